@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "runtime/base/ids.hpp"
+
+namespace redline::kv {
+
+/// Tokens in one page. 32: the depth of one bf16 tile product, and sharing stays fine-grained.
+inline constexpr std::uint32_t page_tokens = 32;
+
+/// Bookkeeping of KV pages by reference counts: free + held = all. Never touches the bytes in a page.
+class page_pool {
+ public:
+  explicit page_pool(std::uint32_t pages_count);
+
+  [[nodiscard]] std::uint32_t pages_count() const { return static_cast<std::uint32_t>(references_.size()); }
+  [[nodiscard]] std::uint32_t free_count() const { return free_count_; }
+
+  /// A free page with one reference; the page right after `neighbour` when that is free, so that a sequence's slots stay
+  /// consecutive. nullopt when none is free.
+  std::optional<page_id> allocate(std::optional<page_id> neighbour = std::nullopt);
+  void retain(page_id page);
+  void release(page_id page);
+  [[nodiscard]] std::uint32_t references(page_id page) const;
+
+  /// Aborts when the free count and the reference counts disagree.
+  void check_integrity() const;
+
+ private:
+  std::vector<std::uint32_t> references_;
+  std::uint32_t free_count_ = 0;
+  std::uint32_t search_from_ = 0;
+};
+
+}  // namespace redline::kv

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "runtime/base/result.hpp"
+#include "runtime/gguf/gguf_file.hpp"
+
+namespace redline::model {
+
+/// How the two halves of a rotated pair lie in a head: neighbours (llama files) or half a head apart (qwen2 files).
+enum class rope_layout : std::uint8_t { adjacent, half_split };
+
+/// The shape of a decoder, checked once against the file: later code trusts every number here.
+struct model_config {
+  std::string architecture;  // "llama", "qwen2"
+  std::string name;
+  std::uint32_t layers = 0;
+  std::uint32_t width = 0;
+  std::uint32_t heads = 0;
+  std::uint32_t kv_heads = 0;
+  std::uint32_t head_dim = 0;
+  std::uint32_t feed_forward = 0;
+  std::uint32_t vocabulary = 0;
+  std::uint32_t context = 0;       // tokens the model was trained for
+  std::uint32_t rotary_dim = 0;    // leading dimensions of a head that are rotated
+  float norm_epsilon = 0;
+  float rope_base = 10000;
+  float rope_position_scale = 1;   // linear scaling: position * this
+  rope_layout layout = rope_layout::adjacent;
+  bool qkv_bias = false;
+  bool tied_head = false;
+};
+
+/// Reads and checks the metadata of an architecture Redline knows; says which key is missing, wrong or unsupported.
+result<model_config> read_config(const gguf::gguf_file& file);
+
+}  // namespace redline::model

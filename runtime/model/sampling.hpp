@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/ids.hpp"
+
+namespace redline::model {
+
+/// How the next token is chosen from logits. Defaults mean greedy.
+struct sampling_params {
+  float temperature = 0;          // 0: greedy
+  std::int32_t top_k = 0;         // 0: all
+  float top_p = 1;                // 1: all
+  float min_p = 0;                // 0: all
+  float repetition_penalty = 1;   // over prompt and output; 1: off
+  float presence_penalty = 0;     // over the output
+  float frequency_penalty = 0;    // over the output
+  std::uint64_t seed = 0;
+  std::vector<std::pair<token, float>> logit_bias;
+
+  /// No penalty or bias looks at or changes the logits.
+  [[nodiscard]] bool leaves_logits_alone() const {
+    return repetition_penalty == 1 && presence_penalty == 0 && frequency_penalty == 0 && logit_bias.empty();
+  }
+  bool operator==(const sampling_params&) const = default;
+  static constexpr auto fields(auto& self) {
+    return std::tie(self.temperature, self.top_k, self.top_p, self.min_p, self.repetition_penalty,
+                    self.presence_penalty, self.frequency_penalty, self.seed, self.logit_bias);
+  }
+};
+
+/// One alternative at a position, with the model's own log-probability (before temperature and penalties).
+struct token_logprob {
+  token id = 0;
+  float logprob = 0;
+  bool operator==(const token_logprob&) const = default;
+  static constexpr auto fields(auto& self) { return std::tie(self.id, self.logprob); }
+};
+
+/// What a client asked to know about one emitted token.
+struct emitted_logprob {
+  float logprob = 0;
+  std::vector<token_logprob> top;  // most probable first
+  bool operator==(const emitted_logprob&) const = default;
+  static constexpr auto fields(auto& self) { return std::tie(self.logprob, self.top); }
+};
+
+/// Chooses the token at log index `index` (the number of tokens before it, prompt included). Randomness depends on
+/// (seed, index) only: Gumbel-max with noise from a counter-based generator keyed by (seed, index, token), so that a
+/// draft model that samples with the same parameters tends to agree with its target. Ties go to the lowest id.
+/// log: the tokens before; the first prompt_count of them are the prompt (penalties). logits: [vocabulary].
+token sample(std::span<const float> logits, const sampling_params& params, std::span<const token> log,
+             std::uint32_t prompt_count);
+
+/// The model's probability of its most probable token. logits: [vocabulary].
+float top_probability(std::span<const float> logits);
+
+/// Log-probability of `id` and of the `top_count` most probable tokens. logits: [vocabulary].
+emitted_logprob logprob_of(std::span<const float> logits, token id, std::uint32_t top_count);
+
+}  // namespace redline::model

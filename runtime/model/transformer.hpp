@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "kernels/dispatch.hpp"
+#include "kernels/worker_team.hpp"
+#include "runtime/base/result.hpp"
+#include "runtime/gguf/gguf_file.hpp"
+#include "runtime/model/batch.hpp"
+#include "runtime/model/model_config.hpp"
+
+namespace redline::model {
+
+enum class kv_type : std::uint8_t { f32, f16, bf16 };
+
+/// A model's weights, repacked for one kernel target. Immutable, shared by whoever runs it.
+class weights;
+
+/// Checks every tensor's name, shape and type against the configuration, then repacks it (in parallel on `team`).
+/// progress(done_bytes, all_bytes) is called now and then. Failures name the tensor.
+result<std::shared_ptr<const weights>> load_weights(const gguf::gguf_file& file, const kernels::kernel_table& table,
+                                                    kernels::worker_team& team,
+                                                    const std::function<void(std::uint64_t, std::uint64_t)>& progress = {});
+
+[[nodiscard]] const model_config& config_of(const weights& w);
+/// Bytes of KV that one page of this model takes.
+[[nodiscard]] std::uint64_t page_bytes(const model_config& config, kv_type type);
+
+/// Runs forward passes of one model over its own KV storage. One thread calls it; it spreads the work over `team`.
+/// Bits of a row's logits depend on the row's sequence only: not on the batch, the chunking, the piece boundaries of the
+/// table, or the number of threads.
+class transformer {
+ public:
+  struct options {
+    std::uint32_t pages_count = 0;
+    kv_type kv = kv_type::f16;
+    std::uint32_t rows_max = 512;  // rows of one forward; buffers are sized once
+  };
+  /// Fails when the KV storage cannot be allocated.
+  static result<std::unique_ptr<transformer>> create(std::shared_ptr<const weights> w, const kernels::kernel_table& table,
+                                                     kernels::worker_team& team, options how);
+  ~transformer();
+
+  [[nodiscard]] const model_config& config() const;
+  [[nodiscard]] std::uint32_t rows_max() const;
+
+  /// Computes the batch's keys and values into their slots and the logits of the rows that want them.
+  /// Returns [wanting rows, vocabulary] in batch order, valid until the next call. The caller guarantees: at most
+  /// rows_max() rows, token ids inside the vocabulary, slots inside the storage, no slot written twice.
+  std::span<const float> forward(std::span<const run> batch);
+
+ private:
+  struct state;
+  explicit transformer(std::unique_ptr<state> s);
+  std::unique_ptr<state> state_;
+};
+
+}  // namespace redline::model
