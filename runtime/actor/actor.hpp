@@ -1,0 +1,112 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "runtime/actor/frame.hpp"
+#include "runtime/actor/mailbox.hpp"
+#include "runtime/base/environment.hpp"
+#include "runtime/base/log.hpp"
+
+namespace redline::actor {
+
+class worker;
+class cell;
+
+/// A typed address: only messages that A accepts can be sent to it. Empty means nobody.
+template<class A>
+struct actor_ref {
+  address where;
+  explicit operator bool() const { return where.value != 0; }
+  bool operator==(const actor_ref&) const = default;
+};
+
+using timer_id = strong_id<struct timer_tag>;
+
+/// An actor's view of the world: who it is, whom it is answering, how to send, and the clock. Owned by its cell.
+class actor_context {
+ public:
+  actor_context(worker& home, address self, std::string name) : home_(home), self_(self), name_(std::move(name)) {}
+
+  [[nodiscard]] address self() const { return self_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
+  /// Who sent the message being handled; nobody for timers.
+  [[nodiscard]] address sender() const { return sender_; }
+  [[nodiscard]] environment& env() const;
+  [[nodiscard]] instant now() const { return env().now(); }
+
+  /// Sends without waiting. Delivery is at most once and in order per sender and receiver; what cannot be delivered comes
+  /// back as `undeliverable`, if this actor accepts that.
+  template<class A, message M>
+  void tell(actor_ref<A> to, const M& m) {
+    static_assert(A::accepts::template accepts<M>, "the receiver does not accept this message");
+    send(to.where, m);
+  }
+  /// For answers: the address came with the question.
+  template<message M>
+  void send(address to, const M& m) {
+    post(frame{envelope{.to = to, .from = self_, .id = M::id, .trace = trace_}, encode(m)});
+  }
+
+  /// Delivers `m` to this actor itself after `delay`.
+  template<message M>
+  timer_id after(microseconds delay, const M& m) {
+    return start_timer(delay, frame{envelope{.to = self_, .id = M::id, .trace = trace_}, encode(m)});
+  }
+  void cancel(timer_id timer);
+
+  /// Makes a child actor on this worker: `spawn<session>("session 7", limits, args...)`.
+  template<class A, class... Args>
+  actor_ref<A> spawn(std::string name, mailbox_limits limits, Args&&... args);
+
+  /// Ends this actor when the current handler returns; later messages to it are undeliverable.
+  void stop() { stopping_ = true; }
+  /// Lets other fibers of this worker run in the middle of a long handler. Does nothing where actors have no fibers.
+  void yield();
+
+  void log(log_level level, std::string_view text) const { log_line(level, name_, text); }
+  void set_trace(std::string trace) { trace_ = std::move(trace); }
+
+ private:
+  friend class cell;
+  template<class A>
+  friend class actor_cell;
+  void post(frame f);
+  timer_id start_timer(microseconds delay, frame f);
+
+  worker& home_;
+  address self_;
+  address sender_;
+  std::string name_;
+  std::string trace_;
+  bool stopping_ = false;
+};
+
+/// What every actor has. Derived declares `using accepts = protocol<...>` and `void on(const M&)` for each.
+template<class Derived>
+class actor {
+ public:
+  explicit actor(actor_context& context) : context_(context) {}
+  actor(const actor&) = delete;
+  actor& operator=(const actor&) = delete;
+
+  /// Runs before the first message.
+  void on_start() {}
+  /// Runs after the last message, also when the worker shuts down.
+  void on_stop() {}
+  /// Called while no message waits; true asks to be called again. For actors whose work goes on between messages.
+  bool on_idle() { return false; }
+
+ protected:
+  [[nodiscard]] actor_context& context() { return context_; }
+  [[nodiscard]] const actor_context& context() const { return context_; }
+  [[nodiscard]] actor_ref<Derived> self() const { return {context_.self()}; }
+
+ private:
+  actor_context& context_;
+};
+
+}  // namespace redline::actor

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <tuple>
+
+#include "runtime/actor/address.hpp"
+#include "runtime/actor/protocol.hpp"
+
+namespace redline::actor {
+
+/// Raised when an envelope or a message changes in a way that old readers cannot skip.
+inline constexpr std::uint32_t wire_version = 1;
+
+/// What is said about a message beside the message.
+struct envelope {
+  std::uint32_t version = wire_version;
+  address to;
+  address from;
+  message_id id;
+  std::string trace;  // W3C traceparent of the request it serves, or empty
+
+  bool operator==(const envelope&) const = default;
+  static constexpr auto fields(auto& self) { return std::tie(self.version, self.to, self.from, self.id, self.trace); }
+};
+
+/// One message on its way: the envelope, and the body as msgpack bytes.
+struct frame {
+  envelope head;
+  std::string body;
+};
+
+}  // namespace redline::actor

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <optional>
+#include <utility>
+
+namespace redline::actor {
+
+/// Room for messages that wait for one actor.
+struct mailbox_limits {
+  std::size_t control_max = 4096;
+  std::size_t data_max = 4096;
+};
+
+/// Two bounded lanes, control before data, each in order of arrival. Used by one thread.
+template<class T>
+class mailbox {
+ public:
+  explicit mailbox(mailbox_limits limits) : limits_(limits) {}
+
+  /// False when the lane is full; nothing was taken then.
+  [[nodiscard]] bool push(T item, bool control) {
+    auto& lane = control ? control_ : data_;
+    if (lane.size() >= (control ? limits_.control_max : limits_.data_max)) return false;
+    lane.push_back(std::move(item));
+    return true;
+  }
+
+  std::optional<T> pop() {
+    auto& lane = control_.empty() ? data_ : control_;
+    if (lane.empty()) return std::nullopt;
+    T item = std::move(lane.front());
+    lane.pop_front();
+    return item;
+  }
+
+  [[nodiscard]] std::size_t size() const { return control_.size() + data_.size(); }
+  [[nodiscard]] bool empty() const { return control_.empty() && data_.empty(); }
+
+ private:
+  mailbox_limits limits_;
+  std::deque<T> control_;
+  std::deque<T> data_;
+};
+
+}  // namespace redline::actor

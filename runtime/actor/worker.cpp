@@ -1,0 +1,280 @@
+#include "runtime/actor/worker.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <vector>
+
+#include "runtime/actor/fiber_runner.hpp"
+
+namespace redline::actor {
+namespace {
+
+constexpr int frames_per_turn_max = 256;
+constexpr microseconds wait_max{100'000};
+
+}  // namespace
+
+environment& actor_context::env() const { return home_.env(); }
+void actor_context::post(frame f) { home_.post(std::move(f)); }
+timer_id actor_context::start_timer(microseconds delay, frame f) {
+  return home_.start_timer(home_.env().now() + delay, std::move(f));
+}
+
+void actor_context::cancel(timer_id timer) {
+  for (auto it = home_.timers_.begin(); it != home_.timers_.end(); ++it) {
+    if (it->second.first == timer) {
+      home_.timers_.erase(it);
+      return;
+    }
+  }
+}
+
+void actor_context::yield() {
+  if (home_.fibers_ != nullptr) home_.fibers_->yield();
+}
+
+worker::worker(std::uint16_t process, std::uint16_t number, link& wire, environment& env)
+    : process_(process), number_(number), wire_(wire), env_(env) {}
+
+worker::~worker() = default;
+
+void worker::add_cell(address self, std::function<std::unique_ptr<cell>()> make, bool permanent) {
+  auto& s = slots_[self];
+  REDLINE_ASSERT(!s.running, "two actors under one address");
+  s.make = std::move(make);
+  s.permanent = permanent;
+  start_cell(self);
+}
+
+void worker::start_cell(address self) {
+  auto& s = slots_[self];
+  s.age = next_age_++;
+  s.queued = false;
+  try {
+    s.running = s.make();
+    ++probe_.actors_count;
+    s.running->start();
+  } catch (const std::exception& e) {
+    bury(self, std::string("while starting: ") + e.what());
+    return;
+  }
+  if (fibers_ != nullptr) fibers_->adopt(self);
+}
+
+void worker::post(frame f) {
+  if (auto sent = wire_.send(f); !sent) bounce(f, sent.error());
+}
+
+void worker::bounce(const frame& f, failure why) {
+  ++probe_.undeliverable;
+  log_line(log_level::debug, "worker " + to_string(host_address()),
+           "cannot deliver message " + std::to_string(f.head.id.value) + " to " + to_string(f.head.to) + ": " +
+               why.describe());
+  if (f.head.from.value == 0 || f.head.id == undeliverable::id) return;
+  frame back{envelope{.to = f.head.from, .from = host_address(), .id = undeliverable::id, .trace = f.head.trace},
+             encode(undeliverable{f.head.to, f.head.id, std::move(why)})};
+  if (node_of(f.head.from) == node_of(host_address())) {
+    deliver(std::move(back));
+  } else {
+    (void)wire_.send(back);  // a second failure has nobody left to hear of it
+  }
+}
+
+void worker::deliver(frame f) {
+  if (f.head.to == host_address()) {
+    handle_host_message(f);
+    return;
+  }
+  const auto it = slots_.find(f.head.to);
+  if (it == slots_.end() || !it->second.running) {
+    bounce(f, failure{errc::unreachable, "no actor at " + to_string(f.head.to)});
+    return;
+  }
+  const address to = f.head.to;
+  frame returned{f.head, {}};
+  if (auto taken = it->second.running->accept(std::move(f)); !taken) {
+    if (taken.error().code == errc::malformed_message || taken.error().code == errc::unknown_message) ++probe_.malformed;
+    bounce(returned, taken.error());
+    return;
+  }
+  ++probe_.delivered;
+  mark_ready(to);
+}
+
+void worker::mark_ready(address who) {
+  if (fibers_ != nullptr) {
+    fibers_->wake(who);
+    return;
+  }
+  auto& s = slots_[who];
+  if (s.queued) return;
+  s.queued = true;
+  ready_.push_back(who);
+}
+
+bool worker::handle_one_of(address who) {
+  const auto it = slots_.find(who);
+  if (it == slots_.end() || !it->second.running) return false;
+  cell& actor = *it->second.running;
+  try {
+    if (!actor.handle_one()) return false;
+  } catch (const std::exception& e) {
+    bury(who, e.what());
+    return true;
+  }
+  if (actor.wants_to_stop()) {
+    actor.finish();
+    --probe_.actors_count;
+    slots_.erase(who);
+  }
+  return true;
+}
+
+// The dead actor's mail is dropped: its senders hear of the death from the supervisor's restart or their own deadlines.
+void worker::bury(address who, const std::string& reason) {
+  const auto it = slots_.find(who);
+  if (it == slots_.end()) return;
+  ++probe_.actors_died;
+  if (it->second.running) --probe_.actors_count;
+  const std::string name = it->second.running ? it->second.running->context().name() : to_string(who);
+  log_line(log_level::error, name, "died: " + reason);
+  it->second.running.reset();
+  it->second.queued = false;
+  if (!it->second.permanent) slots_.erase(it);
+  if (supervisor_.value != 0) {
+    post(frame{envelope{.to = supervisor_, .from = host_address(), .id = actor_down::id},
+               encode(actor_down{who, reason})});
+  }
+}
+
+void worker::handle_host_message(const frame& f) {
+  if (f.head.id == stop_worker::id) {
+    stopping_ = true;
+  } else if (f.head.id == restart_actor::id) {
+    auto m = decode<restart_actor>(f.body);
+    if (!m) return;
+    const auto it = slots_.find(m->who);
+    if (it == slots_.end() || !it->second.permanent) return;
+    if (it->second.running) {
+      --probe_.actors_count;
+      it->second.running.reset();
+    }
+    start_cell(m->who);
+  }
+}
+
+bool worker::run_ready() {
+  const std::size_t count = ready_.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const address who = ready_.front();
+    ready_.pop_front();
+    const auto it = slots_.find(who);
+    if (it == slots_.end()) continue;
+    it->second.queued = false;
+    handle_one_of(who);
+    const auto again = slots_.find(who);
+    if (again != slots_.end() && again->second.running && again->second.running->has_mail()) mark_ready(who);
+  }
+  return count > 0;
+}
+
+timer_id worker::start_timer(instant due, frame f) {
+  const timer_id id{next_timer_++};
+  timers_.emplace(due, std::pair{id, std::move(f)});
+  return id;
+}
+
+std::optional<instant> worker::fire_timers() {
+  const instant now = env_.now();
+  while (!timers_.empty() && timers_.begin()->first <= now) {
+    frame f = std::move(timers_.begin()->second.second);
+    timers_.erase(timers_.begin());
+    // The actor may be gone: a timer of the dead bothers nobody.
+    const auto it = slots_.find(f.head.to);
+    if (it != slots_.end() && it->second.running) deliver(std::move(f));
+  }
+  if (timers_.empty()) return std::nullopt;
+  return timers_.begin()->first;
+}
+
+bool worker::run_idle() {
+  bool more = false;
+  for (auto& [who, s] : slots_) {
+    if (!s.running) continue;
+    try {
+      more = s.running->idle() || more;
+    } catch (const std::exception& e) {
+      bury(who, e.what());
+      return true;  // the map changed
+    }
+  }
+  return more;
+}
+
+bool worker::poll_link() {
+  int received = 0;
+  while (received < frames_per_turn_max) {
+    auto f = wire_.receive();
+    if (!f) break;
+    deliver(std::move(*f));
+    ++received;
+  }
+  return received > 0;
+}
+
+void worker::run_inline() {
+  while (!stopping_) {
+    const bool heard = poll_link();
+    const auto next_timer = fire_timers();
+    const bool worked = run_ready();
+    if (heard || worked) continue;
+    if (run_idle()) continue;
+    microseconds patience = wait_max;
+    if (next_timer) patience = std::clamp(*next_timer - env_.now(), microseconds{0}, wait_max);
+    wire_.wait(patience);
+  }
+  finish();
+}
+
+void worker::run_on_fibers() {
+  fiber_runner runner([this](address who) { return handle_one_of(who); },
+                      [this](address who) {
+                        const auto it = slots_.find(who);
+                        return it != slots_.end() && it->second.running != nullptr;
+                      });
+  fibers_ = &runner;
+  for (const auto& [who, s] : slots_) runner.adopt(who);
+  for (const address who : ready_) runner.wake(who);
+  ready_.clear();
+  while (!stopping_) {
+    poll_link();
+    const auto next_timer = fire_timers();
+    if (runner.run_until_blocked()) continue;
+    if (run_idle()) continue;
+    microseconds patience = wait_max;
+    if (next_timer) patience = std::clamp(*next_timer - env_.now(), microseconds{0}, wait_max);
+    wire_.wait(patience);
+  }
+  runner.end_all();
+  fibers_ = nullptr;
+  finish();
+}
+
+void worker::finish() {
+  std::vector<std::pair<std::uint64_t, address>> by_age;
+  for (const auto& [who, s] : slots_) by_age.emplace_back(s.age, who);
+  std::sort(by_age.rbegin(), by_age.rend());
+  for (const auto& [age, who] : by_age) {
+    auto& s = slots_[who];
+    if (!s.running) continue;
+    try {
+      s.running->finish();
+    } catch (const std::exception& e) {
+      log_line(log_level::error, s.running->context().name(), std::string("while stopping: ") + e.what());
+    }
+    s.running.reset();
+    --probe_.actors_count;
+  }
+}
+
+}  // namespace redline::actor

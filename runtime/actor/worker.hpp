@@ -1,0 +1,219 @@
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <variant>
+
+#include "runtime/actor/actor.hpp"
+#include "runtime/actor/link.hpp"
+#include "runtime/actor/system_messages.hpp"
+
+namespace redline::actor {
+
+/// An actor with its mailbox and context, without its type.
+class cell {
+ public:
+  cell(worker& home, address self, std::string name) : context_(home, self, std::move(name)) {}
+  virtual ~cell() = default;
+
+  /// Decodes the frame into the mailbox. Fails when the bytes are malformed, the message is not accepted, or the lane is
+  /// full.
+  virtual result<void> accept(frame&& f) = 0;
+  /// Handles one message; false when none waits. Exceptions of the handler pass through.
+  virtual bool handle_one() = 0;
+  virtual bool idle() = 0;
+  virtual void start() = 0;
+  virtual void finish() = 0;
+  [[nodiscard]] virtual bool has_mail() const = 0;
+
+  [[nodiscard]] actor_context& context() { return context_; }
+  [[nodiscard]] bool wants_to_stop() const { return context_.stopping_; }
+  [[nodiscard]] address self() const { return context_.self(); }
+
+ protected:
+  void set_sender(address a) { context_.sender_ = a; }
+  actor_context context_;
+};
+
+template<class A>
+class actor_cell final : public cell {
+  static_assert(well_formed_actor<A>, "an actor needs one void on(const M&) for each message it accepts");
+
+ public:
+  using factory = std::function<std::unique_ptr<A>(actor_context&)>;
+  actor_cell(worker& home, address self, std::string name, mailbox_limits limits, const factory& make)
+      : cell(home, self, std::move(name)), mail_(limits), actor_(make(context_)) {}
+
+  result<void> accept(frame&& f) override { return accept_as(std::move(f), std::type_identity<typename A::accepts>{}); }
+
+  bool handle_one() override {
+    auto next = mail_.pop();
+    if (!next) return false;
+    set_sender(next->from);
+    context_.set_trace(std::move(next->trace));
+    std::visit([this](const auto& m) { actor_->on(m); }, next->content);
+    return true;
+  }
+  bool idle() override { return actor_->on_idle(); }
+  void start() override { actor_->on_start(); }
+  void finish() override { actor_->on_stop(); }
+  [[nodiscard]] bool has_mail() const override { return !mail_.empty(); }
+  [[nodiscard]] A& instance() { return *actor_; }
+
+ private:
+  struct letter {
+    address from;
+    std::string trace;
+    typename A::accepts::any content;
+  };
+
+  template<class... Ms>
+  result<void> accept_as(frame&& f, std::type_identity<protocol<Ms...>>) {
+    result<void> outcome = failure{errc::unknown_message, context_.name() + " does not accept message " +
+                                                              std::to_string(f.head.id.value)};
+    (try_one<Ms>(f, outcome) || ...);
+    return outcome;
+  }
+
+  template<class M>
+  bool try_one(frame& f, result<void>& outcome) {
+    if (f.head.id != M::id) return false;
+    auto m = decode<M>(f.body);
+    if (!m) {
+      outcome = failure{errc::malformed_message, context_.name() + ": " + std::string(M::name) + ": " + m.error().context};
+    } else if (!mail_.push(letter{f.head.from, std::move(f.head.trace), std::move(*m)}, is_control<M>)) {
+      outcome = failure{errc::mailbox_full, context_.name() + " has no room for " + std::string(M::name)};
+    } else {
+      outcome = {};
+    }
+    return true;
+  }
+
+  mailbox<letter> mail_;
+  std::unique_ptr<A> actor_;
+};
+
+/// What happened to frames, for metrics; readable from any thread.
+struct worker_probe {
+  std::atomic<std::uint64_t> delivered{0};
+  std::atomic<std::uint64_t> undeliverable{0};
+  std::atomic<std::uint64_t> malformed{0};
+  std::atomic<std::uint64_t> actors_died{0};
+  std::atomic<std::uint64_t> actors_count{0};
+};
+
+/// One thread's actors, its timers and its link. Everything here happens on that thread.
+///
+/// `run_on_fibers` gives every actor a fiber of its own; `run_inline` calls handlers one after another (compute workers,
+/// and the sanitizer builds, whose tools do not follow fiber stacks); tests step it by hand with `deliver`, `run_ready`
+/// and `fire_timers`.
+class worker {
+ public:
+  worker(std::uint16_t process, std::uint16_t number, link& wire, environment& env);
+  ~worker();
+  worker(const worker&) = delete;
+  worker& operator=(const worker&) = delete;
+
+  /// Adds an actor under a fixed number; `make` builds it now and again after each restart.
+  template<class A>
+  actor_ref<A> add(std::uint32_t number, std::string name, mailbox_limits limits,
+                   typename actor_cell<A>::factory make) {
+    const address self = make_address(process_, number_, number);
+    add_cell(self, [=, this, name = std::move(name), make = std::move(make)]() -> std::unique_ptr<cell> {
+      return std::make_unique<actor_cell<A>>(*this, self, name, limits, make);
+    }, true);
+    return {self};
+  }
+
+  /// Adds an actor under a fresh number that is gone for good when it stops or dies.
+  template<class A>
+  actor_ref<A> add_temporary(std::string name, mailbox_limits limits, typename actor_cell<A>::factory make) {
+    const address self = make_address(process_, number_, next_number_++);
+    add_cell(self, [=, this, name = std::move(name), make = std::move(make)]() -> std::unique_ptr<cell> {
+      return std::make_unique<actor_cell<A>>(*this, self, name, limits, make);
+    }, false);
+    return {self};
+  }
+
+  /// Deaths of actors are reported to this address.
+  void report_deaths_to(address supervisor) { supervisor_ = supervisor; }
+
+  void run_on_fibers();
+  void run_inline();
+
+  /// Puts one frame into its actor's mailbox; what fails goes back to its sender.
+  void deliver(frame f);
+  /// Handles at most one message of every actor that has one; false when nobody had any.
+  bool run_ready();
+  /// Delivers the timers that are due; tells when the next one is.
+  std::optional<instant> fire_timers();
+  /// Calls on_idle of every actor once; true when any asks for more.
+  bool run_idle();
+  /// Ends all actors, the youngest first.
+  void finish();
+
+  [[nodiscard]] environment& env() { return env_; }
+  [[nodiscard]] address host_address() const { return make_address(process_, number_, 0); }
+  [[nodiscard]] const worker_probe& probe() const { return probe_; }
+  /// The running actor at `where`, for tests; nullptr when it is not of that type or dead.
+  template<class A>
+  A* find(actor_ref<A> where) {
+    const auto it = slots_.find(where.where);
+    if (it == slots_.end() || !it->second.running) return nullptr;
+    auto* typed = dynamic_cast<actor_cell<A>*>(it->second.running.get());
+    return typed == nullptr ? nullptr : &typed->instance();
+  }
+
+ private:
+  friend class actor_context;
+  friend class fiber_runner;
+
+  struct slot {
+    std::unique_ptr<cell> running;  // empty once dead
+    std::function<std::unique_ptr<cell>()> make;
+    bool permanent = false;
+    bool queued = false;  // in ready_
+    std::uint64_t age = 0;
+  };
+
+  void add_cell(address self, std::function<std::unique_ptr<cell>()> make, bool permanent);
+  void start_cell(address self);
+  void post(frame f);
+  void bounce(const frame& f, failure why);
+  void mark_ready(address who);
+  bool handle_one_of(address who);
+  void bury(address who, const std::string& reason);
+  void handle_host_message(const frame& f);
+  timer_id start_timer(instant due, frame f);
+  bool poll_link();
+
+  std::uint16_t process_;
+  std::uint16_t number_;
+  link& wire_;
+  environment& env_;
+  address supervisor_;
+  std::unordered_map<address, slot> slots_;
+  std::deque<address> ready_;
+  std::multimap<instant, std::pair<timer_id, frame>> timers_;
+  std::uint64_t next_timer_ = 1;
+  std::uint32_t next_number_ = 1000;
+  std::uint64_t next_age_ = 1;
+  bool stopping_ = false;
+  class fiber_runner* fibers_ = nullptr;
+  worker_probe probe_;
+};
+
+template<class A, class... Args>
+actor_ref<A> actor_context::spawn(std::string name, mailbox_limits limits, Args&&... args) {
+  auto packed = std::make_shared<std::tuple<std::decay_t<Args>...>>(std::forward<Args>(args)...);
+  return home_.add_temporary<A>(std::move(name), limits, [packed](actor_context& context) {
+    return std::apply([&](auto&... a) { return std::make_unique<A>(context, std::move(a)...); }, *packed);
+  });
+}
+
+}  // namespace redline::actor
