@@ -46,9 +46,14 @@ constexpr bool ids_are_distinct(std::type_identity<protocol<Ms...>>) {
   return true;
 }
 
+template<class A, class M>
+concept handles = requires(A& a, const M& m) {
+  { a.on(m) } -> std::same_as<void>;
+};
+
 template<class A, class... Ms>
 constexpr bool handles_all(std::type_identity<protocol<Ms...>>) {
-  return (requires(A& a, const Ms& m) { { a.on(m) } -> std::same_as<void>; } && ...);
+  return (handles<A, Ms> && ...);
 }
 }  // namespace detail
 

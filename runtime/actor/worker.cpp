@@ -58,6 +58,9 @@ void worker::start_cell(address self) {
     bury(self, std::string("while starting: ") + e.what());
     return;
   }
+  if (s.running->works_when_idle() && std::find(idlers_.begin(), idlers_.end(), self) == idlers_.end()) {
+    idlers_.push_back(self);
+  }
   if (fibers_ != nullptr) fibers_->adopt(self);
 }
 
@@ -199,13 +202,13 @@ std::optional<instant> worker::fire_timers() {
 
 bool worker::run_idle() {
   bool more = false;
-  for (auto& [who, s] : slots_) {
-    if (!s.running) continue;
+  for (const address who : idlers_) {
+    const auto it = slots_.find(who);
+    if (it == slots_.end() || !it->second.running) continue;
     try {
-      more = s.running->idle() || more;
+      more = it->second.running->idle() || more;
     } catch (const std::exception& e) {
       bury(who, e.what());
-      return true;  // the map changed
     }
   }
   return more;

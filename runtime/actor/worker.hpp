@@ -8,6 +8,7 @@
 #include <string>
 #include <unordered_map>
 #include <variant>
+#include <vector>
 
 #include "runtime/actor/actor.hpp"
 #include "runtime/actor/link.hpp"
@@ -27,6 +28,8 @@ class cell {
   /// Handles one message; false when none waits. Exceptions of the handler pass through.
   virtual bool handle_one() = 0;
   virtual bool idle() = 0;
+  /// The actor has an on_idle of its own.
+  [[nodiscard]] virtual bool works_when_idle() const = 0;
   virtual void start() = 0;
   virtual void finish() = 0;
   [[nodiscard]] virtual bool has_mail() const = 0;
@@ -60,6 +63,9 @@ class actor_cell final : public cell {
     return true;
   }
   bool idle() override { return actor_->on_idle(); }
+  [[nodiscard]] bool works_when_idle() const override {
+    return !std::is_same_v<decltype(&A::on_idle), bool (actor<A>::*)()>;
+  }
   void start() override { actor_->on_start(); }
   void finish() override { actor_->on_stop(); }
   [[nodiscard]] bool has_mail() const override { return !mail_.empty(); }
@@ -199,6 +205,7 @@ class worker {
   address supervisor_;
   std::unordered_map<address, slot> slots_;
   std::deque<address> ready_;
+  std::vector<address> idlers_;  // actors that work when idle
   std::multimap<instant, std::pair<timer_id, frame>> timers_;
   std::uint64_t next_timer_ = 1;
   std::uint32_t next_number_ = 1000;

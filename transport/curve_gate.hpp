@@ -1,0 +1,38 @@
+#pragma once
+
+#include <atomic>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace zmq {
+class context_t;
+}
+
+namespace redline::transport {
+
+/// Decides which CURVE client keys may connect (ZAP, RFC 27). libzmq lets every key in when nobody answers ZAP, so one of
+/// these must exist before a CURVE server socket is bound; the constructor returns once it answers.
+class curve_gate {
+ public:
+  static constexpr const char* domain = "redline";
+
+  curve_gate(zmq::context_t& context, std::vector<std::string> allowed_public_keys);
+  ~curve_gate();
+  curve_gate(const curve_gate&) = delete;
+  curve_gate& operator=(const curve_gate&) = delete;
+
+  [[nodiscard]] std::uint64_t refused_count() const { return refused_; }
+
+ private:
+  void answer(zmq::context_t& context);
+
+  std::set<std::string> allowed_;
+  std::atomic<bool> running_{true};
+  std::atomic<bool> bound_{false};
+  std::atomic<std::uint64_t> refused_{0};
+  std::thread thread_;
+};
+
+}  // namespace redline::transport

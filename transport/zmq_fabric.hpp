@@ -1,0 +1,76 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/actor/link.hpp"
+
+namespace redline::transport {
+
+/// Frames that went astray in the transport, for metrics; readable from any thread.
+struct fabric_probe {
+  std::atomic<std::uint64_t> malformed{0};      // bytes that were no frame
+  std::atomic<std::uint64_t> refused{0};        // a queue was full or a peer was not allowed to say that
+  std::atomic<std::uint64_t> bridged_in{0};
+  std::atomic<std::uint64_t> bridged_out{0};
+};
+
+/// CURVE keys as Z85 text (40 characters each).
+struct curve_keys {
+  std::string public_key;
+  std::string secret_key;
+};
+/// A fresh key pair.
+curve_keys make_curve_keys();
+
+/// How processes talk to each other. ipc:// endpoints rely on the file system's permissions; tcp:// needs CURVE keys
+/// unless plaintext is asked for by name.
+struct bridge_options {
+  std::string listen;  // endpoint to bind, or empty
+  std::string join;    // endpoint to dial, or empty
+  bool insecure_plaintext = false;
+  std::optional<curve_keys> own_keys;
+  std::string server_public_key;                 // needed to join with CURVE
+  std::vector<std::string> allowed_public_keys;  // who may join a CURVE listener
+  std::uint32_t message_bytes_max = 16u << 20;
+  microseconds heartbeat{1'000'000};
+  microseconds silence_max{5'000'000};  // then a peer counts as lost
+};
+
+/// One process's ZeroMQ: a PULL socket per worker thread, PUSH sockets between them (`inproc`), and, when configured, a
+/// bridge thread that carries frames to other processes over `ipc` or `tcp` and notices when a process comes or goes.
+/// Links are made before their threads start; the fabric outlives them.
+class zmq_fabric {
+ public:
+  explicit zmq_fabric(std::uint16_t process);
+  ~zmq_fabric();
+  zmq_fabric(const zmq_fabric&) = delete;
+  zmq_fabric& operator=(const zmq_fabric&) = delete;
+
+  /// The link of worker `number`; each number once, all before any frame is sent.
+  std::unique_ptr<actor::link> make_link(std::uint16_t number);
+
+  /// Starts the bridge. `watchers` are told peer_state. Fails when an endpoint cannot be bound, is unsafe, or a key is bad.
+  result<void> start_bridge(const bridge_options& options, std::vector<actor::address> watchers);
+  /// The endpoint actually bound (a tcp port 0 or * becomes a number); empty without a listener.
+  [[nodiscard]] std::string bound_endpoint() const;
+  void stop_bridge();
+
+  [[nodiscard]] std::uint16_t process() const;
+  [[nodiscard]] const fabric_probe& probe() const;
+
+ private:
+  friend class zmq_link;
+  struct state;
+  std::unique_ptr<state> state_;
+};
+
+/// A file descriptor that becomes readable when `l`, made by a zmq_fabric, may have frames: for event loops of others.
+/// Edge-triggered: after it fires, call receive() until it gives nothing.
+int readable_descriptor(actor::link& l);
+
+}  // namespace redline::transport
