@@ -1,0 +1,49 @@
+// Any bytes -> gguf_file -> every view read, or refused. Entry point for libFuzzer; the gguf tests call it as well.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+#include <vector>
+
+#include "runtime/gguf/gguf_file.hpp"
+
+namespace {
+
+/// Reads every byte that the file hands out, so that a view outside of it is noticed by the sanitizer.
+std::uint64_t touch(std::span<const std::byte> bytes) {
+  std::uint64_t sum = 0;
+  for (const std::byte byte : bytes) sum += std::to_integer<std::uint64_t>(byte);
+  return sum;
+}
+
+std::uint64_t touch(std::string_view text) { return touch(std::as_bytes(std::span(text))); }
+
+std::uint64_t touch(const redline::gguf::gguf_file& file) {
+  std::uint64_t sum = 0;
+  for (const auto& [key, value] : file.metadata()) {
+    sum += touch(key);
+    if (const auto* text = std::get_if<std::string_view>(&value.data)) sum += touch(*text);
+    if (const auto* array = std::get_if<redline::gguf::array>(&value.data)) {
+      for (const std::string_view text : array->strings) sum += touch(text);
+    }
+  }
+  for (const auto& tensor : file.tensors()) {
+    sum += touch(tensor.name) + touch(tensor.bytes) + tensor.element_count();
+    if (file.find_tensor(tensor.name) != &tensor) std::abort();
+  }
+  return sum;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto bytes = std::as_bytes(std::span(data, size));
+  const auto file = redline::gguf::gguf_file::from_bytes({bytes.begin(), bytes.end()}, "fuzz");
+  if (!file) {
+    if (!file.error().context.starts_with("fuzz: ")) std::abort();  // Every failure names the file.
+    return 0;
+  }
+  volatile std::uint64_t used = touch(**file);
+  static_cast<void>(used);
+  return 0;
+}
