@@ -1,0 +1,117 @@
+#include "kernels/blas.hpp"
+
+#include <cblas.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "kernels/targets/tables.hpp"
+
+namespace redline::kernels {
+namespace {
+
+// OpenBLAS chooses its path by shape (small-matrix kernels, gemv for one row), and paths differ in their sums. So every
+// call has the same shape for a given matrix: row_block x slice_rows x columns, padded with zeros.
+constexpr std::size_t row_block = 16;
+constexpr std::size_t slice_panels = 4;
+constexpr std::size_t slice_rows = slice_panels * panel_rows;
+
+/// A panel keeps its 16 rows as the file has them.
+std::size_t panel_bytes(weight_type type, std::size_t columns) { return panel_rows * row_bytes(type, columns); }
+
+void pack(weight_type type, const std::byte* source, std::size_t rows, std::size_t columns, std::size_t begin,
+          std::size_t end, std::byte* out) {
+  const std::size_t bytes = row_bytes(type, columns);
+  const std::size_t first = begin * panel_rows;
+  const std::size_t last = std::min(end * panel_rows, rows);
+  std::memcpy(out + first * bytes, source + first * bytes, (last - first) * bytes);
+  std::memset(out + last * bytes, 0, (end * panel_rows - last) * bytes);
+}
+
+void expand_row(weight_type type, const std::byte* row, std::size_t columns, float* out) {
+  const kernel_table& plain = scalar_table();
+  switch (type) {
+    case weight_type::f32:
+      plain.widen(element_type::f32, row, columns, out);
+      return;
+    case weight_type::f16:
+      plain.widen(element_type::f16, row, columns, out);
+      return;
+    case weight_type::bf16:
+      plain.widen(element_type::bf16, row, columns, out);
+      return;
+    case weight_type::q8_0:
+      break;
+  }
+  for (std::size_t block = 0; block < columns / 32; ++block, row += 34) {
+    float scale = 0;
+    plain.widen(element_type::f16, row, 1, &scale);
+    const auto* quants = reinterpret_cast<const std::int8_t*>(row + 2);
+    for (std::size_t i = 0; i < 32; ++i) out[block * 32 + i] = static_cast<float>(quants[i]) * scale;
+  }
+}
+
+void unpack_row(const packed_view& w, std::size_t row, float* out) {
+  expand_row(w.type, w.panels + row * row_bytes(w.type, w.columns), w.columns, out);
+}
+
+/// Scratch of one thread, grown to the largest matrix it met.
+struct scratch {
+  std::vector<float> weights;  // [slice_rows, columns]
+  std::vector<float> x;        // [row_block, columns]
+  std::vector<float> y;        // [row_block, slice_rows]
+};
+
+void gemm_slice(const gemm_args& a, std::size_t first_row, std::size_t row_count, scratch& s) {
+  const std::size_t columns = a.w.columns;
+  std::fill(s.weights.begin(), s.weights.end(), 0.0F);
+  for (std::size_t r = 0; r < row_count; ++r) unpack_row(a.w, first_row + r, s.weights.data() + r * columns);
+  for (std::size_t m = 0; m < a.rows; m += row_block) {
+    const std::size_t rows = std::min(row_block, a.rows - m);
+    std::fill(s.x.begin(), s.x.end(), 0.0F);
+    for (std::size_t r = 0; r < rows; ++r) {
+      std::memcpy(s.x.data() + r * columns, a.x + (m + r) * a.x_stride, columns * sizeof(float));
+    }
+    const int k = static_cast<int>(columns);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, row_block, slice_rows, k, 1.0F, s.x.data(), k,
+                s.weights.data(), k, 0.0F, s.y.data(), slice_rows);
+    for (std::size_t r = 0; r < rows; ++r) {
+      for (std::size_t n = 0; n < row_count; ++n) {
+        const float bias = a.bias != nullptr ? a.bias[first_row + n] : 0.0F;
+        a.y[(m + r) * a.y_stride + first_row + n] = s.y[r * slice_rows + n] + bias;
+      }
+    }
+  }
+}
+
+void gemm(const gemm_args& a) {
+  if (a.rows == 0) return;
+  thread_local scratch s;
+  s.weights.resize(slice_rows * a.w.columns);
+  s.x.resize(row_block * a.w.columns);
+  s.y.resize(row_block * slice_rows);
+  for (std::size_t panel = a.panel_begin; panel < a.panel_end; panel += slice_panels) {
+    const std::size_t end = std::min({(panel + slice_panels) * panel_rows, a.panel_end * panel_rows, a.w.rows});
+    gemm_slice(a, panel * panel_rows, end - panel * panel_rows, s);
+  }
+}
+
+}  // namespace
+
+const kernel_table& blas_table() {
+  static const kernel_table table = [] {
+    openblas_set_num_threads(1);  // the worker team is the only source of parallelism
+    kernel_table t = scalar_table();
+    t.name = "blas";
+    t.panels_step = slice_panels;
+    t.panel_bytes = panel_bytes;
+    t.pack = pack;
+    t.unpack_row = unpack_row;
+    t.gemm = gemm;
+    return t;
+  }();
+  return table;
+}
+
+}  // namespace redline::kernels

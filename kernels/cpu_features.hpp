@@ -1,0 +1,22 @@
+#pragma once
+
+namespace redline::kernels {
+
+/// What this CPU can execute *and* the operating system saves on a context switch.
+struct cpu_features {
+  bool avx2 = false;    // with FMA and F16C
+  bool avx512 = false;  // F, BW, DQ, VL
+  bool avx512_vnni = false;
+  bool avx512_bf16 = false;
+  bool avx512_fp16 = false;
+  bool amx_bf16 = false;  // tile state offered; using it still needs the process's permission
+  bool amx_int8 = false;
+};
+
+/// Asked once per process.
+const cpu_features& this_cpu();
+
+/// Asks the operating system for the AMX tile state of this process. False when there is none.
+bool permit_amx();
+
+}  // namespace redline::kernels

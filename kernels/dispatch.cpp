@@ -1,0 +1,51 @@
+#include "kernels/dispatch.hpp"
+
+#include <cstdlib>
+
+#include "kernels/blas.hpp"
+#include "kernels/cpu_features.hpp"
+#include "kernels/targets/tables.hpp"
+
+namespace redline::kernels {
+
+const std::vector<target_info>& list_targets() {
+  static const std::vector<target_info> targets = [] {
+    const cpu_features& cpu = this_cpu();
+    std::vector<target_info> all;
+    const auto add = [&all](const kernel_table& table, bool runs, std::string_view missing) {
+      all.push_back({table.name, runs ? &table : nullptr, runs ? std::string_view{} : missing});
+    };
+    add(avx512_table(), cpu.avx512, "AVX-512 F, BW, DQ and VL");
+    add(avx2_table(), cpu.avx2, "AVX2, FMA and F16C");
+    add(blas_table(), true, {});
+    add(scalar_table(), true, {});
+    return all;
+  }();
+  return targets;
+}
+
+table_choice choose_table(std::optional<std::string_view> forced) {
+  std::string known;
+  for (const target_info& target : list_targets()) {
+    if (!forced && target.table != nullptr) return {target.table, {}};
+    if (forced && target.name == *forced) {
+      if (target.table != nullptr) return {target.table, {}};
+      return {nullptr, "kernel target '" + std::string(*forced) + "': this CPU lacks " + std::string(target.missing)};
+    }
+    known += (known.empty() ? "" : ", ") + std::string(target.name);
+  }
+  return {nullptr, "kernel target '" + std::string(forced.value_or("")) + "': wanted one of " + known};
+}
+
+const table_choice& process_table() {
+  static const table_choice choice = [] {
+    const char* forced = std::getenv("REDLINE_TARGET");
+    if (forced == nullptr || *forced == '\0') return choose_table(std::nullopt);
+    table_choice chosen = choose_table(forced);
+    if (chosen.table == nullptr) chosen.problem = "REDLINE_TARGET: " + chosen.problem;
+    return chosen;
+  }();
+  return choice;
+}
+
+}  // namespace redline::kernels

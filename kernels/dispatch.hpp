@@ -1,0 +1,33 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/kernel_table.hpp"
+
+namespace redline::kernels {
+
+/// One target this build knows, best first.
+struct target_info {
+  std::string_view name;
+  const kernel_table* table = nullptr;  // nullptr when this CPU cannot run it
+  std::string_view missing;             // what the CPU lacks; empty when it runs
+};
+[[nodiscard]] const std::vector<target_info>& list_targets();
+
+/// A table, or the reason why there is none.
+struct table_choice {
+  const kernel_table* table = nullptr;
+  std::string problem;
+};
+
+/// The best table of this CPU, or the named one. An unknown name or a target the CPU lacks is a problem, never a silent
+/// replacement.
+[[nodiscard]] table_choice choose_table(std::optional<std::string_view> forced);
+
+/// The choice of this process: $REDLINE_TARGET when set and not empty, else the best. Made once, on first use.
+[[nodiscard]] const table_choice& process_table();
+
+}  // namespace redline::kernels

@@ -1,0 +1,165 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace redline::kernels {
+
+/// Storage of a weight matrix as it comes from the file. Rows are contiguous; q8_0: blocks of 32, {f16 scale,
+/// int8[32]}.
+enum class weight_type : std::uint8_t { f32, f16, bf16, q8_0 };
+/// Storage of keys and values.
+enum class element_type : std::uint8_t { f32, f16, bf16 };
+/// How the two halves of a rotated pair lie in a head: neighbours, or half of the rotated part apart.
+enum class rope_pairs : std::uint8_t { adjacent, half_split };
+
+/// Outputs that are computed together: the lanes of one vector.
+inline constexpr std::size_t panel_rows = 16;
+/// Keys lie in tiles of this many tokens, dimension-major, so that a score tile is one small GEMM panel.
+inline constexpr std::size_t tile_tokens = 16;
+/// Tokens in one page of KV storage.
+inline constexpr std::size_t kv_page_tokens = 32;
+
+[[nodiscard]] constexpr std::size_t round_up(std::size_t n, std::size_t multiple) {
+  return (n + multiple - 1) / multiple * multiple;
+}
+[[nodiscard]] constexpr std::size_t panels_for(std::size_t rows) { return (rows + panel_rows - 1) / panel_rows; }
+[[nodiscard]] constexpr std::size_t bytes_of(element_type type) { return type == element_type::f32 ? 4 : 2; }
+/// Bytes of one row in the file's layout. q8_0 rows are whole blocks.
+[[nodiscard]] constexpr std::size_t row_bytes(weight_type type, std::size_t columns) {
+  switch (type) {
+    case weight_type::f32:
+      return columns * 4;
+    case weight_type::f16:
+    case weight_type::bf16:
+      return columns * 2;
+    case weight_type::q8_0:
+      return columns / 32 * 34;
+  }
+  return 0;
+}
+
+/// A weight matrix [rows, columns] in the layout of the table that packed it. Panel i holds rows [16 i, 16 i + 16).
+struct packed_view {
+  weight_type type = weight_type::f32;
+  std::size_t rows = 0;
+  std::size_t columns = 0;
+  std::size_t panel_bytes = 0;
+  const std::byte* panels = nullptr;
+};
+
+/// y[m][n] = sum over k of x[m][k] * w[n][k], plus bias[n] when given, for the outputs n of panels [begin, end).
+/// x: [rows, w.columns], rows x_stride floats apart. y: [rows, w.rows], rows y_stride floats apart.
+struct gemm_args {
+  packed_view w;
+  std::size_t panel_begin = 0;
+  std::size_t panel_end = 0;
+  const float* x = nullptr;
+  std::size_t x_stride = 0;
+  std::size_t rows = 0;
+  float* y = nullptr;
+  std::size_t y_stride = 0;
+  const float* bias = nullptr;  // [w.rows] or nullptr
+};
+
+/// Cosines and sines of one position: cos[rotary_dim / 2], then sin[rotary_dim / 2].
+using rope_angles = const float*;
+
+/// Consecutive tokens of a sequence inside one key tile.
+struct attention_tile {
+  std::uint32_t first_slot = 0;
+  std::uint32_t first_token = 0;   // index in the sequence's table
+  std::uint16_t count = 0;         // 1..tile_tokens, all in the tile of first_slot
+  std::uint16_t offset_index = 0;  // which rotation of the query belongs to these keys
+};
+
+/// Where the keys and values of one (layer, KV head) lie. Page p is page_stride_bytes * p behind both pointers.
+/// keys: [2 tiles][head_dim][16 tokens]. values: [32 tokens][head_dim rounded up to 16].
+struct kv_view {
+  std::byte* keys = nullptr;
+  std::byte* values = nullptr;
+  std::size_t page_stride_bytes = 0;
+  element_type type = element_type::f32;
+};
+
+/// Attention of `rows` consecutive rows of one run, for the query heads that share one KV head.
+/// q: [rows][group][head_dim], not rotated; row r begins at q + r * q_stride. out likewise.
+/// Row r sees the tokens [0, visible + r) of the table; tiles cover at least those, in token order.
+/// angles: [offset_count][rows] rotations of the query, one set per distinct offset in the tiles.
+struct attention_args {
+  const float* q = nullptr;
+  std::size_t q_stride = 0;
+  float* out = nullptr;
+  std::size_t out_stride = 0;
+  std::size_t rows = 0;
+  std::size_t group = 0;
+  std::size_t head_dim = 0;
+  std::size_t rotary_dim = 0;
+  rope_pairs pairs = rope_pairs::half_split;
+  float scale = 1;  // of the scores, before the exponential
+  std::size_t visible = 0;
+  const attention_tile* tiles = nullptr;
+  std::size_t tile_count = 0;
+  const rope_angles* angles = nullptr;
+  std::size_t offset_count = 0;
+  kv_view kv;
+  float* scratch = nullptr;  // attention_scratch_floats() of them, 64-byte aligned
+};
+
+/// Scratch that `attention` needs: rotated queries, scores, accumulators.
+[[nodiscard]] constexpr std::size_t attention_scratch_floats(std::size_t rows, std::size_t group, std::size_t head_dim,
+                                                             std::size_t offset_count, std::size_t tokens) {
+  const std::size_t vectors = rows * group;
+  const std::size_t width = round_up(head_dim, 16);
+  return vectors * width * (offset_count + 1) + vectors * (round_up(tokens, 16) + 16);
+}
+
+/// Every kernel of one target. All pointers are set. Kernels allocate nothing, know no threads and cannot fail.
+/// The bits of a result depend on its own inputs only (README.md: what bit-exact means here).
+struct kernel_table {
+  std::string_view name;
+
+  /// Callers split the panels of one gemm at multiples of this.
+  std::size_t panels_step = 1;
+  /// Query vectors (rows x group) that `attention` likes to get at once.
+  std::size_t attention_vectors = 1;
+
+  std::size_t (*panel_bytes)(weight_type type, std::size_t columns);
+  /// Fills panels [begin, end) of `out` from the file's rows. source: [rows, columns]; rows past the end become zero.
+  void (*pack)(weight_type type, const std::byte* source, std::size_t rows, std::size_t columns, std::size_t begin,
+               std::size_t end, std::byte* out);
+  /// Row `row` as floats (embedding look-up). out: [w.columns]
+  void (*unpack_row)(const packed_view& w, std::size_t row, float* out);
+  void (*gemm)(const gemm_args& args);
+
+  /// out[i] = x[i] / sqrt(mean(x^2) + epsilon) * weight[i].
+  void (*rms_norm)(const float* x, const float* weight, float epsilon, std::size_t n, float* out);
+  /// x[i] += y[i].
+  void (*add)(float* x, const float* y, std::size_t n);
+  /// gate[i] = silu(gate[i]) * up[i].
+  void (*silu_multiply)(float* gate, const float* up, std::size_t n);
+  /// scores[i] = exp((scores[i] - max) * scale); returns their sum in an order that depends on i only. n >= 1.
+  float (*softmax)(float* scores, std::size_t n, float scale);
+  /// Rotates the leading rotary_dim dimensions and copies the rest. x, out: [head_dim], may be the same.
+  void (*rotate)(rope_pairs pairs, const float* x, rope_angles angles, std::size_t rotary_dim, std::size_t head_dim,
+                 float* out);
+
+  /// Writes one token's key and value (head_dim floats each, the key rotated) to a slot, rounding to nearest even.
+  void (*store_kv)(const kv_view& kv, std::size_t slot, std::size_t head_dim, const float* key, const float* value);
+  void (*attention)(const attention_args& args);
+
+  /// Conversions between floats and a storage type, rounding to nearest even; NaN stays NaN.
+  void (*narrow)(element_type type, const float* x, std::size_t n, void* out);
+  void (*widen)(element_type type, const void* x, std::size_t n, float* out);
+};
+
+/// Bytes of the keys (= offset of the values) and of both, of one (layer, KV head) in one page.
+[[nodiscard]] constexpr std::size_t kv_key_bytes(element_type type, std::size_t head_dim) {
+  return kv_page_tokens * head_dim * bytes_of(type);
+}
+[[nodiscard]] constexpr std::size_t kv_head_bytes(element_type type, std::size_t head_dim) {
+  return round_up(kv_key_bytes(type, head_dim), 64) + kv_page_tokens * round_up(head_dim, 16) * bytes_of(type);
+}
+
+}  // namespace redline::kernels

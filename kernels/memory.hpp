@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+namespace redline::kernels {
+
+/// Zeroed memory straight from the operating system, page-aligned, backed by huge pages where offered. Pages cost
+/// nothing until they are touched. Moves, never copies.
+class memory_block {
+ public:
+  memory_block() = default;
+  /// Throws std::bad_alloc when the address space or the commit limit refuses.
+  explicit memory_block(std::size_t bytes);
+  ~memory_block();
+  memory_block(memory_block&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  memory_block& operator=(memory_block&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+
+  [[nodiscard]] std::byte* data() const { return data_; }
+  [[nodiscard]] std::size_t size() const { return bytes_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace redline::kernels

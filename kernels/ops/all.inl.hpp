@@ -1,0 +1,29 @@
+// Every operation, and a table of them. Included by each targets/*.cpp inside that target's namespace, after its verbs.
+// The order of the includes matters; blank lines keep the formatter from sorting them.
+
+#include "kernels/ops/pointwise.inl.hpp"
+
+#include "kernels/ops/gemm.inl.hpp"
+
+#include "kernels/ops/rope.inl.hpp"
+
+#include "kernels/ops/attention.inl.hpp"
+
+constexpr kernel_table make_table(std::string_view name) {
+  return {.name = name,
+          .panels_step = 1,
+          .attention_vectors = 24,
+          .panel_bytes = panel_bytes,
+          .pack = pack,
+          .unpack_row = unpack_row,
+          .gemm = gemm,
+          .rms_norm = rms_norm,
+          .add = add_to,
+          .silu_multiply = silu_multiply,
+          .softmax = softmax,
+          .rotate = rotate,
+          .store_kv = store_kv,
+          .attention = attention,
+          .narrow = narrow,
+          .widen = widen};
+}

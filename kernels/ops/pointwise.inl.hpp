@@ -1,0 +1,130 @@
+// RMS norm, SiLU gate, softmax and friends: one value or one row at a time.
+
+/// e^x for every lane, within 2 units in the last place; clamped to [-87, 88] so that the result is a normal number.
+inline f32x16 exponential(f32x16 x) {
+  x = min(broadcast(88.0F), max(broadcast(-87.0F), x));  // NaN is the second operand and stays
+  const f32x16 magic = broadcast(12582912.0F);           // 1.5 * 2^23: adding it rounds to an integer
+  const f32x16 t = fma(x, broadcast(1.44269504F), magic);
+  const f32x16 n = sub(t, magic);
+  // ln 2 in two parts; n times the first is exact.
+  const f32x16 r = fma(n, broadcast(2.12194440e-4F), fma(n, broadcast(-0.693359375F), x));
+  f32x16 p = broadcast(1.0F / 5040);  // the Taylor series: |r| <= 0.347 leaves 5e-9
+  p = fma(p, r, broadcast(1.0F / 720));
+  p = fma(p, r, broadcast(1.0F / 120));
+  p = fma(p, r, broadcast(1.0F / 24));
+  p = fma(p, r, broadcast(1.0F / 6));
+  p = fma(p, r, broadcast(0.5F));
+  p = fma(p, r, broadcast(1.0F));
+  p = fma(p, r, broadcast(1.0F));
+  return scale_exponent(p, t);
+}
+
+/// Calls body(i, lanes) for chunks of up to 16 of [0, n).
+template<class Body>
+inline void for_chunks(std::size_t n, Body body) {
+  std::size_t i = 0;
+  for (; i + 16 <= n; i += 16) body(i, std::size_t{16});
+  if (i < n) body(i, n - i);
+}
+inline f32x16 load_some(const float* p, std::size_t lanes) { return lanes == 16 ? load(p) : load_n(p, lanes); }
+inline void store_some(float* p, f32x16 a, std::size_t lanes) {
+  if (lanes == 16) {
+    store(p, a);
+  } else {
+    store_n(p, a, lanes);
+  }
+}
+
+void rms_norm(const float* x, const float* weight, float epsilon, std::size_t n, float* out) {
+  f32x16 squares = zero();
+  for_chunks(n, [&](std::size_t i, std::size_t lanes) {
+    const f32x16 a = load_some(x + i, lanes);
+    squares = fma(a, a, squares);
+  });
+  const float mean = sum(squares) / static_cast<float>(n);
+  const f32x16 scale = broadcast(1.0F / std::sqrt(mean + epsilon));
+  for_chunks(n, [&](std::size_t i, std::size_t lanes) {
+    store_some(out + i, mul(mul(load_some(x + i, lanes), scale), load_some(weight + i, lanes)), lanes);
+  });
+}
+
+void add_to(float* x, const float* y, std::size_t n) {
+  for_chunks(n, [&](std::size_t i, std::size_t lanes) {
+    store_some(x + i, add(load_some(x + i, lanes), load_some(y + i, lanes)), lanes);
+  });
+}
+
+void silu_multiply(float* gate, const float* up, std::size_t n) {
+  for_chunks(n, [&](std::size_t i, std::size_t lanes) {
+    const f32x16 g = load_some(gate + i, lanes);
+    const f32x16 silu = div(g, add(broadcast(1.0F), exponential(sub(zero(), g))));
+    store_some(gate + i, mul(silu, load_some(up + i, lanes)), lanes);
+  });
+}
+
+float softmax(float* scores, std::size_t n, float scale) {
+  f32x16 top = broadcast(scores[0]);
+  for_chunks(n, [&](std::size_t i, std::size_t lanes) {
+    if (lanes == 16) {
+      top = max(top, load(scores + i));
+    } else {
+      for (std::size_t j = 0; j < lanes; ++j) top = max(top, broadcast(scores[i + j]));
+    }
+  });
+  const f32x16 highest = broadcast(largest(top));
+  f32x16 total = zero();  // lane t % 16 sums the tokens t, whatever pieces they lie in
+  for_chunks(n, [&](std::size_t i, std::size_t lanes) {
+    const f32x16 e = exponential(mul(sub(load_some(scores + i, lanes), highest), broadcast(scale)));
+    store_some(scores + i, e, lanes);
+    total = add(total, lanes == 16 ? e : load_n(scores + i, lanes));
+  });
+  return sum(total);
+}
+
+template<class Store, class T>
+inline void narrow_to(const float* x, std::size_t n, T* out, Store store_lanes) {
+  for_chunks(n, [&](std::size_t i, std::size_t lanes) {
+    T rounded[16];
+    store_lanes(rounded, load_some(x + i, lanes));
+    for (std::size_t j = 0; j < lanes; ++j) out[i + j] = rounded[j];
+  });
+}
+
+void narrow(element_type type, const float* x, std::size_t n, void* out) {
+  auto* halves = static_cast<std::uint16_t*>(out);
+  switch (type) {
+    case element_type::f32:
+      std::memcpy(out, x, n * sizeof(float));
+      return;
+    case element_type::f16:
+      narrow_to(x, n, halves, [](std::uint16_t* p, f32x16 a) { store_f16(p, a); });
+      return;
+    case element_type::bf16:
+      narrow_to(x, n, halves, [](std::uint16_t* p, f32x16 a) { store_bf16(p, a); });
+      return;
+  }
+}
+
+template<class Load>
+inline void widen_from(const std::uint16_t* x, std::size_t n, float* out, Load load_lanes) {
+  for_chunks(n, [&](std::size_t i, std::size_t lanes) {
+    std::uint16_t halves[16] = {};
+    for (std::size_t j = 0; j < lanes; ++j) halves[j] = x[i + j];
+    store_some(out + i, load_lanes(halves), lanes);
+  });
+}
+
+void widen(element_type type, const void* x, std::size_t n, float* out) {
+  const auto* halves = static_cast<const std::uint16_t*>(x);
+  switch (type) {
+    case element_type::f32:
+      std::memcpy(out, x, n * sizeof(float));
+      return;
+    case element_type::f16:
+      widen_from(halves, n, out, [](const std::uint16_t* p) { return load_f16(p); });
+      return;
+    case element_type::bf16:
+      widen_from(halves, n, out, [](const std::uint16_t* p) { return load_bf16(p); });
+      return;
+  }
+}

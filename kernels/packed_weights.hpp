@@ -1,0 +1,30 @@
+#pragma once
+
+#include "kernels/kernel_table.hpp"
+#include "kernels/memory.hpp"
+#include "kernels/worker_team.hpp"
+
+namespace redline::kernels {
+
+/// A weight matrix repacked once for one table's inner loops. The layout belongs to the table: hand it to no other.
+class packed_weights {
+ public:
+  packed_weights() = default;
+  /// source: [rows, columns] in the file's layout (row_bytes each); not needed afterwards. Throws std::bad_alloc.
+  packed_weights(const kernel_table& table, worker_team& team, weight_type type, std::size_t rows, std::size_t columns,
+                 const std::byte* source);
+
+  [[nodiscard]] packed_view view() const { return {type_, rows_, columns_, panel_bytes_, memory_.data()}; }
+  [[nodiscard]] std::size_t rows() const { return rows_; }
+  [[nodiscard]] std::size_t columns() const { return columns_; }
+  [[nodiscard]] std::size_t size_bytes() const { return memory_.size(); }
+
+ private:
+  weight_type type_ = weight_type::f32;
+  std::size_t rows_ = 0;
+  std::size_t columns_ = 0;
+  std::size_t panel_bytes_ = 0;
+  memory_block memory_;
+};
+
+}  // namespace redline::kernels

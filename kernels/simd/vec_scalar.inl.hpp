@@ -1,0 +1,130 @@
+// The vector verbs, one lane at a time: the definition of right. No include guard: see README.md.
+
+struct f32x16 {
+  float v[16];
+};
+
+// Register blocking of the GEMM inner loop: rows at once, and row x panel accumulators at once.
+inline constexpr int gemm_rows_max = 1;
+inline constexpr int gemm_accumulators = 1;
+
+template<class F>
+inline f32x16 each_lane(F f) {
+  f32x16 r;
+  for (int i = 0; i < 16; ++i) r.v[i] = f(i);
+  return r;
+}
+
+inline f32x16 load(const float* p) {
+  return each_lane([&](int i) { return p[i]; });
+}
+/// The first n lanes from memory, the others zero. n <= 16.
+inline f32x16 load_n(const float* p, std::size_t n) {
+  return each_lane([&](int i) { return static_cast<std::size_t>(i) < n ? p[i] : 0.0F; });
+}
+inline void store(float* p, f32x16 a) {
+  for (int i = 0; i < 16; ++i) p[i] = a.v[i];
+}
+inline void store_n(float* p, f32x16 a, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) p[i] = a.v[i];
+}
+inline f32x16 broadcast(float x) {
+  return each_lane([&](int) { return x; });
+}
+inline f32x16 zero() { return broadcast(0.0F); }
+inline f32x16 add(f32x16 a, f32x16 b) {
+  return each_lane([&](int i) { return a.v[i] + b.v[i]; });
+}
+inline f32x16 sub(f32x16 a, f32x16 b) {
+  return each_lane([&](int i) { return a.v[i] - b.v[i]; });
+}
+inline f32x16 mul(f32x16 a, f32x16 b) {
+  return each_lane([&](int i) { return a.v[i] * b.v[i]; });
+}
+inline f32x16 div(f32x16 a, f32x16 b) {
+  return each_lane([&](int i) { return a.v[i] / b.v[i]; });
+}
+/// a * b + c, rounded once.
+inline f32x16 fma(f32x16 a, f32x16 b, f32x16 c) {
+  return each_lane([&](int i) { return std::fma(a.v[i], b.v[i], c.v[i]); });
+}
+/// The second operand when either is NaN, as the instruction does.
+inline f32x16 max(f32x16 a, f32x16 b) {
+  return each_lane([&](int i) { return a.v[i] > b.v[i] ? a.v[i] : b.v[i]; });
+}
+inline f32x16 min(f32x16 a, f32x16 b) {
+  return each_lane([&](int i) { return a.v[i] < b.v[i] ? a.v[i] : b.v[i]; });
+}
+/// Lane i meets lane i + 8, then i + 4, i + 2, i + 1: the one order in which lanes are ever summed.
+inline float sum(f32x16 a) {
+  for (int half = 8; half > 0; half /= 2) {
+    for (int i = 0; i < half; ++i) a.v[i] = a.v[i] + a.v[i + half];
+  }
+  return a.v[0];
+}
+inline float largest(f32x16 a) {
+  for (int half = 8; half > 0; half /= 2) {
+    for (int i = 0; i < half; ++i) a.v[i] = a.v[i] > a.v[i + half] ? a.v[i] : a.v[i + half];
+  }
+  return a.v[0];
+}
+/// p * 2^n, where t = n + 1.5 * 2^23 holds the integer n in its low bits; the result must be a normal number.
+inline f32x16 scale_exponent(f32x16 p, f32x16 t) {
+  return each_lane([&](int i) {
+    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(p.v[i]) + (std::bit_cast<std::uint32_t>(t.v[i]) << 23));
+  });
+}
+
+inline float widen_f16(std::uint16_t h) {
+  const std::uint32_t sign = std::uint32_t{h & 0x8000U} << 16;
+  const std::uint32_t exponent = h >> 10 & 0x1f;
+  std::uint32_t mantissa = h & 0x3ff;
+  if (exponent == 0x1f) {  // NaN becomes quiet, as the instruction does
+    return std::bit_cast<float>(sign | 0x7f800000 | mantissa << 13 | (mantissa != 0 ? 0x400000U : 0U));
+  }
+  if (exponent != 0) return std::bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
+  const float magnitude = static_cast<float>(mantissa) * 0x1p-24F;
+  return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(magnitude));
+}
+
+inline std::uint16_t narrow_f16(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  const std::uint32_t sign = bits >> 16 & 0x8000;
+  const std::uint32_t magnitude = bits & 0x7fffffff;
+  std::uint32_t half = 0;
+  if (magnitude > 0x7f800000) {
+    half = 0x7e00 | (magnitude >> 13 & 0x3ff);
+  } else if (magnitude >= 0x477ff000) {  // rounds to 65536 or more
+    half = 0x7c00;
+  } else if (magnitude >= 0x38800000) {  // normal: add half of the last place, a bit less when that would leave it odd
+    half = (magnitude - 0x38000000 + 0xfff + (magnitude >> 13 & 1)) >> 13;
+  } else {  // subnormal: the adder rounds at 2^-24
+    const float aligned = std::bit_cast<float>(magnitude) + 0.5F;
+    half = std::bit_cast<std::uint32_t>(aligned) - std::bit_cast<std::uint32_t>(0.5F);
+  }
+  return static_cast<std::uint16_t>(sign | half);
+}
+
+inline std::uint16_t narrow_bf16(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  if ((bits & 0x7fffffff) > 0x7f800000) return static_cast<std::uint16_t>(bits >> 16 | 0x40);
+  return static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+inline f32x16 load_f16(const std::uint16_t* p) {
+  return each_lane([&](int i) { return widen_f16(p[i]); });
+}
+inline f32x16 load_bf16(const std::uint16_t* p) {
+  return each_lane([&](int i) { return std::bit_cast<float>(std::uint32_t{p[i]} << 16); });
+}
+inline f32x16 load_i8(const std::int8_t* p) {
+  return each_lane([&](int i) { return static_cast<float>(p[i]); });
+}
+/// Rounding to nearest, ties to even; NaN stays NaN.
+inline void store_f16(std::uint16_t* p, f32x16 a) {
+  for (int i = 0; i < 16; ++i) p[i] = narrow_f16(a.v[i]);
+}
+inline void store_bf16(std::uint16_t* p, f32x16 a) {
+  for (int i = 0; i < 16; ++i) p[i] = narrow_bf16(a.v[i]);
+}
+inline void prefetch(const void*) {}

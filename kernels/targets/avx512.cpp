@@ -1,0 +1,31 @@
+// Everything standard comes before the target begins: what those headers emit is shared with the whole program and has
+// to stay runnable everywhere.
+#include <immintrin.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "kernels/targets/tables.hpp"
+
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi,bmi2,lzcnt,popcnt")
+namespace redline::kernels::avx512 {
+namespace {
+#include "kernels/simd/vec_avx512.inl.hpp"
+
+#include "kernels/ops/all.inl.hpp"
+
+constexpr kernel_table table = make_table("avx512");
+}  // namespace
+}  // namespace redline::kernels::avx512
+#pragma GCC pop_options
+
+namespace redline::kernels {
+const kernel_table& avx512_table() { return avx512::table; }
+}  // namespace redline::kernels

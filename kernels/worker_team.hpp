@@ -1,0 +1,74 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+namespace redline::kernels {
+
+/// CPUs this process may use: its affinity mask and its cgroup's quota (rounded up), whichever is smaller. At least 1.
+std::uint32_t usable_cpus();
+/// The tightest CPU quota of the cgroups named in the text of /proc/self/cgroup, looked up below `root`
+/// (/sys/fs/cgroup), versions 1 and 2. 0 for none.
+std::uint32_t cgroup_cpu_quota(const std::string& proc_self_cgroup, const std::string& root);
+
+/// Threads that share loops with their owner. One thread at a time calls parallel_for and takes part in it. Workers
+/// spin for a bounded time between loops, then sleep. A worker that the operating system has not scheduled delays
+/// nobody: the caller waits only for workers that have taken an item.
+class worker_team {
+ public:
+  /// threads_count includes the caller; 0 means usable_cpus(). pin: bind worker i to the i-th allowed CPU (the caller
+  /// stays unbound).
+  explicit worker_team(std::uint32_t threads_count = 0, bool pin = false);
+  ~worker_team();
+  worker_team(const worker_team&) = delete;
+  worker_team& operator=(const worker_team&) = delete;
+
+  /// Threads that take part, the caller included. Worker indexes are below this.
+  [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(threads_.size()) + 1; }
+
+  /// Calls body(item, worker) once for every item in [0, count), in any order, on any of the threads, and returns when
+  /// all are done. Everything written before is visible to the items, and their writes afterwards to the caller. When a
+  /// body throws, items not yet begun are skipped and the first exception is thrown here. Not to be nested.
+  template<class Body>
+  void parallel_for(std::size_t count, Body&& body) {
+    using plain = std::remove_reference_t<Body>;
+    run(
+        count, [](void* b, std::size_t item, std::uint32_t worker) { (*static_cast<plain*>(b))(item, worker); },
+        const_cast<void*>(static_cast<const void*>(&body)));
+  }
+
+ private:
+  using call = void (*)(void* body, std::size_t item, std::uint32_t worker);
+  void run(std::size_t count, call fn, void* body);
+  void take_items(std::uint32_t worker);
+  void work(std::uint32_t worker);
+  bool enter(std::uint64_t& seen);
+  void leave();
+  void keep_exception();
+
+  // One loop at a time. gate_ = generation << 16 | open << 15 | workers inside: a worker enters only while its loop is
+  // open, so the fields below are stable while anyone is inside.
+  alignas(64) std::atomic<std::uint64_t> gate_{0};
+  alignas(64) std::atomic<std::size_t> next_{0};
+  std::size_t count_ = 0;
+  call fn_ = nullptr;
+  void* body_ = nullptr;
+
+  std::mutex mutex_;  // guards sleeping and the exception
+  std::condition_variable wake_;
+  std::atomic<std::uint32_t> sleepers_{0};
+  std::atomic<bool> stopping_{false};
+  std::exception_ptr thrown_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace redline::kernels
