@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "runtime/base/ids.hpp"
@@ -17,6 +18,7 @@ struct piece {
   std::uint32_t count = 0;
   std::int32_t offset = 0;
   bool operator==(const piece&) const = default;
+  static constexpr auto fields(auto& self) { return std::tie(self.first_slot, self.count, self.offset); }
 };
 
 /// A sequence's map from token index to slots, in token order, and the pages it holds. Owns one reference to every

@@ -1,0 +1,135 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "actors/messages/draft_messages.hpp"
+#include "runtime/kv/page_table.hpp"
+
+namespace redline::actors {
+
+/// Asks what the target model says after the log, checking a draft on the way. Answered with one `verdict`. Safe to send
+/// again: the same round is answered once more, not computed once more.
+struct verify_run {
+  static constexpr actor::message_id id{0x0401};
+  static constexpr std::string_view name = "verify_run";
+
+  sequence_id sequence;
+  tenant_id tenant;
+  round_id round;
+  log_tail log;
+  std::uint32_t prompt_count = 0;
+  std::vector<token> draft;
+  model::sampling_params sampling;
+  std::optional<std::uint32_t> logprobs;  // alternatives wanted per token
+  /// Most tokens this sequence can come to hold; admission checks that they fit.
+  std::uint32_t tokens_max = 0;
+  static constexpr auto fields(auto& self) {
+    return std::tie(self.sequence, self.tenant, self.round, self.log, self.prompt_count, self.draft, self.sampling,
+                    self.logprobs, self.tokens_max);
+  }
+};
+
+/// The tokens that plain decoding would have given: the accepted part of the draft and one more. Or why there are none.
+struct verdict {
+  static constexpr actor::message_id id{0x0402};
+  static constexpr std::string_view name = "verdict";
+
+  sequence_id sequence;
+  round_id round;
+  std::uint32_t verified_count = 0;  // draft tokens that were looked at; the scheduler may shorten a draft
+  std::uint32_t accepted_count = 0;
+  std::vector<token> tokens;
+  std::vector<model::emitted_logprob> logprobs;
+  std::uint32_t passes = 0;          // target forwards this round took part in
+  std::uint32_t rows = 0;            // rows computed for it
+  std::optional<std::uint32_t> log_needed_from;
+  std::optional<failure> why_not;
+  std::uint32_t retry_after_ms = 0;  // with why_not: when to come back
+  static constexpr auto fields(auto& self) {
+    return std::tie(self.sequence, self.round, self.verified_count, self.accepted_count, self.tokens, self.logprobs,
+                    self.passes, self.rows, self.log_needed_from, self.why_not, self.retry_after_ms);
+  }
+};
+
+/// The session is over or gave up; its place, pages and pending round can go.
+struct release_sequence {
+  static constexpr actor::message_id id{0x0403};
+  static constexpr std::string_view name = "release_sequence";
+  static constexpr bool control = true;
+
+  sequence_id sequence;
+  static constexpr auto fields(auto& self) { return std::tie(self.sequence); }
+};
+
+/// One run of a batch as the target model needs it.
+struct batch_run {
+  sequence_id sequence;
+  std::vector<token> tokens;
+  position first_position = 0;
+  std::vector<kv::piece> table;
+  std::uint32_t logits_begin = 0;
+  std::uint32_t draft_count = 0;  // the last draft_count tokens are a draft to check
+  std::uint32_t prompt_count = 0;
+  std::vector<token> history;     // the log before tokens' draft part, when penalties need it
+  std::uint32_t log_count = 0;    // length of that log
+  model::sampling_params sampling;
+  std::optional<std::uint32_t> logprobs;
+  static constexpr auto fields(auto& self) {
+    return std::tie(self.sequence, self.tokens, self.first_position, self.table, self.logits_begin, self.draft_count,
+                    self.prompt_count, self.history, self.log_count, self.sampling, self.logprobs);
+  }
+};
+
+/// One forward pass, from the scheduler to the target model. Answered with `batch_done`.
+struct forward_batch {
+  static constexpr actor::message_id id{0x0404};
+  static constexpr std::string_view name = "forward_batch";
+
+  std::uint64_t batch = 0;
+  std::vector<batch_run> runs;
+  static constexpr auto fields(auto& self) { return std::tie(self.batch, self.runs); }
+};
+
+/// What one run gave; tokens are empty when it wanted no logits.
+struct run_result {
+  sequence_id sequence;
+  std::uint32_t accepted_count = 0;
+  std::vector<token> tokens;
+  std::vector<model::emitted_logprob> logprobs;
+  static constexpr auto fields(auto& self) {
+    return std::tie(self.sequence, self.accepted_count, self.tokens, self.logprobs);
+  }
+};
+
+struct batch_done {
+  static constexpr actor::message_id id{0x0405};
+  static constexpr std::string_view name = "batch_done";
+
+  std::uint64_t batch = 0;
+  std::vector<run_result> results;  // one per run, in order
+  std::uint64_t elapsed_us = 0;
+  std::optional<failure> why_not;   // the batch made no sense; nothing was computed
+  static constexpr auto fields(auto& self) {
+    return std::tie(self.batch, self.results, self.elapsed_us, self.why_not);
+  }
+};
+
+/// The target model is up (again) and its KV is empty. Sent to the scheduler at every start.
+struct target_ready {
+  static constexpr actor::message_id id{0x0406};
+  static constexpr std::string_view name = "target_ready";
+  static constexpr bool control = true;
+
+  std::uint32_t context = 0;
+  std::uint32_t vocabulary = 0;
+  std::uint32_t rows_max = 0;
+  std::uint32_t pages_count = 0;
+  static constexpr auto fields(auto& self) {
+    return std::tie(self.context, self.vocabulary, self.rows_max, self.pages_count);
+  }
+};
+
+}  // namespace redline::actors

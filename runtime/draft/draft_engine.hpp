@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/base/environment.hpp"
+#include "runtime/draft/draft_options.hpp"
+#include "runtime/model/sampling.hpp"
+#include "runtime/model/transformer.hpp"
+#include "runtime/text/prompt_lookup.hpp"
+
+namespace redline::draft {
+
+struct engine_limits {
+  std::uint32_t sessions_max = 1024;           // the longest unused is forgotten beyond this
+  std::uint32_t prompt_chunk_rows_max = 256;   // of one session in one forward
+  std::uint32_t pages_count = 0;               // of the draft model's KV
+};
+
+/// One session's wish for a draft.
+struct draft_request {
+  session_id session;
+  round_id round;
+  std::uint32_t from = 0;              // the tail starts here; earlier tokens are known from before
+  std::vector<token> tail;
+  std::uint32_t prompt_count = 0;
+  std::uint32_t tokens_max = 0;        // 0: only bring the draft model's KV up to date
+  draft_options options;
+  model::sampling_params sampling;
+};
+
+struct draft_answer {
+  session_id session;
+  round_id round;
+  std::vector<token> tokens;
+  std::uint32_t passes = 0;            // forwards of the draft model that had a run of this session
+};
+
+/// Drafts for many sessions at once from prompt lookup, a small model, or lookup inside the small model (Blazedit). All
+/// sessions that need the model share one ragged forward per step. What it holds of a session (its log, an n-gram index,
+/// the model's KV) is a cache: any of it may be forgotten, and comes back with the next request's log.
+class draft_engine {
+ public:
+  /// small_model may be null: then assisted and blazedit drafts are made by lookup alone. end_tokens end a draft.
+  draft_engine(std::unique_ptr<model::transformer> small_model, std::vector<token> end_tokens, engine_limits limits);
+
+  /// Queues the wish, replacing an older one of the session. Returns the number of tokens known of the session's log when
+  /// the tail does not join on to it; nothing was queued then.
+  std::optional<std::uint32_t> submit(draft_request request);
+  /// Makes one pass over the queue; false when nothing is left to do.
+  bool step();
+  /// The drafts finished since the last call.
+  std::vector<draft_answer> take_answers();
+  void forget(session_id session);
+
+  [[nodiscard]] bool has_model() const { return model_ != nullptr; }
+  [[nodiscard]] std::uint64_t passes_count() const { return passes_count_; }
+  /// Aborts when pages are lost or held twice.
+  void check_integrity() const;
+
+ private:
+  struct session_state {
+    text::prompt_lookup log;            // the committed tokens, indexed
+    std::vector<token> cached;          // tokens whose KV the table holds, in order
+    kv::page_table table;
+    std::uint64_t last_used = 0;
+  };
+  struct job {
+    draft_request request;
+    std::vector<token> draft;
+    std::uint32_t runs_count = 0;       // forwards that extended the draft
+    std::uint32_t passes = 0;
+  };
+  struct planned;
+
+  [[nodiscard]] bool uses_model(const draft_request& r) const;
+  [[nodiscard]] bool is_end(token t) const;
+  void finish(const job& j);
+  bool plan_run(job& j, std::uint32_t rows_left, planned& out);
+  bool make_room(session_state& s, session_id owner, std::uint32_t count);
+  bool absorb(job& j, const planned& p, std::span<const float> logits);
+  void forget_longest_unused();
+
+  std::unique_ptr<model::transformer> model_;
+  std::vector<token> end_tokens_;
+  engine_limits limits_;
+  kv::page_pool pool_;
+  std::unordered_map<session_id, session_state> sessions_;
+  std::deque<job> jobs_;
+  std::vector<draft_answer> answers_;
+  std::uint64_t use_counter_ = 0;
+  std::uint64_t passes_count_ = 0;
+};
+
+}  // namespace redline::draft

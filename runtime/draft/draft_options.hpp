@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <tuple>
+
+namespace redline::draft {
+
+/// How a request's drafts are made (TECHNIQUES 2 and 3).
+enum class method : std::uint8_t {
+  regular,   // no draft: one token per target pass
+  lookup,    // prompt lookup
+  assisted,  // the draft model, one token after another
+  blazedit,  // prompt lookup inside the draft model
+  last_,
+};
+
+/// Parameters of all methods, with the sources' values as defaults.
+struct draft_options {
+  method how = method::regular;
+  std::uint32_t max_matching_ngram_size = 10;  // lookup, blazedit: longest n-gram looked up
+  std::uint32_t lookup_tokens_max = 80;        // lookup: tokens per draft
+  std::uint32_t assisted_tokens_max = 20;      // assisted: tokens per draft
+  float confidence_min = 0.4F;                 // assisted: stop under this probability of the draft's own token
+  std::uint32_t micro_draft_tokens = 80;       // blazedit: tokens looked up per pass of the draft model
+  std::uint32_t max_num_run = 4;               // blazedit: passes of the draft model per draft
+
+  bool operator==(const draft_options&) const = default;
+  static constexpr auto fields(auto& self) {
+    return std::tie(self.how, self.max_matching_ngram_size, self.lookup_tokens_max, self.assisted_tokens_max,
+                    self.confidence_min, self.micro_draft_tokens, self.max_num_run);
+  }
+};
+
+/// The most tokens one draft of these options can have.
+[[nodiscard]] constexpr std::uint32_t draft_tokens_max(const draft_options& o) {
+  switch (o.how) {
+    case method::lookup: return o.lookup_tokens_max;
+    case method::assisted: return o.assisted_tokens_max;
+    case method::blazedit: return o.max_num_run * (o.micro_draft_tokens + 1);
+    case method::regular:
+    case method::last_: break;
+  }
+  return 0;
+}
+
+}  // namespace redline::draft

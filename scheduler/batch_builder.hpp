@@ -1,0 +1,28 @@
+#pragma once
+
+#include <span>
+
+#include "scheduler/batch_plan.hpp"
+
+namespace redline::scheduler {
+
+/// What one pass may use.
+struct budget {
+  std::uint32_t rows_max = 512;
+  std::uint32_t prompt_chunk_rows_max = 256;  // of one run, so that a prompt does not fill the batch alone
+  std::uint32_t pages_free = 0;
+  std::uint32_t page_tokens = 32;
+  microseconds time_max{50'000};              // predicted; the first run is taken whatever it costs
+};
+
+/// Packs a ranking into one pass. Pure: the same inputs give the same plan. Never reorders; shortens prompts to chunks and
+/// drafts to what fits; a run that fits nothing is left behind with the reason, and the next one is tried.
+batch_plan build_batch(std::span<const work_item> items, std::span<const item_index> best_first, const budget& limits,
+                       const cost_model& cost);
+
+/// Pages that a sequence of `tokens_count` tokens fills.
+[[nodiscard]] constexpr std::uint32_t pages_for(std::uint32_t tokens_count, std::uint32_t page_tokens) {
+  return (tokens_count + page_tokens - 1) / page_tokens;
+}
+
+}  // namespace redline::scheduler

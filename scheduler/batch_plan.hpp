@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "scheduler/cost_model.hpp"
+#include "scheduler/work_item.hpp"
+
+namespace redline::scheduler {
+
+/// One sequence's part of a verification pass.
+struct planned_run {
+  sequence_id sequence;
+  tenant_id tenant;
+  std::uint32_t first = 0;        // index of the first token in the sequence; equals its computed count
+  std::uint32_t log_count = 0;    // tokens of the log in this run
+  std::uint32_t draft_count = 0;  // draft tokens behind them; may be fewer than the session offered
+  bool wants_logits = false;      // the log is complete with this run
+
+  [[nodiscard]] std::uint32_t rows() const { return log_count + draft_count; }
+};
+
+/// Why an item is not in the plan, or not with all it offered.
+enum class limit : std::uint8_t { rows, pages, time };
+
+struct left_behind {
+  sequence_id sequence;
+  limit why = limit::rows;
+};
+
+/// The decision as data: what was taken, what was left, and why.
+struct batch_plan {
+  std::vector<planned_run> runs;
+  std::vector<left_behind> left;
+  work_size size;
+  microseconds predicted{0};
+};
+
+}  // namespace redline::scheduler

@@ -1,0 +1,20 @@
+#include "scheduler/policies/fifo.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+namespace redline::scheduler {
+
+bool fifo_before(const work_item& a, const work_item& b) {
+  return std::tuple(!a.decodes(), a.arrival, a.sequence) < std::tuple(!b.decodes(), b.arrival, b.sequence);
+}
+
+void fifo::rank(std::span<const work_item> items, instant, std::vector<item_index>& best_first) const {
+  best_first.resize(items.size());
+  std::iota(best_first.begin(), best_first.end(), item_index{0});
+  std::sort(best_first.begin(), best_first.end(),
+            [&](item_index a, item_index b) { return fifo_before(items[a], items[b]); });
+}
+
+}  // namespace redline::scheduler

@@ -1,0 +1,200 @@
+#include "scheduler/run_queue.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace redline::scheduler {
+namespace {
+
+// A sequence that has not asked for this long (its client reads slowly, its drafter is down) may lose its pages to one
+// that starves; a session between two rounds of a healthy system is back much sooner.
+constexpr microseconds idle_before_eviction{250'000};
+
+}  // namespace
+
+run_queue::run_queue(queue_limits limits, std::unique_ptr<policy> order) : limits_(limits), policy_(std::move(order)) {}
+
+submit_outcome run_queue::submit(const submission& s, instant now) {
+  if (s.from == 0 && s.tail.empty()) return submit_outcome::empty_log;
+  const auto found = sequences_.find(s.sequence);
+  if (found == sequences_.end()) {
+    if (s.from != 0) return submit_outcome::log_gap;
+    if (s.tokens_max > limits_.tokens_max || pages_for(s.tokens_max, page_tokens_) > limits_.pages_count ||
+        s.tail.size() > s.tokens_max) {
+      return submit_outcome::too_long;
+    }
+    if (running_count_ >= limits_.running_max && waiting_count() >= limits_.waiting_max) {
+      return submit_outcome::queue_full;
+    }
+  } else {
+    const sequence_state& old = found->second;
+    if (s.round < old.round) return submit_outcome::stale;
+    if (s.round == old.round) return old.open ? submit_outcome::already_running : submit_outcome::already_answered;
+    if (old.open) return submit_outcome::stale;
+    if (s.from > old.log.size()) return submit_outcome::log_gap;
+    if (s.from + s.tail.size() > old.tokens_max) return submit_outcome::too_long;
+  }
+
+  auto& q = sequences_[s.sequence];
+  if (found == sequences_.end()) {
+    q.tenant = s.tenant;
+    q.arrival = now;
+    q.tokens_max = s.tokens_max;
+  }
+  const auto known_tail = std::span(q.log).subspan(s.from);
+  const auto same = std::mismatch(s.tail.begin(), s.tail.end(), known_tail.begin(), known_tail.end()).first;
+  const auto unchanged_count = s.from + static_cast<std::uint32_t>(same - s.tail.begin());
+  q.log.resize(s.from);
+  q.log.insert(q.log.end(), s.tail.begin(), s.tail.end());
+  // The last token is computed in any case, for its logits.
+  q.computed_count = std::min({q.computed_count, unchanged_count, static_cast<std::uint32_t>(q.log.size()) - 1});
+  const std::size_t draft_room = q.tokens_max > q.log.size() ? q.tokens_max - q.log.size() : 0;
+  q.draft.assign(s.draft.begin(), s.draft.begin() + static_cast<std::ptrdiff_t>(std::min(s.draft.size(), draft_room)));
+  q.round = s.round;
+  q.open = true;
+  q.passes = 0;
+  q.rows = 0;
+  admit_waiting();
+  return submit_outcome::taken;
+}
+
+void run_queue::admit_waiting() {
+  while (running_count_ < limits_.running_max) {
+    sequence_state* first = nullptr;
+    for (auto& [id, q] : sequences_) {
+      if (!q.admitted && (first == nullptr || q.arrival < first->arrival)) first = &q;
+    }
+    if (first == nullptr) return;
+    first->admitted = true;
+    ++running_count_;
+  }
+}
+
+void run_queue::release(sequence_id sequence) {
+  const auto it = sequences_.find(sequence);
+  if (it == sequences_.end()) return;
+  if (it->second.admitted) --running_count_;
+  sequences_.erase(it);
+  admit_waiting();
+}
+
+batch_plan run_queue::plan(budget limits, instant now) {
+  page_tokens_ = limits.page_tokens;
+  items_.clear();
+  for (const auto& [id, q] : sequences_) {
+    if (!q.admitted || !q.open || q.in_flight) continue;
+    items_.push_back({id, q.tenant, q.arrival, q.computed_count,
+                      static_cast<std::uint32_t>(q.log.size()) - q.computed_count,
+                      static_cast<std::uint32_t>(q.draft.size())});
+  }
+  const std::uint32_t held = pages_held();
+  limits.pages_free = limits_.pages_count > held ? limits_.pages_count - held : 0;
+  policy_->rank(items_, now, order_);
+  return build_batch(items_, order_, limits, cost_);
+}
+
+void run_queue::begin(const batch_plan& plan) {
+  for (const auto& run : plan.runs) sequences_.at(run.sequence).in_flight = true;
+}
+
+void run_queue::abandon(const batch_plan& plan) {
+  for (const auto& run : plan.runs) {
+    const auto it = sequences_.find(run.sequence);
+    if (it != sequences_.end()) it->second.in_flight = false;
+  }
+}
+
+std::vector<round_outcome> run_queue::complete(const batch_plan& plan, std::span<const run_answer> answers,
+                                               microseconds took, instant now) {
+  REDLINE_ASSERT(plan.runs.size() == answers.size(), "one answer for every run");
+  cost_.observe(plan.size, took);
+  std::vector<round_outcome> done;
+  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
+    const planned_run& run = plan.runs[i];
+    policy_->charge(run.tenant, took * run.rows() / std::max<std::int64_t>(static_cast<std::int64_t>(plan.size.rows), 1));
+    const auto it = sequences_.find(run.sequence);
+    // Released meanwhile, or even opened again under the same id: then this answer is about a run nobody asked for.
+    if (it == sequences_.end() || !it->second.in_flight) continue;
+    sequence_state& q = it->second;
+    q.in_flight = false;
+    q.passes += 1;
+    q.rows += run.rows();
+    if (!run.wants_logits) {
+      q.computed_count = run.first + run.log_count;
+      continue;
+    }
+    q.computed_count = static_cast<std::uint32_t>(q.log.size()) + answers[i].accepted_count;
+    q.log.insert(q.log.end(), answers[i].tokens.begin(), answers[i].tokens.end());
+    q.draft.clear();
+    q.open = false;
+    q.idle_since = now;
+    done.push_back({run.sequence, q.round, run.draft_count, q.passes, q.rows});
+  }
+  return done;
+}
+
+std::optional<sequence_id> run_queue::choose_victim(const batch_plan& plan, instant now) {
+  const auto starving = std::find_if(plan.left.begin(), plan.left.end(),
+                                     [](const left_behind& l) { return l.why == limit::pages; });
+  if (starving == plan.left.end()) return std::nullopt;
+  const auto hungry = sequences_.find(starving->sequence);
+  if (hungry == sequences_.end()) return std::nullopt;
+
+  // The longest idle first; else the latest comer, if it came after the starving one: the oldest always gets on.
+  const std::pair<const sequence_id, sequence_state>* victim = nullptr;
+  for (const auto& entry : sequences_) {
+    const sequence_state& q = entry.second;
+    if (q.in_flight || q.computed_count == 0 || entry.first == starving->sequence) continue;
+    const bool idle = !q.open && now - q.idle_since >= idle_before_eviction;
+    if (!idle && q.arrival <= hungry->second.arrival) continue;
+    if (victim == nullptr) {
+      victim = &entry;
+      continue;
+    }
+    const bool victim_idle = !victim->second.open && now - victim->second.idle_since >= idle_before_eviction;
+    if (idle != victim_idle ? idle
+        : idle              ? q.idle_since < victim->second.idle_since
+                            : q.arrival > victim->second.arrival) {
+      victim = &entry;
+    }
+  }
+  if (victim == nullptr) return std::nullopt;
+  const sequence_id id = victim->first;
+  sequences_.at(id).computed_count = 0;
+  return id;
+}
+
+void run_queue::forget_all_kv() {
+  for (auto& [id, q] : sequences_) {
+    q.computed_count = 0;
+    q.in_flight = false;
+  }
+}
+
+std::uint32_t run_queue::known_count(sequence_id sequence) const {
+  const auto it = sequences_.find(sequence);
+  return it == sequences_.end() ? 0 : static_cast<std::uint32_t>(it->second.log.size());
+}
+
+std::span<const token> run_queue::log(sequence_id sequence) const { return sequences_.at(sequence).log; }
+std::span<const token> run_queue::draft(sequence_id sequence) const { return sequences_.at(sequence).draft; }
+
+std::uint32_t run_queue::pages_held() const {
+  std::uint32_t held = 0;
+  for (const auto& [id, q] : sequences_) held += pages_for(q.computed_count, page_tokens_);
+  return held;
+}
+
+void run_queue::check_integrity() const {
+  std::uint32_t admitted = 0;
+  for (const auto& [id, q] : sequences_) {
+    admitted += q.admitted ? 1 : 0;
+    REDLINE_ASSERT(q.computed_count <= q.log.size(), "more tokens are computed than known");
+    REDLINE_ASSERT(!q.open || q.computed_count < q.log.size(), "an open round has nothing to compute");
+    REDLINE_ASSERT(!q.in_flight || (q.open && q.admitted), "a run is in flight that nobody asked for");
+  }
+  REDLINE_ASSERT(admitted == running_count_, "the count of running sequences is off");
+  REDLINE_ASSERT(running_count_ <= limits_.running_max, "more sequences run than may");
+}
+
+}  // namespace redline::scheduler

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/base/environment.hpp"
+#include "runtime/base/ids.hpp"
+
+namespace redline::scheduler {
+
+/// What one sequence wants computed next, as a value.
+struct work_item {
+  sequence_id sequence;
+  tenant_id tenant;
+  instant arrival;                    // of the sequence
+  std::uint32_t computed_count = 0;   // tokens with valid KV
+  std::uint32_t pending_count = 0;    // log tokens still to compute, at least 1
+  std::uint32_t draft_count = 0;      // draft tokens to verify behind them
+
+  /// Only the last token of the log is missing: a decode or verification run, not a prompt.
+  [[nodiscard]] bool decodes() const { return pending_count == 1 && computed_count > 0; }
+};
+
+using item_index = std::uint32_t;
+
+}  // namespace redline::scheduler
