@@ -1,0 +1,791 @@
+#include "transport/http_front.hpp"
+
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <charconv>
+#include <ctime>
+#include <exception>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+namespace redline::transport {
+namespace {
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+using boost::system::error_code;
+using tcp = asio::ip::tcp;
+using clock = std::chrono::steady_clock;
+
+constexpr std::size_t write_piece_bytes = 64 << 10;
+constexpr std::chrono::milliseconds accept_retry{100};  // after running out of file descriptors
+// A closing socket with unread input sends a reset that may overtake the answer, so input is read and thrown away
+// until the client closes, within these bounds.
+constexpr std::chrono::milliseconds linger_time{2'000};
+constexpr std::size_t linger_bytes_max = 4 << 20;
+
+/// What is said about a request that no handler sees.
+struct refusal {
+  unsigned status;
+  std::string_view type, code, message;  // texts that need no JSON escape; code may be empty
+};
+
+constexpr std::string_view invalid_request = "invalid_request_error";
+constexpr refusal malformed{400, invalid_request, "", "The request is not valid HTTP/1.1."};
+constexpr refusal host_missing{400, invalid_request, "", "An HTTP/1.1 request needs one Host header."};
+constexpr refusal target_malformed{400, invalid_request, "", "The request's target is not a valid path."};
+constexpr refusal encoding_unknown{501, "not_supported_error", "", "The only supported Transfer-Encoding is chunked."};
+constexpr refusal expectation_unknown{417, invalid_request, "", "The only supported expectation is 100-continue."};
+constexpr refusal too_slow{408, "timeout_error", "", "The request did not arrive in time."};
+constexpr refusal body_too_large{413, invalid_request, "request_too_large", "The request's body is too large."};
+constexpr refusal headers_too_large{431, invalid_request, "headers_too_large", "The request's headers are too large."};
+constexpr refusal version_unknown{505, invalid_request, "", "The server speaks HTTP/1.0 and HTTP/1.1."};
+constexpr refusal too_many{503, "unavailable_error", "overloaded", "The server has too many open connections."};
+constexpr refusal too_much{503, "unavailable_error", "overloaded", "The server has too many requests in transit."};
+constexpr refusal handler_failed{500, "server_error", "", "The server failed to handle the request."};
+
+std::string body_of(const refusal& why) {
+  std::string body = "{\"error\":{\"message\":\"";
+  body.append(why.message).append("\",\"type\":\"").append(why.type).append("\",\"param\":null,\"code\":");
+  if (why.code.empty()) return body.append("null}}");
+  return body.append("\"").append(why.code).append("\"}}");
+}
+
+refusal refusal_for(const error_code& ec) {
+  if (ec == http::error::header_limit) return headers_too_large;
+  if (ec == http::error::body_limit) return body_too_large;
+  if (ec == http::error::bad_version) return version_unknown;
+  return malformed;
+}
+
+std::string date_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char text[40];
+  return {text, std::strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", &utc)};
+}
+
+bool is_token(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos || (c >= '0' && c <= '9') ||
+           (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  });
+}
+
+/// Values may hold what a client sent, so a line break in one must not become a header of its own.
+void append_header(std::string& head, std::string_view name, std::string_view value) {
+  if (!is_token(name)) return;
+  head.append(name).append(": ");
+  for (const char c : value) {
+    if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) head.push_back(c);
+  }
+  head.append("\r\n");
+}
+
+bool is_ours(std::string_view name) {
+  for (const auto ours : {"content-length", "transfer-encoding", "connection", "date", "keep-alive"}) {
+    if (equal_ignoring_case(name, ours)) return true;
+  }
+  return false;
+}
+
+int hex_value(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+std::optional<std::string> percent_decoded(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out.push_back(text[i]);
+      continue;
+    }
+    if (i + 2 >= text.size()) return std::nullopt;
+    const int high = hex_value(text[i + 1]), low = hex_value(text[i + 2]);
+    if (high < 0 || low < 0 || (high == 0 && low == 0)) return std::nullopt;
+    out.push_back(static_cast<char>(high << 4 | low));
+    i += 2;
+  }
+  return out;
+}
+
+/// Fills path and query from "/path?query", "http://host/path?query" or "*".
+bool split_target(std::string_view target, http_request& request) {
+  if (target.starts_with("http://")) {
+    const auto slash = target.find_first_of("/?", 7);
+    target = slash == std::string_view::npos ? std::string_view("/") : target.substr(slash);
+  }
+  const auto fragment = target.find('#');
+  if (fragment != std::string_view::npos) target = target.substr(0, fragment);
+  const auto mark = target.find('?');
+  if (mark != std::string_view::npos) request.query = target.substr(mark + 1);
+  auto path = percent_decoded(target.substr(0, mark));
+  if (!path) return false;
+  if (path->empty()) path = "/";
+  if (path->front() != '/' && *path != "*") return false;
+  request.path = std::move(*path);
+  return true;
+}
+
+std::string text_of(const tcp::endpoint& peer) {
+  auto address = peer.address();
+  if (address.is_v6() && address.to_v6().is_v4_mapped()) {
+    address = asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
+  }
+  error_code ignored;
+  return address.to_string(ignored);
+}
+
+enum class stage {
+  receiving,  // waits for, or reads, a request
+  working,    // a handler has the request and has not begun to answer
+  streaming,  // between begin_stream and end_stream
+  flushing,   // the answer is complete but not fully sent
+  lingering,  // everything is sent; waits for the client to close
+  closed,
+};
+
+}  // namespace
+
+struct http_front::impl : std::enable_shared_from_this<impl> {
+  impl(asio::io_context& context, options what, handlers whom)
+      : io(context), acceptor(context), ticker(context), limits(std::move(what)), call(std::move(whom)) {}
+
+  result<void> open();
+  void accept();
+  void welcome(tcp::socket socket);
+  void tick();
+  void stop_accepting();
+  void close_all();
+  /// The connection that works on `id`, or null.
+  std::shared_ptr<connection> find(exchange_id id) const;
+
+  asio::io_context& io;
+  tcp::acceptor acceptor;
+  asio::steady_timer ticker;  // one for all deadlines: they are coarse, and arming thousands of timers is not free
+  bool ticking = false;
+  bool draining = false;
+  options limits;
+  handlers call;
+  std::uint16_t port = 0;
+  std::uint64_t last_exchange = 0;
+  std::uint64_t received_bytes = 0;
+  std::unordered_set<std::shared_ptr<connection>> connections;
+  std::unordered_map<exchange_id, connection*> exchanges;
+};
+
+/// One socket. A read is always outstanding, since it is how the end of a client is noticed; what arrives while an
+/// exchange is open waits in inbox_.
+class http_front::connection : public std::enable_shared_from_this<connection> {
+ public:
+  connection(std::shared_ptr<impl> front, tcp::socket socket) : front_(std::move(front)), socket_(std::move(socket)) {}
+
+  void start(bool refuse_at_once);
+  void respond(unsigned status, const std::vector<http_header>& headers, std::string body);
+  void begin_stream(unsigned status, const std::vector<http_header>& headers);
+  void write(std::string_view data);
+  void end_stream();
+  void tick(clock::time_point now);
+  void retire_when_idle();
+  void close();
+
+ private:
+  using parser = http::request_parser<http::string_body>;
+
+  void read();
+  void on_read(const error_code& ec, std::size_t count);
+  void keep_received(std::size_t count);
+  void parse();
+  bool feed_parser();
+  void begin_request();
+  void answer_expectation();
+  void dispatch();
+  std::optional<refusal> take_request(http_request& request);
+  void hand_over(http_request request);
+  void refuse(const refusal& why);
+
+  std::string head_of(unsigned status, const std::vector<http_header>& headers) const;
+  void send(std::string_view bytes);
+  void send_next_piece();
+  void on_written(const error_code& ec, std::size_t count);
+  void on_all_written();
+  void post_flow(bool paused);
+  void gone();
+  void end_exchange();
+  void linger();
+  void count_received();
+
+  [[nodiscard]] std::size_t unsent_bytes() const { return queued_.size() + writing_.size() - written_; }
+  [[nodiscard]] bool is_partial() const { return parser_.has_value() || inbox_offset_ < inbox_.size(); }
+
+  std::shared_ptr<impl> front_;
+  tcp::socket socket_;
+  stage stage_ = stage::receiving;
+
+  char chunk_[16 << 10];
+  std::string inbox_;  // received, not parsed; starts at inbox_offset_
+  std::size_t inbox_offset_ = 0;
+  std::size_t counted_bytes_ = 0;  // this connection's share of impl::received_bytes
+  std::size_t header_bytes_ = 0;   // parsed of the current request while its header is incomplete
+  std::size_t lingered_bytes_ = 0;
+  std::optional<parser> parser_;
+  std::string peer_;
+
+  exchange_id exchange_;  // valid while stage_ is working, streaming, or flushing a handler's answer
+  bool has_exchange_ = false;
+  bool keep_ = true;        // another request may follow
+  bool is_head_ = false;    // the request's method is HEAD
+  bool is_http10_ = false;  // no chunked encoding
+  bool is_event_stream_ = false;
+  bool continued_ = false;
+  bool input_ended_ = false;
+
+  std::string queued_, writing_;
+  std::size_t written_ = 0;  // of writing_
+  bool is_writing_ = false;
+  bool paused_ = false;
+
+  // Deadlines; the one that counts follows from stage_, except write_by_, which counts while is_writing_.
+  clock::time_point receive_by_, write_by_, linger_by_;
+  clock::time_point last_sent_;
+};
+
+// The front.
+
+result<void> http_front::impl::open() {
+  const auto fail = [this](const char* step, const error_code& ec) {
+    return failure{errc::io_error, std::string("HTTP front on ") + limits.address + " port " +
+                                       std::to_string(limits.port) + ": cannot " + step + ": " + ec.message()};
+  };
+  std::string host = limits.address;
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+
+  error_code ec;
+  tcp::endpoint endpoint(asio::ip::make_address(host, ec), limits.port);
+  if (ec) {
+    tcp::resolver resolver(io);
+    const auto found = resolver.resolve(host, std::to_string(limits.port), tcp::resolver::passive, ec);
+    if (ec || found.empty()) return fail("resolve the address", ec);
+    endpoint = found.begin()->endpoint();
+  }
+  acceptor.open(endpoint.protocol(), ec);
+  if (ec) return fail("open a socket", ec);
+  acceptor.set_option(tcp::acceptor::reuse_address(true), ec);
+  acceptor.bind(endpoint, ec);
+  if (ec) return fail("bind", ec);
+  acceptor.listen(asio::socket_base::max_listen_connections, ec);
+  if (ec) return fail("listen", ec);
+  acceptor.non_blocking(true, ec);
+  const auto local = acceptor.local_endpoint(ec);
+  if (ec) return fail("read the bound port", ec);
+  port = local.port();
+  return {};
+}
+
+void http_front::impl::accept() {
+  acceptor.async_accept([self = shared_from_this()](error_code ec, tcp::socket socket) {
+    if (!self->acceptor.is_open()) return;
+    if (!ec) {
+      self->welcome(std::move(socket));
+      return self->accept();
+    }
+    // Most likely out of descriptors; trying again at once would spin.
+    auto pause = std::make_shared<asio::steady_timer>(self->io, accept_retry);
+    pause->async_wait([self, pause](error_code) {
+      if (self->acceptor.is_open()) self->accept();
+    });
+  });
+}
+
+void http_front::impl::welcome(tcp::socket socket) {
+  // Past the limit a client is told so, but only as long as that stays cheap.
+  constexpr std::size_t told_max = 64;
+  if (connections.size() >= limits.connections_max + told_max) return;
+  const bool refused = connections.size() >= limits.connections_max;
+  auto guest = std::make_shared<http_front::connection>(shared_from_this(), std::move(socket));
+  connections.insert(guest);
+  guest->start(refused);
+  if (!ticking) tick();
+}
+
+void http_front::impl::tick() {
+  using std::chrono::milliseconds;
+  auto shortest = std::min({limits.idle_timeout, limits.read_timeout, limits.write_timeout});
+  if (limits.ping_interval.count() > 0) shortest = std::min(shortest, limits.ping_interval);
+  const auto interval = std::clamp(shortest / 4, milliseconds(5), milliseconds(250));
+
+  const auto now = clock::now();
+  const std::vector<std::shared_ptr<connection>> all(connections.begin(), connections.end());
+  for (const auto& one : all) one->tick(now);
+  ticking = !connections.empty();
+  if (!ticking) return;
+  ticker.expires_after(interval);
+  ticker.async_wait([self = shared_from_this()](error_code ec) {
+    if (!ec) self->tick();
+  });
+}
+
+void http_front::impl::stop_accepting() {
+  draining = true;
+  error_code ignored;
+  acceptor.close(ignored);
+  const std::vector<std::shared_ptr<connection>> all(connections.begin(), connections.end());
+  for (const auto& one : all) one->retire_when_idle();
+}
+
+void http_front::impl::close_all() {
+  stop_accepting();
+  const std::vector<std::shared_ptr<connection>> all(connections.begin(), connections.end());
+  for (const auto& one : all) one->close();
+  ticker.cancel();
+}
+
+std::shared_ptr<http_front::connection> http_front::impl::find(exchange_id id) const {
+  const auto at = exchanges.find(id);
+  return at == exchanges.end() ? nullptr : at->second->shared_from_this();
+}
+
+result<std::unique_ptr<http_front>> http_front::listen(asio::io_context& io, options what, handlers whom) {
+  if (what.buffered_bytes_low > what.buffered_bytes_high || what.buffered_bytes_high > what.buffered_bytes_max) {
+    return failure{errc::invalid_argument, "HTTP front: buffered_bytes_low <= _high <= _max is wanted, found " +
+                                               std::to_string(what.buffered_bytes_low) + ", " +
+                                               std::to_string(what.buffered_bytes_high) + ", " +
+                                               std::to_string(what.buffered_bytes_max)};
+  }
+  auto state = std::make_shared<impl>(io, std::move(what), std::move(whom));
+  REDLINE_TRY(state->open());
+  state->accept();
+  return std::unique_ptr<http_front>(new http_front(std::move(state)));
+}
+
+http_front::http_front(std::shared_ptr<impl> state) : impl_(std::move(state)) {}
+
+http_front::~http_front() {
+  impl_->close_all();
+  impl_->call = {};
+}
+
+std::uint16_t http_front::port() const { return impl_->port; }
+
+void http_front::respond(exchange_id id, unsigned status, std::vector<http_header> headers, std::string body) {
+  if (const auto at = impl_->find(id)) at->respond(status, headers, std::move(body));
+}
+
+void http_front::begin_stream(exchange_id id, unsigned status, std::vector<http_header> headers) {
+  if (const auto at = impl_->find(id)) at->begin_stream(status, headers);
+}
+
+void http_front::write(exchange_id id, std::string data) {
+  if (const auto at = impl_->find(id)) at->write(data);
+}
+
+void http_front::end_stream(exchange_id id) {
+  if (const auto at = impl_->find(id)) at->end_stream();
+}
+
+void http_front::abort(exchange_id id) {
+  if (const auto at = impl_->find(id)) at->close();
+}
+
+void http_front::stop_accepting() { impl_->stop_accepting(); }
+std::size_t http_front::open_exchanges() const { return impl_->exchanges.size(); }
+std::size_t http_front::connections() const { return impl_->connections.size(); }
+void http_front::close_all() { impl_->close_all(); }
+
+// A connection: receiving.
+
+void http_front::connection::start(bool refuse_at_once) {
+  error_code ignored;
+  socket_.set_option(tcp::no_delay(true), ignored);
+  socket_.set_option(asio::socket_base::keep_alive(true), ignored);
+  if (const auto bytes = front_->limits.socket_send_bytes) {
+    socket_.set_option(asio::socket_base::send_buffer_size(static_cast<int>(bytes)), ignored);
+  }
+  error_code ec;
+  const auto peer = socket_.remote_endpoint(ec);
+  if (ec) return close();
+  peer_ = text_of(peer);
+  receive_by_ = clock::now() + front_->limits.idle_timeout;
+  if (refuse_at_once) refuse(too_many);
+  read();
+}
+
+void http_front::connection::read() {
+  socket_.async_read_some(asio::buffer(chunk_),
+                          [self = shared_from_this()](error_code ec, std::size_t count) { self->on_read(ec, count); });
+}
+
+void http_front::connection::on_read(const error_code& ec, std::size_t count) {
+  if (stage_ == stage::closed) return;
+  if (ec) {
+    // An answer that is complete may still reach a client that has only stopped sending.
+    if (stage_ == stage::flushing && ec == asio::error::eof) {
+      input_ended_ = true;
+      keep_ = false;
+      return;
+    }
+    return gone();
+  }
+  keep_received(count);
+  if (stage_ != stage::closed) read();
+}
+
+void http_front::connection::keep_received(std::size_t count) {
+  if (stage_ == stage::lingering || !keep_) {
+    lingered_bytes_ += count;
+    if (lingered_bytes_ > linger_bytes_max) gone();
+    return;
+  }
+  inbox_.append(chunk_, count);
+  count_received();
+  const auto& limits = front_->limits;
+  if (stage_ == stage::receiving) {
+    parse();
+  } else if (inbox_.size() - inbox_offset_ > limits.header_bytes_max + limits.body_bytes_max ||
+             front_->received_bytes > limits.received_bytes_max) {
+    gone();  // a client that sends this far ahead does not wait for answers
+  }
+}
+
+/// Brings this connection's share of the total up to date.
+void http_front::connection::count_received() {
+  const std::size_t held = inbox_.size() - inbox_offset_ + (parser_ ? parser_->get().body().size() : 0);
+  front_->received_bytes += held;
+  front_->received_bytes -= counted_bytes_;
+  counted_bytes_ = held;
+}
+
+void http_front::connection::parse() {
+  while (stage_ == stage::receiving && feed_parser()) {
+  }
+  inbox_.erase(0, inbox_offset_);
+  inbox_offset_ = 0;
+  if (inbox_.capacity() > 4 * sizeof chunk_ && inbox_.size() < sizeof chunk_) inbox_.shrink_to_fit();
+  count_received();
+  if (stage_ == stage::receiving && front_->received_bytes > front_->limits.received_bytes_max) refuse(too_much);
+}
+
+/// One step of the parser; false when it wants more bytes or the request was answered or handed out.
+bool http_front::connection::feed_parser() {
+  if (!parser_) begin_request();
+  if (!parser_) return false;
+  const std::size_t left = inbox_.size() - inbox_offset_;
+  // Beast 1.74 asserts that a last chunk it has begun to see continues with at least five bytes. Nothing shorter can
+  // complete a chunked body, so waiting loses nothing.
+  if (left == 0 || (left < 5 && parser_->is_header_done() && parser_->chunked())) return false;
+
+  const bool had_header = parser_->is_header_done();
+  // Not before: an eager Beast 1.74 goes on behind a header whose body is over the limit, and the error is lost.
+  parser_->eager(had_header);
+  error_code ec;
+  const std::size_t used = parser_->put(asio::buffer(inbox_.data() + inbox_offset_, left), ec);
+  inbox_offset_ += used;
+  const bool wants_more = ec == http::error::need_more;
+  if (wants_more) ec = {};
+  if (!had_header && !parser_->is_header_done()) {
+    header_bytes_ += used;
+    if (header_bytes_ + (left - used) > front_->limits.header_bytes_max) ec = http::error::header_limit;
+  }
+  // A chunk's extensions and trailers are not body, but must end, too.
+  if (parser_->is_header_done() && wants_more && left - used > front_->limits.header_bytes_max) {
+    ec = http::error::header_limit;
+  }
+  if (ec) {
+    refuse(refusal_for(ec));
+    return false;
+  }
+  if (parser_->is_done()) {
+    dispatch();
+    return false;
+  }
+  if (parser_->is_header_done()) answer_expectation();
+  return !wants_more && used > 0;
+}
+
+/// Empty lines before a request are allowed, and old clients send one after a body.
+void http_front::connection::begin_request() {
+  while (inbox_offset_ < inbox_.size() && (inbox_[inbox_offset_] == '\r' || inbox_[inbox_offset_] == '\n')) {
+    ++inbox_offset_;
+  }
+  if (inbox_offset_ == inbox_.size()) return;
+  parser_.emplace();
+  parser_->header_limit(front_->limits.header_bytes_max);
+  parser_->body_limit(front_->limits.body_bytes_max);
+  header_bytes_ = 0;
+  continued_ = false;
+  receive_by_ = clock::now() + front_->limits.read_timeout;
+}
+
+void http_front::connection::answer_expectation() {
+  if (continued_ || stage_ != stage::receiving) return;
+  continued_ = true;
+  const auto& head = parser_->get();
+  const auto at = head.find(http::field::expect);
+  if (at == head.end() || head.version() < 11) return;
+  if (!boost::beast::iequals(at->value(), "100-continue")) return refuse(expectation_unknown);
+  send("HTTP/1.1 100 Continue\r\n\r\n");
+}
+
+std::optional<refusal> http_front::connection::take_request(http_request& request) {
+  auto& message = parser_->get();
+  is_http10_ = message.version() < 11;
+  keep_ = message.keep_alive() && !front_->draining;
+  is_head_ = message.method() == http::verb::head;
+  if (message.find(http::field::transfer_encoding) != message.end() && (is_http10_ || !parser_->chunked())) {
+    return encoding_unknown;
+  }
+  if (message.count(http::field::host) > 1 || (!is_http10_ && message.count(http::field::host) == 0)) {
+    return host_missing;
+  }
+  const auto target = message.target();
+  if (!split_target({target.data(), target.size()}, request)) return target_malformed;
+  const auto method = message.method_string();
+  request.method.assign(method.data(), method.size());
+  for (const auto& field : message) {
+    request.headers.push_back({std::string(field.name_string().data(), field.name_string().size()),
+                               std::string(field.value().data(), field.value().size())});
+  }
+  request.body = std::move(message.body());
+  request.peer = peer_;
+  return std::nullopt;
+}
+
+void http_front::connection::dispatch() {
+  http_request request;
+  const auto why_not = take_request(request);
+  parser_.reset();
+  if (why_not) return refuse(*why_not);
+  hand_over(std::move(request));
+}
+
+void http_front::connection::hand_over(http_request request) {
+  exchange_ = exchange_id{++front_->last_exchange};
+  has_exchange_ = true;
+  is_event_stream_ = false;
+  stage_ = stage::working;
+  front_->exchanges.emplace(exchange_, this);
+  try {
+    if (front_->call.on_request) front_->call.on_request(exchange_, std::move(request));
+  } catch (const std::exception&) {
+    if (stage_ == stage::working) {
+      keep_ = false;
+      respond(handler_failed.status, {{"Content-Type", "application/json"}}, body_of(handler_failed));
+    } else if (stage_ == stage::streaming) {
+      close();
+    }
+  }
+}
+
+void http_front::connection::refuse(const refusal& why) {
+  parser_.reset();
+  inbox_.clear();
+  inbox_offset_ = 0;
+  count_received();
+  keep_ = false;
+  is_head_ = false;
+  is_http10_ = false;
+  stage_ = stage::flushing;
+  const std::string body = body_of(why);
+  std::vector<http_header> headers{{"Content-Type", "application/json"}};
+  if (why.status == 503) headers.push_back({"Retry-After", "1"});
+  send(head_of(why.status, headers) + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+}
+
+// A connection: answering.
+
+std::string http_front::connection::head_of(unsigned status, const std::vector<http_header>& headers) const {
+  const auto reason = http::obsolete_reason(http::int_to_status(status));
+  std::string head = "HTTP/1.1 " + std::to_string(status) + " ";
+  head.append(reason.data(), reason.size()).append("\r\n");
+  for (const auto& header : headers) {
+    if (!is_ours(header.name)) append_header(head, header.name, header.value);
+  }
+  head.append("Date: ").append(date_now()).append("\r\nConnection: ").append(keep_ ? "keep-alive" : "close");
+  return head.append("\r\n");
+}
+
+void http_front::connection::respond(unsigned status, const std::vector<http_header>& headers, std::string body) {
+  if (stage_ != stage::working) return;
+  if (front_->draining) keep_ = false;
+  stage_ = stage::flushing;
+  const bool may_have_body = status >= 200 && status != 204 && status != 304;
+  std::string all = head_of(status, headers);
+  if (may_have_body) all += "Content-Length: " + std::to_string(body.size()) + "\r\n";
+  all += "\r\n";
+  if (may_have_body && !is_head_) all += body;
+  send(all);
+}
+
+void http_front::connection::begin_stream(unsigned status, const std::vector<http_header>& headers) {
+  if (stage_ != stage::working) return;
+  if (front_->draining || is_http10_) keep_ = false;
+  stage_ = stage::streaming;
+  const auto* type = find_header(headers, "content-type");
+  is_event_stream_ = type && equal_ignoring_case(type->substr(0, 17), "text/event-stream");
+  send(head_of(status, headers) + (is_http10_ ? "\r\n" : "Transfer-Encoding: chunked\r\n\r\n"));
+}
+
+void http_front::connection::write(std::string_view data) {
+  if (stage_ != stage::streaming || data.empty() || is_head_) return;
+  if (is_http10_) {
+    send(data);
+  } else {
+    char size[20];
+    const auto end = std::to_chars(size, size + sizeof size, data.size(), 16).ptr;
+    std::string chunk(size, end);
+    chunk.append("\r\n").append(data).append("\r\n");
+    send(chunk);
+  }
+  if (unsent_bytes() > front_->limits.buffered_bytes_max) {
+    // Not from within the caller's call.
+    asio::post(front_->io, [self = shared_from_this()] { self->gone(); });
+  } else if (!paused_ && unsent_bytes() > front_->limits.buffered_bytes_high) {
+    paused_ = true;
+    post_flow(true);
+  }
+}
+
+void http_front::connection::end_stream() {
+  if (stage_ != stage::streaming) return;
+  stage_ = stage::flushing;
+  if (!is_http10_ && !is_head_) send("0\r\n\r\n");
+  if (!is_writing_) {
+    // Nothing is left to send, and the next request must not begin within the caller's call.
+    asio::post(front_->io, [self = shared_from_this(), id = exchange_] {
+      if (self->stage_ == stage::flushing && !self->is_writing_ && self->exchange_ == id) self->on_all_written();
+    });
+  }
+}
+
+void http_front::connection::send(std::string_view bytes) {
+  queued_.append(bytes);
+  if (is_writing_) return;
+  is_writing_ = true;
+  std::swap(queued_, writing_);
+  written_ = 0;
+  send_next_piece();
+}
+
+void http_front::connection::send_next_piece() {
+  write_by_ = clock::now() + front_->limits.write_timeout;
+  const std::size_t count = std::min(writing_.size() - written_, write_piece_bytes);
+  asio::async_write(socket_, asio::buffer(writing_.data() + written_, count),
+                    [self = shared_from_this()](error_code ec, std::size_t sent) { self->on_written(ec, sent); });
+}
+
+void http_front::connection::on_written(const error_code& ec, std::size_t count) {
+  if (stage_ == stage::closed) return;
+  if (ec) return gone();
+  written_ += count;
+  last_sent_ = clock::now();
+  if (paused_ && unsent_bytes() < front_->limits.buffered_bytes_low) {
+    paused_ = false;
+    post_flow(false);
+  }
+  if (written_ < writing_.size()) return send_next_piece();
+  writing_.clear();
+  written_ = 0;
+  std::swap(queued_, writing_);
+  if (!writing_.empty()) return send_next_piece();
+  is_writing_ = false;
+  if (stage_ == stage::flushing) on_all_written();
+}
+
+void http_front::connection::on_all_written() {
+  end_exchange();
+  if (front_->draining) keep_ = false;
+  if (!keep_) return linger();
+  stage_ = stage::receiving;
+  receive_by_ = clock::now() + front_->limits.idle_timeout;
+  parse();  // what was sent ahead
+}
+
+/// In order with other reports, and never from within the caller's call.
+void http_front::connection::post_flow(bool paused) {
+  asio::post(front_->io, [self = shared_from_this(), id = exchange_, paused] {
+    if (self->stage_ == stage::streaming && self->exchange_ == id && self->front_->call.on_flow) {
+      self->front_->call.on_flow(id, paused);
+    }
+  });
+}
+
+// A connection: ending.
+
+void http_front::connection::end_exchange() {
+  if (has_exchange_) front_->exchanges.erase(exchange_);
+  has_exchange_ = false;
+  paused_ = false;
+}
+
+void http_front::connection::linger() {
+  if (input_ended_) return close();
+  error_code ec;
+  socket_.shutdown(tcp::socket::shutdown_send, ec);
+  if (ec) return close();
+  stage_ = stage::lingering;
+  linger_by_ = clock::now() + linger_time;
+}
+
+/// The client left, or is dropped: tells the handler when it still works on the answer.
+void http_front::connection::gone() {
+  if (stage_ == stage::closed) return;
+  const bool must_tell = stage_ == stage::working || stage_ == stage::streaming;
+  const auto id = exchange_;
+  const auto self = shared_from_this();
+  close();
+  if (must_tell && front_->call.on_closed) front_->call.on_closed(id);
+}
+
+void http_front::connection::close() {
+  if (stage_ == stage::closed) return;
+  const auto self = shared_from_this();
+  end_exchange();
+  stage_ = stage::closed;
+  parser_.reset();
+  inbox_.clear();
+  inbox_offset_ = 0;
+  count_received();
+  error_code ignored;
+  socket_.close(ignored);
+  front_->connections.erase(self);
+}
+
+void http_front::connection::retire_when_idle() {
+  if (stage_ == stage::receiving && !is_partial() && !is_writing_) close();
+}
+
+void http_front::connection::tick(clock::time_point now) {
+  if (is_writing_ && now >= write_by_) return gone();
+  switch (stage_) {
+    case stage::receiving:
+      if (now < receive_by_) return;
+      return is_partial() ? refuse(too_slow) : close();
+    case stage::lingering:
+      if (now >= linger_by_) close();
+      return;
+    case stage::streaming: {
+      const auto interval = front_->limits.ping_interval;
+      if (!is_event_stream_ || is_head_ || interval.count() <= 0 || is_writing_) return;
+      if (now >= last_sent_ + interval) write(": ping\n\n");
+      return;
+    }
+    case stage::working:
+    case stage::flushing:
+    case stage::closed:
+      return;
+  }
+}
+
+}  // namespace redline::transport

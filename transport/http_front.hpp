@@ -1,0 +1,108 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/ids.hpp"
+#include "runtime/base/result.hpp"
+#include "transport/http_message.hpp"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace redline::transport {
+
+/// One request and its response. Never reused while the process lives.
+using exchange_id = redline::strong_id<struct exchange_tag>;
+
+struct http_request {
+  std::string method;
+  std::string path;   // percent-decoded, without the query
+  std::string query;  // as sent, without the question mark
+  std::vector<http_header> headers;
+  std::string body;
+  std::string peer;  // numeric address of the client
+
+  /// The first header called `name`, whatever its case; null when there is none.
+  [[nodiscard]] const std::string* header(std::string_view name) const { return find_header(headers, name); }
+};
+
+/// An HTTP/1.1 server that knows nothing of what it serves. Everything, calls and callbacks alike, happens on the one
+/// thread that runs the io_context, which must outlive the front.
+///
+/// An exchange begins with on_request and ends exactly once: by respond, end_stream, abort or close_all (nothing is
+/// called back afterwards), or by on_closed, when the client is gone first. A client that shuts down only its sending
+/// side counts as gone. Calls for an exchange that has ended are ignored. Requests sent ahead on one connection are
+/// kept and served in order. What is wrong with HTTP itself is answered here, with an OpenAI error object; such
+/// requests reach no handler.
+class http_front {
+ public:
+  struct options {
+    std::string address = "127.0.0.1";  // numeric, IPv4 or IPv6 (with or without brackets), or a host name
+    std::uint16_t port = 8080;          // 0: any free port
+    std::uint32_t header_bytes_max = 32 << 10;
+    std::uint64_t body_bytes_max = 32 << 20;
+    /// Received but not yet handed out, over all connections.
+    std::uint64_t received_bytes_max = 256 << 20;
+    std::size_t connections_max = 1024;
+    std::chrono::milliseconds idle_timeout{75'000};  // between requests on a kept connection
+    std::chrono::milliseconds read_timeout{60'000};  // from a request's first byte to its last
+    /// For each 64 KiB piece of a response to enter the kernel: a slower reader is dropped.
+    std::chrono::milliseconds write_timeout{30'000};
+    /// A response with more unsent bytes than `high` is reported by on_flow(paused), and again when under `low`. Data
+    /// already on its way may still be written; past `max` the client is dropped.
+    std::uint64_t buffered_bytes_high = 256 << 10;
+    std::uint64_t buffered_bytes_low = 64 << 10;
+    std::uint64_t buffered_bytes_max = 16 << 20;
+    /// The kernel's send buffer hides a slow reader, so it is bounded too. 0: the system's default.
+    std::uint32_t socket_send_bytes = 256 << 10;
+    /// A comment is sent on an event stream that was silent this long. 0: never.
+    std::chrono::milliseconds ping_interval{15'000};
+  };
+
+  struct handlers {
+    std::function<void(exchange_id, http_request)> on_request;
+    std::function<void(exchange_id)> on_closed;             // the client is gone before the end
+    std::function<void(exchange_id, bool paused)> on_flow;  // the response's buffer passed a mark
+  };
+
+  static result<std::unique_ptr<http_front>> listen(boost::asio::io_context& io, options what, handlers whom);
+  /// Closes everything without callbacks. Not to be called from within one.
+  ~http_front();
+
+  [[nodiscard]] std::uint16_t port() const;
+
+  /// The whole answer. Content-Length, Date and Connection are added here. HEAD, 204 and 304 send no body.
+  void respond(exchange_id id, unsigned status, std::vector<http_header> headers, std::string body);
+
+  /// Sends the head at once. When Content-Type is text/event-stream each write must hold whole events, since pings go
+  /// between writes.
+  void begin_stream(exchange_id id, unsigned status, std::vector<http_header> headers);
+  void write(exchange_id id, std::string data);
+  void end_stream(exchange_id id);
+
+  /// Closes the connection now, dropping what is unsent; the client can tell that the answer is incomplete.
+  void abort(exchange_id id);
+
+  /// Takes no more connections, closes idle ones and lets the others end with their current exchange.
+  void stop_accepting();
+  /// Not ended, or ended and not yet fully sent.
+  [[nodiscard]] std::size_t open_exchanges() const;
+  [[nodiscard]] std::size_t connections() const;
+  void close_all();
+
+ private:
+  class connection;
+  struct impl;
+  explicit http_front(std::shared_ptr<impl> state);
+  std::shared_ptr<impl> impl_;
+};
+
+}  // namespace redline::transport
