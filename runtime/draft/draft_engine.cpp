@@ -133,7 +133,8 @@ bool draft_engine::absorb(job& j, const planned& p, std::span<const float> logit
   if (!p.wants_logits) return j.request.tokens_max > 0 || s.cached.size() < s.log.tokens().size();
 
   const std::size_t vocabulary = model_->config().vocabulary;
-  const auto got = model::accept(logits, vocabulary, p.guess, j.request.sampling, p.context, j.request.prompt_count);
+  const model::token_context before{p.context, static_cast<std::uint32_t>(p.context.size()), j.request.prompt_count};
+  const auto got = model::accept(logits, vocabulary, p.guess, j.request.sampling, before);
   const std::size_t rejected = p.guess.size() - got.accepted_count;
   s.cached.resize(s.cached.size() - rejected);
   s.table.truncate(pool_, static_cast<std::uint32_t>(s.cached.size()));

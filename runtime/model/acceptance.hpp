@@ -19,9 +19,9 @@ struct acceptance {
 
 /// Lossless verification (TECHNIQUES 1): walks the rows in order, samples each as plain decoding would, and goes on
 /// while the sample equals the draft. logits: [draft.size() + 1, vocabulary], row i predicts draft[i].
-/// log: committed tokens before the draft; logprobs_count: nullopt for none, else alternatives per token.
+/// before: committed tokens before the draft; logprobs_count: nullopt for none, else alternatives per token.
 acceptance accept(std::span<const float> logits, std::size_t vocabulary, std::span<const token> draft,
-                  const sampling_params& params, std::span<const token> log, std::uint32_t prompt_count,
+                  const sampling_params& params, const token_context& before,
                   std::optional<std::uint32_t> logprobs_count = std::nullopt);
 
 }  // namespace redline::model

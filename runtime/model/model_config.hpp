@@ -3,13 +3,14 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/kernel_table.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/gguf/gguf_file.hpp"
 
 namespace redline::model {
 
 /// How the two halves of a rotated pair lie in a head: neighbours (llama files) or half a head apart (qwen2 files).
-enum class rope_layout : std::uint8_t { adjacent, half_split };
+using rope_layout = kernels::rope_pairs;
 
 /// The shape of a decoder, checked once against the file: later code trusts every number here.
 struct model_config {

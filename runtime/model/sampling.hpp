@@ -49,12 +49,19 @@ struct emitted_logprob {
   static constexpr auto fields(auto& self) { return std::tie(self.logprob, self.top); }
 };
 
-/// Chooses the token at log index `index` (the number of tokens before it, prompt included). Randomness depends on
-/// (seed, index) only: Gumbel-max with noise from a counter-based generator keyed by (seed, index, token), so that a
-/// draft model that samples with the same parameters tends to agree with its target. Ties go to the lowest id.
-/// log: the tokens before; the first prompt_count of them are the prompt (penalties). logits: [vocabulary].
-token sample(std::span<const float> logits, const sampling_params& params, std::span<const token> log,
-             std::uint32_t prompt_count);
+/// The committed tokens before the ones being chosen.
+struct token_context {
+  std::span<const token> log;      // may be empty when params.leaves_logits_alone(): then nothing looks at it
+  std::uint32_t count = 0;         // how many there are; log.size() when log is given
+  std::uint32_t prompt_count = 0;  // the first of them that are the prompt
+};
+
+/// Chooses the token that follows `before` and then `accepted`. Its index is before.count + accepted.size(), prompt
+/// included, and randomness depends on (seed, index) only: Gumbel-max with noise from a counter-based generator keyed by
+/// (seed, index, token), so that a draft model that samples with the same parameters tends to agree with its target.
+/// Ties go to the lowest id. `accepted` counts as output for the penalties. logits: [vocabulary].
+token sample(std::span<const float> logits, const sampling_params& params, const token_context& before,
+             std::span<const token> accepted = {});
 
 /// The model's probability of its most probable token. logits: [vocabulary].
 float top_probability(std::span<const float> logits);

@@ -15,7 +15,8 @@
 
 namespace redline::model {
 
-enum class kv_type : std::uint8_t { f32, f16, bf16 };
+/// f32, f16 or bf16.
+using kv_type = kernels::element_type;
 
 /// A model's weights, repacked for one kernel target. Immutable, shared by whoever runs it.
 class weights;
@@ -47,6 +48,14 @@ class transformer {
 
   [[nodiscard]] const model_config& config() const;
   [[nodiscard]] std::uint32_t rows_max() const;
+
+  /// What `forward` has done so far.
+  struct totals {
+    std::uint64_t passes_count = 0;
+    std::uint64_t rows_count = 0;
+    std::uint64_t logits_rows_count = 0;
+  };
+  [[nodiscard]] const totals& work_done() const;
 
   /// Computes the batch's keys and values into their slots and the logits of the rows that want them.
   /// Returns [wanting rows, vocabulary] in batch order, valid until the next call. The caller guarantees: at most

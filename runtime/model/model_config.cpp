@@ -1,0 +1,181 @@
+#include "runtime/model/model_config.hpp"
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string_view>
+
+namespace redline::model {
+namespace {
+
+failure malformed(const gguf::gguf_file& file, const std::string& what) {
+  return {errc::file_malformed, file.path() + ": " + what};
+}
+failure unsupported(const gguf::gguf_file& file, const std::string& what) {
+  return {errc::unsupported_format, file.path() + ": " + what};
+}
+
+/// Reads keys below "<architecture>.".
+class reader {
+ public:
+  reader(const gguf::gguf_file& file, const std::string& architecture) : file_(file), prefix_(architecture + ".") {}
+
+  [[nodiscard]] std::string key(std::string_view name) const { return prefix_ + std::string(name); }
+
+  /// An integer in [1, most]; `otherwise` when absent, unless that is 0.
+  [[nodiscard]] result<std::uint32_t> count(std::string_view name, std::uint64_t most,
+                                            std::uint32_t otherwise = 0) const {
+    const std::string full = key(name);
+    if (otherwise != 0 && file_.find(full) == nullptr) return otherwise;
+    REDLINE_TRY_ASSIGN(const std::uint64_t n, file_.get_unsigned(full));
+    if (n == 0 || n > most) {
+      return malformed(file_, full + ": wanted 1 to " + std::to_string(most) + ", found " + std::to_string(n));
+    }
+    return static_cast<std::uint32_t>(n);
+  }
+
+  /// A positive finite number.
+  [[nodiscard]] result<float> positive(std::string_view name, std::optional<double> otherwise = std::nullopt) const {
+    const std::string full = key(name);
+    REDLINE_TRY_ASSIGN(const double x, otherwise ? file_.get_float(full, *otherwise) : file_.get_float(full));
+    const auto single = static_cast<float>(x);
+    if (!std::isfinite(single) || single <= 0) {
+      return malformed(file_, full + ": wanted a positive number, found " + std::to_string(x));
+    }
+    return single;
+  }
+
+ private:
+  const gguf::gguf_file& file_;
+  std::string prefix_;
+};
+
+// Bounds that no decoder comes near; they keep every product of sizes far below 2^63.
+constexpr std::uint64_t layers_max = 4096;
+constexpr std::uint64_t width_max = 1U << 20;
+constexpr std::uint64_t head_dim_max = 256;
+constexpr std::uint64_t context_max = std::numeric_limits<std::int32_t>::max();
+constexpr std::uint64_t vocabulary_max = 1U << 24;
+
+result<void> read_shape(const gguf::gguf_file& file, const reader& keys, model_config& c) {
+  REDLINE_TRY_ASSIGN(c.layers, keys.count("block_count", layers_max));
+  REDLINE_TRY_ASSIGN(c.width, keys.count("embedding_length", width_max));
+  REDLINE_TRY_ASSIGN(c.heads, keys.count("attention.head_count", width_max));
+  REDLINE_TRY_ASSIGN(c.kv_heads, keys.count("attention.head_count_kv", width_max, c.heads));
+  REDLINE_TRY_ASSIGN(c.feed_forward, keys.count("feed_forward_length", width_max));
+  REDLINE_TRY_ASSIGN(c.context, keys.count("context_length", context_max));
+  if (c.heads % c.kv_heads != 0) {
+    return malformed(file, keys.key("attention.head_count_kv") + ": wanted a divisor of " + std::to_string(c.heads) +
+                               " heads, found " + std::to_string(c.kv_heads));
+  }
+  if (file.find(keys.key("attention.key_length")) == nullptr && c.width % c.heads != 0) {
+    return malformed(file, keys.key("attention.head_count") + ": wanted a divisor of the width " +
+                               std::to_string(c.width) + ", found " + std::to_string(c.heads));
+  }
+  const std::uint32_t usual = c.width / c.heads;
+  REDLINE_TRY_ASSIGN(c.head_dim, keys.count("attention.key_length", head_dim_max, usual));
+  REDLINE_TRY_ASSIGN(const std::uint32_t value_length, keys.count("attention.value_length", head_dim_max, usual));
+  if (c.head_dim % 2 != 0 || c.head_dim > head_dim_max) {
+    return unsupported(file, "head size: wanted an even number up to " + std::to_string(head_dim_max) + ", found " +
+                                 std::to_string(c.head_dim));
+  }
+  if (value_length != c.head_dim) {
+    return unsupported(file, keys.key("attention.value_length") + ": wanted the key length " +
+                                 std::to_string(c.head_dim) + ", found " + std::to_string(value_length));
+  }
+  if (std::uint64_t{c.heads} * c.head_dim > width_max) {
+    return malformed(file, keys.key("attention.head_count") + ": " + std::to_string(c.heads) + " heads of " +
+                               std::to_string(c.head_dim) + " are too wide");
+  }
+  return {};
+}
+
+result<void> read_rope(const gguf::gguf_file& file, const reader& keys, model_config& c) {
+  REDLINE_TRY_ASSIGN(c.rotary_dim, keys.count("rope.dimension_count", c.head_dim, c.head_dim));
+  if (c.rotary_dim % 2 != 0) {
+    return malformed(file, keys.key("rope.dimension_count") + ": wanted an even number, found " +
+                               std::to_string(c.rotary_dim));
+  }
+  REDLINE_TRY_ASSIGN(c.rope_base, keys.positive("rope.freq_base", 10000.0));
+  const std::string type_key = keys.key("rope.scaling.type");
+  if (file.find(type_key) != nullptr) {
+    REDLINE_TRY_ASSIGN(const std::string_view type, file.get_string(type_key));
+    if (type == "linear") {
+      REDLINE_TRY_ASSIGN(const float factor, keys.positive("rope.scaling.factor"));
+      c.rope_position_scale = 1 / factor;
+    } else if (type != "none") {
+      return unsupported(file, type_key + ": wanted 'none' or 'linear', found '" + std::string(type) + "'");
+    }
+  } else if (file.find(keys.key("rope.scale_linear")) != nullptr) {
+    REDLINE_TRY_ASSIGN(const float factor, keys.positive("rope.scale_linear"));
+    c.rope_position_scale = 1 / factor;
+  }
+  return {};
+}
+
+/// Metadata that would change the arithmetic in a way Redline does not follow.
+result<void> refuse_extras(const gguf::gguf_file& file, const reader& keys, const model_config& c) {
+  REDLINE_TRY_ASSIGN(const std::uint64_t experts, file.get_unsigned(keys.key("expert_count"), 0));
+  if (experts > 0) {
+    return unsupported(file, keys.key("expert_count") + ": wanted a dense model, found " + std::to_string(experts) +
+                                 " experts");
+  }
+  REDLINE_TRY_ASSIGN(const std::uint64_t window, file.get_unsigned(keys.key("attention.sliding_window"), 0));
+  if (window > 0 && window < c.context) {
+    return unsupported(file, keys.key("attention.sliding_window") + ": wanted full attention, found a window of " +
+                                 std::to_string(window));
+  }
+  constexpr auto multipliers = std::to_array<std::string_view>(
+      {"logit_scale", "residual_scale", "embedding_scale", "attention.scale", "attention.clamp_kqv",
+       "attention.max_alibi_bias", "attn_logit_softcapping", "final_logit_softcapping"});
+  for (const std::string_view name : multipliers) {
+    if (file.find(keys.key(name)) != nullptr) return unsupported(file, keys.key(name) + ": not supported");
+  }
+  return {};
+}
+
+result<void> read_vocabulary(const gguf::gguf_file& file, model_config& c) {
+  const gguf::tensor* embedding = file.find_tensor("token_embd.weight");
+  if (embedding == nullptr) return malformed(file, "tensor 'token_embd.weight' is missing");
+  if (embedding->dimensions.size() != 2 || embedding->dimensions[1] == 0 || embedding->dimensions[1] > vocabulary_max) {
+    return malformed(file, "tensor 'token_embd.weight': wanted two dimensions, the second 1 to " +
+                               std::to_string(vocabulary_max));
+  }
+  c.vocabulary = static_cast<std::uint32_t>(embedding->dimensions[1]);
+  if (file.find("tokenizer.ggml.tokens") != nullptr) {
+    REDLINE_TRY_ASSIGN(const gguf::array* tokens, file.get_array("tokenizer.ggml.tokens"));
+    if (tokens->size() != c.vocabulary) {
+      return malformed(file, "tokenizer.ggml.tokens: wanted " + std::to_string(c.vocabulary) +
+                                 " entries as 'token_embd.weight' has rows, found " + std::to_string(tokens->size()));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+result<model_config> read_config(const gguf::gguf_file& file) {
+  model_config c;
+  REDLINE_TRY_ASSIGN(const std::string_view architecture, file.get_string("general.architecture"));
+  c.architecture = architecture;
+  if (c.architecture != "llama" && c.architecture != "qwen2") {
+    return unsupported(file, "general.architecture: wanted 'llama' or 'qwen2', found '" + c.architecture + "'");
+  }
+  if (file.find("general.name") != nullptr) {
+    REDLINE_TRY_ASSIGN(const std::string_view name, file.get_string("general.name"));
+    c.name = name;
+  }
+  const reader keys(file, c.architecture);
+  REDLINE_TRY(read_shape(file, keys, c));
+  REDLINE_TRY(read_rope(file, keys, c));
+  REDLINE_TRY(refuse_extras(file, keys, c));
+  REDLINE_TRY(read_vocabulary(file, c));
+  REDLINE_TRY_ASSIGN(c.norm_epsilon, keys.positive("attention.layer_norm_rms_epsilon"));
+  c.layout = c.architecture == "qwen2" ? rope_layout::half_split : rope_layout::adjacent;
+  c.qkv_bias = c.architecture == "qwen2" || file.find_tensor("blk.0.attn_q.bias") != nullptr;
+  c.tied_head = file.find_tensor("output.weight") == nullptr;
+  return c;
+}
+
+}  // namespace redline::model

@@ -1,0 +1,170 @@
+#include "runtime/model/weights.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <new>
+#include <optional>
+#include <set>
+
+namespace redline::model {
+namespace {
+
+using kernels::weight_type;
+
+std::optional<weight_type> matrix_type(gguf::tensor_type type) {
+  switch (type) {
+    case gguf::tensor_type::f32: return weight_type::f32;
+    case gguf::tensor_type::f16: return weight_type::f16;
+    case gguf::tensor_type::bf16: return weight_type::bf16;
+    case gguf::tensor_type::q8_0: return weight_type::q8_0;
+    default: return std::nullopt;
+  }
+}
+
+std::string shape_text(std::span<const std::uint64_t> dimensions) {
+  std::string text = "[";
+  for (const std::uint64_t d : dimensions) text += (text.size() > 1 ? ", " : "") + std::to_string(d);
+  return text + "]";
+}
+
+/// Takes tensors out of a file one by one, checks them, and remembers which were asked for.
+class loader {
+ public:
+  loader(const gguf::gguf_file& file, const kernels::kernel_table& table, kernels::worker_team& team,
+         const std::function<void(std::uint64_t, std::uint64_t)>& progress)
+      : file_(file), table_(table), team_(team), progress_(progress) {
+    for (const gguf::tensor& t : file.tensors()) all_bytes_ += t.bytes.size();
+  }
+
+  result<kernels::packed_weights> matrix(const std::string& name, std::uint64_t rows, std::uint64_t columns) {
+    const std::uint64_t wanted[] = {columns, rows};
+    REDLINE_TRY_ASSIGN(const gguf::tensor* t, find(name, wanted));
+    const std::optional<weight_type> type = matrix_type(t->type);
+    if (!type) return wrong_type(*t, "F32, F16, BF16 or Q8_0");
+    try {
+      kernels::packed_weights packed(table_, team_, *type, rows, columns, t->bytes.data());
+      done(*t);
+      return packed;
+    } catch (const std::bad_alloc&) {
+      return failure{errc::io_error, file_.path() + ": tensor '" + name + "': no memory to repack " +
+                                         std::to_string(t->bytes.size()) + " bytes"};
+    }
+  }
+
+  result<std::vector<float>> vector(const std::string& name, std::uint64_t length) {
+    const std::uint64_t wanted[] = {length};
+    REDLINE_TRY_ASSIGN(const gguf::tensor* t, find(name, wanted));
+    const std::optional<weight_type> type = matrix_type(t->type);
+    if (!type || *type == weight_type::q8_0) return wrong_type(*t, "F32, F16 or BF16");
+    using kernels::element_type;
+    const element_type element = *type == weight_type::f32   ? element_type::f32
+                                 : *type == weight_type::f16 ? element_type::f16
+                                                             : element_type::bf16;
+    std::vector<float> values(length);
+    table_.widen(element, t->bytes.data(), length, values.data());
+    done(*t);
+    return values;
+  }
+
+  /// A tensor nobody asked for would have changed the result: better no answer than a wrong one.
+  [[nodiscard]] result<void> check_all_used() const {
+    for (const gguf::tensor& t : file_.tensors()) {
+      if (used_.contains(t.name)) continue;
+      return failure{errc::unsupported_format,
+                     file_.path() + ": tensor '" + std::string(t.name) + "' has no place in this architecture"};
+    }
+    return {};
+  }
+
+  [[nodiscard]] bool has(const std::string& name) const { return file_.find_tensor(name) != nullptr; }
+
+ private:
+  result<const gguf::tensor*> find(const std::string& name, std::span<const std::uint64_t> wanted) {
+    const gguf::tensor* t = file_.find_tensor(name);
+    if (t == nullptr) return failure{errc::file_malformed, file_.path() + ": tensor '" + name + "' is missing"};
+    if (!std::equal(wanted.begin(), wanted.end(), t->dimensions.begin(), t->dimensions.end())) {
+      return failure{errc::file_malformed, file_.path() + ": tensor '" + name + "': wanted shape " +
+                                               shape_text(wanted) + ", found " + shape_text(t->dimensions)};
+    }
+    used_.insert(t->name);
+    return t;
+  }
+
+  [[nodiscard]] failure wrong_type(const gguf::tensor& t, const char* wanted) const {
+    return {errc::unsupported_format, file_.path() + ": tensor '" + std::string(t.name) + "': wanted " + wanted +
+                                          ", found " + gguf::name_of(t.type)};
+  }
+
+  void done(const gguf::tensor& t) {
+    file_.drop_from_memory(t);
+    done_bytes_ += t.bytes.size();
+    if (progress_) progress_(done_bytes_, all_bytes_);
+  }
+
+  const gguf::gguf_file& file_;
+  const kernels::kernel_table& table_;
+  kernels::worker_team& team_;
+  const std::function<void(std::uint64_t, std::uint64_t)>& progress_;
+  std::set<std::string_view> used_;
+  std::uint64_t done_bytes_ = 0;
+  std::uint64_t all_bytes_ = 0;
+};
+
+result<layer_weights> load_layer(loader& from, const model_config& c, std::uint32_t index) {
+  const std::string prefix = "blk." + std::to_string(index) + ".";
+  const std::uint64_t attention_width = std::uint64_t{c.heads} * c.head_dim;
+  const std::uint64_t kv_width = std::uint64_t{c.kv_heads} * c.head_dim;
+  layer_weights l;
+  REDLINE_TRY_ASSIGN(l.attention_norm, from.vector(prefix + "attn_norm.weight", c.width));
+  REDLINE_TRY_ASSIGN(l.query, from.matrix(prefix + "attn_q.weight", attention_width, c.width));
+  REDLINE_TRY_ASSIGN(l.key, from.matrix(prefix + "attn_k.weight", kv_width, c.width));
+  REDLINE_TRY_ASSIGN(l.value, from.matrix(prefix + "attn_v.weight", kv_width, c.width));
+  REDLINE_TRY_ASSIGN(l.output, from.matrix(prefix + "attn_output.weight", c.width, attention_width));
+  if (c.qkv_bias) {
+    REDLINE_TRY_ASSIGN(l.query_bias, from.vector(prefix + "attn_q.bias", attention_width));
+    REDLINE_TRY_ASSIGN(l.key_bias, from.vector(prefix + "attn_k.bias", kv_width));
+    REDLINE_TRY_ASSIGN(l.value_bias, from.vector(prefix + "attn_v.bias", kv_width));
+  }
+  REDLINE_TRY_ASSIGN(l.feed_forward_norm, from.vector(prefix + "ffn_norm.weight", c.width));
+  REDLINE_TRY_ASSIGN(l.gate, from.matrix(prefix + "ffn_gate.weight", c.feed_forward, c.width));
+  REDLINE_TRY_ASSIGN(l.up, from.matrix(prefix + "ffn_up.weight", c.feed_forward, c.width));
+  REDLINE_TRY_ASSIGN(l.down, from.matrix(prefix + "ffn_down.weight", c.width, c.feed_forward));
+  return l;
+}
+
+}  // namespace
+
+result<std::shared_ptr<const weights>> load_weights(
+    const gguf::gguf_file& file, const kernels::kernel_table& table, kernels::worker_team& team,
+    const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
+  const auto w = std::make_shared<weights>();
+  w->table = &table;
+  REDLINE_TRY_ASSIGN(w->config, read_config(file));
+  const model_config& c = w->config;
+  loader from(file, table, team, progress);
+  REDLINE_TRY_ASSIGN(w->embedding, from.matrix("token_embd.weight", c.vocabulary, c.width));
+  if (!c.tied_head) {
+    REDLINE_TRY_ASSIGN(w->head, from.matrix("output.weight", c.vocabulary, c.width));
+  }
+  REDLINE_TRY_ASSIGN(w->output_norm, from.vector("output_norm.weight", c.width));
+  if (from.has("rope_freqs.weight")) {
+    REDLINE_TRY_ASSIGN(w->rope_factors, from.vector("rope_freqs.weight", c.rotary_dim / 2));
+    for (const float factor : w->rope_factors) {
+      if (!std::isfinite(factor) || factor <= 0) {
+        return failure{errc::file_malformed, file.path() + ": tensor 'rope_freqs.weight': wanted positive divisors, " +
+                                                 "found " + std::to_string(factor)};
+      }
+    }
+  }
+  w->layers.reserve(c.layers);
+  for (std::uint32_t i = 0; i < c.layers; ++i) {
+    REDLINE_TRY_ASSIGN(layer_weights layer, load_layer(from, c, i));
+    w->layers.push_back(std::move(layer));
+  }
+  REDLINE_TRY(from.check_all_used());
+  return std::shared_ptr<const weights>(w);
+}
+
+const model_config& config_of(const weights& w) { return w.config; }
+
+}  // namespace redline::model
