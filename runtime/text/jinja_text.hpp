@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redline::text {
+
+/// Python's string functions on UTF-8, as the template engine needs them. Positions and lengths count code points. A
+/// byte that is no valid UTF-8 counts as one code point of its own and survives unchanged.
+
+struct code_point {
+  char32_t value = 0;      // 0xDC00 + byte for a byte that is no valid UTF-8
+  std::size_t length = 0;  // in bytes
+};
+/// The code point that starts at byte `at` < text.size().
+code_point decode_code_point(std::string_view text, std::size_t at);
+void append_code_point(std::string& out, char32_t value);
+std::size_t count_code_points(std::string_view text);
+/// Byte offset of every code point, then text.size().
+std::vector<std::size_t> code_point_offsets(std::string_view text);
+
+bool is_python_space(char32_t value);
+char32_t to_upper(char32_t value);
+char32_t to_lower(char32_t value);
+bool is_cased(char32_t value);
+/// Letters and digits; beyond ASCII only letters that have case are known.
+bool is_word(char32_t value);
+
+std::string upper(std::string_view text);
+std::string lower(std::string_view text);
+std::string capitalize(std::string_view text);
+/// str.title(): a letter after a letter is lower case, any other upper case.
+std::string title(std::string_view text);
+bool is_upper(std::string_view text);
+bool is_lower(std::string_view text);
+
+enum class strip_side { left, right, both };
+/// Strips whitespace, or the code points of `characters` when not null.
+std::string_view strip(std::string_view text, strip_side side, const std::string_view* characters = nullptr);
+/// str.splitlines(): also splits at \r, \v, \f, \x1c-\x1e, U+0085, U+2028 and U+2029.
+std::vector<std::string_view> split_lines(std::string_view text, bool keep_ends = false);
+
+/// repr(float) of Python: the shortest digits that read back the same.
+std::string python_float(double number);
+/// repr(str) of Python, in quotes.
+std::string python_quoted(std::string_view text);
+/// A JSON string in quotes, as json.dumps writes it.
+std::string json_quoted(std::string_view text, bool ascii_only);
+
+}  // namespace redline::text

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/result.hpp"
+
+namespace redline::text {
+
+/// Cuts streamed text at the first stop string. The cut is the one that a server checking after every byte would make:
+/// the stop string that is complete first wins, and of several complete at the same byte the longest, so the text
+/// passed on never contains a whole stop string. The outcome therefore depends on the text alone, not on how tokens or
+/// rounds cut it, and nothing passed on is ever taken back.
+class stop_matcher {
+ public:
+  static constexpr std::size_t stops_max = 16;
+  static constexpr std::size_t stop_bytes_max = 4096;
+
+  /// Refuses more than `stops_max` strings, empty ones and ones longer than `stop_bytes_max`. No strings: text passes
+  /// through unchanged.
+  static result<stop_matcher> make(std::vector<std::string> stops);
+
+  /// Text that can no longer be part of a match. After a match it is what stood before the stop string, and every later
+  /// call gives nothing.
+  [[nodiscard]] std::string feed(std::string_view piece);
+  /// The text ended: what was held back, as it matches nothing. Empty after a match.
+  [[nodiscard]] std::string finish();
+
+  /// Index of the stop string that matched.
+  [[nodiscard]] std::optional<std::size_t> matched() const { return matched_; }
+  [[nodiscard]] const std::string& stop(std::size_t index) const { return patterns_[index].stop; }
+  [[nodiscard]] std::size_t held_bytes() const { return held_.size(); }
+
+ private:
+  struct pattern {
+    std::string stop;
+    /// borders[n]: length of the longest proper border of the first n bytes (Knuth, Morris, Pratt).
+    std::vector<std::size_t> borders;
+    /// How many of its first bytes the text so far ends with.
+    std::size_t matching = 0;
+  };
+
+  static void advance(pattern& p, char byte);
+
+  std::vector<pattern> patterns_;
+  /// The longest end of the text so far that begins a stop string.
+  std::string held_;
+  std::optional<std::size_t> matched_;
+};
+
+}  // namespace redline::text
