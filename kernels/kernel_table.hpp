@@ -86,7 +86,8 @@ struct kv_view {
 /// Attention of `rows` consecutive rows of one run, for the query heads that share one KV head.
 /// q: [rows][group][head_dim], not rotated; row r begins at q + r * q_stride. out likewise.
 /// Row r sees the tokens [0, visible + r) of the table; tiles cover at least those, in token order.
-/// angles: [offset_count][rows] rotations of the query, one set per distinct offset in the tiles.
+/// angles: [offset_count][rows] rotations of the query, one set per distinct offset in the tiles; sets lie
+/// angles_stride apart.
 struct attention_args {
   const float* q = nullptr;
   std::size_t q_stride = 0;
@@ -102,6 +103,7 @@ struct attention_args {
   const attention_tile* tiles = nullptr;
   std::size_t tile_count = 0;
   const rope_angles* angles = nullptr;
+  std::size_t angles_stride = 0;
   std::size_t offset_count = 0;
   kv_view kv;
   float* scratch = nullptr;  // attention_scratch_floats() of them, 64-byte aligned

@@ -158,7 +158,7 @@ void attend(const attention_args& a) {
   for (std::size_t offset = 0; offset < a.offset_count; ++offset) {
     for (std::size_t v = 0; v < w.vectors; ++v) {
       const std::size_t row = v / a.group;
-      rotate(a.pairs, a.q + row * a.q_stride + v % a.group * a.head_dim, a.angles[offset * a.rows + row], a.rotary_dim,
+      rotate(a.pairs, a.q + row * a.q_stride + v % a.group * a.head_dim, a.angles[offset * a.angles_stride + row], a.rotary_dim,
              a.head_dim, w.rotated + (offset * w.vectors + v) * a.head_dim);
     }
   }

@@ -94,8 +94,8 @@ result<void> read_shape(const gguf::gguf_file& file, const reader& keys, model_c
 result<void> read_rope(const gguf::gguf_file& file, const reader& keys, model_config& c) {
   REDLINE_TRY_ASSIGN(c.rotary_dim, keys.count("rope.dimension_count", c.head_dim, c.head_dim));
   if (c.rotary_dim % 2 != 0) {
-    return malformed(file, keys.key("rope.dimension_count") + ": wanted an even number, found " +
-                               std::to_string(c.rotary_dim));
+    return malformed(
+        file, keys.key("rope.dimension_count") + ": wanted an even number, found " + std::to_string(c.rotary_dim));
   }
   REDLINE_TRY_ASSIGN(c.rope_base, keys.positive("rope.freq_base", 10000.0));
   const std::string type_key = keys.key("rope.scaling.type");
@@ -118,8 +118,8 @@ result<void> read_rope(const gguf::gguf_file& file, const reader& keys, model_co
 result<void> refuse_extras(const gguf::gguf_file& file, const reader& keys, const model_config& c) {
   REDLINE_TRY_ASSIGN(const std::uint64_t experts, file.get_unsigned(keys.key("expert_count"), 0));
   if (experts > 0) {
-    return unsupported(file, keys.key("expert_count") + ": wanted a dense model, found " + std::to_string(experts) +
-                                 " experts");
+    return unsupported(
+        file, keys.key("expert_count") + ": wanted a dense model, found " + std::to_string(experts) + " experts");
   }
   REDLINE_TRY_ASSIGN(const std::uint64_t window, file.get_unsigned(keys.key("attention.sliding_window"), 0));
   if (window > 0 && window < c.context) {
@@ -139,8 +139,8 @@ result<void> read_vocabulary(const gguf::gguf_file& file, model_config& c) {
   const gguf::tensor* embedding = file.find_tensor("token_embd.weight");
   if (embedding == nullptr) return malformed(file, "tensor 'token_embd.weight' is missing");
   if (embedding->dimensions.size() != 2 || embedding->dimensions[1] == 0 || embedding->dimensions[1] > vocabulary_max) {
-    return malformed(file, "tensor 'token_embd.weight': wanted two dimensions, the second 1 to " +
-                               std::to_string(vocabulary_max));
+    return malformed(
+        file, "tensor 'token_embd.weight': wanted two dimensions, the second 1 to " + std::to_string(vocabulary_max));
   }
   c.vocabulary = static_cast<std::uint32_t>(embedding->dimensions[1]);
   if (file.find("tokenizer.ggml.tokens") != nullptr) {

@@ -23,11 +23,11 @@ struct model_config {
   std::uint32_t head_dim = 0;
   std::uint32_t feed_forward = 0;
   std::uint32_t vocabulary = 0;
-  std::uint32_t context = 0;       // tokens the model was trained for
-  std::uint32_t rotary_dim = 0;    // leading dimensions of a head that are rotated
+  std::uint32_t context = 0;     // tokens the model was trained for
+  std::uint32_t rotary_dim = 0;  // leading dimensions of a head that are rotated
   float norm_epsilon = 0;
   float rope_base = 10000;
-  float rope_position_scale = 1;   // linear scaling: position * this
+  float rope_position_scale = 1;  // linear scaling: position * this
   rope_layout layout = rope_layout::adjacent;
   bool qkv_bias = false;
   bool tied_head = false;

@@ -23,17 +23,17 @@ class weights;
 
 /// Checks every tensor's name, shape and type against the configuration, then repacks it (in parallel on `team`).
 /// progress(done_bytes, all_bytes) is called now and then. Failures name the tensor.
-result<std::shared_ptr<const weights>> load_weights(const gguf::gguf_file& file, const kernels::kernel_table& table,
-                                                    kernels::worker_team& team,
-                                                    const std::function<void(std::uint64_t, std::uint64_t)>& progress = {});
+result<std::shared_ptr<const weights>> load_weights(
+    const gguf::gguf_file& file, const kernels::kernel_table& table, kernels::worker_team& team,
+    const std::function<void(std::uint64_t, std::uint64_t)>& progress = {});
 
 [[nodiscard]] const model_config& config_of(const weights& w);
 /// Bytes of KV that one page of this model takes.
 [[nodiscard]] std::uint64_t page_bytes(const model_config& config, kv_type type);
 
 /// Runs forward passes of one model over its own KV storage. One thread calls it; it spreads the work over `team`.
-/// Bits of a row's logits depend on the row's sequence only: not on the batch, the chunking, the piece boundaries of the
-/// table, or the number of threads.
+/// Bits of a row's logits depend on the row's sequence only: not on the batch, the chunking, the piece boundaries of
+/// the table, or the number of threads.
 class transformer {
  public:
   struct options {
@@ -42,8 +42,9 @@ class transformer {
     std::uint32_t rows_max = 512;  // rows of one forward; buffers are sized once
   };
   /// Fails when the KV storage cannot be allocated.
-  static result<std::unique_ptr<transformer>> create(std::shared_ptr<const weights> w, const kernels::kernel_table& table,
-                                                     kernels::worker_team& team, options how);
+  static result<std::unique_ptr<transformer>> create(std::shared_ptr<const weights> w,
+                                                     const kernels::kernel_table& table, kernels::worker_team& team,
+                                                     options how);
   ~transformer();
 
   [[nodiscard]] const model_config& config() const;

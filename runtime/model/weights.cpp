@@ -13,11 +13,16 @@ using kernels::weight_type;
 
 std::optional<weight_type> matrix_type(gguf::tensor_type type) {
   switch (type) {
-    case gguf::tensor_type::f32: return weight_type::f32;
-    case gguf::tensor_type::f16: return weight_type::f16;
-    case gguf::tensor_type::bf16: return weight_type::bf16;
-    case gguf::tensor_type::q8_0: return weight_type::q8_0;
-    default: return std::nullopt;
+    case gguf::tensor_type::f32:
+      return weight_type::f32;
+    case gguf::tensor_type::f16:
+      return weight_type::f16;
+    case gguf::tensor_type::bf16:
+      return weight_type::bf16;
+    case gguf::tensor_type::q8_0:
+      return weight_type::q8_0;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -134,9 +139,9 @@ result<layer_weights> load_layer(loader& from, const model_config& c, std::uint3
 
 }  // namespace
 
-result<std::shared_ptr<const weights>> load_weights(
-    const gguf::gguf_file& file, const kernels::kernel_table& table, kernels::worker_team& team,
-    const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
+result<std::shared_ptr<const weights>> load_weights(const gguf::gguf_file& file, const kernels::kernel_table& table,
+                                                    kernels::worker_team& team,
+                                                    const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
   const auto w = std::make_shared<weights>();
   w->table = &table;
   REDLINE_TRY_ASSIGN(w->config, read_config(file));

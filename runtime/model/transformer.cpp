@@ -1,0 +1,466 @@
+#include "runtime/model/transformer.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <new>
+#include <vector>
+
+#include "kernels/memory.hpp"
+#include "runtime/model/rope_cache.hpp"
+#include "runtime/model/weights.hpp"
+
+namespace redline::model {
+namespace {
+
+using kernels::attention_tile;
+
+/// Rows that one work item of a row-wise loop takes.
+constexpr std::size_t rows_per_item = 8;
+
+/// A run, made ready for the kernels.
+struct prepared_run {
+  std::uint32_t first_row = 0;
+  std::uint32_t row_count = 0;
+  std::uint32_t logits_begin = 0;
+  std::uint32_t first_token = 0;  // index in the table of the first row
+  std::size_t tiles_begin = 0;    // of state::tiles
+  std::size_t tiles_end = 0;
+  std::size_t angles_begin = 0;  // of state::query_angles: [offset_count][row_count]
+  std::uint32_t offset_count = 0;
+};
+
+/// Rows [row_begin, row_end) of a run: attended together.
+struct row_block {
+  std::uint32_t run = 0;
+  std::uint32_t row_begin = 0;
+  std::uint32_t row_end = 0;
+};
+
+/// Floats of a buffer that is sized once.
+class float_buffer {
+ public:
+  float_buffer() = default;
+  explicit float_buffer(std::size_t count) : memory_(count * sizeof(float)) {}
+  [[nodiscard]] float* data() const { return reinterpret_cast<float*>(memory_.data()); }
+  [[nodiscard]] std::size_t size() const { return memory_.size() / sizeof(float); }
+  /// Contents are lost when it grows.
+  void grow(std::size_t count) {
+    if (count > size()) *this = float_buffer(count + count / 2);
+  }
+
+ private:
+  kernels::memory_block memory_;
+};
+
+const float* or_null(const std::vector<float>& bias) { return bias.empty() ? nullptr : bias.data(); }
+
+}  // namespace
+
+struct transformer::state {
+  state(std::shared_ptr<const weights> the_weights, const kernels::kernel_table& the_table,
+        kernels::worker_team& the_team, const options& how);
+
+  // Before the layers.
+  void prepare(std::span<const run> batch);
+  void prepare_run(const run& r);
+  void append_slots(const run& r);
+  void append_tiles(const run& r, prepared_run& p);
+  void split_into_blocks(std::uint32_t run_index);
+  void reserve_scratch();
+  void embed();
+
+  // Inside a layer.
+  struct product {
+    const kernels::packed_weights& w;
+    const float* x;
+    float* y;
+    const float* bias = nullptr;
+  };
+  void multiply(std::initializer_list<product> products);
+  void normalise(const std::vector<float>& weight);
+  void add_and_normalise(const std::vector<float>& weight);
+  void store_keys_and_values(std::size_t layer);
+  void attend(std::size_t layer, std::span<const row_block> blocks);
+  void gate_and_up(const layer_weights& l);
+  void keep_wanted_rows();
+
+  template<class Body>
+  void for_rows(Body body);
+  [[nodiscard]] std::size_t panels_per_item(std::size_t panels) const;
+  [[nodiscard]] kernels::kv_view kv_of(std::size_t layer, std::size_t kv_head) const;
+
+  std::shared_ptr<const weights> w;
+  const model_config& config;
+  const kernels::kernel_table& table;
+  kernels::worker_team& team;
+  options how;
+  rope_cache ropes;
+  kernels::memory_block kv;  // page by page, each [layer][kv head] of kv_head_bytes
+  totals work;
+
+  // Activations of the rows in flight; the widths are fixed, see the constructor.
+  std::size_t attention_width;
+  std::size_t kv_width;
+  float_buffer x, normed, query, key, value, attended, delta, gate, up;
+  float_buffer logits;
+  std::vector<float_buffer> scratch;  // one per worker
+  std::size_t rows = 0;               // in the activations: all, then only those that want logits
+
+  // What `prepare` found out about the batch.
+  std::vector<prepared_run> runs;
+  std::vector<token> tokens;                       // by row
+  std::vector<std::uint32_t> slots;                // by row
+  std::vector<kernels::rope_angles> key_angles;    // by row
+  std::vector<kernels::rope_angles> query_angles;  // by run, offset, row
+  std::vector<attention_tile> tiles;               // by run, in token order
+  std::vector<std::int32_t> offsets;               // distinct ones of the run at hand
+  std::vector<row_block> blocks, wanted_blocks;    // the second: only rows that want logits
+  std::vector<std::uint32_t> wanted_rows;
+};
+
+transformer::state::state(std::shared_ptr<const weights> the_weights, const kernels::kernel_table& the_table,
+                          kernels::worker_team& the_team, const options& how_to)
+    : w(std::move(the_weights)),
+      config(w->config),
+      table(the_table),
+      team(the_team),
+      how(how_to),
+      ropes(config, w->rope_factors),
+      kv(how.pages_count * page_bytes(config, how.kv)),
+      attention_width(std::size_t{config.heads} * config.head_dim),
+      kv_width(std::size_t{config.kv_heads} * config.head_dim),
+      x(std::size_t{how.rows_max} * config.width),
+      normed(std::size_t{how.rows_max} * config.width),
+      query(how.rows_max * attention_width),
+      key(how.rows_max * kv_width),
+      value(how.rows_max * kv_width),
+      attended(how.rows_max * attention_width),
+      delta(std::size_t{how.rows_max} * config.width),
+      gate(std::size_t{how.rows_max} * config.feed_forward),
+      up(std::size_t{how.rows_max} * config.feed_forward),
+      scratch(team.size()) {}
+
+std::span<const float> transformer::forward(std::span<const run> batch) {
+  state& s = *state_;
+  const weights& w = *s.w;
+  s.prepare(batch);
+  if (s.rows == 0) return {};
+  s.embed();
+  s.normalise(w.layers.front().attention_norm);
+  for (std::size_t i = 0; i < w.layers.size(); ++i) {
+    const layer_weights& l = w.layers[i];
+    const bool last = i + 1 == w.layers.size();
+    s.multiply({{l.query, s.normed.data(), s.query.data(), or_null(l.query_bias)},
+                {l.key, s.normed.data(), s.key.data(), or_null(l.key_bias)},
+                {l.value, s.normed.data(), s.value.data(), or_null(l.value_bias)}});
+    s.store_keys_and_values(i);
+    if (last && s.wanted_rows.empty()) return {};  // the cache is all that was asked for
+    s.attend(i, last ? s.wanted_blocks : s.blocks);
+    if (last) s.keep_wanted_rows();
+    s.multiply({{l.output, s.attended.data(), s.delta.data()}});
+    s.add_and_normalise(l.feed_forward_norm);
+    s.gate_and_up(l);
+    s.multiply({{l.down, s.gate.data(), s.delta.data()}});
+    s.add_and_normalise(last ? w.output_norm : w.layers[i + 1].attention_norm);
+  }
+  s.multiply({{w.output_head(), s.normed.data(), s.logits.data()}});
+  return {s.logits.data(), s.rows * s.config.vocabulary};
+}
+
+void transformer::state::prepare(std::span<const run> batch) {
+  runs.clear();
+  tokens.clear();
+  slots.clear();
+  key_angles.clear();
+  query_angles.clear();
+  tiles.clear();
+  blocks.clear();
+  wanted_blocks.clear();
+  wanted_rows.clear();
+  ropes.forget_if_large();
+  for (const run& r : batch) {
+    if (!r.tokens.empty()) prepare_run(r);
+  }
+  rows = tokens.size();
+  REDLINE_ASSERT(rows <= how.rows_max, "a batch has at most rows_max rows");
+  reserve_scratch();
+  logits.grow(wanted_rows.size() * config.vocabulary);
+  work.passes_count += rows == 0 ? 0 : 1;
+  work.rows_count += rows;
+  work.logits_rows_count += wanted_rows.size();
+}
+
+void transformer::state::prepare_run(const run& r) {
+  prepared_run p;
+  p.first_row = static_cast<std::uint32_t>(tokens.size());
+  p.row_count = static_cast<std::uint32_t>(r.tokens.size());
+  p.logits_begin = std::min(r.logits_begin, p.row_count);
+  std::uint32_t token_count = 0;
+  for (const kv::piece& piece : r.table) token_count += piece.count;
+  REDLINE_ASSERT(token_count >= p.row_count, "a run's table ends with the run's own slots");
+  p.first_token = token_count - p.row_count;
+
+  tokens.insert(tokens.end(), r.tokens.begin(), r.tokens.end());
+  append_slots(r);
+  append_tiles(r, p);
+  p.angles_begin = query_angles.size();
+  p.offset_count = static_cast<std::uint32_t>(offsets.size());
+  for (const std::int32_t offset : offsets) {
+    for (std::uint32_t i = 0; i < p.row_count; ++i) {
+      query_angles.push_back(ropes.at(std::int64_t{r.first_position} + i - offset));
+    }
+  }
+  for (std::uint32_t i = p.logits_begin; i < p.row_count; ++i) wanted_rows.push_back(p.first_row + i);
+  runs.push_back(p);
+  split_into_blocks(static_cast<std::uint32_t>(runs.size() - 1));
+}
+
+/// Where the run's own keys go, and how they are rotated: a key at position p in a piece with an offset is stored as if
+/// it stood at p - offset, so that all keys of a piece agree.
+void transformer::state::append_slots(const run& r) {
+  const std::size_t first = slots.size();
+  slots.resize(first + r.tokens.size());
+  key_angles.resize(first + r.tokens.size());
+  std::size_t left = r.tokens.size();
+  for (std::size_t i = r.table.size(); left > 0; --i) {
+    const kv::piece& piece = r.table[i - 1];
+    for (std::uint32_t j = piece.count; j > 0 && left > 0; --j) {
+      --left;
+      slots[first + left] = piece.first_slot + j - 1;
+      REDLINE_ASSERT(slots[first + left] < std::uint64_t{how.pages_count} * kv::page_tokens, "a slot of this storage");
+      key_angles[first + left] =
+          ropes.at(std::int64_t{r.first_position} + static_cast<std::int64_t>(left) - piece.offset);
+    }
+  }
+}
+
+void transformer::state::append_tiles(const run& r, prepared_run& p) {
+  p.tiles_begin = tiles.size();
+  offsets.clear();
+  std::uint32_t token_index = 0;
+  for (const kv::piece& piece : r.table) {
+    auto known = std::find(offsets.begin(), offsets.end(), piece.offset);
+    if (known == offsets.end()) known = offsets.insert(known, piece.offset);
+    const auto offset_index = static_cast<std::size_t>(known - offsets.begin());
+    REDLINE_ASSERT(offset_index <= std::numeric_limits<std::uint16_t>::max(), "a table has at most 65536 offsets");
+    for (std::uint32_t done = 0; done < piece.count;) {
+      const std::uint32_t slot = piece.first_slot + done;
+      const auto room = static_cast<std::uint32_t>(kernels::tile_tokens - slot % kernels::tile_tokens);
+      const std::uint32_t count = std::min(room, piece.count - done);
+      tiles.push_back({slot, token_index, static_cast<std::uint16_t>(count), static_cast<std::uint16_t>(offset_index)});
+      token_index += count;
+      done += count;
+    }
+  }
+  p.tiles_end = tiles.size();
+}
+
+/// Enough rows that keys and values, once read, serve many query vectors.
+void transformer::state::split_into_blocks(std::uint32_t run_index) {
+  const prepared_run& p = runs[run_index];
+  const std::uint32_t group = config.heads / config.kv_heads;
+  const auto height = static_cast<std::uint32_t>(std::max<std::size_t>(1, table.attention_vectors / group));
+  for (std::uint32_t i = 0; i < p.row_count; i += height) {
+    blocks.push_back({run_index, i, std::min(i + height, p.row_count)});
+  }
+  for (std::uint32_t i = p.logits_begin; i < p.row_count; i += height) {
+    wanted_blocks.push_back({run_index, i, std::min(i + height, p.row_count)});
+  }
+}
+
+void transformer::state::reserve_scratch() {
+  const std::size_t group = config.heads / config.kv_heads;
+  std::size_t most = 0;
+  for (const row_block& b : blocks) {
+    const prepared_run& p = runs[b.run];
+    most = std::max(most, kernels::attention_scratch_floats(b.row_end - b.row_begin, group, config.head_dim,
+                                                            p.offset_count, p.first_token + b.row_end));
+  }
+  for (float_buffer& each : scratch) each.grow(most);
+}
+
+template<class Body>
+void transformer::state::for_rows(Body body) {
+  team.parallel_for((rows + rows_per_item - 1) / rows_per_item, [&](std::size_t item, std::uint32_t) {
+    const std::size_t end = std::min(rows, (item + 1) * rows_per_item);
+    for (std::size_t row = item * rows_per_item; row < end; ++row) body(row);
+  });
+}
+
+void transformer::state::embed() {
+  for_rows([&](std::size_t row) {
+    REDLINE_ASSERT(tokens[row] >= 0 && static_cast<std::uint32_t>(tokens[row]) < config.vocabulary,
+                   "a token of the vocabulary");
+    table.unpack_row(w->embedding.view(), static_cast<std::size_t>(tokens[row]), x.data() + row * config.width);
+  });
+}
+
+/// normed = norm(x) * weight
+void transformer::state::normalise(const std::vector<float>& weight) {
+  for_rows([&](std::size_t row) {
+    table.rms_norm(x.data() + row * config.width, weight.data(), config.norm_epsilon, config.width,
+                   normed.data() + row * config.width);
+  });
+}
+
+/// x += delta; normed = norm(x) * weight
+void transformer::state::add_and_normalise(const std::vector<float>& weight) {
+  for_rows([&](std::size_t row) {
+    float* sum = x.data() + row * config.width;
+    table.add(sum, delta.data() + row * config.width, config.width);
+    table.rms_norm(sum, weight.data(), config.norm_epsilon, config.width, normed.data() + row * config.width);
+  });
+}
+
+/// Panels of one work item: a few items per thread, so that a slow thread does not hold up the others.
+std::size_t transformer::state::panels_per_item(std::size_t panels) const {
+  const std::size_t items = std::size_t{team.size()} * 4;
+  const std::size_t share = std::bit_floor(std::max<std::size_t>(1, panels / items));
+  return std::max(std::min<std::size_t>(share, 64), table.panels_step);
+}
+
+/// y = x w^T + bias for every product, in one loop.
+void transformer::state::multiply(std::initializer_list<product> products) {
+  std::size_t panels = 0;
+  for (const product& p : products) panels += kernels::panels_for(p.w.rows());
+  const std::size_t step = panels_per_item(panels);
+  std::size_t items = 0;
+  for (const product& p : products) items += (kernels::panels_for(p.w.rows()) + step - 1) / step;
+  team.parallel_for(items, [&](std::size_t item, std::uint32_t) {
+    for (const product& p : products) {
+      const std::size_t all = kernels::panels_for(p.w.rows());
+      const std::size_t own = (all + step - 1) / step;
+      if (item < own) {
+        table.gemm({.w = p.w.view(),
+                    .panel_begin = item * step,
+                    .panel_end = std::min(all, (item + 1) * step),
+                    .x = p.x,
+                    .x_stride = p.w.columns(),
+                    .rows = rows,
+                    .y = p.y,
+                    .y_stride = p.w.rows(),
+                    .bias = p.bias});
+        return;
+      }
+      item -= own;
+    }
+  });
+}
+
+/// gate = silu(x gate^T) * (x up^T), by stretches of outputs that stay in the cache between the three steps.
+void transformer::state::gate_and_up(const layer_weights& l) {
+  const std::size_t width = config.feed_forward;
+  const std::size_t panels = kernels::panels_for(width);
+  const std::size_t step = panels_per_item(panels);
+  team.parallel_for((panels + step - 1) / step, [&](std::size_t item, std::uint32_t) {
+    kernels::gemm_args args{.w = l.gate.view(),
+                            .panel_begin = item * step,
+                            .panel_end = std::min(panels, (item + 1) * step),
+                            .x = normed.data(),
+                            .x_stride = config.width,
+                            .rows = rows,
+                            .y = gate.data(),
+                            .y_stride = width};
+    table.gemm(args);
+    args.w = l.up.view();
+    args.y = up.data();
+    table.gemm(args);
+    const std::size_t begin = args.panel_begin * kernels::panel_rows;
+    const std::size_t end = std::min(width, args.panel_end * kernels::panel_rows);
+    for (std::size_t row = 0; row < rows; ++row) {
+      table.silu_multiply(gate.data() + row * width + begin, up.data() + row * width + begin, end - begin);
+    }
+  });
+}
+
+kernels::kv_view transformer::state::kv_of(std::size_t layer, std::size_t kv_head) const {
+  std::byte* keys = kv.data() + (layer * config.kv_heads + kv_head) * kernels::kv_head_bytes(how.kv, config.head_dim);
+  const std::size_t key_bytes = kernels::round_up(kernels::kv_key_bytes(how.kv, config.head_dim), 64);
+  return {keys, keys + key_bytes, page_bytes(config, how.kv), how.kv};
+}
+
+void transformer::state::store_keys_and_values(std::size_t layer) {
+  for_rows([&](std::size_t row) {
+    for (std::size_t head = 0; head < config.kv_heads; ++head) {
+      float* k = key.data() + row * kv_width + head * config.head_dim;
+      table.rotate(config.layout, k, key_angles[row], config.rotary_dim, config.head_dim, k);
+      table.store_kv(kv_of(layer, head), slots[row], config.head_dim, k,
+                     value.data() + row * kv_width + head * config.head_dim);
+    }
+  });
+}
+
+void transformer::state::attend(std::size_t layer, std::span<const row_block> some_blocks) {
+  const std::size_t group = config.heads / config.kv_heads;
+  const float scale = 1.0F / std::sqrt(static_cast<float>(config.head_dim));
+  team.parallel_for(some_blocks.size() * config.kv_heads, [&](std::size_t item, std::uint32_t worker) {
+    const row_block& block = some_blocks[item / config.kv_heads];
+    const std::size_t kv_head = item % config.kv_heads;
+    const prepared_run& p = runs[block.run];
+    const std::size_t at = (p.first_row + block.row_begin) * attention_width + kv_head * group * config.head_dim;
+    table.attention({.q = query.data() + at,
+                     .q_stride = attention_width,
+                     .out = attended.data() + at,
+                     .out_stride = attention_width,
+                     .rows = block.row_end - block.row_begin,
+                     .group = group,
+                     .head_dim = config.head_dim,
+                     .rotary_dim = config.rotary_dim,
+                     .pairs = config.layout,
+                     .scale = scale,
+                     .visible = p.first_token + block.row_begin + 1,
+                     .tiles = tiles.data() + p.tiles_begin,
+                     .tile_count = p.tiles_end - p.tiles_begin,
+                     .angles = query_angles.data() + p.angles_begin + block.row_begin,
+                     .angles_stride = p.row_count,
+                     .offset_count = p.offset_count,
+                     .kv = kv_of(layer, kv_head),
+                     .scratch = scratch[worker].data()});
+  });
+}
+
+/// Behind the last attention a row matters only for its own logits: the others leave.
+void transformer::state::keep_wanted_rows() {
+  for (std::size_t to = 0; to < wanted_rows.size(); ++to) {  // ascending, so a row never lands on one still needed
+    const std::size_t from = wanted_rows[to];
+    if (from == to) continue;
+    std::copy_n(x.data() + from * config.width, config.width, x.data() + to * config.width);
+    std::copy_n(attended.data() + from * attention_width, attention_width, attended.data() + to * attention_width);
+  }
+  rows = wanted_rows.size();
+}
+
+std::uint64_t page_bytes(const model_config& config, kv_type type) {
+  return std::uint64_t{config.layers} * config.kv_heads * kernels::kv_head_bytes(type, config.head_dim);
+}
+
+result<std::unique_ptr<transformer>> transformer::create(std::shared_ptr<const weights> w,
+                                                         const kernels::kernel_table& table, kernels::worker_team& team,
+                                                         options how) {
+  REDLINE_ASSERT(w != nullptr && w->table == &table, "weights are packed for the table that multiplies them");
+  const std::uint64_t bytes = page_bytes(w->config, how.kv);
+  constexpr std::uint64_t slots_max = std::uint64_t{1} << 32;
+  if (how.rows_max == 0 || std::uint64_t{how.pages_count} * kv::page_tokens > slots_max ||
+      (bytes != 0 && how.pages_count > std::numeric_limits<std::int64_t>::max() / bytes)) {
+    return failure{errc::invalid_argument, "transformer: " + std::to_string(how.pages_count) + " pages of " +
+                                               std::to_string(bytes) + " bytes and " + std::to_string(how.rows_max) +
+                                               " rows: wanted at least one row and storage that can be addressed"};
+  }
+  try {
+    return std::unique_ptr<transformer>(new transformer(std::make_unique<state>(std::move(w), table, team, how)));
+  } catch (const std::bad_alloc&) {
+    return failure{errc::io_error, "transformer: no memory for " + std::to_string(how.pages_count) + " KV pages of " +
+                                       std::to_string(bytes) + " bytes"};
+  }
+}
+
+transformer::transformer(std::unique_ptr<state> s) : state_(std::move(s)) {}
+transformer::~transformer() = default;
+
+const model_config& transformer::config() const { return state_->config; }
+std::uint32_t transformer::rows_max() const { return state_->how.rows_max; }
+const transformer::totals& transformer::work_done() const { return state_->work; }
+
+}  // namespace redline::model
