@@ -54,6 +54,16 @@ struct verdict {
   }
 };
 
+/// The round that was asked again is still in work or in the queue: its verdict will come.
+struct run_pending {
+  static constexpr actor::message_id id{0x0407};
+  static constexpr std::string_view name = "run_pending";
+
+  sequence_id sequence;
+  round_id round;
+  static constexpr auto fields(auto& self) { return std::tie(self.sequence, self.round); }
+};
+
 /// The session is over or gave up; its place, pages and pending round can go.
 struct release_sequence {
   static constexpr actor::message_id id{0x0403};
@@ -117,7 +127,15 @@ struct batch_done {
   }
 };
 
-/// The target model is up (again) and its KV is empty. Sent to the scheduler at every start.
+/// Asks the target model to say target_ready again: the scheduler is new.
+struct announce_target {
+  static constexpr actor::message_id id{0x0408};
+  static constexpr std::string_view name = "announce_target";
+  static constexpr bool control = true;
+  static constexpr auto fields(auto&) { return std::tie(); }
+};
+
+/// The target model is up (again) and its KV counts as empty. Sent to the scheduler at every start.
 struct target_ready {
   static constexpr actor::message_id id{0x0406};
   static constexpr std::string_view name = "target_ready";

@@ -87,11 +87,11 @@ class actor_context {
 
 /// What every actor has. Derived declares `using accepts = protocol<...>` and `void on(const M&)` for each.
 template<class Derived>
-class actor {
+class actor_of {
  public:
-  explicit actor(actor_context& context) : context_(context) {}
-  actor(const actor&) = delete;
-  actor& operator=(const actor&) = delete;
+  explicit actor_of(actor_context& context) : context_(context) {}
+  actor_of(const actor_of&) = delete;
+  actor_of& operator=(const actor_of&) = delete;
 
   /// Runs before the first message.
   void on_start() {}

@@ -64,7 +64,7 @@ class actor_cell final : public cell {
   }
   bool idle() override { return actor_->on_idle(); }
   [[nodiscard]] bool works_when_idle() const override {
-    return !std::is_same_v<decltype(&A::on_idle), bool (actor<A>::*)()>;
+    return !std::is_same_v<decltype(&A::on_idle), bool (actor_of<A>::*)()>;
   }
   void start() override { actor_->on_start(); }
   void finish() override { actor_->on_stop(); }

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/ids.hpp"
+#include "runtime/base/result.hpp"
+
+namespace redline::actors {
+
+/// Who a key belongs to. Several keys with one name are one tenant; a key without a name is a tenant of its own, and
+/// has the same id in every process and after every restart.
+struct key_owner {
+  tenant_id tenant;
+  std::string name;  // empty for a key without one
+  bool operator==(const key_owner&) const = default;
+};
+
+/// The keys a server accepts. Only their SHA-256 hashes are kept. Immutable once built: to reload, build another.
+class api_keys {
+ public:
+  /// Lines are `key` or `name:key`; a name has letters, digits, `.`, `_` and `-`. Blank lines and `#` comments in the
+  /// file are skipped. A key has 8 to 512 printable characters without blanks. file empty: none.
+  static result<api_keys> load(std::span<const std::string> lines, const std::string& file = {});
+
+  /// No key is configured, so whoever listens must be local or told to be open.
+  [[nodiscard]] bool empty() const { return entries_.empty(); }
+  [[nodiscard]] std::size_t size() const { return entries_.size(); }
+
+  /// Takes the same time whichever key matches, or none.
+  [[nodiscard]] std::optional<key_owner> find(std::string_view key) const;
+
+ private:
+  using hash = std::array<unsigned char, 32>;
+  struct entry {
+    hash key_hash{};
+    key_owner owner;
+  };
+
+  static hash hash_of(std::string_view purpose, std::string_view text);
+  /// where: for the error text, which never holds the key.
+  result<void> add(std::string_view line, const std::string& where);
+
+  std::vector<entry> entries_;
+};
+
+/// The key in an Authorization header's "Bearer <key>"; nullopt for another scheme.
+std::optional<std::string_view> bearer_key(std::string_view authorization);
+
+}  // namespace redline::actors

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <unordered_map>
+
+#include "actors/messages/cache_messages.hpp"
+#include "runtime/actor/actor.hpp"
+#include "runtime/kv/page_pool.hpp"
+#include "runtime/kv/page_table.hpp"
+
+namespace redline::actors {
+
+/// Owns the bookkeeping of one model's KV pages in one process. Only this actor hands pages out or takes them back, so
+/// "free + held = all" can be checked in one place. Never reads or writes the bytes in a page.
+class cache_manager final : public actor::actor_of<cache_manager> {
+ public:
+  using accepts = actor::protocol<reserve_pages, release_pages, drop_all_pages>;
+
+  cache_manager(actor::actor_context& context, std::uint32_t pages_count);
+
+  void on(const reserve_pages& m);
+  void on(const release_pages& m);
+  void on(const drop_all_pages& m);
+
+  /// Aborts when a page is lost or held twice.
+  void check_integrity() const;
+  [[nodiscard]] std::uint32_t free_count() const { return pool_.free_count(); }
+
+ private:
+  kv::page_pool pool_;
+  std::unordered_map<sequence_id, kv::page_table> tables_;
+};
+
+}  // namespace redline::actors

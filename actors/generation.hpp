@@ -1,0 +1,69 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "actors/messages/session_messages.hpp"
+#include "runtime/draft/draft_options.hpp"
+#include "runtime/text/stop_matcher.hpp"
+#include "runtime/text/tokenizer.hpp"
+#include "runtime/text/utf8.hpp"
+
+namespace redline::actors {
+
+/// What a client wants generated.
+struct generation_request {
+  session_id session;
+  tenant_id tenant;
+  std::vector<token> prompt;
+  std::uint32_t tokens_max = 0;    // of the answer
+  std::uint32_t context_max = 0;   // of prompt and answer together
+  std::vector<std::string> stops;
+  bool ignore_end = false;         // end-of-generation tokens are tokens like others
+  model::sampling_params sampling;
+  draft::draft_options draft;
+  std::optional<std::uint32_t> logprobs;
+};
+
+/// The committed log of one answer, and what it means as text: appends tokens, cuts at end tokens, stop strings and
+/// limits. Tokens once committed are never undone.
+class generation {
+ public:
+  /// Fails when the prompt is empty, leaves no room for an answer, holds ids outside the vocabulary, or a stop is bad.
+  static result<generation> make(generation_request request, std::shared_ptr<const text::tokenizer> words);
+
+  struct progress {
+    std::string text;
+    std::vector<token> tokens;
+    std::vector<model::emitted_logprob> logprobs;
+    std::optional<finish_reason> finished;
+  };
+  /// Appends tokens up to where the answer ends. logprobs: one per token, or none.
+  progress commit(std::span<const token> tokens, std::span<const model::emitted_logprob> logprobs = {});
+
+  [[nodiscard]] std::span<const token> log() const { return log_; }
+  [[nodiscard]] std::uint32_t log_count() const { return static_cast<std::uint32_t>(log_.size()); }
+  [[nodiscard]] std::uint32_t prompt_count() const { return prompt_count_; }
+  [[nodiscard]] std::uint32_t output_count() const { return log_count() - prompt_count_; }
+  /// Tokens that may still come.
+  [[nodiscard]] std::uint32_t room() const { return output_max_ - output_count(); }
+  /// Tokens that prompt and answer can reach together.
+  [[nodiscard]] std::uint32_t tokens_max() const { return prompt_count_ + output_max_; }
+  [[nodiscard]] const generation_request& request() const { return request_; }
+
+ private:
+  generation(generation_request request, std::shared_ptr<const text::tokenizer> words, text::stop_matcher stops);
+
+  generation_request request_;
+  std::shared_ptr<const text::tokenizer> words_;
+  std::vector<token> log_;
+  std::uint32_t prompt_count_ = 0;
+  std::uint32_t output_max_ = 0;
+  text::stop_matcher stops_;
+  text::utf8_stream characters_;
+};
+
+}  // namespace redline::actors

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "runtime/actor/protocol.hpp"
+#include "runtime/base/ids.hpp"
+#include "runtime/model/sampling.hpp"
+
+namespace redline::actors {
+
+/// Why an answer ended.
+enum class finish_reason : std::uint8_t {
+  stop,    // the model ended it, or a stop string did
+  length,  // max_tokens or the context was reached
+  failed,  // see why_not
+  last_,
+};
+
+/// What an answer cost.
+struct session_stats {
+  std::uint32_t prompt_tokens = 0;
+  std::uint32_t completion_tokens = 0;
+  std::uint32_t rounds = 0;
+  std::uint32_t target_passes = 0;   // forwards of the target model that had a run of this session
+  std::uint32_t target_rows = 0;
+  std::uint32_t draft_passes = 0;    // the same of the draft model
+  std::uint32_t drafted = 0;         // draft tokens that the target model looked at
+  std::uint32_t accepted = 0;
+  std::uint64_t first_token_us = 0;  // since the session began
+  std::uint64_t total_us = 0;
+  bool operator==(const session_stats&) const = default;
+  static constexpr auto fields(auto& self) {
+    return std::tie(self.prompt_tokens, self.completion_tokens, self.rounds, self.target_passes, self.target_rows,
+                    self.draft_passes, self.drafted, self.accepted, self.first_token_us, self.total_us);
+  }
+};
+
+/// More of the answer. Text is whole characters and will not be taken back by a stop string.
+struct session_text {
+  static constexpr actor::message_id id{0x0601};
+  static constexpr std::string_view name = "session_text";
+
+  session_id session;
+  std::string text;
+  std::vector<token> tokens;
+  std::vector<model::emitted_logprob> logprobs;  // one per token when asked for
+  static constexpr auto fields(auto& self) { return std::tie(self.session, self.text, self.tokens, self.logprobs); }
+};
+
+/// The last message of a session.
+struct session_finished {
+  static constexpr actor::message_id id{0x0602};
+  static constexpr std::string_view name = "session_finished";
+
+  session_id session;
+  finish_reason reason = finish_reason::stop;
+  session_stats stats;
+  std::optional<failure> why_not;
+  std::uint32_t retry_after_ms = 0;
+  static constexpr auto fields(auto& self) {
+    return std::tie(self.session, self.reason, self.stats, self.why_not, self.retry_after_ms);
+  }
+};
+
+/// The client gave up: the session ends without another word.
+struct cancel_session {
+  static constexpr actor::message_id id{0x0603};
+  static constexpr std::string_view name = "cancel_session";
+  static constexpr bool control = true;
+  static constexpr auto fields(auto&) { return std::tie(); }
+};
+
+/// The client's buffer is over its mark (wait after the current round) or under it again.
+struct pause_session {
+  static constexpr actor::message_id id{0x0604};
+  static constexpr std::string_view name = "pause_session";
+  static constexpr bool control = true;
+
+  bool paused = false;
+  static constexpr auto fields(auto& self) { return std::tie(self.paused); }
+};
+
+/// A session's own heartbeat, by which it notices silence.
+struct session_tick {
+  static constexpr actor::message_id id{0x0605};
+  static constexpr std::string_view name = "session_tick";
+  static constexpr auto fields(auto&) { return std::tie(); }
+};
+
+}  // namespace redline::actors

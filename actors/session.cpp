@@ -1,0 +1,178 @@
+#include "actors/session.hpp"
+
+#include <algorithm>
+
+#include "actors/draft_model.hpp"
+#include "actors/verify_scheduler.hpp"
+
+namespace redline::actors {
+namespace {
+
+constexpr microseconds tick{250'000};
+
+}  // namespace
+
+session::session(actor::actor_context& context, generation work, session_partners partners)
+    : actor_of(context), work_(std::move(work)), partners_(partners) {
+  stats_.prompt_tokens = work_.prompt_count();
+}
+
+void session::on_start() {
+  began_ = heard_ = context().now();
+  context().after(tick, session_tick{});
+  // The drafter reads the prompt while the target does; the first round has nothing to verify.
+  if (partners_.drafter && work_.request().draft.how != draft::method::regular) ask_drafter(0, 0);
+  round_ = {1};
+  ask_target(0);
+}
+
+log_tail session::tail(std::uint32_t from) const {
+  const auto tokens = work_.log().subspan(std::min<std::size_t>(from, work_.log().size()));
+  return {from, {tokens.begin(), tokens.end()}};
+}
+
+void session::next_round() {
+  ++round_.value;
+  draft_.clear();
+  if (pause_wanted_) {
+    phase_ = phase::paused;
+    return;
+  }
+  // The last token of the answer needs no draft: the target's own token fills the room.
+  const std::uint32_t wanted = std::min(draft::draft_tokens_max(work_.request().draft), work_.room() - 1);
+  if (partners_.drafter && wanted > 0) {
+    phase_ = phase::proposing;
+    ask_drafter(drafter_knows_, wanted);
+  } else {
+    ask_target(target_knows_);
+  }
+}
+
+void session::ask_drafter(std::uint32_t from, std::uint32_t tokens_max) {
+  asked_ = context().now();
+  context().tell(partners_.drafter,
+                 propose{.session = work_.request().session, .tenant = work_.request().tenant, .round = round_,
+                         .log = tail(from), .prompt_count = work_.prompt_count(), .options = work_.request().draft,
+                         .sampling = work_.request().sampling, .tokens_max = tokens_max});
+  drafter_knows_ = work_.log_count();
+}
+
+void session::ask_target(std::uint32_t from) {
+  phase_ = phase::verifying;
+  asked_ = context().now();
+  context().tell(partners_.scheduler,
+                 verify_run{.sequence = sequence(), .tenant = work_.request().tenant, .round = round_,
+                            .log = tail(from), .prompt_count = work_.prompt_count(), .draft = draft_,
+                            .sampling = work_.request().sampling, .logprobs = work_.request().logprobs,
+                            .tokens_max = work_.tokens_max()});
+  target_knows_ = work_.log_count();
+}
+
+void session::on(const proposal& m) {
+  stats_.draft_passes += m.draft_passes;
+  if (phase_ != phase::proposing || m.round != round_) {
+    // Not a draft this session waits for; but a drafter that lost the log learns it before the next question.
+    if (m.log_needed_from) drafter_knows_ = std::min(drafter_knows_, *m.log_needed_from);
+    return;
+  }
+  heard_ = context().now();
+  if (m.log_needed_from) {
+    const std::uint32_t wanted = std::min(draft::draft_tokens_max(work_.request().draft), work_.room() - 1);
+    ask_drafter(std::min(*m.log_needed_from, work_.log_count()), wanted);
+    return;
+  }
+  draft_ = m.tokens;
+  if (draft_.size() >= work_.room()) draft_.resize(work_.room() - 1);
+  ask_target(target_knows_);
+}
+
+void session::on(const run_pending& m) {
+  if (m.round == round_) heard_ = context().now();
+}
+
+void session::on(const verdict& m) {
+  if (phase_ != phase::verifying || (m.round != round_ && !m.why_not)) return;
+  heard_ = context().now();
+  if (m.log_needed_from) {
+    ask_target(std::min(*m.log_needed_from, work_.log_count()));
+    return;
+  }
+  if (m.why_not) {
+    finish(finish_reason::failed, m.why_not, m.retry_after_ms);
+    return;
+  }
+  if (m.tokens.empty() || m.tokens.size() != m.accepted_count + 1) {
+    finish(finish_reason::failed, failure{errc::internal, "a verdict without a token"});
+    return;
+  }
+  ++stats_.rounds;
+  stats_.target_passes += m.passes;
+  stats_.target_rows += m.rows;
+  stats_.drafted += m.verified_count;
+  stats_.accepted += m.accepted_count;
+  if (stats_.first_token_us == 0) {
+    stats_.first_token_us = static_cast<std::uint64_t>((context().now() - began_).count());
+  }
+  auto step = work_.commit(m.tokens, m.logprobs);
+  target_knows_ = work_.log_count();  // the scheduler appended the same tokens when it sent them
+  if (!step.text.empty() || !step.tokens.empty()) {
+    context().send(partners_.client, session_text{work_.request().session, std::move(step.text), std::move(step.tokens),
+                                                  std::move(step.logprobs)});
+  }
+  if (step.finished) finish(*step.finished);
+  else next_round();
+}
+
+void session::on(const cancel_session&) { leave(); }
+
+void session::on(const pause_session& m) {
+  pause_wanted_ = m.paused;
+  if (phase_ != phase::paused || m.paused) return;
+  --round_.value;  // next_round counts it again
+  heard_ = context().now();
+  next_round();
+}
+
+void session::on(const session_tick&) {
+  if (phase_ == phase::over) return;
+  context().after(tick, session_tick{});
+  const instant now = context().now();
+  if (phase_ == phase::proposing && now - asked_ >= partners_.proposal_patience) {
+    context().log(log_level::debug, "no proposal in time; the round goes on without a draft");
+    ask_target(target_knows_);
+  } else if (phase_ == phase::verifying && now - heard_ >= partners_.silence_max) {
+    finish(finish_reason::failed, failure{errc::not_ready, "the target model has been silent for " +
+                                                               std::to_string(partners_.silence_max.count() / 1'000'000) +
+                                                               " s"});
+  } else if (phase_ == phase::verifying && now - asked_ >= partners_.verdict_retry) {
+    ask_target(target_knows_);
+  }
+}
+
+void session::on(const actor::undeliverable& m) {
+  if (m.to == partners_.client) {
+    leave();
+  } else if (m.to == partners_.drafter.where) {
+    drafter_knows_ = 0;
+    if (phase_ == phase::proposing) ask_target(target_knows_);
+  }
+  // What the scheduler did not get is asked again at the next tick that finds it overdue.
+}
+
+void session::finish(finish_reason reason, std::optional<failure> why_not, std::uint32_t retry_after_ms) {
+  stats_.completion_tokens = work_.output_count();
+  stats_.total_us = static_cast<std::uint64_t>((context().now() - began_).count());
+  context().send(partners_.client,
+                 session_finished{work_.request().session, reason, stats_, std::move(why_not), retry_after_ms});
+  leave();
+}
+
+void session::leave() {
+  if (phase_ == phase::over) return;
+  phase_ = phase::over;
+  context().tell(partners_.scheduler, release_sequence{sequence()});
+  if (partners_.drafter) context().tell(partners_.drafter, forget{work_.request().session});
+  context().stop();
+}
+
+}  // namespace redline::actors

@@ -1,0 +1,69 @@
+#pragma once
+
+#include "actors/generation.hpp"
+#include "actors/messages/draft_messages.hpp"
+#include "actors/messages/session_messages.hpp"
+#include "actors/messages/verify_messages.hpp"
+#include "runtime/actor/actor.hpp"
+#include "runtime/actor/system_messages.hpp"
+
+namespace redline::actors {
+
+class draft_model;
+class verify_scheduler;
+
+/// Whom a session works with, and how long it waits for them.
+struct session_partners {
+  actor::actor_ref<verify_scheduler> scheduler;
+  actor::actor_ref<draft_model> drafter;       // nobody: every round goes without a draft
+  actor::address client;                       // told session_text and session_finished
+  microseconds proposal_patience{1'000'000};   // then the round goes on without a draft
+  microseconds verdict_retry{2'000'000};       // then the question is repeated
+  microseconds silence_max{60'000'000};        // then the session fails
+};
+
+/// One answer. Owns the committed log, the only truth; the caches of the scheduler, the target and the drafter are copies
+/// of it and can be rebuilt from it at any time. Drives rounds: propose, verify, commit, stream. Lives until the answer
+/// is complete, fails, or is cancelled.
+class session final : public actor::actor_of<session> {
+ public:
+  using accepts = actor::protocol<proposal, verdict, run_pending, cancel_session, pause_session, session_tick,
+                                  actor::undeliverable>;
+
+  session(actor::actor_context& context, generation work, session_partners partners);
+
+  void on_start();
+  void on(const proposal& m);
+  void on(const verdict& m);
+  void on(const run_pending& m);
+  void on(const cancel_session& m);
+  void on(const pause_session& m);
+  void on(const session_tick& m);
+  void on(const actor::undeliverable& m);
+
+ private:
+  enum class phase : std::uint8_t { proposing, verifying, paused, over };
+
+  void next_round();
+  void ask_drafter(std::uint32_t from, std::uint32_t tokens_max);
+  void ask_target(std::uint32_t from);
+  void finish(finish_reason reason, std::optional<failure> why_not = std::nullopt, std::uint32_t retry_after_ms = 0);
+  void leave();
+  [[nodiscard]] sequence_id sequence() const { return {work_.request().session.value}; }
+  [[nodiscard]] log_tail tail(std::uint32_t from) const;
+
+  generation work_;
+  session_partners partners_;
+  phase phase_ = phase::verifying;
+  round_id round_{0};
+  std::vector<token> draft_;
+  std::uint32_t drafter_knows_ = 0;  // tokens of the log that the drafter was sent
+  std::uint32_t target_knows_ = 0;
+  bool pause_wanted_ = false;
+  instant began_;
+  instant asked_;   // when the current question was last put
+  instant heard_;   // when the other side last showed signs of life
+  session_stats stats_;
+};
+
+}  // namespace redline::actors

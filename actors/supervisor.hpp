@@ -1,0 +1,31 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "runtime/actor/actor.hpp"
+#include "runtime/actor/restart_policy.hpp"
+#include "runtime/actor/system_messages.hpp"
+
+namespace redline::actors {
+
+/// Restarts the permanent actors of its process when they die, within limits; tells the owner of temporary ones (sessions)
+/// about their death; ends the process when a restart limit is used up.
+class supervisor final : public actor::actor_of<supervisor> {
+ public:
+  using accepts = actor::protocol<actor::actor_down>;
+
+  /// temporary_owner: told actor_down of actors in no group; may be nobody. give_up: called once with the reason.
+  supervisor(actor::actor_context& context, std::vector<actor::restart_policy> groups, actor::address temporary_owner,
+             std::function<void(const std::string&)> give_up);
+
+  void on(const actor::actor_down& m);
+
+ private:
+  std::vector<actor::restart_policy> groups_;
+  actor::address temporary_owner_;
+  std::function<void(const std::string&)> give_up_;
+};
+
+}  // namespace redline::actors

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <memory>
+
+#include "actors/messages/verify_messages.hpp"
+#include "runtime/actor/actor.hpp"
+#include "runtime/model/transformer.hpp"
+
+namespace redline::actors {
+
+class verify_scheduler;
+
+/// Runs verification passes of the target model and accepts drafts on the spot, so that logits never travel. Owns the KV
+/// storage, but not the decision of what lies where: that comes with every batch and is checked before it is used.
+class target_model final : public actor::actor_of<target_model> {
+ public:
+  using accepts = actor::protocol<forward_batch, announce_target>;
+
+  target_model(actor::actor_context& context, std::unique_ptr<model::transformer> transformer,
+               std::uint32_t pages_count, actor::actor_ref<verify_scheduler> scheduler);
+
+  void on_start();
+  void on(const forward_batch& m);
+  void on(const announce_target& m);
+
+ private:
+  [[nodiscard]] result<void> check(const forward_batch& m) const;
+
+  std::unique_ptr<model::transformer> transformer_;
+  std::uint32_t pages_count_;
+  actor::actor_ref<verify_scheduler> scheduler_;
+};
+
+}  // namespace redline::actors

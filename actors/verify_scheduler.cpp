@@ -1,0 +1,246 @@
+#include "actors/verify_scheduler.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "actors/cache_manager.hpp"
+#include "actors/target_model.hpp"
+
+namespace redline::actors {
+
+using scheduler::submit_outcome;
+
+verify_scheduler::verify_scheduler(actor::actor_context& context, const scheduler_options& options,
+                                   std::unique_ptr<scheduler::policy> policy, actor::actor_ref<cache_manager> cache,
+                                   actor::actor_ref<target_model> target)
+    : actor_of(context), options_(options), queue_(options.limits, std::move(policy)), cache_(cache), target_(target) {
+  report_.context = options.limits.tokens_max;
+  report_.pages_count = options.limits.pages_count;
+}
+
+void verify_scheduler::on_start() {
+  // An answer to a batch of a dead predecessor must not look like one of ours.
+  batch_ = context().env().random() >> 1;
+  context().tell(target_, announce_target{});
+}
+
+void verify_scheduler::on(const verify_run& m) {
+  const scheduler::submission wish{.sequence = m.sequence, .tenant = m.tenant, .round = m.round, .from = m.log.from,
+                                   .tail = m.log.tokens, .draft = m.draft, .tokens_max = m.tokens_max};
+  switch (queue_.submit(wish, context().now())) {
+    case submit_outcome::taken: {
+      auto& c = clients_[m.sequence];
+      c.session = context().sender();
+      c.prompt_count = m.prompt_count;
+      c.sampling = m.sampling;
+      c.logprobs = m.logprobs;
+      step();
+      return;
+    }
+    case submit_outcome::already_running: context().send(context().sender(), run_pending{m.sequence, m.round}); return;
+    case submit_outcome::stale: return;
+    case submit_outcome::already_answered: context().send(context().sender(), clients_.at(m.sequence).last); return;
+    case submit_outcome::log_gap:
+      context().send(context().sender(), verdict{.sequence = m.sequence, .round = m.round,
+                                                 .log_needed_from = queue_.known_count(m.sequence)});
+      return;
+    case submit_outcome::queue_full:
+      ++report_.refused_total;
+      refuse(m, {errc::queue_full, std::to_string(queue_.running_count()) + " sequences run and " +
+                                       std::to_string(queue_.waiting_count()) + " wait"}, retry_after_ms());
+      return;
+    case submit_outcome::too_long:
+      refuse(m, {errc::context_length_exceeded,
+                 "wanted at most " + std::to_string(std::min(options_.limits.tokens_max, options_.limits.pages_count *
+                                                             options_.budget.page_tokens)) +
+                     " tokens in a sequence, found " + std::to_string(m.tokens_max)});
+      return;
+    case submit_outcome::empty_log: refuse(m, {errc::invalid_argument, "the prompt has no tokens"}); return;
+  }
+}
+
+void verify_scheduler::refuse(const verify_run& m, failure why, std::uint32_t retry_after_ms) {
+  context().send(context().sender(), verdict{.sequence = m.sequence, .round = m.round, .why_not = std::move(why),
+                                             .retry_after_ms = retry_after_ms});
+}
+
+// A guess: the queue ahead, each sequence as long as the mean batch took times a hundred rounds.
+std::uint32_t verify_scheduler::retry_after_ms() const {
+  if (report_.batches_total == 0) return 1000;
+  const std::uint64_t batch_us = report_.forward_us_total / report_.batches_total;
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(batch_us * 100 / 1000, 500, 30'000));
+}
+
+void verify_scheduler::on(const release_sequence& m) {
+  if (!queue_.holds(m.sequence)) return;
+  queue_.release(m.sequence);
+  clients_.erase(m.sequence);
+  trims_.erase(m.sequence);
+  context().tell(cache_, release_pages{m.sequence});
+  step();
+}
+
+void verify_scheduler::step() {
+  if (phase_ != phase::idle || !target_up_) return;
+  plan_ = queue_.plan(options_.budget, context().now());
+  while (plan_.runs.empty()) {
+    const auto victim = queue_.choose_victim(plan_, context().now());
+    if (!victim) return;
+    ++report_.preempted_total;
+    trims_.erase(*victim);
+    context().tell(cache_, release_pages{*victim});
+    plan_ = queue_.plan(options_.budget, context().now());
+  }
+  queue_.begin(plan_);
+  reserve_pages wants{.batch = ++batch_};
+  for (const auto& run : plan_.runs) {
+    wants.wants.push_back({run.sequence, run.first, run.rows()});
+    trims_.erase(run.sequence);
+  }
+  for (const auto& [sequence, keep_count] : trims_) wants.wants.push_back({sequence, keep_count, 0});
+  trims_.clear();
+  phase_ = phase::reserving;
+  context().tell(cache_, wants);
+}
+
+batch_run verify_scheduler::make_run(const scheduler::planned_run& planned, const std::vector<kv::piece>& table) const {
+  const client& c = clients_.at(planned.sequence);
+  const auto log = queue_.log(planned.sequence);
+  const auto draft = queue_.draft(planned.sequence).first(planned.draft_count);
+  const auto mine = log.subspan(planned.first, planned.log_count);
+  batch_run run{.sequence = planned.sequence, .first_position = static_cast<position>(planned.first), .table = table};
+  run.tokens.assign(mine.begin(), mine.end());
+  run.tokens.insert(run.tokens.end(), draft.begin(), draft.end());
+  run.draft_count = planned.draft_count;
+  run.logits_begin = planned.wants_logits ? planned.log_count - 1 : planned.rows();
+  run.prompt_count = c.prompt_count;
+  run.log_count = static_cast<std::uint32_t>(log.size());
+  run.sampling = c.sampling;
+  run.logprobs = c.logprobs;
+  if (planned.wants_logits && !c.sampling.leaves_logits_alone()) run.history.assign(log.begin(), log.end());
+  return run;
+}
+
+void verify_scheduler::on(const page_grant& m) {
+  if (phase_ != phase::reserving || m.batch != batch_) return;
+  forward_batch batch{.batch = batch_};
+  scheduler::batch_plan kept{.size = plan_.size, .predicted = plan_.predicted};
+  scheduler::batch_plan released;
+  for (std::size_t i = 0; i < plan_.runs.size(); ++i) {
+    const auto& run = plan_.runs[i];
+    if (!queue_.holds(run.sequence)) {
+      released.runs.push_back(run);  // cancelled while the pages were on their way
+      continue;
+    }
+    if (i >= m.tables.size() || !m.tables[i]) {
+      context().log(log_level::error, "the cache manager and the scheduler disagree about sequence " +
+                                          std::to_string(run.sequence.value) + "; all KV is computed again");
+      lose_all_kv();
+      step();
+      return;
+    }
+    batch.runs.push_back(make_run(run, *m.tables[i]));
+    kept.runs.push_back(run);
+  }
+  plan_ = std::move(kept);
+  // The release may have reached the cache manager before this batch's reservation did.
+  for (const auto& run : released.runs) context().tell(cache_, release_pages{run.sequence});
+  if (batch.runs.empty()) {
+    phase_ = phase::idle;
+    step();
+    return;
+  }
+  phase_ = phase::computing;
+  context().tell(target_, batch);
+}
+
+void verify_scheduler::on(const batch_done& m) {
+  if (phase_ != phase::computing || m.batch != batch_) return;
+  phase_ = phase::idle;
+  if (m.why_not || m.results.size() != plan_.runs.size()) {
+    fail_batch(m.why_not.value_or(failure{errc::internal, "the target model answered another batch than was asked"}));
+    step();
+    return;
+  }
+  std::vector<scheduler::run_answer> answers;
+  for (const auto& r : m.results) answers.push_back({r.accepted_count, r.tokens});
+  const microseconds took{static_cast<std::int64_t>(m.elapsed_us)};
+  const double miss = std::abs(static_cast<double>(plan_.predicted.count() - took.count())) /
+                      std::max<double>(static_cast<double>(took.count()), 1.0);
+  report_.cost_error_ratio += 0.05 * (miss - report_.cost_error_ratio);
+  ++report_.batches_total;
+  report_.rows_total += plan_.size.rows;
+  report_.forward_us_total += m.elapsed_us;
+
+  const auto done = queue_.complete(plan_, answers, took, context().now());
+  for (const auto& outcome : done) {
+    const auto at = std::find_if(m.results.begin(), m.results.end(),
+                                 [&](const run_result& r) { return r.sequence == outcome.sequence; });
+    client& c = clients_.at(outcome.sequence);
+    c.last = verdict{.sequence = outcome.sequence, .round = outcome.round, .verified_count = outcome.verified_count,
+                     .accepted_count = at->accepted_count, .tokens = at->tokens, .logprobs = at->logprobs,
+                     .passes = outcome.passes, .rows = outcome.rows};
+    report_.drafted_total += outcome.verified_count;
+    report_.accepted_total += at->accepted_count;
+    context().send(c.session, c.last);
+    if (outcome.verified_count > at->accepted_count) {
+      trims_[outcome.sequence] = static_cast<std::uint32_t>(queue_.log(outcome.sequence).size()) - 1;
+    }
+  }
+  step();
+}
+
+void verify_scheduler::fail_batch(const failure& why) {
+  context().log(log_level::error, "a batch failed: " + why.describe());
+  for (const auto& run : plan_.runs) {
+    const auto it = clients_.find(run.sequence);
+    if (it == clients_.end()) continue;
+    context().send(it->second.session, verdict{.sequence = run.sequence, .why_not = why});
+    queue_.release(run.sequence);
+    clients_.erase(it);
+    trims_.erase(run.sequence);
+    context().tell(cache_, release_pages{run.sequence});
+  }
+}
+
+void verify_scheduler::lose_all_kv() {
+  phase_ = phase::idle;
+  trims_.clear();
+  queue_.forget_all_kv();
+  context().tell(cache_, drop_all_pages{});
+}
+
+void verify_scheduler::on(const target_ready& m) {
+  if (m.pages_count < options_.limits.pages_count || m.rows_max < options_.budget.rows_max) {
+    context().log(log_level::error, "the target model has less room than the scheduler was told");
+    return;
+  }
+  target_up_ = true;
+  lose_all_kv();
+  step();
+}
+
+void verify_scheduler::on(const report_status&) {
+  report_.ready = target_up_;
+  report_.running_count = queue_.running_count();
+  report_.waiting_count = queue_.waiting_count();
+  report_.pages_held = queue_.pages_held();
+  context().send(context().sender(), report_);
+}
+
+// A session that cannot be told is gone, and its supervisor knows. What the cache or the target could not be told is
+// repeated when they come back: target_ready starts everything anew.
+void verify_scheduler::on(const actor::undeliverable& m) {
+  if (m.to == cache_.where || m.to == target_.where) {
+    context().log(log_level::warning, "cannot reach " + actor::to_string(m.to) + ": " + m.why.describe());
+    if (m.to == target_.where) target_up_ = false;
+    return;
+  }
+  std::vector<sequence_id> orphans;
+  for (const auto& [sequence, c] : clients_) {
+    if (c.session == m.to && m.why.code == errc::unreachable) orphans.push_back(sequence);
+  }
+  for (const sequence_id sequence : orphans) on(release_sequence{sequence});
+}
+
+}  // namespace redline::actors

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <unordered_map>
+
+#include "actors/messages/cache_messages.hpp"
+#include "actors/messages/status_messages.hpp"
+#include "actors/messages/verify_messages.hpp"
+#include "runtime/actor/actor.hpp"
+#include "runtime/actor/system_messages.hpp"
+#include "scheduler/run_queue.hpp"
+
+namespace redline::actors {
+
+class cache_manager;
+class target_model;
+
+struct scheduler_options {
+  scheduler::queue_limits limits;
+  scheduler::budget budget;
+  std::string policy = "fifo";
+};
+
+/// Feeds the target model: collects the rounds of all sessions, and step by step decides one batch, gets pages for it and
+/// has it computed. Holds a copy of every log so that it can compute anything again; never touches KV or logits.
+class verify_scheduler final : public actor::actor_of<verify_scheduler> {
+ public:
+  using accepts = actor::protocol<verify_run, release_sequence, page_grant, batch_done, target_ready, report_status,
+                                  actor::undeliverable>;
+
+  verify_scheduler(actor::actor_context& context, const scheduler_options& options,
+                   std::unique_ptr<scheduler::policy> policy, actor::actor_ref<cache_manager> cache,
+                   actor::actor_ref<target_model> target);
+
+  void on_start();
+  void on(const verify_run& m);
+  void on(const release_sequence& m);
+  void on(const page_grant& m);
+  void on(const batch_done& m);
+  void on(const target_ready& m);
+  void on(const report_status& m);
+  void on(const actor::undeliverable& m);
+
+  [[nodiscard]] const scheduler::run_queue& queue() const { return queue_; }
+
+ private:
+  /// Where the batch in work is.
+  enum class phase : std::uint8_t { idle, reserving, computing };
+
+  /// What a sequence's verdicts need beside its tokens.
+  struct client {
+    actor::address session;
+    std::uint32_t prompt_count = 0;
+    model::sampling_params sampling;
+    std::optional<std::uint32_t> logprobs;
+    verdict last;
+  };
+
+  void step();
+  void refuse(const verify_run& m, failure why, std::uint32_t retry_after_ms = 0);
+  void fail_batch(const failure& why);
+  void lose_all_kv();
+  [[nodiscard]] batch_run make_run(const scheduler::planned_run& planned, const std::vector<kv::piece>& table) const;
+  [[nodiscard]] std::uint32_t retry_after_ms() const;
+
+  scheduler_options options_;
+  scheduler::run_queue queue_;
+  actor::actor_ref<cache_manager> cache_;
+  actor::actor_ref<target_model> target_;
+  std::unordered_map<sequence_id, client> clients_;
+  std::unordered_map<sequence_id, std::uint32_t> trims_;  // tokens to keep of sequences whose drafts were rejected
+  phase phase_ = phase::idle;
+  scheduler::batch_plan plan_;
+  std::uint64_t batch_ = 0;
+  bool target_up_ = false;
+  scheduler_report report_;
+};
+
+}  // namespace redline::actors
