@@ -1,0 +1,239 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "kernels/dispatch.hpp"
+#include "runtime/gguf/gguf_file.hpp"
+#include "runtime/gguf/gguf_writer.hpp"
+
+// A decoder of a few thousand random weights with a byte-level tokenizer, as GGUF bytes: exact, fast, the same for the
+// same seed on every machine. Header-only; users link redline::gguf and redline::kernels.
+
+namespace redline::test {
+
+struct tiny_shape {
+  std::string architecture = "llama";  // or "qwen2"
+  std::uint32_t layers = 2;
+  std::uint32_t width = 64;  // rows of q8_0 are multiples of 32: so are width, heads * head_dim and feed_forward
+  std::uint32_t heads = 4;
+  std::uint32_t kv_heads = 2;
+  std::uint32_t head_dim = 16;
+  std::uint32_t rotary_dim = 16;
+  std::uint32_t feed_forward = 96;
+  std::uint32_t context = 2048;
+  gguf::tensor_type matrices = gguf::tensor_type::f32;
+  bool tied_head = true;
+  std::uint64_t seed = 1;
+};
+
+struct tiny_tensor {
+  std::string name;
+  gguf::tensor_type type;
+  std::vector<std::uint64_t> dimensions;  // innermost first
+  std::vector<std::byte> payload;
+};
+
+/// splitmix64: the same numbers everywhere, unlike the standard distributions.
+class tiny_random {
+ public:
+  explicit tiny_random(std::uint64_t seed) : state_(seed) {}
+  std::uint64_t bits() {
+    state_ += 0x9e3779b97f4a7c15;
+    std::uint64_t z = state_;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+  }
+  /// In [0, n).
+  std::uint32_t below(std::uint32_t n) { return static_cast<std::uint32_t>((bits() >> 32) * n >> 32); }
+  /// In [-1, 1).
+  float uniform() { return static_cast<float>(static_cast<std::int64_t>(bits() >> 40) - (1 << 23)) * 0x1p-23F; }
+
+ private:
+  std::uint64_t state_;
+};
+
+/// Bytes of `values` in a tensor type: f32, f16, bf16 or q8_0.
+inline std::vector<std::byte> tiny_encode(gguf::tensor_type type, const std::vector<float>& values) {
+  const kernels::kernel_table& plain = *kernels::choose_table("scalar").table;
+  std::vector<std::byte> bytes;
+  const auto narrow_all = [&](kernels::element_type element) {
+    bytes.resize(values.size() * kernels::bytes_of(element));
+    plain.narrow(element, values.data(), values.size(), bytes.data());
+  };
+  switch (type) {
+    case gguf::tensor_type::f32:
+      narrow_all(kernels::element_type::f32);
+      return bytes;
+    case gguf::tensor_type::f16:
+      narrow_all(kernels::element_type::f16);
+      return bytes;
+    case gguf::tensor_type::bf16:
+      narrow_all(kernels::element_type::bf16);
+      return bytes;
+    case gguf::tensor_type::q8_0:
+      break;
+    default:
+      throw std::invalid_argument("tiny_encode: " + gguf::name_of(type));
+  }
+  bytes.resize(values.size() / 32 * 34);
+  std::byte* to = bytes.data();
+  for (std::size_t i = 0; i < values.size(); i += 32, to += 34) {
+    float largest = 0;
+    for (std::size_t j = 0; j < 32; ++j) largest = std::max(largest, std::fabs(values[i + j]));
+    const float scale = largest / 127;
+    plain.narrow(kernels::element_type::f16, &scale, 1, to);
+    for (std::size_t j = 0; j < 32; ++j) {
+      to[2 + j] = static_cast<std::byte>(scale == 0 ? 0 : std::lround(values[i + j] / scale));
+    }
+  }
+  return bytes;
+}
+
+/// GPT-2's character for a byte, in UTF-8.
+inline std::string tiny_byte_character(int byte) {
+  const bool printable = (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
+  int code = byte;
+  if (!printable) {
+    code = 256;
+    for (int b = 0; b < byte; ++b) code += (b >= 33 && b <= 126) || (b >= 161 && b <= 172) || b >= 174 ? 0 : 1;
+  }
+  if (code < 0x80) return {static_cast<char>(code)};
+  return {static_cast<char>(0xc0 | code >> 6), static_cast<char>(0x80 | (code & 0x3f))};
+}
+
+/// A whole model; tests may change metadata and tensors before they ask for the file.
+struct tiny_model {
+  using entry =
+      std::variant<std::uint32_t, float, bool, std::string, std::vector<std::string>, std::vector<std::int32_t>>;
+  std::map<std::string, entry> metadata;
+  std::vector<tiny_tensor> tensors;
+
+  static constexpr std::uint32_t vocabulary = 300;
+  static constexpr std::int32_t end_of_text = 292;  // then <|im_start|>, <|im_end|>, <|fim_prefix|>, ...
+
+  [[nodiscard]] tiny_tensor& tensor(const std::string& name) {
+    const auto it = std::find_if(tensors.begin(), tensors.end(), [&](const auto& t) { return t.name == name; });
+    if (it == tensors.end()) throw std::invalid_argument("tiny_model has no tensor " + name);
+    return *it;
+  }
+
+  [[nodiscard]] gguf::gguf_writer writer() const {
+    gguf::gguf_writer out;
+    for (const auto& [key, any] : metadata) {
+      if (const auto* number = std::get_if<std::uint32_t>(&any)) out.put_u32(key, *number);
+      if (const auto* real = std::get_if<float>(&any)) out.put_f32(key, *real);
+      if (const auto* flag = std::get_if<bool>(&any)) out.put_bool(key, *flag);
+      if (const auto* text = std::get_if<std::string>(&any)) out.put_string(key, *text);
+      if (const auto* texts = std::get_if<std::vector<std::string>>(&any)) out.put_strings(key, *texts);
+      if (const auto* numbers = std::get_if<std::vector<std::int32_t>>(&any)) out.put_i32s(key, *numbers);
+    }
+    for (const tiny_tensor& t : tensors) out.add_tensor(t.name, t.type, t.dimensions, t.payload);
+    return out;
+  }
+  [[nodiscard]] std::vector<std::byte> bytes() const { return writer().bytes(); }
+  [[nodiscard]] std::shared_ptr<const gguf::gguf_file> file() const {
+    auto opened = gguf::gguf_file::from_bytes(bytes(), "tiny.gguf");
+    if (!opened) throw std::runtime_error(opened.error().describe());
+    return *opened;
+  }
+};
+
+/// 256 byte tokens, 36 two-letter merges, 8 control tokens: 300, which is no multiple of a vector.
+inline void add_tiny_tokenizer(tiny_model& m) {
+  std::vector<std::string> tokens;
+  std::vector<std::int32_t> types;
+  std::vector<std::string> merges;
+  for (int byte = 0; byte < 256; ++byte) tokens.push_back(tiny_byte_character(byte));
+  const std::string pairs =
+      "th he in er an re on at en nd ti es or te of ed is it al ar st to nt ng se ha as ou io le ve co me de hi ri";
+  for (std::size_t i = 0; i < pairs.size(); i += 3) {
+    tokens.push_back(pairs.substr(i, 2));
+    merges.push_back({pairs[i], ' ', pairs[i + 1]});
+  }
+  types.assign(tokens.size(), 1);
+  for (const char* special : {"<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|fim_prefix|>", "<|fim_middle|>",
+                              "<|fim_suffix|>", "<|fim_pad|>", "<|file_sep|>"}) {
+    tokens.emplace_back(special);
+    types.push_back(3);
+  }
+  m.metadata["tokenizer.ggml.model"] = std::string("gpt2");
+  m.metadata["tokenizer.ggml.pre"] = std::string("qwen2");
+  m.metadata["tokenizer.ggml.tokens"] = tokens;
+  m.metadata["tokenizer.ggml.token_type"] = types;
+  m.metadata["tokenizer.ggml.merges"] = merges;
+  m.metadata["tokenizer.ggml.eos_token_id"] = std::uint32_t{tiny_model::end_of_text + 2};
+  m.metadata["tokenizer.ggml.padding_token_id"] = std::uint32_t{tiny_model::end_of_text};
+  m.metadata["tokenizer.ggml.add_bos_token"] = false;
+  m.metadata["tokenizer.chat_template"] = std::string(
+      "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + "
+      "'\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}");
+}
+
+inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
+  tiny_model m;
+  const std::string a = s.architecture + ".";
+  m.metadata["general.architecture"] = s.architecture;
+  m.metadata["general.name"] = std::string("tiny ") + s.architecture;
+  m.metadata[a + "block_count"] = s.layers;
+  m.metadata[a + "embedding_length"] = s.width;
+  m.metadata[a + "attention.head_count"] = s.heads;
+  m.metadata[a + "attention.head_count_kv"] = s.kv_heads;
+  m.metadata[a + "attention.key_length"] = s.head_dim;
+  m.metadata[a + "attention.value_length"] = s.head_dim;
+  m.metadata[a + "attention.layer_norm_rms_epsilon"] = 1e-5F;
+  m.metadata[a + "feed_forward_length"] = s.feed_forward;
+  m.metadata[a + "context_length"] = s.context;
+  m.metadata[a + "rope.dimension_count"] = s.rotary_dim;
+  m.metadata[a + "rope.freq_base"] = 10000.0F;
+  add_tiny_tokenizer(m);
+
+  tiny_random random(s.seed);
+  const auto add = [&](const std::string& name, gguf::tensor_type type, std::vector<std::uint64_t> dimensions,
+                       float centre, float spread) {
+    std::uint64_t count = 1;
+    for (const std::uint64_t d : dimensions) count *= d;
+    std::vector<float> values(count);
+    for (float& v : values) v = centre + spread * random.uniform();
+    m.tensors.push_back({name, type, std::move(dimensions), tiny_encode(type, values)});
+  };
+  // Spread so that activations keep their size from layer to layer and attention is neither flat nor one-hot.
+  const auto matrix = [&](const std::string& name, std::uint32_t rows, std::uint32_t columns, float gain = 2) {
+    add(name, s.matrices, {columns, rows}, 0, gain / std::sqrt(static_cast<float>(columns)));
+  };
+  const auto norm = [&](const std::string& name) { add(name, gguf::tensor_type::f32, {s.width}, 1, 0.2F); };
+  const std::uint32_t q = s.heads * s.head_dim;
+  const std::uint32_t kv = s.kv_heads * s.head_dim;
+  matrix("token_embd.weight", tiny_model::vocabulary, s.width, 6);
+  norm("output_norm.weight");
+  if (!s.tied_head) matrix("output.weight", tiny_model::vocabulary, s.width, 6);
+  for (std::uint32_t i = 0; i < s.layers; ++i) {
+    const std::string b = "blk." + std::to_string(i) + ".";
+    norm(b + "attn_norm.weight");
+    matrix(b + "attn_q.weight", q, s.width);
+    matrix(b + "attn_k.weight", kv, s.width);
+    matrix(b + "attn_v.weight", kv, s.width);
+    if (s.architecture == "qwen2") {
+      add(b + "attn_q.bias", gguf::tensor_type::f32, {q}, 0, 0.5F);
+      add(b + "attn_k.bias", gguf::tensor_type::f32, {kv}, 0, 0.5F);
+      add(b + "attn_v.bias", gguf::tensor_type::f32, {kv}, 0, 0.5F);
+    }
+    matrix(b + "attn_output.weight", s.width, q);
+    norm(b + "ffn_norm.weight");
+    matrix(b + "ffn_gate.weight", s.feed_forward, s.width);
+    matrix(b + "ffn_up.weight", s.feed_forward, s.width);
+    matrix(b + "ffn_down.weight", s.width, s.feed_forward);
+  }
+  return m;
+}
+
+}  // namespace redline::test
