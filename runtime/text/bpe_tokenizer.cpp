@@ -92,8 +92,16 @@ struct bpe_tokenizer::scratch {
       return rank != other.rank ? rank > other.rank : left > other.left;
     }
   };
+  /// Where in the output an equal piece was encoded before. Code repeats itself.
+  struct earlier_piece {
+    std::string_view piece;
+    std::size_t begin = 0;
+    std::size_t count = 0;
+  };
+  static constexpr std::size_t earlier_pieces_max = 4096;  // a power of two; 128 KiB
   std::vector<part> parts;
   std::vector<possible_merge> heap;
+  std::vector<earlier_piece> earlier = std::vector<earlier_piece>(earlier_pieces_max);
 };
 
 result<std::shared_ptr<const tokenizer>> bpe_tokenizer::make(vocabulary words, const gguf::gguf_file& file) {
@@ -212,7 +220,14 @@ void bpe_tokenizer::encode_ordinary(std::string_view text, bool, std::vector<tok
     for (; piece.size() > piece_bytes_max; piece.remove_prefix(piece_bytes_max)) {
       encode_piece(piece.substr(0, piece_bytes_max), work, out);
     }
+    auto& known = work.earlier[std::hash<std::string_view>{}(piece) % scratch::earlier_pieces_max];
+    if (known.piece == piece) {
+      for (std::size_t i = 0; i < known.count; ++i) out.push_back(out[known.begin + i]);
+      continue;
+    }
+    const std::size_t begin = out.size();
     encode_piece(piece, work, out);
+    known = {piece, begin, out.size() - begin};
   }
 }
 

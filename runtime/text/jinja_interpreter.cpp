@@ -12,14 +12,16 @@ namespace {
 using expression = jinja_expression;
 using statement = jinja_statement;
 
+constexpr std::size_t kept_bytes = 256;  // roughly, of a scope or namespace that stays to the end
+
 /// The `loop` of a for block. Items behind a filter are tested as late as Python's generator would test them, because
 /// the body may change what the filter looks at.
 class jinja_loop final : public jinja_object {
  public:
-  jinja_loop(jinja_budget& budget, const statement& of, std::shared_ptr<jinja_scope> around, std::uint32_t nesting,
-             std::vector<jinja_value> source, std::uint32_t depth)
+  jinja_loop(jinja_budget& budget, const statement& of, const std::shared_ptr<jinja_scope>& around,
+             std::uint32_t nesting, std::vector<jinja_value> source, std::uint32_t depth)
       : of_(of),
-        around_(std::move(around)),
+        around_(around),
         nesting_(nesting + 1),
         depth_(depth),
         source_(std::move(source)),
@@ -39,6 +41,7 @@ class jinja_loop final : public jinja_object {
   jinja_value call(jinja_interpreter& interpreter, jinja_arguments arguments) override;
 
   bool is_change(jinja_budget& budget, std::vector<jinja_value> values) {
+    if (is_over_) throw jinja_error{"wanted loop.changed inside its loop"};
     const jinja_value tuple = jinja_value::tuple(budget, std::move(values));
     const bool same = has_seen_ && jinja_equal(budget, tuple, seen_);
     seen_ = tuple;
@@ -46,12 +49,18 @@ class jinja_loop final : public jinja_object {
     return !same;
   }
 
+  /// The loop is left; what changed() remembers could point back here.
+  void finish() {
+    is_over_ = true;
+    seen_ = {};
+  }
+
  private:
   /// Whether the loop has an item at `index`; tests as many further source items as it takes to know.
   bool has(jinja_interpreter& interpreter, std::size_t index) {
     while (items_.size() <= index && next_source_ < source_.size()) {
       const jinja_value& candidate = source_[next_source_++];
-      if (interpreter.passes(of_, around_, candidate)) items_.push_back(candidate);
+      if (interpreter.passes(of_, scope_around(), candidate)) items_.push_back(candidate);
     }
     return index < items_.size();
   }
@@ -60,8 +69,15 @@ class jinja_loop final : public jinja_object {
     return static_cast<std::int64_t>(items_.size());
   }
 
+  [[nodiscard]] std::shared_ptr<jinja_scope> scope_around() const {
+    std::shared_ptr<jinja_scope> around = around_.lock();
+    if (around == nullptr) throw jinja_error{"wanted a loop that still runs"};
+    return around;
+  }
+
   const statement& of_;
-  std::shared_ptr<jinja_scope> around_;
+  // Weak, so that loops kept by scopes that are kept by loops never make a chain.
+  std::weak_ptr<jinja_scope> around_;
   std::uint32_t nesting_;
   std::uint32_t depth_;  // 0 for the outermost of a recursive loop
   std::int64_t index_ = -1;
@@ -70,6 +86,7 @@ class jinja_loop final : public jinja_object {
   std::size_t next_source_ = 0;
   jinja_value seen_;  // by changed()
   bool has_seen_ = false;
+  bool is_over_ = false;
   jinja_charge charge_;
 };
 
@@ -97,7 +114,8 @@ jinja_value jinja_loop::attribute(jinja_interpreter& interpreter, std::string_vi
   if (name == "depth") return jinja_value::integer(depth_ + 1);
   if (name == "depth0") return jinja_value::integer(depth_);
   if (name == "previtem") return index_ > 0 ? items_[at - 1] : jinja_value::undefined("there is no previous item");
-  if (name == "nextitem") return has(interpreter, at + 1) ? items_[at + 1] : jinja_value::undefined("there is no next item");
+  if (name == "nextitem")
+    return has(interpreter, at + 1) ? items_[at + 1] : jinja_value::undefined("there is no next item");
   const auto bound = [&](jinja_native native) {
     return jinja_value::object(
         std::make_shared<jinja_function>(native, std::string(name), jinja_value::object(shared_from_this())));
@@ -113,7 +131,7 @@ jinja_value jinja_loop::call(jinja_interpreter& interpreter, jinja_arguments arg
     throw jinja_error{"wanted one argument of loop()"};
   }
   return jinja_value::string(interpreter.budget(),
-                             interpreter.run_loop(of_, around_, arguments.positional[0], depth_ + 1));
+                             interpreter.run_loop(of_, scope_around(), arguments.positional[0], depth_ + 1));
 }
 
 class jinja_macro final : public jinja_object {
@@ -138,9 +156,7 @@ std::string attribute_missing(const jinja_value& object, std::string_view name) 
   return "'" + std::string(object.type_name()) + " object' has no attribute '" + std::string(name.substr(0, 80)) + "'";
 }
 
-bool is_hashable(const jinja_value& key) {
-  return !key.is_dict() && !(key.is_list() && !key.as_list().is_tuple);
-}
+bool is_hashable(const jinja_value& key) { return !key.is_dict() && !(key.is_list() && !key.as_list().is_tuple); }
 
 }  // namespace
 
@@ -168,6 +184,7 @@ void jinja_namespace::set(jinja_budget& budget, std::string_view name, jinja_val
       return;
     }
   }
+  budget.acquire(kept_bytes);
   attributes_.emplace_back(name, std::move(value));
 }
 
@@ -181,11 +198,22 @@ jinja_interpreter::jinja_interpreter(const jinja_program& program, jinja_budget&
 }
 
 jinja_interpreter::~jinja_interpreter() {
-  for (const auto& scope : kept_scopes_) scope->variables.clear();
+  // The scopes around the kept ones too, or a chain of scopes and macros would be destroyed recursively.
+  for (const auto& kept : kept_scopes_) {
+    for (jinja_scope* scope = kept.get(); scope != nullptr; scope = scope->parent.get()) scope->variables.clear();
+  }
   for (const auto& object : kept_namespaces_) object->clear();
 }
 
-void jinja_interpreter::keep(std::shared_ptr<jinja_namespace> object) { kept_namespaces_.push_back(std::move(object)); }
+void jinja_interpreter::keep(std::shared_ptr<jinja_namespace> object) {
+  budget_.acquire(kept_bytes);
+  kept_namespaces_.push_back(std::move(object));
+}
+
+void jinja_interpreter::keep_scope() {
+  budget_.acquire(kept_bytes);
+  kept_scopes_.push_back(scope_);
+}
 
 void jinja_interpreter::define(const std::string& name, jinja_value value) {
   if (const auto variable = program_.find_name(name)) set(*variable, std::move(value));
@@ -213,11 +241,19 @@ jinja_interpreter::flow jinja_interpreter::execute(const statement& s) {
   budget_.step();
   line_ = s.line;
   switch (s.type) {
-    case statement::kind::data: out_->append(s.text); break;
-    case statement::kind::print: out_->append_value(evaluate(*s.values[0])); break;
-    case statement::kind::choose: return execute_choice(s);
-    case statement::kind::loop: return execute_loop(s, evaluate(*s.values[0]), 0);
-    case statement::kind::assign: execute_assignment(s); break;
+    case statement::kind::data:
+      out_->append(s.text);
+      break;
+    case statement::kind::print:
+      out_->append_value(evaluate(*s.values[0]));
+      break;
+    case statement::kind::choose:
+      return execute_choice(s);
+    case statement::kind::loop:
+      return execute_loop(s, evaluate(*s.values[0]), 0);
+    case statement::kind::assign:
+      execute_assignment(s);
+      break;
     case statement::kind::assign_block: {
       jinja_value value = jinja_value::string(budget_, capture(s.bodies[0]));
       if (s.values[0] != nullptr) value = apply_filters(*s.values[0], &value);
@@ -225,10 +261,12 @@ jinja_interpreter::flow jinja_interpreter::execute(const statement& s) {
       break;
     }
     case statement::kind::macro:
-      kept_scopes_.push_back(scope_);
+      keep_scope();
       assign(s.targets[0], jinja_value::object(std::make_shared<jinja_macro>(s, scope_)));
       break;
-    case statement::kind::call_block: execute_call_block(s); break;
+    case statement::kind::call_block:
+      execute_call_block(s);
+      break;
     case statement::kind::filter_block: {
       const jinja_value value = jinja_value::string(budget_, capture(s.bodies[0]));
       out_->append_value(apply_filters(*s.values[0], &value));
@@ -244,9 +282,12 @@ jinja_interpreter::flow jinja_interpreter::execute(const statement& s) {
       scope_ = around;
       return f;
     }
-    case statement::kind::scope: return execute_scoped(s.bodies[0]);
-    case statement::kind::leave_loop: return flow::leave_loop;
-    case statement::kind::next_round: return flow::next_round;
+    case statement::kind::scope:
+      return execute_scoped(s.bodies[0]);
+    case statement::kind::leave_loop:
+      return flow::leave_loop;
+    case statement::kind::next_round:
+      return flow::next_round;
   }
   return flow::normal;
 }
@@ -261,8 +302,13 @@ jinja_interpreter::flow jinja_interpreter::execute_choice(const statement& s) {
 jinja_interpreter::flow jinja_interpreter::execute_loop(const statement& s, const jinja_value& items,
                                                         std::uint32_t depth) {
   const std::shared_ptr<jinja_scope> around = scope_;
-  const auto loop = std::make_shared<jinja_loop>(budget_, s, around, items.nesting(), jinja_iterate(budget_, items), depth);
+  const auto loop =
+      std::make_shared<jinja_loop>(budget_, s, around, items.nesting(), jinja_iterate(budget_, items), depth);
   const auto variable = program_.find_name("loop");
+  struct finisher {
+    jinja_loop& loop;
+    ~finisher() { loop.finish(); }
+  } const at_the_end{*loop};
   bool any = false;
   while (loop->advance(*this)) {
     any = true;
@@ -304,7 +350,7 @@ void jinja_interpreter::execute_call_block(const statement& s) {
   const expression& call_expression = *s.values[0];
   const jinja_value callee = evaluate(*call_expression.operands[0]);
   jinja_arguments arguments = evaluate_arguments(call_expression.arguments);
-  kept_scopes_.push_back(scope_);
+  keep_scope();
   arguments.keyword.emplace_back("caller", jinja_value::object(std::make_shared<jinja_macro>(s, scope_)));
   out_->append_value(call(callee, std::move(arguments)));
 }
@@ -327,6 +373,7 @@ std::string jinja_interpreter::capture(const jinja_block& block) {
 }
 
 void jinja_interpreter::set(std::uint32_t variable, jinja_value value) {
+  budget_.step(scope_->variables.size() / 16);
   for (auto& [known, old] : scope_->variables) {
     if (known == variable) {
       old = std::move(value);
@@ -338,7 +385,9 @@ void jinja_interpreter::set(std::uint32_t variable, jinja_value value) {
 
 void jinja_interpreter::assign(const jinja_target& target, const jinja_value& value) {
   switch (target.type) {
-    case jinja_target::kind::name: set(target.variable, value); break;
+    case jinja_target::kind::name:
+      set(target.variable, value);
+      break;
     case jinja_target::kind::attribute: {
       const jinja_value object = look_up(target.variable);
       auto* const space = object.type() == jinja_value::kind::object
@@ -404,7 +453,8 @@ void jinja_interpreter::bind_surplus(const statement& macro, jinja_arguments& ar
   auto& keyword = arguments.keyword;
   if (signature.uses_caller) {
     const auto passed = std::find_if(keyword.begin(), keyword.end(), [](const auto& k) { return k.first == "caller"; });
-    set(*program_.find_name("caller"), passed != keyword.end() ? passed->second : jinja_value::undefined("No caller defined"));
+    set(*program_.find_name("caller"),
+        passed != keyword.end() ? passed->second : jinja_value::undefined("No caller defined"));
     if (passed != keyword.end()) keyword.erase(passed);
   }
   const std::size_t known = std::min(positional.size(), signature.parameters.size());
@@ -430,14 +480,21 @@ jinja_value jinja_interpreter::evaluate(const expression& e) {
   const jinja_depth depth(budget_);
   budget_.step();
   switch (e.type) {
-    case constant: return e.value;
-    case name: return look_up(e.variable);
+    case constant:
+      return e.value;
+    case name:
+      return look_up(e.variable);
     case list:
-    case tuple: return evaluate_list(e);
-    case dict: return evaluate_dict(e);
-    case negate: return jinja_sign(true, evaluate(*e.operands[0]));
-    case plus: return jinja_sign(false, evaluate(*e.operands[0]));
-    case logical_not: return jinja_value::boolean(!evaluate(*e.operands[0]).truth());
+    case tuple:
+      return evaluate_list(e);
+    case dict:
+      return evaluate_dict(e);
+    case negate:
+      return jinja_sign(true, evaluate(*e.operands[0]));
+    case plus:
+      return jinja_sign(false, evaluate(*e.operands[0]));
+    case logical_not:
+      return jinja_value::boolean(!evaluate(*e.operands[0]).truth());
     case logical_and: {
       jinja_value left = evaluate(*e.operands[0]);
       return left.truth() ? evaluate(*e.operands[1]) : left;
@@ -446,23 +503,31 @@ jinja_value jinja_interpreter::evaluate(const expression& e) {
       jinja_value left = evaluate(*e.operands[0]);
       return left.truth() ? left : evaluate(*e.operands[1]);
     }
-    case concatenate: return evaluate_concatenation(e);
-    case compare: return evaluate_comparison(e);
-    case conditional: return evaluate_conditional(e);
-    case attribute: return this->attribute(evaluate(*e.operands[0]), e.text);
+    case concatenate:
+      return evaluate_concatenation(e);
+    case compare:
+      return evaluate_comparison(e);
+    case conditional:
+      return evaluate_conditional(e);
+    case attribute:
+      return this->attribute(evaluate(*e.operands[0]), e.text);
     case item: {
       const jinja_value object = evaluate(*e.operands[0]);
       return this->item(object, evaluate(*e.operands[1]));
     }
-    case slice: return evaluate_slice(e);
-    case call: return evaluate_call(e);
-    case filter: return apply_filters(e, nullptr);
+    case slice:
+      return evaluate_slice(e);
+    case call:
+      return evaluate_call(e);
+    case filter:
+      return apply_filters(e, nullptr);
     case test: {
       const jinja_value subject = evaluate(*e.operands[0]);
       jinja_arguments arguments = evaluate_arguments(e.arguments);
       return apply_native(e.native, e.text, subject, arguments);
     }
-    default: return evaluate_arithmetic(e);
+    default:
+      return evaluate_arithmetic(e);
   }
 }
 
@@ -507,14 +572,22 @@ jinja_value jinja_interpreter::evaluate_comparison(const expression& e) {
 
 bool jinja_interpreter::compare(expression::comparison comparison, const jinja_value& a, const jinja_value& b) {
   switch (comparison) {
-    case expression::comparison::equal: return jinja_equal(budget_, a, b);
-    case expression::comparison::unequal: return !jinja_equal(budget_, a, b);
-    case expression::comparison::less: return jinja_less(budget_, a, b);
-    case expression::comparison::less_equal: return jinja_less(budget_, a, b) || jinja_equal(budget_, a, b);
-    case expression::comparison::greater: return jinja_less(budget_, b, a);
-    case expression::comparison::greater_equal: return jinja_less(budget_, b, a) || jinja_equal(budget_, a, b);
-    case expression::comparison::in: return jinja_contains(budget_, b, a);
-    case expression::comparison::not_in: return !jinja_contains(budget_, b, a);
+    case expression::comparison::equal:
+      return jinja_equal(budget_, a, b);
+    case expression::comparison::unequal:
+      return !jinja_equal(budget_, a, b);
+    case expression::comparison::less:
+      return jinja_less(budget_, a, b);
+    case expression::comparison::less_equal:
+      return jinja_less(budget_, a, b) || jinja_equal(budget_, a, b);
+    case expression::comparison::greater:
+      return jinja_less(budget_, b, a);
+    case expression::comparison::greater_equal:
+      return jinja_less(budget_, b, a) || jinja_equal(budget_, a, b);
+    case expression::comparison::in:
+      return jinja_contains(budget_, b, a);
+    case expression::comparison::not_in:
+      return !jinja_contains(budget_, b, a);
   }
   return false;
 }
@@ -550,7 +623,8 @@ jinja_value jinja_interpreter::evaluate_call(const expression& e) {
 jinja_value jinja_interpreter::evaluate_conditional(const expression& e) {
   if (evaluate(*e.operands[0]).truth()) return evaluate(*e.operands[1]);
   if (e.operands[2] != nullptr) return evaluate(*e.operands[2]);
-  return jinja_value::undefined("the inline `if` on line " + std::to_string(e.line) + " was false and has no `else`, so its value is undefined");
+  return jinja_value::undefined("the inline `if` on line " + std::to_string(e.line) +
+                                " was false and has no `else`, so its value is undefined");
 }
 
 jinja_arguments jinja_interpreter::evaluate_arguments(const std::vector<jinja_argument>& arguments) {
@@ -558,13 +632,18 @@ jinja_arguments jinja_interpreter::evaluate_arguments(const std::vector<jinja_ar
   for (const jinja_argument& argument : arguments) {
     jinja_value value = evaluate(*argument.value);
     switch (argument.type) {
-      case jinja_argument::kind::positional: out.positional.push_back(std::move(value)); break;
-      case jinja_argument::kind::keyword: out.keyword.emplace_back(argument.name, std::move(value)); break;
+      case jinja_argument::kind::positional:
+        out.positional.push_back(std::move(value));
+        break;
+      case jinja_argument::kind::keyword:
+        out.keyword.emplace_back(argument.name, std::move(value));
+        break;
       case jinja_argument::kind::spread_list:
         for (jinja_value& item : jinja_iterate(budget_, value)) out.positional.push_back(std::move(item));
         break;
       case jinja_argument::kind::spread_dict:
-        if (!value.defined().is_dict()) throw jinja_error{"wanted a dict after `**`, found " + std::string(value.type_name())};
+        if (!value.defined().is_dict())
+          throw jinja_error{"wanted a dict after `**`, found " + std::string(value.type_name())};
         for (const auto& [key, item] : value.as_dict().entries) {
           if (!key.is_string()) throw jinja_error{"wanted str keys after `**`, found " + std::string(key.type_name())};
           out.keyword.emplace_back(key.text(), item);
@@ -592,12 +671,14 @@ jinja_value jinja_interpreter::apply_filters(const expression& e, const jinja_va
 
 jinja_value jinja_interpreter::look_up(std::uint32_t variable) {
   for (const jinja_scope* scope = scope_.get(); scope != nullptr; scope = scope->parent.get()) {
+    budget_.step(scope->variables.size() / 16);
     for (const auto& [known, value] : scope->variables) {
       if (known == variable) return value;
     }
   }
   const std::string& name = program_.names[variable];
-  if (const jinja_native native = find_global(name)) return jinja_value::object(std::make_shared<jinja_function>(native, name));
+  if (const jinja_native native = find_global(name))
+    return jinja_value::object(std::make_shared<jinja_function>(native, name));
   return jinja_value::undefined("'" + name.substr(0, 80) + "' is undefined");
 }
 
@@ -653,7 +734,8 @@ jinja_value jinja_interpreter::apply_native(jinja_native native, std::string_vie
   return native(call);
 }
 
-jinja_value jinja_interpreter::apply_filter(std::string_view name, const jinja_value& self, jinja_arguments& arguments) {
+jinja_value jinja_interpreter::apply_filter(std::string_view name, const jinja_value& self,
+                                            jinja_arguments& arguments) {
   const jinja_native native = find_filter(name);
   if (native == nullptr) throw jinja_error{"filter `" + std::string(name.substr(0, 40)) + "` is not supported"};
   const jinja_depth depth(budget_);

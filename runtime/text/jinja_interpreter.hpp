@@ -78,6 +78,8 @@ class jinja_interpreter {
   std::string capture(const jinja_block& block);
   void assign(const jinja_target& target, const jinja_value& value);
   void set(std::uint32_t variable, jinja_value value);
+  /// A macro now points at the current scope.
+  void keep_scope();
 
   jinja_value evaluate(const jinja_expression& e);
   jinja_value evaluate_list(const jinja_expression& e);

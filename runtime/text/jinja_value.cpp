@@ -23,6 +23,11 @@ std::uint32_t checked_nesting(jinja_budget& budget, std::uint32_t inner) {
   return inner + 1;
 }
 
+/// Of what a value owns without having been charged for it.
+std::size_t uncounted_bytes(const jinja_value& value) {
+  return value.is_undefined() || value.type() == kind::object ? 2 * object_overhead_bytes : 0;
+}
+
 void check_hashable(const jinja_value& key) {
   if ((key.is_list() && !key.as_list().is_tuple) || key.is_dict()) {
     throw jinja_error{"wanted a hashable dict key, found " + std::string(key.type_name())};
@@ -77,8 +82,11 @@ jinja_value jinja_value::string(jinja_budget& budget, std::string text) {
 jinja_value jinja_value::sequence(jinja_budget& budget, std::vector<jinja_value> items, bool is_tuple) {
   budget.step(items.size());
   std::uint32_t inner = 0;
-  for (const jinja_value& item : items) inner = std::max(inner, item.nesting());
-  const std::size_t bytes = items.size() * sizeof(jinja_value) + object_overhead_bytes;
+  std::size_t bytes = items.size() * sizeof(jinja_value) + object_overhead_bytes;
+  for (const jinja_value& item : items) {
+    inner = std::max(inner, item.nesting());
+    bytes += uncounted_bytes(item);
+  }
   const std::uint32_t nesting = checked_nesting(budget, inner);
   return jinja_value(list_ref(new jinja_list{std::move(items), is_tuple, nesting, {budget, bytes}}));
 }
@@ -221,6 +229,7 @@ jinja_dict::jinja_dict(jinja_budget& budget, std::vector<entry> from)
   for (auto& [key, item] : from) {
     check_hashable(key);
     inner = std::max({inner, key.nesting(), item.nesting()});
+    charge_.grow(uncounted_bytes(key) + uncounted_bytes(item));
     if (const jinja_value* known = find(budget, key)) {
       const_cast<jinja_value&>(*known) = std::move(item);
       continue;

@@ -81,13 +81,18 @@ class pretokenizer::pattern {
     pcre2_set_heap_limit(limits_.get(), std::numeric_limits<std::uint32_t>::max());
   }
 
-  /// Appends the matches in `text` and what lies between them.
-  void split(std::string_view text, std::vector<std::string_view>& pieces) const {
+  /// Appends, for each of `texts`, the matches in it and what lies between them.
+  void split(std::span<const std::string_view> texts, std::vector<std::string_view>& pieces) const {
     const std::unique_ptr<pcre2_match_data, releases<pcre2_match_data_free>> match(pcre2_match_data_create(1, nullptr));
     if (match == nullptr) throw std::bad_alloc();
+    for (const std::string_view text : texts) split_one(text, match.get(), pieces);
+  }
+
+ private:
+  void split_one(std::string_view text, pcre2_match_data* match, std::vector<std::string_view>& pieces) const {
     std::size_t done = 0;
-    while (done < text.size() && find(text, done, match.get())) {
-      const PCRE2_SIZE* found = pcre2_get_ovector_pointer(match.get());
+    while (done < text.size() && find(text, done, match)) {
+      const PCRE2_SIZE* found = pcre2_get_ovector_pointer(match);
       REDLINE_ASSERT(found[0] >= done && found[1] > found[0], "a pre-tokenizer's expression matches something");
       if (found[0] > done) pieces.push_back(text.substr(done, found[0] - done));
       pieces.push_back(text.substr(found[0], found[1] - found[0]));
@@ -96,7 +101,6 @@ class pretokenizer::pattern {
     if (done < text.size()) pieces.push_back(text.substr(done));
   }
 
- private:
   bool find(std::string_view text, std::size_t from, pcre2_match_data* match) const {
     const auto run = [&](std::uint32_t options) {
       return pcre2_match(code_.get(), reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), from,
@@ -145,14 +149,13 @@ void pretokenizer::split(std::string_view text, std::vector<std::string_view>& p
 }
 
 void pretokenizer::split_valid(std::string_view text, std::vector<std::string_view>& pieces) const {
-  if (patterns_.size() == 1) return patterns_.front()->split(text, pieces);
   std::vector<std::string_view> coarse{text};
-  for (const auto& stage : patterns_) {
+  for (std::size_t i = 0; i + 1 < patterns_.size(); ++i) {
     std::vector<std::string_view> fine;
-    for (const std::string_view piece : coarse) stage->split(piece, fine);
+    patterns_[i]->split(coarse, fine);
     coarse = std::move(fine);
   }
-  pieces.insert(pieces.end(), coarse.begin(), coarse.end());
+  patterns_.back()->split(coarse, pieces);
 }
 
 }  // namespace redline::text

@@ -15,6 +15,16 @@ std::string byte_text(std::size_t byte) {
   return {'<', '0', 'x', digits[byte >> 4], digits[byte & 15], '>'};
 }
 
+std::size_t pair_index(char left, char right) {
+  return static_cast<std::size_t>(static_cast<unsigned char>(left)) * 256 + static_cast<unsigned char>(right);
+}
+
+/// Length of the character at `at`, 1 where there is none.
+std::size_t character_bytes(std::string_view text, std::size_t at) {
+  const utf8_unit unit = first_unit(text.substr(at));
+  return unit.what == utf8_unit::kind::character ? unit.size_bytes : 1;
+}
+
 std::string unescaped(std::string_view text) {
   std::string out;
   for (;;) {
@@ -72,6 +82,7 @@ result<void> spm_tokenizer::load(const gguf::gguf_file& file) {
     if (!mergeable || text.empty()) continue;
     mergeable_[text] = id;
     mergeable_bytes_max_ = std::max(mergeable_bytes_max_, text.size());
+    for (std::size_t i = 1; i < text.size(); ++i) side_by_side_[pair_index(text[i - 1], text[i])] = true;
   }
   for (std::size_t byte = 0; byte < 256; ++byte) {
     if (byte_tokens_[byte] >= 0) continue;
@@ -117,12 +128,21 @@ void spm_tokenizer::push_pair(scratch& work, std::int32_t left) const {
 
 void spm_tokenizer::encode_escaped(std::string_view text, std::vector<token>& out) const {
   scratch work;
-  work.text = text;
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at < text.size(); at += character_bytes(text, at)) {
+    if (at == 0 || side_by_side_[pair_index(text[at - 1], text[at])]) continue;
+    encode_section(text.substr(begin, at - begin), work, out);
+    begin = at;
+  }
+  encode_section(text.substr(begin), work, out);
+}
+
+void spm_tokenizer::encode_section(std::string_view section, scratch& work, std::vector<token>& out) const {
+  work.text = section;
   auto& parts = work.parts;
-  parts.reserve(text.size());
-  for (std::size_t at = 0; at < text.size();) {
-    const utf8_unit unit = first_unit(text.substr(at));
-    const std::size_t size = unit.what == utf8_unit::kind::character ? unit.size_bytes : 1;
+  parts.clear();
+  for (std::size_t at = 0; at < section.size();) {
+    const std::size_t size = character_bytes(section, at);
     const auto index = static_cast<std::int32_t>(parts.size());
     parts.push_back({static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(size), index - 1, index + 1});
     at += size;
@@ -149,12 +169,13 @@ void spm_tokenizer::encode_escaped(std::string_view text, std::vector<token>& ou
 
   for (std::int32_t i = 0; i != scratch::none; i = parts[static_cast<std::size_t>(i)].after) {
     const scratch::part& p = parts[static_cast<std::size_t>(i)];
-    const auto known = mergeable_.find(text.substr(p.begin, p.size));
+    const auto known = mergeable_.find(section.substr(p.begin, p.size));
     if (known != mergeable_.end()) {
       out.push_back(known->second);
       continue;
     }
-    for (const char byte : text.substr(p.begin, p.size)) out.push_back(byte_tokens_[static_cast<unsigned char>(byte)]);
+    for (const char byte : section.substr(p.begin, p.size))
+      out.push_back(byte_tokens_[static_cast<unsigned char>(byte)]);
   }
 }
 

@@ -49,8 +49,8 @@ class tokenizer {
   [[nodiscard]] result<std::string> decode(std::span<const token> ids, decode_options options = {}) const;
 
   /// True when `decode(encode(x))` is x for every x, UTF-8 or not. Byte-level BPE promises it when every byte has a
-  /// token; a few vocabularies lack those that UTF-8 never uses, and write U+FFFD for them. SentencePiece cannot promise
-  /// it: a literal U+2581 comes back as a blank.
+  /// token; a few vocabularies lack those that UTF-8 never uses, and write U+FFFD for them. SentencePiece cannot
+  /// promise it: a literal U+2581 comes back as a blank.
   [[nodiscard]] bool keeps_every_byte() const { return keeps_every_byte_ && !specials_.swallows_space(); }
 
   [[nodiscard]] const vocabulary& words() const { return words_; }

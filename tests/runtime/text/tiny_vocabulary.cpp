@@ -83,6 +83,7 @@ tiny_vocabulary tiny_spm() {
   out.add("hello", 1, -5);
   out.add("▁hello", 1, -6);
   out.add("▁w", 1, -7);
+  out.add("</", 1, -9);
   out.add("</s", 1, -8);
   out.add("<tag>", 4, -1);
   return out;

@@ -72,7 +72,7 @@ TEST_P(tokenizer_vectors, gives_the_reference_ids_of_the_test_cases) {
   ASSERT_NE(words, nullptr);
   const auto texts = cases_of(test::read_file(*inputs));
   const auto wanted = ids_of(test::read_file(*outputs));
-  ASSERT_GE(texts.size(), 46U);
+  ASSERT_EQ(texts.size(), 46U);
   ASSERT_EQ(texts.size(), wanted.size());
   for (std::size_t i = 0; i < texts.size(); ++i) {
     EXPECT_EQ(words->encode(texts[i]), wanted[i]) << "case " << i << ": " << texts[i];
