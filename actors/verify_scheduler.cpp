@@ -117,7 +117,7 @@ batch_run verify_scheduler::make_run(const scheduler::planned_run& planned, cons
   run.log_count = static_cast<std::uint32_t>(log.size());
   run.sampling = c.sampling;
   run.logprobs = c.logprobs;
-  if (planned.wants_logits && !c.sampling.leaves_logits_alone()) run.history.assign(log.begin(), log.end());
+  if (planned.wants_logits && c.sampling.needs_history()) run.history.assign(log.begin(), log.end());
   return run;
 }
 

@@ -21,15 +21,21 @@ struct sampling_params {
   float frequency_penalty = 0;    // over the output
   std::uint64_t seed = 0;
   std::vector<std::pair<token, float>> logit_bias;
+  std::vector<token> banned_early;      // cannot be chosen at an index below `banned_before`: end tokens, for min_tokens
+  std::uint32_t banned_before = 0;
 
-  /// No penalty or bias looks at or changes the logits.
+  /// Some penalty looks at the tokens before.
+  [[nodiscard]] bool needs_history() const {
+    return repetition_penalty != 1 || presence_penalty != 0 || frequency_penalty != 0;
+  }
   [[nodiscard]] bool leaves_logits_alone() const {
-    return repetition_penalty == 1 && presence_penalty == 0 && frequency_penalty == 0 && logit_bias.empty();
+    return !needs_history() && logit_bias.empty() && banned_early.empty();
   }
   bool operator==(const sampling_params&) const = default;
   static constexpr auto fields(auto& self) {
     return std::tie(self.temperature, self.top_k, self.top_p, self.min_p, self.repetition_penalty,
-                    self.presence_penalty, self.frequency_penalty, self.seed, self.logit_bias);
+                    self.presence_penalty, self.frequency_penalty, self.seed, self.logit_bias, self.banned_early,
+                    self.banned_before);
   }
 };
 
@@ -51,11 +57,14 @@ struct emitted_logprob {
 
 /// The committed tokens before the ones being chosen.
 struct token_context {
-  std::span<const token> log;      // may be empty when params.leaves_logits_alone(): then nothing looks at it
+  std::span<const token> log;      // may be empty unless params.needs_history(): nothing looks at it then
   std::uint32_t count = 0;         // how many there are; log.size() when log is given
   std::uint32_t prompt_count = 0;  // the first of them that are the prompt
 };
 
+/// Order of processing: bias and bans, repetition penalty (over prompt and output), presence and frequency penalties (over
+/// the output), temperature, top-k, top-p, min-p. A NaN logit counts as minus infinity.
+///
 /// Chooses the token that follows `before` and then `accepted`. Its index is before.count + accepted.size(), prompt
 /// included, and randomness depends on (seed, index) only: Gumbel-max with noise from a counter-based generator keyed by
 /// (seed, index, token), so that a draft model that samples with the same parameters tends to agree with its target.

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "runtime/base/result.hpp"
+
+namespace redline::api {
+
+/// What a client is told when something went wrong, as OpenAI's error object and its HTTP status.
+struct api_error {
+  unsigned status = 500;
+  std::string type = "server_error";
+  std::string message;
+  std::string param;  // the field at fault, such as "messages[1].content"; empty: none
+  std::string code;   // empty: none
+  std::optional<std::uint32_t> retry_after_seconds;
+
+  bool operator==(const api_error&) const = default;
+};
+
+/// 400 for one field. code: empty, "unsupported_parameter", ...
+api_error bad_field(std::string param, std::string message, std::string code = {});
+api_error not_found(std::string message, std::string code = {});
+api_error method_not_allowed(std::string_view method, std::string_view path);
+/// For endpoints that clients know and we lack.
+api_error not_supported(std::string message);
+
+/// What a failure inside means to a client. Bugs and machine trouble become a text without internals that names the
+/// request, by which the log tells more. 499 (cancelled) is for logs: nobody reads the answer.
+api_error error_of(const failure& why, std::string_view request_id = {});
+
+/// {"error":{"message","type","param","code"}}
+std::string error_body(const api_error& why);
+/// As one server-sent event; the stream ends after it, without [DONE].
+std::string error_event(const api_error& why);
+/// Names and values that belong to the error: Retry-After, WWW-Authenticate, ... without Content-Type.
+std::vector<std::pair<std::string, std::string>> error_headers(const api_error& why);
+
+/// A value or what to tell the client: result<T> with a field name.
+template<class T>
+class [[nodiscard]] answer {
+ public:
+  answer(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT(google-explicit-constructor)
+  answer(api_error why) : state_(std::in_place_index<1>, std::move(why)) {}  // NOLINT(google-explicit-constructor)
+
+  [[nodiscard]] bool has_value() const { return state_.index() == 0; }
+  explicit operator bool() const { return has_value(); }
+  T& operator*() {
+    REDLINE_ASSERT(has_value(), "value of an answer that holds an error");
+    return *std::get_if<0>(&state_);
+  }
+  const T& operator*() const { return *const_cast<answer&>(*this); }
+  T* operator->() { return &**this; }
+  const T* operator->() const { return &**this; }
+  [[nodiscard]] const api_error& error() const {
+    REDLINE_ASSERT(!has_value(), "error of an answer that holds a value");
+    return *std::get_if<1>(&state_);
+  }
+
+ private:
+  std::variant<T, api_error> state_;
+};
+
+}  // namespace redline::api

@@ -1,0 +1,23 @@
+#include "runtime/model/acceptance.hpp"
+
+#include "runtime/base/assert.hpp"
+
+namespace redline::model {
+
+acceptance accept(std::span<const float> logits, std::size_t vocabulary, std::span<const token> draft,
+                  const sampling_params& params, const token_context& before,
+                  std::optional<std::uint32_t> logprobs_count) {
+  REDLINE_ASSERT(logits.size() == (draft.size() + 1) * vocabulary, "one row of logits for every token and one more");
+  acceptance out;
+  for (std::size_t row = 0;; ++row) {
+    const auto here = logits.subspan(row * vocabulary, vocabulary);
+    const token chosen = sample(here, params, before, draft.first(row));
+    out.tokens.push_back(chosen);
+    if (logprobs_count) out.logprobs.push_back(logprob_of(here, chosen, *logprobs_count));
+    if (row == draft.size() || chosen != draft[row]) break;
+    ++out.accepted_count;
+  }
+  return out;
+}
+
+}  // namespace redline::model

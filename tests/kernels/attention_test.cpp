@@ -1,0 +1,272 @@
+#include <numeric>
+
+#include "kernels/memory.hpp"
+#include "tests/kernels/kernel_fixture.hpp"
+
+namespace redline::kernels {
+namespace {
+
+/// One (layer, KV head) with a sequence in it, keys rotated for the position minus the offset of their piece.
+struct sequence {
+  std::size_t head_dim = 0;
+  std::size_t rotary_dim = 0;
+  std::size_t group = 1;
+  rope_pairs pairs = rope_pairs::half_split;
+  element_type type = element_type::f32;
+  std::vector<std::uint32_t> slots;    // by token
+  std::vector<std::int32_t> offsets;   // by token
+  std::vector<float> keys, values, q;  // [tokens, head_dim]; q: [tokens, group, head_dim]; none rotated
+  std::size_t page_stride_bytes = 0;
+  std::vector<std::byte> storage;
+  [[nodiscard]] std::size_t tokens() const { return slots.size(); }
+};
+
+std::vector<float> angles_at(const sequence& s, double position) {
+  std::vector<float> angles(s.rotary_dim);
+  for (std::size_t i = 0; i < s.rotary_dim / 2; ++i) {
+    const double angle =
+        position * std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(s.rotary_dim));
+    angles[i] = static_cast<float>(std::cos(angle));
+    angles[s.rotary_dim / 2 + i] = static_cast<float>(std::sin(angle));
+  }
+  return angles;
+}
+
+class attention : public kernel_test {
+ protected:
+  static kv_view view_of(sequence& s) {
+    return {s.storage.data(), s.storage.data() + round_up(kv_key_bytes(s.type, s.head_dim), 64), s.page_stride_bytes,
+            s.type};
+  }
+
+  /// Tokens in random pages; `moved`: with offsets.
+  sequence make(std::size_t tokens, std::size_t head_dim, std::size_t group, element_type type, bool scattered,
+                bool moved) {
+    sequence s{.head_dim = head_dim, .rotary_dim = head_dim, .group = group, .type = type};
+    const std::size_t pages = tokens / kv_page_tokens * 2 + 3;
+    s.page_stride_bytes = kv_head_bytes(type, head_dim) + 64;
+    s.storage.resize(pages * s.page_stride_bytes, std::byte{0xff});  // NaN everywhere that is not written
+    std::vector<std::uint32_t> order(pages);
+    std::iota(order.begin(), order.end(), 0U);
+    if (scattered) std::shuffle(order.begin(), order.end(), random_);
+    std::size_t index = 0;
+    std::int32_t offset = 0;
+    for (std::uint32_t in_page = scattered ? 5 : 0; s.slots.size() < tokens; ++in_page) {
+      if (in_page == kv_page_tokens || (scattered && below(20) == 0)) {
+        in_page = scattered ? static_cast<std::uint32_t>(below(3)) : 0;
+        index = (index + 1) % pages;
+      }
+      if (moved && below(9) == 0) offset = static_cast<std::int32_t>(below(7)) * 11 - 30;
+      const std::uint32_t slot = order[index] * kv_page_tokens + in_page;
+      if (std::find(s.slots.begin(), s.slots.end(), slot) != s.slots.end()) continue;
+      s.slots.push_back(slot);
+      s.offsets.push_back(offset);
+    }
+    s.keys = uniforms(tokens * head_dim);
+    s.values = uniforms(tokens * head_dim);
+    s.q = uniforms(tokens * group * head_dim);
+    for (float& v : s.q) v *= 4;
+    return s;
+  }
+
+  void store_all(const kernel_table& with, sequence& s) {
+    for (std::size_t t = 0; t < s.tokens(); ++t) {
+      std::vector<float> key(s.head_dim);
+      const auto angles = angles_at(s, static_cast<double>(t) - s.offsets[t]);
+      with.rotate(s.pairs, s.keys.data() + t * s.head_dim, angles.data(), s.rotary_dim, s.head_dim, key.data());
+      with.store_kv(view_of(s), s.slots[t], s.head_dim, key.data(), s.values.data() + t * s.head_dim);
+    }
+  }
+
+  /// Tiles as the model makes them, cut at random places as well when asked for.
+  std::vector<attention_tile> tiles_of(const sequence& s, std::vector<std::int32_t>& distinct, bool cut) {
+    std::vector<attention_tile> tiles;
+    for (std::uint32_t t = 0; t < s.tokens(); ++t) {
+      auto known = std::find(distinct.begin(), distinct.end(), s.offsets[t]);
+      if (known == distinct.end()) known = distinct.insert(known, s.offsets[t]);
+      const auto index = static_cast<std::uint16_t>(known - distinct.begin());
+      const bool joins = t > 0 && s.slots[t] == s.slots[t - 1] + 1 && s.slots[t] % tile_tokens != 0 &&
+                         tiles.back().offset_index == index && !(cut && below(4) == 0);
+      if (joins) {
+        ++tiles.back().count;
+      } else {
+        tiles.push_back({s.slots[t], t, 1, index});
+      }
+    }
+    return tiles;
+  }
+
+  /// Outputs of rows [first, last): a row is the query at that token.
+  std::vector<float> attend(const kernel_table& with, sequence& s, std::size_t first, std::size_t last, bool cut) {
+    std::vector<std::int32_t> distinct;
+    const auto tiles = tiles_of(s, distinct, cut);
+    const std::size_t rows = last - first;
+    std::vector<std::vector<float>> angles;
+    for (const std::int32_t offset : distinct) {
+      for (std::size_t t = first; t < last; ++t) angles.push_back(angles_at(s, static_cast<double>(t) - offset));
+    }
+    std::vector<rope_angles> pointers;
+    for (const auto& a : angles) pointers.push_back(a.data());
+    const std::size_t stride = s.group * s.head_dim;
+    std::vector<float> out(rows * stride, nan);
+    memory_block scratch(attention_scratch_floats(rows, s.group, s.head_dim, distinct.size(), last) * sizeof(float));
+    with.attention({.q = s.q.data() + first * stride,
+                    .q_stride = stride,
+                    .out = out.data(),
+                    .out_stride = stride,
+                    .rows = rows,
+                    .group = s.group,
+                    .head_dim = s.head_dim,
+                    .rotary_dim = s.rotary_dim,
+                    .pairs = s.pairs,
+                    .scale = 0.25F,
+                    .visible = first + 1,
+                    .tiles = tiles.data(),
+                    .tile_count = tiles.size(),
+                    .angles = pointers.data(),
+                    .angles_stride = rows,
+                    .offset_count = distinct.size(),
+                    .kv = view_of(s),
+                    .scratch = reinterpret_cast<float*>(scratch.data())});
+    return out;
+  }
+};
+
+/// In double, with keys and queries turned to where they stand: no pieces, no offsets.
+std::vector<float> plain_attention(const sequence& s, std::size_t row) {
+  const auto turn = [&](const float* x, std::size_t position, std::vector<double>& out) {
+    out.assign(x, x + s.head_dim);
+    const std::size_t half = s.rotary_dim / 2;
+    for (std::size_t i = 0; i < half; ++i) {
+      const double angle =
+          static_cast<double>(position) * std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(half));
+      const std::size_t a = s.pairs == rope_pairs::adjacent ? 2 * i : i;
+      const std::size_t b = s.pairs == rope_pairs::adjacent ? 2 * i + 1 : i + half;
+      out[a] = x[a] * std::cos(angle) - x[b] * std::sin(angle);
+      out[b] = x[a] * std::sin(angle) + x[b] * std::cos(angle);
+    }
+  };
+  std::vector<float> result;
+  std::vector<double> q;
+  std::vector<double> k;
+  for (std::size_t g = 0; g < s.group; ++g) {
+    turn(s.q.data() + (row * s.group + g) * s.head_dim, row, q);
+    std::vector<double> sum(s.head_dim);
+    double total = 0;
+    for (std::size_t t = 0; t <= row; ++t) {
+      turn(s.keys.data() + t * s.head_dim, t, k);
+      const double weight = std::exp(std::inner_product(q.begin(), q.end(), k.begin(), 0.0) * 0.25);
+      total += weight;
+      for (std::size_t d = 0; d < s.head_dim; ++d) sum[d] += weight * s.values[t * s.head_dim + d];
+    }
+    for (const double v : sum) result.push_back(static_cast<float>(v / total));
+  }
+  return result;
+}
+
+TEST_P(attention, over_moved_and_scattered_pieces_equals_exactly_rotated_contiguous_keys) {
+  for (const rope_pairs pairs : {rope_pairs::adjacent, rope_pairs::half_split}) {
+    for (const std::size_t head_dim : {2, 16, 20, 64}) {
+      for (const std::size_t tokens : {1, 15, 16, 17, 90}) {
+        sequence s = make(tokens, head_dim, 3, element_type::f32, true, true);
+        s.pairs = pairs;
+        if (head_dim == 20) s.rotary_dim = 12;
+        store_all(table(), s);
+        const auto found = attend(table(), s, 0, tokens, true);
+        for (std::size_t row = 0; row < tokens; ++row) {
+          const auto expected = plain_attention(s, row);
+          for (std::size_t i = 0; i < expected.size(); ++i) {
+            ASSERT_NEAR(found[row * expected.size() + i], expected[i], 2e-5)
+                << "head " << head_dim << ", row " << row << " of " << tokens;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(attention, gives_the_bits_of_the_scalar_target) {
+  for (const element_type type : {element_type::f32, element_type::f16, element_type::bf16}) {
+    for (const std::size_t head_dim : {2, 18, 64, 128, 256}) {
+      for (const std::size_t group : {1, 2, 7}) {
+        sequence s = make(40 + below(60), head_dim, group, type, true, true);
+        sequence copy = s;
+        store_all(table(), s);
+        store_all(scalar(), copy);
+        ASSERT_EQ(s.storage, copy.storage);
+        const std::size_t first = below(s.tokens());
+        ASSERT_TRUE(
+            same_bits(attend(scalar(), s, first, s.tokens(), false), attend(table(), s, first, s.tokens(), false)))
+            << head_dim << ", group " << group;
+      }
+    }
+  }
+}
+
+TEST_P(attention, gives_a_row_the_same_bits_whoever_is_beside_it_and_wherever_keys_lie) {
+  for (const element_type type : {element_type::f32, element_type::f16, element_type::bf16}) {
+    for (int world = 0; world < 6; ++world) {
+      sequence s = make(20 + below(130), 32, 1 + below(4), type, true, false);
+      sequence straight = s;
+      for (std::uint32_t t = 0; t < s.tokens(); ++t) straight.slots[t] = t;
+      store_all(table(), s);
+      store_all(table(), straight);
+      const auto expected = attend(table(), straight, 0, s.tokens(), false);
+      const std::size_t stride = s.group * s.head_dim;
+      for (std::size_t first = 0; first < s.tokens();) {
+        const std::size_t last = std::min(s.tokens(), first + 1 + below(12));
+        const auto found = attend(table(), s, first, last, true);
+        ASSERT_EQ(std::memcmp(found.data(), expected.data() + first * stride, found.size() * sizeof(float)), 0)
+            << "rows " << first << " to " << last;
+        first = last;
+      }
+    }
+  }
+}
+
+TEST_P(attention, reads_no_token_that_a_row_may_not_see) {
+  sequence s = make(50, 16, 2, element_type::f32, false, false);
+  store_all(table(), s);
+  const auto before = attend(table(), s, 20, 30, false);
+  // Keys behind the last row share its tile: they may be computed with, but must not show. Values are never touched.
+  for (std::size_t t = 30; t < 50; ++t) {
+    const std::vector<float> bad(16, nan);
+    table().store_kv(view_of(s), s.slots[t], 16, bad.data(), bad.data());
+  }
+  EXPECT_TRUE(same_bits(before, attend(table(), s, 20, 30, false)));
+}
+
+INSTANTIATE_TEST_SUITE_P(targets, attention, ::testing::Values("scalar", "avx2", "avx512"), target_name);
+
+class rope : public kernel_test {};
+
+TEST_P(rope, turns_pairs_by_the_angle_and_copies_the_rest) {
+  for (const rope_pairs pairs : {rope_pairs::adjacent, rope_pairs::half_split}) {
+    for (const std::size_t head_dim : {2, 30, 32, 34, 64, 100}) {
+      for (const std::size_t rotary : {std::size_t{2}, head_dim / 2 / 2 * 2, head_dim}) {
+        const auto x = uniforms(head_dim);
+        const auto angles = uniforms(rotary);
+        std::vector<float> expected(head_dim, nan);
+        std::vector<float> found(head_dim, nan);
+        scalar().rotate(pairs, x.data(), angles.data(), rotary, head_dim, expected.data());
+        table().rotate(pairs, x.data(), angles.data(), rotary, head_dim, found.data());
+        ASSERT_TRUE(same_bits(expected, found));
+        auto in_place = x;
+        table().rotate(pairs, in_place.data(), angles.data(), rotary, head_dim, in_place.data());
+        ASSERT_TRUE(same_bits(expected, in_place));
+        for (std::size_t i = 0; i < rotary / 2; ++i) {
+          const std::size_t a = pairs == rope_pairs::adjacent ? 2 * i : i;
+          const std::size_t b = pairs == rope_pairs::adjacent ? 2 * i + 1 : i + rotary / 2;
+          ASSERT_NEAR(found[a], x[a] * angles[i] - x[b] * angles[rotary / 2 + i], 1e-6);
+          ASSERT_NEAR(found[b], x[a] * angles[rotary / 2 + i] + x[b] * angles[i], 1e-6);
+        }
+        for (std::size_t i = rotary; i < head_dim; ++i) ASSERT_EQ(found[i], x[i]);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(targets, rope, ::testing::Values("scalar", "avx2", "avx512"), target_name);
+
+}  // namespace
+}  // namespace redline::kernels

@@ -1,0 +1,197 @@
+#include <cblas.h>
+
+#include "kernels/packed_weights.hpp"
+#include "kernels/worker_team.hpp"
+#include "tests/kernels/kernel_fixture.hpp"
+
+namespace redline::kernels {
+namespace {
+
+constexpr weight_type all_types[] = {weight_type::f32, weight_type::f16, weight_type::bf16, weight_type::q8_0};
+
+/// A random matrix in the file's layout, and the floats it stands for.
+struct matrix {
+  std::vector<std::byte> bytes;
+  std::vector<float> floats;  // [rows, columns]
+};
+
+class gemm : public kernel_test {
+ protected:
+  matrix random_matrix(weight_type type, std::size_t rows, std::size_t columns) {
+    matrix m;
+    m.bytes.resize(rows * row_bytes(type, columns));
+    m.floats = uniforms(rows * columns);
+    if (type == weight_type::f32) {
+      std::memcpy(m.bytes.data(), m.floats.data(), m.bytes.size());
+    } else if (type == weight_type::q8_0) {
+      for (std::size_t block = 0; block < m.floats.size() / 32; ++block) {
+        std::byte* at = m.bytes.data() + block * 34;
+        const float wanted = uniform() / 100;
+        scalar().narrow(element_type::f16, &wanted, 1, at);
+        float scale = 0;
+        scalar().widen(element_type::f16, at, 1, &scale);
+        for (std::size_t i = 0; i < 32; ++i) {
+          const auto quant = static_cast<std::int8_t>(random_());
+          at[2 + i] = static_cast<std::byte>(quant);
+          m.floats[block * 32 + i] = static_cast<float>(quant) * scale;
+        }
+      }
+    } else {
+      const element_type element = type == weight_type::f16 ? element_type::f16 : element_type::bf16;
+      scalar().narrow(element, m.floats.data(), m.floats.size(), m.bytes.data());
+      scalar().widen(element, m.bytes.data(), m.floats.size(), m.floats.data());
+    }
+    return m;
+  }
+
+  std::vector<float> run(const packed_weights& w, const std::vector<float>& x, std::size_t rows, const float* bias) {
+    std::vector<float> y(rows * w.rows(), nan);
+    table().gemm({.w = w.view(),
+                  .panel_begin = 0,
+                  .panel_end = panels_for(w.rows()),
+                  .x = x.data(),
+                  .x_stride = w.columns(),
+                  .rows = rows,
+                  .y = y.data(),
+                  .y_stride = w.rows(),
+                  .bias = bias});
+    return y;
+  }
+
+  worker_team team_{1};
+};
+
+/// The definition: one chain of fused multiply-adds per output.
+std::vector<float> chains(const matrix& m, std::size_t n, std::size_t k, const std::vector<float>& x, std::size_t rows,
+                          const float* bias) {
+  std::vector<float> y(rows * n);
+  for (std::size_t r = 0; r < rows; ++r) {
+    for (std::size_t o = 0; o < n; ++o) {
+      float sum = 0;
+      for (std::size_t i = 0; i < k; ++i) sum = std::fma(x[r * k + i], m.floats[o * k + i], sum);
+      y[r * n + o] = bias != nullptr ? sum + bias[o] : sum;
+    }
+  }
+  return y;
+}
+
+class exact_gemm : public gemm {};
+
+TEST_P(exact_gemm, every_output_is_one_chain_whatever_the_shape) {
+  for (const weight_type type : all_types) {
+    const std::size_t unit = type == weight_type::q8_0 ? 32 : 1;
+    for (const std::size_t n : {1, 15, 16, 17, 63, 130}) {
+      for (const std::size_t wanted_k : {0, 1, 15, 16, 17, 255, 256, 257, 600}) {
+        const std::size_t k = round_up(wanted_k, unit);
+        const matrix m = random_matrix(type, n, k);
+        const packed_weights w(table(), team_, type, n, k, m.bytes.data());
+        const auto bias = uniforms(n);
+        for (const std::size_t rows : {0, 1, 2, 3, 5, 6, 7, 12, 13, 33}) {
+          if (rows * n * k > 600000) continue;
+          const auto x = uniforms(rows * k);
+          const float* b = (rows + n) % 2 == 0 ? bias.data() : nullptr;
+          ASSERT_TRUE(same_bits(chains(m, n, k, x, rows, b), run(w, x, rows, b)))
+              << "type " << static_cast<int>(type) << ", " << rows << " x " << n << " x " << k;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(exact_gemm, unpacks_the_floats_it_multiplies_with) {
+  for (const weight_type type : all_types) {
+    const matrix m = random_matrix(type, 35, 96);
+    const packed_weights w(table(), team_, type, 35, 96, m.bytes.data());
+    for (std::size_t row = 0; row < 35; ++row) {
+      std::vector<float> found(96, nan);
+      table().unpack_row(w.view(), row, found.data());
+      ASSERT_TRUE(same_bits(
+          {m.floats.begin() + static_cast<long>(row * 96), m.floats.begin() + static_cast<long>(row * 96 + 96)},
+          found));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(targets, exact_gemm, ::testing::Values("scalar", "avx2", "avx512"), target_name);
+
+TEST_P(gemm, writes_its_panels_and_nothing_else) {
+  const std::size_t n = 200;
+  const std::size_t k = 64;
+  const std::size_t rows = 7;
+  for (const weight_type type : all_types) {
+    const matrix m = random_matrix(type, n, k);
+    const packed_weights w(table(), team_, type, n, k, m.bytes.data());
+    const auto x = uniforms(rows * (k + 5));
+    const std::size_t stride = n + 9;
+    const std::size_t step = table().panels_step;
+    std::vector<float> whole(rows * stride, nan);
+    gemm_args args{.w = w.view(),
+                   .panel_begin = 0,
+                   .panel_end = panels_for(n),
+                   .x = x.data(),
+                   .x_stride = k + 5,
+                   .rows = rows,
+                   .y = whole.data(),
+                   .y_stride = stride};
+    table().gemm(args);
+    for (std::size_t begin = 0; begin < panels_for(n); begin += step) {
+      std::vector<float> part(rows * stride, nan);
+      args.y = part.data();
+      args.panel_begin = begin;
+      args.panel_end = std::min(panels_for(n), begin + step * (1 + below(3)));
+      table().gemm(args);
+      for (std::size_t i = 0; i < part.size(); ++i) {
+        const std::size_t column = i % stride;
+        const bool inside = column < n && column >= begin * 16 && column < args.panel_end * 16;
+        ASSERT_EQ(std::isnan(part[i]), !inside) << i;
+        if (inside) ASSERT_EQ(part[i], whole[i]);
+      }
+    }
+  }
+}
+
+TEST_P(gemm, a_row_has_the_same_bits_alone_and_in_batches) {
+  for (const weight_type type : all_types) {
+    for (const std::size_t k : {32, 608, 2048}) {
+      const std::size_t n = 90;
+      const matrix m = random_matrix(type, n, k);
+      const packed_weights w(table(), team_, type, n, k, m.bytes.data());
+      const std::size_t most = GetParam() == std::string("scalar") ? 17 : 64;
+      const auto x = uniforms(most * k);
+      const auto all = run(w, x, most, nullptr);
+      for (const std::size_t rows : {1, 2, 3, 7, 8, 15, 16, 17, 48}) {
+        if (rows > most) continue;
+        const std::size_t first = below(most - rows + 1);
+        const std::vector<float> some(x.begin() + static_cast<long>(first * k),
+                                      x.begin() + static_cast<long>((first + rows) * k));
+        const auto y = run(w, some, rows, nullptr);
+        ASSERT_EQ(std::memcmp(y.data(), all.data() + first * n, y.size() * sizeof(float)), 0)
+            << "type " << static_cast<int>(type) << ", k " << k << ", rows " << first << " to " << first + rows;
+      }
+    }
+  }
+}
+
+TEST_P(gemm, agrees_with_openblas_within_rounding) {
+  const std::size_t n = 77;
+  const std::size_t k = 480;
+  const std::size_t rows = 11;
+  for (const weight_type type : all_types) {
+    const matrix m = random_matrix(type, n, k);
+    const packed_weights w(table(), team_, type, n, k, m.bytes.data());
+    const auto x = uniforms(rows * k);
+    std::vector<float> expected(rows * n, nan);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, n, k, 1, x.data(), k, m.floats.data(), k, 0,
+                expected.data(), n);
+    const auto found = run(w, x, rows, nullptr);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      // A sum of k products, each at most 1.3, loses at most k roundings of the largest partial sum.
+      ASSERT_NEAR(found[i], expected[i], 1.3F * k * std::numeric_limits<float>::epsilon() * 4);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(targets, gemm, ::testing::Values("scalar", "avx2", "avx512", "blas"), target_name);
+
+}  // namespace
+}  // namespace redline::kernels

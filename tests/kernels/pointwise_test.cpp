@@ -1,0 +1,176 @@
+#include <bit>
+
+#include "tests/kernels/kernel_fixture.hpp"
+
+namespace redline::kernels {
+namespace {
+
+class pointwise : public kernel_test {};
+
+TEST_P(pointwise, rms_norm_equals_the_definition) {
+  for (const std::size_t n : ragged_sizes()) {
+    if (n == 0) continue;
+    const auto x = uniforms(n);
+    const auto weight = uniforms(n);
+    std::vector<float> expected(n + 3, nan);
+    std::vector<float> found(n + 3, nan);
+    scalar().rms_norm(x.data(), weight.data(), 1e-5F, n, expected.data());
+    table().rms_norm(x.data(), weight.data(), 1e-5F, n, found.data());
+    ASSERT_TRUE(same_bits(expected, found)) << n;
+    double squares = 0;
+    for (const float v : x) squares += double{v} * v;
+    for (std::size_t i = 0; i < n; ++i) {
+      ASSERT_NEAR(found[i], x[i] * weight[i] / std::sqrt(squares / static_cast<double>(n) + 1e-5), 1e-5);
+    }
+    ASSERT_TRUE(std::isnan(found[n])) << "nothing is written behind the end";
+  }
+}
+
+TEST_P(pointwise, add_and_silu_equal_the_definition) {
+  for (const std::size_t n : ragged_sizes()) {
+    auto x = uniforms(n + 1);
+    for (float& v : x) v *= 120;  // into the clamped ends of the exponential
+    const auto y = uniforms(n + 1);
+    auto expected = x;
+    auto found = x;
+    scalar().silu_multiply(expected.data(), y.data(), n);
+    table().silu_multiply(found.data(), y.data(), n);
+    ASSERT_TRUE(same_bits(expected, found)) << n;
+    for (std::size_t i = 0; i < n; ++i) {
+      const double silu = x[i] / (1 + std::exp(-double{x[i]}));
+      ASSERT_NEAR(found[i], silu * y[i], 1e-6 + 4e-7 * std::fabs(silu)) << x[i];
+    }
+    found = x;
+    table().add(found.data(), y.data(), n);
+    for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(found[i], x[i] + y[i]);
+    ASSERT_EQ(found[n], x[n]);
+  }
+}
+
+TEST_P(pointwise, softmax_equals_the_definition) {
+  for (const std::size_t n : ragged_sizes()) {
+    if (n == 0) continue;
+    auto scores = uniforms(n);
+    for (float& s : scores) s *= 60;
+    auto expected = scores;
+    auto found = scores;
+    found.push_back(nan);
+    const float expected_sum = scalar().softmax(expected.data(), n, 0.25F);
+    const float found_sum = table().softmax(found.data(), n, 0.25F);
+    ASSERT_TRUE(std::isnan(found.back()));
+    found.pop_back();
+    ASSERT_TRUE(same_bits(expected, found)) << n;
+    ASSERT_EQ(expected_sum, found_sum);
+    const float largest = *std::max_element(scores.begin(), scores.end());
+    double sum = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const double e = std::exp((double{scores[i]} - largest) * 0.25);
+      ASSERT_NEAR(found[i] / e, 1, 2e-6);
+      sum += e;
+    }
+    ASSERT_NEAR(found_sum / sum, 1, 2e-6);
+  }
+}
+
+TEST_P(pointwise, softmax_of_one_score_is_one_and_nan_stays_visible) {
+  float one = -1e30F;
+  EXPECT_EQ(table().softmax(&one, 1, 1), 1);
+  EXPECT_EQ(one, 1);
+  std::vector<float> gate{nan, 1};
+  const std::vector<float> up{1, 1};
+  table().silu_multiply(gate.data(), up.data(), 2);
+  EXPECT_TRUE(std::isnan(gate[0]));
+  EXPECT_FALSE(std::isnan(gate[1]));
+}
+
+TEST_P(pointwise, every_half_widens_exactly) {
+  std::vector<std::uint16_t> halves(65536);
+  for (std::size_t i = 0; i < halves.size(); ++i) halves[i] = static_cast<std::uint16_t>(i);
+  for (const element_type type : {element_type::f16, element_type::bf16}) {
+    std::vector<float> expected(halves.size());
+    std::vector<float> found(halves.size(), nan);
+    scalar().widen(type, halves.data(), halves.size(), expected.data());
+    table().widen(type, halves.data(), halves.size(), found.data());
+    ASSERT_TRUE(same_bits(expected, found));
+    std::vector<std::uint16_t> back(halves.size());
+    table().narrow(type, found.data(), found.size(), back.data());
+    for (std::size_t i = 0; i < halves.size(); ++i) {
+      if (std::isnan(found[i])) continue;
+      ASSERT_EQ(back[i], halves[i]);
+    }
+  }
+  std::vector<float> some(3);
+  const std::uint16_t known[] = {0x3c00, 0xc000, 0x0001};
+  table().widen(element_type::f16, known, 3, some.data());
+  EXPECT_EQ(some, (std::vector<float>{1.0F, -2.0F, 0x1p-24F}));
+}
+
+TEST_P(pointwise, floats_narrow_to_nearest_even_on_every_target) {
+  std::vector<float> values{0.0F,
+                            -0.0F,
+                            65504.0F,
+                            65519.99F,
+                            65520.0F,
+                            -65520.0F,
+                            1e38F,
+                            0x1p-24F,
+                            0x1p-25F,
+                            0x1.8p-25F,
+                            0x1.8p-24F,
+                            6.09755e-5F,
+                            6.1035e-5F,
+                            0x1p-14F,
+                            0x1p-140F,
+                            1.0F + 0x1p-11F,
+                            1.0F + 0x1.8p-10F,
+                            1.0F + 0x1p-8F,
+                            1.0F + 0x1.8p-7F,
+                            3.4028235e38F,
+                            nan,
+                            -nan,
+                            std::numeric_limits<float>::infinity(),
+                            -std::numeric_limits<float>::infinity()};
+  for (int i = 0; i < 200000; ++i) values.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(random_())));
+  for (int i = 0; i < 100000; ++i) values.push_back(uniform() * std::exp2(uniform() * 30));
+  for (const element_type type : {element_type::f16, element_type::bf16}) {
+    std::vector<std::uint16_t> expected(values.size());
+    std::vector<std::uint16_t> found(values.size());
+    scalar().narrow(type, values.data(), values.size(), expected.data());
+    table().narrow(type, values.data(), values.size(), found.data());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      ASSERT_EQ(expected[i], found[i]) << values[i] << ", bits " << std::bit_cast<std::uint32_t>(values[i]);
+    }
+    // Nearest: no neighbour is closer, and of two equally close the even one was taken.
+    for (std::size_t i = 0; i < values.size(); i += 97) {
+      const float v = values[i];
+      if (!std::isfinite(v) || std::fabs(v) > 65000) continue;
+      const auto at = [&](std::uint16_t h) {
+        float f = 0;
+        table().widen(type, &h, 1, &f);
+        return double{f};
+      };
+      const std::uint16_t h = found[i];
+      const double error = std::fabs(at(h) - v);
+      for (const int step : {-1, 1}) {
+        const auto other = static_cast<std::uint16_t>(h + step);
+        if ((other & 0x7fff) == 0x7fff || (h & 0x7fff) == 0) continue;
+        const double other_error = std::fabs(at(other) - v);
+        ASSERT_LE(error, other_error) << v;
+        if (error == other_error) {
+          ASSERT_EQ(h % 2, 0) << v;
+        }
+      }
+    }
+  }
+  std::uint16_t halves[3];
+  const float odd[] = {65520.0F, 65519.0F, nan};
+  table().narrow(element_type::f16, odd, 3, halves);
+  EXPECT_EQ(halves[0], 0x7c00);
+  EXPECT_EQ(halves[1], 0x7bff);
+  EXPECT_GT(halves[2] & 0x7fff, 0x7c00);
+}
+
+INSTANTIATE_TEST_SUITE_P(targets, pointwise, ::testing::Values("scalar", "avx2", "avx512"), target_name);
+
+}  // namespace
+}  // namespace redline::kernels

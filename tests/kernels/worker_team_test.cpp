@@ -1,0 +1,121 @@
+#include "kernels/worker_team.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <stdexcept>
+
+namespace redline::kernels {
+namespace {
+
+TEST(worker_team, runs_every_item_exactly_once_on_known_workers) {
+  for (const std::uint32_t threads : {1, 2, 3, 8}) {
+    worker_team team(threads);
+    ASSERT_EQ(team.size(), threads);
+    for (const std::size_t count : {0, 1, 2, 7, 1000}) {
+      std::vector<std::atomic<int>> hits(count);
+      std::atomic<bool> known{true};
+      team.parallel_for(count, [&](std::size_t item, std::uint32_t worker) {
+        ++hits[item];
+        if (worker >= threads) known = false;
+      });
+      for (const auto& h : hits) ASSERT_EQ(h, 1);
+      ASSERT_TRUE(known);
+    }
+  }
+}
+
+TEST(worker_team, shows_each_loop_what_the_one_before_wrote) {
+  worker_team team(3);
+  std::vector<std::uint64_t> values(64, 0);  // plain memory: a missing fence is a race for the thread sanitizer
+  for (int round = 0; round < 2000; ++round) {
+    team.parallel_for(values.size(), [&](std::size_t i, std::uint32_t) {
+      values[i] = values[(i + 1) % 64] == values[i] ? values[i] + 1 : 0;
+    });
+    if (round % 2 == 0) std::fill(values.begin(), values.end(), static_cast<std::uint64_t>(round));
+  }
+  std::vector<std::uint64_t> other(64);
+  team.parallel_for(64, [&](std::size_t i, std::uint32_t) { values[i] = i; });
+  team.parallel_for(64, [&](std::size_t i, std::uint32_t) { other[i] = values[63 - i]; });
+  EXPECT_EQ(std::accumulate(other.begin(), other.end(), std::uint64_t{0}), 63U * 64U / 2U);
+}
+
+TEST(worker_team, wakes_workers_that_went_to_sleep) {
+  worker_team team(2);
+  std::atomic<int> by_others{0};
+  for (int round = 0; round < 20 && by_others == 0; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    team.parallel_for(200, [&](std::size_t, std::uint32_t worker) {
+      if (worker != 0) ++by_others;
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    });
+  }
+  EXPECT_GT(by_others, 0);
+}
+
+TEST(worker_team, throws_the_first_exception_in_the_caller_and_goes_on_working) {
+  for (const std::uint32_t threads : {1, 4}) {
+    worker_team team(threads);
+    for (int round = 0; round < 50; ++round) {
+      EXPECT_THROW(team.parallel_for(100,
+                                     [](std::size_t item, std::uint32_t) {
+                                       if (item % 10 == 3) throw std::runtime_error("item");
+                                     }),
+                   std::runtime_error);
+      std::atomic<int> count{0};
+      team.parallel_for(10, [&](std::size_t, std::uint32_t) { ++count; });
+      ASSERT_EQ(count, 10);
+    }
+  }
+}
+
+TEST(worker_team, starts_and_stops_without_work) {
+  for (int i = 0; i < 50; ++i) worker_team team(1 + i % 5, i % 2 == 0);
+  EXPECT_GE(usable_cpus(), 1U);
+  EXPECT_EQ(worker_team().size(), usable_cpus());
+}
+
+class cgroup_quota : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    root_ = std::filesystem::path(::testing::TempDir()) /
+            ("cgroup_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
+    std::filesystem::remove_all(root_);
+  }
+  void TearDown() override { std::filesystem::remove_all(root_); }
+  void write(const std::string& file, const std::string& text) {
+    std::filesystem::create_directories((root_ / file).parent_path());
+    std::ofstream(root_ / file) << text;
+  }
+  std::filesystem::path root_;
+};
+
+TEST_F(cgroup_quota, takes_the_tightest_group_of_version_2_and_rounds_up) {
+  write("a/b/cpu.max", "max 100000\n");
+  write("a/cpu.max", "250000 100000\n");
+  write("cpu.max", "800000 100000\n");
+  EXPECT_EQ(cgroup_cpu_quota("0::/a/b\n", root_), 3U);
+  EXPECT_EQ(cgroup_cpu_quota("0::/\n", root_), 8U);
+  EXPECT_EQ(cgroup_cpu_quota("0::/not/here\n", root_), 8U) << "a container sees its own group as the root";
+}
+
+TEST_F(cgroup_quota, reads_version_1) {
+  write("cpu/job/cpu.cfs_quota_us", "150000\n");
+  write("cpu/job/cpu.cfs_period_us", "100000\n");
+  write("cpu/cpu.cfs_quota_us", "-1\n");
+  write("cpu/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(cgroup_cpu_quota("5:memory:/job\n4:cpu,cpuacct:/job\n", root_), 2U);
+  EXPECT_EQ(cgroup_cpu_quota("4:cpu:/\n", root_), 0U);
+}
+
+TEST_F(cgroup_quota, finds_no_limit_in_what_it_does_not_understand) {
+  write("cpu.max", "many\n");
+  for (const char* text : {"", "0", "0:", "::", "0::", "garbage\n\n", "1:cpu:", "0::no/slash"}) {
+    EXPECT_EQ(cgroup_cpu_quota(text, root_), 0U) << text;
+  }
+}
+
+}  // namespace
+}  // namespace redline::kernels

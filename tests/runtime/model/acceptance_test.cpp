@@ -1,0 +1,60 @@
+#include "runtime/model/acceptance.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace redline::model {
+namespace {
+
+constexpr std::size_t vocabulary = 6;
+
+/// A model whose logits are a hash of everything before.
+std::vector<float> logits_after(const std::vector<token>& text) {
+  std::uint32_t seed = 17;
+  for (const token t : text) seed = seed * 31 + static_cast<std::uint32_t>(t);
+  std::mt19937 random(seed);
+  std::vector<float> out(vocabulary);
+  for (auto& l : out) l = static_cast<float>(random() % 1000) / 250.0F;
+  return out;
+}
+
+TEST(acceptance, any_draft_gives_the_stream_of_plain_decoding) {
+  std::mt19937 random(5);
+  for (int trial = 0; trial < 200; ++trial) {
+    sampling_params p{.temperature = trial % 2 == 0 ? 0.0F : 1.3F, .seed = static_cast<std::uint64_t>(trial)};
+    if (trial % 3 == 0) p.frequency_penalty = 0.5F;
+    if (trial % 5 == 0) p.repetition_penalty = 1.2F;
+    const std::vector<token> prompt{1, 2, 3};
+    const auto context_of = [](const std::vector<token>& log) {
+      return token_context{log, static_cast<std::uint32_t>(log.size()), 3};
+    };
+    std::vector<token> plain = prompt;
+    while (plain.size() < 60) plain.push_back(sample(logits_after(plain), p, context_of(plain)));
+
+    std::vector<token> log = prompt;
+    while (log.size() < 60) {
+      std::vector<token> draft(random() % 7);
+      for (std::size_t i = 0; i < draft.size(); ++i) {
+        const bool right = random() % 3 != 0 && log.size() + i < plain.size();
+        draft[i] = right ? plain[log.size() + i] : static_cast<token>(random() % vocabulary);
+      }
+      std::vector<float> rows;
+      std::vector<token> text = log;
+      for (std::size_t i = 0; i <= draft.size(); ++i) {
+        const auto row = logits_after(text);
+        rows.insert(rows.end(), row.begin(), row.end());
+        if (i < draft.size()) text.push_back(draft[i]);
+      }
+      const auto got = accept(rows, vocabulary, draft, p, context_of(log), 2);
+      ASSERT_EQ(got.tokens.size(), got.accepted_count + 1);
+      ASSERT_EQ(got.logprobs.size(), got.tokens.size());
+      log.insert(log.end(), got.tokens.begin(), got.tokens.end());
+    }
+    log.resize(60);
+    ASSERT_EQ(log, plain);
+  }
+}
+
+}  // namespace
+}  // namespace redline::model

@@ -1,0 +1,90 @@
+// Both architectures against reference/decoder_reference.py, an independent float64 implementation.
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "runtime/kv/page_pool.hpp"
+#include "runtime/model/transformer.hpp"
+#include "tests/support/test_data.hpp"
+#include "tests/support/tiny_model.hpp"
+
+namespace redline::model {
+namespace {
+
+/// The hash of the script: the same floats on both sides.
+std::vector<float> hashed(std::uint64_t number, std::uint64_t count, float centre, float spread) {
+  std::vector<float> values(count);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    std::uint64_t h = (i * 2654435761 + number * 40503) & 0xffffffff;
+    h = ((h ^ (h >> 15)) * 2246822519) & 0xffffffff;
+    values[i] = centre + spread * (static_cast<float>(h >> 16) / 32768.0F - 1.0F);
+  }
+  return values;
+}
+
+test::tiny_model reference_model(const std::string& architecture) {
+  const bool llama = architecture == "llama";
+  test::tiny_shape shape{.architecture = architecture, .rotary_dim = llama ? 8U : 16U, .tied_head = !llama};
+  test::tiny_model m = test::make_tiny_model(shape);
+  std::uint64_t number = 0;
+  const auto set = [&](const std::string& name, float centre, float spread) {
+    test::tiny_tensor& t = m.tensor(name);
+    std::uint64_t count = 1;
+    for (const std::uint64_t d : t.dimensions) count *= d;
+    t.payload = test::tiny_encode(t.type, hashed(number++, count, centre, spread));
+  };
+  set("token_embd.weight", 0, 0.5F);
+  set("output_norm.weight", 1, 0.25F);
+  for (const std::string b : {"blk.0.", "blk.1."}) {
+    set(b + "attn_norm.weight", 1, 0.25F);
+    for (const char* name : {"attn_q", "attn_k", "attn_v", "attn_output"}) set(b + name + ".weight", 0, 0.25F);
+    set(b + "ffn_norm.weight", 1, 0.25F);
+    for (const char* name : {"ffn_gate", "ffn_up", "ffn_down"}) set(b + name + ".weight", 0, 0.25F);
+    if (llama) continue;
+    for (const char* name : {"attn_q", "attn_k", "attn_v"}) set(b + name + ".bias", 0, 0.5F);
+  }
+  if (llama) {
+    set("output.weight", 0, 0.5F);
+    m.tensors.push_back(
+        {"rope_freqs.weight", gguf::tensor_type::f32, {4}, test::tiny_encode(gguf::tensor_type::f32, {1, 1.5F, 2, 4})});
+    m.metadata["llama.rope.scaling.type"] = std::string("linear");
+    m.metadata["llama.rope.scaling.factor"] = 4.0F;
+  }
+  return m;
+}
+
+TEST(decoder_reference, logits_equal_an_independent_implementation_within_rounding) {
+  std::istringstream text(test::read_file(test::source_path("tests/runtime/model/reference/decoder_logits.txt")));
+  kernels::worker_team team(1);
+  const kernels::kernel_table& table = *kernels::process_table().table;
+  int rows_checked = 0;
+  for (std::string name; text >> name;) {
+    std::size_t count = 0;
+    text >> count;
+    std::vector<token> tokens(count);
+    for (token& t : tokens) text >> t;
+    auto loaded = load_weights(*reference_model(name).file(), table, team);
+    ASSERT_TRUE(loaded) << loaded.error().describe();
+    auto t = transformer::create(*loaded, table, team, {.pages_count = 1, .kv = kv_type::f32});
+    ASSERT_TRUE(t);
+    kv::page_pool pool(1);
+    kv::page_table pages;
+    ASSERT_TRUE(pages.append(pool, static_cast<std::uint32_t>(count)));
+    const run r{tokens, 0, pages.pieces(), 0};
+    const auto logits = (*t)->forward({&r, 1});
+    for (int i = 0; i < 3; ++i, ++rows_checked) {
+      std::size_t row = 0;
+      text >> row;
+      for (std::size_t v = 0; v < test::tiny_model::vocabulary; ++v) {
+        double wanted = 0;
+        text >> wanted;
+        ASSERT_NEAR(logits[row * test::tiny_model::vocabulary + v], wanted, 1e-4) << name << ", row " << row;
+      }
+    }
+  }
+  EXPECT_EQ(rows_checked, 6);
+}
+
+}  // namespace
+}  // namespace redline::model

@@ -1,0 +1,133 @@
+#include "runtime/model/model_config.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/tiny_model.hpp"
+
+namespace redline::model {
+namespace {
+
+using test::make_tiny_model;
+using test::tiny_model;
+using ::testing::HasSubstr;
+
+/// The failure for a tiny llama after `change`.
+failure refusal(const std::function<void(tiny_model&)>& change) {
+  tiny_model m = make_tiny_model();
+  change(m);
+  auto config = read_config(*m.file());
+  if (config) return {errc::internal, "was accepted"};
+  return config.error();
+}
+
+TEST(model_config, reads_the_shape_of_both_architectures) {
+  const auto llama = read_config(*make_tiny_model({.rotary_dim = 8}).file());
+  ASSERT_TRUE(llama) << llama.error().describe();
+  EXPECT_EQ(llama->layers, 2U);
+  EXPECT_EQ(llama->width, 64U);
+  EXPECT_EQ(llama->heads, 4U);
+  EXPECT_EQ(llama->kv_heads, 2U);
+  EXPECT_EQ(llama->head_dim, 16U);
+  EXPECT_EQ(llama->rotary_dim, 8U);
+  EXPECT_EQ(llama->feed_forward, 96U);
+  EXPECT_EQ(llama->vocabulary, 300U);
+  EXPECT_EQ(llama->layout, rope_layout::adjacent);
+  EXPECT_FALSE(llama->qkv_bias);
+  EXPECT_TRUE(llama->tied_head);
+  const auto qwen2 = read_config(*make_tiny_model({.architecture = "qwen2", .tied_head = false}).file());
+  ASSERT_TRUE(qwen2) << qwen2.error().describe();
+  EXPECT_EQ(qwen2->layout, rope_layout::half_split);
+  EXPECT_TRUE(qwen2->qkv_bias);
+  EXPECT_FALSE(qwen2->tied_head);
+}
+
+TEST(model_config, derives_what_files_usually_leave_out) {
+  tiny_model m = make_tiny_model({.kv_heads = 4});
+  for (const char* key : {"attention.head_count_kv", "attention.key_length", "attention.value_length",
+                          "rope.dimension_count", "rope.freq_base"}) {
+    m.metadata.erase(std::string("llama.") + key);
+  }
+  m.metadata.erase("general.name");
+  const auto config = read_config(*m.file());
+  ASSERT_TRUE(config) << config.error().describe();
+  EXPECT_EQ(config->kv_heads, 4U);
+  EXPECT_EQ(config->head_dim, 16U);
+  EXPECT_EQ(config->rotary_dim, 16U);
+  EXPECT_EQ(config->rope_base, 10000.0F);
+}
+
+TEST(model_config, reads_linear_position_scaling) {
+  tiny_model m = make_tiny_model();
+  m.metadata["llama.rope.scaling.type"] = std::string("linear");
+  m.metadata["llama.rope.scaling.factor"] = 4.0F;
+  EXPECT_EQ(read_config(*m.file())->rope_position_scale, 0.25F);
+}
+
+struct bad_metadata {
+  const char* key;
+  tiny_model::entry value;
+  errc code;
+  const char* text;
+};
+
+TEST(model_config, refuses_metadata_by_key_and_says_what_it_wanted) {
+  const std::vector<bad_metadata> cases{
+      {"general.architecture", std::string("mamba"), errc::unsupported_format, "found 'mamba'"},
+      {"llama.block_count", 0U, errc::file_malformed, "llama.block_count: wanted 1 to"},
+      {"llama.block_count", 1U << 30, errc::file_malformed, "llama.block_count: wanted 1 to"},
+      {"llama.embedding_length", 1U << 31, errc::file_malformed, "llama.embedding_length"},
+      {"llama.attention.head_count_kv", 3U, errc::file_malformed, "wanted a divisor of 4 heads, found 3"},
+      {"llama.attention.key_length", 17U, errc::unsupported_format, "head size: wanted an even number"},
+      {"llama.attention.key_length", 512U, errc::file_malformed, "attention.key_length: wanted 1 to 256, found 512"},
+      {"llama.attention.value_length", 32U, errc::unsupported_format, "wanted the key length 16, found 32"},
+      {"llama.rope.dimension_count", 18U, errc::file_malformed, "rope.dimension_count: wanted 1 to 16, found 18"},
+      {"llama.rope.dimension_count", 7U, errc::file_malformed, "wanted an even number, found 7"},
+      {"llama.rope.freq_base", -1.0F, errc::file_malformed, "rope.freq_base: wanted a positive number"},
+      {"llama.attention.layer_norm_rms_epsilon", 0.0F, errc::file_malformed, "layer_norm_rms_epsilon"},
+      {"llama.rope.scaling.type", std::string("yarn"), errc::unsupported_format, "found 'yarn'"},
+      {"llama.rope.scaling.type", std::string("longrope"), errc::unsupported_format, "found 'longrope'"},
+      {"llama.expert_count", 8U, errc::unsupported_format, "wanted a dense model, found 8 experts"},
+      {"llama.attention.sliding_window", 128U, errc::unsupported_format, "found a window of 128"},
+      {"llama.logit_scale", 2.0F, errc::unsupported_format, "llama.logit_scale: not supported"},
+      {"tokenizer.ggml.tokens", std::vector<std::string>{"a", "b"}, errc::file_malformed, "wanted 300 entries"},
+  };
+  for (const bad_metadata& c : cases) {
+    const failure f = refusal([&](tiny_model& m) { m.metadata[c.key] = c.value; });
+    EXPECT_EQ(f.code, c.code) << c.key << ": " << f.describe();
+    EXPECT_THAT(f.context, HasSubstr(c.text)) << c.key;
+  }
+}
+
+TEST(model_config, names_the_key_that_is_missing) {
+  for (const char* key :
+       {"general.architecture", "llama.block_count", "llama.embedding_length", "llama.attention.head_count",
+        "llama.feed_forward_length", "llama.context_length", "llama.attention.layer_norm_rms_epsilon"}) {
+    const failure f = refusal([&](tiny_model& m) { m.metadata.erase(key); });
+    EXPECT_THAT(f.context, HasSubstr(key));
+  }
+}
+
+TEST(model_config, survives_random_numbers_in_every_key) {
+  test::tiny_random random(77);
+  const tiny_model whole = make_tiny_model();
+  int accepted = 0;
+  for (int i = 0; i < 2000; ++i) {
+    tiny_model m = whole;
+    for (auto& [key, any] : m.metadata) {
+      auto* number = std::get_if<std::uint32_t>(&any);
+      if (number != nullptr && random.below(6) == 0)
+        *number = static_cast<std::uint32_t>(random.bits() >> random.below(64));
+    }
+    const auto config = read_config(*m.file());
+    if (!config) continue;
+    ++accepted;
+    ASSERT_GT(config->head_dim, 0U);
+    ASSERT_EQ(config->heads % config->kv_heads, 0U);
+    ASSERT_LE(config->rotary_dim, config->head_dim);
+  }
+  EXPECT_GT(accepted, 0);
+}
+
+}  // namespace
+}  // namespace redline::model

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Writes decoder_logits.txt: logits of two tiny decoders, computed in float64 from the published definitions.
+
+Shares no code and no file with the runtime. Weights come from an integer hash that the test repeats, so that both sides
+have the same floats: value(tensor, i) = centre + spread * (hash16 / 2^15 - 1), rounded to float32 after each operation.
+Case "qwen2": half-split rotation, biases on Q, K and V, tied head. Case "llama": adjacent pairs, half of each head
+rotated, positions scaled linearly by 1/4, frequency divisors, own head.
+"""
+import os
+import numpy as np
+
+LAYERS, WIDTH, HEADS, KV_HEADS, HEAD_DIM, FEED_FORWARD, VOCABULARY = 2, 64, 4, 2, 16, 96, 300
+EPSILON, BASE = 1e-5, 10000.0
+TOKENS = [5, 299, 17, 17, 120, 64, 0, 250, 31, 88, 142]
+
+
+def tensor(number, shape, centre, spread):
+    i = np.arange(int(np.prod(shape)), dtype=np.uint64)
+    h = (i * np.uint64(2654435761) + np.uint64(number) * np.uint64(40503)) & np.uint64(0xFFFFFFFF)
+    h = ((h ^ (h >> np.uint64(15))) * np.uint64(2246822519)) & np.uint64(0xFFFFFFFF)
+    h = (h >> np.uint64(16)).astype(np.float32)
+    unit = h / np.float32(32768) - np.float32(1)
+    return (np.float32(centre) + np.float32(spread) * unit).astype(np.float64).reshape(shape)
+
+
+def weights(llama):
+    number = iter(range(1000))
+    q, kv = HEADS * HEAD_DIM, KV_HEADS * HEAD_DIM
+    matrix = lambda rows, columns, spread=0.25: tensor(next(number), (rows, columns), 0, spread)
+    norm = lambda: tensor(next(number), (WIDTH,), 1, 0.25)
+    w = {"embedding": matrix(VOCABULARY, WIDTH, 0.5), "norm": norm(), "layers": []}
+    for _ in range(LAYERS):
+        l = {"attn_norm": norm(), "q": matrix(q, WIDTH), "k": matrix(kv, WIDTH), "v": matrix(kv, WIDTH),
+             "o": matrix(WIDTH, q), "ffn_norm": norm(), "gate": matrix(FEED_FORWARD, WIDTH),
+             "up": matrix(FEED_FORWARD, WIDTH), "down": matrix(WIDTH, FEED_FORWARD)}
+        if not llama:
+            l |= {"qb": tensor(next(number), (q,), 0, 0.5), "kb": tensor(next(number), (kv,), 0, 0.5),
+                  "vb": tensor(next(number), (kv,), 0, 0.5)}
+        w["layers"].append(l)
+    w["head"] = matrix(VOCABULARY, WIDTH, 0.5) if llama else w["embedding"]
+    return w
+
+
+def rms_norm(x, weight):
+    return x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + EPSILON) * weight
+
+
+def rope_qwen2(x, positions):  # x: [tokens, heads, dim]; partner half a head away
+    half = HEAD_DIM // 2
+    angle = positions[:, None] * BASE ** (-np.arange(half) / half)
+    cos, sin = np.cos(angle)[:, None], np.sin(angle)[:, None]
+    a, b = x[..., :half], x[..., half:]
+    return np.concatenate([a * cos - b * sin, b * cos + a * sin], axis=-1)
+
+
+def rope_llama(x, positions):  # partner next door, as complex numbers; only the first half of the head turns
+    rotary = HEAD_DIM // 2
+    divisors = np.array([1.0, 1.5, 2.0, 4.0])
+    angle = positions[:, None] / 4 * BASE ** (-np.arange(rotary // 2) * 2 / rotary) / divisors
+    turned = (x[..., 0:rotary:2] + 1j * x[..., 1:rotary:2]) * np.exp(1j * angle)[:, None]
+    y = x.copy()
+    y[..., 0:rotary:2], y[..., 1:rotary:2] = turned.real, turned.imag
+    return y
+
+
+def logits(llama):
+    w = weights(llama)
+    rope = rope_llama if llama else rope_qwen2
+    n = len(TOKENS)
+    positions = np.arange(n, dtype=np.float64)
+    x = w["embedding"][TOKENS]
+    for l in w["layers"]:
+        h = rms_norm(x, l["attn_norm"])
+        q = (h @ l["q"].T + l.get("qb", 0)).reshape(n, HEADS, HEAD_DIM)
+        k = (h @ l["k"].T + l.get("kb", 0)).reshape(n, KV_HEADS, HEAD_DIM)
+        v = (h @ l["v"].T + l.get("vb", 0)).reshape(n, KV_HEADS, HEAD_DIM)
+        q, k = rope(q, positions), rope(k, positions)
+        k, v = (np.repeat(t, HEADS // KV_HEADS, axis=1) for t in (k, v))
+        score = np.einsum("ihd,jhd->hij", q, k) / np.sqrt(HEAD_DIM)
+        score[:, ~np.tri(n, dtype=bool)] = -np.inf
+        p = np.exp(score - score.max(-1, keepdims=True))
+        p /= p.sum(-1, keepdims=True)
+        x = x + np.einsum("hij,jhd->ihd", p, v).reshape(n, -1) @ l["o"].T
+        h = rms_norm(x, l["ffn_norm"])
+        gate = h @ l["gate"].T
+        x = x + (gate / (1 + np.exp(-gate)) * (h @ l["up"].T)) @ l["down"].T
+    return rms_norm(x, w["norm"]) @ w["head"].T
+
+
+with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "decoder_logits.txt"), "w") as out:
+    for name in ("qwen2", "llama"):
+        result = logits(name == "llama")
+        out.write(f"{name} {len(TOKENS)} " + " ".join(map(str, TOKENS)) + "\n")
+        for row in (0, 3, len(TOKENS) - 1):
+            out.write(f"{row} " + " ".join(f"{v:.6g}" for v in result[row]) + "\n")

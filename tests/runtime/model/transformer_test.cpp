@@ -1,0 +1,316 @@
+#include "runtime/model/transformer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <random>
+
+#include "runtime/kv/page_pool.hpp"
+#include "tests/support/tiny_model.hpp"
+
+namespace redline::model {
+namespace {
+
+using test::tiny_shape;
+
+/// One token range of a sequence whose keys count as moved.
+struct shift {
+  std::uint32_t end = 0;  // of the token range that starts where the one before ends
+  std::int32_t offset = 0;
+};
+
+/// The same slots, cut at the ends of the shifts, which get their offsets, and at random places.
+std::vector<kv::piece> cut(std::span<const kv::piece> pieces, std::span<const shift> shifts, std::mt19937* random) {
+  std::vector<kv::piece> result;
+  std::uint32_t index = 0;
+  for (const kv::piece& p : pieces) {
+    for (std::uint32_t done = 0; done < p.count;) {
+      std::uint32_t length = p.count - done;
+      std::int32_t offset = 0;
+      for (const shift& s : shifts) {
+        if (index >= s.end) continue;
+        length = std::min(length, s.end - index);
+        offset = s.offset;
+        break;
+      }
+      if (random != nullptr && (*random)() % 2 == 0) length = 1 + (*random)() % length;
+      result.push_back({p.first_slot + done, length, offset});
+      done += length;
+      index += length;
+    }
+  }
+  return result;
+}
+
+std::vector<token> random_tokens(std::mt19937& random, std::size_t count) {
+  std::vector<token> tokens(count);
+  for (token& t : tokens) t = static_cast<token>(random() % test::tiny_model::vocabulary);
+  return tokens;
+}
+
+std::shared_ptr<const weights> load(const tiny_shape& shape, const kernels::kernel_table& table,
+                                    kernels::worker_team& team) {
+  auto loaded = load_weights(*test::make_tiny_model(shape).file(), table, team);
+  if (!loaded) throw std::runtime_error(loaded.error().describe());
+  return *loaded;
+}
+
+std::unique_ptr<transformer> make(std::shared_ptr<const weights> w, const kernels::kernel_table& table,
+                                  kernels::worker_team& team, kv_type type, std::uint32_t pages = 16) {
+  auto t = transformer::create(std::move(w), table, team, {.pages_count = pages, .kv = type, .rows_max = 256});
+  if (!t) throw std::runtime_error(t.error().describe());
+  return std::move(*t);
+}
+
+constexpr std::size_t vocabulary = test::tiny_model::vocabulary;
+
+/// Logits of every token, computed in one run over one piece of storage.
+std::vector<float> alone(std::shared_ptr<const weights> w, const kernels::kernel_table& table, kv_type type,
+                         std::span<const token> tokens, std::span<const shift> shifts = {},
+                         position first_position = 0) {
+  kernels::worker_team team(1);
+  const auto t = make(std::move(w), table, team, type);
+  kv::page_pool pool(16);
+  kv::page_table pages;
+  EXPECT_TRUE(pages.append(pool, static_cast<std::uint32_t>(tokens.size())));
+  const auto pieces = cut(pages.pieces(), shifts, nullptr);
+  const run r{tokens, first_position, pieces, 0};
+  const auto logits = t->forward({&r, 1});
+  return {logits.begin(), logits.end()};
+}
+
+/// A sequence on its way through random batches.
+struct traveller {
+  std::vector<token> tokens;
+  std::vector<shift> shifts;
+  std::vector<float> expected;  // [tokens, vocabulary]
+  kv::page_table pages;
+  std::uint32_t computed = 0;
+
+  // Of the batch at hand.
+  std::vector<token> fed;
+  std::vector<kv::piece> pieces;
+  std::uint32_t right = 0;  // leading tokens of `fed` that are the sequence's own
+};
+
+/// A random mixture of decode rows, chunks and drafts with wrong tails (rolled back afterwards), until all are through.
+void travel(transformer& t, std::vector<traveller>& all, kv::page_pool& pool, std::mt19937& random) {
+  while (std::any_of(all.begin(), all.end(), [](const auto& s) { return s.computed < s.tokens.size(); })) {
+    std::vector<run> batch;
+    std::vector<traveller*> who;
+    for (traveller& s : all) {
+      const auto left = static_cast<std::uint32_t>(s.tokens.size()) - s.computed;
+      if (left == 0 || random() % 3 == 0) continue;
+      s.right = random() % 3 == 0 ? 1 : 1 + random() % std::min(left, 40U);
+      s.fed.assign(s.tokens.begin() + s.computed, s.tokens.begin() + s.computed + s.right);
+      const auto wrong = random_tokens(random, random() % 3 == 0 ? random() % 9 : 0);
+      s.fed.insert(s.fed.end(), wrong.begin(), wrong.end());
+      if (!s.pages.append(pool, static_cast<std::uint32_t>(s.fed.size()))) continue;
+      s.pieces = cut(s.pages.pieces(), s.shifts, &random);
+      const auto size = static_cast<std::uint32_t>(s.fed.size());
+      batch.push_back({s.fed, static_cast<position>(s.computed), s.pieces,
+                       random() % 2 == 0 ? 0U : static_cast<std::uint32_t>(random() % (size + 1))});
+      who.push_back(&s);
+    }
+    const auto logits = t.forward(batch);
+    std::size_t row = 0;
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      traveller& s = *who[i];
+      for (std::uint32_t j = batch[i].logits_begin; j < s.fed.size(); ++j, ++row) {
+        if (j >= s.right) continue;
+        ASSERT_EQ(std::memcmp(logits.data() + row * vocabulary, s.expected.data() + (s.computed + j) * vocabulary,
+                              vocabulary * sizeof(float)),
+                  0)
+            << "token " << s.computed + j;
+      }
+      s.computed += s.right;
+      s.pages.truncate(pool, s.computed);
+    }
+    ASSERT_EQ(logits.size(), row * vocabulary);
+  }
+}
+
+/// Leaves holes: half of the pages are taken, in random order, and given back, so that neighbours are rarely free.
+void fragment(kv::page_pool& pool, std::mt19937& random, std::vector<page_id>& kept) {
+  std::vector<page_id> taken;
+  while (const auto page = pool.allocate()) taken.push_back(*page);
+  std::shuffle(taken.begin(), taken.end(), random);
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    if (i % 3 == 0) {
+      kept.push_back(taken[i]);
+    } else {
+      pool.release(taken[i]);
+    }
+  }
+}
+
+void check_invariance(const kernels::kernel_table& table, const tiny_shape& shape, kv_type type, unsigned seed,
+                      std::uint32_t threads) {
+  std::mt19937 random(seed);
+  kernels::worker_team team(threads);
+  const auto w = load(shape, table, team);
+  std::vector<traveller> all(4);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].tokens = random_tokens(random, 20 + random() % 70);
+    if (i == 1) all[i].shifts = {{7, 5}, {30, -3}, {41, 5}};
+    all[i].expected = alone(w, table, type, all[i].tokens, all[i].shifts);
+  }
+  kv::page_pool pool(40);
+  std::vector<page_id> kept;
+  fragment(pool, random, kept);
+  const auto t = make(w, table, team, type, 40);
+  travel(*t, all, pool, random);
+}
+
+tiny_shape shape_for(const std::string& architecture, gguf::tensor_type matrices) {
+  tiny_shape shape{.architecture = architecture, .matrices = matrices, .seed = 3};
+  if (architecture == "qwen2") {  // a group of three, a head that is no multiple of a vector, an odd width of the FFN
+    shape.heads = 6;
+    shape.head_dim = 32;
+    shape.rotary_dim = 32;
+    shape.tied_head = false;
+  } else {
+    shape.rotary_dim = 12;
+  }
+  return shape;
+}
+
+class every_target : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    choice_ = kernels::choose_table(GetParam());
+    if (choice_.table == nullptr) GTEST_SKIP() << choice_.problem;
+  }
+  [[nodiscard]] const kernels::kernel_table& table() const { return *choice_.table; }
+
+ private:
+  kernels::table_choice choice_;
+};
+
+TEST_P(every_target, gives_a_row_the_same_bits_alone_and_in_any_mixture) {
+  unsigned seed = 100;
+  for (const auto matrices :
+       {gguf::tensor_type::f32, gguf::tensor_type::f16, gguf::tensor_type::bf16, gguf::tensor_type::q8_0}) {
+    for (const kv_type type : {kv_type::f32, kv_type::f16, kv_type::bf16}) {
+      ++seed;
+      const std::string architecture = seed % 2 == 0 ? "llama" : "qwen2";
+      SCOPED_TRACE(architecture + ", " + gguf::name_of(matrices) + ", cache " + std::to_string(static_cast<int>(type)));
+      ASSERT_NO_FATAL_FAILURE(
+          check_invariance(table(), shape_for(architecture, matrices), type, seed, seed % 3 == 2 ? 4 : 1 + seed % 3));
+    }
+  }
+}
+
+TEST_P(every_target, gives_the_bits_of_the_scalar_target) {
+  if (GetParam() == "blas") GTEST_SKIP() << "OpenBLAS sums in its own order";
+  kernels::worker_team team(1);
+  const auto& scalar = *kernels::choose_table("scalar").table;
+  std::mt19937 random(5);
+  const auto tokens = random_tokens(random, 70);
+  for (const auto matrices : {gguf::tensor_type::f32, gguf::tensor_type::q8_0}) {
+    for (const std::string architecture : {"llama", "qwen2"}) {
+      const tiny_shape shape = shape_for(architecture, matrices);
+      const auto expected = alone(load(shape, scalar, team), scalar, kv_type::f16, tokens);
+      const auto found = alone(load(shape, table(), team), table(), kv_type::f16, tokens);
+      ASSERT_EQ(expected.size(), tokens.size() * vocabulary);
+      EXPECT_EQ(expected, found) << architecture;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(targets, every_target, ::testing::Values("scalar", "avx2", "avx512", "blas"),
+                         [](const auto& name) { return name.param; });
+
+class transformer_test : public ::testing::Test {
+ protected:
+  const kernels::kernel_table& table_ = *kernels::process_table().table;
+  kernels::worker_team team_{2};
+};
+
+float largest_difference(std::span<const float> a, std::span<const float> b) {
+  EXPECT_EQ(a.size(), b.size());
+  float largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::fabs(a[i] - b[i]));
+  return largest;
+}
+
+TEST_F(transformer_test, sees_shifted_pieces_as_if_their_keys_stood_where_the_offset_says) {
+  std::mt19937 random(9);
+  const auto tokens = random_tokens(random, 60);
+  for (const std::string architecture : {"llama", "qwen2"}) {
+    const auto w = load(shape_for(architecture, gguf::tensor_type::f32), table_, team_);
+    const auto plain = alone(w, table_, kv_type::f32, tokens);
+    const std::vector<shift> shifts{{10, 7}, {25, -300}, {26, 1}, {47, 7}, {60, -1}};
+    const auto shifted = alone(w, table_, kv_type::f32, tokens, shifts);
+    EXPECT_LT(largest_difference(plain, shifted), 5e-4F) << architecture;
+    EXPECT_GT(largest_difference(plain, shifted), 0.0F) << "the offsets took part";
+  }
+}
+
+TEST_F(transformer_test, continues_behind_a_prefix_that_was_moved_by_an_offset) {
+  std::mt19937 random(10);
+  const auto tokens = random_tokens(random, 60);
+  const auto w = load(shape_for("qwen2", gguf::tensor_type::f32), table_, team_);
+  const auto t = make(w, table_, team_, kv_type::f32);
+  kv::page_pool pool(16);
+  kv::page_table pages;
+  ASSERT_TRUE(pages.append(pool, 40));
+  const std::span<const token> all(tokens);
+  const run first{all.first(40), 0, pages.pieces(), 40};
+  EXPECT_TRUE(t->forward({&first, 1}).empty());
+  // The 40 keys now count as positions 25 to 64; the rest follows at 65.
+  ASSERT_TRUE(pages.append(pool, 20));
+  const std::vector<shift> moved{{40, 25}};
+  const auto pieces = cut(pages.pieces(), moved, nullptr);
+  const run second{all.subspan(40), 65, pieces, 0};
+  const auto found = t->forward({&second, 1});
+  const auto expected = alone(w, table_, kv_type::f32, tokens, {}, 25);
+  EXPECT_LT(largest_difference(found, std::span(expected).subspan(40 * vocabulary)), 5e-4F);
+}
+
+TEST_F(transformer_test, lets_a_row_look_back_and_never_ahead) {
+  std::mt19937 random(12);
+  auto tokens = random_tokens(random, 30);
+  const auto w = load({}, table_, team_);
+  const auto before = alone(w, table_, kv_type::f32, tokens);
+  tokens[3] = (tokens[3] + 1) % 256;
+  const auto changed = alone(w, table_, kv_type::f32, tokens);
+  EXPECT_GT(largest_difference(std::span(before).last(vocabulary), std::span(changed).last(vocabulary)), 1e-2F);
+  EXPECT_EQ(std::memcmp(before.data(), changed.data(), 3 * vocabulary * sizeof(float)), 0);
+}
+
+TEST_F(transformer_test, counts_its_passes_and_rows) {
+  const auto t = make(load({}, table_, team_), table_, team_, kv_type::f16);
+  kv::page_pool pool(16);
+  kv::page_table pages;
+  ASSERT_TRUE(pages.append(pool, 5));
+  const std::vector<token> tokens{1, 2, 3, 4, 5};
+  const run r{tokens, 0, pages.pieces(), 3};
+  EXPECT_EQ(t->forward({&r, 1}).size(), 2 * vocabulary);
+  EXPECT_TRUE(t->forward({}).empty());
+  EXPECT_EQ(t->work_done().passes_count, 1U);
+  EXPECT_EQ(t->work_done().rows_count, 5U);
+  EXPECT_EQ(t->work_done().logits_rows_count, 2U);
+  EXPECT_EQ(t->rows_max(), 256U);
+}
+
+TEST_F(transformer_test, refuses_storage_that_cannot_be_addressed) {
+  const auto w = load({}, table_, team_);
+  const auto t = transformer::create(w, table_, team_, {.pages_count = 1U << 31});
+  ASSERT_FALSE(t);
+  EXPECT_EQ(t.error().code, errc::invalid_argument);
+  EXPECT_FALSE(transformer::create(w, table_, team_, {.pages_count = 1, .rows_max = 0}));
+}
+
+TEST_F(transformer_test, takes_no_memory_for_pages_that_are_not_used) {
+  const auto w = load({}, table_, team_);
+  const std::uint32_t pages = 1U << 20;
+  const auto t = transformer::create(w, table_, team_, {.pages_count = pages, .kv = kv_type::f16});
+  ASSERT_TRUE(t) << t.error().describe();
+  EXPECT_GT(page_bytes(config_of(*w), kv_type::f16) * (pages), std::uint64_t{1} << 32);
+}
+
+}  // namespace
+}  // namespace redline::model

@@ -1,0 +1,130 @@
+#include "runtime/model/weights.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/tiny_model.hpp"
+
+namespace redline::model {
+namespace {
+
+using test::make_tiny_model;
+using test::tiny_model;
+using ::testing::HasSubstr;
+
+class weights_test : public ::testing::Test {
+ protected:
+  failure refusal(const tiny_model& m) {
+    auto loaded = load_weights(*m.file(), table_, team_);
+    if (loaded) return {errc::internal, "was accepted"};
+    return loaded.error();
+  }
+
+  const kernels::kernel_table& table_ = *kernels::choose_table("scalar").table;
+  kernels::worker_team team_{2};
+};
+
+TEST_F(weights_test, name_every_tensor_that_is_missing) {
+  for (const std::string architecture : {"llama", "qwen2"}) {
+    const tiny_model whole = make_tiny_model({.architecture = architecture});
+    for (const test::tiny_tensor& t : whole.tensors) {
+      tiny_model m = whole;
+      std::erase_if(m.tensors, [&](const auto& other) { return other.name == t.name; });
+      EXPECT_THAT(refusal(m).context, HasSubstr("tensor '" + t.name + "' is missing"));
+    }
+  }
+}
+
+TEST_F(weights_test, name_every_tensor_of_another_shape) {
+  const tiny_model whole = make_tiny_model({.tied_head = false});
+  for (std::size_t i = 0; i < whole.tensors.size(); ++i) {
+    tiny_model m = whole;
+    test::tiny_tensor& t = m.tensors[i];
+    const std::string before = std::to_string(t.dimensions[0]);
+    t.dimensions[0] /= 2;
+    t.payload.resize(t.payload.size() / 2);
+    const failure f = refusal(m);
+    EXPECT_EQ(f.code, errc::file_malformed);
+    EXPECT_THAT(f.context, HasSubstr("tensor '" + t.name + "': wanted shape [" + before)) << f.context;
+  }
+}
+
+TEST_F(weights_test, refuse_types_without_a_kernel) {
+  tiny_model m = make_tiny_model({.width = 256, .head_dim = 64, .rotary_dim = 64});
+  test::tiny_tensor& t = m.tensor("blk.1.ffn_gate.weight");
+  t.type = gguf::tensor_type::q4_k;
+  t.payload.resize(256 * 96 / 256 * 144);
+  const failure f = refusal(m);
+  EXPECT_EQ(f.code, errc::unsupported_format);
+  EXPECT_THAT(f.context, HasSubstr("tensor 'blk.1.ffn_gate.weight': wanted F32, F16, BF16 or Q8_0, found Q4_K"));
+
+  tiny_model n = make_tiny_model();
+  test::tiny_tensor& norm = n.tensor("output_norm.weight");
+  norm.type = gguf::tensor_type::q8_0;
+  norm.payload.resize(68);
+  EXPECT_THAT(refusal(n).context, HasSubstr("'output_norm.weight': wanted F32, F16 or BF16, found Q8_0"));
+}
+
+TEST_F(weights_test, refuse_tensors_that_would_change_the_arithmetic) {
+  for (const char* name : {"blk.0.attn_q_norm.weight", "blk.1.attn_output.bias", "blk.0.ffn_gate_inp.weight",
+                           "blk.2.attn_q.weight", "output.bias", "rope_factors_long.weight"}) {
+    tiny_model m = make_tiny_model();
+    m.tensors.push_back(
+        {name, gguf::tensor_type::f32, {64}, test::tiny_encode(gguf::tensor_type::f32, std::vector<float>(64, 1.0F))});
+    const failure f = refusal(m);
+    EXPECT_EQ(f.code, errc::unsupported_format);
+    EXPECT_THAT(f.context, HasSubstr("'" + std::string(name) + "' has no place"));
+  }
+}
+
+TEST_F(weights_test, take_all_of_the_qkv_biases_or_none) {
+  tiny_model m = make_tiny_model();
+  m.tensors.push_back({"blk.0.attn_q.bias",
+                       gguf::tensor_type::f32,
+                       {64},
+                       test::tiny_encode(gguf::tensor_type::f32, std::vector<float>(64, 1.0F))});
+  EXPECT_THAT(refusal(m).context, HasSubstr("'blk.0.attn_k.bias' is missing"));
+}
+
+TEST_F(weights_test, refuse_frequency_divisors_that_are_not_positive) {
+  tiny_model m = make_tiny_model();
+  m.tensors.push_back({"rope_freqs.weight",
+                       gguf::tensor_type::f32,
+                       {8},
+                       test::tiny_encode(gguf::tensor_type::f32, {1, 1, 1, 0, 1, 1, 1, 1})});
+  EXPECT_THAT(refusal(m).context, HasSubstr("'rope_freqs.weight': wanted positive divisors"));
+}
+
+TEST_F(weights_test, report_progress_up_to_all_bytes) {
+  std::uint64_t last = 0;
+  std::uint64_t all = 0;
+  int calls = 0;
+  const auto file = make_tiny_model().file();
+  ASSERT_TRUE(load_weights(*file, table_, team_, [&](std::uint64_t done, std::uint64_t of) {
+    EXPECT_GT(done, last);
+    last = done;
+    all = of;
+    ++calls;
+  }));
+  EXPECT_EQ(last, all);
+  EXPECT_EQ(calls, static_cast<int>(file->tensors().size()));
+}
+
+TEST_F(weights_test, unpack_to_the_rows_of_the_file) {
+  for (const auto type : {gguf::tensor_type::f32, gguf::tensor_type::f16, gguf::tensor_type::bf16}) {
+    const tiny_model m = make_tiny_model({.matrices = type});
+    auto loaded = load_weights(*m.file(), table_, team_);
+    ASSERT_TRUE(loaded);
+    const test::tiny_tensor& t = m.tensors.front();
+    ASSERT_EQ(t.name, "token_embd.weight");
+    for (const std::size_t row : {0U, 17U, 299U}) {
+      std::vector<float> floats(64);
+      table_.unpack_row((*loaded)->embedding.view(), row, floats.data());
+      const std::vector<std::byte> bytes = test::tiny_encode(type, floats);
+      EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), t.payload.begin() + static_cast<long>(row * bytes.size())));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace redline::model
