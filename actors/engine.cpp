@@ -256,9 +256,7 @@ result<void> engine::start() {
 
 void engine::stop_one(std::unique_ptr<thread_of>& t) {
   if (!t || !t->thread.joinable()) return;
-  const auto host = t->core->host_address();
-  (void)control_->send(actor::frame{actor::envelope{.to = host, .id = actor::stop_worker::id},
-                                    actor::encode(actor::stop_worker{})});
+  send(t->core->host_address(), actor::stop_worker{});
   t->thread.join();
 }
 

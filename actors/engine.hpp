@@ -91,6 +91,12 @@ class engine {
   [[nodiscard]] actor::worker& io() { return *io_->core; }
   [[nodiscard]] transport::zmq_fabric& fabric() { return fabric_; }
 
+  /// Sends to an actor from the thread that owns this engine.
+  template<actor::message M>
+  void send(actor::address to, const M& m) {
+    (void)control_->send(actor::frame{actor::envelope{.to = to, .id = M::id}, actor::encode(m)});
+  }
+
   /// For one session: the scheduler and the drafter that serves `how`. A method that needs a missing draft model is a
   /// failure.
   [[nodiscard]] result<session_partners> partners_for(draft::method how, actor::address client) const;

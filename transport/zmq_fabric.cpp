@@ -3,10 +3,10 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <map>
 #include <mutex>
-#include <set>
 #include <thread>
 #include <zmq.hpp>
 
@@ -70,7 +70,8 @@ std::optional<envelope> read_envelope(std::string_view bytes) {
 struct zmq_fabric::state {
   std::uint16_t process = 0;
   zmq::context_t context{1};
-  std::set<std::uint16_t> workers;
+  /// By worker number; links may be made while others send.
+  std::array<std::atomic<bool>, 256> workers{};
   fabric_probe probe;
   std::unique_ptr<curve_gate> gate;
   std::string bound;
@@ -91,7 +92,7 @@ class zmq_link final : public actor::link {
     std::string endpoint;
     if (process == fabric_.process) {
       const std::uint16_t number = actor::worker_of(f.head.to);
-      if (!fabric_.workers.contains(number)) {
+      if (number >= fabric_.workers.size() || !fabric_.workers[number]) {
         return failure{errc::unreachable, "no worker " + std::to_string(number) + " in this process"};
       }
       endpoint = worker_endpoint(number);
@@ -362,8 +363,10 @@ zmq_fabric::zmq_fabric(std::uint16_t process) : state_(std::make_unique<state>()
 zmq_fabric::~zmq_fabric() { stop_bridge(); }
 
 std::unique_ptr<actor::link> zmq_fabric::make_link(std::uint16_t number) {
-  REDLINE_ASSERT(state_->workers.insert(number).second, "two links for one worker");
-  return std::make_unique<zmq_link>(*state_, number);
+  REDLINE_ASSERT(number < state_->workers.size() && !state_->workers[number], "two links for one worker");
+  auto made = std::make_unique<zmq_link>(*state_, number);
+  state_->workers[number] = true;
+  return made;
 }
 
 result<void> zmq_fabric::start_bridge(const bridge_options& options, std::vector<address> watchers) {

@@ -1,0 +1,179 @@
+#include "actors/commands/command.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <future>
+#include <iostream>
+#include <sstream>
+
+#include "actors/local_client.hpp"
+
+namespace redline::actors::commands {
+
+void add_model_flags(CLI::App& app, model_flags& flags, bool model_required) {
+  auto* model = app.add_option("-m,--model", flags.model, "Target model, a GGUF file")->check(CLI::ExistingFile)
+                    ->group("Models");
+  if (model_required) model->required();
+  app.add_option("-d,--draft", flags.draft, "Draft model, a GGUF file with the same vocabulary")->check(CLI::ExistingFile)
+      ->group("Models");
+  app.add_option("--kv", flags.kv, "Type of cached keys and values")->check(CLI::IsMember({"f32", "f16", "bf16"}))
+      ->capture_default_str()->group("Models");
+  app.add_option("--threads", flags.threads, "Compute threads per model; 0: the CPUs this process may use")
+      ->check(CLI::Range(0, 1024))->capture_default_str()->group("Models");
+  app.add_option("--context", flags.context, "Most tokens of prompt and answer; 0: the model's")->capture_default_str()
+      ->group("Models");
+  app.add_option("--kv-mib", flags.kv_mib, "Memory for cached keys and values per model, MiB; 0: a quarter of the machine's")
+      ->capture_default_str()->group("Models");
+}
+
+result<engine_options> engine_options_of(const model_flags& flags) {
+  engine_options options;
+  options.target_path = flags.model;
+  options.draft_path = flags.draft;
+  options.kv = flags.kv == "f32" ? model::kv_type::f32 : flags.kv == "bf16" ? model::kv_type::bf16 : model::kv_type::f16;
+  options.threads = flags.threads;
+  options.context_max = flags.context;
+  options.kv_bytes_max = flags.kv_mib << 20;
+  return options;
+}
+
+void add_method_flags(CLI::App& app, method_flags& flags) {
+  app.add_option("--method", flags.method, "How drafts are made; the output is the same bytes with each")
+      ->check(CLI::IsMember({"auto", "regular", "lookup", "assisted", "blazedit"}))->capture_default_str()->group("Drafting");
+  app.add_option("--max-matching-ngram-size", flags.options.max_matching_ngram_size, "lookup, blazedit: longest n-gram")
+      ->check(CLI::Range(1, 64))->capture_default_str()->group("Drafting");
+  app.add_option("--lookup-tokens", flags.options.lookup_tokens_max, "lookup: tokens per draft")->check(CLI::Range(1, 512))
+      ->capture_default_str()->group("Drafting");
+  app.add_option("--assisted-tokens", flags.options.assisted_tokens_max, "assisted: tokens per draft")
+      ->check(CLI::Range(1, 512))->capture_default_str()->group("Drafting");
+  app.add_option("--confidence-min", flags.options.confidence_min, "assisted: the draft stops below this probability")
+      ->check(CLI::Range(0.0, 1.0))->capture_default_str()->group("Drafting");
+  app.add_option("--micro-draft-tokens", flags.options.micro_draft_tokens, "blazedit: tokens looked up per draft pass")
+      ->check(CLI::Range(1, 512))->capture_default_str()->group("Drafting");
+  app.add_option("--max-num-run", flags.options.max_num_run, "blazedit: draft passes per target pass")
+      ->check(CLI::Range(1, 64))->capture_default_str()->group("Drafting");
+}
+
+result<draft::draft_options> draft_options_of(const method_flags& flags, bool has_draft_model) {
+  draft::draft_options options = flags.options;
+  std::string name = flags.method;
+  if (name == "auto") name = has_draft_model ? "blazedit" : "lookup";
+  if ((name == "assisted" || name == "blazedit") && !has_draft_model) {
+    return failure{errc::invalid_argument, "method " + name + " needs a draft model (--draft)"};
+  }
+  for (const auto how : {draft::method::regular, draft::method::lookup, draft::method::assisted, draft::method::blazedit}) {
+    if (name_of(how) == name) options.how = how;
+  }
+  return options;
+}
+
+std::string_view name_of(draft::method how) {
+  switch (how) {
+    case draft::method::regular: return "regular";
+    case draft::method::lookup: return "lookup";
+    case draft::method::assisted: return "assisted";
+    case draft::method::blazedit: return "blazedit";
+    case draft::method::last_: break;
+  }
+  return "?";
+}
+
+result<outcome> generate_locally(engine_options options, const draft::draft_options& how,
+                                 const std::function<result<generation_request>(const engine&)>& make_request,
+                                 const std::function<void(const session_text&)>& on_text) {
+  options.scheduling.limits.running_max = 1;
+  auto finished = std::make_shared<std::promise<result<session_finished>>>();
+  auto waits = finished->get_future();
+  options.on_fatal = [finished](const std::string& why) {
+    try {
+      finished->set_value(failure{errc::internal, why});
+    } catch (const std::future_error&) {
+      // The answer was complete already.
+    }
+  };
+  REDLINE_TRY_ASSIGN(auto e, engine::create(std::move(options)));
+  REDLINE_TRY_ASSIGN(auto request, make_request(*e));
+  request.session = {1};
+  request.context_max = e->context_max();
+  request.draft = how;
+  REDLINE_TRY_ASSIGN(const auto partners, e->partners_for(how.how, {}));
+  REDLINE_TRY_ASSIGN(auto work, generation::make(std::move(request), e->words()));
+
+  outcome out;
+  auto job = std::make_shared<local_client::job>(local_client::job{
+      std::move(work), partners,
+      [&](const session_text& m) {
+        out.text += m.text;
+        out.tokens.insert(out.tokens.end(), m.tokens.begin(), m.tokens.end());
+        on_text(m);
+      },
+      [finished](const session_finished& m) { finished->set_value(m); }});
+  const auto client = e->io().add<local_client>(place::client, "client", {4096, 4096}, [job](actor::actor_context& c) {
+    return std::make_unique<local_client>(c, job);
+  });
+  REDLINE_TRY(e->start());
+  e->send(client.where, begin_local{});
+  auto last = waits.get();
+  e->stop();
+  if (!last) return last.error();
+  if (last->why_not) return *last->why_not;
+  out.reason = last->reason;
+  out.stats = last->stats;
+  return out;
+}
+
+int report(const failure& why) {
+  std::cerr << "redline: " << why.describe() << "\n";
+  switch (why.code) {
+    case errc::invalid_argument: return exit_usage;
+    case errc::not_ready:
+    case errc::unreachable:
+    case errc::timed_out: return exit_unavailable;
+    case errc::file_malformed:
+    case errc::unsupported_format:
+    case errc::file_unreadable: return exit_config;
+    default: return exit_failed;
+  }
+}
+
+progress_line::progress_line(bool wanted) : active_(wanted && isatty(STDERR_FILENO) != 0) {}
+progress_line::~progress_line() { clear(); }
+
+void progress_line::show(const std::string& text) {
+  if (!active_) return;
+  const std::size_t padding = width_ > text.size() ? width_ - text.size() : 0;
+  std::fprintf(stderr, "\r%s%*s", text.c_str(), static_cast<int>(padding), "");
+  std::fflush(stderr);
+  width_ = text.size();
+}
+
+void progress_line::clear() {
+  if (!active_ || width_ == 0) return;
+  std::fprintf(stderr, "\r%*s\r", static_cast<int>(width_), "");
+  std::fflush(stderr);
+  width_ = 0;
+}
+
+void show_loading(progress_line& line, const std::string& what, std::uint64_t done, std::uint64_t all) {
+  if (done >= all) return line.clear();
+  const int filled = static_cast<int>(30 * done / std::max<std::uint64_t>(all, 1));
+  line.show("loading " + what + " [" + std::string(static_cast<std::size_t>(filled), '#') +
+            std::string(static_cast<std::size_t>(30 - filled), '.') + "] " + std::to_string(done >> 20) + " of " +
+            std::to_string(all >> 20) + " MiB");
+}
+
+result<std::string> read_whole(const std::string& path) {
+  std::ostringstream out;
+  if (path == "-") {
+    out << std::cin.rdbuf();
+    return out.str();
+  }
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return failure{errc::file_unreadable, "cannot read " + path};
+  out << in.rdbuf();
+  return out.str();
+}
+
+}  // namespace redline::actors::commands

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/engine.hpp"
+#include "actors/generation.hpp"
+#include "runtime/base/result.hpp"
+
+namespace redline::actors::commands {
+
+/// Exit codes: 0 well, 1 failed, 2 usage, 69 something needed is unavailable, 78 configuration.
+inline constexpr int exit_failed = 1;
+inline constexpr int exit_usage = 2;
+inline constexpr int exit_unavailable = 69;
+inline constexpr int exit_config = 78;
+
+/// Each adds one subcommand; its callback sets `exit_code`.
+void add_generate(CLI::App& app, int& exit_code);
+void add_tokenize(CLI::App& app, int& exit_code);
+void add_inspect(CLI::App& app, int& exit_code);
+void add_edit(CLI::App& app, int& exit_code);
+void add_serve(CLI::App& app, int& exit_code);
+void add_worker(CLI::App& app, int& exit_code);
+void add_keygen(CLI::App& app, int& exit_code);
+void add_demo(CLI::App& app, int& exit_code);
+
+/// What the commands that load models have in common.
+struct model_flags {
+  std::string model;
+  std::string draft;
+  std::string kv = "f16";
+  std::uint32_t threads = 0;
+  std::uint32_t context = 0;
+  std::uint64_t kv_mib = 0;
+};
+void add_model_flags(CLI::App& app, model_flags& flags, bool model_required = true);
+result<engine_options> engine_options_of(const model_flags& flags);
+
+/// The drafting flags of generate and edit.
+struct method_flags {
+  std::string method = "auto";
+  draft::draft_options options;
+};
+void add_method_flags(CLI::App& app, method_flags& flags);
+/// "auto" becomes the best that the loaded models allow.
+result<draft::draft_options> draft_options_of(const method_flags& flags, bool has_draft_model);
+std::string_view name_of(draft::method how);
+
+/// What a generation gave.
+struct outcome {
+  std::string text;
+  std::vector<token> tokens;
+  finish_reason reason = finish_reason::stop;
+  session_stats stats;
+};
+
+/// Runs one generation through the actors of this process. on_text: called on another thread as text comes.
+result<outcome> generate_locally(engine_options options, const draft::draft_options& how,
+                                 const std::function<result<generation_request>(const engine&)>& make_request,
+                                 const std::function<void(const session_text&)>& on_text);
+
+/// Prints "redline: ..." to standard error and returns the exit code that fits the failure.
+int report(const failure& why);
+/// A one-line display on standard error, only on a terminal.
+class progress_line {
+ public:
+  explicit progress_line(bool wanted = true);
+  ~progress_line();
+  void show(const std::string& text);
+  void clear();
+
+ private:
+  bool active_;
+  std::size_t width_ = 0;
+};
+void show_loading(progress_line& line, const std::string& what, std::uint64_t done, std::uint64_t all);
+
+/// The whole file or standard input ("-").
+result<std::string> read_whole(const std::string& path);
+
+}  // namespace redline::actors::commands

@@ -1,0 +1,142 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "actors/api/request.hpp"
+#include "actors/api/response.hpp"
+#include "actors/api_keys.hpp"
+#include "actors/generation.hpp"
+#include "actors/messages/gateway_messages.hpp"
+#include "actors/messages/http_messages.hpp"
+#include "actors/messages/session_messages.hpp"
+#include "actors/messages/status_messages.hpp"
+#include "actors/metrics.hpp"
+#include "actors/session.hpp"
+#include "runtime/actor/actor.hpp"
+#include "runtime/actor/system_messages.hpp"
+#include "runtime/text/chat_template.hpp"
+#include "runtime/text/tokenizer.hpp"
+
+namespace redline::actors {
+
+/// What the gateway serves and whom it asks.
+struct gateway_services {
+  std::shared_ptr<const text::tokenizer> words;
+  text::chat_template chat;
+  std::string model_name;
+  std::vector<std::string> aliases;
+  bool accept_any_model = false;
+  std::string fingerprint;                       // build and model, for system_fingerprint
+  std::uint32_t context_max = 0;
+  draft::draft_options draft_defaults;           // for requests that leave the method to us
+  std::function<result<session_partners>(draft::method, actor::address client)> partners_for;
+  std::vector<actor::address> reporters;         // asked for status
+  actor::address scheduler;                      // whose process must be up
+  actor::address http;
+  api_keys keys;
+  std::uint32_t sessions_max = 1024;             // answers in work
+  std::shared_ptr<metrics_registry> metrics;
+  std::function<void()> on_drained;              // called once, when a drain has nothing left to wait for
+};
+
+/// Takes requests in and streams answers out: authenticates, checks, renders, tokenises, opens one session per answer,
+/// and turns what the sessions say into OpenAI's shapes. Holds nothing that a client could not ask for again.
+class gateway final : public actor::actor_of<gateway> {
+ public:
+  using accepts = actor::protocol<http_arrived, http_closed, http_flow, session_text, session_finished, scheduler_report,
+                                  draft_report, drain_gateway, cancel_everything, gateway_tick, actor::actor_down,
+                                  actor::peer_state, actor::undeliverable>;
+
+  gateway(actor::actor_context& context, std::shared_ptr<const gateway_services> services);
+
+  void on_start();
+  void on(const http_arrived& m);
+  void on(const http_closed& m);
+  void on(const http_flow& m);
+  void on(const session_text& m);
+  void on(const session_finished& m);
+  void on(const scheduler_report& m);
+  void on(const draft_report& m);
+  void on(const drain_gateway& m);
+  void on(const cancel_everything& m);
+  void on(const gateway_tick& m);
+  void on(const actor::actor_down& m);
+  void on(const actor::peer_state& m);
+  void on(const actor::undeliverable& m);
+
+ private:
+  /// One answer of a request: a choice, and the session that writes it.
+  struct answer_state {
+    session_id session;
+    actor::actor_ref<actors::session> where;
+    std::string text;
+    std::vector<api::token_report> tokens;
+    finish_reason finish = finish_reason::stop;
+    session_stats stats;
+    bool begun = false;  // its first event was sent
+    bool over = false;
+  };
+  /// One request in work.
+  struct request_state {
+    api::generation_request wish;
+    api::response_head head;
+    std::unique_ptr<api::event_writer> events;
+    std::vector<answer_state> answers;
+    std::string request_id;
+    instant began;
+    bool streaming_begun = false;
+    bool first_text_seen = false;
+  };
+  /// What a route needs of the request around it.
+  struct visit {
+    const http_arrived& m;
+    std::string path;  // without /v1
+    std::string request_id;
+    tenant_id tenant;
+  };
+
+  void route(const visit& v);
+  void serve_generation(const visit& v, api::endpoint from);
+  void serve_models(const visit& v);
+  void serve_tokenize(const visit& v);
+  void serve_detokenize(const visit& v);
+  void serve_template(const visit& v);
+  void serve_health(const visit& v);
+  void serve_metrics(const visit& v);
+
+  [[nodiscard]] std::optional<api::api_error> readiness() const;
+  [[nodiscard]] bool knows_model(const std::string& name) const;
+  [[nodiscard]] result<std::string> render(const api::json& messages, bool add_generation_prompt) const;
+  api::answer<std::vector<std::vector<token>>> prompts_of(const api::generation_request& wish) const;
+  std::optional<api::api_error> open_sessions(const visit& v, request_state& r, const std::vector<std::vector<token>>& prompts);
+
+  void respond(std::uint64_t exchange, unsigned status, std::string body, const std::string& request_id,
+               header_list more = {}, std::string content_type = "application/json");
+  void respond_error(std::uint64_t exchange, const api::api_error& why, const std::string& request_id);
+  void stream(std::uint64_t exchange, std::string data, bool end = false);
+  void begin_stream(std::uint64_t exchange, request_state& r);
+  void complete_if_over(std::uint64_t exchange);
+  void fail_request(std::uint64_t exchange, const failure& why, std::uint32_t retry_after_ms);
+  void drop_request(std::uint64_t exchange, bool cancel_sessions);
+  void note_finished(const request_state& r, std::string_view reason);
+  std::pair<std::uint64_t, std::size_t> whose(session_id session) const;
+
+  std::shared_ptr<const gateway_services> services_;
+  std::unordered_map<std::uint64_t, request_state> requests_;                                // by exchange
+  std::unordered_map<session_id, std::pair<std::uint64_t, std::size_t>> answers_of_sessions_;  // exchange, answer
+  std::optional<scheduler_report> scheduler_;
+  std::unordered_map<actor::address, draft_report> drafters_;
+  instant scheduler_heard_;
+  bool draining_ = false;
+  bool drained_ = false;
+  std::int64_t created_seconds_ = 0;
+};
+
+}  // namespace redline::actors

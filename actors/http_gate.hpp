@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+#include <thread>
+
+#include "actors/messages/http_messages.hpp"
+#include "runtime/actor/actor.hpp"
+#include "runtime/actor/worker.hpp"
+#include "transport/http_front.hpp"
+#include "transport/zmq_fabric.hpp"
+
+namespace redline::actors {
+
+class gateway;
+
+/// Puts the HTTP server on a thread of its own and turns its callbacks into messages to the gateway and back.
+class http_gate {
+ public:
+  /// Binds the port and starts serving; requests go to `to` from the first one on.
+  static result<std::unique_ptr<http_gate>> start(transport::zmq_fabric& fabric, std::uint16_t worker_number,
+                                                  std::uint32_t actor_number,
+                                                  const transport::http_front::options& options,
+                                                  actor::actor_ref<gateway> to);
+  ~http_gate();
+  http_gate(const http_gate&) = delete;
+  http_gate& operator=(const http_gate&) = delete;
+
+  [[nodiscard]] std::uint16_t port() const;
+  /// Ends the thread; open connections are closed.
+  void stop();
+
+ private:
+  struct state;
+  explicit http_gate(std::unique_ptr<state> s);
+  std::unique_ptr<state> state_;
+};
+
+}  // namespace redline::actors

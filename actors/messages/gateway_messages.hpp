@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string_view>
+#include <tuple>
+
+#include "runtime/actor/protocol.hpp"
+
+namespace redline::actors {
+
+/// Stop taking requests; those in work go on.
+struct drain_gateway {
+  static constexpr actor::message_id id{0x0801};
+  static constexpr std::string_view name = "drain_gateway";
+  static constexpr bool control = true;
+  static constexpr auto fields(auto&) { return std::tie(); }
+};
+
+/// The drain took too long: end what is still in work with an error.
+struct cancel_everything {
+  static constexpr actor::message_id id{0x0802};
+  static constexpr std::string_view name = "cancel_everything";
+  static constexpr bool control = true;
+  static constexpr auto fields(auto&) { return std::tie(); }
+};
+
+/// The gateway's own heartbeat: asks for reports.
+struct gateway_tick {
+  static constexpr actor::message_id id{0x0803};
+  static constexpr std::string_view name = "gateway_tick";
+  static constexpr auto fields(auto&) { return std::tie(); }
+};
+
+}  // namespace redline::actors
