@@ -206,11 +206,15 @@ std::string jinja_replace(jinja_budget& budget, std::string_view text, std::stri
 
 jinja_value jinja_repeat(jinja_budget& budget, const jinja_value& value, std::int64_t count) {
   if (value.is_string()) {
-    jinja_text_builder out(budget);
-    if (!value.text().empty()) {
-      for (std::int64_t i = 0; i < count; ++i) out.append(value.text());
-    }
-    return jinja_value::string(budget, out.take());
+    const std::string& text = value.text();
+    if (count <= 0 || text.empty()) return jinja_value::string(budget, "");
+    const std::size_t bytes_max = budget.limits().memory_bytes_max;
+    const bool fits = static_cast<std::uint64_t>(count) <= bytes_max / text.size();
+    const jinja_charge for_text(budget, fits ? text.size() * static_cast<std::size_t>(count) : bytes_max + 1);
+    budget.touch(text.size() * static_cast<std::size_t>(count));
+    std::string out;
+    for (std::int64_t i = 0; i < count; ++i) out += text;
+    return jinja_value::string(budget, std::move(out));
   }
   const jinja_list& list = value.as_list();
   std::vector<jinja_value> items;

@@ -33,7 +33,11 @@ class jinja_loop final : public jinja_object {
   [[nodiscard]] std::uint32_t nesting() const override { return nesting_; }
   [[nodiscard]] bool is_callable() const override { return true; }
 
-  bool advance(jinja_interpreter& interpreter) { return has(interpreter, static_cast<std::size_t>(++index_)); }
+  bool advance(jinja_interpreter& interpreter) {
+    if (!has(interpreter, static_cast<std::size_t>(index_ + 1))) return false;
+    ++index_;
+    return true;
+  }
   [[nodiscard]] const jinja_value& current() const { return items_[static_cast<std::size_t>(index_)]; }
   [[nodiscard]] std::int64_t index() const { return index_; }
 
@@ -220,7 +224,7 @@ void jinja_interpreter::define(const std::string& name, jinja_value value) {
 }
 
 std::string jinja_interpreter::render() {
-  jinja_text_builder out(budget_);
+  jinja_text_builder out(budget_, budget_.limits().output_bytes_max);
   out_ = &out;
   execute(program_.body);
   out_ = nullptr;
@@ -309,15 +313,15 @@ jinja_interpreter::flow jinja_interpreter::execute_loop(const statement& s, cons
     jinja_loop& loop;
     ~finisher() { loop.finish(); }
   } const at_the_end{*loop};
-  bool any = false;
+  bool any = false;  // as in Jinja, a round that break or continue ends does not keep `else` from running
   while (loop->advance(*this)) {
-    any = true;
     budget_.step();
     scope_ = std::make_shared<jinja_scope>(around);
     if (variable) set(*variable, jinja_value::object(loop));
     assign(s.targets[0], loop->current());
     const flow f = execute(s.bodies[0]);
     scope_ = around;
+    any |= f == flow::normal;
     if (f == flow::leave_loop) break;
   }
   return any ? flow::normal : execute_scoped(s.bodies[1]);

@@ -273,6 +273,10 @@ class lexer {
   void push_number(kind type, std::size_t end) {
     std::string digits(text_.substr(at_, end - at_));
     std::erase(digits, '_');
+    const bool decimal = type == kind::integer && std::all_of(digits.begin(), digits.end(), is_digit);
+    if (decimal && digits.front() == '0' && digits.find_first_not_of('0') != digits.npos) {
+      fail("wanted a number without leading zeros, found `" + digits.substr(0, 40) + "`");
+    }
     push(type, std::move(digits));
     advance(end - at_);
   }

@@ -62,7 +62,7 @@ std::vector<std::string_view> split_at_blanks(std::string_view text, std::int64_
     text.remove_prefix(end);
     --splits;
   }
-  parts.push_back(strip(text, strip_side::right));
+  parts.push_back(text);
   return parts;
 }
 
@@ -75,7 +75,7 @@ std::vector<std::string_view> rsplit_at_blanks(std::string_view text, std::int64
     text = strip(text.substr(0, static_cast<std::size_t>(words.back().data() - text.data())), strip_side::right);
     words.pop_back();
   }
-  if (!words.empty()) parts.push_back(strip(text, strip_side::left).empty() ? text : text);
+  if (!words.empty()) parts.push_back(text);
   return parts;
 }
 

@@ -171,12 +171,12 @@ bool has_only_case(std::string_view text, Map map) {
   return found;
 }
 
-/// Byte offset of the last code point of text[0, end), end > 0.
-std::size_t last_code_point(std::string_view text, std::size_t end) {
-  for (std::size_t back = 1; back <= 4 && back <= end; ++back) {
-    if (decode_code_point(text.substr(0, end), end - back).length == back) return end - back;
+/// Byte offset of the last code point of `text`, which is not empty.
+std::size_t last_code_point(std::string_view text) {
+  for (std::size_t back = 2; back <= 4 && back <= text.size(); ++back) {
+    if (decode_code_point(text, text.size() - back).length == back) return text.size() - back;
   }
-  return end - 1;
+  return text.size() - 1;
 }
 
 bool contains(std::string_view characters, char32_t wanted) {
@@ -204,7 +204,7 @@ std::string_view strip(std::string_view text, strip_side side, const std::string
   }
   if (side != strip_side::left) {
     while (!text.empty()) {
-      const std::size_t at = last_code_point(text, text.size());
+      const std::size_t at = last_code_point(text);
       if (!goes(decode_code_point(text, at).value)) break;
       text = text.substr(0, at);
     }

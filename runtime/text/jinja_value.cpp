@@ -263,6 +263,9 @@ const jinja_value* jinja_dict::find(jinja_budget& budget, const jinja_value& key
 }
 
 void jinja_text_builder::append(std::string_view more) {
+  if (more.size() > bytes_max_ - text_.size()) {
+    throw jinja_error{"wanted at most " + std::to_string(bytes_max_) + " bytes of output, found more"};
+  }
   budget_.touch(more.size());
   charge_.grow(more.size());
   text_ += more;

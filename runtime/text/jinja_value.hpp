@@ -211,7 +211,8 @@ struct jinja_dict {
 /// Grows text under the budget.
 class jinja_text_builder {
  public:
-  explicit jinja_text_builder(jinja_budget& budget) : charge_(budget, 0), budget_(budget) {}
+  explicit jinja_text_builder(jinja_budget& budget, std::size_t bytes_max = SIZE_MAX)
+      : charge_(budget, 0), budget_(budget), bytes_max_(bytes_max) {}
   void append(std::string_view more);
   /// str(value)
   void append_value(const jinja_value& value);
@@ -222,6 +223,7 @@ class jinja_text_builder {
   std::string text_;
   jinja_charge charge_;
   jinja_budget& budget_;
+  std::size_t bytes_max_;
 };
 
 /// str(value) and repr(value).
