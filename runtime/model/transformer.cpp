@@ -273,10 +273,13 @@ void transformer::state::split_into_blocks(std::uint32_t run_index) {
 void transformer::state::reserve_scratch() {
   const std::size_t group = config.heads / config.kv_heads;
   std::size_t most = 0;
-  for (const row_block& b : blocks) {
-    const prepared_run& p = runs[b.run];
-    most = std::max(most, kernels::attention_scratch_floats(b.row_end - b.row_begin, group, config.head_dim,
-                                                            p.offset_count, p.first_token + b.row_end));
+  // Blocks of wanted rows are cut elsewhere than blocks of all rows, so one of them can be the largest.
+  for (const auto* list : {&blocks, &wanted_blocks}) {
+    for (const row_block& b : *list) {
+      const prepared_run& p = runs[b.run];
+      most = std::max(most, kernels::attention_scratch_floats(b.row_end - b.row_begin, group, config.head_dim,
+                                                              p.offset_count, p.first_token + b.row_end));
+    }
   }
   for (float_buffer& each : scratch) each.grow(most);
 }
@@ -399,6 +402,10 @@ void transformer::state::attend(std::size_t layer, std::span<const row_block> so
     const row_block& block = some_blocks[item / config.kv_heads];
     const std::size_t kv_head = item % config.kv_heads;
     const prepared_run& p = runs[block.run];
+    REDLINE_ASSERT(scratch[worker].size() >= kernels::attention_scratch_floats(block.row_end - block.row_begin, group,
+                                                                               config.head_dim, p.offset_count,
+                                                                               p.first_token + block.row_end),
+                   "scratch for the largest block");
     const std::size_t at = (p.first_row + block.row_begin) * attention_width + kv_head * group * config.head_dim;
     table.attention({.q = query.data() + at,
                      .q_stride = attention_width,

@@ -1,0 +1,187 @@
+#include "actors/commands/edit_task.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "runtime/text/chat_template.hpp"
+#include "runtime/text/line_diff.hpp"
+#include "transport/http_client.hpp"
+
+namespace redline::actors::commands {
+namespace {
+
+constexpr std::size_t file_bytes_max = 4 << 20;
+
+std::string language_of(const std::string& path) {
+  static constexpr std::pair<std::string_view, std::string_view> known[] = {
+      {".py", "python"}, {".js", "javascript"}, {".ts", "typescript"}, {".java", "java"}, {".go", "go"}, {".rs", "rust"},
+      {".c", "c"}, {".h", "c"}, {".cpp", "cpp"}, {".cc", "cpp"}, {".hpp", "cpp"}, {".rb", "ruby"}, {".sh", "bash"}};
+  for (const auto& [ending, name] : known) {
+    if (path.ends_with(ending)) return std::string(name);
+  }
+  return {};
+}
+
+/// Longer than any run of backticks in the file, so that the file cannot end the fence.
+std::string fence_of(const std::string& text) {
+  std::size_t longest = 0;
+  std::size_t run = 0;
+  for (const char c : text) {
+    run = c == '`' ? run + 1 : 0;
+    longest = std::max(longest, run);
+  }
+  return std::string(std::max<std::size_t>(3, longest + 1), '`');
+}
+
+bool lacks_final_line_feed(const edit_task& task) { return !task.before.empty() && !task.before.ends_with('\n'); }
+
+}  // namespace
+
+std::string message_of(const edit_task& task) {
+  const std::string fence = fence_of(task.before);
+  return task.instruction + "\n" + fence + language_of(task.path) + "\n" + task.before +
+         (lacks_final_line_feed(task) ? "\n" : "") + fence;
+}
+
+result<std::string> file_of_answer(const edit_task& task, const std::string& answer) {
+  const std::string fence = fence_of(task.before);
+  std::string file;
+  bool inside = false;
+  for (const auto line : text::split_lines(answer)) {
+    if (!line.starts_with(fence)) {
+      if (inside) file += line;
+      continue;
+    }
+    if (inside) {
+      if (lacks_final_line_feed(task) && file.ends_with('\n')) file.pop_back();
+      return file;
+    }
+    inside = true;
+  }
+  return failure{errc::internal, inside ? "the model's answer ends inside the file (it did not close the fence)"
+                                        : "the model's answer holds no file in a code fence"};
+}
+
+result<edit_outcome> edit_on_server(const std::string& url, const std::string& api_key, const edit_task& task,
+                                    const method_flags& method, const std::function<void(const std::string&)>& on_text) {
+  using json = nlohmann::ordered_json;
+  REDLINE_TRY_ASSIGN(auto where, transport::parse_http_url(url));
+  where.target = (where.target == "/" ? "" : where.target) + "/v1/chat/completions";
+  json speculation = json::object();
+  if (method.method != "auto") speculation["method"] = method.method;
+  speculation["max_matching_ngram_size"] = method.options.max_matching_ngram_size;
+  speculation["confidence_min"] = method.options.confidence_min;
+  speculation["micro_draft_tokens"] = method.options.micro_draft_tokens;
+  speculation["max_num_run"] = method.options.max_num_run;
+  const json body = {{"messages", {{{"role", "user"}, {"content", message_of(task)}}}}, {"temperature", 0},
+                     {"stream", true}, {"stream_options", {{"include_usage", true}}},
+                     {"redline", {{"speculation", speculation}}}};
+  std::string text;
+  try {
+    text = body.dump();
+  } catch (const json::exception&) {
+    return failure{errc::invalid_argument, task.path + " is not UTF-8, which a server's JSON cannot carry; edit it without --server"};
+  }
+  std::vector<transport::http_header> headers{{"Content-Type", "application/json"}};
+  if (!api_key.empty()) headers.push_back({"Authorization", "Bearer " + api_key});
+
+  edit_outcome out;
+  out.method = method.method;
+  std::optional<failure> broken;
+  bool done = false;
+  const auto began = std::chrono::steady_clock::now();
+  const auto answer = transport::http_post_stream(where, headers, text, [&](const transport::sse_event& event) {
+    if (event.data == "[DONE]") {
+      done = true;
+      return true;
+    }
+    const json chunk = json::parse(event.data, nullptr, false);
+    if (chunk.is_discarded() || !chunk.is_object()) {
+      broken = failure{errc::malformed_message, "the server sent an event that is no JSON object"};
+      return false;
+    }
+    if (chunk.contains("error")) {
+      broken = failure{errc::internal, "the server says: " + chunk["error"].value("message", std::string("an error"))};
+      return false;
+    }
+    if (chunk.contains("choices") && !chunk["choices"].empty()) {
+      const auto& delta = chunk["choices"][0]["delta"];
+      if (delta.contains("content") && delta["content"].is_string()) {
+        out.answer += delta["content"].get<std::string>();
+        on_text(out.answer);
+      }
+    }
+    if (chunk.contains("usage") && chunk["usage"].is_object()) {
+      const auto& usage = chunk["usage"];
+      out.completion_tokens = usage.value("completion_tokens", 0u);
+      const json ours = usage.value("redline", json::object());
+      out.target_passes = ours.value("target_passes", 0u);
+      out.draft_passes = ours.value("draft_passes", 0u);
+      out.drafted = ours.value("drafted", 0u);
+      out.accepted = ours.value("accepted", 0u);
+    }
+    return true;
+  });
+  if (!answer) return answer.error();
+  if (broken) return *broken;
+  if (answer->status != 200) {
+    const json error = json::parse(answer->body, nullptr, false);
+    std::string why = "HTTP status " + std::to_string(answer->status);
+    if (error.is_object() && error.contains("error")) why += ": " + error["error"].value("message", std::string());
+    return failure{errc::internal, "the server refused: " + why};
+  }
+  if (!done) return failure{errc::io_error, "the server's answer broke off"};
+  out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  REDLINE_TRY_ASSIGN(out.after, file_of_answer(task, out.answer));
+  return out;
+}
+
+result<edit_outcome> edit_locally(engine_options options, const edit_task& task, const method_flags& method,
+                                  const std::function<void(const std::string&)>& on_text) {
+  if (task.before.size() > file_bytes_max) return failure{errc::invalid_argument, task.path + " is too large to edit"};
+  REDLINE_TRY_ASSIGN(const auto how, draft_options_of(method, !options.draft_path.empty()));
+  edit_outcome out;
+  const auto make_request = [&](const engine& e) -> result<generation_request> {
+    const auto& words = *e.words();
+    REDLINE_TRY_ASSIGN(const auto chat, text::chat_template::parse(
+                                            words.words().chat_template().value_or(std::string(text::chatml_template))));
+    text::chat_input input;
+    // JSON strings are UTF-8; a file need not be. The template sees a marker, which the bytes then replace.
+    const std::string marker = "redline-file-goes-here";
+    input.messages.push_back({{"role", "user"}, {"content", marker}});
+    input.now = real_environment().unix_seconds();
+    if (words.words().bos()) input.bos_token = std::string(words.words().text(*words.words().bos()));
+    if (words.words().eos()) input.eos_token = std::string(words.words().text(*words.words().eos()));
+    REDLINE_TRY_ASSIGN(const auto rendered, chat.render(input));
+    const auto at = rendered.find(marker);
+    if (at == std::string::npos) {
+      return failure{errc::invalid_template, "the model's chat template does not show the user's message"};
+    }
+    generation_request g;
+    const auto append = [&](std::string_view part, bool special) {
+      const auto tokens = words.encode(part, {.parse_special = special});
+      g.prompt.insert(g.prompt.end(), tokens.begin(), tokens.end());
+    };
+    append(std::string_view(rendered).substr(0, at), true);
+    append(message_of(task), false);
+    append(std::string_view(rendered).substr(at + marker.size()), true);
+    g.tokens_max = e.context_max();
+    return g;
+  };
+  REDLINE_TRY_ASSIGN(const auto got, generate_locally(std::move(options), how, make_request, [&](const session_text& m) {
+                       out.answer += m.text;
+                       on_text(out.answer);
+                     }));
+  out.completion_tokens = got.stats.completion_tokens;
+  out.target_passes = got.stats.target_passes;
+  out.draft_passes = got.stats.draft_passes;
+  out.drafted = got.stats.drafted;
+  out.accepted = got.stats.accepted;
+  out.seconds = static_cast<double>(got.stats.total_us) / 1e6;
+  out.method = std::string(name_of(how.how));
+  REDLINE_TRY_ASSIGN(out.after, file_of_answer(task, out.answer));
+  return out;
+}
+
+}  // namespace redline::actors::commands

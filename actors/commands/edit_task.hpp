@@ -1,0 +1,48 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "actors/commands/command.hpp"
+
+namespace redline::actors::commands {
+
+/// A file to rewrite as a conversation with a model: the user's message holds the instruction and the file in a code fence,
+/// the answer is the whole new file in the same fence.
+struct edit_task {
+  std::string path;
+  std::string before;
+  std::string instruction;
+};
+
+/// The user's message. A final line feed is added where the file lacks one, and taken away again by `file_of_answer`.
+std::string message_of(const edit_task& task);
+/// The new file out of a model's answer. Fails when there is no complete fence.
+result<std::string> file_of_answer(const edit_task& task, const std::string& answer);
+
+/// What an edit gave, from whichever place it was computed.
+struct edit_outcome {
+  std::string answer;        // the model's words
+  std::string after;         // the new file
+  std::uint32_t completion_tokens = 0;
+  std::uint32_t target_passes = 0;
+  std::uint32_t draft_passes = 0;
+  std::uint32_t drafted = 0;
+  std::uint32_t accepted = 0;
+  double seconds = 0;
+  std::string method;
+
+  [[nodiscard]] double tokens_per_second() const { return seconds > 0 ? completion_tokens / seconds : 0; }
+  [[nodiscard]] double accepted_per_pass() const {
+    return target_passes > 0 ? static_cast<double>(accepted) / target_passes : 0;
+  }
+};
+
+/// Through a running server's /v1/chat/completions. on_text: as the answer streams in.
+result<edit_outcome> edit_on_server(const std::string& url, const std::string& api_key, const edit_task& task,
+                                    const method_flags& method, const std::function<void(const std::string&)>& on_text);
+/// Through the actors of this process.
+result<edit_outcome> edit_locally(engine_options options, const edit_task& task, const method_flags& method,
+                                  const std::function<void(const std::string&)>& on_text);
+
+}  // namespace redline::actors::commands
