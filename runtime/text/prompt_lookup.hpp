@@ -9,23 +9,51 @@
 
 namespace redline::text {
 
-/// Prompt lookup over one growing log (TECHNIQUES 2): the tokens that once followed the log's last n-gram are the draft.
-/// The longest n-gram wins, and of its occurrences the earliest, which in an edit is the one in the old file.
+/// Prompt lookup over one growing log (TECHNIQUES 2): the tokens that once followed the log's last n-gram are the
+/// draft. The longest n-gram wins, and of its occurrences the one nearest to where the text was last copied from: an
+/// edit goes through the old file from front to back, so the next match at or behind that place is the likely one.
+///
+/// Tokens per pass when the edited file is the output, n-grams up to 10, over all edits of blazedit_like and git_edits
+/// (Qwen2 tokens), by the rule for several occurrences and the longest draft:
+///
+///     rule       blazedit, 16     80   git_edits, 16      80
+///     earliest           4.28   4.90           12.05   28.38
+///     latest             4.39   5.05           11.74   27.90
+///     nearest            4.51   5.14           12.98   30.78
+///
+/// There a proposal takes 0.5 us and appending a token 0.33 us; an indexed token takes about 100 bytes.
 class prompt_lookup {
  public:
+  /// Constant time each, amortised, but for runs of one repeated n-gram.
   void append(std::span<const token> tokens);
   /// Keeps the first `count` tokens.
   void truncate(std::size_t count);
   [[nodiscard]] std::span<const token> tokens() const { return tokens_; }
 
   /// At most draft_max tokens that followed an earlier occurrence of the last g tokens of log and `pending`, for the
-  /// greatest g from ngram_max down to 1 that occurs. `pending` are draft tokens behind the log that are not in it yet.
+  /// greatest g from ngram_max down to 1 that occurs; where the text ends sooner than g tokens on, up to g of its
+  /// repetition. `pending` are draft tokens behind the log that are not in it yet.
+  /// Looks at the occurrences_max nearest occurrences on either side.
   [[nodiscard]] std::vector<token> propose(std::span<const token> pending, std::uint32_t ngram_max,
                                            std::uint32_t draft_max) const;
 
+  /// A common token occurs thousands of times in a long log; the far ones hardly ever win.
+  static constexpr std::size_t occurrences_max = 256;
+
  private:
+  using places = std::vector<std::uint32_t>;  // one behind each occurrence, ascending
+  class view;
+  struct match;
+
+  static void consider(const view& all, const places& found, match& best);
+  [[nodiscard]] const places* occurrences_of_gram(const view& all, std::size_t end) const;
+  [[nodiscard]] std::uint32_t cursor_after(const view& all, std::size_t index, std::uint32_t cursor) const;
+
   std::vector<token> tokens_;
-  std::unordered_map<token, std::vector<std::uint32_t>> places_;  // ascending
+  /// After each token, the place that the text is being copied from: the token there would come next.
+  std::vector<std::uint32_t> cursors_;
+  std::unordered_map<token, places> by_token_;
+  std::unordered_map<std::uint64_t, places> by_gram_;  // by a hash of gram_length tokens; entries are compared
 };
 
 }  // namespace redline::text
