@@ -20,6 +20,7 @@
 #include "actors/metrics.hpp"
 #include "actors/session.hpp"
 #include "runtime/actor/actor.hpp"
+#include "runtime/actor/worker.hpp"
 #include "runtime/actor/system_messages.hpp"
 #include "runtime/text/chat_template.hpp"
 #include "runtime/text/tokenizer.hpp"

@@ -6,6 +6,7 @@
 #include "actors/messages/session_messages.hpp"
 #include "actors/session.hpp"
 #include "runtime/actor/actor.hpp"
+#include "runtime/actor/worker.hpp"
 
 namespace redline::actors {
 

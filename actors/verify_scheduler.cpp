@@ -232,7 +232,8 @@ void verify_scheduler::on(const report_status&) {
 // repeated when they come back: target_ready starts everything anew.
 void verify_scheduler::on(const actor::undeliverable& m) {
   if (m.to == cache_.where || m.to == target_.where) {
-    context().log(log_level::warning, "cannot reach " + actor::to_string(m.to) + ": " + m.why.describe());
+    // Before the target model has loaded this is how things are.
+    context().log(target_up_ ? log_level::warning : log_level::debug, "cannot reach " + actor::to_string(m.to) + ": " + m.why.describe());
     if (m.to == target_.where) target_up_ = false;
     return;
   }

@@ -1,0 +1,42 @@
+# The front door: `make demo` and `make test` need nothing but Debian 12, apt-get and make.
+MODELS := bench/demo_models
+JOBS ?= $(shell nproc)
+
+.PHONY: demo build test bench asan tsan format lint packages test-packages clean
+
+demo: build
+	build/redline demo --model $(MODELS)/demo-target.gguf --draft $(MODELS)/demo-draft.gguf \
+	  bench/demo_files/inventory.py --instruction "$$(cat bench/demo_files/inventory.instruction)"
+
+build: packages
+	cmake --preset release
+	cmake --build --preset release -j $(JOBS)
+
+test: test-packages
+	cmake --preset dev
+	cmake --build --preset dev -j $(JOBS)
+	ctest --preset dev -j $(JOBS)
+
+bench: test-packages
+	cmake --preset bench
+	cmake --build --preset bench -j $(JOBS)
+	build-bench/gemm_bench
+
+asan tsan: test-packages
+	cmake --workflow --preset $@
+
+format:
+	git ls-files '*.hpp' '*.cpp' | xargs clang-format -i
+
+lint: test-packages
+	cmake --preset dev
+	git ls-files '*.cpp' | grep -v '^kernels/targets/' | xargs clang-tidy -p build-dev --quiet
+
+packages:
+	@deploy/install_packages.sh build
+
+test-packages:
+	@deploy/install_packages.sh test
+
+clean:
+	rm -rf build build-dev build-asan build-tsan build-bench

@@ -1,0 +1,30 @@
+#!/bin/sh
+# Installs what building, testing and running Redline needs on Debian 12, and only what is missing.
+# Usage: install_packages.sh build|test
+set -eu
+
+packages="g++ cmake ninja-build pkg-config ccache libboost-dev libboost-fiber-dev libboost-context-dev libmsgpack-cxx-dev
+  libzmq3-dev cppzmq-dev libopenblas-dev nlohmann-json3-dev libcli11-dev libpcre2-dev libsodium-dev"
+[ "${1:-build}" = test ] && packages="$packages libgtest-dev libgmock-dev"
+
+missing=""
+for p in $packages; do
+  status=$(dpkg-query -W -f='${Status}' "$p" 2>/dev/null || true)
+  [ "$status" = "install ok installed" ] || missing="$missing $p"
+done
+# A Node.js from elsewhere (a version manager, an image) is as good as Debian's.
+if [ "${1:-build}" = test ]; then
+  command -v node >/dev/null 2>&1 || missing="$missing nodejs"
+  command -v npm >/dev/null 2>&1 || missing="$missing npm"
+fi
+[ -z "$missing" ] && exit 0
+
+as_root=""
+if [ "$(id -u)" -ne 0 ]; then
+  command -v sudo >/dev/null 2>&1 || { echo "missing packages:$missing (run as root: apt-get install$missing)" >&2; exit 69; }
+  as_root=sudo
+fi
+echo "installing:$missing"
+$as_root apt-get update -qq
+# shellcheck disable=SC2086
+DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -qq --no-install-recommends $missing >/dev/null
