@@ -59,7 +59,7 @@ result<std::string> file_of_answer(const edit_task& task, const std::string& ans
     }
     inside = true;
   }
-  return failure{errc::internal, inside ? "the model's answer ends inside the file (it did not close the fence)"
+  return failure{errc::unusable_answer, inside ? "the model's answer ends inside the file (it did not close the fence)"
                                         : "the model's answer holds no file in a code fence"};
 }
 

@@ -34,7 +34,8 @@ namespace redline {
   X(session_lost, "the actor that held a session died")                                \
   X(unauthorized, "a key is missing or wrong")                                         \
   X(io_error, "the operating system refused an operation")                             \
-  X(internal, "a part of Redline broke its own promise")
+  X(internal, "a part of Redline broke its own promise")                               \
+  X(unusable_answer, "the model's answer is not what was asked for")
 
 enum class errc : std::uint8_t {
 #define REDLINE_ERRC_NAME(name, sentence) name,
