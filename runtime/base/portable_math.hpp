@@ -41,12 +41,13 @@ inline double portable_exp(double x) {
   if (x > 709.78) return std::numeric_limits<double>::infinity();
   if (x < -745.2) return 0;
   constexpr double ln2_high = 0x1.62e42fee00000p-1, ln2_low = 0x1.a39ef35793c76p-33;
-  const double k = std::floor(x * 1.4426950408889634 + 0.5);
+  constexpr double rounder = 0x1.8p52;  // adding it leaves no bits below 1
+  const double k = (x * 1.4426950408889634 + rounder) - rounder;
   const double r = (x - k * ln2_high) - k * ln2_low;  // |r| < 0.347
   double sum = 1.0 / 6227020800.0;                    // 1 / 13!
-  constexpr double inverse_factorials[] = {1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880,
-                                           1.0 / 40320,     1.0 / 5040,     1.0 / 720,     1.0 / 120,
-                                           1.0 / 24,        1.0 / 6,        0.5};
+  constexpr double inverse_factorials[] = {
+      1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040,
+      1.0 / 720,       1.0 / 120,      1.0 / 24,      1.0 / 6,      0.5};
   for (const double c : inverse_factorials) sum = sum * r + c;
   const double result = 1 + (r + r * r * sum);
   // Two steps, so that a subnormal result is rounded once.

@@ -9,12 +9,14 @@ acceptance accept(std::span<const float> logits, std::size_t vocabulary, std::sp
                   std::optional<std::uint32_t> logprobs_count) {
   REDLINE_ASSERT(logits.size() == (draft.size() + 1) * vocabulary, "one row of logits for every token and one more");
   acceptance out;
+  row_sampler sampler(params, before);
   for (std::size_t row = 0;; ++row) {
     const auto here = logits.subspan(row * vocabulary, vocabulary);
-    const token chosen = sample(here, params, before, draft.first(row));
+    const token chosen = sampler.choose(here);
     out.tokens.push_back(chosen);
     if (logprobs_count) out.logprobs.push_back(logprob_of(here, chosen, *logprobs_count));
     if (row == draft.size() || chosen != draft[row]) break;
+    sampler.emit(chosen);
     ++out.accepted_count;
   }
   return out;

@@ -1,15 +1,21 @@
 #include "runtime/model/sampling.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
-#include <unordered_map>
+#include <optional>
 
 #include "runtime/base/philox.hpp"
+#include "runtime/base/portable_math.hpp"
+
+// Every comparison that decides a token is made on numbers from IEEE arithmetic in a fixed order (portable_math.hpp),
+// so the same logits give the same token on every machine.
 
 namespace redline::model {
 namespace {
 
+constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 
 float clean(float logit) { return std::isnan(logit) ? minus_infinity : logit; }
@@ -28,57 +34,91 @@ token greedy(std::span<const float> logits) {
   return static_cast<token>(best);
 }
 
-/// The standard Gumbel noise of (seed, index, id), from 32 random bits: between -3.1 and 22.2.
-double gumbel(std::uint64_t seed, std::uint64_t index, token id) {
-  const auto words = philox4x32({static_cast<std::uint32_t>(id), static_cast<std::uint32_t>(index),
-                                 static_cast<std::uint32_t>(index >> 32), 0x5265646cu},
-                                {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
-  const double u = (static_cast<double>(words[0]) + 0.5) / 4294967296.0;
-  return -std::log(-std::log(u));
-}
-// A token this far (in units of temperature) under the best cannot win, whatever noise both get.
-constexpr double gumbel_spread_max = 25.5;
+// -- noise
 
-void penalise(std::vector<float>& logits, const sampling_params& p, const token_context& before,
-              std::span<const token> accepted) {
-  if (!p.needs_history()) return;
-  struct occurrences {
-    std::uint32_t anywhere = 0;
-    std::uint32_t output = 0;
-  };
-  std::unordered_map<token, occurrences> seen;
-  for (std::size_t i = 0; i < before.log.size(); ++i) {
-    auto& o = seen[before.log[i]];
-    ++o.anywhere;
-    if (i >= before.prompt_count) ++o.output;
-  }
-  for (const token t : accepted) {
-    ++seen[t].anywhere;
-    ++seen[t].output;
-  }
-  for (const auto& [id, o] : seen) {
-    if (!in_vocabulary(id, logits.size())) continue;
-    float& logit = logits[static_cast<std::size_t>(id)];
-    logit = logit > 0 ? logit / p.repetition_penalty : logit * p.repetition_penalty;
-    if (o.output > 0) logit -= p.presence_penalty + p.frequency_penalty * static_cast<float>(o.output);
-  }
+/// The standard Gumbel variable of 32 random bits: between -3.13 and 22.88, rising with the word.
+double gumbel(std::uint32_t word) {
+  const double u = (static_cast<double>(word) + 0.5) / 4294967296.0;
+  return -portable_log(-portable_log(u));
+}
+constexpr double gumbel_max = 22.9;
+constexpr int gumbel_floor = -4;
+
+/// The four words of the tokens 4 * block to 4 * block + 3. The last counter word sets sampling apart from other uses.
+std::array<std::uint32_t, 4> noise_words(std::uint64_t seed, std::uint64_t index, std::uint32_t block) {
+  return philox4x32({block, static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32), 0x5265646cu},
+                    {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
 }
 
-/// The logits after bias, bans and penalties. Only called when one of them is on.
-std::vector<float> adjusted(std::span<const float> logits, const sampling_params& p, const token_context& before,
-                            std::span<const token> accepted) {
-  std::vector<float> out(logits.begin(), logits.end());
-  for (const auto& [id, bias] : p.logit_bias) {
-    if (in_vocabulary(id, out.size())) out[static_cast<std::size_t>(id)] += bias;
+/// [k]: words up to here have less noise than gumbel_floor + k, for certain.
+const std::array<std::uint32_t, 28>& word_thresholds() {
+  static const auto table = [] {
+    std::array<std::uint32_t, 28> t{};
+    for (std::size_t k = 0; k < t.size(); ++k) {
+      const double u = portable_exp(-portable_exp(-(static_cast<double>(k) + gumbel_floor)));
+      t[k] = static_cast<std::uint32_t>(std::max(0.0, u * 4294967296.0 - 4));
+    }
+    return t;
+  }();
+  return table;
+}
+
+/// Finds the token with the greatest scaled logit plus noise. Tokens that no noise can lift over the best so far are
+/// skipped, most others after one comparison of their random word; neither changes the outcome.
+class gumbel_race {
+ public:
+  gumbel_race(std::uint64_t seed, std::uint64_t index) : seed_(seed), index_(index) {}
+
+  /// Below this no token can win any more.
+  [[nodiscard]] double reach() const { return winning_ - gumbel_max; }
+  [[nodiscard]] token winner() const { return winner_; }
+
+  void enter(token id, double scaled) {
+    if (scaled < reach()) return;
+    enter(id, scaled, noise_words(seed_, index_, static_cast<std::uint32_t>(id) >> 2));
   }
-  penalise(out, p, before, accepted);
-  if (before.count + accepted.size() < p.banned_before) {
-    for (const token id : p.banned_early) {
-      if (in_vocabulary(id, out.size())) out[static_cast<std::size_t>(id)] = minus_infinity;
+  void enter(token id, double scaled, const std::array<std::uint32_t, 4>& words) {
+    const double needed = winning_ - scaled;
+    if (needed > gumbel_max) return;
+    const std::uint32_t word = words[static_cast<std::uint32_t>(id) & 3];
+    if (needed >= gumbel_floor && word < word_thresholds()[static_cast<std::size_t>(needed - gumbel_floor)]) return;
+    const double noisy = scaled + gumbel(word);
+    if (noisy > winning_ || (noisy == winning_ && id < winner_)) {
+      winner_ = id;
+      winning_ = noisy;
     }
   }
-  return out;
+  [[nodiscard]] std::array<std::uint32_t, 4> words(std::size_t block) const {
+    return noise_words(seed_, index_, static_cast<std::uint32_t>(block));
+  }
+
+ private:
+  std::uint64_t seed_, index_;
+  token winner_ = 0;
+  double winning_ = -infinity;
+};
+
+/// Draws from the whole vocabulary. best: the greedy token, which enters first so that few others are in reach.
+token draw_from_all(std::span<const float> logits, double temperature, token best, gumbel_race race) {
+  race.enter(best, static_cast<double>(logits[static_cast<std::size_t>(best)]) / temperature);
+  for (std::size_t from = 0; from < logits.size(); from += 4) {
+    const std::size_t to = std::min(from + 4, logits.size());
+    // A little lower than exact, because the division rounds.
+    const double cut = race.reach() * temperature;
+    const double low = cut - std::fabs(cut) * 1e-12;
+    bool any = false;
+    for (std::size_t i = from; i < to; ++i) any |= static_cast<double>(logits[i]) >= low;
+    if (!any) continue;
+    const auto words = race.words(from / 4);
+    for (std::size_t i = from; i < to; ++i) {
+      if (!std::isnan(logits[i]))
+        race.enter(static_cast<token>(i), static_cast<double>(logits[i]) / temperature, words);
+    }
+  }
+  return race.winner();
 }
+
+// -- truncation
 
 struct candidate {
   token id = 0;
@@ -90,106 +130,175 @@ bool before_in_rank(const candidate& a, const candidate& b) {
   return a.scaled != b.scaled ? a.scaled > b.scaled : a.id < b.id;
 }
 
-/// Tokens within reach of the best, unordered. Without truncation those that noise can lift suffice.
-std::vector<candidate> candidates_of(std::span<const float> logits, const sampling_params& p, double best) {
-  const double temperature = p.temperature;
-  const bool truncates = p.top_k > 0 || p.top_p < 1 || p.min_p > 0;
-  const double floor = truncates ? -std::numeric_limits<double>::infinity() : best / temperature - gumbel_spread_max;
-  std::vector<candidate> out;
+/// The `count` best by rank, unordered.
+std::vector<candidate> best_of(std::span<const float> logits, double temperature, std::size_t count) {
+  std::vector<candidate> heap;  // the last in rank on top
+  if (count == 0) return heap;
+  heap.reserve(count);
   for (std::size_t i = 0; i < logits.size(); ++i) {
-    const double scaled = static_cast<double>(clean(logits[i])) / temperature;
-    if (scaled > floor || (truncates && std::isfinite(scaled))) out.push_back({static_cast<token>(i), scaled});
+    const candidate c{static_cast<token>(i), static_cast<double>(clean(logits[i])) / temperature};
+    if (heap.size() < count) {
+      heap.push_back(c);
+      std::push_heap(heap.begin(), heap.end(), before_in_rank);
+    } else if (c.scaled > heap.front().scaled) {  // equals stay out: their ids are higher
+      std::pop_heap(heap.begin(), heap.end(), before_in_rank);
+      heap.back() = c;
+      std::push_heap(heap.begin(), heap.end(), before_in_rank);
+    }
+  }
+  return heap;
+}
+
+/// exp of a difference to the best; what cannot matter beside 1 counts as nothing.
+double weight(double below_best) { return below_best < -60 ? 0 : portable_exp(below_best); }
+
+/// What top_p and min_p can keep of the whole vocabulary, unordered, and the sum of all weights (when top_p wants it).
+struct nucleus {
+  std::vector<candidate> candidates;
+  double total = 0;
+};
+
+nucleus nucleus_of(std::span<const float> logits, const sampling_params& p, double best) {
+  const double temperature = p.temperature;
+  const auto scaled = [&](std::size_t i) { return static_cast<double>(clean(logits[i])) / temperature; };
+  nucleus out;
+  double floor = -infinity;
+  if (p.top_p < 1) {
+    for (std::size_t i = 0; i < logits.size(); ++i) out.total += weight(scaled(i) - best);
+    // Tokens under (1 - top_p) / vocabulary hold less than 1 - top_p together, so the others hold top_p. Half of that,
+    // because the sums round.
+    const double share = (1 - static_cast<double>(p.top_p)) / static_cast<double>(logits.size()) / 2;
+    floor = std::min(best, best + portable_log(out.total * share));
+  }
+  if (p.min_p > 0) floor = std::max(floor, std::min(best, best + portable_log(static_cast<double>(p.min_p))));
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    if (const double s = scaled(i); s >= floor) out.candidates.push_back({static_cast<token>(i), s});
   }
   return out;
 }
 
-/// Keeps the top_k, then the shortest prefix that holds top_p of the probability, then what min_p allows.
-void truncate(std::vector<candidate>& c, const sampling_params& p) {
-  if (p.top_k > 0 && static_cast<std::size_t>(p.top_k) < c.size()) {
-    std::nth_element(c.begin(), c.begin() + p.top_k, c.end(), before_in_rank);
-    c.resize(static_cast<std::size_t>(p.top_k));
-  }
-  if (p.top_p >= 1 && p.min_p <= 0) return;
+/// The shortest prefix in rank that holds top_p of the probability, then what min_p allows. At least the best stays.
+void truncate(std::vector<candidate>& c, const sampling_params& p, double total) {
   std::sort(c.begin(), c.end(), before_in_rank);
   const double best = c.front().scaled;
   if (p.top_p < 1) {
-    double total = 0;
-    for (const auto& x : c) total += std::exp(x.scaled - best);
     double sum = 0;
     std::size_t kept = 0;
-    while (kept < c.size()) {
-      sum += std::exp(c[kept].scaled - best);
-      ++kept;
-      if (sum >= static_cast<double>(p.top_p) * total) break;
+    while (kept < c.size() && (kept == 0 || sum < static_cast<double>(p.top_p) * total)) {
+      sum += weight(c[kept++].scaled - best);
     }
-    c.resize(std::max<std::size_t>(kept, 1));
+    c.resize(kept);
   }
   if (p.min_p > 0) {
-    const double floor = best + std::log(static_cast<double>(p.min_p));
-    std::erase_if(c, [&](const candidate& x) { return x.scaled < floor && x.scaled != best; });
+    const double floor = std::min(best, best + portable_log(static_cast<double>(p.min_p)));
+    std::erase_if(c, [&](const candidate& x) { return x.scaled < floor; });
   }
+}
+
+token draw(std::span<const float> logits, const sampling_params& p, token best_id, gumbel_race race) {
+  const double temperature = p.temperature;
+  const double best = static_cast<double>(logits[static_cast<std::size_t>(best_id)]) / temperature;
+  const bool top_k = p.top_k > 0 && static_cast<std::size_t>(p.top_k) < logits.size();
+  const bool cuts_by_probability = p.top_p < 1 || p.min_p > 0;
+  if (!top_k && !cuts_by_probability) return draw_from_all(logits, temperature, best_id, race);
+
+  nucleus from;
+  if (top_k) {
+    from.candidates = best_of(logits, temperature, static_cast<std::size_t>(p.top_k));
+    std::sort(from.candidates.begin(), from.candidates.end(), before_in_rank);  // also the order of the sum
+    for (const candidate& c : from.candidates) from.total += weight(c.scaled - best);
+  } else {
+    from = nucleus_of(logits, p, best);
+  }
+  if (cuts_by_probability) truncate(from.candidates, p, from.total);
+  for (const candidate& c : from.candidates) race.enter(c.id, c.scaled);
+  return race.winner();
 }
 
 }  // namespace
 
-token sample(std::span<const float> raw, const sampling_params& p, const token_context& before,
-             std::span<const token> accepted) {
-  std::vector<float> changed;
-  std::span<const float> logits = raw;
-  if (!p.leaves_logits_alone()) {
-    changed = adjusted(raw, p, before, accepted);
-    logits = changed;
-  }
-  const token best_id = greedy(logits);
-  const double best = clean(logits[static_cast<std::size_t>(best_id)]);
-  if (!(p.temperature > 0) || !std::isfinite(best)) return best_id;
+// -- rows
 
-  auto c = candidates_of(logits, p, best);
-  if (c.empty()) return best_id;
-  truncate(c, p);
-  const std::uint64_t index = before.count + accepted.size();
-  token winner = best_id;
-  double winning = -std::numeric_limits<double>::infinity();
-  for (const auto& x : c) {
-    const double noisy = x.scaled + gumbel(p.seed, index, x.id);
-    if (noisy > winning || (noisy == winning && x.id < winner)) {
-      winner = x.id;
-      winning = noisy;
+row_sampler::row_sampler(const sampling_params& params, const token_context& before)
+    : params_(params), index_(before.count) {
+  if (!params_.needs_history()) return;
+  for (std::size_t i = 0; i < before.log.size(); ++i) output_counts_[before.log[i]] += i >= before.prompt_count ? 1 : 0;
+}
+
+void row_sampler::emit(token id) {
+  ++index_;
+  if (params_.needs_history()) ++output_counts_[id];
+}
+
+/// Bias, penalties and bans, into `changed_`.
+void row_sampler::adjust(std::span<const float> logits) {
+  changed_.assign(logits.begin(), logits.end());
+  for (const auto& [id, bias] : params_.logit_bias) {
+    if (in_vocabulary(id, changed_.size())) changed_[static_cast<std::size_t>(id)] += bias;
+  }
+  for (const auto& [id, output_count] : output_counts_) {
+    if (!in_vocabulary(id, changed_.size())) continue;
+    float& logit = changed_[static_cast<std::size_t>(id)];
+    logit = logit > 0 ? logit / params_.repetition_penalty : logit * params_.repetition_penalty;
+    if (output_count > 0) {
+      logit -= params_.presence_penalty + params_.frequency_penalty * static_cast<float>(output_count);
     }
   }
-  return winner;
+  if (index_ >= params_.banned_before) return;
+  for (const token id : params_.banned_early) {
+    if (in_vocabulary(id, changed_.size())) changed_[static_cast<std::size_t>(id)] = minus_infinity;
+  }
 }
+
+token row_sampler::choose(std::span<const float> logits) {
+  if (!params_.leaves_logits_alone()) {
+    adjust(logits);
+    logits = changed_;
+  }
+  const token best = greedy(logits);
+  if (!(params_.temperature > 0) || !std::isfinite(logits[static_cast<std::size_t>(best)])) return best;
+  return draw(logits, params_, best, gumbel_race(params_.seed, index_));
+}
+
+token sample(std::span<const float> logits, const sampling_params& params, const token_context& before,
+             std::span<const token> accepted) {
+  row_sampler row(params, before);
+  for (const token t : accepted) row.emit(t);
+  return row.choose(logits);
+}
+
+// -- probabilities of the model
 
 namespace {
 
-/// log of the sum of exponentials, in order of ids.
-double log_sum_exp(std::span<const float> logits, double best) {
+/// log of the sum of exponentials, in order of ids; nullopt when no logit is finite.
+std::optional<double> log_sum_exp(std::span<const float> logits) {
+  const double best = clean(logits[static_cast<std::size_t>(greedy(logits))]);
+  if (!std::isfinite(best)) return std::nullopt;
   double sum = 0;
-  for (const float l : logits) sum += std::exp(static_cast<double>(clean(l)) - best);
-  return best + std::log(sum);
+  for (const float l : logits) sum += weight(static_cast<double>(clean(l)) - best);
+  return best + portable_log(sum);
 }
 
 }  // namespace
 
 float top_probability(std::span<const float> logits) {
-  const double best = clean(logits[static_cast<std::size_t>(greedy(logits))]);
-  if (!std::isfinite(best)) return 0;
-  return static_cast<float>(std::exp(best - log_sum_exp(logits, best)));
+  const auto norm = log_sum_exp(logits);
+  if (!norm) return 0;
+  return static_cast<float>(
+      portable_exp(static_cast<double>(logits[static_cast<std::size_t>(greedy(logits))]) - *norm));
 }
 
 emitted_logprob logprob_of(std::span<const float> logits, token id, std::uint32_t top_count) {
-  const double best = clean(logits[static_cast<std::size_t>(greedy(logits))]);
-  const double norm = std::isfinite(best) ? log_sum_exp(logits, best) : 0;
-  const auto of = [&](std::size_t i) { return static_cast<float>(static_cast<double>(clean(logits[i])) - norm); };
-  emitted_logprob out;
-  out.logprob = in_vocabulary(id, logits.size()) ? of(static_cast<std::size_t>(id)) : minus_infinity;
-  std::vector<candidate> ranked;
-  for (std::size_t i = 0; i < logits.size(); ++i) ranked.push_back({static_cast<token>(i), clean(logits[i])});
-  const std::size_t count = std::min<std::size_t>(top_count, ranked.size());
-  std::partial_sort(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(count), ranked.end(), before_in_rank);
-  for (std::size_t i = 0; i < count; ++i) {
-    out.top.push_back({ranked[i].id, of(static_cast<std::size_t>(ranked[i].id))});
-  }
+  const auto norm = log_sum_exp(logits);
+  const auto of = [&](token t) {
+    if (!norm || !in_vocabulary(t, logits.size())) return minus_infinity;
+    return static_cast<float>(static_cast<double>(clean(logits[static_cast<std::size_t>(t)])) - *norm);
+  };
+  emitted_logprob out{.logprob = of(id), .top = {}};
+  auto ranked = best_of(logits, 1, std::min<std::size_t>(top_count, logits.size()));
+  std::sort(ranked.begin(), ranked.end(), before_in_rank);
+  for (const candidate& c : ranked) out.top.push_back({c.id, of(c.id)});
   return out;
 }
 

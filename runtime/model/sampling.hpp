@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -12,16 +13,16 @@ namespace redline::model {
 
 /// How the next token is chosen from logits. Defaults mean greedy.
 struct sampling_params {
-  float temperature = 0;          // 0: greedy
-  std::int32_t top_k = 0;         // 0: all
-  float top_p = 1;                // 1: all
-  float min_p = 0;                // 0: all
-  float repetition_penalty = 1;   // over prompt and output; 1: off
-  float presence_penalty = 0;     // over the output
-  float frequency_penalty = 0;    // over the output
+  float temperature = 0;         // 0: greedy
+  std::int32_t top_k = 0;        // 0: all
+  float top_p = 1;               // 1: all
+  float min_p = 0;               // 0: all
+  float repetition_penalty = 1;  // over prompt and output; 1: off
+  float presence_penalty = 0;    // over the output
+  float frequency_penalty = 0;   // over the output
   std::uint64_t seed = 0;
   std::vector<std::pair<token, float>> logit_bias;
-  std::vector<token> banned_early;      // cannot be chosen at an index below `banned_before`: end tokens, for min_tokens
+  std::vector<token> banned_early;  // cannot be chosen at an index below `banned_before`: end tokens, for min_tokens
   std::uint32_t banned_before = 0;
 
   /// Some penalty looks at the tokens before.
@@ -62,13 +63,34 @@ struct token_context {
   std::uint32_t prompt_count = 0;  // the first of them that are the prompt
 };
 
-/// Order of processing: bias and bans, repetition penalty (over prompt and output), presence and frequency penalties (over
-/// the output), temperature, top-k, top-p, min-p. A NaN logit counts as minus infinity.
+/// Chooses the tokens of consecutive rows of logits; counts the log once. Refers to `params`.
 ///
-/// Chooses the token that follows `before` and then `accepted`. Its index is before.count + accepted.size(), prompt
-/// included, and randomness depends on (seed, index) only: Gumbel-max with noise from a counter-based generator keyed by
-/// (seed, index, token), so that a draft model that samples with the same parameters tends to agree with its target.
-/// Ties go to the lowest id. `accepted` counts as output for the penalties. logits: [vocabulary].
+/// Order of processing: logit bias, repetition penalty (over prompt and output), presence and frequency penalties (over
+/// the output), bans, temperature, top-k, top-p, min-p. A NaN logit counts as minus infinity. top-p keeps the shortest
+/// run of the most probable tokens that holds it, of what top-k left. Ties, at every boundary, go to the lowest id.
+///
+/// Randomness depends on (seed, index) only, index being the number of tokens before, prompt included: Gumbel-max with
+/// noise from a counter-based generator keyed by (seed, index, token), so that a draft model that samples with the same
+/// parameters tends to agree with its target. The same logits give the same token on every machine.
+class row_sampler {
+ public:
+  row_sampler(const sampling_params& params, const token_context& before);
+  /// logits: [vocabulary], not empty. Without bias, bans and penalties the greedy choice allocates nothing.
+  token choose(std::span<const float> logits);
+  /// The token at this index is decided; it counts as output for the rows to come.
+  void emit(token id);
+
+ private:
+  void adjust(std::span<const float> logits);
+
+  const sampling_params& params_;
+  std::uint64_t index_;
+  /// How often each token of prompt and output stands in the output; empty unless penalties need it.
+  std::unordered_map<token, std::uint32_t> output_counts_;
+  std::vector<float> changed_;
+};
+
+/// One row: the token that follows `before` and then `accepted`, which counts as output.
 token sample(std::span<const float> logits, const sampling_params& params, const token_context& before,
              std::span<const token> accepted = {});
 

@@ -25,6 +25,11 @@ TEST(acceptance, any_draft_gives_the_stream_of_plain_decoding) {
     sampling_params p{.temperature = trial % 2 == 0 ? 0.0F : 1.3F, .seed = static_cast<std::uint64_t>(trial)};
     if (trial % 3 == 0) p.frequency_penalty = 0.5F;
     if (trial % 5 == 0) p.repetition_penalty = 1.2F;
+    if (trial % 7 == 0) p.presence_penalty = 0.8F;
+    if (trial % 4 == 1) p.top_p = 0.8F;
+    if (trial % 6 == 1) p.top_k = 3;
+    if (trial % 10 == 3) p.banned_early = {static_cast<token>(trial % 6)}, p.banned_before = 30;
+    if (trial % 10 == 4) p.logit_bias = {{static_cast<token>(trial % 6), 2.0F}};
     const std::vector<token> prompt{1, 2, 3};
     const auto context_of = [](const std::vector<token>& log) {
       return token_context{log, static_cast<std::uint32_t>(log.size()), 3};
@@ -53,6 +58,26 @@ TEST(acceptance, any_draft_gives_the_stream_of_plain_decoding) {
     }
     log.resize(60);
     ASSERT_EQ(log, plain);
+  }
+}
+
+TEST(acceptance, penalties_count_the_accepted_tokens_of_the_draft_row_by_row) {
+  // Every row says 0, then 1: with a penalty each emitted token must give way to the other one.
+  const std::vector<float> rows{2, 1, 2, 1, 2, 1, 2, 1};
+  const sampling_params p{.frequency_penalty = 1.5F};
+  const auto got = accept(rows, 2, std::vector<token>{0, 1, 0}, p, token_context{});
+  EXPECT_EQ(got.tokens, (std::vector<token>{0, 1, 0, 1}));
+  EXPECT_EQ(got.accepted_count, 3u);
+  EXPECT_TRUE(got.logprobs.empty());
+  EXPECT_EQ(accept(rows, 2, std::vector<token>{0, 0, 0}, p, token_context{}).tokens, (std::vector<token>{0, 1}));
+}
+
+TEST(acceptance, log_probabilities_are_those_of_each_row) {
+  const std::vector<float> rows{2, 1, 0, 0, 1, 2};
+  const auto got = accept(rows, 2, std::vector<token>{0, 0}, {}, token_context{}, 1);
+  ASSERT_EQ(got.tokens, (std::vector<token>{0, 0, 1}));
+  for (std::size_t row = 0; row < 3; ++row) {
+    EXPECT_EQ(got.logprobs[row], logprob_of(std::span(rows).subspan(row * 2, 2), got.tokens[row], 1));
   }
 }
 

@@ -338,6 +338,7 @@ bool try_out(std::string source, const chat_input& input) {
 }
 
 TEST(chat_template, takes_any_bytes_without_harm) {
+  constexpr std::string_view punctuation = "{}%#-+'\"\\ \n()[]|.,:=~*/<>!abx019_";
   std::mt19937 random(11);
   const chat_input input = fuzz_input();
   for (int trial = 0; trial < 20'000; ++trial) {
@@ -357,7 +358,7 @@ TEST(chat_template, takes_any_bytes_without_harm) {
           source += random() % 3 == 0 ? "{#" : "{%";
           break;
         default:
-          source += "{}%#-+'\"\\ \n()[]|.,:=~*/<>!abx019_"[random() % 36];
+          source += punctuation[random() % punctuation.size()];
           break;
       }
     }
