@@ -10,6 +10,11 @@ namespace {
 // that starves; a session between two rounds of a healthy system is back much sooner.
 constexpr microseconds idle_before_eviction{250'000};
 
+// Two may arrive at one instant: without the second criterion neither would yield to the other.
+bool came_before(instant a, sequence_id a_id, instant b, sequence_id b_id) {
+  return std::pair(a, a_id) < std::pair(b, b_id);
+}
+
 }  // namespace
 
 run_queue::run_queue(queue_limits limits, std::unique_ptr<policy> order) : limits_(limits), policy_(std::move(order)) {}
@@ -61,8 +66,11 @@ submit_outcome run_queue::submit(const submission& s, instant now) {
 void run_queue::admit_waiting() {
   while (running_count_ < limits_.running_max) {
     sequence_state* first = nullptr;
+    sequence_id first_id;
     for (auto& [id, q] : sequences_) {
-      if (!q.admitted && (first == nullptr || q.arrival < first->arrival)) first = &q;
+      if (q.admitted || (first != nullptr && !came_before(q.arrival, id, first->arrival, first_id))) continue;
+      first = &q;
+      first_id = id;
     }
     if (first == nullptr) return;
     first->admitted = true;
@@ -111,7 +119,8 @@ std::vector<round_outcome> run_queue::complete(const batch_plan& plan, std::span
   std::vector<round_outcome> done;
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
     const planned_run& run = plan.runs[i];
-    policy_->charge(run.tenant, took * run.rows() / std::max<std::int64_t>(static_cast<std::int64_t>(plan.size.rows), 1));
+    policy_->charge(run.tenant,
+                    took * run.rows() / std::max<std::int64_t>(static_cast<std::int64_t>(plan.size.rows), 1));
     const auto it = sequences_.find(run.sequence);
     // Released meanwhile, or even opened again under the same id: then this answer is about a run nobody asked for.
     if (it == sequences_.end() || !it->second.in_flight) continue;
@@ -134,19 +143,27 @@ std::vector<round_outcome> run_queue::complete(const batch_plan& plan, std::span
 }
 
 std::optional<sequence_id> run_queue::choose_victim(const batch_plan& plan, instant now) {
-  const auto starving = std::find_if(plan.left.begin(), plan.left.end(),
-                                     [](const left_behind& l) { return l.why == limit::pages; });
-  if (starving == plan.left.end()) return std::nullopt;
-  const auto hungry = sequences_.find(starving->sequence);
-  if (hungry == sequences_.end()) return std::nullopt;
+  // Of all that starve the oldest is helped: whoever ranks first may be the youngest, and then nobody would have to
+  // yield.
+  const sequence_state* hungry = nullptr;
+  sequence_id hungry_id;
+  for (const left_behind& l : plan.left) {
+    const auto it = sequences_.find(l.sequence);
+    if (l.why != limit::pages || it == sequences_.end()) continue;
+    if (hungry == nullptr || came_before(it->second.arrival, l.sequence, hungry->arrival, hungry_id)) {
+      hungry = &it->second;
+      hungry_id = l.sequence;
+    }
+  }
+  if (hungry == nullptr) return std::nullopt;
 
   // The longest idle first; else the latest comer, if it came after the starving one: the oldest always gets on.
   const std::pair<const sequence_id, sequence_state>* victim = nullptr;
   for (const auto& entry : sequences_) {
     const sequence_state& q = entry.second;
-    if (q.in_flight || q.computed_count == 0 || entry.first == starving->sequence) continue;
+    if (q.in_flight || q.computed_count == 0 || entry.first == hungry_id) continue;
     const bool idle = !q.open && now - q.idle_since >= idle_before_eviction;
-    if (!idle && q.arrival <= hungry->second.arrival) continue;
+    if (!idle && !came_before(hungry->arrival, hungry_id, q.arrival, entry.first)) continue;
     if (victim == nullptr) {
       victim = &entry;
       continue;
@@ -154,7 +171,7 @@ std::optional<sequence_id> run_queue::choose_victim(const batch_plan& plan, inst
     const bool victim_idle = !victim->second.open && now - victim->second.idle_since >= idle_before_eviction;
     if (idle != victim_idle ? idle
         : idle              ? q.idle_since < victim->second.idle_since
-                            : q.arrival > victim->second.arrival) {
+                            : came_before(victim->second.arrival, victim->first, q.arrival, entry.first)) {
       victim = &entry;
     }
   }

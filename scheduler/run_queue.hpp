@@ -76,7 +76,7 @@ class run_queue {
   /// The pass did not happen; its runs are open again.
   void abandon(const batch_plan& plan);
 
-  /// The sequence whose pages should be taken so that the first starving item can run; its KV counts as lost. nullopt when
+  /// The sequence whose pages should be taken so that the oldest starving item can run; its KV counts as lost. nullopt when
   /// nobody starves for pages, or nobody may be asked.
   std::optional<sequence_id> choose_victim(const batch_plan& plan, instant now);
   /// All KV is lost (the target model restarted): everything is computed again from the logs.

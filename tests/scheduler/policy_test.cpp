@@ -1,0 +1,97 @@
+#include "scheduler/policy.hpp"
+
+#include <gtest/gtest.h>
+
+namespace redline::scheduler {
+namespace {
+
+constexpr instant at(std::int64_t us) { return instant{microseconds{us}}; }
+
+work_item decode_of(std::uint64_t sequence, std::int64_t arrival, std::uint64_t tenant = 1) {
+  return {{sequence}, {tenant}, at(arrival), 10, 1, 0};
+}
+work_item prompt_of(std::uint64_t sequence, std::int64_t arrival, std::uint64_t tenant = 1) {
+  return {{sequence}, {tenant}, at(arrival), 0, 10, 0};
+}
+
+std::vector<std::uint64_t> ranked(const policy& p, const std::vector<work_item>& items) {
+  std::vector<item_index> order{99};
+  p.rank(items, at(0), order);
+  std::vector<std::uint64_t> sequences;
+  for (const item_index i : order) sequences.push_back(items.at(i).sequence.value);
+  return sequences;
+}
+
+using order = std::vector<std::uint64_t>;
+
+TEST(fifo, ranks_decodes_before_prompts_then_by_arrival_then_by_number) {
+  const auto p = *make_policy("fifo");
+  const struct {
+    std::vector<work_item> items;
+    order wanted;
+  } table[] = {
+      {{}, {}},
+      {{prompt_of(1, 5)}, {1}},
+      {{decode_of(1, 9), decode_of(2, 3)}, {2, 1}},
+      {{prompt_of(1, 1), decode_of(2, 9)}, {2, 1}},
+      {{decode_of(7, 4), decode_of(3, 4)}, {3, 7}},
+      {{prompt_of(1, 2), decode_of(2, 8), prompt_of(3, 1), decode_of(4, 7)}, {4, 2, 3, 1}},
+  };
+  for (const auto& row : table) EXPECT_EQ(ranked(*p, row.items), row.wanted);
+}
+
+TEST(fifo, takes_a_lone_last_token_of_a_lost_cache_as_a_prompt) {
+  work_item fresh = prompt_of(1, 1);
+  fresh.pending_count = 1;
+  EXPECT_FALSE(fresh.decodes());
+  EXPECT_EQ(ranked(**make_policy("fifo"), {fresh, decode_of(2, 9)}), (order{2, 1}));
+}
+
+TEST(fair_share, puts_the_tenant_first_that_used_least) {
+  const auto p = *make_policy("fair_share");
+  const std::vector<work_item> items{decode_of(1, 1, 1), decode_of(2, 2, 2), decode_of(3, 3, 3)};
+  EXPECT_EQ(ranked(*p, items), (order{1, 2, 3}));  // nobody used anything: fifo
+  p->charge({1}, microseconds{100});
+  p->charge({2}, microseconds{30});
+  p->charge({3}, microseconds{60});
+  EXPECT_EQ(ranked(*p, items), (order{2, 3, 1}));
+  p->charge({2}, microseconds{100});
+  EXPECT_EQ(ranked(*p, items), (order{3, 1, 2}));
+}
+
+TEST(fair_share, uses_fifo_within_a_tenant) {
+  const auto p = *make_policy("fair_share");
+  const std::vector<work_item> items{prompt_of(1, 1, 1), decode_of(2, 9, 1), decode_of(3, 5, 1)};
+  EXPECT_EQ(ranked(*p, items), (order{3, 2, 1}));
+}
+
+TEST(fair_share, gives_no_credit_for_absence) {
+  const auto p = *make_policy("fair_share");
+  const std::vector<work_item> both{decode_of(1, 1, 1), decode_of(2, 2, 2)};
+  (void)ranked(*p, both);
+  // Tenant 2 is away while tenant 1 works.
+  (void)ranked(*p, {both[0]});
+  p->charge({1}, microseconds{1000});
+  // Back at tenant 1's level: arrival decides, not the thousand microseconds it did not use.
+  EXPECT_EQ(ranked(*p, both), (order{1, 2}));
+  p->charge({1}, microseconds{1});
+  EXPECT_EQ(ranked(*p, both), (order{2, 1}));
+}
+
+TEST(fair_share, ignores_charges_of_tenants_without_work) {
+  const auto p = *make_policy("fair_share");
+  p->charge({2}, microseconds{1000});
+  EXPECT_EQ(ranked(*p, {decode_of(1, 1, 2), decode_of(2, 2, 1)}), (order{1, 2}));
+}
+
+TEST(make_policy, names_what_it_knows) {
+  EXPECT_TRUE(make_policy("fifo"));
+  EXPECT_TRUE(make_policy("fair_share"));
+  const auto unknown = make_policy("lottery");
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code, errc::invalid_argument);
+  EXPECT_NE(unknown.error().context.find("lottery"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace redline::scheduler

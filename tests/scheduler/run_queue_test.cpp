@@ -1,0 +1,333 @@
+#include "scheduler/run_queue.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+namespace redline::scheduler {
+namespace {
+
+constexpr instant at(std::int64_t us) { return instant{microseconds{us}}; }
+constexpr queue_limits small{.running_max = 2, .waiting_max = 1, .tokens_max = 200, .pages_count = 8};
+constexpr budget roomy{.rows_max = 512, .prompt_chunk_rows_max = 256, .page_tokens = 32};
+
+run_queue make(const queue_limits& limits = small, const char* policy = "fifo") {
+  return run_queue(limits, *make_policy(policy));
+}
+
+struct wish {
+  std::uint64_t sequence = 1;
+  std::uint64_t round = 1;
+  std::uint32_t from = 0;
+  std::vector<token> tail{1, 2, 3};
+  std::vector<token> draft;
+  std::uint32_t tokens_max = 100;
+};
+
+submit_outcome submit(run_queue& q, const wish& w, std::int64_t now = 0) {
+  return q.submit({.sequence = {w.sequence},
+                   .tenant = {1},
+                   .round = {w.round},
+                   .from = w.from,
+                   .tail = w.tail,
+                   .draft = w.draft,
+                   .tokens_max = w.tokens_max},
+                  at(now));
+}
+
+/// Runs one pass in which every run that wants logits accepts `accepted` draft tokens and gets one more.
+std::vector<round_outcome> pass(run_queue& q, std::int64_t now = 0, std::uint32_t accepted = 0) {
+  const auto plan = q.plan(roomy, at(now));
+  q.begin(plan);
+  q.check_integrity();
+  std::vector<run_answer> answers;
+  for (const auto& run : plan.runs) {
+    run_answer a;
+    if (run.wants_logits) {
+      a.accepted_count = std::min(accepted, run.draft_count);
+      a.tokens.assign(a.accepted_count + 1, 50);
+    }
+    answers.push_back(a);
+  }
+  const auto done = q.complete(plan, answers, microseconds{10}, at(now));
+  q.check_integrity();
+  return done;
+}
+
+std::vector<token> tokens(std::size_t count) { return std::vector<token>(count, 7); }
+
+TEST(run_queue, answers_a_round_and_appends_what_was_said) {
+  auto q = make();
+  EXPECT_EQ(submit(q, {.draft = {50, 50, 9}}), submit_outcome::taken);
+  const auto done = pass(q, 0, 2);
+  ASSERT_EQ(done.size(), 1u);
+  EXPECT_EQ(done[0].sequence.value, 1u);
+  EXPECT_EQ(done[0].verified_count, 3u);
+  EXPECT_EQ(done[0].passes, 1u);
+  EXPECT_EQ(done[0].rows, 6u);
+  EXPECT_EQ(q.known_count({1}), 6u);
+  EXPECT_TRUE(q.plan(roomy, at(0)).runs.empty());
+  // The next round sends nothing but its number; one token is left to compute.
+  EXPECT_EQ(submit(q, {.round = 2, .from = 6, .tail = {}}), submit_outcome::taken);
+  const auto plan = q.plan(roomy, at(0));
+  ASSERT_EQ(plan.runs.size(), 1u);
+  EXPECT_EQ(plan.runs[0].first, 5u);
+  EXPECT_EQ(plan.runs[0].rows(), 1u);
+}
+
+TEST(run_queue, tells_repeated_and_old_rounds_apart) {
+  auto q = make();
+  EXPECT_EQ(submit(q, {.round = 3}), submit_outcome::taken);
+  EXPECT_EQ(submit(q, {.round = 3}), submit_outcome::already_running);
+  EXPECT_EQ(submit(q, {.round = 2}), submit_outcome::stale);
+  EXPECT_EQ(submit(q, {.round = 4}), submit_outcome::stale);  // round 3 is still open
+  pass(q);
+  EXPECT_EQ(submit(q, {.round = 3}), submit_outcome::already_answered);
+  EXPECT_EQ(submit(q, {.round = 2}), submit_outcome::stale);
+  EXPECT_EQ(submit(q, {.round = 4, .from = 4, .tail = {}}), submit_outcome::taken);
+}
+
+TEST(run_queue, asks_for_the_log_it_lacks) {
+  auto q = make();
+  EXPECT_EQ(submit(q, {.from = 5}), submit_outcome::log_gap);
+  EXPECT_FALSE(q.holds({1}));
+  EXPECT_EQ(q.known_count({1}), 0u);
+  submit(q, {});
+  pass(q);
+  EXPECT_EQ(submit(q, {.round = 2, .from = 5}), submit_outcome::log_gap);
+  EXPECT_EQ(q.known_count({1}), 4u);
+}
+
+TEST(run_queue, refuses_what_cannot_fit) {
+  auto q = make();
+  EXPECT_EQ(submit(q, {.tail = {}}), submit_outcome::empty_log);
+  EXPECT_EQ(submit(q, {.tokens_max = 201}), submit_outcome::too_long);
+  EXPECT_EQ(submit(q, {.tail = tokens(5), .tokens_max = 4}), submit_outcome::too_long);
+  auto tight = make({.running_max = 2, .waiting_max = 1, .tokens_max = 200, .pages_count = 2});
+  EXPECT_EQ(submit(tight, {.tokens_max = 65}), submit_outcome::too_long);
+  EXPECT_EQ(submit(tight, {.tokens_max = 64}), submit_outcome::taken);
+  pass(tight);
+  EXPECT_EQ(submit(tight, {.round = 2, .from = 4, .tail = tokens(61), .tokens_max = 64}), submit_outcome::too_long);
+}
+
+TEST(run_queue, admits_in_order_of_arrival_and_refuses_when_full) {
+  auto q = make();
+  EXPECT_EQ(submit(q, {.sequence = 1}, 10), submit_outcome::taken);
+  EXPECT_EQ(submit(q, {.sequence = 2}, 20), submit_outcome::taken);
+  EXPECT_EQ(submit(q, {.sequence = 3}, 30), submit_outcome::taken);
+  EXPECT_EQ(q.running_count(), 2u);
+  EXPECT_EQ(q.waiting_count(), 1u);
+  EXPECT_EQ(submit(q, {.sequence = 4}, 40), submit_outcome::queue_full);
+  EXPECT_FALSE(q.holds({4}));
+  EXPECT_EQ(q.plan(roomy, at(50)).runs.size(), 2u);
+  q.release({1});
+  EXPECT_EQ(q.waiting_count(), 0u);
+  const auto plan = q.plan(roomy, at(60));
+  ASSERT_EQ(plan.runs.size(), 2u);
+  EXPECT_EQ(plan.runs[1].sequence.value, 3u);
+}
+
+TEST(run_queue, ignores_the_answer_to_a_released_run) {
+  auto q = make();
+  submit(q, {});
+  const auto plan = q.plan(roomy, at(0));
+  q.begin(plan);
+  q.release({1});
+  submit(q, {.tail = {9}});  // the same number again
+  EXPECT_TRUE(q.complete(plan, std::vector<run_answer>{{0, {50}}}, microseconds{1}, at(1)).empty());
+  EXPECT_EQ(q.known_count({1}), 1u);
+  q.check_integrity();
+  EXPECT_EQ(pass(q).size(), 1u);
+}
+
+TEST(run_queue, opens_abandoned_runs_again) {
+  auto q = make();
+  submit(q, {});
+  const auto plan = q.plan(roomy, at(0));
+  q.begin(plan);
+  EXPECT_TRUE(q.plan(roomy, at(0)).runs.empty());
+  q.abandon(plan);
+  EXPECT_EQ(q.plan(roomy, at(0)).runs.size(), 1u);
+}
+
+TEST(run_queue, counts_pages_by_what_is_computed) {
+  auto q = make();
+  submit(q, {.tail = tokens(33)});
+  EXPECT_EQ(q.pages_held(), 0u);
+  pass(q);
+  EXPECT_EQ(q.pages_held(), 2u);
+  q.forget_all_kv();
+  EXPECT_EQ(q.pages_held(), 0u);
+  submit(q, {.round = 2, .from = 34, .tail = {}});
+  const auto plan = q.plan(roomy, at(0));
+  ASSERT_EQ(plan.runs.size(), 1u);
+  EXPECT_EQ(plan.runs[0].rows(), 34u);  // everything again
+  q.release({1});
+  EXPECT_EQ(q.pages_held(), 0u);
+}
+
+TEST(run_queue, computes_again_from_the_first_token_that_changed) {
+  auto q = make();
+  submit(q, {.tail = {1, 2, 3, 4, 5}});
+  pass(q);
+  submit(q, {.round = 2, .from = 2, .tail = {3, 9, 9, 9}});
+  const auto plan = q.plan(roomy, at(0));
+  ASSERT_EQ(plan.runs.size(), 1u);
+  EXPECT_EQ(plan.runs[0].first, 3u);
+  EXPECT_EQ(plan.runs[0].rows(), 3u);
+}
+
+TEST(run_queue, shortens_a_draft_to_the_promised_length) {
+  auto q = make();
+  submit(q, {.draft = tokens(9), .tokens_max = 5});
+  EXPECT_EQ(q.draft({1}).size(), 2u);
+}
+
+/// Fills the pool with sequences of `each` tokens.
+void fill(run_queue& q, std::uint64_t count, std::size_t each, bool same_instant) {
+  for (std::uint64_t s = 1; s <= count; ++s) {
+    ASSERT_EQ(submit(q, {.sequence = s, .tail = tokens(each), .tokens_max = 64},
+                     same_instant ? 0 : static_cast<std::int64_t>(s)),
+              submit_outcome::taken);
+  }
+  pass(q, 100);
+}
+
+TEST(run_queue, takes_pages_from_the_latest_comer) {
+  auto q = make({.running_max = 4, .waiting_max = 4, .tokens_max = 200, .pages_count = 4});
+  fill(q, 4, 32, false);
+  for (std::uint64_t s = 1; s <= 4; ++s) submit(q, {.sequence = s, .round = 2, .from = 33, .tail = {}}, 200);
+  const auto plan = q.plan(roomy, at(200));
+  EXPECT_TRUE(plan.runs.empty());
+  EXPECT_EQ(plan.left.size(), 4u);
+  EXPECT_EQ(q.choose_victim(plan, at(200)), sequence_id{4});
+  EXPECT_EQ(q.pages_held(), 3u);
+  const auto next = q.plan(roomy, at(200));
+  ASSERT_FALSE(next.runs.empty());
+  EXPECT_EQ(next.runs[0].sequence.value, 1u);
+}
+
+TEST(run_queue, finds_a_victim_among_sequences_of_one_instant) {
+  auto q = make({.running_max = 2, .waiting_max = 4, .tokens_max = 64, .pages_count = 2});
+  fill(q, 2, 32, true);
+  for (std::uint64_t s = 1; s <= 2; ++s) submit(q, {.sequence = s, .round = 2, .from = 33, .tail = {}}, 200);
+  EXPECT_EQ(q.choose_victim(q.plan(roomy, at(200)), at(200)), sequence_id{2});
+}
+
+TEST(run_queue, finds_a_victim_when_the_youngest_ranks_first) {
+  // 1 is old and in the middle of its prompt, 2 is young and decodes: fifo ranks 2 first, yet 2 must yield.
+  auto q = make({.running_max = 2, .waiting_max = 4, .tokens_max = 96, .pages_count = 3});
+  submit(q, {.sequence = 2, .tail = tokens(32), .tokens_max = 96}, 2);
+  pass(q, 2);
+  submit(q, {.sequence = 1, .tail = tokens(80), .tokens_max = 96}, 1);
+  budget chunked = roomy;
+  chunked.prompt_chunk_rows_max = 64;
+  const auto chunk = q.plan(chunked, at(3));
+  q.begin(chunk);
+  q.complete(chunk, std::vector<run_answer>(chunk.runs.size()), microseconds{1}, at(3));
+  submit(q, {.sequence = 2, .round = 2, .from = 33, .tail = {}}, 4);
+  const auto stuck = q.plan(chunked, at(4));
+  ASSERT_TRUE(stuck.runs.empty());
+  ASSERT_EQ(stuck.left.front().sequence.value, 2u);
+  EXPECT_EQ(q.choose_victim(stuck, at(4)), sequence_id{2});
+  EXPECT_FALSE(q.plan(chunked, at(4)).runs.empty());
+}
+
+TEST(run_queue, takes_pages_from_the_idle_before_the_busy) {
+  auto q = make({.running_max = 3, .waiting_max = 4, .tokens_max = 96, .pages_count = 3});
+  fill(q, 3, 32, false);
+  // 1 does not come back; 2 and 3 do.
+  for (std::uint64_t s = 2; s <= 3; ++s) submit(q, {.sequence = s, .round = 2, .from = 33, .tail = {}}, 200);
+  const auto plan = q.plan(roomy, at(200));
+  EXPECT_EQ(q.choose_victim(plan, at(1'000'000)), sequence_id{1});
+}
+
+TEST(run_queue, asks_nobody_when_nobody_starves) {
+  auto q = make();
+  submit(q, {});
+  EXPECT_EQ(q.choose_victim(q.plan(roomy, at(0)), at(0)), std::nullopt);
+}
+
+TEST(run_queue, survives_random_operations_and_answers_every_round) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    std::mt19937_64 chance(seed);
+    auto q = make({.running_max = 4, .waiting_max = 4, .tokens_max = 120, .pages_count = 6},
+                  seed % 2 == 0 ? "fifo" : "fair_share");
+    struct mirror {
+      std::uint64_t round = 0;
+      std::size_t log = 0;
+      bool open = false;
+    };
+    std::map<std::uint64_t, mirror> known;
+    std::optional<batch_plan> flying;
+    std::int64_t now = 0;
+    int answered = 0;
+    for (int i = 0; i < 2000; ++i) {
+      now += static_cast<std::int64_t>(chance() % 3);
+      const std::uint64_t s = 1 + chance() % 8;
+      switch (chance() % 6) {
+        case 0:
+        case 1: {
+          auto& m = known[s];
+          if (m.open) break;
+          wish w{.sequence = s,
+                 .round = m.round + 1,
+                 .from = static_cast<std::uint32_t>(m.log),
+                 .tail = {},
+                 .draft = tokens(chance() % 20),
+                 .tokens_max = 120};
+          if (!q.holds({s})) w.from = 0, w.round = 1, w.tail = tokens(1 + chance() % 60);
+          const auto outcome = submit(q, w, now);
+          if (outcome == submit_outcome::taken)
+            m = {w.round, w.from + w.tail.size(), true};
+          else
+            EXPECT_TRUE(outcome == submit_outcome::queue_full || outcome == submit_outcome::too_long);
+          break;
+        }
+        case 2:
+          if (chance() % 4 == 0) q.release({s}), known.erase(s);
+          break;
+        case 3:
+          if (chance() % 20 == 0) q.forget_all_kv(), flying.reset();
+          break;
+        default:
+          if (flying) {
+            std::vector<run_answer> answers;
+            for (const auto& run : flying->runs) {
+              run_answer a;
+              if (run.wants_logits) {
+                a.accepted_count = static_cast<std::uint32_t>(chance() % (run.draft_count + 1));
+                a.tokens = tokens(a.accepted_count + 1);
+              }
+              answers.push_back(a);
+            }
+            for (const auto& done : q.complete(*flying, answers, microseconds{50}, at(now))) {
+              auto& m = known.at(done.sequence.value);
+              EXPECT_TRUE(m.open);
+              EXPECT_EQ(m.round, done.round.value);
+              m.open = false;
+              m.log = q.known_count(done.sequence);
+              if (m.log >= 100) q.release(done.sequence), known.erase(done.sequence.value);
+              ++answered;
+            }
+            flying.reset();
+          } else {
+            auto plan = q.plan({.rows_max = 40, .prompt_chunk_rows_max = 16, .page_tokens = 32}, at(now));
+            while (plan.runs.empty()) {
+              if (!q.choose_victim(plan, at(now))) break;
+              plan = q.plan({.rows_max = 40, .prompt_chunk_rows_max = 16, .page_tokens = 32}, at(now));
+            }
+            q.begin(plan);
+            if (!plan.runs.empty()) flying = plan;
+          }
+      }
+      q.check_integrity();
+      ASSERT_LE(q.pages_held(), 6u) << "seed " << seed;
+    }
+    EXPECT_GT(answered, 50) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace redline::scheduler
