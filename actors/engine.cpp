@@ -20,6 +20,9 @@ namespace {
 
 constexpr std::uint16_t control_worker = 99;
 constexpr std::size_t actor_mail_max = 8192;
+// A pass of this many rows costs little more than one of a single row: on a machine busy with something else, where every
+// pass looks slow, the time limit must not cut batches down to single rows.
+constexpr std::uint32_t untimed_rows = 64;
 
 std::uint64_t memory_bytes() {
   const auto pages = sysconf(_SC_PHYS_PAGES);
@@ -135,6 +138,7 @@ void engine::add_io_actors() {
     scheduling.limits.tokens_max = context_max_;
     scheduling.limits.pages_count = pages_for_model(target_config_, scheduling.limits.running_max);
     scheduling.budget.page_tokens = kv::page_tokens;
+    scheduling.budget.rows_min = std::min(untimed_rows, scheduling.budget.rows_max);
     const actor_ref<cache_manager> cache{make_address(process, place::io_worker, place::cache)};
     const actor_ref<target_model> target{make_address(process, place::target_worker, place::target)};
     io.add<cache_manager>(place::cache, "cache manager", {actor_mail_max, actor_mail_max},

@@ -55,7 +55,9 @@ batch_plan build_batch(std::span<const work_item> items, std::span<const item_in
       continue;
     }
     const std::uint32_t timely = rows_in_time(item, rows, plan.size, cost, limits.time_max);
-    rows = plan.runs.empty() ? std::max(timely, 1u) : timely;
+    const auto taken = static_cast<std::uint32_t>(plan.size.rows);
+    const std::uint32_t untimed = limits.rows_min > taken ? limits.rows_min - taken : 0;
+    rows = std::min(rows, std::max(timely, untimed));
     if (rows == 0) {
       plan.left.push_back({item.sequence, limit::time});
       continue;

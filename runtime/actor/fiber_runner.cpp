@@ -14,7 +14,8 @@
 namespace redline::actor {
 namespace {
 
-constexpr std::size_t stack_bytes = 256 * 1024;
+// Rendering a chat template may need 256 KiB; pages that are never touched cost nothing.
+constexpr std::size_t stack_bytes = 1024 * 1024;
 
 /// First come, first served; knows how many actor fibers are ready, which Boost's own round robin does not tell apart
 /// from the dispatcher's.
