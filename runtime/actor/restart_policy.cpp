@@ -12,11 +12,11 @@ bool restart_policy::has(address child) const {
 }
 
 std::vector<address> restart_policy::on_down(address child, instant now) {
+  const auto first = std::find(children_.begin(), children_.end(), child);
+  if (first == children_.end()) return {};
   while (!restarts_.empty() && now - restarts_.front() > limit_.within) restarts_.pop_front();
   if (restarts_.size() >= limit_.count_max) return {};
   restarts_.push_back(now);
-  const auto first = std::find(children_.begin(), children_.end(), child);
-  if (first == children_.end()) return {};
   if (strategy_ == restart_strategy::one_for_one) return {child};
   return {first, children_.end()};
 }

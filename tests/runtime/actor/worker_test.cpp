@@ -1,0 +1,301 @@
+#include "runtime/actor/worker.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/hand_link.hpp"
+
+namespace redline::actor {
+namespace {
+
+using test::frame_of;
+
+struct note {
+  static constexpr message_id id{0x0f01};
+  static constexpr std::string_view name = "note";
+  std::string text;
+  static constexpr auto fields(auto& self) { return std::tie(self.text); }
+};
+struct order {
+  static constexpr message_id id{0x0f02};
+  static constexpr std::string_view name = "order";
+  static constexpr bool control = true;
+  std::string text;
+  static constexpr auto fields(auto& self) { return std::tie(self.text); }
+};
+struct unwanted {
+  static constexpr message_id id{0x0f03};
+  static constexpr std::string_view name = "unwanted";
+  static constexpr auto fields(auto&) { return std::tie(); }
+};
+
+using diary = std::vector<std::string>;
+
+/// Writes down what happens to it, and does as it is told.
+class scribe final : public actor_of<scribe> {
+ public:
+  using accepts = protocol<note, order, undeliverable>;
+  scribe(actor_context& context, std::shared_ptr<diary> d) : actor_of(context), diary_(std::move(d)) {}
+
+  void on_start() { diary_->push_back("start"); }
+  void on_stop() { diary_->push_back("stop"); }
+  bool on_idle() { return idle_left_-- > 0; }
+  void on(const note& m) {
+    diary_->push_back(m.text);
+    if (m.text == "throw") throw std::runtime_error("as asked");
+    if (m.text == "leave") context().stop();
+    if (m.text == "answer") context().send(context().sender(), note{"answer to it"});
+    if (m.text == "later") timer_ = context().after(microseconds{1000}, note{"now"});
+    if (m.text == "never mind") context().cancel(timer_);
+    if (m.text == "child") (void)context().spawn<scribe>("child", {4, 4}, diary_);
+  }
+  void on(const order& m) { diary_->push_back("order " + m.text); }
+  void on(const undeliverable& m) { diary_->push_back("undeliverable " + std::string(name_of(m.why.code))); }
+
+ private:
+  std::shared_ptr<diary> diary_;
+  timer_id timer_;
+  int idle_left_ = 2;
+};
+
+class worker_test : public ::testing::Test {
+ protected:
+  actor_ref<scribe> add(std::uint32_t number = 5, mailbox_limits limits = {4, 4}) {
+    return w.add<scribe>(number, "scribe", limits,
+                         [d = notes](actor_context& c) { return std::make_unique<scribe>(c, d); });
+  }
+  void tell(address to, const char* text) { w.deliver(frame_of(to, sender, note{text})); }
+  void run() {
+    while (w.run_ready()) {
+    }
+  }
+
+  test::virtual_environment env;
+  test::hand_link wire;
+  worker w{1, 2, wire, env};
+  std::shared_ptr<diary> notes = std::make_shared<diary>();
+  address sender = make_address(7, 1, 1);
+  address supervisor = make_address(1, 1, 1);
+};
+
+TEST_F(worker_test, starts_an_actor_and_gives_it_its_mail_in_order) {
+  const auto s = add();
+  tell(s.where, "a");
+  tell(s.where, "b");
+  run();
+  EXPECT_EQ(*notes, (diary{"start", "a", "b"}));
+  EXPECT_EQ(w.probe().delivered, 2u);
+  EXPECT_FALSE(w.run_ready());
+}
+
+TEST_F(worker_test, lets_control_overtake_data) {
+  const auto s = add();
+  tell(s.where, "data");
+  w.deliver(frame_of(s.where, sender, order{"halt"}));
+  run();
+  EXPECT_EQ(*notes, (diary{"start", "order halt", "data"}));
+}
+
+TEST_F(worker_test, handles_one_message_of_each_actor_in_turn) {
+  const auto a = add(5);
+  const auto b = add(6);
+  tell(a.where, "a1");
+  tell(a.where, "a2");
+  tell(b.where, "b1");
+  EXPECT_TRUE(w.run_ready());
+  EXPECT_EQ(*notes, (diary{"start", "start", "a1", "b1"}));
+  run();
+  EXPECT_EQ(notes->back(), "a2");
+}
+
+TEST_F(worker_test, answers_go_to_the_sender_with_the_trace) {
+  const auto s = add();
+  auto f = frame_of(s.where, sender, note{"answer"});
+  f.head.trace = "00-trace";
+  w.deliver(std::move(f));
+  run();
+  ASSERT_EQ(wire.sent.size(), 1u);
+  EXPECT_EQ(wire.sent.front().head.from, s.where);
+  EXPECT_EQ(wire.sent.front().head.trace, "00-trace");
+  EXPECT_EQ(wire.take<note>()->text, "answer to it");
+  EXPECT_EQ(wire.last_to, sender);
+}
+
+TEST_F(worker_test, returns_what_a_full_mailbox_does_not_take) {
+  const auto s = add(5, {.control_max = 1, .data_max = 2});
+  for (int i = 0; i < 3; ++i) tell(s.where, "x");
+  const auto back = wire.take<undeliverable>();
+  ASSERT_TRUE(back);
+  EXPECT_EQ(wire.last_to, sender);
+  EXPECT_EQ(back->to, s.where);
+  EXPECT_EQ(back->what, note::id);
+  EXPECT_EQ(back->why.code, errc::mailbox_full);
+  EXPECT_TRUE(wire.sent.empty());
+  run();
+  EXPECT_EQ(notes->size(), 3u);
+}
+
+TEST_F(worker_test, returns_messages_to_nobody_and_messages_nobody_wants) {
+  const auto s = add();
+  tell(make_address(1, 2, 99), "hello?");
+  EXPECT_EQ(wire.take<undeliverable>()->why.code, errc::unreachable);
+  w.deliver(frame_of(s.where, sender, unwanted{}));
+  EXPECT_EQ(wire.take<undeliverable>()->why.code, errc::unknown_message);
+  auto broken = frame_of(s.where, sender, note{"x"});
+  broken.body.pop_back();
+  w.deliver(broken);
+  EXPECT_EQ(wire.take<undeliverable>()->why.code, errc::malformed_message);
+  EXPECT_EQ(w.probe().malformed, 2u);
+  EXPECT_EQ(w.probe().undeliverable, 3u);
+  EXPECT_FALSE(w.run_ready());
+}
+
+TEST_F(worker_test, never_returns_a_returned_message) {
+  w.deliver(frame_of(make_address(1, 2, 99), sender, undeliverable{}));
+  w.deliver(frame_of(make_address(1, 2, 99), {}, note{"from nobody"}));
+  EXPECT_TRUE(wire.sent.empty());
+}
+
+TEST_F(worker_test, tells_a_local_sender_that_the_wire_refused) {
+  const auto s = add();
+  wire.refusal = failure{errc::unreachable, "no route"};
+  tell(s.where, "answer");
+  run();
+  EXPECT_EQ(notes->back(), "undeliverable unreachable");
+}
+
+TEST_F(worker_test, reports_a_death_and_makes_the_actor_anew_when_asked) {
+  w.report_deaths_to(supervisor);
+  const auto s = add();
+  tell(s.where, "throw");
+  tell(s.where, "lost with the dead");
+  run();
+  const auto down = wire.take<actor_down>();
+  ASSERT_TRUE(down);
+  EXPECT_EQ(wire.last_to, supervisor);
+  EXPECT_EQ(down->who, s.where);
+  EXPECT_EQ(down->reason, "as asked");
+  EXPECT_EQ(w.find(s), nullptr);
+  EXPECT_EQ(w.probe().actors_died, 1u);
+  EXPECT_EQ(w.probe().actors_count, 0u);
+  tell(s.where, "too early");
+  EXPECT_EQ(wire.take<undeliverable>()->why.code, errc::unreachable);
+
+  w.deliver(frame_of(w.host_address(), supervisor, restart_actor{s.where}));
+  EXPECT_NE(w.find(s), nullptr);
+  tell(s.where, "again");
+  run();
+  EXPECT_EQ(*notes, (diary{"start", "throw", "start", "again"}));
+  EXPECT_EQ(w.probe().actors_count, 1u);
+}
+
+TEST_F(worker_test, restarts_a_living_actor_with_an_empty_mailbox) {
+  const auto s = add();
+  tell(s.where, "old");
+  w.deliver(frame_of(w.host_address(), supervisor, restart_actor{s.where}));
+  run();
+  EXPECT_EQ(*notes, (diary{"start", "start"}));
+  tell(s.where, "new");
+  run();
+  EXPECT_EQ(notes->back(), "new");
+}
+
+TEST_F(worker_test, reports_an_actor_that_cannot_even_start) {
+  class stillborn final : public actor_of<stillborn> {
+   public:
+    using accepts = protocol<note>;
+    using actor_of::actor_of;
+    void on_start() { throw std::runtime_error("no file"); }
+    void on(const note&) {}
+  };
+  w.report_deaths_to(supervisor);
+  w.add<stillborn>(8, "stillborn", {4, 4}, [](actor_context& c) { return std::make_unique<stillborn>(c); });
+  EXPECT_EQ(wire.take<actor_down>()->reason, "while starting: no file");
+  EXPECT_EQ(w.probe().actors_count, 0u);
+}
+
+TEST_F(worker_test, forgets_an_actor_that_stopped) {
+  const auto s = add();
+  tell(s.where, "leave");
+  tell(s.where, "unread");
+  run();
+  EXPECT_EQ(*notes, (diary{"start", "leave", "stop"}));
+  EXPECT_EQ(w.find(s), nullptr);
+  tell(s.where, "late");
+  EXPECT_EQ(wire.take<undeliverable>()->why.code, errc::unreachable);
+}
+
+TEST_F(worker_test, gives_children_numbers_of_their_own_and_does_not_restart_them) {
+  w.report_deaths_to(supervisor);
+  const auto s = add();
+  tell(s.where, "child");
+  run();
+  EXPECT_EQ(w.probe().actors_count, 2u);
+  const address child = make_address(1, 2, 1000);
+  tell(child, "throw");
+  run();
+  EXPECT_EQ(wire.take<actor_down>()->who, child);
+  w.deliver(frame_of(w.host_address(), supervisor, restart_actor{child}));
+  tell(child, "anybody?");
+  EXPECT_EQ(wire.take<undeliverable>()->why.code, errc::unreachable);
+}
+
+TEST_F(worker_test, fires_timers_when_due_and_not_when_cancelled) {
+  const auto s = add();
+  EXPECT_EQ(w.fire_timers(), std::nullopt);
+  tell(s.where, "later");
+  run();
+  const auto due = w.fire_timers();
+  ASSERT_TRUE(due);
+  EXPECT_EQ(*due, env.now() + microseconds{1000});
+  run();
+  EXPECT_EQ(notes->back(), "later");
+  env.advance(microseconds{1000});
+  EXPECT_EQ(w.fire_timers(), std::nullopt);
+  run();
+  EXPECT_EQ(notes->back(), "now");
+
+  tell(s.where, "later");
+  tell(s.where, "never mind");
+  run();
+  env.advance(microseconds{5000});
+  EXPECT_EQ(w.fire_timers(), std::nullopt);
+  run();
+  EXPECT_EQ(notes->back(), "never mind");
+}
+
+TEST_F(worker_test, drops_timers_of_the_dead) {
+  const auto s = add();
+  tell(s.where, "later");
+  tell(s.where, "leave");
+  run();
+  env.advance(microseconds{1000});
+  EXPECT_EQ(w.fire_timers(), std::nullopt);
+  EXPECT_TRUE(wire.sent.empty());
+}
+
+TEST_F(worker_test, works_while_idle_as_long_as_the_actor_asks) {
+  add();
+  EXPECT_TRUE(w.run_idle());
+  EXPECT_TRUE(w.run_idle());
+  EXPECT_FALSE(w.run_idle());
+}
+
+TEST_F(worker_test, stops_all_actors_the_youngest_first) {
+  struct named final : actor_of<named> {
+    using accepts = protocol<note>;
+    named(actor_context& c, std::shared_ptr<diary> d) : actor_of(c), d_(std::move(d)) {}
+    void on(const note&) {}
+    void on_stop() { d_->push_back(context().name()); }
+    std::shared_ptr<diary> d_;
+  };
+  for (const char* name : {"first", "second", "third"}) {
+    w.add_temporary<named>(name, {1, 1}, [d = notes](actor_context& c) { return std::make_unique<named>(c, d); });
+  }
+  w.deliver(frame_of(w.host_address(), {}, stop_worker{}));
+  w.run_inline();  // returns at once, having ended them
+  EXPECT_EQ(*notes, (diary{"third", "second", "first"}));
+  EXPECT_EQ(w.probe().actors_count, 0u);
+}
+
+}  // namespace
+}  // namespace redline::actor
