@@ -72,6 +72,7 @@ api_error error_of(const failure& why, std::string_view request_id) {
     case errc::unknown_message:
     case errc::io_error:
     case errc::internal:
+    case errc::unusable_answer:
       break;
   }
   return internal_error(request_id);
