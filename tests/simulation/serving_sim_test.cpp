@@ -1,0 +1,389 @@
+// The real actors of the serving path in a world whose clock, wires and accidents come from a seed. The oracle is plain
+// decoding: whatever is lost, delayed, preempted or restarted, a finished answer has exactly its tokens.
+// REDLINE_SIM_SEED=n replays one seed.
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <set>
+
+#include "actors/cache_manager.hpp"
+#include "actors/draft_model.hpp"
+#include "actors/session.hpp"
+#include "actors/target_model.hpp"
+#include "actors/verify_scheduler.hpp"
+#include "runtime/base/log.hpp"
+#include "tests/support/actor_world.hpp"
+#include "tests/support/tiny_model.hpp"
+
+namespace redline::actors {
+namespace {
+
+constexpr std::uint32_t pages_count = 8;
+constexpr std::uint32_t rows_max = 32;
+constexpr std::uint32_t context_max = 200;
+constexpr microseconds life_max{600'000'000};  // virtual
+
+constexpr auto client_where = actor::make_address(1, 1, 9);
+constexpr auto cache_where = actor::make_address(2, 1, 3);
+constexpr auto scheduler_where = actor::make_address(2, 1, 4);
+constexpr auto target_where = actor::make_address(2, 3, 5);
+constexpr auto drafter_where = actor::make_address(3, 4, 6);
+constexpr auto lookup_where = actor::make_address(1, 5, 7);
+
+/// The models, loaded once for all seeds. The small one shares the big one's embedding, so it is often right.
+struct models {
+  models() {
+    const auto file = test::make_tiny_model().file();
+    words = *text::tokenizer::from_file(*file);
+    big = *model::load_weights(*file, table, team);
+    small = *model::load_weights(*test::make_tiny_model({.layers = 1}).file(), table, team);
+    for (token t = 0; t < static_cast<token>(words->size()); ++t) {
+      if (words->is_end_of_generation(t)) ends.push_back(t);
+    }
+  }
+  [[nodiscard]] std::unique_ptr<model::transformer> make(bool is_big, std::uint32_t pages) {
+    return std::move(*model::transformer::create(
+        is_big ? big : small, table, team, {.pages_count = pages, .kv = model::kv_type::f32, .rows_max = rows_max}));
+  }
+
+  const kernels::kernel_table& table = *kernels::process_table().table;
+  kernels::worker_team team{1};
+  std::shared_ptr<const text::tokenizer> words;
+  std::shared_ptr<const model::weights> big;
+  std::shared_ptr<const model::weights> small;
+  std::vector<token> ends;
+};
+
+models& shared_models() {
+  static models all;
+  return all;
+}
+
+/// Plain decoding: one token per forward, nothing shared with the code under test but the model.
+std::vector<token> plain_decoding(const generation_request& g) {
+  static const auto decoder = shared_models().make(true, 8);
+  const kv::piece whole{0, 0, 0};
+  std::vector<token> log = g.prompt;
+  std::vector<token> answer;
+  std::size_t computed = 0;
+  while (answer.size() < g.tokens_max && log.size() < g.context_max) {
+    std::span<const float> logits;
+    for (; computed < log.size(); ++computed) {
+      kv::piece table = whole;
+      table.count = static_cast<std::uint32_t>(computed) + 1;
+      const model::run one{.tokens = std::span(log).subspan(computed, 1),
+                           .first_position = static_cast<position>(computed),
+                           .table = {&table, 1},
+                           .logits_begin = computed + 1 == log.size() ? 0u : 1u};
+      logits = decoder->forward({&one, 1});
+    }
+    const token next = model::sample(
+        logits, g.sampling, {log, static_cast<std::uint32_t>(log.size()), static_cast<std::uint32_t>(g.prompt.size())});
+    if (shared_models().words->is_end_of_generation(next)) break;
+    log.push_back(next);
+    answer.push_back(next);
+  }
+  return answer;
+}
+
+struct job {
+  generation_request wish;
+  microseconds begins{0};
+  std::optional<microseconds> cancelled_after;
+  std::vector<token> heard;
+  std::optional<session_finished> finished;
+  bool cancelled = false;
+};
+
+struct story {
+  std::vector<job> jobs;
+  scheduler_report report;
+  bool reported = false;
+  [[nodiscard]] bool over() const {
+    return std::all_of(jobs.begin(), jobs.end(), [](const job& j) { return j.finished || j.cancelled; });
+  }
+};
+
+struct open_session {
+  static constexpr actor::message_id id{0x0a11};
+  static constexpr std::string_view name = "open_session";
+  std::uint32_t job = 0;
+  static constexpr auto fields(auto& self) { return std::tie(self.job); }
+};
+struct give_up {
+  static constexpr actor::message_id id{0x0a12};
+  static constexpr std::string_view name = "give_up";
+  std::uint32_t job = 0;
+  actor::address session;
+  static constexpr auto fields(auto& self) { return std::tie(self.job, self.session); }
+};
+
+class crowd final : public actor::actor_of<crowd> {
+ public:
+  using accepts =
+      actor::protocol<open_session, give_up, session_text, session_finished, scheduler_report, actor::undeliverable>;
+  crowd(actor::actor_context& context, std::shared_ptr<story> s) : actor_of(context), story_(std::move(s)) {}
+
+  void on_start() {
+    for (std::uint32_t i = 0; i < story_->jobs.size(); ++i) context().after(story_->jobs[i].begins, open_session{i});
+  }
+  void on(const open_session& m) {
+    const job& j = story_->jobs[m.job];
+    session_partners partners{.scheduler = {scheduler_where}, .client = context().self()};
+    if (j.wish.draft.how == draft::method::lookup)
+      partners.drafter = {lookup_where};
+    else if (j.wish.draft.how != draft::method::regular)
+      partners.drafter = {drafter_where};
+    auto work = generation::make(j.wish, shared_models().words);
+    REDLINE_ASSERT(work.has_value(), "the story's requests are good");
+    const auto made = context().spawn<session>("session", {64, 64}, std::move(*work), partners);
+    if (j.cancelled_after) context().after(*j.cancelled_after, give_up{m.job, made.where});
+  }
+  void on(const give_up& m) {
+    job& j = story_->jobs[m.job];
+    if (j.finished) return;
+    j.cancelled = true;
+    context().tell(actor::actor_ref<session>{m.session}, cancel_session{});
+  }
+  void on(const session_text& m) {
+    auto& heard = story_->jobs[m.session.value - 1].heard;
+    heard.insert(heard.end(), m.tokens.begin(), m.tokens.end());
+  }
+  void on(const session_finished& m) { story_->jobs[m.session.value - 1].finished = m; }
+  void on(const scheduler_report& m) {
+    story_->report = m;
+    story_->reported = true;
+  }
+  void on(const actor::undeliverable&) {}
+
+ private:
+  std::shared_ptr<story> story_;
+};
+
+story make_story(test::virtual_environment& chance, bool with_cancels) {
+  story s;
+  const std::size_t count = 6 + chance.below(8);
+  for (std::size_t i = 0; i < count; ++i) {
+    job j;
+    generation_request& g = j.wish;
+    g.session = {i + 1};
+    g.tenant = {1 + chance.below(3)};
+    const std::size_t pattern = 1 + chance.below(12);
+    const std::size_t length = 1 + chance.below(70);
+    for (std::size_t t = 0; t < length; ++t) {
+      // Repeats with disturbances, so that lookups hit and miss.
+      g.prompt.push_back(t >= pattern && chance.below(8) != 0 ? g.prompt[t - pattern]
+                                                              : static_cast<token>(chance.below(290)));
+    }
+    g.tokens_max = 1 + static_cast<std::uint32_t>(chance.below(50));
+    g.context_max = context_max;
+    g.draft.how = static_cast<draft::method>(chance.below(4));
+    g.draft.lookup_tokens_max = 1 + static_cast<std::uint32_t>(chance.below(40));
+    g.draft.micro_draft_tokens = 1 + static_cast<std::uint32_t>(chance.below(12));
+    g.draft.confidence_min = 0.05F;
+    if (chance.below(2) == 0) {
+      g.sampling.temperature = 0.3F;
+      g.sampling.seed = chance.random();
+      if (chance.below(2) == 0) g.sampling.repetition_penalty = 1.1F;
+    }
+    // Many at the same instant: ties must not stop the world.
+    j.begins = microseconds{chance.below(2) == 0 ? 1000 : chance.below(300'000)};
+    if (with_cancels && chance.below(5) == 0) j.cancelled_after = microseconds{chance.below(100'000)};
+    s.jobs.push_back(std::move(j));
+  }
+  return s;
+}
+
+struct scenario {
+  std::uint64_t seed = 0;
+  bool faults = false;
+  std::function<void(actor::frame&)> sabotage;
+};
+
+struct outcome {
+  std::vector<std::string> complaints;
+  std::uint64_t digest = 0;
+  std::uint64_t preempted = 0;
+  std::uint64_t drafted = 0;
+  std::uint64_t accepted = 0;
+  std::uint64_t finished = 0;
+  std::uint64_t restarts = 0;
+};
+
+void populate(test::actor_world& world, const std::shared_ptr<story>& s, std::uint64_t seed) {
+  scheduler_options options;
+  options.limits = {.running_max = 6, .waiting_max = 64, .tokens_max = context_max, .pages_count = pages_count};
+  options.budget = {.rows_max = rows_max, .prompt_chunk_rows_max = 16};
+  options.policy = seed % 2 == 0 ? "fifo" : "fair_share";
+  constexpr actor::mailbox_limits roomy{4096, 4096};
+  auto& target_io = world.add_worker(2, 1);
+  target_io.add<cache_manager>(3, "cache manager", roomy,
+                               [](actor::actor_context& c) { return std::make_unique<cache_manager>(c, pages_count); });
+  target_io.add<verify_scheduler>(4, "scheduler", roomy, [options](actor::actor_context& c) {
+    return std::make_unique<verify_scheduler>(c, options, std::move(*scheduler::make_policy(options.policy)),
+                                              actor::actor_ref<cache_manager>{cache_where},
+                                              actor::actor_ref<target_model>{target_where});
+  });
+  world.add_worker(2, 3).add<target_model>(5, "target model", roomy, [](actor::actor_context& c) {
+    return std::make_unique<target_model>(c, shared_models().make(true, pages_count), pages_count,
+                                          actor::actor_ref<verify_scheduler>{scheduler_where});
+  });
+  world.add_worker(3, 4).add<draft_model>(6, "draft model", roomy, [](actor::actor_context& c) {
+    return std::make_unique<draft_model>(
+        c, std::make_unique<draft::draft_engine>(shared_models().make(false, 12), shared_models().ends,
+                                                 draft::engine_limits{.prompt_chunk_rows_max = 24, .pages_count = 12}));
+  });
+  world.add_worker(1, 5).add<draft_model>(7, "lookup", roomy, [](actor::actor_context& c) {
+    return std::make_unique<draft_model>(
+        c, std::make_unique<draft::draft_engine>(nullptr, std::vector<token>{}, draft::engine_limits{}));
+  });
+  world.add_worker(1, 1).add<crowd>(9, "crowd", roomy,
+                                    [s](actor::actor_context& c) { return std::make_unique<crowd>(c, s); });
+}
+
+/// What is wrong with the answers, in words.
+void judge(const story& s, outcome& out) {
+  for (const job& j : s.jobs) {
+    const std::string name = "session " + std::to_string(j.wish.session.value);
+    const auto expected = plain_decoding(j.wish);
+    if (j.heard.size() > expected.size() || !std::equal(j.heard.begin(), j.heard.end(), expected.begin())) {
+      out.complaints.push_back(name + " said other tokens than plain decoding");
+    }
+    if (!j.finished) {
+      if (!j.cancelled) out.complaints.push_back(name + " never finished");
+      continue;
+    }
+    if (j.finished->reason == finish_reason::failed) {
+      out.complaints.push_back(name +
+                               " failed: " + (j.finished->why_not ? j.finished->why_not->describe() : "no reason"));
+      continue;
+    }
+    ++out.finished;
+    out.drafted += j.finished->stats.drafted;
+    out.accepted += j.finished->stats.accepted;
+    if (j.heard.size() != expected.size()) out.complaints.push_back(name + " stopped early");
+    const bool full = expected.size() == j.wish.tokens_max;
+    if ((j.finished->reason == finish_reason::length) != full) out.complaints.push_back(name + " gave a wrong reason");
+  }
+}
+
+outcome run(const scenario& plot) {
+  configure_log(static_cast<log_level>(4), log_format::text);  // the accidents are wanted
+  test::actor_world world(plot.seed);
+  auto s = std::make_shared<story>(make_story(world.env(), true));
+  populate(world, s, plot.seed);
+  test::virtual_environment chance(plot.seed ^ 0x5eed);
+  outcome out;
+  world.on_wire = [&](actor::frame& f) {
+    if (plot.sabotage) plot.sabotage(f);
+    const bool drafting = actor::process_of(f.head.to) == 3 || actor::process_of(f.head.from) == 3;
+    return !(plot.faults && drafting && chance.below(10) == 0);
+  };
+  instant next_accident = world.env().now() + microseconds{chance.below(100'000)};
+  const auto accidents = [&] {
+    if (!plot.faults || out.restarts >= 12 || world.env().now() < next_accident) return;
+    const actor::address victims[] = {drafter_where, target_where, scheduler_where, lookup_where};
+    world.restart(victims[chance.below(4)]);
+    ++out.restarts;
+    next_accident = world.env().now() + microseconds{chance.below(1'500'000)};
+  };
+  const bool over = world.run_until([&] { return s->over(); }, life_max, accidents);
+  if (!over) out.complaints.push_back("some session neither finished nor failed in time");
+  world.run_for(microseconds{5'000'000});  // what is on the wires arrives
+  judge(*s, out);
+
+  auto& target_io = world.worker_at(cache_where);
+  const auto* cache = target_io.find(actor::actor_ref<cache_manager>{cache_where});
+  const auto* scheduler = target_io.find(actor::actor_ref<verify_scheduler>{scheduler_where});
+  cache->check_integrity();
+  scheduler->queue().check_integrity();
+  world.worker_at(drafter_where).find(actor::actor_ref<draft_model>{drafter_where})->engine().check_integrity();
+  if (over && cache->free_count() != pages_count) {
+    out.complaints.push_back(std::to_string(pages_count - cache->free_count()) + " pages are held by nobody");
+  }
+  if (over && scheduler->queue().running_count() + scheduler->queue().waiting_count() != 0) {
+    out.complaints.push_back("the scheduler still holds sequences");
+  }
+  world.send(scheduler_where, report_status{}, client_where);
+  world.run_for(microseconds{1'000'000});
+  if (!s->reported) out.complaints.push_back("the scheduler does not report");
+  out.preempted = s->report.preempted_total;
+  out.digest = world.digest();
+  return out;
+}
+
+std::string joined(const outcome& o) {
+  std::string text;
+  for (const auto& c : o.complaints) text += "\n  " + c;
+  return text;
+}
+
+std::vector<std::uint64_t> seeds(std::uint64_t count) {
+  if (const char* one = std::getenv("REDLINE_SIM_SEED")) return {std::strtoull(one, nullptr, 10)};
+  std::vector<std::uint64_t> all;
+  for (std::uint64_t i = 1; i <= count; ++i) all.push_back(i);
+  return all;
+}
+
+void run_seeds(bool faults) {
+  outcome sum;
+  const auto all = seeds(20);
+  for (const std::uint64_t seed : all) {
+    const outcome o = run({.seed = seed, .faults = faults});
+    EXPECT_TRUE(o.complaints.empty()) << "REDLINE_SIM_SEED=" << seed << joined(o);
+    sum.preempted += o.preempted;
+    sum.drafted += o.drafted;
+    sum.accepted += o.accepted;
+    sum.finished += o.finished;
+    sum.restarts += o.restarts;
+  }
+  std::printf("%zu seeds: %lu answers, %lu of %lu drafted tokens accepted, %lu preemptions, %lu restarts\n", all.size(),
+              static_cast<unsigned long>(sum.finished), static_cast<unsigned long>(sum.accepted),
+              static_cast<unsigned long>(sum.drafted), static_cast<unsigned long>(sum.preempted),
+              static_cast<unsigned long>(sum.restarts));
+  if (all.size() < 2) return;
+  // Not vacuous: drafts were taken and refused, pages ran out.
+  EXPECT_GT(sum.accepted, 0u);
+  EXPECT_GT(sum.drafted, sum.accepted);
+  EXPECT_GT(sum.preempted, 0u);
+}
+
+TEST(serving_sim, answers_equal_plain_decoding) { run_seeds(false); }
+TEST(serving_sim, answers_equal_plain_decoding_through_losses_and_restarts) { run_seeds(true); }
+
+TEST(serving_sim, the_same_seed_gives_the_same_run) {
+  EXPECT_EQ(run({.seed = 5, .faults = true}).digest, run({.seed = 5, .faults = true}).digest);
+  EXPECT_NE(run({.seed = 5, .faults = true}).digest, run({.seed = 6, .faults = true}).digest);
+}
+
+// Canaries: the oracle must notice what it is there for.
+TEST(serving_sim, an_acceptance_that_takes_one_wrong_token_is_noticed) {
+  bool done = false;
+  const outcome o = run({.seed = 3, .sabotage = [&](actor::frame& f) {
+                           if (done || f.head.id != batch_done::id) return;
+                           auto m = actor::decode<batch_done>(f.body);
+                           for (auto& r : m->results) {
+                             if (done || r.tokens.empty()) continue;
+                             r.tokens.back() = (r.tokens.back() + 1) % 290;
+                             done = true;
+                           }
+                           f.body = actor::encode(*m);
+                         }});
+  ASSERT_TRUE(done);
+  EXPECT_FALSE(o.complaints.empty());
+}
+
+TEST(serving_sim, releases_that_go_astray_are_noticed) {
+  bool done = false;
+  const outcome o = run({.seed = 4, .sabotage = [&](actor::frame& f) {
+                           if (f.head.id != release_pages::id) return;
+                           f.body = actor::encode(release_pages{{999}});
+                           done = true;
+                         }});
+  ASSERT_TRUE(done);
+  EXPECT_FALSE(o.complaints.empty());
+}
+
+}  // namespace
+}  // namespace redline::actors
