@@ -1,0 +1,170 @@
+// One session's story, message by message, as ARCHITECTURE.md tells it; the test plays everybody else.
+
+#include <gtest/gtest.h>
+
+#include "actors/draft_model.hpp"
+#include "actors/session.hpp"
+#include "actors/verify_scheduler.hpp"
+#include "runtime/actor/worker.hpp"
+#include "tests/support/hand_link.hpp"
+#include "tests/support/tiny_model.hpp"
+
+namespace redline::actors {
+namespace {
+
+constexpr auto client = actor::make_address(1, 2, 8);
+constexpr auto scheduler_at = actor::make_address(2, 1, 4);
+constexpr auto drafter_at = actor::make_address(3, 4, 6);
+
+class life_of_an_edit : public ::testing::Test {
+ protected:
+  void open(std::uint32_t tokens_max) {
+    generation_request g;
+    g.session = {41};
+    g.prompt = {'a', 'b', 'c'};
+    g.tokens_max = tokens_max;
+    g.context_max = 100;
+    g.draft.how = draft::method::lookup;
+    const auto words = *text::tokenizer::from_file(*test::make_tiny_model().file());
+    const session_partners partners{.scheduler = {scheduler_at}, .drafter = {drafter_at}, .client = client};
+    who = w.add_temporary<session>("session", {16, 16}, [=](actor::actor_context& c) {
+      return std::make_unique<session>(c, *generation::make(g, words), partners);
+    });
+  }
+  template<actor::message M>
+  void inject(actor::address from, const M& m) {
+    w.deliver(test::frame_of(who.where, from, m));
+    while (w.run_ready()) {
+    }
+  }
+  template<actor::message M>
+  M expect(actor::address to) {
+    auto m = wire.take<M>();
+    EXPECT_TRUE(m) << "wanted " << M::name << ", found "
+                   << (wire.sent.empty() ? 0 : static_cast<int>(wire.sent.front().head.id.value));
+    EXPECT_EQ(wire.last_to, to);
+    return m.value_or(M{});
+  }
+  void pass(microseconds time) {
+    const instant end = env.now() + time;
+    while (env.now() < end) {
+      env.advance(microseconds{250'000});
+      (void)w.fire_timers();
+      while (w.run_ready()) {
+      }
+    }
+  }
+  verdict says(std::uint64_t round, std::uint32_t accepted, std::vector<token> tokens) {
+    return {.sequence = {41},
+            .round = {round},
+            .verified_count = accepted,
+            .accepted_count = accepted,
+            .tokens = std::move(tokens),
+            .passes = 1};
+  }
+
+  test::virtual_environment env;
+  test::hand_link wire;
+  actor::worker w{1, 1, wire, env};
+  actor::actor_ref<session> who;
+};
+
+TEST_F(life_of_an_edit, proposes_verifies_commits_and_streams_until_the_end) {
+  open(5);
+  EXPECT_EQ(expect<propose>(drafter_at).tokens_max, 0u);  // only reads the prompt
+  const auto first = expect<verify_run>(scheduler_at);
+  EXPECT_EQ(first.log.tokens, (std::vector<token>{'a', 'b', 'c'}));
+  EXPECT_EQ(first.tokens_max, 8u);
+  EXPECT_TRUE(first.draft.empty());
+  inject(scheduler_at, says(1, 0, {'d'}));
+  EXPECT_EQ(expect<session_text>(client).text, "d");
+
+  const auto ask = expect<propose>(drafter_at);
+  EXPECT_EQ(ask.log.from, 3u);
+  EXPECT_EQ(ask.log.tokens, std::vector<token>{'d'});
+  EXPECT_EQ(ask.tokens_max, 3u);  // the last of four is the target's own
+  inject(drafter_at, proposal{.session = {41}, .round = {2}, .tokens = {'e', 'f', 'x'}});
+  const auto second = expect<verify_run>(scheduler_at);
+  EXPECT_EQ(second.draft, (std::vector<token>{'e', 'f', 'x'}));
+  EXPECT_EQ(second.log.from, 4u);
+  inject(scheduler_at, says(2, 2, {'e', 'f', 'g'}));
+  EXPECT_EQ(expect<session_text>(client).text, "efg");
+  // One token of room: no draft is asked for.
+  EXPECT_EQ(expect<verify_run>(scheduler_at).round.value, 3u);
+  inject(scheduler_at, says(3, 0, {'h'}));
+  EXPECT_EQ(expect<session_text>(client).text, "h");
+  const auto end = expect<session_finished>(client);
+  EXPECT_EQ(end.reason, finish_reason::length);
+  EXPECT_EQ(end.stats.completion_tokens, 5u);
+  EXPECT_EQ(end.stats.accepted, 2u);
+  EXPECT_EQ(expect<release_sequence>(scheduler_at).sequence.value, 41u);
+  EXPECT_EQ(expect<forget>(drafter_at).session.value, 41u);
+  EXPECT_EQ(w.find(who), nullptr);
+  EXPECT_TRUE(wire.sent.empty());
+}
+
+TEST_F(life_of_an_edit, goes_on_without_a_drafter_that_is_silent) {
+  open(10);
+  wire.sent.clear();
+  inject(scheduler_at, says(1, 0, {'d'}));
+  expect<session_text>(client);
+  expect<propose>(drafter_at);
+  pass(microseconds{1'250'000});
+  EXPECT_TRUE(expect<verify_run>(scheduler_at).draft.empty());
+  // Its proposal comes too late and is ignored.
+  inject(drafter_at, proposal{.session = {41}, .round = {2}, .tokens = {'e'}});
+  EXPECT_TRUE(wire.sent.empty());
+}
+
+TEST_F(life_of_an_edit, sends_the_log_again_to_whoever_lost_it) {
+  open(10);
+  wire.sent.clear();
+  inject(scheduler_at, says(1, 0, {'d'}));
+  expect<session_text>(client);
+  expect<propose>(drafter_at);
+  inject(drafter_at, proposal{.session = {41}, .round = {2}, .log_needed_from = 0});
+  EXPECT_EQ(expect<propose>(drafter_at).log.tokens.size(), 4u);
+  inject(drafter_at, proposal{.session = {41}, .round = {2}, .tokens = {'e'}});
+  EXPECT_EQ(expect<verify_run>(scheduler_at).log.from, 4u);
+  inject(scheduler_at, verdict{.sequence = {41}, .round = {2}, .log_needed_from = 0});
+  const auto again = expect<verify_run>(scheduler_at);
+  EXPECT_EQ(again.log.tokens.size(), 4u);
+  EXPECT_EQ(again.draft, std::vector<token>{'e'});
+}
+
+TEST_F(life_of_an_edit, asks_again_for_a_verdict_and_takes_it_once) {
+  open(10);
+  wire.sent.clear();
+  pass(microseconds{2'000'000});
+  EXPECT_EQ(expect<verify_run>(scheduler_at).round.value, 1u);
+  inject(scheduler_at, says(1, 0, {'d'}));
+  inject(scheduler_at, says(1, 0, {'d'}));
+  EXPECT_EQ(expect<session_text>(client).text, "d");
+  expect<propose>(drafter_at);
+  EXPECT_TRUE(wire.sent.empty());
+}
+
+TEST_F(life_of_an_edit, fails_with_a_reason_when_the_target_stays_silent) {
+  open(10);
+  wire.sent.clear();
+  pass(microseconds{61'000'000});
+  while (wire.take<verify_run>()) {
+  }
+  const auto end = expect<session_finished>(client);
+  EXPECT_EQ(end.reason, finish_reason::failed);
+  ASSERT_TRUE(end.why_not);
+  EXPECT_EQ(end.why_not->code, errc::not_ready);
+}
+
+TEST_F(life_of_an_edit, leaves_without_a_word_when_cancelled) {
+  open(10);
+  wire.sent.clear();
+  inject(client, cancel_session{});
+  expect<release_sequence>(scheduler_at);
+  expect<forget>(drafter_at);
+  EXPECT_TRUE(wire.sent.empty());
+  EXPECT_EQ(w.find(who), nullptr);
+}
+
+}  // namespace
+}  // namespace redline::actors
