@@ -2,7 +2,7 @@
 MODELS := bench/demo_models
 JOBS ?= $(shell nproc)
 
-.PHONY: demo build test bench asan tsan format lint packages test-packages clean
+.PHONY: demo build test asan tsan format lint packages test-packages clean
 
 demo: build
 	build/redline demo --model $(MODELS)/demo-target.gguf --draft $(MODELS)/demo-draft.gguf \
@@ -16,11 +16,6 @@ test: test-packages
 	cmake --preset dev
 	cmake --build --preset dev -j $(JOBS)
 	ctest --preset dev -j $(JOBS)
-
-bench: test-packages
-	cmake --preset bench
-	cmake --build --preset bench -j $(JOBS)
-	build-bench/gemm_bench
 
 asan tsan: test-packages
 	cmake --workflow --preset $@
@@ -39,4 +34,4 @@ test-packages:
 	@deploy/install_packages.sh test
 
 clean:
-	rm -rf build build-dev build-asan build-tsan build-bench
+	rm -rf build build-dev build-asan build-tsan
