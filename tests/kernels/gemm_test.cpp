@@ -144,7 +144,9 @@ TEST_P(gemm, writes_its_panels_and_nothing_else) {
         const std::size_t column = i % stride;
         const bool inside = column < n && column >= begin * 16 && column < args.panel_end * 16;
         ASSERT_EQ(std::isnan(part[i]), !inside) << i;
-        if (inside) ASSERT_EQ(part[i], whole[i]);
+        if (inside) {
+          ASSERT_EQ(part[i], whole[i]);
+        }
       }
     }
   }
