@@ -4,11 +4,10 @@
 #include <cstdint>
 #include <string_view>
 
+#include "kernels/weight_type.hpp"
+
 namespace redline::kernels {
 
-/// Storage of a weight matrix as it comes from the file. Rows are contiguous; q8_0: blocks of 32, {f16 scale,
-/// int8[32]}.
-enum class weight_type : std::uint8_t { f32, f16, bf16, q8_0 };
 /// Storage of keys and values.
 enum class element_type : std::uint8_t { f32, f16, bf16 };
 /// How the two halves of a rotated pair lie in a head: neighbours, or half of the rotated part apart.
@@ -26,20 +25,6 @@ inline constexpr std::size_t kv_page_tokens = 32;
 }
 [[nodiscard]] constexpr std::size_t panels_for(std::size_t rows) { return (rows + panel_rows - 1) / panel_rows; }
 [[nodiscard]] constexpr std::size_t bytes_of(element_type type) { return type == element_type::f32 ? 4 : 2; }
-/// Bytes of one row in the file's layout. q8_0 rows are whole blocks.
-[[nodiscard]] constexpr std::size_t row_bytes(weight_type type, std::size_t columns) {
-  switch (type) {
-    case weight_type::f32:
-      return columns * 4;
-    case weight_type::f16:
-    case weight_type::bf16:
-      return columns * 2;
-    case weight_type::q8_0:
-      return columns / 32 * 34;
-  }
-  return 0;
-}
-
 /// A weight matrix [rows, columns] in the layout of the table that packed it. Panel i holds rows [16 i, 16 i + 16).
 struct packed_view {
   weight_type type = weight_type::f32;

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace redline::kernels {
+
+/// Storage of a weight matrix as it comes from the file. Rows are contiguous runs of blocks (GGUF's layouts):
+/// f32, f16, bf16: plain numbers.
+/// q8_0: 32 weights: f16 d, int8[32].                           w = d q
+/// q4_0: 32: f16 d, nibbles[16].                                w = d (q - 8)
+/// q4_1: 32: f16 d, f16 m, nibbles[16].                         w = d q + m
+/// q5_0: 32: f16 d, u32 fifth bits, nibbles[16].                w = d (q - 16)
+/// q5_1: 32: f16 d, f16 m, u32 fifth bits, nibbles[16].         w = d q + m
+/// q4_k: 256 in 8 groups: f16 d, f16 dmin, 6-bit scales and minima[12], nibbles[128].                w = d s q - dmin m
+/// q5_k: likewise, with fifth bits[32] before the nibbles.
+/// q6_k: 256 in 16 groups: low nibbles[128], high pairs of bits[64], int8 scales[16], f16 d.         w = d s (q - 32)
+/// Every product above is exact in a float, so a weight is one well-defined float: at most one rounding, at the sum.
+enum class weight_type : std::uint8_t { f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, q4_k, q5_k, q6_k };
+
+inline constexpr weight_type all_weight_types[] = {
+    weight_type::f32,  weight_type::f16,  weight_type::bf16, weight_type::q8_0, weight_type::q4_0, weight_type::q4_1,
+    weight_type::q5_0, weight_type::q5_1, weight_type::q4_k, weight_type::q5_k, weight_type::q6_k};
+
+/// Weights per block; a row holds whole blocks.
+[[nodiscard]] constexpr std::size_t block_columns(weight_type type) {
+  switch (type) {
+    case weight_type::f32:
+    case weight_type::f16:
+    case weight_type::bf16:
+      return 1;
+    case weight_type::q8_0:
+    case weight_type::q4_0:
+    case weight_type::q4_1:
+    case weight_type::q5_0:
+    case weight_type::q5_1:
+      return 32;
+    case weight_type::q4_k:
+    case weight_type::q5_k:
+    case weight_type::q6_k:
+      return 256;
+  }
+  return 1;
+}
+
+[[nodiscard]] constexpr std::size_t block_bytes(weight_type type) {
+  switch (type) {
+    case weight_type::f32:
+      return 4;
+    case weight_type::f16:
+    case weight_type::bf16:
+      return 2;
+    case weight_type::q8_0:
+      return 34;
+    case weight_type::q4_0:
+      return 18;
+    case weight_type::q4_1:
+      return 20;
+    case weight_type::q5_0:
+      return 22;
+    case weight_type::q5_1:
+      return 24;
+    case weight_type::q4_k:
+      return 144;
+    case weight_type::q5_k:
+      return 176;
+    case weight_type::q6_k:
+      return 210;
+  }
+  return 0;
+}
+
+/// Bytes of one row in the file's layout. columns: a multiple of block_columns(type).
+[[nodiscard]] constexpr std::size_t row_bytes(weight_type type, std::size_t columns) {
+  return columns / block_columns(type) * block_bytes(type);
+}
+
+/// "F32", "Q4_K", ... as GGUF tools write them.
+[[nodiscard]] constexpr std::string_view name_of(weight_type type) {
+  constexpr std::string_view names[] = {"F32",  "F16",  "BF16", "Q8_0", "Q4_0", "Q4_1",
+                                        "Q5_0", "Q5_1", "Q4_K", "Q5_K", "Q6_K"};
+  return names[static_cast<std::size_t>(type)];
+}
+
+}  // namespace redline::kernels
