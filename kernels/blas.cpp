@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/targets/tables.hpp"
+#include "kernels/weight_blocks.hpp"
 
 namespace redline::kernels {
 namespace {
@@ -29,31 +30,8 @@ void pack(weight_type type, const std::byte* source, std::size_t rows, std::size
   std::memset(out + last * bytes, 0, (end * panel_rows - last) * bytes);
 }
 
-void expand_row(weight_type type, const std::byte* row, std::size_t columns, float* out) {
-  const kernel_table& plain = scalar_table();
-  switch (type) {
-    case weight_type::f32:
-      plain.widen(element_type::f32, row, columns, out);
-      return;
-    case weight_type::f16:
-      plain.widen(element_type::f16, row, columns, out);
-      return;
-    case weight_type::bf16:
-      plain.widen(element_type::bf16, row, columns, out);
-      return;
-    case weight_type::q8_0:
-      break;
-  }
-  for (std::size_t block = 0; block < columns / 32; ++block, row += 34) {
-    float scale = 0;
-    plain.widen(element_type::f16, row, 1, &scale);
-    const auto* quants = reinterpret_cast<const std::int8_t*>(row + 2);
-    for (std::size_t i = 0; i < 32; ++i) out[block * 32 + i] = static_cast<float>(quants[i]) * scale;
-  }
-}
-
 void unpack_row(const packed_view& w, std::size_t row, float* out) {
-  expand_row(w.type, w.panels + row * row_bytes(w.type, w.columns), w.columns, out);
+  dequantize_row(w.type, w.panels + row * row_bytes(w.type, w.columns), w.columns, out);
 }
 
 /// Scratch of one thread, grown to the largest matrix it met.

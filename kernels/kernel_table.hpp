@@ -139,6 +139,12 @@ struct kernel_table {
   /// Conversions between floats and a storage type, rounding to nearest even; NaN stays NaN.
   void (*narrow)(element_type type, const float* x, std::size_t n, void* out);
   void (*widen)(element_type type, const void* x, std::size_t n, float* out);
+
+  /// Loops that measure the machine (machine_bounds.hpp): multiply-adds in registers; reading n floats, a multiple of
+  /// 128. Both return a value that depends on all the work.
+  std::size_t multiply_adds_per_iteration = 0;
+  float (*multiply_add_loop)(std::size_t iterations);
+  float (*read_loop)(const float* x, std::size_t n);
 };
 
 /// Bytes of the keys (= offset of the values) and of both, of one (layer, KV head) in one page.

@@ -28,6 +28,7 @@ void add_serve(CLI::App& app, int& exit_code);
 void add_worker(CLI::App& app, int& exit_code);
 void add_keygen(CLI::App& app, int& exit_code);
 void add_demo(CLI::App& app, int& exit_code);
+void add_bench(CLI::App& app, int& exit_code);
 
 /// What the commands that load models have in common.
 struct model_flags {

@@ -3,18 +3,22 @@
 
 #include "kernels/ops/pointwise.inl.hpp"
 
+#include "kernels/ops/formats.inl.hpp"
+
 #include "kernels/ops/gemm.inl.hpp"
 
 #include "kernels/ops/rope.inl.hpp"
 
 #include "kernels/ops/attention.inl.hpp"
 
+#include "kernels/ops/bounds.inl.hpp"
+
 constexpr kernel_table make_table(std::string_view name) {
   return {.name = name,
           .panels_step = 1,
           .attention_vectors = 24,
-          .panel_bytes = panel_bytes,
-          .pack = pack,
+          .panel_bytes = interleaved_panel_bytes,
+          .pack = interleave_panels,
           .unpack_row = unpack_row,
           .gemm = gemm,
           .rms_norm = rms_norm,
@@ -25,5 +29,8 @@ constexpr kernel_table make_table(std::string_view name) {
           .store_kv = store_kv,
           .attention = attention,
           .narrow = narrow,
-          .widen = widen};
+          .widen = widen,
+          .multiply_adds_per_iteration = peak_chains * 16,
+          .multiply_add_loop = multiply_add_loop,
+          .read_loop = read_loop};
 }

@@ -87,7 +87,7 @@ void score_tokens(const attention_work& w) {
                 .x = w.rotated + first.offset_index * w.vectors * a.head_dim,
                 .x_stride = a.head_dim,
                 .depth = a.head_dim,
-                .step_bytes = Panel::unit_bytes,
+                .step_bytes = Panel::step_bytes,
                 .y = w.scores + first.first_token,
                 .y_stride = w.score_stride,
                 .first = true};
@@ -131,7 +131,7 @@ void add_values(const attention_work& w, std::size_t from, std::size_t to, std::
     for (std::size_t d = 0; d < w.width;) {
       const std::size_t panels = std::bit_floor(std::min(widest, (w.width - d) / 16));
       const std::byte* at[8];
-      for (std::size_t p = 0; p < panels; ++p) at[p] = values + (d / 16 + p) * Panel::unit_bytes;
+      for (std::size_t p = 0; p < panels; ++p) at[p] = values + (d / 16 + p) * Panel::step_bytes;
       run_blocks<Panel>({.panels = at,
                          .x = w.scores + v * w.score_stride + begin,
                          .x_stride = w.score_stride,

@@ -8,6 +8,7 @@ struct f32x16 {
 // 6 rows x 1 panel = 12 accumulators, 2 weights and a broadcast in 16 registers.
 inline constexpr int gemm_rows_max = 6;
 inline constexpr int gemm_accumulators = 6;
+inline constexpr int fused_panels = 2;
 
 inline f32x16 load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }
 inline f32x16 load_n(const float* p, std::size_t n) {
@@ -69,6 +70,55 @@ inline f32x16 load_i8(const std::int8_t* p) {
   const __m128i bytes = load_half(p);
   return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)),
           _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_unpackhi_epi64(bytes, bytes)))};
+}
+inline f32x16 load_u8(const std::uint8_t* p) {
+  const __m128i bytes = load_half(p);
+  return {_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes)),
+          _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_unpackhi_epi64(bytes, bytes)))};
+}
+
+struct words16 {
+  __m256i lo;
+  __m256i hi;
+};
+inline words16 load_words(const std::byte* p) {
+  return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)),
+          _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 32))};
+}
+template<int Shift, int Mask>
+inline __m256i bits_of(__m256i w) {
+  return _mm256_and_si256(Shift == 0 ? w : _mm256_srli_epi32(w, Shift), _mm256_set1_epi32(Mask));
+}
+/// Bits [Shift, Shift + popcount(Mask)) of each word, moved to bit 4.
+template<int Shift, int Mask>
+inline __m256i upper_bits(__m256i w) {
+  if constexpr (Shift >= 4) {
+    return _mm256_and_si256(_mm256_srli_epi32(w, Shift - 4), _mm256_set1_epi32(Mask << 4));
+  } else {
+    return _mm256_and_si256(_mm256_slli_epi32(w, 4 - Shift), _mm256_set1_epi32(Mask << 4));
+  }
+}
+template<int Offset>
+inline __m256 float_less(__m256i q) {
+  const __m256 f = _mm256_cvtepi32_ps(q);
+  return Offset == 0 ? f : _mm256_sub_ps(f, _mm256_set1_ps(Offset));
+}
+template<int J, int Offset>
+inline f32x16 nibble(words16 w) {
+  return {float_less<Offset>(bits_of<4 * J, 15>(w.lo)), float_less<Offset>(bits_of<4 * J, 15>(w.hi))};
+}
+template<int J, int Shift, int Mask, int Offset>
+inline f32x16 nibble_and_upper(words16 low, words16 high) {
+  return {float_less<Offset>(_mm256_or_si256(bits_of<4 * J, 15>(low.lo), upper_bits<Shift, Mask>(high.lo))),
+          float_less<Offset>(_mm256_or_si256(bits_of<4 * J, 15>(low.hi), upper_bits<Shift, Mask>(high.hi)))};
+}
+template<int J, int H, int Offset>
+inline f32x16 five_bits(words16 low, words16 high) {
+  return nibble_and_upper<J, H, 1, Offset>(low, high);
+}
+template<int J, int H, int Offset>
+inline f32x16 six_bits(words16 low, words16 high) {
+  return nibble_and_upper<J, 2 * H, 3, Offset>(low, high);
 }
 inline void store_f16(std::uint16_t* p, f32x16 a) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph(a.lo, _MM_FROUND_TO_NEAREST_INT));

@@ -7,6 +7,7 @@ struct f32x16 {
 // 6 rows x 4 panels = 24 accumulators, 4 weights and a broadcast in 32 registers.
 inline constexpr int gemm_rows_max = 6;
 inline constexpr int gemm_accumulators = 24;
+inline constexpr int fused_panels = 4;
 
 inline __mmask16 first_lanes(std::size_t n) { return static_cast<__mmask16>((1U << n) - 1); }
 
@@ -50,6 +51,35 @@ inline f32x16 load_bf16(const std::uint16_t* p) {
 }
 inline f32x16 load_i8(const std::int8_t* p) {
   return {_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))))};
+}
+inline f32x16 load_u8(const std::uint8_t* p) {
+  return {_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))))};
+}
+
+struct words16 {
+  __m512i v;
+};
+inline words16 load_words(const std::byte* p) { return {_mm512_loadu_si512(p)}; }
+// The permutation reads the low four bits of each index only: table look-up, masking and conversion in one step.
+template<int J, int Offset>
+inline f32x16 nibble(words16 w) {
+  const __m512 values = _mm512_setr_ps(0 - Offset, 1 - Offset, 2 - Offset, 3 - Offset, 4 - Offset, 5 - Offset,
+                                       6 - Offset, 7 - Offset, 8 - Offset, 9 - Offset, 10 - Offset, 11 - Offset,
+                                       12 - Offset, 13 - Offset, 14 - Offset, 15 - Offset);
+  return {_mm512_permutexvar_ps(J == 0 ? w.v : _mm512_srli_epi32(w.v, 4 * J), values)};
+}
+template<int J, int H, int Offset>
+inline f32x16 five_bits(words16 low, words16 high) {
+  const __m512 small = nibble<J, Offset>(low).v;
+  const __mmask16 set = _mm512_test_epi32_mask(high.v, _mm512_set1_epi32(static_cast<int>(1U << H)));
+  return {_mm512_mask_add_ps(small, set, small, _mm512_set1_ps(16))};
+}
+template<int J, int H, int Offset>
+inline f32x16 six_bits(words16 low, words16 high) {
+  // Repeats every four entries: the two bits above ours choose among equal ones.
+  const __m512 steps = _mm512_setr_ps(0, 16, 32, 48, 0, 16, 32, 48, 0, 16, 32, 48, 0, 16, 32, 48);
+  const __m512 upper = _mm512_permutexvar_ps(H == 0 ? high.v : _mm512_srli_epi32(high.v, 2 * H), steps);
+  return {_mm512_add_ps(nibble<J, Offset>(low).v, upper)};
 }
 inline void store_f16(std::uint16_t* p, f32x16 a) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtps_ph(a.v, _MM_FROUND_TO_NEAREST_INT));

@@ -7,6 +7,8 @@ struct f32x16 {
 // Register blocking of the GEMM inner loop: rows at once, and row x panel accumulators at once.
 inline constexpr int gemm_rows_max = 1;
 inline constexpr int gemm_accumulators = 1;
+/// Panels side by side when one row goes straight through packed weights.
+inline constexpr int fused_panels = 1;
 
 template<class F>
 inline f32x16 each_lane(F f) {
@@ -119,6 +121,38 @@ inline f32x16 load_bf16(const std::uint16_t* p) {
 }
 inline f32x16 load_i8(const std::int8_t* p) {
   return each_lane([&](int i) { return static_cast<float>(p[i]); });
+}
+inline f32x16 load_u8(const std::uint8_t* p) {
+  return each_lane([&](int i) { return static_cast<float>(p[i]); });
+}
+
+/// Sixteen 32-bit words of packed small integers.
+struct words16 {
+  std::uint32_t v[16];
+};
+inline words16 load_words(const std::byte* p) {
+  words16 w;
+  std::memcpy(w.v, p, sizeof(w.v));
+  return w;
+}
+/// Nibble J of each word, less Offset.
+template<int J, int Offset>
+inline f32x16 nibble(words16 w) {
+  return each_lane([&](int i) { return static_cast<float>(static_cast<int>(w.v[i] >> 4 * J & 15) - Offset); });
+}
+/// Nibble J of each low word with bit H of the high word above it, less Offset.
+template<int J, int H, int Offset>
+inline f32x16 five_bits(words16 low, words16 high) {
+  return each_lane([&](int i) {
+    return static_cast<float>(static_cast<int>((low.v[i] >> 4 * J & 15) | (high.v[i] >> H & 1) << 4) - Offset);
+  });
+}
+/// Nibble J of each low word with bits 2 H and 2 H + 1 of the high word above it, less Offset.
+template<int J, int H, int Offset>
+inline f32x16 six_bits(words16 low, words16 high) {
+  return each_lane([&](int i) {
+    return static_cast<float>(static_cast<int>((low.v[i] >> 4 * J & 15) | (high.v[i] >> 2 * H & 3) << 4) - Offset);
+  });
 }
 /// Rounding to nearest, ties to even; NaN stays NaN.
 inline void store_f16(std::uint16_t* p, f32x16 a) {

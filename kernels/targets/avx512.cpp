@@ -11,6 +11,7 @@
 #include <cstring>
 #include <utility>
 
+#include "kernels/panel_layout.hpp"
 #include "kernels/targets/tables.hpp"
 
 #pragma GCC push_options

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <new>
@@ -88,6 +89,8 @@ struct transformer::state {
 
   template<class Body>
   void for_rows(Body body);
+  template<class Body>
+  void timed(double& seconds, Body body);
   [[nodiscard]] std::size_t panels_per_item(std::size_t panels) const;
   [[nodiscard]] kernels::kv_view kv_of(std::size_t layer, std::size_t kv_head) const;
 
@@ -99,6 +102,7 @@ struct transformer::state {
   rope_cache ropes;
   kernels::memory_block kv;  // page by page, each [layer][kv head] of kv_head_bytes
   totals work;
+  times spent;
 
   // Activations of the rows in flight; the widths are fixed, see the constructor.
   std::size_t attention_width;
@@ -145,28 +149,41 @@ transformer::state::state(std::shared_ptr<const weights> the_weights, const kern
 std::span<const float> transformer::forward(std::span<const run> batch) {
   state& s = *state_;
   const weights& w = *s.w;
-  s.prepare(batch);
+  s.timed(s.spent.prepare, [&] { s.prepare(batch); });
   if (s.rows == 0) return {};
-  s.embed();
-  s.normalise(w.layers.front().attention_norm);
+  s.timed(s.spent.prepare, [&] { s.embed(); });
+  s.timed(s.spent.norms, [&] { s.normalise(w.layers.front().attention_norm); });
   for (std::size_t i = 0; i < w.layers.size(); ++i) {
     const layer_weights& l = w.layers[i];
     const bool last = i + 1 == w.layers.size();
-    s.multiply({{l.query, s.normed.data(), s.query.data(), or_null(l.query_bias)},
-                {l.key, s.normed.data(), s.key.data(), or_null(l.key_bias)},
-                {l.value, s.normed.data(), s.value.data(), or_null(l.value_bias)}});
-    s.store_keys_and_values(i);
+    s.timed(s.spent.query_key_value, [&] {
+      s.multiply({{l.query, s.normed.data(), s.query.data(), or_null(l.query_bias)},
+                  {l.key, s.normed.data(), s.key.data(), or_null(l.key_bias)},
+                  {l.value, s.normed.data(), s.value.data(), or_null(l.value_bias)}});
+    });
+    s.timed(s.spent.store, [&] { s.store_keys_and_values(i); });
     if (last && s.wanted_rows.empty()) return {};  // the cache is all that was asked for
-    s.attend(i, last ? s.wanted_blocks : s.blocks);
+    s.timed(s.spent.attention, [&] { s.attend(i, last ? s.wanted_blocks : s.blocks); });
     if (last) s.keep_wanted_rows();
-    s.multiply({{l.output, s.attended.data(), s.delta.data()}});
-    s.add_and_normalise(l.feed_forward_norm);
-    s.gate_and_up(l);
-    s.multiply({{l.down, s.gate.data(), s.delta.data()}});
-    s.add_and_normalise(last ? w.output_norm : w.layers[i + 1].attention_norm);
+    s.timed(s.spent.output, [&] { s.multiply({{l.output, s.attended.data(), s.delta.data()}}); });
+    s.timed(s.spent.norms, [&] { s.add_and_normalise(l.feed_forward_norm); });
+    s.timed(s.spent.feed_forward, [&] {
+      s.gate_and_up(l);
+      s.multiply({{l.down, s.gate.data(), s.delta.data()}});
+    });
+    s.timed(s.spent.norms, [&] { s.add_and_normalise(last ? w.output_norm : w.layers[i + 1].attention_norm); });
   }
-  s.multiply({{w.output_head(), s.normed.data(), s.logits.data()}});
+  s.timed(s.spent.head, [&] { s.multiply({{w.output_head(), s.normed.data(), s.logits.data()}}); });
   return {s.logits.data(), s.rows * s.config.vocabulary};
+}
+
+/// Runs body and, when asked to profile, adds the time it took.
+template<class Body>
+void transformer::state::timed(double& seconds, Body body) {
+  if (!how.profile) return body();
+  const auto start = std::chrono::steady_clock::now();
+  body();
+  seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 void transformer::state::prepare(std::span<const run> batch) {
@@ -469,5 +486,6 @@ transformer::~transformer() = default;
 const model_config& transformer::config() const { return state_->config; }
 std::uint32_t transformer::rows_max() const { return state_->how.rows_max; }
 const transformer::totals& transformer::work_done() const { return state_->work; }
+const transformer::times& transformer::time_spent() const { return state_->spent; }
 
 }  // namespace redline::model

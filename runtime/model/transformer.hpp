@@ -40,6 +40,7 @@ class transformer {
     std::uint32_t pages_count = 0;
     kv_type kv = kv_type::f16;
     std::uint32_t rows_max = 512;  // rows of one forward; buffers are sized once
+    bool profile = false;          // keep time_spent()
   };
   /// Fails when the KV storage cannot be allocated.
   static result<std::unique_ptr<transformer>> create(std::shared_ptr<const weights> w,
@@ -57,6 +58,19 @@ class transformer {
     std::uint64_t logits_rows_count = 0;
   };
   [[nodiscard]] const totals& work_done() const;
+
+  /// Seconds spent so far in each part of a pass, when options.profile.
+  struct times {
+    double prepare = 0;       // tables, tiles and angles of the batch; embedding
+    double query_key_value = 0;
+    double store = 0;         // rotating and storing keys and values
+    double attention = 0;
+    double output = 0;        // the attention's output product
+    double feed_forward = 0;  // gate, up and down
+    double norms = 0;
+    double head = 0;
+  };
+  [[nodiscard]] const times& time_spent() const;
 
   /// Computes the batch's keys and values into their slots and the logits of the rows that want them.
   /// Returns [wanting rows, vocabulary] in batch order, valid until the next call. The caller guarantees: at most

@@ -12,18 +12,18 @@ namespace {
 using kernels::weight_type;
 
 std::optional<weight_type> matrix_type(gguf::tensor_type type) {
-  switch (type) {
-    case gguf::tensor_type::f32:
-      return weight_type::f32;
-    case gguf::tensor_type::f16:
-      return weight_type::f16;
-    case gguf::tensor_type::bf16:
-      return weight_type::bf16;
-    case gguf::tensor_type::q8_0:
-      return weight_type::q8_0;
-    default:
-      return std::nullopt;
+  for (const weight_type known : kernels::all_weight_types) {
+    if (gguf::name_of(type) == kernels::name_of(known)) return known;
   }
+  return std::nullopt;
+}
+
+std::string known_types() {
+  std::string names;
+  for (const weight_type known : kernels::all_weight_types) {
+    names += (names.empty() ? "" : ", ") + std::string(kernels::name_of(known));
+  }
+  return names;
 }
 
 std::string shape_text(std::span<const std::uint64_t> dimensions) {
@@ -45,7 +45,12 @@ class loader {
     const std::uint64_t wanted[] = {columns, rows};
     REDLINE_TRY_ASSIGN(const gguf::tensor* t, find(name, wanted));
     const std::optional<weight_type> type = matrix_type(t->type);
-    if (!type) return wrong_type(*t, "F32, F16, BF16 or Q8_0");
+    if (!type) return wrong_type(*t, "one of " + known_types());
+    if (columns % kernels::block_columns(*type) != 0) {
+      return failure{errc::file_malformed, file_.path() + ": tensor '" + name + "': wanted rows of whole blocks of " +
+                                               std::to_string(kernels::block_columns(*type)) + ", found " +
+                                               std::to_string(columns) + " columns"};
+    }
     try {
       kernels::packed_weights packed(table_, team_, *type, rows, columns, t->bytes.data());
       done(*t);
@@ -60,7 +65,7 @@ class loader {
     const std::uint64_t wanted[] = {length};
     REDLINE_TRY_ASSIGN(const gguf::tensor* t, find(name, wanted));
     const std::optional<weight_type> type = matrix_type(t->type);
-    if (!type || *type == weight_type::q8_0) return wrong_type(*t, "F32, F16 or BF16");
+    if (!type || kernels::block_columns(*type) != 1) return wrong_type(*t, "F32, F16 or BF16");
     using kernels::element_type;
     const element_type element = *type == weight_type::f32   ? element_type::f32
                                  : *type == weight_type::f16 ? element_type::f16
@@ -95,7 +100,7 @@ class loader {
     return t;
   }
 
-  [[nodiscard]] failure wrong_type(const gguf::tensor& t, const char* wanted) const {
+  [[nodiscard]] failure wrong_type(const gguf::tensor& t, const std::string& wanted) const {
     return {errc::unsupported_format, file_.path() + ": tensor '" + std::string(t.name) + "': wanted " + wanted +
                                           ", found " + gguf::name_of(t.type)};
   }

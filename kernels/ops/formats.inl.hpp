@@ -1,0 +1,191 @@
+// Packed weights as floats. A stretch of a panel (layout: kernels/panel_layout.hpp) is written out column by column, 16
+// rows each, exactly as kernels/weight_type.hpp defines the weights; the products then know floats only.
+
+template<int... I, class Body>
+inline void for_constants(std::integer_sequence<int, I...>, Body body) {
+  (body(std::integral_constant<int, I>{}), ...);
+}
+/// Calls body(0), ..., body(Count - 1) with constants.
+template<int Count, class Body>
+inline void for_constants(Body body) {
+  for_constants(std::make_integer_sequence<int, Count>{}, body);
+}
+
+inline f32x16 halves(const std::byte* at) { return load_f16(reinterpret_cast<const std::uint16_t*>(at)); }
+
+// Each format: `group` columns share what `open` reads first; weight<I> gives column I of the group, 16 rows. g: index of
+// the group in the panel.
+
+struct f16_format {
+  static constexpr int group = 1;
+  static constexpr std::size_t group_bytes = 32;
+  using head = const std::byte*;
+  static head open(const std::byte* panel, std::size_t g) { return panel + g * group_bytes; }
+  template<int>
+  static f32x16 weight(head h) {
+    return halves(h);
+  }
+};
+
+struct bf16_format {
+  static constexpr int group = 1;
+  static constexpr std::size_t group_bytes = 32;
+  using head = const std::byte*;
+  static head open(const std::byte* panel, std::size_t g) { return panel + g * group_bytes; }
+  template<int>
+  static f32x16 weight(head h) {
+    return load_bf16(reinterpret_cast<const std::uint16_t*>(h));
+  }
+};
+
+struct q8_0_format {
+  static constexpr int group = 32;
+  static constexpr std::size_t group_bytes = layout::unit_bytes(weight_type::q8_0);
+  struct head {
+    f32x16 d;
+    const std::int8_t* q;
+  };
+  static head open(const std::byte* panel, std::size_t g) {
+    const std::byte* unit = panel + g * group_bytes;
+    return {halves(unit), reinterpret_cast<const std::int8_t*>(unit + 32)};
+  }
+  template<int I>
+  static f32x16 weight(const head& h) {
+    return mul(load_i8(h.q + I * 16), h.d);
+  }
+};
+
+/// q4_0, q4_1, q5_0 and q5_1: a scale, perhaps a minimum, perhaps fifth bits.
+template<weight_type Type, bool Minimum, bool Fifth>
+struct q45_format {
+  static constexpr int group = 32;
+  static constexpr std::size_t group_bytes = layout::unit_bytes(Type);
+  static constexpr int offset = Minimum ? 0 : Fifth ? 16 : 8;
+  static constexpr std::size_t fifth_at = Minimum ? 64 : 32;
+  static constexpr std::size_t nibbles_at = fifth_at + (Fifth ? layout::words_bytes : 0);
+
+  struct head {
+    f32x16 d;
+    f32x16 m;
+    words16 fifth;
+    const std::byte* nibbles;
+  };
+  static head open(const std::byte* panel, std::size_t g) {
+    const std::byte* unit = panel + g * group_bytes;
+    return {halves(unit), Minimum ? halves(unit + 32) : zero(), load_words(unit + (Fifth ? fifth_at : nibbles_at)),
+            unit + nibbles_at};
+  }
+  template<int I>
+  static f32x16 weight(const head& h) {
+    const words16 low = load_words(h.nibbles + I / 8 * layout::words_bytes);
+    f32x16 q;
+    if constexpr (Fifth) {
+      q = five_bits<I % 8, I, offset>(low, h.fifth);
+    } else {
+      q = nibble<I % 8, offset>(low);
+    }
+    return Minimum ? fma(h.d, q, h.m) : mul(q, h.d);
+  }
+};
+
+/// q4_k and q5_k: w = (d s) q - (dmin m), both products exact, so the fused form rounds as the plain one.
+template<weight_type Type, bool Fifth>
+struct q45_k_format {
+  static constexpr int group = 32;
+  static constexpr std::size_t group_bytes = layout::unit_bytes(Type) / 8;  // on average
+  static constexpr std::size_t nibbles_at = 64 + 8 * 32;
+
+  struct head {
+    f32x16 scale;
+    f32x16 minus;
+    words16 fifth;
+    const std::byte* nibbles;
+  };
+  static head open(const std::byte* panel, std::size_t g) {
+    const std::byte* unit = panel + g / 8 * layout::unit_bytes(Type);
+    const std::byte* nibbles = unit + nibbles_at + g % 8 * 4 * layout::words_bytes;
+    const auto* scales = reinterpret_cast<const std::uint8_t*>(unit + 64 + g % 8 * 32);
+    return {mul(halves(unit), load_u8(scales)),
+            mul(sub(broadcast(-0.0F), halves(unit + 32)), load_u8(scales + 16)),
+            load_words(Fifth ? unit + nibbles_at + (32 + g % 8) * layout::words_bytes : nibbles), nibbles};
+  }
+  template<int I>
+  static f32x16 weight(const head& h) {
+    const words16 low = load_words(h.nibbles + I / 8 * layout::words_bytes);
+    if constexpr (Fifth) {
+      return fma(h.scale, five_bits<I % 8, I, 0>(low, h.fifth), h.minus);
+    } else {
+      return fma(h.scale, nibble<I % 8, 0>(low), h.minus);
+    }
+  }
+};
+
+struct q6_k_format {
+  static constexpr int group = 16;
+  static constexpr std::size_t group_bytes = layout::unit_bytes(weight_type::q6_k) / 16;  // on average
+  struct head {
+    f32x16 scale;
+    words16 pairs;
+    const std::byte* nibbles;
+  };
+  static head open(const std::byte* panel, std::size_t g) {
+    const std::byte* unit = panel + g / 16 * layout::unit_bytes(weight_type::q6_k);
+    const std::byte* nibbles = unit + 64 + 16 * 16;
+    return {mul(halves(unit), load_i8(reinterpret_cast<const std::int8_t*>(unit + 64 + g % 16 * 16))),
+            load_words(nibbles + (32 + g % 16) * layout::words_bytes),
+            nibbles + g % 16 * 2 * layout::words_bytes};
+  }
+  template<int I>
+  static f32x16 weight(const head& h) {
+    return mul(six_bits<I % 8, I, 32>(load_words(h.nibbles + I / 8 * layout::words_bytes), h.pairs), h.scale);
+  }
+};
+
+/// Writes columns [k, k + depth) of a panel: out [depth][16]. Both are multiples of the format's group.
+using expand_function = void (*)(const std::byte* panel, std::size_t k, std::size_t depth, float* out);
+
+template<class Format>
+void expand_stretch(const std::byte* panel, std::size_t k, std::size_t depth, float* out) {
+  for (std::size_t i = 0; i < depth; i += Format::group) {
+    const auto head = Format::open(panel, (k + i) / Format::group);
+    for_constants<Format::group>([&](auto c) { store(out + (i + c) * 16, Format::template weight<c>(head)); });
+  }
+}
+
+inline void expand_f32(const std::byte* panel, std::size_t k, std::size_t depth, float* out) {
+  std::memcpy(out, panel + k * 64, depth * 64);
+}
+
+/// Calls body.operator()<Format>() for the format of `type`, which is not f32.
+template<class Body>
+inline auto with_format(weight_type type, Body body) {
+  switch (type) {
+    case weight_type::f32:
+    case weight_type::f16:
+      break;
+    case weight_type::bf16:
+      return body.template operator()<bf16_format>();
+    case weight_type::q8_0:
+      return body.template operator()<q8_0_format>();
+    case weight_type::q4_0:
+      return body.template operator()<q45_format<weight_type::q4_0, false, false>>();
+    case weight_type::q4_1:
+      return body.template operator()<q45_format<weight_type::q4_1, true, false>>();
+    case weight_type::q5_0:
+      return body.template operator()<q45_format<weight_type::q5_0, false, true>>();
+    case weight_type::q5_1:
+      return body.template operator()<q45_format<weight_type::q5_1, true, true>>();
+    case weight_type::q4_k:
+      return body.template operator()<q45_k_format<weight_type::q4_k, false>>();
+    case weight_type::q5_k:
+      return body.template operator()<q45_k_format<weight_type::q5_k, true>>();
+    case weight_type::q6_k:
+      return body.template operator()<q6_k_format>();
+  }
+  return body.template operator()<f16_format>();
+}
+
+inline expand_function expander_of(weight_type type) {
+  if (type == weight_type::f32) return expand_f32;
+  return with_format(type, []<class Format>() -> expand_function { return expand_stretch<Format>; });
+}

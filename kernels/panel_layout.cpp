@@ -1,0 +1,167 @@
+#include "kernels/panel_layout.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace redline::kernels {
+namespace {
+
+using std::byte;
+
+void put(byte* to, const byte* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+
+/// Adds `bits` at bit position `shift` of word `lane`.
+void add_bits(byte* words, std::size_t lane, unsigned bits, unsigned shift) {
+  std::uint32_t word;
+  std::memcpy(&word, words + lane * 4, 4);
+  word |= std::uint32_t{bits} << shift;
+  std::memcpy(words + lane * 4, &word, 4);
+}
+
+unsigned number(byte b) { return std::to_integer<unsigned>(b); }
+
+/// Nibble `q` of column i.
+void add_nibble(byte* nibbles, std::size_t lane, std::size_t i, unsigned q) {
+  add_bits(nibbles + i / 8 * layout::words_bytes, lane, q, static_cast<unsigned>(i % 8 * 4));
+}
+
+/// The file keeps column i in the low half of byte i and column i + 16 in its high half.
+void place_32_nibbles(const byte* from, byte* nibbles, std::size_t lane) {
+  for (std::size_t i = 0; i < 16; ++i) {
+    add_nibble(nibbles, lane, i, number(from[i]) & 15);
+    add_nibble(nibbles, lane, i + 16, number(from[i]) >> 4);
+  }
+}
+
+template<std::size_t Bytes>
+void place_plain(const byte* block, byte* unit, std::size_t lane) {
+  put(unit + lane * Bytes, block, Bytes);
+}
+
+void place_q8_0(const byte* block, byte* unit, std::size_t lane) {
+  put(unit + lane * 2, block, 2);
+  for (std::size_t i = 0; i < 32; ++i) unit[32 + i * 16 + lane] = block[2 + i];
+}
+
+template<bool Minimum, bool Fifth>
+void place_q45(const byte* block, byte* unit, std::size_t lane) {
+  put(unit + lane * 2, block, 2);
+  block += 2;
+  unit += 32;
+  if constexpr (Minimum) {
+    put(unit + lane * 2, block, 2);
+    block += 2;
+    unit += 32;
+  }
+  if constexpr (Fifth) {
+    put(unit + lane * 4, block, 4);
+    block += 4;
+    unit += layout::words_bytes;
+  }
+  place_32_nibbles(block, unit, lane);
+}
+
+/// Group g's 6-bit scale and minimum out of the 12 packed bytes: the first four groups lie plainly, the last four are
+/// cut into a nibble and two bits that the first four left free.
+std::array<unsigned, 2> scale_and_minimum(const byte* packed, std::size_t g) {
+  if (g < 4) return {number(packed[g]) & 63, number(packed[g + 4]) & 63};
+  return {(number(packed[g + 4]) & 15) | number(packed[g - 4]) >> 6 << 4,
+          number(packed[g + 4]) >> 4 | number(packed[g]) >> 6 << 4};
+}
+
+template<bool Fifth>
+void place_q45_k(const byte* block, byte* unit, std::size_t lane) {
+  put(unit + lane * 2, block, 2);
+  put(unit + 32 + lane * 2, block + 2, 2);
+  for (std::size_t g = 0; g < 8; ++g) {
+    const auto [scale, minimum] = scale_and_minimum(block + 4, g);
+    unit[64 + g * 32 + lane] = static_cast<byte>(scale);
+    unit[64 + g * 32 + 16 + lane] = static_cast<byte>(minimum);
+  }
+  byte* nibbles = unit + 64 + 8 * 32;
+  byte* fifth = nibbles + 32 * layout::words_bytes;
+  const byte* high = block + 16;
+  const byte* low = Fifth ? block + 16 + 32 : block + 16;
+  for (std::size_t i = 0; i < 256; ++i) {  // 64 columns share 32 bytes: their first half in the low nibbles
+    const std::size_t g = i / 32;
+    const unsigned pair = number(low[i / 64 * 32 + i % 32]);
+    add_nibble(nibbles, lane, i, g % 2 == 0 ? pair & 15 : pair >> 4);
+    if constexpr (Fifth) {
+      add_bits(fifth + g * layout::words_bytes, lane, number(high[i % 32]) >> g & 1, static_cast<unsigned>(i % 32));
+    }
+  }
+}
+
+void place_q6_k(const byte* block, byte* unit, std::size_t lane) {
+  const byte* low = block;
+  const byte* high = block + 128;
+  const byte* scales = block + 192;
+  put(unit + lane * 2, block + 208, 2);
+  for (std::size_t g = 0; g < 16; ++g) unit[64 + g * 16 + lane] = scales[g];
+  byte* nibbles = unit + 64 + 16 * 16;
+  byte* pairs = nibbles + 32 * layout::words_bytes;
+  for (std::size_t i = 0; i < 256; ++i) {  // each half of 128 columns: 64 bytes of nibbles, 32 bytes of bit pairs
+    const std::size_t half = i / 128;
+    const std::size_t quarter = i % 128 / 32;
+    const unsigned two = number(low[half * 64 + i % 64]);
+    add_nibble(nibbles, lane, i, quarter < 2 ? two & 15 : two >> 4);
+    const unsigned upper = number(high[half * 32 + i % 32]) >> 2 * quarter & 3;
+    add_bits(pairs + i / 16 * layout::words_bytes, lane, upper, static_cast<unsigned>(i % 16 * 2));
+  }
+}
+
+using place_function = void (*)(const byte* block, byte* unit, std::size_t lane);
+
+place_function placer_of(weight_type type) {
+  switch (type) {
+    case weight_type::f32:
+      return place_plain<4>;
+    case weight_type::f16:
+    case weight_type::bf16:
+      return place_plain<2>;
+    case weight_type::q8_0:
+      return place_q8_0;
+    case weight_type::q4_0:
+      return place_q45<false, false>;
+    case weight_type::q4_1:
+      return place_q45<true, false>;
+    case weight_type::q5_0:
+      return place_q45<false, true>;
+    case weight_type::q5_1:
+      return place_q45<true, true>;
+    case weight_type::q4_k:
+      return place_q45_k<false>;
+    case weight_type::q5_k:
+      return place_q45_k<true>;
+    case weight_type::q6_k:
+      return place_q6_k;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::size_t interleaved_panel_bytes(weight_type type, std::size_t columns) {
+  return columns / block_columns(type) * layout::unit_bytes(type);
+}
+
+void interleave_panels(weight_type type, const std::byte* source, std::size_t rows, std::size_t columns,
+                       std::size_t begin, std::size_t end, std::byte* out) {
+  const place_function place = placer_of(type);
+  const std::size_t units = columns / block_columns(type);
+  const std::size_t bytes = layout::unit_bytes(type);
+  for (std::size_t panel = begin; panel < end; ++panel) {
+    byte* to = out + panel * units * bytes;
+    std::memset(to, 0, units * bytes);
+    const std::size_t lanes = std::min(panel_rows, rows - panel * panel_rows);
+    for (std::size_t u = 0; u < units; ++u) {
+      for (std::size_t lane = 0; lane < lanes; ++lane) {
+        const byte* block = source + (panel * panel_rows + lane) * row_bytes(type, columns) + u * block_bytes(type);
+        place(block, to + u * bytes, lane);
+      }
+    }
+  }
+}
+
+}  // namespace redline::kernels
