@@ -10,6 +10,10 @@ namespace redline::actors {
 
 using scheduler::submit_outcome;
 
+namespace {
+constexpr microseconds tick{500'000};
+}
+
 verify_scheduler::verify_scheduler(actor::actor_context& context, const scheduler_options& options,
                                    std::unique_ptr<scheduler::policy> policy, actor::actor_ref<cache_manager> cache,
                                    actor::actor_ref<target_model> target)
@@ -22,15 +26,18 @@ void verify_scheduler::on_start() {
   // An answer to a batch of a dead predecessor must not look like one of ours.
   batch_ = context().env().random() >> 1;
   context().tell(target_, announce_target{});
+  context().after(tick, scheduler_tick{});
 }
 
 void verify_scheduler::on(const verify_run& m) {
+  if (const auto known = clients_.find(m.sequence); known != clients_.end()) known->second.heard = context().now();
   const scheduler::submission wish{.sequence = m.sequence, .tenant = m.tenant, .round = m.round, .from = m.log.from,
                                    .tail = m.log.tokens, .draft = m.draft, .tokens_max = m.tokens_max};
   switch (queue_.submit(wish, context().now())) {
     case submit_outcome::taken: {
       auto& c = clients_[m.sequence];
       c.session = context().sender();
+      c.heard = context().now();
       c.prompt_count = m.prompt_count;
       c.sampling = m.sampling;
       c.logprobs = m.logprobs;
@@ -92,15 +99,16 @@ void verify_scheduler::step() {
     plan_ = queue_.plan(options_.budget, context().now());
   }
   queue_.begin(plan_);
-  reserve_pages wants{.batch = ++batch_};
+  wanted_ = {.batch = ++batch_};
   for (const auto& run : plan_.runs) {
-    wants.wants.push_back({run.sequence, run.first, run.rows()});
+    wanted_.wants.push_back({run.sequence, run.first, run.rows()});
     trims_.erase(run.sequence);
   }
-  for (const auto& [sequence, keep_count] : trims_) wants.wants.push_back({sequence, keep_count, 0});
+  for (const auto& [sequence, keep_count] : trims_) wanted_.wants.push_back({sequence, keep_count, 0});
   trims_.clear();
   phase_ = phase::reserving;
-  context().tell(cache_, wants);
+  wanted_at_ = context().now();
+  context().tell(cache_, wanted_);
 }
 
 batch_run verify_scheduler::make_run(const scheduler::planned_run& planned, const std::vector<kv::piece>& table) const {
@@ -218,6 +226,24 @@ void verify_scheduler::on(const target_ready& m) {
   target_up_ = true;
   lose_all_kv();
   step();
+}
+
+void verify_scheduler::on(const scheduler_tick&) {
+  context().after(tick, scheduler_tick{});
+  if (phase_ == phase::reserving && context().now() - wanted_at_ >= options_.grant_patience) {
+    wanted_at_ = context().now();
+    context().tell(cache_, wanted_);
+  }
+  release_abandoned();
+}
+
+void verify_scheduler::release_abandoned() {
+  std::vector<sequence_id> silent;
+  for (const auto& [sequence, c] : clients_) {
+    const bool open = queue_.awaits_answer(sequence);
+    if (!open && context().now() - c.heard >= options_.abandoned_after) silent.push_back(sequence);
+  }
+  for (const sequence_id sequence : silent) on(release_sequence{sequence});
 }
 
 void verify_scheduler::on(const report_status&) {

@@ -18,6 +18,8 @@ struct scheduler_options {
   scheduler::queue_limits limits;
   scheduler::budget budget;
   std::string policy = "fifo";
+  microseconds grant_patience{1'000'000};     // then the pages are asked for again
+  microseconds abandoned_after{120'000'000};  // a sequence nobody asks about is released; a late session starts it anew
 };
 
 /// Feeds the target model: collects the rounds of all sessions, and step by step decides one batch, gets pages for it and
@@ -25,7 +27,7 @@ struct scheduler_options {
 class verify_scheduler final : public actor::actor_of<verify_scheduler> {
  public:
   using accepts = actor::protocol<verify_run, release_sequence, page_grant, batch_done, target_ready, report_status,
-                                  actor::undeliverable>;
+                                  scheduler_tick, actor::undeliverable>;
 
   verify_scheduler(actor::actor_context& context, const scheduler_options& options,
                    std::unique_ptr<scheduler::policy> policy, actor::actor_ref<cache_manager> cache,
@@ -38,6 +40,7 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
   void on(const batch_done& m);
   void on(const target_ready& m);
   void on(const report_status& m);
+  void on(const scheduler_tick& m);
   void on(const actor::undeliverable& m);
 
   [[nodiscard]] const scheduler::run_queue& queue() const { return queue_; }
@@ -49,6 +52,7 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
   /// What a sequence's verdicts need beside its tokens.
   struct client {
     actor::address session;
+    instant heard;  // when it last asked
     std::uint32_t prompt_count = 0;
     model::sampling_params sampling;
     std::optional<std::uint32_t> logprobs;
@@ -59,6 +63,7 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
   void refuse(const verify_run& m, failure why, std::uint32_t retry_after_ms = 0);
   void fail_batch(const failure& why);
   void lose_all_kv();
+  void release_abandoned();
   [[nodiscard]] batch_run make_run(const scheduler::planned_run& planned, const std::vector<kv::piece>& table) const;
   [[nodiscard]] std::uint32_t retry_after_ms() const;
 
@@ -70,6 +75,8 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
   std::unordered_map<sequence_id, std::uint32_t> trims_;  // tokens to keep of sequences whose drafts were rejected
   phase phase_ = phase::idle;
   scheduler::batch_plan plan_;
+  reserve_pages wanted_;   // what was last asked of the cache manager
+  instant wanted_at_;
   std::uint64_t batch_ = 0;
   bool target_up_ = false;
   scheduler_report report_;

@@ -86,6 +86,11 @@ class run_queue {
   [[nodiscard]] std::span<const token> log(sequence_id sequence) const;
   [[nodiscard]] std::span<const token> draft(sequence_id sequence) const;
   [[nodiscard]] bool holds(sequence_id sequence) const { return sequences_.contains(sequence); }
+  /// Its round has been asked for and not answered.
+  [[nodiscard]] bool awaits_answer(sequence_id sequence) const {
+    const auto it = sequences_.find(sequence);
+    return it != sequences_.end() && it->second.open;
+  }
   [[nodiscard]] std::uint32_t running_count() const { return running_count_; }
   [[nodiscard]] std::uint32_t waiting_count() const {
     return static_cast<std::uint32_t>(sequences_.size()) - running_count_;

@@ -18,7 +18,10 @@ struct page_want {
   static constexpr auto fields(auto& self) { return std::tie(self.sequence, self.keep_count, self.append_count); }
 };
 
-/// Asks the cache manager for room for one batch. Answered with `page_grant`.
+// All of these are data: a release must not overtake the reservation that it undoes.
+
+/// Asks the cache manager for room for one batch. Answered with `page_grant`. May be repeated: each want says how many
+/// tokens the table has before it grows.
 struct reserve_pages {
   static constexpr actor::message_id id{0x0201};
   static constexpr std::string_view name = "reserve_pages";
@@ -43,7 +46,6 @@ struct page_grant {
 struct release_pages {
   static constexpr actor::message_id id{0x0203};
   static constexpr std::string_view name = "release_pages";
-  static constexpr bool control = true;
 
   sequence_id sequence;
   static constexpr auto fields(auto& self) { return std::tie(self.sequence); }
@@ -53,7 +55,6 @@ struct release_pages {
 struct drop_all_pages {
   static constexpr actor::message_id id{0x0204};
   static constexpr std::string_view name = "drop_all_pages";
-  static constexpr bool control = true;
 
   static constexpr auto fields(auto&) { return std::tie(); }
 };

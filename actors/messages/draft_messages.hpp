@@ -58,7 +58,6 @@ struct proposal {
 struct forget {
   static constexpr actor::message_id id{0x0303};
   static constexpr std::string_view name = "forget";
-  static constexpr bool control = true;
 
   session_id session;
   static constexpr auto fields(auto& self) { return std::tie(self.session); }

@@ -150,4 +150,11 @@ struct target_ready {
   }
 };
 
+/// The scheduler's own heartbeat, by which it notices lost messages and sessions that went without a word.
+struct scheduler_tick {
+  static constexpr actor::message_id id{0x0409};
+  static constexpr std::string_view name = "scheduler_tick";
+  static constexpr auto fields(auto&) { return std::tie(); }
+};
+
 }  // namespace redline::actors
