@@ -275,18 +275,25 @@ outcome run(const scenario& plot) {
   populate(world, s, plot.seed);
   test::virtual_environment chance(plot.seed ^ 0x5eed);
   bool lossy = plot.faults;
+  std::uint64_t dying_mail = 0;  // frames that the cache manager had received and not yet read when it died
   outcome out;
   world.on_wire = [&](actor::frame& f) {
     if (plot.sabotage) plot.sabotage(f);
     // Between the processes of the sessions, the scheduler and the drafter frames get lost; inside a process never.
     const bool crosses = actor::process_of(f.head.to) != actor::process_of(f.head.from);
+    if (f.head.to == cache_where && dying_mail > 0) {
+      --dying_mail;
+      return false;
+    }
     return !(lossy && crosses && chance.below(10) == 0);
   };
   instant next_accident = world.env().now() + microseconds{chance.below(100'000)};
   const auto accidents = [&] {
     if (!plot.faults || out.restarts >= 12 || world.env().now() < next_accident) return;
     const actor::address victims[] = {drafter_where, target_where, scheduler_where, lookup_where, cache_where};
-    world.restart(victims[chance.below(std::size(victims))]);
+    const actor::address victim = victims[chance.below(std::size(victims))];
+    world.restart(victim);
+    if (victim == cache_where) dying_mail = chance.below(3);
     ++out.restarts;
     next_accident = world.env().now() + microseconds{chance.below(1'500'000)};
   };
