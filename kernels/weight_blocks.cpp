@@ -1,334 +1,498 @@
 #include "kernels/weight_blocks.hpp"
 
 #include <algorithm>
-#include <array>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
-#include <limits>
-
-#include "kernels/targets/tables.hpp"
 
 namespace redline::kernels {
 namespace {
 
-using std::byte;
+static_assert(std::endian::native == std::endian::little, "numbers are copied into blocks as they lie in memory");
 
-float load_half(const byte* at) {
-  float x = 0;
-  scalar_table().widen(element_type::f16, at, 1, &x);
-  return x;
+template<class Number>
+Number get(const std::byte* from) {
+  Number n;
+  std::memcpy(&n, from, sizeof n);
+  return n;
 }
-/// Stores x as a half and returns what was stored.
-float store_half(float x, byte* at) {
-  scalar_table().narrow(element_type::f16, &x, 1, at);
-  return load_half(at);
+template<class Number>
+void put(std::byte* to, Number n) {
+  std::memcpy(to, &n, sizeof n);
 }
-int number(byte b) { return std::to_integer<int>(b); }
-std::uint32_t load_word(const byte* at) {
-  std::uint32_t word = 0;
-  std::memcpy(&word, at, sizeof(word));
-  return word;
-}
+unsigned bits_of(std::byte b) { return std::to_integer<unsigned>(b); }
 
-/// round(x) inside [least, most]; NaN becomes least.
-int nearest(float x, int least, int most) {
-  if (!(x > static_cast<float>(least))) return least;
-  if (x >= static_cast<float>(most)) return most;
-  return static_cast<int>(std::lrint(x));
-}
-
-float inverse(float x) { return x == 0 || !std::isfinite(x) ? 0.0F : 1 / x; }
-
-// ---- blocks of 32 -------------------------------------------------------------------------------------------------
-
-/// Where the fields of q4_0, q4_1, q5_0 and q5_1 lie.
-struct q45_fields {
-  bool minimum;
-  bool fifth;
-  [[nodiscard]] std::size_t fifth_at() const { return minimum ? 4 : 2; }
-  [[nodiscard]] std::size_t nibbles_at() const { return fifth_at() + (fifth ? 4 : 0); }
-  [[nodiscard]] int levels() const { return fifth ? 32 : 16; }
-};
-
-q45_fields fields_of(weight_type type) {
-  return {type == weight_type::q4_1 || type == weight_type::q5_1, type == weight_type::q5_0 || type == weight_type::q5_1};
-}
-
-void decode_q45(q45_fields f, const byte* block, float* out) {
-  const float d = load_half(block);
-  const float m = f.minimum ? load_half(block + 2) : 0;
-  const std::uint32_t fifth = f.fifth ? load_word(block + f.fifth_at()) : 0;
-  const byte* nibbles = block + f.nibbles_at();
-  for (int i = 0; i < 32; ++i) {
-    const int low = i < 16 ? number(nibbles[i]) & 15 : number(nibbles[i - 16]) >> 4;
-    const int q = low | static_cast<int>(fifth >> i & 1) << 4;
-    out[i] = f.minimum ? d * static_cast<float>(q) + m : d * static_cast<float>(q - f.levels() / 2);
+float widen_f16(std::uint16_t h) {
+  const std::uint32_t sign = std::uint32_t{h & 0x8000U} << 16;
+  const std::uint32_t exponent = h >> 10 & 0x1f;
+  const std::uint32_t mantissa = h & 0x3ff;
+  if (exponent == 0x1f) {  // NaN becomes quiet, as the instruction does
+    return std::bit_cast<float>(sign | 0x7f800000 | mantissa << 13 | (mantissa != 0 ? 0x400000U : 0U));
   }
+  if (exponent != 0) return std::bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
+  const float magnitude = static_cast<float>(mantissa) * 0x1p-24F;
+  return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(magnitude));
 }
 
-void encode_q45(q45_fields f, const float* x, byte* block) {
-  float d = 0;
-  float zero = 0;  // what level 0 stands for
-  if (f.minimum) {
-    const auto [least, most] = std::minmax_element(x, x + 32);
-    d = store_half((*most - *least) / static_cast<float>(f.levels() - 1), block);
-    zero = store_half(*least, block + 2);
-  } else {
-    const float extreme = *std::max_element(x, x + 32, [](float a, float b) { return std::abs(a) < std::abs(b); });
-    d = store_half(extreme / static_cast<float>(-f.levels() / 2), block);
-    zero = -d * static_cast<float>(f.levels()) / 2;
+std::uint16_t narrow_f16(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  const std::uint32_t sign = bits >> 16 & 0x8000;
+  const std::uint32_t magnitude = bits & 0x7fffffff;
+  std::uint32_t half = 0;
+  if (magnitude > 0x7f800000) {
+    half = 0x7e00 | (magnitude >> 13 & 0x3ff);
+  } else if (magnitude >= 0x477ff000) {  // rounds to 65536 or more
+    half = 0x7c00;
+  } else if (magnitude >= 0x38800000) {  // normal: add half of the last place, a bit less when that would leave it odd
+    half = (magnitude - 0x38000000 + 0xfff + (magnitude >> 13 & 1)) >> 13;
+  } else {  // subnormal: the adder rounds at 2^-24
+    const float aligned = std::bit_cast<float>(magnitude) + 0.5F;
+    half = std::bit_cast<std::uint32_t>(aligned) - std::bit_cast<std::uint32_t>(0.5F);
   }
-  const float per = inverse(d);
-  byte* nibbles = block + f.nibbles_at();
-  std::memset(nibbles, 0, 16);
-  std::uint32_t fifth = 0;
-  for (int i = 0; i < 32; ++i) {
-    const int q = nearest((x[i] - zero) * per, 0, f.levels() - 1);
-    fifth |= static_cast<std::uint32_t>(q >> 4) << i;
-    nibbles[i % 16] |= static_cast<byte>((q & 15) << (i < 16 ? 0 : 4));
-  }
-  if (f.fifth) std::memcpy(block + f.fifth_at(), &fifth, 4);
+  return static_cast<std::uint16_t>(sign | half);
 }
 
-void decode_q8_0(const byte* block, float* out) {
-  const float d = load_half(block);
-  for (int i = 0; i < 32; ++i) out[i] = static_cast<float>(static_cast<std::int8_t>(block[2 + i])) * d;
+std::uint16_t narrow_bf16(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  if ((bits & 0x7fffffff) > 0x7f800000) return static_cast<std::uint16_t>(bits >> 16 | 0x40);
+  return static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-void encode_q8_0(const float* x, byte* block) {
-  float most = 0;
-  for (int i = 0; i < 32; ++i) most = std::max(most, std::abs(x[i]));
-  const float per = inverse(store_half(most / 127, block));
-  for (int i = 0; i < 32; ++i) block[2 + i] = static_cast<byte>(nearest(x[i] * per, -127, 127));
+float get_half(const std::byte* from) { return widen_f16(get<std::uint16_t>(from)); }
+/// Stores the nearest half and returns it: weights are rounded against the scale that a reader will see.
+float put_half(std::byte* to, float x) {
+  const std::uint16_t half = narrow_f16(x + 0.0F);  // no minus zero
+  put(to, half);
+  return widen_f16(half);
 }
 
-// ---- blocks of 256: q4_k, q5_k ------------------------------------------------------------------------------------
+constexpr float half_max = 65504;
 
-struct scale_pair {
-  int scale;
-  int minimum;
-};
+/// Nearest integer, ties to even, of |x| < 2^22; by addition alone, which every compiler vectorises.
+float nearest(float x) { return (x + 0x1.8p23F) - 0x1.8p23F; }
+float clamp(float x, float low, float high) { return std::min(std::max(x, low), high); }
+/// 1 / x, or 0 where that is no use: then every quotient is 0.
+float inverse(float x) { return std::fabs(x) < 0x1p-100F ? 0 : 1 / x; }
 
-/// Group g's two 6-bit numbers in the 12 bytes: the first four groups lie plainly, the others as a nibble and two bits
-/// that the first four leave free.
-scale_pair unpack_scales(const byte* packed, std::size_t g) {
-  if (g < 4) return {number(packed[g]) & 63, number(packed[g + 4]) & 63};
-  return {(number(packed[g + 4]) & 15) | number(packed[g - 4]) >> 6 << 4,
-          number(packed[g + 4]) >> 4 | number(packed[g]) >> 6 << 4};
+/// NaN to 0, the rest into the range of a half.
+void tame(const float* x, std::size_t count, float* out) {
+  for (std::size_t i = 0; i < count; ++i) out[i] = x[i] == x[i] ? clamp(x[i], -half_max, half_max) : 0;
 }
 
-void pack_scales(const std::array<scale_pair, 8>& pairs, byte* packed) {
-  for (std::size_t g = 0; g < 4; ++g) {
-    packed[g] = static_cast<byte>(pairs[g].scale | pairs[g + 4].scale >> 4 << 6);
-    packed[g + 4] = static_cast<byte>(pairs[g].minimum | pairs[g + 4].minimum >> 4 << 6);
-    packed[g + 8] = static_cast<byte>((pairs[g + 4].scale & 15) | (pairs[g + 4].minimum & 15) << 4);
-  }
-}
-
-void decode_q45_k(bool fifth, const byte* block, float* out) {
-  const float d = load_half(block);
-  const float dmin = load_half(block + 2);
-  const byte* high = block + 16;
-  const byte* low = fifth ? block + 48 : block + 16;
-  for (std::size_t g = 0; g < 8; ++g) {
-    const scale_pair pair = unpack_scales(block + 4, g);
-    const float scale = d * static_cast<float>(pair.scale);
-    const float minimum = dmin * static_cast<float>(pair.minimum);
-    for (std::size_t i = 0; i < 32; ++i) {
-      const int two = number(low[g / 2 * 32 + i]);
-      int q = g % 2 == 0 ? two & 15 : two >> 4;
-      if (fifth) q |= (number(high[i]) >> g & 1) << 4;
-      out[g * 32 + i] = scale * static_cast<float>(q) - minimum;
-    }
-  }
-}
-
-/// x ~ scale q - minimum, q in [0, levels).
-struct affine {
-  float scale = 0;
-  float minimum = 0;
-};
-
-/// Tries steps a little smaller and larger than the span asks for; for each the rounded levels give the least-squares
-/// scale and minimum, and the best of all wins. The minimum never turns negative: the format cannot say it.
-affine fit_group(const float* x, int count, int levels) {
-  float least = 0;
-  float most = 0;
+/// The number of the largest magnitude, with its sign; the first of several.
+float extreme(const float* x, int count) {
+  float most = 0, least = 0;
   for (int i = 0; i < count; ++i) {
-    least = std::min(least, x[i]);
     most = std::max(most, x[i]);
+    least = std::min(least, x[i]);
   }
-  affine best{(most - least) / static_cast<float>(levels - 1), -least};
-  if (!(most > least)) return {0, -least};
-  float best_error = std::numeric_limits<float>::infinity();
-  for (int step = -4; step <= 10; ++step) {
-    const float per = (static_cast<float>(levels - 1) + 0.1F * static_cast<float>(step)) / (most - least);
-    double q1 = 0;
-    double q2 = 0;
-    double x1 = 0;
-    double xq = 0;
-    for (int i = 0; i < count; ++i) {
-      const double q = nearest((x[i] - least) * per, 0, levels - 1);
-      q1 += q;
-      q2 += q * q;
-      x1 += x[i];
-      xq += q * x[i];
+  return -least > most ? least : most;
+}
+
+// ---- 32 weights a block
+
+constexpr int small_block = 32;
+
+/// Weight j lies in the low half of byte j, weight j + 16 in the high half.
+void unpack_nibbles(const std::byte* from, std::uint8_t* q) {
+  for (int j = 0; j < 16; ++j) {
+    q[j] = static_cast<std::uint8_t>(bits_of(from[j]) & 15);
+    q[j + 16] = static_cast<std::uint8_t>(bits_of(from[j]) >> 4);
+  }
+}
+void pack_nibbles(const std::uint8_t* q, std::byte* to) {
+  for (int j = 0; j < 16; ++j) to[j] = static_cast<std::byte>((q[j] & 15) | (q[j + 16] & 15) << 4);
+}
+void unpack_fives(const std::byte* fifths, const std::byte* nibbles, std::uint8_t* q) {
+  unpack_nibbles(nibbles, q);
+  const auto high = get<std::uint32_t>(fifths);
+  for (int j = 0; j < small_block; ++j) q[j] |= static_cast<std::uint8_t>((high >> j & 1) << 4);
+}
+void pack_fives(const std::uint8_t* q, std::byte* fifths, std::byte* nibbles) {
+  pack_nibbles(q, nibbles);
+  std::uint32_t high = 0;
+  for (int j = 0; j < small_block; ++j) high |= std::uint32_t{q[j]} >> 4 << j;
+  put(fifths, high);
+}
+
+void decode_q8_0(const std::byte* block, float* out) {
+  const float d = get_half(block);
+  for (int j = 0; j < small_block; ++j) out[j] = d * static_cast<float>(get<std::int8_t>(block + 2 + j));
+}
+void encode_q8_0(const float* x, std::byte* block) {
+  const float scale = put_half(block, std::fabs(extreme(x, small_block)) / 127);
+  const float by = inverse(scale);
+  std::int8_t q[small_block];
+  for (int j = 0; j < small_block; ++j) q[j] = static_cast<std::int8_t>(nearest(clamp(x[j] * by, -127, 127)));
+  std::memcpy(block + 2, q, sizeof q);
+}
+
+/// The extreme number takes the end of the range that has one step more.
+template<int Middle>
+void encode_centred(const float* x, std::byte* scale_at, std::uint8_t* q) {
+  const float by = inverse(put_half(scale_at, extreme(x, small_block) / -Middle));
+  for (int j = 0; j < small_block; ++j) {
+    q[j] = static_cast<std::uint8_t>(static_cast<int>(nearest(clamp(x[j] * by, -Middle, Middle - 1))) + Middle);
+  }
+}
+template<int Middle>
+void decode_centred(float d, const std::uint8_t* q, float* out) {
+  for (int j = 0; j < small_block; ++j) out[j] = d * static_cast<float>(q[j] - Middle);
+}
+template<int Most>
+void encode_from_least(const float* x, std::byte* block, std::uint8_t* q) {
+  float least = x[0], most = x[0];
+  for (int j = 1; j < small_block; ++j) {
+    least = std::min(least, x[j]);
+    most = std::max(most, x[j]);
+  }
+  const float by = inverse(put_half(block, (most - least) / Most));
+  const float m = put_half(block + 2, least);
+  for (int j = 0; j < small_block; ++j) {
+    q[j] = static_cast<std::uint8_t>(nearest(clamp((x[j] - m) * by, 0, Most)));
+  }
+}
+void decode_from_least(const std::byte* block, const std::uint8_t* q, float* out) {
+  const float d = get_half(block), m = get_half(block + 2);
+  for (int j = 0; j < small_block; ++j) out[j] = d * static_cast<float>(q[j]) + m;
+}
+
+void decode_q4_0(const std::byte* block, float* out) {
+  std::uint8_t q[small_block];
+  unpack_nibbles(block + 2, q);
+  decode_centred<8>(get_half(block), q, out);
+}
+void encode_q4_0(const float* x, std::byte* block) {
+  std::uint8_t q[small_block];
+  encode_centred<8>(x, block, q);
+  pack_nibbles(q, block + 2);
+}
+void decode_q5_0(const std::byte* block, float* out) {
+  std::uint8_t q[small_block];
+  unpack_fives(block + 2, block + 6, q);
+  decode_centred<16>(get_half(block), q, out);
+}
+void encode_q5_0(const float* x, std::byte* block) {
+  std::uint8_t q[small_block];
+  encode_centred<16>(x, block, q);
+  pack_fives(q, block + 2, block + 6);
+}
+void decode_q4_1(const std::byte* block, float* out) {
+  std::uint8_t q[small_block];
+  unpack_nibbles(block + 4, q);
+  decode_from_least(block, q, out);
+}
+void encode_q4_1(const float* x, std::byte* block) {
+  std::uint8_t q[small_block];
+  encode_from_least<15>(x, block, q);
+  pack_nibbles(q, block + 4);
+}
+void decode_q5_1(const std::byte* block, float* out) {
+  std::uint8_t q[small_block];
+  unpack_fives(block + 4, block + 8, q);
+  decode_from_least(block, q, out);
+}
+void encode_q5_1(const float* x, std::byte* block) {
+  std::uint8_t q[small_block];
+  encode_from_least<31>(x, block, q);
+  pack_fives(q, block + 4, block + 8);
+}
+
+// ---- 256 weights a block
+
+constexpr int big_block = 256;
+constexpr int groups = 8;  // of 32 weights, in q4_k and q5_k
+
+/// Eight 6-bit scales and minima in 12 bytes: the first four of each in the low bits of bytes 0-3 and 4-7, the others'
+/// low four bits in bytes 8-11 and their high two bits on top of bytes 0-3 and 4-7.
+void unpack_scales(const std::byte* from, std::uint8_t* scales, std::uint8_t* minima) {
+  for (int g = 0; g < 4; ++g) {
+    const unsigned s = bits_of(from[g]), m = bits_of(from[g + 4]), rest = bits_of(from[g + 8]);
+    scales[g] = static_cast<std::uint8_t>(s & 63);
+    minima[g] = static_cast<std::uint8_t>(m & 63);
+    scales[g + 4] = static_cast<std::uint8_t>((rest & 15) | s >> 6 << 4);
+    minima[g + 4] = static_cast<std::uint8_t>(rest >> 4 | m >> 6 << 4);
+  }
+}
+void pack_scales(const std::uint8_t* scales, const std::uint8_t* minima, std::byte* to) {
+  for (int g = 0; g < 4; ++g) {
+    to[g] = static_cast<std::byte>(scales[g] | scales[g + 4] >> 4 << 6);
+    to[g + 4] = static_cast<std::byte>(minima[g] | minima[g + 4] >> 4 << 6);
+    to[g + 8] = static_cast<std::byte>((scales[g + 4] & 15) | (minima[g + 4] & 15) << 4);
+  }
+}
+
+/// q4_k and q5_k: 32 bytes of nibbles hold group 2c in their low and group 2c + 1 in their high halves. Bit g of
+/// fifth-bit byte l belongs to weight l of group g.
+void decode_minimum_groups(const std::byte* block, const std::byte* fifths, const std::byte* nibbles, float* out) {
+  const float d = get_half(block), dmin = get_half(block + 2);
+  std::uint8_t scales[groups], minima[groups];
+  unpack_scales(block + 4, scales, minima);
+  for (int g = 0; g < groups; ++g) {
+    const float scale = d * static_cast<float>(scales[g]), minimum = dmin * static_cast<float>(minima[g]);
+    for (int l = 0; l < 32; ++l) {
+      unsigned q = bits_of(nibbles[g / 2 * 32 + l]) >> (g % 2 * 4) & 15;
+      if (fifths != nullptr) q |= (bits_of(fifths[l]) >> g & 1) << 4;
+      out[g * 32 + l] = scale * static_cast<float>(q) - minimum;
     }
-    const double determinant = count * q2 - q1 * q1;
-    if (!(determinant > 0)) continue;
-    auto scale = static_cast<float>((count * xq - q1 * x1) / determinant);
-    auto minimum = static_cast<float>((q1 * xq - q2 * x1) / determinant);
+  }
+}
+
+struct scale_and_minimum {
+  float scale = 0;
+  float minimum = 0;  // w = scale q - minimum, minimum >= 0
+};
+
+/// Sums over one group with its steps q, from which the best scale and minimum and their error follow.
+struct fit_sums {
+  float q = 0, qq = 0, qx = 0;
+};
+
+fit_sums sums_of(const float* x, float by, float minimum, float most) {
+  float q_lanes[8] = {}, qq_lanes[8] = {}, qx_lanes[8] = {};
+  for (int l = 0; l < 32; l += 8) {
+    for (int i = 0; i < 8; ++i) {
+      const float q = nearest(clamp((x[l + i] + minimum) * by, 0, most));
+      q_lanes[i] += q;
+      qq_lanes[i] += q * q;
+      qx_lanes[i] += q * x[l + i];
+    }
+  }
+  fit_sums s;
+  for (int i = 0; i < 8; ++i) {
+    s.q += q_lanes[i];
+    s.qq += qq_lanes[i];
+    s.qx += qx_lanes[i];
+  }
+  return s;
+}
+
+/// Least squares for x = scale q - minimum, once for each of several widths of the steps; the best one wins.
+scale_and_minimum fit_minimum_group(const float* x, float most) {
+  float least = 0, largest = 0, sum = 0;
+  for (int l = 0; l < 32; ++l) {
+    least = std::min(least, x[l]);
+    largest = std::max(largest, x[l]);
+    sum += x[l];
+  }
+  const float range = largest - least;
+  if (range < 0x1p-60F) return {};  // below any half; the steps would overflow
+  scale_and_minimum best{range / most, -least};
+  double best_gain = -1;  // how much of the sum of squares is explained
+  for (int step = -2; step <= 5; ++step) {
+    const fit_sums s = sums_of(x, (most + 0.2F * static_cast<float>(step)) / range, -least, most);
+    const double determinant = 32.0 * s.qq - double{s.q} * s.q;
+    if (determinant <= 0) continue;
+    double scale = (32.0 * s.qx - double{s.q} * sum) / determinant;
+    double minimum = (double{s.q} * s.qx - double{s.qq} * sum) / determinant;
     if (minimum < 0) {
       minimum = 0;
-      scale = static_cast<float>(xq / q2);
+      scale = s.qx / s.qq;
     }
-    float error = 0;
-    const float inverse_scale = inverse(scale);
-    for (int i = 0; i < count; ++i) {
-      const int q = nearest((x[i] + minimum) * inverse_scale, 0, levels - 1);
-      const float e = scale * static_cast<float>(q) - minimum - x[i];
-      error += e * e;
-    }
-    if (error < best_error) {
-      best_error = error;
-      best = {scale, minimum};
+    if (scale <= 0) continue;
+    // sum of x^2 less the error: 2 x.w - w.w
+    const double xw = scale * s.qx - minimum * sum;
+    const double ww = scale * scale * s.qq - 2 * scale * minimum * s.q + 32 * minimum * minimum;
+    if (const double gain = 2 * xw - ww; gain > best_gain) {
+      best_gain = gain;
+      best = {static_cast<float>(scale), static_cast<float>(minimum)};
     }
   }
   return best;
 }
 
-void encode_q45_k(bool fifth, const float* x, byte* block) {
-  const int levels = fifth ? 32 : 16;
-  std::array<affine, 8> groups;
-  float largest_scale = 0;
-  float largest_minimum = 0;
-  for (std::size_t g = 0; g < 8; ++g) {
-    groups[g] = fit_group(x + g * 32, 32, levels);
-    largest_scale = std::max(largest_scale, groups[g].scale);
-    largest_minimum = std::max(largest_minimum, groups[g].minimum);
+/// The scales of a block and the steps of its weights, for q4_k (most = 15) and q5_k (31).
+void encode_minimum_groups(const float* x, float most, std::byte* block, std::uint8_t* q) {
+  scale_and_minimum fit[groups];
+  float scale_max = 0, minimum_max = 0;
+  for (int g = 0; g < groups; ++g) {
+    fit[g] = fit_minimum_group(x + g * 32, most);
+    scale_max = std::max(scale_max, fit[g].scale);
+    minimum_max = std::max(minimum_max, fit[g].minimum);
   }
-  const float d = store_half(largest_scale / 63, block);
-  const float dmin = store_half(largest_minimum / 63, block + 2);
-  std::array<scale_pair, 8> pairs;
-  for (std::size_t g = 0; g < 8; ++g) {
-    pairs[g] = {nearest(groups[g].scale * inverse(d), 0, 63), nearest(groups[g].minimum * inverse(dmin), 0, 63)};
+  const float d = put_half(block, scale_max / 63), dmin = put_half(block + 2, minimum_max / 63);
+  const float by_d = inverse(d), by_dmin = inverse(dmin);
+  std::uint8_t scales[groups], minima[groups];
+  for (int g = 0; g < groups; ++g) {
+    scales[g] = static_cast<std::uint8_t>(nearest(clamp(fit[g].scale * by_d, 0, 63)));
+    minima[g] = static_cast<std::uint8_t>(nearest(clamp(fit[g].minimum * by_dmin, 0, 63)));
+    const float by = inverse(d * static_cast<float>(scales[g])), minimum = dmin * static_cast<float>(minima[g]);
+    for (int l = 0; l < 32; ++l) {
+      q[g * 32 + l] = static_cast<std::uint8_t>(nearest(clamp((x[g * 32 + l] + minimum) * by, 0, most)));
+    }
   }
-  pack_scales(pairs, block + 4);
-  byte* high = block + 16;
-  byte* low = fifth ? block + 48 : block + 16;
-  std::memset(block + 16, 0, fifth ? 160 : 128);
-  for (std::size_t g = 0; g < 8; ++g) {
-    const float per = inverse(d * static_cast<float>(pairs[g].scale));
-    const float minimum = dmin * static_cast<float>(pairs[g].minimum);
-    for (std::size_t i = 0; i < 32; ++i) {
-      const int q = nearest((x[g * 32 + i] + minimum) * per, 0, levels - 1);
-      low[g / 2 * 32 + i] |= static_cast<byte>((q & 15) << (g % 2 == 0 ? 0 : 4));
-      if (fifth) high[i] |= static_cast<byte>(q >> 4 << g);
+  pack_scales(scales, minima, block + 4);
+}
+
+void pack_group_nibbles(const std::uint8_t* q, std::byte* nibbles) {
+  for (int c = 0; c < groups / 2; ++c) {
+    for (int l = 0; l < 32; ++l) {
+      nibbles[c * 32 + l] = static_cast<std::byte>((q[c * 64 + l] & 15) | (q[c * 64 + 32 + l] & 15) << 4);
     }
   }
 }
 
-// ---- blocks of 256: q6_k ------------------------------------------------------------------------------------------
+void decode_q4_k(const std::byte* block, float* out) { decode_minimum_groups(block, nullptr, block + 16, out); }
+void encode_q4_k(const float* x, std::byte* block) {
+  std::uint8_t q[big_block];
+  encode_minimum_groups(x, 15, block, q);
+  pack_group_nibbles(q, block + 16);
+}
+void decode_q5_k(const std::byte* block, float* out) { decode_minimum_groups(block, block + 16, block + 48, out); }
+void encode_q5_k(const float* x, std::byte* block) {
+  std::uint8_t q[big_block];
+  encode_minimum_groups(x, 31, block, q);
+  for (int l = 0; l < 32; ++l) {
+    unsigned fifths = 0;
+    for (int g = 0; g < groups; ++g) fifths |= unsigned{q[g * 32 + l]} >> 4 << g;
+    block[16 + l] = static_cast<std::byte>(fifths);
+  }
+  pack_group_nibbles(q, block + 48);
+}
 
-void decode_q6_k(const byte* block, float* out) {
-  const float d = load_half(block + 208);
-  for (std::size_t i = 0; i < 256; ++i) {
-    const std::size_t half = i / 128;
-    const std::size_t quarter = i % 128 / 32;
-    const int two = number(block[half * 64 + i % 64]);
-    const int low = quarter < 2 ? two & 15 : two >> 4;
-    const int q = low | (number(block[128 + half * 32 + i % 32]) >> 2 * quarter & 3) << 4;
-    const auto scale = static_cast<float>(static_cast<std::int8_t>(block[192 + i / 16]));
-    out[i] = d * scale * static_cast<float>(q - 32);
+/// Where q6_k keeps weight i: a nibble of one byte and two bits of another.
+struct q6_place {
+  int low, low_shift, high, high_shift;
+};
+q6_place place_of(int i) {
+  const int half = i / 128, quarter = i % 128 / 32, l = i % 32;
+  return {half * 64 + quarter % 2 * 32 + l, quarter / 2 * 4, half * 32 + l, quarter * 2};
+}
+
+constexpr int q6_high_at = 128, q6_scales_at = 192, q6_d_at = 208;
+
+void decode_q6_k(const std::byte* block, float* out) {
+  const float d = get_half(block + q6_d_at);
+  for (int i = 0; i < big_block; ++i) {
+    const q6_place p = place_of(i);
+    const unsigned low = bits_of(block[p.low]) >> p.low_shift & 15;
+    const unsigned high = bits_of(block[q6_high_at + p.high]) >> p.high_shift & 3;
+    const float scale = d * static_cast<float>(get<std::int8_t>(block + q6_scales_at + i / 16));
+    out[i] = scale * static_cast<float>(static_cast<int>(low | high << 4) - 32);
   }
 }
 
-/// The scale s that makes s q nearest to x, q in [-32, 31], by the same search.
-float fit_signed(const float* x) {
-  const float extreme = *std::max_element(x, x + 16, [](float a, float b) { return std::abs(a) < std::abs(b); });
-  if (extreme == 0 || !std::isfinite(extreme)) return 0;
-  float best = extreme / -32;
-  float best_error = std::numeric_limits<float>::infinity();
-  for (int step = -9; step <= 9; ++step) {
-    const float per = (-32 + 0.1F * static_cast<float>(step)) / extreme;
-    double q2 = 0;
-    double xq = 0;
-    for (int i = 0; i < 16; ++i) {
-      const double q = nearest(x[i] * per, -32, 31);
-      q2 += q * q;
-      xq += q * x[i];
+/// Least squares for x = scale q, q in [-32, 31], for several widths of the steps.
+float fit_centred_group(const float* x) {
+  const float widest = extreme(x, 16);
+  if (std::fabs(widest) < 0x1p-60F) return 0;
+  float best = widest / -32;
+  double best_gain = -1;
+  for (int step = -4; step <= 4; ++step) {
+    const float by = (-32 - 0.25F * static_cast<float>(step)) / widest;
+    float qq_lanes[4] = {}, qx_lanes[4] = {};
+    for (int l = 0; l < 16; l += 4) {
+      for (int i = 0; i < 4; ++i) {
+        const float q = nearest(clamp(x[l + i] * by, -32, 31));
+        qq_lanes[i] += q * q;
+        qx_lanes[i] += q * x[l + i];
+      }
     }
-    if (!(q2 > 0)) continue;
-    const auto scale = static_cast<float>(xq / q2);
-    float error = 0;
-    for (int i = 0; i < 16; ++i) {
-      const float e = scale * static_cast<float>(nearest(x[i] * per, -32, 31)) - x[i];
-      error += e * e;
-    }
-    if (error < best_error) {
-      best_error = error;
-      best = scale;
+    const float qq = (qq_lanes[0] + qq_lanes[1]) + (qq_lanes[2] + qq_lanes[3]);
+    const float qx = (qx_lanes[0] + qx_lanes[1]) + (qx_lanes[2] + qx_lanes[3]);
+    if (qq <= 0) continue;
+    if (const double gain = double{qx} * qx / qq; gain > best_gain) {
+      best_gain = gain;
+      best = qx / qq;
     }
   }
   return best;
 }
 
-void encode_q6_k(const float* x, byte* block) {
-  std::array<float, 16> scales;
-  for (std::size_t g = 0; g < 16; ++g) scales[g] = fit_signed(x + g * 16);
-  const float extreme =
-      *std::max_element(scales.begin(), scales.end(), [](float a, float b) { return std::abs(a) < std::abs(b); });
-  std::memset(block, 0, block_bytes(weight_type::q6_k));
-  const float d = store_half(extreme / -128, block + 208);
-  for (std::size_t g = 0; g < 16; ++g) {
-    const int scale = nearest(scales[g] * inverse(d), -128, 127);
-    block[192 + g] = static_cast<byte>(scale);
-    const float per = inverse(d * static_cast<float>(scale));
-    for (std::size_t i = g * 16; i < g * 16 + 16; ++i) {
-      const int q = nearest(x[i] * per, -32, 31) + 32;
-      const std::size_t half = i / 128;
-      const std::size_t quarter = i % 128 / 32;
-      block[half * 64 + i % 64] |= static_cast<byte>((q & 15) << (quarter < 2 ? 0 : 4));
-      block[128 + half * 32 + i % 32] |= static_cast<byte>(q >> 4 << 2 * quarter);
+void encode_q6_k(const float* x, std::byte* block) {
+  float fit[16];
+  for (int g = 0; g < 16; ++g) fit[g] = fit_centred_group(x + g * 16);
+  const float d = put_half(block + q6_d_at, extreme(fit, 16) / -128);
+  const float by_d = inverse(d);
+  std::memset(block, 0, q6_scales_at);
+  for (int g = 0; g < 16; ++g) {
+    const auto scale = static_cast<std::int8_t>(nearest(clamp(fit[g] * by_d, -128, 127)));
+    put(block + q6_scales_at + g, scale);
+    const float by = inverse(d * static_cast<float>(scale));
+    for (int i = g * 16; i < g * 16 + 16; ++i) {
+      const auto q = static_cast<unsigned>(static_cast<int>(nearest(clamp(x[i] * by, -32, 31))) + 32);
+      const q6_place p = place_of(i);
+      block[p.low] |= static_cast<std::byte>((q & 15) << p.low_shift);
+      block[q6_high_at + p.high] |= static_cast<std::byte>(q >> 4 << p.high_shift);
     }
   }
 }
 
-element_type plain_element(weight_type type) {
-  return type == weight_type::f32   ? element_type::f32
-         : type == weight_type::f16 ? element_type::f16
-                                    : element_type::bf16;
+template<int Columns, auto Decode>
+void decode_blocks(weight_type type, const std::byte* row, std::size_t columns, float* out) {
+  for (std::size_t i = 0; i < columns; i += Columns, row += block_bytes(type)) Decode(row, out + i);
+}
+template<int Columns, auto Encode>
+void encode_blocks(weight_type type, const float* x, std::size_t columns, std::byte* row) {
+  float tamed[Columns];
+  for (std::size_t i = 0; i < columns; i += Columns, row += block_bytes(type)) {
+    tame(x + i, Columns, tamed);
+    Encode(tamed, row);
+  }
 }
 
 }  // namespace
 
 void dequantize_row(weight_type type, const std::byte* row, std::size_t columns, float* out) {
-  if (block_columns(type) == 1) return scalar_table().widen(plain_element(type), row, columns, out);
-  for (std::size_t k = 0; k < columns; k += block_columns(type), row += block_bytes(type)) {
-    if (type == weight_type::q8_0) {
-      decode_q8_0(row, out + k);
-    } else if (type == weight_type::q6_k) {
-      decode_q6_k(row, out + k);
-    } else if (type == weight_type::q4_k || type == weight_type::q5_k) {
-      decode_q45_k(type == weight_type::q5_k, row, out + k);
-    } else {
-      decode_q45(fields_of(type), row, out + k);
-    }
+  switch (type) {
+    case weight_type::f32:
+      std::memcpy(out, row, columns * sizeof(float));
+      return;
+    case weight_type::f16:
+      for (std::size_t i = 0; i < columns; ++i) out[i] = get_half(row + 2 * i);
+      return;
+    case weight_type::bf16:
+      for (std::size_t i = 0; i < columns; ++i) {
+        out[i] = std::bit_cast<float>(std::uint32_t{get<std::uint16_t>(row + 2 * i)} << 16);
+      }
+      return;
+    case weight_type::q8_0:
+      return decode_blocks<small_block, decode_q8_0>(type, row, columns, out);
+    case weight_type::q4_0:
+      return decode_blocks<small_block, decode_q4_0>(type, row, columns, out);
+    case weight_type::q4_1:
+      return decode_blocks<small_block, decode_q4_1>(type, row, columns, out);
+    case weight_type::q5_0:
+      return decode_blocks<small_block, decode_q5_0>(type, row, columns, out);
+    case weight_type::q5_1:
+      return decode_blocks<small_block, decode_q5_1>(type, row, columns, out);
+    case weight_type::q4_k:
+      return decode_blocks<big_block, decode_q4_k>(type, row, columns, out);
+    case weight_type::q5_k:
+      return decode_blocks<big_block, decode_q5_k>(type, row, columns, out);
+    case weight_type::q6_k:
+      return decode_blocks<big_block, decode_q6_k>(type, row, columns, out);
   }
 }
 
 void quantize_row(weight_type type, const float* x, std::size_t columns, std::byte* row) {
-  if (block_columns(type) == 1) return scalar_table().narrow(plain_element(type), x, columns, row);
-  for (std::size_t k = 0; k < columns; k += block_columns(type), row += block_bytes(type)) {
-    if (type == weight_type::q8_0) {
-      encode_q8_0(x + k, row);
-    } else if (type == weight_type::q6_k) {
-      encode_q6_k(x + k, row);
-    } else if (type == weight_type::q4_k || type == weight_type::q5_k) {
-      encode_q45_k(type == weight_type::q5_k, x + k, row);
-    } else {
-      encode_q45(fields_of(type), x + k, row);
-    }
+  switch (type) {
+    case weight_type::f32:
+      std::memcpy(row, x, columns * sizeof(float));
+      return;
+    case weight_type::f16:
+      for (std::size_t i = 0; i < columns; ++i) put(row + 2 * i, narrow_f16(x[i]));
+      return;
+    case weight_type::bf16:
+      for (std::size_t i = 0; i < columns; ++i) put(row + 2 * i, narrow_bf16(x[i]));
+      return;
+    case weight_type::q8_0:
+      return encode_blocks<small_block, encode_q8_0>(type, x, columns, row);
+    case weight_type::q4_0:
+      return encode_blocks<small_block, encode_q4_0>(type, x, columns, row);
+    case weight_type::q4_1:
+      return encode_blocks<small_block, encode_q4_1>(type, x, columns, row);
+    case weight_type::q5_0:
+      return encode_blocks<small_block, encode_q5_0>(type, x, columns, row);
+    case weight_type::q5_1:
+      return encode_blocks<small_block, encode_q5_1>(type, x, columns, row);
+    case weight_type::q4_k:
+      return encode_blocks<big_block, encode_q4_k>(type, x, columns, row);
+    case weight_type::q5_k:
+      return encode_blocks<big_block, encode_q5_k>(type, x, columns, row);
+    case weight_type::q6_k:
+      return encode_blocks<big_block, encode_q6_k>(type, x, columns, row);
   }
 }
 

@@ -1,17 +1,23 @@
 #pragma once
 
+#include <cstddef>
+
 #include "kernels/weight_type.hpp"
 
 namespace redline::kernels {
 
-/// Weights of one row in the file's layout as floats: the scalar definition that every packed form must equal bit for
-/// bit. columns: a multiple of block_columns(type). out: [columns].
+/// The definition of right for every weight_type in the file's layout, one row at a time, the same bits on every
+/// machine. columns: a multiple of block_columns(type). `row` needs no alignment.
+
+/// Writes the floats that weight_type.hpp defines. Any bytes are a row: scales that are NaN or infinite give weights
+/// that are NaN or infinite.
 void dequantize_row(weight_type type, const std::byte* row, std::size_t columns, float* out);
 
-/// The nearest blocks for a row of floats; values beyond the largest half become infinite scales, NaN stays somewhere
-/// in its block. Plain types round to nearest even; q8_0, q4_0 and q5_0 scale by the largest magnitude, q4_1 and q5_1
-/// span from the least to the greatest; the k types choose each group's scale (and minimum) by least squares over a few
-/// candidates. row: row_bytes(type, columns).
+/// Writes row_bytes(type, columns) bytes, each weight near the one given. f32, f16, bf16: rounded to nearest, ties to
+/// even; NaN stays NaN, a number beyond the type becomes infinite. Block types: NaN counts as 0, and numbers are first
+/// brought into [-65504, 65504], so that every scale is finite; q8_0, q4_0 and q5_0 scale by the number of the largest
+/// magnitude, q4_1 and q5_1 by the least and the largest, q4_k, q5_k and q6_k search for the least sum of squared
+/// errors. What it wrote as q8_0, q4_0 or q5_0 comes back as it was, unless a scale is below the normal halves (2^-14).
 void quantize_row(weight_type type, const float* x, std::size_t columns, std::byte* row);
 
 }  // namespace redline::kernels
