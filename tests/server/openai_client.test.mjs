@@ -1,0 +1,307 @@
+// The official OpenAI client against one server, as a stranger would use it.
+import assert from "node:assert/strict";
+import {after, before, describe, test} from "node:test";
+import {request as httpRequest} from "node:http";
+import OpenAI from "openai";
+import {Server, draftModel, edit} from "./redline.mjs";
+
+const methods = ["regular", "lookup", "assisted", "blazedit"];
+const tokensMax = 60;
+let server;
+let client;
+
+before(async () => {
+    server = await Server.start("--draft", draftModel);
+    client = server.client();
+});
+after(() => server?.kill("SIGKILL"));
+
+const ask = (more = {}) => ({model: "demo-target", messages: edit, max_tokens: tokensMax, temperature: 0, ...more});
+const using = (method) => ({redline: {speculation: {method}}});
+const bodyOf = async (response) => JSON.parse(await response.text());
+const post = (path, body, headers = {}) =>
+    fetch(server.url + path, {method: "POST", headers: {"content-type": "application/json", ...headers}, body});
+
+async function gather(stream) {
+    const chunks = [];
+    for await (const chunk of stream) chunks.push(chunk);
+    return chunks;
+}
+const textOf = (chunks) => chunks.map((c) => c.choices[0]?.delta?.content ?? "").join("");
+
+describe("models", () => {
+    test("lists the model it serves and tells about it", async () => {
+        const list = await client.models.list();
+        assert.deepEqual(list.data.map((m) => m.id), ["demo-target"]);
+        assert.equal((await client.models.retrieve("demo-target")).object, "model");
+        await assert.rejects(client.models.retrieve("gpt-9"), OpenAI.NotFoundError);
+    });
+});
+
+describe("chat", () => {
+    test("answers with content, a reason and true counts", async () => {
+        const answer = await client.chat.completions.create(ask());
+        assert.equal(answer.object, "chat.completion");
+        assert.match(answer.id, /^chatcmpl-/);
+        assert.equal(answer.choices[0].message.role, "assistant");
+        assert.equal(answer.choices[0].finish_reason, "length");
+        assert.equal(answer.usage.completion_tokens, tokensMax);
+        assert.equal(answer.usage.total_tokens, answer.usage.prompt_tokens + tokensMax);
+        assert.match(answer.system_fingerprint, /^redline-/);
+    });
+
+    test("streams the same text in chunks of one id, role first, reason last, usage when asked", async () => {
+        const whole = await client.chat.completions.create(ask());
+        const chunks = await gather(await client.chat.completions.create(
+            ask({stream: true, stream_options: {include_usage: true}})));
+        assert.equal(textOf(chunks), whole.choices[0].message.content);
+        assert.equal(new Set(chunks.map((c) => c.id)).size, 1);
+        assert.equal(new Set(chunks.map((c) => c.created)).size, 1);
+        assert.equal(chunks[0].choices[0].delta.role, "assistant");
+        assert.equal(chunks.at(-2).choices[0].finish_reason, "length");
+        assert.deepEqual(chunks.at(-1).choices, []);
+        assert.equal(chunks.at(-1).usage.completion_tokens, tokensMax);
+        for (const chunk of chunks.slice(0, -1)) assert.equal(chunk.usage, null);
+    });
+
+    test("ends the event stream with [DONE]", async () => {
+        const response = await post("/v1/chat/completions", JSON.stringify(ask({stream: true, max_tokens: 3})));
+        assert.match(response.headers.get("content-type"), /^text\/event-stream/);
+        assert.ok((await response.text()).endsWith("data: [DONE]\n\n"));
+    });
+
+    for (const temperature of [0, 0.8]) {
+        test(`says the same with every drafting method at temperature ${temperature}`, async () => {
+            const texts = new Set();
+            for (const method of methods) {
+                const answer = await client.chat.completions.create(ask({temperature, seed: 11, ...using(method)}));
+                texts.add(answer.choices[0].message.content);
+            }
+            assert.equal(texts.size, 1);
+        });
+    }
+
+    test("samples by seed", async () => {
+        const say = async (seed) =>
+            (await client.chat.completions.create(ask({temperature: 1.2, seed}))).choices[0].message.content;
+        assert.equal(await say(5), await say(5));
+        assert.notEqual(await say(5), await say(6));
+    });
+
+    test("stops before a stop string that spans tokens, streaming or not", async () => {
+        const whole = (await client.chat.completions.create(ask())).choices[0].message.content;
+        const stop = whole.slice(20, 29);
+        const expected = whole.slice(0, whole.indexOf(stop));
+        const answer = await client.chat.completions.create(ask({stop: [stop]}));
+        assert.equal(answer.choices[0].message.content, expected);
+        assert.equal(answer.choices[0].finish_reason, "stop");
+        const chunks = await gather(await client.chat.completions.create(ask({stop, stream: true})));
+        assert.equal(textOf(chunks), expected);
+    });
+
+    test("gives log probabilities, most probable first", async () => {
+        const answer = await client.chat.completions.create(ask({max_tokens: 5, logprobs: true, top_logprobs: 3}));
+        const content = answer.choices[0].logprobs.content;
+        assert.equal(content.length, 5);
+        for (const token of content) {
+            assert.equal(token.top_logprobs.length, 3);
+            assert.equal(token.top_logprobs[0].logprob, token.logprob);  // greedy
+            assert.ok(token.top_logprobs[1].logprob <= token.top_logprobs[0].logprob);
+            assert.deepEqual(Buffer.from(token.bytes).toString(), token.token);
+        }
+    });
+
+    test("answers several times in one request", async () => {
+        const answer = await client.chat.completions.create(ask({n: 3, temperature: 1, seed: 3, max_tokens: 12}));
+        assert.deepEqual(answer.choices.map((c) => c.index), [0, 1, 2]);
+        assert.equal(answer.usage.completion_tokens, 36);
+    });
+
+    test("serves sixteen streams at once as if each were alone", async () => {
+        const wishes = Array.from({length: 16}, (_, i) =>
+            ask({max_tokens: 24, temperature: i % 2, seed: i, ...using(methods[i % 4])}));
+        const alone = [];
+        for (const wish of wishes) alone.push((await client.chat.completions.create(wish)).choices[0].message.content);
+        const together = await Promise.all(wishes.map(async (wish) =>
+            textOf(await gather(await client.chat.completions.create({...wish, stream: true})))));
+        assert.deepEqual(together, alone);
+    });
+});
+
+describe("completions", () => {
+    test("takes a prompt as text, texts, tokens and lists of tokens", async () => {
+        const create = (prompt) => client.completions.create({model: "demo-target", prompt, max_tokens: 8, temperature: 0});
+        const text = "def add(a, b):";
+        const {tokens} = await bodyOf(await post("/tokenize", JSON.stringify({content: text})));
+        const one = (await create(text)).choices[0].text;
+        assert.equal((await create(tokens)).choices[0].text, one);
+        assert.deepEqual((await create([text, text])).choices.map((c) => c.text), [one, one]);
+        assert.deepEqual((await create([tokens, tokens])).choices.map((c) => c.text), [one, one]);
+    });
+
+    test("streams and gives log probabilities", async () => {
+        const wish = {model: "demo-target", prompt: "import ", max_tokens: 6, temperature: 0};
+        const whole = await client.completions.create({...wish, logprobs: 2});
+        assert.equal(whole.object, "text_completion");
+        assert.equal(whole.choices[0].logprobs.tokens.length, 6);
+        assert.equal(whole.choices[0].logprobs.tokens.join(""), whole.choices[0].text);
+        const chunks = await gather(await client.completions.create({...wish, stream: true}));
+        assert.equal(chunks.map((c) => c.choices[0]?.text ?? "").join(""), whole.choices[0].text);
+    });
+});
+
+describe("errors", () => {
+    const cases = [
+        ["a temperature out of range", {temperature: 9}, "temperature"],
+        ["a number where text belongs", {stop: 5}, "stop"],
+        ["messages that are no list", {messages: "hello"}, "messages"],
+        ["a negative limit", {max_tokens: -1}, "max_tokens"],
+        ["an unknown drafting method", {redline: {speculation: {method: "magic"}}}, "redline.speculation.method"]
+    ];
+    for (const [name, change, param] of cases) {
+        test(`refuses ${name} and names the field`, async () => {
+            await assert.rejects(client.chat.completions.create(ask(change)), (error) => {
+                assert.ok(error instanceof OpenAI.BadRequestError, String(error));
+                assert.equal(error.param, param);
+                assert.equal(error.type, "invalid_request_error");
+                return true;
+            });
+        });
+    }
+
+    test("refuses a prompt that is longer than the context before generating", async () => {
+        const long = [{role: "user", content: "x = 1\n".repeat(3000)}];
+        await assert.rejects(client.chat.completions.create(ask({messages: long})), (error) => {
+            assert.equal(error.status, 400);
+            assert.equal(error.code, "context_length_exceeded");
+            return true;
+        });
+    });
+
+    test("refuses unknown models, paths and methods", async () => {
+        await assert.rejects(client.chat.completions.create(ask({model: "gpt-9"})), (error) => {
+            assert.ok(error instanceof OpenAI.NotFoundError);
+            assert.equal(error.code, "model_not_found");
+            return true;
+        });
+        assert.equal((await fetch(`${server.url}/v1/nothing`)).status, 404);
+        assert.equal((await fetch(`${server.url}/v1/chat/completions`)).status, 405);
+        assert.equal((await post("/v1/embeddings", "{}")).status, 501);
+    });
+
+    test("refuses bodies that are no JSON, no UTF-8 or too large", async () => {
+        for (const body of ["{", "[]", "", Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])]) {
+            const response = await post("/v1/chat/completions", body);
+            assert.equal(response.status, 400, String(body));
+            assert.equal((await bodyOf(response)).error.type, "invalid_request_error");
+        }
+        const huge = JSON.stringify(ask({messages: [{role: "user", content: "x".repeat(40 << 20)}]}));
+        const answered = await post("/v1/chat/completions", huge).then((r) => r.status, () => "closed");
+        assert.ok(answered === 413 || answered === "closed", String(answered));
+        assert.equal((await fetch(`${server.url}/readyz`)).status, 200);
+    });
+
+    test("gives every answer a request id and echoes a good one", async () => {
+        const response = await fetch(`${server.url}/v1/models`, {headers: {"x-request-id": "mine-1"}});
+        assert.equal(response.headers.get("x-request-id"), "mine-1");
+        assert.match((await fetch(`${server.url}/v1/models`)).headers.get("x-request-id"), /^req-/);
+    });
+});
+
+describe("clients that leave", () => {
+    const endless = () => ask({max_tokens: 1500, temperature: 1.5, stream: true, ...using("regular")});
+    const free = () => server.until(async () => await server.metric("redline_answers_running") === 0 &&
+        await server.metric("redline_kv_pages_held") === 0);
+
+    test("an aborted stream frees its place", async () => {
+        const stream = await client.chat.completions.create(endless());
+        for await (const chunk of stream) {
+            if (chunk.choices[0]?.delta?.content) break;  // leaving the loop aborts the request
+        }
+        await free();
+    });
+
+    test("a socket that vanishes frees its place, streaming or not", async () => {
+        for (const stream of [true, false]) {
+            await new Promise((resolve, reject) => {
+                const url = new URL(`${server.url}/v1/chat/completions`);
+                const request = httpRequest({host: url.hostname, port: url.port, path: url.pathname, method: "POST",
+                    headers: {"content-type": "application/json"}});
+                request.on("error", () => resolve());
+                request.end(JSON.stringify({...endless(), stream}));
+                server.until(async () => await server.metric("redline_answers_running") > 0)
+                    .then(() => request.destroy(new Error("gone")), reject);
+            });
+            await free();
+        }
+    });
+});
+
+describe("beside the completions", () => {
+    test("tokenize and detokenize are inverse", async () => {
+        for (const text of ["def f(x):\n\treturn x", "naïve 文字 🙂", ""]) {
+            const {tokens} = await bodyOf(await post("/tokenize", JSON.stringify({content: text})));
+            const {content} = await bodyOf(await post("/detokenize", JSON.stringify({tokens})));
+            assert.equal(content, text);
+        }
+    });
+
+    test("metrics advance", async () => {
+        const before = await server.metric("redline_rows_total");
+        await client.chat.completions.create(ask({max_tokens: 4}));
+        await server.until(async () => await server.metric("redline_rows_total") > before);
+    });
+
+    test("serves every path with and without /v1", async () => {
+        for (const path of ["/models", "/v1/models", "/health", "/livez", "/readyz"]) {
+            assert.equal((await fetch(server.url + path)).status, 200, path);
+        }
+    });
+});
+
+describe("a guarded, narrow server", () => {
+    let narrow;
+    before(async () => {
+        narrow = await Server.start("--api-key", "team:secret-key-1", "--running-max", "1", "--waiting-max", "1");
+    });
+    after(() => narrow?.kill());
+
+    test("lets in who has the key", async () => {
+        await assert.rejects(narrow.client({apiKey: "wrong-key-1"}).models.list(), OpenAI.AuthenticationError);
+        assert.equal((await narrow.client({apiKey: "secret-key-1"}).models.list()).data.length, 1);
+    });
+
+    test("answers 429 with a time to wait when the queue is full, and serves again later", async () => {
+        const mine = narrow.client({apiKey: "secret-key-1"});
+        const answers = await Promise.allSettled(Array.from({length: 6}, (_, i) =>
+            mine.chat.completions.create(ask({max_tokens: 300, temperature: 1.5, seed: i}))));
+        const refused = answers.filter((a) => a.status === "rejected").map((a) => a.reason);
+        assert.ok(refused.length > 0 && refused.length < 6, `${refused.length} of 6 refused`);
+        for (const error of refused) {
+            assert.ok(error instanceof OpenAI.RateLimitError, String(error));
+            assert.equal(error.code, "queue_full");
+            const headers = error.headers;
+            assert.ok(Number(headers.get?.("retry-after") ?? headers["retry-after"]) > 0);
+        }
+        await mine.chat.completions.create(ask({max_tokens: 2}));
+    });
+
+    test("on SIGTERM finishes what it began, is live but not ready, and ends well", async () => {
+        const mine = narrow.client({apiKey: "secret-key-1"});
+        const stream = await mine.chat.completions.create(
+            ask({max_tokens: 400, stream: true, temperature: 1.5, seed: 1, ...using("regular")}));
+        let reason = null;
+        let signalled = false;
+        for await (const chunk of stream) {
+            reason = chunk.choices[0]?.finish_reason ?? reason;
+            if (signalled || !chunk.choices[0]?.delta?.content) continue;
+            signalled = true;
+            const ready = await fetch(`${narrow.url}/readyz`);
+            assert.equal(ready.status, 200);
+            narrow.child.kill("SIGTERM");
+            await narrow.says(/draining/);
+        }
+        assert.ok(reason === "length" || reason === "stop", String(reason));
+        assert.equal((await narrow.exited).code, 0);
+    });
+});

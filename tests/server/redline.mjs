@@ -1,0 +1,74 @@
+// Starts and stops the programs under test.
+import {spawn} from "node:child_process";
+import {join} from "node:path";
+import {setTimeout as sleep} from "node:timers/promises";
+import OpenAI from "openai";
+
+const program = process.env.REDLINE_BIN ?? "build/redline";
+const models = process.env.REDLINE_MODELS ?? "bench/demo_models";
+export const targetModel = join(models, "demo-target.gguf");
+export const draftModel = join(models, "demo-draft.gguf");
+
+/** A child process; `lines` holds what it wrote to standard error. */
+export class Program {
+    constructor(...args) {
+        this.lines = [];
+        this.child = spawn(program, args, {stdio: ["ignore", "ignore", "pipe"]});
+        this.child.stderr.setEncoding("utf8").on("data", (text) => this.lines.push(text));
+        this.exited = new Promise((resolve) => this.child.on("exit", (code, signal) => resolve({code, signal})));
+    }
+    /** Waits until standard error matches; the match. */
+    async says(pattern, seconds = 60) {
+        for (let i = 0; i < seconds * 20; ++i) {
+            const match = this.lines.join("").match(pattern);
+            if (match) return match;
+            if (this.child.exitCode !== null) break;
+            await sleep(50);
+        }
+        throw new Error(`wanted ${pattern} on standard error, found: ${this.lines.join("")}`);
+    }
+    kill(signal = "SIGKILL") {
+        this.child.kill(signal);
+        return this.exited;
+    }
+}
+
+export class Server extends Program {
+    static async start(...more) {
+        const server = new Server("serve", "--model", targetModel, "--listen", "127.0.0.1:0", "--threads", "1", ...more);
+        server.url = (await server.says(/serving \S+ on (http:\S+)/))[1];
+        for (let i = 0; i < 1200 && !more.includes("--remote"); ++i) {
+            if ((await fetch(`${server.url}/readyz`)).status === 200) break;
+            await sleep(50);
+        }
+        return server;
+    }
+    client(options = {}) {
+        return new OpenAI({baseURL: `${this.url}/v1`, apiKey: "none", maxRetries: 0, ...options});
+    }
+    /** Sum of a metric over its labels. */
+    async metric(name) {
+        const text = await (await fetch(`${this.url}/metrics`)).text();
+        const found = [...text.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, "gm"))];
+        if (found.length === 0) throw new Error(`no metric ${name} in:\n${text}`);
+        return found.reduce((sum, match) => sum + Number(match[1]), 0);
+    }
+    async until(what, seconds = 20) {
+        for (let i = 0; i < seconds * 20; ++i) {
+            if (await what()) return;
+            await sleep(50);
+        }
+        throw new Error(`never came true: ${what}`);
+    }
+}
+
+export const file = `import json
+
+LIMIT = 10
+
+
+def load(path):
+    with open(path) as source:
+        return json.load(source)[:LIMIT]
+`;
+export const edit = [{role: "user", content: `Change the number 10 to 64.\n\`\`\`python\n${file}\`\`\``}];
