@@ -1,4 +1,4 @@
-// Any bytes -> gguf_file -> every view read, or refused. Entry point for libFuzzer; the gguf tests call it as well.
+// Any bytes -> gguf_file -> every view read, or refused.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "runtime/gguf/gguf_file.hpp"
+#include "tests/fuzz/driver.hpp"
+#include "tests/support/tiny_model.hpp"
 
 namespace {
 
@@ -35,6 +37,13 @@ std::uint64_t touch(const redline::gguf::gguf_file& file) {
 }
 
 }  // namespace
+
+std::vector<std::string> redline::fuzz::seeds() {
+  const auto bytes = redline::test::make_tiny_model({.layers = 1}).writer().bytes();
+  // The head of the file is where its structure is; whole, most mutations would only change weights.
+  const std::string whole(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return {whole, whole.substr(0, 16384), whole.substr(0, 2048)};
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+#include <type_traits>
+
+#include "actors/messages/cache_messages.hpp"
+#include "actors/messages/draft_messages.hpp"
+#include "actors/messages/gateway_messages.hpp"
+#include "actors/messages/http_messages.hpp"
+#include "actors/messages/session_messages.hpp"
+#include "actors/messages/status_messages.hpp"
+#include "actors/messages/verify_messages.hpp"
+#include "runtime/actor/system_messages.hpp"
+
+namespace redline::actors {
+
+/// Every message there is. A new one is added here, which checks its number and has the tests pin its bytes.
+using all_messages = std::tuple<
+    actor::undeliverable, actor::actor_down, actor::restart_actor, actor::stop_worker, actor::peer_state,
+    reserve_pages, page_grant, release_pages, drop_all_pages,
+    propose, proposal, forget,
+    verify_run, verdict, release_sequence, forward_batch, batch_done, target_ready, run_pending, announce_target,
+    scheduler_tick,
+    report_status, scheduler_report, draft_report,
+    session_text, session_finished, cancel_session, pause_session, session_tick,
+    http_arrived, http_closed, http_flow, http_respond, http_stream, http_stop_accepting,
+    drain_gateway, cancel_everything, gateway_tick>;
+
+/// Calls body(std::type_identity<M>{}) for every message M.
+template<class Body>
+constexpr void for_each_message(Body body) {
+  [&]<class... Ms>(std::type_identity<std::tuple<Ms...>>) {
+    (body(std::type_identity<Ms>{}), ...);
+  }(std::type_identity<all_messages>{});
+}
+
+namespace detail {
+constexpr bool numbers_are_distinct() {
+  std::array<std::uint16_t, std::tuple_size_v<all_messages>> numbers{};
+  std::size_t count = 0;
+  for_each_message([&]<class M>(std::type_identity<M>) { numbers[count++] = M::id.value; });
+  std::sort(numbers.begin(), numbers.end());
+  return std::adjacent_find(numbers.begin(), numbers.end()) == numbers.end();
+}
+}  // namespace detail
+static_assert(detail::numbers_are_distinct());
+
+}  // namespace redline::actors

@@ -1,0 +1,42 @@
+// Any bytes -> every request parser -> a request within its limits, or an error with a message and a type.
+#include <cstdlib>
+
+#include "actors/api/request.hpp"
+#include "tests/fuzz/driver.hpp"
+
+using namespace redline;
+
+namespace {
+
+template<class Answer>
+void check(const Answer& answer) {
+  if (!answer && answer.error().message.empty()) std::abort();
+}
+
+}  // namespace
+
+std::vector<std::string> fuzz::seeds() {
+  return {
+      R"({"model":"m","messages":[{"role":"system","content":"s"},{"role":"user","content":[{"type":"text","text":"hi"}]}],)"
+      R"("max_tokens":5,"temperature":0.5,"top_p":0.9,"seed":-3,"stop":["a","b"],"stream":true,)"
+      R"("stream_options":{"include_usage":true},"logit_bias":{"5":-100,"7":1.5},"n":2,"logprobs":true,"top_logprobs":3})",
+      R"({"messages":[{"role":"user","content":"x"}],"redline":{"speculation":{"method":"blazedit","max_num_run":4}},)"
+      R"("presence_penalty":1,"frequency_penalty":-1,"response_format":{"type":"text"},"user":"u","metadata":{"k":"v"}})",
+      R"({"prompt":["a","b"],"echo":false,"best_of":1,"suffix":null,"logprobs":2,"max_tokens":0})",
+      R"({"prompt":[[1,2,3],[4]],"min_p":0.1,"top_k":40,"repetition_penalty":1.1,"ignore_eos":true})",
+      R"({"content":"text","add_special":true,"with_pieces":true})",
+      R"({"tokens":[1,2,3]})",
+      "{\"prompt\":\"\\u00e9\\ud83d\\ude42\\u0000\",\"stop\":null}",
+      "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]",
+  };
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view body(reinterpret_cast<const char*>(data), size);
+  check(api::parse_chat_request(body));
+  check(api::parse_completion_request(body));
+  check(api::parse_tokenize_request(body));
+  check(api::parse_detokenize_request(body));
+  check(api::parse_template_request(body));
+  return 0;
+}
