@@ -2,7 +2,7 @@
 MODELS := bench/demo_models
 JOBS ?= $(shell nproc)
 
-.PHONY: demo build test asan tsan format lint packages test-packages clean
+.PHONY: demo build test bench asan tsan format lint packages test-packages bench-packages clean
 
 demo: build
 	build/redline demo --model $(MODELS)/demo-target.gguf --draft $(MODELS)/demo-draft.gguf \
@@ -16,6 +16,11 @@ test: test-packages
 	cmake --preset dev
 	cmake --build --preset dev -j $(JOBS)
 	ctest --preset dev -j $(JOBS)
+
+bench: bench-packages
+	cmake --preset bench
+	cmake --build --preset bench -j $(JOBS)
+	build-bench/kernel_bench --benchmark_min_time=0.1
 
 asan tsan: test-packages
 	cmake --workflow --preset $@
@@ -33,5 +38,8 @@ packages:
 test-packages:
 	@deploy/install_packages.sh test
 
+bench-packages:
+	@deploy/install_packages.sh bench
+
 clean:
-	rm -rf build build-dev build-asan build-tsan
+	rm -rf build build-dev build-bench build-asan build-tsan

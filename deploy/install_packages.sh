@@ -1,11 +1,14 @@
 #!/bin/sh
 # Installs what building, testing and running Redline needs on Debian 12, and only what is missing.
-# Usage: install_packages.sh build|test
+# Usage: install_packages.sh build|test|bench
 set -eu
 
 packages="g++ cmake ninja-build pkg-config ccache libboost-dev libboost-fiber-dev libboost-context-dev libmsgpack-cxx-dev
   libzmq3-dev cppzmq-dev libopenblas-dev nlohmann-json3-dev libcli11-dev libpcre2-dev libsodium-dev"
-[ "${1:-build}" = test ] && packages="$packages libgtest-dev libgmock-dev"
+case "${1:-build}" in
+  test) packages="$packages libgtest-dev libgmock-dev" ;;
+  bench) packages="$packages libbenchmark-dev" ;;
+esac
 
 missing=""
 for p in $packages; do

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import {after, before, describe, test} from "node:test";
 import {request as httpRequest} from "node:http";
 import OpenAI from "openai";
-import {Server, draftModel, edit} from "./redline.mjs";
+import {Server, draftModel, edit, exampleConfig} from "./redline.mjs";
 
 const methods = ["regular", "lookup", "assisted", "blazedit"];
 const tokensMax = 60;
@@ -262,7 +262,8 @@ describe("beside the completions", () => {
 describe("a guarded, narrow server", () => {
     let narrow;
     before(async () => {
-        narrow = await Server.start("--api-key", "team:secret-key-1", "--running-max", "1", "--waiting-max", "1");
+        // Flags win over the example configuration, which must be one that the program understands.
+        narrow = await Server.start("--config", exampleConfig, "--api-key", "team:secret-key-1", "--running-max", "1", "--waiting-max", "1");
     });
     after(() => narrow?.kill());
 

@@ -7,6 +7,7 @@ import OpenAI from "openai";
 const program = process.env.REDLINE_BIN ?? "build/redline";
 const models = process.env.REDLINE_MODELS ?? "bench/demo_models";
 export const targetModel = join(models, "demo-target.gguf");
+export const exampleConfig = join(models, "../../deploy/redline.toml");
 export const draftModel = join(models, "demo-draft.gguf");
 
 /** A child process; `lines` holds what it wrote to standard error. */
