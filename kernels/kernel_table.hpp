@@ -120,7 +120,7 @@ struct kernel_table {
   void (*unpack_row)(const packed_view& w, std::size_t row, float* out);
   void (*gemm)(const gemm_args& args);
 
-  /// out[i] = x[i] / sqrt(mean(x^2) + epsilon) * weight[i].
+  /// out[i] = x[i] / sqrt(mean(x^2) + epsilon) * weight[i]. out may be x.
   void (*rms_norm)(const float* x, const float* weight, float epsilon, std::size_t n, float* out);
   /// x[i] += y[i].
   void (*add)(float* x, const float* y, std::size_t n);

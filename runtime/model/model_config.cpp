@@ -16,6 +16,32 @@ failure unsupported(const gguf::gguf_file& file, const std::string& what) {
   return {errc::unsupported_format, file.path() + ": " + what};
 }
 
+/// What distinguishes the decoders Redline runs; they share everything else.
+struct architecture {
+  std::string_view name;
+  rope_layout layout;
+  bool qkv_bias;  // always there; else where the file has them
+  bool head_norms;
+};
+constexpr architecture architectures[] = {
+    {.name = "llama", .layout = rope_layout::adjacent, .qkv_bias = false, .head_norms = false},
+    {.name = "qwen2", .layout = rope_layout::half_split, .qkv_bias = true, .head_norms = false},
+    {.name = "qwen3", .layout = rope_layout::half_split, .qkv_bias = false, .head_norms = true},
+};
+
+const architecture* find_architecture(std::string_view name) {
+  for (const architecture& a : architectures) {
+    if (a.name == name) return &a;
+  }
+  return nullptr;
+}
+
+std::string known_architectures() {
+  std::string names;
+  for (const architecture& a : architectures) names += (names.empty() ? "" : ", ") + std::string(a.name);
+  return names;
+}
+
 /// Reads keys below "<architecture>.".
 class reader {
  public:
@@ -157,10 +183,12 @@ result<void> read_vocabulary(const gguf::gguf_file& file, model_config& c) {
 
 result<model_config> read_config(const gguf::gguf_file& file) {
   model_config c;
-  REDLINE_TRY_ASSIGN(const std::string_view architecture, file.get_string("general.architecture"));
-  c.architecture = architecture;
-  if (c.architecture != "llama" && c.architecture != "qwen2") {
-    return unsupported(file, "general.architecture: wanted 'llama' or 'qwen2', found '" + c.architecture + "'");
+  REDLINE_TRY_ASSIGN(const std::string_view name_of_it, file.get_string("general.architecture"));
+  c.architecture = name_of_it;
+  const architecture* kind = find_architecture(c.architecture);
+  if (kind == nullptr) {
+    return unsupported(file,
+                       "general.architecture: wanted one of " + known_architectures() + ", found '" + c.architecture + "'");
   }
   if (file.find("general.name") != nullptr) {
     REDLINE_TRY_ASSIGN(const std::string_view name, file.get_string("general.name"));
@@ -172,8 +200,9 @@ result<model_config> read_config(const gguf::gguf_file& file) {
   REDLINE_TRY(refuse_extras(file, keys, c));
   REDLINE_TRY(read_vocabulary(file, c));
   REDLINE_TRY_ASSIGN(c.norm_epsilon, keys.positive("attention.layer_norm_rms_epsilon"));
-  c.layout = c.architecture == "qwen2" ? rope_layout::half_split : rope_layout::adjacent;
-  c.qkv_bias = c.architecture == "qwen2" || file.find_tensor("blk.0.attn_q.bias") != nullptr;
+  c.layout = kind->layout;
+  c.qkv_bias = kind->qkv_bias || file.find_tensor("blk.0.attn_q.bias") != nullptr;
+  c.head_norms = kind->head_norms;
   c.tied_head = file.find_tensor("output.weight") == nullptr;
   return c;
 }

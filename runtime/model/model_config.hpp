@@ -9,12 +9,12 @@
 
 namespace redline::model {
 
-/// How the two halves of a rotated pair lie in a head: neighbours (llama files) or half a head apart (qwen2 files).
+/// How the two halves of a rotated pair lie in a head: neighbours (llama files) or half a head apart (qwen files).
 using rope_layout = kernels::rope_pairs;
 
 /// The shape of a decoder, checked once against the file: later code trusts every number here.
 struct model_config {
-  std::string architecture;  // "llama", "qwen2"
+  std::string architecture;  // "llama", "qwen2", "qwen3"
   std::string name;
   std::uint32_t layers = 0;
   std::uint32_t width = 0;
@@ -30,6 +30,7 @@ struct model_config {
   float rope_position_scale = 1;  // linear scaling: position * this
   rope_layout layout = rope_layout::adjacent;
   bool qkv_bias = false;
+  bool head_norms = false;  // every head of queries and keys is normalised before it is rotated
   bool tied_head = false;
 };
 

@@ -82,6 +82,7 @@ struct transformer::state {
   void multiply(std::initializer_list<product> products);
   void normalise(const std::vector<float>& weight);
   void add_and_normalise(const std::vector<float>& weight);
+  void normalise_heads(const layer_weights& l);
   void store_keys_and_values(std::size_t layer);
   void attend(std::size_t layer, std::span<const row_block> blocks);
   void gate_and_up(const layer_weights& l);
@@ -161,6 +162,7 @@ std::span<const float> transformer::forward(std::span<const run> batch) {
                   {l.key, s.normed.data(), s.key.data(), or_null(l.key_bias)},
                   {l.value, s.normed.data(), s.value.data(), or_null(l.value_bias)}});
     });
+    if (w.config.head_norms) s.timed(s.spent.norms, [&] { s.normalise_heads(l); });
     s.timed(s.spent.store, [&] { s.store_keys_and_values(i); });
     if (last && s.wanted_rows.empty()) return {};  // the cache is all that was asked for
     s.timed(s.spent.attention, [&] { s.attend(i, last ? s.wanted_blocks : s.blocks); });
@@ -399,6 +401,19 @@ kernels::kv_view transformer::state::kv_of(std::size_t layer, std::size_t kv_hea
   std::byte* keys = kv.data() + (layer * config.kv_heads + kv_head) * kernels::kv_head_bytes(how.kv, config.head_dim);
   const std::size_t key_bytes = kernels::round_up(kernels::kv_key_bytes(how.kv, config.head_dim), 64);
   return {keys, keys + key_bytes, page_bytes(config, how.kv), how.kv};
+}
+
+void transformer::state::normalise_heads(const layer_weights& l) {
+  const auto normalise_row = [&](float* heads, std::size_t count, const std::vector<float>& weight) {
+    for (std::size_t head = 0; head < count; ++head) {
+      float* x_of_head = heads + head * config.head_dim;
+      table.rms_norm(x_of_head, weight.data(), config.norm_epsilon, config.head_dim, x_of_head);
+    }
+  };
+  for_rows([&](std::size_t row) {
+    normalise_row(query.data() + row * attention_width, config.heads, l.query_norm);
+    normalise_row(key.data() + row * kv_width, config.kv_heads, l.key_norm);
+  });
 }
 
 void transformer::state::store_keys_and_values(std::size_t layer) {

@@ -135,6 +135,10 @@ result<layer_weights> load_layer(loader& from, const model_config& c, std::uint3
     REDLINE_TRY_ASSIGN(l.key_bias, from.vector(prefix + "attn_k.bias", kv_width));
     REDLINE_TRY_ASSIGN(l.value_bias, from.vector(prefix + "attn_v.bias", kv_width));
   }
+  if (c.head_norms) {
+    REDLINE_TRY_ASSIGN(l.query_norm, from.vector(prefix + "attn_q_norm.weight", c.head_dim));
+    REDLINE_TRY_ASSIGN(l.key_norm, from.vector(prefix + "attn_k_norm.weight", c.head_dim));
+  }
   REDLINE_TRY_ASSIGN(l.feed_forward_norm, from.vector(prefix + "ffn_norm.weight", c.width));
   REDLINE_TRY_ASSIGN(l.gate, from.matrix(prefix + "ffn_gate.weight", c.feed_forward, c.width));
   REDLINE_TRY_ASSIGN(l.up, from.matrix(prefix + "ffn_up.weight", c.feed_forward, c.width));

@@ -12,6 +12,7 @@ struct layer_weights {
   std::vector<float> attention_norm;
   kernels::packed_weights query, key, value, output;
   std::vector<float> query_bias, key_bias, value_bias;
+  std::vector<float> query_norm, key_norm;  // [head_dim]; empty: heads are not normalised
   std::vector<float> feed_forward_norm;
   kernels::packed_weights gate, up, down;
 };

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernels/dispatch.hpp"
+#include "kernels/weight_blocks.hpp"
 #include "runtime/gguf/gguf_file.hpp"
 #include "runtime/gguf/gguf_writer.hpp"
 
@@ -21,9 +22,9 @@
 namespace redline::test {
 
 struct tiny_shape {
-  std::string architecture = "llama";  // or "qwen2"
+  std::string architecture = "llama";  // or "qwen2", "qwen3"
   std::uint32_t layers = 2;
-  std::uint32_t width = 64;  // rows of q8_0 are multiples of 32: so are width, heads * head_dim and feed_forward
+  std::uint32_t width = 64;  // rows are whole blocks of the matrices' type: so are heads * head_dim and feed_forward
   std::uint32_t heads = 4;
   std::uint32_t kv_heads = 2;
   std::uint32_t head_dim = 16;
@@ -62,41 +63,15 @@ class tiny_random {
   std::uint64_t state_;
 };
 
-/// Bytes of `values` in a tensor type: f32, f16, bf16 or q8_0.
+/// Bytes of `values` in a tensor type that kernels know; they fill whole blocks.
 inline std::vector<std::byte> tiny_encode(gguf::tensor_type type, const std::vector<float>& values) {
-  const kernels::kernel_table& plain = *kernels::choose_table("scalar").table;
-  std::vector<std::byte> bytes;
-  const auto narrow_all = [&](kernels::element_type element) {
-    bytes.resize(values.size() * kernels::bytes_of(element));
-    plain.narrow(element, values.data(), values.size(), bytes.data());
-  };
-  switch (type) {
-    case gguf::tensor_type::f32:
-      narrow_all(kernels::element_type::f32);
-      return bytes;
-    case gguf::tensor_type::f16:
-      narrow_all(kernels::element_type::f16);
-      return bytes;
-    case gguf::tensor_type::bf16:
-      narrow_all(kernels::element_type::bf16);
-      return bytes;
-    case gguf::tensor_type::q8_0:
-      break;
-    default:
-      throw std::invalid_argument("tiny_encode: " + gguf::name_of(type));
+  for (const kernels::weight_type known : kernels::all_weight_types) {
+    if (gguf::name_of(type) != kernels::name_of(known)) continue;
+    std::vector<std::byte> bytes(kernels::row_bytes(known, values.size()));
+    kernels::quantize_row(known, values.data(), values.size(), bytes.data());
+    return bytes;
   }
-  bytes.resize(values.size() / 32 * 34);
-  std::byte* to = bytes.data();
-  for (std::size_t i = 0; i < values.size(); i += 32, to += 34) {
-    float largest = 0;
-    for (std::size_t j = 0; j < 32; ++j) largest = std::max(largest, std::fabs(values[i + j]));
-    const float scale = largest / 127;
-    plain.narrow(kernels::element_type::f16, &scale, 1, to);
-    for (std::size_t j = 0; j < 32; ++j) {
-      to[2 + j] = static_cast<std::byte>(scale == 0 ? 0 : std::lround(values[i + j] / scale));
-    }
-  }
-  return bytes;
+  throw std::invalid_argument("tiny_encode: " + gguf::name_of(type));
 }
 
 /// GPT-2's character for a byte, in UTF-8.
@@ -226,6 +201,10 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
       add(b + "attn_q.bias", gguf::tensor_type::f32, {q}, 0, 0.5F);
       add(b + "attn_k.bias", gguf::tensor_type::f32, {kv}, 0, 0.5F);
       add(b + "attn_v.bias", gguf::tensor_type::f32, {kv}, 0, 0.5F);
+    }
+    if (s.architecture == "qwen3") {
+      add(b + "attn_q_norm.weight", gguf::tensor_type::f32, {s.head_dim}, 1, 0.2F);
+      add(b + "attn_k_norm.weight", gguf::tensor_type::f32, {s.head_dim}, 1, 0.2F);
     }
     matrix(b + "attn_output.weight", s.width, q);
     norm(b + "ffn_norm.weight");

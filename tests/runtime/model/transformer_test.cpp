@@ -166,7 +166,11 @@ void check_invariance(const kernels::kernel_table& table, const tiny_shape& shap
 
 tiny_shape shape_for(const std::string& architecture, gguf::tensor_type matrices) {
   tiny_shape shape{.architecture = architecture, .matrices = matrices, .seed = 3};
-  if (architecture == "qwen2") {  // a group of three, a head that is no multiple of a vector, an odd width of the FFN
+  if (matrices == gguf::tensor_type::q4_k || matrices == gguf::tensor_type::q5_k ||
+      matrices == gguf::tensor_type::q6_k) {  // rows of whole blocks of 256
+    shape.width = shape.feed_forward = 256;
+    shape.head_dim = shape.rotary_dim = 64;
+  } else if (architecture == "qwen2") {  // a group of three, a head that is no multiple of a vector, an odd width of the FFN
     shape.heads = 6;
     shape.head_dim = 32;
     shape.rotary_dim = 32;
@@ -191,11 +195,13 @@ class every_target : public ::testing::TestWithParam<std::string> {
 
 TEST_P(every_target, gives_a_row_the_same_bits_alone_and_in_any_mixture) {
   unsigned seed = 100;
-  for (const auto matrices :
-       {gguf::tensor_type::f32, gguf::tensor_type::f16, gguf::tensor_type::bf16, gguf::tensor_type::q8_0}) {
+  using enum gguf::tensor_type;
+  for (const auto matrices : {f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, q4_k, q5_k, q6_k}) {
     for (const kv_type type : {kv_type::f32, kv_type::f16, kv_type::bf16}) {
       ++seed;
-      const std::string architecture = seed % 2 == 0 ? "llama" : "qwen2";
+      // Every format with one type of cache, the plain one with all.
+      if (matrices != f32 && seed % 3 != static_cast<unsigned>(type)) continue;
+      const std::string architecture = seed % 3 == 0 ? "llama" : seed % 3 == 1 ? "qwen2" : "qwen3";
       SCOPED_TRACE(architecture + ", " + gguf::name_of(matrices) + ", cache " + std::to_string(static_cast<int>(type)));
       ASSERT_NO_FATAL_FAILURE(
           check_invariance(table(), shape_for(architecture, matrices), type, seed, seed % 3 == 2 ? 4 : 1 + seed % 3));
@@ -208,9 +214,11 @@ TEST_P(every_target, gives_the_bits_of_the_scalar_target) {
   kernels::worker_team team(1);
   const auto& scalar = *kernels::choose_table("scalar").table;
   std::mt19937 random(5);
-  const auto tokens = random_tokens(random, 70);
-  for (const auto matrices : {gguf::tensor_type::f32, gguf::tensor_type::q8_0}) {
-    for (const std::string architecture : {"llama", "qwen2"}) {
+  const auto tokens = random_tokens(random, 40);
+  using enum gguf::tensor_type;
+  for (const auto matrices : {f32, q8_0, q4_1, q5_0, q4_k, q6_k}) {
+    for (const std::string architecture : {"llama", "qwen2", "qwen3"}) {
+      if (architecture != "llama" && matrices != f32 && matrices != q8_0) continue;
       const tiny_shape shape = shape_for(architecture, matrices);
       const auto expected = alone(load(shape, scalar, team), scalar, kv_type::f16, tokens);
       const auto found = alone(load(shape, table(), team), table(), kv_type::f16, tokens);

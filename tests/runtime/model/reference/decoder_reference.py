@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes decoder_logits.txt: logits of two tiny decoders, computed in float64 from the published definitions.
+"""Writes decoder_logits.txt: logits of three tiny decoders, computed in float64 from the published definitions.
 
 Shares no code and no file with the runtime. Weights come from an integer hash that the test repeats, so that both sides
 have the same floats: value(tensor, i) = centre + spread * (hash16 / 2^15 - 1), rounded to float32 after each operation.
 Case "qwen2": half-split rotation, biases on Q, K and V, tied head. Case "llama": adjacent pairs, half of each head
-rotated, positions scaled linearly by 1/4, frequency divisors, own head.
+rotated, positions scaled linearly by 1/4, frequency divisors, own head. Case "qwen3": as qwen2 without biases; every head of Q and K is normalised before it is rotated.
 """
 import os
 import numpy as np
@@ -23,7 +23,8 @@ def tensor(number, shape, centre, spread):
     return (np.float32(centre) + np.float32(spread) * unit).astype(np.float64).reshape(shape)
 
 
-def weights(llama):
+def weights(kind):
+    llama = kind == "llama"
     number = iter(range(1000))
     q, kv = HEADS * HEAD_DIM, KV_HEADS * HEAD_DIM
     matrix = lambda rows, columns, spread=0.25: tensor(next(number), (rows, columns), 0, spread)
@@ -33,7 +34,9 @@ def weights(llama):
         l = {"attn_norm": norm(), "q": matrix(q, WIDTH), "k": matrix(kv, WIDTH), "v": matrix(kv, WIDTH),
              "o": matrix(WIDTH, q), "ffn_norm": norm(), "gate": matrix(FEED_FORWARD, WIDTH),
              "up": matrix(FEED_FORWARD, WIDTH), "down": matrix(WIDTH, FEED_FORWARD)}
-        if not llama:
+        if kind == "qwen3":
+            l |= {"qn": tensor(next(number), (HEAD_DIM,), 1, 0.25), "kn": tensor(next(number), (HEAD_DIM,), 1, 0.25)}
+        elif not llama:
             l |= {"qb": tensor(next(number), (q,), 0, 0.5), "kb": tensor(next(number), (kv,), 0, 0.5),
                   "vb": tensor(next(number), (kv,), 0, 0.5)}
         w["layers"].append(l)
@@ -63,8 +66,9 @@ def rope_llama(x, positions):  # partner next door, as complex numbers; only the
     return y
 
 
-def logits(llama):
-    w = weights(llama)
+def logits(kind):
+    llama = kind == "llama"
+    w = weights(kind)
     rope = rope_llama if llama else rope_qwen2
     n = len(TOKENS)
     positions = np.arange(n, dtype=np.float64)
@@ -74,6 +78,8 @@ def logits(llama):
         q = (h @ l["q"].T + l.get("qb", 0)).reshape(n, HEADS, HEAD_DIM)
         k = (h @ l["k"].T + l.get("kb", 0)).reshape(n, KV_HEADS, HEAD_DIM)
         v = (h @ l["v"].T + l.get("vb", 0)).reshape(n, KV_HEADS, HEAD_DIM)
+        if "qn" in l:
+            q, k = rms_norm(q, l["qn"]), rms_norm(k, l["kn"])
         q, k = rope(q, positions), rope(k, positions)
         k, v = (np.repeat(t, HEADS // KV_HEADS, axis=1) for t in (k, v))
         score = np.einsum("ihd,jhd->hij", q, k) / np.sqrt(HEAD_DIM)
@@ -88,8 +94,8 @@ def logits(llama):
 
 
 with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "decoder_logits.txt"), "w") as out:
-    for name in ("qwen2", "llama"):
-        result = logits(name == "llama")
+    for name in ("qwen2", "llama", "qwen3"):
+        result = logits(name)
         out.write(f"{name} {len(TOKENS)} " + " ".join(map(str, TOKENS)) + "\n")
         for row in (0, 3, len(TOKENS) - 1):
             out.write(f"{row} " + " ".join(f"{v:.6g}" for v in result[row]) + "\n")
