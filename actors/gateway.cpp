@@ -200,14 +200,13 @@ void gateway::serve_tokenize(const visit& v) {
   const auto wish = api::parse_tokenize_request(v.m.body);
   if (!wish) return respond_error(v.m.exchange, wish.error(), v.request_id);
   std::string input = wish->text.value_or("");
-  bool parse_special = wish->add_special;
   if (!wish->text) {
     const auto rendered = render(wish->messages, wish->add_generation_prompt);
     if (!rendered) return respond_error(v.m.exchange, api::error_of(rendered.error(), v.request_id), v.request_id);
     input = *rendered;
-    parse_special = true;
   }
-  const auto tokens = services_->words->encode(input, {.parse_special = parse_special, .add_bos_eos = wish->add_special});
+  const auto tokens = services_->words->encode(
+      input, {.parse_special = wish->parse_special, .add_bos_eos = wish->add_special});
   std::vector<std::string> pieces;
   if (wish->with_pieces) {
     for (const token t : tokens) pieces.emplace_back(services_->words->piece(t, true));

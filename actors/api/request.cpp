@@ -470,6 +470,7 @@ answer<tokenize_request> parse_tokenize_request(std::string_view body, const req
   }
   // Each server's own default: llama.cpp adds nothing, vLLM does for a prompt but not for rendered messages.
   out.add_special = fields.boolean(content ? "add_special" : "add_special_tokens").value_or(prompt.has_value());
+  if (content) out.parse_special = fields.boolean("parse_special").value_or(true);
   out.add_generation_prompt = fields.boolean("add_generation_prompt").value_or(true);
   out.with_pieces = fields.boolean(content ? "with_pieces" : "return_token_strs").value_or(false);
   if (error) return std::move(*error);

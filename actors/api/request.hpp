@@ -79,12 +79,13 @@ struct generation_request {
 answer<generation_request> parse_chat_request(std::string_view body, const request_limits& limits = {});
 answer<generation_request> parse_completion_request(std::string_view body, const request_limits& limits = {});
 
-/// llama.cpp sends {content, add_special, with_pieces}, vLLM {model, prompt | messages, add_special_tokens}.
+/// llama.cpp sends {content, add_special, parse_special, with_pieces}, vLLM {model, prompt | messages, add_special_tokens}.
 struct tokenize_request {
   std::string model;
   std::optional<std::string> text;  // absent: messages
   json messages = json::array();
   bool add_special = false;
+  bool parse_special = true;  // as completions read their prompts
   bool add_generation_prompt = true;  // messages only
   bool with_pieces = false;
   bool is_vllm_shape = false;

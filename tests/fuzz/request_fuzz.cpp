@@ -24,7 +24,7 @@ std::vector<std::string> fuzz::seeds() {
       R"("presence_penalty":1,"frequency_penalty":-1,"response_format":{"type":"text"},"user":"u","metadata":{"k":"v"}})",
       R"({"prompt":["a","b"],"echo":false,"best_of":1,"suffix":null,"logprobs":2,"max_tokens":0})",
       R"({"prompt":[[1,2,3],[4]],"min_p":0.1,"top_k":40,"repetition_penalty":1.1,"ignore_eos":true})",
-      R"({"content":"text","add_special":true,"with_pieces":true})",
+      R"({"content":"text","add_special":true,"parse_special":false,"with_pieces":true})",
       R"({"tokens":[1,2,3]})",
       "{\"prompt\":\"\\u00e9\\ud83d\\ude42\\u0000\",\"stop\":null}",
       "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]",

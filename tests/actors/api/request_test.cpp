@@ -397,6 +397,8 @@ TEST(tokenize_request, takes_both_shapes_with_their_defaults) {
   ASSERT_TRUE(llama);
   EXPECT_EQ(llama->text, "x");
   EXPECT_FALSE(llama->add_special);
+  EXPECT_TRUE(llama->parse_special);
+  EXPECT_FALSE(parse_tokenize_request(R"({"content": "x", "parse_special": false})")->parse_special);
   EXPECT_TRUE(llama->with_pieces);
   EXPECT_FALSE(llama->is_vllm_shape);
   const auto vllm = parse_tokenize_request(R"({"model": "m", "prompt": "x"})");
