@@ -157,9 +157,13 @@ void progress_line::clear() {
 }
 
 void show_loading(progress_line& line, const std::string& what, std::uint64_t done, std::uint64_t all) {
+  show_progress(line, "loading " + what, done, all);
+}
+
+void show_progress(progress_line& line, const std::string& what, std::uint64_t done, std::uint64_t all) {
   if (done >= all) return line.clear();
   const int filled = static_cast<int>(30 * done / std::max<std::uint64_t>(all, 1));
-  line.show("loading " + what + " [" + std::string(static_cast<std::size_t>(filled), '#') +
+  line.show(what + " [" + std::string(static_cast<std::size_t>(filled), '#') +
             std::string(static_cast<std::size_t>(30 - filled), '.') + "] " + std::to_string(done >> 20) + " of " +
             std::to_string(all >> 20) + " MiB");
 }

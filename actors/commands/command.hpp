@@ -28,6 +28,7 @@ void add_serve(CLI::App& app, int& exit_code);
 void add_worker(CLI::App& app, int& exit_code);
 void add_keygen(CLI::App& app, int& exit_code);
 void add_demo(CLI::App& app, int& exit_code);
+void add_synth(CLI::App& app, int& exit_code);
 void add_bench(CLI::App& app, int& exit_code);
 
 /// What the commands that load models have in common.
@@ -79,6 +80,8 @@ class progress_line {
   bool active_;
   std::size_t width_ = 0;
 };
+/// "WHAT [###...] 12 of 34 MiB"; clears the line at the end.
+void show_progress(progress_line& line, const std::string& what, std::uint64_t done, std::uint64_t all);
 void show_loading(progress_line& line, const std::string& what, std::uint64_t done, std::uint64_t all);
 
 /// The whole file or standard input ("-").

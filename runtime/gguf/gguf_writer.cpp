@@ -1,7 +1,13 @@
 #include "runtime/gguf/gguf_writer.hpp"
 
-#include <cstring>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
 #include <fstream>
+#include <limits>
+#include <system_error>
+#include <type_traits>
+#include <utility>
 
 namespace redline::gguf {
 namespace {
@@ -21,7 +27,53 @@ void append_text(buffer& out, std::string_view text) {
   append_bytes(out, std::as_bytes(std::span(text)));
 }
 
-void pad(buffer& out, std::uint64_t alignment) { out.resize((out.size() + alignment - 1) / alignment * alignment); }
+std::uint64_t padding(std::uint64_t size, std::uint64_t alignment) {
+  return (alignment - size % alignment) % alignment;
+}
+
+/// One number of a metadata type, from the wide form that a reader gave.
+template<class Wide>
+void append_as(buffer& out, value_type type, Wide number) {
+  switch (type) {
+    case value_type::u8:
+    case value_type::boolean:
+      return append(out, static_cast<std::uint8_t>(number));
+    case value_type::i8:
+      return append(out, static_cast<std::int8_t>(number));
+    case value_type::u16:
+      return append(out, static_cast<std::uint16_t>(number));
+    case value_type::i16:
+      return append(out, static_cast<std::int16_t>(number));
+    case value_type::u32:
+      return append(out, static_cast<std::uint32_t>(number));
+    case value_type::i32:
+      return append(out, static_cast<std::int32_t>(number));
+    case value_type::f32:
+      return append(out, static_cast<float>(number));
+    case value_type::u64:
+      return append(out, static_cast<std::uint64_t>(number));
+    case value_type::i64:
+      return append(out, static_cast<std::int64_t>(number));
+    case value_type::f64:
+      return append(out, static_cast<double>(number));
+    case value_type::string:
+    case value_type::array:
+      return;
+  }
+}
+
+void append_array(buffer& out, const array& elements) {
+  append(out, static_cast<std::uint32_t>(elements.element_type));
+  append<std::uint64_t>(out, elements.size());
+  for (const std::string_view text : elements.strings) append_text(out, text);
+  // The reader's doubles: the largest 64-bit numbers were rounded up to one that does not fit.
+  const double end = elements.element_type == value_type::u64   ? 0x1p64
+                     : elements.element_type == value_type::i64 ? 0x1p63
+                                                                : std::numeric_limits<double>::infinity();
+  for (const double number : elements.numbers) {
+    append_as(out, elements.element_type, !(number >= end) || std::isinf(end) ? number : std::nextafter(end, 0.0));
+  }
+}
 
 }  // namespace
 
@@ -82,6 +134,21 @@ void gguf_writer::put_f32s(std::string_view key, std::span<const float> numbers)
   append_bytes(metadata_, std::as_bytes(numbers));
 }
 
+void gguf_writer::put_value(std::string_view key, const value& any) {
+  start(key, any.type);
+  std::visit(
+      [&](const auto& plain) {
+        using kind = std::decay_t<decltype(plain)>;
+        if constexpr (std::is_same_v<kind, std::string_view>)
+          append_text(metadata_, plain);
+        else if constexpr (std::is_same_v<kind, array>)
+          append_array(metadata_, plain);
+        else
+          append_as(metadata_, any.type, plain);
+      },
+      any.data);
+}
+
 void gguf_writer::put_raw(std::string_view key, std::uint32_t type_number, std::span<const std::byte> payload) {
   start(key, static_cast<value_type>(type_number));
   append_bytes(metadata_, payload);
@@ -92,40 +159,121 @@ void gguf_writer::add_tensor(std::string_view name, tensor_type type, std::span<
   tensors_.push_back({std::string(name),
                       static_cast<std::uint32_t>(type),
                       {dimensions.begin(), dimensions.end()},
-                      {payload.begin(), payload.end()}});
+                      {payload.begin(), payload.end()},
+                      payload.size(),
+                      {}});
 }
 
-std::vector<std::byte> gguf_writer::bytes() const {
+void gguf_writer::add_tensor(std::string_view name, tensor_type type, std::span<const std::uint64_t> dimensions,
+                             std::uint64_t payload_bytes, payload_source source) {
+  tensors_.push_back({std::string(name),
+                      static_cast<std::uint32_t>(type),
+                      {dimensions.begin(), dimensions.end()},
+                      {},
+                      payload_bytes,
+                      std::move(source)});
+}
+
+std::vector<std::byte> gguf_writer::header() const {
   buffer out;
   append_bytes(out, std::as_bytes(std::span("GGUF", 4)));
   append<std::uint32_t>(out, 3);
   append<std::uint64_t>(out, tensors_.size());
   append(out, metadata_count_);
   append_bytes(out, metadata_);
-  buffer data;
+  std::uint64_t offset = 0;
   for (const entry& t : tensors_) {
-    pad(data, alignment_);
+    offset += padding(offset, alignment_);
     append_text(out, t.name);
     append(out, static_cast<std::uint32_t>(t.dimensions.size()));
     for (const std::uint64_t dimension : t.dimensions) append(out, dimension);
     append(out, t.type);
-    append<std::uint64_t>(out, data.size());
-    append_bytes(data, t.payload);
+    append(out, offset);
+    offset += t.payload_bytes;
   }
-  if (!tensors_.empty()) {
-    pad(out, alignment_);
-    append_bytes(out, data);
+  if (!tensors_.empty()) out.resize(out.size() + padding(out.size(), alignment_));
+  return out;
+}
+
+std::vector<std::byte> gguf_writer::bytes() const {
+  buffer out = header();
+  for (const entry& t : tensors_) {
+    out.resize(out.size() + padding(out.size(), alignment_));
+    append_bytes(out, t.payload);
   }
   return out;
 }
 
-result<void> gguf_writer::write(const std::string& path) const {
-  const buffer all = bytes();
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  out.write(reinterpret_cast<const char*>(all.data()), static_cast<std::streamsize>(all.size()));
-  out.close();
-  if (!out) return failure{errc::io_error, path + ": cannot be written"};
-  return {};
+namespace {
+
+/// A file that replaces another only when it is complete.
+class replacement {
+ public:
+  explicit replacement(const std::string& path) : path_(path), temporary_(path + ".tmp") {
+    out_.open(temporary_, std::ios::binary | std::ios::trunc);
+  }
+  ~replacement() {
+    if (done_) return;
+    out_.close();
+    std::remove(temporary_.c_str());
+  }
+  replacement(const replacement&) = delete;
+  replacement& operator=(const replacement&) = delete;
+
+  result<void> put(std::span<const std::byte> bytes) {
+    out_.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    written_ += bytes.size();
+    if (!out_) return refused(temporary_ + ": cannot be written");
+    return {};
+  }
+  [[nodiscard]] std::uint64_t written() const { return written_; }
+
+  result<void> finish() {
+    out_.close();
+    if (!out_) return refused(temporary_ + ": cannot be written");
+    if (std::rename(temporary_.c_str(), path_.c_str()) != 0) return refused(path_ + ": cannot be replaced");
+    done_ = true;
+    return {};
+  }
+
+ private:
+  static failure refused(const std::string& what) {
+    return {errc::io_error, what + (errno != 0 ? ": " + std::system_category().message(errno) : "")};
+  }
+
+  std::string path_;
+  std::string temporary_;
+  std::ofstream out_;
+  std::uint64_t written_ = 0;
+  bool done_ = false;
+};
+
+}  // namespace
+
+result<void> gguf_writer::write(const std::string& path,
+                                const std::function<void(std::uint64_t, std::uint64_t)>& progress) const {
+  std::uint64_t all = 0;
+  for (const entry& t : tensors_) all += t.payload_bytes;
+  errno = 0;
+  replacement file(path);
+  REDLINE_TRY(file.put(header()));
+  std::uint64_t done = 0;
+  const payload_sink put = [&](std::span<const std::byte> bytes) -> result<void> {
+    REDLINE_TRY(file.put(bytes));
+    done += bytes.size();
+    if (progress) progress(done, all);
+    return {};
+  };
+  for (const entry& t : tensors_) {
+    REDLINE_TRY(file.put(buffer(padding(file.written(), alignment_))));
+    const std::uint64_t before = done;
+    REDLINE_TRY(t.source ? t.source(put) : put(t.payload));
+    if (done - before != t.payload_bytes) {
+      return failure{errc::internal, path + ": tensor '" + t.name + "': wanted " + std::to_string(t.payload_bytes) +
+                                         " bytes, its source gave " + std::to_string(done - before)};
+    }
+  }
+  return file.finish();
 }
 
 }  // namespace redline::gguf

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#include "kernels/weight_type.hpp"
+#include "kernels/worker_team.hpp"
+#include "runtime/gguf/gguf_writer.hpp"
+
+namespace redline::convert {
+
+/// Where a row's floats come from. Called on several threads at once, each row once; a row it gives must depend on
+/// the index alone.
+using row_source = std::function<void(std::uint64_t row, float* out)>;
+
+/// A payload of rows * columns weights, quantised in parallel some megabytes at a time. columns: a multiple of
+/// block_columns(type). The team must outlive the payload.
+gguf::payload_source stream_rows(kernels::worker_team& team, kernels::weight_type type, std::uint64_t rows,
+                                 std::uint64_t columns, row_source source);
+
+}  // namespace redline::convert

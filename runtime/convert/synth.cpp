@@ -1,0 +1,186 @@
+#include "runtime/convert/synth.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <vector>
+
+#include "runtime/base/philox.hpp"
+#include "runtime/convert/row_stream.hpp"
+#include "runtime/convert/tokenizer_keys.hpp"
+#include "runtime/gguf/gguf_writer.hpp"
+
+namespace redline::convert {
+namespace {
+
+constexpr auto shapes = std::to_array<synth_shape>({
+    {"qwen2-0.5b", "qwen2", 24, 896, 14, 2, 64, 4864, 151936, 32768, 1e6F, 1e-6F, true},
+    {"qwen2-1.5b", "qwen2", 28, 1536, 12, 2, 128, 8960, 151936, 32768, 1e6F, 1e-6F, true},
+    {"qwen2-7b", "qwen2", 28, 3584, 28, 4, 128, 18944, 152064, 32768, 1e6F, 1e-6F, false},
+    {"llama-1b", "llama", 16, 2048, 32, 8, 64, 8192, 128256, 131072, 5e5F, 1e-5F, true},
+    {"tiny", "qwen2", 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, true},
+    {"tiny-llama", "llama", 2, 256, 8, 2, 32, 768, 512, 2048, 1e4F, 1e-5F, false},
+});
+
+std::uint64_t name_hash(std::string_view name) {
+  std::uint64_t state = 0xcbf29ce484222325ULL;  // FNV-1a
+  for (const char c : name) state = (state ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  return state;
+}
+
+/// Nearly normal with variance 1: four bytes' sum has 4 * (256^2 - 1) / 12 and the mean 510.
+float nearly_normal(std::uint32_t word) {
+  const std::uint32_t pairs = (word & 0x00ff00ff) + (word >> 8 & 0x00ff00ff);
+  const auto sum = static_cast<int>((pairs & 0xffff) + (pairs >> 16));
+  return static_cast<float>(sum - 510) * 0.0067659F;
+}
+
+/// centre + spread * noise.
+struct distribution {
+  float centre = 0;
+  float spread = 1;
+};
+
+row_source noise(std::uint64_t seed, std::string_view tensor, std::uint64_t columns, distribution d) {
+  const std::uint64_t hash = name_hash(tensor);
+  const std::array<std::uint32_t, 2> key = {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)};
+  return [=](std::uint64_t row, float* out) {
+    for (std::uint64_t c = 0; c < columns; c += 4) {
+      const auto words = philox4x32({static_cast<std::uint32_t>(c / 4), static_cast<std::uint32_t>(row),
+                                     static_cast<std::uint32_t>(hash), static_cast<std::uint32_t>(hash >> 32)},
+                                    key);
+      for (std::uint64_t i = 0; i < std::min<std::uint64_t>(4, columns - c); ++i) {
+        out[c + i] = d.centre + d.spread * nearly_normal(words[i]);
+      }
+    }
+  };
+}
+
+class model_writer {
+ public:
+  model_writer(const synth_options& options, kernels::worker_team& team)
+      : o_(options), s_(options.shape), team_(team) {}
+
+  result<gguf::gguf_writer> make() {
+    put_metadata();
+    if (o_.tokenizer != nullptr) {
+      REDLINE_TRY(copy_tokenizer(*o_.tokenizer, s_.vocabulary, out_));
+    } else {
+      put_byte_tokenizer(s_.vocabulary, out_);
+    }
+    add_tensors();
+    return std::move(out_);
+  }
+
+ private:
+  void put_metadata() {
+    const std::string prefix = std::string(s_.architecture) + ".";
+    out_.put_string("general.architecture", s_.architecture);
+    out_.put_string("general.name", "synthetic " + std::string(s_.name) + ", seed " + std::to_string(o_.seed));
+    out_.put_u32("general.file_type", o_.type.file_type());
+    out_.put_u32("general.quantization_version", 2);
+    out_.put_u32(prefix + "block_count", s_.layers);
+    out_.put_u32(prefix + "context_length", s_.context);
+    out_.put_u32(prefix + "embedding_length", s_.width);
+    out_.put_u32(prefix + "feed_forward_length", s_.feed_forward);
+    out_.put_u32(prefix + "attention.head_count", s_.heads);
+    out_.put_u32(prefix + "attention.head_count_kv", s_.kv_heads);
+    out_.put_u32(prefix + "attention.key_length", s_.head_dim);
+    out_.put_u32(prefix + "attention.value_length", s_.head_dim);
+    out_.put_u32(prefix + "rope.dimension_count", s_.head_dim);
+    out_.put_f32(prefix + "rope.freq_base", s_.rope_base);
+    out_.put_f32(prefix + "attention.layer_norm_rms_epsilon", s_.norm_epsilon);
+    out_.put_u32(prefix + "vocab_size", s_.vocabulary);
+  }
+
+  /// gain 1 keeps the size of what goes in.
+  void matrix(const std::string& name, std::uint64_t rows, std::uint64_t columns, float gain) {
+    const weight_type type = type_for(o_.type, {name, columns, s_.layers, s_.tied_head});
+    const std::uint64_t dimensions[] = {columns, rows};
+    const float spread = gain / std::sqrt(static_cast<float>(columns));
+    out_.add_tensor(name, to_tensor_type(type), dimensions, rows * kernels::row_bytes(type, columns),
+                    stream_rows(team_, type, rows, columns, noise(o_.seed, name, columns, {0, spread})));
+  }
+
+  void vector(const std::string& name, std::uint64_t length, distribution d) {
+    const std::uint64_t dimensions[] = {length};
+    out_.add_tensor(name, gguf::tensor_type::f32, dimensions, length * sizeof(float),
+                    stream_rows(team_, weight_type::f32, 1, length, noise(o_.seed, name, length, d)));
+  }
+
+  void add_tensors() {
+    const distribution norm = {1, 0.1F};
+    const std::uint64_t q = std::uint64_t{s_.heads} * s_.head_dim, kv = std::uint64_t{s_.kv_heads} * s_.head_dim;
+    // Each layer adds to the residual stream twice; together they add about what one matrix of gain 1 would.
+    const float residual_gain = 1 / std::sqrt(2 * static_cast<float>(s_.layers));
+    matrix("token_embd.weight", s_.vocabulary, s_.width, 3);
+    for (std::uint32_t layer = 0; layer < s_.layers; ++layer) {
+      const std::string b = "blk." + std::to_string(layer) + ".";
+      vector(b + "attn_norm.weight", s_.width, norm);
+      matrix(b + "attn_q.weight", q, s_.width, 1.5F);
+      matrix(b + "attn_k.weight", kv, s_.width, 1.5F);
+      matrix(b + "attn_v.weight", kv, s_.width, 1);
+      matrix(b + "attn_output.weight", s_.width, q, 2 * residual_gain);  // averaging over positions makes values small
+      if (s_.architecture == "qwen2") {
+        vector(b + "attn_q.bias", q, {0, 0.2F});
+        vector(b + "attn_k.bias", kv, {0, 0.2F});
+        vector(b + "attn_v.bias", kv, {0, 0.2F});
+      }
+      vector(b + "ffn_norm.weight", s_.width, norm);
+      matrix(b + "ffn_gate.weight", s_.feed_forward, s_.width, 1);
+      matrix(b + "ffn_up.weight", s_.feed_forward, s_.width, 1);
+      matrix(b + "ffn_down.weight", s_.width, s_.feed_forward, 2 * residual_gain);  // the gate halves
+    }
+    vector("output_norm.weight", s_.width, norm);
+    if (!s_.tied_head) matrix("output.weight", s_.vocabulary, s_.width, 3);
+  }
+
+  const synth_options& o_;
+  const synth_shape& s_;
+  kernels::worker_team& team_;
+  gguf::gguf_writer out_;
+};
+
+/// What would make a file that no reader takes.
+result<void> check(const synth_shape& s) {
+  const auto refuse = [&](const std::string& what) { return failure{errc::invalid_argument, "shape: " + what}; };
+  for (const std::uint32_t n :
+       {s.layers, s.width, s.heads, s.kv_heads, s.head_dim, s.feed_forward, s.vocabulary, s.context}) {
+    if (n == 0 || n > 1U << 24)
+      return refuse("wanted sizes from 1 to " + std::to_string(1U << 24) + ", found " + std::to_string(n));
+  }
+  if (s.heads % s.kv_heads != 0) {
+    return refuse(std::to_string(s.heads) + " heads are no multiple of " + std::to_string(s.kv_heads) +
+                  " for keys and values");
+  }
+  if (s.head_dim % 2 != 0 || s.head_dim > 256) {
+    return refuse("wanted an even head size up to 256, found " + std::to_string(s.head_dim));
+  }
+  if (s.layers > 4096) return refuse("wanted at most 4096 layers, found " + std::to_string(s.layers));
+  return {};
+}
+
+}  // namespace
+
+result<synth_shape> find_shape(std::string_view name) {
+  const auto it = std::find_if(shapes.begin(), shapes.end(), [&](const synth_shape& s) { return s.name == name; });
+  if (it != shapes.end()) return *it;
+  return failure{errc::invalid_argument,
+                 "shape: wanted one of " + shape_names() + ", found '" + std::string(name) + "'"};
+}
+
+std::string shape_names() {
+  std::string names;
+  for (const synth_shape& s : shapes) names += (names.empty() ? "" : ", ") + std::string(s.name);
+  return names;
+}
+
+result<void> write_synthetic(const synth_options& options, const std::string& path, kernels::worker_team& team,
+                             const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
+  REDLINE_TRY(check(options.shape));
+  REDLINE_TRY_ASSIGN(const gguf::gguf_writer out, model_writer(options, team).make());
+  return out.write(path, progress);
+}
+
+}  // namespace redline::convert

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "kernels/worker_team.hpp"
+#include "runtime/base/result.hpp"
+#include "runtime/convert/output_type.hpp"
+#include "runtime/gguf/gguf_file.hpp"
+
+namespace redline::convert {
+
+/// The sizes of a decoder, as its metadata will say them.
+struct synth_shape {
+  std::string_view name;
+  std::string_view architecture;  // "qwen2" or "llama"
+  std::uint32_t layers = 0;
+  std::uint32_t width = 0;
+  std::uint32_t heads = 0;
+  std::uint32_t kv_heads = 0;
+  std::uint32_t head_dim = 0;
+  std::uint32_t feed_forward = 0;
+  std::uint32_t vocabulary = 0;
+  std::uint32_t context = 0;
+  float rope_base = 0;
+  float norm_epsilon = 0;
+  bool tied_head = true;
+};
+
+/// A shape by its name, such as "qwen2-0.5b"; the failure lists the names.
+result<synth_shape> find_shape(std::string_view name);
+std::string shape_names();
+
+struct synth_options {
+  synth_shape shape;
+  output_type type;
+  std::uint64_t seed = 1;
+  /// Gives its tokenizer; nullptr for a byte-level one of a few hundred tokens. Either is padded with unused tokens to
+  /// the shape's vocabulary.
+  const gguf::gguf_file* tokenizer = nullptr;
+};
+
+/// Writes a model of random weights: every row depends on (seed, tensor, row) alone, so the file is the same on every
+/// machine and with any number of threads. Spreads are such that activations keep their size from layer to layer,
+/// attention is neither flat nor one-hot and one token's logit stands out.
+result<void> write_synthetic(const synth_options& options, const std::string& path, kernels::worker_team& team,
+                             const std::function<void(std::uint64_t, std::uint64_t)>& progress = {});
+
+}  // namespace redline::convert

@@ -1,0 +1,141 @@
+#include "runtime/convert/synth.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "kernels/weight_blocks.hpp"
+#include "runtime/gguf/gguf_writer.hpp"
+#include "runtime/model/model_config.hpp"
+#include "runtime/text/tokenizer.hpp"
+#include "tests/runtime/convert/temporary_folder.hpp"
+#include "tests/support/test_data.hpp"
+#include "tests/support/tiny_model.hpp"
+
+namespace redline::convert {
+namespace {
+
+using testing::HasSubstr;
+
+synth_options tiny(std::string_view type = "q8_0", std::string_view shape = "tiny") {
+  return {find_shape(shape).value(), output_type::parse(type).value(), 7, nullptr};
+}
+std::string synthetic(const test::temporary_folder& folder, const synth_options& options, std::uint32_t threads = 1) {
+  static int count = 0;
+  const std::string path = folder / ("m" + std::to_string(++count) + ".gguf");
+  kernels::worker_team team(threads);
+  const auto written = write_synthetic(options, path, team);
+  EXPECT_TRUE(written) << written.error().describe();
+  return path;
+}
+std::shared_ptr<const gguf::gguf_file> opened(const std::string& path) {
+  auto file = gguf::gguf_file::open(path);
+  EXPECT_TRUE(file) << file.error().describe();
+  return *file;
+}
+std::vector<float> weights_of(const gguf::tensor& t) {
+  std::vector<float> x(t.element_count());
+  kernels::dequantize_row(*to_weight_type(t.type), t.bytes.data(), x.size(), x.data());
+  return x;
+}
+
+TEST(synth, every_type_and_architecture_loads_as_a_model_with_a_tokenizer) {
+  const test::temporary_folder folder;
+  for (const char* shape : {"tiny", "tiny-llama"}) {
+    for (const char* type : {"f32", "bf16", "q8_0", "q4_0", "q4_k", "q4_k_m", "q5_k", "q6_k"}) {
+      const auto file = opened(synthetic(folder, tiny(type, shape)));
+      const auto config = model::read_config(*file);
+      ASSERT_TRUE(config) << config.error().describe();
+      EXPECT_EQ(config->layers, 2U);
+      EXPECT_EQ(config->vocabulary, 512U);
+      EXPECT_EQ(config->tied_head, std::string(shape) == "tiny");
+      EXPECT_EQ(file->get_unsigned("general.file_type").value(), output_type::parse(type)->file_type());
+      const auto words = text::tokenizer::from_file(*file);
+      ASSERT_TRUE(words) << words.error().describe();
+      const std::string text = "the <|im_end|> Zürich \n";
+      EXPECT_EQ((*words)->decode((*words)->encode(text, {})).value(), text);
+      EXPECT_EQ((*words)->encode("<|im_end|>", {.parse_special = true}), (std::vector<token>{2}));
+    }
+  }
+}
+
+TEST(synth, the_same_seed_gives_the_same_bytes_with_any_number_of_threads) {
+  const test::temporary_folder folder;
+  const auto once = test::read_file(synthetic(folder, tiny("q4_k_m"), 1));
+  EXPECT_EQ(test::read_file(synthetic(folder, tiny("q4_k_m"), 3)), once);
+  auto other = tiny("q4_k_m");
+  other.seed = 8;
+  EXPECT_NE(test::read_file(synthetic(folder, other)), once);
+}
+
+TEST(synth, one_seed_gives_the_same_weights_in_every_type) {
+  const test::temporary_folder folder;
+  const auto exact = opened(synthetic(folder, tiny("f32"))), rough = opened(synthetic(folder, tiny("q4_0")));
+  for (const gguf::tensor& t : exact->tensors()) {
+    const auto x = weights_of(t), y = weights_of(*rough->find_tensor(t.name));
+    double error = 0, all = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      error += std::pow(x[i] - y[i], 2);
+      all += std::pow(x[i], 2);
+    }
+    EXPECT_LT(error, 0.01 * all) << t.name;
+  }
+}
+
+TEST(synth, weights_have_the_spread_that_keeps_activations_in_size) {
+  const test::temporary_folder folder;
+  const auto file = opened(synthetic(folder, tiny("f32")));
+  const auto moments = [&](std::string_view name) {
+    const auto x = weights_of(*file->find_tensor(name));
+    double sum = 0, squares = 0;
+    for (const float v : x) sum += v, squares += double{v} * v;
+    const double mean = sum / static_cast<double>(x.size());
+    return std::pair(mean, std::sqrt(squares / static_cast<double>(x.size()) - mean * mean));
+  };
+  const auto [up_mean, up_spread] = moments("blk.1.ffn_up.weight");
+  EXPECT_NEAR(up_mean, 0, 0.001);
+  EXPECT_NEAR(up_spread, 1 / 16.0, 0.001);
+  const auto [norm_mean, norm_spread] = moments("blk.0.attn_norm.weight");
+  EXPECT_NEAR(norm_mean, 1, 0.03);
+  EXPECT_NEAR(norm_spread, 0.1, 0.02);
+  EXPECT_NE(weights_of(*file->find_tensor("blk.0.ffn_up.weight")),
+            weights_of(*file->find_tensor("blk.1.ffn_up.weight")));
+}
+
+TEST(synth, a_tokenizer_is_taken_over_and_padded) {
+  const test::temporary_folder folder;
+  const auto from = test::make_tiny_model().file();
+  auto options = tiny();
+  options.tokenizer = from.get();
+  const auto file = opened(synthetic(folder, options));
+  const auto mine = text::tokenizer::from_file(*from).value(), taken = text::tokenizer::from_file(*file).value();
+  EXPECT_EQ(taken->size(), 512U);
+  EXPECT_EQ(taken->words().digest(), mine->words().digest());
+  EXPECT_EQ(taken->words().type(511), text::token_type::unused);
+  EXPECT_EQ(taken->encode("then <|im_start|>", {}), mine->encode("then <|im_start|>", {}));
+
+  options.shape.vocabulary = 100;
+  kernels::worker_team team(1);
+  const auto refused = write_synthetic(options, folder / "x.gguf", team);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().context, HasSubstr("has 300 tokens, the model has room for 100"));
+}
+
+TEST(synth, impossible_shapes_are_refused_in_words) {
+  const test::temporary_folder folder;
+  kernels::worker_team team(1);
+  const auto refusal = [&](auto change) {
+    synth_options options = tiny();
+    change(options.shape);
+    const auto written = write_synthetic(options, folder / "x.gguf", team);
+    return written ? std::string("none") : written.error().context;
+  };
+  EXPECT_THAT(refusal([](auto& s) { s.kv_heads = 3; }), HasSubstr("4 heads are no multiple of 3"));
+  EXPECT_THAT(refusal([](auto& s) { s.head_dim = 63; }), HasSubstr("even head size"));
+  EXPECT_THAT(refusal([](auto& s) { s.layers = 0; }), HasSubstr("found 0"));
+  EXPECT_THAT(find_shape("qwen9").error().context, HasSubstr("qwen2-0.5b"));
+}
+
+}  // namespace
+}  // namespace redline::convert
