@@ -52,4 +52,11 @@ generation::progress generation::commit(std::span<const token> tokens,
   return step;
 }
 
+std::vector<token> generation::usable(std::vector<token> draft) const {
+  if (draft.size() >= room()) draft.resize(room() == 0 ? 0 : room() - 1);
+  const auto strange = [&](token t) { return !words_->words().contains(t); };
+  draft.erase(std::find_if(draft.begin(), draft.end(), strange), draft.end());
+  return draft;
+}
+
 }  // namespace redline::actors

@@ -44,6 +44,9 @@ class generation {
   /// Appends tokens up to where the answer ends. logprobs: one per token, or none.
   progress commit(std::span<const token> tokens, std::span<const model::emitted_logprob> logprobs = {});
 
+  /// The draft up to a token that does not exist, or to where only the target's own token still has room.
+  [[nodiscard]] std::vector<token> usable(std::vector<token> draft) const;
+
   [[nodiscard]] std::span<const token> log() const { return log_; }
   [[nodiscard]] std::uint32_t log_count() const { return static_cast<std::uint32_t>(log_.size()); }
   [[nodiscard]] std::uint32_t prompt_count() const { return prompt_count_; }

@@ -81,8 +81,7 @@ void session::on(const proposal& m) {
     ask_drafter(std::min(*m.log_needed_from, work_.log_count()), wanted);
     return;
   }
-  draft_ = m.tokens;
-  if (draft_.size() >= work_.room()) draft_.resize(work_.room() - 1);
+  draft_ = work_.usable(m.tokens);
   ask_target(target_knows_);
 }
 

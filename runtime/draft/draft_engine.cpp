@@ -23,6 +23,11 @@ bool draft_engine::uses_model(const draft_request& r) const {
   return model_ && (r.options.how == method::assisted || r.options.how == method::blazedit);
 }
 
+bool draft_engine::has_embeddings(std::span<const token> tokens) const {
+  const std::int64_t vocabulary = model_->config().vocabulary;
+  return std::all_of(tokens.begin(), tokens.end(), [&](token t) { return t >= 0 && t < vocabulary; });
+}
+
 bool draft_engine::is_end(token t) const {
   return std::find(end_tokens_.begin(), end_tokens_.end(), t) != end_tokens_.end();
 }
@@ -40,7 +45,7 @@ std::optional<std::uint32_t> draft_engine::submit(draft_request request) {
   std::erase_if(jobs_, [&](const job& j) { return j.request.session == request.session; });
 
   job j{.request = std::move(request)};
-  if (uses_model(j.request)) {
+  if (uses_model(j.request) && has_embeddings(s.log.tokens())) {
     jobs_.push_back(std::move(j));
     return std::nullopt;
   }

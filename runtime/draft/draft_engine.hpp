@@ -49,7 +49,8 @@ class draft_engine {
   /// small_model may be null: then assisted and blazedit drafts are made by lookup alone. end_tokens end a draft.
   draft_engine(std::unique_ptr<model::transformer> small_model, std::vector<token> end_tokens, engine_limits limits);
 
-  /// Queues the wish, replacing an older one of the session. Returns the number of tokens known of the session's log when
+  /// Queues the wish, replacing an older one of the session. A log with tokens that the small model has no embedding
+  /// for gets its draft from lookup alone. Returns the number of tokens known of the session's log when
   /// the tail does not join on to it; nothing was queued then.
   std::optional<std::uint32_t> submit(draft_request request);
   /// Makes one pass over the queue; false when nothing is left to do.
@@ -79,6 +80,7 @@ class draft_engine {
   struct planned;
 
   [[nodiscard]] bool uses_model(const draft_request& r) const;
+  [[nodiscard]] bool has_embeddings(std::span<const token> tokens) const;
   [[nodiscard]] bool is_end(token t) const;
   void finish(const job& j);
   bool plan_run(job& j, std::uint32_t rows_left, planned& out);

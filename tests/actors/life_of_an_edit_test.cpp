@@ -103,6 +103,16 @@ TEST_F(life_of_an_edit, proposes_verifies_commits_and_streams_until_the_end) {
   EXPECT_TRUE(wire.sent.empty());
 }
 
+TEST_F(life_of_an_edit, verifies_no_draft_tokens_that_do_not_exist) {
+  open(10);
+  wire.sent.clear();
+  inject(scheduler_at, says(1, 0, {'d'}));
+  expect<session_text>(client);
+  expect<propose>(drafter_at);
+  inject(drafter_at, proposal{.session = {41}, .round = {2}, .tokens = {'e', test::tiny_model::vocabulary, 'f'}});
+  EXPECT_EQ(expect<verify_run>(scheduler_at).draft, std::vector<token>{'e'});
+}
+
 TEST_F(life_of_an_edit, goes_on_without_a_drafter_that_is_silent) {
   open(10);
   wire.sent.clear();

@@ -1,0 +1,224 @@
+#include "runtime/draft/draft_engine.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include <map>
+#include <random>
+
+#include "kernels/dispatch.hpp"
+#include "runtime/model/acceptance.hpp"
+#include "tests/support/tiny_model.hpp"
+
+namespace redline::draft {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr std::uint32_t vocabulary = test::tiny_model::vocabulary;
+
+class draft_engine_test : public ::testing::Test {
+ protected:
+  std::unique_ptr<model::transformer> small_model(std::uint32_t pages) {
+    const kernels::kernel_table& table = *kernels::process_table().table;
+    auto loaded = model::load_weights(*test::make_tiny_model().file(), table, team);
+    if (!loaded) throw std::runtime_error(loaded.error().describe());
+    auto made = model::transformer::create(*loaded, table, team, {.pages_count = pages, .rows_max = 128});
+    if (!made) throw std::runtime_error(made.error().describe());
+    return std::move(*made);
+  }
+  draft_engine engine(std::uint32_t pages = 16, std::uint32_t sessions_max = 8) {
+    return {small_model(pages), {}, {.sessions_max = sessions_max, .prompt_chunk_rows_max = 16, .pages_count = pages}};
+  }
+  static draft_request ask(std::vector<token> log, draft_options how, std::uint32_t tokens_max = 12) {
+    const auto count = static_cast<std::uint32_t>(log.size());
+    return {.session = {1}, .round = {1}, .tail = std::move(log), .prompt_count = count, .tokens_max = tokens_max,
+            .options = how};
+  }
+  static std::vector<draft_answer> run(draft_engine& e) {
+    while (e.step()) e.check_integrity();
+    e.check_integrity();
+    return e.take_answers();
+  }
+  /// What the small model says behind a log, one token after another, with the probability of each.
+  std::vector<std::pair<token, float>> greedy(std::vector<token> log, std::size_t count) {
+    const auto m = small_model(16);
+    std::vector<std::pair<token, float>> said;
+    for (std::size_t i = 0; i < count; ++i) {
+      kv::page_pool pool(16);
+      kv::page_table table;
+      EXPECT_TRUE(table.append(pool, static_cast<std::uint32_t>(log.size())));
+      const model::run r{log, 0, table.pieces(), static_cast<std::uint32_t>(log.size() - 1)};
+      const auto logits = m->forward({&r, 1});
+      const auto next = static_cast<token>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+      said.emplace_back(next, model::top_probability(logits));
+      log.push_back(next);
+    }
+    return said;
+  }
+
+  kernels::worker_team team{1};
+};
+
+const std::vector<token> prompt = {70, 71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87, 70, 71};
+
+TEST_F(draft_engine_test, looks_up_without_a_model) {
+  draft_engine e(nullptr, {}, {});
+  EXPECT_FALSE(e.has_model());
+  for (const method how : {method::lookup, method::assisted, method::blazedit}) {
+    EXPECT_FALSE(e.submit(ask(prompt, {.how = how, .lookup_tokens_max = 3})));
+    const auto got = e.take_answers();
+    ASSERT_EQ(got.size(), 1u);
+    EXPECT_THAT(got[0].tokens, ElementsAre(72, 73, 74));
+    EXPECT_EQ(got[0].passes, 0u);
+  }
+  EXPECT_FALSE(e.submit(ask(prompt, {.how = method::regular})));
+  EXPECT_THAT(e.take_answers().at(0).tokens, IsEmpty());
+}
+
+TEST_F(draft_engine_test, assisted_drafts_what_the_small_model_says_while_it_is_sure) {
+  const auto said = greedy(prompt, 12);
+  auto e = engine();
+  ASSERT_FALSE(e.submit(ask(prompt, {.how = method::assisted, .confidence_min = 0})));
+  const auto all = run(e);
+  ASSERT_EQ(all.size(), 1u);
+  ASSERT_EQ(all[0].tokens.size(), 12u);
+  for (std::size_t i = 0; i < 12; ++i) EXPECT_EQ(all[0].tokens[i], said[i].first) << i;
+  EXPECT_EQ(all[0].passes, 13u);  // 20 tokens of prompt in two chunks, the second gives the first token
+
+  // Stops behind the first token it is not sure of.
+  float least = 1;
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < 12; ++i) {
+    if (said[i].second < least) least = said[i].second, at = i;
+  }
+  ASSERT_FALSE(e.submit(ask(prompt, {.how = method::assisted, .confidence_min = least * 1.0001F})));
+  EXPECT_EQ(run(e).at(0).tokens.size(), at + 1);
+}
+
+TEST_F(draft_engine_test, blazedit_drafts_the_same_tokens_in_fewer_passes) {
+  // The model's own continuation is in the prompt, so lookup proposes what the model will say.
+  std::vector<token> log = prompt;
+  for (const auto& [t, p] : greedy(prompt, 20)) log.push_back(t);
+  log.insert(log.end(), prompt.begin(), prompt.end());
+  const auto said = greedy(log, 12);
+  auto e = engine();
+  ASSERT_FALSE(e.submit(ask(log, {.how = method::blazedit, .micro_draft_tokens = 8, .max_num_run = 12})));
+  const auto got = run(e).at(0);
+  ASSERT_EQ(got.tokens.size(), 12u);
+  for (std::size_t i = 0; i < 12; ++i) EXPECT_EQ(got.tokens[i], said[i].first) << i;
+
+  ASSERT_FALSE(e.submit(ask(log, {.how = method::blazedit, .micro_draft_tokens = 8, .max_num_run = 1})));
+  const auto one_run = run(e).at(0);
+  EXPECT_EQ(one_run.passes, 1u) << "the log's KV was not kept";
+  EXPECT_LE(one_run.tokens.size(), 9u);
+  EXPECT_TRUE(std::equal(one_run.tokens.begin(), one_run.tokens.end(), got.tokens.begin()));
+}
+
+TEST_F(draft_engine_test, ends_a_draft_at_an_end_token) {
+  const auto said = greedy(prompt, 3);
+  draft_engine e(small_model(16), {said[2].first}, {.pages_count = 16});
+  ASSERT_FALSE(e.submit(ask(prompt, {.how = method::assisted, .confidence_min = 0})));
+  const auto got = run(e).at(0);
+  EXPECT_EQ(got.tokens.back(), said[2].first);
+  EXPECT_LE(got.tokens.size(), 3u);
+}
+
+TEST_F(draft_engine_test, says_how_much_of_a_log_it_knows) {
+  auto e = engine();
+  draft_request tail = ask({90, 91}, {.how = method::lookup});
+  tail.from = 20;
+  EXPECT_EQ(e.submit(tail), 0u);
+  EXPECT_FALSE(e.submit(ask(prompt, {.how = method::lookup})));
+  EXPECT_FALSE(e.submit(tail));
+  tail.from = 23;
+  EXPECT_EQ(e.submit(tail), 22u);
+  e.forget({1});
+  EXPECT_EQ(e.submit(tail), 0u);
+}
+
+TEST_F(draft_engine_test, forgets_the_longest_unused_session) {
+  auto e = engine(16, 2);
+  for (const std::uint64_t session : {1, 2, 1, 3}) {
+    auto r = ask(prompt, {.how = method::lookup});
+    r.session = {session};
+    EXPECT_FALSE(e.submit(r));
+  }
+  auto r = ask({90}, {.how = method::lookup});
+  r.from = 20;
+  r.session = {2};
+  EXPECT_EQ(e.submit(r), 0u);
+  r.session = {1};
+  EXPECT_FALSE(e.submit(r));
+}
+
+TEST_F(draft_engine_test, only_reads_along_when_no_draft_is_wanted) {
+  auto e = engine();
+  ASSERT_FALSE(e.submit(ask(prompt, {.how = method::assisted, .confidence_min = 0}, 0)));
+  const auto read = run(e);
+  ASSERT_EQ(read.size(), 1u);
+  EXPECT_THAT(read[0].tokens, IsEmpty());
+  ASSERT_FALSE(e.submit(ask(prompt, {.how = method::assisted, .confidence_min = 0}, 1)));
+  EXPECT_EQ(run(e).at(0).passes, 1u) << "the prompt was computed again";
+}
+
+TEST_F(draft_engine_test, looks_up_behind_tokens_the_model_does_not_have) {
+  for (const token strange : {static_cast<token>(vocabulary), token{-1}, std::numeric_limits<token>::max()}) {
+    auto e = engine();
+    auto log = prompt;
+    log[4] = strange;
+    for (const method how : {method::assisted, method::blazedit}) {
+      ASSERT_FALSE(e.submit(ask(log, {.how = how, .lookup_tokens_max = 2})));
+      EXPECT_FALSE(e.step());
+      EXPECT_THAT(e.take_answers().at(0).tokens, ElementsAre(72, 73));
+    }
+  }
+}
+
+TEST_F(draft_engine_test, ends_drafts_that_pages_or_context_do_not_hold) {
+  auto e = engine(1);  // 32 tokens
+  ASSERT_FALSE(e.submit(ask(prompt, {.how = method::assisted, .assisted_tokens_max = 100, .confidence_min = 0}, 100)));
+  const auto got = run(e);
+  ASSERT_EQ(got.size(), 1u);
+  EXPECT_EQ(got[0].tokens.size(), 32 - prompt.size() + 1);
+}
+
+// Whatever sessions do, each gets the draft it would get alone.
+TEST_F(draft_engine_test, drafts_for_many_as_for_one) {
+  std::mt19937 random(7);
+  for (int world = 0; world < 6; ++world) {
+    auto shared = engine(12, 4);
+    std::map<std::uint64_t, std::vector<token>> logs;
+    for (int round = 0; round < 30; ++round) {
+      std::vector<draft_request> asked;
+      for (std::uint64_t s = 1; s <= 3; ++s) {
+        auto& log = logs[s];
+        if (log.empty() || random() % 3 != 0) {
+          const std::size_t more = log.empty() ? 5 + random() % 30 : random() % 4;
+          for (std::size_t i = 0; i < more && log.size() < 90; ++i) log.push_back(static_cast<token>(random() % 12));
+        } else {
+          log.resize(log.size() - random() % log.size());
+        }
+        const method how = random() % 2 == 0 ? method::assisted : method::blazedit;
+        auto r = ask(log, {.how = how, .confidence_min = 0.05F, .micro_draft_tokens = 6}, 1 + random() % 8);
+        r.session = {s};
+        ASSERT_FALSE(shared.submit(r));
+        asked.push_back(r);
+        if (random() % 2 == 0) shared.step();
+      }
+      std::map<std::uint64_t, std::vector<token>> got;
+      for (const auto& a : run(shared)) got[a.session.value] = a.tokens;
+      for (const auto& r : asked) {
+        auto lonely = engine(12);
+        ASSERT_FALSE(lonely.submit(r));
+        EXPECT_EQ(got.at(r.session.value), run(lonely).at(0).tokens) << world << " " << round;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace redline::draft
