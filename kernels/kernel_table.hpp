@@ -94,12 +94,18 @@ struct attention_args {
   float* scratch = nullptr;  // attention_scratch_floats() of them, 64-byte aligned
 };
 
-/// Scratch that `attention` needs: rotated queries, scores, accumulators.
+/// Attention goes through the context in blocks that end at multiples of this (ops/attention.inl.hpp).
+inline constexpr std::size_t attention_block_tokens = 128;
+/// From one query vector's scores of a block to the next one's; no multiple of a page keeps them in different cache sets.
+inline constexpr std::size_t attention_score_stride = attention_block_tokens + 16;
+
+/// Scratch that `attention` needs, whatever the length of the context.
 [[nodiscard]] constexpr std::size_t attention_scratch_floats(std::size_t rows, std::size_t group, std::size_t head_dim,
-                                                             std::size_t offset_count, std::size_t tokens) {
+                                                             std::size_t offset_count) {
   const std::size_t vectors = rows * group;
   const std::size_t width = round_up(head_dim, 16);
-  return vectors * width * (offset_count + 1) + vectors * (round_up(tokens, 16) + 16);
+  return vectors * (width * (offset_count + 1) + attention_score_stride + 1 + 16 + tile_tokens) +
+         8 * head_dim * tile_tokens + attention_block_tokens * width + 8 * 16;
 }
 
 /// Every kernel of one target. All pointers are set. Kernels allocate nothing, know no threads and cannot fail.
@@ -126,8 +132,6 @@ struct kernel_table {
   void (*add)(float* x, const float* y, std::size_t n);
   /// gate[i] = silu(gate[i]) * up[i].
   void (*silu_multiply)(float* gate, const float* up, std::size_t n);
-  /// scores[i] = exp((scores[i] - max) * scale); returns their sum in an order that depends on i only. n >= 1.
-  float (*softmax)(float* scores, std::size_t n, float scale);
   /// Rotates the leading rotary_dim dimensions and copies the rest. x, out: [head_dim], may be the same.
   void (*rotate)(rope_pairs pairs, const float* x, rope_angles angles, std::size_t rotary_dim, std::size_t head_dim,
                  float* out);

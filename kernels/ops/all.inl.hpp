@@ -16,7 +16,7 @@
 constexpr kernel_table make_table(std::string_view name) {
   return {.name = name,
           .panels_step = 1,
-          .attention_vectors = 24,
+          .attention_vectors = 96,
           .panel_bytes = interleaved_panel_bytes,
           .pack = interleave_panels,
           .unpack_row = unpack_row,
@@ -24,7 +24,6 @@ constexpr kernel_table make_table(std::string_view name) {
           .rms_norm = rms_norm,
           .add = add_to,
           .silu_multiply = silu_multiply,
-          .softmax = softmax,
           .rotate = rotate,
           .store_kv = store_kv,
           .attention = attention,

@@ -1,9 +1,11 @@
-// Attention of a few rows against a page table, built from the GEMM's blocks: a key tile is a panel whose "rows" are 16
-// tokens, a stretch of values is a panel whose "rows" are 16 dimensions and whose k-steps are tokens.
+// Attention of a few rows against a page table, in blocks of tokens with a running maximum (Milakov & Gimelshein 2018;
+// Dao et al. 2022). A block's keys and values become floats once and serve all query vectors: a key tile is a panel
+// whose "rows" are 16 tokens, a stretch of values is a panel whose "rows" are 16 dimensions and whose k-steps are tokens.
 //
-// Order of every sum: a score is one chain over the dimensions; the softmax sums lane t % 16 over the tokens t, then
-// the lanes as a tree; an output is one chain over the tokens. Where the tokens lie, which rows come together and how
-// many tokens others see takes no part in it.
+// Order of every sum: a score is one chain over the dimensions. Blocks end at multiples of attention_block_tokens of the
+// token's index in the table; between them sums are scaled to the new maximum. Within one, lane t % 16 sums the weights of
+// the tokens t and an output is one chain over the tokens. Where the tokens lie, which rows come together and how many
+// tokens others see takes no part in it.
 
 inline const std::byte* key_tile(const kv_view& kv, std::size_t slot, std::size_t head_dim) {
   const std::size_t tile_bytes = tile_tokens * head_dim * bytes_of(kv.type);
@@ -39,16 +41,44 @@ void store_kv(const kv_view& kv, std::size_t slot, std::size_t head_dim, const f
   });
 }
 
-/// Runs `t` for `vectors` rows of x and y in blocks that fit the registers. panels must be a power of two that
-/// panels_beside(min(vectors, gemm_rows_max)) allows.
+/// A few query vectors, such as one row's, read keys and values as they are stored.
+inline constexpr int few_vectors_max = std::min(8, gemm_accumulators);
+constexpr std::size_t panels_beside_few(std::size_t vectors) { return 2 * vectors <= gemm_accumulators ? 2 : 1; }
+
+/// [rows - 1][panels - 1]
+template<class Panel, int... Rows>
+constexpr auto few_tile_table(std::integer_sequence<int, Rows...>) {
+  return std::array<std::array<tile_function, 2>, sizeof...(Rows)>{
+      {{run_whole_tile<Panel, Rows + 1, 1>, run_whole_tile<Panel, Rows + 1, static_cast<int>(panels_beside_few(Rows + 1))>}...}};
+}
 template<class Panel>
-inline void run_blocks(gemm_tile t, std::size_t vectors, std::size_t panels) {
+inline constexpr auto few_tiles = few_tile_table<Panel>(std::make_integer_sequence<int, few_vectors_max>{});
+
+inline tile_function few_tile(element_type type, std::size_t vectors, std::size_t panels) {
+  switch (type) {
+    case element_type::f32:
+      return few_tiles<f32_panel>[vectors - 1][panels - 1];
+    case element_type::f16:
+      return few_tiles<f16_panel>[vectors - 1][panels - 1];
+    case element_type::bf16:
+      return few_tiles<bf16_panel>[vectors - 1][panels - 1];
+  }
+  return nullptr;
+}
+
+/// Runs `t` for `vectors` rows of x and y in blocks of about equal height. panels must be a power of two that
+/// widest_beside(vectors) allows.
+inline void run_blocks(const gemm_tile& t, std::size_t vectors, std::size_t panels) {
   const auto log2_panels = static_cast<std::size_t>(std::countr_zero(panels));
-  for (std::size_t v = 0; v < vectors;) {
-    const std::size_t height = std::min<std::size_t>(vectors - v, gemm_rows_max);
-    tiles_of<Panel>[height - 1][log2_panels](t);
-    t.x += height * t.x_stride;
-    t.y += height * t.y_stride;
+  const auto all = static_cast<std::uint32_t>(vectors);
+  const std::uint32_t blocks = (all + gemm_rows_max - 1) / gemm_rows_max;
+  const std::uint32_t lower = all / blocks, higher_ones = all - lower * blocks;
+  for (std::uint32_t v = 0, i = 0; i < blocks; ++i) {
+    const std::uint32_t height = lower + (i < higher_ones ? 1 : 0);
+    gemm_tile part = t;
+    part.x += v * t.x_stride;
+    part.y += v * t.y_stride;
+    tiles_by_size[height - 1][log2_panels](part);
     v += height;
   }
 }
@@ -57,140 +87,261 @@ inline std::size_t widest_beside(std::size_t vectors) {
   return static_cast<std::size_t>(panels_beside(static_cast<int>(std::min<std::size_t>(vectors, gemm_rows_max))));
 }
 
+/// `n` stored numbers as floats; n: a multiple of 16.
+inline void widen_whole(element_type type, const std::byte* from, std::size_t n, float* to) {
+  const auto* halves = reinterpret_cast<const std::uint16_t*>(from);
+  switch (type) {
+    case element_type::f32:
+      std::memcpy(to, from, n * sizeof(float));
+      return;
+    case element_type::f16:
+      for (std::size_t i = 0; i < n; i += 16) store(to + i, load_f16(halves + i));
+      return;
+    case element_type::bf16:
+      for (std::size_t i = 0; i < n; i += 16) store(to + i, load_bf16(halves + i));
+      return;
+  }
+}
+
+/// The tokens of one tile that are in the block.
+struct block_part {
+  std::size_t slot;
+  std::size_t token;  // in the block
+  std::size_t count;
+  std::size_t offset_index;
+};
+
 /// What the steps of one `attention` call share.
 struct attention_work {
   const attention_args& a;
-  std::size_t vectors;       // query vectors: row * group + head in group
-  std::size_t tokens;        // seen by the last row
-  std::size_t width;         // head_dim rounded up to whole chunks
-  std::size_t score_stride;  // floats between the scores of two vectors
-  float* rotated;            // [offset_count][vectors][head_dim]
-  float* scores;             // [vectors][score_stride]
-  float* sums;               // [vectors][width]
+  std::size_t vectors;  // query vectors: row * group + head in group
+  std::size_t tokens;   // seen by the last row
+  std::size_t width;    // head_dim rounded up to whole chunks
+  bool few;             // of query vectors: nothing is widened
+  float* rotated;       // [offset_count][vectors][head_dim]
+  float* scores;        // [vectors][attention_score_stride]
+  float* tops;          // [vectors] highest score so far
+  float* totals;        // [vectors][16] of the weights
+  float* sums;          // [vectors][width] of weighted values
+  float* keys;          // [8 tiles][head_dim][16]
+  float* values;        // [attention_block_tokens][width]
+  float* odd_scores;    // [vectors][16] of a tile that is not whole
 };
 
-/// scores[v][t] = rotated query v . key t, for every tile that the last row sees.
-template<class Panel>
-void score_tokens(const attention_work& w) {
+/// Tokens of the block at `first` that somebody with `seen` tokens sees.
+inline std::size_t seen_in_block(std::size_t seen, std::size_t first) {
+  return seen <= first ? 0 : std::min(seen - first, attention_block_tokens);
+}
+
+/// scores[v][token] = rotated query v . key, for the parts, a few tiles at a time.
+void score_parts(const attention_work& w, const block_part* parts, std::size_t count) {
   const attention_args& a = w.a;
-  const std::size_t widest = widest_beside(w.vectors);
-  for (std::size_t i = 0; i < a.tile_count && a.tiles[i].first_token < w.tokens;) {
-    const attention_tile& first = a.tiles[i];
+  const std::size_t widest = w.few ? panels_beside_few(w.vectors) : widest_beside(w.vectors);
+  for (std::size_t i = 0; i < count;) {
+    const block_part& first = parts[i];
+    std::size_t whole = 0;
+    while (whole < widest && i + whole < count && parts[i + whole].count == tile_tokens &&
+           parts[i + whole].offset_index == first.offset_index) {
+      ++whole;
+    }
+    const std::size_t together = std::bit_floor(std::max<std::size_t>(whole, 1));
     const std::byte* at[8];
-    std::size_t count = 0;  // whole tiles in a row make whole stores
-    while (count < widest && i + count < a.tile_count && a.tiles[i + count].count == tile_tokens &&
-           a.tiles[i + count].offset_index == first.offset_index && a.tiles[i + count].first_token < w.tokens) {
-      at[count] = key_tile(a.kv, a.tiles[i + count].first_slot, a.head_dim);
-      ++count;
+    for (std::size_t p = 0; p < together; ++p) {
+      at[p] = key_tile(a.kv, parts[i + p].slot, a.head_dim);
+      if (w.few || a.kv.type == element_type::f32) continue;
+      float* floats = w.keys + p * a.head_dim * tile_tokens;
+      widen_whole(a.kv.type, at[p], a.head_dim * tile_tokens, floats);
+      at[p] = reinterpret_cast<const std::byte*>(floats);
     }
     gemm_tile t{.panels = at,
                 .x = w.rotated + first.offset_index * w.vectors * a.head_dim,
                 .x_stride = a.head_dim,
                 .depth = a.head_dim,
-                .step_bytes = Panel::step_bytes,
-                .y = w.scores + first.first_token,
-                .y_stride = w.score_stride,
+                .step_bytes = tile_tokens * (w.few ? bytes_of(a.kv.type) : sizeof(float)),
+                .y = w.scores + first.token,
+                .y_stride = attention_score_stride,
+                .lanes = together * tile_tokens,
                 .first = true};
-    if (count > 0) {
-      count = std::bit_floor(count);
-      t.lanes = count * tile_tokens;
-      run_blocks<Panel>(t, w.vectors, count);
-      i += count;
-      continue;
+    if (whole == 0) {
+      t.y = w.odd_scores;
+      t.y_stride = tile_tokens;
     }
-    at[0] = key_tile(a.kv, first.first_slot, a.head_dim);
-    const std::size_t lane = first.first_slot % tile_tokens;
-    t.lanes = tile_tokens;
-    for (std::size_t v = 0; v < w.vectors; ++v) {
-      float whole[tile_tokens];
-      gemm_tile one = t;
-      one.x += v * a.head_dim;
-      one.y = whole;
-      run_blocks<Panel>(one, 1, 1);
-      for (std::size_t j = 0; j < first.count; ++j) t.y[v * w.score_stride + j] = whole[lane + j];
+    if (w.few) few_tile(a.kv.type, w.vectors, together)(t);
+    else run_blocks(t, w.vectors, together);
+    for (std::size_t v = 0; whole == 0 && v < w.vectors; ++v) {
+      const float* lanes = w.odd_scores + v * tile_tokens + first.slot % tile_tokens;
+      std::copy_n(lanes, first.count, w.scores + v * attention_score_stride + first.token);
     }
-    ++i;
+    i += together;
   }
 }
 
-/// sums[v] += weight t * value t for the tokens [from, to), vectors [v, v + count).
-template<class Panel>
+/// Turns vector v's scores of the block's first n tokens into weights, and scales its sums to the new maximum.
+void weigh_scores(const attention_work& w, std::size_t v, std::size_t n, bool is_first_block) {
+  float* scores = w.scores + v * attention_score_stride;
+  const f32x16 scale = broadcast(w.a.scale);
+  f32x16 top = broadcast(scores[0]);
+  for_chunks(n, [&](std::size_t i, std::size_t lanes) {
+    if (lanes == 16) {
+      top = max(top, load(scores + i));
+    } else {
+      for (std::size_t j = 0; j < lanes; ++j) top = max(top, broadcast(scores[i + j]));
+    }
+  });
+  const float before = w.tops[v];
+  w.tops[v] = is_first_block ? largest(top) : largest(max(top, broadcast(before)));
+  const f32x16 highest = broadcast(w.tops[v]);
+  float* sums = w.sums + v * w.width;
+  f32x16 total = zero();
+  if (is_first_block) {
+    std::fill_n(sums, w.width, 0.0F);
+  } else if (w.tops[v] != before) {
+    const f32x16 shrink = exponential(mul(sub(broadcast(before), highest), scale));
+    total = mul(load(w.totals + v * 16), shrink);
+    for (std::size_t d = 0; d < w.width; d += 16) store(sums + d, mul(load(sums + d), shrink));
+  } else {
+    total = load(w.totals + v * 16);
+  }
+  for_chunks(n, [&](std::size_t i, std::size_t lanes) {
+    const f32x16 e = exponential(mul(sub(load_some(scores + i, lanes), highest), scale));
+    store_some(scores + i, e, lanes);
+    total = add(total, lanes == 16 ? e : load_n(scores + i, lanes));
+  });
+  store(w.totals + v * 16, total);
+}
+
+/// sums[v] += weight t * value t for the block's tokens [from, to), vectors [v, v + count), from widened values.
 void add_values(const attention_work& w, std::size_t from, std::size_t to, std::size_t v, std::size_t count) {
-  const attention_args& a = w.a;
+  if (from >= to) return;
   const std::size_t widest = widest_beside(count);
-  // The first tile that ends behind `from`.
-  std::size_t i = static_cast<std::size_t>(
-      std::partition_point(a.tiles, a.tiles + a.tile_count,
-                           [&](const attention_tile& tile) { return tile.first_token + tile.count <= from; }) -
-      a.tiles);
-  for (; i < a.tile_count && a.tiles[i].first_token < to; ++i) {
-    const attention_tile& tile = a.tiles[i];
-    const std::size_t begin = std::max<std::size_t>(tile.first_token, from);
-    const std::size_t end = std::min<std::size_t>(tile.first_token + tile.count, to);
-    const std::byte* values = value_row(a.kv, tile.first_slot + (begin - tile.first_token), a.head_dim);
+  for (std::size_t d = 0; d < w.width;) {
+    const std::size_t panels = std::bit_floor(std::min(widest, (w.width - d) / 16));
+    const std::byte* at[8];
+    for (std::size_t p = 0; p < panels; ++p) {
+      at[p] = reinterpret_cast<const std::byte*>(w.values + from * w.width + d + p * 16);
+    }
+    run_blocks({.panels = at,
+                .x = w.scores + v * attention_score_stride + from,
+                .x_stride = attention_score_stride,
+                .depth = to - from,
+                .step_bytes = w.width * sizeof(float),
+                .y = w.sums + v * w.width + d,
+                .y_stride = w.width,
+                .lanes = panels * 16,
+                .first = false},
+               count, panels);
+    d += panels * 16;
+  }
+}
+
+/// The same for a few vectors of one row, which sees all of the parts' tokens, from the values as they are stored.
+void add_stored_values(const attention_work& w, const block_part* parts, std::size_t count) {
+  const attention_args& a = w.a;
+  const std::size_t step_bytes = value_row_bytes(a.kv, a.head_dim);
+  for (std::size_t i = 0; i < count;) {
+    const std::size_t first = i;
+    std::size_t depth = parts[i++].count;
+    while (i < count && parts[i].slot == parts[first].slot + depth && parts[i].slot % kv_page_tokens != 0) {
+      depth += parts[i++].count;
+    }
+    const std::byte* values = value_row(a.kv, parts[first].slot, a.head_dim);
     for (std::size_t d = 0; d < w.width;) {
-      const std::size_t panels = std::bit_floor(std::min(widest, (w.width - d) / 16));
-      const std::byte* at[8];
-      for (std::size_t p = 0; p < panels; ++p) at[p] = values + (d / 16 + p) * Panel::step_bytes;
-      run_blocks<Panel>({.panels = at,
-                         .x = w.scores + v * w.score_stride + begin,
-                         .x_stride = w.score_stride,
-                         .depth = end - begin,
-                         .step_bytes = value_row_bytes(a.kv, a.head_dim),
-                         .y = w.sums + v * w.width + d,
-                         .y_stride = w.width,
-                         .lanes = panels * 16,
-                         .first = false},
-                        count, panels);
+      const std::size_t panels = std::min(panels_beside_few(w.vectors), (w.width - d) / 16);
+      const std::byte* at[2] = {values + d * bytes_of(a.kv.type), values + (d + 16) * bytes_of(a.kv.type)};
+      few_tile(a.kv.type, w.vectors, panels)({.panels = at,
+                                              .x = w.scores + parts[first].token,
+                                              .x_stride = attention_score_stride,
+                                              .depth = depth,
+                                              .step_bytes = step_bytes,
+                                              .y = w.sums + d,
+                                              .y_stride = w.width,
+                                              .lanes = panels * 16,
+                                              .first = false});
       d += panels * 16;
     }
   }
 }
 
-template<class Panel>
-void attend(const attention_args& a) {
-  attention_work w{a, a.rows * a.group, a.visible + a.rows - 1, round_up(a.head_dim, 16)};
-  w.score_stride = round_up(w.tokens, 16) + 16;
-  w.sums = a.scratch;
-  w.rotated = w.sums + w.vectors * w.width;
-  w.scores = w.rotated + a.offset_count * w.vectors * w.width;
+/// Asks for the keys and values of `count` tokens from `tile` on: a page is too short for the CPU to foresee the next.
+inline void prefetch_tokens(const attention_work& w, std::size_t tile, std::size_t count) {
+  const attention_args& a = w.a;
+  const std::size_t key_bytes = tile_tokens * a.head_dim * bytes_of(a.kv.type);
+  for (std::size_t done = 0; done < count && tile < a.tile_count; ++tile) {
+    const attention_tile& t = a.tiles[tile];
+    const std::byte* keys = key_tile(a.kv, t.first_slot, a.head_dim);
+    for (std::size_t i = 0; i < key_bytes; i += 64) prefetch(keys + i);
+    const std::byte* values = value_row(a.kv, t.first_slot, a.head_dim);
+    for (std::size_t i = 0; i < t.count * value_row_bytes(a.kv, a.head_dim); i += 64) prefetch(values + i);
+    done += t.count;
+  }
+}
 
-  for (std::size_t offset = 0; offset < a.offset_count; ++offset) {
-    for (std::size_t v = 0; v < w.vectors; ++v) {
-      const std::size_t row = v / a.group;
-      rotate(a.pairs, a.q + row * a.q_stride + v % a.group * a.head_dim, a.angles[offset * a.angles_stride + row], a.rotary_dim,
-             a.head_dim, w.rotated + (offset * w.vectors + v) * a.head_dim);
-    }
+/// The tokens [first, first + count) of the table, whose tiles begin at `tile`; moves `tile` on.
+void attend_block(const attention_work& w, std::size_t first, std::size_t count, std::size_t& tile) {
+  const attention_args& a = w.a;
+  block_part parts[attention_block_tokens];
+  std::size_t parts_count = 0;
+  for (std::size_t done = 0; done < count;) {
+    const attention_tile& from = a.tiles[tile];
+    const std::size_t skipped = first + done - from.first_token;
+    const std::size_t length = std::min(from.count - skipped, count - done);
+    parts[parts_count++] = {from.first_slot + skipped, done, length, from.offset_index};
+    done += length;
+    if (skipped + length == from.count) ++tile;
   }
-  score_tokens<Panel>(w);
-  float* totals = w.rotated;  // the queries are used up
+
+  score_parts(w, parts, parts_count);
+  prefetch_tokens(w, tile, attention_block_tokens);
   for (std::size_t v = 0; v < w.vectors; ++v) {
-    totals[v] = softmax(w.scores + v * w.score_stride, a.visible + v / a.group, a.scale);
+    const std::size_t n = std::min(count, seen_in_block(a.visible + v / a.group, first));
+    if (n > 0) weigh_scores(w, v, n, first == 0);
   }
-  std::fill_n(w.sums, w.vectors * w.width, 0.0F);
+  if (w.few && a.rows == 1) return add_stored_values(w, parts, parts_count);
+  for (std::size_t i = 0; i < parts_count; ++i) {
+    widen_whole(a.kv.type, value_row(a.kv, parts[i].slot, a.head_dim), parts[i].count * w.width,
+                w.values + parts[i].token * w.width);
+  }
   // What all rows see, together; then each row its own last tokens. Giving the others a weight of zero there instead
-  // could turn a -0 into +0 and would read what other rows have not written.
-  add_values<Panel>(w, 0, a.visible, 0, w.vectors);
+  // could turn a -0 into +0.
+  const std::size_t common = std::min(count, seen_in_block(a.visible, first));
+  add_values(w, 0, common, 0, w.vectors);
   for (std::size_t row = 1; row < a.rows; ++row) {
-    add_values<Panel>(w, a.visible, a.visible + row, row * a.group, a.group);
-  }
-  for (std::size_t v = 0; v < w.vectors; ++v) {
-    const f32x16 scale = broadcast(1.0F / totals[v]);
-    float* out = a.out + v / a.group * a.out_stride + v % a.group * a.head_dim;
-    for_chunks(a.head_dim, [&](std::size_t d, std::size_t lanes) {
-      store_some(out + d, mul(load_some(w.sums + v * w.width + d, lanes), scale), lanes);
-    });
+    add_values(w, common, std::min(count, seen_in_block(a.visible + row, first)), row * a.group, a.group);
   }
 }
 
 void attention(const attention_args& a) {
   if (a.rows == 0) return;
-  switch (a.kv.type) {
-    case element_type::f32:
-      return attend<f32_panel>(a);
-    case element_type::f16:
-      return attend<f16_panel>(a);
-    case element_type::bf16:
-      return attend<bf16_panel>(a);
+  const std::size_t vectors = a.rows * a.group;
+  const std::size_t width = round_up(a.head_dim, 16);
+  attention_work w{a, vectors, a.visible + a.rows - 1, width, vectors <= few_vectors_max};
+  float* free = a.scratch;
+  const auto take = [&](std::size_t floats) { return std::exchange(free, free + round_up(floats, 16)); };
+  w.rotated = take(a.offset_count * vectors * a.head_dim);
+  w.scores = take(vectors * attention_score_stride);
+  w.tops = take(vectors);
+  w.totals = take(vectors * 16);
+  w.sums = take(vectors * width);
+  w.keys = take(8 * a.head_dim * tile_tokens);
+  w.values = take(attention_block_tokens * width);
+  w.odd_scores = take(vectors * tile_tokens);
+
+  for (std::size_t offset = 0; offset < a.offset_count; ++offset) {
+    for (std::size_t v = 0; v < vectors; ++v) {
+      const std::size_t row = v / a.group;
+      rotate(a.pairs, a.q + row * a.q_stride + v % a.group * a.head_dim, a.angles[offset * a.angles_stride + row],
+             a.rotary_dim, a.head_dim, w.rotated + (offset * vectors + v) * a.head_dim);
+    }
+  }
+  std::size_t tile = 0;
+  for (std::size_t first = 0; first < w.tokens; first += attention_block_tokens) {
+    attend_block(w, first, std::min(attention_block_tokens, w.tokens - first), tile);
+  }
+  for (std::size_t v = 0; v < vectors; ++v) {
+    const f32x16 scale = broadcast(1.0F / sum(load(w.totals + v * 16)));
+    float* out = a.out + v / a.group * a.out_stride + v % a.group * a.head_dim;
+    for_chunks(a.head_dim, [&](std::size_t d, std::size_t lanes) {
+      store_some(out + d, mul(load_some(w.sums + v * width + d, lanes), scale), lanes);
+    });
   }
 }

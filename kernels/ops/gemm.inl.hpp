@@ -2,7 +2,7 @@
 // zero, then the bias: its bits depend on its row of x and its row of w, on nothing else. Blocking over rows, panels
 // and k only decides when a link of the chain is computed; a float kept in y between two links is the same float.
 
-// Panels whose 16 numbers per k-step are read as they lie: weights, or keys and values.
+// Panels whose 16 numbers per k-step are read as they lie.
 
 struct f32_panel {
   static constexpr std::size_t step_bytes = 64;
@@ -57,27 +57,41 @@ struct gemm_tile {
   const float* bias = nullptr;  // of this block; given with the last stretch
 };
 
+/// For tiles all of whose lanes exist.
 template<class Panel, int Rows, int Panels>
-void run_tile(const gemm_tile& t) {
+inline void run_whole_tile(const gemm_tile& t) {
   f32x16 acc[Rows][Panels];
-  const auto lanes_of = [&](int p) { return t.lanes > static_cast<std::size_t>(p) * 16 + 16 ? 16 : t.lanes - p * 16; };
 #pragma GCC unroll 8
   for (int r = 0; r < Rows; ++r) {
 #pragma GCC unroll 8
-    for (int p = 0; p < Panels; ++p) {
-      acc[r][p] = t.first ? zero() : load_some(t.y + r * t.y_stride + p * 16, lanes_of(p));
-    }
+    for (int p = 0; p < Panels; ++p) acc[r][p] = t.first ? zero() : load(t.y + r * t.y_stride + p * 16);
   }
   continue_chains<Panel, Rows, Panels>(t.panels, t.step_bytes, t.x, t.x_stride, t.depth, acc);
 #pragma GCC unroll 8
   for (int p = 0; p < Panels; ++p) {
-    const std::size_t lanes = lanes_of(p);
 #pragma GCC unroll 8
     for (int r = 0; r < Rows; ++r) {
-      if (t.bias != nullptr) acc[r][p] = add(acc[r][p], load_some(t.bias + p * 16, lanes));
-      store_some(t.y + r * t.y_stride + p * 16, acc[r][p], lanes);
+      if (t.bias != nullptr) acc[r][p] = add(acc[r][p], load(t.bias + p * 16));
+      store(t.y + r * t.y_stride + p * 16, acc[r][p]);
     }
   }
+}
+
+template<class Panel, int Rows, int Panels>
+void run_tile(const gemm_tile& t) {
+  constexpr std::size_t width = Panels * 16;
+  if (t.lanes == width) return run_whole_tile<Panel, Rows, Panels>(t);
+  alignas(64) float y[Rows * width] = {};
+  alignas(64) float bias[width] = {};
+  gemm_tile whole = t;
+  whole.y = y;
+  whole.y_stride = width;
+  if (!t.first) {
+    for (int r = 0; r < Rows; ++r) std::copy_n(t.y + r * t.y_stride, t.lanes, y + r * width);
+  }
+  if (t.bias != nullptr) whole.bias = std::copy_n(t.bias, t.lanes, bias) - t.lanes;
+  run_whole_tile<Panel, Rows, Panels>(whole);
+  for (int r = 0; r < Rows; ++r) std::copy_n(y + r * width, t.lanes, t.y + r * t.y_stride);
 }
 
 using tile_function = void (*)(const gemm_tile&);
@@ -89,24 +103,23 @@ constexpr int panels_beside(int rows) {
   return panels;
 }
 
-template<class Panel, int Rows, int Panels>
+template<int Rows, int Panels>
 constexpr tile_function tile_or_null() {
   if constexpr (Panels <= panels_beside(Rows)) {
-    return run_tile<Panel, Rows, Panels>;
+    return run_tile<f32_panel, Rows, Panels>;
   } else {
     return nullptr;
   }
 }
 
-/// tiles[rows - 1][log2(panels)].
-template<class Panel, int... Rows>
+/// [rows - 1][log2(panels)]
+template<int... Rows>
 constexpr auto tile_table(std::integer_sequence<int, Rows...>) {
   return std::array<std::array<tile_function, 4>, sizeof...(Rows)>{
-      {{tile_or_null<Panel, Rows + 1, 1>(), tile_or_null<Panel, Rows + 1, 2>(), tile_or_null<Panel, Rows + 1, 4>(),
-        tile_or_null<Panel, Rows + 1, 8>()}...}};
+      {{tile_or_null<Rows + 1, 1>(), tile_or_null<Rows + 1, 2>(), tile_or_null<Rows + 1, 4>(),
+        tile_or_null<Rows + 1, 8>()}...}};
 }
-template<class Panel>
-inline constexpr auto tiles_of = tile_table<Panel>(std::make_integer_sequence<int, gemm_rows_max>{});
+inline constexpr auto tiles_by_size = tile_table(std::make_integer_sequence<int, gemm_rows_max>{});
 
 /// Floats of weights that are expanded at once. For a few rows they stay in the first-level cache beside the rows of x;
 /// many rows want long stretches, or they would load and store their sums too often: those stay in the second level.
@@ -145,7 +158,7 @@ void gemm_group(const gemm_args& a, expand_function expand, std::size_t panel, s
       const std::size_t end = a.rows * (b + 1) / blocks;
       t.x = a.x + row * a.x_stride + k;
       t.y = a.y + row * a.y_stride + panel * 16;
-      tiles_of<f32_panel>[end - row - 1][log2_panels](t);
+      tiles_by_size[end - row - 1][log2_panels](t);
       row = end;
     }
     if (t.depth == 0) break;

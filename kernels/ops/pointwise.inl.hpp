@@ -1,4 +1,4 @@
-// RMS norm, SiLU gate, softmax and friends: one value or one row at a time.
+// RMS norm, SiLU gate and friends: one value or one row at a time.
 
 /// e^x for every lane, within 2 units in the last place; clamped to [-87, 88] so that the result is a normal number.
 inline f32x16 exponential(f32x16 x) {
@@ -60,25 +60,6 @@ void silu_multiply(float* gate, const float* up, std::size_t n) {
     const f32x16 silu = div(g, add(broadcast(1.0F), exponential(sub(zero(), g))));
     store_some(gate + i, mul(silu, load_some(up + i, lanes)), lanes);
   });
-}
-
-float softmax(float* scores, std::size_t n, float scale) {
-  f32x16 top = broadcast(scores[0]);
-  for_chunks(n, [&](std::size_t i, std::size_t lanes) {
-    if (lanes == 16) {
-      top = max(top, load(scores + i));
-    } else {
-      for (std::size_t j = 0; j < lanes; ++j) top = max(top, broadcast(scores[i + j]));
-    }
-  });
-  const f32x16 highest = broadcast(largest(top));
-  f32x16 total = zero();  // lane t % 16 sums the tokens t, whatever pieces they lie in
-  for_chunks(n, [&](std::size_t i, std::size_t lanes) {
-    const f32x16 e = exponential(mul(sub(load_some(scores + i, lanes), highest), broadcast(scale)));
-    store_some(scores + i, e, lanes);
-    total = add(total, lanes == 16 ? e : load_n(scores + i, lanes));
-  });
-  return sum(total);
 }
 
 template<class Store, class T>

@@ -297,7 +297,7 @@ void transformer::state::reserve_scratch() {
     for (const row_block& b : *list) {
       const prepared_run& p = runs[b.run];
       most = std::max(most, kernels::attention_scratch_floats(b.row_end - b.row_begin, group, config.head_dim,
-                                                              p.offset_count, p.first_token + b.row_end));
+                                                              p.offset_count));
     }
   }
   for (float_buffer& each : scratch) each.grow(most);
@@ -435,8 +435,7 @@ void transformer::state::attend(std::size_t layer, std::span<const row_block> so
     const std::size_t kv_head = item % config.kv_heads;
     const prepared_run& p = runs[block.run];
     REDLINE_ASSERT(scratch[worker].size() >= kernels::attention_scratch_floats(block.row_end - block.row_begin, group,
-                                                                               config.head_dim, p.offset_count,
-                                                                               p.first_token + block.row_end),
+                                                                               config.head_dim, p.offset_count),
                    "scratch for the largest block");
     const std::size_t at = (p.first_row + block.row_begin) * attention_width + kv_head * group * config.head_dim;
     table.attention({.q = query.data() + at,

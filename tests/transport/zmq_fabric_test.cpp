@@ -17,7 +17,7 @@ using actor::envelope;
 using actor::frame;
 using actor::make_address;
 
-constexpr auto patience = std::chrono::milliseconds(1800);
+constexpr auto patience = std::chrono::seconds(20);
 
 /// A directory of our own under the temporary one.
 class scratch {
@@ -53,7 +53,7 @@ std::optional<frame> next(actor::link& l, const std::function<void()>& meanwhile
 bridge_options quick() {
   bridge_options o;
   o.heartbeat = microseconds{50'000};
-  o.silence_max = microseconds{300'000};
+  o.silence_max = microseconds{1'000'000};
   return o;
 }
 
