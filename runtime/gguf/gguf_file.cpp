@@ -1,17 +1,10 @@
 #include "runtime/gguf/gguf_file.hpp"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cerrno>
 #include <cstring>
 #include <limits>
-#include <system_error>
 #include <utility>
 
 namespace redline::gguf {
@@ -345,8 +338,6 @@ result<void> place(const reader& in, std::vector<tensor_entry>& entries, std::sp
   return {};
 }
 
-std::string errno_text() { return std::system_category().message(errno); }
-
 }  // namespace
 
 std::string name_of(tensor_type type) {
@@ -362,27 +353,10 @@ std::uint64_t tensor::element_count() const {
 }
 
 result<std::shared_ptr<const gguf_file>> gguf_file::open(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return failure{errc::file_unreadable, path + ": cannot be opened: " + errno_text()};
-  struct closer {
-    int descriptor;
-    ~closer() { ::close(descriptor); }
-  } const close_at_end{descriptor};
-
-  struct stat status {};
-  if (::fstat(descriptor, &status) != 0) {
-    return failure{errc::file_unreadable, path + ": cannot be inspected: " + errno_text()};
-  }
-  if (!S_ISREG(status.st_mode)) return failure{errc::file_unreadable, path + ": is not a regular file"};
   std::shared_ptr<gguf_file> file(new gguf_file);
   file->path_ = path;
-  const auto size_bytes = static_cast<std::size_t>(status.st_size);
-  if (size_bytes > 0) {
-    void* mapping = ::mmap(nullptr, size_bytes, PROT_READ, MAP_PRIVATE, descriptor, 0);
-    if (mapping == MAP_FAILED) return failure{errc::file_unreadable, path + ": cannot be mapped: " + errno_text()};
-    file->mapping_ = mapping;
-    file->bytes_ = {static_cast<const std::byte*>(mapping), size_bytes};
-  }
+  REDLINE_TRY_ASSIGN(file->mapping_, mapped_file::open(path));
+  file->bytes_ = file->mapping_->bytes();
   return parse(std::move(file));
 }
 
@@ -392,10 +366,6 @@ result<std::shared_ptr<const gguf_file>> gguf_file::from_bytes(std::vector<std::
   file->owned_ = std::move(bytes);
   file->bytes_ = file->owned_;
   return parse(std::move(file));
-}
-
-gguf_file::~gguf_file() {
-  if (mapping_ != nullptr) ::munmap(mapping_, bytes_.size());
 }
 
 result<std::shared_ptr<const gguf_file>> gguf_file::parse(std::shared_ptr<gguf_file> file) {
@@ -523,13 +493,7 @@ result<const array*> gguf_file::get_array(std::string_view key) const {
 }
 
 void gguf_file::drop_from_memory(const tensor& t) const {
-  if (mapping_ == nullptr) return;
-  // Only whole pages inside the tensor: its neighbours share the pages at both ends.
-  const auto page_bytes = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto begin = reinterpret_cast<std::uintptr_t>(t.bytes.data());
-  const std::uintptr_t first = (begin + page_bytes - 1) / page_bytes * page_bytes;
-  const std::uintptr_t last = (begin + t.bytes.size()) / page_bytes * page_bytes;
-  if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+  if (mapping_ != nullptr) mapping_->drop_from_memory(t.bytes);
 }
 
 }  // namespace redline::gguf

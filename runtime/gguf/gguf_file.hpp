@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "runtime/base/mapped_file.hpp"
 #include "runtime/base/result.hpp"
 
 namespace redline::gguf {
@@ -65,7 +66,7 @@ class gguf_file {
   /// The same over bytes in memory (tests, fuzzing); `name` stands for the path in messages.
   static result<std::shared_ptr<const gguf_file>> from_bytes(std::vector<std::byte> bytes, std::string name);
 
-  ~gguf_file();
+  ~gguf_file() = default;
   gguf_file(const gguf_file&) = delete;
   gguf_file& operator=(const gguf_file&) = delete;
 
@@ -101,8 +102,8 @@ class gguf_file {
 
   std::string path_;
   std::uint32_t version_ = 0;
-  std::vector<std::byte> owned_;         // when read from memory
-  void* mapping_ = nullptr;              // when mapped
+  std::vector<std::byte> owned_;           // when read from memory
+  std::unique_ptr<mapped_file> mapping_;   // when mapped
   std::span<const std::byte> bytes_;
   std::map<std::string, value, std::less<>> metadata_;
   std::vector<tensor> tensors_;

@@ -9,7 +9,7 @@
 #include "runtime/gguf/gguf_writer.hpp"
 #include "runtime/model/model_config.hpp"
 #include "runtime/text/tokenizer.hpp"
-#include "tests/runtime/convert/temporary_folder.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "tests/support/test_data.hpp"
 #include "tests/support/tiny_model.hpp"
 
