@@ -14,6 +14,12 @@ constexpr std::uint64_t item_weights = 16U << 10;  // per item of the parallel l
 
 }  // namespace
 
+row_source stored_rows(kernels::weight_type type, const std::byte* bytes, std::uint64_t columns) {
+  return [=, row_size = kernels::row_bytes(type, columns)](std::uint64_t row, float* out) {
+    kernels::dequantize_row(type, bytes + row * row_size, columns, out);
+  };
+}
+
 gguf::payload_source stream_rows(kernels::worker_team& team, kernels::weight_type type, std::uint64_t rows,
                                  std::uint64_t columns, row_source source) {
   return [&team, type, rows, columns, source = std::move(source)](const gguf::payload_sink& put) -> result<void> {

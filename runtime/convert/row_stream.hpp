@@ -14,6 +14,9 @@ namespace redline::convert {
 /// the index alone.
 using row_source = std::function<void(std::uint64_t row, float* out)>;
 
+/// Rows as a file holds them, `columns` weights of `type` each; `bytes` must outlive the source.
+row_source stored_rows(kernels::weight_type type, const std::byte* bytes, std::uint64_t columns);
+
 /// A payload of rows * columns weights, quantised in parallel some megabytes at a time. columns: a multiple of
 /// block_columns(type). The team must outlive the payload.
 gguf::payload_source stream_rows(kernels::worker_team& team, kernels::weight_type type, std::uint64_t rows,

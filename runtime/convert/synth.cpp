@@ -15,12 +15,12 @@ namespace redline::convert {
 namespace {
 
 constexpr auto shapes = std::to_array<synth_shape>({
-    {"qwen2-0.5b", "qwen2", 24, 896, 14, 2, 64, 4864, 151936, 32768, 1e6F, 1e-6F, true},
-    {"qwen2-1.5b", "qwen2", 28, 1536, 12, 2, 128, 8960, 151936, 32768, 1e6F, 1e-6F, true},
-    {"qwen2-7b", "qwen2", 28, 3584, 28, 4, 128, 18944, 152064, 32768, 1e6F, 1e-6F, false},
-    {"llama-1b", "llama", 16, 2048, 32, 8, 64, 8192, 128256, 131072, 5e5F, 1e-5F, true},
-    {"tiny", "qwen2", 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, true},
-    {"tiny-llama", "llama", 2, 256, 8, 2, 32, 768, 512, 2048, 1e4F, 1e-5F, false},
+    {{"qwen2", 24, 896, 14, 2, 64, 4864, 151936, 32768, 1e6F, 1e-6F, true}, "qwen2-0.5b"},
+    {{"qwen2", 28, 1536, 12, 2, 128, 8960, 151936, 32768, 1e6F, 1e-6F, true}, "qwen2-1.5b"},
+    {{"qwen2", 28, 3584, 28, 4, 128, 18944, 152064, 32768, 1e6F, 1e-6F, false}, "qwen2-7b"},
+    {{"llama", 16, 2048, 32, 8, 64, 8192, 128256, 131072, 5e5F, 1e-5F, true}, "llama-1b"},
+    {{"qwen2", 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, true}, "tiny"},
+    {{"llama", 2, 256, 8, 2, 32, 768, 512, 2048, 1e4F, 1e-5F, false}, "tiny-llama"},
 });
 
 std::uint64_t name_hash(std::string_view name) {
@@ -75,23 +75,9 @@ class model_writer {
 
  private:
   void put_metadata() {
-    const std::string prefix = std::string(s_.architecture) + ".";
-    out_.put_string("general.architecture", s_.architecture);
+    put_shape(s_, out_);
     out_.put_string("general.name", "synthetic " + std::string(s_.name) + ", seed " + std::to_string(o_.seed));
-    out_.put_u32("general.file_type", o_.type.file_type());
-    out_.put_u32("general.quantization_version", 2);
-    out_.put_u32(prefix + "block_count", s_.layers);
-    out_.put_u32(prefix + "context_length", s_.context);
-    out_.put_u32(prefix + "embedding_length", s_.width);
-    out_.put_u32(prefix + "feed_forward_length", s_.feed_forward);
-    out_.put_u32(prefix + "attention.head_count", s_.heads);
-    out_.put_u32(prefix + "attention.head_count_kv", s_.kv_heads);
-    out_.put_u32(prefix + "attention.key_length", s_.head_dim);
-    out_.put_u32(prefix + "attention.value_length", s_.head_dim);
-    out_.put_u32(prefix + "rope.dimension_count", s_.head_dim);
-    out_.put_f32(prefix + "rope.freq_base", s_.rope_base);
-    out_.put_f32(prefix + "attention.layer_norm_rms_epsilon", s_.norm_epsilon);
-    out_.put_u32(prefix + "vocab_size", s_.vocabulary);
+    put_type(o_.type, out_);
   }
 
   /// gain 1 keeps the size of what goes in.
@@ -141,25 +127,6 @@ class model_writer {
   kernels::worker_team& team_;
   gguf::gguf_writer out_;
 };
-
-/// What would make a file that no reader takes.
-result<void> check(const synth_shape& s) {
-  const auto refuse = [&](const std::string& what) { return failure{errc::invalid_argument, "shape: " + what}; };
-  for (const std::uint32_t n :
-       {s.layers, s.width, s.heads, s.kv_heads, s.head_dim, s.feed_forward, s.vocabulary, s.context}) {
-    if (n == 0 || n > 1U << 24)
-      return refuse("wanted sizes from 1 to " + std::to_string(1U << 24) + ", found " + std::to_string(n));
-  }
-  if (s.heads % s.kv_heads != 0) {
-    return refuse(std::to_string(s.heads) + " heads are no multiple of " + std::to_string(s.kv_heads) +
-                  " for keys and values");
-  }
-  if (s.head_dim % 2 != 0 || s.head_dim > 256) {
-    return refuse("wanted an even head size up to 256, found " + std::to_string(s.head_dim));
-  }
-  if (s.layers > 4096) return refuse("wanted at most 4096 layers, found " + std::to_string(s.layers));
-  return {};
-}
 
 }  // namespace
 

@@ -8,26 +8,15 @@
 
 #include "kernels/worker_team.hpp"
 #include "runtime/base/result.hpp"
+#include "runtime/convert/decoder_shape.hpp"
 #include "runtime/convert/output_type.hpp"
 #include "runtime/gguf/gguf_file.hpp"
 
 namespace redline::convert {
 
-/// The sizes of a decoder, as its metadata will say them.
-struct synth_shape {
+/// A decoder that has a name; architectures are "qwen2" and "llama".
+struct synth_shape : decoder_shape {
   std::string_view name;
-  std::string_view architecture;  // "qwen2" or "llama"
-  std::uint32_t layers = 0;
-  std::uint32_t width = 0;
-  std::uint32_t heads = 0;
-  std::uint32_t kv_heads = 0;
-  std::uint32_t head_dim = 0;
-  std::uint32_t feed_forward = 0;
-  std::uint32_t vocabulary = 0;
-  std::uint32_t context = 0;
-  float rope_base = 0;
-  float norm_epsilon = 0;
-  bool tied_head = true;
 };
 
 /// A shape by its name, such as "qwen2-0.5b"; the failure lists the names.

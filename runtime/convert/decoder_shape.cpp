@@ -1,0 +1,69 @@
+#include "runtime/convert/decoder_shape.hpp"
+
+#include <string>
+
+namespace redline::convert {
+namespace {
+
+// As model::read_config has them.
+constexpr std::uint32_t size_max = 1U << 24;
+constexpr std::uint32_t width_max = 1U << 20;
+constexpr std::uint32_t context_max = 0x7fffffff;
+constexpr std::uint32_t layers_max = 4096;
+constexpr std::uint32_t head_dim_max = 256;
+
+}  // namespace
+
+result<void> check(const decoder_shape& s) {
+  const auto refuse = [&](const std::string& what) { return failure{errc::invalid_argument, "shape: " + what}; };
+  for (const std::uint32_t n : {s.layers, s.width, s.heads, s.kv_heads, s.head_dim, s.feed_forward, s.vocabulary}) {
+    if (n == 0 || n > size_max) {
+      return refuse("wanted sizes from 1 to " + std::to_string(size_max) + ", found " + std::to_string(n));
+    }
+  }
+  if (s.context == 0 || s.context > context_max) {
+    return refuse("wanted a context from 1 to " + std::to_string(context_max) + ", found " + std::to_string(s.context));
+  }
+  if (s.heads % s.kv_heads != 0) {
+    return refuse(std::to_string(s.heads) + " heads are no multiple of " + std::to_string(s.kv_heads) +
+                  " for keys and values");
+  }
+  if (s.head_dim % 2 != 0 || s.head_dim > head_dim_max) {
+    return refuse("wanted an even head size up to " + std::to_string(head_dim_max) + ", found " +
+                  std::to_string(s.head_dim));
+  }
+  for (const std::uint64_t n :
+       {std::uint64_t{s.width}, std::uint64_t{s.feed_forward}, std::uint64_t{s.heads} * s.head_dim}) {
+    if (n > width_max) {
+      return refuse("wanted rows of at most " + std::to_string(width_max) + ", found " + std::to_string(n));
+    }
+  }
+  if (s.layers > layers_max) {
+    return refuse("wanted at most " + std::to_string(layers_max) + " layers, found " + std::to_string(s.layers));
+  }
+  return {};
+}
+
+void put_shape(const decoder_shape& s, gguf::gguf_writer& to) {
+  const std::string prefix = std::string(s.architecture) + ".";
+  to.put_string("general.architecture", s.architecture);
+  to.put_u32(prefix + "block_count", s.layers);
+  to.put_u32(prefix + "context_length", s.context);
+  to.put_u32(prefix + "embedding_length", s.width);
+  to.put_u32(prefix + "feed_forward_length", s.feed_forward);
+  to.put_u32(prefix + "attention.head_count", s.heads);
+  to.put_u32(prefix + "attention.head_count_kv", s.kv_heads);
+  to.put_u32(prefix + "attention.key_length", s.head_dim);
+  to.put_u32(prefix + "attention.value_length", s.head_dim);
+  to.put_u32(prefix + "rope.dimension_count", s.head_dim);
+  to.put_f32(prefix + "rope.freq_base", s.rope_base);
+  to.put_f32(prefix + "attention.layer_norm_rms_epsilon", s.norm_epsilon);
+  to.put_u32(prefix + "vocab_size", s.vocabulary);
+}
+
+void put_type(const output_type& type, gguf::gguf_writer& to) {
+  to.put_u32("general.file_type", type.file_type());
+  to.put_u32("general.quantization_version", 2);
+}
+
+}  // namespace redline::convert

@@ -1,0 +1,20 @@
+#include "runtime/convert/output_path.hpp"
+
+#include <filesystem>
+#include <system_error>
+
+namespace redline::convert {
+
+result<void> keep_sources(const std::string& out, std::span<const std::string> sources) {
+  for (const std::string& source : sources) {
+    for (const std::string& written : {out, out + ".tmp"}) {
+      std::error_code absent;  // nothing can be lost where one of the two does not exist
+      if (!std::filesystem::equivalent(written, source, absent)) continue;
+      return failure{errc::invalid_argument,
+                     out + ": wanted another file than is read, found that '" + written + "' is '" + source + "'"};
+    }
+  }
+  return {};
+}
+
+}  // namespace redline::convert

@@ -1,0 +1,107 @@
+#include "runtime/convert/quantize.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <span>
+#include <utility>
+
+#include "runtime/convert/decoder_shape.hpp"
+#include "runtime/convert/output_path.hpp"
+#include "runtime/convert/row_stream.hpp"
+#include "runtime/gguf/gguf_writer.hpp"
+
+namespace redline::convert {
+namespace {
+
+/// The same metadata; a file that aligns its tensors otherwise keeps doing so.
+result<void> copy_metadata(const gguf::gguf_file& from, const output_type& type, gguf::gguf_writer& to) {
+  for (const auto& [key, value] : from.metadata()) {
+    if (key != "general.file_type" && key != "general.quantization_version") to.put_value(key, value);
+  }
+  put_type(type, to);
+  REDLINE_TRY_ASSIGN(const std::uint64_t alignment, from.get_unsigned("general.alignment", 32));
+  to.align_to(alignment);
+  return {};
+}
+
+/// Layers of the decoder, which mixtures ask for.
+result<std::uint32_t> layers_of(const gguf::gguf_file& file) {
+  REDLINE_TRY_ASSIGN(const std::string_view architecture, file.get_string("general.architecture"));
+  const std::string key = std::string(architecture) + ".block_count";
+  REDLINE_TRY_ASSIGN(const std::uint64_t layers, file.get_unsigned(key));
+  if (layers > std::numeric_limits<std::uint32_t>::max()) {
+    return failure{errc::file_malformed,
+                   file.path() + ": metadata '" + key + "': wanted a count, found " + std::to_string(layers)};
+  }
+  return static_cast<std::uint32_t>(layers);
+}
+
+/// Passes a payload on and then lets the kernel forget the tensor that it was made of.
+gguf::payload_source forgetting(const gguf::gguf_file& file, const gguf::tensor& t, gguf::payload_source source) {
+  return [&file, &t, source = std::move(source)](const gguf::payload_sink& put) -> result<void> {
+    REDLINE_TRY(source(put));
+    file.drop_from_memory(t);
+    return {};
+  };
+}
+
+constexpr std::size_t piece_bytes = 4U << 20;  // between two calls of progress
+
+gguf::payload_source copied(const gguf::tensor& t) {
+  return [&t](const gguf::payload_sink& put) -> result<void> {
+    for (std::size_t at = 0; at < t.bytes.size(); at += piece_bytes) {
+      REDLINE_TRY(put(t.bytes.subspan(at, std::min(piece_bytes, t.bytes.size() - at))));
+    }
+    return {};
+  };
+}
+
+class quantizer {
+ public:
+  quantizer(const gguf::gguf_file& from, const output_type& type, std::uint32_t layers, kernels::worker_team& team)
+      : from_(from), type_(type), layers_(layers), team_(team) {}
+
+  result<void> add(const gguf::tensor& t, gguf::gguf_writer& to) const {
+    const auto stored = to_weight_type(t.type);
+    if (!stored) {
+      return failure{errc::unsupported_format, from_.path() + ": tensor '" + std::string(t.name) +
+                                                   "': wanted a type that Redline reads, found " +
+                                                   gguf::name_of(t.type)};
+    }
+    const std::uint64_t columns = t.dimensions.front(), rows = t.element_count() / columns;
+    const weight_type wanted = type_of(t);
+    gguf::payload_source source =
+        wanted == *stored ? copied(t)
+                          : stream_rows(team_, wanted, rows, columns, stored_rows(*stored, t.bytes.data(), columns));
+    to.add_tensor(t.name, to_tensor_type(wanted), t.dimensions, rows * kernels::row_bytes(wanted, columns),
+                  forgetting(from_, t, std::move(source)));
+    return {};
+  }
+
+ private:
+  [[nodiscard]] weight_type type_of(const gguf::tensor& t) const {
+    if (t.dimensions.size() == 1) return weight_type::f32;
+    const bool tied_head = from_.find_tensor("output.weight") == nullptr;
+    return type_for(type_, {t.name, t.dimensions.front(), layers_, tied_head});
+  }
+
+  const gguf::gguf_file& from_;
+  const output_type& type_;
+  const std::uint32_t layers_;
+  kernels::worker_team& team_;
+};
+
+}  // namespace
+
+result<void> quantize(const gguf::gguf_file& from, const output_type& type, const std::string& path,
+                      kernels::worker_team& team, const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
+  REDLINE_TRY(keep_sources(path, std::span(&from.path(), 1)));
+  REDLINE_TRY_ASSIGN(const std::uint32_t layers, layers_of(from));
+  gguf::gguf_writer out;
+  REDLINE_TRY(copy_metadata(from, type, out));
+  const quantizer each(from, type, layers, team);
+  for (const gguf::tensor& t : from.tensors()) REDLINE_TRY(each.add(t, out));
+  return out.write(path, progress);
+}
+
+}  // namespace redline::convert
