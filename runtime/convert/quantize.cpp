@@ -36,15 +36,6 @@ result<std::uint32_t> layers_of(const gguf::gguf_file& file) {
   return static_cast<std::uint32_t>(layers);
 }
 
-/// Passes a payload on and then lets the kernel forget the tensor that it was made of.
-gguf::payload_source forgetting(const gguf::gguf_file& file, const gguf::tensor& t, gguf::payload_source source) {
-  return [&file, &t, source = std::move(source)](const gguf::payload_sink& put) -> result<void> {
-    REDLINE_TRY(source(put));
-    file.drop_from_memory(t);
-    return {};
-  };
-}
-
 constexpr std::size_t piece_bytes = 4U << 20;  // between two calls of progress
 
 gguf::payload_source copied(const gguf::tensor& t) {
@@ -74,7 +65,7 @@ class quantizer {
         wanted == *stored ? copied(t)
                           : stream_rows(team_, wanted, rows, columns, stored_rows(*stored, t.bytes.data(), columns));
     to.add_tensor(t.name, to_tensor_type(wanted), t.dimensions, rows * kernels::row_bytes(wanted, columns),
-                  forgetting(from_, t, std::move(source)));
+                  followed_by(std::move(source), [&file = from_, &t] { file.drop_from_memory(t); }));
     return {};
   }
 

@@ -43,4 +43,12 @@ gguf::payload_source stream_rows(kernels::worker_team& team, kernels::weight_typ
   };
 }
 
+gguf::payload_source followed_by(gguf::payload_source source, std::function<void()> done) {
+  return [source = std::move(source), done = std::move(done)](const gguf::payload_sink& put) -> result<void> {
+    REDLINE_TRY(source(put));
+    done();
+    return {};
+  };
+}
+
 }  // namespace redline::convert

@@ -22,4 +22,7 @@ row_source stored_rows(kernels::weight_type type, const std::byte* bytes, std::u
 gguf::payload_source stream_rows(kernels::worker_team& team, kernels::weight_type type, std::uint64_t rows,
                                  std::uint64_t columns, row_source source);
 
+/// The payload of `source`; `done` is called when all of it has been taken.
+gguf::payload_source followed_by(gguf::payload_source source, std::function<void()> done);
+
 }  // namespace redline::convert

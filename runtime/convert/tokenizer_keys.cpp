@@ -7,7 +7,9 @@
 namespace redline::convert {
 namespace {
 
-constexpr std::int32_t normal_type = 1, control_type = 3, unused_type = 5;
+constexpr auto normal_type = static_cast<std::int32_t>(token_kind::normal);
+constexpr auto control_type = static_cast<std::int32_t>(token_kind::control);
+constexpr auto unused_type = static_cast<std::int32_t>(token_kind::unused);
 
 failure malformed(const gguf::gguf_file& file, std::string_view key, const std::string& why) {
   return {errc::file_malformed, file.path() + ": metadata '" + std::string(key) + "': " + why};

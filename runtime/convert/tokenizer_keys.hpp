@@ -10,6 +10,9 @@
 
 namespace redline::convert {
 
+/// What a token is for, with the numbers of "tokenizer.ggml.token_type".
+enum class token_kind : std::int32_t { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
+
 /// GPT-2's printable character for a byte, in UTF-8.
 std::string byte_character(unsigned char byte);
 

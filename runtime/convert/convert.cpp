@@ -1,0 +1,203 @@
+#include "runtime/convert/convert.hpp"
+
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <span>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "runtime/convert/hf_config.hpp"
+#include "runtime/convert/hf_folder.hpp"
+#include "runtime/convert/hf_tokenizer.hpp"
+#include "runtime/convert/output_path.hpp"
+#include "runtime/convert/row_stream.hpp"
+
+namespace redline::convert {
+namespace {
+
+std::optional<weight_type> weight_type_of(std::string_view safetensors_type) {
+  for (const weight_type type : {weight_type::f32, weight_type::f16, weight_type::bf16}) {
+    if (safetensors_type == kernels::name_of(type)) return type;
+  }
+  return std::nullopt;
+}
+
+/// Rows of llama files, whose rotated pairs are neighbours: row 2i of a head is row i of theirs, row 2i + 1 is i +
+/// half.
+row_source with_adjacent_pairs(row_source theirs, std::uint32_t head_dim) {
+  return [theirs = std::move(theirs), head_dim](std::uint64_t row, float* out) {
+    const std::uint64_t in_head = row % head_dim;
+    theirs(row - in_head + in_head % 2 * (head_dim / 2) + in_head / 2, out);
+  };
+}
+
+/// Takes tensors out of a folder one by one, checks them, and remembers which were asked for.
+class tensor_mover {
+ public:
+  tensor_mover(const hf_folder& from, const hf_config& config, const output_type& type, kernels::worker_team& team,
+               gguf::gguf_writer& to)
+      : from_(from), shape_(config.shape), type_(type), team_(team), to_(to) {}
+
+  result<void> matrix(const std::string& ours, const std::string& theirs, std::uint64_t rows, std::uint64_t columns,
+                      bool rotated = false) {
+    const weight_type wanted = type_for(type_, {ours, columns, shape_.layers, shape_.tied_head});
+    return move(ours, theirs, {rows, columns}, wanted, rotated);
+  }
+
+  result<void> vector(const std::string& ours, const std::string& theirs, std::uint64_t length, bool rotated = false) {
+    return move(ours, theirs, {length}, weight_type::f32, rotated);
+  }
+
+  [[nodiscard]] bool has(const std::string& theirs) const { return from_.tensors().contains(theirs); }
+
+  [[nodiscard]] result<void> check_all_used() const {
+    for (const auto& [name, place] : from_.tensors()) {
+      // The first can be computed, the second is the embedding again.
+      const bool redundant = name.ends_with(".rotary_emb.inv_freq") || (shape_.tied_head && name == "lm_head.weight");
+      if (redundant || used_.contains(name)) continue;
+      return failure{errc::unsupported_format, place.file->path() + ": " + shown(std::string_view(name)) +
+                                                   " has no place in a " + std::string(shape_.architecture) + " model"};
+    }
+    return {};
+  }
+
+ private:
+  /// A vector is moved as rows of one number.
+  result<void> move(const std::string& ours, const std::string& theirs, std::vector<std::uint64_t> shape,
+                    weight_type wanted, bool rotated) {
+    REDLINE_TRY_ASSIGN(const hf_folder::place from, find(theirs, shape));
+    const auto stored = weight_type_of(from.tensor->type);
+    if (!stored) {
+      return failure{errc::unsupported_format, from.file->path() + ": " + shown(std::string_view(theirs)) +
+                                                   ".dtype: wanted F32, F16 or BF16, found " +
+                                                   std::string(from.tensor->type)};
+    }
+    const std::uint64_t rows = shape[0], columns = shape.size() == 2 ? shape[1] : 1;
+    row_source source = stored_rows(*stored, from.tensor->bytes.data(), columns);
+    if (rotated && shape_.architecture == "llama") source = with_adjacent_pairs(std::move(source), shape_.head_dim);
+    const std::vector<std::uint64_t> dimensions(shape.rbegin(), shape.rend());
+    to_.add_tensor(ours, to_tensor_type(wanted), dimensions, rows * kernels::row_bytes(wanted, columns),
+                   followed_by(stream_rows(team_, wanted, rows, columns, std::move(source)),
+                               [from] { from.file->drop_from_memory(*from.tensor); }));
+    return {};
+  }
+
+  result<hf_folder::place> find(const std::string& theirs, std::span<const std::uint64_t> shape) {
+    const auto it = from_.tensors().find(theirs);
+    if (it == from_.tensors().end()) {
+      return failure{errc::file_malformed, from_.path() + ": tensor '" + theirs + "' is missing"};
+    }
+    const hf_folder::place found = it->second;
+    if (!std::equal(shape.begin(), shape.end(), found.tensor->shape.begin(), found.tensor->shape.end())) {
+      return failure{errc::file_malformed, found.file->path() + ": '" + theirs + "'.shape: wanted " +
+                                               shape_text(shape) + ", found " + shape_text(found.tensor->shape)};
+    }
+    used_.insert(theirs);
+    return found;
+  }
+
+  const hf_folder& from_;
+  const decoder_shape& shape_;
+  const output_type& type_;
+  kernels::worker_team& team_;
+  gguf::gguf_writer& to_;
+  std::set<std::string, std::less<>> used_;
+};
+
+result<void> move_layer(const decoder_shape& s, std::uint32_t index, bool biases, tensor_mover& mover) {
+  const std::string ours = "blk." + std::to_string(index) + ".";
+  const std::string theirs = "model.layers." + std::to_string(index) + ".";
+  const std::uint64_t q = std::uint64_t{s.heads} * s.head_dim, kv = std::uint64_t{s.kv_heads} * s.head_dim;
+  REDLINE_TRY(mover.vector(ours + "attn_norm.weight", theirs + "input_layernorm.weight", s.width));
+  REDLINE_TRY(mover.matrix(ours + "attn_q.weight", theirs + "self_attn.q_proj.weight", q, s.width, true));
+  REDLINE_TRY(mover.matrix(ours + "attn_k.weight", theirs + "self_attn.k_proj.weight", kv, s.width, true));
+  REDLINE_TRY(mover.matrix(ours + "attn_v.weight", theirs + "self_attn.v_proj.weight", kv, s.width));
+  REDLINE_TRY(mover.matrix(ours + "attn_output.weight", theirs + "self_attn.o_proj.weight", s.width, q));
+  if (biases) {
+    REDLINE_TRY(mover.vector(ours + "attn_q.bias", theirs + "self_attn.q_proj.bias", q, true));
+    REDLINE_TRY(mover.vector(ours + "attn_k.bias", theirs + "self_attn.k_proj.bias", kv, true));
+    REDLINE_TRY(mover.vector(ours + "attn_v.bias", theirs + "self_attn.v_proj.bias", kv));
+  }
+  if (s.architecture == "qwen3") {
+    REDLINE_TRY(mover.vector(ours + "attn_q_norm.weight", theirs + "self_attn.q_norm.weight", s.head_dim));
+    REDLINE_TRY(mover.vector(ours + "attn_k_norm.weight", theirs + "self_attn.k_norm.weight", s.head_dim));
+  }
+  REDLINE_TRY(mover.vector(ours + "ffn_norm.weight", theirs + "post_attention_layernorm.weight", s.width));
+  REDLINE_TRY(mover.matrix(ours + "ffn_gate.weight", theirs + "mlp.gate_proj.weight", s.feed_forward, s.width));
+  REDLINE_TRY(mover.matrix(ours + "ffn_up.weight", theirs + "mlp.up_proj.weight", s.feed_forward, s.width));
+  return mover.matrix(ours + "ffn_down.weight", theirs + "mlp.down_proj.weight", s.width, s.feed_forward);
+}
+
+result<void> move_tensors(const decoder_shape& s, tensor_mover& mover) {
+  REDLINE_TRY(mover.matrix("token_embd.weight", "model.embed_tokens.weight", s.vocabulary, s.width));
+  REDLINE_TRY(mover.vector("output_norm.weight", "model.norm.weight", s.width));
+  if (!s.tied_head) REDLINE_TRY(mover.matrix("output.weight", "lm_head.weight", s.vocabulary, s.width));
+  const bool biases = s.architecture == "qwen2" || mover.has("model.layers.0.self_attn.q_proj.bias");
+  for (std::uint32_t layer = 0; layer < s.layers; ++layer) REDLINE_TRY(move_layer(s, layer, biases, mover));
+  return mover.check_all_used();
+}
+
+void put_rope(const hf_config& config, gguf::gguf_writer& to) {
+  if (config.linear_factor != 1) {
+    const std::string prefix = std::string(config.shape.architecture) + ".rope.scaling.";
+    to.put_string(prefix + "type", "linear");
+    to.put_f32(prefix + "factor", static_cast<float>(config.linear_factor));
+  }
+  const std::vector<float> divisors = rope_divisors(config);
+  const std::uint64_t dimensions[] = {divisors.size()};
+  if (!divisors.empty()) {
+    to.add_tensor("rope_freqs.weight", gguf::tensor_type::f32, dimensions, std::as_bytes(std::span(divisors)));
+  }
+}
+
+/// The folder's own name, whatever way it was spelled.
+std::string name_of(const std::string& folder) {
+  std::error_code unreadable;  // then it could not have been opened
+  const auto whole = std::filesystem::weakly_canonical(folder, unreadable);
+  return whole.filename().string();
+}
+
+result<void> put_tokenizer(const hf_folder& from, const json_object& config, std::uint32_t size,
+                           gguf::gguf_writer& to) {
+  const auto optional_object = [&](const json* document, std::string_view name) -> result<std::optional<json_object>> {
+    if (document == nullptr) return std::optional<json_object>();
+    REDLINE_TRY_ASSIGN(json_object object, json_object::of(*document, from / name));
+    return std::optional(std::move(object));
+  };
+  REDLINE_TRY_ASSIGN(json_object tokenizer, json_object::of(from.tokenizer(), from / "tokenizer.json"));
+  REDLINE_TRY_ASSIGN(auto tokenizer_config, optional_object(from.tokenizer_config(), "tokenizer_config.json"));
+  REDLINE_TRY_ASSIGN(auto generation_config, optional_object(from.generation_config(), "generation_config.json"));
+  return put_hf_tokenizer({.tokenizer = std::move(tokenizer),
+                           .config = config,
+                           .tokenizer_config = std::move(tokenizer_config),
+                           .generation_config = std::move(generation_config),
+                           .chat_template = from.chat_template()},
+                          size, to);
+}
+
+}  // namespace
+
+result<void> convert_folder(const std::string& folder, const output_type& type, const std::string& path,
+                            kernels::worker_team& team,
+                            const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
+  REDLINE_TRY_ASSIGN(const hf_folder from, hf_folder::open(folder));
+  REDLINE_TRY(keep_sources(path, from.sources()));
+  REDLINE_TRY_ASSIGN(const json_object document, json_object::of(from.config(), from / "config.json"));
+  REDLINE_TRY_ASSIGN(const hf_config config, read_hf_config(document));
+  gguf::gguf_writer out;
+  put_shape(config.shape, out);
+  out.put_string("general.name", name_of(folder));
+  put_type(type, out);
+  put_rope(config, out);
+  // Before the tokenizer, so that a vocabulary's size is known to be that of a tensor that exists.
+  tensor_mover mover(from, config, type, team, out);
+  REDLINE_TRY(move_tensors(config.shape, mover));
+  REDLINE_TRY(put_tokenizer(from, document, config.shape.vocabulary, out));
+  return out.write(path, progress);
+}
+
+}  // namespace redline::convert

@@ -1,0 +1,181 @@
+#include "runtime/convert/hf_config.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+namespace redline::convert {
+namespace {
+
+struct architecture {
+  std::string_view theirs;
+  std::string_view ours;
+  bool window_unless_denied;  // "sliding_window" counts where nothing says whether it is used
+};
+constexpr auto architectures = std::to_array<architecture>({
+    {"LlamaForCausalLM", "llama", true},
+    {"MistralForCausalLM", "llama", true},
+    {"Qwen2ForCausalLM", "qwen2", false},
+    {"Qwen3ForCausalLM", "qwen3", false},
+});
+
+constexpr std::uint64_t size_max = 0x7fffffff;  // fits every integer; `check` knows the bounds that count
+
+std::string known_architectures() {
+  std::string names;
+  for (const architecture& a : architectures) names += (names.empty() ? "" : ", ") + std::string(a.theirs);
+  return names;
+}
+
+result<architecture> read_architecture(const json_object& config) {
+  REDLINE_TRY_ASSIGN(const json* names, config.array("architectures"));
+  if (names->size() == 1 && names->front().is_string()) {
+    const auto& name = names->front().get_ref<const std::string&>();
+    const auto it = std::find_if(architectures.begin(), architectures.end(),
+                                 [&](const architecture& a) { return a.theirs == name; });
+    if (it != architectures.end()) return *it;
+  }
+  return config.unsupported("architectures", "wanted one of " + known_architectures() + ", found " +
+                                                 (names->size() == 1 ? shown(names->front()) : shown(*names)));
+}
+
+result<std::uint32_t> size_at(const json_object& config, std::string_view name) {
+  REDLINE_TRY_ASSIGN(const std::uint64_t size, config.whole(name, 1, size_max));
+  return static_cast<std::uint32_t>(size);
+}
+
+result<std::uint32_t> size_or(const json_object& config, std::string_view name, std::uint32_t otherwise) {
+  return config.has(name) ? size_at(config, name) : otherwise;
+}
+
+result<void> read_sizes(const json_object& config, decoder_shape& s) {
+  REDLINE_TRY_ASSIGN(s.layers, size_at(config, "num_hidden_layers"));
+  REDLINE_TRY_ASSIGN(s.width, size_at(config, "hidden_size"));
+  REDLINE_TRY_ASSIGN(s.heads, size_at(config, "num_attention_heads"));
+  REDLINE_TRY_ASSIGN(s.kv_heads, size_or(config, "num_key_value_heads", s.heads));
+  REDLINE_TRY_ASSIGN(s.feed_forward, size_at(config, "intermediate_size"));
+  REDLINE_TRY_ASSIGN(s.vocabulary, size_at(config, "vocab_size"));
+  REDLINE_TRY_ASSIGN(s.context, size_at(config, "max_position_embeddings"));
+  if (!config.has("head_dim") && s.width % s.heads != 0) {
+    return config.malformed("num_attention_heads", "wanted a divisor of the width " + std::to_string(s.width) +
+                                                       ", found " + std::to_string(s.heads));
+  }
+  REDLINE_TRY_ASSIGN(s.head_dim, size_or(config, "head_dim", std::max(1U, s.width / s.heads)));
+  REDLINE_TRY_ASSIGN(const double epsilon, config.positive("rms_norm_eps"));
+  s.norm_epsilon = static_cast<float>(epsilon);
+  REDLINE_TRY_ASSIGN(s.tied_head, config.flag_or("tie_word_embeddings", false));
+  const auto possible = check(s);
+  if (!possible) return failure{possible.error().code, config.file() + ": " + possible.error().context};
+  return {};
+}
+
+result<llama3_scaling> read_llama3(const json_object& rope) {
+  llama3_scaling s;
+  REDLINE_TRY_ASSIGN(s.factor, rope.positive("factor"));
+  REDLINE_TRY_ASSIGN(s.low_frequency_factor, rope.positive("low_freq_factor"));
+  REDLINE_TRY_ASSIGN(s.high_frequency_factor, rope.positive("high_freq_factor"));
+  REDLINE_TRY_ASSIGN(s.original_context, rope.positive("original_max_position_embeddings"));
+  if (s.high_frequency_factor <= s.low_frequency_factor) {
+    return rope.malformed("high_freq_factor", "wanted more than low_freq_factor " +
+                                                  std::to_string(s.low_frequency_factor) + ", found " +
+                                                  std::to_string(s.high_frequency_factor));
+  }
+  return s;
+}
+
+result<void> read_scaling(const json_object& rope, hf_config& c) {
+  const std::string_view key = rope.has("rope_type") ? "rope_type" : "type";  // the newer and the older name
+  REDLINE_TRY_ASSIGN(const std::string type, rope.text(key));
+  if (type == "default") return {};
+  if (type == "linear") {
+    REDLINE_TRY_ASSIGN(c.linear_factor, rope.positive("factor"));
+    return {};
+  }
+  if (type == "llama3") {
+    REDLINE_TRY_ASSIGN(c.llama3.emplace(), read_llama3(rope));
+    return {};
+  }
+  return rope.unsupported(key, "wanted 'default', 'linear' or 'llama3', found " + shown(std::string_view(type)));
+}
+
+/// Newer files keep everything in "rope_parameters", older ones the base outside and the rest in "rope_scaling".
+result<void> read_rope(const json_object& config, hf_config& c) {
+  const std::string_view key = config.has("rope_parameters") ? "rope_parameters" : "rope_scaling";
+  double base = 10000;
+  if (config.has(key)) {
+    REDLINE_TRY_ASSIGN(const json_object rope, config.object(key));
+    REDLINE_TRY(read_scaling(rope, c));
+    const bool inside = key == "rope_parameters" && !config.has("rope_theta");
+    REDLINE_TRY_ASSIGN(base, inside ? rope.positive("rope_theta") : config.positive_or("rope_theta", base));
+  } else {
+    REDLINE_TRY_ASSIGN(base, config.positive_or("rope_theta", base));
+  }
+  c.shape.rope_base = static_cast<float>(base);
+  REDLINE_TRY_ASSIGN(const double rotated, config.positive_or("partial_rotary_factor", 1));
+  if (rotated != 1) {
+    return config.unsupported("partial_rotary_factor", "wanted 1, found " + std::to_string(rotated));
+  }
+  return {};
+}
+
+result<void> refuse_windows(const json_object& config, const architecture& kind, std::uint32_t context) {
+  REDLINE_TRY_ASSIGN(const bool used, config.flag_or("use_sliding_window", kind.window_unless_denied));
+  if (used && config.has("sliding_window")) {
+    REDLINE_TRY_ASSIGN(const std::uint64_t window, config.whole("sliding_window", 0, size_max));
+    if (window < context) {
+      return config.unsupported("sliding_window", "wanted full attention over " + std::to_string(context) +
+                                                      " tokens, found a window of " + std::to_string(window));
+    }
+  }
+  if (!config.has("layer_types")) return {};
+  REDLINE_TRY_ASSIGN(const json* types, config.array("layer_types"));
+  for (const json& type : *types) {
+    if (type != "full_attention") {
+      return config.unsupported("layer_types", "wanted 'full_attention' everywhere, found " + shown(type));
+    }
+  }
+  return {};
+}
+
+result<void> refuse_extras(const json_object& config) {
+  REDLINE_TRY_ASSIGN(const std::string activation, config.text_or("hidden_act", "silu"));
+  if (activation != "silu") {
+    return config.unsupported("hidden_act", "wanted 'silu', found " + shown(std::string_view(activation)));
+  }
+  if (config.has("quantization_config")) {
+    return config.unsupported("quantization_config", "wanted weights that are not quantised yet");
+  }
+  return {};
+}
+
+}  // namespace
+
+result<hf_config> read_hf_config(const json_object& config) {
+  hf_config c;
+  REDLINE_TRY_ASSIGN(const architecture kind, read_architecture(config));
+  c.shape.architecture = kind.ours;
+  REDLINE_TRY(read_sizes(config, c.shape));
+  REDLINE_TRY(read_rope(config, c));
+  REDLINE_TRY(refuse_windows(config, kind, c.shape.context));
+  REDLINE_TRY(refuse_extras(config));
+  return c;
+}
+
+std::vector<float> rope_divisors(const hf_config& config) {
+  std::vector<float> divisors;
+  if (!config.llama3) return divisors;
+  const llama3_scaling& s = *config.llama3;
+  for (std::uint32_t i = 0; i < config.shape.head_dim / 2; ++i) {
+    const double frequency = std::pow(static_cast<double>(config.shape.rope_base), -2.0 * i / config.shape.head_dim);
+    // How often the pair turns within the original context decides: from `high` on it keeps its speed, up to `low` it
+    // gets all of the factor.
+    const double turns = s.original_context * frequency / (2 * std::numbers::pi);
+    const double kept =
+        std::clamp((turns - s.low_frequency_factor) / (s.high_frequency_factor - s.low_frequency_factor), 0.0, 1.0);
+    divisors.push_back(static_cast<float>(1 / ((1 - kept) / s.factor + kept)));
+  }
+  return divisors;
+}
+
+}  // namespace redline::convert

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "runtime/base/result.hpp"
+#include "runtime/convert/decoder_shape.hpp"
+#include "runtime/convert/json_object.hpp"
+
+namespace redline::convert {
+
+/// Llama 3.1's way to a longer context: slow rotations are slowed down by `factor`, fast ones are kept, those between
+/// get something between.
+struct llama3_scaling {
+  double factor = 1;
+  double low_frequency_factor = 1;
+  double high_frequency_factor = 1;
+  double original_context = 1;  // tokens
+
+  bool operator==(const llama3_scaling&) const = default;
+};
+
+/// What a Hugging Face config.json says of a decoder that Redline runs.
+struct hf_config {
+  decoder_shape shape;
+  double linear_factor = 1;  // positions are divided by it
+  std::optional<llama3_scaling> llama3;
+};
+
+/// Takes LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM and Qwen3ForCausalLM. Refuses, naming file and field,
+/// what is missing or no number of a decoder (file_malformed, invalid_argument) and what would change the arithmetic in
+/// a way that Redline does not follow (unsupported_format): a sliding window shorter than the context, other ways to
+/// scale positions, other activations, weights quantised already.
+result<hf_config> read_hf_config(const json_object& config);
+
+/// By what each pair's frequency is to be divided, as tensor "rope_freqs.weight" holds it: head_dim / 2 numbers; empty
+/// for no scaling or a linear one.
+std::vector<float> rope_divisors(const hf_config& config);
+
+}  // namespace redline::convert

@@ -1,0 +1,208 @@
+#include "runtime/convert/hf_pipeline.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace redline::convert {
+namespace {
+
+std::string_view list_of(std::string_view part) {
+  if (part == "normalizer") return "normalizers";
+  return part == "pre_tokenizer" ? "pretokenizers" : "processors";
+}
+
+// Depth is bounded by the parser's.
+result<void> append_steps(const json_object& step, std::string_view list, std::vector<json_object>& out) {
+  REDLINE_TRY_ASSIGN(const std::string type, step.text("type"));
+  if (type != "Sequence") {
+    out.push_back(step);
+    return {};
+  }
+  REDLINE_TRY_ASSIGN(const json* inner, step.array(list));
+  for (std::size_t i = 0; i < inner->size(); ++i) {
+    const std::string path = step.path_of(list) + "[" + std::to_string(i) + "]";
+    REDLINE_TRY_ASSIGN(const json_object each, json_object::of((*inner)[i], step.file(), path));
+    REDLINE_TRY(append_steps(each, list, out));
+  }
+  return {};
+}
+
+/// Expressions spell line ends as escapes or as they are; here always as escapes.
+std::string with_escapes(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\r') {
+      out += "\\r";
+    } else if (c == '\n') {
+      out += "\\n";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+result<std::string> pattern_text(const json_object& step) {
+  REDLINE_TRY_ASSIGN(const json_object pattern, step.object("pattern"));
+  if (!pattern.has("Regex")) {
+    REDLINE_TRY_ASSIGN(const std::string text, pattern.text("String"));
+    return "'" + with_escapes(text) + "'";
+  }
+  REDLINE_TRY_ASSIGN(const std::string expression, pattern.text("Regex"));
+  return with_escapes(expression);
+}
+
+result<std::string> split_text(const json_object& step) {
+  REDLINE_TRY_ASSIGN(const std::string pattern, pattern_text(step));
+  REDLINE_TRY_ASSIGN(const std::string behavior, step.text("behavior"));
+  REDLINE_TRY_ASSIGN(const bool invert, step.flag_or("invert", false));
+  return "Split(" + pattern + (behavior == "Isolated" ? "" : ", " + behavior) + (invert ? ", inverted)" : ")");
+}
+
+result<std::string> digits_text(const json_object& step) {
+  REDLINE_TRY_ASSIGN(const bool single, step.flag_or("individual_digits", false));
+  return std::string(single ? "Digits(single)" : "Digits(runs)");
+}
+
+result<std::string> byte_level_text(const json_object& step) {
+  REDLINE_TRY_ASSIGN(const bool prefix, step.flag_or("add_prefix_space", true));
+  REDLINE_TRY_ASSIGN(const bool words, step.flag_or("use_regex", true));
+  return std::string(words ? "ByteLevel(words" : "ByteLevel(bytes") + (prefix ? ", prefix)" : ")");
+}
+
+result<std::string> replace_text(const json_object& step) {
+  REDLINE_TRY_ASSIGN(const std::string pattern, pattern_text(step));
+  REDLINE_TRY_ASSIGN(const std::string content, step.text("content"));
+  return "Replace(" + pattern + ", '" + content + "')";
+}
+
+result<std::string> prepend_text(const json_object& step) {
+  REDLINE_TRY_ASSIGN(const std::string text, step.text("prepend"));
+  return "Prepend('" + text + "')";
+}
+
+result<std::string> metaspace_text(const json_object& step) {
+  REDLINE_TRY_ASSIGN(const std::string blank, step.text("replacement"));
+  REDLINE_TRY_ASSIGN(const bool prefix, step.flag_or("add_prefix_space", true));  // the older name of the scheme
+  REDLINE_TRY_ASSIGN(const std::string scheme, step.text_or("prepend_scheme", prefix ? "always" : "never"));
+  REDLINE_TRY_ASSIGN(const bool split, step.flag_or("split", true));
+  return "Metaspace('" + blank + "', " + scheme + (split ? ", split)" : ")");
+}
+
+struct step_kind {
+  std::string_view type;
+  result<std::string> (*text)(const json_object& step);
+};
+constexpr auto step_kinds = std::to_array<step_kind>({{"Split", split_text},
+                                                      {"Digits", digits_text},
+                                                      {"ByteLevel", byte_level_text},
+                                                      {"Replace", replace_text},
+                                                      {"Prepend", prepend_text},
+                                                      {"Metaspace", metaspace_text}});
+
+result<std::string> step_text(const json_object& step) {
+  REDLINE_TRY_ASSIGN(const std::string type, step.text("type"));
+  const auto it = std::find_if(step_kinds.begin(), step_kinds.end(), [&](const auto& k) { return k.type == type; });
+  return it == step_kinds.end() ? type : it->text(step);
+}
+
+/// A line of describe_steps for a message.
+std::string shown_steps(const std::string& line) { return line.empty() ? "nothing" : shown(std::string_view(line)); }
+
+// As the tokenizer.json files of GPT-2, Llama 3 and Qwen2 spell what text::pretokenizer does by these names.
+#define GPT2_WORDS "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
+#define LLAMA3_WORDS(digits)                                           \
+  "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" digits \
+  "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*["                              \
+  "\\r\\n]+|\\s+(?!\\S)|\\s+"
+
+struct known_line {
+  std::string_view name;
+  std::string_view line;
+};
+constexpr auto byte_level_lines = std::to_array<known_line>({
+    {"qwen2", "Split(" LLAMA3_WORDS("\\p{N}") "), ByteLevel(bytes)"},
+    {"qwen2", "Split(" LLAMA3_WORDS("\\p{N}") ", Removed, inverted), ByteLevel(bytes)"},
+    {"llama-bpe", "Split(" LLAMA3_WORDS("\\p{N}{1,3}") "), ByteLevel(bytes)"},
+    // The words leave nothing between them that could be removed.
+    {"llama-bpe", "Split(" LLAMA3_WORDS("\\p{N}{1,3}") ", Removed, inverted), ByteLevel(bytes)"},
+    {"gpt-2", "ByteLevel(words)"},
+    {"gpt-2", "Split(" GPT2_WORDS "), ByteLevel(bytes)"},
+    {"starcoder", "Digits(single), ByteLevel(words)"},
+    {"deepseek-coder",
+     "Split([\\r\\n]), Split(\\s?\\p{L}+), Split(\\s?\\p{P}+), Split([一-龥ࠀ-一가-퟿]+), Digits(single), "
+     "ByteLevel(bytes)"},
+});
+#undef LLAMA3_WORDS
+#undef GPT2_WORDS
+
+struct blank_lines {
+  std::string_view normalizer;
+  std::string_view pre_tokenizer;
+  bool space_prefix;
+};
+// "first" puts the blank before the text alone, "always" also behind every special token. A GGUF file has one flag for
+// both, which readers take as "always".
+constexpr auto blank_styles = std::to_array<blank_lines>({
+    {"Prepend('▁'), Replace(' ', '▁')", "", true},
+    {"Replace(' ', '▁')", "", false},
+    {"", "Metaspace('▁', first)", true},
+    {"", "Metaspace('▁', always)", true},
+    {"", "Metaspace('▁', never)", false},
+});
+
+}  // namespace
+
+result<std::vector<json_object>> read_steps(const json_object& tokenizer, std::string_view part) {
+  std::vector<json_object> steps;
+  if (!tokenizer.has(part)) return steps;
+  REDLINE_TRY_ASSIGN(const json_object root, tokenizer.object(part));
+  REDLINE_TRY(append_steps(root, list_of(part), steps));
+  return steps;
+}
+
+result<std::string> describe_steps(const json_object& tokenizer, std::string_view part) {
+  REDLINE_TRY_ASSIGN(const std::vector<json_object> steps, read_steps(tokenizer, part));
+  std::string line;
+  for (const json_object& step : steps) {
+    REDLINE_TRY_ASSIGN(const std::string text, step_text(step));
+    line += (line.empty() ? "" : ", ") + text;
+  }
+  return line;
+}
+
+result<std::string> byte_level_name(const json_object& tokenizer) {
+  REDLINE_TRY_ASSIGN(const std::string normalizer, describe_steps(tokenizer, "normalizer"));
+  // A GGUF file cannot ask for NFC either; nearly all text has it already.
+  if (!normalizer.empty() && normalizer != "NFC") {
+    return tokenizer.unsupported("normalizer", "wanted none or 'NFC', found " + shown_steps(normalizer));
+  }
+  REDLINE_TRY_ASSIGN(const std::string line, describe_steps(tokenizer, "pre_tokenizer"));
+  const auto it =
+      std::find_if(byte_level_lines.begin(), byte_level_lines.end(), [&](const auto& k) { return k.line == line; });
+  if (it == byte_level_lines.end()) {
+    return tokenizer.unsupported(
+        "pre_tokenizer",
+        "wanted that of qwen2, llama-bpe, gpt-2, starcoder or deepseek-coder, found " + shown_steps(line));
+  }
+  REDLINE_TRY_ASSIGN(const json_object model, tokenizer.object("model"));
+  REDLINE_TRY_ASSIGN(const bool whole_pieces_first, model.flag_or("ignore_merges", false));
+  if (whole_pieces_first != (it->name == "llama-bpe")) {
+    return model.unsupported("ignore_merges", "wanted " + std::string(whole_pieces_first ? "false" : "true") +
+                                                  " with a pre-tokenizer of " + std::string(it->name));
+  }
+  return std::string(it->name);
+}
+
+result<bool> adds_space_prefix(const json_object& tokenizer) {
+  REDLINE_TRY_ASSIGN(const std::string normalizer, describe_steps(tokenizer, "normalizer"));
+  REDLINE_TRY_ASSIGN(const std::string cutter, describe_steps(tokenizer, "pre_tokenizer"));
+  for (const blank_lines& style : blank_styles) {
+    if (style.normalizer == normalizer && style.pre_tokenizer == cutter) return style.space_prefix;
+  }
+  return tokenizer.unsupported("normalizer", "wanted blanks to become U+2581 and nothing else, found " +
+                                                 shown_steps(normalizer) + " and, as pre_tokenizer, " +
+                                                 shown_steps(cutter));
+}
+
+}  // namespace redline::convert

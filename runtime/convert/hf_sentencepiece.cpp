@@ -1,0 +1,81 @@
+#include "runtime/convert/hf_sentencepiece.hpp"
+
+#include <string>
+#include <unordered_set>
+
+namespace redline::convert {
+namespace {
+
+std::string byte_token(unsigned byte) {
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  return {'<', '0', 'x', digits[byte >> 4], digits[byte & 15], '>'};
+}
+
+/// A longer token is no piece of ordinary text; it bounds the time that cutting a hostile one takes.
+constexpr std::size_t piece_bytes_max = 1024;
+
+/// The ids of two pieces as one number.
+std::uint64_t pair_of(std::uint32_t left, std::uint32_t right) { return std::uint64_t{left} << 32 | right; }
+
+class merge_set {
+ public:
+  explicit merge_set(const hf_vocabulary& words) : words_(words) {
+    for (const auto& [left, right] : words.merges) pairs_.insert(pair_of(*words.find(left), *words.find(right)));
+  }
+
+  /// A cut of the piece into two that no merge joins; npos for none.
+  [[nodiscard]] std::size_t find_unmerged_cut(const std::string& piece) const {
+    for (std::size_t at = 1; at < piece.size(); ++at) {
+      const auto left = normal(piece.substr(0, at));
+      const auto right = left ? normal(piece.substr(at)) : std::nullopt;
+      if (right && !pairs_.contains(pair_of(*left, *right))) return at;
+    }
+    return std::string::npos;
+  }
+
+ private:
+  [[nodiscard]] std::optional<std::uint32_t> normal(const std::string& text) const {
+    const auto id = words_.find(text);
+    return id && words_.kinds[*id] == token_kind::normal ? id : std::nullopt;
+  }
+
+  const hf_vocabulary& words_;
+  std::unordered_set<std::uint64_t> pairs_;
+};
+
+}  // namespace
+
+result<void> mark_sentencepiece_kinds(const json_object& tokenizer, hf_vocabulary& words) {
+  if (words.unknown) words.kinds[*words.unknown] = token_kind::unknown;
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    const auto id = words.find(byte_token(byte));
+    if (!id) {
+      return tokenizer.malformed(
+          "model.vocab", "wanted a token for every byte, as byte_fallback needs, found no '" + byte_token(byte) + "'");
+    }
+    words.kinds[*id] = token_kind::byte;
+  }
+  return {};
+}
+
+result<std::vector<float>> sentencepiece_scores(const json_object& tokenizer, const hf_vocabulary& words) {
+  std::vector<float> scores(words.texts.size(), 0);
+  for (std::size_t rank = words.merges.size(); rank-- > 0;) {  // the first of a piece is written last
+    const auto& [left, right] = words.merges[rank];
+    scores[*words.find(left + right)] = -static_cast<float>(rank + 1);
+  }
+  const merge_set merges(words);
+  for (std::size_t id = 0; id < words.texts.size(); ++id) {
+    if (words.kinds[id] != token_kind::normal || words.texts[id].size() > piece_bytes_max) continue;
+    const std::string& piece = words.texts[id];
+    const std::size_t cut = merges.find_unmerged_cut(piece);
+    if (cut == std::string::npos) continue;
+    return tokenizer.unsupported(
+        "model.merges", "wanted every two tokens merged that make a token, as SentencePiece does, found no merge of " +
+                            shown(std::string_view(piece).substr(0, cut)) + " and " +
+                            shown(std::string_view(piece).substr(cut)));
+  }
+  return scores;
+}
+
+}  // namespace redline::convert

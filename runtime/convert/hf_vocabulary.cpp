@@ -1,0 +1,130 @@
+#include "runtime/convert/hf_vocabulary.hpp"
+
+namespace redline::convert {
+namespace {
+
+/// Puts one token at its id, which must be free unless the same text has it already.
+result<void> place(hf_vocabulary& words, const json_object& from, std::string_view field, const std::string& text,
+                   std::uint64_t id, token_kind kind) {
+  const auto refuse = [&](const std::string& why) {
+    return from.malformed(field, "token " + shown(std::string_view(text)) + ": " + why);
+  };
+  if (id >= words.texts.size()) {
+    return refuse("wanted an id below the " + std::to_string(words.texts.size()) + " rows of the embedding, found " +
+                  std::to_string(id));
+  }
+  const auto known = words.find(text);
+  if (known && *known != id) {
+    return refuse("wanted its id " + std::to_string(*known) + ", found also " + std::to_string(id));
+  }
+  if (words.kinds[id] != token_kind::unused && words.texts[id] != text) {
+    return refuse("its id " + std::to_string(id) + " is also that of " + shown(std::string_view(words.texts[id])));
+  }
+  words.texts[id] = text;
+  words.kinds[id] = kind;
+  words.ids.emplace(text, static_cast<std::uint32_t>(id));
+  return {};
+}
+
+result<void> read_tokens(const json_object& model, hf_vocabulary& words) {
+  REDLINE_TRY_ASSIGN(const json_object vocab, model.object("vocab"));
+  words.ids.reserve(vocab.value().size());
+  for (const auto& [text, id] : vocab.value().items()) {
+    if (!id.is_number_unsigned()) {
+      return model.malformed("vocab", "token " + shown(std::string_view(text)) + ": wanted an id, found " + shown(id));
+    }
+    REDLINE_TRY(place(words, model, "vocab", text, id.get<std::uint64_t>(), token_kind::normal));
+  }
+  if (!model.has("unk_token")) return {};
+  REDLINE_TRY_ASSIGN(const std::string unknown, model.text("unk_token"));
+  words.unknown = words.find(unknown);
+  if (!words.unknown) {
+    return model.malformed("unk_token", "wanted a token of the vocabulary, found " + shown(std::string_view(unknown)));
+  }
+  return {};
+}
+
+/// "left right", or ["left", "right"] as newer files have it, which may also hold blanks.
+result<std::pair<std::string, std::string>> read_merge(const json_object& model, const json& entry) {
+  const auto refuse = [&] {
+    return model.malformed("merges", "wanted two texts with a blank between or an array of two, found " + shown(entry));
+  };
+  std::pair<std::string, std::string> sides;
+  if (entry.is_string()) {
+    const auto& text = entry.get_ref<const std::string&>();
+    const std::size_t blank = text.find(' ');
+    if (blank == std::string::npos) return refuse();
+    sides = {text.substr(0, blank), text.substr(blank + 1)};
+  } else {
+    if (!entry.is_array() || entry.size() != 2 || !entry[0].is_string() || !entry[1].is_string()) return refuse();
+    sides = {entry[0].get<std::string>(), entry[1].get<std::string>()};
+  }
+  const auto usable = [](const std::string& side) { return !side.empty() && side.find(' ') == std::string::npos; };
+  if (!usable(sides.first) || !usable(sides.second)) return refuse();
+  return sides;
+}
+
+result<void> read_merges(const json_object& model, hf_vocabulary& words) {
+  REDLINE_TRY_ASSIGN(const json* merges, model.array("merges"));
+  words.merges.reserve(merges->size());
+  for (const json& entry : *merges) {
+    REDLINE_TRY_ASSIGN(auto sides, read_merge(model, entry));
+    for (const std::string& text : {sides.first, sides.second, sides.first + sides.second}) {
+      if (words.find(text)) continue;
+      return model.malformed("merges", "wanted texts of the vocabulary, found " + shown(std::string_view(text)) +
+                                           " in merge " + std::to_string(words.merges.size()));
+    }
+    words.merges.push_back(std::move(sides));
+  }
+  return {};
+}
+
+result<void> read_added(const json_object& tokenizer, hf_vocabulary& words) {
+  if (!tokenizer.has("added_tokens")) return {};
+  REDLINE_TRY_ASSIGN(const json* added, tokenizer.array("added_tokens"));
+  for (std::size_t i = 0; i < added->size(); ++i) {
+    const std::string path = "added_tokens[" + std::to_string(i) + "]";
+    REDLINE_TRY_ASSIGN(const json_object token, json_object::of((*added)[i], tokenizer.file(), path));
+    REDLINE_TRY_ASSIGN(const std::string text, token.text("content"));
+    REDLINE_TRY_ASSIGN(const std::uint64_t id, token.whole("id", 0, words.texts.size() - 1));
+    for (const char* strips : {"lstrip", "rstrip", "single_word"}) {
+      REDLINE_TRY_ASSIGN(const bool set, token.flag_or(strips, false));
+      if (set) return token.unsupported(strips, "wanted false, as a GGUF file says nothing of it");
+    }
+    REDLINE_TRY_ASSIGN(const bool special, token.flag_or("special", false));
+    REDLINE_TRY(place(words, token, "id", text, id, special ? token_kind::control : token_kind::user_defined));
+  }
+  return {};
+}
+
+result<void> refuse_settings(const json_object& model) {
+  REDLINE_TRY_ASSIGN(const std::string type, model.text("type"));
+  if (type != "BPE") return model.unsupported("type", "wanted 'BPE', found " + shown(std::string_view(type)));
+  for (const char* affix : {"continuing_subword_prefix", "end_of_word_suffix"}) {
+    REDLINE_TRY_ASSIGN(const std::string text, model.text_or(affix, ""));
+    if (!text.empty()) return model.unsupported(affix, "wanted none, found " + shown(std::string_view(text)));
+  }
+  if (model.has("dropout")) return model.unsupported("dropout", "wanted none, found " + shown(*model.find("dropout")));
+  return {};
+}
+
+}  // namespace
+
+std::optional<std::uint32_t> hf_vocabulary::find(const std::string& text) const {
+  const auto it = ids.find(text);
+  return it == ids.end() ? std::nullopt : std::optional(it->second);
+}
+
+result<hf_vocabulary> read_hf_vocabulary(const json_object& tokenizer, std::uint32_t size) {
+  REDLINE_TRY_ASSIGN(const json_object model, tokenizer.object("model"));
+  REDLINE_TRY(refuse_settings(model));
+  hf_vocabulary words;
+  for (std::uint32_t id = 0; id < size; ++id) words.texts.push_back(unused_token(id));
+  words.kinds.assign(size, token_kind::unused);
+  REDLINE_TRY(read_tokens(model, words));
+  REDLINE_TRY(read_merges(model, words));
+  REDLINE_TRY(read_added(tokenizer, words));
+  return words;
+}
+
+}  // namespace redline::convert

@@ -1,0 +1,197 @@
+#include "runtime/convert/json_object.hpp"
+
+#include <cmath>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/mapped_file.hpp"
+
+namespace redline::convert {
+namespace {
+
+constexpr std::size_t depth_max = 32;  // what the hub's files hold is less than ten levels deep
+
+/// Leaves the library's parser, which passes foreign exceptions on; caught in parse_json.
+struct refusal {
+  std::string why;
+};
+
+/// Watches the parser's events for what the library does not mind.
+class guard {
+ public:
+  void see(json::parse_event_t event, const json& parsed) {
+    switch (event) {
+      case json::parse_event_t::object_start:
+      case json::parse_event_t::array_start:
+        if (names_.size() >= depth_max) throw refusal{"nested deeper than " + std::to_string(depth_max) + " levels"};
+        names_.emplace_back();
+        break;
+      case json::parse_event_t::object_end:
+      case json::parse_event_t::array_end:
+        names_.pop_back();
+        break;
+      case json::parse_event_t::key:
+        if (!names_.back().insert(parsed.get_ref<const std::string&>()).second) {
+          throw refusal{"the member " + shown(parsed) + " is repeated"};
+        }
+        break;
+      case json::parse_event_t::value:
+        break;
+    }
+  }
+
+ private:
+  std::vector<std::unordered_set<std::string>> names_;  // of the objects and arrays that are open
+};
+
+/// The library's sentence without its own number in front.
+std::string sentence_of(const json::exception& why) {
+  const std::string_view text = why.what();
+  const std::size_t start = text.find("] ");
+  return shown(text.substr(start == std::string_view::npos ? 0 : start + 2));
+}
+
+std::string kind_of(const json& value) {
+  return value.is_object() ? "an object" : "an array of " + std::to_string(value.size());
+}
+
+}  // namespace
+
+std::string shown(std::string_view text) {
+  constexpr std::size_t shown_bytes_max = 160;
+  std::string out = "'";
+  for (const unsigned char c : text.substr(0, shown_bytes_max)) {
+    constexpr std::string_view hex = "0123456789abcdef";
+    if (c >= 0x20 && c < 0x7f) {
+      out.push_back(static_cast<char>(c));
+    } else {
+      out.append("\\x").append(1, hex[c >> 4]).append(1, hex[c & 15]);
+    }
+  }
+  return out + (text.size() > shown_bytes_max ? "...'" : "'");
+}
+
+std::string shown(const json& value) {
+  if (value.is_structured()) return kind_of(value);
+  if (value.is_string()) return shown(std::string_view(value.get_ref<const std::string&>()));
+  return value.dump();
+}
+
+result<json> parse_json(std::string_view text, const std::string& file) {
+  guard watch;
+  const auto refuse = [&](const std::string& why) {
+    return failure{errc::file_malformed, file + ": is no valid JSON: " + why};
+  };
+  try {
+    return json::parse(text, [&](int, json::parse_event_t event, json& parsed) {
+      watch.see(event, parsed);
+      return true;
+    });
+  } catch (const refusal& why) {
+    return refuse(why.why);
+  } catch (const json::exception& why) {
+    return refuse(sentence_of(why));
+  }
+}
+
+result<json> read_json(const std::string& path, std::uint64_t bytes_max) {
+  REDLINE_TRY_ASSIGN(const auto file, mapped_file::open(path));
+  const auto bytes = file->bytes();
+  if (bytes.size() > bytes_max) {
+    return failure{errc::file_malformed, path + ": wanted at most " + std::to_string(bytes_max) + " bytes, found " +
+                                             std::to_string(bytes.size())};
+  }
+  return parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
+}
+
+json_object::json_object(const json& value, std::string file, std::string path)
+    : value_(&value), file_(std::move(file)), path_(std::move(path)) {}
+
+result<json_object> json_object::of(const json& value, std::string file, std::string path) {
+  if (value.is_object()) return json_object(value, std::move(file), std::move(path));
+  const std::string where = path.empty() ? file : file + ": " + path;
+  return failure{errc::file_malformed, where + ": wanted an object, found " + shown(value)};
+}
+
+const json* json_object::find(std::string_view name) const {
+  const auto it = value_->find(name);
+  return it == value_->end() || it->is_null() ? nullptr : &*it;
+}
+
+template<class Fits>
+result<const json*> json_object::checked(std::string_view name, std::string_view wanted, Fits fits) const {
+  const json* found = find(name);
+  if (found == nullptr) return malformed(name, "wanted " + std::string(wanted) + ", found nothing");
+  if (!fits(*found)) return malformed(name, "wanted " + std::string(wanted) + ", found " + shown(*found));
+  return found;
+}
+
+result<std::string> json_object::text(std::string_view name) const {
+  REDLINE_TRY_ASSIGN(const json* found, checked(name, "a text", [](const json& v) { return v.is_string(); }));
+  return found->get<std::string>();
+}
+
+result<std::uint64_t> json_object::whole(std::string_view name, std::uint64_t least, std::uint64_t most) const {
+  const std::string wanted = "a whole number from " + std::to_string(least) + " to " + std::to_string(most);
+  REDLINE_TRY_ASSIGN(const json* found, checked(name, wanted, [&](const json& v) {
+                       if (!v.is_number_unsigned()) return false;
+                       const auto n = v.get<std::uint64_t>();
+                       return n >= least && n <= most;
+                     }));
+  return found->get<std::uint64_t>();
+}
+
+result<double> json_object::positive(std::string_view name) const {
+  REDLINE_TRY_ASSIGN(const json* found, checked(name, "a positive number", [](const json& v) {
+                       // As a float, which is what will hold it.
+                       const auto x = v.is_number() ? static_cast<float>(v.get<double>()) : 0;
+                       return std::isfinite(x) && x > 0;
+                     }));
+  return found->get<double>();
+}
+
+result<bool> json_object::flag(std::string_view name) const {
+  REDLINE_TRY_ASSIGN(const json* found, checked(name, "true or false", [](const json& v) { return v.is_boolean(); }));
+  return found->get<bool>();
+}
+
+result<const json*> json_object::array(std::string_view name) const {
+  return checked(name, "an array", [](const json& v) { return v.is_array(); });
+}
+
+result<json_object> json_object::object(std::string_view name) const {
+  REDLINE_TRY_ASSIGN(const json* found, checked(name, "an object", [](const json& v) { return v.is_object(); }));
+  return json_object(*found, file_, path_of(name));
+}
+
+result<std::string> json_object::text_or(std::string_view name, std::string_view otherwise) const {
+  return has(name) ? text(name) : std::string(otherwise);
+}
+
+result<std::uint64_t> json_object::whole_or(std::string_view name, std::uint64_t least, std::uint64_t most,
+                                            std::uint64_t otherwise) const {
+  return has(name) ? whole(name, least, most) : otherwise;
+}
+
+result<double> json_object::positive_or(std::string_view name, double otherwise) const {
+  return has(name) ? positive(name) : otherwise;
+}
+
+result<bool> json_object::flag_or(std::string_view name, bool otherwise) const {
+  return has(name) ? flag(name) : otherwise;
+}
+
+std::string json_object::path_of(std::string_view name) const {
+  return path_.empty() ? std::string(name) : path_ + "." + std::string(name);
+}
+
+failure json_object::malformed(std::string_view name, const std::string& why) const {
+  return {errc::file_malformed, file_ + ": " + path_of(name) + ": " + why};
+}
+
+failure json_object::unsupported(std::string_view name, const std::string& why) const {
+  return {errc::unsupported_format, file_ + ": " + path_of(name) + ": " + why};
+}
+
+}  // namespace redline::convert

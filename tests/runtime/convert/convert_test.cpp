@@ -1,0 +1,240 @@
+#include "runtime/convert/convert.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "kernels/weight_blocks.hpp"
+#include "runtime/gguf/gguf_file.hpp"
+#include "runtime/kv/page_pool.hpp"
+#include "runtime/model/transformer.hpp"
+#include "runtime/text/tokenizer.hpp"
+#include "tests/support/hf_model.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "tests/support/test_data.hpp"
+
+namespace redline::convert {
+namespace {
+
+using test::hf_model;
+using test::make_hf_model;
+using test::tiny_shape;
+using testing::HasSubstr;
+
+class convert_test : public testing::Test {
+ protected:
+  std::string folder_of(const hf_model& m) {
+    const std::string path = root_ / ("model" + std::to_string(++count_));
+    m.write(path);
+    return path;
+  }
+  std::shared_ptr<const gguf::gguf_file> converted(const std::string& folder, std::string_view type = "f32") {
+    const std::string path = root_ / (std::to_string(++count_) + ".gguf");
+    const auto done = convert_folder(folder, output_type::parse(type).value(), path, team_);
+    EXPECT_TRUE(done) << done.error().describe();
+    return gguf::gguf_file::open(path).value();
+  }
+  failure refusal(const std::string& folder) {
+    const auto done = convert_folder(folder, output_type::parse("f32").value(), root_ / "refused.gguf", team_);
+    EXPECT_FALSE(std::filesystem::exists(root_ / "refused.gguf"));
+    return done ? failure{errc::internal, "was accepted"} : done.error();
+  }
+  /// What is said about a model after one change to it.
+  template<class Change>
+  std::string refusal_after(Change change) {
+    hf_model m = make_hf_model({});
+    change(m);
+    return refusal(folder_of(m)).context;
+  }
+
+  const test::temporary_folder root_;
+  kernels::worker_team team_{2};
+  int count_ = 0;
+};
+
+void expect_same_tensors(const gguf::gguf_file& found, const gguf::gguf_file& wanted) {
+  ASSERT_EQ(found.tensors().size(), wanted.tensors().size());
+  for (const gguf::tensor& t : wanted.tensors()) {
+    const gguf::tensor* other = found.find_tensor(t.name);
+    ASSERT_NE(other, nullptr) << t.name;
+    EXPECT_EQ(other->dimensions, t.dimensions) << t.name;
+    EXPECT_EQ(other->type, t.type) << t.name;
+    EXPECT_TRUE(std::equal(t.bytes.begin(), t.bytes.end(), other->bytes.begin(), other->bytes.end())) << t.name;
+  }
+}
+
+std::vector<float> logits_of(const gguf::gguf_file& file, const std::vector<token>& tokens) {
+  const kernels::kernel_table& table = *kernels::choose_table("scalar").table;
+  kernels::worker_team team(1);
+  const auto weights = model::load_weights(file, table, team);
+  if (!weights) throw std::runtime_error(weights.error().describe());
+  const auto runner =
+      model::transformer::create(*weights, table, team, {.pages_count = 4, .kv = model::kv_type::f32, .rows_max = 64})
+          .value();
+  kv::page_pool pool(4);
+  kv::page_table pages;
+  EXPECT_TRUE(pages.append(pool, static_cast<std::uint32_t>(tokens.size())));
+  const model::run all{tokens, 0, pages.pieces(), 0};
+  const auto logits = runner->forward({&all, 1});
+  return {logits.begin(), logits.end()};
+}
+
+TEST_F(convert_test, a_folder_becomes_the_model_it_was_made_of_bit_for_bit) {
+  for (const std::string architecture : {"llama", "qwen2", "qwen3"}) {
+    for (const bool tied : {true, false}) {
+      const tiny_shape shape = {.architecture = architecture, .tied_head = tied};
+      const auto wanted = test::make_tiny_model(shape).file();
+      const auto found = converted(folder_of(make_hf_model(shape)));
+      expect_same_tensors(*found, *wanted);
+      EXPECT_EQ(logits_of(*found, {17, 3, 250, 99, 262, 17}), logits_of(*wanted, {17, 3, 250, 99, 262, 17}));
+      const auto words = text::tokenizer::from_file(*found).value(), mine = text::tokenizer::from_file(*wanted).value();
+      EXPECT_EQ(words->digest(), mine->digest());
+      EXPECT_EQ(words->words().eos(), mine->words().eos());
+      EXPECT_EQ(words->words().padding(), mine->words().padding());
+      EXPECT_EQ(words->words().chat_template(), mine->words().chat_template());
+      EXPECT_EQ(words->encode("then <|im_end|>", {.parse_special = true}),
+                mine->encode("then <|im_end|>", {.parse_special = true}));
+    }
+  }
+}
+
+TEST_F(convert_test, half_precision_is_read_exactly) {
+  for (const gguf::tensor_type stored : {gguf::tensor_type::f16, gguf::tensor_type::bf16}) {
+    const tiny_shape shape = {.matrices = stored};
+    const auto wanted = test::make_tiny_model(shape).file();
+    expect_same_tensors(*converted(folder_of(make_hf_model(shape)), gguf::name_of(stored)), *wanted);
+  }
+}
+
+TEST_F(convert_test, matrices_become_what_quantize_row_makes_of_them) {
+  const tiny_shape shape = {.architecture = "qwen2"};
+  const auto from = test::make_tiny_model(shape).file();
+  const auto to = converted(folder_of(make_hf_model(shape)), "q8_0");
+  EXPECT_EQ(to->get_unsigned("general.file_type").value(), 7U);
+  const gguf::tensor &exact = *from->find_tensor("blk.1.ffn_up.weight"), &rough = *to->find_tensor(exact.name);
+  ASSERT_EQ(rough.type, gguf::tensor_type::q8_0);
+  std::vector<std::byte> row(kernels::row_bytes(weight_type::q8_0, shape.width));
+  for (std::size_t r = 0; r < shape.feed_forward; ++r) {
+    const auto* x = reinterpret_cast<const float*>(exact.bytes.data()) + r * shape.width;
+    kernels::quantize_row(weight_type::q8_0, x, shape.width, row.data());
+    EXPECT_TRUE(std::equal(row.begin(), row.end(), rough.bytes.begin() + static_cast<std::ptrdiff_t>(r * row.size())));
+  }
+}
+
+TEST_F(convert_test, llama_biases_are_found_and_their_rows_moved) {
+  hf_model m = make_hf_model({.layers = 1});
+  for (const auto& [name, length] : {std::pair("q_proj", 64U), std::pair("k_proj", 32U), std::pair("v_proj", 32U)}) {
+    std::vector<float> values(length);
+    for (std::size_t i = 0; i < length; ++i) values[i] = static_cast<float>(i);
+    const auto bytes = std::as_bytes(std::span(values));
+    m.tensors["model.layers.0.self_attn." + std::string(name) + ".bias"] = {
+        "F32", {length}, {bytes.begin(), bytes.end()}};
+  }
+  const auto file = converted(folder_of(m));
+  const auto number = [&](const char* name, std::size_t i) {
+    float x = 0;
+    std::memcpy(&x, file->find_tensor(name)->bytes.data() + i * sizeof x, sizeof x);
+    return x;
+  };
+  EXPECT_EQ(number("blk.0.attn_q.bias", 1), 8);    // head_dim 16: the right side of the first pair
+  EXPECT_EQ(number("blk.0.attn_q.bias", 18), 17);  // the second head's second pair
+  EXPECT_EQ(number("blk.0.attn_v.bias", 1), 1);
+  EXPECT_FALSE(logits_of(*file, {1, 2, 3}).empty());
+}
+
+TEST_F(convert_test, scaled_positions_reach_the_loader) {
+  hf_model m = make_hf_model({});
+  m.config["rope_scaling"] = {{"type", "linear"}, {"factor", 4.0}};
+  EXPECT_EQ(model::read_config(*converted(folder_of(m)))->rope_position_scale, 0.25F);
+  m.config["rope_scaling"] = {{"rope_type", "llama3"},
+                              {"factor", 8.0},
+                              {"low_freq_factor", 1.0},
+                              {"high_freq_factor", 4.0},
+                              {"original_max_position_embeddings", 256}};
+  const auto stretched = converted(folder_of(m));
+  ASSERT_NE(stretched->find_tensor("rope_freqs.weight"), nullptr);
+  EXPECT_NE(logits_of(*stretched, {1, 2, 3}), logits_of(*converted(folder_of(make_hf_model({}))), {1, 2, 3}));
+}
+
+TEST_F(convert_test, a_larger_embedding_than_the_tokenizer_is_padded_with_unused_tokens) {
+  hf_model m = make_hf_model({});
+  m.config["vocab_size"] = 310;
+  auto& embedding = m.tensors["model.embed_tokens.weight"];
+  embedding.shape[0] = 310;
+  embedding.bytes.resize(310 * 64 * 4);
+  const auto words = text::tokenizer::from_file(*converted(folder_of(m))).value();
+  EXPECT_EQ(words->size(), 310U);
+  EXPECT_EQ(words->words().type(309), text::token_type::unused);
+}
+
+TEST_F(convert_test, the_name_is_the_folders_own) {
+  const std::string folder = folder_of(make_hf_model({}));
+  const std::string name = std::filesystem::path(folder).filename();
+  EXPECT_EQ(converted(folder)->get_string("general.name").value(), name);
+  EXPECT_EQ(converted(folder + "/")->get_string("general.name").value(), name);
+}
+
+TEST_F(convert_test, shards_are_read_as_the_index_says) {
+  const hf_model whole = make_hf_model({});
+  hf_model m = whole;
+  m.tensors.clear();
+  const std::string folder = folder_of(m);
+  std::map<std::string, test::hf_tensors> shards;
+  test::json weight_map;
+  for (const auto& [name, t] : whole.tensors) {
+    const std::string file =
+        shards.size() % 2 == 0 ? "model-00001-of-00002.safetensors" : "model-00002-of-00002.safetensors";
+    const std::string shard = name < "model.layers.1" ? "model-00001-of-00002.safetensors" : file;
+    shards[shard][name] = t;
+    weight_map[name] = shard;
+  }
+  for (const auto& [name, tensors] : shards) {
+    std::ofstream(folder + "/" + name, std::ios::binary) << test::safetensors_bytes(tensors);
+  }
+  std::ofstream(folder + "/model.safetensors.index.json") << test::json{{"weight_map", weight_map}}.dump();
+  expect_same_tensors(*converted(folder), *test::make_tiny_model({}).file());
+}
+
+TEST_F(convert_test, tensors_that_do_not_fit_are_refused_by_name) {
+  EXPECT_THAT(refusal_after([](hf_model& m) { m.tensors.erase("model.layers.1.mlp.up_proj.weight"); }),
+              HasSubstr("tensor 'model.layers.1.mlp.up_proj.weight' is missing"));
+  EXPECT_THAT(refusal_after([](hf_model& m) {
+                m.tensors["model.layers.0.mlp.up_proj.weight"].shape = {64, 96};
+              }),
+              HasSubstr("'model.layers.0.mlp.up_proj.weight'.shape: wanted [96, 64], found [64, 96]"));
+  EXPECT_THAT(refusal_after([](hf_model& m) {
+                m.tensors["model.norm.weight"].shape = {8, 8};
+              }),
+              HasSubstr("'model.norm.weight'.shape: wanted [64], found [8, 8]"));
+  EXPECT_THAT(refusal_after([](hf_model& m) { m.tensors["model.norm.weight"].type = "I32"; }),
+              HasSubstr("'model.norm.weight'.dtype: wanted F32, F16 or BF16, found I32"));
+  EXPECT_THAT(refusal_after([](hf_model& m) {
+                m.tensors["model.layers.0.self_attn.o_proj.bias"] = {"F32", {0}, {}};
+              }),
+              HasSubstr("'model.layers.0.self_attn.o_proj.bias' has no place in a llama model"));
+  EXPECT_THAT(refusal_after([](hf_model& m) { m.config["tie_word_embeddings"] = false; }),
+              HasSubstr("tensor 'lm_head.weight' is missing"));
+}
+
+TEST_F(convert_test, tensors_that_say_nothing_new_are_left_out) {
+  hf_model m = make_hf_model({});
+  m.tensors["lm_head.weight"] = m.tensors["model.embed_tokens.weight"];
+  m.tensors["model.layers.0.self_attn.rotary_emb.inv_freq"] = {"F32", {0}, {}};
+  expect_same_tensors(*converted(folder_of(m)), *test::make_tiny_model({}).file());
+}
+
+TEST_F(convert_test, the_files_that_are_read_are_never_written) {
+  const std::string folder = folder_of(make_hf_model({}));
+  const std::string before = test::read_file(folder + "/model.safetensors");
+  for (const char* name : {"/model.safetensors", "/tokenizer.json", "/config.json"}) {
+    const auto done = convert_folder(folder, output_type::parse("f32").value(), folder + name, team_);
+    ASSERT_FALSE(done);
+    EXPECT_THAT(done.error().context, HasSubstr("wanted another file than is read"));
+  }
+  EXPECT_EQ(test::read_file(folder + "/model.safetensors"), before);
+}
+
+}  // namespace
+}  // namespace redline::convert

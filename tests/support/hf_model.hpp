@@ -1,0 +1,185 @@
+#pragma once
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/support/tiny_model.hpp"
+
+// The same decoder as a tiny_model, the way the Hugging Face hub would keep it.
+
+namespace redline::test {
+
+using json = nlohmann::json;
+
+struct hf_tensor {
+  std::string type;
+  std::vector<std::uint64_t> shape;  // outermost first
+  std::vector<std::byte> bytes;
+};
+using hf_tensors = std::map<std::string, hf_tensor>;
+
+/// A safetensors file around any header.
+inline std::string safetensors_bytes(const std::string& header, const std::string& data) {
+  const std::uint64_t length = header.size();
+  return std::string(reinterpret_cast<const char*>(&length), sizeof length) + header + data;
+}
+
+inline std::string safetensors_bytes(const hf_tensors& tensors) {
+  json header = {{"__metadata__", {{"format", "pt"}}}};
+  std::string data;
+  for (const auto& [name, t] : tensors) {
+    const std::size_t begin = data.size();
+    data.append(reinterpret_cast<const char*>(t.bytes.data()), t.bytes.size());
+    header[name] = {{"dtype", t.type}, {"shape", t.shape}, {"data_offsets", {begin, data.size()}}};
+  }
+  return safetensors_bytes(header.dump(), data);
+}
+
+struct hf_model {
+  json config;
+  json tokenizer;
+  json tokenizer_config;
+  json generation_config;
+  hf_tensors tensors;
+
+  /// Documents that are null are left out; no tensors: no file of them.
+  void write(const std::filesystem::path& folder) const {
+    std::filesystem::create_directories(folder);
+    const auto document = [&](const char* name, const json& what) {
+      if (!what.is_null()) std::ofstream(folder / name) << what.dump();
+    };
+    document("config.json", config);
+    document("tokenizer.json", tokenizer);
+    document("tokenizer_config.json", tokenizer_config);
+    document("generation_config.json", generation_config);
+    if (!tensors.empty()) std::ofstream(folder / "model.safetensors", std::ios::binary) << safetensors_bytes(tensors);
+  }
+};
+
+inline const char* qwen2_words =
+    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|"
+    "\\s+(?!\\S)|\\s+";
+
+/// One regular expression and then bytes.
+inline json split_into_bytes(const std::string& expression) {
+  const json split = {
+      {"type", "Split"}, {"pattern", {{"Regex", expression}}}, {"behavior", "Isolated"}, {"invert", false}};
+  const json bytes = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
+  return {{"type", "Sequence"}, {"pretokenizers", {split, bytes}}};
+}
+
+inline json added_token(std::size_t id, const std::string& content, bool special) {
+  return {{"id", id},        {"content", content}, {"special", special}, {"single_word", false},
+          {"lstrip", false}, {"rstrip", false},    {"normalized", false}};
+}
+
+/// The tokenizer of `m` as a tokenizer.json.
+inline json hf_tokenizer_of(const tiny_model& m) {
+  const auto& texts = std::get<std::vector<std::string>>(m.metadata.at("tokenizer.ggml.tokens"));
+  const auto& types = std::get<std::vector<std::int32_t>>(m.metadata.at("tokenizer.ggml.token_type"));
+  json vocab = json::object(), added = json::array();
+  for (std::size_t id = 0; id < texts.size(); ++id) {
+    if (types[id] == 1) vocab[texts[id]] = id;
+    if (types[id] == 3) added.push_back(added_token(id, texts[id], true));
+  }
+  return {{"version", "1.0"},
+          {"added_tokens", added},
+          {"normalizer", {{"type", "NFC"}}},
+          {"pre_tokenizer", split_into_bytes(qwen2_words)},
+          {"post_processor", {{"type", "ByteLevel"}, {"trim_offsets", false}}},
+          {"decoder", {{"type", "ByteLevel"}}},
+          {"model",
+           {{"type", "BPE"},
+            {"dropout", nullptr},
+            {"unk_token", nullptr},
+            {"continuing_subword_prefix", ""},
+            {"end_of_word_suffix", ""},
+            {"byte_fallback", false},
+            {"vocab", vocab},
+            {"merges", std::get<std::vector<std::string>>(m.metadata.at("tokenizer.ggml.merges"))}}}};
+}
+
+inline json hf_config_of(const tiny_shape& s) {
+  const std::string name = s.architecture == "llama" ? "Llama" : s.architecture == "qwen2" ? "Qwen2" : "Qwen3";
+  return {{"architectures", {name + "ForCausalLM"}},
+          {"hidden_size", s.width},
+          {"num_hidden_layers", s.layers},
+          {"num_attention_heads", s.heads},
+          {"num_key_value_heads", s.kv_heads},
+          {"head_dim", s.head_dim},
+          {"intermediate_size", s.feed_forward},
+          {"max_position_embeddings", s.context},
+          {"vocab_size", tiny_model::vocabulary},
+          {"rms_norm_eps", 1e-5},
+          {"rope_theta", 10000.0},
+          {"hidden_act", "silu"},
+          {"tie_word_embeddings", s.tied_head}};
+}
+
+/// "blk.3.attn_q.weight" -> "model.layers.3.self_attn.q_proj.weight".
+inline std::string hf_name(const std::string& ours) {
+  static const std::map<std::string, std::string> names = {{"token_embd", "model.embed_tokens"},
+                                                           {"output_norm", "model.norm"},
+                                                           {"output", "lm_head"},
+                                                           {"attn_norm", "input_layernorm"},
+                                                           {"attn_q", "self_attn.q_proj"},
+                                                           {"attn_k", "self_attn.k_proj"},
+                                                           {"attn_v", "self_attn.v_proj"},
+                                                           {"attn_output", "self_attn.o_proj"},
+                                                           {"attn_q_norm", "self_attn.q_norm"},
+                                                           {"attn_k_norm", "self_attn.k_norm"},
+                                                           {"ffn_norm", "post_attention_layernorm"},
+                                                           {"ffn_gate", "mlp.gate_proj"},
+                                                           {"ffn_up", "mlp.up_proj"},
+                                                           {"ffn_down", "mlp.down_proj"}};
+  const std::size_t last = ours.rfind('.');
+  if (!ours.starts_with("blk.")) return names.at(ours.substr(0, last)) + ours.substr(last);
+  const std::size_t layer_end = ours.find('.', 4);
+  return "model.layers." + ours.substr(4, layer_end - 4) + "." +
+         names.at(ours.substr(layer_end + 1, last - layer_end - 1)) + ours.substr(last);
+}
+
+/// Their rows of queries and keys: in each head first the left sides of all rotated pairs, then the right sides.
+inline std::vector<std::byte> halves_apart(const std::vector<std::byte>& pairs, std::size_t row_bytes,
+                                           std::size_t head_dim) {
+  std::vector<std::byte> out(pairs.size());
+  for (std::size_t head = 0; head < pairs.size() / row_bytes / head_dim; ++head) {
+    for (std::size_t pair = 0; pair < head_dim / 2; ++pair) {
+      for (std::size_t side = 0; side < 2; ++side) {
+        const std::size_t ours = head * head_dim + 2 * pair + side;
+        const std::size_t theirs = head * head_dim + side * head_dim / 2 + pair;
+        std::memcpy(out.data() + theirs * row_bytes, pairs.data() + ours * row_bytes, row_bytes);
+      }
+    }
+  }
+  return out;
+}
+
+/// The folder that make_tiny_model(s) comes from when it is converted; s.matrices: f32, f16 or bf16.
+inline hf_model make_hf_model(const tiny_shape& s) {
+  const tiny_model m = make_tiny_model(s);
+  hf_model out;
+  out.config = hf_config_of(s);
+  out.tokenizer = hf_tokenizer_of(m);
+  out.tokenizer_config = {{"eos_token", "<|im_end|>"},
+                          {"pad_token", {{"content", "<|endoftext|>"}}},
+                          {"bos_token", nullptr},
+                          {"add_bos_token", false},
+                          {"chat_template", std::get<std::string>(m.metadata.at("tokenizer.chat_template"))}};
+  for (const tiny_tensor& t : m.tensors) {
+    const std::vector<std::uint64_t> shape(t.dimensions.rbegin(), t.dimensions.rend());
+    const bool rotated = t.name.find(".attn_q.") != std::string::npos || t.name.find(".attn_k.") != std::string::npos;
+    const bool moved = s.architecture == "llama" && rotated;
+    out.tensors[hf_name(t.name)] = {
+        gguf::name_of(t.type), shape,
+        moved ? halves_apart(t.payload, t.payload.size() / shape[0], s.head_dim) : t.payload};
+  }
+  return out;
+}
+
+}  // namespace redline::test
