@@ -1,0 +1,155 @@
+#include "runtime/convert/hf_config.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numbers>
+
+namespace redline::convert {
+namespace {
+
+using testing::HasSubstr;
+
+json llama() {
+  return {{"architectures", {"LlamaForCausalLM"}},
+          {"hidden_size", 64},
+          {"num_hidden_layers", 2},
+          {"num_attention_heads", 4},
+          {"intermediate_size", 96},
+          {"max_position_embeddings", 2048},
+          {"vocab_size", 300},
+          {"rms_norm_eps", 1e-6}};
+}
+/// As a file would hold it.
+result<hf_config> read(const json& document) {
+  const json parsed = parse_json(document.dump(), "config.json").value();
+  return read_hf_config(json_object::of(parsed, "config.json").value());
+}
+
+/// What is said of a config after one change; `value` null takes the member away.
+std::string refusal_with(const std::string& name, const json& value, json document = llama()) {
+  document[name] = value;
+  const auto config = read(document);
+  if (config) return "none";
+  EXPECT_TRUE(config.error().context.starts_with("config.json: ")) << config.error().context;
+  return config.error().context;
+}
+
+TEST(hf_config, what_old_files_leave_out_has_its_usual_value) {
+  const hf_config c = read(llama()).value();
+  EXPECT_EQ(c.shape.architecture, "llama");
+  EXPECT_EQ(c.shape.kv_heads, 4U);
+  EXPECT_EQ(c.shape.head_dim, 16U);
+  EXPECT_EQ(c.shape.rope_base, 10000.0F);
+  EXPECT_EQ(c.linear_factor, 1);
+  EXPECT_FALSE(c.shape.tied_head);
+  EXPECT_TRUE(rope_divisors(c).empty());
+}
+
+TEST(hf_config, architectures_are_known_by_their_classes) {
+  for (const auto& [theirs, ours] : {std::pair("MistralForCausalLM", "llama"), std::pair("Qwen2ForCausalLM", "qwen2"),
+                                     std::pair("Qwen3ForCausalLM", "qwen3")}) {
+    json document = llama();
+    document["architectures"] = {theirs};
+    EXPECT_EQ(read(document)->shape.architecture, ours);
+  }
+  EXPECT_THAT(refusal_with("architectures", {"BertModel"}), HasSubstr("Qwen3ForCausalLM, found 'BertModel'"));
+  EXPECT_THAT(refusal_with("architectures", json::array()), HasSubstr("found an array of 0"));
+  EXPECT_THAT(refusal_with("architectures", "LlamaForCausalLM"), HasSubstr("architectures: wanted an array"));
+}
+
+TEST(hf_config, every_size_is_needed_and_must_be_one_of_a_decoder) {
+  for (const char* name : {"hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
+                           "max_position_embeddings", "vocab_size", "rms_norm_eps"}) {
+    for (const json& value : {json(nullptr), json(0), json(-1), json("64"), json::array({64})}) {
+      EXPECT_THAT(refusal_with(name, value), HasSubstr(std::string(name) + ": wanted ")) << value;
+    }
+  }
+  EXPECT_THAT(refusal_with("hidden_size", 1U << 30), HasSubstr("wanted "));
+  EXPECT_THAT(refusal_with("num_attention_heads", 5), HasSubstr("wanted a divisor of the width 64, found 5"));
+  EXPECT_THAT(refusal_with("num_key_value_heads", 3), HasSubstr("4 heads are no multiple of 3"));
+  EXPECT_THAT(refusal_with("head_dim", 17), HasSubstr("even head size"));
+  EXPECT_THAT(refusal_with("num_hidden_layers", 1U << 20), HasSubstr("at most 4096 layers"));
+  EXPECT_THAT(refusal_with("vocab_size", 1U << 25), HasSubstr("wanted sizes from 1"));
+}
+
+TEST(hf_config, ways_to_scale_positions_are_followed_or_refused) {
+  json document = llama();
+  document["rope_scaling"] = {{"type", "linear"}, {"factor", 4}};
+  EXPECT_EQ(read(document)->linear_factor, 4);
+  document["rope_scaling"] = {{"rope_type", "default"}};
+  EXPECT_EQ(read(document)->linear_factor, 1);
+  EXPECT_THAT(refusal_with("rope_scaling", {{"type", "yarn"}, {"factor", 4}}),
+              HasSubstr("rope_scaling.type: wanted 'default', 'linear' or 'llama3', found 'yarn'"));
+  EXPECT_THAT(refusal_with("rope_scaling", {{"rope_type", "dynamic"}}), HasSubstr("rope_scaling.rope_type"));
+  EXPECT_THAT(refusal_with("rope_scaling", {{"factor", 4}}), HasSubstr("rope_scaling.type: wanted a text"));
+  EXPECT_THAT(refusal_with("rope_scaling", {{"type", "linear"}}), HasSubstr("rope_scaling.factor"));
+  EXPECT_THAT(refusal_with("rope_scaling", 4), HasSubstr("rope_scaling: wanted an object"));
+  EXPECT_THAT(refusal_with("rope_theta", 0), HasSubstr("rope_theta: wanted a positive number"));
+  EXPECT_THAT(refusal_with("partial_rotary_factor", 0.5), HasSubstr("partial_rotary_factor: wanted 1"));
+}
+
+TEST(hf_config, newer_files_keep_the_base_with_the_scaling) {
+  json document = llama();
+  document["rope_parameters"] = {{"rope_type", "linear"}, {"factor", 2.0}, {"rope_theta", 5e5}};
+  const hf_config c = read(document).value();
+  EXPECT_EQ(c.shape.rope_base, 5e5F);
+  EXPECT_EQ(c.linear_factor, 2);
+  EXPECT_THAT(refusal_with("rope_parameters", {{"full_attention", {{"rope_type", "default"}}}}),
+              HasSubstr("rope_parameters.type: wanted a text"));
+  EXPECT_THAT(refusal_with("rope_parameters", {{"rope_type", "default"}}), HasSubstr("rope_parameters.rope_theta"));
+}
+
+TEST(hf_config, llama3_keeps_fast_pairs_and_slows_slow_ones) {
+  json document = llama();
+  document["head_dim"] = 128;
+  document["rope_theta"] = 5e5;
+  document["rope_scaling"] = {{"rope_type", "llama3"},
+                              {"factor", 8.0},
+                              {"low_freq_factor", 1.0},
+                              {"high_freq_factor", 4.0},
+                              {"original_max_position_embeddings", 8192}};
+  const auto divisors = rope_divisors(read(document).value());
+  ASSERT_EQ(divisors.size(), 64U);
+  // By wavelengths, as the model's authors put it.
+  for (std::size_t i = 0; i < divisors.size(); ++i) {
+    const double frequency = std::pow(5e5, -2.0 * static_cast<double>(i) / 128);
+    const double wavelength = 2 * std::numbers::pi / frequency;
+    double wanted = frequency;
+    if (wavelength > 8192.0 / 1) {
+      wanted = frequency / 8;
+    } else if (wavelength >= 8192.0 / 4) {
+      const double smooth = (8192 / wavelength - 1) / (4 - 1);
+      wanted = (1 - smooth) * frequency / 8 + smooth * frequency;
+    }
+    EXPECT_NEAR(frequency / divisors[i] / wanted, 1, 1e-6) << i;
+  }
+  EXPECT_EQ(divisors.front(), 1.0F);
+  EXPECT_EQ(divisors.back(), 8.0F);
+  document["rope_scaling"]["high_freq_factor"] = 1.0;
+  EXPECT_THAT(read(document).error().context, HasSubstr("high_freq_factor: wanted more than low_freq_factor"));
+}
+
+TEST(hf_config, windows_shorter_than_the_context_are_refused) {
+  EXPECT_THAT(refusal_with("sliding_window", 1024),
+              HasSubstr("sliding_window: wanted full attention over 2048 tokens, found a window of 1024"));
+  EXPECT_EQ(refusal_with("sliding_window", 2048), "none");
+  EXPECT_EQ(refusal_with("sliding_window", nullptr), "none");
+  json qwen = llama();
+  qwen["architectures"] = {"Qwen2ForCausalLM"};
+  EXPECT_EQ(refusal_with("sliding_window", 1024, qwen), "none");
+  qwen["use_sliding_window"] = true;
+  EXPECT_THAT(refusal_with("sliding_window", 1024, qwen), HasSubstr("found a window of 1024"));
+  EXPECT_THAT(refusal_with("layer_types", {"full_attention", "sliding_attention"}),
+              HasSubstr("found 'sliding_attention'"));
+  EXPECT_EQ(refusal_with("layer_types", {"full_attention", "full_attention"}), "none");
+}
+
+TEST(hf_config, other_arithmetic_is_refused) {
+  EXPECT_THAT(refusal_with("hidden_act", "gelu"), HasSubstr("hidden_act: wanted 'silu', found 'gelu'"));
+  EXPECT_THAT(refusal_with("quantization_config", {{"bits", 4}}), HasSubstr("not quantised yet"));
+}
+
+}  // namespace
+}  // namespace redline::convert
