@@ -36,7 +36,7 @@ result<std::optional<std::uint32_t>> token_id(const json_object& config, const s
   return std::optional(static_cast<std::uint32_t>(found->get<std::uint64_t>()));
 }
 
-/// The id of the token of one role: "bos", "eos" or "pad".
+/// The id of the token of one role: "bos", "eos", "pad" or "unk".
 result<std::optional<std::uint32_t>> special_id(const hf_tokenizer_files& files, const hf_vocabulary& words,
                                                 const std::string& role) {
   if (files.tokenizer_config) {
@@ -113,10 +113,13 @@ result<void> put_special_ids(const hf_tokenizer_files& files, const hf_vocabular
   REDLINE_TRY_ASSIGN(const auto bos, special_id(files, words, "bos"));
   REDLINE_TRY_ASSIGN(const auto eos, special_id(files, words, "eos"));
   REDLINE_TRY_ASSIGN(const auto pad, special_id(files, words, "pad"));
+  // Byte-level models have none; where a byte has no token, theirs stands in.
+  REDLINE_TRY_ASSIGN(const auto stand_in, special_id(files, words, "unk"));
+  const auto unknown = words.unknown ? words.unknown : stand_in;
   if (bos) to.put_u32(prefix + "bos_token_id", *bos);
   if (eos) to.put_u32(prefix + "eos_token_id", *eos);
   if (pad) to.put_u32(prefix + "padding_token_id", *pad);
-  if (words.unknown) to.put_u32(prefix + "unknown_token_id", *words.unknown);
+  if (unknown) to.put_u32(prefix + "unknown_token_id", *unknown);
   REDLINE_TRY_ASSIGN(const surroundings around, read_surroundings(files.tokenizer));
   REDLINE_TRY_ASSIGN(const bool add_bos, adds_token(files, words, "bos", bos, around.front));
   REDLINE_TRY_ASSIGN(const bool add_eos, adds_token(files, words, "eos", eos, around.back));
