@@ -26,14 +26,17 @@ std::optional<weight_type> weight_type_of(std::string_view safetensors_type) {
   return std::nullopt;
 }
 
-/// Rows of llama files, whose rotated pairs are neighbours: row 2i of a head is row i of theirs, row 2i + 1 is i +
-/// half.
+/// Rows in the order of llama files, where rotated pairs are neighbours: row 2i of a head is row i of theirs, row 2i + 1
+/// is row i + half.
 row_source with_adjacent_pairs(row_source theirs, std::uint32_t head_dim) {
   return [theirs = std::move(theirs), head_dim](std::uint64_t row, float* out) {
     const std::uint64_t in_head = row % head_dim;
     theirs(row - in_head + in_head % 2 * (head_dim / 2) + in_head / 2, out);
   };
 }
+
+/// Whether a tensor's rows are the dimensions of heads that RoPE rotates.
+enum class row_kind { plain, rotated };
 
 /// Takes tensors out of a folder one by one, checks them, and remembers which were asked for.
 class tensor_mover {
@@ -43,13 +46,14 @@ class tensor_mover {
       : from_(from), shape_(config.shape), type_(type), team_(team), to_(to) {}
 
   result<void> matrix(const std::string& ours, const std::string& theirs, std::uint64_t rows, std::uint64_t columns,
-                      bool rotated = false) {
+                      row_kind kind = row_kind::plain) {
     const weight_type wanted = type_for(type_, {ours, columns, shape_.layers, shape_.tied_head});
-    return move(ours, theirs, {rows, columns}, wanted, rotated);
+    return move(ours, theirs, {rows, columns}, wanted, kind);
   }
 
-  result<void> vector(const std::string& ours, const std::string& theirs, std::uint64_t length, bool rotated = false) {
-    return move(ours, theirs, {length}, weight_type::f32, rotated);
+  result<void> vector(const std::string& ours, const std::string& theirs, std::uint64_t length,
+                      row_kind kind = row_kind::plain) {
+    return move(ours, theirs, {length}, weight_type::f32, kind);
   }
 
   [[nodiscard]] bool has(const std::string& theirs) const { return from_.tensors().contains(theirs); }
@@ -68,7 +72,7 @@ class tensor_mover {
  private:
   /// A vector is moved as rows of one number.
   result<void> move(const std::string& ours, const std::string& theirs, std::vector<std::uint64_t> shape,
-                    weight_type wanted, bool rotated) {
+                    weight_type wanted, row_kind kind) {
     REDLINE_TRY_ASSIGN(const hf_folder::place from, find(theirs, shape));
     const auto stored = weight_type_of(from.tensor->type);
     if (!stored) {
@@ -78,7 +82,9 @@ class tensor_mover {
     }
     const std::uint64_t rows = shape[0], columns = shape.size() == 2 ? shape[1] : 1;
     row_source source = stored_rows(*stored, from.tensor->bytes.data(), columns);
-    if (rotated && shape_.architecture == "llama") source = with_adjacent_pairs(std::move(source), shape_.head_dim);
+    if (kind == row_kind::rotated && shape_.architecture == "llama") {
+      source = with_adjacent_pairs(std::move(source), shape_.head_dim);
+    }
     const std::vector<std::uint64_t> dimensions(shape.rbegin(), shape.rend());
     to_.add_tensor(ours, to_tensor_type(wanted), dimensions, rows * kernels::row_bytes(wanted, columns),
                    followed_by(stream_rows(team_, wanted, rows, columns, std::move(source)),
@@ -112,14 +118,15 @@ result<void> move_layer(const decoder_shape& s, std::uint32_t index, bool biases
   const std::string ours = "blk." + std::to_string(index) + ".";
   const std::string theirs = "model.layers." + std::to_string(index) + ".";
   const std::uint64_t q = std::uint64_t{s.heads} * s.head_dim, kv = std::uint64_t{s.kv_heads} * s.head_dim;
+  const row_kind rotated = row_kind::rotated;
   REDLINE_TRY(mover.vector(ours + "attn_norm.weight", theirs + "input_layernorm.weight", s.width));
-  REDLINE_TRY(mover.matrix(ours + "attn_q.weight", theirs + "self_attn.q_proj.weight", q, s.width, true));
-  REDLINE_TRY(mover.matrix(ours + "attn_k.weight", theirs + "self_attn.k_proj.weight", kv, s.width, true));
+  REDLINE_TRY(mover.matrix(ours + "attn_q.weight", theirs + "self_attn.q_proj.weight", q, s.width, rotated));
+  REDLINE_TRY(mover.matrix(ours + "attn_k.weight", theirs + "self_attn.k_proj.weight", kv, s.width, rotated));
   REDLINE_TRY(mover.matrix(ours + "attn_v.weight", theirs + "self_attn.v_proj.weight", kv, s.width));
   REDLINE_TRY(mover.matrix(ours + "attn_output.weight", theirs + "self_attn.o_proj.weight", s.width, q));
   if (biases) {
-    REDLINE_TRY(mover.vector(ours + "attn_q.bias", theirs + "self_attn.q_proj.bias", q, true));
-    REDLINE_TRY(mover.vector(ours + "attn_k.bias", theirs + "self_attn.k_proj.bias", kv, true));
+    REDLINE_TRY(mover.vector(ours + "attn_q.bias", theirs + "self_attn.q_proj.bias", q, rotated));
+    REDLINE_TRY(mover.vector(ours + "attn_k.bias", theirs + "self_attn.k_proj.bias", kv, rotated));
     REDLINE_TRY(mover.vector(ours + "attn_v.bias", theirs + "self_attn.v_proj.bias", kv));
   }
   if (s.architecture == "qwen3") {

@@ -120,11 +120,11 @@ struct known_line {
   std::string_view name;
   std::string_view line;
 };
+// "Removed, inverted" keeps the matches instead of what lies between; these leave nothing between, so it is the same.
 constexpr auto byte_level_lines = std::to_array<known_line>({
     {"qwen2", "Split(" LLAMA3_WORDS("\\p{N}") "), ByteLevel(bytes)"},
     {"qwen2", "Split(" LLAMA3_WORDS("\\p{N}") ", Removed, inverted), ByteLevel(bytes)"},
     {"llama-bpe", "Split(" LLAMA3_WORDS("\\p{N}{1,3}") "), ByteLevel(bytes)"},
-    // The words leave nothing between them that could be removed.
     {"llama-bpe", "Split(" LLAMA3_WORDS("\\p{N}{1,3}") ", Removed, inverted), ByteLevel(bytes)"},
     {"gpt-2", "ByteLevel(words)"},
     {"gpt-2", "Split(" GPT2_WORDS "), ByteLevel(bytes)"},

@@ -11,7 +11,7 @@ std::string byte_token(unsigned byte) {
   return {'<', '0', 'x', digits[byte >> 4], digits[byte & 15], '>'};
 }
 
-/// A longer token is no piece of ordinary text; it bounds the time that cutting a hostile one takes.
+// A longer token is no piece of ordinary text and is not looked at: this bounds the time that a hostile file can take.
 constexpr std::size_t piece_bytes_max = 1024;
 
 /// The ids of two pieces as one number.

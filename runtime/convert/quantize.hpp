@@ -15,7 +15,8 @@ namespace redline::convert {
 /// general.quantization_version, every matrix in the type that `type_for` gives it, every vector in f32, tensors in the
 /// order they had. A matrix that has its type already is copied byte for byte, so nothing is lost by asking again. Any
 /// of kernels::all_weight_types may be read; another type is refused by the tensor's name. Streams: beside the header
-/// some megabytes are held. `path` must be another file than `from`. progress(done, all): bytes written of the payload.
+/// and mapped pages, which the system may take back, some megabytes are held. `path` must be another file than `from`.
+/// progress(done, all): bytes written of the payload.
 result<void> quantize(const gguf::gguf_file& from, const output_type& type, const std::string& path,
                       kernels::worker_team& team,
                       const std::function<void(std::uint64_t, std::uint64_t)>& progress = {});
