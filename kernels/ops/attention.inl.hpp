@@ -1,11 +1,12 @@
 // Attention of a few rows against a page table, in blocks of tokens with a running maximum (Milakov & Gimelshein 2018;
 // Dao et al. 2022). A block's keys and values become floats once and serve all query vectors: a key tile is a panel
-// whose "rows" are 16 tokens, a stretch of values is a panel whose "rows" are 16 dimensions and whose k-steps are tokens.
+// whose "rows" are 16 tokens, a stretch of values is a panel whose "rows" are 16 dimensions and whose k-steps are
+// tokens.
 //
-// Order of every sum: a score is one chain over the dimensions. Blocks end at multiples of attention_block_tokens of the
-// token's index in the table; between them sums are scaled to the new maximum. Within one, lane t % 16 sums the weights of
-// the tokens t and an output is one chain over the tokens. Where the tokens lie, which rows come together and how many
-// tokens others see takes no part in it.
+// Order of every sum: a score is one chain over the dimensions. Blocks end at multiples of attention_block_tokens of
+// the token's index in the table; between them sums are scaled to the new maximum. Within one, lane t % 16 sums the
+// weights of the tokens t and an output is one chain over the tokens. Where the tokens lie, which rows come together
+// and how many tokens others see takes no part in it.
 
 inline const std::byte* key_tile(const kv_view& kv, std::size_t slot, std::size_t head_dim) {
   const std::size_t tile_bytes = tile_tokens * head_dim * bytes_of(kv.type);
@@ -49,7 +50,8 @@ constexpr std::size_t panels_beside_few(std::size_t vectors) { return 2 * vector
 template<class Panel, int... Rows>
 constexpr auto few_tile_table(std::integer_sequence<int, Rows...>) {
   return std::array<std::array<tile_function, 2>, sizeof...(Rows)>{
-      {{run_whole_tile<Panel, Rows + 1, 1>, run_whole_tile<Panel, Rows + 1, static_cast<int>(panels_beside_few(Rows + 1))>}...}};
+      {{run_whole_tile<Panel, Rows + 1, 1>,
+        run_whole_tile<Panel, Rows + 1, static_cast<int>(panels_beside_few(Rows + 1))>}...}};
 }
 template<class Panel>
 inline constexpr auto few_tiles = few_tile_table<Panel>(std::make_integer_sequence<int, few_vectors_max>{});
@@ -166,8 +168,10 @@ void score_parts(const attention_work& w, const block_part* parts, std::size_t c
       t.y = w.odd_scores;
       t.y_stride = tile_tokens;
     }
-    if (w.few) few_tile(a.kv.type, w.vectors, together)(t);
-    else run_blocks(t, w.vectors, together);
+    if (w.few)
+      few_tile(a.kv.type, w.vectors, together)(t);
+    else
+      run_blocks(t, w.vectors, together);
     for (std::size_t v = 0; whole == 0 && v < w.vectors; ++v) {
       const float* lanes = w.odd_scores + v * tile_tokens + first.slot % tile_tokens;
       std::copy_n(lanes, first.count, w.scores + v * attention_score_stride + first.token);
