@@ -10,18 +10,14 @@
 
 #include "actors/engine.hpp"
 #include "actors/session.hpp"
+#include "tests/support/rounds.hpp"
 #include "tests/support/test_data.hpp"
 
 namespace redline::actors {
 namespace {
 
-#ifdef REDLINE_SANITIZED
-constexpr std::size_t files_max = 3;
-constexpr std::uint32_t tokens_max = 40;
-#else
-constexpr std::size_t files_max = 36;
-constexpr std::uint32_t tokens_max = 160;
-#endif
+constexpr std::size_t files_max = test::rounds(36, 3);
+constexpr std::uint32_t tokens_max = test::rounds(160, 40);
 
 constexpr draft::method methods[] = {draft::method::regular, draft::method::lookup, draft::method::assisted,
                                      draft::method::blazedit};

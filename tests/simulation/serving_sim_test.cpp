@@ -14,6 +14,7 @@
 #include "actors/verify_scheduler.hpp"
 #include "runtime/base/log.hpp"
 #include "tests/support/actor_world.hpp"
+#include "tests/support/rounds.hpp"
 #include "tests/support/tiny_model.hpp"
 
 namespace redline::actors {
@@ -339,7 +340,7 @@ std::vector<std::uint64_t> seeds(std::uint64_t count) {
 
 void run_seeds(bool faults) {
   outcome sum;
-  const auto all = seeds(60);
+  const auto all = seeds(test::rounds(60, 6));
   for (const std::uint64_t seed : all) {
     const outcome o = run({.seed = seed, .faults = faults});
     EXPECT_TRUE(o.complaints.empty()) << "REDLINE_SIM_SEED=" << seed << joined(o);

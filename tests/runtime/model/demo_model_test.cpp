@@ -12,6 +12,7 @@
 
 #include "runtime/kv/page_pool.hpp"
 #include "runtime/model/transformer.hpp"
+#include "tests/support/rounds.hpp"
 #include "tests/support/test_data.hpp"
 
 namespace redline::model {
@@ -79,6 +80,7 @@ class demo_model : public ::testing::TestWithParam<std::string> {
     weights_ = *loaded;
     cases_ = read_cases(GetParam());
     ASSERT_EQ(cases_.size(), 20U);
+    cases_.resize(test::rounds(20, 2));
   }
 
   static const kernels::kernel_table& table() { return *kernels::process_table().table; }
