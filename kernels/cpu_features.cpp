@@ -4,7 +4,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdint>
+#include <cstring>
 
 namespace redline::kernels {
 namespace {
@@ -55,6 +57,19 @@ cpu_features detect() {
 const cpu_features& this_cpu() {
   static const cpu_features features = detect();
   return features;
+}
+
+std::string cpu_name() {
+  constexpr unsigned first_leaf = 0x80000002;
+  std::array<char, 3 * sizeof(registers) + 1> text{};
+  for (unsigned i = 0; i < 3; ++i) {
+    const registers r = cpuid(first_leaf + i, 0);
+    std::memcpy(text.data() + i * sizeof(r), &r, sizeof(r));
+  }
+  const std::string padded = text.data();
+  const auto begin = padded.find_first_not_of(' ');
+  if (begin == std::string::npos) return "unknown";
+  return padded.substr(begin, padded.find_last_not_of(' ') - begin + 1);
 }
 
 bool permit_amx() {

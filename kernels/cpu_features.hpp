@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 namespace redline::kernels {
 
 /// What this CPU can execute *and* the operating system saves on a context switch.
@@ -15,6 +17,9 @@ struct cpu_features {
 
 /// Asked once per process.
 const cpu_features& this_cpu();
+
+/// The name that the CPU gives itself; "unknown" for one that gives none.
+std::string cpu_name();
 
 /// Asks the operating system for the AMX tile state of this process. False when there is none.
 bool permit_amx();

@@ -5,9 +5,9 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 #include <utility>
+
+#include "kernels/cgroup.hpp"
 
 namespace redline::kernels {
 namespace {
@@ -32,74 +32,20 @@ std::vector<int> allowed_cpus() {
   return cpus;
 }
 
-std::string read_text(const std::string& path) {
-  std::ifstream in(path);
-  std::ostringstream out;
-  if (in) out << in.rdbuf();
-  return out.str();
-}
-
-/// CPUs granted by one group's directory, 0 for no limit.
-std::uint32_t quota_of(const std::string& directory, bool version2) {
-  double quota = 0;
-  double period = 0;
-  if (version2) {
-    std::istringstream text(read_text(directory + "/cpu.max"));  // "max 100000" or "150000 100000"
-    if (!(text >> quota >> period)) return 0;
-  } else {
-    std::istringstream a(read_text(directory + "/cpu.cfs_quota_us"));
-    std::istringstream b(read_text(directory + "/cpu.cfs_period_us"));
-    if (!(a >> quota) || !(b >> period)) return 0;
-  }
-  if (!(quota > 0) || !(period > 0)) return 0;
-  return static_cast<std::uint32_t>(std::clamp((quota + period - 1) / period, 1.0, 65535.0));
-}
-
-void tighten(std::uint32_t& limit, std::uint32_t other) {
-  if (other != 0 && (limit == 0 || other < limit)) limit = other;
-}
-
-/// Every group from `path` up to the root counts: a parent may be the tight one. Inside a container the path may not
-/// exist below the mount; its root then does.
-std::uint32_t quota_along(const std::string& mount, std::string path, bool version2) {
-  std::uint32_t limit = 0;
-  while (true) {
-    tighten(limit, quota_of(mount + path, version2));
-    const auto slash = path.find_last_of('/');
-    if (path.empty() || slash == std::string::npos) return limit;
-    path.resize(slash);
-  }
-}
-
 }  // namespace
 
-std::uint32_t cgroup_cpu_quota(const std::string& proc_self_cgroup, const std::string& root) {
-  std::uint32_t limit = 0;
-  std::istringstream lines(proc_self_cgroup);
-  for (std::string line; std::getline(lines, line);) {  // "0::/a/b" or "4:cpu,cpuacct:/a/b"
-    const auto first = line.find(':');
-    const auto second = first == std::string::npos ? first : line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-    std::string path = line.substr(second + 1);
-    if (path == "/") path.clear();
-    if (controllers == ",,") {
-      tighten(limit, quota_along(root, path, true));
-      tighten(limit, quota_along(root + "/unified", path, true));
-    } else if (controllers.find(",cpu,") != std::string::npos) {
-      tighten(limit, quota_along(root + "/cpu", path, false));
-      tighten(limit, quota_along(root + "/cpu,cpuacct", path, false));
-    }
-  }
-  return limit;
+std::uint32_t cpu_share::usable() const { return quota == 0 ? affinity : std::min(affinity, quota); }
+
+cpu_share cpus_of_this_process() {
+  cpu_share share;
+  share.online = std::max(1U, std::thread::hardware_concurrency());
+  share.affinity = static_cast<std::uint32_t>(allowed_cpus().size());
+  if (share.affinity == 0) share.affinity = share.online;
+  share.quota = cgroup_cpu_quota();
+  return share;
 }
 
-std::uint32_t usable_cpus() {
-  auto cpus = static_cast<std::uint32_t>(allowed_cpus().size());
-  if (cpus == 0) cpus = std::max(1U, std::thread::hardware_concurrency());
-  const std::uint32_t quota = cgroup_cpu_quota(read_text("/proc/self/cgroup"), "/sys/fs/cgroup");
-  return quota == 0 ? cpus : std::min(cpus, quota);
-}
+std::uint32_t usable_cpus() { return cpus_of_this_process().usable(); }
 
 worker_team::worker_team(std::uint32_t threads_count, bool pin) {
   if (threads_count == 0) threads_count = usable_cpus();

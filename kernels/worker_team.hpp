@@ -7,18 +7,23 @@
 #include <exception>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <thread>
 #include <type_traits>
 #include <vector>
 
 namespace redline::kernels {
 
-/// CPUs this process may use: its affinity mask and its cgroup's quota (rounded up), whichever is smaller. At least 1.
+/// The CPUs of this process, and what limits them.
+struct cpu_share {
+  std::uint32_t online = 1;    // in the machine
+  std::uint32_t affinity = 1;  // in the process's mask
+  std::uint32_t quota = 0;     // of its cgroup, rounded up; 0 for none
+  /// The tightest of them, at least 1.
+  [[nodiscard]] std::uint32_t usable() const;
+};
+cpu_share cpus_of_this_process();
+/// cpus_of_this_process().usable()
 std::uint32_t usable_cpus();
-/// The tightest CPU quota of the cgroups named in the text of /proc/self/cgroup, looked up below `root`
-/// (/sys/fs/cgroup), versions 1 and 2. 0 for none.
-std::uint32_t cgroup_cpu_quota(const std::string& proc_self_cgroup, const std::string& root);
 
 /// Threads that share loops with their owner. One thread at a time calls parallel_for and takes part in it. Workers
 /// spin for a bounded time between loops, then sleep. A worker that the operating system has not scheduled delays

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <numeric>
 #include <stdexcept>
 
@@ -76,46 +74,6 @@ TEST(worker_team, starts_and_stops_without_work) {
   for (int i = 0; i < 50; ++i) worker_team team(1 + i % 5, i % 2 == 0);
   EXPECT_GE(usable_cpus(), 1U);
   EXPECT_EQ(worker_team().size(), usable_cpus());
-}
-
-class cgroup_quota : public ::testing::Test {
- protected:
-  void SetUp() override {
-    root_ = std::filesystem::path(::testing::TempDir()) /
-            ("cgroup_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
-    std::filesystem::remove_all(root_);
-  }
-  void TearDown() override { std::filesystem::remove_all(root_); }
-  void write(const std::string& file, const std::string& text) {
-    std::filesystem::create_directories((root_ / file).parent_path());
-    std::ofstream(root_ / file) << text;
-  }
-  std::filesystem::path root_;
-};
-
-TEST_F(cgroup_quota, takes_the_tightest_group_of_version_2_and_rounds_up) {
-  write("a/b/cpu.max", "max 100000\n");
-  write("a/cpu.max", "250000 100000\n");
-  write("cpu.max", "800000 100000\n");
-  EXPECT_EQ(cgroup_cpu_quota("0::/a/b\n", root_), 3U);
-  EXPECT_EQ(cgroup_cpu_quota("0::/\n", root_), 8U);
-  EXPECT_EQ(cgroup_cpu_quota("0::/not/here\n", root_), 8U) << "a container sees its own group as the root";
-}
-
-TEST_F(cgroup_quota, reads_version_1) {
-  write("cpu/job/cpu.cfs_quota_us", "150000\n");
-  write("cpu/job/cpu.cfs_period_us", "100000\n");
-  write("cpu/cpu.cfs_quota_us", "-1\n");
-  write("cpu/cpu.cfs_period_us", "100000\n");
-  EXPECT_EQ(cgroup_cpu_quota("5:memory:/job\n4:cpu,cpuacct:/job\n", root_), 2U);
-  EXPECT_EQ(cgroup_cpu_quota("4:cpu:/\n", root_), 0U);
-}
-
-TEST_F(cgroup_quota, finds_no_limit_in_what_it_does_not_understand) {
-  write("cpu.max", "many\n");
-  for (const char* text : {"", "0", "0:", "::", "0::", "garbage\n\n", "1:cpu:", "0::no/slash"}) {
-    EXPECT_EQ(cgroup_cpu_quota(text, root_), 0U) << text;
-  }
 }
 
 }  // namespace

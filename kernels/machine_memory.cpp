@@ -1,0 +1,34 @@
+#include "kernels/machine_memory.hpp"
+
+#include <fstream>
+#include <limits>
+
+#include "kernels/cgroup.hpp"
+
+namespace redline::kernels {
+
+std::string chosen_word(const std::string& setting) {
+  const auto open = setting.find('[');
+  const auto close = setting.find(']', open == std::string::npos ? 0 : open);
+  if (open == std::string::npos || close == std::string::npos) return "unknown";
+  return setting.substr(open + 1, close - open - 1);
+}
+
+machine_memory read_machine_memory() {
+  machine_memory m;
+  std::ifstream info("/proc/meminfo");  // "MemTotal:       16384256 kB"
+  std::string key;
+  for (std::uint64_t kib = 0; info >> key >> kib; info.ignore(std::numeric_limits<std::streamsize>::max(), '\n')) {
+    if (key == "MemTotal:") m.total_bytes = kib << 10;
+    if (key == "MemAvailable:") m.available_bytes = kib << 10;
+    if (key == "SwapTotal:") m.swap_bytes = kib << 10;
+  }
+  std::ifstream huge("/sys/kernel/mm/transparent_hugepage/enabled");
+  std::string setting;
+  std::getline(huge, setting);
+  m.huge_pages = chosen_word(setting);
+  m.cgroup_bytes = cgroup_memory_limit();
+  return m;
+}
+
+}  // namespace redline::kernels

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace redline::kernels {
+
+/// The memory of this machine as this process may use it, now.
+struct machine_memory {
+  std::uint64_t total_bytes = 0;
+  std::uint64_t available_bytes = 0;  // without pushing others out
+  std::uint64_t swap_bytes = 0;       // 0: off
+  std::uint64_t cgroup_bytes = 0;     // the limit; 0: none
+  std::string huge_pages;             // "always", "madvise" or "never"; "unknown" where the system does not say
+
+  /// What a program started now can hold.
+  [[nodiscard]] std::uint64_t usable_bytes() const {
+    return cgroup_bytes != 0 && cgroup_bytes < available_bytes ? cgroup_bytes : available_bytes;
+  }
+};
+machine_memory read_machine_memory();
+
+/// The word in brackets in "always [madvise] never"; "unknown" without one.
+std::string chosen_word(const std::string& setting);
+
+}  // namespace redline::kernels
