@@ -82,6 +82,7 @@ const kernel_table& blas_table() {
     openblas_set_num_threads(1);  // the worker team is the only source of parallelism
     kernel_table t = scalar_table();
     t.name = "blas";
+    t.one_chain = false;
     t.panels_step = slice_panels;
     t.panel_bytes = panel_bytes;
     t.pack = pack;

@@ -25,6 +25,10 @@ inline constexpr std::size_t kv_page_tokens = 32;
 }
 [[nodiscard]] constexpr std::size_t panels_for(std::size_t rows) { return (rows + panel_rows - 1) / panel_rows; }
 [[nodiscard]] constexpr std::size_t bytes_of(element_type type) { return type == element_type::f32 ? 4 : 2; }
+[[nodiscard]] constexpr std::string_view name_of(element_type type) {
+  constexpr std::string_view names[] = {"f32", "f16", "bf16"};
+  return names[static_cast<std::size_t>(type)];
+}
 /// A weight matrix [rows, columns] in the layout of the table that packed it. Panel i holds rows [16 i, 16 i + 16).
 struct packed_view {
   weight_type type = weight_type::f32;
@@ -113,6 +117,9 @@ inline constexpr std::size_t attention_score_stride = attention_block_tokens + 1
 struct kernel_table {
   std::string_view name;
 
+  /// Outputs of a product are one chain of multiply-adds (README.md), so all such tables give the same bits. False: they
+  /// are summed in an order of the table's own.
+  bool one_chain = true;
   /// Callers split the panels of one gemm at multiples of this.
   std::size_t panels_step = 1;
   /// Query vectors (rows x group) that `attention` likes to get at once.

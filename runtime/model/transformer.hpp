@@ -28,6 +28,8 @@ result<std::shared_ptr<const weights>> load_weights(
     const std::function<void(std::uint64_t, std::uint64_t)>& progress = {});
 
 [[nodiscard]] const model_config& config_of(const weights& w);
+/// Bytes of memory that the file's weights take once they are repacked for the table.
+[[nodiscard]] std::uint64_t weight_bytes(const gguf::gguf_file& file, const kernels::kernel_table& table);
 /// Bytes of KV that one page of this model takes.
 [[nodiscard]] std::uint64_t page_bytes(const model_config& config, kv_type type);
 

@@ -179,6 +179,19 @@ result<std::shared_ptr<const weights>> load_weights(const gguf::gguf_file& file,
   return std::shared_ptr<const weights>(w);
 }
 
+std::uint64_t weight_bytes(const gguf::gguf_file& file, const kernels::kernel_table& table) {
+  std::uint64_t bytes = 0;
+  for (const gguf::tensor& t : file.tensors()) {
+    const std::optional<weight_type> type = matrix_type(t.type);
+    if (type && t.dimensions.size() == 2 && t.dimensions[0] % kernels::block_columns(*type) == 0) {
+      bytes += kernels::panels_for(t.dimensions[1]) * table.panel_bytes(*type, t.dimensions[0]);
+    } else {
+      bytes += t.element_count() * sizeof(float);  // vectors are kept as floats
+    }
+  }
+  return bytes;
+}
+
 const model_config& config_of(const weights& w) { return w.config; }
 
 }  // namespace redline::model

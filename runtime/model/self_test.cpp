@@ -1,0 +1,301 @@
+#include "runtime/model/self_test.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <optional>
+
+#include "kernels/packed_weights.hpp"
+#include "kernels/weight_blocks.hpp"
+#include "runtime/base/philox.hpp"
+#include "runtime/kv/page_pool.hpp"
+
+namespace redline::model {
+namespace {
+
+using kernels::kernel_table;
+using kernels::weight_type;
+using kernels::worker_team;
+
+/// Rows of the batches, and tokens of the chunks: between them every way in which the kernels block rows.
+constexpr std::array<std::uint32_t, 7> batch_sizes = {1, 2, 3, 5, 8, 17, 64};
+constexpr std::uint32_t rows_most = 64;
+/// Panels that are computed eight, four and two at a time, the last of them with lanes to spare; columns that the
+/// kernels cut into several stretches, and that are whole blocks in every format.
+constexpr std::size_t outputs = 213;
+constexpr std::size_t columns = 512;
+
+/// Random numbers that depend on the seed and the stream only.
+class noise {
+ public:
+  noise(std::uint64_t seed, std::uint32_t stream)
+      : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}, stream_(stream) {}
+
+  std::uint32_t word() { return philox4x32({index_++, stream_, 0, 0}, key_)[0]; }
+  /// In [-1, 1).
+  std::vector<float> floats(std::size_t count) {
+    std::vector<float> numbers(count);
+    for (float& n : numbers) n = static_cast<float>(static_cast<std::int32_t>(word())) * 0x1p-31F;
+    return numbers;
+  }
+
+ private:
+  std::array<std::uint32_t, 2> key_;
+  std::uint32_t stream_;
+  std::uint32_t index_ = 0;
+};
+
+std::string exactly(float f) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%a", static_cast<double>(f));
+  return text;
+}
+
+/// The first place where `found` is neither the same bits nor nearer than the tolerance. Both: [rows, width].
+std::optional<std::string> difference(std::span<const float> wanted, std::span<const float> found, std::size_t width,
+                                      float tolerance = 0) {
+  REDLINE_ASSERT(wanted.size() == found.size(), "results of one shape");
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (std::memcmp(&wanted[i], &found[i], sizeof(float)) == 0 || std::fabs(wanted[i] - found[i]) < tolerance) continue;
+    return "row " + std::to_string(i / width) + ", output " + std::to_string(i % width) + ": wanted " +
+           exactly(wanted[i]) + ", found " + exactly(found[i]);
+  }
+  return std::nullopt;
+}
+
+std::string with_threads(const worker_team& team) {
+  return team.size() == 1 ? "with one thread" : "with " + std::to_string(team.size()) + " threads";
+}
+
+/// A matrix in one format, rows for it, and what they give by definition.
+struct product_case {
+  weight_type type;
+  std::vector<std::byte> matrix;  // [outputs, columns] as a file holds it
+  std::vector<float> bias;        // [outputs]
+  std::vector<float> x;           // [rows_most, columns]
+  std::vector<float> expected;    // [rows_most, outputs]
+};
+
+/// One chain of fused multiply-adds per output, then the bias.
+void define_output(product_case& c, std::size_t output) {
+  std::vector<float> weights(columns);
+  const std::byte* row = c.matrix.data() + output * kernels::row_bytes(c.type, columns);
+  kernels::dequantize_row(c.type, row, columns, weights.data());
+  for (std::size_t r = 0; r < rows_most; ++r) {
+    float sum = 0;
+    for (std::size_t k = 0; k < columns; ++k) sum = std::fma(c.x[r * columns + k], weights[k], sum);
+    c.expected[r * outputs + output] = sum + c.bias[output];
+  }
+}
+
+product_case make_case(weight_type type, std::uint64_t seed, worker_team& team) {
+  noise random(seed, static_cast<std::uint32_t>(type));
+  product_case c{.type = type};
+  const std::vector<float> floats = random.floats(outputs * columns);
+  c.bias = random.floats(outputs);
+  c.x = random.floats(rows_most * columns);
+  const std::size_t bytes = kernels::row_bytes(type, columns);
+  c.matrix.resize(outputs * bytes);
+  c.expected.resize(rows_most * outputs);
+  team.parallel_for(outputs, [&](std::size_t i, std::uint32_t) {
+    kernels::quantize_row(type, floats.data() + i * columns, columns, c.matrix.data() + i * bytes);
+    define_output(c, i);
+  });
+  return c;
+}
+
+/// Rows [first, first + count): one call with a team of one, else cut as finely as the table allows.
+std::vector<float> multiply(const kernel_table& table, worker_team& team, const kernels::packed_weights& w,
+                            const product_case& c, std::size_t first, std::size_t count) {
+  std::vector<float> y(count * outputs, std::numeric_limits<float>::quiet_NaN());
+  const std::size_t panels = kernels::panels_for(outputs);
+  const std::size_t step = team.size() == 1 ? panels : table.panels_step;
+  team.parallel_for((panels + step - 1) / step, [&](std::size_t item, std::uint32_t) {
+    table.gemm({.w = w.view(),
+                .panel_begin = item * step,
+                .panel_end = std::min(panels, (item + 1) * step),
+                .x = c.x.data() + first * columns,
+                .x_stride = columns,
+                .rows = count,
+                .y = y.data(),
+                .y_stride = outputs,
+                .bias = c.bias.data()});
+  });
+  return y;
+}
+
+/// A sum of k products loses at most k roundings of its largest partial sum; weights and rows are at most 1.
+constexpr float rounding_bound = 4 * columns * std::numeric_limits<float>::epsilon();
+
+std::string try_products(const kernel_table& table, worker_team& one, worker_team& many, const product_case& c) {
+  const kernels::packed_weights w(table, many, c.type, outputs, columns, c.matrix.data());
+  std::vector<float> alone;
+  for (std::size_t row = 0; row < rows_most; ++row) {
+    const auto y = multiply(table, one, w, c, row, 1);
+    alone.insert(alone.end(), y.begin(), y.end());
+  }
+  if (const auto d = difference(c.expected, alone, outputs, table.one_chain ? 0 : rounding_bound)) {
+    return "a row alone differs from the definition at " + *d;
+  }
+  for (const std::uint32_t count : batch_sizes) {
+    const std::size_t first = std::size_t{count} * 7 % (rows_most - count + 1);
+    const auto wanted = std::span(alone).subspan(first * outputs, count * outputs);
+    for (worker_team* team : {&one, &many}) {
+      if (const auto d = difference(wanted, multiply(table, *team, w, c, first, count), outputs)) {
+        return "in a batch of " + std::to_string(count) + ' ' + with_threads(*team) + " a row differs from itself alone at " +
+               *d;
+      }
+    }
+  }
+  return {};
+}
+
+/// A model, a prompt, and the storage they run in.
+struct prompt_case {
+  std::shared_ptr<const weights> w;
+  const kernel_table& table;
+  kv_type kv;
+  std::span<const token> tokens;
+};
+
+/// The prompt has one chunk of each size.
+constexpr std::uint32_t prompt_tokens = std::accumulate(batch_sizes.begin(), batch_sizes.end(), 0U);
+/// Pages for the prompt in scattered pieces, then for its neighbour in order.
+constexpr std::uint32_t scattered_pages = 16;
+constexpr std::uint32_t all_pages = scattered_pages + prompt_tokens / kv::page_tokens + 1;
+
+constexpr kv::piece contiguous[] = {{0, prompt_tokens, 0}};
+constexpr kv::piece neighbours_place[] = {{scattered_pages * kv::page_tokens, prompt_tokens, 0}};
+
+/// Pieces of uneven lengths that begin inside of pages, the pages from the last to the first.
+std::vector<kv::piece> scattered() {
+  std::vector<kv::piece> pieces;
+  std::uint32_t left = prompt_tokens;
+  for (std::uint32_t i = 0; left > 0; ++i) {
+    const std::uint32_t length = std::min(left, 1 + i * 11 % 29);
+    REDLINE_ASSERT(i < scattered_pages, "the pieces have a page each");
+    pieces.push_back({(scattered_pages - 1 - i) * kv::page_tokens + i % 4, length, 0});
+    left -= length;
+  }
+  return pieces;
+}
+
+/// The pieces of the first `count` tokens.
+std::vector<kv::piece> first_of(std::span<const kv::piece> pieces, std::uint32_t count) {
+  std::vector<kv::piece> some;
+  for (kv::piece p : pieces) {
+    p.count = std::min(p.count, count);
+    count -= p.count;
+    if (p.count > 0) some.push_back(p);
+  }
+  return some;
+}
+
+result<std::unique_ptr<transformer>> make_transformer(const prompt_case& c, worker_team& team) {
+  constexpr std::uint32_t rows_max = 2 * rows_most;
+  static_assert(rows_max >= prompt_tokens);
+  return transformer::create(c.w, c.table, team, {.pages_count = all_pages, .kv = c.kv, .rows_max = rows_max});
+}
+
+/// Logits of every token, from one run.
+result<std::vector<float>> at_once(const prompt_case& c, worker_team& team, std::span<const kv::piece> pieces) {
+  REDLINE_TRY_ASSIGN(const auto t, make_transformer(c, team));
+  const run whole{.tokens = c.tokens, .table = pieces};
+  const auto logits = t->forward({&whole, 1});
+  return std::vector<float>(logits.begin(), logits.end());
+}
+
+/// The same from chunks of all sizes, each beside a neighbour's whose logits nobody wants.
+result<std::vector<float>> in_chunks(const prompt_case& c, worker_team& team, std::span<const kv::piece> pieces) {
+  REDLINE_TRY_ASSIGN(const auto t, make_transformer(c, team));
+  std::vector<float> all;
+  std::uint32_t done = 0;
+  for (const std::uint32_t size : batch_sizes) {
+    const auto own = first_of(pieces, done + size);
+    const auto neighbours = first_of(neighbours_place, done + size);
+    const auto chunk = c.tokens.subspan(done, size);
+    const run batch[] = {
+        {.tokens = chunk, .first_position = static_cast<position>(done), .table = neighbours, .logits_begin = size},
+        {.tokens = chunk, .first_position = static_cast<position>(done), .table = own}};
+    const auto logits = t->forward(batch);
+    all.insert(all.end(), logits.begin(), logits.end());
+    done += size;
+  }
+  return all;
+}
+
+class tester {
+ public:
+  tester(const self_test_options& options, const std::function<void(const self_check&)>& on_check)
+      : o_(options), on_check_(on_check), many_(options.threads) {}
+
+  result<std::vector<self_check>> run() {
+    for (const weight_type type : kernels::all_weight_types) {
+      const product_case c = make_case(type, o_.seed, many_);
+      for (const kernel_table* table : o_.tables) {
+        note(*table, "products with " + std::string(name_of(type)) + " weights", try_products(*table, one_, many_, c));
+      }
+    }
+    REDLINE_TRY(choose_prompt());
+    REDLINE_TRY_ASSIGN(const auto reference, load_weights(o_.model, o_.reference, many_));
+    for (const kernel_table* table : o_.tables) {
+      REDLINE_TRY_ASSIGN(const auto own, load_weights(o_.model, *table, many_));
+      for (const kv_type kv : {kv_type::f32, kv_type::f16, kv_type::bf16}) {
+        REDLINE_TRY(try_model({reference, o_.reference, kv, prompt_}, {own, *table, kv, prompt_}));
+      }
+    }
+    return std::move(found_);
+  }
+
+ private:
+  void note(const kernel_table& table, std::string claim, std::string problem) {
+    found_.push_back({std::string(table.name), std::move(claim), std::move(problem)});
+    if (on_check_) on_check_(found_.back());
+  }
+
+  result<void> choose_prompt() {
+    REDLINE_TRY_ASSIGN(const model_config config, read_config(o_.model));
+    noise random(o_.seed, std::numeric_limits<std::uint32_t>::max());
+    prompt_.resize(prompt_tokens);
+    for (token& t : prompt_) t = static_cast<token>(random.word() % config.vocabulary);
+    return {};
+  }
+
+  result<void> try_model(const prompt_case& reference, const prompt_case& c) {
+    const std::string with = " with " + std::string(name_of(c.kv)) + " keys and values";
+    REDLINE_TRY_ASSIGN(const auto plain, at_once(c, one_, contiguous));
+    const std::size_t vocabulary = plain.size() / prompt_tokens;
+    const auto compare = [&](const std::string& claim, std::span<const float> wanted, std::span<const float> found) {
+      const auto d = difference(wanted, found, vocabulary);
+      note(c.table, claim + with, d ? "logits differ at " + *d : "");
+    };
+    REDLINE_TRY_ASSIGN(const auto in_pieces, at_once(c, one_, scattered()));
+    compare("attention over scattered pages", plain, in_pieces);
+    REDLINE_TRY_ASSIGN(const auto chunks, in_chunks(c, many_, scattered()));
+    compare("a prompt in chunks, beside another, " + with_threads(many_), plain, chunks);
+    if (!c.table.one_chain || &c.table == &reference.table) return {};
+    REDLINE_TRY_ASSIGN(const auto wanted, at_once(reference, many_, contiguous));
+    compare("a model as the " + std::string(reference.table.name) + " target runs it", wanted, plain);
+    return {};
+  }
+
+  const self_test_options& o_;
+  const std::function<void(const self_check&)>& on_check_;
+  worker_team one_{1};
+  worker_team many_;
+  std::vector<token> prompt_;
+  std::vector<self_check> found_;
+};
+
+}  // namespace
+
+result<std::vector<self_check>> self_test(const self_test_options& options,
+                                          const std::function<void(const self_check&)>& on_check) {
+  return tester(options, on_check).run();
+}
+
+}  // namespace redline::model

@@ -1,0 +1,138 @@
+#include "runtime/model/self_test.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "kernels/dispatch.hpp"
+#include "tests/support/tiny_model.hpp"
+
+namespace redline::model {
+namespace {
+
+using kernels::gemm_args;
+using kernels::kernel_table;
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+const kernel_table& scalar() { return *kernels::choose_table("scalar").table; }
+
+std::vector<self_check> test_of(std::span<const kernel_table* const> tables, std::uint32_t threads = 2) {
+  const auto model = test::make_tiny_model({.matrices = gguf::tensor_type::q8_0}).file();
+  auto found = self_test({.tables = tables, .reference = scalar(), .model = *model, .threads = threads});
+  if (!found) throw std::runtime_error(found.error().describe());
+  return std::move(*found);
+}
+
+/// Claims of a table that did not hold.
+std::vector<self_check> failures_of(const kernel_table& table) {
+  const kernel_table* only[] = {&table};
+  auto checks = test_of(only);
+  std::erase_if(checks, [](const self_check& c) { return c.holds(); });
+  return checks;
+}
+
+TEST(self_test, passes_on_every_target_of_this_machine) {
+  std::vector<const kernel_table*> tables;
+  for (const auto& t : kernels::list_targets()) {
+    if (t.table != nullptr) tables.push_back(t.table);
+  }
+  std::set<std::pair<std::string, std::string>> claims;
+  for (const self_check& c : test_of(tables, 3)) {
+    EXPECT_TRUE(c.holds()) << c.target << ": " << c.claim << ": " << c.problem;
+    EXPECT_TRUE(claims.emplace(c.target, c.claim).second) << c.claim << " twice";
+  }
+  for (const kernel_table* t : tables) {
+    const auto own = std::count_if(claims.begin(), claims.end(), [&](const auto& c) { return c.first == t->name; });
+    // Eleven formats; two claims for each of three caches, and a third for tables that have another's bits to give.
+    EXPECT_EQ(own, t->one_chain && t != &scalar() ? 20 : 17) << t->name;
+  }
+}
+
+/// One step up for the last output of every row, when there are several.
+void gemm_that_sees_company(const gemm_args& a) {
+  scalar().gemm(a);
+  if (a.rows < 2 || a.panel_end < kernels::panels_for(a.w.rows)) return;
+  for (std::size_t r = 0; r < a.rows; ++r) {
+    float& y = a.y[r * a.y_stride + a.w.rows - 1];
+    y = std::nextafter(y, INFINITY);
+  }
+}
+
+TEST(self_test, finds_a_product_that_depends_on_the_other_rows) {
+  kernel_table broken = scalar();
+  broken.name = "broken";
+  broken.gemm = gemm_that_sees_company;
+  const auto failures = failures_of(broken);
+  ASSERT_GE(failures.size(), std::size(kernels::all_weight_types));
+  EXPECT_THAT(failures, Each(::testing::Field(&self_check::target, "broken")));
+  EXPECT_EQ(failures.front().claim, "products with F32 weights");
+  EXPECT_THAT(failures.front().problem, HasSubstr("in a batch of 2 with one thread a row differs from itself alone at row "
+                                                  "0, output 212: wanted "));
+  EXPECT_THAT(failures, ::testing::Contains(::testing::Field(&self_check::claim, HasSubstr("a prompt in chunks"))));
+}
+
+void gemm_without_bias(const gemm_args& a) {
+  gemm_args less = a;
+  less.bias = nullptr;
+  scalar().gemm(less);
+}
+
+TEST(self_test, finds_a_dropped_bias_also_where_rounding_is_free) {
+  for (const bool one_chain : {true, false}) {
+    kernel_table broken = scalar();
+    broken.one_chain = one_chain;
+    broken.gemm = gemm_without_bias;
+    const auto failures = failures_of(broken);
+    ASSERT_EQ(failures.size(), std::size(kernels::all_weight_types)) << "the model has no biases";
+    for (const self_check& c : failures) {
+      EXPECT_THAT(c.claim, HasSubstr("products with "));
+      EXPECT_THAT(c.problem, HasSubstr("a row alone differs from the definition at row 0, output 0: wanted "));
+    }
+  }
+}
+
+/// Scores double where the keys lie in more tiles than those of the prompt in order.
+void attention_that_sees_pages(const kernels::attention_args& a) {
+  kernels::attention_args other = a;
+  if (a.tile_count > 7) other.scale *= 2;
+  scalar().attention(other);
+}
+
+TEST(self_test, finds_attention_that_depends_on_where_keys_lie) {
+  kernel_table broken = scalar();
+  broken.attention = attention_that_sees_pages;
+  const auto failures = failures_of(broken);
+  ASSERT_FALSE(failures.empty());
+  EXPECT_EQ(failures.front().claim, "attention over scattered pages with f32 keys and values");
+  EXPECT_THAT(failures.front().problem, HasSubstr("logits differ at row "));
+}
+
+void add_one_step_too_much(float* x, const float* y, std::size_t n) {
+  scalar().add(x, y, n);
+  x[0] = std::nextafter(x[0], INFINITY);
+}
+
+TEST(self_test, finds_bits_that_are_the_same_everywhere_but_not_the_reference_s) {
+  kernel_table broken = scalar();
+  broken.add = add_one_step_too_much;
+  const auto failures = failures_of(broken);
+  ASSERT_EQ(failures.size(), 3U);
+  EXPECT_EQ(failures[1].claim, "a model as the scalar target runs it with f16 keys and values");
+}
+
+TEST(self_test, says_when_the_model_cannot_be_loaded) {
+  test::tiny_model model = test::make_tiny_model();
+  model.tensors.pop_back();
+  const kernel_table* tables[] = {&scalar()};
+  const auto file = model.file();
+  const auto found = self_test({.tables = tables, .reference = scalar(), .model = *file});
+  ASSERT_FALSE(found);
+  EXPECT_THAT(found.error().describe(), HasSubstr("ffn_down.weight' is missing"));
+}
+
+}  // namespace
+}  // namespace redline::model
