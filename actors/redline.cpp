@@ -58,6 +58,7 @@ int main(int argc, char** argv) {
   actors::commands::add_generate(app, exit_code);
   actors::commands::add_tokenize(app, exit_code);
   actors::commands::add_inspect(app, exit_code);
+  actors::commands::add_doctor(app, exit_code);
   actors::commands::add_worker(app, exit_code);
   actors::commands::add_keygen(app, exit_code);
   actors::commands::add_demo(app, exit_code);

@@ -32,6 +32,7 @@ void add_synth(CLI::App& app, int& exit_code);
 void add_quantize(CLI::App& app, int& exit_code);
 void add_convert(CLI::App& app, int& exit_code);
 void add_bench(CLI::App& app, int& exit_code);
+void add_doctor(CLI::App& app, int& exit_code);
 
 /// What the commands that load models have in common.
 struct model_flags {
