@@ -27,14 +27,14 @@ const std::vector<target_info>& list_targets() {
 table_choice choose_table(std::optional<std::string_view> forced) {
   std::string known;
   for (const target_info& target : list_targets()) {
-    if (!forced && target.table != nullptr) return {target.table, {}};
+    if (!forced && target.table != nullptr) return {.table = target.table};
     if (forced && target.name == *forced) {
-      if (target.table != nullptr) return {target.table, {}};
-      return {nullptr, "kernel target '" + std::string(*forced) + "': this CPU lacks " + std::string(target.missing)};
+      if (target.table != nullptr) return {.table = target.table};
+      return {.problem = "kernel target '" + std::string(*forced) + "': this CPU lacks " + std::string(target.missing)};
     }
     known += (known.empty() ? "" : ", ") + std::string(target.name);
   }
-  return {nullptr, "kernel target '" + std::string(forced.value_or("")) + "': wanted one of " + known};
+  return {.problem = "kernel target '" + std::string(forced.value_or("")) + "': wanted one of " + known};
 }
 
 const table_choice& process_table() {
@@ -42,6 +42,7 @@ const table_choice& process_table() {
     const char* forced = std::getenv("REDLINE_TARGET");
     if (forced == nullptr || *forced == '\0') return choose_table(std::nullopt);
     table_choice chosen = choose_table(forced);
+    chosen.by_environment = true;
     if (chosen.table == nullptr) chosen.problem = "REDLINE_TARGET: " + chosen.problem;
     return chosen;
   }();

@@ -21,6 +21,7 @@ struct target_info {
 struct table_choice {
   const kernel_table* table = nullptr;
   std::string problem;
+  bool by_environment = false;  // $REDLINE_TARGET asked for it
 };
 
 /// The best table of this CPU, or the named one. An unknown name or a target the CPU lacks is a problem, never a silent

@@ -96,13 +96,14 @@ void print_machine(const doctor_findings& f, std::ostream& out) {
 
 void print_targets(const doctor_findings& f, std::ostream& out) {
   std::string_view label = "targets";
+  const std::string_view how = f.target.by_environment ? ", chosen by REDLINE_TARGET" : ", chosen as the best";
   for (const kernels::target_info& t : kernels::list_targets()) {
     line(out, label) << std::setw(8) << t.name;
     label = "";
     if (t.table == nullptr) {
       out << "this CPU lacks " << t.missing << "\n";
     } else {
-      out << (t.table == f.target.table ? "runs, chosen" : "runs") << "\n";
+      out << "runs" << (t.table == f.target.table ? how : "") << "\n";
     }
   }
   if (f.target.table == nullptr) line(out) << "none chosen: " << f.target.problem << "\n";
@@ -147,7 +148,7 @@ void print_model(const doctor_findings& f, std::ostream& out) {
       out << (kv == model::kv_type::f32 ? " " : ", ") << size_text(m.kv_bytes[static_cast<std::size_t>(kv)]) << " ("
           << name_of(kv) << ")";
     }
-    out << "; " << size_text(f.memory.usable_bytes()) << " can be used\n";
+    out << "; " << size_text(f.memory.usable_bytes()) << " may be used\n";
   }
   for (const forward_cell& c : m.cells) {
     const kernels::machine_bounds& b = f.bounds.back().reached;

@@ -21,15 +21,17 @@ using kernels::kernel_table;
 using kernels::weight_type;
 using kernels::worker_team;
 
-/// Rows of the batches, and tokens of the chunks: between them every way in which the kernels block rows.
+/// Rows of the batches: between them every way in which the kernels block rows.
 constexpr std::array<std::uint32_t, 7> batch_sizes = {1, 2, 3, 5, 8, 17, 64};
 constexpr std::uint32_t rows_most = 64;
 /// The definition is slow, and a row alone is computed like any other row alone.
 constexpr std::size_t rows_defined = 8;
-/// Panels that are computed eight, two and one at a time, the last of them with lanes to spare; columns that the kernels
-/// cut into several stretches, and that are whole blocks in every format.
+/// Panels that are computed eight, two and one at a time, the last of them with lanes to spare.
 constexpr std::size_t outputs = 165;
-constexpr std::size_t columns = 512;
+/// Several blocks, and several stretches as the kernels cut the columns of eight panels.
+constexpr std::size_t columns_of(weight_type type) {
+  return std::max<std::size_t>(192, 2 * kernels::block_columns(type));
+}
 
 /// Random numbers that depend on the seed and the stream only.
 class noise {
@@ -76,6 +78,7 @@ std::string with_threads(const worker_team& team) {
 /// A matrix in one format, rows for it, and what they give by definition.
 struct product_case {
   weight_type type;
+  std::size_t columns = 0;
   std::vector<std::byte> matrix;  // [outputs, columns] as a file holds it
   std::vector<float> bias;        // [outputs]
   std::vector<float> x;           // [rows_most, columns]
@@ -84,27 +87,27 @@ struct product_case {
 
 /// One chain of fused multiply-adds per output, then the bias.
 void define_output(product_case& c, std::size_t output) {
-  std::vector<float> weights(columns);
-  const std::byte* row = c.matrix.data() + output * kernels::row_bytes(c.type, columns);
-  kernels::dequantize_row(c.type, row, columns, weights.data());
+  std::vector<float> weights(c.columns);
+  const std::byte* row = c.matrix.data() + output * kernels::row_bytes(c.type, c.columns);
+  kernels::dequantize_row(c.type, row, c.columns, weights.data());
   for (std::size_t r = 0; r < rows_defined; ++r) {
     float sum = 0;
-    for (std::size_t k = 0; k < columns; ++k) sum = std::fma(c.x[r * columns + k], weights[k], sum);
+    for (std::size_t k = 0; k < c.columns; ++k) sum = std::fma(c.x[r * c.columns + k], weights[k], sum);
     c.expected[r * outputs + output] = sum + c.bias[output];
   }
 }
 
 product_case make_case(weight_type type, std::uint64_t seed, worker_team& team) {
   noise random(seed, static_cast<std::uint32_t>(type));
-  product_case c{.type = type};
-  const std::vector<float> floats = random.floats(outputs * columns);
+  product_case c{.type = type, .columns = columns_of(type)};
+  const std::vector<float> floats = random.floats(outputs * c.columns);
   c.bias = random.floats(outputs);
-  c.x = random.floats(rows_most * columns);
-  const std::size_t bytes = kernels::row_bytes(type, columns);
+  c.x = random.floats(rows_most * c.columns);
+  const std::size_t bytes = kernels::row_bytes(type, c.columns);
   c.matrix.resize(outputs * bytes);
   c.expected.resize(rows_defined * outputs);
   team.parallel_for(outputs, [&](std::size_t i, std::uint32_t) {
-    kernels::quantize_row(type, floats.data() + i * columns, columns, c.matrix.data() + i * bytes);
+    kernels::quantize_row(type, floats.data() + i * c.columns, c.columns, c.matrix.data() + i * bytes);
     define_output(c, i);
   });
   return c;
@@ -120,8 +123,8 @@ std::vector<float> multiply(const kernel_table& table, worker_team& team, const 
     table.gemm({.w = w.view(),
                 .panel_begin = item * step,
                 .panel_end = std::min(panels, (item + 1) * step),
-                .x = c.x.data() + first * columns,
-                .x_stride = columns,
+                .x = c.x.data() + first * c.columns,
+                .x_stride = c.columns,
                 .rows = count,
                 .y = y.data(),
                 .y_stride = outputs,
@@ -130,18 +133,21 @@ std::vector<float> multiply(const kernel_table& table, worker_team& team, const 
   return y;
 }
 
-/// A sum of k products loses at most k roundings of its largest partial sum; weights and rows are at most 1.
-constexpr float rounding_bound = 4 * columns * std::numeric_limits<float>::epsilon();
+/// A sum of k products loses at most k roundings of its largest partial sum. Weights and rows are about 1 at most, and the
+/// sums stay far below k.
+float rounding_bound(std::size_t columns) {
+  return 4 * static_cast<float>(columns) * std::numeric_limits<float>::epsilon();
+}
 
 std::string try_products(const kernel_table& table, worker_team& one, worker_team& many, const product_case& c) {
-  const kernels::packed_weights w(table, many, c.type, outputs, columns, c.matrix.data());
+  const kernels::packed_weights w(table, many, c.type, outputs, c.columns, c.matrix.data());
   std::vector<float> alone;
   for (std::size_t row = 0; row < rows_most; ++row) {
     const auto y = multiply(table, one, w, c, row, 1);
     alone.insert(alone.end(), y.begin(), y.end());
   }
   const auto defined = std::span(alone).first(c.expected.size());
-  if (const auto d = difference(c.expected, defined, outputs, table.one_chain ? 0 : rounding_bound)) {
+  if (const auto d = difference(c.expected, defined, outputs, table.one_chain ? 0 : rounding_bound(c.columns))) {
     return "a row alone differs from the definition at " + *d;
   }
   for (const std::uint32_t count : batch_sizes) {
@@ -167,7 +173,8 @@ struct prompt_case {
 
 constexpr std::array kv_types = {kv_type::f32, kv_type::f16, kv_type::bf16};
 /// The prompt has one chunk of each size.
-constexpr std::uint32_t prompt_tokens = std::accumulate(batch_sizes.begin(), batch_sizes.end(), 0U);
+constexpr std::array<std::uint32_t, 7> chunk_sizes = {1, 2, 3, 5, 8, 17, 33};
+constexpr std::uint32_t prompt_tokens = std::accumulate(chunk_sizes.begin(), chunk_sizes.end(), 0U);
 /// Pages for the prompt in scattered pieces, then for its neighbour in order.
 constexpr std::uint32_t scattered_pages = 16;
 constexpr std::uint32_t all_pages = scattered_pages + prompt_tokens / kv::page_tokens + 1;
@@ -200,9 +207,8 @@ std::vector<kv::piece> first_of(std::span<const kv::piece> pieces, std::uint32_t
 }
 
 result<std::unique_ptr<transformer>> make_transformer(const prompt_case& c, worker_team& team) {
-  constexpr std::uint32_t rows_max = 2 * rows_most;
-  static_assert(rows_max >= prompt_tokens);
-  return transformer::create(c.w, c.table, team, {.pages_count = all_pages, .kv = c.kv, .rows_max = rows_max});
+  static_assert(2 * chunk_sizes.back() <= prompt_tokens, "the largest chunk and its neighbour fit as well");
+  return transformer::create(c.w, c.table, team, {.pages_count = all_pages, .kv = c.kv, .rows_max = prompt_tokens});
 }
 
 /// Logits of every token, from one run.
@@ -218,7 +224,7 @@ result<std::vector<float>> in_chunks(const prompt_case& c, worker_team& team, st
   REDLINE_TRY_ASSIGN(const auto t, make_transformer(c, team));
   std::vector<float> all;
   std::uint32_t done = 0;
-  for (const std::uint32_t size : batch_sizes) {
+  for (const std::uint32_t size : chunk_sizes) {
     const auto own = first_of(pieces, done + size);
     const auto neighbours = first_of(neighbours_place, done + size);
     const auto chunk = c.tokens.subspan(done, size);
