@@ -25,7 +25,9 @@ struct flags {
 /// A folder of this process's own that goes away with it.
 class scratch_folder {
  public:
-  scratch_folder() : path_((std::filesystem::temp_directory_path() / "redline-doctor-XXXXXX").string()) {
+  scratch_folder() {
+    std::error_code none;  // then the path is empty, and the folder is made where we stand
+    path_ = (std::filesystem::temp_directory_path(none) / "redline-doctor-XXXXXX").string();
     made_ = mkdtemp(path_.data()) != nullptr;
   }
   ~scratch_folder() {
