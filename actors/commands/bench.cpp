@@ -66,13 +66,12 @@ int run_forward(const flags& f) {
                                                       std::to_string(config.context) + ", found " +
                                                       std::to_string(longest)});
   }
-  const model::kv_type kv = f.kv == "f32"   ? model::kv_type::f32
-                            : f.kv == "f16" ? model::kv_type::f16
-                                            : model::kv_type::bf16;
+  const auto kv = kv_type_of(f.kv);
+  if (!kv) return report(kv.error());
   auto made = forward_probe::create(**file, *weights, *chosen.table, team,
                                     {.rows_max = std::max<std::uint32_t>(rows_max, 128),
                                      .tokens_max = longest,
-                                     .kv = kv,
+                                     .kv = *kv,
                                      .last_only = f.last_only,
                                      .profile = f.profile});
   if (!made) return report(made.error());
@@ -142,6 +141,7 @@ void add_bench(CLI::App& app, int& exit_code) {
   c->add_flag("--profile", f->profile, "Time of each part of a pass");
   c->add_flag("--json", f->json, "Print one JSON object");
   c->callback([f, &exit_code] { exit_code = run_forward(*f); });
+  add_bench_accuracy(*bench, exit_code);
 }
 
 }  // namespace redline::actors::commands

@@ -28,11 +28,18 @@ void add_model_flags(CLI::App& app, model_flags& flags, bool model_required) {
       ->capture_default_str()->group("Models");
 }
 
+result<model::kv_type> kv_type_of(std::string_view name) {
+  for (const model::kv_type type : {model::kv_type::f32, model::kv_type::f16, model::kv_type::bf16}) {
+    if (kernels::name_of(type) == name) return type;
+  }
+  return failure{errc::invalid_argument, "keys and values: wanted f32, f16 or bf16, found '" + std::string(name) + "'"};
+}
+
 result<engine_options> engine_options_of(const model_flags& flags) {
   engine_options options;
   options.target_path = flags.model;
   options.draft_path = flags.draft;
-  options.kv = flags.kv == "f32" ? model::kv_type::f32 : flags.kv == "bf16" ? model::kv_type::bf16 : model::kv_type::f16;
+  REDLINE_TRY_ASSIGN(options.kv, kv_type_of(flags.kv));
   options.threads = flags.threads;
   options.context_max = flags.context;
   options.kv_bytes_max = flags.kv_mib << 20;

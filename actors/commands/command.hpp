@@ -32,6 +32,8 @@ void add_synth(CLI::App& app, int& exit_code);
 void add_quantize(CLI::App& app, int& exit_code);
 void add_convert(CLI::App& app, int& exit_code);
 void add_bench(CLI::App& app, int& exit_code);
+/// A subcommand of bench.
+void add_bench_accuracy(CLI::App& bench, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code);
 
 /// What the commands that load models have in common.
@@ -43,6 +45,8 @@ struct model_flags {
   std::uint32_t context = 0;
   std::uint64_t kv_mib = 0;
 };
+/// "f32", "f16" or "bf16".
+result<model::kv_type> kv_type_of(std::string_view name);
 void add_model_flags(CLI::App& app, model_flags& flags, bool model_required = true);
 result<engine_options> engine_options_of(const model_flags& flags);
 
