@@ -1,7 +1,6 @@
 #include "actors/engine.hpp"
 
 #include <pthread.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <stdexcept>
@@ -10,6 +9,7 @@
 #include "actors/draft_model.hpp"
 #include "actors/supervisor.hpp"
 #include "actors/target_model.hpp"
+#include "kernels/machine_memory.hpp"
 
 namespace redline::actors {
 
@@ -23,12 +23,6 @@ constexpr std::size_t actor_mail_max = 8192;
 // A pass of this many rows costs little more than one of a single row: on a machine busy with something else, where every
 // pass looks slow, the time limit must not cut batches down to single rows.
 constexpr std::uint32_t untimed_rows = 64;
-
-std::uint64_t memory_bytes() {
-  const auto pages = sysconf(_SC_PHYS_PAGES);
-  const auto size = sysconf(_SC_PAGE_SIZE);
-  return pages > 0 && size > 0 ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(size) : 1ull << 32;
-}
 
 std::uint16_t process_of_roles(const engine_roles& roles) {
   if (roles.front) return place::front_process;
@@ -120,7 +114,7 @@ result<session_partners> engine::partners_for(draft::method how, actor::address 
 
 /// Enough for every sequence at full length, within the memory that the KV may take.
 std::uint32_t engine::pages_for_model(const model::model_config& config, std::uint32_t sequences_max) const {
-  const std::uint64_t bytes_max = options_.kv_bytes_max != 0 ? options_.kv_bytes_max : memory_bytes() / 4;
+  const std::uint64_t bytes_max = options_.kv_bytes_max != 0 ? options_.kv_bytes_max : kernels::read_machine_memory().limit_bytes() / 4;
   const std::uint64_t per_sequence = scheduler::pages_for(std::min(context_max_ == 0 ? config.context : context_max_,
                                                                    config.context), kv::page_tokens);
   const std::uint64_t wanted = per_sequence * sequences_max;

@@ -60,7 +60,7 @@ struct engine_options {
   model::kv_type kv = model::kv_type::f16;
   std::uint32_t threads = 0;                 // compute threads per model; 0: what this process may use
   std::uint32_t context_max = 0;             // 0: the model's
-  std::uint64_t kv_bytes_max = 0;            // per model; 0: a quarter of the machine's memory
+  std::uint64_t kv_bytes_max = 0;            // per model; 0: a quarter of what the process may use
   scheduler_options scheduling;              // limits.tokens_max and pages_count are filled in here
   session_partners patience;                 // only its durations are used
   transport::bridge_options bridge;          // listen or join set: this process talks to others

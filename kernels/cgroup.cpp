@@ -48,7 +48,9 @@ std::uint64_t bytes_in(const std::string& path) {
 }
 
 std::uint64_t memory_of_version2(const std::string& directory) { return bytes_in(directory + "/memory.max"); }
-std::uint64_t memory_of_version1(const std::string& directory) { return bytes_in(directory + "/memory.limit_in_bytes"); }
+std::uint64_t memory_of_version1(const std::string& directory) {
+  return bytes_in(directory + "/memory.limit_in_bytes");
+}
 
 /// One controller: its name in version 1, where that is mounted, and how its limits are read.
 struct controller {

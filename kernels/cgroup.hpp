@@ -7,7 +7,7 @@ namespace redline::kernels {
 
 /// The tightest limits of the cgroups named in the text of /proc/self/cgroup, looked up below `root` (/sys/fs/cgroup),
 /// versions 1 and 2. 0 for none.
-std::uint32_t cgroup_cpu_quota(const std::string& proc_self_cgroup, const std::string& root);  // CPUs, rounded up
+std::uint32_t cgroup_cpu_quota(const std::string& proc_self_cgroup, const std::string& root);     // CPUs, rounded up
 std::uint64_t cgroup_memory_limit(const std::string& proc_self_cgroup, const std::string& root);  // bytes
 
 /// The same for this process.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -10,6 +11,7 @@ namespace redline::kernels {
 
 /// Storage of keys and values.
 enum class element_type : std::uint8_t { f32, f16, bf16 };
+inline constexpr std::array all_element_types = {element_type::f32, element_type::f16, element_type::bf16};
 /// How the two halves of a rotated pair lie in a head: neighbours, or half of the rotated part apart.
 enum class rope_pairs : std::uint8_t { adjacent, half_split };
 

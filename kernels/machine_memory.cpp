@@ -1,5 +1,7 @@
 #include "kernels/machine_memory.hpp"
 
+#include <unistd.h>
+
 #include <fstream>
 #include <limits>
 
@@ -16,10 +18,12 @@ std::string chosen_word(const std::string& setting) {
 
 machine_memory read_machine_memory() {
   machine_memory m;
-  std::ifstream info("/proc/meminfo");  // "MemTotal:       16384256 kB"
+  m.total_bytes =
+      static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGE_SIZE));
+  m.available_bytes = m.total_bytes;    // unless the system says less
+  std::ifstream info("/proc/meminfo");  // "MemAvailable:   16384256 kB"
   std::string key;
   for (std::uint64_t kib = 0; info >> key >> kib; info.ignore(std::numeric_limits<std::streamsize>::max(), '\n')) {
-    if (key == "MemTotal:") m.total_bytes = kib << 10;
     if (key == "MemAvailable:") m.available_bytes = kib << 10;
     if (key == "SwapTotal:") m.swap_bytes = kib << 10;
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -13,9 +14,13 @@ struct machine_memory {
   std::uint64_t cgroup_bytes = 0;     // the limit; 0: none
   std::string huge_pages;             // "always", "madvise" or "never"; "unknown" where the system does not say
 
-  /// What a program started now can hold.
-  [[nodiscard]] std::uint64_t usable_bytes() const {
-    return cgroup_bytes != 0 && cgroup_bytes < available_bytes ? cgroup_bytes : available_bytes;
+  /// What a program can hold at most, and what one started now.
+  [[nodiscard]] std::uint64_t limit_bytes() const { return within_cgroup(total_bytes); }
+  [[nodiscard]] std::uint64_t usable_bytes() const { return within_cgroup(available_bytes); }
+
+ private:
+  [[nodiscard]] std::uint64_t within_cgroup(std::uint64_t bytes) const {
+    return cgroup_bytes == 0 ? bytes : std::min(bytes, cgroup_bytes);
   }
 };
 machine_memory read_machine_memory();

@@ -76,7 +76,9 @@ struct deviation {
       squares += error * error;
     }
   }
-  [[nodiscard]] double rms() const { return std::sqrt(squares / static_cast<double>(std::max<std::uint64_t>(logits, 1))); }
+  [[nodiscard]] double rms() const {
+    return std::sqrt(squares / static_cast<double>(std::max<std::uint64_t>(logits, 1)));
+  }
   [[nodiscard]] double agreement() const {
     return static_cast<double>(agreeing) / static_cast<double>(std::max<std::uint64_t>(positions, 1));
   }
@@ -149,8 +151,8 @@ void print(const std::vector<comparison>& all, const flags& f) {
   std::printf("%10s %12s %12s %12s %10s  %s\n", "MB", "largest", "RMS", "same token", "positions", "model");
   for (const comparison& c : all) {
     const deviation& d = c.from_reference;
-    std::printf("%10.2f %12.2g %12.2g %11.2f%% %10llu  %s\n", static_cast<double>(c.file_bytes) / 1e6, d.largest, d.rms(),
-                100 * d.agreement(), static_cast<unsigned long long>(d.positions), c.path.c_str());
+    std::printf("%10.2f %12.2g %12.2g %11.2f%% %10llu  %s\n", static_cast<double>(c.file_bytes) / 1e6, d.largest,
+                d.rms(), 100 * d.agreement(), static_cast<unsigned long long>(d.positions), c.path.c_str());
   }
 }
 
@@ -158,8 +160,12 @@ nlohmann::ordered_json json_of(const std::vector<comparison>& all, const flags& 
   nlohmann::ordered_json out = {{"reference", f.reference}, {"kv", f.kv}, {"models", nlohmann::ordered_json::array()}};
   for (const comparison& c : all) {
     const deviation& d = c.from_reference;
-    out["models"].push_back({{"model", c.path}, {"file_bytes", c.file_bytes}, {"largest_error", d.largest},
-                             {"rms_error", d.rms()}, {"same_token", d.agreement()}, {"positions", d.positions}});
+    out["models"].push_back({{"model", c.path},
+                             {"file_bytes", c.file_bytes},
+                             {"largest_error", d.largest},
+                             {"rms_error", d.rms()},
+                             {"same_token", d.agreement()},
+                             {"positions", d.positions}});
   }
   return out;
 }
@@ -184,11 +190,14 @@ void add_bench_accuracy(CLI::App& bench, int& exit_code) {
   auto* c = bench.add_subcommand("accuracy", "Logits of models beside those of the file they were made from");
   c->add_option("--reference", f->reference, "The GGUF file to compare with")->required()->check(CLI::ExistingFile);
   c->add_option("--model", f->models, "GGUF files")->required()->check(CLI::ExistingFile);
-  c->add_option("--prompts", f->prompts, "JSON with cases[].text, such as bench/demo_models/vectors.json")->required()
+  c->add_option("--prompts", f->prompts, "JSON with cases[].text, such as bench/demo_models/vectors.json")
+      ->required()
       ->check(CLI::ExistingFile);
-  c->add_option("--kv", f->kv, "Keys and values of the models")->check(CLI::IsMember({"f32", "f16", "bf16"}))
+  c->add_option("--kv", f->kv, "Keys and values of the models")
+      ->check(CLI::IsMember({"f32", "f16", "bf16"}))
       ->capture_default_str();
-  c->add_option("--threads", f->threads, "Compute threads; 0: what this process may use")->check(CLI::Range(0, 1024))
+  c->add_option("--threads", f->threads, "Compute threads; 0: what this process may use")
+      ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   c->add_flag("--json", f->json, "Print one JSON object");
   c->callback([f, &exit_code] { exit_code = run(*f); });

@@ -24,12 +24,12 @@ void add_model_flags(CLI::App& app, model_flags& flags, bool model_required) {
       ->check(CLI::Range(0, 1024))->capture_default_str()->group("Models");
   app.add_option("--context", flags.context, "Most tokens of prompt and answer; 0: the model's")->capture_default_str()
       ->group("Models");
-  app.add_option("--kv-mib", flags.kv_mib, "Memory for cached keys and values per model, MiB; 0: a quarter of the machine's")
+  app.add_option("--kv-mib", flags.kv_mib, "Memory for cached keys and values per model, MiB; 0: a quarter of what this process may use")
       ->capture_default_str()->group("Models");
 }
 
 result<model::kv_type> kv_type_of(std::string_view name) {
-  for (const model::kv_type type : {model::kv_type::f32, model::kv_type::f16, model::kv_type::bf16}) {
+  for (const model::kv_type type : kernels::all_element_types) {
     if (kernels::name_of(type) == name) return type;
   }
   return failure{errc::invalid_argument, "keys and values: wanted f32, f16 or bf16, found '" + std::string(name) + "'"};

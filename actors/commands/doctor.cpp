@@ -1,5 +1,5 @@
-// redline doctor: what this machine offers, whether its kernels keep their promises, whether a model fits and how fast it
-// runs.
+// redline doctor: what this machine offers, whether its kernels keep their promises, whether a model fits and how fast
+// it runs.
 
 #include <unistd.h>
 
@@ -123,7 +123,7 @@ class doctor {
     for (const auto& t : file->tensors()) m.file_bytes[gguf::name_of(t.type)] += t.bytes.size();
     if (found_.target.table == nullptr) return failure{errc::unsupported_format, found_.target.problem};
     m.weight_bytes = model::weight_bytes(*file, *found_.target.table);
-    for (const auto kv : {model::kv_type::f32, model::kv_type::f16, model::kv_type::bf16}) {
+    for (const model::kv_type kv : kernels::all_element_types) {
       m.kv_bytes[static_cast<std::size_t>(kv)] = model::page_bytes(m.config, kv) * kv_bytes_tokens / kv::page_tokens;
     }
     REDLINE_TRY(text::tokenizer::from_file(*file));
@@ -142,7 +142,8 @@ class doctor {
 
   result<void> measure_model(const gguf::gguf_file& file, model_findings& m) {
     const kernels::kernel_table& table = *found_.target.table;
-    REDLINE_TRY_ASSIGN(auto weights, model::load_weights(file, table, *team_, [&](std::uint64_t done, std::uint64_t all) {
+    REDLINE_TRY_ASSIGN(auto weights,
+                       model::load_weights(file, table, *team_, [&](std::uint64_t done, std::uint64_t all) {
                          show_loading(line_, "model", done, all);
                        }));
     REDLINE_TRY_ASSIGN(const auto probe, forward_probe::create(file, std::move(weights), table, *team_, {}));
@@ -173,9 +174,11 @@ int run(const flags& f) {
 
 void add_doctor(CLI::App& app, int& exit_code) {
   auto f = std::make_shared<flags>();
-  auto* c = app.add_subcommand("doctor", "Measure this machine, prove its kernels exact, and see how a model runs on it");
+  auto* c =
+      app.add_subcommand("doctor", "Measure this machine, prove its kernels exact, and see how a model runs on it");
   c->add_option("--model", f->model, "A GGUF file to try");
-  c->add_option("--threads", f->threads, "Compute threads; 0: the CPUs this process may use")->check(CLI::Range(0, 1024))
+  c->add_option("--threads", f->threads, "Compute threads; 0: the CPUs this process may use")
+      ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   c->add_flag("--json", f->json, "Print one JSON object");
   c->callback([f, &exit_code] { exit_code = run(*f); });

@@ -13,8 +13,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::array kv_types = {model::kv_type::f32, model::kv_type::f16, model::kv_type::bf16};
-
 std::vector<std::string> feature_names() {
   const kernels::cpu_features& cpu = kernels::this_cpu();
   const std::pair<const char*, bool> all[] = {
@@ -79,13 +77,16 @@ std::vector<model::self_check> checks_of(const doctor_findings& f, std::string_v
 }
 
 /// One line: a label in the first column where the section begins.
-std::ostream& line(std::ostream& out, std::string_view label = "") { return out << std::left << std::setw(10) << label; }
+std::ostream& line(std::ostream& out, std::string_view label = "") {
+  return out << std::left << std::setw(10) << label;
+}
 
 void print_machine(const doctor_findings& f, std::ostream& out) {
   line(out, "cpu") << kernels::cpu_name() << "\n";
   line(out) << "offers " << joined(feature_names()) << "\n";
   line(out, "threads") << f.threads() << ": " << thread_reason(f) << "\n";
-  line(out, "memory") << size_text(f.memory.total_bytes) << ", " << size_text(f.memory.available_bytes) << " available, "
+  line(out, "memory") << size_text(f.memory.total_bytes) << ", " << size_text(f.memory.available_bytes)
+                      << " available, "
                       << (f.memory.cgroup_bytes == 0 ? "no cgroup limit"
                                                      : "cgroup limit " + size_text(f.memory.cgroup_bytes))
                       << ", huge pages: " << f.memory.huge_pages << "\n";
@@ -144,7 +145,7 @@ void print_model(const doctor_findings& f, std::ostream& out) {
     line(out) << m.config.architecture << ", " << m.config.layers << " layers, context " << m.config.context << ", "
               << joined(formats) << "\n";
     line(out) << "needs " << size_text(m.weight_bytes) << " for weights, and for 1,000 tokens";
-    for (const model::kv_type kv : kv_types) {
+    for (const model::kv_type kv : kernels::all_element_types) {
       out << (kv == model::kv_type::f32 ? " " : ", ") << size_text(m.kv_bytes[static_cast<std::size_t>(kv)]) << " ("
           << name_of(kv) << ")";
     }
@@ -163,7 +164,9 @@ void print_model(const doctor_findings& f, std::ostream& out) {
 ordered_json json_of_targets(const doctor_findings& f) {
   ordered_json all = ordered_json::array();
   for (const kernels::target_info& t : kernels::list_targets()) {
-    all.push_back({{"name", t.name}, {"runs", t.table != nullptr}, {"lacks", t.missing},
+    all.push_back({{"name", t.name},
+                   {"runs", t.table != nullptr},
+                   {"lacks", t.missing},
                    {"chosen", t.table != nullptr && t.table == f.target.table}});
   }
   return all;
@@ -196,15 +199,18 @@ ordered_json json_of_model(const doctor_findings& f) {
     out["context"] = m.config.context;
     out["file_bytes"] = m.file_bytes;
     out["weight_bytes"] = m.weight_bytes;
-    for (const model::kv_type kv : kv_types) {
+    for (const model::kv_type kv : kernels::all_element_types) {
       out["kv_bytes_per_1000_tokens"][std::string(name_of(kv))] = m.kv_bytes[static_cast<std::size_t>(kv)];
     }
   }
   out["passes"] = ordered_json::array();
   for (const forward_cell& c : m.cells) {
     const kernels::machine_bounds& b = f.bounds.back().reached;
-    out["passes"].push_back({{"rows", c.rows}, {"ms", c.best_ms}, {"median_ms", c.median_ms},
-                             {"of_read_bound", c.of_read_bound(b)}, {"of_flop_bound", c.of_flop_bound(b)}});
+    out["passes"].push_back({{"rows", c.rows},
+                             {"ms", c.best_ms},
+                             {"median_ms", c.median_ms},
+                             {"of_read_bound", c.of_read_bound(b)},
+                             {"of_flop_bound", c.of_flop_bound(b)}});
   }
   return out;
 }
@@ -226,22 +232,26 @@ void print_findings(const doctor_findings& f, std::ostream& out) {
 }
 
 ordered_json json_of(const doctor_findings& f) {
-  ordered_json out = {
-      {"healthy", f.healthy()},
-      {"cpu", {{"name", kernels::cpu_name()}, {"features", feature_names()}}},
-      {"threads",
-       {{"used", f.threads()}, {"reason", thread_reason(f)}, {"online", f.cpus.online}, {"affinity", f.cpus.affinity},
-        {"cgroup_quota", f.cpus.quota}}},
-      {"memory",
-       {{"total_bytes", f.memory.total_bytes}, {"available_bytes", f.memory.available_bytes},
-        {"swap_bytes", f.memory.swap_bytes}, {"cgroup_bytes", f.memory.cgroup_bytes},
-        {"huge_pages", f.memory.huge_pages}}},
-      {"targets", json_of_targets(f)},
-      {"target_problem", f.target.problem},
-      {"bounds", json_of_bounds(f)},
-      {"checks", json_of_checks(f)},
-      {"checks_problem", f.checks_problem},
-      {"checks_seconds", f.checks_seconds}};
+  ordered_json out = {{"healthy", f.healthy()},
+                      {"cpu", {{"name", kernels::cpu_name()}, {"features", feature_names()}}},
+                      {"threads",
+                       {{"used", f.threads()},
+                        {"reason", thread_reason(f)},
+                        {"online", f.cpus.online},
+                        {"affinity", f.cpus.affinity},
+                        {"cgroup_quota", f.cpus.quota}}},
+                      {"memory",
+                       {{"total_bytes", f.memory.total_bytes},
+                        {"available_bytes", f.memory.available_bytes},
+                        {"swap_bytes", f.memory.swap_bytes},
+                        {"cgroup_bytes", f.memory.cgroup_bytes},
+                        {"huge_pages", f.memory.huge_pages}}},
+                      {"targets", json_of_targets(f)},
+                      {"target_problem", f.target.problem},
+                      {"bounds", json_of_bounds(f)},
+                      {"checks", json_of_checks(f)},
+                      {"checks_problem", f.checks_problem},
+                      {"checks_seconds", f.checks_seconds}};
   if (f.model) out["model"] = json_of_model(f);
   return out;
 }

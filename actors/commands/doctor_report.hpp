@@ -27,10 +27,10 @@ struct model_findings {
   std::string path;
   std::string problem;  // why it cannot be served here; empty when it can. What is known until then is below.
   model::model_config config;
-  std::map<std::string, std::uint64_t> file_bytes;  // of tensors, by format
-  std::uint64_t weight_bytes = 0;                   // in memory
-  std::array<std::uint64_t, 3> kv_bytes = {};       // of 1,000 tokens, by model::kv_type
-  std::vector<forward_cell> cells;                  // with f16 keys and values
+  std::map<std::string, std::uint64_t> file_bytes;                             // of tensors, by format
+  std::uint64_t weight_bytes = 0;                                              // in memory
+  std::array<std::uint64_t, kernels::all_element_types.size()> kv_bytes = {};  // of 1,000 tokens, by model::kv_type
+  std::vector<forward_cell> cells;                                             // with f16 keys and values
 };
 inline constexpr std::uint32_t kv_bytes_tokens = 1000;
 

@@ -24,9 +24,14 @@ std::uint64_t bytes_per_pass(const gguf::gguf_file& file, const model::model_con
 transformer::times per_pass(const transformer::times& a, const transformer::times& b, double passes) {
   using t = transformer::times;
   const auto mean = [&](double t::*part) { return (b.*part - a.*part) / passes; };
-  return {.prepare = mean(&t::prepare), .query_key_value = mean(&t::query_key_value), .store = mean(&t::store),
-          .attention = mean(&t::attention), .output = mean(&t::output), .feed_forward = mean(&t::feed_forward),
-          .norms = mean(&t::norms), .head = mean(&t::head)};
+  return {.prepare = mean(&t::prepare),
+          .query_key_value = mean(&t::query_key_value),
+          .store = mean(&t::store),
+          .attention = mean(&t::attention),
+          .output = mean(&t::output),
+          .feed_forward = mean(&t::feed_forward),
+          .norms = mean(&t::norms),
+          .head = mean(&t::head)};
 }
 
 }  // namespace
@@ -65,7 +70,8 @@ forward_cell forward_probe::measure(std::uint32_t rows, const effort& how_long) 
   const double begin = seconds_now();
   const transformer::times before = model_->time_spent();
   seconds.clear();
-  while (seconds.size() < how_long.samples || (seconds_now() - begin < how_long.seconds && seconds.size() < 200)) once();
+  while (seconds.size() < how_long.samples || (seconds_now() - begin < how_long.seconds && seconds.size() < 200))
+    once();
   c.spent = per_pass(before, model_->time_spent(), static_cast<double>(seconds.size()));
   std::sort(seconds.begin(), seconds.end());
   c.best_ms = seconds.front() * 1e3;
@@ -85,7 +91,9 @@ void forward_probe::pass(std::uint32_t rows, bool logits) {
   const model::run r{.tokens = tokens_,
                      .first_position = static_cast<position>(first),
                      .table = table_.pieces(),
-                     .logits_begin = !logits ? rows : how_.last_only ? rows - 1 : 0};
+                     .logits_begin = !logits          ? rows
+                                     : how_.last_only ? rows - 1
+                                                      : 0};
   model_->forward({&r, 1});
 }
 

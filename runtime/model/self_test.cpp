@@ -133,8 +133,8 @@ std::vector<float> multiply(const kernel_table& table, worker_team& team, const 
   return y;
 }
 
-/// A sum of k products loses at most k roundings of its largest partial sum. Weights and rows are about 1 at most, and the
-/// sums stay far below k.
+/// A sum of k products loses at most k roundings of its largest partial sum. Weights and rows are about 1 at most, and
+/// the sums stay far below k.
 float rounding_bound(std::size_t columns) {
   return 4 * static_cast<float>(columns) * std::numeric_limits<float>::epsilon();
 }
@@ -155,8 +155,8 @@ std::string try_products(const kernel_table& table, worker_team& one, worker_tea
     const auto wanted = std::span(alone).subspan(first * outputs, count * outputs);
     for (worker_team* team : {&one, &many}) {
       if (const auto d = difference(wanted, multiply(table, *team, w, c, first, count), outputs)) {
-        return "in a batch of " + std::to_string(count) + ' ' + with_threads(*team) + " a row differs from itself alone at " +
-               *d;
+        return "in a batch of " + std::to_string(count) + ' ' + with_threads(*team) +
+               " a row differs from itself alone at " + *d;
       }
     }
   }
@@ -171,7 +171,6 @@ struct prompt_case {
   std::span<const token> tokens;
 };
 
-constexpr std::array kv_types = {kv_type::f32, kv_type::f16, kv_type::bf16};
 /// The prompt has one chunk of each size.
 constexpr std::array<std::uint32_t, 7> chunk_sizes = {1, 2, 3, 5, 8, 17, 33};
 constexpr std::uint32_t prompt_tokens = std::accumulate(chunk_sizes.begin(), chunk_sizes.end(), 0U);
@@ -254,7 +253,7 @@ class tester {
     REDLINE_TRY(compute_reference());
     for (const kernel_table* table : o_.tables) {
       REDLINE_TRY_ASSIGN(const auto w, load_weights(o_.model, *table, many_));
-      for (const kv_type kv : kv_types) REDLINE_TRY(try_model({w, *table, kv, prompt_}));
+      for (const kv_type kv : kernels::all_element_types) REDLINE_TRY(try_model({w, *table, kv, prompt_}));
     }
     return std::move(found_);
   }
@@ -275,7 +274,7 @@ class tester {
 
   result<void> compute_reference() {
     REDLINE_TRY_ASSIGN(const auto w, load_weights(o_.model, o_.reference, many_));
-    for (const kv_type kv : kv_types) {
+    for (const kv_type kv : kernels::all_element_types) {
       REDLINE_TRY_ASSIGN(reference_[static_cast<std::size_t>(kv)],
                          at_once({w, o_.reference, kv, prompt_}, many_, contiguous));
     }
@@ -305,7 +304,7 @@ class tester {
   worker_team one_{1};
   worker_team many_;
   std::vector<token> prompt_;
-  std::array<std::vector<float>, kv_types.size()> reference_;  // logits by type of keys and values
+  std::array<std::vector<float>, kernels::all_element_types.size()> reference_;  // logits by type of keys and values
   std::vector<self_check> found_;
 };
 

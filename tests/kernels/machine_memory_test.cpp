@@ -18,6 +18,7 @@ TEST(machine_memory, offers_no_more_than_the_group_may_hold) {
   EXPECT_EQ(m.usable_bytes(), 4U);
   m.cgroup_bytes = 12;
   EXPECT_EQ(m.usable_bytes(), 10U);
+  EXPECT_EQ(m.limit_bytes(), 12U);
 }
 
 TEST(machine_memory, reads_this_machine) {

@@ -34,13 +34,13 @@ std::vector<std::string> keys_of(const ordered_json& object) {
 TEST(doctor, finds_this_machine_and_the_demonstration_model_well) {
   const auto [found, exit_code] = doctor(test::source_path("bench/demo_models/demo-target.gguf"));
   EXPECT_EQ(exit_code, 0) << found;
-  EXPECT_THAT(keys_of(found),
-              ::testing::ElementsAre("healthy", "cpu", "threads", "memory", "targets", "target_problem", "bounds",
-                                     "checks", "checks_problem", "checks_seconds", "model"));
+  EXPECT_THAT(keys_of(found), ::testing::ElementsAre("healthy", "cpu", "threads", "memory", "targets", "target_problem",
+                                                     "bounds", "checks", "checks_problem", "checks_seconds", "model"));
   EXPECT_EQ(found["healthy"], true);
   EXPECT_EQ(found["threads"]["used"], 2);
   ASSERT_EQ(found["targets"].size(), 4U);
-  EXPECT_EQ(std::count_if(found["targets"].begin(), found["targets"].end(), [](const auto& t) { return t["chosen"]; }), 1);
+  EXPECT_EQ(std::count_if(found["targets"].begin(), found["targets"].end(), [](const auto& t) { return t["chosen"]; }),
+            1);
   ASSERT_EQ(found["bounds"].size(), 2U);
   EXPECT_EQ(found["bounds"][1]["threads"], 2);
   EXPECT_GT(found["bounds"][0]["read_gb_per_second"], 0);

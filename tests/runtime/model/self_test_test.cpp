@@ -76,8 +76,9 @@ TEST(self_test, finds_a_product_that_depends_on_the_other_rows) {
   ASSERT_GE(failures.size(), std::size(kernels::all_weight_types));
   EXPECT_THAT(failures, Each(::testing::Field(&self_check::target, "broken")));
   EXPECT_EQ(failures.front().claim, "products with F32 weights");
-  EXPECT_THAT(failures.front().problem, HasSubstr("in a batch of 2 with one thread a row differs from itself alone at row "
-                                                  "0, output 164: wanted "));
+  EXPECT_THAT(failures.front().problem,
+              HasSubstr("in a batch of 2 with one thread a row differs from itself alone at row "
+                        "0, output 164: wanted "));
   EXPECT_THAT(failures, ::testing::Contains(::testing::Field(&self_check::claim, HasSubstr("a prompt in chunks"))));
 }
 
@@ -127,7 +128,8 @@ TEST(self_test, finds_bits_that_are_the_same_everywhere_but_not_the_reference_s)
   broken.add = add_one_step_too_much;
   const auto failures = failures_of(broken);
   ASSERT_EQ(failures.size(), 3U);
-  EXPECT_EQ(failures[1].claim, "a model as the " + std::string(best().name) + " target runs it with f16 keys and values");
+  EXPECT_EQ(failures[1].claim,
+            "a model as the " + std::string(best().name) + " target runs it with f16 keys and values");
 }
 
 TEST(self_test, says_when_the_model_cannot_be_loaded) {

@@ -24,6 +24,21 @@ class weights_test : public ::testing::Test {
   kernels::worker_team team_{2};
 };
 
+TEST_F(weights_test, take_the_memory_that_the_file_lets_expect) {
+  for (const auto& t : kernels::list_targets()) {
+    if (t.table == nullptr) continue;
+    const auto file = make_tiny_model({.matrices = gguf::tensor_type::q5_0, .tied_head = false}).file();
+    const auto w = load_weights(*file, *t.table, team_);
+    ASSERT_TRUE(w);
+    std::uint64_t bytes = (*w)->embedding.size_bytes() + (*w)->head.size_bytes() + (*w)->output_norm.size() * 4;
+    for (const layer_weights& l : (*w)->layers) {
+      for (const auto* m : {&l.query, &l.key, &l.value, &l.output, &l.gate, &l.up, &l.down}) bytes += m->size_bytes();
+      bytes += (l.attention_norm.size() + l.feed_forward_norm.size()) * 4;
+    }
+    EXPECT_EQ(weight_bytes(*file, *t.table), bytes) << t.name;
+  }
+}
+
 TEST_F(weights_test, name_every_tensor_that_is_missing) {
   for (const std::string architecture : {"llama", "qwen2"}) {
     const tiny_model whole = make_tiny_model({.architecture = architecture});
