@@ -52,11 +52,12 @@ void curve_gate::answer(zmq::context_t& context) {
       const std::string key = well_formed ? z85(view(parts[6])) : std::string();
       const bool good = !key.empty() && allowed_.contains(key);
       if (!good) ++refused_;
+      const std::string_view user = good ? std::string_view(key) : std::string_view();
       const std::string_view request = parts.size() > 1 ? view(parts[1]) : std::string_view();
       for (const std::string_view field : {std::string_view("1.0"), request,
                                            std::string_view(good ? "200" : "400"),
                                            std::string_view(good ? "" : "this key may not connect"),
-                                           std::string_view(good ? key : "")}) {
+                                           user}) {
         socket.send(zmq::buffer(field), zmq::send_flags::sndmore);
       }
       socket.send(zmq::buffer(std::string_view()), zmq::send_flags::none);

@@ -21,7 +21,7 @@ class gemm : public kernel_test {
     m.bytes.resize(rows * row_bytes(type, columns));
     m.floats = uniforms(rows * columns);
     if (type == weight_type::f32) {
-      std::memcpy(m.bytes.data(), m.floats.data(), m.bytes.size());
+      std::ranges::copy(std::as_bytes(std::span(m.floats)), m.bytes.begin());
     } else if (block_columns(type) == 1) {
       const element_type element = type == weight_type::f16 ? element_type::f16 : element_type::bf16;
       scalar().narrow(element, m.floats.data(), m.floats.size(), m.bytes.data());

@@ -80,7 +80,7 @@ class demo_model : public ::testing::TestWithParam<std::string> {
     weights_ = *loaded;
     cases_ = read_cases(GetParam());
     ASSERT_EQ(cases_.size(), 20U);
-    cases_.resize(test::rounds(20, 2));
+    cases_.resize(test::rounds(20, 3));
   }
 
   static const kernels::kernel_table& table() { return *kernels::process_table().table; }
