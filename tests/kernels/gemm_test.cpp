@@ -1,5 +1,8 @@
 #include <cblas.h>
 
+#include <algorithm>
+#include <span>
+
 #include "kernels/packed_weights.hpp"
 #include "kernels/weight_blocks.hpp"
 #include "kernels/worker_team.hpp"
