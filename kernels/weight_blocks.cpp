@@ -437,7 +437,7 @@ void encode_blocks(weight_type type, const float* x, std::size_t columns, std::b
 void dequantize_row(weight_type type, const std::byte* row, std::size_t columns, float* out) {
   switch (type) {
     case weight_type::f32:
-      std::memcpy(out, row, columns * sizeof(float));
+      if (columns > 0) std::memcpy(out, row, columns * sizeof(float));
       return;
     case weight_type::f16:
       for (std::size_t i = 0; i < columns; ++i) out[i] = get_half(row + 2 * i);
@@ -469,7 +469,7 @@ void dequantize_row(weight_type type, const std::byte* row, std::size_t columns,
 void quantize_row(weight_type type, const float* x, std::size_t columns, std::byte* row) {
   switch (type) {
     case weight_type::f32:
-      std::memcpy(row, x, columns * sizeof(float));
+      if (columns > 0) std::memcpy(row, x, columns * sizeof(float));
       return;
     case weight_type::f16:
       for (std::size_t i = 0; i < columns; ++i) put(row + 2 * i, narrow_f16(x[i]));
