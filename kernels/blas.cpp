@@ -26,7 +26,7 @@ void pack(weight_type type, const std::byte* source, std::size_t rows, std::size
   const std::size_t bytes = row_bytes(type, columns);
   const std::size_t first = begin * panel_rows;
   const std::size_t last = std::min(end * panel_rows, rows);
-  std::memcpy(out + first * bytes, source + first * bytes, (last - first) * bytes);
+  std::copy_n(source + first * bytes, (last - first) * bytes, out + first * bytes);
   std::memset(out + last * bytes, 0, (end * panel_rows - last) * bytes);
 }
 
@@ -49,7 +49,7 @@ void gemm_slice(const gemm_args& a, std::size_t first_row, std::size_t row_count
     const std::size_t rows = std::min(row_block, a.rows - m);
     std::fill(s.x.begin(), s.x.end(), 0.0F);
     for (std::size_t r = 0; r < rows; ++r) {
-      std::memcpy(s.x.data() + r * columns, a.x + (m + r) * a.x_stride, columns * sizeof(float));
+      std::copy_n(a.x + (m + r) * a.x_stride, columns, s.x.data() + r * columns);
     }
     const int k = static_cast<int>(columns);
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, row_block, slice_rows, k, 1.0F, s.x.data(), k,

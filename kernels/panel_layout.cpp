@@ -153,7 +153,7 @@ void interleave_panels(weight_type type, const std::byte* source, std::size_t ro
   const std::size_t bytes = layout::unit_bytes(type);
   for (std::size_t panel = begin; panel < end; ++panel) {
     byte* to = out + panel * units * bytes;
-    std::memset(to, 0, units * bytes);
+    std::fill_n(to, units * bytes, byte{0});
     const std::size_t lanes = std::min(panel_rows, rows - panel * panel_rows);
     for (std::size_t u = 0; u < units; ++u) {
       for (std::size_t lane = 0; lane < lanes; ++lane) {
