@@ -142,11 +142,13 @@ TEST(zmq_fabric, bridges_processes_over_tcp_with_curve) {
   const auto back_keys = make_curve_keys();
   pair_of_fabrics p;
   auto options = quick();
+  options.silence_max = microseconds{20'000'000};  // a megabyte takes seconds to encrypt under a sanitizer
   options.listen = "tcp://127.0.0.1:*";
   options.own_keys = front_keys;
   options.allowed_public_keys = {back_keys.public_key};
   ASSERT_TRUE(p.front.start_bridge(options, {p.front_actor}));
   options = quick();
+  options.silence_max = microseconds{20'000'000};
   options.join = p.front.bound_endpoint();
   EXPECT_TRUE(options.join.starts_with("tcp://127.0.0.1:"));
   options.own_keys = back_keys;
