@@ -102,7 +102,7 @@ struct attention_args {
 
 /// Attention goes through the context in blocks that end at multiples of this (ops/attention.inl.hpp).
 inline constexpr std::size_t attention_block_tokens = 128;
-/// From one query vector's scores of a block to the next one's; no multiple of a page keeps them in different cache sets.
+/// From one query vector's scores of a block to the next one's: no power of two, so that they lie in different cache sets.
 inline constexpr std::size_t attention_score_stride = attention_block_tokens + 16;
 
 /// Scratch that `attention` needs, whatever the length of the context.

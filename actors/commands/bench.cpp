@@ -132,8 +132,7 @@ void add_bench(CLI::App& app, int& exit_code) {
   c->add_option("--rows", f->rows, "Rows of a pass")->delimiter(',')->check(CLI::Range(1, 4096))->capture_default_str();
   c->add_option("--context", f->contexts, "Tokens before them")->delimiter(',')->check(CLI::Range(0, 1 << 20))
       ->capture_default_str();
-  c->add_option("--threads", f->threads, "Compute threads; 0: what this process may use")->check(CLI::Range(0, 1024))
-      ->capture_default_str();
+  add_threads_flag(*c, f->threads);
   c->add_option("--kv", f->kv, "Keys and values")->check(CLI::IsMember({"f32", "f16", "bf16"}))->capture_default_str();
   c->add_option("--samples", f->samples, "Passes per cell at least")->check(CLI::Range(1, 1000))->capture_default_str();
   c->add_option("--seconds", f->seconds, "Time per cell at least")->check(CLI::Range(0.0, 600.0))->capture_default_str();

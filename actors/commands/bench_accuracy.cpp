@@ -196,9 +196,7 @@ void add_bench_accuracy(CLI::App& bench, int& exit_code) {
   c->add_option("--kv", f->kv, "Keys and values of the models")
       ->check(CLI::IsMember({"f32", "f16", "bf16"}))
       ->capture_default_str();
-  c->add_option("--threads", f->threads, "Compute threads; 0: what this process may use")
-      ->check(CLI::Range(0, 1024))
-      ->capture_default_str();
+  add_threads_flag(*c, f->threads);
   c->add_flag("--json", f->json, "Print one JSON object");
   c->callback([f, &exit_code] { exit_code = run(*f); });
 }

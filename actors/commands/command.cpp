@@ -20,12 +20,17 @@ void add_model_flags(CLI::App& app, model_flags& flags, bool model_required) {
       ->group("Models");
   app.add_option("--kv", flags.kv, "Type of cached keys and values")->check(CLI::IsMember({"f32", "f16", "bf16"}))
       ->capture_default_str()->group("Models");
-  app.add_option("--threads", flags.threads, "Compute threads per model; 0: the CPUs this process may use")
-      ->check(CLI::Range(0, 1024))->capture_default_str()->group("Models");
+  add_threads_flag(app, flags.threads)->description("Compute threads per model; 0: the CPUs this process may use")
+      ->group("Models");
   app.add_option("--context", flags.context, "Most tokens of prompt and answer; 0: the model's")->capture_default_str()
       ->group("Models");
   app.add_option("--kv-mib", flags.kv_mib, "Memory for cached keys and values per model, MiB; 0: a quarter of what this process may use")
       ->capture_default_str()->group("Models");
+}
+
+CLI::Option* add_threads_flag(CLI::App& app, std::uint32_t& threads) {
+  return app.add_option("--threads", threads, "Compute threads; 0: the CPUs this process may use")
+      ->check(CLI::Range(0, 1024))->capture_default_str();
 }
 
 result<model::kv_type> kv_type_of(std::string_view name) {

@@ -45,6 +45,8 @@ struct model_flags {
   std::uint32_t context = 0;
   std::uint64_t kv_mib = 0;
 };
+/// --threads, 0 for the CPUs that this process may use.
+CLI::Option* add_threads_flag(CLI::App& app, std::uint32_t& threads);
 /// "f32", "f16" or "bf16".
 result<model::kv_type> kv_type_of(std::string_view name);
 void add_model_flags(CLI::App& app, model_flags& flags, bool model_required = true);

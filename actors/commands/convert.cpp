@@ -31,8 +31,7 @@ void add_convert(CLI::App& app, int& exit_code) {
       ->check(CLI::ExistingDirectory);
   c->add_option("OUT", f->out, "The GGUF file to write")->required();
   c->add_option("--type", f->type, "One of " + convert::output_type_names())->capture_default_str();
-  c->add_option("--threads", f->threads, "Threads; 0: the CPUs this process may use")->check(CLI::Range(0, 1024))
-      ->capture_default_str();
+  add_threads_flag(*c, f->threads);
   c->callback([f, &exit_code] {
     const auto done = run(*f);
     if (!done) exit_code = report(done.error());

@@ -177,9 +177,7 @@ void add_doctor(CLI::App& app, int& exit_code) {
   auto* c =
       app.add_subcommand("doctor", "Measure this machine, prove its kernels exact, and see how a model runs on it");
   c->add_option("--model", f->model, "A GGUF file to try");
-  c->add_option("--threads", f->threads, "Compute threads; 0: the CPUs this process may use")
-      ->check(CLI::Range(0, 1024))
-      ->capture_default_str();
+  add_threads_flag(*c, f->threads);
   c->add_flag("--json", f->json, "Print one JSON object");
   c->callback([f, &exit_code] { exit_code = run(*f); });
 }

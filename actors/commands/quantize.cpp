@@ -30,8 +30,7 @@ void add_quantize(CLI::App& app, int& exit_code) {
   c->add_option("IN", f->in, "The GGUF file to read")->required()->check(CLI::ExistingFile);
   c->add_option("OUT", f->out, "The GGUF file to write")->required();
   c->add_option("--type", f->type, "One of " + convert::output_type_names())->required();
-  c->add_option("--threads", f->threads, "Threads; 0: the CPUs this process may use")->check(CLI::Range(0, 1024))
-      ->capture_default_str();
+  add_threads_flag(*c, f->threads);
   c->callback([f, &exit_code] {
     const auto done = run(*f);
     if (!done) exit_code = report(done.error());

@@ -62,8 +62,7 @@ void add_synth(CLI::App& app, int& exit_code) {
   c->add_option("--type", f->type, "One of " + convert::output_type_names())->capture_default_str();
   c->add_option("--tokenizer", f->tokenizer, "Take the tokenizer of this GGUF file")->check(CLI::ExistingFile);
   c->add_option("--seed", f->seed, "Seed of the weights")->capture_default_str();
-  c->add_option("--threads", f->threads, "Threads; 0: the CPUs this process may use")->check(CLI::Range(0, 1024))
-      ->capture_default_str();
+  add_threads_flag(*c, f->threads);
   const auto size = [&](const char* name, std::uint32_t& into, const char* what) {
     c->add_option(name, into, what)->check(CLI::Range(1, 1 << 24))->group("Instead of the shape's");
   };

@@ -89,7 +89,10 @@ void run_tile(const gemm_tile& t) {
   if (!t.first) {
     for (int r = 0; r < Rows; ++r) std::copy_n(t.y + r * t.y_stride, t.lanes, y + r * width);
   }
-  if (t.bias != nullptr) whole.bias = std::copy_n(t.bias, t.lanes, bias) - t.lanes;
+  if (t.bias != nullptr) {
+    std::copy_n(t.bias, t.lanes, bias);
+    whole.bias = bias;
+  }
   run_whole_tile<Panel, Rows, Panels>(whole);
   for (int r = 0; r < Rows; ++r) std::copy_n(y + r * width, t.lanes, t.y + r * t.y_stride);
 }

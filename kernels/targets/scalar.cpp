@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "kernels/half_floats.hpp"
 #include "kernels/panel_layout.hpp"
 #include "kernels/targets/tables.hpp"
 

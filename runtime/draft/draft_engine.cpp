@@ -23,9 +23,8 @@ bool draft_engine::uses_model(const draft_request& r) const {
   return model_ && (r.options.how == method::assisted || r.options.how == method::blazedit);
 }
 
-bool draft_engine::has_embeddings(std::span<const token> tokens) const {
-  const std::int64_t vocabulary = model_->config().vocabulary;
-  return std::all_of(tokens.begin(), tokens.end(), [&](token t) { return t >= 0 && t < vocabulary; });
+bool draft_engine::has_embedding(token t) const {
+  return model_ && t >= 0 && static_cast<std::uint32_t>(t) < model_->config().vocabulary;
 }
 
 bool draft_engine::is_end(token t) const {
@@ -42,10 +41,13 @@ std::optional<std::uint32_t> draft_engine::submit(draft_request request) {
   s.last_used = ++use_counter_;
   s.log.truncate(request.from);
   s.log.append(request.tail);
+  const auto log = s.log.tokens();
+  s.embedded_count = std::min<std::size_t>(s.embedded_count, request.from);
+  while (s.embedded_count < log.size() && has_embedding(log[s.embedded_count])) ++s.embedded_count;
   std::erase_if(jobs_, [&](const job& j) { return j.request.session == request.session; });
 
   job j{.request = std::move(request)};
-  if (uses_model(j.request) && has_embeddings(s.log.tokens())) {
+  if (uses_model(j.request) && s.embedded_count == log.size()) {
     jobs_.push_back(std::move(j));
     return std::nullopt;
   }

@@ -67,6 +67,7 @@ class draft_engine {
  private:
   struct session_state {
     text::prompt_lookup log;            // the committed tokens, indexed
+    std::size_t embedded_count = 0;     // leading tokens of the log that the small model has an embedding for
     std::vector<token> cached;          // tokens whose KV the table holds, in order
     kv::page_table table;
     std::uint64_t last_used = 0;
@@ -80,7 +81,7 @@ class draft_engine {
   struct planned;
 
   [[nodiscard]] bool uses_model(const draft_request& r) const;
-  [[nodiscard]] bool has_embeddings(std::span<const token> tokens) const;
+  [[nodiscard]] bool has_embedding(token t) const;
   [[nodiscard]] bool is_end(token t) const;
   void finish(const job& j);
   bool plan_run(job& j, std::uint32_t rows_left, planned& out);

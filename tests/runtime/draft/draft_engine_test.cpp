@@ -175,6 +175,9 @@ TEST_F(draft_engine_test, looks_up_behind_tokens_the_model_does_not_have) {
       EXPECT_FALSE(e.step());
       EXPECT_THAT(e.take_answers().at(0).tokens, ElementsAre(72, 73));
     }
+    // When the log is rewritten without it, the model drafts again.
+    ASSERT_FALSE(e.submit(ask(prompt, {.how = method::assisted, .confidence_min = 0})));
+    EXPECT_GT(run(e).at(0).passes, 0u);
   }
 }
 
