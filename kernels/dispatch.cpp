@@ -15,10 +15,13 @@ const std::vector<target_info>& list_targets() {
     const auto add = [&all](const kernel_table& table, bool runs, std::string_view missing) {
       all.push_back({table.name, runs ? &table : nullptr, runs ? std::string_view{} : missing});
     };
+    add(amx_table(), cpu.amx_bf16 && cpu.avx512_bf16 && permit_amx() && amx_multiplies(),
+        "AMX-BF16 with AVX-512 BF16, or the system does not permit its use");
     add(avx512_table(), cpu.avx512, "AVX-512 F, BW, DQ and VL");
     add(avx2_table(), cpu.avx2, "AVX2, FMA and F16C");
     add(blas_table(), true, {});
     add(scalar_table(), true, {});
+    add(amx_emulated_table(), cpu.avx512, "AVX-512 F, BW, DQ and VL");
     return all;
   }();
   return targets;

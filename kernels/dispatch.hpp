@@ -31,4 +31,10 @@ struct table_choice {
 /// The choice of this process: $REDLINE_TARGET when set and not empty, else the best. Made once, on first use.
 [[nodiscard]] const table_choice& process_table();
 
+/// The table to run a model with whose cache stores this type. An f32 cache asks for full precision: then it is a table
+/// that rounds no factor of a product. A narrower cache loses as much as bf16 products do.
+[[nodiscard]] inline const kernel_table& table_for_cache(const kernel_table& chosen, element_type cache) {
+  return cache == element_type::f32 && chosen.unrounded != nullptr ? *chosen.unrounded : chosen;
+}
+
 }  // namespace redline::kernels

@@ -108,10 +108,10 @@ inline constexpr std::size_t attention_score_stride = attention_block_tokens + 1
 /// Scratch that `attention` needs, whatever the length of the context.
 [[nodiscard]] constexpr std::size_t attention_scratch_floats(std::size_t rows, std::size_t group, std::size_t head_dim,
                                                              std::size_t offset_count) {
-  const std::size_t vectors = rows * group;
-  const std::size_t width = round_up(head_dim, 16);
-  return vectors * (width * (offset_count + 1) + attention_score_stride + 1 + 16 + tile_tokens) +
-         8 * head_dim * tile_tokens + attention_block_tokens * width + 8 * 16;
+  const std::size_t vectors = round_up(rows * group, 16);
+  const std::size_t width = round_up(head_dim, 32);
+  return vectors * (width * (offset_count + 1) + attention_score_stride + 1 + 16 + tile_tokens + 64) +
+         8 * width * tile_tokens + attention_block_tokens * width + 12 * 16;
 }
 
 /// Every kernel of one target. All pointers are set. Kernels allocate nothing, know no threads and cannot fail.
@@ -122,6 +122,10 @@ struct kernel_table {
   /// Outputs of a product are one chain of multiply-adds (README.md), so all such tables give the same bits. False: they
   /// are summed in an order of the table's own.
   bool one_chain = true;
+  /// How far one product x * w of a gemm may be off before it is summed, relatively. 0: it is not rounded.
+  float product_error = 0;
+  /// The target for those who want no factor rounded; nullptr: this one rounds none.
+  const kernel_table* unrounded = nullptr;
   /// Callers split the panels of one gemm at multiples of this.
   std::size_t panels_step = 1;
   /// Query vectors (rows x group) that `attention` likes to get at once.

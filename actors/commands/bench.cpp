@@ -47,12 +47,15 @@ void print_table(const std::vector<forward_cell>& cells, const kernels::machine_
 int run_forward(const flags& f) {
   const auto& chosen = kernels::process_table();
   if (chosen.table == nullptr) return report(failure{errc::invalid_argument, chosen.problem});
+  const auto kv = kv_type_of(f.kv);
+  if (!kv) return report(kv.error());
+  const kernels::kernel_table& table = kernels::table_for_cache(*chosen.table, *kv);
   const auto file = gguf::gguf_file::open(f.model);
   if (!file) return report(file.error());
   kernels::worker_team team(f.threads, true);
   progress_line line(!f.json);
-  const auto bounds = kernels::measure_bounds(*chosen.table, team);
-  const auto weights = model::load_weights(**file, *chosen.table, team, [&](std::uint64_t done, std::uint64_t all) {
+  const auto bounds = kernels::measure_bounds(table, team);
+  const auto weights = model::load_weights(**file, table, team, [&](std::uint64_t done, std::uint64_t all) {
     show_loading(line, "model", done, all);
   });
   line.clear();
@@ -66,9 +69,7 @@ int run_forward(const flags& f) {
                                                       std::to_string(config.context) + ", found " +
                                                       std::to_string(longest)});
   }
-  const auto kv = kv_type_of(f.kv);
-  if (!kv) return report(kv.error());
-  auto made = forward_probe::create(**file, *weights, *chosen.table, team,
+  auto made = forward_probe::create(**file, *weights, table, team,
                                     {.rows_max = std::max<std::uint32_t>(rows_max, 128),
                                      .tokens_max = longest,
                                      .kv = *kv,
@@ -91,7 +92,7 @@ int run_forward(const flags& f) {
   line.clear();
   if (f.json) {
     nlohmann::ordered_json out = {{"model", f.model},
-                                  {"target", chosen.table->name},
+                                  {"target", table.name},
                                   {"threads", team.size()},
                                   {"kv", f.kv},
                                   {"logits", f.last_only ? "last" : "all"},
@@ -114,7 +115,7 @@ int run_forward(const flags& f) {
     return 0;
   }
   std::printf("%s, %s kernels, %u threads, %s keys and values, logits of %s\n", f.model.c_str(),
-              std::string(chosen.table->name).c_str(), team.size(), f.kv.c_str(), f.last_only ? "the last row" : "all rows");
+              std::string(table.name).c_str(), team.size(), f.kv.c_str(), f.last_only ? "the last row" : "all rows");
   std::printf("measured bounds: %.1f GB/s read, %.0f GFLOP/s float multiply-add\n", bounds.read_bytes_per_second / 1e9,
               bounds.flops_per_second / 1e9);
   print_table(cells, bounds, f.profile);

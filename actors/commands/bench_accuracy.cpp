@@ -31,7 +31,8 @@ constexpr std::uint32_t chunk_rows = 64;
 class reader {
  public:
   static result<std::unique_ptr<reader>> open(const std::string& path, model::kv_type kv, std::uint32_t tokens_max,
-                                              const kernels::kernel_table& table, kernels::worker_team& team) {
+                                              kernels::worker_team& team) {
+    const kernels::kernel_table& table = kernels::table_for_cache(*kernels::process_table().table, kv);
     REDLINE_TRY_ASSIGN(const auto file, gguf::gguf_file::open(path));
     REDLINE_TRY_ASSIGN(auto weights, model::load_weights(*file, table, team));
     const std::uint32_t pages = (tokens_max + kv::page_tokens - 1) / kv::page_tokens;
@@ -132,12 +133,12 @@ result<std::vector<comparison>> compare_all(const flags& f, progress_line& line)
   REDLINE_TRY_ASSIGN(const auto config, model::read_config(*file));
   REDLINE_TRY_ASSIGN(const prompt_list prompts, read_prompts(f.prompts, *words, config.context));
   REDLINE_TRY_ASSIGN(const auto reference,
-                     reader::open(f.reference, model::kv_type::f32, config.context, *chosen.table, team));
+                     reader::open(f.reference, model::kv_type::f32, config.context, team));
   REDLINE_TRY_ASSIGN(const model::kv_type kv, kv_type_of(f.kv));
   std::vector<comparison> all;
   for (const std::string& path : f.models) {
     line.show("reading prompts with " + path);
-    REDLINE_TRY_ASSIGN(const auto tried, reader::open(path, kv, config.context, *chosen.table, team));
+    REDLINE_TRY_ASSIGN(const auto tried, reader::open(path, kv, config.context, team));
     if (tried->config().vocabulary != config.vocabulary) {
       return failure{errc::unsupported_format, path + " has another vocabulary than " + f.reference};
     }

@@ -1,6 +1,8 @@
 // Every operation, and a table of them. Included by each targets/*.cpp inside that target's namespace, after its verbs.
 // The order of the includes matters; blank lines keep the formatter from sorting them.
 
+#include "kernels/ops/chunks.inl.hpp"
+
 #include "kernels/ops/pointwise.inl.hpp"
 
 #include "kernels/ops/formats.inl.hpp"
@@ -8,6 +10,8 @@
 #include "kernels/ops/gemm.inl.hpp"
 
 #include "kernels/ops/rope.inl.hpp"
+
+#include "kernels/ops/kv_access.inl.hpp"
 
 #include "kernels/ops/attention.inl.hpp"
 

@@ -8,19 +8,6 @@
 // weights of the tokens t and an output is one chain over the tokens. Where the tokens lie, which rows come together
 // and how many tokens others see takes no part in it.
 
-inline const std::byte* key_tile(const kv_view& kv, std::size_t slot, std::size_t head_dim) {
-  const std::size_t tile_bytes = tile_tokens * head_dim * bytes_of(kv.type);
-  return kv.keys + slot / kv_page_tokens * kv.page_stride_bytes + slot % kv_page_tokens / tile_tokens * tile_bytes;
-}
-
-inline std::size_t value_row_bytes(const kv_view& kv, std::size_t head_dim) {
-  return round_up(head_dim, 16) * bytes_of(kv.type);
-}
-inline const std::byte* value_row(const kv_view& kv, std::size_t slot, std::size_t head_dim) {
-  return kv.values + slot / kv_page_tokens * kv.page_stride_bytes +
-         slot % kv_page_tokens * value_row_bytes(kv, head_dim);
-}
-
 template<class T>
 inline void scatter_key(const T* key, std::size_t head_dim, std::byte* tile, std::size_t lane) {
   T* to = reinterpret_cast<T*>(tile) + lane;
@@ -105,14 +92,6 @@ inline void widen_whole(element_type type, const std::byte* from, std::size_t n,
   }
 }
 
-/// The tokens of one tile that are in the block.
-struct block_part {
-  std::size_t slot;
-  std::size_t token;  // in the block
-  std::size_t count;
-  std::size_t offset_index;
-};
-
 /// What the steps of one `attention` call share.
 struct attention_work {
   const attention_args& a;
@@ -129,11 +108,6 @@ struct attention_work {
   float* values;        // [attention_block_tokens][width]
   float* odd_scores;    // [vectors][16] of a tile that is not whole
 };
-
-/// Tokens of the block at `first` that somebody with `seen` tokens sees.
-inline std::size_t seen_in_block(std::size_t seen, std::size_t first) {
-  return seen <= first ? 0 : std::min(seen - first, attention_block_tokens);
-}
 
 /// scores[v][token] = rotated query v . key, for the parts, a few tiles at a time.
 void score_parts(const attention_work& w, const block_part* parts, std::size_t count) {
@@ -266,36 +240,13 @@ void add_stored_values(const attention_work& w, const block_part* parts, std::si
   }
 }
 
-/// Asks for the keys and values of `count` tokens from `tile` on: a page is too short for the CPU to foresee the next.
-inline void prefetch_tokens(const attention_work& w, std::size_t tile, std::size_t count) {
-  const attention_args& a = w.a;
-  const std::size_t key_bytes = tile_tokens * a.head_dim * bytes_of(a.kv.type);
-  for (std::size_t done = 0; done < count && tile < a.tile_count; ++tile) {
-    const attention_tile& t = a.tiles[tile];
-    const std::byte* keys = key_tile(a.kv, t.first_slot, a.head_dim);
-    for (std::size_t i = 0; i < key_bytes; i += 64) prefetch(keys + i);
-    const std::byte* values = value_row(a.kv, t.first_slot, a.head_dim);
-    for (std::size_t i = 0; i < t.count * value_row_bytes(a.kv, a.head_dim); i += 64) prefetch(values + i);
-    done += t.count;
-  }
-}
-
 /// The tokens [first, first + count) of the table, whose tiles begin at `tile`; moves `tile` on.
 void attend_block(const attention_work& w, std::size_t first, std::size_t count, std::size_t& tile) {
   const attention_args& a = w.a;
   block_part parts[attention_block_tokens];
-  std::size_t parts_count = 0;
-  for (std::size_t done = 0; done < count;) {
-    const attention_tile& from = a.tiles[tile];
-    const std::size_t skipped = first + done - from.first_token;
-    const std::size_t length = std::min(from.count - skipped, count - done);
-    parts[parts_count++] = {from.first_slot + skipped, done, length, from.offset_index};
-    done += length;
-    if (skipped + length == from.count) ++tile;
-  }
-
+  const std::size_t parts_count = parts_of_block(a, first, count, tile, parts);
   score_parts(w, parts, parts_count);
-  prefetch_tokens(w, tile, attention_block_tokens);
+  prefetch_tokens(a, tile, attention_block_tokens);
   for (std::size_t v = 0; v < w.vectors; ++v) {
     const std::size_t n = std::min(count, seen_in_block(a.visible + v / a.group, first));
     if (n > 0) weigh_scores(w, v, n, first == 0);

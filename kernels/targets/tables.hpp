@@ -8,5 +8,12 @@ namespace redline::kernels {
 const kernel_table& scalar_table();
 const kernel_table& avx2_table();
 const kernel_table& avx512_table();
+/// Products on AMX, the rest as avx512_table.
+const kernel_table& amx_table();
+/// The same bits as amx_table from AVX-512: for tests of the tile kernels on other machines.
+const kernel_table& amx_emulated_table();
+
+/// A product of small integers on AMX comes out exactly. Needs the CPU's AMX and the system's permission.
+bool amx_multiplies();
 
 }  // namespace redline::kernels

@@ -61,7 +61,7 @@ test::tiny_model reference_model(const std::string& architecture) {
 TEST(decoder_reference, logits_equal_an_independent_implementation_within_rounding) {
   std::istringstream text(test::read_file(test::source_path("tests/runtime/model/reference/decoder_logits.txt")));
   kernels::worker_team team(1);
-  const kernels::kernel_table& table = *kernels::process_table().table;
+  const kernels::kernel_table& table = kernels::table_for_cache(*kernels::process_table().table, kv_type::f32);
   int rows_checked = 0;
   for (std::string name; text >> name;) {
     std::size_t count = 0;

@@ -75,18 +75,24 @@ class demo_model : public ::testing::TestWithParam<std::string> {
     ASSERT_NE(kernels::process_table().table, nullptr) << kernels::process_table().problem;
     auto file = gguf::gguf_file::open(test::source_path("bench/demo_models/demo-" + GetParam() + ".gguf"));
     ASSERT_TRUE(file) << file.error().describe();
-    auto loaded = load_weights(**file, table(), team_);
-    ASSERT_TRUE(loaded) << loaded.error().describe();
-    weights_ = *loaded;
+    file_ = *file;
+    use(kv_type::f32);
     cases_ = read_cases(GetParam());
     ASSERT_EQ(cases_.size(), 20U);
     cases_.resize(test::rounds(20, 3));
   }
 
-  static const kernels::kernel_table& table() { return *kernels::process_table().table; }
+  /// Loads the weights for the table that runs models with this cache.
+  void use(kv_type type) {
+    table_ = &kernels::table_for_cache(*kernels::process_table().table, type);
+    auto loaded = load_weights(*file_, *table_, team_);
+    ASSERT_TRUE(loaded) << loaded.error().describe();
+    weights_ = *loaded;
+  }
 
   std::unique_ptr<transformer> make(kv_type type) {
-    auto t = transformer::create(weights_, table(), team_, {.pages_count = 64, .kv = type, .rows_max = 2048});
+    use(type);
+    auto t = transformer::create(weights_, *table_, team_, {.pages_count = 64, .kv = type, .rows_max = 2048});
     EXPECT_TRUE(t);
     return std::move(*t);
   }
@@ -118,6 +124,8 @@ class demo_model : public ::testing::TestWithParam<std::string> {
   }
 
   kernels::worker_team team_{2};
+  std::shared_ptr<gguf::gguf_file> file_;
+  const kernels::kernel_table* table_ = nullptr;
   std::shared_ptr<const weights> weights_;
   std::vector<vector_case> cases_;
 };
@@ -147,7 +155,8 @@ TEST_P(demo_model, top_logits_equal_the_reference_within_rounding) {
 TEST_P(demo_model, greedy_tokens_survive_a_narrower_cache_where_the_gap_is_wide) {
   for (const kv_type type : {kv_type::f16, kv_type::bf16}) {
     auto t = make(type);
-    const double needed = type == kv_type::f16 ? 0.05 : 1.0;
+    // Keys or products in bf16 move logits by a tenth or more.
+    const double needed = type == kv_type::bf16 ? 1.0 : table_->product_error > 0 ? 0.25 : 0.05;
     int checked = 0;
     for (const vector_case& c : cases_) {
       if (c.min_gap < needed) continue;

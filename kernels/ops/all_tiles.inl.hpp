@@ -1,0 +1,30 @@
+// The operations by tiles, and a table of them. Included by the targets that have tiles, after the verbs of vectors and
+// tiles. The order of the includes matters; blank lines keep the formatter from sorting them.
+
+#include "kernels/ops/chunks.inl.hpp"
+
+#include "kernels/ops/formats.inl.hpp"
+
+#include "kernels/ops/gemm_tiles.inl.hpp"
+
+#include "kernels/ops/rope.inl.hpp"
+
+#include "kernels/ops/kv_access.inl.hpp"
+
+#include "kernels/ops/attention_tiles.inl.hpp"
+
+/// Products and attention by tiles, the rest as on AVX-512.
+kernel_table tile_table(std::string_view name) {
+  kernel_table t = avx512_table();
+  t.name = name;
+  t.one_chain = false;
+  t.product_error = 0x1p-7F;
+  t.unrounded = &avx512_table();
+  t.panels_step = tile_panels_max;
+  t.attention_vectors = 96;
+  t.gemm = gemm_by_tiles;
+  t.attention = attention_by_tiles;
+  t.multiply_adds_per_iteration = 4 * 16 * 16 * tile_columns;
+  t.multiply_add_loop = tile_multiply_loop;
+  return t;
+}

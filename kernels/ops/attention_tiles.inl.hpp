@@ -1,0 +1,261 @@
+// Attention by tiles of bf16, in the blocks of attention.inl.hpp: 16 tokens of keys are a panel whose columns are the
+// dimensions, 16 dimensions of values a panel whose columns are the tokens of the block, and query vectors are rows.
+//
+// Order of every sum: a score and an output sum as any product by tiles does, the latter along the tokens of the block
+// in table order. Tokens that a row does not see have a weight of +0 and count as zeros when nobody sees them; that can
+// only change the sign of a zero, and zeros leave positive. So the bits depend on what the row sees alone.
+
+inline constexpr std::size_t block_tiles = attention_block_tokens / tile_columns;
+
+/// What the steps of one call share. `padded`: vectors rounded up to whole tiles.
+struct tile_attention {
+  const attention_args& a;
+  std::size_t vectors;
+  std::size_t padded;
+  std::size_t width;         // head_dim rounded up to whole chunks
+  std::size_t key_tiles;     // along the dimensions
+  std::uint16_t* queries;    // [offset_count][padded / 16][key_tiles] tiles, rotated
+  float* scores;             // [padded][attention_score_stride]
+  float* odd_scores;         // [padded][16] of a key tile that is not whole
+  float* tops;               // [padded] highest score so far
+  float* totals;             // [padded][16] of the weights
+  std::uint16_t* weights;    // [padded / 16][block_tiles] tiles
+  float* sums;               // [padded][width] of weighted values
+  std::uint16_t* keys;       // [panel][key_tiles] tiles
+  std::uint16_t* values;     // [width / 16][block_tiles] tiles
+};
+
+/// Calls body.operator()<Format>() for the panel format that stores this type.
+template<class Body>
+inline auto with_element(element_type type, Body body) {
+  switch (type) {
+    case element_type::f32:
+      break;
+    case element_type::f16:
+      return body.template operator()<f16_format>();
+    case element_type::bf16:
+      return body.template operator()<bf16_format>();
+  }
+  return body.template operator()<f32_format>();
+}
+
+void score_by_tiles(const tile_attention& w, const block_part* parts, std::size_t count) {
+  const attention_args& a = w.a;
+  const std::size_t widest = w.padded == 16 ? 4 : 2;
+  const std::size_t query_numbers = w.padded / 16 * w.key_tiles * tile_numbers;  // of one offset
+  tile_block b{.x = nullptr,
+               .x_step = w.key_tiles * tile_numbers,
+               .panels = nullptr,
+               .expand = with_element(a.kv.type, []<class F>() -> expand_tile_function { return expand_tile<F>; }),
+               .first_tile = 0,
+               .depth = w.key_tiles,
+               .columns = a.head_dim,
+               .w = w.keys,
+               .w_tiles = w.key_tiles,
+               .y = nullptr,
+               .y_stride = attention_score_stride,
+               .rows = 0,
+               .lanes = 0,
+               .first = true,
+               .bias = nullptr};
+  for (std::size_t i = 0; i < count;) {
+    const block_part& first = parts[i];
+    std::size_t whole = 0;
+    while (whole < widest && i + whole < count && parts[i + whole].count == tile_tokens &&
+           parts[i + whole].offset_index == first.offset_index) {
+      ++whole;
+    }
+    const std::size_t together = std::bit_floor(std::max<std::size_t>(whole, 1));
+    const std::byte* at[tile_panels_max];
+    for (std::size_t p = 0; p < together; ++p) at[p] = key_tile(a.kv, parts[i + p].slot, a.head_dim);
+    b.x = w.queries + first.offset_index * query_numbers;
+    b.panels = at;
+    b.lanes = together * tile_tokens;
+    b.y = whole == 0 ? w.odd_scores : w.scores + first.token;
+    b.y_stride = whole == 0 ? tile_tokens : attention_score_stride;
+    multiply_rows(b, w.padded, together);
+    for (std::size_t v = 0; whole == 0 && v < w.vectors; ++v) {
+      const float* lanes = w.odd_scores + v * tile_tokens + first.slot % tile_tokens;
+      std::copy_n(lanes, first.count, w.scores + v * attention_score_stride + first.token);
+    }
+    i += together;
+  }
+}
+
+/// 2^t for t <= 0 within 3e-6, far less than what rounding it to bf16 loses; never a denormal number.
+inline __m512 power_of_two(__m512 t) {
+  t = _mm512_max_ps(_mm512_set1_ps(-126), t);
+  const __m512 r = _mm512_reduce_ps(t, _MM_FROUND_TO_NEG_INF);  // t - floor(t)
+  __m512 p = _mm512_set1_ps(0.013426684F);  // minimax on [0, 1], exact at 0
+  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(0.052242473F));
+  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(0.2412802F));
+  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(0.69304484F));
+  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1));
+  return _mm512_scalef_ps(p, t);  // p * 2^floor(t)
+}
+
+/// Turns vector v's scores of the block's first n tokens into weights, those of its other tokens into zeros, and scales
+/// its sums to the new maximum. tiles: along the tokens.
+void weigh_tile_scores(const tile_attention& w, std::size_t v, std::size_t n, std::size_t tiles, bool is_first_block) {
+  const float* scores = w.scores + v * attention_score_stride;
+  std::uint16_t* weights = w.weights + (v / 16 * block_tiles * 16 + v % 16) * tile_columns;
+  if (n == 0) {
+    for (std::size_t t = 0; t < tiles; ++t) store(weights + t * tile_numbers, bf16x32{_mm512_setzero_si512()});
+    return;
+  }
+  __m512 highest = _mm512_set1_ps(scores[0]);
+  for_chunks(n, [&](std::size_t i, std::size_t lanes) {
+    highest = _mm512_max_ps(highest, _mm512_mask_loadu_ps(highest, first_lanes(lanes), scores + i));
+  });
+  const float before = w.tops[v];
+  const float top = is_first_block ? largest({highest}) : std::max(before, largest({highest}));
+  w.tops[v] = top;
+  const float scale = w.a.scale * 1.44269504F;  // powers of two instead of e
+  __m512 total = _mm512_setzero_ps();
+  if (!is_first_block) {
+    total = _mm512_loadu_ps(w.totals + v * 16);
+    if (top != before) {
+      const __m512 shrink = power_of_two(_mm512_set1_ps((before - top) * scale));
+      total = _mm512_mul_ps(total, shrink);
+      float* sums = w.sums + v * w.width;
+      for (std::size_t d = 0; d < w.width; d += 16) {
+        _mm512_storeu_ps(sums + d, _mm512_mul_ps(_mm512_loadu_ps(sums + d), shrink));
+      }
+    }
+  }
+  const __m512 factor = _mm512_set1_ps(scale);
+  const __m512 shift = _mm512_set1_ps(-top * scale);
+  const auto weights_from = [&](std::size_t i) {
+    const std::size_t lanes = n <= i ? 0 : std::min<std::size_t>(n - i, 16);
+    const __m512 e = power_of_two(_mm512_fmadd_ps(_mm512_loadu_ps(scores + i), factor, shift));
+    const __m512 seen = _mm512_maskz_mov_ps(first_lanes(lanes), e);
+    total = _mm512_add_ps(total, seen);
+    return f32x16{seen};
+  };
+  for (std::size_t t = 0; t < tiles; ++t) {
+    const f32x16 low = weights_from(t * tile_columns);
+    const f32x16 high = weights_from(t * tile_columns + 16);
+    store(weights + t * tile_numbers, narrow_both(low, high));
+  }
+  _mm512_storeu_ps(w.totals + v * 16, total);
+}
+
+/// The values of the block's `count` tokens as tiles; tokens behind them are zeros.
+template<class Format>
+void gather_values(const tile_attention& w, const block_part* parts, std::size_t parts_count, std::size_t count) {
+  const std::byte* rows[attention_block_tokens];
+  for (std::size_t i = 0; i < parts_count; ++i) {
+    for (std::size_t j = 0; j < parts[i].count; ++j) {
+      rows[parts[i].token + j] = value_row(w.a.kv, parts[i].slot + j, w.a.head_dim);
+    }
+  }
+  const auto value = [&](std::size_t token, std::size_t chunk) {
+    if (token >= count) return zero();
+    return Format::template weight<0>(Format::open(rows[token], chunk));
+  };
+  for (std::size_t token = 0; token < round_up(count, tile_columns); token += 2) {
+    for (std::size_t chunk = 0; chunk < w.width / 16; ++chunk) {
+      std::uint16_t* tile = w.values + (chunk * block_tiles + token / tile_columns) * tile_numbers;
+      store(tile + token % tile_columns / 2 * 32, narrow_pairs(value(token, chunk), value(token + 1, chunk)));
+    }
+  }
+}
+
+void add_values_by_tiles(const tile_attention& w, std::size_t tiles, bool is_first_block) {
+  const std::size_t chunks = w.width / 16;
+  const std::size_t widest = w.padded == 16 ? 4 : 2;
+  for (std::size_t chunk = 0; chunk < chunks;) {
+    const std::size_t together = std::bit_floor(std::min(widest, chunks - chunk));
+    multiply_rows({.x = w.weights,
+                   .x_step = block_tiles * tile_numbers,
+                   .panels = nullptr,
+                   .expand = nullptr,
+                   .first_tile = 0,
+                   .depth = tiles,
+                   .columns = 0,
+                   .w = w.values + chunk * block_tiles * tile_numbers,
+                   .w_tiles = block_tiles,
+                   .y = w.sums + chunk * 16,
+                   .y_stride = w.width,
+                   .rows = 0,
+                   .lanes = together * 16,
+                   .first = is_first_block,
+                   .bias = nullptr},
+                  w.padded, together);
+    chunk += together;
+  }
+}
+
+void attend_block_by_tiles(const tile_attention& w, std::size_t first, std::size_t count, std::size_t& tile) {
+  const attention_args& a = w.a;
+  block_part parts[attention_block_tokens];
+  const std::size_t parts_count = parts_of_block(a, first, count, tile, parts);
+  score_by_tiles(w, parts, parts_count);
+  prefetch_tokens(a, tile, attention_block_tokens);
+  const std::size_t tiles = (count + tile_columns - 1) / tile_columns;
+  for (std::size_t v = 0; v < w.vectors; ++v) {
+    weigh_tile_scores(w, v, std::min(count, seen_in_block(a.visible + v / a.group, first)), tiles, first == 0);
+  }
+  with_element(a.kv.type, [&]<class Format>() { gather_values<Format>(w, parts, parts_count, count); });
+  add_values_by_tiles(w, tiles, first == 0);
+}
+
+void rotate_queries(const tile_attention& w, float* rotated) {
+  const attention_args& a = w.a;
+  for (std::size_t offset = 0; offset < a.offset_count; ++offset) {
+    for (std::size_t v = 0; v < w.padded; ++v) {
+      const std::size_t row = v / a.group;
+      const std::size_t place = (offset * w.padded + v / 16 * 16) * w.key_tiles + v % 16;
+      if (v < w.vectors) {
+        rotate(a.pairs, a.q + row * a.q_stride + v % a.group * a.head_dim, a.angles[offset * a.angles_stride + row],
+               a.rotary_dim, a.head_dim, rotated);
+      }
+      narrow_row(rotated, v < w.vectors ? a.head_dim : 0, w.key_tiles, w.queries + place * tile_columns);
+    }
+  }
+}
+
+void attention_by_tiles(const attention_args& a) {
+  if (a.rows == 0) return;
+  const std::size_t vectors = a.rows * a.group;
+  const std::size_t padded = round_up(vectors, 16);
+  const std::size_t width = round_up(a.head_dim, 16);
+  const std::size_t key_tiles = (a.head_dim + tile_columns - 1) / tile_columns;
+  float* free = a.scratch;
+  const auto take = [&](std::size_t floats) { return std::exchange(free, free + round_up(floats, 16)); };
+  const auto take_tiles = [&](std::size_t tiles) {
+    return reinterpret_cast<std::uint16_t*>(take(tiles * tile_numbers / 2));
+  };
+  float* rotated = take(a.head_dim);
+  const tile_attention w{.a = a,
+                         .vectors = vectors,
+                         .padded = padded,
+                         .width = width,
+                         .key_tiles = key_tiles,
+                         .queries = take_tiles(a.offset_count * padded / 16 * key_tiles),
+                         .scores = take(padded * attention_score_stride),
+                         .odd_scores = take(padded * tile_tokens),
+                         .tops = take(padded),
+                         .totals = take(padded * 16),
+                         .weights = take_tiles(padded / 16 * block_tiles),
+                         .sums = take(padded * width),
+                         .keys = take_tiles(tile_panels_max * key_tiles),
+                         .values = take_tiles(width / 16 * block_tiles)};
+  rotate_queries(w, rotated);
+  // Rows of tiles that are no vector: any numbers would do, but for the emulation's sake ordinary ones.
+  for (std::size_t v = vectors; v < padded; ++v) weigh_tile_scores(w, v, 0, block_tiles, true);
+
+  const tile_session session;
+  const std::size_t tokens = a.visible + a.rows - 1;
+  std::size_t tile = 0;
+  for (std::size_t first = 0; first < tokens; first += attention_block_tokens) {
+    attend_block_by_tiles(w, first, std::min(attention_block_tokens, tokens - first), tile);
+  }
+  for (std::size_t v = 0; v < vectors; ++v) {
+    const f32x16 scale = broadcast(1.0F / sum(load(w.totals + v * 16)));
+    float* out = a.out + v / a.group * a.out_stride + v % a.group * a.head_dim;
+    for_chunks(a.head_dim, [&](std::size_t d, std::size_t lanes) {
+      store_some(out + d, fma(load_some(w.sums + v * width + d, lanes), scale, zero()), lanes);
+    });
+  }
+}

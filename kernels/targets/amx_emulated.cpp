@@ -1,0 +1,35 @@
+// Everything standard comes before the target begins: see avx512.cpp.
+#include <immintrin.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "kernels/panel_layout.hpp"
+#include "kernels/targets/tables.hpp"
+
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi,bmi2,lzcnt,popcnt")
+namespace redline::kernels::amx_emulated {
+namespace {
+#include "kernels/simd/vec_avx512.inl.hpp"
+
+#include "kernels/simd/tiles_emulated.inl.hpp"
+
+#include "kernels/ops/all_tiles.inl.hpp"
+}  // namespace
+}  // namespace redline::kernels::amx_emulated
+#pragma GCC pop_options
+
+namespace redline::kernels {
+const kernel_table& amx_emulated_table() {
+  static const kernel_table table = amx_emulated::tile_table("amx_emulated");
+  return table;
+}
+}  // namespace redline::kernels
