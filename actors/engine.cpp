@@ -6,10 +6,13 @@
 #include <stdexcept>
 
 #include "actors/cache_manager.hpp"
+#include "actors/cost_cache.hpp"
 #include "actors/draft_model.hpp"
 #include "actors/supervisor.hpp"
 #include "actors/target_model.hpp"
+#include "kernels/cpu_features.hpp"
 #include "kernels/machine_memory.hpp"
+#include "runtime/model/pass_probe.hpp"
 
 namespace redline::actors {
 
@@ -39,7 +42,7 @@ result<std::unique_ptr<engine>> engine::create(engine_options options) {
   std::unique_ptr<engine> e(new engine(std::move(options)));
   const auto& choice = kernels::process_table();
   if (choice.table == nullptr) return failure{errc::unsupported_format, choice.problem};
-  e->table_ = choice.table;
+  e->table_ = &kernels::table_for_cache(*choice.table, e->options_.kv);
   REDLINE_TRY(e->open_files());
   e->control_ = e->fabric_.make_link(control_worker);
   e->io_ = e->make_worker(place::io_worker);
@@ -133,6 +136,7 @@ void engine::add_io_actors() {
     scheduling.limits.pages_count = pages_for_model(target_config_, scheduling.limits.running_max);
     scheduling.budget.page_tokens = kv::page_tokens;
     scheduling.budget.rows_min = std::min(untimed_rows, scheduling.budget.rows_max);
+    scheduling.budget.whole_drafts = options_.whole_drafts;
     const actor_ref<cache_manager> cache{make_address(process, place::io_worker, place::cache)};
     const actor_ref<target_model> target{make_address(process, place::target_worker, place::target)};
     io.add<cache_manager>(place::cache, "cache manager", {actor_mail_max, actor_mail_max},
@@ -170,6 +174,7 @@ result<void> engine::add_target() {
                                         .rows_max = options_.scheduling.budget.rows_max};
   // Once here, so that a lack of memory is an answer and not an actor's death.
   REDLINE_TRY_ASSIGN(auto first, model::transformer::create(weights, *table_, *target_team_, how));
+  const auto costs = pass_costs(*first, pages);
   auto ready = std::make_shared<std::unique_ptr<model::transformer>>(std::move(first));
   target_ = make_worker(place::target_worker);
   target_->core->add<target_model>(
@@ -180,9 +185,31 @@ result<void> engine::add_target() {
           if (!again) throw std::runtime_error(again.error().describe());
           *ready = std::move(*again);
         }
-        return std::make_unique<target_model>(c, std::move(*ready), pages, scheduler);
+        return std::make_unique<target_model>(c, std::move(*ready), pages, scheduler, costs);
       });
   return {};
+}
+
+/// What passes take here: from the last start, or measured now.
+std::vector<pass_cost> engine::pass_costs(model::transformer& t, std::uint32_t pages_count) const {
+  if (options_.measuring_max.count() == 0) return {};
+  const auto& c = target_config_;
+  const cost_cache cache(options_.cost_folder,
+                         kernels::cpu_name() + ", " + std::string(table_->name) + ", " +
+                             std::to_string(target_team_->size()) + " threads, " +
+                             std::string(kernels::name_of(options_.kv)) + " cache, " + c.architecture + " " +
+                             std::to_string(c.layers) + "x" + std::to_string(c.width) + "x" +
+                             std::to_string(c.feed_forward) + ", " + std::to_string(c.vocabulary) + " tokens, " +
+                             std::to_string(target_file_->size_bytes()) + " bytes, " REDLINE_VERSION);
+  if (auto known = cache.load()) return *known;
+  if (options_.progress) options_.progress("timing passes of " + options_.target_path, 0, 1);
+  std::vector<pass_cost> costs;
+  for (const auto& p : model::measure_passes(t, pages_count, options_.measuring_max)) {
+    costs.push_back({p.rows, p.logits, p.context, static_cast<std::uint64_t>(p.took.count())});
+  }
+  // Without the file the next start takes a second or two longer.
+  (void)cache.store(costs);
+  return costs;
 }
 
 result<void> engine::add_draft() {

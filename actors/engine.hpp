@@ -62,6 +62,9 @@ struct engine_options {
   std::uint32_t context_max = 0;             // 0: the model's
   std::uint64_t kv_bytes_max = 0;            // per model; 0: a quarter of what the process may use
   scheduler_options scheduling;              // limits.tokens_max and pages_count are filled in here
+  bool whole_drafts = false;                 // verify drafts whole, also where that does not pay
+  microseconds measuring_max{0};             // for timing passes at start; 0: the scheduler learns while it runs
+  std::string cost_folder;                   // keeps what was timed for the next start; empty: nowhere
   session_partners patience;                 // only its durations are used
   transport::bridge_options bridge;          // listen or join set: this process talks to others
   /// A weight loader's progress: what, bytes done, bytes in all.
@@ -122,6 +125,7 @@ class engine {
   std::unique_ptr<thread_of> make_worker(std::uint16_t number);
   void add_io_actors();
   result<void> add_target();
+  [[nodiscard]] std::vector<pass_cost> pass_costs(model::transformer& t, std::uint32_t pages_count) const;
   result<void> add_draft();
   void add_lookup();
   void run(thread_of& t, const std::string& name, bool on_fibers);

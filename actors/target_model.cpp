@@ -8,14 +8,20 @@
 namespace redline::actors {
 
 target_model::target_model(actor::actor_context& context, std::unique_ptr<model::transformer> transformer,
-                           std::uint32_t pages_count, actor::actor_ref<verify_scheduler> scheduler)
-    : actor_of(context), transformer_(std::move(transformer)), pages_count_(pages_count), scheduler_(scheduler) {}
+                           std::uint32_t pages_count, actor::actor_ref<verify_scheduler> scheduler,
+                           std::vector<pass_cost> costs)
+    : actor_of(context),
+      transformer_(std::move(transformer)),
+      pages_count_(pages_count),
+      scheduler_(scheduler),
+      costs_(std::move(costs)) {}
 
 void target_model::on_start() { on(announce_target{}); }
 
 void target_model::on(const announce_target&) {
   const auto& config = transformer_->config();
-  context().tell(scheduler_, target_ready{config.context, config.vocabulary, transformer_->rows_max(), pages_count_});
+  context().tell(scheduler_, target_ready{config.context, config.vocabulary, transformer_->rows_max(), pages_count_,
+                                         costs_});
 }
 
 // The batch may have crossed a wire: no slot, token or count of it is believed.

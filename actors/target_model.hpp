@@ -16,8 +16,10 @@ class target_model final : public actor::actor_of<target_model> {
  public:
   using accepts = actor::protocol<forward_batch, announce_target>;
 
+  /// costs: told to every scheduler that asks; empty when nothing was measured.
   target_model(actor::actor_context& context, std::unique_ptr<model::transformer> transformer,
-               std::uint32_t pages_count, actor::actor_ref<verify_scheduler> scheduler);
+               std::uint32_t pages_count, actor::actor_ref<verify_scheduler> scheduler,
+               std::vector<pass_cost> costs = {});
 
   void on_start();
   void on(const forward_batch& m);
@@ -29,6 +31,7 @@ class target_model final : public actor::actor_of<target_model> {
   std::unique_ptr<model::transformer> transformer_;
   std::uint32_t pages_count_;
   actor::actor_ref<verify_scheduler> scheduler_;
+  std::vector<pass_cost> costs_;
 };
 
 }  // namespace redline::actors

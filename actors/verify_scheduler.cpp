@@ -12,6 +12,7 @@ using scheduler::submit_outcome;
 
 namespace {
 constexpr microseconds tick{500'000};
+constexpr std::uint64_t pass_us_max = 3'600'000'000;  // no pass takes an hour
 }
 
 verify_scheduler::verify_scheduler(actor::actor_context& context, const scheduler_options& options,
@@ -224,6 +225,13 @@ void verify_scheduler::on(const target_ready& m) {
     return;
   }
   target_up_ = true;
+  std::vector<scheduler::cost_sample> samples;
+  for (const pass_cost& c : m.costs) {
+    const std::uint64_t rows = c.rows;
+    samples.push_back({{rows, rows * c.context + rows * (rows + 1) / 2, c.context + rows, c.logits},
+                       microseconds{static_cast<std::int64_t>(std::min<std::uint64_t>(c.took_us, pass_us_max))}});
+  }
+  queue_.learn_costs(samples);
   lose_all_kv();
   step();
 }

@@ -1,79 +1,182 @@
 #include "scheduler/batch_builder.hpp"
 
 #include <algorithm>
+#include <queue>
 
 namespace redline::scheduler {
 namespace {
 
-work_size size_of(const work_item& item, std::uint32_t rows) {
-  const std::uint64_t first = item.computed_count;
-  const std::uint64_t n = rows;
-  return {n, n * first + n * (n + 1) / 2};
+/// The first `rows` rows of a run behind `before` computed tokens.
+work_size size_of_log(std::uint64_t before, std::uint64_t rows, bool wants_logits) {
+  return {rows, rows * before + rows * (rows + 1) / 2, before + rows, wants_logits ? std::uint64_t{1} : 0};
 }
 
-work_size operator+(const work_size& a, const work_size& b) { return {a.rows + b.rows, a.pairs + b.pairs}; }
+/// One more row of a run of which `before` tokens are computed or planned.
+work_size size_of_draft_token(std::uint64_t before) { return {1, before + 1, 1, 1}; }
 
-/// Rows of `item` whose pages are free, beside the room left in its last page.
-std::uint32_t rows_with_pages(const work_item& item, std::uint32_t pages_free, std::uint32_t page_tokens) {
-  const std::uint64_t held = pages_for(item.computed_count, page_tokens);
+/// Rows of a sequence whose pages are free, beside the room left in its last page.
+std::uint32_t rows_with_pages(std::uint32_t before, std::uint32_t pages_free, std::uint32_t page_tokens) {
+  const std::uint64_t held = pages_for(before, page_tokens);
   return static_cast<std::uint32_t>(
-      std::min<std::uint64_t>((held + pages_free) * page_tokens - item.computed_count, 0xffffffffu));
+      std::min<std::uint64_t>((held + pages_free) * page_tokens - before, 0xffffffffu));
 }
 
 /// The most rows that keep the pass within its time, by bisection: cost grows with rows.
 std::uint32_t rows_in_time(const work_item& item, std::uint32_t wanted, const work_size& so_far, const cost_model& cost,
                            microseconds time_max) {
+  const auto fits_in_time = [&](std::uint32_t rows) {
+    const bool logits = rows == item.pending_count;
+    return cost.predict(so_far + size_of_log(item.computed_count, rows, logits)) <= time_max;
+  };
+  if (fits_in_time(wanted)) return wanted;
   std::uint32_t fits = 0;
   std::uint32_t high = wanted;
-  if (cost.predict(so_far + size_of(item, wanted)) <= time_max) return wanted;
   while (fits + 1 < high) {
     const std::uint32_t middle = fits + (high - fits) / 2;
-    (cost.predict(so_far + size_of(item, middle)) <= time_max ? fits : high) = middle;
+    (fits_in_time(middle) ? fits : high) = middle;
   }
   return fits;
+}
+
+/// What is being built.
+struct builder {
+  const budget& limits;
+  const cost_model& cost;
+  batch_plan plan;
+  std::vector<const work_item*> items;  // of the plan's runs
+  std::uint32_t rows_left;
+  std::uint32_t pages_left;
+
+  void take_log(const work_item& item);
+  void take_drafts();
+  [[nodiscard]] bool has_room_for_draft(std::size_t run) const;
+  void add_draft_token(std::size_t run);
+};
+
+void builder::take_log(const work_item& item) {
+  std::uint32_t rows = std::min({item.pending_count, limits.prompt_chunk_rows_max, rows_left});
+  if (rows == 0) return plan.left.push_back({item.sequence, limit::rows});
+  rows = std::min(rows, rows_with_pages(item.computed_count, pages_left, limits.page_tokens));
+  if (rows == 0) return plan.left.push_back({item.sequence, limit::pages});
+  const std::uint32_t timely = rows_in_time(item, rows, plan.size, cost, limits.time_max);
+  const auto taken = static_cast<std::uint32_t>(plan.size.rows);
+  const std::uint32_t untimed = limits.rows_min > taken ? limits.rows_min - taken : 0;
+  rows = std::min(rows, std::max(timely, untimed));
+  if (rows == 0) return plan.left.push_back({item.sequence, limit::time});
+  plan.runs.push_back({.sequence = item.sequence,
+                       .tenant = item.tenant,
+                       .first = item.computed_count,
+                       .log_count = rows,
+                       .wants_logits = rows == item.pending_count});
+  items.push_back(&item);
+  plan.size = plan.size + size_of_log(item.computed_count, rows, rows == item.pending_count);
+  rows_left -= rows;
+  pages_left -= pages_for(item.computed_count + rows, limits.page_tokens) -
+                pages_for(item.computed_count, limits.page_tokens);
+}
+
+bool builder::has_room_for_draft(std::size_t run) const {
+  const planned_run& r = plan.runs[run];
+  if (r.draft_count >= items[run]->draft_count || rows_left == 0) return false;
+  return rows_with_pages(r.first + r.rows(), pages_left, limits.page_tokens) > 0;
+}
+
+void builder::add_draft_token(std::size_t run) {
+  planned_run& r = plan.runs[run];
+  const std::uint32_t before = r.first + r.rows();
+  plan.size = plan.size + size_of_draft_token(before);
+  --rows_left;
+  pages_left -= pages_for(before + 1, limits.page_tokens) - pages_for(before, limits.page_tokens);
+  ++r.draft_count;
+}
+
+/// A draft's next token: the chance that it is accepted (and all before it), and that by the time it takes.
+struct candidate {
+  std::size_t run = 0;
+  double chance = 1;
+  double worth = 0;
+  bool operator<(const candidate& other) const {  // of two alike the earlier run first
+    return worth != other.worth ? worth < other.worth : run > other.run;
+  }
+};
+
+/// Adds tokens one by one, best first, and remembers where tokens per microsecond were highest: the curve need not bend
+/// one way only, so a token that does not pay does not end the search. Then takes back what was added behind that place.
+void builder::take_drafts() {
+  // The time that matters is that of the rows which give tokens: a prompt's chunk in the same pass is owed to its own
+  // session, and must not make a draft look cheap.
+  work_size decoding;
+  double tokens = 0;
+  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
+    const planned_run& r = plan.runs[i];
+    if (!r.wants_logits) continue;
+    decoding = decoding + size_of_log(r.first + r.log_count - 1, 1, true);
+    tokens += 1;
+  }
+  if (tokens == 0) return;
+
+  const auto us = [&](const work_size& size) { return std::max<double>(static_cast<double>(cost.predict(size).count()), 1); };
+  const double base_us = us(decoding);
+  std::priority_queue<candidate> best;
+  const auto offer = [&](candidate c) {
+    const work_item& item = *items[c.run];
+    const planned_run& r = plan.runs[c.run];
+    if (r.draft_count >= item.draft_count) return;
+    if (item.drafts != nullptr) c.chance *= item.drafts->chance(r.draft_count, item.typical);
+    const double takes = us(decoding + size_of_draft_token(r.first + r.rows())) - base_us;
+    c.worth = c.chance / std::max(takes, 1e-3);
+    best.push(c);
+  };
+  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
+    if (plan.runs[i].wants_logits) offer({.run = i});
+  }
+
+  std::vector<std::size_t> added;  // runs, by token
+  std::size_t worth_adding = 0;
+  double highest = tokens / base_us;
+  while (!best.empty()) {
+    const candidate c = best.top();
+    best.pop();
+    if (!has_room_for_draft(c.run)) continue;
+    const work_size one = size_of_draft_token(plan.runs[c.run].first + plan.runs[c.run].rows());
+    const bool timely = plan.size.rows < limits.rows_min || cost.predict(plan.size + one) <= limits.time_max;
+    if (!timely) break;
+    decoding = decoding + one;
+    tokens += c.chance;
+    add_draft_token(c.run);
+    added.push_back(c.run);
+    const double rate = tokens / us(decoding);
+    if (limits.whole_drafts || cost.is_blank() || rate >= highest) {
+      highest = rate;
+      worth_adding = added.size();
+    }
+    offer(c);
+  }
+  plan.drafts_cut = static_cast<std::uint32_t>(added.size() - worth_adding);
+  while (added.size() > worth_adding) {
+    planned_run& r = plan.runs[added.back()];
+    --r.draft_count;
+    const work_size last = size_of_draft_token(r.first + r.rows());
+    plan.size = {plan.size.rows - last.rows, plan.size.pairs - last.pairs, plan.size.context - last.context,
+                 plan.size.logits - last.logits};
+    added.pop_back();
+  }
 }
 
 }  // namespace
 
 batch_plan build_batch(std::span<const work_item> items, std::span<const item_index> best_first, const budget& limits,
                        const cost_model& cost) {
-  batch_plan plan;
-  std::uint32_t rows_left = limits.rows_max;
-  std::uint32_t pages_left = limits.pages_free;
-  for (const item_index index : best_first) {
-    const work_item& item = items[index];
-    const bool whole_log = item.pending_count <= limits.prompt_chunk_rows_max;
-    const std::uint32_t offered = whole_log ? item.pending_count + item.draft_count : limits.prompt_chunk_rows_max;
-    std::uint32_t rows = std::min(offered, rows_left);
-    if (rows == 0) {
-      plan.left.push_back({item.sequence, limit::rows});
-      continue;
-    }
-    rows = std::min(rows, rows_with_pages(item, pages_left, limits.page_tokens));
-    if (rows == 0) {
-      plan.left.push_back({item.sequence, limit::pages});
-      continue;
-    }
-    const std::uint32_t timely = rows_in_time(item, rows, plan.size, cost, limits.time_max);
-    const auto taken = static_cast<std::uint32_t>(plan.size.rows);
-    const std::uint32_t untimed = limits.rows_min > taken ? limits.rows_min - taken : 0;
-    rows = std::min(rows, std::max(timely, untimed));
-    if (rows == 0) {
-      plan.left.push_back({item.sequence, limit::time});
-      continue;
-    }
-    planned_run run{.sequence = item.sequence, .tenant = item.tenant, .first = item.computed_count};
-    run.log_count = std::min(rows, item.pending_count);
-    run.draft_count = rows - run.log_count;
-    run.wants_logits = run.log_count == item.pending_count;
-    plan.size = plan.size + size_of(item, rows);
-    rows_left -= rows;
-    pages_left -= pages_for(item.computed_count + rows, limits.page_tokens) -
-                  pages_for(item.computed_count, limits.page_tokens);
-    plan.runs.push_back(run);
-  }
-  plan.predicted = cost.predict(plan.size);
-  return plan;
+  builder b{.limits = limits,
+            .cost = cost,
+            .plan = {},
+            .items = {},
+            .rows_left = limits.rows_max,
+            .pages_left = limits.pages_free};
+  for (const item_index index : best_first) b.take_log(items[index]);
+  b.take_drafts();
+  b.plan.predicted = cost.predict(b.plan.size);
+  return std::move(b.plan);
 }
 
 }  // namespace redline::scheduler

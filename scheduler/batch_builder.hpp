@@ -15,10 +15,13 @@ struct budget {
   microseconds time_max{50'000};              // predicted
   std::uint32_t rows_min = 1;                 // taken whatever they are predicted to cost: below some number of rows a
                                               // pass costs the same, and making it smaller only makes more of them
+  bool whole_drafts = false;                  // take all draft tokens that fit, also those that do not pay
 };
 
-/// Packs a ranking into one pass. Pure: the same inputs give the same plan. Never reorders; shortens prompts to chunks and
-/// drafts to what fits; a run that fits nothing is left behind with the reason, and the next one is tried.
+/// Packs a ranking into one pass. Pure: the same inputs give the same plan. Runs first, in order, without their drafts:
+/// prompts are shortened to chunks, a run that fits nothing is left behind with the reason, and the next one is tried.
+/// Then draft tokens, those first that are likeliest to be accepted for the time they take, as long as the tokens that
+/// the pass is expected to yield per microsecond grow.
 batch_plan build_batch(std::span<const work_item> items, std::span<const item_index> best_first, const budget& limits,
                        const cost_model& cost);
 

@@ -34,6 +34,7 @@ struct batch_plan {
   std::vector<left_behind> left;
   work_size size;
   microseconds predicted{0};
+  std::uint32_t drafts_cut = 0;  // draft tokens that would have fit but were not worth their time
 };
 
 }  // namespace redline::scheduler

@@ -6,50 +6,87 @@
 namespace redline::scheduler {
 namespace {
 
-// 0.98: a change of speed is followed within about fifty passes.
-constexpr double forgetting = 0.98;
+// A pass's time is off by about this much of itself from one time to the next.
+constexpr double noise_ratio = 0.05;
+// Before anything is seen: how far the laws may be from zero and the bends from the line, in units of the first pass.
+constexpr double law_spread = 100;
+constexpr double bend_spread = 0.25;
+// Every parameter may drift by this much of itself from one pass to the next.
+constexpr double drift_ratio = 0.01;
 // A pass that took this many times longer than predicted was disturbed by something else and would teach nonsense.
 constexpr double outlier_ratio = 8;
 constexpr std::uint64_t outliers_count_after = 16;
 
 }  // namespace
 
-// Scaled so that the three features have similar size, which keeps the recursion well conditioned.
+// Scaled so that the features have similar size, which keeps the recursion well conditioned. Bends share a pass between
+// the two that it lies between.
 cost_model::vector cost_model::features(const work_size& size) {
-  return {1.0, static_cast<double>(size.rows) / 64.0, static_cast<double>(size.pairs) / 65536.0};
+  const auto rows = static_cast<double>(size.rows);
+  vector x{1.0, rows / 64, static_cast<double>(size.pairs) / 65536, static_cast<double>(size.context) / 4096,
+           static_cast<double>(size.logits) / 64};
+  const auto above = std::upper_bound(bends.begin(), bends.end(), rows);
+  if (above == bends.begin()) return x;
+  const auto i = static_cast<std::size_t>(above - bends.begin()) - 1;
+  if (above == bends.end()) {
+    x[laws_count + i] = 1;
+    return x;
+  }
+  const double share = (rows - bends[i]) / (*above - bends[i]);
+  x[laws_count + i] = 1 - share;
+  x[laws_count + i + 1] = share;
+  return x;
 }
 
 cost_model::cost_model() {
-  for (std::size_t i = 0; i < 3; ++i) covariance_[i][i] = 1e9;
+  for (std::size_t i = 0; i < parameters_count; ++i) {
+    const double spread = i < laws_count ? law_spread : bend_spread;
+    covariance_[i][i] = prior_[i] = spread * spread;
+  }
+}
+
+double cost_model::predict_us(const vector& x) const {
+  double us = 0;
+  for (std::size_t i = 0; i < parameters_count; ++i) us += weights_[i] * x[i];
+  return std::max(us, 0.0);
 }
 
 microseconds cost_model::predict(const work_size& size) const {
-  const vector x = features(size);
-  double us = 0;
-  for (std::size_t i = 0; i < 3; ++i) us += std::max(weights_[i], 0.0) * x[i];
-  return microseconds(static_cast<std::int64_t>(us));
+  return microseconds(static_cast<std::int64_t>(predict_us(features(size))));
 }
 
 void cost_model::observe(const work_size& size, microseconds took) {
   const auto measured = static_cast<double>(took.count());
-  const auto predicted = static_cast<double>(predict(size).count());
-  if (observed_count_ > outliers_count_after && measured > outlier_ratio * (predicted + 100)) return;
-  ++observed_count_;
   const vector x = features(size);
+  const double predicted = predict_us(x);
+  if (observed_count_ > outliers_count_after && measured > outlier_ratio * (predicted + 100)) return;
+  if (observed_count_ == 0) scale_ = std::max(measured, 1.0);
+  ++observed_count_;
+
   vector px{};
-  double denominator = forgetting;
+  const double noise = noise_ratio * std::max(measured, predicted) / scale_;
+  double variance = noise * noise;
   double error = measured;
-  for (std::size_t i = 0; i < 3; ++i) {
-    for (std::size_t j = 0; j < 3; ++j) px[i] += covariance_[i][j] * x[j];
+  for (std::size_t i = 0; i < parameters_count; ++i) {
+    for (std::size_t j = 0; j < parameters_count; ++j) px[i] += covariance_[i][j] * x[j];
     error -= weights_[i] * x[i];
   }
-  for (std::size_t i = 0; i < 3; ++i) denominator += x[i] * px[i];
-  for (std::size_t i = 0; i < 3; ++i) weights_[i] += px[i] / denominator * error;
-  for (std::size_t i = 0; i < 3; ++i) {
-    for (std::size_t j = 0; j < 3; ++j) {
-      covariance_[i][j] = (covariance_[i][j] - px[i] * px[j] / denominator) / forgetting;
-      // Without this bound, directions that are never exercised would grow until they overflow.
-      covariance_[i][j] = std::clamp(covariance_[i][j], -1e9, 1e9);
+  for (std::size_t i = 0; i < parameters_count; ++i) variance += x[i] * px[i];
+  for (std::size_t i = 0; i < parameters_count; ++i) weights_[i] += px[i] / variance * error;
+  for (std::size_t i = 0; i < parameters_count; ++i) {
+    for (std::size_t j = 0; j < parameters_count; ++j) {
+      covariance_[i][j] -= px[i] * px[j] / variance;
+    }
+  }
+  for (std::size_t i = 0; i < parameters_count; ++i) {
+    const double drift = drift_ratio * weights_[i] / scale_;
+    covariance_[i][i] += drift * drift;
+    // What is never exercised must not grow without bound. Scaling a row and its column keeps a covariance one.
+    if (covariance_[i][i] <= prior_[i]) continue;
+    const double shrink = std::sqrt(prior_[i] / covariance_[i][i]);
+    for (std::size_t j = 0; j < parameters_count; ++j) {
+      covariance_[i][j] *= shrink;
+      covariance_[j][i] *= shrink;
     }
   }
 }

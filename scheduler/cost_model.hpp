@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 #include "runtime/base/environment.hpp"
 
@@ -10,25 +11,46 @@ namespace redline::scheduler {
 /// The size of a forward pass, as far as its cost depends on it.
 struct work_size {
   std::uint64_t rows = 0;
-  std::uint64_t pairs = 0;  // sum over rows of the tokens that the row attends to
+  std::uint64_t pairs = 0;    // sum over rows of the tokens that the row attends to
+  std::uint64_t context = 0;  // sum over runs of the tokens whose keys and values are read
+  std::uint64_t logits = 0;   // rows that want logits
 };
 
-/// Predicts the time of a forward pass: base + per row + per (row, context token) pair, learned from the passes seen by
-/// recursive least squares with forgetting, so that it follows a machine whose speed changes.
+[[nodiscard]] constexpr work_size operator+(const work_size& a, const work_size& b) {
+  return {a.rows + b.rows, a.pairs + b.pairs, a.context + b.context, a.logits + b.logits};
+}
+
+/// A pass that was measured.
+struct cost_sample {
+  work_size size;
+  microseconds took{0};
+};
+
+/// Predicts the time of a forward pass: a base, a cost per row, per (row, context token) pair, per context token read and
+/// per row of logits, and deviations from that line at numbers of rows where a machine's curve bends (a bandwidth-bound pass of eight rows
+/// costs what one row does; a pass of a hundred is bound by arithmetic). Learned from the passes seen by a Kalman filter
+/// whose parameters drift slowly, so that it follows a machine whose speed changes.
 class cost_model {
  public:
   cost_model();
   void observe(const work_size& size, microseconds took);
   [[nodiscard]] microseconds predict(const work_size& size) const;
-  /// Nothing was observed yet; predictions are then a guess that errs on the low side.
+  /// Nothing was observed yet; predictions are then zero.
   [[nodiscard]] bool is_blank() const { return observed_count_ == 0; }
 
  private:
-  using vector = std::array<double, 3>;
+  /// Where the curve may bend.
+  static constexpr std::array<double, 10> bends = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512};
+  static constexpr std::size_t laws_count = 5;  // base, rows, pairs, context, logits
+  static constexpr std::size_t parameters_count = laws_count + bends.size();
+  using vector = std::array<double, parameters_count>;
   static vector features(const work_size& size);
+  [[nodiscard]] double predict_us(const vector& x) const;
 
   vector weights_{};
-  std::array<vector, 3> covariance_{};
+  vector prior_{};                                      // variances before anything was seen, in units of scale_^2
+  std::array<vector, parameters_count> covariance_{};   // likewise
+  double scale_ = 0;                                    // microseconds; of the first pass seen
   std::uint64_t observed_count_ = 0;
 };
 

@@ -93,12 +93,17 @@ batch_plan run_queue::plan(budget limits, instant now) {
     if (!q.admitted || !q.open || q.in_flight) continue;
     items_.push_back({id, q.tenant, q.arrival, q.computed_count,
                       static_cast<std::uint32_t>(q.log.size()) - q.computed_count,
-                      static_cast<std::uint32_t>(q.draft.size())});
+                      static_cast<std::uint32_t>(q.draft.size()), &q.drafts, &typical_drafts_});
   }
   const std::uint32_t held = pages_held();
   limits.pages_free = limits_.pages_count > held ? limits_.pages_count - held : 0;
   policy_->rank(items_, now, order_);
   return build_batch(items_, order_, limits, cost_);
+}
+
+void run_queue::learn_costs(std::span<const cost_sample> samples) {
+  if (!cost_.is_blank()) return;
+  for (const cost_sample& s : samples) cost_.observe(s.size, s.took);
 }
 
 void run_queue::begin(const batch_plan& plan) {
@@ -134,6 +139,8 @@ std::vector<round_outcome> run_queue::complete(const batch_plan& plan, std::span
     }
     q.computed_count = static_cast<std::uint32_t>(q.log.size()) + answers[i].accepted_count;
     q.log.insert(q.log.end(), answers[i].tokens.begin(), answers[i].tokens.end());
+    q.drafts.note(run.draft_count, answers[i].accepted_count);
+    if (run.draft_count > 0) typical_drafts_.note(run.draft_count, answers[i].accepted_count);
     q.draft.clear();
     q.open = false;
     q.idle_since = now;

@@ -97,6 +97,8 @@ class run_queue {
   }
   [[nodiscard]] std::uint32_t pages_held() const;
   [[nodiscard]] const cost_model& cost() const { return cost_; }
+  /// Passes measured elsewhere, for a model that has seen none. Ignored once passes were seen.
+  void learn_costs(std::span<const cost_sample> samples);
 
   /// Aborts when counts contradict each other.
   void check_integrity() const;
@@ -116,6 +118,7 @@ class run_queue {
     bool admitted = false;
     bool open = false;       // the round waits for an answer
     bool in_flight = false;
+    draft_record drafts;
   };
 
   void admit_waiting();
@@ -126,6 +129,7 @@ class run_queue {
   std::uint32_t running_count_ = 0;
   std::uint32_t page_tokens_ = 32;
   cost_model cost_;
+  draft_record typical_drafts_;
   std::vector<work_item> items_;
   std::vector<item_index> order_;
 };

@@ -4,6 +4,7 @@
 
 #include "runtime/base/environment.hpp"
 #include "runtime/base/ids.hpp"
+#include "scheduler/draft_record.hpp"
 
 namespace redline::scheduler {
 
@@ -15,6 +16,8 @@ struct work_item {
   std::uint32_t computed_count = 0;   // tokens with valid KV
   std::uint32_t pending_count = 0;    // log tokens still to compute, at least 1
   std::uint32_t draft_count = 0;      // draft tokens to verify behind them
+  const draft_record* drafts = nullptr;   // how the sequence's drafts fared; nullptr: every token is worth a pass
+  const draft_record* typical = nullptr;  // how all drafts did
 
   /// Only the last token of the log is missing: a decode or verification run, not a prompt.
   [[nodiscard]] bool decodes() const { return pending_count == 1 && computed_count > 0; }

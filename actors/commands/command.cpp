@@ -8,6 +8,7 @@
 #include <iostream>
 #include <sstream>
 
+#include "actors/cost_cache.hpp"
 #include "actors/local_client.hpp"
 
 namespace redline::actors::commands {
@@ -26,6 +27,10 @@ void add_model_flags(CLI::App& app, model_flags& flags, bool model_required) {
       ->group("Models");
   app.add_option("--kv-mib", flags.kv_mib, "Memory for cached keys and values per model, MiB; 0: a quarter of what this process may use")
       ->capture_default_str()->group("Models");
+  app.add_option("--draft-widths", flags.draft_widths,
+                 "Draft tokens that a pass checks: goodput takes those that are expected to pay for their time on this "
+                 "machine, whole takes all that fit")
+      ->check(CLI::IsMember({"goodput", "whole"}))->capture_default_str()->group("Drafting");
 }
 
 CLI::Option* add_threads_flag(CLI::App& app, std::uint32_t& threads) {
@@ -48,6 +53,9 @@ result<engine_options> engine_options_of(const model_flags& flags) {
   options.threads = flags.threads;
   options.context_max = flags.context;
   options.kv_bytes_max = flags.kv_mib << 20;
+  options.whole_drafts = flags.draft_widths == "whole";
+  options.measuring_max = microseconds{2'000'000};
+  options.cost_folder = cost_cache::usual_folder();
   return options;
 }
 

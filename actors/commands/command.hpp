@@ -44,6 +44,7 @@ struct model_flags {
   std::uint32_t threads = 0;
   std::uint32_t context = 0;
   std::uint64_t kv_mib = 0;
+  std::string draft_widths = "goodput";
 };
 /// --threads, 0 for the CPUs that this process may use.
 CLI::Option* add_threads_flag(CLI::App& app, std::uint32_t& threads);

@@ -135,6 +135,15 @@ struct announce_target {
   static constexpr auto fields(auto&) { return std::tie(); }
 };
 
+/// What a pass of the target model takes on its machine.
+struct pass_cost {
+  std::uint32_t rows = 0;     // of one run
+  std::uint32_t logits = 0;   // of these, rows that want logits
+  std::uint32_t context = 0;  // tokens before them
+  std::uint64_t took_us = 0;
+  static constexpr auto fields(auto& self) { return std::tie(self.rows, self.logits, self.context, self.took_us); }
+};
+
 /// The target model is up (again) and its KV counts as empty. Sent to the scheduler at every start.
 struct target_ready {
   static constexpr actor::message_id id{0x0406};
@@ -145,8 +154,9 @@ struct target_ready {
   std::uint32_t vocabulary = 0;
   std::uint32_t rows_max = 0;
   std::uint32_t pages_count = 0;
+  std::vector<pass_cost> costs;  // measured at start; may be empty
   static constexpr auto fields(auto& self) {
-    return std::tie(self.context, self.vocabulary, self.rows_max, self.pages_count);
+    return std::tie(self.context, self.vocabulary, self.rows_max, self.pages_count, self.costs);
   }
 };
 

@@ -2,13 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace redline::scheduler {
 namespace {
 
 work_item item(std::uint64_t sequence, std::uint32_t computed, std::uint32_t pending, std::uint32_t draft = 0) {
-  return {{sequence}, {1}, instant{}, computed, pending, draft};
+  return {.sequence = {sequence}, .tenant = {1}, .computed_count = computed, .pending_count = pending,
+          .draft_count = draft};
 }
 
 batch_plan build(const std::vector<work_item>& items, const budget& limits, const cost_model& cost = {}) {
@@ -23,7 +26,7 @@ constexpr budget roomy{.rows_max = 512, .prompt_chunk_rows_max = 256, .pages_fre
 cost_model per_row() {
   cost_model cost;
   for (std::uint64_t i = 0; i < 200; ++i) {
-    const work_size size{1 + i % 50, (i * 7919) % 5000};
+    const work_size size{1 + i % 50, (i * 7919) % 5000, (i * 104729) % 3000};
     cost.observe(size, microseconds{static_cast<std::int64_t>(size.rows * 100)});
   }
   return cost;
@@ -57,12 +60,21 @@ TEST(batch_builder, cuts_a_prompt_into_chunks_without_logits) {
   EXPECT_TRUE(last.runs[0].wants_logits);
 }
 
-TEST(batch_builder, says_when_rows_ran_out) {
+TEST(batch_builder, gives_every_log_its_row_before_any_draft) {
   budget limits = roomy;
   limits.rows_max = 8;
   const auto plan = build({item(1, 10, 1, 4), item(2, 10, 1, 9), item(3, 10, 1)}, limits);
+  ASSERT_EQ(plan.runs.size(), 3u);
+  EXPECT_TRUE(plan.left.empty());
+  EXPECT_EQ(plan.runs[0].draft_count + plan.runs[1].draft_count, 5u);  // drafts share the rows left
+}
+
+TEST(batch_builder, says_when_rows_ran_out) {
+  budget limits = roomy;
+  limits.rows_max = 2;
+  const auto plan = build({item(1, 10, 1, 4), item(2, 10, 1, 9), item(3, 10, 1)}, limits);
   ASSERT_EQ(plan.runs.size(), 2u);
-  EXPECT_EQ(plan.runs[1].draft_count, 2u);  // the draft is shortened to the rows left
+  EXPECT_EQ(plan.size.rows, 2u);
   ASSERT_EQ(plan.left.size(), 1u);
   EXPECT_EQ(plan.left[0].sequence.value, 3u);
   EXPECT_EQ(plan.left[0].why, limit::rows);
@@ -98,12 +110,14 @@ TEST(batch_builder, keeps_within_the_predicted_time) {
   limits.time_max = microseconds{1050};
   const auto cost = per_row();
   const auto plan = build({item(1, 10, 1, 3), item(2, 10, 1, 30), item(3, 10, 1)}, limits, cost);
-  ASSERT_EQ(plan.runs.size(), 2u);
-  EXPECT_EQ(plan.runs[0].rows(), 4u);
-  EXPECT_EQ(plan.runs[1].rows(), 6u);
-  ASSERT_EQ(plan.left.size(), 1u);
-  EXPECT_EQ(plan.left[0].why, limit::time);
+  ASSERT_EQ(plan.runs.size(), 3u);
+  EXPECT_EQ(plan.size.rows, 10u);
   EXPECT_LE(plan.predicted, limits.time_max);
+  limits.time_max = microseconds{250};
+  const auto shorter = build({item(1, 10, 1, 3), item(2, 10, 1, 30), item(3, 10, 1)}, limits, cost);
+  EXPECT_EQ(shorter.size.rows, 2u);
+  ASSERT_EQ(shorter.left.size(), 1u);
+  EXPECT_EQ(shorter.left[0].why, limit::time);
 }
 
 TEST(batch_builder, takes_one_row_of_the_first_run_whatever_it_costs) {
@@ -113,6 +127,118 @@ TEST(batch_builder, takes_one_row_of_the_first_run_whatever_it_costs) {
   ASSERT_EQ(plan.runs.size(), 1u);
   EXPECT_EQ(plan.runs[0].rows(), 1u);
   EXPECT_TRUE(plan.runs[0].wants_logits);
+}
+
+/// Machines, as the time of a pass by its rows, in microseconds.
+double laptop(double rows) { return 22'000 + 3'400 * rows; }             // two cores, bound by arithmetic
+double server(double rows) { return 9'000 + 60 * std::max(0.0, rows - 48); }  // 64 cores: flat, then a slope
+double accelerator(double rows) { return 12'000 + 2 * rows; }            // flat
+double stairs(double rows) { return 2'000 + 4'000 * std::ceil(rows / 16); }
+
+cost_model taught(double (*machine)(double)) {
+  cost_model cost;
+  for (int round = 0; round < 8; ++round) {
+    for (std::uint64_t rows = 1; rows <= 512; rows += 1 + rows / 8) {
+      cost.observe({rows, rows * 100, 100},
+                   microseconds{static_cast<std::int64_t>(machine(static_cast<double>(rows)))});
+    }
+  }
+  return cost;
+}
+
+draft_record of_chance(int right_in_ten) {
+  draft_record r;
+  for (int i = 0; i < 200; ++i) {
+    std::uint32_t accepted = 0;
+    while (accepted < 64 && (i * 7 + static_cast<int>(accepted) * 3) % 10 < right_in_ten) ++accepted;
+    r.note(64, accepted);
+  }
+  return r;
+}
+
+/// The tokens per microsecond that a plan is expected to yield.
+double rate_of(const std::vector<std::uint32_t>& widths, const std::vector<const draft_record*>& records,
+               double (*machine)(double)) {
+  double tokens = 0;
+  double rows = 0;
+  for (std::size_t i = 0; i < widths.size(); ++i) {
+    double chance = 1;
+    tokens += 1;
+    for (std::uint32_t d = 0; d < widths[i]; ++d) tokens += chance *= records[i]->chance(d, nullptr);
+    rows += 1 + widths[i];
+  }
+  return tokens / machine(rows);
+}
+
+TEST(batch_builder, chooses_widths_near_the_best_there_are) {
+  const std::vector<draft_record> records{of_chance(9), of_chance(5), of_chance(0)};
+  for (const auto machine : {laptop, server, accelerator, stairs}) {
+    const cost_model cost = taught(machine);
+    for (const auto& users : {std::vector<std::size_t>{0}, {1}, {2}, {0, 1}, {0, 1, 2}}) {
+      std::vector<work_item> items;
+      std::vector<const draft_record*> theirs;
+      for (const std::size_t u : users) {
+        items.push_back(item(u + 1, 100, 1, 40));
+        items.back().drafts = theirs.emplace_back(&records[u]);
+      }
+      budget limits = roomy;
+      limits.time_max = microseconds{10'000'000};
+      const auto plan = build(items, limits, cost);
+      std::vector<std::uint32_t> widths;
+      for (const auto& r : plan.runs) widths.push_back(r.draft_count);
+      ASSERT_EQ(widths.size(), users.size());
+      double best = 0;
+      std::vector<std::uint32_t> tried(users.size(), 0);
+      for (bool more = true; more;) {  // all combinations
+        best = std::max(best, rate_of(tried, theirs, machine));
+        more = false;
+        for (std::size_t i = 0; i < tried.size() && !more; ++i) {
+          more = tried[i] < 40;
+          tried[i] = more ? tried[i] + 1 : 0;
+        }
+      }
+      EXPECT_GT(rate_of(widths, theirs, machine), 0.93 * best) << "users " << users.size() << ", widths " << widths[0];
+    }
+  }
+}
+
+TEST(batch_builder, drafts_less_the_more_users_share_a_machine_bound_by_arithmetic) {
+  const draft_record record = of_chance(7);
+  const cost_model cost = taught(laptop);
+  budget limits = roomy;
+  limits.time_max = microseconds{10'000'000};
+  std::uint32_t before = 100;
+  for (const std::uint64_t users : {1, 8, 64}) {
+    std::vector<work_item> items;
+    for (std::uint64_t u = 0; u < users; ++u) {
+      items.push_back(item(u + 1, 100, 1, 40));
+      items.back().drafts = &record;
+    }
+    const auto plan = build(items, limits, cost);
+    ASSERT_EQ(plan.runs.size(), users);
+    EXPECT_LE(plan.runs[0].draft_count, before) << users;
+    before = plan.runs[0].draft_count;
+  }
+  EXPECT_LE(before, 3u);
+}
+
+TEST(batch_builder, takes_all_of_a_draft_while_it_knows_nothing_of_the_costs) {
+  const draft_record record = of_chance(1);
+  std::vector<work_item> items{item(1, 100, 1, 40)};
+  items[0].drafts = &record;
+  EXPECT_EQ(build(items, roomy).runs[0].draft_count, 40u);
+}
+
+TEST(batch_builder, does_not_let_a_prompt_make_drafts_look_cheap) {
+  const draft_record record = of_chance(5);
+  const cost_model cost = taught(laptop);
+  budget limits = roomy;
+  limits.time_max = microseconds{10'000'000};
+  std::vector<work_item> alone{item(1, 100, 1, 40)};
+  alone[0].drafts = &record;
+  std::vector<work_item> beside = alone;
+  beside.push_back(item(2, 0, 300));
+  EXPECT_EQ(build(alone, limits, cost).runs[0].draft_count, build(beside, limits, cost).runs[0].draft_count);
 }
 
 TEST(batch_builder, plans_nothing_from_nothing) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 namespace redline::scheduler {
@@ -12,8 +13,8 @@ double law(const work_size& s, double scale) {
 }
 
 work_size random_size(std::mt19937_64& chance) {
-  const std::uint64_t rows = 1 + chance() % 300;
-  return {rows, rows * (1 + chance() % 4000)};
+  const std::uint64_t rows = 1 + chance() % (std::uint64_t{2} << chance() % 8);  // few as often as many
+  return {rows, rows * (1 + chance() % 4000), chance() % 8000};
 }
 
 void teach(cost_model& m, std::mt19937_64& chance, double scale, int passes) {
@@ -44,6 +45,30 @@ TEST(cost_model, learns_a_linear_law_within_five_percent) {
   teach(m, chance, 1, 400);
   EXPECT_FALSE(m.is_blank());
   expect_close(m, chance, 1);
+}
+
+TEST(cost_model, learns_a_curve_that_bends) {
+  cost_model m;
+  const auto machine = [](std::uint64_t rows) {
+    return microseconds{15'000 + 250 * static_cast<std::int64_t>(std::max<std::uint64_t>(rows, 64) - 64)};
+  };
+  for (int round = 0; round < 5; ++round) {
+    for (const std::uint64_t rows : {1, 2, 4, 8, 16, 32, 64, 128, 256, 512}) m.observe({rows, rows, rows}, machine(rows));
+  }
+  for (const std::uint64_t rows : {1, 3, 20, 50, 64, 100, 200, 400}) {
+    const auto wanted = static_cast<double>(machine(rows).count());
+    EXPECT_NEAR(static_cast<double>(m.predict({rows, rows, rows}).count()), wanted, 0.05 * wanted) << rows;
+  }
+}
+
+TEST(cost_model, goes_on_in_a_line_where_it_saw_nothing) {
+  cost_model m;
+  for (int round = 0; round < 10; ++round) {
+    for (const std::uint64_t rows : {1, 2, 4, 8}) {
+      m.observe({rows, rows, rows}, microseconds{static_cast<std::int64_t>(1000 + 100 * rows)});
+    }
+  }
+  EXPECT_NEAR(static_cast<double>(m.predict({64, 64, 64}).count()), 7400, 1500);
 }
 
 TEST(cost_model, follows_a_machine_that_became_slower) {

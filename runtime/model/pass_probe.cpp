@@ -1,0 +1,57 @@
+#include "runtime/model/pass_probe.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "runtime/kv/page_pool.hpp"
+
+namespace redline::model {
+namespace {
+
+constexpr std::uint32_t long_context = 1024;
+
+microseconds since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration_cast<microseconds>(std::chrono::steady_clock::now() - start);
+}
+
+/// The faster of two: the first may find cold caches.
+measured_pass measure(transformer& t, std::uint32_t rows, std::uint32_t logits, std::uint32_t context) {
+  std::vector<token> tokens(rows);
+  for (std::uint32_t i = 0; i < rows; ++i) tokens[i] = static_cast<token>(i * 31 % t.config().vocabulary);
+  const kv::piece table[] = {{0, context + rows, 0}};  // keys of the context may be anything: time does not depend on it
+  const run r{.tokens = tokens,
+              .first_position = static_cast<position>(context),
+              .table = table,
+              .logits_begin = rows - logits};
+  measured_pass best{.rows = rows, .logits = logits, .context = context, .took = microseconds::max()};
+  for (int i = 0; i < 2; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    t.forward({&r, 1});
+    best.took = std::min(best.took, since(start));
+  }
+  return best;
+}
+
+}  // namespace
+
+std::vector<measured_pass> measure_passes(transformer& t, std::uint32_t pages_count, microseconds patience) {
+  const auto start = std::chrono::steady_clock::now();
+  const std::uint32_t room = std::min(t.config().context, pages_count * kv::page_tokens);
+  std::vector<measured_pass> passes;
+  const auto add = [&](std::uint32_t rows, std::uint32_t logits, std::uint32_t context) {
+    if (rows > t.rows_max() || rows + context > room) return;
+    // Twice the rows take at most about twice as long, and a pass is made twice.
+    const microseconds last = passes.empty() ? microseconds{0} : passes.back().took;
+    if (since(start) + 4 * last > patience && passes.size() > 2) return;
+    passes.push_back(measure(t, rows, logits, context));
+  };
+  for (std::uint32_t rows = 1; rows <= 16; rows *= 2) add(rows, rows, 0);
+  for (const std::uint32_t rows : {1U, 16U}) add(rows, rows, long_context);
+  for (const std::uint32_t rows : {32U, 64U}) add(rows, rows, 0);
+  add(64, 1, 0);
+  add(64, 64, long_context);
+  for (const std::uint32_t rows : {128U, 256U, 512U}) add(rows, 1, 0);
+  return passes;
+}
+
+}  // namespace redline::model

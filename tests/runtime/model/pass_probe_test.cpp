@@ -1,0 +1,55 @@
+#include "runtime/model/pass_probe.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <tuple>
+
+#include "tests/support/tiny_model.hpp"
+
+namespace redline::model {
+namespace {
+
+std::unique_ptr<transformer> tiny(kernels::worker_team& team, std::uint32_t pages, std::uint32_t rows_max) {
+  const kernels::kernel_table& table = *kernels::process_table().table;
+  auto weights = load_weights(*test::make_tiny_model({}).file(), table, team);
+  if (!weights) throw std::runtime_error(weights.error().describe());
+  auto t = transformer::create(*weights, table, team, {.pages_count = pages, .rows_max = rows_max});
+  if (!t) throw std::runtime_error(t.error().describe());
+  return std::move(*t);
+}
+
+TEST(pass_probe, measures_few_and_many_rows_with_and_without_a_context) {
+  kernels::worker_team team(1);
+  const auto t = tiny(team, 64, 512);
+  const auto passes = measure_passes(*t, 64, microseconds{60'000'000});
+  std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> shapes;
+  for (const measured_pass& p : passes) {
+    EXPECT_GT(p.took.count(), 0) << p.rows;
+    EXPECT_TRUE(shapes.insert({p.rows, p.logits, p.context}).second);
+  }
+  EXPECT_TRUE(shapes.contains({1, 1, 0}));
+  EXPECT_TRUE(shapes.contains({16, 16, 1024}));
+  EXPECT_TRUE(shapes.contains({512, 1, 0}));
+  EXPECT_EQ(t->work_done().passes_count, 2 * passes.size());
+}
+
+TEST(pass_probe, stays_within_the_rows_and_pages_there_are) {
+  kernels::worker_team team(1);
+  const auto t = tiny(team, 3, 24);  // 96 tokens
+  for (const measured_pass& p : measure_passes(*t, 3, microseconds{60'000'000})) {
+    EXPECT_LE(p.rows, 24U);
+    EXPECT_LE(p.rows + p.context, 96U);
+  }
+}
+
+TEST(pass_probe, gives_up_when_it_takes_too_long) {
+  kernels::worker_team team(1);
+  const auto t = tiny(team, 64, 512);
+  const auto passes = measure_passes(*t, 64, microseconds{0});
+  EXPECT_GE(passes.size(), 1U);
+  EXPECT_LE(passes.size(), 3U);
+}
+
+}  // namespace
+}  // namespace redline::model
