@@ -141,10 +141,14 @@ struct kernel_table {
 
   /// out[i] = x[i] / sqrt(mean(x^2) + epsilon) * weight[i]. out may be x.
   void (*rms_norm)(const float* x, const float* weight, float epsilon, std::size_t n, float* out);
+  /// out[i] = (x[i] - mean(x)) / sqrt(variance(x) + epsilon) * weight[i] + bias[i]. out may be x.
+  void (*layer_norm)(const float* x, const float* weight, const float* bias, float epsilon, std::size_t n, float* out);
   /// x[i] += y[i].
   void (*add)(float* x, const float* y, std::size_t n);
   /// gate[i] = silu(gate[i]) * up[i].
   void (*silu_multiply)(float* gate, const float* up, std::size_t n);
+  /// gate[i] = gelu(gate[i]) * up[i], gelu by its tanh form; without `up` (nullptr) gelu alone.
+  void (*gelu_multiply)(float* gate, const float* up, std::size_t n);
   /// Rotates the leading rotary_dim dimensions and copies the rest. x, out: [head_dim], may be the same.
   void (*rotate)(rope_pairs pairs, const float* x, rope_angles angles, std::size_t rotary_dim, std::size_t head_dim,
                  float* out);

@@ -32,6 +32,27 @@ void rms_norm(const float* x, const float* weight, float epsilon, std::size_t n,
   });
 }
 
+void layer_norm(const float* x, const float* weight, const float* bias, float epsilon, std::size_t n, float* out) {
+  f32x16 total = zero();
+  for_chunks(n, [&](std::size_t i, std::size_t lanes) { total = add(total, load_some(x + i, lanes)); });
+  const f32x16 mean = broadcast(sum(total) / static_cast<float>(n));
+  f32x16 squares = zero();
+  for_chunks(n, [&](std::size_t i, std::size_t lanes) {
+    f32x16 d = sub(load_some(x + i, lanes), mean);
+    if (lanes < 16) {  // lanes behind the end count as nothing
+      float some[16] = {};
+      store_n(some, d, lanes);
+      d = load(some);
+    }
+    squares = fma(d, d, squares);
+  });
+  const f32x16 scale = broadcast(1.0F / std::sqrt(sum(squares) / static_cast<float>(n) + epsilon));
+  for_chunks(n, [&](std::size_t i, std::size_t lanes) {
+    const f32x16 normed = mul(sub(load_some(x + i, lanes), mean), scale);
+    store_some(out + i, fma(normed, load_some(weight + i, lanes), load_some(bias + i, lanes)), lanes);
+  });
+}
+
 void add_to(float* x, const float* y, std::size_t n) {
   for_chunks(n, [&](std::size_t i, std::size_t lanes) {
     store_some(x + i, add(load_some(x + i, lanes), load_some(y + i, lanes)), lanes);
@@ -43,6 +64,19 @@ void silu_multiply(float* gate, const float* up, std::size_t n) {
     const f32x16 g = load_some(gate + i, lanes);
     const f32x16 silu = div(g, add(broadcast(1.0F), exponential(sub(zero(), g))));
     store_some(gate + i, mul(silu, load_some(up + i, lanes)), lanes);
+  });
+}
+
+/// x / (1 + e^(-2u)) with u = sqrt(2 / pi) (x + 0.044715 x^3), which is x / 2 (1 + tanh u).
+inline f32x16 gelu(f32x16 x) {
+  const f32x16 twice_u = mul(x, fma(mul(x, x), broadcast(0.0713548163F), broadcast(1.59576912F)));
+  return div(x, add(broadcast(1.0F), exponential(sub(zero(), twice_u))));
+}
+
+void gelu_multiply(float* gate, const float* up, std::size_t n) {
+  for_chunks(n, [&](std::size_t i, std::size_t lanes) {
+    const f32x16 g = gelu(load_some(gate + i, lanes));
+    store_some(gate + i, up == nullptr ? g : mul(g, load_some(up + i, lanes)), lanes);
   });
 }
 

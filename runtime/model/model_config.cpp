@@ -20,13 +20,28 @@ failure unsupported(const gguf::gguf_file& file, const std::string& what) {
 struct architecture {
   std::string_view name;
   rope_layout layout;
-  bool qkv_bias;  // always there; else where the file has them
-  bool head_norms;
+  bool qkv_bias = false;  // always there; else where the file has them
+  bool head_norms = false;
+  norm_kind norm = norm_kind::rms;
+  feed_forward_kind activation = feed_forward_kind::gated_silu;
+  bool output_bias = false;
+  bool scales_embedding = false;  // by the square root of the width
 };
 constexpr architecture architectures[] = {
-    {.name = "llama", .layout = rope_layout::adjacent, .qkv_bias = false, .head_norms = false},
-    {.name = "qwen2", .layout = rope_layout::half_split, .qkv_bias = true, .head_norms = false},
-    {.name = "qwen3", .layout = rope_layout::half_split, .qkv_bias = false, .head_norms = true},
+    {.name = "llama", .layout = rope_layout::adjacent},
+    {.name = "qwen2", .layout = rope_layout::half_split, .qkv_bias = true},
+    {.name = "qwen3", .layout = rope_layout::half_split, .head_norms = true},
+    // Files hold one plus the weight of a norm already.
+    {.name = "gemma",
+     .layout = rope_layout::half_split,
+     .activation = feed_forward_kind::gated_gelu,
+     .scales_embedding = true},
+    {.name = "starcoder2",
+     .layout = rope_layout::half_split,
+     .qkv_bias = true,
+     .norm = norm_kind::layer,
+     .activation = feed_forward_kind::gelu,
+     .output_bias = true},
 };
 
 const architecture* find_architecture(std::string_view name) {
@@ -199,10 +214,16 @@ result<model_config> read_config(const gguf::gguf_file& file) {
   REDLINE_TRY(read_rope(file, keys, c));
   REDLINE_TRY(refuse_extras(file, keys, c));
   REDLINE_TRY(read_vocabulary(file, c));
-  REDLINE_TRY_ASSIGN(c.norm_epsilon, keys.positive("attention.layer_norm_rms_epsilon"));
+  const bool rms = kind->norm == norm_kind::rms;
+  REDLINE_TRY_ASSIGN(c.norm_epsilon,
+                     keys.positive(rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon"));
   c.layout = kind->layout;
   c.qkv_bias = kind->qkv_bias || file.find_tensor("blk.0.attn_q.bias") != nullptr;
   c.head_norms = kind->head_norms;
+  c.norm = kind->norm;
+  c.activation = kind->activation;
+  c.output_bias = kind->output_bias;
+  if (kind->scales_embedding) c.embedding_scale = std::sqrt(static_cast<float>(c.width));
   c.tied_head = file.find_tensor("output.weight") == nullptr;
   return c;
 }

@@ -12,9 +12,13 @@ namespace redline::model {
 /// How the two halves of a rotated pair lie in a head: neighbours (llama files) or half a head apart (qwen files).
 using rope_layout = kernels::rope_pairs;
 
+enum class norm_kind : std::uint8_t { rms, layer };
+/// What happens to the product that feeds the down projection: gate(x) * up(x), or, without a gate, act(up(x)).
+enum class feed_forward_kind : std::uint8_t { gated_silu, gated_gelu, gelu };
+
 /// The shape of a decoder, checked once against the file: later code trusts every number here.
 struct model_config {
-  std::string architecture;  // "llama", "qwen2", "qwen3"
+  std::string architecture;  // as the table in model_config.cpp names them
   std::string name;
   std::uint32_t layers = 0;
   std::uint32_t width = 0;
@@ -32,6 +36,10 @@ struct model_config {
   bool qkv_bias = false;
   bool head_norms = false;  // every head of queries and keys is normalised before it is rotated
   bool tied_head = false;
+  norm_kind norm = norm_kind::rms;
+  feed_forward_kind activation = feed_forward_kind::gated_silu;
+  bool output_bias = false;  // the attention's and the feed-forward's output products have one, and up too
+  float embedding_scale = 1;
 };
 
 /// Reads and checks the metadata of an architecture Redline knows; says which key is missing, wrong or unsupported.

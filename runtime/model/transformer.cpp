@@ -80,12 +80,13 @@ struct transformer::state {
     const float* bias = nullptr;
   };
   void multiply(std::initializer_list<product> products);
-  void normalise(const std::vector<float>& weight);
-  void add_and_normalise(const std::vector<float>& weight);
+  void normalise_row(const norm_weights& norm, std::size_t row);
+  void normalise(const norm_weights& norm);
+  void add_and_normalise(const norm_weights& norm);
   void normalise_heads(const layer_weights& l);
   void store_keys_and_values(std::size_t layer);
   void attend(std::size_t layer, std::span<const row_block> blocks);
-  void gate_and_up(const layer_weights& l);
+  void activate(const layer_weights& l);
   void keep_wanted_rows();
 
   template<class Body>
@@ -167,11 +168,11 @@ std::span<const float> transformer::forward(std::span<const run> batch) {
     if (last && s.wanted_rows.empty()) return {};  // the cache is all that was asked for
     s.timed(s.spent.attention, [&] { s.attend(i, last ? s.wanted_blocks : s.blocks); });
     if (last) s.keep_wanted_rows();
-    s.timed(s.spent.output, [&] { s.multiply({{l.output, s.attended.data(), s.delta.data()}}); });
+    s.timed(s.spent.output, [&] { s.multiply({{l.output, s.attended.data(), s.delta.data(), or_null(l.output_bias)}}); });
     s.timed(s.spent.norms, [&] { s.add_and_normalise(l.feed_forward_norm); });
     s.timed(s.spent.feed_forward, [&] {
-      s.gate_and_up(l);
-      s.multiply({{l.down, s.gate.data(), s.delta.data()}});
+      s.activate(l);
+      s.multiply({{l.down, s.gate.data(), s.delta.data(), or_null(l.down_bias)}});
     });
     s.timed(s.spent.norms, [&] { s.add_and_normalise(last ? w.output_norm : w.layers[i + 1].attention_norm); });
   }
@@ -315,24 +316,33 @@ void transformer::state::embed() {
   for_rows([&](std::size_t row) {
     REDLINE_ASSERT(tokens[row] >= 0 && static_cast<std::uint32_t>(tokens[row]) < config.vocabulary,
                    "a token of the vocabulary");
-    table.unpack_row(w->embedding.view(), static_cast<std::size_t>(tokens[row]), x.data() + row * config.width);
+    float* to = x.data() + row * config.width;
+    table.unpack_row(w->embedding.view(), static_cast<std::size_t>(tokens[row]), to);
+    if (config.embedding_scale == 1) return;
+    for (std::size_t i = 0; i < config.width; ++i) to[i] *= config.embedding_scale;
   });
 }
 
-/// normed = norm(x) * weight
-void transformer::state::normalise(const std::vector<float>& weight) {
-  for_rows([&](std::size_t row) {
-    table.rms_norm(x.data() + row * config.width, weight.data(), config.norm_epsilon, config.width,
-                   normed.data() + row * config.width);
-  });
+/// normed = norm(x)
+void transformer::state::normalise_row(const norm_weights& norm, std::size_t row) {
+  const float* from = x.data() + row * config.width;
+  float* to = normed.data() + row * config.width;
+  if (config.norm == norm_kind::rms) {
+    table.rms_norm(from, norm.scale.data(), config.norm_epsilon, config.width, to);
+  } else {
+    table.layer_norm(from, norm.scale.data(), norm.shift.data(), config.norm_epsilon, config.width, to);
+  }
 }
 
-/// x += delta; normed = norm(x) * weight
-void transformer::state::add_and_normalise(const std::vector<float>& weight) {
+void transformer::state::normalise(const norm_weights& norm) {
+  for_rows([&](std::size_t row) { normalise_row(norm, row); });
+}
+
+/// x += delta; normed = norm(x)
+void transformer::state::add_and_normalise(const norm_weights& norm) {
   for_rows([&](std::size_t row) {
-    float* sum = x.data() + row * config.width;
-    table.add(sum, delta.data() + row * config.width, config.width);
-    table.rms_norm(sum, weight.data(), config.norm_epsilon, config.width, normed.data() + row * config.width);
+    table.add(x.data() + row * config.width, delta.data() + row * config.width, config.width);
+    normalise_row(norm, row);
   });
 }
 
@@ -371,28 +381,40 @@ void transformer::state::multiply(std::initializer_list<product> products) {
   });
 }
 
-/// gate = silu(x gate^T) * (x up^T), by stretches of outputs that stay in the cache between the three steps.
-void transformer::state::gate_and_up(const layer_weights& l) {
+/// gate = act(x gate^T) * (x up^T), or act(x up^T) without a gate, by stretches of outputs that stay in the cache between
+/// the steps.
+void transformer::state::activate(const layer_weights& l) {
   const std::size_t width = config.feed_forward;
   const std::size_t panels = kernels::panels_for(width);
   const std::size_t step = panels_per_item(panels);
   team.parallel_for((panels + step - 1) / step, [&](std::size_t item, std::uint32_t) {
-    kernels::gemm_args args{.w = l.gate.view(),
+    const bool gated = config.activation != feed_forward_kind::gelu;
+    kernels::gemm_args args{.w = gated ? l.gate.view() : l.up.view(),
                             .panel_begin = item * step,
                             .panel_end = std::min(panels, (item + 1) * step),
                             .x = normed.data(),
                             .x_stride = config.width,
                             .rows = rows,
                             .y = gate.data(),
-                            .y_stride = width};
+                            .y_stride = width,
+                            .bias = gated ? nullptr : or_null(l.up_bias)};
     table.gemm(args);
-    args.w = l.up.view();
-    args.y = up.data();
-    table.gemm(args);
+    if (gated) {
+      args.w = l.up.view();
+      args.y = up.data();
+      args.bias = or_null(l.up_bias);
+      table.gemm(args);
+    }
     const std::size_t begin = args.panel_begin * kernels::panel_rows;
     const std::size_t end = std::min(width, args.panel_end * kernels::panel_rows);
     for (std::size_t row = 0; row < rows; ++row) {
-      table.silu_multiply(gate.data() + row * width + begin, up.data() + row * width + begin, end - begin);
+      float* gates = gate.data() + row * width + begin;
+      const float* ups = gated ? up.data() + row * width + begin : nullptr;
+      if (config.activation == feed_forward_kind::gated_silu) {
+        table.silu_multiply(gates, ups, end - begin);
+      } else {
+        table.gelu_multiply(gates, ups, end - begin);
+      }
     }
   });
 }

@@ -120,12 +120,22 @@ class loader {
   std::uint64_t all_bytes_ = 0;
 };
 
+/// `name` without its ".weight".
+result<norm_weights> load_norm(loader& from, const model_config& c, const std::string& name) {
+  norm_weights n;
+  REDLINE_TRY_ASSIGN(n.scale, from.vector(name + ".weight", c.width));
+  if (c.norm == norm_kind::layer) {
+    REDLINE_TRY_ASSIGN(n.shift, from.vector(name + ".bias", c.width));
+  }
+  return n;
+}
+
 result<layer_weights> load_layer(loader& from, const model_config& c, std::uint32_t index) {
   const std::string prefix = "blk." + std::to_string(index) + ".";
   const std::uint64_t attention_width = std::uint64_t{c.heads} * c.head_dim;
   const std::uint64_t kv_width = std::uint64_t{c.kv_heads} * c.head_dim;
   layer_weights l;
-  REDLINE_TRY_ASSIGN(l.attention_norm, from.vector(prefix + "attn_norm.weight", c.width));
+  REDLINE_TRY_ASSIGN(l.attention_norm, load_norm(from, c, prefix + "attn_norm"));
   REDLINE_TRY_ASSIGN(l.query, from.matrix(prefix + "attn_q.weight", attention_width, c.width));
   REDLINE_TRY_ASSIGN(l.key, from.matrix(prefix + "attn_k.weight", kv_width, c.width));
   REDLINE_TRY_ASSIGN(l.value, from.matrix(prefix + "attn_v.weight", kv_width, c.width));
@@ -139,10 +149,17 @@ result<layer_weights> load_layer(loader& from, const model_config& c, std::uint3
     REDLINE_TRY_ASSIGN(l.query_norm, from.vector(prefix + "attn_q_norm.weight", c.head_dim));
     REDLINE_TRY_ASSIGN(l.key_norm, from.vector(prefix + "attn_k_norm.weight", c.head_dim));
   }
-  REDLINE_TRY_ASSIGN(l.feed_forward_norm, from.vector(prefix + "ffn_norm.weight", c.width));
-  REDLINE_TRY_ASSIGN(l.gate, from.matrix(prefix + "ffn_gate.weight", c.feed_forward, c.width));
+  REDLINE_TRY_ASSIGN(l.feed_forward_norm, load_norm(from, c, prefix + "ffn_norm"));
+  if (c.activation != feed_forward_kind::gelu) {
+    REDLINE_TRY_ASSIGN(l.gate, from.matrix(prefix + "ffn_gate.weight", c.feed_forward, c.width));
+  }
   REDLINE_TRY_ASSIGN(l.up, from.matrix(prefix + "ffn_up.weight", c.feed_forward, c.width));
   REDLINE_TRY_ASSIGN(l.down, from.matrix(prefix + "ffn_down.weight", c.width, c.feed_forward));
+  if (c.output_bias) {
+    REDLINE_TRY_ASSIGN(l.output_bias, from.vector(prefix + "attn_output.bias", c.width));
+    REDLINE_TRY_ASSIGN(l.up_bias, from.vector(prefix + "ffn_up.bias", c.feed_forward));
+    REDLINE_TRY_ASSIGN(l.down_bias, from.vector(prefix + "ffn_down.bias", c.width));
+  }
   return l;
 }
 
@@ -160,7 +177,7 @@ result<std::shared_ptr<const weights>> load_weights(const gguf::gguf_file& file,
   if (!c.tied_head) {
     REDLINE_TRY_ASSIGN(w->head, from.matrix("output.weight", c.vocabulary, c.width));
   }
-  REDLINE_TRY_ASSIGN(w->output_norm, from.vector("output_norm.weight", c.width));
+  REDLINE_TRY_ASSIGN(w->output_norm, load_norm(from, c, "output_norm"));
   if (from.has("rope_freqs.weight")) {
     REDLINE_TRY_ASSIGN(w->rope_factors, from.vector("rope_freqs.weight", c.rotary_dim / 2));
     for (const float factor : w->rope_factors) {

@@ -7,14 +7,21 @@
 
 namespace redline::model {
 
+/// [width] each; a norm by root mean square has no shift.
+struct norm_weights {
+  std::vector<float> scale;
+  std::vector<float> shift;
+};
+
 /// One decoder layer. Matrices are [outputs, inputs]; empty biases mean none.
 struct layer_weights {
-  std::vector<float> attention_norm;
+  norm_weights attention_norm;
   kernels::packed_weights query, key, value, output;
-  std::vector<float> query_bias, key_bias, value_bias;
+  std::vector<float> query_bias, key_bias, value_bias, output_bias;
   std::vector<float> query_norm, key_norm;  // [head_dim]; empty: heads are not normalised
-  std::vector<float> feed_forward_norm;
-  kernels::packed_weights gate, up, down;
+  norm_weights feed_forward_norm;
+  kernels::packed_weights gate, up, down;  // gate: empty when the activation has none
+  std::vector<float> up_bias, down_bias;
 };
 
 class weights {
@@ -23,7 +30,7 @@ class weights {
   const kernels::kernel_table* table = nullptr;  // whose layout the matrices have
   kernels::packed_weights embedding;             // [vocabulary, width]
   kernels::packed_weights head;                  // likewise; empty when tied
-  std::vector<float> output_norm;
+  norm_weights output_norm;
   std::vector<float> rope_factors;  // divisors of the frequencies; empty for none
   std::vector<layer_weights> layers;
 

@@ -47,10 +47,58 @@ TEST_P(pointwise, add_and_silu_equal_the_definition) {
   }
 }
 
+TEST_P(pointwise, layer_norm_equals_the_definition) {
+  for (const std::size_t n : ragged_sizes()) {
+    if (n == 0) continue;
+    auto x = uniforms(n);
+    for (float& v : x) v += 3;  // a mean that matters
+    const auto weight = uniforms(n);
+    const auto bias = uniforms(n);
+    std::vector<float> expected(n + 3, nan);
+    std::vector<float> found(n + 3, nan);
+    scalar().layer_norm(x.data(), weight.data(), bias.data(), 1e-5F, n, expected.data());
+    table().layer_norm(x.data(), weight.data(), bias.data(), 1e-5F, n, found.data());
+    ASSERT_TRUE(same_bits(expected, found)) << n;
+    double mean = 0;
+    for (const float v : x) mean += v / static_cast<double>(n);
+    double variance = 0;
+    for (const float v : x) variance += (v - mean) * (v - mean) / static_cast<double>(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      ASSERT_NEAR(found[i], (x[i] - mean) / std::sqrt(variance + 1e-5) * weight[i] + bias[i], 2e-4) << n;
+    }
+    ASSERT_TRUE(std::isnan(found[n])) << "nothing is written behind the end";
+  }
+}
+
+TEST_P(pointwise, gelu_equals_the_definition_with_and_without_a_gate) {
+  for (const std::size_t n : ragged_sizes()) {
+    auto x = uniforms(n + 1);
+    for (float& v : x) v *= 30;
+    const auto y = uniforms(n + 1);
+    for (const float* up : {y.data(), static_cast<const float*>(nullptr)}) {
+      auto expected = x;
+      auto found = x;
+      scalar().gelu_multiply(expected.data(), up, n);
+      table().gelu_multiply(found.data(), up, n);
+      ASSERT_TRUE(same_bits(expected, found)) << n;
+      for (std::size_t i = 0; i < n; ++i) {
+        const double v = x[i];
+        const double gelu = v / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v)));
+        ASSERT_NEAR(found[i], gelu * (up == nullptr ? 1 : up[i]), 2e-6 + 1e-6 * std::fabs(gelu)) << x[i];
+      }
+      ASSERT_EQ(found[n], x[n]);
+    }
+  }
+}
+
 TEST_P(pointwise, nan_stays_visible) {
   std::vector<float> gate{nan, 1};
   const std::vector<float> up{1, 1};
   table().silu_multiply(gate.data(), up.data(), 2);
+  EXPECT_TRUE(std::isnan(gate[0]));
+  EXPECT_FALSE(std::isnan(gate[1]));
+  gate = {nan, 1};
+  table().gelu_multiply(gate.data(), up.data(), 2);
   EXPECT_TRUE(std::isnan(gate[0]));
   EXPECT_FALSE(std::isnan(gate[1]));
 }

@@ -22,7 +22,7 @@
 namespace redline::test {
 
 struct tiny_shape {
-  std::string architecture = "llama";  // or "qwen2", "qwen3"
+  std::string architecture = "llama";  // or "qwen2", "qwen3", "gemma", "starcoder2"
   std::uint32_t layers = 2;
   std::uint32_t width = 64;  // rows are whole blocks of the matrices' type: so are heads * head_dim and feed_forward
   std::uint32_t heads = 4;
@@ -165,7 +165,8 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
   m.metadata[a + "attention.head_count_kv"] = s.kv_heads;
   m.metadata[a + "attention.key_length"] = s.head_dim;
   m.metadata[a + "attention.value_length"] = s.head_dim;
-  m.metadata[a + "attention.layer_norm_rms_epsilon"] = 1e-5F;
+  const bool starcoder = s.architecture == "starcoder2";
+  m.metadata[a + (starcoder ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon")] = 1e-5F;
   m.metadata[a + "feed_forward_length"] = s.feed_forward;
   m.metadata[a + "context_length"] = s.context;
   m.metadata[a + "rope.dimension_count"] = s.rotary_dim;
@@ -185,32 +186,43 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
   const auto matrix = [&](const std::string& name, std::uint32_t rows, std::uint32_t columns, float gain = 2) {
     add(name, s.matrices, {columns, rows}, 0, gain / std::sqrt(static_cast<float>(columns)));
   };
-  const auto norm = [&](const std::string& name) { add(name, gguf::tensor_type::f32, {s.width}, 1, 0.2F); };
+  const auto norm = [&](const std::string& name) {
+    add(name + ".weight", gguf::tensor_type::f32, {s.width}, 1, 0.2F);
+    if (starcoder) add(name + ".bias", gguf::tensor_type::f32, {s.width}, 0, 0.2F);
+  };
+  const auto bias = [&](const std::string& name, std::uint32_t length) {
+    add(name, gguf::tensor_type::f32, {length}, 0, 0.5F);
+  };
   const std::uint32_t q = s.heads * s.head_dim;
   const std::uint32_t kv = s.kv_heads * s.head_dim;
   matrix("token_embd.weight", tiny_model::vocabulary, s.width, 6);
-  norm("output_norm.weight");
+  norm("output_norm");
   if (!s.tied_head) matrix("output.weight", tiny_model::vocabulary, s.width, 6);
   for (std::uint32_t i = 0; i < s.layers; ++i) {
     const std::string b = "blk." + std::to_string(i) + ".";
-    norm(b + "attn_norm.weight");
+    norm(b + "attn_norm");
     matrix(b + "attn_q.weight", q, s.width);
     matrix(b + "attn_k.weight", kv, s.width);
     matrix(b + "attn_v.weight", kv, s.width);
-    if (s.architecture == "qwen2") {
-      add(b + "attn_q.bias", gguf::tensor_type::f32, {q}, 0, 0.5F);
-      add(b + "attn_k.bias", gguf::tensor_type::f32, {kv}, 0, 0.5F);
-      add(b + "attn_v.bias", gguf::tensor_type::f32, {kv}, 0, 0.5F);
+    if (s.architecture == "qwen2" || starcoder) {
+      bias(b + "attn_q.bias", q);
+      bias(b + "attn_k.bias", kv);
+      bias(b + "attn_v.bias", kv);
     }
     if (s.architecture == "qwen3") {
       add(b + "attn_q_norm.weight", gguf::tensor_type::f32, {s.head_dim}, 1, 0.2F);
       add(b + "attn_k_norm.weight", gguf::tensor_type::f32, {s.head_dim}, 1, 0.2F);
     }
     matrix(b + "attn_output.weight", s.width, q);
-    norm(b + "ffn_norm.weight");
-    matrix(b + "ffn_gate.weight", s.feed_forward, s.width);
+    norm(b + "ffn_norm");
+    if (!starcoder) matrix(b + "ffn_gate.weight", s.feed_forward, s.width);
     matrix(b + "ffn_up.weight", s.feed_forward, s.width);
     matrix(b + "ffn_down.weight", s.width, s.feed_forward);
+    if (starcoder) {
+      bias(b + "attn_output.bias", s.width);
+      bias(b + "ffn_up.bias", s.feed_forward);
+      bias(b + "ffn_down.bias", s.width);
+    }
   }
   return m;
 }

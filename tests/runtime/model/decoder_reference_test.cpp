@@ -35,18 +35,26 @@ test::tiny_model reference_model(const std::string& architecture) {
     t.payload = test::tiny_encode(t.type, hashed(number++, count, centre, spread));
   };
   set("token_embd.weight", 0, 0.5F);
-  set("output_norm.weight", 1, 0.25F);
+  const bool starcoder = architecture == "starcoder2";
+  const auto set_norm = [&](const std::string& name) {
+    set(name + ".weight", 1, 0.25F);
+    if (starcoder) set(name + ".bias", 0, 0.25F);
+  };
+  set_norm("output_norm");
   for (const std::string b : {"blk.0.", "blk.1."}) {
-    set(b + "attn_norm.weight", 1, 0.25F);
+    set_norm(b + "attn_norm");
     for (const char* name : {"attn_q", "attn_k", "attn_v", "attn_output"}) set(b + name + ".weight", 0, 0.25F);
-    set(b + "ffn_norm.weight", 1, 0.25F);
-    for (const char* name : {"ffn_gate", "ffn_up", "ffn_down"}) set(b + name + ".weight", 0, 0.25F);
-    if (llama) continue;
+    set_norm(b + "ffn_norm");
+    if (!starcoder) set(b + "ffn_gate.weight", 0, 0.25F);
+    for (const char* name : {"ffn_up", "ffn_down"}) set(b + name + ".weight", 0, 0.25F);
+    if (llama || architecture == "gemma") continue;
     if (architecture == "qwen3") {
       for (const char* name : {"attn_q_norm", "attn_k_norm"}) set(b + name + ".weight", 1, 0.25F);
       continue;
     }
     for (const char* name : {"attn_q", "attn_k", "attn_v"}) set(b + name + ".bias", 0, 0.5F);
+    if (!starcoder) continue;
+    for (const char* name : {"attn_output", "ffn_up", "ffn_down"}) set(b + name + ".bias", 0, 0.5F);
   }
   if (llama) {
     set("output.weight", 0, 0.5F);
@@ -87,7 +95,7 @@ TEST(decoder_reference, logits_equal_an_independent_implementation_within_roundi
       }
     }
   }
-  EXPECT_EQ(rows_checked, 9);
+  EXPECT_EQ(rows_checked, 15);
 }
 
 }  // namespace

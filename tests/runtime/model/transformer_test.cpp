@@ -201,7 +201,8 @@ TEST_P(every_target, gives_a_row_the_same_bits_alone_and_in_any_mixture) {
       ++seed;
       // Every format with one type of cache, the plain one with all.
       if (matrices != f32 && seed % 3 != static_cast<unsigned>(type)) continue;
-      const std::string architecture = seed % 3 == 0 ? "llama" : seed % 3 == 1 ? "qwen2" : "qwen3";
+      const char* architectures[] = {"llama", "qwen2", "qwen3", "gemma", "starcoder2"};
+      const std::string architecture = architectures[seed % 5];
       SCOPED_TRACE(architecture + ", " + gguf::name_of(matrices) + ", cache " + std::to_string(static_cast<int>(type)));
       ASSERT_NO_FATAL_FAILURE(
           check_invariance(table(), shape_for(architecture, matrices), type, seed, seed % 3 == 2 ? 4 : 1 + seed % 3));
@@ -218,7 +219,7 @@ TEST_P(twin_target, gives_the_bits_of_the_other_target) {
   const auto tokens = random_tokens(random, 40);
   using enum gguf::tensor_type;
   for (const auto matrices : {f32, q8_0, q4_1, q5_0, q4_k, q6_k}) {
-    for (const std::string architecture : {"llama", "qwen2", "qwen3"}) {
+    for (const std::string architecture : {"llama", "qwen2", "qwen3", "gemma", "starcoder2"}) {
       if (architecture != "llama" && matrices != f32 && matrices != q8_0) continue;
       const tiny_shape shape = shape_for(architecture, matrices);
       const auto expected = alone(load(shape, other, team), other, kv_type::f16, tokens);

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Writes decoder_logits.txt: logits of three tiny decoders, computed in float64 from the published definitions.
+"""Writes decoder_logits.txt: logits of five tiny decoders, computed in float64 from the published definitions.
 
 Shares no code and no file with the runtime. Weights come from an integer hash that the test repeats, so that both sides
 have the same floats: value(tensor, i) = centre + spread * (hash16 / 2^15 - 1), rounded to float32 after each operation.
 Case "qwen2": half-split rotation, biases on Q, K and V, tied head. Case "llama": adjacent pairs, half of each head
-rotated, positions scaled linearly by 1/4, frequency divisors, own head. Case "qwen3": as qwen2 without biases; every head of Q and K is normalised before it is rotated.
+rotated, positions scaled linearly by 1/4, frequency divisors, own head. Case "qwen3": as qwen2 without biases; every head of Q and K is normalised before it is
+rotated. Case "gemma": as qwen2 without biases; embedding times the root of the width, the gate is GELU by its tanh form.
+Case "starcoder2": as qwen2; norms by mean and variance with a shift, no gate but GELU, a bias on every product.
 """
 import os
 import numpy as np
@@ -28,17 +30,22 @@ def weights(kind):
     number = iter(range(1000))
     q, kv = HEADS * HEAD_DIM, KV_HEADS * HEAD_DIM
     matrix = lambda rows, columns, spread=0.25: tensor(next(number), (rows, columns), 0, spread)
-    norm = lambda: tensor(next(number), (WIDTH,), 1, 0.25)
+    shifted = kind == "starcoder2"
+    norm = lambda: (tensor(next(number), (WIDTH,), 1, 0.25), tensor(next(number), (WIDTH,), 0, 0.25) if shifted else None)
+    bias = lambda length: tensor(next(number), (length,), 0, 0.5)
     w = {"embedding": matrix(VOCABULARY, WIDTH, 0.5), "norm": norm(), "layers": []}
     for _ in range(LAYERS):
         l = {"attn_norm": norm(), "q": matrix(q, WIDTH), "k": matrix(kv, WIDTH), "v": matrix(kv, WIDTH),
-             "o": matrix(WIDTH, q), "ffn_norm": norm(), "gate": matrix(FEED_FORWARD, WIDTH),
-             "up": matrix(FEED_FORWARD, WIDTH), "down": matrix(WIDTH, FEED_FORWARD)}
+             "o": matrix(WIDTH, q), "ffn_norm": norm()}
+        if not shifted:
+            l["gate"] = matrix(FEED_FORWARD, WIDTH)
+        l |= {"up": matrix(FEED_FORWARD, WIDTH), "down": matrix(WIDTH, FEED_FORWARD)}
         if kind == "qwen3":
             l |= {"qn": tensor(next(number), (HEAD_DIM,), 1, 0.25), "kn": tensor(next(number), (HEAD_DIM,), 1, 0.25)}
-        elif not llama:
-            l |= {"qb": tensor(next(number), (q,), 0, 0.5), "kb": tensor(next(number), (kv,), 0, 0.5),
-                  "vb": tensor(next(number), (kv,), 0, 0.5)}
+        elif kind in ("qwen2", "starcoder2"):
+            l |= {"qb": bias(q), "kb": bias(kv), "vb": bias(kv)}
+        if shifted:
+            l |= {"ob": bias(WIDTH), "ub": bias(FEED_FORWARD), "db": bias(WIDTH)}
         w["layers"].append(l)
     w["head"] = matrix(VOCABULARY, WIDTH, 0.5) if llama else w["embedding"]
     return w
@@ -46,6 +53,18 @@ def weights(kind):
 
 def rms_norm(x, weight):
     return x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + EPSILON) * weight
+
+
+def norm(x, weight):
+    scale, shift = weight
+    if shift is None:
+        return rms_norm(x, scale)
+    d = x - x.mean(-1, keepdims=True)
+    return d / np.sqrt((d * d).mean(-1, keepdims=True) + EPSILON) * scale + shift
+
+
+def gelu(x):
+    return x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x ** 3)))
 
 
 def rope_qwen2(x, positions):  # x: [tokens, heads, dim]; partner half a head away
@@ -72,9 +91,9 @@ def logits(kind):
     rope = rope_llama if llama else rope_qwen2
     n = len(TOKENS)
     positions = np.arange(n, dtype=np.float64)
-    x = w["embedding"][TOKENS]
+    x = w["embedding"][TOKENS] * (np.sqrt(WIDTH) if kind == "gemma" else 1)
     for l in w["layers"]:
-        h = rms_norm(x, l["attn_norm"])
+        h = norm(x, l["attn_norm"])
         q = (h @ l["q"].T + l.get("qb", 0)).reshape(n, HEADS, HEAD_DIM)
         k = (h @ l["k"].T + l.get("kb", 0)).reshape(n, KV_HEADS, HEAD_DIM)
         v = (h @ l["v"].T + l.get("vb", 0)).reshape(n, KV_HEADS, HEAD_DIM)
@@ -86,15 +105,20 @@ def logits(kind):
         score[:, ~np.tri(n, dtype=bool)] = -np.inf
         p = np.exp(score - score.max(-1, keepdims=True))
         p /= p.sum(-1, keepdims=True)
-        x = x + np.einsum("hij,jhd->ihd", p, v).reshape(n, -1) @ l["o"].T
-        h = rms_norm(x, l["ffn_norm"])
-        gate = h @ l["gate"].T
-        x = x + (gate / (1 + np.exp(-gate)) * (h @ l["up"].T)) @ l["down"].T
-    return rms_norm(x, w["norm"]) @ w["head"].T
+        x = x + np.einsum("hij,jhd->ihd", p, v).reshape(n, -1) @ l["o"].T + l.get("ob", 0)
+        h = norm(x, l["ffn_norm"])
+        up = h @ l["up"].T + l.get("ub", 0)
+        if kind == "starcoder2":
+            active = gelu(up)
+        else:
+            gate = h @ l["gate"].T
+            active = (gelu(gate) if kind == "gemma" else gate / (1 + np.exp(-gate))) * up
+        x = x + active @ l["down"].T + l.get("db", 0)
+    return norm(x, w["norm"]) @ w["head"].T
 
 
 with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "decoder_logits.txt"), "w") as out:
-    for name in ("qwen2", "llama", "qwen3"):
+    for name in ("qwen2", "llama", "qwen3", "gemma", "starcoder2"):
         result = logits(name)
         out.write(f"{name} {len(TOKENS)} " + " ".join(map(str, TOKENS)) + "\n")
         for row in (0, 3, len(TOKENS) - 1):
