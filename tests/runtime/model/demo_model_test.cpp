@@ -124,7 +124,7 @@ class demo_model : public ::testing::TestWithParam<std::string> {
   }
 
   kernels::worker_team team_{2};
-  std::shared_ptr<gguf::gguf_file> file_;
+  std::shared_ptr<const gguf::gguf_file> file_;
   const kernels::kernel_table* table_ = nullptr;
   std::shared_ptr<const weights> weights_;
   std::vector<vector_case> cases_;

@@ -30,10 +30,10 @@ TEST_F(weights_test, take_the_memory_that_the_file_lets_expect) {
     const auto file = make_tiny_model({.matrices = gguf::tensor_type::q5_0, .tied_head = false}).file();
     const auto w = load_weights(*file, *t.table, team_);
     ASSERT_TRUE(w);
-    std::uint64_t bytes = (*w)->embedding.size_bytes() + (*w)->head.size_bytes() + (*w)->output_norm.size() * 4;
+    std::uint64_t bytes = (*w)->embedding.size_bytes() + (*w)->head.size_bytes() + (*w)->output_norm.scale.size() * 4;
     for (const layer_weights& l : (*w)->layers) {
       for (const auto* m : {&l.query, &l.key, &l.value, &l.output, &l.gate, &l.up, &l.down}) bytes += m->size_bytes();
-      bytes += (l.attention_norm.size() + l.feed_forward_norm.size()) * 4;
+      bytes += (l.attention_norm.scale.size() + l.feed_forward_norm.scale.size()) * 4;
     }
     EXPECT_EQ(weight_bytes(*file, *t.table), bytes) << t.name;
   }
