@@ -19,10 +19,14 @@ inline constexpr source all_sources[] = {source::lookup, source::model, source::
 /// As metrics and usage call it.
 [[nodiscard]] constexpr std::string_view name_of(source from) {
   switch (from) {
-    case source::lookup: return "lookup";
-    case source::model: return "draft";
-    case source::prediction: return "prediction";
-    case source::last_: break;
+    case source::lookup:
+      return "lookup";
+    case source::model:
+      return "draft";
+    case source::prediction:
+      return "prediction";
+    case source::last_:
+      break;
   }
   return "?";
 }
