@@ -6,8 +6,15 @@ draft_model::draft_model(actor::actor_context& context, std::unique_ptr<draft::d
     : actor_of(context), engine_(std::move(engine)) {}
 
 void draft_model::on(const propose& m) {
-  draft::draft_request wish{.session = m.session, .round = m.round, .from = m.log.from, .tail = m.log.tokens,
-                            .prompt_count = m.prompt_count, .tokens_max = m.tokens_max, .options = m.options,
+  draft::draft_request wish{.session = m.session,
+                            .tenant = m.tenant,
+                            .round = m.round,
+                            .from = m.log.from,
+                            .tail = m.log.tokens,
+                            .prediction = m.prediction,
+                            .prompt_count = m.prompt_count,
+                            .tokens_max = m.tokens_max,
+                            .options = m.options,
                             .sampling = m.sampling};
   if (const auto known_count = engine_->submit(std::move(wish))) {
     context().send(context().sender(), proposal{.session = m.session, .round = m.round, .log_needed_from = known_count});
@@ -40,8 +47,11 @@ void draft_model::send_answers() {
     if (asker == askers_.end()) continue;
     ++report_.proposals_total;
     report_.tokens_total += answer.tokens.size();
-    context().send(asker->second, proposal{.session = answer.session, .round = answer.round,
-                                           .tokens = std::move(answer.tokens), .draft_passes = answer.passes});
+    context().send(asker->second, proposal{.session = answer.session,
+                                           .round = answer.round,
+                                           .tokens = std::move(answer.tokens),
+                                           .draft_passes = answer.passes,
+                                           .parts = std::move(answer.parts)});
   }
 }
 

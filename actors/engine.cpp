@@ -104,8 +104,10 @@ result<session_partners> engine::partners_for(draft::method how, actor::address 
   partners.scheduler = scheduler_ref();
   partners.client = client;
   const auto all = drafters();
-  if (how == draft::method::lookup) {
+  if (how == draft::method::lookup || how == draft::method::prediction) {
     partners.drafter = all.front();
+  } else if (how == draft::method::automatic) {
+    partners.drafter = all.back();  // the draft model's drafter looks up as well
   } else if (how != draft::method::regular) {
     if (all.size() < 2) {
       return failure{errc::invalid_argument, "this method needs a draft model, and none is loaded (--draft)"};

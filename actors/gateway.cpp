@@ -43,6 +43,10 @@ api::usage_report usage_of(const session_stats& s) {
   u.completion_tokens = s.completion_tokens;
   u.drafted = s.drafted;
   u.accepted = s.accepted;
+  const auto report = [&s](draft::source from) { return api::source_report{s.of(from).drafted, s.of(from).accepted}; };
+  u.lookup = report(draft::source::lookup);
+  u.draft_model = report(draft::source::model);
+  u.prediction = report(draft::source::prediction);
   u.target_passes = s.target_passes;
   u.draft_passes = s.draft_passes;
   u.rows = s.target_rows;
@@ -230,8 +234,18 @@ void gateway::serve_template(const visit& v) {
   respond(v.m.exchange, 200, api::template_body(*prompt), v.request_id);
 }
 
+/// By source, of answers that ended; what the client left is not told.
+void gateway::count_drafts(const session_stats& s) {
+  auto& m = *services_->metrics;
+  for (const auto from : draft::all_sources) {
+    m.counter_of("spec_drafted_total", "Draft tokens verified", {{"source", name_of(from)}}).add(s.of(from).drafted);
+    m.counter_of("spec_accepted_total", "Draft tokens accepted", {{"source", name_of(from)}}).add(s.of(from).accepted);
+  }
+}
+
 void gateway::serve_metrics(const visit& v) {
   auto& m = *services_->metrics;
+  count_drafts({});  // so that every source is listed from the start
   m.gauge_of("ready", "1 when requests are taken").set(readiness() ? 0 : 1);
   m.gauge_of("answers_running", "Answers in work at this gateway").set(static_cast<double>(answers_of_sessions_.size()));
   if (scheduler_) {
@@ -251,8 +265,6 @@ void gateway::serve_metrics(const visit& v) {
     total("rows_total", "Rows computed by the target model", static_cast<double>(s.rows_total));
     total("step_seconds_total", "Time spent in forward passes of the target model",
           static_cast<double>(s.forward_us_total) / 1e6);
-    total("spec_drafted_total", "Draft tokens verified", static_cast<double>(s.drafted_total));
-    total("spec_accepted_total", "Draft tokens accepted", static_cast<double>(s.accepted_total));
     total("preempted_total", "Sequences that lost their KV to others", static_cast<double>(s.preempted_total));
     total("refused_total", "Sequences refused because the queue was full", static_cast<double>(s.refused_total));
   }
@@ -283,6 +295,16 @@ api::answer<std::vector<std::vector<token>>> gateway::prompts_of(const api::gene
   return prompts;
 }
 
+api::answer<std::vector<token>> gateway::prediction_of(const api::generation_request& wish) const {
+  if (!wish.prediction) return std::vector<token>{};
+  auto tokens = services_->words->encode(*wish.prediction);
+  if (tokens.size() <= services_->context_max) return tokens;
+  return api::bad_field("prediction.content",
+                        "'prediction.content' has " + std::to_string(tokens.size()) +
+                            " tokens, more than the context of " + std::to_string(services_->context_max) + ".",
+                        "context_length_exceeded");
+}
+
 void gateway::serve_generation(const visit& v, api::endpoint from) {
   auto parsed = from == api::endpoint::chat ? api::parse_chat_request(v.m.body) : api::parse_completion_request(v.m.body);
   if (!parsed) return respond_error(v.m.exchange, parsed.error(), v.request_id);
@@ -292,6 +314,8 @@ void gateway::serve_generation(const visit& v, api::endpoint from) {
   if (const auto why = readiness()) return respond_error(v.m.exchange, *why, v.request_id);
   const auto prompts = prompts_of(*parsed);
   if (!prompts) return respond_error(v.m.exchange, prompts.error(), v.request_id);
+  const auto prediction = prediction_of(*parsed);
+  if (!prediction) return respond_error(v.m.exchange, prediction.error(), v.request_id);
 
   request_state r;
   r.wish = std::move(*parsed);
@@ -302,7 +326,7 @@ void gateway::serve_generation(const visit& v, api::endpoint from) {
             .system_fingerprint = services_->fingerprint};
   if (r.wish.stream) r.events = std::make_unique<api::event_writer>(r.head, r.wish.include_usage);
   if (!r.wish.has_seed) r.wish.sampling.seed = context().env().random();
-  if (auto why = open_sessions(v, r, *prompts)) {
+  if (auto why = open_sessions(v, r, *prompts, *prediction)) {
     for (auto& a : r.answers) {
       answers_of_sessions_.erase(a.session);
       context().tell(a.where, cancel_session{});
@@ -313,13 +337,14 @@ void gateway::serve_generation(const visit& v, api::endpoint from) {
 }
 
 std::optional<api::api_error> gateway::open_sessions(const visit& v, request_state& r,
-                                                     const std::vector<std::vector<token>>& prompts) {
+                                                     const std::vector<std::vector<token>>& prompts,
+                                                     const std::vector<token>& prediction) {
   const auto& wish = r.wish;
   const std::size_t wanted = prompts.size() * wish.n;
   if (answers_of_sessions_.size() + wanted > services_->sessions_max) {
     return api::error_of({errc::queue_full, std::to_string(answers_of_sessions_.size()) + " answers are in work"});
   }
-  const auto options = wish.speculation.over(services_->draft_defaults);
+  const auto options = wish.drafting(services_->draft_defaults);
   const auto partners = services_->partners_for(options.how, context().self());
   if (!partners) return api::bad_field("redline.speculation.method", partners.error().context);
 
@@ -342,6 +367,7 @@ std::optional<api::api_error> gateway::open_sessions(const visit& v, request_sta
         g.sampling.banned_before = static_cast<std::uint32_t>(prompt.size()) + wish.tokens_min;
       }
       g.draft = options;
+      g.prediction = prediction;
       if (wish.logprobs) g.logprobs = wish.top_logprobs;
       const session_id id = g.session;
       auto work = generation::make(std::move(g), services_->words);
@@ -415,6 +441,7 @@ void gateway::on(const session_finished& m) {
   const auto [exchange, index] = whose(m.session);
   const auto it = requests_.find(exchange);
   if (it == requests_.end()) return;
+  count_drafts(m.stats);
   if (m.reason == finish_reason::failed) {
     fail_request(exchange, m.why_not.value_or(failure{errc::internal, "the session failed"}), m.retry_after_ms);
     return;

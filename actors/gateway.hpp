@@ -116,7 +116,10 @@ class gateway final : public actor::actor_of<gateway> {
   [[nodiscard]] bool knows_model(const std::string& name) const;
   [[nodiscard]] result<std::string> render(const api::json& messages, bool add_generation_prompt) const;
   api::answer<std::vector<std::vector<token>>> prompts_of(const api::generation_request& wish) const;
-  std::optional<api::api_error> open_sessions(const visit& v, request_state& r, const std::vector<std::vector<token>>& prompts);
+  api::answer<std::vector<token>> prediction_of(const api::generation_request& wish) const;
+  std::optional<api::api_error> open_sessions(const visit& v, request_state& r,
+                                              const std::vector<std::vector<token>>& prompts,
+                                              const std::vector<token>& prediction);
 
   void respond(std::uint64_t exchange, unsigned status, std::string body, const std::string& request_id,
                header_list more = {}, std::string content_type = "application/json");
@@ -126,6 +129,7 @@ class gateway final : public actor::actor_of<gateway> {
   void complete_if_over(std::uint64_t exchange);
   void fail_request(std::uint64_t exchange, const failure& why, std::uint32_t retry_after_ms);
   void drop_request(std::uint64_t exchange, bool cancel_sessions);
+  void count_drafts(const session_stats& s);
   void note_finished(const request_state& r, std::string_view reason);
   std::pair<std::uint64_t, std::size_t> whose(session_id session) const;
 

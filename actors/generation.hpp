@@ -25,6 +25,7 @@ struct generation_request {
   bool ignore_end = false;         // end-of-generation tokens are tokens like others
   model::sampling_params sampling;
   draft::draft_options draft;
+  std::vector<token> prediction;  // guesses of the answer's tokens: any ids, and of no effect on the answer
   std::optional<std::uint32_t> logprobs;
 };
 

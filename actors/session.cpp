@@ -34,6 +34,7 @@ log_tail session::tail(std::uint32_t from) const {
 void session::next_round() {
   ++round_.value;
   draft_.clear();
+  parts_.clear();
   if (pause_wanted_) {
     phase_ = phase::paused;
     return;
@@ -50,10 +51,17 @@ void session::next_round() {
 
 void session::ask_drafter(std::uint32_t from, std::uint32_t tokens_max) {
   asked_ = context().now();
-  context().tell(partners_.drafter,
-                 propose{.session = work_.request().session, .tenant = work_.request().tenant, .round = round_,
-                         .log = tail(from), .prompt_count = work_.prompt_count(), .options = work_.request().draft,
-                         .sampling = work_.request().sampling, .tokens_max = tokens_max});
+  propose wish{.session = work_.request().session,
+               .tenant = work_.request().tenant,
+               .round = round_,
+               .log = tail(from),
+               .prompt_count = work_.prompt_count(),
+               .options = work_.request().draft,
+               .sampling = work_.request().sampling,
+               .tokens_max = tokens_max};
+  // A drafter keeps both or neither, so one that asks for the log from its beginning lacks the prediction too.
+  if (from == 0 && draft::reads_prediction(work_.request().draft.how)) wish.prediction = work_.request().prediction;
+  context().tell(partners_.drafter, wish);
   drafter_knows_ = work_.log_count();
 }
 
@@ -82,6 +90,7 @@ void session::on(const proposal& m) {
     return;
   }
   draft_ = work_.usable(m.tokens);
+  parts_ = m.parts;
   ask_target(target_knows_);
 }
 
@@ -107,12 +116,11 @@ void session::on(const verdict& m) {
   ++stats_.rounds;
   stats_.target_passes += m.passes;
   stats_.target_rows += m.rows;
-  stats_.drafted += m.verified_count;
-  stats_.accepted += m.accepted_count;
   if (stats_.first_token_us == 0) {
     stats_.first_token_us = static_cast<std::uint64_t>((context().now() - began_).count());
   }
   auto step = work_.commit(m.tokens, m.logprobs);
+  count(m, step.tokens.size());
   target_knows_ = work_.log_count();  // the scheduler appended the same tokens when it sent them
   if (!step.text.empty() || !step.tokens.empty()) {
     context().send(partners_.client, session_text{work_.request().session, std::move(step.text), std::move(step.tokens),
@@ -120,6 +128,22 @@ void session::on(const verdict& m) {
   }
   if (step.finished) finish(*step.finished);
   else next_round();
+}
+
+/// Adds a verdict to the counts; `emitted` of its tokens are in the answer.
+void session::count(const verdict& m, std::size_t emitted) {
+  const auto accepted = static_cast<std::uint32_t>(std::min<std::size_t>(m.accepted_count, emitted));
+  const std::uint32_t drafted = accepted < m.accepted_count ? accepted : m.verified_count;
+  stats_.drafted += drafted;
+  stats_.accepted += accepted;
+  std::uint32_t begin = 0;
+  for (const auto& part : parts_) {
+    auto& source = stats_.sources[static_cast<std::size_t>(part.from)];
+    const std::uint32_t end = begin + std::min(part.count, drafted - begin);
+    source.drafted += end - begin;
+    source.accepted += std::clamp(accepted, begin, end) - begin;
+    begin = end;
+  }
 }
 
 void session::on(const cancel_session&) { leave(); }

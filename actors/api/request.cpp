@@ -27,6 +27,34 @@ answer<json> parse_body(std::string_view body) {
   return std::move(*parsed);
 }
 
+/// Text given as an array of {"type": "text", "text": ...}, joined by `separator`. name: of the array.
+std::string read_text_parts(field_reader& fields, std::string_view name, const json& parts, std::string_view separator,
+                            const request_limits& limits, std::optional<api_error>& error) {
+  std::string text;
+  if (parts.size() > limits.parts_max) {
+    fields.refuse(name, "'" + fields.path_of(name) + "' has more than " + std::to_string(limits.parts_max) + " parts.");
+  }
+  for (std::size_t i = 0; i < parts.size() && !error; ++i) {
+    const std::string at = indexed(name, i);
+    if (!parts[i].is_object()) {
+      fields.refuse_type(at, "an object", parts[i]);
+      break;
+    }
+    field_reader part(parts[i], fields.path_of(at), error);
+    const auto type = part.text("type", limits.name_bytes_max);
+    if (type != "text") {
+      fields.refuse(at, "'" + fields.path_of(at) + "' must be a text part: only text is supported.",
+                    "unsupported_parameter");
+      break;
+    }
+    const auto piece = part.text("text", limits.text_bytes_max);
+    if (!piece) part.refuse("text", "'" + part.path_of("text") + "' is required.");
+    if (i > 0) text.append(separator);
+    if (piece) text.append(*piece);
+  }
+  return text;
+}
+
 // Messages.
 
 /// Turns what clients send as messages into what a chat template reads.
@@ -97,40 +125,13 @@ class message_reader {
     if (content->is_string()) {
       text = content->get_ref<const std::string&>();
     } else if (content->is_array()) {
-      text = read_parts(fields, *content);
+      text = read_text_parts(fields, "content", *content, "\n", limits_, error_);
     } else {
       fields.refuse_type("content", "a string or an array of text parts", *content);
     }
     text_bytes_ += text.size();
     if (text_bytes_ > limits_.text_bytes_max) {
       fields.refuse("content", "The messages have more than " + std::to_string(limits_.text_bytes_max) + " bytes.");
-    }
-    return text;
-  }
-
-  std::string read_parts(field_reader& fields, const json& parts) {
-    std::string text;
-    if (parts.size() > limits_.parts_max) {
-      fields.refuse("content", "'" + fields.path_of("content") + "' has more than " +
-                                   std::to_string(limits_.parts_max) + " parts.");
-    }
-    for (std::size_t i = 0; i < parts.size() && !error_; ++i) {
-      const std::string name = indexed("content", i);
-      if (!parts[i].is_object()) {
-        fields.refuse_type(name, "an object", parts[i]);
-        break;
-      }
-      field_reader part(parts[i], fields.path_of(name), error_);
-      const auto type = part.text("type", limits_.name_bytes_max);
-      if (type != "text") {
-        fields.refuse(name, "'" + fields.path_of(name) + "' must be a text part: only text is supported.",
-                      "unsupported_parameter");
-        break;
-      }
-      const auto piece = part.text("text", limits_.text_bytes_max);
-      if (!piece) part.refuse("text", "'" + part.path_of("text") + "' is required.");
-      if (i > 0) text.push_back('\n');
-      if (piece) text.append(*piece);
     }
     return text;
   }
@@ -324,14 +325,38 @@ void read_logprobs(field_reader& fields, const request_limits& limits, generatio
   }
 }
 
+/// {"type": "content", "content": text}: what OpenAI calls a predicted output.
+void read_prediction(field_reader& fields, std::optional<api_error>& error, const request_limits& limits,
+                     generation_request& out) {
+  const json* given = fields.object("prediction");
+  if (!given) return;
+  field_reader inner(*given, "prediction", error);
+  const auto type = inner.text("type", limits.name_bytes_max);
+  if (type != "content") {
+    return inner.refuse(
+        "type", "'prediction.type' must be 'content'" + (type ? ", found '" + type->substr(0, 64) + "'." : "."));
+  }
+  const json* content = inner.find("content");
+  if (!content) return inner.refuse("content", "'prediction.content' is required.");
+  if (content->is_string()) {
+    out.prediction = content->get_ref<const std::string&>();
+  } else if (content->is_array()) {
+    out.prediction = read_text_parts(inner, "content", *content, "", limits, error);
+  } else {
+    return inner.refuse_type("content", "a string or an array of text parts", *content);
+  }
+  if (out.prediction->size() > limits.text_bytes_max) {
+    inner.refuse("content",
+                 "'prediction.content' must have at most " + std::to_string(limits.text_bytes_max) + " bytes.");
+  }
+}
+
 // The object of our own.
 
-constexpr std::pair<std::string_view, std::optional<draft::method>> methods[] = {
-    {"regular", draft::method::regular},
-    {"lookup", draft::method::lookup},
-    {"assisted", draft::method::assisted},
-    {"blazedit", draft::method::blazedit},
-    {"auto", std::nullopt},
+constexpr std::pair<std::string_view, draft::method> methods[] = {
+    {"regular", draft::method::regular},       {"lookup", draft::method::lookup},
+    {"assisted", draft::method::assisted},     {"blazedit", draft::method::blazedit},
+    {"prediction", draft::method::prediction}, {"auto", draft::method::automatic},
 };
 
 void read_method(field_reader& fields, const request_limits& limits, speculation_request& out) {
@@ -346,8 +371,8 @@ void read_method(field_reader& fields, const request_limits& limits, speculation
     names.push_back(known);
   }
   std::string message = "'" + fields.path_of("method") +
-                        "' must be one of regular, lookup, assisted, blazedit and "
-                        "auto, found '" +
+                        "' must be one of regular, lookup, assisted, blazedit, "
+                        "prediction and auto, found '" +
                         name->substr(0, 64) + "'.";
   const auto meant = nearest(*name, names);
   if (!meant.empty()) message += " Did you mean '" + std::string(meant) + "'?";
@@ -424,6 +449,7 @@ answer<generation_request> parse_generation(std::string_view body, endpoint from
   read_counts(fields, limits, out);
   read_stream(fields, error, out);
   read_logprobs(fields, limits, out);
+  read_prediction(fields, error, limits, out);
   read_redline(fields, error, limits, out);
   if (error) return std::move(*error);
   return out;
@@ -439,6 +465,11 @@ draft::draft_options speculation_request::over(draft::draft_options defaults) co
   if (max_num_run) defaults.max_num_run = *max_num_run;
   if (max_matching_ngram_size) defaults.max_matching_ngram_size = *max_matching_ngram_size;
   return defaults;
+}
+
+draft::draft_options generation_request::drafting(draft::draft_options defaults) const {
+  if (prediction) defaults.how = draft::method::automatic;
+  return speculation.over(defaults);
 }
 
 answer<generation_request> parse_chat_request(std::string_view body, const request_limits& limits) {

@@ -19,9 +19,9 @@ namespace redline::api {
 struct request_limits {
   std::size_t name_bytes_max = 256;  // model, user and the like
   std::size_t messages_max = 2048;
-  std::size_t parts_max = 1024;           // text parts of one message
+  std::size_t parts_max = 1024;           // text parts of one message or of the prediction
   std::size_t prompts_max = 32;           // completions with a list of prompts
-  std::size_t text_bytes_max = 16 << 20;  // all prompts or messages together
+  std::size_t text_bytes_max = 16 << 20;  // all prompts or messages together; the prediction
   std::size_t prompt_tokens_max = 1 << 20;
   std::size_t stop_max = 4;  // as OpenAI
   std::size_t stop_bytes_max = 256;
@@ -38,7 +38,7 @@ using prompt_input = std::variant<std::string, std::vector<token>>;
 
 /// The request's own wishes for drafting; what is absent is the server's choice.
 struct speculation_request {
-  std::optional<draft::method> method;  // absent: "auto", the server decides
+  std::optional<draft::method> method;
   std::optional<std::uint32_t> draft_tokens_max;
   std::optional<float> confidence_min;
   std::optional<std::uint32_t> micro_draft_tokens;
@@ -71,7 +71,10 @@ struct generation_request {
   bool logprobs = false;
   std::uint32_t top_logprobs = 0;
 
+  std::optional<std::string> prediction;  // text that the answer is expected to repeat; guesses only
   speculation_request speculation;
+  /// Over the server's own; with a prediction and no method named, one that reads it.
+  [[nodiscard]] draft::draft_options drafting(draft::draft_options defaults) const;
   std::string user;              // with safety_identifier as the newer name; for logs, never a boundary
   std::string prompt_cache_key;  // placement hint
 };

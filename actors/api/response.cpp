@@ -107,14 +107,24 @@ json head_object(const response_head& head, const char* chat_kind) {
   return object;
 }
 
+json source_object(const source_report& one) {
+  json object;
+  object["drafted"] = one.drafted;
+  object["accepted"] = one.accepted;
+  return object;
+}
+
 json usage_object(const usage_report& usage) {
   json completion_details;
   completion_details["reasoning_tokens"] = 0;
-  completion_details["accepted_prediction_tokens"] = usage.accepted_prediction_tokens;
-  completion_details["rejected_prediction_tokens"] = usage.rejected_prediction_tokens;
+  completion_details["accepted_prediction_tokens"] = usage.prediction.accepted;
+  completion_details["rejected_prediction_tokens"] = usage.prediction.drafted - usage.prediction.accepted;
   json ours;
   ours["drafted"] = usage.drafted;
   ours["accepted"] = usage.accepted;
+  ours["sources"]["lookup"] = source_object(usage.lookup);
+  ours["sources"]["draft"] = source_object(usage.draft_model);
+  ours["sources"]["prediction"] = source_object(usage.prediction);
   ours["target_passes"] = usage.target_passes;
   ours["draft_passes"] = usage.draft_passes;
   ours["rows"] = usage.rows;
@@ -178,14 +188,21 @@ std::string_view text_of(finish_reason why) {
   return "stop";
 }
 
+source_report& source_report::operator+=(const source_report& other) {
+  drafted += other.drafted;
+  accepted += other.accepted;
+  return *this;
+}
+
 usage_report& usage_report::operator+=(const usage_report& other) {
   prompt_tokens += other.prompt_tokens;
   cached_tokens += other.cached_tokens;
   completion_tokens += other.completion_tokens;
-  accepted_prediction_tokens += other.accepted_prediction_tokens;
-  rejected_prediction_tokens += other.rejected_prediction_tokens;
   drafted += other.drafted;
   accepted += other.accepted;
+  lookup += other.lookup;
+  draft_model += other.draft_model;
+  prediction += other.prediction;
   target_passes += other.target_passes;
   draft_passes += other.draft_passes;
   rows += other.rows;

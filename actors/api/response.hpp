@@ -17,16 +17,25 @@ namespace redline::api {
 enum class finish_reason : std::uint8_t { stop, length, content_filter };
 std::string_view text_of(finish_reason why);
 
+/// Draft tokens of one source.
+struct source_report {
+  std::uint64_t drafted = 0;   // verified
+  std::uint64_t accepted = 0;  // of these
+  source_report& operator+=(const source_report& other);
+  bool operator==(const source_report&) const = default;
+};
+
 /// What one answer cost, for `usage`.
 struct usage_report {
   std::uint32_t prompt_tokens = 0;
   std::uint32_t cached_tokens = 0;  // of the prompt, found in the cache
   std::uint32_t completion_tokens = 0;
-  std::uint32_t accepted_prediction_tokens = 0;  // from the client's prediction only
-  std::uint32_t rejected_prediction_tokens = 0;
 
-  std::uint64_t drafted = 0;   // tokens proposed, from any source
+  std::uint64_t drafted = 0;   // tokens verified, from any source
   std::uint64_t accepted = 0;  // of these
+  /// The same by source. OpenAI's accepted and rejected prediction tokens are those of the client's prediction only;
+  /// what was never tried is neither.
+  source_report lookup, draft_model, prediction;
   std::uint64_t target_passes = 0;
   std::uint64_t draft_passes = 0;
   std::uint64_t rows = 0;     // computed by the target, verification and prefill

@@ -32,7 +32,6 @@ struct unsupported_field {
 
 constexpr unsupported_field both_endpoints[] = {
     // OpenAI
-    {"prediction", harmless::none},
     {"tools", harmless::is_empty},
     {"tool_choice", harmless::no_tools},
     {"functions", harmless::is_empty},

@@ -60,12 +60,21 @@ result<engine_options> engine_options_of(const model_flags& flags) {
 }
 
 void add_method_flags(CLI::App& app, method_flags& flags) {
-  app.add_option("--method", flags.method, "How drafts are made; the output is the same bytes with each")
-      ->check(CLI::IsMember({"auto", "regular", "lookup", "assisted", "blazedit"}))->capture_default_str()->group("Drafting");
-  app.add_option("--max-matching-ngram-size", flags.options.max_matching_ngram_size, "lookup, blazedit: longest n-gram")
-      ->check(CLI::Range(1, 64))->capture_default_str()->group("Drafting");
-  app.add_option("--lookup-tokens", flags.options.lookup_tokens_max, "lookup: tokens per draft")->check(CLI::Range(1, 512))
-      ->capture_default_str()->group("Drafting");
+  app.add_option("--method", flags.method,
+                 "How drafts are made; the output is the same bytes with each. auto: learns in every answer which pays")
+      ->check(CLI::IsMember({"auto", "regular", "lookup", "assisted", "blazedit", "prediction"}))
+      ->capture_default_str()
+      ->group("Drafting");
+  app.add_option("--max-matching-ngram-size", flags.options.max_matching_ngram_size,
+                 "lookup, blazedit, prediction, auto: longest n-gram")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str()
+      ->group("Drafting");
+  app.add_option("--lookup-tokens", flags.options.lookup_tokens_max,
+                 "lookup, prediction, auto: tokens per draft at most")
+      ->check(CLI::Range(1, 512))
+      ->capture_default_str()
+      ->group("Drafting");
   app.add_option("--assisted-tokens", flags.options.assisted_tokens_max, "assisted: tokens per draft")
       ->check(CLI::Range(1, 512))->capture_default_str()->group("Drafting");
   app.add_option("--confidence-min", flags.options.confidence_min, "assisted: the draft stops below this probability")
@@ -78,13 +87,12 @@ void add_method_flags(CLI::App& app, method_flags& flags) {
 
 result<draft::draft_options> draft_options_of(const method_flags& flags, bool has_draft_model) {
   draft::draft_options options = flags.options;
-  std::string name = flags.method;
-  if (name == "auto") name = has_draft_model ? "blazedit" : "lookup";
+  const std::string& name = flags.method;
   if ((name == "assisted" || name == "blazedit") && !has_draft_model) {
     return failure{errc::invalid_argument, "method " + name + " needs a draft model (--draft)"};
   }
-  for (const auto how : {draft::method::regular, draft::method::lookup, draft::method::assisted, draft::method::blazedit}) {
-    if (name_of(how) == name) options.how = how;
+  for (std::uint8_t i = 0; i < static_cast<std::uint8_t>(draft::method::last_); ++i) {
+    if (name_of(static_cast<draft::method>(i)) == name) options.how = static_cast<draft::method>(i);
   }
   return options;
 }
@@ -95,6 +103,10 @@ std::string_view name_of(draft::method how) {
     case draft::method::lookup: return "lookup";
     case draft::method::assisted: return "assisted";
     case draft::method::blazedit: return "blazedit";
+    case draft::method::prediction:
+      return "prediction";
+    case draft::method::automatic:
+      return "auto";
     case draft::method::last_: break;
   }
   return "?";

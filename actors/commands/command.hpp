@@ -59,7 +59,7 @@ struct method_flags {
   draft::draft_options options;
 };
 void add_method_flags(CLI::App& app, method_flags& flags);
-/// "auto" becomes the best that the loaded models allow.
+/// Fails for a method that needs a draft model when there is none.
 result<draft::draft_options> draft_options_of(const method_flags& flags, bool has_draft_model);
 std::string_view name_of(draft::method how);
 

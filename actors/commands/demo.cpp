@@ -78,7 +78,7 @@ int run(const flags& f) {
   std::cout << "server: " << *url << "\nfile: " << f.file << " (" << before->size() << " bytes)\ninstruction: " << f.instruction << "\n\n";
 
   std::vector<edit_outcome> rows;
-  for (const char* method : {"regular", "lookup", "assisted", "blazedit"}) {
+  for (const char* method : {"regular", "lookup", "assisted", "blazedit", "prediction", "auto"}) {
     method_flags how;
     how.method = method;
     std::optional<edit_outcome> best;
@@ -96,17 +96,20 @@ int run(const flags& f) {
   }
   const std::string diff = text::unified_diff(*before, rows.front().after, f.file, isatty(STDOUT_FILENO) != 0);
   std::cout << (diff.empty() ? "no change\n" : diff) << "\n";
-  std::printf("%-9s %8s %9s %14s %13s %18s %10s %s\n", "method", "seconds", "tokens/s", "target passes", "draft passes",
-              "accepted per pass", "speed-up", "identical to regular");
+  std::printf("%-10s %8s %9s %14s %13s %18s %10s %s\n", "method", "seconds", "tokens/s", "target passes",
+              "draft passes", "accepted per pass", "speed-up", "identical to regular");
   bool all_same = true;
   for (const auto& r : rows) {
     const bool same = r.answer == rows.front().answer;
     all_same = all_same && same;
-    std::printf("%-9s %8.3f %9.0f %14u %13u %18.1f %9.2fx %s\n", r.method.c_str(), r.seconds, r.tokens_per_second(),
-                r.target_passes, r.draft_passes, r.accepted_per_pass(), rows.front().seconds / r.seconds, same ? "yes" : "NO");
+    std::printf("%-10s %8.3f %9.0f %14u %13u %18.1f %9.2fx %s\n", r.method.c_str(), r.seconds, r.tokens_per_second(),
+                r.target_passes, r.draft_passes, r.accepted_per_pass(), rows.front().seconds / r.seconds,
+                same ? "yes" : "NO");
   }
-  std::printf("\n%u tokens each, best of %u; times as the client saw them, HTTP and prompt included\n",
-              rows.front().completion_tokens, f.rounds);
+  std::printf(
+      "\n%u tokens each, best of %u; times as the client saw them, HTTP and prompt included;\n"
+      "the requests of prediction and auto hold the old file as their prediction\n",
+      rows.front().completion_tokens, f.rounds);
   return all_same ? 0 : exit_failed;
 }
 

@@ -34,6 +34,11 @@ std::string fence_of(const std::string& text) {
   return std::string(std::max<std::size_t>(3, longest + 1), '`');
 }
 
+/// Most of the new file is the old one.
+bool predicts_old_file(std::string_view method) {
+  return method == name_of(draft::method::prediction) || method == name_of(draft::method::automatic);
+}
+
 bool lacks_final_line_feed(const edit_task& task) { return !task.before.empty() && !task.before.ends_with('\n'); }
 
 }  // namespace
@@ -69,14 +74,17 @@ result<edit_outcome> edit_on_server(const std::string& url, const std::string& a
   REDLINE_TRY_ASSIGN(auto where, transport::parse_http_url(url));
   where.target = (where.target == "/" ? "" : where.target) + "/v1/chat/completions";
   json speculation = json::object();
-  if (method.method != "auto") speculation["method"] = method.method;
+  speculation["method"] = method.method;
   speculation["max_matching_ngram_size"] = method.options.max_matching_ngram_size;
   speculation["confidence_min"] = method.options.confidence_min;
   speculation["micro_draft_tokens"] = method.options.micro_draft_tokens;
   speculation["max_num_run"] = method.options.max_num_run;
-  const json body = {{"messages", {{{"role", "user"}, {"content", message_of(task)}}}}, {"temperature", 0},
-                     {"stream", true}, {"stream_options", {{"include_usage", true}}},
-                     {"redline", {{"speculation", speculation}}}};
+  json body = {{"messages", {{{"role", "user"}, {"content", message_of(task)}}}},
+               {"temperature", 0},
+               {"stream", true},
+               {"stream_options", {{"include_usage", true}}},
+               {"redline", {{"speculation", speculation}}}};
+  if (predicts_old_file(method.method)) body["prediction"] = {{"type", "content"}, {"content", task.before}};
   std::string text;
   try {
     text = body.dump();
@@ -167,6 +175,7 @@ result<edit_outcome> edit_locally(engine_options options, const edit_task& task,
     append(message_of(task), false);
     append(std::string_view(rendered).substr(at + marker.size()), true);
     g.tokens_max = e.context_max();
+    if (draft::reads_prediction(how.how)) g.prediction = words.encode(task.before);
     return g;
   };
   REDLINE_TRY_ASSIGN(const auto got, generate_locally(std::move(options), how, make_request, [&](const session_text& m) {

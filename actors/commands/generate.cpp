@@ -13,6 +13,7 @@ struct flags {
   method_flags method;
   std::string prompt;
   std::string tokens;
+  std::string prediction;
   std::uint32_t tokens_max = 128;
   model::sampling_params sampling;
   std::vector<std::string> stops;
@@ -56,6 +57,7 @@ int run(const flags& f) {
         }
         generation_request g;
         g.prompt = prompt;
+        g.prediction = e.words()->encode(f.prediction);
         g.tokens_max = f.tokens_max;
         g.sampling = f.sampling;
         g.stops = f.stops;
@@ -68,21 +70,31 @@ int run(const flags& f) {
   line.clear();
   if (!got) return report(got.error());
   const auto& s = got->stats;
+  nlohmann::ordered_json sources;
+  for (const auto from : draft::all_sources) {
+    sources[std::string(name_of(from))] = {{"drafted", s.of(from).drafted}, {"accepted", s.of(from).accepted}};
+  }
   if (!f.json) {
     std::cout << "\n";
     return 0;
   }
-  const nlohmann::ordered_json out = {
-      {"prompt_tokens", prompt},
-      {"tokens", got->tokens},
-      {"text", text::sanitize(got->text)},
-      {"finish_reason", got->reason == finish_reason::length ? "length" : "stop"},
-      {"stats",
-       {{"method", name_of(how->how)}, {"prompt_count", s.prompt_tokens}, {"completion_count", s.completion_tokens},
-        {"target_passes", s.target_passes}, {"draft_passes", s.draft_passes}, {"drafted", s.drafted},
-        {"accepted", s.accepted}, {"target_rows", s.target_rows}, {"rounds", s.rounds},
-        {"first_token_seconds", static_cast<double>(s.first_token_us) / 1e6},
-        {"seconds", static_cast<double>(s.total_us) / 1e6}}}};
+  const nlohmann::ordered_json out = {{"prompt_tokens", prompt},
+                                      {"tokens", got->tokens},
+                                      {"text", text::sanitize(got->text)},
+                                      {"finish_reason", got->reason == finish_reason::length ? "length" : "stop"},
+                                      {"stats",
+                                       {{"method", name_of(how->how)},
+                                        {"prompt_count", s.prompt_tokens},
+                                        {"completion_count", s.completion_tokens},
+                                        {"target_passes", s.target_passes},
+                                        {"draft_passes", s.draft_passes},
+                                        {"drafted", s.drafted},
+                                        {"accepted", s.accepted},
+                                        {"sources", sources},
+                                        {"target_rows", s.target_rows},
+                                        {"rounds", s.rounds},
+                                        {"first_token_seconds", static_cast<double>(s.first_token_us) / 1e6},
+                                        {"seconds", static_cast<double>(s.total_us) / 1e6}}}};
   std::cout << out.dump() << "\n";
   return 0;
 }
@@ -96,6 +108,8 @@ void add_generate(CLI::App& app, int& exit_code) {
   add_method_flags(*c, f->method);
   auto* prompt = c->add_option("-p,--prompt", f->prompt, "Text to continue; special tokens in it are parsed");
   auto* tokens = c->add_option("--tokens", f->tokens, "The same as token ids: 1,2,3")->excludes(prompt);
+  c->add_option("--prediction", f->prediction,
+                "Text that the answer is likely to repeat; for the methods prediction and auto");
   c->add_option("-n,--max-tokens", f->tokens_max, "Tokens to generate at most")->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   c->add_option("--temperature", f->sampling.temperature, "0: greedy")->check(CLI::Range(0.0, 100.0))

@@ -7,6 +7,7 @@
 #include "runtime/actor/protocol.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/draft/draft_options.hpp"
+#include "runtime/draft/source.hpp"
 #include "runtime/model/sampling.hpp"
 
 namespace redline::actors {
@@ -33,9 +34,11 @@ struct propose {
   model::sampling_params sampling;
   /// At most this many tokens; 0 only brings the draft model's cache up to date.
   std::uint32_t tokens_max = 0;
+  /// What the client expects as the answer. Comes with a log from 0, and is lost when that is.
+  std::vector<token> prediction;
   static constexpr auto fields(auto& self) {
     return std::tie(self.session, self.tenant, self.round, self.log, self.prompt_count, self.options, self.sampling,
-                    self.tokens_max);
+                    self.tokens_max, self.prediction);
   }
 };
 
@@ -49,8 +52,9 @@ struct proposal {
   std::vector<token> tokens;
   std::uint32_t draft_passes = 0;            // forwards of the draft model that had a run of this session
   std::optional<std::uint32_t> log_needed_from;
+  std::vector<draft::draft_part> parts;  // where the tokens are from, in order
   static constexpr auto fields(auto& self) {
-    return std::tie(self.session, self.round, self.tokens, self.draft_passes, self.log_needed_from);
+    return std::tie(self.session, self.round, self.tokens, self.draft_passes, self.log_needed_from, self.parts);
   }
 };
 

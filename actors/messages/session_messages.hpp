@@ -8,6 +8,7 @@
 
 #include "runtime/actor/protocol.hpp"
 #include "runtime/base/ids.hpp"
+#include "runtime/draft/source.hpp"
 #include "runtime/model/sampling.hpp"
 
 namespace redline::actors {
@@ -20,6 +21,14 @@ enum class finish_reason : std::uint8_t {
   last_,
 };
 
+/// Draft tokens of one source.
+struct source_stats {
+  std::uint32_t drafted = 0;   // the target model looked at them
+  std::uint32_t accepted = 0;  // and they are in the answer
+  bool operator==(const source_stats&) const = default;
+  static constexpr auto fields(auto& self) { return std::tie(self.drafted, self.accepted); }
+};
+
 /// What an answer cost.
 struct session_stats {
   std::uint32_t prompt_tokens = 0;
@@ -28,14 +37,23 @@ struct session_stats {
   std::uint32_t target_passes = 0;   // forwards of the target model that had a run of this session
   std::uint32_t target_rows = 0;
   std::uint32_t draft_passes = 0;    // the same of the draft model
-  std::uint32_t drafted = 0;         // draft tokens that the target model looked at
+  /// Draft tokens that the target model looked at, and those of them in the answer. What it accepted behind the
+  /// answer's end is in neither. The sums over the sources below.
+  std::uint32_t drafted = 0;
   std::uint32_t accepted = 0;
   std::uint64_t first_token_us = 0;  // since the session began
   std::uint64_t total_us = 0;
+  std::vector<source_stats> sources = std::vector<source_stats>(static_cast<std::size_t>(draft::source::last_));
+
+  /// Zeros for a source that a peer of another version does not know.
+  [[nodiscard]] source_stats of(draft::source from) const {
+    const auto i = static_cast<std::size_t>(from);
+    return i < sources.size() ? sources[i] : source_stats{};
+  }
   bool operator==(const session_stats&) const = default;
   static constexpr auto fields(auto& self) {
     return std::tie(self.prompt_tokens, self.completion_tokens, self.rounds, self.target_passes, self.target_rows,
-                    self.draft_passes, self.drafted, self.accepted, self.first_token_us, self.total_us);
+                    self.draft_passes, self.drafted, self.accepted, self.first_token_us, self.total_us, self.sources);
   }
 };
 

@@ -1,6 +1,7 @@
 #include "runtime/draft/draft_engine.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/model/acceptance.hpp"
 
@@ -19,10 +20,6 @@ draft_engine::draft_engine(std::unique_ptr<model::transformer> small_model, std:
                            engine_limits limits)
     : model_(std::move(small_model)), end_tokens_(std::move(end_tokens)), limits_(limits), pool_(limits.pages_count) {}
 
-bool draft_engine::uses_model(const draft_request& r) const {
-  return model_ && (r.options.how == method::assisted || r.options.how == method::blazedit);
-}
-
 bool draft_engine::has_embedding(token t) const {
   return model_ && t >= 0 && static_cast<std::uint32_t>(t) < model_->config().vocabulary;
 }
@@ -31,36 +28,170 @@ bool draft_engine::is_end(token t) const {
   return std::find(end_tokens_.begin(), end_tokens_.end(), t) != end_tokens_.end();
 }
 
+bool draft_engine::can_use_model(const session_state& s) const {
+  return model_ && s.embedded_count == s.log.tokens().size();
+}
+
 std::optional<std::uint32_t> draft_engine::submit(draft_request request) {
-  const auto known = sessions_.find(request.session);
+  auto known = sessions_.find(request.session);
+  if (known != sessions_.end() && known->second.tenant != request.tenant) {
+    forget(request.session);  // nothing of one tenant is kept for another
+    known = sessions_.end();
+  }
   const std::size_t known_count = known == sessions_.end() ? 0 : known->second.log.tokens().size();
   if (request.from > known_count) return static_cast<std::uint32_t>(known_count);
   if (known == sessions_.end() && sessions_.size() >= limits_.sessions_max) forget_longest_unused();
 
   session_state& s = sessions_[request.session];
   s.last_used = ++use_counter_;
-  s.log.truncate(request.from);
-  s.log.append(request.tail);
-  const auto log = s.log.tokens();
-  s.embedded_count = std::min<std::size_t>(s.embedded_count, request.from);
-  while (s.embedded_count < log.size() && has_embedding(log[s.embedded_count])) ++s.embedded_count;
+  take_log(s, request);
   std::erase_if(jobs_, [&](const job& j) { return j.request.session == request.session; });
 
   job j{.request = std::move(request)};
-  if (uses_model(j.request) && s.embedded_count == log.size()) {
+  if (j.request.options.how == method::automatic) choose_source(s, j);
+  const method how = j.request.options.how;
+  if ((how == method::assisted || how == method::blazedit) && can_use_model(s)) {
     jobs_.push_back(std::move(j));
     return std::nullopt;
   }
-  if (j.request.options.how != method::regular) {
-    const std::uint32_t count = std::min(j.request.options.lookup_tokens_max, j.request.tokens_max);
-    j.draft = s.log.propose({}, j.request.options.max_matching_ngram_size, count);
-  }
+  if (how != method::regular && how != method::automatic) draft_without_model(s, j);
   finish(j);
   return std::nullopt;
 }
 
+void draft_engine::take_log(session_state& s, draft_request& r) {
+  s.tenant = r.tenant;
+  if (r.from == 0) {
+    s.prediction = text::edit_cursor(std::exchange(r.prediction, {}));
+    s.predicted_to = 0;
+  }
+  if (r.from < s.guessed_at) s.guesses.clear();
+  s.log.truncate(r.from);
+  s.log.append(r.tail);
+  const auto log = s.log.tokens();
+  s.embedded_count = std::min<std::size_t>(s.embedded_count, r.from);
+  while (s.embedded_count < log.size() && has_embedding(log[s.embedded_count])) ++s.embedded_count;
+  learn(s);
+  follow_prediction(s, r);
+}
+
+void draft_engine::follow_prediction(session_state& s, const draft_request& r) {
+  const auto log = s.log.tokens();
+  if (r.from < s.predicted_to) {
+    s.prediction.rewind();
+    s.predicted_to = 0;
+  }
+  s.predicted_to = std::max<std::size_t>(s.predicted_to, r.prompt_count);
+  for (; s.predicted_to < log.size(); ++s.predicted_to) s.prediction.emit(log[s.predicted_to]);
+}
+
+/// Compares the last round's guesses with the tokens that came.
+void draft_engine::learn(session_state& s) {
+  const auto log = s.log.tokens();
+  if (s.guesses.empty() || log.size() <= s.guessed_at) return;
+  const auto came = log.subspan(s.guessed_at);
+  for (const guess_made& g : s.guesses) {
+    const auto agreed = static_cast<std::size_t>(
+        std::mismatch(came.begin(), came.end(), g.tokens.begin(), g.tokens.end()).first - came.begin());
+    const draft_result result{.drafted = static_cast<std::uint32_t>(g.tokens.size()),
+                              .accepted = static_cast<std::uint32_t>(agreed),
+                              .open = agreed == came.size() && agreed < g.tokens.size(),
+                              .model_passes = g.model_passes};
+    if (g.tried)
+      s.chooser.learn(g.offer, result);
+    else
+      s.chooser.learn_untried(g.offer, result);
+  }
+  s.guesses.clear();
+}
+
+void draft_engine::add(job& j, source from, std::span<const token> tokens) {
+  if (tokens.empty()) return;
+  j.draft.insert(j.draft.end(), tokens.begin(), tokens.end());
+  j.parts.push_back({from, static_cast<std::uint32_t>(tokens.size())});
+}
+
+/// What lookup has behind the prediction's end after the same tokens: the closing fence of a file, the answer's end.
+std::vector<token> draft_engine::behind_prediction(std::span<const token> ahead, std::span<const token> looked_up) {
+  if (looked_up.size() <= ahead.size() || !std::equal(ahead.begin(), ahead.end(), looked_up.begin())) return {};
+  const auto more = looked_up.subspan(ahead.size());
+  return {more.begin(), more.end()};
+}
+
+/// Turns `automatic` into a method for this round: with a draft that is ready, one that the model is to make, or none.
+void draft_engine::choose_source(session_state& s, job& j) {
+  draft_options& options = j.request.options;
+  if (j.request.tokens_max == 0) {
+    options.how = can_use_model(s) ? method::blazedit : method::lookup;  // only to read along
+    return;
+  }
+  const std::uint32_t most = std::min(options.lookup_tokens_max, j.request.tokens_max);
+  const auto found = s.log.look_up({}, options.max_matching_ngram_size, most);
+  const auto ahead = s.prediction.ahead(most);
+  std::vector<token> predicted(ahead.begin(), ahead.end());
+  std::vector<draft_offer> offers;
+  if (!ahead.empty()) {
+    const auto more = behind_prediction(ahead, found.tokens);
+    predicted.insert(predicted.end(), more.begin(), more.end());
+    offers.push_back({source::prediction, s.prediction.agreed(), static_cast<std::uint32_t>(predicted.size())});
+  }
+  if (!found.tokens.empty()) {
+    offers.push_back({source::lookup, found.matched, static_cast<std::uint32_t>(found.tokens.size())});
+  }
+  const std::size_t ready_count = offers.size();
+  if (can_use_model(s)) {
+    const std::uint32_t longest = options.max_num_run * (options.micro_draft_tokens + 1);
+    offers.push_back({.from = source::model, .tokens = std::min(j.request.tokens_max, longest)});
+  }
+  const auto chosen = s.chooser.choose(offers);
+
+  s.guesses.clear();
+  s.guessed_at = s.log.tokens().size();
+  for (std::size_t i = 0; i < ready_count; ++i) {
+    const draft_offer& offer = offers[i];
+    const bool tried = chosen && chosen->from == offer.from;
+    const std::span<const token> all = offer.from == source::prediction ? predicted : found.tokens;
+    const auto tokens = all.first(tried ? chosen->tokens : s.chooser.length(offer));
+    s.guesses.push_back({.offer = offer, .tokens = {tokens.begin(), tokens.end()}, .tried = tried});
+    if (!tried) continue;
+    const std::size_t own_count =
+        offer.from == source::prediction ? std::min(ahead.size(), tokens.size()) : tokens.size();
+    add(j, offer.from, tokens.first(own_count));
+    add(j, source::lookup, tokens.subspan(own_count));
+  }
+  if (chosen && chosen->from == source::model) {
+    options.how = method::blazedit;
+    j.request.tokens_max = chosen->tokens;
+    j.chosen = true;
+  }
+}
+
+/// The longer match wins; the prediction at equal length, since it was given for this answer.
+void draft_engine::draft_without_model(session_state& s, job& j) {
+  const draft_options& options = j.request.options;
+  const std::uint32_t most = std::min(options.lookup_tokens_max, j.request.tokens_max);
+  const auto found = s.log.look_up({}, options.max_matching_ngram_size, most);
+  const auto ahead = options.how == method::prediction ? s.prediction.ahead(most) : std::span<const token>();
+  if (ahead.empty() || std::min(s.prediction.agreed(), options.max_matching_ngram_size) < found.matched) {
+    add(j, source::lookup, found.tokens);
+    return;
+  }
+  add(j, source::prediction, ahead);
+  add(j, source::lookup, behind_prediction(ahead, found.tokens));
+}
+
 void draft_engine::finish(const job& j) {
-  answers_.push_back({j.request.session, j.request.round, j.draft, j.passes});
+  draft_answer answer{
+      .session = j.request.session, .round = j.request.round, .tokens = j.draft, .passes = j.passes, .parts = j.parts};
+  if (j.parts.empty() && !j.draft.empty()) {
+    answer.parts.push_back({source::model, static_cast<std::uint32_t>(j.draft.size())});
+  }
+  if (j.chosen) {
+    session_state& s = sessions_.at(j.request.session);
+    s.guesses.push_back(
+        {.offer = {.from = source::model}, .tokens = j.draft, .model_passes = j.runs_count, .tried = true});
+  }
+  answers_.push_back(std::move(answer));
 }
 
 std::vector<draft_answer> draft_engine::take_answers() { return std::exchange(answers_, {}); }

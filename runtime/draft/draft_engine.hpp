@@ -10,8 +10,10 @@
 
 #include "runtime/base/environment.hpp"
 #include "runtime/draft/draft_options.hpp"
+#include "runtime/draft/source_chooser.hpp"
 #include "runtime/model/sampling.hpp"
 #include "runtime/model/transformer.hpp"
+#include "runtime/text/edit_cursor.hpp"
 #include "runtime/text/prompt_lookup.hpp"
 
 namespace redline::draft {
@@ -25,9 +27,11 @@ struct engine_limits {
 /// One session's wish for a draft.
 struct draft_request {
   session_id session;
+  tenant_id tenant;
   round_id round;
   std::uint32_t from = 0;              // the tail starts here; earlier tokens are known from before
   std::vector<token> tail;
+  std::vector<token> prediction;  // what the client expects; looked at when the tail starts at 0
   std::uint32_t prompt_count = 0;
   std::uint32_t tokens_max = 0;        // 0: only bring the draft model's KV up to date
   draft_options options;
@@ -39,14 +43,18 @@ struct draft_answer {
   round_id round;
   std::vector<token> tokens;
   std::uint32_t passes = 0;            // forwards of the draft model that had a run of this session
+  std::vector<draft_part> parts;       // where the tokens are from; their counts add up to tokens
 };
 
-/// Drafts for many sessions at once from prompt lookup, a small model, or lookup inside the small model (Blazedit). All
-/// sessions that need the model share one ragged forward per step. What it holds of a session (its log, an n-gram index,
-/// the model's KV) is a cache: any of it may be forgotten, and comes back with the next request's log.
+/// Drafts for many sessions at once from prompt lookup, the client's prediction, a small model, or lookup inside the
+/// small model (Blazedit). All sessions that need the model share one ragged forward per step; drafts without the model
+/// are ready at once. What it holds of a session (its log, the prediction, what it learned, the model's KV) is a cache:
+/// any of it may be forgotten, and comes back with the next request's log. A draft is made of its own session's tokens
+/// alone.
 class draft_engine {
  public:
-  /// small_model may be null: then assisted and blazedit drafts are made by lookup alone. end_tokens end a draft.
+  /// small_model may be null: then assisted and blazedit drafts are made by lookup alone, automatic ones without it.
+  /// end_tokens end a draft.
   draft_engine(std::unique_ptr<model::transformer> small_model, std::vector<token> end_tokens, engine_limits limits);
 
   /// Queues the wish, replacing an older one of the session. A log with tokens that the small model has no embedding
@@ -65,22 +73,44 @@ class draft_engine {
   void check_integrity() const;
 
  private:
+  /// What a source could have given in the last round, to be compared with what came.
+  struct guess_made {
+    draft_offer offer;
+    std::vector<token> tokens;
+    std::uint32_t model_passes = 0;
+    bool tried = false;  // it was the draft
+  };
   struct session_state {
+    tenant_id tenant;
     text::prompt_lookup log;            // the committed tokens, indexed
     std::size_t embedded_count = 0;     // leading tokens of the log that the small model has an embedding for
+    text::edit_cursor prediction;       // fed with the answer's tokens before the index `predicted_to` of the log
+    std::size_t predicted_to = 0;
+    source_chooser chooser;
+    std::vector<guess_made> guesses;  // of what comes behind the first `guessed_at` tokens of the log
+    std::size_t guessed_at = 0;
     std::vector<token> cached;          // tokens whose KV the table holds, in order
     kv::page_table table;
     std::uint64_t last_used = 0;
   };
   struct job {
-    draft_request request;
+    draft_request request;  // its method is not `automatic` but what that came to
     std::vector<token> draft;
+    std::vector<draft_part> parts;      // of a draft that the model had no part in
+    bool chosen = false;                // by the session's chooser, which wants to know what became of it
     std::uint32_t runs_count = 0;       // forwards that extended the draft
     std::uint32_t passes = 0;
   };
   struct planned;
 
-  [[nodiscard]] bool uses_model(const draft_request& r) const;
+  void take_log(session_state& s, draft_request& r);
+  static void follow_prediction(session_state& s, const draft_request& r);
+  static void learn(session_state& s);
+  [[nodiscard]] bool can_use_model(const session_state& s) const;
+  void choose_source(session_state& s, job& j);
+  static void draft_without_model(session_state& s, job& j);
+  static void add(job& j, source from, std::span<const token> tokens);
+  static std::vector<token> behind_prediction(std::span<const token> ahead, std::span<const token> looked_up);
   [[nodiscard]] bool has_embedding(token t) const;
   [[nodiscard]] bool is_end(token t) const;
   void finish(const job& j);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <tuple>
 
@@ -7,10 +8,12 @@ namespace redline::draft {
 
 /// How a request's drafts are made (TECHNIQUES 2 and 3).
 enum class method : std::uint8_t {
-  regular,   // no draft: one token per target pass
-  lookup,    // prompt lookup
-  assisted,  // the draft model, one token after another
-  blazedit,  // prompt lookup inside the draft model
+  regular,     // no draft: one token per target pass
+  lookup,      // prompt lookup
+  assisted,    // the draft model, one token after another
+  blazedit,    // prompt lookup inside the draft model
+  prediction,  // the client's prediction from a cursor in it, or lookup where that finds more
+  automatic,   // whichever of prediction, lookup and blazedit pays in this session
   last_,
 };
 
@@ -18,7 +21,7 @@ enum class method : std::uint8_t {
 struct draft_options {
   method how = method::regular;
   std::uint32_t max_matching_ngram_size = 10;  // lookup, blazedit: longest n-gram looked up
-  std::uint32_t lookup_tokens_max = 80;        // lookup: tokens per draft
+  std::uint32_t lookup_tokens_max = 80;        // lookup, prediction: tokens per draft
   std::uint32_t assisted_tokens_max = 20;      // assisted: tokens per draft
   float confidence_min = 0.4F;                 // assisted: stop under this probability of the draft's own token
   std::uint32_t micro_draft_tokens = 80;       // blazedit: tokens looked up per pass of the draft model
@@ -31,12 +34,21 @@ struct draft_options {
   }
 };
 
+/// Whether these drafts can come from a client's prediction.
+[[nodiscard]] constexpr bool reads_prediction(method how) {
+  return how == method::prediction || how == method::automatic;
+}
+
 /// The most tokens one draft of these options can have.
 [[nodiscard]] constexpr std::uint32_t draft_tokens_max(const draft_options& o) {
   switch (o.how) {
-    case method::lookup: return o.lookup_tokens_max;
+    case method::lookup:
+    case method::prediction:
+      return o.lookup_tokens_max;
     case method::assisted: return o.assisted_tokens_max;
     case method::blazedit: return o.max_num_run * (o.micro_draft_tokens + 1);
+    case method::automatic:
+      return std::max(o.lookup_tokens_max, o.max_num_run * (o.micro_draft_tokens + 1));
     case method::regular:
     case method::last_: break;
   }

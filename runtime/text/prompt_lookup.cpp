@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace redline::text {
 namespace {
@@ -125,8 +126,8 @@ void prompt_lookup::consider(const view& all, const places& found, match& best) 
   }
 }
 
-std::vector<token> prompt_lookup::propose(std::span<const token> pending, std::uint32_t ngram_max,
-                                          std::uint32_t draft_max) const {
+prompt_lookup::found prompt_lookup::look_up(std::span<const token> pending, std::uint32_t ngram_max,
+                                            std::uint32_t draft_max) const {
   const view all(tokens_, pending);
   if (all.size() < 2 || ngram_max == 0 || draft_max == 0) return {};
   std::uint32_t cursor = cursors_.empty() ? 0 : cursors_.back();
@@ -153,7 +154,7 @@ std::vector<token> prompt_lookup::propose(std::span<const token> pending, std::u
     const std::size_t from = best.place + i;
     draft[i] = from < all.size() ? all[from] : draft[from - all.size()];
   }
-  return draft;
+  return {std::move(draft), static_cast<std::uint32_t>(best.length)};
 }
 
 }  // namespace redline::text

@@ -35,7 +35,15 @@ class prompt_lookup {
   /// repetition. `pending` are draft tokens behind the log that are not in it yet.
   /// Looks at the occurrences_max nearest occurrences on either side.
   [[nodiscard]] std::vector<token> propose(std::span<const token> pending, std::uint32_t ngram_max,
-                                           std::uint32_t draft_max) const;
+                                           std::uint32_t draft_max) const {
+    return look_up(pending, ngram_max, draft_max).tokens;
+  }
+  /// The same, with the g that was found: the longer, the surer.
+  struct found {
+    std::vector<token> tokens;
+    std::uint32_t matched = 0;
+  };
+  [[nodiscard]] found look_up(std::span<const token> pending, std::uint32_t ngram_max, std::uint32_t draft_max) const;
 
   /// A common token occurs thousands of times in a long log; the far ones hardly ever win.
   static constexpr std::size_t occurrences_max = 256;

@@ -18,13 +18,16 @@ constexpr auto drafter_at = actor::make_address(3, 4, 6);
 
 class life_of_an_edit : public ::testing::Test {
  protected:
-  void open(std::uint32_t tokens_max) {
+  void open(std::uint32_t tokens_max, draft::method how = draft::method::lookup, std::vector<token> prediction = {},
+            std::vector<std::string> stops = {}) {
     generation_request g;
     g.session = {41};
     g.prompt = {'a', 'b', 'c'};
     g.tokens_max = tokens_max;
     g.context_max = 100;
-    g.draft.how = draft::method::lookup;
+    g.draft.how = how;
+    g.prediction = std::move(prediction);
+    g.stops = std::move(stops);
     const auto words = *text::tokenizer::from_file(*test::make_tiny_model().file());
     const session_partners partners{.scheduler = {scheduler_at}, .drafter = {drafter_at}, .client = client};
     who = w.add_temporary<session>("session", {16, 16}, [=](actor::actor_context& c) {
@@ -140,6 +143,80 @@ TEST_F(life_of_an_edit, sends_the_log_again_to_whoever_lost_it) {
   const auto again = expect<verify_run>(scheduler_at);
   EXPECT_EQ(again.log.tokens.size(), 4u);
   EXPECT_EQ(again.draft, std::vector<token>{'e'});
+}
+
+TEST_F(life_of_an_edit, sends_the_prediction_once_and_again_to_a_drafter_that_lost_the_log) {
+  const std::vector<token> prediction = {'d', 'e', 'f', -1};
+  for (const auto how : {draft::method::prediction, draft::method::automatic}) {
+    open(10, how, prediction);
+    EXPECT_EQ(expect<propose>(drafter_at).prediction, prediction);
+    expect<verify_run>(scheduler_at);
+    inject(scheduler_at, says(1, 0, {'d'}));
+    expect<session_text>(client);
+    EXPECT_TRUE(expect<propose>(drafter_at).prediction.empty());
+    inject(drafter_at, proposal{.session = {41}, .round = {2}, .log_needed_from = 0});
+    const auto again = expect<propose>(drafter_at);
+    EXPECT_EQ(again.log.from, 0u);
+    EXPECT_EQ(again.prediction, prediction);
+    inject(client, cancel_session{});
+    wire.sent.clear();
+  }
+  open(10, draft::method::lookup, prediction);
+  EXPECT_TRUE(expect<propose>(drafter_at).prediction.empty()) << "nobody would read it";
+}
+
+TEST_F(life_of_an_edit, counts_drafted_and_accepted_tokens_by_source) {
+  open(9, draft::method::automatic, {'x'});
+  wire.sent.clear();
+  const auto round = [&](std::uint64_t n, std::vector<token> draft, std::vector<draft::draft_part> parts,
+                         std::uint32_t verified, std::vector<token> said) {
+    expect<propose>(drafter_at);
+    inject(drafter_at, proposal{.session = {41}, .round = {n}, .tokens = std::move(draft), .parts = std::move(parts)});
+    expect<verify_run>(scheduler_at);
+    const auto accepted = static_cast<std::uint32_t>(said.size()) - 1;
+    auto v = says(n, accepted, std::move(said));
+    v.verified_count = verified;
+    inject(scheduler_at, v);
+    expect<session_text>(client);
+  };
+  using draft::source;
+  inject(scheduler_at, says(1, 0, {'d'}));
+  expect<session_text>(client);
+  // Two of three are right; the second is the last of the prediction's.
+  round(2, {'e', 'f', 'x'}, {{source::prediction, 2}, {source::lookup, 1}}, 3, {'e', 'f', 'g'});
+  // The scheduler shortened the draft: the last token was not tried.
+  round(3, {'y', 'z', 'z'}, {{source::model, 3}}, 2, {'h'});
+  // A token that does not exist ends the draft; what its source says of the rest does not count.
+  round(4, {'i', test::tiny_model::vocabulary, 'z'}, {{source::prediction, 3}}, 1, {'i', 'j'});
+  // No draft at all.
+  round(5, {}, {}, 0, {'k'});
+  expect<verify_run>(scheduler_at);
+  inject(scheduler_at, says(6, 0, {'l'}));
+  expect<session_text>(client);
+  const auto stats = expect<session_finished>(client).stats;
+  EXPECT_EQ(stats.completion_tokens, 9u);
+  EXPECT_EQ(stats.of(source::prediction), (source_stats{3, 3}));
+  EXPECT_EQ(stats.of(source::lookup), (source_stats{1, 0}));
+  EXPECT_EQ(stats.of(source::model), (source_stats{2, 0}));
+  EXPECT_EQ(stats.drafted, 6u);
+  EXPECT_EQ(stats.accepted, 3u);
+}
+
+TEST_F(life_of_an_edit, counts_no_token_behind_the_end_of_the_answer) {
+  open(9, draft::method::prediction, {'x'}, {"f"});
+  wire.sent.clear();
+  inject(scheduler_at, says(1, 0, {'d'}));
+  expect<session_text>(client);
+  expect<propose>(drafter_at);
+  inject(drafter_at,
+         proposal{
+             .session = {41}, .round = {2}, .tokens = {'e', 'f', 'g', 'h'}, .parts = {{draft::source::prediction, 4}}});
+  expect<verify_run>(scheduler_at);
+  inject(scheduler_at, says(2, 4, {'e', 'f', 'g', 'h', 'i'}));
+  EXPECT_EQ(expect<session_text>(client).text, "e");
+  const auto stats = expect<session_finished>(client).stats;
+  EXPECT_EQ(stats.completion_tokens, 3u);  // the stop string's token is one
+  EXPECT_EQ(stats.of(draft::source::prediction), (source_stats{2, 2}));
 }
 
 TEST_F(life_of_an_edit, asks_again_for_a_verdict_and_takes_it_once) {

@@ -22,6 +22,8 @@ std::vector<std::string> fuzz::seeds() {
       R"("stream_options":{"include_usage":true},"logit_bias":{"5":-100,"7":1.5},"n":2,"logprobs":true,"top_logprobs":3})",
       R"({"messages":[{"role":"user","content":"x"}],"redline":{"speculation":{"method":"blazedit","max_num_run":4}},)"
       R"("presence_penalty":1,"frequency_penalty":-1,"response_format":{"type":"text"},"user":"u","metadata":{"k":"v"}})",
+      R"({"messages":[{"role":"user","content":"x"}],"prediction":{"type":"content","content":[{"type":"text","text":"a"},)"
+      R"({"type":"text","text":"b"}]},"redline":{"speculation":{"method":"prediction"}}})",
       R"({"prompt":["a","b"],"echo":false,"best_of":1,"suffix":null,"logprobs":2,"max_tokens":0})",
       R"({"prompt":[[1,2,3],[4]],"min_p":0.1,"top_k":40,"repetition_penalty":1.1,"ignore_eos":true})",
       R"({"content":"text","add_special":true,"parse_special":false,"with_pieces":true})",

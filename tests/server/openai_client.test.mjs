@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import {after, before, describe, test} from "node:test";
 import {request as httpRequest} from "node:http";
 import OpenAI from "openai";
-import {Server, draftModel, edit, exampleConfig} from "./redline.mjs";
+import {Server, draftModel, edit, exampleConfig, file} from "./redline.mjs";
 
-const methods = ["regular", "lookup", "assisted", "blazedit"];
+const methods = ["regular", "lookup", "assisted", "blazedit", "prediction", "auto"];
 const tokensMax = 60;
 let server;
 let client;
@@ -119,12 +119,87 @@ describe("chat", () => {
 
     test("serves sixteen streams at once as if each were alone", async () => {
         const wishes = Array.from({length: 16}, (_, i) =>
-            ask({max_tokens: 24, temperature: i % 2, seed: i, ...using(methods[i % 4])}));
+            ask({max_tokens: 24, temperature: i % 2, seed: i, ...using(methods[i % methods.length])}));
         const alone = [];
         for (const wish of wishes) alone.push((await client.chat.completions.create(wish)).choices[0].message.content);
         const together = await Promise.all(wishes.map(async (wish) =>
             textOf(await gather(await client.chat.completions.create({...wish, stream: true})))));
         assert.deepEqual(together, alone);
+    });
+});
+
+describe("predicted outputs", () => {
+    const predict = (content) => ({prediction: {type: "content", content}});
+    const sourcesAddUp = ({completion_tokens, completion_tokens_details: details, redline}) => {
+        const all = Object.values(redline.sources);
+        const sum = (key) => all.reduce((n, source) => n + source[key], 0);
+        assert.equal(sum("drafted"), redline.drafted);
+        assert.equal(sum("accepted"), redline.accepted);
+        assert.equal(details.accepted_prediction_tokens, redline.sources.prediction.accepted);
+        assert.equal(details.accepted_prediction_tokens + details.rejected_prediction_tokens,
+            redline.sources.prediction.drafted);
+        assert.ok(redline.accepted <= completion_tokens);
+    };
+
+    for (const temperature of [0, 0.8]) {
+        test(`give the same text in fewer passes, with true counts, at temperature ${temperature}`, async () => {
+            const wish = {temperature, seed: 11};
+            const plain = await client.chat.completions.create(ask({...wish, ...using("regular")}));
+            const text = plain.choices[0].message.content;
+            assert.equal(plain.usage.completion_tokens_details.accepted_prediction_tokens, 0);
+            assert.equal(plain.usage.completion_tokens_details.rejected_prediction_tokens, 0);
+            const right = await client.chat.completions.create(ask({...wish, ...predict(text)}));
+            assert.equal(right.choices[0].message.content, text);
+            sourcesAddUp(right.usage);
+            assert.ok(right.usage.completion_tokens_details.accepted_prediction_tokens >= 10);
+            assert.ok(right.usage.redline.target_passes < plain.usage.redline.target_passes / 4);
+            const others = [[file], ["nothing of the kind"], [""], [[{type: "text", text: text.slice(0, 40)},
+                {type: "text", text: text.slice(40)}]]];
+            for (const method of ["auto", "prediction"]) {
+                for (const [content] of others) {
+                    const answer = await client.chat.completions.create(
+                        ask({...wish, ...predict(content), ...using(method)}));
+                    assert.equal(answer.choices[0].message.content, text);
+                    sourcesAddUp(answer.usage);
+                }
+            }
+        });
+    }
+
+    test("that are wrong are counted as rejected, and cost no byte", async () => {
+        // Nothing in the prompt to look up instead.
+        const wish = ask({messages: [{role: "user", content: "Write a function."}]});
+        const plain = await client.chat.completions.create({...wish, ...using("regular")});
+        const wrong = await client.chat.completions.create(
+            {...wish, ...predict("nothing of the kind"), ...using("prediction")});
+        assert.equal(wrong.choices[0].message.content, plain.choices[0].message.content);
+        sourcesAddUp(wrong.usage);
+        assert.ok(wrong.usage.completion_tokens_details.rejected_prediction_tokens > 0);
+    });
+
+    test("stream, and count in the metrics", async () => {
+        const accepted = () => server.metric("redline_spec_accepted_total");
+        const before = await accepted();
+        const plain = await client.chat.completions.create(ask(using("regular")));
+        assert.equal(await accepted(), before);
+        const chunks = await gather(await client.chat.completions.create(
+            ask({stream: true, stream_options: {include_usage: true}, ...predict(plain.choices[0].message.content)})));
+        assert.equal(textOf(chunks), plain.choices[0].message.content);
+        const {usage} = chunks.at(-1);
+        sourcesAddUp(usage);
+        assert.equal(await accepted() - before, usage.redline.accepted);
+        const metrics = await (await fetch(`${server.url}/metrics`)).text();
+        for (const source of ["lookup", "draft", "prediction"]) {
+            assert.match(metrics, new RegExp(`^redline_spec_drafted_total\\{source="${source}"\\} \\d+$`, "m"));
+        }
+    });
+
+    test("are for completions too, and for each of several answers", async () => {
+        const wish = {model: "demo-target", prompt: `\`\`\`python\n${file}\`\`\`\n\`\`\`python\n`, max_tokens: 40, temperature: 0, n: 2};
+        const plain = await client.completions.create({...wish, ...using("regular")});
+        const predicted = await client.completions.create({...wish, ...predict(plain.choices[0].text)});
+        assert.deepEqual(predicted.choices.map((c) => c.text), plain.choices.map((c) => c.text));
+        sourcesAddUp(predicted.usage);
     });
 });
 
@@ -156,6 +231,11 @@ describe("errors", () => {
         ["a number where text belongs", {stop: 5}, "stop"],
         ["messages that are no list", {messages: "hello"}, "messages"],
         ["a negative limit", {max_tokens: -1}, "max_tokens"],
+        ["a prediction that is no object", {prediction: "x"}, "prediction"],
+        ["a prediction of another type", {prediction: {type: "tokens", content: "x"}}, "prediction.type"],
+        ["a prediction without text", {prediction: {type: "content", content: 5}}, "prediction.content"],
+        ["a prediction longer than the context", {prediction: {type: "content", content: "x = 1\n".repeat(3000)}},
+            "prediction.content"],
         ["an unknown drafting method", {redline: {speculation: {method: "magic"}}}, "redline.speculation.method"]
     ];
     for (const [name, change, param] of cases) {

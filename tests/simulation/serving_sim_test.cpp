@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdlib>
 #include <set>
 
@@ -95,6 +96,7 @@ struct job {
   std::vector<token> heard;
   std::optional<session_finished> finished;
   bool cancelled = false;
+  bool without_model = false;  // its drafts come from where there is no draft model
 };
 
 struct story {
@@ -132,7 +134,9 @@ class crowd final : public actor::actor_of<crowd> {
   void on(const open_session& m) {
     const job& j = story_->jobs[m.job];
     session_partners partners{.scheduler = {scheduler_where}, .client = context().self()};
-    if (j.wish.draft.how == draft::method::lookup)
+    using draft::method;
+    const method how = j.wish.draft.how;
+    if (how == method::lookup || how == method::prediction || (how == method::automatic && j.without_model))
       partners.drafter = {lookup_where};
     else if (j.wish.draft.how != draft::method::regular)
       partners.drafter = {drafter_where};
@@ -162,6 +166,18 @@ class crowd final : public actor::actor_of<crowd> {
   std::shared_ptr<story> story_;
 };
 
+/// Some of the true answer with disturbances, or what was never said, with ids that do not exist.
+std::vector<token> make_prediction(generation_request g, test::virtual_environment& chance) {
+  g.tokens_max = 60;
+  std::vector<token> tokens = chance.below(4) == 0 ? std::vector<token>(40, 7) : plain_decoding(g);
+  if (!tokens.empty())
+    tokens.erase(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(chance.below(tokens.size())));
+  for (token& t : tokens) {
+    if (chance.below(12) == 0) t = static_cast<token>(chance.below(2) == 0 ? chance.below(290) : chance.random());
+  }
+  return tokens;
+}
+
 story make_story(test::virtual_environment& chance, bool with_cancels) {
   story s;
   const std::size_t count = 6 + chance.below(8);
@@ -179,7 +195,8 @@ story make_story(test::virtual_environment& chance, bool with_cancels) {
     }
     g.tokens_max = 1 + static_cast<std::uint32_t>(chance.below(50));
     g.context_max = context_max;
-    g.draft.how = static_cast<draft::method>(chance.below(4));
+    g.draft.how = static_cast<draft::method>(chance.below(6));
+    j.without_model = chance.below(2) == 0;
     g.draft.lookup_tokens_max = 1 + static_cast<std::uint32_t>(chance.below(40));
     g.draft.micro_draft_tokens = 1 + static_cast<std::uint32_t>(chance.below(12));
     g.draft.confidence_min = 0.05F;
@@ -188,6 +205,7 @@ story make_story(test::virtual_environment& chance, bool with_cancels) {
       g.sampling.seed = chance.random();
       if (chance.below(2) == 0) g.sampling.repetition_penalty = 1.1F;
     }
+    if (draft::reads_prediction(g.draft.how) && chance.below(4) != 0) g.prediction = make_prediction(g, chance);
     // Many at the same instant: ties must not stop the world.
     j.begins = microseconds{chance.below(2) == 0 ? 1000 : chance.below(300'000)};
     if (with_cancels && chance.below(5) == 0) j.cancelled_after = microseconds{chance.below(100'000)};
@@ -208,6 +226,7 @@ struct outcome {
   std::uint64_t preempted = 0;
   std::uint64_t drafted = 0;
   std::uint64_t accepted = 0;
+  std::array<std::uint64_t, static_cast<std::size_t>(draft::source::last_)> accepted_by_source{};
   std::uint64_t finished = 0;
   std::uint64_t restarts = 0;
 };
@@ -261,8 +280,17 @@ void judge(const story& s, outcome& out) {
       continue;
     }
     ++out.finished;
-    out.drafted += j.finished->stats.drafted;
-    out.accepted += j.finished->stats.accepted;
+    const session_stats& stats = j.finished->stats;
+    out.drafted += stats.drafted;
+    out.accepted += stats.accepted;
+    std::uint64_t drafted = 0, accepted = 0;
+    for (const auto from : draft::all_sources) {
+      drafted += stats.of(from).drafted;
+      accepted += stats.of(from).accepted;
+      out.accepted_by_source[static_cast<std::size_t>(from)] += stats.of(from).accepted;
+    }
+    if (drafted != stats.drafted || accepted != stats.accepted)
+      out.complaints.push_back(name + " lost count of its sources");
     if (j.heard.size() != expected.size()) out.complaints.push_back(name + " stopped early");
     const bool full = expected.size() == j.wish.tokens_max;
     if ((j.finished->reason == finish_reason::length) != full) out.complaints.push_back(name + " gave a wrong reason");
@@ -347,6 +375,7 @@ void run_seeds(bool faults) {
     sum.preempted += o.preempted;
     sum.drafted += o.drafted;
     sum.accepted += o.accepted;
+    for (std::size_t i = 0; i < o.accepted_by_source.size(); ++i) sum.accepted_by_source[i] += o.accepted_by_source[i];
     sum.finished += o.finished;
     sum.restarts += o.restarts;
   }
@@ -356,7 +385,7 @@ void run_seeds(bool faults) {
               static_cast<unsigned long>(sum.restarts));
   if (all.size() < 2) return;
   // Not vacuous: drafts were taken and refused, pages ran out.
-  EXPECT_GT(sum.accepted, 0u);
+  for (const auto count : sum.accepted_by_source) EXPECT_GT(count, 0u);
   EXPECT_GT(sum.drafted, sum.accepted);
   EXPECT_GT(sum.preempted, 0u);
 }

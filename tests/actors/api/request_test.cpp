@@ -130,10 +130,10 @@ TEST(chat_request, reads_our_own_object) {
   EXPECT_EQ(drafting.max_matching_ngram_size, 7u);
 
   const auto automatic = chat(R"("redline": {"speculation": {"method": "auto", "draft_tokens_max": 12}})");
-  EXPECT_EQ(automatic->speculation.method, std::nullopt);
+  EXPECT_EQ(automatic->speculation.method, draft::method::automatic);
   draft::draft_options defaults;
   defaults.how = draft::method::lookup;
-  EXPECT_EQ(automatic->speculation.over(defaults).how, draft::method::lookup);
+  EXPECT_EQ(automatic->speculation.over(defaults).how, draft::method::automatic);
   EXPECT_EQ(automatic->speculation.over(defaults).lookup_tokens_max, 12u);
   EXPECT_EQ(chat(R"("redline": {})")->speculation.over(defaults), defaults);
 }
@@ -213,8 +213,7 @@ TEST(chat_request, refuses_fields_of_a_wrong_type_or_range) {
 
 TEST(chat_request, refuses_what_it_would_have_to_ignore) {
   std::vector<bad_field_case> table;
-  for (const char* field : {R"("prediction": {"type": "content", "content": "x"})",
-                            R"("tools": [{"type": "function"}])",
+  for (const char* field : {R"("tools": [{"type": "function"}])",
                             R"("tool_choice": "required")",
                             R"("functions": [{}])",
                             R"("response_format": {"type": "json_object"})",
@@ -242,6 +241,70 @@ TEST(chat_request, refuses_what_it_would_have_to_ignore) {
     table.push_back({text, text.substr(1, text.find('"', 1) - 1), unsupported, ""});
   }
   expect_refusals(table, chat);
+}
+
+TEST(chat_request, takes_a_prediction_as_text_or_as_parts) {
+  EXPECT_EQ(chat(R"("prediction": {"type": "content", "content": "a\nb"})")->prediction, "a\nb");
+  EXPECT_EQ(chat(R"("prediction": {"type": "content", "content": ""})")->prediction, "");
+  EXPECT_EQ(chat(R"("prediction": {"type": "content", "content": [{"type": "text", "text": "a\n"},
+                    {"type": "text", "text": "b"}]})")
+                ->prediction,
+            "a\nb")
+      << "parts are pieces of one text";
+  EXPECT_EQ(chat(R"("prediction": {"type": "content", "content": []})")->prediction, "");
+  EXPECT_EQ(chat(R"("prediction": null)")->prediction, std::nullopt);
+  EXPECT_EQ(chat("\"n\": 1")->prediction, std::nullopt);
+  EXPECT_EQ(
+      parse_completion_request(R"({"prompt": "p", "prediction": {"type": "content", "content": "x"}})")->prediction,
+      "x");
+}
+
+TEST(chat_request, reads_the_prediction_unless_another_method_is_named) {
+  const std::string prediction = R"("prediction": {"type": "content", "content": "x"})";
+  draft::draft_options defaults;
+  defaults.how = draft::method::blazedit;
+  EXPECT_EQ(chat(prediction)->drafting(defaults).how, draft::method::automatic);
+  EXPECT_EQ(chat(prediction + R"(, "redline": {"speculation": {"max_num_run": 2}})")->drafting(defaults).how,
+            draft::method::automatic);
+  EXPECT_EQ(chat(prediction + R"(, "redline": {"speculation": {"method": "prediction"}})")->drafting(defaults).how,
+            draft::method::prediction);
+  EXPECT_EQ(chat(prediction + R"(, "redline": {"speculation": {"method": "lookup"}})")->drafting(defaults).how,
+            draft::method::lookup);
+  EXPECT_EQ(chat("\"n\": 1")->drafting(defaults).how, draft::method::blazedit);
+}
+
+TEST(chat_request, refuses_bad_predictions) {
+  request_limits narrow;
+  narrow.text_bytes_max = 8;
+  expect_refusals(
+      {
+          {R"("prediction": "x")", "prediction", "", "must be an object"},
+          {R"("prediction": {})", "prediction.type", "", "must be 'content'"},
+          {R"("prediction": {"type": 5, "content": "x"})", "prediction.type", "", "must be a string"},
+          {R"("prediction": {"type": "tokens", "content": "x"})", "prediction.type", "", "found 'tokens'"},
+          {R"("prediction": {"type": "content"})", "prediction.content", "", "is required"},
+          {R"("prediction": {"type": "content", "content": null})", "prediction.content", "", "is required"},
+          {R"("prediction": {"type": "content", "content": 5})", "prediction.content", "", "found an integer"},
+          {R"("prediction": {"type": "content", "content": {}})", "prediction.content", "", "found an object"},
+          {R"("prediction": {"type": "content", "content": ["x"]})", "prediction.content[0]", "", "must be an object"},
+          {R"("prediction": {"type": "content", "content": [{"type": "text"}]})", "prediction.content[0].text", "", ""},
+          {R"("prediction": {"type": "content", "content": [{"type": "image_url", "text": "x"}]})",
+           "prediction.content[0]", unsupported, "only text"},
+          {R"("prediction": {"type": "content", "content": [{"type": "text", "text": 1}]})",
+           "prediction.content[0].text", "", "must be a string"},
+      },
+      chat);
+  const auto body = [](const std::string& content) {
+    return R"({"prompt": "p", "prediction": {"type": "content", "content": )" + content + "}}";
+  };
+  EXPECT_TRUE(parse_completion_request(body(R"("12345678")"), narrow));
+  for (const char* content :
+       {R"("123456789")", R"([{"type": "text", "text": "12345"}, {"type": "text", "text": "6789"}])"}) {
+    const auto refused = parse_completion_request(body(content), narrow);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().status, 400u);
+    EXPECT_EQ(refused.error().param, "prediction.content");
+  }
 }
 
 TEST(chat_request, refuses_bad_messages) {

@@ -23,6 +23,9 @@ usage_report some_usage() {
   usage.completion_tokens = 5;
   usage.drafted = 8;
   usage.accepted = 3;
+  usage.lookup = {1, 0};
+  usage.draft_model = {2, 1};
+  usage.prediction = {5, 2};
   usage.target_passes = 2;
   usage.draft_passes = 6;
   usage.rows = 15;
@@ -32,8 +35,10 @@ usage_report some_usage() {
 
 const std::string usage_text =
     R"({"prompt_tokens":10,"completion_tokens":5,"total_tokens":15,"prompt_tokens_details":{"cached_tokens":4},)"
-    R"("completion_tokens_details":{"reasoning_tokens":0,"accepted_prediction_tokens":0,)"
-    R"("rejected_prediction_tokens":0},"redline":{"drafted":8,"accepted":3,"target_passes":2,"draft_passes":6,)"
+    R"("completion_tokens_details":{"reasoning_tokens":0,"accepted_prediction_tokens":2,)"
+    R"("rejected_prediction_tokens":3},"redline":{"drafted":8,"accepted":3,)"
+    R"("sources":{"lookup":{"drafted":1,"accepted":0},"draft":{"drafted":2,"accepted":1},)"
+    R"("prediction":{"drafted":5,"accepted":2}},"target_passes":2,"draft_passes":6,)"
     R"("rows":15,"evicted":0,"seconds":0.25}})";
 
 json event_object(const std::string& event) {

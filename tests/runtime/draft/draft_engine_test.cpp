@@ -189,6 +189,193 @@ TEST_F(draft_engine_test, ends_drafts_that_pages_or_context_do_not_hold) {
   EXPECT_EQ(got[0].tokens.size(), 32 - prompt.size() + 1);
 }
 
+// Predictions. The log's own tokens are 1 to 9, the prediction's 40 and up.
+
+draft_request ask_with(std::vector<token> prompt_tokens, const std::vector<token>& answer,
+                       std::vector<token> prediction, draft_options how, std::uint32_t tokens_max = 12) {
+  const auto count = static_cast<std::uint32_t>(prompt_tokens.size());
+  prompt_tokens.insert(prompt_tokens.end(), answer.begin(), answer.end());
+  return {.session = {1},
+          .round = {1},
+          .tail = std::move(prompt_tokens),
+          .prediction = std::move(prediction),
+          .prompt_count = count,
+          .tokens_max = tokens_max,
+          .options = how};
+}
+const std::vector<token> predicted = {40, 41, 42, 43, 44, 45, 46, 47};
+
+TEST_F(draft_engine_test, drafts_from_the_prediction_behind_what_was_said_of_it) {
+  for (const method how : {method::prediction, method::automatic}) {
+    draft_engine e(nullptr, {}, {});
+    ASSERT_FALSE(e.submit(ask_with({1, 2, 3}, {40, 41}, predicted, {.how = how}, 3)));
+    const auto got = e.take_answers().at(0);
+    EXPECT_THAT(got.tokens, ElementsAre(42, 43, 44));
+    EXPECT_THAT(got.parts, ElementsAre(draft_part{source::prediction, 3}));
+    // The log goes on; the prediction is known from before.
+    draft_request next = ask_with({42, 90, 44}, {}, {}, {.how = how}, 3);
+    next.prompt_count = 3;
+    next.from = 5;
+    ASSERT_FALSE(e.submit(next));
+    EXPECT_THAT(e.take_answers().at(0).tokens, ElementsAre(45, 46, 47));
+  }
+  for (const method how : {method::lookup, method::regular}) {
+    draft_engine e(nullptr, {}, {});
+    ASSERT_FALSE(e.submit(ask_with({1, 2, 3}, {40, 41}, predicted, {.how = how})));
+    EXPECT_THAT(e.take_answers().at(0).tokens, IsEmpty()) << "did not ask for it";
+  }
+}
+
+TEST_F(draft_engine_test, reads_the_prediction_as_the_answer_and_not_as_the_prompt) {
+  draft_engine e(nullptr, {}, {});
+  // The prompt ends with what stands before 46; the answer has said nothing yet.
+  ASSERT_FALSE(e.submit(ask_with({44, 45}, {}, predicted, {.how = method::prediction}, 2)));
+  EXPECT_THAT(e.take_answers().at(0).tokens, ElementsAre(40, 41));
+}
+
+TEST_F(draft_engine_test, looks_up_where_the_prediction_knows_less) {
+  for (const method how : {method::prediction, method::automatic}) {
+    draft_engine e(nullptr, {}, {});
+    ASSERT_FALSE(e.submit(ask_with({1, 2, 3, 4, 5, 6, 7}, {3, 4, 5}, predicted, {.how = how}, 2)));
+    const auto got = e.take_answers().at(0);
+    EXPECT_THAT(got.tokens, ElementsAre(6, 7));
+    EXPECT_THAT(got.parts, ElementsAre(draft_part{source::lookup, 2}));
+    ASSERT_FALSE(e.submit(ask_with({1, 2, 3}, {}, {}, {.how = how})));
+    EXPECT_THAT(e.take_answers().at(0).parts, IsEmpty());
+  }
+}
+
+TEST_F(draft_engine_test, goes_on_behind_the_end_of_the_prediction_with_what_is_looked_up) {
+  for (const method how : {method::prediction, method::automatic}) {
+    draft_engine e(nullptr, {}, {});
+    ASSERT_FALSE(e.submit(ask_with({40, 41, 42, 8, 9}, {40, 41}, {40, 41, 42}, {.how = how}, 3)));
+    const auto got = e.take_answers().at(0);
+    EXPECT_THAT(got.tokens, ElementsAre(42, 8, 9));
+    EXPECT_THAT(got.parts, ElementsAre(draft_part{source::prediction, 1}, draft_part{source::lookup, 2}));
+  }
+}
+
+TEST_F(draft_engine_test, asks_for_the_log_and_with_it_for_the_prediction_after_a_restart) {
+  draft_engine fresh(nullptr, {}, {});
+  draft_request tail = ask_with({42}, {}, {}, {.how = method::prediction}, 2);
+  tail.from = 5;
+  tail.prompt_count = 3;
+  EXPECT_EQ(fresh.submit(tail), 0u);
+  ASSERT_FALSE(fresh.submit(ask_with({1, 2, 3}, {40, 41, 42}, predicted, {.how = method::prediction}, 2)));
+  EXPECT_THAT(fresh.take_answers().at(0).tokens, ElementsAre(43, 44));
+  // A log that begins again is another reading of the same answer.
+  ASSERT_FALSE(fresh.submit(ask_with({1, 2, 3}, {40}, predicted, {.how = method::prediction}, 2)));
+  EXPECT_THAT(fresh.take_answers().at(0).tokens, ElementsAre(41, 42));
+}
+
+TEST_F(draft_engine_test, follows_a_log_that_is_sent_again_from_an_earlier_token) {
+  draft_engine e(nullptr, {}, {});
+  ASSERT_FALSE(e.submit(ask_with({1, 2, 3}, {40, 41, 42, 43}, predicted, {.how = method::prediction}, 2)));
+  EXPECT_THAT(e.take_answers().at(0).tokens, ElementsAre(44, 45));
+  draft_request again = ask_with({41, 42}, {}, {}, {.how = method::prediction}, 2);
+  again.from = 4;
+  again.prompt_count = 3;
+  ASSERT_FALSE(e.submit(again));
+  EXPECT_THAT(e.take_answers().at(0).tokens, ElementsAre(43, 44));
+}
+
+TEST_F(draft_engine_test, never_shows_the_small_model_a_predicted_token) {
+  // Tokens without an embedding would be read outside of the table.
+  const std::vector<token> strange = {vocabulary, std::numeric_limits<token>::max(), -1};
+  for (const method how : {method::prediction, method::automatic, method::blazedit, method::assisted}) {
+    auto e = engine();
+    ASSERT_FALSE(e.submit(ask_with(prompt, {}, strange, {.how = how, .confidence_min = 0}, 8)));
+    run(e);
+  }
+}
+
+TEST_F(draft_engine_test, automatic_drafts_are_ready_at_once_where_the_text_says_enough) {
+  auto e = engine();
+  ASSERT_FALSE(e.submit(ask_with({1, 2, 3}, {40, 41, 42, 43}, predicted, {.how = method::automatic}, 3)));
+  EXPECT_THAT(e.take_answers().at(0).tokens, ElementsAre(44, 45, 46));
+  EXPECT_FALSE(e.step()) << "the model has nothing to do";
+  EXPECT_EQ(e.passes_count(), 0u);
+}
+
+TEST_F(draft_engine_test, automatic_drafts_come_from_the_model_where_the_text_says_nothing) {
+  auto e = engine();
+  const std::vector<token> log = {70, 71, 72, 73, 74};
+  ASSERT_FALSE(e.submit(ask(log, {.how = method::automatic})));
+  const auto got = run(e).at(0);
+  auto alone = engine();
+  ASSERT_FALSE(alone.submit(ask(log, {.how = method::blazedit})));
+  EXPECT_EQ(got.tokens, run(alone).at(0).tokens);
+  ASSERT_EQ(got.parts.size(), 1u);
+  EXPECT_EQ(got.parts[0], (draft_part{source::model, static_cast<std::uint32_t>(got.tokens.size())}));
+  EXPECT_GT(got.passes, 0u);
+}
+
+TEST_F(draft_engine_test, automatic_gives_the_model_up_while_it_is_wrong_and_tries_again) {
+  auto e = engine();
+  // The answer never is what the model says, and has no token twice.
+  std::vector<token> log = {70};
+  std::uint64_t passes = 0, quiet = 0;
+  std::uint32_t sent = 0;
+  for (token t = 71; t < 71 + 60; ++t) {
+    auto r = ask({log.begin() + sent, log.end()}, {.how = method::automatic, .max_num_run = 1});
+    r.from = sent;
+    r.prompt_count = 1;
+    ASSERT_FALSE(e.submit(r));
+    sent = static_cast<std::uint32_t>(log.size());
+    const auto draft = run(e).at(0).tokens;
+    if (e.passes_count() == passes) ++quiet;
+    passes = e.passes_count();
+    log.push_back(!draft.empty() && draft[0] == t ? t + 100 : t);
+  }
+  EXPECT_GT(quiet, 30u);
+  EXPECT_GT(passes, source_chooser::misses_max + 2);
+}
+
+TEST_F(draft_engine_test, reads_the_prompt_along_for_automatic_drafts) {
+  auto e = engine();
+  ASSERT_FALSE(e.submit(ask(prompt, {.how = method::automatic}, 0)));
+  EXPECT_THAT(run(e).at(0).tokens, IsEmpty());
+  EXPECT_GT(e.passes_count(), 0u);
+}
+
+// Draft sources are scoped to a session: what one tenant's log or prediction holds is never another's draft.
+TEST_F(draft_engine_test, drafts_of_a_session_hold_only_its_own_tokens) {
+  const std::vector<token> shared = {1, 2, 3, 4, 5};
+  std::vector<token> secret = shared;
+  for (token t = 30; t < 40; ++t) secret.push_back(t);
+  secret.insert(secret.end(), shared.begin(), shared.end());
+  for (const method how : {method::lookup, method::prediction, method::automatic}) {
+    draft_engine e(nullptr, {}, {});
+    auto first = ask_with(secret, {40, 41}, predicted, {.how = how});
+    first.tenant = {1};
+    ASSERT_FALSE(e.submit(first));
+    EXPECT_EQ(e.take_answers().at(0).tokens.empty(), how == method::lookup) << "the first tenant's own";
+    auto own = ask_with(secret, {}, {}, {.how = method::lookup});
+    own.tenant = {1};
+    ASSERT_FALSE(e.submit(own));
+    EXPECT_EQ(e.take_answers().at(0).tokens.at(0), 30);
+
+    for (const std::vector<token>& answer : {std::vector<token>{}, std::vector<token>{40, 41}}) {
+      auto second = ask_with(shared, answer, {}, {.how = how});
+      second.session = {2};
+      second.tenant = {2};
+      ASSERT_FALSE(e.submit(second));
+      EXPECT_THAT(e.take_answers().at(0).tokens, IsEmpty());
+    }
+  }
+}
+
+TEST_F(draft_engine_test, keeps_nothing_of_a_session_that_comes_back_as_another_tenants) {
+  draft_engine e(nullptr, {}, {});
+  auto first = ask_with({1, 2, 3}, {40, 41}, predicted, {.how = method::prediction});
+  first.tenant = {1};
+  ASSERT_FALSE(e.submit(first));
+  auto second = ask_with({42}, {}, {}, {.how = method::prediction});
+  second.tenant = {2};
+  second.from = 5;
+  EXPECT_EQ(e.submit(second), 0u) << "is asked for a log of its own";
+}
+
 // Whatever sessions do, each gets the draft it would get alone.
 TEST_F(draft_engine_test, drafts_for_many_as_for_one) {
   std::mt19937 random(7);

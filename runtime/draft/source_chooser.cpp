@@ -1,0 +1,114 @@
+#include "runtime/draft/source_chooser.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace redline::draft {
+namespace {
+
+/// Of an average, how much the newest value counts.
+constexpr double forgetting = 0.1;
+
+/// What a new session expects of a draft that 0, 1, 2, 3, 4 or 5, 6 to 8, and more matching tokens speak for.
+constexpr double gain_at_first[] = {0.5, 1, 3, 6, 12, 18, 24};
+/// A client means its prediction for this answer: one token that agrees is enough to believe it before the draft model.
+constexpr double predicted_gain_at_first[] = {0.5, 6, 7, 8, 12, 18, 24};
+constexpr double length_at_first = 80;
+/// The same of the draft model, for which nothing speaks beforehand.
+constexpr double model_gain_at_first = 6;
+constexpr double model_passes_at_first = 4;
+constexpr double model_length_at_first = 32;
+constexpr double length_max = 512;
+/// Nothing is known of what the model would have given, so in rounds without it the expectation goes back to the first.
+constexpr double model_drift = 1.0 / 256;
+
+}  // namespace
+
+source_chooser::source_chooser(draft_prices prices) : prices_(prices) {
+  static_assert(std::size(gain_at_first) == classes_count && std::size(predicted_gain_at_first) == classes_count);
+  for (const source from : all_sources) {
+    for (std::size_t i = 0; i < classes_count; ++i) {
+      record& r = records_[static_cast<std::size_t>(from)][i];
+      if (from == source::model) {
+        r = {.gain = model_gain_at_first, .passes = model_passes_at_first, .length = model_length_at_first};
+      } else {
+        r = {.gain = from == source::prediction ? predicted_gain_at_first[i] : gain_at_first[i],
+             .length = length_at_first};
+      }
+    }
+  }
+}
+
+std::size_t source_chooser::class_of(const draft_offer& offer) {
+  if (offer.from == source::model) return 0;
+  if (offer.matched < 4) return offer.matched;
+  return offer.matched < 6 ? 4 : offer.matched < 9 ? 5 : 6;
+}
+
+const source_chooser::record& source_chooser::record_of(const draft_offer& offer) const {
+  return records_[static_cast<std::size_t>(offer.from)][class_of(offer)];
+}
+source_chooser::record& source_chooser::record_of(const draft_offer& offer) {
+  return records_[static_cast<std::size_t>(offer.from)][class_of(offer)];
+}
+
+std::uint32_t source_chooser::length(const draft_offer& offer) const {
+  return std::min(offer.tokens, static_cast<std::uint32_t>(record_of(offer).length));
+}
+
+/// Tokens per cost of a pass with this draft; plain decoding has 1.
+double source_chooser::worth(const draft_offer& offer) const {
+  const record& r = record_of(offer);
+  const double tokens = length(offer);
+  return (1 + std::min(r.gain, tokens)) / (1 + prices_.row * tokens + prices_.model_pass * r.passes);
+}
+
+/// Rounds to leave a record out for, since it failed or promises less than it costs.
+std::uint32_t source_chooser::rest_of(const record& r, double worth) {
+  if (r.misses >= misses_max) return std::min(1u << std::min(r.misses - misses_max, 16u), rest_max);
+  return worth > 1 ? 0 : rest_max;
+}
+
+std::optional<source_chooser::choice> source_chooser::choose(std::span<const draft_offer> offers) {
+  const draft_offer* best = nullptr;
+  double best_worth = 0;
+  for (const draft_offer& offer : offers) {
+    if (offer.tokens == 0) continue;
+    record& r = record_of(offer);
+    const double promise = worth(offer);
+    if (offer.from == source::model) r.gain += (model_gain_at_first - r.gain) * model_drift;
+    if (r.rested < rest_of(r, promise)) {
+      ++r.rested;
+    } else if (promise > best_worth) {
+      best = &offer;
+      best_worth = promise;
+    }
+  }
+  if (best == nullptr) return std::nullopt;
+  return choice{best->from, length(*best)};
+}
+
+void source_chooser::note(record& r, const draft_result& result) {
+  const double accepted = result.accepted;
+  if (!result.open || accepted > r.gain) r.gain += forgetting * (accepted - r.gain);
+  if (result.accepted > 0) r.misses = 0;
+}
+
+void source_chooser::learn(const draft_offer& offer, const draft_result& result) {
+  record& r = record_of(offer);
+  note(r, result);
+  r.rested = 0;
+  r.passes += forgetting * (result.model_passes - r.passes);
+  if (result.accepted == result.drafted && result.accepted > 0) {
+    r.length = std::min(4 * r.length, length_max);
+  } else if (!result.open) {
+    r.length = std::clamp<double>(r.length / 2 + 2 * result.accepted, length_min, length_max);
+  }
+  if (result.accepted == 0 && !result.open) ++r.misses;
+}
+
+void source_chooser::learn_untried(const draft_offer& offer, const draft_result& result) {
+  if (result.drafted > 0) note(record_of(offer), result);
+}
+
+}  // namespace redline::draft

@@ -1,0 +1,183 @@
+#include "runtime/draft/source_chooser.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+namespace redline::draft {
+namespace {
+
+using offers = std::vector<draft_offer>;
+
+constexpr draft_offer looked_up(std::uint32_t matched, std::uint32_t tokens = 80) {
+  return {source::lookup, matched, tokens};
+}
+constexpr draft_offer predicted(std::uint32_t matched, std::uint32_t tokens = 80) {
+  return {source::prediction, matched, tokens};
+}
+constexpr draft_offer modelled(std::uint32_t tokens = 324) { return {source::model, 0, tokens}; }
+
+/// Takes the offers; of the chosen one, `accepted` tokens are accepted.
+std::optional<source> play(source_chooser& c, const offers& all, std::uint32_t accepted, std::uint32_t passes = 4) {
+  const auto chosen = c.choose(all);
+  if (!chosen) return std::nullopt;
+  for (const auto& offer : all) {
+    if (offer.from != chosen->from) continue;
+    c.learn(offer, {.drafted = chosen->tokens,
+                    .accepted = std::min(accepted, chosen->tokens),
+                    .model_passes = offer.from == source::model ? passes : 0});
+  }
+  return chosen->from;
+}
+
+TEST(source_chooser, expects_at_first_that_the_longer_match_is_right) {
+  struct row {
+    const char* name;
+    offers all;
+    std::optional<source> wanted;
+  };
+  const row table[] = {
+      {"nothing", {}, std::nullopt},
+      {"an empty offer", {predicted(9, 0)}, std::nullopt},
+      {"a guess is worth a try", {predicted(0)}, source::prediction},
+      {"as long: the prediction", {predicted(5), looked_up(5)}, source::prediction},
+      {"longer", {predicted(2), looked_up(5)}, source::lookup},
+      {"a long match before the model", {looked_up(8), modelled()}, source::lookup},
+      {"the model before a single token", {predicted(0), looked_up(1), modelled()}, source::model},
+      {"the model before a guess", {predicted(0), modelled()}, source::model},
+      {"a prediction that agrees before the model", {predicted(1), modelled()}, source::prediction},
+      {"the model alone", {modelled()}, source::model},
+  };
+  for (const row& r : table) {
+    const auto chosen = source_chooser().choose(r.all);
+    EXPECT_EQ(chosen ? std::optional(chosen->from) : std::nullopt, r.wanted) << r.name;
+  }
+}
+
+TEST(source_chooser, learns_which_source_pays) {
+  source_chooser c;
+  const offers both = {predicted(5), looked_up(5)};
+  std::vector<source> taken;
+  for (int i = 0; i < 40; ++i) {
+    const auto chosen = c.choose(both);
+    ASSERT_TRUE(chosen);
+    taken.push_back(chosen->from);
+    for (const auto& offer : both) {
+      const draft_result result{.drafted = 20, .accepted = offer.from == source::lookup ? 20u : 1u};
+      if (offer.from == chosen->from)
+        c.learn(offer, result);
+      else
+        c.learn_untried(offer, result);
+    }
+  }
+  EXPECT_EQ(taken.front(), source::prediction);
+  EXPECT_EQ(std::count(taken.begin(), taken.begin() + 4, source::prediction), 1);
+  EXPECT_EQ(std::count(taken.begin(), taken.end(), source::prediction), 1) << "one trial told";
+}
+
+TEST(source_chooser, tries_rarely_what_fails_and_comes_back_when_it_gives_something) {
+  for (const draft_offer& offer : {looked_up(1), predicted(0), modelled()}) {
+    source_chooser c;
+    std::vector<int> tried;
+    for (int i = 0; i < 200; ++i) {
+      if (play(c, {offer}, 0)) tried.push_back(i);
+    }
+    ASSERT_GE(tried.size(), source_chooser::misses_max);
+    EXPECT_EQ(tried[source_chooser::misses_max - 1], static_cast<int>(source_chooser::misses_max) - 1);
+    EXPECT_LE(tried.size(), 6 + 5 + 200 / source_chooser::rest_max) << name_of(offer.from);
+    EXPECT_GE(tried.size(), 6 + 200 / (source_chooser::rest_max + 1)) << name_of(offer.from);
+    while (!play(c, {offer}, 30)) {
+    }
+    for (int i = 0; i < 20; ++i) EXPECT_TRUE(play(c, {offer}, 30)) << i;
+  }
+}
+
+TEST(source_chooser, comes_back_when_an_untried_draft_would_have_been_right) {
+  source_chooser c;
+  for (int i = 0; i < 100; ++i) play(c, {looked_up(1)}, 0);
+  while (play(c, {looked_up(1)}, 0)) {
+  }
+  EXPECT_FALSE(c.choose(offers{looked_up(1)})) << "rests";
+  c.learn_untried(looked_up(1), {.drafted = 16, .accepted = 5});
+  EXPECT_TRUE(c.choose(offers{looked_up(1)}));
+}
+
+TEST(source_chooser, leaves_the_model_alone_while_it_costs_more_than_it_gives) {
+  source_chooser dear({.model_pass = 1.0});
+  EXPECT_TRUE(dear.choose(offers{modelled()})) << "worth a try";
+  int tried = 0;
+  for (int i = 0; i < 300; ++i) tried += play(dear, {modelled()}, 1) ? 1 : 0;
+  EXPECT_LT(tried, 80);
+  EXPECT_GT(tried, 10);
+  source_chooser cheap({.model_pass = 0.01});
+  for (int i = 0; i < 300; ++i) EXPECT_TRUE(play(cheap, {modelled()}, 1));
+}
+
+TEST(source_chooser, goes_back_to_the_model_in_time) {
+  source_chooser c;
+  const offers all = {looked_up(1), modelled()};
+  const auto tries_in = [&](int rounds, std::uint32_t model_accepts) {
+    int tries = 0;
+    for (int i = 0; i < rounds; ++i) {
+      const auto chosen = c.choose(all);
+      const bool is_model = chosen->from == source::model;
+      tries += is_model ? 1 : 0;
+      c.learn(
+          all[is_model ? 1 : 0],
+          {.drafted = chosen->tokens, .accepted = is_model ? model_accepts : 1, .model_passes = is_model ? 4u : 0u});
+    }
+    return tries;
+  };
+  EXPECT_LT(tries_in(60, 0), 20);
+  const int rare = tries_in(500, 0);
+  EXPECT_GT(rare, 5);
+  EXPECT_LT(rare, 60);
+  EXPECT_GT(tries_in(500, 12), 400);
+}
+
+TEST(source_chooser, shortens_drafts_that_fail_and_lengthens_those_that_are_taken_whole) {
+  for (const draft_offer& offer : {looked_up(9, 300), predicted(2, 300), modelled(300)}) {
+    source_chooser c;
+    const std::uint32_t at_first = c.length(offer);
+    c.learn(offer, {.drafted = at_first, .accepted = 0});
+    const std::uint32_t shorter = c.length(offer);
+    EXPECT_LT(shorter, at_first);
+    for (int i = 0; i < 10; ++i) c.learn(offer, {.drafted = 16, .accepted = 0});
+    EXPECT_EQ(c.length(offer), source_chooser::length_min);
+    c.learn(offer, {.drafted = 16, .accepted = 16});
+    EXPECT_EQ(c.length(offer), 4 * source_chooser::length_min);
+    for (int i = 0; i < 5; ++i) c.learn(offer, {.drafted = c.length(offer), .accepted = c.length(offer)});
+    EXPECT_EQ(c.length(offer), 300u) << "no longer than what is offered";
+  }
+  // Each by itself, and apart by what speaks for it.
+  source_chooser c;
+  for (int i = 0; i < 10; ++i) c.learn(looked_up(1), {.drafted = 16, .accepted = 0});
+  EXPECT_EQ(c.length(looked_up(1)), source_chooser::length_min);
+  EXPECT_EQ(c.length(looked_up(9)), 80u);
+  EXPECT_EQ(c.length(predicted(1)), 80u);
+}
+
+TEST(source_chooser, takes_what_it_saw_the_beginning_of_for_no_failure) {
+  source_chooser c;
+  const auto before = c.length(looked_up(9));
+  for (int i = 0; i < 50; ++i) c.learn(looked_up(9), {.drafted = 80, .accepted = 2, .open = true});
+  EXPECT_EQ(c.length(looked_up(9)), before);
+  // Not outweighed by a source that gives less than it was expected to.
+  for (int i = 0; i < 50; ++i) c.learn(predicted(9), {.drafted = 80, .accepted = 8});
+  EXPECT_EQ(c.choose(offers{predicted(9), looked_up(9)})->from, source::lookup);
+}
+
+TEST(source_chooser, decides_the_same_from_the_same_history) {
+  std::mt19937 random(11);
+  source_chooser a, b;
+  for (int i = 0; i < 2000; ++i) {
+    const offers all = {predicted(random() % 12, random() % 90), looked_up(random() % 12, random() % 90), modelled()};
+    const std::uint32_t accepted = random() % 3 == 0 ? random() % 90 : 0;
+    ASSERT_EQ(play(a, all, accepted), play(b, all, accepted));
+    for (const auto& offer : all) ASSERT_LE(a.length(offer), offer.tokens);
+  }
+}
+
+}  // namespace
+}  // namespace redline::draft
