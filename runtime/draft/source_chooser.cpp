@@ -6,8 +6,9 @@
 namespace redline::draft {
 namespace {
 
-/// Of an average, how much the newest value counts.
+/// Of an average, how much the newest value counts; the first few count more, an answer may have only a dozen drafts.
 constexpr double forgetting = 0.1;
+constexpr double guess_weight = 2;  // of the expectation at first, in drafts
 
 /// What a new session expects of a draft that 0, 1, 2, 3, 4 or 5, 6 to 8, and more matching tokens speak for.
 constexpr double gain_at_first[] = {0.5, 1, 3, 6, 12, 18, 24};
@@ -90,7 +91,10 @@ std::optional<source_chooser::choice> source_chooser::choose(std::span<const dra
 
 void source_chooser::note(record& r, const draft_result& result) {
   const double accepted = result.accepted;
-  if (!result.open || accepted > r.gain) r.gain += forgetting * (accepted - r.gain);
+  if (!result.open || accepted > r.gain) {
+    r.gain += std::max(forgetting, 1 / (guess_weight + r.seen + 1)) * (accepted - r.gain);
+    ++r.seen;
+  }
   if (result.accepted > 0) r.misses = 0;
 }
 

@@ -70,6 +70,7 @@ class source_chooser {
  private:
   struct record {
     double gain = 0;    // accepted tokens per draft
+    double seen = 0;    // drafts that the gain was learned from
     double passes = 0;  // of the draft model per draft
     double length = 0;
     std::uint32_t misses = 0;  // in a row
