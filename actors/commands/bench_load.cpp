@@ -104,9 +104,9 @@ result<load_record> measure(const flags& f, const std::string& url) {
     for (std::uint32_t repeat = 0; repeat < f.repeats; ++repeat) {
       const auto plan = plan_requests(level, requests_of(f, level), f.seed + repeat, edits, f.mix);
       for (const std::string& method : methods) {
-        record.add(run_shown(level, method, plan, [&](std::size_t i) {
+        REDLINE_TRY(record.add(run_shown(level, method, plan, [&](std::size_t i) {
           return ask(server, question_of(plan[i], edits, f.mix, method));
-        }));
+        })));
       }
     }
   }
@@ -176,7 +176,7 @@ result<load_record> merge(const flags& f) {
   for (const std::string& path : f.merge) {
     REDLINE_TRY_ASSIGN(const std::string text, read_whole(path));
     REDLINE_TRY_ASSIGN(auto one, parse_load_record(text, path));
-    record.add(std::move(one));
+    REDLINE_TRY(record.add(std::move(one)));
   }
   return record;
 }

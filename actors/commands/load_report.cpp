@@ -175,9 +175,14 @@ double load_row::per_token_ms() const {
   return tokens > 1 ? (total_ms - first_ms) / static_cast<double>(tokens - 1) : 0;
 }
 
-void load_record::add(load_record other) {
+result<void> load_record::add(load_record other) {
+  for (const load_window& w : other.windows) {
+    if (std::find(windows.begin(), windows.end(), w) == windows.end()) continue;
+    return failure{errc::invalid_argument, "wanted different recordings, found twice " + w.level + " by " + w.method};
+  }
   windows.insert(windows.end(), other.windows.begin(), other.windows.end());
   rows.insert(rows.end(), std::make_move_iterator(other.rows.begin()), std::make_move_iterator(other.rows.end()));
+  return {};
 }
 
 json json_of(const load_record& record) {

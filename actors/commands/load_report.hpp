@@ -51,7 +51,8 @@ struct load_record {
   std::vector<load_window> windows;
   std::vector<load_row> rows;
 
-  void add(load_record other);
+  /// Fails when `other` holds a window that is here already: the same recording twice.
+  result<void> add(load_record other);
   bool operator==(const load_record&) const = default;
 };
 
