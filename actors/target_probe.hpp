@@ -11,10 +11,10 @@
 
 namespace redline::actors {
 
-/// What a benchmark gives the target model of its own process: notes each verification, and replays known answers, where
-/// the known token is committed in place of the one the logits choose. Every forward is computed and every row's choice
-/// made as always, so replayed times are real; the text is not the model's. Set through engine_options alone: no message
-/// and no request can reach it. Safe from any thread.
+/// What a benchmark gives the target model of its own process: notes each verification, and replays known answers,
+/// where the known token is committed in place of the one the logits choose. Every forward is computed and every row's
+/// choice made as always, so replayed times are real; the text is not the model's. Set through engine_options alone: no
+/// message and no request can reach it. Safe from any thread.
 class target_probe {
  public:
   /// One verification: draft tokens looked at, and how many were right.

@@ -85,8 +85,10 @@ result<std::vector<prepared_edit>> prepare(const std::vector<known_edit>& edits,
     const auto room = static_cast<std::uint32_t>(p.known.size() + p.known.size() / 4 + 16);
     p.tokens_max = f.tokens_max != 0 ? f.tokens_max : room;
     const std::size_t answer = std::min<std::size_t>(p.known.size(), p.tokens_max);
-    if (p.prompt_tokens + answer > e.context_max()) ++too_long;
-    else out.push_back(std::move(p));
+    if (p.prompt_tokens + answer > e.context_max())
+      ++too_long;
+    else
+      out.push_back(std::move(p));
   }
   return out;
 }
@@ -97,7 +99,8 @@ class edit_bench {
   edit_bench(const flags& f, local_runner& runner, std::shared_ptr<target_probe> probe)
       : flags_(f), runner_(runner), probe_(std::move(probe)) {}
 
-  result<std::vector<edit_run>> run(const std::vector<prepared_edit>& edits, const std::vector<chosen_method>& methods) {
+  result<std::vector<edit_run>> run(const std::vector<prepared_edit>& edits,
+                                    const std::vector<chosen_method>& methods) {
     progress_line line;
     for (const chosen_method& m : methods) {
       line.show("warming up: " + m.name);
@@ -176,8 +179,8 @@ void print_table(const std::vector<method_summary>& all, const flags& f, std::si
   }
   std::printf("%-10s %6s %9s %9s %9s %9s %9s %9s %9s %9s %9s %s\n", "", "", "chars/s", "worst", "speed-up", "worst",
               "decoding", "decoding", "accepted", "target", "draft", "");
-  std::printf("%-10s %6s %9s %9s %9s %9s %9s %9s %9s %9s %9s %s\n", "method", "edits", "mean", "decile", "mean", "decile",
-              "chars/s", "speed-up", "per pass", "passes", "passes", "identical");
+  std::printf("%-10s %6s %9s %9s %9s %9s %9s %9s %9s %9s %9s %s\n", "method", "edits", "mean", "decile", "mean",
+              "decile", "chars/s", "speed-up", "per pass", "passes", "passes", "identical");
   for (const method_summary& s : all) {
     std::printf("%-10s %6zu %9.0f %9.0f %8.2fx %8.2fx %9.0f %8.2fx %9.1f %9llu %9llu %s\n", s.method.c_str(), s.edits,
                 s.mean_rate, s.worst_decile_rate, s.mean_speed_up, s.worst_decile_speed_up, s.decoded_rate,
@@ -185,7 +188,8 @@ void print_table(const std::vector<method_summary>& all, const flags& f, std::si
                 static_cast<unsigned long long>(s.draft_passes), s.identical ? "yes" : "NO");
   }
   std::printf("\nfastest of %u; decoding: without the prompt and the first token", f.repeats);
-  if (!f.replay && !all.empty()) std::printf("; %zu of %zu answers are the known result", all[0].as_wanted, all[0].edits);
+  if (!f.replay && !all.empty())
+    std::printf("; %zu of %zu answers are the known result", all[0].as_wanted, all[0].edits);
   if (too_long > 0) std::printf("; %zu edits left out that do not fit the context", too_long);
   std::printf("\n");
 }
@@ -205,9 +209,9 @@ void warn_of_short_draft_context(const flags& f, const std::vector<prepared_edit
 }
 
 json json_of(const flags& f, const std::string& edits, const std::vector<edit_run>& runs, std::size_t too_long) {
-  json out = {{"benchmark", "edit"},        {"replayed", f.replay}, {"model", f.models.model}, {"draft", f.models.draft},
-              {"edits", edits},             {"repeats", f.repeats}, {"too_long", too_long},    {"kv", f.models.kv},
-              {"threads", f.models.threads}};
+  json out = {{"benchmark", "edit"},     {"replayed", f.replay}, {"model", f.models.model},
+              {"draft", f.models.draft}, {"edits", edits},       {"repeats", f.repeats},
+              {"too_long", too_long},    {"kv", f.models.kv},    {"threads", f.models.threads}};
   for (const method_summary& s : summarise(runs)) out["methods"].push_back(commands::json_of(s));
   for (const edit_run& r : runs) out["runs"].push_back(commands::json_of(r));
   return out;
@@ -259,7 +263,8 @@ result<bool> run(const flags& f) {
 
 void add_bench_edit(CLI::App& bench, int& exit_code) {
   auto f = std::make_shared<flags>();
-  auto* c = bench.add_subcommand("edit", "Characters per second of every drafting method over edits with known results");
+  auto* c =
+      bench.add_subcommand("edit", "Characters per second of every drafting method over edits with known results");
   add_model_flags(*c, f->models);
   add_drafting_flags(*c, f->drafting);
   c->add_option("--edits", f->edits,
@@ -282,10 +287,14 @@ void add_bench_edit(CLI::App& bench, int& exit_code) {
   c->add_option("--json", f->json, "Write every run and the summary to this file");
   c->add_option("--svg", f->svg, "Write PREFIX-speed.svg and PREFIX-steps.svg")->type_name("PREFIX");
   c->footer(
-      "Edits run one at a time, through the actors and threads of this process; methods take turns on each edit, after a\n"
-      "warm-up. chars/s counts the characters of the answer over the whole time, prompt included; worst decile: the 10th\n"
-      "percentile over the edits. A speed-up is a mean, or a worst decile, divided by that of the method regular. The edit\n"
-      "ratio is the characters in removed or added lines as a share of those of both files. identical: every answer had\n"
+      "Edits run one at a time, through the actors and threads of this process; methods take turns on each edit, after "
+      "a\n"
+      "warm-up. chars/s counts the characters of the answer over the whole time, prompt included; worst decile: the "
+      "10th\n"
+      "percentile over the edits. A speed-up is a mean, or a worst decile, divided by that of the method regular. The "
+      "edit\n"
+      "ratio is the characters in removed or added lines as a share of those of both files. identical: every answer "
+      "had\n"
       "the tokens and bytes of the first method's; the exit code is 1 if not.");
   c->callback([f, &exit_code] {
     const auto all_same = run(*f);

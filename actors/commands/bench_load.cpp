@@ -64,15 +64,18 @@ result<std::vector<known_edit>> edits_of(const flags& f) {
 }
 
 /// Asks one question by every method, which also warms up; leaves out those that the server refuses.
-std::vector<std::string> methods_that_work(const flags& f, const load_server& server, const std::vector<known_edit>& edits) {
+std::vector<std::string> methods_that_work(const flags& f, const load_server& server,
+                                           const std::vector<known_edit>& edits) {
   load_mix first = f.mix;
   first.tokens_max = 8;
   std::vector<std::string> out;
   for (const std::string& method : f.methods) {
     if (std::find(out.begin(), out.end(), method) != out.end()) continue;
     const load_row row = ask(server, question_of({.item = "", .is_edit = true, .edit = 0}, edits, first, method));
-    if (row.error.empty()) out.push_back(method);
-    else std::cerr << "redline: left out " << method << ": " << row.error << "\n";
+    if (row.error.empty())
+      out.push_back(method);
+    else
+      std::cerr << "redline: left out " << method << ": " << row.error << "\n";
   }
   return out;
 }
@@ -126,8 +129,8 @@ std::string sources_of(const load_summary& s) {
 void print_table(const std::vector<load_summary>& all) {
   std::printf("%-12s %-10s %6s %6s %15s %15s %15s %8s %9s %8s %6s %9s %s\n", "", "", "", "", "TTFT ms", "TPOT ms",
               "whole s", "", "", "goodput", "", "accepted", "");
-  std::printf("%-12s %-10s %6s %6s %15s %15s %15s %8s %9s %8s %6s %9s %s\n", "level", "method", "asked", "errors", "p50 / p99",
-              "p50 / p99", "p50 / p99", "chars/s", "tokens/s", "per s", "share", "per pass", "by source");
+  std::printf("%-12s %-10s %6s %6s %15s %15s %15s %8s %9s %8s %6s %9s %s\n", "level", "method", "asked", "errors",
+              "p50 / p99", "p50 / p99", "p50 / p99", "chars/s", "tokens/s", "per s", "share", "per pass", "by source");
   for (const load_summary& s : all) {
     const auto both = [](double a, double b, const char* format) {
       char text[48];
@@ -164,9 +167,11 @@ result<bool> tell(const flags& f, const load_record& record) {
   }
   print_table(all);
   std::printf("\nidentical answers to equal requests: %s", differing.empty() ? "yes" : "NO");
-  for (std::size_t i = 0; i < std::min<std::size_t>(differing.size(), 5); ++i) std::printf(" %s;", differing[i].c_str());
+  for (std::size_t i = 0; i < std::min<std::size_t>(differing.size(), 5); ++i)
+    std::printf(" %s;", differing[i].c_str());
   std::printf("\n");
-  const auto failed = std::find_if(record.rows.begin(), record.rows.end(), [](const load_row& r) { return !r.error.empty(); });
+  const auto failed =
+      std::find_if(record.rows.begin(), record.rows.end(), [](const load_row& r) { return !r.error.empty(); });
   if (failed != record.rows.end()) std::printf("first error: %s\n", failed->error.c_str());
   return differing.empty();
 }
@@ -200,43 +205,76 @@ void add_bench_load(CLI::App& bench, int& exit_code) {
   auto* server = c->add_option("--server", f->server, "http://HOST:PORT of a running server")->group("Server");
   c->add_option("--api-key", f->api_key, "Key for --server")->group("Server");
   auto* model = c->add_option("-m,--model", f->model, "Start a server with this target model instead")
-                    ->check(CLI::ExistingFile)->excludes(server)->group("Server");
+                    ->check(CLI::ExistingFile)
+                    ->excludes(server)
+                    ->group("Server");
   c->add_option("-d,--draft", f->draft, "Its draft model")->check(CLI::ExistingFile)->needs(model)->group("Server");
   c->add_option("--merge", f->merge, "Ask nobody; combine what several processes wrote with --json")
-      ->check(CLI::ExistingFile)->excludes(server)->excludes(model)->group("Server");
+      ->check(CLI::ExistingFile)
+      ->excludes(server)
+      ->excludes(model)
+      ->group("Server");
 
-  c->add_option("--concurrency", f->clients, "Levels: clients that each wait for an answer before they ask again; default 1,4,16,32,64")
-      ->delimiter(',')->check(CLI::Range(1, 1024))->group("Load");
+  c->add_option("--concurrency", f->clients,
+                "Levels: clients that each wait for an answer before they ask again; default 1,4,16,32,64")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1024))
+      ->group("Load");
   c->add_option("--rate", f->rates, "Levels: requests per second, arriving by chance (Poisson) and waiting for nobody")
-      ->delimiter(',')->check(CLI::Range(0.001, 10000.0))->group("Load");
+      ->delimiter(',')
+      ->check(CLI::Range(0.001, 10000.0))
+      ->group("Load");
   c->add_option("--requests", f->requests, "Requests of a level; 0: four per client, at least 16; 64 with --rate")
-      ->check(CLI::Range(0, 100000))->capture_default_str()->group("Load");
-  c->add_option("--methods", f->methods, "Each level is run by each in turn; those that the server refuses are left out")
-      ->delimiter(',')->capture_default_str()->group("Load");
-  c->add_option("--repeat", f->repeats, "Runs of each level by each method")->check(CLI::Range(1, 1000))
-      ->capture_default_str()->group("Load");
+      ->check(CLI::Range(0, 100000))
+      ->capture_default_str()
+      ->group("Load");
+  c->add_option("--methods", f->methods,
+                "Each level is run by each in turn; those that the server refuses are left out")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->group("Load");
+  c->add_option("--repeat", f->repeats, "Runs of each level by each method")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str()
+      ->group("Load");
   c->add_option("--edits", f->edits, "JSONL with instruction, before and after; default: as for 'bench edit'")
-      ->check(CLI::ExistingFile)->group("Load");
-  c->add_option("--edit-bytes-max", f->edit_bytes_max, "Leave out edits of larger files; 0: none")->capture_default_str()
+      ->check(CLI::ExistingFile)
+      ->group("Load");
+  c->add_option("--edit-bytes-max", f->edit_bytes_max, "Leave out edits of larger files; 0: none")
+      ->capture_default_str()
       ->group("Load");
   c->add_option("--mix", f->mix.completions, "Share of short completions (32 tokens) among the edits")
-      ->check(CLI::Range(0.0, 1.0))->capture_default_str()->group("Load");
-  c->add_option("--max-tokens", f->mix.tokens_max, "Tokens of an edit's answer")->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str()->group("Load");
-  c->add_flag("--predict", f->mix.predict, "Send the old file as the request's prediction, as editors do")->group("Load");
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str()
+      ->group("Load");
+  c->add_option("--max-tokens", f->mix.tokens_max, "Tokens of an edit's answer")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str()
+      ->group("Load");
+  c->add_flag("--predict", f->mix.predict, "Send the old file as the request's prediction, as editors do")
+      ->group("Load");
   c->add_option("--seed", f->seed, "Same seed, same requests at the same times")->capture_default_str()->group("Load");
 
   c->add_option("--slo-ttft-ms", f->target.first_ms, "Goodput: milliseconds to the first text at most")
-      ->check(CLI::Range(0.0, 1e9))->capture_default_str()->group("Report");
+      ->check(CLI::Range(0.0, 1e9))
+      ->capture_default_str()
+      ->group("Report");
   c->add_option("--slo-tpot-ms", f->target.per_token_ms, "Goodput: milliseconds per further token at most")
-      ->check(CLI::Range(0.0, 1e9))->capture_default_str()->group("Report");
+      ->check(CLI::Range(0.0, 1e9))
+      ->capture_default_str()
+      ->group("Report");
   c->add_option("--json", f->json, "Write every request and the summary to this file")->group("Report");
-  c->add_option("--svg", f->svg, "Write PREFIX-throughput.svg and PREFIX-goodput.svg")->type_name("PREFIX")->group("Report");
+  c->add_option("--svg", f->svg, "Write PREFIX-throughput.svg and PREFIX-goodput.svg")
+      ->type_name("PREFIX")
+      ->group("Report");
   c->footer(
-      "TTFT: until the first text. TPOT: time after it by tokens after it; chunks carry several tokens, so the time between\n"
-      "chunks means nothing. With --rate times count from when a request was due. chars/s and tokens/s: of all clients\n"
+      "TTFT: until the first text. TPOT: time after it by tokens after it; chunks carry several tokens, so the time "
+      "between\n"
+      "chunks means nothing. With --rate times count from when a request was due. chars/s and tokens/s: of all "
+      "clients\n"
       "together. goodput: answers within both --slo limits per second; share: of what was asked, errors included.\n"
-      "Compare methods within a level: they take turns on the same requests. The exit code is 1 when equal requests got\n"
+      "Compare methods within a level: they take turns on the same requests. The exit code is 1 when equal requests "
+      "got\n"
       "different answers.");
   c->callback([f, &exit_code] {
     const auto record = gather(*f);

@@ -17,14 +17,14 @@ struct known_edit {
   double edit_ratio = 0;  // see edit_ratio_of
 };
 
-/// Characters of removed and added lines as a share of the characters of both files: 0 for the same file, 1 where no line
-/// is kept.
+/// Characters of removed and added lines as a share of the characters of both files: 0 for the same file, 1 where no
+/// line is kept.
 [[nodiscard]] double edit_ratio_of(std::string_view before, std::string_view after);
 /// Of well-formed UTF-8; other bytes count one each.
 [[nodiscard]] std::size_t characters_of(std::string_view text);
 
-/// One JSON object per line with "instruction", "before" and "after", perhaps "id" and "path" (which names the language);
-/// empty lines and other fields are skipped. A failure names the line and the field.
+/// One JSON object per line with "instruction", "before" and "after", perhaps "id" and "path" (which names the
+/// language); empty lines and other fields are skipped. A failure names the line and the field.
 result<std::vector<known_edit>> parse_edits(std::string_view lines, const std::string& name);
 /// Of a file; in order of the edit ratio.
 result<std::vector<known_edit>> read_edits(const std::string& path);

@@ -23,7 +23,7 @@ struct edit_run {
   std::uint32_t draft_passes = 0;
   std::uint32_t drafted = 0;
   std::uint32_t accepted = 0;
-  bool identical = true;  // the tokens and bytes that regular gave, in every repeat
+  bool identical = true;   // the tokens and bytes that regular gave, in every repeat
   bool as_wanted = false;  // the answer holds the known result
   std::vector<target_probe::step> steps;
 
@@ -36,9 +36,9 @@ struct edit_run {
 struct method_summary {
   std::string method;
   std::size_t edits = 0;
-  double mean_rate = 0;         // characters per second
-  double worst_decile_rate = 0; // its 10th percentile over the edits
-  double decoded_rate = 0;      // mean, without prompts
+  double mean_rate = 0;              // characters per second
+  double worst_decile_rate = 0;      // its 10th percentile over the edits
+  double decoded_rate = 0;           // mean, without prompts
   double mean_speed_up = 0;          // mean_rate by regular's; these are 0 without regular
   double worst_decile_speed_up = 0;  // worst_decile_rate by regular's
   double decoded_speed_up = 0;

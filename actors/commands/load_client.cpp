@@ -103,26 +103,27 @@ load_row ask(const load_server& server, const http_question& question) {
   where.target += question.path;
   row.sent = unix_now();
   const auto began = clock::now();
-  const auto answer = transport::http_post_stream(where, server.headers, question.body, [&](const transport::sse_event& e) {
-    if (e.data == "[DONE]") {
-      done = true;
-      return true;
-    }
-    const json chunk = json::parse(e.data, nullptr, false);
-    if (!chunk.is_object()) {
-      row.error = "an event that is no JSON object";
-      return false;
-    }
-    if (const auto problem = message_in(chunk); !problem.empty()) {
-      row.error = problem;
-      return false;
-    }
-    const std::string more = text_in(chunk);
-    if (!more.empty() && text.empty()) row.first_ms = milliseconds_since(began);
-    text += more;
-    if (const auto usage = chunk.find("usage"); usage != chunk.end() && usage->is_object()) read_usage(*usage, row);
-    return true;
-  });
+  const auto answer =
+      transport::http_post_stream(where, server.headers, question.body, [&](const transport::sse_event& e) {
+        if (e.data == "[DONE]") {
+          done = true;
+          return true;
+        }
+        const json chunk = json::parse(e.data, nullptr, false);
+        if (!chunk.is_object()) {
+          row.error = "an event that is no JSON object";
+          return false;
+        }
+        if (const auto problem = message_in(chunk); !problem.empty()) {
+          row.error = problem;
+          return false;
+        }
+        const std::string more = text_in(chunk);
+        if (!more.empty() && text.empty()) row.first_ms = milliseconds_since(began);
+        text += more;
+        if (const auto usage = chunk.find("usage"); usage != chunk.end() && usage->is_object()) read_usage(*usage, row);
+        return true;
+      });
   row.total_ms = milliseconds_since(began);
   if (text.empty()) row.first_ms = row.total_ms;
   row.characters = characters_of(text);
@@ -166,7 +167,8 @@ load_record run_level(const load_level& level, const std::string& method, const 
   if (level.is_rate) {
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < plan.size(); ++i) {
-      std::this_thread::sleep_until(started + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(plan[i].due)));
+      std::this_thread::sleep_until(
+          started + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(plan[i].due)));
       threads.emplace_back(one, i);
     }
     for (auto& t : threads) t.join();

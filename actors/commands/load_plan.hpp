@@ -26,8 +26,8 @@ struct load_mix {
 
 /// One request of a level, the same for every method.
 struct planned_request {
-  std::string item;    // which question: the same item gets the same answer
-  double due = 0;      // seconds after the level began; 0 with clients that wait
+  std::string item;  // which question: the same item gets the same answer
+  double due = 0;    // seconds after the level began; 0 with clients that wait
   bool is_edit = true;
   std::size_t edit = 0;  // index among the edits
 };

@@ -22,20 +22,26 @@ class entry_reader {
   void read(const char* field, std::string& into) {
     const json* v = find(field);
     if (v == nullptr) return;
-    if (v->is_string()) into = v->get<std::string>();
-    else refuse(field, "a string", v->type_name());
+    if (v->is_string())
+      into = v->get<std::string>();
+    else
+      refuse(field, "a string", v->type_name());
   }
   void read(const char* field, double& into) {
     const json* v = find(field);
     if (v == nullptr) return;
-    if (v->is_number() && std::abs(v->get<double>()) <= 1e15) into = v->get<double>();
-    else refuse(field, "a number up to 1e15", v->type_name());
+    if (v->is_number() && std::abs(v->get<double>()) <= 1e15)
+      into = v->get<double>();
+    else
+      refuse(field, "a number up to 1e15", v->type_name());
   }
   void read(const char* field, std::uint64_t& into) {
     const json* v = find(field);
     if (v == nullptr) return;
-    if (v->is_number_unsigned() && v->get<std::uint64_t>() <= std::uint64_t{1} << 40) into = v->get<std::uint64_t>();
-    else refuse(field, "a count up to 2^40", v->type_name());
+    if (v->is_number_unsigned() && v->get<std::uint64_t>() <= std::uint64_t{1} << 40)
+      into = v->get<std::uint64_t>();
+    else
+      refuse(field, "a count up to 2^40", v->type_name());
   }
   void read(const char* field, std::map<std::string, token_count>& into) {
     const json* v = find(field);
@@ -155,7 +161,12 @@ bool is_rate(const load_summary& s) { return s.level.ends_with("/s"); }
 
 plot load_plot(const std::vector<load_summary>& all, const std::string& note, const char* title, const char* y_label,
                double load_summary::*value) {
-  plot p{.title = title, .note = note, .x_label = "clients", .y_label = y_label, .drawn_as = plot::mark::lines, .series = {}};
+  plot p{.title = title,
+         .note = note,
+         .x_label = "clients",
+         .y_label = y_label,
+         .drawn_as = plot::mark::lines,
+         .series = {}};
   if (all.empty()) return p;
   // Clients and rates share no axis; the first level decides which are drawn.
   const bool rates = is_rate(all.front());

@@ -21,7 +21,7 @@ struct load_row {
   std::string level;
   std::string method;
   std::string item;
-  double sent = 0;    // seconds since 1970; with a rate: when it was due, so that a late client is no excuse
+  double sent = 0;      // seconds since 1970; with a rate: when it was due, so that a late client is no excuse
   double first_ms = 0;  // to the first text
   double total_ms = 0;
   std::uint64_t characters = 0;
@@ -29,8 +29,8 @@ struct load_row {
   std::uint64_t target_passes = 0;
   token_count drafts;
   std::map<std::string, token_count> sources;  // where the server tells them apart
-  std::string answer;  // a digest of the text
-  std::string error;   // empty: answered
+  std::string answer;                          // a digest of the text
+  std::string error;                           // empty: answered
 
   /// Milliseconds per token after the first: a pass gives several at once, so times between chunks would mean nothing.
   [[nodiscard]] double per_token_ms() const;

@@ -32,8 +32,7 @@ class local_runner::answer {
   std::optional<failure> fatal_;
 };
 
-local_runner::local_runner()
-    : answer_(std::make_shared<answer>()), desk_(std::make_shared<local_client::desk>()) {}
+local_runner::local_runner() : answer_(std::make_shared<answer>()), desk_(std::make_shared<local_client::desk>()) {}
 
 local_runner::~local_runner() {
   if (engine_) engine_->stop();
@@ -45,10 +44,9 @@ result<std::unique_ptr<local_runner>> local_runner::create(engine_options option
   options.on_fatal = [into = r->answer_](const std::string& why) { into->break_down({errc::internal, why}); };
   REDLINE_TRY_ASSIGN(r->engine_, engine::create(std::move(options)));
   r->client_ = r->engine_->io()
-                   .add<local_client>(place::client, "client", {4096, 4096},
-                                      [jobs = r->desk_](actor::actor_context& c) {
-                                        return std::make_unique<local_client>(c, jobs);
-                                      })
+                   .add<local_client>(
+                       place::client, "client", {4096, 4096},
+                       [jobs = r->desk_](actor::actor_context& c) { return std::make_unique<local_client>(c, jobs); })
                    .where;
   return r;
 }
@@ -66,14 +64,14 @@ result<outcome> local_runner::run(generation_request request, const draft::draft
   }
   outcome out;
   auto waits = answer_->expect();
-  desk_->put(std::make_shared<local_client::job>(local_client::job{
-      std::move(work), partners,
-      [&](const session_text& m) {
-        out.text += m.text;
-        out.tokens.insert(out.tokens.end(), m.tokens.begin(), m.tokens.end());
-        on_text(m);
-      },
-      [into = answer_](const session_finished& m) { into->give(m); }}));
+  desk_->put(std::make_shared<local_client::job>(
+      local_client::job{std::move(work), partners,
+                        [&](const session_text& m) {
+                          out.text += m.text;
+                          out.tokens.insert(out.tokens.end(), m.tokens.begin(), m.tokens.end());
+                          on_text(m);
+                        },
+                        [into = answer_](const session_finished& m) { into->give(m); }}));
   engine_->send(client_, begin_local{});
   const auto last = waits.get();
   if (!last) {

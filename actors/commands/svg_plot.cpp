@@ -30,11 +30,16 @@ std::string pixel(double v) {
 std::string escaped(const std::string& text) {
   std::string out;
   for (const char c : text) {
-    if (c == '<') out += "&lt;";
-    else if (c == '>') out += "&gt;";
-    else if (c == '&') out += "&amp;";
-    else if (c == '"') out += "&quot;";
-    else if (static_cast<unsigned char>(c) >= 0x20) out += c;  // XML has no other control characters
+    if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '&')
+      out += "&amp;";
+    else if (c == '"')
+      out += "&quot;";
+    else if (static_cast<unsigned char>(c) >= 0x20)
+      out += c;  // XML has no other control characters
   }
   return out;
 }
@@ -126,7 +131,8 @@ std::string svg_of(const plot& what) {
   const axis y = axis_for(y_most, bottom, top);
   std::string out = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + number(width) + " " + number(height) +
                     "\" font-family=\"sans-serif\">\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n";
-  out += text_at(left, 26, "start", 16, what.title, " font-weight=\"bold\"") + text_at(left, 46, "start", 12, what.note);
+  out +=
+      text_at(left, 26, "start", 16, what.title, " font-weight=\"bold\"") + text_at(left, 46, "start", 12, what.note);
   out += axes(what, x, y);
   for (std::size_t i = 0; i < what.series.size(); ++i) {
     const bool behind = what.drawn_as == plot::mark::bars && i == 0;

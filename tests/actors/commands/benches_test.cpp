@@ -72,7 +72,8 @@ TEST_F(bench_edit, compares_all_methods_and_its_counts_add_up) {
   for (const auto& r : found["runs"]) {
     std::uint64_t drafted = 0;
     std::uint64_t accepted = 0;
-    for (const auto& step : r["steps"]) drafted += step[0].get<std::uint64_t>(), accepted += step[1].get<std::uint64_t>();
+    for (const auto& step : r["steps"])
+      drafted += step[0].get<std::uint64_t>(), accepted += step[1].get<std::uint64_t>();
     EXPECT_EQ(r["drafted"], drafted) << r;
     EXPECT_EQ(r["accepted"], accepted);
     // A pass gives a token of its own and those accepted; an end token is no part of the answer.
@@ -98,9 +99,9 @@ TEST_F(bench_edit, replays_known_results_and_says_so) {
 }
 
 TEST_F(bench_edit, leaves_out_methods_without_a_draft_model) {
-  const auto said = call(add_bench_edit, "edit --threads 2 --limit 1 --max-tokens 20 --json " + (folder_ / "e.json") +
-                                             models.substr(0, models.find(" --draft")) + edits +
-                                             " --methods assisted,lookup");
+  const auto said =
+      call(add_bench_edit, "edit --threads 2 --limit 1 --max-tokens 20 --json " + (folder_ / "e.json") +
+                               models.substr(0, models.find(" --draft")) + edits + " --methods assisted,lookup");
   EXPECT_EQ(said.exit_code, 0);
   const auto found = json_at("e.json");
   ASSERT_EQ(found["methods"].size(), 1U);
@@ -138,7 +139,8 @@ class bench_load : public benches {
     EXPECT_EQ(server_exit_code_, 0);
   }
   printed run(const std::string& more) {
-    return call(add_bench_load, "load --server " + url_ + edits + " --max-tokens 24 --json " + (folder_ / "l.json") + more);
+    return call(add_bench_load,
+                "load --server " + url_ + edits + " --max-tokens 24 --json " + (folder_ / "l.json") + more);
   }
 
   std::thread server_;
@@ -147,7 +149,8 @@ class bench_load : public benches {
 };
 
 TEST_F(bench_load, serves_clients_and_rates_and_its_counts_add_up) {
-  const auto said = run(" --concurrency 1,3 --rate 50 --requests 6 --mix 0.3 --methods auto,regular,juggling --svg " + (folder_ / "l"));
+  const auto said = run(" --concurrency 1,3 --rate 50 --requests 6 --mix 0.3 --methods auto,regular,juggling --svg " +
+                        (folder_ / "l"));
   EXPECT_EQ(said.exit_code, 0) << said.text;
   EXPECT_THAT(said.text, HasSubstr("identical answers to equal requests: yes"));
   const auto found = json_at("l.json");
@@ -168,16 +171,14 @@ TEST_F(bench_load, serves_clients_and_rates_and_its_counts_add_up) {
 
   std::filesystem::copy(folder_ / "l.json", folder_ / "first.json");
   EXPECT_EQ(run(" --concurrency 3 --requests 6").exit_code, 0);
-  const auto merged = call(add_bench_load, "load --json " + (folder_ / "m.json") + " --merge " + (folder_ / "first.json") +
-                                               " " + (folder_ / "l.json"));
+  const auto merged = call(add_bench_load, "load --json " + (folder_ / "m.json") + " --merge " +
+                                               (folder_ / "first.json") + " " + (folder_ / "l.json"));
   EXPECT_EQ(merged.exit_code, 0) << merged.text;
   EXPECT_EQ(json_at("m.json")["requests"].size(), 48U);
   EXPECT_EQ(json_at("m.json")["summary"][2]["requests"], 12);
 }
 
-TEST(bench_load_flags, need_somebody_to_ask) {
-  EXPECT_EQ(call(add_bench_load, "load").exit_code, exit_usage);
-}
+TEST(bench_load_flags, need_somebody_to_ask) { EXPECT_EQ(call(add_bench_load, "load").exit_code, exit_usage); }
 
 }  // namespace
 }  // namespace redline::actors::commands

@@ -12,7 +12,8 @@ using ::testing::HasSubstr;
 
 TEST(edit_corpus, reads_one_edit_per_line) {
   const auto edits = parse_edits(
-      "{\"id\": \"a\", \"path\": \"x.py\", \"instruction\": \"i\", \"before\": \"1\\n\", \"after\": \"2\\n\", \"more\": 3}\n\n"
+      "{\"id\": \"a\", \"path\": \"x.py\", \"instruction\": \"i\", \"before\": \"1\\n\", \"after\": \"2\\n\", "
+      "\"more\": 3}\n\n"
       "{\"instruction\": \"j\", \"before\": \"1\\n\", \"after\": \"1\\n\"}",
       "f");
   ASSERT_TRUE(edits) << edits.error().describe();
@@ -26,7 +27,8 @@ TEST(edit_corpus, reads_one_edit_per_line) {
 }
 
 TEST(edit_corpus, names_the_line_and_the_field_that_is_wrong) {
-  const std::string good = R"({"instruction": "i", "before": "b", "after": "a"})" "\n";
+  const std::string good = R"({"instruction": "i", "before": "b", "after": "a"})"
+                           "\n";
   const std::pair<std::string, std::string> cases[] = {
       {"", "at least one edit"},
       {"\n \n", "at least one edit"},
@@ -35,9 +37,11 @@ TEST(edit_corpus, names_the_line_and_the_field_that_is_wrong) {
       {R"({"before": "b", "after": "a"})", "line 1: wanted \"instruction\" as a string of at most 4 MiB, found none"},
       {R"({"instruction": "i", "before": 7, "after": "a"})", "\"before\" as a string of at most 4 MiB, found number"},
       {R"({"instruction": "i", "before": "b", "after": null})", "\"after\" as a string of at most 4 MiB, found null"},
-      {R"({"instruction": "i", "before": "b", "after": "a", "id": {}})", "\"id\" as a string of at most 4 MiB, found object"},
+      {R"({"instruction": "i", "before": "b", "after": "a", "id": {}})",
+       "\"id\" as a string of at most 4 MiB, found object"},
       {"{\"instruction\": \"\xff\", \"before\": \"b\", \"after\": \"a\"}", "found no JSON"},
-      {R"({"instruction": "i", "before": "b", "after": ")" + std::string((4 << 20) + 1, 'x') + "\"}", "found 4194305 bytes"},
+      {R"({"instruction": "i", "before": "b", "after": ")" + std::string((4 << 20) + 1, 'x') + "\"}",
+       "found 4194305 bytes"},
       {std::string(100'000, '['), "line 1: wanted one JSON object, found no JSON"},
   };
   for (const auto& [text, why] : cases) {
@@ -53,7 +57,10 @@ TEST(edit_corpus, counts_characters_of_changed_lines) {
   EXPECT_EQ(edit_ratio_of("", ""), 0);
   EXPECT_EQ(edit_ratio_of("", "new\n"), 1);
   EXPECT_DOUBLE_EQ(edit_ratio_of("same\nold\n", "same\nnew\n"), 8.0 / 18);
-  EXPECT_DOUBLE_EQ(edit_ratio_of("\xc3\xa4\n", "\xc3\xa4\n" "b\n"), 2.0 / 6);  // an umlaut is one character
+  EXPECT_DOUBLE_EQ(edit_ratio_of("\xc3\xa4\n",
+                                 "\xc3\xa4\n"
+                                 "b\n"),
+                   2.0 / 6);  // an umlaut is one character
   EXPECT_EQ(characters_of("a\xc3\xa4\xff"), 3U);
 }
 

@@ -7,14 +7,24 @@
 namespace redline::actors::commands {
 namespace {
 
-edit_run run_of(const std::string& edit, const std::string& method, double ratio, double seconds, std::uint32_t accepted) {
-  return {.edit = edit, .method = method, .edit_ratio = ratio, .characters = 100, .tokens = 21, .seconds = seconds,
-          .first_token_seconds = 0.5, .target_passes = 21 - accepted, .draft_passes = 3, .drafted = accepted + 1,
-          .accepted = accepted, .steps = {{0, 0}, {accepted + 1, accepted}}};
+edit_run run_of(const std::string& edit, const std::string& method, double ratio, double seconds,
+                std::uint32_t accepted) {
+  return {.edit = edit,
+          .method = method,
+          .edit_ratio = ratio,
+          .characters = 100,
+          .tokens = 21,
+          .seconds = seconds,
+          .first_token_seconds = 0.5,
+          .target_passes = 21 - accepted,
+          .draft_passes = 3,
+          .drafted = accepted + 1,
+          .accepted = accepted,
+          .steps = {{0, 0}, {accepted + 1, accepted}}};
 }
 
 std::vector<edit_run> some_runs() {
-  return {run_of("a", "regular", 0.1, 10, 0), run_of("a", "lookup", 0.1, 1, 17), run_of("b", "regular", 0.5, 5, 0),
+  return {run_of("a", "regular", 0.1, 10, 0),  run_of("a", "lookup", 0.1, 1, 17),  run_of("b", "regular", 0.5, 5, 0),
           run_of("b", "lookup", 0.5, 2.5, 11), run_of("c", "regular", 0.3, 10, 0), run_of("c", "lookup", 0.3, 2, 14)};
 }
 

@@ -18,7 +18,8 @@ using nlohmann::ordered_json;
 using ::testing::HasSubstr;
 
 std::vector<known_edit> some_edits() {
-  return *parse_edits(R"({"id": "a", "instruction": "i", "before": "one\ntwo\n", "after": "1\n"})" "\n"
+  return *parse_edits(R"({"id": "a", "instruction": "i", "before": "one\ntwo\n", "after": "1\n"})"
+                      "\n"
                       R"({"id": "b", "instruction": "j", "before": "three", "after": "3"})",
                       "f");
 }
@@ -70,9 +71,19 @@ TEST(load_plan, asks_what_the_interface_knows) {
 
 load_row row_of(const std::string& method, double first_ms, double total_ms, std::uint64_t tokens,
                 const std::string& error = "") {
-  return {.level = "2 clients", .method = method, .item = "edit a", .sent = 100, .first_ms = first_ms,
-          .total_ms = total_ms, .characters = 3 * tokens, .tokens = tokens, .target_passes = 2,
-          .drafts = {10, 6}, .sources = {{"lookup", {10, 6}}}, .answer = "d", .error = error};
+  return {.level = "2 clients",
+          .method = method,
+          .item = "edit a",
+          .sent = 100,
+          .first_ms = first_ms,
+          .total_ms = total_ms,
+          .characters = 3 * tokens,
+          .tokens = tokens,
+          .target_passes = 2,
+          .drafts = {10, 6},
+          .sources = {{"lookup", {10, 6}}},
+          .answer = "d",
+          .error = error};
 }
 
 load_record some_record() {
@@ -141,10 +152,13 @@ TEST(load_report, names_the_entry_and_the_field_that_is_wrong) {
   EXPECT_EQ(problem([](auto&) {}), "none");
   EXPECT_THAT(problem([](auto& j) { j = 3; }), HasSubstr("found no list \"windows\""));
   EXPECT_THAT(problem([](auto& j) { j.erase("requests"); }), HasSubstr("found no list \"requests\""));
-  EXPECT_THAT(problem([](auto& j) { j["windows"][1] = "x"; }), HasSubstr("f, windows[1]: wanted an object, found string"));
-  EXPECT_THAT(problem([](auto& j) { j["requests"][2].erase("item"); }), HasSubstr("f, requests[2], \"item\": wanted a value"));
+  EXPECT_THAT(problem([](auto& j) { j["windows"][1] = "x"; }),
+              HasSubstr("f, windows[1]: wanted an object, found string"));
+  EXPECT_THAT(problem([](auto& j) { j["requests"][2].erase("item"); }),
+              HasSubstr("f, requests[2], \"item\": wanted a value"));
   EXPECT_THAT(problem([](auto& j) { j["requests"][0]["tokens"] = -1; }), HasSubstr("\"tokens\": wanted a count"));
-  EXPECT_THAT(problem([](auto& j) { j["requests"][0]["total_ms"] = 1e300; }), HasSubstr("\"total_ms\": wanted a number"));
+  EXPECT_THAT(problem([](auto& j) { j["requests"][0]["total_ms"] = 1e300; }),
+              HasSubstr("\"total_ms\": wanted a number"));
   EXPECT_THAT(problem([](auto& j) { j["requests"][0]["sources"]["lookup"] = 1; }),
               HasSubstr("requests[0], sources, lookup: wanted an object"));
   EXPECT_EQ(parse_load_record("{", "f").error().code, errc::file_malformed);

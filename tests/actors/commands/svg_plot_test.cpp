@@ -18,7 +18,11 @@ std::size_t count_of(const std::string& part, const std::string& text) {
 }
 
 TEST(svg_plot, draws_a_mark_per_point_and_a_name_per_series) {
-  const plot p{.title = "t", .note = "n", .x_label = "x", .y_label = "y", .series = {{"one", {{0, 1}, {2, 3}}}, {"two", {{1, 1}}}}};
+  const plot p{.title = "t",
+               .note = "n",
+               .x_label = "x",
+               .y_label = "y",
+               .series = {{"one", {{0, 1}, {2, 3}}}, {"two", {{1, 1}}}}};
   const std::string svg = svg_of(p);
   EXPECT_EQ(count_of("<circle", svg), 3U);
   EXPECT_EQ(count_of("<path", svg), 0U);
@@ -32,7 +36,7 @@ TEST(svg_plot, joins_points_by_lines_and_stands_bars_on_the_axis) {
   EXPECT_EQ(count_of("<path", svg_of(p)), 2U);
   p.drawn_as = plot::mark::bars;
   const std::string svg = svg_of(p);
-  EXPECT_EQ(count_of("<rect", svg), 1U + 4U + 2U);  // ground, bars, legend
+  EXPECT_EQ(count_of("<rect", svg), 1U + 4U + 2U);   // ground, bars, legend
   EXPECT_THAT(svg, HasSubstr("y=\"60.0\" width="));  // ten of ten reaches the top
   EXPECT_THAT(svg, HasSubstr("y=\"425.0\" width="));
 }
