@@ -209,9 +209,16 @@ void warn_of_short_draft_context(const flags& f, const std::vector<prepared_edit
 }
 
 json json_of(const flags& f, const std::string& edits, const std::vector<edit_run>& runs, std::size_t too_long) {
-  json out = {{"benchmark", "edit"},     {"replayed", f.replay}, {"model", f.models.model},
-              {"draft", f.models.draft}, {"edits", edits},       {"repeats", f.repeats},
-              {"too_long", too_long},    {"kv", f.models.kv},    {"threads", f.models.threads}};
+  json out = {{"benchmark", "edit"},
+              {"replayed", f.replay},
+              {"model", f.models.model},
+              {"draft", f.models.draft},
+              {"edits", edits},
+              {"repeats", f.repeats},
+              {"too_long", too_long},
+              {"kv", f.models.kv},
+              {"threads", f.models.threads},
+              {"draft_widths", f.models.draft_widths}};
   for (const method_summary& s : summarise(runs)) out["methods"].push_back(commands::json_of(s));
   for (const edit_run& r : runs) out["runs"].push_back(commands::json_of(r));
   return out;
