@@ -21,6 +21,8 @@ bench: bench-packages
 	cmake --preset bench
 	cmake --build --preset bench -j $(JOBS)
 	build-bench/kernel_bench --benchmark_min_time=0.1
+	build-bench/redline bench edit --model $(MODELS)/demo-target.gguf --draft $(MODELS)/demo-draft.gguf --edits bench/edits.jsonl
+	build-bench/redline bench load --model $(MODELS)/demo-target.gguf --draft $(MODELS)/demo-draft.gguf --edits bench/edits.jsonl --concurrency 1,4,16
 
 asan tsan: test-packages
 	cmake --workflow --preset $@

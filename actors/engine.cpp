@@ -181,13 +181,13 @@ result<void> engine::add_target() {
   target_ = make_worker(place::target_worker);
   target_->core->add<target_model>(
       place::target, "target model", {actor_mail_max, actor_mail_max},
-      [=, this, scheduler = scheduler_ref()](actor::actor_context& c) {
+      [=, this, scheduler = scheduler_ref(), probe = options_.probe](actor::actor_context& c) {
         if (!*ready) {
           auto again = model::transformer::create(weights, *table_, *target_team_, how);
           if (!again) throw std::runtime_error(again.error().describe());
           *ready = std::move(*again);
         }
-        return std::make_unique<target_model>(c, std::move(*ready), pages, scheduler, costs);
+        return std::make_unique<target_model>(c, std::move(*ready), pages, scheduler, costs, probe);
       });
   return {};
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "actors/session.hpp"
+#include "actors/target_probe.hpp"
 #include "actors/verify_scheduler.hpp"
 #include "kernels/dispatch.hpp"
 #include "kernels/worker_team.hpp"
@@ -67,6 +68,7 @@ struct engine_options {
   std::string cost_folder;                   // keeps what was timed for the next start; empty: nowhere
   session_partners patience;                 // only its durations are used
   transport::bridge_options bridge;          // listen or join set: this process talks to others
+  std::shared_ptr<target_probe> probe;       // benchmarks: of the target model, when it runs here
   /// A weight loader's progress: what, bytes done, bytes in all.
   std::function<void(const std::string&, std::uint64_t, std::uint64_t)> progress;
   /// Called from an actor's thread when supervision gives up.

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <mutex>
 
 #include "actors/generation.hpp"
 #include "actors/messages/session_messages.hpp"
@@ -17,8 +19,8 @@ struct begin_local {
   static constexpr auto fields(auto&) { return std::tie(); }
 };
 
-/// The command line's stand-in for the gateway: opens one session in this process and hands on what it says. The
-/// callbacks run on the io thread.
+/// The command line's stand-in for the gateway: opens sessions in this process, one after the other, and hands on what
+/// they say. The callbacks run on the io thread.
 class local_client final : public actor::actor_of<local_client> {
  public:
   using accepts = actor::protocol<begin_local, session_text, session_finished>;
@@ -29,9 +31,27 @@ class local_client final : public actor::actor_of<local_client> {
     std::function<void(const session_text&)> on_text;
     std::function<void(const session_finished&)> on_finished;
   };
-  local_client(actor::actor_context& context, std::shared_ptr<job> work) : actor_of(context), job_(std::move(work)) {}
+  /// Where the next job is put before `begin_local` is sent.
+  class desk {
+   public:
+    void put(std::shared_ptr<job> next) {
+      const std::scoped_lock lock(mutex_);
+      next_ = std::move(next);
+    }
+    std::shared_ptr<job> take() {
+      const std::scoped_lock lock(mutex_);
+      return std::move(next_);
+    }
+
+   private:
+    std::mutex mutex_;
+    std::shared_ptr<job> next_;
+  };
+  local_client(actor::actor_context& context, std::shared_ptr<desk> jobs) : actor_of(context), desk_(std::move(jobs)) {}
 
   void on(const begin_local&) {
+    job_ = desk_->take();
+    if (!job_) return;
     auto partners = job_->partners;
     partners.client = context().self();
     context().spawn<session>("session", {1024, 1024}, job_->work, partners);
@@ -40,6 +60,7 @@ class local_client final : public actor::actor_of<local_client> {
   void on(const session_finished& m) { job_->on_finished(m); }
 
  private:
+  std::shared_ptr<desk> desk_;
   std::shared_ptr<job> job_;
 };
 

@@ -9,12 +9,13 @@ namespace redline::actors {
 
 target_model::target_model(actor::actor_context& context, std::unique_ptr<model::transformer> transformer,
                            std::uint32_t pages_count, actor::actor_ref<verify_scheduler> scheduler,
-                           std::vector<pass_cost> costs)
+                           std::vector<pass_cost> costs, std::shared_ptr<target_probe> probe)
     : actor_of(context),
       transformer_(std::move(transformer)),
       pages_count_(pages_count),
       scheduler_(scheduler),
-      costs_(std::move(costs)) {}
+      costs_(std::move(costs)),
+      probe_(std::move(probe)) {}
 
 void target_model::on_start() { on(announce_target{}); }
 
@@ -88,8 +89,11 @@ void target_model::on(const forward_batch& m) {
     const std::size_t rows = batch[i].logits_count();
     if (rows > 0) {
       const auto draft = std::span(run.tokens).last(run.draft_count);
+      const std::uint32_t output_index = run.log_count - std::min(run.prompt_count, run.log_count);
+      const auto known = probe_ ? probe_->known(run.sequence, output_index, rows) : std::vector<token>{};
       auto got = model::accept(logits.subspan(row * vocabulary, rows * vocabulary), vocabulary, draft, run.sampling,
-                               {run.history, run.log_count, run.prompt_count}, run.logprobs);
+                               {run.history, run.log_count, run.prompt_count}, run.logprobs, known);
+      if (probe_) probe_->note(run.sequence, {run.draft_count, got.accepted_count});
       answer.accepted_count = got.accepted_count;
       answer.tokens = std::move(got.tokens);
       answer.logprobs = std::move(got.logprobs);

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "actors/messages/verify_messages.hpp"
+#include "actors/target_probe.hpp"
 #include "runtime/actor/actor.hpp"
 #include "runtime/model/transformer.hpp"
 
@@ -19,7 +20,7 @@ class target_model final : public actor::actor_of<target_model> {
   /// costs: told to every scheduler that asks; empty when nothing was measured.
   target_model(actor::actor_context& context, std::unique_ptr<model::transformer> transformer,
                std::uint32_t pages_count, actor::actor_ref<verify_scheduler> scheduler,
-               std::vector<pass_cost> costs = {});
+               std::vector<pass_cost> costs = {}, std::shared_ptr<target_probe> probe = nullptr);
 
   void on_start();
   void on(const forward_batch& m);
@@ -32,6 +33,7 @@ class target_model final : public actor::actor_of<target_model> {
   std::uint32_t pages_count_;
   actor::actor_ref<verify_scheduler> scheduler_;
   std::vector<pass_cost> costs_;
+  std::shared_ptr<target_probe> probe_;  // null but in benchmarks
 };
 
 }  // namespace redline::actors

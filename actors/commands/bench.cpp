@@ -142,6 +142,8 @@ void add_bench(CLI::App& app, int& exit_code) {
   c->add_flag("--json", f->json, "Print one JSON object");
   c->callback([f, &exit_code] { exit_code = run_forward(*f); });
   add_bench_accuracy(*bench, exit_code);
+  add_bench_edit(*bench, exit_code);
+  add_bench_load(*bench, exit_code);
 }
 
 }  // namespace redline::actors::commands

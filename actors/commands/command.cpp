@@ -4,12 +4,11 @@
 
 #include <cstdio>
 #include <fstream>
-#include <future>
 #include <iostream>
 #include <sstream>
 
+#include "actors/commands/local_runner.hpp"
 #include "actors/cost_cache.hpp"
-#include "actors/local_client.hpp"
 
 namespace redline::actors::commands {
 
@@ -65,6 +64,10 @@ void add_method_flags(CLI::App& app, method_flags& flags) {
       ->check(CLI::IsMember({"auto", "regular", "lookup", "assisted", "blazedit", "prediction"}))
       ->capture_default_str()
       ->group("Drafting");
+  add_drafting_flags(app, flags);
+}
+
+void add_drafting_flags(CLI::App& app, method_flags& flags) {
   app.add_option("--max-matching-ngram-size", flags.options.max_matching_ngram_size,
                  "lookup, blazedit, prediction, auto: longest n-gram")
       ->check(CLI::Range(1, 64))
@@ -112,48 +115,20 @@ std::string_view name_of(draft::method how) {
   return "?";
 }
 
+std::vector<std::string> method_names() {
+  std::vector<std::string> names;
+  for (std::uint8_t i = 0; i < static_cast<std::uint8_t>(draft::method::last_); ++i) {
+    names.emplace_back(name_of(static_cast<draft::method>(i)));
+  }
+  return names;
+}
+
 result<outcome> generate_locally(engine_options options, const draft::draft_options& how,
                                  const std::function<result<generation_request>(const engine&)>& make_request,
                                  const std::function<void(const session_text&)>& on_text) {
-  options.scheduling.limits.running_max = 1;
-  auto finished = std::make_shared<std::promise<result<session_finished>>>();
-  auto waits = finished->get_future();
-  options.on_fatal = [finished](const std::string& why) {
-    try {
-      finished->set_value(failure{errc::internal, why});
-    } catch (const std::future_error&) {
-      // The answer was complete already.
-    }
-  };
-  REDLINE_TRY_ASSIGN(auto e, engine::create(std::move(options)));
-  REDLINE_TRY_ASSIGN(auto request, make_request(*e));
-  request.session = {1};
-  request.context_max = e->context_max();
-  request.draft = how;
-  REDLINE_TRY_ASSIGN(const auto partners, e->partners_for(how.how, {}));
-  REDLINE_TRY_ASSIGN(auto work, generation::make(std::move(request), e->words()));
-
-  outcome out;
-  auto job = std::make_shared<local_client::job>(local_client::job{
-      std::move(work), partners,
-      [&](const session_text& m) {
-        out.text += m.text;
-        out.tokens.insert(out.tokens.end(), m.tokens.begin(), m.tokens.end());
-        on_text(m);
-      },
-      [finished](const session_finished& m) { finished->set_value(m); }});
-  const auto client = e->io().add<local_client>(place::client, "client", {4096, 4096}, [job](actor::actor_context& c) {
-    return std::make_unique<local_client>(c, job);
-  });
-  REDLINE_TRY(e->start());
-  e->send(client.where, begin_local{});
-  auto last = waits.get();
-  e->stop();
-  if (!last) return last.error();
-  if (last->why_not) return *last->why_not;
-  out.reason = last->reason;
-  out.stats = last->stats;
-  return out;
+  REDLINE_TRY_ASSIGN(const auto runner, local_runner::create(std::move(options)));
+  REDLINE_TRY_ASSIGN(auto request, make_request(runner->parts()));
+  return runner->run(std::move(request), how, on_text);
 }
 
 int report(const failure& why) {
@@ -210,6 +185,13 @@ result<std::string> read_whole(const std::string& path) {
   if (!in) return failure{errc::file_unreadable, "cannot read " + path};
   out << in.rdbuf();
   return out.str();
+}
+
+result<void> write_whole(const std::string& path, const std::string& bytes) {
+  std::ofstream out(path, std::ios::binary);
+  out << bytes;
+  if (!out.flush()) return failure{errc::io_error, "cannot write " + path};
+  return {};
 }
 
 }  // namespace redline::actors::commands

@@ -32,8 +32,10 @@ void add_synth(CLI::App& app, int& exit_code);
 void add_quantize(CLI::App& app, int& exit_code);
 void add_convert(CLI::App& app, int& exit_code);
 void add_bench(CLI::App& app, int& exit_code);
-/// A subcommand of bench.
+/// Subcommands of bench.
 void add_bench_accuracy(CLI::App& bench, int& exit_code);
+void add_bench_edit(CLI::App& bench, int& exit_code);
+void add_bench_load(CLI::App& bench, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code);
 
 /// What the commands that load models have in common.
@@ -59,9 +61,13 @@ struct method_flags {
   draft::draft_options options;
 };
 void add_method_flags(CLI::App& app, method_flags& flags);
+/// The same without --method.
+void add_drafting_flags(CLI::App& app, method_flags& flags);
 /// Fails for a method that needs a draft model when there is none.
 result<draft::draft_options> draft_options_of(const method_flags& flags, bool has_draft_model);
 std::string_view name_of(draft::method how);
+/// Of every method there is.
+std::vector<std::string> method_names();
 
 /// What a generation gave.
 struct outcome {
@@ -96,5 +102,6 @@ void show_loading(progress_line& line, const std::string& what, std::uint64_t do
 
 /// The whole file or standard input ("-").
 result<std::string> read_whole(const std::string& path);
+result<void> write_whole(const std::string& path, const std::string& bytes);
 
 }  // namespace redline::actors::commands

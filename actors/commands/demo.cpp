@@ -1,17 +1,11 @@
-#include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <iostream>
-#include <thread>
 
+#include "actors/commands/child_server.hpp"
 #include "actors/commands/edit_task.hpp"
 #include "runtime/text/line_diff.hpp"
-#include "transport/http_client.hpp"
 
 namespace redline::actors::commands {
 namespace {
@@ -24,56 +18,12 @@ struct flags {
   std::uint32_t rounds = 3;
 };
 
-/// `redline serve` in a process of its own, on a free port; ended with this object.
-class child_server {
- public:
-  ~child_server() {
-    if (pid_ <= 0) return;
-    ::kill(pid_, SIGTERM);
-    int status = 0;
-    ::waitpid(pid_, &status, 0);
-  }
-
-  result<std::string> start(const flags& f) {
-    const auto port_file = std::filesystem::temp_directory_path() / ("redline-demo-" + std::to_string(::getpid()));
-    const std::string path = port_file.string();
-    pid_ = ::fork();
-    if (pid_ < 0) return failure{errc::io_error, "cannot start a process"};
-    if (pid_ == 0) {
-      ::execl("/proc/self/exe", "redline", "serve", "--model", f.model.c_str(), "--draft", f.draft.c_str(), "--listen",
-              "127.0.0.1:0", "--port-file", path.c_str(), "--log-level", "warning", static_cast<char*>(nullptr));
-      std::_Exit(127);
-    }
-    for (int tries = 0; tries < 600; ++tries) {
-      int status = 0;
-      if (::waitpid(pid_, &status, WNOHANG) == pid_) {
-        pid_ = 0;
-        return failure{errc::not_ready, "the server ended while starting"};
-      }
-      const auto port = read_whole(path);
-      if (port && port->ends_with('\n')) {
-        const std::string url = "http://127.0.0.1:" + port->substr(0, port->size() - 1);
-        const auto health = transport::http_get(*transport::parse_http_url(url + "/health"));
-        if (health && health->status == 200) {
-          std::filesystem::remove(port_file);
-          return url;
-        }
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    }
-    return failure{errc::timed_out, "the server did not become ready within a minute"};
-  }
-
- private:
-  pid_t pid_ = 0;
-};
-
 int run(const flags& f) {
   const auto before = read_whole(f.file);
   if (!before) return report(before.error());
   const edit_task task{f.file, *before, f.instruction};
   child_server server;
-  const auto url = server.start(f);
+  const auto url = server.start({"--model", f.model, "--draft", f.draft});
   if (!url) return report(url.error());
   std::cout << "server: " << *url << "\nfile: " << f.file << " (" << before->size() << " bytes)\ninstruction: " << f.instruction << "\n\n";
 

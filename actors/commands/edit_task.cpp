@@ -68,6 +68,43 @@ result<std::string> file_of_answer(const edit_task& task, const std::string& ans
                                         : "the model's answer holds no file in a code fence"};
 }
 
+std::string answer_of(const edit_task& task, const std::string& after) {
+  const std::string fence = fence_of(task.before);
+  // file_of_answer takes the line feed away again where the old file had none.
+  const bool ends_line = !lacks_final_line_feed(task) && (after.empty() || after.ends_with('\n'));
+  return fence + language_of(task.path) + "\n" + after + (ends_line ? "" : "\n") + fence;
+}
+
+result<generation_request> request_of(const edit_task& task, const draft::draft_options& how, const engine& e) {
+  const auto& words = *e.words();
+  REDLINE_TRY_ASSIGN(const auto chat, text::chat_template::parse(
+                                          words.words().chat_template().value_or(std::string(text::chatml_template))));
+  text::chat_input input;
+  // JSON strings are UTF-8; a file need not be. The template sees a marker, which the bytes then replace.
+  const std::string marker = "redline-file-goes-here";
+  input.messages.push_back({{"role", "user"}, {"content", marker}});
+  input.now = real_environment().unix_seconds();
+  if (words.words().bos()) input.bos_token = std::string(words.words().text(*words.words().bos()));
+  if (words.words().eos()) input.eos_token = std::string(words.words().text(*words.words().eos()));
+  REDLINE_TRY_ASSIGN(const auto rendered, chat.render(input));
+  const auto at = rendered.find(marker);
+  if (at == std::string::npos) {
+    return failure{errc::invalid_template, "the model's chat template does not show the user's message"};
+  }
+  generation_request g;
+  const auto append = [&](std::string_view part, bool special) {
+    const auto tokens = words.encode(part, {.parse_special = special});
+    g.prompt.insert(g.prompt.end(), tokens.begin(), tokens.end());
+  };
+  append(std::string_view(rendered).substr(0, at), true);
+  append(message_of(task), false);
+  append(std::string_view(rendered).substr(at + marker.size()), true);
+  g.tokens_max = e.context_max();
+  g.draft = how;
+  if (draft::reads_prediction(how.how)) g.prediction = words.encode(task.before);
+  return g;
+}
+
 result<edit_outcome> edit_on_server(const std::string& url, const std::string& api_key, const edit_task& task,
                                     const method_flags& method, const std::function<void(const std::string&)>& on_text) {
   using json = nlohmann::ordered_json;
@@ -150,34 +187,7 @@ result<edit_outcome> edit_locally(engine_options options, const edit_task& task,
   if (task.before.size() > file_bytes_max) return failure{errc::invalid_argument, task.path + " is too large to edit"};
   REDLINE_TRY_ASSIGN(const auto how, draft_options_of(method, !options.draft_path.empty()));
   edit_outcome out;
-  const auto make_request = [&](const engine& e) -> result<generation_request> {
-    const auto& words = *e.words();
-    REDLINE_TRY_ASSIGN(const auto chat, text::chat_template::parse(
-                                            words.words().chat_template().value_or(std::string(text::chatml_template))));
-    text::chat_input input;
-    // JSON strings are UTF-8; a file need not be. The template sees a marker, which the bytes then replace.
-    const std::string marker = "redline-file-goes-here";
-    input.messages.push_back({{"role", "user"}, {"content", marker}});
-    input.now = real_environment().unix_seconds();
-    if (words.words().bos()) input.bos_token = std::string(words.words().text(*words.words().bos()));
-    if (words.words().eos()) input.eos_token = std::string(words.words().text(*words.words().eos()));
-    REDLINE_TRY_ASSIGN(const auto rendered, chat.render(input));
-    const auto at = rendered.find(marker);
-    if (at == std::string::npos) {
-      return failure{errc::invalid_template, "the model's chat template does not show the user's message"};
-    }
-    generation_request g;
-    const auto append = [&](std::string_view part, bool special) {
-      const auto tokens = words.encode(part, {.parse_special = special});
-      g.prompt.insert(g.prompt.end(), tokens.begin(), tokens.end());
-    };
-    append(std::string_view(rendered).substr(0, at), true);
-    append(message_of(task), false);
-    append(std::string_view(rendered).substr(at + marker.size()), true);
-    g.tokens_max = e.context_max();
-    if (draft::reads_prediction(how.how)) g.prediction = words.encode(task.before);
-    return g;
-  };
+  const auto make_request = [&](const engine& e) { return request_of(task, how, e); };
   REDLINE_TRY_ASSIGN(const auto got, generate_locally(std::move(options), how, make_request, [&](const session_text& m) {
                        out.answer += m.text;
                        on_text(out.answer);

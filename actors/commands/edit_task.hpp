@@ -20,6 +20,11 @@ std::string message_of(const edit_task& task);
 /// The new file out of a model's answer. Fails when there is no complete fence.
 result<std::string> file_of_answer(const edit_task& task, const std::string& answer);
 
+/// The answer that holds `after` as the new file: what `file_of_answer` undoes, but for a missing final line feed.
+std::string answer_of(const edit_task& task, const std::string& after);
+/// The conversation as the engine's target model reads it; the answer may fill the context.
+result<generation_request> request_of(const edit_task& task, const draft::draft_options& how, const engine& e);
+
 /// What an edit gave, from whichever place it was computed.
 struct edit_outcome {
   std::string answer;        // the model's words

@@ -6,13 +6,15 @@ namespace redline::model {
 
 acceptance accept(std::span<const float> logits, std::size_t vocabulary, std::span<const token> draft,
                   const sampling_params& params, const token_context& before,
-                  std::optional<std::uint32_t> logprobs_count) {
+                  std::optional<std::uint32_t> logprobs_count, std::span<const token> known) {
   REDLINE_ASSERT(logits.size() == (draft.size() + 1) * vocabulary, "one row of logits for every token and one more");
+  REDLINE_ASSERT(known.empty() || known.size() == draft.size() + 1, "a known token for every row");
   acceptance out;
   row_sampler sampler(params, before);
   for (std::size_t row = 0;; ++row) {
     const auto here = logits.subspan(row * vocabulary, vocabulary);
-    const token chosen = sampler.choose(here);
+    token chosen = sampler.choose(here);
+    if (!known.empty()) chosen = known[row];
     out.tokens.push_back(chosen);
     if (logprobs_count) out.logprobs.push_back(logprob_of(here, chosen, *logprobs_count));
     if (row == draft.size() || chosen != draft[row]) break;

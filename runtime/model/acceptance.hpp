@@ -19,9 +19,11 @@ struct acceptance {
 
 /// Lossless verification (TECHNIQUES 1): walks the rows in order, samples each as plain decoding would, and goes on
 /// while the sample equals the draft. logits: [draft.size() + 1, vocabulary], row i predicts draft[i].
-/// before: committed tokens before the draft; logprobs_count: nullopt for none, else alternatives per token.
+/// before: committed tokens before the draft; logprobs_count: nullopt for none, else alternatives per token. known: for
+/// benchmarks only, one token per row that takes the place of the row's choice, which is made all the same.
 acceptance accept(std::span<const float> logits, std::size_t vocabulary, std::span<const token> draft,
                   const sampling_params& params, const token_context& before,
-                  std::optional<std::uint32_t> logprobs_count = std::nullopt);
+                  std::optional<std::uint32_t> logprobs_count = std::nullopt,
+                  std::span<const token> known = {});
 
 }  // namespace redline::model

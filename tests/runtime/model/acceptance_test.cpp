@@ -81,5 +81,15 @@ TEST(acceptance, log_probabilities_are_those_of_each_row) {
   }
 }
 
+TEST(acceptance, takes_known_tokens_in_place_of_the_choices) {
+  std::vector<float> rows(4 * vocabulary, 0.0F);
+  for (std::size_t row = 0; row < 4; ++row) rows[row * vocabulary + 5] = 1;  // the model would say 5
+  const std::vector<token> draft{1, 2, 3};
+  const std::vector<token> known{1, 2, 4, 0};
+  const auto got = accept(rows, vocabulary, draft, {}, {{}, 7, 3}, std::nullopt, known);
+  EXPECT_EQ(got.accepted_count, 2u);
+  EXPECT_EQ(got.tokens, (std::vector<token>{1, 2, 4}));
+}
+
 }  // namespace
 }  // namespace redline::model

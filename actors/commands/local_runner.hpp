@@ -1,0 +1,38 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "actors/commands/command.hpp"
+#include "actors/local_client.hpp"
+
+namespace redline::actors::commands {
+
+/// The actors of this process, kept for several generations, one at a time.
+class local_runner {
+ public:
+  /// Opens and checks the files; the models are loaded by the first `run`.
+  static result<std::unique_ptr<local_runner>> create(engine_options options);
+  ~local_runner();
+
+  [[nodiscard]] const engine& parts() const { return *engine_; }
+  /// Under which number the target model and its probe will know the next generation.
+  [[nodiscard]] sequence_id next_sequence() const { return {generations_ + 1}; }
+
+  /// on_text: called on another thread as text comes.
+  result<outcome> run(generation_request request, const draft::draft_options& how,
+                      const std::function<void(const session_text&)>& on_text);
+
+ private:
+  class answer;
+  local_runner();
+
+  std::shared_ptr<answer> answer_;
+  std::shared_ptr<local_client::desk> desk_;
+  std::unique_ptr<engine> engine_;
+  actor::address client_;
+  std::uint64_t generations_ = 0;
+  bool started_ = false;
+};
+
+}  // namespace redline::actors::commands
