@@ -139,7 +139,9 @@ void builder::take_drafts() {
     best.pop();
     if (!has_room_for_draft(c.run)) continue;
     const work_size one = size_of_draft_token(plan.runs[c.run].first + plan.runs[c.run].rows());
-    const bool timely = plan.size.rows < limits.rows_min || cost.predict(plan.size + one) <= limits.time_max;
+    // The limit is for those who wait meanwhile: nobody does when a lone sequence has the pass for itself.
+    const bool alone = plan.runs.size() == 1 && plan.left.empty();
+    const bool timely = alone || plan.size.rows < limits.rows_min || cost.predict(plan.size + one) <= limits.time_max;
     if (!timely) break;
     decoding = decoding + one;
     tokens += c.chance;

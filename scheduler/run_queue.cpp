@@ -140,7 +140,8 @@ std::vector<round_outcome> run_queue::complete(const batch_plan& plan, std::span
     q.computed_count = static_cast<std::uint32_t>(q.log.size()) + answers[i].accepted_count;
     q.log.insert(q.log.end(), answers[i].tokens.begin(), answers[i].tokens.end());
     q.drafts.note(run.draft_count, answers[i].accepted_count);
-    if (run.draft_count > 0) typical_drafts_.note(run.draft_count, answers[i].accepted_count);
+    // Also of a draft that was cut to nothing: what is thought of drafts must come back when none is tried.
+    if (!q.draft.empty()) typical_drafts_.note(run.draft_count, answers[i].accepted_count);
     q.draft.clear();
     q.open = false;
     q.idle_since = now;

@@ -194,6 +194,34 @@ void fill(run_queue& q, std::uint64_t count, std::size_t each, bool same_instant
   pass(q, 100);
 }
 
+/// A round whose draft of 20 tokens has `right` right ones, on a machine bound by arithmetic; returns how many were tried.
+std::uint32_t draft_round(run_queue& q, std::uint64_t round, std::uint32_t right) {
+  const std::uint32_t known = q.known_count({1});
+  std::vector<token> tail;
+  if (known == 0) tail = {1, 2, 3};
+  submit(q, {.round = round, .from = known, .tail = tail, .draft = tokens(20), .tokens_max = 100'000});
+  budget limits = roomy;
+  limits.time_max = microseconds{10'000'000};
+  const auto plan = q.plan(limits, at(0));
+  q.begin(plan);
+  const planned_run& run = plan.runs.at(0);
+  const std::uint32_t accepted = std::min(right, run.draft_count);
+  const run_answer answer{accepted, std::vector<token>(accepted + 1, 50)};
+  q.complete(plan, {&answer, 1}, microseconds{22'000 + 3'400 * run.rows()}, at(0));
+  return run.draft_count;
+}
+
+TEST(run_queue, drafts_again_after_drafts_that_all_failed) {
+  auto q = make({.running_max = 2, .waiting_max = 1, .tokens_max = 100'000, .pages_count = 4000});
+  std::uint64_t round = 0;
+  std::uint32_t tried = 0;
+  for (int i = 0; i < 60; ++i) tried = draft_round(q, ++round, 0);
+  EXPECT_LE(tried, 2u) << "what never pays is hardly tried";
+  std::uint32_t widest = 0;
+  for (int i = 0; i < 40; ++i) widest = std::max(widest, draft_round(q, ++round, 20));
+  EXPECT_GE(widest, 15u) << "and comes back when it would pay";
+}
+
 TEST(run_queue, takes_pages_from_the_latest_comer) {
   auto q = make({.running_max = 4, .waiting_max = 4, .tokens_max = 200, .pages_count = 4});
   fill(q, 4, 32, false);
