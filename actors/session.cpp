@@ -40,7 +40,7 @@ void session::next_round() {
     return;
   }
   // The last token of the answer needs no draft: the target's own token fills the room.
-  const std::uint32_t wanted = std::min(draft::draft_tokens_max(work_.request().draft), work_.room() - 1);
+  const std::uint32_t wanted = std::min({draft::draft_tokens_max(work_.request().draft), work_.room() - 1, width_});
   if (partners_.drafter && wanted > 0) {
     phase_ = phase::proposing;
     ask_drafter(drafter_knows_, wanted);
@@ -85,7 +85,7 @@ void session::on(const proposal& m) {
   }
   heard_ = context().now();
   if (m.log_needed_from) {
-    const std::uint32_t wanted = std::min(draft::draft_tokens_max(work_.request().draft), work_.room() - 1);
+    const std::uint32_t wanted = std::min({draft::draft_tokens_max(work_.request().draft), work_.room() - 1, width_});
     ask_drafter(std::min(*m.log_needed_from, work_.log_count()), wanted);
     return;
   }
@@ -121,6 +121,7 @@ void session::on(const verdict& m) {
   }
   auto step = work_.commit(m.tokens, m.logprobs);
   count(m, step.tokens.size());
+  follow_width(m.verified_count);
   target_knows_ = work_.log_count();  // the scheduler appended the same tokens when it sent them
   if (!step.text.empty() || !step.tokens.empty()) {
     context().send(partners_.client, session_text{work_.request().session, std::move(step.text), std::move(step.tokens),
@@ -128,6 +129,16 @@ void session::on(const verdict& m) {
   }
   if (step.finished) finish(*step.finished);
   else next_round();
+}
+
+/// The scheduler verifies as much of a draft as pays. To draft much more would be work for nothing; twice as much lets the
+/// width grow again.
+void session::follow_width(std::uint32_t verified_count) {
+  if (verified_count < draft_.size()) {
+    width_ = std::max(2 * verified_count, width_min);
+  } else if (verified_count > 0) {
+    width_ = std::min(2 * width_, width_max);
+  }
 }
 
 /// Adds a verdict to the counts; `emitted` of its tokens are in the answer.

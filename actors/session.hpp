@@ -47,6 +47,7 @@ class session final : public actor::actor_of<session> {
   void next_round();
   void ask_drafter(std::uint32_t from, std::uint32_t tokens_max);
   void ask_target(std::uint32_t from);
+  void follow_width(std::uint32_t verified_count);
   void count(const verdict& m, std::size_t emitted);
   void finish(finish_reason reason, std::optional<failure> why_not = std::nullopt, std::uint32_t retry_after_ms = 0);
   void leave();
@@ -59,6 +60,9 @@ class session final : public actor::actor_of<session> {
   round_id round_{0};
   std::vector<token> draft_;
   std::vector<draft::draft_part> parts_;  // of draft_, perhaps of some tokens more
+  static constexpr std::uint32_t width_min = 4;
+  static constexpr std::uint32_t width_max = 1U << 16;
+  std::uint32_t width_ = width_max;  // tokens to ask of the drafter
   std::uint32_t drafter_knows_ = 0;  // tokens of the log that the drafter was sent
   std::uint32_t target_knows_ = 0;
   bool pause_wanted_ = false;
