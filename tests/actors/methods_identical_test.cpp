@@ -135,6 +135,8 @@ struct setting {
   std::size_t at_once = 12;
   bool has_model = true;
   bool shows_file = true;  // in the prompt; without it a prediction is all there is to draft from
+  /// Else how much of a draft is verified depends on how long passes take, and so do all counts.
+  bool whole_drafts = true;
 };
 
 /// A prediction of `plain`, which answers for `file`.
@@ -184,6 +186,8 @@ void compare_methods(const setting& how) {
   if (how.has_model) options.draft_path = test::source_path("bench/demo_models/demo-draft.gguf");
   options.threads = 2;
   options.scheduling.limits = {.running_max = 8, .waiting_max = 64};
+  options.whole_drafts = how.whole_drafts;
+  if (how.whole_drafts) options.scheduling.budget.time_max = microseconds{3'600'000'000};
   auto e = engine::create(std::move(options));
   ASSERT_TRUE(e) << e.error().describe();
   const auto& words = (*e)->words();
@@ -271,6 +275,7 @@ void compare_methods(const setting& how) {
     std::printf("%-26s %7u %7u %7u  ", v.name, s.target_passes, s.target_rows, s.draft_passes);
     for (const auto from : draft::all_sources) std::printf(" %u/%u", s.of(from).accepted, s.of(from).drafted);
     std::printf("\n");
+    if (!how.whole_drafts) continue;
     // Not vacuous: the drafting methods did draft, from what they say, and saved passes.
     EXPECT_GT(s.accepted, 0u) << v.name;
     EXPECT_LT(s.target_passes, regular.target_passes) << v.name;
@@ -286,14 +291,18 @@ void compare_methods(const setting& how) {
       EXPECT_EQ(s.of(draft::source::model).drafted, 0u) << v.name;
     }
   }
-  EXPECT_LT(sums["prediction/right"].target_passes, sums["lookup"].target_passes);
+  if (how.whole_drafts) {
+    EXPECT_LT(sums["prediction/right"].target_passes, sums["lookup"].target_passes);
+  }
 }
 
 TEST(methods, greedy_output_is_the_same_with_every_method) { compare_methods({}); }
 TEST(methods, greedy_output_is_the_same_without_a_draft_model) {
   compare_methods({.files = test::rounds(18, 3), .has_model = false});
 }
-TEST(methods, sampled_output_is_the_same_with_every_method) { compare_methods({.temperature = 0.7F}); }
+TEST(methods, sampled_output_is_the_same_with_every_method_and_the_widths_of_the_moment) {
+  compare_methods({.temperature = 0.7F, .whole_drafts = false});
+}
 TEST(methods, output_is_the_same_whatever_the_prediction_when_there_is_nothing_else) {
   for (const bool has_model : {true, false}) {
     compare_methods({.files = test::rounds(4, 1), .has_model = has_model, .shows_file = false});
