@@ -11,7 +11,8 @@ let server;
 let client;
 
 before(async () => {
-    server = await Server.start("--draft", draftModel);
+    // Whole drafts: passes are counted below, and widths would depend on how busy the machine is.
+    server = await Server.start("--draft", draftModel, "--draft-widths", "whole");
     client = server.client();
 });
 after(() => server?.kill("SIGKILL"));
