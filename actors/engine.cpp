@@ -114,6 +114,7 @@ result<session_partners> engine::partners_for(draft::method how, actor::address 
     }
     partners.drafter = all.back();
   }
+  if (partners.drafter.where != all.front().where && partners.drafter) partners.stand_in = all.front();
   return partners;
 }
 
@@ -232,7 +233,7 @@ result<void> engine::add_draft() {
         auto small = model::transformer::create(weights, *table_, *draft_team_, how);
         if (!small) throw std::runtime_error(small.error().describe());
         return std::make_unique<draft_model>(
-            c, std::make_unique<draft::draft_engine>(std::move(*small), ends, draft::engine_limits{.pages_count = pages}));
+            c, std::make_unique<draft::draft_engine>(std::move(*small), ends, draft::engine_limits{.pages_count = pages}, &c.env()));
       });
   return {};
 }

@@ -41,12 +41,27 @@ void session::next_round() {
   }
   // The last token of the answer needs no draft: the target's own token fills the room.
   const std::uint32_t wanted = std::min({draft::draft_tokens_max(work_.request().draft), work_.room() - 1, width_});
-  if (partners_.drafter && wanted > 0) {
+  if (drafter_lost_ && context().now() - *drafter_lost_ >= partners_.drafter_retry) {
+    drafter_lost_.reset();
+    drafter_knows_ = 0;
+  }
+  if (drafter() && wanted > 0) {
     phase_ = phase::proposing;
     ask_drafter(drafter_knows_, wanted);
   } else {
     ask_target(target_knows_);
   }
+}
+
+actor::actor_ref<draft_model> session::drafter() const {
+  return drafter_lost_ ? partners_.stand_in : partners_.drafter;
+}
+
+/// The stand-in knows nothing of the log yet; what it drafts begins with the next round.
+void session::lose_drafter() {
+  if (drafter_lost_) return;
+  drafter_lost_ = context().now();
+  drafter_knows_ = 0;
 }
 
 void session::ask_drafter(std::uint32_t from, std::uint32_t tokens_max) {
@@ -58,10 +73,11 @@ void session::ask_drafter(std::uint32_t from, std::uint32_t tokens_max) {
                .prompt_count = work_.prompt_count(),
                .options = work_.request().draft,
                .sampling = work_.request().sampling,
-               .tokens_max = tokens_max};
+               .tokens_max = tokens_max,
+               .pace = pace_};
   // A drafter keeps both or neither, so one that asks for the log from its beginning lacks the prediction too.
   if (from == 0 && draft::reads_prediction(work_.request().draft.how)) wish.prediction = work_.request().prediction;
-  context().tell(partners_.drafter, wish);
+  context().tell(drafter(), wish);
   drafter_knows_ = work_.log_count();
 }
 
@@ -72,7 +88,7 @@ void session::ask_target(std::uint32_t from) {
                  verify_run{.sequence = sequence(), .tenant = work_.request().tenant, .round = round_,
                             .log = tail(from), .prompt_count = work_.prompt_count(), .draft = draft_,
                             .sampling = work_.request().sampling, .logprobs = work_.request().logprobs,
-                            .tokens_max = work_.tokens_max()});
+                            .parts = parts_, .tokens_max = work_.tokens_max()});
   target_knows_ = work_.log_count();
 }
 
@@ -122,6 +138,7 @@ void session::on(const verdict& m) {
   auto step = work_.commit(m.tokens, m.logprobs);
   count(m, step.tokens.size());
   follow_width(m.verified_count);
+  pace_ = m.pace;
   target_knows_ = work_.log_count();  // the scheduler appended the same tokens when it sent them
   if (!step.text.empty() || !step.tokens.empty()) {
     context().send(partners_.client, session_text{work_.request().session, std::move(step.text), std::move(step.tokens),
@@ -173,6 +190,7 @@ void session::on(const session_tick&) {
   const instant now = context().now();
   if (phase_ == phase::proposing && now - asked_ >= partners_.proposal_patience) {
     context().log(log_level::debug, "no proposal in time; the round goes on without a draft");
+    lose_drafter();
     ask_target(target_knows_);
   } else if (phase_ == phase::verifying && now - heard_ >= partners_.silence_max) {
     finish(finish_reason::failed, failure{errc::not_ready, "the target model has been silent for " +
@@ -187,7 +205,7 @@ void session::on(const actor::undeliverable& m) {
   if (m.to == partners_.client) {
     leave();
   } else if (m.to == partners_.drafter.where) {
-    drafter_knows_ = 0;
+    lose_drafter();
     if (phase_ == phase::proposing) ask_target(target_knows_);
   }
   // What the scheduler did not get is asked again at the next tick that finds it overdue.
@@ -205,7 +223,9 @@ void session::leave() {
   if (phase_ == phase::over) return;
   phase_ = phase::over;
   context().tell(partners_.scheduler, release_sequence{sequence()});
-  if (partners_.drafter) context().tell(partners_.drafter, forget{work_.request().session});
+  for (const auto& d : {partners_.drafter, partners_.stand_in}) {
+    if (d) context().tell(d, forget{work_.request().session});
+  }
   context().stop();
 }
 

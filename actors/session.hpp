@@ -16,8 +16,10 @@ class verify_scheduler;
 struct session_partners {
   actor::actor_ref<verify_scheduler> scheduler;
   actor::actor_ref<draft_model> drafter;       // nobody: every round goes without a draft
+  actor::actor_ref<draft_model> stand_in;      // drafts while the drafter cannot be reached; may be nobody
   actor::address client;                       // told session_text and session_finished
   microseconds proposal_patience{1'000'000};   // then the round goes on without a draft
+  microseconds drafter_retry{5'000'000};       // then a drafter that could not be reached is tried again
   microseconds verdict_retry{2'000'000};       // then the question is repeated
   microseconds silence_max{60'000'000};        // then the session fails
 };
@@ -45,6 +47,8 @@ class session final : public actor::actor_of<session> {
   enum class phase : std::uint8_t { proposing, verifying, paused, over };
 
   void next_round();
+  [[nodiscard]] actor::actor_ref<draft_model> drafter() const;
+  void lose_drafter();
   void ask_drafter(std::uint32_t from, std::uint32_t tokens_max);
   void ask_target(std::uint32_t from);
   void follow_width(std::uint32_t verified_count);
@@ -66,6 +70,8 @@ class session final : public actor::actor_of<session> {
   std::uint32_t drafter_knows_ = 0;  // tokens of the log that the drafter was sent
   std::uint32_t target_knows_ = 0;
   bool pause_wanted_ = false;
+  draft::target_pace pace_;            // of the last verdict
+  std::optional<instant> drafter_lost_;
   instant began_;
   instant asked_;   // when the current question was last put
   instant heard_;   // when the other side last showed signs of life

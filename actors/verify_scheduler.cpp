@@ -32,8 +32,10 @@ void verify_scheduler::on_start() {
 
 void verify_scheduler::on(const verify_run& m) {
   if (const auto known = clients_.find(m.sequence); known != clients_.end()) known->second.heard = context().now();
+  std::vector<scheduler::draft_stretch> sources;
+  for (const auto& part : m.parts) sources.push_back({static_cast<std::uint8_t>(part.from), part.count});
   const scheduler::submission wish{.sequence = m.sequence, .tenant = m.tenant, .round = m.round, .from = m.log.from,
-                                   .tail = m.log.tokens, .draft = m.draft, .tokens_max = m.tokens_max};
+                                   .tail = m.log.tokens, .draft = m.draft, .sources = sources, .tokens_max = m.tokens_max};
   switch (queue_.submit(wish, context().now())) {
     case submit_outcome::taken: {
       auto& c = clients_[m.sequence];
@@ -188,7 +190,7 @@ void verify_scheduler::on(const batch_done& m) {
     client& c = clients_.at(outcome.sequence);
     c.last = verdict{.sequence = outcome.sequence, .round = outcome.round, .verified_count = outcome.verified_count,
                      .accepted_count = at->accepted_count, .tokens = at->tokens, .logprobs = at->logprobs,
-                     .passes = outcome.passes, .rows = outcome.rows};
+                     .passes = outcome.passes, .rows = outcome.rows, .pace = pace_at(outcome.sequence)};
     report_.drafted_total += outcome.verified_count;
     report_.accepted_total += at->accepted_count;
     context().send(c.session, c.last);
@@ -197,6 +199,18 @@ void verify_scheduler::on(const batch_done& m) {
     }
   }
   step();
+}
+
+/// Not where drafts are verified whole: those who want that compare passes, which shall not depend on the machine's mood.
+draft::target_pace verify_scheduler::pace_at(sequence_id sequence) const {
+  const auto& cost = queue_.cost();
+  if (cost.is_blank() || options_.budget.whole_drafts) return {};
+  constexpr std::uint64_t more = 32;
+  const std::uint64_t context = queue_.log(sequence).size();
+  const auto one = cost.predict({1, context, context, 1}).count();
+  const auto many = cost.predict({1 + more, (1 + more) * context, context + more, 1 + more}).count();
+  const auto bounded = [](std::int64_t x) { return static_cast<std::uint32_t>(std::clamp<std::int64_t>(x, 0, 1 << 30)); };
+  return {.pass_us = bounded(one), .row_ns = bounded((many - one) * 1000 / static_cast<std::int64_t>(more))};
 }
 
 void verify_scheduler::fail_batch(const failure& why) {

@@ -122,7 +122,7 @@ void builder::take_drafts() {
     const work_item& item = *items[c.run];
     const planned_run& r = plan.runs[c.run];
     if (r.draft_count >= item.draft_count) return;
-    if (item.drafts != nullptr) c.chance *= item.drafts->chance(r.draft_count, item.typical);
+    if (item.drafts != nullptr) c.chance *= item.drafts->chance(item.sources, r.draft_count, item.typical);
     const double takes = us(decoding + size_of_draft_token(r.first + r.rows())) - base_us;
     c.worth = c.chance / std::max(takes, 1e-3);
     best.push(c);

@@ -18,18 +18,18 @@ std::size_t draft_record::stretch_of(std::uint32_t place) {
   return std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(place)), stretches_count - 1);
 }
 
-void draft_record::note(std::uint32_t verified, std::uint32_t accepted) {
+void draft_record::note(std::uint32_t verified, std::uint32_t accepted, std::uint32_t begin) {
   for (tally& t : tallies_) {
     t.seen *= kept_per_round;
     t.right *= kept_per_round;
   }
   accepted = std::min(accepted, verified);
-  for (std::uint32_t place = 0; place < accepted; ++place) {
+  for (std::uint32_t place = begin; place < accepted; ++place) {
     tally& t = tallies_[stretch_of(place)];
     t.seen += 1;
     t.right += 1;
   }
-  if (accepted < verified) tallies_[stretch_of(accepted)].seen += 1;
+  if (begin <= accepted && accepted < verified) tallies_[stretch_of(accepted)].seen += 1;
 }
 
 double draft_record::chance(std::uint32_t place, const draft_record* typical) const {
@@ -48,6 +48,41 @@ double draft_record::chance(std::uint32_t place, const draft_record* typical) co
 
 double draft_record::tally::with(double expected) const {
   return (right + first_weight * expected) / (seen + first_weight);
+}
+
+void source_records::note(std::span<const draft_stretch> stretches, std::uint32_t verified, std::uint32_t accepted) {
+  accepted = std::min(accepted, verified);
+  for (std::size_t source = 0; source < sources_max; ++source) {
+    std::uint32_t begin = 0;
+    std::uint32_t first = verified;  // nothing of this source
+    std::uint32_t end = verified;
+    for (const draft_stretch& s : stretches) {
+      const std::uint32_t behind = begin + std::min(s.count, verified - begin);
+      if (std::min<std::size_t>(s.source, sources_max - 1) == source && behind > begin) {
+        if (first == verified) first = begin;
+        end = behind;
+      }
+      begin = behind;
+    }
+    if (source == 0 && begin < verified) {
+      if (first == verified) first = begin;
+      end = verified;
+    }
+    records_[source].note(first < verified ? end : 0, std::min(accepted, end), first);
+  }
+}
+
+double source_records::chance(std::span<const draft_stretch> stretches, std::uint32_t place,
+                              const source_records* typical) const {
+  std::size_t source = 0;
+  std::uint64_t end = 0;
+  for (const draft_stretch& s : stretches) {
+    end += s.count;
+    if (place >= end) continue;
+    source = std::min<std::size_t>(s.source, sources_max - 1);
+    break;
+  }
+  return records_[source].chance(place, typical != nullptr ? &typical->records_[source] : nullptr);
 }
 
 }  // namespace redline::scheduler

@@ -3,16 +3,24 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace redline::scheduler {
+
+/// Consecutive tokens of a draft with one source, which whoever drafts gives a number of its own.
+struct draft_stretch {
+  std::uint8_t source = 0;
+  std::uint32_t count = 0;
+};
 
 /// How far drafts were right lately, by place in the draft: the chance of a token to be accepted when all before it
 /// were. Old drafts are forgotten exponentially, towards what `typical` says; a round without a draft forgets too, so that
 /// a source that failed is tried again.
 class draft_record {
  public:
-  /// A round that looked at the first `verified` tokens of a draft, of which the first `accepted` were right.
-  void note(std::uint32_t verified, std::uint32_t accepted);
+  /// A round that looked at the first `verified` tokens of a draft, of which the first `accepted` were right. Only those
+  /// from the place `begin` on count here; those before it had another source.
+  void note(std::uint32_t verified, std::uint32_t accepted, std::uint32_t begin = 0);
   /// For the token at `place` (0: the draft's first), given that those before it are accepted. Where little was seen, as
   /// likely as nearer places and as `typical`, the record of all drafts, say; nullptr: no such record.
   [[nodiscard]] double chance(std::uint32_t place, const draft_record* typical) const;
@@ -29,6 +37,20 @@ class draft_record {
     [[nodiscard]] double with(double expected) const;
   };
   std::array<tally, stretches_count> tallies_{};
+};
+
+/// The same for each source by itself: a copy of the old file and a small model's guess fail at different places.
+class source_records {
+ public:
+  static constexpr std::size_t sources_max = 4;  // higher numbers share the last record
+
+  /// What the stretches do not cover counts as of source 0.
+  void note(std::span<const draft_stretch> stretches, std::uint32_t verified, std::uint32_t accepted);
+  [[nodiscard]] double chance(std::span<const draft_stretch> stretches, std::uint32_t place,
+                              const source_records* typical) const;
+
+ private:
+  std::array<draft_record, sources_max> records_;
 };
 
 }  // namespace redline::scheduler

@@ -55,6 +55,7 @@ submit_outcome run_queue::submit(const submission& s, instant now) {
   q.computed_count = std::min({q.computed_count, unchanged_count, static_cast<std::uint32_t>(q.log.size()) - 1});
   const std::size_t draft_room = q.tokens_max > q.log.size() ? q.tokens_max - q.log.size() : 0;
   q.draft.assign(s.draft.begin(), s.draft.begin() + static_cast<std::ptrdiff_t>(std::min(s.draft.size(), draft_room)));
+  q.sources.assign(s.sources.begin(), s.sources.end());
   q.round = s.round;
   q.open = true;
   q.passes = 0;
@@ -93,7 +94,7 @@ batch_plan run_queue::plan(budget limits, instant now) {
     if (!q.admitted || !q.open || q.in_flight) continue;
     items_.push_back({id, q.tenant, q.arrival, q.computed_count,
                       static_cast<std::uint32_t>(q.log.size()) - q.computed_count,
-                      static_cast<std::uint32_t>(q.draft.size()), &q.drafts, &typical_drafts_});
+                      static_cast<std::uint32_t>(q.draft.size()), q.sources, &q.drafts, &typical_drafts_});
   }
   const std::uint32_t held = pages_held();
   limits.pages_free = limits_.pages_count > held ? limits_.pages_count - held : 0;
@@ -139,9 +140,9 @@ std::vector<round_outcome> run_queue::complete(const batch_plan& plan, std::span
     }
     q.computed_count = static_cast<std::uint32_t>(q.log.size()) + answers[i].accepted_count;
     q.log.insert(q.log.end(), answers[i].tokens.begin(), answers[i].tokens.end());
-    q.drafts.note(run.draft_count, answers[i].accepted_count);
+    q.drafts.note(q.sources, run.draft_count, answers[i].accepted_count);
     // Also of a draft that was cut to nothing: what is thought of drafts must come back when none is tried.
-    if (!q.draft.empty()) typical_drafts_.note(run.draft_count, answers[i].accepted_count);
+    if (!q.draft.empty()) typical_drafts_.note(q.sources, run.draft_count, answers[i].accepted_count);
     q.draft.clear();
     q.open = false;
     q.idle_since = now;

@@ -27,6 +27,7 @@ struct submission {
   std::uint32_t from = 0;          // the log's tail starts here
   std::span<const token> tail;
   std::span<const token> draft;
+  std::span<const draft_stretch> sources;  // of the draft's tokens
   std::uint32_t tokens_max = 0;    // most tokens the sequence can come to hold
 };
 
@@ -118,7 +119,8 @@ class run_queue {
     bool admitted = false;
     bool open = false;       // the round waits for an answer
     bool in_flight = false;
-    draft_record drafts;
+    std::vector<draft_stretch> sources;  // of the draft
+    source_records drafts;
   };
 
   void admit_waiting();
@@ -129,7 +131,7 @@ class run_queue {
   std::uint32_t running_count_ = 0;
   std::uint32_t page_tokens_ = 32;
   cost_model cost_;
-  draft_record typical_drafts_;
+  source_records typical_drafts_;
   std::vector<work_item> items_;
   std::vector<item_index> order_;
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "runtime/base/environment.hpp"
 #include "runtime/base/ids.hpp"
@@ -16,8 +17,9 @@ struct work_item {
   std::uint32_t computed_count = 0;   // tokens with valid KV
   std::uint32_t pending_count = 0;    // log tokens still to compute, at least 1
   std::uint32_t draft_count = 0;      // draft tokens to verify behind them
-  const draft_record* drafts = nullptr;   // how the sequence's drafts fared; nullptr: every token is worth a pass
-  const draft_record* typical = nullptr;  // how all drafts did
+  std::span<const draft_stretch> sources;   // of the draft
+  const source_records* drafts = nullptr;   // how the sequence's drafts fared; nullptr: every token is worth a pass
+  const source_records* typical = nullptr;  // how all drafts did
 
   /// Only the last token of the log is missing: a decode or verification run, not a prompt.
   [[nodiscard]] bool decodes() const { return pending_count == 1 && computed_count > 0; }

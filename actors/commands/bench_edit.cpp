@@ -23,6 +23,10 @@ struct flags {
   std::uint32_t repeats = 1;
   std::uint32_t tokens_max = 0;
   bool replay = false;
+  std::optional<double> prediction_right;
+  std::vector<std::uint32_t> grid_runs;
+  std::vector<std::uint32_t> grid_micro;
+  std::vector<std::uint32_t> grid_ngram;
   std::string json;
   std::string svg;
 };
@@ -32,7 +36,8 @@ constexpr std::uint32_t warm_up_tokens = 16;
 /// An edit as a model sees it.
 struct prepared_edit {
   const known_edit* edit = nullptr;
-  std::vector<token> known;  // the answer's tokens and the end token
+  std::vector<token> known;       // the answer's tokens and the end token
+  std::vector<token> prediction;  // when --prediction-right
   std::uint32_t prompt_tokens = 0;
   std::uint32_t tokens_max = 0;
 };
@@ -41,6 +46,29 @@ struct chosen_method {
   std::string name;
   draft::draft_options options;
 };
+
+/// Blazedit with every combination of the grid's parameters; one that is not given keeps its single value.
+std::vector<chosen_method> grid_of(const flags& f, const draft::draft_options& blazedit) {
+  const auto or_one = [](std::vector<std::uint32_t> list, std::uint32_t one) {
+    if (list.empty()) list.push_back(one);
+    return list;
+  };
+  std::vector<chosen_method> out;
+  for (const std::uint32_t runs : or_one(f.grid_runs, blazedit.max_num_run)) {
+    for (const std::uint32_t micro : or_one(f.grid_micro, blazedit.micro_draft_tokens)) {
+      for (const std::uint32_t ngram : or_one(f.grid_ngram, blazedit.max_matching_ngram_size)) {
+        chosen_method m{.name = "blazedit " + std::to_string(runs) + "x" + std::to_string(micro) + ", " +
+                                std::to_string(ngram) + "-gram",
+                        .options = blazedit};
+        m.options.max_num_run = runs;
+        m.options.micro_draft_tokens = micro;
+        m.options.max_matching_ngram_size = ngram;
+        out.push_back(std::move(m));
+      }
+    }
+  }
+  return out;
+}
 
 /// The methods asked for that this pair of models can run; regular first, against which the others are compared.
 std::vector<chosen_method> choose_methods(const flags& f, const engine& e) {
@@ -57,7 +85,13 @@ std::vector<chosen_method> choose_methods(const flags& f, const engine& e) {
       continue;
     }
     const bool again = std::any_of(out.begin(), out.end(), [&](const chosen_method& m) { return m.name == name; });
-    if (!again) out.push_back({name, *options});
+    if (again) continue;
+    const bool grid = !f.grid_runs.empty() || !f.grid_micro.empty() || !f.grid_ngram.empty();
+    if (options->how == draft::method::blazedit && grid) {
+      for (chosen_method& m : grid_of(f, *options)) out.push_back(std::move(m));
+    } else {
+      out.push_back({name, *options});
+    }
   }
   return out;
 }
@@ -82,6 +116,9 @@ result<std::vector<prepared_edit>> prepare(const std::vector<known_edit>& edits,
     p.prompt_tokens = static_cast<std::uint32_t>(request.prompt.size());
     REDLINE_TRY_ASSIGN(p.known, known_tokens(edit, *e.words()));
     // A model that edits otherwise than wanted may write more; one that has lost its way shall not write for ever.
+    if (f.prediction_right) {
+      p.prediction = e.words()->encode(answer_of(edit.task, damaged(edit.after, *f.prediction_right, edit.id)), {});
+    }
     const auto room = static_cast<std::uint32_t>(p.known.size() + p.known.size() / 4 + 16);
     p.tokens_max = f.tokens_max != 0 ? f.tokens_max : room;
     const std::size_t answer = std::min<std::size_t>(p.known.size(), p.tokens_max);
@@ -143,6 +180,7 @@ class edit_bench {
     // By method: one may read more of the edit than another.
     REDLINE_TRY_ASSIGN(auto request, request_of(p.edit->task, m.options, runner_.parts()));
     request.tokens_max = p.tokens_max;
+    if (flags_.prediction_right && draft::reads_prediction(m.options.how)) request.prediction = p.prediction;
     auto got = runner_.run(std::move(request), m.options, [](const session_text&) {});
     auto steps = probe_->finish(sequence);
     if (!got) return failure{got.error().code, p.edit->id + ", " + m.name + ": " + got.error().context};
@@ -177,12 +215,15 @@ void print_table(const std::vector<method_summary>& all, const flags& f, std::si
   if (f.replay) {
     std::printf("REPLAYED: every pass is computed, but the tokens are the known results', not the model's choices\n");
   }
-  std::printf("%-10s %6s %9s %9s %9s %9s %9s %9s %9s %9s %9s %s\n", "", "", "chars/s", "worst", "speed-up", "worst",
+  std::size_t width = 10;
+  for (const method_summary& s : all) width = std::max(width, s.method.size());
+  const int w = static_cast<int>(width);
+  std::printf("%-*s %6s %9s %9s %9s %9s %9s %9s %9s %9s %9s %s\n", w, "", "", "chars/s", "worst", "speed-up", "worst",
               "decoding", "decoding", "accepted", "target", "draft", "");
-  std::printf("%-10s %6s %9s %9s %9s %9s %9s %9s %9s %9s %9s %s\n", "method", "edits", "mean", "decile", "mean",
+  std::printf("%-*s %6s %9s %9s %9s %9s %9s %9s %9s %9s %9s %s\n", w, "method", "edits", "mean", "decile", "mean",
               "decile", "chars/s", "speed-up", "per pass", "passes", "passes", "identical");
   for (const method_summary& s : all) {
-    std::printf("%-10s %6zu %9.0f %9.0f %8.2fx %8.2fx %9.0f %8.2fx %9.1f %9llu %9llu %s\n", s.method.c_str(), s.edits,
+    std::printf("%-*s %6zu %9.0f %9.0f %8.2fx %8.2fx %9.0f %8.2fx %9.1f %9llu %9llu %s\n", w, s.method.c_str(), s.edits,
                 s.mean_rate, s.worst_decile_rate, s.mean_speed_up, s.worst_decile_speed_up, s.decoded_rate,
                 s.decoded_speed_up, s.accepted_per_pass(), static_cast<unsigned long long>(s.target_passes),
                 static_cast<unsigned long long>(s.draft_passes), s.identical ? "yes" : "NO");
@@ -219,6 +260,7 @@ json json_of(const flags& f, const std::string& edits, const std::vector<edit_ru
               {"kv", f.models.kv},
               {"threads", f.models.threads},
               {"draft_widths", f.models.draft_widths}};
+  if (f.prediction_right) out["prediction_right"] = *f.prediction_right;
   for (const method_summary& s : summarise(runs)) out["methods"].push_back(commands::json_of(s));
   for (const edit_run& r : runs) out["runs"].push_back(commands::json_of(r));
   return out;
@@ -291,6 +333,19 @@ void add_bench_edit(CLI::App& bench, int& exit_code) {
   c->add_flag("--replay", f->replay,
               "Commit the known results' tokens in place of the model's choices, while every pass is computed: real "
               "times of a model of any size, such as 'redline synth --tokenizer DRAFT' makes. Drafts stay real");
+  c->add_option("--prediction-right", f->prediction_right,
+                "prediction, auto: predict the known result with this share of its lines right, the others missing or "
+                "with a word changed; default: the old file is the prediction")
+      ->check(CLI::Range(0.0, 1.0));
+  c->add_option("--grid-runs", f->grid_runs, "blazedit: try each of these --max-num-run")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 64));
+  c->add_option("--grid-micro", f->grid_micro, "blazedit: with each of these --micro-draft-tokens")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 512));
+  c->add_option("--grid-ngram", f->grid_ngram, "blazedit: with each of these --max-matching-ngram-size")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 64));
   c->add_option("--json", f->json, "Write every run and the summary to this file");
   c->add_option("--svg", f->svg, "Write PREFIX-speed.svg and PREFIX-steps.svg")->type_name("PREFIX");
   c->footer(

@@ -1,8 +1,10 @@
 #include "actors/commands/edit_corpus.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "runtime/text/line_diff.hpp"
 #include "runtime/text/utf8.hpp"
@@ -104,6 +106,24 @@ result<std::vector<known_edit>> read_edits(const std::string& path) {
   std::stable_sort(edits.begin(), edits.end(),
                    [](const known_edit& a, const known_edit& b) { return a.edit_ratio < b.edit_ratio; });
   return edits;
+}
+
+std::string damaged(std::string_view text, double right, std::string_view seed) {
+  std::seed_seq numbers(seed.begin(), seed.end());
+  std::mt19937 random(numbers);
+  std::string out;
+  bool leave_out = false;
+  for (const std::string_view line : text::split_lines(text)) {
+    if (static_cast<double>(random()) < right * 4294967296.0) {
+      out += line;
+      continue;
+    }
+    leave_out = !leave_out;
+    if (leave_out) continue;
+    const auto word = std::find_if(line.begin(), line.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; });
+    out.append(line.begin(), word).append("changed_").append(word, line.end());
+  }
+  return out;
 }
 
 std::vector<std::size_t> spread(std::size_t all, std::size_t count) {

@@ -36,9 +36,10 @@ struct propose {
   std::uint32_t tokens_max = 0;
   /// What the client expects as the answer. Comes with a log from 0, and is lost when that is.
   std::vector<token> prediction;
+  draft::target_pace pace;
   static constexpr auto fields(auto& self) {
     return std::tie(self.session, self.tenant, self.round, self.log, self.prompt_count, self.options, self.sampling,
-                    self.tokens_max, self.prediction);
+                    self.tokens_max, self.prediction, self.pace);
   }
 };
 

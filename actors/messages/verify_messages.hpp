@@ -24,11 +24,12 @@ struct verify_run {
   std::vector<token> draft;
   model::sampling_params sampling;
   std::optional<std::uint32_t> logprobs;  // alternatives wanted per token
+  std::vector<draft::draft_part> parts;   // where the draft's tokens are from; what they do not cover is lookup's
   /// Most tokens this sequence can come to hold; admission checks that they fit.
   std::uint32_t tokens_max = 0;
   static constexpr auto fields(auto& self) {
     return std::tie(self.sequence, self.tenant, self.round, self.log, self.prompt_count, self.draft, self.sampling,
-                    self.logprobs, self.tokens_max);
+                    self.logprobs, self.tokens_max, self.parts);
   }
 };
 
@@ -48,9 +49,10 @@ struct verdict {
   std::optional<std::uint32_t> log_needed_from;
   std::optional<failure> why_not;
   std::uint32_t retry_after_ms = 0;  // with why_not: when to come back
+  draft::target_pace pace;
   static constexpr auto fields(auto& self) {
     return std::tie(self.sequence, self.round, self.verified_count, self.accepted_count, self.tokens, self.logprobs,
-                    self.passes, self.rows, self.log_needed_from, self.why_not, self.retry_after_ms);
+                    self.passes, self.rows, self.log_needed_from, self.why_not, self.retry_after_ms, self.pace);
   }
 };
 

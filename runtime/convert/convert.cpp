@@ -35,8 +35,16 @@ row_source with_adjacent_pairs(row_source theirs, std::uint32_t head_dim) {
   };
 }
 
-/// Whether a tensor's rows are the dimensions of heads that RoPE rotates.
-enum class row_kind { plain, rotated };
+/// Norms that multiply by one plus their weight, as a norm that multiplies by its weight.
+row_source plus_one(row_source theirs) {
+  return [theirs = std::move(theirs)](std::uint64_t row, float* out) {
+    theirs(row, out);
+    *out += 1;
+  };
+}
+
+/// What a tensor's rows are: dimensions of heads that RoPE rotates, or numbers of a norm.
+enum class row_kind { plain, rotated, norm };
 
 /// Takes tensors out of a folder one by one, checks them, and remembers which were asked for.
 class tensor_mover {
@@ -85,6 +93,7 @@ class tensor_mover {
     if (kind == row_kind::rotated && shape_.architecture == "llama") {
       source = with_adjacent_pairs(std::move(source), shape_.head_dim);
     }
+    if (kind == row_kind::norm && shape_.architecture == "gemma") source = plus_one(std::move(source));
     const std::vector<std::uint64_t> dimensions(shape.rbegin(), shape.rend());
     to_.add_tensor(ours, to_tensor_type(wanted), dimensions, rows * kernels::row_bytes(wanted, columns),
                    followed_by(stream_rows(team_, wanted, rows, columns, std::move(source)),
@@ -114,12 +123,34 @@ class tensor_mover {
   std::set<std::string, std::less<>> used_;
 };
 
+/// A norm's weight, and its bias where norms have one.
+result<void> move_norm(const decoder_shape& s, const std::string& ours, const std::string& theirs, tensor_mover& mover) {
+  REDLINE_TRY(mover.vector(ours + ".weight", theirs + ".weight", s.width, row_kind::norm));
+  return s.has_layer_norms() ? mover.vector(ours + ".bias", theirs + ".bias", s.width) : result<void>();
+}
+
+/// Starcoder2's feed-forward part: no gate, and biases.
+result<void> move_plain_feed_forward(const decoder_shape& s, const std::string& ours, const std::string& theirs,
+                                     tensor_mover& mover) {
+  REDLINE_TRY(mover.matrix(ours + "ffn_up.weight", theirs + "mlp.c_fc.weight", s.feed_forward, s.width));
+  REDLINE_TRY(mover.vector(ours + "ffn_up.bias", theirs + "mlp.c_fc.bias", s.feed_forward));
+  REDLINE_TRY(mover.matrix(ours + "ffn_down.weight", theirs + "mlp.c_proj.weight", s.width, s.feed_forward));
+  return mover.vector(ours + "ffn_down.bias", theirs + "mlp.c_proj.bias", s.width);
+}
+
+result<void> move_gated_feed_forward(const decoder_shape& s, const std::string& ours, const std::string& theirs,
+                                     tensor_mover& mover) {
+  REDLINE_TRY(mover.matrix(ours + "ffn_gate.weight", theirs + "mlp.gate_proj.weight", s.feed_forward, s.width));
+  REDLINE_TRY(mover.matrix(ours + "ffn_up.weight", theirs + "mlp.up_proj.weight", s.feed_forward, s.width));
+  return mover.matrix(ours + "ffn_down.weight", theirs + "mlp.down_proj.weight", s.width, s.feed_forward);
+}
+
 result<void> move_layer(const decoder_shape& s, std::uint32_t index, bool biases, tensor_mover& mover) {
   const std::string ours = "blk." + std::to_string(index) + ".";
   const std::string theirs = "model.layers." + std::to_string(index) + ".";
   const std::uint64_t q = std::uint64_t{s.heads} * s.head_dim, kv = std::uint64_t{s.kv_heads} * s.head_dim;
   const row_kind rotated = row_kind::rotated;
-  REDLINE_TRY(mover.vector(ours + "attn_norm.weight", theirs + "input_layernorm.weight", s.width));
+  REDLINE_TRY(move_norm(s, ours + "attn_norm", theirs + "input_layernorm", mover));
   REDLINE_TRY(mover.matrix(ours + "attn_q.weight", theirs + "self_attn.q_proj.weight", q, s.width, rotated));
   REDLINE_TRY(mover.matrix(ours + "attn_k.weight", theirs + "self_attn.k_proj.weight", kv, s.width, rotated));
   REDLINE_TRY(mover.matrix(ours + "attn_v.weight", theirs + "self_attn.v_proj.weight", kv, s.width));
@@ -133,17 +164,17 @@ result<void> move_layer(const decoder_shape& s, std::uint32_t index, bool biases
     REDLINE_TRY(mover.vector(ours + "attn_q_norm.weight", theirs + "self_attn.q_norm.weight", s.head_dim));
     REDLINE_TRY(mover.vector(ours + "attn_k_norm.weight", theirs + "self_attn.k_norm.weight", s.head_dim));
   }
-  REDLINE_TRY(mover.vector(ours + "ffn_norm.weight", theirs + "post_attention_layernorm.weight", s.width));
-  REDLINE_TRY(mover.matrix(ours + "ffn_gate.weight", theirs + "mlp.gate_proj.weight", s.feed_forward, s.width));
-  REDLINE_TRY(mover.matrix(ours + "ffn_up.weight", theirs + "mlp.up_proj.weight", s.feed_forward, s.width));
-  return mover.matrix(ours + "ffn_down.weight", theirs + "mlp.down_proj.weight", s.width, s.feed_forward);
+  REDLINE_TRY(move_norm(s, ours + "ffn_norm", theirs + "post_attention_layernorm", mover));
+  if (s.architecture != "starcoder2") return move_gated_feed_forward(s, ours, theirs, mover);
+  REDLINE_TRY(mover.vector(ours + "attn_output.bias", theirs + "self_attn.o_proj.bias", s.width));
+  return move_plain_feed_forward(s, ours, theirs, mover);
 }
 
 result<void> move_tensors(const decoder_shape& s, tensor_mover& mover) {
   REDLINE_TRY(mover.matrix("token_embd.weight", "model.embed_tokens.weight", s.vocabulary, s.width));
-  REDLINE_TRY(mover.vector("output_norm.weight", "model.norm.weight", s.width));
+  REDLINE_TRY(move_norm(s, "output_norm", "model.norm", mover));
   if (!s.tied_head) REDLINE_TRY(mover.matrix("output.weight", "lm_head.weight", s.vocabulary, s.width));
-  const bool biases = s.architecture == "qwen2" || mover.has("model.layers.0.self_attn.q_proj.bias");
+  const bool biases = s.architecture == "qwen2" || s.architecture == "starcoder2" || mover.has("model.layers.0.self_attn.q_proj.bias");
   for (std::uint32_t layer = 0; layer < s.layers; ++layer) REDLINE_TRY(move_layer(s, layer, biases, mover));
   return mover.check_all_used();
 }

@@ -57,7 +57,8 @@ void put_shape(const decoder_shape& s, gguf::gguf_writer& to) {
   to.put_u32(prefix + "attention.value_length", s.head_dim);
   to.put_u32(prefix + "rope.dimension_count", s.head_dim);
   to.put_f32(prefix + "rope.freq_base", s.rope_base);
-  to.put_f32(prefix + "attention.layer_norm_rms_epsilon", s.norm_epsilon);
+  to.put_f32(prefix + (s.has_layer_norms() ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon"),
+             s.norm_epsilon);
   to.put_u32(prefix + "vocab_size", s.vocabulary);
 }
 

@@ -11,7 +11,7 @@ namespace redline::convert {
 
 /// The sizes of a decoder, as its metadata will say them.
 struct decoder_shape {
-  std::string_view architecture;  // "llama", "qwen2" or "qwen3"; a literal
+  std::string_view architecture;  // as model::read_config knows them; a literal
   std::uint32_t layers = 0;
   std::uint32_t width = 0;
   std::uint32_t heads = 0;
@@ -23,6 +23,8 @@ struct decoder_shape {
   float rope_base = 0;
   float norm_epsilon = 0;
   bool tied_head = true;
+
+  [[nodiscard]] bool has_layer_norms() const { return architecture == "starcoder2"; }
 };
 
 /// Refuses what would make a file that no reader takes; the failure says which size.

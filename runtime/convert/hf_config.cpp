@@ -12,12 +12,17 @@ struct architecture {
   std::string_view theirs;
   std::string_view ours;
   bool window_unless_denied;  // "sliding_window" counts where nothing says whether it is used
+  std::string_view epsilon = "rms_norm_eps";
+  std::string_view activation = "silu";
+  bool tied_unless_denied = false;
 };
 constexpr auto architectures = std::to_array<architecture>({
     {"LlamaForCausalLM", "llama", true},
     {"MistralForCausalLM", "llama", true},
     {"Qwen2ForCausalLM", "qwen2", false},
     {"Qwen3ForCausalLM", "qwen3", false},
+    {"GemmaForCausalLM", "gemma", false, "rms_norm_eps", "gelu_pytorch_tanh", true},
+    {"Starcoder2ForCausalLM", "starcoder2", true, "norm_epsilon", "gelu_pytorch_tanh", true},
 });
 
 constexpr std::uint64_t size_max = 0x7fffffff;  // fits every integer; `check` knows the bounds that count
@@ -49,7 +54,7 @@ result<std::uint32_t> size_or(const json_object& config, std::string_view name, 
   return config.has(name) ? size_at(config, name) : otherwise;
 }
 
-result<void> read_sizes(const json_object& config, decoder_shape& s) {
+result<void> read_sizes(const json_object& config, const architecture& kind, decoder_shape& s) {
   REDLINE_TRY_ASSIGN(s.layers, size_at(config, "num_hidden_layers"));
   REDLINE_TRY_ASSIGN(s.width, size_at(config, "hidden_size"));
   REDLINE_TRY_ASSIGN(s.heads, size_at(config, "num_attention_heads"));
@@ -62,9 +67,9 @@ result<void> read_sizes(const json_object& config, decoder_shape& s) {
                                                        ", found " + std::to_string(s.heads));
   }
   REDLINE_TRY_ASSIGN(s.head_dim, size_or(config, "head_dim", std::max(1U, s.width / s.heads)));
-  REDLINE_TRY_ASSIGN(const double epsilon, config.positive("rms_norm_eps"));
+  REDLINE_TRY_ASSIGN(const double epsilon, config.positive(kind.epsilon));
   s.norm_epsilon = static_cast<float>(epsilon);
-  REDLINE_TRY_ASSIGN(s.tied_head, config.flag_or("tie_word_embeddings", false));
+  REDLINE_TRY_ASSIGN(s.tied_head, config.flag_or("tie_word_embeddings", kind.tied_unless_denied));
   const auto possible = check(s);
   if (!possible) return failure{possible.error().code, config.file() + ": " + possible.error().context};
   return {};
@@ -119,14 +124,13 @@ result<void> read_rope(const json_object& config, hf_config& c) {
   return {};
 }
 
-result<void> refuse_windows(const json_object& config, const architecture& kind, std::uint32_t context) {
+/// Attention to a window of the last tokens is attention to all of them as long as there are no more: the context ends
+/// where it would begin to differ.
+result<void> end_context_at_window(const json_object& config, const architecture& kind, std::uint32_t& context) {
   REDLINE_TRY_ASSIGN(const bool used, config.flag_or("use_sliding_window", kind.window_unless_denied));
   if (used && config.has("sliding_window")) {
-    REDLINE_TRY_ASSIGN(const std::uint64_t window, config.whole("sliding_window", 0, size_max));
-    if (window < context) {
-      return config.unsupported("sliding_window", "wanted full attention over " + std::to_string(context) +
-                                                      " tokens, found a window of " + std::to_string(window));
-    }
+    REDLINE_TRY_ASSIGN(const std::uint64_t window, config.whole("sliding_window", 1, size_max));
+    context = std::min(context, static_cast<std::uint32_t>(window));
   }
   if (!config.has("layer_types")) return {};
   REDLINE_TRY_ASSIGN(const json* types, config.array("layer_types"));
@@ -138,10 +142,13 @@ result<void> refuse_windows(const json_object& config, const architecture& kind,
   return {};
 }
 
-result<void> refuse_extras(const json_object& config) {
-  REDLINE_TRY_ASSIGN(const std::string activation, config.text_or("hidden_act", "silu"));
-  if (activation != "silu") {
-    return config.unsupported("hidden_act", "wanted 'silu', found " + shown(std::string_view(activation)));
+result<void> refuse_extras(const json_object& config, const architecture& kind) {
+  // Gemma's first files say "gelu" and mean, as the newer key says, its approximation by tanh.
+  const std::string_view key = config.has("hidden_activation") ? "hidden_activation" : "hidden_act";
+  REDLINE_TRY_ASSIGN(const std::string activation, config.text_or(key, std::string(kind.activation)));
+  const bool old_name = kind.ours == "gemma" && activation == "gelu";
+  if (activation != kind.activation && !old_name) {
+    return config.unsupported(key, "wanted " + shown(kind.activation) + ", found " + shown(std::string_view(activation)));
   }
   if (config.has("quantization_config")) {
     return config.unsupported("quantization_config", "wanted weights that are not quantised yet");
@@ -155,10 +162,10 @@ result<hf_config> read_hf_config(const json_object& config) {
   hf_config c;
   REDLINE_TRY_ASSIGN(const architecture kind, read_architecture(config));
   c.shape.architecture = kind.ours;
-  REDLINE_TRY(read_sizes(config, c.shape));
+  REDLINE_TRY(read_sizes(config, kind, c.shape));
   REDLINE_TRY(read_rope(config, c));
-  REDLINE_TRY(refuse_windows(config, kind, c.shape.context));
-  REDLINE_TRY(refuse_extras(config));
+  REDLINE_TRY(end_context_at_window(config, kind, c.shape.context));
+  REDLINE_TRY(refuse_extras(config, kind));
   return c;
 }
 

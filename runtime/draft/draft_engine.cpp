@@ -7,6 +7,9 @@
 
 namespace redline::draft {
 
+/// How much the newest pass counts in the mean of their times.
+static constexpr double pass_weight = 0.1;
+
 /// One job's part of a forward: `pending` log or draft tokens whose KV is missing, then lookup's guess behind them.
 struct draft_engine::planned {
   std::vector<token> context;   // log and draft: what the run's logits follow
@@ -17,8 +20,12 @@ struct draft_engine::planned {
 };
 
 draft_engine::draft_engine(std::unique_ptr<model::transformer> small_model, std::vector<token> end_tokens,
-                           engine_limits limits)
-    : model_(std::move(small_model)), end_tokens_(std::move(end_tokens)), limits_(limits), pool_(limits.pages_count) {}
+                           engine_limits limits, const environment* clock)
+    : model_(std::move(small_model)),
+      end_tokens_(std::move(end_tokens)),
+      limits_(limits),
+      pool_(limits.pages_count),
+      clock_(clock) {}
 
 bool draft_engine::has_embedding(token t) const {
   return model_ && t >= 0 && static_cast<std::uint32_t>(t) < model_->config().vocabulary;
@@ -90,7 +97,11 @@ void draft_engine::learn(session_state& s) {
   const auto log = s.log.tokens();
   if (s.guesses.empty() || log.size() <= s.guessed_at) return;
   const auto came = log.subspan(s.guessed_at);
+  const guess_made* predicted = nullptr;
+  const guess_made* looked_up = nullptr;
   for (const guess_made& g : s.guesses) {
+    if (g.offer.from == source::prediction) predicted = &g;
+    if (g.offer.from == source::lookup) looked_up = &g;
     const auto agreed = static_cast<std::size_t>(
         std::mismatch(came.begin(), came.end(), g.tokens.begin(), g.tokens.end()).first - came.begin());
     const draft_result result{.drafted = static_cast<std::uint32_t>(g.tokens.size()),
@@ -102,6 +113,7 @@ void draft_engine::learn(session_state& s) {
     else
       s.chooser.learn_untried(g.offer, result);
   }
+  if (predicted != nullptr && looked_up != nullptr) s.rivalry.learn(predicted->tokens, looked_up->tokens, came);
   s.guesses.clear();
 }
 
@@ -118,11 +130,36 @@ std::vector<token> draft_engine::behind_prediction(std::span<const token> ahead,
   return {more.begin(), more.end()};
 }
 
+/// Remembers what a source proposes for this round, to be compared with what comes.
+void draft_engine::guess(session_state& s, const draft_offer& offer, std::span<const token> tokens, bool tried) {
+  s.guesses.push_back({.offer = offer, .tokens = {tokens.begin(), tokens.end()}, .tried = tried});
+  s.guessed_at = s.log.tokens().size();
+}
+
+/// Whether the prediction is believed rather than what lookup found. Where the answer has just left the prediction, the
+/// longer match is; elsewhere both match, and who was right when they last disagreed.
+static bool believes_prediction(const source_rivalry& rivalry, std::uint32_t agreed, std::uint32_t matched) {
+  constexpr std::uint32_t settled = 4;
+  return agreed < settled || matched < settled ? agreed >= matched : rivalry.trusts_prediction();
+}
+
+draft_prices draft_engine::prices_for(const session_state& s, const target_pace& pace) const {
+  draft_prices prices;
+  if (pace.pass_us > 0) {
+    prices.row = pace.row_ns / 1000.0 / pace.pass_us;
+    if (pass_us_ > 0) prices.model_pass = pass_us_ / pace.pass_us;
+  }
+  // A row of the small model is as much cheaper as its passes are.
+  const auto unread = static_cast<double>(s.log.tokens().size() - std::min(s.log.tokens().size(), s.cached.size()));
+  prices.model_first = unread * prices.row * prices.model_pass;
+  return prices;
+}
+
 /// Turns `automatic` into a method for this round: with a draft that is ready, one that the model is to make, or none.
 void draft_engine::choose_source(session_state& s, job& j) {
   draft_options& options = j.request.options;
   if (j.request.tokens_max == 0) {
-    options.how = can_use_model(s) ? method::blazedit : method::lookup;  // only to read along
+    options.how = method::lookup;  // the model reads the log when it is first chosen: often it never is
     return;
   }
   const std::uint32_t most = std::min(options.lookup_tokens_max, j.request.tokens_max);
@@ -143,16 +180,20 @@ void draft_engine::choose_source(session_state& s, job& j) {
     const std::uint32_t longest = options.max_num_run * (options.micro_draft_tokens + 1);
     offers.push_back({.from = source::model, .tokens = std::min(j.request.tokens_max, longest)});
   }
-  const auto chosen = s.chooser.choose(offers);
+  std::vector<draft_offer> believed = offers;
+  if (ready_count == 2) {
+    const bool prediction = believes_prediction(s.rivalry, s.prediction.agreed(), found.matched);
+    believed.erase(believed.begin() + (prediction ? 1 : 0));
+  }
+  const auto chosen = s.chooser.choose(believed, prices_for(s, j.request.pace));
 
   s.guesses.clear();
-  s.guessed_at = s.log.tokens().size();
   for (std::size_t i = 0; i < ready_count; ++i) {
     const draft_offer& offer = offers[i];
     const bool tried = chosen && chosen->from == offer.from;
     const std::span<const token> all = offer.from == source::prediction ? predicted : found.tokens;
     const auto tokens = all.first(tried ? chosen->tokens : s.chooser.length(offer));
-    s.guesses.push_back({.offer = offer, .tokens = {tokens.begin(), tokens.end()}, .tried = tried});
+    guess(s, offer, tokens, tried);
     if (!tried) continue;
     const std::size_t own_count =
         offer.from == source::prediction ? std::min(ahead.size(), tokens.size()) : tokens.size();
@@ -166,18 +207,23 @@ void draft_engine::choose_source(session_state& s, job& j) {
   }
 }
 
-/// The longer match wins; the prediction at equal length, since it was given for this answer.
+/// From lookup, or from the prediction where that is believed.
 void draft_engine::draft_without_model(session_state& s, job& j) {
   const draft_options& options = j.request.options;
   const std::uint32_t most = std::min(options.lookup_tokens_max, j.request.tokens_max);
   const auto found = s.log.look_up({}, options.max_matching_ngram_size, most);
   const auto ahead = options.how == method::prediction ? s.prediction.ahead(most) : std::span<const token>();
-  if (ahead.empty() || std::min(s.prediction.agreed(), options.max_matching_ngram_size) < found.matched) {
+  const bool predicts = !ahead.empty() && believes_prediction(s.rivalry, s.prediction.agreed(), found.matched);
+  if (!predicts) {
     add(j, source::lookup, found.tokens);
-    return;
+  } else {
+    add(j, source::prediction, ahead);
+    add(j, source::lookup, behind_prediction(ahead, found.tokens));
   }
-  add(j, source::prediction, ahead);
-  add(j, source::lookup, behind_prediction(ahead, found.tokens));
+  s.guesses.clear();
+  if (ahead.empty() || found.tokens.empty()) return;
+  guess(s, {.from = source::prediction, .matched = s.prediction.agreed()}, ahead, predicts);
+  guess(s, {.from = source::lookup, .matched = found.matched}, found.tokens, !predicts);
 }
 
 void draft_engine::finish(const job& j) {
@@ -314,8 +360,14 @@ bool draft_engine::step() {
                      .logits_begin = static_cast<std::uint32_t>(p.tokens.size() - (p.wants_logits ? p.guess.size() + 1 : 0))});
   }
   if (!batch.empty()) {
+    const instant began = clock_ != nullptr ? clock_->now() : instant{};
     const auto logits = model_->forward(batch);
     ++passes_count_;
+    const bool drafts_only = std::all_of(plans.begin(), plans.end(), [](const planned& p) { return p.wants_logits; });
+    if (clock_ != nullptr && drafts_only) {
+      const auto took = static_cast<double>((clock_->now() - began).count());
+      pass_us_ = pass_us_ == 0 ? took : pass_us_ + pass_weight * (took - pass_us_);
+    }
     std::size_t row = 0;
     const std::size_t vocabulary = model_->config().vocabulary;
     for (std::size_t i = 0; i < plans.size(); ++i) {

@@ -35,6 +35,7 @@ struct draft_request {
   std::uint32_t prompt_count = 0;
   std::uint32_t tokens_max = 0;        // 0: only bring the draft model's KV up to date
   draft_options options;
+  target_pace pace;                    // prices the draft model's passes in `automatic` drafts
   model::sampling_params sampling;
 };
 
@@ -54,8 +55,9 @@ struct draft_answer {
 class draft_engine {
  public:
   /// small_model may be null: then assisted and blazedit drafts are made by lookup alone, automatic ones without it.
-  /// end_tokens end a draft.
-  draft_engine(std::unique_ptr<model::transformer> small_model, std::vector<token> end_tokens, engine_limits limits);
+  /// end_tokens end a draft. clock: times the small model's passes, and outlives the engine; null: they are not timed.
+  draft_engine(std::unique_ptr<model::transformer> small_model, std::vector<token> end_tokens, engine_limits limits,
+               const environment* clock = nullptr);
 
   /// Queues the wish, replacing an older one of the session. A log with tokens that the small model has no embedding
   /// for gets its draft from lookup alone. Returns the number of tokens known of the session's log when
@@ -87,6 +89,7 @@ class draft_engine {
     text::edit_cursor prediction;       // fed with the answer's tokens before the index `predicted_to` of the log
     std::size_t predicted_to = 0;
     source_chooser chooser;
+    source_rivalry rivalry;
     std::vector<guess_made> guesses;  // of what comes behind the first `guessed_at` tokens of the log
     std::size_t guessed_at = 0;
     std::vector<token> cached;          // tokens whose KV the table holds, in order
@@ -107,9 +110,11 @@ class draft_engine {
   static void follow_prediction(session_state& s, const draft_request& r);
   static void learn(session_state& s);
   [[nodiscard]] bool can_use_model(const session_state& s) const;
+  [[nodiscard]] draft_prices prices_for(const session_state& s, const target_pace& pace) const;
   void choose_source(session_state& s, job& j);
   static void draft_without_model(session_state& s, job& j);
   static void add(job& j, source from, std::span<const token> tokens);
+  static void guess(session_state& s, const draft_offer& offer, std::span<const token> tokens, bool tried);
   static std::vector<token> behind_prediction(std::span<const token> ahead, std::span<const token> looked_up);
   [[nodiscard]] bool has_embedding(token t) const;
   [[nodiscard]] bool is_end(token t) const;
@@ -126,6 +131,8 @@ class draft_engine {
   std::unordered_map<session_id, session_state> sessions_;
   std::deque<job> jobs_;
   std::vector<draft_answer> answers_;
+  const environment* clock_;
+  double pass_us_ = 0;  // of the small model when it drafts, lately
   std::uint64_t use_counter_ = 0;
   std::uint64_t passes_count_ = 0;
 };

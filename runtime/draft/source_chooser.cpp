@@ -19,13 +19,29 @@ constexpr double length_at_first = 80;
 constexpr double model_gain_at_first = 6;
 constexpr double model_passes_at_first = 4;
 constexpr double model_length_at_first = 32;
+/// What the model has to read first is paid by about as many drafts as it makes before the answer ends.
+constexpr double drafts_that_share_reading = 8;
 constexpr double length_max = 512;
 /// Nothing is known of what the model would have given, so in rounds without it the expectation goes back to the first.
 constexpr double model_drift = 1.0 / 256;
+/// Of two sources that disagree, how much of older outcomes is kept at each new one.
+constexpr double kept_per_disagreement = 0.9;
 
 }  // namespace
 
-source_chooser::source_chooser(draft_prices prices) : prices_(prices) {
+void source_rivalry::learn(std::span<const token> predicted, std::span<const token> looked_up,
+                           std::span<const token> came) {
+  const auto [p, l] = std::mismatch(predicted.begin(), predicted.end(), looked_up.begin(), looked_up.end());
+  const auto agreed = static_cast<std::size_t>(p - predicted.begin());
+  if (p == predicted.end() || l == looked_up.end() || agreed >= came.size()) return;
+  if (!std::equal(came.begin(), came.begin() + static_cast<std::ptrdiff_t>(agreed), predicted.begin())) return;
+  predicted_right_ *= kept_per_disagreement;
+  looked_up_right_ *= kept_per_disagreement;
+  if (came[agreed] == *p) predicted_right_ += 1;
+  if (came[agreed] == *l) looked_up_right_ += 1;
+}
+
+source_chooser::source_chooser() {
   static_assert(std::size(gain_at_first) == classes_count && std::size(predicted_gain_at_first) == classes_count);
   for (const source from : all_sources) {
     for (std::size_t i = 0; i < classes_count; ++i) {
@@ -58,10 +74,11 @@ std::uint32_t source_chooser::length(const draft_offer& offer) const {
 }
 
 /// Tokens per cost of a pass with this draft; plain decoding has 1.
-double source_chooser::worth(const draft_offer& offer) const {
+double source_chooser::worth(const draft_offer& offer, const draft_prices& prices) const {
   const record& r = record_of(offer);
   const double tokens = length(offer);
-  return (1 + std::min(r.gain, tokens)) / (1 + prices_.row * tokens + prices_.model_pass * r.passes);
+  const double model = prices.model_pass * r.passes + prices.model_first / drafts_that_share_reading;
+  return (1 + std::min(r.gain, tokens)) / (1 + prices.row * tokens + (offer.from == source::model ? model : 0));
 }
 
 /// Rounds to leave a record out for, since it failed or promises less than it costs.
@@ -70,13 +87,14 @@ std::uint32_t source_chooser::rest_of(const record& r, double worth) {
   return worth > 1 ? 0 : rest_max;
 }
 
-std::optional<source_chooser::choice> source_chooser::choose(std::span<const draft_offer> offers) {
+std::optional<source_chooser::choice> source_chooser::choose(std::span<const draft_offer> offers,
+                                                             const draft_prices& prices) {
   const draft_offer* best = nullptr;
   double best_worth = 0;
   for (const draft_offer& offer : offers) {
     if (offer.tokens == 0) continue;
     record& r = record_of(offer);
-    const double promise = worth(offer);
+    const double promise = worth(offer, prices);
     if (offer.from == source::model) r.gain += (model_gain_at_first - r.gain) * model_drift;
     if (r.rested < rest_of(r, promise)) {
       ++r.rested;

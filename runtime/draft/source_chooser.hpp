@@ -4,15 +4,17 @@
 #include <optional>
 #include <span>
 
+#include "runtime/base/ids.hpp"
 #include "runtime/draft/source.hpp"
 
 namespace redline::draft {
 
-/// What drafting costs, as shares of one forward of the target model with a single row. Guesses of a CPU with a draft
-/// model of a tenth of the target's size; who has measured may say better.
+/// What drafting costs, as shares of one forward of the target model with a single row. The defaults are guesses of a CPU
+/// with a draft model of a tenth of the target's size, for as long as nothing was measured.
 struct draft_prices {
   double row = 0.005;        // one more token to verify
   double model_pass = 0.15;  // one forward of the draft model
+  double model_first = 0;    // what it has to read before its first token, such as the prompt; paid once
 };
 
 /// What one source could give in a round.
@@ -20,6 +22,21 @@ struct draft_offer {
   source from = source::lookup;
   std::uint32_t matched = 0;  // last tokens of the text that speak for it; nothing does for the model
   std::uint32_t tokens = 0;   // at most
+};
+
+/// Which of a session's prediction and lookup was right where the two last disagreed. A prediction that is mostly right
+/// and a prompt that holds most of the answer propose the same tokens nearly always: what a choice between them is worth
+/// shows only where they part.
+class source_rivalry {
+ public:
+  /// Both drafts of a round, and what came behind the same log.
+  void learn(std::span<const token> predicted, std::span<const token> looked_up, std::span<const token> came);
+  /// Ties go to the prediction: it was given for this answer.
+  [[nodiscard]] bool trusts_prediction() const { return predicted_right_ >= looked_up_right_; }
+
+ private:
+  double predicted_right_ = 0;  // older disagreements count less
+  double looked_up_right_ = 0;
 };
 
 /// What became of an offer.
@@ -47,7 +64,7 @@ struct draft_result {
 ///     git_edits     4,449 /  2.08         4,463 /  2.29         4,514 / 1.57
 class source_chooser {
  public:
-  explicit source_chooser(draft_prices prices = {});
+  source_chooser();
 
   /// The source of this round's draft and its length; nothing when plain decoding promises more. Counts as one round
   /// for the sources that rest.
@@ -55,7 +72,7 @@ class source_chooser {
     source from = source::lookup;
     std::uint32_t tokens = 0;
   };
-  [[nodiscard]] std::optional<choice> choose(std::span<const draft_offer> offers);
+  [[nodiscard]] std::optional<choice> choose(std::span<const draft_offer> offers, const draft_prices& prices = {});
   /// The length that a draft of this offer would get now.
   [[nodiscard]] std::uint32_t length(const draft_offer& offer) const;
   /// Of a draft that was verified.
@@ -80,11 +97,10 @@ class source_chooser {
   [[nodiscard]] static std::size_t class_of(const draft_offer& offer);
   [[nodiscard]] const record& record_of(const draft_offer& offer) const;
   [[nodiscard]] record& record_of(const draft_offer& offer);
-  [[nodiscard]] double worth(const draft_offer& offer) const;
+  [[nodiscard]] double worth(const draft_offer& offer, const draft_prices& prices) const;
   [[nodiscard]] static std::uint32_t rest_of(const record& r, double worth);
   static void note(record& r, const draft_result& result);
 
-  draft_prices prices_;
   record records_[static_cast<std::size_t>(source::last_)][classes_count];
 };
 

@@ -39,11 +39,11 @@ class prompt_lookup {
     return look_up(pending, ngram_max, draft_max).tokens;
   }
   /// The same, with the g that was found: the longer, the surer.
-  struct found {
+  struct finding {
     std::vector<token> tokens;
     std::uint32_t matched = 0;
   };
-  [[nodiscard]] found look_up(std::span<const token> pending, std::uint32_t ngram_max, std::uint32_t draft_max) const;
+  [[nodiscard]] finding look_up(std::span<const token> pending, std::uint32_t ngram_max, std::uint32_t draft_max) const;
 
   /// A common token occurs thousands of times in a long log; the far ones hardly ever win.
   static constexpr std::size_t occurrences_max = 256;

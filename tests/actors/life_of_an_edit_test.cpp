@@ -15,6 +15,7 @@ namespace {
 constexpr auto client = actor::make_address(1, 2, 8);
 constexpr auto scheduler_at = actor::make_address(2, 1, 4);
 constexpr auto drafter_at = actor::make_address(3, 4, 6);
+constexpr auto stand_in_at = actor::make_address(1, 5, 7);
 
 class life_of_an_edit : public ::testing::Test {
  protected:
@@ -29,7 +30,7 @@ class life_of_an_edit : public ::testing::Test {
     g.prediction = std::move(prediction);
     g.stops = std::move(stops);
     const auto words = *text::tokenizer::from_file(*test::make_tiny_model().file());
-    const session_partners partners{.scheduler = {scheduler_at}, .drafter = {drafter_at}, .client = client};
+    const session_partners partners{.scheduler = {scheduler_at}, .drafter = {drafter_at}, .stand_in = stand_in, .client = client};
     who = w.add_temporary<session>("session", {16, 16}, [=](actor::actor_context& c) {
       return std::make_unique<session>(c, *generation::make(g, words), partners);
     });
@@ -66,6 +67,7 @@ class life_of_an_edit : public ::testing::Test {
             .passes = 1};
   }
 
+  actor::actor_ref<draft_model> stand_in;
   test::virtual_environment env;
   test::hand_link wire;
   actor::worker w{1, 1, wire, env};
@@ -127,6 +129,45 @@ TEST_F(life_of_an_edit, goes_on_without_a_drafter_that_is_silent) {
   // Its proposal comes too late and is ignored.
   inject(drafter_at, proposal{.session = {41}, .round = {2}, .tokens = {'e'}});
   EXPECT_TRUE(wire.sent.empty());
+}
+
+TEST_F(life_of_an_edit, has_a_stand_in_draft_while_the_drafter_is_away) {
+  stand_in = {stand_in_at};
+  const std::vector<token> prediction = {'x', 'y'};
+  open(20, draft::method::automatic, prediction);
+  wire.sent.clear();
+  inject(scheduler_at, says(1, 0, {'d'}));
+  expect<session_text>(client);
+  EXPECT_EQ(expect<propose>(drafter_at).log.from, 3u);
+  inject({}, actor::undeliverable{.to = drafter_at, .what = propose::id, .why = {errc::unreachable, "gone"}});
+  EXPECT_TRUE(expect<verify_run>(scheduler_at).draft.empty()) << "this round goes on at once";
+  inject(scheduler_at, says(2, 0, {'e'}));
+  expect<session_text>(client);
+  const auto whole = expect<propose>(stand_in_at);
+  EXPECT_EQ(whole.log.tokens.size(), 5u) << "the stand-in knows nothing yet";
+  EXPECT_EQ(whole.prediction, prediction);
+  inject(stand_in_at, proposal{.session = {41}, .round = {3}, .tokens = {'f'}});
+  EXPECT_EQ(expect<verify_run>(scheduler_at).draft, std::vector<token>{'f'});
+  // After a while the drafter is asked again, with all it may have lost.
+  pass(microseconds{5'250'000});
+  wire.sent.clear();
+  inject(scheduler_at, says(3, 1, {'f', 'g'}));
+  expect<session_text>(client);
+  EXPECT_EQ(expect<propose>(drafter_at).log.tokens.size(), 7u);
+  inject({}, cancel_session{});
+  expect<release_sequence>(scheduler_at);
+  expect<forget>(drafter_at);
+  expect<forget>(stand_in_at);
+}
+
+TEST_F(life_of_an_edit, tells_the_drafter_what_passes_take) {
+  open(10, draft::method::automatic);
+  wire.sent.clear();
+  auto first = says(1, 0, {'d'});
+  first.pace = {.pass_us = 1500, .row_ns = 20'000};
+  inject(scheduler_at, first);
+  expect<session_text>(client);
+  EXPECT_EQ(expect<propose>(drafter_at).pace, first.pace);
 }
 
 TEST_F(life_of_an_edit, sends_the_log_again_to_whoever_lost_it) {

@@ -146,37 +146,37 @@ cost_model taught(double (*machine)(double)) {
   return cost;
 }
 
-draft_record of_chance(int right_in_ten) {
-  draft_record r;
+source_records of_chance(int right_in_ten) {
+  source_records r;
   for (int i = 0; i < 200; ++i) {
     std::uint32_t accepted = 0;
     while (accepted < 64 && (i * 7 + static_cast<int>(accepted) * 3) % 10 < right_in_ten) ++accepted;
-    r.note(64, accepted);
+    r.note({}, 64, accepted);
   }
   return r;
 }
 
 /// The tokens per microsecond that a plan is expected to yield.
-double rate_of(const std::vector<std::uint32_t>& widths, const std::vector<const draft_record*>& records,
+double rate_of(const std::vector<std::uint32_t>& widths, const std::vector<const source_records*>& records,
                double (*machine)(double)) {
   double tokens = 0;
   double rows = 0;
   for (std::size_t i = 0; i < widths.size(); ++i) {
     double chance = 1;
     tokens += 1;
-    for (std::uint32_t d = 0; d < widths[i]; ++d) tokens += chance *= records[i]->chance(d, nullptr);
+    for (std::uint32_t d = 0; d < widths[i]; ++d) tokens += chance *= records[i]->chance({}, d, nullptr);
     rows += 1 + widths[i];
   }
   return tokens / machine(rows);
 }
 
 TEST(batch_builder, chooses_widths_near_the_best_there_are) {
-  const std::vector<draft_record> records{of_chance(9), of_chance(5), of_chance(0)};
+  const std::vector<source_records> records{of_chance(9), of_chance(5), of_chance(0)};
   for (const auto machine : {laptop, server, accelerator, stairs}) {
     const cost_model cost = taught(machine);
     for (const auto& users : {std::vector<std::size_t>{0}, {1}, {2}, {0, 1}, {0, 1, 2}}) {
       std::vector<work_item> items;
-      std::vector<const draft_record*> theirs;
+      std::vector<const source_records*> theirs;
       for (const std::size_t u : users) {
         items.push_back(item(u + 1, 100, 1, 40));
         items.back().drafts = theirs.emplace_back(&records[u]);
@@ -203,7 +203,7 @@ TEST(batch_builder, chooses_widths_near_the_best_there_are) {
 }
 
 TEST(batch_builder, drafts_less_the_more_users_share_a_machine_bound_by_arithmetic) {
-  const draft_record record = of_chance(7);
+  const source_records record = of_chance(7);
   const cost_model cost = taught(laptop);
   budget limits = roomy;
   limits.time_max = microseconds{10'000'000};
@@ -223,14 +223,14 @@ TEST(batch_builder, drafts_less_the_more_users_share_a_machine_bound_by_arithmet
 }
 
 TEST(batch_builder, takes_all_of_a_draft_while_it_knows_nothing_of_the_costs) {
-  const draft_record record = of_chance(1);
+  const source_records record = of_chance(1);
   std::vector<work_item> items{item(1, 100, 1, 40)};
   items[0].drafts = &record;
   EXPECT_EQ(build(items, roomy).runs[0].draft_count, 40u);
 }
 
 TEST(batch_builder, does_not_let_a_prompt_make_drafts_look_cheap) {
-  const draft_record record = of_chance(5);
+  const source_records record = of_chance(5);
   const cost_model cost = taught(laptop);
   budget limits = roomy;
   limits.time_max = microseconds{10'000'000};

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 namespace redline::scheduler {
 namespace {
 
@@ -51,6 +53,39 @@ TEST(draft_record, takes_no_more_right_tokens_than_were_looked_at) {
   for (int i = 0; i < 100; ++i) r.note(1, 9);
   EXPECT_LE(r.chance(0, nullptr), 1.0);
   EXPECT_LE(r.chance(8, nullptr), 1.0);
+}
+
+TEST(source_records, keep_sources_apart) {
+  source_records r;
+  const draft_stretch first[] = {{0, 4}};
+  const draft_stretch second[] = {{2, 4}};
+  for (int i = 0; i < 40; ++i) {
+    r.note(first, 4, 4);
+    r.note(second, 4, 0);
+    EXPECT_EQ(r.chance({}, 0, nullptr), r.chance(first, 0, nullptr)) << "what no stretch covers is of source 0";
+  }
+  EXPECT_GT(r.chance(first, 0, nullptr), 0.9);
+  EXPECT_LT(r.chance(second, 0, nullptr), 0.4);
+  EXPECT_NEAR(r.chance(std::array{draft_stretch{1, 4}}, 0, nullptr), 0.8, 1e-9) << "never seen";
+}
+
+TEST(source_records, blame_the_stretch_that_was_wrong) {
+  source_records r;
+  const draft_stretch both[] = {{0, 3}, {1, 5}};
+  for (int i = 0; i < 40; ++i) r.note(both, 8, 3);
+  EXPECT_GT(r.chance(both, 2, nullptr), 0.9);
+  EXPECT_LT(r.chance(both, 3, nullptr), 0.2);
+  // A draft cut inside of the first stretch says nothing of the second.
+  source_records cut;
+  for (int i = 0; i < 40; ++i) cut.note(both, 2, 2);
+  EXPECT_NEAR(cut.chance(both, 3, nullptr), 0.8, 1e-9);
+}
+
+TEST(source_records, take_any_number_for_a_source) {
+  source_records r;
+  const draft_stretch odd[] = {{255, 0xffffffffU}, {7, 0xffffffffU}};
+  r.note(odd, 8, 9);
+  EXPECT_LE(r.chance(odd, 0xffffffffU, nullptr), 1.0);
 }
 
 }  // namespace

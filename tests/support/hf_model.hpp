@@ -105,8 +105,13 @@ inline json hf_tokenizer_of(const tiny_model& m) {
 }
 
 inline json hf_config_of(const tiny_shape& s) {
-  const std::string name = s.architecture == "llama" ? "Llama" : s.architecture == "qwen2" ? "Qwen2" : "Qwen3";
-  return {{"architectures", {name + "ForCausalLM"}},
+  static const std::map<std::string, std::string> names = {{"llama", "Llama"},
+                                                           {"qwen2", "Qwen2"},
+                                                           {"qwen3", "Qwen3"},
+                                                           {"gemma", "Gemma"},
+                                                           {"starcoder2", "Starcoder2"}};
+  const bool gelu = s.architecture == "gemma" || s.architecture == "starcoder2";
+  return {{"architectures", {names.at(s.architecture) + "ForCausalLM"}},
           {"hidden_size", s.width},
           {"num_hidden_layers", s.layers},
           {"num_attention_heads", s.heads},
@@ -115,14 +120,33 @@ inline json hf_config_of(const tiny_shape& s) {
           {"intermediate_size", s.feed_forward},
           {"max_position_embeddings", s.context},
           {"vocab_size", tiny_model::vocabulary},
-          {"rms_norm_eps", 1e-5},
+          {s.architecture == "starcoder2" ? "norm_epsilon" : "rms_norm_eps", 1e-5},
           {"rope_theta", 10000.0},
-          {"hidden_act", "silu"},
+          {"hidden_act", gelu ? "gelu_pytorch_tanh" : "silu"},
           {"tie_word_embeddings", s.tied_head}};
 }
 
+/// Numbers of a norm that multiplies by one plus its weight. Exact for numbers from 0.5 to 2.
+inline std::vector<std::byte> minus_one(std::vector<std::byte> bytes) {
+  for (std::size_t at = 0; at < bytes.size(); at += sizeof(float)) {
+    float x = 0;
+    std::memcpy(&x, bytes.data() + at, sizeof x);
+    x -= 1;
+    std::memcpy(bytes.data() + at, &x, sizeof x);
+  }
+  return bytes;
+}
+
 /// "blk.3.attn_q.weight" -> "model.layers.3.self_attn.q_proj.weight".
-inline std::string hf_name(const std::string& ours) {
+inline std::string hf_name(const std::string& ours, const std::string& architecture) {
+  if (architecture == "starcoder2") {
+    if (const auto up = ours.find(".ffn_up."); up != std::string::npos) {
+      return "model.layers." + ours.substr(4, up - 4) + ".mlp.c_fc." + ours.substr(up + 8);
+    }
+    if (const auto down = ours.find(".ffn_down."); down != std::string::npos) {
+      return "model.layers." + ours.substr(4, down - 4) + ".mlp.c_proj." + ours.substr(down + 10);
+    }
+  }
   static const std::map<std::string, std::string> names = {{"token_embd", "model.embed_tokens"},
                                                            {"output_norm", "model.norm"},
                                                            {"output", "lm_head"},
@@ -175,9 +199,10 @@ inline hf_model make_hf_model(const tiny_shape& s) {
     const std::vector<std::uint64_t> shape(t.dimensions.rbegin(), t.dimensions.rend());
     const bool rotated = t.name.find(".attn_q.") != std::string::npos || t.name.find(".attn_k.") != std::string::npos;
     const bool moved = s.architecture == "llama" && rotated;
-    out.tensors[hf_name(t.name)] = {
+    const bool less = s.architecture == "gemma" && t.name.find("norm.weight") != std::string::npos;
+    out.tensors[hf_name(t.name, s.architecture)] = {
         gguf::name_of(t.type), shape,
-        moved ? halves_apart(t.payload, t.payload.size() / shape[0], s.head_dim) : t.payload};
+        moved ? halves_apart(t.payload, t.payload.size() / shape[0], s.head_dim) : less ? minus_one(t.payload) : t.payload};
   }
   return out;
 }

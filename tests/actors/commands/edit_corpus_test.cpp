@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/support/test_data.hpp"
 
 namespace redline::actors::commands {
@@ -95,6 +97,21 @@ TEST(edit_corpus, answers_keep_or_add_the_final_line_feed) {
       EXPECT_EQ(*file, added && after == "b" ? "b\n" : after) << before << "|" << after;
     }
   }
+}
+
+TEST(edit_corpus, damages_about_as_many_lines_as_asked) {
+  std::string text;
+  for (int i = 0; i < 1000; ++i) text += "  line " + std::to_string(i) + " = x\n";
+  EXPECT_EQ(damaged(text, 1, "a"), text);
+  EXPECT_EQ(damaged(text, 0.9, "a"), damaged(text, 0.9, "a"));
+  EXPECT_NE(damaged(text, 0.9, "a"), damaged(text, 0.9, "b"));
+  const std::string some = damaged(text, 0.9, "a");
+  std::size_t changed = 0;
+  for (auto at = some.find("  changed_line"); at != std::string::npos; at = some.find("  changed_line", at + 1)) ++changed;
+  const auto missing = 1000 - static_cast<std::size_t>(std::count(some.begin(), some.end(), '\n'));
+  EXPECT_NEAR(static_cast<double>(changed + missing), 100, 30);
+  EXPECT_LE(missing - changed, 1U);
+  EXPECT_EQ(damaged("a\n\n", 0, "a"), "changed_\n") << "a line without a word";
 }
 
 }  // namespace

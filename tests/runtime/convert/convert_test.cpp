@@ -82,7 +82,7 @@ std::vector<float> logits_of(const gguf::gguf_file& file, const std::vector<toke
 }
 
 TEST_F(convert_test, a_folder_becomes_the_model_it_was_made_of_bit_for_bit) {
-  for (const std::string architecture : {"llama", "qwen2", "qwen3"}) {
+  for (const std::string architecture : {"llama", "qwen2", "qwen3", "gemma", "starcoder2"}) {
     for (const bool tied : {true, false}) {
       const tiny_shape shape = {.architecture = architecture, .tied_head = tied};
       const auto wanted = test::make_tiny_model(shape).file();

@@ -49,12 +49,18 @@ TEST(hf_config, what_old_files_leave_out_has_its_usual_value) {
 
 TEST(hf_config, architectures_are_known_by_their_classes) {
   for (const auto& [theirs, ours] : {std::pair("MistralForCausalLM", "llama"), std::pair("Qwen2ForCausalLM", "qwen2"),
-                                     std::pair("Qwen3ForCausalLM", "qwen3")}) {
+                                     std::pair("Qwen3ForCausalLM", "qwen3"), std::pair("GemmaForCausalLM", "gemma"),
+                                     std::pair("Starcoder2ForCausalLM", "starcoder2")}) {
     json document = llama();
     document["architectures"] = {theirs};
-    EXPECT_EQ(read(document)->shape.architecture, ours);
+    document["norm_epsilon"] = 1e-5;  // Starcoder2's name for it
+    const auto config = read(document);
+    ASSERT_TRUE(config) << config.error().context;
+    EXPECT_EQ(config->shape.architecture, ours);
+    EXPECT_EQ(config->shape.tied_head, std::string_view(ours) == "gemma" || std::string_view(ours) == "starcoder2");
+    EXPECT_EQ(config->shape.norm_epsilon, std::string_view(ours) == "starcoder2" ? 1e-5F : 1e-6F);
   }
-  EXPECT_THAT(refusal_with("architectures", {"BertModel"}), HasSubstr("Qwen3ForCausalLM, found 'BertModel'"));
+  EXPECT_THAT(refusal_with("architectures", {"BertModel"}), HasSubstr("Starcoder2ForCausalLM, found 'BertModel'"));
   EXPECT_THAT(refusal_with("architectures", json::array()), HasSubstr("found an array of 0"));
   EXPECT_THAT(refusal_with("architectures", "LlamaForCausalLM"), HasSubstr("architectures: wanted an array"));
 }
@@ -131,16 +137,20 @@ TEST(hf_config, llama3_keeps_fast_pairs_and_slows_slow_ones) {
   EXPECT_THAT(read(document).error().context, HasSubstr("high_freq_factor: wanted more than low_freq_factor"));
 }
 
-TEST(hf_config, windows_shorter_than_the_context_are_refused) {
-  EXPECT_THAT(refusal_with("sliding_window", 1024),
-              HasSubstr("sliding_window: wanted full attention over 2048 tokens, found a window of 1024"));
-  EXPECT_EQ(refusal_with("sliding_window", 2048), "none");
-  EXPECT_EQ(refusal_with("sliding_window", nullptr), "none");
+TEST(hf_config, a_window_shorter_than_the_context_ends_it) {
+  const auto context_with = [](const json& window, json document) {
+    document["sliding_window"] = window;
+    return read(document).value().shape.context;
+  };
+  EXPECT_EQ(context_with(1024, llama()), 1024U);
+  EXPECT_EQ(context_with(4096, llama()), 2048U);
+  EXPECT_EQ(context_with(nullptr, llama()), 2048U);
   json qwen = llama();
   qwen["architectures"] = {"Qwen2ForCausalLM"};
-  EXPECT_EQ(refusal_with("sliding_window", 1024, qwen), "none");
+  EXPECT_EQ(context_with(1024, qwen), 2048U) << "says nothing of its use";
   qwen["use_sliding_window"] = true;
-  EXPECT_THAT(refusal_with("sliding_window", 1024, qwen), HasSubstr("found a window of 1024"));
+  EXPECT_EQ(context_with(1024, qwen), 1024U);
+  EXPECT_THAT(refusal_with("sliding_window", 0), HasSubstr("sliding_window: wanted"));
   EXPECT_THAT(refusal_with("layer_types", {"full_attention", "sliding_attention"}),
               HasSubstr("found 'sliding_attention'"));
   EXPECT_EQ(refusal_with("layer_types", {"full_attention", "full_attention"}), "none");
@@ -148,6 +158,12 @@ TEST(hf_config, windows_shorter_than_the_context_are_refused) {
 
 TEST(hf_config, other_arithmetic_is_refused) {
   EXPECT_THAT(refusal_with("hidden_act", "gelu"), HasSubstr("hidden_act: wanted 'silu', found 'gelu'"));
+  json gemma = llama();
+  gemma["architectures"] = {"GemmaForCausalLM"};
+  EXPECT_EQ(refusal_with("hidden_act", "gelu", gemma), "none") << "what its first files say";
+  EXPECT_EQ(refusal_with("hidden_activation", "gelu_pytorch_tanh", gemma), "none");
+  EXPECT_THAT(refusal_with("hidden_activation", "silu", gemma),
+              HasSubstr("hidden_activation: wanted 'gelu_pytorch_tanh', found 'silu'"));
   EXPECT_THAT(refusal_with("quantization_config", {{"bits", 4}}), HasSubstr("not quantised yet"));
 }
 

@@ -30,8 +30,10 @@ class draft_engine_test : public ::testing::Test {
     if (!made) throw std::runtime_error(made.error().describe());
     return std::move(*made);
   }
-  draft_engine engine(std::uint32_t pages = 16, std::uint32_t sessions_max = 8) {
-    return {small_model(pages), {}, {.sessions_max = sessions_max, .prompt_chunk_rows_max = 16, .pages_count = pages}};
+  draft_engine engine(std::uint32_t pages = 16, std::uint32_t sessions_max = 8,
+                      const environment* clock = nullptr) {
+    return {small_model(pages), {}, {.sessions_max = sessions_max, .prompt_chunk_rows_max = 16, .pages_count = pages},
+            clock};
   }
   static draft_request ask(std::vector<token> log, draft_options how, std::uint32_t tokens_max = 12) {
     const auto count = static_cast<std::uint32_t>(log.size());
@@ -268,7 +270,7 @@ TEST_F(draft_engine_test, asks_for_the_log_and_with_it_for_the_prediction_after_
   EXPECT_THAT(fresh.take_answers().at(0).tokens, ElementsAre(41, 42));
 }
 
-TEST_F(draft_engine_test, follows_a_log_that_is_sent_again_from_an_earlier_token) {
+TEST_F(draft_engine_test, follows_a_log_that_is_sentagain_from_an_earlier_token) {
   draft_engine e(nullptr, {}, {});
   ASSERT_FALSE(e.submit(ask_with({1, 2, 3}, {40, 41, 42, 43}, predicted, {.how = method::prediction}, 2)));
   EXPECT_THAT(e.take_answers().at(0).tokens, ElementsAre(44, 45));
@@ -331,11 +333,28 @@ TEST_F(draft_engine_test, automatic_gives_the_model_up_while_it_is_wrong_and_tri
   EXPECT_GT(passes, source_chooser::misses_max + 2);
 }
 
-TEST_F(draft_engine_test, reads_the_prompt_along_for_automatic_drafts) {
-  auto e = engine();
-  ASSERT_FALSE(e.submit(ask(prompt, {.how = method::automatic}, 0)));
-  EXPECT_THAT(run(e).at(0).tokens, IsEmpty());
-  EXPECT_GT(e.passes_count(), 0u);
+TEST_F(draft_engine_test, the_model_reads_a_prompt_along_unless_it_may_never_be_asked) {
+  for (const method how : {method::assisted, method::blazedit, method::automatic}) {
+    auto e = engine();
+    ASSERT_FALSE(e.submit(ask(prompt, {.how = how}, 0)));
+    EXPECT_THAT(run(e).at(0).tokens, IsEmpty());
+    EXPECT_EQ(e.passes_count() > 0, how != method::automatic);
+  }
+}
+
+TEST_F(draft_engine_test, automatic_does_not_read_a_long_prompt_for_a_model_that_saves_little) {
+  const auto passes_at = [&](std::uint32_t row_ns) {
+    auto e = engine();
+    std::vector<token> log;
+    for (token t = 0; t < 200; ++t) log.push_back(60 + t % 200);
+    auto r = ask(log, {.how = method::automatic});
+    r.pace = {.pass_us = 1000, .row_ns = row_ns};
+    EXPECT_FALSE(e.submit(r));
+    run(e);
+    return e.passes_count();
+  };
+  EXPECT_GT(passes_at(0), 0u) << "reading is free";
+  EXPECT_EQ(passes_at(4'000'000), 0u) << "200 rows cost as much as 120 passes of the target";
 }
 
 // Draft sources are scoped to a session: what one tenant's log or prediction holds is never another's draft.
@@ -407,6 +426,79 @@ TEST_F(draft_engine_test, drafts_for_many_as_for_one) {
         EXPECT_EQ(got.at(r.session.value), run(lonely).at(0).tokens) << world << " " << round;
       }
     }
+  }
+}
+
+/// Every look at it is a millisecond later.
+struct ticking_clock final : environment {
+  [[nodiscard]] instant now() const override { return instant{microseconds{1000 * ++looks}}; }
+  [[nodiscard]] std::int64_t unix_seconds() const override { return 0; }
+  std::uint64_t random() override { return 0; }
+  mutable std::int64_t looks = 0;
+};
+
+TEST_F(draft_engine_test, automatic_leaves_a_model_alone_whose_passes_cost_as_much_as_the_targets) {
+  const ticking_clock clock;
+  const auto passes_of = [&](target_pace pace) {
+    auto e = engine(64, 8, &clock);
+    std::vector<token> log = {70};
+    std::uint32_t sent = 0;
+    for (token t = 71; t < 71 + 60; ++t) {  // of each draft two tokens are right
+      auto r = ask({log.begin() + sent, log.end()}, {.how = method::automatic, .max_num_run = 4});
+      r.from = sent;
+      r.prompt_count = 1;
+      r.pace = pace;
+      EXPECT_FALSE(e.submit(r));
+      sent = static_cast<std::uint32_t>(log.size());
+      auto draft = run(e).at(0).tokens;
+      if (draft.size() > 2) draft.erase(draft.begin() + 2, draft.end());
+      log.insert(log.end(), draft.begin(), draft.end());
+      log.push_back(t + 100);
+    }
+    return e.passes_count();
+  };
+  const auto dear = passes_of({.pass_us = 1000});
+  EXPECT_LT(dear * 2, passes_of({.pass_us = 100'000}));
+  EXPECT_LT(dear * 2, passes_of({})) << "nothing is known";
+}
+
+/// Rounds that the method needs to write `answer`, one token beyond what was accepted each.
+std::size_t rounds_for(method how, const std::vector<token>& prompt_tokens, const std::vector<token>& answer,
+                       const std::vector<token>& prediction) {
+  draft_engine e(nullptr, {}, {});
+  std::size_t written = 0;
+  std::size_t sent = 0;
+  std::size_t rounds = 0;
+  while (written < answer.size()) {
+    const std::vector<token> so_far(answer.begin(), answer.begin() + static_cast<std::ptrdiff_t>(written));
+    draft_request r = ask_with(prompt_tokens, so_far, prediction, {.how = how}, 80);
+    if (rounds > 0) {  // only what is new, as a session asks
+      r.tail.erase(r.tail.begin(), r.tail.end() - static_cast<std::ptrdiff_t>(written - sent));
+      r.from = static_cast<std::uint32_t>(prompt_tokens.size() + sent);
+      r.prediction.clear();
+    }
+    sent = written;
+    EXPECT_FALSE(e.submit(r));
+    const auto draft = e.take_answers().at(0).tokens;
+    std::size_t i = 0;
+    while (i < draft.size() && written < answer.size() && draft[i] == answer[written]) ++i, ++written;
+    ++written;
+    ++rounds;
+  }
+  return rounds;
+}
+
+TEST_F(draft_engine_test, a_prediction_worse_than_the_prompt_costs_no_rounds_to_speak_of) {
+  // The old file is in the prompt; the answer changes it in four places, the prediction is wrong in forty others.
+  std::vector<token> file, answer, prediction;
+  for (token t = 0; t < 2000; ++t) file.push_back(100 + t);
+  answer = prediction = file;
+  for (std::size_t i = 250; i < 2000; i += 500) answer[i] = prediction[i] = 5;
+  for (std::size_t i = 30; i < 2000; i += 50) prediction[i] = 7;
+  const std::size_t looked_up = rounds_for(method::lookup, file, answer, {});
+  for (const method how : {method::prediction, method::automatic}) {
+    EXPECT_LE(rounds_for(how, file, answer, prediction), looked_up + 4) << static_cast<int>(how);
+    EXPECT_LT(rounds_for(how, file, answer, answer), looked_up) << "a right one saves some";
   }
 }
 

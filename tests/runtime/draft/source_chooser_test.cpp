@@ -19,14 +19,14 @@ constexpr draft_offer predicted(std::uint32_t matched, std::uint32_t tokens = 80
 constexpr draft_offer modelled(std::uint32_t tokens = 324) { return {source::model, 0, tokens}; }
 
 /// Takes the offers; of the chosen one, `accepted` tokens are accepted.
-std::optional<source> play(source_chooser& c, const offers& all, std::uint32_t accepted, std::uint32_t passes = 4) {
-  const auto chosen = c.choose(all);
+std::optional<source> play(source_chooser& c, const offers& all, std::uint32_t accepted, const draft_prices& prices = {}) {
+  const auto chosen = c.choose(all, prices);
   if (!chosen) return std::nullopt;
   for (const auto& offer : all) {
     if (offer.from != chosen->from) continue;
     c.learn(offer, {.drafted = chosen->tokens,
                     .accepted = std::min(accepted, chosen->tokens),
-                    .model_passes = offer.from == source::model ? passes : 0});
+                    .model_passes = offer.from == source::model ? 4U : 0U});
   }
   return chosen->from;
 }
@@ -104,14 +104,15 @@ TEST(source_chooser, comes_back_when_an_untried_draft_would_have_been_right) {
 }
 
 TEST(source_chooser, leaves_the_model_alone_while_it_costs_more_than_it_gives) {
-  source_chooser dear({.model_pass = 1.0});
-  EXPECT_TRUE(dear.choose(offers{modelled()})) << "worth a try";
+  source_chooser c;
+  const draft_prices dear{.model_pass = 1.0};
+  EXPECT_TRUE(c.choose(offers{modelled()}, dear)) << "worth a try";
   int tried = 0;
-  for (int i = 0; i < 300; ++i) tried += play(dear, {modelled()}, 1) ? 1 : 0;
+  for (int i = 0; i < 300; ++i) tried += play(c, {modelled()}, 1, dear) ? 1 : 0;
   EXPECT_LT(tried, 80);
   EXPECT_GT(tried, 10);
-  source_chooser cheap({.model_pass = 0.01});
-  for (int i = 0; i < 300; ++i) EXPECT_TRUE(play(cheap, {modelled()}, 1));
+  source_chooser of_cheap;
+  for (int i = 0; i < 300; ++i) EXPECT_TRUE(play(of_cheap, {modelled()}, 1, {.model_pass = 0.01}));
 }
 
 TEST(source_chooser, goes_back_to_the_model_in_time) {
@@ -177,6 +178,22 @@ TEST(source_chooser, decides_the_same_from_the_same_history) {
     ASSERT_EQ(play(a, all, accepted), play(b, all, accepted));
     for (const auto& offer : all) ASSERT_LE(a.length(offer), offer.tokens);
   }
+}
+
+TEST(source_rivalry, believes_who_was_right_where_they_disagreed) {
+  const std::vector<token> predicted = {1, 2, 3, 4};
+  const std::vector<token> looked_up = {1, 2, 7, 4};
+  source_rivalry r;
+  EXPECT_TRUE(r.trusts_prediction()) << "it was given for this answer";
+  r.learn(predicted, looked_up, std::vector<token>{1, 2});
+  r.learn(predicted, predicted, std::vector<token>{1, 9});
+  r.learn(predicted, looked_up, std::vector<token>{5, 2, 7});
+  r.learn(predicted, std::span(predicted).first(2), std::vector<token>{1, 2, 9});
+  EXPECT_TRUE(r.trusts_prediction()) << "none of these tells one from the other";
+  r.learn(predicted, looked_up, std::vector<token>{1, 2, 7});
+  EXPECT_FALSE(r.trusts_prediction());
+  for (int i = 0; i < 2; ++i) r.learn(predicted, looked_up, std::vector<token>{1, 2, 3});
+  EXPECT_TRUE(r.trusts_prediction());
 }
 
 }  // namespace
