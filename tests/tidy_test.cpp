@@ -67,11 +67,12 @@ TEST(tidy, includes_follow_the_arrows) {
       {"runtime/text", {"runtime/base", "runtime/gguf"}},
       {"runtime/model", {"runtime/base", "runtime/gguf", "runtime/kv", "kernels"}},
       {"runtime/draft", {"runtime/base", "runtime/kv", "runtime/text", "runtime/model", "kernels"}},
+      {"runtime/copy", {"runtime/base", "runtime/text"}},
       {"scheduler", {"runtime/base"}},
       {"transport", {"runtime/base", "runtime/actor"}},
       {"actors",
        {"kernels", "runtime/base", "runtime/actor", "runtime/gguf", "runtime/kv", "runtime/text", "runtime/model",
-        "runtime/draft", "runtime/convert", "scheduler", "transport"}},
+        "runtime/draft", "runtime/convert", "runtime/copy", "scheduler", "transport"}},
   };
   for (const source& s : sources()) {
     const std::string from = folder_of(s.path);

@@ -31,6 +31,7 @@ void add_demo(CLI::App& app, int& exit_code);
 void add_synth(CLI::App& app, int& exit_code);
 void add_quantize(CLI::App& app, int& exit_code);
 void add_convert(CLI::App& app, int& exit_code);
+void add_copy(CLI::App& app, int& exit_code);
 void add_bench(CLI::App& app, int& exit_code);
 /// Subcommands of bench.
 void add_bench_accuracy(CLI::App& bench, int& exit_code);
