@@ -51,7 +51,7 @@ bool may_stop(std::uint32_t step) { return step == zero || step == whole || step
 
 state json_machine::begin() const {
   state s;
-  s.push(0);
+  s.push(blanks_max);  // none before the value: a model would only lose its way
   push(s, value, root_);
   return s;
 }

@@ -15,15 +15,14 @@ void set(token_mask& mask, token t) { mask[static_cast<std::size_t>(t) / 64] |= 
 result<std::shared_ptr<const vocabulary_index>> vocabulary_index::make(std::shared_ptr<const text::tokenizer> words) {
   std::shared_ptr<vocabulary_index> index(new vocabulary_index(std::move(words)));
   index->build();
-  byte_set written;
   for (std::uint32_t n = 0; n + 1 < index->nodes_.size(); n = index->nodes_[n].next) {
     const auto& node = index->nodes_[n];
     const std::uint32_t behind = index->nodes_[n + 1].tokens;
-    if (behind > node.tokens) written.set(node.byte);
+    if (behind > node.tokens) index->written_.set(node.byte);
   }
   // Bytes that UTF-8 never uses are left out of some vocabularies; the grammars' own characters are all ASCII.
   for (std::size_t byte = 0; byte < 0x80; ++byte) {
-    if (!written[byte]) {
+    if (!index->written_[byte]) {
       return failure{errc::unsupported_format, "a grammar needs a token for every ASCII byte; the vocabulary has none for " +
                                                    std::to_string(byte)};
     }
@@ -125,6 +124,10 @@ class anything final : public machine {
 };
 
 }  // namespace
+
+bool vocabulary_index::can_spell(std::string_view bytes) const {
+  return std::all_of(bytes.begin(), bytes.end(), [&](char c) { return written_[static_cast<std::uint8_t>(c)]; });
+}
 
 std::vector<token> vocabulary_index::spell(std::string_view bytes) const {
   auto tokens = words_->encode(bytes);

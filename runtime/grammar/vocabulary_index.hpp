@@ -21,12 +21,14 @@ using token_mask = std::vector<std::uint64_t>;
 /// a mutex; safe from any thread.
 class vocabulary_index {
  public:
-  /// Fails when some byte has no token of its own: then not every text can be written token by token.
+  /// Fails when some ASCII byte has no token of its own: then grammars could lead into dead ends.
   static result<std::shared_ptr<const vocabulary_index>> make(std::shared_ptr<const text::tokenizer> words);
 
   /// The tokens that may come at `s`: those whose bytes the machine takes, and end tokens where the text may end.
   [[nodiscard]] token_mask allowed(const machine& m, const state& s) const;
-  /// Tokens that spell exactly these bytes: as the tokenizer writes them where it keeps them, else the longest first.
+  /// Every byte has a token of its own.
+  [[nodiscard]] bool can_spell(std::string_view bytes) const;
+  /// Tokens that spell exactly these bytes, which it can: as the tokenizer writes them where it keeps them, else the longest first.
   [[nodiscard]] std::vector<token> spell(std::string_view bytes) const;
   /// The longest token that begins `bytes` (not empty) and that the machine takes.
   [[nodiscard]] std::optional<token> longest(const machine& m, const state& s, std::string_view bytes) const;
@@ -58,6 +60,7 @@ class vocabulary_index {
   std::vector<node> nodes_;
   std::vector<token> tokens_;
   std::vector<token> ends_;
+  byte_set written_;  // bytes that have a token of their own
   mutable std::mutex mutex_;
   mutable std::deque<swallowed> swallowed_;  // one per loop of a machine: a handful
 };

@@ -52,10 +52,7 @@ result<language_cache::entry*> language_cache::find(const constraint& c) {
     if (e->grammar.same_grammar(c)) found = e.get();
   }
   if (found == nullptr) {
-    if (!words_) {
-      if (!tokenizer_) return failure{errc::unsupported_format, "no tokenizer to read a grammar with"};
-      REDLINE_TRY_ASSIGN(words_, vocabulary_index::make(tokenizer_));
-    }
+    if (!words_) return failure{errc::unsupported_format, "the model's vocabulary cannot spell what a grammar needs"};
     REDLINE_TRY_ASSIGN(auto rules, compile(c));
     if (entries_.size() >= languages_max) {
       entries_.erase(std::min_element(entries_.begin(), entries_.end(),

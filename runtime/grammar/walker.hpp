@@ -56,7 +56,7 @@ class token_language {
 /// forgotten is made again. For one thread.
 class language_cache {
  public:
-  explicit language_cache(std::shared_ptr<const text::tokenizer> words) : tokenizer_(std::move(words)) {}
+  explicit language_cache(std::shared_ptr<const vocabulary_index> words) : words_(std::move(words)) {}
 
   struct entry {
     constraint grammar;  // without a place
@@ -71,8 +71,7 @@ class language_cache {
   static constexpr std::size_t masks_max = 24;  // of one language; a mask of 150,000 tokens is 19 KB
 
  private:
-  std::shared_ptr<const text::tokenizer> tokenizer_;
-  std::shared_ptr<const vocabulary_index> words_;  // made for the first constraint
+  std::shared_ptr<const vocabulary_index> words_;  // null: nothing is found
   std::vector<std::unique_ptr<entry>> entries_;
   std::uint64_t clock_ = 0;
 };

@@ -109,7 +109,7 @@ TEST(token_language, refuses_a_token_beside_the_forced_one) {
 }
 
 TEST(language_cache, a_stranger_is_refused_and_what_was_forgotten_is_made_again) {
-  language_cache cache(test::tiny_words());
+  language_cache cache(index_of(test::tiny_words()));
   auto c = copy_constraint({.files = {{3, 0}}});
   ASSERT_TRUE(cache.find(c));
   c.where = {1, 2, 3};
@@ -133,7 +133,7 @@ TEST(language_cache, a_stranger_is_refused_and_what_was_forgotten_is_made_again)
 // Any cells that pass is_possible keep every promise: no walk from them leaves the grammar's tables.
 TEST(language_cache, possible_places_do_no_harm) {
   std::mt19937 random(3);
-  language_cache cache(test::tiny_words());
+  language_cache cache(index_of(test::tiny_words()));
   std::size_t possible = 0;
   for (std::size_t i = 0; i < test::rounds(60'000, 5'000); ++i) {
     auto c = i % 2 == 0 ? copy_constraint({.files = {{30, 5}, {2, 9}}, .token_spans = true})
@@ -193,7 +193,7 @@ TEST(walker, noise_writes_valid_programs_only) {
   const char* wish = std::getenv("REDLINE_COPY_PROGRAMS");
   const std::size_t programs = wish != nullptr ? std::strtoull(wish, nullptr, 10) : test::rounds(200, 20);
   for (const auto& [name, words] : all_words()) {
-    language_cache cache(words);
+    language_cache cache(index_of(words));
     std::mt19937 random(11);
     std::size_t finished = 0, copies = 0;
     for (std::size_t i = 0; i < programs && !testing::Test::HasFailure(); ++i) {
