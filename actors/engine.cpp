@@ -56,6 +56,7 @@ result<void> engine::open_files() {
     REDLINE_TRY_ASSIGN(target_file_, gguf::gguf_file::open(options_.target_path));
     REDLINE_TRY_ASSIGN(target_config_, model::read_config(*target_file_));
     REDLINE_TRY_ASSIGN(words_, text::tokenizer::from_file(*target_file_));
+    if (auto index = grammar::vocabulary_index::make(words_)) word_index_ = std::move(*index);
     context_max_ = options_.context_max == 0 ? target_config_.context
                                              : std::min(options_.context_max, target_config_.context);
   }
@@ -182,13 +183,14 @@ result<void> engine::add_target() {
   target_ = make_worker(place::target_worker);
   target_->core->add<target_model>(
       place::target, "target model", {actor_mail_max, actor_mail_max},
-      [=, this, scheduler = scheduler_ref(), probe = options_.probe](actor::actor_context& c) {
+      [=, this, scheduler = scheduler_ref(), probe = options_.probe, index = word_index_](actor::actor_context& c) {
         if (!*ready) {
           auto again = model::transformer::create(weights, *table_, *target_team_, how);
           if (!again) throw std::runtime_error(again.error().describe());
           *ready = std::move(*again);
         }
-        return std::make_unique<target_model>(c, std::move(*ready), pages, scheduler, costs, probe);
+        return std::make_unique<target_model>(c, std::move(*ready), pages, scheduler, costs, probe,
+                                              index);
       });
   return {};
 }

@@ -110,6 +110,8 @@ class engine {
   [[nodiscard]] std::vector<actor::actor_ref<draft_model>> drafters() const;
 
   [[nodiscard]] const std::shared_ptr<const text::tokenizer>& words() const { return words_; }
+  /// For grammars; null where the vocabulary is not enough for one.
+  [[nodiscard]] const std::shared_ptr<const grammar::vocabulary_index>& word_index() const { return word_index_; }
   [[nodiscard]] const model::model_config& target_config() const { return target_config_; }
   [[nodiscard]] std::uint32_t context_max() const { return context_max_; }
   [[nodiscard]] const engine_options& options() const { return options_; }
@@ -144,6 +146,7 @@ class engine {
   model::model_config target_config_;
   model::model_config draft_config_;
   std::shared_ptr<const text::tokenizer> words_;
+  std::shared_ptr<const grammar::vocabulary_index> word_index_;
   std::uint32_t context_max_ = 0;
   std::unique_ptr<kernels::worker_team> target_team_;
   std::unique_ptr<kernels::worker_team> draft_team_;

@@ -47,11 +47,23 @@ api::usage_report usage_of(const session_stats& s) {
   u.lookup = report(draft::source::lookup);
   u.draft_model = report(draft::source::model);
   u.prediction = report(draft::source::prediction);
+  u.copied_forced = s.copied_forced;
+  u.copied_verified = s.copied_verified;
   u.target_passes = s.target_passes;
   u.draft_passes = s.draft_passes;
   u.rows = s.target_rows;
   u.seconds = static_cast<double>(s.total_us) / 1e6;
   return u;
+}
+
+std::optional<api::program_report> program_of(const copy_report& copied) {
+  if (copied.program.empty()) return std::nullopt;
+  api::program_report out{.program = copied.program, .spans = {}};
+  for (const auto& s : copied.spans) {
+    out.spans.push_back({s.file, s.of == copy::unit::lines ? "lines" : "tokens", s.first, s.last,
+                         s.forced ? "forced" : "verified", s.tokens});
+  }
+  return out;
 }
 
 api::finish_reason public_reason(finish_reason r) {
@@ -241,6 +253,9 @@ void gateway::count_drafts(const session_stats& s) {
     m.counter_of("spec_drafted_total", "Draft tokens verified", {{"source", name_of(from)}}).add(s.of(from).drafted);
     m.counter_of("spec_accepted_total", "Draft tokens accepted", {{"source", name_of(from)}}).add(s.of(from).accepted);
   }
+  m.counter_of("spec_drafted_total", "Draft tokens verified", {{"source", "copy"}}).add(s.copied_verified + s.copy_refused);
+  m.counter_of("spec_accepted_total", "Draft tokens accepted", {{"source", "copy"}}).add(s.copied_verified);
+  m.counter_of("copied_forced_total", "Tokens of spans copied without asking the model").add(s.copied_forced);
 }
 
 void gateway::serve_metrics(const visit& v) {
@@ -305,6 +320,24 @@ api::answer<std::vector<token>> gateway::prediction_of(const api::generation_req
                         "context_length_exceeded");
 }
 
+/// The grammar of the request's answers; null for free text.
+api::answer<std::shared_ptr<const guide_rules>> gateway::rules_of(const api::generation_request& wish) const {
+  if (!wish.copy && !wish.schema) return std::shared_ptr<const guide_rules>{};
+  const std::string field = wish.copy ? "redline.copy" : "response_format";
+  if (!services_->word_index) return api::bad_field(field, "This model's vocabulary cannot spell what '" + field + "' needs.");
+  if (wish.schema) {
+    auto rules = json_rules(services_->word_index, *wish.schema);
+    if (rules) return std::move(*rules);
+    return api::bad_field("response_format.json_schema.schema", rules.error().context, "invalid_grammar");
+  }
+  copy_options options{.trust = *copy_trust_of(wish.copy->trust), .line_spans = wish.copy->line_spans,
+                       .token_spans = wish.copy->token_spans};
+  if (wish.copy->confidence_min) options.confidence_min = *wish.copy->confidence_min;
+  auto rules = copy_rules(services_->word_index, wish.copy->files, options);
+  if (rules) return std::move(*rules);
+  return api::bad_field("redline.files", rules.error().context);
+}
+
 void gateway::serve_generation(const visit& v, api::endpoint from) {
   auto parsed = from == api::endpoint::chat ? api::parse_chat_request(v.m.body) : api::parse_completion_request(v.m.body);
   if (!parsed) return respond_error(v.m.exchange, parsed.error(), v.request_id);
@@ -317,6 +350,9 @@ void gateway::serve_generation(const visit& v, api::endpoint from) {
   const auto prediction = prediction_of(*parsed);
   if (!prediction) return respond_error(v.m.exchange, prediction.error(), v.request_id);
 
+  const auto rules = rules_of(*parsed);
+  if (!rules) return respond_error(v.m.exchange, rules.error(), v.request_id);
+
   request_state r;
   r.wish = std::move(*parsed);
   r.request_id = v.request_id;
@@ -326,7 +362,7 @@ void gateway::serve_generation(const visit& v, api::endpoint from) {
             .system_fingerprint = services_->fingerprint};
   if (r.wish.stream) r.events = std::make_unique<api::event_writer>(r.head, r.wish.include_usage);
   if (!r.wish.has_seed) r.wish.sampling.seed = context().env().random();
-  if (auto why = open_sessions(v, r, *prompts, *prediction)) {
+  if (auto why = open_sessions(v, r, *prompts, *prediction, *rules)) {
     for (auto& a : r.answers) {
       answers_of_sessions_.erase(a.session);
       context().tell(a.where, cancel_session{});
@@ -338,7 +374,8 @@ void gateway::serve_generation(const visit& v, api::endpoint from) {
 
 std::optional<api::api_error> gateway::open_sessions(const visit& v, request_state& r,
                                                      const std::vector<std::vector<token>>& prompts,
-                                                     const std::vector<token>& prediction) {
+                                                     const std::vector<token>& prediction,
+                                                     const std::shared_ptr<const guide_rules>& rules) {
   const auto& wish = r.wish;
   const std::size_t wanted = prompts.size() * wish.n;
   if (answers_of_sessions_.size() + wanted > services_->sessions_max) {
@@ -368,6 +405,7 @@ std::optional<api::api_error> gateway::open_sessions(const visit& v, request_sta
       }
       g.draft = options;
       g.prediction = prediction;
+      g.rules = rules;
       if (wish.logprobs) g.logprobs = wish.top_logprobs;
       const session_id id = g.session;
       auto work = generation::make(std::move(g), services_->words);
@@ -451,13 +489,15 @@ void gateway::on(const session_finished& m) {
   a.over = true;
   a.finish = m.reason;
   a.stats = m.stats;
+  a.copied = m.copied;
   answers_of_sessions_.erase(m.session);
   if (r.wish.stream) {
     begin_stream(exchange, r);
     const auto number = static_cast<std::uint32_t>(index);
     std::string events;
+    const auto program = program_of(a.copied);
     if (!std::exchange(a.begun, true)) events += r.events->first(number);
-    stream(exchange, events + r.events->finish(number, public_reason(m.reason)));
+    stream(exchange, events + r.events->finish(number, public_reason(m.reason), program ? &*program : nullptr));
   }
   complete_if_over(exchange);
 }
@@ -480,6 +520,7 @@ void gateway::complete_if_over(std::uint64_t exchange) {
       auto& a = r.answers[i];
       choices.push_back({.index = static_cast<std::uint32_t>(i), .text = std::move(a.text),
                          .finish = public_reason(a.finish)});
+      choices.back().program = program_of(a.copied);
       if (r.wish.logprobs) choices.back().tokens = std::move(a.tokens);
     }
     const auto millis = (context().now() - r.began).count() / 1000;

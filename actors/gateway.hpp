@@ -30,6 +30,7 @@ namespace redline::actors {
 /// What the gateway serves and whom it asks.
 struct gateway_services {
   std::shared_ptr<const text::tokenizer> words;
+  std::shared_ptr<const grammar::vocabulary_index> word_index;  // null: no grammars
   text::chat_template chat;
   std::string model_name;
   std::vector<std::string> aliases;
@@ -81,6 +82,7 @@ class gateway final : public actor::actor_of<gateway> {
     std::vector<api::token_report> tokens;
     finish_reason finish = finish_reason::stop;
     session_stats stats;
+    copy_report copied;
     bool begun = false;  // its first event was sent
     bool over = false;
   };
@@ -116,10 +118,12 @@ class gateway final : public actor::actor_of<gateway> {
   [[nodiscard]] bool knows_model(const std::string& name) const;
   [[nodiscard]] result<std::string> render(const api::json& messages, bool add_generation_prompt) const;
   api::answer<std::vector<std::vector<token>>> prompts_of(const api::generation_request& wish) const;
+  api::answer<std::shared_ptr<const guide_rules>> rules_of(const api::generation_request& wish) const;
   api::answer<std::vector<token>> prediction_of(const api::generation_request& wish) const;
   std::optional<api::api_error> open_sessions(const visit& v, request_state& r,
                                               const std::vector<std::vector<token>>& prompts,
-                                              const std::vector<token>& prediction);
+                                              const std::vector<token>& prediction,
+                                              const std::shared_ptr<const guide_rules>& rules);
 
   void respond(std::uint64_t exchange, unsigned status, std::string body, const std::string& request_id,
                header_list more = {}, std::string content_type = "application/json");

@@ -12,7 +12,9 @@ generation::generation(generation_request request, std::shared_ptr<const text::t
       prompt_count_(static_cast<std::uint32_t>(log_.size())),
       output_max_(std::min(request_.tokens_max, request_.context_max - prompt_count_)),
       stops_(std::move(stops)),
-      characters_(text::utf8_stream::invalid_bytes::keep) {}
+      characters_(text::utf8_stream::invalid_bytes::keep) {
+  if (request_.rules) guide_.emplace(request_.rules);
+}
 
 result<generation> generation::make(generation_request request, std::shared_ptr<const text::tokenizer> words) {
   if (request.prompt.empty()) return failure{errc::invalid_argument, "wanted a prompt of at least one token, found none"};
@@ -32,31 +34,78 @@ result<generation> generation::make(generation_request request, std::shared_ptr<
   return generation(std::move(request), std::move(words), std::move(stops));
 }
 
+generation::progress generation::begin() {
+  progress step;
+  append_decided(step);
+  close(step);
+  step.agreed_count = prompt_count_;
+  return step;
+}
+
 generation::progress generation::commit(std::span<const token> tokens,
                                         std::span<const model::emitted_logprob> logprobs) {
   progress step;
   for (std::size_t i = 0; i < tokens.size() && !step.finished; ++i) {
     const token t = tokens[i];
-    if (!request_.ignore_end && words_->is_end_of_generation(t)) {
+    if (words_->is_end_of_generation(t) && (guide_ ? guide_->may_end() && guide_->span_left().empty() : !request_.ignore_end)) {
       step.finished = finish_reason::stop;
       break;
     }
-    log_.push_back(t);
-    step.tokens.push_back(t);
-    if (i < logprobs.size()) step.logprobs.push_back(logprobs[i]);
-    step.text += characters_.feed(stops_.feed(words_->piece(t)));
-    if (stops_.matched()) step.finished = finish_reason::stop;
-    else if (room() == 0) step.finished = finish_reason::length;
+    std::string text;
+    if (guide_) {
+      const auto logprob = i < logprobs.size() ? std::optional(logprobs[i].logprob) : std::nullopt;
+      const auto verdict = guide_->take(t, logprob, text);
+      if (verdict == guide::verdict::span_ended) break;
+      if (verdict == guide::verdict::forbidden) {
+        step.finished = finish_reason::failed;
+        step.why_not = failure{errc::internal, "the target model wrote a token that the answer's grammar forbids"};
+        return step;
+      }
+    } else {
+      text = words_->piece(t);
+    }
+    if (request_.logprobs && i < logprobs.size()) step.logprobs.push_back(logprobs[i]);
+    append(t, text, step);
   }
-  if (step.finished) step.text += characters_.feed(stops_.finish()) + characters_.flush();
+  step.agreed_count = log_count();
+  if (!step.finished) append_decided(step);
+  close(step);
   return step;
+}
+
+void generation::append(token t, std::string_view text, progress& into) {
+  log_.push_back(t);
+  into.tokens.push_back(t);
+  into.text += characters_.feed(stops_.feed(text));
+  if (stops_.matched() || (guide_ && guide_->over())) into.finished = finish_reason::stop;
+  else if (room() == 0) into.finished = finish_reason::length;
+}
+
+/// What must follow, and spans that are copied because a program says so: until the model is to be asked again.
+void generation::append_decided(progress& into) {
+  while (guide_ && !into.finished) {
+    const auto next = guide_->next_decided();
+    if (!next) return;
+    append(next->id, next->text, into);
+  }
+}
+
+void generation::close(progress& into) {
+  if (into.finished) into.text += characters_.feed(stops_.finish()) + characters_.flush();
 }
 
 std::vector<token> generation::usable(std::vector<token> draft) const {
   if (draft.size() >= room()) draft.resize(room() == 0 ? 0 : room() - 1);
   const auto strange = [&](token t) { return !words_->words().contains(t); };
   draft.erase(std::find_if(draft.begin(), draft.end(), strange), draft.end());
-  return draft;
+  return guide_ ? guide_->usable(std::move(draft)) : draft;
+}
+
+std::vector<token> generation::span_draft() const {
+  if (!guide_ || room() == 0) return {};
+  const auto left = guide_->span_left();
+  const auto fits = left.first(std::min<std::size_t>(left.size(), room() - 1));
+  return {fits.begin(), fits.end()};
 }
 
 }  // namespace redline::actors

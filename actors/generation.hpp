@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/guide.hpp"
 #include "actors/messages/session_messages.hpp"
 #include "runtime/draft/draft_options.hpp"
 #include "runtime/text/stop_matcher.hpp"
@@ -27,6 +28,7 @@ struct generation_request {
   draft::draft_options draft;
   std::vector<token> prediction;  // guesses of the answer's tokens: any ids, and of no effect on the answer
   std::optional<std::uint32_t> logprobs;
+  std::shared_ptr<const guide_rules> rules;  // the grammar of the answer; null: any text
 };
 
 /// The committed log of one answer, and what it means as text: appends tokens, cuts at end tokens, stop strings and
@@ -41,12 +43,27 @@ class generation {
     std::vector<token> tokens;
     std::vector<model::emitted_logprob> logprobs;
     std::optional<finish_reason> finished;
+    std::optional<failure> why_not;   // with `failed`
+    std::uint32_t agreed_count = 0;   // length of the log up to where it is what the committed tokens said
   };
-  /// Appends tokens up to where the answer ends. logprobs: one per token, or none.
+  /// What is decided before the model is asked anything: how a grammar has to begin. Once, before the first commit.
+  progress begin();
+  /// Appends tokens up to where the answer ends, and what a grammar decides behind them. logprobs: one per token, or none.
   progress commit(std::span<const token> tokens, std::span<const model::emitted_logprob> logprobs = {});
 
-  /// The draft up to a token that does not exist, or to where only the target's own token still has room.
+  /// The draft up to a token that does not exist or that the grammar forbids, or to where only the target's own token still
+  /// has room.
   [[nodiscard]] std::vector<token> usable(std::vector<token> draft) const;
+
+  /// A span of a program that the model is to be asked about, as far as there is room; empty: none.
+  [[nodiscard]] std::vector<token> span_draft() const;
+  [[nodiscard]] grammar::constraint grammar() const { return guide_ ? guide_->where() : grammar::constraint{}; }
+  /// Alternatives to ask for with each token.
+  [[nodiscard]] std::optional<std::uint32_t> logprobs() const {
+    return guide_ && guide_->wants_logprobs() ? std::optional(request_.logprobs.value_or(0)) : request_.logprobs;
+  }
+  [[nodiscard]] copy_report copied() const { return is_program() ? guide_->report() : copy_report{}; }
+  [[nodiscard]] bool is_program() const { return guide_ && request_.rules->grammar.what == grammar::kind::copy; }
 
   [[nodiscard]] std::span<const token> log() const { return log_; }
   [[nodiscard]] std::uint32_t log_count() const { return static_cast<std::uint32_t>(log_.size()); }
@@ -61,8 +78,13 @@ class generation {
  private:
   generation(generation_request request, std::shared_ptr<const text::tokenizer> words, text::stop_matcher stops);
 
+  void append(token t, std::string_view text, progress& into);
+  void append_decided(progress& into);
+  void close(progress& into);
+
   generation_request request_;
   std::shared_ptr<const text::tokenizer> words_;
+  std::optional<guide> guide_;
   std::vector<token> log_;
   std::uint32_t prompt_count_ = 0;
   std::uint32_t output_max_ = 0;

@@ -65,6 +65,7 @@ int main(int argc, char** argv) {
   actors::commands::add_synth(app, exit_code);
   actors::commands::add_quantize(app, exit_code);
   actors::commands::add_convert(app, exit_code);
+  actors::commands::add_copy(app, exit_code);
   actors::commands::add_bench(app, exit_code);
   name_environment(app);
   try {

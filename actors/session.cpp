@@ -23,7 +23,10 @@ void session::on_start() {
   // The drafter reads the prompt while the target does; the first round has nothing to verify.
   if (partners_.drafter && work_.request().draft.how != draft::method::regular) ask_drafter(0, 0);
   round_ = {1};
-  ask_target(0);
+  const auto step = work_.begin();
+  tell_client(step);
+  if (step.finished) finish(*step.finished, step.why_not);
+  else ask_target(0);
 }
 
 log_tail session::tail(std::uint32_t from) const {
@@ -35,8 +38,15 @@ void session::next_round() {
   ++round_.value;
   draft_.clear();
   parts_.clear();
+  draft_is_span_ = false;
   if (pause_wanted_) {
     phase_ = phase::paused;
+    return;
+  }
+  if (auto span = work_.span_draft(); !span.empty()) {
+    draft_ = std::move(span);
+    draft_is_span_ = true;
+    ask_target(target_knows_);
     return;
   }
   // The last token of the answer needs no draft: the target's own token fills the room.
@@ -87,9 +97,9 @@ void session::ask_target(std::uint32_t from) {
   context().tell(partners_.scheduler,
                  verify_run{.sequence = sequence(), .tenant = work_.request().tenant, .round = round_,
                             .log = tail(from), .prompt_count = work_.prompt_count(), .draft = draft_,
-                            .sampling = work_.request().sampling, .logprobs = work_.request().logprobs,
-                            .parts = parts_, .tokens_max = work_.tokens_max()});
-  target_knows_ = work_.log_count();
+                            .sampling = work_.request().sampling, .logprobs = work_.logprobs(), .parts = parts_,
+                            .tokens_max = work_.tokens_max(), .grammar = work_.grammar()});
+  if (!target_strayed_) target_knows_ = work_.log_count();
 }
 
 void session::on(const proposal& m) {
@@ -135,17 +145,22 @@ void session::on(const verdict& m) {
   if (stats_.first_token_us == 0) {
     stats_.first_token_us = static_cast<std::uint64_t>((context().now() - began_).count());
   }
-  auto step = work_.commit(m.tokens, m.logprobs);
-  count(m, step.tokens.size());
+  const std::uint32_t before = work_.log_count();
+  const auto step = work_.commit(m.tokens, m.logprobs);
+  count(m, step.agreed_count - before);
   follow_width(m.verified_count);
   pace_ = m.pace;
-  target_knows_ = work_.log_count();  // the scheduler appended the same tokens when it sent them
-  if (!step.text.empty() || !step.tokens.empty()) {
-    context().send(partners_.client, session_text{work_.request().session, std::move(step.text), std::move(step.tokens),
-                                                  std::move(step.logprobs)});
-  }
-  if (step.finished) finish(*step.finished);
+  // The scheduler appended the tokens when it sent them; the log may have gone another way.
+  target_knows_ = step.agreed_count;
+  target_strayed_ = step.agreed_count < before + m.tokens.size();
+  tell_client(step);
+  if (step.finished) finish(*step.finished, step.why_not);
   else next_round();
+}
+
+void session::tell_client(const generation::progress& step) {
+  if (step.text.empty() && step.tokens.empty()) return;
+  context().send(partners_.client, session_text{work_.request().session, step.text, step.tokens, step.logprobs});
 }
 
 /// The scheduler verifies as much of a draft as pays. To draft much more would be work for nothing; twice as much lets the
@@ -161,6 +176,10 @@ void session::follow_width(std::uint32_t verified_count) {
 /// Adds a verdict to the counts; `emitted` of its tokens are in the answer.
 void session::count(const verdict& m, std::size_t emitted) {
   const auto accepted = static_cast<std::uint32_t>(std::min<std::size_t>(m.accepted_count, emitted));
+  if (draft_is_span_) {
+    stats_.copy_refused += m.verified_count - std::min(accepted, m.verified_count);
+    return;  // the spans themselves are counted at the end
+  }
   const std::uint32_t drafted = accepted < m.accepted_count ? accepted : m.verified_count;
   stats_.drafted += drafted;
   stats_.accepted += accepted;
@@ -214,8 +233,10 @@ void session::on(const actor::undeliverable& m) {
 void session::finish(finish_reason reason, std::optional<failure> why_not, std::uint32_t retry_after_ms) {
   stats_.completion_tokens = work_.output_count();
   stats_.total_us = static_cast<std::uint64_t>((context().now() - began_).count());
-  context().send(partners_.client,
-                 session_finished{work_.request().session, reason, stats_, std::move(why_not), retry_after_ms});
+  auto copied = work_.copied();
+  for (const auto& span : copied.spans) (span.forced ? stats_.copied_forced : stats_.copied_verified) += span.tokens;
+  context().send(partners_.client, session_finished{work_.request().session, reason, stats_, std::move(why_not),
+                                                    retry_after_ms, std::move(copied)});
   leave();
 }
 

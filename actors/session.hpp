@@ -46,6 +46,7 @@ class session final : public actor::actor_of<session> {
  private:
   enum class phase : std::uint8_t { proposing, verifying, paused, over };
 
+  void tell_client(const generation::progress& step);
   void next_round();
   [[nodiscard]] actor::actor_ref<draft_model> drafter() const;
   void lose_drafter();
@@ -69,6 +70,10 @@ class session final : public actor::actor_of<session> {
   std::uint32_t width_ = width_max;  // tokens to ask of the drafter
   std::uint32_t drafter_knows_ = 0;  // tokens of the log that the drafter was sent
   std::uint32_t target_knows_ = 0;
+  // The scheduler holds tokens that are not in the log, where a span ended before it did: until it answers again, only what
+  // is before them counts as known.
+  bool target_strayed_ = false;
+  bool draft_is_span_ = false;
   bool pause_wanted_ = false;
   draft::target_pace pace_;            // of the last verdict
   std::optional<instant> drafter_lost_;

@@ -9,12 +9,14 @@ namespace redline::actors {
 
 target_model::target_model(actor::actor_context& context, std::unique_ptr<model::transformer> transformer,
                            std::uint32_t pages_count, actor::actor_ref<verify_scheduler> scheduler,
-                           std::vector<pass_cost> costs, std::shared_ptr<target_probe> probe)
+                           std::vector<pass_cost> costs, std::shared_ptr<target_probe> probe,
+                           std::shared_ptr<const grammar::vocabulary_index> words)
     : actor_of(context),
       transformer_(std::move(transformer)),
       pages_count_(pages_count),
       scheduler_(scheduler),
       costs_(std::move(costs)),
+      languages_(std::move(words)),
       probe_(std::move(probe)) {}
 
 void target_model::on_start() { on(announce_target{}); }
@@ -26,7 +28,7 @@ void target_model::on(const announce_target&) {
 }
 
 // The batch may have crossed a wire: no slot, token or count of it is believed.
-result<void> target_model::check(const forward_batch& m) const {
+result<void> target_model::check(const forward_batch& m) {
   const auto wrong = [&](const batch_run& run, const std::string& why) {
     return failure{errc::malformed_message, "batch " + std::to_string(m.batch) + ", sequence " +
                                                 std::to_string(run.sequence.value) + ": " + why};
@@ -57,6 +59,9 @@ result<void> target_model::check(const forward_batch& m) const {
                             std::to_string(run.first_position + static_cast<std::int64_t>(run.tokens.size())));
     }
     if (covered > config.context) return wrong(run, "a position behind the model's context");
+    if (run.grammar.what != grammar::kind::none) {
+      if (const auto language = languages_.find(run.grammar); !language) return wrong(run, language.error().context);
+    }
   }
   if (rows > transformer_->rows_max()) {
     return failure{errc::malformed_message, "batch " + std::to_string(m.batch) + ": wanted at most " +
@@ -91,8 +96,13 @@ void target_model::on(const forward_batch& m) {
       const auto draft = std::span(run.tokens).last(run.draft_count);
       const std::uint32_t output_index = run.log_count - std::min(run.prompt_count, run.log_count);
       const auto known = probe_ ? probe_->known(run.sequence, output_index, rows) : std::vector<token>{};
+      std::optional<grammar::walker> rules;
+      if (run.grammar.what != grammar::kind::none) {
+        if (const auto language = languages_.find(run.grammar)) rules.emplace(**language, run.grammar);
+      }
       auto got = model::accept(logits.subspan(row * vocabulary, rows * vocabulary), vocabulary, draft, run.sampling,
-                               {run.history, run.log_count, run.prompt_count}, run.logprobs, known);
+                               {run.history, run.log_count, run.prompt_count}, run.logprobs, known,
+                               rules ? &*rules : nullptr);
       if (probe_) probe_->note(run.sequence, {run.draft_count, got.accepted_count});
       answer.accepted_count = got.accepted_count;
       answer.tokens = std::move(got.tokens);

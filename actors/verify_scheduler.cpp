@@ -44,6 +44,7 @@ void verify_scheduler::on(const verify_run& m) {
       c.prompt_count = m.prompt_count;
       c.sampling = m.sampling;
       c.logprobs = m.logprobs;
+      c.grammar = m.grammar;
       step();
       return;
     }
@@ -128,6 +129,7 @@ batch_run verify_scheduler::make_run(const scheduler::planned_run& planned, cons
   run.log_count = static_cast<std::uint32_t>(log.size());
   run.sampling = c.sampling;
   run.logprobs = c.logprobs;
+  if (planned.wants_logits) run.grammar = c.grammar;
   if (planned.wants_logits && c.sampling.needs_history()) run.history.assign(log.begin(), log.end());
   return run;
 }

@@ -56,6 +56,7 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
     std::uint32_t prompt_count = 0;
     model::sampling_params sampling;
     std::optional<std::uint32_t> logprobs;
+    grammar::constraint grammar;
     verdict last;
   };
 

@@ -404,9 +404,108 @@ void read_speculation(const json& given, std::optional<api_error>& error, const 
   }
 }
 
+/// redline.copy: a trust's name, or an object with it.
+void read_copy(field_reader& fields, std::optional<api_error>& error, const request_limits& limits, generation_request& out) {
+  static constexpr std::string_view known[] = {"trust", "spans", "confidence_min"};
+  static constexpr std::string_view trusts[] = {"off", "forced", "verified", "auto"};
+  const json* given = fields.find("copy");
+  if (!given) return;
+  copy_request copy;
+  const auto read_trust = [&](field_reader& from, std::string_view name, const std::string& value) {
+    if (std::find(std::begin(trusts), std::end(trusts), value) == std::end(trusts)) {
+      from.refuse(name, "'" + from.path_of(name) + "' must be one of off, forced, verified and auto, found '" + value.substr(0, 64) + "'.");
+    }
+    copy.trust = value;
+  };
+  if (given->is_string()) {
+    read_trust(fields, "copy", given->get_ref<const std::string&>());
+  } else if (given->is_object()) {
+    field_reader inner(*given, fields.path_of("copy"), error);
+    inner.allow_only(known);
+    if (const auto trust = inner.text("trust", limits.name_bytes_max)) read_trust(inner, "trust", *trust);
+    if (const auto spans = inner.text("spans", limits.name_bytes_max)) {
+      copy.line_spans = *spans != "tokens";
+      copy.token_spans = *spans != "lines";
+      if (*spans != "lines" && *spans != "tokens" && *spans != "both") {
+        inner.refuse("spans", "'" + inner.path_of("spans") + "' must be one of lines, tokens and both, found '" + spans->substr(0, 64) + "'.");
+      }
+    }
+    if (const auto sure = inner.number("confidence_min", 0, 1)) copy.confidence_min = static_cast<float>(*sure);
+  } else {
+    return fields.refuse_type("copy", "a string or an object", *given);
+  }
+  if (copy.trust != "off") out.copy = std::move(copy);
+}
+
+/// redline.files: texts, or objects with "content".
+void read_files(field_reader& fields, std::optional<api_error>& error, const request_limits& limits, generation_request& out) {
+  const json* list = fields.array("files", limits.files_max);
+  if (list && !out.copy) return fields.refuse("files", "'redline.files' needs 'redline.copy'.");
+  if (!out.copy) return;
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; list && i < list->size(); ++i) {
+    const std::string name = indexed("files", i);
+    const json* text = &(*list)[i];
+    if (text->is_object()) {
+      static constexpr std::string_view known[] = {"content", "name"};
+      field_reader inner(*text, fields.path_of(name), error);
+      inner.allow_only(known);
+      static_cast<void>(inner.text("name", limits.name_bytes_max));
+      text = inner.find("content");
+    }
+    if (!text || !text->is_string()) return fields.refuse(name, "'" + fields.path_of(name) + "' must be a string or an object with 'content'.");
+    bytes += text->get_ref<const std::string&>().size();
+    out.copy->files.push_back(text->get_ref<const std::string&>());
+  }
+  if (bytes > limits.text_bytes_max) {
+    fields.refuse("files", "'redline.files' must have at most " + std::to_string(limits.text_bytes_max) + " bytes together.");
+  }
+  if (out.copy->files.empty() && out.prediction) out.copy->files.push_back(*out.prediction);
+  if (out.copy->files.empty()) fields.refuse("files", "'redline.copy' needs 'redline.files' or a 'prediction' to copy from.");
+}
+
+/// {"type": "text" | "json_object" | "json_schema", "json_schema": {"name", "schema", "strict"}}.
+void read_format(field_reader& fields, std::optional<api_error>& error, const request_limits& limits, generation_request& out) {
+  const json* given = fields.object("response_format");
+  if (!given) return;
+  field_reader inner(*given, "response_format", error);
+  const auto type = inner.text("type", limits.name_bytes_max);
+  if (type == "text") return;
+  if (type == "json_object") {
+    out.schema = R"({"type":"object"})";
+    return;
+  }
+  if (type != "json_schema") {
+    return inner.refuse("type", "'response_format.type' must be one of text, json_object and json_schema.");
+  }
+  const json* named = inner.object("json_schema");
+  if (!named) return inner.refuse("json_schema", "'response_format.json_schema' is required.");
+  field_reader schema(*named, "response_format.json_schema", error);
+  static_cast<void>(schema.text("name", limits.name_bytes_max));
+  static_cast<void>(schema.text("description", limits.text_bytes_max));
+  static_cast<void>(schema.boolean("strict"));  // the schema is kept to in any case
+  const json* rules = schema.object("schema");
+  if (!rules) return schema.refuse("schema", "'response_format.json_schema.schema' is required.");
+  out.schema = dump_json(*rules);
+}
+
+/// What does not go together with an answer that follows a grammar.
+void check_grammar(field_reader& fields, generation_request& out) {
+  if (!out.copy && !out.schema) return;
+  const std::string what = out.copy ? "redline.copy" : "response_format";
+  const auto refuse = [&](std::string_view name) {
+    fields.refuse(name, "'" + std::string(name) + "' does not go together with '" + what + "'.", "unsupported_parameter");
+  };
+  if (out.copy && out.schema) refuse("response_format");
+  if (out.ignore_eos) refuse("ignore_eos");
+  if (out.tokens_min > 0) refuse("min_tokens");
+  // The tokens are those of the program and its spans, not those of the text that the client sees.
+  if (out.copy && out.logprobs) refuse("logprobs");
+}
+
 void read_redline(field_reader& fields, std::optional<api_error>& error, const request_limits& limits,
                   generation_request& out) {
-  static constexpr std::string_view known[] = {"speculation"};
+  static constexpr std::string_view known[] = {"speculation", "copy", "files"};
   const json* ours = fields.object("redline");
   if (!ours) return;
   field_reader inner(*ours, "redline", error);
@@ -414,6 +513,8 @@ void read_redline(field_reader& fields, std::optional<api_error>& error, const r
   if (const json* speculation = inner.object("speculation")) {
     read_speculation(*speculation, error, limits, out.speculation);
   }
+  read_copy(inner, error, limits, out);
+  read_files(inner, error, limits, out);
 }
 
 /// Accepted, and either kept for logs and placement or without any effect that a client could miss.
@@ -451,6 +552,8 @@ answer<generation_request> parse_generation(std::string_view body, endpoint from
   read_logprobs(fields, limits, out);
   read_prediction(fields, error, limits, out);
   read_redline(fields, error, limits, out);
+  read_format(fields, error, limits, out);
+  check_grammar(fields, out);
   if (error) return std::move(*error);
   return out;
 }

@@ -27,6 +27,7 @@ struct request_limits {
   std::size_t stop_bytes_max = 256;
   std::size_t logit_bias_max = 1024;
   std::uint32_t n_max = 8;
+  std::size_t files_max = 64;             // redline.files
   std::uint32_t answers_max = 64;  // prompts times n
   std::uint32_t top_logprobs_max = 20;
 };
@@ -47,6 +48,16 @@ struct speculation_request {
 
   [[nodiscard]] draft::draft_options over(draft::draft_options defaults) const;
   bool operator==(const speculation_request&) const = default;
+};
+
+/// redline.copy: the answer is a program over files, and what it resolves to is what the client gets.
+struct copy_request {
+  std::string trust = "forced";  // "forced", "verified" or "auto"
+  bool line_spans = true;
+  bool token_spans = false;
+  std::optional<float> confidence_min;  // auto
+  std::vector<std::string> files;       // never empty; without redline.files the prediction
+  bool operator==(const copy_request&) const = default;
 };
 
 /// A chat or completion request, checked. What a client may set but we do not honour never gets here: it is refused.
@@ -73,6 +84,8 @@ struct generation_request {
 
   std::optional<std::string> prediction;  // text that the answer is expected to repeat; guesses only
   speculation_request speculation;
+  std::optional<copy_request> copy;
+  std::optional<std::string> schema;  // response_format: a JSON schema as text, not yet looked at
   /// Over the server's own; with a prediction and no method named, one that reads it.
   [[nodiscard]] draft::draft_options drafting(draft::draft_options defaults) const;
   std::string user;              // with safety_identifier as the newer name; for logs, never a boundary

@@ -114,6 +114,17 @@ json source_object(const source_report& one) {
   return object;
 }
 
+json program_object(const program_report& report) {
+  json spans = json::array();
+  for (const auto& s : report.spans) {
+    spans.push_back(json{{"file", s.file}, {"unit", s.unit}, {"first", s.first}, {"last", s.last}, {"trust", s.trust}, {"tokens", s.tokens}});
+  }
+  json object;
+  object["program"] = report.program;
+  object["spans"] = std::move(spans);
+  return object;
+}
+
 json usage_object(const usage_report& usage) {
   json completion_details;
   completion_details["reasoning_tokens"] = 0;
@@ -125,6 +136,8 @@ json usage_object(const usage_report& usage) {
   ours["sources"]["lookup"] = source_object(usage.lookup);
   ours["sources"]["draft"] = source_object(usage.draft_model);
   ours["sources"]["prediction"] = source_object(usage.prediction);
+  ours["copied_forced"] = usage.copied_forced;
+  ours["copied_verified"] = usage.copied_verified;
   ours["target_passes"] = usage.target_passes;
   ours["draft_passes"] = usage.draft_passes;
   ours["rows"] = usage.rows;
@@ -156,6 +169,7 @@ json choice_object(endpoint from, const choice& one) {
     object["logprobs"] = one.tokens ? completion_logprobs(*one.tokens, offset) : json(nullptr);
   }
   object["finish_reason"] = text_of(one.finish);
+  if (one.program) object["redline"] = program_object(*one.program);
   return object;
 }
 
@@ -203,6 +217,8 @@ usage_report& usage_report::operator+=(const usage_report& other) {
   lookup += other.lookup;
   draft_model += other.draft_model;
   prediction += other.prediction;
+  copied_forced += other.copied_forced;
+  copied_verified += other.copied_verified;
   target_passes += other.target_passes;
   draft_passes += other.draft_passes;
   rows += other.rows;
@@ -266,7 +282,7 @@ std::string event_writer::delta(std::uint32_t index, std::string_view text, cons
   return event(index, std::move(content), std::nullopt);
 }
 
-std::string event_writer::finish(std::uint32_t index, finish_reason why) const {
+std::string event_writer::finish(std::uint32_t index, finish_reason why, const program_report* program) const {
   json content;
   if (head_.from == endpoint::chat) {
     content["delta"] = json::object();
@@ -274,6 +290,7 @@ std::string event_writer::finish(std::uint32_t index, finish_reason why) const {
     content["text"] = "";
   }
   content["logprobs"] = nullptr;
+  if (program) content["redline"] = program_object(*program);
   return event(index, std::move(content), why);
 }
 

@@ -36,6 +36,8 @@ struct usage_report {
   /// The same by source. OpenAI's accepted and rejected prediction tokens are those of the client's prediction only;
   /// what was never tried is neither.
   source_report lookup, draft_model, prediction;
+  std::uint64_t copied_forced = 0;    // tokens of spans that a program copied
+  std::uint64_t copied_verified = 0;  // those that the model agreed to
   std::uint64_t target_passes = 0;
   std::uint64_t draft_passes = 0;
   std::uint64_t rows = 0;     // computed by the target, verification and prefill
@@ -69,11 +71,26 @@ struct response_head {
 /// "chatcmpl-..." or "cmpl-..." from 128 random bits.
 std::string response_id(endpoint from, std::uint64_t high, std::uint64_t low);
 
+/// What the program of an answer was, for redline.copy.
+struct program_report {
+  struct span {
+    std::uint32_t file = 1;
+    std::string_view unit;   // "lines" or "tokens"
+    std::uint32_t first = 0;
+    std::uint32_t last = 0;
+    std::string_view trust;  // "forced" or "verified"
+    std::uint32_t tokens = 0;
+  };
+  std::string program;
+  std::vector<span> spans;
+};
+
 struct choice {
   std::uint32_t index = 0;
   std::string text;
   finish_reason finish = finish_reason::stop;
   std::optional<std::vector<token_report>> tokens;  // when logprobs were asked for
+  std::optional<program_report> program;            // when it was one
 };
 
 /// The whole answer as one body.
@@ -89,7 +106,7 @@ class event_writer {
   std::string first(std::uint32_t index) const;
   /// `text` must not end inside a character. tokens: null unless logprobs were asked for.
   std::string delta(std::uint32_t index, std::string_view text, const std::vector<token_report>* tokens = nullptr);
-  std::string finish(std::uint32_t index, finish_reason why) const;
+  std::string finish(std::uint32_t index, finish_reason why, const program_report* program = nullptr) const;
   /// Empty unless the client asked for it.
   std::string usage(const usage_report& report) const;
   static std::string done() { return "data: [DONE]\n\n"; }

@@ -18,7 +18,6 @@ enum class harmless : std::uint8_t {
   is_minus_one,
   is_empty,     // "", [] or {}
   no_tools,     // "none" or "auto": without tools both mean the same
-  text_format,  // {"type": "text"}
   text_only,    // ["text"]
   usual_tier,   // "auto" or "default"
   is_none,      // "none"
@@ -36,7 +35,6 @@ constexpr unsupported_field both_endpoints[] = {
     {"tool_choice", harmless::no_tools},
     {"functions", harmless::is_empty},
     {"function_call", harmless::no_tools},
-    {"response_format", harmless::text_format},
     {"modalities", harmless::text_only},
     {"audio", harmless::none},
     {"web_search_options", harmless::none},
@@ -123,11 +121,6 @@ bool asks_nothing(const json& value, harmless unless) {
              (value.is_structured() && value.empty());
     case harmless::no_tools:
       return value == "none" || value == "auto";
-    case harmless::text_format: {
-      if (!value.is_object()) return false;
-      const auto type = value.find("type");
-      return type != value.end() && *type == "text";
-    }
     case harmless::text_only:
       return value.is_array() && value.size() == 1 && value[0] == "text";
     case harmless::usual_tier:

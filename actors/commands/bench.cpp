@@ -5,6 +5,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "actors/commands/bench_copy.hpp"
 #include "actors/commands/command.hpp"
 #include "actors/commands/forward_probe.hpp"
 
@@ -142,6 +143,7 @@ void add_bench(CLI::App& app, int& exit_code) {
   c->add_flag("--json", f->json, "Print one JSON object");
   c->callback([f, &exit_code] { exit_code = run_forward(*f); });
   add_bench_accuracy(*bench, exit_code);
+  add_bench_copy(*bench, exit_code);
   add_bench_edit(*bench, exit_code);
   add_bench_load(*bench, exit_code);
 }

@@ -58,10 +58,20 @@ result<engine_options> engine_options_of(const model_flags& flags) {
   return options;
 }
 
-void add_method_flags(CLI::App& app, method_flags& flags) {
+void add_method_flags(CLI::App& app, method_flags& flags, bool with_copy) {
+  std::vector<std::string> names{"auto", "regular", "lookup", "assisted", "blazedit", "prediction"};
+  if (with_copy) {
+    names.emplace_back("copy");
+    app.add_option("--copy-trust", flags.copy_trust,
+                   "copy: whether a span is copied because the program says so (forced), as far as the model agrees (verified), "
+                   "or forced where the model is sure of its numbers (auto)")
+        ->check(CLI::IsMember({"forced", "verified", "auto"}))->capture_default_str()->group("Drafting");
+  }
   app.add_option("--method", flags.method,
-                 "How drafts are made; the output is the same bytes with each. auto: learns in every answer which pays")
-      ->check(CLI::IsMember({"auto", "regular", "lookup", "assisted", "blazedit", "prediction"}))
+                 std::string("How drafts are made; the output is the same bytes with each. auto: learns in every answer which "
+                             "pays") +
+                     (with_copy ? ". copy: no drafts; the model writes what to copy and what is new" : ""))
+      ->check(CLI::IsMember(names))
       ->capture_default_str()
       ->group("Drafting");
   add_drafting_flags(app, flags);

@@ -31,6 +31,7 @@ void add_demo(CLI::App& app, int& exit_code);
 void add_synth(CLI::App& app, int& exit_code);
 void add_quantize(CLI::App& app, int& exit_code);
 void add_convert(CLI::App& app, int& exit_code);
+void add_copy(CLI::App& app, int& exit_code);
 void add_bench(CLI::App& app, int& exit_code);
 /// Subcommands of bench.
 void add_bench_accuracy(CLI::App& bench, int& exit_code);
@@ -58,9 +59,11 @@ result<engine_options> engine_options_of(const model_flags& flags);
 /// The drafting flags of generate and edit.
 struct method_flags {
   std::string method = "auto";
+  std::string copy_trust = "forced";  // with method copy
   draft::draft_options options;
 };
-void add_method_flags(CLI::App& app, method_flags& flags);
+/// with_copy: --method copy as well, which asks for a program over the file instead of the file.
+void add_method_flags(CLI::App& app, method_flags& flags, bool with_copy = false);
 /// The same without --method.
 void add_drafting_flags(CLI::App& app, method_flags& flags);
 /// Fails for a method that needs a draft model when there is none.
@@ -75,6 +78,7 @@ struct outcome {
   std::vector<token> tokens;
   finish_reason reason = finish_reason::stop;
   session_stats stats;
+  copy_report copied;
 };
 
 /// Runs one generation through the actors of this process. on_text: called on another thread as text comes.

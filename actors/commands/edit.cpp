@@ -61,7 +61,8 @@ std::string figures(const edit_outcome& e) {
                 "(%.1f per pass)",
                 e.method.c_str(), e.completion_tokens, e.seconds, e.tokens_per_second(), e.target_passes, e.draft_passes,
                 e.accepted, e.drafted, e.accepted_per_pass());
-  return line;
+  if (e.method != "copy") return line;
+  return line + (", " + std::to_string(e.copied_forced + e.copied_verified) + " tokens copied");
 }
 
 int run(const flags& f) {
@@ -90,13 +91,15 @@ int run(const flags& f) {
     if (auto replaced = replace_file(f.file, *before, got->after); !replaced) return report(replaced.error());
   }
   if (f.json) {
-    const nlohmann::ordered_json out = {
+    nlohmann::ordered_json out = {
         {"text", text::sanitize(got->after)},
         {"stats",
          {{"method", got->method}, {"completion_tokens", got->completion_tokens}, {"target_passes", got->target_passes},
           {"draft_passes", got->draft_passes}, {"drafted", got->drafted}, {"accepted", got->accepted},
           {"accepted_per_pass", got->accepted_per_pass()}, {"seconds", got->seconds},
-          {"tokens_per_second", got->tokens_per_second()}}}};
+          {"tokens_per_second", got->tokens_per_second()},
+          {"copied_forced", got->copied_forced}, {"copied_verified", got->copied_verified}}}};
+    if (!got->program.empty()) out["program"] = text::sanitize(got->program);
     std::cout << out.dump() << "\n";
     return 0;
   }
@@ -115,7 +118,7 @@ void add_edit(CLI::App& app, int& exit_code) {
   c->add_option("FILE", f->file, "The file to edit")->required()->check(CLI::ExistingFile);
   c->add_option("-i,--instruction", f->instruction, "What to change")->required();
   add_model_flags(*c, f->models, false);
-  add_method_flags(*c, f->method);
+  add_method_flags(*c, f->method, true);
   auto* server = c->add_option("--server", f->server, "Have a running server do it: http://HOST:PORT");
   c->add_option("--api-key", f->api_key, "Key for the server");
   c->add_flag("--json", f->json, "Print one JSON object with the new file");

@@ -49,6 +49,16 @@ std::string message_of(const edit_task& task) {
          (lacks_final_line_feed(task) ? "\n" : "") + fence;
 }
 
+std::string program_message_of(const edit_task& task) {
+  std::string numbered;
+  std::size_t number = 0;
+  for (const auto line : text::split_lines(task.before)) numbered += std::to_string(++number) + "\t" + std::string(line);
+  const std::string fence = fence_of(task.before);
+  return task.instruction + "\nWrite an edit program that makes the new file: <copy lines=\"i-j\"/> copies lines i to j of the file, "
+         "<gen>text</gen> writes new text, </program> ends it. The file, each line behind its number:\n" +
+         fence + language_of(task.path) + "\n" + numbered + (lacks_final_line_feed(task) ? "\n" : "") + fence;
+}
+
 result<std::string> file_of_answer(const edit_task& task, const std::string& answer) {
   const std::string fence = fence_of(task.before);
   std::string file;
@@ -75,7 +85,8 @@ std::string answer_of(const edit_task& task, const std::string& after) {
   return fence + language_of(task.path) + "\n" + after + (ends_line ? "" : "\n") + fence;
 }
 
-result<generation_request> request_of(const edit_task& task, const draft::draft_options& how, const engine& e) {
+result<generation_request> request_of(const edit_task& task, const draft::draft_options& how, const engine& e,
+                                      const std::optional<copy_options>& copy) {
   const auto& words = *e.words();
   REDLINE_TRY_ASSIGN(const auto chat, text::chat_template::parse(
                                           words.words().chat_template().value_or(std::string(text::chatml_template))));
@@ -97,10 +108,14 @@ result<generation_request> request_of(const edit_task& task, const draft::draft_
     g.prompt.insert(g.prompt.end(), tokens.begin(), tokens.end());
   };
   append(std::string_view(rendered).substr(0, at), true);
-  append(message_of(task), false);
+  append(copy ? program_message_of(task) : message_of(task), false);
   append(std::string_view(rendered).substr(at + marker.size()), true);
   g.tokens_max = e.context_max();
   g.draft = how;
+  if (copy) {
+    if (!e.word_index()) return failure{errc::unsupported_format, "the model's vocabulary cannot spell programs"};
+    REDLINE_TRY_ASSIGN(g.rules, copy_rules(e.word_index(), {task.before}, *copy));
+  }
   if (draft::reads_prediction(how.how)) g.prediction = words.encode(task.before);
   return g;
 }
@@ -110,18 +125,23 @@ result<edit_outcome> edit_on_server(const std::string& url, const std::string& a
   using json = nlohmann::ordered_json;
   REDLINE_TRY_ASSIGN(auto where, transport::parse_http_url(url));
   where.target = (where.target == "/" ? "" : where.target) + "/v1/chat/completions";
+  const bool copies = method.method == "copy";
   json speculation = json::object();
-  speculation["method"] = method.method;
+  speculation["method"] = copies ? "regular" : method.method;
   speculation["max_matching_ngram_size"] = method.options.max_matching_ngram_size;
   speculation["confidence_min"] = method.options.confidence_min;
   speculation["micro_draft_tokens"] = method.options.micro_draft_tokens;
   speculation["max_num_run"] = method.options.max_num_run;
-  json body = {{"messages", {{{"role", "user"}, {"content", message_of(task)}}}},
+  json body = {{"messages", {{{"role", "user"}, {"content", copies ? program_message_of(task) : message_of(task)}}}},
                {"temperature", 0},
                {"stream", true},
                {"stream_options", {{"include_usage", true}}},
                {"redline", {{"speculation", speculation}}}};
   if (predicts_old_file(method.method)) body["prediction"] = {{"type", "content"}, {"content", task.before}};
+  if (copies) {
+    body["redline"]["copy"] = method.copy_trust;
+    body["redline"]["files"] = {task.before};
+  }
   std::string text;
   try {
     text = body.dump();
@@ -135,6 +155,7 @@ result<edit_outcome> edit_on_server(const std::string& url, const std::string& a
   out.method = method.method;
   std::optional<failure> broken;
   bool done = false;
+  bool ended = false;  // by the model, not by a limit
   const auto began = std::chrono::steady_clock::now();
   const auto answer = transport::http_post_stream(where, headers, text, [&](const transport::sse_event& event) {
     if (event.data == "[DONE]") {
@@ -156,6 +177,8 @@ result<edit_outcome> edit_on_server(const std::string& url, const std::string& a
         out.answer += delta["content"].get<std::string>();
         on_text(out.answer);
       }
+      ended = ended || chunk["choices"][0].value("finish_reason", json()) == "stop";
+      if (chunk["choices"][0].contains("redline")) out.program = chunk["choices"][0]["redline"].value("program", std::string());
     }
     if (chunk.contains("usage") && chunk["usage"].is_object()) {
       const auto& usage = chunk["usage"];
@@ -165,6 +188,8 @@ result<edit_outcome> edit_on_server(const std::string& url, const std::string& a
       out.draft_passes = ours.value("draft_passes", 0u);
       out.drafted = ours.value("drafted", 0u);
       out.accepted = ours.value("accepted", 0u);
+      out.copied_forced = ours.value("copied_forced", 0u);
+      out.copied_verified = ours.value("copied_verified", 0u);
     }
     return true;
   });
@@ -178,6 +203,11 @@ result<edit_outcome> edit_on_server(const std::string& url, const std::string& a
   }
   if (!done) return failure{errc::io_error, "the server's answer broke off"};
   out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  if (copies) {
+    if (!ended) return failure{errc::unusable_answer, "the model's program did not end within the context"};
+    out.after = out.answer;
+    return out;
+  }
   REDLINE_TRY_ASSIGN(out.after, file_of_answer(task, out.answer));
   return out;
 }
@@ -187,7 +217,9 @@ result<edit_outcome> edit_locally(engine_options options, const edit_task& task,
   if (task.before.size() > file_bytes_max) return failure{errc::invalid_argument, task.path + " is too large to edit"};
   REDLINE_TRY_ASSIGN(const auto how, draft_options_of(method, !options.draft_path.empty()));
   edit_outcome out;
-  const auto make_request = [&](const engine& e) { return request_of(task, how, e); };
+  std::optional<copy_options> copy;
+  if (method.method == "copy") copy = copy_options{.trust = *copy_trust_of(method.copy_trust)};
+  const auto make_request = [&](const engine& e) { return request_of(task, how, e, copy); };
   REDLINE_TRY_ASSIGN(const auto got, generate_locally(std::move(options), how, make_request, [&](const session_text& m) {
                        out.answer += m.text;
                        on_text(out.answer);
@@ -198,7 +230,17 @@ result<edit_outcome> edit_locally(engine_options options, const edit_task& task,
   out.drafted = got.stats.drafted;
   out.accepted = got.stats.accepted;
   out.seconds = static_cast<double>(got.stats.total_us) / 1e6;
-  out.method = std::string(name_of(how.how));
+  out.copied_forced = got.stats.copied_forced;
+  out.copied_verified = got.stats.copied_verified;
+  out.program = got.copied.program;
+  out.method = method.method;
+  if (copy && got.reason != finish_reason::stop) {
+    return failure{errc::unusable_answer, "the model's program did not end within the context"};
+  }
+  if (copy) {
+    out.after = out.answer;
+    return out;
+  }
   REDLINE_TRY_ASSIGN(out.after, file_of_answer(task, out.answer));
   return out;
 }

@@ -17,13 +17,17 @@ struct edit_task {
 
 /// The user's message. A final line feed is added where the file lacks one, and taken away again by `file_of_answer`.
 std::string message_of(const edit_task& task);
+/// The same for an answer that is a program: the file with line numbers, and how a program is written.
+std::string program_message_of(const edit_task& task);
 /// The new file out of a model's answer. Fails when there is no complete fence.
 result<std::string> file_of_answer(const edit_task& task, const std::string& answer);
 
 /// The answer that holds `after` as the new file: what `file_of_answer` undoes, but for a missing final line feed.
 std::string answer_of(const edit_task& task, const std::string& after);
 /// The conversation as the engine's target model reads it; the answer may fill the context.
-result<generation_request> request_of(const edit_task& task, const draft::draft_options& how, const engine& e);
+/// copy: the answer is a program over the file, and its text the new file.
+result<generation_request> request_of(const edit_task& task, const draft::draft_options& how, const engine& e,
+                                      const std::optional<copy_options>& copy = std::nullopt);
 
 /// What an edit gave, from whichever place it was computed.
 struct edit_outcome {
@@ -34,6 +38,9 @@ struct edit_outcome {
   std::uint32_t draft_passes = 0;
   std::uint32_t drafted = 0;
   std::uint32_t accepted = 0;
+  std::uint32_t copied_forced = 0;
+  std::uint32_t copied_verified = 0;
+  std::string program;       // method copy
   double seconds = 0;
   std::string method;
 

@@ -81,6 +81,7 @@ result<outcome> local_runner::run(generation_request request, const draft::draft
   if (last->why_not) return *last->why_not;
   out.reason = last->reason;
   out.stats = last->stats;
+  out.copied = last->copied;
   return out;
 }
 

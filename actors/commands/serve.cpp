@@ -91,7 +91,7 @@ result<std::shared_ptr<gateway_services>> services_of(const flags& f, const host
   REDLINE_TRY_ASSIGN(const auto defaults, draft_options_of(f.method, e.drafters().size() > 1));
   std::vector<actor::address> reporters{e.scheduler_ref().where};
   for (const auto& d : e.drafters()) reporters.push_back(d.where);
-  auto s = std::make_shared<gateway_services>(gateway_services{.words = e.words(), .chat = std::move(chat)});
+  auto s = std::make_shared<gateway_services>(gateway_services{.words = e.words(), .word_index = e.word_index(), .chat = std::move(chat)});
   s->model_name = f.alias.empty() ? stem_of(f.models.model) : f.alias;
   s->accept_any_model = f.accept_any_model;
   s->fingerprint = "redline-" REDLINE_VERSION "-" + hex(e.words()->digest() ^ e.target_file_bytes());

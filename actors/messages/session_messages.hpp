@@ -8,6 +8,7 @@
 
 #include "runtime/actor/protocol.hpp"
 #include "runtime/base/ids.hpp"
+#include "runtime/copy/document.hpp"
 #include "runtime/draft/source.hpp"
 #include "runtime/model/sampling.hpp"
 
@@ -29,6 +30,28 @@ struct source_stats {
   static constexpr auto fields(auto& self) { return std::tie(self.drafted, self.accepted); }
 };
 
+/// A span that a program copied, and how far it was believed.
+struct copied_span {
+  std::uint32_t file = 1;
+  copy::unit of = copy::unit::lines;
+  std::uint32_t first = 0;
+  std::uint32_t last = 0;
+  bool forced = false;        // else verified
+  std::uint32_t tokens = 0;   // in the answer; of a verified span perhaps not all
+  bool operator==(const copied_span&) const = default;
+  static constexpr auto fields(auto& self) {
+    return std::tie(self.file, self.of, self.first, self.last, self.forced, self.tokens);
+  }
+};
+
+/// What an answer's program was; empty for an answer that was none.
+struct copy_report {
+  std::string program;
+  std::vector<copied_span> spans;
+  bool operator==(const copy_report&) const = default;
+  static constexpr auto fields(auto& self) { return std::tie(self.program, self.spans); }
+};
+
 /// What an answer cost.
 struct session_stats {
   std::uint32_t prompt_tokens = 0;
@@ -45,6 +68,12 @@ struct session_stats {
   std::uint64_t total_us = 0;
   std::vector<source_stats> sources = std::vector<source_stats>(static_cast<std::size_t>(draft::source::last_));
 
+  /// Tokens of copied spans in the answer: because a program said so; because the model agreed; and those it was asked about
+  /// and refused. Not among the drafted and accepted ones.
+  std::uint32_t copied_forced = 0;
+  std::uint32_t copied_verified = 0;
+  std::uint32_t copy_refused = 0;
+
   /// Zeros for a source that a peer of another version does not know.
   [[nodiscard]] source_stats of(draft::source from) const {
     const auto i = static_cast<std::size_t>(from);
@@ -53,7 +82,8 @@ struct session_stats {
   bool operator==(const session_stats&) const = default;
   static constexpr auto fields(auto& self) {
     return std::tie(self.prompt_tokens, self.completion_tokens, self.rounds, self.target_passes, self.target_rows,
-                    self.draft_passes, self.drafted, self.accepted, self.first_token_us, self.total_us, self.sources);
+                    self.draft_passes, self.drafted, self.accepted, self.first_token_us, self.total_us, self.sources,
+                    self.copied_forced, self.copied_verified, self.copy_refused);
   }
 };
 
@@ -79,8 +109,9 @@ struct session_finished {
   session_stats stats;
   std::optional<failure> why_not;
   std::uint32_t retry_after_ms = 0;
+  copy_report copied;
   static constexpr auto fields(auto& self) {
-    return std::tie(self.session, self.reason, self.stats, self.why_not, self.retry_after_ms);
+    return std::tie(self.session, self.reason, self.stats, self.why_not, self.retry_after_ms, self.copied);
   }
 };
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "actors/messages/draft_messages.hpp"
+#include "runtime/grammar/constraint.hpp"
 #include "runtime/kv/page_table.hpp"
 
 namespace redline::actors {
@@ -27,9 +28,10 @@ struct verify_run {
   std::vector<draft::draft_part> parts;   // where the draft's tokens are from; what they do not cover is lookup's
   /// Most tokens this sequence can come to hold; admission checks that they fit.
   std::uint32_t tokens_max = 0;
+  grammar::constraint grammar;  // what may follow the log; kind::none: anything
   static constexpr auto fields(auto& self) {
     return std::tie(self.sequence, self.tenant, self.round, self.log, self.prompt_count, self.draft, self.sampling,
-                    self.logprobs, self.tokens_max, self.parts);
+                    self.logprobs, self.tokens_max, self.parts, self.grammar);
   }
 };
 
@@ -89,9 +91,10 @@ struct batch_run {
   std::uint32_t log_count = 0;    // length of that log
   model::sampling_params sampling;
   std::optional<std::uint32_t> logprobs;
+  grammar::constraint grammar;    // what may follow that log; only with rows that want logits
   static constexpr auto fields(auto& self) {
     return std::tie(self.sequence, self.tokens, self.first_position, self.table, self.logits_begin, self.draft_count,
-                    self.prompt_count, self.history, self.log_count, self.sampling, self.logprobs);
+                    self.prompt_count, self.history, self.log_count, self.sampling, self.logprobs, self.grammar);
   }
 };
 

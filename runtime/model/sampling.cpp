@@ -250,9 +250,17 @@ void row_sampler::adjust(std::span<const float> logits) {
   }
 }
 
-token row_sampler::choose(std::span<const float> logits) {
-  if (!params_.leaves_logits_alone()) {
+void row_sampler::forbid_others(std::span<const std::uint64_t> allowed) {
+  for (std::size_t i = 0; i < changed_.size(); ++i) {
+    const bool is_allowed = i / 64 < allowed.size() && (allowed[i / 64] >> i % 64 & 1) != 0;
+    if (!is_allowed) changed_[i] = minus_infinity;
+  }
+}
+
+token row_sampler::choose(std::span<const float> logits, std::span<const std::uint64_t> allowed) {
+  if (!params_.leaves_logits_alone() || !allowed.empty()) {
     adjust(logits);
+    if (!allowed.empty()) forbid_others(allowed);
     logits = changed_;
   }
   const token best = greedy(logits);

@@ -66,7 +66,7 @@ struct token_context {
 /// Chooses the tokens of consecutive rows of logits; counts the log once. Refers to `params`.
 ///
 /// Order of processing: logit bias, repetition penalty (over prompt and output), presence and frequency penalties (over
-/// the output), bans, temperature, top-k, top-p, min-p. A NaN logit counts as minus infinity. top-p keeps the shortest
+/// the output), bans, the mask, temperature, top-k, top-p, min-p. A NaN logit counts as minus infinity. top-p keeps the shortest
 /// run of the most probable tokens that holds it, of what top-k left. Ties, at every boundary, go to the lowest id.
 ///
 /// Randomness depends on (seed, index) only, index being the number of tokens before, prompt included: Gumbel-max with
@@ -75,13 +75,15 @@ struct token_context {
 class row_sampler {
  public:
   row_sampler(const sampling_params& params, const token_context& before);
-  /// logits: [vocabulary], not empty. Without bias, bans and penalties the greedy choice allocates nothing.
-  token choose(std::span<const float> logits);
+  /// logits: [vocabulary], not empty. allowed: a bit per token, the others cannot be chosen; empty: all. Without bias,
+  /// bans, penalties and a mask the greedy choice allocates nothing.
+  token choose(std::span<const float> logits, std::span<const std::uint64_t> allowed = {});
   /// The token at this index is decided; it counts as output for the rows to come.
   void emit(token id);
 
  private:
   void adjust(std::span<const float> logits);
+  void forbid_others(std::span<const std::uint64_t> allowed);
 
   const sampling_params& params_;
   std::uint64_t index_;

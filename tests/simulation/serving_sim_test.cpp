@@ -14,6 +14,7 @@
 #include "actors/target_model.hpp"
 #include "actors/verify_scheduler.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/model/acceptance.hpp"
 #include "tests/support/actor_world.hpp"
 #include "tests/support/rounds.hpp"
 #include "tests/support/tiny_model.hpp"
@@ -38,6 +39,7 @@ struct models {
   models() {
     const auto file = test::make_tiny_model().file();
     words = *text::tokenizer::from_file(*file);
+    index = *grammar::vocabulary_index::make(words);
     big = *model::load_weights(*file, table, team);
     small = *model::load_weights(*test::make_tiny_model({.layers = 1}).file(), table, team);
     for (token t = 0; t < static_cast<token>(words->size()); ++t) {
@@ -55,11 +57,38 @@ struct models {
   std::shared_ptr<const model::weights> big;
   std::shared_ptr<const model::weights> small;
   std::vector<token> ends;
+  std::shared_ptr<const grammar::vocabulary_index> index;
 };
 
 models& shared_models() {
   static models all;
   return all;
+}
+
+/// The same under a grammar: the grammar's own rows and the guide, but no draft, no batch and no queue.
+std::vector<token> plain_guided_decoding(const generation_request& g, model::transformer& decoder) {
+  auto work = *generation::make(g, shared_models().words);
+  grammar::language_cache languages(shared_models().index);
+  auto step = work.begin();
+  std::vector<token> answer = step.tokens;
+  std::size_t computed = 0;
+  while (!step.finished) {
+    const auto log = work.log();
+    std::span<const float> logits;
+    for (; computed < log.size(); ++computed) {
+      const kv::piece table{0, static_cast<std::uint32_t>(computed) + 1, 0};
+      const model::run one{.tokens = log.subspan(computed, 1), .first_position = static_cast<position>(computed),
+                           .table = {&table, 1}, .logits_begin = computed + 1 == log.size() ? 0u : 1u};
+      logits = decoder.forward({&one, 1});
+    }
+    const auto place = work.grammar();
+    grammar::walker rows(**languages.find(place), place);
+    const auto got = model::accept(logits, logits.size(), {}, g.sampling, {log, work.log_count(), work.prompt_count()},
+                                   work.logprobs(), {}, &rows);
+    step = work.commit(got.tokens, got.logprobs);
+    answer.insert(answer.end(), step.tokens.begin(), step.tokens.end());
+  }
+  return answer;
 }
 
 /// Plain decoding: one token per forward, nothing shared with the code under test but the model.
@@ -69,6 +98,7 @@ std::vector<token> plain_decoding(const generation_request& g) {
   std::vector<token> log = g.prompt;
   std::vector<token> answer;
   std::size_t computed = 0;
+  if (g.rules) return plain_guided_decoding(g, *decoder);
   while (answer.size() < g.tokens_max && log.size() < g.context_max) {
     std::span<const float> logits;
     for (; computed < log.size(); ++computed) {
@@ -178,7 +208,23 @@ std::vector<token> make_prediction(generation_request g, test::virtual_environme
   return tokens;
 }
 
-story make_story(test::virtual_environment& chance, bool with_cancels) {
+/// Programs over what the prompt says, believed in every way, or JSON.
+std::shared_ptr<const guide_rules> make_rules(const generation_request& g, test::virtual_environment& chance) {
+  const auto& index = shared_models().index;
+  if (chance.below(4) == 0) {
+    return *json_rules(index, R"({"type":"object","properties":{"a":{"type":"string"},"b":{"type":"array","items":{"type":"integer"}}},"required":["a"]})");
+  }
+  std::vector<std::string> files(1 + chance.below(2));
+  for (auto& file : files) {
+    for (std::size_t line = 1 + chance.below(12); line > 0; --line) {
+      for (std::size_t i = chance.below(6); i > 0; --i) file += shared_models().words->piece(g.prompt[chance.below(g.prompt.size())]);
+      file += '\n';
+    }
+  }
+  return *copy_rules(index, files, {.trust = static_cast<copy_trust>(chance.below(3)), .token_spans = chance.below(2) == 0, .confidence_min = 0.02F});
+}
+
+story make_story(test::virtual_environment& chance, bool with_cancels, bool with_grammars = false) {
   story s;
   const std::size_t count = 6 + chance.below(8);
   for (std::size_t i = 0; i < count; ++i) {
@@ -205,6 +251,7 @@ story make_story(test::virtual_environment& chance, bool with_cancels) {
       g.sampling.seed = chance.random();
       if (chance.below(2) == 0) g.sampling.repetition_penalty = 1.1F;
     }
+    if (with_grammars && chance.below(2) == 0) g.rules = make_rules(g, chance);
     if (draft::reads_prediction(g.draft.how) && chance.below(4) != 0) g.prediction = make_prediction(g, chance);
     // Many at the same instant: ties must not stop the world.
     j.begins = microseconds{chance.below(2) == 0 ? 1000 : chance.below(300'000)};
@@ -217,6 +264,7 @@ story make_story(test::virtual_environment& chance, bool with_cancels) {
 struct scenario {
   std::uint64_t seed = 0;
   bool faults = false;
+  bool grammars = false;
   std::function<void(actor::frame&)> sabotage;
 };
 
@@ -227,6 +275,9 @@ struct outcome {
   std::uint64_t drafted = 0;
   std::uint64_t accepted = 0;
   std::array<std::uint64_t, static_cast<std::size_t>(draft::source::last_)> accepted_by_source{};
+  std::uint64_t copied_forced = 0;
+  std::uint64_t copied_verified = 0;
+  std::uint64_t copy_refused = 0;
   std::uint64_t finished = 0;
   std::uint64_t restarts = 0;
 };
@@ -247,7 +298,8 @@ void populate(test::actor_world& world, const std::shared_ptr<story>& s, std::ui
   });
   world.add_worker(2, 3).add<target_model>(5, "target model", roomy, [](actor::actor_context& c) {
     return std::make_unique<target_model>(c, shared_models().make(true, pages_count), pages_count,
-                                          actor::actor_ref<verify_scheduler>{scheduler_where});
+                                          actor::actor_ref<verify_scheduler>{scheduler_where},
+                                          std::vector<pass_cost>{}, nullptr, shared_models().index);
   });
   world.add_worker(3, 4).add<draft_model>(6, "draft model", roomy, [](actor::actor_context& c) {
     return std::make_unique<draft_model>(
@@ -293,14 +345,19 @@ void judge(const story& s, outcome& out) {
       out.complaints.push_back(name + " lost count of its sources");
     if (j.heard.size() != expected.size()) out.complaints.push_back(name + " stopped early");
     const bool full = expected.size() == j.wish.tokens_max;
-    if ((j.finished->reason == finish_reason::length) != full) out.complaints.push_back(name + " gave a wrong reason");
+    // A grammar's last token may be the last that there was room for.
+    const bool ended = j.wish.rules && j.finished->reason == finish_reason::stop;
+    out.copied_forced += stats.copied_forced;
+    out.copied_verified += stats.copied_verified;
+    out.copy_refused += stats.copy_refused;
+    if ((j.finished->reason == finish_reason::length) != full && !(full && ended)) out.complaints.push_back(name + " gave a wrong reason");
   }
 }
 
 outcome run(const scenario& plot) {
   configure_log(static_cast<log_level>(4), log_format::text);  // the accidents are wanted
   test::actor_world world(plot.seed);
-  auto s = std::make_shared<story>(make_story(world.env(), true));
+  auto s = std::make_shared<story>(make_story(world.env(), true, plot.grammars));
   populate(world, s, plot.seed);
   test::virtual_environment chance(plot.seed ^ 0x5eed);
   bool lossy = plot.faults;
@@ -366,16 +423,19 @@ std::vector<std::uint64_t> seeds(std::uint64_t count) {
   return all;
 }
 
-void run_seeds(bool faults) {
+void run_seeds(bool faults, bool grammars = false) {
   outcome sum;
   const auto all = seeds(test::rounds(60, 6));
   for (const std::uint64_t seed : all) {
-    const outcome o = run({.seed = seed, .faults = faults});
+    const outcome o = run({.seed = seed, .faults = faults, .grammars = grammars});
     EXPECT_TRUE(o.complaints.empty()) << "REDLINE_SIM_SEED=" << seed << joined(o);
     sum.preempted += o.preempted;
     sum.drafted += o.drafted;
     sum.accepted += o.accepted;
     for (std::size_t i = 0; i < o.accepted_by_source.size(); ++i) sum.accepted_by_source[i] += o.accepted_by_source[i];
+    sum.copied_forced += o.copied_forced;
+    sum.copied_verified += o.copied_verified;
+    sum.copy_refused += o.copy_refused;
     sum.finished += o.finished;
     sum.restarts += o.restarts;
   }
@@ -388,10 +448,16 @@ void run_seeds(bool faults) {
   for (const auto count : sum.accepted_by_source) EXPECT_GT(count, 0u);
   EXPECT_GT(sum.drafted, sum.accepted);
   EXPECT_GT(sum.preempted, 0u);
+  if (!grammars) return;
+  EXPECT_GT(sum.copied_forced, 0u);
+  EXPECT_GT(sum.copy_refused, 0u);
 }
 
 TEST(serving_sim, answers_equal_plain_decoding) { run_seeds(false); }
 TEST(serving_sim, answers_equal_plain_decoding_through_losses_and_restarts) { run_seeds(true); }
+
+TEST(serving_sim, programs_and_json_equal_plain_decoding) { run_seeds(false, true); }
+TEST(serving_sim, programs_and_json_equal_plain_decoding_through_losses_and_restarts) { run_seeds(true, true); }
 
 TEST(serving_sim, the_same_seed_gives_the_same_run) {
   EXPECT_EQ(run({.seed = 5, .faults = true}).digest, run({.seed = 5, .faults = true}).digest);

@@ -216,8 +216,6 @@ TEST(chat_request, refuses_what_it_would_have_to_ignore) {
   for (const char* field : {R"("tools": [{"type": "function"}])",
                             R"("tool_choice": "required")",
                             R"("functions": [{}])",
-                            R"("response_format": {"type": "json_object"})",
-                            R"("response_format": "json")",
                             R"("modalities": ["text", "audio"])",
                             R"("audio": {})",
                             R"("service_tier": "priority")",
@@ -529,6 +527,37 @@ TEST(chat_request, survives_mutated_bodies) {
     static_cast<void>(as_completion.has_value());
   }
   EXPECT_GT(refused_count, 1000);
+}
+
+TEST(request, reads_what_to_copy_from) {
+  const auto lines = chat(R"("redline": {"copy": "verified", "files": ["a\n", {"name": "b.py", "content": "b"}]})");
+  ASSERT_TRUE(lines);
+  EXPECT_EQ(lines->copy, (copy_request{.trust = "verified", .files = {"a\n", "b"}}));
+  const auto tokens = chat(R"("redline": {"copy": {"trust": "auto", "spans": "tokens", "confidence_min": 0.5}}, "prediction": {"type": "content", "content": "x"})");
+  ASSERT_TRUE(tokens);
+  EXPECT_EQ(tokens->copy, (copy_request{.trust = "auto", .line_spans = false, .token_spans = true, .confidence_min = 0.5F, .files = {"x"}}));
+  EXPECT_FALSE(chat(R"("redline": {"copy": "off"})")->copy);
+  for (const char* wrong : {R"("redline": {"copy": "forced"})", R"("redline": {"copy": "always", "files": ["x"]})", R"("redline": {"copy": 1, "files": ["x"]})",
+                            R"("redline": {"files": ["x"]})", R"("redline": {"copy": "forced", "files": [1]})", R"("redline": {"copy": "forced", "files": "x"})",
+                            R"("redline": {"copy": {"trust": "forced", "span": "x"}, "files": ["x"]})", R"("redline": {"copy": {"spans": "words"}, "files": ["x"]})",
+                            R"("redline": {"copy": "forced", "files": ["x"]}, "logprobs": true)", R"("redline": {"copy": "forced", "files": ["x"]}, "ignore_eos": true)",
+                            R"("redline": {"copy": "forced", "files": ["x"]}, "response_format": {"type": "json_object"})"}) {
+    const auto request = chat(wrong);
+    ASSERT_FALSE(request) << wrong;
+    EXPECT_EQ(request.error().status, 400u) << wrong;
+  }
+}
+
+TEST(request, reads_the_format_of_the_answer) {
+  EXPECT_FALSE(chat(R"("response_format": {"type": "text"})")->schema);
+  EXPECT_EQ(chat(R"("response_format": {"type": "json_object"})")->schema, R"({"type":"object"})");
+  EXPECT_EQ(chat(R"("response_format": {"type": "json_schema", "json_schema": {"name": "n", "strict": true, "schema": {"type": "null"}}})")->schema,
+            R"({"type":"null"})");
+  for (const char* wrong : {R"("response_format": "json")", R"("response_format": {"type": "xml"})", R"("response_format": {"type": "json_schema"})",
+                            R"("response_format": {"type": "json_schema", "json_schema": {"name": "n"}})",
+                            R"("response_format": {"type": "json_object"}, "min_tokens": 3)"}) {
+    ASSERT_FALSE(chat(wrong)) << wrong;
+  }
 }
 
 }  // namespace

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redline::copy {
+
+/// What a span counts.
+enum class unit : std::uint8_t { lines, tokens, last_ };
+
+/// A file that programs copy from: bytes, cut into lines and perhaps into tokens. Units are numbered from 1. A line ends
+/// with its line feed, whatever stands before it; the last may lack one. An empty file has no units.
+class document {
+ public:
+  explicit document(std::string bytes);
+  /// token_ends: where each token ends, rising, the last at the end of the bytes; asserted.
+  document(std::string bytes, std::vector<std::uint32_t> token_ends);
+
+  [[nodiscard]] const std::string& bytes() const { return bytes_; }
+  [[nodiscard]] std::uint32_t count(unit of) const { return static_cast<std::uint32_t>(ends_of(of).size()); }
+  /// Units first to last, both included; 1 <= first <= last <= count(of).
+  [[nodiscard]] std::string_view slice(unit of, std::uint32_t first, std::uint32_t last) const;
+
+ private:
+  [[nodiscard]] const std::vector<std::uint32_t>& ends_of(unit of) const {
+    return of == unit::lines ? line_ends_ : token_ends_;
+  }
+
+  std::string bytes_;
+  std::vector<std::uint32_t> line_ends_;
+  std::vector<std::uint32_t> token_ends_;
+};
+
+}  // namespace redline::copy

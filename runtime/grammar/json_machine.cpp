@@ -1,0 +1,370 @@
+#include "runtime/grammar/json_machine.hpp"
+
+#include <algorithm>
+
+namespace redline::grammar {
+namespace {
+
+// A state is the count of blanks so far and then the frames, the innermost last, of four cells each: what it is, the node,
+// and two that belong to the frame.
+constexpr std::size_t frame_cells = 4;
+enum cell : std::size_t { what, of, a, b };
+
+enum frame : std::uint32_t {
+  value,        // a value is to come
+  object_begin, // behind "{"                           a: the next member
+  object_key,   // in a declared name                   a: the first member it can be, b: characters written
+  object_colon, // behind a name                        a: the member
+  object_next,  // behind a value                       a: the next member
+  object_comma, // behind a comma                       a: the next member
+  array_begin,  // behind "["
+  array_next,   // behind a value                       a: values so far
+  string,       //                                      a: see string_step
+  literal,      //                                      a: the first it can be, b: characters written
+  number,       //                                      a: see number_step, b: digits of this part
+  frames_count,
+};
+
+enum string_step : std::uint32_t {
+  text, backslash, hex1, hex2, hex2_no_surrogate, hex3, hex4,
+  more1, more2, more3, after_e0, after_ed, after_f0, after_f4, string_steps,
+};
+enum number_step : std::uint32_t { minus, zero, whole, dot, fraction, e, e_sign, exponent, number_steps };
+
+constexpr std::uint32_t blanks_max = 64;
+constexpr std::uint32_t digits_max = 15;  // of a double; more would not come back the same
+constexpr std::uint32_t exponent_digits_max = 2;
+
+bool is_blank(std::uint8_t byte) { return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t'; }
+bool is_digit(std::uint8_t byte) { return byte >= '0' && byte <= '9'; }
+bool is_hex(std::uint8_t byte) { return is_digit(byte) || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F'); }
+
+std::size_t top(const state& s) { return s.size() - frame_cells; }
+
+void push(state& s, frame f, std::uint32_t node, std::uint32_t x = 0, std::uint32_t y = 0) {
+  for (const std::uint32_t c : {static_cast<std::uint32_t>(f), node, x, y}) s.push(c);
+}
+
+bool may_stop(std::uint32_t step) { return step == zero || step == whole || step == fraction || step == exponent; }
+
+}  // namespace
+
+state json_machine::begin() const {
+  state s;
+  s.push(blanks_max);  // none before the value: a model would only lose its way
+  push(s, value, root_);
+  return s;
+}
+
+/// There is room for the node's smallest value on top of this state.
+bool json_machine::fits(const state& s, std::uint32_t node) const {
+  return (s.size() - 1) / frame_cells + nodes_[node].height <= frames_max;
+}
+
+bool json_machine::begin_value(state& s, std::uint32_t node, std::uint8_t byte) const {
+  const json_node& n = nodes_[node];
+  if (!n.first[byte] || !fits(s, node)) return false;
+  switch (n.what) {
+    case json_node::kind::choice:
+      for (const auto c : n.choices) {
+        if (nodes_[c].first[byte]) return begin_value(s, c, byte);
+      }
+      return false;
+    case json_node::kind::literals: {
+      push(s, literal, node, 0, 0);
+      return in_literal(s, byte);
+    }
+    default: break;
+  }
+  if (byte == '{') push(s, object_begin, node);
+  else if (byte == '[') push(s, array_begin, node);
+  else if (byte == '"') push(s, string, node);
+  else if (byte == '-') push(s, number, node, minus);
+  else if (byte == '0') push(s, number, node, zero);
+  else if (is_digit(byte)) push(s, number, node, whole, 1);
+  else {  // any: true, false or null, which stand in node 1
+    push(s, literal, 1, 0, 0);
+    return in_literal(s, byte);
+  }
+  return true;
+}
+
+bool json_machine::advance(state& s, std::uint8_t byte) const {
+  if (is_over(s)) return false;
+  const std::size_t t = top(s);
+  switch (s[t + what]) {
+    case string: return in_string(s, byte);
+    case literal: return in_literal(s, byte);
+    case number: return in_number(s, byte);
+    case object_key: return in_key(s, byte);
+    default: break;
+  }
+  if (is_blank(byte)) return ++s[0] <= blanks_max;
+  s[0] = 0;
+  if (s[t + what] == value) {
+    const std::uint32_t node = s[t + of];
+    s.drop(frame_cells);
+    return begin_value(s, node, byte);
+  }
+  return s[t + what] == array_begin || s[t + what] == array_next ? in_array(s, byte) : in_object(s, byte);
+}
+
+std::uint32_t json_machine::find_member(const json_node& n, std::uint32_t from, std::uint32_t like, std::uint32_t prefix,
+                                        std::uint8_t byte, const state& s) const {
+  const auto count = static_cast<std::uint32_t>(n.members.size());
+  for (std::uint32_t i = from; i < count; ++i) {
+    const auto& m = n.members[i];
+    if (m.name.size() > prefix && static_cast<std::uint8_t>(m.name[prefix]) == byte &&
+        m.name.compare(0, prefix, n.members[like].name, 0, prefix) == 0 && fits(s, m.value)) {
+      return i;
+    }
+    if (m.required) break;
+  }
+  return count;
+}
+
+bool json_machine::in_object(state& s, std::uint8_t byte) const {
+  const std::size_t t = top(s);
+  const json_node& n = nodes_[s[t + of]];
+  const std::uint32_t next = s[t + a];
+  const bool declared = !n.members.empty();
+  switch (s[t + what]) {
+    case object_colon: {
+      if (byte != ':') return false;
+      const std::uint32_t node = declared ? n.members[next].value : n.other;
+      s[t + what] = object_next;
+      s[t + a] = next + 1;
+      push(s, value, node);
+      return true;
+    }
+    case object_begin:
+    case object_comma:
+      if (byte == '"') {
+        if (!declared) {
+          if (!fits(s, n.other)) return false;
+          s[t + what] = object_colon;
+          push(s, string, 0);
+          return true;
+        }
+        const auto member = find_member(n, next, next, 0, byte, s);
+        if (next >= n.members.size() || member >= n.members.size()) return false;
+        s[t + what] = object_key;
+        s[t + a] = member;
+        s[t + b] = 1;
+        return true;
+      }
+      if (s[t + what] == object_comma) return false;
+      [[fallthrough]];
+    default: {
+      if (byte == ',' && s[t + what] == object_next) {
+        if (declared && (next >= n.members.size() || find_member(n, next, next, 0, '"', s) >= n.members.size())) return false;
+        if (!declared && !fits(s, n.other)) return false;
+        s[t + what] = object_comma;
+        return true;
+      }
+      if (byte != '}') return false;
+      for (std::uint32_t i = next; declared && i < n.members.size(); ++i) {
+        if (n.members[i].required) return false;
+      }
+      s.drop(frame_cells);
+      return true;
+    }
+  }
+}
+
+bool json_machine::in_key(state& s, std::uint8_t byte) const {
+  const std::size_t t = top(s);
+  const json_node& n = nodes_[s[t + of]];
+  const auto member = find_member(n, s[t + a], s[t + a], s[t + b], byte, s);
+  if (member >= n.members.size()) return false;
+  s[t + a] = member;
+  if (++s[t + b] == n.members[member].name.size()) {
+    s[t + what] = object_colon;
+    s[t + b] = 0;
+  }
+  return true;
+}
+
+bool json_machine::in_array(state& s, std::uint8_t byte) const {
+  const std::size_t t = top(s);
+  const json_node& n = nodes_[s[t + of]];
+  const std::uint32_t count = s[t + a];
+  if (byte == ']' && count >= n.items_min) {
+    s.drop(frame_cells);
+    return true;
+  }
+  if (s[t + what] == array_next) {
+    if (byte != ',' || count >= n.items_max || !fits(s, n.other)) return false;
+    push(s, value, n.other);
+    // The value's own frame leaves this one as it must be behind it.
+    s[t + a] = std::min(count + 1, UINT32_MAX - 1);
+    return true;
+  }
+  if (n.items_max == 0) return false;
+  s[t + what] = array_next;
+  s[t + a] = 1;
+  return begin_value(s, n.other, byte);
+}
+
+bool json_machine::in_string(state& s, std::uint8_t byte) const {
+  const std::size_t t = top(s);
+  std::uint32_t& step = s[t + a];
+  const auto go = [&](bool right, std::uint32_t then) {
+    step = then;
+    return right;
+  };
+  const auto between = [byte](std::uint8_t low, std::uint8_t high) { return byte >= low && byte <= high; };
+  switch (step) {
+    case text:
+      if (byte == '"') {
+        s.drop(frame_cells);
+        return true;
+      }
+      if (byte == '\\') return go(true, backslash);
+      if (byte < 0x80) return byte >= 0x20;
+      if (between(0xc2, 0xdf)) return go(true, more1);
+      if (byte == 0xe0) return go(true, after_e0);
+      if (byte == 0xed) return go(true, after_ed);
+      if (between(0xe1, 0xef)) return go(true, more2);
+      if (byte == 0xf0) return go(true, after_f0);
+      if (between(0xf1, 0xf3)) return go(true, more3);
+      return go(byte == 0xf4, after_f4);
+    case backslash:
+      if (byte == 'u') return go(true, hex1);
+      return go(byte == '"' || byte == '\\' || byte == '/' || byte == 'b' || byte == 'f' || byte == 'n' || byte == 'r' || byte == 't', text);
+    // Halves of surrogate pairs are no characters; what needs two of them can be written as it is.
+    case hex1: return go(is_hex(byte), byte == 'd' || byte == 'D' ? hex2_no_surrogate : hex2);
+    case hex2: return go(is_hex(byte), hex3);
+    case hex2_no_surrogate: return go(between('0', '7'), hex3);
+    case hex3: return go(is_hex(byte), hex4);
+    case hex4: return go(is_hex(byte), text);
+    case more3: return go(between(0x80, 0xbf), more2);
+    case more2: return go(between(0x80, 0xbf), more1);
+    case more1: return go(between(0x80, 0xbf), text);
+    case after_e0: return go(between(0xa0, 0xbf), more1);
+    case after_ed: return go(between(0x80, 0x9f), more1);
+    case after_f0: return go(between(0x90, 0xbf), more2);
+    case after_f4: return go(between(0x80, 0x8f), more2);
+    default: return false;
+  }
+}
+
+bool json_machine::in_literal(state& s, std::uint8_t byte) const {
+  const std::size_t t = top(s);
+  const auto& all = nodes_[s[t + of]].literals;
+  std::uint32_t i = s[t + a];
+  const std::uint32_t written = s[t + b];
+  const std::string& like = all[i];
+  // Sorted, so those with the same beginning are neighbours, the shortest first.
+  while (i < all.size() && all[i].compare(0, written, like, 0, written) == 0 &&
+         (all[i].size() <= written || static_cast<std::uint8_t>(all[i][written]) != byte)) {
+    ++i;
+  }
+  const bool goes_on = i < all.size() && all[i].compare(0, written, like, 0, written) == 0;
+  if (!goes_on) {
+    if (written == 0 || like.size() != written) return false;
+    s.drop(frame_cells);  // it was complete: the byte is for what is around it
+    return advance(s, byte);
+  }
+  s[t + a] = i;
+  s[t + b] = written + 1;
+  const bool complete = all[i].size() == written + 1;
+  const bool longer = i + 1 < all.size() && all[i + 1].compare(0, written + 1, all[i], 0, written + 1) == 0;
+  if (complete && !longer) s.drop(frame_cells);
+  return true;
+}
+
+bool json_machine::in_number(state& s, std::uint8_t byte) const {
+  const std::size_t t = top(s);
+  std::uint32_t& step = s[t + a];
+  std::uint32_t& digits = s[t + b];
+  const bool integer = nodes_[s[t + of]].what == json_node::kind::integer;
+  const auto go = [&](std::uint32_t then, std::uint32_t count) {
+    step = then;
+    digits = count;
+    return true;
+  };
+  if (is_digit(byte)) {
+    switch (step) {
+      case minus: return byte == '0' ? go(zero, 1) : go(whole, 1);
+      case whole:
+      case fraction: return ++digits <= digits_max;
+      case exponent: return ++digits <= exponent_digits_max;
+      case dot: return go(fraction, 1);
+      case e:
+      case e_sign: return go(exponent, 1);
+      default: return false;
+    }
+  }
+  if (!integer) {
+    if (byte == '.' && (step == zero || step == whole)) return go(dot, 0);
+    if ((byte == 'e' || byte == 'E') && may_stop(step) && step != exponent) return go(e, 0);
+    if ((byte == '-' || byte == '+') && step == e) return go(e_sign, 0);
+  }
+  if (!may_stop(step)) return false;
+  s.drop(frame_cells);
+  return advance(s, byte);
+}
+
+bool json_machine::may_end(const state& s) const {
+  if (is_over(s)) return true;
+  if (s.size() != 1 + frame_cells) return false;
+  const std::size_t t = top(s);
+  if (s[t + what] == number) return may_stop(s[t + a]);
+  return s[t + what] == literal && s[t + b] > 0 && nodes_[s[t + of]].literals[s[t + a]].size() == s[t + b];
+}
+
+const byte_set* json_machine::loop(const state& s) const {
+  static const byte_set plain = [] {
+    byte_set set;
+    for (unsigned byte = 0x20; byte < 0x80; ++byte) set.set(byte, byte != '"' && byte != '\\');
+    return set;
+  }();
+  return s.size() > 1 && s[top(s) + what] == string && s[top(s) + a] == text ? &plain : nullptr;
+}
+
+bool json_machine::is_possible(const state& s) const {
+  if (s.size() < 1 || (s.size() - 1) % frame_cells != 0 || (s.size() - 1) / frame_cells > frames_max) return false;
+  if (s[0] > blanks_max) return false;
+  for (std::size_t t = 1; t < s.size(); t += frame_cells) {
+    if (s[t + what] >= frames_count || s[t + of] >= nodes_.size()) return false;
+    const json_node& n = nodes_[s[t + of]];
+    const bool innermost = t + frame_cells == s.size();
+    const auto is = [&](json_node::kind k) { return n.what == json_node::kind::any || n.what == k; };
+    switch (s[t + what]) {
+      case value: break;
+      case object_begin:
+      case object_next:
+      case object_comma:
+        if (!is(json_node::kind::object) || (!n.members.empty() && s[t + a] > n.members.size())) return false;
+        break;
+      case object_colon:
+        if (!is(json_node::kind::object) || (!n.members.empty() && s[t + a] >= n.members.size())) return false;
+        break;
+      case object_key:
+        if (n.what != json_node::kind::object || s[t + a] >= n.members.size() || s[t + b] < 1 ||
+            s[t + b] >= n.members[s[t + a]].name.size()) {
+          return false;
+        }
+        break;
+      case array_begin:
+      case array_next:
+        if (!is(json_node::kind::array)) return false;
+        break;
+      case string:
+        if (s[t + a] >= string_steps || !innermost) return false;
+        break;
+      case literal:
+        if (n.what != json_node::kind::literals || s[t + a] >= n.literals.size() || s[t + b] < 1 ||
+            s[t + b] > n.literals[s[t + a]].size() || !innermost) {
+          return false;
+        }
+        break;
+      default:  // number
+        if (s[t + a] >= number_steps || !innermost) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace redline::grammar

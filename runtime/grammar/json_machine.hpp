@@ -1,0 +1,63 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/grammar/machine.hpp"
+
+namespace redline::grammar {
+
+/// One kind of value in a compiled schema; others refer to it by its index.
+struct json_node {
+  enum class kind : std::uint8_t { any, object, array, string, number, integer, literals, choice };
+  /// A member: its name as JSON text with the quotes, and its value.
+  struct member {
+    std::string name;
+    std::uint32_t value = 0;
+    bool required = false;
+  };
+
+  kind what = kind::any;
+  std::vector<member> members;           // object: the declared ones
+  std::uint32_t other = 0;               // object without declared members, array: the values
+  std::uint32_t items_min = 0;           // array
+  std::uint32_t items_max = UINT32_MAX;  // array
+  std::vector<std::string> literals;     // literals: JSON texts, sorted
+  std::vector<std::uint32_t> choices;    // choice
+  byte_set first;                        // bytes that a value can begin with
+  std::uint32_t height = 1;              // frames that its smallest value needs
+};
+
+/// Writes JSON values by the nodes of a schema: a stack of frames, one per open container.
+class json_machine final : public machine {
+ public:
+  /// nodes[0]: any value; every index, `first` and `height` is right.
+  json_machine(std::vector<json_node> nodes, std::uint32_t root) : nodes_(std::move(nodes)), root_(root) {}
+
+  /// Frames of the deepest state.
+  static constexpr std::uint32_t frames_max = 30;
+
+  [[nodiscard]] state begin() const override;
+  [[nodiscard]] bool advance(state& s, std::uint8_t byte) const override;
+  [[nodiscard]] bool may_end(const state& s) const override;
+  [[nodiscard]] bool is_over(const state& s) const override { return s.size() == 1; }
+  [[nodiscard]] const byte_set* loop(const state& s) const override;
+  [[nodiscard]] bool is_possible(const state& s) const override;
+
+ private:
+  [[nodiscard]] bool fits(const state& s, std::uint32_t node) const;
+  [[nodiscard]] bool begin_value(state& s, std::uint32_t node, std::uint8_t byte) const;
+  [[nodiscard]] bool in_object(state& s, std::uint8_t byte) const;
+  [[nodiscard]] bool in_key(state& s, std::uint8_t byte) const;
+  [[nodiscard]] bool in_array(state& s, std::uint8_t byte) const;
+  [[nodiscard]] bool in_string(state& s, std::uint8_t byte) const;
+  [[nodiscard]] bool in_literal(state& s, std::uint8_t byte) const;
+  [[nodiscard]] bool in_number(state& s, std::uint8_t byte) const;
+  /// The first member from `from` on whose name begins with `prefix` of its length and `byte`, no required one between.
+  [[nodiscard]] std::uint32_t find_member(const json_node& n, std::uint32_t from, std::uint32_t like, std::uint32_t prefix, std::uint8_t byte, const state& s) const;
+
+  std::vector<json_node> nodes_;
+  std::uint32_t root_;
+};
+
+}  // namespace redline::grammar

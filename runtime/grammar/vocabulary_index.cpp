@@ -1,0 +1,157 @@
+#include "runtime/grammar/vocabulary_index.hpp"
+
+#include <algorithm>
+
+namespace redline::grammar {
+namespace {
+
+// A walk goes as deep as a token is long, so a file's longest tokens do not take part.
+constexpr std::size_t token_bytes_max = 256;
+
+void set(token_mask& mask, token t) { mask[static_cast<std::size_t>(t) / 64] |= std::uint64_t{1} << (t % 64); }
+
+}  // namespace
+
+result<std::shared_ptr<const vocabulary_index>> vocabulary_index::make(std::shared_ptr<const text::tokenizer> words) {
+  std::shared_ptr<vocabulary_index> index(new vocabulary_index(std::move(words)));
+  index->build();
+  for (std::uint32_t n = 0; n + 1 < index->nodes_.size(); n = index->nodes_[n].next) {
+    const auto& node = index->nodes_[n];
+    const std::uint32_t behind = index->nodes_[n + 1].tokens;
+    if (behind > node.tokens) index->written_.set(node.byte);
+  }
+  // Bytes that UTF-8 never uses are left out of some vocabularies; the grammars' own characters are all ASCII.
+  for (std::size_t byte = 0; byte < 0x80; ++byte) {
+    if (!index->written_[byte]) {
+      return failure{errc::unsupported_format, "a grammar needs a token for every ASCII byte; the vocabulary has none for " +
+                                                   std::to_string(byte)};
+    }
+  }
+  return std::shared_ptr<const vocabulary_index>(std::move(index));
+}
+
+void vocabulary_index::build() {
+  const auto piece = [this](token t) { return words_->piece(t); };
+  for (token t = 0; t < static_cast<token>(words_->size()); ++t) {
+    if (words_->is_end_of_generation(t)) ends_.push_back(t);
+    else if (!piece(t).empty() && piece(t).size() <= token_bytes_max) tokens_.push_back(t);
+  }
+  std::sort(tokens_.begin(), tokens_.end(), [&](token a, token b) {
+    const auto x = piece(a), y = piece(b);
+    return x != y ? x < y : a < b;
+  });
+  std::vector<std::uint32_t> open;  // the nodes of the last token's bytes
+  std::string_view before;
+  for (std::uint32_t i = 0; i < tokens_.size(); ++i) {
+    const auto bytes = piece(tokens_[i]);
+    const auto same = static_cast<std::size_t>(std::mismatch(bytes.begin(), bytes.end(), before.begin(), before.end()).first - bytes.begin());
+    for (; open.size() > same; open.pop_back()) nodes_[open.back()].next = static_cast<std::uint32_t>(nodes_.size());
+    for (std::size_t k = same; k < bytes.size(); ++k) {
+      open.push_back(static_cast<std::uint32_t>(nodes_.size()));
+      nodes_.push_back({.tokens = i, .byte = static_cast<std::uint8_t>(bytes[k])});
+    }
+    before = bytes;
+  }
+  const auto count = static_cast<std::uint32_t>(nodes_.size());
+  for (const auto n : open) nodes_[n].next = count;
+  nodes_.push_back({.next = count, .tokens = static_cast<std::uint32_t>(tokens_.size())});
+}
+
+const vocabulary_index::swallowed& vocabulary_index::swallowed_by(const byte_set& bytes) const {
+  const std::scoped_lock lock(mutex_);
+  for (const auto& s : swallowed_) {
+    if (s.bytes == bytes) return s;
+  }
+  auto& s = swallowed_.emplace_back(swallowed{bytes, std::vector<bool>(nodes_.size())});
+  for (auto n = static_cast<std::uint32_t>(nodes_.size() - 1); n-- > 0;) {
+    bool whole = bytes[nodes_[n].byte];
+    for (std::uint32_t child = n + 1; whole && child < nodes_[n].next; child = nodes_[child].next) whole = s.whole[child];
+    s.whole[n] = whole;
+  }
+  return s;
+}
+
+void vocabulary_index::walk(const machine& m, const state& s, std::uint32_t begin, std::uint32_t end, token_mask& out) const {
+  const byte_set* loop = m.loop(s);
+  const swallowed* inside = loop != nullptr ? &swallowed_by(*loop) : nullptr;
+  for (std::uint32_t n = begin; n < end; n = nodes_[n].next) {
+    if (inside != nullptr && inside->whole[n]) {
+      for (std::uint32_t i = nodes_[n].tokens; i < nodes_[nodes_[n].next].tokens; ++i) set(out, tokens_[i]);
+      continue;
+    }
+    state after = s;
+    if (!m.advance(after, nodes_[n].byte)) continue;
+    for (std::uint32_t i = nodes_[n].tokens; i < nodes_[n + 1].tokens; ++i) set(out, tokens_[i]);
+    walk(m, after, n + 1, nodes_[n].next, out);
+  }
+}
+
+token_mask vocabulary_index::allowed(const machine& m, const state& s) const {
+  token_mask out((words_->size() + 63) / 64);
+  walk(m, s, 0, static_cast<std::uint32_t>(nodes_.size() - 1), out);
+  if (m.may_end(s)) {
+    for (const token t : ends_) set(out, t);
+  }
+  return out;
+}
+
+std::optional<token> vocabulary_index::longest(const machine& m, const state& s, std::string_view bytes) const {
+  std::optional<token> found;
+  state here = s;
+  std::uint32_t begin = 0;
+  auto end = static_cast<std::uint32_t>(nodes_.size() - 1);
+  for (const char c : bytes) {
+    std::uint32_t n = begin;
+    while (n < end && nodes_[n].byte != static_cast<std::uint8_t>(c)) n = nodes_[n].next;
+    if (n >= end || !m.advance(here, static_cast<std::uint8_t>(c))) break;
+    if (nodes_[n + 1].tokens > nodes_[n].tokens) found = tokens_[nodes_[n].tokens];
+    begin = n + 1;
+    end = nodes_[n].next;
+  }
+  return found;
+}
+
+namespace {
+
+/// Any bytes at all.
+class anything final : public machine {
+ public:
+  [[nodiscard]] state begin() const override { return {}; }
+  [[nodiscard]] bool advance(state&, std::uint8_t) const override { return true; }
+  [[nodiscard]] bool may_end(const state&) const override { return true; }
+  [[nodiscard]] bool is_over(const state&) const override { return false; }
+  [[nodiscard]] bool is_possible(const state& s) const override { return s.size() == 0; }
+};
+
+}  // namespace
+
+bool vocabulary_index::can_spell(std::string_view bytes) const {
+  return std::all_of(bytes.begin(), bytes.end(), [&](char c) { return written_[static_cast<std::uint8_t>(c)]; });
+}
+
+std::vector<token> vocabulary_index::spell(std::string_view bytes) const {
+  auto tokens = words_->encode(bytes);
+  std::string back;
+  for (const token t : tokens) back += words_->piece(t);
+  if (back == bytes) return tokens;
+  tokens.clear();
+  for (const anything any; !bytes.empty();) {
+    const auto t = longest(any, {}, bytes);
+    if (!t) break;  // a byte that the vocabulary lacks
+    tokens.push_back(*t);
+    bytes.remove_prefix(words_->piece(*t).size());
+  }
+  return tokens;
+}
+
+bool vocabulary_index::advance(const machine& m, state& s, token t) const {
+  if (words_->is_end_of_generation(t)) return false;
+  const auto bytes = words_->piece(t);
+  if (bytes.empty() || bytes.size() > token_bytes_max) return false;
+  for (const char c : bytes) {
+    if (!m.advance(s, static_cast<std::uint8_t>(c))) return false;
+  }
+  return true;
+}
+
+}  // namespace redline::grammar

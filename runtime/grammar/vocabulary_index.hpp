@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "runtime/grammar/machine.hpp"
+#include "runtime/text/tokenizer.hpp"
+
+namespace redline::grammar {
+
+/// A bit per token.
+using token_mask = std::vector<std::uint64_t>;
+
+/// A vocabulary's texts as a tree of bytes, so that the tokens a machine accepts are found without trying each: what
+/// begins alike is tried once, and what a machine's loop swallows whole is taken whole. Immutable but for a cache behind
+/// a mutex; safe from any thread.
+class vocabulary_index {
+ public:
+  /// Fails when some ASCII byte has no token of its own: then grammars could lead into dead ends.
+  static result<std::shared_ptr<const vocabulary_index>> make(std::shared_ptr<const text::tokenizer> words);
+
+  /// The tokens that may come at `s`: those whose bytes the machine takes, and end tokens where the text may end.
+  [[nodiscard]] token_mask allowed(const machine& m, const state& s) const;
+  /// Every byte has a token of its own.
+  [[nodiscard]] bool can_spell(std::string_view bytes) const;
+  /// Tokens that spell exactly these bytes, which it can: as the tokenizer writes them where it keeps them, else the longest first.
+  [[nodiscard]] std::vector<token> spell(std::string_view bytes) const;
+  /// The longest token that begins `bytes` (not empty) and that the machine takes.
+  [[nodiscard]] std::optional<token> longest(const machine& m, const state& s, std::string_view bytes) const;
+  /// Whether the token's bytes can come at `s`, which then stands behind them. False for tokens without bytes.
+  [[nodiscard]] bool advance(const machine& m, state& s, token t) const;
+
+  [[nodiscard]] const text::tokenizer& words() const { return *words_; }
+
+ private:
+  // Depth first: a node's children follow it, `next` is behind the last of its tree. Tokens stand in the same order, so
+  // those of a tree are nodes_[n].tokens to nodes_[nodes_[n].next].tokens.
+  struct node {
+    std::uint32_t next = 0;
+    std::uint32_t tokens = 0;
+    std::uint8_t byte = 0;
+  };
+  /// Which trees have only bytes of a set.
+  struct swallowed {
+    byte_set bytes;
+    std::vector<bool> whole;
+  };
+
+  explicit vocabulary_index(std::shared_ptr<const text::tokenizer> words) : words_(std::move(words)) {}
+  void build();
+  void walk(const machine& m, const state& s, std::uint32_t begin, std::uint32_t end, token_mask& out) const;
+  [[nodiscard]] const swallowed& swallowed_by(const byte_set& bytes) const;
+
+  std::shared_ptr<const text::tokenizer> words_;
+  std::vector<node> nodes_;
+  std::vector<token> tokens_;
+  std::vector<token> ends_;
+  byte_set written_;  // bytes that have a token of their own
+  mutable std::mutex mutex_;
+  mutable std::deque<swallowed> swallowed_;  // one per loop of a machine: a handful
+};
+
+}  // namespace redline::grammar

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/grammar/constraint.hpp"
+#include "runtime/grammar/vocabulary_index.hpp"
+#include "runtime/model/row_filter.hpp"
+
+namespace redline::grammar {
+
+/// A machine over a vocabulary. Where the language leaves one byte only, the tokens of what must follow are decided
+/// (`forced`): by the state alone, so whoever follows the text writes the same ones.
+class token_language {
+ public:
+  token_language(std::shared_ptr<const machine> rules, std::shared_ptr<const vocabulary_index> words)
+      : rules_(std::move(rules)), words_(std::move(words)) {}
+
+  [[nodiscard]] const machine& rules() const { return *rules_; }
+  [[nodiscard]] const vocabulary_index& words() const { return *words_; }
+
+  [[nodiscard]] std::optional<token> forced(const state& s) const;
+  /// Whether `t` can come at `s`, which then stands behind it: a token of the text, of what is forced the forced one, or
+  /// any where free tokens stand.
+  [[nodiscard]] bool advance(state& s, token t) const;
+  /// The tokens by which a model is made to write `text`, from the beginning; nullopt when the grammar forbids it. For
+  /// benchmarks. at_stand: what to write where the machine stands, and how it goes on.
+  template<class AtStand>
+  [[nodiscard]] std::optional<std::vector<token>> write(std::string_view text, AtStand at_stand) const {
+    std::vector<token> out;
+    state s = rules_->begin();
+    while (!text.empty() || rules_->stands(s)) {
+      if (rules_->stands(s)) {
+        at_stand(s, out);
+        continue;
+      }
+      auto t = forced(s);
+      if (!t) t = words_->longest(*rules_, s, text);
+      if (!t || !text.starts_with(words_->words().piece(*t)) || !advance(s, *t)) return std::nullopt;
+      text.remove_prefix(words_->words().piece(*t).size());
+      out.push_back(*t);
+    }
+    return out;
+  }
+
+ private:
+  std::shared_ptr<const machine> rules_;
+  std::shared_ptr<const vocabulary_index> words_;
+};
+
+/// The languages that one target model is asked about, each with the masks of the states it met. Bounded; what was
+/// forgotten is made again. For one thread.
+class language_cache {
+ public:
+  explicit language_cache(std::shared_ptr<const vocabulary_index> words) : words_(std::move(words)) {}
+
+  struct entry {
+    constraint grammar;  // without a place
+    std::shared_ptr<const token_language> language;
+    std::unordered_map<std::string, token_mask> masks;  // by the state's cells
+    std::uint64_t used = 0;
+  };
+  /// Fails for a constraint that makes no sense, its place included. Valid until the next call.
+  result<entry*> find(const constraint& c);
+
+  static constexpr std::size_t languages_max = 128;
+  static constexpr std::size_t masks_max = 24;  // of one language; a mask of 150,000 tokens is 19 KB
+
+ private:
+  std::shared_ptr<const vocabulary_index> words_;  // null: nothing is found
+  std::vector<std::unique_ptr<entry>> entries_;
+  std::uint64_t clock_ = 0;
+};
+
+/// One sequence's rows under its grammar.
+class walker final : public model::row_filter {
+ public:
+  /// `where`: as `find` has checked it. Must not outlive the entry.
+  walker(language_cache::entry& language, const constraint& where)
+      : language_(language), state_(where.where.empty() ? language.language->rules().begin() : state(where.where)) {}
+
+  std::span<const std::uint64_t> allowed() override;
+  bool take(token chosen) override;
+
+ private:
+  language_cache::entry& language_;
+  state state_;
+  token_mask single_;
+};
+
+}  // namespace redline::grammar

@@ -1,0 +1,183 @@
+#include "actors/guide.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "actors/generation.hpp"
+#include "tests/support/tiny_model.hpp"
+
+namespace redline::actors {
+namespace {
+
+std::shared_ptr<const text::tokenizer> words() {
+  static const auto w = *text::tokenizer::from_file(*test::make_tiny_model().file());
+  return w;
+}
+std::shared_ptr<const grammar::vocabulary_index> index_of_words() {
+  static const auto i = *grammar::vocabulary_index::make(words());
+  return i;
+}
+
+const std::string file = "one\ntwo\r\nthree\n\nlast";
+
+generation make(copy_options options, std::vector<std::string> files = {file}, std::uint32_t tokens_max = 200) {
+  generation_request g;
+  g.prompt = {1, 2, 3};
+  g.tokens_max = tokens_max;
+  g.context_max = 400;
+  g.rules = *copy_rules(index_of_words(), files, options);
+  return *generation::make(std::move(g), words());
+}
+
+/// Plays a model that writes `program` where it may choose, `inside` where a span asks it, sure of itself or not.
+struct answer {
+  std::string text;
+  std::optional<finish_reason> finished;
+  std::uint32_t asked = 0;
+};
+answer play(generation& g, std::string program, const std::function<token(std::span<const token>)>& inside = {}, float logprob = -3) {
+  answer out;
+  auto step = g.begin();
+  std::size_t written = 0;
+  const auto take = [&] {
+    out.text += step.text;
+    out.finished = step.finished;
+  };
+  take();
+  grammar::language_cache languages(index_of_words());
+  while (!out.finished && out.asked < 1000) {
+    ++out.asked;
+    token next = 0;
+    const auto span = g.span_draft();
+    if (!span.empty()) {
+      next = inside(span);
+    } else {
+      const auto place = g.grammar();
+      const auto& language = *(*languages.find(place))->language;
+      const grammar::state s(place.where);
+      std::optional<token> t;
+      for (std::size_t at = written; !t && at < program.size(); ++at) {
+        t = language.words().longest(language.rules(), s, std::string_view(program).substr(at, 1));
+        if (t) written = at + 1;
+      }
+      if (!t) return out;
+      next = *t;
+    }
+    step = g.commit(std::vector{next}, std::vector{model::emitted_logprob{logprob, {}}});
+    take();
+  }
+  return out;
+}
+
+// The model chooses at every fork only: c for copy, its numbers, g for gen, its text, / for the end.
+TEST(guide, writes_what_a_program_says_and_asks_for_the_forks_only) {
+  auto g = make({});
+  const auto out = play(g, "c2-3\"gnew</gen>c5-5\"/");
+  EXPECT_EQ(out.finished, finish_reason::stop);
+  EXPECT_EQ(out.text, "two\r\nthree\nnewlast");
+  const auto report = g.copied();
+  EXPECT_EQ(report.program, "<copy lines=\"2-3\"/><gen>new</gen><copy lines=\"5-5\"/></program>");
+  ASSERT_EQ(report.spans.size(), 2u);
+  EXPECT_TRUE(report.spans[0].forced);
+  EXPECT_EQ(report.spans[0].tokens, index_of_words()->spell("two\r\nthree\n").size());
+  // The context holds the program, and each span behind the copy that asked for it.
+  std::string log;
+  for (const token t : g.log().subspan(3)) log += words()->piece(t);
+  EXPECT_EQ(log, "<copy lines=\"2-3\"/>two\r\nthree\n<gen>new</gen><copy lines=\"5-5\"/>last</program>");
+}
+
+TEST(guide, a_verified_span_is_what_the_model_would_have_written) {
+  auto g = make({.trust = copy_trust::verified});
+  const auto all = play(g, "c1-3\"/", [](auto span) { return span.front(); });
+  EXPECT_EQ(all.text, "one\ntwo\r\nthree\n");
+  EXPECT_EQ(g.copied().program, "<copy lines=\"1-3\"/></program>");
+  EXPECT_FALSE(g.copied().spans.at(0).forced);
+
+  // It parts from the span inside of its second line: the rest is not copied, and the program goes on.
+  auto h = make({.trust = copy_trust::verified});
+  const auto some = play(h, "c1-3\"gX</gen>/", [](auto span) { return span.front() == 'w' ? token{'Q'} : span.front(); });
+  EXPECT_EQ(some.text, "one\ntX");
+  EXPECT_EQ(h.copied().program, "<copy lines=\"1-1\"/><gen>t</gen><gen>X</gen></program>");
+  EXPECT_EQ(h.copied().spans.at(0).tokens, index_of_words()->spell("one\n").size() + 1);
+  std::string log;
+  for (const token t : h.log().subspan(3)) log += words()->piece(t);
+  EXPECT_EQ(log, "<copy lines=\"1-3\"/>one\nt<gen>X</gen></program>");
+}
+
+TEST(guide, auto_forces_a_span_that_the_model_is_sure_of) {
+  const auto how_with = [](float logprob) {
+    auto g = make({.trust = copy_trust::automatic, .confidence_min = 0.5F});
+    play(g, "c1-3\"/", [](auto span) { return span.front(); }, logprob);
+    EXPECT_EQ(g.logprobs(), std::optional(0u));
+    return g.copied().spans.at(0).forced;
+  };
+  EXPECT_TRUE(how_with(-0.01F));
+  EXPECT_FALSE(how_with(-1.0F));
+}
+
+TEST(guide, knows_files_and_token_spans) {
+  auto g = make({.line_spans = false, .token_spans = true}, {"a b", "the end"});
+  const auto out = play(g, "c2\"1-2\"/");
+  const auto tokens = index_of_words()->spell("the end");
+  EXPECT_EQ(out.text, std::string(words()->piece(tokens[0])) + std::string(words()->piece(tokens[1])));
+  EXPECT_EQ(g.copied().program, "<copy file=\"2\" tokens=\"1-2\"/></program>");
+}
+
+TEST(guide, an_answer_that_breaks_off_reports_what_it_copied) {
+  auto g = make({}, {file}, 20);
+  const auto out = play(g, "c1-3\"/");
+  EXPECT_EQ(out.finished, finish_reason::length);
+  EXPECT_EQ(g.output_count(), 20u);
+  const std::vector<copy::document> files = {copy::document(file)};
+  const auto p = copy::parse_program(g.copied().program, copy::shape_of(files));
+  ASSERT_TRUE(p) << p.error().describe();
+  EXPECT_EQ(*copy::resolve(*p, files), out.text);
+}
+
+TEST(guide, cuts_drafts_where_the_model_is_not_asked) {
+  auto g = make({});
+  g.begin();
+  auto draft = words()->encode("copy lines=\"1-1\"/>one\n");
+  // What is forced is one token each here; the letters of the tiny vocabulary's merges may differ.
+  const auto usable = g.usable(draft);
+  std::string text;
+  for (const token t : usable) text += words()->piece(t);
+  EXPECT_TRUE(std::string("copy lines=\"1-1\"/>").starts_with(text)) << text;
+  EXPECT_TRUE(g.usable(words()->encode("x")).empty());
+}
+
+TEST(guide, refuses_a_token_that_the_grammar_forbids) {
+  auto g = make({});
+  g.begin();
+  const auto step = g.commit(std::vector<token>{'x'});
+  EXPECT_EQ(step.finished, finish_reason::failed);
+  EXPECT_TRUE(step.why_not.has_value());
+}
+
+TEST(guide, json_ends_with_its_value) {
+  generation_request r;
+  r.prompt = {1};
+  r.tokens_max = 50;
+  r.context_max = 100;
+  r.rules = *json_rules(index_of_words(), R"({"const":{"a":[1,true]}})");
+  auto fixed = *generation::make(r, words());
+  const auto step = fixed.begin();  // there is nothing to ask
+  EXPECT_EQ(step.text, R"({"a":[1,true]})");
+  EXPECT_EQ(step.finished, finish_reason::stop);
+  r.rules = *json_rules(index_of_words(), R"({"type":"integer"})");
+  auto number = *generation::make(r, words());
+  number.begin();
+  EXPECT_FALSE(number.commit(std::vector<token>{'1'}).finished);
+  EXPECT_EQ(number.commit(std::vector<token>{test::tiny_model::end_of_text + 2}).finished, finish_reason::stop);
+  EXPECT_FALSE(json_rules(index_of_words(), R"({"type":"integer","minimum":1})"));
+}
+
+TEST(guide, refuses_files_beyond_its_limits) {
+  EXPECT_FALSE(copy_rules(index_of_words(), {}, {}));
+  EXPECT_FALSE(copy_rules(index_of_words(), std::vector<std::string>(65), {}));
+  EXPECT_FALSE(copy_rules(index_of_words(), {std::string(copy_file_bytes_max + 1, 'x')}, {}));
+}
+
+}  // namespace
+}  // namespace redline::actors

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "runtime/grammar/walker.hpp"
+#include "tests/support/test_data.hpp"
+#include "tests/support/tiny_model.hpp"
+
+namespace redline::test {
+
+inline std::shared_ptr<const text::tokenizer> tiny_words() {
+  static const auto file = make_tiny_model().file();
+  static const auto words = *text::tokenizer::from_file(*file);
+  return words;
+}
+
+/// Of the data collection, those that are here.
+inline std::vector<std::pair<std::string, std::shared_ptr<const text::tokenizer>>> real_words() {
+  std::vector<std::pair<std::string, std::shared_ptr<const text::tokenizer>>> all;
+  for (const char* name : {"qwen2-rebuilt", "llama-spm", "starcoder"}) {
+    const auto path = data_path("vocab/ggml-vocab-" + std::string(name) + ".gguf");
+    if (!path) continue;
+    const auto file = gguf::gguf_file::open(*path);
+    auto words = file ? text::tokenizer::from_file(**file) : result<std::shared_ptr<const text::tokenizer>>(file.error());
+    if (!words) {
+      ADD_FAILURE() << name << ": " << words.error().describe();
+      continue;
+    }
+    all.emplace_back(name, *words);
+  }
+  return all;
+}
+
+/// One of the allowed tokens; -1 where there is none.
+inline token any_of(std::span<const std::uint64_t> mask, std::mt19937& random) {
+  std::size_t count = 0;
+  for (const auto w : mask) count += static_cast<std::size_t>(std::popcount(w));
+  if (count == 0) return -1;
+  std::size_t skip = random() % count;
+  for (std::size_t i = 0; i < mask.size(); ++i) {
+    for (auto w = mask[i]; w != 0; w &= w - 1) {
+      if (skip-- == 0) return static_cast<token>(i * 64 + static_cast<std::size_t>(std::countr_zero(w)));
+    }
+  }
+  return -1;
+}
+
+}  // namespace redline::test

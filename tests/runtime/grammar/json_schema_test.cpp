@@ -1,0 +1,132 @@
+#include "runtime/grammar/json_schema.hpp"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "runtime/grammar/constraint.hpp"
+#include "runtime/grammar/json_machine.hpp"
+#include "tests/runtime/grammar/grammar_fixture.hpp"
+#include "tests/support/rounds.hpp"
+
+namespace redline::grammar {
+namespace {
+
+/// "whole", "begun" (more must follow) or the part up to where it went wrong.
+std::string outcome(const std::string& schema, const std::string& text) {
+  const auto m = compile_schema(schema);
+  if (!m) return "refused: " + m.error().context;
+  state s = (*m)->begin();
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (!(*m)->advance(s, static_cast<std::uint8_t>(text[i]))) return "wrong: " + text.substr(0, i);
+    EXPECT_TRUE((*m)->is_possible(s)) << text.substr(0, i + 1);
+  }
+  return (*m)->may_end(s) ? "whole" : "begun";
+}
+
+TEST(json_schema, takes_any_json_where_nothing_is_said) {
+  for (const char* text : {"{}", "[]", "\"\"", "0", "-1.5e+3", "true", "null", R"({"a":[1,{"b":null}],"":""})", "[ 1 ,\n2 ]", R"("\u00e9\n\"")",
+                           "\"\xc3\xa9\xf0\x9f\x99\x82\""}) {
+    EXPECT_EQ(outcome("{}", text), "whole") << text;
+    EXPECT_TRUE(nlohmann::json::accept(std::string(text))) << text;
+  }
+  for (const char* text : {"{]", "[1,]", "{\"a\"}", "{,", "01", "+1", "1.e", "nul!", "\"\n", "\"\\x", "\"\xff", "\"\xc0\x80", "\"\xed\xa0", "\"\\ud800",
+                           "{} ", "tru ", "-a", "[,", "{\"a\":1,}"}) {
+    EXPECT_THAT(outcome("{}", text), testing::StartsWith("wrong")) << text;
+  }
+  for (const char* text : {"{", "[1", "\"a", "-", "1.", "1e", "tr", "{\"a\":"}) EXPECT_EQ(outcome("{}", text), "begun") << text;
+}
+
+TEST(json_schema, objects_have_their_members_in_order) {
+  const std::string schema = R"({"type":"object","properties":{"ab":{"type":"integer"},"abc":{"type":"string"},"z":{"type":"boolean"}},
+                                 "required":["ab","z"],"additionalProperties":false})";
+  EXPECT_EQ(outcome(schema, R"({"ab":1,"abc":"x","z":true})"), "whole");
+  EXPECT_EQ(outcome(schema, R"({ "ab" : -12 , "z" : false })"), "whole");
+  EXPECT_EQ(outcome(schema, R"({"abc")"), "wrong: {\"ab");
+  EXPECT_EQ(outcome(schema, R"({"ab":1,"abc":"x"})"), R"(wrong: {"ab":1,"abc":"x")");
+  EXPECT_EQ(outcome(schema, R"({"ab":1.5)"), R"(wrong: {"ab":1)");
+  EXPECT_EQ(outcome(schema, R"({})"), "wrong: {");
+  EXPECT_EQ(outcome(schema, R"({"ab":1,"z":true,)"), R"(wrong: {"ab":1,"z":true)");
+}
+
+TEST(json_schema, knows_arrays_enums_alternatives_and_references) {
+  EXPECT_EQ(outcome(R"({"type":"array","items":{"type":"null"},"minItems":1,"maxItems":2})", "[null,null]"), "whole");
+  EXPECT_EQ(outcome(R"({"type":"array","items":{"type":"null"},"minItems":1,"maxItems":2})", "[]"), "wrong: [");
+  EXPECT_EQ(outcome(R"({"type":"array","items":{"type":"null"},"maxItems":2})", "[null,null,"), "wrong: [null,null");
+  EXPECT_EQ(outcome(R"({"type":"array","items":{"enum":[1,12,"a",{"b":[]}]}})", R"([12,1,"a",{"b":[]}])"), "whole");
+  EXPECT_EQ(outcome(R"({"enum":[1,12]})", "1"), "whole");
+  EXPECT_EQ(outcome(R"({"enum":[1,12]})", "13"), "wrong: 1");
+  EXPECT_EQ(outcome(R"({"const":"x"})", "\"x\""), "whole");
+  EXPECT_EQ(outcome(R"({"type":["string","null"]})", "null"), "whole");
+  EXPECT_EQ(outcome(R"({"type":["integer","number"]})", "1.5"), "whole");
+  const std::string tree = R"({"$ref":"#/$defs/t","$defs":{"t":{"type":"object","properties":{"k":{"anyOf":[{"$ref":"#/$defs/t"},{"type":"null"}]}},"required":["k"]}}})";
+  EXPECT_EQ(outcome(tree, R"({"k":{"k":null}})"), "whole");
+  EXPECT_EQ(outcome(R"({"type":"object","additionalProperties":{"type":"integer"}})", R"({"a":1,"b":2})"), "whole");
+  EXPECT_EQ(outcome(R"({"type":"object","additionalProperties":{"type":"integer"}})", R"({"a":")"), R"(wrong: {"a":)");
+  EXPECT_EQ(outcome(R"({"type":"object","additionalProperties":false})", "{}"), "whole");
+}
+
+TEST(json_schema, refuses_what_it_would_not_keep) {
+  struct wrong {
+    const char* schema;
+    const char* why;
+  };
+  for (const auto& [schema, why] : {
+           wrong{"[", "schema: is no JSON"},
+           wrong{"3", "schema: must be an object"},
+           wrong{R"({"type":"strin"})", "schema.type: 'strin' is no type"},
+           wrong{R"({"type":"object","properties":{"a":{"type":"string","pattern":"x"}}})", "schema.properties.a: the keyword 'pattern' is not supported"},
+           wrong{R"({"oneOf":[]})", "the keyword 'oneOf'"},
+           wrong{R"({"anyOf":[{"type":"integer"},{"enum":[1]}]})", "schema.anyOf: alternatives that begin with the same character"},
+           wrong{R"({"type":"object","required":["a"]})", "schema.required: 'a' is not among the properties"},
+           wrong{R"({"$ref":"#/$defs/none"})", "schema.$ref: '#/$defs/none' is not in the schema's $defs"},
+           wrong{R"({"$ref":"#"})", "never end"},
+           wrong{R"({"type":"object","properties":{"a":{"$ref":"#"}},"required":["a"]})", "never end"},
+           wrong{R"({"type":"array","minItems":2,"maxItems":1})", "minItems is more than maxItems"},
+           wrong{R"({"type":"array","minItems":-1})", "schema.minItems: must be a count"},
+           wrong{R"({"enum":[]})", "schema.enum: must be a list of values"},
+       }) {
+    EXPECT_THAT(outcome(schema, ""), testing::HasSubstr(why)) << schema;
+  }
+  std::string deep = "{}";
+  for (int i = 0; i < 40; ++i) deep = R"({"type":"array","items":)" + deep + "}";
+  EXPECT_THAT(outcome(deep, ""), testing::HasSubstr("nested deeper"));
+  EXPECT_THAT(outcome(std::string(schema_bytes_max + 1, ' '), ""), testing::HasSubstr("wanted at most"));
+}
+
+// However deep a value is, a way out is left.
+TEST(json_schema, noise_writes_json_that_parses) {
+  const std::string schemas[] = {
+      "{}", R"({"type":"object"})",
+      R"({"type":"object","properties":{"s":{"type":"string"},"l":{"type":"array","items":{"$ref":"#"}},"e":{"enum":[1,10,100,"1"]},"n":{"type":["number","null"]}},"required":["s","e"]})"};
+  for (const auto& schema : schemas) {
+    const auto m = *compile_schema(schema);
+    std::mt19937 random(5);
+    for (std::size_t i = 0; i < test::rounds(2000, 200); ++i) {
+      state s = m->begin();
+      std::string text;
+      // Any byte for a while, then whatever closes soonest.
+      for (std::size_t steps = 0; !m->is_over(s) && !(steps > 400 && m->may_end(s)); ++steps) {
+        ASSERT_LT(steps, 6000u) << schema << "\n" << text;
+        const bool closing = steps > 300;
+        bool taken = false;
+        const std::string closers = "\"}]:,0n\\tulsearf19{[ ";
+        for (std::size_t tries = 0; !taken && tries < 4000; ++tries) {
+          const auto closer = tries < closers.size() ? closers[tries] : static_cast<char>(tries);
+          const auto byte = static_cast<std::uint8_t>(closing ? closer : static_cast<char>(random() % 4 == 0 ? random() : closers[random() % closers.size()]));
+          state after = s;
+          taken = m->advance(after, byte);
+          if (!taken) continue;
+          s = after;
+          text += static_cast<char>(byte);
+        }
+        if (!taken && m->may_end(s)) break;
+        ASSERT_TRUE(taken) << schema << ": a dead end behind " << text;
+      }
+      ASSERT_TRUE(nlohmann::json::accept(text)) << schema << "\n" << text;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace redline::grammar
