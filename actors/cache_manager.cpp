@@ -43,7 +43,7 @@ void cache_manager::check_integrity() const {
   std::uint32_t held = 0;
   for (const auto& [id, table] : tables_) {
     table.check_integrity();
-    held += static_cast<std::uint32_t>(table.pages().size());
+    held += table.held_count();
   }
   REDLINE_ASSERT(held + pool_.free_count() == pool_.pages_count(), "pages are not conserved");
 }
