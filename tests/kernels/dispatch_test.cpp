@@ -19,7 +19,7 @@ TEST(dispatch, lists_targets_best_first_and_says_what_the_cpu_lacks) {
       EXPECT_EQ(t.table->name, t.name);
     }
   }
-  EXPECT_THAT(names, ::testing::ElementsAre("amx", "avx512", "avx2", "blas", "scalar", "amx_emulated"));
+  EXPECT_THAT(names, ::testing::ElementsAre("amx", "avx512", "avx2", "blas", "scalar", "avx512fp16", "amx_emulated"));
 }
 
 TEST(dispatch, prefers_the_first_target_that_runs) {
@@ -38,7 +38,7 @@ TEST(dispatch, takes_a_forced_target_or_says_why_not) {
   }
   const table_choice unknown = choose_table("sse9");
   EXPECT_EQ(unknown.table, nullptr);
-  EXPECT_THAT(unknown.problem, HasSubstr("'sse9': wanted one of amx, avx512, avx2, blas, scalar, amx_emulated"));
+  EXPECT_THAT(unknown.problem, HasSubstr("'sse9': wanted one of amx, avx512, avx2, blas, scalar, avx512fp16, amx_emulated"));
 }
 
 TEST(dispatch, features_imply_their_foundations) {
