@@ -1,6 +1,7 @@
 #include "actors/session.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "actors/draft_model.hpp"
 #include "actors/verify_scheduler.hpp"
@@ -40,7 +41,7 @@ void session::next_round() {
     return;
   }
   // The last token of the answer needs no draft: the target's own token fills the room.
-  const std::uint32_t wanted = std::min({draft::draft_tokens_max(work_.request().draft), work_.room() - 1, width_});
+  const std::uint32_t wanted = std::min({draft::draft_tokens_max(work_.request().draft), work_.round_room() - 1, width_});
   if (partners_.drafter && wanted > 0) {
     phase_ = phase::proposing;
     ask_drafter(drafter_knows_, wanted);
@@ -72,7 +73,8 @@ void session::ask_target(std::uint32_t from) {
                  verify_run{.sequence = sequence(), .tenant = work_.request().tenant, .round = round_,
                             .log = tail(from), .prompt_count = work_.prompt_count(), .draft = draft_,
                             .sampling = work_.request().sampling, .logprobs = work_.request().logprobs,
-                            .tokens_max = work_.tokens_max()});
+                            .tokens_max = work_.tokens_max(), .splices = splices_,
+                            .evicted_count = work_.evicted_count()});
   target_knows_ = work_.log_count();
 }
 
@@ -85,7 +87,8 @@ void session::on(const proposal& m) {
   }
   heard_ = context().now();
   if (m.log_needed_from) {
-    const std::uint32_t wanted = std::min({draft::draft_tokens_max(work_.request().draft), work_.room() - 1, width_});
+    const std::uint32_t wanted =
+        std::min({draft::draft_tokens_max(work_.request().draft), work_.round_room() - 1, width_});
     ask_drafter(std::min(*m.log_needed_from, work_.log_count()), wanted);
     return;
   }
@@ -102,6 +105,8 @@ void session::on(const verdict& m) {
   if (phase_ != phase::verifying || (m.round != round_ && !m.why_not)) return;
   heard_ = context().now();
   if (m.log_needed_from) {
+    splices_.clear();
+    if (*m.log_needed_from == 0 && std::exchange(moved_, false)) recomputed_before_ = stats_.reevaluated + 1;
     ask_target(std::min(*m.log_needed_from, work_.log_count()));
     return;
   }
@@ -116,6 +121,8 @@ void session::on(const verdict& m) {
   ++stats_.rounds;
   stats_.target_passes += m.passes;
   stats_.target_rows += m.rows;
+  stats_.reevaluated = recomputed_before_ + m.recomputed_count;
+  splices_.clear();
   if (stats_.first_token_us == 0) {
     stats_.first_token_us = static_cast<std::uint64_t>((context().now() - began_).count());
   }
@@ -123,12 +130,27 @@ void session::on(const verdict& m) {
   count(m, step.tokens.size());
   follow_width(m.verified_count);
   target_knows_ = work_.log_count();  // the scheduler appended the same tokens when it sent them
+  if (!step.finished) make_room();
   if (!step.text.empty() || !step.tokens.empty()) {
     context().send(partners_.client, session_text{work_.request().session, std::move(step.text), std::move(step.tokens),
                                                   std::move(step.logprobs)});
   }
   if (step.finished) finish(*step.finished);
   else next_round();
+}
+
+/// A full window loses its oldest tokens before the next round.
+void session::make_room() {
+  const auto gone = work_.make_room();
+  if (!gone) return;
+  const kv::splice_policy policy = kv::splice_policy_of(work_.request().eviction.policy);
+  splices_.push_back({gone->at, gone->count, {}, policy});
+  moved_ = moved_ || kv::keeps_later(policy);
+  ++stats_.evictions;
+  stats_.evicted_tokens += gone->count;
+  target_knows_ = work_.log_count();
+  // A drafter is told the window anew from where it changed: its own cache is computed again from there.
+  drafter_knows_ = std::min(drafter_knows_, gone->at);
 }
 
 /// The scheduler verifies as much of a draft as pays. To draft much more would be work for nothing; twice as much lets the

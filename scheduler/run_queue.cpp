@@ -256,8 +256,11 @@ std::optional<sequence_id> run_queue::choose_victim(const batch_plan& plan, inst
       victim = &entry;
     }
   }
-  if (victim == nullptr) return std::nullopt;
-  const sequence_id id = victim->first;
+  // Nobody can help. Slots that lie empty between moved pieces come back when the sequence is computed anew.
+  const std::uint64_t slots = std::uint64_t{hungry->pages.held} * page_tokens_;
+  const bool wasteful = slots > std::uint64_t{hungry->kv.count()} + hungry->pages.room;
+  if (victim == nullptr && (hungry->in_flight || !wasteful)) return std::nullopt;
+  const sequence_id id = victim == nullptr ? hungry_id : victim->first;
   lose_kv(sequences_.at(id));
   return id;
 }

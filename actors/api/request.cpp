@@ -404,9 +404,30 @@ void read_speculation(const json& given, std::optional<api_error>& error, const 
   }
 }
 
+void read_eviction(const json& given, std::optional<api_error>& error, const request_limits& limits,
+                   eviction_request& out) {
+  static constexpr std::string_view known[] = {"policy", "n_keep", "n_discard", "n_ctx"};
+  field_reader fields(given, "redline.eviction", error);
+  fields.allow_only(known);
+  if (const auto name = fields.text("policy", limits.name_bytes_max)) {
+    out.policy = kv::eviction_policy_of(*name);
+    if (!out.policy) {
+      fields.refuse("policy", "'redline.eviction.policy' must be one of off, reevaluate, shift and lazy, found '" +
+                                  name->substr(0, 64) + "'.");
+    }
+  }
+  const auto count = [&fields](std::string_view name, std::int64_t min) -> std::optional<std::uint32_t> {
+    const auto n = fields.integer(name, min, 1 << 24);
+    return n ? std::optional(static_cast<std::uint32_t>(*n)) : std::nullopt;
+  };
+  out.n_keep = count("n_keep", 0);
+  out.n_discard = count("n_discard", 1);
+  out.n_ctx = count("n_ctx", 2);
+}
+
 void read_redline(field_reader& fields, std::optional<api_error>& error, const request_limits& limits,
                   generation_request& out) {
-  static constexpr std::string_view known[] = {"speculation"};
+  static constexpr std::string_view known[] = {"speculation", "eviction"};
   const json* ours = fields.object("redline");
   if (!ours) return;
   field_reader inner(*ours, "redline", error);
@@ -414,6 +435,7 @@ void read_redline(field_reader& fields, std::optional<api_error>& error, const r
   if (const json* speculation = inner.object("speculation")) {
     read_speculation(*speculation, error, limits, out.speculation);
   }
+  if (const json* eviction = inner.object("eviction")) read_eviction(*eviction, error, limits, out.eviction);
 }
 
 /// Accepted, and either kept for logs and placement or without any effect that a client could miss.
@@ -464,6 +486,14 @@ draft::draft_options speculation_request::over(draft::draft_options defaults) co
   if (micro_draft_tokens) defaults.micro_draft_tokens = *micro_draft_tokens;
   if (max_num_run) defaults.max_num_run = *max_num_run;
   if (max_matching_ngram_size) defaults.max_matching_ngram_size = *max_matching_ngram_size;
+  return defaults;
+}
+
+kv::eviction_options eviction_request::over(kv::eviction_options defaults) const {
+  if (policy) defaults.policy = *policy;
+  if (n_keep) defaults.n_keep = n_keep;
+  if (n_discard) defaults.n_discard = n_discard;
+  if (n_ctx) defaults.n_ctx = *n_ctx;
   return defaults;
 }
 

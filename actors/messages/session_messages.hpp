@@ -45,6 +45,12 @@ struct session_stats {
   std::uint64_t total_us = 0;
   std::vector<source_stats> sources = std::vector<source_stats>(static_cast<std::size_t>(draft::source::last_));
 
+  std::uint32_t evictions = 0;       // times that the window moved,
+  std::uint64_t evicted_tokens = 0;  // and the tokens that left it
+  /// Times that moved KV was lost with a process or to others, and the window was computed anew: from there on the answer
+  /// may differ from that of an undisturbed run.
+  std::uint32_t reevaluated = 0;
+
   /// Zeros for a source that a peer of another version does not know.
   [[nodiscard]] source_stats of(draft::source from) const {
     const auto i = static_cast<std::size_t>(from);
@@ -53,7 +59,8 @@ struct session_stats {
   bool operator==(const session_stats&) const = default;
   static constexpr auto fields(auto& self) {
     return std::tie(self.prompt_tokens, self.completion_tokens, self.rounds, self.target_passes, self.target_rows,
-                    self.draft_passes, self.drafted, self.accepted, self.first_token_us, self.total_us, self.sources);
+                    self.draft_passes, self.drafted, self.accepted, self.first_token_us, self.total_us, self.sources,
+                    self.evictions, self.evicted_tokens, self.reevaluated);
   }
 };
 

@@ -11,8 +11,8 @@
 #include "actors/verify_scheduler.hpp"
 #include "runtime/base/log.hpp"
 #include "tests/support/actor_world.hpp"
+#include "tests/support/by_hand.hpp"
 #include "tests/support/rounds.hpp"
-#include "tests/support/tiny_model.hpp"
 
 namespace redline::actors {
 namespace {
@@ -25,21 +25,6 @@ constexpr auto scheduler_where = actor::make_address(2, 1, 4);
 constexpr auto target_where = actor::make_address(2, 3, 5);
 constexpr auto editors_where = actor::make_address(1, 1, 9);
 
-struct tiny_weights {
-  std::unique_ptr<model::transformer> make(std::uint32_t pages) {
-    return std::move(*model::transformer::create(weights, table, team,
-                                                 {.pages_count = pages, .kv = model::kv_type::f32, .rows_max = 64}));
-  }
-  const kernels::kernel_table& table = *kernels::process_table().table;
-  kernels::worker_team team{1};
-  std::shared_ptr<const model::weights> weights =
-      *model::load_weights(*test::make_tiny_model().file(), table, team);
-};
-tiny_weights& shared_weights() {
-  static tiny_weights w;
-  return w;
-}
-
 /// One round of an editor.
 struct edit_round {
   std::vector<log_splice> splices;
@@ -51,77 +36,19 @@ struct script {
   std::vector<edit_round> rounds;
 };
 
-/// The log, which of its tokens are in the table, and the table.
-class by_hand {
- public:
-  std::vector<token> answers(const script& s) {
-    table_.clear(pool_);
-    log_ = s.prompt;
-    has_.assign(log_.size(), false);
-    std::vector<token> all;
-    for (const edit_round& round : s.rounds) {
-      for (const log_splice& each : round.splices) splice(each);
-      forget_from(static_cast<std::uint32_t>(log_.size()) - 1);
-      compute(static_cast<std::uint32_t>(log_.size()) - 1);
-      if (round.only_cache) continue;
-      const std::uint32_t plain_count = 1 + static_cast<std::uint32_t>(round.draft.size());
-      for (std::uint32_t i = 0; i < plain_count; ++i) {
-        const token next = compute(static_cast<std::uint32_t>(log_.size()));
-        log_.push_back(next);
-        has_.push_back(false);
-        all.push_back(next);
-        if (i == round.draft.size() || next != round.draft[i]) break;
-      }
+std::vector<token> answers_by_hand(const script& s) {
+  test::by_hand hand(s.prompt);
+  std::vector<token> all;
+  for (const edit_round& round : s.rounds) {
+    for (const log_splice& each : round.splices) hand.splice(each);
+    hand.compute_cache();
+    for (std::size_t i = 0; !round.only_cache && i <= round.draft.size(); ++i) {
+      all.push_back(hand.say());
+      if (i < round.draft.size() && all.back() != round.draft[i]) break;
     }
-    return all;
   }
-
- private:
-  [[nodiscard]] std::uint32_t covered_before(std::uint32_t end) const {
-    return static_cast<std::uint32_t>(std::count(has_.begin(), has_.begin() + end, true));
-  }
-  void forget_from(std::uint32_t at) {
-    table_.truncate(pool_, covered_before(at));
-    std::fill(has_.begin() + at, has_.end(), false);
-  }
-  void splice(const log_splice& s) {
-    if (!kv::keeps_later(s.policy)) forget_from(s.at);
-    const std::uint32_t at = covered_before(s.at);
-    const std::uint32_t removed = covered_before(s.at + s.removed_count) - at;
-    const auto shift = kv::moves_later(s.policy) ? static_cast<std::int32_t>(s.tokens.size()) -
-                                                       static_cast<std::int32_t>(s.removed_count)
-                                                 : 0;
-    table_.splice(pool_, at, removed, shift, kv::worth_after(s.policy));
-    if (s.policy == splice_policy::eager) model_->move_tokens(table_.settle(pool_, at));
-    const auto from = log_.begin() + s.at;
-    log_.insert(log_.erase(from, from + s.removed_count), s.tokens.begin(), s.tokens.end());
-    const auto has = has_.begin() + s.at;
-    has_.insert(has_.erase(has, has + s.removed_count), s.tokens.size(), false);
-  }
-  /// The first `end` tokens get KV, gap by gap; what the model says after the last that did.
-  token compute(std::uint32_t end) {
-    token said = 0;
-    for (std::uint32_t first = 0; first < end; ++first) {
-      if (has_[first]) continue;
-      std::uint32_t last = first;
-      while (last < end && !has_[last] && last - first < 60) has_[last++] = true;
-      EXPECT_TRUE(table_.insert(pool_, first, last - first));
-      const auto pieces = table_.prefix(last);
-      const model::run one{.tokens = std::span(log_).subspan(first, last - first), .first_position = static_cast<position>(first),
-                           .table = pieces, .logits_begin = last - first - 1};
-      const auto logits = model_->forward({&one, 1});
-      said = model::sample(logits, {}, {log_, log_.size(), 0});
-      first = last - 1;
-    }
-    return said;
-  }
-
-  std::unique_ptr<model::transformer> model_ = shared_weights().make(40);
-  kv::page_pool pool_{40};
-  kv::page_table table_;
-  std::vector<token> log_;
-  std::vector<bool> has_;
-};
+  return all;
+}
 
 struct editor {
   script plan;
@@ -259,7 +186,7 @@ outcome run(std::uint64_t seed, bool exact, bool faults) {
                                               actor::actor_ref<target_model>{target_where});
   });
   world.add_worker(2, 3).add<target_model>(5, "target model", roomy, [=](actor::actor_context& c) {
-    return std::make_unique<target_model>(c, shared_weights().make(pages_count), pages_count,
+    return std::make_unique<target_model>(c, test::shared_weights().make(pages_count), pages_count,
                                           actor::actor_ref<verify_scheduler>{scheduler_where});
   });
   world.add_worker(1, 1).add<editors>(9, "editors", roomy,
@@ -278,13 +205,12 @@ outcome run(std::uint64_t seed, bool exact, bool faults) {
   outcome out;
   if (!world.run_until(over, microseconds{600'000'000}, accidents)) out.complaints.push_back("an editor waits for ever");
   world.run_for(microseconds{2'000'000});
-  by_hand hand;
   for (const editor& e : *all) {
     if (e.failed) out.complaints.push_back("an editor was refused");
     out.recomputed += e.recomputed;
     out.answers += e.heard.size();
     if (exact || (e.recomputed == 0 && !e.resent)) {
-      if (e.heard != hand.answers(e.plan)) out.complaints.push_back("an editor heard other tokens than by hand");
+      if (e.heard != answers_by_hand(e.plan)) out.complaints.push_back("an editor heard other tokens than by hand");
     }
   }
   auto& io = world.worker_at(cache_where);
