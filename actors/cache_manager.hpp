@@ -1,6 +1,8 @@
 #pragma once
 
+#include <optional>
 #include <unordered_map>
+#include <vector>
 
 #include "actors/messages/cache_messages.hpp"
 #include "runtime/actor/actor.hpp"
@@ -13,21 +15,31 @@ namespace redline::actors {
 /// "free + held = all" can be checked in one place. Never reads or writes the bytes in a page.
 class cache_manager final : public actor::actor_of<cache_manager> {
  public:
-  using accepts = actor::protocol<reserve_pages, release_pages, drop_all_pages>;
+  using accepts = actor::protocol<reserve_pages, release_pages, drop_all_pages, splice_pages>;
 
   cache_manager(actor::actor_context& context, std::uint32_t pages_count);
 
   void on(const reserve_pages& m);
   void on(const release_pages& m);
   void on(const drop_all_pages& m);
+  void on(const splice_pages& m);
 
   /// Aborts when a page is lost or held twice.
   void check_integrity() const;
   [[nodiscard]] std::uint32_t free_count() const { return pool_.free_count(); }
 
  private:
+  struct sequence {
+    kv::page_table table;
+    std::uint32_t revision = 0;  // splices so far
+  };
+
+  void tidy_up(const reserve_pages& m);
+
   kv::page_pool pool_;
-  std::unordered_map<sequence_id, kv::page_table> tables_;
+  std::unordered_map<sequence_id, sequence> sequences_;
+  std::vector<kv::token_move> moves_;  // for the next grant
+  std::optional<page_grant> last_;     // to be repeated when its batch is asked for again
 };
 
 }  // namespace redline::actors

@@ -52,6 +52,9 @@ api::usage_report usage_of(const session_stats& s) {
   u.target_passes = s.target_passes;
   u.draft_passes = s.draft_passes;
   u.rows = s.target_rows;
+  u.evicted = s.evicted_tokens;
+  u.evictions = s.evictions;
+  u.reevaluated = s.reevaluated;
   u.seconds = static_cast<double>(s.total_us) / 1e6;
   return u;
 }
@@ -393,6 +396,7 @@ std::optional<api::api_error> gateway::open_sessions(const visit& v, request_sta
       g.prompt = prompt;
       g.context_max = services_->context_max;
       g.tokens_max = wish.tokens_max.value_or(wish.from == api::endpoint::chat ? services_->context_max : 16);
+      g.eviction = wish.evicting(services_->eviction_defaults);
       g.stops = wish.stop;
       g.ignore_end = wish.ignore_eos;
       g.sampling = wish.sampling;
@@ -512,6 +516,7 @@ void gateway::complete_if_over(std::uint64_t exchange) {
     if (i % r.wish.n != 0) one.prompt_tokens = 0;  // one prompt, n answers
     usage += one;
   }
+  usage.eviction = name_of(r.wish.evicting(services_->eviction_defaults).policy);
   if (r.wish.stream) {
     stream(exchange, r.events->usage(usage) + api::event_writer::done(), true);
   } else {

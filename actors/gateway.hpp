@@ -38,6 +38,7 @@ struct gateway_services {
   std::string fingerprint;                       // build and model, for system_fingerprint
   std::uint32_t context_max = 0;
   draft::draft_options draft_defaults;           // for requests that leave the method to us
+  kv::eviction_options eviction_defaults;
   std::function<result<session_partners>(draft::method, actor::address client)> partners_for;
   std::vector<actor::address> reporters;         // asked for status
   actor::address scheduler;                      // whose process must be up

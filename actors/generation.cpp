@@ -10,10 +10,23 @@ generation::generation(generation_request request, std::shared_ptr<const text::t
       words_(std::move(words)),
       log_(request_.prompt),
       prompt_count_(static_cast<std::uint32_t>(log_.size())),
-      output_max_(std::min(request_.tokens_max, request_.context_max - prompt_count_)),
+      prompt_left_(prompt_count_),
+      output_max_(request_.tokens_max),
+      window_max_(window_of(request_)),
       stops_(std::move(stops)),
       characters_(text::utf8_stream::invalid_bytes::keep) {
   if (request_.rules) guide_.emplace(request_.rules);
+  if (request_.eviction.policy == kv::eviction_policy::off) {
+    output_max_ = std::min(output_max_, window_max_ - prompt_count_);
+    return;
+  }
+  keep_count_ = request_.eviction.n_keep.value_or(prompt_count_);
+  discard_count_ = request_.eviction.n_discard.value_or(std::max(1U, (window_max_ - keep_count_) / 2));
+}
+
+std::uint32_t generation::window_of(const generation_request& request) {
+  const std::uint32_t asked = request.eviction.policy == kv::eviction_policy::off ? 0 : request.eviction.n_ctx;
+  return asked == 0 ? request.context_max : std::min(asked, request.context_max);
 }
 
 result<generation> generation::make(generation_request request, std::shared_ptr<const text::tokenizer> words) {
@@ -24,10 +37,23 @@ result<generation> generation::make(generation_request request, std::shared_ptr<
                                                  " in the prompt, found " + std::to_string(t)};
     }
   }
-  if (request.prompt.size() >= request.context_max) {
-    return failure{errc::context_length_exceeded,
-                   "wanted a prompt of fewer than " + std::to_string(request.context_max) + " tokens, found " +
-                       std::to_string(request.prompt.size())};
+  const std::uint32_t window = window_of(request);
+  if (request.prompt.size() >= window) {
+    return failure{errc::context_length_exceeded, "wanted a prompt of fewer than " + std::to_string(window) +
+                                                      " tokens, found " + std::to_string(request.prompt.size())};
+  }
+  if (request.eviction.policy != kv::eviction_policy::off) {
+    if (request.rules) {
+      return failure{errc::invalid_argument, "wanted no eviction for an answer that follows a grammar, found " +
+                                                 std::string(kv::name_of(request.eviction.policy))};
+    }
+    const std::uint64_t keep = request.eviction.n_keep.value_or(static_cast<std::uint32_t>(request.prompt.size()));
+    const std::uint64_t discard = request.eviction.n_discard.value_or(1);
+    if (discard == 0 || keep + discard >= window) {
+      return failure{errc::invalid_argument, "wanted n_discard of at least 1, and n_keep and n_discard together below the " +
+                                                 std::to_string(window) + " tokens of the window, found " +
+                                                 std::to_string(keep) + " and " + std::to_string(discard)};
+    }
   }
   if (request.tokens_max == 0) return failure{errc::invalid_argument, "wanted max_tokens of at least 1, found 0"};
   REDLINE_TRY_ASSIGN(auto stops, text::stop_matcher::make(request.stops));
@@ -75,6 +101,7 @@ generation::progress generation::commit(std::span<const token> tokens,
 
 void generation::append(token t, std::string_view text, progress& into) {
   log_.push_back(t);
+  ++output_count_;
   into.tokens.push_back(t);
   into.text += characters_.feed(stops_.feed(text));
   if (stops_.matched() || (guide_ && guide_->over())) into.finished = finish_reason::stop;
@@ -94,17 +121,37 @@ void generation::close(progress& into) {
   if (into.finished) into.text += characters_.feed(stops_.finish()) + characters_.flush();
 }
 
+std::optional<generation::evicted> generation::make_room() {
+  if (request_.eviction.policy == kv::eviction_policy::off || log_.size() < window_max_) return std::nullopt;
+  const std::uint32_t last = log_count() - 1;  // stays: its successor is what comes next
+  std::uint32_t count = discard_count_;
+  if (!request_.eviction.n_discard) {
+    // A line's rest is no good context. A quarter further is looked, lest a text without lines loses everything.
+    const std::uint32_t furthest = std::min(last - keep_count_, count + count / 4);
+    for (std::uint32_t cut = count; cut <= furthest; ++cut) {
+      if (!words_->piece(log_[keep_count_ + cut - 1]).ends_with('\n')) continue;
+      count = cut;
+      break;
+    }
+  }
+  const auto first = log_.begin() + keep_count_;
+  log_.erase(first, first + count);
+  prompt_left_ -= std::min(count, prompt_left_ - std::min(prompt_left_, keep_count_));
+  evicted_count_ += count;
+  return evicted{keep_count_, count};
+}
+
 std::vector<token> generation::usable(std::vector<token> draft) const {
-  if (draft.size() >= room()) draft.resize(room() == 0 ? 0 : room() - 1);
+  if (draft.size() >= round_room()) draft.resize(round_room() == 0 ? 0 : round_room() - 1);
   const auto strange = [&](token t) { return !words_->words().contains(t); };
   draft.erase(std::find_if(draft.begin(), draft.end(), strange), draft.end());
   return guide_ ? guide_->usable(std::move(draft)) : draft;
 }
 
 std::vector<token> generation::span_draft() const {
-  if (!guide_ || room() == 0) return {};
+  if (!guide_ || round_room() == 0) return {};
   const auto left = guide_->span_left();
-  const auto fits = left.first(std::min<std::size_t>(left.size(), room() - 1));
+  const auto fits = left.first(std::min<std::size_t>(left.size(), round_room() - 1));
   return {fits.begin(), fits.end()};
 }
 

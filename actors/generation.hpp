@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <span>
@@ -9,6 +10,7 @@
 #include "actors/guide.hpp"
 #include "actors/messages/session_messages.hpp"
 #include "runtime/draft/draft_options.hpp"
+#include "runtime/kv/eviction.hpp"
 #include "runtime/text/stop_matcher.hpp"
 #include "runtime/text/tokenizer.hpp"
 #include "runtime/text/utf8.hpp"
@@ -21,7 +23,8 @@ struct generation_request {
   tenant_id tenant;
   std::vector<token> prompt;
   std::uint32_t tokens_max = 0;    // of the answer
-  std::uint32_t context_max = 0;   // of prompt and answer together
+  std::uint32_t context_max = 0;   // of prompt and answer together, or of the window that moves over them
+  kv::eviction_options eviction;
   std::vector<std::string> stops;
   bool ignore_end = false;         // end-of-generation tokens are tokens like others
   model::sampling_params sampling;
@@ -32,10 +35,11 @@ struct generation_request {
 };
 
 /// The committed log of one answer, and what it means as text: appends tokens, cuts at end tokens, stop strings and
-/// limits. Tokens once committed are never undone.
+/// limits. Tokens once committed are never undone; with eviction, the log is a window over them.
 class generation {
  public:
-  /// Fails when the prompt is empty, leaves no room for an answer, holds ids outside the vocabulary, or a stop is bad.
+  /// Fails when the prompt is empty, leaves no room for an answer, holds ids outside the vocabulary, or a stop is bad; and
+  /// when the window has no room for what is kept, what is discarded and one token more.
   static result<generation> make(generation_request request, std::shared_ptr<const text::tokenizer> words);
 
   struct progress {
@@ -50,6 +54,15 @@ class generation {
   progress begin();
   /// Appends tokens up to where the answer ends, and what a grammar decides behind them. logprobs: one per token, or none.
   progress commit(std::span<const token> tokens, std::span<const model::emitted_logprob> logprobs = {});
+
+  /// Tokens [at, at + count) of the log that leave it.
+  struct evicted {
+    std::uint32_t at = 0;
+    std::uint32_t count = 0;
+  };
+  /// Takes the oldest tokens behind the kept ones out of a window that is full. Where depends on the tokens only, so an
+  /// answer evicts at the same places with every drafter.
+  std::optional<evicted> make_room();
 
   /// The draft up to a token that does not exist or that the grammar forbids, or to where only the target's own token still
   /// has room.
@@ -67,16 +80,23 @@ class generation {
 
   [[nodiscard]] std::span<const token> log() const { return log_; }
   [[nodiscard]] std::uint32_t log_count() const { return static_cast<std::uint32_t>(log_.size()); }
-  [[nodiscard]] std::uint32_t prompt_count() const { return prompt_count_; }
-  [[nodiscard]] std::uint32_t output_count() const { return log_count() - prompt_count_; }
+  /// Those of the log that are the prompt: all of it until some are evicted.
+  [[nodiscard]] std::uint32_t prompt_count() const { return prompt_left_; }
+  [[nodiscard]] std::uint64_t evicted_count() const { return evicted_count_; }
+  [[nodiscard]] std::uint32_t output_count() const { return output_count_; }
   /// Tokens that may still come.
-  [[nodiscard]] std::uint32_t room() const { return output_max_ - output_count(); }
-  /// Tokens that prompt and answer can reach together.
-  [[nodiscard]] std::uint32_t tokens_max() const { return prompt_count_ + output_max_; }
+  [[nodiscard]] std::uint32_t room() const { return output_max_ - output_count_; }
+  /// Tokens that may come in one round: no more than the window takes.
+  [[nodiscard]] std::uint32_t round_room() const { return std::min(room(), window_max_ - log_count()); }
+  /// Tokens that the log can reach.
+  [[nodiscard]] std::uint32_t tokens_max() const {
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(window_max_, std::uint64_t{prompt_count_} + output_max_));
+  }
   [[nodiscard]] const generation_request& request() const { return request_; }
 
  private:
   generation(generation_request request, std::shared_ptr<const text::tokenizer> words, text::stop_matcher stops);
+  [[nodiscard]] static std::uint32_t window_of(const generation_request& request);
 
   void append(token t, std::string_view text, progress& into);
   void append_decided(progress& into);
@@ -87,7 +107,13 @@ class generation {
   std::optional<guide> guide_;
   std::vector<token> log_;
   std::uint32_t prompt_count_ = 0;
+  std::uint32_t prompt_left_ = 0;
+  std::uint32_t output_count_ = 0;
   std::uint32_t output_max_ = 0;
+  std::uint32_t window_max_ = 0;
+  std::uint32_t keep_count_ = 0;
+  std::uint32_t discard_count_ = 0;
+  std::uint64_t evicted_count_ = 0;
   text::stop_matcher stops_;
   text::utf8_stream characters_;
 };

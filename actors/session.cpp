@@ -1,6 +1,7 @@
 #include "actors/session.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "actors/draft_model.hpp"
 #include "actors/verify_scheduler.hpp"
@@ -50,7 +51,7 @@ void session::next_round() {
     return;
   }
   // The last token of the answer needs no draft: the target's own token fills the room.
-  const std::uint32_t wanted = std::min({draft::draft_tokens_max(work_.request().draft), work_.room() - 1, width_});
+  const std::uint32_t wanted = std::min({draft::draft_tokens_max(work_.request().draft), work_.round_room() - 1, width_});
   if (drafter_lost_ && context().now() - *drafter_lost_ >= partners_.drafter_retry) {
     drafter_lost_.reset();
     drafter_knows_ = 0;
@@ -98,7 +99,8 @@ void session::ask_target(std::uint32_t from) {
                  verify_run{.sequence = sequence(), .tenant = work_.request().tenant, .round = round_,
                             .log = tail(from), .prompt_count = work_.prompt_count(), .draft = draft_,
                             .sampling = work_.request().sampling, .logprobs = work_.logprobs(), .parts = parts_,
-                            .tokens_max = work_.tokens_max(), .grammar = work_.grammar()});
+                            .tokens_max = work_.tokens_max(), .grammar = work_.grammar(), .splices = splices_,
+                            .evicted_count = work_.evicted_count()});
   if (!target_strayed_) target_knows_ = work_.log_count();
 }
 
@@ -111,7 +113,8 @@ void session::on(const proposal& m) {
   }
   heard_ = context().now();
   if (m.log_needed_from) {
-    const std::uint32_t wanted = std::min({draft::draft_tokens_max(work_.request().draft), work_.room() - 1, width_});
+    const std::uint32_t wanted =
+        std::min({draft::draft_tokens_max(work_.request().draft), work_.round_room() - 1, width_});
     ask_drafter(std::min(*m.log_needed_from, work_.log_count()), wanted);
     return;
   }
@@ -128,6 +131,8 @@ void session::on(const verdict& m) {
   if (phase_ != phase::verifying || (m.round != round_ && !m.why_not)) return;
   heard_ = context().now();
   if (m.log_needed_from) {
+    splices_.clear();
+    if (*m.log_needed_from == 0 && std::exchange(moved_, false)) recomputed_before_ = stats_.reevaluated + 1;
     ask_target(std::min(*m.log_needed_from, work_.log_count()));
     return;
   }
@@ -142,6 +147,8 @@ void session::on(const verdict& m) {
   ++stats_.rounds;
   stats_.target_passes += m.passes;
   stats_.target_rows += m.rows;
+  stats_.reevaluated = recomputed_before_ + m.recomputed_count;
+  splices_.clear();
   if (stats_.first_token_us == 0) {
     stats_.first_token_us = static_cast<std::uint64_t>((context().now() - began_).count());
   }
@@ -153,6 +160,7 @@ void session::on(const verdict& m) {
   // The scheduler appended the tokens when it sent them; the log may have gone another way.
   target_knows_ = step.agreed_count;
   target_strayed_ = step.agreed_count < before + m.tokens.size();
+  if (!step.finished) make_room();
   tell_client(step);
   if (step.finished) finish(*step.finished, step.why_not);
   else next_round();
@@ -161,6 +169,20 @@ void session::on(const verdict& m) {
 void session::tell_client(const generation::progress& step) {
   if (step.text.empty() && step.tokens.empty()) return;
   context().send(partners_.client, session_text{work_.request().session, step.text, step.tokens, step.logprobs});
+}
+
+/// A full window loses its oldest tokens before the next round.
+void session::make_room() {
+  const auto gone = work_.make_room();
+  if (!gone) return;
+  const kv::splice_policy policy = kv::splice_policy_of(work_.request().eviction.policy);
+  splices_.push_back({gone->at, gone->count, {}, policy});
+  moved_ = moved_ || kv::keeps_later(policy);
+  ++stats_.evictions;
+  stats_.evicted_tokens += gone->count;
+  target_knows_ = work_.log_count();
+  // A drafter is told the window anew from where it changed: its own cache is computed again from there.
+  drafter_knows_ = std::min(drafter_knows_, gone->at);
 }
 
 /// The scheduler verifies as much of a draft as pays. To draft much more would be work for nothing; twice as much lets the

@@ -26,7 +26,8 @@ struct session_partners {
 
 /// One answer. Owns the committed log, the only truth; the caches of the scheduler, the target and the drafter are copies
 /// of it and can be rebuilt from it at any time. Drives rounds: propose, verify, commit, stream. Lives until the answer
-/// is complete, fails, or is cancelled.
+/// is complete, fails, or is cancelled. With eviction the log is a window: when it is full, its oldest tokens go, and the
+/// next round tells the scheduler.
 class session final : public actor::actor_of<session> {
  public:
   using accepts = actor::protocol<proposal, verdict, run_pending, cancel_session, pause_session, session_tick,
@@ -52,6 +53,7 @@ class session final : public actor::actor_of<session> {
   void lose_drafter();
   void ask_drafter(std::uint32_t from, std::uint32_t tokens_max);
   void ask_target(std::uint32_t from);
+  void make_room();
   void follow_width(std::uint32_t verified_count);
   void count(const verdict& m, std::size_t emitted);
   void finish(finish_reason reason, std::optional<failure> why_not = std::nullopt, std::uint32_t retry_after_ms = 0);
@@ -74,6 +76,9 @@ class session final : public actor::actor_of<session> {
   // is before them counts as known.
   bool target_strayed_ = false;
   bool draft_is_span_ = false;
+  std::vector<log_splice> splices_;  // what the scheduler has not been heard to know of
+  bool moved_ = false;               // KV may be moved rather than computed
+  std::uint32_t recomputed_before_ = 0;  // by schedulers that are gone; the present one counts in verdicts
   bool pause_wanted_ = false;
   draft::target_pace pace_;            // of the last verdict
   std::optional<instant> drafter_lost_;

@@ -35,6 +35,15 @@ result<void> target_model::check(const forward_batch& m) {
   };
   const auto& config = transformer_->config();
   const std::uint64_t slots_count = std::uint64_t{pages_count_} * kv::page_tokens;
+  for (const auto& move : m.moves) {
+    if (std::uint64_t{move.from_slot} + move.count > slots_count ||
+        std::uint64_t{move.to_slot} + move.count > slots_count) {
+      return failure{errc::malformed_message, "batch " + std::to_string(m.batch) + ": " + std::to_string(move.count) +
+                                                  " tokens are moved from slot " + std::to_string(move.from_slot) +
+                                                  " to " + std::to_string(move.to_slot) + ", wanted slots below " +
+                                                  std::to_string(slots_count)};
+    }
+  }
   std::uint64_t rows = 0;
   for (const auto& run : m.runs) {
     rows += run.tokens.size();
@@ -78,6 +87,7 @@ void target_model::on(const forward_batch& m) {
     context().send(context().sender(), done);
     return;
   }
+  transformer_->move_tokens(m.moves);
   const instant started = context().now();
   std::vector<model::run> batch;
   for (const auto& run : m.runs) {
@@ -94,7 +104,8 @@ void target_model::on(const forward_batch& m) {
     const std::size_t rows = batch[i].logits_count();
     if (rows > 0) {
       const auto draft = std::span(run.tokens).last(run.draft_count);
-      const std::uint32_t output_index = run.log_count - std::min(run.prompt_count, run.log_count);
+      const auto output_index =
+          static_cast<std::uint32_t>(run.log_count - std::min<std::uint64_t>(run.prompt_count, run.log_count));
       const auto known = probe_ ? probe_->known(run.sequence, output_index, rows) : std::vector<token>{};
       std::optional<grammar::walker> rules;
       if (run.grammar.what != grammar::kind::none) {

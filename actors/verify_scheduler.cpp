@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "actors/cache_manager.hpp"
 #include "actors/target_model.hpp"
@@ -30,49 +31,79 @@ void verify_scheduler::on_start() {
   context().after(tick, scheduler_tick{});
 }
 
-void verify_scheduler::on(const verify_run& m) {
+void verify_scheduler::on(const verify_run& m) { take(m, context().sender()); }
+
+void verify_scheduler::take(const verify_run& m, actor::address session) {
   if (const auto known = clients_.find(m.sequence); known != clients_.end()) known->second.heard = context().now();
   std::vector<scheduler::draft_stretch> sources;
   for (const auto& part : m.parts) sources.push_back({static_cast<std::uint8_t>(part.from), part.count});
-  const scheduler::submission wish{.sequence = m.sequence, .tenant = m.tenant, .round = m.round, .from = m.log.from,
-                                   .tail = m.log.tokens, .draft = m.draft, .sources = sources, .tokens_max = m.tokens_max};
-  switch (queue_.submit(wish, context().now())) {
-    case submit_outcome::taken: {
+  std::vector<scheduler::log_splice> splices;
+  for (const log_splice& s : m.splices) {
+    splices.push_back({s.at, s.removed_count, s.tokens, kv::keeps_later(s.policy), kv::moves_later(s.policy)});
+  }
+  const scheduler::submission wish{.sequence = m.sequence, .tenant = m.tenant, .round = m.round, .splices = splices,
+                                   .from = m.log.from, .tail = m.log.tokens, .draft = m.draft,
+                                   .sources = sources, .tokens_max = m.tokens_max, .only_cache = m.only_cache};
+  const std::uint32_t table_count = queue_.holds(m.sequence) ? queue_.table_count(m.sequence) : 0;
+  std::vector<scheduler::table_splice> cuts;
+  const submit_outcome outcome = queue_.submit(wish, context().now(), cuts);
+  switch (outcome) {
+    case submit_outcome::taken:
+    case submit_outcome::nothing_to_do: {
       auto& c = clients_[m.sequence];
-      c.session = context().sender();
+      c.session = session;
       c.heard = context().now();
       c.prompt_count = m.prompt_count;
       c.sampling = m.sampling;
       c.logprobs = m.logprobs;
       c.grammar = m.grammar;
+      c.evicted_count = m.evicted_count;
+      for (const auto& cut : cuts) {
+        context().tell(cache_, splice_pages{m.sequence, cut.table_count, cut.at, cut.removed_count, cut.shift,
+                                            cut.revision, m.splices[cut.of].policy});
+      }
+      if (queue_.table_count(m.sequence) < table_count) trims_.insert(m.sequence);
+      if (outcome == submit_outcome::nothing_to_do) {
+        c.last = verdict{.sequence = m.sequence, .round = m.round};
+        context().send(session, c.last);
+      }
       step();
       return;
     }
-    case submit_outcome::already_running: context().send(context().sender(), run_pending{m.sequence, m.round}); return;
-    case submit_outcome::stale: return;
-    case submit_outcome::already_answered: context().send(context().sender(), clients_.at(m.sequence).last); return;
-    case submit_outcome::log_gap:
-      context().send(context().sender(), verdict{.sequence = m.sequence, .round = m.round,
-                                                 .log_needed_from = queue_.known_count(m.sequence)});
+    case submit_outcome::busy: {
+      clients_.at(m.sequence).overtaking = m;
+      overtaken_ = true;
+      clients_.at(m.sequence).session = session;
+      context().send(session, run_pending{m.sequence, m.round});
       return;
+    }
+    case submit_outcome::already_running: context().send(session, run_pending{m.sequence, m.round}); return;
+    case submit_outcome::stale: return;
+    case submit_outcome::already_answered: context().send(session, clients_.at(m.sequence).last); return;
+    case submit_outcome::log_gap: {
+      // Of a log that splices do not fit nothing is known to be right.
+      const std::uint32_t from = m.splices.empty() ? queue_.known_count(m.sequence) : 0;
+      context().send(session, verdict{.sequence = m.sequence, .round = m.round, .log_needed_from = from});
+      return;
+    }
     case submit_outcome::queue_full:
       ++report_.refused_total;
-      refuse(m, {errc::queue_full, std::to_string(queue_.running_count()) + " sequences run and " +
-                                       std::to_string(queue_.waiting_count()) + " wait"}, retry_after_ms());
+      refuse(m, session, {errc::queue_full, std::to_string(queue_.running_count()) + " sequences run and " +
+                                                std::to_string(queue_.waiting_count()) + " wait"}, retry_after_ms());
       return;
     case submit_outcome::too_long:
-      refuse(m, {errc::context_length_exceeded,
+      refuse(m, session, {errc::context_length_exceeded,
                  "wanted at most " + std::to_string(std::min(options_.limits.tokens_max, options_.limits.pages_count *
                                                              options_.budget.page_tokens)) +
                      " tokens in a sequence, found " + std::to_string(m.tokens_max)});
       return;
-    case submit_outcome::empty_log: refuse(m, {errc::invalid_argument, "the prompt has no tokens"}); return;
+    case submit_outcome::empty_log: refuse(m, session, {errc::invalid_argument, "the prompt has no tokens"}); return;
   }
 }
 
-void verify_scheduler::refuse(const verify_run& m, failure why, std::uint32_t retry_after_ms) {
-  context().send(context().sender(), verdict{.sequence = m.sequence, .round = m.round, .why_not = std::move(why),
-                                             .retry_after_ms = retry_after_ms});
+void verify_scheduler::refuse(const verify_run& m, actor::address session, failure why, std::uint32_t retry_after_ms) {
+  context().send(session, verdict{.sequence = m.sequence, .round = m.round, .why_not = std::move(why),
+                                  .retry_after_ms = retry_after_ms});
 }
 
 // A guess: the queue ahead, each sequence as long as the mean batch took times a hundred rounds.
@@ -93,23 +124,33 @@ void verify_scheduler::on(const release_sequence& m) {
 
 void verify_scheduler::step() {
   if (phase_ != phase::idle || !target_up_) return;
+  take_overtaking();
+  if (phase_ != phase::idle) return;
   plan_ = queue_.plan(options_.budget, context().now());
-  while (plan_.runs.empty()) {
+  // What the cache manager gives back from sequences that were cut may be all that is lacking.
+  while (plan_.runs.empty() && trims_.empty()) {
     const auto victim = queue_.choose_victim(plan_, context().now());
     if (!victim) return;
     ++report_.preempted_total;
-    trims_.erase(*victim);
     context().tell(cache_, release_pages{*victim});
     plan_ = queue_.plan(options_.budget, context().now());
   }
-  queue_.begin(plan_);
+  reserve();
+}
+
+void verify_scheduler::reserve() {
   wanted_ = {.batch = ++batch_};
   for (const auto& run : plan_.runs) {
-    wanted_.wants.push_back({run.sequence, run.first, run.rows()});
+    const std::uint32_t count = queue_.table_count(run.sequence);
+    wanted_.wants.push_back({run.sequence, count, run.rows(), run.first, queue_.revision(run.sequence)});
     trims_.erase(run.sequence);
   }
-  for (const auto& [sequence, keep_count] : trims_) wanted_.wants.push_back({sequence, keep_count, 0});
+  for (const sequence_id sequence : trims_) {
+    const std::uint32_t count = queue_.table_count(sequence);
+    wanted_.wants.push_back({sequence, count, 0, count, queue_.revision(sequence)});
+  }
   trims_.clear();
+  queue_.begin(plan_);
   phase_ = phase::reserving;
   wanted_at_ = context().now();
   context().tell(cache_, wanted_);
@@ -126,7 +167,7 @@ batch_run verify_scheduler::make_run(const scheduler::planned_run& planned, cons
   run.draft_count = planned.draft_count;
   run.logits_begin = planned.wants_logits ? planned.log_count - 1 : planned.rows();
   run.prompt_count = c.prompt_count;
-  run.log_count = static_cast<std::uint32_t>(log.size());
+  run.log_count = log.size() + c.evicted_count;
   run.sampling = c.sampling;
   run.logprobs = c.logprobs;
   if (planned.wants_logits) run.grammar = c.grammar;
@@ -136,7 +177,10 @@ batch_run verify_scheduler::make_run(const scheduler::planned_run& planned, cons
 
 void verify_scheduler::on(const page_grant& m) {
   if (phase_ != phase::reserving || m.batch != batch_) return;
-  forward_batch batch{.batch = batch_};
+  forward_batch batch{.batch = batch_, .moves = m.moves};
+  for (std::size_t i = 0; i < wanted_.wants.size() && i < m.uses.size(); ++i) {
+    queue_.note_pages(wanted_.wants[i].sequence, {m.uses[i].held, m.uses[i].room});
+  }
   scheduler::batch_plan kept{.size = plan_.size, .predicted = plan_.predicted};
   scheduler::batch_plan released;
   for (std::size_t i = 0; i < plan_.runs.size(); ++i) {
@@ -158,7 +202,7 @@ void verify_scheduler::on(const page_grant& m) {
   plan_ = std::move(kept);
   // The release may have reached the cache manager before this batch's reservation did.
   for (const auto& run : released.runs) context().tell(cache_, release_pages{run.sequence});
-  if (batch.runs.empty()) {
+  if (batch.runs.empty() && batch.moves.empty()) {
     phase_ = phase::idle;
     step();
     return;
@@ -172,6 +216,10 @@ void verify_scheduler::on(const batch_done& m) {
   phase_ = phase::idle;
   if (m.why_not || m.results.size() != plan_.runs.size()) {
     fail_batch(m.why_not.value_or(failure{errc::internal, "the target model answered another batch than was asked"}));
+    step();
+    return;
+  }
+  if (plan_.runs.empty()) {  // there were only moves
     step();
     return;
   }
@@ -192,13 +240,12 @@ void verify_scheduler::on(const batch_done& m) {
     client& c = clients_.at(outcome.sequence);
     c.last = verdict{.sequence = outcome.sequence, .round = outcome.round, .verified_count = outcome.verified_count,
                      .accepted_count = at->accepted_count, .tokens = at->tokens, .logprobs = at->logprobs,
-                     .passes = outcome.passes, .rows = outcome.rows, .pace = pace_at(outcome.sequence)};
+                     .passes = outcome.passes, .rows = outcome.rows, .pace = pace_at(outcome.sequence),
+                     .recomputed_count = outcome.recomputed_count};
     report_.drafted_total += outcome.verified_count;
     report_.accepted_total += at->accepted_count;
     context().send(c.session, c.last);
-    if (outcome.verified_count > at->accepted_count) {
-      trims_[outcome.sequence] = static_cast<std::uint32_t>(queue_.log(outcome.sequence).size()) - 1;
-    }
+    if (outcome.verified_count > at->accepted_count) trims_.insert(outcome.sequence);
   }
   step();
 }
@@ -213,6 +260,18 @@ draft::target_pace verify_scheduler::pace_at(sequence_id sequence) const {
   const auto many = cost.predict({1 + more, (1 + more) * context, context + more, 1 + more}).count();
   const auto bounded = [](std::int64_t x) { return static_cast<std::uint32_t>(std::clamp<std::int64_t>(x, 0, 1 << 30)); };
   return {.pass_us = bounded(one), .row_ns = bounded((many - one) * 1000 / static_cast<std::int64_t>(more))};
+}
+
+/// Rounds that came while a pass for the one before was in flight.
+void verify_scheduler::take_overtaking() {
+  if (!std::exchange(overtaken_, false)) return;
+  std::vector<std::pair<actor::address, verify_run>> waiting;
+  for (auto& [sequence, c] : clients_) {
+    if (!c.overtaking) continue;
+    waiting.emplace_back(c.session, std::move(*c.overtaking));
+    c.overtaking.reset();
+  }
+  for (const auto& [session, m] : waiting) take(m, session);
 }
 
 void verify_scheduler::fail_batch(const failure& why) {

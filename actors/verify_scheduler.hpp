@@ -1,6 +1,7 @@
 #pragma once
 
 #include <unordered_map>
+#include <unordered_set>
 
 #include "actors/messages/cache_messages.hpp"
 #include "actors/messages/status_messages.hpp"
@@ -57,12 +58,17 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
     model::sampling_params sampling;
     std::optional<std::uint32_t> logprobs;
     grammar::constraint grammar;
+    std::uint64_t evicted_count = 0;
     verdict last;
+    std::optional<verify_run> overtaking;  // waits for the pass in flight to end
   };
 
+  void take(const verify_run& m, actor::address session);
   void step();
-  void refuse(const verify_run& m, failure why, std::uint32_t retry_after_ms = 0);
+  void reserve();
+  void refuse(const verify_run& m, actor::address session, failure why, std::uint32_t retry_after_ms = 0);
   void fail_batch(const failure& why);
+  void take_overtaking();
   void lose_all_kv();
   void release_abandoned();
   [[nodiscard]] batch_run make_run(const scheduler::planned_run& planned, const std::vector<kv::piece>& table) const;
@@ -74,13 +80,14 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
   actor::actor_ref<cache_manager> cache_;
   actor::actor_ref<target_model> target_;
   std::unordered_map<sequence_id, client> clients_;
-  std::unordered_map<sequence_id, std::uint32_t> trims_;  // tokens to keep of sequences whose drafts were rejected
+  std::unordered_set<sequence_id> trims_;  // the cache manager holds more tokens of these, or knows their pages better
   phase phase_ = phase::idle;
   scheduler::batch_plan plan_;
   reserve_pages wanted_;   // what was last asked of the cache manager
   instant wanted_at_;
   std::uint64_t batch_ = 0;
   bool target_up_ = false;
+  bool overtaken_ = false;  // some client has a round that waits for a pass to end
   scheduler_report report_;
 };
 

@@ -21,6 +21,8 @@ const std::vector<target_info>& list_targets() {
     add(avx2_table(), cpu.avx2, "AVX2, FMA and F16C");
     add(blas_table(), true, {});
     add(scalar_table(), true, {});
+    // Behind those it could stand for: its keys drift further when they are turned, so it is only there when asked for.
+    add(avx512fp16_table(), cpu.avx512_fp16, "AVX-512 FP16");
     add(amx_emulated_table(), cpu.avx512, "AVX-512 F, BW, DQ and VL");
     return all;
   }();

@@ -155,6 +155,10 @@ struct kernel_table {
 
   /// Writes one token's key and value (head_dim floats each, the key rotated) to a slot, rounding to nearest even.
   void (*store_kv)(const kv_view& kv, std::size_t slot, std::size_t head_dim, const float* key, const float* value);
+  /// Turns the keys of slots [first_slot, first_slot + count) where they lie, all by the same angles (the cosines and sines
+  /// of the number of positions they move), computing in floats and rounding once. The other slots' bits stay.
+  void (*rotate_keys)(const kv_view& kv, std::size_t first_slot, std::size_t count, rope_pairs pairs, rope_angles angles,
+                      std::size_t rotary_dim, std::size_t head_dim);
   void (*attention)(const attention_args& args);
 
   /// Conversions between floats and a storage type, rounding to nearest even; NaN stays NaN.

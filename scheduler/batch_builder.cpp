@@ -14,18 +14,17 @@ work_size size_of_log(std::uint64_t before, std::uint64_t rows, bool wants_logit
 /// One more row of a run of which `before` tokens are computed or planned.
 work_size size_of_draft_token(std::uint64_t before) { return {1, before + 1, 1, 1}; }
 
-/// Rows of a sequence whose pages are free, beside the room left in its last page.
-std::uint32_t rows_with_pages(std::uint32_t before, std::uint32_t pages_free, std::uint32_t page_tokens) {
-  const std::uint64_t held = pages_for(before, page_tokens);
+/// Rows of a sequence that find room, or a free page.
+std::uint32_t rows_with_pages(std::uint32_t room, std::uint32_t pages_free, std::uint32_t page_tokens) {
   return static_cast<std::uint32_t>(
-      std::min<std::uint64_t>((held + pages_free) * page_tokens - before, 0xffffffffu));
+      std::min<std::uint64_t>(room + std::uint64_t{pages_free} * page_tokens, 0xffffffffu));
 }
 
 /// The most rows that keep the pass within its time, by bisection: cost grows with rows.
 std::uint32_t rows_in_time(const work_item& item, std::uint32_t wanted, const work_size& so_far, const cost_model& cost,
                            microseconds time_max) {
   const auto fits_in_time = [&](std::uint32_t rows) {
-    const bool logits = rows == item.pending_count;
+    const bool logits = item.wants_logits && rows == item.pending_count;
     return cost.predict(so_far + size_of_log(item.computed_count, rows, logits)) <= time_max;
   };
   if (fits_in_time(wanted)) return wanted;
@@ -49,6 +48,7 @@ struct builder {
 
   void take_log(const work_item& item);
   void take_drafts();
+  [[nodiscard]] std::uint32_t page_for_next(std::size_t run) const;
   [[nodiscard]] bool has_room_for_draft(std::size_t run) const;
   void add_draft_token(std::size_t run);
 };
@@ -56,37 +56,43 @@ struct builder {
 void builder::take_log(const work_item& item) {
   std::uint32_t rows = std::min({item.pending_count, limits.prompt_chunk_rows_max, rows_left});
   if (rows == 0) return plan.left.push_back({item.sequence, limit::rows});
-  rows = std::min(rows, rows_with_pages(item.computed_count, pages_left, limits.page_tokens));
+  rows = std::min(rows, rows_with_pages(item.room, pages_left, limits.page_tokens));
   if (rows == 0) return plan.left.push_back({item.sequence, limit::pages});
   const std::uint32_t timely = rows_in_time(item, rows, plan.size, cost, limits.time_max);
   const auto taken = static_cast<std::uint32_t>(plan.size.rows);
   const std::uint32_t untimed = limits.rows_min > taken ? limits.rows_min - taken : 0;
   rows = std::min(rows, std::max(timely, untimed));
   if (rows == 0) return plan.left.push_back({item.sequence, limit::time});
+  const bool logits = item.wants_logits && rows == item.pending_count;
   plan.runs.push_back({.sequence = item.sequence,
                        .tenant = item.tenant,
                        .first = item.computed_count,
                        .log_count = rows,
-                       .wants_logits = rows == item.pending_count});
+                       .wants_logits = logits});
   items.push_back(&item);
-  plan.size = plan.size + size_of_log(item.computed_count, rows, rows == item.pending_count);
+  plan.size = plan.size + size_of_log(item.computed_count, rows, logits);
   rows_left -= rows;
-  pages_left -= pages_for(item.computed_count + rows, limits.page_tokens) -
-                pages_for(item.computed_count, limits.page_tokens);
+  pages_left -= pages_to_take(rows, item.room, limits.page_tokens);
+}
+
+/// Pages, 0 or 1, that one more row of the run takes.
+std::uint32_t builder::page_for_next(std::size_t run) const {
+  const std::uint32_t rows = plan.runs[run].rows();
+  return pages_to_take(rows + 1, items[run]->room, limits.page_tokens) -
+         pages_to_take(rows, items[run]->room, limits.page_tokens);
 }
 
 bool builder::has_room_for_draft(std::size_t run) const {
   const planned_run& r = plan.runs[run];
   if (r.draft_count >= items[run]->draft_count || rows_left == 0) return false;
-  return rows_with_pages(r.first + r.rows(), pages_left, limits.page_tokens) > 0;
+  return pages_left > 0 || page_for_next(run) == 0;
 }
 
 void builder::add_draft_token(std::size_t run) {
   planned_run& r = plan.runs[run];
-  const std::uint32_t before = r.first + r.rows();
-  plan.size = plan.size + size_of_draft_token(before);
+  plan.size = plan.size + size_of_draft_token(r.first + r.rows());
   --rows_left;
-  pages_left -= pages_for(before + 1, limits.page_tokens) - pages_for(before, limits.page_tokens);
+  pages_left -= page_for_next(run);
   ++r.draft_count;
 }
 

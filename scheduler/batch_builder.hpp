@@ -25,9 +25,14 @@ struct budget {
 batch_plan build_batch(std::span<const work_item> items, std::span<const item_index> best_first, const budget& limits,
                        const cost_model& cost);
 
-/// Pages that a sequence of `tokens_count` tokens fills.
+/// Pages that `tokens_count` tokens fill.
 [[nodiscard]] constexpr std::uint32_t pages_for(std::uint32_t tokens_count, std::uint32_t page_tokens) {
   return (tokens_count + page_tokens - 1) / page_tokens;
+}
+/// Pages to take for `tokens_count` more tokens of a sequence with room for some.
+[[nodiscard]] constexpr std::uint32_t pages_to_take(std::uint32_t tokens_count, std::uint32_t room,
+                                                    std::uint32_t page_tokens) {
+  return tokens_count <= room ? 0 : pages_for(tokens_count - room, page_tokens);
 }
 
 }  // namespace redline::scheduler

@@ -12,7 +12,7 @@ namespace redline::scheduler {
 struct planned_run {
   sequence_id sequence;
   tenant_id tenant;
-  std::uint32_t first = 0;        // index of the first token in the sequence; equals its computed count
+  std::uint32_t first = 0;        // index of the first token in the sequence; all before it are computed
   std::uint32_t log_count = 0;    // tokens of the log in this run
   std::uint32_t draft_count = 0;  // draft tokens behind them; may be fewer than the session offered
   bool wants_logits = false;      // the log is complete with this run

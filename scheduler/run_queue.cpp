@@ -19,11 +19,53 @@ bool came_before(instant a, sequence_id a_id, instant b, sequence_id b_id) {
 
 run_queue::run_queue(queue_limits limits, std::unique_ptr<policy> order) : limits_(limits), policy_(std::move(order)) {}
 
-submit_outcome run_queue::submit(const submission& s, instant now) {
+/// Every splice lies inside of the log as the ones before leave it, and the tail joins on.
+bool run_queue::fits(const sequence_state& q, const submission& s) {
+  std::uint64_t count = q.log.size();
+  for (const log_splice& each : s.splices) {
+    if (each.at > count || each.removed_count > count - each.at) return false;
+    count += each.tokens.size();
+    count -= each.removed_count;
+    if (count > q.tokens_max) return false;
+  }
+  return s.from <= count;
+}
+
+void run_queue::apply(sequence_state& q, std::span<const log_splice> splices, std::vector<table_splice>& cuts) {
+  for (std::size_t i = 0; i < splices.size(); ++i) {
+    const log_splice& s = splices[i];
+    const auto first = q.log.begin() + s.at;
+    q.log.insert(q.log.erase(first, first + s.removed_count), s.tokens.begin(), s.tokens.end());
+    if (!s.keeps_later) q.kv.keep(s.at);
+    const std::uint32_t table_count = q.kv.count();
+    const std::uint32_t at = q.kv.count_before(s.at);
+    const std::uint32_t removed = q.kv.count_before(s.at + s.removed_count) - at;
+    const auto inserted = static_cast<std::uint32_t>(s.tokens.size());
+    q.kv.splice(s.at, s.removed_count, inserted);
+    if (at == table_count) continue;  // no KV behind: nothing moves
+    const std::int32_t shift = s.moves_later ? static_cast<std::int32_t>(inserted) - static_cast<std::int32_t>(s.removed_count) : 0;
+    cuts.push_back({table_count, at, removed, shift, ++q.revision, i});
+    q.moved = true;
+  }
+}
+
+token_range run_queue::pending(const sequence_state& q) {
+  return q.kv.first_gap(static_cast<std::uint32_t>(q.log.size()) - (q.only_cache ? 1 : 0));
+}
+
+void run_queue::lose_kv(sequence_state& q) {
+  q.kv = {};
+  q.pages = {};
+  q.revision = 0;
+  q.recomputed_count += q.moved ? 1 : 0;
+  q.moved = false;
+}
+
+submit_outcome run_queue::submit(const submission& s, instant now, std::vector<table_splice>& cuts) {
   if (s.from == 0 && s.tail.empty()) return submit_outcome::empty_log;
   const auto found = sequences_.find(s.sequence);
   if (found == sequences_.end()) {
-    if (s.from != 0) return submit_outcome::log_gap;
+    if (s.from != 0 || !s.splices.empty()) return submit_outcome::log_gap;
     if (s.tokens_max > limits_.tokens_max || pages_for(s.tokens_max, page_tokens_) > limits_.pages_count ||
         s.tail.size() > s.tokens_max) {
       return submit_outcome::too_long;
@@ -35,8 +77,9 @@ submit_outcome run_queue::submit(const submission& s, instant now) {
     const sequence_state& old = found->second;
     if (s.round < old.round) return submit_outcome::stale;
     if (s.round == old.round) return old.open ? submit_outcome::already_running : submit_outcome::already_answered;
-    if (old.open) return submit_outcome::stale;
-    if (s.from > old.log.size()) return submit_outcome::log_gap;
+    if (old.open && !old.only_cache) return submit_outcome::stale;
+    if (old.in_flight) return submit_outcome::busy;
+    if (!fits(old, s)) return submit_outcome::log_gap;
     if (s.from + s.tail.size() > old.tokens_max) return submit_outcome::too_long;
   }
 
@@ -46,21 +89,31 @@ submit_outcome run_queue::submit(const submission& s, instant now) {
     q.arrival = now;
     q.tokens_max = s.tokens_max;
   }
+  apply(q, s.splices, cuts);
   const auto known_tail = std::span(q.log).subspan(s.from);
   const auto same = std::mismatch(s.tail.begin(), s.tail.end(), known_tail.begin(), known_tail.end()).first;
   const auto unchanged_count = s.from + static_cast<std::uint32_t>(same - s.tail.begin());
   q.log.resize(s.from);
   q.log.insert(q.log.end(), s.tail.begin(), s.tail.end());
   // The last token is computed in any case, for its logits.
-  q.computed_count = std::min({q.computed_count, unchanged_count, static_cast<std::uint32_t>(q.log.size()) - 1});
+  q.kv.keep(std::min(unchanged_count, static_cast<std::uint32_t>(q.log.size()) - 1));
+  if (q.kv.is_empty()) q.moved = false;
+  // q.pages stays what it was: what the cache manager gives back can only make more room, and it says so in its next grant.
   const std::size_t draft_room = q.tokens_max > q.log.size() ? q.tokens_max - q.log.size() : 0;
   q.draft.assign(s.draft.begin(), s.draft.begin() + static_cast<std::ptrdiff_t>(std::min(s.draft.size(), draft_room)));
   q.sources.assign(s.sources.begin(), s.sources.end());
   q.round = s.round;
+  q.only_cache = s.only_cache;
+  if (q.only_cache) q.draft.clear();
   q.open = true;
   q.passes = 0;
   q.rows = 0;
   admit_waiting();
+  if (pending(q).count() == 0) {
+    q.open = false;
+    q.idle_since = now;
+    return submit_outcome::nothing_to_do;
+  }
   return submit_outcome::taken;
 }
 
@@ -92,9 +145,18 @@ batch_plan run_queue::plan(budget limits, instant now) {
   items_.clear();
   for (const auto& [id, q] : sequences_) {
     if (!q.admitted || !q.open || q.in_flight) continue;
-    items_.push_back({id, q.tenant, q.arrival, q.computed_count,
-                      static_cast<std::uint32_t>(q.log.size()) - q.computed_count,
-                      static_cast<std::uint32_t>(q.draft.size()), q.sources, &q.drafts, &typical_drafts_});
+    const token_range next = pending(q);
+    const bool at_end = next.end == q.log.size();
+    items_.push_back({.sequence = id,
+                      .tenant = q.tenant,
+                      .arrival = q.arrival,
+                      .computed_count = next.begin,
+                      .pending_count = next.count(),
+                      .draft_count = at_end ? static_cast<std::uint32_t>(q.draft.size()) : 0,
+                      .room = q.pages.room,
+                      .wants_logits = at_end,
+                      .drafts = &q.drafts,
+                      .typical = &typical_drafts_});
   }
   const std::uint32_t held = pages_held();
   limits.pages_free = limits_.pages_count > held ? limits_.pages_count - held : 0;
@@ -108,13 +170,19 @@ void run_queue::learn_costs(std::span<const cost_sample> samples) {
 }
 
 void run_queue::begin(const batch_plan& plan) {
-  for (const auto& run : plan.runs) sequences_.at(run.sequence).in_flight = true;
+  for (const auto& run : plan.runs) {
+    sequence_state& q = sequences_.at(run.sequence);
+    q.in_flight = true;
+    q.pages.add(run.rows(), page_tokens_);
+  }
 }
 
 void run_queue::abandon(const batch_plan& plan) {
   for (const auto& run : plan.runs) {
     const auto it = sequences_.find(run.sequence);
-    if (it != sequences_.end()) it->second.in_flight = false;
+    if (it == sequences_.end() || !it->second.in_flight) continue;
+    it->second.in_flight = false;
+    it->second.pages.take_back(run.rows(), page_tokens_);
   }
 }
 
@@ -135,10 +203,15 @@ std::vector<round_outcome> run_queue::complete(const batch_plan& plan, std::span
     q.passes += 1;
     q.rows += run.rows();
     if (!run.wants_logits) {
-      q.computed_count = run.first + run.log_count;
+      q.kv.add({run.first, run.first + run.log_count});
+      if (!q.only_cache || pending(q).count() > 0) continue;
+      q.open = false;
+      q.idle_since = now;
+      done.push_back({run.sequence, q.round, 0, q.passes, q.rows, q.recomputed_count});
       continue;
     }
-    q.computed_count = static_cast<std::uint32_t>(q.log.size()) + answers[i].accepted_count;
+    q.kv.add({run.first, static_cast<std::uint32_t>(q.log.size()) + answers[i].accepted_count});
+    q.pages.take_back(run.draft_count - answers[i].accepted_count, page_tokens_);
     q.log.insert(q.log.end(), answers[i].tokens.begin(), answers[i].tokens.end());
     q.drafts.note(q.sources, run.draft_count, answers[i].accepted_count);
     // Also of a draft that was cut to nothing: what is thought of drafts must come back when none is tried.
@@ -146,7 +219,7 @@ std::vector<round_outcome> run_queue::complete(const batch_plan& plan, std::span
     q.draft.clear();
     q.open = false;
     q.idle_since = now;
-    done.push_back({run.sequence, q.round, run.draft_count, q.passes, q.rows});
+    done.push_back({run.sequence, q.round, run.draft_count, q.passes, q.rows, q.recomputed_count});
   }
   return done;
 }
@@ -170,7 +243,7 @@ std::optional<sequence_id> run_queue::choose_victim(const batch_plan& plan, inst
   const std::pair<const sequence_id, sequence_state>* victim = nullptr;
   for (const auto& entry : sequences_) {
     const sequence_state& q = entry.second;
-    if (q.in_flight || q.computed_count == 0 || entry.first == hungry_id) continue;
+    if (q.in_flight || q.kv.is_empty() || entry.first == hungry_id) continue;
     const bool idle = !q.open && now - q.idle_since >= idle_before_eviction;
     if (!idle && !came_before(hungry->arrival, hungry_id, q.arrival, entry.first)) continue;
     if (victim == nullptr) {
@@ -184,17 +257,25 @@ std::optional<sequence_id> run_queue::choose_victim(const batch_plan& plan, inst
       victim = &entry;
     }
   }
-  if (victim == nullptr) return std::nullopt;
-  const sequence_id id = victim->first;
-  sequences_.at(id).computed_count = 0;
+  // Nobody can help. Slots that lie empty between moved pieces come back when the sequence is computed anew.
+  const std::uint64_t slots = std::uint64_t{hungry->pages.held} * page_tokens_;
+  const bool wasteful = slots > std::uint64_t{hungry->kv.count()} + hungry->pages.room;
+  if (victim == nullptr && (hungry->in_flight || !wasteful)) return std::nullopt;
+  const sequence_id id = victim == nullptr ? hungry_id : victim->first;
+  lose_kv(sequences_.at(id));
   return id;
 }
 
 void run_queue::forget_all_kv() {
   for (auto& [id, q] : sequences_) {
-    q.computed_count = 0;
+    lose_kv(q);
     q.in_flight = false;
   }
+}
+
+void run_queue::note_pages(sequence_id sequence, page_account account) {
+  const auto it = sequences_.find(sequence);
+  if (it != sequences_.end()) it->second.pages = account;
 }
 
 std::uint32_t run_queue::known_count(sequence_id sequence) const {
@@ -207,7 +288,7 @@ std::span<const token> run_queue::draft(sequence_id sequence) const { return seq
 
 std::uint32_t run_queue::pages_held() const {
   std::uint32_t held = 0;
-  for (const auto& [id, q] : sequences_) held += pages_for(q.computed_count, page_tokens_);
+  for (const auto& [id, q] : sequences_) held += q.pages.held;
   return held;
 }
 
@@ -215,8 +296,10 @@ void run_queue::check_integrity() const {
   std::uint32_t admitted = 0;
   for (const auto& [id, q] : sequences_) {
     admitted += q.admitted ? 1 : 0;
-    REDLINE_ASSERT(q.computed_count <= q.log.size(), "more tokens are computed than known");
-    REDLINE_ASSERT(!q.open || q.computed_count < q.log.size(), "an open round has nothing to compute");
+    q.kv.check_integrity();
+    REDLINE_ASSERT(q.kv.is_empty() || q.kv.ranges().back().end <= q.log.size(), "more tokens are computed than known");
+    REDLINE_ASSERT(!q.open || pending(q).count() > 0, "an open round has nothing to compute");
+    REDLINE_ASSERT(std::uint64_t{q.pages.held} * page_tokens_ >= q.kv.count(), "tokens lie in pages");
     REDLINE_ASSERT(!q.in_flight || (q.open && q.admitted), "a run is in flight that nobody asked for");
   }
   REDLINE_ASSERT(admitted == running_count_, "the count of running sequences is off");

@@ -7,6 +7,7 @@
 
 #include "runtime/base/result.hpp"
 #include "scheduler/batch_builder.hpp"
+#include "scheduler/coverage.hpp"
 #include "scheduler/policy.hpp"
 
 namespace redline::scheduler {
@@ -19,24 +20,66 @@ struct queue_limits {
   std::uint32_t pages_count = 0;             // the whole pool
 };
 
+/// A change in the middle of a log: tokens [at, at + removed_count) go, others come in their place.
+struct log_splice {
+  std::uint32_t at = 0;
+  std::uint32_t removed_count = 0;
+  std::span<const token> tokens;
+  bool keeps_later = false;  // the tokens behind keep their KV; else all from `at` on are computed again
+  bool moves_later = true;   // with keeps_later: they count as standing where they now are
+};
+
+/// What a log_splice means for the sequence's page table, where only tokens with KV are.
+struct table_splice {
+  std::uint32_t table_count = 0;    // tokens in the table before it, at most
+  std::uint32_t at = 0;
+  std::uint32_t removed_count = 0;
+  std::int32_t shift = 0;           // of the tokens behind
+  std::uint32_t revision = 0;       // of the table, after it
+  std::size_t of = 0;               // index of the log_splice
+  bool operator==(const table_splice&) const = default;
+};
+
+/// Pages of one sequence, as its owner sees them.
+struct page_account {
+  std::uint32_t held = 0;
+  std::uint32_t room = 0;  // tokens that find place without another page
+  bool operator==(const page_account&) const = default;
+
+  void add(std::uint32_t tokens_count, std::uint32_t page_tokens) {
+    const std::uint32_t pages = pages_to_take(tokens_count, room, page_tokens);
+    held += pages;
+    room += pages * page_tokens - tokens_count;
+  }
+  /// Undoes the end of the last add.
+  void take_back(std::uint32_t tokens_count, std::uint32_t page_tokens) {
+    held -= (room + tokens_count) / page_tokens;
+    room = (room + tokens_count) % page_tokens;
+  }
+};
+
 /// A session's request for one round.
 struct submission {
   sequence_id sequence;
   tenant_id tenant;
   round_id round;
+  std::span<const log_splice> splices;  // of the log as it is known, in order, before the tail
   std::uint32_t from = 0;          // the log's tail starts here
   std::span<const token> tail;
   std::span<const token> draft;
   std::span<const draft_stretch> sources;  // of the draft's tokens
   std::uint32_t tokens_max = 0;    // most tokens the sequence can come to hold
+  bool only_cache = false;         // compute KV for all but the last token and no more; a later round may overtake it
 };
 
 enum class submit_outcome : std::uint8_t {
   taken,
   already_running,   // this round is being worked on: its verdict will come
   already_answered,  // this round was answered: send the old verdict again
+  nothing_to_do,     // only_cache, and all has KV: this is the answer
+  busy,              // a pass for the round that this one overtakes is in flight: to be asked again after it
   stale,             // an older round than the last
-  log_gap,           // the tail starts behind the known log: see known_count
+  log_gap,           // the tail starts behind the known log, or a splice lies outside of it: see known_count
   queue_full,
   too_long,          // would not fit into the context or the pool
   empty_log,         // there is no token to start from
@@ -49,6 +92,7 @@ struct round_outcome {
   std::uint32_t verified_count = 0;
   std::uint32_t passes = 0;
   std::uint32_t rows = 0;
+  std::uint32_t recomputed_count = 0;
 };
 
 /// Result of one planned run: how much of the draft was accepted and the tokens to append (empty for a prompt chunk).
@@ -57,13 +101,14 @@ struct run_answer {
   std::vector<token> tokens;
 };
 
-/// The sequences that want the target model, each with its tokens and how many of them are computed. Decides what runs
+/// The sequences that want the target model, each with its tokens and which of them are computed. Decides what runs
 /// next and keeps count of what ran; computes nothing, sends nothing, and has no clock of its own.
 class run_queue {
  public:
   run_queue(queue_limits limits, std::unique_ptr<policy> order);
 
-  submit_outcome submit(const submission& s, instant now);
+  /// Splices are taken with the round or not at all; what they do to the page table is appended to `cuts`.
+  submit_outcome submit(const submission& s, instant now, std::vector<table_splice>& cuts);
   /// Forgets the sequence. A run of it that is in flight is ignored when it completes.
   void release(sequence_id sequence);
 
@@ -83,7 +128,13 @@ class run_queue {
   /// All KV is lost (the target model restarted): everything is computed again from the logs.
   void forget_all_kv();
 
+  /// What the cache manager says of the sequence's pages, with the tokens of the run in flight.
+  void note_pages(sequence_id sequence, page_account account);
+
   [[nodiscard]] std::uint32_t known_count(sequence_id sequence) const;
+  /// Tokens that the sequence's page table should have, and how often it was spliced.
+  [[nodiscard]] std::uint32_t table_count(sequence_id sequence) const { return sequences_.at(sequence).kv.count(); }
+  [[nodiscard]] std::uint32_t revision(sequence_id sequence) const { return sequences_.at(sequence).revision; }
   [[nodiscard]] std::span<const token> log(sequence_id sequence) const;
   [[nodiscard]] std::span<const token> draft(sequence_id sequence) const;
   [[nodiscard]] bool holds(sequence_id sequence) const { return sequences_.contains(sequence); }
@@ -111,19 +162,29 @@ class run_queue {
     instant idle_since;
     std::vector<token> log;
     std::vector<token> draft;
-    std::uint32_t computed_count = 0;
+    coverage kv;
+    page_account pages;
+    std::uint32_t revision = 0;          // splices of the page table since it was empty
+    bool moved = false;                  // some KV is not what computing the log anew would give
+    std::uint32_t recomputed_count = 0;  // times that such KV was lost
     std::uint32_t tokens_max = 0;
     round_id round;
     std::uint32_t passes = 0;
     std::uint32_t rows = 0;
     bool admitted = false;
     bool open = false;       // the round waits for an answer
+    bool only_cache = false;
     bool in_flight = false;
     std::vector<draft_stretch> sources;  // of the draft
     source_records drafts;
   };
 
   void admit_waiting();
+  [[nodiscard]] static bool fits(const sequence_state& q, const submission& s);
+  static void apply(sequence_state& q, std::span<const log_splice> splices, std::vector<table_splice>& cuts);
+  /// The next tokens to compute, for the round at hand.
+  [[nodiscard]] static token_range pending(const sequence_state& q);
+  static void lose_kv(sequence_state& q);
 
   queue_limits limits_;
   std::unique_ptr<policy> policy_;

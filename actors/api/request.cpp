@@ -497,15 +497,37 @@ void check_grammar(field_reader& fields, generation_request& out) {
     fields.refuse(name, "'" + std::string(name) + "' does not go together with '" + what + "'.", "unsupported_parameter");
   };
   if (out.copy && out.schema) refuse("response_format");
+  if (out.eviction.policy.value_or(kv::eviction_policy::off) != kv::eviction_policy::off) refuse("redline.eviction");
   if (out.ignore_eos) refuse("ignore_eos");
   if (out.tokens_min > 0) refuse("min_tokens");
   // The tokens are those of the program and its spans, not those of the text that the client sees.
   if (out.copy && out.logprobs) refuse("logprobs");
 }
 
+void read_eviction(const json& given, std::optional<api_error>& error, const request_limits& limits,
+                   eviction_request& out) {
+  static constexpr std::string_view known[] = {"policy", "n_keep", "n_discard", "n_ctx"};
+  field_reader fields(given, "redline.eviction", error);
+  fields.allow_only(known);
+  if (const auto name = fields.text("policy", limits.name_bytes_max)) {
+    out.policy = kv::eviction_policy_of(*name);
+    if (!out.policy) {
+      fields.refuse("policy", "'redline.eviction.policy' must be one of off, reevaluate, shift and lazy, found '" +
+                                  name->substr(0, 64) + "'.");
+    }
+  }
+  const auto count = [&fields](std::string_view name, std::int64_t min) -> std::optional<std::uint32_t> {
+    const auto n = fields.integer(name, min, 1 << 24);
+    return n ? std::optional(static_cast<std::uint32_t>(*n)) : std::nullopt;
+  };
+  out.n_keep = count("n_keep", 0);
+  out.n_discard = count("n_discard", 1);
+  out.n_ctx = count("n_ctx", 2);
+}
+
 void read_redline(field_reader& fields, std::optional<api_error>& error, const request_limits& limits,
                   generation_request& out) {
-  static constexpr std::string_view known[] = {"speculation", "copy", "files"};
+  static constexpr std::string_view known[] = {"speculation", "copy", "files", "eviction"};
   const json* ours = fields.object("redline");
   if (!ours) return;
   field_reader inner(*ours, "redline", error);
@@ -515,6 +537,7 @@ void read_redline(field_reader& fields, std::optional<api_error>& error, const r
   }
   read_copy(inner, error, limits, out);
   read_files(inner, error, limits, out);
+  if (const json* eviction = inner.object("eviction")) read_eviction(*eviction, error, limits, out.eviction);
 }
 
 /// Accepted, and either kept for logs and placement or without any effect that a client could miss.
@@ -567,6 +590,14 @@ draft::draft_options speculation_request::over(draft::draft_options defaults) co
   if (micro_draft_tokens) defaults.micro_draft_tokens = *micro_draft_tokens;
   if (max_num_run) defaults.max_num_run = *max_num_run;
   if (max_matching_ngram_size) defaults.max_matching_ngram_size = *max_matching_ngram_size;
+  return defaults;
+}
+
+kv::eviction_options eviction_request::over(kv::eviction_options defaults) const {
+  if (policy) defaults.policy = *policy;
+  if (n_keep) defaults.n_keep = n_keep;
+  if (n_discard) defaults.n_discard = n_discard;
+  if (n_ctx) defaults.n_ctx = *n_ctx;
   return defaults;
 }
 

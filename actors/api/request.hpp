@@ -11,6 +11,7 @@
 #include "actors/api/api_error.hpp"
 #include "actors/api/json.hpp"
 #include "runtime/draft/draft_options.hpp"
+#include "runtime/kv/eviction.hpp"
 #include "runtime/model/sampling.hpp"
 
 namespace redline::api {
@@ -60,6 +61,15 @@ struct copy_request {
   bool operator==(const copy_request&) const = default;
 };
 
+/// The request's own wishes for what happens at the end of the window; what is absent is the server's choice.
+struct eviction_request {
+  std::optional<kv::eviction_policy> policy;
+  std::optional<std::uint32_t> n_keep, n_discard, n_ctx;
+
+  [[nodiscard]] kv::eviction_options over(kv::eviction_options defaults) const;
+  bool operator==(const eviction_request&) const = default;
+};
+
 /// A chat or completion request, checked. What a client may set but we do not honour never gets here: it is refused.
 struct generation_request {
   endpoint from = endpoint::chat;
@@ -86,6 +96,11 @@ struct generation_request {
   speculation_request speculation;
   std::optional<copy_request> copy;
   std::optional<std::string> schema;  // response_format: a JSON schema as text, not yet looked at
+  eviction_request eviction;
+  /// Over the server's own; off for an answer that follows a grammar, whose place in it is counted from its beginning.
+  [[nodiscard]] kv::eviction_options evicting(kv::eviction_options defaults) const {
+    return copy || schema ? kv::eviction_options{} : eviction.over(defaults);
+  }
   /// Over the server's own; with a prediction and no method named, one that reads it.
   [[nodiscard]] draft::draft_options drafting(draft::draft_options defaults) const;
   std::string user;              // with safety_identifier as the newer name; for logs, never a boundary

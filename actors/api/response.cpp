@@ -142,6 +142,9 @@ json usage_object(const usage_report& usage) {
   ours["draft_passes"] = usage.draft_passes;
   ours["rows"] = usage.rows;
   ours["evicted"] = usage.evicted;
+  ours["evictions"] = usage.evictions;
+  ours["reevaluated"] = usage.reevaluated;
+  ours["eviction"] = usage.eviction;
   ours["seconds"] = std::isfinite(usage.seconds) ? rounded(usage.seconds) : 0.0;
   json object;
   object["prompt_tokens"] = usage.prompt_tokens;
@@ -223,6 +226,8 @@ usage_report& usage_report::operator+=(const usage_report& other) {
   draft_passes += other.draft_passes;
   rows += other.rows;
   evicted += other.evicted;
+  evictions += other.evictions;
+  reevaluated += other.reevaluated;
   seconds = std::max(seconds, other.seconds);
   return *this;
 }

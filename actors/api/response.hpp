@@ -41,7 +41,10 @@ struct usage_report {
   std::uint64_t target_passes = 0;
   std::uint64_t draft_passes = 0;
   std::uint64_t rows = 0;     // computed by the target, verification and prefill
-  std::uint64_t evicted = 0;  // tokens that lost their KV while the window moved
+  std::uint64_t evicted = 0;  // tokens that left the window
+  std::uint32_t evictions = 0;    // times that it moved
+  std::uint32_t reevaluated = 0;  // times that moved KV was lost and the window computed anew
+  std::string eviction = "off";   // the policy
   double seconds = 0;         // from admission to the last token
 
   /// For several answers to one request: sums, but the prompt counts once per prompt, which the caller decides.

@@ -98,6 +98,25 @@ void add_drafting_flags(CLI::App& app, method_flags& flags) {
       ->check(CLI::Range(1, 64))->capture_default_str()->group("Drafting");
 }
 
+void add_eviction_flags(CLI::App& app, eviction_flags& flags) {
+  app.add_option("--eviction", flags.policy,
+                 "At the end of the window: off ends the answer; the others let the oldest tokens go and compute the rest "
+                 "again (reevaluate), turn its keys in place (shift) or count them as moved (lazy)")
+      ->check(CLI::IsMember({"off", "reevaluate", "shift", "lazy"}))->capture_default_str()->group("Window");
+  app.add_option("--n-keep", flags.n_keep, "First tokens that always stay; the prompt when not given")->group("Window");
+  app.add_option("--n-discard", flags.n_discard,
+                 "Tokens that go at a time; half of the rest, up to a line's end, when not given")
+      ->check(CLI::Range(1, 1 << 24))->group("Window");
+  app.add_option("--n-ctx", flags.n_ctx, "Tokens of the window; 0: the context")->capture_default_str()->group("Window");
+}
+
+kv::eviction_options eviction_options_of(const eviction_flags& flags) {
+  return {.policy = kv::eviction_policy_of(flags.policy).value_or(kv::eviction_policy::off),
+          .n_keep = flags.n_keep,
+          .n_discard = flags.n_discard,
+          .n_ctx = flags.n_ctx};
+}
+
 result<draft::draft_options> draft_options_of(const method_flags& flags, bool has_draft_model) {
   draft::draft_options options = flags.options;
   const std::string& name = flags.method;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,15 @@ result<draft::draft_options> draft_options_of(const method_flags& flags, bool ha
 std::string_view name_of(draft::method how);
 /// Of every method there is.
 std::vector<std::string> method_names();
+
+/// What happens at the end of the window, for generate and serve.
+struct eviction_flags {
+  std::string policy = "off";
+  std::optional<std::uint32_t> n_keep, n_discard;
+  std::uint32_t n_ctx = 0;
+};
+void add_eviction_flags(CLI::App& app, eviction_flags& flags);
+kv::eviction_options eviction_options_of(const eviction_flags& flags);
 
 /// What a generation gave.
 struct outcome {

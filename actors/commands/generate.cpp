@@ -11,6 +11,7 @@ namespace {
 struct flags {
   model_flags models;
   method_flags method;
+  eviction_flags eviction;
   std::string prompt;
   std::string tokens;
   std::string prediction;
@@ -59,6 +60,7 @@ int run(const flags& f) {
         g.prompt = prompt;
         g.prediction = e.words()->encode(f.prediction);
         g.tokens_max = f.tokens_max;
+        g.eviction = eviction_options_of(f.eviction);
         g.sampling = f.sampling;
         g.stops = f.stops;
         g.ignore_end = f.ignore_eos;
@@ -93,6 +95,11 @@ int run(const flags& f) {
                                         {"sources", sources},
                                         {"target_rows", s.target_rows},
                                         {"rounds", s.rounds},
+                                        {"eviction",
+                                         {{"policy", f.eviction.policy},
+                                          {"evictions", s.evictions},
+                                          {"evicted_tokens", s.evicted_tokens},
+                                          {"reevaluated", s.reevaluated}}},
                                         {"first_token_seconds", static_cast<double>(s.first_token_us) / 1e6},
                                         {"seconds", static_cast<double>(s.total_us) / 1e6}}}};
   std::cout << out.dump() << "\n";
@@ -106,6 +113,7 @@ void add_generate(CLI::App& app, int& exit_code) {
   auto* c = app.add_subcommand("generate", "Continue a prompt");
   add_model_flags(*c, f->models);
   add_method_flags(*c, f->method);
+  add_eviction_flags(*c, f->eviction);
   auto* prompt = c->add_option("-p,--prompt", f->prompt, "Text to continue; special tokens in it are parsed");
   auto* tokens = c->add_option("--tokens", f->tokens, "The same as token ids: 1,2,3")->excludes(prompt);
   c->add_option("--prediction", f->prediction,

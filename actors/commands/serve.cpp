@@ -27,6 +27,7 @@ struct flags {
   std::string alias;
   bool accept_any_model = false;
   std::string policy = "fifo";
+  eviction_flags eviction;
   std::uint32_t running_max = 64;
   std::uint32_t waiting_max = 256;
   std::uint32_t rows_max = 512;
@@ -97,6 +98,7 @@ result<std::shared_ptr<gateway_services>> services_of(const flags& f, const host
   s->fingerprint = "redline-" REDLINE_VERSION "-" + hex(e.words()->digest() ^ e.target_file_bytes());
   s->context_max = e.context_max();
   s->draft_defaults = defaults;
+  s->eviction_defaults = eviction_options_of(f.eviction);
   s->partners_for = [&e](draft::method how, actor::address client) { return e.partners_for(how, client); };
   s->reporters = std::move(reporters);
   s->scheduler = e.scheduler_ref().where;
@@ -209,6 +211,7 @@ void add_serve(CLI::App& app, int& exit_code) {
   auto* c = app.add_subcommand("serve", "Serve a model over an OpenAI-compatible HTTP interface");
   add_model_flags(*c, f->models);
   add_method_flags(*c, f->method);
+  add_eviction_flags(*c, f->eviction);
   c->add_option("-l,--listen", f->listen, "HOST:PORT; port 0 takes a free one")->capture_default_str()->group("HTTP");
   c->add_option("--port-file", f->port_file, "Write the port that was bound to this file")->group("HTTP");
   c->add_option("--api-key", f->api_keys, "Accept this key (repeatable): KEY or TENANT:KEY")->group("HTTP");

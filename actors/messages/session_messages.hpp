@@ -73,6 +73,11 @@ struct session_stats {
   std::uint32_t copied_forced = 0;
   std::uint32_t copied_verified = 0;
   std::uint32_t copy_refused = 0;
+  std::uint32_t evictions = 0;       // times that the window moved,
+  std::uint64_t evicted_tokens = 0;  // and the tokens that left it
+  /// Times that moved KV was lost with a process or to others, and the window was computed anew: from there on the answer
+  /// may differ from that of an undisturbed run.
+  std::uint32_t reevaluated = 0;
 
   /// Zeros for a source that a peer of another version does not know.
   [[nodiscard]] source_stats of(draft::source from) const {
@@ -83,7 +88,8 @@ struct session_stats {
   static constexpr auto fields(auto& self) {
     return std::tie(self.prompt_tokens, self.completion_tokens, self.rounds, self.target_passes, self.target_rows,
                     self.draft_passes, self.drafted, self.accepted, self.first_token_us, self.total_us, self.sources,
-                    self.copied_forced, self.copied_verified, self.copy_refused);
+                    self.copied_forced, self.copied_verified, self.copy_refused, self.evictions, self.evicted_tokens,
+                    self.reevaluated);
   }
 };
 

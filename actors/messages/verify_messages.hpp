@@ -7,9 +7,18 @@
 
 #include "actors/messages/draft_messages.hpp"
 #include "runtime/grammar/constraint.hpp"
-#include "runtime/kv/page_table.hpp"
+#include "runtime/kv/splice_policy.hpp"
 
 namespace redline::actors {
+
+/// A change in the middle of a log: tokens [at, at + removed_count) go, others come in their place.
+struct log_splice {
+  std::uint32_t at = 0;
+  std::uint32_t removed_count = 0;
+  std::vector<token> tokens;
+  kv::splice_policy policy = kv::splice_policy::exact;
+  static constexpr auto fields(auto& self) { return std::tie(self.at, self.removed_count, self.tokens, self.policy); }
+};
 
 /// Asks what the target model says after the log, checking a draft on the way. Answered with one `verdict`. Safe to send
 /// again: the same round is answered once more, not computed once more.
@@ -29,13 +38,23 @@ struct verify_run {
   /// Most tokens this sequence can come to hold; admission checks that they fit.
   std::uint32_t tokens_max = 0;
   grammar::constraint grammar;  // what may follow the log; kind::none: anything
+  /// Changes of the log that the scheduler knows, in order, before `log` joins on. They are taken with the round or not at
+  /// all: a scheduler that does not know that log answers log_needed_from, and wants no splices then.
+  std::vector<log_splice> splices;
+  /// Tokens that have left the log for good: they count for a token's index, by which it is sampled.
+  std::uint64_t evicted_count = 0;
+  /// Bring the cache up to date, for all but the log's last token, and say no token. A later round may overtake this one,
+  /// which then gets no verdict.
+  bool only_cache = false;
   static constexpr auto fields(auto& self) {
     return std::tie(self.sequence, self.tenant, self.round, self.log, self.prompt_count, self.draft, self.sampling,
-                    self.logprobs, self.tokens_max, self.parts, self.grammar);
+                    self.logprobs, self.tokens_max, self.parts, self.grammar, self.splices, self.evicted_count,
+                    self.only_cache);
   }
 };
 
-/// The tokens that plain decoding would have given: the accepted part of the draft and one more. Or why there are none.
+/// The tokens that plain decoding would have given: the accepted part of the draft and one more; none for only_cache. Or
+/// why there are none.
 struct verdict {
   static constexpr actor::message_id id{0x0402};
   static constexpr std::string_view name = "verdict";
@@ -52,9 +71,12 @@ struct verdict {
   std::optional<failure> why_not;
   std::uint32_t retry_after_ms = 0;  // with why_not: when to come back
   draft::target_pace pace;
+  /// How often so far KV that had been moved was lost and computed anew from the log, which gives other bits.
+  std::uint32_t recomputed_count = 0;
   static constexpr auto fields(auto& self) {
     return std::tie(self.sequence, self.round, self.verified_count, self.accepted_count, self.tokens, self.logprobs,
-                    self.passes, self.rows, self.log_needed_from, self.why_not, self.retry_after_ms, self.pace);
+                    self.passes, self.rows, self.log_needed_from, self.why_not, self.retry_after_ms, self.pace,
+                    self.recomputed_count);
   }
 };
 
@@ -88,7 +110,7 @@ struct batch_run {
   std::uint32_t draft_count = 0;  // the last draft_count tokens are a draft to check
   std::uint32_t prompt_count = 0;
   std::vector<token> history;     // the log before tokens' draft part, when penalties need it
-  std::uint32_t log_count = 0;    // length of that log
+  std::uint64_t log_count = 0;    // length of that log, with what was evicted from it
   model::sampling_params sampling;
   std::optional<std::uint32_t> logprobs;
   grammar::constraint grammar;    // what may follow that log; only with rows that want logits
@@ -105,7 +127,8 @@ struct forward_batch {
 
   std::uint64_t batch = 0;
   std::vector<batch_run> runs;
-  static constexpr auto fields(auto& self) { return std::tie(self.batch, self.runs); }
+  std::vector<kv::token_move> moves;  // done before, in order
+  static constexpr auto fields(auto& self) { return std::tie(self.batch, self.runs, self.moves); }
 };
 
 /// What one run gave; tokens are empty when it wanted no logits.

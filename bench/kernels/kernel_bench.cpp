@@ -43,6 +43,7 @@ int main(int argc, char** argv) {
   }
   bench::register_gemm();
   bench::register_attention();
+  bench::register_rotate();
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
 }

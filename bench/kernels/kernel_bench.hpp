@@ -18,5 +18,6 @@ void count(benchmark::State& state, const kernels::kernel_table& table, double f
 
 void register_gemm();
 void register_attention();
+void register_rotate();
 
 }  // namespace redline::bench

@@ -13,6 +13,8 @@
 
 #include "kernels/ops/kv_access.inl.hpp"
 
+#include "kernels/ops/rotate_keys.inl.hpp"
+
 #include "kernels/ops/attention.inl.hpp"
 
 #include "kernels/ops/bounds.inl.hpp"
@@ -32,6 +34,7 @@ constexpr kernel_table make_table(std::string_view name) {
           .gelu_multiply = gelu_multiply,
           .rotate = rotate,
           .store_kv = store_kv,
+          .rotate_keys = rotate_keys,
           .attention = attention,
           .narrow = narrow,
           .widen = widen,

@@ -259,10 +259,10 @@ void draft_engine::forget_longest_unused() {
 
 /// Frees pages of sessions that are not at work until `count` more tokens fit; false when they cannot.
 bool draft_engine::make_room(session_state& s, session_id owner, std::uint32_t count) {
-  while (s.table.pages_needed(count) > pool_.free_count()) {
+  while (s.table.pages_needed(pool_, count) > pool_.free_count()) {
     session_state* victim = nullptr;
     for (auto& [id, other] : sessions_) {
-      if (id == owner || other.table.pages().empty()) continue;
+      if (id == owner || other.table.held_count() == 0) continue;
       const bool busy = std::any_of(jobs_.begin(), jobs_.end(), [&](const job& j) { return j.request.session == id; });
       if (!busy && (victim == nullptr || other.last_used < victim->last_used)) victim = &other;
     }
@@ -389,7 +389,7 @@ void draft_engine::check_integrity() const {
   std::size_t held = 0;
   for (const auto& [id, s] : sessions_) {
     s.table.check_integrity();
-    held += s.table.pages().size();
+    held += s.table.held_count();
     REDLINE_ASSERT(s.table.token_count() == s.cached.size(), "the cached tokens and their table disagree");
   }
   REDLINE_ASSERT(held + pool_.free_count() == pool_.pages_count(), "the draft model's pages are not conserved");

@@ -11,44 +11,143 @@ static_assert(page_tokens == kernels::kv_page_tokens, "kernels and bookkeeping a
 
 namespace {
 
-std::uint32_t end_of(const piece& p) { return p.first_slot + p.count; }
+// A piece shorter than a page costs attention a tile and a split; a page's worth of them per full page is tolerated.
+constexpr std::size_t pieces_per_page_max = 2;
+constexpr std::size_t pieces_free_of_charge = 8;
+// Pages beyond what the tokens need: half as many again, so that compaction copies a token at most a few times.
+constexpr std::uint32_t pages_spare_min = 3;
 
-/// Slots left in the last page behind the last token. A full last page and an empty table have none.
-std::uint32_t room_in_last_page(std::span<const piece> pieces) {
-  if (pieces.empty()) return 0;
-  return (page_tokens - end_of(pieces.back()) % page_tokens) % page_tokens;
+std::uint32_t end_of(const piece& p) { return p.first_slot + p.count; }
+std::uint32_t pages_of(std::uint32_t tokens) { return (tokens + page_tokens - 1) / page_tokens; }
+
+/// Calls body(page, first slot, count) for the part of [first_slot, first_slot + count) in each page.
+template<class Body>
+void for_pages(std::uint32_t first_slot, std::uint32_t count, Body body) {
+  while (count > 0) {
+    const std::uint32_t in_page = std::min(count, page_tokens - first_slot % page_tokens);
+    body(first_slot / page_tokens, first_slot, in_page);
+    first_slot += in_page;
+    count -= in_page;
+  }
 }
 
 }  // namespace
 
-std::uint32_t page_table::pages_needed(std::uint32_t count) const {
-  const std::uint32_t room = room_in_last_page(pieces_);
-  if (count <= room) return 0;
-  return (count - room - 1) / page_tokens + 1;
+std::vector<piece> page_table::prefix(std::uint32_t count) const {
+  std::vector<piece> some;
+  for (const piece& p : pieces_) {
+    if (count == 0) break;
+    some.push_back({p.first_slot, std::min(p.count, count), p.offset});
+    count -= some.back().count;
+  }
+  return some;
 }
 
-bool page_table::append(page_pool& pool, std::uint32_t count) {
-  if (pages_needed(count) > pool.free_count()) return false;
-  while (count > 0) {
-    std::uint32_t room = room_in_last_page(pieces_);
-    std::uint32_t slot = room == 0 ? 0 : end_of(pieces_.back());
-    if (room == 0) {
-      const auto page = pool.allocate(pages_.empty() ? std::nullopt : std::optional(pages_.back()));
-      REDLINE_ASSERT(page.has_value(), "the pool had enough free pages a moment ago");
-      pages_.push_back(*page);
-      slot = page->value * page_tokens;
-      room = page_tokens;
-    }
-    const std::uint32_t taken = std::min(room, count);
-    if (!pieces_.empty() && pieces_.back().offset == 0 && end_of(pieces_.back()) == slot) {
-      pieces_.back().count += taken;
-    } else {
-      pieces_.push_back({.first_slot = slot, .count = taken, .offset = 0});
-    }
-    token_count_ += taken;
-    count -= taken;
+std::uint32_t page_table::room(const page_pool& pool) const {
+  return open_ && pool.references(*open_) == 1 ? page_tokens - open_fill_ : 0;
+}
+
+std::uint32_t page_table::pages_needed(const page_pool& pool, std::uint32_t count) const {
+  const std::uint32_t free_slots = room(pool);
+  return count <= free_slots ? 0 : pages_of(count - free_slots);
+}
+
+/// Index of the piece that begins at token `at`, which is made to begin there.
+std::size_t page_table::split_at(std::uint32_t at) {
+  if (at == token_count_) return pieces_.size();
+  std::size_t i = 0;
+  while (at >= pieces_[i].count) at -= pieces_[i++].count;
+  if (at == 0) return i;
+  const piece behind{pieces_[i].first_slot + at, pieces_[i].count - at, pieces_[i].offset};
+  pieces_[i].count = at;
+  pieces_.insert(pieces_.begin() + static_cast<std::ptrdiff_t>(i) + 1, behind);
+  return i + 1;
+}
+
+/// Joins piece `index` to the one before it, where they are one.
+void page_table::merge_at(std::size_t index) {
+  if (index == 0 || index >= pieces_.size()) return;
+  piece& before = pieces_[index - 1];
+  if (end_of(before) != pieces_[index].first_slot || before.offset != pieces_[index].offset) return;
+  before.count += pieces_[index].count;
+  pieces_.erase(pieces_.begin() + static_cast<std::ptrdiff_t>(index));
+}
+
+void page_table::note(std::uint32_t first_slot, std::uint32_t count) {
+  for_pages(first_slot, count,
+            [&](std::uint32_t page, std::uint32_t, std::uint32_t in_page) { live_[page] += in_page; });
+}
+
+void page_table::drop(page_pool& pool, std::uint32_t first_slot, std::uint32_t count) {
+  for_pages(first_slot, count, [&](std::uint32_t page, std::uint32_t, std::uint32_t in_page) {
+    const auto at = live_.find(page);
+    REDLINE_ASSERT(at != live_.end() && at->second >= in_page, "tokens are dropped from held pages");
+    at->second -= in_page;
+    if (at->second > 0) return;
+    live_.erase(at);
+    pool.release(page_id{page});
+    if (open_ && open_->value == page) open_.reset();
+  });
+}
+
+/// Behind the last of this table's tokens in the page.
+std::uint32_t page_table::end_in_page(std::uint32_t page) const {
+  std::uint32_t end = 0;
+  for (const piece& p : pieces_) {
+    const std::uint32_t last = end_of(p) - 1;
+    if (p.first_slot / page_tokens > page || last / page_tokens < page) continue;
+    end = std::max(end, last / page_tokens == page ? last % page_tokens + 1 : page_tokens);
   }
+  return end;
+}
+
+/// After tokens have gone: the slots behind the last token that is left in the open page are free again; without an open
+/// page it is the last token's.
+void page_table::reopen() {
+  if (!open_ && !pieces_.empty()) open_ = page_id{(end_of(pieces_.back()) - 1) / page_tokens};
+  open_fill_ = open_ ? end_in_page(open_->value) : 0;
+}
+
+bool page_table::insert(page_pool& pool, std::uint32_t at, std::uint32_t count) {
+  REDLINE_ASSERT(at <= token_count_, "tokens are added inside or at the end");
+  if (pages_needed(pool, count) > pool.free_count()) return false;
+  if (count == 0) return true;
+  std::size_t index = split_at(at);
+  const std::int32_t offset = index == 0 ? 0 : pieces_[index - 1].offset;
+  const std::size_t behind = pieces_.size() - index;
+  for (std::uint32_t left = count; left > 0;) {
+    std::uint32_t free_slots = room(pool);
+    if (free_slots == 0) {
+      open_ = pool.allocate(open_);
+      REDLINE_ASSERT(open_.has_value(), "the pool had enough free pages a moment ago");
+      open_fill_ = 0;
+      free_slots = page_tokens;
+    }
+    const piece fresh{open_->value * page_tokens + open_fill_, std::min(left, free_slots), offset};
+    note(fresh.first_slot, fresh.count);
+    open_fill_ += fresh.count;
+    left -= fresh.count;
+    pieces_.insert(pieces_.begin() + static_cast<std::ptrdiff_t>(index), fresh);
+    merge_at(index);
+    index = pieces_.size() - behind;
+  }
+  merge_at(index);
+  token_count_ += count;
+  if (at <= exact_count_) exact_count_ += count;
+  if (at <= stale_begin_) stale_begin_ += count;
   return true;
+}
+
+void page_table::append_shared(page_pool& pool, page_id page) {
+  REDLINE_ASSERT(exact_count_ == token_count_ && !live_.contains(page.value), "a shared page goes behind exact tokens");
+  pool.retain(page);
+  live_[page.value] = page_tokens;
+  pieces_.push_back({page.value * page_tokens, page_tokens, 0});
+  merge_at(pieces_.size() - 1);
+  token_count_ += page_tokens;
+  exact_count_ = stale_begin_ = token_count_;
+  open_ = page;
+  open_fill_ = page_tokens;
 }
 
 void page_table::truncate(page_pool& pool, std::uint32_t count) {
@@ -58,31 +157,175 @@ void page_table::truncate(page_pool& pool, std::uint32_t count) {
     const std::uint32_t dropped = std::min(last.count, token_count_ - count);
     last.count -= dropped;
     token_count_ -= dropped;
+    drop(pool, end_of(last), dropped);
     if (last.count == 0) pieces_.pop_back();
   }
-  // Pages are in token order: those behind the page of the last token hold nothing any more.
-  while (!pages_.empty() && (pieces_.empty() || pages_.back().value != (end_of(pieces_.back()) - 1) / page_tokens)) {
-    pool.release(pages_.back());
-    pages_.pop_back();
+  exact_count_ = std::min(exact_count_, count);
+  stale_begin_ = std::min(stale_begin_, count);
+  reopen();
+}
+
+void page_table::splice(page_pool& pool, std::uint32_t at, std::uint32_t removed_count, std::int32_t shift,
+                        provenance later) {
+  REDLINE_ASSERT(at <= token_count_ && removed_count <= token_count_ - at, "what is removed is there");
+  const std::size_t first = split_at(at);
+  const std::size_t end = split_at(at + removed_count);
+  for (std::size_t i = first; i < end; ++i) drop(pool, pieces_[i].first_slot, pieces_[i].count);
+  pieces_.erase(pieces_.begin() + static_cast<std::ptrdiff_t>(first), pieces_.begin() + static_cast<std::ptrdiff_t>(end));
+  for (std::size_t i = first; i < pieces_.size(); ++i) pieces_[i].offset += shift;
+  merge_at(first);
+  token_count_ -= removed_count;
+  const auto less = [&](std::uint32_t boundary) {
+    return boundary - std::min(removed_count, boundary - std::min(boundary, at));
+  };
+  exact_count_ = less(exact_count_);
+  stale_begin_ = less(stale_begin_);
+  if (later != provenance::exact) exact_count_ = std::min(exact_count_, at);
+  if (later == provenance::stale) stale_begin_ = std::min(stale_begin_, at);
+  reopen();
+}
+
+std::vector<token_move> page_table::settle(const page_pool& pool, std::uint32_t at) {
+  std::vector<token_move> moves;
+  std::vector<piece> settled;
+  const std::size_t first = split_at(at);
+  settled.assign(pieces_.begin(), pieces_.begin() + static_cast<std::ptrdiff_t>(first));
+  const auto add = [&settled](piece p) {
+    if (!settled.empty() && end_of(settled.back()) == p.first_slot && settled.back().offset == p.offset) {
+      settled.back().count += p.count;
+    } else {
+      settled.push_back(p);
+    }
+  };
+  for (std::size_t i = first; i < pieces_.size(); ++i) {
+    const piece p = pieces_[i];
+    for_pages(p.first_slot, p.count, [&](std::uint32_t page, std::uint32_t slot, std::uint32_t count) {
+      const bool own = pool.references(page_id{page}) == 1;
+      if (own && p.offset != 0) {
+        if (!moves.empty() && moves.back().turn == p.offset && moves.back().from_slot + moves.back().count == slot) {
+          moves.back().count += count;
+        } else {
+          moves.push_back({slot, slot, count, p.offset});
+        }
+      }
+      add({slot, count, own ? 0 : p.offset});
+    });
   }
+  pieces_ = std::move(settled);
+  return moves;
+}
+
+bool page_table::is_fragmented() const {
+  const std::uint32_t wanted = pages_of(token_count_);
+  return pieces_.size() > pieces_per_page_max * wanted + pieces_free_of_charge ||
+         held_count() > wanted + std::max(pages_spare_min, wanted / 2);
+}
+
+// Whole pages of a piece stay where they are. The rest is copied in token order. Exact tokens have offset 0 and keep it, so their bits stay; the others take the last
+// token's offset, as tokens that are added later will.
+std::vector<token_move> page_table::compact(page_pool& pool) {
+  struct part {
+    piece at;
+    bool stays = false;
+    bool exact = false;
+  };
+  std::vector<part> parts;
+  std::uint32_t copied_count = 0;
+  const std::size_t boundary = split_at(exact_count_);
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    const piece p = pieces_[i];
+    for_pages(p.first_slot, p.count, [&](std::uint32_t, std::uint32_t slot, std::uint32_t count) {
+      parts.push_back({{slot, count, p.offset}, count == page_tokens, i < boundary});
+      if (count != page_tokens) copied_count += count;
+    });
+  }
+  merge_at(boundary);
+  if (copied_count == 0 || pages_of(copied_count) > pool.free_count()) return {};
+
+  const std::int32_t common = pieces_.back().offset;
+  std::vector<token_move> moves;
+  page_table fresh;
+  std::optional<page_id> to;
+  std::uint32_t fill = page_tokens;
+  for (const part& p : parts) {
+    const auto add = [&fresh](piece whole) {
+      fresh.pieces_.push_back(whole);
+      fresh.merge_at(fresh.pieces_.size() - 1);
+      fresh.note(whole.first_slot, whole.count);
+    };
+    if (p.stays) {
+      pool.retain(page_id{p.at.first_slot / page_tokens});
+      add(p.at);
+      continue;
+    }
+    const std::int32_t offset = p.exact ? 0 : common;
+    for (std::uint32_t done = 0; done < p.at.count;) {
+      if (fill == page_tokens) {
+        to = pool.allocate(to);
+        REDLINE_ASSERT(to.has_value(), "the pool had enough free pages a moment ago");
+        fill = 0;
+      }
+      const std::uint32_t count = std::min(p.at.count - done, page_tokens - fill);
+      const std::uint32_t slot = to->value * page_tokens + fill;
+      moves.push_back({p.at.first_slot + done, slot, count, p.at.offset - offset});
+      add({slot, count, offset});
+      fill += count;
+      done += count;
+    }
+  }
+  fresh.token_count_ = token_count_;
+  fresh.exact_count_ = exact_count_;
+  fresh.stale_begin_ = stale_begin_;
+  fresh.open_ = to;
+  fresh.open_fill_ = fill;
+  clear(pool);
+  *this = std::move(fresh);
+  return moves;
+}
+
+std::uint32_t page_table::count_of(provenance p) const {
+  switch (p) {
+    case provenance::exact: return exact_count_;
+    case provenance::shifted: return stale_begin_ - exact_count_;
+    case provenance::stale: return token_count_ - stale_begin_;
+  }
+  return 0;
+}
+
+std::optional<page_id> page_table::whole_page(std::uint32_t index) const {
+  if (std::uint64_t{index + 1} * page_tokens > exact_count_) return std::nullopt;
+  std::uint32_t at = index * page_tokens;
+  for (const piece& p : pieces_) {
+    if (at >= p.count) {
+      at -= p.count;
+      continue;
+    }
+    const std::uint32_t slot = p.first_slot + at;
+    if (slot % page_tokens != 0 || p.count - at < page_tokens) return std::nullopt;
+    return page_id{slot / page_tokens};
+  }
+  return std::nullopt;
 }
 
 void page_table::check_integrity() const {
   std::uint32_t tokens = 0;
-  std::size_t page = 0;  // index of the page that holds the current piece's tokens
+  std::unordered_map<std::uint32_t, std::uint32_t> live;
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     const piece& p = pieces_[i];
     REDLINE_ASSERT(p.count > 0, "no empty pieces");
+    REDLINE_ASSERT(tokens >= exact_count_ || p.offset == 0, "exact tokens stand where they were computed");
     tokens += p.count;
-    for (std::uint32_t held = p.first_slot / page_tokens; held <= (end_of(p) - 1) / page_tokens; ++held) {
-      while (page < pages_.size() && pages_[page].value != held) ++page;
-      REDLINE_ASSERT(page < pages_.size(), "every piece lies in held pages, in token order");
-    }
+    for_pages(p.first_slot, p.count,
+              [&](std::uint32_t page, std::uint32_t, std::uint32_t count) { live[page] += count; });
     if (i == 0) continue;
     const piece& before = pieces_[i - 1];
     REDLINE_ASSERT(end_of(before) != p.first_slot || before.offset != p.offset, "mergeable neighbours are merged");
   }
   REDLINE_ASSERT(tokens == token_count_, "the pieces cover the tokens");
+  REDLINE_ASSERT(live == live_, "a page is held while a token lies in it");
+  REDLINE_ASSERT(exact_count_ <= stale_begin_ && stale_begin_ <= token_count_, "exact, then shifted, then stale");
+  REDLINE_ASSERT(!open_ || (live_.contains(open_->value) && open_fill_ >= end_in_page(open_->value)),
+                 "no token lies where the next one goes");
 }
 
 }  // namespace redline::kv

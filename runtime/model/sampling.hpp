@@ -59,7 +59,7 @@ struct emitted_logprob {
 /// The committed tokens before the ones being chosen.
 struct token_context {
   std::span<const token> log;      // may be empty unless params.needs_history(): nothing looks at it then
-  std::uint32_t count = 0;         // how many there are; log.size() when log is given
+  std::uint64_t count = 0;         // how many there are; more than log.size() when some have left the window
   std::uint32_t prompt_count = 0;  // the first of them that are the prompt
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/memory.hpp"
+#include "runtime/model/kv_moves.hpp"
 #include "runtime/model/rope_cache.hpp"
 #include "runtime/model/weights.hpp"
 
@@ -490,6 +491,29 @@ void transformer::state::keep_wanted_rows() {
     std::copy_n(attended.data() + from * attention_width, attention_width, attended.data() + to * attention_width);
   }
   rows = wanted_rows.size();
+}
+
+void transformer::move_tokens(std::span<const kv::token_move> moves) {
+  if (moves.empty()) return;
+  state& s = *state_;
+  s.ropes.forget_if_large();
+  std::vector<kernels::rope_angles> angles;
+  for (const kv::token_move& m : moves) {
+    REDLINE_ASSERT(std::uint64_t{std::max(m.from_slot, m.to_slot)} + m.count <=
+                       std::uint64_t{s.how.pages_count} * kv::page_tokens,
+                   "slots of this storage");
+    angles.push_back(m.turn == 0 ? nullptr : s.ropes.at(m.turn));
+  }
+  const std::size_t kv_heads = s.config.kv_heads;
+  s.team.parallel_for(s.config.layers * kv_heads, [&](std::size_t item, std::uint32_t) {
+    const kernels::kv_view kv = s.kv_of(item / kv_heads, item % kv_heads);
+    for (std::size_t i = 0; i < moves.size(); ++i) {
+      copy_tokens(kv, moves[i], s.config.head_dim);
+      if (angles[i] == nullptr) continue;
+      s.table.rotate_keys(kv, moves[i].to_slot, moves[i].count, s.config.layout, angles[i], s.config.rotary_dim,
+                          s.config.head_dim);
+    }
+  });
 }
 
 std::uint64_t page_bytes(const model_config& config, kv_type type) {

@@ -74,6 +74,10 @@ class transformer {
   };
   [[nodiscard]] const times& time_spent() const;
 
+  /// Copies keys and values between slots and turns keys, in every layer, one move after the other. The caller guarantees
+  /// slots inside the storage.
+  void move_tokens(std::span<const kv::token_move> moves);
+
   /// Computes the batch's keys and values into their slots and the logits of the rows that want them.
   /// Returns [wanting rows, vocabulary] in batch order, valid until the next call. The caller guarantees: at most
   /// rows_max() rows, token ids inside the vocabulary, slots inside the storage, no slot written twice.

@@ -116,5 +116,75 @@ TEST(generation, passes_characters_on_whole) {
   EXPECT_EQ(g.commit(std::vector{bytes[1]}).text, "\xc3\xa4");
 }
 
+generation_request ask(std::vector<token> prompt, std::uint32_t tokens_max) {
+  auto g = request();
+  g.prompt = std::move(prompt);
+  g.tokens_max = tokens_max;
+  return g;
+}
+
+TEST(generation, a_full_window_loses_its_oldest_tokens_behind_the_kept_ones) {
+  auto request = ask({'a', 'b', 'c', 'd'}, 50);
+  request.context_max = 100;
+  request.eviction = {.policy = kv::eviction_policy::lazy, .n_keep = 2, .n_discard = 5, .n_ctx = 10};
+  auto g = *generation::make(request, words());
+  EXPECT_EQ(g.tokens_max(), 10u);
+  EXPECT_EQ(g.round_room(), 6u);
+  EXPECT_FALSE(g.make_room());
+  EXPECT_FALSE(g.commit(std::vector<token>{'1', '2', '3', '4', '5', '6'}).finished);
+  EXPECT_EQ(g.round_room(), 0u);
+  const auto gone = g.make_room();
+  ASSERT_TRUE(gone);
+  EXPECT_EQ(gone->at, 2u);
+  EXPECT_EQ(gone->count, 5u);
+  EXPECT_EQ(std::vector<token>(g.log().begin(), g.log().end()), (std::vector<token>{'a', 'b', '4', '5', '6'}));
+  EXPECT_EQ(g.prompt_count(), 2u);
+  EXPECT_EQ(g.evicted_count(), 5u);
+  EXPECT_EQ(g.output_count(), 6u);
+  EXPECT_EQ(g.room(), 44u);
+  EXPECT_EQ(g.round_room(), 5u);
+  EXPECT_EQ(g.usable(std::vector<token>(9, 'x')).size(), 4u);
+  // max_tokens counts what was said, not what is left of it.
+  std::size_t said = 6;
+  for (;; ++said) {
+    const auto step = g.commit(std::vector<token>{'x'});
+    if (step.finished) {
+      EXPECT_EQ(*step.finished, finish_reason::length);
+      break;
+    }
+    g.make_room();
+    ASSERT_LT(g.log_count(), 10u);
+  }
+  EXPECT_EQ(said + 1, 50u);
+}
+
+TEST(generation, cuts_a_window_at_a_line_where_one_is_near) {
+  auto request = ask({'a', 'b'}, 100);
+  request.eviction = {.policy = kv::eviction_policy::reevaluate, .n_ctx = 22};
+  auto g = *generation::make(request, words());
+  g.commit(std::vector<token>(11, 'x'));  // half of what is not kept is 10
+  g.commit(std::vector<token>{'\n'});
+  g.commit(std::vector<token>(8, 'y'));
+  ASSERT_EQ(g.log_count(), 22u);
+  EXPECT_EQ(g.make_room()->count, 12u);
+  EXPECT_EQ(g.log()[2], 'y');
+  EXPECT_EQ(g.prompt_count(), 2u);
+}
+
+TEST(generation, refuses_windows_without_room) {
+  const auto make = [](std::uint32_t n_ctx, std::optional<std::uint32_t> keep, std::optional<std::uint32_t> discard) {
+    auto request = ask({'a', 'b', 'c'}, 10);
+    request.eviction = {.policy = kv::eviction_policy::shift, .n_keep = keep, .n_discard = discard, .n_ctx = n_ctx};
+    return generation::make(request, words());
+  };
+  EXPECT_EQ(make(3, {}, {}).error().code, errc::context_length_exceeded);
+  EXPECT_EQ(make(4, {}, {}).error().code, errc::invalid_argument);
+  EXPECT_TRUE(make(5, {}, {}));
+  EXPECT_EQ(make(10, 4, 6).error().code, errc::invalid_argument);
+  EXPECT_TRUE(make(10, 4, 5));
+  EXPECT_EQ(make(10, 4, 0).error().code, errc::invalid_argument);
+  EXPECT_EQ(make(10, 0xffffffff, 0xffffffff).error().code, errc::invalid_argument);
+}
+
 }  // namespace
 }  // namespace redline::actors

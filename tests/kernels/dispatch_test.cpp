@@ -19,7 +19,7 @@ TEST(dispatch, lists_targets_best_first_and_says_what_the_cpu_lacks) {
       EXPECT_EQ(t.table->name, t.name);
     }
   }
-  EXPECT_THAT(names, ::testing::ElementsAre("amx", "avx512", "avx2", "blas", "scalar", "amx_emulated"));
+  EXPECT_THAT(names, ::testing::ElementsAre("amx", "avx512", "avx2", "blas", "scalar", "avx512fp16", "amx_emulated"));
 }
 
 TEST(dispatch, prefers_the_first_target_that_runs) {
@@ -38,7 +38,7 @@ TEST(dispatch, takes_a_forced_target_or_says_why_not) {
   }
   const table_choice unknown = choose_table("sse9");
   EXPECT_EQ(unknown.table, nullptr);
-  EXPECT_THAT(unknown.problem, HasSubstr("'sse9': wanted one of amx, avx512, avx2, blas, scalar, amx_emulated"));
+  EXPECT_THAT(unknown.problem, HasSubstr("'sse9': wanted one of amx, avx512, avx2, blas, scalar, avx512fp16, amx_emulated"));
 }
 
 TEST(dispatch, features_imply_their_foundations) {
@@ -58,7 +58,7 @@ TEST(dispatch, fills_every_entry_of_every_table) {
     if (t.table == nullptr) continue;
     const kernel_table& k = *t.table;
     EXPECT_TRUE(k.panel_bytes && k.pack && k.unpack_row && k.gemm && k.rms_norm && k.add && k.silu_multiply && k.layer_norm && k.gelu_multiply &&
-                k.rotate && k.store_kv && k.attention && k.narrow && k.widen)
+                k.rotate && k.rotate_keys && k.store_kv && k.attention && k.narrow && k.widen)
         << t.name;
     EXPECT_GE(k.panels_step, 1U);
     EXPECT_GE(k.attention_vectors, 1U);

@@ -11,7 +11,7 @@ namespace {
 
 work_item item(std::uint64_t sequence, std::uint32_t computed, std::uint32_t pending, std::uint32_t draft = 0) {
   return {.sequence = {sequence}, .tenant = {1}, .computed_count = computed, .pending_count = pending,
-          .draft_count = draft};
+          .draft_count = draft, .room = (32 - computed % 32) % 32};
 }
 
 batch_plan build(const std::vector<work_item>& items, const budget& limits, const cost_model& cost = {}) {

@@ -23,17 +23,23 @@ struct wish {
   std::vector<token> tail{1, 2, 3};
   std::vector<token> draft;
   std::uint32_t tokens_max = 100;
+  std::vector<log_splice> splices{};
+  bool only_cache = false;
+  std::vector<table_splice>* cuts = nullptr;
 };
 
 submit_outcome submit(run_queue& q, const wish& w, std::int64_t now = 0) {
+  std::vector<table_splice> cuts;
   return q.submit({.sequence = {w.sequence},
                    .tenant = {1},
                    .round = {w.round},
+                   .splices = w.splices,
                    .from = w.from,
                    .tail = w.tail,
                    .draft = w.draft,
-                   .tokens_max = w.tokens_max},
-                  at(now));
+                   .tokens_max = w.tokens_max,
+                   .only_cache = w.only_cache},
+                  at(now), w.cuts != nullptr ? *w.cuts : cuts);
 }
 
 /// Runs one pass in which every run that wants logits accepts `accepted` draft tokens and gets one more.
@@ -149,6 +155,91 @@ TEST(run_queue, opens_abandoned_runs_again) {
   EXPECT_TRUE(q.plan(roomy, at(0)).runs.empty());
   q.abandon(plan);
   EXPECT_EQ(q.plan(roomy, at(0)).runs.size(), 1u);
+}
+
+TEST(run_queue, an_edit_leaves_a_hole_that_is_computed_before_the_end) {
+  auto q = make();
+  submit(q, {.tail = tokens(20)});
+  pass(q);  // 21 tokens known, 20 computed
+  const std::vector<token> fresh{8, 9, 10};
+  std::vector<table_splice> cuts;
+  const log_splice edit{.at = 5, .removed_count = 2, .tokens = fresh, .keeps_later = true};
+  EXPECT_EQ(submit(q, {.round = 2, .from = 22, .tail = {}, .splices = {edit}, .cuts = &cuts}), submit_outcome::taken);
+  q.check_integrity();
+  ASSERT_EQ(cuts.size(), 1u);
+  EXPECT_EQ(cuts[0], (table_splice{.table_count = 20, .at = 5, .removed_count = 2, .shift = 1, .revision = 1, .of = 0}));
+  EXPECT_EQ(q.table_count({1}), 18u);
+  auto plan = q.plan(roomy, at(0));
+  ASSERT_EQ(plan.runs.size(), 1u);
+  EXPECT_EQ(plan.runs[0].first, 5u);
+  EXPECT_EQ(plan.runs[0].rows(), 3u);
+  EXPECT_FALSE(plan.runs[0].wants_logits);
+  EXPECT_TRUE(pass(q).empty());
+  plan = q.plan(roomy, at(0));
+  EXPECT_EQ(plan.runs[0].first, 21u);
+  EXPECT_TRUE(plan.runs[0].wants_logits);
+  EXPECT_EQ(pass(q).size(), 1u);
+  EXPECT_EQ(q.log({1})[5], 8);
+  EXPECT_EQ(q.known_count({1}), 23u);
+  // Losing KV that was moved is told: computing anew gives other bits.
+  q.forget_all_kv();
+  submit(q, {.round = 3, .from = 23, .tail = {}});
+  EXPECT_EQ(pass(q)[0].recomputed_count, 1u);
+}
+
+TEST(run_queue, an_exact_edit_computes_all_behind_it) {
+  auto q = make();
+  submit(q, {.tail = tokens(20)});
+  pass(q);
+  std::vector<table_splice> cuts;
+  const log_splice edit{.at = 5, .removed_count = 2};
+  EXPECT_EQ(submit(q, {.round = 2, .from = 19, .tail = {}, .splices = {edit}, .cuts = &cuts}), submit_outcome::taken);
+  EXPECT_TRUE(cuts.empty());
+  const auto plan = q.plan(roomy, at(0));
+  EXPECT_EQ(plan.runs[0].first, 5u);
+  EXPECT_EQ(plan.runs[0].rows(), 14u);
+  q.forget_all_kv();
+  EXPECT_EQ(pass(q)[0].recomputed_count, 0u);
+}
+
+TEST(run_queue, takes_splices_with_their_round_or_not_at_all) {
+  auto q = make();
+  const log_splice edit{.at = 2, .removed_count = 1, .keeps_later = true};
+  const log_splice outside{.at = 3, .removed_count = 2};
+  EXPECT_EQ(submit(q, {.splices = {edit}}), submit_outcome::log_gap) << "nothing is known yet";
+  submit(q, {});
+  pass(q);
+  EXPECT_EQ(submit(q, {.round = 2, .from = 1, .tail = {}, .splices = {edit, outside}}), submit_outcome::log_gap);
+  EXPECT_EQ(submit(q, {.round = 2, .from = 4, .tail = {}, .splices = {edit}}), submit_outcome::log_gap);
+  EXPECT_EQ(q.known_count({1}), 4u);
+  const std::vector<token> many(97, 7);
+  EXPECT_EQ(submit(q, {.round = 2, .from = 1, .tail = {}, .splices = {{.at = 0, .tokens = many}}}),
+            submit_outcome::log_gap) << "more than tokens_max";
+  EXPECT_EQ(submit(q, {.round = 2, .from = 3, .tail = {}, .splices = {edit}}), submit_outcome::taken);
+  EXPECT_EQ(submit(q, {.round = 2, .from = 3, .tail = {}, .splices = {edit}}), submit_outcome::already_running);
+  pass(q);
+  EXPECT_EQ(submit(q, {.round = 2, .from = 3, .tail = {}, .splices = {edit}}), submit_outcome::already_answered);
+  EXPECT_EQ(q.known_count({1}), 4u);
+}
+
+TEST(run_queue, a_round_for_the_cache_says_nothing_and_can_be_overtaken) {
+  auto q = make();
+  EXPECT_EQ(submit(q, {.tail = tokens(40), .draft = {1}, .only_cache = true}), submit_outcome::taken);
+  EXPECT_EQ(submit(q, {.round = 2, .from = 40, .tail = {}, .only_cache = true}), submit_outcome::taken);
+  const auto plan = q.plan(roomy, at(0));
+  ASSERT_EQ(plan.runs.size(), 1u);
+  EXPECT_EQ(plan.runs[0].rows(), 39u);
+  EXPECT_FALSE(plan.runs[0].wants_logits);
+  q.begin(plan);
+  EXPECT_EQ(submit(q, {.round = 3, .from = 40, .tail = {}}), submit_outcome::busy);
+  const auto done = q.complete(plan, std::vector<run_answer>(1), microseconds{1}, at(0));
+  ASSERT_EQ(done.size(), 1u);
+  EXPECT_EQ(done[0].round.value, 2u);
+  EXPECT_EQ(submit(q, {.round = 3, .from = 40, .tail = {}, .only_cache = true}), submit_outcome::nothing_to_do);
+  EXPECT_EQ(submit(q, {.round = 3, .from = 40, .tail = {}}), submit_outcome::already_answered);
+  EXPECT_EQ(submit(q, {.round = 4, .from = 40, .tail = {}}), submit_outcome::taken);
+  EXPECT_EQ(pass(q).size(), 1u);
+  EXPECT_EQ(q.known_count({1}), 41u);
 }
 
 TEST(run_queue, counts_pages_by_what_is_computed) {

@@ -99,6 +99,9 @@ std::vector<token> plain_decoding(const generation_request& g) {
   std::vector<token> answer;
   std::size_t computed = 0;
   if (g.rules) return plain_guided_decoding(g, *decoder);
+  std::size_t evicted = 0;
+  auto prompt_left = static_cast<std::uint32_t>(g.prompt.size());
+  const bool moves = g.eviction.policy != kv::eviction_policy::off;
   while (answer.size() < g.tokens_max && log.size() < g.context_max) {
     std::span<const float> logits;
     for (; computed < log.size(); ++computed) {
@@ -110,11 +113,16 @@ std::vector<token> plain_decoding(const generation_request& g) {
                            .logits_begin = computed + 1 == log.size() ? 0u : 1u};
       logits = decoder->forward({&one, 1});
     }
-    const token next = model::sample(
-        logits, g.sampling, {log, static_cast<std::uint32_t>(log.size()), static_cast<std::uint32_t>(g.prompt.size())});
+    const token next = model::sample(logits, g.sampling, {log, log.size() + evicted, prompt_left});
     if (shared_models().words->is_end_of_generation(next)) break;
     log.push_back(next);
     answer.push_back(next);
+    if (!moves || log.size() < g.eviction.n_ctx) continue;
+    const auto first = log.begin() + *g.eviction.n_keep;
+    log.erase(first, first + *g.eviction.n_discard);
+    evicted += *g.eviction.n_discard;
+    prompt_left -= std::min(*g.eviction.n_discard, prompt_left - *g.eviction.n_keep);
+    computed = *g.eviction.n_keep;
   }
   return answer;
 }
@@ -252,6 +260,13 @@ story make_story(test::virtual_environment& chance, bool with_cancels, bool with
       if (chance.below(2) == 0) g.sampling.repetition_penalty = 1.1F;
     }
     if (with_grammars && chance.below(2) == 0) g.rules = make_rules(g, chance);
+    if (!g.rules && chance.below(4) == 0) {
+      const auto size = static_cast<std::uint32_t>(g.prompt.size());
+      g.eviction = {.policy = kv::eviction_policy::reevaluate,
+                    .n_keep = static_cast<std::uint32_t>(chance.below(size)),
+                    .n_ctx = size + 2 + static_cast<std::uint32_t>(chance.below(30))};
+      g.eviction.n_discard = 1 + static_cast<std::uint32_t>(chance.below(g.eviction.n_ctx - *g.eviction.n_keep - 1));
+    }
     if (draft::reads_prediction(g.draft.how) && chance.below(4) != 0) g.prediction = make_prediction(g, chance);
     // Many at the same instant: ties must not stop the world.
     j.begins = microseconds{chance.below(2) == 0 ? 1000 : chance.below(300'000)};

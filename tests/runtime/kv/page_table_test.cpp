@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include <deque>
+#include <array>
+#include <cstdlib>
 #include <random>
 #include <set>
+
+#include "tests/support/rounds.hpp"
 
 namespace redline::kv {
 namespace {
@@ -20,15 +23,15 @@ std::vector<std::uint32_t> slots_of(const page_table& table) {
 TEST(page_table, keeps_one_piece_while_pages_are_neighbours) {
   page_pool pool(4);
   page_table table;
-  EXPECT_EQ(table.pages_needed(0), 0U);
-  EXPECT_EQ(table.pages_needed(1), 1U);
-  EXPECT_EQ(table.pages_needed(33), 2U);
+  EXPECT_EQ(table.pages_needed(pool, 0), 0U);
+  EXPECT_EQ(table.pages_needed(pool, 1), 1U);
+  EXPECT_EQ(table.pages_needed(pool, 33), 2U);
   ASSERT_TRUE(table.append(pool, 40));
-  EXPECT_EQ(table.pages_needed(24), 0U);
-  EXPECT_EQ(table.pages_needed(25), 1U);
+  EXPECT_EQ(table.pages_needed(pool, 24), 0U);
+  EXPECT_EQ(table.pages_needed(pool, 25), 1U);
   ASSERT_TRUE(table.append(pool, 50));
   EXPECT_EQ(table.pieces().size(), 1U);
-  EXPECT_EQ(table.pages().size(), 3U);
+  EXPECT_EQ(table.held_count(), 3U);
   EXPECT_EQ(pool.free_count(), 1U);
   table.clear(pool);
 }
@@ -61,11 +64,11 @@ TEST(page_table, gives_whole_pages_back_on_rollback_and_reuses_the_rest) {
   page_table table;
   ASSERT_TRUE(table.append(pool, 100));
   table.truncate(pool, 64);
-  EXPECT_EQ(table.pages().size(), 2U);
+  EXPECT_EQ(table.held_count(), 2U);
   EXPECT_EQ(pool.free_count(), 2U);
   table.truncate(pool, 33);
-  EXPECT_EQ(table.pages().size(), 2U);
-  EXPECT_EQ(table.pages_needed(31), 0U);
+  EXPECT_EQ(table.held_count(), 2U);
+  EXPECT_EQ(table.pages_needed(pool, 31), 0U);
   table.truncate(pool, 200);  // more than there is: nothing to do
   EXPECT_EQ(table.token_count(), 33U);
   table.clear(pool);
@@ -85,7 +88,7 @@ TEST(page_table, agrees_with_lists_of_slots_under_random_operations) {
       const auto before = pool.free_count();
       if (random() % 3 != 0) {
         const std::uint32_t count = random() % 80;
-        const std::uint32_t needed = tables[i].pages_needed(count);
+        const std::uint32_t needed = tables[i].pages_needed(pool, count);
         const bool fits = needed <= before;
         ASSERT_EQ(tables[i].append(pool, count), fits);
         if (fits) {
@@ -105,8 +108,8 @@ TEST(page_table, agrees_with_lists_of_slots_under_random_operations) {
       for (std::size_t t = 0; t < tables.size(); ++t) {
         tables[t].check_integrity();
         ASSERT_EQ(slots_of(tables[t]), model[t]);
-        ASSERT_EQ(tables[t].pages().size(), (model[t].size() + page_tokens - 1) / page_tokens);
-        all_pages += tables[t].pages().size();
+        ASSERT_EQ(tables[t].held_count(), (model[t].size() + page_tokens - 1) / page_tokens);
+        all_pages += tables[t].held_count();
         for (const std::uint32_t slot : model[t]) ASSERT_TRUE(all_slots.insert(slot).second) << "a slot is used once";
       }
       ASSERT_EQ(pool.free_count(), size - all_pages);
@@ -115,6 +118,216 @@ TEST(page_table, agrees_with_lists_of_slots_under_random_operations) {
     for (page_table& t : tables) t.clear(pool);
     ASSERT_EQ(pool.free_count(), size);
   }
+}
+
+
+TEST(page_table, spliced_tokens_move_by_an_offset_and_new_ones_follow_them) {
+  page_pool pool(8);
+  page_table table;
+  ASSERT_TRUE(table.append(pool, 50));
+  table.splice(pool, 4, 10, -10, provenance::shifted);
+  EXPECT_EQ(table.pieces()[0], (piece{0, 4, 0}));
+  EXPECT_EQ(table.pieces()[1], (piece{14, 36, -10}));
+  ASSERT_TRUE(table.append(pool, 3));
+  ASSERT_EQ(table.pieces().size(), 2U);
+  EXPECT_EQ(table.pieces()[1], (piece{14, 39, -10}));
+  EXPECT_EQ(table.count_of(provenance::exact), 4U);
+  EXPECT_EQ(table.count_of(provenance::shifted), 39U);
+  // An edit: two tokens make room for one, which is computed at once behind what is exact.
+  table.splice(pool, 2, 2, -1, provenance::stale);
+  ASSERT_TRUE(table.insert(pool, 2, 1));
+  EXPECT_EQ(table.count_of(provenance::exact), 3U);
+  EXPECT_EQ(table.count_of(provenance::stale), 39U);
+  EXPECT_EQ(table.pieces().back().offset, -11);
+  table.check_integrity();
+  table.clear(pool);
+  EXPECT_EQ(pool.free_count(), 8U);
+}
+
+TEST(page_table, evicting_one_token_at_a_time_takes_neither_pieces_nor_pages) {
+  page_pool pool(8);
+  page_table table;
+  ASSERT_TRUE(table.append(pool, 127));
+  std::size_t pieces_max = 0;
+  std::uint32_t held_max = 0;
+  for (int i = 0; i < 2000; ++i) {
+    ASSERT_TRUE(table.append(pool, 1));
+    table.splice(pool, 5, 1, -1, provenance::shifted);
+    pieces_max = std::max(pieces_max, table.pieces().size());
+    held_max = std::max(held_max, table.held_count());
+    ASSERT_FALSE(table.is_fragmented());
+  }
+  EXPECT_LE(pieces_max, 7U);
+  EXPECT_LE(held_max, 6U);
+  EXPECT_EQ(table.pieces().back().offset, -2000);
+}
+
+TEST(page_table, never_writes_into_a_page_with_another_owner) {
+  page_pool pool(4);
+  page_table first;
+  page_table second;
+  ASSERT_TRUE(first.append(pool, 40));
+  ASSERT_EQ(first.whole_page(0), page_id{0});
+  EXPECT_EQ(first.whole_page(1), std::nullopt);
+  second.append_shared(pool, page_id{0});
+  second.truncate(pool, 20);
+  EXPECT_EQ(second.room(pool), 0U);
+  ASSERT_TRUE(second.append(pool, 5));
+  EXPECT_EQ(second.pieces()[1], (piece{2 * page_tokens, 5, 0}));
+  first.truncate(pool, 10);
+  EXPECT_EQ(first.room(pool), 0U);
+  second.clear(pool);
+  EXPECT_EQ(first.room(pool), 22U);  // the page is its own again
+  first.clear(pool);
+  EXPECT_EQ(pool.free_count(), 4U);
+}
+
+/// A sequence as it should be: what each token is, where it counts as standing, and what it is worth.
+struct plain_token {
+  std::uint64_t id = 0;
+  std::int64_t position = 0;
+  provenance worth = provenance::exact;
+};
+/// What lies in a slot: whose key, and for which position it is rotated.
+struct plain_slot {
+  std::uint64_t id = 0;
+  std::int64_t position = 0;
+};
+
+struct plain_world {
+  explicit plain_world(std::uint32_t size) : pool(size), storage(size * page_tokens), tables(4), model(4) {}
+
+  page_pool pool;
+  std::vector<plain_slot> storage;
+  std::vector<page_table> tables;
+  std::vector<std::vector<plain_token>> model;
+  std::uint64_t last_id = 0;
+
+  /// The slots of the table's tokens with the offsets of their pieces.
+  [[nodiscard]] std::vector<std::pair<std::uint32_t, std::int32_t>> places(std::size_t t) const {
+    std::vector<std::pair<std::uint32_t, std::int32_t>> all;
+    for (const piece& p : tables[t].pieces()) {
+      for (std::uint32_t i = 0; i < p.count; ++i) all.emplace_back(p.first_slot + i, p.offset);
+    }
+    return all;
+  }
+  void insert(std::size_t t, std::uint32_t at, std::uint32_t count) {
+    const bool fits = tables[t].pages_needed(pool, count) <= pool.free_count();
+    ASSERT_EQ(tables[t].insert(pool, at, count), fits);
+    if (!fits) return;
+    auto& tokens = model[t];
+    const provenance worth = at == 0 ? provenance::exact : tokens[at - 1].worth;
+    const auto where = places(t);
+    for (std::uint32_t i = at; i < at + count; ++i) {
+      tokens.insert(tokens.begin() + i, plain_token{++last_id, i, worth});
+      storage[where[i].first] = {last_id, std::int64_t{i} - where[i].second};
+    }
+  }
+  void splice(std::size_t t, std::uint32_t at, std::uint32_t removed, std::int32_t shift, provenance later) {
+    tables[t].splice(pool, at, removed, shift, later);
+    auto& tokens = model[t];
+    tokens.erase(tokens.begin() + at, tokens.begin() + at + removed);
+    for (std::size_t i = at; i < tokens.size(); ++i) {
+      tokens[i].position += shift;
+      tokens[i].worth = std::max(tokens[i].worth, later);
+    }
+  }
+  void apply(const std::vector<token_move>& moves) {
+    for (const token_move& m : moves) {
+      for (std::uint32_t i = 0; i < m.count; ++i) {
+        const plain_slot from = storage[m.from_slot + i];
+        storage[m.to_slot + i] = {from.id, from.position + m.turn};
+      }
+    }
+  }
+  void share(std::size_t from, std::size_t to) {
+    tables[to].clear(pool);
+    model[to].clear();
+    for (std::uint32_t i = 0; const auto page = tables[from].whole_page(i); ++i) {
+      tables[to].append_shared(pool, *page);
+      const auto first = model[from].begin() + i * page_tokens;
+      model[to].insert(model[to].end(), first, first + page_tokens);
+    }
+  }
+  void check() {
+    pool.check_integrity();
+    std::set<std::uint32_t> held;
+    for (std::size_t t = 0; t < tables.size(); ++t) {
+      tables[t].check_integrity();
+      const auto where = places(t);
+      ASSERT_EQ(where.size(), model[t].size());
+      std::array<std::uint32_t, 3> worth{};
+      for (std::size_t i = 0; i < where.size(); ++i) {
+        const auto [slot, offset] = where[i];
+        ASSERT_EQ(storage[slot].id, model[t][i].id) << "token " << i << " of table " << t;
+        ASSERT_EQ(storage[slot].position + offset, model[t][i].position) << "token " << i << " of table " << t;
+        ++worth[static_cast<std::size_t>(model[t][i].worth)];
+        held.insert(slot / page_tokens);
+      }
+      for (const auto p : {provenance::exact, provenance::shifted, provenance::stale}) {
+        ASSERT_EQ(tables[t].count_of(p), worth[static_cast<std::size_t>(p)]);
+      }
+    }
+    ASSERT_EQ(pool.free_count(), pool.pages_count() - held.size()) << "a page is held while a token lies in it";
+  }
+};
+
+// REDLINE_PAGE_TABLE_OPERATIONS=1000000 for the long form.
+TEST(page_table, agrees_with_a_list_of_tokens_under_random_operations) {
+  const char* asked = std::getenv("REDLINE_PAGE_TABLE_OPERATIONS");
+  const std::size_t operations = asked != nullptr ? std::strtoull(asked, nullptr, 10) : test::rounds(30'000, 3000);
+  std::mt19937 random(13);
+  std::size_t compactions = 0, settled = 0, shared = 0;
+  for (std::size_t done = 0; done < operations;) {
+    plain_world w(4 + random() % 40);
+    for (int step = 0; step < 300 && done < operations; ++step, ++done) {
+      const std::size_t t = random() % w.tables.size();
+      page_table& table = w.tables[t];
+      const std::uint32_t count = table.token_count();
+      const std::uint32_t at = random() % (count + 1);
+      switch (random() % 8) {
+        case 0:
+        case 1: w.insert(t, count, random() % 50); break;
+        case 2: w.insert(t, at, random() % 6); break;
+        case 3: w.splice(t, at, random() % (count - at + 1), -static_cast<std::int32_t>(random() % 9), provenance::shifted); break;
+        case 4:
+          w.splice(t, at, std::min<std::uint32_t>(count - at, random() % 4), static_cast<std::int32_t>(random() % 9) - 4,
+                   provenance::stale);
+          break;
+        case 5: {
+          const std::uint32_t keep = random() % (count + 10);
+          table.truncate(w.pool, keep);
+          if (keep < count) w.model[t].resize(keep);
+          break;
+        }
+        case 6:
+          if (random() % 2 == 0) {
+            const auto moves = table.settle(w.pool, at);
+            w.apply(moves);
+            settled += moves.size();
+          } else {
+            const auto moves = table.compact(w.pool);
+            w.apply(moves);
+            if (!moves.empty()) {
+              ASSERT_FALSE(table.is_fragmented());
+              ++compactions;
+            }
+          }
+          break;
+        default: {
+          const std::size_t other = random() % w.tables.size();
+          if (other != t && random() % 4 == 0) w.share(t, other), shared += w.tables[other].held_count();
+        }
+      }
+      w.check();
+      if (HasFatalFailure()) return;
+    }
+    for (page_table& table : w.tables) table.clear(w.pool);
+    ASSERT_EQ(w.pool.free_count(), w.pool.pages_count());
+  }
+  EXPECT_GT(compactions, 0U);
+  EXPECT_GT(settled, 0U);
+  EXPECT_GT(shared, 0U);
 }
 
 }  // namespace

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace redline::scheduler {
+
+/// Tokens [begin, end) of a log.
+struct token_range {
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+  [[nodiscard]] std::uint32_t count() const { return end - begin; }
+  bool operator==(const token_range&) const = default;
+};
+
+/// Which tokens of a log have KV. Usually a prefix; after an edit in the middle there are holes, and the page table holds
+/// the tokens outside of them one behind the other. The first hole is filled first, so that a token is never computed
+/// before those it attends to.
+class coverage {
+ public:
+  [[nodiscard]] bool is_empty() const { return covered_.empty(); }
+  /// Tokens that have KV: the length of the page table.
+  [[nodiscard]] std::uint32_t count() const;
+  /// Those among the first `end` tokens of the log.
+  [[nodiscard]] std::uint32_t count_before(std::uint32_t end) const;
+  /// The first tokens without KV, up to the next that has it or to the log's end. Empty behind a log that is covered.
+  [[nodiscard]] token_range first_gap(std::uint32_t log_count) const;
+
+  /// The tokens of the range, or of a beginning of the first gap, now have KV.
+  void add(token_range computed);
+  /// Nothing behind the first `count` tokens of the log has KV.
+  void keep(std::uint32_t count);
+  /// The log changed: tokens [at, at + removed_count) went, inserted_count new ones came; the others keep their KV.
+  void splice(std::uint32_t at, std::uint32_t removed_count, std::uint32_t inserted_count);
+
+  [[nodiscard]] std::span<const token_range> ranges() const { return covered_; }
+  /// Aborts when ranges are empty, out of order or touch.
+  void check_integrity() const;
+
+ private:
+  std::vector<token_range> covered_;  // in order, none empty, none touching the next
+};
+
+}  // namespace redline::scheduler

@@ -1,0 +1,219 @@
+// Answers that go on beyond their window, through the real session, drafter, scheduler, cache manager and target model.
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "actors/cache_manager.hpp"
+#include "actors/draft_model.hpp"
+#include "actors/session.hpp"
+#include "actors/target_model.hpp"
+#include "actors/verify_scheduler.hpp"
+#include "runtime/base/log.hpp"
+#include "tests/support/actor_world.hpp"
+#include "tests/support/by_hand.hpp"
+
+namespace redline::actors {
+namespace {
+
+constexpr auto cache_where = actor::make_address(2, 1, 3);
+constexpr auto scheduler_where = actor::make_address(2, 1, 4);
+constexpr auto target_where = actor::make_address(2, 3, 5);
+constexpr auto lookup_where = actor::make_address(1, 5, 7);
+
+std::shared_ptr<const text::tokenizer> words() {
+  static const auto w = *text::tokenizer::from_file(*test::make_tiny_model().file());
+  return w;
+}
+
+struct stream {
+  generation_request wish;
+  std::vector<token> heard;
+  std::optional<session_finished> finished;
+  // Largest of what was seen on the way.
+  std::uint32_t held_max = 0;
+  std::size_t pieces_max = 0;
+  std::size_t frame_bytes_max = 0;
+};
+
+struct open_stream {
+  static constexpr actor::message_id id{0x0a31};
+  static constexpr std::string_view name = "open_stream";
+  static constexpr auto fields(auto&) { return std::tie(); }
+};
+
+class listener final : public actor::actor_of<listener> {
+ public:
+  using accepts = actor::protocol<open_stream, session_text, session_finished, actor::undeliverable>;
+  listener(actor::actor_context& context, stream& s) : actor_of(context), stream_(s) {}
+  void on_start() { context().after(microseconds{1000}, open_stream{}); }
+  void on(const open_stream&) {
+    session_partners partners{.scheduler = {scheduler_where}, .client = context().self()};
+    if (stream_.wish.draft.how != draft::method::regular) partners.drafter = {lookup_where};
+    context().spawn<session>("session", {64, 64}, *generation::make(stream_.wish, words()), partners);
+  }
+  void on(const session_text& m) { stream_.heard.insert(stream_.heard.end(), m.tokens.begin(), m.tokens.end()); }
+  void on(const session_finished& m) { stream_.finished = m; }
+  void on(const actor::undeliverable&) {}
+
+ private:
+  stream& stream_;
+};
+
+/// Runs one session to its end. restart_at: the target model dies when so many tokens were heard.
+stream run(generation_request wish, std::uint32_t pages_count, std::optional<std::size_t> restart_at = std::nullopt) {
+  configure_log(static_cast<log_level>(4), log_format::text);
+  stream s{.wish = std::move(wish)};
+  test::actor_world world(9);
+  scheduler_options options;
+  options.limits = {.running_max = 4, .waiting_max = 4, .tokens_max = 2048, .pages_count = pages_count};
+  options.budget = {.rows_max = 64, .prompt_chunk_rows_max = 64};
+  constexpr actor::mailbox_limits roomy{4096, 4096};
+  auto& target_io = world.add_worker(2, 1);
+  target_io.add<cache_manager>(3, "cache manager", roomy, [=](actor::actor_context& c) {
+    return std::make_unique<cache_manager>(c, pages_count);
+  });
+  target_io.add<verify_scheduler>(4, "scheduler", roomy, [options](actor::actor_context& c) {
+    return std::make_unique<verify_scheduler>(c, options, std::move(*scheduler::make_policy("fifo")),
+                                              actor::actor_ref<cache_manager>{cache_where},
+                                              actor::actor_ref<target_model>{target_where});
+  });
+  world.add_worker(2, 3).add<target_model>(5, "target model", roomy, [=](actor::actor_context& c) {
+    return std::make_unique<target_model>(c, test::shared_weights().make(pages_count), pages_count,
+                                          actor::actor_ref<verify_scheduler>{scheduler_where});
+  });
+  world.add_worker(1, 5).add<draft_model>(7, "lookup", roomy, [](actor::actor_context& c) {
+    return std::make_unique<draft_model>(
+        c, std::make_unique<draft::draft_engine>(nullptr, std::vector<token>{}, draft::engine_limits{}));
+  });
+  world.add_worker(1, 1).add<listener>(9, "listener", roomy,
+                                       [&](actor::actor_context& c) { return std::make_unique<listener>(c, s); });
+  world.on_wire = [&](actor::frame& f) {
+    s.frame_bytes_max = std::max(s.frame_bytes_max, f.body.size());
+    if (f.head.id != page_grant::id) return true;
+    const auto m = actor::decode<page_grant>(f.body);
+    for (const auto& use : m->uses) s.held_max = std::max(s.held_max, use.held);
+    for (const auto& table : m->tables) s.pieces_max = std::max(s.pieces_max, table ? table->size() : 0);
+    return true;
+  };
+  const auto accident = [&] {
+    if (!restart_at || s.heard.size() < *restart_at) return;
+    world.restart(target_where);
+    restart_at.reset();
+  };
+  EXPECT_TRUE(world.run_until([&] { return s.finished.has_value(); }, microseconds{std::int64_t{1} << 50}, accident));
+  world.run_for(microseconds{1'000'000});
+  const auto* cache = world.worker_at(cache_where).find(actor::actor_ref<cache_manager>{cache_where});
+  cache->check_integrity();
+  EXPECT_EQ(cache->free_count(), pages_count);
+  return s;
+}
+
+generation_request wish(kv::eviction_policy policy, std::uint32_t n_discard, std::uint32_t tokens_max, std::uint32_t n_ctx,
+                        draft::method how) {
+  generation_request g;
+  g.session = {1};
+  g.tenant = {1};
+  for (token t = 0; t < 21; ++t) g.prompt.push_back((t * 37) % 250);
+  g.tokens_max = tokens_max;
+  g.context_max = 2048;
+  g.ignore_end = true;
+  g.eviction = {.policy = policy, .n_keep = 5, .n_discard = n_discard, .n_ctx = n_ctx};
+  g.draft.how = how;
+  g.sampling.temperature = 0.7F;  // greedy decoding of a tiny model soon repeats itself
+  g.sampling.seed = 4;
+  return g;
+}
+
+std::vector<token> answer_by_hand(const generation_request& g) {
+  test::by_hand hand(g.prompt);
+  std::vector<token> all;
+  std::uint64_t evicted = 0;
+  while (all.size() < g.tokens_max) {
+    all.push_back(hand.say(g.sampling, evicted));
+    if (hand.log_count() < g.eviction.n_ctx) continue;
+    hand.splice({*g.eviction.n_keep, *g.eviction.n_discard, {}, kv::splice_policy_of(g.eviction.policy)});
+    evicted += *g.eviction.n_discard;
+  }
+  return all;
+}
+
+using window_case = std::tuple<kv::eviction_policy, std::uint32_t>;
+class window_sim : public ::testing::TestWithParam<window_case> {};
+
+TEST_P(window_sim, goes_on_beyond_the_window_as_by_hand_with_every_drafter) {
+  const auto [policy, n_discard] = GetParam();
+  const auto plain = wish(policy, n_discard, 200, 64, draft::method::regular);
+  const auto expected = answer_by_hand(plain);
+  for (const auto how : {draft::method::regular, draft::method::lookup}) {
+    const stream s = run(wish(policy, n_discard, 200, 64, how), 10);
+    ASSERT_TRUE(s.finished);
+    EXPECT_EQ(s.heard, expected);
+    EXPECT_EQ(s.finished->reason, finish_reason::length);
+    EXPECT_EQ(s.finished->stats.prompt_tokens, 21u);
+    EXPECT_EQ(s.finished->stats.completion_tokens, 200u);
+    const std::uint32_t beyond = 21 + 200 - 64;  // tokens said since the window was full
+    EXPECT_EQ(s.finished->stats.evictions, (beyond + n_discard - 1) / n_discard);
+    EXPECT_EQ(s.finished->stats.evicted_tokens, std::uint64_t{s.finished->stats.evictions} * n_discard);
+    EXPECT_EQ(s.finished->stats.reevaluated, 0u);
+  }
+}
+
+TEST_P(window_sim, a_restart_computes_the_window_anew_and_says_so) {
+  const auto [policy, n_discard] = GetParam();
+  const auto g = wish(policy, n_discard, 120, 64, draft::method::lookup);
+  const stream s = run(g, 10, 90);
+  ASSERT_TRUE(s.finished);
+  EXPECT_EQ(s.heard.size(), 120u);
+  const bool exact = policy == kv::eviction_policy::reevaluate;
+  EXPECT_EQ(s.finished->stats.reevaluated, exact ? 0u : 1u);
+  const auto expected = answer_by_hand(g);
+  EXPECT_TRUE(std::equal(expected.begin(), expected.begin() + 80, s.heard.begin()));
+  if (exact) {
+    EXPECT_EQ(s.heard, expected);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(policies, window_sim,
+                         ::testing::Combine(::testing::Values(kv::eviction_policy::reevaluate, kv::eviction_policy::shift,
+                                                              kv::eviction_policy::lazy),
+                                            ::testing::Values(1U, 16U, 31U)),
+                         [](const auto& one) {
+                           return std::string(kv::name_of(std::get<0>(one.param))) + "_" + std::to_string(std::get<1>(one.param));
+                         });
+
+// A pool that has no page to spare beside the window: what lies between moved tokens must be won back.
+TEST(window, fits_into_a_pool_of_just_its_own_size) {
+  for (const auto policy : {kv::eviction_policy::lazy, kv::eviction_policy::shift, kv::eviction_policy::reevaluate}) {
+    const stream s = run(wish(policy, 3, 150, 64, draft::method::regular), 2);
+    ASSERT_TRUE(s.finished);
+    EXPECT_EQ(s.finished->reason, finish_reason::length);
+    EXPECT_EQ(s.heard.size(), 150u);
+  }
+}
+
+// REDLINE_STREAM_TOKENS=100000 REDLINE_STREAM_WINDOW=1024 for the long form.
+TEST(window, streams_for_ever_in_bounded_memory) {
+  const auto from = [](const char* name, std::uint32_t usual) {
+    const char* asked = std::getenv(name);
+    return asked != nullptr ? static_cast<std::uint32_t>(std::strtoul(asked, nullptr, 10)) : usual;
+  };
+  const std::uint32_t tokens = from("REDLINE_STREAM_TOKENS", 1500);
+  const std::uint32_t window = from("REDLINE_STREAM_WINDOW", 128);
+  for (const auto policy : {kv::eviction_policy::lazy, kv::eviction_policy::shift}) {
+    for (const std::uint32_t n_discard : {1U, window / 4}) {
+      const stream s = run(wish(policy, n_discard, tokens, window, draft::method::lookup), window / 32 + 4);
+      ASSERT_TRUE(s.finished);
+      EXPECT_EQ(s.heard.size(), tokens);
+      EXPECT_EQ(s.finished->stats.reevaluated, 0u);
+      EXPECT_LE(s.held_max, window / 32 + 3);
+      EXPECT_LE(s.pieces_max, 2 * (window / 32) + 9);
+      EXPECT_LE(s.frame_bytes_max, 16 * window + 4096) << "no message grows with the answer";
+      std::printf("%s, %u at a time: %u pages, %zu pieces, %zu bytes at most\n", std::string(kv::name_of(policy)).c_str(),
+                  n_discard, s.held_max, s.pieces_max, s.frame_bytes_max);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace redline::actors
