@@ -5,7 +5,6 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "actors/commands/bench_copy.hpp"
 #include "actors/commands/command.hpp"
 #include "actors/commands/forward_probe.hpp"
 

@@ -1,6 +1,5 @@
 // What do edit programs bring? The cost of a copied run beside decoding it, what part of edits can be copied, the bound that
 // follows, programs executed by the real actors, and what a span that is a little off does.
-#include "actors/commands/bench_copy.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -35,6 +35,7 @@ void add_convert(CLI::App& app, int& exit_code);
 void add_copy(CLI::App& app, int& exit_code);
 void add_bench(CLI::App& app, int& exit_code);
 /// Subcommands of bench.
+void add_bench_copy(CLI::App& bench, int& exit_code);
 void add_bench_accuracy(CLI::App& bench, int& exit_code);
 void add_bench_edit(CLI::App& bench, int& exit_code);
 void add_bench_load(CLI::App& bench, int& exit_code);

@@ -120,7 +120,9 @@ std::string damaged(std::string_view text, double right, std::string_view seed) 
     }
     leave_out = !leave_out;
     if (leave_out) continue;
-    const auto word = std::find_if(line.begin(), line.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; });
+    const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
+    auto word = std::find_if(line.begin(), line.end(), is_word);
+    if (word == line.end()) word = line.begin();
     out.append(line.begin(), word).append("changed_").append(word, line.end());
   }
   return out;
