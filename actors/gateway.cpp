@@ -83,7 +83,7 @@ void gateway::on_start() { on(gateway_tick{}); }
 void gateway::on(const gateway_tick&) {
   context().after(tick, gateway_tick{});
   for (const auto reporter : services_->reporters) context().send(reporter, report_status{});
-  if (draining_ && requests_.empty() && !std::exchange(drained_, true) && services_->on_drained) services_->on_drained();
+  if (draining_ && requests_.empty() && live_waits_.empty() && !std::exchange(drained_, true) && services_->on_drained) services_->on_drained();
 }
 
 void gateway::on(const scheduler_report& m) {
@@ -115,9 +115,17 @@ void gateway::on(const actor::undeliverable& m) {
 }
 
 void gateway::on(const actor::actor_down& m) {
+  for (const auto& [session, live] : live_) {
+    if (live.where.where != m.who) continue;
+    on(live_over{session});
+    return;
+  }
   for (const auto& [exchange, r] : requests_) {
     for (const auto& a : r.answers) {
       if (a.where.where != m.who) continue;
+      // It cannot give back what it was lent.
+      const auto live = r.live ? live_.find(*r.live) : live_.end();
+      if (live != live_.end()) context().tell(live->second.where, live_withdraw{exchange});
       fail_request(exchange, {errc::session_lost, "the session of this answer died"}, 0);
       return;
     }
@@ -169,6 +177,7 @@ void gateway::route(const visit& v) {
   }
   // Without CORS headers a browser reads the refusal as "not for other origins", which is the default we want.
   if (m.method == "OPTIONS" && path_known) return respond(m.exchange, 204, {}, v.request_id);
+  if (route_live(v)) return;
   if (v.path == "/embeddings") {
     return respond_error(m.exchange, api::not_supported("this server has no embedding model"), v.request_id);
   }
@@ -265,6 +274,7 @@ void gateway::serve_metrics(const visit& v) {
   auto& m = *services_->metrics;
   count_drafts({});  // so that every source is listed from the start
   m.gauge_of("ready", "1 when requests are taken").set(readiness() ? 0 : 1);
+  m.gauge_of("live_sessions", "Live sessions at this gateway").set(static_cast<double>(live_.size()));
   m.gauge_of("answers_running", "Answers in work at this gateway").set(static_cast<double>(answers_of_sessions_.size()));
   if (scheduler_) {
     const auto& s = *scheduler_;
@@ -353,50 +363,62 @@ void gateway::serve_generation(const visit& v, api::endpoint from) {
   const auto prediction = prediction_of(*parsed);
   if (!prediction) return respond_error(v.m.exchange, prediction.error(), v.request_id);
 
-  const auto rules = rules_of(*parsed);
-  if (!rules) return respond_error(v.m.exchange, rules.error(), v.request_id);
-
   request_state r;
   r.wish = std::move(*parsed);
-  r.request_id = v.request_id;
   r.began = context().now();
+  if (const auto why = begin_request(v.who(), std::move(r), *prompts, *prediction)) {
+    respond_error(v.m.exchange, *why, v.request_id);
+  }
+}
+
+std::optional<api::api_error> gateway::begin_request(const caller& who, request_state r,
+                                                     const std::vector<std::vector<token>>& prompts,
+                                                     const std::vector<token>& prediction,
+                                                     const std::optional<lent_sequence>& lent) {
+  const auto from = r.wish.from;
+  r.request_id = who.request_id;
   r.head = {.from = from, .id = api::response_id(from, context().env().random(), context().env().random()),
             .created_seconds = context().env().unix_seconds(), .model = services_->model_name,
             .system_fingerprint = services_->fingerprint};
   if (r.wish.stream) r.events = std::make_unique<api::event_writer>(r.head, r.wish.include_usage);
   if (!r.wish.has_seed) r.wish.sampling.seed = context().env().random();
-  if (auto why = open_sessions(v, r, *prompts, *prediction, *rules)) {
+  const auto rules = rules_of(r.wish);
+  if (!rules) return rules.error();
+  if (auto why = open_sessions(who, r, prompts, prediction, *rules, lent)) {
     for (auto& a : r.answers) {
       answers_of_sessions_.erase(a.session);
       context().tell(a.where, cancel_session{});
     }
-    return respond_error(v.m.exchange, *why, v.request_id);
+    return why;
   }
-  requests_.emplace(v.m.exchange, std::move(r));
+  requests_.emplace(who.exchange, std::move(r));
+  return std::nullopt;
 }
 
-std::optional<api::api_error> gateway::open_sessions(const visit& v, request_state& r,
+std::optional<api::api_error> gateway::open_sessions(const caller& who, request_state& r,
                                                      const std::vector<std::vector<token>>& prompts,
                                                      const std::vector<token>& prediction,
-                                                     const std::shared_ptr<const guide_rules>& rules) {
+                                                     const std::shared_ptr<const guide_rules>& rules,
+                                                     const std::optional<lent_sequence>& lent) {
   const auto& wish = r.wish;
   const std::size_t wanted = prompts.size() * wish.n;
   if (answers_of_sessions_.size() + wanted > services_->sessions_max) {
     return api::error_of({errc::queue_full, std::to_string(answers_of_sessions_.size()) + " answers are in work"});
   }
   const auto options = wish.drafting(services_->draft_defaults);
-  const auto partners = services_->partners_for(options.how, context().self());
+  auto partners = services_->partners_for(options.how, context().self());
   if (!partners) return api::bad_field("redline.speculation.method", partners.error().context);
+  partners->lent = lent;
 
   for (const auto& prompt : prompts) {
     for (std::uint32_t i = 0; i < wish.n; ++i) {
       generation_request g;
       g.session = {context().env().random() | 1};
-      g.tenant = v.tenant;
+      g.tenant = who.tenant;
       g.prompt = prompt;
       g.context_max = services_->context_max;
       g.tokens_max = wish.tokens_max.value_or(wish.from == api::endpoint::chat ? services_->context_max : 16);
-      g.eviction = wish.evicting(services_->eviction_defaults);
+      if (!lent) g.eviction = wish.evicting(services_->eviction_defaults);  // its window is the session's
       g.stops = wish.stop;
       g.ignore_end = wish.ignore_eos;
       g.sampling = wish.sampling;
@@ -414,12 +436,12 @@ std::optional<api::api_error> gateway::open_sessions(const visit& v, request_sta
       const session_id id = g.session;
       auto work = generation::make(std::move(g), services_->words);
       if (!work) {
-        auto why = api::error_of(work.error(), v.request_id);
+        auto why = api::error_of(work.error(), who.request_id);
         if (why.param.empty()) why.param = wish.from == api::endpoint::chat ? "messages" : "prompt";
         return why;
       }
       answer_state a{.session = id};
-      answers_of_sessions_[id] = {v.m.exchange, r.answers.size()};
+      answers_of_sessions_[id] = {who.exchange, r.answers.size()};
       a.where = context().spawn<session>("session " + std::to_string(id.value), {1024, 1024}, std::move(*work), *partners);
       r.answers.push_back(std::move(a));
     }
@@ -517,6 +539,7 @@ void gateway::complete_if_over(std::uint64_t exchange) {
     usage += one;
   }
   usage.eviction = name_of(r.wish.evicting(services_->eviction_defaults).policy);
+  if (r.worth) usage.kv = api::kv_report{r.worth->exact, r.worth->shifted, r.worth->stale};
   if (r.wish.stream) {
     stream(exchange, r.events->usage(usage) + api::event_writer::done(), true);
   } else {
@@ -570,6 +593,12 @@ void gateway::drop_request(std::uint64_t exchange, bool cancel_sessions) {
 }
 
 void gateway::on(const http_closed& m) {
+  if (const auto wait = live_waits_.find(m.exchange); wait != live_waits_.end()) {
+    const auto live = live_.find(wait->second.session);
+    if (live != live_.end()) context().tell(live->second.where, live_withdraw{m.exchange});
+    live_waits_.erase(wait);
+    return;
+  }
   const auto it = requests_.find(m.exchange);
   if (it == requests_.end()) return;
   context().log(log_level::info, "request " + it->second.request_id + ": the client left");

@@ -13,8 +13,10 @@
 #include "actors/api/response.hpp"
 #include "actors/api_keys.hpp"
 #include "actors/generation.hpp"
+#include "actors/live_session.hpp"
 #include "actors/messages/gateway_messages.hpp"
 #include "actors/messages/http_messages.hpp"
+#include "actors/messages/live_messages.hpp"
 #include "actors/messages/session_messages.hpp"
 #include "actors/messages/status_messages.hpp"
 #include "actors/metrics.hpp"
@@ -45,6 +47,7 @@ struct gateway_services {
   actor::address http;
   api_keys keys;
   std::uint32_t sessions_max = 1024;             // answers in work
+  api::live_limits live;
   std::shared_ptr<metrics_registry> metrics;
   std::function<void()> on_drained;              // called once, when a drain has nothing left to wait for
 };
@@ -54,8 +57,8 @@ struct gateway_services {
 class gateway final : public actor::actor_of<gateway> {
  public:
   using accepts = actor::protocol<http_arrived, http_closed, http_flow, session_text, session_finished, scheduler_report,
-                                  draft_report, drain_gateway, cancel_everything, gateway_tick, actor::actor_down,
-                                  actor::peer_state, actor::undeliverable>;
+                                  draft_report, drain_gateway, cancel_everything, gateway_tick, live_reply,
+                                  live_prompt, live_over, actor::actor_down, actor::peer_state, actor::undeliverable>;
 
   gateway(actor::actor_context& context, std::shared_ptr<const gateway_services> services);
 
@@ -70,6 +73,9 @@ class gateway final : public actor::actor_of<gateway> {
   void on(const drain_gateway& m);
   void on(const cancel_everything& m);
   void on(const gateway_tick& m);
+  void on(const live_reply& m);
+  void on(const live_prompt& m);
+  void on(const live_over& m);
   void on(const actor::actor_down& m);
   void on(const actor::peer_state& m);
   void on(const actor::undeliverable& m);
@@ -95,8 +101,16 @@ class gateway final : public actor::actor_of<gateway> {
     std::vector<answer_state> answers;
     std::string request_id;
     instant began;
+    std::optional<kv_worth> worth;         // of a live session's prompt
+    std::optional<session_id> live;        // whose sequence is lent
     bool streaming_begun = false;
     bool first_text_seen = false;
+  };
+  /// Who asked, and where the answer goes.
+  struct caller {
+    std::uint64_t exchange = 0;
+    std::string request_id;
+    tenant_id tenant;
   };
   /// What a route needs of the request around it.
   struct visit {
@@ -104,6 +118,18 @@ class gateway final : public actor::actor_of<gateway> {
     std::string path;  // without /v1
     std::string request_id;
     tenant_id tenant;
+    [[nodiscard]] caller who() const { return {m.exchange, request_id, tenant}; }
+  };
+  struct live_state {
+    actor::actor_ref<live_session> where;
+    tenant_id tenant;
+  };
+  /// A call that a live session has not answered yet.
+  struct live_wait {
+    caller who;
+    session_id session;
+    std::optional<api::generation_request> wish;  // complete and edit
+    instant began;
   };
 
   void route(const visit& v);
@@ -114,6 +140,12 @@ class gateway final : public actor::actor_of<gateway> {
   void serve_template(const visit& v);
   void serve_health(const visit& v);
   void serve_metrics(const visit& v);
+  /// Live sessions, in gateway_live.cpp. False for a path that is none of theirs.
+  bool route_live(const visit& v);
+  void open_live(const visit& v);
+  void call_live(const visit& v, session_id session, live_verb verb, std::string path = {});
+  void refuse_waits_on(session_id session);
+  [[nodiscard]] std::optional<api::api_error> room_for_live(tenant_id tenant) const;
 
   [[nodiscard]] std::optional<api::api_error> readiness() const;
   [[nodiscard]] bool knows_model(const std::string& name) const;
@@ -121,10 +153,16 @@ class gateway final : public actor::actor_of<gateway> {
   api::answer<std::vector<std::vector<token>>> prompts_of(const api::generation_request& wish) const;
   api::answer<std::shared_ptr<const guide_rules>> rules_of(const api::generation_request& wish) const;
   api::answer<std::vector<token>> prediction_of(const api::generation_request& wish) const;
-  std::optional<api::api_error> open_sessions(const visit& v, request_state& r,
+  /// Opens the sessions that answer `r`, or says why not.
+  std::optional<api::api_error> begin_request(const caller& who, request_state r,
                                               const std::vector<std::vector<token>>& prompts,
                                               const std::vector<token>& prediction,
-                                              const std::shared_ptr<const guide_rules>& rules);
+                                              const std::optional<lent_sequence>& lent = {});
+  std::optional<api::api_error> open_sessions(const caller& who, request_state& r,
+                                              const std::vector<std::vector<token>>& prompts,
+                                              const std::vector<token>& prediction,
+                                              const std::shared_ptr<const guide_rules>& rules,
+                                              const std::optional<lent_sequence>& lent);
 
   void respond(std::uint64_t exchange, unsigned status, std::string body, const std::string& request_id,
                header_list more = {}, std::string content_type = "application/json");
@@ -141,6 +179,8 @@ class gateway final : public actor::actor_of<gateway> {
   std::shared_ptr<const gateway_services> services_;
   std::unordered_map<std::uint64_t, request_state> requests_;                                // by exchange
   std::unordered_map<session_id, std::pair<std::uint64_t, std::size_t>> answers_of_sessions_;  // exchange, answer
+  std::unordered_map<session_id, live_state> live_;
+  std::unordered_map<std::uint64_t, live_wait> live_waits_;  // by exchange
   std::optional<scheduler_report> scheduler_;
   std::unordered_map<actor::address, draft_report> drafters_;
   instant scheduler_heard_;

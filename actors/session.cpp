@@ -23,9 +23,10 @@ void session::on_start() {
   context().after(tick, session_tick{});
   // The drafter reads the prompt while the target does; the first round has nothing to verify.
   if (partners_.drafter && work_.request().draft.how != draft::method::regular) ask_drafter(0, 0);
-  round_ = {1};
+  round_ = {partners_.lent ? partners_.lent->last_round.value + 1 : 1};
   const auto step = work_.begin();
   tell_client(step);
+  // Of a lent sequence the scheduler finds out itself what of the log is unchanged.
   if (step.finished) finish(*step.finished, step.why_not);
   else ask_target(0);
 }
@@ -99,7 +100,8 @@ void session::ask_target(std::uint32_t from) {
                  verify_run{.sequence = sequence(), .tenant = work_.request().tenant, .round = round_,
                             .log = tail(from), .prompt_count = work_.prompt_count(), .draft = draft_,
                             .sampling = work_.request().sampling, .logprobs = work_.logprobs(), .parts = parts_,
-                            .tokens_max = work_.tokens_max(), .grammar = work_.grammar(), .splices = splices_,
+                            .tokens_max = partners_.lent ? partners_.lent->tokens_max : work_.tokens_max(),
+                            .grammar = work_.grammar(), .splices = splices_,
                             .evicted_count = work_.evicted_count()});
   if (!target_strayed_) target_knows_ = work_.log_count();
 }
@@ -265,7 +267,11 @@ void session::finish(finish_reason reason, std::optional<failure> why_not, std::
 void session::leave() {
   if (phase_ == phase::over) return;
   phase_ = phase::over;
-  context().tell(partners_.scheduler, release_sequence{sequence()});
+  if (partners_.lent) {
+    context().send(partners_.lent->owner, sequence_returned{sequence()});
+  } else {
+    context().tell(partners_.scheduler, release_sequence{sequence()});
+  }
   for (const auto& d : {partners_.drafter, partners_.stand_in}) {
     if (d) context().tell(d, forget{work_.request().session});
   }

@@ -2,6 +2,7 @@
 
 #include "actors/generation.hpp"
 #include "actors/messages/draft_messages.hpp"
+#include "actors/messages/live_messages.hpp"
 #include "actors/messages/session_messages.hpp"
 #include "actors/messages/verify_messages.hpp"
 #include "runtime/actor/actor.hpp"
@@ -12,12 +13,21 @@ namespace redline::actors {
 class draft_model;
 class verify_scheduler;
 
+/// A sequence that outlives the session, which goes on where others stopped: its KV stays for whoever is lent it next.
+struct lent_sequence {
+  sequence_id sequence;
+  round_id last_round;           // used already
+  std::uint32_t tokens_max = 0;  // that the sequence may come to hold, in any session
+  actor::address owner;          // told sequence_returned
+};
+
 /// Whom a session works with, and how long it waits for them.
 struct session_partners {
   actor::actor_ref<verify_scheduler> scheduler;
   actor::actor_ref<draft_model> drafter;       // nobody: every round goes without a draft
   actor::actor_ref<draft_model> stand_in;      // drafts while the drafter cannot be reached; may be nobody
   actor::address client;                       // told session_text and session_finished
+  std::optional<lent_sequence> lent;           // else the session has a sequence of its own
   microseconds proposal_patience{1'000'000};   // then the round goes on without a draft
   microseconds drafter_retry{5'000'000};       // then a drafter that could not be reached is tried again
   microseconds verdict_retry{2'000'000};       // then the question is repeated
@@ -58,7 +68,9 @@ class session final : public actor::actor_of<session> {
   void count(const verdict& m, std::size_t emitted);
   void finish(finish_reason reason, std::optional<failure> why_not = std::nullopt, std::uint32_t retry_after_ms = 0);
   void leave();
-  [[nodiscard]] sequence_id sequence() const { return {work_.request().session.value}; }
+  [[nodiscard]] sequence_id sequence() const {
+    return partners_.lent ? partners_.lent->sequence : sequence_id{work_.request().session.value};
+  }
   [[nodiscard]] log_tail tail(std::uint32_t from) const;
 
   generation work_;

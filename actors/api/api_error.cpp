@@ -46,6 +46,8 @@ api_error error_of(const failure& why, std::string_view request_id) {
       return {401, "authentication_error", why.context, "", "invalid_api_key", {}};
     case errc::model_not_found:
       return {404, "not_found_error", why.context, "model", "model_not_found", {}};
+    case errc::version_conflict:
+      return {409, "conflict_error", why.context, "", "session_version_mismatch", {}};
     case errc::queue_full:
     case errc::mailbox_full:
       return {429, "rate_limit_error", "The server's queue is full; try again shortly.",

@@ -48,6 +48,9 @@ std::string_view kind_of(const json& value);
 /// The one of `known` that `text` most likely was meant to be; empty when none is near.
 std::string_view nearest(std::string_view text, std::span<const std::string_view> known);
 
+/// A request's body, which must be one JSON object.
+answer<json> parse_body(std::string_view body);
+
 /// A signed or unsigned integer that fits; nullopt for anything else, floats included.
 std::optional<std::int64_t> as_integer(const json& value);
 

@@ -6,25 +6,18 @@
 #include <utility>
 
 #include "actors/api/field_reader.hpp"
+#include "actors/api/live_request.hpp"
 #include "actors/api/unsupported_fields.hpp"
 
 namespace redline::api {
 namespace {
 
 constexpr std::uint32_t completion_tokens_default = 16;
+constexpr std::uint32_t live_tokens_default = 64;
 constexpr std::int64_t token_max = std::numeric_limits<token>::max();
 
 std::string indexed(std::string_view name, std::size_t index) {
   return std::string(name) + "[" + std::to_string(index) + "]";
-}
-
-answer<json> parse_body(std::string_view body) {
-  auto parsed = parse_json(body);
-  if (!parsed) return bad_field("", "The request body is " + parsed.error().context + ".");
-  if (!parsed->is_object()) {
-    return bad_field("", "The request body must be a JSON object, found " + std::string(kind_of(*parsed)) + ".");
-  }
-  return std::move(*parsed);
 }
 
 /// Text given as an array of {"type": "text", "text": ...}, joined by `separator`. name: of the array.
@@ -552,7 +545,9 @@ void read_identity(field_reader& fields, const request_limits& limits, generatio
   static_cast<void>(fields.boolean("parallel_tool_calls"));
 }
 
-answer<generation_request> parse_generation(std::string_view body, endpoint from, const request_limits& limits) {
+/// has_prompt: false for what says by other means what the model reads.
+answer<generation_request> parse_generation(std::string_view body, endpoint from, bool has_prompt,
+                                            const request_limits& limits) {
   auto parsed = parse_body(body);
   if (!parsed) return parsed.error();
   if (auto unsupported = find_unsupported(*parsed, from)) return std::move(*unsupported);
@@ -562,11 +557,8 @@ answer<generation_request> parse_generation(std::string_view body, endpoint from
   std::optional<api_error> error;
   field_reader fields(*parsed, "", error);
   read_identity(fields, limits, out);
-  if (from == endpoint::chat) {
-    out.messages = message_reader(limits, error).read(fields);
-  } else {
-    read_prompts(fields, limits, out);
-  }
+  if (has_prompt && from == endpoint::chat) out.messages = message_reader(limits, error).read(fields);
+  if (has_prompt && from == endpoint::completions) read_prompts(fields, limits, out);
   read_sampling(fields, limits, out);
   read_stop(fields, limits, out);
   read_lengths(fields, out);
@@ -607,11 +599,25 @@ draft::draft_options generation_request::drafting(draft::draft_options defaults)
 }
 
 answer<generation_request> parse_chat_request(std::string_view body, const request_limits& limits) {
-  return parse_generation(body, endpoint::chat, limits);
+  return parse_generation(body, endpoint::chat, true, limits);
 }
 
 answer<generation_request> parse_completion_request(std::string_view body, const request_limits& limits) {
-  return parse_generation(body, endpoint::completions, limits);
+  return parse_generation(body, endpoint::completions, true, limits);
+}
+
+answer<generation_request> parse_live_generation(std::string_view body, bool is_edit, const request_limits& limits) {
+  auto out = parse_generation(body, is_edit ? endpoint::chat : endpoint::completions, false, limits);
+  if (!out) return out;
+  const auto parsed = parse_body(body);
+  const auto given = [&parsed](const char* name) {
+    const auto it = parsed->find(name);
+    return it != parsed->end() && !it->is_null();
+  };
+  if (!given("temperature")) out->sampling.temperature = 0;
+  if (!is_edit && !given("max_tokens") && !given("max_completion_tokens")) out->tokens_max = live_tokens_default;
+  if (out->n != 1) return bad_field("n", "'n' other than 1 is not supported: a session has one sequence.");
+  return out;
 }
 
 answer<tokenize_request> parse_tokenize_request(std::string_view body, const request_limits& limits) {

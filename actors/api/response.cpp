@@ -146,6 +146,7 @@ json usage_object(const usage_report& usage) {
   ours["reevaluated"] = usage.reevaluated;
   ours["eviction"] = usage.eviction;
   ours["seconds"] = std::isfinite(usage.seconds) ? rounded(usage.seconds) : 0.0;
+  if (usage.kv) ours["kv"] = kv_object(*usage.kv);
   json object;
   object["prompt_tokens"] = usage.prompt_tokens;
   object["completion_tokens"] = usage.completion_tokens;
@@ -356,6 +357,14 @@ std::string template_body(std::string_view prompt) {
   json object;
   object["prompt"] = prompt;
   return dump_json(object);
+}
+
+json kv_object(const kv_report& kv) {
+  json object;
+  object["exact"] = kv.exact;
+  object["shifted"] = kv.shifted;
+  object["stale"] = kv.stale;
+  return object;
 }
 
 std::string health_body() { return "{\"status\":\"ok\"}"; }

@@ -25,6 +25,14 @@ struct source_report {
   bool operator==(const source_report&) const = default;
 };
 
+/// What the KV of a live session's prompt was worth when the answer began, in tokens.
+struct kv_report {
+  std::uint32_t exact = 0;
+  std::uint32_t shifted = 0;
+  std::uint32_t stale = 0;
+  bool operator==(const kv_report&) const = default;
+};
+
 /// What one answer cost, for `usage`.
 struct usage_report {
   std::uint32_t prompt_tokens = 0;
@@ -46,6 +54,7 @@ struct usage_report {
   std::uint32_t reevaluated = 0;  // times that moved KV was lost and the window computed anew
   std::string eviction = "off";   // the policy
   double seconds = 0;         // from admission to the last token
+  std::optional<kv_report> kv;  // live sessions only
 
   /// For several answers to one request: sums, but the prompt counts once per prompt, which the caller decides.
   usage_report& operator+=(const usage_report& other);
@@ -139,6 +148,8 @@ std::string tokenize_body(const tokenize_request& request, std::span<const token
 /// Under both servers' names.
 std::string detokenize_body(std::string_view text);
 std::string template_body(std::string_view prompt);
+
+json kv_object(const kv_report& kv);
 
 /// {"status":"ok"}; what is not healthy is an error_body of error_of(not_ready or draining).
 std::string health_body();

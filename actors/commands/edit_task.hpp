@@ -4,26 +4,10 @@
 #include <string>
 
 #include "actors/commands/command.hpp"
+#include "actors/edit_prompt.hpp"
 
 namespace redline::actors::commands {
 
-/// A file to rewrite as a conversation with a model: the user's message holds the instruction and the file in a code fence,
-/// the answer is the whole new file in the same fence.
-struct edit_task {
-  std::string path;
-  std::string before;
-  std::string instruction;
-};
-
-/// The user's message. A final line feed is added where the file lacks one, and taken away again by `file_of_answer`.
-std::string message_of(const edit_task& task);
-/// The same for an answer that is a program: the file with line numbers, and how a program is written.
-std::string program_message_of(const edit_task& task);
-/// The new file out of a model's answer. Fails when there is no complete fence.
-result<std::string> file_of_answer(const edit_task& task, const std::string& answer);
-
-/// The answer that holds `after` as the new file: what `file_of_answer` undoes, but for a missing final line feed.
-std::string answer_of(const edit_task& task, const std::string& after);
 /// The conversation as the engine's target model reads it; the answer may fill the context.
 /// copy: the answer is a program over the file, and its text the new file.
 result<generation_request> request_of(const edit_task& task, const draft::draft_options& how, const engine& e,

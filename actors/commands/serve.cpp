@@ -34,6 +34,8 @@ struct flags {
   std::uint32_t chunk_rows = 256;
   std::uint32_t step_ms = 200;
   double shutdown_timeout = 30;
+  std::size_t live_max = api::live_limits{}.sessions_max;
+  std::int64_t live_idle_s = api::live_limits{}.idle_seconds_max;
   std::string bridge;
   std::vector<std::string> remote;
   std::string keys_dir;
@@ -105,6 +107,9 @@ result<std::shared_ptr<gateway_services>> services_of(const flags& f, const host
   s->http = actor::make_address(place::front_process, place::http_worker, place::http);
   s->keys = std::move(keys);
   s->sessions_max = f.running_max + f.waiting_max;
+  s->live.sessions_max = f.live_max;
+  s->live.tenant_sessions_max = s->keys.empty() ? f.live_max : std::max<std::size_t>(1, f.live_max / 4);
+  s->live.idle_seconds_max = f.live_idle_s;
   s->metrics = std::make_shared<metrics_registry>();
   s->on_drained = std::move(on_drained);
   return s;
@@ -221,6 +226,10 @@ void add_serve(CLI::App& app, int& exit_code) {
   c->add_flag("--accept-any-model", f->accept_any_model, "Answer whatever model a request names")->group("HTTP");
   c->add_option("--shutdown-timeout", f->shutdown_timeout, "Seconds that requests in work get after SIGTERM")
       ->check(CLI::Range(0.0, 86400.0))->capture_default_str()->group("HTTP");
+  c->add_option("--live-sessions-max", f->live_max, "Live sessions at once; with API keys a quarter of them for one tenant")
+      ->check(CLI::Range(0, 65536))->capture_default_str()->group("HTTP");
+  c->add_option("--live-idle-seconds", f->live_idle_s, "A live session ends when it was left alone for so long")
+      ->check(CLI::Range(1, 604800))->capture_default_str()->group("HTTP");
   c->add_option("--policy", f->policy, "Who goes first")->check(CLI::IsMember({"fifo", "fair_share"}))->capture_default_str()
       ->group("Scheduling");
   c->add_option("--running-max", f->running_max, "Answers computed in turn")->check(CLI::Range(1, 4096))->capture_default_str()

@@ -35,7 +35,8 @@ namespace redline {
   X(unauthorized, "a key is missing or wrong")                                         \
   X(io_error, "the operating system refused an operation")                             \
   X(internal, "a part of Redline broke its own promise")                               \
-  X(unusable_answer, "the model's answer is not what was asked for")
+  X(unusable_answer, "the model's answer is not what was asked for")                   \
+  X(version_conflict, "an edit is against another version than the current one")
 
 enum class errc : std::uint8_t {
 #define REDLINE_ERRC_NAME(name, sentence) name,

@@ -111,6 +111,7 @@ result<std::shared_ptr<const tokenizer>> bpe_tokenizer::make(vocabulary words, c
   out->pretokenizer_ = std::make_unique<pretokenizer>(std::move(*cutter));
   REDLINE_TRY(out->load_symbols(file));
   REDLINE_TRY(out->load_merges(file));
+  out->set_cuts(pretokenizer::always_cuts);
   return std::shared_ptr<const tokenizer>(std::move(out));
 }
 

@@ -132,6 +132,11 @@ result<pretokenizer> pretokenizer::make(std::string_view name) {
   return out;
 }
 
+bool pretokenizer::always_cuts(char left, char right) {
+  const bool word = (left >= '0' && left <= '9') || (left >= 'A' && left <= 'Z') || (left >= 'a' && left <= 'z');
+  return word && (right == ' ' || right == '\t' || right == '\n' || right == '\r');
+}
+
 void pretokenizer::split(std::string_view text, std::vector<std::string_view>& pieces) const {
   while (!text.empty()) {
     const std::size_t valid = valid_prefix_bytes(text);

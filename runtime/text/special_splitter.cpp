@@ -82,8 +82,18 @@ std::vector<bool> special_splitter::occurring(std::string_view text) const {
   return out;
 }
 
-bool special_splitter::swallows_space() const {
-  return std::any_of(candidates_.begin(), candidates_.end(), [](const candidate& c) { return c.swallows_space; });
+bool special_splitter::swallows_space(bool parse_special) const {
+  return std::any_of(candidates_.begin(), candidates_.end(), [=](const candidate& c) {
+    return c.swallows_space && (parse_special || !c.only_when_parsed);
+  });
+}
+
+std::vector<std::string_view> special_splitter::always_matched() const {
+  std::vector<std::string_view> texts;
+  for (const candidate& c : candidates_) {
+    if (!c.only_when_parsed) texts.push_back(c.text);
+  }
+  return texts;
 }
 
 std::vector<fragment> special_splitter::split(std::string_view text, bool parse_special) const {

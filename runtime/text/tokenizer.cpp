@@ -15,7 +15,7 @@ std::vector<token> tokenizer::encode(std::string_view text, encode_options optio
   std::vector<token> out;
   out.reserve(text.size() / 3 + 2);
   if (options.add_bos_eos && words_.adds_bos() && words_.bos()) out.push_back(*words_.bos());
-  bool first_of_stretch = true;
+  bool first_of_stretch = !options.continues;
   for (const special_splitter::fragment& part : specials_.split(text, options.parse_special)) {
     if (part.special)
       out.push_back(*part.special);
@@ -25,6 +25,26 @@ std::vector<token> tokenizer::encode(std::string_view text, encode_options optio
   }
   if (options.add_bos_eos && words_.adds_eos() && words_.eos()) out.push_back(*words_.eos());
   return out;
+}
+
+void tokenizer::set_cuts(const std::function<bool(char left, char right)>& can_cut) {
+  for (std::size_t i = 0; i < cuts_.size(); ++i) {
+    cuts_[i] = can_cut(static_cast<char>(i / ascii_count), static_cast<char>(i % ascii_count));
+  }
+  const auto never_behind = [this](char left) {
+    for (std::size_t right = 0; right < ascii_count; ++right) cuts_[cut_index(left, static_cast<char>(right))] = false;
+  };
+  // Behind a text matched as a whole a stretch begins anew and white space may be swallowed: a continuation, which does
+  // not see what it continues, would know of neither.
+  const bool swallows = specials_.swallows_space(false);
+  for (const std::string_view matched : specials_.always_matched()) {
+    for (std::size_t i = 1; i < matched.size(); ++i) {
+      if (is_ascii(matched[i - 1]) && is_ascii(matched[i])) cuts_[cut_index(matched[i - 1], matched[i])] = false;
+    }
+    if ((swallows || words_.adds_space_prefix()) && is_ascii(matched.back())) never_behind(matched.back());
+  }
+  if (!swallows) return;
+  for (const char space : {' ', '\t', '\n', '\v', '\f', '\r'}) never_behind(space);
 }
 
 std::string_view tokenizer::piece(token id, bool render_special) const {

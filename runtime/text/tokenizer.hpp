@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -19,6 +21,8 @@ struct encode_options {
   bool parse_special = false;
   /// Puts BOS in front and EOS at the end where the file asks for them.
   bool add_bos_eos = false;
+  /// The text goes on behind a cut (`cuts_between`): no blank is put before its first word.
+  bool continues = false;
 };
 
 struct decode_options {
@@ -42,6 +46,13 @@ class tokenizer {
   /// Any bytes; time grows as n log n whatever they are.
   [[nodiscard]] std::vector<token> encode(std::string_view text, encode_options options = {}) const;
 
+  /// True when a text without special tokens parsed may be cut between these two bytes: the tokens of the parts, the second
+  /// encoded with `continues`, are those of the whole, whatever else the parts hold. Never between bytes of characters
+  /// beyond ASCII. A vocabulary may have no such place.
+  [[nodiscard]] bool cuts_between(char left, char right) const {
+    return is_ascii(left) && is_ascii(right) && cuts_[cut_index(left, right)];
+  }
+
   /// The bytes that one token stands for; user-defined tokens give their text. Empty for special tokens (unless
   /// rendered) and for ids outside of the vocabulary. May be part of a character.
   [[nodiscard]] std::string_view piece(token id, bool render_special = false) const;
@@ -51,7 +62,7 @@ class tokenizer {
   /// True when `decode(encode(x))` is x for every x, UTF-8 or not. Byte-level BPE promises it when every byte has a
   /// token; a few vocabularies lack those that UTF-8 never uses, and write U+FFFD for them. SentencePiece cannot
   /// promise it: a literal U+2581 comes back as a blank.
-  [[nodiscard]] bool keeps_every_byte() const { return keeps_every_byte_ && !specials_.swallows_space(); }
+  [[nodiscard]] bool keeps_every_byte() const { return keeps_every_byte_ && !specials_.swallows_space(true); }
 
   [[nodiscard]] const vocabulary& words() const { return words_; }
   [[nodiscard]] std::size_t size() const { return words_.size(); }
@@ -69,12 +80,22 @@ class tokenizer {
   /// entries stay empty: they are their text.
   std::string& piece_entry(token id) { return pieces_[static_cast<std::size_t>(id)]; }
   void set_keeps_every_byte(bool keeps) { keeps_every_byte_ = keeps; }
+  /// Called once while the object is built: where merging, as the derived class does it, can never reach across. What the
+  /// texts matched as a whole add to that is known here.
+  void set_cuts(const std::function<bool(char left, char right)>& can_cut);
 
  private:
+  static constexpr std::size_t ascii_count = 128;
+  static bool is_ascii(char byte) { return static_cast<unsigned char>(byte) < ascii_count; }
+  static std::size_t cut_index(char left, char right) {
+    return static_cast<std::size_t>(left) * ascii_count + static_cast<std::size_t>(right);
+  }
+
   const vocabulary words_;
   const special_splitter specials_;
   std::vector<std::string> pieces_;
   bool keeps_every_byte_ = false;
+  std::vector<bool> cuts_ = std::vector<bool>(ascii_count * ascii_count);
 };
 
 }  // namespace redline::text

@@ -1,0 +1,182 @@
+#include "actors/live_session.hpp"
+
+#include "actors/api/response.hpp"
+#include "actors/verify_scheduler.hpp"
+
+namespace redline::actors {
+namespace {
+
+constexpr microseconds tick{1'000'000};
+// More than an answer can have. A loan takes them all, so that no count need come back from a session that died.
+constexpr std::uint64_t rounds_of_loan = std::uint64_t{1} << 32;
+
+api::json file_object(const live_workspace::file& f, bool with_text) {
+  api::json object;
+  object["object"] = "redline.file";
+  object["path"] = f.path;
+  object["version"] = f.document.version();
+  object["bytes"] = f.document.text().size();
+  object["lines"] = f.document.document().lines_count();
+  object["tokens"] = f.document.tokens().size();
+  if (with_text) object["text"] = f.document.text();
+  return object;
+}
+
+}  // namespace
+
+live_session::live_session(actor::actor_context& context, live_identity who, live_workspace files)
+    : actor_of(context), who_(std::move(who)), files_(std::move(files)), sequence_{who_.session.value} {}
+
+void live_session::on_start() {
+  called_ = context().now();
+  context().after(tick, live_tick{});
+}
+
+void live_session::on(const live_call& m) {
+  called_ = context().now();
+  switch (m.verb) {
+    case live_verb::open: return show(m, 201);
+    case live_verb::show: return show(m, 200);
+    case live_verb::show_file: return show_file(m, true);
+    case live_verb::put_file: return put_file(m);
+    case live_verb::patch_file: return patch_file(m);
+    case live_verb::drop_file: return drop_file(m);
+    case live_verb::complete: return complete(m);
+    case live_verb::edit: return edit(m);
+    case live_verb::close: return close(m);
+    case live_verb::last_: break;
+  }
+  refuse(m.exchange, api::error_of({errc::internal, "a call without a meaning"}));
+}
+
+void live_session::reply(std::uint64_t exchange, std::uint32_t status, const api::json& body) {
+  context().send(who_.gateway, live_reply{exchange, status, api::dump_json(body)});
+}
+
+void live_session::refuse(std::uint64_t exchange, const api::api_error& why) {
+  context().send(who_.gateway, live_reply{exchange, why.status, api::error_body(why)});
+}
+
+void live_session::show(const live_call& m, std::uint32_t status) {
+  api::json body;
+  body["id"] = who_.name;
+  body["object"] = "redline.session";
+  body["model"] = who_.model;
+  body["position_encoding"] = files_.how().units == text::position_encoding::utf8 ? "utf-8" : "utf-16";
+  body["idle_seconds"] = who_.idle_max.count() / 1'000'000;
+  body["files"] = api::json::array();
+  for (const auto& f : files_.files()) body["files"].push_back(file_object(f, false));
+  reply(m.exchange, status, body);
+}
+
+void live_session::show_file(const live_call& m, bool with_text, std::uint32_t status) {
+  const auto found = files_.find(m.path);
+  if (!found) return refuse(m.exchange, found.error());
+  reply(m.exchange, status, file_object(**found, with_text));
+}
+
+void live_session::put_file(const live_call& m) {
+  const auto given = api::parse_put_file(m.path, m.body, files_.how().limits);
+  if (!given) return refuse(m.exchange, given.error());
+  const bool is_new = !files_.find(m.path).has_value();
+  if (const auto why = files_.put(*given)) return refuse(m.exchange, *why);
+  show_file(m, false, is_new ? 201 : 200);
+}
+
+void live_session::patch_file(const live_call& m) {
+  const auto request = api::parse_patch(m.body, files_.how().limits);
+  if (!request) return refuse(m.exchange, request.error());
+  const auto done = files_.patch(m.path, *request);
+  if (!done) return refuse(m.exchange, done.error());
+  std::size_t removed = 0;
+  std::size_t inserted = 0;
+  for (const auto& splice : *done) {
+    removed += splice.remove_count;
+    inserted += splice.insert.size();
+  }
+  auto body = file_object(**files_.find(m.path), false);
+  body["tokens_removed"] = removed;
+  body["tokens_inserted"] = inserted;
+  reply(m.exchange, 200, body);
+}
+
+void live_session::drop_file(const live_call& m) {
+  if (const auto why = files_.drop(m.path)) return refuse(m.exchange, *why);
+  context().send(who_.gateway, live_reply{m.exchange, 204, {}});
+}
+
+void live_session::complete(const live_call& m) {
+  const auto where = api::parse_place(m.body, false, files_.how().limits);
+  if (!where) return refuse(m.exchange, where.error());
+  auto laid_out = files_.lay_out(*where);
+  if (!laid_out) return refuse(m.exchange, laid_out.error());
+  if (waiting_.size() >= files_.how().limits.calls_max) {
+    return refuse(m.exchange, api::error_of({errc::queue_full, "too many completions wait for this session"}));
+  }
+  files_.note_place(*where);
+  waiting_.push_back({.exchange = m.exchange, .prompt = std::move(laid_out->prompt), .stops = std::move(laid_out->stops),
+                      .path = where->path, .version = laid_out->version});
+  lend_to_next();
+}
+
+void live_session::lend_to_next() {
+  if (lent_to_ != 0 || waiting_.empty()) return;
+  live_prompt next = std::move(waiting_.front());
+  waiting_.pop_front();
+  next.sequence = sequence_;
+  next.last_round = round_;
+  round_.value += rounds_of_loan;
+  next.worth.exact = static_cast<std::uint32_t>(next.prompt.size());
+  lent_to_ = next.exchange;
+  context().send(who_.gateway, next);
+}
+
+void live_session::edit(const live_call& m) {
+  const auto where = api::parse_place(m.body, true, files_.how().limits);
+  if (!where) return refuse(m.exchange, where.error());
+  const auto found = files_.find(where->path, where->version);
+  if (!found) return refuse(m.exchange, found.error());
+  context().send(who_.gateway, live_prompt{.exchange = m.exchange, .path = where->path, .text = (*found)->document.text(),
+                                           .instruction = where->instruction,
+                                           .version = (*found)->document.version()});
+}
+
+void live_session::on(const live_withdraw& m) {
+  std::erase_if(waiting_, [&](const live_prompt& p) { return p.exchange == m.exchange; });
+  // The answer could not begin, or its session died: nobody has the sequence.
+  if (lent_to_ == m.exchange) on(sequence_returned{sequence_});
+}
+
+void live_session::on(const sequence_returned& m) {
+  if (m.sequence != sequence_) return;
+  called_ = context().now();
+  lent_to_ = 0;
+  lend_to_next();
+}
+
+void live_session::on(const verdict&) {}
+
+void live_session::on(const run_pending&) {}
+
+void live_session::on(const live_tick&) {
+  context().after(tick, live_tick{});
+  const bool idle = lent_to_ == 0 && waiting_.empty();
+  if (idle && context().now() - called_ >= who_.idle_max) context().stop();
+}
+
+void live_session::on(const actor::undeliverable& m) {
+  if (m.to == who_.gateway) context().stop();
+}
+
+void live_session::close(const live_call& m) {
+  context().send(who_.gateway, live_reply{m.exchange, 204, {}});
+  context().stop();
+}
+
+// Whoever still waits is told by the gateway, which hears live_over. A sequence that is lent goes with its session.
+void live_session::on_stop() {
+  context().send(who_.gateway, live_over{who_.session});
+  context().tell(who_.scheduler, release_sequence{sequence_});
+}
+
+}  // namespace redline::actors

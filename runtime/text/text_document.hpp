@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "runtime/base/result.hpp"
+
+namespace redline::text {
+
+/// In which units a position counts along its line, as the Language Server Protocol names them.
+enum class position_encoding : std::uint8_t { utf8, utf16 };
+
+/// A place between two characters; both count from 0.
+struct text_position {
+  std::uint32_t line = 0;
+  std::uint32_t character = 0;
+  bool operator==(const text_position&) const = default;
+};
+struct position_range {
+  text_position begin;
+  text_position end;
+  bool operator==(const position_range&) const = default;
+};
+struct byte_range {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  bool operator==(const byte_range&) const = default;
+};
+struct whole_text {
+  bool operator==(const whole_text&) const = default;
+};
+
+/// Puts `text` in the place of a range; an empty range inserts.
+struct text_edit {
+  std::variant<whole_text, position_range, byte_range> where;
+  std::string text;
+};
+
+/// A text in UTF-8 and where its lines begin. A line ends with "\n", "\r\n" or "\r", as in the Language Server Protocol.
+class text_document {
+ public:
+  /// Fails for what is no UTF-8 or has more than `bytes_max` bytes.
+  static result<text_document> make(std::string text, std::size_t bytes_max);
+
+  /// Changes the text, or fails and leaves it: a range that ends before it begins, lies outside of the text or its line, or
+  /// cuts a character (in UTF-16 also: a surrogate pair); new text that is no UTF-8, or too much of it. The result is the
+  /// range that was replaced, in bytes of the text before.
+  result<byte_range> replace(const text_edit& edit, position_encoding units);
+
+  /// A line's terminator is not part of it, so no position lies inside "\r\n". A position behind the end of its line is a
+  /// failure: whoever asks has another text in mind.
+  [[nodiscard]] result<std::size_t> offset_of(text_position where, position_encoding units) const;
+
+  [[nodiscard]] const std::string& text() const { return text_; }
+  /// At least 1: an empty text has one empty line.
+  [[nodiscard]] std::size_t lines_count() const { return line_begins_.size(); }
+
+ private:
+  text_document(std::string text, std::size_t bytes_max);
+
+  [[nodiscard]] result<byte_range> bytes_of(const text_edit& edit, position_encoding units) const;
+  [[nodiscard]] std::size_t line_at(std::size_t offset) const;
+  void splice(byte_range range, std::string_view with);
+
+  std::string text_;
+  std::size_t bytes_max_;
+  std::vector<std::uint32_t> line_begins_;  // ascending, the first is 0
+};
+
+}  // namespace redline::text
