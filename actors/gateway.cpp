@@ -135,6 +135,10 @@ void gateway::on(const actor::actor_down& m) {
 // ---- routes --------------------------------------------------------------------------------------------------------
 
 void gateway::on(const http_arrived& m) {
+  arrived_to_ = std::max(arrived_to_, m.exchange);
+  const bool gone = left_early_.erase(m.exchange) > 0;
+  left_early_.erase(left_early_.begin(), left_early_.lower_bound(m.exchange));  // those never arrived
+  if (gone) return;
   visit v{m, m.path, request_id_of(m, context().env()), tenant_id{0}};
   if (v.path.starts_with("/v1/")) v.path.erase(0, 3);
   const bool open_to_all = v.path == "/health" || v.path == "/healthz" || v.path == "/livez" || v.path == "/readyz";
@@ -600,7 +604,11 @@ void gateway::on(const http_closed& m) {
     return;
   }
   const auto it = requests_.find(m.exchange);
-  if (it == requests_.end()) return;
+  if (it == requests_.end()) {
+    // Control messages overtake: the request itself may still lie in the mailbox. Exchanges are numbered in order.
+    if (m.exchange > arrived_to_) left_early_.insert(m.exchange);
+    return;
+  }
   context().log(log_level::info, "request " + it->second.request_id + ": the client left");
   note_finished(it->second, "abort");
   drop_request(m.exchange, true);

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -177,6 +178,8 @@ class gateway final : public actor::actor_of<gateway> {
   std::pair<std::uint64_t, std::size_t> whose(session_id session) const;
 
   std::shared_ptr<const gateway_services> services_;
+  std::uint64_t arrived_to_ = 0;         // the latest exchange that was read
+  std::set<std::uint64_t> left_early_;   // later ones whose clients have left already
   std::unordered_map<std::uint64_t, request_state> requests_;                                // by exchange
   std::unordered_map<session_id, std::pair<std::uint64_t, std::size_t>> answers_of_sessions_;  // exchange, answer
   std::unordered_map<session_id, live_state> live_;

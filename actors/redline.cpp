@@ -55,6 +55,7 @@ int main(int argc, char** argv) {
   app.fallthrough();  // --log-level may stand behind the subcommand
   actors::commands::add_serve(app, exit_code);
   actors::commands::add_edit(app, exit_code);
+  actors::commands::add_session(app, exit_code);
   actors::commands::add_generate(app, exit_code);
   actors::commands::add_tokenize(app, exit_code);
   actors::commands::add_inspect(app, exit_code);

@@ -25,6 +25,7 @@ void add_generate(CLI::App& app, int& exit_code);
 void add_tokenize(CLI::App& app, int& exit_code);
 void add_inspect(CLI::App& app, int& exit_code);
 void add_edit(CLI::App& app, int& exit_code);
+void add_session(CLI::App& app, int& exit_code);
 void add_serve(CLI::App& app, int& exit_code);
 void add_worker(CLI::App& app, int& exit_code);
 void add_keygen(CLI::App& app, int& exit_code);

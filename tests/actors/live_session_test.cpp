@@ -323,11 +323,12 @@ TEST_F(live_sessions, go_on_after_a_client_left_in_the_middle) {
   const auto left = ask("POST", at(id, "/complete"), wish);
   const auto waits = ask("POST", at(id, "/complete"), wish);
   const auto last = ask("POST", at(id, "/complete"), wish);
-  world.run_for(microseconds{3'000});
+  world.run_for(microseconds{1'000});
+  ASSERT_FALSE(heard->all[left].over) << "it shall leave before it is answered";
   world.send(gateway_where, http_closed{left}, http_where);
   world.send(gateway_where, http_closed{waits}, http_where);
   EXPECT_EQ(text_of(json::parse(await(last).body)), expected);
-  EXPECT_FALSE(heard->all[waits].over);
+  EXPECT_FALSE(heard->all[waits].over) << heard->all[waits].body;
 }
 
 /// One seed's story: edits of all kinds, completions in between, clients that leave, parts that die.

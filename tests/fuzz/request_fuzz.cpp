@@ -1,6 +1,7 @@
 // Any bytes -> every request parser -> a request within its limits, or an error with a message and a type.
 #include <cstdlib>
 
+#include "actors/api/live_request.hpp"
 #include "actors/api/request.hpp"
 #include "tests/fuzz/driver.hpp"
 
@@ -28,6 +29,10 @@ std::vector<std::string> fuzz::seeds() {
       R"({"prompt":[[1,2,3],[4]],"min_p":0.1,"top_k":40,"repetition_penalty":1.1,"ignore_eos":true})",
       R"({"content":"text","add_special":true,"parse_special":false,"with_pieces":true})",
       R"({"tokens":[1,2,3]})",
+      R"({"model":"m","files":[{"path":"a","text":"b","version":3}],"position_encoding":"utf-8","idle_seconds":5})",
+      R"({"version":2,"base_version":1,"edits":[{"range":{"start":{"line":0,"character":1},"end":{"line":2,"character":0}},)"
+      R"("text":"x"},{"bytes":{"start":0,"end":4},"text":""},{"text":"all"}],"cursor":{"byte":7}})",
+      R"({"path":"a","position":{"line":1,"character":2},"mode":"fim","version":4,"instruction":"do","max_tokens":9})",
       "{\"prompt\":\"\\u00e9\\ud83d\\ude42\\u0000\",\"stop\":null}",
       "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]",
   };
@@ -40,5 +45,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check(api::parse_tokenize_request(body));
   check(api::parse_detokenize_request(body));
   check(api::parse_template_request(body));
+  const api::live_limits small{.files_max = 2, .file_bytes_max = 64, .session_bytes_max = 100, .edits_max = 3};
+  check(api::parse_open_session(body, small));
+  check(api::parse_put_file("a", body, small));
+  check(api::parse_patch(body, small));
+  for (const bool is_edit : {false, true}) {
+    check(api::parse_place(body, is_edit, small));
+    check(api::parse_live_generation(body, is_edit));
+  }
   return 0;
 }
