@@ -8,14 +8,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "actors/cache_manager.hpp"
-#include "actors/draft_model.hpp"
 #include "actors/gateway.hpp"
-#include "actors/target_model.hpp"
-#include "actors/verify_scheduler.hpp"
 #include "runtime/base/log.hpp"
-#include "tests/support/actor_world.hpp"
 #include "tests/support/rounds.hpp"
+#include "tests/support/serving_world.hpp"
 #include "tests/support/tiny_model.hpp"
 
 namespace redline::actors {
@@ -27,12 +23,9 @@ constexpr std::uint32_t pages_count = 24;
 constexpr std::uint32_t context_max = 256;
 constexpr microseconds patience{120'000'000};  // virtual
 
+using test::cache_where, test::lookup_where, test::scheduler_where, test::target_where;
 constexpr auto gateway_where = actor::make_address(1, 1, 2);
 constexpr auto http_where = actor::make_address(1, 2, 8);
-constexpr auto cache_where = actor::make_address(2, 1, 3);
-constexpr auto scheduler_where = actor::make_address(2, 1, 4);
-constexpr auto target_where = actor::make_address(2, 3, 5);
-constexpr auto lookup_where = actor::make_address(1, 5, 7);
 
 /// What went back to the clients, by exchange.
 struct answers {
@@ -77,27 +70,15 @@ class live_sessions : public testing::Test {
     static const auto& table = *kernels::process_table().table;
     static const auto weights = *model::load_weights(*file, table, team);
     words = *text::tokenizer::from_file(*file);
-    constexpr actor::mailbox_limits roomy{4096, 4096};
     scheduler_options options;
     options.limits = {.running_max = 4, .waiting_max = 64, .tokens_max = context_max, .pages_count = pages_count};
     options.budget = {.rows_max = 64, .prompt_chunk_rows_max = 16};
-    auto& io = world.add_worker(2, 1);
-    io.add<cache_manager>(3, "cache manager", roomy,
-                          [](actor::actor_context& c) { return std::make_unique<cache_manager>(c, pages_count); });
-    io.add<verify_scheduler>(4, "scheduler", roomy, [options](actor::actor_context& c) {
-      return std::make_unique<verify_scheduler>(c, options, std::move(*scheduler::make_policy("fifo")),
-                                                actor::actor_ref<cache_manager>{cache_where},
-                                                actor::actor_ref<target_model>{target_where});
+    test::add_target(world, options, [] {
+      return std::move(*model::transformer::create(weights, table, team,
+                                                   {.pages_count = pages_count, .kv = model::kv_type::f32, .rows_max = 64}));
     });
-    world.add_worker(2, 3).add<target_model>(5, "target model", roomy, [](actor::actor_context& c) {
-      auto t = model::transformer::create(weights, table, team, {.pages_count = pages_count, .kv = model::kv_type::f32, .rows_max = 64});
-      return std::make_unique<target_model>(c, std::move(*t), pages_count, actor::actor_ref<verify_scheduler>{scheduler_where});
-    });
-    world.add_worker(1, 5).add<draft_model>(7, "lookup", roomy, [](actor::actor_context& c) {
-      return std::make_unique<draft_model>(
-          c, std::make_unique<draft::draft_engine>(nullptr, std::vector<token>{}, draft::engine_limits{}));
-    });
-    world.add_worker(1, 2).add<http_stand_in>(8, "http", roomy, [h = heard](actor::actor_context& c) {
+    test::add_lookup(world);
+    world.add_worker(1, 2).add<http_stand_in>(8, "http", test::roomy, [h = heard](actor::actor_context& c) {
       return std::make_unique<http_stand_in>(c, h);
     });
     auto s = std::make_shared<gateway_services>(gateway_services{
@@ -116,7 +97,7 @@ class live_sessions : public testing::Test {
     s->keys = std::move(*api_keys::load(keys));
     s->live = limits;
     s->metrics = std::make_shared<metrics_registry>();
-    world.add_worker(1, 1).add<gateway>(2, "gateway", roomy,
+    world.add_worker(1, 1).add<gateway>(2, "gateway", test::roomy,
                                         [s](actor::actor_context& c) { return std::make_unique<gateway>(c, s); });
     world.run_for(microseconds{2'000'000});  // the gateway hears that the model is up
   }

@@ -8,15 +8,11 @@
 #include <cstdlib>
 #include <set>
 
-#include "actors/cache_manager.hpp"
-#include "actors/draft_model.hpp"
 #include "actors/session.hpp"
-#include "actors/target_model.hpp"
-#include "actors/verify_scheduler.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/model/acceptance.hpp"
-#include "tests/support/actor_world.hpp"
 #include "tests/support/rounds.hpp"
+#include "tests/support/serving_world.hpp"
 #include "tests/support/tiny_model.hpp"
 
 namespace redline::actors {
@@ -27,12 +23,9 @@ constexpr std::uint32_t rows_max = 32;
 constexpr std::uint32_t context_max = 200;
 constexpr microseconds life_max{600'000'000};  // virtual
 
+using test::cache_where, test::lookup_where, test::scheduler_where, test::target_where;
 constexpr auto client_where = actor::make_address(1, 1, 9);
-constexpr auto cache_where = actor::make_address(2, 1, 3);
-constexpr auto scheduler_where = actor::make_address(2, 1, 4);
-constexpr auto target_where = actor::make_address(2, 3, 5);
 constexpr auto drafter_where = actor::make_address(3, 4, 6);
-constexpr auto lookup_where = actor::make_address(1, 5, 7);
 
 /// The models, loaded once for all seeds. The small one shares the big one's embedding, so it is often right.
 struct models {
@@ -302,30 +295,14 @@ void populate(test::actor_world& world, const std::shared_ptr<story>& s, std::ui
   options.limits = {.running_max = 6, .waiting_max = 64, .tokens_max = context_max, .pages_count = pages_count};
   options.budget = {.rows_max = rows_max, .prompt_chunk_rows_max = 16};
   options.policy = seed % 2 == 0 ? "fifo" : "fair_share";
-  constexpr actor::mailbox_limits roomy{4096, 4096};
-  auto& target_io = world.add_worker(2, 1);
-  target_io.add<cache_manager>(3, "cache manager", roomy,
-                               [](actor::actor_context& c) { return std::make_unique<cache_manager>(c, pages_count); });
-  target_io.add<verify_scheduler>(4, "scheduler", roomy, [options](actor::actor_context& c) {
-    return std::make_unique<verify_scheduler>(c, options, std::move(*scheduler::make_policy(options.policy)),
-                                              actor::actor_ref<cache_manager>{cache_where},
-                                              actor::actor_ref<target_model>{target_where});
-  });
-  world.add_worker(2, 3).add<target_model>(5, "target model", roomy, [](actor::actor_context& c) {
-    return std::make_unique<target_model>(c, shared_models().make(true, pages_count), pages_count,
-                                          actor::actor_ref<verify_scheduler>{scheduler_where},
-                                          std::vector<pass_cost>{}, nullptr, shared_models().index);
-  });
-  world.add_worker(3, 4).add<draft_model>(6, "draft model", roomy, [](actor::actor_context& c) {
+  test::add_target(world, options, [] { return shared_models().make(true, pages_count); }, shared_models().index);
+  test::add_lookup(world);
+  world.add_worker(3, 4).add<draft_model>(6, "draft model", test::roomy, [](actor::actor_context& c) {
     return std::make_unique<draft_model>(
         c, std::make_unique<draft::draft_engine>(shared_models().make(false, 12), shared_models().ends,
                                                  draft::engine_limits{.prompt_chunk_rows_max = 24, .pages_count = 12}));
   });
-  world.add_worker(1, 5).add<draft_model>(7, "lookup", roomy, [](actor::actor_context& c) {
-    return std::make_unique<draft_model>(
-        c, std::make_unique<draft::draft_engine>(nullptr, std::vector<token>{}, draft::engine_limits{}));
-  });
-  world.add_worker(1, 1).add<crowd>(9, "crowd", roomy,
+  world.add_worker(1, 1).add<crowd>(9, "crowd", test::roomy,
                                     [s](actor::actor_context& c) { return std::make_unique<crowd>(c, s); });
 }
 

@@ -6,23 +6,18 @@
 
 #include <cstdlib>
 
-#include "actors/cache_manager.hpp"
-#include "actors/target_model.hpp"
-#include "actors/verify_scheduler.hpp"
 #include "runtime/base/log.hpp"
-#include "tests/support/actor_world.hpp"
 #include "tests/support/by_hand.hpp"
 #include "tests/support/rounds.hpp"
+#include "tests/support/serving_world.hpp"
 
 namespace redline::actors {
 namespace {
 
 using kv::splice_policy;
+using test::cache_where, test::scheduler_where, test::target_where;
 
 constexpr std::uint32_t tokens_max = 300;
-constexpr auto cache_where = actor::make_address(2, 1, 3);
-constexpr auto scheduler_where = actor::make_address(2, 1, 4);
-constexpr auto target_where = actor::make_address(2, 3, 5);
 constexpr auto editors_where = actor::make_address(1, 1, 9);
 
 /// One round of an editor.
@@ -175,21 +170,8 @@ outcome run(std::uint64_t seed, bool exact, bool faults) {
   scheduler_options options;
   options.limits = {.running_max = 6, .waiting_max = 64, .tokens_max = tokens_max, .pages_count = pages_count};
   options.budget = {.rows_max = 48, .prompt_chunk_rows_max = 16};
-  constexpr actor::mailbox_limits roomy{4096, 4096};
-  auto& target_io = world.add_worker(2, 1);
-  target_io.add<cache_manager>(3, "cache manager", roomy, [=](actor::actor_context& c) {
-    return std::make_unique<cache_manager>(c, pages_count);
-  });
-  target_io.add<verify_scheduler>(4, "scheduler", roomy, [options](actor::actor_context& c) {
-    return std::make_unique<verify_scheduler>(c, options, std::move(*scheduler::make_policy("fifo")),
-                                              actor::actor_ref<cache_manager>{cache_where},
-                                              actor::actor_ref<target_model>{target_where});
-  });
-  world.add_worker(2, 3).add<target_model>(5, "target model", roomy, [=](actor::actor_context& c) {
-    return std::make_unique<target_model>(c, test::shared_weights().make(pages_count), pages_count,
-                                          actor::actor_ref<verify_scheduler>{scheduler_where});
-  });
-  world.add_worker(1, 1).add<editors>(9, "editors", roomy,
+  test::add_target(world, options, [=] { return test::shared_weights().make(pages_count); });
+  world.add_worker(1, 1).add<editors>(9, "editors", test::roomy,
                                       [all](actor::actor_context& c) { return std::make_unique<editors>(c, all); });
   test::virtual_environment chance(seed ^ 0x5eed);
   std::size_t restarts = 0;

@@ -4,22 +4,16 @@
 
 #include <cstdlib>
 
-#include "actors/cache_manager.hpp"
-#include "actors/draft_model.hpp"
 #include "actors/session.hpp"
-#include "actors/target_model.hpp"
-#include "actors/verify_scheduler.hpp"
 #include "runtime/base/log.hpp"
-#include "tests/support/actor_world.hpp"
 #include "tests/support/by_hand.hpp"
+#include "tests/support/serving_world.hpp"
 
 namespace redline::actors {
 namespace {
 
-constexpr auto cache_where = actor::make_address(2, 1, 3);
-constexpr auto scheduler_where = actor::make_address(2, 1, 4);
-constexpr auto target_where = actor::make_address(2, 3, 5);
-constexpr auto lookup_where = actor::make_address(1, 5, 7);
+using test::cache_where, test::lookup_where, test::scheduler_where, test::target_where;
+
 
 std::shared_ptr<const text::tokenizer> words() {
   static const auto w = *text::tokenizer::from_file(*test::make_tiny_model().file());
@@ -68,25 +62,9 @@ stream run(generation_request wish, std::uint32_t pages_count, std::optional<std
   scheduler_options options;
   options.limits = {.running_max = 4, .waiting_max = 4, .tokens_max = 2048, .pages_count = pages_count};
   options.budget = {.rows_max = 64, .prompt_chunk_rows_max = 64};
-  constexpr actor::mailbox_limits roomy{4096, 4096};
-  auto& target_io = world.add_worker(2, 1);
-  target_io.add<cache_manager>(3, "cache manager", roomy, [=](actor::actor_context& c) {
-    return std::make_unique<cache_manager>(c, pages_count);
-  });
-  target_io.add<verify_scheduler>(4, "scheduler", roomy, [options](actor::actor_context& c) {
-    return std::make_unique<verify_scheduler>(c, options, std::move(*scheduler::make_policy("fifo")),
-                                              actor::actor_ref<cache_manager>{cache_where},
-                                              actor::actor_ref<target_model>{target_where});
-  });
-  world.add_worker(2, 3).add<target_model>(5, "target model", roomy, [=](actor::actor_context& c) {
-    return std::make_unique<target_model>(c, test::shared_weights().make(pages_count), pages_count,
-                                          actor::actor_ref<verify_scheduler>{scheduler_where});
-  });
-  world.add_worker(1, 5).add<draft_model>(7, "lookup", roomy, [](actor::actor_context& c) {
-    return std::make_unique<draft_model>(
-        c, std::make_unique<draft::draft_engine>(nullptr, std::vector<token>{}, draft::engine_limits{}));
-  });
-  world.add_worker(1, 1).add<listener>(9, "listener", roomy,
+  test::add_target(world, options, [=] { return test::shared_weights().make(pages_count); });
+  test::add_lookup(world);
+  world.add_worker(1, 1).add<listener>(9, "listener", test::roomy,
                                        [&](actor::actor_context& c) { return std::make_unique<listener>(c, s); });
   world.on_wire = [&](actor::frame& f) {
     s.frame_bytes_max = std::max(s.frame_bytes_max, f.body.size());

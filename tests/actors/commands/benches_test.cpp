@@ -57,6 +57,32 @@ class bench_edit : public benches {
   printed said_;
 };
 
+TEST_F(bench_edit, tries_every_combination_of_blazedits_parameters) {
+  const auto found = run(" --limit 1 --max-tokens 40 --methods blazedit,regular --grid-runs 1,3 --grid-micro 8,40");
+  std::vector<std::string> names;
+  std::vector<std::uint64_t> draft_passes;
+  for (const auto& m : found["methods"]) {
+    names.push_back(m["method"]);
+    draft_passes.push_back(m["draft_passes"]);
+    EXPECT_EQ(m["identical"], true) << m;
+  }
+  EXPECT_THAT(names, testing::ElementsAre("regular", "blazedit 1x8, 10-gram", "blazedit 1x40, 10-gram",
+                                          "blazedit 3x8, 10-gram", "blazedit 3x40, 10-gram"));
+  EXPECT_NE(draft_passes[1], draft_passes[3]) << "the parameters reach the drafter";
+}
+
+TEST_F(bench_edit, reads_a_prediction_as_right_as_asked) {
+  const auto passes_at = [&](const std::string& right) {
+    const auto found = run(
+        " --limit 1 --max-tokens 60 --methods prediction --replay --draft-widths whole --prediction-right " + right);
+    EXPECT_EQ(found["prediction_right"], std::stod(right));
+    return found["methods"][0]["target_passes"].get<int>();
+  };
+  const int passes = passes_at("1");
+  EXPECT_EQ(passes, 2) << "the prompt, then the answer as one draft";
+  EXPECT_GT(passes_at("0.1"), passes);
+}
+
 TEST_F(bench_edit, compares_all_methods_and_its_counts_add_up) {
   const auto found = run(" --limit 2 --max-tokens 60 --repeat 2 --svg " + (folder_ / "e"));
   EXPECT_EQ(found["replayed"], false);

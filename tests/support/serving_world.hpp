@@ -1,0 +1,52 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "actors/cache_manager.hpp"
+#include "actors/draft_model.hpp"
+#include "actors/target_model.hpp"
+#include "actors/verify_scheduler.hpp"
+#include "tests/support/actor_world.hpp"
+
+// The serving parts of a process in an actor_world: what sessions of a test talk to.
+
+namespace redline::test {
+
+inline constexpr auto cache_where = actor::make_address(2, 1, 3);
+inline constexpr auto scheduler_where = actor::make_address(2, 1, 4);
+inline constexpr auto target_where = actor::make_address(2, 3, 5);
+inline constexpr auto lookup_where = actor::make_address(1, 5, 7);
+
+inline constexpr actor::mailbox_limits roomy{4096, 4096};
+
+/// Scheduler, cache manager and target model. make: called at each start of the target model.
+inline void add_target(actor_world& world, const actors::scheduler_options& options,
+                       std::function<std::unique_ptr<model::transformer>()> make,
+                       std::shared_ptr<const grammar::vocabulary_index> words = nullptr) {
+  const std::uint32_t pages_count = options.limits.pages_count;
+  auto& io = world.add_worker(2, 1);
+  io.add<actors::cache_manager>(3, "cache manager", roomy, [=](actor::actor_context& c) {
+    return std::make_unique<actors::cache_manager>(c, pages_count);
+  });
+  io.add<actors::verify_scheduler>(4, "scheduler", roomy, [options](actor::actor_context& c) {
+    return std::make_unique<actors::verify_scheduler>(c, options, std::move(*scheduler::make_policy(options.policy)),
+                                                      actor::actor_ref<actors::cache_manager>{cache_where},
+                                                      actor::actor_ref<actors::target_model>{target_where});
+  });
+  world.add_worker(2, 3).add<actors::target_model>(5, "target model", roomy, [=](actor::actor_context& c) {
+    return std::make_unique<actors::target_model>(c, make(), pages_count,
+                                                  actor::actor_ref<actors::verify_scheduler>{scheduler_where},
+                                                  std::vector<actors::pass_cost>{}, nullptr, words);
+  });
+}
+
+/// A drafter without a model.
+inline void add_lookup(actor_world& world) {
+  world.add_worker(1, 5).add<actors::draft_model>(7, "lookup", roomy, [](actor::actor_context& c) {
+    return std::make_unique<actors::draft_model>(
+        c, std::make_unique<draft::draft_engine>(nullptr, std::vector<token>{}, draft::engine_limits{}));
+  });
+}
+
+}  // namespace redline::test
