@@ -20,17 +20,24 @@ void cache_manager::on(const reserve_pages& m) {
     auto& [table, revision] = sequences_[want.sequence];
     // Another table than the scheduler believes means that one of the two lost its memory: it must hear of that.
     const bool known = table.token_count() == want.keep_count && revision == want.revision && want.at <= want.keep_count;
+    prefixes_.make_room(pool_, table.pages_needed(pool_, want.append_count));
     if (!known || !table.insert(pool_, want.at, want.append_count)) {
       grant.tables.emplace_back(std::nullopt);
     } else {
       grant.tables.emplace_back(table.prefix(want.at + want.append_count));
     }
-    grant.uses.push_back({table.held_count(), table.room(pool_)});
+    grant.uses.push_back(use_of(table));
   }
-  grant.free_count = pool_.free_count();
+  grant.shared_count = shared_count();
   grant.moves = std::exchange(moves_, {});
   last_ = std::move(grant);
   context().send(context().sender(), *last_);
+}
+
+page_use cache_manager::use_of(const kv::page_table& table) const {
+  page_use use{.room = table.room(pool_)};
+  table.for_each_page([&](page_id page) { ++(pool_.is_kept(page) ? use.shared : use.held); });
+  return use;
 }
 
 /// Fragmented tables are copied together as far as pages are free that this batch does not need.
@@ -59,6 +66,7 @@ void cache_manager::on(const release_pages& m) {
 void cache_manager::on(const drop_all_pages&) {
   for (auto& [id, s] : sequences_) s.table.clear(pool_);
   sequences_.clear();
+  prefixes_.clear(pool_);
   moves_.clear();
   last_.reset();
 }
@@ -79,14 +87,40 @@ void cache_manager::on(const splice_pages& m) {
   moves_.insert(moves_.end(), moves.begin(), moves.end());
 }
 
+// A sequence that has pages keeps them: the question comes late.
+void cache_manager::on(const adopt_prefix& m) {
+  auto& table = sequences_[m.sequence].table;
+  if (table.token_count() == 0) {
+    for (const page_id page : prefixes_.find(m.tenant, m.tokens)) table.append_shared(pool_, page);
+  }
+  context().send(context().sender(),
+                 prefix_adopted{m.sequence, m.question, table.token_count(), use_of(table), shared_count()});
+}
+
+void cache_manager::on(const offer_prefix& m) {
+  const auto it = sequences_.find(m.sequence);
+  if (it == sequences_.end()) return;
+  std::vector<page_id> pages;
+  while ((pages.size() + 1) * kv::page_tokens <= m.tokens.size()) {
+    const auto page = it->second.table.whole_page(static_cast<std::uint32_t>(pages.size()));
+    if (!page) break;
+    pages.push_back(*page);
+  }
+  prefixes_.add(pool_, m.tenant, m.tokens, pages);
+}
+
 void cache_manager::check_integrity() const {
   pool_.check_integrity();
-  std::uint32_t held = 0;
+  prefixes_.check_integrity(pool_);
+  std::vector<std::uint32_t> owners(pool_.pages_count(), 0);
   for (const auto& [id, s] : sequences_) {
     s.table.check_integrity();
-    held += s.table.held_count();
+    s.table.for_each_page([&](page_id page) { ++owners[page.value]; });
   }
-  REDLINE_ASSERT(held + pool_.free_count() == pool_.pages_count(), "pages are not conserved");
+  for (std::uint32_t page = 0; page < owners.size(); ++page) {
+    const std::uint32_t kept = pool_.is_kept(page_id{page}) ? 1 : 0;
+    REDLINE_ASSERT(pool_.references(page_id{page}) == owners[page] + kept, "a page has as many references as owners");
+  }
 }
 
 }  // namespace redline::actors

@@ -52,6 +52,7 @@ api::usage_report usage_of(const session_stats& s) {
   u.target_passes = s.target_passes;
   u.draft_passes = s.draft_passes;
   u.rows = s.target_rows;
+  u.cached_tokens = s.cached_tokens;
   u.evicted = s.evicted_tokens;
   u.evictions = s.evictions;
   u.reevaluated = s.reevaluated;
@@ -297,6 +298,8 @@ void gateway::serve_metrics(const visit& v) {
     total("rows_total", "Rows computed by the target model", static_cast<double>(s.rows_total));
     total("step_seconds_total", "Time spent in forward passes of the target model",
           static_cast<double>(s.forward_us_total) / 1e6);
+    total("cached_prompt_tokens_total", "Tokens of new prompts that another sequence had computed",
+          static_cast<double>(s.cached_total));
     total("preempted_total", "Sequences that lost their KV to others", static_cast<double>(s.preempted_total));
     total("refused_total", "Sequences refused because the queue was full", static_cast<double>(s.refused_total));
   }
@@ -539,7 +542,7 @@ void gateway::complete_if_over(std::uint64_t exchange) {
   api::usage_report usage;
   for (std::size_t i = 0; i < r.answers.size(); ++i) {
     auto one = usage_of(r.answers[i].stats);
-    if (i % r.wish.n != 0) one.prompt_tokens = 0;  // one prompt, n answers
+    if (i % r.wish.n != 0) one.prompt_tokens = one.cached_tokens = 0;  // one prompt, n answers
     usage += one;
   }
   usage.eviction = name_of(r.wish.evicting(services_->eviction_defaults).policy);

@@ -151,6 +151,7 @@ void session::on(const verdict& m) {
   stats_.target_rows += m.rows;
   stats_.reevaluated = recomputed_before_ + m.recomputed_count;
   splices_.clear();
+  if (stats_.rounds == 1) stats_.cached_tokens = std::min(m.cached_count, stats_.prompt_tokens);
   if (stats_.first_token_us == 0) {
     stats_.first_token_us = static_cast<std::uint64_t>((context().now() - began_).count());
   }

@@ -44,7 +44,8 @@ void verify_scheduler::take(const verify_run& m, actor::address session) {
   const scheduler::submission wish{.sequence = m.sequence, .tenant = m.tenant, .round = m.round, .splices = splices,
                                    .from = m.log.from, .tail = m.log.tokens, .draft = m.draft,
                                    .sources = sources, .tokens_max = m.tokens_max, .only_cache = m.only_cache};
-  const std::uint32_t table_count = queue_.holds(m.sequence) ? queue_.table_count(m.sequence) : 0;
+  const bool is_new = !queue_.holds(m.sequence);
+  const std::uint32_t table_count = !is_new ? queue_.table_count(m.sequence) : 0;
   std::vector<scheduler::table_splice> cuts;
   const submit_outcome outcome = queue_.submit(wish, context().now(), cuts);
   switch (outcome) {
@@ -58,6 +59,10 @@ void verify_scheduler::take(const verify_run& m, actor::address session) {
       c.logprobs = m.logprobs;
       c.grammar = m.grammar;
       c.evicted_count = m.evicted_count;
+      if (is_new) {
+        c.tenant = options_.sharing == prefix_sharing::all ? tenant_id{} : m.tenant;
+        look_for_prefix(m.sequence);
+      }
       for (const auto& cut : cuts) {
         context().tell(cache_, splice_pages{m.sequence, cut.table_count, cut.at, cut.removed_count, cut.shift,
                                             cut.revision, m.splices[cut.of].policy});
@@ -115,10 +120,12 @@ std::uint32_t verify_scheduler::retry_after_ms() const {
 
 void verify_scheduler::on(const release_sequence& m) {
   if (!queue_.holds(m.sequence)) return;
+  offer_prefix_of(m.sequence);
   queue_.release(m.sequence);
   clients_.erase(m.sequence);
   trims_.erase(m.sequence);
   context().tell(cache_, release_pages{m.sequence});
+  pages_unknown_ = queue_.shared_pages() > 0;
   step();
 }
 
@@ -129,10 +136,13 @@ void verify_scheduler::step() {
   plan_ = queue_.plan(options_.budget, context().now());
   // What the cache manager gives back from sequences that were cut may be all that is lacking.
   while (plan_.runs.empty() && trims_.empty()) {
+    if (plan_.left.empty()) return;
+    if (pages_unknown_) break;
     const auto victim = queue_.choose_victim(plan_, context().now());
     if (!victim) return;
     ++report_.preempted_total;
     context().tell(cache_, release_pages{*victim});
+    pages_unknown_ = queue_.shared_pages() > 0;
     plan_ = queue_.plan(options_.budget, context().now());
   }
   reserve();
@@ -150,6 +160,7 @@ void verify_scheduler::reserve() {
     wanted_.wants.push_back({sequence, count, 0, count, queue_.revision(sequence)});
   }
   trims_.clear();
+  pages_unknown_ = false;
   queue_.begin(plan_);
   phase_ = phase::reserving;
   wanted_at_ = context().now();
@@ -179,8 +190,9 @@ void verify_scheduler::on(const page_grant& m) {
   if (phase_ != phase::reserving || m.batch != batch_) return;
   forward_batch batch{.batch = batch_, .moves = m.moves};
   for (std::size_t i = 0; i < wanted_.wants.size() && i < m.uses.size(); ++i) {
-    queue_.note_pages(wanted_.wants[i].sequence, {m.uses[i].held, m.uses[i].room});
+    queue_.note_pages(wanted_.wants[i].sequence, {m.uses[i].held, m.uses[i].shared, m.uses[i].room});
   }
+  queue_.note_shared_pages(m.shared_count);
   scheduler::batch_plan kept{.size = plan_.size, .predicted = plan_.predicted};
   scheduler::batch_plan released;
   for (std::size_t i = 0; i < plan_.runs.size(); ++i) {
@@ -241,7 +253,8 @@ void verify_scheduler::on(const batch_done& m) {
     c.last = verdict{.sequence = outcome.sequence, .round = outcome.round, .verified_count = outcome.verified_count,
                      .accepted_count = at->accepted_count, .tokens = at->tokens, .logprobs = at->logprobs,
                      .passes = outcome.passes, .rows = outcome.rows, .pace = pace_at(outcome.sequence),
-                     .recomputed_count = outcome.recomputed_count};
+                     .recomputed_count = outcome.recomputed_count, .cached_count = outcome.cached_count};
+    if (!std::exchange(c.offered, true)) offer_prefix_of(outcome.sequence);
     report_.drafted_total += outcome.verified_count;
     report_.accepted_total += at->accepted_count;
     context().send(c.session, c.last);
@@ -260,6 +273,27 @@ draft::target_pace verify_scheduler::pace_at(sequence_id sequence) const {
   const auto many = cost.predict({1 + more, (1 + more) * context, context + more, 1 + more}).count();
   const auto bounded = [](std::int64_t x) { return static_cast<std::uint32_t>(std::clamp<std::int64_t>(x, 0, 1 << 30)); };
   return {.pass_us = bounded(one), .row_ns = bounded((many - one) * 1000 / static_cast<std::int64_t>(more))};
+}
+
+/// A new sequence may begin as another did. Its last token is computed in any case, for its logits.
+void verify_scheduler::look_for_prefix(sequence_id sequence) {
+  const auto log = queue_.log(sequence);
+  if (options_.sharing == prefix_sharing::off || log.size() <= options_.budget.page_tokens) return;
+  queue_.await_prefix(sequence, ++question_, context().now() + options_.grant_patience);
+  context().tell(cache_, adopt_prefix{sequence, question_, clients_.at(sequence).tenant, {log.begin(), log.end() - 1}});
+}
+
+void verify_scheduler::offer_prefix_of(sequence_id sequence) {
+  const auto tokens = queue_.computed_prefix(sequence);
+  if (options_.sharing == prefix_sharing::off || tokens.size() < options_.budget.page_tokens) return;
+  context().tell(cache_, offer_prefix{sequence, clients_.at(sequence).tenant, {tokens.begin(), tokens.end()}});
+}
+
+void verify_scheduler::on(const prefix_adopted& m) {
+  queue_.note_shared_pages(m.shared_count);
+  if (!queue_.adopt_prefix(m.sequence, m.question, m.count, {m.use.held, m.use.shared, m.use.room})) return;
+  report_.cached_total += m.count;
+  step();
 }
 
 /// Rounds that came while a pass for the one before was in flight.
@@ -291,6 +325,7 @@ void verify_scheduler::lose_all_kv() {
   phase_ = phase::idle;
   trims_.clear();
   queue_.forget_all_kv();
+  queue_.note_shared_pages(0);
   context().tell(cache_, drop_all_pages{});
 }
 
@@ -318,6 +353,7 @@ void verify_scheduler::on(const scheduler_tick&) {
     context().tell(cache_, wanted_);
   }
   release_abandoned();
+  step();  // for those that waited too long for an answer about their beginning
 }
 
 void verify_scheduler::release_abandoned() {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -15,10 +17,15 @@ namespace redline::actors {
 class cache_manager;
 class target_model;
 
+/// Who may have pages of whose beginnings. Who shares can tell from the time to the first token what others asked lately.
+enum class prefix_sharing : std::uint8_t { off, tenant, all };
+inline constexpr std::array<std::string_view, 3> prefix_sharing_names = {"off", "tenant", "all"};
+
 struct scheduler_options {
   scheduler::queue_limits limits;
   scheduler::budget budget;
   std::string policy = "fifo";
+  prefix_sharing sharing = prefix_sharing::tenant;
   microseconds grant_patience{1'000'000};     // then the pages are asked for again
   microseconds abandoned_after{120'000'000};  // a sequence nobody asks about is released; a late session starts it anew
 };
@@ -27,7 +34,7 @@ struct scheduler_options {
 /// has it computed. Holds a copy of every log so that it can compute anything again; never touches KV or logits.
 class verify_scheduler final : public actor::actor_of<verify_scheduler> {
  public:
-  using accepts = actor::protocol<verify_run, release_sequence, page_grant, batch_done, target_ready, report_status,
+  using accepts = actor::protocol<verify_run, release_sequence, page_grant, prefix_adopted, batch_done, target_ready, report_status,
                                   scheduler_tick, actor::undeliverable>;
 
   verify_scheduler(actor::actor_context& context, const scheduler_options& options,
@@ -38,6 +45,7 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
   void on(const verify_run& m);
   void on(const release_sequence& m);
   void on(const page_grant& m);
+  void on(const prefix_adopted& m);
   void on(const batch_done& m);
   void on(const target_ready& m);
   void on(const report_status& m);
@@ -59,6 +67,8 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
     std::optional<std::uint32_t> logprobs;
     grammar::constraint grammar;
     std::uint64_t evicted_count = 0;
+    tenant_id tenant;      // whose beginnings it may have
+    bool offered = false;  // its prompt is a known beginning
     verdict last;
     std::optional<verify_run> overtaking;  // waits for the pass in flight to end
   };
@@ -69,6 +79,8 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
   void refuse(const verify_run& m, actor::address session, failure why, std::uint32_t retry_after_ms = 0);
   void fail_batch(const failure& why);
   void take_overtaking();
+  void look_for_prefix(sequence_id sequence);
+  void offer_prefix_of(sequence_id sequence);
   void lose_all_kv();
   void release_abandoned();
   [[nodiscard]] batch_run make_run(const scheduler::planned_run& planned, const std::vector<kv::piece>& table) const;
@@ -87,6 +99,8 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
   instant wanted_at_;
   std::uint64_t batch_ = 0;
   bool target_up_ = false;
+  std::uint64_t question_ = 0;    // the last about a beginning
+  bool pages_unknown_ = false;    // shared pages may have come free, of which only the cache manager knows
   bool overtaken_ = false;  // some client has a round that waits for a pass to end
   scheduler_report report_;
 };

@@ -56,6 +56,7 @@ token_range run_queue::pending(const sequence_state& q) {
 void run_queue::lose_kv(sequence_state& q) {
   q.kv = {};
   q.pages = {};
+  q.awaits.reset();
   q.revision = 0;
   q.recomputed_count += q.moved ? 1 : 0;
   q.moved = false;
@@ -98,6 +99,8 @@ submit_outcome run_queue::submit(const submission& s, instant now, std::vector<t
   // The last token is computed in any case, for its logits.
   q.kv.keep(std::min(unchanged_count, static_cast<std::uint32_t>(q.log.size()) - 1));
   if (q.kv.is_empty()) q.moved = false;
+  q.cached_count = q.kv.count();
+  q.awaits.reset();
   // q.pages stays what it was: what the cache manager gives back can only make more room, and it says so in its next grant.
   const std::size_t draft_room = q.tokens_max > q.log.size() ? q.tokens_max - q.log.size() : 0;
   q.draft.assign(s.draft.begin(), s.draft.begin() + static_cast<std::ptrdiff_t>(std::min(s.draft.size(), draft_room)));
@@ -143,8 +146,10 @@ void run_queue::release(sequence_id sequence) {
 batch_plan run_queue::plan(budget limits, instant now) {
   page_tokens_ = limits.page_tokens;
   items_.clear();
-  for (const auto& [id, q] : sequences_) {
+  for (auto& [id, q] : sequences_) {
     if (!q.admitted || !q.open || q.in_flight) continue;
+    if (q.awaits && q.awaits->until > now) continue;
+    q.awaits.reset();
     const token_range next = pending(q);
     const bool at_end = next.end == q.log.size();
     items_.push_back({.sequence = id,
@@ -207,7 +212,7 @@ std::vector<round_outcome> run_queue::complete(const batch_plan& plan, std::span
       if (!q.only_cache || pending(q).count() > 0) continue;
       q.open = false;
       q.idle_since = now;
-      done.push_back({run.sequence, q.round, 0, q.passes, q.rows, q.recomputed_count});
+      done.push_back({run.sequence, q.round, 0, q.passes, q.rows, q.recomputed_count, q.cached_count});
       continue;
     }
     q.kv.add({run.first, static_cast<std::uint32_t>(q.log.size()) + answers[i].accepted_count});
@@ -219,7 +224,7 @@ std::vector<round_outcome> run_queue::complete(const batch_plan& plan, std::span
     q.draft.clear();
     q.open = false;
     q.idle_since = now;
-    done.push_back({run.sequence, q.round, run.draft_count, q.passes, q.rows, q.recomputed_count});
+    done.push_back({run.sequence, q.round, run.draft_count, q.passes, q.rows, q.recomputed_count, q.cached_count});
   }
   return done;
 }
@@ -258,7 +263,7 @@ std::optional<sequence_id> run_queue::choose_victim(const batch_plan& plan, inst
     }
   }
   // Nobody can help. Slots that lie empty between moved pieces come back when the sequence is computed anew.
-  const std::uint64_t slots = std::uint64_t{hungry->pages.held} * page_tokens_;
+  const std::uint64_t slots = std::uint64_t{hungry->pages.held + hungry->pages.shared} * page_tokens_;
   const bool wasteful = slots > std::uint64_t{hungry->kv.count()} + hungry->pages.room;
   if (victim == nullptr && (hungry->in_flight || !wasteful)) return std::nullopt;
   const sequence_id id = victim == nullptr ? hungry_id : victim->first;
@@ -278,6 +283,29 @@ void run_queue::note_pages(sequence_id sequence, page_account account) {
   if (it != sequences_.end()) it->second.pages = account;
 }
 
+void run_queue::await_prefix(sequence_id sequence, std::uint64_t question, instant until) {
+  sequence_state& q = sequences_.at(sequence);
+  REDLINE_ASSERT(q.kv.is_empty() && !q.in_flight, "only what has no KV can be told of some");
+  q.awaits = {question, until};
+}
+
+bool run_queue::adopt_prefix(sequence_id sequence, std::uint64_t question, std::uint32_t count, page_account account) {
+  const auto it = sequences_.find(sequence);
+  if (it == sequences_.end() || !it->second.awaits || it->second.awaits->number != question) return false;
+  sequence_state& q = it->second;
+  q.awaits.reset();
+  if (count >= q.log.size()) return false;
+  if (count > 0) q.kv.add({0, count});
+  q.pages = account;
+  q.cached_count = count;
+  return true;
+}
+
+std::span<const token> run_queue::computed_prefix(sequence_id sequence) const {
+  const sequence_state& q = sequences_.at(sequence);
+  return std::span(q.log).first(q.kv.first_gap(static_cast<std::uint32_t>(q.log.size())).begin);
+}
+
 std::uint32_t run_queue::known_count(sequence_id sequence) const {
   const auto it = sequences_.find(sequence);
   return it == sequences_.end() ? 0 : static_cast<std::uint32_t>(it->second.log.size());
@@ -287,9 +315,13 @@ std::span<const token> run_queue::log(sequence_id sequence) const { return seque
 std::span<const token> run_queue::draft(sequence_id sequence) const { return sequences_.at(sequence).draft; }
 
 std::uint32_t run_queue::pages_held() const {
-  std::uint32_t held = 0;
-  for (const auto& [id, q] : sequences_) held += q.pages.held;
-  return held;
+  std::uint32_t held = shared_pages_;
+  for (const auto& [id, q] : sequences_) {
+    held += q.pages.held;
+    // Until the answer comes it may be the first to hold what it asked for.
+    if (q.awaits) held += pages_for(static_cast<std::uint32_t>(q.log.size()), page_tokens_);
+  }
+  return std::min(held, limits_.pages_count);
 }
 
 void run_queue::check_integrity() const {
@@ -299,7 +331,7 @@ void run_queue::check_integrity() const {
     q.kv.check_integrity();
     REDLINE_ASSERT(q.kv.is_empty() || q.kv.ranges().back().end <= q.log.size(), "more tokens are computed than known");
     REDLINE_ASSERT(!q.open || pending(q).count() > 0, "an open round has nothing to compute");
-    REDLINE_ASSERT(std::uint64_t{q.pages.held} * page_tokens_ >= q.kv.count(), "tokens lie in pages");
+    REDLINE_ASSERT(std::uint64_t{q.pages.held + q.pages.shared} * page_tokens_ >= q.kv.count(), "tokens lie in pages");
     REDLINE_ASSERT(!q.in_flight || (q.open && q.admitted), "a run is in flight that nobody asked for");
   }
   REDLINE_ASSERT(admitted == running_count_, "the count of running sequences is off");

@@ -42,8 +42,9 @@ struct table_splice {
 
 /// Pages of one sequence, as its owner sees them.
 struct page_account {
-  std::uint32_t held = 0;
-  std::uint32_t room = 0;  // tokens that find place without another page
+  std::uint32_t held = 0;    // by this sequence alone
+  std::uint32_t shared = 0;  // and others that are kept as a known beginning
+  std::uint32_t room = 0;    // tokens that find place without another page
   bool operator==(const page_account&) const = default;
 
   void add(std::uint32_t tokens_count, std::uint32_t page_tokens) {
@@ -93,6 +94,7 @@ struct round_outcome {
   std::uint32_t passes = 0;
   std::uint32_t rows = 0;
   std::uint32_t recomputed_count = 0;
+  std::uint32_t cached_count = 0;  // tokens of the log that had KV before the round
 };
 
 /// Result of one planned run: how much of the draft was accepted and the tokens to append (empty for a prompt chunk).
@@ -130,10 +132,20 @@ class run_queue {
 
   /// What the cache manager says of the sequence's pages, with the tokens of the run in flight.
   void note_pages(sequence_id sequence, page_account account);
+  /// And how many pages of known beginnings sequences hold: they count once, whoever has them.
+  void note_shared_pages(std::uint32_t count) { shared_pages_ = count; }
+  [[nodiscard]] std::uint32_t shared_pages() const { return shared_pages_; }
+
+  /// A sequence without KV waits until it is told what is known of its beginning, or until `until`.
+  void await_prefix(sequence_id sequence, std::uint64_t question, instant until);
+  /// The answer: its first `count` tokens have KV. False, and nothing changed, when nobody waits for it.
+  bool adopt_prefix(sequence_id sequence, std::uint64_t question, std::uint32_t count, page_account account);
 
   [[nodiscard]] std::uint32_t known_count(sequence_id sequence) const;
   /// Tokens that the sequence's page table should have, and how often it was spliced.
   [[nodiscard]] std::uint32_t table_count(sequence_id sequence) const { return sequences_.at(sequence).kv.count(); }
+  /// The first tokens that have KV without a hole.
+  [[nodiscard]] std::span<const token> computed_prefix(sequence_id sequence) const;
   [[nodiscard]] std::uint32_t revision(sequence_id sequence) const { return sequences_.at(sequence).revision; }
   [[nodiscard]] std::span<const token> log(sequence_id sequence) const;
   [[nodiscard]] std::span<const token> draft(sequence_id sequence) const;
@@ -156,6 +168,11 @@ class run_queue {
   void check_integrity() const;
 
  private:
+  struct prefix_question {
+    std::uint64_t number = 0;
+    instant until;
+  };
+
   struct sequence_state {
     tenant_id tenant;
     instant arrival;
@@ -174,6 +191,8 @@ class run_queue {
     bool admitted = false;
     bool open = false;       // the round waits for an answer
     bool only_cache = false;
+    std::uint32_t cached_count = 0;      // tokens that had KV when the round began
+    std::optional<prefix_question> awaits;
     bool in_flight = false;
     std::vector<draft_stretch> sources;  // of the draft
     source_records drafts;
@@ -190,6 +209,7 @@ class run_queue {
   std::unique_ptr<policy> policy_;
   std::unordered_map<sequence_id, sequence_state> sequences_;
   std::uint32_t running_count_ = 0;
+  std::uint32_t shared_pages_ = 0;
   std::uint32_t page_tokens_ = 32;
   cost_model cost_;
   source_records typical_drafts_;

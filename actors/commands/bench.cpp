@@ -144,7 +144,9 @@ void add_bench(CLI::App& app, int& exit_code) {
   add_bench_accuracy(*bench, exit_code);
   add_bench_copy(*bench, exit_code);
   add_bench_edit(*bench, exit_code);
+  add_bench_evict(*bench, exit_code);
   add_bench_load(*bench, exit_code);
+  add_bench_prefix(*bench, exit_code);
 }
 
 }  // namespace redline::actors::commands

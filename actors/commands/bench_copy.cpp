@@ -180,6 +180,7 @@ int run(const flags& f) {
   if (!options) return report(options.error());
   const auto probe = std::make_shared<target_probe>();
   options->probe = probe;
+  options->scheduling.sharing = prefix_sharing::off;  // every answer reads its prompt
   const auto runner = local_runner::create(std::move(*options));
   if (!runner) return report(runner.error());
   const engine& e = (*runner)->parts();

@@ -288,6 +288,7 @@ result<bool> run(const flags& f) {
   REDLINE_TRY_ASSIGN(auto options, engine_options_of(f.models));
   const auto probe = std::make_shared<target_probe>();
   options.probe = probe;
+  options.scheduling.sharing = prefix_sharing::off;  // every method reads its prompt
   progress_line line;
   options.progress = [&line](const std::string& what, std::uint64_t done, std::uint64_t all) {
     show_loading(line, what, done, all);

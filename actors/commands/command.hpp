@@ -39,7 +39,9 @@ void add_bench(CLI::App& app, int& exit_code);
 void add_bench_copy(CLI::App& bench, int& exit_code);
 void add_bench_accuracy(CLI::App& bench, int& exit_code);
 void add_bench_edit(CLI::App& bench, int& exit_code);
+void add_bench_evict(CLI::App& bench, int& exit_code);
 void add_bench_load(CLI::App& bench, int& exit_code);
+void add_bench_prefix(CLI::App& bench, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code);
 
 /// What the commands that load models have in common.

@@ -1,6 +1,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <future>
@@ -27,6 +28,7 @@ struct flags {
   std::string alias;
   bool accept_any_model = false;
   std::string policy = "fifo";
+  std::string prefix_sharing = "tenant";
   eviction_flags eviction;
   std::uint32_t running_max = 64;
   std::uint32_t waiting_max = 256;
@@ -80,6 +82,20 @@ std::string hex(std::uint64_t n) {
   char buffer[17];
   std::snprintf(buffer, sizeof buffer, "%08llx", static_cast<unsigned long long>(n & 0xffffffffu));
   return buffer;
+}
+
+CLI::Option* add_prefix_sharing_flag(CLI::App& app, std::string& name) {
+  return app
+      .add_option("--prefix-sharing", name,
+                  "Beginnings that prompts have in common are computed once: for nobody, for each tenant, or for all, who can "
+                  "then tell from the time to the first token what others asked")
+      ->check(CLI::IsMember(prefix_sharing_names))
+      ->capture_default_str();
+}
+
+prefix_sharing prefix_sharing_of(std::string_view name) {
+  const auto at = std::find(prefix_sharing_names.begin(), prefix_sharing_names.end(), name);
+  return static_cast<prefix_sharing>(at - prefix_sharing_names.begin());
 }
 
 result<std::shared_ptr<gateway_services>> services_of(const flags& f, const host_port& where, const engine& e,
@@ -165,7 +181,8 @@ int run(const flags& f) {
   options->scheduling = {.limits = {.running_max = f.running_max, .waiting_max = f.waiting_max},
                          .budget = {.rows_max = f.rows_max, .prompt_chunk_rows_max = f.chunk_rows,
                                     .time_max = microseconds{std::int64_t{f.step_ms} * 1000}},
-                         .policy = f.policy};
+                         .policy = f.policy,
+                         .sharing = prefix_sharing_of(f.prefix_sharing)};
   std::atomic<bool> fatal{false};
   options->on_fatal = [&fatal](const std::string&) { fatal = true; };
   auto e = engine::create(std::move(*options));
@@ -232,6 +249,7 @@ void add_serve(CLI::App& app, int& exit_code) {
       ->check(CLI::Range(1, 604800))->capture_default_str()->group("HTTP");
   c->add_option("--policy", f->policy, "Who goes first")->check(CLI::IsMember({"fifo", "fair_share"}))->capture_default_str()
       ->group("Scheduling");
+  add_prefix_sharing_flag(*c, f->prefix_sharing)->group("Scheduling");
   c->add_option("--running-max", f->running_max, "Answers computed in turn")->check(CLI::Range(1, 4096))->capture_default_str()
       ->group("Scheduling");
   c->add_option("--waiting-max", f->waiting_max, "Answers that wait for a place; beyond it: 429")->check(CLI::Range(0, 65536))
@@ -262,6 +280,7 @@ void add_worker(CLI::App& app, int& exit_code) {
     std::uint32_t waiting_max = 256;
     std::uint32_t rows_max = 512;
     std::string policy = "fifo";
+    std::string prefix_sharing = "tenant";
   };
   auto f = std::make_shared<worker_flags>();
   auto* c = app.add_subcommand("worker", "Run the target or the draft model for a 'redline serve' in another process");
@@ -271,6 +290,7 @@ void add_worker(CLI::App& app, int& exit_code) {
   c->add_option("--keys", f->keys_dir, "Directory made by 'redline keygen', for tcp")->check(CLI::ExistingDirectory);
   c->add_flag("--insecure-plaintext", f->insecure_plaintext, "Allow tcp without keys");
   c->add_option("--policy", f->policy, "target: who goes first")->check(CLI::IsMember({"fifo", "fair_share"}))->capture_default_str();
+  add_prefix_sharing_flag(*c, f->prefix_sharing);
   c->add_option("--running-max", f->running_max, "target: answers computed in turn")->check(CLI::Range(1, 4096))->capture_default_str();
   c->add_option("--waiting-max", f->waiting_max, "target: answers that wait for a place")->check(CLI::Range(0, 65536))->capture_default_str();
   c->add_option("--rows-max", f->rows_max, "target: rows of one forward pass")->check(CLI::Range(1, 8192))->capture_default_str();
@@ -284,7 +304,8 @@ void add_worker(CLI::App& app, int& exit_code) {
     options->roles = {.front = false, .target = f->role == "target", .draft = f->role == "draft"};
     if (f->role == "draft") options->draft_path = std::exchange(options->target_path, {});
     options->scheduling = {.limits = {.running_max = f->running_max, .waiting_max = f->waiting_max},
-                           .budget = {.rows_max = f->rows_max}, .policy = f->policy};
+                           .budget = {.rows_max = f->rows_max}, .policy = f->policy,
+                           .sharing = prefix_sharing_of(f->prefix_sharing)};
     options->bridge.join = f->join;
     options->bridge.insecure_plaintext = f->insecure_plaintext;
     if (!f->keys_dir.empty()) {

@@ -20,7 +20,7 @@ namespace redline::actors {
 /// Every message there is. A new one is added here, which checks its number and has the tests pin its bytes.
 using all_messages = std::tuple<
     actor::undeliverable, actor::actor_down, actor::restart_actor, actor::stop_worker, actor::peer_state,
-    reserve_pages, page_grant, release_pages, drop_all_pages, splice_pages,
+    reserve_pages, page_grant, release_pages, drop_all_pages, splice_pages, adopt_prefix, prefix_adopted, offer_prefix,
     propose, proposal, forget,
     verify_run, verdict, release_sequence, forward_batch, batch_done, target_ready, run_pending, announce_target,
     scheduler_tick,

@@ -25,9 +25,10 @@ struct page_want {
 
 /// A sequence's pages as they now are.
 struct page_use {
-  std::uint32_t held = 0;
-  std::uint32_t room = 0;  // tokens that find place in them
-  static constexpr auto fields(auto& self) { return std::tie(self.held, self.room); }
+  std::uint32_t held = 0;    // by it alone
+  std::uint32_t shared = 0;  // those that are kept as a known beginning, too
+  std::uint32_t room = 0;    // tokens that find place in them
+  static constexpr auto fields(auto& self) { return std::tie(self.held, self.shared, self.room); }
 };
 
 // All of these are data: a release must not overtake the reservation that it undoes.
@@ -51,13 +52,52 @@ struct page_grant {
 
   std::uint64_t batch = 0;
   std::vector<std::optional<std::vector<kv::piece>>> tables;
-  std::uint32_t free_count = 0;
+  std::uint32_t shared_count = 0;  // pages of known beginnings that sequences hold
   std::vector<page_use> uses;
   /// To be done in order before the batch is computed, and also when there is nothing to compute.
   std::vector<kv::token_move> moves;
   static constexpr auto fields(auto& self) {
-    return std::tie(self.batch, self.tables, self.free_count, self.uses, self.moves);
+    return std::tie(self.batch, self.tables, self.shared_count, self.uses, self.moves);
   }
+};
+
+/// Asks for the pages of a known beginning of a new sequence's log. Answered with `prefix_adopted`.
+struct adopt_prefix {
+  static constexpr actor::message_id id{0x0206};
+  static constexpr std::string_view name = "adopt_prefix";
+
+  sequence_id sequence;
+  std::uint64_t question = 0;  // comes back with the answer
+  tenant_id tenant;            // nobody finds another tenant's pages
+  std::vector<token> tokens;
+  static constexpr auto fields(auto& self) { return std::tie(self.sequence, self.question, self.tenant, self.tokens); }
+};
+
+/// The first `count` tokens lie in pages that the sequence now holds.
+struct prefix_adopted {
+  static constexpr actor::message_id id{0x0207};
+  static constexpr std::string_view name = "prefix_adopted";
+
+  sequence_id sequence;
+  std::uint64_t question = 0;
+  std::uint32_t count = 0;
+  page_use use;
+  std::uint32_t shared_count = 0;  // as in page_grant
+  static constexpr auto fields(auto& self) {
+    return std::tie(self.sequence, self.question, self.count, self.use, self.shared_count);
+  }
+};
+
+/// The first tokens of a sequence's log, which are computed: other sequences of the tenant that begin alike may have its
+/// pages.
+struct offer_prefix {
+  static constexpr actor::message_id id{0x0208};
+  static constexpr std::string_view name = "offer_prefix";
+
+  sequence_id sequence;
+  tenant_id tenant;
+  std::vector<token> tokens;
+  static constexpr auto fields(auto& self) { return std::tie(self.sequence, self.tenant, self.tokens); }
 };
 
 /// Drops tokens from the middle of a sequence's table, of which it has at most keep_count; those behind move.

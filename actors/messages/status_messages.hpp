@@ -31,12 +31,13 @@ struct scheduler_report {
   std::uint64_t accepted_total = 0;
   std::uint64_t forward_us_total = 0;
   std::uint64_t preempted_total = 0;
+  std::uint64_t cached_total = 0;   // tokens that new sequences did not have to compute
   std::uint64_t refused_total = 0;
   double cost_error_ratio = 0;      // running mean of |predicted - measured| / measured
   static constexpr auto fields(auto& self) {
     return std::tie(self.ready, self.context, self.running_count, self.waiting_count, self.pages_count, self.pages_held,
                     self.batches_total, self.rows_total, self.drafted_total, self.accepted_total, self.forward_us_total,
-                    self.preempted_total, self.refused_total, self.cost_error_ratio);
+                    self.preempted_total, self.cached_total, self.refused_total, self.cost_error_ratio);
   }
 };
 

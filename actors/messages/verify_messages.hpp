@@ -73,10 +73,11 @@ struct verdict {
   draft::target_pace pace;
   /// How often so far KV that had been moved was lost and computed anew from the log, which gives other bits.
   std::uint32_t recomputed_count = 0;
+  std::uint32_t cached_count = 0;  // tokens of the log that another sequence had computed
   static constexpr auto fields(auto& self) {
     return std::tie(self.sequence, self.round, self.verified_count, self.accepted_count, self.tokens, self.logprobs,
                     self.passes, self.rows, self.log_needed_from, self.why_not, self.retry_after_ms, self.pace,
-                    self.recomputed_count);
+                    self.recomputed_count, self.cached_count);
   }
 };
 

@@ -4,7 +4,8 @@
 
 namespace redline::kv {
 
-page_pool::page_pool(std::uint32_t pages_count) : references_(pages_count, 0), free_count_(pages_count) {}
+page_pool::page_pool(std::uint32_t pages_count)
+    : references_(pages_count, 0), kept_(pages_count, false), free_count_(pages_count) {}
 
 std::optional<page_id> page_pool::allocate(std::optional<page_id> neighbour) {
   if (free_count_ == 0) return std::nullopt;
@@ -22,12 +23,29 @@ std::optional<page_id> page_pool::allocate(std::optional<page_id> neighbour) {
 
 void page_pool::retain(page_id page) {
   REDLINE_ASSERT(page.value < pages_count() && references_[page.value] != 0, "only a held page can be shared");
+  if (kept_[page.value] && references_[page.value] == 1) --spare_count_;
   ++references_[page.value];
 }
 
 void page_pool::release(page_id page) {
   REDLINE_ASSERT(page.value < pages_count() && references_[page.value] != 0, "a page is released once per reference");
   if (--references_[page.value] == 0) ++free_count_;
+  if (kept_[page.value] && references_[page.value] == 1) ++spare_count_;
+}
+
+void page_pool::keep(page_id page) {
+  retain(page);
+  REDLINE_ASSERT(!kept_[page.value], "a page is kept once");
+  kept_[page.value] = true;
+  ++kept_count_;
+}
+
+void page_pool::give_up(page_id page) {
+  REDLINE_ASSERT(page.value < pages_count() && kept_[page.value], "only a kept page is given up");
+  if (references_[page.value] == 1) --spare_count_;
+  kept_[page.value] = false;
+  --kept_count_;
+  release(page);
 }
 
 std::uint32_t page_pool::references(page_id page) const {
@@ -37,8 +55,16 @@ std::uint32_t page_pool::references(page_id page) const {
 
 void page_pool::check_integrity() const {
   std::uint32_t unheld = 0;
-  for (const std::uint32_t count : references_) unheld += count == 0 ? 1 : 0;
+  std::uint32_t kept = 0;
+  std::uint32_t spare = 0;
+  for (std::size_t i = 0; i < references_.size(); ++i) {
+    unheld += references_[i] == 0 ? 1 : 0;
+    kept += kept_[i] ? 1 : 0;
+    spare += kept_[i] && references_[i] == 1 ? 1 : 0;
+    REDLINE_ASSERT(!kept_[i] || references_[i] > 0, "a kept page is held");
+  }
   REDLINE_ASSERT(unheld == free_count_, "free + held = all");
+  REDLINE_ASSERT(kept == kept_count_ && spare == spare_count_, "kept and spare pages are counted");
 }
 
 }  // namespace redline::kv

@@ -11,7 +11,8 @@ namespace redline::kv {
 /// Tokens in one page. 32: the depth of one bf16 tile product, and sharing stays fine-grained.
 inline constexpr std::uint32_t page_tokens = 32;
 
-/// Bookkeeping of KV pages by reference counts: free + held = all. Never touches the bytes in a page.
+/// Bookkeeping of KV pages by reference counts: free + held = all. Never touches the bytes in a page. A held page may be
+/// kept: one of its references is there only in case somebody wants the page again, and can be given up.
 class page_pool {
  public:
   explicit page_pool(std::uint32_t pages_count);
@@ -26,11 +27,23 @@ class page_pool {
   void release(page_id page);
   [[nodiscard]] std::uint32_t references(page_id page) const;
 
+  /// Adds the one reference of a page that is only kept.
+  void keep(page_id page);
+  /// Takes that reference back.
+  void give_up(page_id page);
+  [[nodiscard]] bool is_kept(page_id page) const { return kept_[page.value]; }
+  [[nodiscard]] std::uint32_t kept_count() const { return kept_count_; }
+  /// Kept pages without another reference.
+  [[nodiscard]] std::uint32_t spare_count() const { return spare_count_; }
+
   /// Aborts when the free count and the reference counts disagree.
   void check_integrity() const;
 
  private:
   std::vector<std::uint32_t> references_;
+  std::vector<bool> kept_;
+  std::uint32_t kept_count_ = 0;
+  std::uint32_t spare_count_ = 0;
   std::uint32_t free_count_ = 0;
   std::uint32_t search_from_ = 0;
 };

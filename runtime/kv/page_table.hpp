@@ -59,6 +59,11 @@ class page_table {
   /// The pieces of the first `count` tokens.
   [[nodiscard]] std::vector<piece> prefix(std::uint32_t count) const;
   [[nodiscard]] std::uint32_t held_count() const { return static_cast<std::uint32_t>(live_.size()); }
+  /// Calls body(page) for every page held, in no order.
+  template<class Body>
+  void for_each_page(Body body) const {
+    for (const auto& [page, count] : live_) body(page_id{page});
+  }
 
   /// Tokens that can be added without another page.
   [[nodiscard]] std::uint32_t room(const page_pool& pool) const;

@@ -258,6 +258,49 @@ TEST(run_queue, counts_pages_by_what_is_computed) {
   EXPECT_EQ(q.pages_held(), 0u);
 }
 
+TEST(run_queue, waits_for_what_is_known_of_a_beginning) {
+  auto q = make();
+  submit(q, {.tail = tokens(70)});
+  q.await_prefix({1}, 7, at(1000));
+  EXPECT_TRUE(q.plan(roomy, at(0)).runs.empty());
+  EXPECT_EQ(q.pages_held(), 3u) << "it may be the first to hold them";
+  EXPECT_FALSE(q.adopt_prefix({1}, 6, 64, {0, 2, 0})) << "an answer to another question";
+  EXPECT_TRUE(q.adopt_prefix({1}, 7, 64, {0, 2, 0}));
+  q.note_shared_pages(2);
+  EXPECT_FALSE(q.adopt_prefix({1}, 7, 64, {0, 2, 0}));
+  EXPECT_EQ(q.pages_held(), 2u);
+  q.check_integrity();
+  const auto plan = q.plan(roomy, at(0));
+  ASSERT_EQ(plan.runs.size(), 1u);
+  EXPECT_EQ(plan.runs[0].first, 64u);
+  EXPECT_EQ(plan.runs[0].rows(), 6u);
+  const auto done = pass(q);
+  ASSERT_EQ(done.size(), 1u);
+  EXPECT_EQ(done[0].cached_count, 64u);
+  EXPECT_EQ(q.computed_prefix({1}).size(), 70u);
+  EXPECT_EQ(q.pages_held(), 3u);
+}
+
+TEST(run_queue, does_not_wait_for_ever_for_what_is_known) {
+  auto q = make();
+  submit(q, {.tail = tokens(40)});
+  q.await_prefix({1}, 1, at(1000));
+  EXPECT_TRUE(q.plan(roomy, at(999)).runs.empty());
+  EXPECT_EQ(q.plan(roomy, at(1000)).runs.size(), 1u);
+  EXPECT_FALSE(q.adopt_prefix({1}, 1, 32, {0, 1, 0}));
+  q.await_prefix({1}, 2, at(2000));
+  q.forget_all_kv();
+  EXPECT_EQ(q.plan(roomy, at(0)).runs.size(), 1u) << "the pages that it asked for are gone";
+}
+
+TEST(run_queue, counts_the_tokens_that_a_round_found) {
+  auto q = make();
+  submit(q, {.tail = tokens(40)});
+  EXPECT_EQ(pass(q).at(0).cached_count, 0u);
+  submit(q, {.round = 2, .from = 41, .tail = {}});
+  EXPECT_EQ(pass(q).at(0).cached_count, 40u);
+}
+
 TEST(run_queue, computes_again_from_the_first_token_that_changed) {
   auto q = make();
   submit(q, {.tail = {1, 2, 3, 4, 5}});

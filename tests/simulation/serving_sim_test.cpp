@@ -240,6 +240,12 @@ story make_story(test::virtual_environment& chance, bool with_cancels, bool with
       g.prompt.push_back(t >= pattern && chance.below(8) != 0 ? g.prompt[t - pattern]
                                                               : static_cast<token>(chance.below(290)));
     }
+    if (i > 0 && chance.below(3) == 0) {
+      // Begins as another does, of any tenant.
+      g.prompt = s.jobs[chance.below(i)].wish.prompt;
+      g.prompt.resize(std::min<std::size_t>(g.prompt.size(), 70 - chance.below(30)));
+      g.prompt.push_back(static_cast<token>(chance.below(290)));
+    }
     g.tokens_max = 1 + static_cast<std::uint32_t>(chance.below(50));
     g.context_max = context_max;
     g.draft.how = static_cast<draft::method>(chance.below(6));
@@ -288,6 +294,7 @@ struct outcome {
   std::uint64_t copy_refused = 0;
   std::uint64_t finished = 0;
   std::uint64_t restarts = 0;
+  std::uint64_t cached = 0;
 };
 
 void populate(test::actor_world& world, const std::shared_ptr<story>& s, std::uint64_t seed) {
@@ -326,6 +333,7 @@ void judge(const story& s, outcome& out) {
     ++out.finished;
     const session_stats& stats = j.finished->stats;
     out.drafted += stats.drafted;
+    out.cached += stats.cached_tokens;
     out.accepted += stats.accepted;
     std::uint64_t drafted = 0, accepted = 0;
     for (const auto from : draft::all_sources) {
@@ -430,16 +438,19 @@ void run_seeds(bool faults, bool grammars = false) {
     sum.copy_refused += o.copy_refused;
     sum.finished += o.finished;
     sum.restarts += o.restarts;
+    sum.cached += o.cached;
   }
-  std::printf("%zu seeds: %lu answers, %lu of %lu drafted tokens accepted, %lu preemptions, %lu restarts\n", all.size(),
+  std::printf("%zu seeds: %lu answers, %lu of %lu drafted tokens accepted, %lu tokens shared, %lu preemptions, %lu restarts\n", all.size(),
               static_cast<unsigned long>(sum.finished), static_cast<unsigned long>(sum.accepted),
-              static_cast<unsigned long>(sum.drafted), static_cast<unsigned long>(sum.preempted),
+              static_cast<unsigned long>(sum.drafted), static_cast<unsigned long>(sum.cached),
+              static_cast<unsigned long>(sum.preempted),
               static_cast<unsigned long>(sum.restarts));
   if (all.size() < 2) return;
   // Not vacuous: drafts were taken and refused, pages ran out.
   for (const auto count : sum.accepted_by_source) EXPECT_GT(count, 0u);
   EXPECT_GT(sum.drafted, sum.accepted);
   EXPECT_GT(sum.preempted, 0u);
+  EXPECT_GT(sum.cached, 0u);
   if (!grammars) return;
   EXPECT_GT(sum.copied_forced, 0u);
   EXPECT_GT(sum.copy_refused, 0u);
@@ -450,6 +461,39 @@ TEST(serving_sim, answers_equal_plain_decoding_through_losses_and_restarts) { ru
 
 TEST(serving_sim, programs_and_json_equal_plain_decoding) { run_seeds(false, true); }
 TEST(serving_sim, programs_and_json_equal_plain_decoding_through_losses_and_restarts) { run_seeds(true, true); }
+
+TEST(serving_sim, a_beginning_is_computed_once_and_for_one_tenant_alone) {
+  auto s = std::make_shared<story>();
+  std::vector<token> beginning;
+  for (int i = 0; i < 90; ++i) beginning.push_back(static_cast<token>(1 + i * 7 % 250));
+  const auto ask = [&](std::uint64_t tenant, std::size_t same_count, microseconds begins) {
+    job j;
+    j.begins = begins;
+    j.wish.session = {s->jobs.size() + 1};
+    j.wish.tenant = {tenant};
+    j.wish.prompt.assign(beginning.begin(), beginning.begin() + static_cast<std::ptrdiff_t>(same_count));
+    j.wish.prompt.push_back(3);
+    j.wish.tokens_max = 8;
+    j.wish.context_max = context_max;
+    j.wish.draft.how = draft::method::lookup;
+    s->jobs.push_back(std::move(j));
+  };
+  ask(1, 90, microseconds{1000});
+  ask(1, 70, microseconds{2'000'000});  // two pages of the first
+  ask(2, 70, microseconds{2'000'000});
+  ask(1, 64, microseconds{4'000'000});  // ends where a page does; its last token is computed
+  ask(1, 90, microseconds{6'000'000});
+  ask(1, 31, microseconds{6'000'000});
+  test::actor_world world(1);
+  populate(world, s, 1);
+  ASSERT_TRUE(world.run_until([&] { return s->over(); }, life_max));
+  outcome out;
+  judge(*s, out);
+  EXPECT_TRUE(out.complaints.empty()) << joined(out);
+  std::vector<std::uint32_t> cached;
+  for (const job& j : s->jobs) cached.push_back(j.finished->stats.cached_tokens);
+  EXPECT_EQ(cached, (std::vector<std::uint32_t>{0, 64, 0, 64, 64, 0}));
+}
 
 TEST(serving_sim, the_same_seed_gives_the_same_run) {
   EXPECT_EQ(run({.seed = 5, .faults = true}).digest, run({.seed = 5, .faults = true}).digest);

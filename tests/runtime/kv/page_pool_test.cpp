@@ -37,6 +37,25 @@ TEST(page_pool, keeps_a_page_until_its_last_reference_goes) {
   EXPECT_EQ(pool.free_count(), 1U);
 }
 
+TEST(page_pool, knows_which_pages_are_only_kept) {
+  page_pool pool(3);
+  const page_id page = *pool.allocate();
+  pool.keep(page);
+  EXPECT_TRUE(pool.is_kept(page));
+  EXPECT_EQ(pool.spare_count(), 0U);
+  pool.release(page);
+  EXPECT_EQ(pool.spare_count(), 1U);
+  EXPECT_EQ(pool.free_count(), 2U);
+  pool.retain(page);
+  EXPECT_EQ(pool.spare_count(), 0U);
+  pool.release(page);
+  pool.check_integrity();
+  pool.give_up(page);
+  EXPECT_EQ(pool.kept_count(), 0U);
+  EXPECT_EQ(pool.spare_count(), 0U);
+  EXPECT_EQ(pool.free_count(), 3U);
+}
+
 TEST(page_pool, has_nothing_to_give_when_it_is_empty) { EXPECT_FALSE(page_pool(0).allocate().has_value()); }
 
 TEST(page_pool_death, ends_the_process_when_a_free_page_is_released) {

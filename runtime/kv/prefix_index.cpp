@@ -1,0 +1,123 @@
+#include "runtime/kv/prefix_index.hpp"
+
+#include <algorithm>
+#include <ranges>
+
+#include "runtime/base/assert.hpp"
+
+namespace redline::kv {
+namespace {
+
+std::uint64_t mix(std::uint64_t h, std::uint64_t word) {
+  h = (h ^ word) * 0x9e3779b97f4a7c15;
+  return h ^ (h >> 32);
+}
+
+std::uint64_t hash_of(std::uint64_t parent, tenant_id tenant, std::span<const token> tokens) {
+  std::uint64_t h = mix(mix(1, parent), tenant.value);
+  for (const token t : tokens) h = mix(h, static_cast<std::uint32_t>(t));
+  return h;
+}
+
+}  // namespace
+
+prefix_index::node_id prefix_index::find_child(node_id parent, tenant_id tenant, std::span<const token> tokens) const {
+  const auto [first, last] = by_hash_.equal_range(hash_of(parent, tenant, tokens));
+  for (auto at = first; at != last; ++at) {
+    const node& n = nodes_.at(at->second);
+    if (n.parent == parent && n.tenant == tenant && std::ranges::equal(tokens, n.tokens)) return at->second;
+  }
+  return 0;
+}
+
+/// The last page first: whoever looks for the longest unused meets what lies behind a page before the page.
+void prefix_index::use(std::span<const node_id> path) {
+  for (const node_id id : path | std::views::reverse) {
+    node& n = nodes_.at(id);
+    by_use_.erase(n.used);
+    n.used = ++clock_;
+    by_use_.emplace(n.used, id);
+  }
+}
+
+std::vector<page_id> prefix_index::find(tenant_id tenant, std::span<const token> tokens) {
+  std::vector<page_id> pages;
+  std::vector<node_id> path;
+  for (; tokens.size() >= page_tokens; tokens = tokens.subspan(page_tokens)) {
+    const node_id id = find_child(path.empty() ? 0 : path.back(), tenant, tokens.first(page_tokens));
+    if (id == 0) break;
+    path.push_back(id);
+    pages.push_back(nodes_.at(id).page);
+  }
+  use(path);
+  return pages;
+}
+
+void prefix_index::add(page_pool& pool, tenant_id tenant, std::span<const token> tokens,
+                       std::span<const page_id> pages) {
+  REDLINE_ASSERT(tokens.size() >= pages.size() * page_tokens, "every page has its tokens");
+  std::vector<node_id> path;
+  for (std::size_t i = 0; i < pages.size(); ++i) {
+    const node_id parent = path.empty() ? 0 : path.back();
+    const auto own = tokens.subspan(i * page_tokens, page_tokens);
+    node_id id = find_child(parent, tenant, own);
+    if (id == 0) {
+      id = ++last_id_;
+      node n{
+          .parent = parent, .tenant = tenant, .page = pages[i], .used = ++clock_, .hash = hash_of(parent, tenant, own)};
+      std::ranges::copy(own, n.tokens.begin());
+      by_hash_.emplace(n.hash, id);
+      by_use_.emplace(n.used, id);
+      nodes_.emplace(id, std::move(n));
+      if (parent != 0) nodes_.at(parent).children.push_back(id);
+      pool.keep(pages[i]);
+    }
+    path.push_back(id);
+  }
+  use(path);
+}
+
+/// With all that lies behind it, which could not be found any more. Their other owners keep those pages.
+void prefix_index::erase(page_pool& pool, node_id id) {
+  const node n = nodes_.at(id);
+  for (const node_id child : n.children) erase(pool, child);
+  const auto [first, last] = by_hash_.equal_range(n.hash);
+  by_hash_.erase(std::find_if(first, last, [id](const auto& entry) { return entry.second == id; }));
+  by_use_.erase(n.used);
+  const auto parent = nodes_.find(n.parent);
+  if (parent != nodes_.end()) std::erase(parent->second.children, id);
+  nodes_.erase(id);
+  pool.give_up(n.page);
+}
+
+bool prefix_index::make_room(page_pool& pool, std::uint32_t count) {
+  if (pool.free_count() + pool.spare_count() < count) return false;
+  std::uint64_t at = 0;
+  while (pool.free_count() < count) {
+    const auto next = by_use_.upper_bound(at);
+    REDLINE_ASSERT(next != by_use_.end(), "spare pages are in the index");
+    at = next->first;
+    if (pool.references(nodes_.at(next->second).page) == 1) erase(pool, next->second);
+  }
+  return true;
+}
+
+void prefix_index::clear(page_pool& pool) {
+  for (const auto& [id, n] : nodes_) pool.give_up(n.page);
+  nodes_.clear();
+  by_hash_.clear();
+  by_use_.clear();
+}
+
+void prefix_index::check_integrity(const page_pool& pool) const {
+  REDLINE_ASSERT(by_hash_.size() == nodes_.size() && by_use_.size() == nodes_.size(), "every page is found and aged");
+  REDLINE_ASSERT(pool.kept_count() == nodes_.size(), "who keeps a page knows it");
+  for (const auto& [id, n] : nodes_) {
+    REDLINE_ASSERT(pool.is_kept(n.page), "known pages are kept");
+    for (const node_id child : n.children) {
+      REDLINE_ASSERT(nodes_.at(child).parent == id && nodes_.at(child).used < n.used, "pages follow one another");
+    }
+  }
+}
+
+}  // namespace redline::kv

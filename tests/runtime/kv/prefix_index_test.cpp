@@ -1,0 +1,121 @@
+#include "runtime/kv/prefix_index.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace redline::kv {
+namespace {
+
+std::vector<token> text(std::size_t pages, token first) {
+  std::vector<token> tokens(pages * page_tokens);
+  for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = first + static_cast<token>(i / page_tokens);
+  return tokens;
+}
+std::vector<page_id> take(page_pool& pool, std::size_t count) {
+  std::vector<page_id> pages;
+  for (std::size_t i = 0; i < count; ++i) pages.push_back(*pool.allocate());
+  return pages;
+}
+void give(page_pool& pool, const std::vector<page_id>& pages) {
+  for (const page_id p : pages) pool.release(p);
+}
+
+TEST(prefix_index, finds_the_longest_known_beginning_of_whole_pages) {
+  page_pool pool(8);
+  prefix_index index;
+  const auto known = text(3, 10);
+  const auto pages = take(pool, 3);
+  index.add(pool, {1}, known, pages);
+  give(pool, pages);
+  EXPECT_EQ(pool.free_count(), 5u);
+  EXPECT_EQ(index.find({1}, known), pages);
+  auto longer = known;
+  longer.resize(known.size() + 40, 7);
+  EXPECT_EQ(index.find({1}, longer), pages);
+  auto other = known;
+  other[page_tokens + 3] = 99;
+  EXPECT_EQ(index.find({1}, other), std::vector<page_id>{pages[0]});
+  EXPECT_TRUE(index.find({1}, std::span(known).first(page_tokens - 1)).empty());
+  // The second page's tokens alone are no beginning.
+  EXPECT_TRUE(index.find({1}, std::span(known).subspan(page_tokens)).empty());
+  index.clear(pool);
+  EXPECT_EQ(pool.free_count(), 8u);
+}
+
+TEST(prefix_index, tenants_never_share) {
+  page_pool pool(4);
+  prefix_index index;
+  const auto known = text(1, 10);
+  const auto pages = take(pool, 2);
+  index.add(pool, {1}, known, std::span(pages).first(1));
+  EXPECT_TRUE(index.find({2}, known).empty());
+  index.add(pool, {2}, known, std::span(pages).last(1));
+  EXPECT_EQ(index.find({1}, known), std::vector<page_id>{pages[0]});
+  EXPECT_EQ(index.find({2}, known), std::vector<page_id>{pages[1]});
+}
+
+TEST(prefix_index, gives_up_the_longest_unused_pages_that_nothing_follows) {
+  page_pool pool(4);
+  prefix_index index;
+  const auto a = text(2, 10);
+  const auto b = text(2, 50);
+  const auto pages_a = take(pool, 2);
+  const auto pages_b = take(pool, 2);
+  index.add(pool, {1}, a, pages_a);
+  index.add(pool, {1}, b, pages_b);
+  give(pool, pages_a);
+  give(pool, pages_b);
+  EXPECT_EQ(pool.spare_count(), 4u);
+  (void)index.find({1}, a);
+  EXPECT_TRUE(index.make_room(pool, 1));
+  EXPECT_EQ(index.find({1}, b), std::vector<page_id>{pages_b[0]});
+  EXPECT_EQ(index.find({1}, a).size(), 2u);
+  pool.retain(pages_a[0]);  // somebody computes with it
+  EXPECT_FALSE(index.make_room(pool, 4));
+  EXPECT_EQ(pool.free_count(), 1u) << "nothing is given up in vain";
+  index.check_integrity(pool);
+  index.clear(pool);
+  pool.release(pages_a[0]);
+}
+
+TEST(prefix_index, gives_up_a_page_that_only_pages_in_use_follow) {
+  page_pool pool(2);
+  prefix_index index;
+  const auto pages = take(pool, 2);
+  index.add(pool, {1}, text(2, 10), pages);
+  pool.release(pages[0]);  // the second stays in use
+  EXPECT_EQ(pool.spare_count(), 1u);
+  EXPECT_TRUE(index.make_room(pool, 1));
+  EXPECT_EQ(index.pages_count(), 0u);
+  EXPECT_EQ(pool.references(pages[1]), 1u);
+  pool.release(pages[1]);
+}
+
+TEST(prefix_index, keeps_its_promises_under_random_use) {
+  std::mt19937 random(5);
+  page_pool pool(24);
+  prefix_index index;
+  for (int step = 0; step < 3000; ++step) {
+    const tenant_id tenant{1 + random() % 2};
+    std::vector<token> tokens;
+    for (std::size_t i = 1 + random() % 4; i > 0; --i) {
+      tokens.insert(tokens.end(), page_tokens, static_cast<token>(random() % 3));
+    }
+    const auto found = index.find(tenant, tokens);
+    const std::size_t missing = tokens.size() / page_tokens - found.size();
+    for (const page_id p : found) pool.retain(p);
+    ASSERT_TRUE(index.make_room(pool, static_cast<std::uint32_t>(missing)));
+    auto pages = found;
+    for (const page_id p : take(pool, missing)) pages.push_back(p);
+    index.add(pool, tenant, tokens, pages);
+    ASSERT_EQ(index.find(tenant, tokens), pages);
+    give(pool, pages);
+    index.check_integrity(pool);
+    pool.check_integrity();
+    ASSERT_EQ(pool.free_count() + index.pages_count(), pool.pages_count());
+  }
+}
+
+}  // namespace
+}  // namespace redline::kv
