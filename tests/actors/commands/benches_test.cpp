@@ -206,5 +206,29 @@ TEST_F(bench_load, serves_clients_and_rates_and_its_counts_add_up) {
 
 TEST(bench_load_flags, need_somebody_to_ask) { EXPECT_EQ(call(add_bench_load, "load").exit_code, exit_usage); }
 
+TEST_F(benches, prompts_that_begin_alike_are_found_and_answered_alike) {
+  const auto said = call(add_bench_prefix, "prefix --threads 2 --prefix-tokens 96 --repeat 2 --json " + (folder_ / "p.json") +
+                                               " --model " + test::source_path("bench/demo_models/demo-draft.gguf"));
+  EXPECT_EQ(said.exit_code, 0) << said.text;
+  const auto found = json_at("p.json");
+  EXPECT_EQ(found["identical"], true);
+  EXPECT_EQ(found["cached_tokens"], 2 * 96);
+}
+
+TEST_F(benches, evictions_are_timed_and_judged) {
+  const auto said = call(add_bench_evict, "evict --threads 2 --window 64 --tokens 20 --n-discard 16 --text-tokens 200 --text " +
+                                              test::source_path("bench/demo_files/inventory.py") + " --json " + (folder_ / "v.json") +
+                                              " --model " + test::source_path("bench/demo_models/demo-draft.gguf"));
+  EXPECT_EQ(said.exit_code, 0) << said.text;
+  const auto found = json_at("v.json");
+  ASSERT_EQ(found["rows"].size(), 6u);
+  for (const auto& row : found["rows"]) {
+    EXPECT_GT(row["ms_per_token"], 0);
+    EXPECT_GE(row["evictions"], 1) << row;
+  }
+  EXPECT_EQ(found["quality"].size(), 6u);
+  EXPECT_EQ(found["drift"].size(), 15u);
+}
+
 }  // namespace
 }  // namespace redline::actors::commands
