@@ -8,6 +8,8 @@ namespace {
 
 // A round keeps this much of what was seen before: about the last ten rounds count.
 constexpr double kept_per_round = 0.9;
+// And this much of places that the round's draft did not reach: it says nothing about them.
+constexpr double kept_unseen = 0.95;
 // Before anything was seen: as if this many tokens had been, with this share right.
 constexpr double first_weight = 2;
 constexpr double first_chance = 0.8;
@@ -19,11 +21,13 @@ std::size_t draft_record::stretch_of(std::uint32_t place) {
 }
 
 void draft_record::note(std::uint32_t verified, std::uint32_t accepted, std::uint32_t begin) {
-  for (tally& t : tallies_) {
-    t.seen *= kept_per_round;
-    t.right *= kept_per_round;
-  }
   accepted = std::min(accepted, verified);
+  const std::size_t reached = verified > 0 ? stretch_of(std::min(accepted, verified - 1)) : 0;
+  for (std::size_t i = 0; i < stretches_count; ++i) {
+    const double kept = i <= reached ? kept_per_round : kept_unseen;
+    tallies_[i].seen *= kept;
+    tallies_[i].right *= kept;
+  }
   for (std::uint32_t place = begin; place < accepted; ++place) {
     tally& t = tallies_[stretch_of(place)];
     t.seen += 1;

@@ -15,7 +15,8 @@ struct draft_stretch {
 
 /// How far drafts were right lately, by place in the draft: the chance of a token to be accepted when all before it
 /// were. Old drafts are forgotten exponentially, towards what `typical` says; a round without a draft forgets too, so that
-/// a source that failed is tried again.
+/// a source that failed is tried again. Places that a round did not reach are forgotten more slowly: where the answer is new
+/// drafts end early, and what was seen behind must not be lost by then.
 class draft_record {
  public:
   /// A round that looked at the first `verified` tokens of a draft, of which the first `accepted` were right. Only those
