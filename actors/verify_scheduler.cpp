@@ -354,6 +354,9 @@ void verify_scheduler::on(const scheduler_tick&) {
   }
   release_abandoned();
   step();  // for those that waited too long for an answer about their beginning
+  if (phase_ != phase::idle || !target_up_ || !pages_unknown_) return;
+  plan_ = {};
+  reserve();
 }
 
 void verify_scheduler::release_abandoned() {

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 
 #include "kernels/weight_type.hpp"
@@ -79,6 +80,8 @@ struct kv_view {
 /// Row r sees the tokens [0, visible + r) of the table; tiles cover at least those, in token order.
 /// angles: [offset_count][rows] rotations of the query, one set per distinct offset in the tiles; sets lie
 /// angles_stride apart.
+/// records: with them only the strands [strand_begin, strand_end) are computed, and their sums saved for join_attention, which
+/// writes the outputs; [strand][row][group] of attention_record_floats() each, 64-byte aligned.
 struct attention_args {
   const float* q = nullptr;
   std::size_t q_stride = 0;
@@ -98,7 +101,17 @@ struct attention_args {
   std::size_t offset_count = 0;
   kv_view kv;
   float* scratch = nullptr;  // attention_scratch_floats() of them, 64-byte aligned
+  float* records = nullptr;
+  std::size_t strand_begin = 0;
+  std::size_t strand_end = std::numeric_limits<std::size_t>::max();
 };
+
+/// Tokens of one strand: a multiple of attention_block_tokens.
+inline constexpr std::size_t attention_strand_tokens = 512;
+[[nodiscard]] constexpr std::size_t attention_strands(std::size_t tokens) {
+  return (tokens + attention_strand_tokens - 1) / attention_strand_tokens;
+}
+[[nodiscard]] constexpr std::size_t attention_record_floats(std::size_t head_dim) { return 32 + round_up(head_dim, 16); }
 
 /// Attention goes through the context in blocks that end at multiples of this (ops/attention.inl.hpp).
 inline constexpr std::size_t attention_block_tokens = 128;
@@ -110,8 +123,8 @@ inline constexpr std::size_t attention_score_stride = attention_block_tokens + 1
                                                              std::size_t offset_count) {
   const std::size_t vectors = round_up(rows * group, 16);
   const std::size_t width = round_up(head_dim, 32);
-  return vectors * (width * (offset_count + 1) + attention_score_stride + 1 + 16 + tile_tokens + 64) +
-         8 * width * tile_tokens + attention_block_tokens * width + 12 * 16;
+  return vectors * (width * (offset_count + 2) + attention_score_stride + 2 + 32 + tile_tokens + 64) +
+         8 * width * tile_tokens + attention_block_tokens * width + 15 * 16;
 }
 
 /// Every kernel of one target. All pointers are set. Kernels allocate nothing, know no threads and cannot fail.
@@ -160,6 +173,9 @@ struct kernel_table {
   void (*rotate_keys)(const kv_view& kv, std::size_t first_slot, std::size_t count, rope_pairs pairs, rope_angles angles,
                       std::size_t rotary_dim, std::size_t head_dim);
   void (*attention)(const attention_args& args);
+  /// Outputs from the records of all strands, which it overwrites: the bits that `attention` without records gives. scratch
+  /// is not used.
+  void (*join_attention)(const attention_args& args);
 
   /// Conversions between floats and a storage type, rounding to nearest even; NaN stays NaN.
   void (*narrow)(element_type type, const float* x, std::size_t n, void* out);

@@ -15,6 +15,8 @@
 
 #include "kernels/ops/rotate_keys.inl.hpp"
 
+#include "kernels/ops/attention_strands.inl.hpp"
+
 #include "kernels/ops/attention.inl.hpp"
 
 #include "kernels/ops/bounds.inl.hpp"
@@ -36,6 +38,7 @@ constexpr kernel_table make_table(std::string_view name) {
           .store_kv = store_kv,
           .rotate_keys = rotate_keys,
           .attention = attention,
+          .join_attention = join_attention,
           .narrow = narrow,
           .widen = widen,
           .multiply_adds_per_iteration = peak_chains * 16,

@@ -11,6 +11,8 @@
 
 #include "kernels/ops/kv_access.inl.hpp"
 
+#include "kernels/ops/attention_strands.inl.hpp"
+
 #include "kernels/ops/attention_tiles.inl.hpp"
 
 /// Products and attention by tiles, the rest as on AVX-512.
@@ -24,6 +26,7 @@ kernel_table tile_table(std::string_view name) {
   t.attention_vectors = 96;
   t.gemm = gemm_by_tiles;
   t.attention = attention_by_tiles;
+  t.join_attention = join_attention_by_tiles;
   t.multiply_adds_per_iteration = 4 * 16 * 16 * tile_columns;
   t.multiply_add_loop = tile_multiply_loop;
   return t;

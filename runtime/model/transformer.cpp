@@ -86,7 +86,9 @@ struct transformer::state {
   void add_and_normalise(const norm_weights& norm);
   void normalise_heads(const layer_weights& l);
   void store_keys_and_values(std::size_t layer);
+  [[nodiscard]] kernels::attention_args attention_of(std::size_t layer, const row_block& block, std::size_t kv_head) const;
   void attend(std::size_t layer, std::span<const row_block> blocks);
+  bool cut_into_strands(std::size_t layer, std::span<const row_block> blocks);
   void activate(const layer_weights& l);
   void keep_wanted_rows();
 
@@ -124,6 +126,13 @@ struct transformer::state {
   std::vector<attention_tile> tiles;               // by run, in token order
   std::vector<std::int32_t> offsets;               // distinct ones of the run at hand
   std::vector<row_block> blocks, wanted_blocks;    // the second: only rows that want logits
+  struct strand {
+    std::size_t attention;  // index in `stranded`
+    std::size_t index;
+  };
+  std::vector<kernels::attention_args> stranded;   // of one layer, where contexts are cut
+  std::vector<strand> strands;
+  float_buffer strand_records;
   std::vector<std::uint32_t> wanted_rows;
 };
 
@@ -450,36 +459,76 @@ void transformer::state::store_keys_and_values(std::size_t layer) {
   });
 }
 
-void transformer::state::attend(std::size_t layer, std::span<const row_block> some_blocks) {
+kernels::attention_args transformer::state::attention_of(std::size_t layer, const row_block& block,
+                                                         std::size_t kv_head) const {
   const std::size_t group = config.heads / config.kv_heads;
-  const float scale = 1.0F / std::sqrt(static_cast<float>(config.head_dim));
-  team.parallel_for(some_blocks.size() * config.kv_heads, [&](std::size_t item, std::uint32_t worker) {
-    const row_block& block = some_blocks[item / config.kv_heads];
-    const std::size_t kv_head = item % config.kv_heads;
-    const prepared_run& p = runs[block.run];
-    REDLINE_ASSERT(scratch[worker].size() >= kernels::attention_scratch_floats(block.row_end - block.row_begin, group,
-                                                                               config.head_dim, p.offset_count),
+  const prepared_run& p = runs[block.run];
+  const std::size_t at = (p.first_row + block.row_begin) * attention_width + kv_head * group * config.head_dim;
+  return {.q = query.data() + at,
+          .q_stride = attention_width,
+          .out = attended.data() + at,
+          .out_stride = attention_width,
+          .rows = block.row_end - block.row_begin,
+          .group = group,
+          .head_dim = config.head_dim,
+          .rotary_dim = config.rotary_dim,
+          .pairs = config.layout,
+          .scale = 1.0F / std::sqrt(static_cast<float>(config.head_dim)),
+          .visible = p.first_token + block.row_begin + 1,
+          .tiles = tiles.data() + p.tiles_begin,
+          .tile_count = p.tiles_end - p.tiles_begin,
+          .angles = query_angles.data() + p.angles_begin + block.row_begin,
+          .angles_stride = p.row_count,
+          .offset_count = p.offset_count,
+          .kv = kv_of(layer, kv_head)};
+}
+
+void transformer::state::attend(std::size_t layer, std::span<const row_block> some_blocks) {
+  const auto run_on = [&](kernels::attention_args a, std::uint32_t worker) {
+    REDLINE_ASSERT(scratch[worker].size() >=
+                       kernels::attention_scratch_floats(a.rows, a.group, a.head_dim, a.offset_count),
                    "scratch for the largest block");
-    const std::size_t at = (p.first_row + block.row_begin) * attention_width + kv_head * group * config.head_dim;
-    table.attention({.q = query.data() + at,
-                     .q_stride = attention_width,
-                     .out = attended.data() + at,
-                     .out_stride = attention_width,
-                     .rows = block.row_end - block.row_begin,
-                     .group = group,
-                     .head_dim = config.head_dim,
-                     .rotary_dim = config.rotary_dim,
-                     .pairs = config.layout,
-                     .scale = scale,
-                     .visible = p.first_token + block.row_begin + 1,
-                     .tiles = tiles.data() + p.tiles_begin,
-                     .tile_count = p.tiles_end - p.tiles_begin,
-                     .angles = query_angles.data() + p.angles_begin + block.row_begin,
-                     .angles_stride = p.row_count,
-                     .offset_count = p.offset_count,
-                     .kv = kv_of(layer, kv_head),
-                     .scratch = scratch[worker].data()});
+    a.scratch = scratch[worker].data();
+    table.attention(a);
+  };
+  const std::size_t items = some_blocks.size() * config.kv_heads;
+  if (items >= team.size() || !cut_into_strands(layer, some_blocks)) {
+    return team.parallel_for(items, [&](std::size_t item, std::uint32_t worker) {
+      run_on(attention_of(layer, some_blocks[item / config.kv_heads], item % config.kv_heads), worker);
+    });
+  }
+  team.parallel_for(strands.size(), [&](std::size_t item, std::uint32_t worker) {
+    kernels::attention_args a = stranded[strands[item].attention];
+    a.strand_begin = strands[item].index;
+    a.strand_end = a.strand_begin + 1;
+    run_on(a, worker);
   });
+  team.parallel_for(stranded.size(), [&](std::size_t item, std::uint32_t) { table.join_attention(stranded[item]); });
+}
+
+/// Few rows behind long contexts would leave most of many cores idle. False when no context is long enough to be cut. Does
+/// not change bits: sums are always made strand by strand.
+bool transformer::state::cut_into_strands(std::size_t layer, std::span<const row_block> some_blocks) {
+  strands.clear();
+  stranded.clear();
+  std::size_t floats = 0;
+  for (const row_block& block : some_blocks) {
+    for (std::size_t kv_head = 0; kv_head < config.kv_heads; ++kv_head) {
+      const auto& a = stranded.emplace_back(attention_of(layer, block, kv_head));
+      const std::size_t count = kernels::attention_strands(a.visible + a.rows - 1);
+      for (std::size_t i = 0; i < count; ++i) strands.push_back({stranded.size() - 1, i});
+      floats += count * a.rows * a.group * kernels::attention_record_floats(a.head_dim);
+    }
+  }
+  if (strands.size() == stranded.size()) return false;
+  strand_records.grow(floats);
+  float* records = strand_records.data();
+  for (auto& a : stranded) {
+    a.records = records;
+    records += kernels::attention_strands(a.visible + a.rows - 1) * a.rows * a.group *
+               kernels::attention_record_floats(a.head_dim);
+  }
+  return true;
 }
 
 /// Behind the last attention a row matters only for its own logits: the others leave.

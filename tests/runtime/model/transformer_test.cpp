@@ -210,6 +210,32 @@ TEST_P(every_target, gives_a_row_the_same_bits_alone_and_in_any_mixture) {
   }
 }
 
+// With more threads than heads and rows a long context is cut into strands.
+TEST_P(every_target, gives_a_row_behind_a_long_context_the_same_bits_with_any_number_of_threads) {
+  constexpr std::uint32_t count = kernels::attention_strand_tokens + 90;
+  constexpr std::uint32_t pages = count / kv::page_tokens + 1;
+  std::mt19937 random(4);
+  const auto tokens = random_tokens(random, count);
+  std::vector<float> expected;
+  for (const std::uint32_t threads : {1u, 4u, 8u}) {
+    kernels::worker_team team(threads);
+    const auto t = make(load({.heads = 4, .kv_heads = 2, .context = 4096}, table(), team), table(), team, kv_type::f16, pages);
+    std::vector<float> found;
+    for (std::uint32_t done = 0; done < count;) {
+      const std::uint32_t rows = done + 10 < count ? std::min(200u, count - 10 - done) : done % 2 + 1;  // at the end one or two
+      const std::uint32_t taken = std::min(rows, count - done);
+      const kv::piece piece{0, done + taken, 0};
+      const run r{.tokens = std::span(tokens).subspan(done, taken), .first_position = static_cast<position>(done), .table = {&piece, 1}};
+      const auto logits = t->forward({&r, 1});
+      done += taken;
+      if (done > count - 10) found.insert(found.end(), logits.begin(), logits.end());
+    }
+    if (expected.empty()) expected = found;
+    ASSERT_EQ(found.size(), 10 * vocabulary);
+    EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(float)), 0) << threads << " threads";
+  }
+}
+
 class twin_target : public every_target {};
 
 TEST_P(twin_target, gives_the_bits_of_the_other_target) {
