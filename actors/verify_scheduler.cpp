@@ -13,6 +13,7 @@ using scheduler::submit_outcome;
 
 namespace {
 constexpr microseconds tick{500'000};
+constexpr microseconds leader_patience{30'000'000};  // a prompt that takes longer is preempted again and again
 constexpr std::uint64_t pass_us_max = 3'600'000'000;  // no pass takes an hour
 }
 
@@ -125,6 +126,7 @@ void verify_scheduler::on(const release_sequence& m) {
   clients_.erase(m.sequence);
   trims_.erase(m.sequence);
   context().tell(cache_, release_pages{m.sequence});
+  let_followers_look(m.sequence);
   pages_unknown_ = queue_.shared_pages() > 0;
   step();
 }
@@ -246,6 +248,7 @@ void verify_scheduler::on(const batch_done& m) {
   report_.forward_us_total += m.elapsed_us;
 
   const auto done = queue_.complete(plan_, answers, took, context().now());
+  std::vector<sequence_id> prompts_done;
   for (const auto& outcome : done) {
     const auto at = std::find_if(m.results.begin(), m.results.end(),
                                  [&](const run_result& r) { return r.sequence == outcome.sequence; });
@@ -254,12 +257,16 @@ void verify_scheduler::on(const batch_done& m) {
                      .accepted_count = at->accepted_count, .tokens = at->tokens, .logprobs = at->logprobs,
                      .passes = outcome.passes, .rows = outcome.rows, .pace = pace_at(outcome.sequence),
                      .recomputed_count = outcome.recomputed_count, .cached_count = outcome.cached_count};
-    if (!std::exchange(c.offered, true)) offer_prefix_of(outcome.sequence);
+    if (!std::exchange(c.offered, true)) {
+      offer_prefix_of(outcome.sequence);
+      prompts_done.push_back(outcome.sequence);
+    }
     report_.drafted_total += outcome.verified_count;
     report_.accepted_total += at->accepted_count;
     context().send(c.session, c.last);
     if (outcome.verified_count > at->accepted_count) trims_.insert(outcome.sequence);
   }
+  for (const sequence_id sequence : prompts_done) let_followers_look(sequence);
   step();
 }
 
@@ -275,10 +282,45 @@ draft::target_pace verify_scheduler::pace_at(sequence_id sequence) const {
   return {.pass_us = bounded(one), .row_ns = bounded((many - one) * 1000 / static_cast<std::int64_t>(more))};
 }
 
+/// Of the sequences whose prompts are being computed, the one that begins as this one does for at least half of its prompt:
+/// n answers to one prompt, or many users' questions about one file at once. Waiting for it is less work for all.
+std::optional<sequence_id> verify_scheduler::leader_of(sequence_id sequence) const {
+  const auto log = queue_.log(sequence);
+  std::size_t longest = std::max<std::size_t>(log.size() / 2, options_.budget.page_tokens) - 1;
+  std::optional<sequence_id> leader;
+  for (const auto& [other, c] : clients_) {
+    if (other == sequence || c.offered || c.follows || c.tenant != clients_.at(sequence).tenant || !queue_.holds(other)) continue;
+    const auto theirs = queue_.log(other);
+    const auto same = std::mismatch(log.begin(), log.end(), theirs.begin(), theirs.end()).first - log.begin();
+    if (static_cast<std::size_t>(same) <= longest) continue;
+    longest = static_cast<std::size_t>(same);
+    leader = other;
+  }
+  return leader;
+}
+
+/// It has offered what it computed, or is gone.
+void verify_scheduler::let_followers_look(sequence_id leader) {
+  std::vector<sequence_id> followers;
+  for (auto& [sequence, c] : clients_) {
+    if (c.follows != leader) continue;
+    c.follows.reset();
+    followers.push_back(sequence);
+  }
+  for (const sequence_id sequence : followers) {
+    if (queue_.awaits_prefix(sequence)) look_for_prefix(sequence);
+  }
+}
+
 /// A new sequence may begin as another did. Its last token is computed in any case, for its logits.
 void verify_scheduler::look_for_prefix(sequence_id sequence) {
   const auto log = queue_.log(sequence);
   if (options_.sharing == prefix_sharing::off || log.size() <= options_.budget.page_tokens) return;
+  if (const auto leader = leader_of(sequence)) {
+    clients_.at(sequence).follows = leader;
+    queue_.await_prefix(sequence, 0, context().now() + leader_patience);
+    return;
+  }
   queue_.await_prefix(sequence, ++question_, context().now() + options_.grant_patience);
   context().tell(cache_, adopt_prefix{sequence, question_, clients_.at(sequence).tenant, {log.begin(), log.end() - 1}});
 }
@@ -318,6 +360,7 @@ void verify_scheduler::fail_batch(const failure& why) {
     clients_.erase(it);
     trims_.erase(run.sequence);
     context().tell(cache_, release_pages{run.sequence});
+    let_followers_look(run.sequence);
   }
 }
 

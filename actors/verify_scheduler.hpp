@@ -69,6 +69,7 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
     std::uint64_t evicted_count = 0;
     tenant_id tenant;      // whose beginnings it may have
     bool offered = false;  // its prompt is a known beginning
+    std::optional<sequence_id> follows;  // computes what this one begins with
     verdict last;
     std::optional<verify_run> overtaking;  // waits for the pass in flight to end
   };
@@ -80,6 +81,8 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
   void fail_batch(const failure& why);
   void take_overtaking();
   void look_for_prefix(sequence_id sequence);
+  [[nodiscard]] std::optional<sequence_id> leader_of(sequence_id sequence) const;
+  void let_followers_look(sequence_id leader);
   void offer_prefix_of(sequence_id sequence);
   void lose_all_kv();
   void release_abandoned();

@@ -291,7 +291,7 @@ void run_queue::await_prefix(sequence_id sequence, std::uint64_t question, insta
 
 bool run_queue::adopt_prefix(sequence_id sequence, std::uint64_t question, std::uint32_t count, page_account account) {
   const auto it = sequences_.find(sequence);
-  if (it == sequences_.end() || !it->second.awaits || it->second.awaits->number != question) return false;
+  if (it == sequences_.end() || !it->second.awaits || it->second.awaits->number != question || question == 0) return false;
   sequence_state& q = it->second;
   q.awaits.reset();
   if (count >= q.log.size()) return false;
@@ -319,7 +319,7 @@ std::uint32_t run_queue::pages_held() const {
   for (const auto& [id, q] : sequences_) {
     held += q.pages.held;
     // Until the answer comes it may be the first to hold what it asked for.
-    if (q.awaits) held += pages_for(static_cast<std::uint32_t>(q.log.size()), page_tokens_);
+    if (q.awaits && q.awaits->number != 0) held += pages_for(static_cast<std::uint32_t>(q.log.size()), page_tokens_);
   }
   return std::min(held, limits_.pages_count);
 }

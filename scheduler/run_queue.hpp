@@ -136,8 +136,10 @@ class run_queue {
   void note_shared_pages(std::uint32_t count) { shared_pages_ = count; }
   [[nodiscard]] std::uint32_t shared_pages() const { return shared_pages_; }
 
-  /// A sequence without KV waits until it is told what is known of its beginning, or until `until`.
+  /// A sequence without KV waits until it is told what is known of its beginning, or until `until`. question: what was asked
+  /// of the cache manager; 0: nothing yet.
   void await_prefix(sequence_id sequence, std::uint64_t question, instant until);
+  [[nodiscard]] bool awaits_prefix(sequence_id sequence) const { return sequences_.at(sequence).awaits.has_value(); }
   /// The answer: its first `count` tokens have KV. False, and nothing changed, when nobody waits for it.
   bool adopt_prefix(sequence_id sequence, std::uint64_t question, std::uint32_t count, page_account account);
 
@@ -169,7 +171,7 @@ class run_queue {
 
  private:
   struct prefix_question {
-    std::uint64_t number = 0;
+    std::uint64_t number = 0;  // 0: not asked yet
     instant until;
   };
 

@@ -484,6 +484,8 @@ TEST(serving_sim, a_beginning_is_computed_once_and_for_one_tenant_alone) {
   ask(1, 64, microseconds{4'000'000});  // ends where a page does; its last token is computed
   ask(1, 90, microseconds{6'000'000});
   ask(1, 31, microseconds{6'000'000});
+  ask(3, 70, microseconds{8'000'000});  // two at once: one computes, the other waits for it
+  ask(3, 70, microseconds{8'000'000});
   test::actor_world world(1);
   populate(world, s, 1);
   ASSERT_TRUE(world.run_until([&] { return s->over(); }, life_max));
@@ -492,7 +494,7 @@ TEST(serving_sim, a_beginning_is_computed_once_and_for_one_tenant_alone) {
   EXPECT_TRUE(out.complaints.empty()) << joined(out);
   std::vector<std::uint32_t> cached;
   for (const job& j : s->jobs) cached.push_back(j.finished->stats.cached_tokens);
-  EXPECT_EQ(cached, (std::vector<std::uint32_t>{0, 64, 0, 64, 64, 0}));
+  EXPECT_EQ(cached, (std::vector<std::uint32_t>{0, 64, 0, 64, 64, 0, 0, 64}));
 }
 
 TEST(serving_sim, the_same_seed_gives_the_same_run) {
