@@ -16,7 +16,9 @@ program_shape shape_of(std::span<const document> files, bool token_spans) {
   return shape;
 }
 
-std::string print_program(const program& p, bool names_files) {
+namespace {
+
+std::string print(const program& p, bool names_files, std::span<const document> anchored) {
   std::string out;
   for (const auto& op : p) {
     if (const auto* gen = std::get_if<gen_op>(&op)) {
@@ -27,15 +29,32 @@ std::string print_program(const program& p, bool names_files) {
     out += "<copy ";
     if (names_files) out += "file=\"" + std::to_string(copy.file) + "\" ";
     out += copy.of == unit::lines ? "lines=\"" : "tokens=\"";
-    out += std::to_string(copy.first) + "-" + std::to_string(copy.last) + "\"/>";
+    out += std::to_string(copy.first) + "-" + std::to_string(copy.last) + "\"";
+    if (!anchored.empty() && copy.of == unit::lines) {
+      const auto says = anchors_of(copy, anchored);
+      out += " first=\"" + says.first + "\" last=\"" + says.last + "\"";
+    }
+    out += "/>";
   }
   return out + "</program>";
 }
 
-result<program> parse_program(std::string_view bytes, const program_shape& shape) {
+}  // namespace
+
+std::string print_program(const program& p, bool names_files) { return print(p, names_files, {}); }
+std::string print_anchored(const program& p, std::span<const document> files) { return print(p, files.size() > 1, files); }
+
+anchor_pair anchors_of(const copy_op& op, std::span<const document> files) {
+  if (op.of != unit::lines) return {};
+  const auto line = [&](std::uint32_t i) { return std::string(anchor_of(files[op.file - 1].slice(op.of, i, i))); };
+  return {line(op.first), line(op.last)};
+}
+
+result<program> parse_program(std::string_view bytes, const program_shape& shape, std::vector<anchor_pair>* anchors) {
   program_reader reader(shape);
   program p;
   std::string text;
+  anchor_pair says;
   const auto where = [](std::size_t i) { return "program, byte " + std::to_string(i) + ": wanted "; };
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     const auto before = reader.state();
@@ -44,6 +63,8 @@ result<program> parse_program(std::string_view bytes, const program_shape& shape
       return failure{errc::invalid_argument, where(i) + reader.machine().wanted(before) + ", found '" +
                                                  std::string(bytes.substr(i, 16)) + "'"};
     }
+    if (reader.state().at == program_state::step::first_anchor && before.at == reader.state().at) says.first += bytes[i];
+    if (reader.state().at == program_state::step::last_anchor && before.at == reader.state().at) says.last += bytes[i];
     // A text op ends where its end tag does, also an empty one.
     if (before.at == program_state::step::gen_body && reader.state().at == program_state::step::await_op) {
       p.emplace_back(gen_op{std::move(text)});
@@ -51,6 +72,8 @@ result<program> parse_program(std::string_view bytes, const program_shape& shape
     }
     if (*event == program_reader::event::copy) {
       p.emplace_back(reader.state().op);
+      if (anchors != nullptr) anchors->push_back(std::move(says));
+      says = {};
       reader.resume();
     }
   }

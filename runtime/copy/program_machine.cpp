@@ -29,6 +29,8 @@ std::optional<literal> literal_of(step at, bool names_files) {
     case step::copy_end: return literal{"/>", step::span};
     case step::gen_word: return literal{"en>", step::gen_body};
     case step::close_word: return literal{"program>", step::done};
+    case step::first_anchor_word: return literal{" first=\"", step::first_anchor};
+    case step::last_anchor_word: return literal{" last=\"", step::last_anchor};
     default: return std::nullopt;
   }
 }
@@ -109,7 +111,7 @@ bool program_machine::advance(program_state& s, char byte) const {
       s.at = step::last_number;
     } else if (s.at == step::last_number && byte == '"' && number >= s.op.first && number <= units) {
       s.op.last = number;
-      s.at = step::copy_end;
+      s.at = shape_.anchors && s.op.of == unit::lines ? step::first_anchor_word : step::copy_end;
     } else {
       return false;
     }
@@ -146,8 +148,17 @@ bool program_machine::advance(program_state& s, char byte) const {
       else s.matched = byte == '<' ? 1 : 0;
       if (s.matched == gen_end.size()) s = {};
       return true;
+    case step::first_anchor:
+    case step::last_anchor:
+      if (byte == '"') s.at = s.at == step::first_anchor ? step::last_anchor_word : step::copy_end;
+      return byte == '"' || is_anchor_byte(byte);
     default: return false;  // span, done
   }
+}
+
+std::string_view program_machine::word_left(const program_state& s) const {
+  const auto word = literal_of(s.at, shape_.names_files());
+  return word ? word->text.substr(s.matched) : std::string_view{};
 }
 
 bool program_machine::is_possible(const program_state& s) const {
@@ -158,14 +169,14 @@ bool program_machine::is_possible(const program_state& s) const {
   if (s.op.file < 1 || (s.op.file > 1 && s.op.file > shape_.files.size())) return false;
   const std::uint32_t units = shape_.count(s.op.file, s.op.of);
   const bool numbered = s.op.first <= units && s.op.last <= units && s.number <= std::max<std::uint64_t>(units, program_shape::files_max);
-  if (s.at == step::last_number || s.at == step::copy_end || s.at == step::span) return numbered && s.op.first >= 1;
+  const bool anchored = s.at >= step::first_anchor_word;
+  if (anchored && !shape_.anchors) return false;
+  if (s.at == step::last_number || s.at == step::copy_end || s.at == step::span || anchored) return numbered && s.op.first >= 1;
   return numbered;
 }
 
 std::string program_machine::wanted(const program_state& s) const {
-  if (const auto word = literal_of(s.at, shape_.names_files())) {
-    return "'" + std::string(word->text.substr(s.matched)) + "'";
-  }
+  if (const auto word = word_left(s); !word.empty()) return "'" + std::string(word) + "'";
   const std::string units = std::to_string(shape_.count(s.op.file, s.op.of));
   switch (s.at) {
     case step::after_lt: return "'copy ', 'gen>' or '/program>'";
@@ -174,8 +185,21 @@ std::string program_machine::wanted(const program_state& s) const {
     case step::first_number: return "a number from 1 to " + units;
     case step::last_number: return "a number from " + std::to_string(s.op.first) + " to " + units;
     case step::gen_body: return "'</gen>'";
+    case step::first_anchor:
+    case step::last_anchor: return "how the line begins, without quotes and control characters";
     default: return "nothing more";
   }
+}
+
+std::string_view anchor_of(std::string_view line) {
+  constexpr std::size_t bytes_max = 24;
+  line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+  const auto end = std::find_if_not(line.begin(), line.end(), is_anchor_byte);
+  line = line.substr(0, static_cast<std::size_t>(end - line.begin()));
+  if (line.size() <= bytes_max) return line;
+  std::size_t size = bytes_max;
+  while (size > 0 && (static_cast<unsigned char>(line[size]) & 0xc0) == 0x80) --size;
+  return line.substr(0, size);
 }
 
 std::string escape_text(std::string_view text) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/copy/document.hpp"
@@ -19,6 +20,7 @@ struct program_shape {
   std::vector<file> files;
   bool line_spans = true;
   bool token_spans = false;
+  bool anchors = false;  // a copy of lines also says how its first and its last line begin
 
   static constexpr std::size_t files_max = 64;
   [[nodiscard]] bool names_files() const { return files.size() > 1; }
@@ -50,7 +52,8 @@ enum class program_phase : std::uint8_t {
 struct program_state {
   enum class step : std::uint8_t {
     await_op, after_lt, copy_word, file_word, file_number, file_end, unit_choice, lines_word, tokens_word, first_number,
-    last_number, copy_end, gen_word, gen_body, close_word, span, done, last_
+    last_number, copy_end, gen_word, gen_body, close_word, span, done, first_anchor_word, first_anchor, last_anchor_word,
+    last_anchor, last_
   };
   step at = step::await_op;
   std::uint8_t matched = 0;  // characters of the step's literal; in gen_body: of "</gen>"
@@ -65,9 +68,10 @@ struct program_state {
 ///
 ///   program := op* '</program>'
 ///   op      := '<copy ' ['file="' k '" '] span '/>'  |  '<gen>' text '</gen>'
-///   span    := 'lines="' i '-' j '"'  |  'tokens="' i '-' j '"'             1 <= i <= j <= the file's units
+///   span    := 'lines="' i '-' j '"' [' first="' anchor '" last="' anchor '"']  |  'tokens="' i '-' j '"'
 ///
-/// Numbers are decimal without leading zeros; no blanks beside those written here. Text is any bytes; "</gen>" inside of
+/// with 1 <= i <= j <= the file's units. An anchor is any bytes but quotes and control characters; it is a remark that the
+/// meaning of a program does not depend on (see anchor_of). Numbers are decimal without leading zeros; no blanks beside those written here. Text is any bytes; "</gen>" inside of
 /// it is written "<\/gen>", and "<\/gen>" again with one backslash more (see escape_text).
 class program_machine {
  public:
@@ -82,6 +86,8 @@ class program_machine {
   [[nodiscard]] bool is_possible(const program_state& s) const;
   /// What may come next, for people.
   [[nodiscard]] std::string wanted(const program_state& s) const;
+  /// The rest of the word that a state is in the middle of; empty where there is a choice.
+  [[nodiscard]] std::string_view word_left(const program_state& s) const;
   [[nodiscard]] const program_shape& shape() const { return shape_; }
 
  private:
@@ -91,6 +97,12 @@ class program_machine {
 
   program_shape shape_;
 };
+
+/// Bytes that anchors are made of.
+[[nodiscard]] constexpr bool is_anchor_byte(char byte) { return byte != '"' && static_cast<unsigned char>(byte) >= 0x20; }
+/// What names a line: how it begins behind its leading blanks, up to the first byte that anchors have not, 24 bytes at
+/// most; whole characters.
+[[nodiscard]] std::string_view anchor_of(std::string_view line);
 
 /// A text as it stands in a program: "<", n backslashes and "/gen>" get one backslash more.
 [[nodiscard]] std::string escape_text(std::string_view text);

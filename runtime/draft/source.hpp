@@ -11,10 +11,11 @@ enum class source : std::uint8_t {
   lookup,      // prompt and output
   model,       // the draft model, with what lookup told it (Blazedit)
   prediction,  // what the client said the answer will be
+  program,     // how edit programs usually go on
   last_,
 };
 
-inline constexpr source all_sources[] = {source::lookup, source::model, source::prediction};
+inline constexpr source all_sources[] = {source::lookup, source::model, source::prediction, source::program};
 
 /// As metrics and usage call it.
 [[nodiscard]] constexpr std::string_view name_of(source from) {
@@ -25,6 +26,8 @@ inline constexpr source all_sources[] = {source::lookup, source::model, source::
       return "draft";
     case source::prediction:
       return "prediction";
+    case source::program:
+      return "program";
     case source::last_:
       break;
   }

@@ -24,7 +24,7 @@ enum class kind : std::uint8_t {
 struct constraint {
   kind what = kind::none;
   std::string schema;                  // json
-  std::vector<std::uint32_t> shape;    // copy: line spans, token spans (0 or 1), then lines and tokens of each file
+  std::vector<std::uint32_t> shape;    // copy: see copy_constraint
   std::vector<std::uint32_t> where;    // the state's cells
 
   /// The same grammar, wherever in it.
@@ -37,6 +37,7 @@ struct constraint {
 
 inline constexpr std::size_t schema_bytes_max = 32 << 10;
 
+/// As numbers: 1 for line spans, else 0; 1 for token spans and 2 for anchors, added; lines and tokens of each file.
 [[nodiscard]] constraint copy_constraint(const copy::program_shape& shape);
 [[nodiscard]] constraint json_constraint(std::string schema);
 

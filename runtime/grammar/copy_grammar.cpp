@@ -34,9 +34,16 @@ bool copy_grammar::advance(state& s, std::uint8_t byte) const {
 
 bool copy_grammar::is_over(const state& s) const { return is_at(s, copy::program_state::step::done); }
 
-const byte_set* copy_grammar::loop(const state& s) const {
+machine::free_bytes copy_grammar::loop(const state& s) const {
   static const byte_set all_but_lt = ~byte_set().set('<');
-  return is_at(s, copy::program_state::step::gen_body) && s[matched] == 0 ? &all_but_lt : nullptr;
+  static const byte_set of_anchors = [] {
+    byte_set set;
+    for (unsigned byte = 0; byte < 256; ++byte) set.set(byte, copy::is_anchor_byte(static_cast<char>(byte)));
+    return set;
+  }();
+  if (is_at(s, copy::program_state::step::first_anchor) || is_at(s, copy::program_state::step::last_anchor)) return {&of_anchors};
+  if (is_at(s, copy::program_state::step::gen_body) && s[matched] == 0) return {&all_but_lt};
+  return {};
 }
 
 std::uint32_t copy_grammar::free_tokens(const state& s) const {

@@ -19,9 +19,9 @@ enum frame : std::uint32_t {
   object_comma, // behind a comma                       a: the next member
   array_begin,  // behind "["
   array_next,   // behind a value                       a: values so far
-  string,       //                                      a: see string_step
+  string,       //                                      a: see string_step, b: characters, where they are counted
   literal,      //                                      a: the first it can be, b: characters written
-  number,       //                                      a: see number_step, b: digits of this part
+  number,       //                                      a: see number_step, b: digits of this part; bounded: see in_bounded
   frames_count,
 };
 
@@ -29,7 +29,7 @@ enum string_step : std::uint32_t {
   text, backslash, hex1, hex2, hex2_no_surrogate, hex3, hex4,
   more1, more2, more3, after_e0, after_ed, after_f0, after_f4, string_steps,
 };
-enum number_step : std::uint32_t { minus, zero, whole, dot, fraction, e, e_sign, exponent, number_steps };
+enum number_step : std::uint32_t { minus, zero, whole, dot, fraction, e, e_sign, exponent, negative, number_steps };
 
 constexpr std::uint32_t blanks_max = 64;
 constexpr std::uint32_t digits_max = 15;  // of a double; more would not come back the same
@@ -45,9 +45,30 @@ void push(state& s, frame f, std::uint32_t node, std::uint32_t x = 0, std::uint3
   for (const std::uint32_t c : {static_cast<std::uint32_t>(f), node, x, y}) s.push(c);
 }
 
+bool counts_characters(const json_node& n) { return n.characters_min > 0 || n.characters_max != UINT32_MAX; }
+
+// Of a bounded integer b is the number so far, or with this bit the count of its digits where it is beyond all bounds.
+constexpr std::uint32_t beyond = std::uint32_t{1} << 31;
+
 bool may_stop(std::uint32_t step) { return step == zero || step == whole || step == fraction || step == exponent; }
 
 }  // namespace
+
+bool json_node::contains(bool negative, std::uint64_t digits) const {
+  const auto n = negative ? -static_cast<std::int64_t>(digits) : static_cast<std::int64_t>(digits);
+  return (!low || n >= *low) && (!high || n <= *high) && !(negative && digits == 0);
+}
+
+bool json_node::can_begin(bool negative, std::uint64_t digits) const {
+  if (digits == 0) return contains(negative, 0);
+  constexpr std::int64_t most = 999'999'999'999'999;
+  const std::int64_t least_size = std::max<std::int64_t>(1, negative ? -high.value_or(-1) : low.value_or(1));
+  const std::int64_t most_size = negative ? -low.value_or(-most) : high.value_or(most);
+  for (auto n = static_cast<std::int64_t>(digits), behind = std::int64_t{0}; n <= most_size; n *= 10, behind = behind * 10 + 9) {
+    if (n + behind >= least_size) return true;
+  }
+  return false;
+}
 
 state json_machine::begin() const {
   state s;
@@ -81,7 +102,7 @@ bool json_machine::begin_value(state& s, std::uint32_t node, std::uint8_t byte) 
   else if (byte == '"') push(s, string, node);
   else if (byte == '-') push(s, number, node, minus);
   else if (byte == '0') push(s, number, node, zero);
-  else if (is_digit(byte)) push(s, number, node, whole, 1);
+  else if (is_digit(byte)) push(s, number, node, whole, n.is_bounded() ? byte - '0' : 1);
   else {  // any: true, false or null, which stand in node 1
     push(s, literal, 1, 0, 0);
     return in_literal(s, byte);
@@ -209,6 +230,15 @@ bool json_machine::in_array(state& s, std::uint8_t byte) const {
 bool json_machine::in_string(state& s, std::uint8_t byte) const {
   const std::size_t t = top(s);
   std::uint32_t& step = s[t + a];
+  const json_node& n = nodes_[s[t + of]];
+  if (step == text) {
+    if (byte == '"') {
+      if (s[t + b] < n.characters_min) return false;
+      s.drop(frame_cells);
+      return true;
+    }
+    if (counts_characters(n) && ++s[t + b] > n.characters_max) return false;
+  }
   const auto go = [&](bool right, std::uint32_t then) {
     step = then;
     return right;
@@ -216,10 +246,6 @@ bool json_machine::in_string(state& s, std::uint8_t byte) const {
   const auto between = [byte](std::uint8_t low, std::uint8_t high) { return byte >= low && byte <= high; };
   switch (step) {
     case text:
-      if (byte == '"') {
-        s.drop(frame_cells);
-        return true;
-      }
       if (byte == '\\') return go(true, backslash);
       if (byte < 0x80) return byte >= 0x20;
       if (between(0xc2, 0xdf)) return go(true, more1);
@@ -274,8 +300,39 @@ bool json_machine::in_literal(state& s, std::uint8_t byte) const {
   return true;
 }
 
+bool json_machine::in_bounded(state& s, std::uint8_t byte) const {
+  const std::size_t t = top(s);
+  const json_node& n = nodes_[s[t + of]];
+  std::uint32_t& step = s[t + a];
+  std::uint32_t& number = s[t + b];
+  if (!is_digit(byte)) {
+    if (!number_may_stop(s)) return false;
+    s.drop(frame_cells);
+    return advance(s, byte);
+  }
+  const std::uint32_t digit = byte - '0';
+  const bool is_negative = step == minus || step == negative;
+  if (step == zero || (step == minus && digit == 0)) return false;
+  if (step == minus) step = negative;
+  if ((number & beyond) != 0) return (++number & ~beyond) <= digits_max;
+  const std::uint64_t longer = std::uint64_t{number} * 10 + digit;
+  if (!n.can_begin(is_negative, longer)) return false;
+  number = longer <= json_node::bound_max ? static_cast<std::uint32_t>(longer) : beyond | 10;
+  return true;
+}
+
+bool json_machine::number_may_stop(const state& s) const {
+  const std::size_t t = top(s);
+  const json_node& n = nodes_[s[t + of]];
+  if (!n.is_bounded()) return may_stop(s[t + a]);
+  const bool is_negative = s[t + a] == negative;
+  if (s[t + a] == minus) return false;
+  return (s[t + b] & beyond) != 0 ? !(is_negative ? n.low : n.high) : n.contains(is_negative, s[t + b]);
+}
+
 bool json_machine::in_number(state& s, std::uint8_t byte) const {
   const std::size_t t = top(s);
+  if (nodes_[s[t + of]].is_bounded()) return in_bounded(s, byte);
   std::uint32_t& step = s[t + a];
   std::uint32_t& digits = s[t + b];
   const bool integer = nodes_[s[t + of]].what == json_node::kind::integer;
@@ -310,17 +367,25 @@ bool json_machine::may_end(const state& s) const {
   if (is_over(s)) return true;
   if (s.size() != 1 + frame_cells) return false;
   const std::size_t t = top(s);
-  if (s[t + what] == number) return may_stop(s[t + a]);
+  if (s[t + what] == number) return number_may_stop(s);
   return s[t + what] == literal && s[t + b] > 0 && nodes_[s[t + of]].literals[s[t + a]].size() == s[t + b];
 }
 
-const byte_set* json_machine::loop(const state& s) const {
+machine::free_bytes json_machine::loop(const state& s) const {
   static const byte_set plain = [] {
     byte_set set;
     for (unsigned byte = 0x20; byte < 0x80; ++byte) set.set(byte, byte != '"' && byte != '\\');
     return set;
   }();
-  return s.size() > 1 && s[top(s) + what] == string && s[top(s) + a] == text ? &plain : nullptr;
+  if (s.size() == 1) return {};
+  const std::size_t t = top(s);
+  if (s[t + what] != string || s[t + a] != text) return {};
+  const json_node& n = nodes_[s[t + of]];
+  if (!counts_characters(n)) return {&plain};
+  // At the most characters only the end may come.
+  const std::uint32_t left = n.characters_max - s[t + b];
+  if (left == 0) return {};
+  return {&plain, left};
 }
 
 bool json_machine::is_possible(const state& s) const {
@@ -352,7 +417,7 @@ bool json_machine::is_possible(const state& s) const {
         if (!is(json_node::kind::array)) return false;
         break;
       case string:
-        if (s[t + a] >= string_steps || !innermost) return false;
+        if (s[t + a] >= string_steps || !innermost || s[t + b] > (counts_characters(n) ? n.characters_max : 0)) return false;
         break;
       case literal:
         if (n.what != json_node::kind::literals || s[t + a] >= n.literals.size() || s[t + b] < 1 ||
@@ -361,7 +426,8 @@ bool json_machine::is_possible(const state& s) const {
         }
         break;
       default:  // number
-        if (s[t + a] >= number_steps || !innermost) return false;
+        if (s[t + a] >= number_steps || !innermost || (n.is_bounded() && s[t + b] > (beyond | digits_max))) return false;
+        if (n.is_bounded() && (s[t + b] & beyond) == 0 && s[t + b] > json_node::bound_max) return false;
     }
   }
   return true;

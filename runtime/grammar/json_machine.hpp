@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,10 +23,21 @@ struct json_node {
   std::uint32_t other = 0;               // object without declared members, array: the values
   std::uint32_t items_min = 0;           // array
   std::uint32_t items_max = UINT32_MAX;  // array
+  std::uint32_t characters_min = 0;      // string
+  std::uint32_t characters_max = UINT32_MAX;
+  std::optional<std::int64_t> low;       // integer: the bounds, both included; number: 0 or nothing
+  std::optional<std::int64_t> high;
   std::vector<std::string> literals;     // literals: JSON texts, sorted
   std::vector<std::uint32_t> choices;    // choice
   byte_set first;                        // bytes that a value can begin with
   std::uint32_t height = 1;              // frames that its smallest value needs
+
+  /// Bounds are at most this far from zero.
+  static constexpr std::int64_t bound_max = 999'999'999;
+  [[nodiscard]] bool is_bounded() const { return what == kind::integer && (low || high); }
+  /// Bounded integers: whether some number within the bounds begins with these digits, or is them.
+  [[nodiscard]] bool can_begin(bool negative, std::uint64_t digits) const;
+  [[nodiscard]] bool contains(bool negative, std::uint64_t digits) const;
 };
 
 /// Writes JSON values by the nodes of a schema: a stack of frames, one per open container.
@@ -41,7 +53,7 @@ class json_machine final : public machine {
   [[nodiscard]] bool advance(state& s, std::uint8_t byte) const override;
   [[nodiscard]] bool may_end(const state& s) const override;
   [[nodiscard]] bool is_over(const state& s) const override { return s.size() == 1; }
-  [[nodiscard]] const byte_set* loop(const state& s) const override;
+  [[nodiscard]] free_bytes loop(const state& s) const override;
   [[nodiscard]] bool is_possible(const state& s) const override;
 
  private:
@@ -53,6 +65,8 @@ class json_machine final : public machine {
   [[nodiscard]] bool in_string(state& s, std::uint8_t byte) const;
   [[nodiscard]] bool in_literal(state& s, std::uint8_t byte) const;
   [[nodiscard]] bool in_number(state& s, std::uint8_t byte) const;
+  [[nodiscard]] bool in_bounded(state& s, std::uint8_t byte) const;
+  [[nodiscard]] bool number_may_stop(const state& s) const;
   /// The first member from `from` on whose name begins with `prefix` of its length and `byte`, no required one between.
   [[nodiscard]] std::uint32_t find_member(const json_node& n, std::uint32_t from, std::uint32_t like, std::uint32_t prefix, std::uint8_t byte, const state& s) const;
 

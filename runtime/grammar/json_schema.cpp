@@ -1,6 +1,7 @@
 #include "runtime/grammar/json_schema.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <nlohmann/json.hpp>
@@ -63,6 +64,8 @@ class compiler {
     if (why_) return 0;
     if (const auto ref = schema.find("$ref"); ref != schema.end()) return reference(*ref, path, depth);
     if (const auto any = schema.find("anyOf"); any != schema.end()) return alternatives(*any, path + ".anyOf", depth);
+    // Alternatives begin differently, so no value is of two of them.
+    if (const auto any = schema.find("oneOf"); any != schema.end()) return alternatives(*any, path + ".oneOf", depth);
     if (const auto one = schema.find("const"); one != schema.end()) return literals(json::array({*one}), path + ".const");
     if (const auto some = schema.find("enum"); some != schema.end()) return literals(*some, path + ".enum");
     const auto type = schema.find("type");
@@ -90,7 +93,8 @@ class compiler {
 
   void check_keywords(const json& schema, const std::string& path) {
     static constexpr std::string_view known[] = {
-        "type", "properties", "required", "additionalProperties", "items", "minItems", "maxItems", "enum", "const", "anyOf",
+        "type", "properties", "required", "additionalProperties", "items", "minItems", "maxItems", "enum", "const", "anyOf", "oneOf",
+        "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
         "$ref", "$defs", "definitions",
         // These describe, and ask for nothing.
         "title", "description", "default", "examples", "$schema", "$id", "$comment", "deprecated", "readOnly", "writeOnly"};
@@ -150,9 +154,8 @@ class compiler {
   std::uint32_t typed(const std::string& type, const json& schema, const std::string& path, std::size_t depth) {
     if (type == "object") return object(schema, path, depth);
     if (type == "array") return array(schema, path, depth);
-    if (type == "string") return add({.what = json_node::kind::string});
-    if (type == "number") return add({.what = json_node::kind::number});
-    if (type == "integer") return add({.what = json_node::kind::integer});
+    if (type == "string") return string(schema, path);
+    if (type == "number" || type == "integer") return number(type == "integer", schema, path);
     if (type == "boolean") return add({.what = json_node::kind::literals, .literals = {"false", "true"}});
     if (type == "null") return add({.what = json_node::kind::literals, .literals = {"null"}});
     return refuse(path + ".type", "'" + type.substr(0, 64) + "' is no type");
@@ -197,6 +200,39 @@ class compiler {
     return found->get<std::uint32_t>();
   }
 
+  std::uint32_t string(const json& schema, const std::string& path) {
+    json_node n{.what = json_node::kind::string};
+    n.characters_min = count_of(schema, "minLength", path, 0);
+    n.characters_max = count_of(schema, "maxLength", path, UINT32_MAX);
+    if (n.characters_min > n.characters_max) return refuse(path, "minLength is more than maxLength");
+    return add(std::move(n));
+  }
+
+  /// exclusive: the bound itself does not belong, so the next whole number in this direction does.
+  std::optional<std::int64_t> bound_of(const json& schema, const char* name, std::int64_t exclusive, const std::string& path) {
+    const auto found = schema.find(name);
+    if (found == schema.end()) return std::nullopt;
+    const double value = found->is_number() ? found->get<double>() : 0.5;
+    if (value != std::floor(value) || std::abs(value) >= json_node::bound_max) {
+      refuse(path + "." + name, "must be a whole number nearer to 0 than " + std::to_string(json_node::bound_max));
+      return std::nullopt;
+    }
+    return static_cast<std::int64_t>(value) + exclusive;
+  }
+
+  std::uint32_t number(bool integer, const json& schema, const std::string& path) {
+    json_node n{.what = integer ? json_node::kind::integer : json_node::kind::number};
+    n.low = bound_of(schema, "minimum", 0, path);
+    n.high = bound_of(schema, "maximum", 0, path);
+    if (const auto above = bound_of(schema, "exclusiveMinimum", 1, path)) n.low = std::max(*above, n.low.value_or(*above));
+    if (const auto below = bound_of(schema, "exclusiveMaximum", -1, path)) n.high = std::min(*below, n.high.value_or(*below));
+    if (!integer && (n.high || n.low.value_or(0) != 0 || schema.contains("exclusiveMinimum"))) {
+      return refuse(path, "numbers that need not be whole can have 'minimum' 0 and no other bound");
+    }
+    if (n.low && n.high && *n.low > *n.high) return refuse(path, "no number is within its bounds");
+    return add(std::move(n));
+  }
+
   std::uint32_t array(const json& schema, const std::string& path, std::size_t depth) {
     json_node n{.what = json_node::kind::array};
     n.items_min = count_of(schema, "minItems", path, 0);
@@ -222,15 +258,14 @@ class compiler {
   }
 
   [[nodiscard]] byte_set first_of(const json_node& n) const {
-    static const byte_set digits = bytes_of("-0123456789");
     byte_set set;
     switch (n.what) {
-      case json_node::kind::any: return bytes_of("{[\"tfn") | digits;
+      case json_node::kind::any: return bytes_of("{[\"tfn") | first_of_number({});
       case json_node::kind::object: return bytes_of("{");
       case json_node::kind::array: return bytes_of("[");
       case json_node::kind::string: return bytes_of("\"");
       case json_node::kind::number:
-      case json_node::kind::integer: return digits;
+      case json_node::kind::integer: return first_of_number(n);
       case json_node::kind::literals:
         for (const auto& l : n.literals) set.set(static_cast<std::uint8_t>(l.front()));
         return set;
@@ -238,6 +273,13 @@ class compiler {
         for (const auto c : n.choices) set |= nodes_[c].first;
         return set;
     }
+    return set;
+  }
+
+  [[nodiscard]] static byte_set first_of_number(const json_node& n) {
+    byte_set set = bytes_of("-0123456789");
+    if (n.low.value_or(-1) >= 0) set.reset('-');
+    for (std::uint8_t digit = 0; n.is_bounded() && digit <= 9; ++digit) set.set('0' + digit, n.can_begin(false, digit));
     return set;
   }
 

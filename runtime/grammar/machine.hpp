@@ -53,8 +53,13 @@ class machine {
   [[nodiscard]] virtual bool may_end(const state& s) const = 0;
   /// It is whole and nothing can follow.
   [[nodiscard]] virtual bool is_over(const state& s) const = 0;
-  /// Bytes that leave `s` as it is, where that is most of what may come; else null. Lives as long as the machine.
-  [[nodiscard]] virtual const byte_set* loop(const state&) const { return nullptr; }
+  /// Bytes of which up to `most` may come in a row, in any order, where that is most of what may come; else null. Lives as
+  /// long as the machine.
+  struct free_bytes {
+    const byte_set* bytes = nullptr;
+    std::uint32_t most = UINT32_MAX;
+  };
+  [[nodiscard]] virtual free_bytes loop(const state&) const { return {}; }
 
   /// Something beside the text goes here before it can go on (a copied span): this many tokens without a rule follow, or
   /// 0 where the text itself goes on. `stands`: not even their count is decided yet.

@@ -46,9 +46,13 @@ void vocabulary_index::build() {
     const auto bytes = piece(tokens_[i]);
     const auto same = static_cast<std::size_t>(std::mismatch(bytes.begin(), bytes.end(), before.begin(), before.end()).first - bytes.begin());
     for (; open.size() > same; open.pop_back()) nodes_[open.back()].next = static_cast<std::uint32_t>(nodes_.size());
+    for (std::size_t k = 0; k < same; ++k) {
+      auto& depth = nodes_[open[k]].depth;
+      depth = std::max(depth, static_cast<std::uint16_t>(bytes.size() - k));
+    }
     for (std::size_t k = same; k < bytes.size(); ++k) {
       open.push_back(static_cast<std::uint32_t>(nodes_.size()));
-      nodes_.push_back({.tokens = i, .byte = static_cast<std::uint8_t>(bytes[k])});
+      nodes_.push_back({.tokens = i, .depth = static_cast<std::uint16_t>(bytes.size() - k), .byte = static_cast<std::uint8_t>(bytes[k])});
     }
     before = bytes;
   }
@@ -72,10 +76,10 @@ const vocabulary_index::swallowed& vocabulary_index::swallowed_by(const byte_set
 }
 
 void vocabulary_index::walk(const machine& m, const state& s, std::uint32_t begin, std::uint32_t end, token_mask& out) const {
-  const byte_set* loop = m.loop(s);
-  const swallowed* inside = loop != nullptr ? &swallowed_by(*loop) : nullptr;
+  const auto loop = m.loop(s);
+  const swallowed* inside = loop.bytes != nullptr ? &swallowed_by(*loop.bytes) : nullptr;
   for (std::uint32_t n = begin; n < end; n = nodes_[n].next) {
-    if (inside != nullptr && inside->whole[n]) {
+    if (inside != nullptr && inside->whole[n] && nodes_[n].depth <= loop.most) {
       for (std::uint32_t i = nodes_[n].tokens; i < nodes_[nodes_[n].next].tokens; ++i) set(out, tokens_[i]);
       continue;
     }

@@ -43,6 +43,7 @@ class vocabulary_index {
   struct node {
     std::uint32_t next = 0;
     std::uint32_t tokens = 0;
+    std::uint16_t depth = 1;  // bytes to the end of the longest token in its tree, its own included
     std::uint8_t byte = 0;
   };
   /// Which trees have only bytes of a set.

@@ -7,7 +7,7 @@
 using namespace redline;
 
 std::vector<std::string> fuzz::seeds() {
-  return {"<copy lines=\"1-3\"/><gen>x\n</gen></program>", "<gen><\\/gen><\\\\/gen></ge</gen></program>",
+  return {"<copy lines=\"1-2\" first=\"a\" last=\"b\"/><gen>x</gen></program>", "<copy lines=\"1-3\"/><gen>x\n</gen></program>", "<gen><\\/gen><\\\\/gen></ge</gen></program>",
           "<copy file=\"2\" lines=\"1-12\"/><copy file=\"1\" tokens=\"2-3\"/></program>", "</program>"};
 }
 
@@ -26,6 +26,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     const auto out = copy::resolve(*p, *files);
     if (!out || out->size() != wanted) std::abort();
+  }
+  auto shape = copy::shape_of(one);
+  shape.anchors = true;
+  std::vector<copy::anchor_pair> says;
+  if (const auto p = copy::parse_program(bytes, shape, &says)) {
+    std::size_t copies = 0;
+    for (const auto& op : *p) copies += std::holds_alternative<copy::copy_op>(op) ? 1 : 0;
+    if (says.size() != copies) std::abort();
   }
   return 0;
 }

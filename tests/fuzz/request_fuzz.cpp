@@ -25,6 +25,13 @@ std::vector<std::string> fuzz::seeds() {
       R"("presence_penalty":1,"frequency_penalty":-1,"response_format":{"type":"text"},"user":"u","metadata":{"k":"v"}})",
       R"({"messages":[{"role":"user","content":"x"}],"prediction":{"type":"content","content":[{"type":"text","text":"a"},)"
       R"({"type":"text","text":"b"}]},"redline":{"speculation":{"method":"prediction"}}})",
+      R"({"messages":[{"role":"user","content":"x"}],"redline":{"copy":{"trust":"auto","spans":"both","anchors":true,)"
+      R"("confidence_min":0.5},"files":["a\nb",{"content":"c","name":"n"}],"speculation":{"method":"lookup"}}})",
+      R"({"messages":[{"role":"user","content":"x"}],"redline":{"copy":"verified"},"prediction":{"type":"content","content":"p"}})",
+      R"({"messages":[{"role":"user","content":"x"}],"response_format":{"type":"json_object"}})",
+      R"({"messages":[{"role":"user","content":"x"}],"response_format":{"type":"json_schema","json_schema":{"name":"n","strict":)"
+      R"(true,"schema":{"type":"object","properties":{"a":{"type":["string","null"],"maxLength":4},"b":{"$ref":"#/$defs/b"}},)"
+      R"("$defs":{"b":{"type":"array","items":{"type":"integer","minimum":-3,"maximum":12},"minItems":1}}}}}})",
       R"({"prompt":["a","b"],"echo":false,"best_of":1,"suffix":null,"logprobs":2,"max_tokens":0})",
       R"({"prompt":[[1,2,3],[4]],"min_p":0.1,"top_k":40,"repetition_penalty":1.1,"ignore_eos":true})",
       R"({"content":"text","add_special":true,"parse_special":false,"with_pieces":true})",

@@ -111,5 +111,28 @@ TEST(copy_program, ranges_are_exact_digit_by_digit) {
   }
 }
 
+TEST(copy_program, anchors_say_how_lines_begin) {
+  EXPECT_EQ(anchor_of("  \tint x = 1;\r\n"), "int x = 1;");
+  EXPECT_EQ(anchor_of("print(\"a\")\n"), "print(");
+  EXPECT_EQ(anchor_of("\n"), "");
+  EXPECT_EQ(anchor_of("0123456789012345678901234567"), "012345678901234567890123");
+  EXPECT_EQ(anchor_of("0123456789012345678901\xc3\xa9\xc3\xa9"), "0123456789012345678901\xc3\xa9");
+  EXPECT_EQ(anchor_of("01234567890123456789012\xc3\xa9"), "01234567890123456789012");
+
+  const std::vector<document> files = {document("one\n  two\nthree\n")};
+  const program p = {copy_op{1, unit::lines, 1, 2}, gen_op{"x"}, copy_op{1, unit::lines, 3, 3}};
+  const auto text = print_anchored(p, files);
+  EXPECT_EQ(text, "<copy lines=\"1-2\" first=\"one\" last=\"two\"/><gen>x</gen><copy lines=\"3-3\" first=\"three\" last=\"three\"/></program>");
+  auto shape = shape_of(files);
+  EXPECT_FALSE(parse_program(text, shape));
+  shape.anchors = true;
+  std::vector<anchor_pair> says;
+  const auto back = parse_program(text, shape, &says);
+  ASSERT_TRUE(back) << back.error().describe();
+  EXPECT_EQ(*back, p);
+  EXPECT_EQ(says, (std::vector<anchor_pair>{{"one", "two"}, {"three", "three"}}));
+  EXPECT_FALSE(parse_program(print_program(p, false), shape));
+}
+
 }  // namespace
 }  // namespace redline::copy

@@ -66,6 +66,37 @@ TEST(json_schema, knows_arrays_enums_alternatives_and_references) {
   EXPECT_EQ(outcome(R"({"type":"object","additionalProperties":false})", "{}"), "whole");
 }
 
+TEST(json_schema, counts_the_characters_of_strings) {
+  const std::string schema = R"({"type":"string","minLength":2,"maxLength":4})";
+  EXPECT_EQ(outcome(schema, "\"ab\""), "whole");
+  EXPECT_EQ(outcome(schema, "\"\xc3\xa9\\n\\u00e9\xf0\x9f\x99\x82\""), "whole");
+  EXPECT_EQ(outcome(schema, "\"a\""), "wrong: \"a");
+  EXPECT_EQ(outcome(schema, "\"abcde\""), "wrong: \"abcd");
+  EXPECT_EQ(outcome(R"({"type":"string","maxLength":0})", "\"\""), "whole");
+}
+
+TEST(json_schema, keeps_whole_numbers_within_their_bounds) {
+  const auto all_within = [](std::int64_t low, std::int64_t high, const std::string& schema) {
+    for (std::int64_t n = low - 30; n <= high + 30; ++n) {
+      const bool within = low <= n && n <= high;
+      const std::string text = std::to_string(n);
+      EXPECT_EQ(outcome(schema, text) == "whole", within) << schema << " " << text;
+    }
+  };
+  all_within(0, 99, R"({"type":"integer","minimum":0,"maximum":99})");
+  all_within(-105, -7, R"({"type":"integer","minimum":-105,"maximum":-7})");
+  all_within(-1, 12, R"({"type":"integer","exclusiveMinimum":-2,"maximum":12.0})");
+  all_within(95, 105, R"({"type":"integer","minimum":95,"exclusiveMaximum":106})");
+  EXPECT_EQ(outcome(R"({"type":"integer","minimum":5})", "123456789012345"), "whole");
+  EXPECT_EQ(outcome(R"({"type":"integer","minimum":5})", "1234567890123456"), "wrong: 123456789012345");
+  EXPECT_EQ(outcome(R"({"type":"integer","minimum":5})", "4"), "begun");
+  EXPECT_EQ(outcome(R"({"type":"integer","maximum":5})", "-99999999999"), "whole");
+  EXPECT_EQ(outcome(R"({"type":"integer","maximum":5})", "-0"), "wrong: -");
+  EXPECT_EQ(outcome(R"({"type":"number","minimum":0})", "0.5"), "whole");
+  EXPECT_EQ(outcome(R"({"type":"number","minimum":0})", "-"), "wrong: ");
+  EXPECT_EQ(outcome(R"({"oneOf":[{"type":"integer","minimum":0},{"type":"null"}]})", "7"), "whole");
+}
+
 TEST(json_schema, refuses_what_it_would_not_keep) {
   struct wrong {
     const char* schema;
@@ -76,7 +107,13 @@ TEST(json_schema, refuses_what_it_would_not_keep) {
            wrong{"3", "schema: must be an object"},
            wrong{R"({"type":"strin"})", "schema.type: 'strin' is no type"},
            wrong{R"({"type":"object","properties":{"a":{"type":"string","pattern":"x"}}})", "schema.properties.a: the keyword 'pattern' is not supported"},
-           wrong{R"({"oneOf":[]})", "the keyword 'oneOf'"},
+           wrong{R"({"allOf":[]})", "the keyword 'allOf'"},
+           wrong{R"({"type":"string","minLength":3,"maxLength":2})", "minLength is more than maxLength"},
+           wrong{R"({"type":"integer","minimum":3,"exclusiveMaximum":3})", "no number is within its bounds"},
+           wrong{R"({"type":"integer","minimum":1e12})", "schema.minimum: must be a whole number nearer to 0"},
+           wrong{R"({"type":"integer","maximum":"1"})", "schema.maximum: must be a whole number"},
+           wrong{R"({"type":"number","minimum":1})", "schema: numbers that need not be whole"},
+           wrong{R"({"type":"integer","multipleOf":2})", "the keyword 'multipleOf'"},
            wrong{R"({"anyOf":[{"type":"integer"},{"enum":[1]}]})", "schema.anyOf: alternatives that begin with the same character"},
            wrong{R"({"type":"object","required":["a"]})", "schema.required: 'a' is not among the properties"},
            wrong{R"({"$ref":"#/$defs/none"})", "schema.$ref: '#/$defs/none' is not in the schema's $defs"},
@@ -98,7 +135,8 @@ TEST(json_schema, refuses_what_it_would_not_keep) {
 TEST(json_schema, noise_writes_json_that_parses) {
   const std::string schemas[] = {
       "{}", R"({"type":"object"})",
-      R"({"type":"object","properties":{"s":{"type":"string"},"l":{"type":"array","items":{"$ref":"#"}},"e":{"enum":[1,10,100,"1"]},"n":{"type":["number","null"]}},"required":["s","e"]})"};
+      R"({"type":"object","properties":{"s":{"type":"string"},"l":{"type":"array","items":{"$ref":"#"}},"e":{"enum":[1,10,100,"1"]},"n":{"type":["number","null"]}},"required":["s","e"]})",
+      R"({"type":"array","items":{"anyOf":[{"type":"integer","minimum":-120,"maximum":1300},{"type":"string","minLength":3,"maxLength":5}]}})"};
   for (const auto& schema : schemas) {
     const auto m = *compile_schema(schema);
     std::mt19937 random(5);

@@ -175,6 +175,8 @@ std::string write_at_random(language_cache& cache, const text::tokenizer& words,
     if (position.at == copy::program_state::step::gen_body && (position.matched > 0 || random() % 8 == 0)) {
       end = entry->language->words().longest(rules, s, std::string_view("</gen>").substr(position.matched));
     }
+    const bool anchor = position.at == copy::program_state::step::first_anchor || position.at == copy::program_state::step::last_anchor;
+    if (anchor && random() % 4 == 0) end = entry->language->words().longest(rules, s, "\"");
     if (position.phase() == copy::program_phase::after_lt && (tokens > 200 || random() % 8 == 0)) {
       end = entry->language->words().longest(rules, s, "/program>");
     }
@@ -204,7 +206,8 @@ TEST(walker, noise_writes_valid_programs_only) {
         for (std::uint32_t e = 0; e < ends.size(); ++e) ends[e] = e + 1;
         files.emplace_back(bytes, ends);
       }
-      const auto shape = copy::shape_of(files, random() % 2 == 0);
+      auto shape = copy::shape_of(files, random() % 2 == 0);
+      shape.anchors = random() % 4 == 0;
       const auto text = write_at_random(cache, *words, shape, random);
       if (text.empty()) continue;
       ++finished;

@@ -236,6 +236,58 @@ TEST_P(every_target, gives_a_row_behind_a_long_context_the_same_bits_with_any_nu
   }
 }
 
+// The four things that users want of one pass.
+TEST_P(every_target, computes_a_copied_run_a_decode_step_a_verification_and_a_prompt_in_one_batch) {
+  struct user {
+    const char* what;
+    std::uint32_t before;
+    std::uint32_t rows;
+    std::uint32_t logits_begin;
+    std::vector<token> tokens{};
+    std::vector<float> expected{};
+    kv::page_table pages{};
+    std::vector<kv::piece> pieces{};
+  };
+  std::vector<user> users = {{"copied run", 25, 45, 44}, {"decode step", 33, 1, 0}, {"verification", 12, 7, 0}, {"prompt", 0, 50, 50}};
+  std::mt19937 random(21);
+  kernels::worker_team team(2);
+  const auto w = load(shape_for("qwen2", gguf::tensor_type::q8_0), table(), team);
+  const auto t = make(w, table(), team, kv_type::f16);
+  kv::page_pool pool(16);
+  std::vector<run> batch;
+  for (user& u : users) {
+    u.tokens = random_tokens(random, u.before + u.rows);
+    u.expected = alone(w, table(), kv_type::f16, u.tokens);
+    ASSERT_TRUE(u.pages.append(pool, u.before));
+    const auto context = std::span(u.tokens).first(u.before);
+    const run r{context, 0, u.pages.pieces(), u.before};
+    if (u.before > 0) t->forward({&r, 1});
+    ASSERT_TRUE(u.pages.append(pool, u.rows));
+    u.pieces = {u.pages.pieces().begin(), u.pages.pieces().end()};
+    batch.push_back({std::span(u.tokens).subspan(u.before), static_cast<position>(u.before), u.pieces, u.logits_begin});
+  }
+  const auto logits = t->forward(batch);
+  std::size_t row = 0;
+  for (const user& u : users) {
+    for (std::uint32_t i = u.logits_begin; i < u.rows; ++i, ++row) {
+      EXPECT_EQ(std::memcmp(logits.data() + row * vocabulary, u.expected.data() + (u.before + i) * vocabulary, vocabulary * sizeof(float)), 0)
+          << u.what << ", row " << i;
+    }
+  }
+  EXPECT_EQ(logits.size(), row * vocabulary);
+  EXPECT_EQ(row, 1u + 1 + 7);
+  // The prompt had no logits: what it left behind shows in the token that follows.
+  user& prompt = users.back();
+  const token next = 17;
+  auto longer = prompt.tokens;
+  longer.push_back(next);
+  ASSERT_TRUE(prompt.pages.append(pool, 1));
+  const run last{{&next, 1}, static_cast<position>(prompt.rows), prompt.pages.pieces(), 0};
+  const auto behind = t->forward({&last, 1});
+  const auto expected = alone(w, table(), kv_type::f16, longer);
+  EXPECT_EQ(std::memcmp(behind.data(), expected.data() + prompt.rows * vocabulary, vocabulary * sizeof(float)), 0);
+}
+
 class twin_target : public every_target {};
 
 TEST_P(twin_target, gives_the_bits_of_the_other_target) {
