@@ -40,14 +40,22 @@ std::string message_of(const edit_task& task) {
          (lacks_final_line_feed(task) ? "\n" : "") + fence;
 }
 
-std::string program_message_of(const edit_task& task) {
+std::string program_message_of(const edit_task& task, const program_wording& how) {
   std::string numbered;
   std::size_t number = 0;
   for (const auto line : text::split_lines(task.before)) numbered += std::to_string(++number) + "\t" + std::string(line);
   const std::string fence = fence_of(task.before);
-  return task.instruction + "\nWrite an edit program that makes the new file: <copy lines=\"i-j\"/> copies lines i to j of the file, "
-         "<gen>text</gen> writes new text, </program> ends it. The file, each line behind its number:\n" +
-         fence + language_of(task.path) + "\n" + numbered + (lacks_final_line_feed(task) ? "\n" : "") + fence;
+  std::string ops;
+  if (how.lines && how.anchors) {
+    ops += "<copy lines=\"i-j\" first=\"...\" last=\"...\"/> copies lines i to j of the file and says how each of the two begins "
+           "(24 characters at most, up to a quote), ";
+  } else if (how.lines) {
+    ops += "<copy lines=\"i-j\"/> copies lines i to j of the file, ";
+  }
+  if (how.tokens) ops += "<copy tokens=\"i-j\"/> copies its tokens i to j, ";
+  return task.instruction + "\nWrite an edit program that makes the new file: " + ops +
+         "<gen>text</gen> writes new text, </program> ends it. The file, each line behind its number:\n" + fence +
+         language_of(task.path) + "\n" + numbered + (lacks_final_line_feed(task) ? "\n" : "") + fence;
 }
 
 result<std::string> file_of_answer(const edit_task& task, const std::string& answer) {

@@ -16,8 +16,14 @@ struct edit_task {
 
 /// The user's message. A final line feed is added where the file lacks one, and taken away again by `file_of_answer`.
 std::string message_of(const edit_task& task);
+/// What programs may say.
+struct program_wording {
+  bool lines = true;
+  bool tokens = false;
+  bool anchors = false;  // copies of lines also say how their first and last line begin
+};
 /// The same for an answer that is a program: the file with line numbers, and how a program is written.
-std::string program_message_of(const edit_task& task);
+std::string program_message_of(const edit_task& task, const program_wording& how = {});
 /// The new file out of a model's answer. Fails when there is no complete fence.
 result<std::string> file_of_answer(const edit_task& task, const std::string& answer);
 

@@ -47,6 +47,7 @@ api::usage_report usage_of(const session_stats& s) {
   u.lookup = report(draft::source::lookup);
   u.draft_model = report(draft::source::model);
   u.prediction = report(draft::source::prediction);
+  u.program = report(draft::source::program);
   u.copied_forced = s.copied_forced;
   u.copied_verified = s.copied_verified;
   u.target_passes = s.target_passes;
@@ -65,7 +66,7 @@ std::optional<api::program_report> program_of(const copy_report& copied) {
   api::program_report out{.program = copied.program, .spans = {}};
   for (const auto& s : copied.spans) {
     out.spans.push_back({s.file, s.of == copy::unit::lines ? "lines" : "tokens", s.first, s.last,
-                         s.forced ? "forced" : "verified", s.tokens});
+                         s.forced ? "forced" : "verified", name_of(s.reason), s.tokens});
   }
   return out;
 }
@@ -351,7 +352,7 @@ api::answer<std::shared_ptr<const guide_rules>> gateway::rules_of(const api::gen
     return api::bad_field("response_format.json_schema.schema", rules.error().context, "invalid_grammar");
   }
   copy_options options{.trust = *copy_trust_of(wish.copy->trust), .line_spans = wish.copy->line_spans,
-                       .token_spans = wish.copy->token_spans};
+                       .token_spans = wish.copy->token_spans, .anchors = wish.copy->anchors};
   if (wish.copy->confidence_min) options.confidence_min = *wish.copy->confidence_min;
   auto rules = copy_rules(services_->word_index, wish.copy->files, options);
   if (rules) return std::move(*rules);

@@ -68,6 +68,8 @@ class generation {
   /// has room.
   [[nodiscard]] std::vector<token> usable(std::vector<token> draft) const;
 
+  /// How an answer under a grammar probably goes on, as far as there is room; empty: nobody knows.
+  [[nodiscard]] std::vector<token> likely_draft() const { return guide_ ? usable(guide_->likely()) : std::vector<token>{}; }
   /// A span of a program that the model is to be asked about, as far as there is room; empty: none.
   [[nodiscard]] std::vector<token> span_draft() const;
   [[nodiscard]] grammar::constraint grammar() const { return guide_ ? guide_->where() : grammar::constraint{}; }

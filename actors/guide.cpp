@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/copy/program_guess.hpp"
+
 namespace redline::actors {
 namespace {
 
@@ -22,6 +24,17 @@ bool names_the_span(step at) {
 std::string_view name_of(copy_trust t) {
   for (const auto& [name, trust] : trusts) {
     if (trust == t) return name;
+  }
+  return "?";
+}
+
+std::string_view name_of(span_reason r) {
+  switch (r) {
+    case span_reason::option: return "option";
+    case span_reason::anchors: return "anchors";
+    case span_reason::confidence: return "confidence";
+    case span_reason::doubt: return "doubt";
+    case span_reason::last_: break;
   }
   return "?";
 }
@@ -61,6 +74,7 @@ result<std::shared_ptr<const guide_rules>> copy_rules(std::shared_ptr<const gram
   }
   rules->shape = copy::shape_of(rules->files, options.token_spans);
   rules->shape.line_spans = options.line_spans;
+  rules->shape.anchors = options.anchors;
   rules->grammar = grammar::copy_constraint(rules->shape);
   rules->language = std::make_shared<grammar::token_language>(std::make_shared<grammar::copy_grammar>(rules->shape), std::move(words));
   return std::shared_ptr<const guide_rules>(std::move(rules));
@@ -116,7 +130,10 @@ void guide::advance_program(token t, std::string& text) {
     return;
   }
   for (const char c : piece) {
-    const bool in_body = reader_->state().at == step::gen_body;
+    const step at = reader_->state().at;
+    const bool in_body = at == step::gen_body;
+    if (at == step::first_anchor && copy::is_anchor_byte(c)) anchors_.first += c;
+    if (at == step::last_anchor && copy::is_anchor_byte(c)) anchors_.last += c;
     const std::size_t before = text.size();
     const auto event = reader_->feed(c, text);
     REDLINE_ASSERT(event.has_value(), "the reader and the mask follow one grammar");
@@ -129,18 +146,29 @@ void guide::advance_program(token t, std::string& text) {
     } else if (reader_->state().at == step::after_lt) {
       confidence_log_ = 0;
       confidence_known_ = true;
+      anchors_ = {};
     }
     if (*event == copy::program_reader::event::copy) begin_span();
   }
 }
 
+std::pair<bool, span_reason> guide::forces(const copy::copy_op& op) const {
+  const auto& o = rules_->copy;
+  if (o.trust != copy_trust::automatic) return {o.trust == copy_trust::forced, span_reason::option};
+  // A span whose anchors contradict its numbers is wrong, however sure the model was of them.
+  if (o.anchors && op.of == copy::unit::lines) {
+    const bool agree = anchors_ == copy::anchors_of(op, rules_->files);
+    return {agree, agree ? span_reason::anchors : span_reason::doubt};
+  }
+  const bool sure = confidence_known_ && confidence_log_ >= std::log(static_cast<double>(o.confidence_min));
+  return {sure, sure ? span_reason::confidence : span_reason::doubt};
+}
+
 void guide::begin_span() {
   const copy::copy_op op = reader_->state().op;
   reader_->resume();
-  const auto& o = rules_->copy;
-  const bool sure = confidence_known_ && confidence_log_ >= std::log(static_cast<double>(o.confidence_min));
-  open_span span{.what = {.file = op.file, .of = op.of, .first = op.first, .last = op.last,
-                          .forced = o.trust == copy_trust::forced || (o.trust == copy_trust::automatic && sure)}};
+  const auto [forced, reason] = forces(op);
+  open_span span{.what = {.file = op.file, .of = op.of, .first = op.first, .last = op.last, .forced = forced, .reason = reason}};
   span.bytes = rules_->files[op.file - 1].slice(op.of, op.first, op.last);
   if (op.of == copy::unit::tokens) {
     const auto& all = rules_->file_tokens[op.file - 1];
@@ -214,6 +242,23 @@ std::vector<token> guide::usable(std::vector<token> draft) const {
   std::size_t kept = 0;
   while (kept < draft.size() && !language.rules().stands(s) && !language.rules().is_over(s) && language.advance(s, draft[kept])) ++kept;
   draft.resize(kept);
+  return draft;
+}
+
+std::vector<token> guide::likely() const {
+  if (!is_copy() || span_ || over()) return {};
+  const auto& language = *rules_->language;
+  std::vector<token> draft;
+  auto s = state_;
+  const std::string text =
+      copy::guess_rest({reader_->machine(), reader_->state(), program_, gen_text_, anchors_, rules_->files});
+  for (std::string_view left = text; !left.empty();) {
+    auto t = language.forced(s);
+    if (!t) t = language.words().longest(language.rules(), s, left);
+    if (!t || !left.starts_with(language.words().words().piece(*t)) || !language.advance(s, *t)) break;
+    left.remove_prefix(language.words().words().piece(*t).size());
+    draft.push_back(*t);
+  }
   return draft;
 }
 

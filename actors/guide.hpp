@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "actors/messages/session_messages.hpp"
@@ -17,10 +18,12 @@ namespace redline::actors {
 enum class copy_trust : std::uint8_t {
   forced,     // a span is in the answer because the program says so
   verified,   // as far as the model would have written it itself: the span is a draft and ends where it differs
-  automatic,  // forced where the model was sure of the span's numbers, else verified
+  automatic,  // with anchors: forced where they are those of the span's lines; else: where the model was sure of the span's
+              // numbers; verified elsewhere
   last_,
 };
 [[nodiscard]] std::string_view name_of(copy_trust t);
+[[nodiscard]] std::string_view name_of(span_reason r);
 [[nodiscard]] std::optional<copy_trust> copy_trust_of(std::string_view name);
 
 /// What a request wants of programs.
@@ -28,7 +31,8 @@ struct copy_options {
   copy_trust trust = copy_trust::forced;
   bool line_spans = true;
   bool token_spans = false;
-  float confidence_min = 0.9F;  // automatic: of the span's numbers together, by the model's own probabilities
+  bool anchors = false;         // copies of lines also say how their first and last line begin
+  float confidence_min = 0.9F;  // automatic without anchors: of the span's numbers together, by the model's probabilities
   bool operator==(const copy_options&) const = default;
 };
 
@@ -79,7 +83,11 @@ class guide {
   [[nodiscard]] std::span<const token> span_left() const;
   /// The draft up to a token that the grammar forbids, or behind which the model is not asked.
   [[nodiscard]] std::vector<token> usable(std::vector<token> draft) const;
-  [[nodiscard]] bool wants_logprobs() const { return is_copy() && rules_->copy.trust == copy_trust::automatic; }
+  /// A draft: how programs usually go on from here. Empty where nothing is usual.
+  [[nodiscard]] std::vector<token> likely() const;
+  [[nodiscard]] bool wants_logprobs() const {
+    return is_copy() && rules_->copy.trust == copy_trust::automatic && !rules_->copy.anchors;
+  }
   /// For the target model.
   [[nodiscard]] grammar::constraint where() const;
   /// Programs only: as executed, which resolves to the text even where the answer broke off; and what became of its spans.
@@ -100,6 +108,7 @@ class guide {
     return static_cast<const grammar::copy_grammar&>(rules_->language->rules());
   }
   void advance_program(token t, std::string& text);
+  [[nodiscard]] std::pair<bool, span_reason> forces(const copy::copy_op& op) const;
   void begin_span();
   void write_span_token(std::string& text);
   void end_span();
@@ -115,6 +124,7 @@ class guide {
   double confidence_log_ = 0;     // of the copy that is being written
   bool confidence_known_ = true;
   std::string gen_text_;          // of the text op that is being written
+  copy::anchor_pair anchors_;     // of the copy that is being written
 };
 
 }  // namespace redline::actors

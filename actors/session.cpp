@@ -51,6 +51,12 @@ void session::next_round() {
     ask_target(target_knows_);
     return;
   }
+  if (work_.request().draft.how != draft::method::regular) draft_ = work_.likely_draft();
+  if (!draft_.empty()) {
+    parts_ = {{draft::source::program, static_cast<std::uint32_t>(draft_.size())}};
+    ask_target(target_knows_);
+    return;
+  }
   // The last token of the answer needs no draft: the target's own token fills the room.
   const std::uint32_t wanted = std::min({draft::draft_tokens_max(work_.request().draft), work_.round_room() - 1, width_});
   if (drafter_lost_ && context().now() - *drafter_lost_ >= partners_.drafter_retry) {

@@ -399,7 +399,7 @@ void read_speculation(const json& given, std::optional<api_error>& error, const 
 
 /// redline.copy: a trust's name, or an object with it.
 void read_copy(field_reader& fields, std::optional<api_error>& error, const request_limits& limits, generation_request& out) {
-  static constexpr std::string_view known[] = {"trust", "spans", "confidence_min"};
+  static constexpr std::string_view known[] = {"trust", "spans", "anchors", "confidence_min"};
   static constexpr std::string_view trusts[] = {"off", "forced", "verified", "auto"};
   const json* given = fields.find("copy");
   if (!given) return;
@@ -423,6 +423,8 @@ void read_copy(field_reader& fields, std::optional<api_error>& error, const requ
         inner.refuse("spans", "'" + inner.path_of("spans") + "' must be one of lines, tokens and both, found '" + spans->substr(0, 64) + "'.");
       }
     }
+    copy.anchors = inner.boolean("anchors").value_or(false);
+    if (copy.anchors && !copy.line_spans) inner.refuse("anchors", "'" + inner.path_of("anchors") + "' needs spans of lines.");
     if (const auto sure = inner.number("confidence_min", 0, 1)) copy.confidence_min = static_cast<float>(*sure);
   } else {
     return fields.refuse_type("copy", "a string or an object", *given);

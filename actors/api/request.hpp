@@ -56,6 +56,7 @@ struct copy_request {
   std::string trust = "forced";  // "forced", "verified" or "auto"
   bool line_spans = true;
   bool token_spans = false;
+  bool anchors = false;
   std::optional<float> confidence_min;  // auto
   std::vector<std::string> files;       // never empty; without redline.files the prediction
   bool operator==(const copy_request&) const = default;

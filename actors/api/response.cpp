@@ -117,7 +117,7 @@ json source_object(const source_report& one) {
 json program_object(const program_report& report) {
   json spans = json::array();
   for (const auto& s : report.spans) {
-    spans.push_back(json{{"file", s.file}, {"unit", s.unit}, {"first", s.first}, {"last", s.last}, {"trust", s.trust}, {"tokens", s.tokens}});
+    spans.push_back(json{{"file", s.file}, {"unit", s.unit}, {"first", s.first}, {"last", s.last}, {"trust", s.trust}, {"reason", s.reason}, {"tokens", s.tokens}});
   }
   json object;
   object["program"] = report.program;
@@ -136,6 +136,7 @@ json usage_object(const usage_report& usage) {
   ours["sources"]["lookup"] = source_object(usage.lookup);
   ours["sources"]["draft"] = source_object(usage.draft_model);
   ours["sources"]["prediction"] = source_object(usage.prediction);
+  ours["sources"]["program"] = source_object(usage.program);
   ours["copied_forced"] = usage.copied_forced;
   ours["copied_verified"] = usage.copied_verified;
   ours["target_passes"] = usage.target_passes;
@@ -221,6 +222,7 @@ usage_report& usage_report::operator+=(const usage_report& other) {
   lookup += other.lookup;
   draft_model += other.draft_model;
   prediction += other.prediction;
+  program += other.program;
   copied_forced += other.copied_forced;
   copied_verified += other.copied_verified;
   target_passes += other.target_passes;

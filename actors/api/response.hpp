@@ -43,7 +43,7 @@ struct usage_report {
   std::uint64_t accepted = 0;  // of these
   /// The same by source. OpenAI's accepted and rejected prediction tokens are those of the client's prediction only;
   /// what was never tried is neither.
-  source_report lookup, draft_model, prediction;
+  source_report lookup, draft_model, prediction, program;
   std::uint64_t copied_forced = 0;    // tokens of spans that a program copied
   std::uint64_t copied_verified = 0;  // those that the model agreed to
   std::uint64_t target_passes = 0;
@@ -91,6 +91,7 @@ struct program_report {
     std::uint32_t first = 0;
     std::uint32_t last = 0;
     std::string_view trust;  // "forced" or "verified"
+    std::string_view reason; // "option", "anchors", "confidence" or "doubt"
     std::uint32_t tokens = 0;
   };
   std::string program;

@@ -1,16 +1,16 @@
-// What do edit programs bring? The cost of a copied run beside decoding it, what part of edits can be copied, the bound that
-// follows, programs executed by the real actors, and what a span that is a little off does.
+// What do edit programs bring? The cost of a copied run beside decoding it, what part of edits can be copied, the bound
+// that follows, programs executed by the real actors, what a span that is a little off does, and the model's own
+// programs.
 
 #include <algorithm>
-#include <cmath>
-#include <iostream>
+#include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "actors/commands/edit_corpus.hpp"
+#include "actors/commands/copy_trial.hpp"
 #include "actors/commands/forward_probe.hpp"
-#include "actors/commands/local_runner.hpp"
 #include "actors/commands/statistics.hpp"
-#include "runtime/copy/oracle.hpp"
+#include "actors/commands/svg_plot.hpp"
 
 namespace redline::actors::commands {
 namespace {
@@ -21,209 +21,351 @@ struct flags {
   model_flags models;
   std::vector<std::string> edits;
   std::uint32_t context = 1024;
-  std::vector<std::uint32_t> runs{1, 8, 32, 128, 512};
+  std::vector<std::uint32_t> runs{1, 2, 4, 8, 16, 32, 64, 128, 256, 512};
   std::vector<std::uint32_t> spans_min{2, 4, 8, 16, 32};
+  std::vector<std::uint32_t> users{1, 8};
   std::uint32_t executed = 4;
+  std::uint32_t answer_tokens_max = 700;
+  std::uint32_t moved = 20;
+  std::uint32_t trials = 5;
+  std::uint32_t own = 0;
   double seconds = 0.3;
-  bool json = false;
+  std::string json;
+  std::string svg;
 };
 
-/// Seconds of one run of N tokens behind the context, and of N decode steps there.
-struct run_cost {
-  std::uint32_t tokens = 0;
-  double run_ms = 0;
-  double decode_ms = 0;
-  [[nodiscard]] double speed_up() const { return ratio(decode_ms, run_ms); }
+/// What every corpus is weighed with.
+struct prices {
+  std::vector<run_price> runs;
+  std::vector<double> shared_step_ms;  // of a decode step, by --users
+  std::vector<mask_price> masks;
+  double step_ms = 0;
 };
 
-result<std::vector<run_cost>> measure_runs(const flags& f, const engine& e) {
+result<prices> measure(const flags& f, const engine& e) {
   REDLINE_TRY_ASSIGN(const auto file, gguf::gguf_file::open(f.models.model));
   REDLINE_TRY_ASSIGN(const auto kv, kv_type_of(f.models.kv));
   const auto& table = kernels::table_for_cache(*kernels::process_table().table, kv);
   kernels::worker_team team(f.models.threads);
-  REDLINE_TRY_ASSIGN(auto weights, model::load_weights(*file, table, team));
+  REDLINE_TRY_ASSIGN(const auto weights, model::load_weights(*file, table, team));
   const std::uint32_t most = *std::max_element(f.runs.begin(), f.runs.end());
   if (f.context + most > e.context_max()) {
-    return failure{errc::invalid_argument, "wanted --context and the longest of --runs within the model's context of " +
-                                               std::to_string(e.context_max()) + ", found " + std::to_string(f.context + most)};
+    return failure{errc::invalid_argument, "wanted --behind and the longest of --runs within the model's context of " +
+                                               std::to_string(e.context_max()) + ", found " +
+                                               std::to_string(f.context + most)};
   }
-  REDLINE_TRY_ASSIGN(const auto probe, forward_probe::create(*file, weights, table, team,
-                                                             {.rows_max = std::max(most, 64U), .tokens_max = f.context + most, .kv = kv, .last_only = true}));
-  probe->grow_context(f.context);
-  const double step = probe->measure(1, {.seconds = f.seconds}).median_ms;
-  std::vector<run_cost> all;
-  for (const auto n : f.runs) all.push_back({n, probe->measure(n, {.seconds = f.seconds}).median_ms, n * step});
-  return all;
+  prices out;
+  for (const auto n : f.runs) out.runs.push_back({.tokens = n});
+  const auto probe_of = [&](bool last_only) -> result<std::unique_ptr<forward_probe>> {
+    REDLINE_TRY_ASSIGN(
+        auto probe,
+        forward_probe::create(
+            *file, weights, table, team,
+            {.rows_max = std::max(most, 64U), .tokens_max = f.context + most, .kv = kv, .last_only = last_only}));
+    probe->grow_context(f.context);
+    return probe;
+  };
+  REDLINE_TRY_ASSIGN(const auto last, probe_of(true));
+  REDLINE_TRY_ASSIGN(const auto every, probe_of(false));
+  out.step_ms = last->measure(1, {.seconds = f.seconds}).median_ms;
+  for (auto& r : out.runs) {
+    r.run_ms = last->measure(r.tokens, {.seconds = f.seconds}).median_ms;
+    r.all_logits_ms = every->measure(r.tokens, {.seconds = f.seconds}).median_ms;
+    r.steps_ms = r.tokens * out.step_ms;
+  }
+  for (const auto n : f.users) out.shared_step_ms.push_back(every->measure(n, {.seconds = f.seconds}).median_ms);
+  out.masks = price_masks(e.word_index());
+  return out;
 }
 
-/// Of a run of any length: between two measured ones in proportion of the logarithms, outside as the nearest.
-double speed_up_of(const std::vector<run_cost>& costs, double tokens) {
-  auto above = std::find_if(costs.begin(), costs.end(), [&](const run_cost& c) { return c.tokens >= tokens; });
-  if (above == costs.end()) return costs.back().speed_up();
-  if (above == costs.begin()) return costs.front().speed_up();
-  const auto below = above - 1;
-  const double share = std::log(tokens / below->tokens) / std::log(static_cast<double>(above->tokens) / below->tokens);
-  return std::exp(std::log(below->speed_up()) * (1 - share) + std::log(above->speed_up()) * share);
+json json_of(const prices& p, const flags& f) {
+  json out = {
+      {"step_ms", p.step_ms}, {"runs", json::array()}, {"shared_steps", json::array()}, {"masks", json::array()}};
+  for (const auto& r : p.runs) {
+    out["runs"].push_back({{"tokens", r.tokens},
+                           {"run_ms", r.run_ms},
+                           {"all_logits_ms", r.all_logits_ms},
+                           {"steps_ms", r.steps_ms},
+                           {"speed_up", r.speed_up()},
+                           {"head_saving", r.saving()}});
+  }
+  for (std::size_t i = 0; i < f.users.size(); ++i) {
+    out["shared_steps"].push_back({{"users", f.users[i]}, {"step_ms", p.shared_step_ms[i]}});
+  }
+  for (const auto& m : p.masks) {
+    out["masks"].push_back({{"place", m.place},
+                            {"first_us", m.first_us},
+                            {"again_us", m.again_us},
+                            {"of_step", m.first_us / 1e3 / p.step_ms}});
+  }
+  return out;
 }
 
-/// How much of a corpus's new files programs copy.
-struct coverage {
-  std::string level;  // "lines", or "tokens >= m"
-  std::uint64_t tokens = 0;
-  std::uint64_t copied = 0;
-  double copied_cost = 0;  // in decode steps
-  [[nodiscard]] double share() const { return ratio(static_cast<double>(copied), static_cast<double>(tokens)); }
-  /// 1 / ((1 - f) + f / s), s over the spans.
-  [[nodiscard]] double bound() const {
-    return ratio(static_cast<double>(tokens), static_cast<double>(tokens - copied) + copied_cost);
+void print(const prices& p, const flags& f) {
+  std::printf(
+      "a run of N tokens behind %u others, logits of its last row, beside N decode steps of %.2f ms\n"
+      "%6s %10s %12s %9s | %14s %9s\n",
+      f.context, p.step_ms, "N", "run ms", "steps ms", "speed-up", "all logits ms", "saving");
+  for (const auto& r : p.runs) {
+    std::printf("%6u %10.2f %12.2f %8.2fx | %14.2f %8.1f%%\n", r.tokens, r.run_ms, r.steps_ms, r.speed_up(),
+                r.all_logits_ms, 100 * r.saving());
   }
+  std::printf("\n%-28s %12s %12s %14s\n", "mask of a row", "first us", "again us", "of a step");
+  for (const auto& m : p.masks) {
+    std::printf("%-28s %12.1f %12.1f %13.2f%%\n", m.place.c_str(), m.first_us, m.again_us, m.first_us / 10 / p.step_ms);
+  }
+}
+
+/// Share of edits that come out right, mean over trials.
+struct moved_row {
+  std::uint32_t lines = 0;
+  std::string model;  // "one program" or "plans anew"
+  double forced = 0, verified = 0, anchored = 0;
 };
 
-copy::document in_tokens(const std::string& bytes, const grammar::vocabulary_index& index, std::uint64_t& count) {
-  std::vector<std::uint32_t> ends;
-  std::uint32_t end = 0;
-  for (const token t : index.spell(bytes)) ends.push_back(end += static_cast<std::uint32_t>(index.words().piece(t).size()));
-  count += ends.size();
-  return {bytes, std::move(ends)};
-}
-
-void cover(coverage& c, const known_edit& e, const grammar::vocabulary_index& index, const std::vector<run_cost>& costs, copy::unit of,
-           std::uint32_t span_min) {
-  std::uint64_t ignored = 0;
-  const std::vector<copy::document> before = {in_tokens(e.task.before, index, ignored)};
-  const auto after = in_tokens(e.after, index, c.tokens);
-  for (const auto& op : copy::shortest_program(before, after, {.of = of, .span_min = span_min})) {
-    const auto* span = std::get_if<copy::copy_op>(&op);
-    if (span == nullptr) continue;
-    const std::uint64_t n = span->of == copy::unit::tokens ? span->last - span->first + 1
-                                                           : index.spell(before[0].slice(span->of, span->first, span->last)).size();
-    c.copied += n;
-    c.copied_cost += static_cast<double>(n) / speed_up_of(costs, static_cast<double>(n));
-  }
-}
-
-/// Share of edits whose program still gives the file after every span's end moved by up to `lines`.
-double exact_after_moving(const std::vector<known_edit>& edits, std::int64_t lines) {
-  std::size_t exact = 0;
-  for (const auto& e : edits) {
-    const std::vector<copy::document> before = {copy::document(e.task.before)};
-    auto program = copy::shortest_program(before, copy::document(e.after));
-    std::int64_t sign = 1;
-    for (auto& op : program) {
-      auto* span = std::get_if<copy::copy_op>(&op);
-      if (span == nullptr) continue;
-      const std::int64_t last = std::clamp<std::int64_t>(std::int64_t{span->last} + sign * lines, span->first, before[0].count(copy::unit::lines));
-      span->last = static_cast<std::uint32_t>(last);
-      sign = -sign;
+std::vector<moved_row> move_ends(const std::vector<known_edit>& edits, const flags& f, const engine& e) {
+  std::vector<moved_row> rows;
+  const auto chosen = spread(edits.size(), f.moved);
+  for (const bool plans_anew : {false, true}) {
+    for (const std::uint32_t lines : {0U, 1U, 2U, 4U}) {
+      moved_row row{.lines = lines, .model = plans_anew ? "plans anew" : "one program"};
+      const std::uint32_t trials = lines == 0 ? 1 : f.trials;
+      const auto share = [&](const copy_options& how) {
+        std::size_t exact = 0;
+        for (const auto i : chosen) {
+          for (std::uint32_t seed = 0; seed < trials; ++seed) {
+            exact += writes_exactly({lines, plans_anew, seed}, edits[i], e.word_index(), how) ? 1 : 0;
+          }
+        }
+        return ratio(static_cast<double>(exact), static_cast<double>(chosen.size() * trials));
+      };
+      row.forced = share({.trust = copy_trust::forced});
+      row.verified = share({.trust = copy_trust::verified});
+      row.anchored = share({.trust = copy_trust::automatic, .anchors = true});
+      rows.push_back(row);
     }
-    const auto got = copy::resolve(program, before);
-    exact += got && *got == e.after ? 1 : 0;
   }
-  return ratio(static_cast<double>(exact), static_cast<double>(edits.size()));
+  return rows;
 }
 
-struct executed {
-  std::size_t edits = 0;
-  std::size_t exact = 0;
-  double copy_seconds = 0;
-  double regular_seconds = 0;
-  std::size_t own_ended = 0;  // the model's own programs
-  std::size_t own_exact = 0;
+struct level {
+  std::string name;
+  std::uint32_t span_min = 0;  // 0: lines
+  copy_cover cover;
 };
 
-/// The tokens of the shortest program with its spans, as the actors write it.
-std::optional<std::vector<token>> program_tokens(const guide_rules& rules, const known_edit& e) {
-  const std::string text = copy::print_program(copy::shortest_program(rules.files, copy::document(e.after)), false);
-  const auto& programs = static_cast<const grammar::copy_grammar&>(rules.language->rules());
-  return rules.language->write(text, [&](grammar::state& s, std::vector<token>& out) {
-    const auto op = programs.position(s).op;
-    const auto span = rules.language->words().spell(rules.files[op.file - 1].slice(op.of, op.first, op.last));
-    out.insert(out.end(), span.begin(), span.end());
-    programs.resume(s, 0);
-  });
+struct corpus_study {
+  std::string name;
+  std::size_t pairs = 0;
+  std::vector<level> levels;
+  std::vector<moved_row> moved;
+  std::vector<trial_result> trials;
+  std::vector<own_result> own;
+};
+
+result<corpus_study> study(const std::string& path, const flags& f, local_runner& runner, target_probe& probe) {
+  REDLINE_TRY_ASSIGN(const auto edits, read_edits(path));
+  const engine& e = runner.parts();
+  corpus_study s{.name = std::filesystem::path(path).stem(), .pairs = edits.size(), .levels = {{"lines", 0, {}}}};
+  for (const auto m : f.spans_min) s.levels.push_back({"tokens >= " + std::to_string(m), m, {}});
+  for (auto& l : s.levels) {
+    for (const auto& edit : edits)
+      l.cover += l.span_min == 0 ? line_cover(edit, e.word_index()) : token_cover(edit, *e.word_index(), l.span_min);
+  }
+  if (f.moved > 0) s.moved = move_ends(edits, f, e);
+  for (const auto users : f.executed > 0 ? f.users : std::vector<std::uint32_t>{}) {
+    REDLINE_TRY_ASSIGN(auto t,
+                       try_programs(edits, std::max(f.executed, users), users, f.answer_tokens_max, runner, probe));
+    if (t.edits > 0) s.trials.push_back(std::move(t));
+  }
+  if (f.own > 0) {
+    for (const auto& [trust, anchors] : {std::pair{copy_trust::forced, false},
+                                         {copy_trust::verified, false},
+                                         {copy_trust::automatic, false},
+                                         {copy_trust::automatic, true}}) {
+      REDLINE_TRY_ASSIGN(auto own, try_own_programs(edits, f.own, trust, anchors, runner));
+      if (own.edits > 0) s.own.push_back(std::move(own));
+    }
+  }
+  return s;
 }
 
-result<executed> execute(const std::vector<known_edit>& edits, const flags& f, local_runner& runner, target_probe& probe) {
-  executed sum;
-  const auto& e = runner.parts();
-  token end = -1;
-  for (token t = 0; t < static_cast<token>(e.words()->size()); ++t) {
-    if (e.words()->is_end_of_generation(t)) end = t;
-  }
-  for (const auto i : spread(edits.size(), f.executed)) {
-    const known_edit& edit = edits[i];
-    const draft::draft_options regular{.how = draft::method::regular};
-    REDLINE_TRY_ASSIGN(auto plain, request_of(edit.task, regular, e));
-    REDLINE_TRY_ASSIGN(auto program, request_of(edit.task, regular, e, copy_options{}));
-    auto answer = e.words()->encode(answer_of(edit.task, edit.after));
-    answer.push_back(end);
-    const auto known = program_tokens(*program.rules, edit);
-    if (!known || program.prompt.size() + known->size() >= e.context_max() || plain.prompt.size() + answer.size() >= e.context_max()) continue;
-    const auto own = program;
-    probe.replay(runner.next_sequence(), *known);
-    REDLINE_TRY_ASSIGN(const auto copied, runner.run(std::move(program), regular, [](const session_text&) {}));
-    probe.replay(runner.next_sequence(), answer);
-    REDLINE_TRY_ASSIGN(const auto decoded, runner.run(std::move(plain), regular, [](const session_text&) {}));
-    REDLINE_TRY_ASSIGN(const auto alone, runner.run(own, regular, [](const session_text&) {}));
-    ++sum.edits;
-    sum.exact += copied.text == edit.after ? 1 : 0;
-    sum.copy_seconds += static_cast<double>(copied.stats.total_us) / 1e6;
-    sum.regular_seconds += static_cast<double>(decoded.stats.total_us) / 1e6;
-    sum.own_ended += alone.reason == finish_reason::stop ? 1 : 0;
-    sum.own_exact += alone.text == edit.after ? 1 : 0;
-  }
-  return sum;
+/// Decode steps of `users` at once, a token each, as the price of a decoded token.
+speed_up_curve curve_for(const prices& p, const flags& f, std::uint32_t users) {
+  const auto at = std::find(f.users.begin(), f.users.end(), users) - f.users.begin();
+  return users == 1 ? speed_up_curve(p.runs)
+                    : speed_up_curve(p.runs, p.shared_step_ms[static_cast<std::size_t>(at)] / users);
 }
 
-int run(const flags& f) {
-  auto options = engine_options_of(f.models);
-  if (!options) return report(options.error());
+json json_of(const corpus_study& s, const prices& p, const flags& f) {
+  json out = {{"corpus", s.name},       {"pairs", s.pairs},          {"coverage", json::array()},
+              {"moved", json::array()}, {"executed", json::array()}, {"own", json::array()}};
+  const speed_up_curve curve(p.runs);
+  for (const auto& l : s.levels) {
+    out["coverage"].push_back({{"level", l.name},
+                               {"tokens", l.cover.tokens},
+                               {"copied", l.cover.copied()},
+                               {"share", l.cover.share()},
+                               {"spans", l.cover.spans.size()},
+                               {"bound", l.cover.bound(curve)}});
+    if (l.span_min == 0) out["coverage"].back()["program_bound"] = l.cover.program_bound(curve);
+  }
+  for (const auto& m : s.moved) {
+    out["moved"].push_back({{"lines", m.lines},
+                            {"model", m.model},
+                            {"forced", m.forced},
+                            {"verified", m.verified},
+                            {"auto_anchors", m.anchored}});
+  }
+  for (const auto& t : s.trials) {
+    const auto shared = curve_for(p, f, t.users);
+    out["executed"].push_back({{"users", t.users},
+                               {"edits", t.edits},
+                               {"exact", t.exact},
+                               {"replayed", true},
+                               {"tokens", t.cover.tokens},
+                               {"bound", t.cover.bound(shared)},
+                               {"program_bound", t.cover.program_bound(shared)},
+                               {"regular_seconds", t.regular_seconds},
+                               {"program_seconds", t.program_seconds},
+                               {"guessed_seconds", t.guessed_seconds},
+                               {"program_passes", t.program_passes},
+                               {"guessed_passes", t.guessed_passes},
+                               {"speed_up", ratio(t.regular_seconds, t.program_seconds)},
+                               {"guessed_speed_up", ratio(t.regular_seconds, t.guessed_seconds)}});
+  }
+  for (const auto& o : s.own) {
+    out["own"].push_back({{"trust", o.trust},
+                          {"edits", o.edits},
+                          {"ended", o.ended},
+                          {"exact", o.exact},
+                          {"forced", o.forced},
+                          {"verified", o.verified}});
+  }
+  return out;
+}
+
+void print(const corpus_study& s, const prices& p, const flags& f) {
+  const speed_up_curve curve(p.runs);
+  std::printf("\n%s: %zu pairs\n%14s %8s %8s %8s %14s\n", s.name.c_str(), s.pairs, "copied", "share", "spans", "bound",
+              "with program");
+  for (const auto& l : s.levels) {
+    std::printf("%14s %7.1f%% %8zu %7.2fx", l.name.c_str(), 100 * l.cover.share(), l.cover.spans.size(),
+                l.cover.bound(curve));
+    if (l.span_min == 0) std::printf(" %13.2fx", l.cover.program_bound(curve));
+    std::printf("\n");
+  }
+  if (!s.moved.empty()) {
+    std::printf(
+        "SIMULATED choices: files exact when every end of a span is off by up to so many lines\n%12s %6s %8s %9s "
+        "%13s\n",
+        "model", "lines", "forced", "verified", "auto, anchors");
+  }
+  for (const auto& m : s.moved) {
+    std::printf("%12s %6u %7.1f%% %8.1f%% %12.1f%%\n", m.model.c_str(), m.lines, 100 * m.forced, 100 * m.verified,
+                100 * m.anchored);
+  }
+  if (!s.trials.empty()) {
+    std::printf(
+        "REPLAYED: shortest programs executed beside decoding the files; speed-ups without the prompts\n"
+        "%6s %6s %6s %8s %13s %9s %9s %9s %9s %8s %9s\n",
+        "users", "edits", "exact", "bound", "with program", "regular s", "program s", "speed-up", "guesses s",
+        "speed-up", "of bound");
+  }
+  for (const auto& t : s.trials) {
+    const auto shared = curve_for(p, f, t.users);
+    const double best = ratio(t.regular_seconds, std::min(t.program_seconds, t.guessed_seconds));
+    std::printf("%6u %6zu %6zu %7.2fx %12.2fx %9.2f %9.2f %8.2fx %9.2f %7.2fx %8.0f%%\n", t.users, t.edits, t.exact,
+                t.cover.bound(shared), t.cover.program_bound(shared), t.regular_seconds, t.program_seconds,
+                ratio(t.regular_seconds, t.program_seconds), t.guessed_seconds,
+                ratio(t.regular_seconds, t.guessed_seconds), 100 * ratio(best, t.cover.bound(shared)));
+  }
+  for (const auto& o : s.own) {
+    std::printf(
+        "the model's own programs, %-14s: %zu of %zu ended (valid), %zu exact; spans %llu forced, %llu verified\n",
+        o.trust.c_str(), o.ended, o.edits, o.exact, static_cast<unsigned long long>(o.forced),
+        static_cast<unsigned long long>(o.verified));
+  }
+  std::fflush(stdout);
+}
+
+result<void> draw(const flags& f, const prices& p, const std::vector<corpus_study>& all) {
+  const std::string note = f.models.model + ", " + std::to_string(f.context) + " tokens before";
+  plot speed{.title = "One run of N tokens beside N decode steps",
+             .note = note,
+             .x_label = "N",
+             .y_label = "speed-up",
+             .drawn_as = plot::mark::lines,
+             .series = {{"s(N)", {}}, {"with logits of all rows", {}}}};
+  for (const auto& r : p.runs) {
+    speed.series[0].points.emplace_back(r.tokens, r.speed_up());
+    speed.series[1].points.emplace_back(r.tokens, ratio(r.steps_ms, r.all_logits_ms));
+  }
+  REDLINE_TRY(write_whole(f.svg + "-runs.svg", svg_of(speed)));
+  plot ceiling{.title = "What can be copied, by least span",
+               .note = "greedy matches of tokens; at 1: whole lines",
+               .x_label = "tokens of a span at least",
+               .y_label = "% of the new files' tokens",
+               .drawn_as = plot::mark::lines,
+               .series = {}};
+  plot moved{.title = "Files exact when ends of spans are off",
+             .note = "SIMULATED choices, all corpora; one program or plans anew",
+             .x_label = "lines, at most",
+             .y_label = "% exact",
+             .drawn_as = plot::mark::lines,
+             .series = {}};
+  for (const auto& s : all) {
+    plot_series line{s.name, {}};
+    for (const auto& l : s.levels) line.points.emplace_back(std::max(1U, l.span_min), 100 * l.cover.share());
+    ceiling.series.push_back(std::move(line));
+  }
+  REDLINE_TRY(write_whole(f.svg + "-ceiling.svg", svg_of(ceiling)));
+  for (const char* model : {"one program", "plans anew"}) {
+    for (const auto& [name, part] : {std::pair{"forced", &moved_row::forced},
+                                     {"verified", &moved_row::verified},
+                                     {"anchors", &moved_row::anchored}}) {
+      plot_series line{std::string(name) + ", " + model, {}};
+      for (const std::uint32_t lines : {0U, 1U, 2U, 4U}) {
+        std::vector<double> shares;
+        for (const auto& s : all) {
+          for (const auto& m : s.moved) {
+            if (m.lines == lines && m.model == model) shares.push_back(100 * m.*part);
+          }
+        }
+        if (!shares.empty()) line.points.emplace_back(lines, mean(shares));
+      }
+      if (!line.points.empty()) moved.series.push_back(std::move(line));
+    }
+  }
+  if (moved.series.empty()) return {};
+  return write_whole(f.svg + "-moved.svg", svg_of(moved));
+}
+
+result<void> run(const flags& f) {
+  REDLINE_TRY_ASSIGN(auto options, engine_options_of(f.models));
   const auto probe = std::make_shared<target_probe>();
-  options->probe = probe;
-  options->scheduling.sharing = prefix_sharing::off;  // every answer reads its prompt
-  const auto runner = local_runner::create(std::move(*options));
-  if (!runner) return report(runner.error());
-  const engine& e = (*runner)->parts();
-  if (!e.word_index()) return report({errc::unsupported_format, "the model's vocabulary cannot spell programs"});
-  const auto costs = measure_runs(f, e);
-  if (!costs) return report(costs.error());
-  json out = {{"model", f.models.model}, {"context", f.context}, {"runs", json::array()}, {"corpora", json::array()}};
-  if (!f.json) std::printf("one run of N tokens behind %u others, logits of its last row, beside N decode steps\n%8s %10s %10s %9s\n", f.context, "N", "run ms", "decode ms", "speed-up");
-  for (const auto& c : *costs) {
-    if (!f.json) std::printf("%8u %10.2f %10.2f %8.1fx\n", c.tokens, c.run_ms, c.decode_ms, c.speed_up());
-    out["runs"].push_back({{"tokens", c.tokens}, {"run_ms", c.run_ms}, {"decode_ms", c.decode_ms}, {"speed_up", c.speed_up()}});
-  }
+  options.probe = probe;
+  REDLINE_TRY_ASSIGN(const auto runner,
+                     local_runner::create(std::move(options), *std::max_element(f.users.begin(), f.users.end())));
+  const engine& e = runner->parts();
+  if (!e.word_index()) return failure{errc::unsupported_format, "the model's vocabulary cannot spell programs"};
+  REDLINE_TRY_ASSIGN(const auto p, measure(f, e));
+  print(p, f);
+  json out = {{"benchmark", "copy"},
+              {"model", f.models.model},
+              {"context", f.context},
+              {"prices", json_of(p, f)},
+              {"corpora", json::array()}};
+  std::vector<corpus_study> all;
   for (const auto& path : f.edits) {
-    const auto edits = read_edits(path);
-    if (!edits) return report(edits.error());
-    json corpus = {{"edits", path}, {"pairs", edits->size()}, {"coverage", json::array()}, {"moved", json::array()}};
-    if (!f.json) std::printf("\n%s: %zu pairs\n%12s %9s %9s\n", path.c_str(), edits->size(), "copied", "share", "bound");
-    std::vector<std::pair<std::string, std::uint32_t>> levels{{"lines", 1}};
-    for (const auto m : f.spans_min) levels.emplace_back("tokens>=" + std::to_string(m), m);
-    for (const auto& [name, least] : levels) {
-      coverage c{.level = name};
-      for (const auto& edit : *edits) cover(c, edit, *e.word_index(), *costs, name == "lines" ? copy::unit::lines : copy::unit::tokens, least);
-      if (!f.json) std::printf("%12s %8.1f%% %8.2fx\n", name.c_str(), 100 * c.share(), c.bound());
-      corpus["coverage"].push_back({{"level", name}, {"tokens", c.tokens}, {"copied", c.copied}, {"share", c.share()}, {"bound", c.bound()}});
-    }
-    for (const std::int64_t lines : {0, 1, 2, 4}) {
-      const double exact = exact_after_moving(*edits, lines);
-      if (!f.json) std::printf("ends moved by %lld lines, forced: %5.1f%% exact\n", static_cast<long long>(lines), 100 * exact);
-      corpus["moved"].push_back({{"lines", lines}, {"exact", exact}});
-    }
-    const auto x = f.executed == 0 ? result<executed>(executed{}) : execute(*edits, f, **runner, *probe);
-    if (!x) return report(x.error());
-    if (!f.json && x->edits > 0) {
-      std::printf("shortest programs executed: %zu edits, %zu exact, %.3f s; the same files decoded: %.3f s; %.2fx\n"
-                  "the model's own programs: %zu ended, %zu exact\n", x->edits, x->exact, x->copy_seconds,
-                  x->regular_seconds, ratio(x->regular_seconds, x->copy_seconds), x->own_ended, x->own_exact);
-    }
-    corpus["executed"] = {{"edits", x->edits}, {"exact", x->exact}, {"copy_seconds", x->copy_seconds}, {"regular_seconds", x->regular_seconds},
-                          {"own_ended", x->own_ended}, {"own_exact", x->own_exact}};
-    out["corpora"].push_back(std::move(corpus));
+    REDLINE_TRY_ASSIGN(auto s, study(path, f, *runner, *probe));
+    print(s, p, f);
+    out["corpora"].push_back(json_of(s, p, f));
+    all.push_back(std::move(s));
   }
-  if (f.json) std::cout << out.dump() << "\n";
-  return 0;
+  if (!f.json.empty()) REDLINE_TRY(write_whole(f.json, out.dump(1) + "\n"));
+  if (!f.svg.empty()) return draw(f, p, all);
+  return {};
 }
 
 }  // namespace
@@ -232,17 +374,55 @@ void add_bench_copy(CLI::App& bench, int& exit_code) {
   auto f = std::make_shared<flags>();
   auto* c = bench.add_subcommand("copy", "Edit programs: cost of copied runs, what edits can copy, programs executed");
   add_model_flags(*c, f->models);
-  c->add_option("--edits", f->edits, "JSONL files of edits (default: bench/edits.jsonl)")->check(CLI::ExistingFile);
-  c->add_option("--behind", f->context, "Tokens before the measured runs")->check(CLI::Range(0, 1 << 20))->capture_default_str();
-  c->add_option("--runs", f->runs, "Lengths of runs")->delimiter(',')->check(CLI::Range(1, 4096))->capture_default_str();
-  c->add_option("--spans-min", f->spans_min, "Least tokens of a token span")->delimiter(',')->check(CLI::Range(1, 1024))->capture_default_str();
-  c->add_option("--execute", f->executed, "Edits whose programs are executed; 0: none")->check(CLI::Range(0, 1000))->capture_default_str();
-  c->add_option("--seconds", f->seconds, "Time per measured run at least")->check(CLI::Range(0.0, 60.0))->capture_default_str();
-  c->add_flag("--json", f->json, "Print one JSON object");
+  c->add_option("--edits", f->edits, "JSONL files of edits (default: bench/edits.jsonl)")
+      ->delimiter(',')
+      ->check(CLI::ExistingFile);
+  c->add_option("--behind", f->context, "Tokens before the measured runs")
+      ->check(CLI::Range(0, 1 << 20))
+      ->capture_default_str();
+  c->add_option("--runs", f->runs, "Lengths of runs")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  c->add_option("--spans-min", f->spans_min, "Least tokens of a token span")
+      ->delimiter(',')
+      ->check(CLI::Range(2, 1024))
+      ->capture_default_str();
+  c->add_option("--users", f->users, "Programs executed at once")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  c->add_option("--execute", f->executed, "Edits whose programs are executed; 0: none")
+      ->check(CLI::Range(0, 1000))
+      ->capture_default_str();
+  c->add_option("--answer-tokens-max", f->answer_tokens_max, "Tokens of an executed edit's new file at most")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  c->add_option("--moved", f->moved, "Edits whose spans' ends are moved; 0: none")
+      ->check(CLI::Range(0, 100'000))
+      ->capture_default_str();
+  c->add_option("--trials", f->trials, "Times that each of them is moved")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  c->add_option("--own", f->own, "Edits for which the model writes its own programs; 0: none")
+      ->check(CLI::Range(0, 1000))
+      ->capture_default_str();
+  c->add_option("--seconds", f->seconds, "Time per measured run at least")
+      ->check(CLI::Range(0.0, 60.0))
+      ->capture_default_str();
+  c->add_option("--json", f->json, "Write everything to this file");
+  c->add_option("--svg", f->svg, "Write PREFIX-runs.svg, PREFIX-ceiling.svg and PREFIX-moved.svg")->type_name("PREFIX");
+  c->footer(
+      "bound: 1 / ((1 - f) + f / s) over the spans, s the measured speed-up of a span's length; with program: all that "
+      "the\n"
+      "model has to choose counts, not the text alone. For several users a decoded token has the price of a step that "
+      "they\n"
+      "share. speed-ups are without the prompts, which are timed by themselves.");
   c->callback([f, &exit_code] {
     std::sort(f->runs.begin(), f->runs.end());
     if (f->edits.empty()) f->edits.emplace_back("bench/edits.jsonl");
-    exit_code = run(*f);
+    const auto done = run(*f);
+    exit_code = done ? 0 : report(done.error());
   });
 }
 

@@ -64,13 +64,17 @@ void add_method_flags(CLI::App& app, method_flags& flags, bool with_copy) {
     names.emplace_back("copy");
     app.add_option("--copy-trust", flags.copy_trust,
                    "copy: whether a span is copied because the program says so (forced), as far as the model agrees (verified), "
-                   "or forced where the model is sure of its numbers (auto)")
+                   "or forced where its anchors are right or the model is sure of its numbers (auto)")
         ->check(CLI::IsMember({"forced", "verified", "auto"}))->capture_default_str()->group("Drafting");
+    app.add_option("--copy-spans", flags.copy_spans, "copy: what a span counts")
+        ->check(CLI::IsMember({"lines", "tokens", "both"}))->capture_default_str()->group("Drafting");
+    app.add_flag("--copy-anchors", flags.copy_anchors, "copy: each span of lines also says how its first and last line begin")
+        ->group("Drafting");
   }
   app.add_option("--method", flags.method,
                  std::string("How drafts are made; the output is the same bytes with each. auto: learns in every answer which "
                              "pays") +
-                     (with_copy ? ". copy: no drafts; the model writes what to copy and what is new" : ""))
+                     (with_copy ? ". copy: the model writes what to copy and what is new" : ""))
       ->check(CLI::IsMember(names))
       ->capture_default_str()
       ->group("Drafting");
@@ -117,9 +121,14 @@ kv::eviction_options eviction_options_of(const eviction_flags& flags) {
           .n_ctx = flags.n_ctx};
 }
 
+copy_options copy_options_of(const method_flags& flags) {
+  return {.trust = copy_trust_of(flags.copy_trust).value_or(copy_trust::forced), .line_spans = flags.copy_spans != "tokens",
+          .token_spans = flags.copy_spans != "lines", .anchors = flags.copy_anchors};
+}
+
 result<draft::draft_options> draft_options_of(const method_flags& flags, bool has_draft_model) {
   draft::draft_options options = flags.options;
-  const std::string& name = flags.method;
+  const std::string name = flags.method == "copy" ? "lookup" : flags.method;
   if ((name == "assisted" || name == "blazedit") && !has_draft_model) {
     return failure{errc::invalid_argument, "method " + name + " needs a draft model (--draft)"};
   }

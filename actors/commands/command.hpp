@@ -64,13 +64,17 @@ result<engine_options> engine_options_of(const model_flags& flags);
 /// The drafting flags of generate and edit.
 struct method_flags {
   std::string method = "auto";
-  std::string copy_trust = "forced";  // with method copy
+  std::string copy_trust = "forced";  // with method copy, as the next two
+  std::string copy_spans = "lines";
+  bool copy_anchors = false;
   draft::draft_options options;
 };
 /// with_copy: --method copy as well, which asks for a program over the file instead of the file.
 void add_method_flags(CLI::App& app, method_flags& flags, bool with_copy = false);
 /// The same without --method.
 void add_drafting_flags(CLI::App& app, method_flags& flags);
+/// Of --method copy.
+copy_options copy_options_of(const method_flags& flags);
 /// Fails for a method that needs a draft model when there is none.
 result<draft::draft_options> draft_options_of(const method_flags& flags, bool has_draft_model);
 std::string_view name_of(draft::method how);

@@ -17,6 +17,8 @@ bool predicts_old_file(std::string_view method) {
   return method == name_of(draft::method::prediction) || method == name_of(draft::method::automatic);
 }
 
+program_wording wording_of(const copy_options& o) { return {o.line_spans, o.token_spans, o.anchors}; }
+
 }  // namespace
 
 result<generation_request> request_of(const edit_task& task, const draft::draft_options& how, const engine& e,
@@ -42,7 +44,7 @@ result<generation_request> request_of(const edit_task& task, const draft::draft_
     g.prompt.insert(g.prompt.end(), tokens.begin(), tokens.end());
   };
   append(std::string_view(rendered).substr(0, at), true);
-  append(copy ? program_message_of(task) : message_of(task), false);
+  append(copy ? program_message_of(task, wording_of(*copy)) : message_of(task), false);
   append(std::string_view(rendered).substr(at + marker.size()), true);
   g.tokens_max = e.context_max();
   g.draft = how;
@@ -61,19 +63,19 @@ result<edit_outcome> edit_on_server(const std::string& url, const std::string& a
   where.target = (where.target == "/" ? "" : where.target) + "/v1/chat/completions";
   const bool copies = method.method == "copy";
   json speculation = json::object();
-  speculation["method"] = copies ? "regular" : method.method;
+  speculation["method"] = copies ? "lookup" : method.method;
   speculation["max_matching_ngram_size"] = method.options.max_matching_ngram_size;
   speculation["confidence_min"] = method.options.confidence_min;
   speculation["micro_draft_tokens"] = method.options.micro_draft_tokens;
   speculation["max_num_run"] = method.options.max_num_run;
-  json body = {{"messages", {{{"role", "user"}, {"content", copies ? program_message_of(task) : message_of(task)}}}},
+  json body = {{"messages", {{{"role", "user"}, {"content", copies ? program_message_of(task, wording_of(copy_options_of(method))) : message_of(task)}}}},
                {"temperature", 0},
                {"stream", true},
                {"stream_options", {{"include_usage", true}}},
                {"redline", {{"speculation", speculation}}}};
   if (predicts_old_file(method.method)) body["prediction"] = {{"type", "content"}, {"content", task.before}};
   if (copies) {
-    body["redline"]["copy"] = method.copy_trust;
+    body["redline"]["copy"] = {{"trust", method.copy_trust}, {"spans", method.copy_spans}, {"anchors", method.copy_anchors}};
     body["redline"]["files"] = {task.before};
   }
   std::string text;
@@ -152,7 +154,7 @@ result<edit_outcome> edit_locally(engine_options options, const edit_task& task,
   REDLINE_TRY_ASSIGN(const auto how, draft_options_of(method, !options.draft_path.empty()));
   edit_outcome out;
   std::optional<copy_options> copy;
-  if (method.method == "copy") copy = copy_options{.trust = *copy_trust_of(method.copy_trust)};
+  if (method.method == "copy") copy = copy_options_of(method);
   const auto make_request = [&](const engine& e) { return request_of(task, how, e, copy); };
   REDLINE_TRY_ASSIGN(const auto got, generate_locally(std::move(options), how, make_request, [&](const session_text& m) {
                        out.answer += m.text;

@@ -30,6 +30,15 @@ struct source_stats {
   static constexpr auto fields(auto& self) { return std::tie(self.drafted, self.accepted); }
 };
 
+/// What decided how far a copied span was believed.
+enum class span_reason : std::uint8_t {
+  option,      // the request
+  anchors,     // auto: the program's words for its first and last line are those of the lines
+  confidence,  // auto: the model was sure of its numbers
+  doubt,       // auto: neither
+  last_,
+};
+
 /// A span that a program copied, and how far it was believed.
 struct copied_span {
   std::uint32_t file = 1;
@@ -38,9 +47,10 @@ struct copied_span {
   std::uint32_t last = 0;
   bool forced = false;        // else verified
   std::uint32_t tokens = 0;   // in the answer; of a verified span perhaps not all
+  span_reason reason = span_reason::option;
   bool operator==(const copied_span&) const = default;
   static constexpr auto fields(auto& self) {
-    return std::tie(self.file, self.of, self.first, self.last, self.forced, self.tokens);
+    return std::tie(self.file, self.of, self.first, self.last, self.forced, self.tokens, self.reason);
   }
 };
 

@@ -116,6 +116,40 @@ TEST(guide, auto_forces_a_span_that_the_model_is_sure_of) {
   EXPECT_FALSE(how_with(-1.0F));
 }
 
+TEST(guide, auto_believes_anchors_that_are_right_and_no_others) {
+  const auto span_with = [](const std::string& program) {
+    auto g = make({.trust = copy_trust::automatic, .anchors = true});
+    const auto out = play(g, program, [](auto span) { return span.front(); }, 0);
+    EXPECT_EQ(out.finished, finish_reason::stop) << program;
+    EXPECT_FALSE(g.logprobs());
+    EXPECT_EQ(g.copied().program, "<copy lines=\"1-3\"/></program>");  // anchors are remarks
+    return g.copied().spans.at(0);
+  };
+  const auto right = span_with("c1-3\"one\"three\"/");
+  EXPECT_TRUE(right.forced);
+  EXPECT_EQ(right.reason, span_reason::anchors);
+  const auto wrong = span_with("c1-3\"one\"last\"/");
+  EXPECT_FALSE(wrong.forced);
+  EXPECT_EQ(wrong.reason, span_reason::doubt);
+}
+
+TEST(guide, guesses_how_programs_go_on) {
+  auto g = make({});
+  g.begin();
+  std::string text;
+  for (const token t : g.likely_draft()) text += words()->piece(t);
+  EXPECT_EQ(text, "copy lines=\"1-5\"/>");
+  auto asked_for_anchors = make({.anchors = true});
+  asked_for_anchors.begin();
+  text.clear();
+  for (const token t : asked_for_anchors.likely_draft()) text += words()->piece(t);
+  EXPECT_EQ(text, "copy lines=\"1-5\" first=\"one\" last=\"last\"/>");
+  // The last place is the target's own.
+  auto short_of_room = make({}, {file}, 3);
+  short_of_room.begin();
+  EXPECT_EQ(short_of_room.likely_draft().size(), 1u);
+}
+
 TEST(guide, knows_files_and_token_spans) {
   auto g = make({.line_spans = false, .token_spans = true}, {"a b", "the end"});
   const auto out = play(g, "c2\"1-2\"/");
@@ -170,7 +204,7 @@ TEST(guide, json_ends_with_its_value) {
   number.begin();
   EXPECT_FALSE(number.commit(std::vector<token>{'1'}).finished);
   EXPECT_EQ(number.commit(std::vector<token>{test::tiny_model::end_of_text + 2}).finished, finish_reason::stop);
-  EXPECT_FALSE(json_rules(index_of_words(), R"({"type":"integer","minimum":1})"));
+  EXPECT_FALSE(json_rules(index_of_words(), R"({"type":"string","pattern":"a"})"));
 }
 
 TEST(guide, refuses_files_beyond_its_limits) {

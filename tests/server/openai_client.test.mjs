@@ -129,6 +129,68 @@ describe("chat", () => {
     });
 });
 
+describe("answers under a grammar", () => {
+    const schema = {type: "object", additionalProperties: false, required: ["name", "count", "tags"], properties: {
+        name: {type: "string", maxLength: 12}, count: {type: "integer", minimum: 0, maximum: 99},
+        tags: {type: "array", items: {enum: ["a", "b"]}, maxItems: 3}}};
+    const format = (schema) => ({response_format: {type: "json_schema", json_schema: {name: "thing", strict: true, schema}}});
+    const fits = (text) => {
+        const thing = JSON.parse(text);
+        assert.deepEqual(Object.keys(thing), ["name", "count", "tags"]);
+        assert.ok([...thing.name].length <= 12);
+        assert.ok(Number.isInteger(thing.count) && thing.count >= 0 && thing.count <= 99);
+        assert.ok(thing.tags.length <= 3 && thing.tags.every((tag) => tag === "a" || tag === "b"));
+    };
+
+    for (const temperature of [0, 1.5]) {
+        test(`hold to a JSON schema at temperature ${temperature}, the same with and without drafts, streaming or not`, async () => {
+            const wish = ask({...format(schema), temperature, seed: 4, max_tokens: 400});
+            const plain = await client.chat.completions.create({...wish, ...using("regular")});
+            assert.equal(plain.choices[0].finish_reason, "stop");
+            fits(plain.choices[0].message.content);
+            const chunks = await gather(await client.chat.completions.create({...wish, ...using("auto"), stream: true}));
+            assert.equal(textOf(chunks), plain.choices[0].message.content);
+        });
+    }
+
+    test("are refused with the keyword's name where a schema asks for what is not known", async () => {
+        await assert.rejects(client.chat.completions.create(ask(format({type: "string", pattern: "^a"}))), (error) => {
+            assert.ok(error instanceof OpenAI.BadRequestError);
+            assert.match(error.message, /'pattern'/);
+            return true;
+        });
+    });
+
+    test("are programs over files whose text is what they resolve to", async () => {
+        const lines = file.split("\n").length - 1;
+        for (const copy of ["forced", "verified", "auto", {trust: "auto", anchors: true}, {trust: "forced", spans: "tokens"}]) {
+            const wish = ask({max_tokens: 600, redline: {copy, files: [file], speculation: {method: "regular"}}});
+            const answer = await client.chat.completions.create(wish);
+            const {program, spans} = answer.choices[0].redline;
+            assert.match(program, /^(<copy [^>]*\/>|<gen>[^]*?<\/gen>)*<\/program>$/);
+            const trusts = {forced: ["forced"], verified: ["verified"]}[copy.trust ?? copy] ?? ["forced", "verified"];
+            for (const span of spans) {
+                assert.ok(trusts.includes(span.trust));
+                assert.ok(["option", "anchors", "confidence", "doubt"].includes(span.reason));
+                if (span.unit === "lines") assert.ok(1 <= span.first && span.first <= span.last && span.last <= lines);
+            }
+            // Resolved by hand: what the program says is what the client got.
+            if (spans.every((span) => span.unit === "lines")) {
+                let text = "";
+                const old = file.split(/(?<=\n)/);
+                for (const [, first, last, gen] of program.matchAll(/<copy lines="(\d+)-(\d+)"\/>|<gen>([^]*?)<\/gen>/g)) {
+                    text += first ? old.slice(first - 1, last).join("") : gen;
+                }
+                assert.equal(answer.choices[0].message.content, text);
+            }
+            const chunks = await gather(await client.chat.completions.create(
+                {...wish, redline: {...wish.redline, speculation: {method: "lookup"}}, stream: true}));
+            assert.equal(textOf(chunks), answer.choices[0].message.content);
+            assert.deepEqual(chunks.findLast((c) => c.choices[0]?.redline).choices[0].redline, answer.choices[0].redline);
+        }
+    });
+});
+
 describe("predicted outputs", () => {
     const predict = (content) => ({prediction: {type: "content", content}});
     const sourcesAddUp = ({completion_tokens, completion_tokens_details: details, redline}) => {

@@ -57,6 +57,25 @@ class bench_edit : public benches {
   printed said_;
 };
 
+TEST_F(benches, copy_executes_programs_and_measures_what_bounds_them) {
+  const auto said = call(add_bench_copy, "copy --threads 2 --behind 64 --runs 1,8,64 --seconds 0 --execute 1 --users 1,2 --moved 2 --trials 2 --own 1 --model " +
+                                             test::source_path("bench/demo_models/demo-target.gguf") + edits + " --json " + (folder_ / "c.json") +
+                                             " --svg " + (folder_ / "c"));
+  ASSERT_EQ(said.exit_code, 0) << said.text;
+  const auto all = json_at("c.json");
+  EXPECT_EQ(all["prices"]["runs"].size(), 3u);
+  EXPECT_GE(all["prices"]["masks"].size(), 8u);
+  const auto& corpus = all["corpora"].at(0);
+  EXPECT_GT(corpus["coverage"].at(0)["share"], 0.5);
+  ASSERT_EQ(corpus["executed"].size(), 2u);
+  for (const auto& t : corpus["executed"]) EXPECT_EQ(t["exact"], t["edits"]);
+  EXPECT_EQ(corpus["moved"].at(0)["forced"], 1.0);
+  EXPECT_EQ(corpus["own"].size(), 4u);
+  EXPECT_THAT(said.text, HasSubstr("REPLAYED"));
+  EXPECT_THAT(test::read_file(folder_ / "c-runs.svg"), HasSubstr("</svg>"));
+  EXPECT_THAT(test::read_file(folder_ / "c-moved.svg"), HasSubstr("</svg>"));
+}
+
 TEST_F(bench_edit, tries_every_combination_of_blazedits_parameters) {
   const auto found = run(" --limit 1 --max-tokens 40 --methods blazedit,regular --grid-runs 1,3 --grid-micro 8,40");
   std::vector<std::string> names;

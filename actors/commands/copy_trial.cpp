@@ -1,0 +1,149 @@
+#include "actors/commands/copy_trial.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "runtime/copy/oracle.hpp"
+
+namespace redline::actors::commands {
+namespace {
+
+/// An edit in both of its spellings.
+struct prepared {
+  const known_edit* edit = nullptr;
+  generation_request plain, program;
+  std::vector<token> file, ops;  // what is to be committed
+};
+
+std::optional<token> end_token(const text::tokenizer& words) {
+  for (token t = 0; t < static_cast<token>(words.size()); ++t) {
+    if (words.is_end_of_generation(t)) return t;
+  }
+  return std::nullopt;
+}
+
+result<std::optional<prepared>> prepare(const known_edit& edit, std::uint32_t answer_tokens_max, const engine& e) {
+  prepared p{.edit = &edit, .plain = {}, .program = {}, .file = {}, .ops = {}};
+  REDLINE_TRY_ASSIGN(p.plain, request_of(edit.task, {}, e));
+  REDLINE_TRY_ASSIGN(p.program, request_of(edit.task, {}, e, copy_options{}));
+  p.file = e.words()->encode(answer_of(edit.task, edit.after));
+  if (const auto end = end_token(*e.words())) p.file.push_back(*end);
+  const auto& rules = *p.program.rules;
+  const auto ops = copy::shortest_program(rules.files, copy::document(edit.after));
+  auto tokens = program_tokens(rules, copy::print_program(ops, false));
+  if (!tokens) return std::optional<prepared>{};
+  p.ops = std::move(*tokens);
+  const std::size_t room = e.context_max() - 1;  // a token makes the prompts of runs differ
+  const bool fits = p.file.size() <= answer_tokens_max && p.plain.prompt.size() + p.file.size() < room &&
+                    p.program.prompt.size() + p.ops.size() < room;
+  return fits ? std::optional(std::move(p)) : std::optional<prepared>{};
+}
+
+/// Runs all edits, `users` at once, and adds up the time.
+class trial {
+ public:
+  trial(local_runner& runner, target_probe& probe, std::uint32_t users)
+      : runner_(runner), probe_(probe), users_(users) {}
+
+  struct took {
+    double seconds = 0;
+    std::uint32_t passes = 0;
+    std::size_t exact = 0;
+  };
+  /// tokens_max: 0 for whole answers.
+  result<took> run(const std::vector<prepared>& all, bool program, std::uint32_t tokens_max,
+                   const draft::draft_options& how) {
+    took sum;
+    for (std::size_t begin = 0; begin < all.size(); begin += users_) {
+      std::vector<generation_request> requests;
+      std::vector<sequence_id> sequences;
+      for (std::size_t i = begin; i < std::min<std::size_t>(begin + users_, all.size()); ++i) {
+        auto request = program ? all[i].program : all[i].plain;
+        // No two runs share a beginning, so nobody's keys and values are of use to another.
+        request.prompt.insert(request.prompt.begin(), static_cast<token>(5 + ++salt_ % 200));
+        if (tokens_max > 0) request.tokens_max = tokens_max;
+        requests.push_back(std::move(request));
+        sequences.push_back({runner_.next_sequence().value + (i - begin)});
+        probe_.replay(sequences.back(), program ? all[i].ops : all[i].file);
+      }
+      const auto began = std::chrono::steady_clock::now();
+      REDLINE_TRY_ASSIGN(const auto outcomes, runner_.run_all(std::move(requests), how));
+      sum.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+      for (std::size_t i = 0; i < outcomes.size(); ++i) {
+        probe_.finish(sequences[i]);
+        sum.passes += outcomes[i].stats.target_passes;
+        sum.exact += outcomes[i].text == all[begin + i].edit->after ? 1 : 0;
+      }
+    }
+    return sum;
+  }
+
+ private:
+  local_runner& runner_;
+  target_probe& probe_;
+  std::uint32_t users_;
+  std::uint64_t salt_ = 0;
+};
+
+}  // namespace
+
+result<trial_result> try_programs(const std::vector<known_edit>& edits, std::uint32_t count, std::uint32_t users,
+                                  std::uint32_t answer_tokens_max, local_runner& runner, target_probe& probe) {
+  const engine& e = runner.parts();
+  std::vector<prepared> fitting;
+  for (const auto& edit : edits) {
+    REDLINE_TRY_ASSIGN(auto p, prepare(edit, answer_tokens_max, e));
+    if (p) fitting.push_back(std::move(*p));
+  }
+  trial_result out{.users = users};
+  if (fitting.empty()) return out;
+  std::vector<prepared> chosen;
+  for (const auto i : spread(fitting.size(), count)) chosen.push_back(fitting[i]);
+  for (std::size_t i = 0; chosen.size() < users; ++i) chosen.push_back(chosen[i]);
+  for (const auto& p : chosen) out.cover += line_cover(*p.edit, e.word_index());
+
+  trial t(runner, probe, users);
+  const draft::draft_options regular{.how = draft::method::regular};
+  const draft::draft_options lookup{.how = draft::method::lookup};
+  REDLINE_TRY(t.run({chosen.front()}, true, 1, regular));  // warms up
+  REDLINE_TRY_ASSIGN(const auto plain_prompts, t.run(chosen, false, 1, regular));
+  // Four tokens: a program begins with some that need no model.
+  REDLINE_TRY_ASSIGN(const auto program_prompts, t.run(chosen, true, 4, regular));
+  REDLINE_TRY_ASSIGN(const auto program, t.run(chosen, true, 0, regular));
+  REDLINE_TRY_ASSIGN(const auto guessed, t.run(chosen, true, 0, lookup));
+  REDLINE_TRY_ASSIGN(const auto whole, t.run(chosen, false, 0, regular));
+  out.edits = chosen.size();
+  out.exact = std::min(program.exact, guessed.exact);
+  out.regular_seconds = whole.seconds - plain_prompts.seconds;
+  out.program_seconds = program.seconds - program_prompts.seconds;
+  out.guessed_seconds = guessed.seconds - program_prompts.seconds;
+  out.program_passes = program.passes;
+  out.guessed_passes = guessed.passes;
+  return out;
+}
+
+result<own_result> try_own_programs(const std::vector<known_edit>& edits, std::uint32_t count, copy_trust trust,
+                                    bool anchors, local_runner& runner) {
+  own_result out{.trust = std::string(name_of(trust)) + (anchors ? ", anchors" : "")};
+  const engine& e = runner.parts();
+  std::vector<std::pair<const known_edit*, generation_request>> fitting;
+  for (const auto& edit : edits) {
+    REDLINE_TRY_ASSIGN(auto request, request_of(edit.task, {}, e, copy_options{.trust = trust, .anchors = anchors}));
+    const std::size_t answer = e.words()->encode(edit.after).size();
+    if (request.prompt.size() + 2 * answer + 64 > e.context_max()) continue;
+    request.tokens_max = static_cast<std::uint32_t>(2 * answer + 64);
+    fitting.emplace_back(&edit, std::move(request));
+  }
+  if (fitting.empty()) return out;
+  for (const auto i : spread(fitting.size(), count)) {
+    const draft::draft_options lookup{.how = draft::method::lookup};
+    REDLINE_TRY_ASSIGN(const auto got, runner.run(fitting[i].second, lookup, [](const session_text&) {}));
+    ++out.edits;
+    out.ended += got.reason == finish_reason::stop ? 1 : 0;
+    out.exact += got.reason == finish_reason::stop && got.text == fitting[i].first->after ? 1 : 0;
+    for (const auto& span : got.copied.spans) ++(span.forced ? out.forced : out.verified);
+  }
+  return out;
+}
+
+}  // namespace redline::actors::commands

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/commands/copy_study.hpp"
+#include "actors/commands/local_runner.hpp"
+
+namespace redline::actors::commands {
+
+/// Edits executed by the actors of this process, their shortest programs beside the whole files. The known tokens are
+/// committed in place of the model's choices, which are computed all the same.
+struct trial_result {
+  std::uint32_t users = 0;
+  std::size_t edits = 0;
+  std::size_t exact = 0;  // programs that gave the new file
+  copy_cover cover;       // of these edits
+  // Seconds from the beginning of the first to the end of the last, less those that the prompts alone take.
+  double regular_seconds = 0;  // the whole file, token by token
+  double program_seconds = 0;  // the program, without drafts
+  double guessed_seconds = 0;  // the program, with drafts of its own and of lookup
+  std::uint32_t program_passes = 0;
+  std::uint32_t guessed_passes = 0;
+};
+
+/// users: at once. Edits that do not fit the context are left out; the rest are taken at even distances and, when they
+/// are fewer than users, more than once.
+result<trial_result> try_programs(const std::vector<known_edit>& edits, std::uint32_t count, std::uint32_t users,
+                                  std::uint32_t answer_tokens_max, local_runner& runner, target_probe& probe);
+
+/// The model's own programs.
+struct own_result {
+  std::string trust;
+  std::size_t edits = 0;
+  std::size_t ended = 0;  // within the context; what ended is valid
+  std::size_t exact = 0;
+  std::uint64_t forced = 0;  // spans
+  std::uint64_t verified = 0;
+};
+result<own_result> try_own_programs(const std::vector<known_edit>& edits, std::uint32_t count, copy_trust trust,
+                                    bool anchors, local_runner& runner);
+
+}  // namespace redline::actors::commands
