@@ -26,6 +26,7 @@ struct flags {
   std::vector<std::uint32_t> users{1, 8};
   std::uint32_t executed = 4;
   std::uint32_t answer_tokens_max = 700;
+  std::uint32_t repeats = 1;
   std::uint32_t moved = 20;
   std::uint32_t trials = 5;
   std::uint32_t own = 0;
@@ -67,13 +68,13 @@ result<prices> measure(const flags& f, const engine& e) {
   };
   REDLINE_TRY_ASSIGN(const auto last, probe_of(true));
   REDLINE_TRY_ASSIGN(const auto every, probe_of(false));
-  out.step_ms = last->measure(1, {.seconds = f.seconds}).median_ms;
+  out.step_ms = last->measure(1, {.seconds = f.seconds}).best_ms;
   for (auto& r : out.runs) {
-    r.run_ms = last->measure(r.tokens, {.seconds = f.seconds}).median_ms;
-    r.all_logits_ms = every->measure(r.tokens, {.seconds = f.seconds}).median_ms;
+    r.run_ms = last->measure(r.tokens, {.seconds = f.seconds}).best_ms;
+    r.all_logits_ms = every->measure(r.tokens, {.seconds = f.seconds}).best_ms;
     r.steps_ms = r.tokens * out.step_ms;
   }
-  for (const auto n : f.users) out.shared_step_ms.push_back(every->measure(n, {.seconds = f.seconds}).median_ms);
+  for (const auto n : f.users) out.shared_step_ms.push_back(every->measure(n, {.seconds = f.seconds}).best_ms);
   out.masks = price_masks(e.word_index());
   return out;
 }
@@ -174,8 +175,8 @@ result<corpus_study> study(const std::string& path, const flags& f, local_runner
   }
   if (f.moved > 0) s.moved = move_ends(edits, f, e);
   for (const auto users : f.executed > 0 ? f.users : std::vector<std::uint32_t>{}) {
-    REDLINE_TRY_ASSIGN(auto t,
-                       try_programs(edits, std::max(f.executed, users), users, f.answer_tokens_max, runner, probe));
+    REDLINE_TRY_ASSIGN(
+        auto t, try_programs(edits, std::max(f.executed, users), users, f.answer_tokens_max, f.repeats, runner, probe));
     if (t.edits > 0) s.trials.push_back(std::move(t));
   }
   if (f.own > 0) {
@@ -397,6 +398,9 @@ void add_bench_copy(CLI::App& bench, int& exit_code) {
       ->capture_default_str();
   c->add_option("--answer-tokens-max", f->answer_tokens_max, "Tokens of an executed edit's new file at most")
       ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  c->add_option("--repeat", f->repeats, "Times that programs are executed; the fastest counts")
+      ->check(CLI::Range(1, 100))
       ->capture_default_str();
   c->add_option("--moved", f->moved, "Edits whose spans' ends are moved; 0: none")
       ->check(CLI::Range(0, 100'000))

@@ -17,7 +17,8 @@ struct trial_result {
   std::size_t edits = 0;
   std::size_t exact = 0;  // programs that gave the new file
   copy_cover cover;       // of these edits
-  // Seconds from the beginning of the first to the end of the last, less those that the prompts alone take.
+  // Seconds from the beginning of the first to the end of the last, less those that the prompts alone take; the fastest
+  // of the repeats.
   double regular_seconds = 0;  // the whole file, token by token
   double program_seconds = 0;  // the program, without drafts
   double guessed_seconds = 0;  // the program, with drafts of its own and of lookup
@@ -28,7 +29,8 @@ struct trial_result {
 /// users: at once. Edits that do not fit the context are left out; the rest are taken at even distances and, when they
 /// are fewer than users, more than once.
 result<trial_result> try_programs(const std::vector<known_edit>& edits, std::uint32_t count, std::uint32_t users,
-                                  std::uint32_t answer_tokens_max, local_runner& runner, target_probe& probe);
+                                  std::uint32_t answer_tokens_max, std::uint32_t repeats, local_runner& runner,
+                                  target_probe& probe);
 
 /// The model's own programs.
 struct own_result {

@@ -34,6 +34,11 @@ bool copy_grammar::advance(state& s, std::uint8_t byte) const {
 
 bool copy_grammar::is_over(const state& s) const { return is_at(s, copy::program_state::step::done); }
 
+std::optional<std::uint8_t> copy_grammar::known_byte(const state& s) const {
+  const auto word = programs_.word_left(position(s));
+  return word.empty() ? std::nullopt : std::optional(static_cast<std::uint8_t>(word.front()));
+}
+
 machine::free_bytes copy_grammar::loop(const state& s) const {
   static const byte_set all_but_lt = ~byte_set().set('<');
   static const byte_set of_anchors = [] {

@@ -4,6 +4,7 @@
 #include <array>
 #include <bitset>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -53,6 +54,9 @@ class machine {
   [[nodiscard]] virtual bool may_end(const state& s) const = 0;
   /// It is whole and nothing can follow.
   [[nodiscard]] virtual bool is_over(const state& s) const = 0;
+  /// The only byte that can come, where that is known without trying them all.
+  [[nodiscard]] virtual std::optional<std::uint8_t> known_byte(const state&) const { return std::nullopt; }
+
   /// Bytes of which up to `most` may come in a row, in any order, where that is most of what may come; else null. Lives as
   /// long as the machine.
   struct free_bytes {

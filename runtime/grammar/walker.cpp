@@ -10,6 +10,7 @@ constexpr std::size_t forced_bytes_max = 256;
 /// The only byte that can come, when there is one.
 std::optional<std::uint8_t> only_byte(const machine& m, const state& s) {
   if (m.loop(s).bytes != nullptr || m.may_end(s) || m.stands(s)) return std::nullopt;
+  if (const auto known = m.known_byte(s)) return known;
   std::optional<std::uint8_t> found;
   for (unsigned byte = 0; byte < 256; ++byte) {
     state after = s;
@@ -32,8 +33,13 @@ std::optional<token> token_language::forced(const state& s) const {
     bytes += static_cast<char>(*byte);
   }
   if (bytes.empty()) return std::nullopt;
+  const std::scoped_lock lock(mutex_);
+  const auto known = first_tokens_.find(bytes);
+  if (known != first_tokens_.end()) return known->second;
   const auto tokens = words_->spell(bytes);
-  return tokens.empty() ? std::nullopt : std::optional(tokens.front());
+  if (tokens.empty()) return std::nullopt;
+  if (first_tokens_.size() >= first_tokens_max) first_tokens_.clear();
+  return first_tokens_[bytes] = tokens.front();
 }
 
 bool token_language::advance(state& s, token t) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -50,6 +51,9 @@ class token_language {
  private:
   std::shared_ptr<const machine> rules_;
   std::shared_ptr<const vocabulary_index> words_;
+  static constexpr std::size_t first_tokens_max = 256;
+  mutable std::mutex mutex_;
+  mutable std::unordered_map<std::string, token> first_tokens_;  // of forced bytes
 };
 
 /// The languages that one target model is asked about, each with the masks of the states it met. Bounded; what was
