@@ -346,6 +346,7 @@ result<void> run(const flags& f) {
   REDLINE_TRY_ASSIGN(auto options, engine_options_of(f.models));
   const auto probe = std::make_shared<target_probe>();
   options.probe = probe;
+  options.scheduling.sharing = prefix_sharing::off;  // every answer reads its prompt
   REDLINE_TRY_ASSIGN(const auto runner,
                      local_runner::create(std::move(options), *std::max_element(f.users.begin(), f.users.end())));
   const engine& e = runner->parts();

