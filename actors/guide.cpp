@@ -152,12 +152,28 @@ void guide::advance_program(token t, std::string& text) {
   }
 }
 
+namespace {
+
+/// No line near this one begins alike, so an anchor says which it is.
+bool stands_out(const copy::document& file, std::uint32_t line) {
+  constexpr std::uint32_t near = 8;
+  const auto anchor = [&](std::uint32_t i) { return copy::anchor_of(file.slice(copy::unit::lines, i, i)); };
+  const std::uint32_t end = std::min(file.count(copy::unit::lines), line + near);
+  for (std::uint32_t i = line > near ? line - near : 1; i <= end; ++i) {
+    if (i != line && anchor(i) == anchor(line)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 std::pair<bool, span_reason> guide::forces(const copy::copy_op& op) const {
   const auto& o = rules_->copy;
   if (o.trust != copy_trust::automatic) return {o.trust == copy_trust::forced, span_reason::option};
   // A span whose anchors contradict its numbers is wrong, however sure the model was of them.
   if (o.anchors && op.of == copy::unit::lines) {
-    const bool agree = anchors_ == copy::anchors_of(op, rules_->files);
+    const auto& file = rules_->files[op.file - 1];
+    const bool agree = anchors_ == copy::anchors_of(op, rules_->files) && stands_out(file, op.first) && stands_out(file, op.last);
     return {agree, agree ? span_reason::anchors : span_reason::doubt};
   }
   const bool sure = confidence_known_ && confidence_log_ >= std::log(static_cast<double>(o.confidence_min));

@@ -125,12 +125,16 @@ TEST(guide, auto_believes_anchors_that_are_right_and_no_others) {
     EXPECT_EQ(g.copied().program, "<copy lines=\"1-3\"/></program>");  // anchors are remarks
     return g.copied().spans.at(0);
   };
-  const auto right = span_with("c1-3\"one\"three\"/");
+  const auto right = span_with("c1-3one\"three\"/");
   EXPECT_TRUE(right.forced);
   EXPECT_EQ(right.reason, span_reason::anchors);
-  const auto wrong = span_with("c1-3\"one\"last\"/");
+  const auto wrong = span_with("c1-3one\"last\"/");
   EXPECT_FALSE(wrong.forced);
   EXPECT_EQ(wrong.reason, span_reason::doubt);
+  // An anchor that a line nearby has too says nothing.
+  auto twins = make({.trust = copy_trust::automatic, .anchors = true}, {"{\n  a\n}\n{\n  b\n}\n"});
+  play(twins, "c2-3a\"}\"/", [](auto span) { return span.front(); }, 0);
+  EXPECT_FALSE(twins.copied().spans.at(0).forced);
 }
 
 TEST(guide, guesses_how_programs_go_on) {

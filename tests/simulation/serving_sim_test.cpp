@@ -213,7 +213,7 @@ std::vector<token> make_prediction(generation_request g, test::virtual_environme
 std::shared_ptr<const guide_rules> make_rules(const generation_request& g, test::virtual_environment& chance) {
   const auto& index = shared_models().index;
   if (chance.below(4) == 0) {
-    return *json_rules(index, R"({"type":"object","properties":{"a":{"type":"string"},"b":{"type":"array","items":{"type":"integer"}}},"required":["a"]})");
+    return *json_rules(index, R"({"type":"object","properties":{"a":{"type":"string"},"b":{"type":"array","items":{"type":"integer","minimum":-4}},"c":{"type":"string","maxLength":9}},"required":["a"]})");
   }
   std::vector<std::string> files(1 + chance.below(2));
   for (auto& file : files) {
@@ -222,7 +222,8 @@ std::shared_ptr<const guide_rules> make_rules(const generation_request& g, test:
       file += '\n';
     }
   }
-  return *copy_rules(index, files, {.trust = static_cast<copy_trust>(chance.below(3)), .token_spans = chance.below(2) == 0, .confidence_min = 0.02F});
+  return *copy_rules(index, files, {.trust = static_cast<copy_trust>(chance.below(3)), .token_spans = chance.below(2) == 0,
+                                   .anchors = chance.below(3) == 0, .confidence_min = 0.02F});
 }
 
 story make_story(test::virtual_environment& chance, bool with_cancels, bool with_grammars = false) {
