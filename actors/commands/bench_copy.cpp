@@ -31,6 +31,7 @@ struct flags {
   std::uint32_t trials = 5;
   std::uint32_t own = 0;
   double seconds = 0.3;
+  clock_kind clock = clock_kind::wall;
   std::string json;
   std::string svg;
 };
@@ -58,11 +59,12 @@ result<prices> measure(const flags& f, const engine& e) {
   prices out;
   for (const auto n : f.runs) out.runs.push_back({.tokens = n});
   const auto probe_of = [&](bool last_only) -> result<std::unique_ptr<forward_probe>> {
-    REDLINE_TRY_ASSIGN(
-        auto probe,
-        forward_probe::create(
-            *file, weights, table, team,
-            {.rows_max = std::max(most, 64U), .tokens_max = f.context + most, .kv = kv, .last_only = last_only}));
+    REDLINE_TRY_ASSIGN(auto probe, forward_probe::create(*file, weights, table, team,
+                                                         {.rows_max = std::max(most, 64U),
+                                                          .tokens_max = f.context + most,
+                                                          .kv = kv,
+                                                          .last_only = last_only,
+                                                          .clock = f.clock}));
     probe->grow_context(f.context);
     return probe;
   };
@@ -175,8 +177,8 @@ result<corpus_study> study(const std::string& path, const flags& f, local_runner
   }
   if (f.moved > 0) s.moved = move_ends(edits, f, e);
   for (const auto users : f.executed > 0 ? f.users : std::vector<std::uint32_t>{}) {
-    REDLINE_TRY_ASSIGN(
-        auto t, try_programs(edits, std::max(f.executed, users), users, f.answer_tokens_max, f.repeats, runner, probe));
+    REDLINE_TRY_ASSIGN(auto t, try_programs(edits, std::max(f.executed, users), users, f.answer_tokens_max, f.repeats,
+                                            f.clock, runner, probe));
     if (t.edits > 0) s.trials.push_back(std::move(t));
   }
   if (f.own > 0) {
@@ -353,11 +355,9 @@ result<void> run(const flags& f) {
   if (!e.word_index()) return failure{errc::unsupported_format, "the model's vocabulary cannot spell programs"};
   REDLINE_TRY_ASSIGN(const auto p, measure(f, e));
   print(p, f);
-  json out = {{"benchmark", "copy"},
-              {"model", f.models.model},
-              {"context", f.context},
-              {"prices", json_of(p, f)},
-              {"corpora", json::array()}};
+  json out = {{"benchmark", "copy"},     {"model", f.models.model},
+              {"context", f.context},    {"clock", f.clock == clock_kind::wall ? "wall" : "processor"},
+              {"prices", json_of(p, f)}, {"corpora", json::array()}};
   std::vector<corpus_study> all;
   for (const auto& path : f.edits) {
     REDLINE_TRY_ASSIGN(auto s, study(path, f, *runner, *probe));
@@ -415,6 +415,9 @@ void add_bench_copy(CLI::App& bench, int& exit_code) {
   c->add_option("--seconds", f->seconds, "Time per measured run at least")
       ->check(CLI::Range(0.0, 60.0))
       ->capture_default_str();
+  c->add_flag_callback(
+      "--processor-time", [f] { f->clock = clock_kind::processor; },
+      "Count the processor's time instead of the wall's: for machines that do other things too, with --threads 1");
   c->add_option("--json", f->json, "Write everything to this file");
   c->add_option("--svg", f->svg, "Write PREFIX-runs.svg, PREFIX-ceiling.svg and PREFIX-moved.svg")->type_name("PREFIX");
   c->footer(

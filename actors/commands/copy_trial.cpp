@@ -42,8 +42,8 @@ result<std::optional<prepared>> prepare(const known_edit& edit, std::uint32_t an
 /// Runs all edits, `users` at once, and adds up the time.
 class trial {
  public:
-  trial(local_runner& runner, target_probe& probe, std::uint32_t users)
-      : runner_(runner), probe_(probe), users_(users) {}
+  trial(local_runner& runner, target_probe& probe, std::uint32_t users, clock_kind clock)
+      : runner_(runner), probe_(probe), users_(users), clock_(clock) {}
 
   struct took {
     double seconds = 0;
@@ -64,9 +64,9 @@ class trial {
         sequences.push_back({runner_.next_sequence().value + (i - begin)});
         probe_.replay(sequences.back(), program ? all[i].ops : all[i].file);
       }
-      const auto began = std::chrono::steady_clock::now();
+      const double began = seconds_on(clock_);
       REDLINE_TRY_ASSIGN(const auto outcomes, runner_.run_all(std::move(requests), how));
-      sum.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+      sum.seconds += seconds_on(clock_) - began;
       for (std::size_t i = 0; i < outcomes.size(); ++i) {
         probe_.finish(sequences[i]);
         sum.passes += outcomes[i].stats.target_passes;
@@ -80,13 +80,14 @@ class trial {
   local_runner& runner_;
   target_probe& probe_;
   std::uint32_t users_;
+  clock_kind clock_;
 };
 
 }  // namespace
 
 result<trial_result> try_programs(const std::vector<known_edit>& edits, std::uint32_t count, std::uint32_t users,
-                                  std::uint32_t answer_tokens_max, std::uint32_t repeats, local_runner& runner,
-                                  target_probe& probe) {
+                                  std::uint32_t answer_tokens_max, std::uint32_t repeats, clock_kind clock,
+                                  local_runner& runner, target_probe& probe) {
   const engine& e = runner.parts();
   std::vector<prepared> fitting;
   for (const auto& edit : edits) {
@@ -100,7 +101,7 @@ result<trial_result> try_programs(const std::vector<known_edit>& edits, std::uin
   for (std::size_t i = 0; chosen.size() < users; ++i) chosen.push_back(chosen[i]);
   for (const auto& p : chosen) out.cover += line_cover(*p.edit, e.word_index());
 
-  trial t(runner, probe, users);
+  trial t(runner, probe, users, clock);
   const draft::draft_options regular{.how = draft::method::regular};
   const draft::draft_options lookup{.how = draft::method::lookup};
   struct variant {

@@ -7,6 +7,7 @@
 
 #include "actors/commands/copy_study.hpp"
 #include "actors/commands/local_runner.hpp"
+#include "actors/commands/stopwatch.hpp"
 
 namespace redline::actors::commands {
 
@@ -29,8 +30,8 @@ struct trial_result {
 /// users: at once. Edits that do not fit the context are left out; the rest are taken at even distances and, when they
 /// are fewer than users, more than once.
 result<trial_result> try_programs(const std::vector<known_edit>& edits, std::uint32_t count, std::uint32_t users,
-                                  std::uint32_t answer_tokens_max, std::uint32_t repeats, local_runner& runner,
-                                  target_probe& probe);
+                                  std::uint32_t answer_tokens_max, std::uint32_t repeats, clock_kind clock,
+                                  local_runner& runner, target_probe& probe);
 
 /// The model's own programs.
 struct own_result {

@@ -1,16 +1,11 @@
 #include "actors/commands/forward_probe.hpp"
 
 #include <algorithm>
-#include <chrono>
 
 namespace redline::actors::commands {
 namespace {
 
 using model::transformer;
-
-double seconds_now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 /// Bytes that every pass reads: all tensors, but of an embedding that is not the head only single rows.
 std::uint64_t bytes_per_pass(const gguf::gguf_file& file, const model::model_config& config) {
@@ -61,16 +56,16 @@ forward_cell forward_probe::measure(std::uint32_t rows, const effort& how_long) 
   forward_cell c{.rows = rows, .context = context};
   std::vector<double> seconds;
   const auto once = [&] {
-    const double start = seconds_now();
+    const double start = seconds_on(how_.clock);
     pass(rows, true);
-    seconds.push_back(seconds_now() - start);
+    seconds.push_back(seconds_on(how_.clock) - start);
     table_.truncate(pool_, context);
   };
   once();  // warms caches and buffers
-  const double begin = seconds_now();
+  const double begin = seconds_on(how_.clock);
   const transformer::times before = model_->time_spent();
   seconds.clear();
-  while (seconds.size() < how_long.samples || (seconds_now() - begin < how_long.seconds && seconds.size() < 200))
+  while (seconds.size() < how_long.samples || (seconds_on(how_.clock) - begin < how_long.seconds && seconds.size() < 200))
     once();
   c.spent = per_pass(before, model_->time_spent(), static_cast<double>(seconds.size()));
   std::sort(seconds.begin(), seconds.end());

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/commands/stopwatch.hpp"
 #include "kernels/machine_bounds.hpp"
 #include "runtime/kv/page_pool.hpp"
 #include "runtime/model/transformer.hpp"
@@ -40,6 +41,7 @@ class forward_probe {
     model::kv_type kv = model::kv_type::f16;
     bool last_only = false;  // logits of the last row only, else of all
     bool profile = false;
+    clock_kind clock = clock_kind::wall;
   };
   static result<std::unique_ptr<forward_probe>> create(const gguf::gguf_file& file,
                                                        std::shared_ptr<const model::weights> weights,
