@@ -117,6 +117,7 @@ void print(const prices& p, const flags& f) {
   for (const auto& m : p.masks) {
     std::printf("%-28s %12.1f %12.1f %13.2f%%\n", m.place.c_str(), m.first_us, m.again_us, m.first_us / 10 / p.step_ms);
   }
+  std::fflush(stdout);
 }
 
 /// Share of edits that come out right, mean over trials.

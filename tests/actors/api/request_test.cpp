@@ -536,6 +536,11 @@ TEST(request, reads_what_to_copy_from) {
   const auto tokens = chat(R"("redline": {"copy": {"trust": "auto", "spans": "tokens", "confidence_min": 0.5}}, "prediction": {"type": "content", "content": "x"})");
   ASSERT_TRUE(tokens);
   EXPECT_EQ(tokens->copy, (copy_request{.trust = "auto", .line_spans = false, .token_spans = true, .confidence_min = 0.5F, .files = {"x"}}));
+  const auto anchored = chat(R"("redline": {"copy": {"trust": "auto", "anchors": true}, "files": ["x"]})");
+  ASSERT_TRUE(anchored);
+  EXPECT_TRUE(anchored->copy->anchors);
+  EXPECT_FALSE(chat(R"("redline": {"copy": {"anchors": true, "spans": "tokens"}, "files": ["x"]})"));
+  EXPECT_FALSE(chat(R"("redline": {"copy": {"anchors": 1}, "files": ["x"]})"));
   EXPECT_FALSE(chat(R"("redline": {"copy": "off"})")->copy);
   for (const char* wrong : {R"("redline": {"copy": "forced"})", R"("redline": {"copy": "always", "files": ["x"]})", R"("redline": {"copy": 1, "files": ["x"]})",
                             R"("redline": {"files": ["x"]})", R"("redline": {"copy": "forced", "files": [1]})", R"("redline": {"copy": "forced", "files": "x"})",
