@@ -144,7 +144,7 @@ describe("answers under a grammar", () => {
 
     for (const temperature of [0, 1.5]) {
         test(`hold to a JSON schema at temperature ${temperature}, the same with and without drafts, streaming or not`, async () => {
-            const wish = ask({...format(schema), temperature, seed: 4, max_tokens: 400});
+            const wish = ask({...format(schema), temperature, seed: 4, max_tokens: 1500});
             const plain = await client.chat.completions.create({...wish, ...using("regular")});
             assert.equal(plain.choices[0].finish_reason, "stop");
             fits(plain.choices[0].message.content);
