@@ -248,7 +248,7 @@ TEST_P(every_target, computes_a_copied_run_a_decode_step_a_verification_and_a_pr
     kv::page_table pages{};
     std::vector<kv::piece> pieces{};
   };
-  std::vector<user> users = {{"copied run", 25, 45, 44}, {"decode step", 33, 1, 0}, {"verification", 12, 7, 0}, {"prompt", 0, 50, 50}};
+  user users[] = {{"copied run", 25, 45, 44}, {"decode step", 33, 1, 0}, {"verification", 12, 7, 0}, {"prompt", 0, 50, 50}};
   std::mt19937 random(21);
   kernels::worker_team team(2);
   const auto w = load(shape_for("qwen2", gguf::tensor_type::q8_0), table(), team);
@@ -277,7 +277,7 @@ TEST_P(every_target, computes_a_copied_run_a_decode_step_a_verification_and_a_pr
   EXPECT_EQ(logits.size(), row * vocabulary);
   EXPECT_EQ(row, 1u + 1 + 7);
   // The prompt had no logits: what it left behind shows in the token that follows.
-  user& prompt = users.back();
+  user& prompt = users[3];
   const token next = 17;
   auto longer = prompt.tokens;
   longer.push_back(next);
