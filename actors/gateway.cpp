@@ -547,7 +547,11 @@ void gateway::complete_if_over(std::uint64_t exchange) {
     usage += one;
   }
   usage.eviction = name_of(r.wish.evicting(services_->eviction_defaults).policy);
-  if (r.worth) usage.kv = api::kv_report{r.worth->exact, r.worth->shifted, r.worth->stale};
+  if (r.live) {
+    // There is one answer, and its window, should it have one, has not moved when it begins.
+    const auto& s = r.answers.front().stats;
+    usage.kv = api::kv_report{s.prompt_exact, 0, s.prompt_tokens - std::min(s.prompt_exact, s.prompt_tokens)};
+  }
   if (r.wish.stream) {
     stream(exchange, r.events->usage(usage) + api::event_writer::done(), true);
   } else {

@@ -102,7 +102,6 @@ class gateway final : public actor::actor_of<gateway> {
     std::vector<answer_state> answers;
     std::string request_id;
     instant began;
-    std::optional<kv_worth> worth;         // of a live session's prompt
     std::optional<session_id> live;        // whose sequence is lent
     bool streaming_begun = false;
     bool first_text_seen = false;

@@ -116,8 +116,8 @@ void gateway::open_live(const visit& v) {
   if (!partners) return refuse(api::error_of(partners.error(), v.request_id));
   const session_id id{context().env().random() | 1};
   live_identity who{.session = id, .name = name_of(id), .tenant = v.tenant, .model = services_->model_name,
-                    .idle_max = microseconds{parsed->idle_seconds_max * 1'000'000}, .scheduler = partners->scheduler,
-                    .gateway = context().self()};
+                    .idle_max = microseconds{parsed->idle_seconds_max * 1'000'000}, .cache = parsed->cache,
+                    .scheduler = partners->scheduler, .gateway = context().self()};
   const auto where = context().spawn<live_session>("live session " + who.name, {1024, 1024}, who, std::move(files));
   live_[id] = {where, v.tenant};
   services_->metrics->counter_of("live_sessions_opened_total", "Live sessions opened").add();
@@ -163,7 +163,6 @@ void gateway::on(const live_prompt& m) {
   if (m.sequence.value != 0) {
     lent = {m.sequence, m.last_round, services_->context_max, context().sender()};
     r.live = wait.session;
-    r.worth = m.worth;
     r.wish.stop.insert(r.wish.stop.end(), m.stops.begin(), m.stops.end());
   } else {
     const edit_task task{m.path, m.text, m.instruction};

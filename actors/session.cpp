@@ -160,6 +160,7 @@ void session::on(const verdict& m) {
   if (stats_.rounds == 1) stats_.cached_tokens = std::min(m.cached_count, stats_.prompt_tokens);
   if (stats_.first_token_us == 0) {
     stats_.first_token_us = static_cast<std::uint64_t>((context().now() - began_).count());
+    stats_.prompt_exact = std::min(m.exact_count, work_.prompt_count());
   }
   const std::uint32_t before = work_.log_count();
   const auto step = work_.commit(m.tokens, m.logprobs);
@@ -273,8 +274,9 @@ void session::finish(finish_reason reason, std::optional<failure> why_not, std::
 
 void session::leave() {
   if (phase_ == phase::over) return;
-  phase_ = phase::over;
+  const bool asked = std::exchange(phase_, phase::over) == phase::verifying;
   if (partners_.lent) {
+    if (asked) context().tell(partners_.scheduler, give_up_round{sequence(), round_});
     context().send(partners_.lent->owner, sequence_returned{sequence()});
   } else {
     context().tell(partners_.scheduler, release_sequence{sequence()});

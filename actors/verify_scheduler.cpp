@@ -32,7 +32,10 @@ void verify_scheduler::on_start() {
   context().after(tick, scheduler_tick{});
 }
 
-void verify_scheduler::on(const verify_run& m) { take(m, context().sender()); }
+void verify_scheduler::on(const verify_run& m) {
+  take(m, context().sender());
+  step();
+}
 
 void verify_scheduler::take(const verify_run& m, actor::address session) {
   if (const auto known = clients_.find(m.sequence); known != clients_.end()) known->second.heard = context().now();
@@ -60,6 +63,7 @@ void verify_scheduler::take(const verify_run& m, actor::address session) {
       c.logprobs = m.logprobs;
       c.grammar = m.grammar;
       c.evicted_count = m.evicted_count;
+      c.only_cache = m.only_cache;
       if (is_new) {
         c.tenant = options_.sharing == prefix_sharing::all ? tenant_id{} : m.tenant;
         look_for_prefix(m.sequence);
@@ -70,16 +74,17 @@ void verify_scheduler::take(const verify_run& m, actor::address session) {
       }
       if (queue_.table_count(m.sequence) < table_count) trims_.insert(m.sequence);
       if (outcome == submit_outcome::nothing_to_do) {
-        c.last = verdict{.sequence = m.sequence, .round = m.round};
+        c.last = verdict{.sequence = m.sequence, .round = m.round, .exact_count = queue_.exact_count(m.sequence)};
         context().send(session, c.last);
       }
-      step();
       return;
     }
     case submit_outcome::busy: {
-      clients_.at(m.sequence).overtaking = m;
+      // Those before it stay: its splices are of the log that they lead to.
+      auto& waiting = clients_.at(m.sequence).overtaking;
+      const auto same = [&](const auto& one) { return one.second.round >= m.round; };
+      if (std::none_of(waiting.begin(), waiting.end(), same)) waiting.emplace_back(session, m);
       overtaken_ = true;
-      clients_.at(m.sequence).session = session;
       context().send(session, run_pending{m.sequence, m.round});
       return;
     }
@@ -119,6 +124,14 @@ std::uint32_t verify_scheduler::retry_after_ms() const {
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(batch_us * 100 / 1000, 500, 30'000));
 }
 
+void verify_scheduler::on(const give_up_round& m) {
+  const auto known = clients_.find(m.sequence);
+  if (known == clients_.end()) return;
+  std::erase_if(known->second.overtaking, [&](const auto& one) { return one.second.round == m.round; });
+  queue_.give_up(m.sequence, m.round, context().now());
+  let_followers_look(m.sequence);
+}
+
 void verify_scheduler::on(const release_sequence& m) {
   if (!queue_.holds(m.sequence)) return;
   offer_prefix_of(m.sequence);
@@ -134,20 +147,30 @@ void verify_scheduler::on(const release_sequence& m) {
 void verify_scheduler::step() {
   if (phase_ != phase::idle || !target_up_) return;
   take_overtaking();
-  if (phase_ != phase::idle) return;
   plan_ = queue_.plan(options_.budget, context().now());
   // What the cache manager gives back from sequences that were cut may be all that is lacking.
   while (plan_.runs.empty() && trims_.empty()) {
-    if (plan_.left.empty()) return;
+    if (plan_.left.empty()) return look_again();
     if (pages_unknown_) break;
     const auto victim = queue_.choose_victim(plan_, context().now());
-    if (!victim) return;
+    if (!victim) return look_again();
     ++report_.preempted_total;
     context().tell(cache_, release_pages{*victim});
     pages_unknown_ = queue_.shared_pages() > 0;
     plan_ = queue_.plan(options_.budget, context().now());
   }
   reserve();
+}
+
+void verify_scheduler::look_again() {
+  const auto next = queue_.next_look(context().now());
+  if (!next || std::exchange(looking_, true)) return;
+  context().after(*next - context().now(), background_due{});
+}
+
+void verify_scheduler::on(const background_due&) {
+  looking_ = false;
+  step();
 }
 
 void verify_scheduler::reserve() {
@@ -256,7 +279,8 @@ void verify_scheduler::on(const batch_done& m) {
     c.last = verdict{.sequence = outcome.sequence, .round = outcome.round, .verified_count = outcome.verified_count,
                      .accepted_count = at->accepted_count, .tokens = at->tokens, .logprobs = at->logprobs,
                      .passes = outcome.passes, .rows = outcome.rows, .pace = pace_at(outcome.sequence),
-                     .recomputed_count = outcome.recomputed_count, .cached_count = outcome.cached_count};
+                     .recomputed_count = outcome.recomputed_count, .cached_count = outcome.cached_count,
+                     .exact_count = queue_.exact_count(outcome.sequence)};
     if (!std::exchange(c.offered, true)) {
       offer_prefix_of(outcome.sequence);
       prompts_done.push_back(outcome.sequence);
@@ -289,6 +313,8 @@ std::optional<sequence_id> verify_scheduler::leader_of(sequence_id sequence) con
   std::size_t longest = std::max<std::size_t>(log.size() / 2, options_.budget.page_tokens) - 1;
   std::optional<sequence_id> leader;
   for (const auto& [other, c] : clients_) {
+    // Nobody waits for one whose turn comes last, or that has given up.
+    if ((c.only_cache && !clients_.at(sequence).only_cache) || !queue_.awaits_answer(other)) continue;
     if (other == sequence || c.offered || c.follows || c.tenant != clients_.at(sequence).tenant || !queue_.holds(other)) continue;
     const auto theirs = queue_.log(other);
     const auto same = std::mismatch(log.begin(), log.end(), theirs.begin(), theirs.end()).first - log.begin();
@@ -312,17 +338,19 @@ void verify_scheduler::let_followers_look(sequence_id leader) {
   }
 }
 
-/// A new sequence may begin as another did. Its last token is computed in any case, for its logits.
+/// A new sequence may begin as another did. Its last token is computed in any case, for its logits; where these are not wanted
+/// one more, so that there is something to do.
 void verify_scheduler::look_for_prefix(sequence_id sequence) {
   const auto log = queue_.log(sequence);
-  if (options_.sharing == prefix_sharing::off || log.size() <= options_.budget.page_tokens) return;
+  const std::uint32_t left = clients_.at(sequence).only_cache ? 2 : 1;
+  if (options_.sharing == prefix_sharing::off || log.size() < options_.budget.page_tokens + left) return;
   if (const auto leader = leader_of(sequence)) {
     clients_.at(sequence).follows = leader;
     queue_.await_prefix(sequence, 0, context().now() + leader_patience);
     return;
   }
   queue_.await_prefix(sequence, ++question_, context().now() + options_.grant_patience);
-  context().tell(cache_, adopt_prefix{sequence, question_, clients_.at(sequence).tenant, {log.begin(), log.end() - 1}});
+  context().tell(cache_, adopt_prefix{sequence, question_, clients_.at(sequence).tenant, {log.begin(), log.end() - left}});
 }
 
 void verify_scheduler::offer_prefix_of(sequence_id sequence) {
@@ -343,9 +371,8 @@ void verify_scheduler::take_overtaking() {
   if (!std::exchange(overtaken_, false)) return;
   std::vector<std::pair<actor::address, verify_run>> waiting;
   for (auto& [sequence, c] : clients_) {
-    if (!c.overtaking) continue;
-    waiting.emplace_back(c.session, std::move(*c.overtaking));
-    c.overtaking.reset();
+    std::move(c.overtaking.begin(), c.overtaking.end(), std::back_inserter(waiting));
+    c.overtaking.clear();
   }
   for (const auto& [session, m] : waiting) take(m, session);
 }
@@ -396,7 +423,8 @@ void verify_scheduler::on(const scheduler_tick&) {
     context().tell(cache_, wanted_);
   }
   release_abandoned();
-  step();  // for those that waited too long for an answer about their beginning
+  // For those that waited too long for an answer about their beginning, and for a place of those that are idle now.
+  step();
   if (phase_ != phase::idle || !target_up_ || !pages_unknown_) return;
   plan_ = {};
   reserve();

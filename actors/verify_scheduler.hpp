@@ -34,8 +34,8 @@ struct scheduler_options {
 /// has it computed. Holds a copy of every log so that it can compute anything again; never touches KV or logits.
 class verify_scheduler final : public actor::actor_of<verify_scheduler> {
  public:
-  using accepts = actor::protocol<verify_run, release_sequence, page_grant, prefix_adopted, batch_done, target_ready, report_status,
-                                  scheduler_tick, actor::undeliverable>;
+  using accepts = actor::protocol<verify_run, give_up_round, release_sequence, page_grant, prefix_adopted, batch_done,
+                                  target_ready, report_status, scheduler_tick, background_due, actor::undeliverable>;
 
   verify_scheduler(actor::actor_context& context, const scheduler_options& options,
                    std::unique_ptr<scheduler::policy> policy, actor::actor_ref<cache_manager> cache,
@@ -43,6 +43,7 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
 
   void on_start();
   void on(const verify_run& m);
+  void on(const give_up_round& m);
   void on(const release_sequence& m);
   void on(const page_grant& m);
   void on(const prefix_adopted& m);
@@ -50,6 +51,7 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
   void on(const target_ready& m);
   void on(const report_status& m);
   void on(const scheduler_tick& m);
+  void on(const background_due& m);
   void on(const actor::undeliverable& m);
 
   [[nodiscard]] const scheduler::run_queue& queue() const { return queue_; }
@@ -67,11 +69,12 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
     std::optional<std::uint32_t> logprobs;
     grammar::constraint grammar;
     std::uint64_t evicted_count = 0;
+    bool only_cache = false;  // nobody waits for its round
     tenant_id tenant;      // whose beginnings it may have
     bool offered = false;  // its prompt is a known beginning
     std::optional<sequence_id> follows;  // computes what this one begins with
     verdict last;
-    std::optional<verify_run> overtaking;  // waits for the pass in flight to end
+    std::vector<std::pair<actor::address, verify_run>> overtaking;  // wait, in order, for the pass in flight to end
   };
 
   void take(const verify_run& m, actor::address session);
@@ -84,6 +87,7 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
   [[nodiscard]] std::optional<sequence_id> leader_of(sequence_id sequence) const;
   void let_followers_look(sequence_id leader);
   void offer_prefix_of(sequence_id sequence);
+  void look_again();
   void lose_all_kv();
   void release_abandoned();
   [[nodiscard]] batch_run make_run(const scheduler::planned_run& planned, const std::vector<kv::piece>& table) const;
@@ -105,6 +109,7 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
   std::uint64_t question_ = 0;    // the last about a beginning
   bool pages_unknown_ = false;    // shared pages may have come free, of which only the cache manager knows
   bool overtaken_ = false;  // some client has a round that waits for a pass to end
+  bool looking_ = false;    // background_due is on its way
   scheduler_report report_;
 };
 

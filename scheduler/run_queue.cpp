@@ -10,6 +10,9 @@ namespace {
 // that starves; a session between two rounds of a healthy system is back much sooner.
 constexpr microseconds idle_before_eviction{250'000};
 
+// A session that makes its next draft is back sooner; were a chunk begun meanwhile, each of its rounds would wait for one.
+constexpr microseconds pause_between_rounds{30'000};
+
 // Two may arrive at one instant: without the second criterion neither would yield to the other.
 bool came_before(instant a, sequence_id a_id, instant b, sequence_id b_id) {
   return std::pair(a, a_id) < std::pair(b, b_id);
@@ -45,7 +48,8 @@ void run_queue::apply(sequence_state& q, std::span<const log_splice> splices, st
     if (at == table_count) continue;  // no KV behind: nothing moves
     const std::int32_t shift = s.moves_later ? static_cast<std::int32_t>(inserted) - static_cast<std::int32_t>(s.removed_count) : 0;
     cuts.push_back({table_count, at, removed, shift, ++q.revision, i});
-    q.moved = true;
+    // New tokens see what is before them, those behind have seen what was.
+    if (q.exact_count >= s.at) q.exact_count = s.at + inserted;
   }
 }
 
@@ -58,8 +62,8 @@ void run_queue::lose_kv(sequence_state& q) {
   q.pages = {};
   q.awaits.reset();
   q.revision = 0;
-  q.recomputed_count += q.moved ? 1 : 0;
-  q.moved = false;
+  q.recomputed_count += q.exact_count == all_exact ? 0 : 1;
+  q.exact_count = all_exact;
 }
 
 submit_outcome run_queue::submit(const submission& s, instant now, std::vector<table_splice>& cuts) {
@@ -71,14 +75,14 @@ submit_outcome run_queue::submit(const submission& s, instant now, std::vector<t
         s.tail.size() > s.tokens_max) {
       return submit_outcome::too_long;
     }
-    if (running_count_ >= limits_.running_max && waiting_count() >= limits_.waiting_max) {
+    if (!s.only_cache && running_count_ >= limits_.running_max && waiting_count() >= limits_.waiting_max) {
       return submit_outcome::queue_full;
     }
   } else {
     const sequence_state& old = found->second;
     if (s.round < old.round) return submit_outcome::stale;
     if (s.round == old.round) return old.open ? submit_outcome::already_running : submit_outcome::already_answered;
-    if (old.open && !old.only_cache) return submit_outcome::stale;
+    if (old.open && !old.only_cache && !old.given_up) return submit_outcome::stale;
     if (old.in_flight) return submit_outcome::busy;
     if (!fits(old, s)) return submit_outcome::log_gap;
     if (s.from + s.tail.size() > old.tokens_max) return submit_outcome::too_long;
@@ -98,7 +102,7 @@ submit_outcome run_queue::submit(const submission& s, instant now, std::vector<t
   q.log.insert(q.log.end(), s.tail.begin(), s.tail.end());
   // The last token is computed in any case, for its logits.
   q.kv.keep(std::min(unchanged_count, static_cast<std::uint32_t>(q.log.size()) - 1));
-  if (q.kv.is_empty()) q.moved = false;
+  if (q.kv.is_empty() || q.kv.ranges().back().end <= q.exact_count) q.exact_count = all_exact;
   q.cached_count = q.kv.count();
   q.awaits.reset();
   // q.pages stays what it was: what the cache manager gives back can only make more room, and it says so in its next grant.
@@ -107,30 +111,74 @@ submit_outcome run_queue::submit(const submission& s, instant now, std::vector<t
   q.sources.assign(s.sources.begin(), s.sources.end());
   q.round = s.round;
   q.only_cache = s.only_cache;
+  q.given_up = false;
   if (q.only_cache) q.draft.clear();
   q.open = true;
   q.passes = 0;
   q.rows = 0;
-  admit_waiting();
+  admit_waiting(now);
   if (pending(q).count() == 0) {
-    q.open = false;
-    q.idle_since = now;
+    close(q, now);
     return submit_outcome::nothing_to_do;
   }
   return submit_outcome::taken;
 }
 
-void run_queue::admit_waiting() {
-  while (running_count_ < limits_.running_max) {
-    sequence_state* first = nullptr;
-    sequence_id first_id;
-    for (auto& [id, q] : sequences_) {
-      if (q.admitted || (first != nullptr && !came_before(q.arrival, id, first->arrival, first_id))) continue;
-      first = &q;
-      first_id = id;
+void run_queue::close(sequence_state& q, instant now) {
+  q.open = false;
+  q.given_up = false;
+  q.idle_since = now;
+}
+
+void run_queue::give_up(sequence_id sequence, round_id round, instant now) {
+  const auto it = sequences_.find(sequence);
+  if (it == sequences_.end() || !it->second.open || it->second.round != round) return;
+  if (it->second.in_flight) it->second.given_up = true;
+  else close(it->second, now);
+}
+
+std::uint32_t run_queue::waiting_count() const {
+  return static_cast<std::uint32_t>(std::count_if(sequences_.begin(), sequences_.end(), [](const auto& entry) {
+    const sequence_state& q = entry.second;
+    return q.open && !q.only_cache && !q.admitted;
+  }));
+}
+
+/// Of the sequences with a place that have asked for nothing for a while.
+run_queue::sequence_state* run_queue::longest_idle(instant now) {
+  sequence_state* longest = nullptr;
+  for (auto& [id, q] : sequences_) {
+    if (!q.admitted || q.open || now - q.idle_since < idle_before_eviction) continue;
+    if (longest == nullptr || q.idle_since < longest->idle_since) longest = &q;
+  }
+  return longest;
+}
+
+/// A sequence that waits may take the place of one that is kept between two answers, which queues up again with its next
+/// round; its KV stays until the pages are needed. A place for work that nobody waits for is given last, and taken back.
+void run_queue::admit_waiting(instant now) {
+  for (;;) {
+    std::pair<const sequence_id, sequence_state>* first = nullptr;
+    sequence_state* background = nullptr;  // has a place
+    for (auto& entry : sequences_) {
+      sequence_state& q = entry.second;
+      if (q.admitted && q.open && q.only_cache && !q.in_flight) background = &q;
+      if (q.admitted || !q.open) continue;
+      if (first == nullptr || (q.only_cache != first->second.only_cache
+                                   ? first->second.only_cache
+                                   : came_before(q.arrival, entry.first, first->second.arrival, first->first))) {
+        first = &entry;
+      }
     }
     if (first == nullptr) return;
-    first->admitted = true;
+    if (running_count_ >= limits_.running_max) {
+      sequence_state* yields = longest_idle(now);
+      if (yields == nullptr && !first->second.only_cache) yields = background;
+      if (yields == nullptr) return;
+      yields->admitted = false;
+      --running_count_;
+    }
+    first->second.admitted = true;
     ++running_count_;
   }
 }
@@ -140,11 +188,12 @@ void run_queue::release(sequence_id sequence) {
   if (it == sequences_.end()) return;
   if (it->second.admitted) --running_count_;
   sequences_.erase(it);
-  admit_waiting();
+  admit_waiting({});  // then nobody counts as idle; the next plan looks again
 }
 
 batch_plan run_queue::plan(budget limits, instant now) {
   page_tokens_ = limits.page_tokens;
+  admit_waiting(now);
   items_.clear();
   for (auto& [id, q] : sequences_) {
     if (!q.admitted || !q.open || q.in_flight) continue;
@@ -159,6 +208,7 @@ batch_plan run_queue::plan(budget limits, instant now) {
                       .pending_count = next.count(),
                       .draft_count = at_end ? static_cast<std::uint32_t>(q.draft.size()) : 0,
                       .room = q.pages.room,
+                      .background = q.only_cache,
                       .wants_logits = at_end,
                       .drafts = &q.drafts,
                       .typical = &typical_drafts_});
@@ -166,7 +216,29 @@ batch_plan run_queue::plan(budget limits, instant now) {
   const std::uint32_t held = pages_held();
   limits.pages_free = limits_.pages_count > held ? limits_.pages_count - held : 0;
   policy_->rank(items_, now, order_);
-  return build_batch(items_, order_, limits, cost_);
+  const auto first_background =
+      std::stable_partition(order_.begin(), order_.end(), [&](item_index i) { return !items_[i].background; });
+  auto plan = build_batch(items_, {order_.begin(), first_background}, limits, cost_);
+  if (!plan.runs.empty() || !plan.left.empty() || pause_end(now)) return plan;
+  // What nobody waits for has passes of its own, of one chunk: whoever comes by is held up no longer.
+  limits.rows_max = std::min(limits.rows_max, limits.prompt_chunk_rows_max);
+  return build_batch(items_, {first_background, order_.end()}, limits, cost_);
+}
+
+/// While the answer of a session may go on any moment: until when.
+std::optional<instant> run_queue::pause_end(instant now) const {
+  std::optional<instant> end;
+  for (const auto& [id, q] : sequences_) {
+    const instant back = q.idle_since + pause_between_rounds;
+    if (!q.open && !q.only_cache && back > now && (!end || back > *end)) end = back;
+  }
+  return end;
+}
+
+std::optional<instant> run_queue::next_look(instant now) const {
+  const bool any = std::any_of(sequences_.begin(), sequences_.end(),
+                               [](const auto& entry) { return entry.second.open && entry.second.only_cache; });
+  return any ? pause_end(now) : std::nullopt;
 }
 
 void run_queue::learn_costs(std::span<const cost_sample> samples) {
@@ -187,6 +259,7 @@ void run_queue::abandon(const batch_plan& plan) {
     const auto it = sequences_.find(run.sequence);
     if (it == sequences_.end() || !it->second.in_flight) continue;
     it->second.in_flight = false;
+    if (it->second.given_up) close(it->second, it->second.idle_since);
     it->second.pages.take_back(run.rows(), page_tokens_);
   }
 }
@@ -209,10 +282,10 @@ std::vector<round_outcome> run_queue::complete(const batch_plan& plan, std::span
     q.rows += run.rows();
     if (!run.wants_logits) {
       q.kv.add({run.first, run.first + run.log_count});
-      if (!q.only_cache || pending(q).count() > 0) continue;
-      q.open = false;
-      q.idle_since = now;
-      done.push_back({run.sequence, q.round, 0, q.passes, q.rows, q.recomputed_count, q.cached_count});
+      const bool is_over = q.only_cache && pending(q).count() == 0;
+      if (!is_over && !q.given_up) continue;
+      if (!q.given_up) done.push_back({run.sequence, q.round, 0, q.passes, q.rows, q.recomputed_count, q.cached_count});
+      close(q, now);
       continue;
     }
     q.kv.add({run.first, static_cast<std::uint32_t>(q.log.size()) + answers[i].accepted_count});
@@ -222,9 +295,8 @@ std::vector<round_outcome> run_queue::complete(const batch_plan& plan, std::span
     // Also of a draft that was cut to nothing: what is thought of drafts must come back when none is tried.
     if (!q.draft.empty()) typical_drafts_.note(q.sources, run.draft_count, answers[i].accepted_count);
     q.draft.clear();
-    q.open = false;
-    q.idle_since = now;
-    done.push_back({run.sequence, q.round, run.draft_count, q.passes, q.rows, q.recomputed_count, q.cached_count});
+    if (!q.given_up) done.push_back({run.sequence, q.round, run.draft_count, q.passes, q.rows, q.recomputed_count, q.cached_count});
+    close(q, now);
   }
   return done;
 }
@@ -236,7 +308,7 @@ std::optional<sequence_id> run_queue::choose_victim(const batch_plan& plan, inst
   sequence_id hungry_id;
   for (const left_behind& l : plan.left) {
     const auto it = sequences_.find(l.sequence);
-    if (l.why != limit::pages || it == sequences_.end()) continue;
+    if (l.why != limit::pages || it == sequences_.end() || it->second.only_cache) continue;
     if (hungry == nullptr || came_before(it->second.arrival, l.sequence, hungry->arrival, hungry_id)) {
       hungry = &it->second;
       hungry_id = l.sequence;
@@ -244,18 +316,22 @@ std::optional<sequence_id> run_queue::choose_victim(const batch_plan& plan, inst
   }
   if (hungry == nullptr) return std::nullopt;
 
-  // The longest idle first; else the latest comer, if it came after the starving one: the oldest always gets on.
+  // The longest idle first, and work that nobody waits for; else the latest comer, if it came after the starving one: the
+  // oldest always gets on.
+  const auto is_idle = [&](const sequence_state& q) {
+    return q.open ? q.only_cache : now - q.idle_since >= idle_before_eviction;
+  };
   const std::pair<const sequence_id, sequence_state>* victim = nullptr;
   for (const auto& entry : sequences_) {
     const sequence_state& q = entry.second;
     if (q.in_flight || q.kv.is_empty() || entry.first == hungry_id) continue;
-    const bool idle = !q.open && now - q.idle_since >= idle_before_eviction;
+    const bool idle = is_idle(q);
     if (!idle && !came_before(hungry->arrival, hungry_id, q.arrival, entry.first)) continue;
     if (victim == nullptr) {
       victim = &entry;
       continue;
     }
-    const bool victim_idle = !victim->second.open && now - victim->second.idle_since >= idle_before_eviction;
+    const bool victim_idle = is_idle(victim->second);
     if (idle != victim_idle ? idle
         : idle              ? q.idle_since < victim->second.idle_since
                             : came_before(victim->second.arrival, victim->first, q.arrival, entry.first)) {
@@ -275,6 +351,7 @@ void run_queue::forget_all_kv() {
   for (auto& [id, q] : sequences_) {
     lose_kv(q);
     q.in_flight = false;
+    if (q.given_up) close(q, q.idle_since);
   }
 }
 
@@ -303,12 +380,18 @@ bool run_queue::adopt_prefix(sequence_id sequence, std::uint64_t question, std::
 
 std::span<const token> run_queue::computed_prefix(sequence_id sequence) const {
   const sequence_state& q = sequences_.at(sequence);
-  return std::span(q.log).first(q.kv.first_gap(static_cast<std::uint32_t>(q.log.size())).begin);
+  const std::uint32_t computed = q.kv.first_gap(static_cast<std::uint32_t>(q.log.size())).begin;
+  return std::span(q.log).first(std::min(computed, q.exact_count));
 }
 
 std::uint32_t run_queue::known_count(sequence_id sequence) const {
   const auto it = sequences_.find(sequence);
   return it == sequences_.end() ? 0 : static_cast<std::uint32_t>(it->second.log.size());
+}
+
+std::uint32_t run_queue::exact_count(sequence_id sequence) const {
+  const sequence_state& q = sequences_.at(sequence);
+  return std::min(q.exact_count, static_cast<std::uint32_t>(q.log.size()));
 }
 
 std::span<const token> run_queue::log(sequence_id sequence) const { return sequences_.at(sequence).log; }

@@ -70,7 +70,8 @@ struct submission {
   std::span<const token> draft;
   std::span<const draft_stretch> sources;  // of the draft's tokens
   std::uint32_t tokens_max = 0;    // most tokens the sequence can come to hold
-  bool only_cache = false;         // compute KV for all but the last token and no more; a later round may overtake it
+  bool only_cache = false;         // compute KV for all but the last token and no more, in passes that nobody else wants; a
+                                   // later round may overtake it
 };
 
 enum class submit_outcome : std::uint8_t {
@@ -111,11 +112,17 @@ class run_queue {
 
   /// Splices are taken with the round or not at all; what they do to the page table is appended to `cuts`.
   submit_outcome submit(const submission& s, instant now, std::vector<table_splice>& cuts);
+  /// Nobody waits for this round: it is closed without an answer, at once or when its run in flight completes, which a later
+  /// round may overtake.
+  void give_up(sequence_id sequence, round_id round, instant now);
   /// Forgets the sequence. A run of it that is in flight is ignored when it completes.
   void release(sequence_id sequence);
 
-  /// The next pass under `limits` (pages_free is filled in by the queue); empty when nothing can run.
+  /// The next pass under `limits` (pages_free is filled in by the queue); empty when nothing can run. Rounds for the cache
+  /// only have passes of their own, of one chunk, and only when no session is between two rounds of an answer.
   batch_plan plan(budget limits, instant now);
+  /// When to plan again although nothing happened: the end of the pause after which rounds for the cache have their turn.
+  [[nodiscard]] std::optional<instant> next_look(instant now) const;
   /// Marks the plan's runs as in flight.
   void begin(const batch_plan& plan);
   /// Takes the answers, one per run of the plan in order; returns the rounds that are now answered.
@@ -151,6 +158,8 @@ class run_queue {
   [[nodiscard]] std::uint32_t revision(sequence_id sequence) const { return sequences_.at(sequence).revision; }
   [[nodiscard]] std::span<const token> log(sequence_id sequence) const;
   [[nodiscard]] std::span<const token> draft(sequence_id sequence) const;
+  /// Of the log, the first tokens whose KV is, or will be, what computing them anew gives.
+  [[nodiscard]] std::uint32_t exact_count(sequence_id sequence) const;
   [[nodiscard]] bool holds(sequence_id sequence) const { return sequences_.contains(sequence); }
   /// Its round has been asked for and not answered.
   [[nodiscard]] bool awaits_answer(sequence_id sequence) const {
@@ -158,9 +167,8 @@ class run_queue {
     return it != sequences_.end() && it->second.open;
   }
   [[nodiscard]] std::uint32_t running_count() const { return running_count_; }
-  [[nodiscard]] std::uint32_t waiting_count() const {
-    return static_cast<std::uint32_t>(sequences_.size()) - running_count_;
-  }
+  /// Sequences with an open round that somebody waits for and no place. Those between two rounds want none.
+  [[nodiscard]] std::uint32_t waiting_count() const;
   [[nodiscard]] std::uint32_t pages_held() const;
   [[nodiscard]] const cost_model& cost() const { return cost_; }
   /// Passes measured elsewhere, for a model that has seen none. Ignored once passes were seen.
@@ -170,6 +178,8 @@ class run_queue {
   void check_integrity() const;
 
  private:
+  static constexpr std::uint32_t all_exact = 0xffffffffU;
+
   struct prefix_question {
     std::uint64_t number = 0;  // 0: not asked yet
     instant until;
@@ -184,7 +194,7 @@ class run_queue {
     coverage kv;
     page_account pages;
     std::uint32_t revision = 0;          // splices of the page table since it was empty
-    bool moved = false;                  // some KV is not what computing the log anew would give
+    std::uint32_t exact_count = all_exact;  // the KV of tokens from here on is not what computing the log anew would give
     std::uint32_t recomputed_count = 0;  // times that such KV was lost
     std::uint32_t tokens_max = 0;
     round_id round;
@@ -195,12 +205,16 @@ class run_queue {
     bool only_cache = false;
     std::uint32_t cached_count = 0;      // tokens that had KV when the round began
     std::optional<prefix_question> awaits;
+    bool given_up = false;   // with in_flight: the round is closed when that completes
     bool in_flight = false;
     std::vector<draft_stretch> sources;  // of the draft
     source_records drafts;
   };
 
-  void admit_waiting();
+  void admit_waiting(instant now);
+  [[nodiscard]] sequence_state* longest_idle(instant now);
+  [[nodiscard]] std::optional<instant> pause_end(instant now) const;
+  static void close(sequence_state& q, instant now);
   [[nodiscard]] static bool fits(const sequence_state& q, const submission& s);
   static void apply(sequence_state& q, std::span<const log_splice> splices, std::vector<table_splice>& cuts);
   /// The next tokens to compute, for the round at hand.

@@ -19,6 +19,7 @@ struct work_item {
                                       // token that has KV
   std::uint32_t draft_count = 0;      // draft tokens to verify behind them
   std::uint32_t room = 0;             // tokens for which no page need be taken
+  bool background = false;            // nobody waits for it
   bool wants_logits = true;           // of the last pending token
   std::span<const draft_stretch> sources;   // of the draft
   const source_records* drafts = nullptr;   // how the sequence's drafts fared; nullptr: every token is worth a pass

@@ -94,10 +94,39 @@ text::text_edit read_edit(const json& given, const std::string& path, const live
   return edit;
 }
 
+constexpr std::pair<std::string_view, kv::splice_policy> policies[] = {
+    {"exact", kv::splice_policy::exact}, {"pie", kv::splice_policy::pie}, {"conflict", kv::splice_policy::conflict}};
+
+cache_request read_cache(field_reader& fields, std::optional<api_error>& error) {
+  static constexpr std::string_view known[] = {"policy", "healing"};
+  cache_request out;
+  const json* given = fields.object("cache");
+  if (!given) return out;
+  field_reader inner(*given, "cache", error);
+  inner.allow_only(known);
+  out.heals = inner.boolean("healing").value_or(true);
+  const auto wanted = inner.text("policy", 16);
+  if (!wanted) return out;
+  for (const auto& [name, policy] : policies) {
+    if (name != *wanted) continue;
+    out.policy = policy;
+    return out;
+  }
+  inner.refuse("policy", "'cache.policy' must be one of exact, pie and conflict.");
+  return out;
+}
+
 }  // namespace
 
+std::string_view name_of(kv::splice_policy policy) {
+  for (const auto& [name, known] : policies) {
+    if (known == policy) return name;
+  }
+  return "unknown";
+}
+
 answer<open_session_request> parse_open_session(std::string_view body, const live_limits& limits) {
-  static constexpr std::string_view known[] = {"model", "files", "position_encoding", "idle_seconds"};
+  static constexpr std::string_view known[] = {"model", "files", "position_encoding", "idle_seconds", "cache"};
   auto parsed = parse_body(body);
   if (!parsed) return parsed.error();
   open_session_request out;
@@ -106,6 +135,7 @@ answer<open_session_request> parse_open_session(std::string_view body, const liv
   fields.allow_only(known);
   out.model = fields.text("model", request_limits{}.name_bytes_max).value_or("");
   out.idle_seconds_max = fields.integer("idle_seconds", 1, limits.idle_seconds_max).value_or(limits.idle_seconds_max);
+  out.cache = read_cache(fields, error);
   if (const auto units = fields.text("position_encoding", 16)) {
     if (*units != "utf-8" && *units != "utf-16") {
       fields.refuse("position_encoding", "'position_encoding' must be utf-8 or utf-16.");

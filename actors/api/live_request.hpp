@@ -9,6 +9,7 @@
 
 #include "actors/api/api_error.hpp"
 #include "actors/api/request.hpp"
+#include "runtime/kv/splice_policy.hpp"
 #include "runtime/text/text_document.hpp"
 
 namespace redline::api {
@@ -34,11 +35,20 @@ struct live_file {
   std::int64_t version = 1;
 };
 
+/// What becomes of KV behind an edit, and whether what is not exact then is computed again in idle time.
+struct cache_request {
+  kv::splice_policy policy = kv::splice_policy::exact;
+  bool heals = true;
+};
+/// "exact", "pie" or "conflict".
+std::string_view name_of(kv::splice_policy policy);
+
 struct open_session_request {
   std::string model;
   std::vector<live_file> files;
   text::position_encoding units = text::position_encoding::utf16;
   std::int64_t idle_seconds_max = 0;
+  cache_request cache;
 };
 answer<open_session_request> parse_open_session(std::string_view body, const live_limits& limits);
 

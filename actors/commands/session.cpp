@@ -23,6 +23,7 @@ struct flags {
   std::string path;
   std::vector<std::string> files;
   std::string units = "utf-16";
+  std::string cache_policy = "exact";
   std::string range;
   std::string bytes;
   std::string text;
@@ -34,6 +35,7 @@ struct flags {
   std::uint32_t tokens_max = 0;
   double temperature = 0;
   std::uint64_t seed = 0;
+  bool no_healing = false;
   bool json = false;
   bool apply = false;
 };
@@ -107,7 +109,9 @@ class session_client {
 };
 
 result<void> print_new(const session_client& server, const flags& f) {
-  json body = {{"position_encoding", f.units}, {"files", json::array()}};
+  json body = {{"position_encoding", f.units},
+               {"files", json::array()},
+               {"cache", {{"policy", f.cache_policy}, {"healing", !f.no_healing}}}};
   for (const auto& path : f.files) {
     REDLINE_TRY_ASSIGN(const auto text, read_whole(path));
     body["files"].push_back({{"path", path}, {"text", text}});
@@ -168,7 +172,8 @@ result<void> print_patch(const session_client& server, const flags& f) {
     std::cout << done.dump() << "\n";
   } else {
     std::cout << "version " << done.value("version", 0) << ": " << done.value("tokens", 0) << " tokens, "
-              << done.value("tokens_removed", 0) << " removed, " << done.value("tokens_inserted", 0) << " inserted\n";
+              << done.value("tokens_removed", 0) << " removed, " << done.value("tokens_inserted", 0) << " inserted; of the next prompt "
+              << done.value("kv", json::object()).value("stale", 0) << " stale in the cache\n";
   }
   return {};
 }
@@ -254,6 +259,9 @@ void add_session(CLI::App& app, int& exit_code) {
   made->add_option("FILES", f->files, "Files to send, under the paths given here")->check(CLI::ExistingFile);
   made->add_option("--position-encoding", f->units, "What a character of a position is")
       ->check(CLI::IsMember({"utf-8", "utf-16"}))->capture_default_str();
+  made->add_option("--cache-policy", f->cache_policy, "What becomes of the cache behind an edit: computed again, moved, or left in place")
+      ->check(CLI::IsMember({"exact", "pie", "conflict"}))->capture_default_str();
+  made->add_flag("--no-healing", f->no_healing, "Do not compute in idle time what is not exact then");
 
   auto* patch = add("patch", "Change a file", print_patch);
   with_id(patch);

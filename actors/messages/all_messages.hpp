@@ -23,7 +23,7 @@ using all_messages = std::tuple<
     reserve_pages, page_grant, release_pages, drop_all_pages, splice_pages, adopt_prefix, prefix_adopted, offer_prefix,
     propose, proposal, forget,
     verify_run, verdict, release_sequence, forward_batch, batch_done, target_ready, run_pending, announce_target,
-    scheduler_tick,
+    scheduler_tick, give_up_round, background_due,
     report_status, scheduler_report, draft_report,
     session_text, session_finished, cancel_session, pause_session, session_tick,
     http_arrived, http_closed, http_flow, http_respond, http_stream, http_stop_accepting,

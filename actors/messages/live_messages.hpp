@@ -58,15 +58,6 @@ struct live_reply {
   static constexpr auto fields(auto& self) { return std::tie(self.exchange, self.status, self.body); }
 };
 
-/// What the KV of a prompt is worth, in tokens of it.
-struct kv_worth {
-  std::uint32_t exact = 0;    // as computing the prompt anew gives it; also what has yet to be computed
-  std::uint32_t shifted = 0;  // right for its text, at another position
-  std::uint32_t stale = 0;    // computed for an older text
-  bool operator==(const kv_worth&) const = default;
-  static constexpr auto fields(auto& self) { return std::tie(self.exact, self.shifted, self.stale); }
-};
-
 /// What the model is to read for one client's request. For `complete` the live session lends its sequence and gets it back
 /// with `sequence_returned`; for `edit` (no sequence) the file is in `text` and the conversation is made of it.
 struct live_prompt {
@@ -78,14 +69,12 @@ struct live_prompt {
   std::vector<std::string> stops;
   sequence_id sequence;
   round_id last_round;  // of the sequence, used already
-  kv_worth worth;
   std::string path;
   std::string text;
   std::string instruction;
   std::int64_t version = 0;
   static constexpr auto fields(auto& self) {
-    return std::tie(self.exchange, self.prompt, self.stops, self.sequence, self.last_round, self.worth,
-                    self.path, self.text, self.instruction, self.version);
+    return std::tie(self.exchange, self.prompt, self.stops, self.sequence, self.last_round, self.path, self.text, self.instruction, self.version);
   }
 };
 

@@ -89,6 +89,8 @@ struct session_stats {
   /// may differ from that of an undisturbed run.
   std::uint32_t reevaluated = 0;
   std::uint32_t cached_tokens = 0;  // of the prompt, computed for another answer before
+  /// Prompt tokens whose KV was exact when the answer began; see verdict::exact_count.
+  std::uint32_t prompt_exact = 0;
 
   /// Zeros for a source that a peer of another version does not know.
   [[nodiscard]] source_stats of(draft::source from) const {
@@ -100,7 +102,7 @@ struct session_stats {
     return std::tie(self.prompt_tokens, self.completion_tokens, self.rounds, self.target_passes, self.target_rows,
                     self.draft_passes, self.drafted, self.accepted, self.first_token_us, self.total_us, self.sources,
                     self.copied_forced, self.copied_verified, self.copy_refused, self.evictions, self.evicted_tokens,
-                    self.reevaluated, self.cached_tokens);
+                    self.reevaluated, self.cached_tokens, self.prompt_exact);
   }
 };
 

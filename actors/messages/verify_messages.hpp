@@ -43,8 +43,8 @@ struct verify_run {
   std::vector<log_splice> splices;
   /// Tokens that have left the log for good: they count for a token's index, by which it is sampled.
   std::uint64_t evicted_count = 0;
-  /// Bring the cache up to date, for all but the log's last token, and say no token. A later round may overtake this one,
-  /// which then gets no verdict.
+  /// Bring the cache up to date, for all but the log's last token, and say no token: in passes of its own, when nobody waits
+  /// for another. A later round may overtake this one, which then gets no verdict.
   bool only_cache = false;
   static constexpr auto fields(auto& self) {
     return std::tie(self.sequence, self.tenant, self.round, self.log, self.prompt_count, self.draft, self.sampling,
@@ -74,10 +74,13 @@ struct verdict {
   /// How often so far KV that had been moved was lost and computed anew from the log, which gives other bits.
   std::uint32_t recomputed_count = 0;
   std::uint32_t cached_count = 0;  // tokens of the log that another sequence had computed
+  /// Of the log that was asked about, the first tokens whose KV is what computing them anew gives. Those behind were
+  /// computed for an older text or another window, or have seen such tokens.
+  std::uint32_t exact_count = 0;
   static constexpr auto fields(auto& self) {
     return std::tie(self.sequence, self.round, self.verified_count, self.accepted_count, self.tokens, self.logprobs,
                     self.passes, self.rows, self.log_needed_from, self.why_not, self.retry_after_ms, self.pace,
-                    self.recomputed_count, self.cached_count);
+                    self.recomputed_count, self.cached_count, self.exact_count);
   }
 };
 
@@ -85,6 +88,17 @@ struct verdict {
 struct run_pending {
   static constexpr actor::message_id id{0x0407};
   static constexpr std::string_view name = "run_pending";
+
+  sequence_id sequence;
+  round_id round;
+  static constexpr auto fields(auto& self) { return std::tie(self.sequence, self.round); }
+};
+
+/// Nobody waits for this round any more: it need not be answered, and a later one need not wait for it. Data: it may not
+/// overtake the round itself.
+struct give_up_round {
+  static constexpr actor::message_id id{0x040a};
+  static constexpr std::string_view name = "give_up_round";
 
   sequence_id sequence;
   round_id round;
@@ -193,6 +207,13 @@ struct target_ready {
 struct scheduler_tick {
   static constexpr actor::message_id id{0x0409};
   static constexpr std::string_view name = "scheduler_tick";
+  static constexpr auto fields(auto&) { return std::tie(); }
+};
+
+/// The scheduler to itself: sessions may have been quiet for long enough to work for those that do not wait.
+struct background_due {
+  static constexpr actor::message_id id{0x040b};
+  static constexpr std::string_view name = "background_due";
   static constexpr auto fields(auto&) { return std::tie(); }
 };
 

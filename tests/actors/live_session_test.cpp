@@ -200,6 +200,10 @@ TEST_F(live_sessions, refuse_what_makes_no_sense_and_say_why) {
   refused("GET", at("live-12"), {}, 404, "session_not_found", "live-12");
   refused("POST", "/v1/redline/sessions", {{"files", {{{"path", ""}, {"text", ""}}}}}, 400, "", "path");
   refused("POST", "/v1/redline/sessions", {{"position_encoding", "utf-32"}}, 400, "", "utf-16");
+  refused("POST", "/v1/redline/sessions", {{"cache", {{"policy", "lazy"}}}}, 400, "", "exact, pie and conflict");
+  refused("POST", "/v1/redline/sessions", {{"cache", {{"heals", true}}}}, 400, "", "heals");
+  refused("POST", "/v1/redline/sessions", {{"cache", {{"healing", "yes"}}}}, 400, "", "cache.healing");
+  refused("POST", "/v1/redline/sessions", {{"cache", "pie"}}, 400, "", "cache");
   refused("POST", "/v1/redline/sessions", {{"model", "other"}}, 404, "model_not_found", "other");
   call("PUT", file, {{"text", std::string(context_max, 'x')}, {"version", 2}});
   refused("POST", at(id, "/complete"), {{"path", "a.py"}, {"mode", "text"}}, 400, "context_length_exceeded", "found 256");
@@ -322,7 +326,7 @@ TEST_P(live_sessions_at_random, say_what_a_session_opened_a_moment_ago_says) {
   auto& chance = world.env();
   const std::string parts[] = {"x", "\n", " y = 1", "foo bar", "\u00e9", "  ", "1", "\r\n", "return"};
   std::string text = "def f(a):\n    return a + 1\n";
-  const auto id = open(text);
+  const auto id = open(text, {{"cache", {{"healing", chance.below(2) == 0}}}});  // which says nothing where all is exact
   std::int64_t version = 1;
   for (int round = 0; round < 12; ++round) {
     json edits = json::array();
@@ -368,6 +372,106 @@ TEST_P(live_sessions_at_random, say_what_a_session_opened_a_moment_ago_says) {
 }
 
 INSTANTIATE_TEST_SUITE_P(seeds, live_sessions_at_random, testing::Range<std::uint64_t>(1, 1 + test::rounds(12, 2)));
+
+/// Lines that are long enough to be kept between two edits.
+std::string twelve_lines() {
+  std::string text;
+  for (int i = 0; i < 12; ++i) text += "line " + std::to_string(i) + " = x\n";
+  return text;
+}
+
+TEST_F(live_sessions, are_ready_before_they_are_asked) {
+  const std::string text = twelve_lines();
+  const auto id = open(text);
+  const json wish = {{"path", "a.py"}, {"max_tokens", 1}};
+  world.run_for(microseconds{1'000'000});
+  const auto first = call("POST", at(id, "/complete"), wish).second;
+  EXPECT_EQ(first["usage"]["redline"]["rows"], 1) << "the files were read when the session was opened";
+  auto patch = insertion(2, 3, 0, "inserted\n");
+  patch["cursor"] = {{"byte", text.size() + 9}};
+  EXPECT_EQ(call("PATCH", at(id, "/files/a.py"), patch).second["kv"]["stale"], 0);
+  world.run_for(microseconds{1'000'000});
+  const auto second = call("POST", at(id, "/complete"), wish).second;
+  EXPECT_EQ(second["usage"]["redline"]["rows"], 1) << "and again when they changed";
+  EXPECT_EQ(second["usage"]["redline"]["kv"]["stale"], 0);
+}
+
+TEST_F(live_sessions, say_what_their_kv_is_worth_when_nothing_heals_it) {
+  const std::string text = twelve_lines();
+  const json wish = {{"path", "a.py"}, {"max_tokens", 1}, {"mode", "text"}};
+  for (const std::string policy : {"pie", "conflict"}) {
+    const auto id = open(text, {{"cache", {{"policy", policy}, {"healing", false}}}});
+    call("POST", at(id, "/complete"), wish);
+    auto patch = insertion(2, 3, 0, "inserted\n");
+    patch["cursor"] = {{"byte", text.size() + 9}};
+    const auto worth = call("PATCH", at(id, "/files/a.py"), patch).second["kv"];
+    EXPECT_EQ(worth["exact"], words->encode(text.substr(0, text.find("line 3")) + "inserted\n").size());
+    EXPECT_GT(worth["stale"], 60);
+    const auto at_once = call("POST", at(id, "/complete"), wish).second;
+    EXPECT_EQ(at_once["usage"]["redline"]["kv"], worth);
+    EXPECT_LT(at_once["usage"]["redline"]["rows"], 20) << "what was inserted, and the last token";
+    world.run_for(microseconds{5'000'000});
+    const auto shown = call("GET", at(id)).second;
+    EXPECT_EQ(shown["kv"], worth);
+    EXPECT_EQ(shown["cache"], (json{{"policy", policy}, {"healing", false}, {"healed", 0}}));
+    EXPECT_EQ(call("POST", at(id, "/complete"), wish).second["usage"]["redline"]["kv"], worth);
+  }
+}
+
+/// One seed's story: edits at random places under a policy that keeps what is behind them; whatever happens, the answer is
+/// soon that of a session opened a moment ago.
+class live_sessions_that_heal : public live_sessions, public testing::WithParamInterface<std::uint64_t> {
+ protected:
+  live_sessions_that_heal() : live_sessions(GetParam()) {}
+
+  void disturb() {
+    auto& chance = world.env();
+    if (chance.below(3) == 0) world.run_for(microseconds{chance.below(40'000)});
+    if (chance.below(6) == 0) world.restart(chance.below(2) == 0 ? scheduler_where : target_where);
+    if (chance.below(4) == 0) {  // somebody else's answer takes pages and places
+      ask("POST", "/v1/completions", {{"prompt", twelve_lines() + std::to_string(chance.below(9))}, {"max_tokens", 20}});
+    }
+  }
+};
+
+TEST_P(live_sessions_that_heal, are_usable_at_once_and_exact_soon) {
+  auto& chance = world.env();
+  std::string text = twelve_lines();
+  const auto id = open(text, {{"cache", {{"policy", GetParam() % 3 == 0 ? "conflict" : "pie"}}}});
+  std::uint64_t stale_count = 0;
+  for (std::int64_t version = 2; version < 9; ++version) {
+    const std::size_t begin = chance.below(text.size());
+    const std::size_t end = std::min<std::size_t>(text.size(), begin + chance.below(8));
+    const std::string with = chance.below(2) == 0 && text.size() < 170 ? "new = 1\n" : "";
+    text.replace(begin, end - begin, with);
+    const json edit = {{"bytes", {{"start", begin}, {"end", end}}}, {"text", with}};
+    const json patch = {{"version", version}, {"edits", {edit}}, {"cursor", {{"byte", text.size()}}}};
+    const auto [status, body] = call("PATCH", at(id, "/files/a.py"), patch);
+    ASSERT_EQ(status, 200U) << body;
+    stale_count += body["kv"]["stale"].get<std::uint64_t>();
+    json wish = {{"path", "a.py"}, {"max_tokens", 10}, {"mode", "text"}};
+    if (chance.below(2) == 0) wish.update({{"temperature", 0.7}, {"seed", chance.below(100)}});
+    disturb();
+    if (chance.below(2) == 0) {
+      const auto [early, answer] = call("POST", at(id, "/complete"), wish);
+      ASSERT_EQ(early, 200U) << answer;
+      const auto& kv = answer["usage"]["redline"]["kv"];
+      EXPECT_EQ(kv["exact"].get<std::size_t>() + kv["stale"].get<std::size_t>(), answer["usage"]["prompt_tokens"]);
+      disturb();
+    }
+    if (chance.below(2) == 0) continue;  // on to the next edit while it heals
+    for (int i = 0; i < 100 && call("GET", at(id)).second["kv"]["stale"] != 0; ++i) world.run_for(microseconds{500'000});
+    const auto [live_status, live] = call("POST", at(id, "/complete"), wish);
+    ASSERT_EQ(live_status, 200U) << live;
+    EXPECT_EQ(live["usage"]["redline"]["kv"]["stale"], 0);
+    const auto fresh_id = open(text);
+    EXPECT_EQ(live["choices"], call("POST", at(fresh_id, "/complete"), wish).second["choices"]) << "version " << version;
+    call("DELETE", at(fresh_id));
+  }
+  EXPECT_GT(stale_count, 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(seeds, live_sessions_that_heal, testing::Range<std::uint64_t>(1, 1 + test::rounds(12, 2)));
 
 }  // namespace
 }  // namespace redline::actors

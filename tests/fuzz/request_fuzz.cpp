@@ -37,6 +37,8 @@ std::vector<std::string> fuzz::seeds() {
       R"({"content":"text","add_special":true,"parse_special":false,"with_pieces":true})",
       R"({"tokens":[1,2,3]})",
       R"({"model":"m","files":[{"path":"a","text":"b","version":3}],"position_encoding":"utf-8","idle_seconds":5})",
+      R"({"files":[],"cache":{"policy":"pie","healing":false}})",
+      R"({"cache":{"policy":"conflict"},"files":[{"path":"a","text":""}]})",
       R"({"version":2,"base_version":1,"edits":[{"range":{"start":{"line":0,"character":1},"end":{"line":2,"character":0}},)"
       R"("text":"x"},{"bytes":{"start":0,"end":4},"text":""},{"text":"all"}],"cursor":{"byte":7}})",
       R"({"path":"a","position":{"line":1,"character":2},"mode":"fim","version":4,"instruction":"do","max_tokens":9})",

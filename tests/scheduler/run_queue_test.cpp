@@ -242,6 +242,158 @@ TEST(run_queue, a_round_for_the_cache_says_nothing_and_can_be_overtaken) {
   EXPECT_EQ(q.known_count({1}), 41u);
 }
 
+TEST(run_queue, a_round_for_the_cache_waits_until_nobody_else_wants_the_pass) {
+  auto q = make();
+  submit(q, {.sequence = 1, .tail = tokens(40), .only_cache = true});
+  submit(q, {.sequence = 2, .tail = tokens(5)});
+  EXPECT_FALSE(q.next_look(at(0)));
+  auto plan = q.plan(roomy, at(0));
+  ASSERT_EQ(plan.runs.size(), 1u);
+  EXPECT_EQ(plan.runs[0].sequence.value, 2u);
+  pass(q);
+  // The other makes its next draft, perhaps.
+  EXPECT_TRUE(q.plan(roomy, at(29'999)).runs.empty());
+  EXPECT_EQ(q.next_look(at(0)), at(30'000));
+  budget chunks = roomy;
+  chunks.prompt_chunk_rows_max = 16;
+  plan = q.plan(chunks, at(30'000));
+  ASSERT_EQ(plan.runs.size(), 1u);
+  EXPECT_EQ(plan.runs[0].sequence.value, 1u);
+  EXPECT_EQ(plan.runs[0].rows(), 16u);
+  EXPECT_FALSE(q.next_look(at(30'000)));
+}
+
+TEST(run_queue, a_pass_that_nobody_waits_for_has_one_chunk) {
+  auto q = make();
+  for (std::uint64_t s = 1; s <= 2; ++s) submit(q, {.sequence = s, .tail = tokens(40), .only_cache = true});
+  budget chunks = roomy;
+  chunks.prompt_chunk_rows_max = 16;
+  EXPECT_EQ(q.plan(chunks, at(0)).size.rows, 16u);
+}
+
+TEST(run_queue, a_round_that_nobody_waits_for_makes_room_for_the_next) {
+  auto q = make();
+  submit(q, {.tail = tokens(40)});
+  q.give_up({1}, {7}, at(0));  // another round
+  EXPECT_TRUE(q.awaits_answer({1}));
+  q.give_up({1}, {1}, at(0));
+  EXPECT_FALSE(q.awaits_answer({1}));
+  q.check_integrity();
+  EXPECT_EQ(submit(q, {.round = 2, .tail = tokens(40)}), submit_outcome::taken);
+  // One in flight is waited for, and what it computed is kept.
+  const auto plan = q.plan({.rows_max = 32, .prompt_chunk_rows_max = 32, .page_tokens = 32}, at(0));
+  q.begin(plan);
+  q.give_up({1}, {2}, at(0));
+  EXPECT_EQ(submit(q, {.round = 3, .tail = tokens(40)}), submit_outcome::busy);
+  EXPECT_TRUE(q.complete(plan, std::vector<run_answer>(1), microseconds{1}, at(0)).empty());
+  q.check_integrity();
+  EXPECT_FALSE(q.awaits_answer({1}));
+  EXPECT_EQ(submit(q, {.round = 3, .tail = tokens(40)}), submit_outcome::taken);
+  EXPECT_EQ(q.plan(roomy, at(0)).runs.at(0).rows(), 8u);
+}
+
+TEST(run_queue, answers_nobody_when_the_last_pass_of_a_given_up_round_ends) {
+  auto q = make();
+  submit(q, {});
+  const auto plan = q.plan(roomy, at(0));
+  q.begin(plan);
+  q.give_up({1}, {1}, at(0));
+  EXPECT_TRUE(q.complete(plan, std::vector<run_answer>{{0, {50}}}, microseconds{1}, at(0)).empty());
+  EXPECT_FALSE(q.awaits_answer({1}));
+  EXPECT_EQ(q.known_count({1}), 4u);
+  q.check_integrity();
+}
+
+TEST(run_queue, sequences_that_ask_for_nothing_lend_their_places) {
+  auto q = make();
+  for (std::uint64_t s = 1; s <= 2; ++s) submit(q, {.sequence = s});
+  pass(q);
+  submit(q, {.sequence = 3}, 1000);
+  EXPECT_EQ(q.waiting_count(), 1u);
+  EXPECT_TRUE(q.plan(roomy, at(1000)).runs.empty());  // both may be back at once
+  EXPECT_EQ(q.plan(roomy, at(300'000)).runs.size(), 1u);
+  EXPECT_EQ(q.waiting_count(), 0u);
+  EXPECT_EQ(q.running_count(), 2u);
+  q.check_integrity();
+  // One of the two goes on where it was; the other still has its place.
+  std::uint32_t rows = 0;
+  for (std::uint64_t s = 1; s <= 2; ++s) submit(q, {.sequence = s, .round = 2, .from = 4, .tail = {}}, 300'000);
+  for (int i = 0; i < 4; ++i) {
+    const auto plan = q.plan(roomy, at(700'000 + i * 300'000));
+    for (const auto& run : plan.runs) rows += run.sequence.value == 3 ? 0 : run.rows();
+    pass(q, 700'000 + i * 300'000);
+  }
+  EXPECT_EQ(rows, 2u);
+  EXPECT_EQ(q.waiting_count(), 0u);
+}
+
+TEST(run_queue, work_that_nobody_waits_for_keeps_no_place_from_others) {
+  auto q = make();
+  for (std::uint64_t s = 1; s <= 3; ++s) submit(q, {.sequence = s, .tail = tokens(40), .only_cache = true});
+  EXPECT_EQ(q.waiting_count(), 0u);
+  EXPECT_EQ(submit(q, {.sequence = 4}), submit_outcome::taken);
+  const auto plan = q.plan(roomy, at(0));
+  ASSERT_EQ(plan.runs.size(), 1u);
+  EXPECT_EQ(plan.runs[0].sequence.value, 4u);
+  EXPECT_EQ(q.running_count(), 2u);
+  q.check_integrity();
+}
+
+TEST(run_queue, work_that_nobody_waits_for_yields_its_pages_and_takes_none_from_others) {
+  auto q = make({.running_max = 4, .waiting_max = 4, .tokens_max = 200, .pages_count = 2});
+  submit(q, {.sequence = 1, .tail = tokens(64), .tokens_max = 64, .only_cache = true});
+  budget chunks = roomy;
+  chunks.rows_max = 32;
+  const auto first = q.plan(chunks, at(0));
+  q.begin(first);
+  q.complete(first, std::vector<run_answer>(1), microseconds{1}, at(0));
+  submit(q, {.sequence = 2, .tail = tokens(40), .tokens_max = 64}, 5);  // needs both pages, and came later
+  auto plan = q.plan(roomy, at(5));
+  if (!plan.runs.empty()) {  // as much as fits into the free page
+    q.begin(plan);
+    q.complete(plan, std::vector<run_answer>(1), microseconds{1}, at(5));
+    plan = q.plan(roomy, at(5));
+  }
+  ASSERT_TRUE(plan.runs.empty());
+  EXPECT_EQ(q.choose_victim(plan, at(5)), sequence_id{1});
+  pass(q, 5);
+  EXPECT_FALSE(q.awaits_answer({2}));
+  plan = q.plan(roomy, at(100'000));
+  EXPECT_EQ(q.choose_victim(plan, at(100'000)), std::nullopt);
+}
+
+TEST(run_queue, knows_from_where_on_kv_is_another_than_the_log_would_give) {
+  auto q = make();
+  const auto finish = [&] {
+    while (q.awaits_answer({1})) pass(q);
+  };
+  submit(q, {.tail = tokens(20)});
+  finish();
+  EXPECT_EQ(q.exact_count({1}), 21u);
+  const std::vector<token> nine{9, 9};
+  const auto edit = [&](std::uint64_t round, std::uint32_t where, std::uint32_t removed, bool keeps) {
+    const std::uint32_t known = q.known_count({1});
+    EXPECT_EQ(submit(q, {.round = round, .from = known + 2 - removed, .tail = {},
+                         .splices = {{.at = where, .removed_count = removed, .tokens = nine, .keeps_later = keeps}}}),
+              submit_outcome::taken);
+  };
+  edit(2, 10, 0, true);
+  EXPECT_EQ(q.exact_count({1}), 12u);
+  finish();
+  EXPECT_EQ(q.exact_count({1}), 12u) << "what comes behind stale tokens has seen them";
+  EXPECT_EQ(q.computed_prefix({1}).size(), 12u) << "others may have what is exact";
+  edit(3, 15, 1, true);
+  EXPECT_EQ(q.exact_count({1}), 12u);
+  finish();
+  edit(4, 12, 0, false);
+  EXPECT_EQ(q.exact_count({1}), q.known_count({1})) << "all that was stale is computed again";
+  finish();
+  edit(5, 3, 2, true);
+  EXPECT_EQ(q.exact_count({1}), 5u);
+  q.forget_all_kv();
+  EXPECT_EQ(q.exact_count({1}), q.known_count({1}));
+}
+
 TEST(run_queue, counts_pages_by_what_is_computed) {
   auto q = make();
   submit(q, {.tail = tokens(33)});
