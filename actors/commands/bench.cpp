@@ -146,6 +146,7 @@ void add_bench(CLI::App& app, int& exit_code) {
   add_bench_edit(*bench, exit_code);
   add_bench_evict(*bench, exit_code);
   add_bench_load(*bench, exit_code);
+  add_bench_pie(*bench, exit_code);
   add_bench_prefix(*bench, exit_code);
 }
 

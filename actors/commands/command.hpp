@@ -41,6 +41,7 @@ void add_bench_accuracy(CLI::App& bench, int& exit_code);
 void add_bench_edit(CLI::App& bench, int& exit_code);
 void add_bench_evict(CLI::App& bench, int& exit_code);
 void add_bench_load(CLI::App& bench, int& exit_code);
+void add_bench_pie(CLI::App& bench, int& exit_code);
 void add_bench_prefix(CLI::App& bench, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code);
 

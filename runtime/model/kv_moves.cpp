@@ -1,7 +1,10 @@
 #include "runtime/model/kv_moves.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+
+#include "kernels/half_floats.hpp"
 
 namespace redline::model {
 namespace {
@@ -38,6 +41,20 @@ void copy_tokens(const kernels::kv_view& kv, const kv::token_move& move, std::si
     std::memmove(value_of(kv, to, head_dim), value_of(kv, from, head_dim),
                  count * kernels::round_up(head_dim, 16) * element);
     done += count;
+  }
+}
+
+void append_key(const kernels::kv_view& kv, std::size_t slot, std::size_t head_dim, std::vector<float>& out) {
+  const std::byte* key = key_of(kv, slot, head_dim);
+  const std::size_t element = bytes_of(kv.type);
+  for (std::size_t d = 0; d < head_dim; ++d, key += tile_tokens * element) {
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, key, element);
+    switch (kv.type) {
+      case kernels::element_type::f32: out.push_back(std::bit_cast<float>(bits)); break;
+      case kernels::element_type::f16: out.push_back(kernels::widen_f16(static_cast<std::uint16_t>(bits))); break;
+      case kernels::element_type::bf16: out.push_back(std::bit_cast<float>(bits << 16)); break;
+    }
   }
 }
 

@@ -565,6 +565,15 @@ void transformer::move_tokens(std::span<const kv::token_move> moves) {
   });
 }
 
+std::vector<float> transformer::key_at(std::uint32_t layer, std::uint32_t slot) const {
+  const model_config& config = state_->config;
+  REDLINE_ASSERT(layer < config.layers && slot < std::uint64_t{state_->how.pages_count} * kv::page_tokens, "a key of this storage");
+  std::vector<float> out;
+  out.reserve(std::size_t{config.kv_heads} * config.head_dim);
+  for (std::uint32_t head = 0; head < config.kv_heads; ++head) append_key(state_->kv_of(layer, head), slot, config.head_dim, out);
+  return out;
+}
+
 std::uint64_t page_bytes(const model_config& config, kv_type type) {
   return std::uint64_t{config.layers} * config.kv_heads * kernels::kv_head_bytes(type, config.head_dim);
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "kernels/dispatch.hpp"
 #include "kernels/worker_team.hpp"
@@ -77,6 +78,9 @@ class transformer {
   /// Copies keys and values between slots and turns keys, in every layer, one move after the other. The caller guarantees
   /// slots inside the storage.
   void move_tokens(std::span<const kv::token_move> moves);
+
+  /// The key in one slot as it is stored, of every head of a layer one after the other; for measuring.
+  [[nodiscard]] std::vector<float> key_at(std::uint32_t layer, std::uint32_t slot) const;
 
   /// Computes the batch's keys and values into their slots and the logits of the rows that want them.
   /// Returns [wanting rows, vocabulary] in batch order, valid until the next call. The caller guarantees: at most
