@@ -1,0 +1,155 @@
+"""Forward and backward on a CPU, written by hand: no autograd, no padding, products by the BLAS, the rest in kernels.c.
+
+A batch is one row of tokens cut into segments, each a sample of its own. About five times the speed of autograd with
+Debian's torch 1.13.
+"""
+import ctypes
+import hashlib
+import os
+import subprocess
+import tempfile
+
+import torch
+
+from model import HEAD_DIM, rope_tables
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def build_kernels():
+    """The shared library, compiled for this CPU at first use."""
+    source = os.path.join(HERE, "kernels.c")
+    command = ["gcc", "-O3", "-march=native", "-ffast-math", "-fopenmp", "-shared", "-fPIC", source, "-lopenblas", "-lm"]
+    native = subprocess.run(["gcc", "-march=native", "-Q", "--help=target"], capture_output=True, check=True).stdout
+    with open(source, "rb") as file:
+        digest = hashlib.blake2b(file.read() + native + " ".join(command).encode(), digest_size=8).hexdigest()
+    path = os.path.join(tempfile.gettempdir(), f"redline_demo_kernels_{os.getuid()}_{digest}.so")
+    if not os.path.exists(path):
+        partial = f"{path}.{os.getpid()}"
+        subprocess.run(command + ["-o", partial], check=True)
+        os.replace(partial, path)
+    return ctypes.CDLL(path)
+
+
+class Kernels:
+    def __init__(self, threads):
+        self.library = build_kernels()
+        self.library.openblas_set_num_threads(1)
+        ctypes.CDLL("libgomp.so.1").omp_set_num_threads(threads)
+
+    def __getattr__(self, name):
+        function = getattr(self.library, name)
+
+        def call(*arguments):
+            function(*[_argument(a) for a in arguments])
+
+        setattr(self, name, call)
+        return call
+
+    def product(self, a, b, transpose_a=False, transpose_b=False, out=None, add=False):
+        """a * b of dense matrices, either transposed; `add` adds to `out`."""
+        m, k = a.shape[::-1] if transpose_a else a.shape
+        n = b.shape[0] if transpose_b else b.shape[1]
+        if out is None:
+            out = torch.empty(m, n)
+        self.gemm(int(transpose_a), int(transpose_b), m, n, k, a, a.shape[1], b, b.shape[1], out, n, 1. if add else 0.)
+        return out
+
+
+def _argument(value):
+    if value is None:
+        return ctypes.c_void_p(None)
+    if isinstance(value, torch.Tensor):
+        assert value.is_contiguous()
+        return ctypes.c_void_p(value.data_ptr())
+    return ctypes.c_float(value) if isinstance(value, float) else ctypes.c_long(value)
+
+
+class Batch:
+    """ids, wanted: [tokens]; weight: [tokens] (0: no loss); begin: where segments begin, and the end."""
+
+    def __init__(self, ids, wanted, weight, begin):
+        self.ids, self.wanted, self.weight, self.begin = ids, wanted, weight, begin
+        lengths = begin[1:] - begin[:-1]
+        self.position = (torch.arange(len(ids)) - begin[:-1].repeat_interleave(lengths)).int()
+
+
+class FastStep:
+    def __init__(self, weights, threads=2, kernels=None):
+        self.weights, self.shape = weights, weights.shape
+        self.kernels = kernels or Kernels(threads)
+        self.cosine, self.sine = rope_tables(self.shape)
+
+    def forward(self, batch, keep=None):
+        """-> what the head reads, [tokens, width]. `keep` gets what the backward pass needs."""
+        w, shape, run = self.weights, self.shape, self.kernels
+        tokens, width, heads, groups = len(batch.ids), shape.width, shape.heads, shape.groups
+        x, add = w["embedding"][batch.ids], None
+
+        def norm(x, add, gain):
+            total, y, inverse = torch.empty(tokens, width), torch.empty(tokens, width), torch.empty(tokens)
+            run.norm_forward(x, add, gain, total, y, inverse, tokens, width, shape.epsilon)
+            return total, y, inverse
+
+        for i in range(shape.layers):
+            x0, h1, r1 = norm(x, add, w.layer(i, "attention_norm"))
+            qkv = run.product(h1, w.layer(i, "qkv"), transpose_b=True)
+            run.bias_rope_forward(qkv, w.layer(i, "qkv_bias"), self.cosine, self.sine, batch.position, tokens, heads, groups)
+            y, log_sum = torch.empty(tokens, heads * HEAD_DIM), torch.empty(tokens, heads)
+            run.attention_forward(qkv, y, log_sum, batch.begin, len(batch.begin) - 1, heads, groups)
+            attended = run.product(y, w.layer(i, "attention_out"), transpose_b=True)
+            x1, h2, r2 = norm(x0, attended, w.layer(i, "feed_forward_norm"))
+            gate_up = run.product(h2, w.layer(i, "gate_up"), transpose_b=True)
+            active = torch.empty(tokens, shape.feed_forward)
+            run.swiglu_forward(gate_up, active, tokens, shape.feed_forward)
+            add, x = run.product(active, w.layer(i, "down"), transpose_b=True), x1
+            if keep is not None:
+                keep.append((x0, h1, r1, qkv, y, log_sum, x1, h2, r2, gate_up, active))
+        last, hidden, inverse = norm(x, add, w["final_norm"])
+        if keep is not None:
+            keep.append((last, inverse))
+        return hidden
+
+    def logits(self, hidden):
+        return self.kernels.product(hidden, self.weights["embedding"], transpose_b=True)
+
+    def gradients(self, batch, teacher=None, mix=0.):
+        """-> (gradients by name, loss and rightness of each position with weight, those positions)."""
+        w, shape, run = self.weights, self.shape, self.kernels
+        tokens, heads, groups = len(batch.ids), shape.heads, shape.groups
+        kept = []
+        hidden = self.forward(batch, kept)
+        chosen = batch.weight.nonzero()[:, 0]
+        read, count = hidden[chosen], len(chosen)
+        logits = self.logits(read)
+        guide = teacher.logits(teacher.forward(batch)[chosen]) if teacher else None
+        loss, right = torch.empty(count), torch.empty(count)
+        scale = batch.weight[chosen] / batch.weight.sum()
+        run.cross_entropy(logits, guide, float(mix), batch.wanted[chosen], scale, loss, right, count, shape.vocabulary)
+
+        grads = {name: torch.zeros_like(tensor) for name, tensor in w.tensors.items() if tensor.dim() == 1}
+        grads["embedding"] = run.product(logits, read, transpose_a=True)
+        d_hidden = torch.zeros(tokens, shape.width)
+        d_hidden[chosen] = run.product(logits, w["embedding"])
+        dx = torch.empty(tokens, shape.width)
+        last, inverse = kept.pop()
+        run.norm_backward(d_hidden, last, w["final_norm"], inverse, dx, grads["final_norm"], tokens, shape.width, 0)
+        for i in reversed(range(shape.layers)):
+            x0, h1, r1, qkv, y, log_sum, x1, h2, r2, gate_up, active = kept.pop()
+            grads[f"{i}.down"] = run.product(dx, active, transpose_a=True)
+            d_active = run.product(dx, w.layer(i, "down"))
+            d_gate_up = torch.empty(tokens, 2 * shape.feed_forward)
+            run.swiglu_backward(d_active, gate_up, d_gate_up, tokens, shape.feed_forward)
+            grads[f"{i}.gate_up"] = run.product(d_gate_up, h2, transpose_a=True)
+            d_h2 = run.product(d_gate_up, w.layer(i, "gate_up"))
+            run.norm_backward(d_h2, x1, w.layer(i, "feed_forward_norm"), r2, dx, grads[f"{i}.feed_forward_norm"], tokens, shape.width, 1)
+            grads[f"{i}.attention_out"] = run.product(dx, y, transpose_a=True)
+            dy = run.product(dx, w.layer(i, "attention_out"))
+            d_qkv = torch.empty_like(qkv)
+            run.attention_backward(qkv, y, log_sum, dy, d_qkv, batch.begin, len(batch.begin) - 1, heads, groups)
+            run.bias_rope_backward(d_qkv, grads[f"{i}.qkv_bias"], self.cosine, self.sine, batch.position, tokens, heads, groups)
+            grads[f"{i}.qkv"] = run.product(d_qkv, h1, transpose_a=True)
+            d_h1 = run.product(d_qkv, w.layer(i, "qkv"))
+            run.norm_backward(d_h1, x0, w.layer(i, "attention_norm"), r1, dx, grads[f"{i}.attention_norm"], tokens, shape.width, 1)
+        grads["embedding"].index_add_(0, batch.ids, dx)
+        return grads, loss, right, chosen

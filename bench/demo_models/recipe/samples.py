@@ -1,0 +1,189 @@
+"""Training samples: prompts as Redline sends them (actors/edit_prompt.cpp), answers, and which tokens count how much."""
+import difflib
+import hashlib
+import random as random_module
+from dataclasses import dataclass
+
+import numpy
+
+import copy_programs
+import edits
+
+FENCE = "```"
+PROMPT, COPIED, PLAIN, CHANGED = range(4)               # what a token is; the loss weighs each its own way
+PACKAGE_SHARE_MAX = .09                                 # of all draws
+
+
+def chat(message):
+    return f"<|im_start|>user\n{message}<|im_end|>\n<|im_start|>assistant\n"
+
+
+def edit_message(instruction, before):
+    return f"{instruction}\n{FENCE}python\n{before}{FENCE}"
+
+
+def edit_answer(after):
+    return f"{FENCE}python\n{after}{FENCE}"
+
+
+def file_of_answer(answer):
+    """-> the file in a whole-file answer, or None."""
+    head = f"{FENCE}python\n"
+    return answer[len(head):-len(FENCE)] if answer.startswith(head) and answer.endswith(FENCE) and len(answer) >= len(head) + 3 else None
+
+
+def program_message(instruction, before):
+    numbered = "".join(f"{n}\t{line}" for n, line in enumerate(copy_programs.lines_of(before), 1))
+    return (f'{instruction}\nWrite an edit program that makes the new file: <copy lines="i-j"/> copies lines i to j of the file, '
+            f"<gen>text</gen> writes new text, </program> ends it. The file, each line behind its number:\n{FENCE}python\n{numbered}{FENCE}")
+
+
+@dataclass
+class Mix:
+    """What a stretch of training is made of: shares of tokens, and the sizes of files in characters."""
+    characters_min: int = 100
+    characters_max: int = 600
+    tokens_max: int = 1024
+    edit: float = .72
+    program: float = .16
+    plain: float = .06
+    middle: float = .06
+
+
+class Files:
+    """The corpus by package, with the parsed files lately used."""
+
+    def __init__(self, files):
+        self.by_package = {}
+        for file in files:
+            self.by_package.setdefault(file["package"], []).append(file["text"])
+        total = sum(len(file["text"]) for file in files)
+        shares = {p: sum(map(len, texts)) / total for p, texts in self.by_package.items()}
+        limit = PACKAGE_SHARE_MAX if len(shares) > 11 else 1.
+        self.packages = sorted(shares)
+        self.weights = [min(shares[p], limit) for p in self.packages]
+        self._recent = []
+
+    def draw(self, random):
+        """A parsed file; each serves several samples, parsing is what costs."""
+        if len(self._recent) < 64 or random.random() < .08:
+            package = random.choices(self.packages, self.weights)[0]
+            self._recent.append(edits.Source(random.choice(self.by_package[package])))
+            if len(self._recent) > 64:
+                self._recent.pop(random.randrange(64))
+        return random.choice(self._recent)
+
+
+def identifiers(files, random, file_count=300):
+    """Names that renames may take, from the corpus."""
+    names = set()
+    for file in random.sample(files, min(file_count, len(files))):
+        try:
+            names |= {n for n in edits.Source(file["text"]).names() if len(n) > 2 and n not in edits.RESERVED and n.isascii()}
+        except edits.NotApplicable:
+            pass
+    return sorted(names)
+
+
+class SampleMaker:
+    """Draws samples; the same seed gives the same ones."""
+
+    def __init__(self, tokenizer, files, names, seed):
+        self.tokenizer, self.files, self.editor = tokenizer, Files(files), edits.Editor(names)
+        self.random = random_module.Random(seed)
+
+    def edit_task(self, mix, edit_count=None, kinds=None):
+        """-> (instruction, old text, new text, kinds)"""
+        random = self.random
+        top = mix.characters_min + (mix.characters_max - mix.characters_min) * random.random()
+        before = edits.excerpt(random, self.files.draw(random), mix.characters_min * .6, max(top, mix.characters_min))
+        edits.require(FENCE not in before)
+        instruction, after, done = edits.make_edit(self.editor, random, before, edit_count, kinds)
+        return instruction, before, after, done
+
+    def draw(self, mix, task):
+        """-> (tokens, what each is)"""
+        return getattr(self, "_" + task)(mix)
+
+    def _answered(self, prompt, answer, kinds_of):
+        asked = self.tokenizer.encode(prompt)
+        answered = self.tokenizer.encode(answer + "<|im_end|>\n")
+        return asked + answered, [PROMPT] * len(asked) + kinds_of(answered)
+
+    def _edit(self, mix):
+        instruction, before, after, _ = self.edit_task(mix)
+        return self._answered(chat(edit_message(instruction, before)), edit_answer(after),
+                              lambda tokens: self._changed_or_copied(tokens, before, after))
+
+    def _program(self, mix):
+        instruction, before, after, _ = self.edit_task(mix)
+        edits.require("gen>" not in after and "program>" not in after)
+        return self._answered(chat(program_message(instruction, before)), copy_programs.shortest(before, after),
+                              lambda tokens: [CHANGED] * len(tokens))
+
+    def _changed_or_copied(self, tokens, before, after):
+        """CHANGED: tokens of changed lines, and the few around them where the answer leaves the old text and finds it again."""
+        old, new = before.splitlines(True), after.splitlines(True)
+        offset = numpy.cumsum([len(edit_answer("")) - len(FENCE)] + [len(line.encode()) for line in new])
+        mark = numpy.zeros(offset[-1] + 64, bool)
+        for tag, _, _, begin, end in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+            if tag != "equal":
+                mark[max(0, offset[begin] - 1):offset[end] + 6] = True
+        ends = numpy.cumsum([len(self.tokenizer.bytes_of(t)) for t in tokens]).clip(max=len(mark))
+        begins = numpy.concatenate([[0], ends[:-1]])
+        seen = numpy.concatenate([[0], numpy.cumsum(mark)])
+        return numpy.where(seen[ends] > seen[begins], CHANGED, COPIED).tolist()
+
+    def _plain(self, mix):
+        text, random = self.files.draw(self.random).text, self.random
+        length = int(random.uniform(.4, 1) * min(mix.tokens_max, mix.characters_max)) * 2
+        begin = text.rfind("\n", 0, random.randrange(max(1, len(text) - length))) + 1
+        tokens = self.tokenizer.encode_text(text[begin:begin + length])
+        return tokens, [PLAIN] * len(tokens)
+
+    def _middle(self, mix):
+        """Fill-in-the-middle: some lines, or any piece, from what stands before and behind it."""
+        text, random = self.files.draw(self.random).text, self.random
+        length = int(random.uniform(.3, 1) * min(mix.tokens_max * 2, mix.characters_max * 1.5))
+        begin = text.rfind("\n", 0, random.randrange(max(1, len(text) - length))) + 1
+        piece = text[begin:begin + length]
+        if random.random() < .7:
+            lines = piece.splitlines(True)
+            edits.require(len(lines) >= 5)
+            first = random.randrange(1, len(lines) - 2)
+            last = min(len(lines) - 1, first + random.randint(1, 3))
+            cuts = len("".join(lines[:first])), len("".join(lines[:last]))
+        else:
+            edits.require(len(piece) > 40)
+            cuts = sorted(random.sample(range(len(piece)), 2))
+            cuts[1] = min(cuts[1], cuts[0] + 120)
+        prefix, middle, suffix = piece[:cuts[0]], piece[cuts[0]:cuts[1]], piece[cuts[1]:]
+        asked = self.tokenizer.encode(f"<|fim_prefix|>{prefix}<|fim_suffix|>{suffix}<|fim_middle|>")
+        answered = self.tokenizer.encode(middle + "<|endoftext|>")
+        return asked + answered, [PROMPT] * len(asked) + [CHANGED] * len(answered)
+
+
+def make_shard(maker, mix, token_count):
+    """About `token_count` tokens of samples: (tokens, kinds, lengths) as arrays. Tasks keep near their shares."""
+    tasks = ["edit", "program", "plain", "middle"]
+    spent = dict.fromkeys(tasks, 0)
+    tokens, kinds, lengths, total = [], [], [], 0
+    while total < token_count:
+        task = max(tasks, key=lambda t: getattr(mix, t) * (total + 1) - spent[t])
+        try:
+            sample, marks = maker.draw(mix, task)
+        except (edits.NotApplicable, IndexError):
+            continue
+        if not 24 <= len(sample) <= mix.tokens_max:
+            continue
+        tokens.append(numpy.array(sample, numpy.uint16))
+        kinds.append(numpy.array(marks, numpy.uint8))
+        lengths.append(len(sample))
+        spent[task] += len(sample)
+        total += len(sample)
+    return numpy.concatenate(tokens), numpy.concatenate(kinds), numpy.array(lengths, numpy.int32)
+
+
+def seed_of(*parts):
+    """A seed from anything, the same on every machine."""
+    return int.from_bytes(hashlib.blake2b(repr(parts).encode(), digest_size=7).digest(), "little")

@@ -1,0 +1,279 @@
+"""Training of one model: Muon for matrices, Adam for the rest, checkpoints to go on from, a log and its plot."""
+import json
+import os
+import sys
+import time
+
+import torch
+
+import feed as feed_module
+import plot
+import samples
+from model import Weights, rope_tables, hidden_states
+from fast_step import FastStep
+from handmade_start import write_copy_circuit
+
+SECONDS_BETWEEN_CHECKS = 300
+
+
+class GpuStep:
+    """The same contract as FastStep by autograd, in bf16 on a GPU: segments become padded rows."""
+
+    def __init__(self, weights, device):
+        self.weights, self.device = weights, device
+        self.tables = rope_tables(weights.shape, device=device)
+        for tensor in weights.tensors.values():
+            tensor.requires_grad_(True)
+
+    def _rows(self, batch, values, fill=0):
+        pieces = [values[a:b] for a, b in zip(batch.begin[:-1], batch.begin[1:])]
+        return torch.nn.utils.rnn.pad_sequence(pieces, batch_first=True, padding_value=fill).to(self.device)
+
+    def forward(self, batch):
+        hidden = hidden_states(self.weights, self._rows(batch, batch.ids), self.tables, torch.bfloat16)
+        present = self._rows(batch, torch.ones(len(batch.ids), dtype=torch.bool), False)
+        return hidden[present]
+
+    def logits(self, hidden):
+        return (hidden.to(torch.bfloat16) @ self.weights["embedding"].to(torch.bfloat16).T).float()
+
+    def gradients(self, batch, teacher=None, mix=0.):
+        chosen = batch.weight.nonzero()[:, 0]
+        at = chosen.to(self.device)
+        logits = self.logits(self.forward(batch)[at])
+        wanted, scale = batch.wanted[chosen].to(self.device), (batch.weight[chosen] / batch.weight.sum()).to(self.device)
+        loss = torch.nn.functional.cross_entropy(logits, wanted, reduction="none")
+        total = (loss * scale).sum()
+        if teacher:
+            with torch.no_grad():
+                guide = teacher.logits(teacher.forward(batch)[at]).softmax(-1)
+            total = (1 - mix) * total - mix * ((guide * logits.log_softmax(-1)).sum(-1) * scale).sum()
+        names = list(self.weights.tensors)
+        grads = dict(zip(names, torch.autograd.grad(total, [self.weights[n] for n in names])))
+        return grads, loss.detach().cpu(), (logits.argmax(-1) == wanted).float().cpu(), chosen
+
+
+def make_step(weights, threads, device):
+    return FastStep(weights, threads) if device == "cpu" else GpuStep(weights.to(device), device)
+
+
+class Optimizer:
+    def __init__(self, step):
+        self.weights, self.product = step.weights, getattr(step, "kernels", None)
+        self.matrices = [n for n, t in self.weights.tensors.items() if t.dim() == 2 and n != "embedding"]
+        self.others = [n for n in self.weights.tensors if n not in self.matrices]
+        self.moments = {n: torch.zeros_like(t, requires_grad=False) for n, t in self.weights.tensors.items()}
+        self.squares = {n: torch.zeros_like(self.weights[n], requires_grad=False) for n in self.others}
+        self.count = 0
+
+    def _multiply(self, a, b, transpose_b=False):
+        if self.product:
+            return self.product.product(a.contiguous(), b.contiguous(), transpose_b=transpose_b)
+        return a.bfloat16() @ (b.T if transpose_b else b).bfloat16()
+
+    def _orthogonal(self, gradient):
+        """Newton-Schulz: near the closest matrix with all singular values one."""
+        x = gradient / (gradient.norm() + 1e-7)
+        turned = x.shape[0] > x.shape[1]
+        x = x.T.contiguous() if turned else x
+        for _ in range(5):
+            a = self._multiply(x, x, transpose_b=True)
+            b = -4.7750 * a + 2.0315 * self._multiply(a, a)
+            x = 3.4445 * x + self._multiply(b, x)
+        return (x.T if turned else x).float()
+
+    def _parts(self, name, update):
+        shape = self.weights.shape
+        if name.endswith("qkv"):
+            return update.split([64 * shape.heads, 64 * shape.groups, 64 * shape.groups])
+        return update.chunk(2) if name.endswith("gate_up") else [update]
+
+    @torch.no_grad()
+    def update(self, grads, matrix_rate, other_rate):
+        self.count += 1
+        for name in self.matrices:
+            moment, gradient = self.moments[name], grads[name]
+            moment.lerp_(gradient, .05)
+            update = gradient.lerp(moment, .95)
+            turned = [self._orthogonal(p) * max(1., p.shape[0] / p.shape[1]) ** .5 for p in self._parts(name, update)]
+            self.weights[name].add_(torch.cat(turned), alpha=-matrix_rate)
+        norm = torch.stack([grads[n].norm() for n in self.others]).norm()
+        shrink = min(1., 1. / (float(norm) + 1e-6))
+        for name in self.others:
+            gradient = grads[name] * shrink
+            moment, square = self.moments[name], self.squares[name]
+            moment.lerp_(gradient, .1)
+            square.lerp_(gradient * gradient, .05)
+            step = moment / (1 - .9 ** self.count) / ((square / (1 - .95 ** self.count)).sqrt() + 1e-10)
+            self.weights[name].add_(step, alpha=-other_rate)
+
+    def state(self):
+        return {"moments": self.moments, "squares": self.squares, "count": self.count}
+
+    def restore(self, state):
+        self.count = state["count"]
+        for mine, saved in ((self.moments, state["moments"]), (self.squares, state["squares"])):
+            for name in mine:
+                mine[name].copy_(saved[name])
+
+
+def save_checkpoint(path, step, **more):
+    tensors = {n: t.detach().cpu() for n, t in step.weights.tensors.items()}
+    torch.save({"shape": step.weights.shape.as_dict(), "tensors": tensors, **more}, path + ".part")
+    os.replace(path + ".part", path)
+
+
+def load_weights(path):
+    from model import Shape
+    state = torch.load(path, map_location="cpu")
+    return Weights(Shape(**state["shape"]), state["tensors"]), state
+
+
+@torch.no_grad()
+def validate(step, shard, batch_tokens):
+    """Loss and share of right tokens in answers, and of answers that are right as a whole, given the right text before."""
+    loss_sum = right_sum = count = whole = answers = 0
+    for batch in feed_module.batches(shard, batch_tokens):
+        counted = (batch.kind == samples.COPIED) | (batch.kind == samples.CHANGED)
+        chosen = counted.nonzero()[:, 0]
+        if not len(chosen):
+            continue
+        logits = step.logits(step.forward(batch)[chosen.to(step.weights["embedding"].device)]).cpu()
+        wanted = batch.wanted[chosen]
+        loss_sum += float(torch.nn.functional.cross_entropy(logits, wanted, reduction="sum"))
+        right = torch.ones(len(batch.ids), dtype=torch.bool)
+        right[chosen] = logits.argmax(-1) == wanted
+        right_sum += int(right[chosen].sum())
+        count += len(chosen)
+        for a, b in zip(batch.begin[:-1], batch.begin[1:]):
+            if counted[a:b].any():
+                answers += 1
+                whole += bool(right[a:b].all())
+    return {"loss": loss_sum / count, "right": right_sum / count, "whole": whole / answers, "answers": answers}
+
+
+class Log:
+    """A line of JSON for each report, a bar on the terminal, and a plot of it all."""
+
+    def __init__(self, path, name):
+        self.path, self.name, self.rows, self.shown = path, name, [], sys.stderr.isatty()
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                self.rows = [json.loads(line) for line in file]
+
+    def cut(self, tokens):
+        """Forgets what came after a checkpoint."""
+        self.rows = [row for row in self.rows if row["tokens"] <= tokens]
+        with open(self.path, "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(row) + "\n" for row in self.rows)
+
+    def add(self, **row):
+        row = {k: round(v, 5) if isinstance(v, float) else v for k, v in row.items()}
+        self.rows.append(row)
+        with open(self.path, "a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+
+    def bar(self, share, text):
+        filled = int(30 * share)
+        line = f"{self.name} [{'#' * filled}{'.' * (30 - filled)}] {share:6.1%} {text}"
+        print("\r" + line if self.shown else line, end="" if self.shown else "\n", file=sys.stderr, flush=True)
+
+    def plot(self, path):
+        points = lambda key: [(r["tokens"] / 1e6, r[key]) for r in self.rows if key in r]      # noqa: E731
+        plot.write(path, {"loss": {"training": points("loss"), "held out": points("held_out_loss")},
+                          "right tokens in answers": {"copied": points("copied"), "changed": points("changed"), "held out": points("held_out_right")},
+                          "whole answers right, held out": {"given the right text before": points("held_out_whole"), "free": points("exact")}},
+                   "million tokens")
+
+
+def _plan_of(run, stages, shard_tokens):
+    """index -> (mix, tokens) of a shard, or None."""
+    shards = max(1, -(-run.tokens // shard_tokens))
+    ends, total = [], 0.
+    for stage in stages:
+        total += stage.share
+        ends.append(total)
+
+    def plan(index):
+        if index >= shards:
+            return None
+        place = (index + .5) / shards
+        stage = next((s for s, end in zip(stages, ends) if place < end), stages[-1])
+        return stage.mix, min(shard_tokens, run.tokens)
+
+    return plan
+
+
+def rate_factor(run, step_count, share):
+    warm = min(1., (step_count + 1) / run.warm_up_steps)
+    return warm * min(1., max(.01, (1 - share) / (1 - run.constant_share)))
+
+
+def train(name, run, size, folder, held_out_shard, threads=2, device="cpu", workers=1, teacher=None, until=None):
+    """Trains until run.tokens are seen, or the clock `until`, going on from a checkpoint if there is one. With a clock
+    the learning rate falls with whichever of the two ends first."""
+    checkpoint, log = os.path.join(folder, f"{name}.pt"), Log(os.path.join(folder, f"{name}.log.jsonl"), name)
+    torch.set_num_threads(threads)
+    if os.path.exists(checkpoint):
+        weights, state = load_weights(checkpoint)
+    else:
+        weights, state = Weights(run.shape, seed=samples.seed_of(size.seed, name) % 2 ** 31), None
+        write_copy_circuit(weights, seed=samples.seed_of(size.seed, name, "circuit") % 2 ** 31)
+    step = make_step(weights, threads, device)
+    guide = make_step(teacher, threads, device) if teacher else None
+    optimizer = Optimizer(step)
+    tokens = steps = index = 0
+    if state:
+        optimizer.restore(state["optimizer"])
+        tokens, steps, index = state["tokens"], state["steps"], state["shard"]
+        log.cut(tokens)
+        if state.get("done"):
+            return weights
+    plan, begun = _plan_of(run, size.stages, size.shard_tokens), time.time()
+    last_check, sums, since = begun, torch.zeros(6), (time.time(), tokens)
+    shards = feed_module.Feed(folder, samples.seed_of(size.seed, name, "data"), workers)
+
+    def save(done):
+        save_checkpoint(checkpoint, step, optimizer=optimizer.state(), tokens=tokens, steps=steps, shard=index, done=done)
+        log.plot(os.path.join(folder, f"{name}.svg"))
+
+    def check():
+        found = validate(step, held_out_shard, run.batch_tokens)
+        log.add(tokens=tokens, seconds=time.time() - begun, held_out_loss=found["loss"], held_out_right=found["right"],
+                held_out_whole=found["whole"], answers=found["answers"])
+
+    check()
+    share = tokens / run.tokens
+    while share < 1 and plan(index):
+        for batch in feed_module.batches(shards.shard(index, plan), run.batch_tokens, samples.seed_of(size.seed, name, index)):
+            share = tokens / run.tokens
+            if until:
+                share = max(share, (time.time() - begun) / max(1., until - begun))
+            if share >= 1:
+                break
+            factor = rate_factor(run, steps, share)
+            grads, loss, right, chosen = step.gradients(batch, guide, run.teacher_mix)
+            optimizer.update(grads, run.matrix_rate * factor, run.other_rate * factor)
+            kinds = batch.kind[chosen]
+            copied, changed = kinds == samples.COPIED, kinds == samples.CHANGED
+            sums += torch.tensor([float((loss * batch.weight[chosen]).sum()), float(batch.weight.sum()), float(right[copied].sum()), float(copied.sum()),
+                                  float(right[changed].sum()), float(changed.sum())])
+            tokens, steps = tokens + len(batch.ids), steps + 1
+            if steps % 20 == 0 or steps == 1:
+                s, now = sums.tolist(), time.time()
+                speed = (tokens - since[1]) / max(1e-3, now - since[0])
+                log.add(tokens=tokens, seconds=now - begun, steps=steps, loss=s[0] / max(1., s[1]), copied=s[2] / max(1., s[3]),
+                        changed=s[4] / max(1., s[5]), rate=factor, tokens_per_second=speed)
+                log.bar(share, f"{tokens / 1e6:.2f} M tokens, loss {s[0] / max(1., s[1]):.3f}, copied {s[2] / max(1., s[3]):.4f}, "
+                               f"changed {s[4] / max(1., s[5]):.4f}, {speed:.0f} tokens/s")
+                sums, since = torch.zeros(6), (now, tokens)
+        index += 1
+        if time.time() - last_check > SECONDS_BETWEEN_CHECKS:
+            check()
+            save(False)
+            last_check = time.time()
+    shards.close()
+    check()
+    save(True)
+    print(file=sys.stderr)
+    return step.weights
