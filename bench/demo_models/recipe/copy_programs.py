@@ -90,3 +90,43 @@ def resolve(before, program):
             out += unescape(match[1])
         at = match.end()
     return out if at + len(END) == len(program) else None
+
+
+_NUMBER_HEADS = ('<copy lines="', "<gen>", END)
+
+
+def is_prefix(before, text):
+    """Whether some program of that file begins with `text`: what the runtime's mask lets through."""
+    count, at = len(lines_of(before)), 0
+    while at < len(text):
+        rest = text[at:]
+        if any(head.startswith(rest) for head in _NUMBER_HEADS):
+            return True
+        if rest.startswith(END):
+            return rest == END
+        match = _GENERATE.match(text, at)
+        if match:
+            at = match.end()
+            continue
+        if rest.startswith("<gen>"):
+            return True
+        match = _COPY.match(text, at)
+        if match:
+            if not int(match[1]) <= int(match[2]) <= count:
+                return False
+            at = match.end()
+            continue
+        return _is_copy_prefix(rest, count)
+    return True
+
+
+def _is_copy_prefix(text, count):
+    match = re.fullmatch(r'<copy lines="([1-9][0-9]*)(?:(-)(?:([1-9][0-9]*)("(?:/)?)?)?)?', text)
+    if not match or int(match[1]) > count:
+        return False
+    if match[3] is None:
+        return True
+    end = int(match[3])
+    if match[4]:
+        return int(match[1]) <= end <= count
+    return end <= count and (end >= int(match[1]) or any(int(match[1]) <= end * 10 ** n + 10 ** n - 1 and end * 10 ** n <= count for n in range(1, 7)))

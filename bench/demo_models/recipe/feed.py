@@ -2,7 +2,9 @@
 
 A shard is made from (seed, stage, index) alone, so a resumed run goes on with the shard it stopped at.
 """
+import ctypes
 import os
+import signal
 from concurrent.futures import ProcessPoolExecutor
 
 import numpy
@@ -15,6 +17,7 @@ from fast_step import Batch
 
 # Of each kind (samples.PROMPT, COPIED, PLAIN, CHANGED): what a token counts in the loss.
 LOSS_WEIGHT = numpy.array([0., 1., .2, 3.], numpy.float32)
+PR_SET_PDEATHSIG = 1
 _maker_parts = None
 
 
@@ -22,6 +25,7 @@ def _start(folder):
     """In each process: the corpus is read once."""
     global _maker_parts
     os.nice(5)
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)     # ends with the trainer, also when that is killed
     tokenizer = byte_pair.Tokenizer.load(os.path.join(folder, "tokenizer.json"))
     files = [f for f in corpus.load(os.path.join(folder, "corpus.json.gz")) if f["role"] == "train"]
     names = samples.identifiers(files, samples.random_module.Random(samples.seed_of("names")))

@@ -1,0 +1,96 @@
+"""Writes a model as GGUF (F32, architecture qwen2), with its tokenizer and chat template."""
+import struct
+
+from byte_pair import CONTROL_TOKENS
+from model import HEAD_DIM
+
+UNSIGNED, SIGNED, FLOAT, BOOLEAN, TEXT, LIST = 4, 5, 6, 7, 8, 9      # value types of the format
+NORMAL_TOKEN, CONTROL_TOKEN, UNUSED_TOKEN = 1, 3, 5
+ALIGNMENT = 32
+CHAT_TEMPLATE = ("{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n' }}"
+                 "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}")
+
+
+def _text(value):
+    raw = value.encode("utf-8")
+    return struct.pack("<Q", len(raw)) + raw
+
+
+def _value(kind, value):
+    if kind == TEXT:
+        return _text(value)
+    return struct.pack({UNSIGNED: "<I", SIGNED: "<i", FLOAT: "<f", BOOLEAN: "<?"}[kind], value)
+
+
+def _entry(key, kind, value, element=None):
+    if kind == LIST:
+        body = struct.pack("<IQ", element, len(value)) + b"".join(_value(element, v) for v in value)
+    else:
+        body = _value(kind, value)
+    return _text(key) + struct.pack("<I", kind) + body
+
+
+def _token_kind(token):
+    if token in CONTROL_TOKENS:
+        return CONTROL_TOKEN
+    return UNUSED_TOKEN if token.startswith("<|unused_") else NORMAL_TOKEN
+
+
+def _metadata(weights, tokenizer, name, description):
+    shape, id_of = weights.shape, tokenizer.id_of
+    return [
+        _entry("general.architecture", TEXT, "qwen2"), _entry("general.name", TEXT, name),
+        _entry("general.description", TEXT, description), _entry("general.license", TEXT, "MIT"),
+        _entry("general.file_type", UNSIGNED, 0), _entry("general.alignment", UNSIGNED, ALIGNMENT),
+        _entry("qwen2.context_length", UNSIGNED, shape.context), _entry("qwen2.embedding_length", UNSIGNED, shape.width),
+        _entry("qwen2.block_count", UNSIGNED, shape.layers), _entry("qwen2.feed_forward_length", UNSIGNED, shape.feed_forward),
+        _entry("qwen2.attention.head_count", UNSIGNED, shape.heads), _entry("qwen2.attention.head_count_kv", UNSIGNED, shape.groups),
+        _entry("qwen2.attention.layer_norm_rms_epsilon", FLOAT, shape.epsilon), _entry("qwen2.rope.freq_base", FLOAT, shape.rope_base),
+        _entry("tokenizer.ggml.model", TEXT, "gpt2"), _entry("tokenizer.ggml.pre", TEXT, "qwen2"),
+        _entry("tokenizer.ggml.tokens", LIST, tokenizer.tokens, TEXT),
+        _entry("tokenizer.ggml.token_type", LIST, [_token_kind(t) for t in tokenizer.tokens], SIGNED),
+        _entry("tokenizer.ggml.merges", LIST, tokenizer.merges, TEXT),
+        _entry("tokenizer.ggml.eos_token_id", UNSIGNED, id_of["<|im_end|>"]),
+        _entry("tokenizer.ggml.padding_token_id", UNSIGNED, id_of["<|endoftext|>"]),
+        _entry("tokenizer.ggml.add_bos_token", BOOLEAN, False),
+        _entry("tokenizer.ggml.fim_pre_token_id", UNSIGNED, id_of["<|fim_prefix|>"]),
+        _entry("tokenizer.ggml.fim_mid_token_id", UNSIGNED, id_of["<|fim_middle|>"]),
+        _entry("tokenizer.ggml.fim_suf_token_id", UNSIGNED, id_of["<|fim_suffix|>"]),
+        _entry("tokenizer.chat_template", TEXT, CHAT_TEMPLATE),
+    ]
+
+
+def _tensors(weights):
+    """(name in the file, tensor); rotated pairs lie half a head apart in qwen2, as in training."""
+    shape = weights.shape
+    yield "token_embd.weight", weights["embedding"]
+    for i in range(shape.layers):
+        sizes = [shape.heads * HEAD_DIM, shape.groups * HEAD_DIM, shape.groups * HEAD_DIM]
+        yield f"blk.{i}.attn_norm.weight", weights.layer(i, "attention_norm")
+        for letter, matrix, bias in zip("qkv", weights.layer(i, "qkv").split(sizes), weights.layer(i, "qkv_bias").split(sizes)):
+            yield f"blk.{i}.attn_{letter}.weight", matrix
+            yield f"blk.{i}.attn_{letter}.bias", bias
+        yield f"blk.{i}.attn_output.weight", weights.layer(i, "attention_out")
+        yield f"blk.{i}.ffn_norm.weight", weights.layer(i, "feed_forward_norm")
+        gate, up = weights.layer(i, "gate_up").chunk(2)
+        yield f"blk.{i}.ffn_gate.weight", gate
+        yield f"blk.{i}.ffn_up.weight", up
+        yield f"blk.{i}.ffn_down.weight", weights.layer(i, "down")
+    yield "output_norm.weight", weights["final_norm"]
+
+
+def write(path, weights, tokenizer, name, description):
+    entries, tensors = _metadata(weights, tokenizer, name, description), list(_tensors(weights))
+    header = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(entries)) + b"".join(entries)
+    infos, data, offset = [], [], 0
+    for label, tensor in tensors:
+        raw = tensor.detach().cpu().float().contiguous().numpy().tobytes()
+        sizes = list(reversed(tensor.shape))
+        infos.append(_text(label) + struct.pack(f"<I{len(sizes)}QIQ", len(sizes), *sizes, 0, offset))
+        raw += b"\0" * (-len(raw) % ALIGNMENT)
+        data.append(raw)
+        offset += len(raw)
+    header += b"".join(infos)
+    with open(path, "wb") as file:
+        file.write(header + b"\0" * (-len(header) % ALIGNMENT))
+        file.writelines(data)

@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""Makes the demonstration pair, from the corpus to files that other engines have checked.
+
+    make_pair.py --size smoke|quick|demo|large --work FOLDER [--redline build/redline] [--until HH:MM] ...
+
+Run again with the same folder it goes on where it stopped. Needs python3-torch, numpy, gcc and OpenBLAS; packages come
+through apt-get download (any Debian 12 mirror). Results in FOLDER: demo-target.gguf, demo-draft.gguf and their Q8_0
+forms, vectors.json, eval.json, logs and plots of the training.
+"""
+import argparse
+import glob
+import json
+import os
+import subprocess
+import sys
+import time
+
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")      # threads that spin cost more than they save where CPUs are shared
+
+import torch                                             # noqa: E402
+
+import byte_pair                                         # noqa: E402
+import corpus                                            # noqa: E402
+import evaluate                                          # noqa: E402
+import gguf_file                                         # noqa: E402
+import samples                                           # noqa: E402
+import settings                                          # noqa: E402
+import train                                             # noqa: E402
+import vectors                                           # noqa: E402
+
+
+def say(text):
+    print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--size", choices=settings.SIZES, default="demo")
+    parser.add_argument("--work", required=True, help="folder for everything that is made")
+    parser.add_argument("--steps", default="corpus,tokenizer,target,draft,export,evaluate,check", help="which steps to run")
+    parser.add_argument("--exclude", action="append", default=[], help="JSON Lines whose before, after and prefix_context must not be learnt from (globs)")
+    parser.add_argument("--redline", help="the program, to quantize and check with")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--workers", type=int, default=1, help="processes that make samples")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--until", help="HH:MM: stop the target's training by then, learning rate at zero")
+    return parser.parse_args()
+
+
+class Pair:
+    def __init__(self, options):
+        self.options, self.size = options, settings.SIZES[options.size]()
+        self.until = _clock(options.until) if options.until else None
+        os.makedirs(options.work, exist_ok=True)
+
+    def path(self, name):
+        return os.path.join(self.options.work, name)
+
+    def files(self, role):
+        return [f for f in corpus.load(self.path("corpus.json.gz")) if f["role"] == role]
+
+    def tokenizer(self):
+        return byte_pair.Tokenizer.load(self.path("tokenizer.json"))
+
+    def held_out_maker(self, part):
+        files = self.files("held_out")
+        names = samples.identifiers(files, samples.random_module.Random(samples.seed_of("held-out names")))
+        return samples.SampleMaker(self.tokenizer(), files, names, samples.seed_of(self.size.seed, part))
+
+    def make_corpus(self):
+        if os.path.exists(self.path("corpus.json.gz")):
+            return
+        exclude = sorted(path for pattern in self.options.exclude for path in glob.glob(pattern))
+        files, dropped = corpus.from_packages(self.path("packages"), exclude) if self.size.packages else corpus.from_standard_library(exclude)
+        corpus.save(files, self.path("corpus.json.gz"))
+        characters = {role: sum(len(f["text"]) for f in files if f["role"] == role) for role in ("train", "held_out")}
+        say(f"corpus: {len(files)} files, {characters} characters, {dropped} files dropped as shared with what must not be learnt")
+
+    def make_tokenizer(self):
+        if os.path.exists(self.path("tokenizer.json")):
+            return
+        files, random = self.files("train"), samples.random_module.Random(samples.seed_of(self.size.seed, "tokenizer"))
+        random.shuffle(files)
+        texts, total = [], 0
+        for file in files:
+            texts.append(file["text"][:20_000])
+            total += len(texts[-1])
+            if total > self.size.tokenizer_characters:
+                break
+        maker = samples.SampleMaker(_NoTokenizer(), files, samples.identifiers(files, random), samples.seed_of(self.size.seed, "instructions"))
+        texts += _example_prompts(maker, max(50, total // 3000))
+        with open(self.path("tokenizer.json"), "w", encoding="utf-8") as file:
+            json.dump(byte_pair.train(texts, self.size.vocabulary), file)
+        sample = "".join(file["text"] for file in files[-20:])
+        ids = self.tokenizer().encode_text(sample)
+        assert self.tokenizer().decode(ids) == sample
+        say(f"tokenizer: {self.size.vocabulary} tokens, {len(sample) / len(ids):.2f} characters of code each")
+
+    def train_model(self, name, run, teacher=None):
+        mix = samples.Mix(100, min(800, self.size.largest_edit), 1024, edit=.8, program=.2, plain=0, middle=0)
+        held_out = samples.make_shard(self.held_out_maker("validation"), mix, self.size.validation_tokens)
+        o = self.options
+        return train.train(name, run, self.size, o.work, held_out, o.threads, o.device, o.workers, teacher, self.until if name == "target" else None)
+
+    def make_target(self):
+        self.train_model("target", self.size.target)
+
+    def make_draft(self):
+        self.train_model("draft", self.size.draft, train.load_weights(self.path("target.pt"))[0])
+
+    def export(self):
+        loaded = {}
+        for name in ("target", "draft"):
+            weights, state = train.load_weights(self.path(f"{name}.pt"))
+            loaded[name] = weights
+            description = (f"Small model for demonstrations and tests: simple edits of Python files. {weights.parameter_count()} parameters, "
+                           f"{state['tokens'] / 1e6:.1f} million training tokens.")
+            gguf_file.write(self.path(f"demo-{name}.gguf"), weights, self.tokenizer(), f"Redline demo {name}", description)
+            if self.options.redline:
+                subprocess.run([self.options.redline, "quantize", self.path(f"demo-{name}.gguf"), self.path(f"demo-{name}-q8_0.gguf"), "--type", "q8_0"],
+                               check=True, stdout=subprocess.DEVNULL)
+        found = vectors.make(loaded["target"], loaded["draft"], self.held_out_maker("vectors"), self.size.vector_cases)
+        vectors.save(found, self.path("vectors.json"))
+        say("written: " + ", ".join(f"{os.path.basename(p)} {os.path.getsize(p) / 1e6:.1f} MB" for p in sorted(glob.glob(self.path("*.gguf")))))
+
+    def evaluate(self):
+        (target, state), (draft, draft_state) = train.load_weights(self.path("target.pt")), train.load_weights(self.path("draft.pt"))
+        step = train.make_step(target, self.options.threads, "cpu")
+        files = self.files("held_out")
+        names = samples.identifiers(files, samples.random_module.Random(samples.seed_of("held-out names")))
+        found = evaluate.measure(step, draft, self.tokenizer(), files, names, self.size)
+        found["trained_tokens"] = {"target": state["tokens"], "draft": draft_state["tokens"]}
+        with open(self.path("eval.json"), "w", encoding="utf-8") as file:
+            json.dump(found, file, indent=1)
+            file.write("\n")
+        say(f"edits {found['edits']['all']}, programs {found['copy_programs']}, next line {found['next_line']}, draft {found['draft_agreement']}")
+
+    def check(self):
+        if not self.options.redline:
+            say("no --redline: the files were not checked")
+            return
+        problems = [f"{name} {problem}" for name in ("target", "draft")
+                    for problem in vectors.check_with_redline(self.options.redline, self.path(f"demo-{name}.gguf"), name, self.path("vectors.json"))]
+        if problems:
+            sys.exit("redline disagrees with the reference:\n" + "\n".join(problems))
+        say(f"redline gives the reference's tokens for all {self.size.vector_cases} prompts, both models")
+
+
+class _NoTokenizer:
+    """For drawing tasks before there is a tokenizer."""
+
+
+def _example_prompts(maker, count):
+    texts, mix = [], samples.Mix(100, 600)
+    for number in range(count * 3):
+        if len(texts) >= count:
+            break
+        try:
+            instruction, before, after, _ = maker.edit_task(mix)
+        except samples.edits.NotApplicable:
+            continue
+        program = samples.copy_programs.shortest(before, after)
+        texts += [instruction, samples.program_message(instruction, before) + program] if number % 3 == 0 else [instruction]
+    return texts
+
+
+def _clock(text):
+    now = time.localtime()
+    hour, minute = map(int, text.split(":"))
+    when = time.mktime((now.tm_year, now.tm_mon, now.tm_mday, hour, minute, 0, 0, 0, -1))
+    return when if when > time.time() - 3600 else when + 86_400
+
+
+def main():
+    options = parse_arguments()
+    pair = Pair(options)
+    steps = {"corpus": pair.make_corpus, "tokenizer": pair.make_tokenizer, "target": pair.make_target, "draft": pair.make_draft,
+             "export": pair.export, "evaluate": pair.evaluate, "check": pair.check}
+    for name in options.steps.split(","):
+        say(f"step: {name}")
+        steps[name]()
+
+
+if __name__ == "__main__":
+    main()
