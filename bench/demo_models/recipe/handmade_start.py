@@ -15,9 +15,8 @@ from model import HEAD_DIM
 
 BACK = 4                   # tokens that layer 0 looks back
 SLOT, HASH = 24, 32        # width of a slot for a token, for a hash
-EMBEDDING_SCALE = .05      # of the stream, and of all that is written into it
+EMBEDDING_SCALE = .5        # of the stream and of all that is written into it; at .05 the first hundred steps drown the circuit
 FINAL_GAIN = .11 / EMBEDDING_SCALE
-HAND_WRITTEN = {"embedding", *(f"{i}.{part}" for i in range(3) for part in ("qkv", "qkv_bias", "attention_out"))}
 MATCH_SHARPNESS, COPY_GAIN = 4., 6.
 
 

@@ -18,9 +18,8 @@ class Run:
     shape: Shape
     tokens: int
     batch_tokens: int = 4096
-    matrix_rate: float = .006       # Muon; .02 destroys the hand-made start
+    matrix_rate: float = .006       # Muon
     other_rate: float = .0015       # Adam: embedding, norms, biases
-    circuit_share: float = .1       # of both, for what handmade_start wrote
     warm_up_steps: int = 40
     constant_share: float = .55     # then linearly to zero
     teacher_mix: float = 0.         # share of the teacher's distribution in the loss

@@ -11,7 +11,7 @@ import plot
 import samples
 from model import Weights, rope_tables, hidden_states
 from fast_step import FastStep
-from handmade_start import HAND_WRITTEN, write_copy_circuit
+from handmade_start import write_copy_circuit
 
 SECONDS_BETWEEN_CHECKS = 300
 
@@ -89,16 +89,14 @@ class Optimizer:
         return update.chunk(2) if name.endswith("gate_up") else [update]
 
     @torch.no_grad()
-    def update(self, grads, matrix_rate, other_rate, circuit_share=1.):
-        """circuit_share: of the rates, for what was written by hand."""
+    def update(self, grads, matrix_rate, other_rate):
         self.count += 1
-        share_of = lambda name: circuit_share if name in HAND_WRITTEN else 1.      # noqa: E731
         for name in self.matrices:
             moment, gradient = self.moments[name], grads[name]
             moment.lerp_(gradient, .05)
             update = gradient.lerp(moment, .95)
             turned = [self._orthogonal(p) * max(1., p.shape[0] / p.shape[1]) ** .5 for p in self._parts(name, update)]
-            self.weights[name].add_(torch.cat(turned), alpha=-matrix_rate * share_of(name))
+            self.weights[name].add_(torch.cat(turned), alpha=-matrix_rate)
         norm = torch.stack([grads[n].norm() for n in self.others]).norm()
         shrink = min(1., 1. / (float(norm) + 1e-6))
         for name in self.others:
@@ -107,7 +105,7 @@ class Optimizer:
             moment.lerp_(gradient, .1)
             square.lerp_(gradient * gradient, .05)
             step = moment / (1 - .9 ** self.count) / ((square / (1 - .95 ** self.count)).sqrt() + 1e-10)
-            self.weights[name].add_(step, alpha=-other_rate * share_of(name))
+            self.weights[name].add_(step, alpha=-other_rate)
 
     def state(self):
         return {"moments": self.moments, "squares": self.squares, "count": self.count}
@@ -255,7 +253,7 @@ def train(name, run, size, folder, held_out_shard, threads=2, device="cpu", work
                 break
             factor = rate_factor(run, steps, share)
             grads, loss, right, chosen = step.gradients(batch, guide, run.teacher_mix)
-            optimizer.update(grads, run.matrix_rate * factor, run.other_rate * factor, run.circuit_share)
+            optimizer.update(grads, run.matrix_rate * factor, run.other_rate * factor)
             kinds = batch.kind[chosen]
             copied, changed = kinds == samples.COPIED, kinds == samples.CHANGED
             sums += torch.tensor([float((loss * batch.weight[chosen]).sum()), float(batch.weight.sum()), float(right[copied].sum()), float(copied.sum()),
