@@ -15,15 +15,15 @@ RECIPE = os.path.join(ROOT, "bench", "demo_models", "recipe")
 sys.path.insert(0, RECIPE)
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
-import torch                                                                   # noqa: E402
+import torch  # noqa: E402
 
-import copy_programs                                                           # noqa: E402
-import edits                                                                   # noqa: E402
-import fast_step                                                               # noqa: E402
-import handmade_start                                                          # noqa: E402
-import samples                                                                 # noqa: E402
-from decode import Decoder                                                     # noqa: E402
-from model import Shape, Weights, hidden_states, rope_tables                   # noqa: E402
+import copy_programs  # noqa: E402
+import edits  # noqa: E402
+import fast_step  # noqa: E402
+import handmade_start  # noqa: E402
+import samples  # noqa: E402
+from decode import Decoder  # noqa: E402
+from model import Shape, Weights, hidden_states, rope_tables  # noqa: E402
 
 REDLINE, WORK = os.environ["REDLINE_BIN"], sys.argv.pop(1)
 SMALL = Shape(vocabulary=512, layers=3, feed_forward=256, context=512)
@@ -49,15 +49,20 @@ def some_edits(count):
 class Edits(unittest.TestCase):
     def test_an_edit_is_what_its_instruction_says(self):
         source = "LIMIT = 10\n\n\ndef add(a, b):\n    return a + b\n\n\ndef twice(a):\n    return add(a, a)\n"
-        wanted = {"delete_function": "LIMIT = 10\n\n\ndef twice(a):\n    return add(a, a)\n",
-                  "swap_functions": "LIMIT = 10\n\n\ndef twice(a):\n    return add(a, a)\n\n\ndef add(a, b):\n    return a + b\n",
-                  "indentation": source.replace("    ", "  ")}
+        wanted = {
+            "delete_function": "LIMIT = 10\n\n\ndef twice(a):\n    return add(a, a)\n",
+            "swap_functions": "LIMIT = 10\n\n\ndef twice(a):\n    return add(a, a)\n\n\ndef add(a, b):\n    return a + b\n",
+            "indentation": source.replace("    ", "  "),
+        }
         for kind, text in wanted.items():
             found = {edits.apply_edit(edits.Editor([]), random.Random(seed), source, kind)[1] for seed in range(20)}
             self.assertIn(text, found, kind)
 
     def test_every_kind_applies_to_some_file(self):
-        text = read(os.path.join(RECIPE, "edits.py")) + "\n\nclass Last(Base):\n    x = 1\n\n    def run(self, a):\n        # nothing\n        return a == 3\n"
+        text = (
+            read(os.path.join(RECIPE, "edits.py"))
+            + "\n\nclass Last(Base):\n    x = 1\n\n    def run(self, a):\n        # nothing\n        return a == 3\n"
+        )
         text = text.replace('"""A file with its syntax tree', '"""A file, its tree')
         for kind in edits.KINDS:
             for seed in range(60):
@@ -83,17 +88,33 @@ class CopyPrograms(unittest.TestCase):
                     with open(path, "w", encoding="utf-8") as file:
                         file.write(text)
                 program = copy_programs.shortest(before, after)
-                oracle = subprocess.run([REDLINE, "copy", "oracle", before_path, after_path], capture_output=True, text=True, check=True)
+                oracle = subprocess.run(
+                    [REDLINE, "copy", "oracle", before_path, after_path], capture_output=True, text=True, check=True
+                )
                 self.assertEqual(program, oracle.stdout.rstrip("\n"), kinds)
-                resolved = subprocess.run([REDLINE, "copy", "resolve", before_path, "-"], input=program, capture_output=True, text=True, check=True)
+                resolved = subprocess.run(
+                    [REDLINE, "copy", "resolve", before_path, "-"],
+                    input=program,
+                    capture_output=True,
+                    text=True,
+                    check=True,
+                )
                 self.assertEqual(resolved.stdout, after, kinds)
                 self.assertEqual(copy_programs.resolve(before, program), after, kinds)
                 self.assertTrue(all(copy_programs.is_prefix(before, program[:n]) for n in range(len(program) + 1)))
 
     def test_what_is_no_program_is_refused(self):
         before = "a\nb\nc\n"
-        for program in ("", "<copy lines=\"0-1\"/></program>", "<copy lines=\"2-1\"/></program>", "<copy lines=\"1-4\"/></program>",
-                        "<gen>x</gen>", "<gen>x</program>", "</program>\n", "x</program>"):
+        for program in (
+            "",
+            "<copy lines=\"0-1\"/></program>",
+            "<copy lines=\"2-1\"/></program>",
+            "<copy lines=\"1-4\"/></program>",
+            "<gen>x</gen>",
+            "<gen>x</program>",
+            "</program>\n",
+            "x</program>",
+        ):
             self.assertIsNone(copy_programs.resolve(before, program), program)
         for prefix in ("<copy lines=\"4", "<copy lines=\"3-1", "<copy lines=\"01", "x", "</program>x"):
             self.assertFalse(copy_programs.is_prefix(before, prefix), prefix)
@@ -112,10 +133,10 @@ class Training(unittest.TestCase):
         handmade_start.write_copy_circuit(weights)
         for name, tensor in weights.tensors.items():
             if name.endswith("bias"):
-                tensor.add_(torch.randn(tensor.shape) * .1)
+                tensor.add_(torch.randn(tensor.shape) * 0.1)
         rows, length = 3, 150
         ids, wanted = torch.randint(0, 512, (rows, length)), torch.randint(0, 512, (rows, length))
-        weight = (torch.rand(rows, length) < .5).float()
+        weight = (torch.rand(rows, length) < 0.5).float()
         batch = fast_step.Batch(ids.view(-1), wanted.view(-1), weight.view(-1), torch.arange(rows + 1) * length)
         grads, _, _, _ = fast_step.FastStep(weights, 2).gradients(batch)
 
@@ -136,21 +157,36 @@ class Training(unittest.TestCase):
         ids = torch.randint(0, 4096, (200,)).repeat(2).tolist()
         best = Decoder(weights).logits(ids).argmax(-1)[210:-1]
         right = (best == torch.tensor(ids[211:])).float().mean()
-        self.assertGreater(float(right), .95)
+        self.assertGreater(float(right), 0.95)
 
     def test_the_whole_recipe_runs_and_its_loss_falls(self):
-        command = [sys.executable, "-B", os.path.join(RECIPE, "make_pair.py"), "--size", "smoke", "--work", WORK, "--redline", REDLINE,
-                   "--threads", "2", "--device", "cpu", "--exclude", os.path.join(ROOT, "bench", "edits.jsonl")]
-        subprocess.run(command, check=True)          # ends with an error where redline's tokens differ from the reference's
+        command = [
+            sys.executable,
+            "-B",
+            os.path.join(RECIPE, "make_pair.py"),
+            "--size",
+            "smoke",
+            "--work",
+            WORK,
+            "--redline",
+            REDLINE,
+            "--threads",
+            "2",
+            "--device",
+            "cpu",
+            "--exclude",
+            os.path.join(ROOT, "bench", "edits.jsonl"),
+        ]
+        subprocess.run(command, check=True)  # ends with an error where redline's tokens differ from the reference's
         for name in ("target", "draft"):
             rows = [json.loads(line) for line in read(os.path.join(WORK, f"{name}.log.jsonl")).splitlines()]
             losses = [row["held_out_loss"] for row in rows if "held_out_loss" in row]
             self.assertGreaterEqual(len(losses), 2)
-            self.assertLess(losses[-1], losses[0] * .9, name)
+            self.assertLess(losses[-1], losses[0] * 0.9, name)
             self.assertTrue(read(os.path.join(WORK, f"{name}.svg")).startswith("<svg"))
         found = json.loads(read(os.path.join(WORK, "eval.json")))
         self.assertLess(found["edits"]["all"]["exact"], 1)
-        self.assertGreater(found["edits"]["right_tokens"], .3)
+        self.assertGreater(found["edits"]["right_tokens"], 0.3)
         self.assertEqual(len(json.loads(read(os.path.join(WORK, "vectors.json")))["cases"]), 4)
         for name in ("target", "draft"):
             self.assertGreater(os.path.getsize(os.path.join(WORK, f"demo-{name}-q8_0.gguf")), 1_000_000)

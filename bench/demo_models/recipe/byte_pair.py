@@ -89,7 +89,7 @@ def _learn_merges(word_counts, merge_count):
                 heapq.heappush(queue, (-pair_counts[pair], pair))
             continue
         joined = pair[0] + pair[1]
-        if joined in known:                     # two ways to one piece would make two tokens of one text
+        if joined in known:  # two ways to one piece would make two tokens of one text
             pair_counts.pop(pair)
             continue
         known.add(joined)
@@ -135,11 +135,11 @@ def train(texts, vocabulary_size):
             bare[raw] += count
     merge_count = vocabulary_size - 256 - len(CONTROL_TOKENS)
     learnt = _learn_merges(bare, merge_count)
-    merges = learnt[:merge_count - len(WORDS_WITH_BLANK)]
+    merges = learnt[: merge_count - len(WORDS_WITH_BLANK)]
     whole = {a + b for a, b in merges}
     with_blank = [(b" ", word.encode()) for word in WORDS_WITH_BLANK if word.encode() in whole]
-    rest = learnt[len(merges):]                 # takes the places of words that are no piece
-    merges += rest[:merge_count - len(merges) - len(with_blank)] + with_blank
+    rest = learnt[len(merges) :]  # takes the places of words that are no piece
+    merges += rest[: merge_count - len(merges) - len(with_blank)] + with_blank
     tokens = [LETTER_OF_BYTE[byte] for byte in range(256)] + [_spell(a + b) for a, b in merges]
     tokens += [f"<|unused_{n}|>" for n in range(vocabulary_size - len(tokens) - len(CONTROL_TOKENS))] + CONTROL_TOKENS
     assert len(set(tokens)) == vocabulary_size
@@ -171,7 +171,7 @@ class Tokenizer:
                 best, at = min(ranked)
                 if best == len(self.rank):
                     break
-                pieces[at:at + 2] = [pieces[at] + pieces[at + 1]]
+                pieces[at : at + 2] = [pieces[at] + pieces[at + 1]]
             ids = self._words[word] = [self.id_of[piece] for piece in pieces]
         return ids
 
@@ -183,7 +183,7 @@ class Tokenizer:
         """Control tokens in `text` become their ids."""
         ids, at = [], 0
         for match in self.control.finditer(text):
-            ids += self.encode_text(text[at:match.start()])
+            ids += self.encode_text(text[at : match.start()])
             ids.append(self.id_of[match.group()])
             at = match.end()
         return ids + self.encode_text(text[at:])

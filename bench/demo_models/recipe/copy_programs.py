@@ -36,12 +36,12 @@ def shortest(before, after):
     for index, line in enumerate(old):
         places[line].append(index)
     count = len(new)
-    run = defaultdict(int)                       # (old line, new line) -> equal lines from there on
+    run = defaultdict(int)  # (old line, new line) -> equal lines from there on
     for j in range(count - 1, -1, -1):
         for i in places[new[j]]:
             run[i, j] = 1 + run.get((i + 1, j + 1), 0)
     size = [len(escape(line).encode()) for line in new]
-    outside = [0] * (count + 1)                  # bytes from here on when no text is open, and when one is
+    outside = [0] * (count + 1)  # bytes from here on when no text is open, and when one is
     inside = [0] * (count + 1)
     choice = [None] * count
     inside[count] = len("</gen>")
@@ -82,7 +82,7 @@ def resolve(before, program):
             begin, end = int(match[1]), int(match[2])
             if not begin <= end <= len(old):
                 return None
-            out += "".join(old[begin - 1:end])
+            out += "".join(old[begin - 1 : end])
         else:
             match = _GENERATE.match(program, at)
             if not match:
@@ -129,4 +129,7 @@ def _is_copy_prefix(text, count):
     end = int(match[3])
     if match[4]:
         return int(match[1]) <= end <= count
-    return end <= count and (end >= int(match[1]) or any(int(match[1]) <= end * 10 ** n + 10 ** n - 1 and end * 10 ** n <= count for n in range(1, 7)))
+    return end <= count and (
+        end >= int(match[1])
+        or any(int(match[1]) <= end * 10**n + 10**n - 1 and end * 10**n <= count for n in range(1, 7))
+    )

@@ -19,8 +19,8 @@ UNWANTED_PATH = re.compile(
     r"|_builtins\.py$|unistring\.py$|/lexers/_|_pb2\.py$|/pydoc_data/"
 )
 CHARACTERS_MIN, CHARACTERS_MAX, LINE_MAX = 200, 80_000, 240
-SHINGLE_LINES = 4          # so many consecutive lines that are the same count as shared text
-SHARED_SHINGLES_MAX = 2    # licence headers and boilerplate
+SHINGLE_LINES = 4  # so many consecutive lines that are the same count as shared text
+SHARED_SHINGLES_MAX = 2  # licence headers and boilerplate
 
 
 def read_packages():
@@ -37,8 +37,13 @@ def _unpack(package, folder):
     os.makedirs(downloads, exist_ok=True)
     found = glob.glob(os.path.join(downloads, package + "_*.deb"))
     if not found:
-        subprocess.run(["apt-get", "download", "-q", package], cwd=downloads, check=True,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run(
+            ["apt-get", "download", "-q", package],
+            cwd=downloads,
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         found = glob.glob(os.path.join(downloads, package + "_*.deb"))
     subprocess.run(["dpkg", "-x", found[0], target], check=True)
     return target
@@ -64,8 +69,10 @@ def _usable(text):
 def shingles(text):
     lines = [line.strip() for line in text.split("\n")]
     lines = [line for line in lines if len(line) > 3]
-    return {hashlib.blake2b("\n".join(lines[i:i + SHINGLE_LINES]).encode(), digest_size=8).digest()
-            for i in range(len(lines) - SHINGLE_LINES + 1)}
+    return {
+        hashlib.blake2b("\n".join(lines[i : i + SHINGLE_LINES]).encode(), digest_size=8).digest()
+        for i in range(len(lines) - SHINGLE_LINES + 1)
+    }
 
 
 def _texts_to_exclude(paths):
@@ -103,7 +110,7 @@ def _read(root, package, role):
         try:
             with open(path, encoding="utf-8") as file:
                 text = file.read()
-        except (UnicodeDecodeError, OSError):      # no Python text, or a dangling link
+        except (UnicodeDecodeError, OSError):  # no Python text, or a dangling link
             continue
         if _usable(text):
             files.append({"package": package, "role": role, "path": os.path.relpath(path, root), "text": text})

@@ -15,7 +15,7 @@ class Decoder:
         w, shape = self.weights, self.shape
         past = cache[0][0].shape[1] if cache[0] else 0
         count = len(ids)
-        cosine, sine = (t[past:past + count] for t in self.tables)
+        cosine, sine = (t[past : past + count] for t in self.tables)
         repeat = shape.heads // shape.groups
         hidden = torch.ones(count, past + count, dtype=torch.bool).triu(past + 1)
         x = w["embedding"][torch.tensor(ids)]
@@ -29,11 +29,13 @@ class Decoder:
                 k, v = torch.cat([cache[i][0], k], 1), torch.cat([cache[i][1], v], 1)
             cache[i] = (k, v)
             rows = []
-            for head in range(shape.heads):       # a product per head: batched ones are slow in old versions of torch
-                scores = (q[head] @ k[head // repeat].T) * HEAD_DIM ** -.5
+            for head in range(shape.heads):  # a product per head: batched ones are slow in old versions of torch
+                scores = (q[head] @ k[head // repeat].T) * HEAD_DIM**-0.5
                 rows.append(scores.masked_fill(hidden, float("-inf")).softmax(-1) @ v[head // repeat])
             x = x + functional.linear(torch.cat(rows, -1), w.layer(i, "attention_out"))
-            gate, up = functional.linear(rms_norm(x, w.layer(i, "feed_forward_norm"), shape.epsilon), w.layer(i, "gate_up")).chunk(2, -1)
+            gate, up = functional.linear(
+                rms_norm(x, w.layer(i, "feed_forward_norm"), shape.epsilon), w.layer(i, "gate_up")
+            ).chunk(2, -1)
             x = x + functional.linear(functional.silu(gate) * up, w.layer(i, "down"))
         return rms_norm(x, w["final_norm"], shape.epsilon)
 

@@ -11,7 +11,7 @@ import re
 import tokenize
 import warnings
 
-warnings.simplefilter("ignore", SyntaxWarning)        # the corpus has invalid escapes in strings
+warnings.simplefilter("ignore", SyntaxWarning)  # the corpus has invalid escapes in strings
 warnings.simplefilter("ignore", DeprecationWarning)
 
 RESERVED = set(dir(builtins)) | set(keyword.kwlist) | {"self", "cls", "args", "kwargs", "super"}
@@ -32,7 +32,9 @@ CLASS_ENDINGS = (
     "Filter Encoder Decoder Loader Factory Context Session Adapter Proxy Visitor Base View Model Form Field"
 ).split()
 EXCEPTIONS = "ValueError TypeError KeyError OSError RuntimeError Exception AttributeError IndexError".split()
-MODULES = "logging os sys re json time math random functools itertools collections warnings pathlib typing threading".split()
+MODULES = (
+    "logging os sys re json time math random functools itertools collections warnings pathlib typing threading".split()
+)
 TYPES = "int str bool float None list dict bytes tuple object".split()
 
 
@@ -130,8 +132,16 @@ def a_function(random, source, lines_max=60):
     """One whose name no other function of the file has, and that does not stand on one line."""
     found = source.functions()
     names = [f.name for f, _, _ in found]
-    return pick(random, [x for x in found if names.count(x[0].name) == 1 and x[0].end_lineno - x[0].lineno < lines_max
-                         and x[0].body[0].lineno > x[0].lineno])
+    return pick(
+        random,
+        [
+            x
+            for x in found
+            if names.count(x[0].name) == 1
+            and x[0].end_lineno - x[0].lineno < lines_max
+            and x[0].body[0].lineno > x[0].lineno
+        ],
+    )
 
 
 def called(random, function, owner):
@@ -166,11 +176,15 @@ def without_lines(lines, begin, end):
 
 def a_sentence(random):
     noun, verb = (lambda: random.choice(NOUNS)), (lambda: random.choice(VERBS))
-    return random.choice([
-        f"{verb().capitalize()} the {noun()} {noun()}.", f"Return the {noun()} of the {noun()}.",
-        f"{verb().capitalize()} the {noun()} from the {noun()} {noun()}.", f"See the {noun()} {noun()} for details.",
-        f"The {noun()} is {random.choice(['empty', 'cached', 'ready', 'valid', 'missing', 'closed'])} when the {noun()} is set.",
-    ])
+    return random.choice(
+        [
+            f"{verb().capitalize()} the {noun()} {noun()}.",
+            f"Return the {noun()} of the {noun()}.",
+            f"{verb().capitalize()} the {noun()} from the {noun()} {noun()}.",
+            f"See the {noun()} {noun()} for details.",
+            f"The {noun()} is {random.choice(['empty', 'cached', 'ready', 'valid', 'missing', 'closed'])} when the {noun()} is set.",
+        ]
+    )
 
 
 def a_simple_line(random, source, kinds=(ast.Expr, ast.Assign, ast.Return, ast.AugAssign)):
@@ -180,7 +194,12 @@ def a_simple_line(random, source, kinds=(ast.Expr, ast.Assign, ast.Return, ast.A
     for node in ast.walk(source.tree):
         if isinstance(node, kinds) and node.lineno == node.end_lineno:
             text = stripped[node.lineno - 1]
-            if 4 < len(text) <= 70 and stripped.count(text) == 1 and "`" not in text and not text.startswith(('"', "'")):
+            if (
+                4 < len(text) <= 70
+                and stripped.count(text) == 1
+                and "`" not in text
+                and not text.startswith(('"', "'"))
+            ):
                 found.append((node.lineno - 1, text))
     return pick(random, sorted(found))
 
@@ -191,20 +210,29 @@ def new_name(random, old, used, pool):
         if old.isupper() and len(old) > 1:
             name = "_".join(random.sample(NOUNS, random.choice([1, 2, 2]))).upper()
         elif old[:1].isupper():
-            name = random.choice(NOUNS).capitalize() + random.choice(CLASS_ENDINGS) if way < .7 else random.choice(["Base", "My", "Simple", "Custom"]) + old
-        elif way < .4 and pool:
+            name = (
+                random.choice(NOUNS).capitalize() + random.choice(CLASS_ENDINGS)
+                if way < 0.7
+                else random.choice(["Base", "My", "Simple", "Custom"]) + old
+            )
+        elif way < 0.4 and pool:
             name = random.choice(pool)
-        elif way < .65:
+        elif way < 0.65:
             name = random.choice(VERBS) + "_" + random.choice(NOUNS)
-        elif way < .75:
+        elif way < 0.75:
             name = random.choice(NOUNS) + "_" + random.choice(NOUNS)
-        elif way < .85:
+        elif way < 0.85:
             name = random.choice(NOUNS)
-        elif way < .93:
+        elif way < 0.93:
             name = old + "_" + random.choice(NOUNS + ["v2", "new", "old", "impl"])
         else:
             name = random.choice(["new_", "my_", "_", "do_"]) + old
-        if name not in used and name not in RESERVED and name.isidentifier() and name[:1].isupper() == old[:1].isupper():
+        if (
+            name not in used
+            and name not in RESERVED
+            and name.isidentifier()
+            and name[:1].isupper() == old[:1].isupper()
+        ):
             return name
     raise NotApplicable
 
@@ -223,7 +251,9 @@ class Editor:
         elif what == "class":
             candidates = [n.name for n in ast.walk(source.tree) if isinstance(n, ast.ClassDef)]
         elif what == "variable":
-            candidates = [n.id for n in ast.walk(source.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+            candidates = [
+                n.id for n in ast.walk(source.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+            ]
         else:
             candidates = [a.arg for f, _, _ in source.functions() for a in f.args.args + f.args.kwonlyargs]
         old = pick(random, [name for name in candidates if name not in RESERVED and len(name) > 1])
@@ -235,11 +265,19 @@ class Editor:
     def rename(self, random, source):
         what = random.choice(["function", "function", "class", "variable", "variable", "parameter"])
         old, new, text = self._renamed(random, source, what)
-        return random.choice([
-            f"Rename the {what} `{old}` to `{new}`", f"Rename `{old}` to `{new}`", f"Rename {what} `{old}` to `{new}` everywhere",
-            f"Change the name of the {what} `{old}` to `{new}`", f"Replace every use of `{old}` with `{new}`",
-            f"`{old}` should be called `{new}`",
-        ]), text
+        return (
+            random.choice(
+                [
+                    f"Rename the {what} `{old}` to `{new}`",
+                    f"Rename `{old}` to `{new}`",
+                    f"Rename {what} `{old}` to `{new}` everywhere",
+                    f"Change the name of the {what} `{old}` to `{new}`",
+                    f"Replace every use of `{old}` with `{new}`",
+                    f"`{old}` should be called `{new}`",
+                ]
+            ),
+            text,
+        )
 
     def rename_several(self, random, source):
         pairs = []
@@ -252,39 +290,83 @@ class Editor:
         return "Rename " + ", ".join(said[:-1]) + " and " + said[-1], source.text
 
     def number(self, random, source):
-        numbers = [t for t in source.tokens if t.type == tokenize.NUMBER and re.fullmatch(r"\d{1,6}|\d+\.\d+", t.string)]
+        numbers = [
+            t for t in source.tokens if t.type == tokenize.NUMBER and re.fullmatch(r"\d{1,6}|\d+\.\d+", t.string)
+        ]
         token = pick(random, numbers)
         old, row = token.string, token.start[0] - 1
-        new = f"{random.random() * random.choice([1, 10]):.2f}" if "." in old else str(random.choice(
-            [random.randint(0, 9), random.randint(10, 99), random.choice([100, 128, 200, 256, 500, 512, 1000, 1024, 3600, 8080])]))
+        new = (
+            f"{random.random() * random.choice([1, 10]):.2f}"
+            if "." in old
+            else str(
+                random.choice(
+                    [
+                        random.randint(0, 9),
+                        random.randint(10, 99),
+                        random.choice([100, 128, 200, 256, 500, 512, 1000, 1024, 3600, 8080]),
+                    ]
+                )
+            )
+        )
         require(new != old)
         line = source.lines[row]
         stripped = line.strip()
         assigned = re.fullmatch(r"(\w+)\s*=\s*" + re.escape(old), stripped)
-        if assigned and len(re.findall(rf"^\s*{assigned.group(1)}\s*=[^=]", source.text, re.M)) == 1 and random.random() < .6:
+        if (
+            assigned
+            and len(re.findall(rf"^\s*{assigned.group(1)}\s*=[^=]", source.text, re.M)) == 1
+            and random.random() < 0.6
+        ):
             name = assigned.group(1)
-            said = random.choice([f"Set `{name}` to {new}", f"Change `{name}` to {new}", f"Change the value of `{name}` from {old} to {new}"])
+            said = random.choice(
+                [
+                    f"Set `{name}` to {new}",
+                    f"Change `{name}` to {new}",
+                    f"Change the value of `{name}` from {old} to {new}",
+                ]
+            )
         elif [t.string for t in numbers].count(old) == 1:
-            said = random.choice([f"Change the number {old} to {new}", f"Change the constant {old} to {new}",
-                                  f"Replace the number {old} with {new}", f"Use {new} instead of {old}"])
+            said = random.choice(
+                [
+                    f"Change the number {old} to {new}",
+                    f"Change the constant {old} to {new}",
+                    f"Replace the number {old} with {new}",
+                    f"Use {new} instead of {old}",
+                ]
+            )
         else:
-            require([x.strip() for x in source.lines].count(stripped) == 1 and line.count(old) == 1 and len(stripped) < 80 and "`" not in stripped)
-            said = random.choice([f"In the line `{stripped}`, change {old} to {new}", f"Change {old} to {new} in `{stripped}`"])
+            require(
+                [x.strip() for x in source.lines].count(stripped) == 1
+                and line.count(old) == 1
+                and len(stripped) < 80
+                and "`" not in stripped
+            )
+            said = random.choice(
+                [f"In the line `{stripped}`, change {old} to {new}", f"Change {old} to {new} in `{stripped}`"]
+            )
         lines = list(source.lines)
-        lines[row] = line[:token.start[1]] + new + line[token.end[1]:]
+        lines[row] = line[: token.start[1]] + new + line[token.end[1] :]
         return said, "\n".join(lines)
 
     def string(self, random, source):
         plain = re.compile(r"""(["'])([^"'\\{}%\n]{2,40})\1""")
-        old = pick(random, sorted(plain.fullmatch(t.string).group(2) for t in source.tokens
-                                  if t.type == tokenize.STRING and plain.fullmatch(t.string)))
+        old = pick(
+            random,
+            sorted(
+                plain.fullmatch(t.string).group(2)
+                for t in source.tokens
+                if t.type == tokenize.STRING and plain.fullmatch(t.string)
+            ),
+        )
         way = random.random()
-        if way < .2:
+        if way < 0.2:
             new = old.lower() if old.isupper() else old.upper()
-        elif way < .35:
+        elif way < 0.35:
             new = old + random.choice(["!", "_v2", " (new)", ".bak", "-" + random.choice(NOUNS)])
         else:
-            new = a_sentence(random).rstrip(".") if " " in old else "_".join(random.sample(NOUNS, random.choice([1, 2])))
+            new = (
+                a_sentence(random).rstrip(".") if " " in old else "_".join(random.sample(NOUNS, random.choice([1, 2])))
+            )
         require(new != old and "`" not in old)
 
         def replaced(token):
@@ -293,22 +375,55 @@ class Editor:
 
         text, count = source.replace_tokens(replaced)
         require(0 < count < 5)
-        return random.choice([f'Change the string "{old}" to "{new}"', f'Replace "{old}" with "{new}"',
-                              f'Use the string "{new}" instead of "{old}"']), text
+        return (
+            random.choice(
+                [
+                    f'Change the string "{old}" to "{new}"',
+                    f'Replace "{old}" with "{new}"',
+                    f'Use the string "{new}" instead of "{old}"',
+                ]
+            ),
+            text,
+        )
 
     def quotes(self, random, source):
         old, new, old_name, new_name_ = random.choice([("'", '"', "single", "double"), ('"', "'", "double", "single")])
         plain = re.compile(old + r"""[^"'\\\n]*""" + old)
         text, count = source.replace_tokens(
-            lambda t: new + t.string[1:-1] + new if t.type == tokenize.STRING and plain.fullmatch(t.string) else None)
+            lambda t: new + t.string[1:-1] + new if t.type == tokenize.STRING and plain.fullmatch(t.string) else None
+        )
         require(count >= 2)
-        return random.choice([f"Change {old_name} quotes to {new_name_} quotes", f"Use {new_name_} quotes instead of {old_name} quotes",
-                              f"Convert all {old_name}-quoted strings to {new_name_} quotes"]), text
+        return (
+            random.choice(
+                [
+                    f"Change {old_name} quotes to {new_name_} quotes",
+                    f"Use {new_name_} quotes instead of {old_name} quotes",
+                    f"Convert all {old_name}-quoted strings to {new_name_} quotes",
+                ]
+            ),
+            text,
+        )
 
     def operator(self, random, source):
-        old, new = random.choice([("==", "!="), ("!=", "=="), ("<=", "<"), (">=", ">"), ("<", "<="), (">", ">="), ("and", "or"), ("or", "and"),
-                                  ("+=", "-="), ("+", "-"), ("True", "False"), ("False", "True")])
-        text, count = source.replace_tokens(lambda t: new if t.string == old and t.type in (tokenize.OP, tokenize.NAME) else None)
+        old, new = random.choice(
+            [
+                ("==", "!="),
+                ("!=", "=="),
+                ("<=", "<"),
+                (">=", ">"),
+                ("<", "<="),
+                (">", ">="),
+                ("and", "or"),
+                ("or", "and"),
+                ("+=", "-="),
+                ("+", "-"),
+                ("True", "False"),
+                ("False", "True"),
+            ]
+        )
+        text, count = source.replace_tokens(
+            lambda t: new if t.string == old and t.type in (tokenize.OP, tokenize.NAME) else None
+        )
         require(0 < count < 12)
         return random.choice([f"Change every `{old}` to `{new}`", f"Replace `{old}` with `{new}` everywhere"]), text
 
@@ -319,14 +434,16 @@ class Editor:
         require(len(getattr(parent, "body", [])) > 1)
         begin, end = first_line(function), function.end_lineno
         f = called(random, function, owner)
-        return random.choice([f"Delete {f}", f"Remove {f}", f"Drop {f}", f"{f} is no longer needed, remove it", f"Get rid of {f}"]), \
-            "\n".join(without_lines(source.lines, begin, end))
+        return random.choice(
+            [f"Delete {f}", f"Remove {f}", f"Drop {f}", f"{f} is no longer needed, remove it", f"Get rid of {f}"]
+        ), "\n".join(without_lines(source.lines, begin, end))
 
     def delete_class(self, random, source):
         node = pick(random, [n for n in source.tree.body if isinstance(n, ast.ClassDef)])
         require(len(source.tree.body) > 1)
-        return random.choice([f"Delete the class `{node.name}`", f"Remove the class `{node.name}`"]), \
-            "\n".join(without_lines(source.lines, first_line(node), node.end_lineno))
+        return random.choice([f"Delete the class `{node.name}`", f"Remove the class `{node.name}`"]), "\n".join(
+            without_lines(source.lines, first_line(node), node.end_lineno)
+        )
 
     def keep_only(self, random, source):
         tops = [n for n in source.tree.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))]
@@ -335,24 +452,37 @@ class Editor:
         for node in reversed(tops):
             if node is not kept:
                 lines = without_lines(lines, first_line(node), node.end_lineno)
-        return random.choice([f"Remove all functions and classes except `{kept.name}`",
-                              f"Keep only `{kept.name}` and delete the other functions and classes"]), "\n".join(lines)
+        return random.choice(
+            [
+                f"Remove all functions and classes except `{kept.name}`",
+                f"Keep only `{kept.name}` and delete the other functions and classes",
+            ]
+        ), "\n".join(lines)
 
     def delete_line(self, random, source):
         at, text = a_simple_line(random, source, (ast.Expr, ast.Assign, ast.AugAssign, ast.Import, ast.ImportFrom))
-        return random.choice([f"Delete the line `{text}`", f"Remove the line `{text}`", f"Remove `{text}`", f"Drop the line `{text}`"]), \
-            "\n".join(source.lines[:at] + source.lines[at + 1:])
+        return random.choice(
+            [f"Delete the line `{text}`", f"Remove the line `{text}`", f"Remove `{text}`", f"Drop the line `{text}`"]
+        ), "\n".join(source.lines[:at] + source.lines[at + 1 :])
 
     def delete_import(self, random, source):
-        node = pick(random, [n for n in source.tree.body if isinstance(n, (ast.Import, ast.ImportFrom)) and n.lineno == n.end_lineno and len(n.names) == 1])
+        node = pick(
+            random,
+            [
+                n
+                for n in source.tree.body
+                if isinstance(n, (ast.Import, ast.ImportFrom)) and n.lineno == n.end_lineno and len(n.names) == 1
+            ],
+        )
         name = node.names[0].asname or node.names[0].name
         text = source.lines[node.lineno - 1]
         require(";" not in text and source.lines.count(text) == 1)
-        return random.choice([f"Remove the import `{text}`", f"Drop the import of `{name}`", f"Remove the import of `{name}`"]), \
-            "\n".join(source.lines[:node.lineno - 1] + source.lines[node.lineno:])
+        return random.choice(
+            [f"Remove the import `{text}`", f"Drop the import of `{name}`", f"Remove the import of `{name}`"]
+        ), "\n".join(source.lines[: node.lineno - 1] + source.lines[node.lineno :])
 
     def delete_docstring(self, random, source):
-        if random.random() < .3:
+        if random.random() < 0.3:
             found = [docstring_node(f) for f, _, _ in source.functions() if docstring_node(f) and len(f.body) > 1]
             said = random.choice(["Remove the docstrings of all functions", "Delete all function docstrings"])
         else:
@@ -364,7 +494,7 @@ class Editor:
         require(found)
         lines = list(source.lines)
         for node in sorted(found, key=lambda n: -n.lineno):
-            del lines[node.lineno - 1:node.end_lineno]
+            del lines[node.lineno - 1 : node.end_lineno]
         return said, "\n".join(lines)
 
     def delete_comments(self, random, source):
@@ -385,62 +515,111 @@ class Editor:
 
     def add_import(self, random, source):
         module = random.choice(MODULES)
-        line = random.choice([f"import {module}"] * 3 + [f"from typing import {random.choice(['Any', 'Dict', 'List', 'Optional'])}",
-                                                         f"from {module} import {random.choice(NOUNS)}"])
+        line = random.choice(
+            [f"import {module}"] * 3
+            + [
+                f"from typing import {random.choice(['Any', 'Dict', 'List', 'Optional'])}",
+                f"from {module} import {random.choice(NOUNS)}",
+            ]
+        )
         require(line not in source.lines)
         imports = [n for n in source.tree.body if isinstance(n, (ast.Import, ast.ImportFrom))]
         if not imports:
             require(docstring_node(source.tree) is None if source.tree.body else False)
             at, where = 0, "at the top of the file"
-        elif random.random() < .5:
+        elif random.random() < 0.5:
             at, where = imports[0].lineno - 1, random.choice(["before the first import", "at the top of the imports"])
         else:
             at, where = imports[-1].end_lineno, random.choice(["after the last import", "at the end of the imports"])
-        return random.choice([f"Add `{line}` {where}", f"Insert `{line}` {where}", f"Add the import `{line}` {where}"]), \
-            "\n".join(source.lines[:at] + [line] + source.lines[at:])
+        return random.choice(
+            [f"Add `{line}` {where}", f"Insert `{line}` {where}", f"Add the import `{line}` {where}"]
+        ), "\n".join(source.lines[:at] + [line] + source.lines[at:])
 
     def add_docstring(self, random, source):
         function, _, owner = a_function(random, source)
         require(docstring_node(function) is None)
         at = first_line(function.body[0])
-        while at > function.lineno and (source.lines[at - 1].strip().startswith("#") or not source.lines[at - 1].strip()):
+        while at > function.lineno and (
+            source.lines[at - 1].strip().startswith("#") or not source.lines[at - 1].strip()
+        ):
             at -= 1
         words, f = a_sentence(random), called(random, function, owner)
         line = " " * function.body[0].col_offset + f'"""{words}"""'
-        return random.choice([f'Add the docstring "{words}" to {f}', f'Give {f} the docstring "{words}"',
-                              f'Insert a docstring in {f}: "{words}"']), "\n".join(source.lines[:at] + [line] + source.lines[at:])
+        return random.choice(
+            [
+                f'Add the docstring "{words}" to {f}',
+                f'Give {f} the docstring "{words}"',
+                f'Insert a docstring in {f}: "{words}"',
+            ]
+        ), "\n".join(source.lines[:at] + [line] + source.lines[at:])
 
     def add_comment(self, random, source):
-        comment = "# " + random.choice([a_sentence(random), f"TODO: {random.choice(VERBS)} the {random.choice(NOUNS)}", "NOTE: " + a_sentence(random)])
-        if random.random() < .5:
+        comment = "# " + random.choice(
+            [
+                a_sentence(random),
+                f"TODO: {random.choice(VERBS)} the {random.choice(NOUNS)}",
+                "NOTE: " + a_sentence(random),
+            ]
+        )
+        if random.random() < 0.5:
             function, _, owner = a_function(random, source, 200)
             at, indent, where = first_line(function), function.col_offset, called(random, function, owner)
         else:
             at, text = a_simple_line(random, source)
             indent, where = indent_of(source.lines[at]), f"the line `{text}`"
         side = random.choice(["above", "before"])
-        return random.choice([f"Add the comment `{comment}` {side} {where}", f"Insert the comment `{comment}` {side} {where}",
-                              f"Put `{comment}` {side} {where}"]), "\n".join(source.lines[:at] + [" " * indent + comment] + source.lines[at:])
+        return random.choice(
+            [
+                f"Add the comment `{comment}` {side} {where}",
+                f"Insert the comment `{comment}` {side} {where}",
+                f"Put `{comment}` {side} {where}",
+            ]
+        ), "\n".join(source.lines[:at] + [" " * indent + comment] + source.lines[at:])
 
     def add_first_line(self, random, source):
         function, _, owner = a_function(random, source)
         at, indent = body_start(function, source)
         name, f = function.name, called(random, function, owner)
-        line = random.choice([f'print("{name}")', f'print("entering {name}")', f'logger.debug("{name} called")', f'logger.info("calling {name}")',
-                              f'logging.debug("enter {name}")', f"print('{name} called')", f'logger.warning("{name} is deprecated")'])
-        return random.choice([f"Add `{line}` at the start of {f}", f"Insert `{line}` as the first line of the body of {f}",
-                              f"Start {f} with `{line}`"]), "\n".join(source.lines[:at] + [" " * indent + line] + source.lines[at:])
+        line = random.choice(
+            [
+                f'print("{name}")',
+                f'print("entering {name}")',
+                f'logger.debug("{name} called")',
+                f'logger.info("calling {name}")',
+                f'logging.debug("enter {name}")',
+                f"print('{name} called')",
+                f'logger.warning("{name} is deprecated")',
+            ]
+        )
+        return random.choice(
+            [
+                f"Add `{line}` at the start of {f}",
+                f"Insert `{line}` as the first line of the body of {f}",
+                f"Start {f} with `{line}`",
+            ]
+        ), "\n".join(source.lines[:at] + [" " * indent + line] + source.lines[at:])
 
     def add_line(self, random, source):
         at, text = a_simple_line(random, source, (ast.Assign, ast.Expr, ast.AugAssign))
         a, b = random.choice(NOUNS), random.choice(NOUNS)
-        line = random.choice([f"{a} = {b}", f"{a} = None", f"{a}.{random.choice(VERBS)}({b})", f"print({a})", f"assert {a} is not None",
-                              f"{random.choice(VERBS)}_{a}({b})", f"{a} += 1", f"del {a}"])
-        after = random.random() < .7
+        line = random.choice(
+            [
+                f"{a} = {b}",
+                f"{a} = None",
+                f"{a}.{random.choice(VERBS)}({b})",
+                f"print({a})",
+                f"assert {a} is not None",
+                f"{random.choice(VERBS)}_{a}({b})",
+                f"{a} += 1",
+                f"del {a}",
+            ]
+        )
+        after = random.random() < 0.7
         put = at + 1 if after else at
         side = "after" if after else "before"
-        return random.choice([f"Add `{line}` {side} the line `{text}`", f"Insert `{line}` {side} `{text}`"]), \
-            "\n".join(source.lines[:put] + [" " * indent_of(source.lines[at]) + line] + source.lines[put:])
+        return random.choice([f"Add `{line}` {side} the line `{text}`", f"Insert `{line}` {side} `{text}`"]), "\n".join(
+            source.lines[:put] + [" " * indent_of(source.lines[at]) + line] + source.lines[put:]
+        )
 
     def add_guard(self, random, source):
         function, _, owner = a_function(random, source)
@@ -448,41 +627,86 @@ class Editor:
         argument = pick(random, [a.arg for a in function.args.args if a.arg not in ("self", "cls")])
         condition = random.choice([f"{argument} is None", f"not {argument}"])
         f = called(random, function, owner)
-        if random.random() < .6:
+        if random.random() < 0.6:
             value = random.choice(["None", "False", "[]", "0", argument])
             action = f"return {value}"
-            said = random.choice([f"At the start of {f}, return {value} if `{condition}`", f"Make {f} return {value} when `{condition}`",
-                                  f"Add a guard to {f}: if `{condition}`, return {value}"])
+            said = random.choice(
+                [
+                    f"At the start of {f}, return {value} if `{condition}`",
+                    f"Make {f} return {value} when `{condition}`",
+                    f"Add a guard to {f}: if `{condition}`, return {value}",
+                ]
+            )
         else:
-            error, words = random.choice(EXCEPTIONS[:2]), random.choice([f"{argument} is required", f"invalid {argument}", f"missing {argument}"])
+            error, words = random.choice(EXCEPTIONS[:2]), random.choice(
+                [f"{argument} is required", f"invalid {argument}", f"missing {argument}"]
+            )
             action = f'raise {error}("{words}")'
-            said = random.choice([f'At the start of {f}, raise {error}("{words}") if `{condition}`',
-                                  f'Make {f} raise {error}("{words}") when `{condition}`'])
-        return said, "\n".join(source.lines[:at] + [" " * indent + f"if {condition}:", " " * (indent + 4) + action] + source.lines[at:])
+            said = random.choice(
+                [
+                    f'At the start of {f}, raise {error}("{words}") if `{condition}`',
+                    f'Make {f} raise {error}("{words}") when `{condition}`',
+                ]
+            )
+        return said, "\n".join(
+            source.lines[:at] + [" " * indent + f"if {condition}:", " " * (indent + 4) + action] + source.lines[at:]
+        )
 
     def add_decorator(self, random, source):
         function, _, owner = a_function(random, source, 200)
         require(not function.decorator_list)
-        decorator = random.choice(["@" + random.choice(VERBS) + "_" + random.choice(NOUNS), "@cached", "@property", "@staticmethod", "@functools.wraps", "@profile"])
+        decorator = random.choice(
+            [
+                "@" + random.choice(VERBS) + "_" + random.choice(NOUNS),
+                "@cached",
+                "@property",
+                "@staticmethod",
+                "@functools.wraps",
+                "@profile",
+            ]
+        )
         f, at = called(random, function, owner), function.lineno - 1
-        return random.choice([f"Add the decorator `{decorator}` to {f}", f"Decorate {f} with `{decorator}`", f"Put `{decorator}` above {f}"]), \
-            "\n".join(source.lines[:at] + [" " * function.col_offset + decorator] + source.lines[at:])
+        return random.choice(
+            [
+                f"Add the decorator `{decorator}` to {f}",
+                f"Decorate {f} with `{decorator}`",
+                f"Put `{decorator}` above {f}",
+            ]
+        ), "\n".join(source.lines[:at] + [" " * function.col_offset + decorator] + source.lines[at:])
 
     def add_function(self, random, source):
         a, b = random.sample(NOUNS, 2)
         name = random.choice(VERBS) + "_" + random.choice(NOUNS)
         require(name not in source.names())
-        body = random.choice([f"return {a}", f"return {a} + {b}", f"return {a} * 2", f"print({a})", "raise NotImplementedError", f"return [{a}, {b}]"])
+        body = random.choice(
+            [
+                f"return {a}",
+                f"return {a} + {b}",
+                f"return {a} * 2",
+                f"print({a})",
+                "raise NotImplementedError",
+                f"return [{a}, {b}]",
+            ]
+        )
         classes = [n for n in source.tree.body if isinstance(n, ast.ClassDef) and not isinstance(n.body[-1], ast.Expr)]
-        if classes and random.random() < .4:
+        if classes and random.random() < 0.4:
             node = random.choice(classes)
             put = ["", f"    def {name}(self, {a}, {b}):", f"        {body}"]
-            return random.choice([f"Add a method `{name}(self, {a}, {b})` with the body `{body}` at the end of the class `{node.name}`",
-                                  f"Append the method `def {name}(self, {a}, {b}): {body}` to the class `{node.name}`"]), \
-                "\n".join(source.lines[:node.end_lineno] + put + source.lines[node.end_lineno:])
-        return random.choice([f"Add a function `{name}({a}, {b})` with the body `{body}` at the end of the file",
-                              f"Append the function `def {name}({a}, {b}): {body}`"]), \
-            source.text.rstrip("\n") + f"\n\n\ndef {name}({a}, {b}):\n    {body}\n"
+            return random.choice(
+                [
+                    f"Add a method `{name}(self, {a}, {b})` with the body `{body}` at the end of the class `{node.name}`",
+                    f"Append the method `def {name}(self, {a}, {b}): {body}` to the class `{node.name}`",
+                ]
+            ), "\n".join(source.lines[: node.end_lineno] + put + source.lines[node.end_lineno :])
+        return (
+            random.choice(
+                [
+                    f"Add a function `{name}({a}, {b})` with the body `{body}` at the end of the file",
+                    f"Append the function `def {name}({a}, {b}): {body}`",
+                ]
+            ),
+            source.text.rstrip("\n") + f"\n\n\ndef {name}({a}, {b}):\n    {body}\n",
+        )
 
     def add_parameter(self, random, source):
         function, _, owner = a_function(random, source, 200)
@@ -496,7 +720,13 @@ class Editor:
         lines = list(source.lines)
         lines[function.lineno - 1] = head[1] + (head[2] + ", " if head[2].strip() else "") + said + head[3]
         f = called(random, function, owner)
-        return random.choice([f"Add a parameter `{said}` to {f}", f"Add the argument `{said}` to {f}", f"Give {f} a new last parameter `{said}`"]), "\n".join(lines)
+        return random.choice(
+            [
+                f"Add a parameter `{said}` to {f}",
+                f"Add the argument `{said}` to {f}",
+                f"Give {f} a new last parameter `{said}`",
+            ]
+        ), "\n".join(lines)
 
     def return_type(self, random, source):
         function, _, owner = a_function(random, source, 300)
@@ -505,20 +735,37 @@ class Editor:
         kind, f = random.choice(TYPES), called(random, function, owner)
         lines = list(source.lines)
         lines[function.lineno - 1] = line[:-1] + f" -> {kind}:"
-        return random.choice([f"Annotate the return type of {f} as `{kind}`", f"Add the return type `{kind}` to {f}", f"Declare that {f} returns `{kind}`"]), "\n".join(lines)
+        return random.choice(
+            [
+                f"Annotate the return type of {f} as `{kind}`",
+                f"Add the return type `{kind}` to {f}",
+                f"Declare that {f} returns `{kind}`",
+            ]
+        ), "\n".join(lines)
 
     # ---- change in place
 
     def replace_line(self, random, source):
         at, text = a_simple_line(random, source)
         a, b = random.choice(NOUNS), random.choice(NOUNS)
-        line = random.choice([f"{a} = {b}", f"return {a}", "pass", f"{a}.{random.choice(VERBS)}({b})", f"raise {random.choice(EXCEPTIONS)}({a})", f"return {a}.{b}"])
+        line = random.choice(
+            [
+                f"{a} = {b}",
+                f"return {a}",
+                "pass",
+                f"{a}.{random.choice(VERBS)}({b})",
+                f"raise {random.choice(EXCEPTIONS)}({a})",
+                f"return {a}.{b}",
+            ]
+        )
         lines = list(source.lines)
         lines[at] = " " * indent_of(lines[at]) + line
-        return random.choice([f"Replace the line `{text}` with `{line}`", f"Change `{text}` to `{line}`"]), "\n".join(lines)
+        return random.choice([f"Replace the line `{text}` with `{line}`", f"Change `{text}` to `{line}`"]), "\n".join(
+            lines
+        )
 
     def comment_out(self, random, source):
-        if random.random() < .4:
+        if random.random() < 0.4:
             function, parent, owner = a_function(random, source, 30)
             require(len(getattr(parent, "body", [])) > 1)
             begin, end, f = first_line(function), function.end_lineno, called(random, function, owner)
@@ -526,7 +773,9 @@ class Editor:
         else:
             begin, text = a_simple_line(random, source)
             end = begin + 1
-            said = random.choice([f"Comment out the line `{text}`", f"Comment out `{text}`", f"Disable the line `{text}` with a comment"])
+            said = random.choice(
+                [f"Comment out the line `{text}`", f"Comment out `{text}`", f"Disable the line `{text}` with a comment"]
+            )
         lines, indent = list(source.lines), indent_of(source.lines[begin])
         for at in range(begin, end):
             if lines[at].strip():
@@ -538,21 +787,42 @@ class Editor:
         at, indent = body_start(function, source)
         require(function.end_lineno - at >= 2)
         line, f = random.choice(["raise NotImplementedError", "pass", "return None"]), called(random, function, owner)
-        return random.choice([f"Replace the body of {f} with `{line}`", f"Make the body of {f} just `{line}`"]), \
-            "\n".join(source.lines[:at] + [" " * indent + line] + source.lines[function.end_lineno:])
+        return random.choice(
+            [f"Replace the body of {f} with `{line}`", f"Make the body of {f} just `{line}`"]
+        ), "\n".join(source.lines[:at] + [" " * indent + line] + source.lines[function.end_lineno :])
 
     def wrap_in_try(self, random, source):
         function, _, owner = a_function(random, source, 25)
         at, indent = body_start(function, source)
-        require(not any(isinstance(n, ast.Constant) and isinstance(n.value, str) and n.end_lineno > n.lineno
-                        for statement in function.body[1 if docstring_node(function) else 0:] for n in ast.walk(statement)))
+        require(
+            not any(
+                isinstance(n, ast.Constant) and isinstance(n.value, str) and n.end_lineno > n.lineno
+                for statement in function.body[1 if docstring_node(function) else 0 :]
+                for n in ast.walk(statement)
+            )
+        )
         error, f = random.choice(EXCEPTIONS), called(random, function, owner)
-        handler, does = random.choice([("raise", "re-raises it"), ("pass", "ignores it"), ("return None", "returns None"),
-                                       (f'print("error in {function.name}")', f'prints "error in {function.name}"')])
-        body = ["    " + line if line.strip() else line for line in source.lines[at:function.end_lineno]]
-        return random.choice([f"Wrap the body of {f} in a try/except that catches {error} and {does}", f"Put the body of {f} in try/except {error} that {does}"]), \
-            "\n".join(source.lines[:at] + [" " * indent + "try:"] + body + [" " * indent + f"except {error}:", " " * (indent + 4) + handler]
-                      + source.lines[function.end_lineno:])
+        handler, does = random.choice(
+            [
+                ("raise", "re-raises it"),
+                ("pass", "ignores it"),
+                ("return None", "returns None"),
+                (f'print("error in {function.name}")', f'prints "error in {function.name}"'),
+            ]
+        )
+        body = ["    " + line if line.strip() else line for line in source.lines[at : function.end_lineno]]
+        return random.choice(
+            [
+                f"Wrap the body of {f} in a try/except that catches {error} and {does}",
+                f"Put the body of {f} in try/except {error} that {does}",
+            ]
+        ), "\n".join(
+            source.lines[:at]
+            + [" " * indent + "try:"]
+            + body
+            + [" " * indent + f"except {error}:", " " * (indent + 4) + handler]
+            + source.lines[function.end_lineno :]
+        )
 
     def swap_functions(self, random, source):
         groups = [source.tree.body] + [n.body for n in ast.walk(source.tree) if isinstance(n, ast.ClassDef)]
@@ -563,25 +833,65 @@ class Editor:
         a, b = pick(random, pairs)
         lines = source.lines
         require(b.end_lineno - first_line(a) <= 90)
-        return random.choice([f"Swap the functions `{a.name}` and `{b.name}`", f"Swap `{a.name}` and `{b.name}`",
-                              f"Move `{b.name}` before `{a.name}`"]), \
-            "\n".join(lines[:first_line(a)] + lines[first_line(b):b.end_lineno] + lines[a.end_lineno:first_line(b)]
-                      + lines[first_line(a):a.end_lineno] + lines[b.end_lineno:])
+        return random.choice(
+            [
+                f"Swap the functions `{a.name}` and `{b.name}`",
+                f"Swap `{a.name}` and `{b.name}`",
+                f"Move `{b.name}` before `{a.name}`",
+            ]
+        ), "\n".join(
+            lines[: first_line(a)]
+            + lines[first_line(b) : b.end_lineno]
+            + lines[a.end_lineno : first_line(b)]
+            + lines[first_line(a) : a.end_lineno]
+            + lines[b.end_lineno :]
+        )
 
     def indentation(self, random, source):
         require(not any(t.type == tokenize.STRING and t.start[0] != t.end[0] for t in source.tokens))
-        require(all(indent_of(line) % 4 == 0 for line in source.lines if line.strip()) and any(indent_of(line) for line in source.lines))
+        require(
+            all(indent_of(line) % 4 == 0 for line in source.lines if line.strip())
+            and any(indent_of(line) for line in source.lines)
+        )
         width = random.choice([2, 2, 8])
-        lines = [" " * (indent_of(line) // 4 * width) + line.lstrip(" ") if line.strip() else line for line in source.lines]
-        return random.choice([f"Indent with {width} spaces instead of 4", f"Change the indentation to {width} spaces"]), "\n".join(lines)
+        lines = [
+            " " * (indent_of(line) // 4 * width) + line.lstrip(" ") if line.strip() else line for line in source.lines
+        ]
+        return random.choice(
+            [f"Indent with {width} spaces instead of 4", f"Change the indentation to {width} spaces"]
+        ), "\n".join(lines)
 
 
-KINDS = {      # weight of each kind when one is drawn
-    "rename": 9, "rename_several": 2, "number": 4, "string": 4, "quotes": 2, "operator": 2.5, "delete_function": 4, "delete_class": 1,
-    "keep_only": 1, "delete_line": 3, "delete_import": 2, "delete_docstring": 2.5, "delete_comments": 2, "add_import": 3,
-    "add_docstring": 4, "add_comment": 4, "add_first_line": 4, "add_line": 4, "add_guard": 4, "add_decorator": 3, "add_function": 3,
-    "add_parameter": 4, "return_type": 3, "replace_line": 3, "comment_out": 2.5, "empty_body": 2.5, "wrap_in_try": 3,
-    "swap_functions": 2, "indentation": 1,
+KINDS = {  # weight of each kind when one is drawn
+    "rename": 9,
+    "rename_several": 2,
+    "number": 4,
+    "string": 4,
+    "quotes": 2,
+    "operator": 2.5,
+    "delete_function": 4,
+    "delete_class": 1,
+    "keep_only": 1,
+    "delete_line": 3,
+    "delete_import": 2,
+    "delete_docstring": 2.5,
+    "delete_comments": 2,
+    "add_import": 3,
+    "add_docstring": 4,
+    "add_comment": 4,
+    "add_first_line": 4,
+    "add_line": 4,
+    "add_guard": 4,
+    "add_decorator": 3,
+    "add_function": 3,
+    "add_parameter": 4,
+    "return_type": 3,
+    "replace_line": 3,
+    "comment_out": 2.5,
+    "empty_body": 2.5,
+    "wrap_in_try": 3,
+    "swap_functions": 2,
+    "indentation": 1,
 }
 
 
@@ -614,7 +924,7 @@ def make_edit(editor, random, text, edit_count=None, kinds=None):
     require(said and current != text)
     if len(said) == 1:
         instruction = said[0] + random.choice([".", ".", ""])
-    elif random.random() < .5:
+    elif random.random() < 0.5:
         instruction = "\n".join(f"{n}. {one}." for n, one in enumerate(said, 1))
     else:
         instruction = ". ".join(said) + "."
@@ -625,7 +935,7 @@ def _text_of(lines, nodes):
     begin = first_line(nodes[0])
     while begin > 0 and lines[begin - 1].startswith("#"):
         begin -= 1
-    return "\n".join(lines[begin:nodes[-1].end_lineno]) + "\n"
+    return "\n".join(lines[begin : nodes[-1].end_lineno]) + "\n"
 
 
 def excerpt(random, source, characters_min, characters_max):
@@ -633,12 +943,16 @@ def excerpt(random, source, characters_min, characters_max):
     if characters_min <= len(source.text) <= characters_max:
         return source.text if source.text.endswith("\n") else source.text + "\n"
     wanted, nodes, head = random.uniform(characters_min, characters_max), source.tree.body, ""
-    if random.random() < .35:
-        classes = [n for n in nodes if isinstance(n, ast.ClassDef) and n.end_lineno - n.lineno > 8 and n.body[0].lineno > n.lineno]
+    if random.random() < 0.35:
+        classes = [
+            n
+            for n in nodes
+            if isinstance(n, ast.ClassDef) and n.end_lineno - n.lineno > 8 and n.body[0].lineno > n.lineno
+        ]
         if classes:
             chosen = random.choice(classes)
             nodes = chosen.body
-            head = "\n".join(source.lines[first_line(chosen):first_line(nodes[0])]) + "\n"
+            head = "\n".join(source.lines[first_line(chosen) : first_line(nodes[0])]) + "\n"
     require(nodes)
     for _ in range(8):
         begin, text = random.randrange(len(nodes)), ""
@@ -651,9 +965,11 @@ def excerpt(random, source, characters_min, characters_max):
                 break
         if len(text) < characters_min:
             continue
-        if not head and random.random() < .35:
-            imports = [n for n in nodes[:begin] if isinstance(n, (ast.Import, ast.ImportFrom)) and n.lineno == n.end_lineno]
-            lines = [source.lines[n.lineno - 1] for n in imports[:random.randint(1, 5)]]
+        if not head and random.random() < 0.35:
+            imports = [
+                n for n in nodes[:begin] if isinstance(n, (ast.Import, ast.ImportFrom)) and n.lineno == n.end_lineno
+            ]
+            lines = [source.lines[n.lineno - 1] for n in imports[: random.randint(1, 5)]]
             if lines and len(text) + sum(map(len, lines)) + 8 <= characters_max:
                 text = "\n".join(lines) + "\n\n\n" + text
         Source(text).tree

@@ -16,15 +16,15 @@ import samples
 from decode import Decoder
 from fast_step import Batch
 
-LENGTHS = [(0, 500), (500, 1000), (1000, 2000), (2000, 3500), (3500, 6000)]       # characters of the old file
-RATIOS = [(0, .02), (.02, .05), (.05, .1), (.1, .2), (.2, .6), (.6, 1.01)]
+LENGTHS = [(0, 500), (500, 1000), (1000, 2000), (2000, 3500), (3500, 6000)]  # characters of the old file
+RATIOS = [(0, 0.02), (0.02, 0.05), (0.05, 0.1), (0.1, 0.2), (0.2, 0.6), (0.6, 1.01)]
 
 
 def edit_ratio(before, after):
     """Fraction of characters on changed lines."""
     old, new = before.splitlines(True), after.splitlines(True)
     blocks = difflib.SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
-    kept = sum(len(line) for block in blocks for line in old[block.a:block.a + block.size])
+    kept = sum(len(line) for block in blocks for line in old[block.a : block.a + block.size])
     return 1 - kept / max(1, len(before), len(after))
 
 
@@ -40,9 +40,16 @@ def draw_tasks(maker, count, low, high, context, program=False, edit_count=None,
         message = samples.program_message if program else samples.edit_message
         wanted = copy_programs.shortest(before, after) if program else samples.edit_answer(after)
         prompt = samples.chat(message(instruction, before))
-        task = {"instruction": instruction, "before": before, "after": after, "kinds": kinds, "prompt": prompt,
-                "prompt_ids": maker.tokenizer.encode(prompt), "wanted_ids": maker.tokenizer.encode(wanted + "<|im_end|>"),
-                "ratio": edit_ratio(before, after)}
+        task = {
+            "instruction": instruction,
+            "before": before,
+            "after": after,
+            "kinds": kinds,
+            "prompt": prompt,
+            "prompt_ids": maker.tokenizer.encode(prompt),
+            "wanted_ids": maker.tokenizer.encode(wanted + "<|im_end|>"),
+            "ratio": edit_ratio(before, after),
+        }
         if len(task["prompt_ids"]) + len(task["wanted_ids"]) <= context:
             tasks.append(task)
     return tasks
@@ -74,12 +81,19 @@ def measure_edits(step, maker, size):
     tasks = draw_tasks(maker, size.held_out_edits, 120, size.largest_edit, context)
     mark_exact(step, tasks)
     right = [r for t in tasks for r in t["right"]]
-    found = {"all": _share(tasks), "one_edit": _share([t for t in tasks if len(t["kinds"]) == 1]),
-             "several_edits": _share([t for t in tasks if len(t["kinds"]) > 1]), "right_tokens": round(sum(right) / len(right), 5),
-             "by_characters": _by(tasks, LENGTHS, lambda t: len(t["before"])), "by_edit_ratio": _by(tasks, RATIOS, lambda t: t["ratio"])}
+    found = {
+        "all": _share(tasks),
+        "one_edit": _share([t for t in tasks if len(t["kinds"]) == 1]),
+        "several_edits": _share([t for t in tasks if len(t["kinds"]) > 1]),
+        "right_tokens": round(sum(right) / len(right), 5),
+        "by_characters": _by(tasks, LENGTHS, lambda t: len(t["before"])),
+        "by_edit_ratio": _by(tasks, RATIOS, lambda t: t["ratio"]),
+    }
     per_kind = {}
     for kind in edits.KINDS:
-        drawn = draw_tasks(maker, max(1, size.held_out_edits // 12), 120, min(700, size.largest_edit), context, edit_count=1, kind=kind)
+        drawn = draw_tasks(
+            maker, max(1, size.held_out_edits // 12), 120, min(700, size.largest_edit), context, edit_count=1, kind=kind
+        )
         mark_exact(step, drawn)
         per_kind[kind] = _share(drawn)
     found["by_kind_small_files"] = per_kind
@@ -95,7 +109,9 @@ def measure_programs(step, decoder, maker, size):
     for task in tasks:
         limit = len(task["wanted_ids"]) * 2 + 60
         before = task["before"]
-        free = copy_programs.resolve(before, tokenizer.decode(decoder.greedy(task["prompt_ids"], limit, tokenizer.stops)))
+        free = copy_programs.resolve(
+            before, tokenizer.decode(decoder.greedy(task["prompt_ids"], limit, tokenizer.stops))
+        )
 
         def allowed(answer, token):
             text = tokenizer.decode(answer)
@@ -103,12 +119,17 @@ def measure_programs(step, decoder, maker, size):
                 return text.endswith(copy_programs.END)
             return copy_programs.is_prefix(before, tokenizer.decode(answer + [token]))
 
-        masked = copy_programs.resolve(before, tokenizer.decode(decoder.greedy(task["prompt_ids"], limit, tokenizer.stops, allowed)))
+        masked = copy_programs.resolve(
+            before, tokenizer.decode(decoder.greedy(task["prompt_ids"], limit, tokenizer.stops, allowed))
+        )
         counts["valid"] += free is not None
         counts["right_file"] += free == task["after"]
         counts["masked_valid"] += masked is not None
         counts["masked_right_file"] += masked == task["after"]
-    share = {key: round(counts[key] / max(1, len(tasks)), 4) for key in ("valid", "right_file", "masked_valid", "masked_right_file")}
+    share = {
+        key: round(counts[key] / max(1, len(tasks)), 4)
+        for key in ("valid", "right_file", "masked_valid", "masked_right_file")
+    }
     return {**_share(tasks), **share}
 
 
@@ -124,7 +145,7 @@ def measure_next_lines(step, maker, size):
         at = random.randrange(30, len(lines) - 1)
         if len(lines[at].strip()) < 4:
             continue
-        prompt = tokenizer.encode_text("\n".join(lines[:at]) + "\n")[-min(1500, size.target.shape.context - 200):]
+        prompt = tokenizer.encode_text("\n".join(lines[:at]) + "\n")[-min(1500, size.target.shape.context - 200) :]
         tasks.append({"prompt_ids": prompt, "wanted_ids": tokenizer.encode_text(lines[at] + "\n")})
     mark_exact(step, tasks)
     return _share(tasks)
@@ -134,25 +155,40 @@ def measure_next_lines(step, maker, size):
 def measure_agreement(decoder, draft, maker, size):
     """How often the draft's best token is the target's, on the target's own answers; and where the answer leaves the old file."""
     tokenizer = maker.tokenizer
-    tasks = draw_tasks(maker, max(2, size.held_out_edits // 6), 120, min(1000, size.largest_edit), size.target.shape.context)
+    tasks = draw_tasks(
+        maker, max(2, size.held_out_edits // 6), 120, min(1000, size.largest_edit), size.target.shape.context
+    )
     same, changed = [], []
     for task in tasks:
         answer = decoder.greedy(task["prompt_ids"], len(task["wanted_ids"]) + 40, tokenizer.stops)
         if not answer:
             continue
         ids = task["prompt_ids"] + answer
-        guess = draft.logits(ids[:-1])[-len(answer):].argmax(-1).tolist()
+        guess = draft.logits(ids[:-1])[-len(answer) :].argmax(-1).tolist()
         agree = [a == b for a, b in zip(guess, answer)]
-        marks = maker._changed_or_copied(answer, task["before"], samples.file_of_answer(tokenizer.decode(answer)) or task["after"])
+        marks = maker._changed_or_copied(
+            answer, task["before"], samples.file_of_answer(tokenizer.decode(answer)) or task["after"]
+        )
         same += agree
         changed += [a for a, mark in zip(agree, marks) if mark == samples.CHANGED]
-    return {"tokens": len(same), "all": round(sum(same) / max(1, len(same)), 4), "changed_tokens": len(changed),
-            "at_changes": round(sum(changed) / max(1, len(changed)), 4)}
+    return {
+        "tokens": len(same),
+        "all": round(sum(same) / max(1, len(same)), 4),
+        "changed_tokens": len(changed),
+        "at_changes": round(sum(changed) / max(1, len(changed)), 4),
+    }
 
 
 def measure(step, draft_weights, tokenizer, held_out, names, size):
-    maker = lambda part: samples.SampleMaker(tokenizer, held_out, names, samples.seed_of(size.seed, "evaluation", part))     # noqa: E731
+    maker = lambda part: samples.SampleMaker(
+        tokenizer, held_out, names, samples.seed_of(size.seed, "evaluation", part)
+    )  # noqa: E731
     decoder, draft = Decoder(step.weights), Decoder(draft_weights)
-    return {"edits": measure_edits(step, maker("edits"), size), "copy_programs": measure_programs(step, decoder, maker("programs"), size),
-            "next_line": measure_next_lines(step, maker("lines"), size), "draft_agreement": measure_agreement(decoder, draft, maker("agreement"), size),
-            "held_out_packages": sorted({f["package"] for f in held_out}), "loss_weights": feed.LOSS_WEIGHT.tolist()}
+    return {
+        "edits": measure_edits(step, maker("edits"), size),
+        "copy_programs": measure_programs(step, decoder, maker("programs"), size),
+        "next_line": measure_next_lines(step, maker("lines"), size),
+        "draft_agreement": measure_agreement(decoder, draft, maker("agreement"), size),
+        "held_out_packages": sorted({f["package"] for f in held_out}),
+        "loss_weights": feed.LOSS_WEIGHT.tolist(),
+    }

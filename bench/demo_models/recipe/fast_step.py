@@ -19,7 +19,18 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 def build_kernels():
     """The shared library, compiled for this CPU at first use."""
     source = os.path.join(HERE, "kernels.c")
-    command = ["gcc", "-O3", "-march=native", "-ffast-math", "-fopenmp", "-shared", "-fPIC", source, "-lopenblas", "-lm"]
+    command = [
+        "gcc",
+        "-O3",
+        "-march=native",
+        "-ffast-math",
+        "-fopenmp",
+        "-shared",
+        "-fPIC",
+        source,
+        "-lopenblas",
+        "-lm",
+    ]
     native = subprocess.run(["gcc", "-march=native", "-Q", "--help=target"], capture_output=True, check=True).stdout
     with open(source, "rb") as file:
         digest = hashlib.blake2b(file.read() + native + " ".join(command).encode(), digest_size=8).hexdigest()
@@ -52,7 +63,9 @@ class Kernels:
         n = b.shape[0] if transpose_b else b.shape[1]
         if out is None:
             out = torch.empty(m, n)
-        self.gemm(int(transpose_a), int(transpose_b), m, n, k, a, a.shape[1], b, b.shape[1], out, n, 1. if add else 0.)
+        self.gemm(
+            int(transpose_a), int(transpose_b), m, n, k, a, a.shape[1], b, b.shape[1], out, n, 1.0 if add else 0.0
+        )
         return out
 
 
@@ -94,7 +107,9 @@ class FastStep:
         for i in range(shape.layers):
             x0, h1, r1 = norm(x, add, w.layer(i, "attention_norm"))
             qkv = run.product(h1, w.layer(i, "qkv"), transpose_b=True)
-            run.bias_rope_forward(qkv, w.layer(i, "qkv_bias"), self.cosine, self.sine, batch.position, tokens, heads, groups)
+            run.bias_rope_forward(
+                qkv, w.layer(i, "qkv_bias"), self.cosine, self.sine, batch.position, tokens, heads, groups
+            )
             y, log_sum = torch.empty(tokens, heads * HEAD_DIM), torch.empty(tokens, heads)
             run.attention_forward(qkv, y, log_sum, batch.begin, len(batch.begin) - 1, heads, groups)
             attended = run.product(y, w.layer(i, "attention_out"), transpose_b=True)
@@ -113,7 +128,7 @@ class FastStep:
     def logits(self, hidden):
         return self.kernels.product(hidden, self.weights["embedding"], transpose_b=True)
 
-    def gradients(self, batch, teacher=None, mix=0.):
+    def gradients(self, batch, teacher=None, mix=0.0):
         """-> (gradients by name, loss and rightness of each position with weight, those positions)."""
         w, shape, run = self.weights, self.shape, self.kernels
         tokens, heads, groups = len(batch.ids), shape.heads, shape.groups
@@ -142,14 +157,28 @@ class FastStep:
             run.swiglu_backward(d_active, gate_up, d_gate_up, tokens, shape.feed_forward)
             grads[f"{i}.gate_up"] = run.product(d_gate_up, h2, transpose_a=True)
             d_h2 = run.product(d_gate_up, w.layer(i, "gate_up"))
-            run.norm_backward(d_h2, x1, w.layer(i, "feed_forward_norm"), r2, dx, grads[f"{i}.feed_forward_norm"], tokens, shape.width, 1)
+            run.norm_backward(
+                d_h2,
+                x1,
+                w.layer(i, "feed_forward_norm"),
+                r2,
+                dx,
+                grads[f"{i}.feed_forward_norm"],
+                tokens,
+                shape.width,
+                1,
+            )
             grads[f"{i}.attention_out"] = run.product(dx, y, transpose_a=True)
             dy = run.product(dx, w.layer(i, "attention_out"))
             d_qkv = torch.empty_like(qkv)
             run.attention_backward(qkv, y, log_sum, dy, d_qkv, batch.begin, len(batch.begin) - 1, heads, groups)
-            run.bias_rope_backward(d_qkv, grads[f"{i}.qkv_bias"], self.cosine, self.sine, batch.position, tokens, heads, groups)
+            run.bias_rope_backward(
+                d_qkv, grads[f"{i}.qkv_bias"], self.cosine, self.sine, batch.position, tokens, heads, groups
+            )
             grads[f"{i}.qkv"] = run.product(d_qkv, h1, transpose_a=True)
             d_h1 = run.product(d_qkv, w.layer(i, "qkv"))
-            run.norm_backward(d_h1, x0, w.layer(i, "attention_norm"), r1, dx, grads[f"{i}.attention_norm"], tokens, shape.width, 1)
+            run.norm_backward(
+                d_h1, x0, w.layer(i, "attention_norm"), r1, dx, grads[f"{i}.attention_norm"], tokens, shape.width, 1
+            )
         grads["embedding"].index_add_(0, batch.ids, dx)
         return grads, loss, right, chosen

@@ -16,7 +16,7 @@ import samples
 from fast_step import Batch
 
 # Of each kind (samples.PROMPT, COPIED, PLAIN, CHANGED): what a token counts in the loss.
-LOSS_WEIGHT = numpy.array([0., 1., .2, 3.], numpy.float32)
+LOSS_WEIGHT = numpy.array([0.0, 1.0, 0.2, 3.0], numpy.float32)
 PR_SET_PDEATHSIG = 1
 _maker_parts = None
 
@@ -25,7 +25,7 @@ def _start(folder):
     """In each process: the corpus is read once."""
     global _maker_parts
     os.nice(5)
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)     # ends with the trainer, also when that is killed
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)  # ends with the trainer, also when that is killed
     tokenizer = byte_pair.Tokenizer.load(os.path.join(folder, "tokenizer.json"))
     files = [f for f in corpus.load(os.path.join(folder, "corpus.json.gz")) if f["role"] == "train"]
     names = samples.identifiers(files, samples.random_module.Random(samples.seed_of("names")))
@@ -61,8 +61,10 @@ def batches(shard, batch_tokens, seed=None):
     begins = numpy.concatenate([[0], numpy.cumsum(lengths)])
     generator = numpy.random.default_rng(seed)
     order = generator.permutation(len(lengths)) if seed is not None else numpy.arange(len(lengths))
-    window = max(1, len(order) // 4)          # sorted inside of windows, so that not all batches of a length come together
-    order = numpy.concatenate([sorted(order[at:at + window], key=lambda i: lengths[i]) for at in range(0, len(order), window)])
+    window = max(1, len(order) // 4)  # sorted inside of windows, so that not all batches of a length come together
+    order = numpy.concatenate(
+        [sorted(order[at : at + window], key=lambda i: lengths[i]) for at in range(0, len(order), window)]
+    )
     groups, group, size = [], [], 0
     for index in order:
         if group and size + lengths[index] > batch_tokens:
@@ -71,20 +73,20 @@ def batches(shard, batch_tokens, seed=None):
         group.append(index)
         size += lengths[index]
     groups.append(group)
-    for at in (generator.permutation(len(groups)) if seed is not None else range(len(groups))):
+    for at in generator.permutation(len(groups)) if seed is not None else range(len(groups)):
         yield _batch(tokens, kinds, begins, groups[at])
 
 
 def _batch(tokens, kinds, begins, group):
     ids, wanted, weight, marks = [], [], [], []
     for index in group:
-        piece, kind = tokens[begins[index]:begins[index + 1]], kinds[begins[index]:begins[index + 1]]
+        piece, kind = tokens[begins[index] : begins[index + 1]], kinds[begins[index] : begins[index + 1]]
         ids.append(piece[:-1])
         wanted.append(piece[1:])
         weight.append(LOSS_WEIGHT[kind[1:]])
         marks.append(kind[1:])
     begin = torch.tensor(numpy.concatenate([[0], numpy.cumsum([len(p) for p in ids])]))
-    join = lambda parts, kind: torch.from_numpy(numpy.concatenate(parts).astype(kind))       # noqa: E731
+    join = lambda parts, kind: torch.from_numpy(numpy.concatenate(parts).astype(kind))  # noqa: E731
     batch = Batch(join(ids, numpy.int64), join(wanted, numpy.int64), join(weight, numpy.float32), begin)
     batch.kind = join(marks, numpy.uint8)
     return batch

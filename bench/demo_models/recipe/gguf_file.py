@@ -4,11 +4,13 @@ import struct
 from byte_pair import CONTROL_TOKENS
 from model import HEAD_DIM
 
-UNSIGNED, SIGNED, FLOAT, BOOLEAN, TEXT, LIST = 4, 5, 6, 7, 8, 9      # value types of the format
+UNSIGNED, SIGNED, FLOAT, BOOLEAN, TEXT, LIST = 4, 5, 6, 7, 8, 9  # value types of the format
 NORMAL_TOKEN, CONTROL_TOKEN, UNUSED_TOKEN = 1, 3, 5
 ALIGNMENT = 32
-CHAT_TEMPLATE = ("{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n' }}"
-                 "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}")
+CHAT_TEMPLATE = (
+    "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n' }}"
+    "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
 
 
 def _text(value):
@@ -39,14 +41,22 @@ def _token_kind(token):
 def _metadata(weights, tokenizer, name, description):
     shape, id_of = weights.shape, tokenizer.id_of
     return [
-        _entry("general.architecture", TEXT, "qwen2"), _entry("general.name", TEXT, name),
-        _entry("general.description", TEXT, description), _entry("general.license", TEXT, "MIT"),
-        _entry("general.file_type", UNSIGNED, 0), _entry("general.alignment", UNSIGNED, ALIGNMENT),
-        _entry("qwen2.context_length", UNSIGNED, shape.context), _entry("qwen2.embedding_length", UNSIGNED, shape.width),
-        _entry("qwen2.block_count", UNSIGNED, shape.layers), _entry("qwen2.feed_forward_length", UNSIGNED, shape.feed_forward),
-        _entry("qwen2.attention.head_count", UNSIGNED, shape.heads), _entry("qwen2.attention.head_count_kv", UNSIGNED, shape.groups),
-        _entry("qwen2.attention.layer_norm_rms_epsilon", FLOAT, shape.epsilon), _entry("qwen2.rope.freq_base", FLOAT, shape.rope_base),
-        _entry("tokenizer.ggml.model", TEXT, "gpt2"), _entry("tokenizer.ggml.pre", TEXT, "qwen2"),
+        _entry("general.architecture", TEXT, "qwen2"),
+        _entry("general.name", TEXT, name),
+        _entry("general.description", TEXT, description),
+        _entry("general.license", TEXT, "MIT"),
+        _entry("general.file_type", UNSIGNED, 0),
+        _entry("general.alignment", UNSIGNED, ALIGNMENT),
+        _entry("qwen2.context_length", UNSIGNED, shape.context),
+        _entry("qwen2.embedding_length", UNSIGNED, shape.width),
+        _entry("qwen2.block_count", UNSIGNED, shape.layers),
+        _entry("qwen2.feed_forward_length", UNSIGNED, shape.feed_forward),
+        _entry("qwen2.attention.head_count", UNSIGNED, shape.heads),
+        _entry("qwen2.attention.head_count_kv", UNSIGNED, shape.groups),
+        _entry("qwen2.attention.layer_norm_rms_epsilon", FLOAT, shape.epsilon),
+        _entry("qwen2.rope.freq_base", FLOAT, shape.rope_base),
+        _entry("tokenizer.ggml.model", TEXT, "gpt2"),
+        _entry("tokenizer.ggml.pre", TEXT, "qwen2"),
         _entry("tokenizer.ggml.tokens", LIST, tokenizer.tokens, TEXT),
         _entry("tokenizer.ggml.token_type", LIST, [_token_kind(t) for t in tokenizer.tokens], SIGNED),
         _entry("tokenizer.ggml.merges", LIST, tokenizer.merges, TEXT),
@@ -67,7 +77,9 @@ def _tensors(weights):
     for i in range(shape.layers):
         sizes = [shape.heads * HEAD_DIM, shape.groups * HEAD_DIM, shape.groups * HEAD_DIM]
         yield f"blk.{i}.attn_norm.weight", weights.layer(i, "attention_norm")
-        for letter, matrix, bias in zip("qkv", weights.layer(i, "qkv").split(sizes), weights.layer(i, "qkv_bias").split(sizes)):
+        for letter, matrix, bias in zip(
+            "qkv", weights.layer(i, "qkv").split(sizes), weights.layer(i, "qkv_bias").split(sizes)
+        ):
             yield f"blk.{i}.attn_{letter}.weight", matrix
             yield f"blk.{i}.attn_{letter}.bias", bias
         yield f"blk.{i}.attn_output.weight", weights.layer(i, "attention_out")

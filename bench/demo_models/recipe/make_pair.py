@@ -15,18 +15,18 @@ import subprocess
 import sys
 import time
 
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")      # threads that spin cost more than they save where CPUs are shared
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # threads that spin cost more than they save where CPUs are shared
 
-import torch                                             # noqa: E402
+import torch  # noqa: E402
 
-import byte_pair                                         # noqa: E402
-import corpus                                            # noqa: E402
-import evaluate                                          # noqa: E402
-import gguf_file                                         # noqa: E402
-import samples                                           # noqa: E402
-import settings                                          # noqa: E402
-import train                                             # noqa: E402
-import vectors                                           # noqa: E402
+import byte_pair  # noqa: E402
+import corpus  # noqa: E402
+import evaluate  # noqa: E402
+import gguf_file  # noqa: E402
+import samples  # noqa: E402
+import settings  # noqa: E402
+import train  # noqa: E402
+import vectors  # noqa: E402
 
 
 def say(text):
@@ -37,8 +37,15 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", choices=settings.SIZES, default="demo")
     parser.add_argument("--work", required=True, help="folder for everything that is made")
-    parser.add_argument("--steps", default="corpus,tokenizer,target,draft,export,evaluate,check", help="which steps to run")
-    parser.add_argument("--exclude", action="append", default=[], help="JSON Lines whose before, after and prefix_context must not be learnt from (globs)")
+    parser.add_argument(
+        "--steps", default="corpus,tokenizer,target,draft,export,evaluate,check", help="which steps to run"
+    )
+    parser.add_argument(
+        "--exclude",
+        action="append",
+        default=[],
+        help="JSON Lines whose before, after and prefix_context must not be learnt from (globs)",
+    )
     parser.add_argument("--redline", help="the program, to quantize and check with")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--workers", type=int, default=1, help="processes that make samples")
@@ -71,10 +78,16 @@ class Pair:
         if os.path.exists(self.path("corpus.json.gz")):
             return
         exclude = sorted(path for pattern in self.options.exclude for path in glob.glob(pattern))
-        files, dropped = corpus.from_packages(self.path("packages"), exclude) if self.size.packages else corpus.from_standard_library(exclude)
+        files, dropped = (
+            corpus.from_packages(self.path("packages"), exclude)
+            if self.size.packages
+            else corpus.from_standard_library(exclude)
+        )
         corpus.save(files, self.path("corpus.json.gz"))
         characters = {role: sum(len(f["text"]) for f in files if f["role"] == role) for role in ("train", "held_out")}
-        say(f"corpus: {len(files)} files, {characters} characters, {dropped} files dropped as shared with what must not be learnt")
+        say(
+            f"corpus: {len(files)} files, {characters} characters, {dropped} files dropped as shared with what must not be learnt"
+        )
 
     def make_tokenizer(self):
         if os.path.exists(self.path("tokenizer.json")):
@@ -87,7 +100,9 @@ class Pair:
             total += len(texts[-1])
             if total > self.size.tokenizer_characters:
                 break
-        maker = samples.SampleMaker(_NoTokenizer(), files, samples.identifiers(files, random), samples.seed_of(self.size.seed, "instructions"))
+        maker = samples.SampleMaker(
+            _NoTokenizer(), files, samples.identifiers(files, random), samples.seed_of(self.size.seed, "instructions")
+        )
         texts += _example_prompts(maker, max(50, total // 3000))
         with open(self.path("tokenizer.json"), "w", encoding="utf-8") as file:
             json.dump(byte_pair.train(texts, self.size.vocabulary), file)
@@ -97,10 +112,21 @@ class Pair:
         say(f"tokenizer: {self.size.vocabulary} tokens, {len(sample) / len(ids):.2f} characters of code each")
 
     def train_model(self, name, run, teacher=None):
-        mix = samples.Mix(100, min(800, self.size.largest_edit), 1024, edit=.8, program=.2, plain=0, middle=0)
+        mix = samples.Mix(100, min(800, self.size.largest_edit), 1024, edit=0.8, program=0.2, plain=0, middle=0)
         held_out = samples.make_shard(self.held_out_maker("validation"), mix, self.size.validation_tokens)
         o = self.options
-        return train.train(name, run, self.size, o.work, held_out, o.threads, o.device, o.workers, teacher, self.until if name == "target" else None)
+        return train.train(
+            name,
+            run,
+            self.size,
+            o.work,
+            held_out,
+            o.threads,
+            o.device,
+            o.workers,
+            teacher,
+            self.until if name == "target" else None,
+        )
 
     def make_target(self):
         self.train_model("target", self.size.target)
@@ -113,18 +139,40 @@ class Pair:
         for name in ("target", "draft"):
             weights, state = train.load_weights(self.path(f"{name}.pt"))
             loaded[name] = weights
-            description = (f"Small model for demonstrations and tests: simple edits of Python files. {weights.parameter_count()} parameters, "
-                           f"{state['tokens'] / 1e6:.1f} million training tokens.")
-            gguf_file.write(self.path(f"demo-{name}.gguf"), weights, self.tokenizer(), f"Redline demo {name}", description)
+            description = (
+                f"Small model for demonstrations and tests: simple edits of Python files. {weights.parameter_count()} parameters, "
+                f"{state['tokens'] / 1e6:.1f} million training tokens."
+            )
+            gguf_file.write(
+                self.path(f"demo-{name}.gguf"), weights, self.tokenizer(), f"Redline demo {name}", description
+            )
             if self.options.redline:
-                subprocess.run([self.options.redline, "quantize", self.path(f"demo-{name}.gguf"), self.path(f"demo-{name}-q8_0.gguf"), "--type", "q8_0"],
-                               check=True, stdout=subprocess.DEVNULL)
+                subprocess.run(
+                    [
+                        self.options.redline,
+                        "quantize",
+                        self.path(f"demo-{name}.gguf"),
+                        self.path(f"demo-{name}-q8_0.gguf"),
+                        "--type",
+                        "q8_0",
+                    ],
+                    check=True,
+                    stdout=subprocess.DEVNULL,
+                )
         found = vectors.make(loaded["target"], loaded["draft"], self.held_out_maker("vectors"), self.size.vector_cases)
         vectors.save(found, self.path("vectors.json"))
-        say("written: " + ", ".join(f"{os.path.basename(p)} {os.path.getsize(p) / 1e6:.1f} MB" for p in sorted(glob.glob(self.path("*.gguf")))))
+        say(
+            "written: "
+            + ", ".join(
+                f"{os.path.basename(p)} {os.path.getsize(p) / 1e6:.1f} MB"
+                for p in sorted(glob.glob(self.path("*.gguf")))
+            )
+        )
 
     def evaluate(self):
-        (target, state), (draft, draft_state) = train.load_weights(self.path("target.pt")), train.load_weights(self.path("draft.pt"))
+        (target, state), (draft, draft_state) = train.load_weights(self.path("target.pt")), train.load_weights(
+            self.path("draft.pt")
+        )
         step = train.make_step(target, self.options.threads, "cpu")
         files = self.files("held_out")
         names = samples.identifiers(files, samples.random_module.Random(samples.seed_of("held-out names")))
@@ -133,14 +181,21 @@ class Pair:
         with open(self.path("eval.json"), "w", encoding="utf-8") as file:
             json.dump(found, file, indent=1)
             file.write("\n")
-        say(f"edits {found['edits']['all']}, programs {found['copy_programs']}, next line {found['next_line']}, draft {found['draft_agreement']}")
+        say(
+            f"edits {found['edits']['all']}, programs {found['copy_programs']}, next line {found['next_line']}, draft {found['draft_agreement']}"
+        )
 
     def check(self):
         if not self.options.redline:
             say("no --redline: the files were not checked")
             return
-        problems = [f"{name} {problem}" for name in ("target", "draft")
-                    for problem in vectors.check_with_redline(self.options.redline, self.path(f"demo-{name}.gguf"), name, self.path("vectors.json"))]
+        problems = [
+            f"{name} {problem}"
+            for name in ("target", "draft")
+            for problem in vectors.check_with_redline(
+                self.options.redline, self.path(f"demo-{name}.gguf"), name, self.path("vectors.json")
+            )
+        ]
         if problems:
             sys.exit("redline disagrees with the reference:\n" + "\n".join(problems))
         say(f"redline gives the reference's tokens for all {self.size.vector_cases} prompts, both models")
@@ -160,7 +215,9 @@ def _example_prompts(maker, count):
         except samples.edits.NotApplicable:
             continue
         program = samples.copy_programs.shortest(before, after)
-        texts += [instruction, samples.program_message(instruction, before) + program] if number % 3 == 0 else [instruction]
+        texts += (
+            [instruction, samples.program_message(instruction, before) + program] if number % 3 == 0 else [instruction]
+        )
     return texts
 
 
@@ -174,8 +231,15 @@ def _clock(text):
 def main():
     options = parse_arguments()
     pair = Pair(options)
-    steps = {"corpus": pair.make_corpus, "tokenizer": pair.make_tokenizer, "target": pair.make_target, "draft": pair.make_draft,
-             "export": pair.export, "evaluate": pair.evaluate, "check": pair.check}
+    steps = {
+        "corpus": pair.make_corpus,
+        "tokenizer": pair.make_tokenizer,
+        "target": pair.make_target,
+        "draft": pair.make_draft,
+        "export": pair.export,
+        "evaluate": pair.evaluate,
+        "check": pair.check,
+    }
     for name in options.steps.split(","):
         say(f"step: {name}")
         steps[name]()

@@ -70,9 +70,9 @@ def _random_tensors(shape, seed):
         elif name.endswith("bias"):
             tensors[name] = torch.zeros(size)
         else:
-            scale = .05 if name == "embedding" else size[1] ** -.5
+            scale = 0.05 if name == "embedding" else size[1] ** -0.5
             if name.endswith(("attention_out", "down")):
-                scale *= .3 / math.sqrt(2 * shape.layers)
+                scale *= 0.3 / math.sqrt(2 * shape.layers)
             tensors[name] = torch.randn(size, generator=generator) * scale
     return tensors
 
@@ -104,7 +104,7 @@ def hidden_states(weights, ids, tables, dtype=torch.float32):
     cosine, sine = tables[0][:length], tables[1][:length]
     x = functional.embedding(ids, weights["embedding"])
     for i in range(shape.layers):
-        part = lambda name: weights.layer(i, name).to(dtype)        # noqa: E731
+        part = lambda name: weights.layer(i, name).to(dtype)  # noqa: E731
         normed = rms_norm(x, weights.layer(i, "attention_norm"), shape.epsilon).to(dtype)
         qkv = functional.linear(normed, part("qkv"), part("qkv_bias")).view(rows, length, -1, HEAD_DIM)
         q, k, v = qkv.split([shape.heads, shape.groups, shape.groups], 2)
@@ -114,7 +114,7 @@ def hidden_states(weights, ids, tables, dtype=torch.float32):
         if hasattr(functional, "scaled_dot_product_attention"):
             y = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
         else:
-            scores = (q @ k.transpose(-1, -2)) * HEAD_DIM ** -.5
+            scores = (q @ k.transpose(-1, -2)) * HEAD_DIM**-0.5
             hidden = torch.ones(length, length, dtype=torch.bool, device=ids.device).triu(1)
             y = scores.masked_fill(hidden, float("-inf")).softmax(-1) @ v
         x = x + functional.linear(y.transpose(1, 2).reshape(rows, length, -1), part("attention_out")).float()

@@ -10,8 +10,8 @@ import copy_programs
 import edits
 
 FENCE = "```"
-PROMPT, COPIED, PLAIN, CHANGED = range(4)               # what a token is; the loss weighs each its own way
-PACKAGE_SHARE_MAX = .09                                 # of all draws
+PROMPT, COPIED, PLAIN, CHANGED = range(4)  # what a token is; the loss weighs each its own way
+PACKAGE_SHARE_MAX = 0.09  # of all draws
 
 
 def chat(message):
@@ -29,25 +29,32 @@ def edit_answer(after):
 def file_of_answer(answer):
     """-> the file in a whole-file answer, or None."""
     head = f"{FENCE}python\n"
-    return answer[len(head):-len(FENCE)] if answer.startswith(head) and answer.endswith(FENCE) and len(answer) >= len(head) + 3 else None
+    return (
+        answer[len(head) : -len(FENCE)]
+        if answer.startswith(head) and answer.endswith(FENCE) and len(answer) >= len(head) + 3
+        else None
+    )
 
 
 def program_message(instruction, before):
     numbered = "".join(f"{n}\t{line}" for n, line in enumerate(copy_programs.lines_of(before), 1))
-    return (f'{instruction}\nWrite an edit program that makes the new file: <copy lines="i-j"/> copies lines i to j of the file, '
-            f"<gen>text</gen> writes new text, </program> ends it. The file, each line behind its number:\n{FENCE}python\n{numbered}{FENCE}")
+    return (
+        f'{instruction}\nWrite an edit program that makes the new file: <copy lines="i-j"/> copies lines i to j of the file, '
+        f"<gen>text</gen> writes new text, </program> ends it. The file, each line behind its number:\n{FENCE}python\n{numbered}{FENCE}"
+    )
 
 
 @dataclass
 class Mix:
     """What a stretch of training is made of: shares of tokens, and the sizes of files in characters."""
+
     characters_min: int = 100
     characters_max: int = 600
     tokens_max: int = 1024
-    edit: float = .72
-    program: float = .16
-    plain: float = .06
-    middle: float = .06
+    edit: float = 0.72
+    program: float = 0.16
+    plain: float = 0.06
+    middle: float = 0.06
 
 
 class Files:
@@ -59,14 +66,14 @@ class Files:
             self.by_package.setdefault(file["package"], []).append(file["text"])
         total = sum(len(file["text"]) for file in files)
         shares = {p: sum(map(len, texts)) / total for p, texts in self.by_package.items()}
-        limit = PACKAGE_SHARE_MAX if len(shares) > 11 else 1.
+        limit = PACKAGE_SHARE_MAX if len(shares) > 11 else 1.0
         self.packages = sorted(shares)
         self.weights = [min(shares[p], limit) for p in self.packages]
         self._recent = []
 
     def draw(self, random):
         """A parsed file; each serves several samples, parsing is what costs."""
-        if len(self._recent) < 64 or random.random() < .08:
+        if len(self._recent) < 64 or random.random() < 0.08:
             package = random.choices(self.packages, self.weights)[0]
             self._recent.append(edits.Source(random.choice(self.by_package[package])))
             if len(self._recent) > 64:
@@ -79,7 +86,9 @@ def identifiers(files, random, file_count=300):
     names = set()
     for file in random.sample(files, min(file_count, len(files))):
         try:
-            names |= {n for n in edits.Source(file["text"]).names() if len(n) > 2 and n not in edits.RESERVED and n.isascii()}
+            names |= {
+                n for n in edits.Source(file["text"]).names() if len(n) > 2 and n not in edits.RESERVED and n.isascii()
+            }
         except edits.NotApplicable:
             pass
     return sorted(names)
@@ -96,7 +105,7 @@ class SampleMaker:
         """-> (instruction, old text, new text, kinds)"""
         random = self.random
         top = mix.characters_min + (mix.characters_max - mix.characters_min) * random.random()
-        before = edits.excerpt(random, self.files.draw(random), mix.characters_min * .6, max(top, mix.characters_min))
+        before = edits.excerpt(random, self.files.draw(random), mix.characters_min * 0.6, max(top, mix.characters_min))
         edits.require(FENCE not in before)
         instruction, after, done = edits.make_edit(self.editor, random, before, edit_count, kinds)
         return instruction, before, after, done
@@ -112,14 +121,20 @@ class SampleMaker:
 
     def _edit(self, mix):
         instruction, before, after, _ = self.edit_task(mix)
-        return self._answered(chat(edit_message(instruction, before)), edit_answer(after),
-                              lambda tokens: self._changed_or_copied(tokens, before, after))
+        return self._answered(
+            chat(edit_message(instruction, before)),
+            edit_answer(after),
+            lambda tokens: self._changed_or_copied(tokens, before, after),
+        )
 
     def _program(self, mix):
         instruction, before, after, _ = self.edit_task(mix)
         edits.require("gen>" not in after and "program>" not in after)
-        return self._answered(chat(program_message(instruction, before)), copy_programs.shortest(before, after),
-                              lambda tokens: [CHANGED] * len(tokens))
+        return self._answered(
+            chat(program_message(instruction, before)),
+            copy_programs.shortest(before, after),
+            lambda tokens: [CHANGED] * len(tokens),
+        )
 
     def _changed_or_copied(self, tokens, before, after):
         """CHANGED: tokens of changed lines, and the few around them where the answer leaves the old text and finds it again."""
@@ -128,7 +143,7 @@ class SampleMaker:
         mark = numpy.zeros(offset[-1] + 64, bool)
         for tag, _, _, begin, end in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
             if tag != "equal":
-                mark[max(0, offset[begin] - 1):offset[end] + 6] = True
+                mark[max(0, offset[begin] - 1) : offset[end] + 6] = True
         ends = numpy.cumsum([len(self.tokenizer.bytes_of(t)) for t in tokens]).clip(max=len(mark))
         begins = numpy.concatenate([[0], ends[:-1]])
         seen = numpy.concatenate([[0], numpy.cumsum(mark)])
@@ -136,18 +151,18 @@ class SampleMaker:
 
     def _plain(self, mix):
         text, random = self.files.draw(self.random).text, self.random
-        length = int(random.uniform(.4, 1) * min(mix.tokens_max, mix.characters_max)) * 2
+        length = int(random.uniform(0.4, 1) * min(mix.tokens_max, mix.characters_max)) * 2
         begin = text.rfind("\n", 0, random.randrange(max(1, len(text) - length))) + 1
-        tokens = self.tokenizer.encode_text(text[begin:begin + length])
+        tokens = self.tokenizer.encode_text(text[begin : begin + length])
         return tokens, [PLAIN] * len(tokens)
 
     def _middle(self, mix):
         """Fill-in-the-middle: some lines, or any piece, from what stands before and behind it."""
         text, random = self.files.draw(self.random).text, self.random
-        length = int(random.uniform(.3, 1) * min(mix.tokens_max * 2, mix.characters_max * 1.5))
+        length = int(random.uniform(0.3, 1) * min(mix.tokens_max * 2, mix.characters_max * 1.5))
         begin = text.rfind("\n", 0, random.randrange(max(1, len(text) - length))) + 1
-        piece = text[begin:begin + length]
-        if random.random() < .7:
+        piece = text[begin : begin + length]
+        if random.random() < 0.7:
             lines = piece.splitlines(True)
             edits.require(len(lines) >= 5)
             first = random.randrange(1, len(lines) - 2)
@@ -157,7 +172,7 @@ class SampleMaker:
             edits.require(len(piece) > 40)
             cuts = sorted(random.sample(range(len(piece)), 2))
             cuts[1] = min(cuts[1], cuts[0] + 120)
-        prefix, middle, suffix = piece[:cuts[0]], piece[cuts[0]:cuts[1]], piece[cuts[1]:]
+        prefix, middle, suffix = piece[: cuts[0]], piece[cuts[0] : cuts[1]], piece[cuts[1] :]
         asked = self.tokenizer.encode(f"<|fim_prefix|>{prefix}<|fim_suffix|>{suffix}<|fim_middle|>")
         answered = self.tokenizer.encode(middle + "<|endoftext|>")
         return asked + answered, [PROMPT] * len(asked) + [CHANGED] * len(answered)

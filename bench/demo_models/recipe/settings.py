@@ -8,21 +8,23 @@ from samples import Mix
 @dataclass
 class Stage:
     """A stretch of training on one mix."""
-    share: float            # of the run's tokens
+
+    share: float  # of the run's tokens
     mix: Mix
 
 
 @dataclass
 class Run:
     """How one of the two models is trained."""
+
     shape: Shape
     tokens: int
     batch_tokens: int = 4096
-    matrix_rate: float = .006       # Muon
-    other_rate: float = .0015       # Adam: embedding, norms, biases
+    matrix_rate: float = 0.006  # Muon
+    other_rate: float = 0.0015  # Adam: embedding, norms, biases
     warm_up_steps: int = 40
-    constant_share: float = .55     # then linearly to zero
-    teacher_mix: float = 0.         # share of the teacher's distribution in the loss
+    constant_share: float = 0.55  # then linearly to zero
+    teacher_mix: float = 0.0  # share of the teacher's distribution in the loss
 
 
 @dataclass
@@ -32,14 +34,14 @@ class Size:
     target: Run
     draft: Run
     stages: list
-    packages: bool = True           # False: the standard library of this Python alone
+    packages: bool = True  # False: the standard library of this Python alone
     held_out_edits: int = 200
     held_out_programs: int = 80
     held_out_lines: int = 80
     validation_tokens: int = 40_000
     shard_tokens: int = 100_000
     vector_cases: int = 20
-    largest_edit: int = 5000        # characters of the largest files that the evaluation takes
+    largest_edit: int = 5000  # characters of the largest files that the evaluation takes
     seed: int = 20261121
     notes: dict = field(default_factory=dict)
 
@@ -49,40 +51,70 @@ def _stages(*rows):
 
 
 def _pair(vocabulary, context, target, draft):
-    shape = lambda layers, wide, heads, groups: Shape(vocabulary, 256 if heads <= 4 else heads * 64, layers, heads, groups, wide, context)  # noqa: E731
+    shape = lambda layers, wide, heads, groups: Shape(
+        vocabulary, 256 if heads <= 4 else heads * 64, layers, heads, groups, wide, context
+    )  # noqa: E731
     return shape(*target), shape(*draft)
 
 
 def _smoke():
     target, draft = _pair(1024, 1024, (3, 256, 4, 2), (3, 256, 4, 2))
-    return Size(vocabulary=1024, tokenizer_characters=150_000, target=Run(target, 24_000, 2048, warm_up_steps=3),
-                draft=Run(draft, 8_000, 2048, warm_up_steps=2, teacher_mix=.5), stages=_stages((1., 60, 300, 512)), packages=False,
-                held_out_edits=4, held_out_programs=2, held_out_lines=2, validation_tokens=3_000, shard_tokens=16_000, vector_cases=4,
-                largest_edit=500)
+    return Size(
+        vocabulary=1024,
+        tokenizer_characters=150_000,
+        target=Run(target, 24_000, 2048, warm_up_steps=3),
+        draft=Run(draft, 8_000, 2048, warm_up_steps=2, teacher_mix=0.5),
+        stages=_stages((1.0, 60, 300, 512)),
+        packages=False,
+        held_out_edits=4,
+        held_out_programs=2,
+        held_out_lines=2,
+        validation_tokens=3_000,
+        shard_tokens=16_000,
+        vector_cases=4,
+        largest_edit=500,
+    )
 
 
 def _quick():
     target, draft = _pair(4096, 2048, (4, 512, 4, 2), (3, 256, 4, 2))
-    return Size(vocabulary=4096, tokenizer_characters=6_000_000, target=Run(target, 4_000_000), draft=Run(draft, 1_500_000, teacher_mix=.75),
-                stages=_stages((.7, 80, 450, 640), (.3, 100, 1500, 1200)), largest_edit=2500)
+    return Size(
+        vocabulary=4096,
+        tokenizer_characters=6_000_000,
+        target=Run(target, 4_000_000),
+        draft=Run(draft, 1_500_000, teacher_mix=0.75),
+        stages=_stages((0.7, 80, 450, 640), (0.3, 100, 1500, 1200)),
+        largest_edit=2500,
+    )
 
 
 def _demo():
     target, draft = _pair(4096, 4096, (6, 768, 4, 2), (3, 256, 4, 2))
-    return Size(vocabulary=4096, tokenizer_characters=6_000_000, target=Run(target, 150_000_000, 8192), draft=Run(draft, 60_000_000, 8192, teacher_mix=.75),
-                stages=_stages((.35, 80, 600, 768), (.35, 100, 2000, 1600), (.2, 200, 3500, 2600), (.1, 500, 5200, 4096)), shard_tokens=400_000)
+    return Size(
+        vocabulary=4096,
+        tokenizer_characters=6_000_000,
+        target=Run(target, 150_000_000, 8192),
+        draft=Run(draft, 60_000_000, 8192, teacher_mix=0.75),
+        stages=_stages((0.35, 80, 600, 768), (0.35, 100, 2000, 1600), (0.2, 200, 3500, 2600), (0.1, 500, 5200, 4096)),
+        shard_tokens=400_000,
+    )
 
 
 def _large():
     target, draft = _pair(4096, 4096, (8, 1024, 8, 2), (3, 512, 4, 2))
-    return Size(vocabulary=4096, tokenizer_characters=6_000_000, target=Run(target, 1_000_000_000, 65_536),
-                draft=Run(draft, 400_000_000, 65_536, teacher_mix=.75),
-                stages=_stages((.3, 80, 600, 768), (.35, 100, 2000, 1600), (.25, 200, 3500, 2600), (.1, 500, 5200, 4096)), shard_tokens=2_000_000)
+    return Size(
+        vocabulary=4096,
+        tokenizer_characters=6_000_000,
+        target=Run(target, 1_000_000_000, 65_536),
+        draft=Run(draft, 400_000_000, 65_536, teacher_mix=0.75),
+        stages=_stages((0.3, 80, 600, 768), (0.35, 100, 2000, 1600), (0.25, 200, 3500, 2600), (0.1, 500, 5200, 4096)),
+        shard_tokens=2_000_000,
+    )
 
 
 SIZES = {
-    "smoke": _smoke,      # CI: a minute, shows that every step works
-    "quick": _quick,      # about an hour of two busy cores: edits of small files
-    "demo": _demo,        # about ten hours of two free cores with AVX-512
-    "large": _large,      # a GPU
+    "smoke": _smoke,  # CI: a minute, shows that every step works
+    "quick": _quick,  # about an hour of two busy cores: edits of small files
+    "demo": _demo,  # about ten hours of two free cores with AVX-512
+    "large": _large,  # a GPU
 }

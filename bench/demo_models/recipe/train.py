@@ -37,11 +37,13 @@ class GpuStep:
     def logits(self, hidden):
         return (hidden.to(torch.bfloat16) @ self.weights["embedding"].to(torch.bfloat16).T).float()
 
-    def gradients(self, batch, teacher=None, mix=0.):
+    def gradients(self, batch, teacher=None, mix=0.0):
         chosen = batch.weight.nonzero()[:, 0]
         at = chosen.to(self.device)
         logits = self.logits(self.forward(batch)[at])
-        wanted, scale = batch.wanted[chosen].to(self.device), (batch.weight[chosen] / batch.weight.sum()).to(self.device)
+        wanted, scale = batch.wanted[chosen].to(self.device), (batch.weight[chosen] / batch.weight.sum()).to(
+            self.device
+        )
         loss = torch.nn.functional.cross_entropy(logits, wanted, reduction="none")
         total = (loss * scale).sum()
         if teacher:
@@ -93,18 +95,18 @@ class Optimizer:
         self.count += 1
         for name in self.matrices:
             moment, gradient = self.moments[name], grads[name]
-            moment.lerp_(gradient, .05)
-            update = gradient.lerp(moment, .95)
-            turned = [self._orthogonal(p) * max(1., p.shape[0] / p.shape[1]) ** .5 for p in self._parts(name, update)]
+            moment.lerp_(gradient, 0.05)
+            update = gradient.lerp(moment, 0.95)
+            turned = [self._orthogonal(p) * max(1.0, p.shape[0] / p.shape[1]) ** 0.5 for p in self._parts(name, update)]
             self.weights[name].add_(torch.cat(turned), alpha=-matrix_rate)
         norm = torch.stack([grads[n].norm() for n in self.others]).norm()
-        shrink = min(1., 1. / (float(norm) + 1e-6))
+        shrink = min(1.0, 1.0 / (float(norm) + 1e-6))
         for name in self.others:
             gradient = grads[name] * shrink
             moment, square = self.moments[name], self.squares[name]
-            moment.lerp_(gradient, .1)
-            square.lerp_(gradient * gradient, .05)
-            step = moment / (1 - .9 ** self.count) / ((square / (1 - .95 ** self.count)).sqrt() + 1e-10)
+            moment.lerp_(gradient, 0.1)
+            square.lerp_(gradient * gradient, 0.05)
+            step = moment / (1 - 0.9**self.count) / ((square / (1 - 0.95**self.count)).sqrt() + 1e-10)
             self.weights[name].add_(step, alpha=-other_rate)
 
     def state(self):
@@ -125,6 +127,7 @@ def save_checkpoint(path, step, **more):
 
 def load_weights(path):
     from model import Shape
+
     state = torch.load(path, map_location="cpu")
     return Weights(Shape(**state["shape"]), state["tensors"]), state
 
@@ -179,17 +182,29 @@ class Log:
         print("\r" + line if self.shown else line, end="" if self.shown else "\n", file=sys.stderr, flush=True)
 
     def plot(self, path):
-        points = lambda key: [(r["tokens"] / 1e6, r[key]) for r in self.rows if key in r]      # noqa: E731
-        plot.write(path, {"loss": {"training": points("loss"), "held out": points("held_out_loss")},
-                          "right tokens in answers": {"copied": points("copied"), "changed": points("changed"), "held out": points("held_out_right")},
-                          "whole answers right, held out": {"given the right text before": points("held_out_whole"), "free": points("exact")}},
-                   "million tokens")
+        points = lambda key: [(r["tokens"] / 1e6, r[key]) for r in self.rows if key in r]  # noqa: E731
+        plot.write(
+            path,
+            {
+                "loss": {"training": points("loss"), "held out": points("held_out_loss")},
+                "right tokens in answers": {
+                    "copied": points("copied"),
+                    "changed": points("changed"),
+                    "held out": points("held_out_right"),
+                },
+                "whole answers right, held out": {
+                    "given the right text before": points("held_out_whole"),
+                    "free": points("exact"),
+                },
+            },
+            "million tokens",
+        )
 
 
 def _plan_of(run, stages, shard_tokens):
     """index -> (mix, tokens) of a shard, or None."""
     shards = max(1, -(-run.tokens // shard_tokens))
-    ends, total = [], 0.
+    ends, total = [], 0.0
     for stage in stages:
         total += stage.share
         ends.append(total)
@@ -197,7 +212,7 @@ def _plan_of(run, stages, shard_tokens):
     def plan(index):
         if index >= shards:
             return None
-        place = (index + .5) / shards
+        place = (index + 0.5) / shards
         stage = next((s for s, end in zip(stages, ends) if place < end), stages[-1])
         return stage.mix, min(shard_tokens, run.tokens)
 
@@ -205,8 +220,8 @@ def _plan_of(run, stages, shard_tokens):
 
 
 def rate_factor(run, step_count, share):
-    warm = min(1., (step_count + 1) / run.warm_up_steps)
-    return warm * min(1., max(.01, (1 - share) / (1 - run.constant_share)))
+    warm = min(1.0, (step_count + 1) / run.warm_up_steps)
+    return warm * min(1.0, max(0.01, (1 - share) / (1 - run.constant_share)))
 
 
 def train(name, run, size, folder, held_out_shard, threads=2, device="cpu", workers=1, teacher=None, until=None):
@@ -217,8 +232,8 @@ def train(name, run, size, folder, held_out_shard, threads=2, device="cpu", work
     if os.path.exists(checkpoint):
         weights, state = load_weights(checkpoint)
     else:
-        weights, state = Weights(run.shape, seed=samples.seed_of(size.seed, name) % 2 ** 31), None
-        write_copy_circuit(weights, seed=samples.seed_of(size.seed, name, "circuit") % 2 ** 31)
+        weights, state = Weights(run.shape, seed=samples.seed_of(size.seed, name) % 2**31), None
+        write_copy_circuit(weights, seed=samples.seed_of(size.seed, name, "circuit") % 2**31)
     step = make_step(weights, threads, device)
     guide = make_step(teacher, threads, device) if teacher else None
     optimizer = Optimizer(step)
@@ -234,21 +249,31 @@ def train(name, run, size, folder, held_out_shard, threads=2, device="cpu", work
     shards = feed_module.Feed(folder, samples.seed_of(size.seed, name, "data"), workers)
 
     def save(done):
-        save_checkpoint(checkpoint, step, optimizer=optimizer.state(), tokens=tokens, steps=steps, shard=index, done=done)
+        save_checkpoint(
+            checkpoint, step, optimizer=optimizer.state(), tokens=tokens, steps=steps, shard=index, done=done
+        )
         log.plot(os.path.join(folder, f"{name}.svg"))
 
     def check():
         found = validate(step, held_out_shard, run.batch_tokens)
-        log.add(tokens=tokens, seconds=time.time() - begun, held_out_loss=found["loss"], held_out_right=found["right"],
-                held_out_whole=found["whole"], answers=found["answers"])
+        log.add(
+            tokens=tokens,
+            seconds=time.time() - begun,
+            held_out_loss=found["loss"],
+            held_out_right=found["right"],
+            held_out_whole=found["whole"],
+            answers=found["answers"],
+        )
 
     check()
     share = tokens / run.tokens
     while share < 1 and plan(index):
-        for batch in feed_module.batches(shards.shard(index, plan), run.batch_tokens, samples.seed_of(size.seed, name, index)):
+        for batch in feed_module.batches(
+            shards.shard(index, plan), run.batch_tokens, samples.seed_of(size.seed, name, index)
+        ):
             share = tokens / run.tokens
             if until:
-                share = max(share, (time.time() - begun) / max(1., until - begun))
+                share = max(share, (time.time() - begun) / max(1.0, until - begun))
             if share >= 1:
                 break
             factor = rate_factor(run, steps, share)
@@ -256,16 +281,35 @@ def train(name, run, size, folder, held_out_shard, threads=2, device="cpu", work
             optimizer.update(grads, run.matrix_rate * factor, run.other_rate * factor)
             kinds = batch.kind[chosen]
             copied, changed = kinds == samples.COPIED, kinds == samples.CHANGED
-            sums += torch.tensor([float((loss * batch.weight[chosen]).sum()), float(batch.weight.sum()), float(right[copied].sum()), float(copied.sum()),
-                                  float(right[changed].sum()), float(changed.sum())])
+            sums += torch.tensor(
+                [
+                    float((loss * batch.weight[chosen]).sum()),
+                    float(batch.weight.sum()),
+                    float(right[copied].sum()),
+                    float(copied.sum()),
+                    float(right[changed].sum()),
+                    float(changed.sum()),
+                ]
+            )
             tokens, steps = tokens + len(batch.ids), steps + 1
             if steps % 20 == 0 or steps == 1:
                 s, now = sums.tolist(), time.time()
                 speed = (tokens - since[1]) / max(1e-3, now - since[0])
-                log.add(tokens=tokens, seconds=now - begun, steps=steps, loss=s[0] / max(1., s[1]), copied=s[2] / max(1., s[3]),
-                        changed=s[4] / max(1., s[5]), rate=factor, tokens_per_second=speed)
-                log.bar(share, f"{tokens / 1e6:.2f} M tokens, loss {s[0] / max(1., s[1]):.3f}, copied {s[2] / max(1., s[3]):.4f}, "
-                               f"changed {s[4] / max(1., s[5]):.4f}, {speed:.0f} tokens/s")
+                log.add(
+                    tokens=tokens,
+                    seconds=now - begun,
+                    steps=steps,
+                    loss=s[0] / max(1.0, s[1]),
+                    copied=s[2] / max(1.0, s[3]),
+                    changed=s[4] / max(1.0, s[5]),
+                    rate=factor,
+                    tokens_per_second=speed,
+                )
+                log.bar(
+                    share,
+                    f"{tokens / 1e6:.2f} M tokens, loss {s[0] / max(1., s[1]):.3f}, copied {s[2] / max(1., s[3]):.4f}, "
+                    f"changed {s[4] / max(1., s[5]):.4f}, {speed:.0f} tokens/s",
+                )
                 sums, since = torch.zeros(6), (now, tokens)
         index += 1
         if time.time() - last_check > SECONDS_BETWEEN_CHECKS:

@@ -9,19 +9,33 @@ import samples
 from decode import Decoder
 
 ANSWER_TOKENS_MAX = 200
-FORMAT = ("text is encoded with special tokens parsed and no BOS; continuation is greedy at temperature 0, fp32 weights, activations "
-          f"and cache; it ends before <|im_end|> or <|endoftext|> or after {ANSWER_TOKENS_MAX} tokens")
+FORMAT = (
+    "text is encoded with special tokens parsed and no BOS; continuation is greedy at temperature 0, fp32 weights, activations "
+    f"and cache; it ends before <|im_end|> or <|endoftext|> or after {ANSWER_TOKENS_MAX} tokens"
+)
 
 
 def _fixed_prompts():
-    ask = lambda instruction, before: samples.chat(samples.edit_message(instruction, before))      # noqa: E731
-    yield "rename", ask("Rename the function `add` to `plus`.", "def add(a, b):\n    return a + b\n\n\ndef twice(a):\n    return add(a, a)\n")
+    ask = lambda instruction, before: samples.chat(samples.edit_message(instruction, before))  # noqa: E731
+    yield "rename", ask(
+        "Rename the function `add` to `plus`.",
+        "def add(a, b):\n    return a + b\n\n\ndef twice(a):\n    return add(a, a)\n",
+    )
     yield "system", "<|im_start|>system\nYou are a code editor.<|im_end|>\n" + ask(
-        'Add `print("start")` at the start of `main`', "import sys\n\n\ndef main():\n    for a in sys.argv[1:]:\n        print(a)\n")
-    yield "program", samples.chat(samples.program_message("Delete the function `b`.", "def a():\n    return 1\n\n\ndef b():\n    return 2\n"))
-    yield "fim", ('<|fim_prefix|>def area(width, height):\n    """Return the area."""\n    <|fim_suffix|>\n\n\nprint(area(2, 3))\n<|fim_middle|>')
+        'Add `print("start")` at the start of `main`',
+        "import sys\n\n\ndef main():\n    for a in sys.argv[1:]:\n        print(a)\n",
+    )
+    yield "program", samples.chat(
+        samples.program_message("Delete the function `b`.", "def a():\n    return 1\n\n\ndef b():\n    return 2\n")
+    )
+    yield "fim", (
+        '<|fim_prefix|>def area(width, height):\n    """Return the area."""\n    <|fim_suffix|>\n\n\nprint(area(2, 3))\n<|fim_middle|>'
+    )
     yield "plain", "import os\nimport sys\n\n\nclass Node:\n    def __init__(self, name, parent=None):\n        self.name = name\n        self."
-    yield "unicode", ask('Change the string "h\u00e9llo" to "na\u00efve \u2013 \u65e5\u672c \U0001f600"', 'GREETING = "h\u00e9llo"\n\n\ndef greet():\n    return GREETING\t\n')
+    yield "unicode", ask(
+        'Change the string "h\u00e9llo" to "na\u00efve \u2013 \u65e5\u672c \U0001f600"',
+        'GREETING = "h\u00e9llo"\n\n\ndef greet():\n    return GREETING\t\n',
+    )
 
 
 def _prompts(maker, count, context):
@@ -41,14 +55,21 @@ def _prompts(maker, count, context):
 
 def _answer(decoder, ids, tokenizer):
     tokens = decoder.greedy(ids, ANSWER_TOKENS_MAX, tokenizer.stops)
-    rows = decoder.logits(ids + tokens)[len(ids) - 1:]
+    rows = decoder.logits(ids + tokens)[len(ids) - 1 :]
     first = rows[0]
     probabilities = torch.log_softmax(first, -1)
     best = first.topk(5)
     two = rows.topk(2, -1).values
-    return {"continuation": tokens, "text": tokenizer.decode(tokens), "stopped": len(tokens) < ANSWER_TOKENS_MAX,
-            "top5": [[i, round(v, 5), round(float(probabilities[i]), 5)] for v, i in zip(best.values.tolist(), best.indices.tolist())],
-            "min_gap": round(float((two[:, 0] - two[:, 1]).min()), 5)}
+    return {
+        "continuation": tokens,
+        "text": tokenizer.decode(tokens),
+        "stopped": len(tokens) < ANSWER_TOKENS_MAX,
+        "top5": [
+            [i, round(v, 5), round(float(probabilities[i]), 5)]
+            for v, i in zip(best.values.tolist(), best.indices.tolist())
+        ],
+        "min_gap": round(float((two[:, 0] - two[:, 1]).min()), 5),
+    }
 
 
 def make(target, draft, maker, count):
@@ -56,7 +77,9 @@ def make(target, draft, maker, count):
     cases = []
     for name, text in _prompts(maker, count, target.shape.context):
         ids = tokenizer.encode(text)
-        cases.append({"name": name, "text": text, "ids": ids, **{who: _answer(d, ids, tokenizer) for who, d in decoders.items()}})
+        cases.append(
+            {"name": name, "text": text, "ids": ids, **{who: _answer(d, ids, tokenizer) for who, d in decoders.items()}}
+        )
     return {"format": FORMAT, "stop": sorted(tokenizer.stops), "cases": cases}
 
 
@@ -73,11 +96,31 @@ def check_with_redline(redline, model, who, path):
     problems = []
     for number, case in enumerate(cases):
         wanted = case[who]["continuation"]
-        run = subprocess.run([redline, "generate", "--model", model, "--prompt", case["text"], "--kv", "f32", "--method", "regular", "--json",
-                              "-n", str(max(1, len(wanted)))], capture_output=True, text=True, check=True)
+        run = subprocess.run(
+            [
+                redline,
+                "generate",
+                "--model",
+                model,
+                "--prompt",
+                case["text"],
+                "--kv",
+                "f32",
+                "--method",
+                "regular",
+                "--json",
+                "-n",
+                str(max(1, len(wanted))),
+            ],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         found = json.loads(run.stdout)
         if found["prompt_tokens"] != case["ids"]:
             problems.append(f"{number} ({case['name']}): prompt tokens differ")
-        if found["tokens"][:len(wanted)] != wanted and case[who]["min_gap"] > 1e-3:
-            problems.append(f"{number} ({case['name']}): answer differs: wanted {wanted[:40]}, found {found['tokens'][:40]}")
+        if found["tokens"][: len(wanted)] != wanted and case[who]["min_gap"] > 1e-3:
+            problems.append(
+                f"{number} ({case['name']}): answer differs: wanted {wanted[:40]}, found {found['tokens'][:40]}"
+            )
     return problems
