@@ -66,7 +66,7 @@ void verify_scheduler::take(const verify_run& m, actor::address session) {
       c.only_cache = m.only_cache;
       if (is_new) {
         c.tenant = options_.sharing == prefix_sharing::all ? tenant_id{} : m.tenant;
-        look_for_prefix(m.sequence);
+        look_for_prefix(m.sequence, true);
       }
       for (const auto& cut : cuts) {
         context().tell(cache_, splice_pages{m.sequence, cut.table_count, cut.at, cut.removed_count, cut.shift,
@@ -334,20 +334,23 @@ void verify_scheduler::let_followers_look(sequence_id leader) {
     followers.push_back(sequence);
   }
   for (const sequence_id sequence : followers) {
-    if (queue_.awaits_prefix(sequence)) look_for_prefix(sequence);
+    // Not behind one of the others: all of them go on now.
+    if (queue_.awaits_prefix(sequence)) look_for_prefix(sequence, false);
   }
 }
 
 /// A new sequence may begin as another did. Its last token is computed in any case, for its logits; where these are not wanted
 /// one more, so that there is something to do.
-void verify_scheduler::look_for_prefix(sequence_id sequence) {
+void verify_scheduler::look_for_prefix(sequence_id sequence, bool may_follow) {
   const auto log = queue_.log(sequence);
   const std::uint32_t left = clients_.at(sequence).only_cache ? 2 : 1;
   if (options_.sharing == prefix_sharing::off || log.size() < options_.budget.page_tokens + left) return;
-  if (const auto leader = leader_of(sequence)) {
-    clients_.at(sequence).follows = leader;
-    queue_.await_prefix(sequence, 0, context().now() + leader_patience);
-    return;
+  if (may_follow) {
+    if (const auto leader = leader_of(sequence)) {
+      clients_.at(sequence).follows = leader;
+      queue_.await_prefix(sequence, 0, context().now() + leader_patience);
+      return;
+    }
   }
   queue_.await_prefix(sequence, ++question_, context().now() + options_.grant_patience);
   context().tell(cache_, adopt_prefix{sequence, question_, clients_.at(sequence).tenant, {log.begin(), log.end() - left}});

@@ -83,7 +83,7 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
   void refuse(const verify_run& m, actor::address session, failure why, std::uint32_t retry_after_ms = 0);
   void fail_batch(const failure& why);
   void take_overtaking();
-  void look_for_prefix(sequence_id sequence);
+  void look_for_prefix(sequence_id sequence, bool may_follow);
   [[nodiscard]] std::optional<sequence_id> leader_of(sequence_id sequence) const;
   void let_followers_look(sequence_id leader);
   void offer_prefix_of(sequence_id sequence);
