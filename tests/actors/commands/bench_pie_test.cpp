@@ -65,8 +65,8 @@ TEST_F(bench_pie, compares_the_policies_and_says_what_they_cost) {
 TEST_F(bench_pie, refuses_cases_that_are_none) {
   std::ofstream(folder_ / "bad.jsonl") << "{\"id\": 3}\n";
   EXPECT_EQ(run(" --cases " + (folder_ / "bad.jsonl")), exit_config);
-  EXPECT_NE(run(" --cases '' "), 0);
-  EXPECT_NE(run(" --cases '' --lengths 1048576"), 0);
+  EXPECT_EQ(run(" --cases \"\""), exit_usage);
+  EXPECT_EQ(run(" --cases \"\" --lengths 1048576"), exit_usage);
 }
 
 }  // namespace
