@@ -98,5 +98,50 @@ TEST(decoder_reference, logits_equal_an_independent_implementation_within_roundi
   EXPECT_EQ(rows_checked, 15);
 }
 
+// Both layouts of rotation: qwen2's halves, llama's neighbours with half of a head turned.
+TEST(decoder_reference, logits_behind_a_splice_equal_an_independent_implementation_within_rounding) {
+  std::istringstream text(test::read_file(test::source_path("tests/runtime/model/reference/decoder_splices.txt")));
+  const std::vector<token> tokens{5, 299, 17, 17, 120, 64, 0, 250, 31, 88, 142};
+  kernels::worker_team team(1);
+  const kernels::kernel_table& table = kernels::table_for_cache(*kernels::process_table().table, kv_type::f32);
+  int checked = 0;
+  std::string name;
+  std::string what;
+  std::uint32_t at = 0;
+  std::uint32_t removed = 0;
+  std::uint32_t inserted = 0;
+  while (text >> name >> what >> at >> removed >> inserted) {
+    std::vector<token> fresh(inserted);
+    for (token& t : fresh) text >> t;
+    std::vector<double> wanted(test::tiny_model::vocabulary);
+    for (double& v : wanted) text >> v;
+    for (const bool eager : {false, true}) {
+      if (eager && what != "evict") continue;
+      SCOPED_TRACE(name + " " + what + (eager ? " eager" : ""));
+      auto loaded = load_weights(*reference_model(name).file(), table, team);
+      ASSERT_TRUE(loaded) << loaded.error().describe();
+      auto t = *transformer::create(*loaded, table, team, {.pages_count = 2, .kv = kv_type::f32});
+      kv::page_pool pool(2);
+      kv::page_table pages;
+      const auto compute = [&](std::span<const token> some, std::uint32_t first) {
+        EXPECT_TRUE(pages.insert(pool, first, static_cast<std::uint32_t>(some.size())));
+        const auto pieces = pages.prefix(first + static_cast<std::uint32_t>(some.size()));
+        const run r{some, static_cast<position>(first), pieces, static_cast<std::uint32_t>(some.size()) - 1};
+        return t->forward({&r, 1});
+      };
+      compute(tokens, 0);
+      const std::int32_t shift = what == "conflict" ? 0 : static_cast<std::int32_t>(inserted) - static_cast<std::int32_t>(removed);
+      pages.splice(pool, at, removed, shift, kv::provenance::stale);
+      if (eager) t->move_tokens(pages.settle(pool, at));
+      if (inserted > 0) compute(fresh, at);
+      const token last[] = {77};
+      const auto logits = compute(last, pages.token_count());
+      for (std::size_t v = 0; v < wanted.size(); ++v) ASSERT_NEAR(logits[v], wanted[v], 1e-4) << v;
+      ++checked;
+    }
+  }
+  EXPECT_EQ(checked, 8);
+}
+
 }  // namespace
 }  // namespace redline::model

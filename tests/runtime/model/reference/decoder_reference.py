@@ -7,6 +7,9 @@ Case "qwen2": half-split rotation, biases on Q, K and V, tied head. Case "llama"
 rotated, positions scaled linearly by 1/4, frequency divisors, own head. Case "qwen3": as qwen2 without biases; every head of Q and K is normalised before it is
 rotated. Case "gemma": as qwen2 without biases; embedding times the root of the width, the gate is GELU by its tanh form.
 Case "starcoder2": as qwen2; norms by mean and variance with a shift, no gate but GELU, a bias on every product.
+
+And decoder_splices.txt: logits of the last token after a log was changed in the middle and what stood behind kept its keys and
+values. Here keys are kept unrotated and turned, exactly, to wherever their token counts as standing when somebody looks.
 """
 import os
 import numpy as np
@@ -85,24 +88,45 @@ def rope_llama(x, positions):  # partner next door, as complex numbers; only the
     return y
 
 
-def logits(kind):
+class Cache:
+    """Of each layer the unrotated keys and the values, in the log's order, and the positions at which tokens stand."""
+
+    def __init__(self):
+        self.layers = [(np.zeros((0, KV_HEADS, HEAD_DIM)),) * 2 for _ in range(LAYERS)]
+        self.positions = np.zeros(0)
+
+    def splice(self, at, removed, shift):
+        gone = slice(at, at + removed)
+        self.layers = [(np.delete(k, gone, 0), np.delete(v, gone, 0)) for k, v in self.layers]
+        self.positions = np.delete(self.positions, gone)
+        self.positions[at:] += shift
+
+
+def logits(kind, tokens=TOKENS, cache=None, at=0):
+    """Of tokens that come in behind the first `at` of the cache, and see those."""
     llama = kind == "llama"
     w = weights(kind)
     rope = rope_llama if llama else rope_qwen2
-    n = len(TOKENS)
-    positions = np.arange(n, dtype=np.float64)
-    x = w["embedding"][TOKENS] * (np.sqrt(WIDTH) if kind == "gemma" else 1)
-    for l in w["layers"]:
+    n = len(tokens)
+    cache = cache or Cache()
+    positions = at + np.arange(n, dtype=np.float64)
+    seen = np.concatenate([cache.positions[:at], positions])
+    cache.positions = np.concatenate([seen, cache.positions[at:]])
+    x = w["embedding"][tokens] * (np.sqrt(WIDTH) if kind == "gemma" else 1)
+    for i, l in enumerate(w["layers"]):
         h = norm(x, l["attn_norm"])
         q = (h @ l["q"].T + l.get("qb", 0)).reshape(n, HEADS, HEAD_DIM)
         k = (h @ l["k"].T + l.get("kb", 0)).reshape(n, KV_HEADS, HEAD_DIM)
         v = (h @ l["v"].T + l.get("vb", 0)).reshape(n, KV_HEADS, HEAD_DIM)
         if "qn" in l:
             q, k = rms_norm(q, l["qn"]), rms_norm(k, l["kn"])
-        q, k = rope(q, positions), rope(k, positions)
+        old_k, old_v = cache.layers[i]
+        cache.layers[i] = (np.concatenate([old_k[:at], k, old_k[at:]]), np.concatenate([old_v[:at], v, old_v[at:]]))
+        k, v = (t[:at + n] for t in cache.layers[i])
+        q, k = rope(q, positions), rope(k, seen)
         k, v = (np.repeat(t, HEADS // KV_HEADS, axis=1) for t in (k, v))
         score = np.einsum("ihd,jhd->hij", q, k) / np.sqrt(HEAD_DIM)
-        score[:, ~np.tri(n, dtype=bool)] = -np.inf
+        score[:, ~np.tri(n, at + n, at, dtype=bool)] = -np.inf
         p = np.exp(score - score.max(-1, keepdims=True))
         p /= p.sum(-1, keepdims=True)
         x = x + np.einsum("hij,jhd->ihd", p, v).reshape(n, -1) @ l["o"].T + l.get("ob", 0)
@@ -117,9 +141,27 @@ def logits(kind):
     return norm(x, w["norm"]) @ w["head"].T
 
 
-with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "decoder_logits.txt"), "w") as out:
+def spliced(kind, at, removed, inserted, moves):
+    cache = Cache()
+    logits(kind, TOKENS, cache)
+    cache.splice(at, removed, len(inserted) - removed if moves else 0)
+    if inserted:
+        logits(kind, inserted, cache, at)
+    return logits(kind, [77], cache, len(cache.positions))[-1]
+
+
+# A window that moves, an edit whose later tokens move, and one whose later tokens stay at positions that are wrong.
+SPLICES = [("evict", 2, 4, [], True), ("pie", 3, 2, [299, 4, 8, 15], True), ("conflict", 3, 2, [299, 4, 8, 15], False)]
+
+here = os.path.dirname(os.path.abspath(__file__))
+with open(os.path.join(here, "decoder_logits.txt"), "w") as out:
     for name in ("qwen2", "llama", "qwen3", "gemma", "starcoder2"):
         result = logits(name)
         out.write(f"{name} {len(TOKENS)} " + " ".join(map(str, TOKENS)) + "\n")
         for row in (0, 3, len(TOKENS) - 1):
             out.write(f"{row} " + " ".join(f"{v:.6g}" for v in result[row]) + "\n")
+with open(os.path.join(here, "decoder_splices.txt"), "w") as out:
+    for name in ("qwen2", "llama"):
+        for splice, at, removed, inserted, moves in SPLICES:
+            out.write(f"{name} {splice} {at} {removed} {len(inserted)} " + " ".join(map(str, inserted)) + "\n")
+            out.write(" ".join(f"{v:.6g}" for v in spliced(name, at, removed, inserted, moves)) + "\n")
