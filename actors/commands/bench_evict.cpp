@@ -11,6 +11,7 @@
 #include "actors/commands/edit_corpus.hpp"
 #include "actors/commands/evict_study.hpp"
 #include "actors/commands/local_runner.hpp"
+#include "actors/commands/svg_plot.hpp"
 
 namespace redline::actors::commands {
 namespace {
@@ -28,6 +29,7 @@ struct flags {
   std::vector<std::uint32_t> n_discard{1, 16, 64};
   std::uint32_t reevaluations_max = 4;
   std::string json;
+  std::string svg;
 };
 
 constexpr eviction_policy moving[] = {eviction_policy::reevaluate, eviction_policy::shift, eviction_policy::lazy};
@@ -192,6 +194,23 @@ result<ordered_json> compare_quality(const flags& f) {
   return rows;
 }
 
+plot plot_of(const flags& f, const ordered_json& found) {
+  plot p{.title = "Going on behind a full window",
+         .note = f.models.model + ", " + std::to_string(f.window) + " tokens",
+         .x_label = "tokens that go at a time",
+         .y_label = "time per token, of one inside of the window",
+         .drawn_as = plot::mark::lines,
+         .series = {}};
+  for (const eviction_policy policy : moving) {
+    plot_series s{.name = std::string(kv::name_of(policy)), .points = {}};
+    for (const auto& row : found["rows"]) {
+      if (row["policy"] == s.name) s.points.emplace_back(row["n_discard"].get<double>(), row["of_fixed"].get<double>());
+    }
+    p.series.push_back(std::move(s));
+  }
+  return p;
+}
+
 result<void> run(const flags& f) {
   for (const std::uint32_t n : f.n_discard) {
     if (f.n_keep + n >= f.window)
@@ -206,6 +225,7 @@ result<void> run(const flags& f) {
   if (f.text_tokens != 0) {
     REDLINE_TRY_ASSIGN(out["quality"], compare_quality(f));
   }
+  if (!f.svg.empty()) std::ofstream(f.svg) << svg_of(plot_of(f, out));
   if (!f.json.empty()) std::ofstream(f.json) << out.dump(2) << "\n";
   return {};
 }
@@ -233,6 +253,7 @@ void add_bench_evict(CLI::App& bench, int& exit_code) {
       ->check(CLI::Range(0, 1 << 24))
       ->capture_default_str();
   c->add_option("--json", f->json, "Write the figures to this file");
+  c->add_option("--svg", f->svg, "Draw the times to this file");
   c->callback([f, &exit_code] {
     const auto done = run(*f);
     exit_code = done ? 0 : report(done.error());

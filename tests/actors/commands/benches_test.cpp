@@ -237,7 +237,7 @@ TEST_F(benches, prompts_that_begin_alike_are_found_and_answered_alike) {
 TEST_F(benches, evictions_are_timed_and_judged) {
   const auto said = call(add_bench_evict, "evict --threads 2 --window 64 --tokens 20 --n-discard 16 --text-tokens 200 --text " +
                                               test::source_path("bench/demo_files/inventory.py") + " --json " + (folder_ / "v.json") +
-                                              " --model " + test::source_path("bench/demo_models/demo-draft.gguf"));
+                                              " --svg " + (folder_ / "v.svg") + " --model " + test::source_path("bench/demo_models/demo-draft.gguf"));
   EXPECT_EQ(said.exit_code, 0) << said.text;
   const auto found = json_at("v.json");
   ASSERT_EQ(found["rows"].size(), 6u);
@@ -247,6 +247,7 @@ TEST_F(benches, evictions_are_timed_and_judged) {
   }
   EXPECT_EQ(found["quality"].size(), 6u);
   EXPECT_EQ(found["drift"].size(), 15u);
+  EXPECT_THAT(test::read_file(folder_ / "v.svg"), HasSubstr("reevaluate"));
 }
 
 }  // namespace
