@@ -4,6 +4,9 @@
 
 namespace redline::actors {
 
+/// A check reads every page's count: microseconds, but not for every batch.
+static constexpr microseconds check_interval{10'000'000};
+
 cache_manager::cache_manager(actor::actor_context& context, std::uint32_t pages_count)
     : actor_of(context), pool_(pages_count) {}
 
@@ -107,6 +110,13 @@ void cache_manager::on(const offer_prefix& m) {
     pages.push_back(*page);
   }
   prefixes_.add(pool_, m.tenant, m.tokens, pages);
+}
+
+bool cache_manager::on_idle() {
+  if (context().now() - checked_ < check_interval) return false;
+  checked_ = context().now();
+  check_integrity();
+  return false;
 }
 
 void cache_manager::check_integrity() const {

@@ -28,6 +28,7 @@ class cache_manager final : public actor::actor_of<cache_manager> {
   void on(const splice_pages& m);
   void on(const adopt_prefix& m);
   void on(const offer_prefix& m);
+  bool on_idle();
 
   /// Aborts when a page is lost or held twice.
   void check_integrity() const;
@@ -49,6 +50,7 @@ class cache_manager final : public actor::actor_of<cache_manager> {
   std::unordered_map<sequence_id, sequence> sequences_;
   std::vector<kv::token_move> moves_;  // for the next grant
   std::optional<page_grant> last_;     // to be repeated when its batch is asked for again
+  instant checked_{};
 };
 
 }  // namespace redline::actors

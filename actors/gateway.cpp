@@ -331,6 +331,12 @@ api::answer<std::vector<std::vector<token>>> gateway::prompts_of(const api::gene
   return prompts;
 }
 
+std::vector<chat_turn> gateway::turns_of(const api::json& messages, std::span<const token> prompt) const {
+  const auto text = render(messages, true);
+  if (!text) return {};
+  return older_turns(messages, *text, prompt, *services_->words, [&](const api::json& first) { return render(first, false); });
+}
+
 api::answer<std::vector<token>> gateway::prediction_of(const api::generation_request& wish) const {
   if (!wish.prediction) return std::vector<token>{};
   auto tokens = services_->words->encode(*wish.prediction);
@@ -427,6 +433,7 @@ std::optional<api::api_error> gateway::open_sessions(const caller& who, request_
       g.context_max = services_->context_max;
       g.tokens_max = wish.tokens_max.value_or(wish.from == api::endpoint::chat ? services_->context_max : 16);
       if (!lent) g.eviction = wish.evicting(services_->eviction_defaults);  // its window is the session's
+      if (g.eviction.policy != kv::eviction_policy::off && wish.from == api::endpoint::chat) g.turns = turns_of(wish.messages, prompt);
       g.stops = wish.stop;
       g.ignore_end = wish.ignore_eos;
       g.sampling = wish.sampling;

@@ -4,6 +4,24 @@
 
 namespace redline::actors {
 
+namespace {
+
+std::vector<chat_turn> turns_that_may_go(const generation_request& request) {
+  std::vector<chat_turn> turns = request.turns.value_or(std::vector<chat_turn>{});
+  std::erase_if(turns, [&](const chat_turn& t) { return t.begin < request.eviction.n_keep.value_or(0); });
+  return turns;
+}
+
+/// Tokens that never leave the window.
+std::uint32_t pinned_count(const generation_request& request) {
+  auto count = static_cast<std::uint32_t>(request.prompt.size());
+  if (!request.turns) return request.eviction.n_keep.value_or(count);
+  for (const chat_turn& t : turns_that_may_go(request)) count -= t.count();
+  return count;
+}
+
+}  // namespace
+
 generation::generation(generation_request request, std::shared_ptr<const text::tokenizer> words,
                        text::stop_matcher stops)
     : request_(std::move(request)),
@@ -16,12 +34,14 @@ generation::generation(generation_request request, std::shared_ptr<const text::t
       stops_(std::move(stops)),
       characters_(text::utf8_stream::invalid_bytes::keep) {
   if (request_.rules) guide_.emplace(request_.rules);
-  if (request_.eviction.policy == kv::eviction_policy::off) {
+  if (!evicts()) {
     output_max_ = std::min(output_max_, window_max_ - prompt_count_);
     return;
   }
-  keep_count_ = request_.eviction.n_keep.value_or(prompt_count_);
-  discard_count_ = request_.eviction.n_discard.value_or(std::max(1U, (window_max_ - keep_count_) / 2));
+  turns_ = turns_that_may_go(request_);
+  discard_count_ = request_.eviction.n_discard.value_or(std::max(1U, (window_max_ - pinned_count(request_)) / 2));
+  const std::uint32_t answer = std::min(output_max_, discard_count_);
+  if (prompt_count_ + answer > window_max_) take_out(take_turns(prompt_count_ + answer - window_max_));
 }
 
 std::uint32_t generation::window_of(const generation_request& request) {
@@ -38,21 +58,24 @@ result<generation> generation::make(generation_request request, std::shared_ptr<
     }
   }
   const std::uint32_t window = window_of(request);
-  if (request.prompt.size() >= window) {
-    return failure{errc::context_length_exceeded, "wanted a prompt of fewer than " + std::to_string(window) +
-                                                      " tokens, found " + std::to_string(request.prompt.size())};
+  const bool evicts = request.eviction.policy != kv::eviction_policy::off;
+  const std::uint64_t stays = evicts && request.turns ? pinned_count(request) : request.prompt.size();
+  if (stays >= window) {
+    return failure{errc::context_length_exceeded, "wanted a prompt of fewer than " + std::to_string(window) + " tokens" +
+                                                      (stays < request.prompt.size() ? " without its older turns" : "") +
+                                                      ", found " + std::to_string(stays)};
   }
-  if (request.eviction.policy != kv::eviction_policy::off) {
+  if (evicts) {
     if (request.rules) {
       return failure{errc::invalid_argument, "wanted no eviction for an answer that follows a grammar, found " +
                                                  std::string(kv::name_of(request.eviction.policy))};
     }
-    const std::uint64_t keep = request.eviction.n_keep.value_or(static_cast<std::uint32_t>(request.prompt.size()));
+    const std::uint64_t keep = pinned_count(request);
     const std::uint64_t discard = request.eviction.n_discard.value_or(1);
     if (discard == 0 || keep + discard >= window) {
-      return failure{errc::invalid_argument, "wanted n_discard of at least 1, and n_keep and n_discard together below the " +
-                                                 std::to_string(window) + " tokens of the window, found " +
-                                                 std::to_string(keep) + " and " + std::to_string(discard)};
+      return failure{errc::invalid_argument, "wanted n_discard of at least 1, and n_discard and the tokens that stay together "
+                                             "below the " + std::to_string(window) + " tokens of the window, found " +
+                                                 std::to_string(discard) + " and " + std::to_string(keep)};
     }
   }
   if (request.tokens_max == 0) return failure{errc::invalid_argument, "wanted max_tokens of at least 1, found 0"};
@@ -61,10 +84,9 @@ result<generation> generation::make(generation_request request, std::shared_ptr<
 }
 
 generation::progress generation::begin() {
-  progress step;
+  progress step{.agreed_count = log_count()};
   append_decided(step);
   close(step);
-  step.agreed_count = prompt_count_;
   return step;
 }
 
@@ -122,23 +144,48 @@ void generation::close(progress& into) {
 }
 
 std::optional<generation::evicted> generation::make_room() {
-  if (request_.eviction.policy == kv::eviction_policy::off || log_.size() < window_max_) return std::nullopt;
+  if (!evicts() || log_.size() < window_max_) return std::nullopt;
+  const evicted gone = turns_.empty() ? oldest_tokens() : take_turns(discard_count_);
+  take_out(gone);
+  return gone;
+}
+
+/// As many of the oldest turns as have `wanted` tokens together, or all.
+generation::evicted generation::take_turns(std::uint32_t wanted) {
+  evicted gone;
+  std::size_t taken = 0;
+  for (; taken < turns_.size() && gone.count < wanted; ++taken) gone.count += turns_[taken].count();
+  if (taken == 0) return gone;
+  gone.at = turns_.front().begin;
+  turns_.erase(turns_.begin(), turns_.begin() + static_cast<std::ptrdiff_t>(taken));
+  for (chat_turn& t : turns_) {
+    t.begin -= gone.count;
+    t.end -= gone.count;
+  }
+  return gone;
+}
+
+generation::evicted generation::oldest_tokens() const {
+  const std::uint32_t at = request_.turns ? prompt_left_ : request_.eviction.n_keep.value_or(prompt_count_);
   const std::uint32_t last = log_count() - 1;  // stays: its successor is what comes next
-  std::uint32_t count = discard_count_;
+  std::uint32_t count = std::min(discard_count_, last - at);
   if (!request_.eviction.n_discard) {
     // A line's rest is no good context. A quarter further is looked, lest a text without lines loses everything.
-    const std::uint32_t furthest = std::min(last - keep_count_, count + count / 4);
+    const std::uint32_t furthest = std::min(last - at, count + count / 4);
     for (std::uint32_t cut = count; cut <= furthest; ++cut) {
-      if (!words_->piece(log_[keep_count_ + cut - 1]).ends_with('\n')) continue;
+      if (!words_->piece(log_[at + cut - 1]).ends_with('\n')) continue;
       count = cut;
       break;
     }
   }
-  const auto first = log_.begin() + keep_count_;
-  log_.erase(first, first + count);
-  prompt_left_ -= std::min(count, prompt_left_ - std::min(prompt_left_, keep_count_));
-  evicted_count_ += count;
-  return evicted{keep_count_, count};
+  return {at, count};
+}
+
+void generation::take_out(evicted gone) {
+  const auto first = log_.begin() + gone.at;
+  log_.erase(first, first + gone.count);
+  prompt_left_ -= std::min(gone.count, prompt_left_ - std::min(prompt_left_, gone.at));
+  evicted_count_ += gone.count;
 }
 
 std::vector<token> generation::usable(std::vector<token> draft) const {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/chat_turns.hpp"
 #include "actors/guide.hpp"
 #include "actors/messages/session_messages.hpp"
 #include "runtime/draft/draft_options.hpp"
@@ -25,6 +26,9 @@ struct generation_request {
   std::uint32_t tokens_max = 0;    // of the answer
   std::uint32_t context_max = 0;   // of prompt and answer together, or of the window that moves over them
   kv::eviction_options eviction;
+  /// Of a conversation: its older turns, the only part of the prompt that may leave the window, whole and oldest first.
+  /// Absent: a text of which any token behind n_keep may go.
+  std::optional<std::vector<chat_turn>> turns;
   std::vector<std::string> stops;
   bool ignore_end = false;         // end-of-generation tokens are tokens like others
   model::sampling_params sampling;
@@ -39,7 +43,8 @@ struct generation_request {
 class generation {
  public:
   /// Fails when the prompt is empty, leaves no room for an answer, holds ids outside the vocabulary, or a stop is bad; and
-  /// when the window has no room for what is kept, what is discarded and one token more.
+  /// when the window has no room for what is kept, what is discarded and one token more. With eviction, a conversation
+  /// that is too long for the window begins without its oldest turns.
   static result<generation> make(generation_request request, std::shared_ptr<const text::tokenizer> words);
 
   struct progress {
@@ -60,8 +65,8 @@ class generation {
     std::uint32_t at = 0;
     std::uint32_t count = 0;
   };
-  /// Takes the oldest tokens behind the kept ones out of a window that is full. Where depends on the tokens only, so an
-  /// answer evicts at the same places with every drafter.
+  /// Takes the oldest turns out of a window that is full, or when there are none the oldest tokens behind the kept ones.
+  /// Where depends on the tokens only, so an answer evicts at the same places with every drafter.
   std::optional<evicted> make_room();
 
   /// The draft up to a token that does not exist or that the grammar forbids, or to where only the target's own token still
@@ -100,6 +105,10 @@ class generation {
   generation(generation_request request, std::shared_ptr<const text::tokenizer> words, text::stop_matcher stops);
   [[nodiscard]] static std::uint32_t window_of(const generation_request& request);
 
+  [[nodiscard]] bool evicts() const { return request_.eviction.policy != kv::eviction_policy::off; }
+  [[nodiscard]] evicted take_turns(std::uint32_t wanted);
+  [[nodiscard]] evicted oldest_tokens() const;
+  void take_out(evicted gone);
   void append(token t, std::string_view text, progress& into);
   void append_decided(progress& into);
   void close(progress& into);
@@ -113,7 +122,7 @@ class generation {
   std::uint32_t output_count_ = 0;
   std::uint32_t output_max_ = 0;
   std::uint32_t window_max_ = 0;
-  std::uint32_t keep_count_ = 0;
+  std::vector<chat_turn> turns_;  // that the log still has and may lose
   std::uint32_t discard_count_ = 0;
   std::uint64_t evicted_count_ = 0;
   text::stop_matcher stops_;

@@ -16,6 +16,8 @@ constexpr microseconds tick{250'000};
 session::session(actor::actor_context& context, generation work, session_partners partners)
     : actor_of(context), work_(std::move(work)), partners_(partners) {
   stats_.prompt_tokens = work_.prompt_count();
+  stats_.evicted_tokens = work_.evicted_count();
+  stats_.evictions = stats_.evicted_tokens > 0 ? 1 : 0;
 }
 
 void session::on_start() {

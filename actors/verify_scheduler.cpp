@@ -428,7 +428,9 @@ void verify_scheduler::on(const scheduler_tick&) {
   release_abandoned();
   // For those that waited too long for an answer about their beginning, and for a place of those that are idle now.
   step();
-  if (phase_ != phase::idle || !target_up_ || !pages_unknown_) return;
+  if (phase_ != phase::idle) return;
+  queue_.check_integrity();
+  if (!target_up_ || !pages_unknown_) return;
   plan_ = {};
   reserve();
 }

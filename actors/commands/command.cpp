@@ -107,7 +107,7 @@ void add_eviction_flags(CLI::App& app, eviction_flags& flags) {
                  "At the end of the window: off ends the answer; the others let the oldest tokens go and compute the rest "
                  "again (reevaluate), turn its keys in place (shift) or count them as moved (lazy)")
       ->check(CLI::IsMember({"off", "reevaluate", "shift", "lazy"}))->capture_default_str()->group("Window");
-  app.add_option("--n-keep", flags.n_keep, "First tokens that always stay; the prompt when not given")->group("Window");
+  app.add_option("--n-keep", flags.n_keep, "First tokens that always stay; the prompt when not given, of a conversation without its older turns")->group("Window");
   app.add_option("--n-discard", flags.n_discard,
                  "Tokens that go at a time; half of the rest, up to a line's end, when not given")
       ->check(CLI::Range(1, 1 << 24))->group("Window");

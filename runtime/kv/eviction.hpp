@@ -37,7 +37,8 @@ inline constexpr std::array<std::string_view, 4> eviction_names = {"off", "reeva
 /// How an answer goes on beyond the tokens that are kept computed.
 struct eviction_options {
   eviction_policy policy = eviction_policy::off;
-  /// The first tokens, which always stay. Absent: the prompt, with all that the chat template put around it.
+  /// The first tokens, which always stay. Absent: the prompt. Of a conversation's prompt only older turns go, whatever this
+  /// is: those that begin behind it.
   std::optional<std::uint32_t> n_keep;
   /// Tokens behind those that go at a time. Absent: half of what is not kept, and on to the start of a line where one is
   /// near.

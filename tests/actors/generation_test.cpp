@@ -171,6 +171,62 @@ TEST(generation, cuts_a_window_at_a_line_where_one_is_near) {
   EXPECT_EQ(g.prompt_count(), 2u);
 }
 
+/// A frame of two, two turns of three, the last message and the answer's beginning.
+generation_request conversation(std::uint32_t n_ctx) {
+  auto request = ask({'<', '<', 'a', 'a', 'a', 'b', 'b', 'b', 'c', '>'}, 50);
+  request.turns = {{2, 5}, {5, 8}};
+  request.eviction = {.policy = kv::eviction_policy::lazy, .n_discard = 2, .n_ctx = n_ctx};
+  return request;
+}
+std::string log_of(const generation& g) { return {g.log().begin(), g.log().end()}; }
+
+TEST(generation, a_conversation_loses_whole_turns_and_then_what_was_said) {
+  auto g = *generation::make(conversation(12), words());
+  EXPECT_EQ(log_of(g), "<<aaabbbc>");
+  g.commit(std::vector<token>{'1', '2'});
+  auto gone = g.make_room();
+  ASSERT_TRUE(gone);
+  EXPECT_EQ(gone->at, 2u);
+  EXPECT_EQ(gone->count, 3u);
+  EXPECT_EQ(log_of(g), "<<bbbc>12");
+  EXPECT_EQ(g.prompt_count(), 7u);
+  g.commit(std::vector<token>{'3', '4', '5'});
+  g.make_room();
+  EXPECT_EQ(log_of(g), "<<c>12345");
+  EXPECT_EQ(g.prompt_count(), 4u);
+  g.commit(std::vector<token>{'6', '7', '8'});
+  gone = g.make_room();
+  EXPECT_EQ(gone->at, 4u);
+  EXPECT_EQ(log_of(g), "<<c>345678");
+  EXPECT_EQ(g.prompt_count(), 4u);
+  EXPECT_EQ(g.evicted_count(), 8u);
+}
+
+TEST(generation, of_a_conversation_only_turns_behind_the_kept_tokens_go) {
+  auto request = conversation(12);
+  request.eviction.n_keep = 3;
+  auto g = *generation::make(request, words());
+  g.commit(std::vector<token>{'1', '2'});
+  g.make_room();
+  EXPECT_EQ(log_of(g), "<<aaac>12");
+  g.commit(std::vector<token>{'3', '4', '5'});
+  g.make_room();
+  EXPECT_EQ(log_of(g), "<<aaac>345");
+}
+
+TEST(generation, a_conversation_too_long_for_its_window_begins_without_its_oldest_turns) {
+  const auto nine = *generation::make(conversation(9), words());
+  EXPECT_EQ(log_of(nine), "<<bbbc>");
+  EXPECT_EQ(nine.evicted_count(), 3u);
+  EXPECT_EQ(nine.prompt_count(), 7u);
+  EXPECT_EQ(nine.room(), 50u);
+  EXPECT_EQ(log_of(*generation::make(conversation(8), words())), "<<c>");
+  EXPECT_EQ(generation::make(conversation(6), words()).error().code, errc::invalid_argument);
+  const auto none = generation::make(conversation(4), words());
+  ASSERT_EQ(none.error().code, errc::context_length_exceeded);
+  EXPECT_EQ(none.error().context, "wanted a prompt of fewer than 4 tokens without its older turns, found 4");
+}
+
 TEST(generation, refuses_windows_without_room) {
   const auto make = [](std::uint32_t n_ctx, std::optional<std::uint32_t> keep, std::optional<std::uint32_t> discard) {
     auto request = ask({'a', 'b', 'c'}, 10);

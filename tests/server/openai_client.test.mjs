@@ -51,6 +51,20 @@ describe("chat", () => {
         assert.match(answer.system_fingerprint, /^redline-/);
     });
 
+    test("forgets whole turns of a conversation that is too long for its window", async () => {
+        const old = [{role: "user", content: "What is a list? ".repeat(20)}, {role: "assistant", content: "A list. ".repeat(30)}];
+        const window = (n_ctx) => ({redline: {eviction: {policy: "reevaluate", n_ctx}}});
+        const alone = await client.chat.completions.create(ask({max_tokens: 20}));
+        const left = alone.usage.prompt_tokens;
+        const cut = await client.chat.completions.create(ask({messages: [...old, ...edit], max_tokens: 20, ...window(left + 40)}));
+        assert.equal(cut.choices[0].message.content, alone.choices[0].message.content);
+        assert.equal(cut.usage.prompt_tokens, left);
+        assert.equal(cut.usage.redline.evictions, 1);
+        assert.ok(cut.usage.redline.evicted > 200);
+        await assert.rejects(client.chat.completions.create(ask({messages: [...old, ...edit], ...window(left)})),
+            (e) => e.status === 400 && e.code === "context_length_exceeded" && /without its older turns/.test(e.message));
+    });
+
     test("streams the same text in chunks of one id, role first, reason last, usage when asked", async () => {
         const whole = await client.chat.completions.create(ask());
         const chunks = await gather(await client.chat.completions.create(
