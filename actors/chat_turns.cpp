@@ -31,8 +31,8 @@ std::optional<std::string> beginning(const json& messages, std::size_t count, st
   return std::move(*text);
 }
 
-/// Where the first user's message begins with its frame, when nothing but the template stands before it: the frame is what
-/// the second user's message has. `second_at` and `text` are where that one begins, and the whole.
+/// Where the first user's message begins with its frame, when nothing but the template stands before it: the frame is
+/// what the second user's message has. `second_at` and `text` are where that one begins, and the whole.
 std::optional<std::size_t> frame_of_first(std::string_view text, std::size_t second_at, std::string_view first,
                                           std::string_view second) {
   if (first.empty() || second.empty()) return std::nullopt;
@@ -51,7 +51,8 @@ std::optional<std::vector<std::uint32_t>> tokens_before(std::string_view text, s
   std::size_t from = 0;
   for (const std::size_t cut : cuts) {
     const auto part = words.encode(text.substr(from, cut - from), {.parse_special = true});
-    if (part.size() > whole.size() - taken || !std::equal(part.begin(), part.end(), whole.begin() + static_cast<std::ptrdiff_t>(taken))) {
+    if (part.size() > whole.size() - taken ||
+        !std::equal(part.begin(), part.end(), whole.begin() + static_cast<std::ptrdiff_t>(taken))) {
       return std::nullopt;
     }
     taken += part.size();

@@ -25,8 +25,8 @@ struct chat_turn {
 /// Renders the first messages of a conversation, without the beginning of an answer behind them.
 using conversation_text = std::function<result<std::string>(const nlohmann::ordered_json& messages)>;
 
-/// The turns of a conversation before its last one, oldest first, each where the one before ends: what of `prompt` may be
-/// forgotten without cutting through the template's frame. At most 64. A first turn stays out when what the template
+/// The turns of a conversation before its last one, oldest first, each where the one before ends: what of `prompt` may
+/// be forgotten without cutting through the template's frame. At most 64. A first turn stays out when what the template
 /// writes before it cannot be told from it. Empty when there is no older turn, or when the template does not write a
 /// conversation as its beginning and more. messages: an array; text: what `prompt` are the tokens of.
 std::vector<chat_turn> older_turns(const nlohmann::ordered_json& messages, std::string_view text,

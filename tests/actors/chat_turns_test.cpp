@@ -17,12 +17,15 @@ class chat_turns : public ::testing::Test {
   /// The turns' texts.
   std::vector<std::string> turns(const json& messages, std::string_view source = text::chatml_template) {
     const auto chat = *text::chat_template::parse(std::string(source));
-    const auto render = [&](const json& m, bool more) { return chat.render({.messages = m, .add_generation_prompt = more}); };
+    const auto render = [&](const json& m, bool more) {
+      return chat.render({.messages = m, .add_generation_prompt = more});
+    };
     whole = *render(messages, true);
     const auto prompt = words->encode(whole, {.parse_special = true});
     std::vector<std::string> texts;
     std::uint32_t before = 0;
-    for (const chat_turn& t : older_turns(messages, whole, prompt, *words, [&](const json& m) { return render(m, false); })) {
+    for (const chat_turn& t :
+         older_turns(messages, whole, prompt, *words, [&](const json& m) { return render(m, false); })) {
       EXPECT_TRUE(texts.empty() || t.begin == before);
       before = t.end;
       texts.emplace_back();
@@ -36,7 +39,7 @@ class chat_turns : public ::testing::Test {
 };
 
 TEST_F(chat_turns, are_a_users_message_and_what_was_answered_to_it) {
-  const json messages{say("system", "s"), say("user", "one"), say("assistant", "1"), say("user", "two"),
+  const json messages{say("system", "s"),    say("user", "one"),       say("assistant", "1"), say("user", "two"),
                       say("assistant", "2"), say("assistant", "more"), say("user", "three")};
   EXPECT_EQ(turns(messages),
             (std::vector<std::string>{"<|im_start|>user\none<|im_end|>\n<|im_start|>assistant\n1<|im_end|>\n",
@@ -47,7 +50,8 @@ TEST_F(chat_turns, are_a_users_message_and_what_was_answered_to_it) {
 TEST_F(chat_turns, leave_out_what_the_template_itself_writes_first) {
   const json messages{say("user", "one"), say("assistant", "1"), say("user", "two")};
   const std::string_view with_default =
-      "{% for m in messages %}{% if loop.first and m.role != 'system' %}<|im_start|>system\nBe good.<|im_end|>\n{% endif %}"
+      "{% for m in messages %}{% if loop.first and m.role != 'system' %}<|im_start|>system\nBe good.<|im_end|>\n{% "
+      "endif %}"
       "{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}{% endfor %}"
       "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
   const std::vector<std::string> first{"<|im_start|>user\none<|im_end|>\n<|im_start|>assistant\n1<|im_end|>\n"};
@@ -70,7 +74,8 @@ TEST_F(chat_turns, are_unknown_where_a_conversation_does_not_begin_like_its_begi
 TEST_F(chat_turns, of_a_first_message_in_parts_stay) {
   const json parts = {{"role", "user"}, {"content", json::array({{{"type", "text"}, {"text", "one"}}})}};
   const std::string_view source =
-      "{% for m in messages %}({{ m.role }}:{% if m.content is string %}{{ m.content }}{% else %}{{ m.content[0].text }}"
+      "{% for m in messages %}({{ m.role }}:{% if m.content is string %}{{ m.content }}{% else %}{{ m.content[0].text "
+      "}}"
       "{% endif %}){% endfor %}";
   const json messages{parts, say("assistant", "1"), say("user", "two"), say("assistant", "2"), say("user", "three")};
   EXPECT_EQ(turns(messages, source), std::vector<std::string>{"(user:two)(assistant:2)"});

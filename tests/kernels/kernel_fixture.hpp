@@ -10,16 +10,17 @@
 #include <vector>
 
 #include "kernels/dispatch.hpp"
+#include "tests/support/missing_instructions.hpp"
 
 namespace redline::kernels {
 
 inline constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
-/// One target per instance; skipped where the CPU lacks it.
+/// One target per instance; skipped where the CPU lacks it and nothing emulates what it lacks.
 class kernel_test : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    choice_ = choose_table(GetParam());
+    choice_ = test::choose_table_or_emulate(GetParam());
     if (choice_.table == nullptr) GTEST_SKIP() << choice_.problem;
   }
   [[nodiscard]] const kernel_table& table() const { return *choice_.table; }

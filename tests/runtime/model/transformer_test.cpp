@@ -8,6 +8,7 @@
 #include <random>
 
 #include "runtime/kv/page_pool.hpp"
+#include "tests/support/missing_instructions.hpp"
 #include "tests/support/tiny_model.hpp"
 
 namespace redline::model {
@@ -184,7 +185,7 @@ tiny_shape shape_for(const std::string& architecture, gguf::tensor_type matrices
 class every_target : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    choice_ = kernels::choose_table(GetParam());
+    choice_ = test::choose_table_or_emulate(GetParam());
     if (choice_.table == nullptr) GTEST_SKIP() << choice_.problem;
   }
   [[nodiscard]] const kernels::kernel_table& table() const { return *choice_.table; }
