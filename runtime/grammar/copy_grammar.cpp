@@ -39,13 +39,13 @@ std::optional<std::uint8_t> copy_grammar::known_byte(const state& s) const {
   return word.empty() ? std::nullopt : std::optional(static_cast<std::uint8_t>(word.front()));
 }
 
-machine::free_bytes copy_grammar::loop(const state& s) const {
-  static const byte_set all_but_lt = ~byte_set().set('<');
-  static const byte_set of_anchors = [] {
+machine::plain_place copy_grammar::plain(const state& s) const {
+  static const plain_text all_but_lt(~byte_set().set('<'));
+  static const plain_text of_anchors([] {
     byte_set set;
     for (unsigned byte = 0; byte < 256; ++byte) set.set(byte, copy::is_anchor_byte(static_cast<char>(byte)));
     return set;
-  }();
+  }());
   if (is_at(s, copy::program_state::step::first_anchor) || is_at(s, copy::program_state::step::last_anchor)) return {&of_anchors};
   if (is_at(s, copy::program_state::step::gen_body) && s[matched] == 0) return {&all_but_lt};
   return {};

@@ -16,7 +16,7 @@ class copy_grammar final : public machine {
   [[nodiscard]] bool may_end(const state& s) const override { return is_over(s); }
   [[nodiscard]] bool is_over(const state& s) const override;
   [[nodiscard]] std::optional<std::uint8_t> known_byte(const state& s) const override;
-  [[nodiscard]] free_bytes loop(const state& s) const override;
+  [[nodiscard]] plain_place plain(const state& s) const override;
   [[nodiscard]] std::uint32_t free_tokens(const state& s) const override;
   void pass_free_token(state& s) const override;
   [[nodiscard]] bool stands(const state& s) const override;

@@ -25,10 +25,12 @@ enum frame : std::uint32_t {
   frames_count,
 };
 
+// Up to plain_steps: states of characters().
 enum string_step : std::uint32_t {
-  text, backslash, hex1, hex2, hex2_no_surrogate, hex3, hex4,
-  more1, more2, more3, after_e0, after_ed, after_f0, after_f4, string_steps,
+  text, more1, more2, more3, after_e0, after_ed, after_f0, after_f4, plain_steps,
+  backslash = plain_steps, hex1, hex2, hex2_no_surrogate, hex3, hex4, string_steps,
 };
+static_assert(plain_steps <= plain_text::states_max);
 enum number_step : std::uint32_t { minus, zero, whole, dot, fraction, e, e_sign, exponent, negative, number_steps };
 
 constexpr std::uint32_t blanks_max = 64;
@@ -38,6 +40,35 @@ constexpr std::uint32_t exponent_digits_max = 2;
 bool is_blank(std::uint8_t byte) { return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t'; }
 bool is_digit(std::uint8_t byte) { return byte >= '0' && byte <= '9'; }
 bool is_hex(std::uint8_t byte) { return is_digit(byte) || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F'); }
+
+/// Characters that stand for themselves in a string, as UTF-8 writes them.
+const plain_text& characters() {
+  static const plain_text table = [] {
+    plain_text t;
+    const auto take = [&](string_step from, unsigned low, unsigned high, string_step then) {
+      for (unsigned byte = low; byte <= high; ++byte) t.next[from][byte] = static_cast<std::uint8_t>(then);
+    };
+    take(text, 0x20, 0x7f, text);
+    t.next[text]['"'] = t.next[text]['\\'] = plain_text::outside;
+    take(text, 0xc2, 0xdf, more1);
+    take(text, 0xe0, 0xef, more2);
+    t.next[text][0xe0] = after_e0;
+    t.next[text][0xed] = after_ed;
+    take(text, 0xf1, 0xf3, more3);
+    t.next[text][0xf0] = after_f0;
+    t.next[text][0xf4] = after_f4;
+    take(more3, 0x80, 0xbf, more2);
+    take(more2, 0x80, 0xbf, more1);
+    take(more1, 0x80, 0xbf, text);
+    // No longer spelling than needed, no halves of surrogate pairs, nothing beyond the last character.
+    take(after_e0, 0xa0, 0xbf, more1);
+    take(after_ed, 0x80, 0x9f, more1);
+    take(after_f0, 0x90, 0xbf, more2);
+    take(after_f4, 0x80, 0x8f, more2);
+    return t;
+  }();
+  return table;
+}
 
 std::size_t top(const state& s) { return s.size() - frame_cells; }
 
@@ -239,38 +270,29 @@ bool json_machine::in_string(state& s, std::uint8_t byte) const {
     }
     if (counts_characters(n) && ++s[t + b] > n.characters_max) return false;
   }
+  if (step < plain_steps) {
+    if (step == text && byte == '\\') {
+      step = backslash;
+      return true;
+    }
+    const auto then = characters().next[step][byte];
+    step = then;
+    return then != plain_text::outside;
+  }
   const auto go = [&](bool right, std::uint32_t then) {
     step = then;
     return right;
   };
-  const auto between = [byte](std::uint8_t low, std::uint8_t high) { return byte >= low && byte <= high; };
   switch (step) {
-    case text:
-      if (byte == '\\') return go(true, backslash);
-      if (byte < 0x80) return byte >= 0x20;
-      if (between(0xc2, 0xdf)) return go(true, more1);
-      if (byte == 0xe0) return go(true, after_e0);
-      if (byte == 0xed) return go(true, after_ed);
-      if (between(0xe1, 0xef)) return go(true, more2);
-      if (byte == 0xf0) return go(true, after_f0);
-      if (between(0xf1, 0xf3)) return go(true, more3);
-      return go(byte == 0xf4, after_f4);
     case backslash:
       if (byte == 'u') return go(true, hex1);
       return go(byte == '"' || byte == '\\' || byte == '/' || byte == 'b' || byte == 'f' || byte == 'n' || byte == 'r' || byte == 't', text);
     // Halves of surrogate pairs are no characters; what needs two of them can be written as it is.
     case hex1: return go(is_hex(byte), byte == 'd' || byte == 'D' ? hex2_no_surrogate : hex2);
     case hex2: return go(is_hex(byte), hex3);
-    case hex2_no_surrogate: return go(between('0', '7'), hex3);
+    case hex2_no_surrogate: return go(byte >= '0' && byte <= '7', hex3);
     case hex3: return go(is_hex(byte), hex4);
     case hex4: return go(is_hex(byte), text);
-    case more3: return go(between(0x80, 0xbf), more2);
-    case more2: return go(between(0x80, 0xbf), more1);
-    case more1: return go(between(0x80, 0xbf), text);
-    case after_e0: return go(between(0xa0, 0xbf), more1);
-    case after_ed: return go(between(0x80, 0x9f), more1);
-    case after_f0: return go(between(0x90, 0xbf), more2);
-    case after_f4: return go(between(0x80, 0x8f), more2);
     default: return false;
   }
 }
@@ -371,21 +393,16 @@ bool json_machine::may_end(const state& s) const {
   return s[t + what] == literal && s[t + b] > 0 && nodes_[s[t + of]].literals[s[t + a]].size() == s[t + b];
 }
 
-machine::free_bytes json_machine::loop(const state& s) const {
-  static const byte_set plain = [] {
-    byte_set set;
-    for (unsigned byte = 0x20; byte < 0x80; ++byte) set.set(byte, byte != '"' && byte != '\\');
-    return set;
-  }();
+machine::plain_place json_machine::plain(const state& s) const {
   if (s.size() == 1) return {};
   const std::size_t t = top(s);
   if (s[t + what] != string || s[t + a] != text) return {};
   const json_node& n = nodes_[s[t + of]];
-  if (!counts_characters(n)) return {&plain};
+  if (!counts_characters(n)) return {&characters()};
   // At the most characters only the end may come.
   const std::uint32_t left = n.characters_max - s[t + b];
   if (left == 0) return {};
-  return {&plain, left};
+  return {&characters(), left};
 }
 
 bool json_machine::is_possible(const state& s) const {

@@ -53,7 +53,7 @@ class json_machine final : public machine {
   [[nodiscard]] bool advance(state& s, std::uint8_t byte) const override;
   [[nodiscard]] bool may_end(const state& s) const override;
   [[nodiscard]] bool is_over(const state& s) const override { return s.size() == 1; }
-  [[nodiscard]] free_bytes loop(const state& s) const override;
+  [[nodiscard]] plain_place plain(const state& s) const override;
   [[nodiscard]] bool is_possible(const state& s) const override;
 
  private:

@@ -42,6 +42,25 @@ class state {
   std::array<std::uint32_t, cells_max> cells_;  // the first size_ are set
 };
 
+/// A language that is most of what may come at many places, such as a string's plain characters: a table, so that the
+/// tokens in it are found once and for all.
+struct plain_text {
+  static constexpr std::size_t states_max = 8;
+  static constexpr std::uint8_t outside = 0xff;
+  /// By state and byte: the state behind it, or outside. A character begins where it stands at 0.
+  std::array<std::array<std::uint8_t, 256>, states_max> next;
+
+  plain_text() {
+    for (auto& row : next) row.fill(outside);
+  }
+  /// These bytes in any order, each a character.
+  explicit plain_text(const byte_set& bytes) : plain_text() {
+    for (std::size_t byte = 0; byte < 256; ++byte) {
+      if (bytes[byte]) next[0][byte] = 0;
+    }
+  }
+};
+
 /// A language over bytes as a deterministic machine. Immutable, so safe from any thread.
 class machine {
  public:
@@ -57,13 +76,13 @@ class machine {
   /// The only byte that can come, where that is known without trying them all.
   [[nodiscard]] virtual std::optional<std::uint8_t> known_byte(const state&) const { return std::nullopt; }
 
-  /// Bytes of which up to `most` may come in a row, in any order, where that is most of what may come; else null. Lives as
-  /// long as the machine.
-  struct free_bytes {
-    const byte_set* bytes = nullptr;
+  /// The plain text, at its state 0, of which up to `most` characters may begin here, or null. `advance` takes what the
+  /// table takes. Of static storage: what is known of it outlives the machine.
+  struct plain_place {
+    const plain_text* text = nullptr;
     std::uint32_t most = UINT32_MAX;
   };
-  [[nodiscard]] virtual free_bytes loop(const state&) const { return {}; }
+  [[nodiscard]] virtual plain_place plain(const state&) const { return {}; }
 
   /// Something beside the text goes here before it can go on (a copied span): this many tokens without a rule follow, or
   /// 0 where the text itself goes on. `stands`: not even their count is decided yet.

@@ -9,6 +9,7 @@ namespace {
 constexpr std::size_t token_bytes_max = 256;
 
 void set(token_mask& mask, token t) { mask[static_cast<std::size_t>(t) / 64] |= std::uint64_t{1} << (t % 64); }
+void clear(token_mask& mask, token t) { mask[static_cast<std::size_t>(t) / 64] &= ~(std::uint64_t{1} << (t % 64)); }
 
 }  // namespace
 
@@ -61,38 +62,134 @@ void vocabulary_index::build() {
   nodes_.push_back({.next = count, .tokens = static_cast<std::uint32_t>(tokens_.size())});
 }
 
-const vocabulary_index::swallowed& vocabulary_index::swallowed_by(const byte_set& bytes) const {
+const vocabulary_index::plain_tokens& vocabulary_index::tokens_of(const plain_text& text) const {
   const std::scoped_lock lock(mutex_);
-  for (const auto& s : swallowed_) {
-    if (s.bytes == bytes) return s;
+  for (const auto& known : plain_) {
+    if (known.text == &text) return known;
   }
-  auto& s = swallowed_.emplace_back(swallowed{bytes, std::vector<bool>(nodes_.size())});
-  for (auto n = static_cast<std::uint32_t>(nodes_.size() - 1); n-- > 0;) {
-    bool whole = bytes[nodes_[n].byte];
-    for (std::uint32_t child = n + 1; whole && child < nodes_[n].next; child = nodes_[child].next) whole = s.whole[child];
-    s.whole[n] = whole;
-  }
-  return s;
+  auto& found = plain_.emplace_back();
+  found.text = &text;
+  find_whole(found);
+  find_tokens(found);
+  return found;
 }
 
-void vocabulary_index::walk(const machine& m, const state& s, std::uint32_t begin, std::uint32_t end, token_mask& out) const {
-  const auto loop = m.loop(s);
-  const swallowed* inside = loop.bytes != nullptr ? &swallowed_by(*loop.bytes) : nullptr;
-  for (std::uint32_t n = begin; n < end; n = nodes_[n].next) {
-    if (inside != nullptr && inside->whole[n] && nodes_[n].depth <= loop.most) {
-      for (std::uint32_t i = nodes_[n].tokens; i < nodes_[nodes_[n].next].tokens; ++i) set(out, tokens_[i]);
-      continue;
+void vocabulary_index::find_whole(plain_tokens& found) const {
+  found.whole.resize(nodes_.size());
+  for (auto n = static_cast<std::uint32_t>(nodes_.size() - 1); n-- > 0;) {
+    std::uint8_t behind = 0xff;
+    for (std::uint32_t child = n + 1; child < nodes_[n].next; child = nodes_[child].next) behind &= found.whole[child];
+    for (std::size_t at = 0; at < plain_text::states_max; ++at) {
+      const auto then = found.text->next[at][nodes_[n].byte];
+      if (then != plain_text::outside && (behind >> then & 1) != 0) found.whole[n] |= static_cast<std::uint8_t>(1U << at);
     }
-    state after = s;
-    if (!m.advance(after, nodes_[n].byte)) continue;
-    for (std::uint32_t i = nodes_[n].tokens; i < nodes_[n + 1].tokens; ++i) set(out, tokens_[i]);
-    walk(m, after, n + 1, nodes_[n].next, out);
   }
 }
+
+void vocabulary_index::find_tokens(plain_tokens& found) const {
+  found.all.resize((words_->size() + 63) / 64);
+  std::vector<std::vector<token>> by_count(token_bytes_max + 1);
+  for (const token t : tokens_) {
+    std::uint8_t at = 0;
+    std::size_t characters = 0;
+    for (const char c : words_->piece(t)) {
+      if (at == 0) ++characters;
+      at = found.text->next[at][static_cast<std::uint8_t>(c)];
+      if (at == plain_text::outside) break;
+    }
+    if (at == plain_text::outside) continue;
+    set(found.all, t);
+    by_count[characters].push_back(t);
+  }
+  for (const auto& tokens : by_count) {
+    found.by_characters.insert(found.by_characters.end(), tokens.begin(), tokens.end());
+    found.up_to.push_back(static_cast<std::uint32_t>(found.by_characters.size()));
+  }
+}
+
+token_mask vocabulary_index::plain_tokens::of_at_most(std::uint32_t characters) const {
+  if (characters >= up_to.size() || up_to[characters] == by_characters.size()) return all;
+  const auto count = up_to[characters];
+  if (count > by_characters.size() / 2) {
+    token_mask out = all;
+    for (std::size_t i = count; i < by_characters.size(); ++i) clear(out, by_characters[i]);
+    return out;
+  }
+  token_mask out(all.size());
+  for (std::size_t i = 0; i < count; ++i) set(out, by_characters[i]);
+  return out;
+}
+
+/// Finds the tokens that a machine takes.
+class vocabulary_index::walk {
+ public:
+  walk(const vocabulary_index& index, const machine& m) : index_(index), nodes_(index.nodes_), machine_(m) {}
+
+  token_mask run(const state& s) {
+    const auto end = static_cast<std::uint32_t>(nodes_.size() - 1);
+    const auto place = machine_.plain(s);
+    if (place.text == nullptr) {
+      out_.resize((index_.words_->size() + 63) / 64);
+      tree(s, 0, end);
+    } else {
+      out_ = tokens_of(*place.text).of_at_most(place.most);
+      beside_plain(s, tokens_of(*place.text), 0, 0, end);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void tree(const state& s, std::uint32_t begin, std::uint32_t end) {
+    const auto place = machine_.plain(s);
+    const plain_tokens* plain = place.text != nullptr ? &tokens_of(*place.text) : nullptr;
+    for (std::uint32_t n = begin; n < end; n = nodes_[n].next) {
+      if (plain != nullptr && (plain->whole[n] & 1) != 0 && nodes_[n].depth <= place.most) {
+        take(n, nodes_[n].next);
+        continue;
+      }
+      state after = s;
+      if (!machine_.advance(after, nodes_[n].byte)) continue;
+      take(n, n + 1);
+      tree(after, n + 1, nodes_[n].next);
+    }
+  }
+
+  /// Tokens that leave the plain text somewhere; the others are in the mask.
+  void beside_plain(const state& s, const plain_tokens& plain, std::uint8_t at, std::uint32_t begin, std::uint32_t end) {
+    for (std::uint32_t n = begin; n < end; n = nodes_[n].next) {
+      if ((plain.whole[n] >> at & 1) != 0) continue;
+      state after = s;
+      if (!machine_.advance(after, nodes_[n].byte)) continue;
+      const auto then = plain.text->next[at][nodes_[n].byte];
+      if (then != plain_text::outside) {
+        beside_plain(after, plain, then, n + 1, nodes_[n].next);
+      } else {
+        take(n, n + 1);
+        tree(after, n + 1, nodes_[n].next);
+      }
+    }
+  }
+
+  /// The tokens of the nodes [begin, end).
+  void take(std::uint32_t begin, std::uint32_t end) {
+    for (std::uint32_t i = nodes_[begin].tokens; i < nodes_[end].tokens; ++i) set(out_, index_.tokens_[i]);
+  }
+
+  /// The last one at hand: a machine asks for the same again and again.
+  const plain_tokens& tokens_of(const plain_text& text) {
+    if (last_ == nullptr || last_->text != &text) last_ = &index_.tokens_of(text);
+    return *last_;
+  }
+
+  const vocabulary_index& index_;
+  const std::vector<node>& nodes_;
+  const machine& machine_;
+  const plain_tokens* last_ = nullptr;
+  token_mask out_;
+};
 
 token_mask vocabulary_index::allowed(const machine& m, const state& s) const {
-  token_mask out((words_->size() + 63) / 64);
-  walk(m, s, 0, static_cast<std::uint32_t>(nodes_.size() - 1), out);
+  token_mask out = walk(*this, m).run(s);
   if (m.may_end(s)) {
     for (const token t : ends_) set(out, t);
   }

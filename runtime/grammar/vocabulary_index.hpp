@@ -17,8 +17,7 @@ namespace redline::grammar {
 using token_mask = std::vector<std::uint64_t>;
 
 /// A vocabulary's texts as a tree of bytes, so that the tokens a machine accepts are found without trying each: what
-/// begins alike is tried once, and what a machine's loop swallows whole is taken whole. Immutable but for a cache behind
-/// a mutex; safe from any thread.
+/// begins alike is tried once, and plain text is looked up. Immutable but for a cache behind a mutex; safe from any thread.
 class vocabulary_index {
  public:
   /// Fails when some ASCII byte has no token of its own: then grammars could lead into dead ends.
@@ -46,16 +45,24 @@ class vocabulary_index {
     std::uint16_t depth = 1;  // bytes to the end of the longest token in its tree, its own included
     std::uint8_t byte = 0;
   };
-  /// Which trees have only bytes of a set.
-  struct swallowed {
-    byte_set bytes;
-    std::vector<bool> whole;
+  /// What a plain text takes.
+  struct plain_tokens {
+    const plain_text* text = nullptr;
+    std::vector<std::uint8_t> whole;     // by node: a bit for each state from which all of its tree is taken
+    token_mask all;                      // from state 0
+    std::vector<token> by_characters;    // the same tokens, the shortest first
+    std::vector<std::uint32_t> up_to{};  // how many of them have at most so many characters
+
+    /// Tokens of at most so many characters.
+    [[nodiscard]] token_mask of_at_most(std::uint32_t characters) const;
   };
+  class walk;
 
   explicit vocabulary_index(std::shared_ptr<const text::tokenizer> words) : words_(std::move(words)) {}
   void build();
-  void walk(const machine& m, const state& s, std::uint32_t begin, std::uint32_t end, token_mask& out) const;
-  [[nodiscard]] const swallowed& swallowed_by(const byte_set& bytes) const;
+  [[nodiscard]] const plain_tokens& tokens_of(const plain_text& text) const;
+  void find_whole(plain_tokens& found) const;
+  void find_tokens(plain_tokens& found) const;
 
   std::shared_ptr<const text::tokenizer> words_;
   std::vector<node> nodes_;
@@ -63,7 +70,7 @@ class vocabulary_index {
   std::vector<token> ends_;
   byte_set written_;  // bytes that have a token of their own
   mutable std::mutex mutex_;
-  mutable std::deque<swallowed> swallowed_;  // one per loop of a machine: a handful
+  mutable std::deque<plain_tokens> plain_;  // a handful
 };
 
 }  // namespace redline::grammar

@@ -9,7 +9,7 @@ constexpr std::size_t forced_bytes_max = 256;
 
 /// The only byte that can come, when there is one.
 std::optional<std::uint8_t> only_byte(const machine& m, const state& s) {
-  if (m.loop(s).bytes != nullptr || m.may_end(s) || m.stands(s)) return std::nullopt;
+  if (m.plain(s).text != nullptr || m.may_end(s) || m.stands(s)) return std::nullopt;
   if (const auto known = m.known_byte(s)) return known;
   std::optional<std::uint8_t> found;
   for (unsigned byte = 0; byte < 256; ++byte) {

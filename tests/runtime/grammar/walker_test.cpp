@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "runtime/copy/program.hpp"
@@ -52,6 +53,38 @@ TEST(vocabulary_index, masks_are_what_trying_every_token_gives) {
         }
         ASSERT_TRUE(m->is_possible(s));
         ASSERT_TRUE(m->advance(s, static_cast<std::uint8_t>(c))) << name << " at '" << c << "' of " << text;
+      }
+    }
+  }
+}
+
+// Strings with and without a bound, characters half written, escapes, names, numbers: wherever noise leads.
+TEST(vocabulary_index, masks_are_right_wherever_noise_leads) {
+  const std::string schemas[] = {
+      R"({"type":"string"})", R"({"type":"string","maxLength":9})", R"({"type":"string","minLength":3,"maxLength":300})", "{}",
+      R"({"type":"object","properties":{"a":{"type":"array","items":{"type":"string","maxLength":40}},"b":{"type":["integer","string"]}}})"};
+  for (const auto& [name, words] : all_words()) {
+    const auto index = index_of(words);
+    std::mt19937 random(7);
+    std::vector<std::shared_ptr<const machine>> all{std::make_shared<copy_grammar>(copy::program_shape{.files = {{44, 0}, {3, 0}}, .anchors = true})};
+    for (const auto& schema : schemas) all.push_back(*compile_schema(schema));
+    for (const auto& m : all) {
+      state s = m->begin();
+      for (std::size_t step = 0; step < test::rounds(24, 8); ++step) {
+        const auto mask = index->allowed(*m, s);
+        ASSERT_EQ(mask, slowly(*index, *m, s)) << name << ", machine " << (&m - all.data()) << ", step " << step;
+        // Of several tokens the one with most bytes above 0x7f, so that characters are met half written.
+        token chosen = -1;
+        std::ptrdiff_t most = -1;
+        for (std::size_t tries = 1 + random() % 8; tries > 0; --tries) {
+          const token t = test::any_of(mask, random);
+          if (t < 0 || words->is_end_of_generation(t)) continue;
+          const auto bytes = words->piece(t);
+          const auto high = std::count_if(bytes.begin(), bytes.end(), [](char c) { return static_cast<std::uint8_t>(c) > 0x7f; });
+          if (high > most) most = high, chosen = t;
+        }
+        const bool goes_on = chosen >= 0 && index->advance(*m, s, chosen);
+        if (!goes_on || m->is_over(s) || m->stands(s)) s = m->begin();
       }
     }
   }
