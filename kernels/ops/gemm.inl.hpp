@@ -168,8 +168,22 @@ void gemm_group(const gemm_args& a, expand_function expand, std::size_t panel, s
   }
 }
 
-/// One row: the weights go from their packed form straight into the chains, panels side by side to hide latency.
-template<class Format, int Panels>
+/// Sixteen columns of plain numbers at a time.
+template<class Panel>
+struct plain_group {
+  static constexpr int group = 16;
+  static constexpr std::size_t group_bytes = group * Panel::step_bytes;
+  using head = const std::byte*;
+  static head open(const std::byte* panel, std::size_t g) { return panel + g * group_bytes; }
+  template<int I>
+  static f32x16 weight(head h) {
+    return Panel::weights(h + I * Panel::step_bytes);
+  }
+};
+
+/// One row: the weights go from their packed form straight into the chains, panels side by side to hide latency. Plain:
+/// what reads columns that make no whole group.
+template<class Format, int Panels, class Plain = void>
 void run_fused(const gemm_args& a, std::size_t panel) {
   constexpr std::size_t ahead_bytes = 2048;  // the hardware's own read-ahead stops at page ends
   const std::byte* from[Panels];
@@ -193,6 +207,12 @@ void run_fused(const gemm_args& a, std::size_t panel) {
       for_constants<Panels>([&](auto p) { acc[p] = fma(xk, Format::template weight<c>(head[p]), acc[p]); });
     });
   }
+  if constexpr (!std::is_void_v<Plain>) {
+    for (std::size_t k = groups * Format::group; k < a.w.columns; ++k) {
+      const f32x16 xk = broadcast(a.x[k]);
+      for_constants<Panels>([&](auto p) { acc[p] = fma(xk, Plain::weights(from[p] + k * Plain::step_bytes), acc[p]); });
+    }
+  }
   for_constants<Panels>([&](auto p) {
     const std::size_t first = (panel + p) * 16;
     const std::size_t lanes = std::min<std::size_t>(16, a.w.rows - first);
@@ -201,18 +221,26 @@ void run_fused(const gemm_args& a, std::size_t panel) {
   });
 }
 
-template<class Format>
+template<class Format, class Plain = void>
 void gemm_one_row(const gemm_args& a) {
   std::size_t panel = a.panel_begin;
-  for (; panel + fused_panels <= a.panel_end; panel += fused_panels) run_fused<Format, fused_panels>(a, panel);
-  for (; panel < a.panel_end; ++panel) run_fused<Format, 1>(a, panel);
+  for (; panel + fused_panels <= a.panel_end; panel += fused_panels) run_fused<Format, fused_panels, Plain>(a, panel);
+  for (; panel < a.panel_end; ++panel) run_fused<Format, 1, Plain>(a, panel);
+}
+template<class Panel>
+void gemm_one_plain_row(const gemm_args& a) {
+  gemm_one_row<plain_group<Panel>, Panel>(a);
 }
 
 void gemm(const gemm_args& a) {
   if (a.rows == 0) return;
-  if (a.rows == 1 && block_columns(a.w.type) > 1) {
-    with_format(a.w.type, [&]<class Format>() { gemm_one_row<Format>(a); });
-    return;
+  if (a.rows == 1) {
+    switch (a.w.type) {
+      case weight_type::f32: return gemm_one_plain_row<f32_panel>(a);
+      case weight_type::f16: return gemm_one_plain_row<f16_panel>(a);
+      case weight_type::bf16: return gemm_one_plain_row<bf16_panel>(a);
+      default: return with_format(a.w.type, [&]<class Format>() { gemm_one_row<Format>(a); });
+    }
   }
   const expand_function expand = a.w.type == weight_type::f32 ? nullptr : expander_of(a.w.type);
   const auto rows = static_cast<int>(std::min<std::size_t>(a.rows, gemm_rows_max));
