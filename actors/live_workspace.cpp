@@ -107,15 +107,30 @@ void live_workspace::append_header(const file& of, std::vector<token>& out) cons
   out.insert(out.end(), path.begin(), path.end());
 }
 
+/// Where reading begins when no more than `most` of `before` can be read: at a line, and at the same one until an eighth of
+/// the context more stands before the cursor, so that a key pressed does not move everything in the cache.
+std::size_t live_workspace::first_read(std::span<const token> before, std::size_t most) const {
+  if (before.size() <= most) return 0;
+  const std::size_t step = std::max<std::size_t>(1, how_.context_max / 8);
+  const std::size_t begin = std::min((before.size() - most + step - 1) / step * step, before.size());
+  for (std::size_t i = begin; i < std::min(begin + step, before.size()); ++i) {
+    if (words_->piece(before[i - 1]).ends_with('\n')) return i;
+  }
+  return begin;
+}
+
 live_workspace::layout live_workspace::lay_out_at(const file& in, std::size_t offset, api::completion_mode mode) const {
   const auto& special = words_->words().fim();
-  std::vector<token> own;
-  if (mode == api::completion_mode::fim) own.push_back(*special.prefix);
+  const bool fim = mode == api::completion_mode::fim;
   const auto before = in.document.tokens_before(offset);
-  own.insert(own.end(), before.begin(), before.end());
-  if (mode == api::completion_mode::fim) {
-    auto behind = in.document.tokens_behind(offset);
-    behind.resize(std::min<std::size_t>(behind.size(), how_.context_max / 4));
+  auto behind = fim ? in.document.tokens_behind(offset) : std::vector<token>{};
+  behind.resize(std::min<std::size_t>(behind.size(), how_.context_max / 4));
+  // A quarter of the context is for the answer.
+  const std::size_t begin = first_read(before, how_.context_max - how_.context_max / 4 - behind.size());
+  std::vector<token> own;
+  if (fim) own.push_back(*special.prefix);
+  own.insert(own.end(), before.begin() + static_cast<std::ptrdiff_t>(begin), before.end());
+  if (fim) {
     own.push_back(*special.suffix);
     own.insert(own.end(), behind.begin(), behind.end());
     own.push_back(*special.middle);

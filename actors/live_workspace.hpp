@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,8 +39,8 @@ class live_workspace {
     std::vector<std::string> stops;
     std::int64_t version = 0;
   };
-  /// Fails when the place is none, or what is before it does not fit into the context. With fim, of what is behind as much
-  /// is read as a quarter of the context holds. Other files are read in front, in the order they were opened, while they
+  /// Fails when the place is none. A quarter of the context is left for the answer: of a longer text the lines next to the
+  /// place are read. With fim, of what is behind as much is read as a quarter of the context holds. Other files are read in front, in the order they were opened, while they
   /// fit and where the model has a token that separates files.
   [[nodiscard]] api::answer<layout> lay_out(const api::place_request& where) const;
   /// For the completion that is most likely wanted next: at the cursor, in the mode of the last one. Nothing while no file
@@ -60,6 +61,7 @@ class live_workspace {
 
   [[nodiscard]] std::size_t bytes() const;
   [[nodiscard]] result<std::size_t> offset_of(const file& in, const api::live_place& place) const;
+  [[nodiscard]] std::size_t first_read(std::span<const token> before, std::size_t most) const;
   [[nodiscard]] layout lay_out_at(const file& in, std::size_t offset, api::completion_mode mode) const;
   void append_header(const file& of, std::vector<token>& out) const;
 

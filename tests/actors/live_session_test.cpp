@@ -205,9 +205,32 @@ TEST_F(live_sessions, refuse_what_makes_no_sense_and_say_why) {
   refused("POST", "/v1/redline/sessions", {{"cache", {{"healing", "yes"}}}}, 400, "", "cache.healing");
   refused("POST", "/v1/redline/sessions", {{"cache", "pie"}}, 400, "", "cache");
   refused("POST", "/v1/redline/sessions", {{"model", "other"}}, 404, "model_not_found", "other");
-  call("PUT", file, {{"text", std::string(context_max, 'x')}, {"version", 2}});
-  refused("POST", at(id, "/complete"), {{"path", "a.py"}, {"mode", "text"}}, 400, "context_length_exceeded", "found 256");
-  EXPECT_EQ(call("GET", file).second["version"], 2);  // nothing above changed it otherwise
+  EXPECT_EQ(call("GET", file).second["version"], 1);  // nothing above changed it
+}
+
+TEST_F(live_sessions, read_the_lines_next_to_the_cursor_of_a_file_longer_than_the_context) {
+  std::string lines;
+  for (int i = 100; i < 162; ++i) lines += std::to_string(i) + " line\n";
+  const json wish = {{"path", "a.py"}, {"mode", "text"}, {"max_tokens", 8}};
+  const auto long_one = open(lines);
+  const auto whole = call("POST", at(long_one, "/complete"), wish).second;
+  const auto count = words->encode(lines).size();
+  ASSERT_GT(count, context_max);
+  const std::size_t read = whole["usage"]["prompt_tokens"];
+  EXPECT_LE(read, context_max - context_max / 4);
+  EXPECT_GE(read, context_max / 2);
+
+  // As if only those lines were there.
+  std::size_t from = lines.size();
+  while (words->encode(lines.substr(from)).size() < read) from = lines.rfind('\n', from - 2) + 1;
+  ASSERT_EQ(words->encode(lines.substr(from)).size(), read);
+  const auto short_one = call("POST", at(open(lines.substr(from)), "/complete"), wish).second;
+  EXPECT_EQ(text_of(whole), text_of(short_one));
+
+  // What is typed does not move them.
+  call("PATCH", at(long_one, "/files/a.py"), insertion(2, 62, 0, "abc"));
+  const auto typed = call("POST", at(long_one, "/complete"), wish).second;
+  EXPECT_EQ(typed["usage"]["prompt_tokens"], read + words->encode("abc").size());
 }
 
 class live_sessions_with_keys : public live_sessions {
