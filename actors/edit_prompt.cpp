@@ -41,10 +41,15 @@ std::string message_of(const edit_task& task) {
 }
 
 std::string program_message_of(const edit_task& task, const program_wording& how) {
+  const bool taught = how.prompt == program_prompt::taught;
   std::string numbered;
   std::size_t number = 0;
-  for (const auto line : text::split_lines(task.before)) numbered += std::to_string(++number) + "\t" + std::string(line);
+  for (const auto line : text::split_lines(task.before)) {
+    numbered += std::to_string(++number) + (taught ? "|" : "\t") + std::string(line);
+  }
   const std::string fence = fence_of(task.before);
+  const std::string file = fence + language_of(task.path) + "\n" + numbered + (lacks_final_line_feed(task) ? "\n" : "") + fence;
+  if (taught) return task.instruction + "\nWrite the edit as a copy program.\n" + file;
   std::string ops;
   if (how.lines && how.anchors) {
     ops += "<copy lines=\"i-j\" first=\"...\" last=\"...\"/> copies lines i to j of the file and says how each of the two begins "
@@ -54,8 +59,7 @@ std::string program_message_of(const edit_task& task, const program_wording& how
   }
   if (how.tokens) ops += "<copy tokens=\"i-j\"/> copies its tokens i to j, ";
   return task.instruction + "\nWrite an edit program that makes the new file: " + ops +
-         "<gen>text</gen> writes new text, </program> ends it. The file, each line behind its number:\n" + fence +
-         language_of(task.path) + "\n" + numbered + (lacks_final_line_feed(task) ? "\n" : "") + fence;
+         "<gen>text</gen> writes new text, </program> ends it. The file, each line behind its number:\n" + file;
 }
 
 result<std::string> file_of_answer(const edit_task& task, const std::string& answer) {

@@ -30,6 +30,7 @@ struct flags {
   std::uint32_t moved = 20;
   std::uint32_t trials = 5;
   std::uint32_t own = 0;
+  std::string own_prompt = "explained";
   double seconds = 0.3;
   clock_kind clock = clock_kind::wall;
   std::string json;
@@ -113,9 +114,9 @@ void print(const prices& p, const flags& f) {
     std::printf("%6u %10.2f %12.2f %8.2fx | %14.2f %8.1f%%\n", r.tokens, r.run_ms, r.steps_ms, r.speed_up(),
                 r.all_logits_ms, 100 * r.saving());
   }
-  std::printf("\n%-28s %12s %12s %14s\n", "mask of a row", "first us", "again us", "of a step");
+  std::printf("\n%-30s %12s %12s %14s\n", "mask of a row", "first us", "again us", "of a step");
   for (const auto& m : p.masks) {
-    std::printf("%-28s %12.1f %12.1f %13.2f%%\n", m.place.c_str(), m.first_us, m.again_us, m.first_us / 10 / p.step_ms);
+    std::printf("%-30s %12.1f %12.1f %13.2f%%\n", m.place.c_str(), m.first_us, m.again_us, m.first_us / 10 / p.step_ms);
   }
   std::fflush(stdout);
 }
@@ -124,7 +125,7 @@ void print(const prices& p, const flags& f) {
 struct moved_row {
   std::uint32_t lines = 0;
   std::string model;  // "one program" or "plans anew"
-  double forced = 0, verified = 0, anchored = 0;
+  double forced = 0, verified = 0, confident = 0, anchored = 0;
 };
 
 std::vector<moved_row> move_ends(const std::vector<known_edit>& edits, const flags& f, const engine& e) {
@@ -145,6 +146,7 @@ std::vector<moved_row> move_ends(const std::vector<known_edit>& edits, const fla
       };
       row.forced = share({.trust = copy_trust::forced});
       row.verified = share({.trust = copy_trust::verified});
+      row.confident = share({.trust = copy_trust::automatic});
       row.anchored = share({.trust = copy_trust::automatic, .anchors = true});
       rows.push_back(row);
     }
@@ -183,11 +185,13 @@ result<corpus_study> study(const std::string& path, const flags& f, local_runner
     if (t.edits > 0) s.trials.push_back(std::move(t));
   }
   if (f.own > 0) {
-    for (const auto& [trust, anchors] : {std::pair{copy_trust::forced, false},
-                                         {copy_trust::verified, false},
-                                         {copy_trust::automatic, false},
-                                         {copy_trust::automatic, true}}) {
-      REDLINE_TRY_ASSIGN(auto own, try_own_programs(edits, f.own, trust, anchors, runner));
+    const own_writing ways[] = {{"as text", std::nullopt},
+                                {"forced", copy_options{}},
+                                {"verified", copy_options{.trust = copy_trust::verified}},
+                                {"auto", copy_options{.trust = copy_trust::automatic}},
+                                {"auto, anchors", copy_options{.trust = copy_trust::automatic, .anchors = true}}};
+    for (const auto& way : ways) {
+      REDLINE_TRY_ASSIGN(auto own, try_own_programs(edits, f.own, way, program_prompt_of(f.own_prompt), runner));
       if (own.edits > 0) s.own.push_back(std::move(own));
     }
   }
@@ -219,6 +223,7 @@ json json_of(const corpus_study& s, const prices& p, const flags& f) {
                             {"model", m.model},
                             {"forced", m.forced},
                             {"verified", m.verified},
+                            {"auto_confidence", m.confident},
                             {"auto_anchors", m.anchored}});
   }
   for (const auto& t : s.trials) {
@@ -239,9 +244,10 @@ json json_of(const corpus_study& s, const prices& p, const flags& f) {
                                {"guessed_speed_up", ratio(t.regular_seconds, t.guessed_seconds)}});
   }
   for (const auto& o : s.own) {
-    out["own"].push_back({{"trust", o.trust},
+    out["own"].push_back({{"written", o.writing},
                           {"edits", o.edits},
-                          {"ended", o.ended},
+                          {"prompt", f.own_prompt},
+                          {"valid", o.valid},
                           {"exact", o.exact},
                           {"forced", o.forced},
                           {"verified", o.verified}});
@@ -261,13 +267,13 @@ void print(const corpus_study& s, const prices& p, const flags& f) {
   }
   if (!s.moved.empty()) {
     std::printf(
-        "SIMULATED choices: files exact when every end of a span is off by up to so many lines\n%12s %6s %8s %9s "
-        "%13s\n",
-        "model", "lines", "forced", "verified", "auto, anchors");
+        "SIMULATED choices: files exact when every end of a span is off by up to so many lines; the model is sure of nine "
+        "right spans\nin ten and of one wrong span in ten\n%12s %6s %8s %9s %16s %13s\n",
+        "model", "lines", "forced", "verified", "auto, confidence", "auto, anchors");
   }
   for (const auto& m : s.moved) {
-    std::printf("%12s %6u %7.1f%% %8.1f%% %12.1f%%\n", m.model.c_str(), m.lines, 100 * m.forced, 100 * m.verified,
-                100 * m.anchored);
+    std::printf("%12s %6u %7.1f%% %8.1f%% %15.1f%% %12.1f%%\n", m.model.c_str(), m.lines, 100 * m.forced,
+                100 * m.verified, 100 * m.confident, 100 * m.anchored);
   }
   if (!s.trials.empty()) {
     std::printf(
@@ -284,11 +290,14 @@ void print(const corpus_study& s, const prices& p, const flags& f) {
                 ratio(t.regular_seconds, t.program_seconds), t.guessed_seconds,
                 ratio(t.regular_seconds, t.guessed_seconds), 100 * ratio(best, t.cover.bound(shared)));
   }
+  if (!s.own.empty()) {
+    std::printf("the model's own programs, asked for as %s\n%14s %6s %8s %8s %14s %9s\n",
+                f.own_prompt.c_str(), "written", "edits", "valid", "exact", "spans forced", "verified");
+  }
   for (const auto& o : s.own) {
-    std::printf(
-        "the model's own programs, %-14s: %zu of %zu ended (valid), %zu exact; spans %llu forced, %llu verified\n",
-        o.trust.c_str(), o.ended, o.edits, o.exact, static_cast<unsigned long long>(o.forced),
-        static_cast<unsigned long long>(o.verified));
+    const auto percent = [&](std::size_t n) { return 100 * ratio(static_cast<double>(n), static_cast<double>(o.edits)); };
+    std::printf("%14s %6zu %7.1f%% %7.1f%% %14llu %9llu\n", o.writing.c_str(), o.edits, percent(o.valid), percent(o.exact),
+                static_cast<unsigned long long>(o.forced), static_cast<unsigned long long>(o.verified));
   }
   std::fflush(stdout);
 }
@@ -327,6 +336,7 @@ result<void> draw(const flags& f, const prices& p, const std::vector<corpus_stud
   for (const char* model : {"one program", "plans anew"}) {
     for (const auto& [name, part] : {std::pair{"forced", &moved_row::forced},
                                      {"verified", &moved_row::verified},
+                                     {"confidence", &moved_row::confident},
                                      {"anchors", &moved_row::anchored}}) {
       plot_series line{std::string(name) + ", " + model, {}};
       for (const std::uint32_t lines : {0U, 1U, 2U, 4U}) {
@@ -413,6 +423,7 @@ void add_bench_copy(CLI::App& bench, int& exit_code) {
   c->add_option("--own", f->own, "Edits for which the model writes its own programs; 0: none")
       ->check(CLI::Range(0, 1000))
       ->capture_default_str();
+  add_copy_prompt_flag(*c, f->own_prompt);
   c->add_option("--seconds", f->seconds, "Time per measured run at least")
       ->check(CLI::Range(0.0, 60.0))
       ->capture_default_str();

@@ -132,7 +132,7 @@ namespace {
 class clumsy_writer {
  public:
   clumsy_writer(const clumsy_model& m, const known_edit& e, std::shared_ptr<const guide_rules> rules)
-      : model_(m), edit_(e), rules_(std::move(rules)), guide_(rules_), random_(m.seed) {}
+      : model_(m), edit_(e), rules_(std::move(rules)), guide_(rules_), random_(m.seed), opinions_(~m.seed) {}
 
   bool run() {
     plan();
@@ -169,7 +169,7 @@ class clumsy_writer {
     const auto& programs = static_cast<const grammar::copy_grammar&>(rules_->language->rules());
     if (programs.position(here).at == copy::program_state::step::after_lt && model_.plans_anew && !plan()) return false;
     const auto t = index.longest(programs, here, std::string_view(program_).substr(written_));
-    if (!t || guide_.take(*t, std::nullopt, text) != guide::verdict::taken) return false;
+    if (!t || guide_.take(*t, logprob(), text) != guide::verdict::taken) return false;
     follow(*t, text);
     return true;
   }
@@ -190,7 +190,7 @@ class clumsy_writer {
     for (auto& op : p) {
       if (auto* span = std::get_if<copy::copy_op>(&op)) move(*span);
     }
-    program_ = with_anchors_of(p, says);
+    print(p, says);
     written_ = plans_ == 1 ? 0 : 1;
     return true;
   }
@@ -206,28 +206,44 @@ class clumsy_writer {
   }
 
   /// The anchors name what the model means, the numbers what it writes.
-  [[nodiscard]] std::string with_anchors_of(const copy::program& written, const copy::program& meant) const {
-    if (!rules_->copy.anchors) return copy::print_program(written, false);
-    std::string out;
+  void print(const copy::program& written, const copy::program& meant) {
+    program_.clear();
+    ops_.clear();
     for (std::size_t i = 0; i < written.size(); ++i) {
       std::string op = copy::print_program({written[i]}, false);
-      op.resize(op.size() - std::string_view("</program>").size());
-      if (const auto* span = std::get_if<copy::copy_op>(&meant[i])) {
+      op.resize(op.size() - end_of_programs.size());
+      if (const auto* span = std::get_if<copy::copy_op>(&meant[i]); span != nullptr && rules_->copy.anchors) {
         const auto says = copy::anchors_of(*span, rules_->files);
         op.resize(op.size() - 2);
         op += " first=\"" + says.first + "\" last=\"" + says.last + "\"/>";
       }
-      out += op;
+      program_ += op;
+      const bool right = written[i] == meant[i];
+      ops_.push_back({program_.size(), std::bernoulli_distribution(model_.knows)(opinions_) == right});
     }
-    return out + "</program>";
+    program_ += end_of_programs;
   }
+
+  /// Of the program's next token: certain, or as good as a coin.
+  [[nodiscard]] float logprob() const {
+    const auto op = std::find_if(ops_.begin(), ops_.end(), [&](const planned_op& o) { return written_ < o.end; });
+    return op == ops_.end() || op->sure ? 0.0F : std::log(0.5F);
+  }
+
+  static constexpr std::string_view end_of_programs = "</program>";
+  struct planned_op {
+    std::size_t end = 0;  // in program_
+    bool sure = true;
+  };
 
   const clumsy_model& model_;
   const known_edit& edit_;
   std::shared_ptr<const guide_rules> rules_;
   guide guide_;
   std::mt19937 random_;
+  std::mt19937 opinions_;  // apart, so that ends go to the same places whatever the trust
   std::string program_;
+  std::vector<planned_op> ops_;
   std::size_t written_ = 0;
   bool inside_span_ = false;
   int plans_ = 0;
@@ -250,7 +266,7 @@ std::vector<mask_price> price_masks(const std::shared_ptr<const grammar::vocabul
   };
   const auto program = grammar::copy_constraint({.files = {{480, 0}}, .anchors = true});
   const auto schema = grammar::json_constraint(
-      R"({"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"}},"required":["name"]})");
+      R"({"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"},"note":{"type":"string","maxLength":80}},"required":["name"]})");
   struct case_of {
     const char* place;
     const grammar::constraint& language;
@@ -265,6 +281,7 @@ std::vector<mask_price> price_masks(const std::shared_ptr<const grammar::vocabul
                            {"program: a text behind '<'", program, "<gen><"},
                            {"JSON: a member", schema, "{"},
                            {"JSON: a string", schema, "{\"name\":\"x"},
+                           {"JSON: a string with maxLength", schema, "{\"name\":\"x\",\"note\":\"x"},
                            {"JSON: behind a value", schema, "{\"name\":\"x\""}};
   std::vector<mask_price> out;
   for (const auto& c : cases) {

@@ -59,11 +59,13 @@ struct copy_cover {
 std::optional<std::vector<token>> program_tokens(const guide_rules& rules, const std::string& program,
                                                  std::uint64_t* asked = nullptr);
 
-/// A model that knows the new file and is wrong about where spans end: each end is off by up to `lines`, at random.
+/// A model that knows the new file and is wrong about where spans end: each end is off by up to `lines`, at random. It
+/// is sure of an op's numbers, or not at all.
 struct clumsy_model {
   std::uint32_t lines = 0;
   bool plans_anew = false;  // at each op, for what is missing then; else it writes one program to its end
   std::uint32_t seed = 0;
+  double knows = 0.9;  // how often it is sure of a right op, and unsure of a wrong one
 };
 /// Whether what it writes resolves to the new file. It agrees with a span as far as that goes on as the new file does,
 /// and its anchors name the lines that it means.

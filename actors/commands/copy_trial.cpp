@@ -130,25 +130,48 @@ result<trial_result> try_programs(const std::vector<known_edit>& edits, std::uin
   return out;
 }
 
-result<own_result> try_own_programs(const std::vector<known_edit>& edits, std::uint32_t count, copy_trust trust,
-                                    bool anchors, local_runner& runner) {
-  own_result out{.trust = std::string(name_of(trust)) + (anchors ? ", anchors" : "")};
+namespace {
+
+/// The file that the answer's program makes; nullopt when it wrote none.
+std::optional<std::string> file_made_by(const outcome& got, const guide_rules& rules, bool as_text) {
+  if (got.reason != finish_reason::stop) return std::nullopt;
+  auto shape = rules.shape;
+  shape.anchors = false;  // which the reported program leaves out
+  const auto program = copy::parse_program(as_text ? got.text : got.copied.program, shape);
+  const auto bytes = program ? copy::resolve(*program, rules.files) : result<std::string>(program.error());
+  if (!bytes || (!as_text && *bytes != got.text)) return std::nullopt;
+  return *bytes;
+}
+
+}  // namespace
+
+result<own_result> try_own_programs(const std::vector<known_edit>& edits, std::uint32_t count, const own_writing& writing,
+                                    program_prompt prompt, local_runner& runner) {
+  own_result out{.writing = writing.name};
   const engine& e = runner.parts();
-  std::vector<std::pair<const known_edit*, generation_request>> fitting;
+  struct fitting_edit {
+    const known_edit* edit;
+    generation_request request;
+    std::shared_ptr<const guide_rules> rules;
+  };
+  std::vector<fitting_edit> fitting;
   for (const auto& edit : edits) {
-    REDLINE_TRY_ASSIGN(auto request, request_of(edit.task, {}, e, copy_options{.trust = trust, .anchors = anchors}));
+    REDLINE_TRY_ASSIGN(auto request, request_of(edit.task, {}, e, writing.how.value_or(copy_options{}), prompt));
     const std::size_t answer = e.words()->encode(edit.after).size();
     if (request.prompt.size() + 2 * answer + 64 > e.context_max()) continue;
     request.tokens_max = static_cast<std::uint32_t>(2 * answer + 64);
-    fitting.emplace_back(&edit, std::move(request));
+    fitting.push_back({&edit, std::move(request), nullptr});
+    fitting.back().rules = fitting.back().request.rules;
+    if (!writing.how) fitting.back().request.rules.reset();
   }
   if (fitting.empty()) return out;
   for (const auto i : spread(fitting.size(), count)) {
     const draft::draft_options lookup{.how = draft::method::lookup};
-    REDLINE_TRY_ASSIGN(const auto got, runner.run(fitting[i].second, lookup, [](const session_text&) {}));
+    REDLINE_TRY_ASSIGN(const auto got, runner.run(fitting[i].request, lookup, [](const session_text&) {}));
+    const auto made = file_made_by(got, *fitting[i].rules, !writing.how);
     ++out.edits;
-    out.ended += got.reason == finish_reason::stop ? 1 : 0;
-    out.exact += got.reason == finish_reason::stop && got.text == fitting[i].first->after ? 1 : 0;
+    out.valid += made ? 1 : 0;
+    out.exact += made == fitting[i].edit->after ? 1 : 0;
     for (const auto& span : got.copied.spans) ++(span.forced ? out.forced : out.verified);
   }
   return out;

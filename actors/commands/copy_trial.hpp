@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,16 +34,21 @@ result<trial_result> try_programs(const std::vector<known_edit>& edits, std::uin
                                   std::uint32_t answer_tokens_max, std::uint32_t repeats, clock_kind clock,
                                   local_runner& runner, target_probe& probe);
 
-/// The model's own programs.
+/// The model's own programs: under the grammar with their spans in place, or as text that nothing holds to it, which is
+/// how models that only saw programs in training know them.
+struct own_writing {
+  std::string name;
+  std::optional<copy_options> how;  // null: as text
+};
 struct own_result {
-  std::string trust;
+  std::string writing;
   std::size_t edits = 0;
-  std::size_t ended = 0;  // within the context; what ended is valid
+  std::size_t valid = 0;  // ended by itself, and resolves to the answer
   std::size_t exact = 0;
   std::uint64_t forced = 0;  // spans
   std::uint64_t verified = 0;
 };
-result<own_result> try_own_programs(const std::vector<known_edit>& edits, std::uint32_t count, copy_trust trust,
-                                    bool anchors, local_runner& runner);
+result<own_result> try_own_programs(const std::vector<known_edit>& edits, std::uint32_t count, const own_writing& writing,
+                                    program_prompt prompt, local_runner& runner);
 
 }  // namespace redline::actors::commands

@@ -62,7 +62,8 @@ std::string figures(const edit_outcome& e) {
                 e.method.c_str(), e.completion_tokens, e.seconds, e.tokens_per_second(), e.target_passes, e.draft_passes,
                 e.accepted, e.drafted, e.accepted_per_pass());
   if (e.method != "copy") return line;
-  return line + (", " + std::to_string(e.copied_forced + e.copied_verified) + " tokens copied");
+  return line + (", " + std::to_string(e.copied_forced) + " tokens copied as forced, " + std::to_string(e.copied_verified) +
+                 " as verified");
 }
 
 int run(const flags& f) {

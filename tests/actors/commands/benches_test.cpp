@@ -58,7 +58,7 @@ class bench_edit : public benches {
 };
 
 TEST_F(benches, copy_executes_programs_and_measures_what_bounds_them) {
-  const auto said = call(add_bench_copy, "copy --threads 2 --behind 64 --runs 1,8,64 --seconds 0 --execute 1 --users 1,2 --moved 2 --trials 2 --own 1 --model " +
+  const auto said = call(add_bench_copy, "copy --threads 2 --behind 64 --runs 1,8,64 --seconds 0 --execute 1 --users 1,2 --moved 2 --trials 2 --own 1 --copy-prompt taught --model " +
                                              test::source_path("bench/demo_models/demo-target.gguf") + edits + " --json " + (folder_ / "c.json") +
                                              " --svg " + (folder_ / "c"));
   ASSERT_EQ(said.exit_code, 0) << said.text;
@@ -70,7 +70,13 @@ TEST_F(benches, copy_executes_programs_and_measures_what_bounds_them) {
   ASSERT_EQ(corpus["executed"].size(), 2u);
   for (const auto& t : corpus["executed"]) EXPECT_EQ(t["exact"], t["edits"]);
   EXPECT_EQ(corpus["moved"].at(0)["forced"], 1.0);
-  EXPECT_EQ(corpus["own"].size(), 4u);
+  EXPECT_EQ(corpus["moved"].at(0)["auto_confidence"], 1.0);
+  ASSERT_EQ(corpus["own"].size(), 5u);
+  for (const auto& o : corpus["own"]) {
+    EXPECT_EQ(o["prompt"], "taught");
+    EXPECT_LE(o["exact"], o["valid"]);
+    EXPECT_LE(o["valid"], o["edits"]);
+  }
   EXPECT_THAT(said.text, HasSubstr("REPLAYED"));
   EXPECT_THAT(test::read_file(folder_ / "c-runs.svg"), HasSubstr("</svg>"));
   EXPECT_THAT(test::read_file(folder_ / "c-moved.svg"), HasSubstr("</svg>"));

@@ -77,5 +77,22 @@ TEST(clumsy_model, is_saved_by_verification_and_by_anchors_when_it_looks_where_i
   EXPECT_EQ(anchored, 20);
 }
 
+TEST(clumsy_model, is_saved_by_its_confidence_as_far_as_it_knows_itself) {
+  const auto e =
+      edit_of("one long line here\ntwo long line here\nthree long line\nfour long line here\nfive long line here\n",
+              "one long line here\ntwo long line here\nnew\nfour long line here\nfive long line here\n");
+  const auto exact = [&](double knows) {
+    int all = 0;
+    for (std::uint32_t seed = 0; seed < 20; ++seed) {
+      const clumsy_model m{.lines = 2, .plans_anew = true, .seed = seed, .knows = knows};
+      all += writes_exactly(m, e, words(), {.trust = copy_trust::automatic}) ? 1 : 0;
+    }
+    return all;
+  };
+  EXPECT_EQ(exact(1), 20);
+  EXPECT_LT(exact(0), 15) << "as bad as forced";
+  EXPECT_GT(exact(0.9), exact(0));
+}
+
 }  // namespace
 }  // namespace redline::actors::commands
