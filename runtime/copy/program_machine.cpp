@@ -10,8 +10,6 @@ namespace {
 
 using step = program_state::step;
 
-constexpr std::string_view gen_end = "</gen>";
-
 /// The literal of a step that has one, and what follows it.
 struct literal {
   std::string_view text;

@@ -29,6 +29,9 @@ struct program_shape {
   bool operator==(const program_shape&) const = default;
 };
 
+/// Ends a text.
+inline constexpr std::string_view gen_end = "</gen>";
+
 struct copy_op {
   std::uint32_t file = 1;
   unit of = unit::lines;
@@ -56,7 +59,7 @@ struct program_state {
     last_anchor, last_
   };
   step at = step::await_op;
-  std::uint8_t matched = 0;  // characters of the step's literal; in gen_body: of "</gen>"
+  std::uint8_t matched = 0;  // characters of the step's literal; in gen_body: of gen_end
   copy_op op;                // as far as it is written
   std::uint64_t number = 0;  // as far as it is written
 

@@ -47,8 +47,8 @@ machine::plain_place copy_grammar::plain(const state& s) const {
     return set;
   }());
   if (is_at(s, copy::program_state::step::first_anchor) || is_at(s, copy::program_state::step::last_anchor)) return {&of_anchors};
-  if (is_at(s, copy::program_state::step::gen_body) && s[matched] == 0) return {&all_but_lt};
-  return {};
+  if (!is_at(s, copy::program_state::step::gen_body)) return {};
+  return {&all_but_lt, UINT32_MAX, static_cast<std::uint8_t>(copy::gen_end[s[matched]])};
 }
 
 std::uint32_t copy_grammar::free_tokens(const state& s) const {

@@ -77,10 +77,12 @@ class machine {
   [[nodiscard]] virtual std::optional<std::uint8_t> known_byte(const state&) const { return std::nullopt; }
 
   /// The plain text, at its state 0, of which up to `most` characters may begin here, or null. `advance` takes what the
-  /// table takes. Of static storage: what is known of it outlives the machine.
+  /// table takes, but for what begins with `beside`, which it may take as well and stand elsewhere. Of static storage:
+  /// what is known of it outlives the machine.
   struct plain_place {
     const plain_text* text = nullptr;
     std::uint32_t most = UINT32_MAX;
+    std::optional<std::uint8_t> beside{};
   };
   [[nodiscard]] virtual plain_place plain(const state&) const { return {}; }
 

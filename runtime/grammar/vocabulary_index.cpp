@@ -132,8 +132,16 @@ class vocabulary_index::walk {
       out_.resize((index_.words_->size() + 63) / 64);
       tree(s, 0, end);
     } else {
-      out_ = tokens_of(*place.text).of_at_most(place.most);
-      beside_plain(s, tokens_of(*place.text), 0, 0, end);
+      const auto& plain = tokens_of(*place.text);
+      out_ = plain.of_at_most(place.most);
+      for (std::uint32_t n = 0; n < end; n = nodes_[n].next) {
+        if (nodes_[n].byte != place.beside) {
+          beside_plain(s, plain, 0, n, nodes_[n].next);
+          continue;
+        }
+        for (std::uint32_t i = nodes_[n].tokens; i < nodes_[nodes_[n].next].tokens; ++i) clear(out_, index_.tokens_[i]);
+        tree(s, n, nodes_[n].next);
+      }
     }
     return std::move(out_);
   }
@@ -143,7 +151,7 @@ class vocabulary_index::walk {
     const auto place = machine_.plain(s);
     const plain_tokens* plain = place.text != nullptr ? &tokens_of(*place.text) : nullptr;
     for (std::uint32_t n = begin; n < end; n = nodes_[n].next) {
-      if (plain != nullptr && (plain->whole[n] & 1) != 0 && nodes_[n].depth <= place.most) {
+      if (plain != nullptr && nodes_[n].byte != place.beside && (plain->whole[n] & 1) != 0 && nodes_[n].depth <= place.most) {
         take(n, nodes_[n].next);
         continue;
       }
