@@ -58,6 +58,19 @@ TEST(vocabulary_index, masks_are_what_trying_every_token_gives) {
   }
 }
 
+TEST(vocabulary_index, masks_are_right_all_through_the_end_of_a_text) {
+  const copy_grammar programs({.files = {{9, 0}}});
+  for (const auto& [name, words] : all_words()) {
+    const auto index = index_of(words);
+    state s = programs.begin();
+    for (const char c : std::string_view("<gen>")) ASSERT_TRUE(programs.advance(s, static_cast<std::uint8_t>(c)));
+    for (const char c : copy::gen_end) {
+      ASSERT_EQ(index->allowed(programs, s), slowly(*index, programs, s)) << name << " before '" << c << "'";
+      ASSERT_TRUE(programs.advance(s, static_cast<std::uint8_t>(c)));
+    }
+  }
+}
+
 // Strings with and without a bound, characters half written, escapes, names, numbers: wherever noise leads.
 TEST(vocabulary_index, masks_are_right_wherever_noise_leads) {
   const std::string schemas[] = {
