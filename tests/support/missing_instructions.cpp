@@ -1,7 +1,6 @@
 #include "tests/support/missing_instructions.hpp"
 
 #include <cpuid.h>
-#include <immintrin.h>
 #include <signal.h>
 #include <ucontext.h>
 
@@ -205,10 +204,10 @@ thread_local std::array<tile, 8> tiles;
 }
 /// Denormal numbers are zeros and exceptions are silent, whatever the thread's own MXCSR says.
 void multiply(tile& c, const tile& a, const tile& b) {
-  const unsigned before = _mm_getcsr();
-  _mm_setcsr(0x9fc0);
+  const unsigned before = __builtin_ia32_stmxcsr();
+  __builtin_ia32_ldmxcsr(0x9fc0);
   multiply_sums(c, a, b);
-  _mm_setcsr(before);
+  __builtin_ia32_ldmxcsr(before);
 }
 
 std::uint32_t to_bf16(std::uint32_t bits) {
