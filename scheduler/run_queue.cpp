@@ -210,6 +210,7 @@ batch_plan run_queue::plan(budget limits, instant now) {
                       .room = q.pages.room,
                       .background = q.only_cache,
                       .wants_logits = at_end,
+                      .sources = q.sources,
                       .drafts = &q.drafts,
                       .typical = &typical_drafts_});
   }

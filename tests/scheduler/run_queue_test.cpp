@@ -22,6 +22,7 @@ struct wish {
   std::uint32_t from = 0;
   std::vector<token> tail{1, 2, 3};
   std::vector<token> draft;
+  std::vector<draft_stretch> sources{};
   std::uint32_t tokens_max = 100;
   std::vector<log_splice> splices{};
   bool only_cache = false;
@@ -37,6 +38,7 @@ submit_outcome submit(run_queue& q, const wish& w, std::int64_t now = 0) {
                    .from = w.from,
                    .tail = w.tail,
                    .draft = w.draft,
+                   .sources = w.sources,
                    .tokens_max = w.tokens_max,
                    .only_cache = w.only_cache},
                   at(now), w.cuts != nullptr ? *w.cuts : cuts);
@@ -495,6 +497,37 @@ std::uint32_t draft_round(run_queue& q, std::uint64_t round, std::uint32_t right
   const run_answer answer{accepted, std::vector<token>(accepted + 1, 50)};
   q.complete(plan, {&answer, 1}, microseconds{2'000 + 3'000 * run.rows()}, at(0));
   return run.draft_count;
+}
+
+// Drafts that fail must not shorten those of another source.
+TEST(run_queue, widths_follow_the_record_of_the_drafts_own_source) {
+  auto q = make({.running_max = 2, .waiting_max = 1, .tokens_max = 1000, .pages_count = 100});
+  const std::uint64_t us_per_row = 1000;
+  for (const std::uint64_t rows : {1U, 2U, 4U, 8U, 16U, 32U}) {
+    const cost_sample s{{rows, rows, rows, rows}, microseconds{static_cast<std::int64_t>(2000 + us_per_row * rows)}};
+    q.learn_costs({&s, 1});
+  }
+  std::uint64_t round = 0;
+  std::uint32_t verified[2] = {};
+  for (int i = 0; i < 40; ++i) {
+    for (const std::uint8_t source : {std::uint8_t{9}, std::uint8_t{0}}) {
+      const bool is_right = source == 9;
+      const std::uint32_t known = q.known_count({1});
+      ASSERT_EQ(submit(q, {.round = ++round, .from = known, .tail = known == 0 ? tokens(3) : tokens(0), .draft = tokens(12),
+                           .sources = {{source, 12}}, .tokens_max = 1000}),
+                submit_outcome::taken);
+      const auto plan = q.plan(roomy, at(0));
+      q.begin(plan);
+      const std::uint32_t drafted = plan.runs.at(0).draft_count;
+      const std::uint32_t accepted = is_right ? drafted : 0;
+      const run_answer answer{accepted, tokens(accepted + 1)};
+      const auto took = microseconds{static_cast<std::int64_t>(2000 + us_per_row * plan.runs[0].rows())};
+      q.complete(plan, {&answer, 1}, took, at(0));
+      verified[is_right ? 1 : 0] = drafted;
+    }
+  }
+  EXPECT_EQ(verified[1], 12U);
+  EXPECT_LT(verified[0], 3U);
 }
 
 TEST(run_queue, drafts_again_after_drafts_that_all_failed) {
