@@ -8,7 +8,8 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr std::size_t turns_max = 64;  // each is a rendering
+constexpr std::size_t turns_max = 64;
+constexpr std::size_t rendered_bytes_max = 4 << 20;  // each turn renders all before it: otherwise quadratic in a request
 
 bool is_user(const json& message) {
   const auto role = message.find("role");
@@ -20,15 +21,6 @@ std::string_view content_of(const json& message) {
   const auto content = message.find("content");
   if (content == message.end() || !content->is_string()) return {};
   return content->get_ref<const std::string&>();
-}
-
-std::optional<std::string> beginning(const json& messages, std::size_t count, std::string_view whole,
-                                     const conversation_text& render) {
-  json first = json::array();
-  for (std::size_t i = 0; i < count; ++i) first.push_back(messages[i]);
-  auto text = render(first);
-  if (!text || !whole.starts_with(*text)) return std::nullopt;
-  return std::move(*text);
 }
 
 /// Where the first user's message begins with its frame, when nothing but the template stands before it: the frame is
@@ -67,8 +59,9 @@ std::optional<std::vector<std::uint32_t>> tokens_before(std::string_view text, s
 
 }  // namespace
 
-std::vector<chat_turn> older_turns(const json& messages, std::string_view text, std::span<const token> prompt,
-                                   const text::tokenizer& words, const conversation_text& render) {
+std::vector<scheduler::token_range> older_turns(const json& messages, std::string_view text,
+                                                std::span<const token> prompt, const text::tokenizer& words,
+                                                const conversation_text& render) {
   std::vector<std::size_t> users;
   for (std::size_t i = 0; i < messages.size() && users.size() <= turns_max; ++i) {
     if (is_user(messages[i])) users.push_back(i);
@@ -76,18 +69,24 @@ std::vector<chat_turn> older_turns(const json& messages, std::string_view text, 
   if (users.size() < 2) return {};
 
   std::vector<std::size_t> cuts;
+  json first = json::array();
+  std::size_t rendered_bytes = 0;
   for (std::size_t u = users.front() == 0 ? 1 : 0; u < users.size(); ++u) {
-    const auto before = beginning(messages, users[u], text, render);
-    if (!before || (!cuts.empty() && before->size() <= cuts.back())) return {};
+    while (first.size() < users[u]) first.push_back(messages[first.size()]);
+    const auto before = render(first);
+    if (!before || !text.starts_with(*before) || (!cuts.empty() && before->size() <= cuts.back())) return {};
+    rendered_bytes += before->size();
+    if (rendered_bytes > rendered_bytes_max) break;
     cuts.push_back(before->size());
   }
+  if (cuts.empty()) return {};
   if (users.front() == 0) {
     const auto at = frame_of_first(text, cuts.front(), content_of(messages[0]), content_of(messages[users[1]]));
     if (at) cuts.insert(cuts.begin(), *at);
   }
   const auto counts = tokens_before(text, cuts, prompt, words);
   if (!counts) return {};
-  std::vector<chat_turn> turns;
+  std::vector<scheduler::token_range> turns;
   for (std::size_t i = 1; i < counts->size(); ++i) turns.push_back({(*counts)[i - 1], (*counts)[i]});
   return turns;
 }

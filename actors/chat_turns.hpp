@@ -9,28 +9,20 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/text/tokenizer.hpp"
+#include "scheduler/coverage.hpp"
 
 namespace redline::actors {
-
-/// Tokens [begin, end) of a prompt: a user's message and what was answered to it, with all that the chat template put
-/// around them.
-struct chat_turn {
-  std::uint32_t begin = 0;
-  std::uint32_t end = 0;
-
-  [[nodiscard]] std::uint32_t count() const { return end - begin; }
-  bool operator==(const chat_turn&) const = default;
-};
 
 /// Renders the first messages of a conversation, without the beginning of an answer behind them.
 using conversation_text = std::function<result<std::string>(const nlohmann::ordered_json& messages)>;
 
 /// The turns of a conversation before its last one, oldest first, each where the one before ends: what of `prompt` may
-/// be forgotten without cutting through the template's frame. At most 64. A first turn stays out when what the template
-/// writes before it cannot be told from it. Empty when there is no older turn, or when the template does not write a
+/// be forgotten without cutting through the template's frame. A turn is a user's message and what was answered to it, with
+/// all that the template put around them. At most 64, and only the oldest of a conversation so long that rendering its
+/// beginnings would be costly. A first turn stays out when what the template writes before it cannot be told from it. Empty when there is no older turn, or when the template does not write a
 /// conversation as its beginning and more. messages: an array; text: what `prompt` are the tokens of.
-std::vector<chat_turn> older_turns(const nlohmann::ordered_json& messages, std::string_view text,
-                                   std::span<const token> prompt, const text::tokenizer& words,
-                                   const conversation_text& render);
+std::vector<scheduler::token_range> older_turns(const nlohmann::ordered_json& messages, std::string_view text,
+                                                std::span<const token> prompt, const text::tokenizer& words,
+                                                const conversation_text& render);
 
 }  // namespace redline::actors

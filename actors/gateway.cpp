@@ -331,7 +331,7 @@ api::answer<std::vector<std::vector<token>>> gateway::prompts_of(const api::gene
   return prompts;
 }
 
-std::vector<chat_turn> gateway::turns_of(const api::json& messages, std::span<const token> prompt) const {
+std::vector<scheduler::token_range> gateway::turns_of(const api::json& messages, std::span<const token> prompt) const {
   const auto text = render(messages, true);
   if (!text) return {};
   return older_turns(messages, *text, prompt, *services_->words, [&](const api::json& first) { return render(first, false); });
@@ -424,7 +424,11 @@ std::optional<api::api_error> gateway::open_sessions(const caller& who, request_
   if (!partners) return api::bad_field("redline.speculation.method", partners.error().context);
   partners->lent = lent;
 
+  // A window is the lent session's own.
+  const auto eviction = lent ? kv::eviction_options{} : wish.evicting(services_->eviction_defaults);
+  const bool forgets_turns = eviction.policy != kv::eviction_policy::off && wish.from == api::endpoint::chat;
   for (const auto& prompt : prompts) {
+    const auto turns = forgets_turns ? std::optional(turns_of(wish.messages, prompt)) : std::nullopt;
     for (std::uint32_t i = 0; i < wish.n; ++i) {
       generation_request g;
       g.session = {context().env().random() | 1};
@@ -432,8 +436,8 @@ std::optional<api::api_error> gateway::open_sessions(const caller& who, request_
       g.prompt = prompt;
       g.context_max = services_->context_max;
       g.tokens_max = wish.tokens_max.value_or(wish.from == api::endpoint::chat ? services_->context_max : 16);
-      if (!lent) g.eviction = wish.evicting(services_->eviction_defaults);  // its window is the session's
-      if (g.eviction.policy != kv::eviction_policy::off && wish.from == api::endpoint::chat) g.turns = turns_of(wish.messages, prompt);
+      g.eviction = eviction;
+      g.turns = turns;
       g.stops = wish.stop;
       g.ignore_end = wish.ignore_eos;
       g.sampling = wish.sampling;

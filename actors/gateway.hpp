@@ -150,7 +150,7 @@ class gateway final : public actor::actor_of<gateway> {
   [[nodiscard]] std::optional<api::api_error> readiness() const;
   [[nodiscard]] bool knows_model(const std::string& name) const;
   [[nodiscard]] result<std::string> render(const api::json& messages, bool add_generation_prompt) const;
-  [[nodiscard]] std::vector<chat_turn> turns_of(const api::json& messages, std::span<const token> prompt) const;
+  [[nodiscard]] std::vector<scheduler::token_range> turns_of(const api::json& messages, std::span<const token> prompt) const;
   api::answer<std::vector<std::vector<token>>> prompts_of(const api::generation_request& wish) const;
   api::answer<std::shared_ptr<const guide_rules>> rules_of(const api::generation_request& wish) const;
   api::answer<std::vector<token>> prediction_of(const api::generation_request& wish) const;

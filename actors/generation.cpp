@@ -6,9 +6,9 @@ namespace redline::actors {
 
 namespace {
 
-std::vector<chat_turn> turns_that_may_go(const generation_request& request) {
-  std::vector<chat_turn> turns = request.turns.value_or(std::vector<chat_turn>{});
-  std::erase_if(turns, [&](const chat_turn& t) { return t.begin < request.eviction.n_keep.value_or(0); });
+std::vector<scheduler::token_range> turns_that_may_go(const generation_request& request) {
+  std::vector<scheduler::token_range> turns = request.turns.value_or(std::vector<scheduler::token_range>{});
+  std::erase_if(turns, [&](const scheduler::token_range& t) { return t.begin < request.eviction.n_keep.value_or(0); });
   return turns;
 }
 
@@ -16,7 +16,7 @@ std::vector<chat_turn> turns_that_may_go(const generation_request& request) {
 std::uint32_t pinned_count(const generation_request& request) {
   auto count = static_cast<std::uint32_t>(request.prompt.size());
   if (!request.turns) return request.eviction.n_keep.value_or(count);
-  for (const chat_turn& t : turns_that_may_go(request)) count -= t.count();
+  for (const scheduler::token_range& t : turns_that_may_go(request)) count -= t.count();
   return count;
 }
 
@@ -158,7 +158,7 @@ generation::evicted generation::take_turns(std::uint32_t wanted) {
   if (taken == 0) return gone;
   gone.at = turns_.front().begin;
   turns_.erase(turns_.begin(), turns_.begin() + static_cast<std::ptrdiff_t>(taken));
-  for (chat_turn& t : turns_) {
+  for (scheduler::token_range& t : turns_) {
     t.begin -= gone.count;
     t.end -= gone.count;
   }

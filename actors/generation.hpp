@@ -28,7 +28,7 @@ struct generation_request {
   kv::eviction_options eviction;
   /// Of a conversation: its older turns, the only part of the prompt that may leave the window, whole and oldest first.
   /// Absent: a text of which any token behind n_keep may go.
-  std::optional<std::vector<chat_turn>> turns;
+  std::optional<std::vector<scheduler::token_range>> turns;
   std::vector<std::string> stops;
   bool ignore_end = false;         // end-of-generation tokens are tokens like others
   model::sampling_params sampling;
@@ -122,7 +122,7 @@ class generation {
   std::uint32_t output_count_ = 0;
   std::uint32_t output_max_ = 0;
   std::uint32_t window_max_ = 0;
-  std::vector<chat_turn> turns_;  // that the log still has and may lose
+  std::vector<scheduler::token_range> turns_;  // that the log still has and may lose
   std::uint32_t discard_count_ = 0;
   std::uint64_t evicted_count_ = 0;
   text::stop_matcher stops_;

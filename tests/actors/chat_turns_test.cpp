@@ -24,7 +24,7 @@ class chat_turns : public ::testing::Test {
     const auto prompt = words->encode(whole, {.parse_special = true});
     std::vector<std::string> texts;
     std::uint32_t before = 0;
-    for (const chat_turn& t :
+    for (const scheduler::token_range& t :
          older_turns(messages, whole, prompt, *words, [&](const json& m) { return render(m, false); })) {
       EXPECT_TRUE(texts.empty() || t.begin == before);
       before = t.end;
@@ -69,6 +69,17 @@ TEST_F(chat_turns, are_unknown_where_a_conversation_does_not_begin_like_its_begi
   const json messages{say("system", "s"), say("user", "one"), say("assistant", "1"), say("user", "two")};
   EXPECT_TRUE(turns(messages, "{{ messages | length }}{% for m in messages %}[{{ m.content }}]{% endfor %}").empty());
   EXPECT_TRUE(turns(messages, "{% if messages | length < 4 %}{{ raise_exception('short') }}{% endif %}x").empty());
+}
+
+TEST_F(chat_turns, of_a_huge_conversation_are_the_oldest_that_are_cheap_to_find) {
+  const std::string long_text(300'000, 'x');
+  json messages{say("system", "s")};
+  for (int i = 0; i < 20; ++i) {
+    messages.push_back(say("user", long_text.c_str()));
+    messages.push_back(say("assistant", "1"));
+  }
+  messages.push_back(say("user", "last"));
+  EXPECT_EQ(turns(messages).size(), 4U) << "beginnings of 0.3, 0.6, 0.9 and 1.2 MB, the next would be 1.5 more";
 }
 
 TEST_F(chat_turns, of_a_first_message_in_parts_stay) {
