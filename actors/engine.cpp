@@ -27,6 +27,15 @@ constexpr std::size_t actor_mail_max = 8192;
 // pass looks slow, the time limit must not cut batches down to single rows.
 constexpr std::uint32_t untimed_rows = 64;
 
+/// Empty but in a benchmark.
+draft::draft_replay replayed_drafts(const std::shared_ptr<target_probe>& probe) {
+  if (!probe || !probe->draft_right()) return {};
+  return [probe](session_id session, std::uint32_t output_index, std::span<const token> guess) {
+    return draft::replayed_choices{.tokens = probe->draft_choices({session.value}, output_index, guess),
+                                   .sure = static_cast<float>(probe->draft_right().value_or(0))};
+  };
+}
+
 std::uint16_t process_of_roles(const engine_roles& roles) {
   if (roles.front) return place::front_process;
   return roles.target ? place::target_process : place::draft_process;
@@ -63,6 +72,7 @@ result<void> engine::open_files() {
   if (options_.draft_path.empty()) return {};
   REDLINE_TRY_ASSIGN(draft_file_, gguf::gguf_file::open(options_.draft_path));
   REDLINE_TRY_ASSIGN(draft_config_, model::read_config(*draft_file_));
+  if (options_.draft_context != 0) draft_config_.context = std::min(draft_config_.context, options_.draft_context);
   REDLINE_TRY_ASSIGN(const auto draft_words, text::tokenizer::from_file(*draft_file_));
   if (words_ && draft_words->digest() != words_->digest()) {
     return failure{errc::unsupported_format, options_.draft_path + " has another vocabulary than " +
@@ -231,11 +241,14 @@ result<void> engine::add_draft() {
   }
   draft_ = make_worker(place::draft_worker);
   draft_->core->add<draft_model>(
-      place::drafter, "draft model", {actor_mail_max, actor_mail_max}, [=, this](actor::actor_context& c) {
+      place::drafter, "draft model", {actor_mail_max, actor_mail_max},
+      [=, this, context = draft_config_.context](actor::actor_context& c) {
         auto small = model::transformer::create(weights, *table_, *draft_team_, how);
         if (!small) throw std::runtime_error(small.error().describe());
+        const draft::engine_limits limits{.pages_count = pages, .context_max = context};
         return std::make_unique<draft_model>(
-            c, std::make_unique<draft::draft_engine>(std::move(*small), ends, draft::engine_limits{.pages_count = pages}, &c.env()));
+            c, std::make_unique<draft::draft_engine>(std::move(*small), ends, limits, &c.env(),
+                                                     replayed_drafts(options_.probe)));
       });
   return {};
 }

@@ -58,6 +58,7 @@ struct engine_options {
   engine_roles roles;
   std::string target_path;                   // the front needs it for its tokenizer even when the target is remote
   std::string draft_path;                    // empty: no draft model
+  std::uint32_t draft_context = 0;           // tokens that it looks at; 0: as many as it was trained for
   model::kv_type kv = model::kv_type::f16;
   std::uint32_t threads = 0;                 // compute threads per model; 0: what this process may use
   std::uint32_t context_max = 0;             // 0: the model's

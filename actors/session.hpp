@@ -79,7 +79,7 @@ class session final : public actor::actor_of<session> {
   round_id round_{0};
   std::vector<token> draft_;
   std::vector<draft::draft_part> parts_;  // of draft_, perhaps of some tokens more
-  static constexpr std::uint32_t width_min = 4;
+  static constexpr std::uint32_t width_min = 8;
   static constexpr std::uint32_t width_max = 1U << 16;
   std::uint32_t width_ = width_max;  // tokens to ask of the drafter
   std::uint32_t drafter_knows_ = 0;  // tokens of the log that the drafter was sent

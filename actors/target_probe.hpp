@@ -5,9 +5,12 @@
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "runtime/base/ids.hpp"
+#include "runtime/base/philox.hpp"
 
 namespace redline::actors {
 
@@ -28,6 +31,31 @@ class target_probe {
   void replay(sequence_id sequence, std::vector<token> answer) {
     const std::scoped_lock lock(mutex_);
     answers_[sequence] = std::move(answer);
+  }
+  /// From now on the draft model of a replayed sequence is one that agrees with everything looked up that is right, and
+  /// is right in this share of its own tokens, at places that chance fixes.
+  void replay_drafts(double right) {
+    const std::scoped_lock lock(mutex_);
+    draft_right_ = right;
+  }
+  /// What it chooses behind the output's first `output_index` tokens and in each row of `guess`; none when drafts are
+  /// the model's own.
+  [[nodiscard]] std::vector<token> draft_choices(sequence_id sequence, std::uint32_t output_index,
+                                                 std::span<const token> guess) const {
+    auto choices = known(sequence, output_index, guess.size() + 1);
+    const std::scoped_lock lock(mutex_);
+    if (!draft_right_) return {};
+    for (std::size_t i = 0; i < choices.size(); ++i) {
+      if (i < guess.size() && guess[i] == choices[i]) continue;
+      const auto place = static_cast<std::uint32_t>(output_index + i);
+      const double chance = philox4x32({place, 0, 0, 0}, {answer_seed(sequence), 0})[0] / 4294967296.0;
+      if (chance >= *draft_right_) choices[i] = choices[i] == 0 ? 2 : 0;
+    }
+    return choices;
+  }
+  [[nodiscard]] std::optional<double> draft_right() const {
+    const std::scoped_lock lock(mutex_);
+    return draft_right_;
   }
   /// Ends the replay and the notes of a sequence, and hands out the notes.
   std::vector<step> finish(sequence_id sequence) {
@@ -54,9 +82,16 @@ class target_probe {
   }
 
  private:
+  /// The same for every method and run of an answer.
+  [[nodiscard]] std::uint32_t answer_seed(sequence_id sequence) const {
+    const auto found = answers_.find(sequence);
+    return found == answers_.end() ? 0 : static_cast<std::uint32_t>(found->second.size());
+  }
+
   mutable std::mutex mutex_;
   std::map<sequence_id, std::vector<token>> answers_;
   std::map<sequence_id, std::vector<step>> steps_;
+  std::optional<double> draft_right_;
 };
 
 }  // namespace redline::actors

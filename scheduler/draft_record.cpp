@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace redline::scheduler {
 namespace {
@@ -20,20 +21,28 @@ std::size_t draft_record::stretch_of(std::uint32_t place) {
   return std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(place)), stretches_count - 1);
 }
 
-void draft_record::note(std::uint32_t verified, std::uint32_t accepted, std::uint32_t begin) {
+void draft_record::note(std::uint32_t verified, std::uint32_t accepted) {
   accepted = std::min(accepted, verified);
+  forget(verified, accepted);
+  count(0, verified, accepted);
+}
+
+void draft_record::forget(std::uint32_t verified, std::uint32_t accepted) {
   const std::size_t reached = verified > 0 ? stretch_of(std::min(accepted, verified - 1)) : 0;
   for (std::size_t i = 0; i < stretches_count; ++i) {
     const double kept = i <= reached ? kept_per_round : kept_unseen;
     tallies_[i].seen *= kept;
     tallies_[i].right *= kept;
   }
-  for (std::uint32_t place = begin; place < accepted; ++place) {
+}
+
+void draft_record::count(std::uint32_t begin, std::uint32_t end, std::uint32_t accepted) {
+  for (std::uint32_t place = begin; place < std::min(accepted, end); ++place) {
     tally& t = tallies_[stretch_of(place)];
     t.seen += 1;
     t.right += 1;
   }
-  if (begin <= accepted && accepted < verified) tallies_[stretch_of(accepted)].seen += 1;
+  if (begin <= accepted && accepted < end) tallies_[stretch_of(accepted)].seen += 1;
 }
 
 double draft_record::chance(std::uint32_t place, const draft_record* typical) const {
@@ -56,24 +65,18 @@ double draft_record::tally::with(double expected) const {
 
 void source_records::note(std::span<const draft_stretch> stretches, std::uint32_t verified, std::uint32_t accepted) {
   accepted = std::min(accepted, verified);
-  for (std::size_t source = 0; source < sources_max; ++source) {
-    std::uint32_t begin = 0;
-    std::uint32_t first = verified;  // nothing of this source
-    std::uint32_t end = verified;
-    for (const draft_stretch& s : stretches) {
-      const std::uint32_t behind = begin + std::min(s.count, verified - begin);
-      if (std::min<std::size_t>(s.source, sources_max - 1) == source && behind > begin) {
-        if (first == verified) first = begin;
-        end = behind;
-      }
-      begin = behind;
-    }
-    if (source == 0 && begin < verified) {
-      if (first == verified) first = begin;
-      end = verified;
-    }
-    records_[source].note(first < verified ? end : 0, std::min(accepted, end), first);
+  std::array<bool, sources_max> forgot{};
+  std::uint32_t begin = 0;
+  const auto note_one = [&](std::size_t source, std::uint32_t end) {
+    // What the round did not come to forgets its first places only.
+    if (!std::exchange(forgot[source], true)) records_[source].forget(begin < end ? end : 0, accepted);
+    records_[source].count(begin, end, accepted);
+    begin = end;
+  };
+  for (const draft_stretch& s : stretches) {
+    note_one(std::min<std::size_t>(s.source, sources_max - 1), begin + std::min(s.count, verified - begin));
   }
+  if (begin < verified || stretches.empty()) note_one(0, verified);
 }
 
 double source_records::chance(std::span<const draft_stretch> stretches, std::uint32_t place,

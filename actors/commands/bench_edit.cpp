@@ -23,12 +23,14 @@ struct flags {
   std::uint32_t repeats = 1;
   std::uint32_t tokens_max = 0;
   bool replay = false;
+  std::optional<double> draft_right;
   std::optional<double> prediction_right;
   std::vector<std::uint32_t> grid_runs;
   std::vector<std::uint32_t> grid_micro;
   std::vector<std::uint32_t> grid_ngram;
   std::string json;
   std::string svg;
+  std::vector<std::string> merge;
 };
 
 constexpr std::uint32_t warm_up_tokens = 16;
@@ -214,6 +216,10 @@ class edit_bench {
 void print_table(const std::vector<method_summary>& all, const flags& f, std::size_t too_long) {
   if (f.replay) {
     std::printf("REPLAYED: every pass is computed, but the tokens are the known results', not the model's choices\n");
+    if (f.draft_right) {
+      std::printf("REPLAYED drafts: %.0f %% of the draft model's own tokens are right, and all that it agrees to\n",
+                  100 * *f.draft_right);
+    }
   }
   std::size_t width = 10;
   for (const method_summary& s : all) width = std::max(width, s.method.size());
@@ -235,20 +241,6 @@ void print_table(const std::vector<method_summary>& all, const flags& f, std::si
   std::printf("\n");
 }
 
-/// Past its context a draft model proposes nothing, which is easily taken for a slow method.
-void warn_of_short_draft_context(const flags& f, const std::vector<prepared_edit>& edits) {
-  const auto file = f.models.draft.empty() ? result<std::shared_ptr<const gguf::gguf_file>>(failure{})
-                                           : gguf::gguf_file::open(f.models.draft);
-  const auto config = file ? model::read_config(**file) : result<model::model_config>(failure{});
-  if (!config) return;
-  const auto longer = std::count_if(edits.begin(), edits.end(), [&](const prepared_edit& p) {
-    return p.prompt_tokens + std::min<std::size_t>(p.known.size(), p.tokens_max) > config->context;
-  });
-  if (longer == 0) return;
-  std::cerr << "redline: " << longer << " of " << edits.size() << " edits are longer than the draft model's context of "
-            << config->context << " tokens, behind which it proposes nothing\n";
-}
-
 json json_of(const flags& f, const std::string& edits, const std::vector<edit_run>& runs, std::size_t too_long) {
   json out = {{"benchmark", "edit"},
               {"replayed", f.replay},
@@ -259,8 +251,10 @@ json json_of(const flags& f, const std::string& edits, const std::vector<edit_ru
               {"too_long", too_long},
               {"kv", f.models.kv},
               {"threads", f.models.threads},
+              {"draft_context", f.models.draft_context},
               {"draft_widths", f.models.draft_widths}};
   if (f.prediction_right) out["prediction_right"] = *f.prediction_right;
+  if (f.draft_right) out["draft_right"] = *f.draft_right;
   for (const method_summary& s : summarise(runs)) out["methods"].push_back(commands::json_of(s));
   for (const edit_run& r : runs) out["runs"].push_back(commands::json_of(r));
   return out;
@@ -271,7 +265,8 @@ result<bool> tell(const flags& f, const std::string& edits, const std::vector<ed
   const auto summaries = summarise(runs);
   if (!f.json.empty()) REDLINE_TRY(write_whole(f.json, json_of(f, edits, runs, too_long).dump(1) + "\n"));
   if (!f.svg.empty()) {
-    const std::string note = (f.replay ? "REPLAYED choices, every pass computed; " : "") + f.models.model;
+    const std::string note = std::string(f.replay ? "REPLAYED choices, every pass computed; " : "") +
+                             (f.draft_right ? "REPLAYED drafts too; " : "") + f.models.model;
     REDLINE_TRY(write_whole(f.svg + "-speed.svg", svg_of(speed_plot(runs, note))));
     if (const edit_run* one = typical_run(runs)) {
       REDLINE_TRY(write_whole(f.svg + "-steps.svg", svg_of(steps_plot(*one, note))));
@@ -281,12 +276,32 @@ result<bool> tell(const flags& f, const std::string& edits, const std::vector<ed
   return std::all_of(summaries.begin(), summaries.end(), [](const method_summary& s) { return s.identical; });
 }
 
+/// Of several processes' files; those that were replayed are told as such.
+result<bool> tell_merged(flags f) {
+  std::vector<edit_run> runs;
+  for (const std::string& path : f.merge) {
+    REDLINE_TRY_ASSIGN(const std::string text, read_whole(path));
+    REDLINE_TRY_ASSIGN(auto more, parse_edit_runs(text, path));
+    runs.insert(runs.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+    const json root = json::parse(text);
+    f.replay = f.replay || root.value("replayed", false);
+    f.models.model = root.value("model", f.models.model);
+  }
+  return tell(f, "", runs, 0);
+}
+
 result<bool> run(const flags& f) {
+  if (!f.merge.empty()) return tell_merged(f);
+  if (f.models.model.empty()) return failure{errc::invalid_argument, "wanted --model or --merge, found neither"};
   const std::string path = f.edits.empty() ? default_edits_path() : f.edits;
   if (path.empty()) return failure{errc::invalid_argument, "wanted --edits FILE, a JSONL of edits"};
   REDLINE_TRY_ASSIGN(const auto edits, read_edits(path));
   REDLINE_TRY_ASSIGN(auto options, engine_options_of(f.models));
   const auto probe = std::make_shared<target_probe>();
+  if (f.draft_right && !f.replay) {
+    return failure{errc::invalid_argument, "--draft-right: wanted --replay with it, found none"};
+  }
+  if (f.draft_right) probe->replay_drafts(*f.draft_right);
   options.probe = probe;
   options.scheduling.sharing = prefix_sharing::off;  // every method reads its prompt
   progress_line line;
@@ -304,7 +319,6 @@ result<bool> run(const flags& f) {
   }
   std::vector<prepared_edit> chosen;
   for (const std::size_t i : spread(fitting.size(), f.limit)) chosen.push_back(fitting[i]);
-  warn_of_short_draft_context(f, chosen);
   REDLINE_TRY_ASSIGN(const auto runs, edit_bench(f, *runner, probe).run(chosen, methods));
   return tell(f, path, runs, too_long);
 }
@@ -315,7 +329,7 @@ void add_bench_edit(CLI::App& bench, int& exit_code) {
   auto f = std::make_shared<flags>();
   auto* c =
       bench.add_subcommand("edit", "Characters per second of every drafting method over edits with known results");
-  add_model_flags(*c, f->models);
+  add_model_flags(*c, f->models, false);
   add_drafting_flags(*c, f->drafting);
   c->add_option("--edits", f->edits,
                 "JSONL with instruction, before, after and perhaps id and path; default: the first there is of "
@@ -334,6 +348,11 @@ void add_bench_edit(CLI::App& bench, int& exit_code) {
   c->add_flag("--replay", f->replay,
               "Commit the known results' tokens in place of the model's choices, while every pass is computed: real "
               "times of a model of any size, such as 'redline synth --tokenizer DRAFT' makes. Drafts stay real");
+  c->add_option(
+       "--draft-right", f->draft_right,
+       "With --replay, replay the draft model's choices as well, its passes computed all the same: it agrees with "
+       "what is looked up where that is right, and this share of its own tokens is right")
+      ->check(CLI::Range(0.0, 1.0));
   c->add_option("--prediction-right", f->prediction_right,
                 "prediction, auto: predict the known result with this share of its lines right, the others missing or "
                 "with a word changed; default: the old file is the prediction")
@@ -348,6 +367,8 @@ void add_bench_edit(CLI::App& bench, int& exit_code) {
       ->delimiter(',')
       ->check(CLI::Range(1, 64));
   c->add_option("--json", f->json, "Write every run and the summary to this file");
+  c->add_option("--merge", f->merge, "Run nothing; combine what several processes wrote with --json")
+      ->check(CLI::ExistingFile);
   c->add_option("--svg", f->svg, "Write PREFIX-speed.svg and PREFIX-steps.svg")->type_name("PREFIX");
   c->footer(
       "Edits run one at a time, through the actors and threads of this process; methods take turns on each edit, after "

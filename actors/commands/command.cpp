@@ -18,6 +18,10 @@ void add_model_flags(CLI::App& app, model_flags& flags, bool model_required) {
   if (model_required) model->required();
   app.add_option("-d,--draft", flags.draft, "Draft model, a GGUF file with the same vocabulary")->check(CLI::ExistingFile)
       ->group("Models");
+  app.add_option("--draft-context", flags.draft_context,
+                 "Most tokens that the draft model looks at; of longer texts it reads the beginning, where they are copied "
+                 "from, and the end. 0, and at most: the model's context")
+      ->check(CLI::Range(0, 1 << 24))->capture_default_str()->group("Models");
   app.add_option("--kv", flags.kv, "Type of cached keys and values")->check(CLI::IsMember({"f32", "f16", "bf16"}))
       ->capture_default_str()->group("Models");
   add_threads_flag(app, flags.threads)->description("Compute threads per model; 0: the CPUs this process may use")
@@ -48,6 +52,7 @@ result<engine_options> engine_options_of(const model_flags& flags) {
   engine_options options;
   options.target_path = flags.model;
   options.draft_path = flags.draft;
+  options.draft_context = flags.draft_context;
   REDLINE_TRY_ASSIGN(options.kv, kv_type_of(flags.kv));
   options.threads = flags.threads;
   options.context_max = flags.context;

@@ -50,6 +50,7 @@ void add_doctor(CLI::App& app, int& exit_code);
 struct model_flags {
   std::string model;
   std::string draft;
+  std::uint32_t draft_context = 0;
   std::string kv = "f16";
   std::uint32_t threads = 0;
   std::uint32_t context = 0;

@@ -1,6 +1,8 @@
 #include "actors/commands/edit_report.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 
 #include "actors/commands/statistics.hpp"
@@ -108,6 +110,76 @@ json json_of(const method_summary& s) {
           {"tokens", s.tokens},
           {"as_wanted", s.as_wanted},
           {"identical", s.identical}};
+}
+
+namespace {
+
+/// Whether the fields that json_of writes are there and of their kinds.
+bool is_run(const json& r) {
+  const auto has = [&](const char* field, bool (json::*is)() const noexcept) {
+    return r.contains(field) && (r[field].*is)();
+  };
+  for (const char* field : {"edit", "method"}) {
+    if (!r.is_object() || !has(field, &json::is_string)) return false;
+  }
+  for (const char* field : {"edit_ratio", "characters", "prompt_tokens", "tokens", "seconds", "first_token_seconds",
+                            "target_passes", "draft_passes", "drafted", "accepted"}) {
+    if (!has(field, &json::is_number)) return false;
+  }
+  const auto is_step = [](const json& s) {
+    return s.is_array() && s.size() == 2 && s[0].is_number_unsigned() && s[1].is_number_unsigned();
+  };
+  return has("identical", &json::is_boolean) && has("as_wanted", &json::is_boolean) && has("steps", &json::is_array) &&
+         std::all_of(r["steps"].begin(), r["steps"].end(), is_step);
+}
+
+edit_run run_of(const json& r) {
+  edit_run run{.edit = r["edit"],
+               .method = r["method"],
+               .edit_ratio = r["edit_ratio"],
+               .characters = r["characters"],
+               .prompt_tokens = r["prompt_tokens"],
+               .tokens = r["tokens"],
+               .seconds = r["seconds"],
+               .first_token_seconds = r["first_token_seconds"],
+               .target_passes = r["target_passes"],
+               .draft_passes = r["draft_passes"],
+               .drafted = r["drafted"],
+               .accepted = r["accepted"],
+               .identical = r["identical"],
+               .as_wanted = r["as_wanted"]};
+  for (const json& s : r["steps"]) run.steps.push_back({s[0], s[1]});
+  return run;
+}
+
+/// What was made to be right, and how much of it, for the name of a method that uses it.
+std::string rightness_of(const json& root, const char* field, const char* what,
+                         std::initializer_list<const char*> users, const std::string& method) {
+  if (!root.contains(field) || !root[field].is_number()) return {};
+  const bool uses = std::any_of(users.begin(), users.end(), [&](const char* user) { return method.starts_with(user); });
+  if (!uses) return {};
+  return ", " + std::string(what) + std::to_string(std::lround(100 * root[field].get<double>())) + " % right";
+}
+
+}  // namespace
+
+result<std::vector<edit_run>> parse_edit_runs(const std::string& text, const std::string& name) {
+  const json root = json::parse(text, nullptr, false);
+  if (!root.is_object() || !root.contains("runs") || !root["runs"].is_array()) {
+    return failure{errc::file_malformed, name + ": wanted what 'bench edit --json' writes, found no list \"runs\""};
+  }
+  std::vector<edit_run> runs;
+  for (const json& entry : root["runs"]) {
+    if (!is_run(entry)) {
+      return failure{errc::file_malformed, name + ", runs[" + std::to_string(runs.size()) +
+                                               "]: wanted what 'bench edit --json' writes, found other fields"};
+    }
+    edit_run run = run_of(entry);
+    run.method += rightness_of(root, "draft_right", "draft ", {"assisted", "blazedit", "auto"}, entry["method"]) +
+                  rightness_of(root, "prediction_right", "", {"prediction", "auto"}, entry["method"]);
+    runs.push_back(std::move(run));
+  }
+  return runs;
 }
 
 plot speed_plot(const std::vector<edit_run>& runs, const std::string& note) {

@@ -6,6 +6,7 @@
 
 #include "actors/commands/svg_plot.hpp"
 #include "actors/target_probe.hpp"
+#include "runtime/base/result.hpp"
 
 namespace redline::actors::commands {
 
@@ -58,6 +59,10 @@ struct method_summary {
 
 [[nodiscard]] nlohmann::ordered_json json_of(const edit_run& run);
 [[nodiscard]] nlohmann::ordered_json json_of(const method_summary& summary);
+
+/// The runs in what 'bench edit --json' wrote; `name` is the file's, for failures. Where drafts or predictions were
+/// made to be right to a degree, the methods that use them say so in their names.
+[[nodiscard]] result<std::vector<edit_run>> parse_edit_runs(const std::string& text, const std::string& name);
 
 /// Characters per second against edit ratio, a series per method.
 [[nodiscard]] plot speed_plot(const std::vector<edit_run>& runs, const std::string& note);

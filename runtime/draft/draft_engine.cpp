@@ -7,25 +7,34 @@
 
 namespace redline::draft {
 
+/// Tokens that are looked up for the small model where nothing is known: few where little speaks for them.
+static constexpr std::array<double, grades_count> looked_up_at_first = {4, 8, 16, 32, 64, 80, 80};
 /// How much the newest pass counts in the mean of their times.
 static constexpr double pass_weight = 0.1;
+static constexpr std::size_t short_pass_rows = 16;
+static constexpr double looked_up_min = 4;
+/// About as many as drafts of the small model bring.
+static constexpr double tokens_per_draft = 16;
+static constexpr double looked_up_max = 512;
 
 /// One job's part of a forward: `pending` log or draft tokens whose KV is missing, then lookup's guess behind them.
 struct draft_engine::planned {
-  std::vector<token> context;   // log and draft: what the run's logits follow
-  std::vector<token> tokens;    // the run: pending, then guess
-  std::size_t first = 0;        // index of tokens[0] in the context
+  std::vector<token> context;  // what the model reads of the log, and the draft: what the run's logits follow
+  std::vector<token> tokens;   // the run: pending, then guess
+  std::size_t first = 0;       // index of tokens[0] in the context
   std::vector<token> guess;
+  std::uint8_t grade = 0;  // of the guess
   bool wants_logits = false;
 };
 
 draft_engine::draft_engine(std::unique_ptr<model::transformer> small_model, std::vector<token> end_tokens,
-                           engine_limits limits, const environment* clock)
+                           engine_limits limits, const environment* clock, draft_replay replay)
     : model_(std::move(small_model)),
       end_tokens_(std::move(end_tokens)),
       limits_(limits),
       pool_(limits.pages_count),
-      clock_(clock) {}
+      clock_(clock),
+      replay_(std::move(replay)) {}
 
 bool draft_engine::has_embedding(token t) const {
   return model_ && t >= 0 && static_cast<std::uint32_t>(t) < model_->config().vocabulary;
@@ -74,6 +83,7 @@ void draft_engine::take_log(session_state& s, draft_request& r) {
   }
   if (r.from < s.guessed_at) s.guesses.clear();
   s.log.truncate(r.from);
+  s.window.cut(r.from);
   s.log.append(r.tail);
   const auto log = s.log.tokens();
   s.embedded_count = std::min<std::size_t>(s.embedded_count, r.from);
@@ -99,8 +109,10 @@ void draft_engine::learn(session_state& s) {
   const auto came = log.subspan(s.guessed_at);
   const guess_made* predicted = nullptr;
   const guess_made* looked_up = nullptr;
+  const guess_made* modelled = nullptr;
   for (const guess_made& g : s.guesses) {
     if (g.offer.from == source::prediction) predicted = &g;
+    if (g.offer.from == source::model) modelled = &g;
     if (g.offer.from == source::lookup) looked_up = &g;
     const auto agreed = static_cast<std::size_t>(
         std::mismatch(came.begin(), came.end(), g.tokens.begin(), g.tokens.end()).first - came.begin());
@@ -114,13 +126,34 @@ void draft_engine::learn(session_state& s) {
       s.chooser.learn_untried(g.offer, result);
   }
   if (predicted != nullptr && looked_up != nullptr) s.rivalry.learn(predicted->tokens, looked_up->tokens, came);
+  if (modelled != nullptr && looked_up != nullptr) {
+    const auto grade = grade_of_match(looked_up->offer.matched);
+    s.model_rivalry[grade].learn(modelled->tokens, looked_up->tokens, came);
+  }
   s.guesses.clear();
 }
 
-void draft_engine::add(job& j, source from, std::span<const token> tokens) {
+/// What the model will give that has not checked copies of this grade yet. Who was right where the two disagreed, be it
+/// behind shorter matches, will stop a copy where it ends and go on behind it.
+double draft_engine::expected_of_model(const session_state& s, const draft_offer& looked_up) {
+  for (std::size_t grade = grade_of_match(looked_up.matched) + 1U; grade-- > 0;) {
+    if (!s.model_rivalry[grade].has_seen()) continue;
+    return s.model_rivalry[grade].trusts_prediction()
+               ? s.chooser.gain(looked_up) + s.chooser.gain({.from = source::model})
+               : 0;
+  }
+  return 0;
+}
+
+void draft_engine::add(job& j, source from, std::uint8_t grade, std::span<const token> tokens) {
   if (tokens.empty()) return;
   j.draft.insert(j.draft.end(), tokens.begin(), tokens.end());
-  j.parts.push_back({from, static_cast<std::uint32_t>(tokens.size())});
+  const auto count = static_cast<std::uint32_t>(tokens.size());
+  if (!j.parts.empty() && j.parts.back().from == from && j.parts.back().grade == grade) {
+    j.parts.back().count += count;
+  } else {
+    j.parts.push_back({from, count, grade});
+  }
 }
 
 /// What lookup has behind the prediction's end after the same tokens: the closing fence of a file, the answer's end.
@@ -143,15 +176,22 @@ static bool believes_prediction(const source_rivalry& rivalry, std::uint32_t agr
   return agreed < settled || matched < settled ? agreed >= matched : rivalry.trusts_prediction();
 }
 
-draft_prices draft_engine::prices_for(const session_state& s, const target_pace& pace) const {
+draft_prices draft_engine::prices_for(const session_state& s, const target_pace& pace,
+                                      std::uint32_t prompt_count) const {
   draft_prices prices;
   if (pace.pass_us > 0) {
+    prices.measured = true;
     prices.row = pace.row_ns / 1000.0 / pace.pass_us;
     if (pass_us_ > 0) prices.model_pass = pass_us_ / pace.pass_us;
   }
-  // A row of the small model is as much cheaper as its passes are.
-  const auto unread = static_cast<double>(s.log.tokens().size() - std::min(s.log.tokens().size(), s.cached.size()));
+  if (!model_) return prices;
+  // A row of the small model is as much cheaper as its passes are. Of a long log it reads parts.
+  const std::size_t count = std::min<std::size_t>(s.log.tokens().size(), context_max());
+  const auto unread = static_cast<double>(count - std::min(count, s.cached.size()));
   prices.model_first = unread * prices.row * prices.model_pass;
+  // An edited file is about as long as the one in the prompt.
+  const double to_come = 2.0 * prompt_count - static_cast<double>(s.log.tokens().size());
+  prices.drafts_to_come = std::max(prices.drafts_to_come, to_come / tokens_per_draft);
   return prices;
 }
 
@@ -178,32 +218,38 @@ void draft_engine::choose_source(session_state& s, job& j) {
   const std::size_t ready_count = offers.size();
   if (can_use_model(s)) {
     const std::uint32_t longest = options.max_num_run * (options.micro_draft_tokens + 1);
-    offers.push_back({.from = source::model, .tokens = std::min(j.request.tokens_max, longest)});
+    const draft_offer copied{source::lookup, found.matched, static_cast<std::uint32_t>(found.tokens.size())};
+    offers.push_back({.from = source::model,
+                      .matched = found.matched,
+                      .tokens = std::min(j.request.tokens_max, longest),
+                      .expected = found.tokens.empty() ? 0 : expected_of_model(s, copied)});
   }
   std::vector<draft_offer> believed = offers;
   if (ready_count == 2) {
     const bool prediction = believes_prediction(s.rivalry, s.prediction.agreed(), found.matched);
     believed.erase(believed.begin() + (prediction ? 1 : 0));
   }
-  const auto chosen = s.chooser.choose(believed, prices_for(s, j.request.pace));
+  const draft_prices prices = prices_for(s, j.request.pace, j.request.prompt_count);
+  const auto chosen = s.chooser.choose(believed, prices);
 
   s.guesses.clear();
   for (std::size_t i = 0; i < ready_count; ++i) {
     const draft_offer& offer = offers[i];
     const bool tried = chosen && chosen->from == offer.from;
     const std::span<const token> all = offer.from == source::prediction ? predicted : found.tokens;
-    const auto tokens = all.first(tried ? chosen->tokens : s.chooser.length(offer));
+    const auto tokens = all.first(tried ? chosen->tokens : s.chooser.length(offer, prices));
     guess(s, offer, tokens, tried);
     if (!tried) continue;
     const std::size_t own_count =
         offer.from == source::prediction ? std::min(ahead.size(), tokens.size()) : tokens.size();
-    add(j, offer.from, tokens.first(own_count));
-    add(j, source::lookup, tokens.subspan(own_count));
+    add(j, offer.from, grade_of_match(offer.matched), tokens.first(own_count));
+    add(j, source::lookup, grade_of_match(offer.matched), tokens.subspan(own_count));
   }
   if (chosen && chosen->from == source::model) {
     options.how = method::blazedit;
     j.request.tokens_max = chosen->tokens;
     j.chosen = true;
+    j.matched = found.matched;
   }
 }
 
@@ -215,10 +261,10 @@ void draft_engine::draft_without_model(session_state& s, job& j) {
   const auto ahead = options.how == method::prediction ? s.prediction.ahead(most) : std::span<const token>();
   const bool predicts = !ahead.empty() && believes_prediction(s.rivalry, s.prediction.agreed(), found.matched);
   if (!predicts) {
-    add(j, source::lookup, found.tokens);
+    add(j, source::lookup, grade_of_match(found.matched), found.tokens);
   } else {
-    add(j, source::prediction, ahead);
-    add(j, source::lookup, behind_prediction(ahead, found.tokens));
+    add(j, source::prediction, grade_of_match(s.prediction.agreed()), ahead);
+    add(j, source::lookup, grade_of_match(s.prediction.agreed()), behind_prediction(ahead, found.tokens));
   }
   s.guesses.clear();
   if (ahead.empty() || found.tokens.empty()) return;
@@ -229,13 +275,12 @@ void draft_engine::draft_without_model(session_state& s, job& j) {
 void draft_engine::finish(const job& j) {
   draft_answer answer{
       .session = j.request.session, .round = j.request.round, .tokens = j.draft, .passes = j.passes, .parts = j.parts};
-  if (j.parts.empty() && !j.draft.empty()) {
-    answer.parts.push_back({source::model, static_cast<std::uint32_t>(j.draft.size())});
-  }
   if (j.chosen) {
     session_state& s = sessions_.at(j.request.session);
-    s.guesses.push_back(
-        {.offer = {.from = source::model}, .tokens = j.draft, .model_passes = j.runs_count, .tried = true});
+    s.guesses.push_back({.offer = {.from = source::model, .matched = j.matched},
+                         .tokens = j.draft,
+                         .model_passes = pass_us_ > 0 ? j.us / pass_us_ : static_cast<double>(j.runs_count),
+                         .tried = true});
   }
   answers_.push_back(std::move(answer));
 }
@@ -276,8 +321,9 @@ bool draft_engine::make_room(session_state& s, session_id owner, std::uint32_t c
 /// What the job brings into the next forward. False when it cannot go on: its draft is as long as it gets.
 bool draft_engine::plan_run(job& j, std::uint32_t rows_left, planned& out) {
   session_state& s = sessions_.at(j.request.session);
-  const auto log = s.log.tokens();
-  out.context.assign(log.begin(), log.end());
+  s.window.follow(s.log.tokens().size(), s.log.copied_from(), std::min(j.request.tokens_max, context_max() / 4),
+                  context_max());
+  out.context = s.window.read(s.log.tokens());
   out.context.insert(out.context.end(), j.draft.begin(), j.draft.end());
   if (out.context.empty()) return false;
 
@@ -297,16 +343,40 @@ bool draft_engine::plan_run(job& j, std::uint32_t rows_left, planned& out) {
   out.tokens.assign(out.context.begin() + static_cast<std::ptrdiff_t>(computed),
                     out.context.begin() + static_cast<std::ptrdiff_t>(computed + count));
   if (out.wants_logits && j.request.options.how == method::blazedit) {
-    // The model adds one token of its own behind what it accepts.
-    const std::uint32_t room = j.request.tokens_max - static_cast<std::uint32_t>(j.draft.size()) - 1;
-    const std::uint32_t guess_max = std::min({j.request.options.micro_draft_tokens, room,
-                                              rows_left - static_cast<std::uint32_t>(count)});
-    out.guess = s.log.propose(j.draft, j.request.options.max_matching_ngram_size, guess_max);
-    out.tokens.insert(out.tokens.end(), out.guess.begin(), out.guess.end());
+    look_up_for_model(s, j, rows_left - static_cast<std::uint32_t>(count), out);
   }
-  const std::size_t context_max = model_->config().context;
-  if (computed + out.tokens.size() > context_max) return false;
+  if (computed + out.tokens.size() > context_max()) return false;
   return make_room(s, j.request.session, static_cast<std::uint32_t>(out.tokens.size()));
+}
+
+std::uint32_t draft_engine::context_max() const {
+  const std::uint32_t own = model_->config().context;
+  return limits_.context_max == 0 ? own : std::min(limits_.context_max, own);
+}
+
+/// What the model is to check behind the draft. Where the target's pace is known, as much as it was right about lately:
+/// the small model's rows have their price as well.
+void draft_engine::look_up_for_model(session_state& s, const job& j, std::uint32_t rows_left, planned& out) const {
+  // The model adds one token of its own behind what it accepts.
+  const std::uint32_t room = j.request.tokens_max - static_cast<std::uint32_t>(j.draft.size()) - 1;
+  const std::uint32_t most = std::min({j.request.options.micro_draft_tokens, room, rows_left});
+  auto found = s.log.look_up(j.draft, j.request.options.max_matching_ngram_size, most);
+  out.grade = grade_of_match(found.matched);
+  double& length = s.looked_up_lengths[out.grade];
+  if (length == 0) length = looked_up_at_first[out.grade];
+  if (j.request.pace.pass_us > 0 && static_cast<double>(found.tokens.size()) > length) {
+    found.tokens.resize(static_cast<std::size_t>(length));
+  }
+  out.guess = std::move(found.tokens);
+  out.tokens.insert(out.tokens.end(), out.guess.begin(), out.guess.end());
+}
+
+/// Whether another pass of the small model is worth its time and a row of the target's: it brings at least one token,
+/// if all before it is accepted. Always, where no times are known.
+bool draft_engine::pays_to_go_on(const job& j) const {
+  const target_pace& pace = j.request.pace;
+  if (pace.pass_us == 0 || pass_us_ == 0) return true;
+  return j.chance * pace.pass_us > pass_us_ + pace.row_ns / 1000.0;
 }
 
 /// Takes the logits of a run in; false when the job is finished.
@@ -314,24 +384,40 @@ bool draft_engine::absorb(job& j, const planned& p, std::span<const float> logit
   session_state& s = sessions_.at(j.request.session);
   ++j.passes;
   s.cached.insert(s.cached.end(), p.tokens.begin(), p.tokens.end());
-  if (!p.wants_logits) return j.request.tokens_max > 0 || s.cached.size() < s.log.tokens().size();
+  if (!p.wants_logits) return j.request.tokens_max > 0 || s.cached.size() < p.context.size();
 
   const std::size_t vocabulary = model_->config().vocabulary;
-  const model::token_context before{p.context, static_cast<std::uint32_t>(p.context.size()), j.request.prompt_count};
-  const auto got = model::accept(logits, vocabulary, p.guess, j.request.sampling, before);
+  std::vector<token> history;
+  if (j.request.sampling.needs_history()) {
+    history.assign(s.log.tokens().begin(), s.log.tokens().end());
+    history.insert(history.end(), j.draft.begin(), j.draft.end());
+  }
+  const model::token_context before{history, s.log.tokens().size() + j.draft.size(), j.request.prompt_count};
+  const std::size_t answered = before.count - std::min<std::size_t>(before.count, j.request.prompt_count);
+  const auto replayed =
+      replay_ ? replay_(j.request.session, static_cast<std::uint32_t>(answered), p.guess) : replayed_choices{};
+  const auto got = model::accept(logits, vocabulary, p.guess, j.request.sampling, before, {}, replayed.tokens);
   const std::size_t rejected = p.guess.size() - got.accepted_count;
   s.cached.resize(s.cached.size() - rejected);
   s.table.truncate(pool_, static_cast<std::uint32_t>(s.cached.size()));
   ++j.runs_count;
-  for (const token t : got.tokens) {
-    j.draft.push_back(t);
+  if (!p.guess.empty()) {
+    double& length = s.looked_up_lengths[p.grade];
+    length = rejected == 0 ? std::min(2 * length, looked_up_max)
+                           : std::max((length + 2.0 * static_cast<double>(got.accepted_count)) / 2, looked_up_min);
+  }
+  float sure = model::top_probability(logits.subspan(got.accepted_count * vocabulary, vocabulary));
+  if (!replayed.tokens.empty()) sure = replayed.sure;
+  j.chance *= sure;
+  for (const token& t : got.tokens) {
+    const bool own = &t == &got.tokens.back();
+    add(j, source::model, own ? grade_of_probability(sure) : grades_count - 1, {&t, 1});
     if (is_end(t)) return false;
   }
   if (j.draft.size() >= j.request.tokens_max) return false;
   const draft_options& how = j.request.options;
-  if (how.how == method::blazedit) return j.runs_count < how.max_num_run;
-  return j.draft.size() < how.assisted_tokens_max &&
-         model::top_probability(logits.first(vocabulary)) >= how.confidence_min;
+  if (how.how == method::blazedit) return j.runs_count < how.max_num_run && pays_to_go_on(j);
+  return j.draft.size() < how.assisted_tokens_max && sure >= how.confidence_min;
 }
 
 bool draft_engine::step() {
@@ -354,20 +440,18 @@ bool draft_engine::step() {
   std::vector<model::run> batch;
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const planned& p = plans[i];
-    batch.push_back({.tokens = p.tokens,
-                     .first_position = static_cast<position>(p.first),
-                     .table = sessions_.at(jobs_[owners[i]].request.session).table.pieces(),
-                     .logits_begin = static_cast<std::uint32_t>(p.tokens.size() - (p.wants_logits ? p.guess.size() + 1 : 0))});
+    batch.push_back(
+        {.tokens = p.tokens,
+         .first_position = static_cast<position>(p.first),
+         .table = sessions_.at(jobs_[owners[i]].request.session).table.pieces(),
+         .logits_begin = static_cast<std::uint32_t>(p.tokens.size() - (p.wants_logits ? p.guess.size() + 1 : 0))});
   }
   if (!batch.empty()) {
     const instant began = clock_ != nullptr ? clock_->now() : instant{};
     const auto logits = model_->forward(batch);
     ++passes_count_;
     const bool drafts_only = std::all_of(plans.begin(), plans.end(), [](const planned& p) { return p.wants_logits; });
-    if (clock_ != nullptr && drafts_only) {
-      const auto took = static_cast<double>((clock_->now() - began).count());
-      pass_us_ = pass_us_ == 0 ? took : pass_us_ + pass_weight * (took - pass_us_);
-    }
+    if (clock_ != nullptr) time_pass(plans, owners, drafts_only, static_cast<double>((clock_->now() - began).count()));
     std::size_t row = 0;
     const std::size_t vocabulary = model_->config().vocabulary;
     for (std::size_t i = 0; i < plans.size(); ++i) {
@@ -382,6 +466,24 @@ bool draft_engine::step() {
   for (const std::size_t i : done) finish(jobs_[i]);
   for (auto it = done.rbegin(); it != done.rend(); ++it) jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(*it));
   return !jobs_.empty();
+}
+
+/// Each job has its rows' share of a pass. What the model reads of a log is priced by itself.
+void draft_engine::time_pass(std::span<const planned> plans, std::span<const std::size_t> owners, bool drafts_only,
+                             double took_us) {
+  std::size_t rows = 0;
+  for (const planned& p : plans) rows += p.tokens.size();
+  if (drafts_only && rows <= short_pass_rows) {
+    ++short_passes_count_;
+    const double weight = std::max(pass_weight, 1.0 / static_cast<double>(short_passes_count_));
+    pass_us_ += weight * (took_us - pass_us_);
+  } else if (drafts_only && short_passes_count_ == 0) {
+    pass_us_ = took_us * short_pass_rows / static_cast<double>(rows);
+  }
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const auto own = static_cast<double>(plans[i].guess.size() + 1);
+    if (plans[i].wants_logits) jobs_[owners[i]].us += took_us * own / static_cast<double>(rows);
+  }
 }
 
 void draft_engine::check_integrity() const {

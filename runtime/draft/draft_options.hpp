@@ -54,12 +54,15 @@ struct target_pace {
     case method::lookup:
     case method::prediction:
       return o.lookup_tokens_max;
-    case method::assisted: return o.assisted_tokens_max;
-    case method::blazedit: return o.max_num_run * (o.micro_draft_tokens + 1);
+    case method::assisted:
+      return o.assisted_tokens_max;
+    case method::blazedit:
+      return o.max_num_run * (o.micro_draft_tokens + 1);
     case method::automatic:
       return std::max(o.lookup_tokens_max, o.max_num_run * (o.micro_draft_tokens + 1));
     case method::regular:
-    case method::last_: break;
+    case method::last_:
+      break;
   }
   return 0;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <tuple>
@@ -34,12 +35,27 @@ inline constexpr source all_sources[] = {source::lookup, source::model, source::
   return "?";
 }
 
+/// How much speaks for tokens of a draft, so that what became of sure ones does not speak for the others.
+inline constexpr std::size_t grades_count = 7;
+/// Of a copy, by the tokens before it that match: behind many follow long copies, behind a single one hardly any.
+[[nodiscard]] constexpr std::uint8_t grade_of_match(std::uint32_t matched) {
+  return static_cast<std::uint8_t>(matched < 4 ? matched : matched < 6 ? 4 : matched < 9 ? 5 : 6);
+}
+/// Of the draft model's own token, by the probability it gave it. What it agreed to has the highest.
+[[nodiscard]] constexpr std::uint8_t grade_of_probability(float p) {
+  constexpr float bounds[] = {0.3F, 0.5F, 0.7F, 0.85F, 0.95F, 0.99F};
+  std::uint8_t grade = 0;
+  while (grade < grades_count - 1 && p >= bounds[grade]) ++grade;
+  return grade;
+}
+
 /// Consecutive tokens of a draft with one source.
 struct draft_part {
   source from = source::lookup;
   std::uint32_t count = 0;
+  std::uint8_t grade = 0;  // under grades_count: the higher, the more speaks for it
   bool operator==(const draft_part&) const = default;
-  static constexpr auto fields(auto& self) { return std::tie(self.from, self.count); }
+  static constexpr auto fields(auto& self) { return std::tie(self.from, self.count, self.grade); }
 };
 
 }  // namespace redline::draft

@@ -1,6 +1,7 @@
 #include "runtime/draft/source_chooser.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 namespace redline::draft {
@@ -17,10 +18,8 @@ constexpr double predicted_gain_at_first[] = {0.5, 6, 7, 8, 12, 18, 24};
 constexpr double length_at_first = 80;
 /// The same of the draft model, for which nothing speaks beforehand.
 constexpr double model_gain_at_first = 6;
-constexpr double model_passes_at_first = 4;
+constexpr double model_passes_at_first = 2;
 constexpr double model_length_at_first = 32;
-/// What the model has to read first is paid by about as many drafts as it makes before the answer ends.
-constexpr double drafts_that_share_reading = 8;
 constexpr double length_max = 512;
 /// Nothing is known of what the model would have given, so in rounds without it the expectation goes back to the first.
 constexpr double model_drift = 1.0 / 256;
@@ -56,11 +55,7 @@ source_chooser::source_chooser() {
   }
 }
 
-std::size_t source_chooser::class_of(const draft_offer& offer) {
-  if (offer.from == source::model) return 0;
-  if (offer.matched < 4) return offer.matched;
-  return offer.matched < 6 ? 4 : offer.matched < 9 ? 5 : 6;
-}
+std::size_t source_chooser::class_of(const draft_offer& offer) { return grade_of_match(offer.matched); }
 
 const source_chooser::record& source_chooser::record_of(const draft_offer& offer) const {
   return records_[static_cast<std::size_t>(offer.from)][class_of(offer)];
@@ -69,16 +64,31 @@ source_chooser::record& source_chooser::record_of(const draft_offer& offer) {
   return records_[static_cast<std::size_t>(offer.from)][class_of(offer)];
 }
 
-std::uint32_t source_chooser::length(const draft_offer& offer) const {
+std::uint32_t source_chooser::length(const draft_offer& offer, const draft_prices& prices) const {
+  if (prices.measured) return offer.tokens;
   return std::min(offer.tokens, static_cast<std::uint32_t>(record_of(offer).length));
+}
+
+double source_chooser::gain(const draft_offer& offer) const {
+  const record& r = record_of(offer);
+  return r.seen == 0 && offer.expected > 0 ? offer.expected : r.gain;
 }
 
 /// Tokens per cost of a pass with this draft; plain decoding has 1.
 double source_chooser::worth(const draft_offer& offer, const draft_prices& prices) const {
   const record& r = record_of(offer);
-  const double tokens = length(offer);
-  const double model = prices.model_pass * r.passes + prices.model_first / drafts_that_share_reading;
-  return (1 + std::min(r.gain, tokens)) / (1 + prices.row * tokens + (offer.from == source::model ? model : 0));
+  const double tokens = length(offer, prices);
+  const double model =
+      offer.from == source::model ? prices.model_pass * r.passes + prices.model_first / prices.drafts_to_come : 0;
+  const double gain = this->gain(offer);
+  if (!prices.measured) return (1 + std::min(gain, tokens)) / (1 + prices.row * tokens + model);
+  // Of what is verified, as many tokens as pay, when each is as likely as the one before.
+  const double chance = gain / (1 + gain);
+  double best = 1 / (1 + model);
+  for (double n = 1; n <= tokens; n *= 2) {
+    best = std::max(best, (1 + gain * (1 - std::pow(chance, n))) / (1 + prices.row * n + model));
+  }
+  return best;
 }
 
 /// Rounds to leave a record out for, since it failed or promises less than it costs.
@@ -96,7 +106,8 @@ std::optional<source_chooser::choice> source_chooser::choose(std::span<const dra
     record& r = record_of(offer);
     const double promise = worth(offer, prices);
     if (offer.from == source::model) r.gain += (model_gain_at_first - r.gain) * model_drift;
-    if (r.rested < rest_of(r, promise)) {
+    const bool is_free = prices.measured && offer.from != source::model;
+    if (!is_free && r.rested < rest_of(r, promise)) {
       ++r.rested;
     } else if (promise > best_worth) {
       best = &offer;
@@ -104,7 +115,7 @@ std::optional<source_chooser::choice> source_chooser::choose(std::span<const dra
     }
   }
   if (best == nullptr) return std::nullopt;
-  return choice{best->from, length(*best)};
+  return choice{best->from, length(*best, prices)};
 }
 
 void source_chooser::note(record& r, const draft_result& result) {

@@ -9,30 +9,35 @@
 
 namespace redline::draft {
 
-/// What drafting costs, as shares of one forward of the target model with a single row. The defaults are guesses of a CPU
-/// with a draft model of a tenth of the target's size, for as long as nothing was measured.
+/// What drafting costs, as shares of one forward of the target model with a single row. The defaults are guesses of a
+/// CPU with a draft model of a tenth of the target's size, for as long as nothing was measured.
 struct draft_prices {
-  double row = 0.005;        // one more token to verify
-  double model_pass = 0.15;  // one forward of the draft model
-  double model_first = 0;    // what it has to read before its first token, such as the prompt; paid once
+  double row = 0.005;         // one more token to verify
+  double model_pass = 0.15;   // one forward of the draft model
+  double model_first = 0;     // what it has to read before its first token, such as the prompt; paid once
+  double drafts_to_come = 8;  // that share that price
+  bool measured = false;      // by a scheduler that verifies of a draft only what pays
 };
 
 /// What one source could give in a round.
 struct draft_offer {
   source from = source::lookup;
-  std::uint32_t matched = 0;  // last tokens of the text that speak for it; nothing does for the model
+  std::uint32_t matched = 0;  // last tokens of the text that speak for it, or for the copy that the model checks
   std::uint32_t tokens = 0;   // at most
+  double expected = 0;        // tokens to be accepted, where the record has seen none of its kind; 0: a usual number
 };
 
 /// Which of a session's prediction and lookup was right where the two last disagreed. A prediction that is mostly right
-/// and a prompt that holds most of the answer propose the same tokens nearly always: what a choice between them is worth
-/// shows only where they part.
+/// and a prompt that holds most of the answer propose the same tokens nearly always: what a choice between them is
+/// worth shows only where they part.
 class source_rivalry {
  public:
   /// Both drafts of a round, and what came behind the same log.
   void learn(std::span<const token> predicted, std::span<const token> looked_up, std::span<const token> came);
   /// Ties go to the prediction: it was given for this answer.
   [[nodiscard]] bool trusts_prediction() const { return predicted_right_ >= looked_up_right_; }
+  /// One of them was right when they disagreed.
+  [[nodiscard]] bool has_seen() const { return predicted_right_ + looked_up_right_ > 0; }
 
  private:
   double predicted_right_ = 0;  // older disagreements count less
@@ -45,7 +50,7 @@ struct draft_result {
   std::uint32_t accepted = 0;
   /// All that is known of the text agrees; more of the draft might have. (The draft was cut, or another one was tried.)
   bool open = false;
-  std::uint32_t model_passes = 0;
+  double model_passes = 0;  // in short ones: one that checks much counts as several
 };
 
 /// Learns of one session which source of drafts pays, and how long its drafts should be. Pure: no clock, no chance.
@@ -55,6 +60,9 @@ struct draft_result {
 /// times in a row is left out for 1, 2, 4, ... rest_max rounds between trials, until it has given something again; what
 /// promises less than it costs, for rest_max. Drafts get shorter when they fail and four times as long when all was
 /// accepted.
+///
+/// Where prices are measured, whoever verifies a draft cuts it to what pays. Then one that costs nothing to make is
+/// never left out or shortened: only the model has to be worth its passes.
 ///
 /// Passes, and rows per token, when the edited file is the output and the old one is in the prompt and the prediction
 /// (Qwen2 tokens, all of blazedit_like and 60 of git_edits, no draft model):
@@ -74,7 +82,9 @@ class source_chooser {
   };
   [[nodiscard]] std::optional<choice> choose(std::span<const draft_offer> offers, const draft_prices& prices = {});
   /// The length that a draft of this offer would get now.
-  [[nodiscard]] std::uint32_t length(const draft_offer& offer) const;
+  [[nodiscard]] std::uint32_t length(const draft_offer& offer, const draft_prices& prices = {}) const;
+  /// Tokens that are accepted of such a draft.
+  [[nodiscard]] double gain(const draft_offer& offer) const;
   /// Of a draft that was verified.
   void learn(const draft_offer& offer, const draft_result& result);
   /// Of a draft that was only compared with what came: it costs nothing to know better.
@@ -93,7 +103,7 @@ class source_chooser {
     std::uint32_t misses = 0;  // in a row
     std::uint32_t rested = 0;  // rounds left out since
   };
-  static constexpr std::size_t classes_count = 7;
+  static constexpr std::size_t classes_count = grades_count;
   [[nodiscard]] static std::size_t class_of(const draft_offer& offer);
   [[nodiscard]] const record& record_of(const draft_offer& offer) const;
   [[nodiscard]] record& record_of(const draft_offer& offer);

@@ -29,6 +29,8 @@ class prompt_lookup {
   /// Keeps the first `count` tokens.
   void truncate(std::size_t count);
   [[nodiscard]] std::span<const token> tokens() const { return tokens_; }
+  /// The place that the text is being copied from, as far as one was found; 0: none yet.
+  [[nodiscard]] std::uint32_t copied_from() const { return cursors_.empty() ? 0 : cursors_.back(); }
 
   /// At most draft_max tokens that followed an earlier occurrence of the last g tokens of log and `pending`, for the
   /// greatest g from ngram_max down to 1 that occurs; where the text ends sooner than g tokens on, up to g of its

@@ -27,5 +27,30 @@ TEST(target_probe, forgets_what_is_finished) {
   EXPECT_EQ(probe.finish({2}).size(), 1u);
 }
 
+TEST(target_probe, chooses_for_a_draft_model_that_is_right_as_often_as_it_was_told) {
+  target_probe probe;
+  std::vector<token> answer;
+  for (token t = 0; t < 4000; ++t) answer.push_back(2 + t);
+  probe.replay({1}, answer);
+  EXPECT_TRUE(probe.draft_choices({1}, 0, {}).empty()) << "drafts are the model's own";
+  probe.replay_drafts(0.7);
+  EXPECT_TRUE(probe.draft_choices({2}, 0, {}).empty()) << "nothing is replayed";
+  int right = 0;
+  for (std::uint32_t i = 0; i < 4000; ++i) {
+    const auto own = probe.draft_choices({1}, i, {});
+    ASSERT_EQ(own.size(), 1u);
+    right += own[0] == answer[i] ? 1 : 0;
+    EXPECT_EQ(probe.draft_choices({1}, i, {}), own) << "the same when asked again";
+  }
+  EXPECT_NEAR(right, 2800, 120);
+  // What is looked up and right is agreed to; what is wrong is not.
+  const std::vector<token> guess = {answer[10], answer[11], 1};
+  const auto choices = probe.draft_choices({1}, 10, guess);
+  ASSERT_EQ(choices.size(), 4u);
+  EXPECT_EQ(choices[0], answer[10]);
+  EXPECT_EQ(choices[1], answer[11]);
+  EXPECT_NE(choices[2], 1) << "wrong for its own reasons";
+}
+
 }  // namespace
 }  // namespace redline::actors

@@ -81,6 +81,31 @@ TEST(source_records, blame_the_stretch_that_was_wrong) {
   EXPECT_NEAR(cut.chance(both, 3, nullptr), 0.8, 1e-9);
 }
 
+TEST(source_records, keep_what_they_know_while_others_draft) {
+  source_records r;
+  const draft_stretch sure[] = {{6, 80}};
+  const draft_stretch weak[] = {{1, 4}};
+  for (int i = 0; i < 20; ++i) r.note(sure, 80, 80);
+  const double before = r.chance(sure, 50, nullptr);
+  EXPECT_GT(before, 0.95);
+  for (int i = 0; i < 500; ++i) r.note(weak, 4, 0);
+  EXPECT_EQ(r.chance(sure, 50, nullptr), before);
+}
+
+TEST(source_records, count_each_stretch_of_a_source_that_has_several) {
+  source_records r;
+  // Twos are sure, ones never right: the draft always fails at its second one.
+  const draft_stretch mixed[] = {{2, 5}, {1, 1}, {2, 5}, {1, 1}};
+  for (int i = 0; i < 60; ++i) {
+    r.note(mixed, 12, 11);
+    r.note(mixed, 12, 5);
+  }
+  EXPECT_GT(r.chance(mixed, 2, nullptr), 0.95);
+  EXPECT_GT(r.chance(mixed, 9, nullptr), 0.95);
+  EXPECT_LT(r.chance(mixed, 5, nullptr), 0.7);
+  EXPECT_LT(r.chance(mixed, 11, nullptr), 0.4);
+}
+
 TEST(source_records, take_any_number_for_a_source) {
   source_records r;
   const draft_stretch odd[] = {{255, 0xffffffffU}, {7, 0xffffffffU}};

@@ -61,6 +61,34 @@ TEST(edit_report, remembers_a_single_difference) {
   EXPECT_FALSE(all[1].identical);
 }
 
+TEST(edit_report, reads_what_it_wrote) {
+  nlohmann::ordered_json root;
+  for (const edit_run& r : some_runs()) root["runs"].push_back(json_of(r));
+  const auto same = parse_edit_runs(root.dump(), "f.json");
+  ASSERT_TRUE(same) << same.error().describe();
+  ASSERT_EQ(same->size(), 6U);
+  for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(json_of((*same)[i]), root["runs"][i]);
+
+  root["prediction_right"] = 0.9;
+  root["draft_right"] = 0.8;
+  root["runs"][0]["method"] = "auto";
+  root["runs"][1]["method"] = "blazedit 4x80, 10-gram";
+  const auto named = parse_edit_runs(root.dump(), "f.json");
+  ASSERT_TRUE(named);
+  EXPECT_EQ((*named)[0].method, "auto, draft 80 % right, 90 % right");
+  EXPECT_EQ((*named)[1].method, "blazedit 4x80, 10-gram, draft 80 % right");
+  EXPECT_EQ((*named)[3].method, "lookup");
+}
+
+TEST(edit_report, refuses_what_it_did_not_write) {
+  for (const char* text : {"", "[]", "{}", R"({"runs": 3})", R"({"runs": [3]})", R"({"runs": [{"edit": "a"}]})"}) {
+    const auto got = parse_edit_runs(text, "f.json");
+    ASSERT_FALSE(got) << text;
+    EXPECT_EQ(got.error().code, errc::file_malformed);
+    EXPECT_NE(got.error().context.find("f.json"), std::string::npos);
+  }
+}
+
 TEST(edit_report, gives_no_speed_up_without_regular) {
   const auto all = summarise({run_of("a", "lookup", 0.1, 1, 17)});
   ASSERT_EQ(all.size(), 1U);

@@ -65,6 +65,19 @@ class draft_engine_test : public ::testing::Test {
   kernels::worker_team team{1};
 };
 
+/// By source alone.
+std::vector<draft_part> ungraded(const std::vector<draft_part>& parts) {
+  std::vector<draft_part> out;
+  for (const draft_part& p : parts) {
+    if (!out.empty() && out.back().from == p.from) {
+      out.back().count += p.count;
+    } else {
+      out.push_back({p.from, p.count});
+    }
+  }
+  return out;
+}
+
 const std::vector<token> prompt = {70, 71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87, 70, 71};
 
 TEST_F(draft_engine_test, looks_up_without_a_model) {
@@ -191,6 +204,91 @@ TEST_F(draft_engine_test, ends_drafts_that_pages_or_context_do_not_hold) {
   EXPECT_EQ(got[0].tokens.size(), 32 - prompt.size() + 1);
 }
 
+// A log that the model's context does not hold is read in parts, and drafts go on.
+TEST_F(draft_engine_test, drafts_behind_logs_longer_than_the_models_context) {
+  for (const method how : {method::assisted, method::blazedit}) {
+    draft_engine e(small_model(16), {}, {.prompt_chunk_rows_max = 16, .pages_count = 16, .context_max = 96});
+    std::vector<token> log;
+    std::uint32_t sent = 0;
+    std::uint64_t passes = 0, passes_without_reading = 0;
+    for (int i = 0; i < 300; ++i) log.push_back(static_cast<token>(40 + i * 7 % 90));
+    for (int round = 0; round < 60; ++round) {
+      auto r = ask({log.begin() + sent, log.end()}, {.how = how, .confidence_min = 0, .max_num_run = 2}, 4);
+      r.from = sent;
+      r.prompt_count = 300;
+      ASSERT_FALSE(e.submit(r));
+      sent = static_cast<std::uint32_t>(log.size());
+      const auto got = run(e).at(0);
+      ASSERT_FALSE(got.tokens.empty()) << "round " << round;
+      if (got.passes <= 4) ++passes_without_reading;
+      passes = e.passes_count();
+      log.insert(log.end(), got.tokens.begin(), got.tokens.begin() + 2 * (got.tokens.size() > 1 ? 1 : 0));
+      log.push_back(static_cast<token>(40 + round % 90));
+    }
+    EXPECT_GT(passes_without_reading, 45U) << "the parts stay for a while";
+    EXPECT_GT(passes, 60U);
+  }
+}
+
+TEST_F(draft_engine_test, says_which_tokens_the_model_agreed_to_and_how_sure_it_was_of_its_own) {
+  std::vector<token> log = prompt;
+  for (const auto& [t, p] : greedy(prompt, 20)) log.push_back(t);
+  log.insert(log.end(), prompt.begin(), prompt.end());
+  const auto said = greedy(log, 12);
+  auto e = engine();
+  ASSERT_FALSE(e.submit(ask(log, {.how = method::assisted, .assisted_tokens_max = 3, .confidence_min = 0})));
+  std::vector<draft_part> wanted;
+  for (int i = 0; i < 3; ++i) {
+    const auto grade = grade_of_probability(said[static_cast<std::size_t>(i)].second);
+    if (!wanted.empty() && wanted.back().grade == grade) ++wanted.back().count;
+    else wanted.push_back({source::model, 1, grade});
+  }
+  EXPECT_EQ(run(e).at(0).parts, wanted);
+  ASSERT_FALSE(e.submit(ask(log, {.how = method::blazedit, .micro_draft_tokens = 8, .max_num_run = 12})));
+  const auto got = run(e).at(0);
+  ASSERT_GT(got.tokens.size(), got.passes) << "something was looked up, and agreed to";
+  const auto is_sure = [](const draft_part& p) { return p.grade == grades_count - 1; };
+  EXPECT_TRUE(std::any_of(got.parts.begin(), got.parts.end(), is_sure));
+}
+
+TEST_F(draft_engine_test, ends_blazedit_drafts_that_are_too_unsure_for_the_next_pass) {
+  struct at_rest final : environment {
+    mutable std::int64_t us = 0;
+    instant now() const override { return instant{microseconds{us += 100}}; }  // a pass takes 100 us
+    std::int64_t unix_seconds() const override { return 0; }
+    std::uint64_t random() override { return 0; }
+  } clock;
+  const auto passes_at = [&](target_pace pace) {
+    auto e = engine(16, 8, &clock);
+    for (int i = 0; i < 2; ++i) {  // the first draft times the passes
+      auto r = ask(prompt, {.how = method::blazedit, .max_num_run = 4}, 40);
+      r.pace = pace;
+      EXPECT_FALSE(e.submit(r));
+    }
+    return run(e).at(0).passes;
+  };
+  EXPECT_GE(passes_at({}), 4U) << "nothing is known: as many as there may be";
+  EXPECT_GE(passes_at({.pass_us = 1'000'000'000, .row_ns = 0}), 4U) << "next to nothing";
+  EXPECT_LT(passes_at({.pass_us = 100, .row_ns = 100'000}), 4U) << "a pass takes what it brings at most";
+}
+
+TEST_F(draft_engine_test, replays_what_a_model_of_known_quality_would_choose) {
+  const std::vector<token> known = {72, 73, 99, 98};
+  draft_engine e(small_model(16), {}, {.prompt_chunk_rows_max = 16, .pages_count = 16}, nullptr,
+                 [&](session_id, std::uint32_t index, std::span<const token> guess) {
+                   replayed_choices c{.sure = 0.5F};
+                   for (std::size_t i = 0; i <= guess.size(); ++i) {
+                     c.tokens.push_back(known[std::min<std::size_t>(index + i, known.size() - 1)]);
+                   }
+                   return c;
+                 });
+  ASSERT_FALSE(e.submit(ask(prompt, {.how = method::blazedit, .max_num_run = 1})));
+  const auto got = run(e).at(0);
+  EXPECT_THAT(got.tokens, ElementsAre(72, 73, 99)) << "two that lookup found, and its own";
+  EXPECT_THAT(got.parts, ElementsAre(draft_part{source::model, 2, grades_count - 1},
+                                     draft_part{source::model, 1, grade_of_probability(0.5F)}));
+}
+
 // Predictions. The log's own tokens are 1 to 9, the prediction's 40 and up.
 
 draft_request ask_with(std::vector<token> prompt_tokens, const std::vector<token>& answer,
@@ -213,7 +311,7 @@ TEST_F(draft_engine_test, drafts_from_the_prediction_behind_what_was_said_of_it)
     ASSERT_FALSE(e.submit(ask_with({1, 2, 3}, {40, 41}, predicted, {.how = how}, 3)));
     const auto got = e.take_answers().at(0);
     EXPECT_THAT(got.tokens, ElementsAre(42, 43, 44));
-    EXPECT_THAT(got.parts, ElementsAre(draft_part{source::prediction, 3}));
+    EXPECT_THAT(ungraded(got.parts), ElementsAre(draft_part{source::prediction, 3}));
     // The log goes on; the prediction is known from before.
     draft_request next = ask_with({42, 90, 44}, {}, {}, {.how = how}, 3);
     next.prompt_count = 3;
@@ -241,7 +339,7 @@ TEST_F(draft_engine_test, looks_up_where_the_prediction_knows_less) {
     ASSERT_FALSE(e.submit(ask_with({1, 2, 3, 4, 5, 6, 7}, {3, 4, 5}, predicted, {.how = how}, 2)));
     const auto got = e.take_answers().at(0);
     EXPECT_THAT(got.tokens, ElementsAre(6, 7));
-    EXPECT_THAT(got.parts, ElementsAre(draft_part{source::lookup, 2}));
+    EXPECT_THAT(ungraded(got.parts), ElementsAre(draft_part{source::lookup, 2}));
     ASSERT_FALSE(e.submit(ask_with({1, 2, 3}, {}, {}, {.how = how})));
     EXPECT_THAT(e.take_answers().at(0).parts, IsEmpty());
   }
@@ -253,7 +351,7 @@ TEST_F(draft_engine_test, goes_on_behind_the_end_of_the_prediction_with_what_is_
     ASSERT_FALSE(e.submit(ask_with({40, 41, 42, 8, 9}, {40, 41}, {40, 41, 42}, {.how = how}, 3)));
     const auto got = e.take_answers().at(0);
     EXPECT_THAT(got.tokens, ElementsAre(42, 8, 9));
-    EXPECT_THAT(got.parts, ElementsAre(draft_part{source::prediction, 1}, draft_part{source::lookup, 2}));
+    EXPECT_THAT(ungraded(got.parts), ElementsAre(draft_part{source::prediction, 1}, draft_part{source::lookup, 2}));
   }
 }
 
@@ -307,8 +405,7 @@ TEST_F(draft_engine_test, automatic_drafts_come_from_the_model_where_the_text_sa
   auto alone = engine();
   ASSERT_FALSE(alone.submit(ask(log, {.how = method::blazedit})));
   EXPECT_EQ(got.tokens, run(alone).at(0).tokens);
-  ASSERT_EQ(got.parts.size(), 1u);
-  EXPECT_EQ(got.parts[0], (draft_part{source::model, static_cast<std::uint32_t>(got.tokens.size())}));
+  EXPECT_THAT(ungraded(got.parts), ElementsAre(draft_part{source::model, static_cast<std::uint32_t>(got.tokens.size())}));
   EXPECT_GT(got.passes, 0u);
 }
 

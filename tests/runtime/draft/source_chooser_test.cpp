@@ -115,6 +115,32 @@ TEST(source_chooser, leaves_the_model_alone_while_it_costs_more_than_it_gives) {
   for (int i = 0; i < 300; ++i) EXPECT_TRUE(play(of_cheap, {modelled()}, 1, {.model_pass = 0.01}));
 }
 
+// Whoever verifies cuts a draft to what pays: to offer a long one costs nothing, to offer none costs a chance.
+TEST(source_chooser, neither_shortens_nor_leaves_out_what_is_free_where_prices_are_measured) {
+  source_chooser c;
+  const draft_prices dear{.row = 0.25, .measured = true};
+  for (int i = 0; i < 200; ++i) {
+    const auto chosen = c.choose(offers{looked_up(1)}, dear);
+    ASSERT_TRUE(chosen) << i;
+    EXPECT_EQ(chosen->tokens, 80U);
+    c.learn(looked_up(1), {.drafted = 4, .accepted = 0});
+  }
+}
+
+TEST(source_chooser, weighs_the_model_against_the_part_of_a_copy_that_pays) {
+  // Of 80 tokens looked up half a dozen are right. Verified whole, at these prices, they would cost more than they bring.
+  const offers all = {looked_up(5), modelled()};
+  source_chooser c;
+  const draft_prices dear{.row = 0.25, .model_pass = 0.3, .measured = true};
+  for (int i = 0; i < 60; ++i) {
+    c.learn(looked_up(5), {.drafted = 80, .accepted = 6});
+    c.learn(modelled(), {.drafted = 16, .accepted = 1, .model_passes = 4});
+  }
+  EXPECT_EQ(c.choose(all, dear)->from, source::lookup);
+  for (int i = 0; i < 60; ++i) c.learn(modelled(), {.drafted = 40, .accepted = 40, .model_passes = 2});
+  EXPECT_EQ(c.choose(all, dear)->from, source::model);
+}
+
 TEST(source_chooser, goes_back_to_the_model_in_time) {
   source_chooser c;
   const offers all = {looked_up(1), modelled()};
