@@ -20,7 +20,8 @@ bool came_before(instant a, sequence_id a_id, instant b, sequence_id b_id) {
 
 }  // namespace
 
-run_queue::run_queue(queue_limits limits, std::unique_ptr<policy> order) : limits_(limits), policy_(std::move(order)) {}
+run_queue::run_queue(queue_limits limits, std::unique_ptr<policy> order)
+    : limits_(limits), policy_(std::move(order)), typical_drafts_(std::size_t{limits.running_max} + limits.waiting_max) {}
 
 /// Every splice lies inside of the log as the ones before leave it, and the tail joins on.
 bool run_queue::fits(const sequence_state& q, const submission& s) {
@@ -91,6 +92,7 @@ submit_outcome run_queue::submit(const submission& s, instant now, std::vector<t
   auto& q = sequences_[s.sequence];
   if (found == sequences_.end()) {
     q.tenant = s.tenant;
+    q.typical = typical_drafts_.of(s.tenant);
     q.arrival = now;
     q.tokens_max = s.tokens_max;
   }
@@ -212,7 +214,7 @@ batch_plan run_queue::plan(budget limits, instant now) {
                       .wants_logits = at_end,
                       .sources = q.sources,
                       .drafts = &q.drafts,
-                      .typical = &typical_drafts_});
+                      .typical = q.typical.get()});
   }
   const std::uint32_t held = pages_held();
   limits.pages_free = limits_.pages_count > held ? limits_.pages_count - held : 0;
@@ -294,7 +296,7 @@ std::vector<round_outcome> run_queue::complete(const batch_plan& plan, std::span
     q.log.insert(q.log.end(), answers[i].tokens.begin(), answers[i].tokens.end());
     q.drafts.note(q.sources, run.draft_count, answers[i].accepted_count);
     // Also of a draft that was cut to nothing: what is thought of drafts must come back when none is tried.
-    if (!q.draft.empty()) typical_drafts_.note(q.sources, run.draft_count, answers[i].accepted_count);
+    if (!q.draft.empty()) q.typical->note(q.sources, run.draft_count, answers[i].accepted_count);
     q.draft.clear();
     if (!q.given_up) done.push_back({run.sequence, q.round, run.draft_count, q.passes, q.rows, q.recomputed_count, q.cached_count});
     close(q, now);

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
+#include "runtime/base/per_tenant.hpp"
 #include "runtime/base/result.hpp"
 #include "scheduler/batch_builder.hpp"
 #include "scheduler/coverage.hpp"
@@ -209,6 +211,7 @@ class run_queue {
     bool in_flight = false;
     std::vector<draft_stretch> sources;  // of the draft
     source_records drafts;
+    std::shared_ptr<source_records> typical;  // of its tenant's sequences together
   };
 
   void admit_waiting(instant now);
@@ -228,7 +231,7 @@ class run_queue {
   std::uint32_t shared_pages_ = 0;
   std::uint32_t page_tokens_ = 32;
   cost_model cost_;
-  source_records typical_drafts_;
+  per_tenant<source_records> typical_drafts_;
   std::vector<work_item> items_;
   std::vector<item_index> order_;
 };

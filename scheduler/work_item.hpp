@@ -23,7 +23,7 @@ struct work_item {
   bool wants_logits = true;           // of the last pending token
   std::span<const draft_stretch> sources;   // of the draft
   const source_records* drafts = nullptr;   // how the sequence's drafts fared; nullptr: every token is worth a pass
-  const source_records* typical = nullptr;  // how all drafts did
+  const source_records* typical = nullptr;  // how all drafts of its tenant did
 
   /// Only the last token of the log is missing: a decode or verification run, not a prompt.
   [[nodiscard]] bool decodes() const { return pending_count == 1 && computed_count > 0; }

@@ -33,6 +33,7 @@ draft_engine::draft_engine(std::unique_ptr<model::transformer> small_model, std:
       end_tokens_(std::move(end_tokens)),
       limits_(limits),
       pool_(limits.pages_count),
+      typical_(limits.sessions_max),
       clock_(clock),
       replay_(std::move(replay)) {}
 
@@ -59,6 +60,7 @@ std::optional<std::uint32_t> draft_engine::submit(draft_request request) {
   if (known == sessions_.end() && sessions_.size() >= limits_.sessions_max) forget_longest_unused();
 
   session_state& s = sessions_[request.session];
+  if (known == sessions_.end()) s.chooser = source_chooser(typical_.of(request.tenant));
   s.last_used = ++use_counter_;
   take_log(s, request);
   std::erase_if(jobs_, [&](const job& j) { return j.request.session == request.session; });
@@ -163,10 +165,15 @@ std::vector<token> draft_engine::behind_prediction(std::span<const token> ahead,
   return {more.begin(), more.end()};
 }
 
+/// Of what comes behind the log as it is now.
+void draft_engine::begin_guesses(session_state& s) {
+  s.guesses.clear();
+  s.guessed_at = s.log.tokens().size();
+}
+
 /// Remembers what a source proposes for this round, to be compared with what comes.
 void draft_engine::guess(session_state& s, const draft_offer& offer, std::span<const token> tokens, bool tried) {
   s.guesses.push_back({.offer = offer, .tokens = {tokens.begin(), tokens.end()}, .tried = tried});
-  s.guessed_at = s.log.tokens().size();
 }
 
 /// Whether the prediction is believed rather than what lookup found. Where the answer has just left the prediction, the
@@ -232,7 +239,7 @@ void draft_engine::choose_source(session_state& s, job& j) {
   const draft_prices prices = prices_for(s, j.request.pace, j.request.prompt_count);
   const auto chosen = s.chooser.choose(believed, prices);
 
-  s.guesses.clear();
+  begin_guesses(s);
   for (std::size_t i = 0; i < ready_count; ++i) {
     const draft_offer& offer = offers[i];
     const bool tried = chosen && chosen->from == offer.from;
@@ -266,7 +273,7 @@ void draft_engine::draft_without_model(session_state& s, job& j) {
     add(j, source::prediction, grade_of_match(s.prediction.agreed()), ahead);
     add(j, source::lookup, grade_of_match(s.prediction.agreed()), behind_prediction(ahead, found.tokens));
   }
-  s.guesses.clear();
+  begin_guesses(s);
   if (ahead.empty() || found.tokens.empty()) return;
   guess(s, {.from = source::prediction, .matched = s.prediction.agreed()}, ahead, predicts);
   guess(s, {.from = source::lookup, .matched = found.matched}, found.tokens, !predicts);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/base/environment.hpp"
+#include "runtime/base/per_tenant.hpp"
 #include "runtime/draft/draft_options.hpp"
 #include "runtime/draft/reading_window.hpp"
 #include "runtime/draft/source_chooser.hpp"
@@ -137,6 +138,7 @@ class draft_engine {
   void choose_source(session_state& s, job& j);
   static void draft_without_model(session_state& s, job& j);
   static void add(job& j, source from, std::uint8_t grade, std::span<const token> tokens);
+  static void begin_guesses(session_state& s);
   static void guess(session_state& s, const draft_offer& offer, std::span<const token> tokens, bool tried);
   static std::vector<token> behind_prediction(std::span<const token> ahead, std::span<const token> looked_up);
   [[nodiscard]] bool has_embedding(token t) const;
@@ -156,6 +158,7 @@ class draft_engine {
   engine_limits limits_;
   kv::page_pool pool_;
   std::unordered_map<session_id, session_state> sessions_;
+  per_tenant<source_chooser> typical_;  // what paid in each tenant's sessions
   std::deque<job> jobs_;
   std::vector<draft_answer> answers_;
   const environment* clock_;

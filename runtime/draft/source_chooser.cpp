@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <utility>
 
 namespace redline::draft {
 namespace {
@@ -20,9 +21,14 @@ constexpr double length_at_first = 80;
 constexpr double model_gain_at_first = 6;
 constexpr double model_passes_at_first = 2;
 constexpr double model_length_at_first = 32;
+constexpr double model_drafted_at_first = 8;
 constexpr double length_max = 512;
 /// Nothing is known of what the model would have given, so in rounds without it the expectation goes back to the first.
 constexpr double model_drift = 1.0 / 256;
+/// The same of all sessions together, so that many short answers don't each try what failed in those before.
+constexpr double typical_drift = 1.0 / 4096;
+/// How much of what others saw counts as if it were the session's own, in drafts.
+constexpr double typical_seen_max = 4;
 /// Of two sources that disagree, how much of older outcomes is kept at each new one.
 constexpr double kept_per_disagreement = 0.9;
 
@@ -46,11 +52,29 @@ source_chooser::source_chooser() {
     for (std::size_t i = 0; i < classes_count; ++i) {
       record& r = records_[static_cast<std::size_t>(from)][i];
       if (from == source::model) {
-        r = {.gain = model_gain_at_first, .passes = model_passes_at_first, .length = model_length_at_first};
+        r = {.gain = model_gain_at_first,
+             .passes = model_passes_at_first,
+             .drafted = model_drafted_at_first,
+             .length = model_length_at_first};
       } else {
         r = {.gain = from == source::prediction ? predicted_gain_at_first[i] : gain_at_first[i],
              .length = length_at_first};
       }
+    }
+  }
+}
+
+source_chooser::source_chooser(std::shared_ptr<source_chooser> typical) : source_chooser() {
+  typical_ = std::move(typical);
+  if (!typical_) return;
+  for (std::size_t from = 0; from < std::size(records_); ++from) {
+    for (std::size_t i = 0; i < classes_count; ++i) {
+      const record& t = typical_->records_[from][i];
+      records_[from][i] = {.gain = t.gain,
+                           .seen = std::min(t.seen, typical_seen_max),
+                           .passes = t.passes,
+                           .drafted = t.drafted,
+                           .length = t.length};
     }
   }
 }
@@ -82,11 +106,15 @@ double source_chooser::worth(const draft_offer& offer, const draft_prices& price
       offer.from == source::model ? prices.model_pass * r.passes + prices.model_first / prices.drafts_to_come : 0;
   const double gain = this->gain(offer);
   if (!prices.measured) return (1 + std::min(gain, tokens)) / (1 + prices.row * tokens + model);
+  if (offer.from == source::model) {
+    const double rows = std::clamp(r.drafted, gain, std::max(gain, tokens));
+    return (1 + gain) / (1 + prices.row * rows + model);
+  }
   // Of what is verified, as many tokens as pay, when each is as likely as the one before.
   const double chance = gain / (1 + gain);
-  double best = 1 / (1 + model);
+  double best = 1;
   for (double n = 1; n <= tokens; n *= 2) {
-    best = std::max(best, (1 + gain * (1 - std::pow(chance, n))) / (1 + prices.row * n + model));
+    best = std::max(best, (1 + gain * (1 - std::pow(chance, n))) / (1 + prices.row * n));
   }
   return best;
 }
@@ -105,7 +133,7 @@ std::optional<source_chooser::choice> source_chooser::choose(std::span<const dra
     if (offer.tokens == 0) continue;
     record& r = record_of(offer);
     const double promise = worth(offer, prices);
-    if (offer.from == source::model) r.gain += (model_gain_at_first - r.gain) * model_drift;
+    if (offer.from == source::model) drift(offer);
     const bool is_free = prices.measured && offer.from != source::model;
     if (!is_free && r.rested < rest_of(r, promise)) {
       ++r.rested;
@@ -118,6 +146,17 @@ std::optional<source_chooser::choice> source_chooser::choose(std::span<const dra
   return choice{best->from, length(*best, prices)};
 }
 
+void source_chooser::drift(const draft_offer& offer) {
+  double expected = model_gain_at_first;
+  if (typical_) {
+    double& gain = typical_->record_of(offer).gain;
+    gain += (expected - gain) * typical_drift;
+    expected = gain;
+  }
+  double& gain = record_of(offer).gain;
+  gain += (expected - gain) * model_drift;
+}
+
 void source_chooser::note(record& r, const draft_result& result) {
   const double accepted = result.accepted;
   if (!result.open || accepted > r.gain) {
@@ -128,10 +167,12 @@ void source_chooser::note(record& r, const draft_result& result) {
 }
 
 void source_chooser::learn(const draft_offer& offer, const draft_result& result) {
+  if (typical_) typical_->learn(offer, result);
   record& r = record_of(offer);
   note(r, result);
   r.rested = 0;
   r.passes += forgetting * (result.model_passes - r.passes);
+  r.drafted += forgetting * (static_cast<double>(result.open ? result.accepted : result.drafted) - r.drafted);
   if (result.accepted == result.drafted && result.accepted > 0) {
     r.length = std::min(4 * r.length, length_max);
   } else if (!result.open) {
@@ -141,7 +182,9 @@ void source_chooser::learn(const draft_offer& offer, const draft_result& result)
 }
 
 void source_chooser::learn_untried(const draft_offer& offer, const draft_result& result) {
-  if (result.drafted > 0) note(record_of(offer), result);
+  if (result.drafted == 0) return;
+  if (typical_) typical_->learn_untried(offer, result);
+  note(record_of(offer), result);
 }
 
 }  // namespace redline::draft

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <memory>
 #include <span>
 
 #include "runtime/base/ids.hpp"
@@ -62,7 +63,8 @@ struct draft_result {
 /// accepted.
 ///
 /// Where prices are measured, whoever verifies a draft cuts it to what pays. Then one that costs nothing to make is
-/// never left out or shortened: only the model has to be worth its passes.
+/// never left out or shortened: only the model has to be worth its passes. Its drafts end where it is unsure, so they
+/// are weighed by their usual length; copies do not, and are weighed by the part that would be verified.
 ///
 /// Passes, and rows per token, when the edited file is the output and the old one is in the prompt and the prediction
 /// (Qwen2 tokens, all of blazedit_like and 60 of git_edits, no draft model):
@@ -73,6 +75,8 @@ struct draft_result {
 class source_chooser {
  public:
   source_chooser();
+  /// Of a new session: expects what `typical` saw of the sessions before it, comes back to that, and adds to it.
+  explicit source_chooser(std::shared_ptr<source_chooser> typical);
 
   /// The source of this round's draft and its length; nothing when plain decoding promises more. Counts as one round
   /// for the sources that rest.
@@ -98,7 +102,8 @@ class source_chooser {
   struct record {
     double gain = 0;    // accepted tokens per draft
     double seen = 0;    // drafts that the gain was learned from
-    double passes = 0;  // of the draft model per draft
+    double passes = 0;   // of the draft model per draft
+    double drafted = 0;  // tokens per draft of the draft model
     double length = 0;
     std::uint32_t misses = 0;  // in a row
     std::uint32_t rested = 0;  // rounds left out since
@@ -110,7 +115,9 @@ class source_chooser {
   [[nodiscard]] double worth(const draft_offer& offer, const draft_prices& prices) const;
   [[nodiscard]] static std::uint32_t rest_of(const record& r, double worth);
   static void note(record& r, const draft_result& result);
+  void drift(const draft_offer& offer);
 
+  std::shared_ptr<source_chooser> typical_;
   record records_[static_cast<std::size_t>(source::last_)][classes_count];
 };
 

@@ -103,6 +103,24 @@ class CopyPrograms(unittest.TestCase):
                 self.assertEqual(copy_programs.resolve(before, program), after, kinds)
                 self.assertTrue(all(copy_programs.is_prefix(before, program[:n]) for n in range(len(program) + 1)))
 
+    def test_pieces_are_the_program_and_what_each_copy_stands_for(self):
+        before = "a\nb\nc\n"
+        program = '<copy lines="1-2"/><gen>x <copy lines="1-1"/>\n</gen><copy lines="3-3"/></program>'
+        wanted = [
+            ('<copy lines="1-2"/>', "a\nb\n"),
+            ('<gen>x <copy lines="1-1"/>\n</gen>', ""),
+            ('<copy lines="3-3"/>', "c\n"),
+            ("</program>", ""),
+        ]
+        self.assertEqual(copy_programs.pieces(before, program), wanted)
+        for end in range(len(program)):
+            self.assertEqual("".join(text for text, _ in copy_programs.pieces(before, program[:end])), program[:end])
+        for before, _, after, kinds in some_edits(6):
+            program = copy_programs.shortest(before, after)
+            found = copy_programs.pieces(before, program)
+            self.assertEqual("".join(text for text, _ in found), program, kinds)
+            self.assertEqual([bool(copied) for text, copied in found], [text.startswith("<copy") for text, _ in found])
+
     def test_what_is_no_program_is_refused(self):
         before = "a\nb\nc\n"
         for program in (

@@ -18,6 +18,7 @@ run_queue make(const queue_limits& limits = small, const char* policy = "fifo") 
 
 struct wish {
   std::uint64_t sequence = 1;
+  std::uint64_t tenant = 1;
   std::uint64_t round = 1;
   std::uint32_t from = 0;
   std::vector<token> tail{1, 2, 3};
@@ -32,7 +33,7 @@ struct wish {
 submit_outcome submit(run_queue& q, const wish& w, std::int64_t now = 0) {
   std::vector<table_splice> cuts;
   return q.submit({.sequence = {w.sequence},
-                   .tenant = {1},
+                   .tenant = {w.tenant},
                    .round = {w.round},
                    .splices = w.splices,
                    .from = w.from,
@@ -528,6 +529,37 @@ TEST(run_queue, widths_follow_the_record_of_the_drafts_own_source) {
   }
   EXPECT_EQ(verified[1], 12U);
   EXPECT_LT(verified[0], 3U);
+}
+
+// What one tenant's drafts came to says nothing of another's.
+TEST(run_queue, widths_begin_with_the_record_of_the_tenants_own_sequences) {
+  auto q = make({.running_max = 2, .waiting_max = 1, .tokens_max = 1000, .pages_count = 100});
+  const std::uint64_t us_per_row = 1000;
+  for (const std::uint64_t rows : {1U, 2U, 4U, 8U, 16U, 32U}) {
+    const cost_sample s{{rows, rows, rows, rows}, microseconds{static_cast<std::int64_t>(2000 + us_per_row * rows)}};
+    q.learn_costs({&s, 1});
+  }
+  const auto first_width = [&](std::uint64_t sequence, std::uint64_t tenant, int rounds) {
+    std::uint32_t width = 0;
+    for (int i = 0; i < rounds; ++i) {
+      const std::uint32_t known = i == 0 ? 0 : q.known_count({sequence});
+      EXPECT_EQ(submit(q, {.sequence = sequence, .tenant = tenant, .round = static_cast<std::uint64_t>(i) + 1,
+                           .from = known, .tail = i == 0 ? tokens(3) : tokens(0), .draft = tokens(12), .tokens_max = 500}),
+                submit_outcome::taken);
+      const auto plan = q.plan(roomy, at(0));
+      q.begin(plan);
+      if (i == 0) width = plan.runs.at(0).draft_count;
+      const run_answer answer{0, tokens(1)};
+      const auto took = microseconds{static_cast<std::int64_t>(2000 + us_per_row * plan.runs[0].rows())};
+      q.complete(plan, {&answer, 1}, took, at(0));
+    }
+    q.release({sequence});
+    return width;
+  };
+  const auto at_first = first_width(1, 1, 40);
+  EXPECT_GT(at_first, 1U);
+  EXPECT_LT(first_width(2, 1, 1), at_first) << "all drafts of this tenant failed";
+  EXPECT_EQ(first_width(3, 2, 1), at_first);
 }
 
 TEST(run_queue, drafts_again_after_drafts_that_all_failed) {

@@ -92,6 +92,25 @@ def resolve(before, program):
     return out if at + len(END) == len(program) else None
 
 
+def pieces(before, program):
+    """Its copies, each with the lines that it copies, and the texts between them: [(text, copied lines or "")]. What is
+    begun and not ended comes last."""
+    old, at, found, begin = lines_of(before), 0, [], 0
+    while at < len(program):
+        match = _COPY.match(program, at)
+        if match:
+            if at > begin:
+                found.append((program[begin:at], ""))
+            found.append((match[0], "".join(old[int(match[1]) - 1 : int(match[2])])))
+            at = begin = match.end()
+            continue
+        match = _GENERATE.match(program, at)
+        if not match:
+            break
+        at = match.end()
+    return found + ([(program[begin:], "")] if begin < len(program) else [])
+
+
 _NUMBER_HEADS = ('<copy lines="', "<gen>", END)
 
 

@@ -45,11 +45,12 @@ class Decoder:
         return (states[-1:] if last_only else states) @ self.weights["embedding"].T
 
     @torch.no_grad()
-    def greedy(self, prompt, tokens_max, stops, allowed=None):
-        """-> the answer's tokens without the stop token. `allowed(answer, token)` may refuse tokens; the best other is taken."""
+    def greedy(self, prompt, tokens_max, stops, allowed=None, behind=None):
+        """-> the answer's tokens without the stop token. `allowed(answer, token)` may refuse tokens; the best other is taken.
+        `behind(answer)`: tokens that the model reads next, which are no part of the answer."""
         cache, answer, fresh = [None] * self.shape.layers, [], prompt
-        tokens_max = min(tokens_max, self.shape.context - len(prompt))
-        while len(answer) < tokens_max:
+        read = len(prompt)
+        while len(answer) < tokens_max and read <= self.shape.context:
             row = (self._extend(fresh, cache)[-1:] @ self.weights["embedding"].T)[0]
             token = int(row.argmax())
             if allowed and not allowed(answer, token):
@@ -57,5 +58,6 @@ class Decoder:
             if token in stops:
                 break
             answer.append(token)
-            fresh = [token]
+            fresh = [token] + (behind(answer) if behind else [])
+            read += len(fresh)
         return answer

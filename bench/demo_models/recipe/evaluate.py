@@ -100,6 +100,30 @@ def measure_edits(step, maker, size):
     return found
 
 
+def _as_served(decoder, tokenizer, before, task, limit):
+    """The answer under the grammar: a token that no program has there is refused, and copied lines are read along."""
+
+    def ended_copies(text):
+        return [copied for _, copied in copy_programs.pieces(before, text) if copied]
+
+    def allowed(answer, token):
+        text = tokenizer.decode(answer)
+        if token in tokenizer.stops:
+            return text.endswith(copy_programs.END)
+        longer = tokenizer.decode(answer + [token])
+        crosses = any(
+            len(ended_copies(longer[:end])) > len(ended_copies(text)) for end in range(len(text) + 1, len(longer))
+        )
+        return not crosses and copy_programs.is_prefix(before, longer)
+
+    def behind(answer):
+        text = tokenizer.decode(answer)
+        last = copy_programs.pieces(before, text)[-1] if copy_programs.is_prefix(before, text) else ("", "")
+        return tokenizer.encode_text(last[1])
+
+    return decoder.greedy(task["prompt_ids"], limit, tokenizer.stops, allowed, behind)
+
+
 def measure_programs(step, decoder, maker, size):
     context = size.target.shape.context
     tasks = draw_tasks(maker, size.held_out_programs, 120, min(1500, size.largest_edit), context, program=True)
@@ -113,15 +137,7 @@ def measure_programs(step, decoder, maker, size):
             before, tokenizer.decode(decoder.greedy(task["prompt_ids"], limit, tokenizer.stops))
         )
 
-        def allowed(answer, token):
-            text = tokenizer.decode(answer)
-            if token in tokenizer.stops:
-                return text.endswith(copy_programs.END)
-            return copy_programs.is_prefix(before, tokenizer.decode(answer + [token]))
-
-        masked = copy_programs.resolve(
-            before, tokenizer.decode(decoder.greedy(task["prompt_ids"], limit, tokenizer.stops, allowed))
-        )
+        masked = copy_programs.resolve(before, tokenizer.decode(_as_served(decoder, tokenizer, before, task, limit)))
         counts["valid"] += free is not None
         counts["right_file"] += free == task["after"]
         counts["masked_valid"] += masked is not None

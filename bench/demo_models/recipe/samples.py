@@ -128,13 +128,19 @@ class SampleMaker:
         )
 
     def _program(self, mix):
+        """Half as text alone, half as under the grammar, which writes the copied lines behind each copy."""
         instruction, before, after, _ = self.edit_task(mix)
         edits.require("gen>" not in after and "program>" not in after)
-        return self._answered(
-            chat(program_message(instruction, before)),
-            copy_programs.shortest(before, after),
-            lambda tokens: [CHANGED] * len(tokens),
-        )
+        prompt, program = chat(program_message(instruction, before)), copy_programs.shortest(before, after)
+        if self.random.random() < 0.5:
+            return self._answered(prompt, program, lambda tokens: [CHANGED] * len(tokens))
+        tokens = self.tokenizer.encode(prompt)
+        kinds = [PROMPT] * len(tokens)
+        for text, copied in copy_programs.pieces(before, program + "<|im_end|>\n"):
+            said, read = self.tokenizer.encode(text), self.tokenizer.encode_text(copied)
+            tokens += said + read
+            kinds += [CHANGED] * len(said) + [PROMPT] * len(read)
+        return tokens, kinds
 
     def _changed_or_copied(self, tokens, before, after):
         """CHANGED: tokens of changed lines, and the few around them where the answer leaves the old text and finds it again."""

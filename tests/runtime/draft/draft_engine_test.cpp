@@ -430,6 +430,51 @@ TEST_F(draft_engine_test, automatic_gives_the_model_up_while_it_is_wrong_and_tri
   EXPECT_GT(passes, source_chooser::misses_max + 2);
 }
 
+TEST_F(draft_engine_test, automatic_stays_with_a_model_that_is_right_where_nothing_is_copied) {
+  // The model is right each time, and a token that was never seen comes behind: there is nothing to look up.
+  auto e = engine();
+  std::vector<token> log = {70};
+  std::uint32_t sent = 0;
+  int drafted = 0;
+  for (token fresh = 100; fresh < 160; ++fresh) {
+    auto r = ask({log.begin() + sent, log.end()}, {.how = method::automatic, .max_num_run = 4}, 5);
+    r.from = sent;
+    r.prompt_count = 1;
+    ASSERT_FALSE(e.submit(r));
+    sent = static_cast<std::uint32_t>(log.size());
+    const auto got = run(e).at(0);
+    drafted += got.tokens.empty() ? 0 : 1;
+    log.insert(log.end(), got.tokens.begin(), got.tokens.end());
+    log.push_back(fresh);
+  }
+  EXPECT_GT(drafted, 50);
+}
+
+TEST_F(draft_engine_test, what_a_tenants_sessions_learned_of_the_model_serves_its_later_ones_only) {
+  auto e = engine();
+  const auto passes_of = [&](std::uint64_t tenant, std::uint64_t session) {
+    const auto before = e.passes_count();
+    std::vector<token> log = {70};
+    std::uint32_t sent = 0;
+    for (token t = 71; t < 71 + 60; ++t) {
+      auto r = ask({log.begin() + sent, log.end()}, {.how = method::automatic, .max_num_run = 1});
+      r.tenant = {tenant};
+      r.session = {session};
+      r.from = sent;
+      r.prompt_count = 1;
+      EXPECT_FALSE(e.submit(r));
+      sent = static_cast<std::uint32_t>(log.size());
+      const auto draft = run(e).at(0).tokens;
+      log.push_back(!draft.empty() && draft[0] == t ? t + 100 : t);  // never what the model says
+    }
+    return e.passes_count() - before;
+  };
+  const auto first = passes_of(1, 1);
+  passes_of(1, 2);
+  EXPECT_LT(passes_of(1, 3), first);
+  EXPECT_EQ(passes_of(2, 4), first) << "another tenant's sessions begin like the first";
+}
+
 TEST_F(draft_engine_test, the_model_reads_a_prompt_along_unless_it_may_never_be_asked) {
   for (const method how : {method::assisted, method::blazedit, method::automatic}) {
     auto e = engine();

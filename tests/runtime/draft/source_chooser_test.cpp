@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -26,7 +27,7 @@ std::optional<source> play(source_chooser& c, const offers& all, std::uint32_t a
     if (offer.from != chosen->from) continue;
     c.learn(offer, {.drafted = chosen->tokens,
                     .accepted = std::min(accepted, chosen->tokens),
-                    .model_passes = offer.from == source::model ? 4U : 0U});
+                    .model_passes = offer.from == source::model ? 4.0 : 0.0});
   }
   return chosen->from;
 }
@@ -141,6 +142,23 @@ TEST(source_chooser, weighs_the_model_against_the_part_of_a_copy_that_pays) {
   EXPECT_EQ(c.choose(all, dear)->from, source::model);
 }
 
+// A copy and the model's draft give as many tokens; the model ends its draft where it is unsure, the copy is cut where
+// being right no longer pays for the rows behind it.
+TEST(source_chooser, counts_the_rows_that_a_draft_which_ends_by_itself_does_not_waste) {
+  const offers all = {looked_up(5), modelled()};
+  const draft_prices dear{.row = 0.25, .model_pass = 0.1, .measured = true};
+  const auto chosen_when_drafts_have = [&](std::uint32_t tokens) {
+    source_chooser c;
+    for (int i = 0; i < 60; ++i) {
+      c.learn(looked_up(5), {.drafted = 80, .accepted = 10});
+      c.learn(modelled(), {.drafted = tokens, .accepted = 10, .model_passes = 3});
+    }
+    return c.choose(all, dear)->from;
+  };
+  EXPECT_EQ(chosen_when_drafts_have(11), source::model);
+  EXPECT_EQ(chosen_when_drafts_have(60), source::lookup);
+}
+
 TEST(source_chooser, goes_back_to_the_model_in_time) {
   source_chooser c;
   const offers all = {looked_up(1), modelled()};
@@ -152,7 +170,7 @@ TEST(source_chooser, goes_back_to_the_model_in_time) {
       tries += is_model ? 1 : 0;
       c.learn(
           all[is_model ? 1 : 0],
-          {.drafted = chosen->tokens, .accepted = is_model ? model_accepts : 1, .model_passes = is_model ? 4u : 0u});
+          {.drafted = chosen->tokens, .accepted = is_model ? model_accepts : 1, .model_passes = is_model ? 4.0 : 0.0});
     }
     return tries;
   };
@@ -161,6 +179,35 @@ TEST(source_chooser, goes_back_to_the_model_in_time) {
   EXPECT_GT(rare, 5);
   EXPECT_LT(rare, 60);
   EXPECT_GT(tries_in(500, 12), 400);
+}
+
+// Rounds of `count` short sessions, one after another, in which the model was tried.
+int tries_of_sessions(const std::shared_ptr<source_chooser>& typical, int count, std::uint32_t model_accepts) {
+  int tries = 0;
+  for (int i = 0; i < count; ++i) {
+    source_chooser c(typical);
+    for (int round = 0; round < 10; ++round) {
+      const auto chosen = c.choose(std::vector{looked_up(1), modelled()});
+      const bool is_model = chosen->from == source::model;
+      tries += is_model ? 1 : 0;
+      c.learn(is_model ? modelled() : looked_up(1), {.drafted = chosen->tokens,
+                                                     .accepted = is_model ? model_accepts : 1,
+                                                     .model_passes = is_model ? 4.0 : 0.0});
+    }
+  }
+  return tries;
+}
+
+TEST(source_chooser, begins_with_what_earlier_sessions_saw) {
+  EXPECT_GT(tries_of_sessions(nullptr, 50, 0), 50) << "each tries for itself";
+  const auto typical = std::make_shared<source_chooser>();
+  EXPECT_LT(tries_of_sessions(typical, 50, 0), 15);
+  EXPECT_GT(tries_of_sessions(typical, 1000, 12), 5000) << "tried again in time, and believed when it is right";
+  EXPECT_GT(tries_of_sessions(typical, 10, 12), 90);
+
+  source_chooser other(typical);
+  for (int i = 0; i < 12; ++i) play(other, {looked_up(1), modelled()}, 0);
+  EXPECT_EQ(other.choose(std::vector{looked_up(1), modelled()})->from, source::lookup) << "its own failures count more";
 }
 
 TEST(source_chooser, shortens_drafts_that_fail_and_lengthens_those_that_are_taken_whole) {
