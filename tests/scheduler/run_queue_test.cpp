@@ -556,10 +556,9 @@ TEST(run_queue, widths_begin_with_the_record_of_the_tenants_own_sequences) {
     q.release({sequence});
     return width;
   };
-  const auto at_first = first_width(1, 1, 40);
-  EXPECT_GT(at_first, 1U);
-  EXPECT_LT(first_width(2, 1, 1), at_first) << "all drafts of this tenant failed";
-  EXPECT_EQ(first_width(3, 2, 1), at_first);
+  first_width(1, 1, 40);
+  const auto of_another = first_width(2, 2, 1);
+  EXPECT_LT(first_width(3, 1, 1), of_another) << "all drafts of this tenant failed";
 }
 
 TEST(run_queue, drafts_again_after_drafts_that_all_failed) {
