@@ -13,8 +13,6 @@ static constexpr std::array<double, grades_count> looked_up_at_first = {4, 8, 16
 static constexpr double pass_weight = 0.1;
 static constexpr std::size_t short_pass_rows = 16;
 static constexpr double looked_up_min = 4;
-/// About as many as drafts of the small model bring.
-static constexpr double tokens_per_draft = 16;
 static constexpr double looked_up_max = 512;
 
 /// One job's part of a forward: `pending` log or draft tokens whose KV is missing, then lookup's guess behind them.
@@ -192,13 +190,14 @@ draft_prices draft_engine::prices_for(const session_state& s, const target_pace&
     if (pass_us_ > 0) prices.model_pass = pass_us_ / pace.pass_us;
   }
   if (!model_) return prices;
-  // A row of the small model is as much cheaper as its passes are. Of a long log it reads parts.
+  // Until it was measured, a row of the small model is as much cheaper as its passes are. Of a long log it reads parts.
   const std::size_t count = std::min<std::size_t>(s.log.tokens().size(), context_max());
   const auto unread = static_cast<double>(count - std::min(count, s.cached.size()));
-  prices.model_first = unread * prices.row * prices.model_pass;
+  const bool timed = row_us_ > 0 && pace.pass_us > 0;
+  prices.model_first = unread * (timed ? row_us_ / pace.pass_us : prices.row * prices.model_pass);
   // An edited file is about as long as the one in the prompt.
   const double to_come = 2.0 * prompt_count - static_cast<double>(s.log.tokens().size());
-  prices.drafts_to_come = std::max(prices.drafts_to_come, to_come / tokens_per_draft);
+  prices.tokens_to_come = std::max(prices.tokens_to_come, to_come);
   return prices;
 }
 
@@ -480,6 +479,10 @@ void draft_engine::time_pass(std::span<const planned> plans, std::span<const std
                              double took_us) {
   std::size_t rows = 0;
   for (const planned& p : plans) rows += p.tokens.size();
+  if (rows > short_pass_rows) {
+    const double row_us = took_us / static_cast<double>(rows);
+    row_us_ += (row_us_ == 0 ? 1 : pass_weight) * (row_us - row_us_);
+  }
   if (drafts_only && rows <= short_pass_rows) {
     ++short_passes_count_;
     const double weight = std::max(pass_weight, 1.0 / static_cast<double>(short_passes_count_));

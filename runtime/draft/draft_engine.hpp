@@ -164,6 +164,7 @@ class draft_engine {
   const environment* clock_;
   draft_replay replay_;
   double pass_us_ = 0;  // of the small model when it drafts a few tokens, lately
+  double row_us_ = 0;   // of each row of its wider passes
   std::uint64_t short_passes_count_ = 0;
   std::uint64_t use_counter_ = 0;
   std::uint64_t passes_count_ = 0;

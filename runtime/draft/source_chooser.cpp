@@ -1,7 +1,6 @@
 #include "runtime/draft/source_chooser.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <utility>
 
@@ -21,7 +20,9 @@ constexpr double length_at_first = 80;
 constexpr double model_gain_at_first = 6;
 constexpr double model_passes_at_first = 2;
 constexpr double model_length_at_first = 32;
-constexpr double model_drafted_at_first = 8;
+constexpr double model_rows_at_first = 8;
+/// Of a copy's expected gain, what is right of as many rows.
+constexpr double right_at_first = 0.75;
 constexpr double length_max = 512;
 /// Nothing is known of what the model would have given, so in rounds without it the expectation goes back to the first.
 constexpr double model_drift = 1.0 / 256;
@@ -29,6 +30,9 @@ constexpr double model_drift = 1.0 / 256;
 constexpr double typical_drift = 1.0 / 4096;
 /// How much of what others saw counts as if it were the session's own, in drafts.
 constexpr double typical_seen_max = 4;
+constexpr double kept_per_session = 0.98;
+/// What the model reads at first is shared by at least as many drafts; fewer, and what is thought of it could never mend.
+constexpr double drafts_to_come_min = 3;
 /// Of two sources that disagree, how much of older outcomes is kept at each new one.
 constexpr double kept_per_disagreement = 0.9;
 
@@ -54,11 +58,12 @@ source_chooser::source_chooser() {
       if (from == source::model) {
         r = {.gain = model_gain_at_first,
              .passes = model_passes_at_first,
-             .drafted = model_drafted_at_first,
+             .rows = model_rows_at_first,
+             .right = model_gain_at_first,
              .length = model_length_at_first};
       } else {
-        r = {.gain = from == source::prediction ? predicted_gain_at_first[i] : gain_at_first[i],
-             .length = length_at_first};
+        const double gain = from == source::prediction ? predicted_gain_at_first[i] : gain_at_first[i];
+        r = {.gain = gain, .rows = gain, .right = right_at_first * gain, .length = length_at_first};
       }
     }
   }
@@ -67,13 +72,16 @@ source_chooser::source_chooser() {
 source_chooser::source_chooser(std::shared_ptr<source_chooser> typical) : source_chooser() {
   typical_ = std::move(typical);
   if (!typical_) return;
+  typical_->sessions_count_ = kept_per_session * typical_->sessions_count_ + 1;
+  typical_->model_drafts_count_ *= kept_per_session;
   for (std::size_t from = 0; from < std::size(records_); ++from) {
     for (std::size_t i = 0; i < classes_count; ++i) {
       const record& t = typical_->records_[from][i];
       records_[from][i] = {.gain = t.gain,
                            .seen = std::min(t.seen, typical_seen_max),
                            .passes = t.passes,
-                           .drafted = t.drafted,
+                           .rows = t.rows,
+                           .right = t.right,
                            .length = t.length};
     }
   }
@@ -102,21 +110,17 @@ double source_chooser::gain(const draft_offer& offer) const {
 double source_chooser::worth(const draft_offer& offer, const draft_prices& prices) const {
   const record& r = record_of(offer);
   const double tokens = length(offer, prices);
-  const double model =
-      offer.from == source::model ? prices.model_pass * r.passes + prices.model_first / prices.drafts_to_come : 0;
-  const double gain = this->gain(offer);
-  if (!prices.measured) return (1 + std::min(gain, tokens)) / (1 + prices.row * tokens + model);
+  const bool is_unseen = r.seen == 0 && offer.expected > 0;
+  const double right = prices.measured ? (is_unseen ? offer.expected : r.right) : gain(offer);
+  const double rows = prices.measured ? (is_unseen ? offer.expected : r.rows) : tokens;
+  double model = 0;
   if (offer.from == source::model) {
-    const double rows = std::clamp(r.drafted, gain, std::max(gain, tokens));
-    return (1 + gain) / (1 + prices.row * rows + model);
+    double drafts_to_come = prices.tokens_to_come / (1 + right);
+    if (typical_) drafts_to_come = std::min(drafts_to_come, typical_->model_drafts_count_ / typical_->sessions_count_);
+    drafts_to_come = std::max(drafts_to_come, drafts_to_come_min);
+    model = prices.model_pass * r.passes + prices.model_first / drafts_to_come;
   }
-  // Of what is verified, as many tokens as pay, when each is as likely as the one before.
-  const double chance = gain / (1 + gain);
-  double best = 1;
-  for (double n = 1; n <= tokens; n *= 2) {
-    best = std::max(best, (1 + gain * (1 - std::pow(chance, n))) / (1 + prices.row * n));
-  }
-  return best;
+  return (1 + std::min(right, tokens)) / (1 + prices.row * std::min(rows, tokens) + model);
 }
 
 /// Rounds to leave a record out for, since it failed or promises less than it costs.
@@ -147,20 +151,28 @@ std::optional<source_chooser::choice> source_chooser::choose(std::span<const dra
 }
 
 void source_chooser::drift(const draft_offer& offer) {
-  double expected = model_gain_at_first;
-  if (typical_) {
-    double& gain = typical_->record_of(offer).gain;
-    gain += (expected - gain) * typical_drift;
-    expected = gain;
-  }
-  double& gain = record_of(offer).gain;
-  gain += (expected - gain) * model_drift;
+  static const record at_first{.gain = model_gain_at_first, .rows = model_rows_at_first, .right = model_gain_at_first};
+  const auto towards = [](record& r, const record& expected, double share) {
+    r.gain += (expected.gain - r.gain) * share;
+    r.rows += (expected.rows - r.rows) * share;
+    r.right += (expected.right - r.right) * share;
+  };
+  if (typical_) towards(typical_->record_of(offer), at_first, typical_drift);
+  towards(record_of(offer), typical_ ? typical_->record_of(offer) : at_first, model_drift);
 }
 
-void source_chooser::note(record& r, const draft_result& result) {
+void source_chooser::note(record& r, const draft_result& result, bool tried) {
   const double accepted = result.accepted;
+  const double newest = std::max(forgetting, 1 / (guess_weight + r.seen + 1));
+  // Behind a token that was wrong nobody tells how many more were verified: about as many as usual.
+  const double drafted = result.drafted;
+  const double rows = !tried ? std::min(drafted, r.rows)
+                     : result.open ? accepted
+                                   : std::min(drafted, std::max(accepted + 1, r.rows));
+  r.rows += newest * (rows - r.rows);
+  r.right += newest * (std::min(accepted, rows) - r.right);
   if (!result.open || accepted > r.gain) {
-    r.gain += std::max(forgetting, 1 / (guess_weight + r.seen + 1)) * (accepted - r.gain);
+    r.gain += newest * (accepted - r.gain);
     ++r.seen;
   }
   if (result.accepted > 0) r.misses = 0;
@@ -168,11 +180,11 @@ void source_chooser::note(record& r, const draft_result& result) {
 
 void source_chooser::learn(const draft_offer& offer, const draft_result& result) {
   if (typical_) typical_->learn(offer, result);
+  if (offer.from == source::model) model_drafts_count_ += 1;
   record& r = record_of(offer);
-  note(r, result);
+  note(r, result, true);
   r.rested = 0;
   r.passes += forgetting * (result.model_passes - r.passes);
-  r.drafted += forgetting * (static_cast<double>(result.open ? result.accepted : result.drafted) - r.drafted);
   if (result.accepted == result.drafted && result.accepted > 0) {
     r.length = std::min(4 * r.length, length_max);
   } else if (!result.open) {
@@ -184,7 +196,7 @@ void source_chooser::learn(const draft_offer& offer, const draft_result& result)
 void source_chooser::learn_untried(const draft_offer& offer, const draft_result& result) {
   if (result.drafted == 0) return;
   if (typical_) typical_->learn_untried(offer, result);
-  note(record_of(offer), result);
+  note(record_of(offer), result, false);
 }
 
 }  // namespace redline::draft

@@ -16,7 +16,7 @@ struct draft_prices {
   double row = 0.005;         // one more token to verify
   double model_pass = 0.15;   // one forward of the draft model
   double model_first = 0;     // what it has to read before its first token, such as the prompt; paid once
-  double drafts_to_come = 8;  // that share that price
+  double tokens_to_come = 128;  // whose drafts share that price
   bool measured = false;      // by a scheduler that verifies of a draft only what pays
 };
 
@@ -63,8 +63,8 @@ struct draft_result {
 /// accepted.
 ///
 /// Where prices are measured, whoever verifies a draft cuts it to what pays. Then one that costs nothing to make is
-/// never left out or shortened: only the model has to be worth its passes. Its drafts end where it is unsure, so they
-/// are weighed by their usual length; copies do not, and are weighed by the part that would be verified.
+/// never left out or shortened: only the model has to be worth its passes. All are weighed by what was verified of their
+/// drafts lately, and what of that was right.
 ///
 /// Passes, and rows per token, when the edited file is the output and the old one is in the prompt and the prediction
 /// (Qwen2 tokens, all of blazedit_like and 60 of git_edits, no draft model):
@@ -103,7 +103,8 @@ class source_chooser {
     double gain = 0;    // accepted tokens per draft
     double seen = 0;    // drafts that the gain was learned from
     double passes = 0;   // of the draft model per draft
-    double drafted = 0;  // tokens per draft of the draft model
+    double rows = 0;     // tokens per draft that were verified where that was cut to what pays, and of those
+    double right = 0;    // the accepted ones
     double length = 0;
     std::uint32_t misses = 0;  // in a row
     std::uint32_t rested = 0;  // rounds left out since
@@ -114,10 +115,12 @@ class source_chooser {
   [[nodiscard]] record& record_of(const draft_offer& offer);
   [[nodiscard]] double worth(const draft_offer& offer, const draft_prices& prices) const;
   [[nodiscard]] static std::uint32_t rest_of(const record& r, double worth);
-  static void note(record& r, const draft_result& result);
+  static void note(record& r, const draft_result& result, bool tried);
   void drift(const draft_offer& offer);
 
   std::shared_ptr<source_chooser> typical_;
+  double sessions_count_ = 1;  // that began with this record, older ones counting less, and their drafts of the model
+  double model_drafts_count_ = 8;
   record records_[static_cast<std::size_t>(source::last_)][classes_count];
 };
 

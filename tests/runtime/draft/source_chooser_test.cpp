@@ -142,21 +142,22 @@ TEST(source_chooser, weighs_the_model_against_the_part_of_a_copy_that_pays) {
   EXPECT_EQ(c.choose(all, dear)->from, source::model);
 }
 
-// A copy and the model's draft give as many tokens; the model ends its draft where it is unsure, the copy is cut where
-// being right no longer pays for the rows behind it.
-TEST(source_chooser, counts_the_rows_that_a_draft_which_ends_by_itself_does_not_waste) {
+// A copy fails somewhere in the rows that are verified of it; the model ends its draft where it is unsure, and all is right.
+TEST(source_chooser, counts_the_rows_that_were_verified) {
   const offers all = {looked_up(5), modelled()};
   const draft_prices dear{.row = 0.25, .model_pass = 0.1, .measured = true};
-  const auto chosen_when_drafts_have = [&](std::uint32_t tokens) {
+  const auto chosen_when_cut_at = [&](std::uint32_t rows) {
     source_chooser c;
     for (int i = 0; i < 60; ++i) {
-      c.learn(looked_up(5), {.drafted = 80, .accepted = 10});
-      c.learn(modelled(), {.drafted = tokens, .accepted = 10, .model_passes = 3});
+      // Every other copy is right as far as it was cut.
+      const bool is_right = i % 2 == 0;
+      c.learn(looked_up(5), {.drafted = 80, .accepted = is_right ? rows : 8, .open = is_right});
+      c.learn(modelled(), {.drafted = 11, .accepted = 10, .model_passes = 3});
     }
     return c.choose(all, dear)->from;
   };
-  EXPECT_EQ(chosen_when_drafts_have(11), source::model);
-  EXPECT_EQ(chosen_when_drafts_have(60), source::lookup);
+  EXPECT_EQ(chosen_when_cut_at(20), source::model) << "14 of 20";
+  EXPECT_EQ(chosen_when_cut_at(9), source::lookup) << "8.5 of 9, and no pass of the model";
 }
 
 TEST(source_chooser, goes_back_to_the_model_in_time) {
