@@ -50,17 +50,21 @@ void source_rivalry::learn(std::span<const token> predicted, std::span<const tok
   if (came[agreed] == *l) looked_up_right_ += 1;
 }
 
+source_chooser::record source_chooser::model_at_first() {
+  return {.gain = model_gain_at_first,
+          .passes = model_passes_at_first,
+          .rows = model_rows_at_first,
+          .right = model_gain_at_first,
+          .length = model_length_at_first};
+}
+
 source_chooser::source_chooser() {
   static_assert(std::size(gain_at_first) == classes_count && std::size(predicted_gain_at_first) == classes_count);
   for (const source from : all_sources) {
     for (std::size_t i = 0; i < classes_count; ++i) {
       record& r = records_[static_cast<std::size_t>(from)][i];
       if (from == source::model) {
-        r = {.gain = model_gain_at_first,
-             .passes = model_passes_at_first,
-             .rows = model_rows_at_first,
-             .right = model_gain_at_first,
-             .length = model_length_at_first};
+        r = model_at_first();
       } else {
         const double gain = from == source::prediction ? predicted_gain_at_first[i] : gain_at_first[i];
         r = {.gain = gain, .rows = gain, .right = right_at_first * gain, .length = length_at_first};
@@ -110,9 +114,9 @@ double source_chooser::gain(const draft_offer& offer) const {
 double source_chooser::worth(const draft_offer& offer, const draft_prices& prices) const {
   const record& r = record_of(offer);
   const double tokens = length(offer, prices);
-  const bool is_unseen = r.seen == 0 && offer.expected > 0;
-  const double right = prices.measured ? (is_unseen ? offer.expected : r.right) : gain(offer);
-  const double rows = prices.measured ? (is_unseen ? offer.expected : r.rows) : tokens;
+  const bool is_known = r.seen > 0 || offer.expected == 0;
+  const double right = prices.measured && is_known ? r.right : gain(offer);
+  const double rows = !prices.measured ? tokens : is_known ? r.rows : offer.expected;
   double model = 0;
   if (offer.from == source::model) {
     double drafts_to_come = prices.tokens_to_come / (1 + right);
@@ -151,14 +155,13 @@ std::optional<source_chooser::choice> source_chooser::choose(std::span<const dra
 }
 
 void source_chooser::drift(const draft_offer& offer) {
-  static const record at_first{.gain = model_gain_at_first, .rows = model_rows_at_first, .right = model_gain_at_first};
   const auto towards = [](record& r, const record& expected, double share) {
     r.gain += (expected.gain - r.gain) * share;
     r.rows += (expected.rows - r.rows) * share;
     r.right += (expected.right - r.right) * share;
   };
-  if (typical_) towards(typical_->record_of(offer), at_first, typical_drift);
-  towards(record_of(offer), typical_ ? typical_->record_of(offer) : at_first, model_drift);
+  if (typical_) towards(typical_->record_of(offer), model_at_first(), typical_drift);
+  towards(record_of(offer), typical_ ? typical_->record_of(offer) : model_at_first(), model_drift);
 }
 
 void source_chooser::note(record& r, const draft_result& result, bool tried) {

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "runtime/base/ids.hpp"
@@ -13,11 +13,11 @@ namespace redline::draft {
 /// What drafting costs, as shares of one forward of the target model with a single row. The defaults are guesses of a
 /// CPU with a draft model of a tenth of the target's size, for as long as nothing was measured.
 struct draft_prices {
-  double row = 0.005;         // one more token to verify
-  double model_pass = 0.15;   // one forward of the draft model
-  double model_first = 0;     // what it has to read before its first token, such as the prompt; paid once
+  double row = 0.005;           // one more token to verify
+  double model_pass = 0.15;     // one forward of the draft model
+  double model_first = 0;       // what it has to read before its first token, such as the prompt; paid once
   double tokens_to_come = 128;  // whose drafts share that price
-  bool measured = false;      // by a scheduler that verifies of a draft only what pays
+  bool measured = false;        // by a scheduler that verifies of a draft only what pays
 };
 
 /// What one source could give in a round.
@@ -100,11 +100,11 @@ class source_chooser {
 
  private:
   struct record {
-    double gain = 0;    // accepted tokens per draft
+    double gain = 0;    // accepted tokens per draft, had it been verified whole
     double seen = 0;    // drafts that the gain was learned from
-    double passes = 0;   // of the draft model per draft
-    double rows = 0;     // tokens per draft that were verified where that was cut to what pays, and of those
-    double right = 0;    // the accepted ones
+    double passes = 0;  // of the draft model per draft
+    double rows = 0;    // tokens per draft that were verified
+    double right = 0;   // of those, the accepted ones
     double length = 0;
     std::uint32_t misses = 0;  // in a row
     std::uint32_t rested = 0;  // rounds left out since
@@ -115,6 +115,7 @@ class source_chooser {
   [[nodiscard]] record& record_of(const draft_offer& offer);
   [[nodiscard]] double worth(const draft_offer& offer, const draft_prices& prices) const;
   [[nodiscard]] static std::uint32_t rest_of(const record& r, double worth);
+  [[nodiscard]] static record model_at_first();
   static void note(record& r, const draft_result& result, bool tried);
   void drift(const draft_offer& offer);
 

@@ -500,14 +500,21 @@ std::uint32_t draft_round(run_queue& q, std::uint64_t round, std::uint32_t right
   return run.draft_count;
 }
 
-// Drafts that fail must not shorten those of another source.
-TEST(run_queue, widths_follow_the_record_of_the_drafts_own_source) {
+/// Of a machine where every row has its price.
+microseconds time_of_rows(std::uint64_t rows) { return microseconds{static_cast<std::int64_t>(2000 + 1000 * rows)}; }
+
+run_queue make_where_rows_cost() {
   auto q = make({.running_max = 2, .waiting_max = 1, .tokens_max = 1000, .pages_count = 100});
-  const std::uint64_t us_per_row = 1000;
   for (const std::uint64_t rows : {1U, 2U, 4U, 8U, 16U, 32U}) {
-    const cost_sample s{{rows, rows, rows, rows}, microseconds{static_cast<std::int64_t>(2000 + us_per_row * rows)}};
+    const cost_sample s{{rows, rows, rows, rows}, time_of_rows(rows)};
     q.learn_costs({&s, 1});
   }
+  return q;
+}
+
+// Drafts that fail must not shorten those of another source.
+TEST(run_queue, widths_follow_the_record_of_the_drafts_own_source) {
+  auto q = make_where_rows_cost();
   std::uint64_t round = 0;
   std::uint32_t verified[2] = {};
   for (int i = 0; i < 40; ++i) {
@@ -522,7 +529,7 @@ TEST(run_queue, widths_follow_the_record_of_the_drafts_own_source) {
       const std::uint32_t drafted = plan.runs.at(0).draft_count;
       const std::uint32_t accepted = is_right ? drafted : 0;
       const run_answer answer{accepted, tokens(accepted + 1)};
-      const auto took = microseconds{static_cast<std::int64_t>(2000 + us_per_row * plan.runs[0].rows())};
+      const auto took = time_of_rows(plan.runs[0].rows());
       q.complete(plan, {&answer, 1}, took, at(0));
       verified[is_right ? 1 : 0] = drafted;
     }
@@ -533,12 +540,7 @@ TEST(run_queue, widths_follow_the_record_of_the_drafts_own_source) {
 
 // What one tenant's drafts came to says nothing of another's.
 TEST(run_queue, widths_begin_with_the_record_of_the_tenants_own_sequences) {
-  auto q = make({.running_max = 2, .waiting_max = 1, .tokens_max = 1000, .pages_count = 100});
-  const std::uint64_t us_per_row = 1000;
-  for (const std::uint64_t rows : {1U, 2U, 4U, 8U, 16U, 32U}) {
-    const cost_sample s{{rows, rows, rows, rows}, microseconds{static_cast<std::int64_t>(2000 + us_per_row * rows)}};
-    q.learn_costs({&s, 1});
-  }
+  auto q = make_where_rows_cost();
   const auto first_width = [&](std::uint64_t sequence, std::uint64_t tenant, int rounds) {
     std::uint32_t width = 0;
     for (int i = 0; i < rounds; ++i) {
@@ -550,7 +552,7 @@ TEST(run_queue, widths_begin_with_the_record_of_the_tenants_own_sequences) {
       q.begin(plan);
       if (i == 0) width = plan.runs.at(0).draft_count;
       const run_answer answer{0, tokens(1)};
-      const auto took = microseconds{static_cast<std::int64_t>(2000 + us_per_row * plan.runs[0].rows())};
+      const auto took = time_of_rows(plan.runs[0].rows());
       q.complete(plan, {&answer, 1}, took, at(0));
     }
     q.release({sequence});
