@@ -21,7 +21,9 @@ import copy_programs  # noqa: E402
 import edits  # noqa: E402
 import fast_step  # noqa: E402
 import handmade_start  # noqa: E402
+import gguf_file  # noqa: E402
 import samples  # noqa: E402
+import train  # noqa: E402
 from decode import Decoder  # noqa: E402
 from model import Shape, Weights, hidden_states, rope_tables  # noqa: E402
 
@@ -33,6 +35,11 @@ INVENTORY = os.path.join(ROOT, "bench", "demo_files", "inventory.py")
 def read(path):
     with open(path, encoding="utf-8") as file:
         return file.read()
+
+
+def gguf_tail(path, size):
+    with open(path, "rb") as file:
+        return file.read()[-size:]
 
 
 def some_edits(count):
@@ -156,7 +163,7 @@ class Training(unittest.TestCase):
         ids, wanted = torch.randint(0, 512, (rows, length)), torch.randint(0, 512, (rows, length))
         weight = (torch.rand(rows, length) < 0.5).float()
         batch = fast_step.Batch(ids.view(-1), wanted.view(-1), weight.view(-1), torch.arange(rows + 1) * length)
-        grads, _, _, _ = fast_step.FastStep(weights, 2).gradients(batch)
+        grads, _, _, _ = fast_step.FastStep(weights, 2, exact=True).gradients(batch)
 
         for tensor in weights.tensors.values():
             tensor.requires_grad_(True)
@@ -166,6 +173,54 @@ class Training(unittest.TestCase):
         for name, tensor in weights.tensors.items():
             difference = (grads[name] - tensor.grad).norm() / tensor.grad.norm()
             self.assertLess(float(difference), 1e-4, name)
+
+    def test_products_of_bf16_give_nearly_the_same_gradients(self):
+        torch.manual_seed(1)
+        weights = Weights(SMALL)
+        lengths = [150, 33, 1, 64, 65, 200, 17, 500]
+        ids, wanted = torch.randint(0, 512, (2, sum(lengths)))
+        weight = (torch.rand(sum(lengths)) < 0.5).float()
+        begin = torch.tensor([0] + lengths).cumsum(0)
+        batch = fast_step.Batch(ids, wanted, weight, begin)
+        exact, tiles = fast_step.FastStep(weights, 2, exact=True), fast_step.FastStep(weights, 2)
+        self.assertFalse(exact.kernels.library.rounds())
+        if not tiles.kernels.library.rounds():
+            self.skipTest("this CPU has no AMX")
+        wanted_grads, found_grads = exact.gradients(batch)[0], tiles.gradients(batch)[0]
+        for name, wanted_grad in wanted_grads.items():
+            difference = (found_grads[name] - wanted_grad).norm() / wanted_grad.norm()
+            self.assertLess(float(difference), 0.03, name)
+            self.assertGreater(float(difference), 0, name)
+
+    def test_pieces_of_a_batch_give_its_gradients(self):
+        torch.manual_seed(1)
+        weights = Weights(SMALL)
+        lengths = [100, 300, 7, 450, 200, 512, 90]
+        ids, wanted = torch.randint(0, 512, (2, sum(lengths)))
+        begin = torch.tensor([0] + lengths).cumsum(0)
+        batch = fast_step.Batch(ids, wanted, (torch.rand(sum(lengths)) < 0.5).float(), begin)
+        self.assertGreater(len(list(batch.pieces(fast_step.PIECE_TOKENS))), 1)
+        self.assertEqual([len(piece.ids) for piece in batch.pieces(450)], [407, 450, 200, 512, 90])
+        step = fast_step.FastStep(weights, 2, exact=True)
+        first, again = step.gradients(batch), step.gradients(batch)
+        alone = fast_step.FastStep(weights, 1, exact=True).gradients(batch)
+        for name, grad in first[0].items():
+            self.assertTrue(torch.equal(grad, again[0][name]), name)
+            self.assertLess(float((grad - alone[0][name]).norm() / grad.norm()), 1e-5, name)
+        self.assertTrue(torch.equal(first[1], alone[1]))
+
+    def test_orthogonal_matrices_are_those_of_the_portable_form(self):
+        torch.manual_seed(1)
+        shapes = [(256, 256), (128, 256), (256, 768)]
+        matrices = [torch.randn(shape) for shape in shapes]
+        found = [m.clone() for m in matrices]
+        fast_step.Kernels(2, exact=True).orthogonalise(found)
+        for matrix, orthogonal in zip(matrices, found):
+            portable = train.Optimizer.newton_schulz(matrix.clone()).float()
+            self.assertLess(float((portable - orthogonal).norm() / orthogonal.norm()), 0.06)  # bf16 beside fp32
+            values = torch.linalg.svdvals(orthogonal)
+            self.assertLess(float(values.max()), 1.3)
+            self.assertGreater(float(values.median()), 0.6)
 
     def test_the_hand_made_start_copies_what_stood_before(self):
         torch.manual_seed(1)
@@ -207,7 +262,11 @@ class Training(unittest.TestCase):
         self.assertGreater(found["edits"]["right_tokens"], 0.3)
         self.assertEqual(len(json.loads(read(os.path.join(WORK, "vectors.json")))["cases"]), 4)
         for name in ("target", "draft"):
-            self.assertGreater(os.path.getsize(os.path.join(WORK, f"demo-{name}-q8_0.gguf")), 1_000_000)
+            path = os.path.join(WORK, f"demo-{name}-f32.gguf")
+            again = os.path.join(WORK, "again.gguf")
+            subprocess.run([REDLINE, "quantize", path, again, "--type", "q8_0"], check=True, stdout=subprocess.DEVNULL)
+            rounded, twice = (gguf_tail(p, 1_000_000) for p in (os.path.join(WORK, f"demo-{name}.gguf"), again))
+            self.assertEqual(rounded, twice, "redline rounds to Q8_0 as the recipe does")
 
         again = subprocess.run(command + ["--steps", "target,draft"], check=True, capture_output=True, text=True)
         self.assertNotIn("tokens/s", again.stderr, "a finished model is not trained again")

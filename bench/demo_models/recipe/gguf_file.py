@@ -1,11 +1,16 @@
-"""Writes a model as GGUF (F32, architecture qwen2), with its tokenizer and chat template."""
+"""Writes a model as GGUF (architecture qwen2; matrices F32 or Q8_0), with its tokenizer and chat template."""
 import struct
 
+import numpy
+
 from byte_pair import CONTROL_TOKENS
-from model import HEAD_DIM
+from model import HEAD_DIM, Weights
 
 UNSIGNED, SIGNED, FLOAT, BOOLEAN, TEXT, LIST = 4, 5, 6, 7, 8, 9  # value types of the format
 NORMAL_TOKEN, CONTROL_TOKEN, UNUSED_TOKEN = 1, 3, 5
+F32, Q8_0 = 0, 8  # types of tensors
+FILE_TYPE = {F32: 0, Q8_0: 7}
+BLOCK = 32  # weights that share a scale in Q8_0
 ALIGNMENT = 32
 CHAT_TEMPLATE = (
     "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n' }}"
@@ -38,14 +43,43 @@ def _token_kind(token):
     return UNUSED_TOKEN if token.startswith("<|unused_") else NORMAL_TOKEN
 
 
-def _metadata(weights, tokenizer, name, description):
+def _blocks(matrix):
+    """-> Q8_0's scales (f16) and integers of a matrix, [blocks] and [blocks, BLOCK]."""
+    rows = matrix.detach().cpu().float().contiguous().numpy().reshape(-1, BLOCK)
+    scale = numpy.abs(rows).max(1, keepdims=True) / numpy.float32(127)
+    inverse = numpy.divide(1, scale, out=numpy.zeros_like(scale), where=scale > 0)
+    return scale.astype(numpy.float16)[:, 0], numpy.rint(rows * inverse).astype(numpy.int8)
+
+
+def rounded(weights):
+    """The same model with matrices as Q8_0 holds them."""
+    tensors = {}
+    for name, tensor in weights.tensors.items():
+        tensors[name] = tensor
+        if tensor.dim() == 2:
+            scale, integers = _blocks(tensor)
+            values = scale.astype(numpy.float32)[:, None] * integers
+            tensors[name] = tensor.new_tensor(values.reshape(tensor.shape))
+    return Weights(weights.shape, tensors)
+
+
+def _bytes(tensor, kind):
+    if kind == F32:
+        return tensor.detach().cpu().float().contiguous().numpy().tobytes()
+    scale, integers = _blocks(tensor)
+    block = numpy.empty(len(scale), [("scale", "<f2"), ("integers", "i1", BLOCK)])
+    block["scale"], block["integers"] = scale, integers
+    return block.tobytes()
+
+
+def _metadata(weights, tokenizer, name, description, kind):
     shape, id_of = weights.shape, tokenizer.id_of
     return [
         _entry("general.architecture", TEXT, "qwen2"),
         _entry("general.name", TEXT, name),
         _entry("general.description", TEXT, description),
         _entry("general.license", TEXT, "MIT"),
-        _entry("general.file_type", UNSIGNED, 0),
+        _entry("general.file_type", UNSIGNED, FILE_TYPE[kind]),
         _entry("general.alignment", UNSIGNED, ALIGNMENT),
         _entry("qwen2.context_length", UNSIGNED, shape.context),
         _entry("qwen2.embedding_length", UNSIGNED, shape.width),
@@ -91,14 +125,16 @@ def _tensors(weights):
     yield "output_norm.weight", weights["final_norm"]
 
 
-def write(path, weights, tokenizer, name, description):
-    entries, tensors = _metadata(weights, tokenizer, name, description), list(_tensors(weights))
+def write(path, weights, tokenizer, name, description, kind=F32):
+    """`kind`: of matrices; vectors are F32 always."""
+    entries, tensors = _metadata(weights, tokenizer, name, description, kind), list(_tensors(weights))
     header = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(entries)) + b"".join(entries)
     infos, data, offset = [], [], 0
     for label, tensor in tensors:
-        raw = tensor.detach().cpu().float().contiguous().numpy().tobytes()
+        stored = kind if tensor.dim() == 2 else F32
+        raw = _bytes(tensor, stored)
         sizes = list(reversed(tensor.shape))
-        infos.append(_text(label) + struct.pack(f"<I{len(sizes)}QIQ", len(sizes), *sizes, 0, offset))
+        infos.append(_text(label) + struct.pack(f"<I{len(sizes)}QIQ", len(sizes), *sizes, stored, offset))
         raw += b"\0" * (-len(raw) % ALIGNMENT)
         data.append(raw)
         offset += len(raw)

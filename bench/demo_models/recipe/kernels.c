@@ -1,5 +1,6 @@
-// The training step's arithmetic on one CPU: fp32, row-major, OpenMP over rows, products by the BLAS (told to use one
-// thread, so that threads of ours can take blocks as they become free). Plain loops: gcc -O3 -march=native vectorises them.
+// The training step's arithmetic on one CPU: fp32, row-major, OpenMP over rows. Products are by the BLAS (told to use one
+// thread, so that threads of ours can take blocks as they become free), or of bf16 on AMX tiles where the CPU has them and
+// EXACT is not defined. Plain loops: gcc -O3 -march=native vectorises them.
 #include <cblas.h>
 #include <math.h>
 #include <stdint.h>
@@ -7,6 +8,18 @@
 #include <string.h>
 
 enum { head_dim = 64, query_block = 128 };
+
+#if defined(__AMX_BF16__) && defined(__AVX512BF16__) && !defined(EXACT)
+#include "tiles.h"
+#else
+enum { tiles_lent = 0 };
+#define multiply(...)
+#define tiles_attention_forward(...)
+#define tiles_attention_backward(...)
+#endif
+
+// Whether products round to bf16.
+long rounds(void) { return tiles_lent; }
 
 // exp without errors below 2e-7 relative, and without a call, so that loops around it vectorise.
 static inline float fast_exp(float x) {
@@ -28,6 +41,10 @@ static inline float fast_exp(float x) {
 // c[m, n] = a * b + beta * c, a and b as given or transposed.
 void gemm(int transpose_a, int transpose_b, long m, long n, long k, const float *a, long lda, const float *b, long ldb,
           float *c, long ldc, float beta) {
+  if (tiles_lent) {
+    multiply(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, c, ldc, beta != 0);
+    return;
+  }
   const long block = m >= 2048 ? 256 : m >= 256 ? 64 : 16;
 #pragma omp parallel for schedule(dynamic)
   for (long at = 0; at < m; at += block) {
@@ -167,6 +184,10 @@ static long longest(const int64_t *begin, long segments) {
 void attention_forward(const float *qkv, float *y, float *log_sum, const int64_t *begin, long segments, long heads, long groups) {
   const long width = (heads + 2 * groups) * head_dim, most = longest(begin, segments), per_group = heads / groups;
   const float scale = 1.0f / sqrtf(head_dim);
+  if (tiles_lent) {
+    tiles_attention_forward(qkv, y, log_sum, begin, segments, most, heads, groups);
+    return;
+  }
 #pragma omp parallel
   {
     float *scores = malloc(sizeof(float) * (size_t)(query_block * most));
@@ -202,6 +223,10 @@ void attention_backward(const float *qkv, const float *y, const float *log_sum, 
                         long segments, long heads, long groups) {
   const long width = (heads + 2 * groups) * head_dim, most = longest(begin, segments), per_group = heads / groups, wide = heads * head_dim;
   const float scale = 1.0f / sqrtf(head_dim);
+  if (tiles_lent) {
+    tiles_attention_backward(qkv, y, log_sum, dy, d_qkv, begin, segments, most, heads, groups);
+    return;
+  }
 #pragma omp parallel
   {
     float *scores = malloc(sizeof(float) * (size_t)(query_block * most)), *d_scores = malloc(sizeof(float) * (size_t)(query_block * most));
@@ -270,5 +295,27 @@ void cross_entropy(float *logits, const float *teacher, float mix, const int64_t
       const float weight = scale[i] * mix / guide_sum;
       for (long j = 0; j < vocabulary; ++j) row[j] -= weight * fast_exp(guide[j] - guide_top);
     }
+  }
+}
+
+// Newton-Schulz (Jordan and others, Muon, 2024): each matrix becomes, nearly, the closest one whose singular values are all one.
+// x[i]: [rows[i], columns[i]], rows <= columns.
+void orthogonalise(float **x, const long *rows, const long *columns, long count) {
+#pragma omp parallel for schedule(dynamic)
+  for (long i = 0; i < count; ++i) {
+    const long m = rows[i], n = columns[i];
+    float *a = malloc(sizeof(float) * (size_t)(2 * m * m + m * n)), *b = a + m * m, *y = b + m * m;
+    float squares = 0;
+    for (long j = 0; j < m * n; ++j) squares += x[i][j] * x[i][j];
+    const float scale = 1.0f / (sqrtf(squares) + 1e-7f);
+    for (long j = 0; j < m * n; ++j) x[i][j] *= scale;
+    for (int round = 0; round < 5; ++round) {
+      gemm(0, 1, m, m, n, x[i], n, x[i], n, a, m, 0);
+      gemm(0, 0, m, m, m, a, m, a, m, b, m, 0);
+      for (long j = 0; j < m * m; ++j) b[j] = 2.0315f * b[j] - 4.7750f * a[j];
+      gemm(0, 0, m, n, m, b, m, x[i], n, y, n, 0);
+      for (long j = 0; j < m * n; ++j) x[i][j] = 3.4445f * x[i][j] + y[j];
+    }
+    free(a);
   }
 }

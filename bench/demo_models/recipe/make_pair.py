@@ -4,8 +4,8 @@
     make_pair.py --size smoke|quick|demo|large --work FOLDER [--redline build/redline] [--until HH:MM] ...
 
 Run again with the same folder it goes on where it stopped. Needs python3-torch, numpy, gcc and OpenBLAS; packages come
-through apt-get download (any Debian 12 mirror). Results in FOLDER: demo-target.gguf, demo-draft.gguf and their Q8_0
-forms, vectors.json, eval.json, logs and plots of the training.
+through apt-get download (any Debian 12 mirror). Results in FOLDER: demo-target.gguf and demo-draft.gguf (Q8_0), the same
+weights as F32 (demo-*-f32.gguf), vectors.json, eval.json, logs and plots of the training.
 """
 import argparse
 import glob
@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # threads that spin cost more than they save where CPUs are shared
+os.environ.setdefault("GOMP_SPINCOUNT", "100000")  # a tenth of a millisecond: threads share their CPUs with others
 
 import torch  # noqa: E402
 
@@ -46,18 +46,20 @@ def parse_arguments():
         default=[],
         help="JSON Lines whose before, after and prefix_context must not be learnt from (globs)",
     )
-    parser.add_argument("--redline", help="the program, to quantize and check with")
+    parser.add_argument("--redline", help="the program, to check with")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--workers", type=int, default=1, help="processes that make samples")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--until", help="HH:MM: stop the target's training by then, learning rate at zero")
+    parser.add_argument(
+        "--until", help="HH:MM or HH:MM,HH:MM: stop the target's, the draft's training by then, learning rate at zero"
+    )
     return parser.parse_args()
 
 
 class Pair:
     def __init__(self, options):
         self.options, self.size = options, settings.SIZES[options.size]()
-        self.until = _clock(options.until) if options.until else None
+        self.until = [_clock(time) for time in options.until.split(",")] if options.until else []
         os.makedirs(options.work, exist_ok=True)
 
     def path(self, name):
@@ -115,6 +117,7 @@ class Pair:
         mix = samples.Mix(100, min(800, self.size.largest_edit), 1024, edit=0.8, program=0.2, plain=0, middle=0)
         held_out = samples.make_shard(self.held_out_maker("validation"), mix, self.size.validation_tokens)
         o = self.options
+        until = dict(zip(("target", "draft"), self.until)).get(name)
         return train.train(
             name,
             run,
@@ -125,7 +128,7 @@ class Pair:
             o.device,
             o.workers,
             teacher,
-            self.until if name == "target" else None,
+            until,
         )
 
     def make_target(self):
@@ -134,46 +137,32 @@ class Pair:
     def make_draft(self):
         self.train_model("draft", self.size.draft, train.load_weights(self.path("target.pt"))[0])
 
+    def trained(self, name):
+        """-> the model as Q8_0 holds it, and what its checkpoint says."""
+        weights, state = train.load_weights(self.path(f"{name}.pt"))
+        return gguf_file.rounded(weights), state
+
     def export(self):
         loaded = {}
         for name in ("target", "draft"):
-            weights, state = train.load_weights(self.path(f"{name}.pt"))
+            weights, state = self.trained(name)
             loaded[name] = weights
             description = (
                 f"Small model for demonstrations and tests: simple edits of Python files. {weights.parameter_count()} parameters, "
                 f"{state['tokens'] / 1e6:.1f} million training tokens."
             )
-            gguf_file.write(
-                self.path(f"demo-{name}.gguf"), weights, self.tokenizer(), f"Redline demo {name}", description
-            )
-            if self.options.redline:
-                subprocess.run(
-                    [
-                        self.options.redline,
-                        "quantize",
-                        self.path(f"demo-{name}.gguf"),
-                        self.path(f"demo-{name}-q8_0.gguf"),
-                        "--type",
-                        "q8_0",
-                    ],
-                    check=True,
-                    stdout=subprocess.DEVNULL,
+            for path, kind in ((f"demo-{name}.gguf", gguf_file.Q8_0), (f"demo-{name}-f32.gguf", gguf_file.F32)):
+                gguf_file.write(
+                    self.path(path), weights, self.tokenizer(), f"Redline demo {name}", description, kind
                 )
         found = vectors.make(loaded["target"], loaded["draft"], self.held_out_maker("vectors"), self.size.vector_cases)
         vectors.save(found, self.path("vectors.json"))
-        say(
-            "written: "
-            + ", ".join(
-                f"{os.path.basename(p)} {os.path.getsize(p) / 1e6:.1f} MB"
-                for p in sorted(glob.glob(self.path("*.gguf")))
-            )
-        )
+        sizes = [f"{os.path.basename(p)} {os.path.getsize(p) / 1e6:.1f} MB" for p in sorted(glob.glob(self.path("*.gguf")))]
+        say("written: " + ", ".join(sizes))
 
     def evaluate(self):
-        (target, state), (draft, draft_state) = train.load_weights(self.path("target.pt")), train.load_weights(
-            self.path("draft.pt")
-        )
-        step = train.make_step(target, self.options.threads, "cpu")
+        (target, state), (draft, draft_state) = self.trained("target"), self.trained("draft")
+        step = train.make_step(target, self.options.threads, "cpu", exact=True)
         files = self.files("held_out")
         names = samples.identifiers(files, samples.random_module.Random(samples.seed_of("held-out names")))
         found = evaluate.measure(step, draft, self.tokenizer(), files, names, self.size)
@@ -192,8 +181,9 @@ class Pair:
         problems = [
             f"{name} {problem}"
             for name in ("target", "draft")
+            for file in (f"demo-{name}.gguf", f"demo-{name}-f32.gguf")
             for problem in vectors.check_with_redline(
-                self.options.redline, self.path(f"demo-{name}.gguf"), name, self.path("vectors.json")
+                self.options.redline, self.path(file), name, self.path("vectors.json")
             )
         ]
         if problems:

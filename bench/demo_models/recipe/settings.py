@@ -93,9 +93,9 @@ def _demo():
     return Size(
         vocabulary=4096,
         tokenizer_characters=6_000_000,
-        target=Run(target, 150_000_000, 8192),
-        draft=Run(draft, 60_000_000, 8192, teacher_mix=0.75),
-        stages=_stages((0.35, 80, 600, 768), (0.35, 100, 2000, 1600), (0.2, 200, 3500, 2600), (0.1, 500, 5200, 4096)),
+        target=Run(target, 90_000_000, 8192),
+        draft=Run(draft, 30_000_000, 8192, teacher_mix=0.75),
+        stages=_stages((0.4, 80, 600, 768), (0.35, 100, 2000, 1600), (0.15, 200, 3500, 2600), (0.1, 500, 5200, 4096)),
         shard_tokens=400_000,
     )
 
@@ -115,6 +115,6 @@ def _large():
 SIZES = {
     "smoke": _smoke,  # CI: a minute, shows that every step works
     "quick": _quick,  # about an hour of two busy cores: edits of small files
-    "demo": _demo,  # about ten hours of two free cores with AVX-512
+    "demo": _demo,  # two and a half hours of two cores with AMX
     "large": _large,  # a GPU
 }

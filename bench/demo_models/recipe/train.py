@@ -55,34 +55,36 @@ class GpuStep:
         return grads, loss.detach().cpu(), (logits.argmax(-1) == wanted).float().cpu(), chosen
 
 
-def make_step(weights, threads, device):
-    return FastStep(weights, threads) if device == "cpu" else GpuStep(weights.to(device), device)
+def make_step(weights, threads, device, exact=False):
+    return FastStep(weights, threads, exact) if device == "cpu" else GpuStep(weights.to(device), device)
 
 
 class Optimizer:
     def __init__(self, step):
-        self.weights, self.product = step.weights, getattr(step, "kernels", None)
+        self.weights, self.kernels = step.weights, getattr(step, "kernels", None)
         self.matrices = [n for n, t in self.weights.tensors.items() if t.dim() == 2 and n != "embedding"]
         self.others = [n for n in self.weights.tensors if n not in self.matrices]
         self.moments = {n: torch.zeros_like(t, requires_grad=False) for n, t in self.weights.tensors.items()}
         self.squares = {n: torch.zeros_like(self.weights[n], requires_grad=False) for n in self.others}
         self.count = 0
 
-    def _multiply(self, a, b, transpose_b=False):
-        if self.product:
-            return self.product.product(a.contiguous(), b.contiguous(), transpose_b=transpose_b)
-        return a.bfloat16() @ (b.T if transpose_b else b).bfloat16()
+    def _orthogonal(self, updates):
+        """Newton-Schulz: of each, near the closest matrix with all singular values one."""
+        wide = [(u.T if u.shape[0] > u.shape[1] else u).contiguous() for u in updates]
+        if self.kernels:
+            wide = [u.clone() if u.data_ptr() == update.data_ptr() else u for u, update in zip(wide, updates)]
+            self.kernels.orthogonalise(wide)
+        else:
+            wide = [self.newton_schulz(u) for u in wide]
+        return [(w.T if u.shape[0] > u.shape[1] else w).float() for u, w in zip(updates, wide)]
 
-    def _orthogonal(self, gradient):
-        """Newton-Schulz: near the closest matrix with all singular values one."""
-        x = gradient / (gradient.norm() + 1e-7)
-        turned = x.shape[0] > x.shape[1]
-        x = x.T.contiguous() if turned else x
+    @staticmethod
+    def newton_schulz(update):
+        x = (update / (update.norm() + 1e-7)).bfloat16()
         for _ in range(5):
-            a = self._multiply(x, x, transpose_b=True)
-            b = -4.7750 * a + 2.0315 * self._multiply(a, a)
-            x = 3.4445 * x + self._multiply(b, x)
-        return (x.T if turned else x).float()
+            a = x @ x.T
+            x = 3.4445 * x + (2.0315 * (a @ a) - 4.7750 * a) @ x
+        return x
 
     def _parts(self, name, update):
         shape = self.weights.shape
@@ -93,12 +95,14 @@ class Optimizer:
     @torch.no_grad()
     def update(self, grads, matrix_rate, other_rate):
         self.count += 1
+        parts = []
         for name in self.matrices:
-            moment, gradient = self.moments[name], grads[name]
-            moment.lerp_(gradient, 0.05)
-            update = gradient.lerp(moment, 0.95)
-            turned = [self._orthogonal(p) * max(1.0, p.shape[0] / p.shape[1]) ** 0.5 for p in self._parts(name, update)]
-            self.weights[name].add_(torch.cat(turned), alpha=-matrix_rate)
+            self.moments[name].lerp_(grads[name], 0.05)
+            parts += self._parts(name, grads[name].lerp(self.moments[name], 0.95))
+        turned = iter(self._orthogonal(parts))
+        for name in self.matrices:
+            for part in self._parts(name, self.weights[name]):
+                part.add_(next(turned), alpha=-matrix_rate * max(1.0, part.shape[0] / part.shape[1]) ** 0.5)
         norm = torch.stack([grads[n].norm() for n in self.others]).norm()
         shrink = min(1.0, 1.0 / (float(norm) + 1e-6))
         for name in self.others:
@@ -201,8 +205,8 @@ class Log:
         )
 
 
-def _plan_of(run, stages, shard_tokens):
-    """index -> (mix, tokens) of a shard, or None."""
+def _plan_of(run, stages, shard_tokens, share_of_time):
+    """index -> (mix, tokens) of a shard, or None. With a clock, a stage begins when the time for it has come."""
     shards = max(1, -(-run.tokens // shard_tokens))
     ends, total = [], 0.0
     for stage in stages:
@@ -212,7 +216,7 @@ def _plan_of(run, stages, shard_tokens):
     def plan(index):
         if index >= shards:
             return None
-        place = (index + 0.5) / shards
+        place = max((index + 0.5) / shards, share_of_time())
         stage = next((s for s, end in zip(stages, ends) if place < end), stages[-1])
         return stage.mix, min(shard_tokens, run.tokens)
 
@@ -244,7 +248,9 @@ def train(name, run, size, folder, held_out_shard, threads=2, device="cpu", work
         log.cut(tokens)
         if state.get("done"):
             return weights
-    plan, begun = _plan_of(run, size.stages, size.shard_tokens), time.time()
+    begun = time.time()
+    share_of_time = lambda: (time.time() - begun) / max(1.0, until - begun) if until else 0.0  # noqa: E731
+    plan = _plan_of(run, size.stages, size.shard_tokens, share_of_time)
     last_check, sums, since = begun, torch.zeros(6), (time.time(), tokens)
     shards = feed_module.Feed(folder, samples.seed_of(size.seed, name, "data"), workers)
 
@@ -271,9 +277,7 @@ def train(name, run, size, folder, held_out_shard, threads=2, device="cpu", work
         for batch in feed_module.batches(
             shards.shard(index, plan), run.batch_tokens, samples.seed_of(size.seed, name, index)
         ):
-            share = tokens / run.tokens
-            if until:
-                share = max(share, (time.time() - begun) / max(1.0, until - begun))
+            share = max(tokens / run.tokens, share_of_time())
             if share >= 1:
                 break
             factor = rate_factor(run, steps, share)
