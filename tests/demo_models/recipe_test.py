@@ -251,9 +251,11 @@ class Training(unittest.TestCase):
             os.path.join(ROOT, "bench", "edits.jsonl"),
         ]
         subprocess.run(command, check=True)  # ends with an error where redline's tokens differ from the reference's
+        losses_of = {}
         for name in ("target", "draft"):
             rows = [json.loads(line) for line in read(os.path.join(WORK, f"{name}.log.jsonl")).splitlines()]
             losses = [row["held_out_loss"] for row in rows if "held_out_loss" in row]
+            losses_of[name] = losses
             self.assertGreaterEqual(len(losses), 2)
             self.assertLess(losses[-1], losses[0] * 0.9, name)
             self.assertTrue(read(os.path.join(WORK, f"{name}.svg")).startswith("<svg"))
@@ -268,8 +270,21 @@ class Training(unittest.TestCase):
             rounded, twice = (gguf_tail(p, 1_000_000) for p in (os.path.join(WORK, f"demo-{name}.gguf"), again))
             self.assertEqual(rounded, twice, "redline rounds to Q8_0 as the recipe does")
 
+        for name in ("target", "draft"):
+            weights, state = train.load_weights(os.path.join(WORK, f"{name}.pt"))
+            stored, tokens, merges = gguf_file.read(os.path.join(WORK, f"demo-{name}.gguf"))
+            for key, tensor in gguf_file.rounded(weights).tensors.items():
+                self.assertTrue(torch.equal(stored[key], tensor), key)
+        self.assertEqual({"tokens": tokens, "merges": merges}, json.loads(read(os.path.join(WORK, "tokenizer.json"))))
+
         again = subprocess.run(command + ["--steps", "target,draft"], check=True, capture_output=True, text=True)
         self.assertNotIn("tokens/s", again.stderr, "a finished model is not trained again")
+
+        with tempfile.TemporaryDirectory() as folder:
+            command[command.index("--work") + 1] = folder
+            subprocess.run(command + ["--start", WORK, "--steps", "corpus,tokenizer,target"], check=True)
+            first = json.loads(read(os.path.join(folder, "target.log.jsonl")).splitlines()[0])
+        self.assertAlmostEqual(first["held_out_loss"], losses_of["target"][-1], delta=0.05)
 
     def test_the_same_seed_gives_the_same_samples(self):
         self.assertEqual(samples.seed_of("data", 1), samples.seed_of("data", 1))

@@ -1,12 +1,14 @@
-"""Writes a model as GGUF (architecture qwen2; matrices F32 or Q8_0), with its tokenizer and chat template."""
+"""Writes a model as GGUF (architecture qwen2; matrices F32 or Q8_0), with its tokenizer and chat template, and reads it."""
 import struct
 
 import numpy
+import torch
 
 from byte_pair import CONTROL_TOKENS
-from model import HEAD_DIM, Weights
+from model import HEAD_DIM, Shape, Weights, tensor_shapes
 
 UNSIGNED, SIGNED, FLOAT, BOOLEAN, TEXT, LIST = 4, 5, 6, 7, 8, 9  # value types of the format
+FORMS = {UNSIGNED: "I", SIGNED: "i", FLOAT: "f", BOOLEAN: "?"}
 NORMAL_TOKEN, CONTROL_TOKEN, UNUSED_TOKEN = 1, 3, 5
 F32, Q8_0 = 0, 8  # types of tensors
 FILE_TYPE = {F32: 0, Q8_0: 7}
@@ -26,7 +28,7 @@ def _text(value):
 def _value(kind, value):
     if kind == TEXT:
         return _text(value)
-    return struct.pack({UNSIGNED: "<I", SIGNED: "<i", FLOAT: "<f", BOOLEAN: "<?"}[kind], value)
+    return struct.pack("<" + FORMS[kind], value)
 
 
 def _entry(key, kind, value, element=None):
@@ -142,3 +144,70 @@ def write(path, weights, tokenizer, name, description, kind=F32):
     with open(path, "wb") as file:
         file.write(header + b"\0" * (-len(header) % ALIGNMENT))
         file.writelines(data)
+
+
+class _Reader:
+    """Of files that write() made."""
+
+    def __init__(self, raw):
+        self.raw, self.at = raw, 0
+
+    def take(self, form):
+        values = struct.unpack_from("<" + form, self.raw, self.at)
+        self.at += struct.calcsize("<" + form)
+        return values if len(values) > 1 else values[0]
+
+    def text(self):
+        length = self.take("Q")
+        self.at += length
+        return self.raw[self.at - length : self.at].decode("utf-8")
+
+    def value(self, kind):
+        if kind == LIST:
+            element, count = self.take("IQ")
+            return [self.value(element) for _ in range(count)]
+        return self.text() if kind == TEXT else self.take(FORMS[kind])
+
+
+def _values(raw, sizes, kind):
+    count = int(numpy.prod(sizes))
+    if kind == F32:
+        values = numpy.frombuffer(raw, "<f4", count)
+    else:
+        assert kind == Q8_0, f"wanted a matrix of type {F32} or {Q8_0}, found {kind}"
+        block = numpy.frombuffer(raw, [("scale", "<f2"), ("integers", "i1", BLOCK)], count // BLOCK)
+        values = block["scale"].astype(numpy.float32)[:, None] * block["integers"]
+    return torch.from_numpy(values.reshape(tuple(reversed(sizes))).astype(numpy.float32))
+
+
+def read(path):
+    """-> (weights, tokens of the vocabulary, merges) of a file that write() made."""
+    with open(path, "rb") as file:
+        reader = _Reader(file.read())
+    magic, version, tensor_count, entry_count = reader.take("4sIQQ")
+    assert (magic, version) == (b"GGUF", 3), f"{path}: wanted GGUF version 3, found {magic!r} {version}"
+    entries = {}
+    for _ in range(entry_count):
+        key = reader.text()
+        entries[key] = reader.value(reader.take("I"))
+    infos = []
+    for _ in range(tensor_count):
+        label, dimensions = reader.text(), reader.take("I")
+        infos.append((label, [reader.take("Q") for _ in range(dimensions)], *reader.take("IQ")))
+    data = reader.at + -reader.at % ALIGNMENT
+    found = {label: _values(memoryview(reader.raw)[data + at :], sizes, kind) for label, sizes, kind, at in infos}
+    of = lambda key: entries["qwen2." + key]  # noqa: E731
+    shape = Shape(
+        *found["token_embd.weight"].shape,
+        of("block_count"),
+        of("attention.head_count"),
+        of("attention.head_count_kv"),
+        of("feed_forward_length"),
+        of("context_length"),
+        of("rope.freq_base"),
+        of("attention.layer_norm_rms_epsilon"),
+    )
+    weights = Weights(shape, {name: torch.empty(size) for name, size in tensor_shapes(shape).items()})
+    for label, tensor in _tensors(weights):
+        tensor.copy_(found[label])  # a view of the tensor it is part of
+    return weights, entries["tokenizer.ggml.tokens"], entries["tokenizer.ggml.merges"]

@@ -46,6 +46,9 @@ def parse_arguments():
         default=[],
         help="JSON Lines whose before, after and prefix_context must not be learnt from (globs)",
     )
+    parser.add_argument(
+        "--start", metavar="FOLDER", help="go on from the demo-target.gguf and demo-draft.gguf there, with their tokenizer"
+    )
     parser.add_argument("--redline", help="the program, to check with")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--workers", type=int, default=1, help="processes that make samples")
@@ -94,6 +97,11 @@ class Pair:
     def make_tokenizer(self):
         if os.path.exists(self.path("tokenizer.json")):
             return
+        if self.options.start:
+            _, tokens, merges = gguf_file.read(os.path.join(self.options.start, "demo-target.gguf"))
+            with open(self.path("tokenizer.json"), "w", encoding="utf-8") as file:
+                json.dump({"tokens": tokens, "merges": merges}, file)
+            return
         files, random = self.files("train"), samples.random_module.Random(samples.seed_of(self.size.seed, "tokenizer"))
         random.shuffle(files)
         texts, total = [], 0
@@ -129,6 +137,7 @@ class Pair:
             o.workers,
             teacher,
             until,
+            os.path.join(o.start, f"demo-{name}.gguf") if o.start else None,
         )
 
     def make_target(self):

@@ -7,9 +7,10 @@ import time
 import torch
 
 import feed as feed_module
+import gguf_file
 import plot
 import samples
-from model import Weights, rope_tables, hidden_states
+from model import Weights, hidden_states, rope_tables, tensor_shapes
 from fast_step import FastStep
 from handmade_start import write_copy_circuit
 
@@ -196,10 +197,7 @@ class Log:
                     "changed": points("changed"),
                     "held out": points("held_out_right"),
                 },
-                "whole answers right, held out": {
-                    "given the right text before": points("held_out_whole"),
-                    "free": points("exact"),
-                },
+                "exact match": {"held out": points("held_out_whole")},
             },
             "million tokens",
         )
@@ -228,13 +226,19 @@ def rate_factor(run, step_count, share):
     return warm * min(1.0, max(0.01, (1 - share) / (1 - run.constant_share)))
 
 
-def train(name, run, size, folder, held_out_shard, threads=2, device="cpu", workers=1, teacher=None, until=None):
-    """Trains until run.tokens are seen, or the clock `until`, going on from a checkpoint if there is one. With a clock
-    the learning rate falls with whichever of the two ends first."""
+def train(
+    name, run, size, folder, held_out_shard, threads=2, device="cpu", workers=1, teacher=None, until=None, start=None
+):
+    """Trains until run.tokens are seen, or the clock `until`, going on from a checkpoint if there is one, or from the GGUF
+    file `start`. With a clock the learning rate falls with whichever of the two ends first."""
     checkpoint, log = os.path.join(folder, f"{name}.pt"), Log(os.path.join(folder, f"{name}.log.jsonl"), name)
     torch.set_num_threads(threads)
     if os.path.exists(checkpoint):
         weights, state = load_weights(checkpoint)
+    elif start:
+        weights, state = gguf_file.read(start)[0], None
+        assert tensor_shapes(weights.shape) == tensor_shapes(run.shape), f"{start}: wanted {run.shape}, found {weights.shape}"
+        weights.shape = run.shape
     else:
         weights, state = Weights(run.shape, seed=samples.seed_of(size.seed, name) % 2**31), None
         write_copy_circuit(weights, seed=samples.seed_of(size.seed, name, "circuit") % 2**31)

@@ -62,7 +62,7 @@ def _answer(decoder, ids, tokenizer):
     two = rows.topk(2, -1).values
     return {
         "continuation": tokens,
-        "text": tokenizer.decode(tokens),
+        "text": tokenizer.decode([t for t in tokens if t < tokenizer.id_of["<|endoftext|>"]]),
         "stopped": len(tokens) < ANSWER_TOKENS_MAX,
         "top5": [
             [i, round(v, 5), round(float(probabilities[i]), 5)]
