@@ -41,15 +41,13 @@ std::string message_of(const edit_task& task) {
 }
 
 std::string program_message_of(const edit_task& task, const program_wording& how) {
-  const bool taught = how.prompt == program_prompt::taught;
   std::string numbered;
   std::size_t number = 0;
   for (const auto line : text::split_lines(task.before)) {
-    numbered += std::to_string(++number) + (taught ? "|" : "\t") + std::string(line);
+    numbered += std::to_string(++number) + "\t" + std::string(line);
   }
   const std::string fence = fence_of(task.before);
   const std::string file = fence + language_of(task.path) + "\n" + numbered + (lacks_final_line_feed(task) ? "\n" : "") + fence;
-  if (taught) return task.instruction + "\nWrite the edit as a copy program.\n" + file;
   std::string ops;
   if (how.lines && how.anchors) {
     ops += "<copy lines=\"i-j\" first=\"...\" last=\"...\"/> copies lines i to j of the file and says how each of the two begins "

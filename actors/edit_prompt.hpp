@@ -17,15 +17,11 @@ struct edit_task {
 
 /// The user's message. A final line feed is added where the file lacks one, and taken away again by `file_of_answer`.
 std::string message_of(const edit_task& task);
-/// explained: says how a program is written. taught: for a model that knows, as the demo pair was trained.
-enum class program_prompt : std::uint8_t { explained, taught };
-
 /// What programs may say, and how they are asked for.
 struct program_wording {
   bool lines = true;
   bool tokens = false;
   bool anchors = false;  // copies of lines also say how their first and last line begin
-  program_prompt prompt = program_prompt::explained;
 };
 /// The same for an answer that is a program: the file with line numbers.
 std::string program_message_of(const edit_task& task, const program_wording& how = {});

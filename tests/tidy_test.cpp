@@ -31,6 +31,7 @@ const std::vector<source>& sources() {
     for (const char* folder : {"kernels", "runtime", "scheduler", "transport", "actors", "tests", "bench"}) {
       for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
         const auto extension = entry.path().extension();
+        if (entry.path().string().find("/node_modules/") != std::string::npos) continue;  // of bench/peers, not ours
         if (extension != ".cpp" && extension != ".hpp") continue;
         source s{fs::relative(entry.path(), root).generic_string(), test::read_file(entry.path().string()), {}, {}};
         std::istringstream lines(s.text);

@@ -30,7 +30,6 @@ struct flags {
   std::uint32_t moved = 20;
   std::uint32_t trials = 5;
   std::uint32_t own = 0;
-  std::string own_prompt = "explained";
   double seconds = 0.3;
   clock_kind clock = clock_kind::wall;
   std::string json;
@@ -191,7 +190,7 @@ result<corpus_study> study(const std::string& path, const flags& f, local_runner
                                 {"auto", copy_options{.trust = copy_trust::automatic}},
                                 {"auto, anchors", copy_options{.trust = copy_trust::automatic, .anchors = true}}};
     for (const auto& way : ways) {
-      REDLINE_TRY_ASSIGN(auto own, try_own_programs(edits, f.own, way, program_prompt_of(f.own_prompt), runner));
+      REDLINE_TRY_ASSIGN(auto own, try_own_programs(edits, f.own, way, runner));
       if (own.edits > 0) s.own.push_back(std::move(own));
     }
   }
@@ -246,7 +245,6 @@ json json_of(const corpus_study& s, const prices& p, const flags& f) {
   for (const auto& o : s.own) {
     out["own"].push_back({{"written", o.writing},
                           {"edits", o.edits},
-                          {"prompt", f.own_prompt},
                           {"valid", o.valid},
                           {"exact", o.exact},
                           {"forced", o.forced},
@@ -291,8 +289,8 @@ void print(const corpus_study& s, const prices& p, const flags& f) {
                 ratio(t.regular_seconds, t.guessed_seconds), 100 * ratio(best, t.cover.bound(shared)));
   }
   if (!s.own.empty()) {
-    std::printf("the model's own programs, asked for as %s\n%14s %6s %8s %8s %14s %9s\n",
-                f.own_prompt.c_str(), "written", "edits", "valid", "exact", "spans forced", "verified");
+    std::printf("the model's own programs\n%14s %6s %8s %8s %14s %9s\n",
+                "written", "edits", "valid", "exact", "spans forced", "verified");
   }
   for (const auto& o : s.own) {
     const auto percent = [&](std::size_t n) { return 100 * ratio(static_cast<double>(n), static_cast<double>(o.edits)); };
@@ -423,7 +421,6 @@ void add_bench_copy(CLI::App& bench, int& exit_code) {
   c->add_option("--own", f->own, "Edits for which the model writes its own programs; 0: none")
       ->check(CLI::Range(0, 1000))
       ->capture_default_str();
-  add_copy_prompt_flag(*c, f->own_prompt);
   c->add_option("--seconds", f->seconds, "Time per measured run at least")
       ->check(CLI::Range(0.0, 60.0))
       ->capture_default_str();

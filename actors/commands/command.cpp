@@ -76,7 +76,6 @@ void add_method_flags(CLI::App& app, method_flags& flags, bool with_copy) {
     app.add_option("--copy-confidence-min", flags.copy_confidence_min,
                    "copy: auto without anchors forces a span whose numbers the model gives this probability")
         ->check(CLI::Range(0.0, 1.0))->capture_default_str()->group("Drafting");
-    add_copy_prompt_flag(app, flags.copy_prompt);
     app.add_flag("--copy-anchors", flags.copy_anchors, "copy: each span of lines also says how its first and last line begin")
         ->group("Drafting");
   }
@@ -88,16 +87,6 @@ void add_method_flags(CLI::App& app, method_flags& flags, bool with_copy) {
       ->capture_default_str()
       ->group("Drafting");
   add_drafting_flags(app, flags);
-}
-
-void add_copy_prompt_flag(CLI::App& app, std::string& prompt) {
-  app.add_option("--copy-prompt", prompt,
-                 "How a program is asked for: explained, or in few words to a model that was taught to (the demo pair)")
-      ->check(CLI::IsMember({"explained", "taught"}))->capture_default_str()->group("Drafting");
-}
-
-program_prompt program_prompt_of(std::string_view flag) {
-  return flag == "taught" ? program_prompt::taught : program_prompt::explained;
 }
 
 void add_drafting_flags(CLI::App& app, method_flags& flags) {

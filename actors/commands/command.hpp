@@ -67,8 +67,7 @@ result<engine_options> engine_options_of(const model_flags& flags);
 /// The drafting flags of generate and edit.
 struct method_flags {
   std::string method = "auto";
-  std::string copy_trust = "forced";  // with method copy, as the next four
-  std::string copy_prompt = "explained";
+  std::string copy_trust = "forced";  // with method copy, as the next three
   std::string copy_spans = "lines";
   bool copy_anchors = false;
   float copy_confidence_min = copy_options{}.confidence_min;
@@ -80,8 +79,6 @@ void add_method_flags(CLI::App& app, method_flags& flags, bool with_copy = false
 void add_drafting_flags(CLI::App& app, method_flags& flags);
 /// Of --method copy.
 copy_options copy_options_of(const method_flags& flags);
-void add_copy_prompt_flag(CLI::App& app, std::string& prompt);
-program_prompt program_prompt_of(std::string_view flag);
 /// Fails for a method that needs a draft model when there is none.
 result<draft::draft_options> draft_options_of(const method_flags& flags, bool has_draft_model);
 std::string_view name_of(draft::method how);

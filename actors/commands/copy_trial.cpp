@@ -146,7 +146,7 @@ std::optional<std::string> file_made_by(const outcome& got, const guide_rules& r
 }  // namespace
 
 result<own_result> try_own_programs(const std::vector<known_edit>& edits, std::uint32_t count, const own_writing& writing,
-                                    program_prompt prompt, local_runner& runner) {
+                                    local_runner& runner) {
   own_result out{.writing = writing.name};
   const engine& e = runner.parts();
   struct fitting_edit {
@@ -156,7 +156,7 @@ result<own_result> try_own_programs(const std::vector<known_edit>& edits, std::u
   };
   std::vector<fitting_edit> fitting;
   for (const auto& edit : edits) {
-    REDLINE_TRY_ASSIGN(auto request, request_of(edit.task, {}, e, writing.how.value_or(copy_options{}), prompt));
+    REDLINE_TRY_ASSIGN(auto request, request_of(edit.task, {}, e, writing.how.value_or(copy_options{})));
     const std::size_t answer = e.words()->encode(edit.after).size();
     if (request.prompt.size() + 2 * answer + 64 > e.context_max()) continue;
     request.tokens_max = static_cast<std::uint32_t>(2 * answer + 64);

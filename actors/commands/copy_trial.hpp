@@ -49,6 +49,6 @@ struct own_result {
   std::uint64_t verified = 0;
 };
 result<own_result> try_own_programs(const std::vector<known_edit>& edits, std::uint32_t count, const own_writing& writing,
-                                    program_prompt prompt, local_runner& runner);
+                                    local_runner& runner);
 
 }  // namespace redline::actors::commands

@@ -17,14 +17,14 @@ bool predicts_old_file(std::string_view method) {
   return method == name_of(draft::method::prediction) || method == name_of(draft::method::automatic);
 }
 
-program_wording wording_of(const copy_options& o, program_prompt prompt) {
-  return {o.line_spans, o.token_spans, o.anchors, prompt};
+program_wording wording_of(const copy_options& o) {
+  return {o.line_spans, o.token_spans, o.anchors};
 }
 
 }  // namespace
 
 result<generation_request> request_of(const edit_task& task, const draft::draft_options& how, const engine& e,
-                                      const std::optional<copy_options>& copy, program_prompt prompt) {
+                                      const std::optional<copy_options>& copy) {
   const auto& words = *e.words();
   REDLINE_TRY_ASSIGN(const auto chat, text::chat_template::parse(
                                           words.words().chat_template().value_or(std::string(text::chatml_template))));
@@ -46,7 +46,7 @@ result<generation_request> request_of(const edit_task& task, const draft::draft_
     g.prompt.insert(g.prompt.end(), tokens.begin(), tokens.end());
   };
   append(std::string_view(rendered).substr(0, at), true);
-  append(copy ? program_message_of(task, wording_of(*copy, prompt)) : message_of(task), false);
+  append(copy ? program_message_of(task, wording_of(*copy)) : message_of(task), false);
   append(std::string_view(rendered).substr(at + marker.size()), true);
   g.tokens_max = e.context_max();
   g.draft = how;
@@ -71,7 +71,7 @@ result<edit_outcome> edit_on_server(const std::string& url, const std::string& a
   speculation["micro_draft_tokens"] = method.options.micro_draft_tokens;
   speculation["max_num_run"] = method.options.max_num_run;
   const std::string message =
-      copies ? program_message_of(task, wording_of(copy_options_of(method), program_prompt_of(method.copy_prompt))) : message_of(task);
+      copies ? program_message_of(task, wording_of(copy_options_of(method))) : message_of(task);
   json body = {{"messages", {{{"role", "user"}, {"content", message}}}},
                {"temperature", 0},
                {"stream", true},
@@ -160,7 +160,7 @@ result<edit_outcome> edit_locally(engine_options options, const edit_task& task,
   edit_outcome out;
   std::optional<copy_options> copy;
   if (method.method == "copy") copy = copy_options_of(method);
-  const auto make_request = [&](const engine& e) { return request_of(task, how, e, copy, program_prompt_of(method.copy_prompt)); };
+  const auto make_request = [&](const engine& e) { return request_of(task, how, e, copy); };
   REDLINE_TRY_ASSIGN(const auto got, generate_locally(std::move(options), how, make_request, [&](const session_text& m) {
                        out.answer += m.text;
                        on_text(out.answer);

@@ -11,8 +11,7 @@ namespace redline::actors::commands {
 /// The conversation as the engine's target model reads it; the answer may fill the context.
 /// copy: the answer is a program over the file, and its text the new file.
 result<generation_request> request_of(const edit_task& task, const draft::draft_options& how, const engine& e,
-                                      const std::optional<copy_options>& copy = std::nullopt,
-                                      program_prompt prompt = program_prompt::explained);
+                                      const std::optional<copy_options>& copy = std::nullopt);
 
 /// What an edit gave, from whichever place it was computed.
 struct edit_outcome {

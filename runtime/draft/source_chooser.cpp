@@ -76,7 +76,7 @@ source_chooser::source_chooser() {
 source_chooser::source_chooser(std::shared_ptr<source_chooser> typical) : source_chooser() {
   typical_ = std::move(typical);
   if (!typical_) return;
-  typical_->sessions_count_ = kept_per_session * typical_->sessions_count_ + 1;
+  typical_->tokens_count_ *= kept_per_session;
   typical_->model_drafts_count_ *= kept_per_session;
   for (std::size_t from = 0; from < std::size(records_); ++from) {
     for (std::size_t i = 0; i < classes_count; ++i) {
@@ -120,7 +120,10 @@ double source_chooser::worth(const draft_offer& offer, const draft_prices& price
   double model = 0;
   if (offer.from == source::model) {
     double drafts_to_come = prices.tokens_to_come / (1 + right);
-    if (typical_) drafts_to_come = std::min(drafts_to_come, typical_->model_drafts_count_ / typical_->sessions_count_);
+    if (typical_) {
+      const double per_token = typical_->model_drafts_count_ / typical_->tokens_count_;
+      drafts_to_come = std::min(drafts_to_come, per_token * prices.tokens_to_come);
+    }
     drafts_to_come = std::max(drafts_to_come, drafts_to_come_min);
     model = prices.model_pass * r.passes + prices.model_first / drafts_to_come;
   }
@@ -183,6 +186,7 @@ void source_chooser::note(record& r, const draft_result& result, bool tried) {
 
 void source_chooser::learn(const draft_offer& offer, const draft_result& result) {
   if (typical_) typical_->learn(offer, result);
+  tokens_count_ += result.accepted + 1;
   if (offer.from == source::model) model_drafts_count_ += 1;
   record& r = record_of(offer);
   note(r, result, true);

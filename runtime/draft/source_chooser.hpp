@@ -120,8 +120,8 @@ class source_chooser {
   void drift(const draft_offer& offer);
 
   std::shared_ptr<source_chooser> typical_;
-  double sessions_count_ = 1;  // that began with this record, older ones counting less, and their drafts of the model
-  double model_drafts_count_ = 8;
+  double tokens_count_ = 256;  // that came with the drafts of all its sessions, older ones counting less
+  double model_drafts_count_ = 16;  // of them, the model's
   record records_[static_cast<std::size_t>(source::last_)][classes_count];
 };
 

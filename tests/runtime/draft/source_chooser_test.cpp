@@ -211,6 +211,19 @@ TEST(source_chooser, begins_with_what_earlier_sessions_saw) {
   EXPECT_EQ(other.choose(std::vector{looked_up(1), modelled()})->from, source::lookup) << "its own failures count more";
 }
 
+TEST(source_chooser, shares_what_the_model_reads_at_first_by_the_drafts_that_the_answer_will_take) {
+  const auto typical = std::make_shared<source_chooser>();
+  const offers all = {looked_up(1), modelled()};
+  const auto chosen_for = [&](double tokens_to_come) {
+    return source_chooser(typical).choose(all, {.model_first = 40, .tokens_to_come = tokens_to_come})->from;
+  };
+  EXPECT_EQ(chosen_for(128), source::lookup);
+  EXPECT_EQ(chosen_for(8000), source::model);
+  // Where copies give nearly all, few drafts of the model are left to share it.
+  for (int i = 0; i < 2000; ++i) typical->learn(looked_up(9), {.drafted = 80, .accepted = 80});
+  EXPECT_EQ(chosen_for(8000), source::lookup);
+}
+
 TEST(source_chooser, shortens_drafts_that_fail_and_lengthens_those_that_are_taken_whole) {
   for (const draft_offer& offer : {looked_up(9, 300), predicted(2, 300), modelled(300)}) {
     source_chooser c;

@@ -118,7 +118,10 @@ TEST(tokenizer_vectors, gives_the_reference_ids_of_the_demonstration_prompts) {
     EXPECT_EQ(words->decode(wanted, {.render_special = true}).value(), text) << row["name"];
     for (const char* model : {"target", "draft"}) {
       const ids continuation = row[model]["continuation"];
-      EXPECT_EQ(words->decode(continuation).value(), row[model]["text"].get<std::string>()) << row["name"];
+      // JSON holds text alone: what is no UTF-8 became U+FFFD.
+      const std::string text_alone =
+          nlohmann::json(words->decode(continuation).value()).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+      EXPECT_EQ(nlohmann::json::parse(text_alone), row[model]["text"]) << row["name"];
     }
   }
   for (const token stop : vectors["stop"]) EXPECT_TRUE(words->is_end_of_generation(stop)) << stop;
