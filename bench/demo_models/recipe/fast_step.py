@@ -95,7 +95,6 @@ class Kernels:
         )
         return out
 
-
     def orthogonalise(self, matrices):
         """In place; each has no more rows than columns."""
         longs = lambda values: (ctypes.c_long * len(values))(*values)  # noqa: E731

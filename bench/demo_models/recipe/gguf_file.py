@@ -190,6 +190,8 @@ def read(path):
     for _ in range(entry_count):
         key = reader.text()
         entries[key] = reader.value(reader.take("I"))
+    architecture = entries.get("general.architecture")
+    assert architecture == "qwen2", f"{path}: wanted architecture qwen2, found {architecture}"
     infos = []
     for _ in range(tensor_count):
         label, dimensions = reader.text(), reader.take("I")

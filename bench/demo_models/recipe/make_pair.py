@@ -56,7 +56,12 @@ def parse_arguments():
     parser.add_argument(
         "--until", help="HH:MM or HH:MM,HH:MM: stop the target's, the draft's training by then, learning rate at zero"
     )
-    return parser.parse_args()
+    options = parser.parse_args()
+    for name in ("target", "draft") if options.start else ():
+        path = os.path.join(options.start, f"demo-{name}.gguf")
+        if not os.path.isfile(path):
+            parser.error(f"--start: wanted a folder with demo-target.gguf and demo-draft.gguf, found no {path}")
+    return options
 
 
 class Pair:

@@ -70,10 +70,9 @@ class Optimizer:
         self.count = 0
 
     def _orthogonal(self, updates):
-        """Newton-Schulz: of each, near the closest matrix with all singular values one."""
+        """Newton-Schulz: of each, near the closest matrix with all singular values one. May overwrite what it is given."""
         wide = [(u.T if u.shape[0] > u.shape[1] else u).contiguous() for u in updates]
         if self.kernels:
-            wide = [u.clone() if u.data_ptr() == update.data_ptr() else u for u, update in zip(wide, updates)]
             self.kernels.orthogonalise(wide)
         else:
             wide = [self.newton_schulz(u) for u in wide]
