@@ -53,6 +53,7 @@ struct gemm_args {
   float* y = nullptr;
   std::size_t y_stride = 0;
   const float* bias = nullptr;  // [w.rows] or nullptr
+  const std::byte* prepared = nullptr;  // the same rows as kernel_table::prepare_rows gives them, or nullptr
 };
 
 /// Cosines and sines of one position: cos[rotary_dim / 2], then sin[rotary_dim / 2].
@@ -151,6 +152,13 @@ struct kernel_table {
   /// Row `row` as floats (embedding look-up). out: [w.columns]
   void (*unpack_row)(const packed_view& w, std::size_t row, float* out);
   void (*gemm)(const gemm_args& args);
+  /// Bytes of rows of x in the form that `gemm` multiplies. 0: floats as they are, or so few that each call of `gemm` does
+  /// as well to make that form itself.
+  std::size_t (*prepared_bytes)(std::size_t rows, std::size_t columns);
+  /// Writes rows [begin, end) of x in that form, once for all calls of `gemm`. out: prepared_bytes of all rows, 64-byte
+  /// aligned. What follows the last row there may be anything.
+  void (*prepare_rows)(const float* x, std::size_t x_stride, std::size_t begin, std::size_t end, std::size_t columns,
+                       std::byte* out);
 
   /// out[i] = x[i] / sqrt(mean(x^2) + epsilon) * weight[i]. out may be x.
   void (*rms_norm)(const float* x, const float* weight, float epsilon, std::size_t n, float* out);

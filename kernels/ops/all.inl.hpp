@@ -29,6 +29,8 @@ constexpr kernel_table make_table(std::string_view name) {
           .pack = interleave_panels,
           .unpack_row = unpack_row,
           .gemm = gemm,
+          .prepared_bytes = [](std::size_t, std::size_t) -> std::size_t { return 0; },
+          .prepare_rows = [](const float*, std::size_t, std::size_t, std::size_t, std::size_t, std::byte*) {},
           .rms_norm = rms_norm,
           .layer_norm = layer_norm,
           .add = add_to,

@@ -25,6 +25,8 @@ kernel_table tile_table(std::string_view name) {
   t.panels_step = tile_panels_max;
   t.attention_vectors = 96;
   t.gemm = gemm_by_tiles;
+  t.prepared_bytes = prepared_tile_bytes;
+  t.prepare_rows = prepare_tile_rows;
   t.attention = attention_by_tiles;
   t.join_attention = join_attention_by_tiles;
   t.multiply_adds_per_iteration = 4 * 16 * 16 * tile_columns;

@@ -5,28 +5,29 @@
 // the sum of the columns before (the definition of TDPBF16PS). So an output's bits depend on its row of x and its row of
 // w only: stretches, row tiles and panels that are computed together take no part in it.
 //
-// A panel's weights become tiles just ahead of their first use, while earlier tiles are multiplied; other row blocks of
-// the same stretch find them in the first-level cache.
+// Sums stay in tile registers over all columns. A panel's weights become tiles just ahead of their first use, while earlier
+// tiles are multiplied: the vector units expand beside the tile unit. Further row blocks find them in the second-level cache.
 
 inline constexpr std::size_t tile_columns = 32;
 inline constexpr std::size_t tile_numbers = 16 * tile_columns;  // bf16, of one tile of x or w
-inline constexpr std::size_t rows_together = 512;
-/// Tiles along the columns that are expanded at once when several row blocks use them: two panels of 14 stay in a
-/// first-level cache of 48 KiB.
-inline constexpr std::size_t stretch_tiles = 14;
-inline constexpr std::size_t x_tiles_max = rows_together / 16 * stretch_tiles;
+inline constexpr std::size_t rows_together = 256;
+inline constexpr std::size_t sum_tiles = 4;  // registers that hold sums: row tiles x panels of a block
+inline constexpr std::size_t tile_panels_max = sum_tiles;
 inline constexpr std::size_t ring_tiles = 4;  // of each panel, when one row block uses them
+inline constexpr std::size_t every_tile = ~std::size_t{0};  // w_mask of a block whose tiles all have a place
 inline constexpr std::size_t tiles_ahead = 2;
-inline constexpr std::size_t tile_panels_max = 4;
+/// Tiles of x and of one panel that lie in a second-level cache together. Longer rows go stretch by stretch.
+inline constexpr std::size_t x_tiles_max = 768;
+inline constexpr std::size_t w_tiles_max = 256;
 
 struct alignas(64) tile_scratch {
   std::uint16_t x[x_tiles_max * tile_numbers];  // [row tile][tile along the columns][16 rows][32]
-  std::uint16_t w[2 * stretch_tiles * tile_numbers];  // [panel][tile][16 pairs of columns][16 outputs][2]
+  std::uint16_t w[w_tiles_max * tile_numbers];  // [panel][tile][16 pairs of columns][16 outputs][2]
 };
-static_assert(2 * stretch_tiles >= tile_panels_max * ring_tiles);
+static_assert(w_tiles_max >= tile_panels_max * ring_tiles);
 
 inline tile_scratch& scratch_of_thread() {
-  static thread_local const std::unique_ptr<tile_scratch> scratch{new tile_scratch};
+  static thread_local const std::unique_ptr<tile_scratch> scratch{new tile_scratch{}};
   return *scratch;
 }
 
@@ -46,7 +47,7 @@ using expand_tile_function = void (*)(const std::byte* panel, std::size_t tile, 
 
 template<class Format>
 void expand_tile(const std::byte* panel, std::size_t tile, std::size_t columns, std::uint16_t* out) {
-  constexpr std::size_t ahead_bytes = 4096;  // the hardware's own read-ahead stops at page ends
+  constexpr std::size_t ahead_bytes = 2048;  // the hardware's own read-ahead stops at page ends
   constexpr std::size_t groups = tile_columns / Format::group;
   for (std::size_t line = 0; line < groups * Format::group_bytes; line += 64) {
     prefetch(panel + tile * groups * Format::group_bytes + ahead_bytes + line);
@@ -90,14 +91,26 @@ inline void narrow_row(const float* x, std::size_t count, std::size_t tiles, std
   }
 }
 
-/// Rows [0, rows) of x, `tiles` tiles from column `first` on: out [row tile][tile]. Whole tiles; the rest is zeros.
-inline void narrow_rows(const float* x, std::size_t x_stride, std::size_t rows, std::size_t columns, std::size_t first,
-                        std::size_t tiles, std::uint16_t* out) {
-  for (std::size_t row = 0; row < round_up(rows, 16); ++row) {
-    std::uint16_t* to = out + (row / 16 * tiles * 16 + row % 16) * tile_columns;
-    const bool exists = row < rows;
-    narrow_row(exists ? x + row * x_stride + first : x, exists ? columns - first : 0, tiles, to);
+/// Rows [begin, end) of x, `tiles` tiles from column `first` on: out [row tile][tile]. A row's place is that of its number;
+/// rows of the last row tile that do not exist are left as they are, no row sees another.
+inline void narrow_rows(const float* x, std::size_t x_stride, std::size_t begin, std::size_t end, std::size_t columns,
+                        std::size_t first, std::size_t tiles, std::uint16_t* out) {
+  for (std::size_t row = begin; row < end; ++row) {
+    narrow_row(x + row * x_stride + first, columns - first, tiles, out + (row / 16 * tiles * 16 + row % 16) * tile_columns);
   }
+}
+
+inline std::size_t tiles_for(std::size_t columns) { return (columns + tile_columns - 1) / tile_columns; }
+
+std::size_t prepared_tile_bytes(std::size_t rows, std::size_t columns) {
+  constexpr std::size_t numbers_min = 16384;  // a microsecond of rounding
+  if (rows * columns < numbers_min) return 0;
+  return round_up(rows, 16) * tiles_for(columns) * tile_columns * sizeof(std::uint16_t);
+}
+
+void prepare_tile_rows(const float* x, std::size_t x_stride, std::size_t begin, std::size_t end, std::size_t columns,
+                       std::byte* out) {
+  narrow_rows(x, x_stride, begin, end, columns, 0, tiles_for(columns), reinterpret_cast<std::uint16_t*>(out));
 }
 
 /// RowTiles x Panels tiles of outputs over one stretch of columns.
@@ -110,7 +123,8 @@ struct tile_block {
   std::size_t depth;                // tiles of the stretch
   std::size_t columns;              // of the matrix
   std::uint16_t* w;                 // [panel][w_tiles] tiles
-  std::size_t w_tiles;              // a tile's place in w is its number modulo this
+  std::size_t w_tiles;              // of one panel in w
+  std::size_t w_mask;               // a tile's place among them is its number & this
   float* y;
   std::size_t y_stride;
   std::size_t rows;                 // that exist, of RowTiles * 16
@@ -122,8 +136,9 @@ struct tile_block {
 template<int RowTiles, int Panels>
 inline void multiply_whole_block(const tile_block& b, float* y, std::size_t y_stride) {
   constexpr int x_tile = RowTiles * Panels;
-  constexpr int w_tile = x_tile + RowTiles;
-  constexpr int w_registers = 8 - w_tile;
+  constexpr int x_registers = std::min(RowTiles, 2);
+  constexpr int w_tile = x_tile + x_registers;
+  constexpr int w_registers = std::min(Panels, 8 - w_tile);
   const auto sums_at = [&](int c) { return y + c / Panels * 16 * y_stride + c % Panels * 16; };
   for_constants<RowTiles * Panels>([&](auto c) {
     if (b.first) {
@@ -133,24 +148,29 @@ inline void multiply_whole_block(const tile_block& b, float* y, std::size_t y_st
     }
   });
   const auto place = [&](int panel, std::size_t t) {
-    return b.w + (static_cast<std::size_t>(panel) * b.w_tiles + t % b.w_tiles) * tile_numbers;
+    return b.w + (static_cast<std::size_t>(panel) * b.w_tiles + (t & b.w_mask)) * tile_numbers;
   };
-  const auto expand = [&](std::size_t t) {
-    if (t >= b.depth) return;
-    for (int p = 0; p < Panels; ++p) b.expand(b.panels[p], b.first_tile + t, b.columns, place(p, t));
+  const auto expand = [&](int panel, std::size_t t) {
+    if (t < b.depth) b.expand(b.panels[panel], b.first_tile + t, b.columns, place(panel, t));
+  };
+  const auto load_x = [&](auto r, std::size_t t) {
+    tile_load<x_tile + r % x_registers>(b.x + static_cast<std::size_t>(r) * b.x_step + t * tile_numbers, 64);
   };
   if (b.expand != nullptr) {
-    for (std::size_t t = 0; t < tiles_ahead; ++t) expand(t);
+    for (std::size_t t = 0; t < tiles_ahead; ++t) {
+      for (int p = 0; p < Panels; ++p) expand(p, t);
+    }
   }
   for (std::size_t t = 0; t < b.depth; ++t) {
-    if (b.expand != nullptr) expand(t + tiles_ahead);
-    for_constants<RowTiles>([&](auto r) {
-      tile_load<x_tile + r>(b.x + static_cast<std::size_t>(r) * b.x_step + t * tile_numbers, 64);
-    });
+    if constexpr (RowTiles <= x_registers) for_constants<RowTiles>([&](auto r) { load_x(r, t); });
     for_constants<Panels>([&](auto p) {
       constexpr int w = w_tile + decltype(p)::value % w_registers;
+      if (b.expand != nullptr) expand(p, t + tiles_ahead);
       tile_load<w>(place(p, t), 64);
-      for_constants<RowTiles>([&](auto r) { tile_multiply<r * Panels + p, x_tile + r, w>(); });
+      for_constants<RowTiles>([&](auto r) {
+        if constexpr (RowTiles > x_registers) load_x(r, t);
+        tile_multiply<r * Panels + p, x_tile + r % x_registers, w>();
+      });
     });
   }
   for_constants<RowTiles * Panels>([&](auto c) { tile_store<c>(sums_at(c), y_stride * sizeof(float)); });
@@ -186,19 +206,28 @@ void multiply_block(const tile_block& b) {
 
 /// [row tiles - 1][log2(panels)]; eight registers hold the sums, x and at least one tile of weights.
 using block_function = void (*)(const tile_block&);
-inline constexpr block_function blocks_by_size[2][3] = {
+inline constexpr block_function blocks_by_size[sum_tiles][3] = {
     {multiply_block<1, 1>, multiply_block<1, 2>, multiply_block<1, 4>},
-    {multiply_block<2, 1>, multiply_block<2, 2>, nullptr}};
+    {multiply_block<2, 1>, multiply_block<2, 2>, nullptr},
+    {multiply_block<3, 1>, nullptr, nullptr},
+    {multiply_block<4, 1>, nullptr, nullptr}};
 
-/// The block's panels times `rows` rows, two row tiles at a time. The first two expand the weights for all.
+/// Panels that are multiplied side by side for this many row tiles: a power of two.
+inline std::size_t panels_beside_rows(std::size_t row_tiles) {
+  return std::bit_floor(sum_tiles / std::min(sum_tiles, row_tiles));
+}
+
+/// The block's panels times `rows` rows, as many at a time as sums fit the registers. The first of them expand the weights
+/// for all.
 inline void multiply_rows(tile_block b, std::size_t rows, std::size_t panels) {
+  const std::size_t height = sum_tiles / panels * 16;
   const auto log2_panels = static_cast<std::size_t>(std::countr_zero(panels));
-  for (std::size_t row = 0; row < rows; row += 32) {
-    b.rows = std::min<std::size_t>(32, rows - row);
-    blocks_by_size[b.rows > 16 ? 1 : 0][log2_panels](b);
+  for (std::size_t row = 0; row < rows; row += height) {
+    b.rows = std::min(height, rows - row);
+    blocks_by_size[(b.rows - 1) / 16][log2_panels](b);
     b.expand = nullptr;
-    b.x += 2 * b.x_step;
-    b.y += 32 * b.y_stride;
+    b.x += height / 16 * b.x_step;
+    b.y += height * b.y_stride;
   }
 }
 
@@ -206,30 +235,35 @@ void gemm_by_tiles(const gemm_args& a) {
   if (a.rows == 0) return;
   tile_scratch& s = scratch_of_thread();
   const tile_session session;
-  const std::size_t tiles = (a.w.columns + tile_columns - 1) / tile_columns;
+  const std::size_t tiles = tiles_for(a.w.columns);
+  const auto* prepared = reinterpret_cast<const std::uint16_t*>(a.prepared);
   for (std::size_t row = 0; row < a.rows; row += rows_together) {
     const std::size_t rows = std::min(rows_together, a.rows - row);
     const std::size_t row_tiles = (rows + 15) / 16;
-    const bool one_block = row_tiles <= 2;
-    const std::size_t depth_max = one_block ? x_tiles_max / row_tiles : stretch_tiles;
+    const bool one_block = row_tiles <= sum_tiles;
+    const std::size_t x_depth = x_tiles_max / row_tiles;
+    const std::size_t depth_max = one_block ? x_depth : std::min(x_depth, w_tiles_max);
     for (std::size_t first = 0; first < tiles || first == 0; first += depth_max) {
       const std::size_t depth = std::min(depth_max, tiles - first);
-      narrow_rows(a.x + row * a.x_stride, a.x_stride, rows, a.w.columns, first * tile_columns, depth, s.x);
+      if (prepared == nullptr) {
+        narrow_rows(a.x + row * a.x_stride, a.x_stride, 0, rows, a.w.columns, first * tile_columns, depth, s.x);
+      }
       for (std::size_t panel = a.panel_begin; panel < a.panel_end;) {
-        std::size_t count = row_tiles == 1 ? 4 : 2;
+        std::size_t count = panels_beside_rows(row_tiles);
         while (count > a.panel_end - panel) count /= 2;
         const std::byte* packed[tile_panels_max];
         for (std::size_t p = 0; p < count; ++p) packed[p] = a.w.panels + (panel + p) * a.w.panel_bytes;
         const bool last = first + depth == tiles;
-        multiply_rows({.x = s.x,
-                       .x_step = depth * tile_numbers,
+        multiply_rows({.x = prepared == nullptr ? s.x : prepared + (row / 16 * tiles + first) * tile_numbers,
+                       .x_step = (prepared == nullptr ? depth : tiles) * tile_numbers,
                        .panels = packed,
                        .expand = tile_expander_of(a.w.type),
                        .first_tile = first,
                        .depth = depth,
                        .columns = a.w.columns,
                        .w = s.w,
-                       .w_tiles = one_block ? ring_tiles : stretch_tiles,
+                       .w_tiles = one_block ? ring_tiles : depth,
+                       .w_mask = one_block ? ring_tiles - 1 : every_tile,
                        .y = a.y + row * a.y_stride + panel * 16,
                        .y_stride = a.y_stride,
                        .rows = 0,

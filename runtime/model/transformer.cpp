@@ -76,11 +76,11 @@ struct transformer::state {
   // Inside a layer.
   struct product {
     const kernels::packed_weights& w;
-    const float* x;
     float* y;
     const float* bias = nullptr;
   };
-  void multiply(std::initializer_list<product> products);
+  [[nodiscard]] const std::byte* prepare_rows(const float* rows_of_x, std::size_t columns);
+  void multiply(const float* rows_of_x, std::initializer_list<product> products);
   void normalise_row(const norm_weights& norm, std::size_t row);
   void normalise(const norm_weights& norm);
   void add_and_normalise(const norm_weights& norm);
@@ -113,6 +113,7 @@ struct transformer::state {
   std::size_t attention_width;
   std::size_t kv_width;
   float_buffer x, normed, query, key, value, attended, delta, gate, up;
+  float_buffer prepared;  // rows of one of these, as the table's gemm likes them
   float_buffer logits;
   std::vector<float_buffer> scratch;  // one per worker
   std::size_t rows = 0;               // in the activations: all, then only those that want logits
@@ -156,6 +157,8 @@ transformer::state::state(std::shared_ptr<const weights> the_weights, const kern
       delta(std::size_t{how.rows_max} * config.width),
       gate(std::size_t{how.rows_max} * config.feed_forward),
       up(std::size_t{how.rows_max} * config.feed_forward),
+      prepared(table.prepared_bytes(how.rows_max, std::max<std::size_t>({config.width, attention_width, config.feed_forward})) /
+               sizeof(float)),
       scratch(team.size()) {}
 
 std::span<const float> transformer::forward(std::span<const run> batch) {
@@ -169,24 +172,24 @@ std::span<const float> transformer::forward(std::span<const run> batch) {
     const layer_weights& l = w.layers[i];
     const bool last = i + 1 == w.layers.size();
     s.timed(s.spent.query_key_value, [&] {
-      s.multiply({{l.query, s.normed.data(), s.query.data(), or_null(l.query_bias)},
-                  {l.key, s.normed.data(), s.key.data(), or_null(l.key_bias)},
-                  {l.value, s.normed.data(), s.value.data(), or_null(l.value_bias)}});
+      s.multiply(s.normed.data(), {{l.query, s.query.data(), or_null(l.query_bias)},
+                                   {l.key, s.key.data(), or_null(l.key_bias)},
+                                   {l.value, s.value.data(), or_null(l.value_bias)}});
     });
     if (w.config.head_norms) s.timed(s.spent.norms, [&] { s.normalise_heads(l); });
     s.timed(s.spent.store, [&] { s.store_keys_and_values(i); });
     if (last && s.wanted_rows.empty()) return {};  // the cache is all that was asked for
     s.timed(s.spent.attention, [&] { s.attend(i, last ? s.wanted_blocks : s.blocks); });
     if (last) s.keep_wanted_rows();
-    s.timed(s.spent.output, [&] { s.multiply({{l.output, s.attended.data(), s.delta.data(), or_null(l.output_bias)}}); });
+    s.timed(s.spent.output, [&] { s.multiply(s.attended.data(), {{l.output, s.delta.data(), or_null(l.output_bias)}}); });
     s.timed(s.spent.norms, [&] { s.add_and_normalise(l.feed_forward_norm); });
     s.timed(s.spent.feed_forward, [&] {
       s.activate(l);
-      s.multiply({{l.down, s.gate.data(), s.delta.data(), or_null(l.down_bias)}});
+      s.multiply(s.gate.data(), {{l.down, s.delta.data(), or_null(l.down_bias)}});
     });
     s.timed(s.spent.norms, [&] { s.add_and_normalise(last ? w.output_norm : w.layers[i + 1].attention_norm); });
   }
-  s.timed(s.spent.head, [&] { s.multiply({{w.output_head(), s.normed.data(), s.logits.data()}}); });
+  s.timed(s.spent.head, [&] { s.multiply(s.normed.data(), {{w.output_head(), s.logits.data()}}); });
   return {s.logits.data(), s.rows * s.config.vocabulary};
 }
 
@@ -363,13 +366,27 @@ std::size_t transformer::state::panels_per_item(std::size_t panels) const {
   return std::max(std::min<std::size_t>(share, 64), table.panels_step);
 }
 
+/// The rows as the table's gemm likes them, made once for all threads; nullptr: it takes the floats.
+const std::byte* transformer::state::prepare_rows(const float* rows_of_x, std::size_t columns) {
+  const std::size_t bytes = table.prepared_bytes(rows, columns);
+  if (bytes == 0) return nullptr;
+  auto* out = reinterpret_cast<std::byte*>(prepared.data());
+  team.parallel_for((rows + rows_per_item - 1) / rows_per_item, [&](std::size_t item, std::uint32_t) {
+    const std::size_t begin = item * rows_per_item;
+    table.prepare_rows(rows_of_x, columns, begin, std::min(rows, begin + rows_per_item), columns, out);
+  });
+  return out;
+}
+
 /// y = x w^T + bias for every product, in one loop.
-void transformer::state::multiply(std::initializer_list<product> products) {
+void transformer::state::multiply(const float* rows_of_x, std::initializer_list<product> products) {
   std::size_t panels = 0;
   for (const product& p : products) panels += kernels::panels_for(p.w.rows());
   const std::size_t step = panels_per_item(panels);
   std::size_t items = 0;
   for (const product& p : products) items += (kernels::panels_for(p.w.rows()) + step - 1) / step;
+  const std::size_t columns = products.begin()->w.columns();
+  const std::byte* ready = prepare_rows(rows_of_x, columns);
   team.parallel_for(items, [&](std::size_t item, std::uint32_t) {
     for (const product& p : products) {
       const std::size_t all = kernels::panels_for(p.w.rows());
@@ -378,12 +395,13 @@ void transformer::state::multiply(std::initializer_list<product> products) {
         table.gemm({.w = p.w.view(),
                     .panel_begin = item * step,
                     .panel_end = std::min(all, (item + 1) * step),
-                    .x = p.x,
-                    .x_stride = p.w.columns(),
+                    .x = rows_of_x,
+                    .x_stride = columns,
                     .rows = rows,
                     .y = p.y,
                     .y_stride = p.w.rows(),
-                    .bias = p.bias});
+                    .bias = p.bias,
+                    .prepared = ready});
         return;
       }
       item -= own;
@@ -397,6 +415,7 @@ void transformer::state::activate(const layer_weights& l) {
   const std::size_t width = config.feed_forward;
   const std::size_t panels = kernels::panels_for(width);
   const std::size_t step = panels_per_item(panels);
+  const std::byte* ready = prepare_rows(normed.data(), config.width);
   team.parallel_for((panels + step - 1) / step, [&](std::size_t item, std::uint32_t) {
     const bool gated = config.activation != feed_forward_kind::gelu;
     kernels::gemm_args args{.w = gated ? l.gate.view() : l.up.view(),
@@ -407,7 +426,8 @@ void transformer::state::activate(const layer_weights& l) {
                             .rows = rows,
                             .y = gate.data(),
                             .y_stride = width,
-                            .bias = gated ? nullptr : or_null(l.up_bias)};
+                            .bias = gated ? nullptr : or_null(l.up_bias),
+                            .prepared = ready};
     table.gemm(args);
     if (gated) {
       args.w = l.up.view();

@@ -152,7 +152,8 @@ TEST_P(exact_gemm, unpacks_the_floats_it_multiplies_with) {
 
 // Many rows and long stretches take other ways through the tiles; the definition is too slow for all formats.
 TEST_P(exact_gemm, large_products_are_their_definition_too) {
-  for (const auto& [rows, n, k] : {std::array<std::size_t, 3>{530, 40, 32}, {70, 70, 1024}, {100, 33, 500}}) {
+  for (const auto& [rows, n, k] : {std::array<std::size_t, 3>{530, 40, 32}, {70, 70, 1024}, {100, 33, 500}, {50, 20, 9000}, {80, 20, 5000},
+                                 {300, 17, 1600}}) {
     const matrix m = random_matrix(weight_type::f16, n, k);
     const packed_weights w(table(), team_, weight_type::f16, n, k, m.bytes.data());
     const auto x = uniforms(rows * k);
@@ -223,6 +224,37 @@ TEST_P(gemm, a_row_has_the_same_bits_alone_and_in_batches) {
             << name_of(type) << ", k " << k << ", rows " << first << " to " << first + rows;
       }
     }
+  }
+}
+
+TEST_P(gemm, rows_that_were_prepared_give_the_same_bits) {
+  for (const auto& [rows, k] : {std::array<std::size_t, 2>{1, 20000}, {20, 1000}, {64, 512}, {75, 3000}, {300, 1600}}) {
+    if (GetParam() == std::string("scalar") && rows > 20) continue;
+    const std::size_t n = 40;
+    const matrix m = random_matrix(weight_type::bf16, n, k);
+    const packed_weights w(table(), team_, weight_type::bf16, n, k, m.bytes.data());
+    const auto x = uniforms(rows * (k + 3));
+    std::vector<float> plain(rows * n, nan), prepared(rows * n, nan);
+    gemm_args args{.w = w.view(),
+                   .panel_begin = 0,
+                   .panel_end = panels_for(n),
+                   .x = x.data(),
+                   .x_stride = k + 3,
+                   .rows = rows,
+                   .y = plain.data(),
+                   .y_stride = n};
+    table().gemm(args);
+    const memory_block out(table().prepared_bytes(rows, k));
+    if (out.size() == 0) continue;  // this target takes floats
+    std::memset(out.data(), 0xff, out.size());  // rows that are not there may be anything
+    const std::size_t middle = below(rows + 1);
+    table().prepare_rows(x.data(), k + 3, middle, rows, k, out.data());
+    table().prepare_rows(x.data(), k + 3, 0, middle, k, out.data());
+    args.prepared = out.data();
+    args.x = nullptr;
+    args.y = prepared.data();
+    table().gemm(args);
+    ASSERT_TRUE(same_bits(plain, prepared)) << rows << " x " << k;
   }
 }
 
