@@ -17,6 +17,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import torch  # noqa: E402
 
+import byte_pair  # noqa: E402
 import copy_programs  # noqa: E402
 import edits  # noqa: E402
 import fast_step  # noqa: E402
@@ -86,6 +87,23 @@ class Edits(unittest.TestCase):
                 self.fail(f"{kind} fits nowhere")
 
 
+class StrangeNames(unittest.TestCase):
+    def test_names_change_everywhere_alike_and_nothing_else_does(self):
+        source = read(INVENTORY)
+        strange = samples.StrangeNames(byte_pair.Tokenizer(byte_pair.train([source], 512)))
+        shares = []
+        for seed in range(8):
+            new = strange.put_into(source, random.Random(seed))
+            old_words, new_words = (strange.WORD.findall(text) for text in (source, new))
+            self.assertEqual(strange.WORD.sub("", source), strange.WORD.sub("", new))
+            pairs = set(zip(old_words, new_words))
+            self.assertEqual(len(pairs), len(set(old_words)))
+            changed = {old for old, renamed in pairs if old != renamed}
+            self.assertFalse(changed & edits.RESERVED)
+            shares.append(len(changed) / len(pairs))
+        self.assertGreater(max(shares), 0.5)
+
+
 class CopyPrograms(unittest.TestCase):
     def test_programs_are_those_of_the_runtime_and_resolve_there(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -127,6 +145,21 @@ class CopyPrograms(unittest.TestCase):
             found = copy_programs.pieces(before, program)
             self.assertEqual("".join(text for text, _ in found), program, kinds)
             self.assertEqual([bool(copied) for text, copied in found], [text.startswith("<copy") for text, _ in found])
+
+    def test_a_copy_ends_where_a_token_ends_with_its_lines_behind_it_and_without(self):
+        before = "a = 1\nb = 2\nc = 3\n"
+        program = '<copy lines="1-2"/><gen>b = 4\n</gen><copy lines="3-3"/></program>'
+        tokenizer = byte_pair.Tokenizer(byte_pair.train([program] * 20, 400))
+        self.assertTrue(any(b'/><' in tokenizer.bytes_of(t) for t in tokenizer.encode(program)))
+        alone, said_alone = samples.program_tokens(tokenizer, before, program)
+        served, said = samples.program_tokens(tokenizer, before, program, served=True)
+        self.assertEqual(tokenizer.decode(alone), program)
+        self.assertTrue(all(said_alone))
+        self.assertEqual([t for t, is_said in zip(served, said) if is_said], alone)
+        self.assertEqual(
+            tokenizer.decode(served),
+            '<copy lines="1-2"/>a = 1\nb = 2\n<gen>b = 4\n</gen><copy lines="3-3"/>c = 3\n</program>',
+        )
 
     def test_what_is_no_program_is_refused(self):
         before = "a\nb\nc\n"

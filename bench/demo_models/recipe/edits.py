@@ -863,17 +863,17 @@ class Editor:
 
 
 KINDS = {  # weight of each kind when one is drawn; those that fit any file have less
-    "rename": 12,
+    "rename": 13,
     "rename_several": 4,
     "number": 9,
-    "string": 4,
+    "string": 5,
     "quotes": 8,
     "operator": 6,
-    "delete_function": 9,
-    "delete_class": 3,
-    "keep_only": 2,
-    "delete_line": 1.5,
-    "delete_import": 0.8,
+    "delete_function": 12,
+    "delete_class": 4,
+    "keep_only": 3,
+    "delete_line": 4,
+    "delete_import": 2,
     "delete_docstring": 5,
     "delete_comments": 5,
     "add_import": 0.8,
@@ -890,7 +890,7 @@ KINDS = {  # weight of each kind when one is drawn; those that fit any file have
     "comment_out": 4,
     "empty_body": 4,
     "wrap_in_try": 4,
-    "swap_functions": 5,
+    "swap_functions": 3,
     "indentation": 2,
 }
 

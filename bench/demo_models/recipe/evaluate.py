@@ -38,7 +38,11 @@ def draw_tasks(maker, count, low, high, context, program=False, edit_count=None,
         except edits.NotApplicable:
             continue
         message = samples.program_message if program else samples.edit_message
-        wanted = copy_programs.shortest(before, after) if program else samples.edit_answer(after)
+        if program:
+            wanted = copy_programs.shortest(before, after) + "<|im_end|>"
+            wanted_ids = samples.program_tokens(maker.tokenizer, before, wanted)[0]
+        else:
+            wanted_ids = maker.tokenizer.encode(samples.edit_answer(after) + "<|im_end|>")
         prompt = samples.chat(message(instruction, before))
         task = {
             "instruction": instruction,
@@ -47,7 +51,7 @@ def draw_tasks(maker, count, low, high, context, program=False, edit_count=None,
             "kinds": kinds,
             "prompt": prompt,
             "prompt_ids": maker.tokenizer.encode(prompt),
-            "wanted_ids": maker.tokenizer.encode(wanted + "<|im_end|>"),
+            "wanted_ids": wanted_ids,
             "ratio": edit_ratio(before, after),
         }
         if len(task["prompt_ids"]) + len(task["wanted_ids"]) <= context:

@@ -2,6 +2,7 @@
 import difflib
 import hashlib
 import random as random_module
+import re
 from dataclasses import dataclass
 
 import numpy
@@ -51,10 +52,11 @@ class Mix:
     characters_min: int = 100
     characters_max: int = 600
     tokens_max: int = 1024
-    edit: float = 0.72
-    program: float = 0.16
-    plain: float = 0.06
+    edit: float = 0.64
+    program: float = 0.25
+    plain: float = 0.05
     middle: float = 0.06
+    strange_names: float = 0.0  # share of edits whose file has names made up of any tokens
 
 
 class Files:
@@ -81,6 +83,38 @@ class Files:
         return random.choice(self._recent)
 
 
+def program_tokens(tokenizer, before, program, served=False):
+    """-> (tokens, whether the model says each). A token never spans the end of a copy, be the copied lines read behind it
+    (`served`) or not: what the model says up to there is the same both ways."""
+    tokens, said = [], []
+    for text, copied in copy_programs.pieces(before, program):
+        for part, is_said in ((tokenizer.encode(text), True), (tokenizer.encode_text(copied) if served else [], False)):
+            tokens += part
+            said += [is_said] * len(part)
+    return tokens, said
+
+
+class StrangeNames:
+    """Renames some identifiers of a file to names put together from any pieces of the vocabulary. What follows such a name
+    can only be known by copying, and every token gets its turn as one to copy."""
+
+    WORD = re.compile(r"[^\W\d]\w*")
+
+    def __init__(self, tokenizer):
+        texts = [tokenizer.bytes_of(t).decode("utf-8", "replace") for t in range(len(tokenizer.tokens))]
+        self.pieces = [t for t in texts if t.isascii() and t.isalpha()]
+
+    def name(self, random):
+        pieces = random.choices(self.pieces, k=random.choice([1, 2, 2, 3, 3, 4]))
+        return random.choice(["", "_", "_"]).join(pieces)
+
+    def put_into(self, text, random):
+        found = sorted(set(self.WORD.findall(text)) - edits.RESERVED)
+        share = random.choice([0.2, 0.5, 0.9])
+        new = {name: self.name(random) for name in found if len(name) > 2 and random.random() < share}
+        return self.WORD.sub(lambda match: new.get(match[0], match[0]), text)
+
+
 def identifiers(files, random, file_count=300):
     """Names that renames may take, from the corpus."""
     names = set()
@@ -99,7 +133,7 @@ class SampleMaker:
 
     def __init__(self, tokenizer, files, names, seed):
         self.tokenizer, self.files, self.editor = tokenizer, Files(files), edits.Editor(names)
-        self.random = random_module.Random(seed)
+        self.random, self.strange = random_module.Random(seed), None
 
     def edit_task(self, mix, edit_count=None, kinds=None):
         """-> (instruction, old text, new text, kinds)"""
@@ -107,6 +141,9 @@ class SampleMaker:
         top = mix.characters_min + (mix.characters_max - mix.characters_min) * random.random()
         before = edits.excerpt(random, self.files.draw(random), mix.characters_min * 0.6, max(top, mix.characters_min))
         edits.require(FENCE not in before)
+        if random.random() < mix.strange_names:
+            self.strange = self.strange or StrangeNames(self.tokenizer)
+            before = self.strange.put_into(before, random)
         instruction, after, done = edits.make_edit(self.editor, random, before, edit_count, kinds)
         return instruction, before, after, done
 
@@ -131,16 +168,10 @@ class SampleMaker:
         """Half as text alone, half as under the grammar, which writes the copied lines behind each copy."""
         instruction, before, after, _ = self.edit_task(mix)
         edits.require("gen>" not in after and "program>" not in after)
-        prompt, program = chat(program_message(instruction, before)), copy_programs.shortest(before, after)
-        if self.random.random() < 0.5:
-            return self._answered(prompt, program, lambda tokens: [CHANGED] * len(tokens))
-        tokens = self.tokenizer.encode(prompt)
-        kinds = [PROMPT] * len(tokens)
-        for text, copied in copy_programs.pieces(before, program + "<|im_end|>\n"):
-            said, read = self.tokenizer.encode(text), self.tokenizer.encode_text(copied)
-            tokens += said + read
-            kinds += [CHANGED] * len(said) + [PROMPT] * len(read)
-        return tokens, kinds
+        tokens = self.tokenizer.encode(chat(program_message(instruction, before)))
+        program = copy_programs.shortest(before, after) + "<|im_end|>\n"
+        answer, said = program_tokens(self.tokenizer, before, program, served=self.random.random() < 0.5)
+        return tokens + answer, [PROMPT] * len(tokens) + [CHANGED if s else PROMPT for s in said]
 
     def _changed_or_copied(self, tokens, before, after):
         """CHANGED: tokens of changed lines, and the few around them where the answer leaves the old text and finds it again."""

@@ -47,7 +47,7 @@ class Size:
 
 
 def _stages(*rows):
-    return [Stage(share, Mix(low, high, tokens)) for share, low, high, tokens in rows]
+    return [Stage(share, Mix(low, high, tokens, strange_names=0.35)) for share, low, high, tokens in rows]
 
 
 def _pair(vocabulary, context, target, draft):
@@ -95,7 +95,7 @@ def _demo():
         tokenizer_characters=6_000_000,
         target=Run(target, 90_000_000, 8192),
         draft=Run(draft, 30_000_000, 8192, teacher_mix=0.75),
-        stages=_stages((0.4, 80, 600, 768), (0.35, 100, 2000, 1600), (0.15, 200, 3500, 2600), (0.1, 500, 5200, 4096)),
+        stages=_stages((0.3, 80, 600, 768), (0.4, 100, 2000, 1600), (0.18, 200, 3500, 2600), (0.12, 500, 5200, 4096)),
         shard_tokens=400_000,
     )
 
