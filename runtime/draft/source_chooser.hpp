@@ -120,8 +120,8 @@ class source_chooser {
   void drift(const draft_offer& offer);
 
   std::shared_ptr<source_chooser> typical_;
-  double tokens_count_ = 256;  // that came with the drafts of all its sessions, older ones counting less
-  double model_drafts_count_ = 16;  // of them, the model's
+  double tokens_count_ = 64;  // that came with the drafts of all its sessions, older ones counting less
+  double model_drafts_count_ = 4;  // of them, the model's
   record records_[static_cast<std::size_t>(source::last_)][classes_count];
 };
 
