@@ -22,7 +22,8 @@ void cache_manager::on(const reserve_pages& m) {
   for (const auto& want : m.wants) {
     auto& [table, revision] = sequences_[want.sequence];
     // Another table than the scheduler believes means that one of the two lost its memory: it must hear of that.
-    const bool known = table.token_count() == want.keep_count && revision == want.revision && want.at <= want.keep_count;
+    const bool known =
+        table.token_count() == want.keep_count && revision == want.revision && want.at <= want.keep_count;
     prefixes_.make_room(pool_, table.pages_needed(pool_, want.append_count));
     if (!known || !table.insert(pool_, want.at, want.append_count)) {
       grant.tables.emplace_back(std::nullopt);
@@ -74,8 +75,8 @@ void cache_manager::on(const drop_all_pages&) {
   last_.reset();
 }
 
-// A splice of a table that is not there, or is another, is left out: the next reservation names a revision that the table
-// does not have, and all is computed anew.
+// A splice of a table that is not there, or is another, is left out: the next reservation names a revision that the
+// table does not have, and all is computed anew.
 void cache_manager::on(const splice_pages& m) {
   const auto it = sequences_.find(m.sequence);
   if (it == sequences_.end()) return;

@@ -13,12 +13,12 @@
 namespace redline::actors {
 
 /// Owns the bookkeeping of one model's KV pages in one process. Only this actor hands pages out or takes them back, so
-/// "free + held = all" can be checked in one place. Whole pages of beginnings stay when their sequence is over, for others
-/// of its tenant that begin alike, until somebody needs the pages. Never reads or writes the bytes in a page.
+/// "free + held = all" can be checked in one place. Whole pages of beginnings stay when their sequence is over, for
+/// others of its tenant that begin alike, until somebody needs the pages. Never reads or writes the bytes in a page.
 class cache_manager final : public actor::actor_of<cache_manager> {
  public:
-  using accepts = actor::protocol<reserve_pages, release_pages, drop_all_pages, splice_pages, adopt_prefix,
-                                  offer_prefix>;
+  using accepts =
+      actor::protocol<reserve_pages, release_pages, drop_all_pages, splice_pages, adopt_prefix, offer_prefix>;
 
   cache_manager(actor::actor_context& context, std::uint32_t pages_count);
 

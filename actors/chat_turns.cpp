@@ -9,7 +9,8 @@ namespace {
 using json = nlohmann::ordered_json;
 
 constexpr std::size_t turns_max = 64;
-constexpr std::size_t rendered_bytes_max = 4 << 20;  // each turn renders all before it: otherwise quadratic in a request
+constexpr std::size_t rendered_bytes_max = 4
+                                           << 20;  // each turn renders all before it: otherwise quadratic in a request
 
 bool is_user(const json& message) {
   const auto role = message.find("role");

@@ -18,7 +18,8 @@ void draft_model::on(const propose& m) {
                             .pace = m.pace,
                             .sampling = m.sampling};
   if (const auto known_count = engine_->submit(std::move(wish))) {
-    context().send(context().sender(), proposal{.session = m.session, .round = m.round, .log_needed_from = known_count});
+    context().send(context().sender(),
+                   proposal{.session = m.session, .round = m.round, .log_needed_from = known_count});
     return;
   }
   askers_[m.session] = context().sender();

@@ -10,7 +10,8 @@
 namespace redline::actors {
 
 /// Proposes tokens for many sessions: wishes that arrive while a forward runs share the next one. Holds copies of the
-/// sessions' logs and asks for what it lacks; may be killed and restarted at any time without changing a byte of any answer.
+/// sessions' logs and asks for what it lacks; may be killed and restarted at any time without changing a byte of any
+/// answer.
 class draft_model final : public actor::actor_of<draft_model> {
  public:
   using accepts = actor::protocol<propose, forget, report_status>;

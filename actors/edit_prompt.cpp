@@ -11,8 +11,9 @@ namespace {
 
 std::string language_of(const std::string& path) {
   static constexpr std::pair<std::string_view, std::string_view> known[] = {
-      {".py", "python"}, {".js", "javascript"}, {".ts", "typescript"}, {".java", "java"}, {".go", "go"}, {".rs", "rust"},
-      {".c", "c"}, {".h", "c"}, {".cpp", "cpp"}, {".cc", "cpp"}, {".hpp", "cpp"}, {".rb", "ruby"}, {".sh", "bash"}};
+      {".py", "python"}, {".js", "javascript"}, {".ts", "typescript"}, {".java", "java"}, {".go", "go"},
+      {".rs", "rust"},   {".c", "c"},           {".h", "c"},           {".cpp", "cpp"},   {".cc", "cpp"},
+      {".hpp", "cpp"},   {".rb", "ruby"},       {".sh", "bash"}};
   for (const auto& [ending, name] : known) {
     if (path.ends_with(ending)) return std::string(name);
   }
@@ -47,11 +48,14 @@ std::string program_message_of(const edit_task& task, const program_wording& how
     numbered += std::to_string(++number) + "\t" + std::string(line);
   }
   const std::string fence = fence_of(task.before);
-  const std::string file = fence + language_of(task.path) + "\n" + numbered + (lacks_final_line_feed(task) ? "\n" : "") + fence;
+  const std::string file =
+      fence + language_of(task.path) + "\n" + numbered + (lacks_final_line_feed(task) ? "\n" : "") + fence;
   std::string ops;
   if (how.lines && how.anchors) {
-    ops += "<copy lines=\"i-j\" first=\"...\" last=\"...\"/> copies lines i to j of the file and says how each of the two begins "
-           "(24 characters at most, up to a quote), ";
+    ops +=
+        "<copy lines=\"i-j\" first=\"...\" last=\"...\"/> copies lines i to j of the file and says how each of the two "
+        "begins "
+        "(24 characters at most, up to a quote), ";
   } else if (how.lines) {
     ops += "<copy lines=\"i-j\"/> copies lines i to j of the file, ";
   }
@@ -76,7 +80,7 @@ result<std::string> file_of_answer(const edit_task& task, const std::string& ans
     inside = true;
   }
   return failure{errc::unusable_answer, inside ? "the model's answer ends inside the file (it did not close the fence)"
-                                        : "the model's answer holds no file in a code fence"};
+                                               : "the model's answer holds no file in a code fence"};
 }
 
 std::string answer_of(const edit_task& task, const std::string& after) {

@@ -7,8 +7,8 @@
 
 namespace redline::actors {
 
-/// A file to rewrite as a conversation with a model: the user's message holds the instruction and the file in a code fence,
-/// the answer is the whole new file in the same fence.
+/// A file to rewrite as a conversation with a model: the user's message holds the instruction and the file in a code
+/// fence, the answer is the whole new file in the same fence.
 struct edit_task {
   std::string path;
   std::string before;

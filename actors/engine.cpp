@@ -23,8 +23,8 @@ namespace {
 
 constexpr std::uint16_t control_worker = 99;
 constexpr std::size_t actor_mail_max = 8192;
-// A pass of this many rows costs little more than one of a single row: on a machine busy with something else, where every
-// pass looks slow, the time limit must not cut batches down to single rows.
+// A pass of this many rows costs little more than one of a single row: on a machine busy with something else, where
+// every pass looks slow, the time limit must not cut batches down to single rows.
 constexpr std::uint32_t untimed_rows = 64;
 
 /// Empty but in a benchmark.
@@ -66,8 +66,8 @@ result<void> engine::open_files() {
     REDLINE_TRY_ASSIGN(target_config_, model::read_config(*target_file_));
     REDLINE_TRY_ASSIGN(words_, text::tokenizer::from_file(*target_file_));
     if (auto index = grammar::vocabulary_index::make(words_)) word_index_ = std::move(*index);
-    context_max_ = options_.context_max == 0 ? target_config_.context
-                                             : std::min(options_.context_max, target_config_.context);
+    context_max_ =
+        options_.context_max == 0 ? target_config_.context : std::min(options_.context_max, target_config_.context);
   }
   if (options_.draft_path.empty()) return {};
   REDLINE_TRY_ASSIGN(draft_file_, gguf::gguf_file::open(options_.draft_path));
@@ -131,9 +131,10 @@ result<session_partners> engine::partners_for(draft::method how, actor::address 
 
 /// Enough for every sequence at full length, within the memory that the KV may take.
 std::uint32_t engine::pages_for_model(const model::model_config& config, std::uint32_t sequences_max) const {
-  const std::uint64_t bytes_max = options_.kv_bytes_max != 0 ? options_.kv_bytes_max : kernels::read_machine_memory().limit_bytes() / 4;
-  const std::uint64_t per_sequence = scheduler::pages_for(std::min(context_max_ == 0 ? config.context : context_max_,
-                                                                   config.context), kv::page_tokens);
+  const std::uint64_t bytes_max =
+      options_.kv_bytes_max != 0 ? options_.kv_bytes_max : kernels::read_machine_memory().limit_bytes() / 4;
+  const std::uint64_t per_sequence = scheduler::pages_for(
+      std::min(context_max_ == 0 ? config.context : context_max_, config.context), kv::page_tokens);
   const std::uint64_t wanted = per_sequence * sequences_max;
   const std::uint64_t affordable = bytes_max / model::page_bytes(config, options_.kv);
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(std::min(wanted, affordable), 1, 1u << 24));
@@ -161,7 +162,8 @@ void engine::add_io_actors() {
                              [scheduling, cache, target](actor::actor_context& c) {
                                auto policy = scheduler::make_policy(scheduling.policy);
                                if (!policy) throw std::runtime_error(policy.error().describe());
-                               return std::make_unique<verify_scheduler>(c, scheduling, std::move(*policy), cache, target);
+                               return std::make_unique<verify_scheduler>(c, scheduling, std::move(*policy), cache,
+                                                                         target);
                              });
     groups.emplace_back(actor::restart_strategy::one_for_one, limit,
                         std::vector{cache.where, target.where, scheduler_ref().where});
@@ -173,7 +175,8 @@ void engine::add_io_actors() {
   const auto owner = options_.roles.front ? make_address(process, place::io_worker, place::gateway) : actor::address{};
   io.add<supervisor>(place::supervisor, "supervisor", {actor_mail_max, actor_mail_max},
                      [groups, owner, fatal = options_.on_fatal](actor::actor_context& c) {
-                       return std::make_unique<supervisor>(c, groups, owner, fatal ? fatal : [](const std::string&) {});
+                       return std::make_unique<supervisor>(
+                           c, groups, owner, fatal ? fatal : [](const std::string&) {});
                      });
 }
 
@@ -184,8 +187,8 @@ result<void> engine::add_target() {
   target_team_ = std::make_unique<kernels::worker_team>(options_.threads);
   REDLINE_TRY_ASSIGN(auto weights, model::load_weights(*target_file_, *table_, *target_team_, report));
   const std::uint32_t pages = options_.scheduling.limits.pages_count;
-  const model::transformer::options how{.pages_count = pages, .kv = options_.kv,
-                                        .rows_max = options_.scheduling.budget.rows_max};
+  const model::transformer::options how{
+      .pages_count = pages, .kv = options_.kv, .rows_max = options_.scheduling.budget.rows_max};
   // Once here, so that a lack of memory is an answer and not an actor's death.
   REDLINE_TRY_ASSIGN(auto first, model::transformer::create(weights, *table_, *target_team_, how));
   const auto costs = pass_costs(*first, pages);
@@ -199,8 +202,7 @@ result<void> engine::add_target() {
           if (!again) throw std::runtime_error(again.error().describe());
           *ready = std::move(*again);
         }
-        return std::make_unique<target_model>(c, std::move(*ready), pages, scheduler, costs, probe,
-                                              index);
+        return std::make_unique<target_model>(c, std::move(*ready), pages, scheduler, costs, probe, index);
       });
   return {};
 }
@@ -240,25 +242,26 @@ result<void> engine::add_draft() {
     if (words_->is_end_of_generation(t)) ends.push_back(t);
   }
   draft_ = make_worker(place::draft_worker);
-  draft_->core->add<draft_model>(
-      place::drafter, "draft model", {actor_mail_max, actor_mail_max},
-      [=, this, context = draft_config_.context](actor::actor_context& c) {
-        auto small = model::transformer::create(weights, *table_, *draft_team_, how);
-        if (!small) throw std::runtime_error(small.error().describe());
-        const draft::engine_limits limits{.pages_count = pages, .context_max = context};
-        return std::make_unique<draft_model>(
-            c, std::make_unique<draft::draft_engine>(std::move(*small), ends, limits, &c.env(),
-                                                     replayed_drafts(options_.probe)));
-      });
+  draft_->core->add<draft_model>(place::drafter, "draft model", {actor_mail_max, actor_mail_max},
+                                 [=, this, context = draft_config_.context](actor::actor_context& c) {
+                                   auto small = model::transformer::create(weights, *table_, *draft_team_, how);
+                                   if (!small) throw std::runtime_error(small.error().describe());
+                                   const draft::engine_limits limits{.pages_count = pages, .context_max = context};
+                                   return std::make_unique<draft_model>(
+                                       c,
+                                       std::make_unique<draft::draft_engine>(std::move(*small), ends, limits, &c.env(),
+                                                                             replayed_drafts(options_.probe)));
+                                 });
   return {};
 }
 
 void engine::add_lookup() {
   lookup_ = make_worker(place::lookup_worker);
-  lookup_->core->add<draft_model>(place::lookup, "lookup", {actor_mail_max, actor_mail_max}, [](actor::actor_context& c) {
-    return std::make_unique<draft_model>(
-        c, std::make_unique<draft::draft_engine>(nullptr, std::vector<token>{}, draft::engine_limits{}));
-  });
+  lookup_->core->add<draft_model>(
+      place::lookup, "lookup", {actor_mail_max, actor_mail_max}, [](actor::actor_context& c) {
+        return std::make_unique<draft_model>(
+            c, std::make_unique<draft::draft_engine>(nullptr, std::vector<token>{}, draft::engine_limits{}));
+      });
 }
 
 void engine::run(thread_of& t, const std::string& name, bool on_fibers) {
@@ -268,8 +271,10 @@ void engine::run(thread_of& t, const std::string& name, bool on_fibers) {
     (void)on_fibers;  // the sanitizers do not follow fiber stacks
     t.core->run_inline();
 #else
-    if (on_fibers) t.core->run_on_fibers();
-    else t.core->run_inline();
+    if (on_fibers)
+      t.core->run_on_fibers();
+    else
+      t.core->run_inline();
 #endif
   });
 }

@@ -21,8 +21,8 @@
 
 namespace redline::actors {
 
-/// Where everything lives. The numbers are the addresses' parts and the same in every deployment of one version, so that
-/// the actors of one process can name those of another.
+/// Where everything lives. The numbers are the addresses' parts and the same in every deployment of one version, so
+/// that the actors of one process can name those of another.
 namespace place {
 inline constexpr std::uint16_t front_process = 1;
 inline constexpr std::uint16_t target_process = 2;
@@ -56,20 +56,20 @@ struct engine_roles {
 
 struct engine_options {
   engine_roles roles;
-  std::string target_path;                   // the front needs it for its tokenizer even when the target is remote
-  std::string draft_path;                    // empty: no draft model
-  std::uint32_t draft_context = 0;           // tokens that it looks at; 0: as many as it was trained for
+  std::string target_path;          // the front needs it for its tokenizer even when the target is remote
+  std::string draft_path;           // empty: no draft model
+  std::uint32_t draft_context = 0;  // tokens that it looks at; 0: as many as it was trained for
   model::kv_type kv = model::kv_type::f16;
-  std::uint32_t threads = 0;                 // compute threads per model; 0: what this process may use
-  std::uint32_t context_max = 0;             // 0: the model's
-  std::uint64_t kv_bytes_max = 0;            // per model; 0: a quarter of what the process may use
-  scheduler_options scheduling;              // limits.tokens_max and pages_count are filled in here
-  bool whole_drafts = false;                 // verify drafts whole, also where that does not pay
-  microseconds measuring_max{0};             // for timing passes at start; 0: the scheduler learns while it runs
-  std::string cost_folder;                   // keeps what was timed for the next start; empty: nowhere
-  session_partners patience;                 // only its durations are used
-  transport::bridge_options bridge;          // listen or join set: this process talks to others
-  std::shared_ptr<target_probe> probe;       // benchmarks: of the target model, when it runs here
+  std::uint32_t threads = 0;            // compute threads per model; 0: what this process may use
+  std::uint32_t context_max = 0;        // 0: the model's
+  std::uint64_t kv_bytes_max = 0;       // per model; 0: a quarter of what the process may use
+  scheduler_options scheduling;         // limits.tokens_max and pages_count are filled in here
+  bool whole_drafts = false;            // verify drafts whole, also where that does not pay
+  microseconds measuring_max{0};        // for timing passes at start; 0: the scheduler learns while it runs
+  std::string cost_folder;              // keeps what was timed for the next start; empty: nowhere
+  session_partners patience;            // only its durations are used
+  transport::bridge_options bridge;     // listen or join set: this process talks to others
+  std::shared_ptr<target_probe> probe;  // benchmarks: of the target model, when it runs here
   /// A weight loader's progress: what, bytes done, bytes in all.
   std::function<void(const std::string&, std::uint64_t, std::uint64_t)> progress;
   /// Called from an actor's thread when supervision gives up.

@@ -85,7 +85,8 @@ void gateway::on_start() { on(gateway_tick{}); }
 void gateway::on(const gateway_tick&) {
   context().after(tick, gateway_tick{});
   for (const auto reporter : services_->reporters) context().send(reporter, report_status{});
-  if (draining_ && requests_.empty() && live_waits_.empty() && !std::exchange(drained_, true) && services_->on_drained) services_->on_drained();
+  if (draining_ && requests_.empty() && live_waits_.empty() && !std::exchange(drained_, true) && services_->on_drained)
+    services_->on_drained();
 }
 
 void gateway::on(const scheduler_report& m) {
@@ -150,8 +151,9 @@ void gateway::on(const http_arrived& m) {
     if (const auto* plain = find_header(m.headers, "x-api-key"); !key && plain != nullptr) key = *plain;
     const auto owner = key ? services_->keys.find(*key) : std::nullopt;
     if (!owner) {
-      respond_error(m.exchange, api::error_of({errc::unauthorized, key ? "this API key is not known"
-                                                                       : "an API key is required"}), v.request_id);
+      respond_error(m.exchange,
+                    api::error_of({errc::unauthorized, key ? "this API key is not known" : "an API key is required"}),
+                    v.request_id);
       return;
     }
     v.tenant = owner->tenant;
@@ -165,10 +167,14 @@ void gateway::route(const visit& v) {
     void (gateway::*serve)(const visit&);
   };
   static constexpr entry table[] = {
-      {"POST", "/tokenize", &gateway::serve_tokenize},   {"POST", "/detokenize", &gateway::serve_detokenize},
-      {"POST", "/apply-template", &gateway::serve_template}, {"GET", "/models", &gateway::serve_models},
-      {"GET", "/health", &gateway::serve_health},        {"GET", "/healthz", &gateway::serve_health},
-      {"GET", "/livez", &gateway::serve_health},         {"GET", "/readyz", &gateway::serve_health},
+      {"POST", "/tokenize", &gateway::serve_tokenize},
+      {"POST", "/detokenize", &gateway::serve_detokenize},
+      {"POST", "/apply-template", &gateway::serve_template},
+      {"GET", "/models", &gateway::serve_models},
+      {"GET", "/health", &gateway::serve_health},
+      {"GET", "/healthz", &gateway::serve_health},
+      {"GET", "/livez", &gateway::serve_health},
+      {"GET", "/readyz", &gateway::serve_health},
       {"GET", "/metrics", &gateway::serve_metrics},
   };
   const auto& m = v.m;
@@ -187,8 +193,9 @@ void gateway::route(const visit& v) {
   if (v.path == "/embeddings") {
     return respond_error(m.exchange, api::not_supported("this server has no embedding model"), v.request_id);
   }
-  respond_error(m.exchange, path_known ? api::method_not_allowed(m.method, m.path)
-                                       : api::not_found("no such path: " + m.path), v.request_id);
+  respond_error(m.exchange,
+                path_known ? api::method_not_allowed(m.method, m.path) : api::not_found("no such path: " + m.path),
+                v.request_id);
 }
 
 std::optional<api::api_error> gateway::readiness() const {
@@ -201,8 +208,10 @@ std::optional<api::api_error> gateway::readiness() const {
 
 void gateway::serve_health(const visit& v) {
   const auto why = v.path == "/livez" ? std::nullopt : readiness();
-  if (why) respond_error(v.m.exchange, *why, v.request_id);
-  else respond(v.m.exchange, 200, api::health_body(), v.request_id);
+  if (why)
+    respond_error(v.m.exchange, *why, v.request_id);
+  else
+    respond(v.m.exchange, 200, api::health_body(), v.request_id);
 }
 
 bool gateway::knows_model(const std::string& name) const {
@@ -211,8 +220,8 @@ bool gateway::knows_model(const std::string& name) const {
 }
 
 void gateway::serve_models(const visit& v) {
-  api::model_card card{.id = services_->model_name, .created_seconds = created_seconds_,
-                       .context_tokens_max = services_->context_max};
+  api::model_card card{
+      .id = services_->model_name, .created_seconds = created_seconds_, .context_tokens_max = services_->context_max};
   if (v.path == "/models") return respond(v.m.exchange, 200, api::model_list_body(std::span(&card, 1)), v.request_id);
   const std::string name = v.path.substr(std::string_view("/models/").size());
   if (name.empty() || !knows_model(name)) {
@@ -222,8 +231,8 @@ void gateway::serve_models(const visit& v) {
 }
 
 result<std::string> gateway::render(const api::json& messages, bool add_generation_prompt) const {
-  text::chat_input input{.messages = messages, .add_generation_prompt = add_generation_prompt,
-                         .now = context().env().unix_seconds()};
+  text::chat_input input{
+      .messages = messages, .add_generation_prompt = add_generation_prompt, .now = context().env().unix_seconds()};
   const auto& words = services_->words->words();
   if (words.bos()) input.bos_token = std::string(words.text(*words.bos()));
   if (words.eos()) input.eos_token = std::string(words.text(*words.eos()));
@@ -239,8 +248,8 @@ void gateway::serve_tokenize(const visit& v) {
     if (!rendered) return respond_error(v.m.exchange, api::error_of(rendered.error(), v.request_id), v.request_id);
     input = *rendered;
   }
-  const auto tokens = services_->words->encode(
-      input, {.parse_special = wish->parse_special, .add_bos_eos = wish->add_special});
+  const auto tokens =
+      services_->words->encode(input, {.parse_special = wish->parse_special, .add_bos_eos = wish->add_special});
   std::vector<std::string> pieces;
   if (wish->with_pieces) {
     for (const token t : tokens) pieces.emplace_back(services_->words->piece(t, true));
@@ -271,7 +280,8 @@ void gateway::count_drafts(const session_stats& s) {
     m.counter_of("spec_drafted_total", "Draft tokens verified", {{"source", name_of(from)}}).add(s.of(from).drafted);
     m.counter_of("spec_accepted_total", "Draft tokens accepted", {{"source", name_of(from)}}).add(s.of(from).accepted);
   }
-  m.counter_of("spec_drafted_total", "Draft tokens verified", {{"source", "copy"}}).add(s.copied_verified + s.copy_refused);
+  m.counter_of("spec_drafted_total", "Draft tokens verified", {{"source", "copy"}})
+      .add(s.copied_verified + s.copy_refused);
   m.counter_of("spec_accepted_total", "Draft tokens accepted", {{"source", "copy"}}).add(s.copied_verified);
   m.counter_of("copied_forced_total", "Tokens of spans copied without asking the model").add(s.copied_forced);
 }
@@ -281,10 +291,13 @@ void gateway::serve_metrics(const visit& v) {
   count_drafts({});  // so that every source is listed from the start
   m.gauge_of("ready", "1 when requests are taken").set(readiness() ? 0 : 1);
   m.gauge_of("live_sessions", "Live sessions at this gateway").set(static_cast<double>(live_.size()));
-  m.gauge_of("answers_running", "Answers in work at this gateway").set(static_cast<double>(answers_of_sessions_.size()));
+  m.gauge_of("answers_running", "Answers in work at this gateway")
+      .set(static_cast<double>(answers_of_sessions_.size()));
   if (scheduler_) {
     const auto& s = *scheduler_;
-    const auto gauge = [&](std::string_view name, std::string_view help, double value) { m.gauge_of(name, help).set(value); };
+    const auto gauge = [&](std::string_view name, std::string_view help, double value) {
+      m.gauge_of(name, help).set(value);
+    };
     // Counters of another actor, repeated as it told them.
     const auto total = [&](std::string_view name, std::string_view help, double value) {
       auto& c = m.counter_of(name, help);
@@ -334,7 +347,8 @@ api::answer<std::vector<std::vector<token>>> gateway::prompts_of(const api::gene
 std::vector<scheduler::token_range> gateway::turns_of(const api::json& messages, std::span<const token> prompt) const {
   const auto text = render(messages, true);
   if (!text) return {};
-  return older_turns(messages, *text, prompt, *services_->words, [&](const api::json& first) { return render(first, false); });
+  return older_turns(messages, *text, prompt, *services_->words,
+                     [&](const api::json& first) { return render(first, false); });
 }
 
 api::answer<std::vector<token>> gateway::prediction_of(const api::generation_request& wish) const {
@@ -351,14 +365,17 @@ api::answer<std::vector<token>> gateway::prediction_of(const api::generation_req
 api::answer<std::shared_ptr<const guide_rules>> gateway::rules_of(const api::generation_request& wish) const {
   if (!wish.copy && !wish.schema) return std::shared_ptr<const guide_rules>{};
   const std::string field = wish.copy ? "redline.copy" : "response_format";
-  if (!services_->word_index) return api::bad_field(field, "This model's vocabulary cannot spell what '" + field + "' needs.");
+  if (!services_->word_index)
+    return api::bad_field(field, "This model's vocabulary cannot spell what '" + field + "' needs.");
   if (wish.schema) {
     auto rules = json_rules(services_->word_index, *wish.schema);
     if (rules) return std::move(*rules);
     return api::bad_field("response_format.json_schema.schema", rules.error().context, "invalid_grammar");
   }
-  copy_options options{.trust = *copy_trust_of(wish.copy->trust), .line_spans = wish.copy->line_spans,
-                       .token_spans = wish.copy->token_spans, .anchors = wish.copy->anchors};
+  copy_options options{.trust = *copy_trust_of(wish.copy->trust),
+                       .line_spans = wish.copy->line_spans,
+                       .token_spans = wish.copy->token_spans,
+                       .anchors = wish.copy->anchors};
   if (wish.copy->confidence_min) options.confidence_min = *wish.copy->confidence_min;
   auto rules = copy_rules(services_->word_index, wish.copy->files, options);
   if (rules) return std::move(*rules);
@@ -366,10 +383,12 @@ api::answer<std::shared_ptr<const guide_rules>> gateway::rules_of(const api::gen
 }
 
 void gateway::serve_generation(const visit& v, api::endpoint from) {
-  auto parsed = from == api::endpoint::chat ? api::parse_chat_request(v.m.body) : api::parse_completion_request(v.m.body);
+  auto parsed =
+      from == api::endpoint::chat ? api::parse_chat_request(v.m.body) : api::parse_completion_request(v.m.body);
   if (!parsed) return respond_error(v.m.exchange, parsed.error(), v.request_id);
   if (!knows_model(parsed->model)) {
-    return respond_error(v.m.exchange, api::error_of({errc::model_not_found, "no model '" + parsed->model + "'"}), v.request_id);
+    return respond_error(v.m.exchange, api::error_of({errc::model_not_found, "no model '" + parsed->model + "'"}),
+                         v.request_id);
   }
   if (const auto why = readiness()) return respond_error(v.m.exchange, *why, v.request_id);
   const auto prompts = prompts_of(*parsed);
@@ -391,8 +410,10 @@ std::optional<api::api_error> gateway::begin_request(const caller& who, request_
                                                      const std::optional<lent_sequence>& lent) {
   const auto from = r.wish.from;
   r.request_id = who.request_id;
-  r.head = {.from = from, .id = api::response_id(from, context().env().random(), context().env().random()),
-            .created_seconds = context().env().unix_seconds(), .model = services_->model_name,
+  r.head = {.from = from,
+            .id = api::response_id(from, context().env().random(), context().env().random()),
+            .created_seconds = context().env().unix_seconds(),
+            .model = services_->model_name,
             .system_fingerprint = services_->fingerprint};
   if (r.wish.stream) r.events = std::make_unique<api::event_writer>(r.head, r.wish.include_usage);
   if (!r.wish.has_seed) r.wish.sampling.seed = context().env().random();
@@ -461,7 +482,8 @@ std::optional<api::api_error> gateway::open_sessions(const caller& who, request_
       }
       answer_state a{.session = id};
       answers_of_sessions_[id] = {who.exchange, r.answers.size()};
-      a.where = context().spawn<session>("session " + std::to_string(id.value), {1024, 1024}, std::move(*work), *partners);
+      a.where =
+          context().spawn<session>("session " + std::to_string(id.value), {1024, 1024}, std::move(*work), *partners);
       r.answers.push_back(std::move(a));
     }
   }
@@ -476,8 +498,10 @@ std::pair<std::uint64_t, std::size_t> gateway::whose(session_id session) const {
 void gateway::begin_stream(std::uint64_t exchange, request_state& r) {
   if (std::exchange(r.streaming_begun, true)) return;
   http_stream head{.exchange = exchange, .begin = true};
-  head.headers = {{"Content-Type", "text/event-stream; charset=utf-8"}, {"Cache-Control", "no-cache"},
-                  {"X-Accel-Buffering", "no"}, {"x-request-id", r.request_id}};
+  head.headers = {{"Content-Type", "text/event-stream; charset=utf-8"},
+                  {"Cache-Control", "no-cache"},
+                  {"X-Accel-Buffering", "no"},
+                  {"x-request-id", r.request_id}};
   context().send(services_->http, head);
 }
 
@@ -492,14 +516,17 @@ void gateway::on(const session_text& m) {
   request_state& r = it->second;
   answer_state& a = r.answers[index];
   if (!std::exchange(r.first_text_seen, true)) {
-    services_->metrics->histogram_of("time_to_first_token_seconds", "From a request's arrival to its first text",
-                                     latency_buckets_seconds)
+    services_->metrics
+        ->histogram_of("time_to_first_token_seconds", "From a request's arrival to its first text",
+                       latency_buckets_seconds)
         .observe(static_cast<double>((context().now() - r.began).count()) / 1e6);
   }
-  services_->metrics->counter_of("generation_tokens_total", "Tokens generated").add(static_cast<double>(m.tokens.size()));
+  services_->metrics->counter_of("generation_tokens_total", "Tokens generated")
+      .add(static_cast<double>(m.tokens.size()));
   std::vector<api::token_report> reports;
   for (std::size_t i = 0; i < m.logprobs.size() && i < m.tokens.size(); ++i) {
-    api::token_report report{.chosen = {std::string(services_->words->piece(m.tokens[i], true)), m.logprobs[i].logprob}};
+    api::token_report report{
+        .chosen = {std::string(services_->words->piece(m.tokens[i], true)), m.logprobs[i].logprob}};
     for (const auto& t : m.logprobs[i].top) {
       report.top.push_back({std::string(services_->words->piece(t.id, true)), t.logprob});
     }
@@ -569,8 +596,8 @@ void gateway::complete_if_over(std::uint64_t exchange) {
     std::vector<api::choice> choices;
     for (std::size_t i = 0; i < r.answers.size(); ++i) {
       auto& a = r.answers[i];
-      choices.push_back({.index = static_cast<std::uint32_t>(i), .text = std::move(a.text),
-                         .finish = public_reason(a.finish)});
+      choices.push_back(
+          {.index = static_cast<std::uint32_t>(i), .text = std::move(a.text), .finish = public_reason(a.finish)});
       choices.back().program = program_of(a.copied);
       if (r.wish.logprobs) choices.back().tokens = std::move(a.tokens);
     }
@@ -584,7 +611,8 @@ void gateway::complete_if_over(std::uint64_t exchange) {
                                      std::to_string(usage.completion_tokens) + " completion tokens, " +
                                      std::to_string(usage.target_passes) + " target passes, " +
                                      std::to_string(usage.accepted) + " of " + std::to_string(usage.drafted) +
-                                     " drafted accepted, " + std::to_string((context().now() - r.began).count() / 1000) + " ms");
+                                     " drafted accepted, " +
+                                     std::to_string((context().now() - r.began).count() / 1000) + " ms");
   requests_.erase(it);
 }
 
@@ -599,8 +627,10 @@ void gateway::fail_request(std::uint64_t exchange, const failure& why, std::uint
   auto error = api::error_of(why, r.request_id);
   if (retry_after_ms > 0) error.retry_after_seconds = (retry_after_ms + 999) / 1000;
   context().log(log_level::warning, "request " + r.request_id + " failed: " + why.describe());
-  if (r.streaming_begun) stream(exchange, api::error_event(error), true);
-  else respond_error(exchange, error, r.request_id);
+  if (r.streaming_begun)
+    stream(exchange, api::error_event(error), true);
+  else
+    respond_error(exchange, error, r.request_id);
   note_finished(r, "error");
   drop_request(exchange, true);
 }

@@ -23,8 +23,8 @@
 #include "actors/metrics.hpp"
 #include "actors/session.hpp"
 #include "runtime/actor/actor.hpp"
-#include "runtime/actor/worker.hpp"
 #include "runtime/actor/system_messages.hpp"
+#include "runtime/actor/worker.hpp"
 #include "runtime/text/chat_template.hpp"
 #include "runtime/text/tokenizer.hpp"
 
@@ -38,28 +38,29 @@ struct gateway_services {
   std::string model_name;
   std::vector<std::string> aliases;
   bool accept_any_model = false;
-  std::string fingerprint;                       // build and model, for system_fingerprint
+  std::string fingerprint;  // build and model, for system_fingerprint
   std::uint32_t context_max = 0;
-  draft::draft_options draft_defaults;           // for requests that leave the method to us
+  draft::draft_options draft_defaults;  // for requests that leave the method to us
   kv::eviction_options eviction_defaults;
   std::function<result<session_partners>(draft::method, actor::address client)> partners_for;
-  std::vector<actor::address> reporters;         // asked for status
-  actor::address scheduler;                      // whose process must be up
+  std::vector<actor::address> reporters;  // asked for status
+  actor::address scheduler;               // whose process must be up
   actor::address http;
   api_keys keys;
-  std::uint32_t sessions_max = 1024;             // answers in work
+  std::uint32_t sessions_max = 1024;  // answers in work
   api::live_limits live;
   std::shared_ptr<metrics_registry> metrics;
-  std::function<void()> on_drained;              // called once, when a drain has nothing left to wait for
+  std::function<void()> on_drained;  // called once, when a drain has nothing left to wait for
 };
 
 /// Takes requests in and streams answers out: authenticates, checks, renders, tokenises, opens one session per answer,
 /// and turns what the sessions say into OpenAI's shapes. Holds nothing that a client could not ask for again.
 class gateway final : public actor::actor_of<gateway> {
  public:
-  using accepts = actor::protocol<http_arrived, http_closed, http_flow, session_text, session_finished, scheduler_report,
-                                  draft_report, drain_gateway, cancel_everything, gateway_tick, live_reply,
-                                  live_prompt, live_over, actor::actor_down, actor::peer_state, actor::undeliverable>;
+  using accepts =
+      actor::protocol<http_arrived, http_closed, http_flow, session_text, session_finished, scheduler_report,
+                      draft_report, drain_gateway, cancel_everything, gateway_tick, live_reply, live_prompt, live_over,
+                      actor::actor_down, actor::peer_state, actor::undeliverable>;
 
   gateway(actor::actor_context& context, std::shared_ptr<const gateway_services> services);
 
@@ -102,7 +103,7 @@ class gateway final : public actor::actor_of<gateway> {
     std::vector<answer_state> answers;
     std::string request_id;
     instant began;
-    std::optional<session_id> live;        // whose sequence is lent
+    std::optional<session_id> live;  // whose sequence is lent
     bool streaming_begun = false;
     bool first_text_seen = false;
   };
@@ -150,7 +151,8 @@ class gateway final : public actor::actor_of<gateway> {
   [[nodiscard]] std::optional<api::api_error> readiness() const;
   [[nodiscard]] bool knows_model(const std::string& name) const;
   [[nodiscard]] result<std::string> render(const api::json& messages, bool add_generation_prompt) const;
-  [[nodiscard]] std::vector<scheduler::token_range> turns_of(const api::json& messages, std::span<const token> prompt) const;
+  [[nodiscard]] std::vector<scheduler::token_range> turns_of(const api::json& messages,
+                                                             std::span<const token> prompt) const;
   api::answer<std::vector<std::vector<token>>> prompts_of(const api::generation_request& wish) const;
   api::answer<std::shared_ptr<const guide_rules>> rules_of(const api::generation_request& wish) const;
   api::answer<std::vector<token>> prediction_of(const api::generation_request& wish) const;
@@ -178,9 +180,9 @@ class gateway final : public actor::actor_of<gateway> {
   std::pair<std::uint64_t, std::size_t> whose(session_id session) const;
 
   std::shared_ptr<const gateway_services> services_;
-  std::uint64_t arrived_to_ = 0;         // the latest exchange that was read
-  std::set<std::uint64_t> left_early_;   // later ones whose clients have left already
-  std::unordered_map<std::uint64_t, request_state> requests_;                                // by exchange
+  std::uint64_t arrived_to_ = 0;                               // the latest exchange that was read
+  std::set<std::uint64_t> left_early_;                         // later ones whose clients have left already
+  std::unordered_map<std::uint64_t, request_state> requests_;  // by exchange
   std::unordered_map<session_id, std::pair<std::uint64_t, std::size_t>> answers_of_sessions_;  // exchange, answer
   std::unordered_map<session_id, live_state> live_;
   std::unordered_map<std::uint64_t, live_wait> live_waits_;  // by exchange

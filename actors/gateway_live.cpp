@@ -33,8 +33,8 @@ api::api_error no_such_session(std::string_view name) {
 }
 
 std::string_view text_of(live_verb verb) {
-  static constexpr std::string_view names[] = {"open",       "show",      "show_file", "put_file", "patch_file",
-                                               "drop_file",  "complete",  "edit",      "close"};
+  static constexpr std::string_view names[] = {"open",      "show",     "show_file", "put_file", "patch_file",
+                                               "drop_file", "complete", "edit",      "close"};
   return names[static_cast<std::size_t>(verb)];
 }
 
@@ -45,8 +45,10 @@ bool gateway::route_live(const visit& v) {
   const auto& m = v.m;
   std::string_view rest = std::string_view(v.path).substr(sessions_path.size());
   if (rest.empty()) {
-    if (m.method == "POST") open_live(v);
-    else respond_error(m.exchange, api::method_not_allowed(m.method, m.path), v.request_id);
+    if (m.method == "POST")
+      open_live(v);
+    else
+      respond_error(m.exchange, api::method_not_allowed(m.method, m.path), v.request_id);
     return true;
   }
   if (rest.front() != '/') return false;
@@ -66,10 +68,14 @@ bool gateway::route_live(const visit& v) {
     live_verb verb;
   };
   static constexpr std::string_view files = "/files/";
-  static constexpr entry table[] = {{"GET", "", live_verb::show},           {"DELETE", "", live_verb::close},
-                                    {"POST", "/complete", live_verb::complete}, {"POST", "/edit", live_verb::edit},
-                                    {"GET", files, live_verb::show_file},   {"PUT", files, live_verb::put_file},
-                                    {"PATCH", files, live_verb::patch_file}, {"DELETE", files, live_verb::drop_file}};
+  static constexpr entry table[] = {{"GET", "", live_verb::show},
+                                    {"DELETE", "", live_verb::close},
+                                    {"POST", "/complete", live_verb::complete},
+                                    {"POST", "/edit", live_verb::edit},
+                                    {"GET", files, live_verb::show_file},
+                                    {"PUT", files, live_verb::put_file},
+                                    {"PATCH", files, live_verb::patch_file},
+                                    {"DELETE", files, live_verb::drop_file}};
   const bool is_file = rest.starts_with(files) && rest.size() > files.size();
   bool place_known = false;
   for (const auto& e : table) {
@@ -79,8 +85,9 @@ bool gateway::route_live(const visit& v) {
     call_live(v, *session, e.verb, is_file ? std::string(rest.substr(files.size())) : std::string());
     return true;
   }
-  respond_error(m.exchange, place_known ? api::method_not_allowed(m.method, m.path)
-                                        : api::not_found("no such path: " + m.path), v.request_id);
+  respond_error(m.exchange,
+                place_known ? api::method_not_allowed(m.method, m.path) : api::not_found("no such path: " + m.path),
+                v.request_id);
   return true;
 }
 
@@ -90,10 +97,14 @@ std::optional<api::api_error> gateway::room_for_live(tenant_id tenant) const {
       std::count_if(live_.begin(), live_.end(), [&](const auto& one) { return one.second.tenant == tenant; }));
   if (live_.size() < limits.sessions_max && mine < limits.tenant_sessions_max) return std::nullopt;
   const bool own = mine >= limits.tenant_sessions_max;
-  return api::api_error{429, "rate_limit_error",
-                        own ? "You have " + std::to_string(mine) + " live sessions, the most there may be; close one."
-                            : "The server has " + std::to_string(live_.size()) + " live sessions, the most there may be.",
-                        "", "session_limit", {}};
+  return api::api_error{
+      429,
+      "rate_limit_error",
+      own ? "You have " + std::to_string(mine) + " live sessions, the most there may be; close one."
+          : "The server has " + std::to_string(live_.size()) + " live sessions, the most there may be.",
+      "",
+      "session_limit",
+      {}};
 }
 
 void gateway::open_live(const visit& v) {
@@ -115,9 +126,14 @@ void gateway::open_live(const visit& v) {
   const auto partners = services_->partners_for(draft::method::regular, context().self());
   if (!partners) return refuse(api::error_of(partners.error(), v.request_id));
   const session_id id{context().env().random() | 1};
-  live_identity who{.session = id, .name = name_of(id), .tenant = v.tenant, .model = services_->model_name,
-                    .idle_max = microseconds{parsed->idle_seconds_max * 1'000'000}, .cache = parsed->cache,
-                    .scheduler = partners->scheduler, .gateway = context().self()};
+  live_identity who{.session = id,
+                    .name = name_of(id),
+                    .tenant = v.tenant,
+                    .model = services_->model_name,
+                    .idle_max = microseconds{parsed->idle_seconds_max * 1'000'000},
+                    .cache = parsed->cache,
+                    .scheduler = partners->scheduler,
+                    .gateway = context().self()};
   const auto where = context().spawn<live_session>("live session " + who.name, {1024, 1024}, who, std::move(files));
   live_[id] = {where, v.tenant};
   services_->metrics->counter_of("live_sessions_opened_total", "Live sessions opened").add();
@@ -135,7 +151,8 @@ void gateway::call_live(const visit& v, session_id session, live_verb verb, std:
   }
   services_->metrics->counter_of("live_calls_total", "Calls of live sessions", {{"verb", text_of(verb)}}).add();
   live_waits_.emplace(v.m.exchange, std::move(wait));
-  context().tell(live_.at(session).where, live_call{v.m.exchange, verb, std::move(path), verb == live_verb::open ? "" : v.m.body});
+  context().tell(live_.at(session).where,
+                 live_call{v.m.exchange, verb, std::move(path), verb == live_verb::open ? "" : v.m.body});
 }
 
 void gateway::on(const live_reply& m) {
@@ -173,9 +190,12 @@ void gateway::on(const live_prompt& m) {
     }
     auto made = prompts_of(r.wish);
     auto guess = prediction_of(r.wish);
-    if (!made) why = made.error();
-    else if (!guess) why = guess.error();
-    else prompts = std::move(*made), prediction = std::move(*guess);
+    if (!made)
+      why = made.error();
+    else if (!guess)
+      why = guess.error();
+    else
+      prompts = std::move(*made), prediction = std::move(*guess);
   }
   if (!why) why = begin_request(wait.who, std::move(r), prompts, prediction, lent);
   if (!why) return;

@@ -50,7 +50,8 @@ std::uint32_t generation::window_of(const generation_request& request) {
 }
 
 result<generation> generation::make(generation_request request, std::shared_ptr<const text::tokenizer> words) {
-  if (request.prompt.empty()) return failure{errc::invalid_argument, "wanted a prompt of at least one token, found none"};
+  if (request.prompt.empty())
+    return failure{errc::invalid_argument, "wanted a prompt of at least one token, found none"};
   for (const token t : request.prompt) {
     if (!words->words().contains(t)) {
       return failure{errc::invalid_argument, "wanted token ids from 0 to " + std::to_string(words->size() - 1) +
@@ -61,9 +62,10 @@ result<generation> generation::make(generation_request request, std::shared_ptr<
   const bool evicts = request.eviction.policy != kv::eviction_policy::off;
   const std::uint64_t stays = evicts && request.turns ? pinned_count(request) : request.prompt.size();
   if (stays >= window) {
-    return failure{errc::context_length_exceeded, "wanted a prompt of fewer than " + std::to_string(window) + " tokens" +
-                                                      (stays < request.prompt.size() ? " without its older turns" : "") +
-                                                      ", found " + std::to_string(stays)};
+    return failure{errc::context_length_exceeded,
+                   "wanted a prompt of fewer than " + std::to_string(window) + " tokens" +
+                       (stays < request.prompt.size() ? " without its older turns" : "") + ", found " +
+                       std::to_string(stays)};
   }
   if (evicts) {
     if (request.rules) {
@@ -73,9 +75,11 @@ result<generation> generation::make(generation_request request, std::shared_ptr<
     const std::uint64_t keep = pinned_count(request);
     const std::uint64_t discard = request.eviction.n_discard.value_or(1);
     if (discard == 0 || keep + discard >= window) {
-      return failure{errc::invalid_argument, "wanted n_discard of at least 1, and n_discard and the tokens that stay together "
-                                             "below the " + std::to_string(window) + " tokens of the window, found " +
-                                                 std::to_string(discard) + " and " + std::to_string(keep)};
+      return failure{errc::invalid_argument,
+                     "wanted n_discard of at least 1, and n_discard and the tokens that stay together "
+                     "below the " +
+                         std::to_string(window) + " tokens of the window, found " + std::to_string(discard) + " and " +
+                         std::to_string(keep)};
     }
   }
   if (request.tokens_max == 0) return failure{errc::invalid_argument, "wanted max_tokens of at least 1, found 0"};
@@ -95,7 +99,8 @@ generation::progress generation::commit(std::span<const token> tokens,
   progress step;
   for (std::size_t i = 0; i < tokens.size() && !step.finished; ++i) {
     const token t = tokens[i];
-    if (words_->is_end_of_generation(t) && (guide_ ? guide_->may_end() && guide_->span_left().empty() : !request_.ignore_end)) {
+    if (words_->is_end_of_generation(t) &&
+        (guide_ ? guide_->may_end() && guide_->span_left().empty() : !request_.ignore_end)) {
       step.finished = finish_reason::stop;
       break;
     }
@@ -126,8 +131,10 @@ void generation::append(token t, std::string_view text, progress& into) {
   ++output_count_;
   into.tokens.push_back(t);
   into.text += characters_.feed(stops_.feed(text));
-  if (stops_.matched() || (guide_ && guide_->over())) into.finished = finish_reason::stop;
-  else if (room() == 0) into.finished = finish_reason::length;
+  if (stops_.matched() || (guide_ && guide_->over()))
+    into.finished = finish_reason::stop;
+  else if (room() == 0)
+    into.finished = finish_reason::length;
 }
 
 /// What must follow, and spans that are copied because a program says so: until the model is to be asked again.

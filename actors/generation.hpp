@@ -23,14 +23,14 @@ struct generation_request {
   session_id session;
   tenant_id tenant;
   std::vector<token> prompt;
-  std::uint32_t tokens_max = 0;    // of the answer
-  std::uint32_t context_max = 0;   // of prompt and answer together, or of the window that moves over them
+  std::uint32_t tokens_max = 0;   // of the answer
+  std::uint32_t context_max = 0;  // of prompt and answer together, or of the window that moves over them
   kv::eviction_options eviction;
   /// Of a conversation: its older turns, the only part of the prompt that may leave the window, whole and oldest first.
   /// Absent: a text of which any token behind n_keep may go.
   std::optional<std::vector<scheduler::token_range>> turns;
   std::vector<std::string> stops;
-  bool ignore_end = false;         // end-of-generation tokens are tokens like others
+  bool ignore_end = false;  // end-of-generation tokens are tokens like others
   model::sampling_params sampling;
   draft::draft_options draft;
   std::vector<token> prediction;  // guesses of the answer's tokens: any ids, and of no effect on the answer
@@ -42,9 +42,9 @@ struct generation_request {
 /// limits. Tokens once committed are never undone; with eviction, the log is a window over them.
 class generation {
  public:
-  /// Fails when the prompt is empty, leaves no room for an answer, holds ids outside the vocabulary, or a stop is bad; and
-  /// when the window has no room for what is kept, what is discarded and one token more. With eviction, a conversation
-  /// that is too long for the window begins without its oldest turns.
+  /// Fails when the prompt is empty, leaves no room for an answer, holds ids outside the vocabulary, or a stop is bad;
+  /// and when the window has no room for what is kept, what is discarded and one token more. With eviction, a
+  /// conversation that is too long for the window begins without its oldest turns.
   static result<generation> make(generation_request request, std::shared_ptr<const text::tokenizer> words);
 
   struct progress {
@@ -52,12 +52,13 @@ class generation {
     std::vector<token> tokens;
     std::vector<model::emitted_logprob> logprobs;
     std::optional<finish_reason> finished;
-    std::optional<failure> why_not;   // with `failed`
-    std::uint32_t agreed_count = 0;   // length of the log up to where it is what the committed tokens said
+    std::optional<failure> why_not;  // with `failed`
+    std::uint32_t agreed_count = 0;  // length of the log up to where it is what the committed tokens said
   };
   /// What is decided before the model is asked anything: how a grammar has to begin. Once, before the first commit.
   progress begin();
-  /// Appends tokens up to where the answer ends, and what a grammar decides behind them. logprobs: one per token, or none.
+  /// Appends tokens up to where the answer ends, and what a grammar decides behind them. logprobs: one per token, or
+  /// none.
   progress commit(std::span<const token> tokens, std::span<const model::emitted_logprob> logprobs = {});
 
   /// Tokens [at, at + count) of the log that leave it.
@@ -65,16 +66,18 @@ class generation {
     std::uint32_t at = 0;
     std::uint32_t count = 0;
   };
-  /// Takes the oldest turns out of a window that is full, or when there are none the oldest tokens behind the kept ones.
-  /// Where depends on the tokens only, so an answer evicts at the same places with every drafter.
+  /// Takes the oldest turns out of a window that is full, or when there are none the oldest tokens behind the kept
+  /// ones. Where depends on the tokens only, so an answer evicts at the same places with every drafter.
   std::optional<evicted> make_room();
 
-  /// The draft up to a token that does not exist or that the grammar forbids, or to where only the target's own token still
-  /// has room.
+  /// The draft up to a token that does not exist or that the grammar forbids, or to where only the target's own token
+  /// still has room.
   [[nodiscard]] std::vector<token> usable(std::vector<token> draft) const;
 
   /// How an answer under a grammar probably goes on, as far as there is room; empty: nobody knows.
-  [[nodiscard]] std::vector<token> likely_draft() const { return guide_ ? usable(guide_->likely()) : std::vector<token>{}; }
+  [[nodiscard]] std::vector<token> likely_draft() const {
+    return guide_ ? usable(guide_->likely()) : std::vector<token>{};
+  }
   /// A span of a program that the model is to be asked about, as far as there is room; empty: none.
   [[nodiscard]] std::vector<token> span_draft() const;
   [[nodiscard]] grammar::constraint grammar() const { return guide_ ? guide_->where() : grammar::constraint{}; }

@@ -30,11 +30,16 @@ std::string_view name_of(copy_trust t) {
 
 std::string_view name_of(span_reason r) {
   switch (r) {
-    case span_reason::option: return "option";
-    case span_reason::anchors: return "anchors";
-    case span_reason::confidence: return "confidence";
-    case span_reason::doubt: return "doubt";
-    case span_reason::last_: break;
+    case span_reason::option:
+      return "option";
+    case span_reason::anchors:
+      return "anchors";
+    case span_reason::confidence:
+      return "confidence";
+    case span_reason::doubt:
+      return "doubt";
+    case span_reason::last_:
+      break;
   }
   return "?";
 }
@@ -47,7 +52,8 @@ std::optional<copy_trust> copy_trust_of(std::string_view name) {
 }
 
 result<std::shared_ptr<const guide_rules>> copy_rules(std::shared_ptr<const grammar::vocabulary_index> words,
-                                                      const std::vector<std::string>& files, const copy_options& options) {
+                                                      const std::vector<std::string>& files,
+                                                      const copy_options& options) {
   auto rules = std::make_shared<guide_rules>();
   rules->copy = options;
   if (files.empty() || files.size() > copy::program_shape::files_max) {
@@ -60,7 +66,8 @@ result<std::shared_ptr<const guide_rules>> copy_rules(std::shared_ptr<const gram
                                                  " bytes to copy from, found " + std::to_string(bytes.size())};
     }
     if (!words->can_spell(bytes)) {
-      return failure{errc::unsupported_format, "a file to copy from has bytes for which the model's vocabulary has no token"};
+      return failure{errc::unsupported_format,
+                     "a file to copy from has bytes for which the model's vocabulary has no token"};
     }
     if (!options.token_spans) {
       rules->files.emplace_back(bytes);
@@ -69,14 +76,16 @@ result<std::shared_ptr<const guide_rules>> copy_rules(std::shared_ptr<const gram
     rules->file_tokens.push_back(words->spell(bytes));
     std::vector<std::uint32_t> ends;
     std::uint32_t end = 0;
-    for (const token t : rules->file_tokens.back()) ends.push_back(end += static_cast<std::uint32_t>(words->words().piece(t).size()));
+    for (const token t : rules->file_tokens.back())
+      ends.push_back(end += static_cast<std::uint32_t>(words->words().piece(t).size()));
     rules->files.emplace_back(bytes, std::move(ends));
   }
   rules->shape = copy::shape_of(rules->files, options.token_spans);
   rules->shape.line_spans = options.line_spans;
   rules->shape.anchors = options.anchors;
   rules->grammar = grammar::copy_constraint(rules->shape);
-  rules->language = std::make_shared<grammar::token_language>(std::make_shared<grammar::copy_grammar>(rules->shape), std::move(words));
+  rules->language = std::make_shared<grammar::token_language>(std::make_shared<grammar::copy_grammar>(rules->shape),
+                                                              std::move(words));
   return std::shared_ptr<const guide_rules>(std::move(rules));
 }
 
@@ -89,7 +98,8 @@ result<std::shared_ptr<const guide_rules>> json_rules(std::shared_ptr<const gram
   return std::shared_ptr<const guide_rules>(std::move(rules));
 }
 
-guide::guide(std::shared_ptr<const guide_rules> rules) : rules_(std::move(rules)), state_(rules_->language->rules().begin()) {
+guide::guide(std::shared_ptr<const guide_rules> rules)
+    : rules_(std::move(rules)), state_(rules_->language->rules().begin()) {
   if (is_copy()) reader_.emplace(rules_->shape);
 }
 
@@ -173,7 +183,8 @@ std::pair<bool, span_reason> guide::forces(const copy::copy_op& op) const {
   // A span whose anchors contradict its numbers is wrong, however sure the model was of them.
   if (o.anchors && op.of == copy::unit::lines) {
     const auto& file = rules_->files[op.file - 1];
-    const bool agree = anchors_ == copy::anchors_of(op, rules_->files) && stands_out(file, op.first) && stands_out(file, op.last);
+    const bool agree =
+        anchors_ == copy::anchors_of(op, rules_->files) && stands_out(file, op.first) && stands_out(file, op.last);
     return {agree, agree ? span_reason::anchors : span_reason::doubt};
   }
   const bool sure = confidence_known_ && confidence_log_ >= std::log(static_cast<double>(o.confidence_min));
@@ -184,7 +195,8 @@ void guide::begin_span() {
   const copy::copy_op op = reader_->state().op;
   reader_->resume();
   const auto [forced, reason] = forces(op);
-  open_span span{.what = {.file = op.file, .of = op.of, .first = op.first, .last = op.last, .forced = forced, .reason = reason}};
+  open_span span{
+      .what = {.file = op.file, .of = op.of, .first = op.first, .last = op.last, .forced = forced, .reason = reason}};
   span.bytes = rules_->files[op.file - 1].slice(op.of, op.first, op.last);
   if (op.of == copy::unit::tokens) {
     const auto& all = rules_->file_tokens[op.file - 1];
@@ -213,7 +225,8 @@ void guide::end_span() {
 }
 
 /// What was copied as whole units is a copy of them; what lies behind the last whole one is text.
-void guide::note_span(const open_span& span, const std::vector<copy::document>& files, copy_report& into, copy::program& program) {
+void guide::note_span(const open_span& span, const std::vector<copy::document>& files, copy_report& into,
+                      copy::program& program) {
   copied_span done = span.what;
   done.tokens = static_cast<std::uint32_t>(span.written);
   into.spans.push_back(done);
@@ -256,7 +269,9 @@ std::vector<token> guide::usable(std::vector<token> draft) const {
   const auto& language = *rules_->language;
   auto s = state_;
   std::size_t kept = 0;
-  while (kept < draft.size() && !language.rules().stands(s) && !language.rules().is_over(s) && language.advance(s, draft[kept])) ++kept;
+  while (kept < draft.size() && !language.rules().stands(s) && !language.rules().is_over(s) &&
+         language.advance(s, draft[kept]))
+    ++kept;
   draft.resize(kept);
   return draft;
 }

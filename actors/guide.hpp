@@ -18,8 +18,8 @@ namespace redline::actors {
 enum class copy_trust : std::uint8_t {
   forced,     // a span is in the answer because the program says so
   verified,   // as far as the model would have written it itself: the span is a draft and ends where it differs
-  automatic,  // with anchors: forced where they are those of the span's lines; else: where the model was sure of the span's
-              // numbers; verified elsewhere
+  automatic,  // with anchors: forced where they are those of the span's lines; else: where the model was sure of the
+              // span's numbers; verified elsewhere
   last_,
 };
 [[nodiscard]] std::string_view name_of(copy_trust t);
@@ -31,8 +31,9 @@ struct copy_options {
   copy_trust trust = copy_trust::forced;
   bool line_spans = true;
   bool token_spans = false;
-  bool anchors = false;         // copies of lines also say how their first and last line begin
-  float confidence_min = 0.9F;  // automatic without anchors: of the span's numbers together, by the model's probabilities
+  bool anchors = false;  // copies of lines also say how their first and last line begin
+  float confidence_min =
+      0.9F;  // automatic without anchors: of the span's numbers together, by the model's probabilities
   bool operator==(const copy_options&) const = default;
 };
 
@@ -40,7 +41,7 @@ struct copy_options {
 struct guide_rules {
   std::shared_ptr<const grammar::token_language> language;
   grammar::constraint grammar;
-  copy_options copy;                            // programs only, as all below
+  copy_options copy;  // programs only, as all below
   copy::program_shape shape;
   std::vector<copy::document> files;
   std::vector<std::vector<token>> file_tokens;  // with token_spans
@@ -50,7 +51,8 @@ inline constexpr std::size_t copy_file_bytes_max = 4 << 20;
 
 /// Programs over these files. Fails for too many or too large files.
 result<std::shared_ptr<const guide_rules>> copy_rules(std::shared_ptr<const grammar::vocabulary_index> words,
-                                                      const std::vector<std::string>& files, const copy_options& options);
+                                                      const std::vector<std::string>& files,
+                                                      const copy_options& options);
 /// Values of a JSON schema.
 result<std::shared_ptr<const guide_rules>> json_rules(std::shared_ptr<const grammar::vocabulary_index> words,
                                                       const std::string& schema);
@@ -90,7 +92,8 @@ class guide {
   }
   /// For the target model.
   [[nodiscard]] grammar::constraint where() const;
-  /// Programs only: as executed, which resolves to the text even where the answer broke off; and what became of its spans.
+  /// Programs only: as executed, which resolves to the text even where the answer broke off; and what became of its
+  /// spans.
   [[nodiscard]] copy_report report() const;
 
  private:
@@ -121,10 +124,10 @@ class guide {
   copy::program program_;
   std::optional<open_span> span_;
   copy_report report_;
-  double confidence_log_ = 0;     // of the copy that is being written
+  double confidence_log_ = 0;  // of the copy that is being written
   bool confidence_known_ = true;
-  std::string gen_text_;          // of the text op that is being written
-  copy::anchor_pair anchors_;     // of the copy that is being written
+  std::string gen_text_;       // of the text op that is being written
+  copy::anchor_pair anchors_;  // of the copy that is being written
 };
 
 }  // namespace redline::actors

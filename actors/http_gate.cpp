@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
 
 #include "actors/gateway.hpp"
 
@@ -29,8 +29,12 @@ class http_actor final : public actor::actor_of<http_actor> {
   void attach(transport::http_front* front) { front_ = front; }
 
   void arrived(transport::exchange_id id, transport::http_request&& r) {
-    http_arrived m{.exchange = id.value, .method = std::move(r.method), .path = std::move(r.path),
-                   .query = std::move(r.query), .body = std::move(r.body), .peer = std::move(r.peer)};
+    http_arrived m{.exchange = id.value,
+                   .method = std::move(r.method),
+                   .path = std::move(r.path),
+                   .query = std::move(r.query),
+                   .body = std::move(r.body),
+                   .peer = std::move(r.peer)};
     for (auto& h : r.headers) m.headers.emplace_back(std::move(h.name), std::move(h.value));
     context().tell(gateway_, m);
   }

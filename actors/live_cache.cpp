@@ -26,8 +26,8 @@ std::vector<log_splice> live_cache::follow(std::vector<token> prompt) {
       if (edit.at + edit.remove_count + kept_min > count) break;  // nothing is behind it that is worth a splice
       count += edit.insert.size() - edit.remove_count;
       kept_count = count;
-      // New tokens see what is before them, as they would if everything were computed anew. Those behind were computed with
-      // the old ones before them.
+      // New tokens see what is before them, as they would if everything were computed anew. Those behind were computed
+      // with the old ones before them.
       if (exact_count_ >= edit.at) exact_count_ = end;
       told.push_back({edit.at, edit.remove_count, std::move(edit.insert), policy_});
     }

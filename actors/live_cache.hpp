@@ -8,15 +8,15 @@
 
 namespace redline::actors {
 
-/// What a live session believes of its sequence's KV: the log that the scheduler was last told, and from where on its KV is no
-/// more what computing that log anew would give. The scheduler knows better, as KV may have been lost and computed again; so
-/// what counts as stale here is so at most.
+/// What a live session believes of its sequence's KV: the log that the scheduler was last told, and from where on its
+/// KV is no more what computing that log anew would give. The scheduler knows better, as KV may have been lost and
+/// computed again; so what counts as stale here is so at most.
 class live_cache {
  public:
   explicit live_cache(kv::splice_policy policy) : policy_(policy) {}
 
-  /// Goes on to another prompt. Returns what is to be told to the scheduler before the prompt itself; nothing under `exact`,
-  /// where all behind the first change is computed again, nor when the first token changes.
+  /// Goes on to another prompt. Returns what is to be told to the scheduler before the prompt itself; nothing under
+  /// `exact`, where all behind the first change is computed again, nor when the first token changes.
   [[nodiscard]] std::vector<log_splice> follow(std::vector<token> prompt);
 
   /// What the scheduler says of the log as it stands.

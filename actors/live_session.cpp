@@ -29,7 +29,10 @@ api::json file_object(const live_workspace::file& f, bool with_text) {
 }  // namespace
 
 live_session::live_session(actor::actor_context& context, live_identity who, live_workspace files)
-    : actor_of(context), who_(std::move(who)), files_(std::move(files)), cache_(who_.cache.policy),
+    : actor_of(context),
+      who_(std::move(who)),
+      files_(std::move(files)),
+      cache_(who_.cache.policy),
       sequence_{who_.session.value} {}
 
 void live_session::on_start() {
@@ -41,16 +44,26 @@ void live_session::on_start() {
 void live_session::on(const live_call& m) {
   called_ = context().now();
   switch (m.verb) {
-    case live_verb::open: return show(m, 201);
-    case live_verb::show: return show(m, 200);
-    case live_verb::show_file: return show_file(m, true);
-    case live_verb::put_file: return put_file(m);
-    case live_verb::patch_file: return patch_file(m);
-    case live_verb::drop_file: return drop_file(m);
-    case live_verb::complete: return complete(m);
-    case live_verb::edit: return edit(m);
-    case live_verb::close: return close(m);
-    case live_verb::last_: break;
+    case live_verb::open:
+      return show(m, 201);
+    case live_verb::show:
+      return show(m, 200);
+    case live_verb::show_file:
+      return show_file(m, true);
+    case live_verb::put_file:
+      return put_file(m);
+    case live_verb::patch_file:
+      return patch_file(m);
+    case live_verb::drop_file:
+      return drop_file(m);
+    case live_verb::complete:
+      return complete(m);
+    case live_verb::edit:
+      return edit(m);
+    case live_verb::close:
+      return close(m);
+    case live_verb::last_:
+      break;
   }
   refuse(m.exchange, api::error_of({errc::internal, "a call without a meaning"}));
 }
@@ -69,7 +82,8 @@ void live_session::show(const live_call& m, std::uint32_t status) {
   body["object"] = "redline.session";
   body["model"] = who_.model;
   body["position_encoding"] = files_.how().units == text::position_encoding::utf8 ? "utf-8" : "utf-16";
-  body["cache"] = {{"policy", api::name_of(who_.cache.policy)}, {"healing", who_.cache.heals}, {"healed", healed_count_}};
+  body["cache"] = {
+      {"policy", api::name_of(who_.cache.policy)}, {"healing", who_.cache.heals}, {"healed", healed_count_}};
   body["kv"] = api::kv_object(cache_.worth());
   body["idle_seconds"] = who_.idle_max.count() / 1'000'000;
   body["files"] = api::json::array();
@@ -126,8 +140,11 @@ void live_session::complete(const live_call& m) {
     return refuse(m.exchange, api::error_of({errc::queue_full, "too many completions wait for this session"}));
   }
   files_.note_place(*where);
-  waiting_.push_back({.exchange = m.exchange, .prompt = std::move(laid_out->prompt), .stops = std::move(laid_out->stops),
-                      .path = where->path, .version = laid_out->version});
+  waiting_.push_back({.exchange = m.exchange,
+                      .prompt = std::move(laid_out->prompt),
+                      .stops = std::move(laid_out->stops),
+                      .path = where->path,
+                      .version = laid_out->version});
   lend_to_next();
 }
 
@@ -190,10 +207,14 @@ void live_session::take_healed() {
 void live_session::tell_scheduler(sequence_id sequence, round_id round, const std::vector<token>& log,
                                   std::vector<log_splice> splices) {
   asked_ = context().now();
-  context().tell(who_.scheduler,
-                 verify_run{.sequence = sequence, .tenant = who_.tenant, .round = round, .log = {0, log},
-                            .prompt_count = static_cast<std::uint32_t>(log.size()),
-                            .tokens_max = files_.how().context_max, .splices = std::move(splices), .only_cache = true});
+  context().tell(who_.scheduler, verify_run{.sequence = sequence,
+                                            .tenant = who_.tenant,
+                                            .round = round,
+                                            .log = {0, log},
+                                            .prompt_count = static_cast<std::uint32_t>(log.size()),
+                                            .tokens_max = files_.how().context_max,
+                                            .splices = std::move(splices),
+                                            .only_cache = true});
 }
 
 void live_session::remind_scheduler() {
@@ -210,7 +231,9 @@ void live_session::edit(const live_call& m) {
   if (!where) return refuse(m.exchange, where.error());
   const auto found = files_.find(where->path, where->version);
   if (!found) return refuse(m.exchange, found.error());
-  context().send(who_.gateway, live_prompt{.exchange = m.exchange, .path = where->path, .text = (*found)->document.text(),
+  context().send(who_.gateway, live_prompt{.exchange = m.exchange,
+                                           .path = where->path,
+                                           .text = (*found)->document.text(),
                                            .instruction = where->instruction,
                                            .version = (*found)->document.version()});
 }

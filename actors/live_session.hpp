@@ -27,13 +27,14 @@ struct live_identity {
   actor::address gateway;
 };
 
-/// One client's editing session: owns its files, their versions, and the sequence whose KV holds them. Answers calls one
-/// after the other; completions run in sessions of their own, to which the sequence is lent, one at a time: further ones
-/// wait in order, while edits of the files do not. What the files are when a completion is asked for is what it reads.
+/// One client's editing session: owns its files, their versions, and the sequence whose KV holds them. Answers calls
+/// one after the other; completions run in sessions of their own, to which the sequence is lent, one at a time: further
+/// ones wait in order, while edits of the files do not. What the files are when a completion is asked for is what it
+/// reads.
 ///
-/// After each edit the KV is brought up to date for the completion that is expected next. Under a policy that keeps KV which
-/// was computed for an older text, a second sequence is then computed from the beginning when the target model has nothing
-/// else to do, and takes the first one's place: from there on answers are those of `exact`.
+/// After each edit the KV is brought up to date for the completion that is expected next. Under a policy that keeps KV
+/// which was computed for an older text, a second sequence is then computed from the beginning when the target model
+/// has nothing else to do, and takes the first one's place: from there on answers are those of `exact`.
 ///
 /// Lives until it is closed or was left alone for `idle_max`.
 class live_session final : public actor::actor_of<live_session> {
@@ -87,13 +88,13 @@ class live_session final : public actor::actor_of<live_session> {
   live_cache cache_;
   sequence_id sequence_;
   round_id round_{0};
-  std::uint64_t lent_to_ = 0;           // exchange; 0: the sequence is here
-  std::deque<live_prompt> waiting_;     // completions that wait for the sequence
-  bool preparing_ = false;              // round_ has been asked for and not answered
+  std::uint64_t lent_to_ = 0;        // exchange; 0: the sequence is here
+  std::deque<live_prompt> waiting_;  // completions that wait for the sequence
+  bool preparing_ = false;           // round_ has been asked for and not answered
   std::optional<healing> healing_;
   std::uint64_t healed_count_ = 0;
   instant called_;
-  instant asked_;                       // when the scheduler last heard of the sequence
+  instant asked_;  // when the scheduler last heard of the sequence
 };
 
 }  // namespace redline::actors

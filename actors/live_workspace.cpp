@@ -8,8 +8,8 @@ namespace {
 using api::api_error;
 
 api_error too_large(const std::string& what, std::size_t most) {
-  return {413, "invalid_request_error", what + " must have at most " + std::to_string(most) + " in a session.", "",
-          "session_limit", {}};
+  return {413, "invalid_request_error", what + " must have at most " + std::to_string(most) + " in a session.",
+          "",  "session_limit",         {}};
 }
 
 api_error error_in(std::string param, const failure& why) {
@@ -41,9 +41,9 @@ std::optional<api_error> live_workspace::put(const api::live_file& given) {
   const auto old = std::find_if(files_.begin(), files_.end(), [&](const file& f) { return f.path == given.path; });
   const std::size_t old_bytes = old == files_.end() ? 0 : old->document.text().size();
   if (old != files_.end() && given.version <= old->document.version()) {
-    return error_in("version", {errc::version_conflict,
-                                "wanted a version of " + given.path + " after " + std::to_string(old->document.version()) +
-                                    ", found " + std::to_string(given.version)});
+    return error_in("version", {errc::version_conflict, "wanted a version of " + given.path + " after " +
+                                                            std::to_string(old->document.version()) + ", found " +
+                                                            std::to_string(given.version)});
   }
   if (old == files_.end() && files_.size() >= how_.limits.files_max) {
     return too_large("The files", how_.limits.files_max);
@@ -53,8 +53,10 @@ std::optional<api_error> live_workspace::put(const api::live_file& given) {
   }
   auto made = text::live_document::make(words_, given.text, given.version, how_.limits.file_bytes_max);
   if (!made) return error_in("text", made.error());
-  if (old == files_.end()) files_.push_back({given.path, std::move(*made)});
-  else old->document = std::move(*made);
+  if (old == files_.end())
+    files_.push_back({given.path, std::move(*made)});
+  else
+    old->document = std::move(*made);
   cursor_ = {given.path, given.text.size()};
   return std::nullopt;
 }
@@ -97,8 +99,9 @@ result<std::size_t> live_workspace::offset_of(const file& in, const api::live_pl
   const std::string& text = in.document.text();
   const bool inside = byte < text.size() && (static_cast<unsigned char>(text[byte]) & 0xC0) == 0x80;
   if (byte <= text.size() && !inside) return byte;
-  return failure{errc::invalid_argument, "byte " + std::to_string(byte) +
-                                             (inside ? " lies inside a character" : " lies behind the end of the text")};
+  return failure{
+      errc::invalid_argument,
+      "byte " + std::to_string(byte) + (inside ? " lies inside a character" : " lies behind the end of the text")};
 }
 
 void live_workspace::append_header(const file& of, std::vector<token>& out) const {
@@ -107,8 +110,8 @@ void live_workspace::append_header(const file& of, std::vector<token>& out) cons
   out.insert(out.end(), path.begin(), path.end());
 }
 
-/// Where reading begins when no more than `most` of `before` can be read: at a line, and at the same one until an eighth of
-/// the context more stands before the cursor, so that a key pressed does not move everything in the cache.
+/// Where reading begins when no more than `most` of `before` can be read: at a line, and at the same one until an
+/// eighth of the context more stands before the cursor, so that a key pressed does not move everything in the cache.
 std::size_t live_workspace::first_read(std::span<const token> before, std::size_t most) const {
   if (before.size() <= most) return 0;
   const std::size_t step = std::max<std::size_t>(1, how_.context_max / 8);
@@ -181,8 +184,8 @@ api::answer<live_workspace::layout> live_workspace::lay_out(const api::place_req
 void live_workspace::note_place(const api::place_request& where) {
   const auto found = find(where.path);
   if (!found) return;
-  const auto offset = where.place ? offset_of(**found, *where.place)
-                                  : result<std::size_t>((*found)->document.text().size());
+  const auto offset =
+      where.place ? offset_of(**found, *where.place) : result<std::size_t>((*found)->document.text().size());
   if (offset) cursor_ = {where.path, *offset};
   mode_ = where.mode;
 }

@@ -39,12 +39,12 @@ class live_workspace {
     std::vector<std::string> stops;
     std::int64_t version = 0;
   };
-  /// Fails when the place is none. A quarter of the context is left for the answer: of a longer text the lines next to the
-  /// place are read. With fim, of what is behind as much is read as a quarter of the context holds. Other files are read in
-  /// front, in the order they were opened, while they fit and where the model has a token that separates files.
+  /// Fails when the place is none. A quarter of the context is left for the answer: of a longer text the lines next to
+  /// the place are read. With fim, of what is behind as much is read as a quarter of the context holds. Other files are
+  /// read in front, in the order they were opened, while they fit and where the model has a token that separates files.
   [[nodiscard]] api::answer<layout> lay_out(const api::place_request& where) const;
-  /// For the completion that is most likely wanted next: at the cursor, in the mode of the last one. Nothing while no file
-  /// was touched.
+  /// For the completion that is most likely wanted next: at the cursor, in the mode of the last one. Nothing while no
+  /// file was touched.
   [[nodiscard]] std::optional<layout> expected() const;
 
   [[nodiscard]] api::answer<const file*> find(const std::string& path, std::optional<std::int64_t> version = {}) const;

@@ -22,8 +22,8 @@ struct begin_local {
   static constexpr auto fields(auto&) { return std::tie(); }
 };
 
-/// The command line's stand-in for the gateway: opens sessions in this process and hands on what they say. The callbacks
-/// run on the io thread.
+/// The command line's stand-in for the gateway: opens sessions in this process and hands on what they say. The
+/// callbacks run on the io thread.
 class local_client final : public actor::actor_of<local_client> {
  public:
   using accepts = actor::protocol<begin_local, session_text, session_finished>;

@@ -26,7 +26,8 @@ void name_environment(CLI::App& app) {
 std::string version_text() {
   std::string text = "redline " REDLINE_VERSION ", kernels:";
   for (const auto& t : kernels::list_targets()) {
-    if (t.table != nullptr) text += " " + std::string(t.name) + (t.table == kernels::process_table().table ? " (used)" : "");
+    if (t.table != nullptr)
+      text += " " + std::string(t.name) + (t.table == kernels::process_table().table ? " (used)" : "");
   }
   return text;
 }
@@ -39,16 +40,20 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", version_text);
   app.set_config("--config", "", "Read options from this TOML file; sections are subcommands", false);
   app.allow_config_extras(CLI::config_extras_mode::error);
-  app.footer("Options come from flags, then REDLINE_<OPTION> in the environment, then the file given by --config, then the\n"
-             "defaults. REDLINE_TARGET chooses the kernels (see 'redline inspect'). 'redline COMMAND --help' tells more.");
+  app.footer(
+      "Options come from flags, then REDLINE_<OPTION> in the environment, then the file given by --config, then the\n"
+      "defaults. REDLINE_TARGET chooses the kernels (see 'redline inspect'). 'redline COMMAND --help' tells more.");
   std::string level = "info";
   std::string format = "text";
-  app.add_option("--log-level", level, "debug, info, warning or error")->check(CLI::IsMember({"debug", "info", "warning", "error"}))
+  app.add_option("--log-level", level, "debug, info, warning or error")
+      ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
       ->capture_default_str();
   app.add_option("--log-format", format, "text or json")->check(CLI::IsMember({"text", "json"}))->capture_default_str();
   app.parse_complete_callback([&] {
-    const auto least = level == "debug" ? log_level::debug : level == "warning" ? log_level::warning
-                       : level == "error" ? log_level::error : log_level::info;
+    const auto least = level == "debug"     ? log_level::debug
+                       : level == "warning" ? log_level::warning
+                       : level == "error"   ? log_level::error
+                                            : log_level::info;
     configure_log(least, format == "json" ? log_format::json : log_format::text);
   });
   int exit_code = 0;

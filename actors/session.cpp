@@ -29,8 +29,10 @@ void session::on_start() {
   const auto step = work_.begin();
   tell_client(step);
   // Of a lent sequence the scheduler finds out itself what of the log is unchanged.
-  if (step.finished) finish(*step.finished, step.why_not);
-  else ask_target(0);
+  if (step.finished)
+    finish(*step.finished, step.why_not);
+  else
+    ask_target(0);
 }
 
 log_tail session::tail(std::uint32_t from) const {
@@ -60,7 +62,8 @@ void session::next_round() {
     return;
   }
   // The last token of the answer needs no draft: the target's own token fills the room.
-  const std::uint32_t wanted = std::min({draft::draft_tokens_max(work_.request().draft), work_.round_room() - 1, width_});
+  const std::uint32_t wanted =
+      std::min({draft::draft_tokens_max(work_.request().draft), work_.round_room() - 1, width_});
   if (drafter_lost_ && context().now() - *drafter_lost_ >= partners_.drafter_retry) {
     drafter_lost_.reset();
     drafter_knows_ = 0;
@@ -105,11 +108,18 @@ void session::ask_target(std::uint32_t from) {
   phase_ = phase::verifying;
   asked_ = context().now();
   context().tell(partners_.scheduler,
-                 verify_run{.sequence = sequence(), .tenant = work_.request().tenant, .round = round_,
-                            .log = tail(from), .prompt_count = work_.prompt_count(), .draft = draft_,
-                            .sampling = work_.request().sampling, .logprobs = work_.logprobs(), .parts = parts_,
+                 verify_run{.sequence = sequence(),
+                            .tenant = work_.request().tenant,
+                            .round = round_,
+                            .log = tail(from),
+                            .prompt_count = work_.prompt_count(),
+                            .draft = draft_,
+                            .sampling = work_.request().sampling,
+                            .logprobs = work_.logprobs(),
+                            .parts = parts_,
                             .tokens_max = partners_.lent ? partners_.lent->tokens_max : work_.tokens_max(),
-                            .grammar = work_.grammar(), .splices = splices_,
+                            .grammar = work_.grammar(),
+                            .splices = splices_,
                             .evicted_count = work_.evicted_count()});
   if (!target_strayed_) target_knows_ = work_.log_count();
 }
@@ -174,8 +184,10 @@ void session::on(const verdict& m) {
   target_strayed_ = step.agreed_count < before + m.tokens.size();
   if (!step.finished) make_room();
   tell_client(step);
-  if (step.finished) finish(*step.finished, step.why_not);
-  else next_round();
+  if (step.finished)
+    finish(*step.finished, step.why_not);
+  else
+    next_round();
 }
 
 void session::tell_client(const generation::progress& step) {
@@ -197,8 +209,8 @@ void session::make_room() {
   drafter_knows_ = std::min(drafter_knows_, gone->at);
 }
 
-/// The scheduler verifies as much of a draft as pays. To draft much more would be work for nothing; twice as much lets the
-/// width grow again.
+/// The scheduler verifies as much of a draft as pays. To draft much more would be work for nothing; twice as much lets
+/// the width grow again.
 void session::follow_width(std::uint32_t verified_count) {
   if (verified_count < draft_.size()) {
     width_ = std::max(2 * verified_count, width_min);
@@ -246,9 +258,9 @@ void session::on(const session_tick&) {
     lose_drafter();
     ask_target(target_knows_);
   } else if (phase_ == phase::verifying && now - heard_ >= partners_.silence_max) {
-    finish(finish_reason::failed, failure{errc::not_ready, "the target model has been silent for " +
-                                                               std::to_string(partners_.silence_max.count() / 1'000'000) +
-                                                               " s"});
+    finish(finish_reason::failed,
+           failure{errc::not_ready, "the target model has been silent for " +
+                                        std::to_string(partners_.silence_max.count() / 1'000'000) + " s"});
   } else if (phase_ == phase::verifying && now - asked_ >= partners_.verdict_retry) {
     ask_target(target_knows_);
   }

@@ -24,20 +24,20 @@ struct lent_sequence {
 /// Whom a session works with, and how long it waits for them.
 struct session_partners {
   actor::actor_ref<verify_scheduler> scheduler;
-  actor::actor_ref<draft_model> drafter;       // nobody: every round goes without a draft
-  actor::actor_ref<draft_model> stand_in;      // drafts while the drafter cannot be reached; may be nobody
-  actor::address client;                       // told session_text and session_finished
-  std::optional<lent_sequence> lent;           // else the session has a sequence of its own
-  microseconds proposal_patience{1'000'000};   // then the round goes on without a draft
-  microseconds drafter_retry{5'000'000};       // then a drafter that could not be reached is tried again
-  microseconds verdict_retry{2'000'000};       // then the question is repeated
-  microseconds silence_max{60'000'000};        // then the session fails
+  actor::actor_ref<draft_model> drafter;      // nobody: every round goes without a draft
+  actor::actor_ref<draft_model> stand_in;     // drafts while the drafter cannot be reached; may be nobody
+  actor::address client;                      // told session_text and session_finished
+  std::optional<lent_sequence> lent;          // else the session has a sequence of its own
+  microseconds proposal_patience{1'000'000};  // then the round goes on without a draft
+  microseconds drafter_retry{5'000'000};      // then a drafter that could not be reached is tried again
+  microseconds verdict_retry{2'000'000};      // then the question is repeated
+  microseconds silence_max{60'000'000};       // then the session fails
 };
 
-/// One answer. Owns the committed log, the only truth; the caches of the scheduler, the target and the drafter are copies
-/// of it and can be rebuilt from it at any time. Drives rounds: propose, verify, commit, stream. Lives until the answer
-/// is complete, fails, or is cancelled. With eviction the log is a window: when it is full, its oldest tokens go, and the
-/// next round tells the scheduler.
+/// One answer. Owns the committed log, the only truth; the caches of the scheduler, the target and the drafter are
+/// copies of it and can be rebuilt from it at any time. Drives rounds: propose, verify, commit, stream. Lives until the
+/// answer is complete, fails, or is cancelled. With eviction the log is a window: when it is full, its oldest tokens
+/// go, and the next round tells the scheduler.
 class session final : public actor::actor_of<session> {
  public:
   using accepts = actor::protocol<proposal, verdict, run_pending, cancel_session, pause_session, session_tick,
@@ -84,19 +84,19 @@ class session final : public actor::actor_of<session> {
   std::uint32_t width_ = width_max;  // tokens to ask of the drafter
   std::uint32_t drafter_knows_ = 0;  // tokens of the log that the drafter was sent
   std::uint32_t target_knows_ = 0;
-  // The scheduler holds tokens that are not in the log, where a span ended before it did: until it answers again, only what
-  // is before them counts as known.
+  // The scheduler holds tokens that are not in the log, where a span ended before it did: until it answers again, only
+  // what is before them counts as known.
   bool target_strayed_ = false;
   bool draft_is_span_ = false;
-  std::vector<log_splice> splices_;  // what the scheduler has not been heard to know of
-  bool moved_ = false;               // KV may be moved rather than computed
+  std::vector<log_splice> splices_;      // what the scheduler has not been heard to know of
+  bool moved_ = false;                   // KV may be moved rather than computed
   std::uint32_t recomputed_before_ = 0;  // by schedulers that are gone; the present one counts in verdicts
   bool pause_wanted_ = false;
-  draft::target_pace pace_;            // of the last verdict
+  draft::target_pace pace_;  // of the last verdict
   std::optional<instant> drafter_lost_;
   instant began_;
-  instant asked_;   // when the current question was last put
-  instant heard_;   // when the other side last showed signs of life
+  instant asked_;  // when the current question was last put
+  instant heard_;  // when the other side last showed signs of life
   session_stats stats_;
 };
 

@@ -10,8 +10,8 @@
 
 namespace redline::actors {
 
-/// Restarts the permanent actors of its process when they die, within limits; tells the owner of temporary ones (sessions)
-/// about their death; ends the process when a restart limit is used up.
+/// Restarts the permanent actors of its process when they die, within limits; tells the owner of temporary ones
+/// (sessions) about their death; ends the process when a restart limit is used up.
 class supervisor final : public actor::actor_of<supervisor> {
  public:
   using accepts = actor::protocol<actor::actor_down>;

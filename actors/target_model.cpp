@@ -23,8 +23,8 @@ void target_model::on_start() { on(announce_target{}); }
 
 void target_model::on(const announce_target&) {
   const auto& config = transformer_->config();
-  context().tell(scheduler_, target_ready{config.context, config.vocabulary, transformer_->rows_max(), pages_count_,
-                                         costs_});
+  context().tell(scheduler_,
+                 target_ready{config.context, config.vocabulary, transformer_->rows_max(), pages_count_, costs_});
 }
 
 // The batch may have crossed a wire: no slot, token or count of it is believed.
@@ -60,7 +60,8 @@ result<void> target_model::check(const forward_batch& m) {
     }
     std::uint64_t covered = 0;
     for (const auto& piece : run.table) {
-      if (std::uint64_t{piece.first_slot} + piece.count > slots_count) return wrong(run, "a slot outside of the storage");
+      if (std::uint64_t{piece.first_slot} + piece.count > slots_count)
+        return wrong(run, "a slot outside of the storage");
       covered += piece.count;
     }
     if (run.first_position < 0 || covered != static_cast<std::uint64_t>(run.first_position) + run.tokens.size()) {
@@ -91,7 +92,9 @@ void target_model::on(const forward_batch& m) {
   const instant started = context().now();
   std::vector<model::run> batch;
   for (const auto& run : m.runs) {
-    batch.push_back({.tokens = run.tokens, .first_position = run.first_position, .table = run.table,
+    batch.push_back({.tokens = run.tokens,
+                     .first_position = run.first_position,
+                     .table = run.table,
                      .logits_begin = run.logits_begin});
   }
   const auto logits = transformer_->forward(batch);
@@ -111,9 +114,9 @@ void target_model::on(const forward_batch& m) {
       if (run.grammar.what != grammar::kind::none) {
         if (const auto language = languages_.find(run.grammar)) rules.emplace(**language, run.grammar);
       }
-      auto got = model::accept(logits.subspan(row * vocabulary, rows * vocabulary), vocabulary, draft, run.sampling,
-                               {run.history, run.log_count, run.prompt_count}, run.logprobs, known,
-                               rules ? &*rules : nullptr);
+      auto got =
+          model::accept(logits.subspan(row * vocabulary, rows * vocabulary), vocabulary, draft, run.sampling,
+                        {run.history, run.log_count, run.prompt_count}, run.logprobs, known, rules ? &*rules : nullptr);
       if (probe_) probe_->note(run.sequence, {run.draft_count, got.accepted_count});
       answer.accepted_count = got.accepted_count;
       answer.tokens = std::move(got.tokens);

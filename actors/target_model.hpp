@@ -12,14 +12,14 @@ namespace redline::actors {
 
 class verify_scheduler;
 
-/// Runs verification passes of the target model and accepts drafts on the spot, so that logits never travel. Owns the KV
-/// storage, but not the decision of what lies where: that comes with every batch and is checked before it is used.
+/// Runs verification passes of the target model and accepts drafts on the spot, so that logits never travel. Owns the
+/// KV storage, but not the decision of what lies where: that comes with every batch and is checked before it is used.
 class target_model final : public actor::actor_of<target_model> {
  public:
   using accepts = actor::protocol<forward_batch, announce_target>;
 
-  /// costs: told to every scheduler that asks; empty when nothing was measured. words: for sequences with a grammar, which
-  /// are refused without.
+  /// costs: told to every scheduler that asks; empty when nothing was measured. words: for sequences with a grammar,
+  /// which are refused without.
   target_model(actor::actor_context& context, std::unique_ptr<model::transformer> transformer,
                std::uint32_t pages_count, actor::actor_ref<verify_scheduler> scheduler,
                std::vector<pass_cost> costs = {}, std::shared_ptr<target_probe> probe = nullptr,

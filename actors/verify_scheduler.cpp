@@ -21,7 +21,7 @@ std::uint8_t record_of(const draft::draft_part& part) {
   return static_cast<std::uint8_t>(static_cast<std::size_t>(part.from) * draft::grades_count + grade);
 }
 constexpr std::uint64_t pass_us_max = 3'600'000'000;  // no pass takes an hour
-}
+}  // namespace
 
 verify_scheduler::verify_scheduler(actor::actor_context& context, const scheduler_options& options,
                                    std::unique_ptr<scheduler::policy> policy, actor::actor_ref<cache_manager> cache,
@@ -51,9 +51,16 @@ void verify_scheduler::take(const verify_run& m, actor::address session) {
   for (const log_splice& s : m.splices) {
     splices.push_back({s.at, s.removed_count, s.tokens, kv::keeps_later(s.policy), kv::moves_later(s.policy)});
   }
-  const scheduler::submission wish{.sequence = m.sequence, .tenant = m.tenant, .round = m.round, .splices = splices,
-                                   .from = m.log.from, .tail = m.log.tokens, .draft = m.draft,
-                                   .sources = sources, .tokens_max = m.tokens_max, .only_cache = m.only_cache};
+  const scheduler::submission wish{.sequence = m.sequence,
+                                   .tenant = m.tenant,
+                                   .round = m.round,
+                                   .splices = splices,
+                                   .from = m.log.from,
+                                   .tail = m.log.tokens,
+                                   .draft = m.draft,
+                                   .sources = sources,
+                                   .tokens_max = m.tokens_max,
+                                   .only_cache = m.only_cache};
   const bool is_new = !queue_.holds(m.sequence);
   const std::uint32_t table_count = !is_new ? queue_.table_count(m.sequence) : 0;
   std::vector<scheduler::table_splice> cuts;
@@ -94,9 +101,14 @@ void verify_scheduler::take(const verify_run& m, actor::address session) {
       context().send(session, run_pending{m.sequence, m.round});
       return;
     }
-    case submit_outcome::already_running: context().send(session, run_pending{m.sequence, m.round}); return;
-    case submit_outcome::stale: return;
-    case submit_outcome::already_answered: context().send(session, clients_.at(m.sequence).last); return;
+    case submit_outcome::already_running:
+      context().send(session, run_pending{m.sequence, m.round});
+      return;
+    case submit_outcome::stale:
+      return;
+    case submit_outcome::already_answered:
+      context().send(session, clients_.at(m.sequence).last);
+      return;
     case submit_outcome::log_gap: {
       // Of a log that splices do not fit nothing is known to be right.
       const std::uint32_t from = m.splices.empty() ? queue_.known_count(m.sequence) : 0;
@@ -105,22 +117,29 @@ void verify_scheduler::take(const verify_run& m, actor::address session) {
     }
     case submit_outcome::queue_full:
       ++report_.refused_total;
-      refuse(m, session, {errc::queue_full, std::to_string(queue_.running_count()) + " sequences run and " +
-                                                std::to_string(queue_.waiting_count()) + " wait"}, retry_after_ms());
+      refuse(m, session,
+             {errc::queue_full, std::to_string(queue_.running_count()) + " sequences run and " +
+                                    std::to_string(queue_.waiting_count()) + " wait"},
+             retry_after_ms());
       return;
     case submit_outcome::too_long:
-      refuse(m, session, {errc::context_length_exceeded,
-                 "wanted at most " + std::to_string(std::min(options_.limits.tokens_max, options_.limits.pages_count *
-                                                             options_.budget.page_tokens)) +
-                     " tokens in a sequence, found " + std::to_string(m.tokens_max)});
+      refuse(m, session,
+             {errc::context_length_exceeded,
+              "wanted at most " +
+                  std::to_string(
+                      std::min(options_.limits.tokens_max, options_.limits.pages_count * options_.budget.page_tokens)) +
+                  " tokens in a sequence, found " + std::to_string(m.tokens_max)});
       return;
-    case submit_outcome::empty_log: refuse(m, session, {errc::invalid_argument, "the prompt has no tokens"}); return;
+    case submit_outcome::empty_log:
+      refuse(m, session, {errc::invalid_argument, "the prompt has no tokens"});
+      return;
   }
 }
 
 void verify_scheduler::refuse(const verify_run& m, actor::address session, failure why, std::uint32_t retry_after_ms) {
-  context().send(session, verdict{.sequence = m.sequence, .round = m.round, .why_not = std::move(why),
-                                  .retry_after_ms = retry_after_ms});
+  context().send(
+      session,
+      verdict{.sequence = m.sequence, .round = m.round, .why_not = std::move(why), .retry_after_ms = retry_after_ms});
 }
 
 // A guess: the queue ahead, each sequence as long as the mean batch took times a hundred rounds.
@@ -282,10 +301,17 @@ void verify_scheduler::on(const batch_done& m) {
     const auto at = std::find_if(m.results.begin(), m.results.end(),
                                  [&](const run_result& r) { return r.sequence == outcome.sequence; });
     client& c = clients_.at(outcome.sequence);
-    c.last = verdict{.sequence = outcome.sequence, .round = outcome.round, .verified_count = outcome.verified_count,
-                     .accepted_count = at->accepted_count, .tokens = at->tokens, .logprobs = at->logprobs,
-                     .passes = outcome.passes, .rows = outcome.rows, .pace = pace_at(outcome.sequence),
-                     .recomputed_count = outcome.recomputed_count, .cached_count = outcome.cached_count,
+    c.last = verdict{.sequence = outcome.sequence,
+                     .round = outcome.round,
+                     .verified_count = outcome.verified_count,
+                     .accepted_count = at->accepted_count,
+                     .tokens = at->tokens,
+                     .logprobs = at->logprobs,
+                     .passes = outcome.passes,
+                     .rows = outcome.rows,
+                     .pace = pace_at(outcome.sequence),
+                     .recomputed_count = outcome.recomputed_count,
+                     .cached_count = outcome.cached_count,
                      .exact_count = queue_.exact_count(outcome.sequence)};
     if (!std::exchange(c.offered, true)) {
       offer_prefix_of(outcome.sequence);
@@ -300,7 +326,8 @@ void verify_scheduler::on(const batch_done& m) {
   step();
 }
 
-/// Not where drafts are verified whole: those who want that compare passes, which shall not depend on the machine's mood.
+/// Not where drafts are verified whole: those who want that compare passes, which shall not depend on the machine's
+/// mood.
 draft::target_pace verify_scheduler::pace_at(sequence_id sequence) const {
   const auto& cost = queue_.cost();
   if (cost.is_blank() || options_.budget.whole_drafts) return {};
@@ -308,12 +335,15 @@ draft::target_pace verify_scheduler::pace_at(sequence_id sequence) const {
   const std::uint64_t context = queue_.log(sequence).size();
   const auto one = cost.predict({1, context, context, 1}).count();
   const auto many = cost.predict({1 + more, (1 + more) * context, context + more, 1 + more}).count();
-  const auto bounded = [](std::int64_t x) { return static_cast<std::uint32_t>(std::clamp<std::int64_t>(x, 0, 1 << 30)); };
+  const auto bounded = [](std::int64_t x) {
+    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(x, 0, 1 << 30));
+  };
   return {.pass_us = bounded(one), .row_ns = bounded((many - one) * 1000 / static_cast<std::int64_t>(more))};
 }
 
-/// Of the sequences whose prompts are being computed, the one that begins as this one does for at least half of its prompt:
-/// n answers to one prompt, or many users' questions about one file at once. Waiting for it is less work for all.
+/// Of the sequences whose prompts are being computed, the one that begins as this one does for at least half of its
+/// prompt: n answers to one prompt, or many users' questions about one file at once. Waiting for it is less work for
+/// all.
 std::optional<sequence_id> verify_scheduler::leader_of(sequence_id sequence) const {
   const auto log = queue_.log(sequence);
   std::size_t longest = std::max<std::size_t>(log.size() / 2, options_.budget.page_tokens) - 1;
@@ -321,7 +351,8 @@ std::optional<sequence_id> verify_scheduler::leader_of(sequence_id sequence) con
   for (const auto& [other, c] : clients_) {
     // Nobody waits for one whose turn comes last, or that has given up.
     if ((c.only_cache && !clients_.at(sequence).only_cache) || !queue_.awaits_answer(other)) continue;
-    if (other == sequence || c.offered || c.follows || c.tenant != clients_.at(sequence).tenant || !queue_.holds(other)) continue;
+    if (other == sequence || c.offered || c.follows || c.tenant != clients_.at(sequence).tenant || !queue_.holds(other))
+      continue;
     const auto theirs = queue_.log(other);
     const auto same = std::mismatch(log.begin(), log.end(), theirs.begin(), theirs.end()).first - log.begin();
     if (static_cast<std::size_t>(same) <= longest) continue;
@@ -345,8 +376,8 @@ void verify_scheduler::let_followers_look(sequence_id leader) {
   }
 }
 
-/// A new sequence may begin as another did. Its last token is computed in any case, for its logits; where these are not wanted
-/// one more, so that there is something to do.
+/// A new sequence may begin as another did. Its last token is computed in any case, for its logits; where these are not
+/// wanted one more, so that there is something to do.
 void verify_scheduler::look_for_prefix(sequence_id sequence, bool may_follow) {
   const auto log = queue_.log(sequence);
   const std::uint32_t left = clients_.at(sequence).only_cache ? 2 : 1;
@@ -359,7 +390,8 @@ void verify_scheduler::look_for_prefix(sequence_id sequence, bool may_follow) {
     }
   }
   queue_.await_prefix(sequence, ++question_, context().now() + options_.grant_patience);
-  context().tell(cache_, adopt_prefix{sequence, question_, clients_.at(sequence).tenant, {log.begin(), log.end() - left}});
+  context().tell(cache_,
+                 adopt_prefix{sequence, question_, clients_.at(sequence).tenant, {log.begin(), log.end() - left}});
 }
 
 void verify_scheduler::offer_prefix_of(sequence_id sequence) {
@@ -463,7 +495,8 @@ void verify_scheduler::on(const report_status&) {
 void verify_scheduler::on(const actor::undeliverable& m) {
   if (m.to == cache_.where || m.to == target_.where) {
     // Before the target model has loaded this is how things are.
-    context().log(target_up_ ? log_level::warning : log_level::debug, "cannot reach " + actor::to_string(m.to) + ": " + m.why.describe());
+    context().log(target_up_ ? log_level::warning : log_level::debug,
+                  "cannot reach " + actor::to_string(m.to) + ": " + m.why.describe());
     if (m.to == target_.where) target_up_ = false;
     return;
   }

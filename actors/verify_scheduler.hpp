@@ -17,7 +17,8 @@ namespace redline::actors {
 class cache_manager;
 class target_model;
 
-/// Who may have pages of whose beginnings. Who shares can tell from the time to the first token what others asked lately.
+/// Who may have pages of whose beginnings. Who shares can tell from the time to the first token what others asked
+/// lately.
 enum class prefix_sharing : std::uint8_t { off, tenant, all };
 inline constexpr std::array<std::string_view, 3> prefix_sharing_names = {"off", "tenant", "all"};
 
@@ -30,8 +31,8 @@ struct scheduler_options {
   microseconds abandoned_after{120'000'000};  // a sequence nobody asks about is released; a late session starts it anew
 };
 
-/// Feeds the target model: collects the rounds of all sessions, and step by step decides one batch, gets pages for it and
-/// has it computed. Holds a copy of every log so that it can compute anything again; never touches KV or logits.
+/// Feeds the target model: collects the rounds of all sessions, and step by step decides one batch, gets pages for it
+/// and has it computed. Holds a copy of every log so that it can compute anything again; never touches KV or logits.
 class verify_scheduler final : public actor::actor_of<verify_scheduler> {
  public:
   using accepts = actor::protocol<verify_run, give_up_round, release_sequence, page_grant, prefix_adopted, batch_done,
@@ -69,9 +70,9 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
     std::optional<std::uint32_t> logprobs;
     grammar::constraint grammar;
     std::uint64_t evicted_count = 0;
-    bool only_cache = false;  // nobody waits for its round
-    tenant_id tenant;      // whose beginnings it may have
-    bool offered = false;  // its prompt is a known beginning
+    bool only_cache = false;             // nobody waits for its round
+    tenant_id tenant;                    // whose beginnings it may have
+    bool offered = false;                // its prompt is a known beginning
     std::optional<sequence_id> follows;  // computes what this one begins with
     verdict last;
     std::vector<std::pair<actor::address, verify_run>> overtaking;  // wait, in order, for the pass in flight to end
@@ -102,14 +103,14 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
   std::unordered_set<sequence_id> trims_;  // the cache manager holds more tokens of these, or knows their pages better
   phase phase_ = phase::idle;
   scheduler::batch_plan plan_;
-  reserve_pages wanted_;   // what was last asked of the cache manager
+  reserve_pages wanted_;  // what was last asked of the cache manager
   instant wanted_at_;
   std::uint64_t batch_ = 0;
   bool target_up_ = false;
-  std::uint64_t question_ = 0;    // the last about a beginning
-  bool pages_unknown_ = false;    // shared pages may have come free, of which only the cache manager knows
-  bool overtaken_ = false;  // some client has a round that waits for a pass to end
-  bool looking_ = false;    // background_due is on its way
+  std::uint64_t question_ = 0;  // the last about a beginning
+  bool pages_unknown_ = false;  // shared pages may have come free, of which only the cache manager knows
+  bool overtaken_ = false;      // some client has a round that waits for a pass to end
+  bool looking_ = false;        // background_due is on its way
   scheduler_report report_;
 };
 

@@ -52,7 +52,7 @@ struct gemm_args {
   std::size_t rows = 0;
   float* y = nullptr;
   std::size_t y_stride = 0;
-  const float* bias = nullptr;  // [w.rows] or nullptr
+  const float* bias = nullptr;          // [w.rows] or nullptr
   const std::byte* prepared = nullptr;  // the same rows as kernel_table::prepare_rows gives them, or nullptr
 };
 
@@ -81,8 +81,8 @@ struct kv_view {
 /// Row r sees the tokens [0, visible + r) of the table; tiles cover at least those, in token order.
 /// angles: [offset_count][rows] rotations of the query, one set per distinct offset in the tiles; sets lie
 /// angles_stride apart.
-/// records: with them only the strands [strand_begin, strand_end) are computed, and their sums saved for join_attention, which
-/// writes the outputs; [strand][row][group] of attention_record_floats() each, 64-byte aligned.
+/// records: with them only the strands [strand_begin, strand_end) are computed, and their sums saved for
+/// join_attention, which writes the outputs; [strand][row][group] of attention_record_floats() each, 64-byte aligned.
 struct attention_args {
   const float* q = nullptr;
   std::size_t q_stride = 0;
@@ -112,11 +112,14 @@ inline constexpr std::size_t attention_strand_tokens = 512;
 [[nodiscard]] constexpr std::size_t attention_strands(std::size_t tokens) {
   return (tokens + attention_strand_tokens - 1) / attention_strand_tokens;
 }
-[[nodiscard]] constexpr std::size_t attention_record_floats(std::size_t head_dim) { return 32 + round_up(head_dim, 16); }
+[[nodiscard]] constexpr std::size_t attention_record_floats(std::size_t head_dim) {
+  return 32 + round_up(head_dim, 16);
+}
 
 /// Attention goes through the context in blocks that end at multiples of this (ops/attention.inl.hpp).
 inline constexpr std::size_t attention_block_tokens = 128;
-/// From one query vector's scores of a block to the next one's: no power of two, so that they lie in different cache sets.
+/// From one query vector's scores of a block to the next one's: no power of two, so that they lie in different cache
+/// sets.
 inline constexpr std::size_t attention_score_stride = attention_block_tokens + 16;
 
 /// Scratch that `attention` needs, whatever the length of the context.
@@ -133,8 +136,8 @@ inline constexpr std::size_t attention_score_stride = attention_block_tokens + 1
 struct kernel_table {
   std::string_view name;
 
-  /// Outputs of a product are one chain of multiply-adds (README.md), so all such tables give the same bits. False: they
-  /// are summed in an order of the table's own.
+  /// Outputs of a product are one chain of multiply-adds (README.md), so all such tables give the same bits. False:
+  /// they are summed in an order of the table's own.
   bool one_chain = true;
   /// How far one product x * w of a gemm may be off before it is summed, relatively. 0: it is not rounded.
   float product_error = 0;
@@ -152,8 +155,8 @@ struct kernel_table {
   /// Row `row` as floats (embedding look-up). out: [w.columns]
   void (*unpack_row)(const packed_view& w, std::size_t row, float* out);
   void (*gemm)(const gemm_args& args);
-  /// Bytes of rows of x in the form that `gemm` multiplies. 0: floats as they are, or so few that each call of `gemm` does
-  /// as well to make that form itself.
+  /// Bytes of rows of x in the form that `gemm` multiplies. 0: floats as they are, or so few that each call of `gemm`
+  /// does as well to make that form itself.
   std::size_t (*prepared_bytes)(std::size_t rows, std::size_t columns);
   /// Writes rows [begin, end) of x in that form, once for all calls of `gemm`. out: prepared_bytes of all rows, 64-byte
   /// aligned. What follows the last row there may be anything.
@@ -176,13 +179,13 @@ struct kernel_table {
 
   /// Writes one token's key and value (head_dim floats each, the key rotated) to a slot, rounding to nearest even.
   void (*store_kv)(const kv_view& kv, std::size_t slot, std::size_t head_dim, const float* key, const float* value);
-  /// Turns the keys of slots [first_slot, first_slot + count) where they lie, all by the same angles (the cosines and sines
-  /// of the number of positions they move), computing in floats and rounding once. The other slots' bits stay.
-  void (*rotate_keys)(const kv_view& kv, std::size_t first_slot, std::size_t count, rope_pairs pairs, rope_angles angles,
-                      std::size_t rotary_dim, std::size_t head_dim);
+  /// Turns the keys of slots [first_slot, first_slot + count) where they lie, all by the same angles (the cosines and
+  /// sines of the number of positions they move), computing in floats and rounding once. The other slots' bits stay.
+  void (*rotate_keys)(const kv_view& kv, std::size_t first_slot, std::size_t count, rope_pairs pairs,
+                      rope_angles angles, std::size_t rotary_dim, std::size_t head_dim);
   void (*attention)(const attention_args& args);
-  /// Outputs from the records of all strands, which it overwrites: the bits that `attention` without records gives. scratch
-  /// is not used.
+  /// Outputs from the records of all strands, which it overwrites: the bits that `attention` without records gives.
+  /// scratch is not used.
   void (*join_attention)(const attention_args& args);
 
   /// Conversions between floats and a storage type, rounding to nearest even; NaN stays NaN.

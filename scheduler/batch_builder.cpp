@@ -107,7 +107,8 @@ struct candidate {
 };
 
 /// Adds tokens one by one, best first, and remembers where tokens per microsecond were highest: the curve need not bend
-/// one way only, so a token that does not pay does not end the search. Then takes back what was added behind that place.
+/// one way only, so a token that does not pay does not end the search. Then takes back what was added behind that
+/// place.
 void builder::take_drafts() {
   // The time that matters is that of the rows which give tokens: a prompt's chunk in the same pass is owed to its own
   // session, and must not make a draft look cheap.
@@ -121,7 +122,9 @@ void builder::take_drafts() {
   }
   if (tokens == 0) return;
 
-  const auto us = [&](const work_size& size) { return std::max<double>(static_cast<double>(cost.predict(size).count()), 1); };
+  const auto us = [&](const work_size& size) {
+    return std::max<double>(static_cast<double>(cost.predict(size).count()), 1);
+  };
   const double base_us = us(decoding);
   std::priority_queue<candidate> best;
   const auto offer = [&](candidate c) {

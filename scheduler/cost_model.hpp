@@ -26,10 +26,11 @@ struct cost_sample {
   microseconds took{0};
 };
 
-/// Predicts the time of a forward pass: a base, a cost per row, per (row, context token) pair, per context token read and
-/// per row of logits, and deviations from that line at numbers of rows where a machine's curve bends (a bandwidth-bound pass of eight rows
-/// costs what one row does; a pass of a hundred is bound by arithmetic). Learned from the passes seen by a Kalman filter
-/// whose parameters drift slowly, so that it follows a machine whose speed changes.
+/// Predicts the time of a forward pass: a base, a cost per row, per (row, context token) pair, per context token read
+/// and per row of logits, and deviations from that line at numbers of rows where a machine's curve bends (a
+/// bandwidth-bound pass of eight rows costs what one row does; a pass of a hundred is bound by arithmetic). Learned
+/// from the passes seen by a Kalman filter whose parameters drift slowly, so that it follows a machine whose speed
+/// changes.
 class cost_model {
  public:
   cost_model();
@@ -48,9 +49,9 @@ class cost_model {
   [[nodiscard]] double predict_us(const vector& x) const;
 
   vector weights_{};
-  vector prior_{};                                      // variances before anything was seen, in units of scale_^2
-  std::array<vector, parameters_count> covariance_{};   // likewise
-  double scale_ = 0;                                    // microseconds; of the first pass seen
+  vector prior_{};                                     // variances before anything was seen, in units of scale_^2
+  std::array<vector, parameters_count> covariance_{};  // likewise
+  double scale_ = 0;                                   // microseconds; of the first pass seen
   std::uint64_t observed_count_ = 0;
 };
 

@@ -24,8 +24,8 @@ token_range coverage::first_gap(std::uint32_t log_count) const {
 
 void coverage::add(token_range computed) {
   if (computed.count() == 0) return;
-  const auto at = std::find_if(covered_.begin(), covered_.end(),
-                               [&](const token_range& r) { return r.begin >= computed.begin; });
+  const auto at =
+      std::find_if(covered_.begin(), covered_.end(), [&](const token_range& r) { return r.begin >= computed.begin; });
   REDLINE_ASSERT(at == covered_.end() || computed.end <= at->begin, "only a gap is computed");
   auto added = covered_.insert(at, computed);
   if (added + 1 != covered_.end() && added->end == (added + 1)->begin) {

@@ -14,9 +14,9 @@ struct token_range {
   bool operator==(const token_range&) const = default;
 };
 
-/// Which tokens of a log have KV. Usually a prefix; after an edit in the middle there are holes, and the page table holds
-/// the tokens outside of them one behind the other. The first hole is filled first, so that a token is never computed
-/// before those it attends to.
+/// Which tokens of a log have KV. Usually a prefix; after an edit in the middle there are holes, and the page table
+/// holds the tokens outside of them one behind the other. The first hole is filled first, so that a token is never
+/// computed before those it attends to.
 class coverage {
  public:
   [[nodiscard]] bool is_empty() const { return covered_.empty(); }

@@ -10,7 +10,8 @@ namespace {
 // that starves; a session between two rounds of a healthy system is back much sooner.
 constexpr microseconds idle_before_eviction{250'000};
 
-// A session that makes its next draft is back sooner; were a chunk begun meanwhile, each of its rounds would wait for one.
+// A session that makes its next draft is back sooner; were a chunk begun meanwhile, each of its rounds would wait for
+// one.
 constexpr microseconds pause_between_rounds{30'000};
 
 // Two may arrive at one instant: without the second criterion neither would yield to the other.
@@ -21,7 +22,9 @@ bool came_before(instant a, sequence_id a_id, instant b, sequence_id b_id) {
 }  // namespace
 
 run_queue::run_queue(queue_limits limits, std::unique_ptr<policy> order)
-    : limits_(limits), policy_(std::move(order)), typical_drafts_(std::size_t{limits.running_max} + limits.waiting_max) {}
+    : limits_(limits),
+      policy_(std::move(order)),
+      typical_drafts_(std::size_t{limits.running_max} + limits.waiting_max) {}
 
 /// Every splice lies inside of the log as the ones before leave it, and the tail joins on.
 bool run_queue::fits(const sequence_state& q, const submission& s) {
@@ -47,7 +50,8 @@ void run_queue::apply(sequence_state& q, std::span<const log_splice> splices, st
     const auto inserted = static_cast<std::uint32_t>(s.tokens.size());
     q.kv.splice(s.at, s.removed_count, inserted);
     if (at == table_count) continue;  // no KV behind: nothing moves
-    const std::int32_t shift = s.moves_later ? static_cast<std::int32_t>(inserted) - static_cast<std::int32_t>(s.removed_count) : 0;
+    const std::int32_t shift =
+        s.moves_later ? static_cast<std::int32_t>(inserted) - static_cast<std::int32_t>(s.removed_count) : 0;
     cuts.push_back({table_count, at, removed, shift, ++q.revision, i});
     // New tokens see what is before them, those behind have seen what was.
     if (q.exact_count >= s.at) q.exact_count = s.at + inserted;
@@ -107,7 +111,8 @@ submit_outcome run_queue::submit(const submission& s, instant now, std::vector<t
   if (q.kv.is_empty() || q.kv.ranges().back().end <= q.exact_count) q.exact_count = all_exact;
   q.cached_count = q.kv.count();
   q.awaits.reset();
-  // q.pages stays what it was: what the cache manager gives back can only make more room, and it says so in its next grant.
+  // q.pages stays what it was: what the cache manager gives back can only make more room, and it says so in its next
+  // grant.
   const std::size_t draft_room = q.tokens_max > q.log.size() ? q.tokens_max - q.log.size() : 0;
   q.draft.assign(s.draft.begin(), s.draft.begin() + static_cast<std::ptrdiff_t>(std::min(s.draft.size(), draft_room)));
   q.sources.assign(s.sources.begin(), s.sources.end());
@@ -135,8 +140,10 @@ void run_queue::close(sequence_state& q, instant now) {
 void run_queue::give_up(sequence_id sequence, round_id round, instant now) {
   const auto it = sequences_.find(sequence);
   if (it == sequences_.end() || !it->second.open || it->second.round != round) return;
-  if (it->second.in_flight) it->second.given_up = true;
-  else close(it->second, now);
+  if (it->second.in_flight)
+    it->second.given_up = true;
+  else
+    close(it->second, now);
 }
 
 std::uint32_t run_queue::waiting_count() const {
@@ -156,8 +163,9 @@ run_queue::sequence_state* run_queue::longest_idle(instant now) {
   return longest;
 }
 
-/// A sequence that waits may take the place of one that is kept between two answers, which queues up again with its next
-/// round; its KV stays until the pages are needed. A place for work that nobody waits for is given last, and taken back.
+/// A sequence that waits may take the place of one that is kept between two answers, which queues up again with its
+/// next round; its KV stays until the pages are needed. A place for work that nobody waits for is given last, and taken
+/// back.
 void run_queue::admit_waiting(instant now) {
   for (;;) {
     std::pair<const sequence_id, sequence_state>* first = nullptr;
@@ -298,7 +306,8 @@ std::vector<round_outcome> run_queue::complete(const batch_plan& plan, std::span
     // Also of a draft that was cut to nothing: what is thought of drafts must come back when none is tried.
     if (!q.draft.empty()) q.typical->note(q.sources, run.draft_count, answers[i].accepted_count);
     q.draft.clear();
-    if (!q.given_up) done.push_back({run.sequence, q.round, run.draft_count, q.passes, q.rows, q.recomputed_count, q.cached_count});
+    if (!q.given_up)
+      done.push_back({run.sequence, q.round, run.draft_count, q.passes, q.rows, q.recomputed_count, q.cached_count});
     close(q, now);
   }
   return done;
@@ -319,8 +328,8 @@ std::optional<sequence_id> run_queue::choose_victim(const batch_plan& plan, inst
   }
   if (hungry == nullptr) return std::nullopt;
 
-  // The longest idle first, and work that nobody waits for; else the latest comer, if it came after the starving one: the
-  // oldest always gets on.
+  // The longest idle first, and work that nobody waits for; else the latest comer, if it came after the starving one:
+  // the oldest always gets on.
   const auto is_idle = [&](const sequence_state& q) {
     return q.open ? q.only_cache : now - q.idle_since >= idle_before_eviction;
   };
@@ -371,7 +380,8 @@ void run_queue::await_prefix(sequence_id sequence, std::uint64_t question, insta
 
 bool run_queue::adopt_prefix(sequence_id sequence, std::uint64_t question, std::uint32_t count, page_account account) {
   const auto it = sequences_.find(sequence);
-  if (it == sequences_.end() || !it->second.awaits || it->second.awaits->number != question || question == 0) return false;
+  if (it == sequences_.end() || !it->second.awaits || it->second.awaits->number != question || question == 0)
+    return false;
   sequence_state& q = it->second;
   q.awaits.reset();
   if (count >= q.log.size()) return false;

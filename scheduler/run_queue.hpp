@@ -16,10 +16,10 @@ namespace redline::scheduler {
 
 /// Named limits of the queue.
 struct queue_limits {
-  std::uint32_t running_max = 64;            // sequences that may be computed in turn
-  std::uint32_t waiting_max = 256;           // sequences that wait for a place among them
-  std::uint32_t tokens_max = 0;              // of one sequence: the model's context
-  std::uint32_t pages_count = 0;             // the whole pool
+  std::uint32_t running_max = 64;   // sequences that may be computed in turn
+  std::uint32_t waiting_max = 256;  // sequences that wait for a place among them
+  std::uint32_t tokens_max = 0;     // of one sequence: the model's context
+  std::uint32_t pages_count = 0;    // the whole pool
 };
 
 /// A change in the middle of a log: tokens [at, at + removed_count) go, others come in their place.
@@ -33,12 +33,12 @@ struct log_splice {
 
 /// What a log_splice means for the sequence's page table, where only tokens with KV are.
 struct table_splice {
-  std::uint32_t table_count = 0;    // tokens in the table before it, at most
+  std::uint32_t table_count = 0;  // tokens in the table before it, at most
   std::uint32_t at = 0;
   std::uint32_t removed_count = 0;
-  std::int32_t shift = 0;           // of the tokens behind
-  std::uint32_t revision = 0;       // of the table, after it
-  std::size_t of = 0;               // index of the log_splice
+  std::int32_t shift = 0;      // of the tokens behind
+  std::uint32_t revision = 0;  // of the table, after it
+  std::size_t of = 0;          // index of the log_splice
   bool operator==(const table_splice&) const = default;
 };
 
@@ -67,13 +67,13 @@ struct submission {
   tenant_id tenant;
   round_id round;
   std::span<const log_splice> splices;  // of the log as it is known, in order, before the tail
-  std::uint32_t from = 0;          // the log's tail starts here
+  std::uint32_t from = 0;               // the log's tail starts here
   std::span<const token> tail;
   std::span<const token> draft;
   std::span<const draft_stretch> sources;  // of the draft's tokens
-  std::uint32_t tokens_max = 0;    // most tokens the sequence can come to hold
-  bool only_cache = false;         // compute KV for all but the last token and no more, in passes that nobody else wants; a
-                                   // later round may overtake it
+  std::uint32_t tokens_max = 0;            // most tokens the sequence can come to hold
+  bool only_cache = false;  // compute KV for all but the last token and no more, in passes that nobody else wants; a
+                            // later round may overtake it
 };
 
 enum class submit_outcome : std::uint8_t {
@@ -85,8 +85,8 @@ enum class submit_outcome : std::uint8_t {
   stale,             // an older round than the last
   log_gap,           // the tail starts behind the known log, or a splice lies outside of it: see known_count
   queue_full,
-  too_long,          // would not fit into the context or the pool
-  empty_log,         // there is no token to start from
+  too_long,   // would not fit into the context or the pool
+  empty_log,  // there is no token to start from
 };
 
 /// What a finished run means for its session.
@@ -114,16 +114,17 @@ class run_queue {
 
   /// Splices are taken with the round or not at all; what they do to the page table is appended to `cuts`.
   submit_outcome submit(const submission& s, instant now, std::vector<table_splice>& cuts);
-  /// Nobody waits for this round: it is closed without an answer, at once or when its run in flight completes, which a later
-  /// round may overtake.
+  /// Nobody waits for this round: it is closed without an answer, at once or when its run in flight completes, which a
+  /// later round may overtake.
   void give_up(sequence_id sequence, round_id round, instant now);
   /// Forgets the sequence. A run of it that is in flight is ignored when it completes.
   void release(sequence_id sequence);
 
-  /// The next pass under `limits` (pages_free is filled in by the queue); empty when nothing can run. Rounds for the cache
-  /// only have passes of their own, of one chunk, and only when no session is between two rounds of an answer.
+  /// The next pass under `limits` (pages_free is filled in by the queue); empty when nothing can run. Rounds for the
+  /// cache only have passes of their own, of one chunk, and only when no session is between two rounds of an answer.
   batch_plan plan(budget limits, instant now);
-  /// When to plan again although nothing happened: the end of the pause after which rounds for the cache have their turn.
+  /// When to plan again although nothing happened: the end of the pause after which rounds for the cache have their
+  /// turn.
   [[nodiscard]] std::optional<instant> next_look(instant now) const;
   /// Marks the plan's runs as in flight.
   void begin(const batch_plan& plan);
@@ -133,8 +134,8 @@ class run_queue {
   /// The pass did not happen; its runs are open again.
   void abandon(const batch_plan& plan);
 
-  /// The sequence whose pages should be taken so that the oldest starving item can run; its KV counts as lost. nullopt when
-  /// nobody starves for pages, or nobody may be asked.
+  /// The sequence whose pages should be taken so that the oldest starving item can run; its KV counts as lost. nullopt
+  /// when nobody starves for pages, or nobody may be asked.
   std::optional<sequence_id> choose_victim(const batch_plan& plan, instant now);
   /// All KV is lost (the target model restarted): everything is computed again from the logs.
   void forget_all_kv();
@@ -145,8 +146,8 @@ class run_queue {
   void note_shared_pages(std::uint32_t count) { shared_pages_ = count; }
   [[nodiscard]] std::uint32_t shared_pages() const { return shared_pages_; }
 
-  /// A sequence without KV waits until it is told what is known of its beginning, or until `until`. question: what was asked
-  /// of the cache manager; 0: nothing yet.
+  /// A sequence without KV waits until it is told what is known of its beginning, or until `until`. question: what was
+  /// asked of the cache manager; 0: nothing yet.
   void await_prefix(sequence_id sequence, std::uint64_t question, instant until);
   [[nodiscard]] bool awaits_prefix(sequence_id sequence) const { return sequences_.at(sequence).awaits.has_value(); }
   /// The answer: its first `count` tokens have KV. False, and nothing changed, when nobody waits for it.
@@ -195,19 +196,20 @@ class run_queue {
     std::vector<token> draft;
     coverage kv;
     page_account pages;
-    std::uint32_t revision = 0;          // splices of the page table since it was empty
-    std::uint32_t exact_count = all_exact;  // the KV of tokens from here on is not what computing the log anew would give
+    std::uint32_t revision = 0;  // splices of the page table since it was empty
+    std::uint32_t exact_count =
+        all_exact;                       // the KV of tokens from here on is not what computing the log anew would give
     std::uint32_t recomputed_count = 0;  // times that such KV was lost
     std::uint32_t tokens_max = 0;
     round_id round;
     std::uint32_t passes = 0;
     std::uint32_t rows = 0;
     bool admitted = false;
-    bool open = false;       // the round waits for an answer
+    bool open = false;  // the round waits for an answer
     bool only_cache = false;
-    std::uint32_t cached_count = 0;      // tokens that had KV when the round began
+    std::uint32_t cached_count = 0;  // tokens that had KV when the round began
     std::optional<prefix_question> awaits;
-    bool given_up = false;   // with in_flight: the round is closed when that completes
+    bool given_up = false;  // with in_flight: the round is closed when that completes
     bool in_flight = false;
     std::vector<draft_stretch> sources;  // of the draft
     source_records drafts;

@@ -1,5 +1,5 @@
-// What a reviewer would otherwise have to look for: who includes whom, headers nobody needs, vector registers where they do
-// not belong, leftovers. Reads the sources as text.
+// What a reviewer would otherwise have to look for: who includes whom, headers nobody needs, vector registers where
+// they do not belong, leftovers. Reads the sources as text.
 
 #include <gtest/gtest.h>
 
@@ -74,8 +74,7 @@ TEST(tidy, includes_follow_the_arrows) {
       {"transport", {"runtime/base", "runtime/actor"}},
       {"actors",
        {"kernels", "runtime/base", "runtime/actor", "runtime/gguf", "runtime/kv", "runtime/text", "runtime/model",
-        "runtime/draft", "runtime/convert", "runtime/copy", "runtime/grammar",
-        "scheduler", "transport"}},
+        "runtime/draft", "runtime/convert", "runtime/copy", "runtime/grammar", "scheduler", "transport"}},
   };
   for (const source& s : sources()) {
     const std::string from = folder_of(s.path);
@@ -96,9 +95,11 @@ TEST(tidy, libraries_stay_where_they_are_used) {
       {std::regex("^boost/beast"), std::regex("^transport/http_[a-z_]+\\.cpp$")},
       {std::regex("^boost/asio"), std::regex("^(transport/http_[a-z_]+|actors/http_gate)\\.cpp$")},
       {std::regex("^zmq"), std::regex("^transport/(zmq|curve)_[a-z_]+\\.cpp$")},
-      {std::regex("^(sodium|pcre2)"), std::regex("^(actors/(api_keys|commands/key_files)|runtime/text/[a-z_]+)\\.cpp$")},
+      {std::regex("^(sodium|pcre2)"),
+       std::regex("^(actors/(api_keys|commands/key_files)|runtime/text/[a-z_]+)\\.cpp$")},
       {std::regex("^CLI/"), std::regex("^actors/(commands/command\\.hpp|redline\\.cpp)$")},
-      {std::regex("^nlohmann/"), std::regex("^(actors/|runtime/convert/|runtime/grammar/json_schema|runtime/text/(jinja|chat_template)).*")},
+      {std::regex("^nlohmann/"),
+       std::regex("^(actors/|runtime/convert/|runtime/grammar/json_schema|runtime/text/(jinja|chat_template)).*")},
   };
   for (const source& s : sources()) {
     if (folder_of(s.path) == "tests" || folder_of(s.path) == "bench") continue;

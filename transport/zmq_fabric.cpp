@@ -157,8 +157,13 @@ class bridge {
  public:
   bridge(zmq::context_t& context, std::uint16_t process, fabric_probe& probe, bridge_options options,
          std::vector<address> watchers)
-      : context_(context), process_(process), probe_(probe), options_(std::move(options)), watchers_(std::move(watchers)),
-        outbound_(context, ZMQ_PULL), network_(context, options_.listen.empty() ? ZMQ_DEALER : ZMQ_ROUTER) {}
+      : context_(context),
+        process_(process),
+        probe_(probe),
+        options_(std::move(options)),
+        watchers_(std::move(watchers)),
+        outbound_(context, ZMQ_PULL),
+        network_(context, options_.listen.empty() ? ZMQ_DEALER : ZMQ_ROUTER) {}
 
   /// Returns the bound endpoint, empty when dialling.
   std::string open() {
@@ -235,8 +240,8 @@ class bridge {
     const actor::undeliverable news{
         head->to, head->id,
         failure{errc::unreachable, "process " + std::to_string(actor::process_of(head->to)) + " is not connected"}};
-    send_local(frame{envelope{.to = head->from, .id = actor::undeliverable::id, .trace = head->trace},
-                     actor::encode(news)});
+    send_local(
+        frame{envelope{.to = head->from, .id = actor::undeliverable::id, .trace = head->trace}, actor::encode(news)});
   }
 
   bool send_to(std::uint16_t process, std::string_view head, std::string_view body) try {
@@ -283,8 +288,8 @@ class bridge {
     log_line(reachable ? log_level::info : log_level::warning, "bridge",
              "process " + std::to_string(process) + (reachable ? " connected" : " lost"));
     for (const address w : watchers_) {
-      send_local(frame{envelope{.to = w, .id = actor::peer_state::id},
-                       actor::encode(actor::peer_state{process, reachable})});
+      send_local(
+          frame{envelope{.to = w, .id = actor::peer_state::id}, actor::encode(actor::peer_state{process, reachable})});
     }
   }
 
@@ -334,13 +339,13 @@ result<void> check_ipc_directory(const std::string& endpoint) {
   const std::string path = endpoint.substr(std::string("ipc://").size());
   const auto slash = path.rfind('/');
   const std::string directory = slash == std::string::npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1));
-  struct stat info{};
+  struct stat info {};
   if (::stat(directory.c_str(), &info) != 0) {
     return failure{errc::io_error, "the directory of " + endpoint + " does not exist"};
   }
   if ((info.st_mode & 077) != 0) {
-    return failure{errc::invalid_argument, "wanted a directory that only its owner can enter (mode 0700) for " + endpoint +
-                                               ", found " + directory + " open to others"};
+    return failure{errc::invalid_argument, "wanted a directory that only its owner can enter (mode 0700) for " +
+                                               endpoint + ", found " + directory + " open to others"};
   }
   return {};
 }
@@ -348,7 +353,8 @@ result<void> check_ipc_directory(const std::string& endpoint) {
 result<void> check_endpoint(const std::string& endpoint, const bridge_options& options) {
   if (endpoint.starts_with("ipc://")) return options.listen.empty() ? result<void>{} : check_ipc_directory(endpoint);
   if (!is_tcp(endpoint)) {
-    return failure{errc::invalid_argument, "wanted an endpoint tcp://HOST:PORT or ipc://PATH, found '" + endpoint + "'"};
+    return failure{errc::invalid_argument,
+                   "wanted an endpoint tcp://HOST:PORT or ipc://PATH, found '" + endpoint + "'"};
   }
   if (!options.own_keys && !options.insecure_plaintext) {
     return failure{errc::invalid_argument, "wanted CURVE keys for " + endpoint +

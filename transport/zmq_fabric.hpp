@@ -13,8 +13,8 @@ namespace redline::transport {
 
 /// Frames that went astray in the transport, for metrics; readable from any thread.
 struct fabric_probe {
-  std::atomic<std::uint64_t> malformed{0};      // bytes that were no frame
-  std::atomic<std::uint64_t> refused{0};        // a queue was full or a peer was not allowed to say that
+  std::atomic<std::uint64_t> malformed{0};  // bytes that were no frame
+  std::atomic<std::uint64_t> refused{0};    // a queue was full or a peer was not allowed to say that
   std::atomic<std::uint64_t> bridged_in{0};
   std::atomic<std::uint64_t> bridged_out{0};
 };
@@ -54,7 +54,8 @@ class zmq_fabric {
   /// The link of worker `number`; each number once, all before any frame is sent.
   std::unique_ptr<actor::link> make_link(std::uint16_t number);
 
-  /// Starts the bridge. `watchers` are told peer_state. Fails when an endpoint cannot be bound, is unsafe, or a key is bad.
+  /// Starts the bridge. `watchers` are told peer_state. Fails when an endpoint cannot be bound, is unsafe, or a key is
+  /// bad.
   result<void> start_bridge(const bridge_options& options, std::vector<actor::address> watchers);
   /// The endpoint actually bound (a tcp port 0 or * becomes a number); empty without a listener.
   [[nodiscard]] std::string bound_endpoint() const;

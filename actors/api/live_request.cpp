@@ -222,10 +222,14 @@ answer<place_request> parse_place(std::string_view body, bool is_edit, const liv
   } else {
     out.place = read_place(fields, "position", error);
     if (const auto mode = fields.text("mode", 16)) {
-      if (*mode == "line") out.mode = completion_mode::line;
-      else if (*mode == "text") out.mode = completion_mode::text;
-      else if (*mode == "fim") out.mode = completion_mode::fim;
-      else fields.refuse("mode", "'mode' must be one of line, text and fim.");
+      if (*mode == "line")
+        out.mode = completion_mode::line;
+      else if (*mode == "text")
+        out.mode = completion_mode::text;
+      else if (*mode == "fim")
+        out.mode = completion_mode::fim;
+      else
+        fields.refuse("mode", "'mode' must be one of line, text and fim.");
     }
   }
   if (error) return std::move(*error);

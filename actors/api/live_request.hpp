@@ -16,16 +16,16 @@ namespace redline::api {
 
 /// What live sessions may hold. Each is an answer of its own when it is reached.
 struct live_limits {
-  std::size_t sessions_max = 256;           // of one gateway
-  std::size_t tenant_sessions_max = 64;     // of one tenant
-  std::size_t files_max = 64;               // of one session
+  std::size_t sessions_max = 256;        // of one gateway
+  std::size_t tenant_sessions_max = 64;  // of one tenant
+  std::size_t files_max = 64;            // of one session
   std::size_t file_bytes_max = 1 << 20;
   std::size_t session_bytes_max = 4 << 20;  // all files together
   std::size_t edits_max = 256;              // of one change
   std::size_t path_bytes_max = 1024;
   std::size_t instruction_bytes_max = 64 << 10;
-  std::size_t calls_max = 16;               // of one session, waiting for their turn
-  std::int64_t idle_seconds_max = 900;      // without a call
+  std::size_t calls_max = 16;           // of one session, waiting for their turn
+  std::int64_t idle_seconds_max = 900;  // without a call
 };
 
 /// A file as a client opens it.
@@ -76,16 +76,17 @@ enum class completion_mode : std::uint8_t {
 /// The part of complete's body that says where; the rest is read as a completion's, see `parse_live_generation`.
 struct place_request {
   std::string path;
-  std::optional<live_place> place;       // absent: the end of the file
-  std::optional<std::int64_t> version;   // of the file that the client has in mind
-  std::optional<completion_mode> mode;   // absent: fim where the model has tokens for it, else line
-  std::string instruction;               // edit only
+  std::optional<live_place> place;      // absent: the end of the file
+  std::optional<std::int64_t> version;  // of the file that the client has in mind
+  std::optional<completion_mode> mode;  // absent: fim where the model has tokens for it, else line
+  std::string instruction;              // edit only
 };
 /// For `edit` the instruction is required, for `complete` there is none.
 answer<place_request> parse_place(std::string_view body, bool is_edit, const live_limits& limits);
 
-/// How the answer is to be made: the fields of a completion (complete) or of a chat (edit), but for the prompt. Absent, the
-/// temperature is 0, and a completion has at most 64 tokens.
-answer<generation_request> parse_live_generation(std::string_view body, bool is_edit, const request_limits& limits = {});
+/// How the answer is to be made: the fields of a completion (complete) or of a chat (edit), but for the prompt. Absent,
+/// the temperature is 0, and a completion has at most 64 tokens.
+answer<generation_request> parse_live_generation(std::string_view body, bool is_edit,
+                                                 const request_limits& limits = {});
 
 }  // namespace redline::api

@@ -398,7 +398,8 @@ void read_speculation(const json& given, std::optional<api_error>& error, const 
 }
 
 /// redline.copy: a trust's name, or an object with it.
-void read_copy(field_reader& fields, std::optional<api_error>& error, const request_limits& limits, generation_request& out) {
+void read_copy(field_reader& fields, std::optional<api_error>& error, const request_limits& limits,
+               generation_request& out) {
   static constexpr std::string_view known[] = {"trust", "spans", "anchors", "confidence_min"};
   static constexpr std::string_view trusts[] = {"off", "forced", "verified", "auto"};
   const json* given = fields.find("copy");
@@ -406,7 +407,8 @@ void read_copy(field_reader& fields, std::optional<api_error>& error, const requ
   copy_request copy;
   const auto read_trust = [&](field_reader& from, std::string_view name, const std::string& value) {
     if (std::find(std::begin(trusts), std::end(trusts), value) == std::end(trusts)) {
-      from.refuse(name, "'" + from.path_of(name) + "' must be one of off, forced, verified and auto, found '" + value.substr(0, 64) + "'.");
+      from.refuse(name, "'" + from.path_of(name) + "' must be one of off, forced, verified and auto, found '" +
+                            value.substr(0, 64) + "'.");
     }
     copy.trust = value;
   };
@@ -420,11 +422,13 @@ void read_copy(field_reader& fields, std::optional<api_error>& error, const requ
       copy.line_spans = *spans != "tokens";
       copy.token_spans = *spans != "lines";
       if (*spans != "lines" && *spans != "tokens" && *spans != "both") {
-        inner.refuse("spans", "'" + inner.path_of("spans") + "' must be one of lines, tokens and both, found '" + spans->substr(0, 64) + "'.");
+        inner.refuse("spans", "'" + inner.path_of("spans") + "' must be one of lines, tokens and both, found '" +
+                                  spans->substr(0, 64) + "'.");
       }
     }
     copy.anchors = inner.boolean("anchors").value_or(false);
-    if (copy.anchors && !copy.line_spans) inner.refuse("anchors", "'" + inner.path_of("anchors") + "' needs spans of lines.");
+    if (copy.anchors && !copy.line_spans)
+      inner.refuse("anchors", "'" + inner.path_of("anchors") + "' needs spans of lines.");
     if (const auto sure = inner.number("confidence_min", 0, 1)) copy.confidence_min = static_cast<float>(*sure);
   } else {
     return fields.refuse_type("copy", "a string or an object", *given);
@@ -433,7 +437,8 @@ void read_copy(field_reader& fields, std::optional<api_error>& error, const requ
 }
 
 /// redline.files: texts, or objects with "content".
-void read_files(field_reader& fields, std::optional<api_error>& error, const request_limits& limits, generation_request& out) {
+void read_files(field_reader& fields, std::optional<api_error>& error, const request_limits& limits,
+                generation_request& out) {
   const json* list = fields.array("files", limits.files_max);
   if (list && !out.copy) return fields.refuse("files", "'redline.files' needs 'redline.copy'.");
   if (!out.copy) return;
@@ -448,19 +453,23 @@ void read_files(field_reader& fields, std::optional<api_error>& error, const req
       static_cast<void>(inner.text("name", limits.name_bytes_max));
       text = inner.find("content");
     }
-    if (!text || !text->is_string()) return fields.refuse(name, "'" + fields.path_of(name) + "' must be a string or an object with 'content'.");
+    if (!text || !text->is_string())
+      return fields.refuse(name, "'" + fields.path_of(name) + "' must be a string or an object with 'content'.");
     bytes += text->get_ref<const std::string&>().size();
     out.copy->files.push_back(text->get_ref<const std::string&>());
   }
   if (bytes > limits.text_bytes_max) {
-    fields.refuse("files", "'redline.files' must have at most " + std::to_string(limits.text_bytes_max) + " bytes together.");
+    fields.refuse("files",
+                  "'redline.files' must have at most " + std::to_string(limits.text_bytes_max) + " bytes together.");
   }
   if (out.copy->files.empty() && out.prediction) out.copy->files.push_back(*out.prediction);
-  if (out.copy->files.empty()) fields.refuse("files", "'redline.copy' needs 'redline.files' or a 'prediction' to copy from.");
+  if (out.copy->files.empty())
+    fields.refuse("files", "'redline.copy' needs 'redline.files' or a 'prediction' to copy from.");
 }
 
 /// {"type": "text" | "json_object" | "json_schema", "json_schema": {"name", "schema", "strict"}}.
-void read_format(field_reader& fields, std::optional<api_error>& error, const request_limits& limits, generation_request& out) {
+void read_format(field_reader& fields, std::optional<api_error>& error, const request_limits& limits,
+                 generation_request& out) {
   const json* given = fields.object("response_format");
   if (!given) return;
   field_reader inner(*given, "response_format", error);
@@ -489,7 +498,8 @@ void check_grammar(field_reader& fields, generation_request& out) {
   if (!out.copy && !out.schema) return;
   const std::string what = out.copy ? "redline.copy" : "response_format";
   const auto refuse = [&](std::string_view name) {
-    fields.refuse(name, "'" + std::string(name) + "' does not go together with '" + what + "'.", "unsupported_parameter");
+    fields.refuse(name, "'" + std::string(name) + "' does not go together with '" + what + "'.",
+                  "unsupported_parameter");
   };
   if (out.copy && out.schema) refuse("response_format");
   if (out.eviction.policy.value_or(kv::eviction_policy::off) != kv::eviction_policy::off) refuse("redline.eviction");

@@ -28,7 +28,7 @@ struct request_limits {
   std::size_t stop_bytes_max = 256;
   std::size_t logit_bias_max = 1024;
   std::uint32_t n_max = 8;
-  std::size_t files_max = 64;             // redline.files
+  std::size_t files_max = 64;      // redline.files
   std::uint32_t answers_max = 64;  // prompts times n
   std::uint32_t top_logprobs_max = 20;
 };
@@ -111,13 +111,14 @@ struct generation_request {
 answer<generation_request> parse_chat_request(std::string_view body, const request_limits& limits = {});
 answer<generation_request> parse_completion_request(std::string_view body, const request_limits& limits = {});
 
-/// llama.cpp sends {content, add_special, parse_special, with_pieces}, vLLM {model, prompt | messages, add_special_tokens}.
+/// llama.cpp sends {content, add_special, parse_special, with_pieces}, vLLM {model, prompt | messages,
+/// add_special_tokens}.
 struct tokenize_request {
   std::string model;
   std::optional<std::string> text;  // absent: messages
   json messages = json::array();
   bool add_special = false;
-  bool parse_special = true;  // as completions read their prompts
+  bool parse_special = true;          // as completions read their prompts
   bool add_generation_prompt = true;  // messages only
   bool with_pieces = false;
   bool is_vllm_shape = false;

@@ -117,7 +117,13 @@ json source_object(const source_report& one) {
 json program_object(const program_report& report) {
   json spans = json::array();
   for (const auto& s : report.spans) {
-    spans.push_back(json{{"file", s.file}, {"unit", s.unit}, {"first", s.first}, {"last", s.last}, {"trust", s.trust}, {"reason", s.reason}, {"tokens", s.tokens}});
+    spans.push_back(json{{"file", s.file},
+                         {"unit", s.unit},
+                         {"first", s.first},
+                         {"last", s.last},
+                         {"trust", s.trust},
+                         {"reason", s.reason},
+                         {"tokens", s.tokens}});
   }
   json object;
   object["program"] = report.program;

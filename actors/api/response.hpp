@@ -48,13 +48,13 @@ struct usage_report {
   std::uint64_t copied_verified = 0;  // those that the model agreed to
   std::uint64_t target_passes = 0;
   std::uint64_t draft_passes = 0;
-  std::uint64_t rows = 0;     // computed by the target, verification and prefill
-  std::uint64_t evicted = 0;  // tokens that left the window
+  std::uint64_t rows = 0;         // computed by the target, verification and prefill
+  std::uint64_t evicted = 0;      // tokens that left the window
   std::uint32_t evictions = 0;    // times that it moved
   std::uint32_t reevaluated = 0;  // times that moved KV was lost and the window computed anew
   std::string eviction = "off";   // the policy
-  double seconds = 0;         // from admission to the last token
-  std::optional<kv_report> kv;  // live sessions only
+  double seconds = 0;             // from admission to the last token
+  std::optional<kv_report> kv;    // live sessions only
 
   /// For several answers to one request: sums, but the prompt counts once per prompt, which the caller decides.
   usage_report& operator+=(const usage_report& other);
@@ -87,11 +87,11 @@ std::string response_id(endpoint from, std::uint64_t high, std::uint64_t low);
 struct program_report {
   struct span {
     std::uint32_t file = 1;
-    std::string_view unit;   // "lines" or "tokens"
+    std::string_view unit;  // "lines" or "tokens"
     std::uint32_t first = 0;
     std::uint32_t last = 0;
-    std::string_view trust;  // "forced" or "verified"
-    std::string_view reason; // "option", "anchors", "confidence" or "doubt"
+    std::string_view trust;   // "forced" or "verified"
+    std::string_view reason;  // "option", "anchors", "confidence" or "doubt"
     std::uint32_t tokens = 0;
   };
   std::string program;

@@ -16,12 +16,12 @@ enum class harmless : std::uint8_t {
   is_zero,
   is_one,
   is_minus_one,
-  is_empty,     // "", [] or {}
-  no_tools,     // "none" or "auto": without tools both mean the same
-  text_only,    // ["text"]
-  usual_tier,   // "auto" or "default"
-  is_none,      // "none"
-  is_medium,    // "medium"
+  is_empty,    // "", [] or {}
+  no_tools,    // "none" or "auto": without tools both mean the same
+  text_only,   // ["text"]
+  usual_tier,  // "auto" or "default"
+  is_none,     // "none"
+  is_medium,   // "medium"
 };
 
 struct unsupported_field {

@@ -25,9 +25,10 @@ struct flags {
 };
 
 nlohmann::ordered_json json_of(const model::transformer::times& t) {
-  return {{"prepare", t.prepare * 1e3}, {"query_key_value", t.query_key_value * 1e3}, {"store", t.store * 1e3},
-          {"attention", t.attention * 1e3}, {"output", t.output * 1e3}, {"feed_forward", t.feed_forward * 1e3},
-          {"norms", t.norms * 1e3}, {"head", t.head * 1e3}};
+  return {{"prepare", t.prepare * 1e3}, {"query_key_value", t.query_key_value * 1e3},
+          {"store", t.store * 1e3},     {"attention", t.attention * 1e3},
+          {"output", t.output * 1e3},   {"feed_forward", t.feed_forward * 1e3},
+          {"norms", t.norms * 1e3},     {"head", t.head * 1e3}};
 }
 
 void print_table(const std::vector<forward_cell>& cells, const kernels::machine_bounds& bounds, bool profile) {
@@ -55,9 +56,8 @@ int run_forward(const flags& f) {
   kernels::worker_team team(f.threads, true);
   progress_line line(!f.json);
   const auto bounds = kernels::measure_bounds(table, team);
-  const auto weights = model::load_weights(**file, table, team, [&](std::uint64_t done, std::uint64_t all) {
-    show_loading(line, "model", done, all);
-  });
+  const auto weights = model::load_weights(
+      **file, table, team, [&](std::uint64_t done, std::uint64_t all) { show_loading(line, "model", done, all); });
   line.clear();
   if (!weights) return report(weights.error());
   const model::model_config& config = model::config_of(**weights);
@@ -128,15 +128,20 @@ void add_bench(CLI::App& app, int& exit_code) {
   auto* bench = app.add_subcommand("bench", "Measure this machine");
   bench->require_subcommand(1);
   auto f = std::make_shared<flags>();
-  auto* c = bench->add_subcommand("forward", "Cost of one forward pass by rows and context, beside the machine's bounds");
+  auto* c =
+      bench->add_subcommand("forward", "Cost of one forward pass by rows and context, beside the machine's bounds");
   c->add_option("--model", f->model, "A GGUF file")->required()->check(CLI::ExistingFile);
   c->add_option("--rows", f->rows, "Rows of a pass")->delimiter(',')->check(CLI::Range(1, 4096))->capture_default_str();
-  c->add_option("--context", f->contexts, "Tokens before them")->delimiter(',')->check(CLI::Range(0, 1 << 20))
+  c->add_option("--context", f->contexts, "Tokens before them")
+      ->delimiter(',')
+      ->check(CLI::Range(0, 1 << 20))
       ->capture_default_str();
   add_threads_flag(*c, f->threads);
   c->add_option("--kv", f->kv, "Keys and values")->check(CLI::IsMember({"f32", "f16", "bf16"}))->capture_default_str();
   c->add_option("--samples", f->samples, "Passes per cell at least")->check(CLI::Range(1, 1000))->capture_default_str();
-  c->add_option("--seconds", f->seconds, "Time per cell at least")->check(CLI::Range(0.0, 600.0))->capture_default_str();
+  c->add_option("--seconds", f->seconds, "Time per cell at least")
+      ->check(CLI::Range(0.0, 600.0))
+      ->capture_default_str();
   c->add_flag("--last-only", f->last_only, "Logits of the last row only (default: of all, as verification wants)");
   c->add_flag("--profile", f->profile, "Time of each part of a pass");
   c->add_flag("--json", f->json, "Print one JSON object");

@@ -132,8 +132,7 @@ result<std::vector<comparison>> compare_all(const flags& f, progress_line& line)
   REDLINE_TRY_ASSIGN(const auto words, text::tokenizer::from_file(*file));
   REDLINE_TRY_ASSIGN(const auto config, model::read_config(*file));
   REDLINE_TRY_ASSIGN(const prompt_list prompts, read_prompts(f.prompts, *words, config.context));
-  REDLINE_TRY_ASSIGN(const auto reference,
-                     reader::open(f.reference, model::kv_type::f32, config.context, team));
+  REDLINE_TRY_ASSIGN(const auto reference, reader::open(f.reference, model::kv_type::f32, config.context, team));
   REDLINE_TRY_ASSIGN(const model::kv_type kv, kv_type_of(f.kv));
   std::vector<comparison> all;
   for (const std::string& path : f.models) {

@@ -265,7 +265,8 @@ void print(const corpus_study& s, const prices& p, const flags& f) {
   }
   if (!s.moved.empty()) {
     std::printf(
-        "SIMULATED choices: files exact when every end of a span is off by up to so many lines; the model is sure of nine "
+        "SIMULATED choices: files exact when every end of a span is off by up to so many lines; the model is sure of "
+        "nine "
         "right spans\nin ten and of one wrong span in ten\n%12s %6s %8s %9s %16s %13s\n",
         "model", "lines", "forced", "verified", "auto, confidence", "auto, anchors");
   }
@@ -289,13 +290,16 @@ void print(const corpus_study& s, const prices& p, const flags& f) {
                 ratio(t.regular_seconds, t.guessed_seconds), 100 * ratio(best, t.cover.bound(shared)));
   }
   if (!s.own.empty()) {
-    std::printf("the model's own programs\n%14s %6s %8s %8s %14s %9s\n",
-                "written", "edits", "valid", "exact", "spans forced", "verified");
+    std::printf("the model's own programs\n%14s %6s %8s %8s %14s %9s\n", "written", "edits", "valid", "exact",
+                "spans forced", "verified");
   }
   for (const auto& o : s.own) {
-    const auto percent = [&](std::size_t n) { return 100 * ratio(static_cast<double>(n), static_cast<double>(o.edits)); };
-    std::printf("%14s %6zu %7.1f%% %7.1f%% %14llu %9llu\n", o.writing.c_str(), o.edits, percent(o.valid), percent(o.exact),
-                static_cast<unsigned long long>(o.forced), static_cast<unsigned long long>(o.verified));
+    const auto percent = [&](std::size_t n) {
+      return 100 * ratio(static_cast<double>(n), static_cast<double>(o.edits));
+    };
+    std::printf("%14s %6zu %7.1f%% %7.1f%% %14llu %9llu\n", o.writing.c_str(), o.edits, percent(o.valid),
+                percent(o.exact), static_cast<unsigned long long>(o.forced),
+                static_cast<unsigned long long>(o.verified));
   }
   std::fflush(stdout);
 }

@@ -1,5 +1,5 @@
-// What does an edit in the middle of a cached text cost, and what is lost where the tokens behind it are not computed again?
-// Quality on real edits, times on any model at any length.
+// What does an edit in the middle of a cached text cost, and what is lost where the tokens behind it are not computed
+// again? Quality on real edits, times on any model at any length.
 
 #include <algorithm>
 #include <chrono>
@@ -23,8 +23,8 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr std::uint32_t ahead = 64;         // tokens over which distributions are compared
-constexpr std::uint32_t key_stride = 16;    // of the tokens whose keys are compared
+constexpr std::uint32_t ahead = 64;       // tokens over which distributions are compared
+constexpr std::uint32_t key_stride = 16;  // of the tokens whose keys are compared
 constexpr std::uint32_t rows_max = 256;
 
 struct flags {
@@ -75,16 +75,16 @@ struct bench_model {
 
 /// One edit under one policy.
 struct edit_sample {
-  double update_ms = 0;      // until all tokens but the last have KV again
-  double computed = 0;       // tokens computed for that
-  bool same_line = false;    // as exact gives
-  bool right_line = false;   // as the file has
-  double similarity = 0;     // of the line, to exact's
-  double divergence = 0;     // Kullback-Leibler, from exact's distributions, mean over the tokens ahead, nats
+  double update_ms = 0;     // until all tokens but the last have KV again
+  double computed = 0;      // tokens computed for that
+  bool same_line = false;   // as exact gives
+  bool right_line = false;  // as the file has
+  double similarity = 0;    // of the line, to exact's
+  double divergence = 0;    // Kullback-Leibler, from exact's distributions, mean over the tokens ahead, nats
   double largest_divergence = 0;
   std::vector<double> key_cosines;  // by layer; empty where they are the same or nothing corresponds
   double healing_ms = 0;
-  bool identical = false;    // all logits ahead, bit for bit
+  bool identical = false;  // all logits ahead, bit for bit
 };
 
 /// The probabilities' logarithms.
@@ -144,8 +144,8 @@ class quality_bench {
 
  private:
   [[nodiscard]] std::size_t same_count() const {
-    return static_cast<std::size_t>(
-        std::mismatch(before_.begin(), before_.end(), after_.begin(), after_.end()).first - before_.begin());
+    return static_cast<std::size_t>(std::mismatch(before_.begin(), before_.end(), after_.begin(), after_.end()).first -
+                                    before_.begin());
   }
   [[nodiscard]] std::string text_of(std::span<const token> tokens) const {
     auto text = words_.decode(tokens);
@@ -169,7 +169,8 @@ class quality_bench {
     s.identical = found == wanted_;
     const std::size_t vocabulary = found.size() / next_.size();
     for (std::size_t at = 0; at < found.size(); at += vocabulary) {
-      const double one = divergence(std::span(wanted_).subspan(at, vocabulary), std::span(found).subspan(at, vocabulary));
+      const double one =
+          divergence(std::span(wanted_).subspan(at, vocabulary), std::span(found).subspan(at, vocabulary));
       s.divergence += one / static_cast<double>(next_.size());
       s.largest_divergence = std::max(s.largest_divergence, one);
     }
@@ -196,7 +197,8 @@ class quality_bench {
         ++count[layer];
       }
     }
-    for (std::size_t layer = 0; layer < count.size(); ++layer) s.key_cosines[layer] = ratio(s.key_cosines[layer], count[layer]);
+    for (std::size_t layer = 0; layer < count.size(); ++layer)
+      s.key_cosines[layer] = ratio(s.key_cosines[layer], count[layer]);
     if (count.front() == 0) s.key_cosines.clear();
     const std::string line = next_line(tried);
     judge(s, line, tried.read_ahead(next_), c);
@@ -296,10 +298,11 @@ void print_summary(const std::string& task, std::size_t count, const json& polic
       std::snprintf(text, sizeof text, "%.4f", mean(by_layer));
       cosine = text;
     }
-    std::printf("%-12s %10.2f %9.0f %13.1f%% %11.4f %11.1f%% %11.6f %11s %9.0f%%\n", p["policy"].get<std::string>().c_str(),
-                p["update_ms"].get<double>(), p["tokens_computed"].get<double>(), 100 * p["line_as_exact"].get<double>(),
-                p["line_similarity"].get<double>(), 100 * p["line_as_file"].get<double>(), p["divergence"].get<double>(),
-                cosine.c_str(), 100 * p["identical"].get<double>());
+    std::printf("%-12s %10.2f %9.0f %13.1f%% %11.4f %11.1f%% %11.6f %11s %9.0f%%\n",
+                p["policy"].get<std::string>().c_str(), p["update_ms"].get<double>(),
+                p["tokens_computed"].get<double>(), 100 * p["line_as_exact"].get<double>(),
+                p["line_similarity"].get<double>(), 100 * p["line_as_file"].get<double>(),
+                p["divergence"].get<double>(), cosine.c_str(), 100 * p["identical"].get<double>());
     if (p.contains("healing_ms")) std::printf("%-12s %10.2f ms in the background\n", "", p["healing_ms"].get<double>());
   }
 }
@@ -369,7 +372,11 @@ json measure_insertion(const flags& f, bench_model& m, std::uint32_t length, std
     update.push_back(took);
     next.push_back(read);
   }
-  json out = {{"context", length}, {"at", at}, {"inserted", f.inserted}, {"pie_ms", median(update)}, {"next_token_ms", median(next)}};
+  json out = {{"context", length},
+              {"at", at},
+              {"inserted", f.inserted},
+              {"pie_ms", median(update)},
+              {"next_token_ms", median(next)}};
   if (length - at <= f.exact_max) {
     line.show(std::to_string(length) + " tokens, computed again from " + std::to_string(at));
     cached_log log(*m.model, *m.pool);
@@ -389,18 +396,22 @@ result<json> measure_times(const flags& f, kernels::worker_team& team, progress_
   REDLINE_TRY_ASSIGN(auto m, bench_model::load(f, team, longest));
   if (longest > m.model->config().context) {
     return failure{errc::invalid_argument, "wanted --lengths and --inserted within the model's context of " +
-                                               std::to_string(m.model->config().context) + ", found " + std::to_string(longest)};
+                                               std::to_string(m.model->config().context) + ", found " +
+                                               std::to_string(longest)};
   }
-  std::printf("\n%u tokens inserted; the rest has KV\n%9s %8s %10s %14s %10s %8s\n", f.inserted, "context", "at", "pie ms",
-              "next token ms", "exact ms", "exact/pie");
+  std::printf("\n%u tokens inserted; the rest has KV\n%9s %8s %10s %14s %10s %8s\n", f.inserted, "context", "at",
+              "pie ms", "next token ms", "exact ms", "exact/pie");
   json out = json::array();
   for (const std::uint32_t length : f.lengths) {
     for (const std::uint32_t at : {std::min(100U, length / 2), length / 2}) {
       out.push_back(measure_insertion(f, m, length, at, line));
       const json& one = out.back();
-      std::printf("%9u %8u %10.1f %14.1f ", length, at, one["pie_ms"].get<double>(), one["next_token_ms"].get<double>());
-      if (!one.contains("exact_ms")) std::printf("%10s %8s\n", "-", "-");
-      else std::printf("%10.0f %7.0fx\n", one["exact_ms"].get<double>(), ratio(one["exact_ms"], one["pie_ms"]));
+      std::printf("%9u %8u %10.1f %14.1f ", length, at, one["pie_ms"].get<double>(),
+                  one["next_token_ms"].get<double>());
+      if (!one.contains("exact_ms"))
+        std::printf("%10s %8s\n", "-", "-");
+      else
+        std::printf("%10.0f %7.0fx\n", one["exact_ms"].get<double>(), ratio(one["exact_ms"], one["pie_ms"]));
     }
   }
   return out;
@@ -415,7 +426,8 @@ plot times_plot(const flags& f, const json& times) {
          .series = {{"exact", {}}, {"pie", {}}}};
   for (const json& t : times) {
     if (t["at"].get<std::uint32_t>() > 100) continue;
-    if (t.contains("exact_ms")) p.series[0].points.emplace_back(t["context"].get<double>(), t["exact_ms"].get<double>());
+    if (t.contains("exact_ms"))
+      p.series[0].points.emplace_back(t["context"].get<double>(), t["exact_ms"].get<double>());
     p.series[1].points.emplace_back(t["context"].get<double>(), t["pie_ms"].get<double>());
   }
   return p;
@@ -425,13 +437,14 @@ result<void> run(flags f) {
   const auto& chosen = kernels::process_table();
   if (chosen.table == nullptr) return failure{errc::invalid_argument, chosen.problem};
   if (f.cases.empty() && f.lengths.empty()) {
-    return failure{errc::invalid_argument, "wanted --cases, a file of edits, or --lengths to measure times at; found neither"};
+    return failure{errc::invalid_argument,
+                   "wanted --cases, a file of edits, or --lengths to measure times at; found neither"};
   }
   kernels::worker_team team(f.threads, true);
   progress_line line;
   json out = {{"model", f.model}, {"target", chosen.table->name}, {"threads", team.size()}, {"kv", f.kv}};
-  std::printf("%s, %s kernels, %u threads, %s keys and values\n", f.model.c_str(), std::string(chosen.table->name).c_str(),
-              team.size(), f.kv.c_str());
+  std::printf("%s, %s kernels, %u threads, %s keys and values\n", f.model.c_str(),
+              std::string(chosen.table->name).c_str(), team.size(), f.kv.c_str());
   if (!f.cases.empty()) {
     REDLINE_TRY_ASSIGN(out["quality"], measure_quality(f, team, line));
   }
@@ -450,17 +463,21 @@ result<void> run(flags f) {
 void add_bench_pie(CLI::App& bench, int& exit_code) {
   auto f = std::make_shared<flags>();
   f->cases = default_pie_path();
-  auto* c = bench.add_subcommand("pie", "What an edit in the middle of a cached text costs, and what each cache policy loses");
+  auto* c = bench.add_subcommand("pie",
+                                 "What an edit in the middle of a cached text costs, and what each cache policy loses");
   c->add_option("--model", f->model, "A GGUF file")->required()->check(CLI::ExistingFile);
   c->add_option("--cases", f->cases, "Edits as pie_contexts.jsonl has them; '' for none")->capture_default_str();
   c->add_option("--tasks", f->tasks, "Of the cases")->delimiter(',')->capture_default_str();
   c->add_option("--limit", f->limit, "Edits per task at most; 0: all that fit")->capture_default_str();
-  c->add_option("--window", f->window, "Tokens of a context at most, its last ones")->check(CLI::Range(64, 1 << 20))
+  c->add_option("--window", f->window, "Tokens of a context at most, its last ones")
+      ->check(CLI::Range(64, 1 << 20))
       ->capture_default_str();
-  c->add_option("--lengths", f->lengths, "Measure times at these numbers of tokens")->delimiter(',')
+  c->add_option("--lengths", f->lengths, "Measure times at these numbers of tokens")
+      ->delimiter(',')
       ->check(CLI::Range(64, 1 << 20));
   c->add_option("--inserted", f->inserted, "Tokens inserted there")->check(CLI::Range(1, 1024))->capture_default_str();
-  c->add_option("--exact-max", f->exact_max, "Tokens that may be computed again to measure exact")->capture_default_str();
+  c->add_option("--exact-max", f->exact_max, "Tokens that may be computed again to measure exact")
+      ->capture_default_str();
   c->add_option("--samples", f->samples, "Of each time")->check(CLI::Range(1, 1000))->capture_default_str();
   add_threads_flag(*c, f->threads);
   c->add_option("--kv", f->kv, "Keys and values")->check(CLI::IsMember({"f32", "f16", "bf16"}))->capture_default_str();

@@ -10,8 +10,8 @@
 
 namespace redline::actors::commands {
 
-/// A log and its KV in a model of this process, for measuring what edits do to it: scheduler and cache manager in one, for one
-/// sequence. The pool has room for whatever is asked; model and pool outlive the log.
+/// A log and its KV in a model of this process, for measuring what edits do to it: scheduler and cache manager in one,
+/// for one sequence. The pool has room for whatever is asked; model and pool outlive the log.
 class cached_log {
  public:
   cached_log(model::transformer& model, kv::page_pool& pool) : model_(model), pool_(pool) {}
@@ -25,7 +25,8 @@ class cached_log {
   void prepare();
   /// The same for the last token: what the model says behind it.
   std::span<const float> read_last();
-  /// What the model says behind the last token and, one after the other, all but the last of `next`. The log stays as it is.
+  /// What the model says behind the last token and, one after the other, all but the last of `next`. The log stays as
+  /// it is.
   std::vector<float> read_ahead(std::span<const token> next);
   /// The `count` most probable tokens behind the log, fewer when `stop` says so of one. The log stays as it is.
   template<class Stop>

@@ -26,8 +26,8 @@ result<std::string> child_server::start(const std::vector<std::string>& serve_fl
   std::vector<std::string> words = {"redline", "serve"};
   words.insert(words.end(), serve_flags.begin(), serve_flags.end());
   words.insert(words.end(), {"--listen", "127.0.0.1:0", "--port-file", port_file.string(), "--log-level", "warning",
-                               // Who asks the same again and again, to compare, wants each answer with its prompt.
-                               "--prefix-sharing", "off"});
+                             // Who asks the same again and again, to compare, wants each answer with its prompt.
+                             "--prefix-sharing", "off"});
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);

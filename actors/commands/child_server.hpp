@@ -9,8 +9,8 @@
 
 namespace redline::actors::commands {
 
-/// `redline serve` in a process of its own, on a free port of this machine; ended with this object. For comparisons: prompts
-/// share nothing.
+/// `redline serve` in a process of its own, on a free port of this machine; ended with this object. For comparisons:
+/// prompts share nothing.
 class child_server {
  public:
   child_server() = default;

@@ -13,32 +13,45 @@
 namespace redline::actors::commands {
 
 void add_model_flags(CLI::App& app, model_flags& flags, bool model_required) {
-  auto* model = app.add_option("-m,--model", flags.model, "Target model, a GGUF file")->check(CLI::ExistingFile)
-                    ->group("Models");
+  auto* model =
+      app.add_option("-m,--model", flags.model, "Target model, a GGUF file")->check(CLI::ExistingFile)->group("Models");
   if (model_required) model->required();
-  app.add_option("-d,--draft", flags.draft, "Draft model, a GGUF file with the same vocabulary")->check(CLI::ExistingFile)
+  app.add_option("-d,--draft", flags.draft, "Draft model, a GGUF file with the same vocabulary")
+      ->check(CLI::ExistingFile)
       ->group("Models");
-  app.add_option("--draft-context", flags.draft_context,
-                 "Most tokens that the draft model looks at; of longer texts it reads the beginning, where they are copied "
-                 "from, and the end. 0, and at most: the model's context")
-      ->check(CLI::Range(0, 1 << 24))->capture_default_str()->group("Models");
-  app.add_option("--kv", flags.kv, "Type of cached keys and values")->check(CLI::IsMember({"f32", "f16", "bf16"}))
-      ->capture_default_str()->group("Models");
-  add_threads_flag(app, flags.threads)->description("Compute threads per model; 0: the CPUs this process may use")
+  app.add_option(
+         "--draft-context", flags.draft_context,
+         "Most tokens that the draft model looks at; of longer texts it reads the beginning, where they are copied "
+         "from, and the end. 0, and at most: the model's context")
+      ->check(CLI::Range(0, 1 << 24))
+      ->capture_default_str()
       ->group("Models");
-  app.add_option("--context", flags.context, "Most tokens of prompt and answer; 0: the model's")->capture_default_str()
+  app.add_option("--kv", flags.kv, "Type of cached keys and values")
+      ->check(CLI::IsMember({"f32", "f16", "bf16"}))
+      ->capture_default_str()
       ->group("Models");
-  app.add_option("--kv-mib", flags.kv_mib, "Memory for cached keys and values per model, MiB; 0: a quarter of what this process may use")
-      ->capture_default_str()->group("Models");
+  add_threads_flag(app, flags.threads)
+      ->description("Compute threads per model; 0: the CPUs this process may use")
+      ->group("Models");
+  app.add_option("--context", flags.context, "Most tokens of prompt and answer; 0: the model's")
+      ->capture_default_str()
+      ->group("Models");
+  app.add_option("--kv-mib", flags.kv_mib,
+                 "Memory for cached keys and values per model, MiB; 0: a quarter of what this process may use")
+      ->capture_default_str()
+      ->group("Models");
   app.add_option("--draft-widths", flags.draft_widths,
                  "Draft tokens that a pass checks: goodput takes those that are expected to pay for their time on this "
                  "machine, whole takes all that fit")
-      ->check(CLI::IsMember({"goodput", "whole"}))->capture_default_str()->group("Drafting");
+      ->check(CLI::IsMember({"goodput", "whole"}))
+      ->capture_default_str()
+      ->group("Drafting");
 }
 
 CLI::Option* add_threads_flag(CLI::App& app, std::uint32_t& threads) {
   return app.add_option("--threads", threads, "Compute threads; 0: the CPUs this process may use")
-      ->check(CLI::Range(0, 1024))->capture_default_str();
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
 }
 
 result<model::kv_type> kv_type_of(std::string_view name) {
@@ -68,21 +81,30 @@ void add_method_flags(CLI::App& app, method_flags& flags, bool with_copy) {
   if (with_copy) {
     names.emplace_back("copy");
     app.add_option("--copy-trust", flags.copy_trust,
-                   "copy: whether a span is copied because the program says so (forced), as far as the model agrees (verified), "
+                   "copy: whether a span is copied because the program says so (forced), as far as the model agrees "
+                   "(verified), "
                    "or forced where its anchors are right or the model is sure of its numbers (auto)")
-        ->check(CLI::IsMember({"forced", "verified", "auto"}))->capture_default_str()->group("Drafting");
+        ->check(CLI::IsMember({"forced", "verified", "auto"}))
+        ->capture_default_str()
+        ->group("Drafting");
     app.add_option("--copy-spans", flags.copy_spans, "copy: what a span counts")
-        ->check(CLI::IsMember({"lines", "tokens", "both"}))->capture_default_str()->group("Drafting");
+        ->check(CLI::IsMember({"lines", "tokens", "both"}))
+        ->capture_default_str()
+        ->group("Drafting");
     app.add_option("--copy-confidence-min", flags.copy_confidence_min,
                    "copy: auto without anchors forces a span whose numbers the model gives this probability")
-        ->check(CLI::Range(0.0, 1.0))->capture_default_str()->group("Drafting");
-    app.add_flag("--copy-anchors", flags.copy_anchors, "copy: each span of lines also says how its first and last line begin")
+        ->check(CLI::Range(0.0, 1.0))
+        ->capture_default_str()
+        ->group("Drafting");
+    app.add_flag("--copy-anchors", flags.copy_anchors,
+                 "copy: each span of lines also says how its first and last line begin")
         ->group("Drafting");
   }
-  app.add_option("--method", flags.method,
-                 std::string("How drafts are made; the output is the same bytes with each. auto: learns in every answer which "
-                             "pays") +
-                     (with_copy ? ". copy: the model writes what to copy and what is new" : ""))
+  app.add_option(
+         "--method", flags.method,
+         std::string("How drafts are made; the output is the same bytes with each. auto: learns in every answer which "
+                     "pays") +
+             (with_copy ? ". copy: the model writes what to copy and what is new" : ""))
       ->check(CLI::IsMember(names))
       ->capture_default_str()
       ->group("Drafting");
@@ -101,25 +123,41 @@ void add_drafting_flags(CLI::App& app, method_flags& flags) {
       ->capture_default_str()
       ->group("Drafting");
   app.add_option("--assisted-tokens", flags.options.assisted_tokens_max, "assisted: tokens per draft")
-      ->check(CLI::Range(1, 512))->capture_default_str()->group("Drafting");
+      ->check(CLI::Range(1, 512))
+      ->capture_default_str()
+      ->group("Drafting");
   app.add_option("--confidence-min", flags.options.confidence_min, "assisted: the draft stops below this probability")
-      ->check(CLI::Range(0.0, 1.0))->capture_default_str()->group("Drafting");
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str()
+      ->group("Drafting");
   app.add_option("--micro-draft-tokens", flags.options.micro_draft_tokens, "blazedit: tokens looked up per draft pass")
-      ->check(CLI::Range(1, 512))->capture_default_str()->group("Drafting");
+      ->check(CLI::Range(1, 512))
+      ->capture_default_str()
+      ->group("Drafting");
   app.add_option("--max-num-run", flags.options.max_num_run, "blazedit: draft passes per target pass")
-      ->check(CLI::Range(1, 64))->capture_default_str()->group("Drafting");
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str()
+      ->group("Drafting");
 }
 
 void add_eviction_flags(CLI::App& app, eviction_flags& flags) {
-  app.add_option("--eviction", flags.policy,
-                 "At the end of the window: off ends the answer; the others let the oldest tokens go and compute the rest "
-                 "again (reevaluate), turn its keys in place (shift) or count them as moved (lazy)")
-      ->check(CLI::IsMember({"off", "reevaluate", "shift", "lazy"}))->capture_default_str()->group("Window");
-  app.add_option("--n-keep", flags.n_keep, "First tokens that always stay; the prompt when not given, of a conversation without its older turns")->group("Window");
+  app.add_option(
+         "--eviction", flags.policy,
+         "At the end of the window: off ends the answer; the others let the oldest tokens go and compute the rest "
+         "again (reevaluate), turn its keys in place (shift) or count them as moved (lazy)")
+      ->check(CLI::IsMember({"off", "reevaluate", "shift", "lazy"}))
+      ->capture_default_str()
+      ->group("Window");
+  app.add_option("--n-keep", flags.n_keep,
+                 "First tokens that always stay; the prompt when not given, of a conversation without its older turns")
+      ->group("Window");
   app.add_option("--n-discard", flags.n_discard,
                  "Tokens that go at a time; half of the rest, up to a line's end, when not given")
-      ->check(CLI::Range(1, 1 << 24))->group("Window");
-  app.add_option("--n-ctx", flags.n_ctx, "Tokens of the window; 0: the context")->capture_default_str()->group("Window");
+      ->check(CLI::Range(1, 1 << 24))
+      ->group("Window");
+  app.add_option("--n-ctx", flags.n_ctx, "Tokens of the window; 0: the context")
+      ->capture_default_str()
+      ->group("Window");
 }
 
 kv::eviction_options eviction_options_of(const eviction_flags& flags) {
@@ -130,8 +168,10 @@ kv::eviction_options eviction_options_of(const eviction_flags& flags) {
 }
 
 copy_options copy_options_of(const method_flags& flags) {
-  return {.trust = copy_trust_of(flags.copy_trust).value_or(copy_trust::forced), .line_spans = flags.copy_spans != "tokens",
-          .token_spans = flags.copy_spans != "lines", .anchors = flags.copy_anchors,
+  return {.trust = copy_trust_of(flags.copy_trust).value_or(copy_trust::forced),
+          .line_spans = flags.copy_spans != "tokens",
+          .token_spans = flags.copy_spans != "lines",
+          .anchors = flags.copy_anchors,
           .confidence_min = flags.copy_confidence_min};
 }
 
@@ -149,15 +189,20 @@ result<draft::draft_options> draft_options_of(const method_flags& flags, bool ha
 
 std::string_view name_of(draft::method how) {
   switch (how) {
-    case draft::method::regular: return "regular";
-    case draft::method::lookup: return "lookup";
-    case draft::method::assisted: return "assisted";
-    case draft::method::blazedit: return "blazedit";
+    case draft::method::regular:
+      return "regular";
+    case draft::method::lookup:
+      return "lookup";
+    case draft::method::assisted:
+      return "assisted";
+    case draft::method::blazedit:
+      return "blazedit";
     case draft::method::prediction:
       return "prediction";
     case draft::method::automatic:
       return "auto";
-    case draft::method::last_: break;
+    case draft::method::last_:
+      break;
   }
   return "?";
 }
@@ -181,14 +226,18 @@ result<outcome> generate_locally(engine_options options, const draft::draft_opti
 int report(const failure& why) {
   std::cerr << "redline: " << why.describe() << "\n";
   switch (why.code) {
-    case errc::invalid_argument: return exit_usage;
+    case errc::invalid_argument:
+      return exit_usage;
     case errc::not_ready:
     case errc::unreachable:
-    case errc::timed_out: return exit_unavailable;
+    case errc::timed_out:
+      return exit_unavailable;
     case errc::file_malformed:
     case errc::unsupported_format:
-    case errc::file_unreadable: return exit_config;
-    default: return exit_failed;
+    case errc::file_unreadable:
+      return exit_config;
+    default:
+      return exit_failed;
   }
 }
 

@@ -36,7 +36,8 @@ result<copy::document> document_of(std::string bytes, const index_ptr& words) {
   }
   std::vector<std::uint32_t> ends;
   std::uint32_t end = 0;
-  for (const token t : words->spell(bytes)) ends.push_back(end += static_cast<std::uint32_t>(words->words().piece(t).size()));
+  for (const token t : words->spell(bytes))
+    ends.push_back(end += static_cast<std::uint32_t>(words->words().piece(t).size()));
   return copy::document(std::move(bytes), std::move(ends));
 }
 
@@ -48,13 +49,15 @@ result<std::vector<copy::document>> read_documents(const flags& f, const index_p
     files.push_back(std::move(file));
   }
   if (files.size() > copy::program_shape::files_max) {
-    return failure{errc::invalid_argument, "wanted at most " + std::to_string(copy::program_shape::files_max) + " files, found " +
-                                               std::to_string(files.size())};
+    return failure{errc::invalid_argument, "wanted at most " + std::to_string(copy::program_shape::files_max) +
+                                               " files, found " + std::to_string(files.size())};
   }
   return files;
 }
 
-void write_bytes(const std::string& bytes) { std::cout.write(bytes.data(), static_cast<std::streamsize>(bytes.size())); }
+void write_bytes(const std::string& bytes) {
+  std::cout.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
 
 /// A program and the files that it is about.
 struct loaded {
@@ -86,7 +89,8 @@ result<void> print_oracle(const flags& f) {
   REDLINE_TRY_ASSIGN(const auto wanted, document_of(std::move(after), words));
   const auto of = f.spans == "tokens" ? copy::unit::tokens : copy::unit::lines;
   const auto program = copy::shortest_program(files, wanted, {.of = of, .span_min = f.span_min});
-  std::cout << (f.anchors ? copy::print_anchored(program, files) : copy::print_program(program, files.size() > 1)) << "\n";
+  std::cout << (f.anchors ? copy::print_anchored(program, files) : copy::print_program(program, files.size() > 1))
+            << "\n";
   return {};
 }
 
@@ -121,12 +125,19 @@ int run_check(const flags& f) {
   }
   const std::size_t texts = read->program.size() - copies;
   if (f.json) {
-    nlohmann::ordered_json out = {{"valid", true}, {"copies", copies}, {"texts", texts}, {"bytes", bytes->size()}, {"copied_bytes", copied_bytes}};
+    nlohmann::ordered_json out = {{"valid", true},
+                                  {"copies", copies},
+                                  {"texts", texts},
+                                  {"bytes", bytes->size()},
+                                  {"copied_bytes", copied_bytes}};
     if (f.anchors) out["wrong_anchors"] = wrong_anchors;
     std::cout << out.dump() << "\n";
   } else {
-    std::cout << "valid: " << copies << " copies, " << texts << " texts; " << copied_bytes << " of " << bytes->size() << " bytes are copied"
-              << (wrong_anchors > 0 ? "; " + std::to_string(wrong_anchors) + " copies have anchors of other lines" : std::string()) << "\n";
+    std::cout << "valid: " << copies << " copies, " << texts << " texts; " << copied_bytes << " of " << bytes->size()
+              << " bytes are copied"
+              << (wrong_anchors > 0 ? "; " + std::to_string(wrong_anchors) + " copies have anchors of other lines"
+                                    : std::string())
+              << "\n";
   }
   return 0;
 }
@@ -140,17 +151,25 @@ void add_copy(CLI::App& app, int& exit_code) {
   const auto add = [&](const char* name, const char* help, const char* last, const char* last_help) {
     auto* sub = c->add_subcommand(name, help);
     // Several old files and one more: the last of the list.
-    sub->add_option("FILES", f->olds, std::string("The old file (with several, copies say file=\"1\", file=\"2\", ...), then ") + last + ": " + last_help)
-        ->required()->expected(2, -1);
-    sub->add_option("--spans", f->spans, "What spans count")->check(CLI::IsMember({"lines", "tokens", "both"}))->capture_default_str();
+    sub->add_option("FILES", f->olds,
+                    std::string("The old file (with several, copies say file=\"1\", file=\"2\", ...), then ") + last +
+                        ": " + last_help)
+        ->required()
+        ->expected(2, -1);
+    sub->add_option("--spans", f->spans, "What spans count")
+        ->check(CLI::IsMember({"lines", "tokens", "both"}))
+        ->capture_default_str();
     sub->add_option("--tokenizer", f->tokenizer, "A model file, for spans of tokens")->check(CLI::ExistingFile);
     sub->add_flag("--anchors", f->anchors, "Copies of lines also say how their first and last line begin");
     return sub;
   };
   auto* oracle = add("oracle", "Print the shortest program that makes NEW out of OLD", "NEW", "the new file");
-  oracle->add_option("--span-min", f->span_min, "Lines, or tokens, that a copy has at least")->check(CLI::Range(1, 1 << 20))->capture_default_str();
+  oracle->add_option("--span-min", f->span_min, "Lines, or tokens, that a copy has at least")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
   auto* resolve = add("resolve", "Print the new file's bytes", "PROGRAM", "a file with the program, or -");
-  auto* check = add("check", "Say whether a program is valid for these files", "PROGRAM", "a file with the program, or -");
+  auto* check =
+      add("check", "Say whether a program is valid for these files", "PROGRAM", "a file with the program, or -");
   check->add_flag("--json", f->json, "Print one JSON object");
   const auto on = [f, &exit_code](CLI::App* sub, int (*run)(const flags&)) {
     sub->callback([f, run, &exit_code] {

@@ -145,8 +145,8 @@ std::optional<std::string> file_made_by(const outcome& got, const guide_rules& r
 
 }  // namespace
 
-result<own_result> try_own_programs(const std::vector<known_edit>& edits, std::uint32_t count, const own_writing& writing,
-                                    local_runner& runner) {
+result<own_result> try_own_programs(const std::vector<known_edit>& edits, std::uint32_t count,
+                                    const own_writing& writing, local_runner& runner) {
   own_result out{.writing = writing.name};
   const engine& e = runner.parts();
   struct fitting_edit {

@@ -48,7 +48,7 @@ struct own_result {
   std::uint64_t forced = 0;  // spans
   std::uint64_t verified = 0;
 };
-result<own_result> try_own_programs(const std::vector<known_edit>& edits, std::uint32_t count, const own_writing& writing,
-                                    local_runner& runner);
+result<own_result> try_own_programs(const std::vector<known_edit>& edits, std::uint32_t count,
+                                    const own_writing& writing, local_runner& runner);
 
 }  // namespace redline::actors::commands

@@ -25,7 +25,8 @@ int run(const flags& f) {
   child_server server;
   const auto url = server.start({"--model", f.model, "--draft", f.draft});
   if (!url) return report(url.error());
-  std::cout << "server: " << *url << "\nfile: " << f.file << " (" << before->size() << " bytes)\ninstruction: " << f.instruction << "\n\n";
+  std::cout << "server: " << *url << "\nfile: " << f.file << " (" << before->size()
+            << " bytes)\ninstruction: " << f.instruction << "\n\n";
 
   std::vector<edit_outcome> rows;
   for (const char* method : {"regular", "lookup", "assisted", "blazedit", "prediction", "auto"}) {
@@ -72,7 +73,9 @@ void add_demo(CLI::App& app, int& exit_code) {
   c->add_option("-d,--draft", f->draft, "Draft model, a GGUF file")->required()->check(CLI::ExistingFile);
   c->add_option("FILE", f->file, "The file to edit")->required()->check(CLI::ExistingFile);
   c->add_option("-i,--instruction", f->instruction, "What to change")->required();
-  c->add_option("--rounds", f->rounds, "Runs of each method; the fastest counts")->check(CLI::Range(1, 100))->capture_default_str();
+  c->add_option("--rounds", f->rounds, "Runs of each method; the fastest counts")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
   c->callback([f, &exit_code] { exit_code = run(*f); });
 }
 

@@ -25,15 +25,16 @@ struct flags {
   bool write = false;
 };
 
-/// Puts `bytes` in the place of the file in one step: whoever reads it sees the old file or the new one. A symbolic link is
-/// followed, the mode kept, and a file that changed since it was read is left alone.
+/// Puts `bytes` in the place of the file in one step: whoever reads it sees the old file or the new one. A symbolic
+/// link is followed, the mode kept, and a file that changed since it was read is left alone.
 result<void> replace_file(const std::string& named, const std::string& before, const std::string& bytes) {
   std::error_code error;
   const std::string path = std::filesystem::canonical(named, error).string();
   if (error) return failure{errc::io_error, named + ": " + error.message()};
   REDLINE_TRY_ASSIGN(const std::string now, read_whole(path));
-  if (now != before) return failure{errc::io_error, named + " was changed by somebody else meanwhile; it is left as it is"};
-  struct stat info{};
+  if (now != before)
+    return failure{errc::io_error, named + " was changed by somebody else meanwhile; it is left as it is"};
+  struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return failure{errc::io_error, "cannot look at " + path};
 
   std::string temporary = path + ".redline-XXXXXX";
@@ -56,14 +57,15 @@ result<void> replace_file(const std::string& named, const std::string& before, c
 
 std::string figures(const edit_outcome& e) {
   char line[256];
-  std::snprintf(line, sizeof line,
-                "%s: %u tokens in %.2f s (%.0f tokens/s), %u target passes, %u draft passes, %u of %u drafted tokens accepted "
-                "(%.1f per pass)",
-                e.method.c_str(), e.completion_tokens, e.seconds, e.tokens_per_second(), e.target_passes, e.draft_passes,
-                e.accepted, e.drafted, e.accepted_per_pass());
+  std::snprintf(
+      line, sizeof line,
+      "%s: %u tokens in %.2f s (%.0f tokens/s), %u target passes, %u draft passes, %u of %u drafted tokens accepted "
+      "(%.1f per pass)",
+      e.method.c_str(), e.completion_tokens, e.seconds, e.tokens_per_second(), e.target_passes, e.draft_passes,
+      e.accepted, e.drafted, e.accepted_per_pass());
   if (e.method != "copy") return line;
-  return line + (", " + std::to_string(e.copied_forced) + " tokens copied as forced, " + std::to_string(e.copied_verified) +
-                 " as verified");
+  return line + (", " + std::to_string(e.copied_forced) + " tokens copied as forced, " +
+                 std::to_string(e.copied_verified) + " as verified");
 }
 
 int run(const flags& f) {
@@ -92,14 +94,19 @@ int run(const flags& f) {
     if (auto replaced = replace_file(f.file, *before, got->after); !replaced) return report(replaced.error());
   }
   if (f.json) {
-    nlohmann::ordered_json out = {
-        {"text", text::sanitize(got->after)},
-        {"stats",
-         {{"method", got->method}, {"completion_tokens", got->completion_tokens}, {"target_passes", got->target_passes},
-          {"draft_passes", got->draft_passes}, {"drafted", got->drafted}, {"accepted", got->accepted},
-          {"accepted_per_pass", got->accepted_per_pass()}, {"seconds", got->seconds},
-          {"tokens_per_second", got->tokens_per_second()},
-          {"copied_forced", got->copied_forced}, {"copied_verified", got->copied_verified}}}};
+    nlohmann::ordered_json out = {{"text", text::sanitize(got->after)},
+                                  {"stats",
+                                   {{"method", got->method},
+                                    {"completion_tokens", got->completion_tokens},
+                                    {"target_passes", got->target_passes},
+                                    {"draft_passes", got->draft_passes},
+                                    {"drafted", got->drafted},
+                                    {"accepted", got->accepted},
+                                    {"accepted_per_pass", got->accepted_per_pass()},
+                                    {"seconds", got->seconds},
+                                    {"tokens_per_second", got->tokens_per_second()},
+                                    {"copied_forced", got->copied_forced},
+                                    {"copied_verified", got->copied_verified}}}};
     if (!got->program.empty()) out["program"] = text::sanitize(got->program);
     std::cout << out.dump() << "\n";
     return 0;

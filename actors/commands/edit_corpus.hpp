@@ -29,8 +29,8 @@ result<std::vector<known_edit>> parse_edits(std::string_view lines, const std::s
 /// Of a file; in order of the edit ratio.
 result<std::vector<known_edit>> read_edits(const std::string& path);
 
-/// A prediction that is not quite right: about the share `right` of the lines stays, chosen by `seed`; of the others every
-/// second is left out and every second has its first word changed.
+/// A prediction that is not quite right: about the share `right` of the lines stays, chosen by `seed`; of the others
+/// every second is left out and every second has its first word changed.
 [[nodiscard]] std::string damaged(std::string_view text, double right, std::string_view seed);
 
 /// Places of `count` things among `all` at even distances; of all when count is 0 or too many.

@@ -17,9 +17,7 @@ bool predicts_old_file(std::string_view method) {
   return method == name_of(draft::method::prediction) || method == name_of(draft::method::automatic);
 }
 
-program_wording wording_of(const copy_options& o) {
-  return {o.line_spans, o.token_spans, o.anchors};
-}
+program_wording wording_of(const copy_options& o) { return {o.line_spans, o.token_spans, o.anchors}; }
 
 }  // namespace
 
@@ -59,7 +57,8 @@ result<generation_request> request_of(const edit_task& task, const draft::draft_
 }
 
 result<edit_outcome> edit_on_server(const std::string& url, const std::string& api_key, const edit_task& task,
-                                    const method_flags& method, const std::function<void(const std::string&)>& on_text) {
+                                    const method_flags& method,
+                                    const std::function<void(const std::string&)>& on_text) {
   using json = nlohmann::ordered_json;
   REDLINE_TRY_ASSIGN(auto where, transport::parse_http_url(url));
   where.target = (where.target == "/" ? "" : where.target) + "/v1/chat/completions";
@@ -70,8 +69,7 @@ result<edit_outcome> edit_on_server(const std::string& url, const std::string& a
   speculation["confidence_min"] = method.options.confidence_min;
   speculation["micro_draft_tokens"] = method.options.micro_draft_tokens;
   speculation["max_num_run"] = method.options.max_num_run;
-  const std::string message =
-      copies ? program_message_of(task, wording_of(copy_options_of(method))) : message_of(task);
+  const std::string message = copies ? program_message_of(task, wording_of(copy_options_of(method))) : message_of(task);
   json body = {{"messages", {{{"role", "user"}, {"content", message}}}},
                {"temperature", 0},
                {"stream", true},
@@ -79,7 +77,9 @@ result<edit_outcome> edit_on_server(const std::string& url, const std::string& a
                {"redline", {{"speculation", speculation}}}};
   if (predicts_old_file(method.method)) body["prediction"] = {{"type", "content"}, {"content", task.before}};
   if (copies) {
-    body["redline"]["copy"] = {{"trust", method.copy_trust}, {"spans", method.copy_spans}, {"anchors", method.copy_anchors},
+    body["redline"]["copy"] = {{"trust", method.copy_trust},
+                               {"spans", method.copy_spans},
+                               {"anchors", method.copy_anchors},
                                {"confidence_min", method.copy_confidence_min}};
     body["redline"]["files"] = {task.before};
   }
@@ -87,7 +87,8 @@ result<edit_outcome> edit_on_server(const std::string& url, const std::string& a
   try {
     text = body.dump();
   } catch (const json::exception&) {
-    return failure{errc::invalid_argument, task.path + " is not UTF-8, which a server's JSON cannot carry; edit it without --server"};
+    return failure{errc::invalid_argument,
+                   task.path + " is not UTF-8, which a server's JSON cannot carry; edit it without --server"};
   }
   std::vector<transport::http_header> headers{{"Content-Type", "application/json"}};
   if (!api_key.empty()) headers.push_back({"Authorization", "Bearer " + api_key});
@@ -119,7 +120,8 @@ result<edit_outcome> edit_on_server(const std::string& url, const std::string& a
         on_text(out.answer);
       }
       ended = ended || chunk["choices"][0].value("finish_reason", json()) == "stop";
-      if (chunk["choices"][0].contains("redline")) out.program = chunk["choices"][0]["redline"].value("program", std::string());
+      if (chunk["choices"][0].contains("redline"))
+        out.program = chunk["choices"][0]["redline"].value("program", std::string());
     }
     if (chunk.contains("usage") && chunk["usage"].is_object()) {
       const auto& usage = chunk["usage"];
@@ -161,7 +163,8 @@ result<edit_outcome> edit_locally(engine_options options, const edit_task& task,
   std::optional<copy_options> copy;
   if (method.method == "copy") copy = copy_options_of(method);
   const auto make_request = [&](const engine& e) { return request_of(task, how, e, copy); };
-  REDLINE_TRY_ASSIGN(const auto got, generate_locally(std::move(options), how, make_request, [&](const session_text& m) {
+  REDLINE_TRY_ASSIGN(const auto got,
+                     generate_locally(std::move(options), how, make_request, [&](const session_text& m) {
                        out.answer += m.text;
                        on_text(out.answer);
                      }));

@@ -15,8 +15,8 @@ result<generation_request> request_of(const edit_task& task, const draft::draft_
 
 /// What an edit gave, from whichever place it was computed.
 struct edit_outcome {
-  std::string answer;        // the model's words
-  std::string after;         // the new file
+  std::string answer;  // the model's words
+  std::string after;   // the new file
   std::uint32_t completion_tokens = 0;
   std::uint32_t target_passes = 0;
   std::uint32_t draft_passes = 0;
@@ -24,7 +24,7 @@ struct edit_outcome {
   std::uint32_t accepted = 0;
   std::uint32_t copied_forced = 0;
   std::uint32_t copied_verified = 0;
-  std::string program;       // method copy
+  std::string program;  // method copy
   double seconds = 0;
   std::string method;
 

@@ -65,7 +65,8 @@ forward_cell forward_probe::measure(std::uint32_t rows, const effort& how_long) 
   const double begin = seconds_on(how_.clock);
   const transformer::times before = model_->time_spent();
   seconds.clear();
-  while (seconds.size() < how_long.samples || (seconds_on(how_.clock) - begin < how_long.seconds && seconds.size() < 200))
+  while (seconds.size() < how_long.samples ||
+         (seconds_on(how_.clock) - begin < how_long.seconds && seconds.size() < 200))
     once();
   c.spent = per_pass(before, model_->time_spent(), static_cast<double>(seconds.size()));
   std::sort(seconds.begin(), seconds.end());

@@ -118,20 +118,37 @@ void add_generate(CLI::App& app, int& exit_code) {
   auto* tokens = c->add_option("--tokens", f->tokens, "The same as token ids: 1,2,3")->excludes(prompt);
   c->add_option("--prediction", f->prediction,
                 "Text that the answer is likely to repeat; for the methods prediction and auto");
-  c->add_option("-n,--max-tokens", f->tokens_max, "Tokens to generate at most")->check(CLI::Range(1, 1 << 20))
+  c->add_option("-n,--max-tokens", f->tokens_max, "Tokens to generate at most")
+      ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  c->add_option("--temperature", f->sampling.temperature, "0: greedy")->check(CLI::Range(0.0, 100.0))
-      ->capture_default_str()->group("Sampling");
-  c->add_option("--top-k", f->sampling.top_k, "Only the k most probable; 0: all")->capture_default_str()->group("Sampling");
-  c->add_option("--top-p", f->sampling.top_p, "Only the most probable that hold this share")->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str()->group("Sampling");
+  c->add_option("--temperature", f->sampling.temperature, "0: greedy")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str()
+      ->group("Sampling");
+  c->add_option("--top-k", f->sampling.top_k, "Only the k most probable; 0: all")
+      ->capture_default_str()
+      ->group("Sampling");
+  c->add_option("--top-p", f->sampling.top_p, "Only the most probable that hold this share")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str()
+      ->group("Sampling");
   c->add_option("--min-p", f->sampling.min_p, "Only those at least this probable, relative to the best")
-      ->check(CLI::Range(0.0, 1.0))->capture_default_str()->group("Sampling");
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str()
+      ->group("Sampling");
   c->add_option("--repetition-penalty", f->sampling.repetition_penalty, "Over prompt and output; 1: off")
-      ->check(CLI::Range(0.01, 100.0))->capture_default_str()->group("Sampling");
-  c->add_option("--presence-penalty", f->sampling.presence_penalty, "Over the output")->capture_default_str()->group("Sampling");
-  c->add_option("--frequency-penalty", f->sampling.frequency_penalty, "Over the output")->capture_default_str()->group("Sampling");
-  c->add_option("--seed", f->sampling.seed, "Same seed, same output, with any method")->capture_default_str()->group("Sampling");
+      ->check(CLI::Range(0.01, 100.0))
+      ->capture_default_str()
+      ->group("Sampling");
+  c->add_option("--presence-penalty", f->sampling.presence_penalty, "Over the output")
+      ->capture_default_str()
+      ->group("Sampling");
+  c->add_option("--frequency-penalty", f->sampling.frequency_penalty, "Over the output")
+      ->capture_default_str()
+      ->group("Sampling");
+  c->add_option("--seed", f->sampling.seed, "Same seed, same output, with any method")
+      ->capture_default_str()
+      ->group("Sampling");
   c->add_option("--stop", f->stops, "Stop before this text (repeatable)");
   c->add_flag("--ignore-eos", f->ignore_eos, "Go on after end tokens");
   c->add_flag("--json", f->json, "Print one JSON object");

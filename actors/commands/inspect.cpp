@@ -15,8 +15,10 @@ std::string show(const gguf::value& v) {
     std::string operator()(std::string_view s) const {
       std::string out;
       for (const char c : s.substr(0, 60)) {
-        if (c == '\n') out += "\\n";
-        else out += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
+        if (c == '\n')
+          out += "\\n";
+        else
+          out += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
       }
       return "\"" + out + (s.size() > 60 ? "...\" (" + std::to_string(s.size()) + " bytes)" : "\"");
     }
@@ -50,19 +52,23 @@ int run(const std::string& path, bool all) {
   const auto& chosen = kernels::process_table();
   for (const auto& t : kernels::list_targets()) {
     std::cout << "  " << t.name << ": "
-              << (t.table == nullptr ? "no, lacks " + std::string(t.missing) : t.table == chosen.table ? "used" : "available")
+              << (t.table == nullptr        ? "no, lacks " + std::string(t.missing)
+                  : t.table == chosen.table ? "used"
+                                            : "available")
               << "\n";
   }
   if (chosen.table == nullptr) std::cout << "  " << chosen.problem << "\n";
   std::cout << "  compute threads: " << kernels::usable_cpus() << "\n";
 
   const auto words = text::tokenizer::from_file(**file);
-  std::cout << "\ntokenizer: " << (words ? "ok, " + std::to_string((*words)->size()) + " tokens" : words.error().describe()) << "\n";
+  std::cout << "\ntokenizer: "
+            << (words ? "ok, " + std::to_string((*words)->size()) + " tokens" : words.error().describe()) << "\n";
   const auto config = model::read_config(**file);
   std::cout << "model: ";
   if (config) {
     std::cout << "ok, " << config->architecture << ", " << config->layers << " layers, width " << config->width << ", "
-              << config->heads << " heads (" << config->kv_heads << " for keys and values), context " << config->context << "\n";
+              << config->heads << " heads (" << config->kv_heads << " for keys and values), context " << config->context
+              << "\n";
   } else {
     std::cout << "cannot run: " << config.error().describe() << "\n";
   }

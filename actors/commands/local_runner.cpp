@@ -14,8 +14,10 @@ class local_runner::answers {
     const std::scoped_lock lock(mutex_);
     std::promise<result<session_finished>> promise;
     auto waits = promise.get_future();
-    if (fatal_) promise.set_value(*fatal_);
-    else open_.emplace(session, std::move(promise));
+    if (fatal_)
+      promise.set_value(*fatal_);
+    else
+      open_.emplace(session, std::move(promise));
     return waits;
   }
   void give(const session_finished& m) {
@@ -36,8 +38,7 @@ class local_runner::answers {
   std::optional<failure> fatal_;
 };
 
-local_runner::local_runner()
-    : answers_(std::make_shared<answers>()), desk_(std::make_shared<local_client::desk>()) {}
+local_runner::local_runner() : answers_(std::make_shared<answers>()), desk_(std::make_shared<local_client::desk>()) {}
 
 local_runner::~local_runner() {
   if (engine_) engine_->stop();

@@ -41,7 +41,8 @@ result<pie_context::op> op_of(const json& given, std::size_t lines_count, const 
 }
 
 result<pie_context> context_of(const json& row, const std::string& where) {
-  if (!row.is_object() || !row.contains("tasks") || !row["tasks"].is_array()) return malformed(where, "an object with 'tasks'");
+  if (!row.is_object() || !row.contains("tasks") || !row["tasks"].is_array())
+    return malformed(where, "an object with 'tasks'");
   pie_context out;
   REDLINE_TRY_ASSIGN(out.id, text_of(row, "id", where));
   REDLINE_TRY_ASSIGN(out.language, text_of(row, "language", where));
@@ -56,7 +57,8 @@ result<pie_context> context_of(const json& row, const std::string& where) {
     REDLINE_TRY_ASSIGN(task.name, text_of(given, "task", where));
     for (const json& op : given["inverse"]) {
       REDLINE_TRY_ASSIGN(auto one, op_of(op, out.lines.size(), where));
-      if (!task.back.empty() && one.begin < task.back.back().end) return malformed(where, "inverse operations in order");
+      if (!task.back.empty() && one.begin < task.back.back().end)
+        return malformed(where, "inverse operations in order");
       task.back.push_back(std::move(one));
     }
     out.tasks.push_back(std::move(task));
@@ -75,7 +77,10 @@ std::string joined(const std::vector<std::string>& lines, std::size_t begin, std
 std::optional<pie_case> pie_context::cut(std::string_view task_name, std::size_t first_line) const {
   const auto found = std::find_if(tasks.begin(), tasks.end(), [&](const task& t) { return t.name == task_name; });
   if (found == tasks.end() || found->back.empty() || found->back.front().begin < first_line) return std::nullopt;
-  pie_case out{.id = id, .task = found->name, .before = {}, .after = joined(lines, first_line, lines.size()),
+  pie_case out{.id = id,
+               .task = found->name,
+               .before = {},
+               .after = joined(lines, first_line, lines.size()),
                .next_line = next_line};
   std::size_t at = first_line;
   for (const op& o : found->back) {

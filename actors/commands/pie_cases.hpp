@@ -18,7 +18,8 @@ struct pie_case {
   std::string next_line;
 };
 
-/// A context with its tasks, as `pie_contexts.jsonl` has them: each leads back from the context to what it was before an edit.
+/// A context with its tasks, as `pie_contexts.jsonl` has them: each leads back from the context to what it was before
+/// an edit.
 struct pie_context {
   struct op {
     std::size_t begin = 0;  // lines [begin, end) of the context give way to these
@@ -35,8 +36,8 @@ struct pie_context {
   std::string next_line;
   std::vector<task> tasks;
 
-  /// The lines from `first_line` on; nothing when the task's edit does not lie wholly behind that line, or there is no such
-  /// task.
+  /// The lines from `first_line` on; nothing when the task's edit does not lie wholly behind that line, or there is no
+  /// such task.
   [[nodiscard]] std::optional<pie_case> cut(std::string_view task_name, std::size_t first_line) const;
 };
 

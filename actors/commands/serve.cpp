@@ -51,7 +51,8 @@ struct host_port {
 
 result<host_port> parse_listen(const std::string& text) {
   const auto colon = text.rfind(':');
-  if (colon == std::string::npos) return failure{errc::invalid_argument, "wanted --listen HOST:PORT, found '" + text + "'"};
+  if (colon == std::string::npos)
+    return failure{errc::invalid_argument, "wanted --listen HOST:PORT, found '" + text + "'"};
   host_port out{text.substr(0, colon), 0};
   const std::string port = text.substr(colon + 1);
   unsigned long n = 0;
@@ -86,9 +87,10 @@ std::string hex(std::uint64_t n) {
 
 CLI::Option* add_prefix_sharing_flag(CLI::App& app, std::string& name) {
   return app
-      .add_option("--prefix-sharing", name,
-                  "Beginnings that prompts have in common are computed once: for nobody, for each tenant, or for all, who can "
-                  "then tell from the time to the first token what others asked")
+      .add_option(
+          "--prefix-sharing", name,
+          "Beginnings that prompts have in common are computed once: for nobody, for each tenant, or for all, who can "
+          "then tell from the time to the first token what others asked")
       ->check(CLI::IsMember(prefix_sharing_names))
       ->capture_default_str();
 }
@@ -101,7 +103,8 @@ prefix_sharing prefix_sharing_of(std::string_view name) {
 result<std::shared_ptr<gateway_services>> services_of(const flags& f, const host_port& where, const engine& e,
                                                       std::function<void()> on_drained) {
   const auto& words = e.words()->words();
-  REDLINE_TRY_ASSIGN(auto chat, text::chat_template::parse(words.chat_template().value_or(std::string(text::chatml_template))));
+  REDLINE_TRY_ASSIGN(auto chat,
+                     text::chat_template::parse(words.chat_template().value_or(std::string(text::chatml_template))));
   REDLINE_TRY_ASSIGN(auto keys, api_keys::load(f.api_keys, f.api_key_file));
   if (keys.empty() && !is_loopback(where.host) && !f.insecure) {
     return failure{errc::invalid_argument, "wanted --api-key or --api-key-file to listen on " + where.host +
@@ -110,7 +113,8 @@ result<std::shared_ptr<gateway_services>> services_of(const flags& f, const host
   REDLINE_TRY_ASSIGN(const auto defaults, draft_options_of(f.method, e.drafters().size() > 1));
   std::vector<actor::address> reporters{e.scheduler_ref().where};
   for (const auto& d : e.drafters()) reporters.push_back(d.where);
-  auto s = std::make_shared<gateway_services>(gateway_services{.words = e.words(), .word_index = e.word_index(), .chat = std::move(chat)});
+  auto s = std::make_shared<gateway_services>(
+      gateway_services{.words = e.words(), .word_index = e.word_index(), .chat = std::move(chat)});
   s->model_name = f.alias.empty() ? stem_of(f.models.model) : f.alias;
   s->accept_any_model = f.accept_any_model;
   s->fingerprint = "redline-" REDLINE_VERSION "-" + hex(e.words()->digest() ^ e.target_file_bytes());
@@ -159,7 +163,8 @@ result<void> apply_roles(const flags& f, engine_options& options) {
   options.roles.target = !options.roles.target_is_remote;
   options.roles.draft = !options.roles.draft_is_remote;
   if (f.remote.empty() != f.bridge.empty()) {
-    return failure{errc::invalid_argument, "--remote and --bridge belong together: who is elsewhere, and where they dial"};
+    return failure{errc::invalid_argument,
+                   "--remote and --bridge belong together: who is elsewhere, and where they dial"};
   }
   options.bridge.listen = f.bridge;
   options.bridge.insecure_plaintext = f.insecure_plaintext;
@@ -179,7 +184,8 @@ int run(const flags& f) {
     show_loading(line, what, done, all);
   };
   options->scheduling = {.limits = {.running_max = f.running_max, .waiting_max = f.waiting_max},
-                         .budget = {.rows_max = f.rows_max, .prompt_chunk_rows_max = f.chunk_rows,
+                         .budget = {.rows_max = f.rows_max,
+                                    .prompt_chunk_rows_max = f.chunk_rows,
                                     .time_max = microseconds{std::int64_t{f.step_ms} * 1000}},
                          .policy = f.policy,
                          .sharing = prefix_sharing_of(f.prefix_sharing)};
@@ -192,9 +198,9 @@ int run(const flags& f) {
   auto is_drained = drained.get_future();
   const auto services = services_of(f, *where, **e, [&drained] { drained.set_value(); });
   if (!services) return report(services.error());
-  const auto front = (*e)->io().add<gateway>(place::gateway, "gateway", {8192, 8192}, [s = *services](actor::actor_context& c) {
-    return std::make_unique<gateway>(c, s);
-  });
+  const auto front =
+      (*e)->io().add<gateway>(place::gateway, "gateway", {8192, 8192},
+                              [s = *services](actor::actor_context& c) { return std::make_unique<gateway>(c, s); });
   // The port answers before the models are loaded, so that health checks see "loading" and not "refused".
   transport::http_front::options http;
   http.address = where->host;
@@ -205,7 +211,8 @@ int run(const flags& f) {
   if (auto started = (*e)->start(); !started) return report(started.error());
   line.clear();
   if (!f.bridge.empty()) std::cerr << "redline: waiting for workers at " << (*e)->fabric().bound_endpoint() << "\n";
-  std::cerr << "redline: serving " << (*services)->model_name << " on http://" << where->host << ":" << (*gate)->port() << "\n";
+  std::cerr << "redline: serving " << (*services)->model_name << " on http://" << where->host << ":" << (*gate)->port()
+            << "\n";
 
   while (!fatal && signals.wait(std::chrono::milliseconds(200)) == 0) {
   }
@@ -242,28 +249,51 @@ void add_serve(CLI::App& app, int& exit_code) {
   c->add_option("--alias", f->alias, "Name of the model for clients; default: the file's name")->group("HTTP");
   c->add_flag("--accept-any-model", f->accept_any_model, "Answer whatever model a request names")->group("HTTP");
   c->add_option("--shutdown-timeout", f->shutdown_timeout, "Seconds that requests in work get after SIGTERM")
-      ->check(CLI::Range(0.0, 86400.0))->capture_default_str()->group("HTTP");
-  c->add_option("--live-sessions-max", f->live_max, "Live sessions at once; with API keys a quarter of them for one tenant")
-      ->check(CLI::Range(0, 65536))->capture_default_str()->group("HTTP");
+      ->check(CLI::Range(0.0, 86400.0))
+      ->capture_default_str()
+      ->group("HTTP");
+  c->add_option("--live-sessions-max", f->live_max,
+                "Live sessions at once; with API keys a quarter of them for one tenant")
+      ->check(CLI::Range(0, 65536))
+      ->capture_default_str()
+      ->group("HTTP");
   c->add_option("--live-idle-seconds", f->live_idle_s, "A live session ends when it was left alone for so long")
-      ->check(CLI::Range(1, 604800))->capture_default_str()->group("HTTP");
-  c->add_option("--policy", f->policy, "Who goes first")->check(CLI::IsMember({"fifo", "fair_share"}))->capture_default_str()
+      ->check(CLI::Range(1, 604800))
+      ->capture_default_str()
+      ->group("HTTP");
+  c->add_option("--policy", f->policy, "Who goes first")
+      ->check(CLI::IsMember({"fifo", "fair_share"}))
+      ->capture_default_str()
       ->group("Scheduling");
   add_prefix_sharing_flag(*c, f->prefix_sharing)->group("Scheduling");
-  c->add_option("--running-max", f->running_max, "Answers computed in turn")->check(CLI::Range(1, 4096))->capture_default_str()
+  c->add_option("--running-max", f->running_max, "Answers computed in turn")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str()
       ->group("Scheduling");
-  c->add_option("--waiting-max", f->waiting_max, "Answers that wait for a place; beyond it: 429")->check(CLI::Range(0, 65536))
-      ->capture_default_str()->group("Scheduling");
-  c->add_option("--rows-max", f->rows_max, "Rows of one forward pass")->check(CLI::Range(1, 8192))->capture_default_str()
+  c->add_option("--waiting-max", f->waiting_max, "Answers that wait for a place; beyond it: 429")
+      ->check(CLI::Range(0, 65536))
+      ->capture_default_str()
       ->group("Scheduling");
-  c->add_option("--prompt-chunk-rows", f->chunk_rows, "Rows of one prompt in one pass")->check(CLI::Range(1, 8192))
-      ->capture_default_str()->group("Scheduling");
-  c->add_option("--step-ms", f->step_ms, "Predicted milliseconds of one pass at most")->check(CLI::Range(1, 60000))
-      ->capture_default_str()->group("Scheduling");
+  c->add_option("--rows-max", f->rows_max, "Rows of one forward pass")
+      ->check(CLI::Range(1, 8192))
+      ->capture_default_str()
+      ->group("Scheduling");
+  c->add_option("--prompt-chunk-rows", f->chunk_rows, "Rows of one prompt in one pass")
+      ->check(CLI::Range(1, 8192))
+      ->capture_default_str()
+      ->group("Scheduling");
+  c->add_option("--step-ms", f->step_ms, "Predicted milliseconds of one pass at most")
+      ->check(CLI::Range(1, 60000))
+      ->capture_default_str()
+      ->group("Scheduling");
   c->add_option("--remote", f->remote, "Models in processes of their own: target, draft or both")
-      ->check(CLI::IsMember({"target", "draft"}))->delimiter(',')->group("Processes");
-  c->add_option("--bridge", f->bridge, "Endpoint where their workers dial in: ipc://PATH or tcp://HOST:PORT")->group("Processes");
-  c->add_option("--keys", f->keys_dir, "Directory made by 'redline keygen', for tcp")->check(CLI::ExistingDirectory)
+      ->check(CLI::IsMember({"target", "draft"}))
+      ->delimiter(',')
+      ->group("Processes");
+  c->add_option("--bridge", f->bridge, "Endpoint where their workers dial in: ipc://PATH or tcp://HOST:PORT")
+      ->group("Processes");
+  c->add_option("--keys", f->keys_dir, "Directory made by 'redline keygen', for tcp")
+      ->check(CLI::ExistingDirectory)
       ->group("Processes");
   c->add_flag("--insecure-plaintext", f->insecure_plaintext, "Allow tcp without keys")->group("Processes");
   c->callback([f, &exit_code] { exit_code = run(*f); });
@@ -289,11 +319,19 @@ void add_worker(CLI::App& app, int& exit_code) {
   c->add_option("--join", f->join, "The server's --bridge endpoint")->required();
   c->add_option("--keys", f->keys_dir, "Directory made by 'redline keygen', for tcp")->check(CLI::ExistingDirectory);
   c->add_flag("--insecure-plaintext", f->insecure_plaintext, "Allow tcp without keys");
-  c->add_option("--policy", f->policy, "target: who goes first")->check(CLI::IsMember({"fifo", "fair_share"}))->capture_default_str();
+  c->add_option("--policy", f->policy, "target: who goes first")
+      ->check(CLI::IsMember({"fifo", "fair_share"}))
+      ->capture_default_str();
   add_prefix_sharing_flag(*c, f->prefix_sharing);
-  c->add_option("--running-max", f->running_max, "target: answers computed in turn")->check(CLI::Range(1, 4096))->capture_default_str();
-  c->add_option("--waiting-max", f->waiting_max, "target: answers that wait for a place")->check(CLI::Range(0, 65536))->capture_default_str();
-  c->add_option("--rows-max", f->rows_max, "target: rows of one forward pass")->check(CLI::Range(1, 8192))->capture_default_str();
+  c->add_option("--running-max", f->running_max, "target: answers computed in turn")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  c->add_option("--waiting-max", f->waiting_max, "target: answers that wait for a place")
+      ->check(CLI::Range(0, 65536))
+      ->capture_default_str();
+  c->add_option("--rows-max", f->rows_max, "target: rows of one forward pass")
+      ->check(CLI::Range(1, 8192))
+      ->capture_default_str();
   c->callback([f, &exit_code] {
     signal_wait signals;
     auto options = engine_options_of(f->models);
@@ -304,7 +342,8 @@ void add_worker(CLI::App& app, int& exit_code) {
     options->roles = {.front = false, .target = f->role == "target", .draft = f->role == "draft"};
     if (f->role == "draft") options->draft_path = std::exchange(options->target_path, {});
     options->scheduling = {.limits = {.running_max = f->running_max, .waiting_max = f->waiting_max},
-                           .budget = {.rows_max = f->rows_max}, .policy = f->policy,
+                           .budget = {.rows_max = f->rows_max},
+                           .policy = f->policy,
                            .sharing = prefix_sharing_of(f->prefix_sharing)};
     options->bridge.join = f->join;
     options->bridge.insecure_plaintext = f->insecure_plaintext;
@@ -315,7 +354,9 @@ void add_worker(CLI::App& app, int& exit_code) {
       }
     }
     progress_line line;
-    options->progress = [&](const std::string& what, std::uint64_t done, std::uint64_t all) { show_loading(line, what, done, all); };
+    options->progress = [&](const std::string& what, std::uint64_t done, std::uint64_t all) {
+      show_loading(line, what, done, all);
+    };
     std::atomic<bool> fatal{false};
     options->on_fatal = [&fatal](const std::string&) { fatal = true; };
     auto e = engine::create(std::move(*options));

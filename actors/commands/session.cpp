@@ -46,8 +46,10 @@ std::string percent_encoded(std::string_view text) {
   std::string out;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    if (plain.find(c) != std::string_view::npos) out.push_back(c);
-    else out.append({'%', digits[byte >> 4], digits[byte & 15]});
+    if (plain.find(c) != std::string_view::npos)
+      out.push_back(c);
+    else
+      out.append({'%', digits[byte >> 4], digits[byte & 15]});
   }
   return out;
 }
@@ -65,7 +67,8 @@ result<Number> number_of(std::string_view text, const std::string& wanted) {
 result<json> position_of(std::string_view text) {
   const std::string wanted = "LINE:CHARACTER, both from 0";
   const auto colon = text.find(':');
-  if (colon == std::string_view::npos) return failure{errc::invalid_argument, "wanted " + wanted + ", found '" + std::string(text) + "'"};
+  if (colon == std::string_view::npos)
+    return failure{errc::invalid_argument, "wanted " + wanted + ", found '" + std::string(text) + "'"};
   REDLINE_TRY_ASSIGN(const auto line, number_of<std::uint32_t>(text.substr(0, colon), wanted));
   REDLINE_TRY_ASSIGN(const auto character, number_of<std::uint32_t>(text.substr(colon + 1), wanted));
   return json{{"line", line}, {"character", character}};
@@ -100,7 +103,8 @@ class session_client {
     if (parsed.is_object() && parsed.contains("error") && parsed["error"].is_object()) {
       why += ": " + parsed["error"].value("message", std::string("no reason given"));
     }
-    return failure{answer.status == 409 ? errc::version_conflict : errc::invalid_argument, "the server refused: " + why};
+    return failure{answer.status == 409 ? errc::version_conflict : errc::invalid_argument,
+                   "the server refused: " + why};
   }
   [[nodiscard]] static std::string file(const flags& f) { return "/" + f.id + "/files/" + percent_encoded(f.path); }
 
@@ -172,8 +176,9 @@ result<void> print_patch(const session_client& server, const flags& f) {
     std::cout << done.dump() << "\n";
   } else {
     std::cout << "version " << done.value("version", 0) << ": " << done.value("tokens", 0) << " tokens, "
-              << done.value("tokens_removed", 0) << " removed, " << done.value("tokens_inserted", 0) << " inserted; of the next prompt "
-              << done.value("kv", json::object()).value("stale", 0) << " stale in the cache\n";
+              << done.value("tokens_removed", 0) << " removed, " << done.value("tokens_inserted", 0)
+              << " inserted; of the next prompt " << done.value("kv", json::object()).value("stale", 0)
+              << " stale in the cache\n";
   }
   return {};
 }
@@ -214,15 +219,19 @@ result<void> print_edit(const session_client& server, const flags& f) {
     REDLINE_TRY(server.call("PUT", session_client::file(f), {{"text", after}, {"version", version + 1}}));
   }
   const std::string diff = text::unified_diff(task.before, after, f.path, false);
-  if (f.json) std::cout << json{{"text", after}, {"usage", done.value("usage", json())}}.dump() << "\n";
-  else std::cout << (diff.empty() ? "no change\n" : diff);
+  if (f.json)
+    std::cout << json{{"text", after}, {"usage", done.value("usage", json())}}.dump() << "\n";
+  else
+    std::cout << (diff.empty() ? "no change\n" : diff);
   return {};
 }
 
 result<void> print_shown(const session_client& server, const flags& f) {
   REDLINE_TRY_ASSIGN(const auto shown, server.call("GET", f.path.empty() ? "/" + f.id : session_client::file(f)));
-  if (!f.path.empty() && !f.json) std::cout << shown.value("text", std::string());
-  else std::cout << shown.dump(f.json ? -1 : 2) << "\n";
+  if (!f.path.empty() && !f.json)
+    std::cout << shown.value("text", std::string());
+  else
+    std::cout << shown.dump(f.json ? -1 : 2) << "\n";
   return {};
 }
 
@@ -258,20 +267,27 @@ void add_session(CLI::App& app, int& exit_code) {
   auto* made = add("new", "Open a session with these files; prints its id", print_new);
   made->add_option("FILES", f->files, "Files to send, under the paths given here")->check(CLI::ExistingFile);
   made->add_option("--position-encoding", f->units, "What a character of a position is")
-      ->check(CLI::IsMember({"utf-8", "utf-16"}))->capture_default_str();
-  made->add_option("--cache-policy", f->cache_policy, "What becomes of the cache behind an edit: computed again, moved, or left in place")
-      ->check(CLI::IsMember({"exact", "pie", "conflict"}))->capture_default_str();
+      ->check(CLI::IsMember({"utf-8", "utf-16"}))
+      ->capture_default_str();
+  made->add_option("--cache-policy", f->cache_policy,
+                   "What becomes of the cache behind an edit: computed again, moved, or left in place")
+      ->check(CLI::IsMember({"exact", "pie", "conflict"}))
+      ->capture_default_str();
   made->add_flag("--no-healing", f->no_healing, "Do not compute in idle time what is not exact then");
 
   auto* patch = add("patch", "Change a file", print_patch);
   with_id(patch);
   with_path(patch);
-  auto* range = patch->add_option("--range", f->range, "What to replace: LINE:CHARACTER-LINE:CHARACTER from 0, or one for a place");
+  auto* range = patch->add_option("--range", f->range,
+                                  "What to replace: LINE:CHARACTER-LINE:CHARACTER from 0, or one for a place");
   auto* bytes = patch->add_option("--bytes", f->bytes, "The same in bytes: START-END")->excludes(range);
   auto* to = patch->add_option("--to", f->to, "Make the file what this one is, sending what differs")
-                 ->check(CLI::ExistingFile)->excludes(range)->excludes(bytes);
+                 ->check(CLI::ExistingFile)
+                 ->excludes(range)
+                 ->excludes(bytes);
   patch->add_option("--text", f->text, "What to put there; without a range, in the place of all")->excludes(to);
-  patch->add_option("--version", f->version, "Of the file after the change; default: the next")->check(CLI::PositiveNumber);
+  patch->add_option("--version", f->version, "Of the file after the change; default: the next")
+      ->check(CLI::PositiveNumber);
 
   auto* complete = add("complete", "Print what goes on at a place", print_completion);
   with_id(complete);

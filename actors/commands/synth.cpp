@@ -14,7 +14,8 @@ struct flags {
   std::uint64_t seed = 1;
   std::uint32_t threads = 0;
   // 0: the shape's.
-  std::uint32_t layers = 0, width = 0, heads = 0, kv_heads = 0, head_dim = 0, feed_forward = 0, vocabulary = 0, context = 0;
+  std::uint32_t layers = 0, width = 0, heads = 0, kv_heads = 0, head_dim = 0, feed_forward = 0, vocabulary = 0,
+                context = 0;
 };
 
 result<convert::synth_shape> shape_of(const flags& f) {

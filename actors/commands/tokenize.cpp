@@ -71,7 +71,8 @@ void add_tokenize(CLI::App& app, int& exit_code) {
   auto* t = app.add_subcommand("tokenize", "Standard input to token ids");
   auto* d = app.add_subcommand("detokenize", "Token ids on standard input to bytes");
   for (auto* c : {t, d}) {
-    c->add_option("-m,--model", f->model, "A GGUF file; a vocabulary-only one is enough")->required()
+    c->add_option("-m,--model", f->model, "A GGUF file; a vocabulary-only one is enough")
+        ->required()
         ->check(CLI::ExistingFile);
   }
   t->add_flag("--json", f->json, "Print a JSON array");

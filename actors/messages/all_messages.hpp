@@ -18,17 +18,15 @@
 namespace redline::actors {
 
 /// Every message there is. A new one is added here, which checks its number and has the tests pin its bytes.
-using all_messages = std::tuple<
-    actor::undeliverable, actor::actor_down, actor::restart_actor, actor::stop_worker, actor::peer_state,
-    reserve_pages, page_grant, release_pages, drop_all_pages, splice_pages, adopt_prefix, prefix_adopted, offer_prefix,
-    propose, proposal, forget,
-    verify_run, verdict, release_sequence, forward_batch, batch_done, target_ready, run_pending, announce_target,
-    scheduler_tick, give_up_round, background_due,
-    report_status, scheduler_report, draft_report,
-    session_text, session_finished, cancel_session, pause_session, session_tick,
-    http_arrived, http_closed, http_flow, http_respond, http_stream, http_stop_accepting,
-    drain_gateway, cancel_everything, gateway_tick,
-    live_call, live_withdraw, live_reply, live_prompt, live_over, sequence_returned, live_tick>;
+using all_messages =
+    std::tuple<actor::undeliverable, actor::actor_down, actor::restart_actor, actor::stop_worker, actor::peer_state,
+               reserve_pages, page_grant, release_pages, drop_all_pages, splice_pages, adopt_prefix, prefix_adopted,
+               offer_prefix, propose, proposal, forget, verify_run, verdict, release_sequence, forward_batch,
+               batch_done, target_ready, run_pending, announce_target, scheduler_tick, give_up_round, background_due,
+               report_status, scheduler_report, draft_report, session_text, session_finished, cancel_session,
+               pause_session, session_tick, http_arrived, http_closed, http_flow, http_respond, http_stream,
+               http_stop_accepting, drain_gateway, cancel_everything, gateway_tick, live_call, live_withdraw,
+               live_reply, live_prompt, live_over, sequence_returned, live_tick>;
 
 /// Calls body(std::type_identity<M>{}) for every message M.
 template<class Body>

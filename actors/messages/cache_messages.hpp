@@ -33,8 +33,8 @@ struct page_use {
 
 // All of these are data: a release must not overtake the reservation that it undoes.
 
-/// Asks the cache manager for room for one batch. Answered with `page_grant`. May be repeated: the same batch is granted
-/// what it was granted before.
+/// Asks the cache manager for room for one batch. Answered with `page_grant`. May be repeated: the same batch is
+/// granted what it was granted before.
 struct reserve_pages {
   static constexpr actor::message_id id{0x0201};
   static constexpr std::string_view name = "reserve_pages";
@@ -44,8 +44,8 @@ struct reserve_pages {
   static constexpr auto fields(auto& self) { return std::tie(self.batch, self.wants); }
 };
 
-/// For each want in order: the sequence's table up to the end of what was added, or nothing when the pool has too few pages
-/// or the table is another than the want says; and what the sequence holds.
+/// For each want in order: the sequence's table up to the end of what was added, or nothing when the pool has too few
+/// pages or the table is another than the want says; and what the sequence holds.
 struct page_grant {
   static constexpr actor::message_id id{0x0202};
   static constexpr std::string_view name = "page_grant";
@@ -88,8 +88,8 @@ struct prefix_adopted {
   }
 };
 
-/// The first tokens of a sequence's log, which are computed: other sequences of the tenant that begin alike may have its
-/// pages.
+/// The first tokens of a sequence's log, which are computed: other sequences of the tenant that begin alike may have
+/// its pages.
 struct offer_prefix {
   static constexpr actor::message_id id{0x0208};
   static constexpr std::string_view name = "offer_prefix";
@@ -113,7 +113,8 @@ struct splice_pages {
   std::uint32_t revision = 0;  // of the table, when this is done
   kv::splice_policy policy = kv::splice_policy::lazy;
   static constexpr auto fields(auto& self) {
-    return std::tie(self.sequence, self.keep_count, self.at, self.removed_count, self.shift, self.revision, self.policy);
+    return std::tie(self.sequence, self.keep_count, self.at, self.removed_count, self.shift, self.revision,
+                    self.policy);
   }
 };
 

@@ -12,8 +12,8 @@
 
 namespace redline::actors {
 
-/// The tail of a committed log: tokens [from, from + tokens.size()). A receiver that holds fewer than `from` tokens asks
-/// for the rest; one that holds more forgets them first.
+/// The tail of a committed log: tokens [from, from + tokens.size()). A receiver that holds fewer than `from` tokens
+/// asks for the rest; one that holds more forgets them first.
 struct log_tail {
   std::uint32_t from = 0;
   std::vector<token> tokens;
@@ -51,7 +51,7 @@ struct proposal {
   session_id session;
   round_id round;
   std::vector<token> tokens;
-  std::uint32_t draft_passes = 0;            // forwards of the draft model that had a run of this session
+  std::uint32_t draft_passes = 0;  // forwards of the draft model that had a run of this session
   std::optional<std::uint32_t> log_needed_from;
   std::vector<draft::draft_part> parts;  // where the tokens are from, in order
   static constexpr auto fields(auto& self) {

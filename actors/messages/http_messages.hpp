@@ -12,7 +12,8 @@ namespace redline::actors {
 
 using header_list = std::vector<std::pair<std::string, std::string>>;
 
-/// A request came in. The exchange stays open until it is answered, aborted, or `http_closed` says that the client left.
+/// A request came in. The exchange stays open until it is answered, aborted, or `http_closed` says that the client
+/// left.
 struct http_arrived {
   static constexpr actor::message_id id{0x0701};
   static constexpr std::string_view name = "http_arrived";

@@ -19,14 +19,14 @@ enum class live_verb : std::uint8_t {
   put_file,    // a new file, or another text for an old one
   patch_file,  // edits of one
   drop_file,
-  complete,    // what the text goes on with at a place
-  edit,        // what a file becomes under an instruction
+  complete,  // what the text goes on with at a place
+  edit,      // what a file becomes under an instruction
   close,
   last_,
 };
 
-/// From the gateway to a live session; answered with `live_reply`, or with `live_prompt` where an answer of the model is
-/// wanted. The client's right to the session has been checked.
+/// From the gateway to a live session; answered with `live_reply`, or with `live_prompt` where an answer of the model
+/// is wanted. The client's right to the session has been checked.
 struct live_call {
   static constexpr actor::message_id id{0x0b01};
   static constexpr std::string_view name = "live_call";
@@ -58,8 +58,8 @@ struct live_reply {
   static constexpr auto fields(auto& self) { return std::tie(self.exchange, self.status, self.body); }
 };
 
-/// What the model is to read for one client's request. For `complete` the live session lends its sequence and gets it back
-/// with `sequence_returned`; for `edit` (no sequence) the file is in `text` and the conversation is made of it.
+/// What the model is to read for one client's request. For `complete` the live session lends its sequence and gets it
+/// back with `sequence_returned`; for `edit` (no sequence) the file is in `text` and the conversation is made of it.
 struct live_prompt {
   static constexpr actor::message_id id{0x0b04};
   static constexpr std::string_view name = "live_prompt";
@@ -74,7 +74,8 @@ struct live_prompt {
   std::string instruction;
   std::int64_t version = 0;
   static constexpr auto fields(auto& self) {
-    return std::tie(self.exchange, self.prompt, self.stops, self.sequence, self.last_round, self.path, self.text, self.instruction, self.version);
+    return std::tie(self.exchange, self.prompt, self.stops, self.sequence, self.last_round, self.path, self.text,
+                    self.instruction, self.version);
   }
 };
 
@@ -87,7 +88,8 @@ struct live_over {
   static constexpr auto fields(auto& self) { return std::tie(self.session); }
 };
 
-/// The session that was lent a sequence is over. A round that it asked for may still be under way: later ones overtake it.
+/// The session that was lent a sequence is over. A round that it asked for may still be under way: later ones overtake
+/// it.
 struct sequence_returned {
   static constexpr actor::message_id id{0x0b06};
   static constexpr std::string_view name = "sequence_returned";

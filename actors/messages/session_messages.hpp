@@ -45,8 +45,8 @@ struct copied_span {
   copy::unit of = copy::unit::lines;
   std::uint32_t first = 0;
   std::uint32_t last = 0;
-  bool forced = false;        // else verified
-  std::uint32_t tokens = 0;   // in the answer; of a verified span perhaps not all
+  bool forced = false;       // else verified
+  std::uint32_t tokens = 0;  // in the answer; of a verified span perhaps not all
   span_reason reason = span_reason::option;
   bool operator==(const copied_span&) const = default;
   static constexpr auto fields(auto& self) {
@@ -67,9 +67,9 @@ struct session_stats {
   std::uint32_t prompt_tokens = 0;
   std::uint32_t completion_tokens = 0;
   std::uint32_t rounds = 0;
-  std::uint32_t target_passes = 0;   // forwards of the target model that had a run of this session
+  std::uint32_t target_passes = 0;  // forwards of the target model that had a run of this session
   std::uint32_t target_rows = 0;
-  std::uint32_t draft_passes = 0;    // the same of the draft model
+  std::uint32_t draft_passes = 0;  // the same of the draft model
   /// Draft tokens that the target model looked at, and those of them in the answer. What it accepted behind the
   /// answer's end is in neither. The sums over the sources below.
   std::uint32_t drafted = 0;
@@ -78,15 +78,15 @@ struct session_stats {
   std::uint64_t total_us = 0;
   std::vector<source_stats> sources = std::vector<source_stats>(static_cast<std::size_t>(draft::source::last_));
 
-  /// Tokens of copied spans in the answer: because a program said so; because the model agreed; and those it was asked about
-  /// and refused. Not among the drafted and accepted ones.
+  /// Tokens of copied spans in the answer: because a program said so; because the model agreed; and those it was asked
+  /// about and refused. Not among the drafted and accepted ones.
   std::uint32_t copied_forced = 0;
   std::uint32_t copied_verified = 0;
   std::uint32_t copy_refused = 0;
   std::uint32_t evictions = 0;       // times that the window moved,
   std::uint64_t evicted_tokens = 0;  // and the tokens that left it
-  /// Times that moved KV was lost with a process or to others, and the window was computed anew: from there on the answer
-  /// may differ from that of an undisturbed run.
+  /// Times that moved KV was lost with a process or to others, and the window was computed anew: from there on the
+  /// answer may differ from that of an undisturbed run.
   std::uint32_t reevaluated = 0;
   std::uint32_t cached_tokens = 0;  // of the prompt, computed for another answer before
   /// Prompt tokens whose KV was exact when the answer began; see verdict::exact_count.

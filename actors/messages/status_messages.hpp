@@ -19,8 +19,8 @@ struct scheduler_report {
   static constexpr actor::message_id id{0x0502};
   static constexpr std::string_view name = "scheduler_report";
 
-  bool ready = false;               // the target model is up
-  std::uint32_t context = 0;        // most tokens of one sequence
+  bool ready = false;         // the target model is up
+  std::uint32_t context = 0;  // most tokens of one sequence
   std::uint32_t running_count = 0;
   std::uint32_t waiting_count = 0;
   std::uint32_t pages_count = 0;
@@ -31,9 +31,9 @@ struct scheduler_report {
   std::uint64_t accepted_total = 0;
   std::uint64_t forward_us_total = 0;
   std::uint64_t preempted_total = 0;
-  std::uint64_t cached_total = 0;   // tokens that new sequences did not have to compute
+  std::uint64_t cached_total = 0;  // tokens that new sequences did not have to compute
   std::uint64_t refused_total = 0;
-  double cost_error_ratio = 0;      // running mean of |predicted - measured| / measured
+  double cost_error_ratio = 0;  // running mean of |predicted - measured| / measured
   static constexpr auto fields(auto& self) {
     return std::tie(self.ready, self.context, self.running_count, self.waiting_count, self.pages_count, self.pages_held,
                     self.batches_total, self.rows_total, self.drafted_total, self.accepted_total, self.forward_us_total,

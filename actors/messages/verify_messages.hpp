@@ -20,8 +20,8 @@ struct log_splice {
   static constexpr auto fields(auto& self) { return std::tie(self.at, self.removed_count, self.tokens, self.policy); }
 };
 
-/// Asks what the target model says after the log, checking a draft on the way. Answered with one `verdict`. Safe to send
-/// again: the same round is answered once more, not computed once more.
+/// Asks what the target model says after the log, checking a draft on the way. Answered with one `verdict`. Safe to
+/// send again: the same round is answered once more, not computed once more.
 struct verify_run {
   static constexpr actor::message_id id{0x0401};
   static constexpr std::string_view name = "verify_run";
@@ -38,13 +38,13 @@ struct verify_run {
   /// Most tokens this sequence can come to hold; admission checks that they fit.
   std::uint32_t tokens_max = 0;
   grammar::constraint grammar;  // what may follow the log; kind::none: anything
-  /// Changes of the log that the scheduler knows, in order, before `log` joins on. They are taken with the round or not at
-  /// all: a scheduler that does not know that log answers log_needed_from, and wants no splices then.
+  /// Changes of the log that the scheduler knows, in order, before `log` joins on. They are taken with the round or not
+  /// at all: a scheduler that does not know that log answers log_needed_from, and wants no splices then.
   std::vector<log_splice> splices;
   /// Tokens that have left the log for good: they count for a token's index, by which it is sampled.
   std::uint64_t evicted_count = 0;
-  /// Bring the cache up to date, for all but the log's last token, and say no token: in passes of its own, when nobody waits
-  /// for another. A later round may overtake this one, which then gets no verdict.
+  /// Bring the cache up to date, for all but the log's last token, and say no token: in passes of its own, when nobody
+  /// waits for another. A later round may overtake this one, which then gets no verdict.
   bool only_cache = false;
   static constexpr auto fields(auto& self) {
     return std::tie(self.sequence, self.tenant, self.round, self.log, self.prompt_count, self.draft, self.sampling,
@@ -53,8 +53,8 @@ struct verify_run {
   }
 };
 
-/// The tokens that plain decoding would have given: the accepted part of the draft and one more; none for only_cache. Or
-/// why there are none.
+/// The tokens that plain decoding would have given: the accepted part of the draft and one more; none for only_cache.
+/// Or why there are none.
 struct verdict {
   static constexpr actor::message_id id{0x0402};
   static constexpr std::string_view name = "verdict";
@@ -65,8 +65,8 @@ struct verdict {
   std::uint32_t accepted_count = 0;
   std::vector<token> tokens;
   std::vector<model::emitted_logprob> logprobs;
-  std::uint32_t passes = 0;          // target forwards this round took part in
-  std::uint32_t rows = 0;            // rows computed for it
+  std::uint32_t passes = 0;  // target forwards this round took part in
+  std::uint32_t rows = 0;    // rows computed for it
   std::optional<std::uint32_t> log_needed_from;
   std::optional<failure> why_not;
   std::uint32_t retry_after_ms = 0;  // with why_not: when to come back
@@ -94,8 +94,8 @@ struct run_pending {
   static constexpr auto fields(auto& self) { return std::tie(self.sequence, self.round); }
 };
 
-/// Nobody waits for this round any more: it need not be answered, and a later one need not wait for it. Data: it may not
-/// overtake the round itself.
+/// Nobody waits for this round any more: it need not be answered, and a later one need not wait for it. Data: it may
+/// not overtake the round itself.
 struct give_up_round {
   static constexpr actor::message_id id{0x040a};
   static constexpr std::string_view name = "give_up_round";
@@ -124,11 +124,11 @@ struct batch_run {
   std::uint32_t logits_begin = 0;
   std::uint32_t draft_count = 0;  // the last draft_count tokens are a draft to check
   std::uint32_t prompt_count = 0;
-  std::vector<token> history;     // the log before tokens' draft part, when penalties need it
-  std::uint64_t log_count = 0;    // length of that log, with what was evicted from it
+  std::vector<token> history;   // the log before tokens' draft part, when penalties need it
+  std::uint64_t log_count = 0;  // length of that log, with what was evicted from it
   model::sampling_params sampling;
   std::optional<std::uint32_t> logprobs;
-  grammar::constraint grammar;    // what may follow that log; only with rows that want logits
+  grammar::constraint grammar;  // what may follow that log; only with rows that want logits
   static constexpr auto fields(auto& self) {
     return std::tie(self.sequence, self.tokens, self.first_position, self.table, self.logits_begin, self.draft_count,
                     self.prompt_count, self.history, self.log_count, self.sampling, self.logprobs, self.grammar);
@@ -164,10 +164,8 @@ struct batch_done {
   std::uint64_t batch = 0;
   std::vector<run_result> results;  // one per run, in order
   std::uint64_t elapsed_us = 0;
-  std::optional<failure> why_not;   // the batch made no sense; nothing was computed
-  static constexpr auto fields(auto& self) {
-    return std::tie(self.batch, self.results, self.elapsed_us, self.why_not);
-  }
+  std::optional<failure> why_not;  // the batch made no sense; nothing was computed
+  static constexpr auto fields(auto& self) { return std::tie(self.batch, self.results, self.elapsed_us, self.why_not); }
 };
 
 /// Asks the target model to say target_ready again: the scheduler is new.

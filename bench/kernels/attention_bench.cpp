@@ -33,8 +33,7 @@ void attention(benchmark::State& state, const kernel_table& table, element_type 
   std::vector<float> q(rows * group * head_dim, 0.1F);
   std::vector<float> out(q.size());
   const std::size_t height = std::max<std::size_t>(1, table.attention_vectors / group);
-  const memory_block scratch(attention_scratch_floats(std::min(rows, height), group, head_dim, 1) *
-                             sizeof(float));
+  const memory_block scratch(attention_scratch_floats(std::min(rows, height), group, head_dim, 1) * sizeof(float));
   for (auto _ : state) {
     for (std::size_t row = 0; row < rows; row += height) {
       table.attention({.q = q.data() + row * group * head_dim,

@@ -1,5 +1,5 @@
-// Turning the keys of a cache where they lie (one KV head, 128 dimensions), for every KV type and target, beside the memory
-// bandwidth: the price of an eager shift.
+// Turning the keys of a cache where they lie (one KV head, 128 dimensions), for every KV type and target, beside the
+// memory bandwidth: the price of an eager shift.
 
 #include <cmath>
 
@@ -31,7 +31,8 @@ void rotate(benchmark::State& state, const kernel_table& table, element_type typ
     benchmark::ClobberMemory();
   }
   // Read and written.
-  count(state, table, 3.0 * static_cast<double>(tokens * head_dim), 2.0 * static_cast<double>(pages * kv_key_bytes(type, head_dim)));
+  count(state, table, 3.0 * static_cast<double>(tokens * head_dim),
+        2.0 * static_cast<double>(pages * kv_key_bytes(type, head_dim)));
 }
 
 }  // namespace
@@ -41,11 +42,10 @@ void register_rotate() {
     if (table->name == "scalar" || table->name == "blas") continue;
     for (const element_type type : all_element_types) {
       for (const std::size_t tokens : {std::size_t{1024}, std::size_t{1} << 17}) {
-        const std::string name = "rotate/" + std::string(table->name) + "/" + std::string(name_of(type)) + "/" +
-                                 std::to_string(tokens);
-        benchmark::RegisterBenchmark(name.c_str(), [table, type, tokens](benchmark::State& state) {
-          rotate(state, *table, type, tokens);
-        });
+        const std::string name =
+            "rotate/" + std::string(table->name) + "/" + std::string(name_of(type)) + "/" + std::to_string(tokens);
+        benchmark::RegisterBenchmark(
+            name.c_str(), [table, type, tokens](benchmark::State& state) { rotate(state, *table, type, tokens); });
       }
     }
   }

@@ -4,10 +4,10 @@
 // tokens.
 //
 // Order of every sum: a score is one chain over the dimensions. Blocks end at multiples of attention_block_tokens of
-// the token's index in the table, strands at multiples of attention_strand_tokens (attention_strands.inl.hpp); between blocks
-// sums are scaled to the new maximum. Within one, lane t % 16 sums the
-// weights of the tokens t and an output is one chain over the tokens. Where the tokens lie, which rows come together
-// and how many tokens others see takes no part in it.
+// the token's index in the table, strands at multiples of attention_strand_tokens (attention_strands.inl.hpp); between
+// blocks sums are scaled to the new maximum. Within one, lane t % 16 sums the weights of the tokens t and an output is
+// one chain over the tokens. Where the tokens lie, which rows come together and how many tokens others see takes no
+// part in it.
 
 template<class T>
 inline void scatter_key(const T* key, std::size_t head_dim, std::byte* tile, std::size_t lane) {
@@ -318,5 +318,6 @@ void attention(const attention_args& a) {
 }
 
 void join_attention(const attention_args& a) {
-  join_records(a, shrink_of(a), [&](std::size_t v, const strand_sums& s, std::size_t at) { write_output(a, v, s, at); });
+  join_records(a, shrink_of(a),
+               [&](std::size_t v, const strand_sums& s, std::size_t at) { write_output(a, v, s, at); });
 }

@@ -1,5 +1,5 @@
-// The context in strands of attention_strand_tokens: each is attended to by itself, and their sums are joined in order. So
-// the strands of one row can be computed on many cores, and a row's bits are the same wherever they were.
+// The context in strands of attention_strand_tokens: each is attended to by itself, and their sums are joined in order.
+// So the strands of one row can be computed on many cores, and a row's bits are the same wherever they were.
 
 /// Sums over the tokens of one strand, or of several joined, by query vector.
 struct strand_sums {
@@ -22,7 +22,8 @@ inline void save_strand(const attention_args& a, std::size_t strand, const stran
   std::copy_n(s.sums + v * s.width, s.width, to + record_head);
 }
 
-/// shrink(difference): the weight that a score gets which lies so far below the highest; difference <= 0, in score units.
+/// shrink(difference): the weight that a score gets which lies so far below the highest; difference <= 0, in score
+/// units.
 template<class Shrink>
 inline void join_strand(const strand_sums& into, std::size_t v, float top, const float* totals, const float* sums,
                         Shrink shrink) {
@@ -35,8 +36,8 @@ inline void join_strand(const strand_sums& into, std::size_t v, float top, const
   for (std::size_t d = 0; d < into.width; d += 16) join(into.sums + v * into.width + d, sums + d);
 }
 
-/// Computes strands with attend(first, end), which leaves their sums in `one`, and either saves them or joins them. Returns
-/// the sums of all tokens, nullptr when they were saved.
+/// Computes strands with attend(first, end), which leaves their sums in `one`, and either saves them or joins them.
+/// Returns the sums of all tokens, nullptr when they were saved.
 template<class Attend, class Shrink>
 inline const strand_sums* attend_strands(const attention_args& a, const strand_sums& one, const strand_sums& joined,
                                          Attend attend, Shrink shrink) {
@@ -64,7 +65,8 @@ inline const strand_sums* attend_strands(const attention_args& a, const strand_s
   return a.records == nullptr ? &joined : nullptr;
 }
 
-/// The saved strands' outputs; write(out, d, lanes, sums, scale) as without strands. The first record serves as the sums.
+/// The saved strands' outputs; write(out, d, lanes, sums, scale) as without strands. The first record serves as the
+/// sums.
 template<class Shrink, class Write>
 inline void join_records(const attention_args& a, Shrink shrink, Write write) {
   const std::size_t width = attention_record_floats(a.head_dim) - record_head;

@@ -12,17 +12,17 @@ struct tile_attention {
   const attention_args& a;
   std::size_t vectors;
   std::size_t padded;
-  std::size_t width;         // head_dim rounded up to whole chunks
-  std::size_t key_tiles;     // along the dimensions
-  std::uint16_t* queries;    // [offset_count][padded / 16][key_tiles] tiles, rotated
-  float* scores;             // [padded][attention_score_stride]
-  float* odd_scores;         // [padded][16] of a key tile that is not whole
-  float* tops;               // [padded] highest score so far
-  float* totals;             // [padded][16] of the weights
-  std::uint16_t* weights;    // [padded / 16][block_tiles] tiles
-  float* sums;               // [padded][width] of weighted values
-  std::uint16_t* keys;       // [panel][key_tiles] tiles
-  std::uint16_t* values;     // [width / 16][block_tiles] tiles
+  std::size_t width;       // head_dim rounded up to whole chunks
+  std::size_t key_tiles;   // along the dimensions
+  std::uint16_t* queries;  // [offset_count][padded / 16][key_tiles] tiles, rotated
+  float* scores;           // [padded][attention_score_stride]
+  float* odd_scores;       // [padded][16] of a key tile that is not whole
+  float* tops;             // [padded] highest score so far
+  float* totals;           // [padded][16] of the weights
+  std::uint16_t* weights;  // [padded / 16][block_tiles] tiles
+  float* sums;             // [padded][width] of weighted values
+  std::uint16_t* keys;     // [panel][key_tiles] tiles
+  std::uint16_t* values;   // [width / 16][block_tiles] tiles
 };
 
 /// Calls body.operator()<Format>() for the panel format that stores this type.
@@ -87,7 +87,7 @@ void score_by_tiles(const tile_attention& w, const block_part* parts, std::size_
 inline __m512 power_of_two(__m512 t) {
   t = _mm512_max_ps(_mm512_set1_ps(-126), t);
   const __m512 r = _mm512_reduce_ps(t, _MM_FROUND_TO_NEG_INF);  // t - floor(t)
-  __m512 p = _mm512_set1_ps(0.013426684F);  // minimax on [0, 1], exact at 0
+  __m512 p = _mm512_set1_ps(0.013426684F);                      // minimax on [0, 1], exact at 0
   p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(0.052242473F));
   p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(0.2412802F));
   p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(0.69304484F));

@@ -13,8 +13,8 @@ inline void for_constants(Body body) {
 
 inline f32x16 halves(const std::byte* at) { return load_f16(reinterpret_cast<const std::uint16_t*>(at)); }
 
-// Each format: `group` columns share what `open` reads first; weight<I> gives column I of the group, 16 rows. g: index of
-// the group in the panel.
+// Each format: `group` columns share what `open` reads first; weight<I> gives column I of the group, 16 rows. g: index
+// of the group in the panel.
 
 struct f16_format {
   static constexpr int group = 1;
@@ -105,8 +105,7 @@ struct q45_k_format {
     const std::byte* unit = panel + g / 8 * layout::unit_bytes(Type);
     const std::byte* nibbles = unit + nibbles_at + g % 8 * 4 * layout::words_bytes;
     const auto* scales = reinterpret_cast<const std::uint8_t*>(unit + 64 + g % 8 * 32);
-    return {mul(halves(unit), load_u8(scales)),
-            mul(sub(broadcast(-0.0F), halves(unit + 32)), load_u8(scales + 16)),
+    return {mul(halves(unit), load_u8(scales)), mul(sub(broadcast(-0.0F), halves(unit + 32)), load_u8(scales + 16)),
             load_words(Fifth ? unit + nibbles_at + (32 + g % 8) * layout::words_bytes : nibbles), nibbles};
   }
   template<int I>
@@ -132,8 +131,7 @@ struct q6_k_format {
     const std::byte* unit = panel + g / 16 * layout::unit_bytes(weight_type::q6_k);
     const std::byte* nibbles = unit + 64 + 16 * 16;
     return {mul(halves(unit), load_i8(reinterpret_cast<const std::int8_t*>(unit + 64 + g % 16 * 16))),
-            load_words(nibbles + (32 + g % 16) * layout::words_bytes),
-            nibbles + g % 16 * 2 * layout::words_bytes};
+            load_words(nibbles + (32 + g % 16) * layout::words_bytes), nibbles + g % 16 * 2 * layout::words_bytes};
   }
   template<int I>
   static f32x16 weight(const head& h) {

@@ -236,10 +236,14 @@ void gemm(const gemm_args& a) {
   if (a.rows == 0) return;
   if (a.rows == 1) {
     switch (a.w.type) {
-      case weight_type::f32: return gemm_one_plain_row<f32_panel>(a);
-      case weight_type::f16: return gemm_one_plain_row<f16_panel>(a);
-      case weight_type::bf16: return gemm_one_plain_row<bf16_panel>(a);
-      default: return with_format(a.w.type, [&]<class Format>() { gemm_one_row<Format>(a); });
+      case weight_type::f32:
+        return gemm_one_plain_row<f32_panel>(a);
+      case weight_type::f16:
+        return gemm_one_plain_row<f16_panel>(a);
+      case weight_type::bf16:
+        return gemm_one_plain_row<bf16_panel>(a);
+      default:
+        return with_format(a.w.type, [&]<class Format>() { gemm_one_row<Format>(a); });
     }
   }
   const expand_function expand = a.w.type == weight_type::f32 ? nullptr : expander_of(a.w.type);

@@ -2,18 +2,19 @@
 // rounded to bf16, products are summed in f32.
 //
 // Order of every sum: per 32 columns, the even and the odd ones apart, each one chain; the two are joined and added to
-// the sum of the columns before (the definition of TDPBF16PS). So an output's bits depend on its row of x and its row of
-// w only: stretches, row tiles and panels that are computed together take no part in it.
+// the sum of the columns before (the definition of TDPBF16PS). So an output's bits depend on its row of x and its row
+// of w only: stretches, row tiles and panels that are computed together take no part in it.
 //
-// Sums stay in tile registers over all columns. A panel's weights become tiles just ahead of their first use, while earlier
-// tiles are multiplied: the vector units expand beside the tile unit. Further row blocks find them in the second-level cache.
+// Sums stay in tile registers over all columns. A panel's weights become tiles just ahead of their first use, while
+// earlier tiles are multiplied: the vector units expand beside the tile unit. Further row blocks find them in the
+// second-level cache.
 
 inline constexpr std::size_t tile_columns = 32;
 inline constexpr std::size_t tile_numbers = 16 * tile_columns;  // bf16, of one tile of x or w
 inline constexpr std::size_t rows_together = 256;
 inline constexpr std::size_t sum_tiles = 4;  // registers that hold sums: row tiles x panels of a block
 inline constexpr std::size_t tile_panels_max = sum_tiles;
-inline constexpr std::size_t ring_tiles = 4;  // of each panel, when one row block uses them
+inline constexpr std::size_t ring_tiles = 4;                // of each panel, when one row block uses them
 inline constexpr std::size_t every_tile = ~std::size_t{0};  // w_mask of a block whose tiles all have a place
 inline constexpr std::size_t tiles_ahead = 2;
 /// Tiles of x and of one panel that lie in a second-level cache together. Longer rows go stretch by stretch.
@@ -43,7 +44,8 @@ struct f32_format {
 };
 
 /// Tile `tile` of a panel whose matrix has this many columns; columns past the end are zeros.
-using expand_tile_function = void (*)(const std::byte* panel, std::size_t tile, std::size_t columns, std::uint16_t* out);
+using expand_tile_function = void (*)(const std::byte* panel, std::size_t tile, std::size_t columns,
+                                      std::uint16_t* out);
 
 template<class Format>
 void expand_tile(const std::byte* panel, std::size_t tile, std::size_t columns, std::uint16_t* out) {
@@ -91,12 +93,13 @@ inline void narrow_row(const float* x, std::size_t count, std::size_t tiles, std
   }
 }
 
-/// Rows [begin, end) of x, `tiles` tiles from column `first` on: out [row tile][tile]. A row's place is that of its number;
-/// rows of the last row tile that do not exist are left as they are, no row sees another.
+/// Rows [begin, end) of x, `tiles` tiles from column `first` on: out [row tile][tile]. A row's place is that of its
+/// number; rows of the last row tile that do not exist are left as they are, no row sees another.
 inline void narrow_rows(const float* x, std::size_t x_stride, std::size_t begin, std::size_t end, std::size_t columns,
                         std::size_t first, std::size_t tiles, std::uint16_t* out) {
   for (std::size_t row = begin; row < end; ++row) {
-    narrow_row(x + row * x_stride + first, columns - first, tiles, out + (row / 16 * tiles * 16 + row % 16) * tile_columns);
+    narrow_row(x + row * x_stride + first, columns - first, tiles,
+               out + (row / 16 * tiles * 16 + row % 16) * tile_columns);
   }
 }
 
@@ -115,22 +118,22 @@ void prepare_tile_rows(const float* x, std::size_t x_stride, std::size_t begin, 
 
 /// RowTiles x Panels tiles of outputs over one stretch of columns.
 struct tile_block {
-  const std::uint16_t* x;           // first row tile: [depth] tiles
-  std::size_t x_step;               // to the next row tile
-  const std::byte* const* panels;   // packed
-  expand_tile_function expand;      // nullptr: w holds all of the stretch's tiles already
-  std::size_t first_tile;           // of the stretch
-  std::size_t depth;                // tiles of the stretch
-  std::size_t columns;              // of the matrix
-  std::uint16_t* w;                 // [panel][w_tiles] tiles
-  std::size_t w_tiles;              // of one panel in w
-  std::size_t w_mask;               // a tile's place among them is its number & this
+  const std::uint16_t* x;          // first row tile: [depth] tiles
+  std::size_t x_step;              // to the next row tile
+  const std::byte* const* panels;  // packed
+  expand_tile_function expand;     // nullptr: w holds all of the stretch's tiles already
+  std::size_t first_tile;          // of the stretch
+  std::size_t depth;               // tiles of the stretch
+  std::size_t columns;             // of the matrix
+  std::uint16_t* w;                // [panel][w_tiles] tiles
+  std::size_t w_tiles;             // of one panel in w
+  std::size_t w_mask;              // a tile's place among them is its number & this
   float* y;
   std::size_t y_stride;
-  std::size_t rows;                 // that exist, of RowTiles * 16
-  std::size_t lanes;                // outputs that exist, of Panels * 16
-  bool first;                       // sums begin here; else they go on from y
-  const float* bias;                // of this block; given with the last stretch
+  std::size_t rows;   // that exist, of RowTiles * 16
+  std::size_t lanes;  // outputs that exist, of Panels * 16
+  bool first;         // sums begin here; else they go on from y
+  const float* bias;  // of this block; given with the last stretch
 };
 
 template<int RowTiles, int Panels>
@@ -217,8 +220,8 @@ inline std::size_t panels_beside_rows(std::size_t row_tiles) {
   return std::bit_floor(sum_tiles / std::min(sum_tiles, row_tiles));
 }
 
-/// The block's panels times `rows` rows, as many at a time as sums fit the registers. The first of them expand the weights
-/// for all.
+/// The block's panels times `rows` rows, as many at a time as sums fit the registers. The first of them expand the
+/// weights for all.
 inline void multiply_rows(tile_block b, std::size_t rows, std::size_t panels) {
   const std::size_t height = sum_tiles / panels * 16;
   const auto log2_panels = static_cast<std::size_t>(std::countr_zero(panels));

@@ -26,7 +26,8 @@ inline std::size_t seen_in_block(std::size_t seen, std::size_t first) {
   return seen <= first ? 0 : std::min(seen - first, attention_block_tokens);
 }
 
-/// The parts of the block of tokens [first, first + count), whose tiles begin at `tile`; moves `tile` on. Returns how many.
+/// The parts of the block of tokens [first, first + count), whose tiles begin at `tile`; moves `tile` on. Returns how
+/// many.
 inline std::size_t parts_of_block(const attention_args& a, std::size_t first, std::size_t count, std::size_t& tile,
                                   block_part (&parts)[attention_block_tokens]) {
   std::size_t parts_count = 0;

@@ -12,15 +12,21 @@ inline dimension_pair pair_at(rope_pairs pairs, std::size_t i, std::size_t half)
 
 template<element_type Type>
 inline f32x16 load_tokens(const std::byte* row) {
-  if constexpr (Type == element_type::f32) return load(reinterpret_cast<const float*>(row));
-  else if constexpr (Type == element_type::f16) return load_f16(reinterpret_cast<const std::uint16_t*>(row));
-  else return load_bf16(reinterpret_cast<const std::uint16_t*>(row));
+  if constexpr (Type == element_type::f32)
+    return load(reinterpret_cast<const float*>(row));
+  else if constexpr (Type == element_type::f16)
+    return load_f16(reinterpret_cast<const std::uint16_t*>(row));
+  else
+    return load_bf16(reinterpret_cast<const std::uint16_t*>(row));
 }
 template<element_type Type>
 inline void store_tokens(std::byte* row, f32x16 x) {
-  if constexpr (Type == element_type::f32) store(reinterpret_cast<float*>(row), x);
-  else if constexpr (Type == element_type::f16) store_f16(reinterpret_cast<std::uint16_t*>(row), x);
-  else store_bf16(reinterpret_cast<std::uint16_t*>(row), x);
+  if constexpr (Type == element_type::f32)
+    store(reinterpret_cast<float*>(row), x);
+  else if constexpr (Type == element_type::f16)
+    store_f16(reinterpret_cast<std::uint16_t*>(row), x);
+  else
+    store_bf16(reinterpret_cast<std::uint16_t*>(row), x);
 }
 /// Lanes [begin, begin + count) only: the others may belong to somebody else.
 template<element_type Type>
@@ -61,8 +67,12 @@ void rotate_keys(const kv_view& kv, std::size_t first_slot, std::size_t count, r
     const std::size_t in_tile = std::min(count, tile_tokens - begin);
     auto* tile = const_cast<std::byte*>(key_tile(kv, first_slot, head_dim));
     switch (kv.type) {
-      case element_type::f32: rotate_key_tile<element_type::f32>(tile, begin, in_tile, pairs, angles, rotary_dim / 2); break;
-      case element_type::f16: rotate_key_tile<element_type::f16>(tile, begin, in_tile, pairs, angles, rotary_dim / 2); break;
+      case element_type::f32:
+        rotate_key_tile<element_type::f32>(tile, begin, in_tile, pairs, angles, rotary_dim / 2);
+        break;
+      case element_type::f16:
+        rotate_key_tile<element_type::f16>(tile, begin, in_tile, pairs, angles, rotary_dim / 2);
+        break;
       case element_type::bf16:
         rotate_key_tile<element_type::bf16>(tile, begin, in_tile, pairs, angles, rotary_dim / 2);
         break;

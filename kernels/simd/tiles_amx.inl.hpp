@@ -52,7 +52,7 @@ inline bf16x32 narrow_both(f32x16 low, f32x16 high) {
 }
 /// even[0], odd[0], even[1], odd[1], ...
 inline bf16x32 narrow_pairs(f32x16 even, f32x16 odd) {
-  const __m512i zip = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5,
-                                       20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+  const __m512i zip = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21,
+                                       5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
   return {_mm512_permutexvar_epi16(zip, narrow_both(even, odd).v)};
 }

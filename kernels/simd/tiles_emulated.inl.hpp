@@ -1,6 +1,6 @@
-// The tile verbs (tiles_amx.inl.hpp) on plain AVX-512, bit for bit as Intel defines TDPBF16PS: even and odd products are
-// summed apart by fused multiply-adds, then joined, then added to the sum so far; denormal numbers are zeros. For tests
-// of the tile kernels on machines without AMX.
+// The tile verbs (tiles_amx.inl.hpp) on plain AVX-512, bit for bit as Intel defines TDPBF16PS: even and odd products
+// are summed apart by fused multiply-adds, then joined, then added to the sum so far; denormal numbers are zeros. For
+// tests of the tile kernels on machines without AMX.
 
 struct alignas(64) emulated_tile {
   std::uint32_t words[16][16];

@@ -19,8 +19,8 @@ inline void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), 
 
 // Two dimensions of sixteen tokens become sixteen complex numbers in one register, and back.
 inline __m512i pair_order() {
-  return _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3,
-                          18, 2, 17, 1, 16, 0);
+  return _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5, 20, 4, 19,
+                          3, 18, 2, 17, 1, 16, 0);
 }
 inline __m512i row_order() {
   return _mm512_set_epi16(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1, 30, 28, 26, 24, 22, 20, 18, 16, 14,
@@ -52,9 +52,9 @@ void rotate_keys(const kv_view& kv, std::size_t first_slot, std::size_t count, r
       const std::uint32_t cosine = _cvtss_sh(angles[i], _MM_FROUND_TO_NEAREST_INT);
       const std::uint32_t sine = _cvtss_sh(angles[half + i], _MM_FROUND_TO_NEAREST_INT);
       const __m512h angle = _mm512_castsi512_ph(_mm512_set1_epi32(static_cast<int>(sine << 16 | cosine)));
-      const __m512i both = _mm512_inserti64x4(
-          _mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(row_a))),
-          _mm256_loadu_si256(reinterpret_cast<const __m256i*>(row_b)), 1);
+      const __m512i both =
+          _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(row_a))),
+                             _mm256_loadu_si256(reinterpret_cast<const __m256i*>(row_b)), 1);
       const __m512i turned = turn(both, angle);
       _mm256_mask_storeu_epi16(row_a, lanes, _mm512_castsi512_si256(turned));
       _mm256_mask_storeu_epi16(row_b, lanes, _mm512_extracti64x4_epi64(turned, 1));

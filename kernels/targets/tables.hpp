@@ -8,8 +8,8 @@ namespace redline::kernels {
 const kernel_table& scalar_table();
 const kernel_table& avx2_table();
 const kernel_table& avx512_table();
-/// As avx512_table, but f16 keys are turned in half precision by complex multiplications (VFMULCPH): other bits than the
-/// other tables' rotate_keys, with an error of up to two units in the last place instead of half a unit.
+/// As avx512_table, but f16 keys are turned in half precision by complex multiplications (VFMULCPH): other bits than
+/// the other tables' rotate_keys, with an error of up to two units in the last place instead of half a unit.
 const kernel_table& avx512fp16_table();
 /// Products on AMX, the rest as avx512_table.
 const kernel_table& amx_table();

@@ -38,8 +38,8 @@ class actor_context {
   [[nodiscard]] environment& env() const;
   [[nodiscard]] instant now() const { return env().now(); }
 
-  /// Sends without waiting. Delivery is at most once and in order per sender and receiver; what cannot be delivered comes
-  /// back as `undeliverable`, if this actor accepts that.
+  /// Sends without waiting. Delivery is at most once and in order per sender and receiver; what cannot be delivered
+  /// comes back as `undeliverable`, if this actor accepts that.
   template<class A, message M>
   void tell(actor_ref<A> to, const M& m) {
     static_assert(A::accepts::template accepts<M>, "the receiver does not accept this message");

@@ -58,17 +58,25 @@ namespace {
 
 const char* kind_of(const msgpack::object& o) {
   switch (o.type) {
-    case msgpack::type::NIL: return "nil";
-    case msgpack::type::BOOLEAN: return "a boolean";
+    case msgpack::type::NIL:
+      return "nil";
+    case msgpack::type::BOOLEAN:
+      return "a boolean";
     case msgpack::type::POSITIVE_INTEGER:
-    case msgpack::type::NEGATIVE_INTEGER: return "an integer";
+    case msgpack::type::NEGATIVE_INTEGER:
+      return "an integer";
     case msgpack::type::FLOAT32:
-    case msgpack::type::FLOAT64: return "a float";
+    case msgpack::type::FLOAT64:
+      return "a float";
     case msgpack::type::STR:
-    case msgpack::type::BIN: return "a string";
-    case msgpack::type::ARRAY: return "an array";
-    case msgpack::type::MAP: return "a map";
-    case msgpack::type::EXT: return "an extension";
+    case msgpack::type::BIN:
+      return "a string";
+    case msgpack::type::ARRAY:
+      return "an array";
+    case msgpack::type::MAP:
+      return "a map";
+    case msgpack::type::EXT:
+      return "an extension";
   }
   return "something unknown";
 }
@@ -94,11 +102,11 @@ result<std::unique_ptr<decoder>> decoder::parse(std::string_view bytes, const co
                                       limits.depth_max);
     // Strings stay in the caller's buffer while this object lives: no copy, nothing sized by the peer.
     s->parsed = msgpack::unpack(
-        bytes.data(), bytes.size(), offset, [](msgpack::type::object_type, std::size_t, void*) { return true; }, nullptr,
-        limit);
+        bytes.data(), bytes.size(), offset, [](msgpack::type::object_type, std::size_t, void*) { return true; },
+        nullptr, limit);
     if (offset != bytes.size()) {
-      return failure{errc::malformed_message, "wanted one msgpack value, found " +
-                                                  std::to_string(bytes.size() - offset) + " bytes behind it"};
+      return failure{errc::malformed_message,
+                     "wanted one msgpack value, found " + std::to_string(bytes.size() - offset) + " bytes behind it"};
     }
   } catch (const std::exception& e) {
     return failure{errc::malformed_message, std::string("not a msgpack value within the limits: ") + e.what()};

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <limits>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,9 +14,9 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/base/result.hpp"
 
-/// msgpack from a struct's `fields`: a struct is an array of its fields in order; a vector is an array; an optional is nil
-/// or its value; a bool, integer, float or string is itself; an enum is its number; an id is its integer.
-/// To evolve a message, append a field: a reader keeps the defaults of fields that are missing and ignores extra ones.
+/// msgpack from a struct's `fields`: a struct is an array of its fields in order; a vector is an array; an optional is
+/// nil or its value; a bool, integer, float or string is itself; an enum is its number; an id is its integer. To evolve
+/// a message, append a field: a reader keeps the defaults of fields that are missing and ignores extra ones.
 namespace redline::actor {
 
 /// Checked before anything is allocated.
@@ -77,7 +77,9 @@ class decoder {
 };
 
 template<class T>
-concept has_fields = requires(T& t) { T::fields(t); };
+concept has_fields = requires(T& t) {
+  T::fields(t);
+};
 
 namespace detail {
 template<class T>
@@ -119,8 +121,10 @@ void encode_value(encoder& out, const T& v) {
     encode_value(out, v.code);
     encode_value(out, v.context);
   } else if constexpr (detail::is_optional<T>) {
-    if (v) encode_value(out, *v);
-    else out.nil();
+    if (v)
+      encode_value(out, *v);
+    else
+      out.nil();
   } else if constexpr (detail::is_pair<T>) {
     out.array(2);
     encode_value(out, v.first);
@@ -146,7 +150,8 @@ bool decode_value(decoder& in, T& v) {
     v = is_known(static_cast<errc>(n)) ? static_cast<errc>(n) : errc::internal;
     return true;
   } else if constexpr (std::is_enum_v<T>) {
-    static_assert(requires { T::last_; }, "an enum that crosses the wire ends with last_, so that its range can be checked");
+    static_assert(
+        requires { T::last_; }, "an enum that crosses the wire ends with last_, so that its range can be checked");
     std::uint64_t n = 0;
     if (!in.unsigned_integer(n, static_cast<std::uint64_t>(T::last_) - 1)) return false;
     v = static_cast<T>(n);
@@ -207,8 +212,8 @@ bool decode_value(decoder& in, T& v) {
     static_assert(has_fields<T>, "a field's type needs fields() or a rule here");
     std::size_t count = 0;
     if (!in.enter(count)) return false;
-    const bool good = std::apply(
-        [&](auto&... f) { return ((in.at_end_of_array() || decode_value(in, f)) && ...); }, T::fields(v));
+    const bool good =
+        std::apply([&](auto&... f) { return ((in.at_end_of_array() || decode_value(in, f)) && ...); }, T::fields(v));
     if (!good) return false;
     in.leave();
     return true;

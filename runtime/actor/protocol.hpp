@@ -23,7 +23,9 @@ concept message = has_fields<M> && std::default_initializable<M> && requires {
 
 /// Control messages are read before data: stopping, cancelling and bad news must overtake work.
 template<class M>
-inline constexpr bool is_control = requires { M::control; };
+inline constexpr bool is_control = requires {
+  M::control;
+};
 
 /// The messages an actor accepts.
 template<message... Ms>
@@ -59,7 +61,7 @@ constexpr bool handles_all(std::type_identity<protocol<Ms...>>) {
 
 /// One handler for every message the actor accepts, and no two of them with one number.
 template<class A>
-concept well_formed_actor = detail::ids_are_distinct(std::type_identity<typename A::accepts>{}) &&
-                            detail::handles_all<A>(std::type_identity<typename A::accepts>{});
+concept well_formed_actor = detail::ids_are_distinct(
+    std::type_identity<typename A::accepts>{}) && detail::handles_all<A>(std::type_identity<typename A::accepts>{});
 
 }  // namespace redline::actor

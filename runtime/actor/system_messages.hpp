@@ -2,8 +2,8 @@
 
 #include <tuple>
 
-#include "runtime/actor/protocol.hpp"
 #include "runtime/actor/address.hpp"
+#include "runtime/actor/protocol.hpp"
 
 namespace redline::actor {
 

@@ -96,7 +96,8 @@ void worker::deliver(frame f) {
   const address to = f.head.to;
   frame returned{f.head, {}};
   if (auto taken = it->second.running->accept(std::move(f)); !taken) {
-    if (taken.error().code == errc::malformed_message || taken.error().code == errc::unknown_message) ++probe_.malformed;
+    if (taken.error().code == errc::malformed_message || taken.error().code == errc::unknown_message)
+      ++probe_.malformed;
     bounce(returned, taken.error());
     return;
   }

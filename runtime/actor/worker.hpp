@@ -22,8 +22,8 @@ class cell {
   cell(worker& home, address self, std::string name) : context_(home, self, std::move(name)) {}
   virtual ~cell() = default;
 
-  /// Decodes the frame into the mailbox. Fails when the bytes are malformed, the message is not accepted, or the lane is
-  /// full.
+  /// Decodes the frame into the mailbox. Fails when the bytes are malformed, the message is not accepted, or the lane
+  /// is full.
   virtual result<void> accept(frame&& f) = 0;
   /// Handles one message; false when none waits. Exceptions of the handler pass through.
   virtual bool handle_one() = 0;
@@ -80,8 +80,8 @@ class actor_cell final : public cell {
 
   template<class... Ms>
   result<void> accept_as(frame&& f, std::type_identity<protocol<Ms...>>) {
-    result<void> outcome = failure{errc::unknown_message, context_.name() + " does not accept message " +
-                                                              std::to_string(f.head.id.value)};
+    result<void> outcome =
+        failure{errc::unknown_message, context_.name() + " does not accept message " + std::to_string(f.head.id.value)};
     (try_one<Ms>(f, outcome) || ...);
     return outcome;
   }
@@ -91,7 +91,8 @@ class actor_cell final : public cell {
     if (f.head.id != M::id) return false;
     auto m = decode<M>(f.body);
     if (!m) {
-      outcome = failure{errc::malformed_message, context_.name() + ": " + std::string(M::name) + ": " + m.error().context};
+      outcome =
+          failure{errc::malformed_message, context_.name() + ": " + std::string(M::name) + ": " + m.error().context};
     } else if (!mail_.push(letter{f.head.from, std::move(f.head.trace), std::move(*m)}, is_control<M>)) {
       outcome = failure{errc::mailbox_full, context_.name() + " has no room for " + std::string(M::name)};
     } else {
@@ -115,9 +116,9 @@ struct worker_probe {
 
 /// One thread's actors, its timers and its link. Everything here happens on that thread.
 ///
-/// `run_on_fibers` gives every actor a fiber of its own; `run_inline` calls handlers one after another (compute workers,
-/// and the sanitizer builds, whose tools do not follow fiber stacks); tests step it by hand with `deliver`, `run_ready`
-/// and `fire_timers`.
+/// `run_on_fibers` gives every actor a fiber of its own; `run_inline` calls handlers one after another (compute
+/// workers, and the sanitizer builds, whose tools do not follow fiber stacks); tests step it by hand with `deliver`,
+/// `run_ready` and `fire_timers`.
 class worker {
  public:
   worker(std::uint16_t process, std::uint16_t number, link& wire, environment& env);
@@ -130,9 +131,12 @@ class worker {
   actor_ref<A> add(std::uint32_t number, std::string name, mailbox_limits limits,
                    typename actor_cell<A>::factory make) {
     const address self = make_address(process_, number_, number);
-    add_cell(self, [=, this, name = std::move(name), make = std::move(make)]() -> std::unique_ptr<cell> {
-      return std::make_unique<actor_cell<A>>(*this, self, name, limits, make);
-    }, true);
+    add_cell(
+        self,
+        [=, this, name = std::move(name), make = std::move(make)]() -> std::unique_ptr<cell> {
+          return std::make_unique<actor_cell<A>>(*this, self, name, limits, make);
+        },
+        true);
     return {self};
   }
 
@@ -140,9 +144,12 @@ class worker {
   template<class A>
   actor_ref<A> add_temporary(std::string name, mailbox_limits limits, typename actor_cell<A>::factory make) {
     const address self = make_address(process_, number_, next_number_++);
-    add_cell(self, [=, this, name = std::move(name), make = std::move(make)]() -> std::unique_ptr<cell> {
-      return std::make_unique<actor_cell<A>>(*this, self, name, limits, make);
-    }, false);
+    add_cell(
+        self,
+        [=, this, name = std::move(name), make = std::move(make)]() -> std::unique_ptr<cell> {
+          return std::make_unique<actor_cell<A>>(*this, self, name, limits, make);
+        },
+        false);
     return {self};
   }
 

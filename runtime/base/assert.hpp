@@ -8,7 +8,8 @@ namespace redline {
 }  // namespace redline
 
 /// Checks an invariant of ours, in every build. Never reachable from bytes that came from outside.
-#define REDLINE_ASSERT(condition, why)                                                              \
-  do {                                                                                              \
-    if (!(condition)) [[unlikely]] ::redline::assertion_failed(__FILE__, __LINE__, #condition, why); \
+#define REDLINE_ASSERT(condition, why)                                  \
+  do {                                                                  \
+    if (!(condition)) [[unlikely]]                                      \
+      ::redline::assertion_failed(__FILE__, __LINE__, #condition, why); \
   } while (false)

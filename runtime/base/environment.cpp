@@ -11,7 +11,8 @@ class real final : public environment {
     return std::chrono::time_point_cast<microseconds>(std::chrono::steady_clock::now());
   }
   [[nodiscard]] std::int64_t unix_seconds() const override {
-    return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+    return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
+        .count();
   }
   std::uint64_t random() override {
     thread_local std::random_device device;

@@ -13,10 +13,14 @@ std::atomic<log_format> line_format{log_format::text};
 
 const char* name_of(log_level level) {
   switch (level) {
-    case log_level::debug: return "debug";
-    case log_level::info: return "info";
-    case log_level::warning: return "warning";
-    case log_level::error: return "error";
+    case log_level::debug:
+      return "debug";
+    case log_level::info:
+      return "info";
+    case log_level::warning:
+      return "warning";
+    case log_level::error:
+      return "error";
   }
   return "?";
 }

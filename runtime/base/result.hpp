@@ -13,29 +13,29 @@ namespace redline {
 
 /// Every way a call can fail because of the world. X(name, sentence). The number is what crosses the wire, so entries
 /// are appended, never reordered.
-#define REDLINE_ERRC(X)                                                                \
-  X(invalid_argument, "an argument has an unusable value")                             \
-  X(file_unreadable, "a file cannot be opened, read or mapped")                        \
-  X(file_malformed, "a file's bytes contradict its format")                            \
-  X(unsupported_format, "a valid file or field asks for something Redline lacks")      \
-  X(invalid_template, "a chat template cannot be parsed or rendered")                  \
-  X(malformed_message, "bytes from a peer are not a valid message")                    \
-  X(unknown_message, "a message has an id that its receiver does not accept")          \
-  X(mailbox_full, "an actor's mailbox has no room")                                    \
-  X(unreachable, "no route leads to an actor")                                         \
-  X(pool_exhausted, "the KV page pool has too few free pages")                         \
-  X(queue_full, "the admission queue has no room")                                     \
-  X(context_length_exceeded, "prompt and answer do not fit into the model's context")  \
-  X(model_not_found, "no loaded model has this name")                                  \
-  X(not_ready, "the service is loading or a part of it is down")                       \
-  X(draining, "the service finishes its work and takes no more")                       \
-  X(cancelled, "the client gave up")                                                   \
-  X(timed_out, "a deadline passed")                                                    \
-  X(session_lost, "the actor that held a session died")                                \
-  X(unauthorized, "a key is missing or wrong")                                         \
-  X(io_error, "the operating system refused an operation")                             \
-  X(internal, "a part of Redline broke its own promise")                               \
-  X(unusable_answer, "the model's answer is not what was asked for")                   \
+#define REDLINE_ERRC(X)                                                               \
+  X(invalid_argument, "an argument has an unusable value")                            \
+  X(file_unreadable, "a file cannot be opened, read or mapped")                       \
+  X(file_malformed, "a file's bytes contradict its format")                           \
+  X(unsupported_format, "a valid file or field asks for something Redline lacks")     \
+  X(invalid_template, "a chat template cannot be parsed or rendered")                 \
+  X(malformed_message, "bytes from a peer are not a valid message")                   \
+  X(unknown_message, "a message has an id that its receiver does not accept")         \
+  X(mailbox_full, "an actor's mailbox has no room")                                   \
+  X(unreachable, "no route leads to an actor")                                        \
+  X(pool_exhausted, "the KV page pool has too few free pages")                        \
+  X(queue_full, "the admission queue has no room")                                    \
+  X(context_length_exceeded, "prompt and answer do not fit into the model's context") \
+  X(model_not_found, "no loaded model has this name")                                 \
+  X(not_ready, "the service is loading or a part of it is down")                      \
+  X(draining, "the service finishes its work and takes no more")                      \
+  X(cancelled, "the client gave up")                                                  \
+  X(timed_out, "a deadline passed")                                                   \
+  X(session_lost, "the actor that held a session died")                               \
+  X(unauthorized, "a key is missing or wrong")                                        \
+  X(io_error, "the operating system refused an operation")                            \
+  X(internal, "a part of Redline broke its own promise")                              \
+  X(unusable_answer, "the model's answer is not what was asked for")                  \
   X(version_conflict, "an edit is against another version than the current one")
 
 enum class errc : std::uint8_t {
@@ -67,8 +67,8 @@ class [[nodiscard]] result {
  public:
   using value_type = T;
 
-  result(T value) : state_(std::in_place_index<0>, std::move(value)) {}        // NOLINT(google-explicit-constructor)
-  result(failure why) : state_(std::in_place_index<1>, std::move(why)) {}      // NOLINT(google-explicit-constructor)
+  result(T value) : state_(std::in_place_index<0>, std::move(value)) {}    // NOLINT(google-explicit-constructor)
+  result(failure why) : state_(std::in_place_index<1>, std::move(why)) {}  // NOLINT(google-explicit-constructor)
 
   [[nodiscard]] bool has_value() const { return state_.index() == 0; }
   explicit operator bool() const { return has_value(); }
@@ -116,16 +116,16 @@ class [[nodiscard]] result<void> {
 };
 
 /// Leaves the enclosing function with the failure when `expression` holds one.
-#define REDLINE_TRY(expression)                              \
-  do {                                                       \
+#define REDLINE_TRY(expression)                                                 \
+  do {                                                                          \
     if (auto redline_r_ = (expression); !redline_r_) return redline_r_.error(); \
   } while (false)
 
 #define REDLINE_CONCAT_(a, b) a##b
 #define REDLINE_CONCAT(a, b) REDLINE_CONCAT_(a, b)
 /// `REDLINE_TRY_ASSIGN(auto x, f());` declares x from the value or leaves with the failure.
-#define REDLINE_TRY_ASSIGN(declaration, expression)                                   \
-  auto REDLINE_CONCAT(redline_r_, __LINE__) = (expression);                           \
+#define REDLINE_TRY_ASSIGN(declaration, expression)                                               \
+  auto REDLINE_CONCAT(redline_r_, __LINE__) = (expression);                                       \
   if (!REDLINE_CONCAT(redline_r_, __LINE__)) return REDLINE_CONCAT(redline_r_, __LINE__).error(); \
   declaration = std::move(*REDLINE_CONCAT(redline_r_, __LINE__))
 

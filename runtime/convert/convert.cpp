@@ -26,8 +26,8 @@ std::optional<weight_type> weight_type_of(std::string_view safetensors_type) {
   return std::nullopt;
 }
 
-/// Rows in the order of llama files, where rotated pairs are neighbours: row 2i of a head is row i of theirs, row 2i + 1
-/// is row i + half.
+/// Rows in the order of llama files, where rotated pairs are neighbours: row 2i of a head is row i of theirs, row 2i +
+/// 1 is row i + half.
 row_source with_adjacent_pairs(row_source theirs, std::uint32_t head_dim) {
   return [theirs = std::move(theirs), head_dim](std::uint64_t row, float* out) {
     const std::uint64_t in_head = row % head_dim;
@@ -124,7 +124,8 @@ class tensor_mover {
 };
 
 /// A norm's weight, and its bias where norms have one.
-result<void> move_norm(const decoder_shape& s, const std::string& ours, const std::string& theirs, tensor_mover& mover) {
+result<void> move_norm(const decoder_shape& s, const std::string& ours, const std::string& theirs,
+                       tensor_mover& mover) {
   REDLINE_TRY(mover.vector(ours + ".weight", theirs + ".weight", s.width, row_kind::norm));
   return s.has_layer_norms() ? mover.vector(ours + ".bias", theirs + ".bias", s.width) : result<void>();
 }
@@ -174,7 +175,8 @@ result<void> move_tensors(const decoder_shape& s, tensor_mover& mover) {
   REDLINE_TRY(mover.matrix("token_embd.weight", "model.embed_tokens.weight", s.vocabulary, s.width));
   REDLINE_TRY(move_norm(s, "output_norm", "model.norm", mover));
   if (!s.tied_head) REDLINE_TRY(mover.matrix("output.weight", "lm_head.weight", s.vocabulary, s.width));
-  const bool biases = s.architecture == "qwen2" || s.architecture == "starcoder2" || mover.has("model.layers.0.self_attn.q_proj.bias");
+  const bool biases =
+      s.architecture == "qwen2" || s.architecture == "starcoder2" || mover.has("model.layers.0.self_attn.q_proj.bias");
   for (std::uint32_t layer = 0; layer < s.layers; ++layer) REDLINE_TRY(move_layer(s, layer, biases, mover));
   return mover.check_all_used();
 }

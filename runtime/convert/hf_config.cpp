@@ -148,7 +148,8 @@ result<void> refuse_extras(const json_object& config, const architecture& kind) 
   REDLINE_TRY_ASSIGN(const std::string activation, config.text_or(key, std::string(kind.activation)));
   const bool old_name = kind.ours == "gemma" && activation == "gelu";
   if (activation != kind.activation && !old_name) {
-    return config.unsupported(key, "wanted " + shown(kind.activation) + ", found " + shown(std::string_view(activation)));
+    return config.unsupported(key,
+                              "wanted " + shown(kind.activation) + ", found " + shown(std::string_view(activation)));
   }
   if (config.has("quantization_config")) {
     return config.unsupported("quantization_config", "wanted weights that are not quantised yet");

@@ -29,10 +29,10 @@ struct hf_config {
 };
 
 /// Takes LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM, GemmaForCausalLM and
-/// Starcoder2ForCausalLM. A sliding window shorter than the context ends the context. Refuses, naming file and field, what
-/// is missing or no number of a decoder (file_malformed, invalid_argument) and what would change the arithmetic in a way
-/// that Redline does not follow (unsupported_format): other ways to scale positions, other activations, weights quantised
-/// already.
+/// Starcoder2ForCausalLM. A sliding window shorter than the context ends the context. Refuses, naming file and field,
+/// what is missing or no number of a decoder (file_malformed, invalid_argument) and what would change the arithmetic in
+/// a way that Redline does not follow (unsupported_format): other ways to scale positions, other activations, weights
+/// quantised already.
 result<hf_config> read_hf_config(const json_object& config);
 
 /// By what each pair's frequency is to be divided, as tensor "rope_freqs.weight" holds it: head_dim / 2 numbers; empty

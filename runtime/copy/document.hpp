@@ -10,8 +10,8 @@ namespace redline::copy {
 /// What a span counts.
 enum class unit : std::uint8_t { lines, tokens, last_ };
 
-/// A file that programs copy from: bytes, cut into lines and perhaps into tokens. Units are numbered from 1. A line ends
-/// with its line feed, whatever stands before it; the last may lack one. An empty file has no units.
+/// A file that programs copy from: bytes, cut into lines and perhaps into tokens. Units are numbered from 1. A line
+/// ends with its line feed, whatever stands before it; the last may lack one. An empty file has no units.
 class document {
  public:
   explicit document(std::string bytes);

@@ -53,8 +53,10 @@ program by_line_difference(const document& before, const document& after) {
     if (d.what == text::diff_line::kind::removed) continue;
     if (d.what == text::diff_line::kind::kept) {
       auto* last = p.empty() ? nullptr : std::get_if<copy_op>(&p.back());
-      if (last != nullptr && last->last + 1 == line) last->last = line;
-      else p.emplace_back(copy_op{.file = 1, .first = line, .last = line});
+      if (last != nullptr && last->last + 1 == line)
+        last->last = line;
+      else
+        p.emplace_back(copy_op{.file = 1, .first = line, .last = line});
     } else {
       if (p.empty() || !std::holds_alternative<gen_op>(p.back())) p.emplace_back(gen_op{});
       std::get<gen_op>(p.back()).text += d.text;
@@ -75,8 +77,13 @@ struct choice {
 class search {
  public:
   search(std::span<const document> files, const document& after, const oracle_options& options)
-      : after_(after), options_(options), old_(files, options.of), names_files_(files.size() > 1),
-        choices_(after.count(options.of) + 1), lengths_(old_.places.size() + 1), next_lengths_(old_.places.size() + 1) {}
+      : after_(after),
+        options_(options),
+        old_(files, options.of),
+        names_files_(files.size() > 1),
+        choices_(after.count(options.of) + 1),
+        lengths_(old_.places.size() + 1),
+        next_lengths_(old_.places.size() + 1) {}
 
   /// False beyond the work.
   bool run() {
@@ -128,8 +135,8 @@ class search {
  private:
   [[nodiscard]] std::string_view unit_at(std::uint32_t p) const { return after_.slice(options_.of, p + 1, p + 1); }
 
-  // "</gen>" holds no line feed, so the escapes of a text of lines are those of its lines. Tokens can spell one together;
-  // the count is then a few bytes too low, the program right all the same.
+  // "</gen>" holds no line feed, so the escapes of a text of lines are those of its lines. Tokens can spell one
+  // together; the count is then a few bytes too low, the program right all the same.
   void consider_text(std::uint32_t p) {
     choice& c = choices_[p];
     const choice& next = choices_[p + 1];
@@ -144,8 +151,11 @@ class search {
     work_ += most;
     const std::uint32_t least = work_ > options_.work_max / 2 ? most : options_.span_min;
     const auto& place = old_.places[i];
-    const std::uint64_t fixed = (options_.of == unit::lines ? std::string_view("<copy lines=\"-\"/>") : std::string_view("<copy tokens=\"-\"/>")).size() +
-                                digits(place.index) + (names_files_ ? std::string_view("file=\"\" ").size() + digits(place.file) : 0);
+    const std::uint64_t fixed = (options_.of == unit::lines ? std::string_view("<copy lines=\"-\"/>")
+                                                            : std::string_view("<copy tokens=\"-\"/>"))
+                                    .size() +
+                                digits(place.index) +
+                                (names_files_ ? std::string_view("file=\"\" ").size() + digits(place.file) : 0);
     choice& c = choices_[p];
     for (std::uint32_t length = most; length >= std::max(least, options_.span_min) && length > 0; --length) {
       const std::uint64_t bytes = fixed + digits(place.index + length - 1) + choices_[p + length].bytes;

@@ -42,7 +42,9 @@ std::string print(const program& p, bool names_files, std::span<const document> 
 }  // namespace
 
 std::string print_program(const program& p, bool names_files) { return print(p, names_files, {}); }
-std::string print_anchored(const program& p, std::span<const document> files) { return print(p, files.size() > 1, files); }
+std::string print_anchored(const program& p, std::span<const document> files) {
+  return print(p, files.size() > 1, files);
+}
 
 anchor_pair anchors_of(const copy_op& op, std::span<const document> files) {
   if (op.of != unit::lines) return {};
@@ -60,10 +62,11 @@ result<program> parse_program(std::string_view bytes, const program_shape& shape
     const auto before = reader.state();
     const auto event = reader.feed(bytes[i], text);
     if (!event) {
-      return failure{errc::invalid_argument, where(i) + reader.machine().wanted(before) + ", found '" +
-                                                 std::string(bytes.substr(i, 16)) + "'"};
+      return failure{errc::invalid_argument,
+                     where(i) + reader.machine().wanted(before) + ", found '" + std::string(bytes.substr(i, 16)) + "'"};
     }
-    if (reader.state().at == program_state::step::first_anchor && before.at == reader.state().at) says.first += bytes[i];
+    if (reader.state().at == program_state::step::first_anchor && before.at == reader.state().at)
+      says.first += bytes[i];
     if (reader.state().at == program_state::step::last_anchor && before.at == reader.state().at) says.last += bytes[i];
     // A text op ends where its end tag does, also an empty one.
     if (before.at == program_state::step::gen_body && reader.state().at == program_state::step::await_op) {
@@ -78,7 +81,8 @@ result<program> parse_program(std::string_view bytes, const program_shape& shape
     }
   }
   if (reader.state().at != program_state::step::done) {
-    return failure{errc::invalid_argument, where(bytes.size()) + reader.machine().wanted(reader.state()) + ", found the end"};
+    return failure{errc::invalid_argument,
+                   where(bytes.size()) + reader.machine().wanted(reader.state()) + ", found the end"};
   }
   return p;
 }
@@ -102,7 +106,8 @@ result<std::string> resolve(const program& p, std::span<const document> files, s
       part = files[copy.file - 1].slice(copy.of, copy.first, copy.last);
     }
     if (part.size() > bytes_max - out.size()) {
-      return failure{errc::invalid_argument, "the program resolves to more than " + std::to_string(bytes_max) + " bytes"};
+      return failure{errc::invalid_argument,
+                     "the program resolves to more than " + std::to_string(bytes_max) + " bytes"};
     }
     out += part;
   }

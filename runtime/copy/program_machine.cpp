@@ -18,18 +18,30 @@ struct literal {
 
 std::optional<literal> literal_of(step at, bool names_files) {
   switch (at) {
-    case step::await_op: return literal{"<", step::after_lt};
-    case step::copy_word: return literal{"opy ", names_files ? step::file_word : step::unit_choice};
-    case step::file_word: return literal{"file=\"", step::file_number};
-    case step::file_end: return literal{" ", step::unit_choice};
-    case step::lines_word: return literal{"ines=\"", step::first_number};
-    case step::tokens_word: return literal{"okens=\"", step::first_number};
-    case step::copy_end: return literal{"/>", step::span};
-    case step::gen_word: return literal{"en>", step::gen_body};
-    case step::close_word: return literal{"program>", step::done};
-    case step::first_anchor_word: return literal{" first=\"", step::first_anchor};
-    case step::last_anchor_word: return literal{" last=\"", step::last_anchor};
-    default: return std::nullopt;
+    case step::await_op:
+      return literal{"<", step::after_lt};
+    case step::copy_word:
+      return literal{"opy ", names_files ? step::file_word : step::unit_choice};
+    case step::file_word:
+      return literal{"file=\"", step::file_number};
+    case step::file_end:
+      return literal{" ", step::unit_choice};
+    case step::lines_word:
+      return literal{"ines=\"", step::first_number};
+    case step::tokens_word:
+      return literal{"okens=\"", step::first_number};
+    case step::copy_end:
+      return literal{"/>", step::span};
+    case step::gen_word:
+      return literal{"en>", step::gen_body};
+    case step::close_word:
+      return literal{"program>", step::done};
+    case step::first_anchor_word:
+      return literal{" first=\"", step::first_anchor};
+    case step::last_anchor_word:
+      return literal{" last=\"", step::last_anchor};
+    default:
+      return std::nullopt;
   }
 }
 
@@ -54,14 +66,21 @@ std::uint32_t program_shape::count(std::uint32_t number, unit of) const {
 
 program_phase program_state::phase() const {
   switch (at) {
-    case step::await_op: return program_phase::await_op;
-    case step::after_lt: return program_phase::after_lt;
+    case step::await_op:
+      return program_phase::await_op;
+    case step::after_lt:
+      return program_phase::after_lt;
     case step::gen_word:
-    case step::gen_body: return program_phase::gen_body;
-    case step::close_word: return program_phase::close;
-    case step::span: return program_phase::span;
-    case step::done: return program_phase::done;
-    default: return program_phase::copy_lines;
+    case step::gen_body:
+      return program_phase::gen_body;
+    case step::close_word:
+      return program_phase::close;
+    case step::span:
+      return program_phase::span;
+    case step::done:
+      return program_phase::done;
+    default:
+      return program_phase::copy_lines;
   }
 }
 
@@ -124,10 +143,14 @@ bool program_machine::advance(program_state& s, char byte) const {
         }
         return false;
       };
-      if (byte == 'g') s.at = step::gen_word;
-      else if (byte == '/') s.at = step::close_word;
-      else if (byte == 'c' && any()) s = {.at = step::copy_word};
-      else return false;
+      if (byte == 'g')
+        s.at = step::gen_word;
+      else if (byte == '/')
+        s.at = step::close_word;
+      else if (byte == 'c' && any())
+        s = {.at = step::copy_word};
+      else
+        return false;
       return true;
     }
     case step::unit_choice:
@@ -142,15 +165,18 @@ bool program_machine::advance(program_state& s, char byte) const {
       }
       return true;
     case step::gen_body:
-      if (byte == gen_end[s.matched]) ++s.matched;
-      else s.matched = byte == '<' ? 1 : 0;
+      if (byte == gen_end[s.matched])
+        ++s.matched;
+      else
+        s.matched = byte == '<' ? 1 : 0;
       if (s.matched == gen_end.size()) s = {};
       return true;
     case step::first_anchor:
     case step::last_anchor:
       if (byte == '"') s.at = s.at == step::first_anchor ? step::last_anchor_word : step::copy_end;
       return byte == '"' || is_anchor_byte(byte);
-    default: return false;  // span, done
+    default:
+      return false;  // span, done
   }
 }
 
@@ -166,10 +192,12 @@ bool program_machine::is_possible(const program_state& s) const {
   if (s.matched >= matched_end) return false;
   if (s.op.file < 1 || (s.op.file > 1 && s.op.file > shape_.files.size())) return false;
   const std::uint32_t units = shape_.count(s.op.file, s.op.of);
-  const bool numbered = s.op.first <= units && s.op.last <= units && s.number <= std::max<std::uint64_t>(units, program_shape::files_max);
+  const bool numbered =
+      s.op.first <= units && s.op.last <= units && s.number <= std::max<std::uint64_t>(units, program_shape::files_max);
   const bool anchored = s.at >= step::first_anchor_word;
   if (anchored && !shape_.anchors) return false;
-  if (s.at == step::last_number || s.at == step::copy_end || s.at == step::span || anchored) return numbered && s.op.first >= 1;
+  if (s.at == step::last_number || s.at == step::copy_end || s.at == step::span || anchored)
+    return numbered && s.op.first >= 1;
   return numbered;
 }
 
@@ -177,15 +205,23 @@ std::string program_machine::wanted(const program_state& s) const {
   if (const auto word = word_left(s); !word.empty()) return "'" + std::string(word) + "'";
   const std::string units = std::to_string(shape_.count(s.op.file, s.op.of));
   switch (s.at) {
-    case step::after_lt: return "'copy ', 'gen>' or '/program>'";
-    case step::file_number: return "the number of a file with something in it, from 1 to " + std::to_string(shape_.files.size());
-    case step::unit_choice: return "a span of units that the file has";
-    case step::first_number: return "a number from 1 to " + units;
-    case step::last_number: return "a number from " + std::to_string(s.op.first) + " to " + units;
-    case step::gen_body: return "'</gen>'";
+    case step::after_lt:
+      return "'copy ', 'gen>' or '/program>'";
+    case step::file_number:
+      return "the number of a file with something in it, from 1 to " + std::to_string(shape_.files.size());
+    case step::unit_choice:
+      return "a span of units that the file has";
+    case step::first_number:
+      return "a number from 1 to " + units;
+    case step::last_number:
+      return "a number from " + std::to_string(s.op.first) + " to " + units;
+    case step::gen_body:
+      return "'</gen>'";
     case step::first_anchor:
-    case step::last_anchor: return "how the line begins, without quotes and control characters";
-    default: return "nothing more";
+    case step::last_anchor:
+      return "how the line begins, without quotes and control characters";
+    default:
+      return "nothing more";
   }
 }
 
@@ -232,8 +268,10 @@ std::optional<program_reader::event> program_reader::feed(char byte, std::string
   }
   if (held_ && byte == tail[tail_]) {
     if (++tail_ < tail.size()) return event::none;
-    if (backslashes_ == 0) held_ = false;  // the end tag
-    else release(backslashes_ - 1);
+    if (backslashes_ == 0)
+      held_ = false;  // the end tag
+    else
+      release(backslashes_ - 1);
     return event::none;
   }
   if (held_) release(backslashes_);

@@ -54,9 +54,28 @@ enum class program_phase : std::uint8_t {
 /// Where in a program its writer is. A small value: copied freely.
 struct program_state {
   enum class step : std::uint8_t {
-    await_op, after_lt, copy_word, file_word, file_number, file_end, unit_choice, lines_word, tokens_word, first_number,
-    last_number, copy_end, gen_word, gen_body, close_word, span, done, first_anchor_word, first_anchor, last_anchor_word,
-    last_anchor, last_
+    await_op,
+    after_lt,
+    copy_word,
+    file_word,
+    file_number,
+    file_end,
+    unit_choice,
+    lines_word,
+    tokens_word,
+    first_number,
+    last_number,
+    copy_end,
+    gen_word,
+    gen_body,
+    close_word,
+    span,
+    done,
+    first_anchor_word,
+    first_anchor,
+    last_anchor_word,
+    last_anchor,
+    last_
   };
   step at = step::await_op;
   std::uint8_t matched = 0;  // characters of the step's literal; in gen_body: of gen_end
@@ -73,9 +92,10 @@ struct program_state {
 ///   op      := '<copy ' ['file="' k '" '] span '/>'  |  '<gen>' text '</gen>'
 ///   span    := 'lines="' i '-' j '"' [' first="' anchor '" last="' anchor '"']  |  'tokens="' i '-' j '"'
 ///
-/// with 1 <= i <= j <= the file's units. An anchor is any bytes but quotes and control characters; it is a remark that the
-/// meaning of a program does not depend on (see anchor_of). Numbers are decimal without leading zeros; no blanks beside those written here. Text is any bytes; "</gen>" inside of
-/// it is written "<\/gen>", and "<\/gen>" again with one backslash more (see escape_text).
+/// with 1 <= i <= j <= the file's units. An anchor is any bytes but quotes and control characters; it is a remark that
+/// the meaning of a program does not depend on (see anchor_of). Numbers are decimal without leading zeros; no blanks
+/// beside those written here. Text is any bytes; "</gen>" inside of it is written "<\/gen>", and "<\/gen>" again with
+/// one backslash more (see escape_text).
 class program_machine {
  public:
   explicit program_machine(program_shape shape) : shape_(std::move(shape)) {}
@@ -102,7 +122,9 @@ class program_machine {
 };
 
 /// Bytes that anchors are made of.
-[[nodiscard]] constexpr bool is_anchor_byte(char byte) { return byte != '"' && static_cast<unsigned char>(byte) >= 0x20; }
+[[nodiscard]] constexpr bool is_anchor_byte(char byte) {
+  return byte != '"' && static_cast<unsigned char>(byte) >= 0x20;
+}
 /// What names a line: how it begins behind its leading blanks, up to the first byte that anchors have not, 24 bytes at
 /// most; whole characters.
 [[nodiscard]] std::string_view anchor_of(std::string_view line);

@@ -31,7 +31,8 @@ constexpr double typical_drift = 1.0 / 4096;
 /// How much of what others saw counts as if it were the session's own, in drafts.
 constexpr double typical_seen_max = 4;
 constexpr double kept_per_session = 0.98;
-/// What the model reads at first is shared by at least as many drafts; fewer, and what is thought of it could never mend.
+/// What the model reads at first is shared by at least as many drafts; fewer, and what is thought of it could never
+/// mend.
 constexpr double drafts_to_come_min = 3;
 /// Of two sources that disagree, how much of older outcomes is kept at each new one.
 constexpr double kept_per_disagreement = 0.9;
@@ -172,9 +173,9 @@ void source_chooser::note(record& r, const draft_result& result, bool tried) {
   const double newest = std::max(forgetting, 1 / (guess_weight + r.seen + 1));
   // Behind a token that was wrong nobody tells how many more were verified: about as many as usual.
   const double drafted = result.drafted;
-  const double rows = !tried ? std::min(drafted, r.rows)
-                     : result.open ? accepted
-                                   : std::min(drafted, std::max(accepted + 1, r.rows));
+  const double rows = !tried        ? std::min(drafted, r.rows)
+                      : result.open ? accepted
+                                    : std::min(drafted, std::max(accepted + 1, r.rows));
   r.rows += newest * (rows - r.rows);
   r.right += newest * (std::min(accepted, rows) - r.right);
   if (!result.open || accepted > r.gain) {

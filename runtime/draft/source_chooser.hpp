@@ -63,8 +63,8 @@ struct draft_result {
 /// accepted.
 ///
 /// Where prices are measured, whoever verifies a draft cuts it to what pays. Then one that costs nothing to make is
-/// never left out or shortened: only the model has to be worth its passes. All are weighed by what was verified of their
-/// drafts lately, and what of that was right.
+/// never left out or shortened: only the model has to be worth its passes. All are weighed by what was verified of
+/// their drafts lately, and what of that was right.
 ///
 /// Passes, and rows per token, when the edited file is the output and the old one is in the prompt and the prediction
 /// (Qwen2 tokens, all of blazedit_like and 60 of git_edits, no draft model):
@@ -120,7 +120,7 @@ class source_chooser {
   void drift(const draft_offer& offer);
 
   std::shared_ptr<source_chooser> typical_;
-  double tokens_count_ = 64;  // that came with the drafts of all its sessions, older ones counting less
+  double tokens_count_ = 64;       // that came with the drafts of all its sessions, older ones counting less
   double model_drafts_count_ = 4;  // of them, the model's
   record records_[static_cast<std::size_t>(source::last_)][classes_count];
 };

@@ -17,14 +17,42 @@ namespace redline::gguf {
 
 /// GGUF metadata value types, with the numbers of the file format.
 enum class value_type : std::uint32_t {
-  u8 = 0, i8 = 1, u16 = 2, i16 = 3, u32 = 4, i32 = 5, f32 = 6, boolean = 7, string = 8, array = 9,
-  u64 = 10, i64 = 11, f64 = 12,
+  u8 = 0,
+  i8 = 1,
+  u16 = 2,
+  i16 = 3,
+  u32 = 4,
+  i32 = 5,
+  f32 = 6,
+  boolean = 7,
+  string = 8,
+  array = 9,
+  u64 = 10,
+  i64 = 11,
+  f64 = 12,
 };
 
 /// Tensor storage types with the numbers of the file format; the ones a reader must know to check sizes.
 enum class tensor_type : std::uint32_t {
-  f32 = 0, f16 = 1, q4_0 = 2, q4_1 = 3, q5_0 = 6, q5_1 = 7, q8_0 = 8, q2_k = 10, q3_k = 11, q4_k = 12, q5_k = 13,
-  q6_k = 14, q8_k = 15, i8 = 24, i16 = 25, i32 = 26, i64 = 27, f64 = 28, bf16 = 30,
+  f32 = 0,
+  f16 = 1,
+  q4_0 = 2,
+  q4_1 = 3,
+  q5_0 = 6,
+  q5_1 = 7,
+  q8_0 = 8,
+  q2_k = 10,
+  q3_k = 11,
+  q4_k = 12,
+  q5_k = 13,
+  q6_k = 14,
+  q8_k = 15,
+  i8 = 24,
+  i16 = 25,
+  i32 = 26,
+  i64 = 27,
+  f64 = 28,
+  bf16 = 30,
 };
 
 /// "F32", "Q8_0", ...; "type 99" for an unknown number.
@@ -36,7 +64,9 @@ struct array {
   value_type element_type = value_type::u8;
   std::vector<std::string_view> strings;  // when element_type is string
   std::vector<double> numbers;            // any other type, converted (exact up to 2^53)
-  [[nodiscard]] std::size_t size() const { return element_type == value_type::string ? strings.size() : numbers.size(); }
+  [[nodiscard]] std::size_t size() const {
+    return element_type == value_type::string ? strings.size() : numbers.size();
+  }
 };
 
 /// One metadata value. Integers of any width arrive as int64 or uint64, floats as double.
@@ -102,8 +132,8 @@ class gguf_file {
 
   std::string path_;
   std::uint32_t version_ = 0;
-  std::vector<std::byte> owned_;           // when read from memory
-  std::unique_ptr<mapped_file> mapping_;   // when mapped
+  std::vector<std::byte> owned_;          // when read from memory
+  std::unique_ptr<mapped_file> mapping_;  // when mapped
   std::span<const std::byte> bytes_;
   std::map<std::string, value, std::less<>> metadata_;
   std::vector<tensor> tensors_;

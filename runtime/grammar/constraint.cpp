@@ -10,7 +10,10 @@ result<copy::program_shape> shape_from(std::span<const std::uint32_t> numbers) {
   const auto wrong = failure{errc::malformed_message, "the shape of a copy grammar makes no sense"};
   if (numbers.size() < 2 || numbers.size() % 2 != 0 || numbers[0] > 1 || numbers[1] > 3) return wrong;
   if (numbers.size() / 2 - 1 > copy::program_shape::files_max) return wrong;
-  copy::program_shape shape{.files = {}, .line_spans = numbers[0] == 1, .token_spans = (numbers[1] & 1) != 0, .anchors = (numbers[1] & 2) != 0};
+  copy::program_shape shape{.files = {},
+                            .line_spans = numbers[0] == 1,
+                            .token_spans = (numbers[1] & 1) != 0,
+                            .anchors = (numbers[1] & 2) != 0};
   for (std::size_t i = 2; i < numbers.size(); i += 2) shape.files.push_back({numbers[i], numbers[i + 1]});
   return shape;
 }
@@ -18,7 +21,10 @@ result<copy::program_shape> shape_from(std::span<const std::uint32_t> numbers) {
 }  // namespace
 
 constraint copy_constraint(const copy::program_shape& shape) {
-  constraint c{.what = kind::copy, .schema = {}, .shape = {shape.line_spans ? 1u : 0u, (shape.token_spans ? 1u : 0u) + (shape.anchors ? 2u : 0u)}, .where = {}};
+  constraint c{.what = kind::copy,
+               .schema = {},
+               .shape = {shape.line_spans ? 1u : 0u, (shape.token_spans ? 1u : 0u) + (shape.anchors ? 2u : 0u)},
+               .where = {}};
   for (const auto& f : shape.files) {
     c.shape.push_back(f.lines);
     c.shape.push_back(f.tokens);
@@ -36,9 +42,11 @@ result<std::shared_ptr<const machine>> compile(const constraint& c) {
       REDLINE_TRY_ASSIGN(auto shape, shape_from(c.shape));
       return std::shared_ptr<const machine>(std::make_shared<copy_grammar>(std::move(shape)));
     }
-    case kind::json: return compile_schema(c.schema);
+    case kind::json:
+      return compile_schema(c.schema);
     case kind::none:
-    case kind::last_: break;
+    case kind::last_:
+      break;
   }
   return failure{errc::malformed_message, "no such grammar"};
 }

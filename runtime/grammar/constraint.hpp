@@ -14,18 +14,18 @@ namespace redline::grammar {
 
 enum class kind : std::uint8_t {
   none,
-  copy,   // programs over files
-  json,   // values of a JSON schema
+  copy,  // programs over files
+  json,  // values of a JSON schema
   last_,
 };
 
-/// A grammar and a place in it, as it travels. Small, so it is sent with every round: whoever lost what it made of it makes
-/// it again.
+/// A grammar and a place in it, as it travels. Small, so it is sent with every round: whoever lost what it made of it
+/// makes it again.
 struct constraint {
   kind what = kind::none;
-  std::string schema;                  // json
-  std::vector<std::uint32_t> shape;    // copy: see copy_constraint
-  std::vector<std::uint32_t> where;    // the state's cells
+  std::string schema;                // json
+  std::vector<std::uint32_t> shape;  // copy: see copy_constraint
+  std::vector<std::uint32_t> where;  // the state's cells
 
   /// The same grammar, wherever in it.
   [[nodiscard]] bool same_grammar(const constraint& o) const {

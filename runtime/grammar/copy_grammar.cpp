@@ -13,16 +13,19 @@ bool is_at(const state& s, copy::program_state::step step) { return s[at] == sta
 
 state copy_grammar::pack(const copy::program_state& p, std::uint32_t free) {
   state s;
-  for (const auto c : {static_cast<std::uint32_t>(p.at), static_cast<std::uint32_t>(p.matched), p.op.file,
-                       static_cast<std::uint32_t>(p.op.of), p.op.first, p.op.last, static_cast<std::uint32_t>(p.number), free}) {
+  for (const auto c :
+       {static_cast<std::uint32_t>(p.at), static_cast<std::uint32_t>(p.matched), p.op.file,
+        static_cast<std::uint32_t>(p.op.of), p.op.first, p.op.last, static_cast<std::uint32_t>(p.number), free}) {
     s.push(c);
   }
   return s;
 }
 
 copy::program_state copy_grammar::position(const state& s) const {
-  return {.at = static_cast<copy::program_state::step>(s[at]), .matched = static_cast<std::uint8_t>(s[matched]),
-          .op = {s[file], static_cast<copy::unit>(s[of]), s[first], s[last]}, .number = s[number]};
+  return {.at = static_cast<copy::program_state::step>(s[at]),
+          .matched = static_cast<std::uint8_t>(s[matched]),
+          .op = {s[file], static_cast<copy::unit>(s[of]), s[first], s[last]},
+          .number = s[number]};
 }
 
 bool copy_grammar::advance(state& s, std::uint8_t byte) const {
@@ -46,7 +49,8 @@ machine::plain_place copy_grammar::plain(const state& s) const {
     for (unsigned byte = 0; byte < 256; ++byte) set.set(byte, copy::is_anchor_byte(static_cast<char>(byte)));
     return set;
   }());
-  if (is_at(s, copy::program_state::step::first_anchor) || is_at(s, copy::program_state::step::last_anchor)) return {&of_anchors};
+  if (is_at(s, copy::program_state::step::first_anchor) || is_at(s, copy::program_state::step::last_anchor))
+    return {&of_anchors};
   if (!is_at(s, copy::program_state::step::gen_body)) return {};
   return {&all_but_lt, UINT32_MAX, static_cast<std::uint8_t>(copy::gen_end[s[matched]])};
 }
@@ -65,8 +69,10 @@ bool copy_grammar::stands(const state& s) const {
 
 void copy_grammar::resume(state& s, std::uint32_t free) const {
   REDLINE_ASSERT(is_at(s, copy::program_state::step::span), "only a complete copy is followed by its span");
-  if (free == 0) s = begin();
-  else s[free_count] = free;
+  if (free == 0)
+    s = begin();
+  else
+    s[free_count] = free;
 }
 
 bool copy_grammar::is_possible(const state& s) const {

@@ -5,30 +5,44 @@
 namespace redline::grammar {
 namespace {
 
-// A state is the count of blanks so far and then the frames, the innermost last, of four cells each: what it is, the node,
-// and two that belong to the frame.
+// A state is the count of blanks so far and then the frames, the innermost last, of four cells each: what it is, the
+// node, and two that belong to the frame.
 constexpr std::size_t frame_cells = 4;
 enum cell : std::size_t { what, of, a, b };
 
 enum frame : std::uint32_t {
-  value,        // a value is to come
-  object_begin, // behind "{"                           a: the next member
-  object_key,   // in a declared name                   a: the first member it can be, b: characters written
-  object_colon, // behind a name                        a: the member
-  object_next,  // behind a value                       a: the next member
-  object_comma, // behind a comma                       a: the next member
-  array_begin,  // behind "["
-  array_next,   // behind a value                       a: values so far
-  string,       //                                      a: see string_step, b: characters, where they are counted
-  literal,      //                                      a: the first it can be, b: characters written
-  number,       //                                      a: see number_step, b: digits of this part; bounded: see in_bounded
+  value,         // a value is to come
+  object_begin,  // behind "{"                           a: the next member
+  object_key,    // in a declared name                   a: the first member it can be, b: characters written
+  object_colon,  // behind a name                        a: the member
+  object_next,   // behind a value                       a: the next member
+  object_comma,  // behind a comma                       a: the next member
+  array_begin,   // behind "["
+  array_next,    // behind a value                       a: values so far
+  string,        //                                      a: see string_step, b: characters, where they are counted
+  literal,       //                                      a: the first it can be, b: characters written
+  number,  //                                      a: see number_step, b: digits of this part; bounded: see in_bounded
   frames_count,
 };
 
 // Up to plain_steps: states of characters().
 enum string_step : std::uint32_t {
-  text, more1, more2, more3, after_e0, after_ed, after_f0, after_f4, plain_steps,
-  backslash = plain_steps, hex1, hex2, hex2_no_surrogate, hex3, hex4, string_steps,
+  text,
+  more1,
+  more2,
+  more3,
+  after_e0,
+  after_ed,
+  after_f0,
+  after_f4,
+  plain_steps,
+  backslash = plain_steps,
+  hex1,
+  hex2,
+  hex2_no_surrogate,
+  hex3,
+  hex4,
+  string_steps,
 };
 static_assert(plain_steps <= plain_text::states_max);
 enum number_step : std::uint32_t { minus, zero, whole, dot, fraction, e, e_sign, exponent, negative, number_steps };
@@ -39,7 +53,9 @@ constexpr std::uint32_t exponent_digits_max = 2;
 
 bool is_blank(std::uint8_t byte) { return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t'; }
 bool is_digit(std::uint8_t byte) { return byte >= '0' && byte <= '9'; }
-bool is_hex(std::uint8_t byte) { return is_digit(byte) || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F'); }
+bool is_hex(std::uint8_t byte) {
+  return is_digit(byte) || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F');
+}
 
 /// Characters that stand for themselves in a string, as UTF-8 writes them.
 const plain_text& characters() {
@@ -95,7 +111,8 @@ bool json_node::can_begin(bool negative, std::uint64_t digits) const {
   constexpr std::int64_t most = 999'999'999'999'999;
   const std::int64_t least_size = std::max<std::int64_t>(1, negative ? -high.value_or(-1) : low.value_or(1));
   const std::int64_t most_size = negative ? -low.value_or(-most) : high.value_or(most);
-  for (auto n = static_cast<std::int64_t>(digits), behind = std::int64_t{0}; n <= most_size; n *= 10, behind = behind * 10 + 9) {
+  for (auto n = static_cast<std::int64_t>(digits), behind = std::int64_t{0}; n <= most_size;
+       n *= 10, behind = behind * 10 + 9) {
     if (n + behind >= least_size) return true;
   }
   return false;
@@ -126,14 +143,21 @@ bool json_machine::begin_value(state& s, std::uint32_t node, std::uint8_t byte) 
       push(s, literal, node, 0, 0);
       return in_literal(s, byte);
     }
-    default: break;
+    default:
+      break;
   }
-  if (byte == '{') push(s, object_begin, node);
-  else if (byte == '[') push(s, array_begin, node);
-  else if (byte == '"') push(s, string, node);
-  else if (byte == '-') push(s, number, node, minus);
-  else if (byte == '0') push(s, number, node, zero);
-  else if (is_digit(byte)) push(s, number, node, whole, n.is_bounded() ? byte - '0' : 1);
+  if (byte == '{')
+    push(s, object_begin, node);
+  else if (byte == '[')
+    push(s, array_begin, node);
+  else if (byte == '"')
+    push(s, string, node);
+  else if (byte == '-')
+    push(s, number, node, minus);
+  else if (byte == '0')
+    push(s, number, node, zero);
+  else if (is_digit(byte))
+    push(s, number, node, whole, n.is_bounded() ? byte - '0' : 1);
   else {  // any: true, false or null, which stand in node 1
     push(s, literal, 1, 0, 0);
     return in_literal(s, byte);
@@ -145,11 +169,16 @@ bool json_machine::advance(state& s, std::uint8_t byte) const {
   if (is_over(s)) return false;
   const std::size_t t = top(s);
   switch (s[t + what]) {
-    case string: return in_string(s, byte);
-    case literal: return in_literal(s, byte);
-    case number: return in_number(s, byte);
-    case object_key: return in_key(s, byte);
-    default: break;
+    case string:
+      return in_string(s, byte);
+    case literal:
+      return in_literal(s, byte);
+    case number:
+      return in_number(s, byte);
+    case object_key:
+      return in_key(s, byte);
+    default:
+      break;
   }
   if (is_blank(byte)) return ++s[0] <= blanks_max;
   s[0] = 0;
@@ -161,8 +190,8 @@ bool json_machine::advance(state& s, std::uint8_t byte) const {
   return s[t + what] == array_begin || s[t + what] == array_next ? in_array(s, byte) : in_object(s, byte);
 }
 
-std::uint32_t json_machine::find_member(const json_node& n, std::uint32_t from, std::uint32_t like, std::uint32_t prefix,
-                                        std::uint8_t byte, const state& s) const {
+std::uint32_t json_machine::find_member(const json_node& n, std::uint32_t from, std::uint32_t like,
+                                        std::uint32_t prefix, std::uint8_t byte, const state& s) const {
   const auto count = static_cast<std::uint32_t>(n.members.size());
   for (std::uint32_t i = from; i < count; ++i) {
     const auto& m = n.members[i];
@@ -209,7 +238,8 @@ bool json_machine::in_object(state& s, std::uint8_t byte) const {
       [[fallthrough]];
     default: {
       if (byte == ',' && s[t + what] == object_next) {
-        if (declared && (next >= n.members.size() || find_member(n, next, next, 0, '"', s) >= n.members.size())) return false;
+        if (declared && (next >= n.members.size() || find_member(n, next, next, 0, '"', s) >= n.members.size()))
+          return false;
         if (!declared && !fits(s, n.other)) return false;
         s[t + what] = object_comma;
         return true;
@@ -286,14 +316,22 @@ bool json_machine::in_string(state& s, std::uint8_t byte) const {
   switch (step) {
     case backslash:
       if (byte == 'u') return go(true, hex1);
-      return go(byte == '"' || byte == '\\' || byte == '/' || byte == 'b' || byte == 'f' || byte == 'n' || byte == 'r' || byte == 't', text);
+      return go(byte == '"' || byte == '\\' || byte == '/' || byte == 'b' || byte == 'f' || byte == 'n' ||
+                    byte == 'r' || byte == 't',
+                text);
     // Halves of surrogate pairs are no characters; what needs two of them can be written as it is.
-    case hex1: return go(is_hex(byte), byte == 'd' || byte == 'D' ? hex2_no_surrogate : hex2);
-    case hex2: return go(is_hex(byte), hex3);
-    case hex2_no_surrogate: return go(byte >= '0' && byte <= '7', hex3);
-    case hex3: return go(is_hex(byte), hex4);
-    case hex4: return go(is_hex(byte), text);
-    default: return false;
+    case hex1:
+      return go(is_hex(byte), byte == 'd' || byte == 'D' ? hex2_no_surrogate : hex2);
+    case hex2:
+      return go(is_hex(byte), hex3);
+    case hex2_no_surrogate:
+      return go(byte >= '0' && byte <= '7', hex3);
+    case hex3:
+      return go(is_hex(byte), hex4);
+    case hex4:
+      return go(is_hex(byte), text);
+    default:
+      return false;
   }
 }
 
@@ -365,14 +403,20 @@ bool json_machine::in_number(state& s, std::uint8_t byte) const {
   };
   if (is_digit(byte)) {
     switch (step) {
-      case minus: return byte == '0' ? go(zero, 1) : go(whole, 1);
+      case minus:
+        return byte == '0' ? go(zero, 1) : go(whole, 1);
       case whole:
-      case fraction: return ++digits <= digits_max;
-      case exponent: return ++digits <= exponent_digits_max;
-      case dot: return go(fraction, 1);
+      case fraction:
+        return ++digits <= digits_max;
+      case exponent:
+        return ++digits <= exponent_digits_max;
+      case dot:
+        return go(fraction, 1);
       case e:
-      case e_sign: return go(exponent, 1);
-      default: return false;
+      case e_sign:
+        return go(exponent, 1);
+      default:
+        return false;
     }
   }
   if (!integer) {
@@ -414,7 +458,8 @@ bool json_machine::is_possible(const state& s) const {
     const bool innermost = t + frame_cells == s.size();
     const auto is = [&](json_node::kind k) { return n.what == json_node::kind::any || n.what == k; };
     switch (s[t + what]) {
-      case value: break;
+      case value:
+        break;
       case object_begin:
       case object_next:
       case object_comma:
@@ -434,7 +479,8 @@ bool json_machine::is_possible(const state& s) const {
         if (!is(json_node::kind::array)) return false;
         break;
       case string:
-        if (s[t + a] >= string_steps || !innermost || s[t + b] > (counts_characters(n) ? n.characters_max : 0)) return false;
+        if (s[t + a] >= string_steps || !innermost || s[t + b] > (counts_characters(n) ? n.characters_max : 0))
+          return false;
         break;
       case literal:
         if (n.what != json_node::kind::literals || s[t + a] >= n.literals.size() || s[t + b] < 1 ||
@@ -443,7 +489,8 @@ bool json_machine::is_possible(const state& s) const {
         }
         break;
       default:  // number
-        if (s[t + a] >= number_steps || !innermost || (n.is_bounded() && s[t + b] > (beyond | digits_max))) return false;
+        if (s[t + a] >= number_steps || !innermost || (n.is_bounded() && s[t + b] > (beyond | digits_max)))
+          return false;
         if (n.is_bounded() && (s[t + b] & beyond) == 0 && s[t + b] > json_node::bound_max) return false;
     }
   }

@@ -25,12 +25,12 @@ struct json_node {
   std::uint32_t items_max = UINT32_MAX;  // array
   std::uint32_t characters_min = 0;      // string
   std::uint32_t characters_max = UINT32_MAX;
-  std::optional<std::int64_t> low;       // integer: the bounds, both included; number: 0 or nothing
+  std::optional<std::int64_t> low;  // integer: the bounds, both included; number: 0 or nothing
   std::optional<std::int64_t> high;
-  std::vector<std::string> literals;     // literals: JSON texts, sorted
-  std::vector<std::uint32_t> choices;    // choice
-  byte_set first;                        // bytes that a value can begin with
-  std::uint32_t height = 1;              // frames that its smallest value needs
+  std::vector<std::string> literals;   // literals: JSON texts, sorted
+  std::vector<std::uint32_t> choices;  // choice
+  byte_set first;                      // bytes that a value can begin with
+  std::uint32_t height = 1;            // frames that its smallest value needs
 
   /// Bounds are at most this far from zero.
   static constexpr std::int64_t bound_max = 999'999'999;
@@ -68,7 +68,8 @@ class json_machine final : public machine {
   [[nodiscard]] bool in_bounded(state& s, std::uint8_t byte) const;
   [[nodiscard]] bool number_may_stop(const state& s) const;
   /// The first member from `from` on whose name begins with `prefix` of its length and `byte`, no required one between.
-  [[nodiscard]] std::uint32_t find_member(const json_node& n, std::uint32_t from, std::uint32_t like, std::uint32_t prefix, std::uint8_t byte, const state& s) const;
+  [[nodiscard]] std::uint32_t find_member(const json_node& n, std::uint32_t from, std::uint32_t like,
+                                          std::uint32_t prefix, std::uint8_t byte, const state& s) const;
 
   std::vector<json_node> nodes_;
   std::uint32_t root_;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <optional>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "runtime/grammar/constraint.hpp"
 #include "runtime/grammar/json_machine.hpp"
@@ -66,7 +66,8 @@ class compiler {
     if (const auto any = schema.find("anyOf"); any != schema.end()) return alternatives(*any, path + ".anyOf", depth);
     // Alternatives begin differently, so no value is of two of them.
     if (const auto any = schema.find("oneOf"); any != schema.end()) return alternatives(*any, path + ".oneOf", depth);
-    if (const auto one = schema.find("const"); one != schema.end()) return literals(json::array({*one}), path + ".const");
+    if (const auto one = schema.find("const"); one != schema.end())
+      return literals(json::array({*one}), path + ".const");
     if (const auto some = schema.find("enum"); some != schema.end()) return literals(*some, path + ".enum");
     const auto type = schema.find("type");
     if (type == schema.end()) {
@@ -92,12 +93,13 @@ class compiler {
   }
 
   void check_keywords(const json& schema, const std::string& path) {
-    static constexpr std::string_view known[] = {
-        "type", "properties", "required", "additionalProperties", "items", "minItems", "maxItems", "enum", "const", "anyOf", "oneOf",
-        "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
-        "$ref", "$defs", "definitions",
-        // These describe, and ask for nothing.
-        "title", "description", "default", "examples", "$schema", "$id", "$comment", "deprecated", "readOnly", "writeOnly"};
+    static constexpr std::string_view known[] = {"type", "properties", "required", "additionalProperties", "items",
+                                                 "minItems", "maxItems", "enum", "const", "anyOf", "oneOf", "minLength",
+                                                 "maxLength", "minimum", "maximum", "exclusiveMinimum",
+                                                 "exclusiveMaximum", "$ref", "$defs", "definitions",
+                                                 // These describe, and ask for nothing.
+                                                 "title", "description", "default", "examples", "$schema", "$id",
+                                                 "$comment", "deprecated", "readOnly", "writeOnly"};
     for (const auto& [name, value] : schema.items()) {
       if (std::find(std::begin(known), std::end(known), name) == std::end(known)) {
         refuse(path, "the keyword '" + name.substr(0, 64) + "' is not supported");
@@ -181,7 +183,8 @@ class compiler {
         if (at != required.end()) required.erase(at);
       }
     }
-    if (!required.empty()) return refuse(path + ".required", "'" + required.front().substr(0, 64) + "' is not among the properties");
+    if (!required.empty())
+      return refuse(path + ".required", "'" + required.front().substr(0, 64) + "' is not among the properties");
     const auto others = schema.find("additionalProperties");
     if (others != schema.end() && *others == false) {
       if (n.members.empty()) return literals(json::array({json::object()}), path);
@@ -209,7 +212,8 @@ class compiler {
   }
 
   /// exclusive: the bound itself does not belong, so the next whole number in this direction does.
-  std::optional<std::int64_t> bound_of(const json& schema, const char* name, std::int64_t exclusive, const std::string& path) {
+  std::optional<std::int64_t> bound_of(const json& schema, const char* name, std::int64_t exclusive,
+                                       const std::string& path) {
     const auto found = schema.find(name);
     if (found == schema.end()) return std::nullopt;
     const double value = found->is_number() ? found->get<double>() : 0.5;
@@ -224,8 +228,10 @@ class compiler {
     json_node n{.what = integer ? json_node::kind::integer : json_node::kind::number};
     n.low = bound_of(schema, "minimum", 0, path);
     n.high = bound_of(schema, "maximum", 0, path);
-    if (const auto above = bound_of(schema, "exclusiveMinimum", 1, path)) n.low = std::max(*above, n.low.value_or(*above));
-    if (const auto below = bound_of(schema, "exclusiveMaximum", -1, path)) n.high = std::min(*below, n.high.value_or(*below));
+    if (const auto above = bound_of(schema, "exclusiveMinimum", 1, path))
+      n.low = std::max(*above, n.low.value_or(*above));
+    if (const auto below = bound_of(schema, "exclusiveMaximum", -1, path))
+      n.high = std::min(*below, n.high.value_or(*below));
     if (!integer && (n.high || n.low.value_or(0) != 0 || schema.contains("exclusiveMinimum"))) {
       return refuse(path, "numbers that need not be whole can have 'minimum' 0 and no other bound");
     }
@@ -238,7 +244,8 @@ class compiler {
     n.items_min = count_of(schema, "minItems", path, 0);
     n.items_max = count_of(schema, "maxItems", path, UINT32_MAX);
     if (n.items_min > n.items_max) return refuse(path, "minItems is more than maxItems");
-    if (const auto items = schema.find("items"); items != schema.end()) n.other = node_of(*items, path + ".items", depth + 1);
+    if (const auto items = schema.find("items"); items != schema.end())
+      n.other = node_of(*items, path + ".items", depth + 1);
     return add(std::move(n));
   }
 
@@ -260,12 +267,17 @@ class compiler {
   [[nodiscard]] byte_set first_of(const json_node& n) const {
     byte_set set;
     switch (n.what) {
-      case json_node::kind::any: return bytes_of("{[\"tfn") | first_of_number({});
-      case json_node::kind::object: return bytes_of("{");
-      case json_node::kind::array: return bytes_of("[");
-      case json_node::kind::string: return bytes_of("\"");
+      case json_node::kind::any:
+        return bytes_of("{[\"tfn") | first_of_number({});
+      case json_node::kind::object:
+        return bytes_of("{");
+      case json_node::kind::array:
+        return bytes_of("[");
+      case json_node::kind::string:
+        return bytes_of("\"");
       case json_node::kind::number:
-      case json_node::kind::integer: return first_of_number(n);
+      case json_node::kind::integer:
+        return first_of_number(n);
       case json_node::kind::literals:
         for (const auto& l : n.literals) set.set(static_cast<std::uint8_t>(l.front()));
         return set;
@@ -298,7 +310,8 @@ class compiler {
         height = unreachable;
         for (const auto c : n.choices) height = std::min(height, nodes_[c].height);
         break;
-      default: break;
+      default:
+        break;
     }
     return std::min(height, unreachable);
   }
@@ -308,7 +321,8 @@ class compiler {
       byte_set seen;
       for (const auto c : nodes_[i].choices) {
         if ((seen & nodes_[c].first).any()) {
-          refuse(paths_.contains(i) ? paths_[i] : "schema", "alternatives that begin with the same character are not supported");
+          refuse(paths_.contains(i) ? paths_[i] : "schema",
+                 "alternatives that begin with the same character are not supported");
           return;
         }
         seen |= nodes_[c].first;
@@ -327,8 +341,8 @@ class compiler {
 
 result<std::shared_ptr<const machine>> compile_schema(std::string_view schema) {
   if (schema.size() > schema_bytes_max) {
-    return failure{errc::invalid_argument, "schema: wanted at most " + std::to_string(schema_bytes_max) + " bytes, found " +
-                                               std::to_string(schema.size())};
+    return failure{errc::invalid_argument, "schema: wanted at most " + std::to_string(schema_bytes_max) +
+                                               " bytes, found " + std::to_string(schema.size())};
   }
   const json root = json::parse(schema, nullptr, false);
   if (root.is_discarded()) return failure{errc::invalid_argument, "schema: is no JSON"};

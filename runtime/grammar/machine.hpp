@@ -86,8 +86,8 @@ class machine {
   };
   [[nodiscard]] virtual plain_place plain(const state&) const { return {}; }
 
-  /// Something beside the text goes here before it can go on (a copied span): this many tokens without a rule follow, or
-  /// 0 where the text itself goes on. `stands`: not even their count is decided yet.
+  /// Something beside the text goes here before it can go on (a copied span): this many tokens without a rule follow,
+  /// or 0 where the text itself goes on. `stands`: not even their count is decided yet.
   [[nodiscard]] virtual std::uint32_t free_tokens(const state&) const { return 0; }
   virtual void pass_free_token(state&) const {}
   [[nodiscard]] virtual bool stands(const state&) const { return false; }

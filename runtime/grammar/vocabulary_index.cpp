@@ -24,8 +24,9 @@ result<std::shared_ptr<const vocabulary_index>> vocabulary_index::make(std::shar
   // Bytes that UTF-8 never uses are left out of some vocabularies; the grammars' own characters are all ASCII.
   for (std::size_t byte = 0; byte < 0x80; ++byte) {
     if (!index->written_[byte]) {
-      return failure{errc::unsupported_format, "a grammar needs a token for every ASCII byte; the vocabulary has none for " +
-                                                   std::to_string(byte)};
+      return failure{
+          errc::unsupported_format,
+          "a grammar needs a token for every ASCII byte; the vocabulary has none for " + std::to_string(byte)};
     }
   }
   return std::shared_ptr<const vocabulary_index>(std::move(index));
@@ -34,8 +35,10 @@ result<std::shared_ptr<const vocabulary_index>> vocabulary_index::make(std::shar
 void vocabulary_index::build() {
   const auto piece = [this](token t) { return words_->piece(t); };
   for (token t = 0; t < static_cast<token>(words_->size()); ++t) {
-    if (words_->is_end_of_generation(t)) ends_.push_back(t);
-    else if (!piece(t).empty() && piece(t).size() <= token_bytes_max) tokens_.push_back(t);
+    if (words_->is_end_of_generation(t))
+      ends_.push_back(t);
+    else if (!piece(t).empty() && piece(t).size() <= token_bytes_max)
+      tokens_.push_back(t);
   }
   std::sort(tokens_.begin(), tokens_.end(), [&](token a, token b) {
     const auto x = piece(a), y = piece(b);
@@ -45,7 +48,8 @@ void vocabulary_index::build() {
   std::string_view before;
   for (std::uint32_t i = 0; i < tokens_.size(); ++i) {
     const auto bytes = piece(tokens_[i]);
-    const auto same = static_cast<std::size_t>(std::mismatch(bytes.begin(), bytes.end(), before.begin(), before.end()).first - bytes.begin());
+    const auto same = static_cast<std::size_t>(
+        std::mismatch(bytes.begin(), bytes.end(), before.begin(), before.end()).first - bytes.begin());
     for (; open.size() > same; open.pop_back()) nodes_[open.back()].next = static_cast<std::uint32_t>(nodes_.size());
     for (std::size_t k = 0; k < same; ++k) {
       auto& depth = nodes_[open[k]].depth;
@@ -53,7 +57,9 @@ void vocabulary_index::build() {
     }
     for (std::size_t k = same; k < bytes.size(); ++k) {
       open.push_back(static_cast<std::uint32_t>(nodes_.size()));
-      nodes_.push_back({.tokens = i, .depth = static_cast<std::uint16_t>(bytes.size() - k), .byte = static_cast<std::uint8_t>(bytes[k])});
+      nodes_.push_back({.tokens = i,
+                        .depth = static_cast<std::uint16_t>(bytes.size() - k),
+                        .byte = static_cast<std::uint8_t>(bytes[k])});
     }
     before = bytes;
   }
@@ -81,7 +87,8 @@ void vocabulary_index::find_whole(plain_tokens& found) const {
     for (std::uint32_t child = n + 1; child < nodes_[n].next; child = nodes_[child].next) behind &= found.whole[child];
     for (std::size_t at = 0; at < plain_text::states_max; ++at) {
       const auto then = found.text->next[at][nodes_[n].byte];
-      if (then != plain_text::outside && (behind >> then & 1) != 0) found.whole[n] |= static_cast<std::uint8_t>(1U << at);
+      if (then != plain_text::outside && (behind >> then & 1) != 0)
+        found.whole[n] |= static_cast<std::uint8_t>(1U << at);
     }
   }
 }
@@ -151,7 +158,8 @@ class vocabulary_index::walk {
     const auto place = machine_.plain(s);
     const plain_tokens* plain = place.text != nullptr ? &tokens_of(*place.text) : nullptr;
     for (std::uint32_t n = begin; n < end; n = nodes_[n].next) {
-      if (plain != nullptr && nodes_[n].byte != place.beside && (plain->whole[n] & 1) != 0 && nodes_[n].depth <= place.most) {
+      if (plain != nullptr && nodes_[n].byte != place.beside && (plain->whole[n] & 1) != 0 &&
+          nodes_[n].depth <= place.most) {
         take(n, nodes_[n].next);
         continue;
       }
@@ -163,7 +171,8 @@ class vocabulary_index::walk {
   }
 
   /// Tokens that leave the plain text somewhere; the others are in the mask.
-  void beside_plain(const state& s, const plain_tokens& plain, std::uint8_t at, std::uint32_t begin, std::uint32_t end) {
+  void beside_plain(const state& s, const plain_tokens& plain, std::uint8_t at, std::uint32_t begin,
+                    std::uint32_t end) {
     for (std::uint32_t n = begin; n < end; n = nodes_[n].next) {
       if ((plain.whole[n] >> at & 1) != 0) continue;
       state after = s;

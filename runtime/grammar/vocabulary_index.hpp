@@ -17,7 +17,8 @@ namespace redline::grammar {
 using token_mask = std::vector<std::uint64_t>;
 
 /// A vocabulary's texts as a tree of bytes, so that the tokens a machine accepts are found without trying each: what
-/// begins alike is tried once, and plain text is looked up. Immutable but for a cache behind a mutex; safe from any thread.
+/// begins alike is tried once, and plain text is looked up. Immutable but for a cache behind a mutex; safe from any
+/// thread.
 class vocabulary_index {
  public:
   /// Fails when some ASCII byte has no token of its own: then grammars could lead into dead ends.
@@ -27,7 +28,8 @@ class vocabulary_index {
   [[nodiscard]] token_mask allowed(const machine& m, const state& s) const;
   /// Every byte has a token of its own.
   [[nodiscard]] bool can_spell(std::string_view bytes) const;
-  /// Tokens that spell exactly these bytes, which it can: as the tokenizer writes them where it keeps them, else the longest first.
+  /// Tokens that spell exactly these bytes, which it can: as the tokenizer writes them where it keeps them, else the
+  /// longest first.
   [[nodiscard]] std::vector<token> spell(std::string_view bytes) const;
   /// The longest token that begins `bytes` (not empty) and that the machine takes.
   [[nodiscard]] std::optional<token> longest(const machine& m, const state& s, std::string_view bytes) const;

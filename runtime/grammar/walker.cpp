@@ -71,7 +71,8 @@ result<language_cache::entry*> language_cache::find(const constraint& c) {
     found = entries_.emplace_back(std::move(fresh)).get();
   }
   found->used = clock_;
-  if (c.where.size() > state::cells_max || (!c.where.empty() && !found->language->rules().is_possible(state(c.where)))) {
+  if (c.where.size() > state::cells_max ||
+      (!c.where.empty() && !found->language->rules().is_possible(state(c.where)))) {
     return failure{errc::malformed_message, "a place that the grammar does not have"};
   }
   return found;

@@ -25,8 +25,8 @@ class token_language {
   [[nodiscard]] const vocabulary_index& words() const { return *words_; }
 
   [[nodiscard]] std::optional<token> forced(const state& s) const;
-  /// Whether `t` can come at `s`, which then stands behind it: a token of the text, of what is forced the forced one, or
-  /// any where free tokens stand.
+  /// Whether `t` can come at `s`, which then stands behind it: a token of the text, of what is forced the forced one,
+  /// or any where free tokens stand.
   [[nodiscard]] bool advance(state& s, token t) const;
   /// The tokens by which a model is made to write `text`, from the beginning; nullopt when the grammar forbids it. For
   /// benchmarks. at_stand: what to write where the machine stands, and how it goes on.

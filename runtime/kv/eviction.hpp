@@ -28,20 +28,23 @@ inline constexpr std::array<std::string_view, 4> eviction_names = {"off", "reeva
 }
 [[nodiscard]] constexpr splice_policy splice_policy_of(eviction_policy p) {
   switch (p) {
-    case eviction_policy::shift: return splice_policy::eager;
-    case eviction_policy::lazy: return splice_policy::lazy;
-    default: return splice_policy::exact;
+    case eviction_policy::shift:
+      return splice_policy::eager;
+    case eviction_policy::lazy:
+      return splice_policy::lazy;
+    default:
+      return splice_policy::exact;
   }
 }
 
 /// How an answer goes on beyond the tokens that are kept computed.
 struct eviction_options {
   eviction_policy policy = eviction_policy::off;
-  /// The first tokens, which always stay. Absent: the prompt. Of a conversation's prompt only older turns go, whatever this
-  /// is: those that begin behind it.
+  /// The first tokens, which always stay. Absent: the prompt. Of a conversation's prompt only older turns go, whatever
+  /// this is: those that begin behind it.
   std::optional<std::uint32_t> n_keep;
-  /// Tokens behind those that go at a time. Absent: half of what is not kept, and on to the start of a line where one is
-  /// near.
+  /// Tokens behind those that go at a time. Absent: half of what is not kept, and on to the start of a line where one
+  /// is near.
   std::optional<std::uint32_t> n_discard;
   /// Tokens of the window; 0, or more than the context: the context.
   std::uint32_t n_ctx = 0;

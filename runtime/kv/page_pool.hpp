@@ -11,8 +11,8 @@ namespace redline::kv {
 /// Tokens in one page. 32: the depth of one bf16 tile product, and sharing stays fine-grained.
 inline constexpr std::uint32_t page_tokens = 32;
 
-/// Bookkeeping of KV pages by reference counts: free + held = all. Never touches the bytes in a page. A held page may be
-/// kept: one of its references is there only in case somebody wants the page again, and can be given up.
+/// Bookkeeping of KV pages by reference counts: free + held = all. Never touches the bytes in a page. A held page may
+/// be kept: one of its references is there only in case somebody wants the page again, and can be given up.
 class page_pool {
  public:
   explicit page_pool(std::uint32_t pages_count);
@@ -20,8 +20,8 @@ class page_pool {
   [[nodiscard]] std::uint32_t pages_count() const { return static_cast<std::uint32_t>(references_.size()); }
   [[nodiscard]] std::uint32_t free_count() const { return free_count_; }
 
-  /// A free page with one reference; the page right after `neighbour` when that is free, so that a sequence's slots stay
-  /// consecutive. nullopt when none is free.
+  /// A free page with one reference; the page right after `neighbour` when that is free, so that a sequence's slots
+  /// stay consecutive. nullopt when none is free.
   std::optional<page_id> allocate(std::optional<page_id> neighbour = std::nullopt);
   void retain(page_id page);
   void release(page_id page);

@@ -101,8 +101,8 @@ std::uint32_t page_table::end_in_page(std::uint32_t page) const {
   return end;
 }
 
-/// After tokens have gone: the slots behind the last token that is left in the open page are free again; without an open
-/// page it is the last token's.
+/// After tokens have gone: the slots behind the last token that is left in the open page are free again; without an
+/// open page it is the last token's.
 void page_table::reopen() {
   if (!open_ && !pieces_.empty()) open_ = page_id{(end_of(pieces_.back()) - 1) / page_tokens};
   open_fill_ = open_ ? end_in_page(open_->value) : 0;
@@ -171,7 +171,8 @@ void page_table::splice(page_pool& pool, std::uint32_t at, std::uint32_t removed
   const std::size_t first = split_at(at);
   const std::size_t end = split_at(at + removed_count);
   for (std::size_t i = first; i < end; ++i) drop(pool, pieces_[i].first_slot, pieces_[i].count);
-  pieces_.erase(pieces_.begin() + static_cast<std::ptrdiff_t>(first), pieces_.begin() + static_cast<std::ptrdiff_t>(end));
+  pieces_.erase(pieces_.begin() + static_cast<std::ptrdiff_t>(first),
+                pieces_.begin() + static_cast<std::ptrdiff_t>(end));
   for (std::size_t i = first; i < pieces_.size(); ++i) pieces_[i].offset += shift;
   merge_at(first);
   token_count_ -= removed_count;
@@ -221,8 +222,8 @@ bool page_table::is_fragmented() const {
          held_count() > wanted + std::max(pages_spare_min, wanted / 2);
 }
 
-// Whole pages of a piece stay where they are. The rest is copied in token order. Exact tokens have offset 0 and keep it, so their bits stay; the others take the last
-// token's offset, as tokens that are added later will.
+// Whole pages of a piece stay where they are. The rest is copied in token order. Exact tokens have offset 0 and keep
+// it, so their bits stay; the others take the last token's offset, as tokens that are added later will.
 std::vector<token_move> page_table::compact(page_pool& pool) {
   struct part {
     piece at;
@@ -285,9 +286,12 @@ std::vector<token_move> page_table::compact(page_pool& pool) {
 
 std::uint32_t page_table::count_of(provenance p) const {
   switch (p) {
-    case provenance::exact: return exact_count_;
-    case provenance::shifted: return stale_begin_ - exact_count_;
-    case provenance::stale: return token_count_ - stale_begin_;
+    case provenance::exact:
+      return exact_count_;
+    case provenance::shifted:
+      return stale_begin_ - exact_count_;
+    case provenance::stale:
+      return token_count_ - stale_begin_;
   }
   return 0;
 }

@@ -23,17 +23,15 @@ struct piece {
   static constexpr auto fields(auto& self) { return std::tie(self.first_slot, self.count, self.offset); }
 };
 
-/// Work on storage: `count` keys and values go from consecutive slots to others, the keys turned by `turn` positions on the
-/// way. Within one place (from_slot == to_slot) only the keys are turned. Moves are done in order.
+/// Work on storage: `count` keys and values go from consecutive slots to others, the keys turned by `turn` positions on
+/// the way. Within one place (from_slot == to_slot) only the keys are turned. Moves are done in order.
 struct token_move {
   std::uint32_t from_slot = 0;
   std::uint32_t to_slot = 0;
   std::uint32_t count = 0;
   std::int32_t turn = 0;
   bool operator==(const token_move&) const = default;
-  static constexpr auto fields(auto& self) {
-    return std::tie(self.from_slot, self.to_slot, self.count, self.turn);
-  }
+  static constexpr auto fields(auto& self) { return std::tie(self.from_slot, self.to_slot, self.count, self.turn); }
 };
 
 /// What a token's keys and values are worth.
@@ -43,11 +41,11 @@ enum class provenance : std::uint8_t {
   stale,    // computed for a text that was edited since
 };
 
-/// A sequence's map from token index to slots, in token order, and the pages that hold them. Owns one reference to every
-/// page in it; moves, never copies. Neighbouring pieces are merged where slots and offsets allow.
+/// A sequence's map from token index to slots, in token order, and the pages that hold them. Owns one reference to
+/// every page in it; moves, never copies. Neighbouring pieces are merged where slots and offsets allow.
 ///
-/// New tokens go, wherever they belong in the text, to the page that was taken last while it has room, and never to a page
-/// with another owner. Slots of dropped tokens come back with their whole page, or by compaction.
+/// New tokens go, wherever they belong in the text, to the page that was taken last while it has room, and never to a
+/// page with another owner. Slots of dropped tokens come back with their whole page, or by compaction.
 class page_table {
  public:
   page_table() = default;
@@ -69,8 +67,9 @@ class page_table {
   [[nodiscard]] std::uint32_t room(const page_pool& pool) const;
   /// Pages that adding `count` tokens would take from the pool.
   [[nodiscard]] std::uint32_t pages_needed(const page_pool& pool, std::uint32_t count) const;
-  /// Adds `count` tokens behind the first `at`, to be computed as the position of their index asks; they take the offset
-  /// and the provenance of the token before them. False, and nothing changed, when the pool has too few free pages.
+  /// Adds `count` tokens behind the first `at`, to be computed as the position of their index asks; they take the
+  /// offset and the provenance of the token before them. False, and nothing changed, when the pool has too few free
+  /// pages.
   bool insert(page_pool& pool, std::uint32_t at, std::uint32_t count);
   bool append(page_pool& pool, std::uint32_t count) { return insert(pool, token_count_, count); }
   /// Adds a page of another owner: page_tokens tokens at offset 0. Only behind exact tokens.
@@ -80,8 +79,8 @@ class page_table {
   /// Gives every page back.
   void clear(page_pool& pool) { truncate(pool, 0); }
 
-  /// Drops tokens [at, at + removed_count); those behind move by `shift` positions and are worth at most `later` from now
-  /// on. O(pieces); no key is touched.
+  /// Drops tokens [at, at + removed_count); those behind move by `shift` positions and are worth at most `later` from
+  /// now on. O(pieces); no key is touched.
   void splice(page_pool& pool, std::uint32_t at, std::uint32_t removed_count, std::int32_t shift, provenance later);
   /// Takes the offsets of the tokens from `at` on into the keys themselves: returns the rotations to do. Pages with
   /// another owner keep their offsets.
@@ -94,8 +93,8 @@ class page_table {
   std::vector<token_move> compact(page_pool& pool);
 
   [[nodiscard]] std::uint32_t count_of(provenance p) const;
-  /// The page that holds tokens [index * page_tokens, (index + 1) * page_tokens) and nothing else, when they are exact and
-  /// lie in one page in order.
+  /// The page that holds tokens [index * page_tokens, (index + 1) * page_tokens) and nothing else, when they are exact
+  /// and lie in one page in order.
   [[nodiscard]] std::optional<page_id> whole_page(std::uint32_t index) const;
 
   /// Aborts when pieces, counts and pages contradict each other.
@@ -112,10 +111,10 @@ class page_table {
   std::vector<piece> pieces_;
   std::unordered_map<std::uint32_t, std::uint32_t> live_;  // tokens by page
   std::uint32_t token_count_ = 0;
-  std::uint32_t exact_count_ = 0;   // tokens [0, exact_count_) are exact,
-  std::uint32_t stale_begin_ = 0;   // [exact_count_, stale_begin_) shifted, the others stale
-  std::optional<page_id> open_;     // where new tokens go,
-  std::uint32_t open_fill_ = 0;     // from this slot of it on
+  std::uint32_t exact_count_ = 0;  // tokens [0, exact_count_) are exact,
+  std::uint32_t stale_begin_ = 0;  // [exact_count_, stale_begin_) shifted, the others stale
+  std::optional<page_id> open_;    // where new tokens go,
+  std::uint32_t open_fill_ = 0;    // from this slot of it on
 };
 
 }  // namespace redline::kv

@@ -6,8 +6,8 @@
 
 namespace redline::kv {
 
-/// What becomes of the tokens behind a change in the middle of a sequence. (To ignore an edit altogether, the "reuse" of the
-/// literature, is not to tell the cache of it.)
+/// What becomes of the tokens behind a change in the middle of a sequence. (To ignore an edit altogether, the "reuse"
+/// of the literature, is not to tell the cache of it.)
 enum class splice_policy : std::uint8_t {
   exact,     // computed again
   lazy,      // a window that moves: they keep keys and values under another offset
@@ -23,10 +23,13 @@ enum class splice_policy : std::uint8_t {
 [[nodiscard]] constexpr provenance worth_after(splice_policy p) {
   switch (p) {
     case splice_policy::lazy:
-    case splice_policy::eager: return provenance::shifted;
+    case splice_policy::eager:
+      return provenance::shifted;
     case splice_policy::pie:
-    case splice_policy::conflict: return provenance::stale;
-    default: return provenance::exact;
+    case splice_policy::conflict:
+      return provenance::stale;
+    default:
+      return provenance::exact;
   }
 }
 

@@ -32,7 +32,8 @@ void copy_tokens(const kernels::kv_view& kv, const kv::token_move& move, std::si
   for (std::size_t done = 0; done < move.count;) {
     const std::size_t from = move.from_slot + done;
     const std::size_t to = move.to_slot + done;
-    const std::size_t count = std::min({move.count - done, tile_tokens - from % tile_tokens, tile_tokens - to % tile_tokens});
+    const std::size_t count =
+        std::min({move.count - done, tile_tokens - from % tile_tokens, tile_tokens - to % tile_tokens});
     const std::byte* from_key = key_of(kv, from, head_dim);
     std::byte* to_key = key_of(kv, to, head_dim);
     for (std::size_t d = 0; d < head_dim; ++d) {
@@ -51,9 +52,15 @@ void append_key(const kernels::kv_view& kv, std::size_t slot, std::size_t head_d
     std::uint32_t bits = 0;
     std::memcpy(&bits, key, element);
     switch (kv.type) {
-      case kernels::element_type::f32: out.push_back(std::bit_cast<float>(bits)); break;
-      case kernels::element_type::f16: out.push_back(kernels::widen_f16(static_cast<std::uint16_t>(bits))); break;
-      case kernels::element_type::bf16: out.push_back(std::bit_cast<float>(bits << 16)); break;
+      case kernels::element_type::f32:
+        out.push_back(std::bit_cast<float>(bits));
+        break;
+      case kernels::element_type::f16:
+        out.push_back(kernels::widen_f16(static_cast<std::uint16_t>(bits)));
+        break;
+      case kernels::element_type::bf16:
+        out.push_back(std::bit_cast<float>(bits << 16));
+        break;
     }
   }
 }

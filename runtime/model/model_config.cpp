@@ -202,8 +202,8 @@ result<model_config> read_config(const gguf::gguf_file& file) {
   c.architecture = name_of_it;
   const architecture* kind = find_architecture(c.architecture);
   if (kind == nullptr) {
-    return unsupported(file,
-                       "general.architecture: wanted one of " + known_architectures() + ", found '" + c.architecture + "'");
+    return unsupported(
+        file, "general.architecture: wanted one of " + known_architectures() + ", found '" + c.architecture + "'");
   }
   if (file.find("general.name") != nullptr) {
     REDLINE_TRY_ASSIGN(const std::string_view name, file.get_string("general.name"));

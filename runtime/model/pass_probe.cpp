@@ -18,7 +18,8 @@ microseconds since(std::chrono::steady_clock::time_point start) {
 measured_pass measure(transformer& t, std::uint32_t rows, std::uint32_t logits, std::uint32_t context) {
   std::vector<token> tokens(rows);
   for (std::uint32_t i = 0; i < rows; ++i) tokens[i] = static_cast<token>(i * 31 % t.config().vocabulary);
-  const kv::piece table[] = {{0, context + rows, 0}};  // keys of the context may be anything: time does not depend on it
+  const kv::piece table[] = {
+      {0, context + rows, 0}};  // keys of the context may be anything: time does not depend on it
   const run r{.tokens = tokens,
               .first_position = static_cast<position>(context),
               .table = table,

@@ -66,8 +66,9 @@ struct token_context {
 /// Chooses the tokens of consecutive rows of logits; counts the log once. Refers to `params`.
 ///
 /// Order of processing: logit bias, repetition penalty (over prompt and output), presence and frequency penalties (over
-/// the output), bans, the mask, temperature, top-k, top-p, min-p. A NaN logit counts as minus infinity. top-p keeps the shortest
-/// run of the most probable tokens that holds it, of what top-k left. Ties, at every boundary, go to the lowest id.
+/// the output), bans, the mask, temperature, top-k, top-p, min-p. A NaN logit counts as minus infinity. top-p keeps the
+/// shortest run of the most probable tokens that holds it, of what top-k left. Ties, at every boundary, go to the
+/// lowest id.
 ///
 /// Randomness depends on (seed, index) only, index being the number of tokens before, prompt included: Gumbel-max with
 /// noise from a counter-based generator keyed by (seed, index, token), so that a draft model that samples with the same

@@ -86,7 +86,8 @@ struct transformer::state {
   void add_and_normalise(const norm_weights& norm);
   void normalise_heads(const layer_weights& l);
   void store_keys_and_values(std::size_t layer);
-  [[nodiscard]] kernels::attention_args attention_of(std::size_t layer, const row_block& block, std::size_t kv_head) const;
+  [[nodiscard]] kernels::attention_args attention_of(std::size_t layer, const row_block& block,
+                                                     std::size_t kv_head) const;
   void attend(std::size_t layer, std::span<const row_block> blocks);
   bool cut_into_strands(std::size_t layer, std::span<const row_block> blocks);
   void activate(const layer_weights& l);
@@ -131,7 +132,7 @@ struct transformer::state {
     std::size_t attention;  // index in `stranded`
     std::size_t index;
   };
-  std::vector<kernels::attention_args> stranded;   // of one layer, where contexts are cut
+  std::vector<kernels::attention_args> stranded;  // of one layer, where contexts are cut
   std::vector<strand> strands;
   float_buffer strand_records;
   std::vector<std::uint32_t> wanted_rows;
@@ -157,7 +158,8 @@ transformer::state::state(std::shared_ptr<const weights> the_weights, const kern
       delta(std::size_t{how.rows_max} * config.width),
       gate(std::size_t{how.rows_max} * config.feed_forward),
       up(std::size_t{how.rows_max} * config.feed_forward),
-      prepared(table.prepared_bytes(how.rows_max, std::max<std::size_t>({config.width, attention_width, config.feed_forward})) /
+      prepared(table.prepared_bytes(how.rows_max,
+                                    std::max<std::size_t>({config.width, attention_width, config.feed_forward})) /
                sizeof(float)),
       scratch(team.size()) {}
 
@@ -181,7 +183,9 @@ std::span<const float> transformer::forward(std::span<const run> batch) {
     if (last && s.wanted_rows.empty()) return {};  // the cache is all that was asked for
     s.timed(s.spent.attention, [&] { s.attend(i, last ? s.wanted_blocks : s.blocks); });
     if (last) s.keep_wanted_rows();
-    s.timed(s.spent.output, [&] { s.multiply(s.attended.data(), {{l.output, s.delta.data(), or_null(l.output_bias)}}); });
+    s.timed(s.spent.output, [&] {
+      s.multiply(s.attended.data(), {{l.output, s.delta.data(), or_null(l.output_bias)}});
+    });
     s.timed(s.spent.norms, [&] { s.add_and_normalise(l.feed_forward_norm); });
     s.timed(s.spent.feed_forward, [&] {
       s.activate(l);
@@ -310,8 +314,8 @@ void transformer::state::reserve_scratch() {
   for (const auto* list : {&blocks, &wanted_blocks}) {
     for (const row_block& b : *list) {
       const prepared_run& p = runs[b.run];
-      most = std::max(most, kernels::attention_scratch_floats(b.row_end - b.row_begin, group, config.head_dim,
-                                                              p.offset_count));
+      most = std::max(
+          most, kernels::attention_scratch_floats(b.row_end - b.row_begin, group, config.head_dim, p.offset_count));
     }
   }
   for (float_buffer& each : scratch) each.grow(most);
@@ -409,8 +413,8 @@ void transformer::state::multiply(const float* rows_of_x, std::initializer_list<
   });
 }
 
-/// gate = act(x gate^T) * (x up^T), or act(x up^T) without a gate, by stretches of outputs that stay in the cache between
-/// the steps.
+/// gate = act(x gate^T) * (x up^T), or act(x up^T) without a gate, by stretches of outputs that stay in the cache
+/// between the steps.
 void transformer::state::activate(const layer_weights& l) {
   const std::size_t width = config.feed_forward;
   const std::size_t panels = kernels::panels_for(width);
@@ -505,9 +509,9 @@ kernels::attention_args transformer::state::attention_of(std::size_t layer, cons
 
 void transformer::state::attend(std::size_t layer, std::span<const row_block> some_blocks) {
   const auto run_on = [&](kernels::attention_args a, std::uint32_t worker) {
-    REDLINE_ASSERT(scratch[worker].size() >=
-                       kernels::attention_scratch_floats(a.rows, a.group, a.head_dim, a.offset_count),
-                   "scratch for the largest block");
+    REDLINE_ASSERT(
+        scratch[worker].size() >= kernels::attention_scratch_floats(a.rows, a.group, a.head_dim, a.offset_count),
+        "scratch for the largest block");
     a.scratch = scratch[worker].data();
     table.attention(a);
   };
@@ -526,8 +530,8 @@ void transformer::state::attend(std::size_t layer, std::span<const row_block> so
   team.parallel_for(stranded.size(), [&](std::size_t item, std::uint32_t) { table.join_attention(stranded[item]); });
 }
 
-/// Few rows behind long contexts would leave most of many cores idle. False when no context is long enough to be cut. Does
-/// not change bits: sums are always made strand by strand.
+/// Few rows behind long contexts would leave most of many cores idle. False when no context is long enough to be cut.
+/// Does not change bits: sums are always made strand by strand.
 bool transformer::state::cut_into_strands(std::size_t layer, std::span<const row_block> some_blocks) {
   strands.clear();
   stranded.clear();
@@ -568,9 +572,9 @@ void transformer::move_tokens(std::span<const kv::token_move> moves) {
   s.ropes.forget_if_large();
   std::vector<kernels::rope_angles> angles;
   for (const kv::token_move& m : moves) {
-    REDLINE_ASSERT(std::uint64_t{std::max(m.from_slot, m.to_slot)} + m.count <=
-                       std::uint64_t{s.how.pages_count} * kv::page_tokens,
-                   "slots of this storage");
+    REDLINE_ASSERT(
+        std::uint64_t{std::max(m.from_slot, m.to_slot)} + m.count <= std::uint64_t{s.how.pages_count} * kv::page_tokens,
+        "slots of this storage");
     angles.push_back(m.turn == 0 ? nullptr : s.ropes.at(m.turn));
   }
   const std::size_t kv_heads = s.config.kv_heads;
@@ -587,10 +591,12 @@ void transformer::move_tokens(std::span<const kv::token_move> moves) {
 
 std::vector<float> transformer::key_at(std::uint32_t layer, std::uint32_t slot) const {
   const model_config& config = state_->config;
-  REDLINE_ASSERT(layer < config.layers && slot < std::uint64_t{state_->how.pages_count} * kv::page_tokens, "a key of this storage");
+  REDLINE_ASSERT(layer < config.layers && slot < std::uint64_t{state_->how.pages_count} * kv::page_tokens,
+                 "a key of this storage");
   std::vector<float> out;
   out.reserve(std::size_t{config.kv_heads} * config.head_dim);
-  for (std::uint32_t head = 0; head < config.kv_heads; ++head) append_key(state_->kv_of(layer, head), slot, config.head_dim, out);
+  for (std::uint32_t head = 0; head < config.kv_heads; ++head)
+    append_key(state_->kv_of(layer, head), slot, config.head_dim, out);
   return out;
 }
 

@@ -64,9 +64,9 @@ class transformer {
 
   /// Seconds spent so far in each part of a pass, when options.profile.
   struct times {
-    double prepare = 0;       // tables, tiles and angles of the batch; embedding
+    double prepare = 0;  // tables, tiles and angles of the batch; embedding
     double query_key_value = 0;
-    double store = 0;         // rotating and storing keys and values
+    double store = 0;  // rotating and storing keys and values
     double attention = 0;
     double output = 0;        // the attention's output product
     double feed_forward = 0;  // gate, up and down
@@ -75,8 +75,8 @@ class transformer {
   };
   [[nodiscard]] const times& time_spent() const;
 
-  /// Copies keys and values between slots and turns keys, in every layer, one move after the other. The caller guarantees
-  /// slots inside the storage.
+  /// Copies keys and values between slots and turns keys, in every layer, one move after the other. The caller
+  /// guarantees slots inside the storage.
   void move_tokens(std::span<const kv::token_move> moves);
 
   /// The key in one slot as it is stored, of every head of a layer one after the other; for measuring.

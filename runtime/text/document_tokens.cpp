@@ -20,7 +20,8 @@ std::size_t chunk_end(const tokenizer& words, std::string_view text, std::size_t
 
 template<class T>
 void replace_range(std::vector<T>& in, std::size_t begin, std::size_t end, std::span<const T> with) {
-  const auto at = in.erase(in.begin() + static_cast<std::ptrdiff_t>(begin), in.begin() + static_cast<std::ptrdiff_t>(end));
+  const auto at =
+      in.erase(in.begin() + static_cast<std::ptrdiff_t>(begin), in.begin() + static_cast<std::ptrdiff_t>(end));
   in.insert(at, with.begin(), with.end());
 }
 
@@ -31,8 +32,8 @@ document_tokens::document_tokens(std::shared_ptr<const tokenizer> words, std::st
   encode_chunks(text, 0, text.size(), chunks_, tokens_);
 }
 
-void document_tokens::encode_chunks(std::string_view text, std::size_t begin, std::size_t end, std::vector<chunk>& chunks,
-                                    std::vector<token>& tokens) const {
+void document_tokens::encode_chunks(std::string_view text, std::size_t begin, std::size_t end,
+                                    std::vector<chunk>& chunks, std::vector<token>& tokens) const {
   while (begin < end) {
     const std::size_t next = chunk_end(*words_, text, begin, end);
     const auto encoded = words_->encode(text.substr(begin, next - begin), {.continues = begin > 0});
@@ -56,8 +57,8 @@ token_splice document_tokens::replace(std::string_view text, std::size_t at, std
                                       std::size_t inserted_bytes) {
   REDLINE_ASSERT(at + removed_bytes <= bytes_ && bytes_ - removed_bytes + inserted_bytes == text.size(),
                  "the edit and the text belong together");
-  // A cut stays one while the bytes at its two sides do: the chunk in front begins before the edit, the one behind begins
-  // after at least one byte that the edit left.
+  // A cut stays one while the bytes at its two sides do: the chunk in front begins before the edit, the one behind
+  // begins after at least one byte that the edit left.
   const place first = find_before(at);
   place last = first;
   while (last.chunk < chunks_.size() && (last.chunk == first.chunk || last.byte <= at + removed_bytes)) {
@@ -101,7 +102,8 @@ std::vector<token> document_tokens::behind(std::string_view text, std::size_t by
   const place p = find_before(bytes + 1);
   const std::size_t end = p.byte + chunks_[p.chunk].bytes;
   std::vector<token> out = words_->encode(text.substr(bytes, end - bytes));
-  out.insert(out.end(), tokens_.begin() + static_cast<std::ptrdiff_t>(p.token + chunks_[p.chunk].tokens_count), tokens_.end());
+  out.insert(out.end(), tokens_.begin() + static_cast<std::ptrdiff_t>(p.token + chunks_[p.chunk].tokens_count),
+             tokens_.end());
   return out;
 }
 

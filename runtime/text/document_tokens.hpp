@@ -21,9 +21,9 @@ struct token_splice {
   bool operator==(const token_splice&) const = default;
 };
 
-/// The tokens of a text that is being edited: always those that `tokenizer::encode` gives for the text as it is now. The
-/// text is kept as chunks that end where the tokenizer's `cuts_between` says that the tokens of the parts are those of the
-/// whole; an edit encodes the chunks that it touches and no others. A text without such places is one chunk.
+/// The tokens of a text that is being edited: always those that `tokenizer::encode` gives for the text as it is now.
+/// The text is kept as chunks that end where the tokenizer's `cuts_between` says that the tokens of the parts are those
+/// of the whole; an edit encodes the chunks that it touches and no others. A text without such places is one chunk.
 class document_tokens {
  public:
   document_tokens(std::shared_ptr<const tokenizer> words, std::string_view text);

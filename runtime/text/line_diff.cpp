@@ -10,7 +10,8 @@ constexpr std::ptrdiff_t differences_max = 2000;
 
 using lines = std::vector<std::string_view>;
 
-void append(std::vector<diff_line>& out, diff_line::kind what, const lines& from, std::ptrdiff_t begin, std::ptrdiff_t end) {
+void append(std::vector<diff_line>& out, diff_line::kind what, const lines& from, std::ptrdiff_t begin,
+            std::ptrdiff_t end) {
   for (std::ptrdiff_t i = begin; i < end; ++i) out.push_back({what, from[static_cast<std::size_t>(i)]});
 }
 
@@ -29,7 +30,8 @@ void search(const lines& a, const lines& b, std::vector<diff_line>& out) {
     for (std::ptrdiff_t k = -d; k <= d; k += 2) {
       const bool down = k == -d || (k != d && at(v, k - 1) < at(v, k + 1));
       std::ptrdiff_t x = down ? at(v, k + 1) : at(v, k - 1) + 1;
-      while (x < n && x - k < m && x - k >= 0 && a[static_cast<std::size_t>(x)] == b[static_cast<std::size_t>(x - k)]) ++x;
+      while (x < n && x - k < m && x - k >= 0 && a[static_cast<std::size_t>(x)] == b[static_cast<std::size_t>(x - k)])
+        ++x;
       at(v, k) = x;
       if (x < n || x - k < m) continue;
       std::vector<diff_line> reversed;
@@ -47,8 +49,10 @@ void search(const lines& a, const lines& b, std::vector<diff_line>& out) {
           --y;
         }
         if (step == 0) break;
-        if (came_down) reversed.push_back({diff_line::kind::added, b[static_cast<std::size_t>(--y)]});
-        else reversed.push_back({diff_line::kind::removed, a[static_cast<std::size_t>(--end)]});
+        if (came_down)
+          reversed.push_back({diff_line::kind::added, b[static_cast<std::size_t>(--y)]});
+        else
+          reversed.push_back({diff_line::kind::removed, a[static_cast<std::size_t>(--end)]});
       }
       out.insert(out.end(), reversed.rbegin(), reversed.rend());
       return;
@@ -84,7 +88,8 @@ std::vector<diff_line> diff_lines(std::string_view before, std::string_view afte
   const lines middle_a(a.begin() + static_cast<std::ptrdiff_t>(head), a.end() - static_cast<std::ptrdiff_t>(tail));
   const lines middle_b(b.begin() + static_cast<std::ptrdiff_t>(head), b.end() - static_cast<std::ptrdiff_t>(tail));
   search(middle_a, middle_b, out);
-  append(out, diff_line::kind::kept, a, static_cast<std::ptrdiff_t>(a.size() - tail), static_cast<std::ptrdiff_t>(a.size()));
+  append(out, diff_line::kind::kept, a, static_cast<std::ptrdiff_t>(a.size() - tail),
+         static_cast<std::ptrdiff_t>(a.size()));
   return out;
 }
 

@@ -17,8 +17,8 @@ struct diff_line {
   std::string_view text;
 };
 
-/// A shortest edit script from `before` to `after` (Myers, "An O(ND) difference algorithm", 1986); beyond a bound on the
-/// work the middle is replaced as a whole, which is still right. Views point into the arguments.
+/// A shortest edit script from `before` to `after` (Myers, "An O(ND) difference algorithm", 1986); beyond a bound on
+/// the work the middle is replaced as a whole, which is still right. Views point into the arguments.
 [[nodiscard]] std::vector<diff_line> diff_lines(std::string_view before, std::string_view after);
 
 /// Unified hunks with `context` lines around changes; with colour: ANSI red and green.

@@ -127,7 +127,7 @@ void prompt_lookup::consider(const view& all, const places& found, match& best) 
 }
 
 prompt_lookup::finding prompt_lookup::look_up(std::span<const token> pending, std::uint32_t ngram_max,
-                                            std::uint32_t draft_max) const {
+                                              std::uint32_t draft_max) const {
   const view all(tokens_, pending);
   if (all.size() < 2 || ngram_max == 0 || draft_max == 0) return {};
   std::uint32_t cursor = cursors_.empty() ? 0 : cursors_.back();

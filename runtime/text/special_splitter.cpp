@@ -83,9 +83,8 @@ std::vector<bool> special_splitter::occurring(std::string_view text) const {
 }
 
 bool special_splitter::swallows_space(bool parse_special) const {
-  return std::any_of(candidates_.begin(), candidates_.end(), [=](const candidate& c) {
-    return c.swallows_space && (parse_special || !c.only_when_parsed);
-  });
+  return std::any_of(candidates_.begin(), candidates_.end(),
+                     [=](const candidate& c) { return c.swallows_space && (parse_special || !c.only_when_parsed); });
 }
 
 std::vector<std::string_view> special_splitter::always_matched() const {

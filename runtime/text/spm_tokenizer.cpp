@@ -93,7 +93,8 @@ result<void> spm_tokenizer::load(const gguf::gguf_file& file) {
     byte_tokens_[byte] = *words().unknown();
   }
   set_cuts([this](char left, char right) {
-    return !side_by_side_[pair_index(left == ' ' ? escaped_blank.back() : left, right == ' ' ? escaped_blank.front() : right)];
+    return !side_by_side_[pair_index(left == ' ' ? escaped_blank.back() : left,
+                                     right == ' ' ? escaped_blank.front() : right)];
   });
   return {};
 }

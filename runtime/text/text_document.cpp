@@ -114,8 +114,8 @@ std::size_t text_document::line_at(std::size_t offset) const {
   return static_cast<std::size_t>(behind - line_begins_.begin()) - 1;
 }
 
-/// Looks for lines again from the one before the range, whose "\r" may meet a "\n" or lose one, to the end of the range's
-/// last line: the end of that one is still an end.
+/// Looks for lines again from the one before the range, whose "\r" may meet a "\n" or lose one, to the end of the
+/// range's last line: the end of that one is still an end.
 void text_document::splice(byte_range range, std::string_view with) {
   const std::size_t first = line_at(range.begin == 0 ? 0 : range.begin - 1);
   const std::size_t behind = line_at(range.end) + 1;

@@ -40,19 +40,20 @@ struct text_edit {
   std::string text;
 };
 
-/// A text in UTF-8 and where its lines begin. A line ends with "\n", "\r\n" or "\r", as in the Language Server Protocol.
+/// A text in UTF-8 and where its lines begin. A line ends with "\n", "\r\n" or "\r", as in the Language Server
+/// Protocol.
 class text_document {
  public:
   /// Fails for what is no UTF-8 or has more than `bytes_max` bytes.
   static result<text_document> make(std::string text, std::size_t bytes_max);
 
-  /// Changes the text, or fails and leaves it: a range that ends before it begins, lies outside of the text or its line, or
-  /// cuts a character (in UTF-16 also: a surrogate pair); new text that is no UTF-8, or too much of it. The result is the
-  /// range that was replaced, in bytes of the text before.
+  /// Changes the text, or fails and leaves it: a range that ends before it begins, lies outside of the text or its
+  /// line, or cuts a character (in UTF-16 also: a surrogate pair); new text that is no UTF-8, or too much of it. The
+  /// result is the range that was replaced, in bytes of the text before.
   result<byte_range> replace(const text_edit& edit, position_encoding units);
 
-  /// A line's terminator is not part of it, so no position lies inside "\r\n". A position behind the end of its line is a
-  /// failure: whoever asks has another text in mind.
+  /// A line's terminator is not part of it, so no position lies inside "\r\n". A position behind the end of its line is
+  /// a failure: whoever asks has another text in mind.
   [[nodiscard]] result<std::size_t> offset_of(text_position where, position_encoding units) const;
 
   [[nodiscard]] const std::string& text() const { return text_; }

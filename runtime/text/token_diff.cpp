@@ -66,8 +66,10 @@ std::vector<hunk> walk_back(const std::vector<frontier>& trace, std::int32_t n, 
   std::int32_t k = n - m;
   for (auto d = static_cast<std::int32_t>(trace.size()) - 1; d > 0; --d) {
     const step_onto s = step(trace[static_cast<std::size_t>(d - 1)], k);
-    if (s.adds) out.push_back({.before = s.x, .after = s.x - k - 1, .removed = 0, .added = 1});
-    else out.push_back({.before = s.x - 1, .after = s.x - 1 - (k - 1), .removed = 1, .added = 0});
+    if (s.adds)
+      out.push_back({.before = s.x, .after = s.x - k - 1, .removed = 0, .added = 1});
+    else
+      out.push_back({.before = s.x - 1, .after = s.x - 1 - (k - 1), .removed = 1, .added = 0});
     k = s.adds ? k + 1 : k - 1;
   }
   std::reverse(out.begin(), out.end());
@@ -112,7 +114,8 @@ std::vector<token_splice> diff_tokens(tokens before, tokens after, std::uint32_t
   for (const hunk& h : hunks) {
     const auto inserted = new_middle.subspan(static_cast<std::size_t>(h.after), static_cast<std::size_t>(h.added));
     // Of the sequence as the splices before leave it: there what is before is as in the new one.
-    out.push_back({static_cast<std::uint32_t>(head + h.after), static_cast<std::uint32_t>(h.removed),
+    out.push_back({static_cast<std::uint32_t>(head + h.after),
+                   static_cast<std::uint32_t>(h.removed),
                    {inserted.begin(), inserted.end()}});
   }
   return out;

@@ -46,9 +46,9 @@ class tokenizer {
   /// Any bytes; time grows as n log n whatever they are.
   [[nodiscard]] std::vector<token> encode(std::string_view text, encode_options options = {}) const;
 
-  /// True when a text without special tokens parsed may be cut between these two bytes: the tokens of the parts, the second
-  /// encoded with `continues`, are those of the whole, whatever else the parts hold. Never between bytes of characters
-  /// beyond ASCII. A vocabulary may have no such place.
+  /// True when a text without special tokens parsed may be cut between these two bytes: the tokens of the parts, the
+  /// second encoded with `continues`, are those of the whole, whatever else the parts hold. Never between bytes of
+  /// characters beyond ASCII. A vocabulary may have no such place.
   [[nodiscard]] bool cuts_between(char left, char right) const {
     return is_ascii(left) && is_ascii(right) && cuts_[cut_index(left, right)];
   }
@@ -80,8 +80,8 @@ class tokenizer {
   /// entries stay empty: they are their text.
   std::string& piece_entry(token id) { return pieces_[static_cast<std::size_t>(id)]; }
   void set_keeps_every_byte(bool keeps) { keeps_every_byte_ = keeps; }
-  /// Called once while the object is built: where merging, as the derived class does it, can never reach across. What the
-  /// texts matched as a whole add to that is known here.
+  /// Called once while the object is built: where merging, as the derived class does it, can never reach across. What
+  /// the texts matched as a whole add to that is known here.
   void set_cuts(const std::function<bool(char left, char right)>& can_cut);
 
  private:

@@ -4,7 +4,8 @@
 
 namespace redline::scheduler {
 
-/// Decodes and verifications before prompts, so that an arriving prompt does not hold up running answers; then by arrival.
+/// Decodes and verifications before prompts, so that an arriving prompt does not hold up running answers; then by
+/// arrival.
 class fifo final : public policy {
  public:
   void rank(std::span<const work_item> items, instant now, std::vector<item_index>& best_first) const override;

@@ -44,11 +44,12 @@ TEST(cost_cache, does_not_believe_a_damaged_file) {
   const cost_cache cache(inner, "k");
   ASSERT_TRUE(cache.store({{1, 1, 0, 2500}}));
   const std::string path = only_file(inner);
-  for (const char* text : {"", "{", "[]", "{}", R"({"key":"other","passes":[{"rows":1,"logits":1,"context":0,"us":1}]})",
-                           R"({"key":"k"})", R"({"key":"k","passes":[]})", R"({"key":"k","passes":[7]})",
-                           R"({"key":"k","passes":[{"rows":-1,"logits":1,"context":0,"us":1}]})",
-                           R"({"key":"k","passes":[{"rows":1,"logits":1,"context":0}]})",
-                           R"({"key":"k","passes":[{"rows":1,"logits":1,"context":0,"us":99999999999999}]})"}) {
+  for (const char* text :
+       {"", "{", "[]", "{}", R"({"key":"other","passes":[{"rows":1,"logits":1,"context":0,"us":1}]})", R"({"key":"k"})",
+        R"({"key":"k","passes":[]})", R"({"key":"k","passes":[7]})",
+        R"({"key":"k","passes":[{"rows":-1,"logits":1,"context":0,"us":1}]})",
+        R"({"key":"k","passes":[{"rows":1,"logits":1,"context":0}]})",
+        R"({"key":"k","passes":[{"rows":1,"logits":1,"context":0,"us":99999999999999}]})"}) {
     std::ofstream(path) << text;
     EXPECT_FALSE(cache.load()) << text;
   }

@@ -61,7 +61,8 @@ TEST_F(draft_model_test, answers_with_tokens_and_their_source) {
   const auto got = wire.take<proposal>();
   ASSERT_TRUE(got);
   EXPECT_EQ(got->tokens, (std::vector<token>{51, 52}));
-  EXPECT_EQ(got->parts, (std::vector<draft::draft_part>{{source::prediction, 2, draft::grade_of_match(1)}})) << "behind one token that agrees";
+  EXPECT_EQ(got->parts, (std::vector<draft::draft_part>{{source::prediction, 2, draft::grade_of_match(1)}}))
+      << "behind one token that agrees";
 }
 
 TEST_F(draft_model_test, asks_for_the_log_of_a_tenant_that_it_does_not_know) {

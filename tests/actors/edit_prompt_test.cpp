@@ -10,8 +10,10 @@ const edit_task task{"a.py", "def a():\n    return 1\n", "Delete the function `a
 TEST(edit_prompt, explains_programs_and_numbers_the_lines) {
   // Byte for byte what the demo pair was trained with (bench/demo_models/recipe/samples.py).
   EXPECT_EQ(program_message_of(task),
-            "Delete the function `a`.\nWrite an edit program that makes the new file: <copy lines=\"i-j\"/> copies lines i to j of "
-            "the file, <gen>text</gen> writes new text, </program> ends it. The file, each line behind its number:\n```python\n"
+            "Delete the function `a`.\nWrite an edit program that makes the new file: <copy lines=\"i-j\"/> copies "
+            "lines i to j of "
+            "the file, <gen>text</gen> writes new text, </program> ends it. The file, each line behind its "
+            "number:\n```python\n"
             "1\tdef a():\n2\t    return 1\n```");
   const auto tokens = program_message_of(task, {.lines = false, .tokens = true});
   EXPECT_EQ(tokens.find("lines="), std::string::npos);

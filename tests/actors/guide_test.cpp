@@ -36,7 +36,8 @@ struct answer {
   std::optional<finish_reason> finished;
   std::uint32_t asked = 0;
 };
-answer play(generation& g, std::string program, const std::function<token(std::span<const token>)>& inside = {}, float logprob = -3) {
+answer play(generation& g, std::string program, const std::function<token(std::span<const token>)>& inside = {},
+            float logprob = -3) {
   answer out;
   auto step = g.begin();
   std::size_t written = 0;
@@ -96,7 +97,8 @@ TEST(guide, a_verified_span_is_what_the_model_would_have_written) {
 
   // It parts from the span inside of its second line: the rest is not copied, and the program goes on.
   auto h = make({.trust = copy_trust::verified});
-  const auto some = play(h, "c1-3\"gX</gen>/", [](auto span) { return span.front() == 'w' ? token{'Q'} : span.front(); });
+  const auto some =
+      play(h, "c1-3\"gX</gen>/", [](auto span) { return span.front() == 'w' ? token{'Q'} : span.front(); });
   EXPECT_EQ(some.text, "one\ntX");
   EXPECT_EQ(h.copied().program, "<copy lines=\"1-1\"/><gen>t</gen><gen>X</gen></program>");
   EXPECT_EQ(h.copied().spans.at(0).tokens, index_of_words()->spell("one\n").size() + 1);
@@ -108,7 +110,8 @@ TEST(guide, a_verified_span_is_what_the_model_would_have_written) {
 TEST(guide, auto_forces_a_span_that_the_model_is_sure_of) {
   const auto how_with = [](float logprob) {
     auto g = make({.trust = copy_trust::automatic, .confidence_min = 0.5F});
-    play(g, "c1-3\"/", [](auto span) { return span.front(); }, logprob);
+    play(
+        g, "c1-3\"/", [](auto span) { return span.front(); }, logprob);
     EXPECT_EQ(g.logprobs(), std::optional(0u));
     return g.copied().spans.at(0).forced;
   };
@@ -119,7 +122,8 @@ TEST(guide, auto_forces_a_span_that_the_model_is_sure_of) {
 TEST(guide, auto_believes_anchors_that_are_right_and_no_others) {
   const auto span_with = [](const std::string& program) {
     auto g = make({.trust = copy_trust::automatic, .anchors = true});
-    const auto out = play(g, program, [](auto span) { return span.front(); }, 0);
+    const auto out = play(
+        g, program, [](auto span) { return span.front(); }, 0);
     EXPECT_EQ(out.finished, finish_reason::stop) << program;
     EXPECT_FALSE(g.logprobs());
     EXPECT_EQ(g.copied().program, "<copy lines=\"1-3\"/></program>");  // anchors are remarks
@@ -133,7 +137,8 @@ TEST(guide, auto_believes_anchors_that_are_right_and_no_others) {
   EXPECT_EQ(wrong.reason, span_reason::doubt);
   // An anchor that a line nearby has too says nothing.
   auto twins = make({.trust = copy_trust::automatic, .anchors = true}, {"{\n  a\n}\n{\n  b\n}\n"});
-  play(twins, "c2-3a\"}\"/", [](auto span) { return span.front(); }, 0);
+  play(
+      twins, "c2-3a\"}\"/", [](auto span) { return span.front(); }, 0);
   EXPECT_FALSE(twins.copied().spans.at(0).forced);
 }
 

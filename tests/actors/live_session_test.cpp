@@ -32,7 +32,7 @@ struct answers {
   struct one {
     std::optional<std::uint32_t> status;
     header_list headers;
-    std::string body;    // or the events so far
+    std::string body;  // or the events so far
     bool over = false;
   };
   std::map<std::uint64_t, one> all;
@@ -41,7 +41,8 @@ struct answers {
 class http_stand_in final : public actor::actor_of<http_stand_in> {
  public:
   using accepts = actor::protocol<http_respond, http_stream, http_stop_accepting>;
-  http_stand_in(actor::actor_context& context, std::shared_ptr<answers> heard) : actor_of(context), heard_(std::move(heard)) {}
+  http_stand_in(actor::actor_context& context, std::shared_ptr<answers> heard)
+      : actor_of(context), heard_(std::move(heard)) {}
   void on(const http_respond& m) { heard_->all[m.exchange] = {m.status, m.headers, m.body, true}; }
   void on(const http_stream& m) {
     auto& a = heard_->all[m.exchange];
@@ -74,15 +75,14 @@ class live_sessions : public testing::Test {
     options.limits = {.running_max = 4, .waiting_max = 64, .tokens_max = context_max, .pages_count = pages_count};
     options.budget = {.rows_max = 64, .prompt_chunk_rows_max = 16};
     test::add_target(world, options, [] {
-      return std::move(*model::transformer::create(weights, table, team,
-                                                   {.pages_count = pages_count, .kv = model::kv_type::f32, .rows_max = 64}));
+      return std::move(*model::transformer::create(
+          weights, table, team, {.pages_count = pages_count, .kv = model::kv_type::f32, .rows_max = 64}));
     });
     test::add_lookup(world);
-    world.add_worker(1, 2).add<http_stand_in>(8, "http", test::roomy, [h = heard](actor::actor_context& c) {
-      return std::make_unique<http_stand_in>(c, h);
-    });
-    auto s = std::make_shared<gateway_services>(gateway_services{
-        .words = words, .chat = *text::chat_template::parse(std::string(text::chatml_template))});
+    world.add_worker(1, 2).add<http_stand_in>(
+        8, "http", test::roomy, [h = heard](actor::actor_context& c) { return std::make_unique<http_stand_in>(c, h); });
+    auto s = std::make_shared<gateway_services>(
+        gateway_services{.words = words, .chat = *text::chat_template::parse(std::string(text::chatml_template))});
     s->model_name = "tiny";
     s->context_max = context_max;
     s->draft_defaults.how = draft::method::lookup;
@@ -102,14 +102,16 @@ class live_sessions : public testing::Test {
     world.run_for(microseconds{2'000'000});  // the gateway hears that the model is up
   }
 
-  std::uint64_t ask(const std::string& method, const std::string& path, const json& body = {}, const std::string& key = "") {
+  std::uint64_t ask(const std::string& method, const std::string& path, const json& body = {},
+                    const std::string& key = "") {
     http_arrived m{.exchange = ++exchange, .method = method, .path = path, .body = body.is_null() ? "" : body.dump()};
     if (!key.empty()) m.headers.emplace_back("Authorization", "Bearer " + key);
     world.send(gateway_where, m, http_where);
     return exchange;
   }
   const answers::one& await(std::uint64_t id) {
-    EXPECT_TRUE(world.run_until([&] { return heard->all[id].over; }, patience)) << "exchange " << id << " got no answer";
+    EXPECT_TRUE(world.run_until([&] { return heard->all[id].over; }, patience))
+        << "exchange " << id << " got no answer";
     return heard->all[id];
   }
   std::pair<std::uint32_t, json> call(const std::string& method, const std::string& path, const json& body = {},
@@ -189,7 +191,8 @@ TEST_F(live_sessions, refuse_what_makes_no_sense_and_say_why) {
   refused("PUT", file, {{"text", "x"}, {"version", 1}}, 409, "session_version_mismatch", "after 1");
   refused("POST", at(id, "/complete"), {{"path", "no.py"}}, 404, "file_not_found", "no.py");
   refused("POST", at(id, "/complete"), {{"path", "a.py"}, {"version", 7}}, 409, "session_version_mismatch", "found 7");
-  refused("POST", at(id, "/complete"), {{"path", "a.py"}, {"position", {{"line", 9}, {"character", 0}}}}, 400, "", "line");
+  refused("POST", at(id, "/complete"), {{"path", "a.py"}, {"position", {{"line", 9}, {"character", 0}}}}, 400, "",
+          "line");
   refused("POST", at(id, "/complete"), {{"path", "a.py"}, {"n", 2}}, 400, "", "one sequence");
   refused("POST", at(id, "/complete"), {{"path", "a.py"}, {"mode", "middle"}}, 400, "", "line, text and fim");
   refused("POST", at(id, "/complete"), {{"path", "a.py"}, {"mode", "text"}, {"position", {{"byte", 0}}}}, 400, "",
@@ -286,7 +289,8 @@ TEST_F(live_sessions, stream_when_asked_to) {
   streamed["stream_options"] = {{"include_usage", true}};
   const std::string events = await(ask("POST", at(id, "/complete"), streamed)).body;
   EXPECT_TRUE(events.ends_with("data: [DONE]\n\n"));
-  const std::string worth = "\"kv\":{\"exact\":" + std::to_string(words->encode("stream me").size()) + ",\"shifted\":0,";
+  const std::string worth =
+      "\"kv\":{\"exact\":" + std::to_string(words->encode("stream me").size()) + ",\"shifted\":0,";
   EXPECT_NE(events.find(worth), std::string::npos) << events;
   std::string joined;
   std::istringstream lines(events);
@@ -308,8 +312,10 @@ TEST_F(live_sessions, read_other_files_in_front_and_what_is_behind_in_the_middle
   const std::size_t headers = 2 + words->encode("a.py\n").size() + words->encode("b.py\n").size();
   EXPECT_TRUE(w.fim().complete() && w.fim().file_separator);
   EXPECT_EQ(prompt_of({{"path", "b.py"}, {"mode", "text"}, {"max_tokens", 1}}), headers + 4);
-  EXPECT_EQ(prompt_of({{"path", "b.py"}, {"position", {{"line", 0}, {"character", 1}}}, {"max_tokens", 1}}), headers + 4 + 3);
-  EXPECT_EQ(prompt_of({{"path", "b.py"}, {"position", {{"byte", 1}}}, {"mode", "text"}, {"max_tokens", 1}}), headers + 3);
+  EXPECT_EQ(prompt_of({{"path", "b.py"}, {"position", {{"line", 0}, {"character", 1}}}, {"max_tokens", 1}}),
+            headers + 4 + 3);
+  EXPECT_EQ(prompt_of({{"path", "b.py"}, {"position", {{"byte", 1}}}, {"mode", "text"}, {"max_tokens", 1}}),
+            headers + 3);
 }
 
 TEST_F(live_sessions, edit_as_a_chat_with_the_file_in_it_does) {
@@ -349,7 +355,8 @@ TEST_P(live_sessions_at_random, say_what_a_session_opened_a_moment_ago_says) {
   auto& chance = world.env();
   const std::string parts[] = {"x", "\n", " y = 1", "foo bar", "\u00e9", "  ", "1", "\r\n", "return"};
   std::string text = "def f(a):\n    return a + 1\n";
-  const auto id = open(text, {{"cache", {{"healing", chance.below(2) == 0}}}});  // which says nothing where all is exact
+  const auto id =
+      open(text, {{"cache", {{"healing", chance.below(2) == 0}}}});  // which says nothing where all is exact
   std::int64_t version = 1;
   for (int round = 0; round < 12; ++round) {
     json edits = json::array();
@@ -359,7 +366,8 @@ TEST_P(live_sessions_at_random, say_what_a_session_opened_a_moment_ago_says) {
         return from;
       };
       const std::size_t begin = boundary(chance.below(text.size() + 1));
-      const std::size_t end = boundary(std::min<std::size_t>(text.size(), begin + chance.below(text.size() > 90 ? 40 : 4)));
+      const std::size_t end =
+          boundary(std::min<std::size_t>(text.size(), begin + chance.below(text.size() > 90 ? 40 : 4)));
       std::string with;
       for (std::uint64_t k = chance.below(3); k > 0; --k) with += parts[chance.below(std::size(parts))];
       text.replace(begin, end - begin, with);
@@ -376,7 +384,9 @@ TEST_P(live_sessions_at_random, say_what_a_session_opened_a_moment_ago_says) {
     std::size_t cursor = 1 + chance.below(text.size());
     while (cursor < text.size() && (static_cast<unsigned char>(text[cursor]) & 0xC0) == 0x80) ++cursor;
     static constexpr const char* modes[] = {"line", "text", "fim"};
-    json wish = {{"path", "a.py"}, {"position", {{"byte", cursor}}}, {"max_tokens", 1 + chance.below(12)},
+    json wish = {{"path", "a.py"},
+                 {"position", {{"byte", cursor}}},
+                 {"max_tokens", 1 + chance.below(12)},
                  {"mode", modes[chance.below(3)]}};
     if (chance.below(2) == 0) wish.update({{"temperature", 0.7}, {"seed", chance.below(100)}});
     if (chance.below(3) == 0) {  // somebody asks and leaves
@@ -441,8 +451,8 @@ TEST_F(live_sessions, say_what_their_kv_is_worth_when_nothing_heals_it) {
   }
 }
 
-/// One seed's story: edits at random places under a policy that keeps what is behind them; whatever happens, the answer is
-/// soon that of a session opened a moment ago.
+/// One seed's story: edits at random places under a policy that keeps what is behind them; whatever happens, the answer
+/// is soon that of a session opened a moment ago.
 class live_sessions_that_heal : public live_sessions, public testing::WithParamInterface<std::uint64_t> {
  protected:
   live_sessions_that_heal() : live_sessions(GetParam()) {}
@@ -452,7 +462,8 @@ class live_sessions_that_heal : public live_sessions, public testing::WithParamI
     if (chance.below(3) == 0) world.run_for(microseconds{chance.below(40'000)});
     if (chance.below(6) == 0) world.restart(chance.below(2) == 0 ? scheduler_where : target_where);
     if (chance.below(4) == 0) {  // somebody else's answer takes pages and places
-      ask("POST", "/v1/completions", {{"prompt", twelve_lines() + std::to_string(chance.below(9))}, {"max_tokens", 20}});
+      ask("POST", "/v1/completions",
+          {{"prompt", twelve_lines() + std::to_string(chance.below(9))}, {"max_tokens", 20}});
     }
   }
 };
@@ -483,12 +494,14 @@ TEST_P(live_sessions_that_heal, are_usable_at_once_and_exact_soon) {
       disturb();
     }
     if (chance.below(2) == 0) continue;  // on to the next edit while it heals
-    for (int i = 0; i < 100 && call("GET", at(id)).second["kv"]["stale"] != 0; ++i) world.run_for(microseconds{500'000});
+    for (int i = 0; i < 100 && call("GET", at(id)).second["kv"]["stale"] != 0; ++i)
+      world.run_for(microseconds{500'000});
     const auto [live_status, live] = call("POST", at(id, "/complete"), wish);
     ASSERT_EQ(live_status, 200U) << live;
     EXPECT_EQ(live["usage"]["redline"]["kv"]["stale"], 0);
     const auto fresh_id = open(text);
-    EXPECT_EQ(live["choices"], call("POST", at(fresh_id, "/complete"), wish).second["choices"]) << "version " << version;
+    EXPECT_EQ(live["choices"], call("POST", at(fresh_id, "/complete"), wish).second["choices"])
+        << "version " << version;
     call("DELETE", at(fresh_id));
   }
   EXPECT_GT(stale_count, 0U);

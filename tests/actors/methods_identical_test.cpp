@@ -70,7 +70,8 @@ std::vector<task> tasks() {
     return out;
   }
   const char* names[] = {"load", "save", "total", "merge", "count", "split"};
-  const char* bodies[] = {"    return sum(row[\"n\"] for row in a)\n", "    for row in a:\n        b.append(row)\n    return b\n",
+  const char* bodies[] = {"    return sum(row[\"n\"] for row in a)\n",
+                          "    for row in a:\n        b.append(row)\n    return b\n",
                           "    if a > 10:\n        return b\n    return a\n"};
   for (std::size_t i = 0; out.size() < files_max; ++i) {
     std::string file = "import json\n\nLIMIT = " + std::to_string(i + 3) + "\n";
@@ -94,8 +95,8 @@ class crowd final : public actor::actor_of<crowd> {
  public:
   using accepts = actor::protocol<next_job, session_text, session_finished>;
   struct plan {
-    // The jobs are filled in by the test's thread. A frame orders that before their reading, but inside of libzmq, where
-    // ThreadSanitizer does not see it.
+    // The jobs are filled in by the test's thread. A frame orders that before their reading, but inside of libzmq,
+    // where ThreadSanitizer does not see it.
     std::mutex mutex;
     std::vector<generation_request> jobs;
     std::function<session_partners(draft::method, actor::address)> partners;
@@ -117,8 +118,10 @@ class crowd final : public actor::actor_of<crowd> {
   }
   void on(const session_finished& m) {
     plan_->finished[m.session] = m;
-    if (plan_->finished.size() == plan_->jobs.size()) plan_->done.set_value();
-    else open_one();
+    if (plan_->finished.size() == plan_->jobs.size())
+      plan_->done.set_value();
+    else
+      open_one();
   }
 
  private:
@@ -203,9 +206,9 @@ void compare_methods(const setting& how) {
   const auto wish = [&](const task& t, method drafted_by) {
     generation_request g;
     g.session = {id++};
-    const std::string asked =
-        how.shows_file ? "<|im_start|>user\n" + t.instruction + "\n```python\n" + t.file + "```<|im_end|>\n<|im_start|>assistant\n"
-                       : t.file.substr(0, t.file.find('\n') + 1);
+    const std::string asked = how.shows_file ? "<|im_start|>user\n" + t.instruction + "\n```python\n" + t.file +
+                                                   "```<|im_end|>\n<|im_start|>assistant\n"
+                                             : t.file.substr(0, t.file.find('\n') + 1);
     g.prompt = words->encode(asked, {.parse_special = true});
     g.tokens_max = tokens_max;
     g.context_max = (*e)->context_max();
@@ -282,7 +285,8 @@ void compare_methods(const setting& how) {
               how.has_model ? "a" : "no", "method", "passes", "rows", "draft",
               "accepted/drafted: lookup, draft, prediction", "regular", regular.target_passes, regular.target_rows);
   EXPECT_EQ(regular.drafted, 0u);
-  const bool compares_counts = how.whole_drafts && all.size() >= 4;  // of fewer files, as sanitizer builds take, many tie
+  const bool compares_counts =
+      how.whole_drafts && all.size() >= 4;  // of fewer files, as sanitizer builds take, many tie
   for (const variant& v : variants) {
     if (!sums.contains(v.name)) continue;
     const session_stats& s = sums[v.name];

@@ -1,4 +1,5 @@
-// Any bytes -> program -> the same bytes or refused, with one file and with several; what resolves is what the spans hold.
+// Any bytes -> program -> the same bytes or refused, with one file and with several; what resolves is what the spans
+// hold.
 #include <cstdlib>
 
 #include "runtime/copy/program.hpp"
@@ -7,7 +8,8 @@
 using namespace redline;
 
 std::vector<std::string> fuzz::seeds() {
-  return {"<copy lines=\"1-2\" first=\"a\" last=\"b\"/><gen>x</gen></program>", "<copy lines=\"1-3\"/><gen>x\n</gen></program>", "<gen><\\/gen><\\\\/gen></ge</gen></program>",
+  return {"<copy lines=\"1-2\" first=\"a\" last=\"b\"/><gen>x</gen></program>",
+          "<copy lines=\"1-3\"/><gen>x\n</gen></program>", "<gen><\\/gen><\\\\/gen></ge</gen></program>",
           "<copy file=\"2\" lines=\"1-12\"/><copy file=\"1\" tokens=\"2-3\"/></program>", "</program>"};
 }
 
@@ -21,8 +23,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (copy::print_program(*p, files->size() > 1) != bytes) std::abort();
     std::size_t wanted = 0;
     for (const auto& op : *p) {
-      if (const auto* gen = std::get_if<copy::gen_op>(&op)) wanted += gen->text.size();
-      else if (const auto& c = std::get<copy::copy_op>(op); true) wanted += (*files)[c.file - 1].slice(c.of, c.first, c.last).size();
+      if (const auto* gen = std::get_if<copy::gen_op>(&op))
+        wanted += gen->text.size();
+      else if (const auto& c = std::get<copy::copy_op>(op); true)
+        wanted += (*files)[c.file - 1].slice(c.of, c.first, c.last).size();
     }
     const auto out = copy::resolve(*p, *files);
     if (!out || out->size() != wanted) std::abort();

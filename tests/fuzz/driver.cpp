@@ -1,5 +1,6 @@
-// Runs a fuzz target without libFuzzer: its seeds, then mutations of them, the same ones every time, until the time is up
-// (REDLINE_FUZZ_SECONDS, default 1). An abort or a sanitizer's report fails the test; the input is in the file it names.
+// Runs a fuzz target without libFuzzer: its seeds, then mutations of them, the same ones every time, until the time is
+// up (REDLINE_FUZZ_SECONDS, default 1). An abort or a sanitizer's report fails the test; the input is in the file it
+// names.
 #include "tests/fuzz/driver.hpp"
 
 #include <chrono>
@@ -46,7 +47,8 @@ class mutator {
         if (at < s.size()) s[at] = static_cast<char>(s[at] ^ 1 << below(8));
         break;
       case 2:  // an odd number
-        for (std::size_t i = 0, n = std::size_t{1} << below(4), v = below(std::size(odd)); i < n && at + i < s.size(); ++i) {
+        for (std::size_t i = 0, n = std::size_t{1} << below(4), v = below(std::size(odd)); i < n && at + i < s.size();
+             ++i) {
           s[at + i] = static_cast<char>(odd[v] >> 8 * i);
         }
         break;

@@ -12,8 +12,10 @@ std::vector<std::string> fuzz::seeds() {
       "{% for m in messages %}{{ m['role'] + ': ' + m.content | trim }}{% if not loop.last %}\n{% endif %}{% endfor %}",
       "{% set ns = namespace(n=0) %}{% for i in range(3) %}{% set ns.n = ns.n + i * 2 %}{% endfor %}{{ ns.n }}",
       "{% macro f(a, b=1) %}{{ a ~ b }}{% endmacro %}{{ f('x') }}{{ f(b=2, a=[1, 2.5, none, {'k': true}]) | tojson }}",
-      "{{ messages[0]['content'].split('a')[-1].upper()[::-1] }}{{ 'a,b' | replace(',', ';') }}{{ raise_exception('no') }}",
-      "{%- if bos_token is defined and messages | length > 0 -%}{{- bos_token -}}{%- else -%}{{- 1 // 3 ** 2 -}}{%- endif -%}",
+      "{{ messages[0]['content'].split('a')[-1].upper()[::-1] }}{{ 'a,b' | replace(',', ';') }}{{ "
+      "raise_exception('no') }}",
+      "{%- if bos_token is defined and messages | length > 0 -%}{{- bos_token -}}{%- else -%}{{- 1 // 3 ** 2 -}}{%- "
+      "endif -%}",
   };
 }
 

@@ -9,8 +9,10 @@
 using namespace redline;
 
 std::vector<std::string> fuzz::seeds() {
-  return {"def f(x):\n\treturn x  # 12345\r\n", "naïve 文字 🙂 e\u0301", "<|im_start|>user\n<|im_end|>", "\xff\xfe\x80 \xc3",
-          std::string("\0\0\x01", 3), "   leading and trailing   ", "don't we'LL I'M 3.14 __init__"};
+  return {"def f(x):\n\treturn x  # 12345\r\n", "naïve 文字 🙂 e\u0301",
+          "<|im_start|>user\n<|im_end|>",       "\xff\xfe\x80 \xc3",
+          std::string("\0\0\x01", 3),           "   leading and trailing   ",
+          "don't we'LL I'M 3.14 __init__"};
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

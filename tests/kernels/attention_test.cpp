@@ -113,23 +113,23 @@ class attention : public kernel_test {
     std::vector<float> out(rows * stride, nan);
     memory_block scratch(attention_scratch_floats(rows, s.group, s.head_dim, distinct.size()) * sizeof(float));
     attention_args a{.q = s.q.data() + first * stride,
-                    .q_stride = stride,
-                    .out = out.data(),
-                    .out_stride = stride,
-                    .rows = rows,
-                    .group = s.group,
-                    .head_dim = s.head_dim,
-                    .rotary_dim = s.rotary_dim,
-                    .pairs = s.pairs,
-                    .scale = 0.25F,
-                    .visible = first + 1,
-                    .tiles = tiles.data(),
-                    .tile_count = tiles.size(),
-                    .angles = pointers.data(),
-                    .angles_stride = rows,
-                    .offset_count = distinct.size(),
-                    .kv = view_of(s),
-                    .scratch = reinterpret_cast<float*>(scratch.data())};
+                     .q_stride = stride,
+                     .out = out.data(),
+                     .out_stride = stride,
+                     .rows = rows,
+                     .group = s.group,
+                     .head_dim = s.head_dim,
+                     .rotary_dim = s.rotary_dim,
+                     .pairs = s.pairs,
+                     .scale = 0.25F,
+                     .visible = first + 1,
+                     .tiles = tiles.data(),
+                     .tile_count = tiles.size(),
+                     .angles = pointers.data(),
+                     .angles_stride = rows,
+                     .offset_count = distinct.size(),
+                     .kv = view_of(s),
+                     .scratch = reinterpret_cast<float*>(scratch.data())};
     if (!strands_apart) {
       with.attention(a);
       return out;
@@ -218,8 +218,7 @@ TEST_P(twin_attention, gives_the_bits_of_the_other_target) {
         store_all(other, copy);
         ASSERT_EQ(s.storage, copy.storage);
         const std::size_t first = below(s.tokens());
-        ASSERT_TRUE(
-            same_bits(attend(other, s, first, s.tokens(), false), attend(table(), s, first, s.tokens(), false)))
+        ASSERT_TRUE(same_bits(attend(other, s, first, s.tokens(), false), attend(table(), s, first, s.tokens(), false)))
             << head_dim << ", group " << group;
       }
     }

@@ -88,8 +88,8 @@ std::vector<float> as_bf16(const std::vector<float>& numbers) {
   return rounded;
 }
 
-/// The definition of products by tiles: factors rounded to bf16; per 32 columns one chain over the even and one over the
-/// odd ones; their sum joins the sum so far.
+/// The definition of products by tiles: factors rounded to bf16; per 32 columns one chain over the even and one over
+/// the odd ones; their sum joins the sum so far.
 std::vector<float> tile_sums(const matrix& m, std::size_t n, std::size_t k, const std::vector<float>& x,
                              std::size_t rows, const float* bias) {
   const auto narrow_x = as_bf16(x), narrow_w = as_bf16(m.floats);
@@ -152,8 +152,12 @@ TEST_P(exact_gemm, unpacks_the_floats_it_multiplies_with) {
 
 // Many rows and long stretches take other ways through the tiles; the definition is too slow for all formats.
 TEST_P(exact_gemm, large_products_are_their_definition_too) {
-  for (const auto& [rows, n, k] : {std::array<std::size_t, 3>{530, 40, 32}, {70, 70, 1024}, {100, 33, 500}, {50, 20, 9000}, {80, 20, 5000},
-                                 {300, 17, 1600}}) {
+  for (const auto& [rows, n, k] : {std::array<std::size_t, 3>{530, 40, 32},
+                                   {70, 70, 1024},
+                                   {100, 33, 500},
+                                   {50, 20, 9000},
+                                   {80, 20, 5000},
+                                   {300, 17, 1600}}) {
     const matrix m = random_matrix(weight_type::f16, n, k);
     const packed_weights w(table(), team_, weight_type::f16, n, k, m.bytes.data());
     const auto x = uniforms(rows * k);
@@ -245,7 +249,7 @@ TEST_P(gemm, rows_that_were_prepared_give_the_same_bits) {
                    .y_stride = n};
     table().gemm(args);
     const memory_block out(table().prepared_bytes(rows, k));
-    if (out.size() == 0) continue;  // this target takes floats
+    if (out.size() == 0) continue;              // this target takes floats
     std::memset(out.data(), 0xff, out.size());  // rows that are not there may be anything
     const std::size_t middle = below(rows + 1);
     table().prepare_rows(x.data(), k + 3, middle, rows, k, out.data());
@@ -275,8 +279,7 @@ TEST_P(gemm, agrees_with_openblas_within_rounding) {
     for (std::size_t i = 0; i < found.size(); ++i) {
       // A sum of k products loses at most k roundings of the largest partial sum, and what its products lose.
       const float loss = std::numeric_limits<float>::epsilon() * 4 + table().product_error;
-      ASSERT_NEAR(found[i], expected[i], largest * static_cast<float>(k) * loss)
-          << name_of(type);
+      ASSERT_NEAR(found[i], expected[i], largest * static_cast<float>(k) * loss) << name_of(type);
     }
   }
 }

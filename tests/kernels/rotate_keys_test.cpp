@@ -10,7 +10,8 @@ struct key_store {
   key_store(element_type the_type, std::size_t dimensions)
       : type(the_type), head_dim(dimensions), bytes(pages * kv_head_bytes(the_type, dimensions), std::byte{0xff}) {}
   [[nodiscard]] kv_view view() {
-    return {bytes.data(), bytes.data() + round_up(kv_key_bytes(type, head_dim), 64), kv_head_bytes(type, head_dim), type};
+    return {bytes.data(), bytes.data() + round_up(kv_key_bytes(type, head_dim), 64), kv_head_bytes(type, head_dim),
+            type};
   }
   /// Dimension d of the key in a slot, as it is stored, in floats.
   [[nodiscard]] float at(std::size_t slot, std::size_t d) const {
@@ -53,7 +54,8 @@ TEST_P(rotate_keys, turns_a_range_by_the_definition_and_leaves_the_rest) {
   for (const element_type type : all_element_types) {
     for (const auto& [head_dim, rotary_dim] : {std::pair<std::size_t, std::size_t>{64, 64}, {64, 32}, {20, 12}}) {
       for (const rope_pairs pairs : {rope_pairs::adjacent, rope_pairs::half_split}) {
-        for (const auto& [first, count] : {std::pair<std::size_t, std::size_t>{0, 96}, {0, 16}, {5, 3}, {13, 40}, {95, 1}, {40, 0}}) {
+        for (const auto& [first, count] :
+             {std::pair<std::size_t, std::size_t>{0, 96}, {0, 16}, {5, 3}, {13, 40}, {95, 1}, {40, 0}}) {
           const key_store before = filled(type, head_dim);
           const auto angles = angles_of(-37, rotary_dim);
           key_store after = before;
@@ -79,7 +81,8 @@ TEST_P(rotate_keys, turns_a_range_by_the_definition_and_leaves_the_rest) {
                 const bool first_of_pair = split ? d < half : d % 2 == 0;
                 const double exact = first_of_pair ? double{a} * angles[i] - double{b} * angles[half + i]
                                                    : double{a} * angles[half + i] + double{b} * angles[i];
-                ASSERT_NEAR(after.at(slot, d), exact, unit * (own_bits ? 3 : 1)) << "slot " << slot << ", dimension " << d;
+                ASSERT_NEAR(after.at(slot, d), exact, unit * (own_bits ? 3 : 1))
+                    << "slot " << slot << ", dimension " << d;
               }
             }
           }
@@ -103,7 +106,8 @@ TEST_P(rotate_keys, a_turn_there_and_back_ends_near_where_it_began) {
 }
 
 INSTANTIATE_TEST_SUITE_P(targets, rotate_keys,
-                         ::testing::Values("scalar", "avx2", "avx512", "avx512fp16", "blas", "amx_emulated"), target_name);
+                         ::testing::Values("scalar", "avx2", "avx512", "avx512fp16", "blas", "amx_emulated"),
+                         target_name);
 
 }  // namespace
 }  // namespace redline::kernels

@@ -10,8 +10,12 @@ namespace redline::scheduler {
 namespace {
 
 work_item item(std::uint64_t sequence, std::uint32_t computed, std::uint32_t pending, std::uint32_t draft = 0) {
-  return {.sequence = {sequence}, .tenant = {1}, .computed_count = computed, .pending_count = pending,
-          .draft_count = draft, .room = (32 - computed % 32) % 32};
+  return {.sequence = {sequence},
+          .tenant = {1},
+          .computed_count = computed,
+          .pending_count = pending,
+          .draft_count = draft,
+          .room = (32 - computed % 32) % 32};
 }
 
 batch_plan build(const std::vector<work_item>& items, const budget& limits, const cost_model& cost = {}) {
@@ -130,9 +134,9 @@ TEST(batch_builder, takes_one_row_of_the_first_run_whatever_it_costs) {
 }
 
 /// Machines, as the time of a pass by its rows, in microseconds.
-double laptop(double rows) { return 22'000 + 3'400 * rows; }             // two cores, bound by arithmetic
+double laptop(double rows) { return 22'000 + 3'400 * rows; }                  // two cores, bound by arithmetic
 double server(double rows) { return 9'000 + 60 * std::max(0.0, rows - 48); }  // 64 cores: flat, then a slope
-double accelerator(double rows) { return 12'000 + 2 * rows; }            // flat
+double accelerator(double rows) { return 12'000 + 2 * rows; }                 // flat
 double stairs(double rows) { return 2'000 + 4'000 * std::ceil(rows / 16); }
 
 cost_model taught(double (*machine)(double)) {

@@ -53,7 +53,8 @@ TEST(cost_model, learns_a_curve_that_bends) {
     return microseconds{15'000 + 250 * static_cast<std::int64_t>(std::max<std::uint64_t>(rows, 64) - 64)};
   };
   for (int round = 0; round < 5; ++round) {
-    for (const std::uint64_t rows : {1, 2, 4, 8, 16, 32, 64, 128, 256, 512}) m.observe({rows, rows, rows}, machine(rows));
+    for (const std::uint64_t rows : {1, 2, 4, 8, 16, 32, 64, 128, 256, 512})
+      m.observe({rows, rows, rows}, machine(rows));
   }
   for (const std::uint64_t rows : {1, 3, 20, 50, 64, 100, 200, 400}) {
     const auto wanted = static_cast<double>(machine(rows).count());

@@ -170,7 +170,8 @@ TEST(run_queue, an_edit_leaves_a_hole_that_is_computed_before_the_end) {
   EXPECT_EQ(submit(q, {.round = 2, .from = 22, .tail = {}, .splices = {edit}, .cuts = &cuts}), submit_outcome::taken);
   q.check_integrity();
   ASSERT_EQ(cuts.size(), 1u);
-  EXPECT_EQ(cuts[0], (table_splice{.table_count = 20, .at = 5, .removed_count = 2, .shift = 1, .revision = 1, .of = 0}));
+  EXPECT_EQ(cuts[0],
+            (table_splice{.table_count = 20, .at = 5, .removed_count = 2, .shift = 1, .revision = 1, .of = 0}));
   EXPECT_EQ(q.table_count({1}), 18u);
   auto plan = q.plan(roomy, at(0));
   ASSERT_EQ(plan.runs.size(), 1u);
@@ -217,7 +218,8 @@ TEST(run_queue, takes_splices_with_their_round_or_not_at_all) {
   EXPECT_EQ(q.known_count({1}), 4u);
   const std::vector<token> many(97, 7);
   EXPECT_EQ(submit(q, {.round = 2, .from = 1, .tail = {}, .splices = {{.at = 0, .tokens = many}}}),
-            submit_outcome::log_gap) << "more than tokens_max";
+            submit_outcome::log_gap)
+      << "more than tokens_max";
   EXPECT_EQ(submit(q, {.round = 2, .from = 3, .tail = {}, .splices = {edit}}), submit_outcome::taken);
   EXPECT_EQ(submit(q, {.round = 2, .from = 3, .tail = {}, .splices = {edit}}), submit_outcome::already_running);
   pass(q);
@@ -376,7 +378,9 @@ TEST(run_queue, knows_from_where_on_kv_is_another_than_the_log_would_give) {
   const std::vector<token> nine{9, 9};
   const auto edit = [&](std::uint64_t round, std::uint32_t where, std::uint32_t removed, bool keeps) {
     const std::uint32_t known = q.known_count({1});
-    EXPECT_EQ(submit(q, {.round = round, .from = known + 2 - removed, .tail = {},
+    EXPECT_EQ(submit(q, {.round = round,
+                         .from = known + 2 - removed,
+                         .tail = {},
                          .splices = {{.at = where, .removed_count = removed, .tokens = nine, .keeps_later = keeps}}}),
               submit_outcome::taken);
   };
@@ -483,7 +487,8 @@ void fill(run_queue& q, std::uint64_t count, std::size_t each, bool same_instant
   pass(q, 100);
 }
 
-/// A round whose draft of 20 tokens has `right` right ones, on a machine where every row costs; returns how many were tried.
+/// A round whose draft of 20 tokens has `right` right ones, on a machine where every row costs; returns how many were
+/// tried.
 std::uint32_t draft_round(run_queue& q, std::uint64_t round, std::uint32_t right) {
   const std::uint32_t known = q.known_count({1});
   std::vector<token> tail;
@@ -521,8 +526,12 @@ TEST(run_queue, widths_follow_the_record_of_the_drafts_own_source) {
     for (const std::uint8_t source : {std::uint8_t{9}, std::uint8_t{0}}) {
       const bool is_right = source == 9;
       const std::uint32_t known = q.known_count({1});
-      ASSERT_EQ(submit(q, {.round = ++round, .from = known, .tail = known == 0 ? tokens(3) : tokens(0), .draft = tokens(12),
-                           .sources = {{source, 12}}, .tokens_max = 1000}),
+      ASSERT_EQ(submit(q, {.round = ++round,
+                           .from = known,
+                           .tail = known == 0 ? tokens(3) : tokens(0),
+                           .draft = tokens(12),
+                           .sources = {{source, 12}},
+                           .tokens_max = 1000}),
                 submit_outcome::taken);
       const auto plan = q.plan(roomy, at(0));
       q.begin(plan);
@@ -545,8 +554,13 @@ TEST(run_queue, widths_begin_with_the_record_of_the_tenants_own_sequences) {
     std::uint32_t width = 0;
     for (int i = 0; i < rounds; ++i) {
       const std::uint32_t known = i == 0 ? 0 : q.known_count({sequence});
-      EXPECT_EQ(submit(q, {.sequence = sequence, .tenant = tenant, .round = static_cast<std::uint64_t>(i) + 1,
-                           .from = known, .tail = i == 0 ? tokens(3) : tokens(0), .draft = tokens(12), .tokens_max = 500}),
+      EXPECT_EQ(submit(q, {.sequence = sequence,
+                           .tenant = tenant,
+                           .round = static_cast<std::uint64_t>(i) + 1,
+                           .from = known,
+                           .tail = i == 0 ? tokens(3) : tokens(0),
+                           .draft = tokens(12),
+                           .tokens_max = 500}),
                 submit_outcome::taken);
       const auto plan = q.plan(roomy, at(0));
       q.begin(plan);

@@ -70,8 +70,10 @@ std::vector<token> plain_guided_decoding(const generation_request& g, model::tra
     std::span<const float> logits;
     for (; computed < log.size(); ++computed) {
       const kv::piece table{0, static_cast<std::uint32_t>(computed) + 1, 0};
-      const model::run one{.tokens = log.subspan(computed, 1), .first_position = static_cast<position>(computed),
-                           .table = {&table, 1}, .logits_begin = computed + 1 == log.size() ? 0u : 1u};
+      const model::run one{.tokens = log.subspan(computed, 1),
+                           .first_position = static_cast<position>(computed),
+                           .table = {&table, 1},
+                           .logits_begin = computed + 1 == log.size() ? 0u : 1u};
       logits = decoder.forward({&one, 1});
     }
     const auto place = work.grammar();
@@ -213,17 +215,23 @@ std::vector<token> make_prediction(generation_request g, test::virtual_environme
 std::shared_ptr<const guide_rules> make_rules(const generation_request& g, test::virtual_environment& chance) {
   const auto& index = shared_models().index;
   if (chance.below(4) == 0) {
-    return *json_rules(index, R"({"type":"object","properties":{"a":{"type":"string"},"b":{"type":"array","items":{"type":"integer","minimum":-4}},"c":{"type":"string","maxLength":9}},"required":["a"]})");
+    return *json_rules(
+        index,
+        R"({"type":"object","properties":{"a":{"type":"string"},"b":{"type":"array","items":{"type":"integer","minimum":-4}},"c":{"type":"string","maxLength":9}},"required":["a"]})");
   }
   std::vector<std::string> files(1 + chance.below(2));
   for (auto& file : files) {
     for (std::size_t line = 1 + chance.below(12); line > 0; --line) {
-      for (std::size_t i = chance.below(6); i > 0; --i) file += shared_models().words->piece(g.prompt[chance.below(g.prompt.size())]);
+      for (std::size_t i = chance.below(6); i > 0; --i)
+        file += shared_models().words->piece(g.prompt[chance.below(g.prompt.size())]);
       file += '\n';
     }
   }
-  return *copy_rules(index, files, {.trust = static_cast<copy_trust>(chance.below(3)), .token_spans = chance.below(2) == 0,
-                                   .anchors = chance.below(3) == 0, .confidence_min = 0.02F});
+  return *copy_rules(index, files,
+                     {.trust = static_cast<copy_trust>(chance.below(3)),
+                      .token_spans = chance.below(2) == 0,
+                      .anchors = chance.below(3) == 0,
+                      .confidence_min = 0.02F});
 }
 
 story make_story(test::virtual_environment& chance, bool with_cancels, bool with_grammars = false) {
@@ -303,7 +311,8 @@ void populate(test::actor_world& world, const std::shared_ptr<story>& s, std::ui
   options.limits = {.running_max = 6, .waiting_max = 64, .tokens_max = context_max, .pages_count = pages_count};
   options.budget = {.rows_max = rows_max, .prompt_chunk_rows_max = 16};
   options.policy = seed % 2 == 0 ? "fifo" : "fair_share";
-  test::add_target(world, options, [] { return shared_models().make(true, pages_count); }, shared_models().index);
+  test::add_target(
+      world, options, [] { return shared_models().make(true, pages_count); }, shared_models().index);
   test::add_lookup(world);
   world.add_worker(3, 4).add<draft_model>(6, "draft model", test::roomy, [](actor::actor_context& c) {
     return std::make_unique<draft_model>(
@@ -351,7 +360,8 @@ void judge(const story& s, outcome& out) {
     out.copied_forced += stats.copied_forced;
     out.copied_verified += stats.copied_verified;
     out.copy_refused += stats.copy_refused;
-    if ((j.finished->reason == finish_reason::length) != full && !(full && ended)) out.complaints.push_back(name + " gave a wrong reason");
+    if ((j.finished->reason == finish_reason::length) != full && !(full && ended))
+      out.complaints.push_back(name + " gave a wrong reason");
   }
 }
 
@@ -442,11 +452,11 @@ void run_seeds(bool faults, bool grammars = false) {
     sum.restarts += o.restarts;
     sum.cached += o.cached;
   }
-  std::printf("%zu seeds: %lu answers, %lu of %lu drafted tokens accepted, %lu tokens shared, %lu preemptions, %lu restarts\n", all.size(),
-              static_cast<unsigned long>(sum.finished), static_cast<unsigned long>(sum.accepted),
-              static_cast<unsigned long>(sum.drafted), static_cast<unsigned long>(sum.cached),
-              static_cast<unsigned long>(sum.preempted),
-              static_cast<unsigned long>(sum.restarts));
+  std::printf(
+      "%zu seeds: %lu answers, %lu of %lu drafted tokens accepted, %lu tokens shared, %lu preemptions, %lu restarts\n",
+      all.size(), static_cast<unsigned long>(sum.finished), static_cast<unsigned long>(sum.accepted),
+      static_cast<unsigned long>(sum.drafted), static_cast<unsigned long>(sum.cached),
+      static_cast<unsigned long>(sum.preempted), static_cast<unsigned long>(sum.restarts));
   if (all.size() < many) return;  // which need not meet everything
   // Not vacuous: drafts were taken and refused, pages ran out.
   for (const auto from : draft::all_sources) {

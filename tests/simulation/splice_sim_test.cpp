@@ -1,6 +1,5 @@
-// Sessions whose logs change in the middle, through the real scheduler, cache manager and target model. The oracle does the
-// same by hand on a model of its own: one table, one forward per hole.
-// REDLINE_SIM_SEED=n replays one seed.
+// Sessions whose logs change in the middle, through the real scheduler, cache manager and target model. The oracle does
+// the same by hand on a model of its own: one table, one forward per hole. REDLINE_SIM_SEED=n replays one seed.
 
 #include <gtest/gtest.h>
 
@@ -49,7 +48,7 @@ struct editor {
   script plan;
   std::vector<token> log;  // as the scheduler should know it
   std::vector<token> heard;
-  std::size_t at = 0;      // round in work
+  std::size_t at = 0;  // round in work
   std::uint32_t knows = 0;
   bool splices_sent = true;
   std::uint32_t recomputed = 0;
@@ -67,7 +66,8 @@ struct editor_tick {
 class editors final : public actor::actor_of<editors> {
  public:
   using accepts = actor::protocol<verdict, run_pending, editor_tick, actor::undeliverable>;
-  editors(actor::actor_context& context, std::shared_ptr<std::vector<editor>> all) : actor_of(context), all_(std::move(all)) {}
+  editors(actor::actor_context& context, std::shared_ptr<std::vector<editor>> all)
+      : actor_of(context), all_(std::move(all)) {}
 
   void on_start() {
     for (std::size_t i = 0; i < all_->size(); ++i) begin(i);
@@ -120,7 +120,11 @@ class editors final : public actor::actor_of<editors> {
     const editor& e = (*all_)[i];
     if (e.over()) return;
     const edit_round& round = e.plan.rounds[e.at];
-    verify_run m{.sequence = {i + 1}, .tenant = {1}, .round = {e.at + 1}, .draft = round.draft, .tokens_max = tokens_max,
+    verify_run m{.sequence = {i + 1},
+                 .tenant = {1},
+                 .round = {e.at + 1},
+                 .draft = round.draft,
+                 .tokens_max = tokens_max,
                  .only_cache = round.only_cache};
     if (e.splices_sent) m.splices = round.splices;
     m.log = {e.knows, {e.log.begin() + e.knows, e.log.end()}};
@@ -185,7 +189,8 @@ outcome run(std::uint64_t seed, bool exact, bool faults) {
   };
   const auto over = [&] { return std::all_of(all->begin(), all->end(), [](const editor& e) { return e.over(); }); };
   outcome out;
-  if (!world.run_until(over, microseconds{600'000'000}, accidents)) out.complaints.push_back("an editor waits for ever");
+  if (!world.run_until(over, microseconds{600'000'000}, accidents))
+    out.complaints.push_back("an editor waits for ever");
   world.run_for(microseconds{2'000'000});
   for (const editor& e : *all) {
     if (e.failed) out.complaints.push_back("an editor was refused");
@@ -205,8 +210,10 @@ outcome run(std::uint64_t seed, bool exact, bool faults) {
 
 void run_seeds(bool exact, bool faults) {
   std::vector<std::uint64_t> seeds;
-  if (const char* one = std::getenv("REDLINE_SIM_SEED")) seeds = {std::strtoull(one, nullptr, 10)};
-  else for (std::uint64_t i = 1; i <= test::rounds(40, 4); ++i) seeds.push_back(i);
+  if (const char* one = std::getenv("REDLINE_SIM_SEED"))
+    seeds = {std::strtoull(one, nullptr, 10)};
+  else
+    for (std::uint64_t i = 1; i <= test::rounds(40, 4); ++i) seeds.push_back(i);
   std::size_t answers = 0, recomputed = 0;
   for (const std::uint64_t seed : seeds) {
     const outcome o = run(seed, exact, faults);

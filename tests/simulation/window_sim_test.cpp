@@ -14,7 +14,6 @@ namespace {
 
 using test::cache_where, test::lookup_where, test::scheduler_where, test::target_where;
 
-
 std::shared_ptr<const text::tokenizer> words() {
   static const auto w = *text::tokenizer::from_file(*test::make_tiny_model().file());
   return w;
@@ -87,8 +86,8 @@ stream run(generation_request wish, std::uint32_t pages_count, std::optional<std
   return s;
 }
 
-generation_request wish(kv::eviction_policy policy, std::uint32_t n_discard, std::uint32_t tokens_max, std::uint32_t n_ctx,
-                        draft::method how) {
+generation_request wish(kv::eviction_policy policy, std::uint32_t n_discard, std::uint32_t tokens_max,
+                        std::uint32_t n_ctx, draft::method how) {
   generation_request g;
   g.session = {1};
   g.tenant = {1};
@@ -153,11 +152,12 @@ TEST_P(window_sim, a_restart_computes_the_window_anew_and_says_so) {
 }
 
 INSTANTIATE_TEST_SUITE_P(policies, window_sim,
-                         ::testing::Combine(::testing::Values(kv::eviction_policy::reevaluate, kv::eviction_policy::shift,
-                                                              kv::eviction_policy::lazy),
+                         ::testing::Combine(::testing::Values(kv::eviction_policy::reevaluate,
+                                                              kv::eviction_policy::shift, kv::eviction_policy::lazy),
                                             ::testing::Values(1U, 16U, 31U)),
                          [](const auto& one) {
-                           return std::string(kv::name_of(std::get<0>(one.param))) + "_" + std::to_string(std::get<1>(one.param));
+                           return std::string(kv::name_of(std::get<0>(one.param))) + "_" +
+                                  std::to_string(std::get<1>(one.param));
                          });
 
 // A pool that has no page to spare beside the window: what lies between moved tokens must be won back.
@@ -187,8 +187,8 @@ TEST(window, streams_for_ever_in_bounded_memory) {
       EXPECT_LE(s.held_max, window / 32 + 3);
       EXPECT_LE(s.pieces_max, 2 * (window / 32) + 9);
       EXPECT_LE(s.frame_bytes_max, 16 * window + 4096) << "no message grows with the answer";
-      std::printf("%s, %u at a time: %u pages, %zu pieces, %zu bytes at most\n", std::string(kv::name_of(policy)).c_str(),
-                  n_discard, s.held_max, s.pieces_max, s.frame_bytes_max);
+      std::printf("%s, %u at a time: %u pages, %zu pieces, %zu bytes at most\n",
+                  std::string(kv::name_of(policy)).c_str(), n_discard, s.held_max, s.pieces_max, s.frame_bytes_max);
     }
   }
 }

@@ -19,8 +19,7 @@ struct tiny_weights {
   }
   const kernels::kernel_table& table = *kernels::process_table().table;
   kernels::worker_team team{1};
-  std::shared_ptr<const model::weights> weights =
-      *model::load_weights(*test::make_tiny_model().file(), table, team);
+  std::shared_ptr<const model::weights> weights = *model::load_weights(*test::make_tiny_model().file(), table, team);
 };
 inline tiny_weights& shared_weights() {
   static tiny_weights w;
@@ -50,9 +49,9 @@ class by_hand {
     if (!kv::keeps_later(s.policy)) forget_from(s.at);
     const std::uint32_t at = covered_before(s.at);
     const std::uint32_t removed = covered_before(s.at + s.removed_count) - at;
-    const auto shift = kv::moves_later(s.policy) ? static_cast<std::int32_t>(s.tokens.size()) -
-                                                       static_cast<std::int32_t>(s.removed_count)
-                                                 : 0;
+    const auto shift = kv::moves_later(s.policy)
+                           ? static_cast<std::int32_t>(s.tokens.size()) - static_cast<std::int32_t>(s.removed_count)
+                           : 0;
     table_.splice(pool_, at, removed, shift, kv::worth_after(s.policy));
     if (s.policy == kv::splice_policy::eager) model_->move_tokens(table_.settle(pool_, at));
     const auto from = log_.begin() + s.at;
@@ -78,8 +77,10 @@ class by_hand {
       while (last < end && !has_[last] && last - first < 60) has_[last++] = true;
       EXPECT_TRUE(table_.insert(pool_, first, last - first));
       const auto pieces = table_.prefix(last);
-      const model::run one{.tokens = std::span(log_).subspan(first, last - first), .first_position = static_cast<position>(first),
-                           .table = pieces, .logits_begin = last - first - 1};
+      const model::run one{.tokens = std::span(log_).subspan(first, last - first),
+                           .first_position = static_cast<position>(first),
+                           .table = pieces,
+                           .logits_begin = last - first - 1};
       const auto logits = model_->forward({&one, 1});
       said = model::sample(logits, sampling_, {log_, log_.size() + evicted_count, 0});
       first = last - 1;

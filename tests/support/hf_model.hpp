@@ -105,11 +105,8 @@ inline json hf_tokenizer_of(const tiny_model& m) {
 }
 
 inline json hf_config_of(const tiny_shape& s) {
-  static const std::map<std::string, std::string> names = {{"llama", "Llama"},
-                                                           {"qwen2", "Qwen2"},
-                                                           {"qwen3", "Qwen3"},
-                                                           {"gemma", "Gemma"},
-                                                           {"starcoder2", "Starcoder2"}};
+  static const std::map<std::string, std::string> names = {
+      {"llama", "Llama"}, {"qwen2", "Qwen2"}, {"qwen3", "Qwen3"}, {"gemma", "Gemma"}, {"starcoder2", "Starcoder2"}};
   const bool gelu = s.architecture == "gemma" || s.architecture == "starcoder2";
   return {{"architectures", {names.at(s.architecture) + "ForCausalLM"}},
           {"hidden_size", s.width},
@@ -202,7 +199,9 @@ inline hf_model make_hf_model(const tiny_shape& s) {
     const bool less = s.architecture == "gemma" && t.name.find("norm.weight") != std::string::npos;
     out.tensors[hf_name(t.name, s.architecture)] = {
         gguf::name_of(t.type), shape,
-        moved ? halves_apart(t.payload, t.payload.size() / shape[0], s.head_dim) : less ? minus_one(t.payload) : t.payload};
+        moved  ? halves_apart(t.payload, t.payload.size() / shape[0], s.head_dim)
+        : less ? minus_one(t.payload)
+               : t.payload};
   }
   return out;
 }

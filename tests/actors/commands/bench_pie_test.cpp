@@ -23,7 +23,8 @@ class bench_pie : public ::testing::Test {
     add_bench_pie(app, exit_code);
     testing::internal::CaptureStdout();
     std::vector<std::string> words;  // the last first, as the parser wants them
-    std::istringstream line("pie --threads 2 --model " + test::source_path("bench/demo_models/demo-target.gguf") + more);
+    std::istringstream line("pie --threads 2 --model " + test::source_path("bench/demo_models/demo-target.gguf") +
+                            more);
     for (std::string word; line >> word;) words.insert(words.begin(), word == "''" ? "" : word);
     app.parse(words);
     said_ = testing::internal::GetCapturedStdout();
@@ -31,9 +32,13 @@ class bench_pie : public ::testing::Test {
   }
   void write_case() {
     std::string text;
-    for (int i = 0; i < 30; ++i) text += "def f" + std::to_string(i) + "(x):\n    return x + " + std::to_string(i) + "\n\n";
+    for (int i = 0; i < 30; ++i)
+      text += "def f" + std::to_string(i) + "(x):\n    return x + " + std::to_string(i) + "\n\n";
     const json op = {{"start", 3}, {"end", 6}, {"text", json::array()}};
-    const json row = {{"id", "one"}, {"language", "python"}, {"target_line", "def f30(x):"}, {"prefix_context", text},
+    const json row = {{"id", "one"},
+                      {"language", "python"},
+                      {"target_line", "def f30(x):"},
+                      {"prefix_context", text},
                       {"tasks", {{{"task", "insert"}, {"inverse", {op}}}}}};
     std::ofstream(folder_ / "cases.jsonl") << row.dump() << "\n";
   }
@@ -43,8 +48,11 @@ class bench_pie : public ::testing::Test {
 
 TEST_F(bench_pie, compares_the_policies_and_says_what_they_cost) {
   write_case();
-  ASSERT_EQ(run(" --cases " + (folder_ / "cases.jsonl") + " --tasks insert --lengths 64,256 --inserted 8 --samples 1 --json " +
-                (folder_ / "p.json") + " --svg " + (folder_ / "p.svg")), 0) << said_;
+  ASSERT_EQ(run(" --cases " + (folder_ / "cases.jsonl") +
+                " --tasks insert --lengths 64,256 --inserted 8 --samples 1 --json " + (folder_ / "p.json") + " --svg " +
+                (folder_ / "p.svg")),
+            0)
+      << said_;
   const auto found = json::parse(test::read_file(folder_ / "p.json"));
   ASSERT_EQ(found["quality"].size(), 1U);
   EXPECT_EQ(found["quality"][0]["edits"], 1);

@@ -58,9 +58,11 @@ class bench_edit : public benches {
 };
 
 TEST_F(benches, copy_executes_programs_and_measures_what_bounds_them) {
-  const auto said = call(add_bench_copy, "copy --threads 2 --behind 64 --runs 1,8,64 --seconds 0 --execute 1 --users 1,2 --moved 2 --trials 2 --own 1 --model " +
-                                             test::source_path("bench/demo_models/demo-target.gguf") + edits + " --json " + (folder_ / "c.json") +
-                                             " --svg " + (folder_ / "c"));
+  const auto said = call(add_bench_copy,
+                         "copy --threads 2 --behind 64 --runs 1,8,64 --seconds 0 --execute 1 --users 1,2 --moved 2 "
+                         "--trials 2 --own 1 --model " +
+                             test::source_path("bench/demo_models/demo-target.gguf") + edits + " --json " +
+                             (folder_ / "c.json") + " --svg " + (folder_ / "c"));
   ASSERT_EQ(said.exit_code, 0) << said.text;
   const auto all = json_at("c.json");
   EXPECT_EQ(all["prices"]["runs"].size(), 3u);
@@ -138,7 +140,8 @@ TEST_F(bench_edit, compares_all_methods_and_its_counts_add_up) {
 }
 
 TEST_F(bench_edit, replays_known_results_and_says_so) {
-  const auto found = run(" --limit 3 --replay --methods blazedit,regular,lookup --draft-widths whole --svg " + (folder_ / "e"));
+  const auto found =
+      run(" --limit 3 --replay --methods blazedit,regular,lookup --draft-widths whole --svg " + (folder_ / "e"));
   EXPECT_EQ(found["replayed"], true);
   EXPECT_THAT(said_.text, HasSubstr("REPLAYED"));
   EXPECT_THAT(test::read_file(folder_ / "e-speed.svg"), HasSubstr("REPLAYED"));
@@ -234,8 +237,9 @@ TEST_F(bench_load, serves_clients_and_rates_and_its_counts_add_up) {
 TEST(bench_load_flags, need_somebody_to_ask) { EXPECT_EQ(call(add_bench_load, "load").exit_code, exit_usage); }
 
 TEST_F(benches, prompts_that_begin_alike_are_found_and_answered_alike) {
-  const auto said = call(add_bench_prefix, "prefix --threads 2 --prefix-tokens 96 --repeat 2 --json " + (folder_ / "p.json") +
-                                               " --model " + test::source_path("bench/demo_models/demo-draft.gguf"));
+  const auto said =
+      call(add_bench_prefix, "prefix --threads 2 --prefix-tokens 96 --repeat 2 --json " + (folder_ / "p.json") +
+                                 " --model " + test::source_path("bench/demo_models/demo-draft.gguf"));
   EXPECT_EQ(said.exit_code, 0) << said.text;
   const auto found = json_at("p.json");
   EXPECT_EQ(found["identical"], true);
@@ -243,9 +247,11 @@ TEST_F(benches, prompts_that_begin_alike_are_found_and_answered_alike) {
 }
 
 TEST_F(benches, evictions_are_timed_and_judged) {
-  const auto said = call(add_bench_evict, "evict --threads 2 --window 64 --tokens 20 --n-discard 16 --text-tokens 200 --text " +
-                                              test::source_path("bench/demo_files/inventory.py") + " --json " + (folder_ / "v.json") +
-                                              " --svg " + (folder_ / "v.svg") + " --model " + test::source_path("bench/demo_models/demo-draft.gguf"));
+  const auto said =
+      call(add_bench_evict, "evict --threads 2 --window 64 --tokens 20 --n-discard 16 --text-tokens 200 --text " +
+                                test::source_path("bench/demo_files/inventory.py") + " --json " + (folder_ / "v.json") +
+                                " --svg " + (folder_ / "v.svg") + " --model " +
+                                test::source_path("bench/demo_models/demo-draft.gguf"));
   EXPECT_EQ(said.exit_code, 0) << said.text;
   const auto found = json_at("v.json");
   ASSERT_EQ(found["rows"].size(), 6u);

@@ -29,9 +29,9 @@ class cached_logs : public ::testing::Test {
   const kernels::kernel_table& table_ = *kernels::process_table().table;
   kernels::worker_team team_{1};
   kv::page_pool pool_{40};
-  std::unique_ptr<model::transformer> model_ = std::move(*model::transformer::create(
-      *model::load_weights(*test::make_tiny_model().file(), table_, team_), table_, team_,
-      {.pages_count = 40, .kv = model::kv_type::f32, .rows_max = 64}));
+  std::unique_ptr<model::transformer> model_ = std::move(
+      *model::transformer::create(*model::load_weights(*test::make_tiny_model().file(), table_, team_), table_, team_,
+                                  {.pages_count = 40, .kv = model::kv_type::f32, .rows_max = 64}));
 };
 
 TEST_F(cached_logs, say_the_same_however_they_came_about_while_all_is_exact) {
@@ -74,8 +74,10 @@ TEST_F(cached_logs, have_their_first_layers_keys_right_where_they_moved_and_wron
     EXPECT_EQ(edited.table().token_count(), after.size() - 1);
     EXPECT_EQ(edited.key_of(19, 1), fresh.key_of(19, 1));
     const double alike = cosine(edited.key_of(60, 0), fresh.key_of(60, 0));
-    if (policy == kv::splice_policy::pie) EXPECT_GT(alike, 0.999999);
-    else EXPECT_LT(alike, 0.99);
+    if (policy == kv::splice_policy::pie)
+      EXPECT_GT(alike, 0.999999);
+    else
+      EXPECT_LT(alike, 0.99);
     EXPECT_LT(cosine(edited.key_of(60, 1), fresh.key_of(60, 1)), 0.999999) << "the second layer has seen the old text";
     EXPECT_NE(next(edited), next(fresh));
   }

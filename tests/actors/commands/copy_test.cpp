@@ -40,7 +40,8 @@ class copy_command : public ::testing::Test {
 };
 
 TEST_F(copy_command, gives_back_the_new_file_whatever_its_bytes) {
-  const std::string nasty[] = {"", "\n", "a", std::string("a\0b\r\nc\rd", 9), "\xff\xfe\n</gen><copy <\\/gen>", "x\n</program>\n\n"};
+  const std::string nasty[] = {
+      "", "\n", "a", std::string("a\0b\r\nc\rd", 9), "\xff\xfe\n</gen><copy <\\/gen>", "x\n</program>\n\n"};
   for (const auto& before : nasty) {
     for (const auto& after : nasty) {
       const auto old = file("old", before);
@@ -80,7 +81,8 @@ TEST_F(copy_command, checks_a_program_and_says_what_is_wrong) {
   EXPECT_NE(bad.exit_code, 0);
   EXPECT_EQ(nlohmann::json::parse(bad.out)["valid"], false);
   EXPECT_THAT(bad.error, HasSubstr("redline: "));
-  const auto off = call("check --anchors " + old + " " + file("p", "<copy lines=\"1-2\" first=\"one\" last=\"three\"/></program>"));
+  const auto off =
+      call("check --anchors " + old + " " + file("p", "<copy lines=\"1-2\" first=\"one\" last=\"three\"/></program>"));
   EXPECT_THAT(off.out, HasSubstr("1 copies have anchors of other lines"));
   EXPECT_NE(call("oracle --spans tokens " + old + " " + old).exit_code, 0) << "tokens of which vocabulary?";
 }

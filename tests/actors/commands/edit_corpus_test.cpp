@@ -107,7 +107,8 @@ TEST(edit_corpus, damages_about_as_many_lines_as_asked) {
   EXPECT_NE(damaged(text, 0.9, "a"), damaged(text, 0.9, "b"));
   const std::string some = damaged(text, 0.9, "a");
   std::size_t changed = 0;
-  for (auto at = some.find("  changed_line"); at != std::string::npos; at = some.find("  changed_line", at + 1)) ++changed;
+  for (auto at = some.find("  changed_line"); at != std::string::npos; at = some.find("  changed_line", at + 1))
+    ++changed;
   const auto missing = 1000 - static_cast<std::size_t>(std::count(some.begin(), some.end(), '\n'));
   EXPECT_NEAR(static_cast<double>(changed + missing), 100, 30);
   EXPECT_LE(missing - changed, 1U);

@@ -29,7 +29,8 @@ class window_study : public ::testing::Test {
     ASSERT_TRUE(file);
     auto weights = model::load_weights(**file, table, team_);
     ASSERT_TRUE(weights);
-    model_ = *model::transformer::create(*weights, table, team_, {.pages_count = 20, .kv = model::kv_type::f32, .rows_max = 32});
+    model_ = *model::transformer::create(*weights, table, team_,
+                                         {.pages_count = 20, .kv = model::kv_type::f32, .rows_max = 32});
     for (int i = 0; i < 300; ++i) text_.push_back(static_cast<token>(40 + i * i % 200));
   }
   stream_quality read(kv::eviction_policy policy, std::uint32_t n_discard) {

@@ -17,7 +17,8 @@ std::string guess_behind(const std::string& begun, bool anchors = false, std::si
     const bool in_body = reader.state().at == program_state::step::gen_body;
     const auto event = reader.feed(c, text);
     if (!event) return "wrong: " + begun;
-    if (in_body && reader.state().at == program_state::step::await_op) written.emplace_back(gen_op{std::exchange(text, {})});
+    if (in_body && reader.state().at == program_state::step::await_op)
+      written.emplace_back(gen_op{std::exchange(text, {})});
     if (*event == program_reader::event::copy) {
       written.emplace_back(reader.state().op);
       reader.resume();
@@ -43,7 +44,8 @@ TEST(program_guess, knows_files_and_anchors) {
 }
 
 TEST(program_guess, never_leaves_the_grammar) {
-  for (const char* begun : {"<copy lines=\"9-9\"/><gen>x</gen><", "<gen>x</gen><copy lines=\"9", "<copy lines=\"9-9\"/><"}) {
+  for (const char* begun :
+       {"<copy lines=\"9-9\"/><gen>x</gen><", "<gen>x</gen><copy lines=\"9", "<copy lines=\"9-9\"/><"}) {
     const auto more = guess_behind(begun);
     EXPECT_FALSE(guess_behind(begun + more).starts_with("wrong")) << begun << more;
   }

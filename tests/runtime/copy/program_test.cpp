@@ -19,17 +19,20 @@ std::string resolved(const std::string& text, const std::vector<document>& files
 
 TEST(copy_program, resolves_bytes_as_they_are) {
   EXPECT_EQ(resolved("<copy lines=\"1-4\"/></program>"), "a\nb\r\nc\rd\nlast");
-  EXPECT_EQ(resolved("<copy lines=\"2-2\"/><gen>x</gen><copy lines=\"1-1\"/><copy lines=\"1-1\"/></program>"), "b\r\nxa\na\n");
+  EXPECT_EQ(resolved("<copy lines=\"2-2\"/><gen>x</gen><copy lines=\"1-1\"/><copy lines=\"1-1\"/></program>"),
+            "b\r\nxa\na\n");
   EXPECT_EQ(resolved("</program>"), "");
   EXPECT_EQ(resolved("<gen>\0\xff\xfe\r</gen></program>"s), "\0\xff\xfe\r"s);
   EXPECT_EQ(resolved("<gen></gen></program>"), "");
 }
 
 TEST(copy_program, text_may_hold_the_grammars_own_words) {
-  EXPECT_EQ(resolved("<gen><copy lines=\"9-9\"/></program><gen></gen></program>"), "<copy lines=\"9-9\"/></program><gen>");
+  EXPECT_EQ(resolved("<gen><copy lines=\"9-9\"/></program><gen></gen></program>"),
+            "<copy lines=\"9-9\"/></program><gen>");
   EXPECT_EQ(resolved("<gen>a<\\/gen>b</gen></program>"), "a</gen>b");
   EXPECT_EQ(resolved("<gen><\\\\/gen><<\\x</ge</gen></program>"), "<\\/gen><<\\x</ge");
-  for (const std::string& text : {"</gen>"s, "<\\/gen>"s, "<\\\\\\/gen></gen>"s, "<</gen>"s, "</gen"s, "<"s, "<\\"s, "</ge</gen>\n"s, ""s}) {
+  for (const std::string& text :
+       {"</gen>"s, "<\\/gen>"s, "<\\\\\\/gen></gen>"s, "<</gen>"s, "</gen"s, "<"s, "<\\"s, "</ge</gen>\n"s, ""s}) {
     const program p = {gen_op{text}};
     const auto back = parse_program(print_program(p, false), {});
     ASSERT_TRUE(back) << text << ": " << back.error().describe();
@@ -58,13 +61,15 @@ TEST(copy_program, says_what_was_wanted_and_found) {
        }) {
     EXPECT_THAT(resolved(text), testing::HasSubstr(why)) << text;
   }
-  EXPECT_THAT(resolved("<copy lines=\"1-1\"/></program>", {document("")}), testing::HasSubstr("wanted 'copy ', 'gen>' or '/program>'"));
+  EXPECT_THAT(resolved("<copy lines=\"1-1\"/></program>", {document("")}),
+              testing::HasSubstr("wanted 'copy ', 'gen>' or '/program>'"));
 }
 
 TEST(copy_program, names_files_when_there_are_several) {
   const std::vector<document> two = {document("a\n"), document(""), document("b\nc\n")};
   EXPECT_EQ(resolved("<copy file=\"3\" lines=\"2-2\"/><copy file=\"1\" lines=\"1-1\"/></program>", two), "c\na\n");
-  EXPECT_THAT(resolved("<copy file=\"2\" lines=\"1-1\"/>", two), testing::HasSubstr("byte 12: wanted the number of a file with something in it"));
+  EXPECT_THAT(resolved("<copy file=\"2\" lines=\"1-1\"/>", two),
+              testing::HasSubstr("byte 12: wanted the number of a file with something in it"));
   EXPECT_THAT(resolved("<copy lines=\"1-1\"/>", two), testing::HasSubstr("byte 6: wanted 'file=\"'"));
   EXPECT_EQ(print_program({copy_op{3, unit::lines, 1, 2}}, true), "<copy file=\"3\" lines=\"1-2\"/></program>");
 }
@@ -122,7 +127,9 @@ TEST(copy_program, anchors_say_how_lines_begin) {
   const std::vector<document> files = {document("one\n  two\nthree\n")};
   const program p = {copy_op{1, unit::lines, 1, 2}, gen_op{"x"}, copy_op{1, unit::lines, 3, 3}};
   const auto text = print_anchored(p, files);
-  EXPECT_EQ(text, "<copy lines=\"1-2\" first=\"one\" last=\"two\"/><gen>x</gen><copy lines=\"3-3\" first=\"three\" last=\"three\"/></program>");
+  EXPECT_EQ(text,
+            "<copy lines=\"1-2\" first=\"one\" last=\"two\"/><gen>x</gen><copy lines=\"3-3\" first=\"three\" "
+            "last=\"three\"/></program>");
   auto shape = shape_of(files);
   EXPECT_FALSE(parse_program(text, shape));
   shape.anchors = true;

@@ -30,14 +30,19 @@ class draft_engine_test : public ::testing::Test {
     if (!made) throw std::runtime_error(made.error().describe());
     return std::move(*made);
   }
-  draft_engine engine(std::uint32_t pages = 16, std::uint32_t sessions_max = 8,
-                      const environment* clock = nullptr) {
-    return {small_model(pages), {}, {.sessions_max = sessions_max, .prompt_chunk_rows_max = 16, .pages_count = pages},
+  draft_engine engine(std::uint32_t pages = 16, std::uint32_t sessions_max = 8, const environment* clock = nullptr) {
+    return {small_model(pages),
+            {},
+            {.sessions_max = sessions_max, .prompt_chunk_rows_max = 16, .pages_count = pages},
             clock};
   }
   static draft_request ask(std::vector<token> log, draft_options how, std::uint32_t tokens_max = 12) {
     const auto count = static_cast<std::uint32_t>(log.size());
-    return {.session = {1}, .round = {1}, .tail = std::move(log), .prompt_count = count, .tokens_max = tokens_max,
+    return {.session = {1},
+            .round = {1},
+            .tail = std::move(log),
+            .prompt_count = count,
+            .tokens_max = tokens_max,
             .options = how};
   }
   static std::vector<draft_answer> run(draft_engine& e) {
@@ -240,8 +245,10 @@ TEST_F(draft_engine_test, says_which_tokens_the_model_agreed_to_and_how_sure_it_
   std::vector<draft_part> wanted;
   for (int i = 0; i < 3; ++i) {
     const auto grade = grade_of_probability(said[static_cast<std::size_t>(i)].second);
-    if (!wanted.empty() && wanted.back().grade == grade) ++wanted.back().count;
-    else wanted.push_back({source::model, 1, grade});
+    if (!wanted.empty() && wanted.back().grade == grade)
+      ++wanted.back().count;
+    else
+      wanted.push_back({source::model, 1, grade});
   }
   EXPECT_EQ(run(e).at(0).parts, wanted);
   ASSERT_FALSE(e.submit(ask(log, {.how = method::blazedit, .micro_draft_tokens = 8, .max_num_run = 12})));
@@ -405,7 +412,8 @@ TEST_F(draft_engine_test, automatic_drafts_come_from_the_model_where_the_text_sa
   auto alone = engine();
   ASSERT_FALSE(alone.submit(ask(log, {.how = method::blazedit})));
   EXPECT_EQ(got.tokens, run(alone).at(0).tokens);
-  EXPECT_THAT(ungraded(got.parts), ElementsAre(draft_part{source::model, static_cast<std::uint32_t>(got.tokens.size())}));
+  EXPECT_THAT(ungraded(got.parts),
+              ElementsAre(draft_part{source::model, static_cast<std::uint32_t>(got.tokens.size())}));
   EXPECT_GT(got.passes, 0u);
 }
 

@@ -20,7 +20,8 @@ constexpr draft_offer predicted(std::uint32_t matched, std::uint32_t tokens = 80
 constexpr draft_offer modelled(std::uint32_t tokens = 324) { return {source::model, 0, tokens}; }
 
 /// Takes the offers; of the chosen one, `accepted` tokens are accepted.
-std::optional<source> play(source_chooser& c, const offers& all, std::uint32_t accepted, const draft_prices& prices = {}) {
+std::optional<source> play(source_chooser& c, const offers& all, std::uint32_t accepted,
+                           const draft_prices& prices = {}) {
   const auto chosen = c.choose(all, prices);
   if (!chosen) return std::nullopt;
   for (const auto& offer : all) {
@@ -129,7 +130,8 @@ TEST(source_chooser, neither_shortens_nor_leaves_out_what_is_free_where_prices_a
 }
 
 TEST(source_chooser, weighs_the_model_against_the_part_of_a_copy_that_pays) {
-  // Of 80 tokens looked up half a dozen are right. Verified whole, at these prices, they would cost more than they bring.
+  // Of 80 tokens looked up half a dozen are right. Verified whole, at these prices, they would cost more than they
+  // bring.
   const offers all = {looked_up(5), modelled()};
   source_chooser c;
   const draft_prices dear{.row = 0.25, .model_pass = 0.3, .measured = true};
@@ -142,7 +144,8 @@ TEST(source_chooser, weighs_the_model_against_the_part_of_a_copy_that_pays) {
   EXPECT_EQ(c.choose(all, dear)->from, source::model);
 }
 
-// A copy fails somewhere in the rows that are verified of it; the model ends its draft where it is unsure, and all is right.
+// A copy fails somewhere in the rows that are verified of it; the model ends its draft where it is unsure, and all is
+// right.
 TEST(source_chooser, counts_the_rows_that_were_verified) {
   const offers all = {looked_up(5), modelled()};
   const draft_prices dear{.row = 0.25, .model_pass = 0.1, .measured = true};
@@ -191,9 +194,9 @@ int tries_of_sessions(const std::shared_ptr<source_chooser>& typical, int count,
       const auto chosen = c.choose(std::vector{looked_up(1), modelled()});
       const bool is_model = chosen->from == source::model;
       tries += is_model ? 1 : 0;
-      c.learn(is_model ? modelled() : looked_up(1), {.drafted = chosen->tokens,
-                                                     .accepted = is_model ? model_accepts : 1,
-                                                     .model_passes = is_model ? 4.0 : 0.0});
+      c.learn(
+          is_model ? modelled() : looked_up(1),
+          {.drafted = chosen->tokens, .accepted = is_model ? model_accepts : 1, .model_passes = is_model ? 4.0 : 0.0});
     }
   }
   return tries;

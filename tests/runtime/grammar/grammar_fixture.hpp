@@ -26,7 +26,8 @@ inline std::vector<std::pair<std::string, std::shared_ptr<const text::tokenizer>
     const auto path = data_path("vocab/ggml-vocab-" + std::string(name) + ".gguf");
     if (!path) continue;
     const auto file = gguf::gguf_file::open(*path);
-    auto words = file ? text::tokenizer::from_file(**file) : result<std::shared_ptr<const text::tokenizer>>(file.error());
+    auto words =
+        file ? text::tokenizer::from_file(**file) : result<std::shared_ptr<const text::tokenizer>>(file.error());
     if (!words) {
       ADD_FAILURE() << name << ": " << words.error().describe();
       continue;

@@ -25,20 +25,22 @@ std::string outcome(const std::string& schema, const std::string& text) {
 }
 
 TEST(json_schema, takes_any_json_where_nothing_is_said) {
-  for (const char* text : {"{}", "[]", "\"\"", "0", "-1.5e+3", "true", "null", R"({"a":[1,{"b":null}],"":""})", "[ 1 ,\n2 ]", R"("\u00e9\n\"")",
-                           "\"\xc3\xa9\xf0\x9f\x99\x82\""}) {
+  for (const char* text : {"{}", "[]", "\"\"", "0", "-1.5e+3", "true", "null", R"({"a":[1,{"b":null}],"":""})",
+                           "[ 1 ,\n2 ]", R"("\u00e9\n\"")", "\"\xc3\xa9\xf0\x9f\x99\x82\""}) {
     EXPECT_EQ(outcome("{}", text), "whole") << text;
     EXPECT_TRUE(nlohmann::json::accept(std::string(text))) << text;
   }
-  for (const char* text : {"{]", "[1,]", "{\"a\"}", "{,", "01", "+1", "1.e", "nul!", "\"\n", "\"\\x", "\"\xff", "\"\xc0\x80", "\"\xed\xa0", "\"\\ud800",
-                           "{} ", "tru ", "-a", "[,", "{\"a\":1,}"}) {
+  for (const char* text : {"{]", "[1,]", "{\"a\"}", "{,", "01", "+1", "1.e", "nul!", "\"\n", "\"\\x", "\"\xff",
+                           "\"\xc0\x80", "\"\xed\xa0", "\"\\ud800", "{} ", "tru ", "-a", "[,", "{\"a\":1,}"}) {
     EXPECT_THAT(outcome("{}", text), testing::StartsWith("wrong")) << text;
   }
-  for (const char* text : {"{", "[1", "\"a", "-", "1.", "1e", "tr", "{\"a\":"}) EXPECT_EQ(outcome("{}", text), "begun") << text;
+  for (const char* text : {"{", "[1", "\"a", "-", "1.", "1e", "tr", "{\"a\":"})
+    EXPECT_EQ(outcome("{}", text), "begun") << text;
 }
 
 TEST(json_schema, objects_have_their_members_in_order) {
-  const std::string schema = R"({"type":"object","properties":{"ab":{"type":"integer"},"abc":{"type":"string"},"z":{"type":"boolean"}},
+  const std::string schema =
+      R"({"type":"object","properties":{"ab":{"type":"integer"},"abc":{"type":"string"},"z":{"type":"boolean"}},
                                  "required":["ab","z"],"additionalProperties":false})";
   EXPECT_EQ(outcome(schema, R"({"ab":1,"abc":"x","z":true})"), "whole");
   EXPECT_EQ(outcome(schema, R"({ "ab" : -12 , "z" : false })"), "whole");
@@ -59,7 +61,8 @@ TEST(json_schema, knows_arrays_enums_alternatives_and_references) {
   EXPECT_EQ(outcome(R"({"const":"x"})", "\"x\""), "whole");
   EXPECT_EQ(outcome(R"({"type":["string","null"]})", "null"), "whole");
   EXPECT_EQ(outcome(R"({"type":["integer","number"]})", "1.5"), "whole");
-  const std::string tree = R"({"$ref":"#/$defs/t","$defs":{"t":{"type":"object","properties":{"k":{"anyOf":[{"$ref":"#/$defs/t"},{"type":"null"}]}},"required":["k"]}}})";
+  const std::string tree =
+      R"({"$ref":"#/$defs/t","$defs":{"t":{"type":"object","properties":{"k":{"anyOf":[{"$ref":"#/$defs/t"},{"type":"null"}]}},"required":["k"]}}})";
   EXPECT_EQ(outcome(tree, R"({"k":{"k":null}})"), "whole");
   EXPECT_EQ(outcome(R"({"type":"object","additionalProperties":{"type":"integer"}})", R"({"a":1,"b":2})"), "whole");
   EXPECT_EQ(outcome(R"({"type":"object","additionalProperties":{"type":"integer"}})", R"({"a":")"), R"(wrong: {"a":)");
@@ -106,7 +109,8 @@ TEST(json_schema, refuses_what_it_would_not_keep) {
            wrong{"[", "schema: is no JSON"},
            wrong{"3", "schema: must be an object"},
            wrong{R"({"type":"strin"})", "schema.type: 'strin' is no type"},
-           wrong{R"({"type":"object","properties":{"a":{"type":"string","pattern":"x"}}})", "schema.properties.a: the keyword 'pattern' is not supported"},
+           wrong{R"({"type":"object","properties":{"a":{"type":"string","pattern":"x"}}})",
+                 "schema.properties.a: the keyword 'pattern' is not supported"},
            wrong{R"({"allOf":[]})", "the keyword 'allOf'"},
            wrong{R"({"type":"string","minLength":3,"maxLength":2})", "minLength is more than maxLength"},
            wrong{R"({"type":"integer","minimum":3,"exclusiveMaximum":3})", "no number is within its bounds"},
@@ -114,7 +118,8 @@ TEST(json_schema, refuses_what_it_would_not_keep) {
            wrong{R"({"type":"integer","maximum":"1"})", "schema.maximum: must be a whole number"},
            wrong{R"({"type":"number","minimum":1})", "schema: numbers that need not be whole"},
            wrong{R"({"type":"integer","multipleOf":2})", "the keyword 'multipleOf'"},
-           wrong{R"({"anyOf":[{"type":"integer"},{"enum":[1]}]})", "schema.anyOf: alternatives that begin with the same character"},
+           wrong{R"({"anyOf":[{"type":"integer"},{"enum":[1]}]})",
+                 "schema.anyOf: alternatives that begin with the same character"},
            wrong{R"({"type":"object","required":["a"]})", "schema.required: 'a' is not among the properties"},
            wrong{R"({"$ref":"#/$defs/none"})", "schema.$ref: '#/$defs/none' is not in the schema's $defs"},
            wrong{R"({"$ref":"#"})", "never end"},
@@ -151,7 +156,8 @@ TEST(json_schema, noise_writes_json_that_parses) {
         const std::string closers = "\"}]:,0n\\tulsearf19{[ ";
         for (std::size_t tries = 0; !taken && tries < 4000; ++tries) {
           const auto closer = tries < closers.size() ? closers[tries] : static_cast<char>(tries);
-          const auto byte = static_cast<std::uint8_t>(closing ? closer : static_cast<char>(random() % 4 == 0 ? random() : closers[random() % closers.size()]));
+          const auto byte = static_cast<std::uint8_t>(
+              closing ? closer : static_cast<char>(random() % 4 == 0 ? random() : closers[random() % closers.size()]));
           state after = s;
           taken = m->advance(after, byte);
           if (!taken) continue;

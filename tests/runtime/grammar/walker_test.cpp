@@ -39,11 +39,13 @@ std::vector<std::pair<std::string, std::shared_ptr<const text::tokenizer>>> all_
 
 TEST(vocabulary_index, masks_are_what_trying_every_token_gives) {
   const copy_grammar programs({.files = {{120, 0}, {7, 0}}});
-  const auto json = *compile_schema(R"({"type":"object","properties":{"name":{"type":"string"},"n":{"enum":[1,12,"x"]}},"required":["name"]})");
+  const auto json = *compile_schema(
+      R"({"type":"object","properties":{"name":{"type":"string"},"n":{"enum":[1,12,"x"]}},"required":["name"]})");
   for (const auto& [name, words] : all_words()) {
     const auto index = index_of(words);
     const std::pair<const machine*, const char*> texts[] = {
-        {&programs, "<gen>a <b </ge </gen><copy file=\"1\" lines=\"11-119\"/>"}, {json.get(), "{ \"name\": \"a\\u00e9 \xc3\xa9\", \"n\": 12}"}};
+        {&programs, "<gen>a <b </ge </gen><copy file=\"1\" lines=\"11-119\"/>"},
+        {json.get(), "{ \"name\": \"a\\u00e9 \xc3\xa9\", \"n\": 12}"}};
     for (const auto& [m, text] : texts) {
       state s = m->begin();
       std::size_t place = 0;
@@ -74,12 +76,14 @@ TEST(vocabulary_index, masks_are_right_all_through_the_end_of_a_text) {
 // Strings with and without a bound, characters half written, escapes, names, numbers: wherever noise leads.
 TEST(vocabulary_index, masks_are_right_wherever_noise_leads) {
   const std::string schemas[] = {
-      R"({"type":"string"})", R"({"type":"string","maxLength":9})", R"({"type":"string","minLength":3,"maxLength":300})", "{}",
+      R"({"type":"string"})", R"({"type":"string","maxLength":9})",
+      R"({"type":"string","minLength":3,"maxLength":300})", "{}",
       R"({"type":"object","properties":{"a":{"type":"array","items":{"type":"string","maxLength":40}},"b":{"type":["integer","string"]}}})"};
   for (const auto& [name, words] : all_words()) {
     const auto index = index_of(words);
     std::mt19937 random(7);
-    std::vector<std::shared_ptr<const machine>> all{std::make_shared<copy_grammar>(copy::program_shape{.files = {{44, 0}, {3, 0}}, .anchors = true})};
+    std::vector<std::shared_ptr<const machine>> all{
+        std::make_shared<copy_grammar>(copy::program_shape{.files = {{44, 0}, {3, 0}}, .anchors = true})};
     for (const auto& schema : schemas) all.push_back(*compile_schema(schema));
     for (const auto& m : all) {
       state s = m->begin();
@@ -93,7 +97,8 @@ TEST(vocabulary_index, masks_are_right_wherever_noise_leads) {
           const token t = test::any_of(mask, random);
           if (t < 0 || words->is_end_of_generation(t)) continue;
           const auto bytes = words->piece(t);
-          const auto high = std::count_if(bytes.begin(), bytes.end(), [](char c) { return static_cast<std::uint8_t>(c) > 0x7f; });
+          const auto high =
+              std::count_if(bytes.begin(), bytes.end(), [](char c) { return static_cast<std::uint8_t>(c) > 0x7f; });
           if (high > most) most = high, chosen = t;
         }
         const bool goes_on = chosen >= 0 && index->advance(*m, s, chosen);
@@ -182,8 +187,11 @@ TEST(language_cache, possible_places_do_no_harm) {
   language_cache cache(index_of(test::tiny_words()));
   std::size_t possible = 0;
   for (std::size_t i = 0; i < test::rounds(60'000, 5'000); ++i) {
-    auto c = i % 2 == 0 ? copy_constraint({.files = {{30, 5}, {2, 9}}, .token_spans = true})
-                        : json_constraint(R"({"type":"object","properties":{"ab":{"type":["string","null"]},"abc":{"type":"array","items":{"enum":[1,12]}}}})");
+    auto c =
+        i % 2 == 0
+            ? copy_constraint({.files = {{30, 5}, {2, 9}}, .token_spans = true})
+            : json_constraint(
+                  R"({"type":"object","properties":{"ab":{"type":["string","null"]},"abc":{"type":"array","items":{"enum":[1,12]}}}})");
     c.where.resize(i % 2 == 0 ? 8 : 1 + 4 * (random() % 4));
     for (auto& cell : c.where) cell = random() % (random() % 3 == 0 ? 40 : 6);
     const auto found = cache.find(c);
@@ -200,7 +208,8 @@ TEST(language_cache, possible_places_do_no_harm) {
 }
 
 /// Writes a program with a model whose logits are noise; the grammar's masks are all that holds it.
-std::string write_at_random(language_cache& cache, const text::tokenizer& words, const copy::program_shape& shape, std::mt19937& random) {
+std::string write_at_random(language_cache& cache, const text::tokenizer& words, const copy::program_shape& shape,
+                            std::mt19937& random) {
   constraint c = copy_constraint(shape);
   auto* entry = *cache.find(c);
   const auto& rules = dynamic_cast<const copy_grammar&>(entry->language->rules());
@@ -221,7 +230,8 @@ std::string write_at_random(language_cache& cache, const text::tokenizer& words,
     if (position.at == copy::program_state::step::gen_body && (position.matched > 0 || random() % 8 == 0)) {
       end = entry->language->words().longest(rules, s, std::string_view("</gen>").substr(position.matched));
     }
-    const bool anchor = position.at == copy::program_state::step::first_anchor || position.at == copy::program_state::step::last_anchor;
+    const bool anchor =
+        position.at == copy::program_state::step::first_anchor || position.at == copy::program_state::step::last_anchor;
     if (anchor && random() % 4 == 0) end = entry->language->words().longest(rules, s, "\"");
     if (position.phase() == copy::program_phase::after_lt && (tokens > 200 || random() % 8 == 0)) {
       end = entry->language->words().longest(rules, s, "/program>");

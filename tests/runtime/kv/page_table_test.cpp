@@ -120,7 +120,6 @@ TEST(page_table, agrees_with_lists_of_slots_under_random_operations) {
   }
 }
 
-
 TEST(page_table, spliced_tokens_move_by_an_offset_and_new_ones_follow_them) {
   page_pool pool(8);
   page_table table;
@@ -287,12 +286,18 @@ TEST(page_table, agrees_with_a_list_of_tokens_under_random_operations) {
       const std::uint32_t at = random() % (count + 1);
       switch (random() % 8) {
         case 0:
-        case 1: w.insert(t, count, random() % 50); break;
-        case 2: w.insert(t, at, random() % 6); break;
-        case 3: w.splice(t, at, random() % (count - at + 1), -static_cast<std::int32_t>(random() % 9), provenance::shifted); break;
+        case 1:
+          w.insert(t, count, random() % 50);
+          break;
+        case 2:
+          w.insert(t, at, random() % 6);
+          break;
+        case 3:
+          w.splice(t, at, random() % (count - at + 1), -static_cast<std::int32_t>(random() % 9), provenance::shifted);
+          break;
         case 4:
-          w.splice(t, at, std::min<std::uint32_t>(count - at, random() % 4), static_cast<std::int32_t>(random() % 9) - 4,
-                   provenance::stale);
+          w.splice(t, at, std::min<std::uint32_t>(count - at, random() % 4),
+                   static_cast<std::int32_t>(random() % 9) - 4, provenance::stale);
           break;
         case 5: {
           const std::uint32_t keep = random() % (count + 10);

@@ -130,7 +130,8 @@ TEST(decoder_reference, logits_behind_a_splice_equal_an_independent_implementati
         return t->forward({&r, 1});
       };
       compute(tokens, 0);
-      const std::int32_t shift = what == "conflict" ? 0 : static_cast<std::int32_t>(inserted) - static_cast<std::int32_t>(removed);
+      const std::int32_t shift =
+          what == "conflict" ? 0 : static_cast<std::int32_t>(inserted) - static_cast<std::int32_t>(removed);
       pages.splice(pool, at, removed, shift, kv::provenance::stale);
       if (eager) t->move_tokens(pages.settle(pool, at));
       if (inserted > 0) compute(fresh, at);

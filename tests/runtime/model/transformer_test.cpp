@@ -171,7 +171,8 @@ tiny_shape shape_for(const std::string& architecture, gguf::tensor_type matrices
       matrices == gguf::tensor_type::q6_k) {  // rows of whole blocks of 256
     shape.width = shape.feed_forward = 256;
     shape.head_dim = shape.rotary_dim = 64;
-  } else if (architecture == "qwen2") {  // a group of three, a head that is no multiple of a vector, an odd width of the FFN
+  } else if (architecture ==
+             "qwen2") {  // a group of three, a head that is no multiple of a vector, an odd width of the FFN
     shape.heads = 6;
     shape.head_dim = 32;
     shape.rotary_dim = 32;
@@ -220,13 +221,17 @@ TEST_P(every_target, gives_a_row_behind_a_long_context_the_same_bits_with_any_nu
   std::vector<float> expected;
   for (const std::uint32_t threads : {1u, 4u, 8u}) {
     kernels::worker_team team(threads);
-    const auto t = make(load({.heads = 4, .kv_heads = 2, .context = 4096}, table(), team), table(), team, kv_type::f16, pages);
+    const auto t =
+        make(load({.heads = 4, .kv_heads = 2, .context = 4096}, table(), team), table(), team, kv_type::f16, pages);
     std::vector<float> found;
     for (std::uint32_t done = 0; done < count;) {
-      const std::uint32_t rows = done + 10 < count ? std::min(200u, count - 10 - done) : done % 2 + 1;  // at the end one or two
+      const std::uint32_t rows =
+          done + 10 < count ? std::min(200u, count - 10 - done) : done % 2 + 1;  // at the end one or two
       const std::uint32_t taken = std::min(rows, count - done);
       const kv::piece piece{0, done + taken, 0};
-      const run r{.tokens = std::span(tokens).subspan(done, taken), .first_position = static_cast<position>(done), .table = {&piece, 1}};
+      const run r{.tokens = std::span(tokens).subspan(done, taken),
+                  .first_position = static_cast<position>(done),
+                  .table = {&piece, 1}};
       const auto logits = t->forward({&r, 1});
       done += taken;
       if (done > count - 10) found.insert(found.end(), logits.begin(), logits.end());
@@ -249,7 +254,8 @@ TEST_P(every_target, computes_a_copied_run_a_decode_step_a_verification_and_a_pr
     kv::page_table pages{};
     std::vector<kv::piece> pieces{};
   };
-  user users[] = {{"copied run", 25, 45, 44}, {"decode step", 33, 1, 0}, {"verification", 12, 7, 0}, {"prompt", 0, 50, 50}};
+  user users[] = {
+      {"copied run", 25, 45, 44}, {"decode step", 33, 1, 0}, {"verification", 12, 7, 0}, {"prompt", 0, 50, 50}};
   std::mt19937 random(21);
   kernels::worker_team team(2);
   const auto w = load(shape_for("qwen2", gguf::tensor_type::q8_0), table(), team);
@@ -271,7 +277,9 @@ TEST_P(every_target, computes_a_copied_run_a_decode_step_a_verification_and_a_pr
   std::size_t row = 0;
   for (const user& u : users) {
     for (std::uint32_t i = u.logits_begin; i < u.rows; ++i, ++row) {
-      EXPECT_EQ(std::memcmp(logits.data() + row * vocabulary, u.expected.data() + (u.before + i) * vocabulary, vocabulary * sizeof(float)), 0)
+      EXPECT_EQ(std::memcmp(logits.data() + row * vocabulary, u.expected.data() + (u.before + i) * vocabulary,
+                            vocabulary * sizeof(float)),
+                0)
           << u.what << ", row " << i;
     }
   }

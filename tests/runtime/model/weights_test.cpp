@@ -71,7 +71,8 @@ TEST_F(weights_test, refuse_types_without_a_kernel) {
   t.payload.resize(256 * 96 / 256 * 110);
   const failure f = refusal(m);
   EXPECT_EQ(f.code, errc::unsupported_format);
-  EXPECT_THAT(f.context, HasSubstr("tensor 'blk.1.ffn_gate.weight': wanted one of F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K, found Q3_K"));
+  EXPECT_THAT(f.context, HasSubstr("tensor 'blk.1.ffn_gate.weight': wanted one of F32, F16, BF16, Q8_0, Q4_0, Q4_1, "
+                                   "Q5_0, Q5_1, Q4_K, Q5_K, Q6_K, found Q3_K"));
 
   tiny_model n = make_tiny_model();
   test::tiny_tensor& norm = n.tensor("output_norm.weight");

@@ -35,9 +35,36 @@ struct typist {
   explicit typist(std::uint32_t seed, std::string pasted) : random(seed), source(std::move(pasted)) {}
 
   std::string writes() {
-    static const std::string hard[] = {" ", "  ", "\n", "\r\n", "\t", "   \n\n", "'s", "'", "1", "12345", "x", "foo", " bar",
-                                       "}", ");\n", "\u00e9", "\u4e2d\u6587", "\u00a0", "\u2028", "\U0001F642", "<think>",
-                                       "<tag>", "</s>", "<|end|>", "\u2581", "_", "a\tb", "==", "\xe2\x80\x83", "A9 z"};
+    static const std::string hard[] = {" ",
+                                       "  ",
+                                       "\n",
+                                       "\r\n",
+                                       "\t",
+                                       "   \n\n",
+                                       "'s",
+                                       "'",
+                                       "1",
+                                       "12345",
+                                       "x",
+                                       "foo",
+                                       " bar",
+                                       "}",
+                                       ");\n",
+                                       "\u00e9",
+                                       "\u4e2d\u6587",
+                                       "\u00a0",
+                                       "\u2028",
+                                       "\U0001F642",
+                                       "<think>",
+                                       "<tag>",
+                                       "</s>",
+                                       "<|end|>",
+                                       "\u2581",
+                                       "_",
+                                       "a\tb",
+                                       "==",
+                                       "\xe2\x80\x83",
+                                       "A9 z"};
     std::string text;
     for (std::uint32_t n = random() % 4; n > 0; --n) text += hard[random() % std::size(hard)];
     if (random() % 4 == 0 && !source.empty()) {
@@ -54,7 +81,8 @@ struct typist {
 };
 
 /// Edits `text` at random places and complains about the first difference.
-void edit_at_random(const std::shared_ptr<const tokenizer>& words, std::string text, std::size_t edits, std::uint32_t seed) {
+void edit_at_random(const std::shared_ptr<const tokenizer>& words, std::string text, std::size_t edits,
+                    std::uint32_t seed) {
   typist who(seed, text);
   document_tokens document(words, text);
   ids mirror(document.tokens().begin(), document.tokens().end());
@@ -100,7 +128,8 @@ void cut_at_random(const tokenizer& words, std::size_t rounds, std::uint32_t see
 }
 
 TEST(document_tokens, are_those_of_the_whole_text_under_every_pretokenizer) {
-  const std::string code = "import os\n\n\nclass A(B):\n    x = 'don' 't'\n\n    def f(self, a=12):\n        return a + 1\n";
+  const std::string code =
+      "import os\n\n\nclass A(B):\n    x = 'don' 't'\n\n    def f(self, a=12):\n        return a + 1\n";
   for (const char* pre : {"default", "gpt-2", "llama-bpe", "qwen2", "starcoder", "deepseek-coder"}) {
     SCOPED_TRACE(pre);
     const auto words = load(*test::tiny_bpe(pre).file());
@@ -134,7 +163,8 @@ TEST_P(document_tokens_of, real_code_are_those_of_the_whole_text) {
   for (std::string line; std::getline(lines, line);) {
     const std::string hex = nlohmann::json::parse(line)["hex"];
     std::string text;
-    for (std::size_t i = 0; i + 1 < hex.size(); i += 2) text.push_back(static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16)));
+    for (std::size_t i = 0; i + 1 < hex.size(); i += 2)
+      text.push_back(static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16)));
     if (valid_prefix_bytes(text) != text.size()) continue;
     all += text;
     if (all.size() < 4000) continue;
@@ -146,7 +176,8 @@ TEST_P(document_tokens_of, real_code_are_those_of_the_whole_text) {
 }
 
 INSTANTIATE_TEST_SUITE_P(real, document_tokens_of,
-                         testing::Values("gpt-2", "qwen2-rebuilt", "deepseek-coder", "starcoder", "llama-spm", "phi-3"));
+                         testing::Values("gpt-2", "qwen2-rebuilt", "deepseek-coder", "starcoder", "llama-spm",
+                                         "phi-3"));
 
 TEST(document_tokens, encode_no_more_than_what_an_edit_touches) {
   const auto words = load(*test::tiny_bpe().file());

@@ -43,7 +43,8 @@ TEST(text_document, counts_characters_in_the_units_asked_for) {
   EXPECT_EQ(*d.offset_of({0, 4}, position_encoding::utf16), 7U);
   EXPECT_EQ(*d.offset_of({0, 5}, position_encoding::utf16), 8U);
   EXPECT_EQ(*d.offset_of({0, 3}, position_encoding::utf8), 3U);
-  EXPECT_EQ(d.offset_of({0, 3}, position_encoding::utf16).error().context, "line 0, character 3 lies inside a surrogate pair");
+  EXPECT_EQ(d.offset_of({0, 3}, position_encoding::utf16).error().context,
+            "line 0, character 3 lies inside a surrogate pair");
   EXPECT_EQ(d.offset_of({0, 2}, position_encoding::utf8).error().context,
             "line 0, character 2 lies inside a character's bytes");
 }
@@ -63,10 +64,12 @@ TEST(text_document, refuses_what_is_outside_and_stays_as_it_was) {
   auto d = document_of("ab\nc\u00e9", 10);
   const auto u = position_encoding::utf16;
   EXPECT_EQ(complaint(d.replace(at({2, 0}, {2, 0}), u)), "wanted a line below 2, found 2");
-  EXPECT_EQ(complaint(d.replace(at({0, 3}, {0, 3}), u)), "line 0, character 3: wanted a character up to 2, the line's length");
+  EXPECT_EQ(complaint(d.replace(at({0, 3}, {0, 3}), u)),
+            "line 0, character 3: wanted a character up to 2, the line's length");
   EXPECT_EQ(complaint(d.replace(at({1, 1}, {0, 0}), u)),
             "wanted a range that begins before it ends, found bytes 4 to 0");
-  EXPECT_EQ(complaint(d.replace({byte_range{7, 7}, ""}, u)), "wanted a byte offset up to 6, the text's length, found 7");
+  EXPECT_EQ(complaint(d.replace({byte_range{7, 7}, ""}, u)),
+            "wanted a byte offset up to 6, the text's length, found 7");
   EXPECT_EQ(complaint(d.replace({byte_range{0, 5}, ""}, u)), "byte offset 5 lies inside a character");
   EXPECT_EQ(complaint(d.replace(at({0, 0}, {0, 0}, "\xc3"), u)),
             "wanted text in UTF-8, found a byte that is none at offset 0");
@@ -89,7 +92,8 @@ TEST(text_document, knows_its_lines_after_any_edits) {
     }
     ASSERT_EQ(d.lines_count(), begins.size()) << "edit " << i;
     for (std::size_t line = 0; line < begins.size(); ++line) {
-      ASSERT_EQ(*d.offset_of({static_cast<std::uint32_t>(line), 0}, position_encoding::utf8), begins[line]) << "edit " << i;
+      ASSERT_EQ(*d.offset_of({static_cast<std::uint32_t>(line), 0}, position_encoding::utf8), begins[line])
+          << "edit " << i;
     }
     std::string with;
     for (std::uint32_t n = random() % 4; n > 0; --n) with += parts[random() % std::size(parts)];

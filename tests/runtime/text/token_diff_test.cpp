@@ -88,7 +88,8 @@ TEST(token_diff, leads_from_any_sequence_to_any_other_in_as_few_steps_as_there_c
       const std::size_t begin = chance() % (after.size() + 1);
       const std::size_t end = begin + chance() % (after.size() - begin + 1);
       const auto with = some(5);
-      after.insert(after.erase(after.begin() + static_cast<std::ptrdiff_t>(begin), after.begin() + static_cast<std::ptrdiff_t>(end)),
+      after.insert(after.erase(after.begin() + static_cast<std::ptrdiff_t>(begin),
+                               after.begin() + static_cast<std::ptrdiff_t>(end)),
                    with.begin(), with.end());
     }
     const auto exactly = diff_tokens(before, after, 1);

@@ -119,8 +119,8 @@ TEST(tokenizer_vectors, gives_the_reference_ids_of_the_demonstration_prompts) {
     for (const char* model : {"target", "draft"}) {
       const ids continuation = row[model]["continuation"];
       // JSON holds text alone: what is no UTF-8 became U+FFFD.
-      const std::string text_alone =
-          nlohmann::json(words->decode(continuation).value()).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+      const std::string text_alone = nlohmann::json(words->decode(continuation).value())
+                                         .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
       EXPECT_EQ(nlohmann::json::parse(text_alone), row[model]["text"]) << row["name"];
     }
   }
