@@ -193,8 +193,12 @@ draft_prices draft_engine::prices_for(const session_state& s, const target_pace&
   // Until it was measured, a row of the small model is as much cheaper as its passes are. Of a long log it reads parts.
   const std::size_t count = std::min<std::size_t>(s.log.tokens().size(), context_max());
   const auto unread = static_cast<double>(count - std::min(count, s.cached.size()));
+  const auto answered =
+      static_cast<double>(s.log.tokens().size() - std::min<std::size_t>(s.log.tokens().size(), prompt_count));
   const bool timed = row_us_ > 0 && pace.pass_us > 0;
-  prices.model_first = unread * (timed ? row_us_ / pace.pass_us : prices.row * prices.model_pass);
+  const double row = timed ? row_us_ / pace.pass_us : prices.row * prices.model_pass;
+  prices.model_catch_up = std::min(unread, answered) * row;
+  prices.model_first = unread * row - prices.model_catch_up;
   // An edited file is about as long as the one in the prompt.
   const double to_come = 2.0 * prompt_count - static_cast<double>(s.log.tokens().size());
   prices.tokens_to_come = std::max(prices.tokens_to_come, to_come);

@@ -15,7 +15,8 @@ namespace redline::draft {
 struct draft_prices {
   double row = 0.005;           // one more token to verify
   double model_pass = 0.15;     // one forward of the draft model
-  double model_first = 0;       // what it has to read before its first token, such as the prompt; paid once
+  double model_first = 0;       // what it has to read of the prompt before its first token; paid once
+  double model_catch_up = 0;    // what it has to read of the answer that came without it: each of its drafts anew
   double tokens_to_come = 128;  // whose drafts share that price
   bool measured = false;        // by a scheduler that verifies of a draft only what pays
 };

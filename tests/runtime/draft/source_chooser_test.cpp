@@ -227,6 +227,14 @@ TEST(source_chooser, shares_what_the_model_reads_at_first_by_the_drafts_that_the
   EXPECT_EQ(chosen_for(8000), source::lookup);
 }
 
+TEST(source_chooser, charges_each_draft_of_the_model_with_what_it_has_to_catch_up_on) {
+  const auto chosen_for = [](const draft_prices& prices) {
+    return source_chooser().choose(std::vector{looked_up(1), modelled()}, prices)->from;
+  };
+  EXPECT_EQ(chosen_for({.model_first = 5, .tokens_to_come = 8000}), source::model);
+  EXPECT_EQ(chosen_for({.model_catch_up = 5, .tokens_to_come = 8000}), source::lookup);
+}
+
 TEST(source_chooser, shortens_drafts_that_fail_and_lengthens_those_that_are_taken_whole) {
   for (const draft_offer& offer : {looked_up(9, 300), predicted(2, 300), modelled(300)}) {
     source_chooser c;
