@@ -100,6 +100,15 @@ def _demo():
     )
 
 
+def _programs():
+    """A finished `demo` pair is taught copy programs a while longer, at a lower rate: for --start."""
+    size = _demo()
+    size.target.matrix_rate, size.target.other_rate, size.target.constant_share = 0.002, 0.0005, 0.2
+    size.target.tokens = 9_000_000
+    size.stages = [Stage(1.0, Mix(100, 1500, 1400, edit=0.42, program=0.5, plain=0.04, middle=0.04, strange_names=0.2))]
+    return size
+
+
 def _large():
     target, draft = _pair(4096, 4096, (8, 1024, 8, 2), (3, 512, 4, 2))
     return Size(
@@ -116,5 +125,6 @@ SIZES = {
     "smoke": _smoke,  # CI: a minute, shows that every step works
     "quick": _quick,  # about an hour of two busy cores: edits of small files
     "demo": _demo,  # two and a half hours of two cores with AMX
+    "programs": _programs,  # ten minutes more, from a `demo` pair
     "large": _large,  # a GPU
 }
