@@ -59,6 +59,7 @@ std::optional<std::uint32_t> draft_engine::submit(draft_request request) {
 
   session_state& s = sessions_[request.session];
   if (known == sessions_.end()) s.chooser = source_chooser(typical_.of(request.tenant));
+  note_answer(s, request);
   s.last_used = ++use_counter_;
   take_log(s, request);
   std::erase_if(jobs_, [&](const job& j) { return j.request.session == request.session; });
@@ -73,6 +74,16 @@ std::optional<std::uint32_t> draft_engine::submit(draft_request request) {
   if (how != method::regular && how != method::automatic) draft_without_model(s, j);
   finish(j);
   return std::nullopt;
+}
+
+/// The wish for the next draft tells when the last one was answered. Where others wanted drafts meanwhile the target
+/// worked for them too, and the time says nothing.
+void draft_engine::note_answer(session_state& s, const draft_request& r) {
+  const auto handed = std::exchange(s.handed, std::nullopt);
+  if (!handed || handed->use != use_counter_ || r.from != handed->log_count || r.tail.empty()) return;
+  const double rows = static_cast<double>(r.tail.size() - 1) * r.pace.row_ns / 1000.0;
+  const auto took = clock_->now() - handed->at;
+  if (r.pace.pass_us > 0) handover_.note(handed->by_model, static_cast<double>(took.count()), r.pace.pass_us + rows);
 }
 
 void draft_engine::take_log(session_state& s, draft_request& r) {
@@ -195,6 +206,7 @@ draft_prices draft_engine::prices_for(const session_state& s, const target_pace&
   const auto unread = static_cast<double>(count - std::min(count, s.cached.size()));
   const auto answered =
       static_cast<double>(s.log.tokens().size() - std::min<std::size_t>(s.log.tokens().size(), prompt_count));
+  if (pace.pass_us > 0) prices.model_handover = handover_.us() / pace.pass_us;
   const bool timed = row_us_ > 0 && pace.pass_us > 0;
   const double row = timed ? row_us_ / pace.pass_us : prices.row * prices.model_pass;
   prices.model_catch_up = std::min(unread, answered) * row;
@@ -291,6 +303,12 @@ void draft_engine::finish(const job& j) {
                          .tokens = j.draft,
                          .model_passes = pass_us_ > 0 ? j.us / pass_us_ : static_cast<double>(j.runs_count),
                          .tried = true});
+  }
+  const bool alone = std::all_of(jobs_.begin(), jobs_.end(),
+                                 [&](const job& other) { return other.request.session == j.request.session; });
+  if (clock_ != nullptr && alone && j.request.tokens_max > 0) {
+    session_state& s = sessions_.at(j.request.session);
+    s.handed = {clock_->now(), s.log.tokens().size(), use_counter_, j.passes > 0};
   }
   answers_.push_back(std::move(answer));
 }

@@ -13,6 +13,7 @@
 #include "runtime/base/environment.hpp"
 #include "runtime/base/per_tenant.hpp"
 #include "runtime/draft/draft_options.hpp"
+#include "runtime/draft/handover_price.hpp"
 #include "runtime/draft/reading_window.hpp"
 #include "runtime/draft/source_chooser.hpp"
 #include "runtime/model/sampling.hpp"
@@ -97,6 +98,13 @@ class draft_engine {
     double model_passes = 0;
     bool tried = false;  // it was the draft
   };
+  /// When a draft was handed to the target, and what was known then.
+  struct handed_draft {
+    instant at;
+    std::size_t log_count = 0;
+    std::uint64_t use = 0;  // of the engine
+    bool by_model = false;
+  };
   struct session_state {
     tenant_id tenant;
     text::prompt_lookup log;         // the committed tokens, indexed
@@ -114,6 +122,7 @@ class draft_engine {
         looked_up_lengths{};  // tokens to look up for the small model by grade; 0: not known
     kv::page_table table;
     std::uint64_t last_used = 0;
+    std::optional<handed_draft> handed;  // the last one, when nobody else wanted a draft then
   };
   struct job {
     draft_request request;  // its method is not `automatic` but what that came to
@@ -143,6 +152,7 @@ class draft_engine {
   static std::vector<token> behind_prediction(std::span<const token> ahead, std::span<const token> looked_up);
   [[nodiscard]] bool has_embedding(token t) const;
   [[nodiscard]] bool is_end(token t) const;
+  void note_answer(session_state& s, const draft_request& r);
   void finish(const job& j);
   bool plan_run(job& j, std::uint32_t rows_left, planned& out);
   void look_up_for_model(session_state& s, const job& j, std::uint32_t rows_left, planned& out) const;
@@ -166,6 +176,7 @@ class draft_engine {
   double pass_us_ = 0;  // of the small model when it drafts a few tokens, lately
   double row_us_ = 0;   // of each row of its wider passes
   std::uint64_t short_passes_count_ = 0;
+  handover_price handover_;
   std::uint64_t use_counter_ = 0;
   std::uint64_t passes_count_ = 0;
 };

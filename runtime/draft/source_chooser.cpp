@@ -126,7 +126,8 @@ double source_chooser::worth(const draft_offer& offer, const draft_prices& price
       drafts_to_come = std::min(drafts_to_come, per_token * prices.tokens_to_come);
     }
     drafts_to_come = std::max(drafts_to_come, drafts_to_come_min);
-    model = prices.model_pass * r.passes + prices.model_catch_up + prices.model_first / drafts_to_come;
+    model = prices.model_pass * r.passes + prices.model_handover + prices.model_catch_up +
+            prices.model_first / drafts_to_come;
   }
   return (1 + std::min(right, tokens)) / (1 + prices.row * std::min(rows, tokens) + model);
 }

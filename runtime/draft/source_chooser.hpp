@@ -17,6 +17,7 @@ struct draft_prices {
   double model_pass = 0.15;     // one forward of the draft model
   double model_first = 0;       // what it has to read of the prompt before its first token; paid once
   double model_catch_up = 0;    // what it has to read of the answer that came without it: each of its drafts anew
+  double model_handover = 0;    // what the target takes longer behind its passes
   double tokens_to_come = 128;  // whose drafts share that price
   bool measured = false;        // by a scheduler that verifies of a draft only what pays
 };

@@ -612,6 +612,48 @@ TEST_F(draft_engine_test, automatic_leaves_a_model_alone_whose_passes_cost_as_mu
   EXPECT_LT(dear * 2, passes_of({})) << "nothing is known";
 }
 
+struct set_clock final : environment {
+  [[nodiscard]] instant now() const override { return time; }
+  [[nodiscard]] std::int64_t unix_seconds() const override { return 0; }
+  std::uint64_t random() override { return 0; }
+  instant time{};
+};
+
+TEST_F(draft_engine_test, automatic_charges_the_model_with_answers_that_come_later_behind_it) {
+  const auto passes_of = [&](std::int64_t later_us, bool others) {
+    set_clock clock;
+    auto e = engine(64, 8, &clock);
+    std::vector<token> log = {70};
+    std::uint32_t sent = 0;
+    const std::size_t rounds = 200;
+    for (std::size_t round = 0; round < rounds; ++round) {  // of each draft two tokens are right
+      const method how = round < 20 ? method::lookup : method::automatic;
+      auto r = ask({log.begin() + sent, log.end()}, {.how = how, .max_num_run = 4});
+      r.from = sent;
+      r.prompt_count = 1;
+      r.pace = {.pass_us = 1000};
+      EXPECT_FALSE(e.submit(r));
+      sent = static_cast<std::uint32_t>(log.size());
+      const auto answer = run(e).at(0);
+      clock.time += microseconds{1000 + (answer.passes > 0 ? later_us : 0)};
+      if (others) {
+        auto other = ask({5, 6, 7}, {.how = method::lookup});
+        other.session = {9};
+        EXPECT_FALSE(e.submit(other));
+        e.take_answers();
+      }
+      auto draft = answer.tokens;
+      if (draft.size() > 2) draft.erase(draft.begin() + 2, draft.end());
+      log.insert(log.end(), draft.begin(), draft.end());
+      log.push_back(71 + static_cast<token>(round % 50));
+    }
+    return e.passes_count();
+  };
+  const auto usual = passes_of(0, false);
+  EXPECT_LT(passes_of(5000, false) * 2, usual);
+  EXPECT_EQ(passes_of(5000, true), passes_of(0, true)) << "what others make the target wait for is not charged";
+}
+
 /// Rounds that the method needs to write `answer`, one token beyond what was accepted each.
 std::size_t rounds_for(method how, const std::vector<token>& prompt_tokens, const std::vector<token>& answer,
                        const std::vector<token>& prediction) {
