@@ -168,8 +168,8 @@ struct corpus_study {
   std::vector<own_result> own;
 };
 
-result<corpus_study> study(const std::string& path, const flags& f, local_runner& runner, target_probe& probe) {
-  REDLINE_TRY_ASSIGN(const auto edits, read_edits(path));
+result<corpus_study> study(const std::string& path, const std::vector<known_edit>& edits, const flags& f,
+                           local_runner& runner, target_probe& probe) {
   const engine& e = runner.parts();
   corpus_study s{.name = std::filesystem::path(path).stem(), .pairs = edits.size(), .levels = {{"lines", 0, {}}}};
   for (const auto m : f.spans_min) s.levels.push_back({"tokens >= " + std::to_string(m), m, {}});
@@ -358,6 +358,11 @@ result<void> draw(const flags& f, const prices& p, const std::vector<corpus_stud
 }
 
 result<void> run(const flags& f) {
+  std::vector<std::vector<known_edit>> corpora;  // read before minutes are spent on measuring
+  for (const auto& path : f.edits) {
+    REDLINE_TRY_ASSIGN(auto edits, read_edits(path));
+    corpora.push_back(std::move(edits));
+  }
   REDLINE_TRY_ASSIGN(auto options, engine_options_of(f.models));
   const auto probe = std::make_shared<target_probe>();
   options.probe = probe;
@@ -372,8 +377,8 @@ result<void> run(const flags& f) {
               {"context", f.context},    {"clock", f.clock == clock_kind::wall ? "wall" : "processor"},
               {"prices", json_of(p, f)}, {"corpora", json::array()}};
   std::vector<corpus_study> all;
-  for (const auto& path : f.edits) {
-    REDLINE_TRY_ASSIGN(auto s, study(path, f, *runner, *probe));
+  for (std::size_t i = 0; i < corpora.size(); ++i) {
+    REDLINE_TRY_ASSIGN(auto s, study(f.edits[i], corpora[i], f, *runner, *probe));
     print(s, p, f);
     out["corpora"].push_back(json_of(s, p, f));
     all.push_back(std::move(s));
