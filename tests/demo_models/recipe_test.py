@@ -104,6 +104,32 @@ class StrangeNames(unittest.TestCase):
         self.assertGreater(max(shares), 0.5)
 
 
+class Kinds(unittest.TestCase):
+    def test_what_might_be_copied_from_elsewhere_is_unsure(self):
+        asked, kinds = [1, 2, 3, 4, 5, 6, 9, 1, 2, 3, 4, 5, 7, 9], lambda *found: list(found)
+        copied, changed, unsure = samples.COPIED, samples.CHANGED, samples.UNSURE
+        answered = [1, 2, 3, 4, 5, 6, 9]
+        found = samples.with_unsure(asked, answered, [copied] * 7)
+        self.assertEqual(found, kinds(*[copied] * 5, unsure, copied))
+        found = samples.with_unsure(asked, answered, [changed] * 7)
+        self.assertEqual(found, kinds(*[changed] * 7))
+
+    def test_lines_behind_a_copy_are_read_and_programs_said(self):
+        source = read(INVENTORY)
+        files = [{"package": "demo", "text": source, "role": "train"}]
+        maker = samples.SampleMaker(byte_pair.Tokenizer(byte_pair.train([source], 512)), files, ["shelf"], 5)
+        seen = set()
+        for _ in range(40):
+            try:
+                tokens, kinds = maker.draw(samples.Mix(100, 600), "program")
+            except edits.NotApplicable:
+                continue
+            seen |= set(kinds)
+            said = [t for t, kind in zip(tokens, kinds) if kind == samples.CHANGED]
+            self.assertRegex(maker.tokenizer.decode(said), r"(?s)^<(copy|gen).*</program>")
+        self.assertEqual(seen, {samples.PROMPT, samples.CHANGED, samples.READ})
+
+
 class CopyPrograms(unittest.TestCase):
     def test_programs_are_those_of_the_runtime_and_resolve_there(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -254,6 +280,18 @@ class Training(unittest.TestCase):
             values = torch.linalg.svdvals(orthogonal)
             self.assertLess(float(values.max()), 1.3)
             self.assertGreater(float(values.median()), 0.6)
+
+    def test_more_layers_are_the_same_function_at_first(self):
+        torch.manual_seed(1)
+        weights, ids = Weights(SMALL, seed=2), torch.randint(0, 512, (1, 60))
+        more = train.grown(weights, Shape(**{**SMALL.as_dict(), "layers": 5}))
+        self.assertEqual(more.shape.layers, 5)
+        first, second = (hidden_states(w, ids, rope_tables(SMALL)) for w in (weights, more))
+        self.assertTrue(torch.equal(first, second))
+        self.assertTrue(torch.equal(hidden_states(train.grown(weights, SMALL), ids, rope_tables(SMALL)), first))
+        for other in ({"layers": 2}, {"layers": 6}, {"feed_forward": 512}):
+            with self.assertRaises(ValueError, msg=other):
+                train.grown(weights, Shape(**{**SMALL.as_dict(), **other}))
 
     def test_the_hand_made_start_copies_what_stood_before(self):
         torch.manual_seed(1)

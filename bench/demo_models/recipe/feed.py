@@ -15,8 +15,8 @@ import corpus
 import samples
 from fast_step import Batch
 
-# Of each kind (samples.PROMPT, COPIED, PLAIN, CHANGED): what a token counts in the loss.
-LOSS_WEIGHT = numpy.array([0.0, 1.0, 0.2, 3.0], numpy.float32)
+# Of each kind (samples.PROMPT, COPIED, PLAIN, CHANGED, UNSURE, READ): what a token counts in the loss.
+LOSS_WEIGHT = numpy.array([0.0, 1.0, 0.2, 3.0, 4.0, 0.7], numpy.float32)
 PR_SET_PDEATHSIG = 1
 _maker_parts = None
 

@@ -11,7 +11,11 @@ import copy_programs
 import edits
 
 FENCE = "```"
-PROMPT, COPIED, PLAIN, CHANGED = range(4)  # what a token is; the loss weighs each its own way
+# What a token is; the loss weighs each its own way. UNSURE: copied, where the old file goes on in several ways from what
+# stands before; READ: a line behind the copy that stands for it.
+PROMPT, COPIED, PLAIN, CHANGED, UNSURE, READ = range(6)
+ANSWERED = (COPIED, CHANGED, UNSURE)  # what has to be right in an answer
+CONTEXT_TOKENS = 5  # that have to be found again for a token to be copied
 PACKAGE_SHARE_MAX = 0.09  # of all draws
 
 
@@ -128,6 +132,18 @@ def identifiers(files, random, file_count=300):
     return sorted(names)
 
 
+def with_unsure(asked, answered, kinds):
+    """The kinds of an answer's tokens, with UNSURE for what was COPIED and might as well have been copied from elsewhere."""
+    seen, tokens = {}, asked + answered
+    for at in range(CONTEXT_TOKENS, len(asked)):
+        seen.setdefault(tuple(tokens[at - CONTEXT_TOKENS : at]), set()).add(tokens[at])
+
+    def unsure(at):
+        return len(seen.get(tuple(tokens[at - CONTEXT_TOKENS : at]), ())) > 1
+
+    return [UNSURE if kind == COPIED and unsure(len(asked) + i) else kind for i, kind in enumerate(kinds)]
+
+
 class SampleMaker:
     """Draws samples; the same seed gives the same ones."""
 
@@ -154,7 +170,7 @@ class SampleMaker:
     def _answered(self, prompt, answer, kinds_of):
         asked = self.tokenizer.encode(prompt)
         answered = self.tokenizer.encode(answer + "<|im_end|>\n")
-        return asked + answered, [PROMPT] * len(asked) + kinds_of(answered)
+        return asked + answered, [PROMPT] * len(asked) + with_unsure(asked, answered, kinds_of(answered))
 
     def _edit(self, mix):
         instruction, before, after, _ = self.edit_task(mix)
@@ -165,13 +181,14 @@ class SampleMaker:
         )
 
     def _program(self, mix):
-        """Half as text alone, half as under the grammar, which writes the copied lines behind each copy."""
+        """Half as text alone, half as under the grammar, which writes the copied lines behind each copy; a span that is only
+        believed as far as the model would write it needs the model to."""
         instruction, before, after, _ = self.edit_task(mix)
         edits.require("gen>" not in after and "program>" not in after)
         tokens = self.tokenizer.encode(chat(program_message(instruction, before)))
         program = copy_programs.shortest(before, after) + "<|im_end|>\n"
         answer, said = program_tokens(self.tokenizer, before, program, served=self.random.random() < 0.5)
-        return tokens + answer, [PROMPT] * len(tokens) + [CHANGED if s else PROMPT for s in said]
+        return tokens + answer, [PROMPT] * len(tokens) + [CHANGED if s else READ for s in said]
 
     def _changed_or_copied(self, tokens, before, after):
         """CHANGED: tokens of changed lines, and the few around them where the answer leaves the old text and finds it again."""

@@ -89,7 +89,7 @@ def _quick():
 
 
 def _demo():
-    target, draft = _pair(4096, 4096, (6, 768, 4, 2), (3, 256, 4, 2))
+    target, draft = _pair(4096, 4096, (8, 768, 4, 2), (3, 256, 4, 2))
     return Size(
         vocabulary=4096,
         tokenizer_characters=6_000_000,
@@ -100,12 +100,19 @@ def _demo():
     )
 
 
-def _programs():
-    """A finished `demo` pair is taught copy programs a while longer, at a lower rate: for --start."""
+def _more():
+    """A finished `demo` pair goes on: for --start. Longer files, more programs, half the rate."""
     size = _demo()
-    size.target.matrix_rate, size.target.other_rate, size.target.constant_share = 0.002, 0.0005, 0.2
-    size.target.tokens = 9_000_000
-    size.stages = [Stage(1.0, Mix(100, 1500, 1400, edit=0.42, program=0.5, plain=0.04, middle=0.04, strange_names=0.2))]
+    for run in (size.target, size.draft):
+        run.matrix_rate, run.other_rate, run.constant_share = 0.003, 0.0008, 0.4
+    size.stages = [
+        Stage(share, Mix(low, high, tokens, edit=0.62, program=0.3, plain=0.04, middle=0.04, strange_names=0.25))
+        for share, low, high, tokens in (
+            (0.3, 80, 1500, 1400),
+            (0.35, 100, 3500, 2600),
+            (0.35, 100, 5200, 4096),
+        )
+    ]
     return size
 
 
@@ -125,6 +132,6 @@ SIZES = {
     "smoke": _smoke,  # CI: a minute, shows that every step works
     "quick": _quick,  # about an hour of two busy cores: edits of small files
     "demo": _demo,  # two and a half hours of two cores with AMX
-    "programs": _programs,  # ten minutes more, from a `demo` pair
+    "more": _more,  # as long as there is time, from a `demo` pair
     "large": _large,  # a GPU
 }

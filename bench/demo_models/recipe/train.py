@@ -141,7 +141,7 @@ def validate(step, shard, batch_tokens):
     """Loss and share of right tokens in answers, and of answers that are right as a whole, given the right text before."""
     loss_sum = right_sum = count = whole = answers = 0
     for batch in feed_module.batches(shard, batch_tokens):
-        counted = (batch.kind == samples.COPIED) | (batch.kind == samples.CHANGED)
+        counted = sum(batch.kind == kind for kind in samples.ANSWERED).bool()
         chosen = counted.nonzero()[:, 0]
         if not len(chosen):
             continue
@@ -225,6 +225,20 @@ def rate_factor(run, step_count, share):
     return warm * min(1.0, max(0.01, (1 - share) / (1 - run.constant_share)))
 
 
+def grown(weights, shape):
+    """The same function with as many layers as `shape` has: those before the last one get a second behind them, which adds
+    nothing yet."""
+    old, tensors = weights.shape.layers, {name: weights[name].clone() for name in ("embedding", "final_norm")}
+    seconds = range(2 * old - 1 - shape.layers, old - 1)
+    plan = [(i, share) for i in range(old) for share in ((1.0, 0.0) if i in seconds else (1.0,))]
+    for new, (i, share) in enumerate(plan):
+        for part in ("attention_norm", "qkv", "qkv_bias", "attention_out", "feed_forward_norm", "gate_up", "down"):
+            tensors[f"{new}.{part}"] = weights.layer(i, part) * (share if part in ("attention_out", "down") else 1.0)
+    if {name: tuple(tensor.shape) for name, tensor in tensors.items()} != tensor_shapes(shape):
+        raise ValueError(f"wanted a model that more layers make {shape}, found {weights.shape}")
+    return Weights(shape, tensors)
+
+
 def train(
     name, run, size, folder, held_out_shard, threads=2, device="cpu", workers=1, teacher=None, until=None, start=None
 ):
@@ -235,9 +249,7 @@ def train(
     if os.path.exists(checkpoint):
         weights, state = load_weights(checkpoint)
     elif start:
-        weights, state = gguf_file.read(start)[0], None
-        assert tensor_shapes(weights.shape) == tensor_shapes(run.shape), f"{start}: wanted {run.shape}, found {weights.shape}"
-        weights.shape = run.shape
+        weights, state = grown(gguf_file.read(start)[0], run.shape), None
     else:
         weights, state = Weights(run.shape, seed=samples.seed_of(size.seed, name) % 2**31), None
         write_copy_circuit(weights, seed=samples.seed_of(size.seed, name, "circuit") % 2**31)
@@ -287,7 +299,7 @@ def train(
             grads, loss, right, chosen = step.gradients(batch, guide, run.teacher_mix)
             optimizer.update(grads, run.matrix_rate * factor, run.other_rate * factor)
             kinds = batch.kind[chosen]
-            copied, changed = kinds == samples.COPIED, kinds == samples.CHANGED
+            copied, changed = (kinds == samples.COPIED) | (kinds == samples.UNSURE), kinds == samples.CHANGED
             sums += torch.tensor(
                 [
                     float((loss * batch.weight[chosen]).sum()),
