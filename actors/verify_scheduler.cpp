@@ -238,6 +238,16 @@ batch_run verify_scheduler::make_run(const scheduler::planned_run& planned, cons
 
 void verify_scheduler::on(const page_grant& m) {
   if (phase_ != phase::reserving || m.batch != batch_) return;
+  // Also of a sequence that only gives pages back: a cache manager that knows none of its pages has begun anew.
+  for (std::size_t i = 0; i < wanted_.wants.size(); ++i) {
+    const sequence_id sequence = wanted_.wants[i].sequence;
+    if (!queue_.holds(sequence) || (i < m.tables.size() && m.tables[i])) continue;
+    context().log(log_level::error, "the cache manager and the scheduler disagree about sequence " +
+                                        std::to_string(sequence.value) + "; all KV is computed again");
+    lose_all_kv();
+    step();
+    return;
+  }
   forward_batch batch{.batch = batch_, .moves = m.moves};
   for (std::size_t i = 0; i < wanted_.wants.size() && i < m.uses.size(); ++i) {
     queue_.note_pages(wanted_.wants[i].sequence, {m.uses[i].held, m.uses[i].shared, m.uses[i].room});
@@ -250,13 +260,6 @@ void verify_scheduler::on(const page_grant& m) {
     if (!queue_.holds(run.sequence)) {
       released.runs.push_back(run);  // cancelled while the pages were on their way
       continue;
-    }
-    if (i >= m.tables.size() || !m.tables[i]) {
-      context().log(log_level::error, "the cache manager and the scheduler disagree about sequence " +
-                                          std::to_string(run.sequence.value) + "; all KV is computed again");
-      lose_all_kv();
-      step();
-      return;
     }
     batch.runs.push_back(make_run(run, *m.tables[i]));
     kept.runs.push_back(run);
