@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "runtime/copy/program_guess.hpp"
 
@@ -13,7 +14,7 @@ using step = copy::program_state::step;
 constexpr std::pair<std::string_view, copy_trust> trusts[] = {
     {"forced", copy_trust::forced}, {"verified", copy_trust::verified}, {"auto", copy_trust::automatic}};
 
-/// Which file, which unit and which numbers: what a wrong token would make another span.
+/// A byte here says which op, which file, which unit or which numbers: a wrong one would make another span.
 bool names_the_span(step at) {
   return at == step::after_lt || at == step::file_number || at == step::unit_choice || at == step::first_number ||
          at == step::last_number;
@@ -122,25 +123,26 @@ guide::verdict guide::take(token t, std::optional<float> logprob, std::string& t
     write_span_token(text);
     return verdict::taken;
   }
-  const bool names = is_copy() && names_the_span(programs().position(state_).at);
   if (!rules_->language->advance(state_, t)) return verdict::forbidden;
-  if (names) {
-    confidence_known_ = confidence_known_ && logprob.has_value();
-    confidence_log_ += logprob.value_or(0);
-  }
-  advance_program(t, text);
+  advance_program(t, logprob, text);
   return verdict::taken;
 }
 
-/// The meaning of a token that the language has taken.
-void guide::advance_program(token t, std::string& text) {
+/// The meaning of a token that the language has taken. logprob: the model's own, 0 of what is decided without it.
+void guide::advance_program(token t, std::optional<float> logprob, std::string& text) {
   const auto piece = rules_->language->words().words().piece(t);
   if (!reader_) {
     text += piece;
     return;
   }
+  bool counted = false;
   for (const char c : piece) {
     const step at = reader_->state().at;
+    // The token may have begun before the choice: "<copy" says which op.
+    if (names_the_span(at) && !std::exchange(counted, true)) {
+      confidence_known_ = confidence_known_ && logprob.has_value();
+      confidence_log_ += logprob.value_or(0);
+    }
     const bool in_body = at == step::gen_body;
     if (at == step::first_anchor && copy::is_anchor_byte(c)) anchors_.first += c;
     if (at == step::last_anchor && copy::is_anchor_byte(c)) anchors_.last += c;
@@ -256,7 +258,7 @@ std::optional<guide::decided> guide::next_decided() {
   next.id = *forced;
   const bool taken = rules_->language->advance(state_, next.id);
   REDLINE_ASSERT(taken, "a forced token is a token of the language");
-  advance_program(next.id, next.text);
+  advance_program(next.id, 0.0F, next.text);
   return next;
 }
 

@@ -110,7 +110,7 @@ class guide {
   [[nodiscard]] const grammar::copy_grammar& programs() const {
     return static_cast<const grammar::copy_grammar&>(rules_->language->rules());
   }
-  void advance_program(token t, std::string& text);
+  void advance_program(token t, std::optional<float> logprob, std::string& text);
   [[nodiscard]] std::pair<bool, span_reason> forces(const copy::copy_op& op) const;
   void begin_span();
   void write_span_token(std::string& text);

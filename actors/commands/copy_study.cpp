@@ -135,7 +135,7 @@ class clumsy_writer {
       : model_(m), edit_(e), rules_(std::move(rules)), guide_(rules_), random_(m.seed), opinions_(~m.seed) {}
 
   bool run() {
-    plan();
+    plan(0);
     for (int tokens = 0; tokens < tokens_max; ++tokens) {
       if (const auto next = guide_.next_decided()) {
         follow(next->id, next->text);
@@ -167,7 +167,11 @@ class clumsy_writer {
     }
     const grammar::state here(guide_.where().where);
     const auto& programs = static_cast<const grammar::copy_grammar&>(rules_->language->rules());
-    if (programs.position(here).at == copy::program_state::step::after_lt && model_.plans_anew && !plan()) return false;
+    const auto at = programs.position(here).at;
+    // A text's last token may hold the "<" of the next op.
+    const bool behind_lt = at == copy::program_state::step::after_lt && !begins_op_;
+    begins_op_ = at == copy::program_state::step::await_op;
+    if (model_.plans_anew && (begins_op_ || behind_lt) && !plan(behind_lt ? 1 : 0)) return false;
     const auto t = index.longest(programs, here, std::string_view(program_).substr(written_));
     if (!t || guide_.take(*t, logprob(), text) != guide::verdict::taken) return false;
     follow(*t, text);
@@ -182,8 +186,8 @@ class clumsy_writer {
     inside_span_ = !guide_.span_left().empty();
   }
 
-  /// For what is missing of the new file; the "<" in front of the first op may stand there already.
-  bool plan() {
+  /// For what is missing of the new file; so many bytes of the program stand there already.
+  bool plan(std::size_t written) {
     if (++plans_ > plans_max) return false;
     auto p = copy::shortest_program(rules_->files, copy::document(edit_.after.substr(text_.size())));
     const auto says = p;
@@ -191,7 +195,7 @@ class clumsy_writer {
       if (auto* span = std::get_if<copy::copy_op>(&op)) move(*span);
     }
     print(p, says);
-    written_ = plans_ == 1 ? 0 : 1;
+    written_ = written;
     return true;
   }
 
@@ -246,6 +250,7 @@ class clumsy_writer {
   std::vector<planned_op> ops_;
   std::size_t written_ = 0;
   bool inside_span_ = false;
+  bool begins_op_ = false;  // its last token did
   int plans_ = 0;
   std::string text_;
 };

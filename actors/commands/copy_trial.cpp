@@ -110,8 +110,7 @@ result<trial_result> try_programs(const std::vector<known_edit>& edits, std::uin
     const draft::draft_options& how;
     trial::took best{};
   };
-  // A program begins with tokens that need no model, so its prompt is read by asking for some more than one.
-  variant all[] = {{false, 1, regular}, {true, 4, regular}, {true, 0, regular}, {true, 0, lookup}, {false, 0, regular}};
+  variant all[] = {{false, 1, regular}, {true, 1, regular}, {true, 0, regular}, {true, 0, lookup}, {false, 0, regular}};
   REDLINE_TRY(t.run({chosen.front()}, true, 1, regular));  // warms up
   for (std::uint32_t repeat = 0; repeat < repeats; ++repeat) {
     for (auto& v : all) {

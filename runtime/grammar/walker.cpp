@@ -33,13 +33,16 @@ std::optional<token> token_language::forced(const state& s) const {
     bytes += static_cast<char>(*byte);
   }
   if (bytes.empty()) return std::nullopt;
+  // Behind them stands a choice, into which the token that ends them in a tokenizer's text may reach.
+  const bool goes_on = !rules_->stands(here) && !rules_->is_over(here);
   const std::scoped_lock lock(mutex_);
-  const auto known = first_tokens_.find(bytes);
+  const std::string key = (goes_on ? '+' : '.') + bytes;
+  const auto known = first_tokens_.find(key);
   if (known != first_tokens_.end()) return known->second;
   const auto tokens = words_->spell(bytes);
-  if (tokens.empty()) return std::nullopt;
+  const bool decides = tokens.size() > (goes_on ? 1U : 0U);
   if (first_tokens_.size() >= first_tokens_max) first_tokens_.clear();
-  return first_tokens_[bytes] = tokens.front();
+  return first_tokens_[key] = decides ? std::optional(tokens.front()) : std::nullopt;
 }
 
 bool token_language::advance(state& s, token t) const {

@@ -15,7 +15,9 @@
 namespace redline::grammar {
 
 /// A machine over a vocabulary. Where the language leaves one byte only, the tokens of what must follow are decided
-/// (`forced`): by the state alone, so whoever follows the text writes the same ones.
+/// (`forced`): by the state alone, so whoever follows the text writes the same ones. The last one in front of a choice
+/// is the model's: where "<" must follow, it may know "</" and "<copy" only, and "<" alone would be no text it has
+/// seen.
 class token_language {
  public:
   token_language(std::shared_ptr<const machine> rules, std::shared_ptr<const vocabulary_index> words)
@@ -53,7 +55,7 @@ class token_language {
   std::shared_ptr<const vocabulary_index> words_;
   static constexpr std::size_t first_tokens_max = 256;
   mutable std::mutex mutex_;
-  mutable std::unordered_map<std::string, token> first_tokens_;  // of forced bytes
+  mutable std::unordered_map<std::string, std::optional<token>> first_tokens_;  // of forced bytes and how they end
 };
 
 /// The languages that one target model is asked about, each with the masks of the states it met. Bounded; what was

@@ -7,7 +7,8 @@ namespace redline::model {
 acceptance accept(std::span<const float> logits, std::size_t vocabulary, std::span<const token> draft,
                   const sampling_params& params, const token_context& before,
                   std::optional<std::uint32_t> logprobs_count, std::span<const token> known, row_filter* filter) {
-  REDLINE_ASSERT(logits.size() == (draft.size() + 1) * vocabulary, "one row of logits for every token and one more");
+  REDLINE_ASSERT(!logits.empty() && logits.size() == (draft.size() + 1) * vocabulary,
+                 "one row of logits for every token and one more");
   REDLINE_ASSERT(known.empty() || known.size() == draft.size() + 1, "a known token for every row");
   acceptance out;
   row_sampler sampler(params, before);

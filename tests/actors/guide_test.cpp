@@ -30,17 +30,17 @@ generation make(copy_options options, std::vector<std::string> files = {file}, s
   return *generation::make(std::move(g), words());
 }
 
-/// Plays a model that writes `program` where it may choose, `inside` where a span asks it, sure of itself or not.
+/// Plays a model that writes `asked_for`, a byte each time that it is asked, and `inside` where a span asks it, sure of
+/// itself or not. It gives up where its byte cannot come.
 struct answer {
   std::string text;
   std::optional<finish_reason> finished;
   std::uint32_t asked = 0;
 };
-answer play(generation& g, std::string program, const std::function<token(std::span<const token>)>& inside = {},
+answer play(generation& g, std::string_view asked_for, const std::function<token(std::span<const token>)>& inside = {},
             float logprob = -3) {
   answer out;
   auto step = g.begin();
-  std::size_t written = 0;
   const auto take = [&] {
     out.text += step.text;
     out.finished = step.finished;
@@ -56,13 +56,9 @@ answer play(generation& g, std::string program, const std::function<token(std::s
     } else {
       const auto place = g.grammar();
       const auto& language = *(*languages.find(place))->language;
-      const grammar::state s(place.where);
-      std::optional<token> t;
-      for (std::size_t at = written; !t && at < program.size(); ++at) {
-        t = language.words().longest(language.rules(), s, std::string_view(program).substr(at, 1));
-        if (t) written = at + 1;
-      }
+      const auto t = language.words().longest(language.rules(), grammar::state(place.where), asked_for.substr(0, 1));
       if (!t) return out;
+      asked_for.remove_prefix(1);
       next = *t;
     }
     step = g.commit(std::vector{next}, std::vector{model::emitted_logprob{logprob, {}}});
@@ -71,10 +67,11 @@ answer play(generation& g, std::string program, const std::function<token(std::s
   return out;
 }
 
-// The model chooses at every fork only: c for copy, its numbers, g for gen, its text, / for the end.
+// The model chooses at every fork, c for copy, its numbers, g for gen, its text, / for the end, and writes the token in
+// front of it: <, the quote before a number, the > before a text.
 TEST(guide, writes_what_a_program_says_and_asks_for_the_forks_only) {
   auto g = make({});
-  const auto out = play(g, "c2-3\"gnew</gen>c5-5\"/");
+  const auto out = play(g, "<c\"2-3<g>new</gen><c\"5</");
   EXPECT_EQ(out.finished, finish_reason::stop);
   EXPECT_EQ(out.text, "two\r\nthree\nnewlast");
   const auto report = g.copied();
@@ -90,7 +87,7 @@ TEST(guide, writes_what_a_program_says_and_asks_for_the_forks_only) {
 
 TEST(guide, a_verified_span_is_what_the_model_would_have_written) {
   auto g = make({.trust = copy_trust::verified});
-  const auto all = play(g, "c1-3\"/", [](auto span) { return span.front(); });
+  const auto all = play(g, "<c\"1-3</", [](auto span) { return span.front(); });
   EXPECT_EQ(all.text, "one\ntwo\r\nthree\n");
   EXPECT_EQ(g.copied().program, "<copy lines=\"1-3\"/></program>");
   EXPECT_FALSE(g.copied().spans.at(0).forced);
@@ -98,7 +95,7 @@ TEST(guide, a_verified_span_is_what_the_model_would_have_written) {
   // It parts from the span inside of its second line: the rest is not copied, and the program goes on.
   auto h = make({.trust = copy_trust::verified});
   const auto some =
-      play(h, "c1-3\"gX</gen>/", [](auto span) { return span.front() == 'w' ? token{'Q'} : span.front(); });
+      play(h, "<c\"1-3<g>X</gen></", [](auto span) { return span.front() == 'w' ? token{'Q'} : span.front(); });
   EXPECT_EQ(some.text, "one\ntX");
   EXPECT_EQ(h.copied().program, "<copy lines=\"1-1\"/><gen>t</gen><gen>X</gen></program>");
   EXPECT_EQ(h.copied().spans.at(0).tokens, index_of_words()->spell("one\n").size() + 1);
@@ -107,16 +104,69 @@ TEST(guide, a_verified_span_is_what_the_model_would_have_written) {
   EXPECT_EQ(log, "<copy lines=\"1-3\"/>one\nt<gen>X</gen></program>");
 }
 
+// Nothing is added to the log then, not even by the grammar: what comes next is asked at the same place again.
+TEST(guide, a_span_refused_at_its_first_token_leaves_the_log_as_it_was) {
+  auto g = make({.trust = copy_trust::verified});
+  auto step = g.begin();
+  for (const char c : std::string_view("<c\"1-2")) step = g.commit(std::vector<token>{static_cast<token>(c)});
+  ASSERT_FALSE(g.span_draft().empty());
+  const auto before = g.log_count();
+  step = g.commit(std::vector<token>{'Q'});
+  EXPECT_FALSE(step.finished);
+  EXPECT_TRUE(step.tokens.empty());
+  EXPECT_EQ(step.agreed_count, before);
+  EXPECT_EQ(g.log_count(), before);
+  EXPECT_TRUE(g.span_draft().empty());
+  step = g.commit(std::vector<token>{'<', '/'});
+  EXPECT_EQ(step.finished, finish_reason::stop);
+  EXPECT_EQ(g.copied().program, "</program>");
+}
+
 TEST(guide, auto_forces_a_span_that_the_model_is_sure_of) {
   const auto how_with = [](float logprob) {
     auto g = make({.trust = copy_trust::automatic, .confidence_min = 0.5F});
     play(
-        g, "c1-3\"/", [](auto span) { return span.front(); }, logprob);
+        g, "<c\"1-3</", [](auto span) { return span.front(); }, logprob);
     EXPECT_EQ(g.logprobs(), std::optional(0u));
     return g.copied().spans.at(0).forced;
   };
   EXPECT_TRUE(how_with(-0.01F));
   EXPECT_FALSE(how_with(-1.0F));
+}
+
+// Also of "<copy", which begins before the choice that it makes.
+TEST(guide, auto_asks_how_sure_the_model_was_of_every_token_that_chose) {
+  auto m = test::make_tiny_model();
+  test::add_program_tokens(m);
+  const auto words = *text::tokenizer::from_file(*m.file());
+  const auto rules = *copy_rules(*grammar::vocabulary_index::make(words), {file},
+                                 {.trust = copy_trust::automatic, .confidence_min = 0.5F});
+  const auto is_forced = [&](std::string_view doubted) {
+    guide g(rules);
+    std::string_view left = "<copy lines=\"2-3\"/>";
+    std::string text;
+    while (!left.empty()) {
+      std::string_view piece;
+      if (const auto next = g.next_decided()) {
+        piece = words->piece(next->id);
+      } else {
+        const auto t =
+            *rules->language->words().longest(rules->language->rules(), grammar::state(g.where().where), left);
+        piece = words->piece(t);
+        EXPECT_EQ(g.take(t, piece == doubted ? -1.0F : 0.0F, text), guide::verdict::taken);
+      }
+      EXPECT_TRUE(left.starts_with(piece));
+      left.remove_prefix(piece.size());
+    }
+    while (g.next_decided()) {
+    }
+    return g.span_left().empty();
+  };
+  EXPECT_TRUE(is_forced(""));
+  EXPECT_TRUE(is_forced("=\"")) << "the number comes behind it";
+  EXPECT_FALSE(is_forced("<copy"));
+  EXPECT_FALSE(is_forced("2"));
+  EXPECT_FALSE(is_forced("3"));
 }
 
 TEST(guide, auto_believes_anchors_that_are_right_and_no_others) {
@@ -129,16 +179,16 @@ TEST(guide, auto_believes_anchors_that_are_right_and_no_others) {
     EXPECT_EQ(g.copied().program, "<copy lines=\"1-3\"/></program>");  // anchors are remarks
     return g.copied().spans.at(0);
   };
-  const auto right = span_with("c1-3one\"three\"/");
+  const auto right = span_with("<c\"1-3\"one\"\"three\"</");
   EXPECT_TRUE(right.forced);
   EXPECT_EQ(right.reason, span_reason::anchors);
-  const auto wrong = span_with("c1-3one\"last\"/");
+  const auto wrong = span_with("<c\"1-3\"one\"\"last\"</");
   EXPECT_FALSE(wrong.forced);
   EXPECT_EQ(wrong.reason, span_reason::doubt);
   // An anchor that a line nearby has too says nothing.
   auto twins = make({.trust = copy_trust::automatic, .anchors = true}, {"{\n  a\n}\n{\n  b\n}\n"});
   play(
-      twins, "c2-3a\"}\"/", [](auto span) { return span.front(); }, 0);
+      twins, "<c\"2-3\"a\"\"}\"</", [](auto span) { return span.front(); }, 0);
   EXPECT_FALSE(twins.copied().spans.at(0).forced);
 }
 
@@ -147,21 +197,21 @@ TEST(guide, guesses_how_programs_go_on) {
   g.begin();
   std::string text;
   for (const token t : g.likely_draft()) text += words()->piece(t);
-  EXPECT_EQ(text, "copy lines=\"1-5\"/>");
+  EXPECT_EQ(text, "<copy lines=\"1-5\"/>");
   auto asked_for_anchors = make({.anchors = true});
   asked_for_anchors.begin();
   text.clear();
   for (const token t : asked_for_anchors.likely_draft()) text += words()->piece(t);
-  EXPECT_EQ(text, "copy lines=\"1-5\" first=\"one\" last=\"last\"/>");
+  EXPECT_EQ(text, "<copy lines=\"1-5\" first=\"one\" last=\"last\"/>");
   // The last place is the target's own.
   auto short_of_room = make({}, {file}, 3);
   short_of_room.begin();
-  EXPECT_EQ(short_of_room.likely_draft().size(), 1u);
+  EXPECT_EQ(short_of_room.likely_draft().size(), 2u);
 }
 
 TEST(guide, knows_files_and_token_spans) {
   auto g = make({.line_spans = false, .token_spans = true}, {"a b", "the end"});
-  const auto out = play(g, "c2\"1-2\"/");
+  const auto out = play(g, "<c\"2\"1-2</");
   const auto tokens = index_of_words()->spell("the end");
   EXPECT_EQ(out.text, std::string(words()->piece(tokens[0])) + std::string(words()->piece(tokens[1])));
   EXPECT_EQ(g.copied().program, "<copy file=\"2\" tokens=\"1-2\"/></program>");
@@ -169,7 +219,7 @@ TEST(guide, knows_files_and_token_spans) {
 
 TEST(guide, an_answer_that_breaks_off_reports_what_it_copied) {
   auto g = make({}, {file}, 20);
-  const auto out = play(g, "c1-3\"/");
+  const auto out = play(g, "<c\"1-3</");
   EXPECT_EQ(out.finished, finish_reason::length);
   EXPECT_EQ(g.output_count(), 20u);
   const std::vector<copy::document> files = {copy::document(file)};
@@ -181,12 +231,11 @@ TEST(guide, an_answer_that_breaks_off_reports_what_it_copied) {
 TEST(guide, cuts_drafts_where_the_model_is_not_asked) {
   auto g = make({});
   g.begin();
-  auto draft = words()->encode("copy lines=\"1-1\"/>one\n");
-  // What is forced is one token each here; the letters of the tiny vocabulary's merges may differ.
+  auto draft = words()->encode("<copy lines=\"1-1\"/>one\n");
   const auto usable = g.usable(draft);
   std::string text;
   for (const token t : usable) text += words()->piece(t);
-  EXPECT_TRUE(std::string("copy lines=\"1-1\"/>").starts_with(text)) << text;
+  EXPECT_EQ(text, "<copy lines=\"1-1\"/>");
   EXPECT_TRUE(g.usable(words()->encode("x")).empty());
 }
 

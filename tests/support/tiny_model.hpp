@@ -154,6 +154,19 @@ inline void add_tiny_tokenizer(tiny_model& m) {
       "'\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}");
 }
 
+/// "</", "<copy", "<gen" and "=\"", as vocabularies have them that were made from programs. For the tokenizer alone:
+/// the matrices have no rows for them.
+inline void add_program_tokens(tiny_model& m) {
+  auto& tokens = std::get<std::vector<std::string>>(m.metadata["tokenizer.ggml.tokens"]);
+  auto& types = std::get<std::vector<std::int32_t>>(m.metadata["tokenizer.ggml.token_type"]);
+  auto& merges = std::get<std::vector<std::string>>(m.metadata["tokenizer.ggml.merges"]);
+  for (std::string merge : {"< /", "= \"", "co p", "cop y", "< copy", "g en", "< gen"}) {
+    merges.push_back(merge);
+    tokens.push_back(merge.erase(merge.find(' '), 1));
+    types.push_back(1);
+  }
+}
+
 inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
   tiny_model m;
   const std::string a = s.architecture + ".";

@@ -19,6 +19,16 @@ inline std::shared_ptr<const text::tokenizer> tiny_words() {
   return words;
 }
 
+/// The same with tokens for "</", "<copy", "<gen" and "=\"".
+inline std::shared_ptr<const text::tokenizer> program_words() {
+  static const auto words = [] {
+    auto m = make_tiny_model();
+    add_program_tokens(m);
+    return *text::tokenizer::from_file(*m.file());
+  }();
+  return words;
+}
+
 /// Of the data collection, those that are here.
 inline std::vector<std::pair<std::string, std::shared_ptr<const text::tokenizer>>> real_words() {
   std::vector<std::pair<std::string, std::shared_ptr<const text::tokenizer>>> all;

@@ -34,6 +34,7 @@ token_mask slowly(const vocabulary_index& index, const machine& m, const state& 
 std::vector<std::pair<std::string, std::shared_ptr<const text::tokenizer>>> all_words() {
   auto all = test::real_words();
   all.emplace_back("tiny", test::tiny_words());
+  all.emplace_back("programs", test::program_words());
   return all;
 }
 
@@ -125,6 +126,9 @@ TEST(token_language, forces_what_only_can_come) {
     const token_language language(rules, index_of(words));
     state s = rules->begin();
     std::string text;
+    const auto write = [&](std::string_view bytes) {
+      for (const char c : bytes) ASSERT_TRUE(rules->advance(s, static_cast<std::uint8_t>(c)));
+    };
     const auto write_forced = [&] {
       std::string written;
       for (auto t = language.forced(s); t; t = language.forced(s)) {
@@ -134,15 +138,15 @@ TEST(token_language, forces_what_only_can_come) {
       text += "|" + written;
     };
     write_forced();
-    ASSERT_TRUE(rules->advance(s, 'c'));
+    write("<c");
     write_forced();
     EXPECT_TRUE(rules->stands(s)) << "one line is copied in one way only";
     rules->resume(s, 0);
     write_forced();
-    ASSERT_TRUE(rules->advance(s, '/'));
+    write("</");
     write_forced();
     EXPECT_TRUE(rules->is_over(s));
-    EXPECT_EQ(text, "|<|opy lines=\"1-1\"/>|<|program>") << name;
+    EXPECT_EQ(text, "||opy lines=\"1-1\"/>||program>") << name;
   }
 }
 
@@ -151,12 +155,82 @@ TEST(token_language, refuses_a_token_beside_the_forced_one) {
   const auto words = test::tiny_words();
   const token_language language(rules, index_of(words));
   state s = rules->begin();
-  for (const char c : std::string("<gen")) ASSERT_TRUE(rules->advance(s, static_cast<std::uint8_t>(c)));
+  for (const char c : std::string("</pro")) ASSERT_TRUE(rules->advance(s, static_cast<std::uint8_t>(c)));
   const auto forced = language.forced(s);
   ASSERT_TRUE(forced);
   state other = s;
   EXPECT_TRUE(language.advance(s, *forced));
   EXPECT_FALSE(language.advance(other, words->encode("a").front()));
+}
+
+TEST(token_language, leaves_the_last_token_before_a_choice_to_the_model) {
+  struct place {
+    std::shared_ptr<const machine> rules;
+    std::string begun;
+    std::string only;  // what must follow it
+  };
+  const auto programs = std::make_shared<copy_grammar>(copy::program_shape{.files = {{12, 0}}});
+  const auto json = *compile_schema(
+      R"({"type":"object","properties":{"name":{"type":"string"},"n":{"enum":[17,170,"x"]}},"required":["name","n"]})");
+  const auto number = *compile_schema(R"({"enum":[17,170]})");
+  const std::string letters = '"' + std::string(600, 'a') + '"';  // more than is looked ahead
+  const auto fixed = *compile_schema("{\"const\":" + letters + "}");
+  const place places[] = {{programs, "", "<"},
+                          {programs, "<copy", " lines=\""},
+                          {programs, "<g", "en>"},
+                          {programs, "<copy lines=\"12-", "12\"/>"},
+                          {programs, "</", "program>"},
+                          {json, "", "{"},
+                          {json, "{\"", "name\""},
+                          {json, "{\"name\":\"a\",\"", "n\""},
+                          {json, "{\"name\":\"a\",\"n\":1", "7"},
+                          {number, "", "17"},
+                          {fixed, "", letters}};
+  for (const auto& [name, words] : all_words()) {
+    const auto index = index_of(words);
+    for (const auto& p : places) {
+      const token_language language(p.rules, index);
+      state s = p.rules->begin();
+      for (const char c : p.begun) ASSERT_TRUE(p.rules->advance(s, static_cast<std::uint8_t>(c))) << p.begun;
+      std::string_view left = p.only;
+      for (auto t = language.forced(s); t; t = language.forced(s)) {
+        ASSERT_TRUE(left.starts_with(words->piece(*t))) << name << " behind '" << p.begun << "'";
+        ASSERT_TRUE(language.advance(s, *t));
+        left.remove_prefix(words->piece(*t).size());
+      }
+      if (p.rules->stands(s) || p.rules->is_over(s)) {
+        EXPECT_EQ(left, "") << name;
+        continue;
+      }
+      EXPECT_EQ(index->spell(left).size(), 1u) << name << " behind '" << p.begun << "': '" << left << "'";
+      // Whatever begins so and is of the language may come.
+      const auto mask = index->allowed(*p.rules, s);
+      for (token t = 0; t < static_cast<token>(words->size()); ++t) {
+        if ((mask[static_cast<std::size_t>(t) / 64] >> (t % 64) & 1) == 0) continue;
+        state after = s;
+        EXPECT_TRUE(language.advance(after, t)) << name << " behind '" << p.begun << "': '" << words->piece(t) << "'";
+      }
+    }
+  }
+}
+
+TEST(token_language, goes_on_forcing_behind_a_token_that_spans_a_choice) {
+  const auto words = test::program_words();
+  const auto rules = std::make_shared<copy_grammar>(copy::program_shape{.files = {{12, 0}}});
+  const auto index = index_of(words);
+  const token_language language(rules, index);
+  const auto written =
+      language.write("<copy lines=\"12-12\"/></program>", [&](state& s, auto&) { rules->resume(s, 0); });
+  ASSERT_TRUE(written);
+  std::string text;  // what the model is asked for in brackets
+  state s = rules->begin();
+  for (const token t : *written) {
+    if (rules->stands(s)) rules->resume(s, 0);
+    const std::string piece(words->piece(t));
+    text += language.forced(s) ? piece : "[" + piece + "]";
+    ASSERT_TRUE(language.advance(s, t));
+  }
+  EXPECT_EQ(text, "[<copy] lines[=\"][1][2]-12\"/>[</]program>");
 }
 
 TEST(language_cache, a_stranger_is_refused_and_what_was_forgotten_is_made_again) {
