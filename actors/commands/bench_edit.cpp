@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -138,8 +139,9 @@ class edit_bench {
   edit_bench(const flags& f, local_runner& runner, std::shared_ptr<target_probe> probe)
       : flags_(f), runner_(runner), probe_(std::move(probe)) {}
 
-  result<std::vector<edit_run>> run(const std::vector<prepared_edit>& edits,
-                                    const std::vector<chosen_method>& methods) {
+  /// so_far: told what was measured behind each edit.
+  result<std::vector<edit_run>> run(const std::vector<prepared_edit>& edits, const std::vector<chosen_method>& methods,
+                                    const std::function<result<void>(const std::vector<edit_run>&)>& so_far) {
     progress_line line;
     for (const chosen_method& m : methods) {
       line.show("warming up: " + m.name);
@@ -162,6 +164,7 @@ class edit_bench {
         }
       }
       all.insert(all.end(), of_edit.begin(), of_edit.end());
+      REDLINE_TRY(so_far(all));
     }
     return all;
   }
@@ -260,10 +263,15 @@ json json_of(const flags& f, const std::string& edits, const std::vector<edit_ru
   return out;
 }
 
+result<void> keep(const flags& f, const std::string& edits, const std::vector<edit_run>& runs, std::size_t too_long) {
+  if (f.json.empty()) return {};
+  return write_whole(f.json, json_of(f, edits, runs, too_long).dump(1) + "\n");
+}
+
 /// Draws and prints what was measured. Whether all methods agree.
 result<bool> tell(const flags& f, const std::string& edits, const std::vector<edit_run>& runs, std::size_t too_long) {
   const auto summaries = summarise(runs);
-  if (!f.json.empty()) REDLINE_TRY(write_whole(f.json, json_of(f, edits, runs, too_long).dump(1) + "\n"));
+  REDLINE_TRY(keep(f, edits, runs, too_long));
   if (!f.svg.empty()) {
     const std::string note = std::string(f.replay ? "REPLAYED choices, every pass computed; " : "") +
                              (f.draft_right ? "REPLAYED drafts too; " : "") + f.models.model;
@@ -319,7 +327,9 @@ result<bool> run(const flags& f) {
   }
   std::vector<prepared_edit> chosen;
   for (const std::size_t i : spread(fitting.size(), f.limit)) chosen.push_back(fitting[i]);
-  REDLINE_TRY_ASSIGN(const auto runs, edit_bench(f, *runner, probe).run(chosen, methods));
+  // A run of all edits may take an hour, which an interruption shall not cost.
+  const auto so_far = [&](const std::vector<edit_run>& runs) { return keep(f, path, runs, too_long); };
+  REDLINE_TRY_ASSIGN(const auto runs, edit_bench(f, *runner, probe).run(chosen, methods, so_far));
   return tell(f, path, runs, too_long);
 }
 
@@ -366,7 +376,7 @@ void add_bench_edit(CLI::App& bench, int& exit_code) {
   c->add_option("--grid-ngram", f->grid_ngram, "blazedit: with each of these --max-matching-ngram-size")
       ->delimiter(',')
       ->check(CLI::Range(1, 64));
-  c->add_option("--json", f->json, "Write every run and the summary to this file");
+  c->add_option("--json", f->json, "Write every run and the summary to this file, anew behind each edit");
   c->add_option("--merge", f->merge, "Run nothing; combine what several processes wrote with --json")
       ->check(CLI::ExistingFile);
   c->add_option("--svg", f->svg, "Write PREFIX-speed.svg and PREFIX-steps.svg")->type_name("PREFIX");
