@@ -234,6 +234,25 @@ TEST(sampling, frequency_grows_with_each_occurrence_and_repetition_does_not) {
   EXPECT_EQ(sample(std::vector<float>{-1, -1.5F}, {.repetition_penalty = 2}, {log, 3, 0}), 1) << "negative logits fall";
 }
 
+TEST(sampling, greedy_takes_the_first_of_the_greatest_whatever_the_size) {
+  std::mt19937 random(3);
+  for (std::size_t size = 1; size < 80; ++size) {
+    for (int i = 0; i < 20; ++i) {
+      std::vector<float> logits(size);
+      for (float& l : logits) {
+        const auto kind = random() % 8;
+        l = kind == 0 ? std::nanf("") : kind == 1 ? -infinity : static_cast<float>(random() % 4);
+      }
+      std::size_t first = 0;
+      float best = -infinity;
+      for (std::size_t k = 0; k < size; ++k) {
+        if (logits[k] > best) best = logits[first = k];
+      }
+      ASSERT_EQ(sample(logits, {}, {}), static_cast<token>(first)) << size;
+    }
+  }
+}
+
 TEST(sampling, log_probabilities_are_those_of_the_model) {
   const std::vector<float> logits{0, std::log(3.0F), 0};
   const auto got = logprob_of(logits, 0, 2);
