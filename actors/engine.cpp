@@ -191,7 +191,7 @@ result<void> engine::add_target() {
       .pages_count = pages, .kv = options_.kv, .rows_max = options_.scheduling.budget.rows_max};
   // Once here, so that a lack of memory is an answer and not an actor's death.
   REDLINE_TRY_ASSIGN(auto first, model::transformer::create(weights, *table_, *target_team_, how));
-  const auto costs = pass_costs(*first, pages);
+  const auto costs = pass_costs(*first, options_.target_path, *target_file_, pages);
   auto ready = std::make_shared<std::unique_ptr<model::transformer>>(std::move(first));
   target_ = make_worker(place::target_worker);
   target_->core->add<target_model>(
@@ -208,18 +208,18 @@ result<void> engine::add_target() {
 }
 
 /// What passes take here: from the last start, or measured now.
-std::vector<pass_cost> engine::pass_costs(model::transformer& t, std::uint32_t pages_count) const {
+std::vector<pass_cost> engine::pass_costs(model::transformer& t, const std::string& path, const gguf::gguf_file& file,
+                                          std::uint32_t pages_count) const {
   if (options_.measuring_max.count() == 0) return {};
-  const auto& c = target_config_;
-  const cost_cache cache(options_.cost_folder,
-                         kernels::cpu_name() + ", " + std::string(table_->name) + ", " +
-                             std::to_string(target_team_->size()) + " threads, " +
-                             std::string(kernels::name_of(options_.kv)) + " cache, " + c.architecture + " " +
-                             std::to_string(c.layers) + "x" + std::to_string(c.width) + "x" +
-                             std::to_string(c.feed_forward) + ", " + std::to_string(c.vocabulary) + " tokens, " +
-                             std::to_string(target_file_->size_bytes()) + " bytes, " REDLINE_VERSION);
+  const auto& c = t.config();
+  const cost_cache cache(
+      options_.cost_folder,
+      kernels::cpu_name() + ", " + std::string(table_->name) + ", " + std::to_string(options_.threads) + " threads, " +
+          std::string(kernels::name_of(options_.kv)) + " cache, " + c.architecture + " " + std::to_string(c.layers) +
+          "x" + std::to_string(c.width) + "x" + std::to_string(c.feed_forward) + ", " + std::to_string(c.vocabulary) +
+          " tokens, " + std::to_string(file.size_bytes()) + " bytes, " REDLINE_VERSION);
   if (auto known = cache.load()) return *known;
-  if (options_.progress) options_.progress("timing passes of " + options_.target_path, 0, 1);
+  if (options_.progress) options_.progress("timing passes of " + path, 0, 1);
   std::vector<pass_cost> costs;
   for (const auto& p : model::measure_passes(t, pages_count, options_.measuring_max)) {
     costs.push_back({p.rows, p.logits, p.context, static_cast<std::uint64_t>(p.took.count())});
@@ -237,6 +237,12 @@ result<void> engine::add_draft() {
   REDLINE_TRY_ASSIGN(auto weights, model::load_weights(*draft_file_, *table_, *draft_team_, report));
   const std::uint32_t pages = pages_for_model(draft_config_, options_.scheduling.limits.running_max);
   const model::transformer::options how{.pages_count = pages, .kv = options_.kv, .rows_max = 512};
+  REDLINE_TRY_ASSIGN(auto first, model::transformer::create(weights, *table_, *draft_team_, how));
+  cost::cost_model passes;
+  for (const pass_cost& c : pass_costs(*first, options_.draft_path, *draft_file_, pages)) {
+    passes.observe(cost::size_of_run(c.context, c.rows, c.logits), microseconds{static_cast<std::int64_t>(c.took_us)});
+  }
+  auto ready = std::make_shared<std::unique_ptr<model::transformer>>(std::move(first));
   std::vector<token> ends;
   for (token t = 0; t < static_cast<token>(words_->size()); ++t) {
     if (words_->is_end_of_generation(t)) ends.push_back(t);
@@ -244,13 +250,16 @@ result<void> engine::add_draft() {
   draft_ = make_worker(place::draft_worker);
   draft_->core->add<draft_model>(place::drafter, "draft model", {actor_mail_max, actor_mail_max},
                                  [=, this, context = draft_config_.context](actor::actor_context& c) {
-                                   auto small = model::transformer::create(weights, *table_, *draft_team_, how);
-                                   if (!small) throw std::runtime_error(small.error().describe());
+                                   if (!*ready) {
+                                     auto again = model::transformer::create(weights, *table_, *draft_team_, how);
+                                     if (!again) throw std::runtime_error(again.error().describe());
+                                     *ready = std::move(*again);
+                                   }
                                    const draft::engine_limits limits{.pages_count = pages, .context_max = context};
                                    return std::make_unique<draft_model>(
                                        c,
-                                       std::make_unique<draft::draft_engine>(std::move(*small), ends, limits, &c.env(),
-                                                                             replayed_drafts(options_.probe)));
+                                       std::make_unique<draft::draft_engine>(std::move(*ready), ends, limits, &c.env(),
+                                                                             replayed_drafts(options_.probe), passes));
                                  });
   return {};
 }

@@ -130,7 +130,8 @@ class engine {
   std::unique_ptr<thread_of> make_worker(std::uint16_t number);
   void add_io_actors();
   result<void> add_target();
-  [[nodiscard]] std::vector<pass_cost> pass_costs(model::transformer& t, std::uint32_t pages_count) const;
+  [[nodiscard]] std::vector<pass_cost> pass_costs(model::transformer& t, const std::string& path,
+                                                  const gguf::gguf_file& file, std::uint32_t pages_count) const;
   result<void> add_draft();
   void add_lookup();
   void run(thread_of& t, const std::string& name, bool on_fibers);

@@ -334,14 +334,9 @@ void verify_scheduler::on(const batch_done& m) {
 draft::target_pace verify_scheduler::pace_at(sequence_id sequence) const {
   const auto& cost = queue_.cost();
   if (cost.is_blank() || options_.budget.whole_drafts) return {};
-  constexpr std::uint64_t more = 32;
-  const std::uint64_t context = queue_.log(sequence).size();
-  const auto one = cost.predict({1, context, context, 1}).count();
-  const auto many = cost.predict({1 + more, (1 + more) * context, context + more, 1 + more}).count();
-  const auto bounded = [](std::int64_t x) {
-    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(x, 0, 1 << 30));
-  };
-  return {.pass_us = bounded(one), .row_ns = bounded((many - one) * 1000 / static_cast<std::int64_t>(more))};
+  const auto now = cost::pace_behind(cost, queue_.log(sequence).size());
+  const auto bounded = [](double x) { return static_cast<std::uint32_t>(std::clamp(x, 0.0, 1e9)); };
+  return {.pass_us = bounded(now.pass_us), .row_ns = bounded(now.row_us * 1000)};
 }
 
 /// Of the sequences whose prompts are being computed, the one that begins as this one does for at least half of its
@@ -449,10 +444,9 @@ void verify_scheduler::on(const target_ready& m) {
     return;
   }
   target_up_ = true;
-  std::vector<scheduler::cost_sample> samples;
+  std::vector<cost::cost_sample> samples;
   for (const pass_cost& c : m.costs) {
-    const std::uint64_t rows = c.rows;
-    samples.push_back({{rows, rows * c.context + rows * (rows + 1) / 2, c.context + rows, c.logits},
+    samples.push_back({cost::size_of_run(c.context, c.rows, c.logits),
                        microseconds{static_cast<std::int64_t>(std::min<std::uint64_t>(c.took_us, pass_us_max))}});
   }
   queue_.learn_costs(samples);

@@ -6,13 +6,8 @@
 namespace redline::scheduler {
 namespace {
 
-/// The first `rows` rows of a run behind `before` computed tokens.
-work_size size_of_log(std::uint64_t before, std::uint64_t rows, bool wants_logits) {
-  return {rows, rows * before + rows * (rows + 1) / 2, before + rows, wants_logits ? std::uint64_t{1} : 0};
-}
-
 /// One more row of a run of which `before` tokens are computed or planned.
-work_size size_of_draft_token(std::uint64_t before) { return {1, before + 1, 1, 1}; }
+cost::work_size size_of_draft_token(std::uint64_t before) { return {1, before + 1, 1, 1}; }
 
 /// Rows of a sequence that find room, or a free page.
 std::uint32_t rows_with_pages(std::uint32_t room, std::uint32_t pages_free, std::uint32_t page_tokens) {
@@ -21,11 +16,11 @@ std::uint32_t rows_with_pages(std::uint32_t room, std::uint32_t pages_free, std:
 }
 
 /// The most rows that keep the pass within its time, by bisection: cost grows with rows.
-std::uint32_t rows_in_time(const work_item& item, std::uint32_t wanted, const work_size& so_far, const cost_model& cost,
-                           microseconds time_max) {
+std::uint32_t rows_in_time(const work_item& item, std::uint32_t wanted, const cost::work_size& so_far,
+                           const cost::cost_model& cost, microseconds time_max) {
   const auto fits_in_time = [&](std::uint32_t rows) {
     const bool logits = item.wants_logits && rows == item.pending_count;
-    return cost.predict(so_far + size_of_log(item.computed_count, rows, logits)) <= time_max;
+    return cost.predict(so_far + cost::size_of_run(item.computed_count, rows, logits ? 1 : 0)) <= time_max;
   };
   if (fits_in_time(wanted)) return wanted;
   std::uint32_t fits = 0;
@@ -40,7 +35,7 @@ std::uint32_t rows_in_time(const work_item& item, std::uint32_t wanted, const wo
 /// What is being built.
 struct builder {
   const budget& limits;
-  const cost_model& cost;
+  const cost::cost_model& cost;
   batch_plan plan;
   std::vector<const work_item*> items;  // of the plan's runs
   std::uint32_t rows_left;
@@ -70,7 +65,7 @@ void builder::take_log(const work_item& item) {
                        .log_count = rows,
                        .wants_logits = logits});
   items.push_back(&item);
-  plan.size = plan.size + size_of_log(item.computed_count, rows, logits);
+  plan.size = plan.size + cost::size_of_run(item.computed_count, rows, logits ? 1 : 0);
   rows_left -= rows;
   pages_left -= pages_to_take(rows, item.room, limits.page_tokens);
 }
@@ -112,17 +107,17 @@ struct candidate {
 void builder::take_drafts() {
   // The time that matters is that of the rows which give tokens: a prompt's chunk in the same pass is owed to its own
   // session, and must not make a draft look cheap.
-  work_size decoding;
+  cost::work_size decoding;
   double tokens = 0;
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
     const planned_run& r = plan.runs[i];
     if (!r.wants_logits) continue;
-    decoding = decoding + size_of_log(r.first + r.log_count - 1, 1, true);
+    decoding = decoding + cost::size_of_run(r.first + r.log_count - 1, 1, 1);
     tokens += 1;
   }
   if (tokens == 0) return;
 
-  const auto us = [&](const work_size& size) {
+  const auto us = [&](const cost::work_size& size) {
     return std::max<double>(static_cast<double>(cost.predict(size).count()), 1);
   };
   const double base_us = us(decoding);
@@ -147,7 +142,7 @@ void builder::take_drafts() {
     const candidate c = best.top();
     best.pop();
     if (!has_room_for_draft(c.run)) continue;
-    const work_size one = size_of_draft_token(plan.runs[c.run].first + plan.runs[c.run].rows());
+    const cost::work_size one = size_of_draft_token(plan.runs[c.run].first + plan.runs[c.run].rows());
     // The limit is for those who wait meanwhile: nobody does when a lone sequence has the pass for itself.
     const bool alone = plan.runs.size() == 1 && plan.left.empty();
     const bool timely = alone || plan.size.rows < limits.rows_min || cost.predict(plan.size + one) <= limits.time_max;
@@ -167,7 +162,7 @@ void builder::take_drafts() {
   while (added.size() > worth_adding) {
     planned_run& r = plan.runs[added.back()];
     --r.draft_count;
-    const work_size last = size_of_draft_token(r.first + r.rows());
+    const cost::work_size last = size_of_draft_token(r.first + r.rows());
     plan.size = {plan.size.rows - last.rows, plan.size.pairs - last.pairs, plan.size.context - last.context,
                  plan.size.logits - last.logits};
     added.pop_back();
@@ -177,7 +172,7 @@ void builder::take_drafts() {
 }  // namespace
 
 batch_plan build_batch(std::span<const work_item> items, std::span<const item_index> best_first, const budget& limits,
-                       const cost_model& cost) {
+                       const cost::cost_model& cost) {
   builder b{.limits = limits,
             .cost = cost,
             .plan = {},

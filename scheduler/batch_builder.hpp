@@ -23,7 +23,7 @@ struct budget {
 /// Then draft tokens, those first that are likeliest to be accepted for the time they take, as long as the tokens that
 /// the pass is expected to yield per microsecond grow.
 batch_plan build_batch(std::span<const work_item> items, std::span<const item_index> best_first, const budget& limits,
-                       const cost_model& cost);
+                       const cost::cost_model& cost);
 
 /// Pages that `tokens_count` tokens fill.
 [[nodiscard]] constexpr std::uint32_t pages_for(std::uint32_t tokens_count, std::uint32_t page_tokens) {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "scheduler/cost_model.hpp"
+#include "runtime/cost/cost_model.hpp"
 #include "scheduler/work_item.hpp"
 
 namespace redline::scheduler {
@@ -32,7 +32,7 @@ struct left_behind {
 struct batch_plan {
   std::vector<planned_run> runs;
   std::vector<left_behind> left;
-  work_size size;
+  cost::work_size size;
   microseconds predicted{0};
   std::uint32_t drafts_cut = 0;  // draft tokens that would have fit but were not worth their time
 };

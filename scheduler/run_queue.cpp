@@ -252,9 +252,9 @@ std::optional<instant> run_queue::next_look(instant now) const {
   return any ? pause_end(now) : std::nullopt;
 }
 
-void run_queue::learn_costs(std::span<const cost_sample> samples) {
+void run_queue::learn_costs(std::span<const cost::cost_sample> samples) {
   if (!cost_.is_blank()) return;
-  for (const cost_sample& s : samples) cost_.observe(s.size, s.took);
+  for (const cost::cost_sample& s : samples) cost_.observe(s.size, s.took);
 }
 
 void run_queue::begin(const batch_plan& plan) {

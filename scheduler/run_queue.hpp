@@ -173,9 +173,9 @@ class run_queue {
   /// Sequences with an open round that somebody waits for and no place. Those between two rounds want none.
   [[nodiscard]] std::uint32_t waiting_count() const;
   [[nodiscard]] std::uint32_t pages_held() const;
-  [[nodiscard]] const cost_model& cost() const { return cost_; }
+  [[nodiscard]] const cost::cost_model& cost() const { return cost_; }
   /// Passes measured elsewhere, for a model that has seen none. Ignored once passes were seen.
-  void learn_costs(std::span<const cost_sample> samples);
+  void learn_costs(std::span<const cost::cost_sample> samples);
 
   /// Aborts when counts contradict each other.
   void check_integrity() const;
@@ -232,7 +232,7 @@ class run_queue {
   std::uint32_t running_count_ = 0;
   std::uint32_t shared_pages_ = 0;
   std::uint32_t page_tokens_ = 32;
-  cost_model cost_;
+  cost::cost_model cost_;
   per_tenant<source_records> typical_drafts_;
   std::vector<work_item> items_;
   std::vector<item_index> order_;

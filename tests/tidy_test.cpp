@@ -67,14 +67,16 @@ TEST(tidy, includes_follow_the_arrows) {
       {"runtime/kv", {"runtime/base", "kernels"}},
       {"runtime/text", {"runtime/base", "runtime/gguf"}},
       {"runtime/model", {"runtime/base", "runtime/gguf", "runtime/kv", "kernels"}},
-      {"runtime/draft", {"runtime/base", "runtime/kv", "runtime/text", "runtime/model", "kernels"}},
+      {"runtime/cost", {"runtime/base"}},
+      {"runtime/draft", {"runtime/base", "runtime/cost", "runtime/kv", "runtime/text", "runtime/model", "kernels"}},
       {"runtime/copy", {"runtime/base", "runtime/text"}},
       {"runtime/grammar", {"runtime/base", "runtime/copy", "runtime/model", "runtime/text"}},
-      {"scheduler", {"runtime/base"}},
+      {"scheduler", {"runtime/base", "runtime/cost"}},
       {"transport", {"runtime/base", "runtime/actor"}},
       {"actors",
        {"kernels", "runtime/base", "runtime/actor", "runtime/gguf", "runtime/kv", "runtime/text", "runtime/model",
-        "runtime/draft", "runtime/convert", "runtime/copy", "runtime/grammar", "scheduler", "transport"}},
+        "runtime/cost", "runtime/draft", "runtime/convert", "runtime/copy", "runtime/grammar", "scheduler",
+        "transport"}},
   };
   for (const source& s : sources()) {
     const std::string from = folder_of(s.path);

@@ -9,11 +9,30 @@ namespace redline::draft {
 
 /// Tokens that are looked up for the small model where nothing is known: few where little speaks for them.
 static constexpr std::array<double, grades_count> looked_up_at_first = {4, 8, 16, 32, 64, 80, 80};
-/// How much the newest pass counts in the mean of their times.
-static constexpr double pass_weight = 0.1;
-static constexpr std::size_t short_pass_rows = 16;
+/// How much the newest round counts at least in the mean of what they take beside the pass.
+static constexpr double round_weight = 1.0 / 32;
+/// A round that took longer than so many expected ones was held up by something else, and counts as this.
+static constexpr double expected_rounds_max = 3;
 static constexpr double looked_up_min = 4;
 static constexpr double looked_up_max = 512;
+
+/// What lookup and the prediction have behind a text, and which of the two is believed.
+struct draft_engine::ready_drafts {
+  text::prompt_lookup::finding found;
+  std::vector<token> predicted;  // and behind the prediction's end what lookup has there
+  std::size_t own_count = 0;     // of these, the prediction's
+  std::uint32_t agreed = 0;      // last tokens that speak for it
+  bool trusts_prediction = false;
+
+  [[nodiscard]] draft_offer lookup_offer() const {
+    return {source::lookup, found.matched, static_cast<std::uint32_t>(found.tokens.size())};
+  }
+  [[nodiscard]] draft_offer prediction_offer() const {
+    return {source::prediction, agreed, static_cast<std::uint32_t>(predicted.size())};
+  }
+  [[nodiscard]] draft_offer believed_offer() const { return trusts_prediction ? prediction_offer() : lookup_offer(); }
+  [[nodiscard]] std::span<const token> believed() const { return trusts_prediction ? predicted : found.tokens; }
+};
 
 /// One job's part of a forward: `pending` log or draft tokens whose KV is missing, then lookup's guess behind them.
 struct draft_engine::planned {
@@ -26,14 +45,15 @@ struct draft_engine::planned {
 };
 
 draft_engine::draft_engine(std::unique_ptr<model::transformer> small_model, std::vector<token> end_tokens,
-                           engine_limits limits, const environment* clock, draft_replay replay)
+                           engine_limits limits, const environment* clock, draft_replay replay, cost::cost_model passes)
     : model_(std::move(small_model)),
       end_tokens_(std::move(end_tokens)),
       limits_(limits),
       pool_(limits.pages_count),
       typical_(limits.sessions_max),
       clock_(clock),
-      replay_(std::move(replay)) {}
+      replay_(std::move(replay)),
+      passes_(std::move(passes)) {}
 
 bool draft_engine::has_embedding(token t) const {
   return model_ && t >= 0 && static_cast<std::uint32_t>(t) < model_->config().vocabulary;
@@ -77,17 +97,21 @@ std::optional<std::uint32_t> draft_engine::submit(draft_request request) {
 }
 
 /// The wish for the next draft tells when the last one was answered. Where others wanted drafts meanwhile the target
-/// worked for them too, and the time says nothing.
+/// worked for them too, and where tokens were wrong nobody tells how many it verified: then the time says nothing.
 void draft_engine::note_answer(session_state& s, const draft_request& r) {
   const auto handed = std::exchange(s.handed, std::nullopt);
-  if (!handed || handed->use != use_counter_ || r.from != handed->log_count || r.tail.empty()) return;
-  const double rows = static_cast<double>(r.tail.size() - 1) * r.pace.row_ns / 1000.0;
-  const auto took = clock_->now() - handed->at;
-  if (r.pace.pass_us > 0) handover_.note(handed->by_model, static_cast<double>(took.count()), r.pace.pass_us + rows);
+  if (!handed || handed->use != use_counter_ || r.from != handed->log_count || r.pace.pass_us == 0) return;
+  if (r.tail.size() != handed->tokens_count + 1) return;
+  const double expected = r.pace.pass_us + static_cast<double>(handed->tokens_count) * r.pace.row_ns / 1000.0;
+  const double took =
+      std::min(static_cast<double>((clock_->now() - handed->at).count()), expected_rounds_max * expected);
+  const double weight = std::max(round_weight, 1.0 / ++rounds_count_);
+  round_us_ += weight * (std::max(took - expected, 0.0) - round_us_);
 }
 
 void draft_engine::take_log(session_state& s, draft_request& r) {
   s.tenant = r.tenant;
+  learn_ready(s, r);
   if (r.from == 0) {
     s.prediction = text::edit_cursor(std::exchange(r.prediction, {}));
     s.predicted_to = 0;
@@ -111,6 +135,43 @@ void draft_engine::follow_prediction(session_state& s, const draft_request& r) {
   }
   s.predicted_to = std::max<std::size_t>(s.predicted_to, r.prompt_count);
   for (; s.predicted_to < log.size(); ++s.predicted_to) s.prediction.emit(log[s.predicted_to]);
+}
+
+/// What ready drafts took for the tokens that came, or would have taken where the model drafted.
+void draft_engine::learn_ready(session_state& s, const draft_request& r) {
+  if (r.from != s.guessed_at || r.tail.empty() || r.options.how != method::automatic) return;
+  const auto tried = std::find_if(s.guesses.begin(), s.guesses.end(), [](const guess_made& g) { return g.tried; });
+  ready_stretch instead{.tokens = static_cast<double>(r.tail.size())};
+  if (tried == s.guesses.end() || tried->offer.from != source::model) {
+    instead.passes = 1;
+    if (tried != s.guesses.end()) {
+      instead.rows = s.chooser.rows(tried->offer, static_cast<std::uint32_t>(r.tail.size() - 1));
+    }
+    s.chooser.learn_ready(instead);
+    return;
+  }
+  text::edit_cursor prediction = s.prediction;
+  for (std::span<const token> left = r.tail; !left.empty();) {
+    const auto before = std::span<const token>(r.tail).first(r.tail.size() - left.size());
+    const ready_drafts drafts = ready(s, prediction, before, r.options, r.options.lookup_tokens_max);
+    const auto draft = drafts.believed();
+    const auto agreed = static_cast<std::size_t>(
+        std::mismatch(draft.begin(), draft.end(), left.begin(), left.end()).first - draft.begin());
+    const draft_offer offer = drafts.believed_offer();
+    if (agreed == left.size()) {
+      // The pass would have given more: these tokens have a share in it.
+      const double more = std::min(static_cast<double>(draft.size()), s.chooser.gain(offer));
+      const auto here = static_cast<double>(agreed);
+      instead.passes += here / (1 + std::max(here, more));
+      instead.rows += here;
+      break;
+    }
+    instead.passes += 1;
+    instead.rows += s.chooser.rows(offer, static_cast<std::uint32_t>(agreed));
+    for (const token t : left.first(agreed + 1)) prediction.emit(t);
+    left = left.subspan(agreed + 1);
+  }
+  s.chooser.learn_ready(instead);
 }
 
 /// Compares the last round's guesses with the tokens that came.
@@ -167,13 +228,6 @@ void draft_engine::add(job& j, source from, std::uint8_t grade, std::span<const 
   }
 }
 
-/// What lookup has behind the prediction's end after the same tokens: the closing fence of a file, the answer's end.
-std::vector<token> draft_engine::behind_prediction(std::span<const token> ahead, std::span<const token> looked_up) {
-  if (looked_up.size() <= ahead.size() || !std::equal(ahead.begin(), ahead.end(), looked_up.begin())) return {};
-  const auto more = looked_up.subspan(ahead.size());
-  return {more.begin(), more.end()};
-}
-
 /// Of what comes behind the log as it is now.
 void draft_engine::begin_guesses(session_state& s) {
   s.guesses.clear();
@@ -192,27 +246,56 @@ static bool believes_prediction(const source_rivalry& rivalry, std::uint32_t agr
   return agreed < settled || matched < settled ? agreed >= matched : rivalry.trusts_prediction();
 }
 
-draft_prices draft_engine::prices_for(const session_state& s, const target_pace& pace,
-                                      std::uint32_t prompt_count) const {
+/// prediction: stands behind the log and `pending`.
+draft_engine::ready_drafts draft_engine::ready(const session_state& s, const text::edit_cursor& prediction,
+                                               std::span<const token> pending, const draft_options& options,
+                                               std::uint32_t most) {
+  ready_drafts out;
+  out.found = s.log.look_up(pending, options.max_matching_ngram_size, most);
+  const auto ahead = prediction.ahead(most);
+  if (ahead.empty()) return out;
+  out.own_count = ahead.size();
+  out.agreed = prediction.agreed();
+  out.predicted.assign(ahead.begin(), ahead.end());
+  // Behind the prediction's end: the closing fence of a file, the answer's end.
+  const auto& looked_up = out.found.tokens;
+  if (looked_up.size() > ahead.size() && std::equal(ahead.begin(), ahead.end(), looked_up.begin())) {
+    out.predicted = looked_up;
+  }
+  out.trusts_prediction = looked_up.empty() || believes_prediction(s.rivalry, out.agreed, out.found.matched);
+  return out;
+}
+
+/// What of the log the model is to read for this draft.
+reading_window draft_engine::window_for(const session_state& s, const draft_request& r) const {
+  reading_window window = s.window;
+  window.follow(s.log.tokens().size(), s.log.copied_from(), std::min(r.tokens_max, context_max() / 4), context_max());
+  return window;
+}
+
+draft_prices draft_engine::prices_for(const session_state& s, const draft_request& r) const {
+  const target_pace& pace = r.pace;
   draft_prices prices;
   if (pace.pass_us > 0) {
     prices.measured = true;
     prices.row = pace.row_ns / 1000.0 / pace.pass_us;
-    if (pass_us_ > 0) prices.model_pass = pass_us_ / pace.pass_us;
+    prices.round = round_us_ / pace.pass_us;
   }
   if (!model_) return prices;
-  // Until it was measured, a row of the small model is as much cheaper as its passes are. Of a long log it reads parts.
-  const std::size_t count = std::min<std::size_t>(s.log.tokens().size(), context_max());
-  const auto unread = static_cast<double>(count - std::min(count, s.cached.size()));
-  const auto answered =
-      static_cast<double>(s.log.tokens().size() - std::min<std::size_t>(s.log.tokens().size(), prompt_count));
-  if (pace.pass_us > 0) prices.model_handover = handover_.us() / pace.pass_us;
-  const bool timed = row_us_ > 0 && pace.pass_us > 0;
-  const double row = timed ? row_us_ / pace.pass_us : prices.row * prices.model_pass;
+  const auto log = s.log.tokens();
+  const auto context = window_for(s, r).read(log);
+  const auto unread = static_cast<double>(
+      context.end() - std::mismatch(s.cached.begin(), s.cached.end(), context.begin(), context.end()).second);
+  // Until it was measured, a row of the small model is as much cheaper as its passes are.
+  const cost::pace own = cost::pace_behind(passes_, context.size());
+  const bool timed = own.pass_us > 0 && pace.pass_us > 0;
+  if (timed) prices.model_pass = own.pass_us / pace.pass_us;
+  const auto answered = static_cast<double>(log.size() - std::min<std::size_t>(log.size(), r.prompt_count));
+  const double row = timed ? own.row_us / pace.pass_us : prices.row * prices.model_pass;
   prices.model_catch_up = std::min(unread, answered) * row;
   prices.model_first = unread * row - prices.model_catch_up;
   // An edited file is about as long as the one in the prompt.
-  const double to_come = 2.0 * prompt_count - static_cast<double>(s.log.tokens().size());
+  const double to_come = 2.0 * r.prompt_count - static_cast<double>(log.size());
   prices.tokens_to_come = std::max(prices.tokens_to_come, to_come);
   return prices;
 }
@@ -224,74 +307,58 @@ void draft_engine::choose_source(session_state& s, job& j) {
     options.how = method::lookup;  // the model reads the log when it is first chosen: often it never is
     return;
   }
-  const std::uint32_t most = std::min(options.lookup_tokens_max, j.request.tokens_max);
-  const auto found = s.log.look_up({}, options.max_matching_ngram_size, most);
-  const auto ahead = s.prediction.ahead(most);
-  std::vector<token> predicted(ahead.begin(), ahead.end());
-  std::vector<draft_offer> offers;
-  if (!ahead.empty()) {
-    const auto more = behind_prediction(ahead, found.tokens);
-    predicted.insert(predicted.end(), more.begin(), more.end());
-    offers.push_back({source::prediction, s.prediction.agreed(), static_cast<std::uint32_t>(predicted.size())});
-  }
-  if (!found.tokens.empty()) {
-    offers.push_back({source::lookup, found.matched, static_cast<std::uint32_t>(found.tokens.size())});
-  }
-  const std::size_t ready_count = offers.size();
+  const ready_drafts drafts =
+      ready(s, s.prediction, {}, options, std::min(options.lookup_tokens_max, j.request.tokens_max));
+  const draft_offer looked_up = drafts.lookup_offer();
+  std::vector<draft_offer> offers{drafts.believed_offer()};
   if (can_use_model(s)) {
     const std::uint32_t longest = options.max_num_run * (options.micro_draft_tokens + 1);
-    const draft_offer copied{source::lookup, found.matched, static_cast<std::uint32_t>(found.tokens.size())};
     offers.push_back({.from = source::model,
-                      .matched = found.matched,
+                      .matched = looked_up.matched,
                       .tokens = std::min(j.request.tokens_max, longest),
-                      .expected = found.tokens.empty() ? 0 : expected_of_model(s, copied)});
+                      .expected = looked_up.tokens == 0 ? 0 : expected_of_model(s, looked_up)});
   }
-  std::vector<draft_offer> believed = offers;
-  if (ready_count == 2) {
-    const bool prediction = believes_prediction(s.rivalry, s.prediction.agreed(), found.matched);
-    believed.erase(believed.begin() + (prediction ? 1 : 0));
-  }
-  const draft_prices prices = prices_for(s, j.request.pace, j.request.prompt_count);
-  const auto chosen = s.chooser.choose(believed, prices);
+  const draft_prices prices = prices_for(s, j.request);
+  const auto chosen = s.chooser.choose(offers, prices);
 
   begin_guesses(s);
-  for (std::size_t i = 0; i < ready_count; ++i) {
-    const draft_offer& offer = offers[i];
+  for (const draft_offer& offer : {drafts.prediction_offer(), looked_up}) {
+    if (offer.tokens == 0) continue;
+    const bool by_prediction = offer.from == source::prediction;
     const bool tried = chosen && chosen->from == offer.from;
-    const std::span<const token> all = offer.from == source::prediction ? predicted : found.tokens;
+    const std::span<const token> all = by_prediction ? drafts.predicted : drafts.found.tokens;
     const auto tokens = all.first(tried ? chosen->tokens : s.chooser.length(offer, prices));
     guess(s, offer, tokens, tried);
-    if (!tried) continue;
-    const std::size_t own_count =
-        offer.from == source::prediction ? std::min(ahead.size(), tokens.size()) : tokens.size();
-    add(j, offer.from, grade_of_match(offer.matched), tokens.first(own_count));
-    add(j, source::lookup, grade_of_match(offer.matched), tokens.subspan(own_count));
+    if (tried) add_ready(j, drafts, tokens.size());
   }
   if (chosen && chosen->from == source::model) {
     options.how = method::blazedit;
     j.request.tokens_max = chosen->tokens;
     j.chosen = true;
-    j.matched = found.matched;
+    j.matched = looked_up.matched;
   }
+}
+
+/// The first `count` tokens of the draft that is believed.
+void draft_engine::add_ready(job& j, const ready_drafts& drafts, std::size_t count) {
+  const draft_offer offer = drafts.believed_offer();
+  const auto tokens = drafts.believed().first(count);
+  const std::size_t own_count = std::min(drafts.trusts_prediction ? drafts.own_count : count, count);
+  add(j, offer.from, grade_of_match(offer.matched), tokens.first(own_count));
+  add(j, source::lookup, grade_of_match(offer.matched), tokens.subspan(own_count));
 }
 
 /// From lookup, or from the prediction where that is believed.
 void draft_engine::draft_without_model(session_state& s, job& j) {
   const draft_options& options = j.request.options;
-  const std::uint32_t most = std::min(options.lookup_tokens_max, j.request.tokens_max);
-  const auto found = s.log.look_up({}, options.max_matching_ngram_size, most);
-  const auto ahead = options.how == method::prediction ? s.prediction.ahead(most) : std::span<const token>();
-  const bool predicts = !ahead.empty() && believes_prediction(s.rivalry, s.prediction.agreed(), found.matched);
-  if (!predicts) {
-    add(j, source::lookup, grade_of_match(found.matched), found.tokens);
-  } else {
-    add(j, source::prediction, grade_of_match(s.prediction.agreed()), ahead);
-    add(j, source::lookup, grade_of_match(s.prediction.agreed()), behind_prediction(ahead, found.tokens));
-  }
+  const bool predicts = options.how == method::prediction;
+  const ready_drafts drafts = ready(s, predicts ? s.prediction : text::edit_cursor(), {}, options,
+                                    std::min(options.lookup_tokens_max, j.request.tokens_max));
+  add_ready(j, drafts, drafts.believed().size());
   begin_guesses(s);
-  if (ahead.empty() || found.tokens.empty()) return;
-  guess(s, {.from = source::prediction, .matched = s.prediction.agreed()}, ahead, predicts);
-  guess(s, {.from = source::lookup, .matched = found.matched}, found.tokens, !predicts);
+  if (drafts.predicted.empty() || drafts.found.tokens.empty()) return;
+  guess(s, drafts.prediction_offer(), drafts.predicted, drafts.trusts_prediction);
+  guess(s, drafts.lookup_offer(), drafts.found.tokens, !drafts.trusts_prediction);
 }
 
 void draft_engine::finish(const job& j) {
@@ -299,16 +366,17 @@ void draft_engine::finish(const job& j) {
       .session = j.request.session, .round = j.request.round, .tokens = j.draft, .passes = j.passes, .parts = j.parts};
   if (j.chosen) {
     session_state& s = sessions_.at(j.request.session);
+    const cost::pace own = cost::pace_behind(passes_, s.cached.size());
     s.guesses.push_back({.offer = {.from = source::model, .matched = j.matched},
                          .tokens = j.draft,
-                         .model_passes = pass_us_ > 0 ? j.us / pass_us_ : static_cast<double>(j.runs_count),
+                         .model_passes = own.pass_us > 0 ? j.us / own.pass_us : static_cast<double>(j.runs_count),
                          .tried = true});
   }
   const bool alone = std::all_of(jobs_.begin(), jobs_.end(),
                                  [&](const job& other) { return other.request.session == j.request.session; });
   if (clock_ != nullptr && alone && j.request.tokens_max > 0) {
     session_state& s = sessions_.at(j.request.session);
-    s.handed = {clock_->now(), s.log.tokens().size(), use_counter_, j.passes > 0};
+    s.handed = {clock_->now(), s.log.tokens().size(), j.draft.size(), use_counter_};
   }
   answers_.push_back(std::move(answer));
 }
@@ -349,8 +417,7 @@ bool draft_engine::make_room(session_state& s, session_id owner, std::uint32_t c
 /// What the job brings into the next forward. False when it cannot go on: its draft is as long as it gets.
 bool draft_engine::plan_run(job& j, std::uint32_t rows_left, planned& out) {
   session_state& s = sessions_.at(j.request.session);
-  s.window.follow(s.log.tokens().size(), s.log.copied_from(), std::min(j.request.tokens_max, context_max() / 4),
-                  context_max());
+  s.window = window_for(s, j.request);
   out.context = s.window.read(s.log.tokens());
   out.context.insert(out.context.end(), j.draft.begin(), j.draft.end());
   if (out.context.empty()) return false;
@@ -403,8 +470,9 @@ void draft_engine::look_up_for_model(session_state& s, const job& j, std::uint32
 /// if all before it is accepted. Always, where no times are known.
 bool draft_engine::pays_to_go_on(const job& j) const {
   const target_pace& pace = j.request.pace;
-  if (pace.pass_us == 0 || pass_us_ == 0) return true;
-  return j.chance * pace.pass_us > pass_us_ + pace.row_ns / 1000.0;
+  const cost::pace own = cost::pace_behind(passes_, sessions_.at(j.request.session).cached.size());
+  if (pace.pass_us == 0 || own.pass_us == 0) return true;
+  return j.chance * pace.pass_us > own.pass_us + pace.row_ns / 1000.0;
 }
 
 /// Takes the logits of a run in; false when the job is finished.
@@ -478,8 +546,6 @@ bool draft_engine::step() {
     const instant began = clock_ != nullptr ? clock_->now() : instant{};
     const auto logits = model_->forward(batch);
     ++passes_count_;
-    const bool drafts_only = std::all_of(plans.begin(), plans.end(), [](const planned& p) { return p.wants_logits; });
-    if (clock_ != nullptr) time_pass(plans, owners, drafts_only, static_cast<double>((clock_->now() - began).count()));
     std::size_t row = 0;
     const std::size_t vocabulary = model_->config().vocabulary;
     for (std::size_t i = 0; i < plans.size(); ++i) {
@@ -489,6 +555,7 @@ bool draft_engine::step() {
       }
       row += rows;
     }
+    if (clock_ != nullptr) time_pass(plans, owners, clock_->now() - began);
   }
   std::sort(done.begin(), done.end());
   for (const std::size_t i : done) finish(jobs_[i]);
@@ -496,25 +563,20 @@ bool draft_engine::step() {
   return !jobs_.empty();
 }
 
-/// Each job has its rows' share of a pass. What the model reads of a log is priced by itself.
-void draft_engine::time_pass(std::span<const planned> plans, std::span<const std::size_t> owners, bool drafts_only,
-                             double took_us) {
-  std::size_t rows = 0;
-  for (const planned& p : plans) rows += p.tokens.size();
-  if (rows > short_pass_rows) {
-    const double row_us = took_us / static_cast<double>(rows);
-    row_us_ += (row_us_ == 0 ? 1 : pass_weight) * (row_us - row_us_);
+/// Each job has its rows' share of a pass, less the price of those that read the log: they are charged by themselves.
+void draft_engine::time_pass(std::span<const planned> plans, std::span<const std::size_t> owners, microseconds took) {
+  cost::work_size size;
+  for (const planned& p : plans) {
+    size = size + cost::size_of_run(p.first, p.tokens.size(), p.wants_logits ? p.guess.size() + 1 : 0);
   }
-  if (drafts_only && rows <= short_pass_rows) {
-    ++short_passes_count_;
-    const double weight = std::max(pass_weight, 1.0 / static_cast<double>(short_passes_count_));
-    pass_us_ += weight * (took_us - pass_us_);
-  } else if (drafts_only && short_passes_count_ == 0) {
-    pass_us_ = took_us * short_pass_rows / static_cast<double>(rows);
-  }
+  passes_.observe(size, took);
   for (std::size_t i = 0; i < plans.size(); ++i) {
-    const auto own = static_cast<double>(plans[i].guess.size() + 1);
-    if (plans[i].wants_logits) jobs_[owners[i]].us += took_us * own / static_cast<double>(rows);
+    if (!plans[i].wants_logits) continue;
+    const auto rows = static_cast<double>(plans[i].tokens.size());
+    const auto own_rows = static_cast<double>(plans[i].guess.size() + 1);
+    const double us_per_row = static_cast<double>(took.count()) / static_cast<double>(size.rows);
+    const double reading_us = (rows - own_rows) * cost::pace_behind(passes_, plans[i].first).row_us;
+    jobs_[owners[i]].us += std::max(rows * us_per_row - reading_us, own_rows * us_per_row);
   }
 }
 

@@ -12,8 +12,8 @@
 
 #include "runtime/base/environment.hpp"
 #include "runtime/base/per_tenant.hpp"
+#include "runtime/cost/cost_model.hpp"
 #include "runtime/draft/draft_options.hpp"
-#include "runtime/draft/handover_price.hpp"
 #include "runtime/draft/reading_window.hpp"
 #include "runtime/draft/source_chooser.hpp"
 #include "runtime/model/sampling.hpp"
@@ -72,8 +72,9 @@ class draft_engine {
  public:
   /// small_model may be null: then assisted and blazedit drafts are made by lookup alone, automatic ones without it.
   /// end_tokens end a draft. clock: times the small model's passes, and outlives the engine; null: they are not timed.
+  /// passes: what is known of their cost.
   draft_engine(std::unique_ptr<model::transformer> small_model, std::vector<token> end_tokens, engine_limits limits,
-               const environment* clock = nullptr, draft_replay replay = {});
+               const environment* clock = nullptr, draft_replay replay = {}, cost::cost_model passes = {});
 
   /// Queues the wish, replacing an older one of the session. A log with tokens that the small model has no embedding
   /// for gets its draft from lookup alone. Returns the number of tokens known of the session's log when
@@ -102,8 +103,8 @@ class draft_engine {
   struct handed_draft {
     instant at;
     std::size_t log_count = 0;
+    std::size_t tokens_count = 0;
     std::uint64_t use = 0;  // of the engine
-    bool by_model = false;
   };
   struct session_state {
     tenant_id tenant;
@@ -140,16 +141,21 @@ class draft_engine {
   void take_log(session_state& s, draft_request& r);
   static void follow_prediction(session_state& s, const draft_request& r);
   static void learn(session_state& s);
+  static void learn_ready(session_state& s, const draft_request& r);
+  struct ready_drafts;
+  [[nodiscard]] static ready_drafts ready(const session_state& s, const text::edit_cursor& prediction,
+                                          std::span<const token> pending, const draft_options& options,
+                                          std::uint32_t most);
   [[nodiscard]] static double expected_of_model(const session_state& s, const draft_offer& looked_up);
   [[nodiscard]] bool can_use_model(const session_state& s) const;
-  [[nodiscard]] draft_prices prices_for(const session_state& s, const target_pace& pace,
-                                        std::uint32_t prompt_count) const;
+  [[nodiscard]] draft_prices prices_for(const session_state& s, const draft_request& r) const;
+  [[nodiscard]] reading_window window_for(const session_state& s, const draft_request& r) const;
   void choose_source(session_state& s, job& j);
   static void draft_without_model(session_state& s, job& j);
+  static void add_ready(job& j, const ready_drafts& drafts, std::size_t count);
   static void add(job& j, source from, std::uint8_t grade, std::span<const token> tokens);
   static void begin_guesses(session_state& s);
   static void guess(session_state& s, const draft_offer& offer, std::span<const token> tokens, bool tried);
-  static std::vector<token> behind_prediction(std::span<const token> ahead, std::span<const token> looked_up);
   [[nodiscard]] bool has_embedding(token t) const;
   [[nodiscard]] bool is_end(token t) const;
   void note_answer(session_state& s, const draft_request& r);
@@ -159,7 +165,7 @@ class draft_engine {
   [[nodiscard]] bool pays_to_go_on(const job& j) const;
   [[nodiscard]] std::uint32_t context_max() const;
   bool make_room(session_state& s, session_id owner, std::uint32_t count);
-  void time_pass(std::span<const planned> plans, std::span<const std::size_t> owners, bool drafts_only, double took_us);
+  void time_pass(std::span<const planned> plans, std::span<const std::size_t> owners, microseconds took);
   bool absorb(job& j, const planned& p, std::span<const float> logits);
   void forget_longest_unused();
 
@@ -173,10 +179,9 @@ class draft_engine {
   std::vector<draft_answer> answers_;
   const environment* clock_;
   draft_replay replay_;
-  double pass_us_ = 0;  // of the small model when it drafts a few tokens, lately
-  double row_us_ = 0;   // of each row of its wider passes
-  std::uint64_t short_passes_count_ = 0;
-  handover_price handover_;
+  cost::cost_model passes_;  // of the small model
+  double round_us_ = 0;      // what a round takes beside the target's pass, lately
+  std::uint32_t rounds_count_ = 0;
   std::uint64_t use_counter_ = 0;
   std::uint64_t passes_count_ = 0;
 };

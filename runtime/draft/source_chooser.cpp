@@ -24,6 +24,8 @@ constexpr double model_rows_at_first = 8;
 /// Of a copy's expected gain, what is right of as many rows.
 constexpr double right_at_first = 0.75;
 constexpr double length_max = 512;
+/// What is promised now counts as so many tokens beside those that ready drafts are known to have served.
+constexpr double promised_tokens = 8;
 /// Nothing is known of what the model would have given, so in rounds without it the expectation goes back to the first.
 constexpr double model_drift = 1.0 / 256;
 /// The same of all sessions together, so that many short answers don't each try what failed in those before.
@@ -87,7 +89,8 @@ source_chooser::source_chooser(std::shared_ptr<source_chooser> typical) : source
                            .passes = t.passes,
                            .rows = t.rows,
                            .right = t.right,
-                           .length = t.length};
+                           .length = t.length,
+                           .ready = t.ready};
     }
   }
 }
@@ -111,8 +114,8 @@ double source_chooser::gain(const draft_offer& offer) const {
   return r.seen == 0 && offer.expected > 0 ? offer.expected : r.gain;
 }
 
-/// Tokens per cost of a pass with this draft; plain decoding has 1.
-double source_chooser::worth(const draft_offer& offer, const draft_prices& prices) const {
+/// Tokens per cost of a pass with this draft, without what the model catches up on; plain decoding has 1.
+source_chooser::promise source_chooser::promise_of(const draft_offer& offer, const draft_prices& prices) const {
   const record& r = record_of(offer);
   const double tokens = length(offer, prices);
   const bool is_known = r.seen > 0 || offer.expected == 0;
@@ -126,10 +129,16 @@ double source_chooser::worth(const draft_offer& offer, const draft_prices& price
       drafts_to_come = std::min(drafts_to_come, per_token * prices.tokens_to_come);
     }
     drafts_to_come = std::max(drafts_to_come, drafts_to_come_min);
-    model = prices.model_pass * r.passes + prices.model_handover + prices.model_catch_up +
-            prices.model_first / drafts_to_come;
+    model = prices.model_pass * r.passes + prices.model_first / drafts_to_come;
   }
-  return (1 + std::min(right, tokens)) / (1 + prices.row * std::min(rows, tokens) + model);
+  return {1 + std::min(right, tokens), 1 + prices.round + prices.row * std::min(rows, tokens) + model};
+}
+
+/// Tokens per cost of the ready drafts that this draft of the model would replace. now: what the best of them promises.
+double source_chooser::ready_worth(const draft_offer& models, const draft_prices& prices, double now) const {
+  const ready_stretch& r = record_of(models).ready;
+  const double takes = r.passes * (1 + prices.round) + r.rows * prices.row;
+  return (r.tokens + promised_tokens) / (takes + promised_tokens / now);
 }
 
 /// Rounds to leave a record out for, since it failed or promises less than it costs.
@@ -140,19 +149,29 @@ std::uint32_t source_chooser::rest_of(const record& r, double worth) {
 
 std::optional<source_chooser::choice> source_chooser::choose(std::span<const draft_offer> offers,
                                                              const draft_prices& prices) {
+  const double plain = 1 / (1 + prices.round);
+  lost_per_token_ = 0;
   const draft_offer* best = nullptr;
   double best_worth = 0;
   for (const draft_offer& offer : offers) {
     if (offer.tokens == 0) continue;
     record& r = record_of(offer);
-    const double promise = worth(offer, prices);
-    if (offer.from == source::model) drift(offer);
-    const bool is_free = prices.measured && offer.from != source::model;
-    if (!is_free && r.rested < rest_of(r, promise)) {
+    const promise now = promise_of(offer, prices);
+    const bool by_model = offer.from == source::model;
+    bool is_better = now.worth() > best_worth;
+    if (by_model) {
+      drift(offer);
+      const double saved = now.tokens / ready_worth(offer, prices, std::max(best_worth, plain)) - now.takes;
+      lost_per_token_ = saved / now.tokens;
+      is_better = saved > 0 && lost_ + saved >= prices.model_catch_up;
+      open_.push_back({.models = offer, .to_come = now.tokens, .so_far = {}});
+    }
+    const bool is_free = prices.measured && !by_model;
+    if (!is_free && r.rested < rest_of(r, now.worth() / plain)) {
       ++r.rested;
-    } else if (promise > best_worth) {
+    } else if (is_better) {
       best = &offer;
-      best_worth = promise;
+      best_worth = now.worth();
     }
   }
   if (best == nullptr) return std::nullopt;
@@ -167,6 +186,32 @@ void source_chooser::drift(const draft_offer& offer) {
   };
   if (typical_) towards(typical_->record_of(offer), model_at_first(), typical_drift);
   towards(record_of(offer), typical_ ? typical_->record_of(offer) : model_at_first(), model_drift);
+}
+
+double source_chooser::rows(const draft_offer& offer, std::uint32_t accepted) const {
+  return std::min<double>(offer.tokens, std::max(accepted + 1.0, record_of(offer).rows));
+}
+
+void source_chooser::learn_stretch(const draft_offer& models, const ready_stretch& whole) {
+  if (typical_) typical_->learn_stretch(models, whole);
+  ready_stretch& r = record_of(models).ready;
+  r.tokens += whole.tokens - forgetting * r.tokens;
+  r.passes += whole.passes - forgetting * r.passes;
+  r.rows += whole.rows - forgetting * r.rows;
+}
+
+/// A stretch that ends within what came has its share of it.
+void source_chooser::learn_ready(const ready_stretch& came) {
+  lost_ = std::max(0.0, lost_ + lost_per_token_ * came.tokens);
+  std::erase_if(open_, [&](open_stretch& o) {
+    const double share = std::min(1.0, (o.to_come - o.so_far.tokens) / came.tokens);
+    o.so_far.tokens += share * came.tokens;
+    o.so_far.passes += share * came.passes;
+    o.so_far.rows += share * came.rows;
+    if (o.so_far.tokens < o.to_come) return false;
+    learn_stretch(o.models, o.so_far);
+    return true;
+  });
 }
 
 void source_chooser::note(record& r, const draft_result& result, bool tried) {
@@ -189,7 +234,10 @@ void source_chooser::note(record& r, const draft_result& result, bool tried) {
 void source_chooser::learn(const draft_offer& offer, const draft_result& result) {
   if (typical_) typical_->learn(offer, result);
   tokens_count_ += result.accepted + 1;
-  if (offer.from == source::model) model_drafts_count_ += 1;
+  if (offer.from == source::model) {
+    model_drafts_count_ += 1;
+    lost_ = lost_per_token_ = 0;
+  }
   record& r = record_of(offer);
   note(r, result, true);
   r.rested = 0;

@@ -5,8 +5,11 @@
 
 namespace redline::text {
 
-edit_cursor::edit_cursor(std::vector<token> known) : known_(std::move(known)) {
-  for (std::size_t i = 0; i < known_.size(); ++i) places_[known_[i]].push_back(static_cast<std::uint32_t>(i + 1));
+edit_cursor::edit_cursor(std::vector<token> known) {
+  if (known.empty()) return;
+  auto text = std::make_shared<known_text>(known_text{.tokens = std::move(known), .places = {}});
+  for (std::uint32_t i = 0; i < text->tokens.size(); ++i) text->places[text->tokens[i]].push_back(i + 1);
+  known_ = std::move(text);
 }
 
 void edit_cursor::rewind() {
@@ -19,7 +22,7 @@ void edit_cursor::rewind() {
 std::uint32_t edit_cursor::agreement(std::uint32_t place) const {
   const std::size_t most = std::min<std::size_t>({agreed_max, place, emitted_.size()});
   std::uint32_t length = 0;
-  while (length < most && known_[place - 1 - length] == emitted_[emitted_.size() - 1 - length]) ++length;
+  while (length < most && known_->tokens[place - 1 - length] == emitted_[emitted_.size() - 1 - length]) ++length;
   return length;
 }
 
@@ -27,8 +30,8 @@ std::uint32_t edit_cursor::agreement(std::uint32_t place) const {
 /// behind.
 edit_cursor::found edit_cursor::longest_before(token t) const {
   found best;
-  const auto all = places_.find(t);
-  if (all == places_.end()) return best;
+  const auto all = known_->places.find(t);
+  if (all == known_->places.end()) return best;
   const auto& places = all->second;
   const auto consider = [&](std::uint32_t place) {
     const std::uint32_t agreed = agreement(place);
@@ -43,11 +46,11 @@ edit_cursor::found edit_cursor::longest_before(token t) const {
 }
 
 void edit_cursor::emit(token t) {
-  if (known_.empty()) return;
+  if (empty()) return;
   if (emitted_.size() == 2 * agreed_max) emitted_.erase(emitted_.begin(), emitted_.begin() + agreed_max);
   emitted_.push_back(t);
   const bool lost = misses_ > misses_max;
-  if (!lost && place_ < known_.size() && known_[place_] == t) {
+  if (!lost && place_ < known_->tokens.size() && known_->tokens[place_] == t) {
     ++place_;
     agreed_ = std::min(agreed_ + 1, agreed_max);
     misses_ = 0;
@@ -66,12 +69,12 @@ void edit_cursor::emit(token t) {
   agreed_ = 0;
   if (lost) return;
   ++misses_;
-  if (begun_ && place_ < known_.size()) ++place_;
+  if (begun_ && place_ < known_->tokens.size()) ++place_;
 }
 
 std::span<const token> edit_cursor::ahead(std::size_t count) const {
-  if (misses_ > misses_max) return {};
-  return std::span(known_).subspan(place_, std::min(count, known_.size() - place_));
+  if (empty() || misses_ > misses_max) return {};
+  return std::span(known_->tokens).subspan(place_, std::min(count, known_->tokens.size() - place_));
 }
 
 }  // namespace redline::text

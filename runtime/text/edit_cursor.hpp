@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -15,7 +16,7 @@ namespace redline::text {
 /// The place moves along while the answer repeats the text. Where they part, it goes to the longest run of tokens that
 /// ends as the answer does, ahead of the place first; where no token of the text fits, one token is taken to be
 /// replaced by another. After misses_max such guesses in a row the cursor has nothing to say until anchor_tokens tokens
-/// of the answer stand in the text.
+/// of the answer stand in the text. A copy shares the text and goes its own way.
 class edit_cursor {
  public:
   edit_cursor() = default;
@@ -31,7 +32,7 @@ class edit_cursor {
   [[nodiscard]] std::span<const token> ahead(std::size_t count) const;
   /// How many of the last emitted tokens stand in the text before the place, at most agreed_max: what speaks for it.
   [[nodiscard]] std::uint32_t agreed() const { return agreed_; }
-  [[nodiscard]] bool empty() const { return known_.empty(); }
+  [[nodiscard]] bool empty() const { return known_ == nullptr; }
 
   static constexpr std::uint32_t agreed_max = 32;
   static constexpr std::uint32_t anchor_tokens = 2;
@@ -43,13 +44,16 @@ class edit_cursor {
     std::uint32_t place = 0;
     std::uint32_t agreed = 0;
   };
+  struct known_text {
+    std::vector<token> tokens;
+    std::unordered_map<token, std::vector<std::uint32_t>> places;  // behind each occurrence, ascending
+  };
   [[nodiscard]] found longest_before(token t) const;
   [[nodiscard]] std::uint32_t agreement(std::uint32_t place) const;
 
-  std::vector<token> known_;
-  std::unordered_map<token, std::vector<std::uint32_t>> places_;  // behind each occurrence, ascending
-  std::vector<token> emitted_;                                    // at most 2 * agreed_max, the last at the end
-  std::uint32_t place_ = 0;                                       // index in known_ of what comes next
+  std::shared_ptr<const known_text> known_;  // null: empty
+  std::vector<token> emitted_;               // at most 2 * agreed_max, the last at the end
+  std::uint32_t place_ = 0;                  // index in the text of what comes next
   std::uint32_t agreed_ = 0;
   std::uint32_t misses_ = 0;  // guesses in a row
   bool begun_ = false;        // something of the text was repeated

@@ -18,7 +18,7 @@ work_item item(std::uint64_t sequence, std::uint32_t computed, std::uint32_t pen
           .room = (32 - computed % 32) % 32};
 }
 
-batch_plan build(const std::vector<work_item>& items, const budget& limits, const cost_model& cost = {}) {
+batch_plan build(const std::vector<work_item>& items, const budget& limits, const cost::cost_model& cost = {}) {
   std::vector<item_index> order(items.size());
   std::iota(order.begin(), order.end(), item_index{0});
   return build_batch(items, order, limits, cost);
@@ -27,10 +27,10 @@ batch_plan build(const std::vector<work_item>& items, const budget& limits, cons
 constexpr budget roomy{.rows_max = 512, .prompt_chunk_rows_max = 256, .pages_free = 1000, .page_tokens = 32};
 
 /// 100 us per row, nothing else.
-cost_model per_row() {
-  cost_model cost;
+cost::cost_model per_row() {
+  cost::cost_model cost;
   for (std::uint64_t i = 0; i < 200; ++i) {
-    const work_size size{1 + i % 50, (i * 7919) % 5000, (i * 104729) % 3000};
+    const cost::work_size size{1 + i % 50, (i * 7919) % 5000, (i * 104729) % 3000};
     cost.observe(size, microseconds{static_cast<std::int64_t>(size.rows * 100)});
   }
   return cost;
@@ -139,8 +139,8 @@ double server(double rows) { return 9'000 + 60 * std::max(0.0, rows - 48); }  //
 double accelerator(double rows) { return 12'000 + 2 * rows; }                 // flat
 double stairs(double rows) { return 2'000 + 4'000 * std::ceil(rows / 16); }
 
-cost_model taught(double (*machine)(double)) {
-  cost_model cost;
+cost::cost_model taught(double (*machine)(double)) {
+  cost::cost_model cost;
   for (int round = 0; round < 8; ++round) {
     for (std::uint64_t rows = 1; rows <= 512; rows += 1 + rows / 8) {
       cost.observe({rows, rows * 100, 100},
@@ -177,7 +177,7 @@ double rate_of(const std::vector<std::uint32_t>& widths, const std::vector<const
 TEST(batch_builder, chooses_widths_near_the_best_there_are) {
   const std::vector<source_records> records{of_chance(9), of_chance(5), of_chance(0)};
   for (const auto machine : {laptop, server, accelerator, stairs}) {
-    const cost_model cost = taught(machine);
+    const cost::cost_model cost = taught(machine);
     for (const auto& users : {std::vector<std::size_t>{0}, {1}, {2}, {0, 1}, {0, 1, 2}}) {
       std::vector<work_item> items;
       std::vector<const source_records*> theirs;
@@ -208,7 +208,7 @@ TEST(batch_builder, chooses_widths_near_the_best_there_are) {
 
 TEST(batch_builder, drafts_less_the_more_users_share_a_machine_bound_by_arithmetic) {
   const source_records record = of_chance(7);
-  const cost_model cost = taught(laptop);
+  const cost::cost_model cost = taught(laptop);
   budget limits = roomy;
   limits.time_max = microseconds{10'000'000};
   std::uint32_t before = 100;
@@ -235,7 +235,7 @@ TEST(batch_builder, takes_all_of_a_draft_while_it_knows_nothing_of_the_costs) {
 
 TEST(batch_builder, does_not_let_a_prompt_make_drafts_look_cheap) {
   const source_records record = of_chance(5);
-  const cost_model cost = taught(laptop);
+  const cost::cost_model cost = taught(laptop);
   budget limits = roomy;
   limits.time_max = microseconds{10'000'000};
   std::vector<work_item> alone{item(1, 100, 1, 40)};

@@ -30,7 +30,7 @@ constexpr machine machines[] = {
     {"accelerator", {11.8, 11.8, 11.9, 11.9, 12.0, 12.1, 12.6, 15}, 0.002, 0.0004},
 };
 
-microseconds time_of(const machine& m, const work_size& size) {
+microseconds time_of(const machine& m, const cost::work_size& size) {
   const auto rows = static_cast<double>(size.rows);
   std::size_t i = 1;
   while (i + 1 < table_rows.size() && table_rows[i] < rows) ++i;

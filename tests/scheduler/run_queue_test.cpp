@@ -511,7 +511,7 @@ microseconds time_of_rows(std::uint64_t rows) { return microseconds{static_cast<
 run_queue make_where_rows_cost() {
   auto q = make({.running_max = 2, .waiting_max = 1, .tokens_max = 1000, .pages_count = 100});
   for (const std::uint64_t rows : {1U, 2U, 4U, 8U, 16U, 32U}) {
-    const cost_sample s{{rows, rows, rows, rows}, time_of_rows(rows)};
+    const cost::cost_sample s{{rows, rows, rows, rows}, time_of_rows(rows)};
     q.learn_costs({&s, 1});
   }
   return q;

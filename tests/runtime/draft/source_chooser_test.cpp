@@ -227,12 +227,68 @@ TEST(source_chooser, shares_what_the_model_reads_at_first_by_the_drafts_that_the
   EXPECT_EQ(chosen_for(8000), source::lookup);
 }
 
-TEST(source_chooser, charges_each_draft_of_the_model_with_what_it_has_to_catch_up_on) {
-  const auto chosen_for = [](const draft_prices& prices) {
-    return source_chooser().choose(std::vector{looked_up(1), modelled()}, prices)->from;
+// Rounds of copies of one token until the model drafts.
+int rounds_before_model(source_chooser& c, const draft_prices& prices) {
+  for (int i = 0; i < 1000; ++i) {
+    if (c.choose(std::vector{looked_up(1), modelled()}, prices)->from == source::model) return i;
+    c.learn(looked_up(1), {.drafted = 80, .accepted = 1});
+    c.learn_ready({.tokens = 2, .passes = 1, .rows = 2});
+  }
+  return 1000;
+}
+
+TEST(source_chooser, lets_the_model_catch_up_when_rounds_without_it_have_lost_as_much) {
+  const auto waits_for = [](double catch_up) {
+    source_chooser c;
+    return rounds_before_model(c, {.model_catch_up = catch_up, .measured = true});
   };
-  EXPECT_EQ(chosen_for({.model_first = 5, .tokens_to_come = 8000}), source::model);
-  EXPECT_EQ(chosen_for({.model_catch_up = 5, .tokens_to_come = 8000}), source::lookup);
+  EXPECT_EQ(waits_for(0), 0);
+  EXPECT_GT(waits_for(5), 2);
+  EXPECT_GT(waits_for(20), 2 * waits_for(5));
+  EXPECT_LT(waits_for(20), 100);
+
+  source_chooser c;
+  const int once = rounds_before_model(c, {.model_catch_up = 5, .measured = true});
+  c.learn(modelled(), {.drafted = 6, .accepted = 6, .model_passes = 2});
+  EXPECT_GE(rounds_before_model(c, {.model_catch_up = 5, .measured = true}), once / 2) << "what was lost is paid back";
+}
+
+// Where the answer leaves the old text a copy is worth nothing; whether it comes back to it is what counts.
+TEST(source_chooser, leaves_to_copies_what_they_bring_a_token_later) {
+  const draft_prices prices{.row = 0.05, .model_pass = 0.4, .measured = true};
+  const auto models_drafts = [&](bool comes_back) {
+    source_chooser c;
+    int drafts = 0;
+    for (int i = 0; i < 100; ++i) {
+      const auto chosen = c.choose(std::vector{looked_up(1), modelled()}, prices);
+      if (chosen->from == source::model) {
+        ++drafts;
+        c.learn(modelled(), {.drafted = 16, .accepted = 15, .model_passes = 4});
+        c.learn_ready({.tokens = 16, .passes = comes_back ? 2.0 : 13, .rows = 16});
+        continue;
+      }
+      c.learn(looked_up(1), {.drafted = 2, .accepted = 0});
+      c.learn_ready({.tokens = 1, .passes = 1, .rows = 2});
+      if (!comes_back) continue;
+      (void)c.choose(std::vector{looked_up(9)}, prices);
+      c.learn(looked_up(9), {.drafted = 40, .accepted = 40});
+      c.learn_ready({.tokens = 41, .passes = 1, .rows = 40});
+    }
+    return drafts;
+  };
+  EXPECT_LT(models_drafts(true), 20);
+  EXPECT_GT(models_drafts(false), 80);
+}
+
+TEST(source_chooser, counts_what_a_round_takes_beside_its_pass) {
+  const auto chosen_with = [](double round) {
+    source_chooser c;
+    for (int i = 0; i < 60; ++i) c.learn(modelled(), {.drafted = 4, .accepted = 3, .model_passes = 9});
+    for (int i = 0; i < 60; ++i) c.learn(looked_up(1), {.drafted = 4, .accepted = 1});
+    return c.choose(std::vector{looked_up(1), modelled()}, {.round = round, .model_pass = 0.2, .measured = true})->from;
+  };
+  EXPECT_EQ(chosen_with(0), source::lookup);
+  EXPECT_EQ(chosen_with(2), source::model) << "fewer rounds";
 }
 
 TEST(source_chooser, shortens_drafts_that_fail_and_lengthens_those_that_are_taken_whole) {

@@ -1,11 +1,11 @@
-#include "scheduler/cost_model.hpp"
+#include "runtime/cost/cost_model.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
 
-namespace redline::scheduler {
+namespace redline::cost {
 namespace {
 
 double law(const work_size& s, double scale) {
@@ -98,4 +98,4 @@ TEST(cost_model, never_predicts_less_than_nothing) {
 }
 
 }  // namespace
-}  // namespace redline::scheduler
+}  // namespace redline::cost

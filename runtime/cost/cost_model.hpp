@@ -6,7 +6,7 @@
 
 #include "runtime/base/environment.hpp"
 
-namespace redline::scheduler {
+namespace redline::cost {
 
 /// The size of a forward pass, as far as its cost depends on it.
 struct work_size {
@@ -18,6 +18,11 @@ struct work_size {
 
 [[nodiscard]] constexpr work_size operator+(const work_size& a, const work_size& b) {
   return {a.rows + b.rows, a.pairs + b.pairs, a.context + b.context, a.logits + b.logits};
+}
+
+/// One run of `rows` rows behind `before` tokens.
+[[nodiscard]] constexpr work_size size_of_run(std::uint64_t before, std::uint64_t rows, std::uint64_t logits) {
+  return {rows, rows * before + rows * (rows + 1) / 2, before + rows, logits};
 }
 
 /// A pass that was measured.
@@ -55,4 +60,12 @@ class cost_model {
   std::uint64_t observed_count_ = 0;
 };
 
-}  // namespace redline::scheduler
+/// What passes take behind a context, in the two numbers that most decisions need.
+struct pace {
+  double pass_us = 0;  // of a single row
+  double row_us = 0;   // of one more row in it
+};
+/// Zeros where the model is blank.
+[[nodiscard]] pace pace_behind(const cost_model& passes, std::uint64_t context);
+
+}  // namespace redline::cost

@@ -1,9 +1,9 @@
-#include "scheduler/cost_model.hpp"
+#include "runtime/cost/cost_model.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-namespace redline::scheduler {
+namespace redline::cost {
 namespace {
 
 // A pass's time is off by about this much of itself from one time to the next.
@@ -91,4 +91,12 @@ void cost_model::observe(const work_size& size, microseconds took) {
   }
 }
 
-}  // namespace redline::scheduler
+pace pace_behind(const cost_model& passes, std::uint64_t context) {
+  constexpr std::uint64_t more = 32;
+  if (passes.is_blank()) return {};
+  const auto one = static_cast<double>(passes.predict(size_of_run(context, 1, 1)).count());
+  const auto many = static_cast<double>(passes.predict(size_of_run(context, 1 + more, 1 + more)).count());
+  return {.pass_us = one, .row_us = std::max(many - one, 0.0) / more};
+}
+
+}  // namespace redline::cost
