@@ -312,7 +312,7 @@ void verify_scheduler::on(const batch_done& m) {
                      .logprobs = at->logprobs,
                      .passes = outcome.passes,
                      .rows = outcome.rows,
-                     .pace = pace_at(outcome.sequence),
+                     .pace = pace_at(outcome.sequence, done.size()),
                      .recomputed_count = outcome.recomputed_count,
                      .cached_count = outcome.cached_count,
                      .exact_count = queue_.exact_count(outcome.sequence)};
@@ -331,12 +331,14 @@ void verify_scheduler::on(const batch_done& m) {
 
 /// Not where drafts are verified whole: those who want that compare passes, which shall not depend on the machine's
 /// mood.
-draft::target_pace verify_scheduler::pace_at(sequence_id sequence) const {
+draft::target_pace verify_scheduler::pace_at(sequence_id sequence, std::size_t sessions) const {
   const auto& cost = queue_.cost();
   if (cost.is_blank() || options_.budget.whole_drafts) return {};
   const auto now = cost::pace_behind(cost, queue_.log(sequence).size());
   const auto bounded = [](double x) { return static_cast<std::uint32_t>(std::clamp(x, 0.0, 1e9)); };
-  return {.pass_us = bounded(now.pass_us), .row_ns = bounded(now.row_us * 1000)};
+  return {.pass_us = bounded(now.pass_us),
+          .row_ns = bounded(now.row_us * 1000),
+          .sessions = static_cast<std::uint32_t>(std::max<std::size_t>(sessions, 1))};
 }
 
 /// Of the sequences whose prompts are being computed, the one that begins as this one does for at least half of its

@@ -279,7 +279,9 @@ draft_prices draft_engine::prices_for(const session_state& s, const draft_reques
   if (pace.pass_us > 0) {
     prices.measured = true;
     prices.row = pace.row_ns / 1000.0 / pace.pass_us;
-    prices.round = round_us_ / pace.pass_us;
+    const auto sessions = static_cast<double>(std::max(pace.sessions, 1U));
+    prices.pass = prices.row + std::max(1 - prices.row, 0.0) / sessions;
+    prices.round = round_us_ / pace.pass_us / sessions;
   }
   if (!model_) return prices;
   const auto log = s.log.tokens();

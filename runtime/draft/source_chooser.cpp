@@ -26,6 +26,9 @@ constexpr double right_at_first = 0.75;
 constexpr double length_max = 512;
 /// What is promised now counts as so many tokens beside those that ready drafts are known to have served.
 constexpr double promised_tokens = 8;
+/// What ready drafts take is known better than what the model takes, which also keeps the target's threads and caches
+/// from it: it has to save so much of its costs.
+constexpr double model_margin = 0.1;
 /// Nothing is known of what the model would have given, so in rounds without it the expectation goes back to the first.
 constexpr double model_drift = 1.0 / 256;
 /// The same of all sessions together, so that many short answers don't each try what failed in those before.
@@ -131,13 +134,13 @@ source_chooser::promise source_chooser::promise_of(const draft_offer& offer, con
     drafts_to_come = std::max(drafts_to_come, drafts_to_come_min);
     model = prices.model_pass * r.passes + prices.model_first / drafts_to_come;
   }
-  return {1 + std::min(right, tokens), 1 + prices.round + prices.row * std::min(rows, tokens) + model};
+  return {1 + std::min(right, tokens), prices.pass + prices.round + prices.row * std::min(rows, tokens) + model};
 }
 
 /// Tokens per cost of the ready drafts that this draft of the model would replace. now: what the best of them promises.
 double source_chooser::ready_worth(const draft_offer& models, const draft_prices& prices, double now) const {
   const ready_stretch& r = record_of(models).ready;
-  const double takes = r.passes * (1 + prices.round) + r.rows * prices.row;
+  const double takes = r.passes * (prices.pass + prices.round) + r.rows * prices.row;
   return (r.tokens + promised_tokens) / (takes + promised_tokens / now);
 }
 
@@ -149,7 +152,7 @@ std::uint32_t source_chooser::rest_of(const record& r, double worth) {
 
 std::optional<source_chooser::choice> source_chooser::choose(std::span<const draft_offer> offers,
                                                              const draft_prices& prices) {
-  const double plain = 1 / (1 + prices.round);
+  const double plain = 1 / (prices.pass + prices.round);
   lost_per_token_ = 0;
   const draft_offer* best = nullptr;
   double best_worth = 0;
@@ -163,7 +166,7 @@ std::optional<source_chooser::choice> source_chooser::choose(std::span<const dra
       drift(offer);
       const double saved = now.tokens / ready_worth(offer, prices, std::max(best_worth, plain)) - now.takes;
       lost_per_token_ = saved / now.tokens;
-      is_better = saved > 0 && lost_ + saved >= prices.model_catch_up;
+      is_better = saved > model_margin * now.takes && lost_ + saved >= prices.model_catch_up;
       open_.push_back({.models = offer, .to_come = now.tokens, .so_far = {}});
     }
     const bool is_free = prices.measured && !by_model;

@@ -14,6 +14,7 @@ namespace redline::draft {
 /// What drafting costs, as shares of one forward of the target model with a single row. The defaults are guesses of a
 /// CPU with a draft model of a tenth of the target's size, for as long as nothing was measured.
 struct draft_prices {
+  double pass = 1;              // what a round pays of a pass: less where other sessions share it
   double row = 0.005;           // one more token to verify
   double round = 0;             // what a round takes beside the pass: messages, threads that wake
   double model_pass = 0.15;     // one forward of the draft model

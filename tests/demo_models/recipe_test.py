@@ -27,6 +27,7 @@ import samples  # noqa: E402
 import train  # noqa: E402
 from decode import Decoder  # noqa: E402
 from model import Shape, Weights, hidden_states, rope_tables  # noqa: E402
+from python_source import NotApplicable, RESERVED, Source, excerpt  # noqa: E402
 
 REDLINE, WORK = os.environ["REDLINE_BIN"], sys.argv.pop(1)
 SMALL = Shape(vocabulary=512, layers=3, feed_forward=256, context=512)
@@ -50,7 +51,7 @@ def some_edits(count):
         try:
             yield (source, *edits.make_edit(editor, chance, source))
             count -= 1
-        except edits.NotApplicable:
+        except NotApplicable:
             pass
 
 
@@ -76,9 +77,9 @@ class Edits(unittest.TestCase):
             for seed in range(60):
                 try:
                     chance = random.Random(seed)
-                    piece = edits.excerpt(chance, edits.Source(text), 300, 2500)
+                    piece = excerpt(chance, Source(text), 300, 2500)
                     instruction, new = edits.apply_edit(edits.Editor(["spam"]), chance, piece, kind)
-                except edits.NotApplicable:
+                except NotApplicable:
                     continue
                 self.assertTrue(instruction)
                 self.assertNotEqual(new, piece)
@@ -99,7 +100,7 @@ class StrangeNames(unittest.TestCase):
             pairs = set(zip(old_words, new_words))
             self.assertEqual(len(pairs), len(set(old_words)))
             changed = {old for old, renamed in pairs if old != renamed}
-            self.assertFalse(changed & edits.RESERVED)
+            self.assertFalse(changed & RESERVED)
             shares.append(len(changed) / len(pairs))
         self.assertGreater(max(shares), 0.5)
 
@@ -122,7 +123,7 @@ class Kinds(unittest.TestCase):
         for _ in range(40):
             try:
                 tokens, kinds = maker.draw(samples.Mix(100, 600), "program")
-            except edits.NotApplicable:
+            except NotApplicable:
                 continue
             seen |= set(kinds)
             said = [t for t, kind in zip(tokens, kinds) if kind == samples.CHANGED]

@@ -15,6 +15,7 @@ import feed
 import samples
 from decode import Decoder
 from fast_step import Batch
+from python_source import NotApplicable
 
 LENGTHS = [(0, 500), (500, 1000), (1000, 2000), (2000, 3500), (3500, 6000)]  # characters of the old file
 RATIOS = [(0, 0.02), (0.02, 0.05), (0.05, 0.1), (0.1, 0.2), (0.2, 0.6), (0.6, 1.01)]
@@ -35,7 +36,7 @@ def draw_tasks(maker, count, low, high, context, program=False, edit_count=None,
             break
         try:
             instruction, before, after, kinds = maker.edit_task(mix, edit_count, [kind] if kind else None)
-        except edits.NotApplicable:
+        except NotApplicable:
             continue
         message = samples.program_message if program else samples.edit_message
         if program:

@@ -11,7 +11,6 @@ import argparse
 import glob
 import json
 import os
-import subprocess
 import sys
 import time
 
@@ -27,6 +26,7 @@ import samples  # noqa: E402
 import settings  # noqa: E402
 import train  # noqa: E402
 import vectors  # noqa: E402
+from python_source import NotApplicable  # noqa: E402
 
 
 def say(text):
@@ -216,7 +216,7 @@ def _example_prompts(maker, count):
             break
         try:
             instruction, before, after, _ = maker.edit_task(mix)
-        except samples.edits.NotApplicable:
+        except NotApplicable:
             continue
         program = samples.copy_programs.shortest(before, after)
         texts += (

@@ -9,6 +9,7 @@ import numpy
 
 import copy_programs
 import edits
+from python_source import NotApplicable, RESERVED, Source, excerpt, require
 
 FENCE = "```"
 # What a token is; the loss weighs each its own way. UNSURE: copied, where the old file goes on in several ways from what
@@ -81,7 +82,7 @@ class Files:
         """A parsed file; each serves several samples, parsing is what costs."""
         if len(self._recent) < 64 or random.random() < 0.08:
             package = random.choices(self.packages, self.weights)[0]
-            self._recent.append(edits.Source(random.choice(self.by_package[package])))
+            self._recent.append(Source(random.choice(self.by_package[package])))
             if len(self._recent) > 64:
                 self._recent.pop(random.randrange(64))
         return random.choice(self._recent)
@@ -113,7 +114,7 @@ class StrangeNames:
         return random.choice(["", "_", "_"]).join(pieces)
 
     def put_into(self, text, random):
-        found = sorted(set(self.WORD.findall(text)) - edits.RESERVED)
+        found = sorted(set(self.WORD.findall(text)) - RESERVED)
         share = random.choice([0.2, 0.5, 0.9])
         new = {name: self.name(random) for name in found if len(name) > 2 and random.random() < share}
         return self.WORD.sub(lambda match: new.get(match[0], match[0]), text)
@@ -125,9 +126,9 @@ def identifiers(files, random, file_count=300):
     for file in random.sample(files, min(file_count, len(files))):
         try:
             names |= {
-                n for n in edits.Source(file["text"]).names() if len(n) > 2 and n not in edits.RESERVED and n.isascii()
+                n for n in Source(file["text"]).names() if len(n) > 2 and n not in RESERVED and n.isascii()
             }
-        except edits.NotApplicable:
+        except NotApplicable:
             pass
     return sorted(names)
 
@@ -155,8 +156,8 @@ class SampleMaker:
         """-> (instruction, old text, new text, kinds)"""
         random = self.random
         top = mix.characters_min + (mix.characters_max - mix.characters_min) * random.random()
-        before = edits.excerpt(random, self.files.draw(random), mix.characters_min * 0.6, max(top, mix.characters_min))
-        edits.require(FENCE not in before)
+        before = excerpt(random, self.files.draw(random), mix.characters_min * 0.6, max(top, mix.characters_min))
+        require(FENCE not in before)
         if random.random() < mix.strange_names:
             self.strange = self.strange or StrangeNames(self.tokenizer)
             before = self.strange.put_into(before, random)
@@ -184,7 +185,7 @@ class SampleMaker:
         """Half as text alone, half as under the grammar, which writes the copied lines behind each copy; a span that is only
         believed as far as the model would write it needs the model to."""
         instruction, before, after, _ = self.edit_task(mix)
-        edits.require("gen>" not in after and "program>" not in after)
+        require("gen>" not in after and "program>" not in after)
         tokens = self.tokenizer.encode(chat(program_message(instruction, before)))
         program = copy_programs.shortest(before, after) + "<|im_end|>\n"
         answer, said = program_tokens(self.tokenizer, before, program, served=self.random.random() < 0.5)
@@ -218,12 +219,12 @@ class SampleMaker:
         piece = text[begin : begin + length]
         if random.random() < 0.7:
             lines = piece.splitlines(True)
-            edits.require(len(lines) >= 5)
+            require(len(lines) >= 5)
             first = random.randrange(1, len(lines) - 2)
             last = min(len(lines) - 1, first + random.randint(1, 3))
             cuts = len("".join(lines[:first])), len("".join(lines[:last]))
         else:
-            edits.require(len(piece) > 40)
+            require(len(piece) > 40)
             cuts = sorted(random.sample(range(len(piece)), 2))
             cuts[1] = min(cuts[1], cuts[0] + 120)
         prefix, middle, suffix = piece[: cuts[0]], piece[cuts[0] : cuts[1]], piece[cuts[1] :]
@@ -241,7 +242,7 @@ def make_shard(maker, mix, token_count):
         task = max(tasks, key=lambda t: getattr(mix, t) * (total + 1) - spent[t])
         try:
             sample, marks = maker.draw(mix, task)
-        except (edits.NotApplicable, IndexError):
+        except (NotApplicable, IndexError):
             continue
         if not 24 <= len(sample) <= mix.tokens_max:
             continue

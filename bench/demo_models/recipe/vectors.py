@@ -5,9 +5,9 @@ import subprocess
 
 import torch
 
-import edits
 import samples
 from decode import Decoder
+from python_source import NotApplicable
 
 ANSWER_TOKENS_MAX = 200
 TIE = 1e-3  # two logits this close: the order in which an engine sums decides
@@ -46,7 +46,7 @@ def _drawn_prompts(maker, number, context):
         mix = samples.Mix(200, maker.random.choice([500, 1000, 2000]), context)
         try:
             instruction, before, _, _ = maker.edit_task(mix)
-        except edits.NotApplicable:
+        except NotApplicable:
             continue
         program = number % 5 == 4
         message = (samples.program_message if program else samples.edit_message)(instruction, before)

@@ -97,5 +97,28 @@ TEST(cost_model, never_predicts_less_than_nothing) {
   }
 }
 
+TEST(cost_model, tells_its_pace_behind_a_context) {
+  std::mt19937_64 chance(5);
+  cost_model m;
+  EXPECT_EQ(pace_behind(m, 100).pass_us, 0);
+  EXPECT_EQ(pace_behind(m, 100).row_us, 0);
+  teach(m, chance, 1, 400);
+  // One row of the law is 3,250 us, each further one 250, and behind 2,000 tokens 40 more each.
+  EXPECT_NEAR(pace_behind(m, 0).pass_us, 3250, 0.05 * 3250);
+  EXPECT_NEAR(pace_behind(m, 0).row_us, 250, 0.1 * 250);
+  EXPECT_NEAR(pace_behind(m, 2000).row_us, 290, 0.1 * 290);
+}
+
+TEST(work_size, of_a_run_counts_what_each_row_sees) {
+  const work_size s = size_of_run(10, 3, 1);
+  EXPECT_EQ(s.rows, 3U);
+  EXPECT_EQ(s.pairs, 11U + 12 + 13);
+  EXPECT_EQ(s.context, 13U);
+  EXPECT_EQ(s.logits, 1U);
+  const work_size both = s + size_of_run(0, 1, 1);
+  EXPECT_EQ(both.pairs, 37U);
+  EXPECT_EQ(both.logits, 2U);
+}
+
 }  // namespace
 }  // namespace redline::cost

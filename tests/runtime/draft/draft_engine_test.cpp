@@ -657,6 +657,59 @@ TEST_F(draft_engine_test, automatic_takes_the_model_where_rounds_take_long_besid
   EXPECT_EQ(passes_of(10'000, true), passes_of(0, true)) << "what others make the target work does not count";
 }
 
+// The answer repeats 120 tokens but for every twelfth. The model sees where copies go on as lookup does, a token
+// earlier. Earlier sessions have shown that.
+TEST_F(draft_engine_test, automatic_leaves_to_lookup_what_it_brings_a_token_later) {
+  constexpr token length = 120;
+  const auto is_new = [](std::size_t i) { return i % 12 == 11; };
+  std::vector<token> old_file, answer;
+  for (token t = 0; t < length; ++t) {
+    old_file.push_back(t);
+    answer.push_back(is_new(static_cast<std::size_t>(t)) ? length + t / 12 : t);
+  }
+  const auto passes_of = [&](const std::vector<token>& text_before, bool knows_new) {
+    slow_clock clock;
+    draft_engine e(small_model(64), {}, {.pages_count = 64}, &clock,
+                   [&](session_id, std::uint32_t at, std::span<const token> guess) {
+                     replayed_choices c{.tokens = {}, .sure = 0.9F};
+                     for (std::size_t i = at; i <= at + guess.size(); ++i) {
+                       const bool is_right = i < answer.size() && (knows_new || !is_new(i));
+                       c.tokens.push_back(is_right ? answer[i] : 0);
+                     }
+                     return c;
+                   });
+    std::uint64_t before_last = 0;
+    for (std::uint64_t session = 1; session <= 6; ++session) {
+      before_last = e.passes_count();
+      std::vector<token> log = text_before;
+      std::uint32_t sent = 0;
+      while (log.size() < text_before.size() + answer.size()) {
+        auto r = ask({log.begin() + sent, log.end()}, {.how = method::automatic}, 100);
+        r.session = {session};
+        r.from = sent;
+        r.prompt_count = static_cast<std::uint32_t>(text_before.size());
+        r.pace = {.pass_us = 1000, .row_ns = 50'000};
+        EXPECT_FALSE(e.submit(r));
+        sent = static_cast<std::uint32_t>(log.size());
+        clock.look = microseconds{1000};  // a pass of the small model
+        const auto drafts = run(e);
+        clock.look = microseconds{0};
+        clock.time += microseconds{1000};
+        for (const token t : drafts.at(0).tokens) {
+          const std::size_t written = log.size() - text_before.size();
+          if (written + 1 >= answer.size() || t != answer[written]) break;
+          log.push_back(t);
+        }
+        log.push_back(answer[log.size() - text_before.size()]);
+      }
+    }
+    return e.passes_count() - before_last;
+  };
+  const auto of_copies = passes_of(old_file, false);
+  EXPECT_LT(of_copies, 10U);
+  EXPECT_LT(4 * of_copies, passes_of({200}, true)) << "where nothing can be copied it is the model's";
+}
+
 /// Rounds that the method needs to write `answer`, one token beyond what was accepted each.
 std::size_t rounds_for(method how, const std::vector<token>& prompt_tokens, const std::vector<token>& answer,
                        const std::vector<token>& prediction) {

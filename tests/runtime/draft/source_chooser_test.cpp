@@ -280,6 +280,18 @@ TEST(source_chooser, leaves_to_copies_what_they_bring_a_token_later) {
   EXPECT_GT(models_drafts(false), 80);
 }
 
+TEST(source_chooser, counts_a_pass_that_many_sessions_share_as_a_part_of_one) {
+  const auto chosen_with = [](double pass) {
+    source_chooser c;
+    for (int i = 0; i < 60; ++i) c.learn(modelled(), {.drafted = 8, .accepted = 7, .model_passes = 4});
+    for (int i = 0; i < 60; ++i) c.learn(looked_up(1), {.drafted = 4, .accepted = 1});
+    const draft_prices prices{.pass = pass, .row = 0.05, .model_pass = 0.2, .measured = true};
+    return c.choose(std::vector{looked_up(1), modelled()}, prices)->from;
+  };
+  EXPECT_EQ(chosen_with(1), source::model);
+  EXPECT_EQ(chosen_with(0.1), source::lookup) << "many rounds cost little";
+}
+
 TEST(source_chooser, counts_what_a_round_takes_beside_its_pass) {
   const auto chosen_with = [](double round) {
     source_chooser c;

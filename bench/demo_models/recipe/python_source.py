@@ -1,0 +1,205 @@
+"""Python files as the edits see them: syntax tree, tokens and lines, and pieces of a file that could be files."""
+import ast
+import builtins
+import io
+import keyword
+import tokenize
+import warnings
+
+warnings.simplefilter("ignore", SyntaxWarning)  # the corpus has invalid escapes in strings
+warnings.simplefilter("ignore", DeprecationWarning)
+
+RESERVED = set(dir(builtins)) | set(keyword.kwlist) | {"self", "cls", "args", "kwargs", "super"}
+
+
+class NotApplicable(Exception):
+    pass
+
+
+class Source:
+    """A file with its syntax tree and tokens, made when first asked for."""
+
+    def __init__(self, text):
+        self.text = text
+        self.lines = text.split("\n")
+        self._tree = self._tokens = None
+
+    @property
+    def tree(self):
+        if self._tree is None:
+            try:
+                self._tree = ast.parse(self.text)
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                raise NotApplicable from None
+        return self._tree
+
+    @property
+    def tokens(self):
+        if self._tokens is None:
+            try:
+                self._tokens = list(tokenize.generate_tokens(io.StringIO(self.text).readline))
+            except (tokenize.TokenError, SyntaxError):
+                raise NotApplicable from None
+        return self._tokens
+
+    def names(self):
+        return {t.string for t in self.tokens if t.type == tokenize.NAME}
+
+    def functions(self):
+        """(function, node that holds it, class or None), in the order of the file."""
+        found = []
+
+        def walk(node, owner):
+            for child in ast.iter_child_nodes(node):
+                if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                    found.append((child, node, owner))
+                    walk(child, owner)
+                elif isinstance(child, ast.ClassDef):
+                    walk(child, child)
+                elif isinstance(child, (ast.If, ast.Try, ast.With, ast.For)):
+                    walk(child, owner)
+
+        walk(self.tree, None)
+        return found
+
+    def replace_tokens(self, replacement_of):
+        """-> (new text, number of replacements); tokens for which the function gives None stay."""
+        lines, count = list(self.lines), 0
+        for token in reversed(self.tokens):
+            (row, begin), (last_row, end) = token.start, token.end
+            replacement = replacement_of(token)
+            if replacement is None or row != last_row:
+                continue
+            line = lines[row - 1]
+            lines[row - 1] = line[:begin] + replacement + line[end:]
+            count += 1
+        return "\n".join(lines), count
+
+
+def pick(random, items):
+    if not items:
+        raise NotApplicable
+    return random.choice(items)
+
+
+def require(condition):
+    if not condition:
+        raise NotApplicable
+
+
+def first_line(node):
+    """0-based, decorators included."""
+    return min([node.lineno] + [d.lineno for d in getattr(node, "decorator_list", [])]) - 1
+
+
+def indent_of(line):
+    return len(line) - len(line.lstrip(" "))
+
+
+def docstring_node(function):
+    statement = function.body[0]
+    is_text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    return statement if is_text and isinstance(statement.value.value, str) else None
+
+
+def a_function(random, source, lines_max=60):
+    """One whose name no other function of the file has, and that does not stand on one line."""
+    found = source.functions()
+    names = [f.name for f, _, _ in found]
+    return pick(
+        random,
+        [
+            x
+            for x in found
+            if names.count(x[0].name) == 1
+            and x[0].end_lineno - x[0].lineno < lines_max
+            and x[0].body[0].lineno > x[0].lineno
+        ],
+    )
+
+
+def body_start(function, source):
+    """(0-based line, indent) of the first statement behind the docstring; comments above it belong to it."""
+    docstring = docstring_node(function)
+    if docstring:
+        require(len(function.body) > 1)
+        return docstring.end_lineno, function.body[1].col_offset
+    statement = function.body[0]
+    at = first_line(statement)
+    while at > function.lineno and source.lines[at - 1].strip().startswith("#"):
+        at -= 1
+    return at, statement.col_offset
+
+
+def without_lines(lines, begin, end):
+    """Lets go of [begin, end) and of the blank lines behind it, or at the file's end of those before it."""
+    while end < len(lines) and not lines[end].strip():
+        end += 1
+    if end < len(lines):
+        return lines[:begin] + lines[end:]
+    while begin > 0 and not lines[begin - 1].strip():
+        begin -= 1
+    return lines[:begin] + [""]
+
+
+def a_simple_line(random, source, kinds=(ast.Expr, ast.Assign, ast.Return, ast.AugAssign)):
+    """(0-based line, its text) of a one-line statement whose text stands once in the file."""
+    stripped = [line.strip() for line in source.lines]
+    found = []
+    for node in ast.walk(source.tree):
+        if isinstance(node, kinds) and node.lineno == node.end_lineno:
+            text = stripped[node.lineno - 1]
+            if (
+                4 < len(text) <= 70
+                and stripped.count(text) == 1
+                and "`" not in text
+                and not text.startswith(('"', "'"))
+            ):
+                found.append((node.lineno - 1, text))
+    return pick(random, sorted(found))
+
+
+def _text_of(lines, nodes):
+    begin = first_line(nodes[0])
+    while begin > 0 and lines[begin - 1].startswith("#"):
+        begin -= 1
+    return "\n".join(lines[begin : nodes[-1].end_lineno]) + "\n"
+
+
+def excerpt(random, source, characters_min, characters_max):
+    """A piece of a file that could be a file: consecutive top-level nodes, or a class with some of its methods."""
+    if characters_min <= len(source.text) <= characters_max:
+        return source.text if source.text.endswith("\n") else source.text + "\n"
+    wanted, nodes, head = random.uniform(characters_min, characters_max), source.tree.body, ""
+    if random.random() < 0.35:
+        classes = [
+            n
+            for n in nodes
+            if isinstance(n, ast.ClassDef) and n.end_lineno - n.lineno > 8 and n.body[0].lineno > n.lineno
+        ]
+        if classes:
+            chosen = random.choice(classes)
+            nodes = chosen.body
+            head = "\n".join(source.lines[first_line(chosen) : first_line(nodes[0])]) + "\n"
+    require(nodes)
+    for _ in range(8):
+        begin, text = random.randrange(len(nodes)), ""
+        for end in range(begin + 1, len(nodes) + 1):
+            longer = head + _text_of(source.lines, nodes[begin:end])
+            if len(longer) > characters_max:
+                break
+            text = longer
+            if len(text) >= wanted:
+                break
+        if len(text) < characters_min:
+            continue
+        if not head and random.random() < 0.35:
+            imports = [
+                n for n in nodes[:begin] if isinstance(n, (ast.Import, ast.ImportFrom)) and n.lineno == n.end_lineno
+            ]
+            lines = [source.lines[n.lineno - 1] for n in imports[: random.randint(1, 5)]]
+            if lines and len(text) + sum(map(len, lines)) + 8 <= characters_max:
+                text = "\n".join(lines) + "\n\n\n" + text
+        Source(text).tree
+        return text
+    raise NotApplicable
