@@ -4,15 +4,9 @@
 #include <span>
 #include <vector>
 
-namespace redline::scheduler {
+#include "runtime/base/token_range.hpp"
 
-/// Tokens [begin, end) of a log.
-struct token_range {
-  std::uint32_t begin = 0;
-  std::uint32_t end = 0;
-  [[nodiscard]] std::uint32_t count() const { return end - begin; }
-  bool operator==(const token_range&) const = default;
-};
+namespace redline::scheduler {
 
 /// Which tokens of a log have KV. Usually a prefix; after an edit in the middle there are holes, and the page table
 /// holds the tokens outside of them one behind the other. The first hole is filled first, so that a token is never

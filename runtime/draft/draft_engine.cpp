@@ -285,11 +285,11 @@ draft_prices draft_engine::prices_for(const session_state& s, const draft_reques
   }
   if (!model_) return prices;
   const auto log = s.log.tokens();
-  const auto context = window_for(s, r).read(log);
-  const auto unread = static_cast<double>(
-      context.end() - std::mismatch(s.cached.begin(), s.cached.end(), context.begin(), context.end()).second);
+  const reading_window window = window_for(s, r);
+  const std::size_t context_count = window.count(log.size());
+  const auto unread = static_cast<double>(context_count - window.matching(log, s.cached));
   // Until it was measured, a row of the small model is as much cheaper as its passes are.
-  const cost::pace own = cost::pace_behind(passes_, context.size());
+  const cost::pace own = cost::pace_behind(passes_, context_count);
   const bool timed = own.pass_us > 0 && pace.pass_us > 0;
   if (timed) prices.model_pass = own.pass_us / pace.pass_us;
   const auto answered = static_cast<double>(log.size() - std::min<std::size_t>(log.size(), r.prompt_count));

@@ -14,12 +14,12 @@
 #include "runtime/base/per_tenant.hpp"
 #include "runtime/cost/cost_model.hpp"
 #include "runtime/draft/draft_options.hpp"
+#include "runtime/draft/edit_cursor.hpp"
+#include "runtime/draft/prompt_lookup.hpp"
 #include "runtime/draft/reading_window.hpp"
 #include "runtime/draft/source_chooser.hpp"
 #include "runtime/model/sampling.hpp"
 #include "runtime/model/transformer.hpp"
-#include "runtime/text/edit_cursor.hpp"
-#include "runtime/text/prompt_lookup.hpp"
 
 namespace redline::draft {
 

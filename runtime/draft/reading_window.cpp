@@ -49,4 +49,17 @@ std::vector<token> reading_window::read(std::span<const token> log) const {
   return out;
 }
 
+std::size_t reading_window::matching(std::span<const token> log, std::span<const token> seen) const {
+  std::size_t same = 0;
+  const auto goes_on = [&](std::size_t begin, std::size_t end) {
+    const auto part = log.subspan(begin, end - begin);
+    const auto left = seen.subspan(same);
+    const auto agreed = std::mismatch(part.begin(), part.end(), left.begin(), left.end()).first - part.begin();
+    same += static_cast<std::size_t>(agreed);
+    return static_cast<std::size_t>(agreed) == part.size();
+  };
+  (void)(goes_on(0, head_end_) && goes_on(excerpt_begin_, excerpt_end_) && goes_on(tail_begin_, log.size()));
+  return same;
+}
+
 }  // namespace redline::draft

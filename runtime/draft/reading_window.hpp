@@ -20,6 +20,8 @@ class reading_window {
   /// The log is other from this token on.
   void cut(std::size_t from);
   [[nodiscard]] std::vector<token> read(std::span<const token> log) const;
+  /// How many of the first tokens of `read` are those that `seen` holds.
+  [[nodiscard]] std::size_t matching(std::span<const token> log, std::span<const token> seen) const;
   [[nodiscard]] std::size_t count(std::size_t log_count) const {
     return head_end_ + (excerpt_end_ - excerpt_begin_) + (log_count - tail_begin_);
   }

@@ -167,6 +167,8 @@ std::optional<source_chooser::choice> source_chooser::choose(std::span<const dra
       const double saved = now.tokens / ready_worth(offer, prices, std::max(best_worth, plain)) - now.takes;
       lost_per_token_ = saved / now.tokens;
       is_better = saved > model_margin * now.takes && lost_ + saved >= prices.model_catch_up;
+      // Where nothing has come since the last choice this one stands for it.
+      if (!open_.empty() && open_.back().so_far.tokens == 0) open_.pop_back();
       open_.push_back({.models = offer, .to_come = now.tokens, .so_far = {}});
     }
     const bool is_free = prices.measured && !by_model;
@@ -207,11 +209,12 @@ void source_chooser::learn_stretch(const draft_offer& models, const ready_stretc
 void source_chooser::learn_ready(const ready_stretch& came) {
   lost_ = std::max(0.0, lost_ + lost_per_token_ * came.tokens);
   std::erase_if(open_, [&](open_stretch& o) {
-    const double share = std::min(1.0, (o.to_come - o.so_far.tokens) / came.tokens);
+    const double left = o.to_come - o.so_far.tokens;
+    const double share = std::min(1.0, left / came.tokens);
     o.so_far.tokens += share * came.tokens;
     o.so_far.passes += share * came.passes;
     o.so_far.rows += share * came.rows;
-    if (o.so_far.tokens < o.to_come) return false;
+    if (left > came.tokens) return false;
     learn_stretch(o.models, o.so_far);
     return true;
   });

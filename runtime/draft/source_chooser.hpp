@@ -156,11 +156,11 @@ class source_chooser {
     double to_come = 0;
     ready_stretch so_far;
   };
-  std::vector<open_stretch> open_;
-  double lost_per_token_ = 0;      // in costs of a pass, when the model is not used in this round; a gain below zero
-  double lost_ = 0;                // since its last draft
-  double tokens_count_ = 64;       // that came with the drafts of all its sessions, older ones counting less
-  double model_drafts_count_ = 4;  // of them, the model's
+  std::vector<open_stretch> open_;  // no more than a draft of the model has tokens
+  double lost_per_token_ = 0;       // in costs of a pass, when the model is not used in this round; a gain below zero
+  double lost_ = 0;                 // since its last draft
+  double tokens_count_ = 64;        // that came with the drafts of all its sessions, older ones counting less
+  double model_drafts_count_ = 4;   // of them, the model's
   record records_[static_cast<std::size_t>(source::last_)][classes_count];
 };
 

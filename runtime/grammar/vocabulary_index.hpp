@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/grammar/machine.hpp"
-#include "runtime/text/tokenizer.hpp"
+#include "runtime/tokenizer/tokenizer.hpp"
 
 namespace redline::grammar {
 

@@ -4,7 +4,7 @@
 
 #include "runtime/convert/hf_config.hpp"
 #include "runtime/convert/hf_tokenizer.hpp"
-#include "runtime/text/vocabulary.hpp"
+#include "runtime/tokenizer/vocabulary.hpp"
 #include "tests/fuzz/driver.hpp"
 #include "tests/support/hf_model.hpp"
 

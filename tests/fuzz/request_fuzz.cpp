@@ -1,8 +1,8 @@
 // Any bytes -> every request parser -> a request within its limits, or an error with a message and a type.
 #include <cstdlib>
 
-#include "actors/api/live_request.hpp"
-#include "actors/api/request.hpp"
+#include "actors/http/openai/live_request.hpp"
+#include "actors/http/openai/request.hpp"
 #include "tests/fuzz/driver.hpp"
 
 using namespace redline;

@@ -1,7 +1,7 @@
 // Any text as a chat template -> rendered within the limits, or refused with a reason.
 #include <cstdlib>
 
-#include "runtime/text/chat_template.hpp"
+#include "runtime/jinja/chat_template.hpp"
 #include "tests/fuzz/driver.hpp"
 
 using namespace redline;

@@ -10,7 +10,7 @@
 #include <set>
 #include <utility>
 
-#include "actors/session.hpp"
+#include "actors/serving/session.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/model/acceptance.hpp"
 #include "tests/support/rounds.hpp"

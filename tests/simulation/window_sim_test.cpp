@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "actors/session.hpp"
+#include "actors/serving/session.hpp"
 #include "runtime/base/log.hpp"
 #include "tests/support/by_hand.hpp"
 #include "tests/support/serving_world.hpp"

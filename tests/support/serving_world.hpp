@@ -3,10 +3,10 @@
 #include <functional>
 #include <memory>
 
-#include "actors/cache_manager.hpp"
-#include "actors/draft_model.hpp"
-#include "actors/target_model.hpp"
-#include "actors/verify_scheduler.hpp"
+#include "actors/serving/cache_manager.hpp"
+#include "actors/serving/draft_model.hpp"
+#include "actors/serving/target_model.hpp"
+#include "actors/serving/verify_scheduler.hpp"
 #include "tests/support/actor_world.hpp"
 
 // The serving parts of a process in an actor_world: what sessions of a test talk to.

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "runtime/text/tokenizer.hpp"
+#include "runtime/tokenizer/tokenizer.hpp"
 #include "tests/support/hf_model.hpp"
 
 namespace redline::convert {

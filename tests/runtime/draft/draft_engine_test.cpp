@@ -579,16 +579,18 @@ TEST_F(draft_engine_test, drafts_for_many_as_for_one) {
   }
 }
 
-/// Every look at it is a millisecond later.
-struct ticking_clock final : environment {
-  [[nodiscard]] instant now() const override { return instant{microseconds{1000 * ++looks}}; }
+/// Each look at it takes a while.
+struct slow_clock final : environment {
+  [[nodiscard]] instant now() const override { return time += look; }
   [[nodiscard]] std::int64_t unix_seconds() const override { return 0; }
   std::uint64_t random() override { return 0; }
-  mutable std::int64_t looks = 0;
+  microseconds look{0};
+  mutable instant time{};
 };
 
 TEST_F(draft_engine_test, automatic_leaves_a_model_alone_whose_passes_cost_as_much_as_the_targets) {
-  const ticking_clock clock;
+  slow_clock clock;
+  clock.look = microseconds{1000};
   const auto passes_of = [&](target_pace pace) {
     auto e = engine(64, 8, &clock);
     std::vector<token> log = {70};
@@ -611,15 +613,6 @@ TEST_F(draft_engine_test, automatic_leaves_a_model_alone_whose_passes_cost_as_mu
   EXPECT_LT(dear * 2, passes_of({.pass_us = 100'000}));
   EXPECT_LT(dear * 2, passes_of({})) << "nothing is known";
 }
-
-/// Each look at it takes a while.
-struct slow_clock final : environment {
-  [[nodiscard]] instant now() const override { return time += look; }
-  [[nodiscard]] std::int64_t unix_seconds() const override { return 0; }
-  std::uint64_t random() override { return 0; }
-  microseconds look{0};
-  mutable instant time{};
-};
 
 TEST_F(draft_engine_test, automatic_takes_the_model_where_rounds_take_long_beside_their_passes) {
   const auto passes_of = [&](std::int64_t beside_us, bool others) {
@@ -708,6 +701,27 @@ TEST_F(draft_engine_test, automatic_leaves_to_lookup_what_it_brings_a_token_late
   const auto of_copies = passes_of(old_file, false);
   EXPECT_LT(of_copies, 10U);
   EXPECT_LT(4 * of_copies, passes_of({200}, true)) << "where nothing can be copied it is the model's";
+}
+
+TEST_F(draft_engine_test, any_pace_that_a_peer_may_send_is_lived_with) {
+  constexpr auto most = std::numeric_limits<std::uint32_t>::max();
+  for (const target_pace pace :
+       {target_pace{0, most, 0}, {1, most, 0}, {most, 0, most}, {1, 1, most}, {most, most, 1}}) {
+    slow_clock clock;
+    clock.look = microseconds{10};
+    auto e = engine(16, 8, &clock);
+    std::vector<token> log = {1, 2, 3, 1, 2};
+    for (std::uint32_t sent = 0, round = 0; round < 40; ++round) {
+      auto r = ask({log.begin() + sent, log.end()}, {.how = method::automatic});
+      r.from = sent;
+      r.prompt_count = 5;
+      r.pace = pace;
+      ASSERT_FALSE(e.submit(r));
+      sent = static_cast<std::uint32_t>(log.size());
+      ASSERT_LE(run(e).at(0).tokens.size(), 12U);
+      log.push_back(static_cast<token>(round % 7));
+    }
+  }
 }
 
 /// Rounds that the method needs to write `answer`, one token beyond what was accepted each.

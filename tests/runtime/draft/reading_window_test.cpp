@@ -4,6 +4,7 @@
 
 #include <numeric>
 #include <random>
+#include <utility>
 
 namespace redline::draft {
 namespace {
@@ -41,6 +42,25 @@ TEST(reading_window, shows_the_beginning_what_is_copied_and_the_end_of_a_longer_
   EXPECT_TRUE(shows(seen, 0, 32)) << "the beginning";
   EXPECT_TRUE(shows(seen, 1900, 2200)) << "around the place and behind it";
   EXPECT_TRUE(shows(seen, 4750, 5000)) << "the end";
+}
+
+TEST(reading_window, tells_how_much_of_it_was_seen) {
+  for (const std::size_t count : {900U, 5000U}) {
+    reading_window w;
+    w.follow(count, count / 2, 100, 1000);
+    const auto log = places(count);
+    auto seen = w.read(log);
+    EXPECT_EQ(w.matching(log, seen), seen.size());
+    EXPECT_EQ(w.matching(log, {}), 0U);
+    for (const std::size_t at : {std::size_t{0}, std::size_t{40}, seen.size() / 2, seen.size() - 1}) {
+      const auto other = std::exchange(seen[at], -1);
+      EXPECT_EQ(w.matching(log, seen), at);
+      seen[at] = other;
+      EXPECT_EQ(w.matching(log, std::span(seen).first(at)), at);
+    }
+    seen.push_back(7);
+    EXPECT_EQ(w.matching(log, seen), seen.size() - 1) << "more than it shows";
+  }
 }
 
 TEST(reading_window, stays_while_the_log_grows_so_that_nothing_is_computed_anew) {

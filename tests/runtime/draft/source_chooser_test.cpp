@@ -253,6 +253,21 @@ TEST(source_chooser, lets_the_model_catch_up_when_rounds_without_it_have_lost_as
   EXPECT_GE(rounds_before_model(c, {.model_catch_up = 5, .measured = true}), once / 2) << "what was lost is paid back";
 }
 
+TEST(source_chooser, counts_a_choice_that_nothing_came_of_once) {
+  source_chooser asked_once;
+  source_chooser asked_often;
+  const offers all = {looked_up(1), modelled()};
+  for (source_chooser* c : {&asked_once, &asked_often}) {
+    for (int i = 0; i < 30; ++i) {
+      for (int again = 0; again < (c == &asked_often ? 50 : 1); ++again) (void)c->choose(all, {.measured = true});
+      c->learn_ready({.tokens = 2, .passes = 1, .rows = 2});
+    }
+    c->learn(modelled(), {.drafted = 6, .accepted = 6, .model_passes = 2});
+  }
+  const draft_prices dear{.model_catch_up = 10, .measured = true};
+  EXPECT_EQ(rounds_before_model(asked_once, dear), rounds_before_model(asked_often, dear));
+}
+
 // Where the answer leaves the old text a copy is worth nothing; whether it comes back to it is what counts.
 TEST(source_chooser, leaves_to_copies_what_they_bring_a_token_later) {
   const draft_prices prices{.row = 0.05, .model_pass = 0.4, .measured = true};

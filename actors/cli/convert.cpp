@@ -1,0 +1,41 @@
+#include "runtime/convert/convert.hpp"
+
+#include "actors/cli/command.hpp"
+
+namespace redline::actors::cli {
+namespace {
+
+struct flags {
+  std::string folder;
+  std::string out;
+  std::string type = "q8_0";
+  std::uint32_t threads = 0;
+};
+
+result<void> run(const flags& f) {
+  REDLINE_TRY_ASSIGN(const convert::output_type type, convert::output_type::parse(f.type));
+  kernels::worker_team team(f.threads);
+  progress_line line;
+  return convert::convert_folder(f.folder, type, f.out, team, [&](std::uint64_t done, std::uint64_t all) {
+    show_progress(line, "writing " + f.out, done, all);
+  });
+}
+
+}  // namespace
+
+void add_convert(CLI::App& app, int& exit_code) {
+  auto f = std::make_shared<flags>();
+  auto* c = app.add_subcommand("convert", "Write the model in a Hugging Face folder as a GGUF file");
+  c->add_option("DIR", f->folder, "The folder with config.json, tokenizer.json and *.safetensors")
+      ->required()
+      ->check(CLI::ExistingDirectory);
+  c->add_option("OUT", f->out, "The GGUF file to write")->required();
+  c->add_option("--type", f->type, "One of " + convert::output_type_names())->capture_default_str();
+  add_threads_flag(*c, f->threads);
+  c->callback([f, &exit_code] {
+    const auto done = run(*f);
+    if (!done) exit_code = report(done.error());
+  });
+}
+
+}  // namespace redline::actors::cli

@@ -1,0 +1,186 @@
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "actors/cli/command.hpp"
+#include "runtime/copy/oracle.hpp"
+#include "runtime/grammar/vocabulary_index.hpp"
+
+namespace redline::actors::cli {
+namespace {
+
+struct flags {
+  std::vector<std::string> olds;
+  std::string last;  // the new file, or the program
+  std::string spans = "lines";
+  std::string tokenizer;
+  bool anchors = false;
+  std::uint32_t span_min = 1;
+  bool json = false;
+};
+
+using index_ptr = std::shared_ptr<const grammar::vocabulary_index>;
+
+/// Of --tokenizer; null where spans are of lines.
+result<index_ptr> words_of(const flags& f) {
+  if (f.spans == "lines") return index_ptr{};
+  if (f.tokenizer.empty()) return failure{errc::invalid_argument, "--spans " + f.spans + " needs --tokenizer"};
+  REDLINE_TRY_ASSIGN(const auto file, gguf::gguf_file::open(f.tokenizer));
+  REDLINE_TRY_ASSIGN(auto words, text::tokenizer::from_file(*file));
+  return grammar::vocabulary_index::make(std::move(words));
+}
+
+result<copy::document> document_of(std::string bytes, const index_ptr& words) {
+  if (!words) return copy::document(std::move(bytes));
+  if (!words->can_spell(bytes)) {
+    return failure{errc::unsupported_format, "a file has bytes for which the vocabulary has no token"};
+  }
+  std::vector<std::uint32_t> ends;
+  std::uint32_t end = 0;
+  for (const token t : words->spell(bytes))
+    ends.push_back(end += static_cast<std::uint32_t>(words->words().piece(t).size()));
+  return copy::document(std::move(bytes), std::move(ends));
+}
+
+result<std::vector<copy::document>> read_documents(const flags& f, const index_ptr& words) {
+  std::vector<copy::document> files;
+  for (const auto& path : f.olds) {
+    REDLINE_TRY_ASSIGN(auto bytes, read_whole(path));
+    REDLINE_TRY_ASSIGN(auto file, document_of(std::move(bytes), words));
+    files.push_back(std::move(file));
+  }
+  if (files.size() > copy::program_shape::files_max) {
+    return failure{errc::invalid_argument, "wanted at most " + std::to_string(copy::program_shape::files_max) +
+                                               " files, found " + std::to_string(files.size())};
+  }
+  return files;
+}
+
+void write_bytes(const std::string& bytes) {
+  std::cout.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+
+/// A program and the files that it is about.
+struct loaded {
+  std::vector<copy::document> files;
+  copy::program program;
+  std::vector<copy::anchor_pair> anchors;  // of each copy, with --anchors
+};
+
+/// A program's file may end with a line feed, as editors like it; the program itself does not.
+result<loaded> read_program(const flags& f) {
+  loaded out;
+  REDLINE_TRY_ASSIGN(const auto words, words_of(f));
+  REDLINE_TRY_ASSIGN(out.files, read_documents(f, words));
+  REDLINE_TRY_ASSIGN(auto bytes, read_whole(f.last));
+  if (bytes.ends_with('\n')) bytes.pop_back();
+  if (bytes.ends_with('\r')) bytes.pop_back();
+  auto shape = copy::shape_of(out.files, f.spans != "lines");
+  shape.line_spans = f.spans != "tokens";
+  shape.anchors = f.anchors;
+  REDLINE_TRY_ASSIGN(out.program, copy::parse_program(bytes, shape, &out.anchors));
+  return out;
+}
+
+result<void> print_oracle(const flags& f) {
+  if (f.spans == "both") return failure{errc::invalid_argument, "an oracle's spans are of lines or of tokens"};
+  REDLINE_TRY_ASSIGN(const auto words, words_of(f));
+  REDLINE_TRY_ASSIGN(const auto files, read_documents(f, words));
+  REDLINE_TRY_ASSIGN(auto after, read_whole(f.last));
+  REDLINE_TRY_ASSIGN(const auto wanted, document_of(std::move(after), words));
+  const auto of = f.spans == "tokens" ? copy::unit::tokens : copy::unit::lines;
+  const auto program = copy::shortest_program(files, wanted, {.of = of, .span_min = f.span_min});
+  std::cout << (f.anchors ? copy::print_anchored(program, files) : copy::print_program(program, files.size() > 1))
+            << "\n";
+  return {};
+}
+
+int run_oracle(const flags& f) {
+  const auto done = print_oracle(f);
+  return done ? 0 : report(done.error());
+}
+
+int run_resolve(const flags& f) {
+  const auto read = read_program(f);
+  if (!read) return report(read.error());
+  const auto bytes = copy::resolve(read->program, read->files);
+  if (!bytes) return report(bytes.error());
+  write_bytes(*bytes);
+  return 0;
+}
+
+int run_check(const flags& f) {
+  const auto read = read_program(f);
+  const auto bytes = read ? copy::resolve(read->program, read->files) : result<std::string>(read.error());
+  if (!bytes) {
+    if (f.json) std::cout << nlohmann::ordered_json{{"valid", false}, {"why", bytes.error().context}}.dump() << "\n";
+    return report(bytes.error());
+  }
+  std::size_t copies = 0, copied_bytes = 0, wrong_anchors = 0;
+  for (const auto& op : read->program) {
+    const auto* copy = std::get_if<copy::copy_op>(&op);
+    if (copy == nullptr) continue;
+    if (f.anchors && read->anchors[copies] != copy::anchors_of(*copy, read->files)) ++wrong_anchors;
+    ++copies;
+    copied_bytes += read->files[copy->file - 1].slice(copy->of, copy->first, copy->last).size();
+  }
+  const std::size_t texts = read->program.size() - copies;
+  if (f.json) {
+    nlohmann::ordered_json out = {{"valid", true},
+                                  {"copies", copies},
+                                  {"texts", texts},
+                                  {"bytes", bytes->size()},
+                                  {"copied_bytes", copied_bytes}};
+    if (f.anchors) out["wrong_anchors"] = wrong_anchors;
+    std::cout << out.dump() << "\n";
+  } else {
+    std::cout << "valid: " << copies << " copies, " << texts << " texts; " << copied_bytes << " of " << bytes->size()
+              << " bytes are copied"
+              << (wrong_anchors > 0 ? "; " + std::to_string(wrong_anchors) + " copies have anchors of other lines"
+                                    : std::string())
+              << "\n";
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_copy(CLI::App& app, int& exit_code) {
+  auto f = std::make_shared<flags>();
+  auto* c = app.add_subcommand("copy", "Edit programs: what to copy from the old file and what to write");
+  c->require_subcommand(1);
+  const auto add = [&](const char* name, const char* help, const char* last, const char* last_help) {
+    auto* sub = c->add_subcommand(name, help);
+    // Several old files and one more: the last of the list.
+    sub->add_option("FILES", f->olds,
+                    std::string("The old file (with several, copies say file=\"1\", file=\"2\", ...), then ") + last +
+                        ": " + last_help)
+        ->required()
+        ->expected(2, -1);
+    sub->add_option("--spans", f->spans, "What spans count")
+        ->check(CLI::IsMember({"lines", "tokens", "both"}))
+        ->capture_default_str();
+    sub->add_option("--tokenizer", f->tokenizer, "A model file, for spans of tokens")->check(CLI::ExistingFile);
+    sub->add_flag("--anchors", f->anchors, "Copies of lines also say how their first and last line begin");
+    return sub;
+  };
+  auto* oracle = add("oracle", "Print the shortest program that makes NEW out of OLD", "NEW", "the new file");
+  oracle->add_option("--span-min", f->span_min, "Lines, or tokens, that a copy has at least")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  auto* resolve = add("resolve", "Print the new file's bytes", "PROGRAM", "a file with the program, or -");
+  auto* check =
+      add("check", "Say whether a program is valid for these files", "PROGRAM", "a file with the program, or -");
+  check->add_flag("--json", f->json, "Print one JSON object");
+  const auto on = [f, &exit_code](CLI::App* sub, int (*run)(const flags&)) {
+    sub->callback([f, run, &exit_code] {
+      f->last = f->olds.back();
+      f->olds.pop_back();
+      exit_code = run(*f);
+    });
+  };
+  on(oracle, run_oracle);
+  on(resolve, run_resolve);
+  on(check, run_check);
+}
+
+}  // namespace redline::actors::cli

@@ -1,0 +1,82 @@
+#include <unistd.h>
+
+#include <cstdio>
+#include <iostream>
+
+#include "actors/cli/child_server.hpp"
+#include "actors/cli/edit_task.hpp"
+#include "runtime/document/line_diff.hpp"
+
+namespace redline::actors::cli {
+namespace {
+
+struct flags {
+  std::string model;
+  std::string draft;
+  std::string file;
+  std::string instruction;
+  std::uint32_t rounds = 3;
+};
+
+int run(const flags& f) {
+  const auto before = read_whole(f.file);
+  if (!before) return report(before.error());
+  const edit_task task{f.file, *before, f.instruction};
+  child_server server;
+  const auto url = server.start({"--model", f.model, "--draft", f.draft});
+  if (!url) return report(url.error());
+  std::cout << "server: " << *url << "\nfile: " << f.file << " (" << before->size()
+            << " bytes)\ninstruction: " << f.instruction << "\n\n";
+
+  std::vector<edit_outcome> rows;
+  for (const char* method : {"regular", "lookup", "assisted", "blazedit", "prediction", "auto"}) {
+    method_flags how;
+    how.method = method;
+    std::optional<edit_outcome> best;
+    for (std::uint32_t i = 0; i < f.rounds; ++i) {
+      progress_line line;
+      auto got = edit_on_server(*url, {}, task, how, [&](const std::string& answer) {
+        line.show(std::string(method) + ": " + std::to_string(answer.size()) + " bytes");
+      });
+      line.clear();
+      if (!got) return report(got.error());
+      if (best && best->answer != got->answer) return report({errc::internal, "the same request gave two answers"});
+      if (!best || got->seconds < best->seconds) best = *got;
+    }
+    rows.push_back(*best);
+  }
+  const std::string diff = text::unified_diff(*before, rows.front().after, f.file, isatty(STDOUT_FILENO) != 0);
+  std::cout << (diff.empty() ? "no change\n" : diff) << "\n";
+  std::printf("%-10s %8s %9s %14s %13s %18s %10s %s\n", "method", "seconds", "tokens/s", "target passes",
+              "draft passes", "accepted per pass", "speed-up", "identical to regular");
+  bool all_same = true;
+  for (const auto& r : rows) {
+    const bool same = r.answer == rows.front().answer;
+    all_same = all_same && same;
+    std::printf("%-10s %8.3f %9.0f %14u %13u %18.1f %9.2fx %s\n", r.method.c_str(), r.seconds, r.tokens_per_second(),
+                r.target_passes, r.draft_passes, r.accepted_per_pass(), rows.front().seconds / r.seconds,
+                same ? "yes" : "NO");
+  }
+  std::printf(
+      "\n%u tokens each, best of %u; times as the client saw them, HTTP and prompt included;\n"
+      "the requests of prediction and auto hold the old file as their prediction\n",
+      rows.front().completion_tokens, f.rounds);
+  return all_same ? 0 : exit_failed;
+}
+
+}  // namespace
+
+void add_demo(CLI::App& app, int& exit_code) {
+  auto f = std::make_shared<flags>();
+  auto* c = app.add_subcommand("demo", "Start a server, edit a file over HTTP with every method, and compare them");
+  c->add_option("-m,--model", f->model, "Target model, a GGUF file")->required()->check(CLI::ExistingFile);
+  c->add_option("-d,--draft", f->draft, "Draft model, a GGUF file")->required()->check(CLI::ExistingFile);
+  c->add_option("FILE", f->file, "The file to edit")->required()->check(CLI::ExistingFile);
+  c->add_option("-i,--instruction", f->instruction, "What to change")->required();
+  c->add_option("--rounds", f->rounds, "Runs of each method; the fastest counts")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  c->callback([f, &exit_code] { exit_code = run(*f); });
+}
+
+}  // namespace redline::actors::cli

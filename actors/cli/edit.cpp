@@ -1,0 +1,140 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "actors/cli/edit_task.hpp"
+#include "runtime/base/utf8.hpp"
+#include "runtime/document/line_diff.hpp"
+
+namespace redline::actors::cli {
+namespace {
+
+struct flags {
+  model_flags models;
+  method_flags method;
+  std::string file;
+  std::string instruction;
+  std::string server;
+  std::string api_key;
+  bool json = false;
+  bool write = false;
+};
+
+/// Puts `bytes` in the place of the file in one step: whoever reads it sees the old file or the new one. A symbolic
+/// link is followed, the mode kept, and a file that changed since it was read is left alone.
+result<void> replace_file(const std::string& named, const std::string& before, const std::string& bytes) {
+  std::error_code error;
+  const std::string path = std::filesystem::canonical(named, error).string();
+  if (error) return failure{errc::io_error, named + ": " + error.message()};
+  REDLINE_TRY_ASSIGN(const std::string now, read_whole(path));
+  if (now != before)
+    return failure{errc::io_error, named + " was changed by somebody else meanwhile; it is left as it is"};
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return failure{errc::io_error, "cannot look at " + path};
+
+  std::string temporary = path + ".redline-XXXXXX";
+  const int fd = ::mkstemp(temporary.data());
+  if (fd < 0) return failure{errc::io_error, "cannot create a file beside " + path};
+  std::size_t written = 0;
+  bool good = ::fchmod(fd, info.st_mode & 07777) == 0;
+  while (good && written < bytes.size()) {
+    const auto n = ::write(fd, bytes.data() + written, bytes.size() - written);
+    good = n > 0;
+    if (good) written += static_cast<std::size_t>(n);
+  }
+  good = good && ::fsync(fd) == 0;
+  good = ::close(fd) == 0 && good;
+  good = good && ::rename(temporary.c_str(), path.c_str()) == 0;
+  if (good) return {};
+  ::unlink(temporary.c_str());
+  return failure{errc::io_error, "cannot write " + path + "; it is left as it was"};
+}
+
+std::string figures(const edit_outcome& e) {
+  char line[256];
+  std::snprintf(
+      line, sizeof line,
+      "%s: %u tokens in %.2f s (%.0f tokens/s), %u target passes, %u draft passes, %u of %u drafted tokens accepted "
+      "(%.1f per pass)",
+      e.method.c_str(), e.completion_tokens, e.seconds, e.tokens_per_second(), e.target_passes, e.draft_passes,
+      e.accepted, e.drafted, e.accepted_per_pass());
+  if (e.method != "copy") return line;
+  return line + (", " + std::to_string(e.copied_forced) + " tokens copied as forced, " +
+                 std::to_string(e.copied_verified) + " as verified");
+}
+
+int run(const flags& f) {
+  const auto before = read_whole(f.file);
+  if (!before) return report(before.error());
+  const edit_task task{f.file, *before, f.instruction};
+  progress_line line(!f.json);
+  const auto began = std::chrono::steady_clock::now();
+  const auto show = [&](const std::string& answer) {
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    char text[96];
+    std::snprintf(text, sizeof text, "editing %zu of about %zu bytes, %.1f s", answer.size(), before->size(), seconds);
+    line.show(text);
+  };
+  auto got = [&]() -> result<edit_outcome> {
+    if (!f.server.empty()) return edit_on_server(f.server, f.api_key, task, f.method, show);
+    REDLINE_TRY_ASSIGN(auto options, engine_options_of(f.models));
+    options.progress = [&](const std::string& what, std::uint64_t done, std::uint64_t all) {
+      show_loading(line, what, done, all);
+    };
+    return edit_locally(std::move(options), task, f.method, show);
+  }();
+  line.clear();
+  if (!got) return report(got.error());
+  if (f.write) {
+    if (auto replaced = replace_file(f.file, *before, got->after); !replaced) return report(replaced.error());
+  }
+  if (f.json) {
+    nlohmann::ordered_json out = {{"text", text::sanitize(got->after)},
+                                  {"stats",
+                                   {{"method", got->method},
+                                    {"completion_tokens", got->completion_tokens},
+                                    {"target_passes", got->target_passes},
+                                    {"draft_passes", got->draft_passes},
+                                    {"drafted", got->drafted},
+                                    {"accepted", got->accepted},
+                                    {"accepted_per_pass", got->accepted_per_pass()},
+                                    {"seconds", got->seconds},
+                                    {"tokens_per_second", got->tokens_per_second()},
+                                    {"copied_forced", got->copied_forced},
+                                    {"copied_verified", got->copied_verified}}}};
+    if (!got->program.empty()) out["program"] = text::sanitize(got->program);
+    std::cout << out.dump() << "\n";
+    return 0;
+  }
+  const std::string diff = text::unified_diff(*before, got->after, f.file, isatty(STDOUT_FILENO) != 0);
+  std::cout << (diff.empty() ? "no change\n" : diff);
+  std::cerr << figures(*got) << "\n";
+  if (f.write) std::cerr << "wrote " << f.file << "\n";
+  return 0;
+}
+
+}  // namespace
+
+void add_edit(CLI::App& app, int& exit_code) {
+  auto f = std::make_shared<flags>();
+  auto* c = app.add_subcommand("edit", "Rewrite a file as an instruction says, and show the difference");
+  c->add_option("FILE", f->file, "The file to edit")->required()->check(CLI::ExistingFile);
+  c->add_option("-i,--instruction", f->instruction, "What to change")->required();
+  add_model_flags(*c, f->models, false);
+  add_method_flags(*c, f->method, true);
+  auto* server = c->add_option("--server", f->server, "Have a running server do it: http://HOST:PORT");
+  c->add_option("--api-key", f->api_key, "Key for the server");
+  c->add_flag("--json", f->json, "Print one JSON object with the new file");
+  c->add_flag("--write", f->write, "Replace the file (in one step, or not at all)");
+  c->callback([f, server, &exit_code] {
+    if (server->empty() && f->models.model.empty()) throw CLI::RequiredError("--model or --server");
+    exit_code = run(*f);
+  });
+}
+
+}  // namespace redline::actors::cli

@@ -1,0 +1,192 @@
+#include "actors/cli/edit_task.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "runtime/jinja/chat_template.hpp"
+#include "transport/http_client.hpp"
+
+namespace redline::actors::cli {
+namespace {
+
+constexpr std::size_t file_bytes_max = 4 << 20;
+
+/// Most of the new file is the old one.
+bool predicts_old_file(std::string_view method) {
+  return method == name_of(draft::method::prediction) || method == name_of(draft::method::automatic);
+}
+
+program_wording wording_of(const copy_options& o) { return {o.line_spans, o.token_spans, o.anchors}; }
+
+}  // namespace
+
+result<generation_request> request_of(const edit_task& task, const draft::draft_options& how, const engine& e,
+                                      const std::optional<copy_options>& copy) {
+  const auto& words = *e.words();
+  REDLINE_TRY_ASSIGN(const auto chat, text::chat_template::parse(
+                                          words.words().chat_template().value_or(std::string(text::chatml_template))));
+  text::chat_input input;
+  // JSON strings are UTF-8; a file need not be. The template sees a marker, which the bytes then replace.
+  const std::string marker = "redline-file-goes-here";
+  input.messages.push_back({{"role", "user"}, {"content", marker}});
+  input.now = real_environment().unix_seconds();
+  if (words.words().bos()) input.bos_token = std::string(words.words().text(*words.words().bos()));
+  if (words.words().eos()) input.eos_token = std::string(words.words().text(*words.words().eos()));
+  REDLINE_TRY_ASSIGN(const auto rendered, chat.render(input));
+  const auto at = rendered.find(marker);
+  if (at == std::string::npos) {
+    return failure{errc::invalid_template, "the model's chat template does not show the user's message"};
+  }
+  generation_request g;
+  const auto append = [&](std::string_view part, bool special) {
+    const auto tokens = words.encode(part, {.parse_special = special});
+    g.prompt.insert(g.prompt.end(), tokens.begin(), tokens.end());
+  };
+  append(std::string_view(rendered).substr(0, at), true);
+  append(copy ? program_message_of(task, wording_of(*copy)) : message_of(task), false);
+  append(std::string_view(rendered).substr(at + marker.size()), true);
+  g.tokens_max = e.context_max();
+  g.draft = how;
+  if (copy) {
+    if (!e.word_index()) return failure{errc::unsupported_format, "the model's vocabulary cannot spell programs"};
+    REDLINE_TRY_ASSIGN(g.rules, copy_rules(e.word_index(), {task.before}, *copy));
+  }
+  if (draft::reads_prediction(how.how)) g.prediction = words.encode(task.before);
+  return g;
+}
+
+result<edit_outcome> edit_on_server(const std::string& url, const std::string& api_key, const edit_task& task,
+                                    const method_flags& method,
+                                    const std::function<void(const std::string&)>& on_text) {
+  using json = nlohmann::ordered_json;
+  REDLINE_TRY_ASSIGN(auto where, transport::parse_http_url(url));
+  where.target = (where.target == "/" ? "" : where.target) + "/v1/chat/completions";
+  const bool copies = method.method == "copy";
+  json speculation = json::object();
+  speculation["method"] = copies ? "lookup" : method.method;
+  speculation["max_matching_ngram_size"] = method.options.max_matching_ngram_size;
+  speculation["confidence_min"] = method.options.confidence_min;
+  speculation["micro_draft_tokens"] = method.options.micro_draft_tokens;
+  speculation["max_num_run"] = method.options.max_num_run;
+  const std::string message = copies ? program_message_of(task, wording_of(copy_options_of(method))) : message_of(task);
+  json body = {{"messages", {{{"role", "user"}, {"content", message}}}},
+               {"temperature", 0},
+               {"stream", true},
+               {"stream_options", {{"include_usage", true}}},
+               {"redline", {{"speculation", speculation}}}};
+  if (predicts_old_file(method.method)) body["prediction"] = {{"type", "content"}, {"content", task.before}};
+  if (copies) {
+    body["redline"]["copy"] = {{"trust", method.copy_trust},
+                               {"spans", method.copy_spans},
+                               {"anchors", method.copy_anchors},
+                               {"confidence_min", method.copy_confidence_min}};
+    body["redline"]["files"] = {task.before};
+  }
+  std::string text;
+  try {
+    text = body.dump();
+  } catch (const json::exception&) {
+    return failure{errc::invalid_argument,
+                   task.path + " is not UTF-8, which a server's JSON cannot carry; edit it without --server"};
+  }
+  std::vector<transport::http_header> headers{{"Content-Type", "application/json"}};
+  if (!api_key.empty()) headers.push_back({"Authorization", "Bearer " + api_key});
+
+  edit_outcome out;
+  out.method = method.method;
+  std::optional<failure> broken;
+  bool done = false;
+  bool ended = false;  // by the model, not by a limit
+  const auto began = std::chrono::steady_clock::now();
+  const auto answer = transport::http_post_stream(where, headers, text, [&](const transport::sse_event& event) {
+    if (event.data == "[DONE]") {
+      done = true;
+      return true;
+    }
+    const json chunk = json::parse(event.data, nullptr, false);
+    if (chunk.is_discarded() || !chunk.is_object()) {
+      broken = failure{errc::malformed_message, "the server sent an event that is no JSON object"};
+      return false;
+    }
+    if (chunk.contains("error")) {
+      broken = failure{errc::internal, "the server says: " + chunk["error"].value("message", std::string("an error"))};
+      return false;
+    }
+    if (chunk.contains("choices") && !chunk["choices"].empty()) {
+      const auto& delta = chunk["choices"][0]["delta"];
+      if (delta.contains("content") && delta["content"].is_string()) {
+        out.answer += delta["content"].get<std::string>();
+        on_text(out.answer);
+      }
+      ended = ended || chunk["choices"][0].value("finish_reason", json()) == "stop";
+      if (chunk["choices"][0].contains("redline"))
+        out.program = chunk["choices"][0]["redline"].value("program", std::string());
+    }
+    if (chunk.contains("usage") && chunk["usage"].is_object()) {
+      const auto& usage = chunk["usage"];
+      out.completion_tokens = usage.value("completion_tokens", 0u);
+      const json ours = usage.value("redline", json::object());
+      out.target_passes = ours.value("target_passes", 0u);
+      out.draft_passes = ours.value("draft_passes", 0u);
+      out.drafted = ours.value("drafted", 0u);
+      out.accepted = ours.value("accepted", 0u);
+      out.copied_forced = ours.value("copied_forced", 0u);
+      out.copied_verified = ours.value("copied_verified", 0u);
+    }
+    return true;
+  });
+  if (!answer) return answer.error();
+  if (broken) return *broken;
+  if (answer->status != 200) {
+    const json error = json::parse(answer->body, nullptr, false);
+    std::string why = "HTTP status " + std::to_string(answer->status);
+    if (error.is_object() && error.contains("error")) why += ": " + error["error"].value("message", std::string());
+    return failure{errc::internal, "the server refused: " + why};
+  }
+  if (!done) return failure{errc::io_error, "the server's answer broke off"};
+  out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  if (copies) {
+    if (!ended) return failure{errc::unusable_answer, "the model's program did not end within the context"};
+    out.after = out.answer;
+    return out;
+  }
+  REDLINE_TRY_ASSIGN(out.after, file_of_answer(task, out.answer));
+  return out;
+}
+
+result<edit_outcome> edit_locally(engine_options options, const edit_task& task, const method_flags& method,
+                                  const std::function<void(const std::string&)>& on_text) {
+  if (task.before.size() > file_bytes_max) return failure{errc::invalid_argument, task.path + " is too large to edit"};
+  REDLINE_TRY_ASSIGN(const auto how, draft_options_of(method, !options.draft_path.empty()));
+  edit_outcome out;
+  std::optional<copy_options> copy;
+  if (method.method == "copy") copy = copy_options_of(method);
+  const auto make_request = [&](const engine& e) { return request_of(task, how, e, copy); };
+  REDLINE_TRY_ASSIGN(const auto got,
+                     generate_locally(std::move(options), how, make_request, [&](const session_text& m) {
+                       out.answer += m.text;
+                       on_text(out.answer);
+                     }));
+  out.completion_tokens = got.stats.completion_tokens;
+  out.target_passes = got.stats.target_passes;
+  out.draft_passes = got.stats.draft_passes;
+  out.drafted = got.stats.drafted;
+  out.accepted = got.stats.accepted;
+  out.seconds = static_cast<double>(got.stats.total_us) / 1e6;
+  out.copied_forced = got.stats.copied_forced;
+  out.copied_verified = got.stats.copied_verified;
+  out.program = got.copied.program;
+  out.method = method.method;
+  if (copy && got.reason != finish_reason::stop) {
+    return failure{errc::unusable_answer, "the model's program did not end within the context"};
+  }
+  if (copy) {
+    out.after = out.answer;
+    return out;
+  }
+  REDLINE_TRY_ASSIGN(out.after, file_of_answer(task, out.answer));
+  return out;
+}
+
+}  // namespace redline::actors::cli

@@ -1,0 +1,109 @@
+#include "actors/cli/forward_probe.hpp"
+
+#include <algorithm>
+
+namespace redline::actors::cli {
+namespace {
+
+using model::transformer;
+
+/// Bytes that every pass reads: all tensors, but of an embedding that is not the head only single rows.
+std::uint64_t bytes_per_pass(const gguf::gguf_file& file, const model::model_config& config) {
+  std::uint64_t bytes = 0;
+  for (const auto& t : file.tensors()) {
+    if (t.name != "token_embd.weight" || config.tied_head) bytes += t.bytes.size();
+  }
+  return bytes;
+}
+
+transformer::times per_pass(const transformer::times& a, const transformer::times& b, double passes) {
+  using t = transformer::times;
+  const auto mean = [&](double t::*part) { return (b.*part - a.*part) / passes; };
+  return {.prepare = mean(&t::prepare),
+          .query_key_value = mean(&t::query_key_value),
+          .store = mean(&t::store),
+          .attention = mean(&t::attention),
+          .output = mean(&t::output),
+          .feed_forward = mean(&t::feed_forward),
+          .norms = mean(&t::norms),
+          .head = mean(&t::head)};
+}
+
+}  // namespace
+
+result<std::unique_ptr<forward_probe>> forward_probe::create(const gguf::gguf_file& file,
+                                                             std::shared_ptr<const model::weights> weights,
+                                                             const kernels::kernel_table& table,
+                                                             kernels::worker_team& team, const options& how) {
+  const std::uint64_t bytes = bytes_per_pass(file, model::config_of(*weights));
+  const std::uint32_t pages = (how.tokens_max + kv::page_tokens - 1) / kv::page_tokens;
+  const transformer::options storage{
+      .pages_count = pages, .kv = how.kv, .rows_max = how.rows_max, .profile = how.profile};
+  REDLINE_TRY_ASSIGN(auto made, transformer::create(std::move(weights), table, team, storage));
+  return std::unique_ptr<forward_probe>(new forward_probe(std::move(made), bytes, pages, how));
+}
+
+forward_probe::forward_probe(std::unique_ptr<transformer> m, std::uint64_t weight_bytes, std::uint32_t pages,
+                             const options& how)
+    : model_(std::move(m)), pool_(pages), how_(how), weight_bytes_(weight_bytes) {}
+
+void forward_probe::grow_context(std::uint32_t tokens) {
+  while (table_.token_count() < tokens) pass(std::min(model_->rows_max(), tokens - table_.token_count()), false);
+}
+
+forward_cell forward_probe::measure(std::uint32_t rows, const effort& how_long) {
+  const std::uint32_t context = table_.token_count();
+  forward_cell c{.rows = rows, .context = context};
+  std::vector<double> seconds;
+  const auto once = [&] {
+    const double start = seconds_on(how_.clock);
+    pass(rows, true);
+    seconds.push_back(seconds_on(how_.clock) - start);
+    table_.truncate(pool_, context);
+  };
+  once();  // warms caches and buffers
+  const double begin = seconds_on(how_.clock);
+  const transformer::times before = model_->time_spent();
+  seconds.clear();
+  while (seconds.size() < how_long.samples ||
+         (seconds_on(how_.clock) - begin < how_long.seconds && seconds.size() < 200))
+    once();
+  c.spent = per_pass(before, model_->time_spent(), static_cast<double>(seconds.size()));
+  std::sort(seconds.begin(), seconds.end());
+  c.best_ms = seconds.front() * 1e3;
+  c.median_ms = seconds[seconds.size() / 2] * 1e3;
+  c.samples = static_cast<std::uint32_t>(seconds.size());
+  count_work(c);
+  return c;
+}
+
+void forward_probe::pass(std::uint32_t rows, bool logits) {
+  const std::uint32_t first = table_.token_count();
+  tokens_.resize(rows);
+  for (std::uint32_t i = 0; i < rows; ++i) {
+    tokens_[i] = static_cast<token>((std::uint64_t{first + i} * 7919 + 13) % model_->config().vocabulary);
+  }
+  REDLINE_ASSERT(table_.append(pool_, rows), "the pool was sized for the longest sequence");
+  const model::run r{.tokens = tokens_,
+                     .first_position = static_cast<position>(first),
+                     .table = table_.pieces(),
+                     .logits_begin = !logits          ? rows
+                                     : how_.last_only ? rows - 1
+                                                      : 0};
+  model_->forward({&r, 1});
+}
+
+void forward_probe::count_work(forward_cell& c) const {
+  const model::model_config& m = model_->config();
+  const double rows = c.rows;
+  const double heads_width = 1.0 * m.head_dim * m.heads;
+  const double kv_width = 1.0 * m.head_dim * m.kv_heads;
+  const double layer = 1.0 * m.width * (2 * heads_width + 2 * kv_width + 3.0 * m.feed_forward);
+  const double logits_rows = how_.last_only ? 1 : rows;
+  const double seen = rows * c.context + rows * (rows + 1) / 2;  // keys over all rows
+  const auto kv_bytes_per_token = static_cast<double>(model::page_bytes(m, how_.kv) / kv::page_tokens);
+  c.flops = 2 * (m.layers * (layer * rows + 2 * heads_width * seen) + logits_rows * m.width * m.vocabulary);
+  c.bytes = static_cast<double>(weight_bytes_) + kv_bytes_per_token * (c.context + rows);
+}
+
+}  // namespace redline::actors::cli

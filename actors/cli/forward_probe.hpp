@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/cli/stopwatch.hpp"
+#include "kernels/machine_bounds.hpp"
+#include "runtime/kv/page_pool.hpp"
+#include "runtime/model/transformer.hpp"
+
+namespace redline::actors::cli {
+
+/// What one forward pass of `rows` tokens after `context` others costs.
+struct forward_cell {
+  std::uint32_t rows = 0;
+  std::uint32_t context = 0;
+  double best_ms = 0;
+  double median_ms = 0;
+  std::uint32_t samples = 0;
+  double bytes = 0;  // that a pass must read: weights once, and the keys and values it attends to
+  double flops = 0;  // multiply-adds counted twice
+  model::transformer::times spent;
+
+  /// Shares of what the machine can do, for the best pass.
+  [[nodiscard]] double of_read_bound(const kernels::machine_bounds& b) const {
+    return bytes / (best_ms / 1e3) / b.read_bytes_per_second;
+  }
+  [[nodiscard]] double of_flop_bound(const kernels::machine_bounds& b) const {
+    return flops / (best_ms / 1e3) / b.flops_per_second;
+  }
+};
+
+/// A model with a sequence of synthetic tokens, for measuring. `table` and `team` outlive it.
+class forward_probe {
+ public:
+  struct options {
+    std::uint32_t rows_max = 128;    // of one pass
+    std::uint32_t tokens_max = 128;  // of the sequence
+    model::kv_type kv = model::kv_type::f16;
+    bool last_only = false;  // logits of the last row only, else of all
+    bool profile = false;
+    clock_kind clock = clock_kind::wall;
+  };
+  static result<std::unique_ptr<forward_probe>> create(const gguf::gguf_file& file,
+                                                       std::shared_ptr<const model::weights> weights,
+                                                       const kernels::kernel_table& table, kernels::worker_team& team,
+                                                       const options& how);
+
+  /// Computes keys and values until the sequence has this many tokens.
+  void grow_context(std::uint32_t tokens);
+
+  /// At least this many passes and this much time.
+  struct effort {
+    std::uint32_t samples = 5;
+    double seconds = 1;
+  };
+  /// Passes of `rows` tokens behind the sequence, which stays as it is.
+  forward_cell measure(std::uint32_t rows, const effort& how_long);
+
+ private:
+  forward_probe(std::unique_ptr<model::transformer> m, std::uint64_t weight_bytes, std::uint32_t pages,
+                const options& how);
+  void pass(std::uint32_t rows, bool logits);
+  void count_work(forward_cell& c) const;
+
+  std::unique_ptr<model::transformer> model_;
+  kv::page_pool pool_;
+  kv::page_table table_;
+  std::vector<token> tokens_;
+  options how_;
+  std::uint64_t weight_bytes_;  // that every pass reads
+};
+
+}  // namespace redline::actors::cli

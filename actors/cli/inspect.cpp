@@ -1,0 +1,89 @@
+#include <iostream>
+#include <map>
+
+#include "actors/cli/command.hpp"
+
+namespace redline::actors::cli {
+namespace {
+
+std::string show(const gguf::value& v) {
+  struct visitor {
+    std::string operator()(std::uint64_t n) const { return std::to_string(n); }
+    std::string operator()(std::int64_t n) const { return std::to_string(n); }
+    std::string operator()(double n) const { return CLI::detail::to_string(n); }
+    std::string operator()(bool b) const { return b ? "true" : "false"; }
+    std::string operator()(std::string_view s) const {
+      std::string out;
+      for (const char c : s.substr(0, 60)) {
+        if (c == '\n')
+          out += "\\n";
+        else
+          out += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
+      }
+      return "\"" + out + (s.size() > 60 ? "...\" (" + std::to_string(s.size()) + " bytes)" : "\"");
+    }
+    std::string operator()(const gguf::array& a) const { return "array of " + std::to_string(a.size()); }
+  };
+  return std::visit(visitor{}, v.data);
+}
+
+int run(const std::string& path, bool all) {
+  const auto file = gguf::gguf_file::open(path);
+  if (!file) return report(file.error());
+  std::cout << path << ": GGUF v" << (*file)->version() << ", " << (*file)->size_bytes() << " bytes\n\nmetadata\n";
+  for (const auto& [key, v] : (*file)->metadata()) std::cout << "  " << key << " = " << show(v) << "\n";
+
+  std::map<std::string, std::pair<std::size_t, std::uint64_t>> by_type;
+  for (const auto& t : (*file)->tensors()) {
+    auto& [count, bytes] = by_type[gguf::name_of(t.type)];
+    ++count;
+    bytes += t.bytes.size();
+    if (!all) continue;
+    std::cout << "  " << t.name << " " << gguf::name_of(t.type) << " [";
+    for (std::size_t i = t.dimensions.size(); i-- > 0;) std::cout << t.dimensions[i] << (i > 0 ? ", " : "");
+    std::cout << "]\n";
+  }
+  std::cout << "\ntensors: " << (*file)->tensors().size() << "\n";
+  for (const auto& [name, sum] : by_type) {
+    std::cout << "  " << name << ": " << sum.first << " tensors, " << sum.second << " bytes\n";
+  }
+
+  std::cout << "\nthis CPU\n";
+  const auto& chosen = kernels::process_table();
+  for (const auto& t : kernels::list_targets()) {
+    std::cout << "  " << t.name << ": "
+              << (t.table == nullptr        ? "no, lacks " + std::string(t.missing)
+                  : t.table == chosen.table ? "used"
+                                            : "available")
+              << "\n";
+  }
+  if (chosen.table == nullptr) std::cout << "  " << chosen.problem << "\n";
+  std::cout << "  compute threads: " << kernels::usable_cpus() << "\n";
+
+  const auto words = text::tokenizer::from_file(**file);
+  std::cout << "\ntokenizer: "
+            << (words ? "ok, " + std::to_string((*words)->size()) + " tokens" : words.error().describe()) << "\n";
+  const auto config = model::read_config(**file);
+  std::cout << "model: ";
+  if (config) {
+    std::cout << "ok, " << config->architecture << ", " << config->layers << " layers, width " << config->width << ", "
+              << config->heads << " heads (" << config->kv_heads << " for keys and values), context " << config->context
+              << "\n";
+  } else {
+    std::cout << "cannot run: " << config.error().describe() << "\n";
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app, int& exit_code) {
+  auto path = std::make_shared<std::string>();
+  auto all = std::make_shared<bool>(false);
+  auto* c = app.add_subcommand("inspect", "Show what a model file holds and what this CPU will run");
+  c->add_option("MODEL", *path, "A GGUF file")->required()->check(CLI::ExistingFile);
+  c->add_flag("--tensors", *all, "List every tensor");
+  c->callback([path, all, &exit_code] { exit_code = run(*path, *all); });
+}
+
+}  // namespace redline::actors::cli

@@ -1,0 +1,95 @@
+#include "actors/cli/key_files.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <iostream>
+
+#include "actors/cli/command.hpp"
+
+namespace redline::actors::cli {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::size_t key_characters = 40;
+
+result<void> write_key(const fs::path& path, const std::string& key, mode_t mode) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+  if (fd < 0) return failure{errc::io_error, "cannot create " + path.string() + " (an old key is never overwritten)"};
+  const std::string line = key + "\n";
+  const bool good = ::write(fd, line.data(), line.size()) == static_cast<ssize_t>(line.size());
+  if (::close(fd) != 0 || !good) return failure{errc::io_error, "cannot write " + path.string()};
+  return {};
+}
+
+result<std::string> read_key(const fs::path& path, bool secret) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return failure{errc::file_unreadable, "cannot read " + path.string()};
+  if (secret && (info.st_mode & 077) != 0) {
+    return failure{errc::invalid_argument, "wanted mode 0600 for " + path.string() + ", found it open to others"};
+  }
+  REDLINE_TRY_ASSIGN(std::string key, read_whole(path.string()));
+  while (!key.empty() && (key.back() == '\n' || key.back() == '\r' || key.back() == ' ')) key.pop_back();
+  if (key.size() != key_characters) {
+    return failure{errc::file_malformed,
+                   "wanted a key of 40 characters in " + path.string() + ", found " + std::to_string(key.size())};
+  }
+  return key;
+}
+
+}  // namespace
+
+result<void> make_key_files(const std::string& directory) {
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (error) return failure{errc::io_error, directory + ": " + error.message()};
+  ::chmod(directory.c_str(), 0700);
+  for (const char* who : {"server", "worker"}) {
+    const auto keys = transport::make_curve_keys();
+    REDLINE_TRY(write_key(fs::path(directory) / (std::string(who) + ".secret"), keys.secret_key, 0600));
+    REDLINE_TRY(write_key(fs::path(directory) / (std::string(who) + ".public"), keys.public_key, 0644));
+  }
+  return {};
+}
+
+result<void> load_server_keys(const std::string& directory, transport::bridge_options& options) {
+  const fs::path dir(directory);
+  transport::curve_keys own;
+  REDLINE_TRY_ASSIGN(own.public_key, read_key(dir / "server.public", false));
+  REDLINE_TRY_ASSIGN(own.secret_key, read_key(dir / "server.secret", true));
+  options.own_keys = own;
+  REDLINE_TRY_ASSIGN(const std::string worker, read_key(dir / "worker.public", false));
+  options.allowed_public_keys = {worker};
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(dir / "workers.d", none)) {
+    if (entry.path().extension() != ".public") continue;
+    REDLINE_TRY_ASSIGN(const std::string key, read_key(entry.path(), false));
+    options.allowed_public_keys.push_back(key);
+  }
+  return {};
+}
+
+result<void> load_client_keys(const std::string& directory, transport::bridge_options& options) {
+  const fs::path dir(directory);
+  transport::curve_keys own;
+  REDLINE_TRY_ASSIGN(own.public_key, read_key(dir / "worker.public", false));
+  REDLINE_TRY_ASSIGN(own.secret_key, read_key(dir / "worker.secret", true));
+  options.own_keys = own;
+  REDLINE_TRY_ASSIGN(options.server_public_key, read_key(dir / "server.public", false));
+  return {};
+}
+
+void add_keygen(CLI::App& app, int& exit_code) {
+  auto directory = std::make_shared<std::string>();
+  auto* c = app.add_subcommand("keygen", "Make CURVE keys for processes that talk over tcp");
+  c->add_option("DIRECTORY", *directory, "Where to put them")->required();
+  c->callback([directory, &exit_code] {
+    const auto made = make_key_files(*directory);
+    exit_code = made ? 0 : report(made.error());
+    if (made) std::cout << "keys are in " << *directory << "; give workers all but server.secret\n";
+  });
+}
+
+}  // namespace redline::actors::cli

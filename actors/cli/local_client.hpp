@@ -1,0 +1,76 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "actors/messages/session_messages.hpp"
+#include "actors/serving/generation.hpp"
+#include "actors/serving/session.hpp"
+#include "runtime/actor/actor.hpp"
+#include "runtime/actor/worker.hpp"
+
+namespace redline::actors {
+
+/// Tells a local client to open the sessions on its desk: the models are loaded.
+struct begin_local {
+  static constexpr actor::message_id id{0x0901};
+  static constexpr std::string_view name = "begin_local";
+  static constexpr auto fields(auto&) { return std::tie(); }
+};
+
+/// The command line's stand-in for the gateway: opens sessions in this process and hands on what they say. The
+/// callbacks run on the io thread.
+class local_client final : public actor::actor_of<local_client> {
+ public:
+  using accepts = actor::protocol<begin_local, session_text, session_finished>;
+
+  struct job {
+    generation work;
+    session_partners partners;
+    std::function<void(const session_text&)> on_text;
+    std::function<void(const session_finished&)> on_finished;
+  };
+  /// Where jobs are put before `begin_local` is sent; their sessions have different numbers.
+  class desk {
+   public:
+    void put(job next) {
+      const std::scoped_lock lock(mutex_);
+      waiting_.push_back(std::move(next));
+    }
+    std::vector<job> take() {
+      const std::scoped_lock lock(mutex_);
+      return std::exchange(waiting_, {});
+    }
+
+   private:
+    std::mutex mutex_;
+    std::vector<job> waiting_;
+  };
+  local_client(actor::actor_context& context, std::shared_ptr<desk> jobs) : actor_of(context), desk_(std::move(jobs)) {}
+
+  void on(const begin_local&) {
+    for (auto& next : desk_->take()) {
+      next.partners.client = context().self();
+      context().spawn<session>("session", {1024, 1024}, next.work, next.partners);
+      const session_id session = next.work.request().session;
+      jobs_.emplace(session, std::move(next));
+    }
+  }
+  void on(const session_text& m) {
+    if (const auto found = jobs_.find(m.session); found != jobs_.end()) found->second.on_text(m);
+  }
+  void on(const session_finished& m) {
+    const auto found = jobs_.extract(m.session);
+    if (!found.empty()) found.mapped().on_finished(m);
+  }
+
+ private:
+  std::shared_ptr<desk> desk_;
+  std::map<session_id, job> jobs_;
+};
+
+}  // namespace redline::actors

@@ -1,0 +1,111 @@
+#include "actors/cli/local_runner.hpp"
+
+#include <future>
+#include <map>
+#include <mutex>
+#include <optional>
+
+namespace redline::actors::cli {
+
+/// What the generations in work come to. A fatal failure may come at any time and outlasts them.
+class local_runner::answers {
+ public:
+  std::future<result<session_finished>> expect(session_id session) {
+    const std::scoped_lock lock(mutex_);
+    std::promise<result<session_finished>> promise;
+    auto waits = promise.get_future();
+    if (fatal_)
+      promise.set_value(*fatal_);
+    else
+      open_.emplace(session, std::move(promise));
+    return waits;
+  }
+  void give(const session_finished& m) {
+    const std::scoped_lock lock(mutex_);
+    const auto found = open_.extract(m.session);
+    if (!found.empty()) found.mapped().set_value(m);
+  }
+  void break_down(const failure& why) {
+    const std::scoped_lock lock(mutex_);
+    if (!fatal_) fatal_ = why;
+    for (auto& [session, promise] : open_) promise.set_value(*fatal_);
+    open_.clear();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<session_id, std::promise<result<session_finished>>> open_;
+  std::optional<failure> fatal_;
+};
+
+local_runner::local_runner() : answers_(std::make_shared<answers>()), desk_(std::make_shared<local_client::desk>()) {}
+
+local_runner::~local_runner() {
+  if (engine_) engine_->stop();
+}
+
+result<std::unique_ptr<local_runner>> local_runner::create(engine_options options, std::uint32_t users) {
+  std::unique_ptr<local_runner> r(new local_runner);
+  options.scheduling.limits.running_max = users;
+  options.on_fatal = [into = r->answers_](const std::string& why) { into->break_down({errc::internal, why}); };
+  REDLINE_TRY_ASSIGN(r->engine_, engine::create(std::move(options)));
+  r->client_ = r->engine_->io()
+                   .add<local_client>(
+                       place::client, "client", {4096, 4096},
+                       [jobs = r->desk_](actor::actor_context& c) { return std::make_unique<local_client>(c, jobs); })
+                   .where;
+  return r;
+}
+
+result<outcome> local_runner::run(generation_request request, const draft::draft_options& how,
+                                  const std::function<void(const session_text&)>& on_text) {
+  REDLINE_TRY_ASSIGN(auto all, run_all({std::move(request)}, how, on_text));
+  return std::move(all.front());
+}
+
+result<std::vector<outcome>> local_runner::run_all(std::vector<generation_request> requests,
+                                                   const draft::draft_options& how,
+                                                   const std::function<void(const session_text&)>& on_text) {
+  std::vector<outcome> all(requests.size());
+  std::vector<local_client::job> jobs;
+  REDLINE_TRY_ASSIGN(const auto partners, engine_->partners_for(how.how, {}));
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    requests[i].session = {++generations_};
+    requests[i].context_max = engine_->context_max();
+    requests[i].draft = how;
+    REDLINE_TRY_ASSIGN(auto work, generation::make(std::move(requests[i]), engine_->words()));
+    jobs.push_back({std::move(work), partners,
+                    [&out = all[i], &on_text](const session_text& m) {
+                      out.text += m.text;
+                      out.tokens.insert(out.tokens.end(), m.tokens.begin(), m.tokens.end());
+                      if (on_text) on_text(m);
+                    },
+                    [into = answers_](const session_finished& m) { into->give(m); }});
+  }
+  if (!started_) {
+    REDLINE_TRY(engine_->start());
+    started_ = true;
+  }
+  std::vector<std::future<result<session_finished>>> waits;
+  for (auto& job : jobs) {
+    waits.push_back(answers_->expect(job.work.request().session));
+    desk_->put(std::move(job));
+  }
+  engine_->send(client_, begin_local{});
+  std::optional<failure> broken;
+  for (std::size_t i = 0; i < waits.size(); ++i) {
+    const auto last = waits[i].get();
+    if (!last) {
+      engine_->stop();  // whoever still has something to say about these generations must not reach `all`
+      return last.error();
+    }
+    if (last->why_not && !broken) broken = *last->why_not;
+    all[i].reason = last->reason;
+    all[i].stats = last->stats;
+    all[i].copied = last->copied;
+  }
+  if (broken) return *broken;
+  return all;
+}
+
+}  // namespace redline::actors::cli

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "actors/cli/command.hpp"
+#include "actors/cli/local_client.hpp"
+
+namespace redline::actors::cli {
+
+/// The actors of this process, kept for several generations, one at a time or several users' at once.
+class local_runner {
+ public:
+  /// Opens and checks the files; the models are loaded by the first `run`. users: generations at once at most.
+  static result<std::unique_ptr<local_runner>> create(engine_options options, std::uint32_t users = 1);
+  ~local_runner();
+
+  [[nodiscard]] const engine& parts() const { return *engine_; }
+  /// Under which number the target model and its probe will know the next generation; of several the first.
+  [[nodiscard]] sequence_id next_sequence() const { return {generations_ + 1}; }
+
+  /// on_text: called on another thread as text comes.
+  result<outcome> run(generation_request request, const draft::draft_options& how,
+                      const std::function<void(const session_text&)>& on_text);
+  /// All begin at once; their outcomes in the order of the requests.
+  result<std::vector<outcome>> run_all(std::vector<generation_request> requests, const draft::draft_options& how,
+                                       const std::function<void(const session_text&)>& on_text = {});
+
+ private:
+  class answers;
+  local_runner();
+
+  std::shared_ptr<answers> answers_;
+  std::shared_ptr<local_client::desk> desk_;
+  std::unique_ptr<engine> engine_;
+  actor::address client_;
+  std::uint64_t generations_ = 0;
+  bool started_ = false;
+};
+
+}  // namespace redline::actors::cli

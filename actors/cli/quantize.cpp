@@ -1,0 +1,40 @@
+#include "runtime/convert/quantize.hpp"
+
+#include "actors/cli/command.hpp"
+
+namespace redline::actors::cli {
+namespace {
+
+struct flags {
+  std::string in;
+  std::string out;
+  std::string type;
+  std::uint32_t threads = 0;
+};
+
+result<void> run(const flags& f) {
+  REDLINE_TRY_ASSIGN(const convert::output_type type, convert::output_type::parse(f.type));
+  REDLINE_TRY_ASSIGN(const auto from, gguf::gguf_file::open(f.in));
+  kernels::worker_team team(f.threads);
+  progress_line line;
+  return convert::quantize(*from, type, f.out, team, [&](std::uint64_t done, std::uint64_t all) {
+    show_progress(line, "writing " + f.out, done, all);
+  });
+}
+
+}  // namespace
+
+void add_quantize(CLI::App& app, int& exit_code) {
+  auto f = std::make_shared<flags>();
+  auto* c = app.add_subcommand("quantize", "Write a GGUF file again with other weights");
+  c->add_option("IN", f->in, "The GGUF file to read")->required()->check(CLI::ExistingFile);
+  c->add_option("OUT", f->out, "The GGUF file to write")->required();
+  c->add_option("--type", f->type, "One of " + convert::output_type_names())->required();
+  add_threads_flag(*c, f->threads);
+  c->callback([f, &exit_code] {
+    const auto done = run(*f);
+    if (!done) exit_code = report(done.error());
+  });
+}
+
+}  // namespace redline::actors::cli

@@ -1,0 +1,315 @@
+// Live sessions of a running server, for scripts: each command is one call of its HTTP interface.
+
+#include <charconv>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "actors/cli/command.hpp"
+#include "actors/cli/server_address.hpp"
+#include "actors/editing/edit_prompt.hpp"
+#include "runtime/document/line_diff.hpp"
+#include "runtime/document/text_document.hpp"
+#include "transport/http_client.hpp"
+
+namespace redline::actors::cli {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+struct flags {
+  std::string server = "http://127.0.0.1:8080";
+  std::string api_key;
+  std::string id;
+  std::string path;
+  std::vector<std::string> files;
+  std::string units = "utf-16";
+  std::string cache_policy = "exact";
+  std::string range;
+  std::string bytes;
+  std::string text;
+  std::string to;
+  std::string at;
+  std::string mode;
+  std::string instruction;
+  std::int64_t version = 0;
+  std::uint32_t tokens_max = 0;
+  double temperature = 0;
+  std::uint64_t seed = 0;
+  bool no_healing = false;
+  bool json = false;
+  bool apply = false;
+};
+
+std::string percent_encoded(std::string_view text) {
+  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/";
+  constexpr char digits[] = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (plain.find(c) != std::string_view::npos)
+      out.push_back(c);
+    else
+      out.append({'%', digits[byte >> 4], digits[byte & 15]});
+  }
+  return out;
+}
+
+/// A number that takes the whole of `text`.
+template<class Number>
+result<Number> number_of(std::string_view text, const std::string& wanted) {
+  Number n = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+  if (!text.empty() && error == std::errc() && end == text.data() + text.size()) return n;
+  return failure{errc::invalid_argument, "wanted " + wanted + ", found '" + std::string(text) + "'"};
+}
+
+/// "LINE:CHARACTER", both from 0.
+result<json> position_of(std::string_view text) {
+  const std::string wanted = "LINE:CHARACTER, both from 0";
+  const auto colon = text.find(':');
+  if (colon == std::string_view::npos)
+    return failure{errc::invalid_argument, "wanted " + wanted + ", found '" + std::string(text) + "'"};
+  REDLINE_TRY_ASSIGN(const auto line, number_of<std::uint32_t>(text.substr(0, colon), wanted));
+  REDLINE_TRY_ASSIGN(const auto character, number_of<std::uint32_t>(text.substr(colon + 1), wanted));
+  return json{{"line", line}, {"character", character}};
+}
+
+/// "A-B", or "A" for the empty range there.
+std::pair<std::string_view, std::string_view> ends_of(std::string_view range) {
+  const auto dash = range.find('-');
+  if (dash == std::string_view::npos) return {range, range};
+  return {range.substr(0, dash), range.substr(dash + 1)};
+}
+
+/// A server's live sessions.
+class session_client {
+ public:
+  explicit session_client(server_address server) : server_(std::move(server)) {}
+
+  /// The JSON answer; null where there is none. What the server refuses is a failure with its words.
+  result<json> call(std::string_view method, const std::string& path, const json& body = {}) const {
+    std::string text;
+    try {
+      if (!body.is_null()) text = body.dump();
+    } catch (const json::exception&) {
+      return failure{errc::invalid_argument, "the text is not UTF-8, which JSON cannot carry"};
+    }
+    auto url = server_.url;
+    url.target += "/v1/redline/sessions" + path;
+    REDLINE_TRY_ASSIGN(const auto answer, transport::http_call(method, url, server_.headers, text));
+    const json parsed = answer.body.empty() ? json() : json::parse(answer.body, nullptr, false);
+    if (answer.status / 100 == 2 && !parsed.is_discarded()) return parsed;
+    std::string why = "HTTP status " + std::to_string(answer.status);
+    if (parsed.is_object() && parsed.contains("error") && parsed["error"].is_object()) {
+      why += ": " + parsed["error"].value("message", std::string("no reason given"));
+    }
+    return failure{answer.status == 409 ? errc::version_conflict : errc::invalid_argument,
+                   "the server refused: " + why};
+  }
+  [[nodiscard]] static std::string file(const flags& f) { return "/" + f.id + "/files/" + percent_encoded(f.path); }
+
+ private:
+  server_address server_;
+};
+
+result<void> print_new(const session_client& server, const flags& f) {
+  json body = {{"position_encoding", f.units},
+               {"files", json::array()},
+               {"cache", {{"policy", f.cache_policy}, {"healing", !f.no_healing}}}};
+  for (const auto& path : f.files) {
+    REDLINE_TRY_ASSIGN(const auto text, read_whole(path));
+    body["files"].push_back({{"path", path}, {"text", text}});
+  }
+  REDLINE_TRY_ASSIGN(const auto made, server.call("POST", "", body));
+  std::cout << (f.json ? made.dump() : made.value("id", std::string())) << "\n";
+  return {};
+}
+
+/// The edit that turns the server's text into that of `f.to`: all but what both begin and end with.
+result<json> edit_towards(const std::string& before, const flags& f) {
+  REDLINE_TRY_ASSIGN(const auto after, read_whole(f.to));
+  const auto starts_character = [](const std::string& s, std::size_t i) {
+    return i >= s.size() || (static_cast<unsigned char>(s[i]) & 0xC0) != 0x80;
+  };
+  const std::size_t shorter = std::min(before.size(), after.size());
+  std::size_t front = 0;
+  while (front < shorter && before[front] == after[front]) ++front;
+  while (!starts_character(before, front) || !starts_character(after, front)) --front;
+  std::size_t back = 0;
+  while (back < shorter - front && before[before.size() - 1 - back] == after[after.size() - 1 - back]) ++back;
+  while (!starts_character(before, before.size() - back)) --back;
+  return json{{"bytes", {{"start", front}, {"end", before.size() - back}}},
+              {"text", after.substr(front, after.size() - back - front)}};
+}
+
+result<json> edit_of(const session_client& server, const flags& f) {
+  if (!f.to.empty()) {
+    REDLINE_TRY_ASSIGN(const auto file, server.call("GET", session_client::file(f)));
+    return edit_towards(file.value("text", std::string()), f);
+  }
+  json edit;
+  if (!f.range.empty()) {
+    const auto [begin, end] = ends_of(f.range);
+    REDLINE_TRY_ASSIGN(edit["range"]["start"], position_of(begin));
+    REDLINE_TRY_ASSIGN(edit["range"]["end"], position_of(end));
+  } else if (!f.bytes.empty()) {
+    const auto [begin, end] = ends_of(f.bytes);
+    REDLINE_TRY_ASSIGN(edit["bytes"]["start"], number_of<std::uint64_t>(begin, "byte offsets START-END"));
+    REDLINE_TRY_ASSIGN(edit["bytes"]["end"], number_of<std::uint64_t>(end, "byte offsets START-END"));
+  }
+  edit["text"] = f.text;
+  return edit;
+}
+
+result<std::int64_t> next_version(const session_client& server, const flags& f) {
+  if (f.version > 0) return f.version;
+  REDLINE_TRY_ASSIGN(const auto file, server.call("GET", session_client::file(f)));
+  return file.value("version", std::int64_t{0}) + 1;
+}
+
+result<void> print_patch(const session_client& server, const flags& f) {
+  REDLINE_TRY_ASSIGN(const auto edit, edit_of(server, f));
+  REDLINE_TRY_ASSIGN(const auto version, next_version(server, f));
+  REDLINE_TRY_ASSIGN(const auto done, server.call("PATCH", session_client::file(f),
+                                                  {{"version", version}, {"edits", json::array({edit})}}));
+  if (f.json) {
+    std::cout << done.dump() << "\n";
+  } else {
+    std::cout << "version " << done.value("version", 0) << ": " << done.value("tokens", 0) << " tokens, "
+              << done.value("tokens_removed", 0) << " removed, " << done.value("tokens_inserted", 0)
+              << " inserted; of the next prompt " << done.value("kv", json::object()).value("stale", 0)
+              << " stale in the cache\n";
+  }
+  return {};
+}
+
+result<void> print_completion(const session_client& server, const flags& f) {
+  json body = {{"path", f.path}, {"temperature", f.temperature}};
+  if (!f.at.empty()) {
+    REDLINE_TRY_ASSIGN(body["position"], position_of(f.at));
+  }
+  if (!f.mode.empty()) body["mode"] = f.mode;
+  if (f.tokens_max > 0) body["max_tokens"] = f.tokens_max;
+  if (f.seed > 0) body["seed"] = f.seed;
+  REDLINE_TRY_ASSIGN(const auto done, server.call("POST", "/" + f.id + "/complete", body));
+  if (f.json) {
+    std::cout << done.dump() << "\n";
+    return {};
+  }
+  if (!done.contains("choices") || !done["choices"].is_array() || done["choices"].empty()) {
+    return failure{errc::malformed_message, "the server's answer has no choice"};
+  }
+  std::cout << done["choices"][0].value("text", std::string()) << "\n";
+  return {};
+}
+
+result<void> print_edit(const session_client& server, const flags& f) {
+  REDLINE_TRY_ASSIGN(const auto file, server.call("GET", session_client::file(f)));
+  const edit_task task{f.path, file.value("text", std::string()), f.instruction};
+  const auto version = file.value("version", std::int64_t{0});
+  json body = {{"path", f.path}, {"instruction", f.instruction}, {"version", version}};
+  if (f.tokens_max > 0) body["max_tokens"] = f.tokens_max;
+  REDLINE_TRY_ASSIGN(const auto done, server.call("POST", "/" + f.id + "/edit", body));
+  if (!done.contains("choices") || !done["choices"].is_array() || done["choices"].empty()) {
+    return failure{errc::malformed_message, "the server's answer has no choice"};
+  }
+  const json message = done["choices"][0].value("message", json::object());
+  REDLINE_TRY_ASSIGN(const auto after, file_of_answer(task, message.value("content", std::string())));
+  if (f.apply) {
+    REDLINE_TRY(server.call("PUT", session_client::file(f), {{"text", after}, {"version", version + 1}}));
+  }
+  const std::string diff = text::unified_diff(task.before, after, f.path, false);
+  if (f.json)
+    std::cout << json{{"text", after}, {"usage", done.value("usage", json())}}.dump() << "\n";
+  else
+    std::cout << (diff.empty() ? "no change\n" : diff);
+  return {};
+}
+
+result<void> print_shown(const session_client& server, const flags& f) {
+  REDLINE_TRY_ASSIGN(const auto shown, server.call("GET", f.path.empty() ? "/" + f.id : session_client::file(f)));
+  if (!f.path.empty() && !f.json)
+    std::cout << shown.value("text", std::string());
+  else
+    std::cout << shown.dump(f.json ? -1 : 2) << "\n";
+  return {};
+}
+
+result<void> close(const session_client& server, const flags& f) {
+  REDLINE_TRY(server.call("DELETE", "/" + f.id));
+  return {};
+}
+
+}  // namespace
+
+void add_session(CLI::App& app, int& exit_code) {
+  auto f = std::make_shared<flags>();
+  auto* all = app.add_subcommand("session", "Live sessions of a running server: files that are edited and completed");
+  all->require_subcommand(1);
+  using action = result<void> (*)(const session_client&, const flags&);
+  const auto add = [&](const char* name, const char* help, action run) {
+    auto* c = all->add_subcommand(name, help);
+    c->add_option("--server", f->server, "http://HOST:PORT")->capture_default_str();
+    c->add_option("--api-key", f->api_key, "Key for the server");
+    c->add_flag("--json", f->json, "Print the server's answer as it is");
+    c->callback([f, run, &exit_code] {
+      const auto server = server_address::parse(f->server, f->api_key);
+      const auto done = server ? run(session_client(*server), *f) : result<void>(server.error());
+      exit_code = done ? 0 : report(done.error());
+    });
+    return c;
+  };
+  const auto with_id = [&](CLI::App* c) { c->add_option("ID", f->id, "The session, as 'new' printed it")->required(); };
+  const auto with_path = [&](CLI::App* c, bool required = true) {
+    c->add_option("PATH", f->path, "A file of the session")->required(required);
+  };
+
+  auto* made = add("new", "Open a session with these files; prints its id", print_new);
+  made->add_option("FILES", f->files, "Files to send, under the paths given here")->check(CLI::ExistingFile);
+  made->add_option("--position-encoding", f->units, "What a character of a position is")
+      ->check(CLI::IsMember({"utf-8", "utf-16"}))
+      ->capture_default_str();
+  made->add_option("--cache-policy", f->cache_policy,
+                   "What becomes of the cache behind an edit: computed again, moved, or left in place")
+      ->check(CLI::IsMember({"exact", "pie", "conflict"}))
+      ->capture_default_str();
+  made->add_flag("--no-healing", f->no_healing, "Do not compute in idle time what is not exact then");
+
+  auto* patch = add("patch", "Change a file", print_patch);
+  with_id(patch);
+  with_path(patch);
+  auto* range = patch->add_option("--range", f->range,
+                                  "What to replace: LINE:CHARACTER-LINE:CHARACTER from 0, or one for a place");
+  auto* bytes = patch->add_option("--bytes", f->bytes, "The same in bytes: START-END")->excludes(range);
+  auto* to = patch->add_option("--to", f->to, "Make the file what this one is, sending what differs")
+                 ->check(CLI::ExistingFile)
+                 ->excludes(range)
+                 ->excludes(bytes);
+  patch->add_option("--text", f->text, "What to put there; without a range, in the place of all")->excludes(to);
+  patch->add_option("--version", f->version, "Of the file after the change; default: the next")
+      ->check(CLI::PositiveNumber);
+
+  auto* complete = add("complete", "Print what goes on at a place", print_completion);
+  with_id(complete);
+  with_path(complete);
+  complete->add_option("--at", f->at, "LINE:CHARACTER from 0; default: the end of the file");
+  complete->add_option("--mode", f->mode, "line, text, or fim: the middle between what is before and behind")
+      ->check(CLI::IsMember({"line", "text", "fim"}));
+  complete->add_option("--max-tokens", f->tokens_max, "Tokens at most");
+  complete->add_option("--temperature", f->temperature, "0: the most probable")->capture_default_str();
+  complete->add_option("--seed", f->seed, "For a temperature above 0");
+
+  auto* edit = add("edit", "Rewrite a file as an instruction says, and show the difference", print_edit);
+  with_id(edit);
+  with_path(edit);
+  edit->add_option("-i,--instruction", f->instruction, "What to change")->required();
+  edit->add_option("--max-tokens", f->tokens_max, "Tokens at most; default: what the context leaves");
+  edit->add_flag("--apply", f->apply, "Make the outcome the file's next version");
+
+  auto* show = add("show", "Print the session, or a file's text", print_shown);
+  with_id(show);
+  with_path(show, false);
+  with_id(add("close", "End the session", close));
+}
+
+}  // namespace redline::actors::cli

@@ -1,0 +1,84 @@
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "actors/cli/command.hpp"
+
+namespace redline::actors::cli {
+namespace {
+
+result<std::shared_ptr<const text::tokenizer>> open_words(const std::string& path) {
+  REDLINE_TRY_ASSIGN(const auto file, gguf::gguf_file::open(path));
+  return text::tokenizer::from_file(*file);
+}
+
+struct flags {
+  std::string model;
+  bool json = false;
+  bool special = false;
+};
+
+int tokenize(const flags& f) {
+  const auto words = open_words(f.model);
+  if (!words) return report(words.error());
+  const auto input = read_whole("-");
+  if (!input) return report(input.error());
+  const auto tokens = (*words)->encode(*input, {.parse_special = f.special});
+  if (f.json) {
+    std::cout << nlohmann::json(tokens).dump() << "\n";
+    return 0;
+  }
+  for (std::size_t i = 0; i < tokens.size(); ++i) std::cout << (i == 0 ? "" : " ") << tokens[i];
+  std::cout << "\n";
+  return 0;
+}
+
+/// Ids from a JSON array, or numbers with blanks or commas between.
+result<std::vector<token>> parse_ids(const std::string& input) {
+  std::vector<token> ids;
+  std::string number;
+  for (const char c : input + " ") {
+    if (c >= '0' && c <= '9') {
+      number += c;
+      continue;
+    }
+    if (std::string_view(" \t\r\n,[]").find(c) == std::string_view::npos) {
+      return failure{errc::invalid_argument, std::string("wanted token ids, found '") + c + "'"};
+    }
+    if (number.size() > 9) return failure{errc::invalid_argument, "the token id " + number + " is too large"};
+    if (!number.empty()) ids.push_back(static_cast<token>(std::stol(number)));
+    number.clear();
+  }
+  return ids;
+}
+
+int detokenize(const flags& f) {
+  const auto words = open_words(f.model);
+  if (!words) return report(words.error());
+  const auto input = read_whole("-");
+  if (!input) return report(input.error());
+  const auto ids = parse_ids(*input);
+  if (!ids) return report(ids.error());
+  const auto bytes = (*words)->decode(*ids, {.render_special = true, .strip_space_prefix = true});
+  if (!bytes) return report(bytes.error());
+  std::cout.write(bytes->data(), static_cast<std::streamsize>(bytes->size()));
+  return 0;
+}
+
+}  // namespace
+
+void add_tokenize(CLI::App& app, int& exit_code) {
+  auto f = std::make_shared<flags>();
+  auto* t = app.add_subcommand("tokenize", "Standard input to token ids");
+  auto* d = app.add_subcommand("detokenize", "Token ids on standard input to bytes");
+  for (auto* c : {t, d}) {
+    c->add_option("-m,--model", f->model, "A GGUF file; a vocabulary-only one is enough")
+        ->required()
+        ->check(CLI::ExistingFile);
+  }
+  t->add_flag("--json", f->json, "Print a JSON array");
+  t->add_flag("--special", f->special, "Text that spells a special token becomes that token");
+  t->callback([f, &exit_code] { exit_code = tokenize(*f); });
+  d->callback([f, &exit_code] { exit_code = detokenize(*f); });
+}
+
+}  // namespace redline::actors::cli

@@ -1,0 +1,93 @@
+#include "actors/editing/edit_prompt.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "runtime/document/line_diff.hpp"
+
+namespace redline::actors {
+namespace {
+
+std::string language_of(const std::string& path) {
+  static constexpr std::pair<std::string_view, std::string_view> known[] = {
+      {".py", "python"}, {".js", "javascript"}, {".ts", "typescript"}, {".java", "java"}, {".go", "go"},
+      {".rs", "rust"},   {".c", "c"},           {".h", "c"},           {".cpp", "cpp"},   {".cc", "cpp"},
+      {".hpp", "cpp"},   {".rb", "ruby"},       {".sh", "bash"}};
+  for (const auto& [ending, name] : known) {
+    if (path.ends_with(ending)) return std::string(name);
+  }
+  return {};
+}
+
+/// Longer than any run of backticks in the file, so that the file cannot end the fence.
+std::string fence_of(const std::string& text) {
+  std::size_t longest = 0;
+  std::size_t run = 0;
+  for (const char c : text) {
+    run = c == '`' ? run + 1 : 0;
+    longest = std::max(longest, run);
+  }
+  return std::string(std::max<std::size_t>(3, longest + 1), '`');
+}
+
+bool lacks_final_line_feed(const edit_task& task) { return !task.before.empty() && !task.before.ends_with('\n'); }
+
+}  // namespace
+
+std::string message_of(const edit_task& task) {
+  const std::string fence = fence_of(task.before);
+  return task.instruction + "\n" + fence + language_of(task.path) + "\n" + task.before +
+         (lacks_final_line_feed(task) ? "\n" : "") + fence;
+}
+
+std::string program_message_of(const edit_task& task, const program_wording& how) {
+  std::string numbered;
+  std::size_t number = 0;
+  for (const auto line : text::split_lines(task.before)) {
+    numbered += std::to_string(++number) + "\t" + std::string(line);
+  }
+  const std::string fence = fence_of(task.before);
+  const std::string file =
+      fence + language_of(task.path) + "\n" + numbered + (lacks_final_line_feed(task) ? "\n" : "") + fence;
+  std::string ops;
+  if (how.lines && how.anchors) {
+    ops +=
+        "<copy lines=\"i-j\" first=\"...\" last=\"...\"/> copies lines i to j of the file and says how each of the two "
+        "begins "
+        "(24 characters at most, up to a quote), ";
+  } else if (how.lines) {
+    ops += "<copy lines=\"i-j\"/> copies lines i to j of the file, ";
+  }
+  if (how.tokens) ops += "<copy tokens=\"i-j\"/> copies its tokens i to j, ";
+  return task.instruction + "\nWrite an edit program that makes the new file: " + ops +
+         "<gen>text</gen> writes new text, </program> ends it. The file, each line behind its number:\n" + file;
+}
+
+result<std::string> file_of_answer(const edit_task& task, const std::string& answer) {
+  const std::string fence = fence_of(task.before);
+  std::string file;
+  bool inside = false;
+  for (const auto line : text::split_lines(answer)) {
+    if (!line.starts_with(fence)) {
+      if (inside) file += line;
+      continue;
+    }
+    if (inside) {
+      if (lacks_final_line_feed(task) && file.ends_with('\n')) file.pop_back();
+      return file;
+    }
+    inside = true;
+  }
+  return failure{errc::unusable_answer, inside ? "the model's answer ends inside the file (it did not close the fence)"
+                                               : "the model's answer holds no file in a code fence"};
+}
+
+std::string answer_of(const edit_task& task, const std::string& after) {
+  const std::string fence = fence_of(task.before);
+  // file_of_answer takes the line feed away again where the old file had none.
+  const bool ends_line = !lacks_final_line_feed(task) && (after.empty() || after.ends_with('\n'));
+  return fence + language_of(task.path) + "\n" + after + (ends_line ? "" : "\n") + fence;
+}
+
+}  // namespace redline::actors

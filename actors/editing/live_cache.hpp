@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "actors/http/openai/response.hpp"
+#include "actors/messages/verify_messages.hpp"
+
+namespace redline::actors {
+
+/// What a live session believes of its sequence's KV: the log that the scheduler was last told, and from where on its
+/// KV is no more what computing that log anew would give. The scheduler knows better, as KV may have been lost and
+/// computed again; so what counts as stale here is so at most.
+class live_cache {
+ public:
+  explicit live_cache(kv::splice_policy policy) : policy_(policy) {}
+
+  /// Goes on to another prompt. Returns what is to be told to the scheduler before the prompt itself; nothing under
+  /// `exact`, where all behind the first change is computed again, nor when the first token changes.
+  [[nodiscard]] std::vector<log_splice> follow(std::vector<token> prompt);
+
+  /// What the scheduler says of the log as it stands.
+  void note_exact(std::uint32_t count);
+  /// The KV is (or will be) computed from the log as it stands.
+  void become_exact() { note_exact(static_cast<std::uint32_t>(log_.size())); }
+
+  [[nodiscard]] api::kv_report worth() const;
+  [[nodiscard]] bool is_exact() const { return exact_count_ == log_.size(); }
+  [[nodiscard]] const std::vector<token>& log() const { return log_; }
+
+ private:
+  kv::splice_policy policy_;
+  std::vector<token> log_;
+  std::uint32_t exact_count_ = 0;  // tokens [0, exact_count_) are exact, those behind stale
+};
+
+}  // namespace redline::actors

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/editing/live_cache.hpp"
+#include "actors/editing/live_workspace.hpp"
+#include "actors/messages/live_messages.hpp"
+#include "actors/messages/verify_messages.hpp"
+#include "runtime/actor/actor.hpp"
+#include "runtime/actor/system_messages.hpp"
+
+namespace redline::actors {
+
+class verify_scheduler;
+
+struct live_identity {
+  session_id session;
+  std::string name;  // as clients know it
+  tenant_id tenant;
+  std::string model;
+  microseconds idle_max{0};
+  api::cache_request cache;
+  actor::actor_ref<verify_scheduler> scheduler;
+  actor::address gateway;
+};
+
+/// One client's editing session: owns its files, their versions, and the sequence whose KV holds them. Answers calls
+/// one after the other; completions run in sessions of their own, to which the sequence is lent, one at a time: further
+/// ones wait in order, while edits of the files do not. What the files are when a completion is asked for is what it
+/// reads.
+///
+/// After each edit the KV is brought up to date for the completion that is expected next. Under a policy that keeps KV
+/// which was computed for an older text, a second sequence is then computed from the beginning when the target model
+/// has nothing else to do, and takes the first one's place: from there on answers are those of `exact`.
+///
+/// Lives until it is closed or was left alone for `idle_max`.
+class live_session final : public actor::actor_of<live_session> {
+ public:
+  using accepts = actor::protocol<live_call, live_withdraw, sequence_returned, verdict, run_pending, live_tick,
+                                  actor::undeliverable>;
+
+  live_session(actor::actor_context& context, live_identity who, live_workspace files);
+
+  void on_start();
+  void on(const live_call& m);
+  void on(const live_withdraw& m);
+  void on(const sequence_returned& m);
+  void on(const verdict& m);
+  void on(const run_pending& m);
+  void on(const live_tick& m);
+  void on(const actor::undeliverable& m);
+  void on_stop();
+
+ private:
+  void show(const live_call& m, std::uint32_t status);
+  void show_file(const live_call& m, bool with_text, std::uint32_t status = 200);
+  void put_file(const live_call& m);
+  void patch_file(const live_call& m);
+  void drop_file(const live_call& m);
+  void complete(const live_call& m);
+  void edit(const live_call& m);
+  void close(const live_call& m);
+
+  void lend_to_next();
+  /// While nobody has the sequence: prepares it for what is expected next.
+  void prepare();
+  void heal();
+  void take_healed();
+  void tell_scheduler(sequence_id sequence, round_id round, const std::vector<token>& log,
+                      std::vector<log_splice> splices = {});
+  void remind_scheduler();
+  void reply(std::uint64_t exchange, std::uint32_t status, const api::json& body);
+  void refuse(std::uint64_t exchange, const api::api_error& why);
+
+  /// A sequence that is computed from the beginning.
+  struct healing {
+    sequence_id sequence;
+    round_id round{0};
+    std::vector<token> log;
+    bool done = false;
+  };
+
+  live_identity who_;
+  live_workspace files_;
+  live_cache cache_;
+  sequence_id sequence_;
+  round_id round_{0};
+  std::uint64_t lent_to_ = 0;        // exchange; 0: the sequence is here
+  std::deque<live_prompt> waiting_;  // completions that wait for the sequence
+  bool preparing_ = false;           // round_ has been asked for and not answered
+  std::optional<healing> healing_;
+  std::uint64_t healed_count_ = 0;
+  instant called_;
+  instant asked_;  // when the scheduler last heard of the sequence
+};
+
+}  // namespace redline::actors

@@ -1,0 +1,127 @@
+#include "actors/http/http_gate.hpp"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+
+#include "actors/http/gateway.hpp"
+
+namespace redline::actors {
+
+namespace {
+
+std::vector<transport::http_header> to_headers(const header_list& list) {
+  std::vector<transport::http_header> headers;
+  for (const auto& [name, value] : list) headers.push_back({name, value});
+  return headers;
+}
+
+/// The server's end of the conversation with the gateway.
+class http_actor final : public actor::actor_of<http_actor> {
+ public:
+  using accepts = actor::protocol<http_respond, http_stream, http_stop_accepting>;
+
+  http_actor(actor::actor_context& context, actor::actor_ref<gateway> to) : actor_of(context), gateway_(to) {}
+
+  void attach(transport::http_front* front) { front_ = front; }
+
+  void arrived(transport::exchange_id id, transport::http_request&& r) {
+    http_arrived m{.exchange = id.value,
+                   .method = std::move(r.method),
+                   .path = std::move(r.path),
+                   .query = std::move(r.query),
+                   .body = std::move(r.body),
+                   .peer = std::move(r.peer)};
+    for (auto& h : r.headers) m.headers.emplace_back(std::move(h.name), std::move(h.value));
+    context().tell(gateway_, m);
+  }
+  void closed(transport::exchange_id id) { context().tell(gateway_, http_closed{id.value}); }
+  void flow(transport::exchange_id id, bool paused) { context().tell(gateway_, http_flow{id.value, paused}); }
+
+  void on(const http_respond& m) { front_->respond({m.exchange}, m.status, to_headers(m.headers), m.body); }
+  void on(const http_stream& m) {
+    const transport::exchange_id id{m.exchange};
+    if (m.begin) front_->begin_stream(id, 200, to_headers(m.headers));
+    if (!m.data.empty()) front_->write(id, m.data);
+    if (m.end) front_->end_stream(id);
+  }
+  void on(const http_stop_accepting&) { front_->stop_accepting(); }
+
+ private:
+  actor::actor_ref<gateway> gateway_;
+  transport::http_front* front_ = nullptr;
+};
+
+}  // namespace
+
+struct http_gate::state {
+  std::unique_ptr<actor::link> wire;
+  std::unique_ptr<actor::worker> core;
+  boost::asio::io_context io{1};
+  std::unique_ptr<boost::asio::posix::stream_descriptor> readable;
+  std::unique_ptr<transport::http_front> front;
+  http_actor* bridge = nullptr;
+  std::uint16_t port = 0;
+  std::thread thread;
+
+  // ZeroMQ's descriptor tells of a change, not of a state: everything is read before waiting again.
+  void drain() {
+    while (auto f = wire->receive()) core->deliver(std::move(*f));
+    while (core->run_ready()) {
+    }
+    readable->async_wait(boost::asio::posix::stream_descriptor::wait_read, [this](const auto& error) {
+      if (!error) drain();
+    });
+  }
+};
+
+http_gate::http_gate(std::unique_ptr<state> s) : state_(std::move(s)) {}
+
+http_gate::~http_gate() { stop(); }
+
+result<std::unique_ptr<http_gate>> http_gate::start(transport::zmq_fabric& fabric, std::uint16_t worker_number,
+                                                    std::uint32_t actor_number,
+                                                    const transport::http_front::options& options,
+                                                    actor::actor_ref<gateway> to) {
+  auto s = std::make_unique<state>();
+  s->wire = fabric.make_link(worker_number);
+  s->core = std::make_unique<actor::worker>(fabric.process(), worker_number, *s->wire, real_environment());
+  const auto self = s->core->add<http_actor>(actor_number, "http", {1u << 16, 1u << 16}, [to](actor::actor_context& c) {
+    return std::make_unique<http_actor>(c, to);
+  });
+  s->bridge = s->core->find(self);
+  const transport::http_front::handlers handlers{
+      .on_request = [b = s->bridge](auto id, auto request) { b->arrived(id, std::move(request)); },
+      .on_closed = [b = s->bridge](auto id) { b->closed(id); },
+      .on_flow = [b = s->bridge](auto id, bool paused) { b->flow(id, paused); }};
+  REDLINE_TRY_ASSIGN(s->front, transport::http_front::listen(s->io, options, handlers));
+  s->bridge->attach(s->front.get());
+  s->port = s->front->port();
+  const int copy = ::dup(transport::readable_descriptor(*s->wire));
+  if (copy < 0) return failure{errc::io_error, "cannot duplicate a descriptor"};
+  s->readable = std::make_unique<boost::asio::posix::stream_descriptor>(s->io, copy);
+  s->thread = std::thread([raw = s.get()] {
+    pthread_setname_np(pthread_self(), "redline-http");
+    raw->drain();
+    raw->io.run();
+  });
+  return std::unique_ptr<http_gate>(new http_gate(std::move(s)));
+}
+
+std::uint16_t http_gate::port() const { return state_->port; }
+
+void http_gate::stop() {
+  if (!state_->thread.joinable()) return;
+  boost::asio::post(state_->io, [s = state_.get()] {
+    s->front->close_all();
+    s->readable->close();
+    s->io.stop();
+  });
+  state_->thread.join();
+  state_->front.reset();
+}
+
+}  // namespace redline::actors

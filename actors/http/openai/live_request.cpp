@@ -1,0 +1,239 @@
+#include "actors/http/openai/live_request.hpp"
+
+#include <limits>
+#include <utility>
+
+#include "actors/http/openai/field_reader.hpp"
+
+namespace redline::api {
+namespace {
+
+constexpr std::int64_t version_max = std::int64_t{1} << 53;  // what every JSON reader keeps exactly
+constexpr std::int64_t offset_max = std::numeric_limits<std::uint32_t>::max();
+
+std::string indexed(std::string_view name, std::size_t index) {
+  return std::string(name) + "[" + std::to_string(index) + "]";
+}
+
+/// A member that must be there.
+template<class T>
+T required(field_reader& fields, std::string_view name, std::optional<T> value) {
+  if (!value) fields.refuse(name, "'" + fields.path_of(name) + "' is required.");
+  return value ? std::move(*value) : T{};
+}
+
+bool is_good_path(std::string_view path, const live_limits& limits) {
+  if (path.empty() || path.size() > limits.path_bytes_max) return false;
+  for (const char c : path) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return false;
+  }
+  return true;
+}
+
+std::string path_complaint(std::string_view name, const live_limits& limits) {
+  return "'" + std::string(name) + "' must have 1 to " + std::to_string(limits.path_bytes_max) +
+         " bytes and no control characters.";
+}
+
+live_file read_file(field_reader& fields, const live_limits& limits) {
+  live_file file;
+  file.text = required(fields, "text", fields.text("text", limits.file_bytes_max));
+  file.version = fields.integer("version", 0, version_max).value_or(1);
+  return file;
+}
+
+text::text_position read_position(field_reader& fields) {
+  const auto line = required(fields, "line", fields.integer("line", 0, offset_max));
+  const auto character = required(fields, "character", fields.integer("character", 0, offset_max));
+  return {static_cast<std::uint32_t>(line), static_cast<std::uint32_t>(character)};
+}
+
+/// {"line", "character"} or {"byte"}.
+std::optional<live_place> read_place(field_reader& fields, std::string_view name, std::optional<api_error>& error) {
+  const json* given = fields.object(name);
+  if (!given) return std::nullopt;
+  static constexpr std::string_view known[] = {"line", "character", "byte"};
+  field_reader inner(*given, fields.path_of(name), error);
+  inner.allow_only(known);
+  if (const auto byte = inner.integer("byte", 0, offset_max)) return static_cast<std::size_t>(*byte);
+  return read_position(inner);
+}
+
+text::text_edit read_edit(const json& given, const std::string& path, const live_limits& limits,
+                          std::optional<api_error>& error) {
+  static constexpr std::string_view known[] = {"range", "bytes", "text"};
+  static constexpr std::string_view ends[] = {"start", "end"};
+  text::text_edit edit;
+  field_reader fields(given, path, error);
+  fields.allow_only(known);
+  edit.text = required(fields, "text", fields.text("text", limits.file_bytes_max));
+  const json* range = fields.object("range");
+  const json* bytes = fields.object("bytes");
+  if (range && bytes) fields.refuse("bytes", "'" + path + "' has both 'range' and 'bytes'.");
+  if (range) {
+    field_reader inner(*range, path + ".range", error);
+    inner.allow_only(ends);
+    const auto position = [&](std::string_view name) {
+      const json* one = inner.object(name);
+      if (!one) {
+        inner.refuse(name, "'" + inner.path_of(name) + "' is required.");
+        return text::text_position{};
+      }
+      field_reader at(*one, inner.path_of(name), error);
+      return read_position(at);
+    };
+    const auto begin = position("start");
+    edit.where = text::position_range{begin, position("end")};
+  } else if (bytes) {
+    field_reader inner(*bytes, path + ".bytes", error);
+    inner.allow_only(ends);
+    const auto begin = required(inner, "start", inner.integer("start", 0, offset_max));
+    const auto end = required(inner, "end", inner.integer("end", 0, offset_max));
+    edit.where = text::byte_range{static_cast<std::size_t>(begin), static_cast<std::size_t>(end)};
+  }
+  return edit;
+}
+
+constexpr std::pair<std::string_view, kv::splice_policy> policies[] = {
+    {"exact", kv::splice_policy::exact}, {"pie", kv::splice_policy::pie}, {"conflict", kv::splice_policy::conflict}};
+
+cache_request read_cache(field_reader& fields, std::optional<api_error>& error) {
+  static constexpr std::string_view known[] = {"policy", "healing"};
+  cache_request out;
+  const json* given = fields.object("cache");
+  if (!given) return out;
+  field_reader inner(*given, "cache", error);
+  inner.allow_only(known);
+  out.heals = inner.boolean("healing").value_or(true);
+  const auto wanted = inner.text("policy", 16);
+  if (!wanted) return out;
+  for (const auto& [name, policy] : policies) {
+    if (name != *wanted) continue;
+    out.policy = policy;
+    return out;
+  }
+  inner.refuse("policy", "'cache.policy' must be one of exact, pie and conflict.");
+  return out;
+}
+
+}  // namespace
+
+std::string_view name_of(kv::splice_policy policy) {
+  for (const auto& [name, known] : policies) {
+    if (known == policy) return name;
+  }
+  return "unknown";
+}
+
+answer<open_session_request> parse_open_session(std::string_view body, const live_limits& limits) {
+  static constexpr std::string_view known[] = {"model", "files", "position_encoding", "idle_seconds", "cache"};
+  auto parsed = parse_body(body);
+  if (!parsed) return parsed.error();
+  open_session_request out;
+  std::optional<api_error> error;
+  field_reader fields(*parsed, "", error);
+  fields.allow_only(known);
+  out.model = fields.text("model", request_limits{}.name_bytes_max).value_or("");
+  out.idle_seconds_max = fields.integer("idle_seconds", 1, limits.idle_seconds_max).value_or(limits.idle_seconds_max);
+  out.cache = read_cache(fields, error);
+  if (const auto units = fields.text("position_encoding", 16)) {
+    if (*units != "utf-8" && *units != "utf-16") {
+      fields.refuse("position_encoding", "'position_encoding' must be utf-8 or utf-16.");
+    }
+    out.units = *units == "utf-8" ? text::position_encoding::utf8 : text::position_encoding::utf16;
+  }
+  std::size_t bytes = 0;
+  if (const json* files = fields.array("files", limits.files_max)) {
+    static constexpr std::string_view known_of_file[] = {"path", "text", "version"};
+    for (std::size_t i = 0; i < files->size() && !error; ++i) {
+      const std::string at = indexed("files", i);
+      if (!(*files)[i].is_object()) {
+        fields.refuse_type(at, "an object", (*files)[i]);
+        break;
+      }
+      field_reader one((*files)[i], at, error);
+      one.allow_only(known_of_file);
+      std::string path = required(one, "path", one.text("path", limits.path_bytes_max));
+      if (!is_good_path(path, limits)) one.refuse("path", path_complaint(one.path_of("path"), limits));
+      for (const live_file& other : out.files) {
+        if (other.path == path) one.refuse("path", "'" + one.path_of("path") + "' names a file for the second time.");
+      }
+      out.files.push_back(read_file(one, limits));
+      out.files.back().path = std::move(path);
+      bytes += out.files.back().text.size();
+    }
+  }
+  if (bytes > limits.session_bytes_max) {
+    fields.refuse("files", "'files' has more than " + std::to_string(limits.session_bytes_max) + " bytes of text.");
+  }
+  if (error) return std::move(*error);
+  return out;
+}
+
+answer<live_file> parse_put_file(std::string path, std::string_view body, const live_limits& limits) {
+  static constexpr std::string_view known[] = {"text", "version"};
+  auto parsed = parse_body(body);
+  if (!parsed) return parsed.error();
+  std::optional<api_error> error;
+  field_reader fields(*parsed, "", error);
+  fields.allow_only(known);
+  live_file file = read_file(fields, limits);
+  if (!is_good_path(path, limits)) fields.refuse("path", path_complaint("path", limits));
+  file.path = std::move(path);
+  if (error) return std::move(*error);
+  return file;
+}
+
+answer<patch_request> parse_patch(std::string_view body, const live_limits& limits) {
+  static constexpr std::string_view known[] = {"version", "base_version", "edits", "cursor"};
+  auto parsed = parse_body(body);
+  if (!parsed) return parsed.error();
+  patch_request out;
+  std::optional<api_error> error;
+  field_reader fields(*parsed, "", error);
+  fields.allow_only(known);
+  out.next = required(fields, "version", fields.integer("version", 1, version_max));
+  out.base = fields.integer("base_version", 0, version_max).value_or(out.next - 1);
+  out.cursor = read_place(fields, "cursor", error);
+  const json* edits = fields.array("edits", limits.edits_max);
+  if (!edits) fields.refuse("edits", "'edits' is required.");
+  for (std::size_t i = 0; edits && i < edits->size() && !error; ++i) {
+    const std::string at = indexed("edits", i);
+    if (!(*edits)[i].is_object()) {
+      fields.refuse_type(at, "an object", (*edits)[i]);
+      break;
+    }
+    out.edits.push_back(read_edit((*edits)[i], at, limits, error));
+  }
+  if (error) return std::move(*error);
+  return out;
+}
+
+answer<place_request> parse_place(std::string_view body, bool is_edit, const live_limits& limits) {
+  auto parsed = parse_body(body);
+  if (!parsed) return parsed.error();
+  place_request out;
+  std::optional<api_error> error;
+  field_reader fields(*parsed, "", error);
+  out.path = required(fields, "path", fields.text("path", limits.path_bytes_max));
+  out.version = fields.integer("version", 0, version_max);
+  if (is_edit) {
+    out.instruction = required(fields, "instruction", fields.text("instruction", limits.instruction_bytes_max));
+  } else {
+    out.place = read_place(fields, "position", error);
+    if (const auto mode = fields.text("mode", 16)) {
+      if (*mode == "line")
+        out.mode = completion_mode::line;
+      else if (*mode == "text")
+        out.mode = completion_mode::text;
+      else if (*mode == "fim")
+        out.mode = completion_mode::fim;
+      else
+        fields.refuse("mode", "'mode' must be one of line, text and fim.");
+    }
+  }
+  if (error) return std::move(*error);
+  return out;
+}
+
+}  // namespace redline::api

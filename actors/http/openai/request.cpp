@@ -1,0 +1,696 @@
+#include "actors/http/openai/request.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <utility>
+
+#include "actors/http/openai/field_reader.hpp"
+#include "actors/http/openai/live_request.hpp"
+#include "actors/http/openai/unsupported_fields.hpp"
+
+namespace redline::api {
+namespace {
+
+constexpr std::uint32_t completion_tokens_default = 16;
+constexpr std::uint32_t live_tokens_default = 64;
+constexpr std::int64_t token_max = std::numeric_limits<token>::max();
+
+std::string indexed(std::string_view name, std::size_t index) {
+  return std::string(name) + "[" + std::to_string(index) + "]";
+}
+
+/// Text given as an array of {"type": "text", "text": ...}, joined by `separator`. name: of the array.
+std::string read_text_parts(field_reader& fields, std::string_view name, const json& parts, std::string_view separator,
+                            const request_limits& limits, std::optional<api_error>& error) {
+  std::string text;
+  if (parts.size() > limits.parts_max) {
+    fields.refuse(name, "'" + fields.path_of(name) + "' has more than " + std::to_string(limits.parts_max) + " parts.");
+  }
+  for (std::size_t i = 0; i < parts.size() && !error; ++i) {
+    const std::string at = indexed(name, i);
+    if (!parts[i].is_object()) {
+      fields.refuse_type(at, "an object", parts[i]);
+      break;
+    }
+    field_reader part(parts[i], fields.path_of(at), error);
+    const auto type = part.text("type", limits.name_bytes_max);
+    if (type != "text") {
+      fields.refuse(at, "'" + fields.path_of(at) + "' must be a text part: only text is supported.",
+                    "unsupported_parameter");
+      break;
+    }
+    const auto piece = part.text("text", limits.text_bytes_max);
+    if (!piece) part.refuse("text", "'" + part.path_of("text") + "' is required.");
+    if (i > 0) text.append(separator);
+    if (piece) text.append(*piece);
+  }
+  return text;
+}
+
+// Messages.
+
+/// Turns what clients send as messages into what a chat template reads.
+class message_reader {
+ public:
+  message_reader(const request_limits& limits, std::optional<api_error>& error) : limits_(limits), error_(error) {}
+
+  json read(field_reader& request) {
+    json messages = json::array();
+    const json* list = request.array("messages", limits_.messages_max);
+    if (!list) {
+      request.refuse("messages", "'messages' is required.");
+      return messages;
+    }
+    if (list->empty()) request.refuse("messages", "'messages' must not be empty.");
+    for (std::size_t i = 0; i < list->size() && !error_; ++i) {
+      const std::string path = indexed("messages", i);
+      if ((*list)[i].is_object()) {
+        messages.push_back(read_message((*list)[i], path));
+      } else {
+        request.refuse_type(path, "an object", (*list)[i]);
+      }
+    }
+    return messages;
+  }
+
+ private:
+  json read_message(const json& given, const std::string& path) {
+    field_reader fields(given, path, error_);
+    json message = json::object();
+    message["role"] = read_role(fields);
+    for (const auto* name : {"tool_calls", "function_call", "audio"}) {
+      const json* value = fields.find(name);
+      if (value && !(value->is_array() && value->empty())) {
+        fields.refuse(name, "'" + fields.path_of(name) + "' is not supported.", "unsupported_parameter");
+      }
+    }
+    message["content"] = read_content(fields);
+    if (auto name = fields.text("name", limits_.name_bytes_max)) message["name"] = std::move(*name);
+    return message;
+  }
+
+  std::string read_role(field_reader& fields) {
+    static constexpr std::string_view roles[] = {"system", "developer", "user", "assistant"};
+    const auto role = fields.text("role", limits_.name_bytes_max);
+    if (!role) {
+      fields.refuse("role", "'" + fields.path_of("role") + "' is required.");
+      return {};
+    }
+    if (*role == "developer") return "system";
+    if (*role == "tool" || *role == "function") {
+      fields.refuse("role", "Messages of role '" + *role + "' are not supported.", "unsupported_parameter");
+    } else if (std::find(std::begin(roles), std::end(roles), *role) == std::end(roles)) {
+      fields.refuse("role", "'" + fields.path_of("role") +
+                                "' must be one of system, developer, user and assistant, found '" +
+                                role->substr(0, 64) + "'.");
+    }
+    return *role;
+  }
+
+  std::string read_content(field_reader& fields) {
+    const json* content = fields.find("content");
+    if (!content) {
+      fields.refuse("content", "'" + fields.path_of("content") + "' is required.");
+      return {};
+    }
+    std::string text;
+    if (content->is_string()) {
+      text = content->get_ref<const std::string&>();
+    } else if (content->is_array()) {
+      text = read_text_parts(fields, "content", *content, "\n", limits_, error_);
+    } else {
+      fields.refuse_type("content", "a string or an array of text parts", *content);
+    }
+    text_bytes_ += text.size();
+    if (text_bytes_ > limits_.text_bytes_max) {
+      fields.refuse("content", "The messages have more than " + std::to_string(limits_.text_bytes_max) + " bytes.");
+    }
+    return text;
+  }
+
+  const request_limits& limits_;
+  std::optional<api_error>& error_;
+  std::size_t text_bytes_ = 0;
+};
+
+// Prompts of completions.
+
+std::optional<std::vector<token>> as_tokens(const json& list) {
+  std::vector<token> tokens;
+  tokens.reserve(list.size());
+  for (const auto& entry : list) {
+    const auto id = as_integer(entry);
+    if (!id || *id < 0 || *id > token_max) return std::nullopt;
+    tokens.push_back(static_cast<token>(*id));
+  }
+  return tokens;
+}
+
+std::optional<prompt_input> as_prompt(const json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_array()) return std::nullopt;
+  if (auto tokens = as_tokens(value)) return std::move(*tokens);
+  return std::nullopt;
+}
+
+void read_prompts(field_reader& fields, const request_limits& limits, generation_request& out) {
+  const json* prompt = fields.find("prompt");
+  if (!prompt) return fields.refuse("prompt", "'prompt' is required.");
+  const bool is_list = prompt->is_array() && !prompt->empty() && !(*prompt)[0].is_number();
+  const std::size_t count = is_list ? prompt->size() : 1;
+  if (count > limits.prompts_max) {
+    return fields.refuse("prompt", "'prompt' has " + std::to_string(count) + " entries, at most " +
+                                       std::to_string(limits.prompts_max) + " are allowed.");
+  }
+  std::size_t bytes = 0, tokens_count = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    auto one = as_prompt(is_list ? (*prompt)[i] : *prompt);
+    if (!one) {
+      return fields.refuse(is_list ? indexed("prompt", i) : "prompt",
+                           "'prompt' must be a string, an array of strings, an array of token ids or an array of "
+                           "arrays of token ids.");
+    }
+    if (const auto* text = std::get_if<std::string>(&*one)) bytes += text->size();
+    if (const auto* tokens = std::get_if<std::vector<token>>(&*one)) {
+      tokens_count += tokens->size();
+      if (tokens->empty()) {
+        return fields.refuse(is_list ? indexed("prompt", i) : "prompt", "A prompt of token ids must not be empty.");
+      }
+    }
+    out.prompts.push_back(std::move(*one));
+  }
+  if (bytes > limits.text_bytes_max || tokens_count > limits.prompt_tokens_max) {
+    fields.refuse("prompt", "'prompt' is too long: at most " + std::to_string(limits.text_bytes_max) + " bytes or " +
+                                std::to_string(limits.prompt_tokens_max) + " tokens are allowed.");
+  }
+}
+
+// Parameters of both endpoints.
+
+void read_logit_bias(field_reader& fields, const request_limits& limits, model::sampling_params& out) {
+  const json* biases = fields.object("logit_bias");
+  if (!biases) return;
+  if (biases->size() > limits.logit_bias_max) {
+    return fields.refuse("logit_bias",
+                         "'logit_bias' has more than " + std::to_string(limits.logit_bias_max) + " entries.");
+  }
+  for (const auto& [key, value] : biases->get_ref<const json::object_t&>()) {
+    token id = -1;
+    const auto [end, ec] = std::from_chars(key.data(), key.data() + key.size(), id);
+    const bool is_id = ec == std::errc() && end == key.data() + key.size() && id >= 0;
+    if (!is_id || key != std::to_string(id)) {
+      return fields.refuse("logit_bias", "'logit_bias' maps token ids, found the key '" + key.substr(0, 64) + "'.");
+    }
+    if (!value.is_number() || value.get<double>() < -100 || value.get<double>() > 100) {
+      return fields.refuse("logit_bias." + key, "'logit_bias." + key + "' must be a number from -100 to 100.");
+    }
+    out.logit_bias.emplace_back(id, value.get<float>());
+  }
+  std::sort(out.logit_bias.begin(), out.logit_bias.end());  // so that equal requests compare equal
+}
+
+/// llama.cpp says repeat_penalty.
+std::optional<double> repetition_penalty_of(field_reader& fields) {
+  const auto ours = fields.number("repetition_penalty", 0.01, 10);
+  const auto theirs = fields.number("repeat_penalty", 0.01, 10);
+  return ours ? ours : theirs;
+}
+
+void read_sampling(field_reader& fields, const request_limits& limits, generation_request& out) {
+  auto& s = out.sampling;
+  s.temperature = static_cast<float>(fields.number("temperature", 0, 2).value_or(1));
+  // 0 means the most probable token only, which the smallest probability says as well.
+  constexpr float top_p_min = 1e-6F;
+  s.top_p = std::max(static_cast<float>(fields.number("top_p", 0, 1).value_or(1)), top_p_min);
+  s.min_p = static_cast<float>(fields.number("min_p", 0, 1).value_or(0));
+  s.top_k = static_cast<std::int32_t>(std::max<std::int64_t>(0, fields.integer("top_k", -1, token_max).value_or(0)));
+  s.repetition_penalty = static_cast<float>(repetition_penalty_of(fields).value_or(1));
+  s.presence_penalty = static_cast<float>(fields.number("presence_penalty", -2, 2).value_or(0));
+  s.frequency_penalty = static_cast<float>(fields.number("frequency_penalty", -2, 2).value_or(0));
+  if (const json* seed = fields.find("seed"); seed && seed->is_number_unsigned()) {
+    s.seed = seed->get<std::uint64_t>();
+    out.has_seed = true;
+  } else if (const auto negative = fields.integer("seed", std::numeric_limits<std::int64_t>::min(),
+                                                  std::numeric_limits<std::int64_t>::max())) {
+    s.seed = static_cast<std::uint64_t>(*negative);
+    out.has_seed = true;
+  }
+  read_logit_bias(fields, limits, s);
+}
+
+void read_stop(field_reader& fields, const request_limits& limits, generation_request& out) {
+  const json* stop = fields.find("stop");
+  if (!stop) return;
+  const bool is_list = stop->is_array();
+  if (!is_list && !stop->is_string()) return fields.refuse_type("stop", "a string or an array of strings", *stop);
+  if (is_list && stop->size() > limits.stop_max) {
+    return fields.refuse("stop", "'stop' has " + std::to_string(stop->size()) + " entries, at most " +
+                                     std::to_string(limits.stop_max) + " are allowed.");
+  }
+  const std::size_t count = is_list ? stop->size() : 1;
+  for (std::size_t i = 0; i < count; ++i) {
+    const json& entry = is_list ? (*stop)[i] : *stop;
+    const std::string name = is_list ? indexed("stop", i) : "stop";
+    if (!entry.is_string()) return fields.refuse_type(name, "a string", entry);
+    const auto& text = entry.get_ref<const std::string&>();
+    if (text.empty() || text.size() > limits.stop_bytes_max) {
+      return fields.refuse(name, "'" + name + "' must have 1 to " + std::to_string(limits.stop_bytes_max) + " bytes.");
+    }
+    if (std::find(out.stop.begin(), out.stop.end(), text) == out.stop.end()) out.stop.push_back(text);
+  }
+}
+
+void read_lengths(field_reader& fields, generation_request& out) {
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  const auto newer = fields.integer("max_completion_tokens", 1, most);
+  const auto older = fields.integer("max_tokens", 1, most);
+  if (newer || older) {
+    out.tokens_max = static_cast<std::uint32_t>(newer ? *newer : *older);
+  } else if (out.from == endpoint::completions) {
+    out.tokens_max = completion_tokens_default;
+  }
+  out.tokens_min = static_cast<std::uint32_t>(fields.integer("min_tokens", 0, most).value_or(0));
+  if (out.tokens_max && out.tokens_min > *out.tokens_max) {
+    fields.refuse("min_tokens", "'min_tokens' is " + std::to_string(out.tokens_min) + ", more than the " +
+                                    std::to_string(*out.tokens_max) + " that may be generated.");
+  }
+  out.ignore_eos = fields.boolean("ignore_eos").value_or(false);
+}
+
+void read_counts(field_reader& fields, const request_limits& limits, generation_request& out) {
+  out.n = static_cast<std::uint32_t>(fields.integer("n", 1, limits.n_max).value_or(1));
+  // Without a choice among more, best_of says what n says.
+  const auto best_of = fields.integer("best_of", 1, std::numeric_limits<std::int32_t>::max());
+  if (best_of && *best_of != out.n) {
+    fields.refuse("best_of", "'best_of' other than 'n' is not supported.", "unsupported_parameter");
+  }
+  if (out.prompts.size() * out.n > limits.answers_max) {
+    fields.refuse("n", "'n' times the number of prompts must be at most " + std::to_string(limits.answers_max) + ".");
+  }
+}
+
+void read_stream(field_reader& fields, std::optional<api_error>& error, generation_request& out) {
+  out.stream = fields.boolean("stream").value_or(false);
+  const json* stream_options = fields.object("stream_options");
+  if (!stream_options) return;
+  if (!out.stream) return fields.refuse("stream_options", "'stream_options' needs 'stream' to be true.");
+  field_reader inner(*stream_options, "stream_options", error);
+  out.include_usage = inner.boolean("include_usage").value_or(false);
+  if (inner.boolean("continuous_usage_stats").value_or(false)) {
+    inner.refuse("continuous_usage_stats", "'continuous_usage_stats' is not supported.", "unsupported_parameter");
+  }
+}
+
+void read_logprobs(field_reader& fields, const request_limits& limits, generation_request& out) {
+  if (out.from == endpoint::completions) {
+    if (const json* flag = fields.find("logprobs"); flag && *flag == false) return;
+    const auto top = fields.integer("logprobs", 0, limits.top_logprobs_max);
+    out.logprobs = top.has_value();
+    out.top_logprobs = static_cast<std::uint32_t>(top.value_or(0));
+    return;
+  }
+  out.logprobs = fields.boolean("logprobs").value_or(false);
+  const auto top = fields.integer("top_logprobs", 0, limits.top_logprobs_max);
+  out.top_logprobs = static_cast<std::uint32_t>(top.value_or(0));
+  if (out.top_logprobs > 0 && !out.logprobs) {
+    fields.refuse("top_logprobs", "'top_logprobs' needs 'logprobs' to be true.");
+  }
+}
+
+/// {"type": "content", "content": text}: what OpenAI calls a predicted output.
+void read_prediction(field_reader& fields, std::optional<api_error>& error, const request_limits& limits,
+                     generation_request& out) {
+  const json* given = fields.object("prediction");
+  if (!given) return;
+  field_reader inner(*given, "prediction", error);
+  const auto type = inner.text("type", limits.name_bytes_max);
+  if (type != "content") {
+    return inner.refuse(
+        "type", "'prediction.type' must be 'content'" + (type ? ", found '" + type->substr(0, 64) + "'." : "."));
+  }
+  const json* content = inner.find("content");
+  if (!content) return inner.refuse("content", "'prediction.content' is required.");
+  if (content->is_string()) {
+    out.prediction = content->get_ref<const std::string&>();
+  } else if (content->is_array()) {
+    out.prediction = read_text_parts(inner, "content", *content, "", limits, error);
+  } else {
+    return inner.refuse_type("content", "a string or an array of text parts", *content);
+  }
+  if (out.prediction->size() > limits.text_bytes_max) {
+    inner.refuse("content",
+                 "'prediction.content' must have at most " + std::to_string(limits.text_bytes_max) + " bytes.");
+  }
+}
+
+// The object of our own.
+
+constexpr std::pair<std::string_view, draft::method> methods[] = {
+    {"regular", draft::method::regular},       {"lookup", draft::method::lookup},
+    {"assisted", draft::method::assisted},     {"blazedit", draft::method::blazedit},
+    {"prediction", draft::method::prediction}, {"auto", draft::method::automatic},
+};
+
+void read_method(field_reader& fields, const request_limits& limits, speculation_request& out) {
+  const auto name = fields.text("method", limits.name_bytes_max);
+  if (!name) return;
+  std::vector<std::string_view> names;
+  for (const auto& [known, method] : methods) {
+    if (*name == known) {
+      out.method = method;
+      return;
+    }
+    names.push_back(known);
+  }
+  std::string message = "'" + fields.path_of("method") +
+                        "' must be one of regular, lookup, assisted, blazedit, "
+                        "prediction and auto, found '" +
+                        name->substr(0, 64) + "'.";
+  const auto meant = nearest(*name, names);
+  if (!meant.empty()) message += " Did you mean '" + std::string(meant) + "'?";
+  fields.refuse("method", std::move(message));
+}
+
+void read_speculation(const json& given, std::optional<api_error>& error, const request_limits& limits,
+                      speculation_request& out) {
+  static constexpr std::string_view known[] = {
+      "method", "draft_tokens_max", "confidence_min", "micro_draft_tokens", "max_num_run", "max_matching_ngram_size"};
+  field_reader fields(given, "redline.speculation", error);
+  fields.allow_only(known);
+  read_method(fields, limits, out);
+  const auto count = [&fields](std::string_view name, std::int64_t max) -> std::optional<std::uint32_t> {
+    const auto n = fields.integer(name, 1, max);
+    return n ? std::optional(static_cast<std::uint32_t>(*n)) : std::nullopt;
+  };
+  out.draft_tokens_max = count("draft_tokens_max", 512);
+  out.micro_draft_tokens = count("micro_draft_tokens", 512);
+  out.max_num_run = count("max_num_run", 16);
+  out.max_matching_ngram_size = count("max_matching_ngram_size", 64);
+  if (const auto confidence = fields.number("confidence_min", 0, 1)) {
+    out.confidence_min = static_cast<float>(*confidence);
+  }
+  if (out.method == draft::method::blazedit && out.draft_tokens_max) {
+    fields.refuse("draft_tokens_max",
+                  "'redline.speculation.draft_tokens_max' does not apply to blazedit, whose drafts are bounded by "
+                  "'micro_draft_tokens' and 'max_num_run'.");
+  }
+}
+
+/// redline.copy: a trust's name, or an object with it.
+void read_copy(field_reader& fields, std::optional<api_error>& error, const request_limits& limits,
+               generation_request& out) {
+  static constexpr std::string_view known[] = {"trust", "spans", "anchors", "confidence_min"};
+  static constexpr std::string_view trusts[] = {"off", "forced", "verified", "auto"};
+  const json* given = fields.find("copy");
+  if (!given) return;
+  copy_request copy;
+  const auto read_trust = [&](field_reader& from, std::string_view name, const std::string& value) {
+    if (std::find(std::begin(trusts), std::end(trusts), value) == std::end(trusts)) {
+      from.refuse(name, "'" + from.path_of(name) + "' must be one of off, forced, verified and auto, found '" +
+                            value.substr(0, 64) + "'.");
+    }
+    copy.trust = value;
+  };
+  if (given->is_string()) {
+    read_trust(fields, "copy", given->get_ref<const std::string&>());
+  } else if (given->is_object()) {
+    field_reader inner(*given, fields.path_of("copy"), error);
+    inner.allow_only(known);
+    if (const auto trust = inner.text("trust", limits.name_bytes_max)) read_trust(inner, "trust", *trust);
+    if (const auto spans = inner.text("spans", limits.name_bytes_max)) {
+      copy.line_spans = *spans != "tokens";
+      copy.token_spans = *spans != "lines";
+      if (*spans != "lines" && *spans != "tokens" && *spans != "both") {
+        inner.refuse("spans", "'" + inner.path_of("spans") + "' must be one of lines, tokens and both, found '" +
+                                  spans->substr(0, 64) + "'.");
+      }
+    }
+    copy.anchors = inner.boolean("anchors").value_or(false);
+    if (copy.anchors && !copy.line_spans)
+      inner.refuse("anchors", "'" + inner.path_of("anchors") + "' needs spans of lines.");
+    if (const auto sure = inner.number("confidence_min", 0, 1)) copy.confidence_min = static_cast<float>(*sure);
+  } else {
+    return fields.refuse_type("copy", "a string or an object", *given);
+  }
+  if (copy.trust != "off") out.copy = std::move(copy);
+}
+
+/// redline.files: texts, or objects with "content".
+void read_files(field_reader& fields, std::optional<api_error>& error, const request_limits& limits,
+                generation_request& out) {
+  const json* list = fields.array("files", limits.files_max);
+  if (list && !out.copy) return fields.refuse("files", "'redline.files' needs 'redline.copy'.");
+  if (!out.copy) return;
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; list && i < list->size(); ++i) {
+    const std::string name = indexed("files", i);
+    const json* text = &(*list)[i];
+    if (text->is_object()) {
+      static constexpr std::string_view known[] = {"content", "name"};
+      field_reader inner(*text, fields.path_of(name), error);
+      inner.allow_only(known);
+      static_cast<void>(inner.text("name", limits.name_bytes_max));
+      text = inner.find("content");
+    }
+    if (!text || !text->is_string())
+      return fields.refuse(name, "'" + fields.path_of(name) + "' must be a string or an object with 'content'.");
+    bytes += text->get_ref<const std::string&>().size();
+    out.copy->files.push_back(text->get_ref<const std::string&>());
+  }
+  if (bytes > limits.text_bytes_max) {
+    fields.refuse("files",
+                  "'redline.files' must have at most " + std::to_string(limits.text_bytes_max) + " bytes together.");
+  }
+  if (out.copy->files.empty() && out.prediction) out.copy->files.push_back(*out.prediction);
+  if (out.copy->files.empty())
+    fields.refuse("files", "'redline.copy' needs 'redline.files' or a 'prediction' to copy from.");
+}
+
+/// {"type": "text" | "json_object" | "json_schema", "json_schema": {"name", "schema", "strict"}}.
+void read_format(field_reader& fields, std::optional<api_error>& error, const request_limits& limits,
+                 generation_request& out) {
+  const json* given = fields.object("response_format");
+  if (!given) return;
+  field_reader inner(*given, "response_format", error);
+  const auto type = inner.text("type", limits.name_bytes_max);
+  if (type == "text") return;
+  if (type == "json_object") {
+    out.schema = R"({"type":"object"})";
+    return;
+  }
+  if (type != "json_schema") {
+    return inner.refuse("type", "'response_format.type' must be one of text, json_object and json_schema.");
+  }
+  const json* named = inner.object("json_schema");
+  if (!named) return inner.refuse("json_schema", "'response_format.json_schema' is required.");
+  field_reader schema(*named, "response_format.json_schema", error);
+  static_cast<void>(schema.text("name", limits.name_bytes_max));
+  static_cast<void>(schema.text("description", limits.text_bytes_max));
+  static_cast<void>(schema.boolean("strict"));  // the schema is kept to in any case
+  const json* rules = schema.object("schema");
+  if (!rules) return schema.refuse("schema", "'response_format.json_schema.schema' is required.");
+  out.schema = dump_json(*rules);
+}
+
+/// What does not go together with an answer that follows a grammar.
+void check_grammar(field_reader& fields, generation_request& out) {
+  if (!out.copy && !out.schema) return;
+  const std::string what = out.copy ? "redline.copy" : "response_format";
+  const auto refuse = [&](std::string_view name) {
+    fields.refuse(name, "'" + std::string(name) + "' does not go together with '" + what + "'.",
+                  "unsupported_parameter");
+  };
+  if (out.copy && out.schema) refuse("response_format");
+  if (out.eviction.policy.value_or(kv::eviction_policy::off) != kv::eviction_policy::off) refuse("redline.eviction");
+  if (out.ignore_eos) refuse("ignore_eos");
+  if (out.tokens_min > 0) refuse("min_tokens");
+  // The tokens are those of the program and its spans, not those of the text that the client sees.
+  if (out.copy && out.logprobs) refuse("logprobs");
+}
+
+void read_eviction(const json& given, std::optional<api_error>& error, const request_limits& limits,
+                   eviction_request& out) {
+  static constexpr std::string_view known[] = {"policy", "n_keep", "n_discard", "n_ctx"};
+  field_reader fields(given, "redline.eviction", error);
+  fields.allow_only(known);
+  if (const auto name = fields.text("policy", limits.name_bytes_max)) {
+    out.policy = kv::eviction_policy_of(*name);
+    if (!out.policy) {
+      fields.refuse("policy", "'redline.eviction.policy' must be one of off, reevaluate, shift and lazy, found '" +
+                                  name->substr(0, 64) + "'.");
+    }
+  }
+  const auto count = [&fields](std::string_view name, std::int64_t min) -> std::optional<std::uint32_t> {
+    const auto n = fields.integer(name, min, 1 << 24);
+    return n ? std::optional(static_cast<std::uint32_t>(*n)) : std::nullopt;
+  };
+  out.n_keep = count("n_keep", 0);
+  out.n_discard = count("n_discard", 1);
+  out.n_ctx = count("n_ctx", 2);
+}
+
+void read_redline(field_reader& fields, std::optional<api_error>& error, const request_limits& limits,
+                  generation_request& out) {
+  static constexpr std::string_view known[] = {"speculation", "copy", "files", "eviction"};
+  const json* ours = fields.object("redline");
+  if (!ours) return;
+  field_reader inner(*ours, "redline", error);
+  inner.allow_only(known);
+  if (const json* speculation = inner.object("speculation")) {
+    read_speculation(*speculation, error, limits, out.speculation);
+  }
+  read_copy(inner, error, limits, out);
+  read_files(inner, error, limits, out);
+  if (const json* eviction = inner.object("eviction")) read_eviction(*eviction, error, limits, out.eviction);
+}
+
+/// Accepted, and either kept for logs and placement or without any effect that a client could miss.
+void read_identity(field_reader& fields, const request_limits& limits, generation_request& out) {
+  out.model = fields.text("model", limits.name_bytes_max).value_or("");
+  const auto user = fields.text("user", limits.name_bytes_max);
+  const auto identifier = fields.text("safety_identifier", limits.name_bytes_max);
+  out.user = identifier ? *identifier : user.value_or("");
+  out.prompt_cache_key = fields.text("prompt_cache_key", limits.name_bytes_max).value_or("");
+  static_cast<void>(fields.object("metadata"));
+  static_cast<void>(fields.boolean("store"));
+  static_cast<void>(fields.boolean("parallel_tool_calls"));
+}
+
+/// has_prompt: false for what says by other means what the model reads.
+answer<generation_request> parse_generation(std::string_view body, endpoint from, bool has_prompt,
+                                            const request_limits& limits) {
+  auto parsed = parse_body(body);
+  if (!parsed) return parsed.error();
+  if (auto unsupported = find_unsupported(*parsed, from)) return std::move(*unsupported);
+
+  generation_request out;
+  out.from = from;
+  std::optional<api_error> error;
+  field_reader fields(*parsed, "", error);
+  read_identity(fields, limits, out);
+  if (has_prompt && from == endpoint::chat) out.messages = message_reader(limits, error).read(fields);
+  if (has_prompt && from == endpoint::completions) read_prompts(fields, limits, out);
+  read_sampling(fields, limits, out);
+  read_stop(fields, limits, out);
+  read_lengths(fields, out);
+  read_counts(fields, limits, out);
+  read_stream(fields, error, out);
+  read_logprobs(fields, limits, out);
+  read_prediction(fields, error, limits, out);
+  read_redline(fields, error, limits, out);
+  read_format(fields, error, limits, out);
+  check_grammar(fields, out);
+  if (error) return std::move(*error);
+  return out;
+}
+
+}  // namespace
+
+draft::draft_options speculation_request::over(draft::draft_options defaults) const {
+  if (method) defaults.how = *method;
+  if (draft_tokens_max) defaults.lookup_tokens_max = defaults.assisted_tokens_max = *draft_tokens_max;
+  if (confidence_min) defaults.confidence_min = *confidence_min;
+  if (micro_draft_tokens) defaults.micro_draft_tokens = *micro_draft_tokens;
+  if (max_num_run) defaults.max_num_run = *max_num_run;
+  if (max_matching_ngram_size) defaults.max_matching_ngram_size = *max_matching_ngram_size;
+  return defaults;
+}
+
+kv::eviction_options eviction_request::over(kv::eviction_options defaults) const {
+  if (policy) defaults.policy = *policy;
+  if (n_keep) defaults.n_keep = n_keep;
+  if (n_discard) defaults.n_discard = n_discard;
+  if (n_ctx) defaults.n_ctx = *n_ctx;
+  return defaults;
+}
+
+draft::draft_options generation_request::drafting(draft::draft_options defaults) const {
+  if (prediction) defaults.how = draft::method::automatic;
+  return speculation.over(defaults);
+}
+
+answer<generation_request> parse_chat_request(std::string_view body, const request_limits& limits) {
+  return parse_generation(body, endpoint::chat, true, limits);
+}
+
+answer<generation_request> parse_completion_request(std::string_view body, const request_limits& limits) {
+  return parse_generation(body, endpoint::completions, true, limits);
+}
+
+answer<generation_request> parse_live_generation(std::string_view body, bool is_edit, const request_limits& limits) {
+  auto out = parse_generation(body, is_edit ? endpoint::chat : endpoint::completions, false, limits);
+  if (!out) return out;
+  const auto parsed = parse_body(body);
+  const auto given = [&parsed](const char* name) {
+    const auto it = parsed->find(name);
+    return it != parsed->end() && !it->is_null();
+  };
+  if (!given("temperature")) out->sampling.temperature = 0;
+  if (!is_edit && !given("max_tokens") && !given("max_completion_tokens")) out->tokens_max = live_tokens_default;
+  if (out->n != 1) return bad_field("n", "'n' other than 1 is not supported: a session has one sequence.");
+  return out;
+}
+
+answer<tokenize_request> parse_tokenize_request(std::string_view body, const request_limits& limits) {
+  auto parsed = parse_body(body);
+  if (!parsed) return parsed.error();
+  tokenize_request out;
+  std::optional<api_error> error;
+  field_reader fields(*parsed, "", error);
+  out.model = fields.text("model", limits.name_bytes_max).value_or("");
+  const auto content = fields.text("content", limits.text_bytes_max);
+  const auto prompt = fields.text("prompt", limits.text_bytes_max);
+  const bool has_messages = fields.find("messages") != nullptr;
+  if (int{content.has_value()} + int{prompt.has_value()} + int{has_messages} != 1) {
+    fields.refuse("content", "Exactly one of 'content', 'prompt' and 'messages' is required.");
+  }
+  out.is_vllm_shape = !content;
+  if (has_messages) {
+    out.messages = message_reader(limits, error).read(fields);
+  } else if (content || prompt) {
+    out.text = content ? *content : *prompt;
+  }
+  // Each server's own default: llama.cpp adds nothing, vLLM does for a prompt but not for rendered messages.
+  out.add_special = fields.boolean(content ? "add_special" : "add_special_tokens").value_or(prompt.has_value());
+  if (content) out.parse_special = fields.boolean("parse_special").value_or(true);
+  out.add_generation_prompt = fields.boolean("add_generation_prompt").value_or(true);
+  out.with_pieces = fields.boolean(content ? "with_pieces" : "return_token_strs").value_or(false);
+  if (error) return std::move(*error);
+  return out;
+}
+
+answer<detokenize_request> parse_detokenize_request(std::string_view body, const request_limits& limits) {
+  auto parsed = parse_body(body);
+  if (!parsed) return parsed.error();
+  detokenize_request out;
+  std::optional<api_error> error;
+  field_reader fields(*parsed, "", error);
+  out.model = fields.text("model", limits.name_bytes_max).value_or("");
+  if (const json* list = fields.array("tokens", limits.prompt_tokens_max)) {
+    if (auto tokens = as_tokens(*list)) {
+      out.tokens = std::move(*tokens);
+    } else {
+      fields.refuse("tokens", "'tokens' must be an array of token ids.");
+    }
+  } else {
+    fields.refuse("tokens", "'tokens' is required.");
+  }
+  if (error) return std::move(*error);
+  return out;
+}
+
+answer<template_request> parse_template_request(std::string_view body, const request_limits& limits) {
+  auto parsed = parse_body(body);
+  if (!parsed) return parsed.error();
+  template_request out;
+  std::optional<api_error> error;
+  field_reader fields(*parsed, "", error);
+  out.model = fields.text("model", limits.name_bytes_max).value_or("");
+  out.messages = message_reader(limits, error).read(fields);
+  out.add_generation_prompt = fields.boolean("add_generation_prompt").value_or(true);
+  if (error) return std::move(*error);
+  return out;
+}
+
+}  // namespace redline::api

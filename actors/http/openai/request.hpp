@@ -1,0 +1,141 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "actors/http/openai/api_error.hpp"
+#include "actors/http/openai/json.hpp"
+#include "runtime/draft/draft_options.hpp"
+#include "runtime/kv/eviction.hpp"
+#include "runtime/model/sampling.hpp"
+
+namespace redline::api {
+
+/// What a request may hold. Bodies are bounded before they come here.
+struct request_limits {
+  std::size_t name_bytes_max = 256;  // model, user and the like
+  std::size_t messages_max = 2048;
+  std::size_t parts_max = 1024;           // text parts of one message or of the prediction
+  std::size_t prompts_max = 32;           // completions with a list of prompts
+  std::size_t text_bytes_max = 16 << 20;  // all prompts or messages together; the prediction
+  std::size_t prompt_tokens_max = 1 << 20;
+  std::size_t stop_max = 4;  // as OpenAI
+  std::size_t stop_bytes_max = 256;
+  std::size_t logit_bias_max = 1024;
+  std::uint32_t n_max = 8;
+  std::size_t files_max = 64;      // redline.files
+  std::uint32_t answers_max = 64;  // prompts times n
+  std::uint32_t top_logprobs_max = 20;
+};
+
+enum class endpoint : std::uint8_t { chat, completions };
+
+/// Text, or tokens already.
+using prompt_input = std::variant<std::string, std::vector<token>>;
+
+/// The request's own wishes for drafting; what is absent is the server's choice.
+struct speculation_request {
+  std::optional<draft::method> method;
+  std::optional<std::uint32_t> draft_tokens_max;
+  std::optional<float> confidence_min;
+  std::optional<std::uint32_t> micro_draft_tokens;
+  std::optional<std::uint32_t> max_num_run;
+  std::optional<std::uint32_t> max_matching_ngram_size;
+
+  [[nodiscard]] draft::draft_options over(draft::draft_options defaults) const;
+  bool operator==(const speculation_request&) const = default;
+};
+
+/// redline.copy: the answer is a program over files, and what it resolves to is what the client gets.
+struct copy_request {
+  std::string trust = "forced";  // "forced", "verified" or "auto"
+  bool line_spans = true;
+  bool token_spans = false;
+  bool anchors = false;
+  std::optional<float> confidence_min;  // auto
+  std::vector<std::string> files;       // never empty; without redline.files the prediction
+  bool operator==(const copy_request&) const = default;
+};
+
+/// The request's own wishes for what happens at the end of the window; what is absent is the server's choice.
+struct eviction_request {
+  std::optional<kv::eviction_policy> policy;
+  std::optional<std::uint32_t> n_keep, n_discard, n_ctx;
+
+  [[nodiscard]] kv::eviction_options over(kv::eviction_options defaults) const;
+  bool operator==(const eviction_request&) const = default;
+};
+
+/// A chat or completion request, checked. What a client may set but we do not honour never gets here: it is refused.
+struct generation_request {
+  endpoint from = endpoint::chat;
+  std::string model;  // empty: absent
+  /// Chat: objects with "role" (system, user or assistant), "content" (a string), and "name" when given. Text parts are
+  /// joined by line breaks.
+  json messages = json::array();
+  std::vector<prompt_input> prompts;  // completions: each gets n answers; choice index = prompt index * n + i
+
+  model::sampling_params sampling;          // temperature 1 when absent, as OpenAI
+  bool has_seed = false;                    // else the server draws one
+  std::optional<std::uint32_t> tokens_max;  // absent: what the context leaves (chat), 16 (completions) as OpenAI
+  std::uint32_t tokens_min = 0;
+  bool ignore_eos = false;
+  std::vector<std::string> stop;
+  std::uint32_t n = 1;
+
+  bool stream = false;
+  bool include_usage = false;
+  bool logprobs = false;
+  std::uint32_t top_logprobs = 0;
+
+  std::optional<std::string> prediction;  // text that the answer is expected to repeat; guesses only
+  speculation_request speculation;
+  std::optional<copy_request> copy;
+  std::optional<std::string> schema;  // response_format: a JSON schema as text, not yet looked at
+  eviction_request eviction;
+  /// Over the server's own; off for an answer that follows a grammar, whose place in it is counted from its beginning.
+  [[nodiscard]] kv::eviction_options evicting(kv::eviction_options defaults) const {
+    return copy || schema ? kv::eviction_options{} : eviction.over(defaults);
+  }
+  /// Over the server's own; with a prediction and no method named, one that reads it.
+  [[nodiscard]] draft::draft_options drafting(draft::draft_options defaults) const;
+  std::string user;              // with safety_identifier as the newer name; for logs, never a boundary
+  std::string prompt_cache_key;  // placement hint
+};
+
+answer<generation_request> parse_chat_request(std::string_view body, const request_limits& limits = {});
+answer<generation_request> parse_completion_request(std::string_view body, const request_limits& limits = {});
+
+/// llama.cpp sends {content, add_special, parse_special, with_pieces}, vLLM {model, prompt | messages,
+/// add_special_tokens}.
+struct tokenize_request {
+  std::string model;
+  std::optional<std::string> text;  // absent: messages
+  json messages = json::array();
+  bool add_special = false;
+  bool parse_special = true;          // as completions read their prompts
+  bool add_generation_prompt = true;  // messages only
+  bool with_pieces = false;
+  bool is_vllm_shape = false;
+};
+answer<tokenize_request> parse_tokenize_request(std::string_view body, const request_limits& limits = {});
+
+struct detokenize_request {
+  std::string model;
+  std::vector<token> tokens;
+};
+answer<detokenize_request> parse_detokenize_request(std::string_view body, const request_limits& limits = {});
+
+struct template_request {
+  std::string model;
+  json messages = json::array();
+  bool add_generation_prompt = true;
+};
+answer<template_request> parse_template_request(std::string_view body, const request_limits& limits = {});
+
+}  // namespace redline::api

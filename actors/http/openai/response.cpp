@@ -1,0 +1,380 @@
+#include "actors/http/openai/response.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
+namespace redline::api {
+namespace {
+
+constexpr double logprob_min = -9999;  // stands for an impossible token, as OpenAI does: JSON has no infinity
+
+/// Six decimals: a float's noise digits would only make the body longer.
+double rounded(double value) { return std::round(value * 1e6) / 1e6; }
+
+double shown_logprob(float value) {
+  return std::isfinite(value) ? rounded(std::max<double>(value, logprob_min)) : logprob_min;
+}
+
+bool is_valid_utf8(const std::string& bytes) {
+  try {
+    static_cast<void>(json(bytes).dump());
+    return true;
+  } catch (const json::type_error&) {
+    return false;
+  }
+}
+
+std::size_t characters_of(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+json byte_array(std::string_view bytes) {
+  json list = json::array();
+  for (const char c : bytes) list.push_back(static_cast<unsigned char>(c));
+  return list;
+}
+
+json null_if_empty(const std::string& text) { return text.empty() ? json(nullptr) : json(text); }
+
+// Log-probabilities in the shape of each endpoint.
+
+json chat_token(const token_probability& one) {
+  json object;
+  object["token"] = one.bytes;
+  object["logprob"] = shown_logprob(one.logprob);
+  object["bytes"] = byte_array(one.bytes);
+  return object;
+}
+
+json chat_logprobs(const std::vector<token_report>& tokens) {
+  json content = json::array();
+  for (const auto& report : tokens) {
+    json entry = chat_token(report.chosen);
+    json top = json::array();
+    for (const auto& other : report.top) top.push_back(chat_token(other));
+    entry["top_logprobs"] = std::move(top);
+    content.push_back(std::move(entry));
+  }
+  json object;
+  object["content"] = std::move(content);
+  object["refusal"] = nullptr;
+  return object;
+}
+
+/// A token that is no text of its own is shown by its bytes, as OpenAI does: "bytes:\xe2\x80".
+std::string completion_token(const std::string& bytes) {
+  if (is_valid_utf8(bytes)) return bytes;
+  std::string text = "bytes:";
+  for (const char c : bytes) {
+    char hex[8];
+    std::snprintf(hex, sizeof hex, "\\x%02x", static_cast<unsigned char>(c));
+    text += hex;
+  }
+  return text;
+}
+
+json completion_logprobs(const std::vector<token_report>& tokens, std::size_t& offset) {
+  json names = json::array(), logprobs = json::array(), tops = json::array(), offsets = json::array();
+  for (const auto& report : tokens) {
+    names.push_back(completion_token(report.chosen.bytes));
+    logprobs.push_back(shown_logprob(report.chosen.logprob));
+    json top = json::object();
+    for (const auto& other : report.top) top[completion_token(other.bytes)] = shown_logprob(other.logprob);
+    tops.push_back(std::move(top));
+    offsets.push_back(offset);
+    offset += characters_of(report.chosen.bytes);
+  }
+  json object;
+  object["tokens"] = std::move(names);
+  object["token_logprobs"] = std::move(logprobs);
+  object["top_logprobs"] = std::move(tops);
+  object["text_offset"] = std::move(offsets);
+  return object;
+}
+
+// Parts of responses.
+
+json head_object(const response_head& head, const char* chat_kind) {
+  json object;
+  object["id"] = head.id;
+  object["object"] = head.from == endpoint::chat ? chat_kind : "text_completion";
+  object["created"] = head.created_seconds;
+  object["model"] = head.model;
+  object["system_fingerprint"] = null_if_empty(head.system_fingerprint);
+  return object;
+}
+
+json source_object(const source_report& one) {
+  json object;
+  object["drafted"] = one.drafted;
+  object["accepted"] = one.accepted;
+  return object;
+}
+
+json program_object(const program_report& report) {
+  json spans = json::array();
+  for (const auto& s : report.spans) {
+    spans.push_back(json{{"file", s.file},
+                         {"unit", s.unit},
+                         {"first", s.first},
+                         {"last", s.last},
+                         {"trust", s.trust},
+                         {"reason", s.reason},
+                         {"tokens", s.tokens}});
+  }
+  json object;
+  object["program"] = report.program;
+  object["spans"] = std::move(spans);
+  return object;
+}
+
+json usage_object(const usage_report& usage) {
+  json completion_details;
+  completion_details["reasoning_tokens"] = 0;
+  completion_details["accepted_prediction_tokens"] = usage.prediction.accepted;
+  completion_details["rejected_prediction_tokens"] = usage.prediction.drafted - usage.prediction.accepted;
+  json ours;
+  ours["drafted"] = usage.drafted;
+  ours["accepted"] = usage.accepted;
+  ours["sources"]["lookup"] = source_object(usage.lookup);
+  ours["sources"]["draft"] = source_object(usage.draft_model);
+  ours["sources"]["prediction"] = source_object(usage.prediction);
+  ours["sources"]["program"] = source_object(usage.program);
+  ours["copied_forced"] = usage.copied_forced;
+  ours["copied_verified"] = usage.copied_verified;
+  ours["target_passes"] = usage.target_passes;
+  ours["draft_passes"] = usage.draft_passes;
+  ours["rows"] = usage.rows;
+  ours["evicted"] = usage.evicted;
+  ours["evictions"] = usage.evictions;
+  ours["reevaluated"] = usage.reevaluated;
+  ours["eviction"] = usage.eviction;
+  ours["seconds"] = std::isfinite(usage.seconds) ? rounded(usage.seconds) : 0.0;
+  if (usage.kv) ours["kv"] = kv_object(*usage.kv);
+  json object;
+  object["prompt_tokens"] = usage.prompt_tokens;
+  object["completion_tokens"] = usage.completion_tokens;
+  object["total_tokens"] = std::uint64_t{usage.prompt_tokens} + usage.completion_tokens;
+  object["prompt_tokens_details"] = json{{"cached_tokens", usage.cached_tokens}};
+  object["completion_tokens_details"] = std::move(completion_details);
+  object["redline"] = std::move(ours);
+  return object;
+}
+
+json choice_object(endpoint from, const choice& one) {
+  json object;
+  object["index"] = one.index;
+  if (from == endpoint::chat) {
+    json message;
+    message["role"] = "assistant";
+    message["content"] = one.text;
+    message["refusal"] = nullptr;
+    object["message"] = std::move(message);
+    object["logprobs"] = one.tokens ? chat_logprobs(*one.tokens) : json(nullptr);
+  } else {
+    std::size_t offset = 0;
+    object["text"] = one.text;
+    object["logprobs"] = one.tokens ? completion_logprobs(*one.tokens, offset) : json(nullptr);
+  }
+  object["finish_reason"] = text_of(one.finish);
+  if (one.program) object["redline"] = program_object(*one.program);
+  return object;
+}
+
+json card_object(const model_card& card) {
+  json object;
+  object["id"] = card.id;
+  object["object"] = "model";
+  object["created"] = card.created_seconds;
+  object["owned_by"] = card.owned_by;
+  object["root"] = card.id;
+  object["parent"] = nullptr;
+  object["max_model_len"] = card.context_tokens_max;
+  object["meta"] = card.meta;
+  return object;
+}
+
+std::string as_event(const json& object) { return "data: " + dump_json(object) + "\n\n"; }
+
+}  // namespace
+
+std::string_view text_of(finish_reason why) {
+  switch (why) {
+    case finish_reason::stop:
+      return "stop";
+    case finish_reason::length:
+      return "length";
+    case finish_reason::content_filter:
+      return "content_filter";
+  }
+  return "stop";
+}
+
+source_report& source_report::operator+=(const source_report& other) {
+  drafted += other.drafted;
+  accepted += other.accepted;
+  return *this;
+}
+
+usage_report& usage_report::operator+=(const usage_report& other) {
+  prompt_tokens += other.prompt_tokens;
+  cached_tokens += other.cached_tokens;
+  completion_tokens += other.completion_tokens;
+  drafted += other.drafted;
+  accepted += other.accepted;
+  lookup += other.lookup;
+  draft_model += other.draft_model;
+  prediction += other.prediction;
+  program += other.program;
+  copied_forced += other.copied_forced;
+  copied_verified += other.copied_verified;
+  target_passes += other.target_passes;
+  draft_passes += other.draft_passes;
+  rows += other.rows;
+  evicted += other.evicted;
+  evictions += other.evictions;
+  reevaluated += other.reevaluated;
+  seconds = std::max(seconds, other.seconds);
+  return *this;
+}
+
+std::string response_id(endpoint from, std::uint64_t high, std::uint64_t low) {
+  char digits[40];
+  std::snprintf(digits, sizeof digits, "%016llx%016llx", static_cast<unsigned long long>(high),
+                static_cast<unsigned long long>(low));
+  return (from == endpoint::chat ? "chatcmpl-" : "cmpl-") + std::string(digits);
+}
+
+std::string completion_body(const response_head& head, std::span<const choice> choices, const usage_report& usage) {
+  json object = head_object(head, "chat.completion");
+  json list = json::array();
+  for (const auto& one : choices) list.push_back(choice_object(head.from, one));
+  object["choices"] = std::move(list);
+  object["usage"] = usage_object(usage);
+  return dump_json(object);
+}
+
+json event_writer::chunk() const {
+  json object = head_object(head_, "chat.completion.chunk");
+  object["choices"] = json::array();
+  if (include_usage_) object["usage"] = nullptr;
+  return object;
+}
+
+/// content: the members between index and finish_reason.
+std::string event_writer::event(std::uint32_t index, json content, std::optional<finish_reason> why) const {
+  json one;
+  one["index"] = index;
+  for (auto& [key, value] : content.get_ref<json::object_t&>()) one[key] = std::move(value);
+  one["finish_reason"] = why ? json(text_of(*why)) : json(nullptr);
+  json object = chunk();
+  object["choices"].push_back(std::move(one));
+  return as_event(object);
+}
+
+std::string event_writer::first(std::uint32_t index) const {
+  if (head_.from == endpoint::completions) return {};
+  json content;
+  content["delta"] = json{{"role", "assistant"}, {"content", ""}};
+  content["logprobs"] = nullptr;
+  return event(index, std::move(content), std::nullopt);
+}
+
+std::string event_writer::delta(std::uint32_t index, std::string_view text, const std::vector<token_report>* tokens) {
+  json content;
+  if (head_.from == endpoint::chat) {
+    content["delta"] = json{{"content", text}};
+    content["logprobs"] = tokens ? chat_logprobs(*tokens) : json(nullptr);
+  } else {
+    if (text_offsets_.size() <= index) text_offsets_.resize(index + std::size_t{1}, 0);
+    content["text"] = text;
+    content["logprobs"] = tokens ? completion_logprobs(*tokens, text_offsets_[index]) : json(nullptr);
+  }
+  return event(index, std::move(content), std::nullopt);
+}
+
+std::string event_writer::finish(std::uint32_t index, finish_reason why, const program_report* program) const {
+  json content;
+  if (head_.from == endpoint::chat) {
+    content["delta"] = json::object();
+  } else {
+    content["text"] = "";
+  }
+  content["logprobs"] = nullptr;
+  if (program) content["redline"] = program_object(*program);
+  return event(index, std::move(content), why);
+}
+
+std::string event_writer::usage(const usage_report& report) const {
+  if (!include_usage_) return {};
+  json object = chunk();
+  object["usage"] = usage_object(report);
+  return as_event(object);
+}
+
+std::string model_list_body(std::span<const model_card> cards) {
+  json list = json::array();
+  for (const auto& card : cards) list.push_back(card_object(card));
+  json object;
+  object["object"] = "list";
+  object["data"] = std::move(list);
+  return dump_json(object);
+}
+
+std::string model_body(const model_card& card) { return dump_json(card_object(card)); }
+
+std::string tokenize_body(const tokenize_request& request, std::span<const token> tokens,
+                          std::span<const std::string> pieces, std::uint32_t context_tokens_max) {
+  REDLINE_ASSERT(!request.with_pieces || pieces.size() == tokens.size(), "a piece per token");
+  json object;
+  if (request.is_vllm_shape) {
+    object["count"] = tokens.size();
+    object["max_model_len"] = context_tokens_max;
+    object["tokens"] = tokens;
+    json strings = json::array();
+    for (const auto& piece : pieces) strings.push_back(piece);
+    object["token_strs"] = request.with_pieces ? std::move(strings) : json(nullptr);
+    return dump_json(object);
+  }
+  json list = json::array();
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (!request.with_pieces) {
+      list.push_back(tokens[i]);
+      continue;
+    }
+    json entry;
+    entry["id"] = tokens[i];
+    entry["piece"] = is_valid_utf8(pieces[i]) ? json(pieces[i]) : byte_array(pieces[i]);
+    list.push_back(std::move(entry));
+  }
+  object["tokens"] = std::move(list);
+  return dump_json(object);
+}
+
+std::string detokenize_body(std::string_view text) {
+  json object;
+  object["content"] = text;
+  object["prompt"] = text;
+  return dump_json(object);
+}
+
+std::string template_body(std::string_view prompt) {
+  json object;
+  object["prompt"] = prompt;
+  return dump_json(object);
+}
+
+json kv_object(const kv_report& kv) {
+  json object;
+  object["exact"] = kv.exact;
+  object["shifted"] = kv.shifted;
+  object["stale"] = kv.stale;
+  return object;
+}
+
+std::string health_body() { return "{\"status\":\"ok\"}"; }
+
+}  // namespace redline::api

@@ -1,0 +1,93 @@
+#include "actors/node/cost_cache.hpp"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace redline::actors {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::size_t costs_max = 64;
+constexpr std::uintmax_t file_bytes_max = 64 * 1024;
+constexpr std::uint64_t number_max = 3'600'000'000;  // an hour in microseconds; more rows or tokens than anybody has
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+/// FNV-1a: a name for a file, the key itself is compared.
+std::string name_of(const std::string& key) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : key) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  char text[17];
+  std::snprintf(text, sizeof(text), "%016llx", static_cast<unsigned long long>(hash));
+  return text;
+}
+
+std::optional<std::uint64_t> number_at(const nlohmann::json& cost, const char* name) {
+  const auto at = cost.find(name);
+  if (at == cost.end() || !at->is_number_unsigned() || at->get<std::uint64_t>() > number_max) return std::nullopt;
+  return at->get<std::uint64_t>();
+}
+
+}  // namespace
+
+cost_cache::cost_cache(std::string folder, std::string key) : folder_(std::move(folder)), key_(std::move(key)) {}
+
+std::string cost_cache::usual_folder() {
+  if (std::string own = variable("REDLINE_CACHE_DIR"); !own.empty()) return own;
+  if (const std::string caches = variable("XDG_CACHE_HOME"); !caches.empty()) return caches + "/redline";
+  if (const std::string home = variable("HOME"); !home.empty()) return home + "/.cache/redline";
+  return "";
+}
+
+std::string cost_cache::path() const { return folder_ + "/pass-costs-" + name_of(key_) + ".json"; }
+
+std::optional<std::vector<pass_cost>> cost_cache::load() const {
+  if (folder_.empty()) return std::nullopt;
+  std::error_code ignored;
+  if (const auto bytes = fs::file_size(path(), ignored); ignored || bytes > file_bytes_max) return std::nullopt;
+  std::ifstream file(path());
+  const auto json = nlohmann::json::parse(file, nullptr, false);
+  if (!json.is_object() || json.value("key", nlohmann::json()) != key_) return std::nullopt;
+  const auto list = json.find("passes");
+  if (list == json.end() || !list->is_array() || list->empty() || list->size() > costs_max) return std::nullopt;
+  std::vector<pass_cost> costs;
+  for (const auto& cost : *list) {
+    if (!cost.is_object()) return std::nullopt;
+    const auto rows = number_at(cost, "rows"), logits = number_at(cost, "logits"), context = number_at(cost, "context"),
+               us = number_at(cost, "us");
+    if (!rows || !logits || !context || !us) return std::nullopt;
+    costs.push_back({static_cast<std::uint32_t>(*rows), static_cast<std::uint32_t>(*logits),
+                     static_cast<std::uint32_t>(*context), *us});
+  }
+  return costs;
+}
+
+result<void> cost_cache::store(const std::vector<pass_cost>& costs) const {
+  if (folder_.empty()) return {};
+  nlohmann::ordered_json json{{"key", key_}, {"passes", nlohmann::ordered_json::array()}};
+  for (const pass_cost& c : costs) {
+    json["passes"].push_back({{"rows", c.rows}, {"logits", c.logits}, {"context", c.context}, {"us", c.took_us}});
+  }
+  std::error_code failed;
+  fs::create_directories(folder_, failed);
+  // Two that start at once write a file each; the later rename wins, and both are right.
+  const std::string draft = path() + "." + std::to_string(::getpid());
+  std::ofstream file(draft);
+  file << json.dump(1) << '\n';
+  file.close();
+  if (file) fs::rename(draft, path(), failed);
+  if (!file || failed) {
+    fs::remove(draft, failed);
+    return failure{errc::io_error, "cannot write " + path()};
+  }
+  return {};
+}
+
+}  // namespace redline::actors

@@ -1,0 +1,330 @@
+#include "actors/node/engine.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "actors/node/cost_cache.hpp"
+#include "actors/node/supervisor.hpp"
+#include "actors/serving/cache_manager.hpp"
+#include "actors/serving/draft_model.hpp"
+#include "actors/serving/target_model.hpp"
+#include "kernels/cpu_features.hpp"
+#include "kernels/machine_memory.hpp"
+#include "runtime/base/version.hpp"
+#include "runtime/model/pass_probe.hpp"
+
+namespace redline::actors {
+
+using actor::actor_ref;
+using actor::make_address;
+
+namespace {
+
+constexpr std::uint16_t control_worker = 99;
+constexpr std::size_t actor_mail_max = 8192;
+// A pass of this many rows costs little more than one of a single row: on a machine busy with something else, where
+// every pass looks slow, the time limit must not cut batches down to single rows.
+constexpr std::uint32_t untimed_rows = 64;
+
+/// Empty but in a benchmark.
+draft::draft_replay replayed_drafts(const std::shared_ptr<target_probe>& probe) {
+  if (!probe || !probe->draft_right()) return {};
+  return [probe](session_id session, std::uint32_t output_index, std::span<const token> guess) {
+    return draft::replayed_choices{.tokens = probe->draft_choices({session.value}, output_index, guess),
+                                   .sure = static_cast<float>(probe->draft_right().value_or(0))};
+  };
+}
+
+std::uint16_t process_of_roles(const engine_roles& roles) {
+  if (roles.front) return place::front_process;
+  return roles.target ? place::target_process : place::draft_process;
+}
+
+}  // namespace
+
+engine::engine(engine_options options) : options_(std::move(options)), fabric_(process_of_roles(options_.roles)) {}
+
+engine::~engine() { stop(); }
+
+result<std::unique_ptr<engine>> engine::create(engine_options options) {
+  std::unique_ptr<engine> e(new engine(std::move(options)));
+  const auto& choice = kernels::process_table();
+  if (choice.table == nullptr) return failure{errc::unsupported_format, choice.problem};
+  e->table_ = &kernels::table_for_cache(*choice.table, e->options_.kv);
+  REDLINE_TRY(e->open_files());
+  e->control_ = e->fabric_.make_link(control_worker);
+  e->io_ = e->make_worker(place::io_worker);
+  e->add_io_actors();
+  return e;
+}
+
+result<void> engine::open_files() {
+  const auto& roles = options_.roles;
+  if (roles.front || roles.target) {
+    REDLINE_TRY_ASSIGN(target_file_, gguf::gguf_file::open(options_.target_path));
+    REDLINE_TRY_ASSIGN(target_config_, model::read_config(*target_file_));
+    REDLINE_TRY_ASSIGN(words_, text::tokenizer::from_file(*target_file_));
+    if (auto index = grammar::vocabulary_index::make(words_)) word_index_ = std::move(*index);
+    context_max_ =
+        options_.context_max == 0 ? target_config_.context : std::min(options_.context_max, target_config_.context);
+  }
+  if (options_.draft_path.empty()) return {};
+  REDLINE_TRY_ASSIGN(draft_file_, gguf::gguf_file::open(options_.draft_path));
+  REDLINE_TRY_ASSIGN(draft_config_, model::read_config(*draft_file_));
+  if (options_.draft_context != 0) draft_config_.context = std::min(draft_config_.context, options_.draft_context);
+  REDLINE_TRY_ASSIGN(const auto draft_words, text::tokenizer::from_file(*draft_file_));
+  if (words_ && draft_words->digest() != words_->digest()) {
+    return failure{errc::unsupported_format, options_.draft_path + " has another vocabulary than " +
+                                                 options_.target_path + ": its drafts would mean other text"};
+  }
+  if (!words_) words_ = draft_words;
+  return {};
+}
+
+std::unique_ptr<engine::thread_of> engine::make_worker(std::uint16_t number) {
+  auto t = std::make_unique<thread_of>();
+  t->wire = fabric_.make_link(number);
+  t->core = std::make_unique<actor::worker>(fabric_.process(), number, *t->wire, real_environment());
+  t->core->report_deaths_to(make_address(fabric_.process(), place::io_worker, place::supervisor));
+  return t;
+}
+
+std::uint16_t engine::process_with_target() const {
+  return options_.roles.target_is_remote ? place::target_process : fabric_.process();
+}
+std::uint16_t engine::process_with_draft() const {
+  return options_.roles.draft_is_remote ? place::draft_process : fabric_.process();
+}
+
+actor_ref<verify_scheduler> engine::scheduler_ref() const {
+  return {make_address(process_with_target(), place::io_worker, place::scheduler)};
+}
+
+std::vector<actor_ref<draft_model>> engine::drafters() const {
+  std::vector<actor_ref<draft_model>> all;
+  if (options_.roles.front) all.push_back({make_address(fabric_.process(), place::lookup_worker, place::lookup)});
+  if (!options_.draft_path.empty() || options_.roles.draft_is_remote) {
+    all.push_back({make_address(process_with_draft(), place::draft_worker, place::drafter)});
+  }
+  return all;
+}
+
+result<session_partners> engine::partners_for(draft::method how, actor::address client) const {
+  session_partners partners = options_.patience;
+  partners.scheduler = scheduler_ref();
+  partners.client = client;
+  const auto all = drafters();
+  if (how == draft::method::lookup || how == draft::method::prediction) {
+    partners.drafter = all.front();
+  } else if (how == draft::method::automatic) {
+    partners.drafter = all.back();  // the draft model's drafter looks up as well
+  } else if (how != draft::method::regular) {
+    if (all.size() < 2) {
+      return failure{errc::invalid_argument, "this method needs a draft model, and none is loaded (--draft)"};
+    }
+    partners.drafter = all.back();
+  }
+  if (partners.drafter.where != all.front().where && partners.drafter) partners.stand_in = all.front();
+  return partners;
+}
+
+/// Enough for every sequence at full length, within the memory that the KV may take.
+std::uint32_t engine::pages_for_model(const model::model_config& config, std::uint32_t sequences_max) const {
+  const std::uint64_t bytes_max =
+      options_.kv_bytes_max != 0 ? options_.kv_bytes_max : kernels::read_machine_memory().limit_bytes() / 4;
+  const std::uint64_t per_sequence = scheduler::pages_for(
+      std::min(context_max_ == 0 ? config.context : context_max_, config.context), kv::page_tokens);
+  const std::uint64_t wanted = per_sequence * sequences_max;
+  const std::uint64_t affordable = bytes_max / model::page_bytes(config, options_.kv);
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(std::min(wanted, affordable), 1, 1u << 24));
+}
+
+void engine::add_io_actors() {
+  actor::worker& io = *io_->core;
+  const std::uint16_t process = fabric_.process();
+  std::vector<actor::restart_policy> groups;
+  const actor::restart_limit limit;
+  if (options_.roles.target) {
+    auto& scheduling = options_.scheduling;
+    scheduling.limits.tokens_max = context_max_;
+    scheduling.limits.pages_count = pages_for_model(target_config_, scheduling.limits.running_max);
+    scheduling.budget.page_tokens = kv::page_tokens;
+    scheduling.budget.rows_min = std::min(untimed_rows, scheduling.budget.rows_max);
+    scheduling.budget.whole_drafts = options_.whole_drafts;
+    const actor_ref<cache_manager> cache{make_address(process, place::io_worker, place::cache)};
+    const actor_ref<target_model> target{make_address(process, place::target_worker, place::target)};
+    io.add<cache_manager>(place::cache, "cache manager", {actor_mail_max, actor_mail_max},
+                          [pages = scheduling.limits.pages_count](actor::actor_context& c) {
+                            return std::make_unique<cache_manager>(c, pages);
+                          });
+    io.add<verify_scheduler>(place::scheduler, "scheduler", {actor_mail_max, actor_mail_max},
+                             [scheduling, cache, target](actor::actor_context& c) {
+                               auto policy = scheduler::make_policy(scheduling.policy);
+                               if (!policy) throw std::runtime_error(policy.error().describe());
+                               return std::make_unique<verify_scheduler>(c, scheduling, std::move(*policy), cache,
+                                                                         target);
+                             });
+    groups.emplace_back(actor::restart_strategy::one_for_one, limit,
+                        std::vector{cache.where, target.where, scheduler_ref().where});
+  }
+  groups.emplace_back(actor::restart_strategy::one_for_one, limit,
+                      std::vector{make_address(process, place::draft_worker, place::drafter),
+                                  make_address(process, place::lookup_worker, place::lookup),
+                                  make_address(process, place::io_worker, place::gateway)});
+  const auto owner = options_.roles.front ? make_address(process, place::io_worker, place::gateway) : actor::address{};
+  io.add<supervisor>(place::supervisor, "supervisor", {actor_mail_max, actor_mail_max},
+                     [groups, owner, fatal = options_.on_fatal](actor::actor_context& c) {
+                       return std::make_unique<supervisor>(
+                           c, groups, owner, fatal ? fatal : [](const std::string&) {});
+                     });
+}
+
+result<void> engine::add_target() {
+  const auto report = [this](std::uint64_t done, std::uint64_t all) {
+    if (options_.progress) options_.progress(options_.target_path, done, all);
+  };
+  target_team_ = std::make_unique<kernels::worker_team>(options_.threads);
+  REDLINE_TRY_ASSIGN(auto weights, model::load_weights(*target_file_, *table_, *target_team_, report));
+  const std::uint32_t pages = options_.scheduling.limits.pages_count;
+  const model::transformer::options how{
+      .pages_count = pages, .kv = options_.kv, .rows_max = options_.scheduling.budget.rows_max};
+  // Once here, so that a lack of memory is an answer and not an actor's death.
+  REDLINE_TRY_ASSIGN(auto first, model::transformer::create(weights, *table_, *target_team_, how));
+  const auto costs = pass_costs(*first, options_.target_path, *target_file_, pages);
+  auto ready = std::make_shared<std::unique_ptr<model::transformer>>(std::move(first));
+  target_ = make_worker(place::target_worker);
+  target_->core->add<target_model>(
+      place::target, "target model", {actor_mail_max, actor_mail_max},
+      [=, this, scheduler = scheduler_ref(), probe = options_.probe, index = word_index_](actor::actor_context& c) {
+        if (!*ready) {
+          auto again = model::transformer::create(weights, *table_, *target_team_, how);
+          if (!again) throw std::runtime_error(again.error().describe());
+          *ready = std::move(*again);
+        }
+        return std::make_unique<target_model>(c, std::move(*ready), pages, scheduler, costs, probe, index);
+      });
+  return {};
+}
+
+/// What passes take here: from the last start, or measured now.
+std::vector<pass_cost> engine::pass_costs(model::transformer& t, const std::string& path, const gguf::gguf_file& file,
+                                          std::uint32_t pages_count) const {
+  if (options_.measuring_max.count() == 0) return {};
+  const auto& c = t.config();
+  const cost_cache cache(
+      options_.cost_folder,
+      kernels::cpu_name() + ", " + std::string(table_->name) + ", " + std::to_string(options_.threads) + " threads, " +
+          std::string(kernels::name_of(options_.kv)) + " cache, " + c.architecture + " " + std::to_string(c.layers) +
+          "x" + std::to_string(c.width) + "x" + std::to_string(c.feed_forward) + ", " + std::to_string(c.vocabulary) +
+          " tokens, " + std::to_string(file.size_bytes()) + " bytes, " + version());
+  if (auto known = cache.load()) return *known;
+  if (options_.progress) options_.progress("timing passes of " + path, 0, 1);
+  std::vector<pass_cost> costs;
+  for (const auto& p : model::measure_passes(t, pages_count, options_.measuring_max)) {
+    costs.push_back({p.rows, p.logits, p.context, static_cast<std::uint64_t>(p.took.count())});
+  }
+  // Without the file the next start takes a second or two longer.
+  (void)cache.store(costs);
+  return costs;
+}
+
+result<void> engine::add_draft() {
+  const auto report = [this](std::uint64_t done, std::uint64_t all) {
+    if (options_.progress) options_.progress(options_.draft_path, done, all);
+  };
+  draft_team_ = std::make_unique<kernels::worker_team>(options_.threads);
+  REDLINE_TRY_ASSIGN(auto weights, model::load_weights(*draft_file_, *table_, *draft_team_, report));
+  const std::uint32_t pages = pages_for_model(draft_config_, options_.scheduling.limits.running_max);
+  const model::transformer::options how{.pages_count = pages, .kv = options_.kv, .rows_max = 512};
+  REDLINE_TRY_ASSIGN(auto first, model::transformer::create(weights, *table_, *draft_team_, how));
+  cost::cost_model passes;
+  for (const pass_cost& c : pass_costs(*first, options_.draft_path, *draft_file_, pages)) {
+    passes.observe(cost::size_of_run(c.context, c.rows, c.logits), microseconds{static_cast<std::int64_t>(c.took_us)});
+  }
+  auto ready = std::make_shared<std::unique_ptr<model::transformer>>(std::move(first));
+  std::vector<token> ends;
+  for (token t = 0; t < static_cast<token>(words_->size()); ++t) {
+    if (words_->is_end_of_generation(t)) ends.push_back(t);
+  }
+  draft_ = make_worker(place::draft_worker);
+  draft_->core->add<draft_model>(place::drafter, "draft model", {actor_mail_max, actor_mail_max},
+                                 [=, this, context = draft_config_.context](actor::actor_context& c) {
+                                   if (!*ready) {
+                                     auto again = model::transformer::create(weights, *table_, *draft_team_, how);
+                                     if (!again) throw std::runtime_error(again.error().describe());
+                                     *ready = std::move(*again);
+                                   }
+                                   const draft::engine_limits limits{.pages_count = pages, .context_max = context};
+                                   return std::make_unique<draft_model>(
+                                       c,
+                                       std::make_unique<draft::draft_engine>(std::move(*ready), ends, limits, &c.env(),
+                                                                             replayed_drafts(options_.probe), passes));
+                                 });
+  return {};
+}
+
+void engine::add_lookup() {
+  lookup_ = make_worker(place::lookup_worker);
+  lookup_->core->add<draft_model>(
+      place::lookup, "lookup", {actor_mail_max, actor_mail_max}, [](actor::actor_context& c) {
+        return std::make_unique<draft_model>(
+            c, std::make_unique<draft::draft_engine>(nullptr, std::vector<token>{}, draft::engine_limits{}));
+      });
+}
+
+void engine::run(thread_of& t, const std::string& name, bool on_fibers) {
+  t.thread = std::thread([&t, name, on_fibers] {
+    pthread_setname_np(pthread_self(), name.c_str());
+#ifdef REDLINE_SANITIZED
+    (void)on_fibers;  // the sanitizers do not follow fiber stacks
+    t.core->run_inline();
+#else
+    if (on_fibers)
+      t.core->run_on_fibers();
+    else
+      t.core->run_inline();
+#endif
+  });
+}
+
+result<void> engine::start() {
+  const bool talks = !options_.bridge.listen.empty() || !options_.bridge.join.empty();
+  if (talks) {
+    std::vector<actor::address> watchers;
+    if (options_.roles.front) watchers.push_back(make_address(fabric_.process(), place::io_worker, place::gateway));
+    REDLINE_TRY(fabric_.start_bridge(options_.bridge, std::move(watchers)));
+  }
+  run(*io_, "redline-io", true);
+  if (options_.roles.front) {
+    add_lookup();
+    run(*lookup_, "redline-lookup", false);
+  }
+  if (options_.roles.draft && !options_.draft_path.empty()) {
+    REDLINE_TRY(add_draft());
+    run(*draft_, "redline-draft", false);
+  }
+  if (options_.roles.target) {
+    REDLINE_TRY(add_target());
+    run(*target_, "redline-target", false);
+  }
+  return {};
+}
+
+void engine::stop_one(std::unique_ptr<thread_of>& t) {
+  if (!t || !t->thread.joinable()) return;
+  send(t->core->host_address(), actor::stop_worker{});
+  t->thread.join();
+}
+
+void engine::stop() {
+  if (std::exchange(stopped_, true)) return;
+  stop_one(io_);
+  stop_one(lookup_);
+  stop_one(draft_);
+  stop_one(target_);
+  fabric_.stop_bridge();
+}
+
+}  // namespace redline::actors

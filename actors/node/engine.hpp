@@ -1,0 +1,163 @@
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "actors/serving/session.hpp"
+#include "actors/serving/target_probe.hpp"
+#include "actors/serving/verify_scheduler.hpp"
+#include "kernels/dispatch.hpp"
+#include "kernels/worker_team.hpp"
+#include "runtime/actor/worker.hpp"
+#include "runtime/model/transformer.hpp"
+#include "runtime/tokenizer/tokenizer.hpp"
+#include "transport/zmq_fabric.hpp"
+
+namespace redline::actors {
+
+/// Where everything lives. The numbers are the addresses' parts and the same in every deployment of one version, so
+/// that the actors of one process can name those of another.
+namespace place {
+inline constexpr std::uint16_t front_process = 1;
+inline constexpr std::uint16_t target_process = 2;
+inline constexpr std::uint16_t draft_process = 3;
+
+inline constexpr std::uint16_t io_worker = 1;      // many small actors on fibers
+inline constexpr std::uint16_t http_worker = 2;    // the HTTP front's event loop
+inline constexpr std::uint16_t target_worker = 3;  // one model each, and its compute threads
+inline constexpr std::uint16_t draft_worker = 4;
+inline constexpr std::uint16_t lookup_worker = 5;  // lookups, off the scheduler's thread
+
+inline constexpr std::uint32_t supervisor = 1;
+inline constexpr std::uint32_t gateway = 2;
+inline constexpr std::uint32_t cache = 3;
+inline constexpr std::uint32_t scheduler = 4;
+inline constexpr std::uint32_t target = 5;
+inline constexpr std::uint32_t drafter = 6;
+inline constexpr std::uint32_t lookup = 7;
+inline constexpr std::uint32_t http = 8;
+inline constexpr std::uint32_t client = 9;
+}  // namespace place
+
+/// Which actors this process runs. One process runs all; split ones are told who is elsewhere.
+struct engine_roles {
+  bool front = true;
+  bool target = true;
+  bool draft = true;
+  bool target_is_remote = false;  // the front's sessions find target or draft in a process of its own
+  bool draft_is_remote = false;
+};
+
+struct engine_options {
+  engine_roles roles;
+  std::string target_path;          // the front needs it for its tokenizer even when the target is remote
+  std::string draft_path;           // empty: no draft model
+  std::uint32_t draft_context = 0;  // tokens that it looks at; 0: as many as it was trained for
+  model::kv_type kv = model::kv_type::f16;
+  std::uint32_t threads = 0;            // compute threads per model; 0: what this process may use
+  std::uint32_t context_max = 0;        // 0: the model's
+  std::uint64_t kv_bytes_max = 0;       // per model; 0: a quarter of what the process may use
+  scheduler_options scheduling;         // limits.tokens_max and pages_count are filled in here
+  bool whole_drafts = false;            // verify drafts whole, also where that does not pay
+  microseconds measuring_max{0};        // for timing passes at start; 0: the scheduler learns while it runs
+  std::string cost_folder;              // keeps what was timed for the next start; empty: nowhere
+  session_partners patience;            // only its durations are used
+  transport::bridge_options bridge;     // listen or join set: this process talks to others
+  std::shared_ptr<target_probe> probe;  // benchmarks: of the target model, when it runs here
+  /// A weight loader's progress: what, bytes done, bytes in all.
+  std::function<void(const std::string&, std::uint64_t, std::uint64_t)> progress;
+  /// Called from an actor's thread when supervision gives up.
+  std::function<void(const std::string&)> on_fatal;
+};
+
+/// The actors of one process, with the threads and the transport under them: the composition of the system.
+///
+///   io worker (fibers)     supervisor, gateway, sessions, scheduler, cache manager
+///   target, draft, lookup  one actor each on a thread of its own; models bring their compute threads
+class engine {
+ public:
+  /// Opens and checks the files and makes the workers; loads no weights yet.
+  static result<std::unique_ptr<engine>> create(engine_options options);
+  ~engine();
+  engine(const engine&) = delete;
+  engine& operator=(const engine&) = delete;
+
+  /// Starts the io worker, then loads the models and starts theirs. Returns when all of this process's actors run.
+  result<void> start();
+  /// Stops the workers, models last. Safe to call twice.
+  void stop();
+
+  /// The io worker before `start`, to add actors of the caller's (gateway, command-line client).
+  [[nodiscard]] actor::worker& io() { return *io_->core; }
+  [[nodiscard]] transport::zmq_fabric& fabric() { return fabric_; }
+
+  /// Sends to an actor from the thread that owns this engine.
+  template<actor::message M>
+  void send(actor::address to, const M& m) {
+    (void)control_->send(actor::frame{actor::envelope{.to = to, .id = M::id}, actor::encode(m)});
+  }
+
+  /// For one session: the scheduler and the drafter that serves `how`. A method that needs a missing draft model is a
+  /// failure.
+  [[nodiscard]] result<session_partners> partners_for(draft::method how, actor::address client) const;
+  [[nodiscard]] actor::actor_ref<verify_scheduler> scheduler_ref() const;
+  /// The drafters there are, for status.
+  [[nodiscard]] std::vector<actor::actor_ref<draft_model>> drafters() const;
+
+  [[nodiscard]] const std::shared_ptr<const text::tokenizer>& words() const { return words_; }
+  /// For grammars; null where the vocabulary is not enough for one.
+  [[nodiscard]] const std::shared_ptr<const grammar::vocabulary_index>& word_index() const { return word_index_; }
+  [[nodiscard]] const model::model_config& target_config() const { return target_config_; }
+  [[nodiscard]] std::uint32_t context_max() const { return context_max_; }
+  [[nodiscard]] const engine_options& options() const { return options_; }
+  [[nodiscard]] std::uint64_t target_file_bytes() const { return target_file_ ? target_file_->size_bytes() : 0; }
+
+ private:
+  struct thread_of {
+    std::unique_ptr<actor::link> wire;
+    std::unique_ptr<actor::worker> core;
+    std::thread thread;
+  };
+
+  explicit engine(engine_options options);
+  result<void> open_files();
+  std::unique_ptr<thread_of> make_worker(std::uint16_t number);
+  void add_io_actors();
+  result<void> add_target();
+  [[nodiscard]] std::vector<pass_cost> pass_costs(model::transformer& t, const std::string& path,
+                                                  const gguf::gguf_file& file, std::uint32_t pages_count) const;
+  result<void> add_draft();
+  void add_lookup();
+  void run(thread_of& t, const std::string& name, bool on_fibers);
+  void stop_one(std::unique_ptr<thread_of>& t);
+  [[nodiscard]] std::uint32_t pages_for_model(const model::model_config& config, std::uint32_t sequences_max) const;
+  [[nodiscard]] std::uint16_t process_with_target() const;
+  [[nodiscard]] std::uint16_t process_with_draft() const;
+
+  engine_options options_;
+  transport::zmq_fabric fabric_;
+  const kernels::kernel_table* table_ = nullptr;
+  std::shared_ptr<const gguf::gguf_file> target_file_;
+  std::shared_ptr<const gguf::gguf_file> draft_file_;
+  model::model_config target_config_;
+  model::model_config draft_config_;
+  std::shared_ptr<const text::tokenizer> words_;
+  std::shared_ptr<const grammar::vocabulary_index> word_index_;
+  std::uint32_t context_max_ = 0;
+  std::unique_ptr<kernels::worker_team> target_team_;
+  std::unique_ptr<kernels::worker_team> draft_team_;
+  std::unique_ptr<actor::link> control_;  // this object's own way to send stop_worker
+  std::unique_ptr<thread_of> io_;
+  std::unique_ptr<thread_of> target_;
+  std::unique_ptr<thread_of> draft_;
+  std::unique_ptr<thread_of> lookup_;
+  bool stopped_ = false;
+};
+
+}  // namespace redline::actors

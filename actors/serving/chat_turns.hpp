@@ -1,0 +1,29 @@
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/base/ids.hpp"
+#include "runtime/base/result.hpp"
+#include "runtime/base/token_range.hpp"
+#include "runtime/tokenizer/tokenizer.hpp"
+
+namespace redline::actors {
+
+/// Renders the first messages of a conversation, without the beginning of an answer behind them.
+using conversation_text = std::function<result<std::string>(const nlohmann::ordered_json& messages)>;
+
+/// The turns of a conversation before its last one, oldest first, each where the one before ends: what of `prompt` may
+/// be forgotten without cutting through the template's frame. A turn is a user's message and what was answered to it,
+/// with all that the template put around them. At most 64, and only the oldest of a conversation so long that rendering
+/// its beginnings would be costly. A first turn stays out when what the template writes before it cannot be told from
+/// it. Empty when there is no older turn, or when the template does not write a conversation as its beginning and more.
+/// messages: an array; text: what `prompt` are the tokens of.
+std::vector<token_range> older_turns(const nlohmann::ordered_json& messages, std::string_view text,
+                                     std::span<const token> prompt, const text::tokenizer& words,
+                                     const conversation_text& render);
+
+}  // namespace redline::actors

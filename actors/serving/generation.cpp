@@ -1,0 +1,212 @@
+#include "actors/serving/generation.hpp"
+
+#include <algorithm>
+
+namespace redline::actors {
+
+namespace {
+
+std::vector<token_range> turns_that_may_go(const generation_request& request) {
+  std::vector<token_range> turns = request.turns.value_or(std::vector<token_range>{});
+  std::erase_if(turns, [&](const token_range& t) { return t.begin < request.eviction.n_keep.value_or(0); });
+  return turns;
+}
+
+/// Tokens that never leave the window.
+std::uint32_t pinned_count(const generation_request& request) {
+  auto count = static_cast<std::uint32_t>(request.prompt.size());
+  if (!request.turns) return request.eviction.n_keep.value_or(count);
+  for (const token_range& t : turns_that_may_go(request)) count -= t.count();
+  return count;
+}
+
+}  // namespace
+
+generation::generation(generation_request request, std::shared_ptr<const text::tokenizer> words,
+                       text::stop_matcher stops)
+    : request_(std::move(request)),
+      words_(std::move(words)),
+      log_(request_.prompt),
+      prompt_count_(static_cast<std::uint32_t>(log_.size())),
+      prompt_left_(prompt_count_),
+      output_max_(request_.tokens_max),
+      window_max_(window_of(request_)),
+      stops_(std::move(stops)),
+      characters_(text::utf8_stream::invalid_bytes::keep) {
+  if (request_.rules) guide_.emplace(request_.rules);
+  if (!evicts()) {
+    output_max_ = std::min(output_max_, window_max_ - prompt_count_);
+    return;
+  }
+  turns_ = turns_that_may_go(request_);
+  discard_count_ = request_.eviction.n_discard.value_or(std::max(1U, (window_max_ - pinned_count(request_)) / 2));
+  const std::uint32_t answer = std::min(output_max_, discard_count_);
+  if (prompt_count_ + answer > window_max_) take_out(take_turns(prompt_count_ + answer - window_max_));
+}
+
+std::uint32_t generation::window_of(const generation_request& request) {
+  const std::uint32_t asked = request.eviction.policy == kv::eviction_policy::off ? 0 : request.eviction.n_ctx;
+  return asked == 0 ? request.context_max : std::min(asked, request.context_max);
+}
+
+result<generation> generation::make(generation_request request, std::shared_ptr<const text::tokenizer> words) {
+  if (request.prompt.empty())
+    return failure{errc::invalid_argument, "wanted a prompt of at least one token, found none"};
+  for (const token t : request.prompt) {
+    if (!words->words().contains(t)) {
+      return failure{errc::invalid_argument, "wanted token ids from 0 to " + std::to_string(words->size() - 1) +
+                                                 " in the prompt, found " + std::to_string(t)};
+    }
+  }
+  const std::uint32_t window = window_of(request);
+  const bool evicts = request.eviction.policy != kv::eviction_policy::off;
+  const std::uint64_t stays = evicts && request.turns ? pinned_count(request) : request.prompt.size();
+  if (stays >= window) {
+    return failure{errc::context_length_exceeded,
+                   "wanted a prompt of fewer than " + std::to_string(window) + " tokens" +
+                       (stays < request.prompt.size() ? " without its older turns" : "") + ", found " +
+                       std::to_string(stays)};
+  }
+  if (evicts) {
+    if (request.rules) {
+      return failure{errc::invalid_argument, "wanted no eviction for an answer that follows a grammar, found " +
+                                                 std::string(kv::name_of(request.eviction.policy))};
+    }
+    const std::uint64_t keep = pinned_count(request);
+    const std::uint64_t discard = request.eviction.n_discard.value_or(1);
+    if (discard == 0 || keep + discard >= window) {
+      return failure{errc::invalid_argument,
+                     "wanted n_discard of at least 1, and n_discard and the tokens that stay together "
+                     "below the " +
+                         std::to_string(window) + " tokens of the window, found " + std::to_string(discard) + " and " +
+                         std::to_string(keep)};
+    }
+  }
+  if (request.tokens_max == 0) return failure{errc::invalid_argument, "wanted max_tokens of at least 1, found 0"};
+  REDLINE_TRY_ASSIGN(auto stops, text::stop_matcher::make(request.stops));
+  return generation(std::move(request), std::move(words), std::move(stops));
+}
+
+generation::progress generation::begin() {
+  progress step{.agreed_count = log_count()};
+  append_decided(step);
+  close(step);
+  return step;
+}
+
+generation::progress generation::commit(std::span<const token> tokens,
+                                        std::span<const model::emitted_logprob> logprobs) {
+  progress step;
+  for (std::size_t i = 0; i < tokens.size() && !step.finished; ++i) {
+    const token t = tokens[i];
+    if (words_->is_end_of_generation(t) &&
+        (guide_ ? guide_->may_end() && guide_->span_left().empty() : !request_.ignore_end)) {
+      step.finished = finish_reason::stop;
+      break;
+    }
+    std::string text;
+    if (guide_) {
+      const auto logprob = i < logprobs.size() ? std::optional(logprobs[i].logprob) : std::nullopt;
+      const auto verdict = guide_->take(t, logprob, text);
+      if (verdict == guide::verdict::span_ended) break;
+      if (verdict == guide::verdict::forbidden) {
+        step.finished = finish_reason::failed;
+        step.why_not = failure{errc::internal, "the target model wrote a token that the answer's grammar forbids"};
+        return step;
+      }
+    } else {
+      text = words_->piece(t);
+    }
+    if (request_.logprobs && i < logprobs.size()) step.logprobs.push_back(logprobs[i]);
+    append(t, text, step);
+  }
+  step.agreed_count = log_count();
+  if (!step.finished) append_decided(step);
+  close(step);
+  return step;
+}
+
+void generation::append(token t, std::string_view text, progress& into) {
+  log_.push_back(t);
+  ++output_count_;
+  into.tokens.push_back(t);
+  into.text += characters_.feed(stops_.feed(text));
+  if (stops_.matched() || (guide_ && guide_->over()))
+    into.finished = finish_reason::stop;
+  else if (room() == 0)
+    into.finished = finish_reason::length;
+}
+
+/// What must follow, and spans that are copied because a program says so: until the model is to be asked again.
+void generation::append_decided(progress& into) {
+  while (guide_ && !into.finished) {
+    const auto next = guide_->next_decided();
+    if (!next) return;
+    append(next->id, next->text, into);
+  }
+}
+
+void generation::close(progress& into) {
+  if (into.finished) into.text += characters_.feed(stops_.finish()) + characters_.flush();
+}
+
+std::optional<generation::evicted> generation::make_room() {
+  if (!evicts() || log_.size() < window_max_) return std::nullopt;
+  const evicted gone = turns_.empty() ? oldest_tokens() : take_turns(discard_count_);
+  take_out(gone);
+  return gone;
+}
+
+/// As many of the oldest turns as have `wanted` tokens together, or all.
+generation::evicted generation::take_turns(std::uint32_t wanted) {
+  evicted gone;
+  std::size_t taken = 0;
+  for (; taken < turns_.size() && gone.count < wanted; ++taken) gone.count += turns_[taken].count();
+  if (taken == 0) return gone;
+  gone.at = turns_.front().begin;
+  turns_.erase(turns_.begin(), turns_.begin() + static_cast<std::ptrdiff_t>(taken));
+  for (token_range& t : turns_) {
+    t.begin -= gone.count;
+    t.end -= gone.count;
+  }
+  return gone;
+}
+
+generation::evicted generation::oldest_tokens() const {
+  const std::uint32_t at = request_.turns ? prompt_left_ : request_.eviction.n_keep.value_or(prompt_count_);
+  const std::uint32_t last = log_count() - 1;  // stays: its successor is what comes next
+  std::uint32_t count = std::min(discard_count_, last - at);
+  if (!request_.eviction.n_discard) {
+    // A line's rest is no good context. A quarter further is looked, lest a text without lines loses everything.
+    const std::uint32_t furthest = std::min(last - at, count + count / 4);
+    for (std::uint32_t cut = count; cut <= furthest; ++cut) {
+      if (!words_->piece(log_[at + cut - 1]).ends_with('\n')) continue;
+      count = cut;
+      break;
+    }
+  }
+  return {at, count};
+}
+
+void generation::take_out(evicted gone) {
+  const auto first = log_.begin() + gone.at;
+  log_.erase(first, first + gone.count);
+  prompt_left_ -= std::min(gone.count, prompt_left_ - std::min(prompt_left_, gone.at));
+  evicted_count_ += gone.count;
+}
+
+std::vector<token> generation::usable(std::vector<token> draft) const {
+  if (draft.size() >= round_room()) draft.resize(round_room() == 0 ? 0 : round_room() - 1);
+  const auto strange = [&](token t) { return !words_->words().contains(t); };
+  draft.erase(std::find_if(draft.begin(), draft.end(), strange), draft.end());
+  return guide_ ? guide_->usable(std::move(draft)) : draft;
+}
+
+std::vector<token> generation::span_draft() const {
+  if (!guide_ || round_room() == 0) return {};
+  const auto left = guide_->span_left();
+  const auto fits = left.first(std::min<std::size_t>(left.size(), round_room() - 1));
+  return {fits.begin(), fits.end()};
+}
+
+}  // namespace redline::actors

@@ -1,0 +1,135 @@
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "actors/messages/session_messages.hpp"
+#include "actors/serving/chat_turns.hpp"
+#include "actors/serving/guide.hpp"
+#include "runtime/base/utf8.hpp"
+#include "runtime/draft/draft_options.hpp"
+#include "runtime/kv/eviction.hpp"
+#include "runtime/tokenizer/stop_matcher.hpp"
+#include "runtime/tokenizer/tokenizer.hpp"
+
+namespace redline::actors {
+
+/// What a client wants generated.
+struct generation_request {
+  session_id session;
+  tenant_id tenant;
+  std::vector<token> prompt;
+  std::uint32_t tokens_max = 0;   // of the answer
+  std::uint32_t context_max = 0;  // of prompt and answer together, or of the window that moves over them
+  kv::eviction_options eviction;
+  /// Of a conversation: its older turns, the only part of the prompt that may leave the window, whole and oldest first.
+  /// Absent: a text of which any token behind n_keep may go.
+  std::optional<std::vector<token_range>> turns;
+  std::vector<std::string> stops;
+  bool ignore_end = false;  // end-of-generation tokens are tokens like others
+  model::sampling_params sampling;
+  draft::draft_options draft;
+  std::vector<token> prediction;  // guesses of the answer's tokens: any ids, and of no effect on the answer
+  std::optional<std::uint32_t> logprobs;
+  std::shared_ptr<const guide_rules> rules;  // the grammar of the answer; null: any text
+};
+
+/// The committed log of one answer, and what it means as text: appends tokens, cuts at end tokens, stop strings and
+/// limits. Tokens once committed are never undone; with eviction, the log is a window over them.
+class generation {
+ public:
+  /// Fails when the prompt is empty, leaves no room for an answer, holds ids outside the vocabulary, or a stop is bad;
+  /// and when the window has no room for what is kept, what is discarded and one token more. With eviction, a
+  /// conversation that is too long for the window begins without its oldest turns.
+  static result<generation> make(generation_request request, std::shared_ptr<const text::tokenizer> words);
+
+  struct progress {
+    std::string text;
+    std::vector<token> tokens;
+    std::vector<model::emitted_logprob> logprobs;
+    std::optional<finish_reason> finished;
+    std::optional<failure> why_not;  // with `failed`
+    std::uint32_t agreed_count = 0;  // length of the log up to where it is what the committed tokens said
+  };
+  /// What is decided before the model is asked anything: how a grammar has to begin. Once, before the first commit.
+  progress begin();
+  /// Appends tokens up to where the answer ends, and what a grammar decides behind them. logprobs: one per token, or
+  /// none.
+  progress commit(std::span<const token> tokens, std::span<const model::emitted_logprob> logprobs = {});
+
+  /// Tokens [at, at + count) of the log that leave it.
+  struct evicted {
+    std::uint32_t at = 0;
+    std::uint32_t count = 0;
+  };
+  /// Takes the oldest turns out of a window that is full, or when there are none the oldest tokens behind the kept
+  /// ones. Where depends on the tokens only, so an answer evicts at the same places with every drafter.
+  std::optional<evicted> make_room();
+
+  /// The draft up to a token that does not exist or that the grammar forbids, or to where only the target's own token
+  /// still has room.
+  [[nodiscard]] std::vector<token> usable(std::vector<token> draft) const;
+
+  /// How an answer under a grammar probably goes on, as far as there is room; empty: nobody knows.
+  [[nodiscard]] std::vector<token> likely_draft() const {
+    return guide_ ? usable(guide_->likely()) : std::vector<token>{};
+  }
+  /// A span of a program that the model is to be asked about, as far as there is room; empty: none.
+  [[nodiscard]] std::vector<token> span_draft() const;
+  [[nodiscard]] grammar::constraint grammar() const { return guide_ ? guide_->where() : grammar::constraint{}; }
+  /// Alternatives to ask for with each token.
+  [[nodiscard]] std::optional<std::uint32_t> logprobs() const {
+    return guide_ && guide_->wants_logprobs() ? std::optional(request_.logprobs.value_or(0)) : request_.logprobs;
+  }
+  [[nodiscard]] copy_report copied() const { return is_program() ? guide_->report() : copy_report{}; }
+  [[nodiscard]] bool is_program() const { return guide_ && request_.rules->grammar.what == grammar::kind::copy; }
+
+  [[nodiscard]] std::span<const token> log() const { return log_; }
+  [[nodiscard]] std::uint32_t log_count() const { return static_cast<std::uint32_t>(log_.size()); }
+  /// Those of the log that are the prompt: all of it until some are evicted.
+  [[nodiscard]] std::uint32_t prompt_count() const { return prompt_left_; }
+  [[nodiscard]] std::uint64_t evicted_count() const { return evicted_count_; }
+  [[nodiscard]] std::uint32_t output_count() const { return output_count_; }
+  /// Tokens that may still come.
+  [[nodiscard]] std::uint32_t room() const { return output_max_ - output_count_; }
+  /// Tokens that may come in one round: no more than the window takes.
+  [[nodiscard]] std::uint32_t round_room() const { return std::min(room(), window_max_ - log_count()); }
+  /// Tokens that the log can reach.
+  [[nodiscard]] std::uint32_t tokens_max() const {
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(window_max_, std::uint64_t{prompt_count_} + output_max_));
+  }
+  [[nodiscard]] const generation_request& request() const { return request_; }
+
+ private:
+  generation(generation_request request, std::shared_ptr<const text::tokenizer> words, text::stop_matcher stops);
+  [[nodiscard]] static std::uint32_t window_of(const generation_request& request);
+
+  [[nodiscard]] bool evicts() const { return request_.eviction.policy != kv::eviction_policy::off; }
+  [[nodiscard]] evicted take_turns(std::uint32_t wanted);
+  [[nodiscard]] evicted oldest_tokens() const;
+  void take_out(evicted gone);
+  void append(token t, std::string_view text, progress& into);
+  void append_decided(progress& into);
+  void close(progress& into);
+
+  generation_request request_;
+  std::shared_ptr<const text::tokenizer> words_;
+  std::optional<guide> guide_;
+  std::vector<token> log_;
+  std::uint32_t prompt_count_ = 0;
+  std::uint32_t prompt_left_ = 0;
+  std::uint32_t output_count_ = 0;
+  std::uint32_t output_max_ = 0;
+  std::uint32_t window_max_ = 0;
+  std::vector<token_range> turns_;  // that the log still has and may lose
+  std::uint32_t discard_count_ = 0;
+  std::uint64_t evicted_count_ = 0;
+  text::stop_matcher stops_;
+  text::utf8_stream characters_;
+};
+
+}  // namespace redline::actors

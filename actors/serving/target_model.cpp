@@ -1,0 +1,132 @@
+#include "actors/serving/target_model.hpp"
+
+#include <algorithm>
+
+#include "actors/serving/verify_scheduler.hpp"
+#include "runtime/model/acceptance.hpp"
+
+namespace redline::actors {
+
+target_model::target_model(actor::actor_context& context, std::unique_ptr<model::transformer> transformer,
+                           std::uint32_t pages_count, actor::actor_ref<verify_scheduler> scheduler,
+                           std::vector<pass_cost> costs, std::shared_ptr<target_probe> probe,
+                           std::shared_ptr<const grammar::vocabulary_index> words)
+    : actor_of(context),
+      transformer_(std::move(transformer)),
+      pages_count_(pages_count),
+      scheduler_(scheduler),
+      costs_(std::move(costs)),
+      languages_(std::move(words)),
+      probe_(std::move(probe)) {}
+
+void target_model::on_start() { on(announce_target{}); }
+
+void target_model::on(const announce_target&) {
+  const auto& config = transformer_->config();
+  context().tell(scheduler_,
+                 target_ready{config.context, config.vocabulary, transformer_->rows_max(), pages_count_, costs_});
+}
+
+// The batch may have crossed a wire: no slot, token or count of it is believed.
+result<void> target_model::check(const forward_batch& m) {
+  const auto wrong = [&](const batch_run& run, const std::string& why) {
+    return failure{errc::malformed_message, "batch " + std::to_string(m.batch) + ", sequence " +
+                                                std::to_string(run.sequence.value) + ": " + why};
+  };
+  const auto& config = transformer_->config();
+  const std::uint64_t slots_count = std::uint64_t{pages_count_} * kv::page_tokens;
+  for (const auto& move : m.moves) {
+    if (std::uint64_t{move.from_slot} + move.count > slots_count ||
+        std::uint64_t{move.to_slot} + move.count > slots_count) {
+      return failure{errc::malformed_message, "batch " + std::to_string(m.batch) + ": " + std::to_string(move.count) +
+                                                  " tokens are moved from slot " + std::to_string(move.from_slot) +
+                                                  " to " + std::to_string(move.to_slot) + ", wanted slots below " +
+                                                  std::to_string(slots_count)};
+    }
+  }
+  std::uint64_t rows = 0;
+  for (const auto& run : m.runs) {
+    rows += run.tokens.size();
+    if (run.tokens.empty()) return wrong(run, "a run without tokens");
+    if (run.draft_count >= run.tokens.size()) return wrong(run, "a draft without a token before it");
+    if (run.logits_begin > run.tokens.size()) return wrong(run, "logits wanted behind the run");
+    if (run.logits_begin < run.tokens.size() && run.logits_begin + run.draft_count + 1 != run.tokens.size()) {
+      return wrong(run, "logits wanted for other rows than the draft's");
+    }
+    for (const token t : run.tokens) {
+      if (t < 0 || static_cast<std::uint32_t>(t) >= config.vocabulary) {
+        return wrong(run, "token " + std::to_string(t) + " is outside of the vocabulary");
+      }
+    }
+    std::uint64_t covered = 0;
+    for (const auto& piece : run.table) {
+      if (std::uint64_t{piece.first_slot} + piece.count > slots_count)
+        return wrong(run, "a slot outside of the storage");
+      covered += piece.count;
+    }
+    if (run.first_position < 0 || covered != static_cast<std::uint64_t>(run.first_position) + run.tokens.size()) {
+      return wrong(run, "a page table of " + std::to_string(covered) + " tokens for a run that ends at " +
+                            std::to_string(run.first_position + static_cast<std::int64_t>(run.tokens.size())));
+    }
+    if (covered > config.context) return wrong(run, "a position behind the model's context");
+    if (run.grammar.what != grammar::kind::none) {
+      if (const auto language = languages_.find(run.grammar); !language) return wrong(run, language.error().context);
+    }
+  }
+  if (rows > transformer_->rows_max()) {
+    return failure{errc::malformed_message, "batch " + std::to_string(m.batch) + ": wanted at most " +
+                                                std::to_string(transformer_->rows_max()) + " rows, found " +
+                                                std::to_string(rows)};
+  }
+  return {};
+}
+
+void target_model::on(const forward_batch& m) {
+  batch_done done{.batch = m.batch};
+  if (auto good = check(m); !good) {
+    done.why_not = good.error();
+    context().send(context().sender(), done);
+    return;
+  }
+  transformer_->move_tokens(m.moves);
+  const instant started = context().now();
+  std::vector<model::run> batch;
+  for (const auto& run : m.runs) {
+    batch.push_back({.tokens = run.tokens,
+                     .first_position = run.first_position,
+                     .table = run.table,
+                     .logits_begin = run.logits_begin});
+  }
+  const auto logits = transformer_->forward(batch);
+
+  const std::size_t vocabulary = transformer_->config().vocabulary;
+  std::size_t row = 0;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const batch_run& run = m.runs[i];
+    run_result answer{.sequence = run.sequence};
+    const std::size_t rows = batch[i].logits_count();
+    if (rows > 0) {
+      const auto draft = std::span(run.tokens).last(run.draft_count);
+      const auto output_index =
+          static_cast<std::uint32_t>(run.log_count - std::min<std::uint64_t>(run.prompt_count, run.log_count));
+      const auto known = probe_ ? probe_->known(run.sequence, output_index, rows) : std::vector<token>{};
+      std::optional<grammar::walker> rules;
+      if (run.grammar.what != grammar::kind::none) {
+        if (const auto language = languages_.find(run.grammar)) rules.emplace(**language, run.grammar);
+      }
+      auto got =
+          model::accept(logits.subspan(row * vocabulary, rows * vocabulary), vocabulary, draft, run.sampling,
+                        {run.history, run.log_count, run.prompt_count}, run.logprobs, known, rules ? &*rules : nullptr);
+      if (probe_) probe_->note(run.sequence, {run.draft_count, got.accepted_count});
+      answer.accepted_count = got.accepted_count;
+      answer.tokens = std::move(got.tokens);
+      answer.logprobs = std::move(got.logprobs);
+    }
+    row += rows;
+    done.results.push_back(std::move(answer));
+  }
+  done.elapsed_us = static_cast<std::uint64_t>((context().now() - started).count());
+  context().send(context().sender(), done);
+}
+
+}  // namespace redline::actors

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <memory>
+
+#include "actors/messages/verify_messages.hpp"
+#include "actors/serving/target_probe.hpp"
+#include "runtime/actor/actor.hpp"
+#include "runtime/grammar/walker.hpp"
+#include "runtime/model/transformer.hpp"
+
+namespace redline::actors {
+
+class verify_scheduler;
+
+/// Runs verification passes of the target model and accepts drafts on the spot, so that logits never travel. Owns the
+/// KV storage, but not the decision of what lies where: that comes with every batch and is checked before it is used.
+class target_model final : public actor::actor_of<target_model> {
+ public:
+  using accepts = actor::protocol<forward_batch, announce_target>;
+
+  /// costs: told to every scheduler that asks; empty when nothing was measured. words: for sequences with a grammar,
+  /// which are refused without.
+  target_model(actor::actor_context& context, std::unique_ptr<model::transformer> transformer,
+               std::uint32_t pages_count, actor::actor_ref<verify_scheduler> scheduler,
+               std::vector<pass_cost> costs = {}, std::shared_ptr<target_probe> probe = nullptr,
+               std::shared_ptr<const grammar::vocabulary_index> words = nullptr);
+
+  void on_start();
+  void on(const forward_batch& m);
+  void on(const announce_target& m);
+
+ private:
+  [[nodiscard]] result<void> check(const forward_batch& m);
+
+  std::unique_ptr<model::transformer> transformer_;
+  std::uint32_t pages_count_;
+  actor::actor_ref<verify_scheduler> scheduler_;
+  std::vector<pass_cost> costs_;
+  grammar::language_cache languages_;
+  std::shared_ptr<target_probe> probe_;  // null but in benchmarks
+};
+
+}  // namespace redline::actors

@@ -1,0 +1,509 @@
+#include "actors/serving/verify_scheduler.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "actors/serving/cache_manager.hpp"
+#include "actors/serving/target_model.hpp"
+
+namespace redline::actors {
+
+using scheduler::submit_outcome;
+
+namespace {
+constexpr microseconds tick{500'000};
+constexpr microseconds leader_patience{30'000'000};  // a prompt that takes longer is preempted again and again
+/// Tokens of one source and grade share a record.
+std::uint8_t record_of(const draft::draft_part& part) {
+  static_assert(std::size(draft::all_sources) * draft::grades_count <= scheduler::source_records::sources_max);
+  const std::size_t grade = std::min<std::size_t>(part.grade, draft::grades_count - 1);
+  return static_cast<std::uint8_t>(static_cast<std::size_t>(part.from) * draft::grades_count + grade);
+}
+constexpr std::uint64_t pass_us_max = 3'600'000'000;  // no pass takes an hour
+}  // namespace
+
+verify_scheduler::verify_scheduler(actor::actor_context& context, const scheduler_options& options,
+                                   std::unique_ptr<scheduler::policy> policy, actor::actor_ref<cache_manager> cache,
+                                   actor::actor_ref<target_model> target)
+    : actor_of(context), options_(options), queue_(options.limits, std::move(policy)), cache_(cache), target_(target) {
+  report_.context = options.limits.tokens_max;
+  report_.pages_count = options.limits.pages_count;
+}
+
+void verify_scheduler::on_start() {
+  // An answer to a batch of a dead predecessor must not look like one of ours.
+  batch_ = context().env().random() >> 1;
+  context().tell(target_, announce_target{});
+  context().after(tick, scheduler_tick{});
+}
+
+void verify_scheduler::on(const verify_run& m) {
+  take(m, context().sender());
+  step();
+}
+
+void verify_scheduler::take(const verify_run& m, actor::address session) {
+  if (const auto known = clients_.find(m.sequence); known != clients_.end()) known->second.heard = context().now();
+  std::vector<scheduler::draft_stretch> sources;
+  for (const auto& part : m.parts) sources.push_back({record_of(part), part.count});
+  std::vector<scheduler::log_splice> splices;
+  for (const log_splice& s : m.splices) {
+    splices.push_back({s.at, s.removed_count, s.tokens, kv::keeps_later(s.policy), kv::moves_later(s.policy)});
+  }
+  const scheduler::submission wish{.sequence = m.sequence,
+                                   .tenant = m.tenant,
+                                   .round = m.round,
+                                   .splices = splices,
+                                   .from = m.log.from,
+                                   .tail = m.log.tokens,
+                                   .draft = m.draft,
+                                   .sources = sources,
+                                   .tokens_max = m.tokens_max,
+                                   .only_cache = m.only_cache};
+  const bool is_new = !queue_.holds(m.sequence);
+  const std::uint32_t table_count = !is_new ? queue_.table_count(m.sequence) : 0;
+  std::vector<scheduler::table_splice> cuts;
+  const submit_outcome outcome = queue_.submit(wish, context().now(), cuts);
+  switch (outcome) {
+    case submit_outcome::taken:
+    case submit_outcome::nothing_to_do: {
+      auto& c = clients_[m.sequence];
+      c.session = session;
+      c.heard = context().now();
+      c.prompt_count = m.prompt_count;
+      c.sampling = m.sampling;
+      c.logprobs = m.logprobs;
+      c.grammar = m.grammar;
+      c.evicted_count = m.evicted_count;
+      c.only_cache = m.only_cache;
+      if (is_new) {
+        c.tenant = options_.sharing == prefix_sharing::all ? tenant_id{} : m.tenant;
+        look_for_prefix(m.sequence, true);
+      }
+      for (const auto& cut : cuts) {
+        context().tell(cache_, splice_pages{m.sequence, cut.table_count, cut.at, cut.removed_count, cut.shift,
+                                            cut.revision, m.splices[cut.of].policy});
+      }
+      if (queue_.table_count(m.sequence) < table_count) trims_.insert(m.sequence);
+      if (outcome == submit_outcome::nothing_to_do) {
+        c.last = verdict{.sequence = m.sequence, .round = m.round, .exact_count = queue_.exact_count(m.sequence)};
+        context().send(session, c.last);
+      }
+      return;
+    }
+    case submit_outcome::busy: {
+      // Those before it stay: its splices are of the log that they lead to.
+      auto& waiting = clients_.at(m.sequence).overtaking;
+      const auto same = [&](const auto& one) { return one.second.round >= m.round; };
+      if (std::none_of(waiting.begin(), waiting.end(), same)) waiting.emplace_back(session, m);
+      overtaken_ = true;
+      context().send(session, run_pending{m.sequence, m.round});
+      return;
+    }
+    case submit_outcome::already_running:
+      context().send(session, run_pending{m.sequence, m.round});
+      return;
+    case submit_outcome::stale:
+      return;
+    case submit_outcome::already_answered:
+      context().send(session, clients_.at(m.sequence).last);
+      return;
+    case submit_outcome::log_gap: {
+      // Of a log that splices do not fit nothing is known to be right.
+      const std::uint32_t from = m.splices.empty() ? queue_.known_count(m.sequence) : 0;
+      context().send(session, verdict{.sequence = m.sequence, .round = m.round, .log_needed_from = from});
+      return;
+    }
+    case submit_outcome::queue_full:
+      ++report_.refused_total;
+      refuse(m, session,
+             {errc::queue_full, std::to_string(queue_.running_count()) + " sequences run and " +
+                                    std::to_string(queue_.waiting_count()) + " wait"},
+             retry_after_ms());
+      return;
+    case submit_outcome::too_long:
+      refuse(m, session,
+             {errc::context_length_exceeded,
+              "wanted at most " +
+                  std::to_string(
+                      std::min(options_.limits.tokens_max, options_.limits.pages_count * options_.budget.page_tokens)) +
+                  " tokens in a sequence, found " + std::to_string(m.tokens_max)});
+      return;
+    case submit_outcome::empty_log:
+      refuse(m, session, {errc::invalid_argument, "the prompt has no tokens"});
+      return;
+  }
+}
+
+void verify_scheduler::refuse(const verify_run& m, actor::address session, failure why, std::uint32_t retry_after_ms) {
+  context().send(
+      session,
+      verdict{.sequence = m.sequence, .round = m.round, .why_not = std::move(why), .retry_after_ms = retry_after_ms});
+}
+
+// A guess: the queue ahead, each sequence as long as the mean batch took times a hundred rounds.
+std::uint32_t verify_scheduler::retry_after_ms() const {
+  if (report_.batches_total == 0) return 1000;
+  const std::uint64_t batch_us = report_.forward_us_total / report_.batches_total;
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(batch_us * 100 / 1000, 500, 30'000));
+}
+
+void verify_scheduler::on(const give_up_round& m) {
+  const auto known = clients_.find(m.sequence);
+  if (known == clients_.end()) return;
+  std::erase_if(known->second.overtaking, [&](const auto& one) { return one.second.round == m.round; });
+  queue_.give_up(m.sequence, m.round, context().now());
+  let_followers_look(m.sequence);
+}
+
+void verify_scheduler::on(const release_sequence& m) {
+  if (!queue_.holds(m.sequence)) return;
+  offer_prefix_of(m.sequence);
+  queue_.release(m.sequence);
+  clients_.erase(m.sequence);
+  trims_.erase(m.sequence);
+  context().tell(cache_, release_pages{m.sequence});
+  let_followers_look(m.sequence);
+  pages_unknown_ = queue_.shared_pages() > 0;
+  step();
+}
+
+void verify_scheduler::step() {
+  if (phase_ != phase::idle || !target_up_) return;
+  take_overtaking();
+  plan_ = queue_.plan(options_.budget, context().now());
+  // What the cache manager gives back from sequences that were cut may be all that is lacking.
+  while (plan_.runs.empty() && trims_.empty()) {
+    if (plan_.left.empty()) return look_again();
+    if (pages_unknown_) break;
+    const auto victim = queue_.choose_victim(plan_, context().now());
+    if (!victim) return look_again();
+    ++report_.preempted_total;
+    context().tell(cache_, release_pages{*victim});
+    pages_unknown_ = queue_.shared_pages() > 0;
+    plan_ = queue_.plan(options_.budget, context().now());
+  }
+  reserve();
+}
+
+void verify_scheduler::look_again() {
+  const auto next = queue_.next_look(context().now());
+  if (!next || std::exchange(looking_, true)) return;
+  context().after(*next - context().now(), background_due{});
+}
+
+void verify_scheduler::on(const background_due&) {
+  looking_ = false;
+  step();
+}
+
+void verify_scheduler::reserve() {
+  wanted_ = {.batch = ++batch_};
+  for (const auto& run : plan_.runs) {
+    const std::uint32_t count = queue_.table_count(run.sequence);
+    wanted_.wants.push_back({run.sequence, count, run.rows(), run.first, queue_.revision(run.sequence)});
+    trims_.erase(run.sequence);
+  }
+  for (const sequence_id sequence : trims_) {
+    const std::uint32_t count = queue_.table_count(sequence);
+    wanted_.wants.push_back({sequence, count, 0, count, queue_.revision(sequence)});
+  }
+  trims_.clear();
+  pages_unknown_ = false;
+  queue_.begin(plan_);
+  phase_ = phase::reserving;
+  wanted_at_ = context().now();
+  context().tell(cache_, wanted_);
+}
+
+batch_run verify_scheduler::make_run(const scheduler::planned_run& planned, const std::vector<kv::piece>& table) const {
+  const client& c = clients_.at(planned.sequence);
+  const auto log = queue_.log(planned.sequence);
+  const auto draft = queue_.draft(planned.sequence).first(planned.draft_count);
+  const auto mine = log.subspan(planned.first, planned.log_count);
+  batch_run run{.sequence = planned.sequence, .first_position = static_cast<position>(planned.first), .table = table};
+  run.tokens.assign(mine.begin(), mine.end());
+  run.tokens.insert(run.tokens.end(), draft.begin(), draft.end());
+  run.draft_count = planned.draft_count;
+  run.logits_begin = planned.wants_logits ? planned.log_count - 1 : planned.rows();
+  run.prompt_count = c.prompt_count;
+  run.log_count = log.size() + c.evicted_count;
+  run.sampling = c.sampling;
+  run.logprobs = c.logprobs;
+  if (planned.wants_logits) run.grammar = c.grammar;
+  if (planned.wants_logits && c.sampling.needs_history()) run.history.assign(log.begin(), log.end());
+  return run;
+}
+
+void verify_scheduler::on(const page_grant& m) {
+  if (phase_ != phase::reserving || m.batch != batch_) return;
+  // Also of a sequence that only gives pages back: a cache manager that knows none of its pages has begun anew.
+  for (std::size_t i = 0; i < wanted_.wants.size(); ++i) {
+    const sequence_id sequence = wanted_.wants[i].sequence;
+    if (!queue_.holds(sequence) || (i < m.tables.size() && m.tables[i])) continue;
+    context().log(log_level::error, "the cache manager and the scheduler disagree about sequence " +
+                                        std::to_string(sequence.value) + "; all KV is computed again");
+    lose_all_kv();
+    step();
+    return;
+  }
+  forward_batch batch{.batch = batch_, .moves = m.moves};
+  for (std::size_t i = 0; i < wanted_.wants.size() && i < m.uses.size(); ++i) {
+    queue_.note_pages(wanted_.wants[i].sequence, {m.uses[i].held, m.uses[i].shared, m.uses[i].room});
+  }
+  queue_.note_shared_pages(m.shared_count);
+  scheduler::batch_plan kept{.size = plan_.size, .predicted = plan_.predicted};
+  scheduler::batch_plan released;
+  for (std::size_t i = 0; i < plan_.runs.size(); ++i) {
+    const auto& run = plan_.runs[i];
+    if (!queue_.holds(run.sequence)) {
+      released.runs.push_back(run);  // cancelled while the pages were on their way
+      continue;
+    }
+    batch.runs.push_back(make_run(run, *m.tables[i]));
+    kept.runs.push_back(run);
+  }
+  plan_ = std::move(kept);
+  // The release may have reached the cache manager before this batch's reservation did.
+  for (const auto& run : released.runs) context().tell(cache_, release_pages{run.sequence});
+  if (batch.runs.empty() && batch.moves.empty()) {
+    phase_ = phase::idle;
+    step();
+    return;
+  }
+  phase_ = phase::computing;
+  context().tell(target_, batch);
+}
+
+void verify_scheduler::on(const batch_done& m) {
+  if (phase_ != phase::computing || m.batch != batch_) return;
+  phase_ = phase::idle;
+  if (m.why_not || m.results.size() != plan_.runs.size()) {
+    fail_batch(m.why_not.value_or(failure{errc::internal, "the target model answered another batch than was asked"}));
+    step();
+    return;
+  }
+  if (plan_.runs.empty()) {  // there were only moves
+    step();
+    return;
+  }
+  std::vector<scheduler::run_answer> answers;
+  for (const auto& r : m.results) answers.push_back({r.accepted_count, r.tokens});
+  const microseconds took{static_cast<std::int64_t>(m.elapsed_us)};
+  const double miss = std::abs(static_cast<double>(plan_.predicted.count() - took.count())) /
+                      std::max<double>(static_cast<double>(took.count()), 1.0);
+  report_.cost_error_ratio += 0.05 * (miss - report_.cost_error_ratio);
+  ++report_.batches_total;
+  report_.rows_total += plan_.size.rows;
+  report_.forward_us_total += m.elapsed_us;
+
+  const auto done = queue_.complete(plan_, answers, took, context().now());
+  std::vector<sequence_id> prompts_done;
+  for (const auto& outcome : done) {
+    const auto at = std::find_if(m.results.begin(), m.results.end(),
+                                 [&](const run_result& r) { return r.sequence == outcome.sequence; });
+    client& c = clients_.at(outcome.sequence);
+    c.last = verdict{.sequence = outcome.sequence,
+                     .round = outcome.round,
+                     .verified_count = outcome.verified_count,
+                     .accepted_count = at->accepted_count,
+                     .tokens = at->tokens,
+                     .logprobs = at->logprobs,
+                     .passes = outcome.passes,
+                     .rows = outcome.rows,
+                     .pace = pace_at(outcome.sequence, done.size()),
+                     .recomputed_count = outcome.recomputed_count,
+                     .cached_count = outcome.cached_count,
+                     .exact_count = queue_.exact_count(outcome.sequence)};
+    if (!std::exchange(c.offered, true)) {
+      offer_prefix_of(outcome.sequence);
+      prompts_done.push_back(outcome.sequence);
+    }
+    report_.drafted_total += outcome.verified_count;
+    report_.accepted_total += at->accepted_count;
+    context().send(c.session, c.last);
+    if (outcome.verified_count > at->accepted_count) trims_.insert(outcome.sequence);
+  }
+  for (const sequence_id sequence : prompts_done) let_followers_look(sequence);
+  step();
+}
+
+/// Not where drafts are verified whole: those who want that compare passes, which shall not depend on the machine's
+/// mood.
+draft::target_pace verify_scheduler::pace_at(sequence_id sequence, std::size_t sessions) const {
+  const auto& cost = queue_.cost();
+  if (cost.is_blank() || options_.budget.whole_drafts) return {};
+  const auto now = cost::pace_behind(cost, queue_.log(sequence).size());
+  const auto bounded = [](double x) { return static_cast<std::uint32_t>(std::clamp(x, 0.0, 1e9)); };
+  return {.pass_us = bounded(now.pass_us),
+          .row_ns = bounded(now.row_us * 1000),
+          .sessions = static_cast<std::uint32_t>(std::max<std::size_t>(sessions, 1))};
+}
+
+/// Of the sequences whose prompts are being computed, the one that begins as this one does for at least half of its
+/// prompt: n answers to one prompt, or many users' questions about one file at once. Waiting for it is less work for
+/// all.
+std::optional<sequence_id> verify_scheduler::leader_of(sequence_id sequence) const {
+  const auto log = queue_.log(sequence);
+  std::size_t longest = std::max<std::size_t>(log.size() / 2, options_.budget.page_tokens) - 1;
+  std::optional<sequence_id> leader;
+  for (const auto& [other, c] : clients_) {
+    // Nobody waits for one whose turn comes last, or that has given up.
+    if ((c.only_cache && !clients_.at(sequence).only_cache) || !queue_.awaits_answer(other)) continue;
+    if (other == sequence || c.offered || c.follows || c.tenant != clients_.at(sequence).tenant || !queue_.holds(other))
+      continue;
+    const auto theirs = queue_.log(other);
+    const auto same = std::mismatch(log.begin(), log.end(), theirs.begin(), theirs.end()).first - log.begin();
+    if (static_cast<std::size_t>(same) <= longest) continue;
+    longest = static_cast<std::size_t>(same);
+    leader = other;
+  }
+  return leader;
+}
+
+/// It has offered what it computed, or is gone.
+void verify_scheduler::let_followers_look(sequence_id leader) {
+  std::vector<sequence_id> followers;
+  for (auto& [sequence, c] : clients_) {
+    if (c.follows != leader) continue;
+    c.follows.reset();
+    followers.push_back(sequence);
+  }
+  for (const sequence_id sequence : followers) {
+    // Not behind one of the others: all of them go on now.
+    if (queue_.awaits_prefix(sequence)) look_for_prefix(sequence, false);
+  }
+}
+
+/// A new sequence may begin as another did. Its last token is computed in any case, for its logits; where these are not
+/// wanted one more, so that there is something to do.
+void verify_scheduler::look_for_prefix(sequence_id sequence, bool may_follow) {
+  const auto log = queue_.log(sequence);
+  const std::uint32_t left = clients_.at(sequence).only_cache ? 2 : 1;
+  if (options_.sharing == prefix_sharing::off || log.size() < options_.budget.page_tokens + left) return;
+  if (may_follow) {
+    if (const auto leader = leader_of(sequence)) {
+      clients_.at(sequence).follows = leader;
+      queue_.await_prefix(sequence, 0, context().now() + leader_patience);
+      return;
+    }
+  }
+  queue_.await_prefix(sequence, ++question_, context().now() + options_.grant_patience);
+  context().tell(cache_,
+                 adopt_prefix{sequence, question_, clients_.at(sequence).tenant, {log.begin(), log.end() - left}});
+}
+
+void verify_scheduler::offer_prefix_of(sequence_id sequence) {
+  const auto tokens = queue_.computed_prefix(sequence);
+  if (options_.sharing == prefix_sharing::off || tokens.size() < options_.budget.page_tokens) return;
+  context().tell(cache_, offer_prefix{sequence, clients_.at(sequence).tenant, {tokens.begin(), tokens.end()}});
+}
+
+void verify_scheduler::on(const prefix_adopted& m) {
+  queue_.note_shared_pages(m.shared_count);
+  if (!queue_.adopt_prefix(m.sequence, m.question, m.count, {m.use.held, m.use.shared, m.use.room})) return;
+  report_.cached_total += m.count;
+  step();
+}
+
+/// Rounds that came while a pass for the one before was in flight.
+void verify_scheduler::take_overtaking() {
+  if (!std::exchange(overtaken_, false)) return;
+  std::vector<std::pair<actor::address, verify_run>> waiting;
+  for (auto& [sequence, c] : clients_) {
+    std::move(c.overtaking.begin(), c.overtaking.end(), std::back_inserter(waiting));
+    c.overtaking.clear();
+  }
+  for (const auto& [session, m] : waiting) take(m, session);
+}
+
+void verify_scheduler::fail_batch(const failure& why) {
+  context().log(log_level::error, "a batch failed: " + why.describe());
+  for (const auto& run : plan_.runs) {
+    const auto it = clients_.find(run.sequence);
+    if (it == clients_.end()) continue;
+    context().send(it->second.session, verdict{.sequence = run.sequence, .why_not = why});
+    queue_.release(run.sequence);
+    clients_.erase(it);
+    trims_.erase(run.sequence);
+    context().tell(cache_, release_pages{run.sequence});
+    let_followers_look(run.sequence);
+  }
+}
+
+void verify_scheduler::lose_all_kv() {
+  phase_ = phase::idle;
+  trims_.clear();
+  queue_.forget_all_kv();
+  queue_.note_shared_pages(0);
+  context().tell(cache_, drop_all_pages{});
+}
+
+void verify_scheduler::on(const target_ready& m) {
+  if (m.pages_count < options_.limits.pages_count || m.rows_max < options_.budget.rows_max) {
+    context().log(log_level::error, "the target model has less room than the scheduler was told");
+    return;
+  }
+  target_up_ = true;
+  std::vector<cost::cost_sample> samples;
+  for (const pass_cost& c : m.costs) {
+    samples.push_back({cost::size_of_run(c.context, c.rows, c.logits),
+                       microseconds{static_cast<std::int64_t>(std::min<std::uint64_t>(c.took_us, pass_us_max))}});
+  }
+  queue_.learn_costs(samples);
+  lose_all_kv();
+  step();
+}
+
+void verify_scheduler::on(const scheduler_tick&) {
+  context().after(tick, scheduler_tick{});
+  if (phase_ == phase::reserving && context().now() - wanted_at_ >= options_.grant_patience) {
+    wanted_at_ = context().now();
+    context().tell(cache_, wanted_);
+  }
+  release_abandoned();
+  // For those that waited too long for an answer about their beginning, and for a place of those that are idle now.
+  step();
+  if (phase_ != phase::idle) return;
+  queue_.check_integrity();
+  if (!target_up_ || !pages_unknown_) return;
+  plan_ = {};
+  reserve();
+}
+
+void verify_scheduler::release_abandoned() {
+  std::vector<sequence_id> silent;
+  for (const auto& [sequence, c] : clients_) {
+    const bool open = queue_.awaits_answer(sequence);
+    if (!open && context().now() - c.heard >= options_.abandoned_after) silent.push_back(sequence);
+  }
+  for (const sequence_id sequence : silent) on(release_sequence{sequence});
+}
+
+void verify_scheduler::on(const report_status&) {
+  report_.ready = target_up_;
+  report_.running_count = queue_.running_count();
+  report_.waiting_count = queue_.waiting_count();
+  report_.pages_held = queue_.pages_held();
+  context().send(context().sender(), report_);
+}
+
+// A session that cannot be told is gone, and its supervisor knows. What the cache or the target could not be told is
+// repeated when they come back: target_ready starts everything anew.
+void verify_scheduler::on(const actor::undeliverable& m) {
+  if (m.to == cache_.where || m.to == target_.where) {
+    // Before the target model has loaded this is how things are.
+    context().log(target_up_ ? log_level::warning : log_level::debug,
+                  "cannot reach " + actor::to_string(m.to) + ": " + m.why.describe());
+    if (m.to == target_.where) target_up_ = false;
+    return;
+  }
+  std::vector<sequence_id> orphans;
+  for (const auto& [sequence, c] : clients_) {
+    if (c.session == m.to && m.why.code == errc::unreachable) orphans.push_back(sequence);
+  }
+  for (const sequence_id sequence : orphans) on(release_sequence{sequence});
+}
+
+}  // namespace redline::actors

@@ -1,0 +1,204 @@
+// redline bench accuracy: how far a model's logits lie from those of the file it was made from, and how often it would
+// choose another token.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "bench/studies/studies.hpp"
+#include "runtime/kv/page_table.hpp"
+#include "runtime/model/transformer.hpp"
+#include "runtime/tokenizer/tokenizer.hpp"
+
+namespace redline::actors::cli {
+namespace {
+
+struct flags {
+  std::string reference;
+  std::vector<std::string> models;
+  std::string prompts;
+  std::string kv = "f32";
+  std::uint32_t threads = 0;
+  bool json = false;
+};
+
+/// Rows of a pass, so that logits of a large vocabulary need no more memory than they must.
+constexpr std::uint32_t chunk_rows = 64;
+
+/// Logits of every token of the prompts, one prompt after the other, as a sequence of pieces.
+class reader {
+ public:
+  static result<std::unique_ptr<reader>> open(const std::string& path, model::kv_type kv, std::uint32_t tokens_max,
+                                              kernels::worker_team& team) {
+    const kernels::kernel_table& table = kernels::table_for_cache(*kernels::process_table().table, kv);
+    REDLINE_TRY_ASSIGN(const auto file, gguf::gguf_file::open(path));
+    REDLINE_TRY_ASSIGN(auto weights, model::load_weights(*file, table, team));
+    const std::uint32_t pages = (tokens_max + kv::page_tokens - 1) / kv::page_tokens;
+    REDLINE_TRY_ASSIGN(auto made, model::transformer::create(std::move(weights), table, team,
+                                                             {.pages_count = pages, .kv = kv, .rows_max = chunk_rows}));
+    return std::unique_ptr<reader>(new reader(std::move(made), file->size_bytes()));
+  }
+
+  [[nodiscard]] const model::model_config& config() const { return model_->config(); }
+  [[nodiscard]] std::uint64_t file_bytes() const { return file_bytes_; }
+
+  /// Tokens [first, first + chunk.size()) of a prompt; those before it have been read.
+  std::span<const float> read(std::span<const token> chunk, std::uint32_t first) {
+    const kv::piece piece{0, first + static_cast<std::uint32_t>(chunk.size()), 0};
+    const model::run r{.tokens = chunk, .first_position = static_cast<position>(first), .table = {&piece, 1}};
+    return model_->forward({&r, 1});
+  }
+
+ private:
+  reader(std::unique_ptr<model::transformer> m, std::uint64_t bytes) : model_(std::move(m)), file_bytes_(bytes) {}
+
+  std::unique_ptr<model::transformer> model_;
+  std::uint64_t file_bytes_;
+};
+
+/// How one model's logits differ from the reference's.
+struct deviation {
+  std::uint64_t positions = 0;
+  std::uint64_t agreeing = 0;  // positions where both choose the same token
+  std::uint64_t logits = 0;
+  double largest = 0;
+  double squares = 0;
+
+  void add(std::span<const float> wanted, std::span<const float> found) {
+    ++positions;
+    const auto best = [](std::span<const float> row) { return std::max_element(row.begin(), row.end()) - row.begin(); };
+    if (best(wanted) == best(found)) ++agreeing;
+    logits += wanted.size();
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      const double error = std::fabs(double{wanted[i]} - double{found[i]});
+      largest = std::max(largest, error);
+      squares += error * error;
+    }
+  }
+  [[nodiscard]] double rms() const {
+    return std::sqrt(squares / static_cast<double>(std::max<std::uint64_t>(logits, 1)));
+  }
+  [[nodiscard]] double agreement() const {
+    return static_cast<double>(agreeing) / static_cast<double>(std::max<std::uint64_t>(positions, 1));
+  }
+};
+
+struct comparison {
+  std::string path;
+  std::uint64_t file_bytes = 0;
+  deviation from_reference;
+};
+
+using prompt_list = std::vector<std::vector<token>>;
+
+/// The texts of {"cases": [{"text": "..."}, ...]}, control tokens parsed, cut at the model's context.
+result<prompt_list> read_prompts(const std::string& path, const text::tokenizer& words, std::uint32_t context) {
+  REDLINE_TRY_ASSIGN(const std::string bytes, read_whole(path));
+  const auto root = nlohmann::json::parse(bytes, nullptr, false);
+  const failure no_prompts{errc::file_malformed, path + ": wanted {\"cases\": [{\"text\": \"...\"}, ...]}"};
+  if (!root.is_object() || !root.contains("cases") || !root["cases"].is_array()) return no_prompts;
+  prompt_list prompts;
+  for (const auto& item : root["cases"]) {
+    if (!item.is_object() || !item.contains("text") || !item["text"].is_string()) return no_prompts;
+    prompts.push_back(words.encode(item["text"].get<std::string>(), {.parse_special = true}));
+    prompts.back().resize(std::min<std::size_t>(prompts.back().size(), context));
+  }
+  return prompts;
+}
+
+deviation compare(reader& reference, reader& tried, const prompt_list& prompts) {
+  deviation d;
+  const std::size_t vocabulary = reference.config().vocabulary;
+  for (const auto& prompt : prompts) {
+    for (std::uint32_t first = 0; first < prompt.size(); first += chunk_rows) {
+      const auto chunk = std::span(prompt).subspan(first, std::min<std::size_t>(chunk_rows, prompt.size() - first));
+      const auto wanted = reference.read(chunk, first);
+      const auto found = tried.read(chunk, first);
+      for (std::size_t at = 0; at < wanted.size(); at += vocabulary) {
+        d.add(wanted.subspan(at, vocabulary), found.subspan(at, vocabulary));
+      }
+    }
+  }
+  return d;
+}
+
+result<std::vector<comparison>> compare_all(const flags& f, progress_line& line) {
+  const auto& chosen = kernels::process_table();
+  if (chosen.table == nullptr) return failure{errc::invalid_argument, chosen.problem};
+  kernels::worker_team team(f.threads, true);
+  REDLINE_TRY_ASSIGN(const auto file, gguf::gguf_file::open(f.reference));
+  REDLINE_TRY_ASSIGN(const auto words, text::tokenizer::from_file(*file));
+  REDLINE_TRY_ASSIGN(const auto config, model::read_config(*file));
+  REDLINE_TRY_ASSIGN(const prompt_list prompts, read_prompts(f.prompts, *words, config.context));
+  REDLINE_TRY_ASSIGN(const auto reference, reader::open(f.reference, model::kv_type::f32, config.context, team));
+  REDLINE_TRY_ASSIGN(const model::kv_type kv, kv_type_of(f.kv));
+  std::vector<comparison> all;
+  for (const std::string& path : f.models) {
+    line.show("reading prompts with " + path);
+    REDLINE_TRY_ASSIGN(const auto tried, reader::open(path, kv, config.context, team));
+    if (tried->config().vocabulary != config.vocabulary) {
+      return failure{errc::unsupported_format, path + " has another vocabulary than " + f.reference};
+    }
+    all.push_back({path, tried->file_bytes(), compare(*reference, *tried, prompts)});
+  }
+  return all;
+}
+
+void print(const std::vector<comparison>& all, const flags& f) {
+  std::printf("%s keys and values, against %s with f32 ones\n", f.kv.c_str(), f.reference.c_str());
+  std::printf("%10s %12s %12s %12s %10s  %s\n", "MB", "largest", "RMS", "same token", "positions", "model");
+  for (const comparison& c : all) {
+    const deviation& d = c.from_reference;
+    std::printf("%10.2f %12.2g %12.2g %11.2f%% %10llu  %s\n", static_cast<double>(c.file_bytes) / 1e6, d.largest,
+                d.rms(), 100 * d.agreement(), static_cast<unsigned long long>(d.positions), c.path.c_str());
+  }
+}
+
+nlohmann::ordered_json json_of(const std::vector<comparison>& all, const flags& f) {
+  nlohmann::ordered_json out = {{"reference", f.reference}, {"kv", f.kv}, {"models", nlohmann::ordered_json::array()}};
+  for (const comparison& c : all) {
+    const deviation& d = c.from_reference;
+    out["models"].push_back({{"model", c.path},
+                             {"file_bytes", c.file_bytes},
+                             {"largest_error", d.largest},
+                             {"rms_error", d.rms()},
+                             {"same_token", d.agreement()},
+                             {"positions", d.positions}});
+  }
+  return out;
+}
+
+int run(const flags& f) {
+  progress_line line(!f.json);
+  const auto all = compare_all(f, line);
+  line.clear();
+  if (!all) return report(all.error());
+  if (f.json) {
+    std::cout << json_of(*all, f).dump() << "\n";
+  } else {
+    print(*all, f);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_bench_accuracy(CLI::App& bench, int& exit_code) {
+  auto f = std::make_shared<flags>();
+  auto* c = bench.add_subcommand("accuracy", "Logits of models beside those of the file they were made from");
+  c->add_option("--reference", f->reference, "The GGUF file to compare with")->required()->check(CLI::ExistingFile);
+  c->add_option("--model", f->models, "GGUF files")->required()->check(CLI::ExistingFile);
+  c->add_option("--prompts", f->prompts, "JSON with cases[].text, such as bench/demo_models/vectors.json")
+      ->required()
+      ->check(CLI::ExistingFile);
+  c->add_option("--kv", f->kv, "Keys and values of the models")
+      ->check(CLI::IsMember({"f32", "f16", "bf16"}))
+      ->capture_default_str();
+  add_threads_flag(*c, f->threads);
+  c->add_flag("--json", f->json, "Print one JSON object");
+  c->callback([f, &exit_code] { exit_code = run(*f); });
+}
+
+}  // namespace redline::actors::cli

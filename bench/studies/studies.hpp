@@ -1,0 +1,17 @@
+#pragma once
+
+#include "actors/cli/command.hpp"
+
+namespace redline::actors::cli {
+
+/// The subcommands of redline-bench.
+void add_bench_forward(CLI::App& bench, int& exit_code);
+void add_bench_copy(CLI::App& bench, int& exit_code);
+void add_bench_accuracy(CLI::App& bench, int& exit_code);
+void add_bench_edit(CLI::App& bench, int& exit_code);
+void add_bench_evict(CLI::App& bench, int& exit_code);
+void add_bench_load(CLI::App& bench, int& exit_code);
+void add_bench_pie(CLI::App& bench, int& exit_code);
+void add_bench_prefix(CLI::App& bench, int& exit_code);
+
+}  // namespace redline::actors::cli

@@ -1,0 +1,659 @@
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "runtime/jinja/arithmetic.hpp"
+#include "runtime/jinja/builtins.hpp"
+#include "runtime/jinja/interpreter.hpp"
+#include "runtime/jinja/text.hpp"
+
+namespace redline::text {
+namespace {
+
+using kind = jinja_value::kind;
+
+jinja_value text_value(jinja_call& call, std::string text) { return jinja_value::string(call.budget, std::move(text)); }
+std::string self_text(jinja_call& call) { return jinja_str(call.budget, call.self); }
+
+// -- attribute paths, as map, sort, join and their kin take them
+
+/// "a.b.0" or an index.
+class attribute_path {
+ public:
+  attribute_path() = default;
+  attribute_path(jinja_budget& budget, const jinja_value& path) {
+    if (path.defined().is_integral()) {
+      parts_.push_back(path);
+    } else if (path.is_string()) {
+      split(budget, path.text());
+    } else {
+      throw jinja_error{"wanted the name or index of an attribute, found " + std::string(path.type_name())};
+    }
+  }
+  [[nodiscard]] jinja_value of(jinja_interpreter& interpreter, jinja_value item, const jinja_value* fallback) const {
+    for (const jinja_value& part : parts_) {
+      item = interpreter.item(item, part);
+      if (fallback != nullptr && item.is_undefined()) item = *fallback;
+    }
+    return item;
+  }
+
+ private:
+  void split(jinja_budget& budget, std::string_view path) {
+    for (std::size_t from = 0; from <= path.size();) {
+      const std::size_t dot = std::min(path.find('.', from), path.size());
+      const std::string_view part = path.substr(from, dot - from);
+      std::int64_t index = 0;
+      const bool digits = !part.empty() && part.size() < 18 &&
+                          std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
+      if (digits) std::from_chars(part.data(), part.data() + part.size(), index);
+      parts_.push_back(digits ? jinja_value::integer(index) : jinja_value::string(budget, std::string(part)));
+      from = dot + 1;
+    }
+  }
+  std::vector<jinja_value> parts_;
+};
+
+jinja_value without_case(jinja_budget& budget, const jinja_value& value) {
+  return value.is_string() ? jinja_value::string(budget, lower(value.text())) : value;
+}
+
+/// What an item is compared by: its attributes (or itself), without case unless asked for.
+class sort_key {
+ public:
+  sort_key(jinja_call& call, const jinja_value* attribute, bool case_sensitive, bool several)
+      : call_(call), ignore_case_(!case_sensitive) {
+    if (attribute == nullptr || attribute->is_none()) return;
+    by_attribute_ = true;
+    if (!several || !attribute->is_string()) {
+      paths_.emplace_back(call.budget, *attribute);
+      return;
+    }
+    const std::string& names = attribute->text();
+    for (std::size_t from = 0; from <= names.size();) {
+      const std::size_t comma = std::min(names.find(',', from), names.size());
+      paths_.emplace_back(call.budget, jinja_value::string(call.budget, names.substr(from, comma - from)));
+      from = comma + 1;
+    }
+  }
+  [[nodiscard]] jinja_value of(const jinja_value& item) const {
+    if (!by_attribute_) return folded(item);
+    if (paths_.size() == 1) return folded(paths_[0].of(call_.interpreter, item, nullptr));
+    std::vector<jinja_value> parts;
+    for (const attribute_path& path : paths_) parts.push_back(folded(path.of(call_.interpreter, item, nullptr)));
+    return jinja_value::tuple(call_.budget, std::move(parts));
+  }
+
+ private:
+  [[nodiscard]] jinja_value folded(const jinja_value& value) const {
+    return ignore_case_ ? without_case(call_.budget, value) : value;
+  }
+  jinja_call& call_;
+  bool ignore_case_;
+  bool by_attribute_ = false;
+  std::vector<attribute_path> paths_;
+};
+
+/// Stable, also when reversed, as Python sorts.
+std::vector<jinja_value> sorted(jinja_call& call, std::vector<jinja_value> items, const sort_key& key, bool reverse) {
+  std::vector<std::pair<jinja_value, jinja_value>> keyed;
+  for (jinja_value& item : items) {
+    jinja_value k = key.of(item);
+    keyed.emplace_back(std::move(k), std::move(item));
+  }
+  std::stable_sort(keyed.begin(), keyed.end(), [&](const auto& a, const auto& b) {
+    return reverse ? jinja_less(call.budget, b.first, a.first) : jinja_less(call.budget, a.first, b.first);
+  });
+  items.clear();
+  for (auto& [k, item] : keyed) items.push_back(std::move(item));
+  return items;
+}
+
+// -- text
+
+template<std::string (*convert)(std::string_view)>
+jinja_value convert_text(jinja_call& call) {
+  expect_no_arguments(call);
+  const std::string text = self_text(call);
+  call.budget.touch(text.size() * 8);
+  return text_value(call, convert(text));
+}
+
+/// Upper case after blanks and opening brackets only, unlike str.title().
+std::string title_words(std::string_view text) {
+  std::string out;
+  bool first = true;
+  for (std::size_t at = 0; at < text.size();) {
+    const code_point c = decode_code_point(text, at);
+    append_code_point(out, first ? to_upper(c.value) : to_lower(c.value));
+    first = c.value == '-' || c.value == '(' || c.value == '{' || c.value == '[' || c.value == '<' ||
+            is_python_space(c.value);
+    at += c.length;
+  }
+  return out;
+}
+
+jinja_value filter_trim(jinja_call& call) {
+  const auto [chars] = bind_arguments(call, {"chars"});
+  const std::string text = self_text(call);
+  if (chars == nullptr || chars->is_none()) return text_value(call, std::string(strip(text, strip_side::both)));
+  const std::string_view characters = text_argument(call, chars, "chars");
+  call.budget.step(text.size() * (characters.size() + 1) / 16);
+  return text_value(call, std::string(strip(text, strip_side::both, &characters)));
+}
+
+jinja_value filter_string(jinja_call& call) {
+  expect_no_arguments(call);
+  return call.self.is_string() ? call.self : text_value(call, self_text(call));
+}
+
+jinja_value filter_replace(jinja_call& call) {
+  const auto [from, to, count] = bind_arguments(call, {"old", "new", "count"});
+  if (from == nullptr || to == nullptr) throw jinja_error{"wanted two arguments of the filter `replace`"};
+  return text_value(call, jinja_replace(call.budget, self_text(call), jinja_str(call.budget, *from),
+                                        jinja_str(call.budget, *to), integer_argument(call, count, -1)));
+}
+
+jinja_value filter_indent(jinja_call& call) {
+  const auto [width, first, blank] = bind_arguments(call, {"width", "first", "blank"});
+  if (!call.self.defined().is_string()) {
+    throw jinja_error{"wanted a str to indent, found " + std::string(call.self.type_name())};
+  }
+  std::string indent;
+  if (width != nullptr && width->is_string()) {
+    indent = width->text();
+  } else {
+    indent = jinja_repeat(call.budget, text_value(call, " "), integer_argument(call, width, 4)).text();
+  }
+  const std::string text = call.self.text() + "\n";  // so that a newline at the end leaves an empty last line
+  jinja_text_builder out(call.budget);
+  bool is_first = true;
+  for (const std::string_view line : split_lines(text)) {
+    if (!is_first) out.append("\n");
+    if (is_first ? boolean_argument(first, false) : (boolean_argument(blank, false) || !line.empty()))
+      out.append(indent);
+    out.append(line);
+    is_first = false;
+  }
+  return text_value(call, out.take());
+}
+
+jinja_value filter_center(jinja_call& call) {
+  const auto [width] = bind_arguments(call, {"width"});
+  return text_value(call, jinja_center(call.budget, self_text(call), integer_argument(call, width, 80)));
+}
+
+jinja_value filter_truncate(jinja_call& call) {
+  const auto [length, killwords, end, leeway] = bind_arguments(call, {"length", "killwords", "end", "leeway"});
+  const std::string text = self_text(call);
+  const std::string tail = end == nullptr ? "..." : text_argument(call, end, "end");
+  const std::int64_t wanted = integer_argument(call, length, 255), slack = integer_argument(call, leeway, 5);
+  const auto tail_length = static_cast<std::int64_t>(count_code_points(tail));
+  if (wanted < tail_length) throw jinja_error{"wanted a length of at least that of the end in `truncate`"};
+  if (slack < 0 || wanted > INT64_MAX - slack) throw jinja_error{"wanted a leeway from 0 in `truncate`"};
+  const auto offsets = code_point_offsets(text);
+  if (static_cast<std::int64_t>(offsets.size()) - 1 <= wanted + slack) return text_value(call, text);
+  std::string head = text.substr(0, offsets[static_cast<std::size_t>(wanted - tail_length)]);
+  if (!boolean_argument(killwords, false)) {
+    if (const auto blank = head.rfind(' '); blank != std::string::npos) head.resize(blank);
+  }
+  return text_value(call, head + tail);
+}
+
+jinja_value filter_format(jinja_call& call) {
+  const std::string format = self_text(call);
+  jinja_value values;
+  if (!call.arguments.keyword.empty()) {
+    if (!call.arguments.positional.empty())
+      throw jinja_error{"wanted positional or named values for `format`, found both"};
+    std::vector<std::pair<jinja_value, jinja_value>> entries;
+    for (auto& [name, value] : call.arguments.keyword) entries.emplace_back(text_value(call, name), value);
+    values = jinja_value::dict(call.budget, std::move(entries));
+  } else {
+    values = jinja_value::tuple(call.budget, call.arguments.positional);
+  }
+  return text_value(call, jinja_format(call.budget, format, values));
+}
+
+jinja_value filter_join(jinja_call& call) {
+  const auto [separator, attribute] = bind_arguments(call, {"d", "attribute"});
+  const std::string between = separator == nullptr ? "" : jinja_str(call.budget, *separator);
+  const bool by_attribute = attribute != nullptr && !attribute->is_none();
+  const attribute_path path = by_attribute ? attribute_path(call.budget, *attribute) : attribute_path();
+  jinja_text_builder out(call.budget);
+  bool first = true;
+  for (const jinja_value& item : jinja_iterate(call.budget, call.self)) {
+    if (!first) out.append(between);
+    first = false;
+    out.append_value(path.of(call.interpreter, item, nullptr));
+  }
+  return text_value(call, out.take());
+}
+
+jinja_value filter_tojson(jinja_call& call) {
+  const auto [ascii, indent, separators, sort] =
+      bind_arguments(call, {"ensure_ascii", "indent", "separators", "sort_keys"});
+  json_style style;
+  style.ascii_only = boolean_argument(ascii, false);
+  style.sort_keys = boolean_argument(sort, false);
+  if (indent != nullptr && !indent->is_none()) {
+    style.has_indent = true;
+    style.item_separator = ",";
+    const std::int64_t width = indent->is_string() ? 0 : integer_argument(call, indent, 0);
+    style.indent =
+        indent->is_string() ? indent->text() : jinja_repeat(call.budget, text_value(call, " "), width).text();
+  }
+  if (separators != nullptr && !separators->is_none()) {
+    const std::vector<jinja_value> both = jinja_iterate(call.budget, *separators);
+    if (both.size() != 2) throw jinja_error{"wanted two separators in `tojson`"};
+    style.item_separator = text_argument(call, &both[0], "separators");
+    style.key_separator = text_argument(call, &both[1], "separators");
+  }
+  jinja_text_builder out(call.budget);
+  jinja_to_json(out, call.budget, call.self, style);
+  return text_value(call, out.take());
+}
+
+// -- numbers
+
+/// int(text, base): blanks around, a sign, a prefix that fits the base, single underscores.
+std::optional<std::int64_t> parse_integer(std::string_view text, std::int64_t base) {
+  text = strip(text, strip_side::both);
+  bool negative = false;
+  if (!text.empty() && (text[0] == '-' || text[0] == '+')) {
+    negative = text[0] == '-';
+    text.remove_prefix(1);
+  }
+  const char prefix = text.size() > 1 && text[0] == '0' ? static_cast<char>(text[1] | 32) : '\0';
+  const std::int64_t implied = prefix == 'x' ? 16 : prefix == 'o' ? 8 : prefix == 'b' ? 2 : 0;
+  bool after_prefix = false;
+  if (implied != 0 && (base == implied || base == 0)) {
+    text.remove_prefix(2);
+    base = implied;
+    after_prefix = true;
+  }
+  if (base == 0) base = 10;
+  if (base < 2 || base > 36) return std::nullopt;
+  std::string digits;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '_') {
+      digits += text[i];
+    } else if ((i == 0 && !after_prefix) || i + 1 == text.size() || text[i + 1] == '_') {
+      return std::nullopt;
+    }
+  }
+  if (negative) digits.insert(digits.begin(), '-');
+  std::int64_t number = 0;
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), number, static_cast<int>(base));
+  if (error == std::errc::result_out_of_range) throw jinja_error{"wanted an integer of 64 bits, found a larger one"};
+  if (error != std::errc() || end != digits.data() + digits.size() || text.starts_with('-')) return std::nullopt;
+  return number;
+}
+
+/// float(text)
+std::optional<double> parse_real(std::string_view text) {
+  text = strip(text, strip_side::both);
+  std::string digits;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '_') {
+      digits += text[i];
+    } else if (i == 0 || i + 1 == text.size() || text[i - 1] < '0' || text[i - 1] > '9' || text[i + 1] < '0' ||
+               text[i + 1] > '9') {
+      return std::nullopt;
+    }
+  }
+  std::string_view rest = digits;
+  const bool negative = rest.starts_with('-');
+  if (negative || rest.starts_with('+')) rest.remove_prefix(1);
+  const std::string word = lower(rest);
+  if (word == "inf" || word == "infinity") return negative ? -INFINITY : INFINITY;
+  if (word == "nan") return NAN;
+  if (rest.empty() || !((rest[0] >= '0' && rest[0] <= '9') || rest[0] == '.')) return std::nullopt;
+  double number = 0;
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+  if (end != rest.data() + rest.size() || error == std::errc::invalid_argument) return std::nullopt;
+  if (error == std::errc::result_out_of_range) number = std::strtod(digits.c_str() + (negative ? 1 : 0), nullptr);
+  return negative ? -number : number;
+}
+
+std::optional<std::int64_t> truncated(double number) {
+  if (!(std::fabs(number) < 9.2e18)) return std::nullopt;
+  return static_cast<std::int64_t>(number);
+}
+
+jinja_value filter_int(jinja_call& call) {
+  const auto [fallback, base] = bind_arguments(call, {"default", "base"});
+  std::optional<std::int64_t> number;
+  if (call.self.defined().is_string()) {
+    number = parse_integer(call.self.text(), integer_argument(call, base, 10));
+    if (!number) {
+      if (const auto real = parse_real(call.self.text())) number = truncated(*real);
+    }
+  } else if (call.self.is_integral()) {
+    number = call.self.as_integer();
+  } else if (call.self.is_number()) {
+    number = truncated(call.self.as_real());
+  }
+  if (number) return jinja_value::integer(*number);
+  return fallback != nullptr ? *fallback : jinja_value::integer(0);
+}
+
+jinja_value filter_float(jinja_call& call) {
+  const auto [fallback] = bind_arguments(call, {"default"});
+  if (call.self.defined().is_number()) return jinja_value::real(call.self.as_real());
+  if (call.self.is_string()) {
+    if (const auto number = parse_real(call.self.text())) return jinja_value::real(*number);
+  }
+  return fallback != nullptr ? *fallback : jinja_value::real(0);
+}
+
+jinja_value filter_abs(jinja_call& call) {
+  expect_no_arguments(call);
+  if (!call.self.defined().is_number()) {
+    throw jinja_error{"wanted a number for `abs`, found " + std::string(call.self.type_name())};
+  }
+  return jinja_sign(call.self.as_real() < 0, call.self);
+}
+
+/// round(number, digits) of Python: to even on the exact binary value, which is what printf does too.
+double round_to(double number, int digits) {
+  if (!std::isfinite(number)) return number;
+  if (digits < 0) {
+    const double scale = std::pow(10.0, -digits);
+    return std::nearbyint(number / scale) * scale;
+  }
+  char buffer[700];
+  std::snprintf(buffer, sizeof buffer, "%.*f", digits, number);
+  return std::strtod(buffer, nullptr);
+}
+
+jinja_value filter_round(jinja_call& call) {
+  const auto [precision, method] = bind_arguments(call, {"precision", "method"});
+  if (!call.self.defined().is_number()) {
+    throw jinja_error{"wanted a number to round, found " + std::string(call.self.type_name())};
+  }
+  const std::int64_t digits = std::clamp<std::int64_t>(integer_argument(call, precision, 0), -300, 300);
+  const std::string how = method == nullptr ? "common" : text_argument(call, method, "method");
+  if (how == "common") {
+    if (call.self.is_integral() && digits >= 0) return jinja_value::integer(call.self.as_integer());
+    const double rounded = round_to(call.self.as_real(), static_cast<int>(digits));
+    if (!call.self.is_integral()) return jinja_value::real(rounded);
+    return jinja_value::integer(truncated(rounded).value_or(0));
+  }
+  if (how != "ceil" && how != "floor")
+    throw jinja_error{"wanted common, ceil or floor for `round`, found `" + how.substr(0, 40) + "`"};
+  const double scale = std::pow(10.0, static_cast<double>(digits));
+  const double scaled = call.self.as_real() * scale;
+  return jinja_value::real((how == "ceil" ? std::ceil(scaled) : std::floor(scaled)) / scale);
+}
+
+// -- values
+
+jinja_value filter_default(jinja_call& call) {
+  const auto [fallback, boolean] = bind_arguments(call, {"default_value", "boolean"});
+  if (!call.self.is_undefined() && !(boolean_argument(boolean, false) && !call.self.truth())) return call.self;
+  return fallback != nullptr ? *fallback : text_value(call, "");
+}
+
+jinja_value filter_length(jinja_call& call) {
+  expect_no_arguments(call);
+  if (call.self.is_string()) call.budget.touch(call.self.text().size() * 8);
+  return jinja_value::integer(static_cast<std::int64_t>(jinja_length(call.self)));
+}
+
+jinja_value filter_attr(jinja_call& call) {
+  const auto [name] = bind_arguments(call, {"name"});
+  const std::string& text = text_argument(call, name, "name");
+  // Attributes only, never the items of a dict.
+  if (call.self.is_dict() && find_method(call.self, text) == nullptr) {
+    return jinja_value::undefined("'dict object' has no attribute '" + text.substr(0, 80) + "'");
+  }
+  return call.interpreter.attribute(call.self, text);
+}
+
+// -- lists
+
+jinja_value list_value(jinja_call& call, std::vector<jinja_value> items) {
+  return jinja_value::list(call.budget, std::move(items));
+}
+
+jinja_value filter_first(jinja_call& call) {
+  expect_no_arguments(call);
+  std::vector<jinja_value> items = jinja_iterate(call.budget, call.self);
+  return items.empty() ? jinja_value::undefined("No first item, sequence was empty.") : items.front();
+}
+
+jinja_value filter_last(jinja_call& call) {
+  expect_no_arguments(call);
+  std::vector<jinja_value> items = jinja_iterate(call.budget, call.self);
+  return items.empty() ? jinja_value::undefined("No last item, sequence was empty.") : items.back();
+}
+
+jinja_value filter_list(jinja_call& call) {
+  expect_no_arguments(call);
+  return list_value(call, jinja_iterate(call.budget, call.self));
+}
+
+jinja_value filter_reverse(jinja_call& call) {
+  expect_no_arguments(call);
+  std::vector<jinja_value> items = jinja_iterate(call.budget, call.self);
+  std::reverse(items.begin(), items.end());
+  if (!call.self.is_string()) return list_value(call, std::move(items));
+  jinja_text_builder out(call.budget);
+  for (const jinja_value& item : items) out.append(item.text());
+  return text_value(call, out.take());
+}
+
+jinja_value filter_sort(jinja_call& call) {
+  const auto [reverse, cased, attribute] = bind_arguments(call, {"reverse", "case_sensitive", "attribute"});
+  const sort_key key(call, attribute, boolean_argument(cased, false), true);
+  return list_value(call, sorted(call, jinja_iterate(call.budget, call.self), key, boolean_argument(reverse, false)));
+}
+
+jinja_value filter_unique(jinja_call& call) {
+  const auto [cased, attribute] = bind_arguments(call, {"case_sensitive", "attribute"});
+  const sort_key key(call, attribute, boolean_argument(cased, false), false);
+  std::vector<jinja_value> seen, items;
+  for (const jinja_value& item : jinja_iterate(call.budget, call.self)) {
+    const jinja_value k = key.of(item);
+    const bool known =
+        std::any_of(seen.begin(), seen.end(), [&](const jinja_value& s) { return jinja_equal(call.budget, s, k); });
+    if (known) continue;
+    seen.push_back(k);
+    items.push_back(item);
+  }
+  return list_value(call, std::move(items));
+}
+
+/// The smallest item by key, the first of equals; the largest when `largest`.
+jinja_value extreme(jinja_call& call, bool largest) {
+  const auto [cased, attribute] = bind_arguments(call, {"case_sensitive", "attribute"});
+  const sort_key key(call, attribute, boolean_argument(cased, false), false);
+  std::optional<std::pair<jinja_value, jinja_value>> best;
+  for (const jinja_value& item : jinja_iterate(call.budget, call.self)) {
+    const jinja_value k = key.of(item);
+    const bool better =
+        !best || (largest ? jinja_less(call.budget, best->first, k) : jinja_less(call.budget, k, best->first));
+    if (better) best.emplace(k, item);
+  }
+  return best ? best->second : jinja_value::undefined("No aggregated item, sequence was empty.");
+}
+jinja_value filter_min(jinja_call& call) { return extreme(call, false); }
+jinja_value filter_max(jinja_call& call) { return extreme(call, true); }
+
+jinja_value filter_sum(jinja_call& call) {
+  const auto [attribute, start] = bind_arguments(call, {"attribute", "start"});
+  const bool by_attribute = attribute != nullptr && !attribute->is_none();
+  const attribute_path path = by_attribute ? attribute_path(call.budget, *attribute) : attribute_path();
+  jinja_value total = start != nullptr ? *start : jinja_value::integer(0);
+  if (total.is_string()) throw jinja_error{"wanted numbers or lists for `sum`, found str"};
+  for (const jinja_value& item : jinja_iterate(call.budget, call.self)) {
+    total = jinja_arithmetic(call.budget, jinja_expression::kind::add, total, path.of(call.interpreter, item, nullptr));
+  }
+  return total;
+}
+
+jinja_value filter_dictsort(jinja_call& call) {
+  const auto [cased, by, reverse] = bind_arguments(call, {"case_sensitive", "by", "reverse"});
+  const std::string column = by == nullptr ? "key" : text_argument(call, by, "by");
+  if (column != "key" && column != "value") throw jinja_error{"wanted key or value as `by` of `dictsort`"};
+  if (!call.self.defined().is_dict())
+    throw jinja_error{"wanted a dict for `dictsort`, found " + std::string(call.self.type_name())};
+  std::vector<jinja_value> pairs;
+  for (const auto& [key, value] : call.self.as_dict().entries) {
+    pairs.push_back(jinja_value::tuple(call.budget, {key, value}));
+  }
+  const jinja_value index = jinja_value::integer(column == "key" ? 0 : 1);
+  const sort_key key(call, &index, boolean_argument(cased, false), false);
+  return list_value(call, sorted(call, std::move(pairs), key, boolean_argument(reverse, false)));
+}
+
+jinja_value filter_items(jinja_call& call) {
+  expect_no_arguments(call);
+  std::vector<jinja_value> pairs;
+  if (!call.self.is_undefined()) {
+    if (!call.self.is_dict())
+      throw jinja_error{"wanted a dict for `items`, found " + std::string(call.self.type_name())};
+    for (const auto& [key, value] : call.self.as_dict().entries) {
+      pairs.push_back(jinja_value::tuple(call.budget, {key, value}));
+    }
+  }
+  return list_value(call, std::move(pairs));
+}
+
+jinja_value filter_batch(jinja_call& call) {
+  const auto [size, fill] = bind_arguments(call, {"linecount", "fill_with"});
+  const std::int64_t count = integer_argument(call, size, 0);
+  if (count < 1) throw jinja_error{"wanted a size from 1 for `batch`"};
+  std::vector<jinja_value> rows, row;
+  for (const jinja_value& item : jinja_iterate(call.budget, call.self)) {
+    if (static_cast<std::int64_t>(row.size()) == count) rows.push_back(list_value(call, std::exchange(row, {})));
+    row.push_back(item);
+  }
+  if (!row.empty()) {
+    jinja_charge for_row(call.budget, 0);
+    while (fill != nullptr && !fill->is_none() && static_cast<std::int64_t>(row.size()) < count) {
+      call.budget.step();
+      for_row.grow(sizeof(jinja_value));
+      row.push_back(*fill);
+    }
+    rows.push_back(list_value(call, std::move(row)));
+  }
+  return list_value(call, std::move(rows));
+}
+
+// -- filters that take a filter or a test
+
+/// Moves the first positional argument out.
+jinja_value take_first(jinja_call& call, std::string_view what) {
+  auto& positional = call.arguments.positional;
+  if (positional.empty()) {
+    throw jinja_error{"wanted " + std::string(what) + " as argument of the filter `" + std::string(call.name) + "`"};
+  }
+  jinja_value first = std::move(positional.front());
+  positional.erase(positional.begin());
+  return first;
+}
+
+jinja_value filter_map(jinja_call& call) {
+  std::vector<jinja_value> items;
+  if (!call.self.truth()) return list_value(call, {});
+  if (call.arguments.positional.empty()) {
+    const auto [attribute, fallback] = bind_arguments(call, {"attribute", "default"});
+    if (attribute == nullptr) throw jinja_error{"wanted the name of a filter or `attribute` in `map`"};
+    const attribute_path path(call.budget, *attribute);
+    const jinja_value* otherwise = fallback != nullptr && !fallback->is_none() ? fallback : nullptr;
+    for (const jinja_value& item : jinja_iterate(call.budget, call.self)) {
+      items.push_back(path.of(call.interpreter, item, otherwise));
+    }
+    return list_value(call, std::move(items));
+  }
+  const jinja_value name = take_first(call, "the name of a filter");
+  const std::string& filter = text_argument(call, &name, "name");
+  for (const jinja_value& item : jinja_iterate(call.budget, call.self)) {
+    jinja_arguments arguments = call.arguments;
+    items.push_back(call.interpreter.apply_filter(filter, item, arguments));
+  }
+  return list_value(call, std::move(items));
+}
+
+jinja_value chosen(jinja_call& call, bool by_attribute, bool wanted) {
+  if (!call.self.truth()) return list_value(call, {});
+  const attribute_path path =
+      by_attribute ? attribute_path(call.budget, take_first(call, "an attribute")) : attribute_path();
+  const bool has_test = !call.arguments.positional.empty();
+  const jinja_value name = has_test ? take_first(call, "a test") : jinja_value();
+  std::vector<jinja_value> items;
+  for (const jinja_value& item : jinja_iterate(call.budget, call.self)) {
+    const jinja_value subject = path.of(call.interpreter, item, nullptr);
+    jinja_arguments arguments = call.arguments;
+    const bool holds = has_test ? call.interpreter.apply_test(text_argument(call, &name, "test"), subject, arguments)
+                                : subject.truth();
+    if (holds == wanted) items.push_back(item);
+  }
+  return list_value(call, std::move(items));
+}
+jinja_value filter_select(jinja_call& call) { return chosen(call, false, true); }
+jinja_value filter_reject(jinja_call& call) { return chosen(call, false, false); }
+jinja_value filter_selectattr(jinja_call& call) { return chosen(call, true, true); }
+jinja_value filter_rejectattr(jinja_call& call) { return chosen(call, true, false); }
+
+constexpr std::pair<std::string_view, jinja_native> filters[] = {
+    {"abs", filter_abs},
+    {"attr", filter_attr},
+    {"batch", filter_batch},
+    {"capitalize", convert_text<capitalize>},
+    {"center", filter_center},
+    {"count", filter_length},
+    {"d", filter_default},
+    {"default", filter_default},
+    {"dictsort", filter_dictsort},
+    {"first", filter_first},
+    {"float", filter_float},
+    {"format", filter_format},
+    {"indent", filter_indent},
+    {"int", filter_int},
+    {"items", filter_items},
+    {"join", filter_join},
+    {"last", filter_last},
+    {"length", filter_length},
+    {"list", filter_list},
+    {"lower", convert_text<lower>},
+    {"map", filter_map},
+    {"max", filter_max},
+    {"min", filter_min},
+    {"reject", filter_reject},
+    {"rejectattr", filter_rejectattr},
+    {"replace", filter_replace},
+    {"reverse", filter_reverse},
+    {"round", filter_round},
+    {"safe", filter_string},  // nothing is escaped, so nothing needs to be marked
+    {"select", filter_select},
+    {"selectattr", filter_selectattr},
+    {"sort", filter_sort},
+    {"string", filter_string},
+    {"sum", filter_sum},
+    {"title", convert_text<title_words>},
+    {"tojson", filter_tojson},
+    {"trim", filter_trim},
+    {"truncate", filter_truncate},
+    {"unique", filter_unique},
+    {"upper", convert_text<upper>},
+};
+
+}  // namespace
+
+jinja_native find_filter(std::string_view name) {
+  const auto found =
+      std::find_if(std::begin(filters), std::end(filters), [&](const auto& f) { return f.first == name; });
+  return found == std::end(filters) ? nullptr : found->second;
+}
+
+}  // namespace redline::text

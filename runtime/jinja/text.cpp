@@ -1,0 +1,325 @@
+#include "runtime/jinja/text.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <iterator>
+#include <span>
+
+namespace redline::text {
+namespace {
+
+struct case_range {
+  std::uint32_t first, last, step;
+  std::int32_t difference;
+};
+#include "runtime/jinja/case_ranges.inl.hpp"
+
+char32_t mapped(std::span<const case_range> ranges, char32_t value) {
+  const auto after = std::upper_bound(ranges.begin(), ranges.end(), static_cast<std::uint32_t>(value),
+                                      [](std::uint32_t v, const case_range& r) { return v < r.first; });
+  if (after == ranges.begin()) return value;
+  const case_range& r = *std::prev(after);
+  if (value > r.last || (value - r.first) % r.step != 0) return value;
+  return value + static_cast<char32_t>(r.difference);
+}
+
+constexpr char32_t stray_byte = 0xDC00;
+constexpr char32_t sharp_s = 0xDF;
+
+bool is_continuation(std::string_view text, std::size_t at) {
+  return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80;
+}
+
+bool is_line_end(char32_t c) {
+  return (c >= 0x0A && c <= 0x0D) || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 || c == 0x2029;
+}
+
+bool is_printable(char32_t c) {
+  if (c < 0x20 || (c >= 0x7F && c <= 0xA0) || c == 0xAD) return false;
+  if (c == 0x1680 || c == 0x180E || (c >= 0x2000 && c <= 0x200F) || (c >= 0x2028 && c <= 0x202F)) return false;
+  if ((c >= 0x205F && c <= 0x206F) || c == 0x3000 || c == 0xFEFF) return false;
+  return !(c >= 0xD800 && c <= 0xF8FF) && !(c >= 0xFFF0 && c <= 0xFFFB) && c < 0xE0000;
+}
+
+template<class Map>
+std::string map_code_points(std::string_view text, Map map) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const code_point c = decode_code_point(text, at);
+    map(out, c.value);
+    at += c.length;
+  }
+  return out;
+}
+
+void append_upper(std::string& out, char32_t c) {
+  if (c == sharp_s) {
+    out += "SS";
+  } else {
+    append_code_point(out, to_upper(c));
+  }
+}
+
+}  // namespace
+
+code_point decode_code_point(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) { return static_cast<char32_t>(static_cast<unsigned char>(text[at + i])); };
+  const char32_t b = byte(0);
+  if (b < 0x80) return {b, 1};
+  if (b >= 0xC2 && b < 0xE0 && is_continuation(text, at + 1)) return {((b & 0x1F) << 6) | (byte(1) & 0x3F), 2};
+  if (b >= 0xE0 && b < 0xF0 && is_continuation(text, at + 1) && is_continuation(text, at + 2)) {
+    const char32_t c = ((b & 0x0F) << 12) | ((byte(1) & 0x3F) << 6) | (byte(2) & 0x3F);
+    if (c >= 0x800 && !(c >= 0xD800 && c < 0xE000)) return {c, 3};
+  }
+  if (b >= 0xF0 && b < 0xF5 && is_continuation(text, at + 1) && is_continuation(text, at + 2) &&
+      is_continuation(text, at + 3)) {
+    const char32_t c = ((b & 0x07) << 18) | ((byte(1) & 0x3F) << 12) | ((byte(2) & 0x3F) << 6) | (byte(3) & 0x3F);
+    if (c >= 0x10000 && c <= 0x10FFFF) return {c, 4};
+  }
+  return {stray_byte + b, 1};
+}
+
+void append_code_point(std::string& out, char32_t c) {
+  const auto put = [&](char32_t byte) { out += static_cast<char>(static_cast<unsigned char>(byte)); };
+  if (c < 0x80) {
+    put(c);
+  } else if (c < 0x800) {
+    put(0xC0 | (c >> 6)), put(0x80 | (c & 0x3F));
+  } else if (c >= stray_byte + 0x80 && c <= stray_byte + 0xFF) {
+    put(c - stray_byte);
+  } else if (c < 0x10000) {
+    put(0xE0 | (c >> 12)), put(0x80 | ((c >> 6) & 0x3F)), put(0x80 | (c & 0x3F));
+  } else {
+    put(0xF0 | (c >> 18)), put(0x80 | ((c >> 12) & 0x3F)), put(0x80 | ((c >> 6) & 0x3F)), put(0x80 | (c & 0x3F));
+  }
+}
+
+std::size_t count_code_points(std::string_view text) {
+  std::size_t count = 0;
+  for (std::size_t at = 0; at < text.size(); ++count) at += decode_code_point(text, at).length;
+  return count;
+}
+
+std::vector<std::size_t> code_point_offsets(std::string_view text) {
+  std::vector<std::size_t> offsets;
+  offsets.reserve(text.size() + 1);
+  for (std::size_t at = 0; at < text.size(); at += decode_code_point(text, at).length) offsets.push_back(at);
+  offsets.push_back(text.size());
+  return offsets;
+}
+
+bool is_python_space(char32_t c) {
+  if (c < 0x80) return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20);
+  return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 ||
+         c == 0x202F || c == 0x205F || c == 0x3000;
+}
+
+char32_t to_upper(char32_t c) {
+  if (c < 0x80) return c >= 'a' && c <= 'z' ? c - 32 : c;
+  return mapped(to_upper_ranges, c);
+}
+
+char32_t to_lower(char32_t c) {
+  if (c < 0x80) return c >= 'A' && c <= 'Z' ? c + 32 : c;
+  return mapped(to_lower_ranges, c);
+}
+
+bool is_cased(char32_t c) { return to_upper(c) != c || to_lower(c) != c || c == sharp_s; }
+
+bool is_word(char32_t c) { return (c >= '0' && c <= '9') || is_cased(c); }
+
+std::string upper(std::string_view text) { return map_code_points(text, append_upper); }
+
+std::string lower(std::string_view text) {
+  return map_code_points(text, [](std::string& out, char32_t c) { append_code_point(out, to_lower(c)); });
+}
+
+std::string capitalize(std::string_view text) {
+  bool first = true;
+  return map_code_points(text, [&](std::string& out, char32_t c) {
+    append_code_point(out, first ? to_upper(c) : to_lower(c));
+    first = false;
+  });
+}
+
+std::string title(std::string_view text) {
+  bool after_letter = false;
+  return map_code_points(text, [&](std::string& out, char32_t c) {
+    append_code_point(out, after_letter ? to_lower(c) : to_upper(c));
+    after_letter = is_cased(c);
+  });
+}
+
+namespace {
+
+/// At least one cased code point, and none of them changed by `map`.
+template<class Map>
+bool has_only_case(std::string_view text, Map map) {
+  bool found = false;
+  for (std::size_t at = 0; at < text.size();) {
+    const code_point c = decode_code_point(text, at);
+    if (is_cased(c.value)) {
+      if (map(c.value) != c.value) return false;
+      found = true;
+    }
+    at += c.length;
+  }
+  return found;
+}
+
+/// Byte offset of the last code point of `text`, which is not empty.
+std::size_t last_code_point(std::string_view text) {
+  for (std::size_t back = 2; back <= 4 && back <= text.size(); ++back) {
+    if (decode_code_point(text, text.size() - back).length == back) return text.size() - back;
+  }
+  return text.size() - 1;
+}
+
+bool contains(std::string_view characters, char32_t wanted) {
+  for (std::size_t at = 0; at < characters.size();) {
+    const code_point c = decode_code_point(characters, at);
+    if (c.value == wanted) return true;
+    at += c.length;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool is_upper(std::string_view text) { return has_only_case(text, to_upper); }
+bool is_lower(std::string_view text) { return has_only_case(text, to_lower); }
+
+std::string_view strip(std::string_view text, strip_side side, const std::string_view* characters) {
+  const auto goes = [&](char32_t c) { return characters != nullptr ? contains(*characters, c) : is_python_space(c); };
+  if (side != strip_side::right) {
+    while (!text.empty()) {
+      const code_point c = decode_code_point(text, 0);
+      if (!goes(c.value)) break;
+      text.remove_prefix(c.length);
+    }
+  }
+  if (side != strip_side::left) {
+    while (!text.empty()) {
+      const std::size_t at = last_code_point(text);
+      if (!goes(decode_code_point(text, at).value)) break;
+      text = text.substr(0, at);
+    }
+  }
+  return text;
+}
+
+std::vector<std::string_view> split_lines(std::string_view text, bool keep_ends) {
+  std::vector<std::string_view> lines;
+  std::size_t start = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const code_point c = decode_code_point(text, at);
+    std::size_t next = at + c.length;
+    if (is_line_end(c.value)) {
+      if (c.value == '\r' && next < text.size() && text[next] == '\n') ++next;
+      lines.push_back(text.substr(start, (keep_ends ? next : at) - start));
+      start = next;
+    }
+    at = next;
+  }
+  if (start < text.size()) lines.push_back(text.substr(start));
+  return lines;
+}
+
+std::string python_float(double number) {
+  if (std::isnan(number)) return "nan";
+  if (std::isinf(number)) return number < 0 ? "-inf" : "inf";
+  char buffer[40];
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, number, std::chars_format::scientific).ptr;
+  const std::string_view shortest(buffer, static_cast<std::size_t>(end - buffer));
+  const std::size_t e = shortest.find('e');
+  const int exponent = std::atoi(std::string(shortest.substr(e + 1)).c_str());
+  std::string sign, digits;
+  for (const char c : shortest.substr(0, e)) {
+    if (c == '-') sign = "-";
+    if (c >= '0' && c <= '9') digits += c;
+  }
+  if (exponent < -4 || exponent >= 16) return std::string(shortest);
+  if (exponent < 0) return sign + "0." + std::string(static_cast<std::size_t>(-exponent - 1), '0') + digits;
+  const auto whole = static_cast<std::size_t>(exponent) + 1;
+  if (digits.size() <= whole) return sign + digits + std::string(whole - digits.size(), '0') + ".0";
+  return sign + digits.substr(0, whole) + "." + digits.substr(whole);
+}
+
+std::string python_quoted(std::string_view text) {
+  const bool double_quotes = text.find('\'') != text.npos && text.find('"') == text.npos;
+  const char32_t quote = double_quotes ? '"' : '\'';
+  std::string out;
+  append_code_point(out, quote);
+  for (std::size_t at = 0; at < text.size();) {
+    const code_point c = decode_code_point(text, at);
+    at += c.length;
+    char escaped[16] = "";
+    if (c.value == quote || c.value == '\\') {
+      out += '\\';
+    } else if (c.value == '\n' || c.value == '\r' || c.value == '\t') {
+      std::strcpy(escaped, c.value == '\n' ? "\\n" : c.value == '\r' ? "\\r" : "\\t");
+    } else if (!is_printable(c.value)) {
+      const auto code = static_cast<unsigned>(c.value);
+      std::snprintf(escaped, sizeof escaped, code < 0x100 ? "\\x%02x" : code < 0x10000 ? "\\u%04x" : "\\U%08x", code);
+    }
+    if (*escaped != '\0') {
+      out += escaped;
+    } else {
+      append_code_point(out, c.value);
+    }
+  }
+  append_code_point(out, quote);
+  return out;
+}
+
+std::string json_quoted(std::string_view text, bool ascii_only) {
+  std::string out = "\"";
+  for (std::size_t at = 0; at < text.size();) {
+    const code_point c = decode_code_point(text, at);
+    at += c.length;
+    const auto escape = [&](char32_t unit) {
+      char escaped[16];
+      std::snprintf(escaped, sizeof escaped, "\\u%04x", static_cast<unsigned>(unit));
+      out += escaped;
+    };
+    switch (c.value) {
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
+      case '\f':
+        out += "\\f";
+        break;
+      case '\b':
+        out += "\\b";
+        break;
+      default:
+        if (c.value < 0x20 || (ascii_only && c.value >= 0x7F && c.value < 0x10000)) {
+          escape(c.value);
+        } else if (ascii_only && c.value >= 0x10000) {
+          escape(0xD800 + ((c.value - 0x10000) >> 10));
+          escape(0xDC00 + ((c.value - 0x10000) & 0x3FF));
+        } else {
+          append_code_point(out, c.value);
+        }
+    }
+  }
+  return out + "\"";
+}
+
+}  // namespace redline::text

@@ -1,0 +1,119 @@
+#include "runtime/tokenizer/special_splitter.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+#include <utility>
+
+namespace redline::text {
+namespace {
+
+using fragment = special_splitter::fragment;
+
+bool is_phi3(const vocabulary& words) {
+  std::string name = words.model_name();
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  return name.find("phi-3") != std::string::npos || name.find("phi3") != std::string::npos;
+}
+
+bool is_space(char byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
+
+/// Cuts the occurrences of one token out of one text.
+void cut(std::string_view text, std::string_view wanted, token id, bool swallows_space, std::vector<fragment>& out) {
+  for (;;) {
+    const std::size_t at = text.find(wanted);
+    if (at == std::string_view::npos) break;
+    if (at > 0) out.push_back({text.substr(0, at), std::nullopt});
+    out.push_back({{}, id});
+    text.remove_prefix(at + wanted.size());
+    while (swallows_space && !text.empty() && is_space(text.front())) text.remove_prefix(1);
+  }
+  if (!text.empty()) out.push_back({text, std::nullopt});
+}
+
+}  // namespace
+
+special_splitter::special_splitter(const vocabulary& words) : trie_(1) {
+  const bool phi3 = is_phi3(words);
+  for (token id = 0; words.contains(id); ++id) {
+    const token_type type = words.type(id);
+    const std::string_view text = words.text(id);
+    const bool only_when_parsed = type == token_type::control || type == token_type::unknown;
+    if (text.empty() || (!only_when_parsed && type != token_type::user_defined)) continue;
+    const bool keeps_space = text == "<unk>" || text == "<s>" || text == "<|endoftext|>";
+    candidates_.push_back({id, text, only_when_parsed, phi3 && !keeps_space});
+  }
+  std::stable_sort(candidates_.begin(), candidates_.end(),
+                   [](const auto& a, const auto& b) { return a.text.size() > b.text.size(); });
+  for (std::size_t i = 0; i < candidates_.size(); ++i) insert(i);
+}
+
+void special_splitter::insert(std::size_t index) {
+  std::uint32_t at = 0;
+  for (const char byte : candidates_[index].text) {
+    const node* known = child(trie_[at], byte);
+    if (known != nullptr) {
+      at = static_cast<std::uint32_t>(known - trie_.data());
+      continue;
+    }
+    const auto fresh = static_cast<std::uint32_t>(trie_.size());
+    trie_[at].next.emplace_back(byte, fresh);
+    trie_.emplace_back();
+    at = fresh;
+  }
+  if (!trie_[at].candidate) trie_[at].candidate = index;
+}
+
+const special_splitter::node* special_splitter::child(const node& from, char byte) const {
+  for (const auto& [label, index] : from.next) {
+    if (label == byte) return &trie_[index];
+  }
+  return nullptr;
+}
+
+std::vector<bool> special_splitter::occurring(std::string_view text) const {
+  std::vector<bool> out(candidates_.size(), false);
+  for (std::size_t start = 0; start < text.size(); ++start) {
+    const node* at = &trie_.front();
+    for (std::size_t i = start; i < text.size() && (at = child(*at, text[i])) != nullptr; ++i) {
+      if (at->candidate) out[*at->candidate] = true;
+    }
+  }
+  return out;
+}
+
+bool special_splitter::swallows_space(bool parse_special) const {
+  return std::any_of(candidates_.begin(), candidates_.end(),
+                     [=](const candidate& c) { return c.swallows_space && (parse_special || !c.only_when_parsed); });
+}
+
+std::vector<std::string_view> special_splitter::always_matched() const {
+  std::vector<std::string_view> texts;
+  for (const candidate& c : candidates_) {
+    if (!c.only_when_parsed) texts.push_back(c.text);
+  }
+  return texts;
+}
+
+std::vector<fragment> special_splitter::split(std::string_view text, bool parse_special) const {
+  std::vector<fragment> out;
+  if (!text.empty()) out.push_back({text, std::nullopt});
+  if (candidates_.empty()) return out;
+  const std::vector<bool> present = occurring(text);
+  for (std::size_t i = 0; i < candidates_.size(); ++i) {
+    const candidate& wanted = candidates_[i];
+    if (!present[i] || (wanted.only_when_parsed && !parse_special)) continue;
+    std::vector<fragment> finer;
+    finer.reserve(out.size());
+    for (const fragment& part : out) {
+      if (part.special)
+        finer.push_back(part);
+      else
+        cut(part.text, wanted.text, wanted.id, wanted.swallows_space, finer);
+    }
+    out = std::move(finer);
+  }
+  return out;
+}
+
+}  // namespace redline::text

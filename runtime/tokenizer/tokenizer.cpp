@@ -1,0 +1,85 @@
+#include "runtime/tokenizer/tokenizer.hpp"
+
+#include "runtime/tokenizer/bpe_tokenizer.hpp"
+#include "runtime/tokenizer/spm_tokenizer.hpp"
+
+namespace redline::text {
+
+result<std::shared_ptr<const tokenizer>> tokenizer::from_file(const gguf::gguf_file& file) {
+  REDLINE_TRY_ASSIGN(vocabulary words, vocabulary::load(file));
+  if (words.kind() == vocabulary_kind::byte_level_bpe) return bpe_tokenizer::make(std::move(words), file);
+  return spm_tokenizer::make(std::move(words), file);
+}
+
+std::vector<token> tokenizer::encode(std::string_view text, encode_options options) const {
+  std::vector<token> out;
+  out.reserve(text.size() / 3 + 2);
+  if (options.add_bos_eos && words_.adds_bos() && words_.bos()) out.push_back(*words_.bos());
+  bool first_of_stretch = !options.continues;
+  for (const special_splitter::fragment& part : specials_.split(text, options.parse_special)) {
+    if (part.special)
+      out.push_back(*part.special);
+    else
+      encode_ordinary(part.text, first_of_stretch, out);
+    first_of_stretch = part.special.has_value();
+  }
+  if (options.add_bos_eos && words_.adds_eos() && words_.eos()) out.push_back(*words_.eos());
+  return out;
+}
+
+void tokenizer::set_cuts(const std::function<bool(char left, char right)>& can_cut) {
+  for (std::size_t i = 0; i < cuts_.size(); ++i) {
+    cuts_[i] = can_cut(static_cast<char>(i / ascii_count), static_cast<char>(i % ascii_count));
+  }
+  const auto never_behind = [this](char left) {
+    for (std::size_t right = 0; right < ascii_count; ++right) cuts_[cut_index(left, static_cast<char>(right))] = false;
+  };
+  // Behind a text matched as a whole a stretch begins anew and white space may be swallowed: a continuation, which does
+  // not see what it continues, would know of neither.
+  const bool swallows = specials_.swallows_space(false);
+  for (const std::string_view matched : specials_.always_matched()) {
+    for (std::size_t i = 1; i < matched.size(); ++i) {
+      if (is_ascii(matched[i - 1]) && is_ascii(matched[i])) cuts_[cut_index(matched[i - 1], matched[i])] = false;
+    }
+    if ((swallows || words_.adds_space_prefix()) && is_ascii(matched.back())) never_behind(matched.back());
+  }
+  if (!swallows) return;
+  for (const char space : {' ', '\t', '\n', '\v', '\f', '\r'}) never_behind(space);
+}
+
+std::string_view tokenizer::piece(token id, bool render_special) const {
+  if (!words_.contains(id)) return {};
+  switch (words_.type(id)) {
+    case token_type::user_defined:
+      return words_.text(id);
+    case token_type::unknown:
+    case token_type::control:
+    case token_type::unused:
+      return render_special ? words_.text(id) : std::string_view();
+    case token_type::undefined:
+    case token_type::normal:
+    case token_type::byte:
+      break;
+  }
+  return pieces_[static_cast<std::size_t>(id)];
+}
+
+result<std::string> tokenizer::decode(std::span<const token> ids, decode_options options) const {
+  std::string out;
+  bool at_start = options.strip_space_prefix && words_.adds_space_prefix();
+  for (const token id : ids) {
+    if (!words_.contains(id)) {
+      return failure{errc::invalid_argument,
+                     "token " + std::to_string(id) + " is outside of the vocabulary of " + std::to_string(size())};
+    }
+    std::string_view bytes = piece(id, options.render_special);
+    const bool ordinary = words_.type(id) == token_type::normal;
+    if (at_start && ordinary && bytes.starts_with(' ')) bytes.remove_prefix(1);
+    // A special token in front, such as BOS, does not start the text; the first word comes after it.
+    if (!bytes.empty() || ordinary) at_start = false;
+    out.append(bytes);
+  }
+  return out;
+}
+
+}  // namespace redline::text

@@ -1,0 +1,513 @@
+// Live sessions through the real gateway, scheduler and target model, in a world whose order comes from a seed. What a
+// completion says must be what a session opened a moment ago with the same text says.
+
+#include "actors/editing/live_session.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "actors/http/gateway.hpp"
+#include "runtime/base/log.hpp"
+#include "tests/support/rounds.hpp"
+#include "tests/support/serving_world.hpp"
+#include "tests/support/tiny_model.hpp"
+
+namespace redline::actors {
+namespace {
+
+using json = nlohmann::json;
+
+constexpr std::uint32_t pages_count = 24;
+constexpr std::uint32_t context_max = 256;
+constexpr microseconds patience{120'000'000};  // virtual
+
+using test::cache_where, test::lookup_where, test::scheduler_where, test::target_where;
+constexpr auto gateway_where = actor::make_address(1, 1, 2);
+constexpr auto http_where = actor::make_address(1, 2, 8);
+
+/// What went back to the clients, by exchange.
+struct answers {
+  struct one {
+    std::optional<std::uint32_t> status;
+    header_list headers;
+    std::string body;  // or the events so far
+    bool over = false;
+  };
+  std::map<std::uint64_t, one> all;
+};
+
+class http_stand_in final : public actor::actor_of<http_stand_in> {
+ public:
+  using accepts = actor::protocol<http_respond, http_stream, http_stop_accepting>;
+  http_stand_in(actor::actor_context& context, std::shared_ptr<answers> heard)
+      : actor_of(context), heard_(std::move(heard)) {}
+  void on(const http_respond& m) { heard_->all[m.exchange] = {m.status, m.headers, m.body, true}; }
+  void on(const http_stream& m) {
+    auto& a = heard_->all[m.exchange];
+    if (m.begin) a.status = 200;
+    a.body += m.data;
+    a.over = a.over || m.end;
+  }
+  void on(const http_stop_accepting&) {}
+
+ private:
+  std::shared_ptr<answers> heard_;
+};
+
+class live_sessions : public testing::Test {
+ protected:
+  explicit live_sessions(std::uint64_t seed = 1) : world(seed) {}
+
+  void SetUp() override {
+    configure_log(static_cast<log_level>(4), log_format::text);
+    start();
+  }
+
+  void start(const std::vector<std::string>& keys = {}, api::live_limits limits = {}) {
+    static const auto file = test::make_tiny_model({.context = context_max}).file();
+    static kernels::worker_team team{1};
+    static const auto& table = *kernels::process_table().table;
+    static const auto weights = *model::load_weights(*file, table, team);
+    words = *text::tokenizer::from_file(*file);
+    scheduler_options options;
+    options.limits = {.running_max = 4, .waiting_max = 64, .tokens_max = context_max, .pages_count = pages_count};
+    options.budget = {.rows_max = 64, .prompt_chunk_rows_max = 16};
+    test::add_target(world, options, [] {
+      return std::move(*model::transformer::create(
+          weights, table, team, {.pages_count = pages_count, .kv = model::kv_type::f32, .rows_max = 64}));
+    });
+    test::add_lookup(world);
+    world.add_worker(1, 2).add<http_stand_in>(
+        8, "http", test::roomy, [h = heard](actor::actor_context& c) { return std::make_unique<http_stand_in>(c, h); });
+    auto s = std::make_shared<gateway_services>(
+        gateway_services{.words = words, .chat = *text::chat_template::parse(std::string(text::chatml_template))});
+    s->model_name = "tiny";
+    s->context_max = context_max;
+    s->draft_defaults.how = draft::method::lookup;
+    s->partners_for = [](draft::method how, actor::address client) -> result<session_partners> {
+      session_partners p{.scheduler = {scheduler_where}, .client = client};
+      if (how != draft::method::regular) p.drafter = {lookup_where};
+      return p;
+    };
+    s->reporters = {scheduler_where};
+    s->scheduler = scheduler_where;
+    s->http = http_where;
+    s->keys = std::move(*api_keys::load(keys));
+    s->live = limits;
+    s->metrics = std::make_shared<metrics_registry>();
+    world.add_worker(1, 1).add<gateway>(2, "gateway", test::roomy,
+                                        [s](actor::actor_context& c) { return std::make_unique<gateway>(c, s); });
+    world.run_for(microseconds{2'000'000});  // the gateway hears that the model is up
+  }
+
+  std::uint64_t ask(const std::string& method, const std::string& path, const json& body = {},
+                    const std::string& key = "") {
+    http_arrived m{.exchange = ++exchange, .method = method, .path = path, .body = body.is_null() ? "" : body.dump()};
+    if (!key.empty()) m.headers.emplace_back("Authorization", "Bearer " + key);
+    world.send(gateway_where, m, http_where);
+    return exchange;
+  }
+  const answers::one& await(std::uint64_t id) {
+    EXPECT_TRUE(world.run_until([&] { return heard->all[id].over; }, patience))
+        << "exchange " << id << " got no answer";
+    return heard->all[id];
+  }
+  std::pair<std::uint32_t, json> call(const std::string& method, const std::string& path, const json& body = {},
+                                      const std::string& key = "") {
+    const auto& a = await(ask(method, path, body, key));
+    return {a.status.value_or(0), a.body.empty() ? json() : json::parse(a.body, nullptr, false)};
+  }
+
+  std::string open(const std::string& text, const json& more = json::object(), const std::string& key = "") {
+    json body = {{"files", {{{"path", "a.py"}, {"text", text}}}}};
+    body.update(more);
+    const auto [status, made] = call("POST", "/v1/redline/sessions", body, key);
+    EXPECT_EQ(status, 201U) << made;
+    return made.value("id", "");
+  }
+  static std::string at(const std::string& session, const std::string& rest = "") {
+    return "/v1/redline/sessions/" + session + rest;
+  }
+  static json insertion(std::int64_t version, std::uint32_t line, std::uint32_t character, const std::string& text) {
+    const json place = {{"line", line}, {"character", character}};
+    return {{"version", version}, {"edits", {{{"range", {{"start", place}, {"end", place}}}, {"text", text}}}}};
+  }
+  static std::string text_of(const json& completion) { return completion["choices"][0]["text"]; }
+
+  test::actor_world world;
+  std::shared_ptr<answers> heard = std::make_shared<answers>();
+  std::shared_ptr<const text::tokenizer> words;
+  std::uint64_t exchange = 0;
+};
+
+TEST_F(live_sessions, are_opened_edited_completed_shown_and_closed) {
+  const auto id = open("def f(x):\n    return x\n");
+  auto [status, body] = call("PATCH", at(id, "/files/a.py"), insertion(2, 0, 6, "x, y="));
+  EXPECT_EQ(status, 200U) << body;
+  EXPECT_EQ(body["version"], 2);
+  EXPECT_EQ(body["tokens_inserted"], 5);
+  EXPECT_EQ(body["tokens_removed"], 0);
+  std::tie(status, body) = call("GET", at(id, "/files/a.py"));
+  EXPECT_EQ(body["text"], "def f(x, y=x):\n    return x\n");
+  std::tie(status, body) = call("PUT", at(id, "/files/lib/b.py"), {{"text", "b\n"}});
+  EXPECT_EQ(status, 201U);
+  std::tie(status, body) = call("GET", at(id));
+  EXPECT_EQ(body["object"], "redline.session");
+  EXPECT_EQ(body["position_encoding"], "utf-16");
+  ASSERT_EQ(body["files"].size(), 2U);
+  EXPECT_EQ(body["files"][1]["path"], "lib/b.py");
+  std::tie(status, body) = call("DELETE", at(id, "/files/lib/b.py"));
+  EXPECT_EQ(status, 204U);
+  std::tie(status, body) = call("POST", at(id, "/complete"), {{"path", "a.py"}, {"max_tokens", 5}});
+  EXPECT_EQ(status, 200U) << body;
+  EXPECT_EQ(body["object"], "text_completion");
+  EXPECT_EQ(body["usage"]["redline"]["kv"]["exact"], body["usage"]["prompt_tokens"]);
+  EXPECT_EQ(body["usage"]["redline"]["kv"]["stale"], 0);
+  std::tie(status, body) = call("DELETE", at(id));
+  EXPECT_EQ(status, 204U);
+  std::tie(status, body) = call("GET", at(id));
+  EXPECT_EQ(status, 404U);
+  EXPECT_EQ(body["error"]["code"], "session_not_found");
+}
+
+TEST_F(live_sessions, refuse_what_makes_no_sense_and_say_why) {
+  const auto id = open("ab\n");
+  const auto refused = [&](const std::string& method, const std::string& path, const json& body, std::uint32_t status,
+                           const std::string& code, const std::string& words_in_message) {
+    const auto [found, answer] = call(method, path, body);
+    EXPECT_EQ(found, status) << answer;
+    EXPECT_EQ(answer["error"]["code"].is_null() ? "" : answer["error"]["code"], code) << answer;
+    EXPECT_NE(answer["error"]["message"].get<std::string>().find(words_in_message), std::string::npos) << answer;
+  };
+  const auto file = at(id, "/files/a.py");
+  refused("PATCH", file, insertion(3, 0, 0, "x"), 409, "session_version_mismatch", "wanted an edit of version 1");
+  refused("PATCH", file, insertion(2, 5, 0, "x"), 400, "", "edit 0: wanted a line below 2, found 5");
+  refused("PATCH", file, insertion(2, 0, 3, "x"), 400, "", "wanted a character up to 2");
+  refused("PATCH", file, {{"version", 2}}, 400, "", "'edits' is required");
+  refused("PATCH", file, {{"version", 2}, {"edits", {{{"rnge", 1}, {"text", ""}}}}}, 400, "", "range");
+  refused("PATCH", at(id, "/files/no.py"), insertion(2, 0, 0, "x"), 404, "file_not_found", "no.py");
+  refused("PUT", file, {{"text", "x"}, {"version", 1}}, 409, "session_version_mismatch", "after 1");
+  refused("POST", at(id, "/complete"), {{"path", "no.py"}}, 404, "file_not_found", "no.py");
+  refused("POST", at(id, "/complete"), {{"path", "a.py"}, {"version", 7}}, 409, "session_version_mismatch", "found 7");
+  refused("POST", at(id, "/complete"), {{"path", "a.py"}, {"position", {{"line", 9}, {"character", 0}}}}, 400, "",
+          "line");
+  refused("POST", at(id, "/complete"), {{"path", "a.py"}, {"n", 2}}, 400, "", "one sequence");
+  refused("POST", at(id, "/complete"), {{"path", "a.py"}, {"mode", "middle"}}, 400, "", "line, text and fim");
+  refused("POST", at(id, "/complete"), {{"path", "a.py"}, {"mode", "text"}, {"position", {{"byte", 0}}}}, 400, "",
+          "nothing before");
+  refused("POST", at(id, "/edit"), {{"path", "a.py"}}, 400, "", "'instruction' is required");
+  refused("POST", at(id), json::object(), 405, "", "POST is not allowed");
+  refused("POST", at(id, "/nothing"), json::object(), 404, "", "no such path");
+  refused("GET", at("live-12"), {}, 404, "session_not_found", "live-12");
+  refused("POST", "/v1/redline/sessions", {{"files", {{{"path", ""}, {"text", ""}}}}}, 400, "", "path");
+  refused("POST", "/v1/redline/sessions", {{"position_encoding", "utf-32"}}, 400, "", "utf-16");
+  refused("POST", "/v1/redline/sessions", {{"cache", {{"policy", "lazy"}}}}, 400, "", "exact, pie and conflict");
+  refused("POST", "/v1/redline/sessions", {{"cache", {{"heals", true}}}}, 400, "", "heals");
+  refused("POST", "/v1/redline/sessions", {{"cache", {{"healing", "yes"}}}}, 400, "", "cache.healing");
+  refused("POST", "/v1/redline/sessions", {{"cache", "pie"}}, 400, "", "cache");
+  refused("POST", "/v1/redline/sessions", {{"model", "other"}}, 404, "model_not_found", "other");
+  EXPECT_EQ(call("GET", file).second["version"], 1);  // nothing above changed it
+}
+
+TEST_F(live_sessions, read_the_lines_next_to_the_cursor_of_a_file_longer_than_the_context) {
+  std::string lines;
+  for (int i = 100; i < 162; ++i) lines += std::to_string(i) + " line\n";
+  const json wish = {{"path", "a.py"}, {"mode", "text"}, {"max_tokens", 8}};
+  const auto long_one = open(lines);
+  const auto whole = call("POST", at(long_one, "/complete"), wish).second;
+  const auto count = words->encode(lines).size();
+  ASSERT_GT(count, context_max);
+  const std::size_t read = whole["usage"]["prompt_tokens"];
+  EXPECT_LE(read, context_max - context_max / 4);
+  EXPECT_GE(read, context_max / 2);
+
+  // As if only those lines were there.
+  std::size_t from = lines.size();
+  while (words->encode(lines.substr(from)).size() < read) from = lines.rfind('\n', from - 2) + 1;
+  ASSERT_EQ(words->encode(lines.substr(from)).size(), read);
+  const auto short_one = call("POST", at(open(lines.substr(from)), "/complete"), wish).second;
+  EXPECT_EQ(text_of(whole), text_of(short_one));
+
+  // What is typed does not move them.
+  call("PATCH", at(long_one, "/files/a.py"), insertion(2, 62, 0, "abc"));
+  const auto typed = call("POST", at(long_one, "/complete"), wish).second;
+  EXPECT_EQ(typed["usage"]["prompt_tokens"], read + words->encode("abc").size());
+}
+
+class live_sessions_with_keys : public live_sessions {
+  void SetUp() override { configure_log(static_cast<log_level>(4), log_format::text); }
+};
+
+TEST_F(live_sessions_with_keys, are_nobody_elses_business_and_are_counted_by_tenant) {
+  start({"ann:key-of-ann", "bob:key-of-bob"}, {.sessions_max = 3, .tenant_sessions_max = 2});
+  const auto id = open("a", json::object(), "key-of-ann");
+  EXPECT_EQ(call("GET", at(id), {}, "key-of-ann").first, 200U);
+  const auto [status, body] = call("GET", at(id), {}, "key-of-bob");
+  EXPECT_EQ(status, 404U);
+  EXPECT_EQ(body, call("GET", at(id), {}, "key-of-bob").second);
+  EXPECT_EQ(call("DELETE", at(id), {}, "key-of-bob").first, 404U);
+  open("b", json::object(), "key-of-ann");
+  const auto third = call("POST", "/v1/redline/sessions", json::object(), "key-of-ann");
+  EXPECT_EQ(third.first, 429U);
+  EXPECT_EQ(third.second["error"]["code"], "session_limit");
+  open("c", json::object(), "key-of-bob");
+  EXPECT_EQ(call("POST", "/v1/redline/sessions", json::object(), "key-of-bob").first, 429U);  // the server's limit
+  call("DELETE", at(id), {}, "key-of-ann");
+  EXPECT_EQ(call("POST", "/v1/redline/sessions", json::object(), "key-of-bob").first, 201U);
+}
+
+TEST_F(live_sessions, end_when_they_are_left_alone) {
+  const auto id = open("a", {{"idle_seconds", 30}});
+  world.run_for(microseconds{25'000'000});
+  EXPECT_EQ(call("GET", at(id)).first, 200U);
+  world.run_for(microseconds{25'000'000});
+  EXPECT_EQ(call("GET", at(id)).first, 200U);  // the last call was 25 seconds ago
+  world.run_for(microseconds{35'000'000});
+  EXPECT_EQ(call("GET", at(id)).first, 404U);
+}
+
+TEST_F(live_sessions, complete_in_order_what_the_text_was_when_each_was_asked_for) {
+  const auto id = open("first");
+  const auto one = ask("POST", at(id, "/complete"), {{"path", "a.py"}, {"max_tokens", 20}, {"mode", "text"}});
+  const auto patched = ask("PATCH", at(id, "/files/a.py"), insertion(2, 0, 5, " second"));
+  const auto two = ask("POST", at(id, "/complete"), {{"path", "a.py"}, {"max_tokens", 20}, {"mode", "text"}});
+  EXPECT_EQ(await(patched).status, 200U);
+  EXPECT_FALSE(heard->all[one].over);  // an edit does not wait for a completion
+  const auto first = json::parse(await(one).body);
+  const auto second = json::parse(await(two).body);
+  EXPECT_EQ(first["usage"]["prompt_tokens"], words->encode("first").size());
+  EXPECT_EQ(second["usage"]["prompt_tokens"], words->encode("first second").size());
+}
+
+TEST_F(live_sessions, stream_when_asked_to) {
+  const auto id = open("stream me");
+  const json wish = {{"path", "a.py"}, {"max_tokens", 12}, {"mode", "text"}};
+  json streamed = wish;
+  streamed["stream"] = true;
+  streamed["stream_options"] = {{"include_usage", true}};
+  const std::string events = await(ask("POST", at(id, "/complete"), streamed)).body;
+  EXPECT_TRUE(events.ends_with("data: [DONE]\n\n"));
+  const std::string worth =
+      "\"kv\":{\"exact\":" + std::to_string(words->encode("stream me").size()) + ",\"shifted\":0,";
+  EXPECT_NE(events.find(worth), std::string::npos) << events;
+  std::string joined;
+  std::istringstream lines(events);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("data: {")) continue;
+    const auto chunk = json::parse(line.substr(6));
+    if (!chunk["choices"].empty()) joined += chunk["choices"][0]["text"];
+  }
+  EXPECT_EQ(joined, text_of(call("POST", at(id, "/complete"), wish).second));
+}
+
+TEST_F(live_sessions, read_other_files_in_front_and_what_is_behind_in_the_middle) {
+  const auto id = open("ab");
+  call("PUT", at(id, "/files/b.py"), {{"text", "cd"}});
+  const auto& w = words->words();
+  const auto prompt_of = [&](const json& wish) {
+    return call("POST", at(id, "/complete"), wish).second["usage"]["prompt_tokens"].get<std::size_t>();
+  };
+  const std::size_t headers = 2 + words->encode("a.py\n").size() + words->encode("b.py\n").size();
+  EXPECT_TRUE(w.fim().complete() && w.fim().file_separator);
+  EXPECT_EQ(prompt_of({{"path", "b.py"}, {"mode", "text"}, {"max_tokens", 1}}), headers + 4);
+  EXPECT_EQ(prompt_of({{"path", "b.py"}, {"position", {{"line", 0}, {"character", 1}}}, {"max_tokens", 1}}),
+            headers + 4 + 3);
+  EXPECT_EQ(prompt_of({{"path", "b.py"}, {"position", {{"byte", 1}}}, {"mode", "text"}, {"max_tokens", 1}}),
+            headers + 3);
+}
+
+TEST_F(live_sessions, edit_as_a_chat_with_the_file_in_it_does) {
+  const auto id = open("x = 1\n");
+  const json how = {{"max_tokens", 30}, {"temperature", 0}};
+  json edit = how;
+  edit.update({{"path", "a.py"}, {"instruction", "Rename x."}});
+  json chat = how;
+  chat["messages"] = {{{"role", "user"}, {"content", "Rename x.\n```python\nx = 1\n```"}}};
+  const auto [status, body] = call("POST", at(id, "/edit"), edit);
+  ASSERT_EQ(status, 200U) << body;
+  EXPECT_EQ(body["choices"], call("POST", "/v1/chat/completions", chat).second["choices"]);
+}
+
+TEST_F(live_sessions, go_on_after_a_client_left_in_the_middle) {
+  const auto id = open("some text to go on with");
+  const json wish = {{"path", "a.py"}, {"max_tokens", 60}, {"mode", "text"}};
+  const auto expected = text_of(call("POST", at(open("some text to go on with"), "/complete"), wish).second);
+  const auto left = ask("POST", at(id, "/complete"), wish);
+  const auto waits = ask("POST", at(id, "/complete"), wish);
+  const auto last = ask("POST", at(id, "/complete"), wish);
+  world.run_for(microseconds{1'000});
+  ASSERT_FALSE(heard->all[left].over) << "it shall leave before it is answered";
+  world.send(gateway_where, http_closed{left}, http_where);
+  world.send(gateway_where, http_closed{waits}, http_where);
+  EXPECT_EQ(text_of(json::parse(await(last).body)), expected);
+  EXPECT_FALSE(heard->all[waits].over) << heard->all[waits].body;
+}
+
+/// One seed's story: edits of all kinds, completions in between, clients that leave, parts that die.
+class live_sessions_at_random : public live_sessions, public testing::WithParamInterface<std::uint64_t> {
+ protected:
+  live_sessions_at_random() : live_sessions(GetParam()) {}
+};
+
+TEST_P(live_sessions_at_random, say_what_a_session_opened_a_moment_ago_says) {
+  auto& chance = world.env();
+  const std::string parts[] = {"x", "\n", " y = 1", "foo bar", "\u00e9", "  ", "1", "\r\n", "return"};
+  std::string text = "def f(a):\n    return a + 1\n";
+  const auto id =
+      open(text, {{"cache", {{"healing", chance.below(2) == 0}}}});  // which says nothing where all is exact
+  std::int64_t version = 1;
+  for (int round = 0; round < 12; ++round) {
+    json edits = json::array();
+    for (std::uint64_t n = 1 + chance.below(3); n > 0; --n) {
+      const auto boundary = [&](std::size_t from) {
+        while (from < text.size() && (static_cast<unsigned char>(text[from]) & 0xC0) == 0x80) ++from;
+        return from;
+      };
+      const std::size_t begin = boundary(chance.below(text.size() + 1));
+      const std::size_t end =
+          boundary(std::min<std::size_t>(text.size(), begin + chance.below(text.size() > 90 ? 40 : 4)));
+      std::string with;
+      for (std::uint64_t k = chance.below(3); k > 0; --k) with += parts[chance.below(std::size(parts))];
+      text.replace(begin, end - begin, with);
+      edits.push_back({{"bytes", {{"start", begin}, {"end", end}}}, {"text", with}});
+    }
+    ++version;
+    const auto [status, body] = call("PATCH", at(id, "/files/a.py"), {{"version", version}, {"edits", edits}});
+    ASSERT_EQ(status, 200U) << body;
+    ASSERT_EQ(call("GET", at(id, "/files/a.py")).second["text"], text);
+    if (chance.below(3) == 0) world.run_for(microseconds{chance.below(20'000)});
+    if (chance.below(4) == 0) world.restart(chance.below(2) == 0 ? scheduler_where : target_where);
+    if (text.empty()) continue;
+
+    std::size_t cursor = 1 + chance.below(text.size());
+    while (cursor < text.size() && (static_cast<unsigned char>(text[cursor]) & 0xC0) == 0x80) ++cursor;
+    static constexpr const char* modes[] = {"line", "text", "fim"};
+    json wish = {{"path", "a.py"},
+                 {"position", {{"byte", cursor}}},
+                 {"max_tokens", 1 + chance.below(12)},
+                 {"mode", modes[chance.below(3)]}};
+    if (chance.below(2) == 0) wish.update({{"temperature", 0.7}, {"seed", chance.below(100)}});
+    if (chance.below(3) == 0) {  // somebody asks and leaves
+      const auto left = ask("POST", at(id, "/complete"), wish);
+      world.run_for(microseconds{chance.below(30'000)});
+      world.send(gateway_where, http_closed{left}, http_where);
+    }
+    const auto [live_status, live] = call("POST", at(id, "/complete"), wish);
+    ASSERT_EQ(live_status, 200U) << live;
+    const auto fresh_id = open(text);
+    const auto [fresh_status, fresh] = call("POST", at(fresh_id, "/complete"), wish);
+    ASSERT_EQ(fresh_status, 200U) << fresh;
+    EXPECT_EQ(live["choices"], fresh["choices"]) << "round " << round << ", text " << text;
+    call("DELETE", at(fresh_id));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(seeds, live_sessions_at_random, testing::Range<std::uint64_t>(1, 1 + test::rounds(12, 2)));
+
+/// Lines that are long enough to be kept between two edits.
+std::string twelve_lines() {
+  std::string text;
+  for (int i = 0; i < 12; ++i) text += "line " + std::to_string(i) + " = x\n";
+  return text;
+}
+
+TEST_F(live_sessions, are_ready_before_they_are_asked) {
+  const std::string text = twelve_lines();
+  const auto id = open(text);
+  const json wish = {{"path", "a.py"}, {"max_tokens", 1}};
+  world.run_for(microseconds{1'000'000});
+  const auto first = call("POST", at(id, "/complete"), wish).second;
+  EXPECT_EQ(first["usage"]["redline"]["rows"], 1) << "the files were read when the session was opened";
+  auto patch = insertion(2, 3, 0, "inserted\n");
+  patch["cursor"] = {{"byte", text.size() + 9}};
+  EXPECT_EQ(call("PATCH", at(id, "/files/a.py"), patch).second["kv"]["stale"], 0);
+  world.run_for(microseconds{1'000'000});
+  const auto second = call("POST", at(id, "/complete"), wish).second;
+  EXPECT_EQ(second["usage"]["redline"]["rows"], 1) << "and again when they changed";
+  EXPECT_EQ(second["usage"]["redline"]["kv"]["stale"], 0);
+}
+
+TEST_F(live_sessions, say_what_their_kv_is_worth_when_nothing_heals_it) {
+  const std::string text = twelve_lines();
+  const json wish = {{"path", "a.py"}, {"max_tokens", 1}, {"mode", "text"}};
+  for (const std::string policy : {"pie", "conflict"}) {
+    const auto id = open(text, {{"cache", {{"policy", policy}, {"healing", false}}}});
+    call("POST", at(id, "/complete"), wish);
+    auto patch = insertion(2, 3, 0, "inserted\n");
+    patch["cursor"] = {{"byte", text.size() + 9}};
+    const auto worth = call("PATCH", at(id, "/files/a.py"), patch).second["kv"];
+    EXPECT_EQ(worth["exact"], words->encode(text.substr(0, text.find("line 3")) + "inserted\n").size());
+    EXPECT_GT(worth["stale"], 60);
+    const auto at_once = call("POST", at(id, "/complete"), wish).second;
+    EXPECT_EQ(at_once["usage"]["redline"]["kv"], worth);
+    EXPECT_LT(at_once["usage"]["redline"]["rows"], 20) << "what was inserted, and the last token";
+    world.run_for(microseconds{5'000'000});
+    const auto shown = call("GET", at(id)).second;
+    EXPECT_EQ(shown["kv"], worth);
+    EXPECT_EQ(shown["cache"], (json{{"policy", policy}, {"healing", false}, {"healed", 0}}));
+    EXPECT_EQ(call("POST", at(id, "/complete"), wish).second["usage"]["redline"]["kv"], worth);
+  }
+}
+
+/// One seed's story: edits at random places under a policy that keeps what is behind them; whatever happens, the answer
+/// is soon that of a session opened a moment ago.
+class live_sessions_that_heal : public live_sessions, public testing::WithParamInterface<std::uint64_t> {
+ protected:
+  live_sessions_that_heal() : live_sessions(GetParam()) {}
+
+  void disturb() {
+    auto& chance = world.env();
+    if (chance.below(3) == 0) world.run_for(microseconds{chance.below(40'000)});
+    if (chance.below(6) == 0) world.restart(chance.below(2) == 0 ? scheduler_where : target_where);
+    if (chance.below(4) == 0) {  // somebody else's answer takes pages and places
+      ask("POST", "/v1/completions",
+          {{"prompt", twelve_lines() + std::to_string(chance.below(9))}, {"max_tokens", 20}});
+    }
+  }
+};
+
+TEST_P(live_sessions_that_heal, are_usable_at_once_and_exact_soon) {
+  auto& chance = world.env();
+  std::string text = twelve_lines();
+  const auto id = open(text, {{"cache", {{"policy", GetParam() % 3 == 0 ? "conflict" : "pie"}}}});
+  std::uint64_t stale_count = 0;
+  for (std::int64_t version = 2; version < 9; ++version) {
+    const std::size_t begin = chance.below(text.size());
+    const std::size_t end = std::min<std::size_t>(text.size(), begin + chance.below(8));
+    const std::string with = chance.below(2) == 0 && text.size() < 170 ? "new = 1\n" : "";
+    text.replace(begin, end - begin, with);
+    const json edit = {{"bytes", {{"start", begin}, {"end", end}}}, {"text", with}};
+    const json patch = {{"version", version}, {"edits", {edit}}, {"cursor", {{"byte", text.size()}}}};
+    const auto [status, body] = call("PATCH", at(id, "/files/a.py"), patch);
+    ASSERT_EQ(status, 200U) << body;
+    stale_count += body["kv"]["stale"].get<std::uint64_t>();
+    json wish = {{"path", "a.py"}, {"max_tokens", 10}, {"mode", "text"}};
+    if (chance.below(2) == 0) wish.update({{"temperature", 0.7}, {"seed", chance.below(100)}});
+    disturb();
+    if (chance.below(2) == 0) {
+      const auto [early, answer] = call("POST", at(id, "/complete"), wish);
+      ASSERT_EQ(early, 200U) << answer;
+      const auto& kv = answer["usage"]["redline"]["kv"];
+      EXPECT_EQ(kv["exact"].get<std::size_t>() + kv["stale"].get<std::size_t>(), answer["usage"]["prompt_tokens"]);
+      disturb();
+    }
+    if (chance.below(2) == 0) continue;  // on to the next edit while it heals
+    for (int i = 0; i < 100 && call("GET", at(id)).second["kv"]["stale"] != 0; ++i)
+      world.run_for(microseconds{500'000});
+    const auto [live_status, live] = call("POST", at(id, "/complete"), wish);
+    ASSERT_EQ(live_status, 200U) << live;
+    EXPECT_EQ(live["usage"]["redline"]["kv"]["stale"], 0);
+    const auto fresh_id = open(text);
+    EXPECT_EQ(live["choices"], call("POST", at(fresh_id, "/complete"), wish).second["choices"])
+        << "version " << version;
+    call("DELETE", at(fresh_id));
+  }
+  EXPECT_GT(stale_count, 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(seeds, live_sessions_that_heal, testing::Range<std::uint64_t>(1, 1 + test::rounds(12, 2)));
+
+}  // namespace
+}  // namespace redline::actors

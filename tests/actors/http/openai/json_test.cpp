@@ -1,0 +1,121 @@
+#include "actors/http/openai/json.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace redline::api {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(json, parses_documents_in_their_order) {
+  const auto parsed = parse_json(R"( {"b": [1, -2, 3.5, true, null, "\u00e9\ud83d\ude00"], "a": {"c": {}}} )");
+  ASSERT_TRUE(parsed) << parsed.error().describe();
+  EXPECT_EQ(dump_json(*parsed), "{\"b\":[1,-2,3.5,true,null,\"\u00e9\U0001F600\"],\"a\":{\"c\":{}}}");
+  EXPECT_EQ(*parse_json("7"), 7);
+}
+
+TEST(json, refuses_what_is_no_json) {
+  const std::string table[] = {
+      "",
+      " ",
+      "{",
+      "}",
+      "[1,]",
+      "{\"a\":1,}",
+      "{a:1}",
+      "'a'",
+      "nul",
+      "1 2",
+      "[1]x",
+      "\"",
+      "\"\n\"",
+      "\"\\x\"",
+      "01",
+      "+1",
+      ".5",
+      "NaN",
+      "1e999",
+      "-",
+      "// c\n1",
+      "\"\xff\"",
+      "\"\xc0\xaf\"",
+      "\"\xed\xa0\x80\"",
+      "\"\\ud800\"",
+      "\"\\udc00x\"",
+      std::string("\"a\0b\"", 5),
+      std::string("\0", 1),
+      "\"\xe2\x82\"",
+  };
+  for (const auto& text : table) {
+    const auto parsed = parse_json(text);
+    ASSERT_FALSE(parsed) << text;
+    EXPECT_EQ(parsed.error().code, errc::invalid_argument) << text;
+  }
+}
+
+TEST(json, refuses_repeated_names_at_any_depth) {
+  const auto parsed = parse_json(R"({"x": [{"a": 1, "b": {}, "a": 2}]})");
+  ASSERT_FALSE(parsed);
+  EXPECT_THAT(parsed.error().context, HasSubstr("\"a\" is repeated"));
+  EXPECT_TRUE(parse_json(R"([{"a": 1}, {"a": {"a": 2}}])"));
+}
+
+TEST(json, survives_depth_bombs) {
+  for (const char* open : {"[", "{\"a\":", "[{\"a\":"}) {
+    std::string bomb;
+    while (bomb.size() < 1 << 20) bomb += open;
+    const auto parsed = parse_json(bomb);
+    ASSERT_FALSE(parsed);
+    EXPECT_THAT(parsed.error().context, HasSubstr("nested deeper than 64"));
+  }
+  const std::string deep = std::string(64, '[') + std::string(64, ']');
+  EXPECT_TRUE(parse_json(deep));
+  EXPECT_FALSE(parse_json("[" + deep + "]"));
+}
+
+TEST(json, bounds_values_and_members) {
+  json_limits limits;
+  limits.values_max = 4;
+  limits.members_max = 2;
+  EXPECT_TRUE(parse_json("[1,2,3]", limits));
+  EXPECT_FALSE(parse_json("[1,2,3,4]", limits));
+  EXPECT_TRUE(parse_json(R"({"a":1,"b":2})", limits));
+  EXPECT_FALSE(parse_json(R"({"a":1,"b":2,"c":3})", limits));
+}
+
+TEST(json, writes_valid_utf8_whatever_it_holds) { EXPECT_EQ(dump_json(json("a\xff\xe2\x82")), "\"a\uFFFD\uFFFD\""); }
+
+TEST(json, survives_mutated_documents) {
+  const std::string seed =
+      R"({"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"h\u00e9 \ud83d\ude00"}]}],"n":1e2})";
+  std::mt19937 random(11);
+  int parsed_count = 0;
+  for (int round = 0; round < 20000; ++round) {
+    std::string text = seed;
+    for (unsigned n = 1 + random() % 4; n > 0; --n) {
+      const std::size_t at = random() % text.size();
+      switch (random() % 3) {
+        case 0:
+          text[at] = static_cast<char>(random());
+          break;
+        case 1:
+          text.erase(at, 1 + random() % 4);
+          break;
+        default:
+          text.insert(at, text.substr(random() % text.size(), random() % 12));
+          break;
+      }
+    }
+    const auto parsed = parse_json(text);
+    if (!parsed) continue;
+    ++parsed_count;
+    ASSERT_EQ(*parse_json(dump_json(*parsed)), *parsed) << text;
+  }
+  EXPECT_GT(parsed_count, 100);
+}
+
+}  // namespace
+}  // namespace redline::api

@@ -1,0 +1,580 @@
+#include "actors/http/openai/request.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <random>
+
+namespace redline::api {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+const std::string hello = R"("messages":[{"role":"user","content":"hi"}])";
+
+answer<generation_request> chat(const std::string& more) {
+  return parse_chat_request("{\"model\":\"m\"," + hello + (more.empty() ? "" : "," + more) + "}");
+}
+answer<generation_request> completion(const std::string& more) {
+  return parse_completion_request("{\"model\":\"m\",\"prompt\":\"p\"" + (more.empty() ? "" : "," + more) + "}");
+}
+answer<generation_request> messages(const std::string& list) {
+  return parse_chat_request("{\"messages\":" + list + "}");
+}
+
+TEST(chat_request, has_openai_defaults) {
+  const auto request = chat("");
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->from, endpoint::chat);
+  EXPECT_EQ(request->model, "m");
+  EXPECT_EQ(dump_json(request->messages), R"([{"role":"user","content":"hi"}])");
+  EXPECT_EQ(request->sampling.temperature, 1);
+  EXPECT_EQ(request->sampling.top_p, 1);
+  EXPECT_TRUE(request->sampling.leaves_logits_alone());
+  EXPECT_FALSE(request->has_seed);
+  EXPECT_EQ(request->tokens_max, std::nullopt);
+  EXPECT_EQ(request->n, 1u);
+  EXPECT_FALSE(request->stream);
+  EXPECT_FALSE(request->logprobs);
+  EXPECT_EQ(request->speculation, speculation_request{});
+}
+
+TEST(chat_request, reads_every_field_that_is_honoured) {
+  const auto request = chat(R"(
+      "temperature": 0.5, "top_p": 0.25, "top_k": 40, "min_p": 0.125, "repetition_penalty": 1.5,
+      "presence_penalty": -0.5, "frequency_penalty": 2, "seed": 42, "max_completion_tokens": 10, "max_tokens": 20,
+      "min_tokens": 3, "ignore_eos": true, "stop": ["a", "b", "a"], "n": 2, "stream": true,
+      "stream_options": {"include_usage": true}, "logprobs": true, "top_logprobs": 5,
+      "logit_bias": {"17": -100, "3": 1.5}, "user": "u", "safety_identifier": "s", "prompt_cache_key": "k",
+      "metadata": {"a": "b"}, "store": true, "something_new": [1, {"x": 2}])");
+  ASSERT_TRUE(request) << request.error().message;
+  const auto& s = request->sampling;
+  EXPECT_EQ(s.temperature, 0.5F);
+  EXPECT_EQ(s.top_p, 0.25F);
+  EXPECT_EQ(s.top_k, 40);
+  EXPECT_EQ(s.min_p, 0.125F);
+  EXPECT_EQ(s.repetition_penalty, 1.5F);
+  EXPECT_EQ(s.presence_penalty, -0.5F);
+  EXPECT_EQ(s.frequency_penalty, 2);
+  EXPECT_EQ(s.seed, 42u);
+  EXPECT_TRUE(request->has_seed);
+  EXPECT_THAT(s.logit_bias, ElementsAre(Pair(3, 1.5F), Pair(17, -100.F)));
+  EXPECT_EQ(request->tokens_max, 10u) << "the newer name wins";
+  EXPECT_EQ(request->tokens_min, 3u);
+  EXPECT_TRUE(request->ignore_eos);
+  EXPECT_THAT(request->stop, ElementsAre("a", "b"));
+  EXPECT_EQ(request->n, 2u);
+  EXPECT_TRUE(request->stream);
+  EXPECT_TRUE(request->include_usage);
+  EXPECT_TRUE(request->logprobs);
+  EXPECT_EQ(request->top_logprobs, 5u);
+  EXPECT_EQ(request->user, "s");
+  EXPECT_EQ(request->prompt_cache_key, "k");
+}
+
+TEST(chat_request, takes_null_for_absent) {
+  const auto request = chat(R"("temperature": null, "stop": null, "max_tokens": null, "tools": null, "n": null,
+      "stream_options": null, "logit_bias": null, "seed": null, "response_format": null, "prediction": null,
+      "redline": null, "logprobs": null, "user": null, "tool_choice": null)");
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->sampling.temperature, 1);
+  EXPECT_FALSE(request->has_seed);
+}
+
+TEST(chat_request, accepts_unsupported_fields_that_ask_for_nothing) {
+  const auto request = chat(R"("tools": [], "tool_choice": "none", "response_format": {"type": "text"},
+      "modalities": ["text"], "service_tier": "auto", "echo": false, "suffix": "", "best_of": 1, "priority": 0,
+      "parallel_tool_calls": true, "functions": [], "skip_special_tokens": true, "cache_prompt": true,
+      "guided_json": null, "stop_token_ids": [], "length_penalty": 1.0, "mirostat": 0)");
+  EXPECT_TRUE(request) << request.error().param;
+}
+
+TEST(chat_request, reads_seeds_of_any_sign_and_size) {
+  EXPECT_EQ(chat(R"("seed": 18446744073709551615)")->sampling.seed, std::numeric_limits<std::uint64_t>::max());
+  EXPECT_EQ(chat(R"("seed": -1)")->sampling.seed, std::numeric_limits<std::uint64_t>::max());
+  EXPECT_EQ(chat(R"("seed": 0)")->sampling.seed, 0u);
+  EXPECT_TRUE(chat(R"("seed": 0)")->has_seed);
+}
+
+TEST(chat_request, understands_other_servers_spellings) {
+  EXPECT_EQ(chat(R"("repeat_penalty": 1.25)")->sampling.repetition_penalty, 1.25F);
+  EXPECT_EQ(chat(R"("top_k": -1)")->sampling.top_k, 0);
+  EXPECT_EQ(chat(R"("max_tokens": 5.0)")->tokens_max, 5u);
+  EXPECT_GT(chat(R"("top_p": 0)")->sampling.top_p, 0);
+}
+
+TEST(chat_request, normalises_messages) {
+  const auto request = messages(R"([
+      {"role": "developer", "content": "d"},
+      {"role": "user", "name": "ann", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
+      {"role": "assistant", "content": "", "tool_calls": [], "refusal": null}])");
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(dump_json(request->messages),
+            R"([{"role":"system","content":"d"},{"role":"user","content":"a\nb","name":"ann"},)"
+            R"({"role":"assistant","content":""}])");
+}
+
+TEST(chat_request, reads_our_own_object) {
+  const auto request = chat(R"("redline": {"speculation": {"method": "blazedit", "confidence_min": 0.5,
+      "micro_draft_tokens": 40, "max_num_run": 2, "max_matching_ngram_size": 7}})");
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->speculation.method, draft::method::blazedit);
+  const auto drafting = request->speculation.over({});
+  EXPECT_EQ(drafting.how, draft::method::blazedit);
+  EXPECT_EQ(drafting.confidence_min, 0.5F);
+  EXPECT_EQ(drafting.micro_draft_tokens, 40u);
+  EXPECT_EQ(drafting.max_num_run, 2u);
+  EXPECT_EQ(drafting.max_matching_ngram_size, 7u);
+
+  const auto automatic = chat(R"("redline": {"speculation": {"method": "auto", "draft_tokens_max": 12}})");
+  EXPECT_EQ(automatic->speculation.method, draft::method::automatic);
+  draft::draft_options defaults;
+  defaults.how = draft::method::lookup;
+  EXPECT_EQ(automatic->speculation.over(defaults).how, draft::method::automatic);
+  EXPECT_EQ(automatic->speculation.over(defaults).lookup_tokens_max, 12u);
+  EXPECT_EQ(chat(R"("redline": {})")->speculation.over(defaults), defaults);
+}
+
+struct bad_field_case {
+  std::string fields, param, code, message_part;
+};
+
+void expect_refusals(const std::vector<bad_field_case>& table,
+                     answer<generation_request> (*parse)(const std::string&)) {
+  for (const auto& bad : table) {
+    const auto request = parse(bad.fields);
+    ASSERT_FALSE(request) << bad.fields;
+    EXPECT_EQ(request.error().status, 400u) << bad.fields;
+    EXPECT_EQ(request.error().type, "invalid_request_error") << bad.fields;
+    EXPECT_EQ(request.error().param, bad.param) << bad.fields;
+    EXPECT_EQ(request.error().code, bad.code) << bad.fields;
+    EXPECT_THAT(request.error().message, HasSubstr(bad.message_part)) << bad.fields;
+  }
+}
+
+const std::string unsupported = "unsupported_parameter";
+
+TEST(chat_request, refuses_fields_of_a_wrong_type_or_range) {
+  expect_refusals(
+      {
+          {R"("temperature": "hot")", "temperature", "", "must be a number, found a string"},
+          {R"("temperature": 2.5)", "temperature", "", "from 0.0 to 2.0, found 2.5"},
+          {R"("temperature": -1)", "temperature", "", ""},
+          {R"("top_p": 1.01)", "top_p", "", ""},
+          {R"("top_p": [])", "top_p", "", "found an array"},
+          {R"("top_k": 1.5)", "top_k", "", "must be an integer"},
+          {R"("top_k": -2)", "top_k", "", ""},
+          {R"("min_p": 2)", "min_p", "", ""},
+          {R"("repetition_penalty": 0)", "repetition_penalty", "", ""},
+          {R"("presence_penalty": 3)", "presence_penalty", "", ""},
+          {R"("frequency_penalty": true)", "frequency_penalty", "", "found a boolean"},
+          {R"("seed": 1.5)", "seed", "", "must be an integer"},
+          {R"("seed": "1")", "seed", "", ""},
+          {R"("seed": 99999999999999999999)", "seed", "", ""},
+          {R"("max_tokens": 0)", "max_tokens", "", ""},
+          {R"("max_tokens": -1)", "max_tokens", "", ""},
+          {R"("max_tokens": 18446744073709551615)", "max_tokens", "", "from 1 to 2147483647"},
+          {R"("max_tokens": 1e300)", "max_tokens", "", ""},
+          {R"("max_completion_tokens": "5")", "max_completion_tokens", "", ""},
+          {R"("min_tokens": 6, "max_tokens": 5)", "min_tokens", "", "more than the 5"},
+          {R"("ignore_eos": 1)", "ignore_eos", "", ""},
+          {R"("stop": 5)", "stop", "", "a string or an array"},
+          {R"("stop": ["a", 5])", "stop[1]", "", ""},
+          {R"("stop": "")", "stop", "", "1 to 256 bytes"},
+          {R"("stop": ["a","b","c","d","e"])", "stop", "", "at most 4"},
+          {"\"stop\": \"" + std::string(257, 'x') + "\"", "stop", "", ""},
+          {R"("n": 0)", "n", "", ""},
+          {R"("n": 9)", "n", "", "from 1 to 8"},
+          {R"("stream": "yes")", "stream", "", ""},
+          {R"("stream_options": {})", "stream_options", "", "needs 'stream'"},
+          {R"("stream": true, "stream_options": {"include_usage": 1})", "stream_options.include_usage", "", ""},
+          {R"("stream": true, "stream_options": {"continuous_usage_stats": true})",
+           "stream_options.continuous_usage_stats", unsupported, ""},
+          {R"("logprobs": 3)", "logprobs", "", "must be a boolean"},
+          {R"("top_logprobs": 3)", "top_logprobs", "", "needs 'logprobs'"},
+          {R"("logprobs": true, "top_logprobs": 21)", "top_logprobs", "", ""},
+          {R"("logit_bias": [])", "logit_bias", "", "must be an object"},
+          {R"("logit_bias": {"hello": 1})", "logit_bias", "", "'hello'"},
+          {R"("logit_bias": {"-1": 1})", "logit_bias", "", ""},
+          {R"("logit_bias": {"01": 1})", "logit_bias", "", ""},
+          {R"("logit_bias": {"99999999999": 1})", "logit_bias", "", ""},
+          {R"("logit_bias": {"5": 101})", "logit_bias.5", "", ""},
+          {R"("logit_bias": {"5": "x"})", "logit_bias.5", "", ""},
+          {R"("user": 5)", "user", "", ""},
+          {"\"user\": \"" + std::string(300, 'x') + "\"", "user", "", "at most 256"},
+          {R"("metadata": "x")", "metadata", "", ""},
+          {R"("store": "x")", "store", "", ""},
+      },
+      chat);
+}
+
+TEST(chat_request, refuses_what_it_would_have_to_ignore) {
+  std::vector<bad_field_case> table;
+  for (const char* field : {R"("tools": [{"type": "function"}])",
+                            R"("tool_choice": "required")",
+                            R"("functions": [{}])",
+                            R"("modalities": ["text", "audio"])",
+                            R"("audio": {})",
+                            R"("service_tier": "priority")",
+                            R"("priority": 1)",
+                            R"("cache_salt": "x")",
+                            R"("suffix": "x")",
+                            R"("echo": true)",
+                            R"("best_of": 3)",
+                            R"("guided_json": {})",
+                            R"("stop_token_ids": [1])",
+                            R"("grammar": "root ::= x")",
+                            R"("json_schema": {})",
+                            R"("n_predict": 5)",
+                            R"("mirostat": 2)",
+                            R"("reasoning_effort": "high")",
+                            R"("prompt": "x")",
+                            R"("chat_template": "x")",
+                            R"("continue_final_message": true)",
+                            R"("skip_special_tokens": false)"}) {
+    const std::string text = field;
+    table.push_back({text, text.substr(1, text.find('"', 1) - 1), unsupported, ""});
+  }
+  expect_refusals(table, chat);
+}
+
+TEST(chat_request, takes_a_prediction_as_text_or_as_parts) {
+  EXPECT_EQ(chat(R"("prediction": {"type": "content", "content": "a\nb"})")->prediction, "a\nb");
+  EXPECT_EQ(chat(R"("prediction": {"type": "content", "content": ""})")->prediction, "");
+  EXPECT_EQ(chat(R"("prediction": {"type": "content", "content": [{"type": "text", "text": "a\n"},
+                    {"type": "text", "text": "b"}]})")
+                ->prediction,
+            "a\nb")
+      << "parts are pieces of one text";
+  EXPECT_EQ(chat(R"("prediction": {"type": "content", "content": []})")->prediction, "");
+  EXPECT_EQ(chat(R"("prediction": null)")->prediction, std::nullopt);
+  EXPECT_EQ(chat("\"n\": 1")->prediction, std::nullopt);
+  EXPECT_EQ(
+      parse_completion_request(R"({"prompt": "p", "prediction": {"type": "content", "content": "x"}})")->prediction,
+      "x");
+}
+
+TEST(chat_request, reads_the_prediction_unless_another_method_is_named) {
+  const std::string prediction = R"("prediction": {"type": "content", "content": "x"})";
+  draft::draft_options defaults;
+  defaults.how = draft::method::blazedit;
+  EXPECT_EQ(chat(prediction)->drafting(defaults).how, draft::method::automatic);
+  EXPECT_EQ(chat(prediction + R"(, "redline": {"speculation": {"max_num_run": 2}})")->drafting(defaults).how,
+            draft::method::automatic);
+  EXPECT_EQ(chat(prediction + R"(, "redline": {"speculation": {"method": "prediction"}})")->drafting(defaults).how,
+            draft::method::prediction);
+  EXPECT_EQ(chat(prediction + R"(, "redline": {"speculation": {"method": "lookup"}})")->drafting(defaults).how,
+            draft::method::lookup);
+  EXPECT_EQ(chat("\"n\": 1")->drafting(defaults).how, draft::method::blazedit);
+}
+
+TEST(chat_request, refuses_bad_predictions) {
+  request_limits narrow;
+  narrow.text_bytes_max = 8;
+  expect_refusals(
+      {
+          {R"("prediction": "x")", "prediction", "", "must be an object"},
+          {R"("prediction": {})", "prediction.type", "", "must be 'content'"},
+          {R"("prediction": {"type": 5, "content": "x"})", "prediction.type", "", "must be a string"},
+          {R"("prediction": {"type": "tokens", "content": "x"})", "prediction.type", "", "found 'tokens'"},
+          {R"("prediction": {"type": "content"})", "prediction.content", "", "is required"},
+          {R"("prediction": {"type": "content", "content": null})", "prediction.content", "", "is required"},
+          {R"("prediction": {"type": "content", "content": 5})", "prediction.content", "", "found an integer"},
+          {R"("prediction": {"type": "content", "content": {}})", "prediction.content", "", "found an object"},
+          {R"("prediction": {"type": "content", "content": ["x"]})", "prediction.content[0]", "", "must be an object"},
+          {R"("prediction": {"type": "content", "content": [{"type": "text"}]})", "prediction.content[0].text", "", ""},
+          {R"("prediction": {"type": "content", "content": [{"type": "image_url", "text": "x"}]})",
+           "prediction.content[0]", unsupported, "only text"},
+          {R"("prediction": {"type": "content", "content": [{"type": "text", "text": 1}]})",
+           "prediction.content[0].text", "", "must be a string"},
+      },
+      chat);
+  const auto body = [](const std::string& content) {
+    return R"({"prompt": "p", "prediction": {"type": "content", "content": )" + content + "}}";
+  };
+  EXPECT_TRUE(parse_completion_request(body(R"("12345678")"), narrow));
+  for (const char* content :
+       {R"("123456789")", R"([{"type": "text", "text": "12345"}, {"type": "text", "text": "6789"}])"}) {
+    const auto refused = parse_completion_request(body(content), narrow);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().status, 400u);
+    EXPECT_EQ(refused.error().param, "prediction.content");
+  }
+}
+
+TEST(chat_request, refuses_bad_messages) {
+  expect_refusals(
+      {
+          {"[]", "messages", "", "must not be empty"},
+          {"{}", "messages", "", "must be an array"},
+          {"null", "messages", "", "is required"},
+          {"[5]", "messages[0]", "", "must be an object"},
+          {R"([{"content": "x"}])", "messages[0].role", "", "is required"},
+          {R"([{"role": 5, "content": "x"}])", "messages[0].role", "", "must be a string"},
+          {R"([{"role": "robot", "content": "x"}])", "messages[0].role", "", "'robot'"},
+          {R"([{"role": "user"}])", "messages[0].content", "", "is required"},
+          {R"([{"role": "user", "content": null}])", "messages[0].content", "", "is required"},
+          {R"([{"role": "user", "content": {}}])", "messages[0].content", "", "found an object"},
+          {R"([{"role": "user", "content": ["x"]}])", "messages[0].content[0]", "", "must be an object"},
+          {R"([{"role": "user", "content": [{"type": "text"}]}])", "messages[0].content[0].text", "", ""},
+          {R"([{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "image_url"}]}])",
+           "messages[0].content[1]", unsupported, "only text"},
+          {R"([{"role": "user", "content": "x"}, {"role": "tool", "content": "x"}])", "messages[1].role", unsupported,
+           ""},
+          {R"([{"role": "function", "content": "x"}])", "messages[0].role", unsupported, ""},
+          {R"([{"role": "assistant", "content": "x", "tool_calls": [{}]}])", "messages[0].tool_calls", unsupported, ""},
+          {R"([{"role": "user", "content": "x", "name": 5}])", "messages[0].name", "", ""},
+      },
+      messages);
+}
+
+TEST(chat_request, refuses_mistakes_in_our_own_object) {
+  expect_refusals(
+      {
+          {R"("redline": 5)", "redline", "", "must be an object"},
+          {R"("redline": {"speculations": {}})", "redline.speculations", "", "Did you mean 'speculation'?"},
+          {R"("redline": {"zzzzzzzzz": 1})", "redline.zzzzzzzzz", "", "is unknown."},
+          {R"("redline": {"speculation": []})", "redline.speculation", "", ""},
+          {R"("redline": {"speculation": {"metod": "lookup"}})", "redline.speculation.metod", "",
+           "Did you mean 'method'?"},
+          {R"("redline": {"speculation": {"max_num_runs": 1}})", "redline.speculation.max_num_runs", "",
+           "'max_num_run'"},
+          {R"("redline": {"speculation": {"method": "blazeedit"}})", "redline.speculation.method", "",
+           "Did you mean 'blazedit'?"},
+          {R"("redline": {"speculation": {"method": 1}})", "redline.speculation.method", "", ""},
+          {R"("redline": {"speculation": {"draft_tokens_max": 0}})", "redline.speculation.draft_tokens_max", "", ""},
+          {R"("redline": {"speculation": {"draft_tokens_max": 9999}})", "redline.speculation.draft_tokens_max", "", ""},
+          {R"("redline": {"speculation": {"confidence_min": 1.5}})", "redline.speculation.confidence_min", "", ""},
+          {R"("redline": {"speculation": {"method": "blazedit", "draft_tokens_max": 5}})",
+           "redline.speculation.draft_tokens_max", "", "does not apply"},
+      },
+      chat);
+}
+
+TEST(chat_request, refuses_bodies_that_are_no_object) {
+  const std::string bomb(1 << 20, '[');
+  for (const std::string& body :
+       {std::string(), std::string("5"), std::string("[]"), std::string("{"), std::string("null"),
+        std::string("{\"messages\":\"\xff\"}"), "{\"messages\":" + bomb, bomb,
+        std::string(R"({"model":"a","model":"b"})"), std::string(R"({"temperature":1e999})")}) {
+    const auto request = parse_chat_request(body);
+    ASSERT_FALSE(request) << body.substr(0, 40);
+    EXPECT_EQ(request.error().status, 400u);
+    EXPECT_LT(request.error().message.size(), 500u);
+  }
+}
+
+TEST(chat_request, bounds_what_it_holds) {
+  request_limits limits;
+  limits.messages_max = 2;
+  limits.text_bytes_max = 10;
+  limits.parts_max = 1;
+  const auto parse = [&](const std::string& list) { return parse_chat_request("{\"messages\":" + list + "}", limits); };
+  EXPECT_TRUE(parse(R"([{"role":"user","content":"12345"},{"role":"user","content":"12345"}])"));
+  EXPECT_EQ(parse(R"([{"role":"user","content":"12345"},{"role":"user","content":"123456"}])").error().param,
+            "messages[1].content");
+  EXPECT_EQ(parse(R"([{"role":"user","content":""},{"role":"user","content":""},{"role":"user","content":""}])")
+                .error()
+                .param,
+            "messages");
+  EXPECT_EQ(parse(R"([{"role":"user","content":[{"type":"text","text":""},{"type":"text","text":""}]}])").error().param,
+            "messages[0].content");
+}
+
+TEST(completion_request, takes_prompts_of_every_shape) {
+  const auto prompts_of = [](const std::string& prompt) {
+    const auto request = parse_completion_request("{\"prompt\":" + prompt + "}");
+    EXPECT_TRUE(request) << request.error().message;
+    return request->prompts;
+  };
+  using tokens = std::vector<token>;
+  EXPECT_THAT(prompts_of(R"("a")"), ElementsAre(prompt_input("a")));
+  EXPECT_THAT(prompts_of(R"("")"), ElementsAre(prompt_input("")));
+  EXPECT_THAT(prompts_of(R"(["a", "b"])"), ElementsAre(prompt_input("a"), prompt_input("b")));
+  EXPECT_THAT(prompts_of("[1, 2]"), ElementsAre(prompt_input(tokens{1, 2})));
+  EXPECT_THAT(prompts_of(R"([[1], [2, 3], "x"])"),
+              ElementsAre(prompt_input(tokens{1}), prompt_input(tokens{2, 3}), prompt_input("x")));
+}
+
+TEST(completion_request, has_openai_defaults) {
+  const auto request = completion("");
+  ASSERT_TRUE(request);
+  EXPECT_EQ(request->from, endpoint::completions);
+  EXPECT_EQ(request->tokens_max, 16u);
+  EXPECT_FALSE(request->logprobs);
+  EXPECT_TRUE(completion(R"("logprobs": 0)")->logprobs);
+  EXPECT_EQ(completion(R"("logprobs": 4)")->top_logprobs, 4u);
+  EXPECT_FALSE(completion(R"("logprobs": false)")->logprobs);
+  EXPECT_TRUE(completion(R"("n": 3, "best_of": 3)"));
+}
+
+TEST(completion_request, refuses_bad_fields) {
+  expect_refusals(
+      {
+          {R"("logprobs": 21)", "logprobs", "", ""},
+          {R"("logprobs": "x")", "logprobs", "", ""},
+          {R"("top_logprobs": 2)", "top_logprobs", unsupported, ""},
+          {R"("echo": true)", "echo", unsupported, ""},
+          {R"("suffix": "x")", "suffix", unsupported, ""},
+          {R"("best_of": 2)", "best_of", unsupported, ""},
+          {R"("messages": [{}])", "messages", unsupported, ""},
+      },
+      completion);
+  expect_refusals(
+      {
+          {"null", "prompt", "", "is required"},
+          {"5", "prompt", "", "must be a string"},
+          {"{}", "prompt", "", ""},
+          {"[]", "prompt", "", "must not be empty"},
+          {"[[]]", "prompt[0]", "", "must not be empty"},
+          {"[1, -2]", "prompt", "", ""},
+          {"[1, 2147483648]", "prompt", "", ""},
+          {"[1, 1.5]", "prompt", "", ""},
+          {"[1, \"a\"]", "prompt", "", ""},
+          {R"(["a", 5])", "prompt[1]", "", ""},
+          {R"([["a"]])", "prompt[0]", "", ""},
+          {R"("x", "n": 9)", "n", "", ""},
+      },
+      [](const std::string& prompt) { return parse_completion_request("{\"prompt\":" + prompt + "}"); });
+}
+
+TEST(completion_request, bounds_prompts_and_answers) {
+  std::string list = "[\"a\"";
+  for (int n = 1; n < 32; ++n) list += ",\"a\"";
+  EXPECT_TRUE(parse_completion_request("{\"prompt\":" + list + "], \"n\": 2}"));
+  EXPECT_EQ(parse_completion_request("{\"prompt\":" + list + "], \"n\": 3}").error().param, "n");
+  EXPECT_EQ(parse_completion_request("{\"prompt\":" + list + ",\"a\"]}").error().param, "prompt");
+  request_limits limits;
+  limits.prompt_tokens_max = 3;
+  EXPECT_TRUE(parse_completion_request(R"({"prompt":[[1,2],[3]]})", limits));
+  EXPECT_EQ(parse_completion_request(R"({"prompt":[[1,2],[3,4]]})", limits).error().param, "prompt");
+}
+
+TEST(tokenize_request, takes_both_shapes_with_their_defaults) {
+  const auto llama = parse_tokenize_request(R"({"content": "x", "with_pieces": true})");
+  ASSERT_TRUE(llama);
+  EXPECT_EQ(llama->text, "x");
+  EXPECT_FALSE(llama->add_special);
+  EXPECT_TRUE(llama->parse_special);
+  EXPECT_FALSE(parse_tokenize_request(R"({"content": "x", "parse_special": false})")->parse_special);
+  EXPECT_TRUE(llama->with_pieces);
+  EXPECT_FALSE(llama->is_vllm_shape);
+  const auto vllm = parse_tokenize_request(R"({"model": "m", "prompt": "x"})");
+  ASSERT_TRUE(vllm);
+  EXPECT_TRUE(vllm->add_special);
+  EXPECT_TRUE(vllm->is_vllm_shape);
+  const auto rendered = parse_tokenize_request("{" + hello + ", \"add_generation_prompt\": false}");
+  ASSERT_TRUE(rendered);
+  EXPECT_FALSE(rendered->text);
+  EXPECT_EQ(rendered->messages.size(), 1u);
+  EXPECT_FALSE(rendered->add_special);
+  EXPECT_FALSE(rendered->add_generation_prompt);
+  for (const char* bad : {"{}", R"({"content":"a","prompt":"b"})", R"({"content":5})", R"({"messages":[]})", "[]"}) {
+    EXPECT_FALSE(parse_tokenize_request(bad)) << bad;
+  }
+}
+
+TEST(detokenize_request, takes_token_ids_only) {
+  EXPECT_THAT(parse_detokenize_request(R"({"tokens": [1, 2]})")->tokens, ElementsAre(1, 2));
+  EXPECT_THAT(parse_detokenize_request(R"({"tokens": []})")->tokens, ElementsAre());
+  for (const char* bad : {"{}", R"({"tokens": "x"})", R"({"tokens": [-1]})", R"({"tokens": [1.5]})"}) {
+    const auto request = parse_detokenize_request(bad);
+    ASSERT_FALSE(request) << bad;
+    EXPECT_EQ(request.error().param, "tokens") << bad;
+  }
+}
+
+TEST(template_request, takes_messages) {
+  EXPECT_EQ(parse_template_request("{" + hello + "}")->messages.size(), 1u);
+  EXPECT_EQ(parse_template_request("{}").error().param, "messages");
+}
+
+TEST(chat_request, survives_mutated_bodies) {
+  const std::string seed = R"({"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"x"}]}],"n":2,)"
+                           R"("stop":["a"],"logit_bias":{"5":1},"seed":7,"stream":true,"stream_options":{},)"
+                           R"("redline":{"speculation":{"method":"lookup","draft_tokens_max":5}},"prompt":[[1],"a"]})";
+  const std::string values[] = {"null", "[]", "{}", "-1", "1e30", "\"\"", "true", "99999999999999999999", "[[1]]"};
+  std::mt19937 random(5);
+  int refused_count = 0;
+  for (int round = 0; round < 20000; ++round) {
+    std::string body = seed;
+    for (unsigned n = 1 + random() % 3; n > 0; --n) {
+      const std::size_t colon = body.find(':', random() % body.size());
+      switch (random() % 3) {
+        case 0:
+          body[random() % body.size()] = static_cast<char>(random());
+          break;
+        case 1:
+          if (colon != std::string::npos) body.replace(colon + 1, 1 + random() % 3, values[random() % 9]);
+          break;
+        default:
+          if (colon != std::string::npos) {
+            body.replace(colon + 1, body.find_first_of(",}", colon) - colon - 1, values[random() % 9]);
+          }
+          break;
+      }
+    }
+    const auto as_chat = parse_chat_request(body);
+    const auto as_completion = parse_completion_request(body);
+    if (!as_chat) {
+      ++refused_count;
+      ASSERT_EQ(as_chat.error().status, 400u) << body;
+      ASSERT_FALSE(as_chat.error().message.empty()) << body;
+    }
+    static_cast<void>(as_completion.has_value());
+  }
+  EXPECT_GT(refused_count, 1000);
+}
+
+TEST(request, reads_what_to_copy_from) {
+  const auto lines = chat(R"("redline": {"copy": "verified", "files": ["a\n", {"name": "b.py", "content": "b"}]})");
+  ASSERT_TRUE(lines);
+  EXPECT_EQ(lines->copy, (copy_request{.trust = "verified", .files = {"a\n", "b"}}));
+  const auto tokens = chat(
+      R"("redline": {"copy": {"trust": "auto", "spans": "tokens", "confidence_min": 0.5}}, "prediction": {"type": "content", "content": "x"})");
+  ASSERT_TRUE(tokens);
+  EXPECT_EQ(tokens->copy,
+            (copy_request{
+                .trust = "auto", .line_spans = false, .token_spans = true, .confidence_min = 0.5F, .files = {"x"}}));
+  const auto anchored = chat(R"("redline": {"copy": {"trust": "auto", "anchors": true}, "files": ["x"]})");
+  ASSERT_TRUE(anchored);
+  EXPECT_TRUE(anchored->copy->anchors);
+  EXPECT_FALSE(chat(R"("redline": {"copy": {"anchors": true, "spans": "tokens"}, "files": ["x"]})"));
+  EXPECT_FALSE(chat(R"("redline": {"copy": {"anchors": 1}, "files": ["x"]})"));
+  EXPECT_FALSE(chat(R"("redline": {"copy": "off"})")->copy);
+  for (const char* wrong :
+       {R"("redline": {"copy": "forced"})", R"("redline": {"copy": "always", "files": ["x"]})",
+        R"("redline": {"copy": 1, "files": ["x"]})", R"("redline": {"files": ["x"]})",
+        R"("redline": {"copy": "forced", "files": [1]})", R"("redline": {"copy": "forced", "files": "x"})",
+        R"("redline": {"copy": {"trust": "forced", "span": "x"}, "files": ["x"]})",
+        R"("redline": {"copy": {"spans": "words"}, "files": ["x"]})",
+        R"("redline": {"copy": "forced", "files": ["x"]}, "logprobs": true)",
+        R"("redline": {"copy": "forced", "files": ["x"]}, "ignore_eos": true)",
+        R"("redline": {"copy": "forced", "files": ["x"]}, "response_format": {"type": "json_object"})"}) {
+    const auto request = chat(wrong);
+    ASSERT_FALSE(request) << wrong;
+    EXPECT_EQ(request.error().status, 400u) << wrong;
+  }
+}
+
+TEST(request, reads_the_format_of_the_answer) {
+  EXPECT_FALSE(chat(R"("response_format": {"type": "text"})")->schema);
+  EXPECT_EQ(chat(R"("response_format": {"type": "json_object"})")->schema, R"({"type":"object"})");
+  EXPECT_EQ(
+      chat(
+          R"("response_format": {"type": "json_schema", "json_schema": {"name": "n", "strict": true, "schema": {"type": "null"}}})")
+          ->schema,
+      R"({"type":"null"})");
+  for (const char* wrong : {R"("response_format": "json")", R"("response_format": {"type": "xml"})",
+                            R"("response_format": {"type": "json_schema"})",
+                            R"("response_format": {"type": "json_schema", "json_schema": {"name": "n"}})",
+                            R"("response_format": {"type": "json_object"}, "min_tokens": 3)"}) {
+    ASSERT_FALSE(chat(wrong)) << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace redline::api

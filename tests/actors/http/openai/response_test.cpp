@@ -1,0 +1,195 @@
+#include "actors/http/openai/response.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace redline::api {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+response_head head_of(endpoint from) { return {from, "id-1", 1700000000, "m", "fp"}; }
+
+usage_report some_usage() {
+  usage_report usage;
+  usage.prompt_tokens = 10;
+  usage.cached_tokens = 4;
+  usage.completion_tokens = 5;
+  usage.drafted = 8;
+  usage.accepted = 3;
+  usage.lookup = {1, 0};
+  usage.draft_model = {2, 1};
+  usage.prediction = {5, 2};
+  usage.target_passes = 2;
+  usage.draft_passes = 6;
+  usage.rows = 15;
+  usage.seconds = 0.25;
+  return usage;
+}
+
+const std::string usage_text =
+    R"({"prompt_tokens":10,"completion_tokens":5,"total_tokens":15,"prompt_tokens_details":{"cached_tokens":4},)"
+    R"("completion_tokens_details":{"reasoning_tokens":0,"accepted_prediction_tokens":2,)"
+    R"("rejected_prediction_tokens":3},"redline":{"drafted":8,"accepted":3,)"
+    R"("sources":{"lookup":{"drafted":1,"accepted":0},"draft":{"drafted":2,"accepted":1},)"
+    R"("prediction":{"drafted":5,"accepted":2},"program":{"drafted":0,"accepted":0}},"copied_forced":0,)"
+    R"("copied_verified":0,"target_passes":2,"draft_passes":6,)"
+    R"("rows":15,"evicted":0,"evictions":0,"reevaluated":0,"eviction":"off","seconds":0.25}})";
+
+json event_object(const std::string& event) {
+  EXPECT_THAT(event, StartsWith("data: "));
+  EXPECT_THAT(event, EndsWith("\n\n"));
+  return *parse_json(std::string_view(event).substr(6, event.size() - 8));
+}
+
+TEST(chat_response, has_the_shape_of_openai) {
+  const choice choices[] = {{0, "hello", finish_reason::stop, {}}, {1, "wor", finish_reason::length, {}}};
+  EXPECT_EQ(completion_body(head_of(endpoint::chat), choices, some_usage()),
+            R"({"id":"id-1","object":"chat.completion","created":1700000000,"model":"m","system_fingerprint":"fp",)"
+            R"("choices":[{"index":0,"message":{"role":"assistant","content":"hello","refusal":null},)"
+            R"("logprobs":null,"finish_reason":"stop"},)"
+            R"({"index":1,"message":{"role":"assistant","content":"wor","refusal":null},)"
+            R"("logprobs":null,"finish_reason":"length"}],"usage":)" +
+                usage_text + "}");
+}
+
+TEST(completion_response, has_the_shape_of_openai) {
+  const choice choices[] = {{0, "hello", finish_reason::stop, {}}};
+  auto head = head_of(endpoint::completions);
+  head.system_fingerprint.clear();
+  EXPECT_EQ(completion_body(head, choices, some_usage()),
+            R"({"id":"id-1","object":"text_completion","created":1700000000,"model":"m","system_fingerprint":null,)"
+            R"("choices":[{"index":0,"text":"hello","logprobs":null,"finish_reason":"stop"}],"usage":)" +
+                usage_text + "}");
+}
+
+TEST(chat_response, streams_role_text_reason_usage_and_done) {
+  event_writer writer(head_of(endpoint::chat), true);
+  const std::string start = R"(data: {"id":"id-1","object":"chat.completion.chunk","created":1700000000,"model":"m",)"
+                            R"("system_fingerprint":"fp",)";
+  EXPECT_EQ(writer.first(0), start +
+                                 R"("choices":[{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,)"
+                                 R"("finish_reason":null}],"usage":null})"
+                                 "\n\n");
+  EXPECT_EQ(writer.delta(1, "h\u00e9"), start +
+                                            "\"choices\":[{\"index\":1,\"delta\":{\"content\":\"h\u00e9\"},"
+                                            "\"logprobs\":null,\"finish_reason\":null}],\"usage\":null}\n\n");
+  EXPECT_EQ(writer.finish(0, finish_reason::length),
+            start + R"("choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":"length"}],"usage":null})"
+                    "\n\n");
+  EXPECT_EQ(writer.usage(some_usage()), start + "\"choices\":[],\"usage\":" + usage_text + "}\n\n");
+  EXPECT_EQ(event_writer::done(), "data: [DONE]\n\n");
+}
+
+TEST(chat_response, says_nothing_of_usage_unless_asked) {
+  event_writer writer(head_of(endpoint::chat), false);
+  EXPECT_FALSE(event_object(writer.first(0)).contains("usage"));
+  EXPECT_EQ(writer.usage(some_usage()), "");
+}
+
+TEST(completion_response, streams_text_and_reason) {
+  event_writer writer(head_of(endpoint::completions), true);
+  EXPECT_EQ(writer.first(0), "");
+  const auto delta = event_object(writer.delta(2, "x"));
+  EXPECT_EQ(delta["object"], "text_completion");
+  EXPECT_EQ(dump_json(delta["choices"]), R"([{"index":2,"text":"x","logprobs":null,"finish_reason":null}])");
+  EXPECT_TRUE(delta["usage"].is_null());
+  EXPECT_EQ(dump_json(event_object(writer.finish(2, finish_reason::stop))["choices"]),
+            R"([{"index":2,"text":"","logprobs":null,"finish_reason":"stop"}])");
+  EXPECT_EQ(dump_json(event_object(writer.usage(some_usage()))["choices"]), "[]");
+}
+
+const std::vector<token_report> two_tokens{{{"h\u00e9", -0.5F}, {{"h\u00e9", -0.5F}, {"x", -1.25F}}},
+                                           {{"\xe2\x80", -std::numeric_limits<float>::infinity()}, {}}};
+
+TEST(chat_response, reports_log_probabilities) {
+  const choice choices[] = {{0, "t", finish_reason::stop, two_tokens}};
+  const auto body = *parse_json(completion_body(head_of(endpoint::chat), choices, {}));
+  EXPECT_EQ(dump_json(body["choices"][0]["logprobs"]),
+            "{\"content\":[{\"token\":\"h\u00e9\",\"logprob\":-0.5,\"bytes\":[104,195,169],\"top_logprobs\":["
+            "{\"token\":\"h\u00e9\",\"logprob\":-0.5,\"bytes\":[104,195,169]},"
+            "{\"token\":\"x\",\"logprob\":-1.25,\"bytes\":[120]}]},"
+            "{\"token\":\"\uFFFD\",\"logprob\":-9999.0,\"bytes\":[226,128],\"top_logprobs\":[]}],\"refusal\":null}");
+}
+
+TEST(completion_response, reports_log_probabilities_with_running_offsets) {
+  event_writer writer(head_of(endpoint::completions), false);
+  const auto first = event_object(writer.delta(0, "t", &two_tokens));
+  EXPECT_EQ(dump_json(first["choices"][0]["logprobs"]),
+            "{\"tokens\":[\"h\u00e9\",\"bytes:\\\\xe2\\\\x80\"],\"token_logprobs\":[-0.5,-9999.0],"
+            "\"top_logprobs\":[{\"h\u00e9\":-0.5,\"x\":-1.25},{}],\"text_offset\":[0,2]}");
+  EXPECT_EQ(dump_json(event_object(writer.delta(0, "t", &two_tokens))["choices"][0]["logprobs"]["text_offset"]),
+            "[3,5]");
+  EXPECT_EQ(dump_json(event_object(writer.delta(1, "t", &two_tokens))["choices"][0]["logprobs"]["text_offset"]),
+            "[0,2]");
+}
+
+TEST(responses, are_valid_utf8_whatever_the_model_says) {
+  const choice choices[] = {{0, "a\xff\xc3", finish_reason::stop, {}}};
+  EXPECT_THAT(completion_body(head_of(endpoint::chat), choices, {}), HasSubstr("\"a\uFFFD\uFFFD\""));
+  event_writer writer(head_of(endpoint::chat), false);
+  EXPECT_THAT(writer.delta(0, "\x80 line\nbreak"), HasSubstr("\"\uFFFD line\\nbreak\""));
+}
+
+TEST(responses, never_say_nan) {
+  usage_report usage;
+  usage.seconds = std::nan("");
+  EXPECT_THAT(completion_body(head_of(endpoint::chat), {}, usage), HasSubstr("\"seconds\":0.0"));
+  EXPECT_THAT(completion_body(head_of(endpoint::chat), {}, usage), HasSubstr("\"choices\":[]"));
+}
+
+TEST(usage_report, adds_up) {
+  auto sum = some_usage();
+  sum += some_usage();
+  EXPECT_EQ(sum.prompt_tokens, 20u);
+  EXPECT_EQ(sum.accepted, 6u);
+  EXPECT_EQ(sum.rows, 30u);
+  EXPECT_EQ(sum.seconds, 0.25) << "they run side by side";
+}
+
+TEST(response_id, is_long_and_names_its_kind) {
+  EXPECT_EQ(response_id(endpoint::chat, 1, 2), "chatcmpl-00000000000000010000000000000002");
+  EXPECT_THAT(response_id(endpoint::completions, ~0ULL, 0), StartsWith("cmpl-ffffffffffffffff"));
+}
+
+TEST(model_responses, list_and_show) {
+  model_card card;
+  card.id = "edit-1";
+  card.created_seconds = 5;
+  card.context_tokens_max = 4096;
+  card.meta["quantization"] = "Q8_0";
+  const std::string one =
+      R"({"id":"edit-1","object":"model","created":5,"owned_by":"redline","root":"edit-1","parent":null,)"
+      R"("max_model_len":4096,"meta":{"quantization":"Q8_0"}})";
+  EXPECT_EQ(model_body(card), one);
+  EXPECT_EQ(model_list_body({&card, 1}), "{\"object\":\"list\",\"data\":[" + one + "]}");
+  EXPECT_EQ(model_list_body({}), R"({"object":"list","data":[]})");
+}
+
+TEST(tokenize_responses, come_in_the_shape_that_was_asked_for) {
+  const token tokens[] = {5, 9};
+  const std::string pieces[] = {"a", "\xe2\x80"};
+  tokenize_request request;
+  EXPECT_EQ(tokenize_body(request, tokens, {}, 100), R"({"tokens":[5,9]})");
+  request.with_pieces = true;
+  EXPECT_EQ(tokenize_body(request, tokens, pieces, 100),
+            R"({"tokens":[{"id":5,"piece":"a"},{"id":9,"piece":[226,128]}]})");
+  request.is_vllm_shape = true;
+  EXPECT_EQ(tokenize_body(request, tokens, pieces, 100),
+            "{\"count\":2,\"max_model_len\":100,\"tokens\":[5,9],\"token_strs\":[\"a\",\"\uFFFD\"]}");
+  request.with_pieces = false;
+  EXPECT_EQ(tokenize_body(request, tokens, {}, 100),
+            R"({"count":2,"max_model_len":100,"tokens":[5,9],"token_strs":null})");
+  EXPECT_EQ(detokenize_body("x"), R"({"content":"x","prompt":"x"})");
+  EXPECT_EQ(template_body("<s>x"), R"({"prompt":"<s>x"})");
+  EXPECT_EQ(health_body(), R"({"status":"ok"})");
+}
+
+}  // namespace
+}  // namespace redline::api

@@ -1,0 +1,102 @@
+#include "actors/serving/draft_model.hpp"
+
+#include <gtest/gtest.h>
+
+#include "kernels/dispatch.hpp"
+#include "runtime/actor/worker.hpp"
+#include "tests/support/hand_link.hpp"
+#include "tests/support/tiny_model.hpp"
+
+namespace redline::actors {
+namespace {
+
+constexpr auto session_at = actor::make_address(1, 1, 40);
+constexpr auto other_at = actor::make_address(1, 1, 41);
+
+class draft_model_test : public ::testing::Test {
+ protected:
+  void open(bool has_model) {
+    who = w.add<draft_model>(6, "draft model", {16, 16}, [this, has_model](actor::actor_context& c) {
+      std::unique_ptr<model::transformer> small;
+      if (has_model) {
+        const auto& table = *kernels::process_table().table;
+        const auto weights = *model::load_weights(*test::make_tiny_model().file(), table, team);
+        small = std::move(*model::transformer::create(weights, table, team, {.pages_count = 8, .rows_max = 32}));
+      }
+      return std::make_unique<draft_model>(
+          c, std::make_unique<draft::draft_engine>(std::move(small), std::vector<token>{},
+                                                   draft::engine_limits{.pages_count = has_model ? 8u : 0u}));
+    });
+  }
+  void inject(actor::address from, const propose& m) { w.deliver(test::frame_of(who.where, from, m)); }
+  void run() {
+    do {
+      while (w.run_ready()) {
+      }
+    } while (w.run_idle());
+  }
+  static propose wish(std::uint64_t session, std::uint64_t tenant, draft::method how, log_tail log) {
+    propose m{.session = {session}, .tenant = {tenant}, .round = {1}, .log = std::move(log), .prompt_count = 2};
+    m.options.how = how;
+    m.tokens_max = 8;
+    return m;
+  }
+
+  test::virtual_environment env;
+  test::hand_link wire;
+  actor::worker w{3, 4, wire, env};
+  kernels::worker_team team{1};
+  actor::actor_ref<draft_model> who;
+};
+
+using draft::method;
+using draft::source;
+
+TEST_F(draft_model_test, answers_with_tokens_and_their_source) {
+  open(false);
+  auto m = wish(1, 1, method::prediction, {0, {1, 2, 50}});
+  m.prediction = {50, 51, 52};
+  inject(session_at, m);
+  run();
+  const auto got = wire.take<proposal>();
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->tokens, (std::vector<token>{51, 52}));
+  EXPECT_EQ(got->parts, (std::vector<draft::draft_part>{{source::prediction, 2, draft::grade_of_match(1)}}))
+      << "behind one token that agrees";
+}
+
+TEST_F(draft_model_test, asks_for_the_log_of_a_tenant_that_it_does_not_know) {
+  open(false);
+  auto m = wish(1, 1, method::prediction, {0, {1, 2, 50}});
+  m.prediction = {50, 51, 52};
+  inject(session_at, m);
+  inject(other_at, wish(1, 2, method::prediction, {3, {51}}));
+  run();
+  EXPECT_FALSE(wire.take<proposal>()->log_needed_from);
+  const auto refused = wire.take<proposal>();
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(wire.last_to, other_at);
+  EXPECT_EQ(refused->log_needed_from, 0u);
+  EXPECT_TRUE(refused->tokens.empty());
+}
+
+TEST_F(draft_model_test, answers_what_needs_no_model_before_it_runs_the_model_for_others) {
+  open(true);
+  inject(session_at, wish(1, 1, method::assisted, {0, {70, 71, 72}}));
+  auto ready = wish(2, 1, method::automatic, {0, {1, 2, 50, 51, 52, 53}});
+  ready.prediction = {50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63};
+  inject(other_at, ready);
+  run();
+  const auto first = wire.take<proposal>();
+  ASSERT_TRUE(first);
+  EXPECT_EQ(wire.last_to, other_at);
+  EXPECT_EQ(first->tokens, (std::vector<token>{54, 55, 56, 57, 58, 59, 60, 61}));
+  EXPECT_EQ(first->draft_passes, 0u);
+  const auto second = wire.take<proposal>();
+  ASSERT_TRUE(second);
+  EXPECT_EQ(wire.last_to, session_at);
+  EXPECT_GT(second->draft_passes, 0u);
+}
+
+}  // namespace
+}  // namespace redline::actors

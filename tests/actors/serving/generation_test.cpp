@@ -1,0 +1,246 @@
+#include "actors/serving/generation.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/tiny_model.hpp"
+
+namespace redline::actors {
+namespace {
+
+std::shared_ptr<const text::tokenizer> words() {
+  static const auto w = *text::tokenizer::from_file(*test::make_tiny_model().file());
+  return w;
+}
+
+generation_request request() {
+  generation_request g;
+  g.prompt = {1, 2, 3};
+  g.tokens_max = 100;
+  g.context_max = 200;
+  return g;
+}
+
+generation make(generation_request g) { return *generation::make(std::move(g), words()); }
+
+/// Commits token by token; returns all the text and stops at the end.
+std::pair<std::string, std::optional<finish_reason>> say(generation& g, const std::string& text) {
+  std::string out;
+  for (const token t : words()->encode(text)) {
+    const auto step = g.commit(std::vector{t});
+    out += step.text;
+    if (step.finished) return {out, step.finished};
+  }
+  return {out, std::nullopt};
+}
+
+TEST(generation, refuses_prompts_and_limits_that_make_no_sense) {
+  const auto code = [](const generation_request& g) {
+    const auto made = generation::make(g, words());
+    return made ? std::string("none") : std::string(name_of(made.error().code));
+  };
+  EXPECT_EQ(code(request()), "none");
+  auto g = request();
+  g.prompt = {};
+  EXPECT_EQ(code(g), "invalid_argument");
+  g.prompt = {1, -1};
+  EXPECT_EQ(code(g), "invalid_argument");
+  g.prompt = {static_cast<token>(words()->size())};
+  EXPECT_EQ(code(g), "invalid_argument");
+  g = request();
+  g.prompt.assign(200, 1);
+  EXPECT_EQ(code(g), "context_length_exceeded");
+  g.prompt.assign(199, 1);
+  EXPECT_EQ(code(g), "none");
+  g = request();
+  g.tokens_max = 0;
+  EXPECT_EQ(code(g), "invalid_argument");
+  g = request();
+  g.stops = {""};
+  EXPECT_NE(code(g), "none");
+}
+
+TEST(generation, ends_at_an_end_token_without_keeping_it) {
+  auto g = make(request());
+  const token end = test::tiny_model::end_of_text + 2;
+  ASSERT_TRUE(words()->is_end_of_generation(end));
+  const auto step = g.commit(std::vector<token>{'a', 'b', end, 'c'});
+  EXPECT_EQ(step.finished, finish_reason::stop);
+  EXPECT_EQ(step.tokens, (std::vector<token>{'a', 'b'}));
+  EXPECT_EQ(g.output_count(), 2u);
+}
+
+TEST(generation, goes_on_past_end_tokens_when_asked) {
+  auto wish = request();
+  wish.ignore_end = true;
+  auto g = make(wish);
+  EXPECT_FALSE(g.commit(std::vector<token>{test::tiny_model::end_of_text + 2, 'a'}).finished);
+  EXPECT_EQ(g.output_count(), 2u);
+}
+
+TEST(generation, ends_at_max_tokens_or_the_context_whichever_is_first) {
+  auto wish = request();
+  wish.tokens_max = 2;
+  auto g = make(wish);
+  EXPECT_EQ(g.room(), 2u);
+  const auto step = g.commit(std::vector<token>{'a', 'b', 'c'});
+  EXPECT_EQ(step.finished, finish_reason::length);
+  EXPECT_EQ(step.tokens.size(), 2u);
+  wish.tokens_max = 100;
+  wish.context_max = 7;
+  EXPECT_EQ(make(wish).room(), 4u);
+  EXPECT_EQ(make(wish).tokens_max(), 7u);
+}
+
+TEST(generation, cuts_at_a_stop_string_however_tokens_cut_it) {
+  auto wish = request();
+  wish.stops = {"END"};
+  auto g = make(wish);
+  EXPECT_EQ(say(g, "some texEt EN, then END and more"),
+            (std::pair{std::string("some texEt EN, then "), std::optional(finish_reason::stop)}));
+}
+
+TEST(generation, gives_text_held_for_a_stop_string_when_the_end_comes) {
+  auto wish = request();
+  wish.stops = {"END"};
+  wish.tokens_max = static_cast<std::uint32_t>(words()->encode("ab EN").size());
+  auto g = make(wish);
+  EXPECT_EQ(say(g, "ab EN"), (std::pair{std::string("ab EN"), std::optional(finish_reason::length)}));
+}
+
+TEST(generation, passes_characters_on_whole) {
+  auto wish = request();
+  auto g = make(wish);
+  const auto bytes = words()->encode("\xc3\xa4");
+  ASSERT_EQ(bytes.size(), 2u);
+  EXPECT_EQ(g.commit(std::vector{bytes[0]}).text, "");
+  EXPECT_EQ(g.commit(std::vector{bytes[1]}).text, "\xc3\xa4");
+}
+
+generation_request ask(std::vector<token> prompt, std::uint32_t tokens_max) {
+  auto g = request();
+  g.prompt = std::move(prompt);
+  g.tokens_max = tokens_max;
+  return g;
+}
+
+TEST(generation, a_full_window_loses_its_oldest_tokens_behind_the_kept_ones) {
+  auto request = ask({'a', 'b', 'c', 'd'}, 50);
+  request.context_max = 100;
+  request.eviction = {.policy = kv::eviction_policy::lazy, .n_keep = 2, .n_discard = 5, .n_ctx = 10};
+  auto g = *generation::make(request, words());
+  EXPECT_EQ(g.tokens_max(), 10u);
+  EXPECT_EQ(g.round_room(), 6u);
+  EXPECT_FALSE(g.make_room());
+  EXPECT_FALSE(g.commit(std::vector<token>{'1', '2', '3', '4', '5', '6'}).finished);
+  EXPECT_EQ(g.round_room(), 0u);
+  const auto gone = g.make_room();
+  ASSERT_TRUE(gone);
+  EXPECT_EQ(gone->at, 2u);
+  EXPECT_EQ(gone->count, 5u);
+  EXPECT_EQ(std::vector<token>(g.log().begin(), g.log().end()), (std::vector<token>{'a', 'b', '4', '5', '6'}));
+  EXPECT_EQ(g.prompt_count(), 2u);
+  EXPECT_EQ(g.evicted_count(), 5u);
+  EXPECT_EQ(g.output_count(), 6u);
+  EXPECT_EQ(g.room(), 44u);
+  EXPECT_EQ(g.round_room(), 5u);
+  EXPECT_EQ(g.usable(std::vector<token>(9, 'x')).size(), 4u);
+  // max_tokens counts what was said, not what is left of it.
+  std::size_t said = 6;
+  for (;; ++said) {
+    const auto step = g.commit(std::vector<token>{'x'});
+    if (step.finished) {
+      EXPECT_EQ(*step.finished, finish_reason::length);
+      break;
+    }
+    g.make_room();
+    ASSERT_LT(g.log_count(), 10u);
+  }
+  EXPECT_EQ(said + 1, 50u);
+}
+
+TEST(generation, cuts_a_window_at_a_line_where_one_is_near) {
+  auto request = ask({'a', 'b'}, 100);
+  request.eviction = {.policy = kv::eviction_policy::reevaluate, .n_ctx = 22};
+  auto g = *generation::make(request, words());
+  g.commit(std::vector<token>(11, 'x'));  // half of what is not kept is 10
+  g.commit(std::vector<token>{'\n'});
+  g.commit(std::vector<token>(8, 'y'));
+  ASSERT_EQ(g.log_count(), 22u);
+  EXPECT_EQ(g.make_room()->count, 12u);
+  EXPECT_EQ(g.log()[2], 'y');
+  EXPECT_EQ(g.prompt_count(), 2u);
+}
+
+/// A frame of two, two turns of three, the last message and the answer's beginning.
+generation_request conversation(std::uint32_t n_ctx) {
+  auto request = ask({'<', '<', 'a', 'a', 'a', 'b', 'b', 'b', 'c', '>'}, 50);
+  request.turns = {{2, 5}, {5, 8}};
+  request.eviction = {.policy = kv::eviction_policy::lazy, .n_discard = 2, .n_ctx = n_ctx};
+  return request;
+}
+std::string log_of(const generation& g) { return {g.log().begin(), g.log().end()}; }
+
+TEST(generation, a_conversation_loses_whole_turns_and_then_what_was_said) {
+  auto g = *generation::make(conversation(12), words());
+  EXPECT_EQ(log_of(g), "<<aaabbbc>");
+  g.commit(std::vector<token>{'1', '2'});
+  auto gone = g.make_room();
+  ASSERT_TRUE(gone);
+  EXPECT_EQ(gone->at, 2u);
+  EXPECT_EQ(gone->count, 3u);
+  EXPECT_EQ(log_of(g), "<<bbbc>12");
+  EXPECT_EQ(g.prompt_count(), 7u);
+  g.commit(std::vector<token>{'3', '4', '5'});
+  g.make_room();
+  EXPECT_EQ(log_of(g), "<<c>12345");
+  EXPECT_EQ(g.prompt_count(), 4u);
+  g.commit(std::vector<token>{'6', '7', '8'});
+  gone = g.make_room();
+  EXPECT_EQ(gone->at, 4u);
+  EXPECT_EQ(log_of(g), "<<c>345678");
+  EXPECT_EQ(g.prompt_count(), 4u);
+  EXPECT_EQ(g.evicted_count(), 8u);
+}
+
+TEST(generation, of_a_conversation_only_turns_behind_the_kept_tokens_go) {
+  auto request = conversation(12);
+  request.eviction.n_keep = 3;
+  auto g = *generation::make(request, words());
+  g.commit(std::vector<token>{'1', '2'});
+  g.make_room();
+  EXPECT_EQ(log_of(g), "<<aaac>12");
+  g.commit(std::vector<token>{'3', '4', '5'});
+  g.make_room();
+  EXPECT_EQ(log_of(g), "<<aaac>345");
+}
+
+TEST(generation, a_conversation_too_long_for_its_window_begins_without_its_oldest_turns) {
+  const auto nine = *generation::make(conversation(9), words());
+  EXPECT_EQ(log_of(nine), "<<bbbc>");
+  EXPECT_EQ(nine.evicted_count(), 3u);
+  EXPECT_EQ(nine.prompt_count(), 7u);
+  EXPECT_EQ(nine.room(), 50u);
+  EXPECT_EQ(log_of(*generation::make(conversation(8), words())), "<<c>");
+  EXPECT_EQ(generation::make(conversation(6), words()).error().code, errc::invalid_argument);
+  const auto none = generation::make(conversation(4), words());
+  ASSERT_EQ(none.error().code, errc::context_length_exceeded);
+  EXPECT_EQ(none.error().context, "wanted a prompt of fewer than 4 tokens without its older turns, found 4");
+}
+
+TEST(generation, refuses_windows_without_room) {
+  const auto make = [](std::uint32_t n_ctx, std::optional<std::uint32_t> keep, std::optional<std::uint32_t> discard) {
+    auto request = ask({'a', 'b', 'c'}, 10);
+    request.eviction = {.policy = kv::eviction_policy::shift, .n_keep = keep, .n_discard = discard, .n_ctx = n_ctx};
+    return generation::make(request, words());
+  };
+  EXPECT_EQ(make(3, {}, {}).error().code, errc::context_length_exceeded);
+  EXPECT_EQ(make(4, {}, {}).error().code, errc::invalid_argument);
+  EXPECT_TRUE(make(5, {}, {}));
+  EXPECT_EQ(make(10, 4, 6).error().code, errc::invalid_argument);
+  EXPECT_TRUE(make(10, 4, 5));
+  EXPECT_EQ(make(10, 4, 0).error().code, errc::invalid_argument);
+  EXPECT_EQ(make(10, 0xffffffff, 0xffffffff).error().code, errc::invalid_argument);
+}
+
+}  // namespace
+}  // namespace redline::actors

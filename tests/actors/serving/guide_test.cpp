@@ -1,0 +1,275 @@
+#include "actors/serving/guide.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "actors/serving/generation.hpp"
+#include "tests/support/tiny_model.hpp"
+
+namespace redline::actors {
+namespace {
+
+std::shared_ptr<const text::tokenizer> words() {
+  static const auto w = *text::tokenizer::from_file(*test::make_tiny_model().file());
+  return w;
+}
+std::shared_ptr<const grammar::vocabulary_index> index_of_words() {
+  static const auto i = *grammar::vocabulary_index::make(words());
+  return i;
+}
+
+const std::string file = "one\ntwo\r\nthree\n\nlast";
+
+generation make(copy_options options, std::vector<std::string> files = {file}, std::uint32_t tokens_max = 200) {
+  generation_request g;
+  g.prompt = {1, 2, 3};
+  g.tokens_max = tokens_max;
+  g.context_max = 400;
+  g.rules = *copy_rules(index_of_words(), files, options);
+  return *generation::make(std::move(g), words());
+}
+
+/// Plays a model that writes `asked_for`, a byte each time that it is asked, and `inside` where a span asks it, sure of
+/// itself or not. It gives up where its byte cannot come.
+struct answer {
+  std::string text;
+  std::optional<finish_reason> finished;
+  std::uint32_t asked = 0;
+};
+answer play(generation& g, std::string_view asked_for, const std::function<token(std::span<const token>)>& inside = {},
+            float logprob = -3) {
+  answer out;
+  auto step = g.begin();
+  const auto take = [&] {
+    out.text += step.text;
+    out.finished = step.finished;
+  };
+  take();
+  grammar::language_cache languages(index_of_words());
+  while (!out.finished && out.asked < 1000) {
+    ++out.asked;
+    token next = 0;
+    const auto span = g.span_draft();
+    if (!span.empty()) {
+      next = inside(span);
+    } else {
+      const auto place = g.grammar();
+      const auto& language = *(*languages.find(place))->language;
+      const auto t = language.words().longest(language.rules(), grammar::state(place.where), asked_for.substr(0, 1));
+      if (!t) return out;
+      asked_for.remove_prefix(1);
+      next = *t;
+    }
+    step = g.commit(std::vector{next}, std::vector{model::emitted_logprob{logprob, {}}});
+    take();
+  }
+  return out;
+}
+
+// The model chooses at every fork, c for copy, its numbers, g for gen, its text, / for the end, and writes the token in
+// front of it: <, the quote before a number, the > before a text.
+TEST(guide, writes_what_a_program_says_and_asks_for_the_forks_only) {
+  auto g = make({});
+  const auto out = play(g, "<c\"2-3<g>new</gen><c\"5</");
+  EXPECT_EQ(out.finished, finish_reason::stop);
+  EXPECT_EQ(out.text, "two\r\nthree\nnewlast");
+  const auto report = g.copied();
+  EXPECT_EQ(report.program, "<copy lines=\"2-3\"/><gen>new</gen><copy lines=\"5-5\"/></program>");
+  ASSERT_EQ(report.spans.size(), 2u);
+  EXPECT_TRUE(report.spans[0].forced);
+  EXPECT_EQ(report.spans[0].tokens, index_of_words()->spell("two\r\nthree\n").size());
+  // The context holds the program, and each span behind the copy that asked for it.
+  std::string log;
+  for (const token t : g.log().subspan(3)) log += words()->piece(t);
+  EXPECT_EQ(log, "<copy lines=\"2-3\"/>two\r\nthree\n<gen>new</gen><copy lines=\"5-5\"/>last</program>");
+}
+
+TEST(guide, a_verified_span_is_what_the_model_would_have_written) {
+  auto g = make({.trust = copy_trust::verified});
+  const auto all = play(g, "<c\"1-3</", [](auto span) { return span.front(); });
+  EXPECT_EQ(all.text, "one\ntwo\r\nthree\n");
+  EXPECT_EQ(g.copied().program, "<copy lines=\"1-3\"/></program>");
+  EXPECT_FALSE(g.copied().spans.at(0).forced);
+
+  // It parts from the span inside of its second line: the rest is not copied, and the program goes on.
+  auto h = make({.trust = copy_trust::verified});
+  const auto some =
+      play(h, "<c\"1-3<g>X</gen></", [](auto span) { return span.front() == 'w' ? token{'Q'} : span.front(); });
+  EXPECT_EQ(some.text, "one\ntX");
+  EXPECT_EQ(h.copied().program, "<copy lines=\"1-1\"/><gen>t</gen><gen>X</gen></program>");
+  EXPECT_EQ(h.copied().spans.at(0).tokens, index_of_words()->spell("one\n").size() + 1);
+  std::string log;
+  for (const token t : h.log().subspan(3)) log += words()->piece(t);
+  EXPECT_EQ(log, "<copy lines=\"1-3\"/>one\nt<gen>X</gen></program>");
+}
+
+// Nothing is added to the log then, not even by the grammar: what comes next is asked at the same place again.
+TEST(guide, a_span_refused_at_its_first_token_leaves_the_log_as_it_was) {
+  auto g = make({.trust = copy_trust::verified});
+  auto step = g.begin();
+  for (const char c : std::string_view("<c\"1-2")) step = g.commit(std::vector<token>{static_cast<token>(c)});
+  ASSERT_FALSE(g.span_draft().empty());
+  const auto before = g.log_count();
+  step = g.commit(std::vector<token>{'Q'});
+  EXPECT_FALSE(step.finished);
+  EXPECT_TRUE(step.tokens.empty());
+  EXPECT_EQ(step.agreed_count, before);
+  EXPECT_EQ(g.log_count(), before);
+  EXPECT_TRUE(g.span_draft().empty());
+  step = g.commit(std::vector<token>{'<', '/'});
+  EXPECT_EQ(step.finished, finish_reason::stop);
+  EXPECT_EQ(g.copied().program, "</program>");
+}
+
+TEST(guide, auto_forces_a_span_that_the_model_is_sure_of) {
+  const auto how_with = [](float logprob) {
+    auto g = make({.trust = copy_trust::automatic, .confidence_min = 0.5F});
+    play(
+        g, "<c\"1-3</", [](auto span) { return span.front(); }, logprob);
+    EXPECT_EQ(g.logprobs(), std::optional(0u));
+    return g.copied().spans.at(0).forced;
+  };
+  EXPECT_TRUE(how_with(-0.01F));
+  EXPECT_FALSE(how_with(-1.0F));
+}
+
+// Also of "<copy", which begins before the choice that it makes.
+TEST(guide, auto_asks_how_sure_the_model_was_of_every_token_that_chose) {
+  auto m = test::make_tiny_model();
+  test::add_program_tokens(m);
+  const auto words = *text::tokenizer::from_file(*m.file());
+  const auto rules = *copy_rules(*grammar::vocabulary_index::make(words), {file},
+                                 {.trust = copy_trust::automatic, .confidence_min = 0.5F});
+  const auto is_forced = [&](std::string_view doubted) {
+    guide g(rules);
+    std::string_view left = "<copy lines=\"2-3\"/>";
+    std::string text;
+    while (!left.empty()) {
+      std::string_view piece;
+      if (const auto next = g.next_decided()) {
+        piece = words->piece(next->id);
+      } else {
+        const auto t =
+            *rules->language->words().longest(rules->language->rules(), grammar::state(g.where().where), left);
+        piece = words->piece(t);
+        EXPECT_EQ(g.take(t, piece == doubted ? -1.0F : 0.0F, text), guide::verdict::taken);
+      }
+      EXPECT_TRUE(left.starts_with(piece));
+      left.remove_prefix(piece.size());
+    }
+    while (g.next_decided()) {
+    }
+    return g.span_left().empty();
+  };
+  EXPECT_TRUE(is_forced(""));
+  EXPECT_TRUE(is_forced("=\"")) << "the number comes behind it";
+  EXPECT_FALSE(is_forced("<copy"));
+  EXPECT_FALSE(is_forced("2"));
+  EXPECT_FALSE(is_forced("3"));
+}
+
+TEST(guide, auto_believes_anchors_that_are_right_and_no_others) {
+  const auto span_with = [](const std::string& program) {
+    auto g = make({.trust = copy_trust::automatic, .anchors = true});
+    const auto out = play(
+        g, program, [](auto span) { return span.front(); }, 0);
+    EXPECT_EQ(out.finished, finish_reason::stop) << program;
+    EXPECT_FALSE(g.logprobs());
+    EXPECT_EQ(g.copied().program, "<copy lines=\"1-3\"/></program>");  // anchors are remarks
+    return g.copied().spans.at(0);
+  };
+  const auto right = span_with("<c\"1-3\"one\"\"three\"</");
+  EXPECT_TRUE(right.forced);
+  EXPECT_EQ(right.reason, span_reason::anchors);
+  const auto wrong = span_with("<c\"1-3\"one\"\"last\"</");
+  EXPECT_FALSE(wrong.forced);
+  EXPECT_EQ(wrong.reason, span_reason::doubt);
+  // An anchor that a line nearby has too says nothing.
+  auto twins = make({.trust = copy_trust::automatic, .anchors = true}, {"{\n  a\n}\n{\n  b\n}\n"});
+  play(
+      twins, "<c\"2-3\"a\"\"}\"</", [](auto span) { return span.front(); }, 0);
+  EXPECT_FALSE(twins.copied().spans.at(0).forced);
+}
+
+TEST(guide, guesses_how_programs_go_on) {
+  auto g = make({});
+  g.begin();
+  std::string text;
+  for (const token t : g.likely_draft()) text += words()->piece(t);
+  EXPECT_EQ(text, "<copy lines=\"1-5\"/>");
+  auto asked_for_anchors = make({.anchors = true});
+  asked_for_anchors.begin();
+  text.clear();
+  for (const token t : asked_for_anchors.likely_draft()) text += words()->piece(t);
+  EXPECT_EQ(text, "<copy lines=\"1-5\" first=\"one\" last=\"last\"/>");
+  // The last place is the target's own.
+  auto short_of_room = make({}, {file}, 3);
+  short_of_room.begin();
+  EXPECT_EQ(short_of_room.likely_draft().size(), 2u);
+}
+
+TEST(guide, knows_files_and_token_spans) {
+  auto g = make({.line_spans = false, .token_spans = true}, {"a b", "the end"});
+  const auto out = play(g, "<c\"2\"1-2</");
+  const auto tokens = index_of_words()->spell("the end");
+  EXPECT_EQ(out.text, std::string(words()->piece(tokens[0])) + std::string(words()->piece(tokens[1])));
+  EXPECT_EQ(g.copied().program, "<copy file=\"2\" tokens=\"1-2\"/></program>");
+}
+
+TEST(guide, an_answer_that_breaks_off_reports_what_it_copied) {
+  auto g = make({}, {file}, 20);
+  const auto out = play(g, "<c\"1-3</");
+  EXPECT_EQ(out.finished, finish_reason::length);
+  EXPECT_EQ(g.output_count(), 20u);
+  const std::vector<copy::document> files = {copy::document(file)};
+  const auto p = copy::parse_program(g.copied().program, copy::shape_of(files));
+  ASSERT_TRUE(p) << p.error().describe();
+  EXPECT_EQ(*copy::resolve(*p, files), out.text);
+}
+
+TEST(guide, cuts_drafts_where_the_model_is_not_asked) {
+  auto g = make({});
+  g.begin();
+  auto draft = words()->encode("<copy lines=\"1-1\"/>one\n");
+  const auto usable = g.usable(draft);
+  std::string text;
+  for (const token t : usable) text += words()->piece(t);
+  EXPECT_EQ(text, "<copy lines=\"1-1\"/>");
+  EXPECT_TRUE(g.usable(words()->encode("x")).empty());
+}
+
+TEST(guide, refuses_a_token_that_the_grammar_forbids) {
+  auto g = make({});
+  g.begin();
+  const auto step = g.commit(std::vector<token>{'x'});
+  EXPECT_EQ(step.finished, finish_reason::failed);
+  EXPECT_TRUE(step.why_not.has_value());
+}
+
+TEST(guide, json_ends_with_its_value) {
+  generation_request r;
+  r.prompt = {1};
+  r.tokens_max = 50;
+  r.context_max = 100;
+  r.rules = *json_rules(index_of_words(), R"({"const":{"a":[1,true]}})");
+  auto fixed = *generation::make(r, words());
+  const auto step = fixed.begin();  // there is nothing to ask
+  EXPECT_EQ(step.text, R"({"a":[1,true]})");
+  EXPECT_EQ(step.finished, finish_reason::stop);
+  r.rules = *json_rules(index_of_words(), R"({"type":"integer"})");
+  auto number = *generation::make(r, words());
+  number.begin();
+  EXPECT_FALSE(number.commit(std::vector<token>{'1'}).finished);
+  EXPECT_EQ(number.commit(std::vector<token>{test::tiny_model::end_of_text + 2}).finished, finish_reason::stop);
+  EXPECT_FALSE(json_rules(index_of_words(), R"({"type":"string","pattern":"a"})"));
+}
+
+TEST(guide, refuses_files_beyond_its_limits) {
+  EXPECT_FALSE(copy_rules(index_of_words(), {}, {}));
+  EXPECT_FALSE(copy_rules(index_of_words(), std::vector<std::string>(65), {}));
+  EXPECT_FALSE(copy_rules(index_of_words(), {std::string(copy_file_bytes_max + 1, 'x')}, {}));
+}
+
+}  // namespace
+}  // namespace redline::actors

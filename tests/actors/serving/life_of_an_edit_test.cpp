@@ -1,0 +1,299 @@
+// One session's story, message by message, as ARCHITECTURE.md tells it; the test plays everybody else.
+
+#include <gtest/gtest.h>
+
+#include "actors/serving/draft_model.hpp"
+#include "actors/serving/session.hpp"
+#include "actors/serving/verify_scheduler.hpp"
+#include "runtime/actor/worker.hpp"
+#include "tests/support/hand_link.hpp"
+#include "tests/support/tiny_model.hpp"
+
+namespace redline::actors {
+namespace {
+
+constexpr auto client = actor::make_address(1, 2, 8);
+constexpr auto scheduler_at = actor::make_address(2, 1, 4);
+constexpr auto drafter_at = actor::make_address(3, 4, 6);
+constexpr auto stand_in_at = actor::make_address(1, 5, 7);
+
+class life_of_an_edit : public ::testing::Test {
+ protected:
+  void open(std::uint32_t tokens_max, draft::method how = draft::method::lookup, std::vector<token> prediction = {},
+            std::vector<std::string> stops = {}) {
+    generation_request g;
+    g.session = {41};
+    g.prompt = {'a', 'b', 'c'};
+    g.tokens_max = tokens_max;
+    g.context_max = 100;
+    g.draft.how = how;
+    g.prediction = std::move(prediction);
+    g.stops = std::move(stops);
+    const auto words = *text::tokenizer::from_file(*test::make_tiny_model().file());
+    const session_partners partners{
+        .scheduler = {scheduler_at}, .drafter = {drafter_at}, .stand_in = stand_in, .client = client};
+    who = w.add_temporary<session>("session", {16, 16}, [=](actor::actor_context& c) {
+      return std::make_unique<session>(c, *generation::make(g, words), partners);
+    });
+  }
+  template<actor::message M>
+  void inject(actor::address from, const M& m) {
+    w.deliver(test::frame_of(who.where, from, m));
+    while (w.run_ready()) {
+    }
+  }
+  template<actor::message M>
+  M expect(actor::address to) {
+    auto m = wire.take<M>();
+    EXPECT_TRUE(m) << "wanted " << M::name << ", found "
+                   << (wire.sent.empty() ? 0 : static_cast<int>(wire.sent.front().head.id.value));
+    EXPECT_EQ(wire.last_to, to);
+    return m.value_or(M{});
+  }
+  void pass(microseconds time) {
+    const instant end = env.now() + time;
+    while (env.now() < end) {
+      env.advance(microseconds{250'000});
+      (void)w.fire_timers();
+      while (w.run_ready()) {
+      }
+    }
+  }
+  verdict says(std::uint64_t round, std::uint32_t accepted, std::vector<token> tokens) {
+    return {.sequence = {41},
+            .round = {round},
+            .verified_count = accepted,
+            .accepted_count = accepted,
+            .tokens = std::move(tokens),
+            .passes = 1};
+  }
+
+  actor::actor_ref<draft_model> stand_in;
+  test::virtual_environment env;
+  test::hand_link wire;
+  actor::worker w{1, 1, wire, env};
+  actor::actor_ref<session> who;
+};
+
+TEST_F(life_of_an_edit, proposes_verifies_commits_and_streams_until_the_end) {
+  open(5);
+  EXPECT_EQ(expect<propose>(drafter_at).tokens_max, 0u);  // only reads the prompt
+  const auto first = expect<verify_run>(scheduler_at);
+  EXPECT_EQ(first.log.tokens, (std::vector<token>{'a', 'b', 'c'}));
+  EXPECT_EQ(first.tokens_max, 8u);
+  EXPECT_TRUE(first.draft.empty());
+  inject(scheduler_at, says(1, 0, {'d'}));
+  EXPECT_EQ(expect<session_text>(client).text, "d");
+
+  const auto ask = expect<propose>(drafter_at);
+  EXPECT_EQ(ask.log.from, 3u);
+  EXPECT_EQ(ask.log.tokens, std::vector<token>{'d'});
+  EXPECT_EQ(ask.tokens_max, 3u);  // the last of four is the target's own
+  inject(drafter_at, proposal{.session = {41}, .round = {2}, .tokens = {'e', 'f', 'x'}});
+  const auto second = expect<verify_run>(scheduler_at);
+  EXPECT_EQ(second.draft, (std::vector<token>{'e', 'f', 'x'}));
+  EXPECT_EQ(second.log.from, 4u);
+  inject(scheduler_at, says(2, 2, {'e', 'f', 'g'}));
+  EXPECT_EQ(expect<session_text>(client).text, "efg");
+  // One token of room: no draft is asked for.
+  EXPECT_EQ(expect<verify_run>(scheduler_at).round.value, 3u);
+  inject(scheduler_at, says(3, 0, {'h'}));
+  EXPECT_EQ(expect<session_text>(client).text, "h");
+  const auto end = expect<session_finished>(client);
+  EXPECT_EQ(end.reason, finish_reason::length);
+  EXPECT_EQ(end.stats.completion_tokens, 5u);
+  EXPECT_EQ(end.stats.accepted, 2u);
+  EXPECT_EQ(expect<release_sequence>(scheduler_at).sequence.value, 41u);
+  EXPECT_EQ(expect<forget>(drafter_at).session.value, 41u);
+  EXPECT_EQ(w.find(who), nullptr);
+  EXPECT_TRUE(wire.sent.empty());
+}
+
+TEST_F(life_of_an_edit, verifies_no_draft_tokens_that_do_not_exist) {
+  open(10);
+  wire.sent.clear();
+  inject(scheduler_at, says(1, 0, {'d'}));
+  expect<session_text>(client);
+  expect<propose>(drafter_at);
+  inject(drafter_at, proposal{.session = {41}, .round = {2}, .tokens = {'e', test::tiny_model::vocabulary, 'f'}});
+  EXPECT_EQ(expect<verify_run>(scheduler_at).draft, std::vector<token>{'e'});
+}
+
+TEST_F(life_of_an_edit, goes_on_without_a_drafter_that_is_silent) {
+  open(10);
+  wire.sent.clear();
+  inject(scheduler_at, says(1, 0, {'d'}));
+  expect<session_text>(client);
+  expect<propose>(drafter_at);
+  pass(microseconds{1'250'000});
+  EXPECT_TRUE(expect<verify_run>(scheduler_at).draft.empty());
+  // Its proposal comes too late and is ignored.
+  inject(drafter_at, proposal{.session = {41}, .round = {2}, .tokens = {'e'}});
+  EXPECT_TRUE(wire.sent.empty());
+}
+
+TEST_F(life_of_an_edit, has_a_stand_in_draft_while_the_drafter_is_away) {
+  stand_in = {stand_in_at};
+  const std::vector<token> prediction = {'x', 'y'};
+  open(20, draft::method::automatic, prediction);
+  wire.sent.clear();
+  inject(scheduler_at, says(1, 0, {'d'}));
+  expect<session_text>(client);
+  EXPECT_EQ(expect<propose>(drafter_at).log.from, 3u);
+  inject({}, actor::undeliverable{.to = drafter_at, .what = propose::id, .why = {errc::unreachable, "gone"}});
+  EXPECT_TRUE(expect<verify_run>(scheduler_at).draft.empty()) << "this round goes on at once";
+  inject(scheduler_at, says(2, 0, {'e'}));
+  expect<session_text>(client);
+  const auto whole = expect<propose>(stand_in_at);
+  EXPECT_EQ(whole.log.tokens.size(), 5u) << "the stand-in knows nothing yet";
+  EXPECT_EQ(whole.prediction, prediction);
+  inject(stand_in_at, proposal{.session = {41}, .round = {3}, .tokens = {'f'}});
+  EXPECT_EQ(expect<verify_run>(scheduler_at).draft, std::vector<token>{'f'});
+  // After a while the drafter is asked again, with all it may have lost.
+  pass(microseconds{5'250'000});
+  wire.sent.clear();
+  inject(scheduler_at, says(3, 1, {'f', 'g'}));
+  expect<session_text>(client);
+  EXPECT_EQ(expect<propose>(drafter_at).log.tokens.size(), 7u);
+  inject({}, cancel_session{});
+  expect<release_sequence>(scheduler_at);
+  expect<forget>(drafter_at);
+  expect<forget>(stand_in_at);
+}
+
+TEST_F(life_of_an_edit, tells_the_drafter_what_passes_take) {
+  open(10, draft::method::automatic);
+  wire.sent.clear();
+  auto first = says(1, 0, {'d'});
+  first.pace = {.pass_us = 1500, .row_ns = 20'000};
+  inject(scheduler_at, first);
+  expect<session_text>(client);
+  EXPECT_EQ(expect<propose>(drafter_at).pace, first.pace);
+}
+
+TEST_F(life_of_an_edit, sends_the_log_again_to_whoever_lost_it) {
+  open(10);
+  wire.sent.clear();
+  inject(scheduler_at, says(1, 0, {'d'}));
+  expect<session_text>(client);
+  expect<propose>(drafter_at);
+  inject(drafter_at, proposal{.session = {41}, .round = {2}, .log_needed_from = 0});
+  EXPECT_EQ(expect<propose>(drafter_at).log.tokens.size(), 4u);
+  inject(drafter_at, proposal{.session = {41}, .round = {2}, .tokens = {'e'}});
+  EXPECT_EQ(expect<verify_run>(scheduler_at).log.from, 4u);
+  inject(scheduler_at, verdict{.sequence = {41}, .round = {2}, .log_needed_from = 0});
+  const auto again = expect<verify_run>(scheduler_at);
+  EXPECT_EQ(again.log.tokens.size(), 4u);
+  EXPECT_EQ(again.draft, std::vector<token>{'e'});
+}
+
+TEST_F(life_of_an_edit, sends_the_prediction_once_and_again_to_a_drafter_that_lost_the_log) {
+  const std::vector<token> prediction = {'d', 'e', 'f', -1};
+  for (const auto how : {draft::method::prediction, draft::method::automatic}) {
+    open(10, how, prediction);
+    EXPECT_EQ(expect<propose>(drafter_at).prediction, prediction);
+    expect<verify_run>(scheduler_at);
+    inject(scheduler_at, says(1, 0, {'d'}));
+    expect<session_text>(client);
+    EXPECT_TRUE(expect<propose>(drafter_at).prediction.empty());
+    inject(drafter_at, proposal{.session = {41}, .round = {2}, .log_needed_from = 0});
+    const auto again = expect<propose>(drafter_at);
+    EXPECT_EQ(again.log.from, 0u);
+    EXPECT_EQ(again.prediction, prediction);
+    inject(client, cancel_session{});
+    wire.sent.clear();
+  }
+  open(10, draft::method::lookup, prediction);
+  EXPECT_TRUE(expect<propose>(drafter_at).prediction.empty()) << "nobody would read it";
+}
+
+TEST_F(life_of_an_edit, counts_drafted_and_accepted_tokens_by_source) {
+  open(9, draft::method::automatic, {'x'});
+  wire.sent.clear();
+  const auto round = [&](std::uint64_t n, std::vector<token> draft, std::vector<draft::draft_part> parts,
+                         std::uint32_t verified, std::vector<token> said) {
+    expect<propose>(drafter_at);
+    inject(drafter_at, proposal{.session = {41}, .round = {n}, .tokens = std::move(draft), .parts = std::move(parts)});
+    expect<verify_run>(scheduler_at);
+    const auto accepted = static_cast<std::uint32_t>(said.size()) - 1;
+    auto v = says(n, accepted, std::move(said));
+    v.verified_count = verified;
+    inject(scheduler_at, v);
+    expect<session_text>(client);
+  };
+  using draft::source;
+  inject(scheduler_at, says(1, 0, {'d'}));
+  expect<session_text>(client);
+  // Two of three are right; the second is the last of the prediction's.
+  round(2, {'e', 'f', 'x'}, {{source::prediction, 2}, {source::lookup, 1}}, 3, {'e', 'f', 'g'});
+  // The scheduler shortened the draft: the last token was not tried.
+  round(3, {'y', 'z', 'z'}, {{source::model, 3}}, 2, {'h'});
+  // A token that does not exist ends the draft; what its source says of the rest does not count.
+  round(4, {'i', test::tiny_model::vocabulary, 'z'}, {{source::prediction, 3}}, 1, {'i', 'j'});
+  // No draft at all.
+  round(5, {}, {}, 0, {'k'});
+  expect<verify_run>(scheduler_at);
+  inject(scheduler_at, says(6, 0, {'l'}));
+  expect<session_text>(client);
+  const auto stats = expect<session_finished>(client).stats;
+  EXPECT_EQ(stats.completion_tokens, 9u);
+  EXPECT_EQ(stats.of(source::prediction), (source_stats{3, 3}));
+  EXPECT_EQ(stats.of(source::lookup), (source_stats{1, 0}));
+  EXPECT_EQ(stats.of(source::model), (source_stats{2, 0}));
+  EXPECT_EQ(stats.drafted, 6u);
+  EXPECT_EQ(stats.accepted, 3u);
+}
+
+TEST_F(life_of_an_edit, counts_no_token_behind_the_end_of_the_answer) {
+  open(9, draft::method::prediction, {'x'}, {"f"});
+  wire.sent.clear();
+  inject(scheduler_at, says(1, 0, {'d'}));
+  expect<session_text>(client);
+  expect<propose>(drafter_at);
+  inject(drafter_at,
+         proposal{
+             .session = {41}, .round = {2}, .tokens = {'e', 'f', 'g', 'h'}, .parts = {{draft::source::prediction, 4}}});
+  expect<verify_run>(scheduler_at);
+  inject(scheduler_at, says(2, 4, {'e', 'f', 'g', 'h', 'i'}));
+  EXPECT_EQ(expect<session_text>(client).text, "e");
+  const auto stats = expect<session_finished>(client).stats;
+  EXPECT_EQ(stats.completion_tokens, 3u);  // the stop string's token is one
+  EXPECT_EQ(stats.of(draft::source::prediction), (source_stats{2, 2}));
+}
+
+TEST_F(life_of_an_edit, asks_again_for_a_verdict_and_takes_it_once) {
+  open(10);
+  wire.sent.clear();
+  pass(microseconds{2'000'000});
+  EXPECT_EQ(expect<verify_run>(scheduler_at).round.value, 1u);
+  inject(scheduler_at, says(1, 0, {'d'}));
+  inject(scheduler_at, says(1, 0, {'d'}));
+  EXPECT_EQ(expect<session_text>(client).text, "d");
+  expect<propose>(drafter_at);
+  EXPECT_TRUE(wire.sent.empty());
+}
+
+TEST_F(life_of_an_edit, fails_with_a_reason_when_the_target_stays_silent) {
+  open(10);
+  wire.sent.clear();
+  pass(microseconds{61'000'000});
+  while (wire.take<verify_run>()) {
+  }
+  const auto end = expect<session_finished>(client);
+  EXPECT_EQ(end.reason, finish_reason::failed);
+  ASSERT_TRUE(end.why_not);
+  EXPECT_EQ(end.why_not->code, errc::not_ready);
+}
+
+TEST_F(life_of_an_edit, leaves_without_a_word_when_cancelled) {
+  open(10);
+  wire.sent.clear();
+  inject(client, cancel_session{});
+  expect<release_sequence>(scheduler_at);
+  expect<forget>(drafter_at);
+  EXPECT_TRUE(wire.sent.empty());
+  EXPECT_EQ(w.find(who), nullptr);
+}
+
+}  // namespace
+}  // namespace redline::actors

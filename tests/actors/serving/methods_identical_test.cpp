@@ -1,0 +1,338 @@
+// Every drafting method gives the bytes of plain decoding, whatever the client predicts, for many files at once through
+// the real actors, threads and transport of one process, with the demonstration models.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <future>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "actors/node/engine.hpp"
+#include "actors/serving/session.hpp"
+#include "tests/support/rounds.hpp"
+#include "tests/support/test_data.hpp"
+
+namespace redline::actors {
+namespace {
+
+constexpr std::size_t files_max = test::rounds(36, 3);
+constexpr std::uint32_t tokens_max = test::rounds(160, 40);
+
+/// What the client says the answer will be.
+enum class guess : std::uint8_t { none, file, right, mostly_right, wrong, empty, foreign };
+
+struct variant {
+  const char* name;
+  draft::method how;
+  guess prediction = guess::none;
+};
+using draft::method;
+constexpr variant variants[] = {
+    {"lookup", method::lookup},
+    {"assisted", method::assisted},
+    {"blazedit", method::blazedit},
+    {"prediction/old file", method::prediction, guess::file},
+    {"prediction/right", method::prediction, guess::right},
+    {"prediction/90 % right", method::prediction, guess::mostly_right},
+    {"prediction/wrong", method::prediction, guess::wrong},
+    {"prediction/empty", method::prediction, guess::empty},
+    {"prediction/foreign tokens", method::prediction, guess::foreign},
+    {"auto", method::automatic},
+    {"auto/old file", method::automatic, guess::file},
+    {"auto/right", method::automatic, guess::right},
+    {"auto/90 % right", method::automatic, guess::mostly_right},
+    {"auto/wrong", method::automatic, guess::wrong},
+    {"auto/empty", method::automatic, guess::empty},
+    {"auto/foreign tokens", method::automatic, guess::foreign},
+};
+bool needs_model(method how) { return how == method::assisted || how == method::blazedit; }
+
+struct task {
+  std::string file;
+  std::string instruction;
+};
+
+/// Real files when the data collection is there, else small ones made up from parts.
+std::vector<task> tasks() {
+  std::vector<task> out;
+  if (const auto path = test::data_path("edits/quixbugs_python.jsonl")) {
+    std::ifstream in(*path);
+    for (std::string line; out.size() < files_max && std::getline(in, line);) {
+      const auto row = nlohmann::json::parse(line);
+      out.push_back({row.at("before"), row.at("instruction")});
+    }
+    return out;
+  }
+  const char* names[] = {"load", "save", "total", "merge", "count", "split"};
+  const char* bodies[] = {"    return sum(row[\"n\"] for row in a)\n",
+                          "    for row in a:\n        b.append(row)\n    return b\n",
+                          "    if a > 10:\n        return b\n    return a\n"};
+  for (std::size_t i = 0; out.size() < files_max; ++i) {
+    std::string file = "import json\n\nLIMIT = " + std::to_string(i + 3) + "\n";
+    for (std::size_t j = 0; j <= i % 4; ++j) {
+      file += "\n\ndef " + std::string(names[(i + j) % 6]) + "(a, b):\n" + bodies[(i * 5 + j) % 3];
+    }
+    out.push_back({file, i % 2 == 0 ? "Change the number " + std::to_string(i + 3) + " to 64."
+                                    : "Rename the function `" + std::string(names[i % 6]) + "` to `run`."});
+  }
+  return out;
+}
+
+struct next_job {
+  static constexpr actor::message_id id{0x0a01};
+  static constexpr std::string_view name = "next_job";
+  static constexpr auto fields(auto&) { return std::tie(); }
+};
+
+/// Opens sessions, some at a time, and gathers what they say.
+class crowd final : public actor::actor_of<crowd> {
+ public:
+  using accepts = actor::protocol<next_job, session_text, session_finished>;
+  struct plan {
+    // The jobs are filled in by the test's thread. A frame orders that before their reading, but inside of libzmq,
+    // where ThreadSanitizer does not see it.
+    std::mutex mutex;
+    std::vector<generation_request> jobs;
+    std::function<session_partners(draft::method, actor::address)> partners;
+    std::shared_ptr<const text::tokenizer> words;
+    std::size_t at_once = 12;
+    std::map<session_id, std::vector<token>> tokens;
+    std::map<session_id, session_finished> finished;
+    std::promise<void> done;
+  };
+  crowd(actor::actor_context& context, std::shared_ptr<plan> p) : actor_of(context), plan_(std::move(p)) {}
+
+  void on(const next_job&) {
+    const std::lock_guard lock(plan_->mutex);
+    for (std::size_t i = 0; i < plan_->at_once; ++i) open_one();
+  }
+  void on(const session_text& m) {
+    auto& t = plan_->tokens[m.session];
+    t.insert(t.end(), m.tokens.begin(), m.tokens.end());
+  }
+  void on(const session_finished& m) {
+    plan_->finished[m.session] = m;
+    if (plan_->finished.size() == plan_->jobs.size())
+      plan_->done.set_value();
+    else
+      open_one();
+  }
+
+ private:
+  void open_one() {
+    if (opened_ == plan_->jobs.size()) return;
+    const auto& job = plan_->jobs[opened_++];
+    auto work = generation::make(job, plan_->words);
+    REDLINE_ASSERT(work.has_value(), "the test's requests are good");
+    context().spawn<session>("session", {1024, 1024}, std::move(*work),
+                             plan_->partners(job.draft.how, context().self()));
+  }
+  std::shared_ptr<plan> plan_;
+  std::size_t opened_ = 0;
+};
+
+struct setting {
+  float temperature = 0;
+  std::size_t files = files_max;
+  std::size_t at_once = 12;
+  bool has_model = true;
+  bool shows_file = true;  // in the prompt; else its first line, and a prediction is all there is to draft from
+  /// Else how much of a draft is verified depends on how long passes take, and so do all counts.
+  bool whole_drafts = true;
+};
+
+/// A prediction of `plain`, which answers for `file`.
+std::vector<token> prediction_of(guess kind, const std::vector<token>& plain, const std::string& file,
+                                 const text::tokenizer& words, std::mt19937& random) {
+  const auto vocabulary = static_cast<token>(words.size());
+  // As a gateway gets it: text, whose tokens need not be those that the model writes.
+  std::vector<token> tokens = words.encode(kind == guess::file ? file : *words.decode(plain));
+  switch (kind) {
+    case guess::none:
+    case guess::empty:
+      return {};
+    case guess::file:
+    case guess::right:
+      return tokens;
+    case guess::mostly_right:
+      for (std::size_t i = 5; i < tokens.size(); i += 10) tokens[i] = static_cast<token>(random() % words.size());
+      return tokens;
+    case guess::wrong:
+      std::shuffle(tokens.begin(), tokens.end(), random);
+      return tokens;
+    case guess::foreign:
+      for (std::size_t i = 6; i < tokens.size(); i += 7) {
+        tokens[i] = std::array{vocabulary, token{-1}, std::numeric_limits<token>::max()}[i % 3];
+      }
+      return tokens;
+  }
+  return {};
+}
+
+session_stats& operator+=(session_stats& sum, const session_stats& s) {
+  sum.target_passes += s.target_passes;
+  sum.target_rows += s.target_rows;
+  sum.draft_passes += s.draft_passes;
+  sum.drafted += s.drafted;
+  sum.accepted += s.accepted;
+  for (std::size_t i = 0; i < sum.sources.size(); ++i) {
+    sum.sources[i].drafted += s.sources.at(i).drafted;
+    sum.sources[i].accepted += s.sources.at(i).accepted;
+  }
+  return sum;
+}
+
+void compare_methods(const setting& how) {
+  engine_options options;
+  options.target_path = test::source_path("bench/demo_models/demo-target.gguf");
+  if (how.has_model) options.draft_path = test::source_path("bench/demo_models/demo-draft.gguf");
+  options.threads = 2;
+  options.scheduling.limits = {.running_max = 8, .waiting_max = 64};
+  options.whole_drafts = how.whole_drafts;
+  if (how.whole_drafts) options.scheduling.budget.time_max = microseconds{3'600'000'000};
+  auto e = engine::create(std::move(options));
+  ASSERT_TRUE(e) << e.error().describe();
+  const auto& words = (*e)->words();
+  auto all = tasks();
+  all.resize(std::min(all.size(), how.files));
+
+  std::uint64_t id = 1;
+  const auto wish = [&](const task& t, method drafted_by) {
+    generation_request g;
+    g.session = {id++};
+    const std::string asked = how.shows_file ? "<|im_start|>user\n" + t.instruction + "\n```python\n" + t.file +
+                                                   "```<|im_end|>\n<|im_start|>assistant\n"
+                                             : t.file.substr(0, t.file.find('\n') + 1);
+    g.prompt = words->encode(asked, {.parse_special = true});
+    g.tokens_max = tokens_max;
+    g.context_max = (*e)->context_max();
+    g.sampling.temperature = how.temperature;
+    g.sampling.seed = 7;
+    g.draft.how = drafted_by;
+    return g;
+  };
+  const auto add_crowd = [&](std::uint32_t number) {
+    auto p = std::make_shared<crowd::plan>();
+    p->words = words;
+    p->at_once = how.at_once;
+    p->partners = [&](draft::method m, actor::address client) { return *(*e)->partners_for(m, client); };
+    const auto where = (*e)->io().add<crowd>(place::client + number, "crowd", {4096, 4096},
+                                             [p](actor::actor_context& c) { return std::make_unique<crowd>(c, p); });
+    return std::pair(p, where);
+  };
+  const auto [plain, plain_crowd] = add_crowd(0);
+  const auto [drafted, drafted_crowd] = add_crowd(1);
+  const auto run = [&](const std::shared_ptr<crowd::plan>& p, actor::address crowd_at,
+                       std::vector<generation_request> jobs) {
+    {
+      const std::lock_guard lock(p->mutex);
+      p->jobs = std::move(jobs);
+    }
+    (*e)->send(crowd_at, next_job{});
+    return p->done.get_future().wait_for(std::chrono::minutes(4)) == std::future_status::ready;
+  };
+  ASSERT_TRUE((*e)->start());
+  std::vector<generation_request> plain_jobs;
+  for (const auto& t : all) plain_jobs.push_back(wish(t, method::regular));
+  ASSERT_TRUE(run(plain, plain_crowd.where, std::move(plain_jobs)));
+
+  std::mt19937 random(5);
+  struct expected {
+    const variant* what;
+    session_id session;
+    const std::vector<token>* tokens;
+  };
+  std::vector<expected> list;
+  std::vector<generation_request> drafted_jobs;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto& tokens = plain->tokens[{i + 1}];
+    for (const variant& v : variants) {
+      if (needs_model(v.how) && !how.has_model) continue;
+      auto g = wish(all[i], v.how);
+      g.prediction = prediction_of(v.prediction, tokens, all[i].file, *words, random);
+      list.push_back({&v, g.session, &tokens});
+      drafted_jobs.push_back(std::move(g));
+    }
+  }
+  ASSERT_TRUE(run(drafted, drafted_crowd.where, std::move(drafted_jobs)));
+  (*e)->stop();
+
+  session_stats regular;
+  for (const auto& [session, last] : plain->finished) {
+    EXPECT_NE(last.reason, finish_reason::failed);
+    regular += last.stats;
+  }
+  std::map<std::string, session_stats> sums;
+  for (const expected& x : list) {
+    const auto& last = drafted->finished[x.session];
+    EXPECT_NE(last.reason, finish_reason::failed);
+    EXPECT_EQ(drafted->tokens[x.session], *x.tokens) << x.what->name;
+    session_stats sources;
+    for (const auto& s : last.stats.sources) sources.drafted += s.drafted, sources.accepted += s.accepted;
+    EXPECT_EQ(sources.drafted, last.stats.drafted) << x.what->name;
+    EXPECT_EQ(sources.accepted, last.stats.accepted) << x.what->name;
+    EXPECT_LE(last.stats.accepted, last.stats.completion_tokens);
+    sums[x.what->name] += last.stats;
+  }
+  std::printf("%zu files%s, temperature %.1f, %zu at once, %s draft model\n%-26s %7s %7s %7s   %s\n%-26s %7u %7u\n",
+              all.size(), how.shows_file ? "" : " not shown", static_cast<double>(how.temperature), how.at_once,
+              how.has_model ? "a" : "no", "method", "passes", "rows", "draft",
+              "accepted/drafted: lookup, draft, prediction", "regular", regular.target_passes, regular.target_rows);
+  EXPECT_EQ(regular.drafted, 0u);
+  const bool compares_counts =
+      how.whole_drafts && all.size() >= 4;  // of fewer files, as sanitizer builds take, many tie
+  for (const variant& v : variants) {
+    if (!sums.contains(v.name)) continue;
+    const session_stats& s = sums[v.name];
+    std::printf("%-26s %7u %7u %7u  ", v.name, s.target_passes, s.target_rows, s.draft_passes);
+    for (const auto from : draft::all_sources) std::printf(" %u/%u", s.of(from).accepted, s.of(from).drafted);
+    std::printf("\n");
+    if (!compares_counts) continue;
+    // Not vacuous: the drafting methods did draft, from what they say, and saved passes.
+    EXPECT_GT(s.accepted, 0u) << v.name;
+    EXPECT_LT(s.target_passes, regular.target_passes) << v.name;
+    const auto predicted = s.of(draft::source::prediction);
+    if (v.prediction == guess::none || v.prediction == guess::empty) {
+      EXPECT_EQ(predicted.drafted, 0u) << v.name;
+    } else if (v.prediction == guess::right) {
+      // This draft model is always right too: it may be chosen where both would do.
+      const auto chosen = v.how == method::automatic ? s.of(draft::source::model).accepted : 0;
+      EXPECT_GT(predicted.accepted + chosen, s.of(draft::source::lookup).accepted) << v.name;
+    } else if (!how.shows_file) {
+      EXPECT_GT(predicted.drafted, 0u) << v.name;
+    }
+    if (!needs_model(v.how) && v.how != method::automatic) {
+      EXPECT_EQ(s.of(draft::source::model).drafted, 0u) << v.name;
+    }
+  }
+  if (compares_counts) {
+    EXPECT_LT(sums["prediction/right"].target_passes, sums["lookup"].target_passes);
+  }
+}
+
+TEST(methods, greedy_output_is_the_same_with_every_method) { compare_methods({}); }
+TEST(methods, greedy_output_is_the_same_without_a_draft_model) {
+  compare_methods({.files = test::rounds(18, 3), .has_model = false});
+}
+TEST(methods, sampled_output_is_the_same_with_every_method_and_the_widths_of_the_moment) {
+  compare_methods({.temperature = 0.7F, .whole_drafts = false});
+}
+TEST(methods, output_is_the_same_whatever_the_prediction_when_there_is_nothing_else) {
+  for (const bool has_model : {true, false}) {
+    compare_methods({.temperature = 0.7F, .files = test::rounds(4, 1), .has_model = has_model, .shows_file = false});
+  }
+}
+TEST(methods, output_is_the_same_for_a_session_alone) {
+  for (const float temperature : {0.0F, 0.7F}) {
+    compare_methods({.temperature = temperature, .files = test::rounds(4, 1), .at_once = 1});
+  }
+}
+
+}  // namespace
+}  // namespace redline::actors
