@@ -59,7 +59,7 @@ void run_queue::apply(sequence_state& q, std::span<const log_splice> splices, st
 }
 
 token_range run_queue::pending(const sequence_state& q) {
-  return q.kv.first_gap(static_cast<std::uint32_t>(q.log.size()) - (q.only_cache ? 1 : 0));
+  return q.kv.first_gap(static_cast<std::uint32_t>(q.log.size()) - (q.prefill_only ? 1 : 0));
 }
 
 void run_queue::lose_kv(sequence_state& q) {
@@ -80,14 +80,14 @@ submit_outcome run_queue::submit(const submission& s, instant now, std::vector<t
         s.tail.size() > s.tokens_max) {
       return submit_outcome::too_long;
     }
-    if (!s.only_cache && running_count_ >= limits_.running_max && waiting_count() >= limits_.waiting_max) {
+    if (!s.prefill_only && running_count_ >= limits_.running_max && waiting_count() >= limits_.waiting_max) {
       return submit_outcome::queue_full;
     }
   } else {
     const sequence_state& old = found->second;
     if (s.round < old.round) return submit_outcome::stale;
     if (s.round == old.round) return old.open ? submit_outcome::already_running : submit_outcome::already_answered;
-    if (old.open && !old.only_cache && !old.given_up) return submit_outcome::stale;
+    if (old.open && !old.prefill_only && !old.given_up) return submit_outcome::stale;
     if (old.in_flight) return submit_outcome::busy;
     if (!fits(old, s)) return submit_outcome::log_gap;
     if (s.from + s.tail.size() > old.tokens_max) return submit_outcome::too_long;
@@ -117,9 +117,9 @@ submit_outcome run_queue::submit(const submission& s, instant now, std::vector<t
   q.draft.assign(s.draft.begin(), s.draft.begin() + static_cast<std::ptrdiff_t>(std::min(s.draft.size(), draft_room)));
   q.sources.assign(s.sources.begin(), s.sources.end());
   q.round = s.round;
-  q.only_cache = s.only_cache;
+  q.prefill_only = s.prefill_only;
   q.given_up = false;
-  if (q.only_cache) q.draft.clear();
+  if (q.prefill_only) q.draft.clear();
   q.open = true;
   q.passes = 0;
   q.rows = 0;
@@ -149,7 +149,7 @@ void run_queue::give_up(sequence_id sequence, round_id round, instant now) {
 std::uint32_t run_queue::waiting_count() const {
   return static_cast<std::uint32_t>(std::count_if(sequences_.begin(), sequences_.end(), [](const auto& entry) {
     const sequence_state& q = entry.second;
-    return q.open && !q.only_cache && !q.admitted;
+    return q.open && !q.prefill_only && !q.admitted;
   }));
 }
 
@@ -172,10 +172,10 @@ void run_queue::admit_waiting(instant now) {
     sequence_state* background = nullptr;  // has a place
     for (auto& entry : sequences_) {
       sequence_state& q = entry.second;
-      if (q.admitted && q.open && q.only_cache && !q.in_flight) background = &q;
+      if (q.admitted && q.open && q.prefill_only && !q.in_flight) background = &q;
       if (q.admitted || !q.open) continue;
-      if (first == nullptr || (q.only_cache != first->second.only_cache
-                                   ? first->second.only_cache
+      if (first == nullptr || (q.prefill_only != first->second.prefill_only
+                                   ? first->second.prefill_only
                                    : came_before(q.arrival, entry.first, first->second.arrival, first->first))) {
         first = &entry;
       }
@@ -183,7 +183,7 @@ void run_queue::admit_waiting(instant now) {
     if (first == nullptr) return;
     if (running_count_ >= limits_.running_max) {
       sequence_state* yields = longest_idle(now);
-      if (yields == nullptr && !first->second.only_cache) yields = background;
+      if (yields == nullptr && !first->second.prefill_only) yields = background;
       if (yields == nullptr) return;
       yields->admitted = false;
       --running_count_;
@@ -218,7 +218,7 @@ batch_plan run_queue::plan(budget limits, instant now) {
                       .pending_count = next.count(),
                       .draft_count = at_end ? static_cast<std::uint32_t>(q.draft.size()) : 0,
                       .room = q.pages.room,
-                      .background = q.only_cache,
+                      .background = q.prefill_only,
                       .wants_logits = at_end,
                       .sources = q.sources,
                       .drafts = &q.drafts,
@@ -241,14 +241,14 @@ std::optional<instant> run_queue::pause_end(instant now) const {
   std::optional<instant> end;
   for (const auto& [id, q] : sequences_) {
     const instant back = q.idle_since + pause_between_rounds;
-    if (!q.open && !q.only_cache && back > now && (!end || back > *end)) end = back;
+    if (!q.open && !q.prefill_only && back > now && (!end || back > *end)) end = back;
   }
   return end;
 }
 
 std::optional<instant> run_queue::next_look(instant now) const {
   const bool any = std::any_of(sequences_.begin(), sequences_.end(),
-                               [](const auto& entry) { return entry.second.open && entry.second.only_cache; });
+                               [](const auto& entry) { return entry.second.open && entry.second.prefill_only; });
   return any ? pause_end(now) : std::nullopt;
 }
 
@@ -293,7 +293,7 @@ std::vector<round_outcome> run_queue::complete(const batch_plan& plan, std::span
     q.rows += run.rows();
     if (!run.wants_logits) {
       q.kv.add({run.first, run.first + run.log_count});
-      const bool is_over = q.only_cache && pending(q).count() == 0;
+      const bool is_over = q.prefill_only && pending(q).count() == 0;
       if (!is_over && !q.given_up) continue;
       if (!q.given_up) done.push_back({run.sequence, q.round, 0, q.passes, q.rows, q.recomputed_count, q.cached_count});
       close(q, now);
@@ -320,7 +320,7 @@ std::optional<sequence_id> run_queue::choose_victim(const batch_plan& plan, inst
   sequence_id hungry_id;
   for (const left_behind& l : plan.left) {
     const auto it = sequences_.find(l.sequence);
-    if (l.why != limit::pages || it == sequences_.end() || it->second.only_cache) continue;
+    if (l.why != limit::pages || it == sequences_.end() || it->second.prefill_only) continue;
     if (hungry == nullptr || came_before(it->second.arrival, l.sequence, hungry->arrival, hungry_id)) {
       hungry = &it->second;
       hungry_id = l.sequence;
@@ -331,7 +331,7 @@ std::optional<sequence_id> run_queue::choose_victim(const batch_plan& plan, inst
   // The longest idle first, and work that nobody waits for; else the latest comer, if it came after the starving one:
   // the oldest always gets on.
   const auto is_idle = [&](const sequence_state& q) {
-    return q.open ? q.only_cache : now - q.idle_since >= idle_before_eviction;
+    return q.open ? q.prefill_only : now - q.idle_since >= idle_before_eviction;
   };
   const std::pair<const sequence_id, sequence_state>* victim = nullptr;
   for (const auto& entry : sequences_) {

@@ -72,15 +72,15 @@ struct submission {
   std::span<const token> draft;
   std::span<const draft_stretch> sources;  // of the draft's tokens
   std::uint32_t tokens_max = 0;            // most tokens the sequence can come to hold
-  bool only_cache = false;  // compute KV for all but the last token and no more, in passes that nobody else wants; a
-                            // later round may overtake it
+  bool prefill_only = false;  // compute KV for all but the last token and no more, in passes that nobody else wants; a
+                              // later round may overtake it
 };
 
 enum class submit_outcome : std::uint8_t {
   taken,
   already_running,   // this round is being worked on: its verdict will come
   already_answered,  // this round was answered: send the old verdict again
-  nothing_to_do,     // only_cache, and all has KV: this is the answer
+  nothing_to_do,     // prefill_only, and all has KV: this is the answer
   busy,              // a pass for the round that this one overtakes is in flight: to be asked again after it
   stale,             // an older round than the last
   log_gap,           // the tail starts behind the known log, or a splice lies outside of it: see known_count
@@ -206,7 +206,7 @@ class run_queue {
     std::uint32_t rows = 0;
     bool admitted = false;
     bool open = false;  // the round waits for an answer
-    bool only_cache = false;
+    bool prefill_only = false;
     std::uint32_t cached_count = 0;  // tokens that had KV when the round began
     std::optional<prefix_question> awaits;
     bool given_up = false;  // with in_flight: the round is closed when that completes

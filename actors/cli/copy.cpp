@@ -3,7 +3,7 @@
 
 #include "actors/cli/command.hpp"
 #include "runtime/copy/oracle.hpp"
-#include "runtime/grammar/vocabulary_index.hpp"
+#include "runtime/grammar/token_trie.hpp"
 
 namespace redline::actors::cli {
 namespace {
@@ -18,34 +18,34 @@ struct flags {
   bool json = false;
 };
 
-using index_ptr = std::shared_ptr<const grammar::vocabulary_index>;
+using index_ptr = std::shared_ptr<const grammar::token_trie>;
 
 /// Of --tokenizer; null where spans are of lines.
-result<index_ptr> words_of(const flags& f) {
+result<index_ptr> trie_of(const flags& f) {
   if (f.spans == "lines") return index_ptr{};
   if (f.tokenizer.empty()) return failure{errc::invalid_argument, "--spans " + f.spans + " needs --tokenizer"};
   REDLINE_TRY_ASSIGN(const auto file, gguf::gguf_file::open(f.tokenizer));
-  REDLINE_TRY_ASSIGN(auto words, text::tokenizer::from_file(*file));
-  return grammar::vocabulary_index::make(std::move(words));
+  REDLINE_TRY_ASSIGN(auto tokenizer, text::tokenizer::from_file(*file));
+  return grammar::token_trie::make(std::move(tokenizer));
 }
 
-result<copy::document> document_of(std::string bytes, const index_ptr& words) {
-  if (!words) return copy::document(std::move(bytes));
-  if (!words->can_spell(bytes)) {
+result<copy::document> document_of(std::string bytes, const index_ptr& trie) {
+  if (!trie) return copy::document(std::move(bytes));
+  if (!trie->can_spell(bytes)) {
     return failure{errc::unsupported_format, "a file has bytes for which the vocabulary has no token"};
   }
   std::vector<std::uint32_t> ends;
   std::uint32_t end = 0;
-  for (const token t : words->spell(bytes))
-    ends.push_back(end += static_cast<std::uint32_t>(words->words().piece(t).size()));
+  for (const token t : trie->spell(bytes))
+    ends.push_back(end += static_cast<std::uint32_t>(trie->tokenizer().piece(t).size()));
   return copy::document(std::move(bytes), std::move(ends));
 }
 
-result<std::vector<copy::document>> read_documents(const flags& f, const index_ptr& words) {
+result<std::vector<copy::document>> read_documents(const flags& f, const index_ptr& trie) {
   std::vector<copy::document> files;
   for (const auto& path : f.olds) {
     REDLINE_TRY_ASSIGN(auto bytes, read_whole(path));
-    REDLINE_TRY_ASSIGN(auto file, document_of(std::move(bytes), words));
+    REDLINE_TRY_ASSIGN(auto file, document_of(std::move(bytes), trie));
     files.push_back(std::move(file));
   }
   if (files.size() > copy::program_shape::files_max) {
@@ -69,8 +69,8 @@ struct loaded {
 /// A program's file may end with a line feed, as editors like it; the program itself does not.
 result<loaded> read_program(const flags& f) {
   loaded out;
-  REDLINE_TRY_ASSIGN(const auto words, words_of(f));
-  REDLINE_TRY_ASSIGN(out.files, read_documents(f, words));
+  REDLINE_TRY_ASSIGN(const auto trie, trie_of(f));
+  REDLINE_TRY_ASSIGN(out.files, read_documents(f, trie));
   REDLINE_TRY_ASSIGN(auto bytes, read_whole(f.last));
   if (bytes.ends_with('\n')) bytes.pop_back();
   if (bytes.ends_with('\r')) bytes.pop_back();
@@ -83,10 +83,10 @@ result<loaded> read_program(const flags& f) {
 
 result<void> print_oracle(const flags& f) {
   if (f.spans == "both") return failure{errc::invalid_argument, "an oracle's spans are of lines or of tokens"};
-  REDLINE_TRY_ASSIGN(const auto words, words_of(f));
-  REDLINE_TRY_ASSIGN(const auto files, read_documents(f, words));
+  REDLINE_TRY_ASSIGN(const auto trie, trie_of(f));
+  REDLINE_TRY_ASSIGN(const auto files, read_documents(f, trie));
   REDLINE_TRY_ASSIGN(auto after, read_whole(f.last));
-  REDLINE_TRY_ASSIGN(const auto wanted, document_of(std::move(after), words));
+  REDLINE_TRY_ASSIGN(const auto wanted, document_of(std::move(after), trie));
   const auto of = f.spans == "tokens" ? copy::unit::tokens : copy::unit::lines;
   const auto program = copy::shortest_program(files, wanted, {.of = of, .span_min = f.span_min});
   std::cout << (f.anchors ? copy::print_anchored(program, files) : copy::print_program(program, files.size() > 1))

@@ -23,16 +23,17 @@ program_wording wording_of(const copy_options& o) { return {o.line_spans, o.toke
 
 result<generation_request> request_of(const edit_task& task, const draft::draft_options& how, const engine& e,
                                       const std::optional<copy_options>& copy) {
-  const auto& words = *e.words();
-  REDLINE_TRY_ASSIGN(const auto chat, text::chat_template::parse(
-                                          words.words().chat_template().value_or(std::string(text::chatml_template))));
+  const auto& tokenizer = *e.tokenizer();
+  REDLINE_TRY_ASSIGN(
+      const auto chat,
+      text::chat_template::parse(tokenizer.vocab().chat_template().value_or(std::string(text::chatml_template))));
   text::chat_input input;
   // JSON strings are UTF-8; a file need not be. The template sees a marker, which the bytes then replace.
   const std::string marker = "redline-file-goes-here";
   input.messages.push_back({{"role", "user"}, {"content", marker}});
   input.now = real_environment().unix_seconds();
-  if (words.words().bos()) input.bos_token = std::string(words.words().text(*words.words().bos()));
-  if (words.words().eos()) input.eos_token = std::string(words.words().text(*words.words().eos()));
+  if (tokenizer.vocab().bos()) input.bos_token = std::string(tokenizer.vocab().text(*tokenizer.vocab().bos()));
+  if (tokenizer.vocab().eos()) input.eos_token = std::string(tokenizer.vocab().text(*tokenizer.vocab().eos()));
   REDLINE_TRY_ASSIGN(const auto rendered, chat.render(input));
   const auto at = rendered.find(marker);
   if (at == std::string::npos) {
@@ -40,7 +41,7 @@ result<generation_request> request_of(const edit_task& task, const draft::draft_
   }
   generation_request g;
   const auto append = [&](std::string_view part, bool special) {
-    const auto tokens = words.encode(part, {.parse_special = special});
+    const auto tokens = tokenizer.encode(part, {.parse_special = special});
     g.prompt.insert(g.prompt.end(), tokens.begin(), tokens.end());
   };
   append(std::string_view(rendered).substr(0, at), true);
@@ -49,10 +50,10 @@ result<generation_request> request_of(const edit_task& task, const draft::draft_
   g.tokens_max = e.context_max();
   g.draft = how;
   if (copy) {
-    if (!e.word_index()) return failure{errc::unsupported_format, "the model's vocabulary cannot spell programs"};
-    REDLINE_TRY_ASSIGN(g.rules, copy_rules(e.word_index(), {task.before}, *copy));
+    if (!e.token_trie()) return failure{errc::unsupported_format, "the model's vocabulary cannot spell programs"};
+    REDLINE_TRY_ASSIGN(g.rules, copy_rules(e.token_trie(), {task.before}, *copy));
   }
-  if (draft::reads_prediction(how.how)) g.prediction = words.encode(task.before);
+  if (draft::reads_prediction(how.how)) g.prediction = tokenizer.encode(task.before);
   return g;
 }
 

@@ -54,11 +54,11 @@ int run(const flags& f) {
         if (!f.tokens.empty()) {
           REDLINE_TRY_ASSIGN(prompt, parse_tokens(f.tokens));
         } else {
-          prompt = e.words()->encode(f.prompt, {.parse_special = true, .add_bos_eos = true});
+          prompt = e.tokenizer()->encode(f.prompt, {.parse_special = true, .add_bos_eos = true});
         }
         generation_request g;
         g.prompt = prompt;
-        g.prediction = e.words()->encode(f.prediction);
+        g.prediction = e.tokenizer()->encode(f.prediction);
         g.tokens_max = f.tokens_max;
         g.eviction = eviction_options_of(f.eviction);
         g.sampling = f.sampling;

@@ -60,9 +60,10 @@ int run(const std::string& path, bool all) {
   if (chosen.table == nullptr) std::cout << "  " << chosen.problem << "\n";
   std::cout << "  compute threads: " << kernels::usable_cpus() << "\n";
 
-  const auto words = text::tokenizer::from_file(**file);
+  const auto tokenizer = text::tokenizer::from_file(**file);
   std::cout << "\ntokenizer: "
-            << (words ? "ok, " + std::to_string((*words)->size()) + " tokens" : words.error().describe()) << "\n";
+            << (tokenizer ? "ok, " + std::to_string((*tokenizer)->size()) + " tokens" : tokenizer.error().describe())
+            << "\n";
   const auto config = model::read_config(**file);
   std::cout << "model: ";
   if (config) {

@@ -73,7 +73,7 @@ result<std::vector<outcome>> local_runner::run_all(std::vector<generation_reques
     requests[i].session = {++generations_};
     requests[i].context_max = engine_->context_max();
     requests[i].draft = how;
-    REDLINE_TRY_ASSIGN(auto work, generation::make(std::move(requests[i]), engine_->words()));
+    REDLINE_TRY_ASSIGN(auto work, generation::make(std::move(requests[i]), engine_->tokenizer()));
     jobs.push_back({std::move(work), partners,
                     [&out = all[i], &on_text](const session_text& m) {
                       out.text += m.text;

@@ -103,9 +103,9 @@ prefix_sharing prefix_sharing_of(std::string_view name) {
 
 result<std::shared_ptr<gateway_services>> services_of(const flags& f, const host_port& where, const engine& e,
                                                       std::function<void()> on_drained) {
-  const auto& words = e.words()->words();
+  const auto& vocab = e.tokenizer()->vocab();
   REDLINE_TRY_ASSIGN(auto chat,
-                     text::chat_template::parse(words.chat_template().value_or(std::string(text::chatml_template))));
+                     text::chat_template::parse(vocab.chat_template().value_or(std::string(text::chatml_template))));
   REDLINE_TRY_ASSIGN(auto keys, api_keys::load(f.api_keys, f.api_key_file));
   if (keys.empty() && !is_loopback(where.host) && !f.insecure) {
     return failure{errc::invalid_argument, "wanted --api-key or --api-key-file to listen on " + where.host +
@@ -115,10 +115,10 @@ result<std::shared_ptr<gateway_services>> services_of(const flags& f, const host
   std::vector<actor::address> reporters{e.scheduler_ref().where};
   for (const auto& d : e.drafters()) reporters.push_back(d.where);
   auto s = std::make_shared<gateway_services>(
-      gateway_services{.words = e.words(), .word_index = e.word_index(), .chat = std::move(chat)});
+      gateway_services{.tokenizer = e.tokenizer(), .token_trie = e.token_trie(), .chat = std::move(chat)});
   s->model_name = f.alias.empty() ? stem_of(f.models.model) : f.alias;
   s->accept_any_model = f.accept_any_model;
-  s->fingerprint = "redline-" + version() + "-" + hex(e.words()->digest() ^ e.target_file_bytes());
+  s->fingerprint = "redline-" + version() + "-" + hex(e.tokenizer()->digest() ^ e.target_file_bytes());
   s->context_max = e.context_max();
   s->draft_defaults = defaults;
   s->eviction_defaults = eviction_options_of(f.eviction);

@@ -40,10 +40,10 @@ result<void> run(const flags& f) {
   REDLINE_TRY_ASSIGN(options.shape, shape_of(f));
   REDLINE_TRY_ASSIGN(options.type, convert::output_type::parse(f.type));
   options.seed = f.seed;
-  std::shared_ptr<const gguf::gguf_file> words;
+  std::shared_ptr<const gguf::gguf_file> tokenizer;
   if (!f.tokenizer.empty()) {
-    REDLINE_TRY_ASSIGN(words, gguf::gguf_file::open(f.tokenizer));
-    options.tokenizer = words.get();
+    REDLINE_TRY_ASSIGN(tokenizer, gguf::gguf_file::open(f.tokenizer));
+    options.tokenizer = tokenizer.get();
   }
   kernels::worker_team team(f.threads);
   progress_line line;

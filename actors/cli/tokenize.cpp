@@ -6,7 +6,7 @@
 namespace redline::actors::cli {
 namespace {
 
-result<std::shared_ptr<const text::tokenizer>> open_words(const std::string& path) {
+result<std::shared_ptr<const text::tokenizer>> open_tokenizer(const std::string& path) {
   REDLINE_TRY_ASSIGN(const auto file, gguf::gguf_file::open(path));
   return text::tokenizer::from_file(*file);
 }
@@ -18,11 +18,11 @@ struct flags {
 };
 
 int tokenize(const flags& f) {
-  const auto words = open_words(f.model);
-  if (!words) return report(words.error());
+  const auto tokenizer = open_tokenizer(f.model);
+  if (!tokenizer) return report(tokenizer.error());
   const auto input = read_whole("-");
   if (!input) return report(input.error());
-  const auto tokens = (*words)->encode(*input, {.parse_special = f.special});
+  const auto tokens = (*tokenizer)->encode(*input, {.parse_special = f.special});
   if (f.json) {
     std::cout << nlohmann::json(tokens).dump() << "\n";
     return 0;
@@ -52,13 +52,13 @@ result<std::vector<token>> parse_ids(const std::string& input) {
 }
 
 int detokenize(const flags& f) {
-  const auto words = open_words(f.model);
-  if (!words) return report(words.error());
+  const auto tokenizer = open_tokenizer(f.model);
+  if (!tokenizer) return report(tokenizer.error());
   const auto input = read_whole("-");
   if (!input) return report(input.error());
   const auto ids = parse_ids(*input);
   if (!ids) return report(ids.error());
-  const auto bytes = (*words)->decode(*ids, {.render_special = true, .strip_space_prefix = true});
+  const auto bytes = (*tokenizer)->decode(*ids, {.render_special = true, .strip_space_prefix = true});
   if (!bytes) return report(bytes.error());
   std::cout.write(bytes->data(), static_cast<std::streamsize>(bytes->size()));
   return 0;

@@ -214,7 +214,7 @@ void live_session::tell_scheduler(sequence_id sequence, round_id round, const st
                                             .prompt_count = static_cast<std::uint32_t>(log.size()),
                                             .tokens_max = files_.how().context_max,
                                             .splices = std::move(splices),
-                                            .only_cache = true});
+                                            .prefill_only = true});
 }
 
 void live_session::remind_scheduler() {
@@ -303,3 +303,5 @@ void live_session::on_stop() {
 }
 
 }  // namespace redline::actors
+
+template class redline::actor::actor_cell<redline::actors::live_session>;

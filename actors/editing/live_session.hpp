@@ -9,8 +9,8 @@
 #include "actors/editing/live_workspace.hpp"
 #include "actors/messages/live_messages.hpp"
 #include "actors/messages/verify_messages.hpp"
-#include "runtime/actor/actor.hpp"
 #include "runtime/actor/system_messages.hpp"
+#include "runtime/actor/worker.hpp"
 
 namespace redline::actors {
 
@@ -98,3 +98,5 @@ class live_session final : public actor::actor_of<live_session> {
 };
 
 }  // namespace redline::actors
+
+extern template class redline::actor::actor_cell<redline::actors::live_session>;

@@ -51,7 +51,7 @@ std::optional<api_error> live_workspace::put(const api::live_file& given) {
   if (bytes() - old_bytes + given.text.size() > how_.limits.session_bytes_max) {
     return too_large("The files' text", how_.limits.session_bytes_max);
   }
-  auto made = text::live_document::make(words_, given.text, given.version, how_.limits.file_bytes_max);
+  auto made = text::live_document::make(tokenizer_, given.text, given.version, how_.limits.file_bytes_max);
   if (!made) return error_in("text", made.error());
   if (old == files_.end())
     files_.push_back({given.path, std::move(*made)});
@@ -105,8 +105,8 @@ result<std::size_t> live_workspace::offset_of(const file& in, const api::live_pl
 }
 
 void live_workspace::append_header(const file& of, std::vector<token>& out) const {
-  out.push_back(*words_->words().fim().file_separator);
-  const auto path = words_->encode(of.path + "\n");
+  out.push_back(*tokenizer_->vocab().fim().file_separator);
+  const auto path = tokenizer_->encode(of.path + "\n");
   out.insert(out.end(), path.begin(), path.end());
 }
 
@@ -117,13 +117,13 @@ std::size_t live_workspace::first_read(std::span<const token> before, std::size_
   const std::size_t step = std::max<std::size_t>(1, how_.context_max / 8);
   const std::size_t begin = std::min((before.size() - most + step - 1) / step * step, before.size());
   for (std::size_t i = begin; i < std::min(begin + step, before.size()); ++i) {
-    if (words_->piece(before[i - 1]).ends_with('\n')) return i;
+    if (tokenizer_->piece(before[i - 1]).ends_with('\n')) return i;
   }
   return begin;
 }
 
 live_workspace::layout live_workspace::lay_out_at(const file& in, std::size_t offset, api::completion_mode mode) const {
-  const auto& special = words_->words().fim();
+  const auto& special = tokenizer_->vocab().fim();
   const bool fim = mode == api::completion_mode::fim;
   const auto before = in.document.tokens_before(offset);
   auto behind = fim ? in.document.tokens_behind(offset) : std::vector<token>{};
@@ -140,7 +140,7 @@ live_workspace::layout live_workspace::lay_out_at(const file& in, std::size_t of
   }
 
   layout out{.version = in.document.version()};
-  if (words_->words().adds_bos() && words_->words().bos()) out.prompt.push_back(*words_->words().bos());
+  if (tokenizer_->vocab().adds_bos() && tokenizer_->vocab().bos()) out.prompt.push_back(*tokenizer_->vocab().bos());
   if (files_.size() > 1 && special.file_separator) {
     std::vector<token> header;
     append_header(in, header);
@@ -166,7 +166,7 @@ api::answer<live_workspace::layout> live_workspace::lay_out(const api::place_req
   const file& f = **found;
   const auto offset = where.place ? offset_of(f, *where.place) : result<std::size_t>(f.document.text().size());
   if (!offset) return error_in("position", offset.error());
-  const bool has_fim = words_->words().fim().complete();
+  const bool has_fim = tokenizer_->vocab().fim().complete();
   const auto mode = where.mode.value_or(has_fim ? api::completion_mode::fim : api::completion_mode::line);
   if (mode == api::completion_mode::fim && !has_fim) {
     return api::bad_field("mode", "'mode' cannot be fim: the model has no tokens for filling in the middle.");

@@ -25,7 +25,8 @@ class live_workspace {
     text::live_document document;
   };
 
-  live_workspace(std::shared_ptr<const text::tokenizer> words, options how) : words_(std::move(words)), how_(how) {}
+  live_workspace(std::shared_ptr<const text::tokenizer> tokenizer, options how)
+      : tokenizer_(std::move(tokenizer)), how_(how) {}
 
   /// A new file, or a later version of one.
   std::optional<api::api_error> put(const api::live_file& given);
@@ -65,7 +66,7 @@ class live_workspace {
   [[nodiscard]] layout lay_out_at(const file& in, std::size_t offset, api::completion_mode mode) const;
   void append_header(const file& of, std::vector<token>& out) const;
 
-  std::shared_ptr<const text::tokenizer> words_;
+  std::shared_ptr<const text::tokenizer> tokenizer_;
   options how_;
   std::vector<file> files_;  // in the order they were opened
   std::optional<cursor> cursor_;

@@ -233,9 +233,9 @@ void gateway::serve_models(const visit& v) {
 result<std::string> gateway::render(const api::json& messages, bool add_generation_prompt) const {
   text::chat_input input{
       .messages = messages, .add_generation_prompt = add_generation_prompt, .now = context().env().unix_seconds()};
-  const auto& words = services_->words->words();
-  if (words.bos()) input.bos_token = std::string(words.text(*words.bos()));
-  if (words.eos()) input.eos_token = std::string(words.text(*words.eos()));
+  const auto& vocab = services_->tokenizer->vocab();
+  if (vocab.bos()) input.bos_token = std::string(vocab.text(*vocab.bos()));
+  if (vocab.eos()) input.eos_token = std::string(vocab.text(*vocab.eos()));
   return services_->chat.render(input);
 }
 
@@ -249,10 +249,10 @@ void gateway::serve_tokenize(const visit& v) {
     input = *rendered;
   }
   const auto tokens =
-      services_->words->encode(input, {.parse_special = wish->parse_special, .add_bos_eos = wish->add_special});
+      services_->tokenizer->encode(input, {.parse_special = wish->parse_special, .add_bos_eos = wish->add_special});
   std::vector<std::string> pieces;
   if (wish->with_pieces) {
-    for (const token t : tokens) pieces.emplace_back(services_->words->piece(t, true));
+    for (const token t : tokens) pieces.emplace_back(services_->tokenizer->piece(t, true));
   }
   respond(v.m.exchange, 200, api::tokenize_body(*wish, tokens, pieces, services_->context_max), v.request_id);
 }
@@ -260,7 +260,7 @@ void gateway::serve_tokenize(const visit& v) {
 void gateway::serve_detokenize(const visit& v) {
   const auto wish = api::parse_detokenize_request(v.m.body);
   if (!wish) return respond_error(v.m.exchange, wish.error(), v.request_id);
-  const auto text = services_->words->decode(wish->tokens, {.render_special = true});
+  const auto text = services_->tokenizer->decode(wish->tokens, {.render_special = true});
   if (!text) return respond_error(v.m.exchange, api::bad_field("tokens", text.error().context), v.request_id);
   respond(v.m.exchange, 200, api::detokenize_body(*text), v.request_id);
 }
@@ -331,12 +331,12 @@ api::answer<std::vector<std::vector<token>>> gateway::prompts_of(const api::gene
       return api::error_of(rendered.error());
     }
     // The template writes BOS itself when it wants one.
-    prompts.push_back(services_->words->encode(*rendered, {.parse_special = true}));
+    prompts.push_back(services_->tokenizer->encode(*rendered, {.parse_special = true}));
     return prompts;
   }
   for (const auto& p : wish.prompts) {
     if (const auto* text = std::get_if<std::string>(&p)) {
-      prompts.push_back(services_->words->encode(*text, {.parse_special = true, .add_bos_eos = true}));
+      prompts.push_back(services_->tokenizer->encode(*text, {.parse_special = true, .add_bos_eos = true}));
     } else {
       prompts.push_back(std::get<std::vector<token>>(p));
     }
@@ -347,13 +347,13 @@ api::answer<std::vector<std::vector<token>>> gateway::prompts_of(const api::gene
 std::vector<token_range> gateway::turns_of(const api::json& messages, std::span<const token> prompt) const {
   const auto text = render(messages, true);
   if (!text) return {};
-  return older_turns(messages, *text, prompt, *services_->words,
+  return older_turns(messages, *text, prompt, *services_->tokenizer,
                      [&](const api::json& first) { return render(first, false); });
 }
 
 api::answer<std::vector<token>> gateway::prediction_of(const api::generation_request& wish) const {
   if (!wish.prediction) return std::vector<token>{};
-  auto tokens = services_->words->encode(*wish.prediction);
+  auto tokens = services_->tokenizer->encode(*wish.prediction);
   if (tokens.size() <= services_->context_max) return tokens;
   return api::bad_field("prediction.content",
                         "'prediction.content' has " + std::to_string(tokens.size()) +
@@ -365,10 +365,10 @@ api::answer<std::vector<token>> gateway::prediction_of(const api::generation_req
 api::answer<std::shared_ptr<const guide_rules>> gateway::rules_of(const api::generation_request& wish) const {
   if (!wish.copy && !wish.schema) return std::shared_ptr<const guide_rules>{};
   const std::string field = wish.copy ? "redline.copy" : "response_format";
-  if (!services_->word_index)
+  if (!services_->token_trie)
     return api::bad_field(field, "This model's vocabulary cannot spell what '" + field + "' needs.");
   if (wish.schema) {
-    auto rules = json_rules(services_->word_index, *wish.schema);
+    auto rules = json_rules(services_->token_trie, *wish.schema);
     if (rules) return std::move(*rules);
     return api::bad_field("response_format.json_schema.schema", rules.error().context, "invalid_grammar");
   }
@@ -377,7 +377,7 @@ api::answer<std::shared_ptr<const guide_rules>> gateway::rules_of(const api::gen
                        .token_spans = wish.copy->token_spans,
                        .anchors = wish.copy->anchors};
   if (wish.copy->confidence_min) options.confidence_min = *wish.copy->confidence_min;
-  auto rules = copy_rules(services_->word_index, wish.copy->files, options);
+  auto rules = copy_rules(services_->token_trie, wish.copy->files, options);
   if (rules) return std::move(*rules);
   return api::bad_field("redline.files", rules.error().context);
 }
@@ -464,8 +464,8 @@ std::optional<api::api_error> gateway::open_sessions(const caller& who, request_
       g.sampling = wish.sampling;
       g.sampling.seed = wish.sampling.seed + i;
       if (wish.tokens_min > 0) {
-        for (token t = 0; t < static_cast<token>(services_->words->size()); ++t) {
-          if (services_->words->is_end_of_generation(t)) g.sampling.banned_early.push_back(t);
+        for (token t = 0; t < static_cast<token>(services_->tokenizer->size()); ++t) {
+          if (services_->tokenizer->is_end_of_generation(t)) g.sampling.banned_early.push_back(t);
         }
         g.sampling.banned_before = static_cast<std::uint32_t>(prompt.size()) + wish.tokens_min;
       }
@@ -474,7 +474,7 @@ std::optional<api::api_error> gateway::open_sessions(const caller& who, request_
       g.rules = rules;
       if (wish.logprobs) g.logprobs = wish.top_logprobs;
       const session_id id = g.session;
-      auto work = generation::make(std::move(g), services_->words);
+      auto work = generation::make(std::move(g), services_->tokenizer);
       if (!work) {
         auto why = api::error_of(work.error(), who.request_id);
         if (why.param.empty()) why.param = wish.from == api::endpoint::chat ? "messages" : "prompt";
@@ -526,9 +526,9 @@ void gateway::on(const session_text& m) {
   std::vector<api::token_report> reports;
   for (std::size_t i = 0; i < m.logprobs.size() && i < m.tokens.size(); ++i) {
     api::token_report report{
-        .chosen = {std::string(services_->words->piece(m.tokens[i], true)), m.logprobs[i].logprob}};
+        .chosen = {std::string(services_->tokenizer->piece(m.tokens[i], true)), m.logprobs[i].logprob}};
     for (const auto& t : m.logprobs[i].top) {
-      report.top.push_back({std::string(services_->words->piece(t.id, true)), t.logprob});
+      report.top.push_back({std::string(services_->tokenizer->piece(t.id, true)), t.logprob});
     }
     reports.push_back(std::move(report));
   }
@@ -684,3 +684,5 @@ void gateway::respond_error(std::uint64_t exchange, const api::api_error& why, c
 }
 
 }  // namespace redline::actors
+
+template class redline::actor::actor_cell<redline::actors::gateway>;

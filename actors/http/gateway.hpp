@@ -22,7 +22,6 @@
 #include "actors/messages/status_messages.hpp"
 #include "actors/serving/generation.hpp"
 #include "actors/serving/session.hpp"
-#include "runtime/actor/actor.hpp"
 #include "runtime/actor/system_messages.hpp"
 #include "runtime/actor/worker.hpp"
 #include "runtime/jinja/chat_template.hpp"
@@ -32,8 +31,8 @@ namespace redline::actors {
 
 /// What the gateway serves and whom it asks.
 struct gateway_services {
-  std::shared_ptr<const text::tokenizer> words;
-  std::shared_ptr<const grammar::vocabulary_index> word_index;  // null: no grammars
+  std::shared_ptr<const text::tokenizer> tokenizer;
+  std::shared_ptr<const grammar::token_trie> token_trie;  // null: no grammars
   text::chat_template chat;
   std::string model_name;
   std::vector<std::string> aliases;
@@ -194,3 +193,5 @@ class gateway final : public actor::actor_of<gateway> {
 };
 
 }  // namespace redline::actors
+
+extern template class redline::actor::actor_cell<redline::actors::gateway>;

@@ -116,7 +116,7 @@ void gateway::open_live(const visit& v) {
   }
   if (draining_) return refuse(api::error_of({errc::draining, "the server is shutting down"}));
   if (const auto why = room_for_live(v.tenant)) return refuse(*why);
-  live_workspace files(services_->words, {services_->live, parsed->units, services_->context_max});
+  live_workspace files(services_->tokenizer, {services_->live, parsed->units, services_->context_max});
   for (std::size_t i = 0; i < parsed->files.size(); ++i) {
     if (auto why = files.put(parsed->files[i])) {
       why->param = "files[" + std::to_string(i) + "]" + (why->param.empty() ? "" : "." + why->param);

@@ -45,15 +45,15 @@ struct verify_run {
   std::uint64_t evicted_count = 0;
   /// Bring the cache up to date, for all but the log's last token, and say no token: in passes of its own, when nobody
   /// waits for another. A later round may overtake this one, which then gets no verdict.
-  bool only_cache = false;
+  bool prefill_only = false;
   static constexpr auto fields(auto& self) {
     return std::tie(self.sequence, self.tenant, self.round, self.log, self.prompt_count, self.draft, self.sampling,
                     self.logprobs, self.tokens_max, self.parts, self.grammar, self.splices, self.evicted_count,
-                    self.only_cache);
+                    self.prefill_only);
   }
 };
 
-/// The tokens that plain decoding would have given: the accepted part of the draft and one more; none for only_cache.
+/// The tokens that plain decoding would have given: the accepted part of the draft and one more; none for prefill_only.
 /// Or why there are none.
 struct verdict {
   static constexpr actor::message_id id{0x0402};

@@ -65,8 +65,8 @@ result<void> engine::open_files() {
   if (roles.front || roles.target) {
     REDLINE_TRY_ASSIGN(target_file_, gguf::gguf_file::open(options_.target_path));
     REDLINE_TRY_ASSIGN(target_config_, model::read_config(*target_file_));
-    REDLINE_TRY_ASSIGN(words_, text::tokenizer::from_file(*target_file_));
-    if (auto index = grammar::vocabulary_index::make(words_)) word_index_ = std::move(*index);
+    REDLINE_TRY_ASSIGN(tokenizer_, text::tokenizer::from_file(*target_file_));
+    if (auto index = grammar::token_trie::make(tokenizer_)) token_trie_ = std::move(*index);
     context_max_ =
         options_.context_max == 0 ? target_config_.context : std::min(options_.context_max, target_config_.context);
   }
@@ -74,12 +74,12 @@ result<void> engine::open_files() {
   REDLINE_TRY_ASSIGN(draft_file_, gguf::gguf_file::open(options_.draft_path));
   REDLINE_TRY_ASSIGN(draft_config_, model::read_config(*draft_file_));
   if (options_.draft_context != 0) draft_config_.context = std::min(draft_config_.context, options_.draft_context);
-  REDLINE_TRY_ASSIGN(const auto draft_words, text::tokenizer::from_file(*draft_file_));
-  if (words_ && draft_words->digest() != words_->digest()) {
+  REDLINE_TRY_ASSIGN(const auto draft_tokenizer, text::tokenizer::from_file(*draft_file_));
+  if (tokenizer_ && draft_tokenizer->digest() != tokenizer_->digest()) {
     return failure{errc::unsupported_format, options_.draft_path + " has another vocabulary than " +
                                                  options_.target_path + ": its drafts would mean other text"};
   }
-  if (!words_) words_ = draft_words;
+  if (!tokenizer_) tokenizer_ = draft_tokenizer;
   return {};
 }
 
@@ -197,7 +197,7 @@ result<void> engine::add_target() {
   target_ = make_worker(place::target_worker);
   target_->core->add<target_model>(
       place::target, "target model", {actor_mail_max, actor_mail_max},
-      [=, this, scheduler = scheduler_ref(), probe = options_.probe, index = word_index_](actor::actor_context& c) {
+      [=, this, scheduler = scheduler_ref(), probe = options_.probe, index = token_trie_](actor::actor_context& c) {
         if (!*ready) {
           auto again = model::transformer::create(weights, *table_, *target_team_, how);
           if (!again) throw std::runtime_error(again.error().describe());
@@ -245,8 +245,8 @@ result<void> engine::add_draft() {
   }
   auto ready = std::make_shared<std::unique_ptr<model::transformer>>(std::move(first));
   std::vector<token> ends;
-  for (token t = 0; t < static_cast<token>(words_->size()); ++t) {
-    if (words_->is_end_of_generation(t)) ends.push_back(t);
+  for (token t = 0; t < static_cast<token>(tokenizer_->size()); ++t) {
+    if (tokenizer_->is_end_of_generation(t)) ends.push_back(t);
   }
   draft_ = make_worker(place::draft_worker);
   draft_->core->add<draft_model>(place::drafter, "draft model", {actor_mail_max, actor_mail_max},

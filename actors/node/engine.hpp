@@ -110,9 +110,9 @@ class engine {
   /// The drafters there are, for status.
   [[nodiscard]] std::vector<actor::actor_ref<draft_model>> drafters() const;
 
-  [[nodiscard]] const std::shared_ptr<const text::tokenizer>& words() const { return words_; }
+  [[nodiscard]] const std::shared_ptr<const text::tokenizer>& tokenizer() const { return tokenizer_; }
   /// For grammars; null where the vocabulary is not enough for one.
-  [[nodiscard]] const std::shared_ptr<const grammar::vocabulary_index>& word_index() const { return word_index_; }
+  [[nodiscard]] const std::shared_ptr<const grammar::token_trie>& token_trie() const { return token_trie_; }
   [[nodiscard]] const model::model_config& target_config() const { return target_config_; }
   [[nodiscard]] std::uint32_t context_max() const { return context_max_; }
   [[nodiscard]] const engine_options& options() const { return options_; }
@@ -147,8 +147,8 @@ class engine {
   std::shared_ptr<const gguf::gguf_file> draft_file_;
   model::model_config target_config_;
   model::model_config draft_config_;
-  std::shared_ptr<const text::tokenizer> words_;
-  std::shared_ptr<const grammar::vocabulary_index> word_index_;
+  std::shared_ptr<const text::tokenizer> tokenizer_;
+  std::shared_ptr<const grammar::token_trie> token_trie_;
   std::uint32_t context_max_ = 0;
   std::unique_ptr<kernels::worker_team> target_team_;
   std::unique_ptr<kernels::worker_team> draft_team_;

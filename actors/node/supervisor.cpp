@@ -26,3 +26,5 @@ void supervisor::on(const actor::actor_down& m) {
 }
 
 }  // namespace redline::actors
+
+template class redline::actor::actor_cell<redline::actors::supervisor>;

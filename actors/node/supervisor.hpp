@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "runtime/actor/actor.hpp"
 #include "runtime/actor/restart_policy.hpp"
 #include "runtime/actor/system_messages.hpp"
+#include "runtime/actor/worker.hpp"
 
 namespace redline::actors {
 
@@ -29,3 +29,5 @@ class supervisor final : public actor::actor_of<supervisor> {
 };
 
 }  // namespace redline::actors
+
+extern template class redline::actor::actor_cell<redline::actors::supervisor>;

@@ -135,3 +135,5 @@ void cache_manager::check_integrity() const {
 }
 
 }  // namespace redline::actors
+
+template class redline::actor::actor_cell<redline::actors::cache_manager>;

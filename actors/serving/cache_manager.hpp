@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "actors/messages/cache_messages.hpp"
-#include "runtime/actor/actor.hpp"
+#include "runtime/actor/worker.hpp"
 #include "runtime/kv/page_pool.hpp"
 #include "runtime/kv/page_table.hpp"
 #include "runtime/kv/prefix_index.hpp"
@@ -54,3 +54,5 @@ class cache_manager final : public actor::actor_of<cache_manager> {
 };
 
 }  // namespace redline::actors
+
+extern template class redline::actor::actor_cell<redline::actors::cache_manager>;

@@ -23,7 +23,7 @@ using conversation_text = std::function<result<std::string>(const nlohmann::orde
 /// it. Empty when there is no older turn, or when the template does not write a conversation as its beginning and more.
 /// messages: an array; text: what `prompt` are the tokens of.
 std::vector<token_range> older_turns(const nlohmann::ordered_json& messages, std::string_view text,
-                                     std::span<const token> prompt, const text::tokenizer& words,
+                                     std::span<const token> prompt, const text::tokenizer& tokenizer,
                                      const conversation_text& render);
 
 }  // namespace redline::actors

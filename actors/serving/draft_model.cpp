@@ -58,3 +58,5 @@ void draft_model::send_answers() {
 }
 
 }  // namespace redline::actors
+
+template class redline::actor::actor_cell<redline::actors::draft_model>;

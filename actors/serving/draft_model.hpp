@@ -4,7 +4,7 @@
 
 #include "actors/messages/draft_messages.hpp"
 #include "actors/messages/status_messages.hpp"
-#include "runtime/actor/actor.hpp"
+#include "runtime/actor/worker.hpp"
 #include "runtime/draft/draft_engine.hpp"
 
 namespace redline::actors {
@@ -34,3 +34,5 @@ class draft_model final : public actor::actor_of<draft_model> {
 };
 
 }  // namespace redline::actors
+
+extern template class redline::actor::actor_cell<redline::actors::draft_model>;

@@ -22,10 +22,10 @@ std::uint32_t pinned_count(const generation_request& request) {
 
 }  // namespace
 
-generation::generation(generation_request request, std::shared_ptr<const text::tokenizer> words,
+generation::generation(generation_request request, std::shared_ptr<const text::tokenizer> tokenizer,
                        text::stop_matcher stops)
     : request_(std::move(request)),
-      words_(std::move(words)),
+      tokenizer_(std::move(tokenizer)),
       log_(request_.prompt),
       prompt_count_(static_cast<std::uint32_t>(log_.size())),
       prompt_left_(prompt_count_),
@@ -49,12 +49,12 @@ std::uint32_t generation::window_of(const generation_request& request) {
   return asked == 0 ? request.context_max : std::min(asked, request.context_max);
 }
 
-result<generation> generation::make(generation_request request, std::shared_ptr<const text::tokenizer> words) {
+result<generation> generation::make(generation_request request, std::shared_ptr<const text::tokenizer> tokenizer) {
   if (request.prompt.empty())
     return failure{errc::invalid_argument, "wanted a prompt of at least one token, found none"};
   for (const token t : request.prompt) {
-    if (!words->words().contains(t)) {
-      return failure{errc::invalid_argument, "wanted token ids from 0 to " + std::to_string(words->size() - 1) +
+    if (!tokenizer->vocab().contains(t)) {
+      return failure{errc::invalid_argument, "wanted token ids from 0 to " + std::to_string(tokenizer->size() - 1) +
                                                  " in the prompt, found " + std::to_string(t)};
     }
   }
@@ -84,7 +84,7 @@ result<generation> generation::make(generation_request request, std::shared_ptr<
   }
   if (request.tokens_max == 0) return failure{errc::invalid_argument, "wanted max_tokens of at least 1, found 0"};
   REDLINE_TRY_ASSIGN(auto stops, text::stop_matcher::make(request.stops));
-  return generation(std::move(request), std::move(words), std::move(stops));
+  return generation(std::move(request), std::move(tokenizer), std::move(stops));
 }
 
 generation::progress generation::begin() {
@@ -99,7 +99,7 @@ generation::progress generation::commit(std::span<const token> tokens,
   progress step;
   for (std::size_t i = 0; i < tokens.size() && !step.finished; ++i) {
     const token t = tokens[i];
-    if (words_->is_end_of_generation(t) &&
+    if (tokenizer_->is_end_of_generation(t) &&
         (guide_ ? guide_->may_end() && guide_->span_left().empty() : !request_.ignore_end)) {
       step.finished = finish_reason::stop;
       break;
@@ -115,7 +115,7 @@ generation::progress generation::commit(std::span<const token> tokens,
         return step;
       }
     } else {
-      text = words_->piece(t);
+      text = tokenizer_->piece(t);
     }
     if (request_.logprobs && i < logprobs.size()) step.logprobs.push_back(logprobs[i]);
     append(t, text, step);
@@ -180,7 +180,7 @@ generation::evicted generation::oldest_tokens() const {
     // A line's rest is no good context. A quarter further is looked, lest a text without lines loses everything.
     const std::uint32_t furthest = std::min(last - at, count + count / 4);
     for (std::uint32_t cut = count; cut <= furthest; ++cut) {
-      if (!words_->piece(log_[at + cut - 1]).ends_with('\n')) continue;
+      if (!tokenizer_->piece(log_[at + cut - 1]).ends_with('\n')) continue;
       count = cut;
       break;
     }
@@ -197,7 +197,7 @@ void generation::take_out(evicted gone) {
 
 std::vector<token> generation::usable(std::vector<token> draft) const {
   if (draft.size() >= round_room()) draft.resize(round_room() == 0 ? 0 : round_room() - 1);
-  const auto strange = [&](token t) { return !words_->words().contains(t); };
+  const auto strange = [&](token t) { return !tokenizer_->vocab().contains(t); };
   draft.erase(std::find_if(draft.begin(), draft.end(), strange), draft.end());
   return guide_ ? guide_->usable(std::move(draft)) : draft;
 }

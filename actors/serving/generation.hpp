@@ -45,7 +45,7 @@ class generation {
   /// Fails when the prompt is empty, leaves no room for an answer, holds ids outside the vocabulary, or a stop is bad;
   /// and when the window has no room for what is kept, what is discarded and one token more. With eviction, a
   /// conversation that is too long for the window begins without its oldest turns.
-  static result<generation> make(generation_request request, std::shared_ptr<const text::tokenizer> words);
+  static result<generation> make(generation_request request, std::shared_ptr<const text::tokenizer> tokenizer);
 
   struct progress {
     std::string text;
@@ -105,7 +105,7 @@ class generation {
   [[nodiscard]] const generation_request& request() const { return request_; }
 
  private:
-  generation(generation_request request, std::shared_ptr<const text::tokenizer> words, text::stop_matcher stops);
+  generation(generation_request request, std::shared_ptr<const text::tokenizer> tokenizer, text::stop_matcher stops);
   [[nodiscard]] static std::uint32_t window_of(const generation_request& request);
 
   [[nodiscard]] bool evicts() const { return request_.eviction.policy != kv::eviction_policy::off; }
@@ -117,7 +117,7 @@ class generation {
   void close(progress& into);
 
   generation_request request_;
-  std::shared_ptr<const text::tokenizer> words_;
+  std::shared_ptr<const text::tokenizer> tokenizer_;
   std::optional<guide> guide_;
   std::vector<token> log_;
   std::uint32_t prompt_count_ = 0;

@@ -52,7 +52,7 @@ std::optional<copy_trust> copy_trust_of(std::string_view name) {
   return std::nullopt;
 }
 
-result<std::shared_ptr<const guide_rules>> copy_rules(std::shared_ptr<const grammar::vocabulary_index> words,
+result<std::shared_ptr<const guide_rules>> copy_rules(std::shared_ptr<const grammar::token_trie> trie,
                                                       const std::vector<std::string>& files,
                                                       const copy_options& options) {
   auto rules = std::make_shared<guide_rules>();
@@ -66,7 +66,7 @@ result<std::shared_ptr<const guide_rules>> copy_rules(std::shared_ptr<const gram
       return failure{errc::invalid_argument, "wanted files of at most " + std::to_string(copy_file_bytes_max) +
                                                  " bytes to copy from, found " + std::to_string(bytes.size())};
     }
-    if (!words->can_spell(bytes)) {
+    if (!trie->can_spell(bytes)) {
       return failure{errc::unsupported_format,
                      "a file to copy from has bytes for which the model's vocabulary has no token"};
     }
@@ -74,28 +74,28 @@ result<std::shared_ptr<const guide_rules>> copy_rules(std::shared_ptr<const gram
       rules->files.emplace_back(bytes);
       continue;
     }
-    rules->file_tokens.push_back(words->spell(bytes));
+    rules->file_tokens.push_back(trie->spell(bytes));
     std::vector<std::uint32_t> ends;
     std::uint32_t end = 0;
     for (const token t : rules->file_tokens.back())
-      ends.push_back(end += static_cast<std::uint32_t>(words->words().piece(t).size()));
+      ends.push_back(end += static_cast<std::uint32_t>(trie->tokenizer().piece(t).size()));
     rules->files.emplace_back(bytes, std::move(ends));
   }
   rules->shape = copy::shape_of(rules->files, options.token_spans);
   rules->shape.line_spans = options.line_spans;
   rules->shape.anchors = options.anchors;
   rules->grammar = grammar::copy_constraint(rules->shape);
-  rules->language = std::make_shared<grammar::token_language>(std::make_shared<grammar::copy_grammar>(rules->shape),
-                                                              std::move(words));
+  rules->language = std::make_shared<grammar::compiled_grammar>(std::make_shared<grammar::copy_grammar>(rules->shape),
+                                                                std::move(trie));
   return std::shared_ptr<const guide_rules>(std::move(rules));
 }
 
-result<std::shared_ptr<const guide_rules>> json_rules(std::shared_ptr<const grammar::vocabulary_index> words,
+result<std::shared_ptr<const guide_rules>> json_rules(std::shared_ptr<const grammar::token_trie> trie,
                                                       const std::string& schema) {
   auto rules = std::make_shared<guide_rules>();
   rules->grammar = grammar::json_constraint(schema);
   REDLINE_TRY_ASSIGN(auto machine, grammar::compile(rules->grammar));
-  rules->language = std::make_shared<grammar::token_language>(std::move(machine), std::move(words));
+  rules->language = std::make_shared<grammar::compiled_grammar>(std::move(machine), std::move(trie));
   return std::shared_ptr<const guide_rules>(std::move(rules));
 }
 
@@ -130,7 +130,7 @@ guide::verdict guide::take(token t, std::optional<float> logprob, std::string& t
 
 /// The meaning of a token that the language has taken. logprob: the model's own, 0 of what is decided without it.
 void guide::advance_program(token t, std::optional<float> logprob, std::string& text) {
-  const auto piece = rules_->language->words().words().piece(t);
+  const auto piece = rules_->language->trie().tokenizer().piece(t);
   if (!reader_) {
     text += piece;
     return;
@@ -204,7 +204,7 @@ void guide::begin_span() {
     const auto& all = rules_->file_tokens[op.file - 1];
     span.tokens.assign(all.begin() + op.first - 1, all.begin() + op.last);
   } else {
-    span.tokens = rules_->language->words().spell(span.bytes);
+    span.tokens = rules_->language->trie().spell(span.bytes);
   }
   programs().resume(state_, span.what.forced ? 0 : static_cast<std::uint32_t>(span.tokens.size()));
   span_ = std::move(span);
@@ -212,7 +212,7 @@ void guide::begin_span() {
 
 void guide::write_span_token(std::string& text) {
   open_span& s = *span_;
-  const auto piece = rules_->language->words().words().piece(s.tokens[s.written]);
+  const auto piece = rules_->language->trie().tokenizer().piece(s.tokens[s.written]);
   ++s.written;
   text += piece;
   s.text += piece.size();
@@ -287,9 +287,9 @@ std::vector<token> guide::likely() const {
       copy::guess_rest({reader_->machine(), reader_->state(), program_, gen_text_, anchors_, rules_->files});
   for (std::string_view left = text; !left.empty();) {
     auto t = language.forced(s);
-    if (!t) t = language.words().longest(language.rules(), s, left);
-    if (!t || !left.starts_with(language.words().words().piece(*t)) || !language.advance(s, *t)) break;
-    left.remove_prefix(language.words().words().piece(*t).size());
+    if (!t) t = language.trie().longest(language.rules(), s, left);
+    if (!t || !left.starts_with(language.trie().tokenizer().piece(*t)) || !language.advance(s, *t)) break;
+    left.remove_prefix(language.trie().tokenizer().piece(*t).size());
     draft.push_back(*t);
   }
   return draft;

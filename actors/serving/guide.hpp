@@ -10,7 +10,7 @@
 #include "actors/messages/session_messages.hpp"
 #include "runtime/copy/program.hpp"
 #include "runtime/grammar/copy_grammar.hpp"
-#include "runtime/grammar/walker.hpp"
+#include "runtime/grammar/grammar_matcher.hpp"
 
 namespace redline::actors {
 
@@ -39,7 +39,7 @@ struct copy_options {
 
 /// What holds an answer to a grammar; shared by the answers of one request.
 struct guide_rules {
-  std::shared_ptr<const grammar::token_language> language;
+  std::shared_ptr<const grammar::compiled_grammar> language;
   grammar::constraint grammar;
   copy_options copy;  // programs only, as all below
   copy::program_shape shape;
@@ -50,11 +50,11 @@ struct guide_rules {
 inline constexpr std::size_t copy_file_bytes_max = 4 << 20;
 
 /// Programs over these files. Fails for too many or too large files.
-result<std::shared_ptr<const guide_rules>> copy_rules(std::shared_ptr<const grammar::vocabulary_index> words,
+result<std::shared_ptr<const guide_rules>> copy_rules(std::shared_ptr<const grammar::token_trie> trie,
                                                       const std::vector<std::string>& files,
                                                       const copy_options& options);
 /// Values of a JSON schema.
-result<std::shared_ptr<const guide_rules>> json_rules(std::shared_ptr<const grammar::vocabulary_index> words,
+result<std::shared_ptr<const guide_rules>> json_rules(std::shared_ptr<const grammar::token_trie> trie,
                                                       const std::string& schema);
 
 /// Follows an answer through its grammar: what its tokens mean as text, which tokens come without being asked for, and

@@ -302,3 +302,5 @@ void session::leave() {
 }
 
 }  // namespace redline::actors
+
+template class redline::actor::actor_cell<redline::actors::session>;

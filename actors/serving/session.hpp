@@ -5,8 +5,8 @@
 #include "actors/messages/session_messages.hpp"
 #include "actors/messages/verify_messages.hpp"
 #include "actors/serving/generation.hpp"
-#include "runtime/actor/actor.hpp"
 #include "runtime/actor/system_messages.hpp"
+#include "runtime/actor/worker.hpp"
 
 namespace redline::actors {
 
@@ -101,3 +101,5 @@ class session final : public actor::actor_of<session> {
 };
 
 }  // namespace redline::actors
+
+extern template class redline::actor::actor_cell<redline::actors::session>;

@@ -10,13 +10,13 @@ namespace redline::actors {
 target_model::target_model(actor::actor_context& context, std::unique_ptr<model::transformer> transformer,
                            std::uint32_t pages_count, actor::actor_ref<verify_scheduler> scheduler,
                            std::vector<pass_cost> costs, std::shared_ptr<target_probe> probe,
-                           std::shared_ptr<const grammar::vocabulary_index> words)
+                           std::shared_ptr<const grammar::token_trie> trie)
     : actor_of(context),
       transformer_(std::move(transformer)),
       pages_count_(pages_count),
       scheduler_(scheduler),
       costs_(std::move(costs)),
-      languages_(std::move(words)),
+      languages_(std::move(trie)),
       probe_(std::move(probe)) {}
 
 void target_model::on_start() { on(announce_target{}); }
@@ -110,7 +110,7 @@ void target_model::on(const forward_batch& m) {
       const auto output_index =
           static_cast<std::uint32_t>(run.log_count - std::min<std::uint64_t>(run.prompt_count, run.log_count));
       const auto known = probe_ ? probe_->known(run.sequence, output_index, rows) : std::vector<token>{};
-      std::optional<grammar::walker> rules;
+      std::optional<grammar::grammar_matcher> rules;
       if (run.grammar.what != grammar::kind::none) {
         if (const auto language = languages_.find(run.grammar)) rules.emplace(**language, run.grammar);
       }
@@ -130,3 +130,5 @@ void target_model::on(const forward_batch& m) {
 }
 
 }  // namespace redline::actors
+
+template class redline::actor::actor_cell<redline::actors::target_model>;

@@ -4,8 +4,8 @@
 
 #include "actors/messages/verify_messages.hpp"
 #include "actors/serving/target_probe.hpp"
-#include "runtime/actor/actor.hpp"
-#include "runtime/grammar/walker.hpp"
+#include "runtime/actor/worker.hpp"
+#include "runtime/grammar/grammar_matcher.hpp"
 #include "runtime/model/transformer.hpp"
 
 namespace redline::actors {
@@ -18,12 +18,12 @@ class target_model final : public actor::actor_of<target_model> {
  public:
   using accepts = actor::protocol<forward_batch, announce_target>;
 
-  /// costs: told to every scheduler that asks; empty when nothing was measured. words: for sequences with a grammar,
+  /// costs: told to every scheduler that asks; empty when nothing was measured. trie: for sequences with a grammar,
   /// which are refused without.
   target_model(actor::actor_context& context, std::unique_ptr<model::transformer> transformer,
                std::uint32_t pages_count, actor::actor_ref<verify_scheduler> scheduler,
                std::vector<pass_cost> costs = {}, std::shared_ptr<target_probe> probe = nullptr,
-               std::shared_ptr<const grammar::vocabulary_index> words = nullptr);
+               std::shared_ptr<const grammar::token_trie> trie = nullptr);
 
   void on_start();
   void on(const forward_batch& m);
@@ -36,8 +36,10 @@ class target_model final : public actor::actor_of<target_model> {
   std::uint32_t pages_count_;
   actor::actor_ref<verify_scheduler> scheduler_;
   std::vector<pass_cost> costs_;
-  grammar::language_cache languages_;
+  grammar::grammar_cache languages_;
   std::shared_ptr<target_probe> probe_;  // null but in benchmarks
 };
 
 }  // namespace redline::actors
+
+extern template class redline::actor::actor_cell<redline::actors::target_model>;

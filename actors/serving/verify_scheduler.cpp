@@ -60,7 +60,7 @@ void verify_scheduler::take(const verify_run& m, actor::address session) {
                                    .draft = m.draft,
                                    .sources = sources,
                                    .tokens_max = m.tokens_max,
-                                   .only_cache = m.only_cache};
+                                   .prefill_only = m.prefill_only};
   const bool is_new = !queue_.holds(m.sequence);
   const std::uint32_t table_count = !is_new ? queue_.table_count(m.sequence) : 0;
   std::vector<scheduler::table_splice> cuts;
@@ -76,7 +76,7 @@ void verify_scheduler::take(const verify_run& m, actor::address session) {
       c.logprobs = m.logprobs;
       c.grammar = m.grammar;
       c.evicted_count = m.evicted_count;
-      c.only_cache = m.only_cache;
+      c.prefill_only = m.prefill_only;
       if (is_new) {
         c.tenant = options_.sharing == prefix_sharing::all ? tenant_id{} : m.tenant;
         look_for_prefix(m.sequence, true);
@@ -350,7 +350,7 @@ std::optional<sequence_id> verify_scheduler::leader_of(sequence_id sequence) con
   std::optional<sequence_id> leader;
   for (const auto& [other, c] : clients_) {
     // Nobody waits for one whose turn comes last, or that has given up.
-    if ((c.only_cache && !clients_.at(sequence).only_cache) || !queue_.awaits_answer(other)) continue;
+    if ((c.prefill_only && !clients_.at(sequence).prefill_only) || !queue_.awaits_answer(other)) continue;
     if (other == sequence || c.offered || c.follows || c.tenant != clients_.at(sequence).tenant || !queue_.holds(other))
       continue;
     const auto theirs = queue_.log(other);
@@ -380,7 +380,7 @@ void verify_scheduler::let_followers_look(sequence_id leader) {
 /// wanted one more, so that there is something to do.
 void verify_scheduler::look_for_prefix(sequence_id sequence, bool may_follow) {
   const auto log = queue_.log(sequence);
-  const std::uint32_t left = clients_.at(sequence).only_cache ? 2 : 1;
+  const std::uint32_t left = clients_.at(sequence).prefill_only ? 2 : 1;
   if (options_.sharing == prefix_sharing::off || log.size() < options_.budget.page_tokens + left) return;
   if (may_follow) {
     if (const auto leader = leader_of(sequence)) {
@@ -507,3 +507,5 @@ void verify_scheduler::on(const actor::undeliverable& m) {
 }
 
 }  // namespace redline::actors
+
+template class redline::actor::actor_cell<redline::actors::verify_scheduler>;

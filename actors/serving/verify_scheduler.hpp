@@ -8,8 +8,8 @@
 #include "actors/messages/cache_messages.hpp"
 #include "actors/messages/status_messages.hpp"
 #include "actors/messages/verify_messages.hpp"
-#include "runtime/actor/actor.hpp"
 #include "runtime/actor/system_messages.hpp"
+#include "runtime/actor/worker.hpp"
 #include "scheduler/run_queue.hpp"
 
 namespace redline::actors {
@@ -70,7 +70,7 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
     std::optional<std::uint32_t> logprobs;
     grammar::constraint grammar;
     std::uint64_t evicted_count = 0;
-    bool only_cache = false;             // nobody waits for its round
+    bool prefill_only = false;           // nobody waits for its round
     tenant_id tenant;                    // whose beginnings it may have
     bool offered = false;                // its prompt is a known beginning
     std::optional<sequence_id> follows;  // computes what this one begins with
@@ -115,3 +115,5 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
 };
 
 }  // namespace redline::actors
+
+extern template class redline::actor::actor_cell<redline::actors::verify_scheduler>;

@@ -94,7 +94,7 @@ struct comparison {
 using prompt_list = std::vector<std::vector<token>>;
 
 /// The texts of {"cases": [{"text": "..."}, ...]}, control tokens parsed, cut at the model's context.
-result<prompt_list> read_prompts(const std::string& path, const text::tokenizer& words, std::uint32_t context) {
+result<prompt_list> read_prompts(const std::string& path, const text::tokenizer& tokenizer, std::uint32_t context) {
   REDLINE_TRY_ASSIGN(const std::string bytes, read_whole(path));
   const auto root = nlohmann::json::parse(bytes, nullptr, false);
   const failure no_prompts{errc::file_malformed, path + ": wanted {\"cases\": [{\"text\": \"...\"}, ...]}"};
@@ -102,7 +102,7 @@ result<prompt_list> read_prompts(const std::string& path, const text::tokenizer&
   prompt_list prompts;
   for (const auto& item : root["cases"]) {
     if (!item.is_object() || !item.contains("text") || !item["text"].is_string()) return no_prompts;
-    prompts.push_back(words.encode(item["text"].get<std::string>(), {.parse_special = true}));
+    prompts.push_back(tokenizer.encode(item["text"].get<std::string>(), {.parse_special = true}));
     prompts.back().resize(std::min<std::size_t>(prompts.back().size(), context));
   }
   return prompts;
@@ -129,9 +129,9 @@ result<std::vector<comparison>> compare_all(const flags& f, progress_line& line)
   if (chosen.table == nullptr) return failure{errc::invalid_argument, chosen.problem};
   kernels::worker_team team(f.threads, true);
   REDLINE_TRY_ASSIGN(const auto file, gguf::gguf_file::open(f.reference));
-  REDLINE_TRY_ASSIGN(const auto words, text::tokenizer::from_file(*file));
+  REDLINE_TRY_ASSIGN(const auto tokenizer, text::tokenizer::from_file(*file));
   REDLINE_TRY_ASSIGN(const auto config, model::read_config(*file));
-  REDLINE_TRY_ASSIGN(const prompt_list prompts, read_prompts(f.prompts, *words, config.context));
+  REDLINE_TRY_ASSIGN(const prompt_list prompts, read_prompts(f.prompts, *tokenizer, config.context));
   REDLINE_TRY_ASSIGN(const auto reference, reader::open(f.reference, model::kv_type::f32, config.context, team));
   REDLINE_TRY_ASSIGN(const model::kv_type kv, kv_type_of(f.kv));
   std::vector<comparison> all;

@@ -78,7 +78,7 @@ result<prices> measure(const flags& f, const engine& e) {
     r.steps_ms = r.tokens * out.step_ms;
   }
   for (const auto n : f.users) out.shared_step_ms.push_back(every->measure(n, {.seconds = f.seconds}).best_ms);
-  out.masks = price_masks(e.word_index());
+  out.masks = price_masks(e.token_trie());
   return out;
 }
 
@@ -139,7 +139,7 @@ std::vector<moved_row> move_ends(const std::vector<known_edit>& edits, const fla
         std::size_t exact = 0;
         for (const auto i : chosen) {
           for (std::uint32_t seed = 0; seed < trials; ++seed) {
-            exact += writes_exactly({lines, plans_anew, seed}, edits[i], e.word_index(), how) ? 1 : 0;
+            exact += writes_exactly({lines, plans_anew, seed}, edits[i], e.token_trie(), how) ? 1 : 0;
           }
         }
         return ratio(static_cast<double>(exact), static_cast<double>(chosen.size() * trials));
@@ -176,7 +176,7 @@ result<corpus_study> study(const std::string& path, const std::vector<known_edit
   for (const auto m : f.spans_min) s.levels.push_back({"tokens >= " + std::to_string(m), m, {}});
   for (auto& l : s.levels) {
     for (const auto& edit : edits)
-      l.cover += l.span_min == 0 ? line_cover(edit, e.word_index()) : token_cover(edit, *e.word_index(), l.span_min);
+      l.cover += l.span_min == 0 ? line_cover(edit, e.token_trie()) : token_cover(edit, *e.token_trie(), l.span_min);
   }
   if (f.moved > 0) s.moved = move_ends(edits, f, e);
   for (const auto users : f.executed > 0 ? f.users : std::vector<std::uint32_t>{}) {
@@ -371,7 +371,7 @@ result<void> run(const flags& f) {
   REDLINE_TRY_ASSIGN(const auto runner,
                      local_runner::create(std::move(options), *std::max_element(f.users.begin(), f.users.end())));
   const engine& e = runner->parts();
-  if (!e.word_index()) return failure{errc::unsupported_format, "the model's vocabulary cannot spell programs"};
+  if (!e.token_trie()) return failure{errc::unsupported_format, "the model's vocabulary cannot spell programs"};
   REDLINE_TRY_ASSIGN(const auto p, measure(f, e));
   print(p, f);
   json out = {{"benchmark", "copy"},     {"model", f.models.model},

@@ -100,10 +100,10 @@ std::vector<chosen_method> choose_methods(const flags& f, const engine& e) {
   return out;
 }
 
-result<std::vector<token>> known_tokens(const known_edit& edit, const text::tokenizer& words) {
-  auto tokens = words.encode(answer_of(edit.task, edit.after), {});
-  for (token t = 0; t < static_cast<token>(words.size()); ++t) {
-    if (!words.is_end_of_generation(t)) continue;
+result<std::vector<token>> known_tokens(const known_edit& edit, const text::tokenizer& tokenizer) {
+  auto tokens = tokenizer.encode(answer_of(edit.task, edit.after), {});
+  for (token t = 0; t < static_cast<token>(tokenizer.size()); ++t) {
+    if (!tokenizer.is_end_of_generation(t)) continue;
     tokens.push_back(t);
     return tokens;
   }
@@ -118,10 +118,10 @@ result<std::vector<prepared_edit>> prepare(const std::vector<known_edit>& edits,
     prepared_edit p{.edit = &edit, .known = {}};
     REDLINE_TRY_ASSIGN(const auto request, request_of(edit.task, {}, e));
     p.prompt_tokens = static_cast<std::uint32_t>(request.prompt.size());
-    REDLINE_TRY_ASSIGN(p.known, known_tokens(edit, *e.words()));
+    REDLINE_TRY_ASSIGN(p.known, known_tokens(edit, *e.tokenizer()));
     // A model that edits otherwise than wanted may write more; one that has lost its way shall not write for ever.
     if (f.prediction_right) {
-      p.prediction = e.words()->encode(answer_of(edit.task, damaged(edit.after, *f.prediction_right, edit.id)), {});
+      p.prediction = e.tokenizer()->encode(answer_of(edit.task, damaged(edit.after, *f.prediction_right, edit.id)), {});
     }
     const auto room = static_cast<std::uint32_t>(p.known.size() + p.known.size() / 4 + 16);
     p.tokens_max = f.tokens_max != 0 ? f.tokens_max : room;

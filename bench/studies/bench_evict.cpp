@@ -46,8 +46,8 @@ std::vector<token> random_prompt(const engine& e, std::size_t count) {
   std::mt19937 random(1);
   std::vector<token> tokens;
   while (tokens.size() < count) {
-    const auto t = static_cast<token>(random() % e.words()->size());
-    if (!e.words()->is_end_of_generation(t)) tokens.push_back(t);
+    const auto t = static_cast<token>(random() % e.tokenizer()->size());
+    if (!e.tokenizer()->is_end_of_generation(t)) tokens.push_back(t);
   }
   return tokens;
 }
@@ -137,7 +137,7 @@ ordered_json compare_drift() {
 }
 
 /// A text of at least `count` tokens: a file, or the corpus's old files one after the other.
-result<std::vector<token>> long_text(const flags& f, const text::tokenizer& words) {
+result<std::vector<token>> long_text(const flags& f, const text::tokenizer& tokenizer) {
   std::string text;
   if (!f.text.empty()) {
     REDLINE_TRY_ASSIGN(text, read_whole(f.text));
@@ -148,7 +148,7 @@ result<std::vector<token>> long_text(const flags& f, const text::tokenizer& word
     for (const auto& edit : edits) text += edit.task.before;
   }
   text.resize(std::min(text.size(), std::size_t{f.text_tokens} * 16));
-  auto tokens = words.encode(text, {});
+  auto tokens = tokenizer.encode(text, {});
   if (tokens.size() > f.text_tokens) tokens.resize(f.text_tokens);
   return tokens;
 }
@@ -158,13 +158,13 @@ result<ordered_json> compare_quality(const flags& f) {
   const kernels::kernel_table& table = kernels::table_for_cache(*kernels::process_table().table, type);
   kernels::worker_team team(f.models.threads);
   REDLINE_TRY_ASSIGN(const auto file, gguf::gguf_file::open(f.models.model));
-  REDLINE_TRY_ASSIGN(const auto words, text::tokenizer::from_file(*file));
+  REDLINE_TRY_ASSIGN(const auto tokenizer, text::tokenizer::from_file(*file));
   REDLINE_TRY_ASSIGN(auto weights, model::load_weights(*file, table, team));
   REDLINE_TRY_ASSIGN(
       const auto model,
       model::transformer::create(std::move(weights), table, team,
                                  {.pages_count = f.window / kv::page_tokens * 3 / 2 + 8, .kv = type, .rows_max = 256}));
-  REDLINE_TRY_ASSIGN(const auto text, long_text(f, *words));
+  REDLINE_TRY_ASSIGN(const auto text, long_text(f, *tokenizer));
   if (text.size() <= f.window + 1) {
     return failure{errc::invalid_argument,
                    "wanted a text of more tokens than --window, found " + std::to_string(text.size())};

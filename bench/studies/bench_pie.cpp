@@ -119,12 +119,12 @@ double cosine(const std::vector<float>& a, const std::vector<float>& b) {
 /// The policies on one edit after another.
 class quality_bench {
  public:
-  quality_bench(bench_model& m, const text::tokenizer& words) : m_(m), words_(words) {}
+  quality_bench(bench_model& m, const text::tokenizer& tokenizer) : m_(m), tokenizer_(tokenizer) {}
 
   /// By policy, in the order of `names`.
   std::vector<edit_sample> measure(const pie_case& c) {
-    before_ = words_.encode(c.before);
-    after_ = words_.encode(c.after);
+    before_ = tokenizer_.encode(c.before);
+    after_ = tokenizer_.encode(c.after);
     cached_log exact(*m_.model, *m_.pool);
     exact.become({}, before_);
     exact.prepare();
@@ -148,7 +148,7 @@ class quality_bench {
                                     before_.begin());
   }
   [[nodiscard]] std::string text_of(std::span<const token> tokens) const {
-    auto text = words_.decode(tokens);
+    auto text = tokenizer_.decode(tokens);
     return text ? std::move(*text) : std::string();
   }
   [[nodiscard]] std::string line_of(const std::vector<token>& tokens) const {
@@ -227,7 +227,7 @@ class quality_bench {
   }
 
   bench_model& m_;
-  const text::tokenizer& words_;
+  const text::tokenizer& tokenizer_;
   std::vector<token> before_;
   std::vector<token> after_;
   std::vector<token> next_;    // what exact goes on with
@@ -237,18 +237,18 @@ class quality_bench {
 
 /// The contexts' last lines, as many as fit, with the edit of the task where it lies among them.
 std::vector<pie_case> cases_of(const std::vector<pie_context>& contexts, const std::string& task, const flags& f,
-                               const text::tokenizer& words, std::uint32_t window) {
+                               const text::tokenizer& tokenizer, std::uint32_t window) {
   std::vector<pie_case> all;
   for (const auto& c : contexts) {
     std::size_t tokens = 0;
     std::size_t first = c.lines.size();
     while (first > 0) {
-      tokens += words.encode(c.lines[first - 1]).size();
+      tokens += tokenizer.encode(c.lines[first - 1]).size();
       if (tokens > window) break;
       --first;
     }
     auto one = c.cut(task, first);
-    if (!one || words.encode(one->before).size() > window || words.encode(one->after).size() > window) continue;
+    if (!one || tokenizer.encode(one->before).size() > window || tokenizer.encode(one->after).size() > window) continue;
     all.push_back(std::move(*one));
   }
   std::vector<pie_case> some;
@@ -312,17 +312,17 @@ result<json> measure_quality(const flags& f, kernels::worker_team& team, progres
   REDLINE_TRY_ASSIGN(const auto contexts, parse_pie_contexts(bytes, f.cases));
   REDLINE_TRY_ASSIGN(const auto file, gguf::gguf_file::open(f.model));
   REDLINE_TRY_ASSIGN(const auto config, model::read_config(*file));
-  REDLINE_TRY_ASSIGN(const auto words, text::tokenizer::from_file(*file));
+  REDLINE_TRY_ASSIGN(const auto tokenizer, text::tokenizer::from_file(*file));
   if (config.context <= 2 * ahead) {
     return failure{errc::invalid_argument, "wanted a model with a context of more than " + std::to_string(2 * ahead) +
                                                " tokens, found " + std::to_string(config.context)};
   }
   const std::uint32_t window = std::min(f.window, config.context - ahead);
   REDLINE_TRY_ASSIGN(auto m, bench_model::load(f, team, 2 * (window + ahead)));
-  quality_bench bench(m, *words);
+  quality_bench bench(m, *tokenizer);
   json out = json::array();
   for (const auto& task : f.tasks) {
-    const auto cases = cases_of(contexts, task, f, *words, window);
+    const auto cases = cases_of(contexts, task, f, *tokenizer, window);
     std::vector<std::vector<edit_sample>> by_policy(std::size(quality_bench::names));
     for (std::size_t i = 0; i < cases.size(); ++i) {
       line.show(task + " " + std::to_string(i + 1) + " of " + std::to_string(cases.size()));

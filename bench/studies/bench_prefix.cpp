@@ -43,8 +43,8 @@ struct series {
 std::vector<token> random_tokens(const engine& e, std::size_t count, std::mt19937& random) {
   std::vector<token> tokens;
   while (tokens.size() < count) {
-    const auto t = static_cast<token>(random() % e.words()->size());
-    if (!e.words()->is_end_of_generation(t)) tokens.push_back(t);
+    const auto t = static_cast<token>(random() % e.tokenizer()->size());
+    if (!e.tokenizer()->is_end_of_generation(t)) tokens.push_back(t);
   }
   return tokens;
 }

@@ -70,41 +70,41 @@ std::optional<std::vector<token>> program_tokens(const guide_rules& rules, const
   for (std::string_view left = program; !left.empty() || programs.stands(s);) {
     if (programs.stands(s)) {
       const auto op = programs.position(s).op;
-      const auto span = language.words().spell(rules.files[op.file - 1].slice(op.of, op.first, op.last));
+      const auto span = language.trie().spell(rules.files[op.file - 1].slice(op.of, op.first, op.last));
       out.insert(out.end(), span.begin(), span.end());
       programs.resume(s, 0);
       continue;
     }
     auto t = language.forced(s);
     if (!t) {
-      t = language.words().longest(programs, s, left);
+      t = language.trie().longest(programs, s, left);
       if (asked != nullptr) ++*asked;
     }
-    if (!t || !left.starts_with(language.words().words().piece(*t)) || !language.advance(s, *t)) return std::nullopt;
-    left.remove_prefix(language.words().words().piece(*t).size());
+    if (!t || !left.starts_with(language.trie().tokenizer().piece(*t)) || !language.advance(s, *t)) return std::nullopt;
+    left.remove_prefix(language.trie().tokenizer().piece(*t).size());
     out.push_back(*t);
   }
   return out;
 }
 
-copy_cover line_cover(const known_edit& e, const std::shared_ptr<const grammar::vocabulary_index>& words) {
-  copy_cover c{.tokens = words->spell(e.after).size()};
+copy_cover line_cover(const known_edit& e, const std::shared_ptr<const grammar::token_trie>& trie) {
+  copy_cover c{.tokens = trie->spell(e.after).size()};
   const auto files = file_of(e);
   const auto program = copy::shortest_program(files, copy::document(e.after));
   for (const auto& op : program) {
     const auto* span = std::get_if<copy::copy_op>(&op);
     if (span == nullptr) continue;
     c.spans.push_back(
-        static_cast<std::uint32_t>(words->spell(files[0].slice(span->of, span->first, span->last)).size()));
+        static_cast<std::uint32_t>(trie->spell(files[0].slice(span->of, span->first, span->last)).size()));
   }
-  const auto rules = copy_rules(words, {e.task.before}, {});
+  const auto rules = copy_rules(trie, {e.task.before}, {});
   if (rules) static_cast<void>(program_tokens(**rules, copy::print_program(program, false), &c.asked));
   return c;
 }
 
-copy_cover token_cover(const known_edit& e, const grammar::vocabulary_index& words, std::uint32_t span_min) {
-  const auto before = words.spell(e.task.before);
-  const auto after = words.spell(e.after);
+copy_cover token_cover(const known_edit& e, const grammar::token_trie& trie, std::uint32_t span_min) {
+  const auto before = trie.spell(e.task.before);
+  const auto after = trie.spell(e.after);
   const auto pair_at = [](const std::vector<token>& t, std::size_t i) {
     return static_cast<std::uint64_t>(static_cast<std::uint32_t>(t[i])) << 32 | static_cast<std::uint32_t>(t[i + 1]);
   };
@@ -155,11 +155,11 @@ class clumsy_writer {
 
   /// The model's next token.
   bool choose() {
-    const auto& index = rules_->language->words();
+    const auto& index = rules_->language->trie();
     std::string text;
     if (const auto span = guide_.span_left(); !span.empty()) {
       const bool agrees =
-          std::string_view(edit_.after).substr(text_.size()).starts_with(index.words().piece(span.front()));
+          std::string_view(edit_.after).substr(text_.size()).starts_with(index.tokenizer().piece(span.front()));
       const token other = span.front() == 0 ? 1 : 0;
       if (guide_.take(agrees ? span.front() : other, std::nullopt, text) == guide::verdict::taken) text_ += text;
       inside_span_ = !guide_.span_left().empty();
@@ -180,7 +180,7 @@ class clumsy_writer {
 
   /// Of a token that may be the program's or a span's.
   void follow(token t, const std::string& text) {
-    const auto piece = rules_->language->words().words().piece(t);
+    const auto piece = rules_->language->trie().tokenizer().piece(t);
     text_ += text;
     if (std::string_view(program_).substr(written_).starts_with(piece) && !inside_span_) written_ += piece.size();
     inside_span_ = !guide_.span_left().empty();
@@ -257,13 +257,13 @@ class clumsy_writer {
 
 }  // namespace
 
-bool writes_exactly(const clumsy_model& m, const known_edit& e,
-                    const std::shared_ptr<const grammar::vocabulary_index>& words, const copy_options& how) {
-  const auto rules = copy_rules(words, {e.task.before}, how);
+bool writes_exactly(const clumsy_model& m, const known_edit& e, const std::shared_ptr<const grammar::token_trie>& trie,
+                    const copy_options& how) {
+  const auto rules = copy_rules(trie, {e.task.before}, how);
   return rules && clumsy_writer(m, e, *rules).run();
 }
 
-std::vector<mask_price> price_masks(const std::shared_ptr<const grammar::vocabulary_index>& words) {
+std::vector<mask_price> price_masks(const std::shared_ptr<const grammar::token_trie>& trie) {
   const auto us = [](const std::function<void()>& work) {
     const auto began = std::chrono::steady_clock::now();
     work();
@@ -293,7 +293,7 @@ std::vector<mask_price> price_masks(const std::shared_ptr<const grammar::vocabul
     grammar::constraint at = c.language;
     std::vector<double> first, again;
     for (int i = 0; i < 15; ++i) {
-      grammar::language_cache languages(words);
+      grammar::grammar_cache languages(trie);
       const auto entry = languages.find(at);
       if (!entry) return out;
       const auto& rules = (*entry)->language->rules();
@@ -302,7 +302,7 @@ std::vector<mask_price> price_masks(const std::shared_ptr<const grammar::vocabul
       at.where.assign(s.cells().begin(), s.cells().end());
       // A row's share: its mask, and the step behind what it chose.
       const auto row = [&] {
-        grammar::walker w(**languages.find(at), at);
+        grammar::grammar_matcher w(**languages.find(at), at);
         const auto mask = w.allowed();
         for (std::size_t k = 0; k < mask.size(); ++k) {
           if (mask[k] == 0) continue;

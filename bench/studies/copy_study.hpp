@@ -49,10 +49,9 @@ struct copy_cover {
 };
 
 /// Whole lines, as the shortest program copies them.
-[[nodiscard]] copy_cover line_cover(const known_edit& e, const std::shared_ptr<const grammar::vocabulary_index>& words);
+[[nodiscard]] copy_cover line_cover(const known_edit& e, const std::shared_ptr<const grammar::token_trie>& trie);
 /// Greedy longest matches of tokens from left to right, of `span_min` at least.
-[[nodiscard]] copy_cover token_cover(const known_edit& e, const grammar::vocabulary_index& words,
-                                     std::uint32_t span_min);
+[[nodiscard]] copy_cover token_cover(const known_edit& e, const grammar::token_trie& trie, std::uint32_t span_min);
 
 /// The tokens by which a model writes this program, with its spans, as the actors write it; nullopt when it cannot.
 /// asked: how many of them it has to choose.
@@ -70,8 +69,7 @@ struct clumsy_model {
 /// Whether what it writes resolves to the new file. It agrees with a span as far as that goes on as the new file does,
 /// and its anchors name the lines that it means.
 [[nodiscard]] bool writes_exactly(const clumsy_model& m, const known_edit& e,
-                                  const std::shared_ptr<const grammar::vocabulary_index>& words,
-                                  const copy_options& how);
+                                  const std::shared_ptr<const grammar::token_trie>& trie, const copy_options& how);
 
 /// Microseconds that a row's mask takes, by place in the grammar.
 struct mask_price {
@@ -79,6 +77,6 @@ struct mask_price {
   double first_us = 0;  // the place is met for the first time
   double again_us = 0;
 };
-[[nodiscard]] std::vector<mask_price> price_masks(const std::shared_ptr<const grammar::vocabulary_index>& words);
+[[nodiscard]] std::vector<mask_price> price_masks(const std::shared_ptr<const grammar::token_trie>& trie);
 
 }  // namespace redline::actors::cli

@@ -15,18 +15,18 @@ struct prepared {
   std::vector<token> file, ops;  // what is to be committed
 };
 
-std::optional<token> end_token(const text::tokenizer& words) {
-  for (token t = 0; t < static_cast<token>(words.size()); ++t) {
-    if (words.is_end_of_generation(t)) return t;
+std::optional<token> end_token(const text::tokenizer& tokenizer) {
+  for (token t = 0; t < static_cast<token>(tokenizer.size()); ++t) {
+    if (tokenizer.is_end_of_generation(t)) return t;
   }
   return std::nullopt;
 }
 
 result<std::optional<prepared>> prepare(const known_edit& edit, std::uint32_t answer_tokens_max, const engine& e) {
   prepared p{.edit = &edit, .plain = {}, .program = {}, .file = {}, .ops = {}};
-  p.file = e.words()->encode(answer_of(edit.task, edit.after));
+  p.file = e.tokenizer()->encode(answer_of(edit.task, edit.after));
   if (p.file.size() >= answer_tokens_max) return std::optional<prepared>{};
-  if (const auto end = end_token(*e.words())) p.file.push_back(*end);
+  if (const auto end = end_token(*e.tokenizer())) p.file.push_back(*end);
   REDLINE_TRY_ASSIGN(p.plain, request_of(edit.task, {}, e));
   REDLINE_TRY_ASSIGN(p.program, request_of(edit.task, {}, e, copy_options{}));
   const auto& rules = *p.program.rules;
@@ -99,7 +99,7 @@ result<trial_result> try_programs(const std::vector<known_edit>& edits, std::uin
   std::vector<prepared> chosen;
   for (const auto i : spread(fitting.size(), count)) chosen.push_back(fitting[i]);
   for (std::size_t i = 0; chosen.size() < users; ++i) chosen.push_back(chosen[i]);
-  for (const auto& p : chosen) out.cover += line_cover(*p.edit, e.word_index());
+  for (const auto& p : chosen) out.cover += line_cover(*p.edit, e.token_trie());
 
   trial t(runner, probe, users, clock);
   const draft::draft_options regular{.how = draft::method::regular};
@@ -156,7 +156,7 @@ result<own_result> try_own_programs(const std::vector<known_edit>& edits, std::u
   std::vector<fitting_edit> fitting;
   for (const auto& edit : edits) {
     REDLINE_TRY_ASSIGN(auto request, request_of(edit.task, {}, e, writing.how.value_or(copy_options{})));
-    const std::size_t answer = e.words()->encode(edit.after).size();
+    const std::size_t answer = e.tokenizer()->encode(edit.after).size();
     if (request.prompt.size() + 2 * answer + 64 > e.context_max()) continue;
     request.tokens_max = static_cast<std::uint32_t>(2 * answer + 64);
     fitting.push_back({&edit, std::move(request), nullptr});

@@ -43,6 +43,8 @@ class cell {
   actor_context context_;
 };
 
+/// Every handler's decoding and dispatch: an actor's header says `extern template class actor_cell<A>` and its source
+/// instantiates it, so that those who only spawn A do not compile it again.
 template<class A>
 class actor_cell final : public cell {
   static_assert(well_formed_actor<A>, "an actor needs one void on(const M&) for each message it accepts");

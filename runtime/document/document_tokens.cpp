@@ -11,9 +11,9 @@ namespace {
 constexpr std::size_t chunk_bytes_min = 256;
 
 /// Where a chunk that begins at `begin` ends.
-std::size_t chunk_end(const tokenizer& words, std::string_view text, std::size_t begin, std::size_t end) {
+std::size_t chunk_end(const tokenizer& tokenizer, std::string_view text, std::size_t begin, std::size_t end) {
   for (std::size_t i = begin + chunk_bytes_min; i < end; ++i) {
-    if (words.cuts_between(text[i - 1], text[i])) return i;
+    if (tokenizer.cuts_between(text[i - 1], text[i])) return i;
   }
   return end;
 }
@@ -27,16 +27,16 @@ void replace_range(std::vector<T>& in, std::size_t begin, std::size_t end, std::
 
 }  // namespace
 
-document_tokens::document_tokens(std::shared_ptr<const tokenizer> words, std::string_view text)
-    : words_(std::move(words)), bytes_(text.size()) {
+document_tokens::document_tokens(std::shared_ptr<const tokenizer> tokenizer, std::string_view text)
+    : tokenizer_(std::move(tokenizer)), bytes_(text.size()) {
   encode_chunks(text, 0, text.size(), chunks_, tokens_);
 }
 
 void document_tokens::encode_chunks(std::string_view text, std::size_t begin, std::size_t end,
                                     std::vector<chunk>& chunks, std::vector<token>& tokens) const {
   while (begin < end) {
-    const std::size_t next = chunk_end(*words_, text, begin, end);
-    const auto encoded = words_->encode(text.substr(begin, next - begin), {.continues = begin > 0});
+    const std::size_t next = chunk_end(*tokenizer_, text, begin, end);
+    const auto encoded = tokenizer_->encode(text.substr(begin, next - begin), {.continues = begin > 0});
     tokens.insert(tokens.end(), encoded.begin(), encoded.end());
     chunks.push_back({static_cast<std::uint32_t>(next - begin), static_cast<std::uint32_t>(encoded.size())});
     begin = next;
@@ -91,7 +91,7 @@ token_splice document_tokens::replace(std::string_view text, std::size_t at, std
 std::vector<token> document_tokens::before(std::string_view text, std::size_t bytes) const {
   const place p = find_before(bytes);
   std::vector<token> out(tokens_.begin(), tokens_.begin() + static_cast<std::ptrdiff_t>(p.token));
-  const auto rest = words_->encode(text.substr(p.byte, bytes - p.byte), {.continues = p.byte > 0});
+  const auto rest = tokenizer_->encode(text.substr(p.byte, bytes - p.byte), {.continues = p.byte > 0});
   out.insert(out.end(), rest.begin(), rest.end());
   return out;
 }
@@ -101,7 +101,7 @@ std::vector<token> document_tokens::behind(std::string_view text, std::size_t by
   // The chunk that holds the first byte: it begins before the byte behind that.
   const place p = find_before(bytes + 1);
   const std::size_t end = p.byte + chunks_[p.chunk].bytes;
-  std::vector<token> out = words_->encode(text.substr(bytes, end - bytes));
+  std::vector<token> out = tokenizer_->encode(text.substr(bytes, end - bytes));
   out.insert(out.end(), tokens_.begin() + static_cast<std::ptrdiff_t>(p.token + chunks_[p.chunk].tokens_count),
              tokens_.end());
   return out;

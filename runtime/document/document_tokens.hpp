@@ -26,7 +26,7 @@ struct token_splice {
 /// of the whole; an edit encodes the chunks that it touches and no others. A text without such places is one chunk.
 class document_tokens {
  public:
-  document_tokens(std::shared_ptr<const tokenizer> words, std::string_view text);
+  document_tokens(std::shared_ptr<const tokenizer> tokenizer, std::string_view text);
 
   /// Follows an edit of the text: `removed_bytes` bytes at `at` gave way to `inserted_bytes` ones, and `text` is the
   /// outcome. The splice is as short as its two ends allow; empty when no token changed.
@@ -55,7 +55,7 @@ class document_tokens {
   void encode_chunks(std::string_view text, std::size_t begin, std::size_t end, std::vector<chunk>& chunks,
                      std::vector<token>& tokens) const;
 
-  std::shared_ptr<const tokenizer> words_;
+  std::shared_ptr<const tokenizer> tokenizer_;
   std::vector<chunk> chunks_;
   std::vector<token> tokens_;
   std::size_t bytes_ = 0;

@@ -4,10 +4,10 @@
 
 namespace redline::text {
 
-result<live_document> live_document::make(std::shared_ptr<const tokenizer> words, std::string text,
+result<live_document> live_document::make(std::shared_ptr<const tokenizer> tokenizer, std::string text,
                                           std::int64_t version, std::size_t bytes_max) {
   REDLINE_TRY_ASSIGN(auto document, text_document::make(std::move(text), bytes_max));
-  document_tokens tokens(std::move(words), document.text());
+  document_tokens tokens(std::move(tokenizer), document.text());
   return live_document(std::move(document), std::move(tokens), version);
 }
 

@@ -14,7 +14,7 @@ namespace redline::text {
 class live_document {
  public:
   /// Fails as `text_document::make`.
-  static result<live_document> make(std::shared_ptr<const tokenizer> words, std::string text, std::int64_t version,
+  static result<live_document> make(std::shared_ptr<const tokenizer> tokenizer, std::string text, std::int64_t version,
                                     std::size_t bytes_max);
 
   struct change {

@@ -302,7 +302,7 @@ float exp_below_zero(float x) {
   const float clamped = x > -80.0F ? x : -80.0F;
   const float scaled = clamped * log2_e;
   const auto whole = static_cast<std::int32_t>(scaled - 0.5F);  // nearest, for it is not above zero
-  const float part = scaled - static_cast<float>(whole);         // -0.5 to 0.5
+  const float part = scaled - static_cast<float>(whole);        // -0.5 to 0.5
   // 2^part, the series of exp(part * ln 2).
   float power = 1.54035304e-4F;
   power = power * part + 1.33335581e-3F;

@@ -104,10 +104,10 @@ struct bpe_tokenizer::scratch {
   std::vector<earlier_piece> earlier = std::vector<earlier_piece>(earlier_pieces_max);
 };
 
-result<std::shared_ptr<const tokenizer>> bpe_tokenizer::make(vocabulary words, const gguf::gguf_file& file) {
-  auto cutter = pretokenizer::make(words.pretokenizer_name());
+result<std::shared_ptr<const tokenizer>> bpe_tokenizer::make(vocabulary vocab, const gguf::gguf_file& file) {
+  auto cutter = pretokenizer::make(vocab.pretokenizer_name());
   if (!cutter) return failure{cutter.error().code, file.path() + ": " + cutter.error().context};
-  std::shared_ptr<bpe_tokenizer> out(new bpe_tokenizer(std::move(words)));
+  std::shared_ptr<bpe_tokenizer> out(new bpe_tokenizer(std::move(vocab)));
   out->pretokenizer_ = std::make_unique<pretokenizer>(std::move(*cutter));
   REDLINE_TRY(out->load_symbols(file));
   REDLINE_TRY(out->load_merges(file));
@@ -116,12 +116,12 @@ result<std::shared_ptr<const tokenizer>> bpe_tokenizer::make(vocabulary words, c
 }
 
 result<void> bpe_tokenizer::load_symbols(const gguf::gguf_file& file) {
-  const std::string_view pre = words().pretokenizer_name();
+  const std::string_view pre = vocab().pretokenizer_name();
   whole_pieces_first_ = pre == "llama-bpe" || pre == "llama3" || pre == "llama-v3";
   byte_symbols_.fill(-1);
-  for (token id = 0; words().contains(id); ++id) {
-    if (words().type(id) != token_type::normal) continue;
-    const std::string_view text = words().text(id);
+  for (token id = 0; vocab().contains(id); ++id) {
+    if (vocab().type(id) != token_type::normal) continue;
+    const std::string_view text = vocab().text(id);
     auto bytes = alphabet().decoded(text);
     const bool spelled = bytes.has_value();
     // A text outside of the alphabet never comes out of merging; all it can mean is itself.
@@ -139,11 +139,11 @@ result<void> bpe_tokenizer::load_symbols(const gguf::gguf_file& file) {
     }
     complete = false;
     if (never_in_utf8(byte)) continue;
-    if (!words().unknown()) {
+    if (!vocab().unknown()) {
       return failure{errc::unsupported_format, file.path() + ": metadata 'tokenizer.ggml.tokens': no token for byte " +
                                                    std::to_string(byte) + " and no unknown token in its place"};
     }
-    byte_tokens_[byte] = {*words().unknown()};
+    byte_tokens_[byte] = {*vocab().unknown()};
   }
   // U+FFFD for the bytes that only broken text has.
   for (std::size_t byte = 0; byte < 256; ++byte) {
@@ -164,16 +164,16 @@ result<void> bpe_tokenizer::load_merges(const gguf::gguf_file& file) {
   merges_.resize(std::bit_ceil(2 * lines->size() + 2));
 
   std::unordered_map<std::string, symbol> symbols;
-  symbols.reserve(words().size() + 256);
+  symbols.reserve(vocab().size() + 256);
   for (std::size_t byte = 0; byte < 256; ++byte) {
     // Room for a symbol of every byte, so that a merge may name one that has no token.
-    if (byte_symbols_[byte] < 0) byte_symbols_[byte] = static_cast<symbol>(words().size() + byte);
+    if (byte_symbols_[byte] < 0) byte_symbols_[byte] = static_cast<symbol>(vocab().size() + byte);
     symbols[alphabet().characters[byte]] = byte_symbols_[byte];
   }
-  for (token id = 0; words().contains(id); ++id) {
-    if (words().type(id) == token_type::normal) symbols[std::string(words().text(id))] = id;
+  for (token id = 0; vocab().contains(id); ++id) {
+    if (vocab().type(id) == token_type::normal) symbols[std::string(vocab().text(id))] = id;
   }
-  auto next = static_cast<symbol>(words().size() + 256);
+  auto next = static_cast<symbol>(vocab().size() + 256);
   const auto symbol_of = [&](std::string text) {
     const auto [it, fresh] = symbols.try_emplace(std::move(text), next);
     if (fresh) ++next;

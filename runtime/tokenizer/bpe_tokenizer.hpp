@@ -15,7 +15,7 @@ namespace redline::text {
 /// each byte, and the pair with the lowest rank merges until none is left.
 class bpe_tokenizer final : public tokenizer {
  public:
-  static result<std::shared_ptr<const tokenizer>> make(vocabulary words, const gguf::gguf_file& file);
+  static result<std::shared_ptr<const tokenizer>> make(vocabulary vocab, const gguf::gguf_file& file);
 
  private:
   /// A symbol is a text that can stand in the course of merging: the tokens' texts have the tokens' numbers; further
@@ -29,13 +29,13 @@ class bpe_tokenizer final : public tokenizer {
   static constexpr std::uint64_t no_pair = ~0ULL;
   struct scratch;
 
-  explicit bpe_tokenizer(vocabulary words) : tokenizer(std::move(words)) {}
+  explicit bpe_tokenizer(vocabulary vocab) : tokenizer(std::move(vocab)) {}
 
   result<void> load_symbols(const gguf::gguf_file& file);
   result<void> load_merges(const gguf::gguf_file& file);
   void insert(const merge& added);
   [[nodiscard]] const merge* find(symbol left, symbol right) const;
-  [[nodiscard]] bool is_token(symbol s) const { return words().contains(s); }
+  [[nodiscard]] bool is_token(symbol s) const { return vocab().contains(s); }
 
   void encode_ordinary(std::string_view text, bool first_of_stretch, std::vector<token>& out) const override;
   void encode_piece(std::string_view piece, scratch& work, std::vector<token>& out) const;

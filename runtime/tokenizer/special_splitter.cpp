@@ -10,8 +10,8 @@ namespace {
 
 using fragment = special_splitter::fragment;
 
-bool is_phi3(const vocabulary& words) {
-  std::string name = words.model_name();
+bool is_phi3(const vocabulary& vocab) {
+  std::string name = vocab.model_name();
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
   return name.find("phi-3") != std::string::npos || name.find("phi3") != std::string::npos;
 }
@@ -33,11 +33,11 @@ void cut(std::string_view text, std::string_view wanted, token id, bool swallows
 
 }  // namespace
 
-special_splitter::special_splitter(const vocabulary& words) : trie_(1) {
-  const bool phi3 = is_phi3(words);
-  for (token id = 0; words.contains(id); ++id) {
-    const token_type type = words.type(id);
-    const std::string_view text = words.text(id);
+special_splitter::special_splitter(const vocabulary& vocab) : trie_(1) {
+  const bool phi3 = is_phi3(vocab);
+  for (token id = 0; vocab.contains(id); ++id) {
+    const token_type type = vocab.type(id);
+    const std::string_view text = vocab.text(id);
     const bool only_when_parsed = type == token_type::control || type == token_type::unknown;
     if (text.empty() || (!only_when_parsed && type != token_type::user_defined)) continue;
     const bool keeps_space = text == "<unk>" || text == "<s>" || text == "<|endoftext|>";

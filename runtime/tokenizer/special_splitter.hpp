@@ -16,7 +16,7 @@ namespace redline::text {
 /// vocabulary.
 class special_splitter {
  public:
-  explicit special_splitter(const vocabulary& words);
+  explicit special_splitter(const vocabulary& vocab);
 
   /// A stretch of ordinary text, or one token.
   struct fragment {

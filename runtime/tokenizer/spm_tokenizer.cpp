@@ -60,8 +60,8 @@ struct spm_tokenizer::scratch {
   std::vector<possible_merge> heap;
 };
 
-result<std::shared_ptr<const tokenizer>> spm_tokenizer::make(vocabulary words, const gguf::gguf_file& file) {
-  std::shared_ptr<spm_tokenizer> out(new spm_tokenizer(std::move(words)));
+result<std::shared_ptr<const tokenizer>> spm_tokenizer::make(vocabulary vocab, const gguf::gguf_file& file) {
+  std::shared_ptr<spm_tokenizer> out(new spm_tokenizer(std::move(vocab)));
   REDLINE_TRY(out->load(file));
   return std::shared_ptr<const tokenizer>(std::move(out));
 }
@@ -69,14 +69,14 @@ result<std::shared_ptr<const tokenizer>> spm_tokenizer::make(vocabulary words, c
 result<void> spm_tokenizer::load(const gguf::gguf_file& file) {
   byte_tokens_.fill(-1);
   for (std::size_t byte = 0; byte < 256; ++byte) {
-    const auto id = words().find(byte_text(byte));
-    if (!id || words().type(*id) != token_type::byte) continue;
+    const auto id = vocab().find(byte_text(byte));
+    if (!id || vocab().type(*id) != token_type::byte) continue;
     byte_tokens_[byte] = *id;
     piece_entry(*id).assign(1, static_cast<char>(byte));
   }
-  for (token id = 0; words().contains(id); ++id) {
-    const token_type type = words().type(id);
-    const std::string_view text = words().text(id);
+  for (token id = 0; vocab().contains(id); ++id) {
+    const token_type type = vocab().type(id);
+    const std::string_view text = vocab().text(id);
     if (type == token_type::normal) piece_entry(id) = unescaped(text);
     const bool mergeable = type == token_type::normal || type == token_type::user_defined || type == token_type::unused;
     if (!mergeable || text.empty()) continue;
@@ -86,11 +86,11 @@ result<void> spm_tokenizer::load(const gguf::gguf_file& file) {
   }
   for (std::size_t byte = 0; byte < 256; ++byte) {
     if (byte_tokens_[byte] >= 0) continue;
-    if (!words().unknown()) {
+    if (!vocab().unknown()) {
       return failure{errc::unsupported_format, file.path() + ": metadata 'tokenizer.ggml.tokens': no token " +
                                                    byte_text(byte) + " and no unknown token in its place"};
     }
-    byte_tokens_[byte] = *words().unknown();
+    byte_tokens_[byte] = *vocab().unknown();
   }
   set_cuts([this](char left, char right) {
     return !side_by_side_[pair_index(left == ' ' ? escaped_blank.back() : left,
@@ -108,7 +108,7 @@ void spm_tokenizer::encode_ordinary(std::string_view text, bool first_of_stretch
     text.remove_prefix(stretch.size());
     escaped.clear();
     escaped.reserve(stretch.size() + stretch.size() / 2 + 3);
-    if (first && words().adds_space_prefix()) escaped.append(escaped_blank);
+    if (first && vocab().adds_space_prefix()) escaped.append(escaped_blank);
     for (const char byte : stretch) {
       if (byte == ' ')
         escaped.append(escaped_blank);
@@ -126,7 +126,7 @@ void spm_tokenizer::push_pair(scratch& work, std::int32_t left) const {
   if (size > mergeable_bytes_max_) return;
   const auto known = mergeable_.find(work.text.substr(first.begin, size));
   if (known == mergeable_.end()) return;
-  work.heap.push_back({words().score(known->second), left, first.after, size});
+  work.heap.push_back({vocab().score(known->second), left, first.after, size});
   std::push_heap(work.heap.begin(), work.heap.end());
 }
 

@@ -15,12 +15,12 @@ namespace redline::text {
 /// is the token with the highest score merge until none is left. What is no token then is spelled in bytes.
 class spm_tokenizer final : public tokenizer {
  public:
-  static result<std::shared_ptr<const tokenizer>> make(vocabulary words, const gguf::gguf_file& file);
+  static result<std::shared_ptr<const tokenizer>> make(vocabulary vocab, const gguf::gguf_file& file);
 
  private:
   struct scratch;
 
-  explicit spm_tokenizer(vocabulary words) : tokenizer(std::move(words)) {}
+  explicit spm_tokenizer(vocabulary vocab) : tokenizer(std::move(vocab)) {}
 
   result<void> load(const gguf::gguf_file& file);
   void encode_ordinary(std::string_view text, bool first_of_stretch, std::vector<token>& out) const override;

@@ -6,15 +6,15 @@
 namespace redline::text {
 
 result<std::shared_ptr<const tokenizer>> tokenizer::from_file(const gguf::gguf_file& file) {
-  REDLINE_TRY_ASSIGN(vocabulary words, vocabulary::load(file));
-  if (words.kind() == vocabulary_kind::byte_level_bpe) return bpe_tokenizer::make(std::move(words), file);
-  return spm_tokenizer::make(std::move(words), file);
+  REDLINE_TRY_ASSIGN(vocabulary vocab, vocabulary::load(file));
+  if (vocab.kind() == vocabulary_kind::byte_level_bpe) return bpe_tokenizer::make(std::move(vocab), file);
+  return spm_tokenizer::make(std::move(vocab), file);
 }
 
 std::vector<token> tokenizer::encode(std::string_view text, encode_options options) const {
   std::vector<token> out;
   out.reserve(text.size() / 3 + 2);
-  if (options.add_bos_eos && words_.adds_bos() && words_.bos()) out.push_back(*words_.bos());
+  if (options.add_bos_eos && vocab_.adds_bos() && vocab_.bos()) out.push_back(*vocab_.bos());
   bool first_of_stretch = !options.continues;
   for (const special_splitter::fragment& part : specials_.split(text, options.parse_special)) {
     if (part.special)
@@ -23,7 +23,7 @@ std::vector<token> tokenizer::encode(std::string_view text, encode_options optio
       encode_ordinary(part.text, first_of_stretch, out);
     first_of_stretch = part.special.has_value();
   }
-  if (options.add_bos_eos && words_.adds_eos() && words_.eos()) out.push_back(*words_.eos());
+  if (options.add_bos_eos && vocab_.adds_eos() && vocab_.eos()) out.push_back(*vocab_.eos());
   return out;
 }
 
@@ -41,21 +41,21 @@ void tokenizer::set_cuts(const std::function<bool(char left, char right)>& can_c
     for (std::size_t i = 1; i < matched.size(); ++i) {
       if (is_ascii(matched[i - 1]) && is_ascii(matched[i])) cuts_[cut_index(matched[i - 1], matched[i])] = false;
     }
-    if ((swallows || words_.adds_space_prefix()) && is_ascii(matched.back())) never_behind(matched.back());
+    if ((swallows || vocab_.adds_space_prefix()) && is_ascii(matched.back())) never_behind(matched.back());
   }
   if (!swallows) return;
   for (const char space : {' ', '\t', '\n', '\v', '\f', '\r'}) never_behind(space);
 }
 
 std::string_view tokenizer::piece(token id, bool render_special) const {
-  if (!words_.contains(id)) return {};
-  switch (words_.type(id)) {
+  if (!vocab_.contains(id)) return {};
+  switch (vocab_.type(id)) {
     case token_type::user_defined:
-      return words_.text(id);
+      return vocab_.text(id);
     case token_type::unknown:
     case token_type::control:
     case token_type::unused:
-      return render_special ? words_.text(id) : std::string_view();
+      return render_special ? vocab_.text(id) : std::string_view();
     case token_type::undefined:
     case token_type::normal:
     case token_type::byte:
@@ -66,14 +66,14 @@ std::string_view tokenizer::piece(token id, bool render_special) const {
 
 result<std::string> tokenizer::decode(std::span<const token> ids, decode_options options) const {
   std::string out;
-  bool at_start = options.strip_space_prefix && words_.adds_space_prefix();
+  bool at_start = options.strip_space_prefix && vocab_.adds_space_prefix();
   for (const token id : ids) {
-    if (!words_.contains(id)) {
+    if (!vocab_.contains(id)) {
       return failure{errc::invalid_argument,
                      "token " + std::to_string(id) + " is outside of the vocabulary of " + std::to_string(size())};
     }
     std::string_view bytes = piece(id, options.render_special);
-    const bool ordinary = words_.type(id) == token_type::normal;
+    const bool ordinary = vocab_.type(id) == token_type::normal;
     if (at_start && ordinary && bytes.starts_with(' ')) bytes.remove_prefix(1);
     // A special token in front, such as BOS, does not start the text; the first word comes after it.
     if (!bytes.empty() || ordinary) at_start = false;

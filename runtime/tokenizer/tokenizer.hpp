@@ -64,13 +64,13 @@ class tokenizer {
   /// promise it: a literal U+2581 comes back as a blank.
   [[nodiscard]] bool keeps_every_byte() const { return keeps_every_byte_ && !specials_.swallows_space(true); }
 
-  [[nodiscard]] const vocabulary& words() const { return words_; }
-  [[nodiscard]] std::size_t size() const { return words_.size(); }
-  [[nodiscard]] bool is_end_of_generation(token id) const { return words_.is_end_of_generation(id); }
-  [[nodiscard]] std::uint64_t digest() const { return words_.digest(); }
+  [[nodiscard]] const vocabulary& vocab() const { return vocab_; }
+  [[nodiscard]] std::size_t size() const { return vocab_.size(); }
+  [[nodiscard]] bool is_end_of_generation(token id) const { return vocab_.is_end_of_generation(id); }
+  [[nodiscard]] std::uint64_t digest() const { return vocab_.digest(); }
 
  protected:
-  explicit tokenizer(vocabulary words) : words_(std::move(words)), specials_(words_), pieces_(words_.size()) {}
+  explicit tokenizer(vocabulary vocab) : vocab_(std::move(vocab)), specials_(vocab_), pieces_(vocab_.size()) {}
 
   /// Appends the tokens of ordinary text, never empty. `first_of_stretch`: it starts the text or follows a token that
   /// was matched as a whole.
@@ -91,7 +91,7 @@ class tokenizer {
     return static_cast<std::size_t>(left) * ascii_count + static_cast<std::size_t>(right);
   }
 
-  const vocabulary words_;
+  const vocabulary vocab_;
   const special_splitter specials_;
   std::vector<std::string> pieces_;
   bool keeps_every_byte_ = false;

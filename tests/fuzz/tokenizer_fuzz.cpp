@@ -17,13 +17,13 @@ std::vector<std::string> fuzz::seeds() {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const auto file = test::make_tiny_model().file();
-  static const auto words = *text::tokenizer::from_file(*file);
+  static const auto tokenizer = *text::tokenizer::from_file(*file);
   const std::string bytes(reinterpret_cast<const char*>(data), size);
-  const auto ids = words->encode(bytes, {});
-  const auto back = words->decode(ids, {});
+  const auto ids = tokenizer->encode(bytes, {});
+  const auto back = tokenizer->decode(ids, {});
   if (!back || *back != bytes) std::abort();
   std::vector<token> any(size / sizeof(token));
   if (!any.empty()) std::memcpy(any.data(), data, any.size() * sizeof(token));
-  (void)words->decode(any, {});
+  (void)tokenizer->decode(any, {});
   return 0;
 }

@@ -26,7 +26,7 @@ struct wish {
   std::vector<draft_stretch> sources{};
   std::uint32_t tokens_max = 100;
   std::vector<log_splice> splices{};
-  bool only_cache = false;
+  bool prefill_only = false;
   std::vector<table_splice>* cuts = nullptr;
 };
 
@@ -41,7 +41,7 @@ submit_outcome submit(run_queue& q, const wish& w, std::int64_t now = 0) {
                    .draft = w.draft,
                    .sources = w.sources,
                    .tokens_max = w.tokens_max,
-                   .only_cache = w.only_cache},
+                   .prefill_only = w.prefill_only},
                   at(now), w.cuts != nullptr ? *w.cuts : cuts);
 }
 
@@ -229,8 +229,8 @@ TEST(run_queue, takes_splices_with_their_round_or_not_at_all) {
 
 TEST(run_queue, a_round_for_the_cache_says_nothing_and_can_be_overtaken) {
   auto q = make();
-  EXPECT_EQ(submit(q, {.tail = tokens(40), .draft = {1}, .only_cache = true}), submit_outcome::taken);
-  EXPECT_EQ(submit(q, {.round = 2, .from = 40, .tail = {}, .only_cache = true}), submit_outcome::taken);
+  EXPECT_EQ(submit(q, {.tail = tokens(40), .draft = {1}, .prefill_only = true}), submit_outcome::taken);
+  EXPECT_EQ(submit(q, {.round = 2, .from = 40, .tail = {}, .prefill_only = true}), submit_outcome::taken);
   const auto plan = q.plan(roomy, at(0));
   ASSERT_EQ(plan.runs.size(), 1u);
   EXPECT_EQ(plan.runs[0].rows(), 39u);
@@ -240,7 +240,7 @@ TEST(run_queue, a_round_for_the_cache_says_nothing_and_can_be_overtaken) {
   const auto done = q.complete(plan, std::vector<run_answer>(1), microseconds{1}, at(0));
   ASSERT_EQ(done.size(), 1u);
   EXPECT_EQ(done[0].round.value, 2u);
-  EXPECT_EQ(submit(q, {.round = 3, .from = 40, .tail = {}, .only_cache = true}), submit_outcome::nothing_to_do);
+  EXPECT_EQ(submit(q, {.round = 3, .from = 40, .tail = {}, .prefill_only = true}), submit_outcome::nothing_to_do);
   EXPECT_EQ(submit(q, {.round = 3, .from = 40, .tail = {}}), submit_outcome::already_answered);
   EXPECT_EQ(submit(q, {.round = 4, .from = 40, .tail = {}}), submit_outcome::taken);
   EXPECT_EQ(pass(q).size(), 1u);
@@ -249,7 +249,7 @@ TEST(run_queue, a_round_for_the_cache_says_nothing_and_can_be_overtaken) {
 
 TEST(run_queue, a_round_for_the_cache_waits_until_nobody_else_wants_the_pass) {
   auto q = make();
-  submit(q, {.sequence = 1, .tail = tokens(40), .only_cache = true});
+  submit(q, {.sequence = 1, .tail = tokens(40), .prefill_only = true});
   submit(q, {.sequence = 2, .tail = tokens(5)});
   EXPECT_FALSE(q.next_look(at(0)));
   auto plan = q.plan(roomy, at(0));
@@ -270,7 +270,7 @@ TEST(run_queue, a_round_for_the_cache_waits_until_nobody_else_wants_the_pass) {
 
 TEST(run_queue, a_pass_that_nobody_waits_for_has_one_chunk) {
   auto q = make();
-  for (std::uint64_t s = 1; s <= 2; ++s) submit(q, {.sequence = s, .tail = tokens(40), .only_cache = true});
+  for (std::uint64_t s = 1; s <= 2; ++s) submit(q, {.sequence = s, .tail = tokens(40), .prefill_only = true});
   budget chunks = roomy;
   chunks.prompt_chunk_rows_max = 16;
   EXPECT_EQ(q.plan(chunks, at(0)).size.rows, 16u);
@@ -334,7 +334,7 @@ TEST(run_queue, sequences_that_ask_for_nothing_lend_their_places) {
 
 TEST(run_queue, work_that_nobody_waits_for_keeps_no_place_from_others) {
   auto q = make();
-  for (std::uint64_t s = 1; s <= 3; ++s) submit(q, {.sequence = s, .tail = tokens(40), .only_cache = true});
+  for (std::uint64_t s = 1; s <= 3; ++s) submit(q, {.sequence = s, .tail = tokens(40), .prefill_only = true});
   EXPECT_EQ(q.waiting_count(), 0u);
   EXPECT_EQ(submit(q, {.sequence = 4}), submit_outcome::taken);
   const auto plan = q.plan(roomy, at(0));
@@ -346,7 +346,7 @@ TEST(run_queue, work_that_nobody_waits_for_keeps_no_place_from_others) {
 
 TEST(run_queue, work_that_nobody_waits_for_yields_its_pages_and_takes_none_from_others) {
   auto q = make({.running_max = 4, .waiting_max = 4, .tokens_max = 200, .pages_count = 2});
-  submit(q, {.sequence = 1, .tail = tokens(64), .tokens_max = 64, .only_cache = true});
+  submit(q, {.sequence = 1, .tail = tokens(64), .tokens_max = 64, .prefill_only = true});
   budget chunks = roomy;
   chunks.rows_max = 32;
   const auto first = q.plan(chunks, at(0));

@@ -33,12 +33,12 @@ constexpr auto drafter_where = actor::make_address(3, 4, 6);
 struct models {
   models() {
     const auto file = test::make_tiny_model().file();
-    words = *text::tokenizer::from_file(*file);
-    index = *grammar::vocabulary_index::make(words);
+    tokenizer = *text::tokenizer::from_file(*file);
+    index = *grammar::token_trie::make(tokenizer);
     big = *model::load_weights(*file, table, team);
     small = *model::load_weights(*test::make_tiny_model({.layers = 1}).file(), table, team);
-    for (token t = 0; t < static_cast<token>(words->size()); ++t) {
-      if (words->is_end_of_generation(t)) ends.push_back(t);
+    for (token t = 0; t < static_cast<token>(tokenizer->size()); ++t) {
+      if (tokenizer->is_end_of_generation(t)) ends.push_back(t);
     }
   }
   [[nodiscard]] std::unique_ptr<model::transformer> make(bool is_big, std::uint32_t pages) {
@@ -48,11 +48,11 @@ struct models {
 
   const kernels::kernel_table& table = *kernels::process_table().table;
   kernels::worker_team team{1};
-  std::shared_ptr<const text::tokenizer> words;
+  std::shared_ptr<const text::tokenizer> tokenizer;
   std::shared_ptr<const model::weights> big;
   std::shared_ptr<const model::weights> small;
   std::vector<token> ends;
-  std::shared_ptr<const grammar::vocabulary_index> index;
+  std::shared_ptr<const grammar::token_trie> index;
 };
 
 models& shared_models() {
@@ -62,8 +62,8 @@ models& shared_models() {
 
 /// The same under a grammar: the grammar's own rows and the guide, but no draft, no batch and no queue.
 std::vector<token> plain_guided_decoding(const generation_request& g, model::transformer& decoder) {
-  auto work = *generation::make(g, shared_models().words);
-  grammar::language_cache languages(shared_models().index);
+  auto work = *generation::make(g, shared_models().tokenizer);
+  grammar::grammar_cache languages(shared_models().index);
   auto step = work.begin();
   std::vector<token> answer = step.tokens;
   std::size_t computed = 0;
@@ -81,7 +81,7 @@ std::vector<token> plain_guided_decoding(const generation_request& g, model::tra
       logits = decoder.forward({&one, 1});
     }
     const auto place = work.grammar();
-    grammar::walker rows(**languages.find(place), place);
+    grammar::grammar_matcher rows(**languages.find(place), place);
     const auto got = model::accept(logits, logits.size(), {}, g.sampling, {log, work.log_count(), work.prompt_count()},
                                    work.logprobs(), {}, &rows);
     step = work.commit(got.tokens, got.logprobs);
@@ -113,7 +113,7 @@ std::vector<token> plain_decoding(const generation_request& g) {
       logits = decoder->forward({&one, 1});
     }
     const token next = model::sample(logits, g.sampling, {log, log.size() + evicted, prompt_left});
-    if (shared_models().words->is_end_of_generation(next)) break;
+    if (shared_models().tokenizer->is_end_of_generation(next)) break;
     log.push_back(next);
     answer.push_back(next);
     if (!moves || log.size() < g.eviction.n_ctx) continue;
@@ -177,7 +177,7 @@ class crowd final : public actor::actor_of<crowd> {
       partners.drafter = {lookup_where};
     else if (j.wish.draft.how != draft::method::regular)
       partners.drafter = {drafter_where};
-    auto work = generation::make(j.wish, shared_models().words);
+    auto work = generation::make(j.wish, shared_models().tokenizer);
     REDLINE_ASSERT(work.has_value(), "the story's requests are good");
     const auto made = context().spawn<session>("session", {64, 64}, std::move(*work), partners);
     if (j.cancelled_after) context().after(*j.cancelled_after, give_up{m.job, made.where});
@@ -227,7 +227,7 @@ std::shared_ptr<const guide_rules> make_rules(const generation_request& g, test:
   for (auto& file : files) {
     for (std::size_t line = 1 + chance.below(12); line > 0; --line) {
       for (std::size_t i = chance.below(6); i > 0; --i)
-        file += shared_models().words->piece(g.prompt[chance.below(g.prompt.size())]);
+        file += shared_models().tokenizer->piece(g.prompt[chance.below(g.prompt.size())]);
       file += '\n';
     }
   }

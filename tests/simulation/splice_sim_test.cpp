@@ -23,7 +23,7 @@ constexpr auto editors_where = actor::make_address(1, 1, 9);
 struct edit_round {
   std::vector<log_splice> splices;
   std::vector<token> draft;
-  bool only_cache = false;
+  bool prefill_only = false;
 };
 struct script {
   std::vector<token> prompt;
@@ -36,7 +36,7 @@ std::vector<token> answers_by_hand(const script& s) {
   for (const edit_round& round : s.rounds) {
     for (const log_splice& each : round.splices) hand.splice(each);
     hand.compute_cache();
-    for (std::size_t i = 0; !round.only_cache && i <= round.draft.size(); ++i) {
+    for (std::size_t i = 0; !round.prefill_only && i <= round.draft.size(); ++i) {
       all.push_back(hand.say());
       if (i < round.draft.size() && all.back() != round.draft[i]) break;
     }
@@ -125,7 +125,7 @@ class editors final : public actor::actor_of<editors> {
                  .round = {e.at + 1},
                  .draft = round.draft,
                  .tokens_max = tokens_max,
-                 .only_cache = round.only_cache};
+                 .prefill_only = round.prefill_only};
     if (e.splices_sent) m.splices = round.splices;
     m.log = {e.knows, {e.log.begin() + e.knows, e.log.end()}};
     context().tell(actor::actor_ref<verify_scheduler>{scheduler_where}, m);
@@ -149,12 +149,12 @@ script make_script(test::virtual_environment& chance, std::size_t edits, bool ex
       size += each.tokens.size() - each.removed_count;
       round.splices.push_back(each);
     }
-    round.only_cache = chance.below(4) == 0;
-    if (!round.only_cache && chance.below(2) == 0) {
+    round.prefill_only = chance.below(4) == 0;
+    if (!round.prefill_only && chance.below(2) == 0) {
       for (std::size_t n = chance.below(4); n > 0; --n) round.draft.push_back(static_cast<token>(chance.below(290)));
     }
     s.rounds.push_back(round);
-    if (!round.only_cache) size += 1;  // drafts of random tokens hardly ever add more, and it need not be exact
+    if (!round.prefill_only) size += 1;  // drafts of random tokens hardly ever add more, and it need not be exact
   }
   return s;
 }

@@ -14,7 +14,7 @@ namespace {
 
 using test::cache_where, test::lookup_where, test::scheduler_where, test::target_where;
 
-std::shared_ptr<const text::tokenizer> words() {
+std::shared_ptr<const text::tokenizer> tokenizer() {
   static const auto w = *text::tokenizer::from_file(*test::make_tiny_model().file());
   return w;
 }
@@ -43,7 +43,7 @@ class listener final : public actor::actor_of<listener> {
   void on(const open_stream&) {
     session_partners partners{.scheduler = {scheduler_where}, .client = context().self()};
     if (stream_.wish.draft.how != draft::method::regular) partners.drafter = {lookup_where};
-    context().spawn<session>("session", {64, 64}, *generation::make(stream_.wish, words()), partners);
+    context().spawn<session>("session", {64, 64}, *generation::make(stream_.wish, tokenizer()), partners);
   }
   void on(const session_text& m) { stream_.heard.insert(stream_.heard.end(), m.tokens.begin(), m.tokens.end()); }
   void on(const session_finished& m) { stream_.finished = m; }

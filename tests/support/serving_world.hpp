@@ -23,7 +23,7 @@ inline constexpr actor::mailbox_limits roomy{4096, 4096};
 /// Scheduler, cache manager and target model. make: called at each start of the target model.
 inline void add_target(actor_world& world, const actors::scheduler_options& options,
                        std::function<std::unique_ptr<model::transformer>()> make,
-                       std::shared_ptr<const grammar::vocabulary_index> words = nullptr) {
+                       std::shared_ptr<const grammar::token_trie> tokenizer = nullptr) {
   const std::uint32_t pages_count = options.limits.pages_count;
   auto& io = world.add_worker(2, 1);
   io.add<actors::cache_manager>(3, "cache manager", roomy, [=](actor::actor_context& c) {
@@ -37,7 +37,7 @@ inline void add_target(actor_world& world, const actors::scheduler_options& opti
   world.add_worker(2, 3).add<actors::target_model>(5, "target model", roomy, [=](actor::actor_context& c) {
     return std::make_unique<actors::target_model>(c, make(), pages_count,
                                                   actor::actor_ref<actors::verify_scheduler>{scheduler_where},
-                                                  std::vector<actors::pass_cost>{}, nullptr, words);
+                                                  std::vector<actors::pass_cost>{}, nullptr, tokenizer);
   });
 }
 

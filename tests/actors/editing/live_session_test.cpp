@@ -70,7 +70,7 @@ class live_sessions : public testing::Test {
     static kernels::worker_team team{1};
     static const auto& table = *kernels::process_table().table;
     static const auto weights = *model::load_weights(*file, table, team);
-    words = *text::tokenizer::from_file(*file);
+    tokenizer = *text::tokenizer::from_file(*file);
     scheduler_options options;
     options.limits = {.running_max = 4, .waiting_max = 64, .tokens_max = context_max, .pages_count = pages_count};
     options.budget = {.rows_max = 64, .prompt_chunk_rows_max = 16};
@@ -81,8 +81,8 @@ class live_sessions : public testing::Test {
     test::add_lookup(world);
     world.add_worker(1, 2).add<http_stand_in>(
         8, "http", test::roomy, [h = heard](actor::actor_context& c) { return std::make_unique<http_stand_in>(c, h); });
-    auto s = std::make_shared<gateway_services>(
-        gateway_services{.words = words, .chat = *text::chat_template::parse(std::string(text::chatml_template))});
+    auto s = std::make_shared<gateway_services>(gateway_services{
+        .tokenizer = tokenizer, .chat = *text::chat_template::parse(std::string(text::chatml_template))});
     s->model_name = "tiny";
     s->context_max = context_max;
     s->draft_defaults.how = draft::method::lookup;
@@ -138,7 +138,7 @@ class live_sessions : public testing::Test {
 
   test::actor_world world;
   std::shared_ptr<answers> heard = std::make_shared<answers>();
-  std::shared_ptr<const text::tokenizer> words;
+  std::shared_ptr<const text::tokenizer> tokenizer;
   std::uint64_t exchange = 0;
 };
 
@@ -217,7 +217,7 @@ TEST_F(live_sessions, read_the_lines_next_to_the_cursor_of_a_file_longer_than_th
   const json wish = {{"path", "a.py"}, {"mode", "text"}, {"max_tokens", 8}};
   const auto long_one = open(lines);
   const auto whole = call("POST", at(long_one, "/complete"), wish).second;
-  const auto count = words->encode(lines).size();
+  const auto count = tokenizer->encode(lines).size();
   ASSERT_GT(count, context_max);
   const std::size_t read = whole["usage"]["prompt_tokens"];
   EXPECT_LE(read, context_max - context_max / 4);
@@ -225,15 +225,15 @@ TEST_F(live_sessions, read_the_lines_next_to_the_cursor_of_a_file_longer_than_th
 
   // As if only those lines were there.
   std::size_t from = lines.size();
-  while (words->encode(lines.substr(from)).size() < read) from = lines.rfind('\n', from - 2) + 1;
-  ASSERT_EQ(words->encode(lines.substr(from)).size(), read);
+  while (tokenizer->encode(lines.substr(from)).size() < read) from = lines.rfind('\n', from - 2) + 1;
+  ASSERT_EQ(tokenizer->encode(lines.substr(from)).size(), read);
   const auto short_one = call("POST", at(open(lines.substr(from)), "/complete"), wish).second;
   EXPECT_EQ(text_of(whole), text_of(short_one));
 
   // What is typed does not move them.
   call("PATCH", at(long_one, "/files/a.py"), insertion(2, 62, 0, "abc"));
   const auto typed = call("POST", at(long_one, "/complete"), wish).second;
-  EXPECT_EQ(typed["usage"]["prompt_tokens"], read + words->encode("abc").size());
+  EXPECT_EQ(typed["usage"]["prompt_tokens"], read + tokenizer->encode("abc").size());
 }
 
 class live_sessions_with_keys : public live_sessions {
@@ -277,8 +277,8 @@ TEST_F(live_sessions, complete_in_order_what_the_text_was_when_each_was_asked_fo
   EXPECT_FALSE(heard->all[one].over);  // an edit does not wait for a completion
   const auto first = json::parse(await(one).body);
   const auto second = json::parse(await(two).body);
-  EXPECT_EQ(first["usage"]["prompt_tokens"], words->encode("first").size());
-  EXPECT_EQ(second["usage"]["prompt_tokens"], words->encode("first second").size());
+  EXPECT_EQ(first["usage"]["prompt_tokens"], tokenizer->encode("first").size());
+  EXPECT_EQ(second["usage"]["prompt_tokens"], tokenizer->encode("first second").size());
 }
 
 TEST_F(live_sessions, stream_when_asked_to) {
@@ -290,7 +290,7 @@ TEST_F(live_sessions, stream_when_asked_to) {
   const std::string events = await(ask("POST", at(id, "/complete"), streamed)).body;
   EXPECT_TRUE(events.ends_with("data: [DONE]\n\n"));
   const std::string worth =
-      "\"kv\":{\"exact\":" + std::to_string(words->encode("stream me").size()) + ",\"shifted\":0,";
+      "\"kv\":{\"exact\":" + std::to_string(tokenizer->encode("stream me").size()) + ",\"shifted\":0,";
   EXPECT_NE(events.find(worth), std::string::npos) << events;
   std::string joined;
   std::istringstream lines(events);
@@ -305,11 +305,11 @@ TEST_F(live_sessions, stream_when_asked_to) {
 TEST_F(live_sessions, read_other_files_in_front_and_what_is_behind_in_the_middle) {
   const auto id = open("ab");
   call("PUT", at(id, "/files/b.py"), {{"text", "cd"}});
-  const auto& w = words->words();
+  const auto& w = tokenizer->vocab();
   const auto prompt_of = [&](const json& wish) {
     return call("POST", at(id, "/complete"), wish).second["usage"]["prompt_tokens"].get<std::size_t>();
   };
-  const std::size_t headers = 2 + words->encode("a.py\n").size() + words->encode("b.py\n").size();
+  const std::size_t headers = 2 + tokenizer->encode("a.py\n").size() + tokenizer->encode("b.py\n").size();
   EXPECT_TRUE(w.fim().complete() && w.fim().file_separator);
   EXPECT_EQ(prompt_of({{"path", "b.py"}, {"mode", "text"}, {"max_tokens", 1}}), headers + 4);
   EXPECT_EQ(prompt_of({{"path", "b.py"}, {"position", {{"line", 0}, {"character", 1}}}, {"max_tokens", 1}}),
@@ -438,7 +438,7 @@ TEST_F(live_sessions, say_what_their_kv_is_worth_when_nothing_heals_it) {
     auto patch = insertion(2, 3, 0, "inserted\n");
     patch["cursor"] = {{"byte", text.size() + 9}};
     const auto worth = call("PATCH", at(id, "/files/a.py"), patch).second["kv"];
-    EXPECT_EQ(worth["exact"], words->encode(text.substr(0, text.find("line 3")) + "inserted\n").size());
+    EXPECT_EQ(worth["exact"], tokenizer->encode(text.substr(0, text.find("line 3")) + "inserted\n").size());
     EXPECT_GT(worth["stale"], 60);
     const auto at_once = call("POST", at(id, "/complete"), wish).second;
     EXPECT_EQ(at_once["usage"]["redline"]["kv"], worth);

@@ -21,20 +21,20 @@ class chat_turns : public ::testing::Test {
       return chat.render({.messages = m, .add_generation_prompt = more});
     };
     whole = *render(messages, true);
-    const auto prompt = words->encode(whole, {.parse_special = true});
+    const auto prompt = tokenizer->encode(whole, {.parse_special = true});
     std::vector<std::string> texts;
     std::uint32_t before = 0;
     for (const token_range& t :
-         older_turns(messages, whole, prompt, *words, [&](const json& m) { return render(m, false); })) {
+         older_turns(messages, whole, prompt, *tokenizer, [&](const json& m) { return render(m, false); })) {
       EXPECT_TRUE(texts.empty() || t.begin == before);
       before = t.end;
       texts.emplace_back();
-      for (std::uint32_t i = t.begin; i < t.end; ++i) texts.back() += words->piece(prompt[i], true);
+      for (std::uint32_t i = t.begin; i < t.end; ++i) texts.back() += tokenizer->piece(prompt[i], true);
     }
     return texts;
   }
 
-  std::shared_ptr<const text::tokenizer> words = *text::tokenizer::from_file(*test::make_tiny_model().file());
+  std::shared_ptr<const text::tokenizer> tokenizer = *text::tokenizer::from_file(*test::make_tiny_model().file());
   std::string whole;
 };
 

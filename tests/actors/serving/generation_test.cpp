@@ -7,7 +7,7 @@
 namespace redline::actors {
 namespace {
 
-std::shared_ptr<const text::tokenizer> words() {
+std::shared_ptr<const text::tokenizer> tokenizer() {
   static const auto w = *text::tokenizer::from_file(*test::make_tiny_model().file());
   return w;
 }
@@ -20,12 +20,12 @@ generation_request request() {
   return g;
 }
 
-generation make(generation_request g) { return *generation::make(std::move(g), words()); }
+generation make(generation_request g) { return *generation::make(std::move(g), tokenizer()); }
 
 /// Commits token by token; returns all the text and stops at the end.
 std::pair<std::string, std::optional<finish_reason>> say(generation& g, const std::string& text) {
   std::string out;
-  for (const token t : words()->encode(text)) {
+  for (const token t : tokenizer()->encode(text)) {
     const auto step = g.commit(std::vector{t});
     out += step.text;
     if (step.finished) return {out, step.finished};
@@ -35,7 +35,7 @@ std::pair<std::string, std::optional<finish_reason>> say(generation& g, const st
 
 TEST(generation, refuses_prompts_and_limits_that_make_no_sense) {
   const auto code = [](const generation_request& g) {
-    const auto made = generation::make(g, words());
+    const auto made = generation::make(g, tokenizer());
     return made ? std::string("none") : std::string(name_of(made.error().code));
   };
   EXPECT_EQ(code(request()), "none");
@@ -44,7 +44,7 @@ TEST(generation, refuses_prompts_and_limits_that_make_no_sense) {
   EXPECT_EQ(code(g), "invalid_argument");
   g.prompt = {1, -1};
   EXPECT_EQ(code(g), "invalid_argument");
-  g.prompt = {static_cast<token>(words()->size())};
+  g.prompt = {static_cast<token>(tokenizer()->size())};
   EXPECT_EQ(code(g), "invalid_argument");
   g = request();
   g.prompt.assign(200, 1);
@@ -62,7 +62,7 @@ TEST(generation, refuses_prompts_and_limits_that_make_no_sense) {
 TEST(generation, ends_at_an_end_token_without_keeping_it) {
   auto g = make(request());
   const token end = test::tiny_model::end_of_text + 2;
-  ASSERT_TRUE(words()->is_end_of_generation(end));
+  ASSERT_TRUE(tokenizer()->is_end_of_generation(end));
   const auto step = g.commit(std::vector<token>{'a', 'b', end, 'c'});
   EXPECT_EQ(step.finished, finish_reason::stop);
   EXPECT_EQ(step.tokens, (std::vector<token>{'a', 'b'}));
@@ -102,7 +102,7 @@ TEST(generation, cuts_at_a_stop_string_however_tokens_cut_it) {
 TEST(generation, gives_text_held_for_a_stop_string_when_the_end_comes) {
   auto wish = request();
   wish.stops = {"END"};
-  wish.tokens_max = static_cast<std::uint32_t>(words()->encode("ab EN").size());
+  wish.tokens_max = static_cast<std::uint32_t>(tokenizer()->encode("ab EN").size());
   auto g = make(wish);
   EXPECT_EQ(say(g, "ab EN"), (std::pair{std::string("ab EN"), std::optional(finish_reason::length)}));
 }
@@ -110,7 +110,7 @@ TEST(generation, gives_text_held_for_a_stop_string_when_the_end_comes) {
 TEST(generation, passes_characters_on_whole) {
   auto wish = request();
   auto g = make(wish);
-  const auto bytes = words()->encode("\xc3\xa4");
+  const auto bytes = tokenizer()->encode("\xc3\xa4");
   ASSERT_EQ(bytes.size(), 2u);
   EXPECT_EQ(g.commit(std::vector{bytes[0]}).text, "");
   EXPECT_EQ(g.commit(std::vector{bytes[1]}).text, "\xc3\xa4");
@@ -127,7 +127,7 @@ TEST(generation, a_full_window_loses_its_oldest_tokens_behind_the_kept_ones) {
   auto request = ask({'a', 'b', 'c', 'd'}, 50);
   request.context_max = 100;
   request.eviction = {.policy = kv::eviction_policy::lazy, .n_keep = 2, .n_discard = 5, .n_ctx = 10};
-  auto g = *generation::make(request, words());
+  auto g = *generation::make(request, tokenizer());
   EXPECT_EQ(g.tokens_max(), 10u);
   EXPECT_EQ(g.round_room(), 6u);
   EXPECT_FALSE(g.make_room());
@@ -161,7 +161,7 @@ TEST(generation, a_full_window_loses_its_oldest_tokens_behind_the_kept_ones) {
 TEST(generation, cuts_a_window_at_a_line_where_one_is_near) {
   auto request = ask({'a', 'b'}, 100);
   request.eviction = {.policy = kv::eviction_policy::reevaluate, .n_ctx = 22};
-  auto g = *generation::make(request, words());
+  auto g = *generation::make(request, tokenizer());
   g.commit(std::vector<token>(11, 'x'));  // half of what is not kept is 10
   g.commit(std::vector<token>{'\n'});
   g.commit(std::vector<token>(8, 'y'));
@@ -181,7 +181,7 @@ generation_request conversation(std::uint32_t n_ctx) {
 std::string log_of(const generation& g) { return {g.log().begin(), g.log().end()}; }
 
 TEST(generation, a_conversation_loses_whole_turns_and_then_what_was_said) {
-  auto g = *generation::make(conversation(12), words());
+  auto g = *generation::make(conversation(12), tokenizer());
   EXPECT_EQ(log_of(g), "<<aaabbbc>");
   g.commit(std::vector<token>{'1', '2'});
   auto gone = g.make_room();
@@ -205,7 +205,7 @@ TEST(generation, a_conversation_loses_whole_turns_and_then_what_was_said) {
 TEST(generation, of_a_conversation_only_turns_behind_the_kept_tokens_go) {
   auto request = conversation(12);
   request.eviction.n_keep = 3;
-  auto g = *generation::make(request, words());
+  auto g = *generation::make(request, tokenizer());
   g.commit(std::vector<token>{'1', '2'});
   g.make_room();
   EXPECT_EQ(log_of(g), "<<aaac>12");
@@ -215,14 +215,14 @@ TEST(generation, of_a_conversation_only_turns_behind_the_kept_tokens_go) {
 }
 
 TEST(generation, a_conversation_too_long_for_its_window_begins_without_its_oldest_turns) {
-  const auto nine = *generation::make(conversation(9), words());
+  const auto nine = *generation::make(conversation(9), tokenizer());
   EXPECT_EQ(log_of(nine), "<<bbbc>");
   EXPECT_EQ(nine.evicted_count(), 3u);
   EXPECT_EQ(nine.prompt_count(), 7u);
   EXPECT_EQ(nine.room(), 50u);
-  EXPECT_EQ(log_of(*generation::make(conversation(8), words())), "<<c>");
-  EXPECT_EQ(generation::make(conversation(6), words()).error().code, errc::invalid_argument);
-  const auto none = generation::make(conversation(4), words());
+  EXPECT_EQ(log_of(*generation::make(conversation(8), tokenizer())), "<<c>");
+  EXPECT_EQ(generation::make(conversation(6), tokenizer()).error().code, errc::invalid_argument);
+  const auto none = generation::make(conversation(4), tokenizer());
   ASSERT_EQ(none.error().code, errc::context_length_exceeded);
   EXPECT_EQ(none.error().context, "wanted a prompt of fewer than 4 tokens without its older turns, found 4");
 }
@@ -231,7 +231,7 @@ TEST(generation, refuses_windows_without_room) {
   const auto make = [](std::uint32_t n_ctx, std::optional<std::uint32_t> keep, std::optional<std::uint32_t> discard) {
     auto request = ask({'a', 'b', 'c'}, 10);
     request.eviction = {.policy = kv::eviction_policy::shift, .n_keep = keep, .n_discard = discard, .n_ctx = n_ctx};
-    return generation::make(request, words());
+    return generation::make(request, tokenizer());
   };
   EXPECT_EQ(make(3, {}, {}).error().code, errc::context_length_exceeded);
   EXPECT_EQ(make(4, {}, {}).error().code, errc::invalid_argument);

@@ -10,12 +10,12 @@
 namespace redline::actors {
 namespace {
 
-std::shared_ptr<const text::tokenizer> words() {
+std::shared_ptr<const text::tokenizer> tokenizer() {
   static const auto w = *text::tokenizer::from_file(*test::make_tiny_model().file());
   return w;
 }
-std::shared_ptr<const grammar::vocabulary_index> index_of_words() {
-  static const auto i = *grammar::vocabulary_index::make(words());
+std::shared_ptr<const grammar::token_trie> index_of_words() {
+  static const auto i = *grammar::token_trie::make(tokenizer());
   return i;
 }
 
@@ -27,7 +27,7 @@ generation make(copy_options options, std::vector<std::string> files = {file}, s
   g.tokens_max = tokens_max;
   g.context_max = 400;
   g.rules = *copy_rules(index_of_words(), files, options);
-  return *generation::make(std::move(g), words());
+  return *generation::make(std::move(g), tokenizer());
 }
 
 /// Plays a model that writes `asked_for`, a byte each time that it is asked, and `inside` where a span asks it, sure of
@@ -46,7 +46,7 @@ answer play(generation& g, std::string_view asked_for, const std::function<token
     out.finished = step.finished;
   };
   take();
-  grammar::language_cache languages(index_of_words());
+  grammar::grammar_cache languages(index_of_words());
   while (!out.finished && out.asked < 1000) {
     ++out.asked;
     token next = 0;
@@ -56,7 +56,8 @@ answer play(generation& g, std::string_view asked_for, const std::function<token
     } else {
       const auto place = g.grammar();
       const auto& language = *(*languages.find(place))->language;
-      const auto t = language.words().longest(language.rules(), grammar::state(place.where), asked_for.substr(0, 1));
+      const auto t =
+          language.trie().longest(language.rules(), grammar::state(place.where), asked_for.substr(0, 1));
       if (!t) return out;
       asked_for.remove_prefix(1);
       next = *t;
@@ -81,7 +82,7 @@ TEST(guide, writes_what_a_program_says_and_asks_for_the_forks_only) {
   EXPECT_EQ(report.spans[0].tokens, index_of_words()->spell("two\r\nthree\n").size());
   // The context holds the program, and each span behind the copy that asked for it.
   std::string log;
-  for (const token t : g.log().subspan(3)) log += words()->piece(t);
+  for (const token t : g.log().subspan(3)) log += tokenizer()->piece(t);
   EXPECT_EQ(log, "<copy lines=\"2-3\"/>two\r\nthree\n<gen>new</gen><copy lines=\"5-5\"/>last</program>");
 }
 
@@ -100,7 +101,7 @@ TEST(guide, a_verified_span_is_what_the_model_would_have_written) {
   EXPECT_EQ(h.copied().program, "<copy lines=\"1-1\"/><gen>t</gen><gen>X</gen></program>");
   EXPECT_EQ(h.copied().spans.at(0).tokens, index_of_words()->spell("one\n").size() + 1);
   std::string log;
-  for (const token t : h.log().subspan(3)) log += words()->piece(t);
+  for (const token t : h.log().subspan(3)) log += tokenizer()->piece(t);
   EXPECT_EQ(log, "<copy lines=\"1-3\"/>one\nt<gen>X</gen></program>");
 }
 
@@ -139,8 +140,8 @@ TEST(guide, auto_asks_how_sure_the_model_was_of_every_token_that_chose) {
   auto m = test::make_tiny_model();
   test::add_program_tokens(m);
   const auto words = *text::tokenizer::from_file(*m.file());
-  const auto rules = *copy_rules(*grammar::vocabulary_index::make(words), {file},
-                                 {.trust = copy_trust::automatic, .confidence_min = 0.5F});
+  const auto rules =
+      *copy_rules(*grammar::token_trie::make(words), {file}, {.trust = copy_trust::automatic, .confidence_min = 0.5F});
   const auto is_forced = [&](std::string_view doubted) {
     guide g(rules);
     std::string_view left = "<copy lines=\"2-3\"/>";
@@ -151,7 +152,7 @@ TEST(guide, auto_asks_how_sure_the_model_was_of_every_token_that_chose) {
         piece = words->piece(next->id);
       } else {
         const auto t =
-            *rules->language->words().longest(rules->language->rules(), grammar::state(g.where().where), left);
+            *rules->language->trie().longest(rules->language->rules(), grammar::state(g.where().where), left);
         piece = words->piece(t);
         EXPECT_EQ(g.take(t, piece == doubted ? -1.0F : 0.0F, text), guide::verdict::taken);
       }
@@ -196,12 +197,12 @@ TEST(guide, guesses_how_programs_go_on) {
   auto g = make({});
   g.begin();
   std::string text;
-  for (const token t : g.likely_draft()) text += words()->piece(t);
+  for (const token t : g.likely_draft()) text += tokenizer()->piece(t);
   EXPECT_EQ(text, "<copy lines=\"1-5\"/>");
   auto asked_for_anchors = make({.anchors = true});
   asked_for_anchors.begin();
   text.clear();
-  for (const token t : asked_for_anchors.likely_draft()) text += words()->piece(t);
+  for (const token t : asked_for_anchors.likely_draft()) text += tokenizer()->piece(t);
   EXPECT_EQ(text, "<copy lines=\"1-5\" first=\"one\" last=\"last\"/>");
   // The last place is the target's own.
   auto short_of_room = make({}, {file}, 3);
@@ -213,7 +214,7 @@ TEST(guide, knows_files_and_token_spans) {
   auto g = make({.line_spans = false, .token_spans = true}, {"a b", "the end"});
   const auto out = play(g, "<c\"2\"1-2</");
   const auto tokens = index_of_words()->spell("the end");
-  EXPECT_EQ(out.text, std::string(words()->piece(tokens[0])) + std::string(words()->piece(tokens[1])));
+  EXPECT_EQ(out.text, std::string(tokenizer()->piece(tokens[0])) + std::string(tokenizer()->piece(tokens[1])));
   EXPECT_EQ(g.copied().program, "<copy file=\"2\" tokens=\"1-2\"/></program>");
 }
 
@@ -231,12 +232,12 @@ TEST(guide, an_answer_that_breaks_off_reports_what_it_copied) {
 TEST(guide, cuts_drafts_where_the_model_is_not_asked) {
   auto g = make({});
   g.begin();
-  auto draft = words()->encode("<copy lines=\"1-1\"/>one\n");
+  auto draft = tokenizer()->encode("<copy lines=\"1-1\"/>one\n");
   const auto usable = g.usable(draft);
   std::string text;
-  for (const token t : usable) text += words()->piece(t);
+  for (const token t : usable) text += tokenizer()->piece(t);
   EXPECT_EQ(text, "<copy lines=\"1-1\"/>");
-  EXPECT_TRUE(g.usable(words()->encode("x")).empty());
+  EXPECT_TRUE(g.usable(tokenizer()->encode("x")).empty());
 }
 
 TEST(guide, refuses_a_token_that_the_grammar_forbids) {
@@ -253,12 +254,12 @@ TEST(guide, json_ends_with_its_value) {
   r.tokens_max = 50;
   r.context_max = 100;
   r.rules = *json_rules(index_of_words(), R"({"const":{"a":[1,true]}})");
-  auto fixed = *generation::make(r, words());
+  auto fixed = *generation::make(r, tokenizer());
   const auto step = fixed.begin();  // there is nothing to ask
   EXPECT_EQ(step.text, R"({"a":[1,true]})");
   EXPECT_EQ(step.finished, finish_reason::stop);
   r.rules = *json_rules(index_of_words(), R"({"type":"integer"})");
-  auto number = *generation::make(r, words());
+  auto number = *generation::make(r, tokenizer());
   number.begin();
   EXPECT_FALSE(number.commit(std::vector<token>{'1'}).finished);
   EXPECT_EQ(number.commit(std::vector<token>{test::tiny_model::end_of_text + 2}).finished, finish_reason::stop);

@@ -29,11 +29,11 @@ class life_of_an_edit : public ::testing::Test {
     g.draft.how = how;
     g.prediction = std::move(prediction);
     g.stops = std::move(stops);
-    const auto words = *text::tokenizer::from_file(*test::make_tiny_model().file());
+    const auto tokenizer = *text::tokenizer::from_file(*test::make_tiny_model().file());
     const session_partners partners{
         .scheduler = {scheduler_at}, .drafter = {drafter_at}, .stand_in = stand_in, .client = client};
     who = w.add_temporary<session>("session", {16, 16}, [=](actor::actor_context& c) {
-      return std::make_unique<session>(c, *generation::make(g, words), partners);
+      return std::make_unique<session>(c, *generation::make(g, tokenizer), partners);
     });
   }
   template<actor::message M>

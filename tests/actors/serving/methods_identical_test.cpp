@@ -100,7 +100,7 @@ class crowd final : public actor::actor_of<crowd> {
     std::mutex mutex;
     std::vector<generation_request> jobs;
     std::function<session_partners(draft::method, actor::address)> partners;
-    std::shared_ptr<const text::tokenizer> words;
+    std::shared_ptr<const text::tokenizer> tokenizer;
     std::size_t at_once = 12;
     std::map<session_id, std::vector<token>> tokens;
     std::map<session_id, session_finished> finished;
@@ -128,7 +128,7 @@ class crowd final : public actor::actor_of<crowd> {
   void open_one() {
     if (opened_ == plan_->jobs.size()) return;
     const auto& job = plan_->jobs[opened_++];
-    auto work = generation::make(job, plan_->words);
+    auto work = generation::make(job, plan_->tokenizer);
     REDLINE_ASSERT(work.has_value(), "the test's requests are good");
     context().spawn<session>("session", {1024, 1024}, std::move(*work),
                              plan_->partners(job.draft.how, context().self()));
@@ -149,10 +149,10 @@ struct setting {
 
 /// A prediction of `plain`, which answers for `file`.
 std::vector<token> prediction_of(guess kind, const std::vector<token>& plain, const std::string& file,
-                                 const text::tokenizer& words, std::mt19937& random) {
-  const auto vocabulary = static_cast<token>(words.size());
+                                 const text::tokenizer& tokenizer, std::mt19937& random) {
+  const auto vocabulary = static_cast<token>(tokenizer.size());
   // As a gateway gets it: text, whose tokens need not be those that the model writes.
-  std::vector<token> tokens = words.encode(kind == guess::file ? file : *words.decode(plain));
+  std::vector<token> tokens = tokenizer.encode(kind == guess::file ? file : *tokenizer.decode(plain));
   switch (kind) {
     case guess::none:
     case guess::empty:
@@ -161,7 +161,7 @@ std::vector<token> prediction_of(guess kind, const std::vector<token>& plain, co
     case guess::right:
       return tokens;
     case guess::mostly_right:
-      for (std::size_t i = 5; i < tokens.size(); i += 10) tokens[i] = static_cast<token>(random() % words.size());
+      for (std::size_t i = 5; i < tokens.size(); i += 10) tokens[i] = static_cast<token>(random() % tokenizer.size());
       return tokens;
     case guess::wrong:
       std::shuffle(tokens.begin(), tokens.end(), random);
@@ -198,7 +198,7 @@ void compare_methods(const setting& how) {
   if (how.whole_drafts) options.scheduling.budget.time_max = microseconds{3'600'000'000};
   auto e = engine::create(std::move(options));
   ASSERT_TRUE(e) << e.error().describe();
-  const auto& words = (*e)->words();
+  const auto& tokenizer = (*e)->tokenizer();
   auto all = tasks();
   all.resize(std::min(all.size(), how.files));
 
@@ -209,7 +209,7 @@ void compare_methods(const setting& how) {
     const std::string asked = how.shows_file ? "<|im_start|>user\n" + t.instruction + "\n```python\n" + t.file +
                                                    "```<|im_end|>\n<|im_start|>assistant\n"
                                              : t.file.substr(0, t.file.find('\n') + 1);
-    g.prompt = words->encode(asked, {.parse_special = true});
+    g.prompt = tokenizer->encode(asked, {.parse_special = true});
     g.tokens_max = tokens_max;
     g.context_max = (*e)->context_max();
     g.sampling.temperature = how.temperature;
@@ -219,7 +219,7 @@ void compare_methods(const setting& how) {
   };
   const auto add_crowd = [&](std::uint32_t number) {
     auto p = std::make_shared<crowd::plan>();
-    p->words = words;
+    p->tokenizer = tokenizer;
     p->at_once = how.at_once;
     p->partners = [&](draft::method m, actor::address client) { return *(*e)->partners_for(m, client); };
     const auto where = (*e)->io().add<crowd>(place::client + number, "crowd", {4096, 4096},
@@ -255,7 +255,7 @@ void compare_methods(const setting& how) {
     for (const variant& v : variants) {
       if (needs_model(v.how) && !how.has_model) continue;
       auto g = wish(all[i], v.how);
-      g.prediction = prediction_of(v.prediction, tokens, all[i].file, *words, random);
+      g.prediction = prediction_of(v.prediction, tokens, all[i].file, *tokenizer, random);
       list.push_back({&v, g.session, &tokens});
       drafted_jobs.push_back(std::move(g));
     }

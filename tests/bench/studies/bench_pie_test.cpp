@@ -22,11 +22,11 @@ class bench_pie : public ::testing::Test {
     int exit_code = 0;
     add_bench_pie(app, exit_code);
     testing::internal::CaptureStdout();
-    std::vector<std::string> words;  // the last first, as the parser wants them
+    std::vector<std::string> tokenizer;  // the last first, as the parser wants them
     std::istringstream line("pie --threads 2 --model " + test::source_path("bench/demo_models/demo-target.gguf") +
                             more);
-    for (std::string word; line >> word;) words.insert(words.begin(), word == "''" ? "" : word);
-    app.parse(words);
+    for (std::string word; line >> word;) tokenizer.insert(tokenizer.begin(), word == "''" ? "" : word);
+    app.parse(tokenizer);
     said_ = testing::internal::GetCapturedStdout();
     return exit_code;
   }

@@ -7,9 +7,9 @@
 namespace redline::actors::cli {
 namespace {
 
-std::shared_ptr<const grammar::vocabulary_index> words() {
+std::shared_ptr<const grammar::token_trie> tokenizer() {
   static const auto file = test::make_tiny_model().file();
-  static const auto index = *grammar::vocabulary_index::make(*text::tokenizer::from_file(*file));
+  static const auto index = *grammar::token_trie::make(*text::tokenizer::from_file(*file));
   return index;
 }
 
@@ -39,15 +39,15 @@ TEST(copy_cover, bounds_what_copying_brings) {
 TEST(copy_cover, counts_whole_lines_and_matches_of_tokens) {
   const std::string block = "def first(a, b):\n    return a + b\n\n\ndef second(a, b):\n    return a - b\n";
   const auto e = edit_of(block + "x = 1\n", block + "x = 12\n");
-  const auto lines = line_cover(e, words());
-  EXPECT_EQ(lines.tokens, words()->spell(e.after).size());
+  const auto lines = line_cover(e, tokenizer());
+  EXPECT_EQ(lines.tokens, tokenizer()->spell(e.after).size());
   ASSERT_EQ(lines.spans.size(), 1u);
-  EXPECT_EQ(lines.spans[0], words()->spell(block).size());
+  EXPECT_EQ(lines.spans[0], tokenizer()->spell(block).size());
   EXPECT_GT(lines.asked, lines.tokens - lines.copied());  // the op and its numbers
-  const auto tokens = token_cover(e, *words(), 2);
+  const auto tokens = token_cover(e, *tokenizer(), 2);
   EXPECT_GE(tokens.copied(), lines.copied());
-  EXPECT_EQ(token_cover(edit_of("aaaa", "bbbb"), *words(), 2).copied(), 0u);
-  EXPECT_EQ(token_cover(e, *words(), 100'000).copied(), 0u);
+  EXPECT_EQ(token_cover(edit_of("aaaa", "bbbb"), *tokenizer(), 2).copied(), 0u);
+  EXPECT_EQ(token_cover(e, *tokenizer(), 100'000).copied(), 0u);
 }
 
 TEST(clumsy_model, writes_the_file_when_its_ends_are_right) {
@@ -55,7 +55,7 @@ TEST(clumsy_model, writes_the_file_when_its_ends_are_right) {
                          "one long line here\ntwo long line here\nnew\nfour long line here\n");
   for (const auto trust : {copy_trust::forced, copy_trust::verified, copy_trust::automatic}) {
     for (const bool anew : {false, true}) {
-      EXPECT_TRUE(writes_exactly({.lines = 0, .plans_anew = anew}, e, words(),
+      EXPECT_TRUE(writes_exactly({.lines = 0, .plans_anew = anew}, e, tokenizer(),
                                  {.trust = trust, .anchors = trust == copy_trust::automatic}));
     }
   }
@@ -68,9 +68,9 @@ TEST(clumsy_model, is_saved_by_verification_and_by_anchors_when_it_looks_where_i
   int forced = 0, verified = 0, anchored = 0;
   for (std::uint32_t seed = 0; seed < 20; ++seed) {
     const clumsy_model m{.lines = 2, .plans_anew = true, .seed = seed};
-    forced += writes_exactly(m, e, words(), {.trust = copy_trust::forced}) ? 1 : 0;
-    verified += writes_exactly(m, e, words(), {.trust = copy_trust::verified}) ? 1 : 0;
-    anchored += writes_exactly(m, e, words(), {.trust = copy_trust::automatic, .anchors = true}) ? 1 : 0;
+    forced += writes_exactly(m, e, tokenizer(), {.trust = copy_trust::forced}) ? 1 : 0;
+    verified += writes_exactly(m, e, tokenizer(), {.trust = copy_trust::verified}) ? 1 : 0;
+    anchored += writes_exactly(m, e, tokenizer(), {.trust = copy_trust::automatic, .anchors = true}) ? 1 : 0;
   }
   EXPECT_LT(forced, 15);
   EXPECT_EQ(verified, 20);
@@ -85,7 +85,7 @@ TEST(clumsy_model, is_saved_by_its_confidence_as_far_as_it_knows_itself) {
     int all = 0;
     for (std::uint32_t seed = 0; seed < 20; ++seed) {
       const clumsy_model m{.lines = 2, .plans_anew = true, .seed = seed, .knows = knows};
-      all += writes_exactly(m, e, words(), {.trust = copy_trust::automatic}) ? 1 : 0;
+      all += writes_exactly(m, e, tokenizer(), {.trust = copy_trust::automatic}) ? 1 : 0;
     }
     return all;
   };

@@ -91,9 +91,9 @@ TEST_F(convert_test, a_folder_becomes_the_model_it_was_made_of_bit_for_bit) {
       EXPECT_EQ(logits_of(*found, {17, 3, 250, 99, 262, 17}), logits_of(*wanted, {17, 3, 250, 99, 262, 17}));
       const auto words = text::tokenizer::from_file(*found).value(), mine = text::tokenizer::from_file(*wanted).value();
       EXPECT_EQ(words->digest(), mine->digest());
-      EXPECT_EQ(words->words().eos(), mine->words().eos());
-      EXPECT_EQ(words->words().padding(), mine->words().padding());
-      EXPECT_EQ(words->words().chat_template(), mine->words().chat_template());
+      EXPECT_EQ(words->vocab().eos(), mine->vocab().eos());
+      EXPECT_EQ(words->vocab().padding(), mine->vocab().padding());
+      EXPECT_EQ(words->vocab().chat_template(), mine->vocab().chat_template());
       EXPECT_EQ(words->encode("then <|im_end|>", {.parse_special = true}),
                 mine->encode("then <|im_end|>", {.parse_special = true}));
     }
@@ -166,7 +166,7 @@ TEST_F(convert_test, a_larger_embedding_than_the_tokenizer_is_padded_with_unused
   embedding.bytes.resize(310 * 64 * 4);
   const auto words = text::tokenizer::from_file(*converted(folder_of(m))).value();
   EXPECT_EQ(words->size(), 310U);
-  EXPECT_EQ(words->words().type(309), text::token_type::unused);
+  EXPECT_EQ(words->vocab().type(309), text::token_type::unused);
 }
 
 TEST_F(convert_test, the_name_is_the_folders_own) {

@@ -82,9 +82,9 @@ TEST(hf_tokenizer, added_tokens_are_control_tokens_when_special_and_else_user_de
   d.tokenizer["added_tokens"].push_back(test::added_token(300, "<tool_call>", false));
   d.tokenizer["added_tokens"].push_back(test::added_token(302, "<|stop|>", true));
   const auto words = converted(d, 304);
-  EXPECT_EQ(words->words().type(300), text::token_type::user_defined);
-  EXPECT_EQ(words->words().type(301), text::token_type::unused);
-  EXPECT_EQ(words->words().type(302), text::token_type::control);
+  EXPECT_EQ(words->vocab().type(300), text::token_type::user_defined);
+  EXPECT_EQ(words->vocab().type(301), text::token_type::unused);
+  EXPECT_EQ(words->vocab().type(302), text::token_type::control);
   EXPECT_EQ(words->encode("<tool_call>"), (std::vector<token>{300}));
   EXPECT_GT(words->encode("<|stop|>").size(), 1U);
   EXPECT_EQ(words->encode("<|stop|>", {.parse_special = true}), (std::vector<token>{302}));
@@ -113,7 +113,7 @@ TEST(hf_tokenizer, pre_tokenizers_are_known_by_what_they_do) {
     documents d;
     d.tokenizer["pre_tokenizer"] = pre_tokenizer;
     d.tokenizer["model"]["ignore_merges"] = name == "llama-bpe";
-    EXPECT_EQ(converted(d)->words().pretokenizer_name(), name);
+    EXPECT_EQ(converted(d)->vocab().pretokenizer_name(), name);
   }
 }
 
@@ -186,14 +186,14 @@ TEST(hf_tokenizer, merges_of_what_are_no_tokens_are_refused) {
 TEST(hf_tokenizer, special_ids_come_from_the_first_file_that_has_them) {
   documents d;
   d.config = {{"eos_token_id", 293}, {"bos_token_id", 292}, {"pad_token_id", -1}};
-  EXPECT_EQ(converted(d)->words().eos(), 293);
-  EXPECT_EQ(converted(d)->words().bos(), 292);
-  EXPECT_EQ(converted(d)->words().padding(), std::nullopt);
+  EXPECT_EQ(converted(d)->vocab().eos(), 293);
+  EXPECT_EQ(converted(d)->vocab().bos(), 292);
+  EXPECT_EQ(converted(d)->vocab().padding(), std::nullopt);
   d.generation_config = {{"eos_token_id", {294, 292}}, {"pad_token_id", json::array()}};
-  EXPECT_EQ(converted(d)->words().eos(), 294);
+  EXPECT_EQ(converted(d)->vocab().eos(), 294);
   d.tokenizer_config = {{"eos_token", {{"content", "<|endoftext|>"}}}, {"pad_token", "<|fim_pad|>"}};
-  EXPECT_EQ(converted(d)->words().eos(), 292);
-  EXPECT_EQ(converted(d)->words().padding(), 298);
+  EXPECT_EQ(converted(d)->vocab().eos(), 292);
+  EXPECT_EQ(converted(d)->vocab().padding(), 298);
 }
 
 TEST(hf_tokenizer, special_ids_that_are_none_are_refused) {
@@ -228,14 +228,14 @@ TEST(hf_tokenizer, the_post_processor_says_what_is_put_around_a_text) {
   const auto sequence =
       json{{"type", "Sequence"}, {"processors", {{{"type", "ByteLevel"}}, template_of("<|endoftext|>", std::nullopt)}}};
   d.tokenizer["post_processor"] = sequence;
-  EXPECT_TRUE(converted(d)->words().adds_bos());
-  EXPECT_FALSE(converted(d)->words().adds_eos());
+  EXPECT_TRUE(converted(d)->vocab().adds_bos());
+  EXPECT_FALSE(converted(d)->vocab().adds_eos());
   d.tokenizer["post_processor"] = template_of(std::nullopt, "<|im_end|>");
-  EXPECT_FALSE(converted(d)->words().adds_bos());
-  EXPECT_TRUE(converted(d)->words().adds_eos());
+  EXPECT_FALSE(converted(d)->vocab().adds_bos());
+  EXPECT_TRUE(converted(d)->vocab().adds_eos());
   d.tokenizer_config = {{"add_eos_token", false}, {"add_bos_token", true}};
-  EXPECT_TRUE(converted(d)->words().adds_bos());
-  EXPECT_FALSE(converted(d)->words().adds_eos());
+  EXPECT_TRUE(converted(d)->vocab().adds_bos());
+  EXPECT_FALSE(converted(d)->vocab().adds_eos());
 }
 
 TEST(hf_tokenizer, other_surroundings_are_refused) {
@@ -259,14 +259,14 @@ TEST(hf_tokenizer, other_surroundings_are_refused) {
 
 TEST(hf_tokenizer, the_chat_template_is_the_file_or_the_default_of_several) {
   documents d;
-  EXPECT_EQ(converted(d)->words().chat_template(), std::nullopt);
+  EXPECT_EQ(converted(d)->vocab().chat_template(), std::nullopt);
   d.tokenizer_config = {{"chat_template", "one"}};
-  EXPECT_EQ(converted(d)->words().chat_template(), "one");
+  EXPECT_EQ(converted(d)->vocab().chat_template(), "one");
   d.tokenizer_config["chat_template"] = {{{"name", "tool_use"}, {"template", "two"}},
                                          {{"name", "default"}, {"template", "three"}}};
-  EXPECT_EQ(converted(d)->words().chat_template(), "three");
+  EXPECT_EQ(converted(d)->vocab().chat_template(), "three");
   d.chat_template = "four";
-  EXPECT_EQ(converted(d)->words().chat_template(), "four");
+  EXPECT_EQ(converted(d)->vocab().chat_template(), "four");
 }
 
 // ---- SentencePiece
@@ -330,12 +330,12 @@ std::vector<std::string> merged_by_rank(std::vector<std::string> parts, const js
 TEST(hf_tokenizer, a_sentencepiece_vocabulary_merges_as_its_ranks_say) {
   const documents d = sentencepiece_documents();
   const auto words = converted(d);
-  EXPECT_EQ(words->words().kind(), text::vocabulary_kind::sentencepiece);
-  EXPECT_TRUE(words->words().adds_bos());
-  EXPECT_TRUE(words->words().adds_space_prefix());
-  EXPECT_EQ(words->words().type(0), text::token_type::unknown);
-  EXPECT_EQ(words->words().type(1), text::token_type::control);
-  EXPECT_EQ(words->words().type(3), text::token_type::byte);
+  EXPECT_EQ(words->vocab().kind(), text::vocabulary_kind::sentencepiece);
+  EXPECT_TRUE(words->vocab().adds_bos());
+  EXPECT_TRUE(words->vocab().adds_space_prefix());
+  EXPECT_EQ(words->vocab().type(0), text::token_type::unknown);
+  EXPECT_EQ(words->vocab().type(1), text::token_type::control);
+  EXPECT_EQ(words->vocab().type(3), text::token_type::byte);
   test::tiny_random random(5);
   for (int round = 0; round < 300; ++round) {
     std::string text;
@@ -346,7 +346,7 @@ TEST(hf_tokenizer, a_sentencepiece_vocabulary_merges_as_its_ranks_say) {
       parts.emplace_back(*character == ' ' ? "▁" : character);
     }
     std::vector<std::string> found;
-    for (const token id : words->encode(text)) found.emplace_back(words->words().text(id));
+    for (const token id : words->encode(text)) found.emplace_back(words->vocab().text(id));
     EXPECT_EQ(found, merged_by_rank(parts, d.tokenizer["model"]["merges"])) << text;
   }
   EXPECT_EQ(words->decode(words->encode("a ü b"), {.strip_space_prefix = true}).value(), "a ü b");
@@ -361,8 +361,8 @@ TEST(hf_tokenizer, metaspace_says_whether_a_blank_goes_first) {
     d.tokenizer["pre_tokenizer"]["replacement"] = "▁";
     return d;
   };
-  EXPECT_TRUE(converted(with({{"prepend_scheme", "first"}, {"split", false}}))->words().adds_space_prefix());
-  EXPECT_FALSE(converted(with({{"prepend_scheme", "never"}, {"split", false}}))->words().adds_space_prefix());
+  EXPECT_TRUE(converted(with({{"prepend_scheme", "first"}, {"split", false}}))->vocab().adds_space_prefix());
+  EXPECT_FALSE(converted(with({{"prepend_scheme", "never"}, {"split", false}}))->vocab().adds_space_prefix());
   EXPECT_THAT(refusal(with({{"add_prefix_space", true}})),
               HasSubstr("wanted blanks to become U+2581 and nothing else"));
 }

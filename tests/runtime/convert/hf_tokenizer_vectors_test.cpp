@@ -106,7 +106,7 @@ TEST_P(hf_tokenizer_vectors, a_real_vocabulary_keeps_its_ids) {
   if (!path || !pieces) GTEST_SKIP() << "the vocabulary data is absent";
   const auto file = gguf::gguf_file::open(*path).value();
   const auto before = text::tokenizer::from_file(*file).value();
-  const auto after = through_json(*file, before->words(), GetParam());
+  const auto after = through_json(*file, before->vocab(), GetParam());
   ASSERT_EQ(after->size(), before->size());
   std::istringstream lines(test::read_file(*pieces));
   for (std::string line; std::getline(lines, line);) {

@@ -111,8 +111,8 @@ TEST(synth, a_tokenizer_is_taken_over_and_padded) {
   const auto file = opened(synthetic(folder, options));
   const auto mine = text::tokenizer::from_file(*from).value(), taken = text::tokenizer::from_file(*file).value();
   EXPECT_EQ(taken->size(), 512U);
-  EXPECT_EQ(taken->words().digest(), mine->words().digest());
-  EXPECT_EQ(taken->words().type(511), text::token_type::unused);
+  EXPECT_EQ(taken->vocab().digest(), mine->vocab().digest());
+  EXPECT_EQ(taken->vocab().type(511), text::token_type::unused);
   EXPECT_EQ(taken->encode("then <|im_start|>", {}), mine->encode("then <|im_start|>", {}));
 
   options.shape.vocabulary = 100;

@@ -81,10 +81,10 @@ struct typist {
 };
 
 /// Edits `text` at random places and complains about the first difference.
-void edit_at_random(const std::shared_ptr<const tokenizer>& words, std::string text, std::size_t edits,
+void edit_at_random(const std::shared_ptr<const tokenizer>& tokenizer, std::string text, std::size_t edits,
                     std::uint32_t seed) {
   typist who(seed, text);
-  document_tokens document(words, text);
+  document_tokens document(tokenizer, text);
   ids mirror(document.tokens().begin(), document.tokens().end());
   for (std::size_t i = 0; i < edits; ++i) {
     const std::size_t begin = random_boundary(text, who.random);
@@ -96,32 +96,33 @@ void edit_at_random(const std::shared_ptr<const tokenizer>& words, std::string t
     text.replace(begin, end - begin, with);
 
     const token_splice splice = document.replace(text, begin, end - begin, with.size());
-    const ids whole = words->encode(text);
+    const ids whole = tokenizer->encode(text);
     ASSERT_EQ(ids(document.tokens().begin(), document.tokens().end()), whole) << "edit " << i << ", seed " << seed;
     mirror.erase(mirror.begin() + splice.at, mirror.begin() + splice.at + splice.remove_count);
     mirror.insert(mirror.begin() + splice.at, splice.insert.begin(), splice.insert.end());
     ASSERT_EQ(mirror, whole) << "the splice tells another story; edit " << i << ", seed " << seed;
 
     const std::size_t cursor = random_boundary(text, who.random);
-    ASSERT_EQ(document.before(text, cursor), words->encode(std::string_view(text).substr(0, cursor))) << "edit " << i;
-    ASSERT_EQ(document.behind(text, cursor), words->encode(std::string_view(text).substr(cursor))) << "edit " << i;
+    ASSERT_EQ(document.before(text, cursor), tokenizer->encode(std::string_view(text).substr(0, cursor)))
+        << "edit " << i;
+    ASSERT_EQ(document.behind(text, cursor), tokenizer->encode(std::string_view(text).substr(cursor))) << "edit " << i;
   }
 }
 
 /// The cut itself: anything in front, anything behind, and one of the places between.
-void cut_at_random(const tokenizer& words, std::size_t rounds, std::uint32_t seed) {
+void cut_at_random(const tokenizer& tokenizer, std::size_t rounds, std::uint32_t seed) {
   typist who(seed, "def f(self, x1):\n    return {'a': x1 + 12}\n\n\nclass B:\n\tpass\n");
   std::size_t cuts = 0;
   for (std::size_t i = 0; i < rounds; ++i) {
     std::string whole;
     for (int n = 0; n < 6; ++n) whole += who.writes();
     for (std::size_t at = 1; at < whole.size(); ++at) {
-      if (!words.cuts_between(whole[at - 1], whole[at])) continue;
+      if (!tokenizer.cuts_between(whole[at - 1], whole[at])) continue;
       ++cuts;
-      ids joined = words.encode(std::string_view(whole).substr(0, at));
-      const ids rest = words.encode(std::string_view(whole).substr(at), {.continues = true});
+      ids joined = tokenizer.encode(std::string_view(whole).substr(0, at));
+      const ids rest = tokenizer.encode(std::string_view(whole).substr(at), {.continues = true});
       joined.insert(joined.end(), rest.begin(), rest.end());
-      ASSERT_EQ(joined, words.encode(whole)) << "cut at " << at << " of " << whole;
+      ASSERT_EQ(joined, tokenizer.encode(whole)) << "cut at " << at << " of " << whole;
     }
   }
   EXPECT_GT(cuts, rounds / 4);  // else nothing was tried
@@ -132,19 +133,20 @@ TEST(document_tokens, are_those_of_the_whole_text_under_every_pretokenizer) {
       "import os\n\n\nclass A(B):\n    x = 'don' 't'\n\n    def f(self, a=12):\n        return a + 1\n";
   for (const char* pre : {"default", "gpt-2", "llama-bpe", "qwen2", "starcoder", "deepseek-coder"}) {
     SCOPED_TRACE(pre);
-    const auto words = load(*test::tiny_bpe(pre).file());
-    ASSERT_NE(words, nullptr);
-    cut_at_random(*words, test::rounds(400, 40), 3);
-    for (std::uint32_t seed = 0; seed < test::rounds(8, 1); ++seed) edit_at_random(words, code + code + code, 60, seed);
+    const auto tokenizer = load(*test::tiny_bpe(pre).file());
+    ASSERT_NE(tokenizer, nullptr);
+    cut_at_random(*tokenizer, test::rounds(400, 40), 3);
+    for (std::uint32_t seed = 0; seed < test::rounds(8, 1); ++seed)
+      edit_at_random(tokenizer, code + code + code, 60, seed);
   }
 }
 
 TEST(document_tokens, are_those_of_the_whole_text_under_sentencepiece) {
-  const auto words = load(*test::tiny_spm().file());
-  ASSERT_NE(words, nullptr);
-  cut_at_random(*words, test::rounds(400, 40), 4);
+  const auto tokenizer = load(*test::tiny_spm().file());
+  ASSERT_NE(tokenizer, nullptr);
+  cut_at_random(*tokenizer, test::rounds(400, 40), 4);
   for (std::uint32_t seed = 0; seed < test::rounds(8, 1); ++seed) {
-    edit_at_random(words, "hello world\n  hello <tag> world\n", 60, seed);
+    edit_at_random(tokenizer, "hello world\n  hello <tag> world\n", 60, seed);
   }
 }
 
@@ -154,9 +156,9 @@ TEST_P(document_tokens_of, real_code_are_those_of_the_whole_text) {
   const auto texts = test::data_path("vocab/code_vectors.jsonl");
   const auto vocabulary = test::data_path(std::string("vocab/ggml-vocab-") + GetParam() + ".gguf");
   if (!texts || !vocabulary) GTEST_SKIP() << "the vocabulary data is absent";
-  const auto words = load(**gguf::gguf_file::open(*vocabulary));
-  ASSERT_NE(words, nullptr);
-  cut_at_random(*words, test::rounds(200, 10), 5);
+  const auto tokenizer = load(**gguf::gguf_file::open(*vocabulary));
+  ASSERT_NE(tokenizer, nullptr);
+  cut_at_random(*tokenizer, test::rounds(200, 10), 5);
   std::istringstream lines(test::read_file(*texts));
   std::string all;
   std::uint32_t seed = 0;
@@ -169,7 +171,7 @@ TEST_P(document_tokens_of, real_code_are_those_of_the_whole_text) {
     all += text;
     if (all.size() < 4000) continue;
     if (seed++ >= test::rounds(10, 1)) break;
-    edit_at_random(words, all, 20, seed);
+    edit_at_random(tokenizer, all, 20, seed);
     all.clear();
   }
   EXPECT_GT(seed, 0U);
@@ -180,10 +182,10 @@ INSTANTIATE_TEST_SUITE_P(real, document_tokens_of,
                                          "phi-3"));
 
 TEST(document_tokens, encode_no_more_than_what_an_edit_touches) {
-  const auto words = load(*test::tiny_bpe().file());
+  const auto tokenizer = load(*test::tiny_bpe().file());
   std::string text;
   for (int i = 0; i < 500; ++i) text += "word " + std::to_string(i) + " and more\n";
-  document_tokens document(words, text);
+  document_tokens document(tokenizer, text);
   // Every third byte of the far end becomes another one behind the document's back: it is not looked at again.
   const ids far(document.tokens().end() - 100, document.tokens().end());
   text.insert(100, "new");
@@ -195,13 +197,13 @@ TEST(document_tokens, encode_no_more_than_what_an_edit_touches) {
 }
 
 TEST(document_tokens, of_nothing_are_none) {
-  const auto words = load(*test::tiny_bpe().file());
-  document_tokens document(words, "");
+  const auto tokenizer = load(*test::tiny_bpe().file());
+  document_tokens document(tokenizer, "");
   EXPECT_TRUE(document.tokens().empty());
   EXPECT_TRUE(document.before("", 0).empty());
   EXPECT_TRUE(document.behind("", 0).empty());
-  EXPECT_EQ(document.replace("hello", 0, 0, 5).insert, words->encode("hello"));
-  EXPECT_EQ(document.replace("", 0, 5, 0).remove_count, words->encode("hello").size());
+  EXPECT_EQ(document.replace("hello", 0, 0, 5).insert, tokenizer->encode("hello"));
+  EXPECT_EQ(document.replace("", 0, 5, 0).remove_count, tokenizer->encode("hello").size());
 }
 
 }  // namespace

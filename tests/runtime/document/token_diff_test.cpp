@@ -76,10 +76,10 @@ TEST(token_diff, replaces_all_where_too_much_differs) {
 TEST(token_diff, leads_from_any_sequence_to_any_other_in_as_few_steps_as_there_can_be) {
   std::mt19937_64 chance(7);
   for (int round = 0; round < 3000; ++round) {
-    const std::uint64_t words = 1 + chance() % 5;
+    const std::uint64_t tokenizer = 1 + chance() % 5;
     const auto some = [&](std::size_t max) {
       tokens out(chance() % (max + 1));
-      for (token& t : out) t = static_cast<token>(chance() % words);
+      for (token& t : out) t = static_cast<token>(chance() % tokenizer);
       return out;
     };
     const tokens before = some(40);

@@ -189,7 +189,7 @@ struct broken_file {
   const char* what;
   std::function<buffer()> make;
   errc code;
-  std::vector<const char*> words;
+  std::vector<const char*> tokenizer;
 };
 
 buffer with_alignment(std::uint32_t alignment) {
@@ -379,7 +379,7 @@ TEST(gguf_file, refuses_broken_files_and_says_why) {
     const failure why = refused(row.make());
     EXPECT_EQ(why.code, row.code) << why.context;
     EXPECT_THAT(why.context, testing::StartsWith("test.gguf: "));
-    for (const char* word : row.words) EXPECT_THAT(why.context, HasSubstr(word));
+    for (const char* word : row.tokenizer) EXPECT_THAT(why.context, HasSubstr(word));
   }
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/grammar/walker.hpp"
+#include "runtime/grammar/grammar_matcher.hpp"
 #include "tests/support/test_data.hpp"
 #include "tests/support/tiny_model.hpp"
 

@@ -398,7 +398,7 @@ TEST(chat_template, takes_any_soup_of_tokens_without_harm) {
   static const std::vector<std::string> operators = {" + ",  " - ",    " * ", " / ",  " // ",     " % ",   " ** ",
                                                      " ~ ",  " == ",   " < ", " in ", " not in ", " and ", " or ",
                                                      " if ", " else ", ", ",  " is ", " | ",      "."};
-  static const std::vector<std::string> words = {
+  static const std::vector<std::string> tokenizer = {
       "defined", "none",  "string",     "mapping",  "upper",   "trim",       "tojson",      "length",   "join",
       "list",    "first", "sort",       "map",      "select",  "selectattr", "items",       "get",      "split",
       "replace", "strip", "indent",     "default",  "unique",  "sum",        "batch",       "round",    "int",
@@ -417,16 +417,17 @@ TEST(chat_template, takes_any_soup_of_tokens_without_harm) {
       case 2:
         return "{" + expression(depth - 1) + ": " + expression(depth - 2) + "}";
       case 3:
-        return expression(depth - 1) + " | " + pick(words);
+        return expression(depth - 1) + " | " + pick(tokenizer);
       case 4:
-        return expression(depth - 1) + " | " + pick(words) + "(" + expression(depth - 2) + ")";
+        return expression(depth - 1) + " | " + pick(tokenizer) + "(" + expression(depth - 2) + ")";
       case 5:
-        return expression(depth - 1) + "." + pick(words) + "(" + (random() % 2 == 0 ? expression(depth - 2) : "") + ")";
+        return expression(depth - 1) + "." + pick(tokenizer) + "(" + (random() % 2 == 0 ? expression(depth - 2) : "") +
+               ")";
       case 6:
         return expression(depth - 1) + "[" + expression(depth - 2) +
                (random() % 2 == 0 ? ":" + expression(depth - 2) : "") + "]";
       case 7:
-        return expression(depth - 1) + " is " + pick(words);
+        return expression(depth - 1) + " is " + pick(tokenizer);
       case 8:
         return expression(depth - 1) + pick(operators) + expression(depth - 1);
       default:
@@ -465,7 +466,7 @@ TEST(chat_template, takes_any_soup_of_tokens_without_harm) {
           out += "{% set s %}" + inner + "{% endset %}";
           break;
         case 8:
-          out += "{% filter " + pick(words) + " %}" + inner + "{% endfilter %}";
+          out += "{% filter " + pick(tokenizer) + " %}" + inner + "{% endfilter %}";
           break;
         case 9:
           out += "{% for x in x %}{% break %}{% endfor %}{%- with a = " + e + " -%}" + inner + "{% endwith %}";

@@ -9,13 +9,13 @@ namespace {
 
 /// Ordinary text as it is, special tokens as [text].
 std::string shown(const test::tiny_vocabulary& tiny, std::string_view text, bool parse_special) {
-  const auto words = vocabulary::load(*tiny.file());
-  EXPECT_TRUE(words);
-  const special_splitter splitter(*words);
+  const auto vocab = vocabulary::load(*tiny.file());
+  EXPECT_TRUE(vocab);
+  const special_splitter splitter(*vocab);
   std::string out;
   for (const auto& part : splitter.split(text, parse_special)) {
     EXPECT_NE(part.text.empty(), !part.special.has_value());
-    out += part.special ? "[" + std::string(words->text(*part.special)) + "]" : "{" + std::string(part.text) + "}";
+    out += part.special ? "[" + std::string(vocab->text(*part.special)) + "]" : "{" + std::string(part.text) + "}";
   }
   return out;
 }

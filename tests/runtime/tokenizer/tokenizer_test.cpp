@@ -33,39 +33,39 @@ ids ids_of(const test::tiny_vocabulary& tiny, std::initializer_list<const char*>
 
 TEST(bpe_tokenizer, merges_by_rank) {
   const auto tiny = test::tiny_bpe();
-  const auto words = load(tiny);
-  EXPECT_EQ(words->encode(""), ids{});
-  EXPECT_EQ(words->encode("hello world"), ids_of(tiny, {"hello", "Ġworld"}));
-  EXPECT_EQ(words->encode("hell"), ids_of(tiny, {"hell"}));
-  EXPECT_EQ(words->encode("helo"), ids_of(tiny, {"he", "l", "o"}));
-  EXPECT_EQ(words->encode("lll"), ids_of(tiny, {"ll", "l"}));
-  EXPECT_EQ(words->encode("\n"), ids_of(tiny, {"Ċ"}));
-  EXPECT_TRUE(words->keeps_every_byte());
+  const auto subject = load(tiny);
+  EXPECT_EQ(subject->encode(""), ids{});
+  EXPECT_EQ(subject->encode("hello world"), ids_of(tiny, {"hello", "Ġworld"}));
+  EXPECT_EQ(subject->encode("hell"), ids_of(tiny, {"hell"}));
+  EXPECT_EQ(subject->encode("helo"), ids_of(tiny, {"he", "l", "o"}));
+  EXPECT_EQ(subject->encode("lll"), ids_of(tiny, {"ll", "l"}));
+  EXPECT_EQ(subject->encode("\n"), ids_of(tiny, {"Ċ"}));
+  EXPECT_TRUE(subject->keeps_every_byte());
 }
 
 TEST(bpe_tokenizer, gives_repeated_pieces_the_same_tokens) {
   const auto tiny = test::tiny_bpe();
-  const auto words = load(tiny);
-  EXPECT_EQ(words->encode("hello world world world"), ids_of(tiny, {"hello", "Ġworld", "Ġworld", "Ġworld"}));
+  const auto subject = load(tiny);
+  EXPECT_EQ(subject->encode("hello world world world"), ids_of(tiny, {"hello", "Ġworld", "Ġworld", "Ġworld"}));
 }
 
 TEST(bpe_tokenizer, treats_special_texts_as_the_options_say) {
   const auto tiny = test::tiny_bpe();
-  const auto words = load(tiny);
-  const ids parsed = words->encode("<|im_start|>hello<|end|>", {.parse_special = true});
+  const auto subject = load(tiny);
+  const ids parsed = subject->encode("<|im_start|>hello<|end|>", {.parse_special = true});
   EXPECT_EQ(parsed, ids_of(tiny, {"<|im_start|>", "hello", "<|end|>"}));
-  const ids plain = words->encode("<|im_start|>hello<|end|>");
-  for (const token id : plain) EXPECT_NE(words->words().type(id), token_type::control);
-  EXPECT_EQ(words->decode(plain).value(), "<|im_start|>hello<|end|>");
-  EXPECT_EQ(words->encode("a<think>"), ids_of(tiny, {"a", "<think>"}));
+  const ids plain = subject->encode("<|im_start|>hello<|end|>");
+  for (const token id : plain) EXPECT_NE(subject->vocab().type(id), token_type::control);
+  EXPECT_EQ(subject->decode(plain).value(), "<|im_start|>hello<|end|>");
+  EXPECT_EQ(subject->encode("a<think>"), ids_of(tiny, {"a", "<think>"}));
 }
 
 TEST(bpe_tokenizer, does_not_let_merges_spell_a_control_token) {
   auto tiny = test::tiny_bpe("gpt-2");
   tiny.add("no", 3);
   tiny.merges.push_back("n o");
-  const auto words = load(tiny);
-  EXPECT_EQ(words->encode("no"), ids_of(tiny, {"n", "o"}));
+  const auto subject = load(tiny);
+  EXPECT_EQ(subject->encode("no"), ids_of(tiny, {"n", "o"}));
 }
 
 TEST(bpe_tokenizer, adds_bos_and_eos_where_the_file_asks) {
@@ -76,18 +76,18 @@ TEST(bpe_tokenizer, adds_bos_and_eos_where_the_file_asks) {
   writer.put_bool("tokenizer.ggml.add_bos_token", true);
   writer.put_bool("tokenizer.ggml.add_eos_token", true);
   const auto file = gguf::gguf_file::from_bytes(writer.bytes(), "tiny.gguf");
-  const auto words = tokenizer::from_file(**file).value();
-  EXPECT_EQ(words->encode("hello", {.add_bos_eos = true}), ids_of(tiny, {"<|im_start|>", "hello", "<|end|>"}));
-  EXPECT_EQ(words->encode("", {.add_bos_eos = true}), ids_of(tiny, {"<|im_start|>", "<|end|>"}));
-  EXPECT_EQ(words->encode("hello"), ids_of(tiny, {"hello"}));
+  const auto subject = tokenizer::from_file(**file).value();
+  EXPECT_EQ(subject->encode("hello", {.add_bos_eos = true}), ids_of(tiny, {"<|im_start|>", "hello", "<|end|>"}));
+  EXPECT_EQ(subject->encode("", {.add_bos_eos = true}), ids_of(tiny, {"<|im_start|>", "<|end|>"}));
+  EXPECT_EQ(subject->encode("hello"), ids_of(tiny, {"hello"}));
 }
 
 TEST(bpe_tokenizer, takes_whole_pieces_first_only_for_llama3) {
   for (const bool llama3 : {false, true}) {
     auto tiny = test::tiny_bpe(llama3 ? "llama-bpe" : "qwen2");
     tiny.add("whole", 1);  // no merge leads to it
-    const auto words = load(tiny);
-    EXPECT_EQ(words->encode("whole").size(), llama3 ? 1U : 5U);
+    const auto subject = load(tiny);
+    EXPECT_EQ(subject->encode("whole").size(), llama3 ? 1U : 5U);
   }
 }
 
@@ -96,21 +96,21 @@ TEST(bpe_tokenizer, goes_through_merges_whose_outcome_is_no_token) {
   tiny.add("xyz", 1);
   tiny.merges.push_back("x y");  // "xy" is not in the vocabulary
   tiny.merges.push_back("xy z");
-  const auto words = load(tiny);
-  EXPECT_EQ(words->encode("xyz"), ids_of(tiny, {"xyz"}));
-  EXPECT_EQ(words->encode("xy"), ids_of(tiny, {"x", "y"}));
+  const auto subject = load(tiny);
+  EXPECT_EQ(subject->encode("xyz"), ids_of(tiny, {"xyz"}));
+  EXPECT_EQ(subject->encode("xy"), ids_of(tiny, {"x", "y"}));
 }
 
 TEST(bpe_tokenizer, renders_pieces) {
   const auto tiny = test::tiny_bpe();
-  const auto words = load(tiny);
-  EXPECT_EQ(words->piece(tiny.id("Ġworld")), " world");
-  EXPECT_EQ(words->piece(tiny.id("<|end|>")), "");
-  EXPECT_EQ(words->piece(tiny.id("<|end|>"), true), "<|end|>");
-  EXPECT_EQ(words->piece(tiny.id("<think>")), "<think>");
-  EXPECT_EQ(words->piece(-1), "");
-  EXPECT_EQ(words->piece(1 << 20), "");
-  const auto outside = words->decode(ids{0, 99999});
+  const auto subject = load(tiny);
+  EXPECT_EQ(subject->piece(tiny.id("Ġworld")), " world");
+  EXPECT_EQ(subject->piece(tiny.id("<|end|>")), "");
+  EXPECT_EQ(subject->piece(tiny.id("<|end|>"), true), "<|end|>");
+  EXPECT_EQ(subject->piece(tiny.id("<think>")), "<think>");
+  EXPECT_EQ(subject->piece(-1), "");
+  EXPECT_EQ(subject->piece(1 << 20), "");
+  const auto outside = subject->decode(ids{0, 99999});
   ASSERT_FALSE(outside);
   EXPECT_EQ(outside.error().code, errc::invalid_argument);
   EXPECT_THAT(outside.error().context, HasSubstr("token 99999"));
@@ -120,15 +120,15 @@ TEST(bpe_tokenizer, writes_a_replacement_for_bytes_that_utf8_never_uses_when_the
   auto tiny = test::tiny_bpe();
   const auto at = static_cast<std::size_t>(tiny.id(test::byte_character(0xFF)));
   tiny.types[at] = 4;  // as in deepseek-coder: the text "ÿ", not the byte
-  const auto words = load(tiny);
-  EXPECT_FALSE(words->keeps_every_byte());
-  EXPECT_EQ(words
-                ->decode(words->encode("a\xFF"
-                                       "b"))
+  const auto subject = load(tiny);
+  EXPECT_FALSE(subject->keeps_every_byte());
+  EXPECT_EQ(subject
+                ->decode(subject->encode("a\xFF"
+                                         "b"))
                 .value(),
             "a\uFFFD"
             "b");
-  EXPECT_EQ(words->decode(words->encode("ÿ\xFE")).value(), "ÿ\xFE");
+  EXPECT_EQ(subject->decode(subject->encode("ÿ\xFE")).value(), "ÿ\xFE");
 }
 
 TEST(bpe_tokenizer, needs_a_token_for_every_byte_of_utf8) {
@@ -206,11 +206,11 @@ TEST(bpe_tokenizer, agrees_with_the_definition_on_random_merges) {
   std::mt19937_64 random(31);
   for (int round = 0; round < 40; ++round) {
     const auto tiny = random_bpe(random, 5 + random() % 40);
-    const auto words = load(tiny);
+    const auto subject = load(tiny);
     for (int i = 0; i < 50; ++i) {
       std::string text;
       for (auto n = 1 + random() % 40; n > 0; --n) text.push_back("abcd"[random() % 4]);
-      ASSERT_EQ(words->encode(text), naive_bpe(tiny, text)) << text;
+      ASSERT_EQ(subject->encode(text), naive_bpe(tiny, text)) << text;
     }
   }
 }
@@ -218,7 +218,7 @@ TEST(bpe_tokenizer, agrees_with_the_definition_on_random_merges) {
 TEST(bpe_tokenizer, brings_any_bytes_back) {
   std::mt19937_64 random(17);
   for (const char* pre : {"qwen2", "gpt-2", "starcoder", "deepseek-coder", "llama-bpe", "default"}) {
-    const auto words = load(test::tiny_bpe(pre));
+    const auto subject = load(test::tiny_bpe(pre));
     for (int round = 0; round < 500; ++round) {
       std::string text;
       for (auto n = random() % 60; n > 0; --n) {
@@ -227,51 +227,52 @@ TEST(bpe_tokenizer, brings_any_bytes_back) {
         else
           text.push_back(static_cast<char>(random()));
       }
-      ASSERT_EQ(words->decode(words->encode(text)).value(), text) << pre;
-      ASSERT_EQ(words->decode(words->encode(text, {.parse_special = true}), {.render_special = true}).value(), text);
+      ASSERT_EQ(subject->decode(subject->encode(text)).value(), text) << pre;
+      ASSERT_EQ(subject->decode(subject->encode(text, {.parse_special = true}), {.render_special = true}).value(),
+                text);
     }
   }
 }
 
 TEST(bpe_tokenizer, takes_one_very_long_word) {
-  const auto words = load(test::tiny_bpe());
+  const auto subject = load(test::tiny_bpe());
   const std::string text(1 << 20, 'l');
-  const ids encoded = words->encode(text);
+  const ids encoded = subject->encode(text);
   EXPECT_EQ(encoded.size(), text.size() / 2);
 }
 
 TEST(spm_tokenizer, merges_by_score_and_marks_blanks) {
   const auto tiny = test::tiny_spm();
-  const auto words = load(tiny);
-  EXPECT_EQ(words->encode(""), ids{});
-  EXPECT_EQ(words->encode("hello"), ids_of(tiny, {"▁hello"}));
-  EXPECT_EQ(words->encode(" hello"), ids_of(tiny, {"▁", "▁hello"}));
-  EXPECT_EQ(words->encode("hello wo"), ids_of(tiny, {"▁hello", "▁w", "o"}));
-  EXPECT_EQ(words->encode("hel"), ids_of(tiny, {"▁", "he", "l"}));
-  EXPECT_EQ(words->encode("hello", {.add_bos_eos = true}), ids_of(tiny, {"<s>", "▁hello"}));
+  const auto subject = load(tiny);
+  EXPECT_EQ(subject->encode(""), ids{});
+  EXPECT_EQ(subject->encode("hello"), ids_of(tiny, {"▁hello"}));
+  EXPECT_EQ(subject->encode(" hello"), ids_of(tiny, {"▁", "▁hello"}));
+  EXPECT_EQ(subject->encode("hello wo"), ids_of(tiny, {"▁hello", "▁w", "o"}));
+  EXPECT_EQ(subject->encode("hel"), ids_of(tiny, {"▁", "he", "l"}));
+  EXPECT_EQ(subject->encode("hello", {.add_bos_eos = true}), ids_of(tiny, {"<s>", "▁hello"}));
 }
 
 TEST(spm_tokenizer, spells_unknown_characters_in_bytes) {
   const auto tiny = test::tiny_spm();
-  const auto words = load(tiny);
-  EXPECT_EQ(words->encode("hé"), ids_of(tiny, {"▁", "h", "<0xC3>", "<0xA9>"}));
-  EXPECT_EQ(words->encode("\xFF\n"), ids_of(tiny, {"▁", "<0xFF>", "<0x0A>"}));
-  EXPECT_EQ(words->piece(tiny.id("<0xC3>")), "\xC3");
+  const auto subject = load(tiny);
+  EXPECT_EQ(subject->encode("hé"), ids_of(tiny, {"▁", "h", "<0xC3>", "<0xA9>"}));
+  EXPECT_EQ(subject->encode("\xFF\n"), ids_of(tiny, {"▁", "<0xFF>", "<0x0A>"}));
+  EXPECT_EQ(subject->piece(tiny.id("<0xC3>")), "\xC3");
 }
 
 TEST(spm_tokenizer, never_spells_control_or_byte_tokens_from_text) {
   const auto tiny = test::tiny_spm();
-  const auto words = load(tiny);
+  const auto subject = load(tiny);
   // "</s" is a piece, so merging alone could reach "</s>".
-  EXPECT_EQ(words->encode("</s>"), ids_of(tiny, {"▁", "</s", ">"}));
-  EXPECT_EQ(words->encode("</s>", {.parse_special = true}), ids_of(tiny, {"</s>"}));
-  for (const token id : words->encode("<0x0A>")) EXPECT_NE(id, tiny.id("<0x0A>"));
+  EXPECT_EQ(subject->encode("</s>"), ids_of(tiny, {"▁", "</s", ">"}));
+  EXPECT_EQ(subject->encode("</s>", {.parse_special = true}), ids_of(tiny, {"</s>"}));
+  for (const token id : subject->encode("<0x0A>")) EXPECT_NE(id, tiny.id("<0x0A>"));
 }
 
 TEST(spm_tokenizer, puts_a_blank_after_every_token_matched_as_a_whole) {
   const auto tiny = test::tiny_spm();
-  const auto words = load(tiny);
-  EXPECT_EQ(words->encode("hello<tag>hello"), ids_of(tiny, {"▁hello", "<tag>", "▁hello"}));
+  const auto subject = load(tiny);
+  EXPECT_EQ(subject->encode("hello<tag>hello"), ids_of(tiny, {"▁hello", "<tag>", "▁hello"}));
   gguf::gguf_writer writer = tiny.writer();
   writer.put_bool("tokenizer.ggml.add_space_prefix", false);
   const auto file = gguf::gguf_file::from_bytes(writer.bytes(), "tiny.gguf");
@@ -281,10 +282,10 @@ TEST(spm_tokenizer, puts_a_blank_after_every_token_matched_as_a_whole) {
 
 TEST(spm_tokenizer, takes_the_added_blank_off_a_whole_text_only) {
   const auto tiny = test::tiny_spm();
-  const auto words = load(tiny);
-  const ids encoded = words->encode("hello wo", {.add_bos_eos = true});
-  EXPECT_EQ(words->decode(encoded).value(), " hello wo");
-  EXPECT_EQ(words->decode(encoded, {.strip_space_prefix = true}).value(), "hello wo");
+  const auto subject = load(tiny);
+  const ids encoded = subject->encode("hello wo", {.add_bos_eos = true});
+  EXPECT_EQ(subject->decode(encoded).value(), " hello wo");
+  EXPECT_EQ(subject->decode(encoded, {.strip_space_prefix = true}).value(), "hello wo");
 }
 
 /// SentencePiece merging as its definition says, with bytes for what is no token.
@@ -338,7 +339,7 @@ TEST(spm_tokenizer, agrees_with_the_definition_on_random_pieces) {
       texts.push_back(joined);
       tiny.add(joined, 1, -static_cast<float>(random() % 12));
     }
-    const auto words = load(tiny);
+    const auto subject = load(tiny);
     for (int i = 0; i < 50; ++i) {
       std::string text;
       std::string spaced;
@@ -347,8 +348,8 @@ TEST(spm_tokenizer, agrees_with_the_definition_on_random_pieces) {
         text += unit;
         spaced += unit == "▁" ? " " : unit;
       }
-      ASSERT_EQ(words->encode(spaced), naive_spm(tiny, text)) << spaced;
-      ASSERT_EQ(words->decode(words->encode(spaced), {.strip_space_prefix = true}).value(), spaced);
+      ASSERT_EQ(subject->encode(spaced), naive_spm(tiny, text)) << spaced;
+      ASSERT_EQ(subject->decode(subject->encode(spaced), {.strip_space_prefix = true}).value(), spaced);
     }
   }
 }
@@ -364,14 +365,14 @@ TEST(spm_tokenizer, needs_byte_tokens_or_an_unknown_token) {
 }
 
 TEST(tokenizer, encodes_from_several_threads_at_once) {
-  const auto words = load(test::tiny_bpe());
+  const auto subject = load(test::tiny_bpe());
   const std::string text = "hello world <|end|> \u00e9 12\n";
-  const ids wanted = words->encode(text);
+  const ids wanted = subject->encode(text);
   std::vector<std::future<bool>> results;
   for (int i = 0; i < 4; ++i) {
     results.push_back(std::async(std::launch::async, [&] {
       for (int round = 0; round < 200; ++round) {
-        if (words->encode(text) != wanted) return false;
+        if (subject->encode(text) != wanted) return false;
       }
       return true;
     }));
@@ -392,13 +393,13 @@ TEST(tokenizer, survives_mutated_vocabularies) {
       for (auto n = 1 + random() % 6; n > 0; --n) bytes[random() % bytes.size()] = static_cast<std::byte>(random());
       const auto file = gguf::gguf_file::from_bytes(std::move(bytes), "mutated");
       if (!file) continue;
-      const auto words = tokenizer::from_file(**file);
-      if (!words) continue;
+      const auto subject = tokenizer::from_file(**file);
+      if (!subject) continue;
       ++loaded;
       const ids encoded =
-          (*words)->encode("hello world</s>\xFF<think> \u00e9", {.parse_special = true, .add_bos_eos = true});
-      for (const token id : encoded) ASSERT_TRUE((*words)->words().contains(id));
-      ASSERT_TRUE((*words)->decode(encoded, {.render_special = true, .strip_space_prefix = true}));
+          (*subject)->encode("hello world</s>\xFF<think> \u00e9", {.parse_special = true, .add_bos_eos = true});
+      for (const token id : encoded) ASSERT_TRUE((*subject)->vocab().contains(id));
+      ASSERT_TRUE((*subject)->decode(encoded, {.render_special = true, .strip_space_prefix = true}));
     }
   }
   EXPECT_GT(loaded, 100);

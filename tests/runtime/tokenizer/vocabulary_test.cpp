@@ -17,18 +17,18 @@ std::shared_ptr<const gguf::gguf_file> opened(const gguf::gguf_writer& writer) {
 }
 
 vocabulary loaded(const gguf::gguf_writer& writer) {
-  auto words = vocabulary::load(*opened(writer));
-  EXPECT_TRUE(words) << (words ? "" : words.error().describe());
-  return std::move(*words);
+  auto vocab = vocabulary::load(*opened(writer));
+  EXPECT_TRUE(vocab) << (vocab ? "" : vocab.error().describe());
+  return std::move(*vocab);
 }
 
 std::string refusal(const gguf::gguf_writer& writer, errc code = errc::file_malformed) {
-  const auto words = vocabulary::load(*opened(writer));
-  EXPECT_FALSE(words);
-  if (words) return "";
-  EXPECT_EQ(words.error().code, code);
-  EXPECT_THAT(words.error().context, testing::StartsWith("tiny.gguf: metadata 'tokenizer.ggml."));
-  return words.error().context;
+  const auto vocab = vocabulary::load(*opened(writer));
+  EXPECT_FALSE(vocab);
+  if (vocab) return "";
+  EXPECT_EQ(vocab.error().code, code);
+  EXPECT_THAT(vocab.error().context, testing::StartsWith("tiny.gguf: metadata 'tokenizer.ggml."));
+  return vocab.error().context;
 }
 
 TEST(vocabulary, knows_texts_types_and_ids) {
@@ -37,21 +37,21 @@ TEST(vocabulary, knows_texts_types_and_ids) {
   writer.put_u32("tokenizer.ggml.eos_token_id", static_cast<std::uint32_t>(tiny.id("<|end|>")));
   writer.put_bool("tokenizer.ggml.add_bos_token", true);
   writer.put_string("tokenizer.chat_template", "{{ x }}");
-  const vocabulary words = loaded(writer);
-  EXPECT_EQ(words.kind(), vocabulary_kind::byte_level_bpe);
-  EXPECT_EQ(words.size(), tiny.tokens.size());
-  EXPECT_EQ(words.find("hello"), tiny.id("hello"));
-  EXPECT_EQ(words.find("absent"), std::nullopt);
-  EXPECT_EQ(words.text(tiny.id("hello")), "hello");
-  EXPECT_EQ(words.type(tiny.id("<think>")), token_type::user_defined);
-  EXPECT_EQ(words.eos(), tiny.id("<|end|>"));
-  EXPECT_EQ(words.bos(), std::nullopt);
-  EXPECT_TRUE(words.adds_bos());
-  EXPECT_FALSE(words.adds_eos());
-  EXPECT_EQ(words.chat_template(), "{{ x }}");
-  EXPECT_EQ(words.pretokenizer_name(), "qwen2");
-  EXPECT_FALSE(words.contains(-1));
-  EXPECT_FALSE(words.contains(static_cast<token>(tiny.tokens.size())));
+  const vocabulary vocab = loaded(writer);
+  EXPECT_EQ(vocab.kind(), vocabulary_kind::byte_level_bpe);
+  EXPECT_EQ(vocab.size(), tiny.tokens.size());
+  EXPECT_EQ(vocab.find("hello"), tiny.id("hello"));
+  EXPECT_EQ(vocab.find("absent"), std::nullopt);
+  EXPECT_EQ(vocab.text(tiny.id("hello")), "hello");
+  EXPECT_EQ(vocab.type(tiny.id("<think>")), token_type::user_defined);
+  EXPECT_EQ(vocab.eos(), tiny.id("<|end|>"));
+  EXPECT_EQ(vocab.bos(), std::nullopt);
+  EXPECT_TRUE(vocab.adds_bos());
+  EXPECT_FALSE(vocab.adds_eos());
+  EXPECT_EQ(vocab.chat_template(), "{{ x }}");
+  EXPECT_EQ(vocab.pretokenizer_name(), "qwen2");
+  EXPECT_FALSE(vocab.contains(-1));
+  EXPECT_FALSE(vocab.contains(static_cast<token>(tiny.tokens.size())));
 }
 
 TEST(vocabulary, knows_the_ends_of_generation) {
@@ -59,16 +59,16 @@ TEST(vocabulary, knows_the_ends_of_generation) {
   for (const char* text : {"<|endoftext|>", "<|im_end|>", "<|fim_pad|>"}) tiny.add(text, 3);
   tiny.add("<|eot_id|>", 1);  // an ordinary token that only looks like one
   tiny.add("</s>", 4);
-  const vocabulary words = loaded(tiny.writer());
-  EXPECT_EQ(words.eot(), tiny.id("<|im_end|>"));
+  const vocabulary vocab = loaded(tiny.writer());
+  EXPECT_EQ(vocab.eot(), tiny.id("<|im_end|>"));
   for (const char* text : {"<|endoftext|>", "<|im_end|>", "<|fim_pad|>", "<|end|>"}) {
-    EXPECT_TRUE(words.is_end_of_generation(tiny.id(text))) << text;
+    EXPECT_TRUE(vocab.is_end_of_generation(tiny.id(text))) << text;
   }
   for (const char* text : {"<|eot_id|>", "</s>", "<|im_start|>", "hello"}) {
-    EXPECT_FALSE(words.is_end_of_generation(tiny.id(text))) << text;
+    EXPECT_FALSE(vocab.is_end_of_generation(tiny.id(text))) << text;
   }
-  EXPECT_FALSE(words.is_end_of_generation(-1));
-  EXPECT_FALSE(words.is_end_of_generation(1 << 20));
+  EXPECT_FALSE(vocab.is_end_of_generation(-1));
+  EXPECT_FALSE(vocab.is_end_of_generation(1 << 20));
 }
 
 TEST(vocabulary, finds_fim_tokens_by_key_and_by_text) {
@@ -77,11 +77,11 @@ TEST(vocabulary, finds_fim_tokens_by_key_and_by_text) {
   gguf::gguf_writer writer = tiny.writer();
   EXPECT_TRUE(loaded(writer).fim().complete());
   writer.put_u32("tokenizer.ggml.fim_pre_token_id", static_cast<std::uint32_t>(tiny.id("<other>")));
-  const vocabulary words = loaded(writer);
-  EXPECT_EQ(words.fim().prefix, tiny.id("<other>"));
-  EXPECT_EQ(words.fim().suffix, tiny.id("<fim_suffix>"));
-  EXPECT_EQ(words.fim().file_separator, tiny.id("<file_sep>"));
-  EXPECT_EQ(words.fim().pad, std::nullopt);
+  const vocabulary vocab = loaded(writer);
+  EXPECT_EQ(vocab.fim().prefix, tiny.id("<other>"));
+  EXPECT_EQ(vocab.fim().suffix, tiny.id("<fim_suffix>"));
+  EXPECT_EQ(vocab.fim().file_separator, tiny.id("<file_sep>"));
+  EXPECT_EQ(vocab.fim().pad, std::nullopt);
   EXPECT_FALSE(loaded(test::tiny_bpe().writer()).fim().complete());
 }
 

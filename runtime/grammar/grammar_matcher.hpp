@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/grammar/constraint.hpp"
-#include "runtime/grammar/vocabulary_index.hpp"
+#include "runtime/grammar/token_trie.hpp"
 #include "runtime/model/row_filter.hpp"
 
 namespace redline::grammar {
@@ -18,13 +18,13 @@ namespace redline::grammar {
 /// (`forced`): by the state alone, so whoever follows the text writes the same ones. The last one in front of a choice
 /// is the model's: where "<" must follow, it may know "</" and "<copy" only, and "<" alone would be no text it has
 /// seen.
-class token_language {
+class compiled_grammar {
  public:
-  token_language(std::shared_ptr<const machine> rules, std::shared_ptr<const vocabulary_index> words)
-      : rules_(std::move(rules)), words_(std::move(words)) {}
+  compiled_grammar(std::shared_ptr<const machine> rules, std::shared_ptr<const token_trie> trie)
+      : rules_(std::move(rules)), trie_(std::move(trie)) {}
 
   [[nodiscard]] const machine& rules() const { return *rules_; }
-  [[nodiscard]] const vocabulary_index& words() const { return *words_; }
+  [[nodiscard]] const token_trie& trie() const { return *trie_; }
 
   [[nodiscard]] std::optional<token> forced(const state& s) const;
   /// Whether `t` can come at `s`, which then stands behind it: a token of the text, of what is forced the forced one,
@@ -42,9 +42,9 @@ class token_language {
         continue;
       }
       auto t = forced(s);
-      if (!t) t = words_->longest(*rules_, s, text);
-      if (!t || !text.starts_with(words_->words().piece(*t)) || !advance(s, *t)) return std::nullopt;
-      text.remove_prefix(words_->words().piece(*t).size());
+      if (!t) t = trie_->longest(*rules_, s, text);
+      if (!t || !text.starts_with(trie_->tokenizer().piece(*t)) || !advance(s, *t)) return std::nullopt;
+      text.remove_prefix(trie_->tokenizer().piece(*t).size());
       out.push_back(*t);
     }
     return out;
@@ -52,7 +52,7 @@ class token_language {
 
  private:
   std::shared_ptr<const machine> rules_;
-  std::shared_ptr<const vocabulary_index> words_;
+  std::shared_ptr<const token_trie> trie_;
   static constexpr std::size_t first_tokens_max = 256;
   mutable std::mutex mutex_;
   mutable std::unordered_map<std::string, std::optional<token>> first_tokens_;  // of forced bytes and how they end
@@ -60,13 +60,13 @@ class token_language {
 
 /// The languages that one target model is asked about, each with the masks of the states it met. Bounded; what was
 /// forgotten is made again. For one thread.
-class language_cache {
+class grammar_cache {
  public:
-  explicit language_cache(std::shared_ptr<const vocabulary_index> words) : words_(std::move(words)) {}
+  explicit grammar_cache(std::shared_ptr<const token_trie> trie) : trie_(std::move(trie)) {}
 
   struct entry {
     constraint grammar;  // without a place
-    std::shared_ptr<const token_language> language;
+    std::shared_ptr<const compiled_grammar> language;
     std::unordered_map<std::string, token_mask> masks;  // by the state's cells
     std::uint64_t used = 0;
   };
@@ -77,23 +77,23 @@ class language_cache {
   static constexpr std::size_t masks_max = 24;  // of one language; a mask of 150,000 tokens is 19 KB
 
  private:
-  std::shared_ptr<const vocabulary_index> words_;  // null: nothing is found
+  std::shared_ptr<const token_trie> trie_;  // null: nothing is found
   std::vector<std::unique_ptr<entry>> entries_;
   std::uint64_t clock_ = 0;
 };
 
 /// One sequence's rows under its grammar.
-class walker final : public model::row_filter {
+class grammar_matcher final : public model::row_filter {
  public:
   /// `where`: as `find` has checked it. Must not outlive the entry.
-  walker(language_cache::entry& language, const constraint& where)
+  grammar_matcher(grammar_cache::entry& language, const constraint& where)
       : language_(language), state_(where.where.empty() ? language.language->rules().begin() : state(where.where)) {}
 
   std::span<const std::uint64_t> allowed() override;
   bool take(token chosen) override;
 
  private:
-  language_cache::entry& language_;
+  grammar_cache::entry& language_;
   state state_;
   token_mask single_;
 };

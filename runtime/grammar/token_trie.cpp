@@ -1,4 +1,4 @@
-#include "runtime/grammar/vocabulary_index.hpp"
+#include "runtime/grammar/token_trie.hpp"
 
 #include <algorithm>
 
@@ -13,8 +13,8 @@ void clear(token_mask& mask, token t) { mask[static_cast<std::size_t>(t) / 64] &
 
 }  // namespace
 
-result<std::shared_ptr<const vocabulary_index>> vocabulary_index::make(std::shared_ptr<const text::tokenizer> words) {
-  std::shared_ptr<vocabulary_index> index(new vocabulary_index(std::move(words)));
+result<std::shared_ptr<const token_trie>> token_trie::make(std::shared_ptr<const text::tokenizer> tokenizer) {
+  std::shared_ptr<token_trie> index(new token_trie(std::move(tokenizer)));
   index->build();
   for (std::uint32_t n = 0; n + 1 < index->nodes_.size(); n = index->nodes_[n].next) {
     const auto& node = index->nodes_[n];
@@ -29,13 +29,13 @@ result<std::shared_ptr<const vocabulary_index>> vocabulary_index::make(std::shar
           "a grammar needs a token for every ASCII byte; the vocabulary has none for " + std::to_string(byte)};
     }
   }
-  return std::shared_ptr<const vocabulary_index>(std::move(index));
+  return std::shared_ptr<const token_trie>(std::move(index));
 }
 
-void vocabulary_index::build() {
-  const auto piece = [this](token t) { return words_->piece(t); };
-  for (token t = 0; t < static_cast<token>(words_->size()); ++t) {
-    if (words_->is_end_of_generation(t))
+void token_trie::build() {
+  const auto piece = [this](token t) { return tokenizer_->piece(t); };
+  for (token t = 0; t < static_cast<token>(tokenizer_->size()); ++t) {
+    if (tokenizer_->is_end_of_generation(t))
       ends_.push_back(t);
     else if (!piece(t).empty() && piece(t).size() <= token_bytes_max)
       tokens_.push_back(t);
@@ -68,7 +68,7 @@ void vocabulary_index::build() {
   nodes_.push_back({.next = count, .tokens = static_cast<std::uint32_t>(tokens_.size())});
 }
 
-const vocabulary_index::plain_tokens& vocabulary_index::tokens_of(const plain_text& text) const {
+const token_trie::plain_tokens& token_trie::tokens_of(const plain_text& text) const {
   const std::scoped_lock lock(mutex_);
   for (const auto& known : plain_) {
     if (known.text == &text) return known;
@@ -80,7 +80,7 @@ const vocabulary_index::plain_tokens& vocabulary_index::tokens_of(const plain_te
   return found;
 }
 
-void vocabulary_index::find_whole(plain_tokens& found) const {
+void token_trie::find_whole(plain_tokens& found) const {
   found.whole.resize(nodes_.size());
   for (auto n = static_cast<std::uint32_t>(nodes_.size() - 1); n-- > 0;) {
     std::uint8_t behind = 0xff;
@@ -93,13 +93,13 @@ void vocabulary_index::find_whole(plain_tokens& found) const {
   }
 }
 
-void vocabulary_index::find_tokens(plain_tokens& found) const {
-  found.all.resize((words_->size() + 63) / 64);
+void token_trie::find_tokens(plain_tokens& found) const {
+  found.all.resize((tokenizer_->size() + 63) / 64);
   std::vector<std::vector<token>> by_count(token_bytes_max + 1);
   for (const token t : tokens_) {
     std::uint8_t at = 0;
     std::size_t characters = 0;
-    for (const char c : words_->piece(t)) {
+    for (const char c : tokenizer_->piece(t)) {
       if (at == 0) ++characters;
       at = found.text->next[at][static_cast<std::uint8_t>(c)];
       if (at == plain_text::outside) break;
@@ -114,7 +114,7 @@ void vocabulary_index::find_tokens(plain_tokens& found) const {
   }
 }
 
-token_mask vocabulary_index::plain_tokens::of_at_most(std::uint32_t characters) const {
+token_mask token_trie::plain_tokens::of_at_most(std::uint32_t characters) const {
   if (characters >= up_to.size() || up_to[characters] == by_characters.size()) return all;
   const auto count = up_to[characters];
   if (count > by_characters.size() / 2) {
@@ -128,15 +128,15 @@ token_mask vocabulary_index::plain_tokens::of_at_most(std::uint32_t characters) 
 }
 
 /// Finds the tokens that a machine takes.
-class vocabulary_index::walk {
+class token_trie::walk {
  public:
-  walk(const vocabulary_index& index, const machine& m) : index_(index), nodes_(index.nodes_), machine_(m) {}
+  walk(const token_trie& index, const machine& m) : index_(index), nodes_(index.nodes_), machine_(m) {}
 
   token_mask run(const state& s) {
     const auto end = static_cast<std::uint32_t>(nodes_.size() - 1);
     const auto place = machine_.plain(s);
     if (place.text == nullptr) {
-      out_.resize((index_.words_->size() + 63) / 64);
+      out_.resize((index_.tokenizer_->size() + 63) / 64);
       tree(s, 0, end);
     } else {
       const auto& plain = tokens_of(*place.text);
@@ -198,14 +198,14 @@ class vocabulary_index::walk {
     return *last_;
   }
 
-  const vocabulary_index& index_;
+  const token_trie& index_;
   const std::vector<node>& nodes_;
   const machine& machine_;
   const plain_tokens* last_ = nullptr;
   token_mask out_;
 };
 
-token_mask vocabulary_index::allowed(const machine& m, const state& s) const {
+token_mask token_trie::allowed(const machine& m, const state& s) const {
   token_mask out = walk(*this, m).run(s);
   if (m.may_end(s)) {
     for (const token t : ends_) set(out, t);
@@ -213,7 +213,7 @@ token_mask vocabulary_index::allowed(const machine& m, const state& s) const {
   return out;
 }
 
-std::optional<token> vocabulary_index::longest(const machine& m, const state& s, std::string_view bytes) const {
+std::optional<token> token_trie::longest(const machine& m, const state& s, std::string_view bytes) const {
   std::optional<token> found;
   state here = s;
   std::uint32_t begin = 0;
@@ -243,28 +243,28 @@ class anything final : public machine {
 
 }  // namespace
 
-bool vocabulary_index::can_spell(std::string_view bytes) const {
+bool token_trie::can_spell(std::string_view bytes) const {
   return std::all_of(bytes.begin(), bytes.end(), [&](char c) { return written_[static_cast<std::uint8_t>(c)]; });
 }
 
-std::vector<token> vocabulary_index::spell(std::string_view bytes) const {
-  auto tokens = words_->encode(bytes);
+std::vector<token> token_trie::spell(std::string_view bytes) const {
+  auto tokens = tokenizer_->encode(bytes);
   std::string back;
-  for (const token t : tokens) back += words_->piece(t);
+  for (const token t : tokens) back += tokenizer_->piece(t);
   if (back == bytes) return tokens;
   tokens.clear();
   for (const anything any; !bytes.empty();) {
     const auto t = longest(any, {}, bytes);
     if (!t) break;  // a byte that the vocabulary lacks
     tokens.push_back(*t);
-    bytes.remove_prefix(words_->piece(*t).size());
+    bytes.remove_prefix(tokenizer_->piece(*t).size());
   }
   return tokens;
 }
 
-bool vocabulary_index::advance(const machine& m, state& s, token t) const {
-  if (words_->is_end_of_generation(t)) return false;
-  const auto bytes = words_->piece(t);
+bool token_trie::advance(const machine& m, state& s, token t) const {
+  if (tokenizer_->is_end_of_generation(t)) return false;
+  const auto bytes = tokenizer_->piece(t);
   if (bytes.empty() || bytes.size() > token_bytes_max) return false;
   for (const char c : bytes) {
     if (!m.advance(s, static_cast<std::uint8_t>(c))) return false;

@@ -1,4 +1,4 @@
-#include "runtime/grammar/walker.hpp"
+#include "runtime/grammar/grammar_matcher.hpp"
 
 #include <algorithm>
 
@@ -23,7 +23,7 @@ std::optional<std::uint8_t> only_byte(const machine& m, const state& s) {
 
 }  // namespace
 
-std::optional<token> token_language::forced(const state& s) const {
+std::optional<token> compiled_grammar::forced(const state& s) const {
   if (rules_->free_tokens(s) > 0) return std::nullopt;
   std::string bytes;
   state here = s;
@@ -39,29 +39,29 @@ std::optional<token> token_language::forced(const state& s) const {
   const std::string key = (goes_on ? '+' : '.') + bytes;
   const auto known = first_tokens_.find(key);
   if (known != first_tokens_.end()) return known->second;
-  const auto tokens = words_->spell(bytes);
+  const auto tokens = trie_->spell(bytes);
   const bool decides = tokens.size() > (goes_on ? 1U : 0U);
   if (first_tokens_.size() >= first_tokens_max) first_tokens_.clear();
   return first_tokens_[key] = decides ? std::optional(tokens.front()) : std::nullopt;
 }
 
-bool token_language::advance(state& s, token t) const {
+bool compiled_grammar::advance(state& s, token t) const {
   if (rules_->free_tokens(s) > 0) {
     rules_->pass_free_token(s);
     return true;
   }
   if (const auto only = forced(s); only && *only != t) return false;
-  return words_->advance(*rules_, s, t);
+  return trie_->advance(*rules_, s, t);
 }
 
-result<language_cache::entry*> language_cache::find(const constraint& c) {
+result<grammar_cache::entry*> grammar_cache::find(const constraint& c) {
   ++clock_;
   entry* found = nullptr;
   for (const auto& e : entries_) {
     if (e->grammar.same_grammar(c)) found = e.get();
   }
   if (found == nullptr) {
-    if (!words_) return failure{errc::unsupported_format, "the model's vocabulary cannot spell what a grammar needs"};
+    if (!trie_) return failure{errc::unsupported_format, "the model's vocabulary cannot spell what a grammar needs"};
     REDLINE_TRY_ASSIGN(auto rules, compile(c));
     if (entries_.size() >= languages_max) {
       entries_.erase(std::min_element(entries_.begin(), entries_.end(),
@@ -70,7 +70,7 @@ result<language_cache::entry*> language_cache::find(const constraint& c) {
     auto fresh = std::make_unique<entry>();
     fresh->grammar = c;
     fresh->grammar.where.clear();
-    fresh->language = std::make_shared<token_language>(std::move(rules), words_);
+    fresh->language = std::make_shared<compiled_grammar>(std::move(rules), trie_);
     found = entries_.emplace_back(std::move(fresh)).get();
   }
   found->used = clock_;
@@ -81,11 +81,11 @@ result<language_cache::entry*> language_cache::find(const constraint& c) {
   return found;
 }
 
-std::span<const std::uint64_t> walker::allowed() {
-  const token_language& language = *language_.language;
+std::span<const std::uint64_t> grammar_matcher::allowed() {
+  const compiled_grammar& language = *language_.language;
   if (language.rules().free_tokens(state_) > 0) return {};
   if (const auto only = language.forced(state_)) {
-    single_.assign((language.words().words().size() + 63) / 64, 0);
+    single_.assign((language.trie().tokenizer().size() + 63) / 64, 0);
     single_[static_cast<std::size_t>(*only) / 64] |= std::uint64_t{1} << (*only % 64);
     return single_;
   }
@@ -93,11 +93,11 @@ std::span<const std::uint64_t> walker::allowed() {
   const std::string key(reinterpret_cast<const char*>(cells.data()), cells.size_bytes());
   const auto known = language_.masks.find(key);
   if (known != language_.masks.end()) return known->second;
-  if (language_.masks.size() >= language_cache::masks_max) language_.masks.clear();
-  return language_.masks[key] = language.words().allowed(language.rules(), state_);
+  if (language_.masks.size() >= grammar_cache::masks_max) language_.masks.clear();
+  return language_.masks[key] = language.trie().allowed(language.rules(), state_);
 }
 
-bool walker::take(token chosen) {
+bool grammar_matcher::take(token chosen) {
   const auto& rules = language_.language->rules();
   return language_.language->advance(state_, chosen) && !rules.stands(state_) && !rules.is_over(state_);
 }

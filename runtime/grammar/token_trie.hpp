@@ -19,10 +19,10 @@ using token_mask = std::vector<std::uint64_t>;
 /// A vocabulary's texts as a tree of bytes, so that the tokens a machine accepts are found without trying each: what
 /// begins alike is tried once, and plain text is looked up. Immutable but for a cache behind a mutex; safe from any
 /// thread.
-class vocabulary_index {
+class token_trie {
  public:
   /// Fails when some ASCII byte has no token of its own: then grammars could lead into dead ends.
-  static result<std::shared_ptr<const vocabulary_index>> make(std::shared_ptr<const text::tokenizer> words);
+  static result<std::shared_ptr<const token_trie>> make(std::shared_ptr<const text::tokenizer> tokenizer);
 
   /// The tokens that may come at `s`: those whose bytes the machine takes, and end tokens where the text may end.
   [[nodiscard]] token_mask allowed(const machine& m, const state& s) const;
@@ -36,7 +36,7 @@ class vocabulary_index {
   /// Whether the token's bytes can come at `s`, which then stands behind them. False for tokens without bytes.
   [[nodiscard]] bool advance(const machine& m, state& s, token t) const;
 
-  [[nodiscard]] const text::tokenizer& words() const { return *words_; }
+  [[nodiscard]] const text::tokenizer& tokenizer() const { return *tokenizer_; }
 
  private:
   // Depth first: a node's children follow it, `next` is behind the last of its tree. Tokens stand in the same order, so
@@ -60,13 +60,13 @@ class vocabulary_index {
   };
   class walk;
 
-  explicit vocabulary_index(std::shared_ptr<const text::tokenizer> words) : words_(std::move(words)) {}
+  explicit token_trie(std::shared_ptr<const text::tokenizer> tokenizer) : tokenizer_(std::move(tokenizer)) {}
   void build();
   [[nodiscard]] const plain_tokens& tokens_of(const plain_text& text) const;
   void find_whole(plain_tokens& found) const;
   void find_tokens(plain_tokens& found) const;
 
-  std::shared_ptr<const text::tokenizer> words_;
+  std::shared_ptr<const text::tokenizer> tokenizer_;
   std::vector<node> nodes_;
   std::vector<token> tokens_;
   std::vector<token> ends_;

@@ -1,4 +1,4 @@
-#include "runtime/grammar/walker.hpp"
+#include "runtime/grammar/grammar_matcher.hpp"
 
 #include <gmock/gmock.h>
 
@@ -14,18 +14,18 @@
 namespace redline::grammar {
 namespace {
 
-std::shared_ptr<const vocabulary_index> index_of(std::shared_ptr<const text::tokenizer> words) {
-  const auto index = vocabulary_index::make(std::move(words));
+std::shared_ptr<const token_trie> index_of(std::shared_ptr<const text::tokenizer> words) {
+  const auto index = token_trie::make(std::move(words));
   EXPECT_TRUE(index) << index.error().describe();
   return *index;
 }
 
 /// Each token tried alone, byte by byte.
-token_mask slowly(const vocabulary_index& index, const machine& m, const state& s) {
-  token_mask out((index.words().size() + 63) / 64);
-  for (token t = 0; t < static_cast<token>(index.words().size()); ++t) {
+token_mask slowly(const token_trie& index, const machine& m, const state& s) {
+  token_mask out((index.tokenizer().size() + 63) / 64);
+  for (token t = 0; t < static_cast<token>(index.tokenizer().size()); ++t) {
     state after = s;
-    const bool taken = index.words().is_end_of_generation(t) ? m.may_end(s) : index.advance(m, after, t);
+    const bool taken = index.tokenizer().is_end_of_generation(t) ? m.may_end(s) : index.advance(m, after, t);
     if (taken) out[static_cast<std::size_t>(t) / 64] |= std::uint64_t{1} << (t % 64);
   }
   return out;
@@ -38,7 +38,7 @@ std::vector<std::pair<std::string, std::shared_ptr<const text::tokenizer>>> all_
   return all;
 }
 
-TEST(vocabulary_index, masks_are_what_trying_every_token_gives) {
+TEST(token_trie, masks_are_what_trying_every_token_gives) {
   const copy_grammar programs({.files = {{120, 0}, {7, 0}}});
   const auto json = *compile_schema(
       R"({"type":"object","properties":{"name":{"type":"string"},"n":{"enum":[1,12,"x"]}},"required":["name"]})");
@@ -61,7 +61,7 @@ TEST(vocabulary_index, masks_are_what_trying_every_token_gives) {
   }
 }
 
-TEST(vocabulary_index, masks_are_right_all_through_the_end_of_a_text) {
+TEST(token_trie, masks_are_right_all_through_the_end_of_a_text) {
   const copy_grammar programs({.files = {{9, 0}}});
   for (const auto& [name, words] : all_words()) {
     const auto index = index_of(words);
@@ -75,7 +75,7 @@ TEST(vocabulary_index, masks_are_right_all_through_the_end_of_a_text) {
 }
 
 // Strings with and without a bound, characters half written, escapes, names, numbers: wherever noise leads.
-TEST(vocabulary_index, masks_are_right_wherever_noise_leads) {
+TEST(token_trie, masks_are_right_wherever_noise_leads) {
   const std::string schemas[] = {
       R"({"type":"string"})", R"({"type":"string","maxLength":9})",
       R"({"type":"string","minLength":3,"maxLength":300})", "{}",
@@ -109,7 +109,7 @@ TEST(vocabulary_index, masks_are_right_wherever_noise_leads) {
   }
 }
 
-TEST(vocabulary_index, spells_any_bytes) {
+TEST(token_trie, spells_any_bytes) {
   for (const auto& [name, words] : all_words()) {
     const auto index = index_of(words);
     for (const std::string text : {"opy lines=\"", " two  blanks", "\xe2\x96\x81literal", "\t\n\r", "</gen>", "a"}) {
@@ -120,10 +120,10 @@ TEST(vocabulary_index, spells_any_bytes) {
   }
 }
 
-TEST(token_language, forces_what_only_can_come) {
+TEST(compiled_grammar, forces_what_only_can_come) {
   for (const auto& [name, words] : all_words()) {
     const auto rules = std::make_shared<copy_grammar>(copy::program_shape{.files = {{1, 0}}});
-    const token_language language(rules, index_of(words));
+    const compiled_grammar language(rules, index_of(words));
     state s = rules->begin();
     std::string text;
     const auto write = [&](std::string_view bytes) {
@@ -150,10 +150,10 @@ TEST(token_language, forces_what_only_can_come) {
   }
 }
 
-TEST(token_language, refuses_a_token_beside_the_forced_one) {
+TEST(compiled_grammar, refuses_a_token_beside_the_forced_one) {
   const auto rules = std::make_shared<copy_grammar>(copy::program_shape{.files = {{5, 0}}});
   const auto words = test::tiny_words();
-  const token_language language(rules, index_of(words));
+  const compiled_grammar language(rules, index_of(words));
   state s = rules->begin();
   for (const char c : std::string("</pro")) ASSERT_TRUE(rules->advance(s, static_cast<std::uint8_t>(c)));
   const auto forced = language.forced(s);
@@ -163,7 +163,7 @@ TEST(token_language, refuses_a_token_beside_the_forced_one) {
   EXPECT_FALSE(language.advance(other, words->encode("a").front()));
 }
 
-TEST(token_language, leaves_the_last_token_before_a_choice_to_the_model) {
+TEST(compiled_grammar, leaves_the_last_token_before_a_choice_to_the_model) {
   struct place {
     std::shared_ptr<const machine> rules;
     std::string begun;
@@ -189,7 +189,7 @@ TEST(token_language, leaves_the_last_token_before_a_choice_to_the_model) {
   for (const auto& [name, words] : all_words()) {
     const auto index = index_of(words);
     for (const auto& p : places) {
-      const token_language language(p.rules, index);
+      const compiled_grammar language(p.rules, index);
       state s = p.rules->begin();
       for (const char c : p.begun) ASSERT_TRUE(p.rules->advance(s, static_cast<std::uint8_t>(c))) << p.begun;
       std::string_view left = p.only;
@@ -214,11 +214,11 @@ TEST(token_language, leaves_the_last_token_before_a_choice_to_the_model) {
   }
 }
 
-TEST(token_language, goes_on_forcing_behind_a_token_that_spans_a_choice) {
+TEST(compiled_grammar, goes_on_forcing_behind_a_token_that_spans_a_choice) {
   const auto words = test::program_words();
   const auto rules = std::make_shared<copy_grammar>(copy::program_shape{.files = {{12, 0}}});
   const auto index = index_of(words);
-  const token_language language(rules, index);
+  const compiled_grammar language(rules, index);
   const auto written =
       language.write("<copy lines=\"12-12\"/></program>", [&](state& s, auto&) { rules->resume(s, 0); });
   ASSERT_TRUE(written);
@@ -233,8 +233,8 @@ TEST(token_language, goes_on_forcing_behind_a_token_that_spans_a_choice) {
   EXPECT_EQ(text, "[<copy] lines[=\"][1][2]-12\"/>[</]program>");
 }
 
-TEST(language_cache, a_stranger_is_refused_and_what_was_forgotten_is_made_again) {
-  language_cache cache(index_of(test::tiny_words()));
+TEST(grammar_cache, a_stranger_is_refused_and_what_was_forgotten_is_made_again) {
+  grammar_cache cache(index_of(test::tiny_words()));
   auto c = copy_constraint({.files = {{3, 0}}});
   ASSERT_TRUE(cache.find(c));
   c.where = {1, 2, 3};
@@ -247,18 +247,18 @@ TEST(language_cache, a_stranger_is_refused_and_what_was_forgotten_is_made_again)
   EXPECT_FALSE(cache.find({.what = kind::copy, .schema = {}, .shape = {1}}));
   EXPECT_FALSE(cache.find({.what = kind::copy, .schema = {}, .shape = {2, 0}}));
   EXPECT_FALSE(cache.find(json_constraint("{")));
-  for (std::uint32_t lines = 1; lines < 2 * language_cache::languages_max; ++lines) {
+  for (std::uint32_t lines = 1; lines < 2 * grammar_cache::languages_max; ++lines) {
     ASSERT_TRUE(cache.find(copy_constraint({.files = {{lines, 0}}})));
   }
   EXPECT_TRUE(cache.find(copy_constraint({.files = {{3, 0}}})));
-  language_cache blind(nullptr);
+  grammar_cache blind(nullptr);
   EXPECT_FALSE(blind.find(copy_constraint({.files = {{3, 0}}})));
 }
 
 // Any cells that pass is_possible keep every promise: no walk from them leaves the grammar's tables.
-TEST(language_cache, possible_places_do_no_harm) {
+TEST(grammar_cache, possible_places_do_no_harm) {
   std::mt19937 random(3);
-  language_cache cache(index_of(test::tiny_words()));
+  grammar_cache cache(index_of(test::tiny_words()));
   std::size_t possible = 0;
   for (std::size_t i = 0; i < test::rounds(60'000, 5'000); ++i) {
     auto c =
@@ -271,7 +271,7 @@ TEST(language_cache, possible_places_do_no_harm) {
     const auto found = cache.find(c);
     if (!found) continue;
     ++possible;
-    walker rows(**found, c);
+    grammar_matcher rows(**found, c);
     for (int step = 0; step < 4; ++step) {
       const auto mask = rows.allowed();
       const token t = mask.empty() ? 5 : test::any_of(mask, random);
@@ -282,7 +282,7 @@ TEST(language_cache, possible_places_do_no_harm) {
 }
 
 /// Writes a program with a model whose logits are noise; the grammar's masks are all that holds it.
-std::string write_at_random(language_cache& cache, const text::tokenizer& words, const copy::program_shape& shape,
+std::string write_at_random(grammar_cache& cache, const text::tokenizer& words, const copy::program_shape& shape,
                             std::mt19937& random) {
   constraint c = copy_constraint(shape);
   auto* entry = *cache.find(c);
@@ -295,20 +295,20 @@ std::string write_at_random(language_cache& cache, const text::tokenizer& words,
       continue;
     }
     c.where.assign(s.cells().begin(), s.cells().end());
-    walker rows(**cache.find(c), c);
+    grammar_matcher rows(**cache.find(c), c);
     const auto mask = rows.allowed();
     token t = test::any_of(mask, random);
     // Noise closes a text or a program once in ten thousand tokens; help it a little.
     const auto position = rules.position(s);
     std::optional<token> end;
     if (position.at == copy::program_state::step::gen_body && (position.matched > 0 || random() % 8 == 0)) {
-      end = entry->language->words().longest(rules, s, std::string_view("</gen>").substr(position.matched));
+      end = entry->language->trie().longest(rules, s, std::string_view("</gen>").substr(position.matched));
     }
     const bool anchor =
         position.at == copy::program_state::step::first_anchor || position.at == copy::program_state::step::last_anchor;
-    if (anchor && random() % 4 == 0) end = entry->language->words().longest(rules, s, "\"");
+    if (anchor && random() % 4 == 0) end = entry->language->trie().longest(rules, s, "\"");
     if (position.phase() == copy::program_phase::after_lt && (tokens > 200 || random() % 8 == 0)) {
-      end = entry->language->words().longest(rules, s, "/program>");
+      end = entry->language->trie().longest(rules, s, "/program>");
     }
     if (end) t = *end;
     EXPECT_GE(t, 0) << "no token can follow " << text;
@@ -321,11 +321,11 @@ std::string write_at_random(language_cache& cache, const text::tokenizer& words,
 }
 
 // REDLINE_COPY_PROGRAMS=10000 for a night.
-TEST(walker, noise_writes_valid_programs_only) {
+TEST(grammar_matcher, noise_writes_valid_programs_only) {
   const char* wish = std::getenv("REDLINE_COPY_PROGRAMS");
   const std::size_t programs = wish != nullptr ? std::strtoull(wish, nullptr, 10) : test::rounds(200, 20);
   for (const auto& [name, words] : all_words()) {
-    language_cache cache(index_of(words));
+    grammar_cache cache(index_of(words));
     std::mt19937 random(11);
     std::size_t finished = 0, copies = 0;
     for (std::size_t i = 0; i < programs && !testing::Test::HasFailure(); ++i) {
