@@ -6,6 +6,9 @@
 #include "runtime/model/acceptance.hpp"
 
 namespace redline::actors {
+namespace {
+constexpr std::size_t pieces_max = 65'535;  // the transformer's own limit
+}
 
 target_model::target_model(actor::actor_context& context, std::unique_ptr<model::transformer> transformer,
                            std::uint32_t pages_count, actor::actor_ref<verify_scheduler> scheduler,
@@ -49,7 +52,7 @@ result<void> target_model::check(const forward_batch& m) {
     rows += run.tokens.size();
     if (run.tokens.empty()) return wrong(run, "a run without tokens");
     if (run.draft_count >= run.tokens.size()) return wrong(run, "a draft without a token before it");
-    if (run.logits_begin > run.tokens.size()) return wrong(run, "logits wanted behind the run");
+    if (run.logits_begin > run.tokens.size()) return wrong(run, "logits wanted after the run's end");
     if (run.logits_begin < run.tokens.size() && run.logits_begin + run.draft_count + 1 != run.tokens.size()) {
       return wrong(run, "logits wanted for other rows than the draft's");
     }
@@ -59,7 +62,10 @@ result<void> target_model::check(const forward_batch& m) {
       }
     }
     std::uint64_t covered = 0;
+    // Each piece may have an offset of its own, and for each offset keys are rotated once.
+    if (run.table.size() > pieces_max) return wrong(run, "more than " + std::to_string(pieces_max) + " pieces");
     for (const auto& piece : run.table) {
+      if (piece.count == 0) return wrong(run, "an empty piece in the page table");
       if (std::uint64_t{piece.first_slot} + piece.count > slots_count)
         return wrong(run, "a slot outside of the storage");
       covered += piece.count;
@@ -68,7 +74,8 @@ result<void> target_model::check(const forward_batch& m) {
       return wrong(run, "a page table of " + std::to_string(covered) + " tokens for a run that ends at " +
                             std::to_string(run.first_position + static_cast<std::int64_t>(run.tokens.size())));
     }
-    if (covered > config.context) return wrong(run, "a position behind the model's context");
+    if (covered > config.context)
+      return wrong(run, "a position beyond the model's context of " + std::to_string(config.context));
     if (run.grammar.what != grammar::kind::none) {
       if (const auto language = languages_.find(run.grammar); !language) return wrong(run, language.error().context);
     }

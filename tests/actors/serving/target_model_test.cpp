@@ -1,0 +1,231 @@
+// The target model takes batches from the wire: what does not fit its storage, its vocabulary or itself is refused
+// before anything is computed or moved.
+
+#include "actors/serving/target_model.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "actors/serving/verify_scheduler.hpp"
+#include "tests/support/by_hand.hpp"
+#include "tests/support/hand_link.hpp"
+
+namespace redline::actors {
+namespace {
+
+constexpr auto scheduler_at = actor::make_address(2, 1, 4);
+constexpr std::uint32_t pages_count = 4;
+constexpr std::uint32_t slots_count = pages_count * kv::page_tokens;
+constexpr std::uint32_t context_max = 40;
+constexpr std::uint32_t rows_max = 24;
+
+class target_model_test : public ::testing::Test {
+ protected:
+  target_model_test() {
+    who = w.add<target_model>(5, "target model", {16, 16}, [this](actor::actor_context& c) {
+      return std::make_unique<target_model>(c, make_transformer(), pages_count,
+                                            actor::actor_ref<verify_scheduler>{scheduler_at}, std::vector<pass_cost>{},
+                                            nullptr, trie());
+    });
+    EXPECT_TRUE(wire.take<target_ready>());
+  }
+  std::unique_ptr<model::transformer> make_transformer() {
+    static const auto weights =
+        *model::load_weights(*test::make_tiny_model({.context = context_max}).file(), table, team);
+    return std::move(*model::transformer::create(
+        weights, table, team, {.pages_count = pages_count, .kv = model::kv_type::f32, .rows_max = rows_max}));
+  }
+  static std::shared_ptr<const grammar::token_trie> trie() {
+    static const auto made = *grammar::token_trie::make(*text::tokenizer::from_file(*test::make_tiny_model().file()));
+    return made;
+  }
+  batch_done answer(const forward_batch& m) {
+    w.deliver(test::frame_of(who.where, scheduler_at, m));
+    while (w.run_ready()) {
+    }
+    const auto done = wire.take<batch_done>();
+    EXPECT_TRUE(done);
+    EXPECT_EQ(wire.last_to, scheduler_at);
+    EXPECT_TRUE(wire.sent.empty());
+    return done.value_or(batch_done{});
+  }
+
+  static inline const kernels::kernel_table& table = *kernels::process_table().table;
+  static inline kernels::worker_team team{1};
+  test::virtual_environment env;
+  test::hand_link wire;
+  actor::worker w{2, 3, wire, env};
+  actor::actor_ref<target_model> who;
+};
+
+/// A prompt of two tokens and a draft of one, all of whose rows are as they should be.
+forward_batch good() {
+  return {.batch = 7,
+          .runs = {{.sequence = {41},
+                    .tokens = {1, 2, 3},
+                    .table = {{32, 3, 0}},
+                    .logits_begin = 1,
+                    .draft_count = 1,
+                    .prompt_count = 2,
+                    .log_count = 2}},
+          .moves = {{0, 64, 5, 0}}};
+}
+
+struct refusal {
+  const char* name;
+  const char* why;  // part of what is answered
+  std::function<void(forward_batch&, batch_run&)> spoil;
+};
+
+const std::vector<refusal>& refusals() {
+  static const std::vector<refusal> all = {
+      {"a move from outside of the storage", "wanted slots below 128",
+       [](auto& m, auto&) {
+         m.moves = {{slots_count - 4, 0, 5, 0}};
+       }},
+      {"a move to outside of the storage", "wanted slots below 128",
+       [](auto& m, auto&) {
+         m.moves = {{0, slots_count - 4, 5, 0}};
+       }},
+      {"a move whose end overflows", "wanted slots below 128",
+       [](auto& m, auto&) {
+         m.moves = {{8, 0, 0xfffffffcU, 0}};
+       }},
+      {"a run without tokens", "a run without tokens", [](auto&, auto& run) { run.tokens.clear(); }},
+      {"nothing but a draft", "a draft without a token before it", [](auto&, auto& run) { run.draft_count = 3; }},
+      {"logits after the run", "logits wanted", [](auto&, auto& run) { run.logits_begin = 4; }},
+      {"logits for too many rows", "logits wanted for other rows", [](auto&, auto& run) { run.logits_begin = 0; }},
+      {"logits for too few rows", "logits wanted for other rows", [](auto&, auto& run) { run.logits_begin = 2; }},
+      {"a negative token", "token -1 is outside", [](auto&, auto& run) { run.tokens[1] = -1; }},
+      {"a token beyond the vocabulary", "token 300 is outside",
+       [](auto&, auto& run) { run.tokens[2] = test::tiny_model::vocabulary; }},
+      {"a slot outside of the storage", "a slot outside",
+       [](auto&, auto& run) {
+         run.table = {{slots_count - 2, 3, 0}};
+       }},
+      {"a slot that overflows", "a slot outside",
+       [](auto&, auto& run) {
+         run.table = {{0xffffffffU, 3, 0}};
+       }},
+      {"a table of too many pieces", "more than 65535 pieces",
+       [](auto&, auto& run) {
+         run.table.assign(70'000, {32, 1, 0});
+       }},
+      {"an empty piece", "an empty piece",
+       [](auto&, auto& run) {
+         run.table = {{32, 3, 0}, {0, 0, 5}};
+       }},
+      {"a table that is too short", "a page table of 2 tokens for a run that ends at 3",
+       [](auto&, auto& run) {
+         run.table = {{32, 2, 0}};
+       }},
+      {"a table that is too long", "a page table of 4 tokens for a run that ends at 3",
+       [](auto&, auto& run) {
+         run.table = {{32, 4, 0}};
+       }},
+      {"a negative position", "a page table of 3 tokens", [](auto&, auto& run) { run.first_position = -1; }},
+      {"a position beyond the context", "context",
+       [](auto&, auto& run) {
+         run.table = {{32, context_max + 1, 0}};
+         run.first_position = context_max - 2;
+       }},
+      {"a grammar that cannot be compiled", "",
+       [](auto&, auto& run) { run.grammar = grammar::json_constraint("{\"type\":5}"); }},
+      {"a place that the grammar does not have", "a place that the grammar does not have",
+       [](auto&, auto& run) {
+         run.grammar = grammar::json_constraint("{\"type\":\"object\"}");
+         run.grammar.where = {0xffffffffU, 0xffffffffU, 0xffffffffU};
+       }},
+      {"more rows than a pass has", "wanted at most 24 rows, found 25",
+       [](auto&, auto& run) {
+         run = {.sequence = {41}, .tokens = std::vector<token>(22, 1), .table = {{32, 22, 0}}, .logits_begin = 22};
+       }},
+  };
+  return all;
+}
+
+TEST_F(target_model_test, answers_a_good_batch_with_tokens) {
+  const batch_done done = answer(good());
+  EXPECT_EQ(done.batch, 7u);
+  EXPECT_FALSE(done.why_not) << done.why_not->describe();
+  ASSERT_EQ(done.results.size(), 1u);
+  EXPECT_EQ(done.results[0].sequence.value, 41u);
+  EXPECT_EQ(done.results[0].tokens.size(), done.results[0].accepted_count + 1);
+}
+
+TEST_F(target_model_test, answers_a_batch_of_moves_alone) {
+  forward_batch m = good();
+  m.runs.clear();
+  const batch_done done = answer(m);
+  EXPECT_FALSE(done.why_not);
+  EXPECT_TRUE(done.results.empty());
+}
+
+TEST_F(target_model_test, refuses_what_does_not_fit_and_computes_nothing) {
+  const auto before = answer(good());
+  for (const refusal& each : refusals()) {
+    SCOPED_TRACE(each.name);
+    // The spoiled run comes after a good one, over whose first tokens a batch that is believed would write others.
+    forward_batch m = good();
+    m.runs.push_back(m.runs[0]);
+    m.runs[0].sequence = {40};
+    m.runs[0].tokens = {9, 9, 9};
+    each.spoil(m, m.runs[1]);
+    const batch_done done = answer(m);
+    EXPECT_EQ(done.batch, 7u);
+    EXPECT_TRUE(done.results.empty());
+    ASSERT_TRUE(done.why_not);
+    EXPECT_NE(done.why_not->context.find(each.why), std::string::npos) << done.why_not->context;
+    // A run of one token sees what the first answer had computed.
+    forward_batch next = good();
+    next.moves.clear();
+    next.runs[0].tokens = {3};
+    next.runs[0].first_position = 2;
+    next.runs[0].logits_begin = 0;
+    next.runs[0].draft_count = 0;
+    forward_batch whole = good();
+    whole.moves.clear();
+    whole.runs[0].logits_begin = 2;
+    whole.runs[0].draft_count = 0;
+    const auto after = answer(next);
+    ASSERT_EQ(after.results.size(), 1u);
+    EXPECT_EQ(after.results[0].tokens, answer(whole).results.at(0).tokens);
+  }
+  EXPECT_EQ(answer(good()).results[0].tokens, before.results[0].tokens);
+}
+
+TEST_F(target_model_test, says_who_it_is_when_asked) {
+  w.deliver(test::frame_of(who.where, scheduler_at, announce_target{}));
+  while (w.run_ready()) {
+  }
+  const auto ready = wire.take<target_ready>();
+  ASSERT_TRUE(ready);
+  EXPECT_EQ(ready->context, context_max);
+  EXPECT_EQ(ready->rows_max, rows_max);
+  EXPECT_EQ(ready->pages_count, pages_count);
+  EXPECT_EQ(ready->vocabulary, test::tiny_model::vocabulary);
+}
+
+TEST(target_model, refuses_grammars_without_a_vocabulary_that_can_spell_them) {
+  test::virtual_environment env;
+  test::hand_link wire;
+  actor::worker w{2, 3, wire, env};
+  const auto who = w.add<target_model>(5, "target model", {16, 16}, [](actor::actor_context& c) {
+    return std::make_unique<target_model>(c, test::shared_weights().make(pages_count), pages_count,
+                                          actor::actor_ref<verify_scheduler>{scheduler_at});
+  });
+  EXPECT_TRUE(wire.take<target_ready>());
+  forward_batch m = good();
+  m.runs[0].grammar = grammar::json_constraint("{\"type\":\"object\"}");
+  w.deliver(test::frame_of(who.where, scheduler_at, m));
+  while (w.run_ready()) {
+  }
+  const auto done = wire.take<batch_done>();
+  ASSERT_TRUE(done);
+  ASSERT_TRUE(done->why_not);
+  EXPECT_EQ(done->why_not->code, errc::malformed_message);
+}
+
+}  // namespace
+}  // namespace redline::actors
