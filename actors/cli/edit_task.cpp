@@ -26,8 +26,8 @@ result<generation_request> request_of(const edit_task& task, const draft::draft_
   const auto& tokenizer = *e.tokenizer();
   REDLINE_TRY_ASSIGN(
       const auto chat,
-      text::chat_template::parse(tokenizer.vocab().chat_template().value_or(std::string(text::chatml_template))));
-  text::chat_input input;
+      jinja::chat_template::parse(tokenizer.vocab().chat_template().value_or(std::string(jinja::chatml_template))));
+  jinja::chat_input input;
   // JSON strings are UTF-8; a file need not be. The template sees a marker, which the bytes then replace.
   const std::string marker = "redline-file-goes-here";
   input.messages.push_back({{"role", "user"}, {"content", marker}});

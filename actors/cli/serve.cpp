@@ -105,7 +105,7 @@ result<std::shared_ptr<gateway_services>> services_of(const flags& f, const host
                                                       std::function<void()> on_drained) {
   const auto& vocab = e.tokenizer()->vocab();
   REDLINE_TRY_ASSIGN(auto chat,
-                     text::chat_template::parse(vocab.chat_template().value_or(std::string(text::chatml_template))));
+                     jinja::chat_template::parse(vocab.chat_template().value_or(std::string(jinja::chatml_template))));
   REDLINE_TRY_ASSIGN(auto keys, api_keys::load(f.api_keys, f.api_key_file));
   if (keys.empty() && !is_loopback(where.host) && !f.insecure) {
     return failure{errc::invalid_argument, "wanted --api-key or --api-key-file to listen on " + where.host +

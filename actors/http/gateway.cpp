@@ -231,7 +231,7 @@ void gateway::serve_models(const visit& v) {
 }
 
 result<std::string> gateway::render(const api::json& messages, bool add_generation_prompt) const {
-  text::chat_input input{
+  jinja::chat_input input{
       .messages = messages, .add_generation_prompt = add_generation_prompt, .now = context().env().unix_seconds()};
   const auto& vocab = services_->tokenizer->vocab();
   if (vocab.bos()) input.bos_token = std::string(vocab.text(*vocab.bos()));

@@ -33,7 +33,7 @@ namespace redline::actors {
 struct gateway_services {
   std::shared_ptr<const text::tokenizer> tokenizer;
   std::shared_ptr<const grammar::token_trie> token_trie;  // null: no grammars
-  text::chat_template chat;
+  jinja::chat_template chat;
   std::string model_name;
   std::vector<std::string> aliases;
   bool accept_any_model = false;

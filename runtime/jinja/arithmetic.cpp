@@ -7,10 +7,10 @@
 #include "runtime/jinja/builtins.hpp"
 #include "runtime/jinja/text.hpp"
 
-namespace redline::text {
+namespace redline::jinja {
 namespace {
 
-using operation = jinja_expression::kind;
+using operation = expression::kind;
 
 std::string_view symbol_of(operation o) {
   switch (o) {
@@ -31,7 +31,7 @@ std::string_view symbol_of(operation o) {
   }
 }
 
-[[noreturn]] void fail_overflow() { throw jinja_error{"wanted an integer of 64 bits, found a larger result"}; }
+[[noreturn]] void fail_overflow() { throw error{"wanted an integer of 64 bits, found a larger result"}; }
 
 std::int64_t checked_power(std::int64_t base, std::int64_t exponent) {
   std::int64_t result = 1;
@@ -75,65 +75,65 @@ double floor_quotient(double a, double b) {
   return quotient - floored > 0.5 ? floored + 1 : floored;
 }
 
-jinja_value integer_arithmetic(operation o, std::int64_t a, std::int64_t b) {
+value integer_arithmetic(operation o, std::int64_t a, std::int64_t b) {
   std::int64_t r = 0;
   switch (o) {
     case operation::add:
       if (__builtin_add_overflow(a, b, &r)) fail_overflow();
-      return jinja_value::integer(r);
+      return value::integer(r);
     case operation::subtract:
       if (__builtin_sub_overflow(a, b, &r)) fail_overflow();
-      return jinja_value::integer(r);
+      return value::integer(r);
     case operation::multiply:
       if (__builtin_mul_overflow(a, b, &r)) fail_overflow();
-      return jinja_value::integer(r);
+      return value::integer(r);
     case operation::divide:
-      return jinja_value::real(static_cast<double>(a) / static_cast<double>(b));
+      return value::real(static_cast<double>(a) / static_cast<double>(b));
     case operation::floor_divide:
-      return jinja_value::integer(floor_quotient(a, b));
+      return value::integer(floor_quotient(a, b));
     case operation::modulo:
-      return jinja_value::integer(floor_remainder(a, b));
+      return value::integer(floor_remainder(a, b));
     default:
-      if (b >= 0) return jinja_value::integer(checked_power(a, b));
-      if (a == 0) throw jinja_error{"wanted a base other than 0 for a negative power"};
-      return jinja_value::real(std::pow(static_cast<double>(a), static_cast<double>(b)));
+      if (b >= 0) return value::integer(checked_power(a, b));
+      if (a == 0) throw error{"wanted a base other than 0 for a negative power"};
+      return value::real(std::pow(static_cast<double>(a), static_cast<double>(b)));
   }
 }
 
-jinja_value real_arithmetic(operation o, double a, double b) {
+value real_arithmetic(operation o, double a, double b) {
   switch (o) {
     case operation::add:
-      return jinja_value::real(a + b);
+      return value::real(a + b);
     case operation::subtract:
-      return jinja_value::real(a - b);
+      return value::real(a - b);
     case operation::multiply:
-      return jinja_value::real(a * b);
+      return value::real(a * b);
     case operation::divide:
-      return jinja_value::real(a / b);
+      return value::real(a / b);
     case operation::floor_divide:
-      return jinja_value::real(floor_quotient(a, b));
+      return value::real(floor_quotient(a, b));
     case operation::modulo:
-      return jinja_value::real(floor_remainder(a, b));
+      return value::real(floor_remainder(a, b));
     default: {
       const double r = std::pow(a, b);
-      if (std::isnan(r) && !std::isnan(a) && !std::isnan(b)) throw jinja_error{"wanted a real result of `**`"};
-      if (std::isinf(r) && std::isfinite(a) && std::isfinite(b)) throw jinja_error{"the result of `**` is too large"};
-      return jinja_value::real(r);
+      if (std::isnan(r) && !std::isnan(a) && !std::isnan(b)) throw error{"wanted a real result of `**`"};
+      if (std::isinf(r) && std::isfinite(a) && std::isfinite(b)) throw error{"the result of `**` is too large"};
+      return value::real(r);
     }
   }
 }
 
-jinja_value joined_lists(jinja_budget& budget, const jinja_list& a, const jinja_list& b) {
-  std::vector<jinja_value> items = a.items;
+value joined_lists(render_budget& budget, const list_object& a, const list_object& b) {
+  std::vector<value> items = a.items;
   budget.step(a.items.size() + b.items.size());
   items.insert(items.end(), b.items.begin(), b.items.end());
-  return a.is_tuple ? jinja_value::tuple(budget, std::move(items)) : jinja_value::list(budget, std::move(items));
+  return a.is_tuple ? value::tuple(budget, std::move(items)) : value::list(budget, std::move(items));
 }
 
-std::int64_t slice_bound(const jinja_value& bound, std::int64_t fallback, std::int64_t length, bool backwards) {
+std::int64_t slice_bound(const value& bound, std::int64_t fallback, std::int64_t length, bool backwards) {
   if (bound.is_none()) return fallback;
   if (!bound.defined().is_integral()) {
-    throw jinja_error{"wanted an int or nothing as a bound of a slice, found " + std::string(bound.type_name())};
+    throw error{"wanted an int or nothing as a bound of a slice, found " + std::string(bound.type_name())};
   }
   std::int64_t at = bound.as_integer();
   if (at < 0) at = at < -length ? -1 : at + length;  // below the start: -1 for a step back, 0 for one forward
@@ -142,63 +142,61 @@ std::int64_t slice_bound(const jinja_value& bound, std::int64_t fallback, std::i
 
 }  // namespace
 
-jinja_value jinja_arithmetic(jinja_budget& budget, operation o, const jinja_value& a, const jinja_value& b) {
+value calculate(render_budget& budget, operation o, const value& a, const value& b) {
   a.defined();
   if (o == operation::modulo && a.is_string()) {
-    return jinja_value::string(budget, jinja_format(budget, a.text(), b));
+    return value::string(budget, format_text(budget, a.text(), b));
   }
   b.defined();
   if (a.is_number() && b.is_number()) {
     const bool divides = o == operation::divide || o == operation::floor_divide || o == operation::modulo;
-    if (divides && b.as_real() == 0) throw jinja_error{"wanted a divisor other than 0"};
+    if (divides && b.as_real() == 0) throw error{"wanted a divisor other than 0"};
     if (a.is_integral() && b.is_integral()) return integer_arithmetic(o, a.as_integer(), b.as_integer());
     return real_arithmetic(o, a.as_real(), b.as_real());
   }
   if (o == operation::add && a.is_string() && b.is_string()) {
-    jinja_text_builder out(budget);
+    text_builder out(budget);
     out.append(a.text());
     out.append(b.text());
-    return jinja_value::string(budget, out.take());
+    return value::string(budget, out.take());
   }
   if (o == operation::add && a.is_list() && b.is_list() && a.as_list().is_tuple == b.as_list().is_tuple) {
     return joined_lists(budget, a.as_list(), b.as_list());
   }
   if (o == operation::multiply && b.is_integral() && (a.is_string() || a.is_list())) {
-    return jinja_repeat(budget, a, b.as_integer());
+    return repeat(budget, a, b.as_integer());
   }
   if (o == operation::multiply && a.is_integral() && (b.is_string() || b.is_list())) {
-    return jinja_repeat(budget, b, a.as_integer());
+    return repeat(budget, b, a.as_integer());
   }
-  throw jinja_error{"`" + std::string(symbol_of(o)) + "` does not apply to " + std::string(a.type_name()) + " and " +
-                    std::string(b.type_name())};
+  throw error{"`" + std::string(symbol_of(o)) + "` does not apply to " + std::string(a.type_name()) + " and " +
+              std::string(b.type_name())};
 }
 
-jinja_value jinja_sign(bool negative, const jinja_value& a) {
+value apply_sign(bool negative, const value& a) {
   if (!a.defined().is_number()) {
-    throw jinja_error{"wanted a number after a sign, found " + std::string(a.type_name())};
+    throw error{"wanted a number after a sign, found " + std::string(a.type_name())};
   }
-  if (a.type() == jinja_value::kind::real) return jinja_value::real(negative ? -a.as_real() : a.as_real());
+  if (a.type() == value::kind::real) return value::real(negative ? -a.as_real() : a.as_real());
   std::int64_t r = a.as_integer();
   if (negative && __builtin_sub_overflow(std::int64_t{0}, r, &r)) fail_overflow();
-  return jinja_value::integer(r);
+  return value::integer(r);
 }
 
-jinja_value jinja_slice(jinja_budget& budget, const jinja_value& value, const jinja_value& start,
-                        const jinja_value& stop, const jinja_value& step) {
-  if (!value.defined().is_string() && !value.is_list()) {
-    throw jinja_error{"wanted a str or list to slice, found " + std::string(value.type_name())};
+value take_slice(render_budget& budget, const value& v, const value& start, const value& stop, const value& step) {
+  if (!v.defined().is_string() && !v.is_list()) {
+    throw error{"wanted a str or list to slice, found " + std::string(v.type_name())};
   }
   if (!step.is_none() && !step.defined().is_integral()) {
-    throw jinja_error{"wanted an int as the step of a slice, found " + std::string(step.type_name())};
+    throw error{"wanted an int as the step of a slice, found " + std::string(step.type_name())};
   }
   const std::int64_t stride = step.is_none() ? 1 : step.as_integer();
-  if (stride == 0) throw jinja_error{"wanted a step other than 0 in a slice"};
-  const std::size_t offsets_bytes = value.is_string() ? value.text().size() * sizeof(std::size_t) : 0;
-  const jinja_charge for_offsets(budget, offsets_bytes);
+  if (stride == 0) throw error{"wanted a step other than 0 in a slice"};
+  const std::size_t offsets_bytes = v.is_string() ? v.text().size() * sizeof(std::size_t) : 0;
+  const memory_charge for_offsets(budget, offsets_bytes);
   budget.touch(offsets_bytes);
-  const std::vector<std::size_t> offsets =
-      value.is_string() ? code_point_offsets(value.text()) : std::vector<std::size_t>();
-  const auto length = static_cast<std::int64_t>(value.is_string() ? offsets.size() - 1 : value.as_list().items.size());
+  const std::vector<std::size_t> offsets = v.is_string() ? code_point_offsets(v.text()) : std::vector<std::size_t>();
+  const auto length = static_cast<std::int64_t>(v.is_string() ? offsets.size() - 1 : v.as_list().items.size());
   const bool backwards = stride < 0;
   const std::int64_t from = slice_bound(start, backwards ? length - 1 : 0, length, backwards);
   const std::int64_t to = slice_bound(stop, backwards ? -1 : length, length, backwards);
@@ -213,18 +211,18 @@ jinja_value jinja_slice(jinja_budget& budget, const jinja_value& value, const ji
                                               : from + static_cast<std::int64_t>(i * pace));
   };
   budget.step(count);
-  if (value.is_string()) {
+  if (v.is_string()) {
     std::string text;
     for (std::uint64_t i = 0; i < count; ++i) {
       const std::size_t at = index(i);
-      text.append(value.text(), offsets[at], offsets[at + 1] - offsets[at]);
+      text.append(v.text(), offsets[at], offsets[at + 1] - offsets[at]);
     }
-    return jinja_value::string(budget, std::move(text));
+    return value::string(budget, std::move(text));
   }
-  const jinja_list& list = value.as_list();
-  std::vector<jinja_value> items;
+  const list_object& list = v.as_list();
+  std::vector<value> items;
   for (std::uint64_t i = 0; i < count; ++i) items.push_back(list.items[index(i)]);
-  return list.is_tuple ? jinja_value::tuple(budget, std::move(items)) : jinja_value::list(budget, std::move(items));
+  return list.is_tuple ? value::tuple(budget, std::move(items)) : value::list(budget, std::move(items));
 }
 
-}  // namespace redline::text
+}  // namespace redline::jinja

@@ -9,26 +9,26 @@
 
 #include "runtime/jinja/value.hpp"
 
-namespace redline::text {
+namespace redline::jinja {
 
-struct jinja_call;
-/// A filter, a method or a built-in function; see jinja_builtins.hpp.
-using jinja_native = jinja_value (*)(jinja_call& call);
+struct native_call;
+/// A filter, a method or a built-in function; see builtins.hpp.
+using native_function = value (*)(native_call& call);
 
-struct jinja_expression;
-using jinja_expression_ref = const jinja_expression*;  // owned by the program, never null inside a list
+struct expression;
+using expression_ref = const expression*;  // owned by the program, never null inside a list
 
 /// One argument of a call, a filter or a test.
-struct jinja_argument {
+struct argument_expression {
   enum class kind { positional, keyword, spread_list, spread_dict };
   kind type = kind::positional;
   std::string name;  // of a keyword
-  jinja_expression_ref value = nullptr;
+  expression_ref value = nullptr;
 };
 
-struct jinja_expression {
+struct expression {
   enum class kind {
-    constant,  // value
+    constant,  // literal
     name,      // variable
     list,      // operands
     tuple,     // operands
@@ -60,42 +60,42 @@ struct jinja_expression {
   kind type = kind::constant;
   std::uint32_t line = 0;
   std::uint32_t variable = 0;  // index into the program's names
-  jinja_value value;
+  value literal;
   std::string text;
-  std::vector<jinja_expression_ref> operands;
+  std::vector<expression_ref> operands;
   std::vector<comparison> comparisons;
-  std::vector<jinja_argument> arguments;
-  jinja_native native = nullptr;  // of a filter or test
+  std::vector<argument_expression> arguments;
+  native_function native = nullptr;  // of a filter or test
 };
 
 /// What can stand left of `=` or between `for` and `in`.
-struct jinja_target {
+struct assignment_target {
   enum class kind { name, attribute, tuple };
   kind type = kind::name;
   std::uint32_t variable = 0;
-  std::string attribute;            // of the namespace in `variable`
-  std::vector<jinja_target> parts;  // of a tuple
+  std::string attribute;                 // of the namespace in `variable`
+  std::vector<assignment_target> parts;  // of a tuple
 };
 
-struct jinja_statement;
-using jinja_block = std::vector<const jinja_statement*>;
+struct statement;
+using statement_list = std::vector<const statement*>;
 
-struct jinja_parameter {
+struct macro_parameter {
   std::uint32_t variable = 0;
-  jinja_expression_ref fallback = nullptr;  // null when it must be passed (else undefined)
+  expression_ref fallback = nullptr;  // null when it must be passed (else undefined)
 };
 
 /// A macro, or the body that a call block passes as `caller`.
-struct jinja_signature {
+struct macro_signature {
   std::string name;
-  std::vector<jinja_parameter> parameters;
+  std::vector<macro_parameter> parameters;
   // The body mentions these names, so that surplus arguments have a place.
   bool uses_varargs = false;
   bool uses_kwargs = false;
   bool uses_caller = false;
 };
 
-struct jinja_statement {
+struct statement {
   enum class kind {
     data,          // text
     print,         // value
@@ -114,16 +114,16 @@ struct jinja_statement {
   kind type = kind::data;
   std::uint32_t line = 0;
   std::string text;
-  std::vector<jinja_expression_ref> values;
-  std::vector<jinja_target> targets;
-  std::vector<jinja_block> bodies;
-  jinja_signature signature;
+  std::vector<expression_ref> values;
+  std::vector<assignment_target> targets;
+  std::vector<statement_list> bodies;
+  macro_signature signature;
   bool recursive = false;  // loop(...) calls it again
 };
 
 /// A parsed template. Immutable, so that many renderings may share it.
-struct jinja_program {
-  jinja_program() : constants(std::make_unique<jinja_budget>(jinja_limits{})) {}
+struct template_program {
+  template_program() : constants(std::make_unique<render_budget>(template_limits{})) {}
 
   /// The index of a name that the template uses, or nothing.
   [[nodiscard]] std::optional<std::uint32_t> find_name(const std::string& name) const {
@@ -132,13 +132,13 @@ struct jinja_program {
     return found->second;
   }
 
-  std::unique_ptr<jinja_budget> constants;  // accounts for the literals; before what it must outlive
+  std::unique_ptr<render_budget> constants;  // accounts for the literals; before what it must outlive
   std::vector<std::string> names;
   std::unordered_map<std::string, std::uint32_t> name_index;
   // Nodes live here rather than in each other, so that deep trees are destroyed without recursion.
-  std::vector<std::unique_ptr<jinja_expression>> expressions;
-  std::vector<std::unique_ptr<jinja_statement>> statements;
-  jinja_block body;
+  std::vector<std::unique_ptr<expression>> expressions;
+  std::vector<std::unique_ptr<statement>> statements;
+  statement_list body;
 };
 
-}  // namespace redline::text
+}  // namespace redline::jinja

@@ -7,7 +7,7 @@
 #include "runtime/jinja/interpreter.hpp"
 #include "runtime/jinja/text.hpp"
 
-namespace redline::text {
+namespace redline::jinja {
 namespace {
 
 /// A conversion of a format string: %[(key)][flags][width][.precision]type.
@@ -27,7 +27,7 @@ std::int64_t format_number(std::string_view format, std::size_t& at) {
   std::int64_t number = 0;
   while (at < format.size() && format[at] >= '0' && format[at] <= '9') {
     number = number * 10 + (format[at++] - '0');
-    if (number > width_max) throw jinja_error{"wanted a width of at most 10000 in a format string"};
+    if (number > width_max) throw error{"wanted a width of at most 10000 in a format string"};
   }
   return number;
 }
@@ -36,7 +36,7 @@ conversion parse_conversion(std::string_view format, std::size_t& at) {
   conversion c;
   if (at < format.size() && format[at] == '(') {
     const std::size_t close = format.find(')', at);
-    if (close == format.npos) throw jinja_error{"wanted `)` after a key in a format string"};
+    if (close == format.npos) throw error{"wanted `)` after a key in a format string"};
     c.key = std::string(format.substr(at + 1, close - at - 1));
     c.has_key = true;
     at = close + 1;
@@ -50,7 +50,7 @@ conversion parse_conversion(std::string_view format, std::size_t& at) {
     ++at;
     c.precision = format_number(format, at);
   }
-  if (at >= format.size()) throw jinja_error{"wanted a conversion after `%` in a format string, found its end"};
+  if (at >= format.size()) throw error{"wanted a conversion after `%` in a format string, found its end"};
   c.type = format[at++];
   return c;
 }
@@ -62,14 +62,14 @@ std::string padded(const conversion& c, std::string text) {
   return c.flags.find('-') != std::string::npos ? text + blanks : blanks + text;
 }
 
-std::string converted(jinja_budget& budget, const conversion& c, const jinja_value& value) {
+std::string converted(render_budget& budget, const conversion& c, const value& v) {
   static constexpr std::string_view integers = "diuxXo", reals = "eEfFgG";
   if (c.type == 's' || c.type == 'r') {
-    jinja_text_builder out(budget);
+    text_builder out(budget);
     if (c.type == 's') {
-      out.append_value(value);
+      out.append_value(v);
     } else {
-      jinja_repr(out, budget, value);
+      append_repr(out, budget, v);
     }
     std::string text = out.take();
     if (c.precision >= 0) {
@@ -78,78 +78,77 @@ std::string converted(jinja_budget& budget, const conversion& c, const jinja_val
     }
     return padded(c, std::move(text));
   }
-  if (!value.defined().is_number()) {
-    throw jinja_error{std::string("wanted a number for %") + c.type + ", found " + std::string(value.type_name())};
+  if (!v.defined().is_number()) {
+    throw error{std::string("wanted a number for %") + c.type + ", found " + std::string(v.type_name())};
   }
-  if (c.precision > digits_max) throw jinja_error{"wanted at most 300 digits in a format string"};
+  if (c.precision > digits_max) throw error{"wanted at most 300 digits in a format string"};
   char buffer[width_max + digits_max + 400];
   std::string spec = "%" + c.flags + std::to_string(c.width);
   if (c.width == 0) spec = "%" + c.flags;
   if (c.precision >= 0) spec += "." + std::to_string(c.precision);
   if (integers.find(c.type) != integers.npos) {
-    const double real = value.as_real();
-    if (!value.is_integral() && !(std::fabs(real) < 9e18)) throw jinja_error{"wanted an integer of 64 bits to format"};
-    const std::int64_t number = value.is_integral() ? value.as_integer() : static_cast<std::int64_t>(real);
+    const double real = v.as_real();
+    if (!v.is_integral() && !(std::fabs(real) < 9e18)) throw error{"wanted an integer of 64 bits to format"};
+    const std::int64_t number = v.is_integral() ? v.as_integer() : static_cast<std::int64_t>(real);
     if (number < 0 && c.type != 'd' && c.type != 'i' && c.type != 'u') {
-      throw jinja_error{"wanted a number from 0 for a format in base 8 or 16"};
+      throw error{"wanted a number from 0 for a format in base 8 or 16"};
     }
     spec += std::string("ll") + (c.type == 'u' ? 'd' : c.type);
     std::snprintf(buffer, sizeof buffer, spec.c_str(), static_cast<long long>(number));
   } else if (reals.find(c.type) != reals.npos) {
     spec += c.type;
-    std::snprintf(buffer, sizeof buffer, spec.c_str(), value.as_real());
+    std::snprintf(buffer, sizeof buffer, spec.c_str(), v.as_real());
   } else {
-    throw jinja_error{std::string("conversion %") + c.type + " is not supported in a format string"};
+    throw error{std::string("conversion %") + c.type + " is not supported in a format string"};
   }
   return buffer;
 }
 
 }  // namespace
 
-void bind_arguments(const jinja_call& call, const char* const* names, std::size_t count, const jinja_value** out) {
+void bind_arguments(const native_call& call, const char* const* names, std::size_t count, const value** out) {
   const std::string title = "`" + std::string(call.name.substr(0, 40)) + "`";
   if (call.arguments.positional.size() > count) {
-    throw jinja_error{title + " takes at most " + std::to_string(count) + " arguments, found " +
-                      std::to_string(call.arguments.positional.size())};
+    throw error{title + " takes at most " + std::to_string(count) + " arguments, found " +
+                std::to_string(call.arguments.positional.size())};
   }
   for (std::size_t i = 0; i < call.arguments.positional.size(); ++i) out[i] = &call.arguments.positional[i];
-  for (const auto& [name, value] : call.arguments.keyword) {
+  for (const auto& [name, v] : call.arguments.keyword) {
     const auto found = std::find_if(names, names + count, [&](const char* n) { return name == n; });
-    if (found == names + count) throw jinja_error{title + " has no parameter `" + name.substr(0, 40) + "`"};
-    const jinja_value*& place = out[found - names];
-    if (place != nullptr) throw jinja_error{title + " got parameter `" + name + "` twice"};
-    place = &value;
+    if (found == names + count) throw error{title + " has no parameter `" + name.substr(0, 40) + "`"};
+    const value*& place = out[found - names];
+    if (place != nullptr) throw error{title + " got parameter `" + name + "` twice"};
+    place = &v;
   }
 }
 
-void expect_no_arguments(const jinja_call& call) {
+void expect_no_arguments(const native_call& call) {
   if (call.arguments.positional.empty() && call.arguments.keyword.empty()) return;
-  throw jinja_error{"`" + std::string(call.name.substr(0, 40)) + "` takes no arguments"};
+  throw error{"`" + std::string(call.name.substr(0, 40)) + "` takes no arguments"};
 }
 
-std::int64_t integer_argument(const jinja_call& call, const jinja_value* value, std::int64_t fallback) {
-  if (value == nullptr || value->is_none()) return fallback;
-  if (value->defined().is_integral()) return value->as_integer();
-  throw jinja_error{"wanted an int in a call of `" + std::string(call.name) + "`, found " +
-                    std::string(value->type_name())};
+std::int64_t integer_argument(const native_call& call, const value* v, std::int64_t fallback) {
+  if (v == nullptr || v->is_none()) return fallback;
+  if (v->defined().is_integral()) return v->as_integer();
+  throw error{"wanted an int in a call of `" + std::string(call.name) + "`, found " + std::string(v->type_name())};
 }
 
-bool boolean_argument(const jinja_value* value, bool fallback) { return value == nullptr ? fallback : value->truth(); }
+bool boolean_argument(const value* v, bool fallback) { return v == nullptr ? fallback : v->truth(); }
 
-const std::string& text_argument(const jinja_call& call, const jinja_value* value, std::string_view parameter) {
-  if (value != nullptr && value->defined().is_string()) return value->text();
-  throw jinja_error{"wanted a str as `" + std::string(parameter) + "` of `" + std::string(call.name) + "`, found " +
-                    std::string(value == nullptr ? "nothing" : value->type_name())};
+const std::string& text_argument(const native_call& call, const value* v, std::string_view parameter) {
+  if (v != nullptr && v->defined().is_string()) return v->text();
+  throw error{"wanted a str as `" + std::string(parameter) + "` of `" + std::string(call.name) + "`, found " +
+              std::string(v == nullptr ? "nothing" : v->type_name())};
 }
 
-std::string jinja_format(jinja_budget& budget, std::string_view format, const jinja_value& values) {
-  jinja_text_builder out(budget);
+std::string format_text(render_budget& budget, std::string_view format, const value& values) {
+  text_builder out(budget);
   const bool is_tuple = values.is_list() && values.as_list().is_tuple;
   std::size_t used = 0;
-  const auto next = [&]() -> const jinja_value& {
+  const auto next = [&]() -> const value& {
     if (is_tuple && used < values.as_list().items.size()) return values.as_list().items[used++];
     if (!is_tuple && used == 0) return ++used, values;
-    throw jinja_error{"wanted more values for a format string, found " + std::to_string(used)};
+    throw error{"wanted more values for a format string, found " + std::to_string(used)};
   };
   for (std::size_t at = 0; at < format.size();) {
     const std::size_t percent = std::min(format.find('%', at), format.size());
@@ -160,9 +159,8 @@ std::string jinja_format(jinja_budget& budget, std::string_view format, const ji
     if (c.type == '%') {
       out.append("%");
     } else if (c.has_key) {
-      const jinja_value* found = values.is_dict() ? values.as_dict().find(c.key) : nullptr;
-      if (found == nullptr)
-        throw jinja_error{"wanted a dict with the key `" + c.key.substr(0, 40) + "` for a format string"};
+      const value* found = values.is_dict() ? values.as_dict().find(c.key) : nullptr;
+      if (found == nullptr) throw error{"wanted a dict with the key `" + c.key.substr(0, 40) + "` for a format string"};
       out.append(converted(budget, c, *found));
     } else {
       out.append(converted(budget, c, next()));
@@ -170,14 +168,14 @@ std::string jinja_format(jinja_budget& budget, std::string_view format, const ji
   }
   const std::size_t given = is_tuple ? values.as_list().items.size() : values.is_dict() || values.is_list() ? used : 1;
   if (used < given) {
-    if (is_tuple || format.find("%(") == format.npos) throw jinja_error{"found more values than a format string uses"};
+    if (is_tuple || format.find("%(") == format.npos) throw error{"found more values than a format string uses"};
   }
   return out.take();
 }
 
-std::string jinja_replace(jinja_budget& budget, std::string_view text, std::string_view from, std::string_view to,
-                          std::int64_t count) {
-  jinja_text_builder out(budget);
+std::string replace_text(render_budget& budget, std::string_view text, std::string_view from, std::string_view to,
+                         std::int64_t count) {
+  text_builder out(budget);
   budget.touch(text.size());
   std::size_t at = 0;
   if (from.empty()) {  // before every code point, and at the end
@@ -204,41 +202,41 @@ std::string jinja_replace(jinja_budget& budget, std::string_view text, std::stri
   return out.take();
 }
 
-jinja_value jinja_repeat(jinja_budget& budget, const jinja_value& value, std::int64_t count) {
-  if (value.is_string()) {
-    const std::string& text = value.text();
-    if (count <= 0 || text.empty()) return jinja_value::string(budget, "");
+value repeat(render_budget& budget, const value& v, std::int64_t count) {
+  if (v.is_string()) {
+    const std::string& text = v.text();
+    if (count <= 0 || text.empty()) return value::string(budget, "");
     const std::size_t bytes_max = budget.limits().memory_bytes_max;
     const bool fits = static_cast<std::uint64_t>(count) <= bytes_max / text.size();
-    const jinja_charge for_text(budget, fits ? text.size() * static_cast<std::size_t>(count) : bytes_max + 1);
+    const memory_charge for_text(budget, fits ? text.size() * static_cast<std::size_t>(count) : bytes_max + 1);
     budget.touch(text.size() * static_cast<std::size_t>(count));
     std::string out;
     for (std::int64_t i = 0; i < count; ++i) out += text;
-    return jinja_value::string(budget, std::move(out));
+    return value::string(budget, std::move(out));
   }
-  const jinja_list& list = value.as_list();
-  std::vector<jinja_value> items;
-  jinja_charge for_items(budget, 0);
+  const list_object& list = v.as_list();
+  std::vector<value> items;
+  memory_charge for_items(budget, 0);
   if (!list.items.empty()) {
     for (std::int64_t i = 0; i < count; ++i) {
       budget.step(list.items.size());
-      for_items.grow(list.items.size() * sizeof(jinja_value));
+      for_items.grow(list.items.size() * sizeof(value));
       items.insert(items.end(), list.items.begin(), list.items.end());
     }
   }
-  return list.is_tuple ? jinja_value::tuple(budget, std::move(items)) : jinja_value::list(budget, std::move(items));
+  return list.is_tuple ? value::tuple(budget, std::move(items)) : value::list(budget, std::move(items));
 }
 
-std::string jinja_center(jinja_budget& budget, std::string_view text, std::int64_t width) {
+std::string center_text(render_budget& budget, std::string_view text, std::int64_t width) {
   const auto length = static_cast<std::int64_t>(count_code_points(text));
   const std::int64_t pad = std::max<std::int64_t>(0, width - length);
   const std::int64_t left = pad / 2 + (pad & width & 1);  // as CPython rounds
-  const jinja_value blank = jinja_value::string(budget, " ");
-  jinja_text_builder out(budget);
-  out.append(jinja_repeat(budget, blank, left).text());
+  const value blank = value::string(budget, " ");
+  text_builder out(budget);
+  out.append(repeat(budget, blank, left).text());
   out.append(text);
-  out.append(jinja_repeat(budget, blank, pad - left).text());
+  out.append(repeat(budget, blank, pad - left).text());
   return out.take();
 }
 
-}  // namespace redline::text
+}  // namespace redline::jinja

@@ -1,5 +1,5 @@
 // One-to-one case mappings of Unicode 14.0.0 beyond ASCII, as {first, last, step, difference}. Included by
-// jinja_text.cpp. Characters whose mapping has several characters (all but the German sharp s are rare) map to
+// text.cpp. Characters whose mapping has several characters (all but the German sharp s are rare) map to
 // themselves.
 
 constexpr case_range to_upper_ranges[] = {

@@ -10,7 +10,7 @@
 #include "runtime/base/result.hpp"
 #include "runtime/jinja/value.hpp"
 
-namespace redline::text {
+namespace redline::jinja {
 
 /// What a template turns into a prompt. Objects keep the order of their keys, because `tojson` shows it.
 struct chat_input {
@@ -30,7 +30,7 @@ struct chat_input {
 class chat_template {
  public:
   /// Fails with errc::invalid_template, line and construct for what is malformed or not supported.
-  static result<chat_template> parse(std::string source, const jinja_limits& limits = {});
+  static result<chat_template> parse(std::string source, const template_limits& limits = {});
 
   /// errc::invalid_argument when the template refuses the conversation (raise_exception), errc::invalid_template when
   /// it fails by itself or reaches a limit.
@@ -39,15 +39,15 @@ class chat_template {
   [[nodiscard]] const std::string& source() const { return *source_; }
 
  private:
-  chat_template(std::shared_ptr<const std::string> source, std::shared_ptr<const struct jinja_program> program,
-                const jinja_limits& limits);
+  chat_template(std::shared_ptr<const std::string> source, std::shared_ptr<const struct template_program> program,
+                const template_limits& limits);
 
   std::shared_ptr<const std::string> source_;
-  std::shared_ptr<const struct jinja_program> program_;
-  jinja_limits limits_;
+  std::shared_ptr<const struct template_program> program_;
+  template_limits limits_;
 };
 
 /// For model files without a template: ChatML.
 extern const std::string_view chatml_template;
 
-}  // namespace redline::text
+}  // namespace redline::jinja

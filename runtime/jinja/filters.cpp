@@ -13,13 +13,13 @@
 #include "runtime/jinja/interpreter.hpp"
 #include "runtime/jinja/text.hpp"
 
-namespace redline::text {
+namespace redline::jinja {
 namespace {
 
-using kind = jinja_value::kind;
+using kind = value::kind;
 
-jinja_value text_value(jinja_call& call, std::string text) { return jinja_value::string(call.budget, std::move(text)); }
-std::string self_text(jinja_call& call) { return jinja_str(call.budget, call.self); }
+value text_value(native_call& call, std::string text) { return value::string(call.budget, std::move(text)); }
+std::string self_text(native_call& call) { return to_str(call.budget, call.self); }
 
 // -- attribute paths, as map, sort, join and their kin take them
 
@@ -27,25 +27,25 @@ std::string self_text(jinja_call& call) { return jinja_str(call.budget, call.sel
 class attribute_path {
  public:
   attribute_path() = default;
-  attribute_path(jinja_budget& budget, const jinja_value& path) {
+  attribute_path(render_budget& budget, const value& path) {
     if (path.defined().is_integral()) {
       parts_.push_back(path);
     } else if (path.is_string()) {
       split(budget, path.text());
     } else {
-      throw jinja_error{"wanted the name or index of an attribute, found " + std::string(path.type_name())};
+      throw error{"wanted the name or index of an attribute, found " + std::string(path.type_name())};
     }
   }
-  [[nodiscard]] jinja_value of(jinja_interpreter& interpreter, jinja_value item, const jinja_value* fallback) const {
-    for (const jinja_value& part : parts_) {
-      item = interpreter.item(item, part);
+  [[nodiscard]] value of(interpreter& engine, value item, const value* fallback) const {
+    for (const value& part : parts_) {
+      item = engine.item(item, part);
       if (fallback != nullptr && item.is_undefined()) item = *fallback;
     }
     return item;
   }
 
  private:
-  void split(jinja_budget& budget, std::string_view path) {
+  void split(render_budget& budget, std::string_view path) {
     for (std::size_t from = 0; from <= path.size();) {
       const std::size_t dot = std::min(path.find('.', from), path.size());
       const std::string_view part = path.substr(from, dot - from);
@@ -53,21 +53,21 @@ class attribute_path {
       const bool digits = !part.empty() && part.size() < 18 &&
                           std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
       if (digits) std::from_chars(part.data(), part.data() + part.size(), index);
-      parts_.push_back(digits ? jinja_value::integer(index) : jinja_value::string(budget, std::string(part)));
+      parts_.push_back(digits ? value::integer(index) : value::string(budget, std::string(part)));
       from = dot + 1;
     }
   }
-  std::vector<jinja_value> parts_;
+  std::vector<value> parts_;
 };
 
-jinja_value without_case(jinja_budget& budget, const jinja_value& value) {
-  return value.is_string() ? jinja_value::string(budget, lower(value.text())) : value;
+value without_case(render_budget& budget, const value& v) {
+  return v.is_string() ? value::string(budget, lower(v.text())) : v;
 }
 
 /// What an item is compared by: its attributes (or itself), without case unless asked for.
 class sort_key {
  public:
-  sort_key(jinja_call& call, const jinja_value* attribute, bool case_sensitive, bool several)
+  sort_key(native_call& call, const value* attribute, bool case_sensitive, bool several)
       : call_(call), ignore_case_(!case_sensitive) {
     if (attribute == nullptr || attribute->is_none()) return;
     by_attribute_ = true;
@@ -78,37 +78,35 @@ class sort_key {
     const std::string& names = attribute->text();
     for (std::size_t from = 0; from <= names.size();) {
       const std::size_t comma = std::min(names.find(',', from), names.size());
-      paths_.emplace_back(call.budget, jinja_value::string(call.budget, names.substr(from, comma - from)));
+      paths_.emplace_back(call.budget, value::string(call.budget, names.substr(from, comma - from)));
       from = comma + 1;
     }
   }
-  [[nodiscard]] jinja_value of(const jinja_value& item) const {
+  [[nodiscard]] value of(const value& item) const {
     if (!by_attribute_) return folded(item);
-    if (paths_.size() == 1) return folded(paths_[0].of(call_.interpreter, item, nullptr));
-    std::vector<jinja_value> parts;
-    for (const attribute_path& path : paths_) parts.push_back(folded(path.of(call_.interpreter, item, nullptr)));
-    return jinja_value::tuple(call_.budget, std::move(parts));
+    if (paths_.size() == 1) return folded(paths_[0].of(call_.engine, item, nullptr));
+    std::vector<value> parts;
+    for (const attribute_path& path : paths_) parts.push_back(folded(path.of(call_.engine, item, nullptr)));
+    return value::tuple(call_.budget, std::move(parts));
   }
 
  private:
-  [[nodiscard]] jinja_value folded(const jinja_value& value) const {
-    return ignore_case_ ? without_case(call_.budget, value) : value;
-  }
-  jinja_call& call_;
+  [[nodiscard]] value folded(const value& v) const { return ignore_case_ ? without_case(call_.budget, v) : v; }
+  native_call& call_;
   bool ignore_case_;
   bool by_attribute_ = false;
   std::vector<attribute_path> paths_;
 };
 
 /// Stable, also when reversed, as Python sorts.
-std::vector<jinja_value> sorted(jinja_call& call, std::vector<jinja_value> items, const sort_key& key, bool reverse) {
-  std::vector<std::pair<jinja_value, jinja_value>> keyed;
-  for (jinja_value& item : items) {
-    jinja_value k = key.of(item);
+std::vector<value> sorted(native_call& call, std::vector<value> items, const sort_key& key, bool reverse) {
+  std::vector<std::pair<value, value>> keyed;
+  for (value& item : items) {
+    value k = key.of(item);
     keyed.emplace_back(std::move(k), std::move(item));
   }
   std::stable_sort(keyed.begin(), keyed.end(), [&](const auto& a, const auto& b) {
-    return reverse ? jinja_less(call.budget, b.first, a.first) : jinja_less(call.budget, a.first, b.first);
+    return reverse ? less(call.budget, b.first, a.first) : less(call.budget, a.first, b.first);
   });
   items.clear();
   for (auto& [k, item] : keyed) items.push_back(std::move(item));
@@ -118,7 +116,7 @@ std::vector<jinja_value> sorted(jinja_call& call, std::vector<jinja_value> items
 // -- text
 
 template<std::string (*convert)(std::string_view)>
-jinja_value convert_text(jinja_call& call) {
+value convert_text(native_call& call) {
   expect_no_arguments(call);
   const std::string text = self_text(call);
   call.budget.touch(text.size() * 8);
@@ -139,7 +137,7 @@ std::string title_words(std::string_view text) {
   return out;
 }
 
-jinja_value filter_trim(jinja_call& call) {
+value filter_trim(native_call& call) {
   const auto [chars] = bind_arguments(call, {"chars"});
   const std::string text = self_text(call);
   if (chars == nullptr || chars->is_none()) return text_value(call, std::string(strip(text, strip_side::both)));
@@ -148,31 +146,31 @@ jinja_value filter_trim(jinja_call& call) {
   return text_value(call, std::string(strip(text, strip_side::both, &characters)));
 }
 
-jinja_value filter_string(jinja_call& call) {
+value filter_string(native_call& call) {
   expect_no_arguments(call);
   return call.self.is_string() ? call.self : text_value(call, self_text(call));
 }
 
-jinja_value filter_replace(jinja_call& call) {
+value filter_replace(native_call& call) {
   const auto [from, to, count] = bind_arguments(call, {"old", "new", "count"});
-  if (from == nullptr || to == nullptr) throw jinja_error{"wanted two arguments of the filter `replace`"};
-  return text_value(call, jinja_replace(call.budget, self_text(call), jinja_str(call.budget, *from),
-                                        jinja_str(call.budget, *to), integer_argument(call, count, -1)));
+  if (from == nullptr || to == nullptr) throw error{"wanted two arguments of the filter `replace`"};
+  return text_value(call, replace_text(call.budget, self_text(call), to_str(call.budget, *from),
+                                       to_str(call.budget, *to), integer_argument(call, count, -1)));
 }
 
-jinja_value filter_indent(jinja_call& call) {
+value filter_indent(native_call& call) {
   const auto [width, first, blank] = bind_arguments(call, {"width", "first", "blank"});
   if (!call.self.defined().is_string()) {
-    throw jinja_error{"wanted a str to indent, found " + std::string(call.self.type_name())};
+    throw error{"wanted a str to indent, found " + std::string(call.self.type_name())};
   }
   std::string indent;
   if (width != nullptr && width->is_string()) {
     indent = width->text();
   } else {
-    indent = jinja_repeat(call.budget, text_value(call, " "), integer_argument(call, width, 4)).text();
+    indent = repeat(call.budget, text_value(call, " "), integer_argument(call, width, 4)).text();
   }
   const std::string text = call.self.text() + "\n";  // so that a newline at the end leaves an empty last line
-  jinja_text_builder out(call.budget);
+  text_builder out(call.budget);
   bool is_first = true;
   for (const std::string_view line : split_lines(text)) {
     if (!is_first) out.append("\n");
@@ -184,19 +182,19 @@ jinja_value filter_indent(jinja_call& call) {
   return text_value(call, out.take());
 }
 
-jinja_value filter_center(jinja_call& call) {
+value filter_center(native_call& call) {
   const auto [width] = bind_arguments(call, {"width"});
-  return text_value(call, jinja_center(call.budget, self_text(call), integer_argument(call, width, 80)));
+  return text_value(call, center_text(call.budget, self_text(call), integer_argument(call, width, 80)));
 }
 
-jinja_value filter_truncate(jinja_call& call) {
+value filter_truncate(native_call& call) {
   const auto [length, killwords, end, leeway] = bind_arguments(call, {"length", "killwords", "end", "leeway"});
   const std::string text = self_text(call);
   const std::string tail = end == nullptr ? "..." : text_argument(call, end, "end");
   const std::int64_t wanted = integer_argument(call, length, 255), slack = integer_argument(call, leeway, 5);
   const auto tail_length = static_cast<std::int64_t>(count_code_points(tail));
-  if (wanted < tail_length) throw jinja_error{"wanted a length of at least that of the end in `truncate`"};
-  if (slack < 0 || wanted > INT64_MAX - slack) throw jinja_error{"wanted a leeway from 0 in `truncate`"};
+  if (wanted < tail_length) throw error{"wanted a length of at least that of the end in `truncate`"};
+  if (slack < 0 || wanted > INT64_MAX - slack) throw error{"wanted a leeway from 0 in `truncate`"};
   const auto offsets = code_point_offsets(text);
   if (static_cast<std::int64_t>(offsets.size()) - 1 <= wanted + slack) return text_value(call, text);
   std::string head = text.substr(0, offsets[static_cast<std::size_t>(wanted - tail_length)]);
@@ -206,37 +204,36 @@ jinja_value filter_truncate(jinja_call& call) {
   return text_value(call, head + tail);
 }
 
-jinja_value filter_format(jinja_call& call) {
+value filter_format(native_call& call) {
   const std::string format = self_text(call);
-  jinja_value values;
+  value values;
   if (!call.arguments.keyword.empty()) {
-    if (!call.arguments.positional.empty())
-      throw jinja_error{"wanted positional or named values for `format`, found both"};
-    std::vector<std::pair<jinja_value, jinja_value>> entries;
-    for (auto& [name, value] : call.arguments.keyword) entries.emplace_back(text_value(call, name), value);
-    values = jinja_value::dict(call.budget, std::move(entries));
+    if (!call.arguments.positional.empty()) throw error{"wanted positional or named values for `format`, found both"};
+    std::vector<std::pair<value, value>> entries;
+    for (auto& [name, v] : call.arguments.keyword) entries.emplace_back(text_value(call, name), v);
+    values = value::dict(call.budget, std::move(entries));
   } else {
-    values = jinja_value::tuple(call.budget, call.arguments.positional);
+    values = value::tuple(call.budget, call.arguments.positional);
   }
-  return text_value(call, jinja_format(call.budget, format, values));
+  return text_value(call, format_text(call.budget, format, values));
 }
 
-jinja_value filter_join(jinja_call& call) {
+value filter_join(native_call& call) {
   const auto [separator, attribute] = bind_arguments(call, {"d", "attribute"});
-  const std::string between = separator == nullptr ? "" : jinja_str(call.budget, *separator);
+  const std::string between = separator == nullptr ? "" : to_str(call.budget, *separator);
   const bool by_attribute = attribute != nullptr && !attribute->is_none();
   const attribute_path path = by_attribute ? attribute_path(call.budget, *attribute) : attribute_path();
-  jinja_text_builder out(call.budget);
+  text_builder out(call.budget);
   bool first = true;
-  for (const jinja_value& item : jinja_iterate(call.budget, call.self)) {
+  for (const value& item : iterate(call.budget, call.self)) {
     if (!first) out.append(between);
     first = false;
-    out.append_value(path.of(call.interpreter, item, nullptr));
+    out.append_value(path.of(call.engine, item, nullptr));
   }
   return text_value(call, out.take());
 }
 
-jinja_value filter_tojson(jinja_call& call) {
+value filter_tojson(native_call& call) {
   const auto [ascii, indent, separators, sort] =
       bind_arguments(call, {"ensure_ascii", "indent", "separators", "sort_keys"});
   json_style style;
@@ -246,17 +243,16 @@ jinja_value filter_tojson(jinja_call& call) {
     style.has_indent = true;
     style.item_separator = ",";
     const std::int64_t width = indent->is_string() ? 0 : integer_argument(call, indent, 0);
-    style.indent =
-        indent->is_string() ? indent->text() : jinja_repeat(call.budget, text_value(call, " "), width).text();
+    style.indent = indent->is_string() ? indent->text() : repeat(call.budget, text_value(call, " "), width).text();
   }
   if (separators != nullptr && !separators->is_none()) {
-    const std::vector<jinja_value> both = jinja_iterate(call.budget, *separators);
-    if (both.size() != 2) throw jinja_error{"wanted two separators in `tojson`"};
+    const std::vector<value> both = iterate(call.budget, *separators);
+    if (both.size() != 2) throw error{"wanted two separators in `tojson`"};
     style.item_separator = text_argument(call, &both[0], "separators");
     style.key_separator = text_argument(call, &both[1], "separators");
   }
-  jinja_text_builder out(call.budget);
-  jinja_to_json(out, call.budget, call.self, style);
+  text_builder out(call.budget);
+  append_json(out, call.budget, call.self, style);
   return text_value(call, out.take());
 }
 
@@ -290,10 +286,10 @@ std::optional<std::int64_t> parse_integer(std::string_view text, std::int64_t ba
   }
   if (negative) digits.insert(digits.begin(), '-');
   std::int64_t number = 0;
-  const auto [end, error] =
+  const auto [end, failed] =
       std::from_chars(digits.data(), digits.data() + digits.size(), number, static_cast<int>(base));
-  if (error == std::errc::result_out_of_range) throw jinja_error{"wanted an integer of 64 bits, found a larger one"};
-  if (error != std::errc() || end != digits.data() + digits.size() || text.starts_with('-')) return std::nullopt;
+  if (failed == std::errc::result_out_of_range) throw error{"wanted an integer of 64 bits, found a larger one"};
+  if (failed != std::errc() || end != digits.data() + digits.size() || text.starts_with('-')) return std::nullopt;
   return number;
 }
 
@@ -317,9 +313,9 @@ std::optional<double> parse_real(std::string_view text) {
   if (word == "nan") return NAN;
   if (rest.empty() || !((rest[0] >= '0' && rest[0] <= '9') || rest[0] == '.')) return std::nullopt;
   double number = 0;
-  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
-  if (end != rest.data() + rest.size() || error == std::errc::invalid_argument) return std::nullopt;
-  if (error == std::errc::result_out_of_range) number = std::strtod(digits.c_str() + (negative ? 1 : 0), nullptr);
+  const auto [end, failed] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+  if (end != rest.data() + rest.size() || failed == std::errc::invalid_argument) return std::nullopt;
+  if (failed == std::errc::result_out_of_range) number = std::strtod(digits.c_str() + (negative ? 1 : 0), nullptr);
   return negative ? -number : number;
 }
 
@@ -328,7 +324,7 @@ std::optional<std::int64_t> truncated(double number) {
   return static_cast<std::int64_t>(number);
 }
 
-jinja_value filter_int(jinja_call& call) {
+value filter_int(native_call& call) {
   const auto [fallback, base] = bind_arguments(call, {"default", "base"});
   std::optional<std::int64_t> number;
   if (call.self.defined().is_string()) {
@@ -341,25 +337,25 @@ jinja_value filter_int(jinja_call& call) {
   } else if (call.self.is_number()) {
     number = truncated(call.self.as_real());
   }
-  if (number) return jinja_value::integer(*number);
-  return fallback != nullptr ? *fallback : jinja_value::integer(0);
+  if (number) return value::integer(*number);
+  return fallback != nullptr ? *fallback : value::integer(0);
 }
 
-jinja_value filter_float(jinja_call& call) {
+value filter_float(native_call& call) {
   const auto [fallback] = bind_arguments(call, {"default"});
-  if (call.self.defined().is_number()) return jinja_value::real(call.self.as_real());
+  if (call.self.defined().is_number()) return value::real(call.self.as_real());
   if (call.self.is_string()) {
-    if (const auto number = parse_real(call.self.text())) return jinja_value::real(*number);
+    if (const auto number = parse_real(call.self.text())) return value::real(*number);
   }
-  return fallback != nullptr ? *fallback : jinja_value::real(0);
+  return fallback != nullptr ? *fallback : value::real(0);
 }
 
-jinja_value filter_abs(jinja_call& call) {
+value filter_abs(native_call& call) {
   expect_no_arguments(call);
   if (!call.self.defined().is_number()) {
-    throw jinja_error{"wanted a number for `abs`, found " + std::string(call.self.type_name())};
+    throw error{"wanted a number for `abs`, found " + std::string(call.self.type_name())};
   }
-  return jinja_sign(call.self.as_real() < 0, call.self);
+  return apply_sign(call.self.as_real() < 0, call.self);
 }
 
 /// round(number, digits) of Python: to even on the exact binary value, which is what printf does too.
@@ -374,97 +370,94 @@ double round_to(double number, int digits) {
   return std::strtod(buffer, nullptr);
 }
 
-jinja_value filter_round(jinja_call& call) {
+value filter_round(native_call& call) {
   const auto [precision, method] = bind_arguments(call, {"precision", "method"});
   if (!call.self.defined().is_number()) {
-    throw jinja_error{"wanted a number to round, found " + std::string(call.self.type_name())};
+    throw error{"wanted a number to round, found " + std::string(call.self.type_name())};
   }
   const std::int64_t digits = std::clamp<std::int64_t>(integer_argument(call, precision, 0), -300, 300);
   const std::string how = method == nullptr ? "common" : text_argument(call, method, "method");
   if (how == "common") {
-    if (call.self.is_integral() && digits >= 0) return jinja_value::integer(call.self.as_integer());
+    if (call.self.is_integral() && digits >= 0) return value::integer(call.self.as_integer());
     const double rounded = round_to(call.self.as_real(), static_cast<int>(digits));
-    if (!call.self.is_integral()) return jinja_value::real(rounded);
-    return jinja_value::integer(truncated(rounded).value_or(0));
+    if (!call.self.is_integral()) return value::real(rounded);
+    return value::integer(truncated(rounded).value_or(0));
   }
   if (how != "ceil" && how != "floor")
-    throw jinja_error{"wanted common, ceil or floor for `round`, found `" + how.substr(0, 40) + "`"};
+    throw error{"wanted common, ceil or floor for `round`, found `" + how.substr(0, 40) + "`"};
   const double scale = std::pow(10.0, static_cast<double>(digits));
   const double scaled = call.self.as_real() * scale;
-  return jinja_value::real((how == "ceil" ? std::ceil(scaled) : std::floor(scaled)) / scale);
+  return value::real((how == "ceil" ? std::ceil(scaled) : std::floor(scaled)) / scale);
 }
 
 // -- values
 
-jinja_value filter_default(jinja_call& call) {
+value filter_default(native_call& call) {
   const auto [fallback, boolean] = bind_arguments(call, {"default_value", "boolean"});
   if (!call.self.is_undefined() && !(boolean_argument(boolean, false) && !call.self.truth())) return call.self;
   return fallback != nullptr ? *fallback : text_value(call, "");
 }
 
-jinja_value filter_length(jinja_call& call) {
+value filter_length(native_call& call) {
   expect_no_arguments(call);
   if (call.self.is_string()) call.budget.touch(call.self.text().size() * 8);
-  return jinja_value::integer(static_cast<std::int64_t>(jinja_length(call.self)));
+  return value::integer(static_cast<std::int64_t>(count_elements(call.self)));
 }
 
-jinja_value filter_attr(jinja_call& call) {
+value filter_attr(native_call& call) {
   const auto [name] = bind_arguments(call, {"name"});
   const std::string& text = text_argument(call, name, "name");
   // Attributes only, never the items of a dict.
   if (call.self.is_dict() && find_method(call.self, text) == nullptr) {
-    return jinja_value::undefined("'dict object' has no attribute '" + text.substr(0, 80) + "'");
+    return value::undefined("'dict object' has no attribute '" + text.substr(0, 80) + "'");
   }
-  return call.interpreter.attribute(call.self, text);
+  return call.engine.attribute(call.self, text);
 }
 
 // -- lists
 
-jinja_value list_value(jinja_call& call, std::vector<jinja_value> items) {
-  return jinja_value::list(call.budget, std::move(items));
+value list_value(native_call& call, std::vector<value> items) { return value::list(call.budget, std::move(items)); }
+
+value filter_first(native_call& call) {
+  expect_no_arguments(call);
+  std::vector<value> items = iterate(call.budget, call.self);
+  return items.empty() ? value::undefined("No first item, sequence was empty.") : items.front();
 }
 
-jinja_value filter_first(jinja_call& call) {
+value filter_last(native_call& call) {
   expect_no_arguments(call);
-  std::vector<jinja_value> items = jinja_iterate(call.budget, call.self);
-  return items.empty() ? jinja_value::undefined("No first item, sequence was empty.") : items.front();
+  std::vector<value> items = iterate(call.budget, call.self);
+  return items.empty() ? value::undefined("No last item, sequence was empty.") : items.back();
 }
 
-jinja_value filter_last(jinja_call& call) {
+value filter_list(native_call& call) {
   expect_no_arguments(call);
-  std::vector<jinja_value> items = jinja_iterate(call.budget, call.self);
-  return items.empty() ? jinja_value::undefined("No last item, sequence was empty.") : items.back();
+  return list_value(call, iterate(call.budget, call.self));
 }
 
-jinja_value filter_list(jinja_call& call) {
+value filter_reverse(native_call& call) {
   expect_no_arguments(call);
-  return list_value(call, jinja_iterate(call.budget, call.self));
-}
-
-jinja_value filter_reverse(jinja_call& call) {
-  expect_no_arguments(call);
-  std::vector<jinja_value> items = jinja_iterate(call.budget, call.self);
+  std::vector<value> items = iterate(call.budget, call.self);
   std::reverse(items.begin(), items.end());
   if (!call.self.is_string()) return list_value(call, std::move(items));
-  jinja_text_builder out(call.budget);
-  for (const jinja_value& item : items) out.append(item.text());
+  text_builder out(call.budget);
+  for (const value& item : items) out.append(item.text());
   return text_value(call, out.take());
 }
 
-jinja_value filter_sort(jinja_call& call) {
+value filter_sort(native_call& call) {
   const auto [reverse, cased, attribute] = bind_arguments(call, {"reverse", "case_sensitive", "attribute"});
   const sort_key key(call, attribute, boolean_argument(cased, false), true);
-  return list_value(call, sorted(call, jinja_iterate(call.budget, call.self), key, boolean_argument(reverse, false)));
+  return list_value(call, sorted(call, iterate(call.budget, call.self), key, boolean_argument(reverse, false)));
 }
 
-jinja_value filter_unique(jinja_call& call) {
+value filter_unique(native_call& call) {
   const auto [cased, attribute] = bind_arguments(call, {"case_sensitive", "attribute"});
   const sort_key key(call, attribute, boolean_argument(cased, false), false);
-  std::vector<jinja_value> seen, items;
-  for (const jinja_value& item : jinja_iterate(call.budget, call.self)) {
-    const jinja_value k = key.of(item);
-    const bool known =
-        std::any_of(seen.begin(), seen.end(), [&](const jinja_value& s) { return jinja_equal(call.budget, s, k); });
+  std::vector<value> seen, items;
+  for (const value& item : iterate(call.budget, call.self)) {
+    const value k = key.of(item);
+    const bool known = std::any_of(seen.begin(), seen.end(), [&](const value& s) { return equal(call.budget, s, k); });
     if (known) continue;
     seen.push_back(k);
     items.push_back(item);
@@ -473,75 +466,73 @@ jinja_value filter_unique(jinja_call& call) {
 }
 
 /// The smallest item by key, the first of equals; the largest when `largest`.
-jinja_value extreme(jinja_call& call, bool largest) {
+value extreme(native_call& call, bool largest) {
   const auto [cased, attribute] = bind_arguments(call, {"case_sensitive", "attribute"});
   const sort_key key(call, attribute, boolean_argument(cased, false), false);
-  std::optional<std::pair<jinja_value, jinja_value>> best;
-  for (const jinja_value& item : jinja_iterate(call.budget, call.self)) {
-    const jinja_value k = key.of(item);
-    const bool better =
-        !best || (largest ? jinja_less(call.budget, best->first, k) : jinja_less(call.budget, k, best->first));
+  std::optional<std::pair<value, value>> best;
+  for (const value& item : iterate(call.budget, call.self)) {
+    const value k = key.of(item);
+    const bool better = !best || (largest ? less(call.budget, best->first, k) : less(call.budget, k, best->first));
     if (better) best.emplace(k, item);
   }
-  return best ? best->second : jinja_value::undefined("No aggregated item, sequence was empty.");
+  return best ? best->second : value::undefined("No aggregated item, sequence was empty.");
 }
-jinja_value filter_min(jinja_call& call) { return extreme(call, false); }
-jinja_value filter_max(jinja_call& call) { return extreme(call, true); }
+value filter_min(native_call& call) { return extreme(call, false); }
+value filter_max(native_call& call) { return extreme(call, true); }
 
-jinja_value filter_sum(jinja_call& call) {
+value filter_sum(native_call& call) {
   const auto [attribute, start] = bind_arguments(call, {"attribute", "start"});
   const bool by_attribute = attribute != nullptr && !attribute->is_none();
   const attribute_path path = by_attribute ? attribute_path(call.budget, *attribute) : attribute_path();
-  jinja_value total = start != nullptr ? *start : jinja_value::integer(0);
-  if (total.is_string()) throw jinja_error{"wanted numbers or lists for `sum`, found str"};
-  for (const jinja_value& item : jinja_iterate(call.budget, call.self)) {
-    total = jinja_arithmetic(call.budget, jinja_expression::kind::add, total, path.of(call.interpreter, item, nullptr));
+  value total = start != nullptr ? *start : value::integer(0);
+  if (total.is_string()) throw error{"wanted numbers or lists for `sum`, found str"};
+  for (const value& item : iterate(call.budget, call.self)) {
+    total = calculate(call.budget, expression::kind::add, total, path.of(call.engine, item, nullptr));
   }
   return total;
 }
 
-jinja_value filter_dictsort(jinja_call& call) {
+value filter_dictsort(native_call& call) {
   const auto [cased, by, reverse] = bind_arguments(call, {"case_sensitive", "by", "reverse"});
   const std::string column = by == nullptr ? "key" : text_argument(call, by, "by");
-  if (column != "key" && column != "value") throw jinja_error{"wanted key or value as `by` of `dictsort`"};
+  if (column != "key" && column != "value") throw error{"wanted key or value as `by` of `dictsort`"};
   if (!call.self.defined().is_dict())
-    throw jinja_error{"wanted a dict for `dictsort`, found " + std::string(call.self.type_name())};
-  std::vector<jinja_value> pairs;
-  for (const auto& [key, value] : call.self.as_dict().entries) {
-    pairs.push_back(jinja_value::tuple(call.budget, {key, value}));
+    throw error{"wanted a dict for `dictsort`, found " + std::string(call.self.type_name())};
+  std::vector<value> pairs;
+  for (const auto& [key, v] : call.self.as_dict().entries) {
+    pairs.push_back(value::tuple(call.budget, {key, v}));
   }
-  const jinja_value index = jinja_value::integer(column == "key" ? 0 : 1);
+  const value index = value::integer(column == "key" ? 0 : 1);
   const sort_key key(call, &index, boolean_argument(cased, false), false);
   return list_value(call, sorted(call, std::move(pairs), key, boolean_argument(reverse, false)));
 }
 
-jinja_value filter_items(jinja_call& call) {
+value filter_items(native_call& call) {
   expect_no_arguments(call);
-  std::vector<jinja_value> pairs;
+  std::vector<value> pairs;
   if (!call.self.is_undefined()) {
-    if (!call.self.is_dict())
-      throw jinja_error{"wanted a dict for `items`, found " + std::string(call.self.type_name())};
-    for (const auto& [key, value] : call.self.as_dict().entries) {
-      pairs.push_back(jinja_value::tuple(call.budget, {key, value}));
+    if (!call.self.is_dict()) throw error{"wanted a dict for `items`, found " + std::string(call.self.type_name())};
+    for (const auto& [key, v] : call.self.as_dict().entries) {
+      pairs.push_back(value::tuple(call.budget, {key, v}));
     }
   }
   return list_value(call, std::move(pairs));
 }
 
-jinja_value filter_batch(jinja_call& call) {
+value filter_batch(native_call& call) {
   const auto [size, fill] = bind_arguments(call, {"linecount", "fill_with"});
   const std::int64_t count = integer_argument(call, size, 0);
-  if (count < 1) throw jinja_error{"wanted a size from 1 for `batch`"};
-  std::vector<jinja_value> rows, row;
-  for (const jinja_value& item : jinja_iterate(call.budget, call.self)) {
+  if (count < 1) throw error{"wanted a size from 1 for `batch`"};
+  std::vector<value> rows, row;
+  for (const value& item : iterate(call.budget, call.self)) {
     if (static_cast<std::int64_t>(row.size()) == count) rows.push_back(list_value(call, std::exchange(row, {})));
     row.push_back(item);
   }
   if (!row.empty()) {
-    jinja_charge for_row(call.budget, 0);
+    memory_charge for_row(call.budget, 0);
     while (fill != nullptr && !fill->is_none() && static_cast<std::int64_t>(row.size()) < count) {
       call.budget.step();
-      for_row.grow(sizeof(jinja_value));
+      for_row.grow(sizeof(value));
       row.push_back(*fill);
     }
     rows.push_back(list_value(call, std::move(row)));
@@ -552,60 +543,60 @@ jinja_value filter_batch(jinja_call& call) {
 // -- filters that take a filter or a test
 
 /// Moves the first positional argument out.
-jinja_value take_first(jinja_call& call, std::string_view what) {
+value take_first(native_call& call, std::string_view what) {
   auto& positional = call.arguments.positional;
   if (positional.empty()) {
-    throw jinja_error{"wanted " + std::string(what) + " as argument of the filter `" + std::string(call.name) + "`"};
+    throw error{"wanted " + std::string(what) + " as argument of the filter `" + std::string(call.name) + "`"};
   }
-  jinja_value first = std::move(positional.front());
+  value first = std::move(positional.front());
   positional.erase(positional.begin());
   return first;
 }
 
-jinja_value filter_map(jinja_call& call) {
-  std::vector<jinja_value> items;
+value filter_map(native_call& call) {
+  std::vector<value> items;
   if (!call.self.truth()) return list_value(call, {});
   if (call.arguments.positional.empty()) {
     const auto [attribute, fallback] = bind_arguments(call, {"attribute", "default"});
-    if (attribute == nullptr) throw jinja_error{"wanted the name of a filter or `attribute` in `map`"};
+    if (attribute == nullptr) throw error{"wanted the name of a filter or `attribute` in `map`"};
     const attribute_path path(call.budget, *attribute);
-    const jinja_value* otherwise = fallback != nullptr && !fallback->is_none() ? fallback : nullptr;
-    for (const jinja_value& item : jinja_iterate(call.budget, call.self)) {
-      items.push_back(path.of(call.interpreter, item, otherwise));
+    const value* otherwise = fallback != nullptr && !fallback->is_none() ? fallback : nullptr;
+    for (const value& item : iterate(call.budget, call.self)) {
+      items.push_back(path.of(call.engine, item, otherwise));
     }
     return list_value(call, std::move(items));
   }
-  const jinja_value name = take_first(call, "the name of a filter");
+  const value name = take_first(call, "the name of a filter");
   const std::string& filter = text_argument(call, &name, "name");
-  for (const jinja_value& item : jinja_iterate(call.budget, call.self)) {
-    jinja_arguments arguments = call.arguments;
-    items.push_back(call.interpreter.apply_filter(filter, item, arguments));
+  for (const value& item : iterate(call.budget, call.self)) {
+    call_arguments arguments = call.arguments;
+    items.push_back(call.engine.apply_filter(filter, item, arguments));
   }
   return list_value(call, std::move(items));
 }
 
-jinja_value chosen(jinja_call& call, bool by_attribute, bool wanted) {
+value chosen(native_call& call, bool by_attribute, bool wanted) {
   if (!call.self.truth()) return list_value(call, {});
   const attribute_path path =
       by_attribute ? attribute_path(call.budget, take_first(call, "an attribute")) : attribute_path();
   const bool has_test = !call.arguments.positional.empty();
-  const jinja_value name = has_test ? take_first(call, "a test") : jinja_value();
-  std::vector<jinja_value> items;
-  for (const jinja_value& item : jinja_iterate(call.budget, call.self)) {
-    const jinja_value subject = path.of(call.interpreter, item, nullptr);
-    jinja_arguments arguments = call.arguments;
-    const bool holds = has_test ? call.interpreter.apply_test(text_argument(call, &name, "test"), subject, arguments)
-                                : subject.truth();
+  const value name = has_test ? take_first(call, "a test") : value();
+  std::vector<value> items;
+  for (const value& item : iterate(call.budget, call.self)) {
+    const value subject = path.of(call.engine, item, nullptr);
+    call_arguments arguments = call.arguments;
+    const bool holds =
+        has_test ? call.engine.apply_test(text_argument(call, &name, "test"), subject, arguments) : subject.truth();
     if (holds == wanted) items.push_back(item);
   }
   return list_value(call, std::move(items));
 }
-jinja_value filter_select(jinja_call& call) { return chosen(call, false, true); }
-jinja_value filter_reject(jinja_call& call) { return chosen(call, false, false); }
-jinja_value filter_selectattr(jinja_call& call) { return chosen(call, true, true); }
-jinja_value filter_rejectattr(jinja_call& call) { return chosen(call, true, false); }
+value filter_select(native_call& call) { return chosen(call, false, true); }
+value filter_reject(native_call& call) { return chosen(call, false, false); }
+value filter_selectattr(native_call& call) { return chosen(call, true, true); }
+value filter_rejectattr(native_call& call) { return chosen(call, true, false); }
 
-constexpr std::pair<std::string_view, jinja_native> filters[] = {
+constexpr std::pair<std::string_view, native_function> filters[] = {
     {"abs", filter_abs},
     {"attr", filter_attr},
     {"batch", filter_batch},
@@ -650,10 +641,10 @@ constexpr std::pair<std::string_view, jinja_native> filters[] = {
 
 }  // namespace
 
-jinja_native find_filter(std::string_view name) {
+native_function find_filter(std::string_view name) {
   const auto found =
       std::find_if(std::begin(filters), std::end(filters), [&](const auto& f) { return f.first == name; });
   return found == std::end(filters) ? nullptr : found->second;
 }
 
-}  // namespace redline::text
+}  // namespace redline::jinja

@@ -7,10 +7,10 @@
 #include "runtime/jinja/text.hpp"
 #include "runtime/jinja/value.hpp"
 
-namespace redline::text {
+namespace redline::jinja {
 namespace {
 
-using kind = jinja_token::kind;
+using kind = token::kind;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_name_start(char c) {
@@ -38,7 +38,7 @@ class lexer {
  public:
   explicit lexer(std::string_view source) : source_(normalized(source)), text_(source_) {}
 
-  std::vector<jinja_token> run() {
+  std::vector<token> run() {
     while (at_ < text_.size()) {
       lex_text();
     }
@@ -47,7 +47,7 @@ class lexer {
   }
 
  private:
-  [[noreturn]] void fail(std::string what) const { throw jinja_error{std::move(what), errc::invalid_template, line_}; }
+  [[noreturn]] void fail(std::string what) const { throw error{std::move(what), errc::invalid_template, line_}; }
   [[nodiscard]] bool starts(std::string_view with) const { return text_.substr(at_).starts_with(with); }
 
   void push(kind type, std::string text) { tokens_.push_back({type, std::move(text), line_}); }
@@ -287,8 +287,8 @@ class lexer {
     while (end < text_.size() && text_[end] != quote) end += text_[end] == '\\' ? 2 : 1;
     if (end >= text_.size()) fail("wanted the end of a string, found the end of the template");
     const std::uint32_t line = line_;
-    std::string value = unescaped(text_.substr(at_ + 1, end - at_ - 1));
-    tokens_.push_back({kind::string, std::move(value), line});
+    std::string text = unescaped(text_.substr(at_ + 1, end - at_ - 1));
+    tokens_.push_back({kind::string, std::move(text), line});
     advance(end + 1 - at_);
   }
 
@@ -322,17 +322,17 @@ class lexer {
   }
 
   std::size_t append_number(std::string& out, std::string_view digits, std::size_t count, int base, char escape) const {
-    char32_t value = 0;
+    char32_t code = 0;
     std::size_t used = 0;
     for (; used < count && used < digits.size(); ++used) {
       const char c = digits[used];
       if (std::isxdigit(static_cast<unsigned char>(c)) == 0) break;
-      value = value * static_cast<char32_t>(base) + static_cast<char32_t>(is_digit(c) ? c - '0' : (c | 32) - 'a' + 10);
+      code = code * static_cast<char32_t>(base) + static_cast<char32_t>(is_digit(c) ? c - '0' : (c | 32) - 'a' + 10);
     }
-    if (used < count || value > 0x10FFFF || (value >= 0xD800 && value < 0xE000)) {
+    if (used < count || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) {
       fail(std::string("wanted a Unicode character after \\") + escape + " in a string");
     }
-    append_code_point(out, value);
+    append_code_point(out, code);
     return used;
   }
 
@@ -361,11 +361,11 @@ class lexer {
   std::size_t at_ = 0;
   std::uint32_t line_ = 1;
   bool at_line_start_ = true;
-  std::vector<jinja_token> tokens_;
+  std::vector<token> tokens_;
 };
 
 }  // namespace
 
-std::vector<jinja_token> jinja_tokens(std::string_view source) { return lexer(source).run(); }
+std::vector<token> tokenize(std::string_view source) { return lexer(source).run(); }
 
-}  // namespace redline::text
+}  // namespace redline::jinja

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-namespace redline::text {
+namespace redline::jinja {
 
-struct jinja_token {
+struct token {
   enum class kind {
     data,         // text to print as it stands
     block_begin,  // {%
@@ -28,7 +28,7 @@ struct jinja_token {
 
 /// Splits a template into tokens, the last of which is `end`. Comments are gone, raw blocks are data, and the rules of
 /// whitespace are applied: `-` and `+`, trim_blocks (the newline after a block tag goes), lstrip_blocks (blanks before
-/// a block tag on its line go), and one newline at the end of the source goes. Throws jinja_error.
-std::vector<jinja_token> jinja_tokens(std::string_view source);
+/// a block tag on its line go), and one newline at the end of the source goes. Throws error.
+std::vector<token> tokenize(std::string_view source);
 
-}  // namespace redline::text
+}  // namespace redline::jinja

@@ -7,13 +7,11 @@
 #include "runtime/jinja/interpreter.hpp"
 #include "runtime/jinja/text.hpp"
 
-namespace redline::text {
+namespace redline::jinja {
 namespace {
 
-jinja_value text_value(jinja_call& call, std::string_view text) {
-  return jinja_value::string(call.budget, std::string(text));
-}
-const std::string& self_text(jinja_call& call) {
+value text_value(native_call& call, std::string_view text) { return value::string(call.budget, std::string(text)); }
+const std::string& self_text(native_call& call) {
   call.budget.touch(call.self.text().size());
   return call.self.text();
 }
@@ -21,7 +19,7 @@ const std::string& self_text(jinja_call& call) {
 // -- str
 
 template<std::string (*convert)(std::string_view)>
-jinja_value converted(jinja_call& call) {
+value converted(native_call& call) {
   expect_no_arguments(call);
   return text_value(call, convert(self_text(call)));
 }
@@ -37,7 +35,7 @@ std::string swap_case(std::string_view text) {
 }
 
 template<strip_side side>
-jinja_value stripped(jinja_call& call) {
+value stripped(native_call& call) {
   const auto [chars] = bind_arguments(call, {"chars"});
   const std::string& text = self_text(call);
   if (chars == nullptr || chars->is_none()) return text_value(call, strip(text, side));
@@ -79,27 +77,27 @@ std::vector<std::string_view> rsplit_at_blanks(std::string_view text, std::int64
   return parts;
 }
 
-jinja_value list_of(jinja_call& call, std::span<const std::string_view> parts, bool reverse = false) {
-  std::vector<jinja_value> items;
+value list_of(native_call& call, std::span<const std::string_view> parts, bool reverse = false) {
+  std::vector<value> items;
   for (const std::string_view part : parts) items.push_back(text_value(call, part));
   if (reverse) std::reverse(items.begin(), items.end());
-  return jinja_value::list(call.budget, std::move(items));
+  return value::list(call.budget, std::move(items));
 }
 
-const std::string& separator_argument(jinja_call& call, const jinja_value* sep) {
+const std::string& separator_argument(native_call& call, const value* sep) {
   const std::string& separator = text_argument(call, sep, "sep");
   if (separator.empty())
-    throw jinja_error{"wanted a separator that is not empty in a call of `" + std::string(call.name) + "`"};
+    throw error{"wanted a separator that is not empty in a call of `" + std::string(call.name) + "`"};
   return separator;
 }
 
-jinja_value split(jinja_call& call) {
+value split(native_call& call) {
   const auto [sep, count] = bind_arguments(call, {"sep", "maxsplit"});
   std::int64_t splits = integer_argument(call, count, -1);
   std::string_view text = self_text(call);
   if (sep == nullptr || sep->is_none()) return list_of(call, split_at_blanks(text, splits));
   const std::string& separator = separator_argument(call, sep);
-  std::vector<jinja_value> items;  // text_value charges each part as it comes
+  std::vector<value> items;  // text_value charges each part as it comes
   while (splits-- != 0) {
     const std::size_t at = text.find(separator);
     if (at == text.npos) break;
@@ -108,10 +106,10 @@ jinja_value split(jinja_call& call) {
     text.remove_prefix(at + separator.size());
   }
   items.push_back(text_value(call, text));
-  return jinja_value::list(call.budget, std::move(items));
+  return value::list(call.budget, std::move(items));
 }
 
-jinja_value rsplit(jinja_call& call) {
+value rsplit(native_call& call) {
   const auto [sep, count] = bind_arguments(call, {"sep", "maxsplit"});
   std::int64_t splits = integer_argument(call, count, -1);
   std::string_view text = self_text(call);
@@ -129,12 +127,12 @@ jinja_value rsplit(jinja_call& call) {
   return list_of(call, parts, true);
 }
 
-jinja_value splitlines(jinja_call& call) {
+value splitlines(native_call& call) {
   const auto [keep] = bind_arguments(call, {"keepends"});
   return list_of(call, split_lines(self_text(call), boolean_argument(keep, false)));
 }
 
-jinja_value partition_at(jinja_call& call, bool last) {
+value partition_at(native_call& call, bool last) {
   const auto [sep] = bind_arguments(call, {"sep"});
   const std::string& separator = separator_argument(call, sep);
   const std::string_view text = self_text(call);
@@ -143,22 +141,22 @@ jinja_value partition_at(jinja_call& call, bool last) {
   if (at != text.npos) {
     parts[0] = text.substr(0, at), parts[1] = separator, parts[2] = text.substr(at + separator.size());
   }
-  return jinja_value::tuple(call.budget,
-                            {text_value(call, parts[0]), text_value(call, parts[1]), text_value(call, parts[2])});
+  return value::tuple(call.budget,
+                      {text_value(call, parts[0]), text_value(call, parts[1]), text_value(call, parts[2])});
 }
-jinja_value partition(jinja_call& call) { return partition_at(call, false); }
-jinja_value rpartition(jinja_call& call) { return partition_at(call, true); }
+value partition(native_call& call) { return partition_at(call, false); }
+value rpartition(native_call& call) { return partition_at(call, true); }
 
 /// start and end of str methods that take them, as bytes.
-std::pair<std::size_t, std::size_t> byte_range(jinja_call& call, const jinja_value* start, const jinja_value* end) {
+std::pair<std::size_t, std::size_t> byte_range(native_call& call, const value* start, const value* end) {
   const std::string& text = self_text(call);
   const bool whole = (start == nullptr || start->is_none()) && (end == nullptr || end->is_none());
   if (whole) return {0, text.size()};
-  const jinja_charge for_offsets(call.budget, text.size() * sizeof(std::size_t));
+  const memory_charge for_offsets(call.budget, text.size() * sizeof(std::size_t));
   const auto offsets = code_point_offsets(text);
   const auto length = static_cast<std::int64_t>(offsets.size()) - 1;
-  const auto bound = [&](const jinja_value* value, std::int64_t fallback) {
-    std::int64_t at = integer_argument(call, value, fallback);
+  const auto bound = [&](const value* v, std::int64_t fallback) {
+    std::int64_t at = integer_argument(call, v, fallback);
     if (at < 0) at = at < -length ? 0 : at + length;
     return at;
   };
@@ -167,27 +165,27 @@ std::pair<std::size_t, std::size_t> byte_range(jinja_call& call, const jinja_val
   return {offsets[static_cast<std::size_t>(from)], offsets[static_cast<std::size_t>(to)]};
 }
 
-jinja_value has_affix(jinja_call& call, bool at_end) {
+value has_affix(native_call& call, bool at_end) {
   const auto [affix, start, end] = bind_arguments(call, {"prefix", "start", "end"});
-  if (affix == nullptr) throw jinja_error{"wanted an argument of `" + std::string(call.name) + "`"};
+  if (affix == nullptr) throw error{"wanted an argument of `" + std::string(call.name) + "`"};
   const auto [from, to] = byte_range(call, start, end);
   const std::string_view text =
       from == std::string::npos ? std::string_view() : std::string_view(call.self.text()).substr(from, to - from);
-  const auto matches = [&](const jinja_value& one) {
+  const auto matches = [&](const value& one) {
     const std::string& wanted = text_argument(call, &one, "prefix");
     call.budget.touch(wanted.size());
     if (from == std::string::npos) return false;
     return at_end ? text.ends_with(wanted) : text.starts_with(wanted);
   };
-  if (!affix->is_list() || !affix->as_list().is_tuple) return jinja_value::boolean(matches(*affix));
+  if (!affix->is_list() || !affix->as_list().is_tuple) return value::boolean(matches(*affix));
   const auto& several = affix->as_list().items;
-  return jinja_value::boolean(std::any_of(several.begin(), several.end(), matches));
+  return value::boolean(std::any_of(several.begin(), several.end(), matches));
 }
-jinja_value startswith(jinja_call& call) { return has_affix(call, false); }
-jinja_value endswith(jinja_call& call) { return has_affix(call, true); }
+value startswith(native_call& call) { return has_affix(call, false); }
+value endswith(native_call& call) { return has_affix(call, true); }
 
 /// The code point index of a find, or -1.
-std::int64_t found_at(jinja_call& call, bool last) {
+std::int64_t found_at(native_call& call, bool last) {
   const auto [wanted, start, end] = bind_arguments(call, {"sub", "start", "end"});
   const std::string& sub = text_argument(call, wanted, "sub");
   const auto [from, to] = byte_range(call, start, end);
@@ -197,37 +195,36 @@ std::int64_t found_at(jinja_call& call, bool last) {
   if (at == range.npos) return -1;
   return static_cast<std::int64_t>(count_code_points(std::string_view(call.self.text()).substr(0, from + at)));
 }
-jinja_value find(jinja_call& call) { return jinja_value::integer(found_at(call, false)); }
-jinja_value rfind(jinja_call& call) { return jinja_value::integer(found_at(call, true)); }
+value find(native_call& call) { return value::integer(found_at(call, false)); }
+value rfind(native_call& call) { return value::integer(found_at(call, true)); }
 
-jinja_value checked_index(jinja_call& call, bool last) {
+value checked_index(native_call& call, bool last) {
   const std::int64_t at = found_at(call, last);
-  if (at < 0) throw jinja_error{"wanted a str that contains the argument of `" + std::string(call.name) + "`"};
-  return jinja_value::integer(at);
+  if (at < 0) throw error{"wanted a str that contains the argument of `" + std::string(call.name) + "`"};
+  return value::integer(at);
 }
-jinja_value text_index(jinja_call& call) { return checked_index(call, false); }
-jinja_value text_rindex(jinja_call& call) { return checked_index(call, true); }
+value text_index(native_call& call) { return checked_index(call, false); }
+value text_rindex(native_call& call) { return checked_index(call, true); }
 
-jinja_value text_count(jinja_call& call) {
+value text_count(native_call& call) {
   const auto [wanted, start, end] = bind_arguments(call, {"sub", "start", "end"});
   const std::string& sub = text_argument(call, wanted, "sub");
   const auto [from, to] = byte_range(call, start, end);
-  if (from == std::string::npos) return jinja_value::integer(0);
+  if (from == std::string::npos) return value::integer(0);
   const std::string_view range = std::string_view(call.self.text()).substr(from, to - from);
-  if (sub.empty()) return jinja_value::integer(static_cast<std::int64_t>(count_code_points(range)) + 1);
+  if (sub.empty()) return value::integer(static_cast<std::int64_t>(count_code_points(range)) + 1);
   std::int64_t count = 0;
   for (std::size_t at = range.find(sub); at != range.npos; at = range.find(sub, at + sub.size())) ++count;
-  return jinja_value::integer(count);
+  return value::integer(count);
 }
 
-jinja_value replace(jinja_call& call) {
+value replace(native_call& call) {
   const auto [from, to, count] = bind_arguments(call, {"old", "new", "count"});
-  return jinja_value::string(call.budget,
-                             jinja_replace(call.budget, self_text(call), text_argument(call, from, "old"),
-                                           text_argument(call, to, "new"), integer_argument(call, count, -1)));
+  return value::string(call.budget, replace_text(call.budget, self_text(call), text_argument(call, from, "old"),
+                                                 text_argument(call, to, "new"), integer_argument(call, count, -1)));
 }
 
-jinja_value remove_affix(jinja_call& call, bool at_end) {
+value remove_affix(native_call& call, bool at_end) {
   const auto [affix] = bind_arguments(call, {"prefix"});
   const std::string& wanted = text_argument(call, affix, "prefix");
   std::string_view text = self_text(call);
@@ -236,82 +233,82 @@ jinja_value remove_affix(jinja_call& call, bool at_end) {
   }
   return text_value(call, text);
 }
-jinja_value removeprefix(jinja_call& call) { return remove_affix(call, false); }
-jinja_value removesuffix(jinja_call& call) { return remove_affix(call, true); }
+value removeprefix(native_call& call) { return remove_affix(call, false); }
+value removesuffix(native_call& call) { return remove_affix(call, true); }
 
-jinja_value join(jinja_call& call) {
+value join(native_call& call) {
   const auto [parts] = bind_arguments(call, {"iterable"});
-  if (parts == nullptr) throw jinja_error{"wanted an argument of `join`"};
-  jinja_text_builder out(call.budget);
+  if (parts == nullptr) throw error{"wanted an argument of `join`"};
+  text_builder out(call.budget);
   bool first = true;
-  for (const jinja_value& part : jinja_iterate(call.budget, *parts)) {
+  for (const value& part : iterate(call.budget, *parts)) {
     if (!first) out.append(self_text(call));
     first = false;
     out.append(text_argument(call, &part, "item"));
   }
-  return jinja_value::string(call.budget, out.take());
+  return value::string(call.budget, out.take());
 }
 
 enum class justify { left, right };
 template<justify side>
-jinja_value justified(jinja_call& call) {
+value justified(native_call& call) {
   const auto [width, fill] = bind_arguments(call, {"width", "fillchar"});
-  if (width == nullptr) throw jinja_error{"wanted a width for `" + std::string(call.name) + "`"};
-  const jinja_value filler = fill != nullptr ? *fill : jinja_value::string(call.budget, " ");
+  if (width == nullptr) throw error{"wanted a width for `" + std::string(call.name) + "`"};
+  const value filler = fill != nullptr ? *fill : value::string(call.budget, " ");
   if (count_code_points(text_argument(call, &filler, "fillchar")) != 1)
-    throw jinja_error{"wanted one character to fill with"};
+    throw error{"wanted one character to fill with"};
   const auto length = static_cast<std::int64_t>(count_code_points(self_text(call)));
   const std::int64_t pad = std::max<std::int64_t>(0, integer_argument(call, width, 0)) - length;
-  const jinja_value blanks = jinja_repeat(call.budget, filler, pad);
+  const value blanks = repeat(call.budget, filler, pad);
   return text_value(call, side == justify::left ? call.self.text() + blanks.text() : blanks.text() + call.self.text());
 }
 
-jinja_value center(jinja_call& call) {
+value center(native_call& call) {
   const auto [width] = bind_arguments(call, {"width"});
-  return jinja_value::string(call.budget, jinja_center(call.budget, self_text(call), integer_argument(call, width, 0)));
+  return value::string(call.budget, center_text(call.budget, self_text(call), integer_argument(call, width, 0)));
 }
 
-jinja_value zfill(jinja_call& call) {
+value zfill(native_call& call) {
   const auto [width] = bind_arguments(call, {"width"});
   const std::string& text = self_text(call);
   const std::int64_t pad =
       std::max<std::int64_t>(0, integer_argument(call, width, 0)) - static_cast<std::int64_t>(count_code_points(text));
-  const std::string zeros = jinja_repeat(call.budget, jinja_value::string(call.budget, "0"), pad).text();
+  const std::string zeros = repeat(call.budget, value::string(call.budget, "0"), pad).text();
   const std::size_t sign = !text.empty() && (text[0] == '-' || text[0] == '+') ? 1 : 0;
   return text_value(call, text.substr(0, sign) + zeros + text.substr(sign));
 }
 
 /// At least one code point, all of which hold.
 template<bool (*holds)(char32_t)>
-jinja_value all_code_points(jinja_call& call) {
+value all_code_points(native_call& call) {
   expect_no_arguments(call);
   const std::string& text = self_text(call);
   for (std::size_t at = 0; at < text.size();) {
     const code_point c = decode_code_point(text, at);
-    if (!holds(c.value)) return jinja_value::boolean(false);
+    if (!holds(c.value)) return value::boolean(false);
     at += c.length;
   }
-  return jinja_value::boolean(!text.empty());
+  return value::boolean(!text.empty());
 }
 bool is_digit(char32_t c) { return c >= '0' && c <= '9'; }
 bool is_ascii(char32_t c) { return c < 0x80; }
 
 template<bool (*holds)(std::string_view)>
-jinja_value whole_text(jinja_call& call) {
+value whole_text(native_call& call) {
   expect_no_arguments(call);
-  return jinja_value::boolean(holds(self_text(call)));
+  return value::boolean(holds(self_text(call)));
 }
 
 /// str.format with plain fields: {}, {0} and {name}.
-jinja_value format(jinja_call& call) {
-  jinja_text_builder out(call.budget);
+value format(native_call& call) {
+  text_builder out(call.budget);
   const std::string_view text = self_text(call);
   std::size_t next = 0;
   for (std::size_t at = 0; at < text.size(); ++at) {
     const char c = text[at];
     const bool doubled = at + 1 < text.size() && text[at + 1] == c;
     if ((c == '{' || c == '}') && doubled) ++at;
-    if (c == '}' && !doubled) throw jinja_error{"found `}` without `{` in a format string"};
+    if (c == '}' && !doubled) throw error{"found `}` without `{` in a format string"};
     if (c != '{' || doubled) {
       out.append({&c, 1});
       continue;
@@ -319,81 +316,81 @@ jinja_value format(jinja_call& call) {
     const std::size_t close = std::min(text.find('}', at), text.size());
     const std::string_view field = text.substr(at + 1, close - at - 1);
     if (close == text.size() || field.find_first_of("{.[!:") != field.npos) {
-      throw jinja_error{"wanted a plain field in a format string, such as {} or {name}"};
+      throw error{"wanted a plain field in a format string, such as {} or {name}"};
     }
     const bool is_index = field.empty() || (field.size() < 6 && std::all_of(field.begin(), field.end(), [](char d) {
                                               return is_digit(static_cast<unsigned char>(d));
                                             }));
-    const jinja_value* value = nullptr;
+    const value* v = nullptr;
     if (is_index) {
       const std::size_t index = field.empty() ? next++ : static_cast<std::size_t>(std::stoul(std::string(field)));
-      if (index < call.arguments.positional.size()) value = &call.arguments.positional[index];
+      if (index < call.arguments.positional.size()) v = &call.arguments.positional[index];
     } else {
       for (const auto& [name, named] : call.arguments.keyword) {
-        if (name == field) value = &named;
+        if (name == field) v = &named;
       }
     }
-    if (value == nullptr) throw jinja_error{"wanted a value for a field of a format string"};
-    out.append_value(*value);
+    if (v == nullptr) throw error{"wanted a value for a field of a format string"};
+    out.append_value(*v);
     at = close;
   }
-  return jinja_value::string(call.budget, out.take());
+  return value::string(call.budget, out.take());
 }
 
 // -- list, tuple and dict
 
-jinja_value list_count(jinja_call& call) {
+value list_count(native_call& call) {
   const auto [wanted] = bind_arguments(call, {"value"});
-  if (wanted == nullptr) throw jinja_error{"wanted an argument of `count`"};
+  if (wanted == nullptr) throw error{"wanted an argument of `count`"};
   const auto& items = call.self.as_list().items;
-  return jinja_value::integer(std::count_if(
-      items.begin(), items.end(), [&](const jinja_value& item) { return jinja_equal(call.budget, item, *wanted); }));
+  return value::integer(
+      std::count_if(items.begin(), items.end(), [&](const value& item) { return equal(call.budget, item, *wanted); }));
 }
 
-jinja_value list_index(jinja_call& call) {
+value list_index(native_call& call) {
   const auto [wanted] = bind_arguments(call, {"value"});
-  if (wanted == nullptr) throw jinja_error{"wanted an argument of `index`"};
+  if (wanted == nullptr) throw error{"wanted an argument of `index`"};
   const auto& items = call.self.as_list().items;
   for (std::size_t i = 0; i < items.size(); ++i) {
-    if (jinja_equal(call.budget, items[i], *wanted)) return jinja_value::integer(static_cast<std::int64_t>(i));
+    if (equal(call.budget, items[i], *wanted)) return value::integer(static_cast<std::int64_t>(i));
   }
-  throw jinja_error{"wanted a list that contains the argument of `index`"};
+  throw error{"wanted a list that contains the argument of `index`"};
 }
 
-jinja_value copy(jinja_call& call) {
+value copy(native_call& call) {
   expect_no_arguments(call);
   return call.self;
 }
 
-jinja_value dict_get(jinja_call& call) {
+value dict_get(native_call& call) {
   const auto [key, fallback] = bind_arguments(call, {"key", "default"});
-  if (key == nullptr) throw jinja_error{"wanted an argument of `get`"};
-  const jinja_value* found = call.self.as_dict().find(call.budget, *key);
-  return found != nullptr ? *found : fallback != nullptr ? *fallback : jinja_value();
+  if (key == nullptr) throw error{"wanted an argument of `get`"};
+  const value* found = call.self.as_dict().find(call.budget, *key);
+  return found != nullptr ? *found : fallback != nullptr ? *fallback : value();
 }
 
-jinja_value dict_items(jinja_call& call) {
+value dict_items(native_call& call) {
   expect_no_arguments(call);
-  std::vector<jinja_value> pairs;
-  for (const auto& [key, value] : call.self.as_dict().entries) {
-    pairs.push_back(jinja_value::tuple(call.budget, {key, value}));
+  std::vector<value> pairs;
+  for (const auto& [key, v] : call.self.as_dict().entries) {
+    pairs.push_back(value::tuple(call.budget, {key, v}));
   }
-  return jinja_value::list(call.budget, std::move(pairs));
+  return value::list(call.budget, std::move(pairs));
 }
 
-jinja_value dict_keys(jinja_call& call) {
+value dict_keys(native_call& call) {
   expect_no_arguments(call);
-  return jinja_value::list(call.budget, jinja_iterate(call.budget, call.self));
+  return value::list(call.budget, iterate(call.budget, call.self));
 }
 
-jinja_value dict_values(jinja_call& call) {
+value dict_values(native_call& call) {
   expect_no_arguments(call);
-  std::vector<jinja_value> values;
-  for (const auto& [key, value] : call.self.as_dict().entries) values.push_back(value);
-  return jinja_value::list(call.budget, std::move(values));
+  std::vector<value> values;
+  for (const auto& [key, v] : call.self.as_dict().entries) values.push_back(v);
+  return value::list(call.budget, std::move(values));
 }
 
-using method = std::pair<std::string_view, jinja_native>;
+using method = std::pair<std::string_view, native_function>;
 
 constexpr method text_methods[] = {
     {"capitalize", converted<capitalize>},
@@ -447,7 +444,7 @@ constexpr std::string_view forbidden_dict_attributes[] = {"clear",   "fromkeys",
 
 }  // namespace
 
-jinja_native find_method(const jinja_value& self, std::string_view name) {
+native_function find_method(const value& self, std::string_view name) {
   std::span<const method> methods;
   if (self.is_string()) methods = text_methods;
   if (self.is_list()) methods = list_methods;
@@ -456,10 +453,10 @@ jinja_native find_method(const jinja_value& self, std::string_view name) {
   return found == methods.end() ? nullptr : found->second;
 }
 
-bool is_forbidden_attribute(const jinja_value& self, std::string_view name) {
+bool is_forbidden_attribute(const value& self, std::string_view name) {
   if (!self.is_dict()) return false;
   const auto& names = forbidden_dict_attributes;
   return name.starts_with("__") || std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
-}  // namespace redline::text
+}  // namespace redline::jinja

@@ -8,27 +8,27 @@
 
 #include "runtime/jinja/value.hpp"
 
-namespace redline::text {
+namespace redline::jinja {
 
-class jinja_interpreter;
+class interpreter;
 
 /// What a call passes. Names are views into the template.
-struct jinja_arguments {
-  std::vector<jinja_value> positional;
-  std::vector<std::pair<std::string, jinja_value>> keyword;
+struct call_arguments {
+  std::vector<value> positional;
+  std::vector<std::pair<std::string, value>> keyword;
 };
 
 /// Something with identity: a function, a macro, a namespace, a loop.
-class jinja_object : public std::enable_shared_from_this<jinja_object> {
+class object_base : public std::enable_shared_from_this<object_base> {
  public:
-  virtual ~jinja_object() = default;
+  virtual ~object_base() = default;
   [[nodiscard]] virtual std::string_view type_name() const = 0;
   [[nodiscard]] virtual std::uint32_t nesting() const { return 0; }
   [[nodiscard]] virtual bool is_callable() const { return false; }
   /// Undefined by default.
-  virtual jinja_value attribute(jinja_interpreter& interpreter, std::string_view name);
+  virtual value attribute(interpreter& engine, std::string_view name);
   /// Throws by default.
-  virtual jinja_value call(jinja_interpreter& interpreter, jinja_arguments arguments);
+  virtual value call(interpreter& engine, call_arguments arguments);
 };
 
-}  // namespace redline::text
+}  // namespace redline::jinja

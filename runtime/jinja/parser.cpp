@@ -9,12 +9,10 @@
 #include "runtime/jinja/lexer.hpp"
 #include "runtime/jinja/text.hpp"
 
-namespace redline::text {
+namespace redline::jinja {
 namespace {
 
-using expression = jinja_expression;
-using statement = jinja_statement;
-using tk = jinja_token::kind;
+using tk = token::kind;
 
 /// Blocks, brackets and signs inside each other; each level costs about a dozen frames of this parser.
 constexpr int nesting_max = 80;
@@ -28,9 +26,9 @@ struct binary_operator {
 class parser {
  public:
   explicit parser(std::string_view source)
-      : tokens_(jinja_tokens(source)), program_(std::make_unique<jinja_program>()) {}
+      : tokens_(tokenize(source)), program_(std::make_unique<template_program>()) {}
 
-  std::unique_ptr<const jinja_program> run() {
+  std::unique_ptr<const template_program> run() {
     program_->body = parse_block({});
     return std::move(program_);
   }
@@ -56,8 +54,8 @@ class parser {
 
   // -- tokens
 
-  [[nodiscard]] const jinja_token& now() const { return tokens_[at_]; }
-  [[nodiscard]] const jinja_token& ahead() const { return tokens_[std::min(at_ + 1, tokens_.size() - 1)]; }
+  [[nodiscard]] const token& now() const { return tokens_[at_]; }
+  [[nodiscard]] const token& ahead() const { return tokens_[std::min(at_ + 1, tokens_.size() - 1)]; }
   void skip() {
     if (at_ + 1 < tokens_.size()) ++at_;
   }
@@ -74,14 +72,12 @@ class parser {
     return true;
   }
 
-  [[noreturn]] void fail(std::string what) const {
-    throw jinja_error{std::move(what), errc::invalid_template, now().line};
-  }
+  [[noreturn]] void fail(std::string what) const { throw error{std::move(what), errc::invalid_template, now().line}; }
   [[noreturn]] void fail_wanted(std::string_view wanted) const {
     fail("wanted " + std::string(wanted) + ", found " + describe(now()));
   }
-  static std::string describe(const jinja_token& token) {
-    switch (token.type) {
+  static std::string describe(const token& t) {
+    switch (t.type) {
       case tk::data:
         return "text";
       case tk::block_begin:
@@ -97,7 +93,7 @@ class parser {
       case tk::end:
         return "the end of the template";
       default:
-        return "`" + token.text.substr(0, 40) + "`";
+        return "`" + t.text.substr(0, 40) + "`";
     }
   }
   void expect_symbol(std::string_view s) {
@@ -119,16 +115,16 @@ class parser {
 
   // -- nodes
 
-  expression& make(expression::kind type, std::initializer_list<jinja_expression_ref> operands = {}) {
+  expression& make(expression::kind type, std::initializer_list<expression_ref> operands = {}) {
     auto& node = *program_->expressions.emplace_back(std::make_unique<expression>());
     node.type = type;
     node.line = now().line;
     node.operands = operands;
     return node;
   }
-  jinja_expression_ref make_constant(jinja_value value) {
+  expression_ref make_constant(value v) {
     expression& node = make(expression::kind::constant);
-    node.value = std::move(value);
+    node.literal = std::move(v);
     return &node;
   }
   statement& make_statement(statement::kind type) {
@@ -155,9 +151,9 @@ class parser {
 
   /// Everything up to a tag whose name is one of `ends`, which stays current; or to the end of the template when there
   /// are none.
-  jinja_block parse_block(std::initializer_list<std::string_view> ends) {
+  statement_list parse_block(std::initializer_list<std::string_view> ends) {
     const nested level(*this);
-    jinja_block block;
+    statement_list block;
     while (true) {
       switch (now().type) {
         case tk::end: {
@@ -189,22 +185,22 @@ class parser {
   }
 
   /// A body after the head of a tag: closes the head, reads up to one of `ends`.
-  jinja_block parse_body(std::initializer_list<std::string_view> ends) {
+  statement_list parse_body(std::initializer_list<std::string_view> ends) {
     take_symbol(":");
     expect_block_end();
     return parse_block(ends);
   }
   /// Likewise, and reads the tag that ends it.
-  jinja_block parse_whole_body(std::string_view end) {
-    jinja_block block = parse_body({end});
+  statement_list parse_whole_body(std::string_view end) {
+    statement_list block = parse_body({end});
     skip();
     expect_block_end();
     return block;
   }
   /// Likewise; the output is captured, so that break and continue cannot reach a loop outside.
-  jinja_block parse_captured_body(std::string_view end) {
+  statement_list parse_captured_body(std::string_view end) {
     const int loops = std::exchange(loops_, 0);
-    jinja_block block = parse_whole_body(end);
+    statement_list block = parse_whole_body(end);
     loops_ = loops;
     return block;
   }
@@ -240,8 +236,8 @@ class parser {
     skip();
     s.targets = {parse_target_list("in")};
     expect_name("in");
-    jinja_expression_ref items = parse_tuple_or_expression(false, "recursive");
-    jinja_expression_ref condition = take_name("if") ? parse_expression() : nullptr;
+    expression_ref items = parse_tuple_or_expression(false, "recursive");
+    expression_ref condition = take_name("if") ? parse_expression() : nullptr;
     s.values = {items, condition};
     s.recursive = take_name("recursive");
     ++loops_;
@@ -300,16 +296,16 @@ class parser {
     skip();
     s.signature.name = "caller";
     if (is_symbol("(")) parse_parameters(s.signature);
-    jinja_expression_ref call = parse_expression();
+    expression_ref call = parse_expression();
     if (call->type != expression::kind::call) fail("wanted a call of a macro in `{% call %}`");
     s.values = {call};
     s.bodies = {parse_callable_body(s.signature, "endcall")};
     return s;
   }
 
-  jinja_block parse_callable_body(jinja_signature& signature, std::string_view end) {
+  statement_list parse_callable_body(macro_signature& signature, std::string_view end) {
     macros_.emplace_back();
-    jinja_block body = parse_captured_body(end);
+    statement_list body = parse_captured_body(end);
     signature.uses_varargs = macros_.back().varargs;
     signature.uses_kwargs = macros_.back().kwargs;
     signature.uses_caller = macros_.back().caller;
@@ -317,13 +313,13 @@ class parser {
     return body;
   }
 
-  void parse_parameters(jinja_signature& signature) {
+  void parse_parameters(macro_signature& signature) {
     expect_symbol("(");
     while (!is_symbol(")")) {
       if (!signature.parameters.empty()) expect_symbol(",");
       const std::string name = expect_any_name("the name of a parameter");
-      jinja_parameter parameter{name_target(name).variable, nullptr};
-      for (const jinja_parameter& other : signature.parameters) {
+      macro_parameter parameter{name_target(name).variable, nullptr};
+      for (const macro_parameter& other : signature.parameters) {
         if (other.variable == parameter.variable) fail("parameter `" + name + "` appears twice");
       }
       if (take_symbol("=")) {
@@ -374,18 +370,18 @@ class parser {
 
   // -- targets
 
-  jinja_target name_target(const std::string& name) {
+  assignment_target name_target(const std::string& name) {
     static constexpr std::string_view constants[] = {"true", "false", "none", "True", "False", "None"};
     if (std::find(std::begin(constants), std::end(constants), name) != std::end(constants)) {
       fail("wanted a name to assign to, found the constant `" + name + "`");
     }
-    return {jinja_target::kind::name, variable(name), {}, {}};
+    return {assignment_target::kind::name, variable(name), {}, {}};
   }
 
-  jinja_target parse_set_target() {
+  assignment_target parse_set_target() {
     if (now().type == tk::name && ahead().type == tk::symbol && ahead().text == ".") {
       mention(now().text);
-      jinja_target target{jinja_target::kind::attribute, variable(now().text), {}, {}};
+      assignment_target target{assignment_target::kind::attribute, variable(now().text), {}, {}};
       skip();
       skip();
       target.attribute = expect_any_name("the name of an attribute");
@@ -395,11 +391,11 @@ class parser {
   }
 
   /// Names with commas between them: one name, or a tuple. Stops before the name `end`.
-  jinja_target parse_target_list(std::string_view end) {
+  assignment_target parse_target_list(std::string_view end) {
     const nested level(*this);
-    jinja_target first = parse_single_target();
+    assignment_target first = parse_single_target();
     if (!is_symbol(",")) return first;
-    jinja_target tuple{jinja_target::kind::tuple, 0, {}, {}};
+    assignment_target tuple{assignment_target::kind::tuple, 0, {}, {}};
     tuple.parts.push_back(std::move(first));
     while (take_symbol(",")) {
       if (is_symbol(")") || is_symbol("=") || (!end.empty() && is_name(end))) break;
@@ -408,9 +404,9 @@ class parser {
     return tuple;
   }
 
-  jinja_target parse_single_target() {
+  assignment_target parse_single_target() {
     if (take_symbol("(")) {
-      jinja_target inner = parse_target_list("");
+      assignment_target inner = parse_target_list("");
       expect_symbol(")");
       return inner;
     }
@@ -420,9 +416,9 @@ class parser {
   // -- expressions
 
   /// `a` or `a, b`: the widest rule. with_condition: whether `x if y else z` may stand in it.
-  jinja_expression_ref parse_tuple_or_expression(bool with_condition = true, std::string_view end = "",
-                                                 bool empty_allowed = false) {
-    std::vector<jinja_expression_ref> items;
+  expression_ref parse_tuple_or_expression(bool with_condition = true, std::string_view end = "",
+                                           bool empty_allowed = false) {
+    std::vector<expression_ref> items;
     bool is_tuple = false;
     while (!(now().type == tk::print_end || now().type == tk::block_end || is_symbol(")") ||
              (!end.empty() && is_name(end)))) {
@@ -437,39 +433,39 @@ class parser {
     return &node;
   }
 
-  jinja_expression_ref parse_expression() {
+  expression_ref parse_expression() {
     const nested level(*this);
-    jinja_expression_ref value = parse_or();
+    expression_ref node = parse_or();
     while (take_name("if")) {
-      jinja_expression_ref condition = parse_or();
-      jinja_expression_ref otherwise = take_name("else") ? parse_expression() : nullptr;
-      value = &make(expression::kind::conditional, {condition, value, otherwise});
+      expression_ref condition = parse_or();
+      expression_ref otherwise = take_name("else") ? parse_expression() : nullptr;
+      node = &make(expression::kind::conditional, {condition, node, otherwise});
     }
-    return value;
+    return node;
   }
 
-  jinja_expression_ref parse_or() {
-    jinja_expression_ref left = parse_and();
+  expression_ref parse_or() {
+    expression_ref left = parse_and();
     while (take_name("or")) {
-      jinja_expression_ref right = parse_and();
+      expression_ref right = parse_and();
       left = &make(expression::kind::logical_or, {left, right});
     }
     return left;
   }
 
-  jinja_expression_ref parse_and() {
-    jinja_expression_ref left = parse_not();
+  expression_ref parse_and() {
+    expression_ref left = parse_not();
     while (take_name("and")) {
-      jinja_expression_ref right = parse_not();
+      expression_ref right = parse_not();
       left = &make(expression::kind::logical_and, {left, right});
     }
     return left;
   }
 
-  jinja_expression_ref parse_not() {
+  expression_ref parse_not() {
     if (!take_name("not")) return parse_compare();
     const nested level(*this);
-    jinja_expression_ref operand = parse_not();
+    expression_ref operand = parse_not();
     return &make(expression::kind::logical_not, {operand});
   }
 
@@ -489,8 +485,8 @@ class parser {
     return std::nullopt;
   }
 
-  jinja_expression_ref parse_compare() {
-    jinja_expression_ref first = parse_sum();
+  expression_ref parse_compare() {
+    expression_ref first = parse_sum();
     expression* chain = nullptr;
     while (const auto comparison = take_comparison()) {
       if (chain == nullptr) chain = &make(expression::kind::compare, {first});
@@ -500,57 +496,57 @@ class parser {
     return chain != nullptr ? chain : first;
   }
 
-  jinja_expression_ref parse_sum() {
-    jinja_expression_ref left = parse_concatenation();
+  expression_ref parse_sum() {
+    expression_ref left = parse_concatenation();
     while (is_symbol("+") || is_symbol("-")) {
       const auto type = is_symbol("+") ? expression::kind::add : expression::kind::subtract;
       skip();
-      jinja_expression_ref right = parse_concatenation();
+      expression_ref right = parse_concatenation();
       left = &make(type, {left, right});
     }
     return left;
   }
 
-  jinja_expression_ref parse_concatenation() {
-    jinja_expression_ref first = parse_product();
+  expression_ref parse_concatenation() {
+    expression_ref first = parse_product();
     if (!is_symbol("~")) return first;
     expression& node = make(expression::kind::concatenate, {first});
     while (take_symbol("~")) node.operands.push_back(parse_product());
     return &node;
   }
 
-  jinja_expression_ref parse_product() {
+  expression_ref parse_product() {
     static constexpr binary_operator operators[] = {{"*", expression::kind::multiply},
                                                     {"/", expression::kind::divide},
                                                     {"//", expression::kind::floor_divide},
                                                     {"%", expression::kind::modulo}};
-    jinja_expression_ref left = parse_power();
+    expression_ref left = parse_power();
     while (true) {
       const auto found = std::find_if(std::begin(operators), std::end(operators),
                                       [&](const binary_operator& o) { return is_symbol(o.symbol); });
       if (found == std::end(operators)) return left;
       skip();
-      jinja_expression_ref right = parse_power();
+      expression_ref right = parse_power();
       left = &make(found->type, {left, right});
     }
   }
 
-  jinja_expression_ref parse_power() {
-    jinja_expression_ref left = parse_unary(true);
+  expression_ref parse_power() {
+    expression_ref left = parse_unary(true);
     while (take_symbol("**")) {
-      jinja_expression_ref right = parse_unary(true);
+      expression_ref right = parse_unary(true);
       left = &make(expression::kind::power, {left, right});
     }
     return left;
   }
 
-  jinja_expression_ref parse_unary(bool with_filters) {
-    jinja_expression_ref node = nullptr;
+  expression_ref parse_unary(bool with_filters) {
+    expression_ref node = nullptr;
     if (is_symbol("-") || is_symbol("+")) {
       const nested level(*this);
       const auto type = is_symbol("-") ? expression::kind::negate : expression::kind::plus;
       skip();
-      jinja_expression_ref operand = parse_unary(false);
+      expression_ref operand = parse_unary(false);
       node = &make(type, {operand});
     } else {
       node = parse_primary();
@@ -559,32 +555,32 @@ class parser {
     return with_filters ? parse_filters_and_tests(node) : node;
   }
 
-  jinja_expression_ref parse_primary() {
-    const jinja_token& token = now();
-    switch (token.type) {
+  expression_ref parse_primary() {
+    const token& t = now();
+    switch (t.type) {
       case tk::name:
         return parse_name();
       case tk::string: {
         std::string text;
         for (; now().type == tk::string; skip()) text += now().text;
-        return make_constant(jinja_value::string(*program_->constants, std::move(text)));
+        return make_constant(value::string(*program_->constants, std::move(text)));
       }
       case tk::integer:
         return parse_integer();
       case tk::real: {
         double number = 0;
-        const std::string text = token.text;
+        const std::string text = t.text;
         if (std::from_chars(text.data(), text.data() + text.size(), number).ec != std::errc()) {
           fail("wanted a number that a double can hold, found `" + text.substr(0, 40) + "`");
         }
         skip();
-        return make_constant(jinja_value::real(number));
+        return make_constant(value::real(number));
       }
       default:
         break;
     }
     if (take_symbol("(")) {
-      jinja_expression_ref inner = parse_tuple_or_expression(true, "", true);
+      expression_ref inner = parse_tuple_or_expression(true, "", true);
       expect_symbol(")");
       return inner;
     }
@@ -593,11 +589,11 @@ class parser {
     fail_wanted("an expression");
   }
 
-  jinja_expression_ref parse_name() {
+  expression_ref parse_name() {
     const std::string name = now().text;
     skip();
-    if (name == "true" || name == "True") return make_constant(jinja_value::boolean(true));
-    if (name == "false" || name == "False") return make_constant(jinja_value::boolean(false));
+    if (name == "true" || name == "True") return make_constant(value::boolean(true));
+    if (name == "false" || name == "False") return make_constant(value::boolean(false));
     if (name == "none" || name == "None") return make_constant({});
     mention(name);
     expression& node = make(expression::kind::name);
@@ -605,7 +601,7 @@ class parser {
     return &node;
   }
 
-  jinja_expression_ref parse_integer() {
+  expression_ref parse_integer() {
     const std::string text = now().text;
     int base = 10;
     std::size_t from = 0;
@@ -618,10 +614,10 @@ class parser {
       fail("wanted an integer of 64 bits, found `" + text.substr(0, 40) + "`");
     }
     skip();
-    return make_constant(jinja_value::integer(number));
+    return make_constant(value::integer(number));
   }
 
-  jinja_expression_ref parse_list() {
+  expression_ref parse_list() {
     skip();
     expression& node = make(expression::kind::list);
     while (!is_symbol("]")) {
@@ -635,7 +631,7 @@ class parser {
     return &node;
   }
 
-  jinja_expression_ref parse_dict() {
+  expression_ref parse_dict() {
     skip();
     expression& node = make(expression::kind::dict);
     while (!is_symbol("}")) {
@@ -651,7 +647,7 @@ class parser {
     return &node;
   }
 
-  jinja_expression_ref parse_postfix(jinja_expression_ref node) {
+  expression_ref parse_postfix(expression_ref node) {
     while (true) {
       if (is_symbol(".")) {
         node = parse_attribute(node);
@@ -665,10 +661,10 @@ class parser {
     }
   }
 
-  jinja_expression_ref parse_attribute(jinja_expression_ref object) {
+  expression_ref parse_attribute(expression_ref object) {
     skip();
     if (now().type == tk::integer) {
-      jinja_expression_ref index = parse_integer();
+      expression_ref index = parse_integer();
       return &make(expression::kind::item, {object, index});
     }
     expression& node = make(expression::kind::attribute, {object});
@@ -676,9 +672,9 @@ class parser {
     return &node;
   }
 
-  jinja_expression_ref parse_subscript(jinja_expression_ref object) {
+  expression_ref parse_subscript(expression_ref object) {
     skip();
-    jinja_expression_ref parts[3] = {nullptr, nullptr, nullptr};
+    expression_ref parts[3] = {nullptr, nullptr, nullptr};
     std::size_t colons = 0;
     while (!is_symbol("]")) {
       if (take_symbol(":")) {
@@ -694,17 +690,17 @@ class parser {
     return &make(expression::kind::item, {object, parts[0]});
   }
 
-  std::vector<jinja_argument> parse_arguments() {
-    using enum jinja_argument::kind;
+  std::vector<argument_expression> parse_arguments() {
+    using enum argument_expression::kind;
     expect_symbol("(");
-    std::vector<jinja_argument> arguments;
+    std::vector<argument_expression> arguments;
     bool only_named = false;
     while (!is_symbol(")")) {
       if (!arguments.empty()) {
         expect_symbol(",");
         if (is_symbol(")")) break;
       }
-      jinja_argument argument;
+      argument_expression argument;
       if (take_symbol("*")) {
         argument.type = spread_list;
       } else if (take_symbol("**")) {
@@ -725,13 +721,13 @@ class parser {
     return arguments;
   }
 
-  jinja_expression_ref parse_call(jinja_expression_ref callee) {
+  expression_ref parse_call(expression_ref callee) {
     expression& node = make(expression::kind::call, {callee});
     node.arguments = parse_arguments();
     return &node;
   }
 
-  jinja_expression_ref parse_filters_and_tests(jinja_expression_ref node) {
+  expression_ref parse_filters_and_tests(expression_ref node) {
     while (true) {
       if (is_symbol("|")) {
         node = parse_filters(node);
@@ -752,7 +748,7 @@ class parser {
   }
 
   /// `| f | g(x)` over `node`, which is null for the head of a filter block. started: the first `|` is left out.
-  jinja_expression_ref parse_filters(jinja_expression_ref node, bool started = false) {
+  expression_ref parse_filters(expression_ref node, bool started = false) {
     while (started || take_symbol("|")) {
       started = false;
       expression& filter = make(expression::kind::filter, {node});
@@ -772,14 +768,15 @@ class parser {
     const bool by_attribute = filter.text == "selectattr" || filter.text == "rejectattr";
     if (!maps && !by_attribute && filter.text != "select" && filter.text != "reject") return;
     const std::size_t index = by_attribute ? 1 : 0;
-    if (filter.arguments.size() <= index || filter.arguments[index].type != jinja_argument::kind::positional) return;
+    if (filter.arguments.size() <= index || filter.arguments[index].type != argument_expression::kind::positional)
+      return;
     const expression& name = *filter.arguments[index].value;
-    if (name.type != expression::kind::constant || !name.value.is_string()) return;
-    if ((maps ? find_filter(name.value.text()) : find_test(name.value.text())) != nullptr) return;
-    fail((maps ? "filter `" : "test `") + name.value.text().substr(0, 40) + "` is not supported");
+    if (name.type != expression::kind::constant || !name.literal.is_string()) return;
+    if ((maps ? find_filter(name.literal.text()) : find_test(name.literal.text())) != nullptr) return;
+    fail((maps ? "filter `" : "test `") + name.literal.text().substr(0, 40) + "` is not supported");
   }
 
-  jinja_expression_ref parse_test(jinja_expression_ref node) {
+  expression_ref parse_test(expression_ref node) {
     skip();
     const bool negated = take_name("not");
     expression& test = make(expression::kind::test, {node});
@@ -792,7 +789,7 @@ class parser {
       test.arguments = parse_arguments();
     } else if (operand && !is_name("else") && !is_name("or") && !is_name("and")) {
       if (is_name("is")) fail("wanted one test, found `is` after a test");
-      jinja_argument argument;
+      argument_expression argument;
       argument.value = parse_postfix(parse_primary());
       test.arguments.push_back(argument);
     }
@@ -800,9 +797,9 @@ class parser {
     return &make(expression::kind::logical_not, {&test});
   }
 
-  std::vector<jinja_token> tokens_;
+  std::vector<token> tokens_;
   std::size_t at_ = 0;
-  std::unique_ptr<jinja_program> program_;
+  std::unique_ptr<template_program> program_;
   std::vector<mentions> macros_;
   int nesting_ = 0;
   int loops_ = 0;
@@ -810,6 +807,6 @@ class parser {
 
 }  // namespace
 
-std::unique_ptr<const jinja_program> jinja_parse(std::string_view source) { return parser(source).run(); }
+std::unique_ptr<const template_program> parse_template(std::string_view source) { return parser(source).run(); }
 
-}  // namespace redline::text
+}  // namespace redline::jinja

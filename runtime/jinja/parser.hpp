@@ -5,10 +5,10 @@
 
 #include "runtime/jinja/ast.hpp"
 
-namespace redline::text {
+namespace redline::jinja {
 
-/// Throws jinja_error with the line for what is malformed and for what is not supported, such as an unknown tag, filter
+/// Throws error with the line for what is malformed and for what is not supported, such as an unknown tag, filter
 /// or test.
-std::unique_ptr<const jinja_program> jinja_parse(std::string_view source);
+std::unique_ptr<const template_program> parse_template(std::string_view source);
 
-}  // namespace redline::text
+}  // namespace redline::jinja

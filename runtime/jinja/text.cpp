@@ -8,7 +8,7 @@
 #include <iterator>
 #include <span>
 
-namespace redline::text {
+namespace redline::jinja {
 namespace {
 
 struct case_range {
@@ -17,13 +17,13 @@ struct case_range {
 };
 #include "runtime/jinja/case_ranges.inl.hpp"
 
-char32_t mapped(std::span<const case_range> ranges, char32_t value) {
-  const auto after = std::upper_bound(ranges.begin(), ranges.end(), static_cast<std::uint32_t>(value),
-                                      [](std::uint32_t v, const case_range& r) { return v < r.first; });
-  if (after == ranges.begin()) return value;
+char32_t mapped(std::span<const case_range> ranges, char32_t v) {
+  const auto after = std::upper_bound(ranges.begin(), ranges.end(), static_cast<std::uint32_t>(v),
+                                      [](std::uint32_t c, const case_range& r) { return c < r.first; });
+  if (after == ranges.begin()) return v;
   const case_range& r = *std::prev(after);
-  if (value > r.last || (value - r.first) % r.step != 0) return value;
-  return value + static_cast<char32_t>(r.difference);
+  if (v > r.last || (v - r.first) % r.step != 0) return v;
+  return v + static_cast<char32_t>(r.difference);
 }
 
 constexpr char32_t stray_byte = 0xDC00;
@@ -322,4 +322,4 @@ std::string json_quoted(std::string_view text, bool ascii_only) {
   return out + "\"";
 }
 
-}  // namespace redline::text
+}  // namespace redline::jinja

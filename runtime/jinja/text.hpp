@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace redline::text {
+namespace redline::jinja {
 
 /// Python's string functions on UTF-8, as the template engine needs them. Positions and lengths count code points. A
 /// byte that is no valid UTF-8 counts as one code point of its own and survives unchanged.
@@ -16,17 +16,17 @@ struct code_point {
 };
 /// The code point that starts at byte `at` < text.size().
 code_point decode_code_point(std::string_view text, std::size_t at);
-void append_code_point(std::string& out, char32_t value);
+void append_code_point(std::string& out, char32_t v);
 std::size_t count_code_points(std::string_view text);
 /// Byte offset of every code point, then text.size().
 std::vector<std::size_t> code_point_offsets(std::string_view text);
 
-bool is_python_space(char32_t value);
-char32_t to_upper(char32_t value);
-char32_t to_lower(char32_t value);
-bool is_cased(char32_t value);
+bool is_python_space(char32_t v);
+char32_t to_upper(char32_t v);
+char32_t to_lower(char32_t v);
+bool is_cased(char32_t v);
 /// Letters and digits; beyond ASCII only letters that have case are known.
-bool is_word(char32_t value);
+bool is_word(char32_t v);
 
 std::string upper(std::string_view text);
 std::string lower(std::string_view text);
@@ -49,4 +49,4 @@ std::string python_quoted(std::string_view text);
 /// A JSON string in quotes, as json.dumps writes it.
 std::string json_quoted(std::string_view text, bool ascii_only);
 
-}  // namespace redline::text
+}  // namespace redline::jinja

@@ -6,100 +6,94 @@
 #include "runtime/jinja/interpreter.hpp"
 #include "runtime/jinja/text.hpp"
 
-namespace redline::text {
+namespace redline::jinja {
 namespace {
 
-using kind = jinja_value::kind;
+using kind = value::kind;
 
 /// A test that looks at its subject only.
-template<bool (*holds)(const jinja_value&)>
-jinja_value plain(jinja_call& call) {
+template<bool (*holds)(const value&)>
+value plain(native_call& call) {
   expect_no_arguments(call);
-  return jinja_value::boolean(holds(call.self));
+  return value::boolean(holds(call.self));
 }
 
-bool is_defined(const jinja_value& v) { return !v.is_undefined(); }
-bool is_undefined(const jinja_value& v) { return v.is_undefined(); }
-bool is_none(const jinja_value& v) { return v.is_none(); }
-bool is_boolean(const jinja_value& v) { return v.type() == kind::boolean; }
-bool is_true(const jinja_value& v) { return is_boolean(v) && v.as_boolean(); }
-bool is_false(const jinja_value& v) { return is_boolean(v) && !v.as_boolean(); }
-bool is_integer(const jinja_value& v) { return v.type() == kind::integer; }
-bool is_real(const jinja_value& v) { return v.type() == kind::real; }
-bool is_number(const jinja_value& v) { return v.is_number(); }
-bool is_string(const jinja_value& v) { return v.is_string(); }
-bool is_mapping(const jinja_value& v) { return v.is_dict(); }
-bool is_iterable(const jinja_value& v) { return v.is_undefined() || v.is_string() || v.is_list() || v.is_dict(); }
-bool is_callable(const jinja_value& v) { return v.type() == kind::object && v.as_object()->is_callable(); }
+bool is_defined(const value& v) { return !v.is_undefined(); }
+bool is_undefined(const value& v) { return v.is_undefined(); }
+bool is_none(const value& v) { return v.is_none(); }
+bool is_boolean(const value& v) { return v.type() == kind::boolean; }
+bool is_true(const value& v) { return is_boolean(v) && v.as_boolean(); }
+bool is_false(const value& v) { return is_boolean(v) && !v.as_boolean(); }
+bool is_integer(const value& v) { return v.type() == kind::integer; }
+bool is_real(const value& v) { return v.type() == kind::real; }
+bool is_number(const value& v) { return v.is_number(); }
+bool is_string(const value& v) { return v.is_string(); }
+bool is_mapping(const value& v) { return v.is_dict(); }
+bool is_iterable(const value& v) { return v.is_undefined() || v.is_string() || v.is_list() || v.is_dict(); }
+bool is_callable(const value& v) { return v.type() == kind::object && v.as_object()->is_callable(); }
 
-std::int64_t remainder(jinja_call& call, std::int64_t divisor) {
+std::int64_t remainder(native_call& call, std::int64_t divisor) {
   if (!call.self.defined().is_integral()) {
-    throw jinja_error{"wanted an int for the test `" + std::string(call.name) + "`, found " +
-                      std::string(call.self.type_name())};
+    throw error{"wanted an int for the test `" + std::string(call.name) + "`, found " +
+                std::string(call.self.type_name())};
   }
-  if (divisor == 0) throw jinja_error{"wanted a divisor other than 0"};
+  if (divisor == 0) throw error{"wanted a divisor other than 0"};
   return divisor == -1 ? 0 : call.self.as_integer() % divisor;
 }
 
-jinja_value is_odd(jinja_call& call) {
+value is_odd(native_call& call) {
   expect_no_arguments(call);
-  return jinja_value::boolean(remainder(call, 2) != 0);
+  return value::boolean(remainder(call, 2) != 0);
 }
 
-jinja_value is_even(jinja_call& call) {
+value is_even(native_call& call) {
   expect_no_arguments(call);
-  return jinja_value::boolean(remainder(call, 2) == 0);
+  return value::boolean(remainder(call, 2) == 0);
 }
 
-const jinja_value& other(jinja_call& call) {
-  const auto [value] = bind_arguments(call, {"other"});
-  if (value == nullptr) throw jinja_error{"wanted an argument of the test `" + std::string(call.name) + "`"};
-  return *value;
+const value& other(native_call& call) {
+  const auto [v] = bind_arguments(call, {"other"});
+  if (v == nullptr) throw error{"wanted an argument of the test `" + std::string(call.name) + "`"};
+  return *v;
 }
 
-jinja_value is_divisible_by(jinja_call& call) {
-  return jinja_value::boolean(remainder(call, integer_argument(call, &other(call), 0)) == 0);
+value is_divisible_by(native_call& call) {
+  return value::boolean(remainder(call, integer_argument(call, &other(call), 0)) == 0);
 }
 
-template<bool (*holds)(jinja_budget&, const jinja_value&, const jinja_value&)>
-jinja_value compared(jinja_call& call) {
-  return jinja_value::boolean(holds(call.budget, call.self, other(call)));
+template<bool (*holds)(render_budget&, const value&, const value&)>
+value compared(native_call& call) {
+  return value::boolean(holds(call.budget, call.self, other(call)));
 }
 
-bool equal(jinja_budget& b, const jinja_value& x, const jinja_value& y) { return jinja_equal(b, x, y); }
-bool unequal(jinja_budget& b, const jinja_value& x, const jinja_value& y) { return !jinja_equal(b, x, y); }
-bool less(jinja_budget& b, const jinja_value& x, const jinja_value& y) { return jinja_less(b, x, y); }
-bool less_equal(jinja_budget& b, const jinja_value& x, const jinja_value& y) {
-  return jinja_less(b, x, y) || jinja_equal(b, x, y);
-}
-bool greater(jinja_budget& b, const jinja_value& x, const jinja_value& y) { return jinja_less(b, y, x); }
-bool greater_equal(jinja_budget& b, const jinja_value& x, const jinja_value& y) {
-  return jinja_less(b, y, x) || jinja_equal(b, x, y);
-}
-bool in(jinja_budget& b, const jinja_value& x, const jinja_value& y) { return jinja_contains(b, y, x); }
-bool same(jinja_budget&, const jinja_value& x, const jinja_value& y) { return x.same_as(y); }
+bool unequal(render_budget& b, const value& x, const value& y) { return !equal(b, x, y); }
+bool less_equal(render_budget& b, const value& x, const value& y) { return less(b, x, y) || equal(b, x, y); }
+bool greater(render_budget& b, const value& x, const value& y) { return less(b, y, x); }
+bool greater_equal(render_budget& b, const value& x, const value& y) { return less(b, y, x) || equal(b, x, y); }
+bool in(render_budget& b, const value& x, const value& y) { return contains(b, y, x); }
+bool same(render_budget&, const value& x, const value& y) { return x.same_as(y); }
 
-jinja_value is_lower_text(jinja_call& call) {
+value is_lower_text(native_call& call) {
   expect_no_arguments(call);
-  return jinja_value::boolean(is_lower(jinja_str(call.budget, call.self)));
+  return value::boolean(is_lower(to_str(call.budget, call.self)));
 }
 
-jinja_value is_upper_text(jinja_call& call) {
+value is_upper_text(native_call& call) {
   expect_no_arguments(call);
-  return jinja_value::boolean(is_upper(jinja_str(call.budget, call.self)));
+  return value::boolean(is_upper(to_str(call.budget, call.self)));
 }
 
-jinja_value is_filter(jinja_call& call) {
+value is_filter(native_call& call) {
   expect_no_arguments(call);
-  return jinja_value::boolean(call.self.is_string() && find_filter(call.self.text()) != nullptr);
+  return value::boolean(call.self.is_string() && find_filter(call.self.text()) != nullptr);
 }
 
-jinja_value is_test(jinja_call& call) {
+value is_test(native_call& call) {
   expect_no_arguments(call);
-  return jinja_value::boolean(call.self.is_string() && find_test(call.self.text()) != nullptr);
+  return value::boolean(call.self.is_string() && find_test(call.self.text()) != nullptr);
 }
 
-constexpr std::pair<std::string_view, jinja_native> tests[] = {
+constexpr std::pair<std::string_view, native_function> tests[] = {
     {"!=", compared<unequal>},
     {"<", compared<less>},
     {"<=", compared<less_equal>},
@@ -142,9 +136,9 @@ constexpr std::pair<std::string_view, jinja_native> tests[] = {
 
 }  // namespace
 
-jinja_native find_test(std::string_view name) {
+native_function find_test(std::string_view name) {
   const auto found = std::find_if(std::begin(tests), std::end(tests), [&](const auto& t) { return t.first == name; });
   return found == std::end(tests) ? nullptr : found->second;
 }
 
-}  // namespace redline::text
+}  // namespace redline::jinja

@@ -7,35 +7,35 @@
 #include "runtime/jinja/object.hpp"
 #include "runtime/jinja/text.hpp"
 
-namespace redline::text {
+namespace redline::jinja {
 namespace {
 
-using entry = std::pair<jinja_value, jinja_value>;
-using kind = jinja_value::kind;
+using entry = std::pair<value, value>;
+using kind = value::kind;
 
 constexpr std::size_t object_overhead_bytes = 64;  // control block, header and allocator slack
 constexpr std::size_t indexed_from_count = 9;      // smaller dicts are searched
 
-std::uint32_t checked_nesting(jinja_budget& budget, std::uint32_t inner) {
+std::uint32_t checked_nesting(render_budget& budget, std::uint32_t inner) {
   if (inner + 1 > budget.limits().nesting_max) {
-    throw jinja_error{"wanted lists and dicts at most " + std::to_string(budget.limits().nesting_max) + " levels deep"};
+    throw error{"wanted lists and dicts at most " + std::to_string(budget.limits().nesting_max) + " levels deep"};
   }
   return inner + 1;
 }
 
 /// Of what a value owns without having been charged for it.
-std::size_t uncounted_bytes(const jinja_value& value) {
-  return value.is_undefined() || value.type() == kind::object ? 2 * object_overhead_bytes : 0;
+std::size_t uncounted_bytes(const value& v) {
+  return v.is_undefined() || v.type() == kind::object ? 2 * object_overhead_bytes : 0;
 }
 
-void check_hashable(const jinja_value& key) {
+void check_hashable(const value& key) {
   if ((key.is_list() && !key.as_list().is_tuple) || key.is_dict()) {
-    throw jinja_error{"wanted a hashable dict key, found " + std::string(key.type_name())};
+    throw error{"wanted a hashable dict key, found " + std::string(key.type_name())};
   }
 }
 
 /// -1, 0, 1, or 2 for "not ordered" (NaN). Exact also between an integer and a real beyond 2^53.
-int compare_numbers(const jinja_value& a, const jinja_value& b) {
+int compare_numbers(const value& a, const value& b) {
   if (a.is_integral() && b.is_integral()) {
     const auto x = a.as_integer(), y = b.as_integer();
     return x < y ? -1 : x > y ? 1 : 0;
@@ -46,59 +46,58 @@ int compare_numbers(const jinja_value& a, const jinja_value& b) {
   return x < y ? -1 : x > y ? 1 : 0;
 }
 
-void append_joined(jinja_text_builder& out, jinja_budget& budget, const std::vector<jinja_value>& items) {
+void append_joined(text_builder& out, render_budget& budget, const std::vector<value>& items) {
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (i > 0) out.append(", ");
-    jinja_repr(out, budget, items[i]);
+    append_repr(out, budget, items[i]);
   }
 }
 
 }  // namespace
 
-void jinja_budget::throw_steps() const {
-  throw jinja_error{"wanted at most " + std::to_string(limits_.steps_max) + " steps of work, the template goes on"};
+void render_budget::throw_steps() const {
+  throw error{"wanted at most " + std::to_string(limits_.steps_max) + " steps of work, the template goes on"};
 }
 
-void jinja_budget::throw_memory() const {
-  throw jinja_error{"wanted at most " + std::to_string(limits_.memory_bytes_max) + " bytes of values, found more"};
+void render_budget::throw_memory() const {
+  throw error{"wanted at most " + std::to_string(limits_.memory_bytes_max) + " bytes of values, found more"};
 }
 
-void jinja_budget::throw_depth() const {
-  throw jinja_error{"wanted at most " + std::to_string(limits_.depth_max) +
-                    " expressions inside each other, found more"};
+void render_budget::throw_depth() const {
+  throw error{"wanted at most " + std::to_string(limits_.depth_max) + " expressions inside each other, found more"};
 }
 
-jinja_value::text_object::text_object(jinja_budget& budget, std::string t)
+value::text_object::text_object(render_budget& budget, std::string t)
     : text(std::move(t)), charge(budget, text.size() + object_overhead_bytes) {}
 
-jinja_value jinja_value::undefined(std::string why) {
-  return jinja_value(undefined_value{std::make_shared<const std::string>(std::move(why))});
+value value::undefined(std::string why) {
+  return value(undefined_value{std::make_shared<const std::string>(std::move(why))});
 }
 
-jinja_value jinja_value::string(jinja_budget& budget, std::string text) {
-  return jinja_value(text_ref(std::make_shared<const text_object>(budget, std::move(text))));
+value value::string(render_budget& budget, std::string text) {
+  return value(text_ref(std::make_shared<const text_object>(budget, std::move(text))));
 }
 
-jinja_value jinja_value::sequence(jinja_budget& budget, std::vector<jinja_value> items, bool is_tuple) {
+value value::sequence(render_budget& budget, std::vector<value> items, bool is_tuple) {
   budget.step(items.size());
   std::uint32_t inner = 0;
-  std::size_t bytes = items.size() * sizeof(jinja_value) + object_overhead_bytes;
-  for (const jinja_value& item : items) {
+  std::size_t bytes = items.size() * sizeof(value) + object_overhead_bytes;
+  for (const value& item : items) {
     inner = std::max(inner, item.nesting());
     bytes += uncounted_bytes(item);
   }
   const std::uint32_t nesting = checked_nesting(budget, inner);
-  return jinja_value(list_ref(new jinja_list{std::move(items), is_tuple, nesting, {budget, bytes}}));
+  return value(list_ref(new list_object{std::move(items), is_tuple, nesting, {budget, bytes}}));
 }
 
-jinja_value jinja_value::dict(jinja_budget& budget, std::vector<entry> entries) {
-  return jinja_value(dict_ref(std::make_shared<const jinja_dict>(budget, std::move(entries))));
+value value::dict(render_budget& budget, std::vector<entry> entries) {
+  return value(dict_ref(std::make_shared<const dict_object>(budget, std::move(entries))));
 }
 
-jinja_value jinja_value::from_json(jinja_budget& budget, const nlohmann::ordered_json& json, std::uint32_t depth) {
+value value::from_json(render_budget& budget, const nlohmann::ordered_json& json, std::uint32_t depth) {
   budget.step();
   if (depth > budget.limits().nesting_max) {
-    throw jinja_error{"wanted input at most " + std::to_string(budget.limits().nesting_max) + " levels deep"};
+    throw error{"wanted input at most " + std::to_string(budget.limits().nesting_max) + " levels deep"};
   }
   switch (json.type()) {
     case nlohmann::json::value_t::boolean:
@@ -115,7 +114,7 @@ jinja_value jinja_value::from_json(jinja_budget& budget, const nlohmann::ordered
     case nlohmann::json::value_t::string:
       return string(budget, json.get_ref<const std::string&>());
     case nlohmann::json::value_t::array: {
-      std::vector<jinja_value> items;
+      std::vector<value> items;
       for (const auto& item : json) items.push_back(from_json(budget, item, depth + 1));
       return list(budget, std::move(items));
     }
@@ -131,15 +130,15 @@ jinja_value jinja_value::from_json(jinja_budget& budget, const nlohmann::ordered
   }
 }
 
-std::int64_t jinja_value::as_integer() const {
+std::int64_t value::as_integer() const {
   return type() == kind::boolean ? (as_boolean() ? 1 : 0) : std::get<std::int64_t>(state_);
 }
 
-double jinja_value::as_real() const {
+double value::as_real() const {
   return type() == kind::real ? std::get<double>(state_) : static_cast<double>(as_integer());
 }
 
-std::string_view jinja_value::type_name() const {
+std::string_view value::type_name() const {
   switch (type()) {
     case kind::undefined:
       return "undefined";
@@ -163,13 +162,13 @@ std::string_view jinja_value::type_name() const {
   return "?";
 }
 
-std::uint32_t jinja_value::nesting() const {
+std::uint32_t value::nesting() const {
   if (is_list()) return as_list().nesting;
   if (is_dict()) return as_dict().nesting;
   return type() == kind::object ? as_object()->nesting() : 0;
 }
 
-bool jinja_value::truth() const {
+bool value::truth() const {
   switch (type()) {
     case kind::undefined:
     case kind::none:
@@ -191,7 +190,7 @@ bool jinja_value::truth() const {
   return false;
 }
 
-bool jinja_value::same_as(const jinja_value& other) const {
+bool value::same_as(const value& other) const {
   if (type() != other.type()) return false;
   switch (type()) {
     case kind::undefined:
@@ -215,12 +214,12 @@ bool jinja_value::same_as(const jinja_value& other) const {
   return false;
 }
 
-const jinja_value& jinja_value::defined() const {
-  if (is_undefined()) throw jinja_error{*std::get<undefined_value>(state_).why};
+const value& value::defined() const {
+  if (is_undefined()) throw error{*std::get<undefined_value>(state_).why};
   return *this;
 }
 
-jinja_dict::jinja_dict(jinja_budget& budget, std::vector<entry> from)
+dict_object::dict_object(render_budget& budget, std::vector<entry> from)
     : charge_(budget, from.size() * 2 * sizeof(entry) + object_overhead_bytes) {
   budget.step(from.size());
   const bool indexed = from.size() >= indexed_from_count;
@@ -230,18 +229,18 @@ jinja_dict::jinja_dict(jinja_budget& budget, std::vector<entry> from)
     check_hashable(key);
     inner = std::max({inner, key.nesting(), item.nesting()});
     charge_.grow(uncounted_bytes(key) + uncounted_bytes(item));
-    if (const jinja_value* known = find(budget, key)) {
-      const_cast<jinja_value&>(*known) = std::move(item);
+    if (const value* known = find(budget, key)) {
+      const_cast<value&>(*known) = std::move(item);
       continue;
     }
     entries.emplace_back(std::move(key), std::move(item));
-    const jinja_value& kept = entries.back().first;
+    const value& kept = entries.back().first;
     if (indexed && kept.is_string()) by_text_.emplace(kept.text(), entries.size() - 1);
   }
   nesting = checked_nesting(budget, inner);
 }
 
-const jinja_value* jinja_dict::find(std::string_view key) const {
+const value* dict_object::find(std::string_view key) const {
   if (!by_text_.empty()) {
     const auto found = by_text_.find(key);
     return found == by_text_.end() ? nullptr : &entries[found->second].second;
@@ -252,60 +251,60 @@ const jinja_value* jinja_dict::find(std::string_view key) const {
   return nullptr;
 }
 
-const jinja_value* jinja_dict::find(jinja_budget& budget, const jinja_value& key) const {
+const value* dict_object::find(render_budget& budget, const value& key) const {
   check_hashable(key);
   if (key.is_string() && (!by_text_.empty() || entries.size() < indexed_from_count)) return find(key.text());
   budget.step(entries.size());
   for (const auto& [k, v] : entries) {
-    if (jinja_equal(budget, k, key)) return &v;
+    if (equal(budget, k, key)) return &v;
   }
   return nullptr;
 }
 
-void jinja_text_builder::append(std::string_view more) {
+void text_builder::append(std::string_view more) {
   if (more.size() > bytes_max_ - text_.size()) {
-    throw jinja_error{"wanted at most " + std::to_string(bytes_max_) + " bytes of output, found more"};
+    throw error{"wanted at most " + std::to_string(bytes_max_) + " bytes of output, found more"};
   }
   budget_.touch(more.size());
   charge_.grow(more.size());
   text_ += more;
 }
 
-void jinja_text_builder::append_value(const jinja_value& value) {
-  if (value.is_string()) {
-    append(value.text());
-  } else if (!value.is_undefined()) {
-    jinja_repr(*this, budget_, value);
+void text_builder::append_value(const value& v) {
+  if (v.is_string()) {
+    append(v.text());
+  } else if (!v.is_undefined()) {
+    append_repr(*this, budget_, v);
   }
 }
 
-std::string jinja_str(jinja_budget& budget, const jinja_value& value) {
-  if (value.is_string()) {
-    budget.touch(value.text().size());
-    return value.text();
+std::string to_str(render_budget& budget, const value& v) {
+  if (v.is_string()) {
+    budget.touch(v.text().size());
+    return v.text();
   }
-  jinja_text_builder out(budget);
-  out.append_value(value);
+  text_builder out(budget);
+  out.append_value(v);
   return out.take();
 }
 
-void jinja_repr(jinja_text_builder& out, jinja_budget& budget, const jinja_value& value) {
+void append_repr(text_builder& out, render_budget& budget, const value& v) {
   budget.step();
-  switch (value.type()) {
+  switch (v.type()) {
     case kind::undefined:
       return out.append("Undefined");
     case kind::none:
       return out.append("None");
     case kind::boolean:
-      return out.append(value.as_boolean() ? "True" : "False");
+      return out.append(v.as_boolean() ? "True" : "False");
     case kind::integer:
-      return out.append(std::to_string(value.as_integer()));
+      return out.append(std::to_string(v.as_integer()));
     case kind::real:
-      return out.append(python_float(value.as_real()));
+      return out.append(python_float(v.as_real()));
     case kind::string:
-      return out.append(python_quoted(value.text()));
+      return out.append(python_quoted(v.text()));
     case kind::list: {
-      const jinja_list& list = value.as_list();
+      const list_object& list = v.as_list();
       out.append(list.is_tuple ? "(" : "[");
       append_joined(out, budget, list.items);
       if (list.is_tuple && list.items.size() == 1) out.append(",");
@@ -314,21 +313,21 @@ void jinja_repr(jinja_text_builder& out, jinja_budget& budget, const jinja_value
     case kind::dict: {
       out.append("{");
       bool first = true;
-      for (const auto& [key, item] : value.as_dict().entries) {
+      for (const auto& [key, item] : v.as_dict().entries) {
         if (!first) out.append(", ");
         first = false;
-        jinja_repr(out, budget, key);
+        append_repr(out, budget, key);
         out.append(": ");
-        jinja_repr(out, budget, item);
+        append_repr(out, budget, item);
       }
       return out.append("}");
     }
     case kind::object:
-      return out.append("<" + std::string(value.as_object()->type_name()) + ">");
+      return out.append("<" + std::string(v.as_object()->type_name()) + ">");
   }
 }
 
-bool jinja_equal(jinja_budget& budget, const jinja_value& a, const jinja_value& b) {
+bool equal(render_budget& budget, const value& a, const value& b) {
   budget.step();
   if (a.is_number() && b.is_number()) return compare_numbers(a, b) == 0;
   if (a.type() != b.type()) return false;
@@ -340,19 +339,19 @@ bool jinja_equal(jinja_budget& budget, const jinja_value& a, const jinja_value& 
       budget.touch(a.text().size());
       return a.text() == b.text();
     case kind::list: {
-      const jinja_list &x = a.as_list(), &y = b.as_list();
+      const list_object &x = a.as_list(), &y = b.as_list();
       if (x.is_tuple != y.is_tuple || x.items.size() != y.items.size()) return false;
       for (std::size_t i = 0; i < x.items.size(); ++i) {
-        if (!jinja_equal(budget, x.items[i], y.items[i])) return false;
+        if (!equal(budget, x.items[i], y.items[i])) return false;
       }
       return true;
     }
     case kind::dict: {
-      const jinja_dict &x = a.as_dict(), &y = b.as_dict();
+      const dict_object &x = a.as_dict(), &y = b.as_dict();
       if (x.entries.size() != y.entries.size()) return false;
       for (const auto& [key, item] : x.entries) {
-        const jinja_value* other = y.find(budget, key);
-        if (other == nullptr || !jinja_equal(budget, item, *other)) return false;
+        const value* other = y.find(budget, key);
+        if (other == nullptr || !equal(budget, item, *other)) return false;
       }
       return true;
     }
@@ -361,7 +360,7 @@ bool jinja_equal(jinja_budget& budget, const jinja_value& a, const jinja_value& 
   }
 }
 
-bool jinja_less(jinja_budget& budget, const jinja_value& a, const jinja_value& b) {
+bool less(render_budget& budget, const value& a, const value& b) {
   budget.step();
   if (a.is_number() && b.is_number()) return compare_numbers(a, b) == -1;
   if (a.is_string() && b.is_string()) {
@@ -371,88 +370,87 @@ bool jinja_less(jinja_budget& budget, const jinja_value& a, const jinja_value& b
   if (a.is_list() && b.is_list() && a.as_list().is_tuple == b.as_list().is_tuple) {
     const auto &x = a.as_list().items, &y = b.as_list().items;
     for (std::size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
-      if (!jinja_equal(budget, x[i], y[i])) return jinja_less(budget, x[i], y[i]);
+      if (!equal(budget, x[i], y[i])) return less(budget, x[i], y[i]);
     }
     return x.size() < y.size();
   }
   a.defined(), b.defined();
-  throw jinja_error{"wanted values that can be ordered, found " + std::string(a.type_name()) + " and " +
-                    std::string(b.type_name())};
+  throw error{"wanted values that can be ordered, found " + std::string(a.type_name()) + " and " +
+              std::string(b.type_name())};
 }
 
-bool jinja_contains(jinja_budget& budget, const jinja_value& container, const jinja_value& item) {
+bool contains(render_budget& budget, const value& container, const value& item) {
   switch (container.type()) {
     case kind::undefined:
       return false;
     case kind::string:
       item.defined();
-      if (!item.is_string())
-        throw jinja_error{"wanted a str to look for in a str, found " + std::string(item.type_name())};
+      if (!item.is_string()) throw error{"wanted a str to look for in a str, found " + std::string(item.type_name())};
       budget.touch(container.text().size());
       return container.text().find(item.text()) != std::string::npos;
     case kind::list:
-      for (const jinja_value& candidate : container.as_list().items) {
-        if (jinja_equal(budget, candidate, item)) return true;
+      for (const value& candidate : container.as_list().items) {
+        if (equal(budget, candidate, item)) return true;
       }
       return false;
     case kind::dict:
       return container.as_dict().find(budget, item) != nullptr;
     default:
-      throw jinja_error{"wanted a container after `in`, found " + std::string(container.type_name())};
+      throw error{"wanted a container after `in`, found " + std::string(container.type_name())};
   }
 }
 
-std::size_t jinja_length(const jinja_value& value) {
-  switch (value.type()) {
+std::size_t count_elements(const value& v) {
+  switch (v.type()) {
     case kind::undefined:
       return 0;
     case kind::string:
-      return count_code_points(value.text());
+      return count_code_points(v.text());
     case kind::list:
-      return value.as_list().items.size();
+      return v.as_list().items.size();
     case kind::dict:
-      return value.as_dict().entries.size();
+      return v.as_dict().entries.size();
     default:
-      throw jinja_error{"wanted something with a length, found " + std::string(value.type_name())};
+      throw error{"wanted something with a length, found " + std::string(v.type_name())};
   }
 }
 
-std::vector<jinja_value> jinja_iterate(jinja_budget& budget, const jinja_value& value) {
-  std::vector<jinja_value> items;
-  switch (value.type()) {
+std::vector<value> iterate(render_budget& budget, const value& v) {
+  std::vector<value> items;
+  switch (v.type()) {
     case kind::undefined:
       return items;
     case kind::list:
-      budget.step(value.as_list().items.size());
-      return value.as_list().items;
+      budget.step(v.as_list().items.size());
+      return v.as_list().items;
     case kind::dict:
-      budget.step(value.as_dict().entries.size());
-      for (const auto& [key, item] : value.as_dict().entries) items.push_back(key);
+      budget.step(v.as_dict().entries.size());
+      for (const auto& [key, item] : v.as_dict().entries) items.push_back(key);
       return items;
     case kind::string: {
-      const std::string& text = value.text();
+      const std::string& text = v.text();
       for (std::size_t at = 0; at < text.size();) {
         const std::size_t length = decode_code_point(text, at).length;
-        items.push_back(jinja_value::string(budget, text.substr(at, length)));
+        items.push_back(value::string(budget, text.substr(at, length)));
         budget.step();
         at += length;
       }
       return items;
     }
     default:
-      throw jinja_error{"wanted something to iterate over, found " + std::string(value.type_name())};
+      throw error{"wanted something to iterate over, found " + std::string(v.type_name())};
   }
 }
 
 namespace {
 
-void append_line(jinja_text_builder& out, const json_style& style, std::size_t level) {
+void append_line(text_builder& out, const json_style& style, std::size_t level) {
   if (!style.has_indent) return;
   out.append("\n");
   for (std::size_t i = 0; i < level; ++i) out.append(style.indent);
 }
 
-std::string json_key(const jinja_value& key, const json_style& style) {
+std::string json_key(const value& key, const json_style& style) {
   switch (key.type()) {
     case kind::string:
       return json_quoted(key.text(), style.ascii_only);
@@ -465,7 +463,7 @@ std::string json_key(const jinja_value& key, const json_style& style) {
     case kind::real:
       return "\"" + python_float(key.as_real()) + "\"";
     default:
-      throw jinja_error{"wanted a JSON key, found " + std::string(key.type_name())};
+      throw error{"wanted a JSON key, found " + std::string(key.type_name())};
   }
 }
 
@@ -475,25 +473,25 @@ std::string json_float(double number) {
   return python_float(number);
 }
 
-void json_items(jinja_text_builder& out, jinja_budget& budget, const std::vector<jinja_value>& items,
-                const json_style& style, std::size_t level) {
+void json_items(text_builder& out, render_budget& budget, const std::vector<value>& items, const json_style& style,
+                std::size_t level) {
   if (items.empty()) return out.append("[]");
   out.append("[");
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (i > 0) out.append(style.item_separator);
     append_line(out, style, level + 1);
-    jinja_to_json(out, budget, items[i], style, level + 1);
+    append_json(out, budget, items[i], style, level + 1);
   }
   append_line(out, style, level);
   out.append("]");
 }
 
-void json_entries(jinja_text_builder& out, jinja_budget& budget, std::vector<entry> entries, const json_style& style,
+void json_entries(text_builder& out, render_budget& budget, std::vector<entry> entries, const json_style& style,
                   std::size_t level) {
   if (entries.empty()) return out.append("{}");
   if (style.sort_keys) {
     std::stable_sort(entries.begin(), entries.end(),
-                     [&](const entry& a, const entry& b) { return jinja_less(budget, a.first, b.first); });
+                     [&](const entry& a, const entry& b) { return less(budget, a.first, b.first); });
   }
   out.append("{");
   for (std::size_t i = 0; i < entries.size(); ++i) {
@@ -501,7 +499,7 @@ void json_entries(jinja_text_builder& out, jinja_budget& budget, std::vector<ent
     append_line(out, style, level + 1);
     out.append(json_key(entries[i].first, style));
     out.append(style.key_separator);
-    jinja_to_json(out, budget, entries[i].second, style, level + 1);
+    append_json(out, budget, entries[i].second, style, level + 1);
   }
   append_line(out, style, level);
   out.append("}");
@@ -509,27 +507,26 @@ void json_entries(jinja_text_builder& out, jinja_budget& budget, std::vector<ent
 
 }  // namespace
 
-void jinja_to_json(jinja_text_builder& out, jinja_budget& budget, const jinja_value& value, const json_style& style,
-                   std::size_t level) {
+void append_json(text_builder& out, render_budget& budget, const value& v, const json_style& style, std::size_t level) {
   budget.step();
-  switch (value.type()) {
+  switch (v.type()) {
     case kind::none:
       return out.append("null");
     case kind::boolean:
-      return out.append(value.as_boolean() ? "true" : "false");
+      return out.append(v.as_boolean() ? "true" : "false");
     case kind::integer:
-      return out.append(std::to_string(value.as_integer()));
+      return out.append(std::to_string(v.as_integer()));
     case kind::real:
-      return out.append(json_float(value.as_real()));
+      return out.append(json_float(v.as_real()));
     case kind::string:
-      return out.append(json_quoted(value.text(), style.ascii_only));
+      return out.append(json_quoted(v.text(), style.ascii_only));
     case kind::list:
-      return json_items(out, budget, value.as_list().items, style, level);
+      return json_items(out, budget, v.as_list().items, style, level);
     case kind::dict:
-      return json_entries(out, budget, value.as_dict().entries, style, level);
+      return json_entries(out, budget, v.as_dict().entries, style, level);
     default:
-      throw jinja_error{"wanted a value that JSON can hold, found " + std::string(value.type_name())};
+      throw error{"wanted a value that JSON can hold, found " + std::string(v.type_name())};
   }
 }
 
-}  // namespace redline::text
+}  // namespace redline::jinja

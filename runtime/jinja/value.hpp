@@ -12,18 +12,18 @@
 
 #include "runtime/base/result.hpp"
 
-namespace redline::text {
+namespace redline::jinja {
 
 /// How a template fails, thrown between the engine's own files only: an interpreter without exceptions would carry a
 /// result through every node and hide the language. chat_template catches it and returns a failure.
-struct jinja_error {
+struct error {
   std::string what;
   errc code = errc::invalid_template;
   std::uint32_t line = 0;  // 0: the statement being rendered
 };
 
 /// What a template may use. Templates come with model files and are untrusted programs.
-struct jinja_limits {
+struct template_limits {
   std::size_t source_bytes_max = std::size_t{1} << 20;
   /// Nodes evaluated, elements visited and each 64 bytes of text touched count as one step; about 0.1 us each.
   std::uint64_t steps_max = 5'000'000;
@@ -36,12 +36,12 @@ struct jinja_limits {
   std::uint32_t nesting_max = 100;
 };
 
-/// Counts what one rendering has used and throws jinja_error beyond the limits. Outlives every value made under it.
-class jinja_budget {
+/// Counts what one rendering has used and throws error beyond the limits. Outlives every value made under it.
+class render_budget {
  public:
-  explicit jinja_budget(const jinja_limits& limits) : limits_(limits) {}
-  jinja_budget(const jinja_budget&) = delete;
-  jinja_budget& operator=(const jinja_budget&) = delete;
+  explicit render_budget(const template_limits& limits) : limits_(limits) {}
+  render_budget(const render_budget&) = delete;
+  render_budget& operator=(const render_budget&) = delete;
 
   void step(std::uint64_t count = 1) {
     steps_ += count;
@@ -58,7 +58,7 @@ class jinja_budget {
   }
   void leave() noexcept { --depth_; }
 
-  [[nodiscard]] const jinja_limits& limits() const { return limits_; }
+  [[nodiscard]] const template_limits& limits() const { return limits_; }
   [[nodiscard]] std::uint64_t steps() const { return steps_; }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
@@ -67,48 +67,48 @@ class jinja_budget {
   [[noreturn]] void throw_memory() const;
   [[noreturn]] void throw_depth() const;
 
-  jinja_limits limits_;
+  template_limits limits_;
   std::uint64_t steps_ = 0;
   std::size_t bytes_ = 0;
   std::uint32_t depth_ = 0;
 };
 
 /// One level of recursion, for as long as it lives.
-class jinja_depth {
+class depth_guard {
  public:
   // The constructor may throw after counting; the count then no longer matters, the rendering is over.
-  explicit jinja_depth(jinja_budget& budget) : budget_(budget) { budget_.enter(); }
-  ~jinja_depth() { budget_.leave(); }
-  jinja_depth(const jinja_depth&) = delete;
-  jinja_depth& operator=(const jinja_depth&) = delete;
+  explicit depth_guard(render_budget& budget) : budget_(budget) { budget_.enter(); }
+  ~depth_guard() { budget_.leave(); }
+  depth_guard(const depth_guard&) = delete;
+  depth_guard& operator=(const depth_guard&) = delete;
 
  private:
-  jinja_budget& budget_;
+  render_budget& budget_;
 };
 
 /// Memory that is counted for as long as it lives.
-class jinja_charge {
+class memory_charge {
  public:
-  jinja_charge(jinja_budget& budget, std::size_t bytes) : budget_(budget), bytes_(bytes) { budget_.acquire(bytes_); }
-  ~jinja_charge() { budget_.release(bytes_); }
-  jinja_charge(const jinja_charge&) = delete;
-  jinja_charge& operator=(const jinja_charge&) = delete;
+  memory_charge(render_budget& budget, std::size_t bytes) : budget_(budget), bytes_(bytes) { budget_.acquire(bytes_); }
+  ~memory_charge() { budget_.release(bytes_); }
+  memory_charge(const memory_charge&) = delete;
+  memory_charge& operator=(const memory_charge&) = delete;
   void grow(std::size_t bytes) {
     budget_.acquire(bytes);
     bytes_ += bytes;
   }
 
  private:
-  jinja_budget& budget_;
+  render_budget& budget_;
   std::size_t bytes_;
 };
 
-struct jinja_list;
-struct jinja_dict;
-class jinja_object;
+struct list_object;
+struct dict_object;
+class object_base;
 
 /// A Python value as templates see it. Immutable but for the attributes of a namespace; copying shares.
-class jinja_value {
+class value {
  public:
   /// In the order of the variant's alternatives.
   enum class kind { undefined, none, boolean, integer, real, string, list, dict, object };
@@ -118,28 +118,28 @@ class jinja_value {
   };
   struct none_value {};
   struct text_object {
-    text_object(jinja_budget& budget, std::string t);
+    text_object(render_budget& budget, std::string t);
     std::string text;
-    jinja_charge charge;
+    memory_charge charge;
   };
 
-  jinja_value() : state_(none_value{}) {}
-  static jinja_value undefined(std::string why);
-  static jinja_value boolean(bool b) { return jinja_value(b); }
-  static jinja_value integer(std::int64_t i) { return jinja_value(i); }
-  static jinja_value real(double d) { return jinja_value(d); }
-  static jinja_value string(jinja_budget& budget, std::string text);
-  static jinja_value list(jinja_budget& budget, std::vector<jinja_value> items) {
+  value() : state_(none_value{}) {}
+  static value undefined(std::string why);
+  static value boolean(bool b) { return value(b); }
+  static value integer(std::int64_t i) { return value(i); }
+  static value real(double d) { return value(d); }
+  static value string(render_budget& budget, std::string text);
+  static value list(render_budget& budget, std::vector<value> items) {
     return sequence(budget, std::move(items), false);
   }
-  static jinja_value tuple(jinja_budget& budget, std::vector<jinja_value> items) {
+  static value tuple(render_budget& budget, std::vector<value> items) {
     return sequence(budget, std::move(items), true);
   }
   /// Of two equal keys the last value wins, at the first's place.
-  static jinja_value dict(jinja_budget& budget, std::vector<std::pair<jinja_value, jinja_value>> entries);
-  static jinja_value object(std::shared_ptr<jinja_object> object) { return jinja_value(std::move(object)); }
-  /// Fails by jinja_error when the document nests too deeply.
-  static jinja_value from_json(jinja_budget& budget, const nlohmann::ordered_json& json, std::uint32_t depth = 0);
+  static value dict(render_budget& budget, std::vector<std::pair<value, value>> entries);
+  static value object(std::shared_ptr<object_base> object) { return value(std::move(object)); }
+  /// Fails by error when the document nests too deeply.
+  static value from_json(render_budget& budget, const nlohmann::ordered_json& json, std::uint32_t depth = 0);
 
   [[nodiscard]] kind type() const { return static_cast<kind>(state_.index()); }
   [[nodiscard]] bool is_undefined() const { return type() == kind::undefined; }
@@ -153,9 +153,9 @@ class jinja_value {
   // Each only for the kind it names.
   [[nodiscard]] bool as_boolean() const { return std::get<bool>(state_); }
   [[nodiscard]] const std::string& text() const { return std::get<text_ref>(state_)->text; }
-  [[nodiscard]] const jinja_list& as_list() const { return *std::get<list_ref>(state_); }
-  [[nodiscard]] const jinja_dict& as_dict() const { return *std::get<dict_ref>(state_); }
-  [[nodiscard]] const std::shared_ptr<jinja_object>& as_object() const { return std::get<object_ref>(state_); }
+  [[nodiscard]] const list_object& as_list() const { return *std::get<list_ref>(state_); }
+  [[nodiscard]] const dict_object& as_dict() const { return *std::get<dict_ref>(state_); }
+  [[nodiscard]] const std::shared_ptr<object_base>& as_object() const { return std::get<object_ref>(state_); }
   /// boolean or integer
   [[nodiscard]] std::int64_t as_integer() const;
   /// any number
@@ -167,19 +167,19 @@ class jinja_value {
   [[nodiscard]] std::uint32_t nesting() const;
   [[nodiscard]] bool truth() const;
   /// `is`: the same object, or equal scalars of one kind.
-  [[nodiscard]] bool same_as(const jinja_value& other) const;
+  [[nodiscard]] bool same_as(const value& other) const;
   /// Throws "... is undefined" when undefined.
-  const jinja_value& defined() const;
+  const value& defined() const;
 
  private:
   using text_ref = std::shared_ptr<const text_object>;
-  using list_ref = std::shared_ptr<const jinja_list>;
-  using dict_ref = std::shared_ptr<const jinja_dict>;
-  using object_ref = std::shared_ptr<jinja_object>;
+  using list_ref = std::shared_ptr<const list_object>;
+  using dict_ref = std::shared_ptr<const dict_object>;
+  using object_ref = std::shared_ptr<object_base>;
 
   template<class T>
-  explicit jinja_value(T state) : state_(std::move(state)) {}
-  static jinja_value sequence(jinja_budget& budget, std::vector<jinja_value> items, bool is_tuple);
+  explicit value(T state) : state_(std::move(state)) {}
+  static value sequence(render_budget& budget, std::vector<value> items, bool is_tuple);
 
   std::variant<undefined_value, none_value, bool, std::int64_t, double, text_ref, list_ref, dict_ref, object_ref>
       state_;
@@ -187,57 +187,57 @@ class jinja_value {
 
 /// A list, or a tuple, which only prints and compares differently. Ranges, views and generators of Python are lists
 /// here.
-struct jinja_list {
-  std::vector<jinja_value> items;
+struct list_object {
+  std::vector<value> items;
   bool is_tuple;
   std::uint32_t nesting;
-  jinja_charge charge;
+  memory_charge charge;
 };
 
-struct jinja_dict {
-  jinja_dict(jinja_budget& budget, std::vector<std::pair<jinja_value, jinja_value>> from);
+struct dict_object {
+  dict_object(render_budget& budget, std::vector<std::pair<value, value>> from);
   /// nullptr when absent.
-  [[nodiscard]] const jinja_value* find(jinja_budget& budget, const jinja_value& key) const;
-  [[nodiscard]] const jinja_value* find(std::string_view key) const;
+  [[nodiscard]] const value* find(render_budget& budget, const value& key) const;
+  [[nodiscard]] const value* find(std::string_view key) const;
 
-  std::vector<std::pair<jinja_value, jinja_value>> entries;
+  std::vector<std::pair<value, value>> entries;
   std::uint32_t nesting = 1;
 
  private:
   std::unordered_map<std::string_view, std::size_t> by_text_;  // into the keys of entries
-  jinja_charge charge_;
+  memory_charge charge_;
 };
 
 /// Grows text under the budget.
-class jinja_text_builder {
+class text_builder {
  public:
-  explicit jinja_text_builder(jinja_budget& budget, std::size_t bytes_max = SIZE_MAX)
+  explicit text_builder(render_budget& budget, std::size_t bytes_max = SIZE_MAX)
       : charge_(budget, 0), budget_(budget), bytes_max_(bytes_max) {}
   void append(std::string_view more);
   /// str(value)
-  void append_value(const jinja_value& value);
+  void append_value(const value& v);
   [[nodiscard]] const std::string& text() const { return text_; }
   std::string take() { return std::move(text_); }
 
  private:
   std::string text_;
-  jinja_charge charge_;
-  jinja_budget& budget_;
+  memory_charge charge_;
+  render_budget& budget_;
   std::size_t bytes_max_;
 };
 
 /// str(value) and repr(value).
-std::string jinja_str(jinja_budget& budget, const jinja_value& value);
-void jinja_repr(jinja_text_builder& out, jinja_budget& budget, const jinja_value& value);
-bool jinja_equal(jinja_budget& budget, const jinja_value& a, const jinja_value& b);
+std::string to_str(render_budget& budget, const value& v);
+void append_repr(text_builder& out, render_budget& budget, const value& v);
+bool equal(render_budget& budget, const value& a, const value& b);
 /// a < b; throws when Python does not order them.
-bool jinja_less(jinja_budget& budget, const jinja_value& a, const jinja_value& b);
+bool less(render_budget& budget, const value& a, const value& b);
 /// item in container
-bool jinja_contains(jinja_budget& budget, const jinja_value& container, const jinja_value& item);
+bool contains(render_budget& budget, const value& container, const value& item);
 /// len(value); throws for what has none.
-std::size_t jinja_length(const jinja_value& value);
+std::size_t count_elements(const value& v);
 /// What `for` visits: items, keys or code points.
-std::vector<jinja_value> jinja_iterate(jinja_budget& budget, const jinja_value& value);
+std::vector<value> iterate(render_budget& budget, const value& v);
 
 struct json_style {
   std::string item_separator = ", ";
@@ -248,7 +248,7 @@ struct json_style {
   bool sort_keys = false;
 };
 /// json.dumps
-void jinja_to_json(jinja_text_builder& out, jinja_budget& budget, const jinja_value& value, const json_style& style,
-                   std::size_t level = 0);
+void append_json(text_builder& out, render_budget& budget, const value& v, const json_style& style,
+                 std::size_t level = 0);
 
-}  // namespace redline::text
+}  // namespace redline::jinja

@@ -8,7 +8,7 @@ using namespace redline;
 
 std::vector<std::string> fuzz::seeds() {
   return {
-      std::string(text::chatml_template),
+      std::string(jinja::chatml_template),
       "{% for m in messages %}{{ m['role'] + ': ' + m.content | trim }}{% if not loop.last %}\n{% endif %}{% endfor %}",
       "{% set ns = namespace(n=0) %}{% for i in range(3) %}{% set ns.n = ns.n + i * 2 %}{% endfor %}{{ ns.n }}",
       "{% macro f(a, b=1) %}{{ a ~ b }}{% endmacro %}{{ f('x') }}{{ f(b=2, a=[1, 2.5, none, {'k': true}]) | tojson }}",
@@ -20,14 +20,14 @@ std::vector<std::string> fuzz::seeds() {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  text::jinja_limits tight;
+  jinja::template_limits tight;
   tight.steps_max = 20000;
-  const auto parsed = text::chat_template::parse({reinterpret_cast<const char*>(data), size}, tight);
+  const auto parsed = jinja::chat_template::parse({reinterpret_cast<const char*>(data), size}, tight);
   if (!parsed) {
     if (parsed.error().context.empty()) std::abort();
     return 0;
   }
-  text::chat_input input;
+  jinja::chat_input input;
   input.messages = {{{"role", "system"}, {"content", "be brief"}}, {{"role", "user"}, {"content", "a b a"}}};
   const auto rendered = parsed->render(input);
   if (!rendered && rendered.error().context.empty()) std::abort();

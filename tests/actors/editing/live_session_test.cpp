@@ -82,7 +82,7 @@ class live_sessions : public testing::Test {
     world.add_worker(1, 2).add<http_stand_in>(
         8, "http", test::roomy, [h = heard](actor::actor_context& c) { return std::make_unique<http_stand_in>(c, h); });
     auto s = std::make_shared<gateway_services>(gateway_services{
-        .tokenizer = tokenizer, .chat = *text::chat_template::parse(std::string(text::chatml_template))});
+        .tokenizer = tokenizer, .chat = *jinja::chat_template::parse(std::string(jinja::chatml_template))});
     s->model_name = "tiny";
     s->context_max = context_max;
     s->draft_defaults.how = draft::method::lookup;

@@ -15,8 +15,8 @@ json say(const char* role, const char* content) { return {{"role", role}, {"cont
 class chat_turns : public ::testing::Test {
  protected:
   /// The turns' texts.
-  std::vector<std::string> turns(const json& messages, std::string_view source = text::chatml_template) {
-    const auto chat = *text::chat_template::parse(std::string(source));
+  std::vector<std::string> turns(const json& messages, std::string_view source = jinja::chatml_template) {
+    const auto chat = *jinja::chat_template::parse(std::string(source));
     const auto render = [&](const json& m, bool more) {
       return chat.render({.messages = m, .add_generation_prompt = more});
     };

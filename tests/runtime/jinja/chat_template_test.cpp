@@ -15,7 +15,7 @@
 #include "runtime/jinja/value.hpp"
 #include "tests/support/test_data.hpp"
 
-namespace redline::text {
+namespace redline::jinja {
 namespace {
 
 using json = nlohmann::ordered_json;
@@ -32,7 +32,7 @@ chat_input input_of(const json& given, std::int64_t now) {
 }
 
 result<std::string> render(std::string source, const json& variables = json::object(),
-                           const jinja_limits& limits = {}) {
+                           const template_limits& limits = {}) {
   REDLINE_TRY_ASSIGN(const chat_template parsed, chat_template::parse(std::move(source), limits));
   chat_input input;
   input.variables = variables;
@@ -151,8 +151,8 @@ TEST(chat_template, offers_no_way_out_of_its_input) {
 
 // -- limits
 
-jinja_limits small_limits() {
-  jinja_limits limits;
+template_limits small_limits() {
+  template_limits limits;
   limits.steps_max = 200'000;
   limits.memory_bytes_max = 4 << 20;
   return limits;
@@ -237,7 +237,7 @@ TEST(chat_template, says_when_a_loop_is_used_after_its_end) {
 }
 
 TEST(chat_template, bounds_source_output_and_nesting) {
-  jinja_limits limits;
+  template_limits limits;
   limits.source_bytes_max = 10;
   EXPECT_EQ(why(render("12345678901", json::object(), limits)), "chat template: wanted at most 10 bytes, found 11");
   limits = {};
@@ -308,8 +308,8 @@ TEST(chat_template, parses_and_renders_the_deepest_templates_on_256_kib_of_stack
 
 // -- anything at all
 
-jinja_limits fuzz_limits() {
-  jinja_limits limits;
+template_limits fuzz_limits() {
+  template_limits limits;
   limits.steps_max = 20'000;
   limits.memory_bytes_max = 1 << 20;
   limits.output_bytes_max = 1 << 18;
@@ -525,4 +525,4 @@ TEST(chat_template, may_be_rendered_by_several_threads) {
 }
 
 }  // namespace
-}  // namespace redline::text
+}  // namespace redline::jinja
