@@ -216,7 +216,7 @@ std::vector<std::string> method_names() {
 }
 
 result<outcome> generate_locally(engine_options options, const draft::draft_options& how,
-                                 const std::function<result<generation_request>(const engine&)>& make_request,
+                                 const std::function<result<generation_spec>(const engine&)>& make_request,
                                  const std::function<void(const session_text&)>& on_text) {
   REDLINE_TRY_ASSIGN(const auto runner, local_runner::create(std::move(options)));
   REDLINE_TRY_ASSIGN(auto request, make_request(runner->parts()));

@@ -10,7 +10,7 @@
 
 #include "actors/editing/edit_prompt.hpp"
 #include "actors/node/engine.hpp"
-#include "actors/serving/generation.hpp"
+#include "actors/serving/token_log.hpp"
 #include "runtime/base/result.hpp"
 
 namespace redline::actors::cli {
@@ -97,7 +97,7 @@ struct outcome {
 
 /// Runs one generation through the actors of this process. on_text: called on another thread as text comes.
 result<outcome> generate_locally(engine_options options, const draft::draft_options& how,
-                                 const std::function<result<generation_request>(const engine&)>& make_request,
+                                 const std::function<result<generation_spec>(const engine&)>& make_request,
                                  const std::function<void(const session_text&)>& on_text);
 
 /// Prints "redline: ..." to standard error and returns the exit code that fits the failure.

@@ -21,8 +21,8 @@ program_wording wording_of(const copy_options& o) { return {o.line_spans, o.toke
 
 }  // namespace
 
-result<generation_request> request_of(const edit_task& task, const draft::draft_options& how, const engine& e,
-                                      const std::optional<copy_options>& copy) {
+result<generation_spec> request_of(const edit_task& task, const draft::draft_options& how, const engine& e,
+                                   const std::optional<copy_options>& copy) {
   const auto& tokenizer = *e.tokenizer();
   REDLINE_TRY_ASSIGN(
       const auto chat,
@@ -39,7 +39,7 @@ result<generation_request> request_of(const edit_task& task, const draft::draft_
   if (at == std::string::npos) {
     return failure{errc::invalid_template, "the model's chat template does not show the user's message"};
   }
-  generation_request g;
+  generation_spec g;
   const auto append = [&](std::string_view part, bool special) {
     const auto tokens = tokenizer.encode(part, {.parse_special = special});
     g.prompt.insert(g.prompt.end(), tokens.begin(), tokens.end());

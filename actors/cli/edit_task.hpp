@@ -10,8 +10,8 @@ namespace redline::actors::cli {
 
 /// The conversation as the engine's target model reads it; the answer may fill the context.
 /// copy: the answer is a program over the file, and its text the new file.
-result<generation_request> request_of(const edit_task& task, const draft::draft_options& how, const engine& e,
-                                      const std::optional<copy_options>& copy = std::nullopt);
+result<generation_spec> request_of(const edit_task& task, const draft::draft_options& how, const engine& e,
+                                   const std::optional<copy_options>& copy = std::nullopt);
 
 /// What an edit gave, from whichever place it was computed.
 struct edit_outcome {

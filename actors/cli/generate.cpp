@@ -50,13 +50,13 @@ int run(const flags& f) {
   std::vector<token> prompt;
   const auto got = generate_locally(
       std::move(*options), *how,
-      [&](const engine& e) -> result<generation_request> {
+      [&](const engine& e) -> result<generation_spec> {
         if (!f.tokens.empty()) {
           REDLINE_TRY_ASSIGN(prompt, parse_tokens(f.tokens));
         } else {
           prompt = e.tokenizer()->encode(f.prompt, {.parse_special = true, .add_bos_eos = true});
         }
-        generation_request g;
+        generation_spec g;
         g.prompt = prompt;
         g.prediction = e.tokenizer()->encode(f.prediction);
         g.tokens_max = f.tokens_max;

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "actors/messages/session_messages.hpp"
-#include "actors/serving/generation.hpp"
 #include "actors/serving/session.hpp"
+#include "actors/serving/token_log.hpp"
 #include "runtime/actor/actor.hpp"
 #include "runtime/actor/worker.hpp"
 
@@ -29,7 +29,7 @@ class local_client final : public actor::actor_of<local_client> {
   using accepts = actor::protocol<begin_local, session_text, session_finished>;
 
   struct job {
-    generation work;
+    token_log work;
     session_partners partners;
     std::function<void(const session_text&)> on_text;
     std::function<void(const session_finished&)> on_finished;
@@ -56,7 +56,7 @@ class local_client final : public actor::actor_of<local_client> {
     for (auto& next : desk_->take()) {
       next.partners.client = context().self();
       context().spawn<session>("session", {1024, 1024}, next.work, next.partners);
-      const session_id session = next.work.request().session;
+      const session_id session = next.work.spec().session;
       jobs_.emplace(session, std::move(next));
     }
   }

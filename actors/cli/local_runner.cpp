@@ -51,19 +51,19 @@ result<std::unique_ptr<local_runner>> local_runner::create(engine_options option
   REDLINE_TRY_ASSIGN(r->engine_, engine::create(std::move(options)));
   r->client_ = r->engine_->io()
                    .add<local_client>(
-                       place::client, "client", {4096, 4096},
+                       topology::client, "client", {4096, 4096},
                        [jobs = r->desk_](actor::actor_context& c) { return std::make_unique<local_client>(c, jobs); })
                    .where;
   return r;
 }
 
-result<outcome> local_runner::run(generation_request request, const draft::draft_options& how,
+result<outcome> local_runner::run(generation_spec request, const draft::draft_options& how,
                                   const std::function<void(const session_text&)>& on_text) {
   REDLINE_TRY_ASSIGN(auto all, run_all({std::move(request)}, how, on_text));
   return std::move(all.front());
 }
 
-result<std::vector<outcome>> local_runner::run_all(std::vector<generation_request> requests,
+result<std::vector<outcome>> local_runner::run_all(std::vector<generation_spec> requests,
                                                    const draft::draft_options& how,
                                                    const std::function<void(const session_text&)>& on_text) {
   std::vector<outcome> all(requests.size());
@@ -73,7 +73,7 @@ result<std::vector<outcome>> local_runner::run_all(std::vector<generation_reques
     requests[i].session = {++generations_};
     requests[i].context_max = engine_->context_max();
     requests[i].draft = how;
-    REDLINE_TRY_ASSIGN(auto work, generation::make(std::move(requests[i]), engine_->tokenizer()));
+    REDLINE_TRY_ASSIGN(auto work, token_log::make(std::move(requests[i]), engine_->tokenizer()));
     jobs.push_back({std::move(work), partners,
                     [&out = all[i], &on_text](const session_text& m) {
                       out.text += m.text;
@@ -88,7 +88,7 @@ result<std::vector<outcome>> local_runner::run_all(std::vector<generation_reques
   }
   std::vector<std::future<result<session_finished>>> waits;
   for (auto& job : jobs) {
-    waits.push_back(answers_->expect(job.work.request().session));
+    waits.push_back(answers_->expect(job.work.spec().session));
     desk_->put(std::move(job));
   }
   engine_->send(client_, begin_local{});

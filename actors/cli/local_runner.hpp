@@ -21,10 +21,10 @@ class local_runner {
   [[nodiscard]] sequence_id next_sequence() const { return {generations_ + 1}; }
 
   /// on_text: called on another thread as text comes.
-  result<outcome> run(generation_request request, const draft::draft_options& how,
+  result<outcome> run(generation_spec request, const draft::draft_options& how,
                       const std::function<void(const session_text&)>& on_text);
   /// All begin at once; their outcomes in the order of the requests.
-  result<std::vector<outcome>> run_all(std::vector<generation_request> requests, const draft::draft_options& how,
+  result<std::vector<outcome>> run_all(std::vector<generation_spec> requests, const draft::draft_options& how,
                                        const std::function<void(const session_text&)>& on_text = {});
 
  private:

@@ -125,7 +125,7 @@ result<std::shared_ptr<gateway_services>> services_of(const flags& f, const host
   s->partners_for = [&e](draft::method how, actor::address client) { return e.partners_for(how, client); };
   s->reporters = std::move(reporters);
   s->scheduler = e.scheduler_ref().where;
-  s->http = actor::make_address(place::front_process, place::http_worker, place::http);
+  s->http = actor::make_address(topology::front_process, topology::http_worker, topology::http);
   s->keys = std::move(keys);
   s->sessions_max = f.running_max + f.waiting_max;
   s->live.sessions_max = f.live_max;
@@ -200,13 +200,13 @@ int run(const flags& f) {
   const auto services = services_of(f, *where, **e, [&drained] { drained.set_value(); });
   if (!services) return report(services.error());
   const auto front =
-      (*e)->io().add<gateway>(place::gateway, "gateway", {8192, 8192},
+      (*e)->io().add<gateway>(topology::gateway, "gateway", {8192, 8192},
                               [s = *services](actor::actor_context& c) { return std::make_unique<gateway>(c, s); });
   // The port answers before the models are loaded, so that health checks see "loading" and not "refused".
   transport::http_front::options http;
   http.address = where->host;
   http.port = where->port;
-  auto gate = http_gate::start((*e)->fabric(), place::http_worker, place::http, http, front);
+  auto gate = http_gate::start((*e)->fabric(), topology::http_worker, topology::http, http, front);
   if (!gate) return report(gate.error());
   if (!f.port_file.empty()) std::ofstream(f.port_file) << (*gate)->port() << "\n";
   if (auto started = (*e)->start(); !started) return report(started.error());

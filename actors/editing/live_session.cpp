@@ -149,7 +149,7 @@ void live_session::complete(const live_call& m) {
 }
 
 void live_session::lend_to_next() {
-  if (lent_to_ != 0 || waiting_.empty()) return;
+  if (borrowed_by_ != 0 || waiting_.empty()) return;
   live_prompt next = std::move(waiting_.front());
   waiting_.pop_front();
   // Without splices the answer's session itself tells the scheduler all there is to tell.
@@ -160,12 +160,12 @@ void live_session::lend_to_next() {
   next.sequence = sequence_;
   next.last_round = round_;
   round_.value += rounds_of_loan;
-  lent_to_ = next.exchange;
+  borrowed_by_ = next.exchange;
   context().send(who_.gateway, next);
 }
 
 void live_session::prepare() {
-  if (lent_to_ != 0 || !waiting_.empty()) return;
+  if (borrowed_by_ != 0 || !waiting_.empty()) return;
   auto next = files_.expected();
   if (!next) return;
   // Behind the prompt lies what was last answered: it may be typed next, so its KV is left alone.
@@ -194,7 +194,7 @@ void live_session::heal() {
 
 /// Between two answers, when what was computed is what the next one starts from.
 void live_session::take_healed() {
-  if (!healing_ || !healing_->done || lent_to_ != 0 || healing_->log != cache_.log()) return;
+  if (!healing_ || !healing_->done || borrowed_by_ != 0 || healing_->log != cache_.log()) return;
   context().tell(who_.scheduler, release_sequence{sequence_});
   sequence_ = healing_->sequence;
   round_ = healing_->round;
@@ -218,7 +218,7 @@ void live_session::tell_scheduler(sequence_id sequence, round_id round, const st
 }
 
 void live_session::remind_scheduler() {
-  if (lent_to_ != 0 || cache_.log().empty()) return;
+  if (borrowed_by_ != 0 || cache_.log().empty()) return;
   const bool heals = healing_ && !healing_->done;
   if (context().now() - asked_ < (preparing_ || heals ? patience : reminder)) return;
   if (!preparing_) ++round_.value;
@@ -241,7 +241,7 @@ void live_session::edit(const live_call& m) {
 void live_session::on(const live_withdraw& m) {
   std::erase_if(waiting_, [&](const live_prompt& p) { return p.exchange == m.exchange; });
   // The answer could not begin, or its session died: nobody has the sequence.
-  if (lent_to_ != m.exchange) return;
+  if (borrowed_by_ != m.exchange) return;
   tell_scheduler(sequence_, {++round_.value}, cache_.log());
   on(sequence_returned{sequence_});
 }
@@ -249,7 +249,7 @@ void live_session::on(const live_withdraw& m) {
 void live_session::on(const sequence_returned& m) {
   if (m.sequence != sequence_) return;
   called_ = context().now();
-  lent_to_ = 0;
+  borrowed_by_ = 0;
   take_healed();
   lend_to_next();
   prepare();
@@ -281,7 +281,7 @@ void live_session::on(const run_pending&) {}
 
 void live_session::on(const live_tick&) {
   context().after(tick, live_tick{});
-  const bool idle = lent_to_ == 0 && waiting_.empty();
+  const bool idle = borrowed_by_ == 0 && waiting_.empty();
   if (idle && context().now() - called_ >= who_.idle_max) return context().stop();
   remind_scheduler();
 }
@@ -295,7 +295,7 @@ void live_session::close(const live_call& m) {
   context().stop();
 }
 
-// Whoever still waits is told by the gateway, which hears live_over. A sequence that is lent goes with its session.
+// Whoever still waits is told by the gateway, which hears live_over. A borrowed sequence goes with its session.
 void live_session::on_stop() {
   context().send(who_.gateway, live_over{who_.session});
   context().tell(who_.scheduler, release_sequence{sequence_});

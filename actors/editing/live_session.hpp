@@ -28,7 +28,7 @@ struct live_identity {
 };
 
 /// One client's editing session: owns its files, their versions, and the sequence whose KV holds them. Answers calls
-/// one after the other; completions run in sessions of their own, to which the sequence is lent, one at a time: further
+/// one after the other; completions run in sessions of their own, which borrow the sequence, one at a time: further
 /// ones wait in order, while edits of the files do not. What the files are when a completion is asked for is what it
 /// reads.
 ///
@@ -88,7 +88,7 @@ class live_session final : public actor::actor_of<live_session> {
   live_cache cache_;
   sequence_id sequence_;
   round_id round_{0};
-  std::uint64_t lent_to_ = 0;        // exchange; 0: the sequence is here
+  std::uint64_t borrowed_by_ = 0;    // exchange; 0: the sequence is here
   std::deque<live_prompt> waiting_;  // completions that wait for the sequence
   bool preparing_ = false;           // round_ has been asked for and not answered
   std::optional<healing> healing_;

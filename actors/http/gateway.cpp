@@ -126,7 +126,7 @@ void gateway::on(const actor::actor_down& m) {
   for (const auto& [exchange, r] : requests_) {
     for (const auto& a : r.answers) {
       if (a.where.where != m.who) continue;
-      // It cannot give back what it was lent.
+      // It cannot give back what it borrowed.
       const auto live = r.live ? live_.find(*r.live) : live_.end();
       if (live != live_.end()) context().tell(live->second.where, live_withdraw{exchange});
       fail_request(exchange, {errc::session_lost, "the session of this answer died"}, 0);
@@ -407,7 +407,7 @@ void gateway::serve_generation(const visit& v, api::endpoint from) {
 std::optional<api::api_error> gateway::begin_request(const caller& who, request_state r,
                                                      const std::vector<std::vector<token>>& prompts,
                                                      const std::vector<token>& prediction,
-                                                     const std::optional<lent_sequence>& lent) {
+                                                     const std::optional<borrowed_sequence>& borrowed) {
   const auto from = r.wish.from;
   r.request_id = who.request_id;
   r.head = {.from = from,
@@ -419,7 +419,7 @@ std::optional<api::api_error> gateway::begin_request(const caller& who, request_
   if (!r.wish.has_seed) r.wish.sampling.seed = context().env().random();
   const auto rules = rules_of(r.wish);
   if (!rules) return rules.error();
-  if (auto why = open_sessions(who, r, prompts, prediction, *rules, lent)) {
+  if (auto why = open_sessions(who, r, prompts, prediction, *rules, borrowed)) {
     for (auto& a : r.answers) {
       answers_of_sessions_.erase(a.session);
       context().tell(a.where, cancel_session{});
@@ -434,7 +434,7 @@ std::optional<api::api_error> gateway::open_sessions(const caller& who, request_
                                                      const std::vector<std::vector<token>>& prompts,
                                                      const std::vector<token>& prediction,
                                                      const std::shared_ptr<const guide_rules>& rules,
-                                                     const std::optional<lent_sequence>& lent) {
+                                                     const std::optional<borrowed_sequence>& borrowed) {
   const auto& wish = r.wish;
   const std::size_t wanted = prompts.size() * wish.n;
   if (answers_of_sessions_.size() + wanted > services_->sessions_max) {
@@ -443,15 +443,15 @@ std::optional<api::api_error> gateway::open_sessions(const caller& who, request_
   const auto options = wish.drafting(services_->draft_defaults);
   auto partners = services_->partners_for(options.how, context().self());
   if (!partners) return api::bad_field("redline.speculation.method", partners.error().context);
-  partners->lent = lent;
+  partners->borrowed = borrowed;
 
-  // A window is the lent session's own.
-  const auto eviction = lent ? kv::eviction_options{} : wish.evicting(services_->eviction_defaults);
+  // A window is the edit session's own.
+  const auto eviction = borrowed ? kv::eviction_options{} : wish.evicting(services_->eviction_defaults);
   const bool forgets_turns = eviction.policy != kv::eviction_policy::off && wish.from == api::endpoint::chat;
   for (const auto& prompt : prompts) {
     const auto turns = forgets_turns ? std::optional(turns_of(wish.messages, prompt)) : std::nullopt;
     for (std::uint32_t i = 0; i < wish.n; ++i) {
-      generation_request g;
+      generation_spec g;
       g.session = {context().env().random() | 1};
       g.tenant = who.tenant;
       g.prompt = prompt;
@@ -474,7 +474,7 @@ std::optional<api::api_error> gateway::open_sessions(const caller& who, request_
       g.rules = rules;
       if (wish.logprobs) g.logprobs = wish.top_logprobs;
       const session_id id = g.session;
-      auto work = generation::make(std::move(g), services_->tokenizer);
+      auto work = token_log::make(std::move(g), services_->tokenizer);
       if (!work) {
         auto why = api::error_of(work.error(), who.request_id);
         if (why.param.empty()) why.param = wish.from == api::endpoint::chat ? "messages" : "prompt";

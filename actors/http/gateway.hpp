@@ -20,8 +20,8 @@
 #include "actors/messages/live_messages.hpp"
 #include "actors/messages/session_messages.hpp"
 #include "actors/messages/status_messages.hpp"
-#include "actors/serving/generation.hpp"
 #include "actors/serving/session.hpp"
+#include "actors/serving/token_log.hpp"
 #include "runtime/actor/system_messages.hpp"
 #include "runtime/actor/worker.hpp"
 #include "runtime/jinja/chat_template.hpp"
@@ -102,7 +102,7 @@ class gateway final : public actor::actor_of<gateway> {
     std::vector<answer_state> answers;
     std::string request_id;
     instant began;
-    std::optional<session_id> live;  // whose sequence is lent
+    std::optional<session_id> live;  // whose sequence is borrowed
     bool streaming_begun = false;
     bool first_text_seen = false;
   };
@@ -158,12 +158,12 @@ class gateway final : public actor::actor_of<gateway> {
   std::optional<api::api_error> begin_request(const caller& who, request_state r,
                                               const std::vector<std::vector<token>>& prompts,
                                               const std::vector<token>& prediction,
-                                              const std::optional<lent_sequence>& lent = {});
+                                              const std::optional<borrowed_sequence>& borrowed = {});
   std::optional<api::api_error> open_sessions(const caller& who, request_state& r,
                                               const std::vector<std::vector<token>>& prompts,
                                               const std::vector<token>& prediction,
                                               const std::shared_ptr<const guide_rules>& rules,
-                                              const std::optional<lent_sequence>& lent);
+                                              const std::optional<borrowed_sequence>& borrowed);
 
   void respond(std::uint64_t exchange, unsigned status, std::string body, const std::string& request_id,
                header_list more = {}, std::string content_type = "application/json");

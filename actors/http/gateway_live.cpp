@@ -175,10 +175,10 @@ void gateway::on(const live_prompt& m) {
   r.began = wait.began;
   std::vector<std::vector<token>> prompts{m.prompt};
   std::vector<token> prediction;
-  std::optional<lent_sequence> lent;
+  std::optional<borrowed_sequence> borrowed;
   std::optional<api::api_error> why;
   if (m.sequence.value != 0) {
-    lent = {m.sequence, m.last_round, services_->context_max, context().sender()};
+    borrowed = {m.sequence, m.last_round, services_->context_max, context().sender()};
     r.live = wait.session;
     r.wish.stop.insert(r.wish.stop.end(), m.stops.begin(), m.stops.end());
   } else {
@@ -197,9 +197,9 @@ void gateway::on(const live_prompt& m) {
     else
       prompts = std::move(*made), prediction = std::move(*guess);
   }
-  if (!why) why = begin_request(wait.who, std::move(r), prompts, prediction, lent);
+  if (!why) why = begin_request(wait.who, std::move(r), prompts, prediction, borrowed);
   if (!why) return;
-  if (lent) context().send(context().sender(), live_withdraw{m.exchange});
+  if (borrowed) context().send(context().sender(), live_withdraw{m.exchange});
   respond_error(m.exchange, *why, wait.who.request_id);
 }
 

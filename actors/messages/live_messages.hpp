@@ -88,7 +88,7 @@ struct live_over {
   static constexpr auto fields(auto& self) { return std::tie(self.session); }
 };
 
-/// The session that was lent a sequence is over. A round that it asked for may still be under way: later ones overtake
+/// The session that borrowed a sequence is over. A round that it asked for may still be under way: later ones overtake
 /// it.
 struct sequence_returned {
   static constexpr actor::message_id id{0x0b06};

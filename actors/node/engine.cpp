@@ -38,8 +38,8 @@ draft::draft_replay replayed_drafts(const std::shared_ptr<target_probe>& probe) 
 }
 
 std::uint16_t process_of_roles(const engine_roles& roles) {
-  if (roles.front) return place::front_process;
-  return roles.target ? place::target_process : place::draft_process;
+  if (roles.front) return topology::front_process;
+  return roles.target ? topology::target_process : topology::draft_process;
 }
 
 }  // namespace
@@ -55,7 +55,7 @@ result<std::unique_ptr<engine>> engine::create(engine_options options) {
   e->table_ = &kernels::table_for_cache(*choice.table, e->options_.kv);
   REDLINE_TRY(e->open_files());
   e->control_ = e->fabric_.make_link(control_worker);
-  e->io_ = e->make_worker(place::io_worker);
+  e->io_ = e->make_worker(topology::io_worker);
   e->add_io_actors();
   return e;
 }
@@ -83,30 +83,30 @@ result<void> engine::open_files() {
   return {};
 }
 
-std::unique_ptr<engine::thread_of> engine::make_worker(std::uint16_t number) {
-  auto t = std::make_unique<thread_of>();
+std::unique_ptr<engine::hosted_worker> engine::make_worker(std::uint16_t number) {
+  auto t = std::make_unique<hosted_worker>();
   t->wire = fabric_.make_link(number);
   t->core = std::make_unique<actor::worker>(fabric_.process(), number, *t->wire, real_environment());
-  t->core->report_deaths_to(make_address(fabric_.process(), place::io_worker, place::supervisor));
+  t->core->report_deaths_to(make_address(fabric_.process(), topology::io_worker, topology::supervisor));
   return t;
 }
 
 std::uint16_t engine::process_with_target() const {
-  return options_.roles.target_is_remote ? place::target_process : fabric_.process();
+  return options_.roles.target_is_remote ? topology::target_process : fabric_.process();
 }
 std::uint16_t engine::process_with_draft() const {
-  return options_.roles.draft_is_remote ? place::draft_process : fabric_.process();
+  return options_.roles.draft_is_remote ? topology::draft_process : fabric_.process();
 }
 
 actor_ref<verify_scheduler> engine::scheduler_ref() const {
-  return {make_address(process_with_target(), place::io_worker, place::scheduler)};
+  return {make_address(process_with_target(), topology::io_worker, topology::scheduler)};
 }
 
 std::vector<actor_ref<draft_model>> engine::drafters() const {
   std::vector<actor_ref<draft_model>> all;
-  if (options_.roles.front) all.push_back({make_address(fabric_.process(), place::lookup_worker, place::lookup)});
+  if (options_.roles.front) all.push_back({make_address(fabric_.process(), topology::lookup_worker, topology::lookup)});
   if (!options_.draft_path.empty() || options_.roles.draft_is_remote) {
-    all.push_back({make_address(process_with_draft(), place::draft_worker, place::drafter)});
+    all.push_back({make_address(process_with_draft(), topology::draft_worker, topology::drafter)});
   }
   return all;
 }
@@ -153,13 +153,13 @@ void engine::add_io_actors() {
     scheduling.budget.page_tokens = kv::page_tokens;
     scheduling.budget.rows_min = std::min(untimed_rows, scheduling.budget.rows_max);
     scheduling.budget.whole_drafts = options_.whole_drafts;
-    const actor_ref<cache_manager> cache{make_address(process, place::io_worker, place::cache)};
-    const actor_ref<target_model> target{make_address(process, place::target_worker, place::target)};
-    io.add<cache_manager>(place::cache, "cache manager", {actor_mail_max, actor_mail_max},
+    const actor_ref<cache_manager> cache{make_address(process, topology::io_worker, topology::cache)};
+    const actor_ref<target_model> target{make_address(process, topology::target_worker, topology::target)};
+    io.add<cache_manager>(topology::cache, "cache manager", {actor_mail_max, actor_mail_max},
                           [pages = scheduling.limits.pages_count](actor::actor_context& c) {
                             return std::make_unique<cache_manager>(c, pages);
                           });
-    io.add<verify_scheduler>(place::scheduler, "scheduler", {actor_mail_max, actor_mail_max},
+    io.add<verify_scheduler>(topology::scheduler, "scheduler", {actor_mail_max, actor_mail_max},
                              [scheduling, cache, target](actor::actor_context& c) {
                                auto policy = scheduler::make_policy(scheduling.policy);
                                if (!policy) throw std::runtime_error(policy.error().describe());
@@ -170,11 +170,12 @@ void engine::add_io_actors() {
                         std::vector{cache.where, target.where, scheduler_ref().where});
   }
   groups.emplace_back(actor::restart_strategy::one_for_one, limit,
-                      std::vector{make_address(process, place::draft_worker, place::drafter),
-                                  make_address(process, place::lookup_worker, place::lookup),
-                                  make_address(process, place::io_worker, place::gateway)});
-  const auto owner = options_.roles.front ? make_address(process, place::io_worker, place::gateway) : actor::address{};
-  io.add<supervisor>(place::supervisor, "supervisor", {actor_mail_max, actor_mail_max},
+                      std::vector{make_address(process, topology::draft_worker, topology::drafter),
+                                  make_address(process, topology::lookup_worker, topology::lookup),
+                                  make_address(process, topology::io_worker, topology::gateway)});
+  const auto owner =
+      options_.roles.front ? make_address(process, topology::io_worker, topology::gateway) : actor::address{};
+  io.add<supervisor>(topology::supervisor, "supervisor", {actor_mail_max, actor_mail_max},
                      [groups, owner, fatal = options_.on_fatal](actor::actor_context& c) {
                        return std::make_unique<supervisor>(
                            c, groups, owner, fatal ? fatal : [](const std::string&) {});
@@ -194,9 +195,9 @@ result<void> engine::add_target() {
   REDLINE_TRY_ASSIGN(auto first, model::transformer::create(weights, *table_, *target_team_, how));
   const auto costs = pass_costs(*first, options_.target_path, *target_file_, pages);
   auto ready = std::make_shared<std::unique_ptr<model::transformer>>(std::move(first));
-  target_ = make_worker(place::target_worker);
+  target_ = make_worker(topology::target_worker);
   target_->core->add<target_model>(
-      place::target, "target model", {actor_mail_max, actor_mail_max},
+      topology::target, "target model", {actor_mail_max, actor_mail_max},
       [=, this, scheduler = scheduler_ref(), probe = options_.probe, index = token_trie_](actor::actor_context& c) {
         if (!*ready) {
           auto again = model::transformer::create(weights, *table_, *target_team_, how);
@@ -248,8 +249,8 @@ result<void> engine::add_draft() {
   for (token t = 0; t < static_cast<token>(tokenizer_->size()); ++t) {
     if (tokenizer_->is_end_of_generation(t)) ends.push_back(t);
   }
-  draft_ = make_worker(place::draft_worker);
-  draft_->core->add<draft_model>(place::drafter, "draft model", {actor_mail_max, actor_mail_max},
+  draft_ = make_worker(topology::draft_worker);
+  draft_->core->add<draft_model>(topology::drafter, "draft model", {actor_mail_max, actor_mail_max},
                                  [=, this, context = draft_config_.context](actor::actor_context& c) {
                                    if (!*ready) {
                                      auto again = model::transformer::create(weights, *table_, *draft_team_, how);
@@ -266,15 +267,15 @@ result<void> engine::add_draft() {
 }
 
 void engine::add_lookup() {
-  lookup_ = make_worker(place::lookup_worker);
+  lookup_ = make_worker(topology::lookup_worker);
   lookup_->core->add<draft_model>(
-      place::lookup, "lookup", {actor_mail_max, actor_mail_max}, [](actor::actor_context& c) {
+      topology::lookup, "lookup", {actor_mail_max, actor_mail_max}, [](actor::actor_context& c) {
         return std::make_unique<draft_model>(
             c, std::make_unique<draft::draft_engine>(nullptr, std::vector<token>{}, draft::engine_limits{}));
       });
 }
 
-void engine::run(thread_of& t, const std::string& name, bool on_fibers) {
+void engine::run(hosted_worker& t, const std::string& name, bool on_fibers) {
   t.thread = std::thread([&t, name, on_fibers] {
     pthread_setname_np(pthread_self(), name.c_str());
 #ifdef REDLINE_SANITIZED
@@ -293,7 +294,8 @@ result<void> engine::start() {
   const bool talks = !options_.bridge.listen.empty() || !options_.bridge.join.empty();
   if (talks) {
     std::vector<actor::address> watchers;
-    if (options_.roles.front) watchers.push_back(make_address(fabric_.process(), place::io_worker, place::gateway));
+    if (options_.roles.front)
+      watchers.push_back(make_address(fabric_.process(), topology::io_worker, topology::gateway));
     REDLINE_TRY(fabric_.start_bridge(options_.bridge, std::move(watchers)));
   }
   run(*io_, "redline-io", true);
@@ -312,7 +314,7 @@ result<void> engine::start() {
   return {};
 }
 
-void engine::stop_one(std::unique_ptr<thread_of>& t) {
+void engine::stop_one(std::unique_ptr<hosted_worker>& t) {
   if (!t || !t->thread.joinable()) return;
   send(t->core->host_address(), actor::stop_worker{});
   t->thread.join();

@@ -21,9 +21,9 @@
 
 namespace redline::actors {
 
-/// Where everything lives. The numbers are the addresses' parts and the same in every deployment of one version, so
-/// that the actors of one process can name those of another.
-namespace place {
+/// Which process and worker each actor lives in. The numbers are the addresses' parts and the same in every deployment
+/// of one version, so that the actors of one process can name those of another.
+namespace topology {
 inline constexpr std::uint16_t front_process = 1;
 inline constexpr std::uint16_t target_process = 2;
 inline constexpr std::uint16_t draft_process = 3;
@@ -43,7 +43,7 @@ inline constexpr std::uint32_t drafter = 6;
 inline constexpr std::uint32_t lookup = 7;
 inline constexpr std::uint32_t http = 8;
 inline constexpr std::uint32_t client = 9;
-}  // namespace place
+}  // namespace topology
 
 /// Which actors this process runs. One process runs all; split ones are told who is elsewhere.
 struct engine_roles {
@@ -119,7 +119,7 @@ class engine {
   [[nodiscard]] std::uint64_t target_file_bytes() const { return target_file_ ? target_file_->size_bytes() : 0; }
 
  private:
-  struct thread_of {
+  struct hosted_worker {
     std::unique_ptr<actor::link> wire;
     std::unique_ptr<actor::worker> core;
     std::thread thread;
@@ -127,15 +127,15 @@ class engine {
 
   explicit engine(engine_options options);
   result<void> open_files();
-  std::unique_ptr<thread_of> make_worker(std::uint16_t number);
+  std::unique_ptr<hosted_worker> make_worker(std::uint16_t number);
   void add_io_actors();
   result<void> add_target();
   [[nodiscard]] std::vector<pass_cost> pass_costs(model::transformer& t, const std::string& path,
                                                   const gguf::gguf_file& file, std::uint32_t pages_count) const;
   result<void> add_draft();
   void add_lookup();
-  void run(thread_of& t, const std::string& name, bool on_fibers);
-  void stop_one(std::unique_ptr<thread_of>& t);
+  void run(hosted_worker& t, const std::string& name, bool on_fibers);
+  void stop_one(std::unique_ptr<hosted_worker>& t);
   [[nodiscard]] std::uint32_t pages_for_model(const model::model_config& config, std::uint32_t sequences_max) const;
   [[nodiscard]] std::uint16_t process_with_target() const;
   [[nodiscard]] std::uint16_t process_with_draft() const;
@@ -153,10 +153,10 @@ class engine {
   std::unique_ptr<kernels::worker_team> target_team_;
   std::unique_ptr<kernels::worker_team> draft_team_;
   std::unique_ptr<actor::link> control_;  // this object's own way to send stop_worker
-  std::unique_ptr<thread_of> io_;
-  std::unique_ptr<thread_of> target_;
-  std::unique_ptr<thread_of> draft_;
-  std::unique_ptr<thread_of> lookup_;
+  std::unique_ptr<hosted_worker> io_;
+  std::unique_ptr<hosted_worker> target_;
+  std::unique_ptr<hosted_worker> draft_;
+  std::unique_ptr<hosted_worker> lookup_;
   bool stopped_ = false;
 };
 

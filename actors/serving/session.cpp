@@ -13,7 +13,7 @@ constexpr microseconds tick{250'000};
 
 }  // namespace
 
-session::session(actor::actor_context& context, generation work, session_partners partners)
+session::session(actor::actor_context& context, token_log work, session_partners partners)
     : actor_of(context), work_(std::move(work)), partners_(partners) {
   stats_.prompt_tokens = work_.prompt_count();
   stats_.evicted_tokens = work_.evicted_count();
@@ -24,11 +24,11 @@ void session::on_start() {
   began_ = heard_ = context().now();
   context().after(tick, session_tick{});
   // The drafter reads the prompt while the target does; the first round has nothing to verify.
-  if (partners_.drafter && work_.request().draft.how != draft::method::regular) ask_drafter(0, 0);
-  round_ = {partners_.lent ? partners_.lent->last_round.value + 1 : 1};
+  if (partners_.drafter && work_.spec().draft.how != draft::method::regular) ask_drafter(0, 0);
+  round_ = {partners_.borrowed ? partners_.borrowed->last_round.value + 1 : 1};
   const auto step = work_.begin();
   tell_client(step);
-  // Of a lent sequence the scheduler finds out itself what of the log is unchanged.
+  // Of a borrowed sequence the scheduler finds out itself what of the log is unchanged.
   if (step.finished)
     finish(*step.finished, step.why_not);
   else
@@ -55,15 +55,14 @@ void session::next_round() {
     ask_target(target_knows_);
     return;
   }
-  if (work_.request().draft.how != draft::method::regular) draft_ = work_.likely_draft();
+  if (work_.spec().draft.how != draft::method::regular) draft_ = work_.likely_draft();
   if (!draft_.empty()) {
     parts_ = {{draft::source::program, static_cast<std::uint32_t>(draft_.size())}};
     ask_target(target_knows_);
     return;
   }
   // The last token of the answer needs no draft: the target's own token fills the room.
-  const std::uint32_t wanted =
-      std::min({draft::draft_tokens_max(work_.request().draft), work_.round_room() - 1, width_});
+  const std::uint32_t wanted = std::min({draft::draft_tokens_max(work_.spec().draft), work_.round_room() - 1, width_});
   if (drafter_lost_ && context().now() - *drafter_lost_ >= partners_.drafter_retry) {
     drafter_lost_.reset();
     drafter_knows_ = 0;
@@ -89,17 +88,17 @@ void session::lose_drafter() {
 
 void session::ask_drafter(std::uint32_t from, std::uint32_t tokens_max) {
   asked_ = context().now();
-  propose wish{.session = work_.request().session,
-               .tenant = work_.request().tenant,
+  propose wish{.session = work_.spec().session,
+               .tenant = work_.spec().tenant,
                .round = round_,
                .log = tail(from),
                .prompt_count = work_.prompt_count(),
-               .options = work_.request().draft,
-               .sampling = work_.request().sampling,
+               .options = work_.spec().draft,
+               .sampling = work_.spec().sampling,
                .tokens_max = tokens_max,
                .pace = pace_};
   // A drafter keeps both or neither, so one that asks for the log from its beginning lacks the prediction too.
-  if (from == 0 && draft::reads_prediction(work_.request().draft.how)) wish.prediction = work_.request().prediction;
+  if (from == 0 && draft::reads_prediction(work_.spec().draft.how)) wish.prediction = work_.spec().prediction;
   context().tell(drafter(), wish);
   drafter_knows_ = work_.log_count();
 }
@@ -109,15 +108,15 @@ void session::ask_target(std::uint32_t from) {
   asked_ = context().now();
   context().tell(partners_.scheduler,
                  verify_run{.sequence = sequence(),
-                            .tenant = work_.request().tenant,
+                            .tenant = work_.spec().tenant,
                             .round = round_,
                             .log = tail(from),
                             .prompt_count = work_.prompt_count(),
                             .draft = draft_,
-                            .sampling = work_.request().sampling,
+                            .sampling = work_.spec().sampling,
                             .logprobs = work_.logprobs(),
                             .parts = parts_,
-                            .tokens_max = partners_.lent ? partners_.lent->tokens_max : work_.tokens_max(),
+                            .tokens_max = partners_.borrowed ? partners_.borrowed->tokens_max : work_.tokens_max(),
                             .grammar = work_.grammar(),
                             .splices = splices_,
                             .evicted_count = work_.evicted_count()});
@@ -134,7 +133,7 @@ void session::on(const proposal& m) {
   heard_ = context().now();
   if (m.log_needed_from) {
     const std::uint32_t wanted =
-        std::min({draft::draft_tokens_max(work_.request().draft), work_.round_room() - 1, width_});
+        std::min({draft::draft_tokens_max(work_.spec().draft), work_.round_room() - 1, width_});
     ask_drafter(std::min(*m.log_needed_from, work_.log_count()), wanted);
     return;
   }
@@ -190,16 +189,16 @@ void session::on(const verdict& m) {
     next_round();
 }
 
-void session::tell_client(const generation::progress& step) {
+void session::tell_client(const token_log::progress& step) {
   if (step.text.empty() && step.tokens.empty()) return;
-  context().send(partners_.client, session_text{work_.request().session, step.text, step.tokens, step.logprobs});
+  context().send(partners_.client, session_text{work_.spec().session, step.text, step.tokens, step.logprobs});
 }
 
 /// A full window loses its oldest tokens before the next round.
 void session::make_room() {
   const auto gone = work_.make_room();
   if (!gone) return;
-  const kv::splice_policy policy = kv::splice_policy_of(work_.request().eviction.policy);
+  const kv::splice_policy policy = kv::splice_policy_of(work_.spec().eviction.policy);
   splices_.push_back({gone->at, gone->count, {}, policy});
   moved_ = moved_ || kv::keeps_later(policy);
   ++stats_.evictions;
@@ -281,7 +280,7 @@ void session::finish(finish_reason reason, std::optional<failure> why_not, std::
   stats_.total_us = static_cast<std::uint64_t>((context().now() - began_).count());
   auto copied = work_.copied();
   for (const auto& span : copied.spans) (span.forced ? stats_.copied_forced : stats_.copied_verified) += span.tokens;
-  context().send(partners_.client, session_finished{work_.request().session, reason, stats_, std::move(why_not),
+  context().send(partners_.client, session_finished{work_.spec().session, reason, stats_, std::move(why_not),
                                                     retry_after_ms, std::move(copied)});
   leave();
 }
@@ -289,14 +288,14 @@ void session::finish(finish_reason reason, std::optional<failure> why_not, std::
 void session::leave() {
   if (phase_ == phase::over) return;
   const bool asked = std::exchange(phase_, phase::over) == phase::verifying;
-  if (partners_.lent) {
+  if (partners_.borrowed) {
     if (asked) context().tell(partners_.scheduler, give_up_round{sequence(), round_});
-    context().send(partners_.lent->owner, sequence_returned{sequence()});
+    context().send(partners_.borrowed->owner, sequence_returned{sequence()});
   } else {
     context().tell(partners_.scheduler, release_sequence{sequence()});
   }
   for (const auto& d : {partners_.drafter, partners_.stand_in}) {
-    if (d) context().tell(d, forget{work_.request().session});
+    if (d) context().tell(d, forget{work_.spec().session});
   }
   context().stop();
 }

@@ -4,7 +4,7 @@
 #include "actors/messages/live_messages.hpp"
 #include "actors/messages/session_messages.hpp"
 #include "actors/messages/verify_messages.hpp"
-#include "actors/serving/generation.hpp"
+#include "actors/serving/token_log.hpp"
 #include "runtime/actor/system_messages.hpp"
 #include "runtime/actor/worker.hpp"
 
@@ -13,8 +13,8 @@ namespace redline::actors {
 class draft_model;
 class verify_scheduler;
 
-/// A sequence that outlives the session, which goes on where others stopped: its KV stays for whoever is lent it next.
-struct lent_sequence {
+/// A sequence owned by an edit session and borrowed for one answer; its KV is kept.
+struct borrowed_sequence {
   sequence_id sequence;
   round_id last_round;           // used already
   std::uint32_t tokens_max = 0;  // that the sequence may come to hold, in any session
@@ -27,7 +27,7 @@ struct session_partners {
   actor::actor_ref<draft_model> drafter;      // nobody: every round goes without a draft
   actor::actor_ref<draft_model> stand_in;     // drafts while the drafter cannot be reached; may be nobody
   actor::address client;                      // told session_text and session_finished
-  std::optional<lent_sequence> lent;          // else the session has a sequence of its own
+  std::optional<borrowed_sequence> borrowed;  // else the session has a sequence of its own
   microseconds proposal_patience{1'000'000};  // then the round goes on without a draft
   microseconds drafter_retry{5'000'000};      // then a drafter that could not be reached is tried again
   microseconds verdict_retry{2'000'000};      // then the question is repeated
@@ -43,7 +43,7 @@ class session final : public actor::actor_of<session> {
   using accepts = actor::protocol<proposal, verdict, run_pending, cancel_session, pause_session, session_tick,
                                   actor::undeliverable>;
 
-  session(actor::actor_context& context, generation work, session_partners partners);
+  session(actor::actor_context& context, token_log work, session_partners partners);
 
   void on_start();
   void on(const proposal& m);
@@ -57,7 +57,7 @@ class session final : public actor::actor_of<session> {
  private:
   enum class phase : std::uint8_t { proposing, verifying, paused, over };
 
-  void tell_client(const generation::progress& step);
+  void tell_client(const token_log::progress& step);
   void next_round();
   [[nodiscard]] actor::actor_ref<draft_model> drafter() const;
   void lose_drafter();
@@ -69,11 +69,11 @@ class session final : public actor::actor_of<session> {
   void finish(finish_reason reason, std::optional<failure> why_not = std::nullopt, std::uint32_t retry_after_ms = 0);
   void leave();
   [[nodiscard]] sequence_id sequence() const {
-    return partners_.lent ? partners_.lent->sequence : sequence_id{work_.request().session.value};
+    return partners_.borrowed ? partners_.borrowed->sequence : sequence_id{work_.spec().session.value};
   }
   [[nodiscard]] log_tail tail(std::uint32_t from) const;
 
-  generation work_;
+  token_log work_;
   session_partners partners_;
   phase phase_ = phase::verifying;
   round_id round_{0};

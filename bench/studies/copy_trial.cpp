@@ -11,7 +11,7 @@ namespace {
 /// An edit in both of its spellings.
 struct prepared {
   const known_edit* edit = nullptr;
-  generation_request plain, program;
+  generation_spec plain, program;
   std::vector<token> file, ops;  // what is to be committed
 };
 
@@ -55,7 +55,7 @@ class trial {
                    const draft::draft_options& how) {
     took sum;
     for (std::size_t begin = 0; begin < all.size(); begin += users_) {
-      std::vector<generation_request> requests;
+      std::vector<generation_spec> requests;
       std::vector<sequence_id> sequences;
       for (std::size_t i = begin; i < std::min<std::size_t>(begin + users_, all.size()); ++i) {
         auto request = program ? all[i].program : all[i].plain;
@@ -150,7 +150,7 @@ result<own_result> try_own_programs(const std::vector<known_edit>& edits, std::u
   const engine& e = runner.parts();
   struct fitting_edit {
     const known_edit* edit;
-    generation_request request;
+    generation_spec request;
     std::shared_ptr<const guide_rules> rules;
   };
   std::vector<fitting_edit> fitting;

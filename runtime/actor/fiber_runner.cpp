@@ -51,7 +51,7 @@ thread_local bool algorithm_installed = false;
 }  // namespace
 
 struct fiber_runner::state {
-  struct seat {
+  struct slot {
     boost::fibers::fiber fiber;
     boost::fibers::condition_variable mail;
     bool woken = false;
@@ -60,10 +60,10 @@ struct fiber_runner::state {
   std::function<bool(address)> handle_one;
   std::function<bool(address)> alive;
   boost::fibers::mutex mutex;
-  std::unordered_map<address, std::shared_ptr<seat>> seats;
+  std::unordered_map<address, std::shared_ptr<slot>> slots;
   bool ending = false;
 
-  void serve(address who, const std::shared_ptr<seat>& mine) {
+  void serve(address who, const std::shared_ptr<slot>& mine) {
     for (;;) {
       {
         std::unique_lock lock(mutex);
@@ -90,19 +90,19 @@ fiber_runner::fiber_runner(std::function<bool(address)> handle_one, std::functio
 fiber_runner::~fiber_runner() { end_all(); }
 
 void fiber_runner::adopt(address who) {
-  auto& seat = state_->seats[who];
+  auto& slot = state_->slots[who];
   // A restarted actor keeps its fiber when that has not ended yet.
-  if (seat && !seat->done) return;
-  if (seat && seat->fiber.joinable()) seat->fiber.detach();
-  seat = std::make_shared<state::seat>();
-  auto mine = seat;
-  seat->fiber = boost::fibers::fiber(std::allocator_arg, boost::fibers::protected_fixedsize_stack(stack_bytes),
+  if (slot && !slot->done) return;
+  if (slot && slot->fiber.joinable()) slot->fiber.detach();
+  slot = std::make_shared<state::slot>();
+  auto mine = slot;
+  slot->fiber = boost::fibers::fiber(std::allocator_arg, boost::fibers::protected_fixedsize_stack(stack_bytes),
                                      [s = state_.get(), who, mine] { s->serve(who, mine); });
 }
 
 void fiber_runner::wake(address who) {
-  const auto it = state_->seats.find(who);
-  if (it == state_->seats.end()) return;
+  const auto it = state_->slots.find(who);
+  if (it == state_->slots.end()) return;
   it->second->woken = true;
   it->second->mail.notify_one();
 }
@@ -117,7 +117,7 @@ bool fiber_runner::run_until_blocked() {
     boost::this_fiber::yield();
   }
   if (any) {
-    std::erase_if(state_->seats, [](auto& entry) {
+    std::erase_if(state_->slots, [](auto& entry) {
       if (!entry.second->done) return false;
       if (entry.second->fiber.joinable()) entry.second->fiber.join();
       return true;
@@ -128,11 +128,11 @@ bool fiber_runner::run_until_blocked() {
 
 void fiber_runner::end_all() {
   state_->ending = true;
-  for (auto& [who, seat] : state_->seats) seat->mail.notify_all();
-  for (auto& [who, seat] : state_->seats) {
-    if (seat->fiber.joinable()) seat->fiber.join();
+  for (auto& [who, slot] : state_->slots) slot->mail.notify_all();
+  for (auto& [who, slot] : state_->slots) {
+    if (slot->fiber.joinable()) slot->fiber.join();
   }
-  state_->seats.clear();
+  state_->slots.clear();
 }
 
 }  // namespace redline::actor

@@ -61,8 +61,8 @@ models& shared_models() {
 }
 
 /// The same under a grammar: the grammar's own rows and the guide, but no draft, no batch and no queue.
-std::vector<token> plain_guided_decoding(const generation_request& g, model::transformer& decoder) {
-  auto work = *generation::make(g, shared_models().tokenizer);
+std::vector<token> plain_guided_decoding(const generation_spec& g, model::transformer& decoder) {
+  auto work = *token_log::make(g, shared_models().tokenizer);
   grammar::grammar_cache languages(shared_models().index);
   auto step = work.begin();
   std::vector<token> answer = step.tokens;
@@ -91,7 +91,7 @@ std::vector<token> plain_guided_decoding(const generation_request& g, model::tra
 }
 
 /// Plain decoding: one token per forward, nothing shared with the code under test but the model.
-std::vector<token> plain_decoding(const generation_request& g) {
+std::vector<token> plain_decoding(const generation_spec& g) {
   static const auto decoder = shared_models().make(true, 8);
   const kv::piece whole{0, 0, 0};
   std::vector<token> log = g.prompt;
@@ -127,7 +127,7 @@ std::vector<token> plain_decoding(const generation_request& g) {
 }
 
 struct job {
-  generation_request wish;
+  generation_spec wish;
   microseconds begins{0};
   std::optional<microseconds> cancelled_after;
   std::vector<token> heard;
@@ -177,7 +177,7 @@ class crowd final : public actor::actor_of<crowd> {
       partners.drafter = {lookup_where};
     else if (j.wish.draft.how != draft::method::regular)
       partners.drafter = {drafter_where};
-    auto work = generation::make(j.wish, shared_models().tokenizer);
+    auto work = token_log::make(j.wish, shared_models().tokenizer);
     REDLINE_ASSERT(work.has_value(), "the story's requests are good");
     const auto made = context().spawn<session>("session", {64, 64}, std::move(*work), partners);
     if (j.cancelled_after) context().after(*j.cancelled_after, give_up{m.job, made.where});
@@ -204,7 +204,7 @@ class crowd final : public actor::actor_of<crowd> {
 };
 
 /// Some of the true answer with disturbances, or what was never said, with ids that do not exist.
-std::vector<token> make_prediction(generation_request g, test::virtual_environment& chance) {
+std::vector<token> make_prediction(generation_spec g, test::virtual_environment& chance) {
   g.tokens_max = 60;
   std::vector<token> tokens = chance.below(4) == 0 ? std::vector<token>(40, 7) : plain_decoding(g);
   if (!tokens.empty())
@@ -216,7 +216,7 @@ std::vector<token> make_prediction(generation_request g, test::virtual_environme
 }
 
 /// Programs over what the prompt says, believed in every way, or JSON.
-std::shared_ptr<const guide_rules> make_rules(const generation_request& g, test::virtual_environment& chance) {
+std::shared_ptr<const guide_rules> make_rules(const generation_spec& g, test::virtual_environment& chance) {
   const auto& index = shared_models().index;
   if (chance.below(4) == 0) {
     return *json_rules(
@@ -243,7 +243,7 @@ story make_story(test::virtual_environment& chance, bool with_cancels, bool with
   const std::size_t count = 6 + chance.below(8);
   for (std::size_t i = 0; i < count; ++i) {
     job j;
-    generation_request& g = j.wish;
+    generation_spec& g = j.wish;
     g.session = {i + 1};
     g.tenant = {1 + chance.below(3)};
     const std::size_t pattern = 1 + chance.below(12);

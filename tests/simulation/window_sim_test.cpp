@@ -20,7 +20,7 @@ std::shared_ptr<const text::tokenizer> tokenizer() {
 }
 
 struct stream {
-  generation_request wish;
+  generation_spec wish;
   std::vector<token> heard;
   std::optional<session_finished> finished;
   // Largest of what was seen on the way.
@@ -43,7 +43,7 @@ class listener final : public actor::actor_of<listener> {
   void on(const open_stream&) {
     session_partners partners{.scheduler = {scheduler_where}, .client = context().self()};
     if (stream_.wish.draft.how != draft::method::regular) partners.drafter = {lookup_where};
-    context().spawn<session>("session", {64, 64}, *generation::make(stream_.wish, tokenizer()), partners);
+    context().spawn<session>("session", {64, 64}, *token_log::make(stream_.wish, tokenizer()), partners);
   }
   void on(const session_text& m) { stream_.heard.insert(stream_.heard.end(), m.tokens.begin(), m.tokens.end()); }
   void on(const session_finished& m) { stream_.finished = m; }
@@ -54,7 +54,7 @@ class listener final : public actor::actor_of<listener> {
 };
 
 /// Runs one session to its end. restart_at: the target model dies when so many tokens were heard.
-stream run(generation_request wish, std::uint32_t pages_count, std::optional<std::size_t> restart_at = std::nullopt) {
+stream run(generation_spec wish, std::uint32_t pages_count, std::optional<std::size_t> restart_at = std::nullopt) {
   configure_log(static_cast<log_level>(4), log_format::text);
   stream s{.wish = std::move(wish)};
   test::actor_world world(9);
@@ -86,9 +86,9 @@ stream run(generation_request wish, std::uint32_t pages_count, std::optional<std
   return s;
 }
 
-generation_request wish(kv::eviction_policy policy, std::uint32_t n_discard, std::uint32_t tokens_max,
-                        std::uint32_t n_ctx, draft::method how) {
-  generation_request g;
+generation_spec wish(kv::eviction_policy policy, std::uint32_t n_discard, std::uint32_t tokens_max, std::uint32_t n_ctx,
+                     draft::method how) {
+  generation_spec g;
   g.session = {1};
   g.tenant = {1};
   for (token t = 0; t < 21; ++t) g.prompt.push_back((t * 37) % 250);
@@ -102,7 +102,7 @@ generation_request wish(kv::eviction_policy policy, std::uint32_t n_discard, std
   return g;
 }
 
-std::vector<token> answer_by_hand(const generation_request& g) {
+std::vector<token> answer_by_hand(const generation_spec& g) {
   test::by_hand hand(g.prompt);
   std::vector<token> all;
   std::uint64_t evicted = 0;

@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "actors/serving/generation.hpp"
+#include "actors/serving/token_log.hpp"
 #include "tests/support/tiny_model.hpp"
 
 namespace redline::actors {
@@ -21,13 +21,13 @@ std::shared_ptr<const grammar::token_trie> index_of_words() {
 
 const std::string file = "one\ntwo\r\nthree\n\nlast";
 
-generation make(copy_options options, std::vector<std::string> files = {file}, std::uint32_t tokens_max = 200) {
-  generation_request g;
+token_log make(copy_options options, std::vector<std::string> files = {file}, std::uint32_t tokens_max = 200) {
+  generation_spec g;
   g.prompt = {1, 2, 3};
   g.tokens_max = tokens_max;
   g.context_max = 400;
   g.rules = *copy_rules(index_of_words(), files, options);
-  return *generation::make(std::move(g), tokenizer());
+  return *token_log::make(std::move(g), tokenizer());
 }
 
 /// Plays a model that writes `asked_for`, a byte each time that it is asked, and `inside` where a span asks it, sure of
@@ -37,7 +37,7 @@ struct answer {
   std::optional<finish_reason> finished;
   std::uint32_t asked = 0;
 };
-answer play(generation& g, std::string_view asked_for, const std::function<token(std::span<const token>)>& inside = {},
+answer play(token_log& g, std::string_view asked_for, const std::function<token(std::span<const token>)>& inside = {},
             float logprob = -3) {
   answer out;
   auto step = g.begin();
@@ -56,8 +56,7 @@ answer play(generation& g, std::string_view asked_for, const std::function<token
     } else {
       const auto place = g.grammar();
       const auto& language = *(*languages.find(place))->language;
-      const auto t =
-          language.trie().longest(language.rules(), grammar::state(place.where), asked_for.substr(0, 1));
+      const auto t = language.trie().longest(language.rules(), grammar::state(place.where), asked_for.substr(0, 1));
       if (!t) return out;
       asked_for.remove_prefix(1);
       next = *t;
@@ -249,17 +248,17 @@ TEST(guide, refuses_a_token_that_the_grammar_forbids) {
 }
 
 TEST(guide, json_ends_with_its_value) {
-  generation_request r;
+  generation_spec r;
   r.prompt = {1};
   r.tokens_max = 50;
   r.context_max = 100;
   r.rules = *json_rules(index_of_words(), R"({"const":{"a":[1,true]}})");
-  auto fixed = *generation::make(r, tokenizer());
+  auto fixed = *token_log::make(r, tokenizer());
   const auto step = fixed.begin();  // there is nothing to ask
   EXPECT_EQ(step.text, R"({"a":[1,true]})");
   EXPECT_EQ(step.finished, finish_reason::stop);
   r.rules = *json_rules(index_of_words(), R"({"type":"integer"})");
-  auto number = *generation::make(r, tokenizer());
+  auto number = *token_log::make(r, tokenizer());
   number.begin();
   EXPECT_FALSE(number.commit(std::vector<token>{'1'}).finished);
   EXPECT_EQ(number.commit(std::vector<token>{test::tiny_model::end_of_text + 2}).finished, finish_reason::stop);

@@ -21,7 +21,7 @@ class life_of_an_edit : public ::testing::Test {
  protected:
   void open(std::uint32_t tokens_max, draft::method how = draft::method::lookup, std::vector<token> prediction = {},
             std::vector<std::string> stops = {}) {
-    generation_request g;
+    generation_spec g;
     g.session = {41};
     g.prompt = {'a', 'b', 'c'};
     g.tokens_max = tokens_max;
@@ -33,7 +33,7 @@ class life_of_an_edit : public ::testing::Test {
     const session_partners partners{
         .scheduler = {scheduler_at}, .drafter = {drafter_at}, .stand_in = stand_in, .client = client};
     who = w.add_temporary<session>("session", {16, 16}, [=](actor::actor_context& c) {
-      return std::make_unique<session>(c, *generation::make(g, tokenizer), partners);
+      return std::make_unique<session>(c, *token_log::make(g, tokenizer), partners);
     });
   }
   template<actor::message M>

@@ -98,7 +98,7 @@ class crowd final : public actor::actor_of<crowd> {
     // The jobs are filled in by the test's thread. A frame orders that before their reading, but inside of libzmq,
     // where ThreadSanitizer does not see it.
     std::mutex mutex;
-    std::vector<generation_request> jobs;
+    std::vector<generation_spec> jobs;
     std::function<session_partners(draft::method, actor::address)> partners;
     std::shared_ptr<const text::tokenizer> tokenizer;
     std::size_t at_once = 12;
@@ -128,7 +128,7 @@ class crowd final : public actor::actor_of<crowd> {
   void open_one() {
     if (opened_ == plan_->jobs.size()) return;
     const auto& job = plan_->jobs[opened_++];
-    auto work = generation::make(job, plan_->tokenizer);
+    auto work = token_log::make(job, plan_->tokenizer);
     REDLINE_ASSERT(work.has_value(), "the test's requests are good");
     context().spawn<session>("session", {1024, 1024}, std::move(*work),
                              plan_->partners(job.draft.how, context().self()));
@@ -204,7 +204,7 @@ void compare_methods(const setting& how) {
 
   std::uint64_t id = 1;
   const auto wish = [&](const task& t, method drafted_by) {
-    generation_request g;
+    generation_spec g;
     g.session = {id++};
     const std::string asked = how.shows_file ? "<|im_start|>user\n" + t.instruction + "\n```python\n" + t.file +
                                                    "```<|im_end|>\n<|im_start|>assistant\n"
@@ -222,14 +222,14 @@ void compare_methods(const setting& how) {
     p->tokenizer = tokenizer;
     p->at_once = how.at_once;
     p->partners = [&](draft::method m, actor::address client) { return *(*e)->partners_for(m, client); };
-    const auto where = (*e)->io().add<crowd>(place::client + number, "crowd", {4096, 4096},
+    const auto where = (*e)->io().add<crowd>(topology::client + number, "crowd", {4096, 4096},
                                              [p](actor::actor_context& c) { return std::make_unique<crowd>(c, p); });
     return std::pair(p, where);
   };
   const auto [plain, plain_crowd] = add_crowd(0);
   const auto [drafted, drafted_crowd] = add_crowd(1);
   const auto run = [&](const std::shared_ptr<crowd::plan>& p, actor::address crowd_at,
-                       std::vector<generation_request> jobs) {
+                       std::vector<generation_spec> jobs) {
     {
       const std::lock_guard lock(p->mutex);
       p->jobs = std::move(jobs);
@@ -238,7 +238,7 @@ void compare_methods(const setting& how) {
     return p->done.get_future().wait_for(std::chrono::minutes(4)) == std::future_status::ready;
   };
   ASSERT_TRUE((*e)->start());
-  std::vector<generation_request> plain_jobs;
+  std::vector<generation_spec> plain_jobs;
   for (const auto& t : all) plain_jobs.push_back(wish(t, method::regular));
   ASSERT_TRUE(run(plain, plain_crowd.where, std::move(plain_jobs)));
 
@@ -249,7 +249,7 @@ void compare_methods(const setting& how) {
     const std::vector<token>* tokens;
   };
   std::vector<expected> list;
-  std::vector<generation_request> drafted_jobs;
+  std::vector<generation_spec> drafted_jobs;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto& tokens = plain->tokens[{i + 1}];
     for (const variant& v : variants) {

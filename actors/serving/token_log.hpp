@@ -19,7 +19,7 @@
 namespace redline::actors {
 
 /// What a client wants generated.
-struct generation_request {
+struct generation_spec {
   session_id session;
   tenant_id tenant;
   std::vector<token> prompt;
@@ -40,12 +40,12 @@ struct generation_request {
 
 /// The committed log of one answer, and what it means as text: appends tokens, cuts at end tokens, stop strings and
 /// limits. Tokens once committed are never undone; with eviction, the log is a window over them.
-class generation {
+class token_log {
  public:
   /// Fails when the prompt is empty, leaves no room for an answer, holds ids outside the vocabulary, or a stop is bad;
   /// and when the window has no room for what is kept, what is discarded and one token more. With eviction, a
   /// conversation that is too long for the window begins without its oldest turns.
-  static result<generation> make(generation_request request, std::shared_ptr<const text::tokenizer> tokenizer);
+  static result<token_log> make(generation_spec spec, std::shared_ptr<const text::tokenizer> tokenizer);
 
   struct progress {
     std::string text;
@@ -83,10 +83,10 @@ class generation {
   [[nodiscard]] grammar::constraint grammar() const { return guide_ ? guide_->where() : grammar::constraint{}; }
   /// Alternatives to ask for with each token.
   [[nodiscard]] std::optional<std::uint32_t> logprobs() const {
-    return guide_ && guide_->wants_logprobs() ? std::optional(request_.logprobs.value_or(0)) : request_.logprobs;
+    return guide_ && guide_->wants_logprobs() ? std::optional(spec_.logprobs.value_or(0)) : spec_.logprobs;
   }
   [[nodiscard]] copy_report copied() const { return is_program() ? guide_->report() : copy_report{}; }
-  [[nodiscard]] bool is_program() const { return guide_ && request_.rules->grammar.what == grammar::kind::copy; }
+  [[nodiscard]] bool is_program() const { return guide_ && spec_.rules->grammar.what == grammar::kind::copy; }
 
   [[nodiscard]] std::span<const token> log() const { return log_; }
   [[nodiscard]] std::uint32_t log_count() const { return static_cast<std::uint32_t>(log_.size()); }
@@ -102,13 +102,13 @@ class generation {
   [[nodiscard]] std::uint32_t tokens_max() const {
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(window_max_, std::uint64_t{prompt_count_} + output_max_));
   }
-  [[nodiscard]] const generation_request& request() const { return request_; }
+  [[nodiscard]] const generation_spec& spec() const { return spec_; }
 
  private:
-  generation(generation_request request, std::shared_ptr<const text::tokenizer> tokenizer, text::stop_matcher stops);
-  [[nodiscard]] static std::uint32_t window_of(const generation_request& request);
+  token_log(generation_spec spec, std::shared_ptr<const text::tokenizer> tokenizer, text::stop_matcher stops);
+  [[nodiscard]] static std::uint32_t window_of(const generation_spec& spec);
 
-  [[nodiscard]] bool evicts() const { return request_.eviction.policy != kv::eviction_policy::off; }
+  [[nodiscard]] bool evicts() const { return spec_.eviction.policy != kv::eviction_policy::off; }
   [[nodiscard]] evicted take_turns(std::uint32_t wanted);
   [[nodiscard]] evicted oldest_tokens() const;
   void take_out(evicted gone);
@@ -116,7 +116,7 @@ class generation {
   void append_decided(progress& into);
   void close(progress& into);
 
-  generation_request request_;
+  generation_spec spec_;
   std::shared_ptr<const text::tokenizer> tokenizer_;
   std::optional<guide> guide_;
   std::vector<token> log_;

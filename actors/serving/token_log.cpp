@@ -1,4 +1,4 @@
-#include "actors/serving/generation.hpp"
+#include "actors/serving/token_log.hpp"
 
 #include <algorithm>
 
@@ -6,74 +6,72 @@ namespace redline::actors {
 
 namespace {
 
-std::vector<token_range> turns_that_may_go(const generation_request& request) {
-  std::vector<token_range> turns = request.turns.value_or(std::vector<token_range>{});
-  std::erase_if(turns, [&](const token_range& t) { return t.begin < request.eviction.n_keep.value_or(0); });
+std::vector<token_range> turns_that_may_go(const generation_spec& spec) {
+  std::vector<token_range> turns = spec.turns.value_or(std::vector<token_range>{});
+  std::erase_if(turns, [&](const token_range& t) { return t.begin < spec.eviction.n_keep.value_or(0); });
   return turns;
 }
 
 /// Tokens that never leave the window.
-std::uint32_t pinned_count(const generation_request& request) {
-  auto count = static_cast<std::uint32_t>(request.prompt.size());
-  if (!request.turns) return request.eviction.n_keep.value_or(count);
-  for (const token_range& t : turns_that_may_go(request)) count -= t.count();
+std::uint32_t pinned_count(const generation_spec& spec) {
+  auto count = static_cast<std::uint32_t>(spec.prompt.size());
+  if (!spec.turns) return spec.eviction.n_keep.value_or(count);
+  for (const token_range& t : turns_that_may_go(spec)) count -= t.count();
   return count;
 }
 
 }  // namespace
 
-generation::generation(generation_request request, std::shared_ptr<const text::tokenizer> tokenizer,
-                       text::stop_matcher stops)
-    : request_(std::move(request)),
+token_log::token_log(generation_spec spec, std::shared_ptr<const text::tokenizer> tokenizer, text::stop_matcher stops)
+    : spec_(std::move(spec)),
       tokenizer_(std::move(tokenizer)),
-      log_(request_.prompt),
+      log_(spec_.prompt),
       prompt_count_(static_cast<std::uint32_t>(log_.size())),
       prompt_left_(prompt_count_),
-      output_max_(request_.tokens_max),
-      window_max_(window_of(request_)),
+      output_max_(spec_.tokens_max),
+      window_max_(window_of(spec_)),
       stops_(std::move(stops)),
       characters_(text::utf8_stream::invalid_bytes::keep) {
-  if (request_.rules) guide_.emplace(request_.rules);
+  if (spec_.rules) guide_.emplace(spec_.rules);
   if (!evicts()) {
     output_max_ = std::min(output_max_, window_max_ - prompt_count_);
     return;
   }
-  turns_ = turns_that_may_go(request_);
-  discard_count_ = request_.eviction.n_discard.value_or(std::max(1U, (window_max_ - pinned_count(request_)) / 2));
+  turns_ = turns_that_may_go(spec_);
+  discard_count_ = spec_.eviction.n_discard.value_or(std::max(1U, (window_max_ - pinned_count(spec_)) / 2));
   const std::uint32_t answer = std::min(output_max_, discard_count_);
   if (prompt_count_ + answer > window_max_) take_out(take_turns(prompt_count_ + answer - window_max_));
 }
 
-std::uint32_t generation::window_of(const generation_request& request) {
-  const std::uint32_t asked = request.eviction.policy == kv::eviction_policy::off ? 0 : request.eviction.n_ctx;
-  return asked == 0 ? request.context_max : std::min(asked, request.context_max);
+std::uint32_t token_log::window_of(const generation_spec& spec) {
+  const std::uint32_t asked = spec.eviction.policy == kv::eviction_policy::off ? 0 : spec.eviction.n_ctx;
+  return asked == 0 ? spec.context_max : std::min(asked, spec.context_max);
 }
 
-result<generation> generation::make(generation_request request, std::shared_ptr<const text::tokenizer> tokenizer) {
-  if (request.prompt.empty())
-    return failure{errc::invalid_argument, "wanted a prompt of at least one token, found none"};
-  for (const token t : request.prompt) {
+result<token_log> token_log::make(generation_spec spec, std::shared_ptr<const text::tokenizer> tokenizer) {
+  if (spec.prompt.empty()) return failure{errc::invalid_argument, "wanted a prompt of at least one token, found none"};
+  for (const token t : spec.prompt) {
     if (!tokenizer->vocab().contains(t)) {
       return failure{errc::invalid_argument, "wanted token ids from 0 to " + std::to_string(tokenizer->size() - 1) +
                                                  " in the prompt, found " + std::to_string(t)};
     }
   }
-  const std::uint32_t window = window_of(request);
-  const bool evicts = request.eviction.policy != kv::eviction_policy::off;
-  const std::uint64_t stays = evicts && request.turns ? pinned_count(request) : request.prompt.size();
+  const std::uint32_t window = window_of(spec);
+  const bool evicts = spec.eviction.policy != kv::eviction_policy::off;
+  const std::uint64_t stays = evicts && spec.turns ? pinned_count(spec) : spec.prompt.size();
   if (stays >= window) {
-    return failure{errc::context_length_exceeded,
-                   "wanted a prompt of fewer than " + std::to_string(window) + " tokens" +
-                       (stays < request.prompt.size() ? " without its older turns" : "") + ", found " +
-                       std::to_string(stays)};
+    return failure{errc::context_length_exceeded, "wanted a prompt of fewer than " + std::to_string(window) +
+                                                      " tokens" +
+                                                      (stays < spec.prompt.size() ? " without its older turns" : "") +
+                                                      ", found " + std::to_string(stays)};
   }
   if (evicts) {
-    if (request.rules) {
+    if (spec.rules) {
       return failure{errc::invalid_argument, "wanted no eviction for an answer that follows a grammar, found " +
-                                                 std::string(kv::name_of(request.eviction.policy))};
+                                                 std::string(kv::name_of(spec.eviction.policy))};
     }
-    const std::uint64_t keep = pinned_count(request);
-    const std::uint64_t discard = request.eviction.n_discard.value_or(1);
+    const std::uint64_t keep = pinned_count(spec);
+    const std::uint64_t discard = spec.eviction.n_discard.value_or(1);
     if (discard == 0 || keep + discard >= window) {
       return failure{errc::invalid_argument,
                      "wanted n_discard of at least 1, and n_discard and the tokens that stay together "
@@ -82,25 +80,24 @@ result<generation> generation::make(generation_request request, std::shared_ptr<
                          std::to_string(keep)};
     }
   }
-  if (request.tokens_max == 0) return failure{errc::invalid_argument, "wanted max_tokens of at least 1, found 0"};
-  REDLINE_TRY_ASSIGN(auto stops, text::stop_matcher::make(request.stops));
-  return generation(std::move(request), std::move(tokenizer), std::move(stops));
+  if (spec.tokens_max == 0) return failure{errc::invalid_argument, "wanted max_tokens of at least 1, found 0"};
+  REDLINE_TRY_ASSIGN(auto stops, text::stop_matcher::make(spec.stops));
+  return token_log(std::move(spec), std::move(tokenizer), std::move(stops));
 }
 
-generation::progress generation::begin() {
+token_log::progress token_log::begin() {
   progress step{.agreed_count = log_count()};
   append_decided(step);
   close(step);
   return step;
 }
 
-generation::progress generation::commit(std::span<const token> tokens,
-                                        std::span<const model::emitted_logprob> logprobs) {
+token_log::progress token_log::commit(std::span<const token> tokens, std::span<const model::emitted_logprob> logprobs) {
   progress step;
   for (std::size_t i = 0; i < tokens.size() && !step.finished; ++i) {
     const token t = tokens[i];
     if (tokenizer_->is_end_of_generation(t) &&
-        (guide_ ? guide_->may_end() && guide_->span_left().empty() : !request_.ignore_end)) {
+        (guide_ ? guide_->may_end() && guide_->span_left().empty() : !spec_.ignore_end)) {
       step.finished = finish_reason::stop;
       break;
     }
@@ -117,7 +114,7 @@ generation::progress generation::commit(std::span<const token> tokens,
     } else {
       text = tokenizer_->piece(t);
     }
-    if (request_.logprobs && i < logprobs.size()) step.logprobs.push_back(logprobs[i]);
+    if (spec_.logprobs && i < logprobs.size()) step.logprobs.push_back(logprobs[i]);
     append(t, text, step);
   }
   step.agreed_count = log_count();
@@ -126,7 +123,7 @@ generation::progress generation::commit(std::span<const token> tokens,
   return step;
 }
 
-void generation::append(token t, std::string_view text, progress& into) {
+void token_log::append(token t, std::string_view text, progress& into) {
   log_.push_back(t);
   ++output_count_;
   into.tokens.push_back(t);
@@ -138,7 +135,7 @@ void generation::append(token t, std::string_view text, progress& into) {
 }
 
 /// What must follow, and spans that are copied because a program says so: until the model is to be asked again.
-void generation::append_decided(progress& into) {
+void token_log::append_decided(progress& into) {
   while (guide_ && !into.finished) {
     const auto next = guide_->next_decided();
     if (!next) return;
@@ -146,11 +143,11 @@ void generation::append_decided(progress& into) {
   }
 }
 
-void generation::close(progress& into) {
+void token_log::close(progress& into) {
   if (into.finished) into.text += characters_.feed(stops_.finish()) + characters_.flush();
 }
 
-std::optional<generation::evicted> generation::make_room() {
+std::optional<token_log::evicted> token_log::make_room() {
   if (!evicts() || log_.size() < window_max_) return std::nullopt;
   const evicted gone = turns_.empty() ? oldest_tokens() : take_turns(discard_count_);
   take_out(gone);
@@ -158,7 +155,7 @@ std::optional<generation::evicted> generation::make_room() {
 }
 
 /// As many of the oldest turns as have `wanted` tokens together, or all.
-generation::evicted generation::take_turns(std::uint32_t wanted) {
+token_log::evicted token_log::take_turns(std::uint32_t wanted) {
   evicted gone;
   std::size_t taken = 0;
   for (; taken < turns_.size() && gone.count < wanted; ++taken) gone.count += turns_[taken].count();
@@ -172,11 +169,11 @@ generation::evicted generation::take_turns(std::uint32_t wanted) {
   return gone;
 }
 
-generation::evicted generation::oldest_tokens() const {
-  const std::uint32_t at = request_.turns ? prompt_left_ : request_.eviction.n_keep.value_or(prompt_count_);
+token_log::evicted token_log::oldest_tokens() const {
+  const std::uint32_t at = spec_.turns ? prompt_left_ : spec_.eviction.n_keep.value_or(prompt_count_);
   const std::uint32_t last = log_count() - 1;  // stays: its successor is what comes next
   std::uint32_t count = std::min(discard_count_, last - at);
-  if (!request_.eviction.n_discard) {
+  if (!spec_.eviction.n_discard) {
     // A line's rest is no good context. A quarter further is looked, lest a text without lines loses everything.
     const std::uint32_t furthest = std::min(last - at, count + count / 4);
     for (std::uint32_t cut = count; cut <= furthest; ++cut) {
@@ -188,21 +185,21 @@ generation::evicted generation::oldest_tokens() const {
   return {at, count};
 }
 
-void generation::take_out(evicted gone) {
+void token_log::take_out(evicted gone) {
   const auto first = log_.begin() + gone.at;
   log_.erase(first, first + gone.count);
   prompt_left_ -= std::min(gone.count, prompt_left_ - std::min(prompt_left_, gone.at));
   evicted_count_ += gone.count;
 }
 
-std::vector<token> generation::usable(std::vector<token> draft) const {
+std::vector<token> token_log::usable(std::vector<token> draft) const {
   if (draft.size() >= round_room()) draft.resize(round_room() == 0 ? 0 : round_room() - 1);
   const auto strange = [&](token t) { return !tokenizer_->vocab().contains(t); };
   draft.erase(std::find_if(draft.begin(), draft.end(), strange), draft.end());
   return guide_ ? guide_->usable(std::move(draft)) : draft;
 }
 
-std::vector<token> generation::span_draft() const {
+std::vector<token> token_log::span_draft() const {
   if (!guide_ || round_room() == 0) return {};
   const auto left = guide_->span_left();
   const auto fits = left.first(std::min<std::size_t>(left.size(), round_room() - 1));

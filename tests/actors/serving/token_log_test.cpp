@@ -1,4 +1,4 @@
-#include "actors/serving/generation.hpp"
+#include "actors/serving/token_log.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,18 +12,18 @@ std::shared_ptr<const text::tokenizer> tokenizer() {
   return w;
 }
 
-generation_request request() {
-  generation_request g;
+generation_spec request() {
+  generation_spec g;
   g.prompt = {1, 2, 3};
   g.tokens_max = 100;
   g.context_max = 200;
   return g;
 }
 
-generation make(generation_request g) { return *generation::make(std::move(g), tokenizer()); }
+token_log make(generation_spec g) { return *token_log::make(std::move(g), tokenizer()); }
 
 /// Commits token by token; returns all the text and stops at the end.
-std::pair<std::string, std::optional<finish_reason>> say(generation& g, const std::string& text) {
+std::pair<std::string, std::optional<finish_reason>> say(token_log& g, const std::string& text) {
   std::string out;
   for (const token t : tokenizer()->encode(text)) {
     const auto step = g.commit(std::vector{t});
@@ -33,9 +33,9 @@ std::pair<std::string, std::optional<finish_reason>> say(generation& g, const st
   return {out, std::nullopt};
 }
 
-TEST(generation, refuses_prompts_and_limits_that_make_no_sense) {
-  const auto code = [](const generation_request& g) {
-    const auto made = generation::make(g, tokenizer());
+TEST(token_log, refuses_prompts_and_limits_that_make_no_sense) {
+  const auto code = [](const generation_spec& g) {
+    const auto made = token_log::make(g, tokenizer());
     return made ? std::string("none") : std::string(name_of(made.error().code));
   };
   EXPECT_EQ(code(request()), "none");
@@ -59,7 +59,7 @@ TEST(generation, refuses_prompts_and_limits_that_make_no_sense) {
   EXPECT_NE(code(g), "none");
 }
 
-TEST(generation, ends_at_an_end_token_without_keeping_it) {
+TEST(token_log, ends_at_an_end_token_without_keeping_it) {
   auto g = make(request());
   const token end = test::tiny_model::end_of_text + 2;
   ASSERT_TRUE(tokenizer()->is_end_of_generation(end));
@@ -69,7 +69,7 @@ TEST(generation, ends_at_an_end_token_without_keeping_it) {
   EXPECT_EQ(g.output_count(), 2u);
 }
 
-TEST(generation, goes_on_past_end_tokens_when_asked) {
+TEST(token_log, goes_on_past_end_tokens_when_asked) {
   auto wish = request();
   wish.ignore_end = true;
   auto g = make(wish);
@@ -77,7 +77,7 @@ TEST(generation, goes_on_past_end_tokens_when_asked) {
   EXPECT_EQ(g.output_count(), 2u);
 }
 
-TEST(generation, ends_at_max_tokens_or_the_context_whichever_is_first) {
+TEST(token_log, ends_at_max_tokens_or_the_context_whichever_is_first) {
   auto wish = request();
   wish.tokens_max = 2;
   auto g = make(wish);
@@ -91,7 +91,7 @@ TEST(generation, ends_at_max_tokens_or_the_context_whichever_is_first) {
   EXPECT_EQ(make(wish).tokens_max(), 7u);
 }
 
-TEST(generation, cuts_at_a_stop_string_however_tokens_cut_it) {
+TEST(token_log, cuts_at_a_stop_string_however_tokens_cut_it) {
   auto wish = request();
   wish.stops = {"END"};
   auto g = make(wish);
@@ -99,7 +99,7 @@ TEST(generation, cuts_at_a_stop_string_however_tokens_cut_it) {
             (std::pair{std::string("some texEt EN, then "), std::optional(finish_reason::stop)}));
 }
 
-TEST(generation, gives_text_held_for_a_stop_string_when_the_end_comes) {
+TEST(token_log, gives_text_held_for_a_stop_string_when_the_end_comes) {
   auto wish = request();
   wish.stops = {"END"};
   wish.tokens_max = static_cast<std::uint32_t>(tokenizer()->encode("ab EN").size());
@@ -107,7 +107,7 @@ TEST(generation, gives_text_held_for_a_stop_string_when_the_end_comes) {
   EXPECT_EQ(say(g, "ab EN"), (std::pair{std::string("ab EN"), std::optional(finish_reason::length)}));
 }
 
-TEST(generation, passes_characters_on_whole) {
+TEST(token_log, passes_characters_on_whole) {
   auto wish = request();
   auto g = make(wish);
   const auto bytes = tokenizer()->encode("\xc3\xa4");
@@ -116,18 +116,18 @@ TEST(generation, passes_characters_on_whole) {
   EXPECT_EQ(g.commit(std::vector{bytes[1]}).text, "\xc3\xa4");
 }
 
-generation_request ask(std::vector<token> prompt, std::uint32_t tokens_max) {
+generation_spec ask(std::vector<token> prompt, std::uint32_t tokens_max) {
   auto g = request();
   g.prompt = std::move(prompt);
   g.tokens_max = tokens_max;
   return g;
 }
 
-TEST(generation, a_full_window_loses_its_oldest_tokens_behind_the_kept_ones) {
+TEST(token_log, a_full_window_loses_its_oldest_tokens_behind_the_kept_ones) {
   auto request = ask({'a', 'b', 'c', 'd'}, 50);
   request.context_max = 100;
   request.eviction = {.policy = kv::eviction_policy::lazy, .n_keep = 2, .n_discard = 5, .n_ctx = 10};
-  auto g = *generation::make(request, tokenizer());
+  auto g = *token_log::make(request, tokenizer());
   EXPECT_EQ(g.tokens_max(), 10u);
   EXPECT_EQ(g.round_room(), 6u);
   EXPECT_FALSE(g.make_room());
@@ -158,10 +158,10 @@ TEST(generation, a_full_window_loses_its_oldest_tokens_behind_the_kept_ones) {
   EXPECT_EQ(said + 1, 50u);
 }
 
-TEST(generation, cuts_a_window_at_a_line_where_one_is_near) {
+TEST(token_log, cuts_a_window_at_a_line_where_one_is_near) {
   auto request = ask({'a', 'b'}, 100);
   request.eviction = {.policy = kv::eviction_policy::reevaluate, .n_ctx = 22};
-  auto g = *generation::make(request, tokenizer());
+  auto g = *token_log::make(request, tokenizer());
   g.commit(std::vector<token>(11, 'x'));  // half of what is not kept is 10
   g.commit(std::vector<token>{'\n'});
   g.commit(std::vector<token>(8, 'y'));
@@ -172,16 +172,16 @@ TEST(generation, cuts_a_window_at_a_line_where_one_is_near) {
 }
 
 /// A frame of two, two turns of three, the last message and the answer's beginning.
-generation_request conversation(std::uint32_t n_ctx) {
+generation_spec conversation(std::uint32_t n_ctx) {
   auto request = ask({'<', '<', 'a', 'a', 'a', 'b', 'b', 'b', 'c', '>'}, 50);
   request.turns = {{2, 5}, {5, 8}};
   request.eviction = {.policy = kv::eviction_policy::lazy, .n_discard = 2, .n_ctx = n_ctx};
   return request;
 }
-std::string log_of(const generation& g) { return {g.log().begin(), g.log().end()}; }
+std::string log_of(const token_log& g) { return {g.log().begin(), g.log().end()}; }
 
-TEST(generation, a_conversation_loses_whole_turns_and_then_what_was_said) {
-  auto g = *generation::make(conversation(12), tokenizer());
+TEST(token_log, a_conversation_loses_whole_turns_and_then_what_was_said) {
+  auto g = *token_log::make(conversation(12), tokenizer());
   EXPECT_EQ(log_of(g), "<<aaabbbc>");
   g.commit(std::vector<token>{'1', '2'});
   auto gone = g.make_room();
@@ -202,10 +202,10 @@ TEST(generation, a_conversation_loses_whole_turns_and_then_what_was_said) {
   EXPECT_EQ(g.evicted_count(), 8u);
 }
 
-TEST(generation, of_a_conversation_only_turns_behind_the_kept_tokens_go) {
+TEST(token_log, of_a_conversation_only_turns_behind_the_kept_tokens_go) {
   auto request = conversation(12);
   request.eviction.n_keep = 3;
-  auto g = *generation::make(request, tokenizer());
+  auto g = *token_log::make(request, tokenizer());
   g.commit(std::vector<token>{'1', '2'});
   g.make_room();
   EXPECT_EQ(log_of(g), "<<aaac>12");
@@ -214,24 +214,24 @@ TEST(generation, of_a_conversation_only_turns_behind_the_kept_tokens_go) {
   EXPECT_EQ(log_of(g), "<<aaac>345");
 }
 
-TEST(generation, a_conversation_too_long_for_its_window_begins_without_its_oldest_turns) {
-  const auto nine = *generation::make(conversation(9), tokenizer());
+TEST(token_log, a_conversation_too_long_for_its_window_begins_without_its_oldest_turns) {
+  const auto nine = *token_log::make(conversation(9), tokenizer());
   EXPECT_EQ(log_of(nine), "<<bbbc>");
   EXPECT_EQ(nine.evicted_count(), 3u);
   EXPECT_EQ(nine.prompt_count(), 7u);
   EXPECT_EQ(nine.room(), 50u);
-  EXPECT_EQ(log_of(*generation::make(conversation(8), tokenizer())), "<<c>");
-  EXPECT_EQ(generation::make(conversation(6), tokenizer()).error().code, errc::invalid_argument);
-  const auto none = generation::make(conversation(4), tokenizer());
+  EXPECT_EQ(log_of(*token_log::make(conversation(8), tokenizer())), "<<c>");
+  EXPECT_EQ(token_log::make(conversation(6), tokenizer()).error().code, errc::invalid_argument);
+  const auto none = token_log::make(conversation(4), tokenizer());
   ASSERT_EQ(none.error().code, errc::context_length_exceeded);
   EXPECT_EQ(none.error().context, "wanted a prompt of fewer than 4 tokens without its older turns, found 4");
 }
 
-TEST(generation, refuses_windows_without_room) {
+TEST(token_log, refuses_windows_without_room) {
   const auto make = [](std::uint32_t n_ctx, std::optional<std::uint32_t> keep, std::optional<std::uint32_t> discard) {
     auto request = ask({'a', 'b', 'c'}, 10);
     request.eviction = {.policy = kv::eviction_policy::shift, .n_keep = keep, .n_discard = discard, .n_ctx = n_ctx};
-    return generation::make(request, tokenizer());
+    return token_log::make(request, tokenizer());
   };
   EXPECT_EQ(make(3, {}, {}).error().code, errc::context_length_exceeded);
   EXPECT_EQ(make(4, {}, {}).error().code, errc::invalid_argument);
