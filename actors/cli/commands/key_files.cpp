@@ -1,4 +1,4 @@
-#include "actors/cli/key_files.hpp"
+#include "actors/cli/commands/key_files.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "actors/cli/command.hpp"
-#include "actors/cli/doctor_report.hpp"
+#include "actors/cli/commands/doctor_report.hpp"
 #include "runtime/convert/synth.hpp"
 
 namespace redline::actors::cli {

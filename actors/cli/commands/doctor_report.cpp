@@ -1,4 +1,4 @@
-#include "actors/cli/doctor_report.hpp"
+#include "actors/cli/commands/doctor_report.hpp"
 
 #include <algorithm>
 #include <iomanip>

@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "actors/cli/command.hpp"
-#include "actors/cli/doctor_report.hpp"
+#include "actors/cli/commands/doctor_report.hpp"
 #include "kernels/dispatch.hpp"
 #include "tests/support/test_data.hpp"
 

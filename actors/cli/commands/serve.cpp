@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "actors/cli/command.hpp"
-#include "actors/cli/key_files.hpp"
+#include "actors/cli/commands/key_files.hpp"
 #include "actors/http/gateway.hpp"
 #include "actors/http/http_gate.hpp"
 #include "actors/serving/draft_model.hpp"
