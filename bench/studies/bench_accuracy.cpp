@@ -7,12 +7,13 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "actors/cli/command.hpp"
 #include "bench/studies/studies.hpp"
 #include "runtime/kv/page_table.hpp"
 #include "runtime/model/transformer.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
 
-namespace redline::actors::cli {
+namespace redline::studies {
 namespace {
 
 struct flags {
@@ -201,4 +202,4 @@ void add_bench_accuracy(CLI::App& bench, int& exit_code) {
   c->callback([f, &exit_code] { exit_code = run(*f); });
 }
 
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

@@ -7,13 +7,14 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "actors/cli/command.hpp"
 #include "actors/cli/forward_probe.hpp"
 #include "bench/studies/copy_trial.hpp"
 #include "bench/studies/statistics.hpp"
 #include "bench/studies/studies.hpp"
 #include "bench/studies/svg_plot.hpp"
 
-namespace redline::actors::cli {
+namespace redline::studies {
 namespace {
 
 using json = nlohmann::ordered_json;
@@ -453,4 +454,4 @@ void add_bench_copy(CLI::App& bench, int& exit_code) {
   });
 }
 
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

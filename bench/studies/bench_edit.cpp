@@ -6,12 +6,13 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "actors/cli/command.hpp"
 #include "actors/cli/local_runner.hpp"
 #include "bench/studies/edit_corpus.hpp"
 #include "bench/studies/edit_report.hpp"
 #include "bench/studies/studies.hpp"
 
-namespace redline::actors::cli {
+namespace redline::studies {
 namespace {
 
 using json = nlohmann::ordered_json;
@@ -268,8 +269,8 @@ json json_of(const flags& f, const std::string& edits, const std::vector<edit_ru
               {"draft_widths", f.models.draft_widths}};
   if (f.prediction_right) out["prediction_right"] = *f.prediction_right;
   if (f.draft_right) out["draft_right"] = *f.draft_right;
-  for (const method_summary& s : summarise(runs)) out["methods"].push_back(cli::json_of(s));
-  for (const edit_run& r : runs) out["runs"].push_back(cli::json_of(r));
+  for (const method_summary& s : summarise(runs)) out["methods"].push_back(studies::json_of(s));
+  for (const edit_run& r : runs) out["runs"].push_back(studies::json_of(r));
   return out;
 }
 
@@ -406,4 +407,4 @@ void add_bench_edit(CLI::App& bench, int& exit_code) {
   });
 }
 
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

@@ -7,13 +7,14 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "actors/cli/command.hpp"
 #include "actors/cli/local_runner.hpp"
 #include "bench/studies/edit_corpus.hpp"
 #include "bench/studies/evict_study.hpp"
 #include "bench/studies/studies.hpp"
 #include "bench/studies/svg_plot.hpp"
 
-namespace redline::actors::cli {
+namespace redline::studies {
 namespace {
 
 using kv::eviction_policy;
@@ -260,4 +261,4 @@ void add_bench_evict(CLI::App& bench, int& exit_code) {
   });
 }
 
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

@@ -5,10 +5,11 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "actors/cli/command.hpp"
 #include "actors/cli/forward_probe.hpp"
 #include "bench/studies/studies.hpp"
 
-namespace redline::actors::cli {
+namespace redline::studies {
 namespace {
 
 struct flags {
@@ -146,4 +147,4 @@ void add_bench_forward(CLI::App& bench, int& exit_code) {
   c->callback([f, &exit_code] { exit_code = run_forward(*f); });
 }
 
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

@@ -7,12 +7,13 @@
 #include <thread>
 
 #include "actors/cli/child_server.hpp"
+#include "actors/cli/command.hpp"
 #include "bench/studies/load_client.hpp"
 #include "bench/studies/load_plan.hpp"
 #include "bench/studies/load_report.hpp"
 #include "bench/studies/studies.hpp"
 
-namespace redline::actors::cli {
+namespace redline::studies {
 namespace {
 
 using json = nlohmann::ordered_json;
@@ -284,4 +285,4 @@ void add_bench_load(CLI::App& bench, int& exit_code) {
   });
 }
 
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

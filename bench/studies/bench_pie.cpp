@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "actors/cli/command.hpp"
 #include "actors/editing/live_cache.hpp"
 #include "bench/studies/cached_log.hpp"
 #include "bench/studies/edit_corpus.hpp"
@@ -18,7 +19,7 @@
 #include "bench/studies/svg_plot.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
 
-namespace redline::actors::cli {
+namespace redline::studies {
 namespace {
 
 using json = nlohmann::ordered_json;
@@ -489,4 +490,4 @@ void add_bench_pie(CLI::App& bench, int& exit_code) {
   });
 }
 
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

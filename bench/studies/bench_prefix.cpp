@@ -7,10 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "actors/cli/command.hpp"
 #include "actors/cli/local_runner.hpp"
 #include "bench/studies/studies.hpp"
 
-namespace redline::actors::cli {
+namespace redline::studies {
 namespace {
 
 using nlohmann::ordered_json;
@@ -125,4 +126,4 @@ void add_bench_prefix(CLI::App& bench, int& exit_code) {
   });
 }
 
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

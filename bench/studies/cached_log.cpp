@@ -4,7 +4,7 @@
 
 #include "runtime/base/assert.hpp"
 
-namespace redline::actors::cli {
+namespace redline::studies {
 
 token most_probable(std::span<const float> logits) {
   return static_cast<token>(std::max_element(logits.begin(), logits.end()) - logits.begin());
@@ -95,4 +95,4 @@ std::vector<float> cached_log::key_of(std::uint32_t index, std::uint32_t layer) 
   return model_.key_at(layer, scratch);
 }
 
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

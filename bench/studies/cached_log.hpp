@@ -4,11 +4,12 @@
 #include <vector>
 
 #include "actors/messages/verify_messages.hpp"
+#include "bench/studies/names.hpp"
 #include "runtime/kv/page_pool.hpp"
 #include "runtime/model/transformer.hpp"
 #include "scheduler/coverage.hpp"
 
-namespace redline::actors::cli {
+namespace redline::studies {
 
 /// A log and its KV in a model of this process, for measuring what edits do to it: scheduler and cache manager in one,
 /// for one sequence. The pool has room for whatever is asked; model and pool outlive the log.
@@ -69,4 +70,4 @@ std::vector<token> cached_log::say(std::uint32_t count, const Stop& stop) {
   return said;
 }
 
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

@@ -11,7 +11,7 @@
 #include "bench/studies/statistics.hpp"
 #include "runtime/copy/oracle.hpp"
 
-namespace redline::actors::cli {
+namespace redline::studies {
 
 double run_price::speed_up() const { return ratio(steps_ms, run_ms); }
 double run_price::saving() const { return all_logits_ms > 0 ? 1 - ratio(run_ms, all_logits_ms) : 0; }
@@ -318,4 +318,4 @@ std::vector<mask_price> price_masks(const std::shared_ptr<const grammar::token_t
   return out;
 }
 
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

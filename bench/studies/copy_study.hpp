@@ -7,8 +7,9 @@
 
 #include "actors/serving/guide.hpp"
 #include "bench/studies/edit_corpus.hpp"
+#include "bench/studies/names.hpp"
 
-namespace redline::actors::cli {
+namespace redline::studies {
 
 /// Milliseconds of one run of N tokens behind a context, and of a decode step there.
 struct run_price {
@@ -79,4 +80,4 @@ struct mask_price {
 };
 [[nodiscard]] std::vector<mask_price> price_masks(const std::shared_ptr<const grammar::token_trie>& trie);
 
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

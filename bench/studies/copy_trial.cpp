@@ -5,7 +5,7 @@
 
 #include "runtime/copy/oracle.hpp"
 
-namespace redline::actors::cli {
+namespace redline::studies {
 namespace {
 
 /// An edit in both of its spellings.
@@ -176,4 +176,4 @@ result<own_result> try_own_programs(const std::vector<known_edit>& edits, std::u
   return out;
 }
 
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

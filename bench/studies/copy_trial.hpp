@@ -9,8 +9,9 @@
 #include "actors/cli/local_runner.hpp"
 #include "actors/cli/stopwatch.hpp"
 #include "bench/studies/copy_study.hpp"
+#include "bench/studies/names.hpp"
 
-namespace redline::actors::cli {
+namespace redline::studies {
 
 /// Edits executed by the actors of this process, their shortest programs beside the whole files. The known tokens are
 /// committed in place of the model's choices, which are computed all the same.
@@ -51,4 +52,4 @@ struct own_result {
 result<own_result> try_own_programs(const std::vector<known_edit>& edits, std::uint32_t count,
                                     const own_writing& writing, local_runner& runner);
 
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

@@ -9,7 +9,7 @@
 #include "runtime/base/utf8.hpp"
 #include "runtime/document/line_diff.hpp"
 
-namespace redline::actors::cli {
+namespace redline::studies {
 namespace {
 
 using json = nlohmann::json;
@@ -142,4 +142,4 @@ std::string default_edits_path() {
   return {};
 }
 
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

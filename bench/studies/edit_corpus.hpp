@@ -5,9 +5,10 @@
 #include <vector>
 
 #include "actors/cli/edit_task.hpp"
+#include "bench/studies/names.hpp"
 #include "runtime/base/result.hpp"
 
-namespace redline::actors::cli {
+namespace redline::studies {
 
 /// An edit whose result is known.
 struct known_edit {
@@ -39,4 +40,4 @@ result<std::vector<known_edit>> read_edits(const std::string& path);
 /// --edits: where they are when the flag is empty.
 [[nodiscard]] std::string default_edits_path();
 
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

@@ -7,7 +7,7 @@
 
 #include "bench/studies/statistics.hpp"
 
-namespace redline::actors::cli {
+namespace redline::studies {
 namespace {
 
 using json = nlohmann::ordered_json;
@@ -226,4 +226,4 @@ const edit_run* typical_run(const std::vector<edit_run>& runs) {
   return mine[mine.size() / 2];
 }
 
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

@@ -5,10 +5,11 @@
 #include <vector>
 
 #include "actors/serving/target_probe.hpp"
+#include "bench/studies/names.hpp"
 #include "bench/studies/svg_plot.hpp"
 #include "runtime/base/result.hpp"
 
-namespace redline::actors::cli {
+namespace redline::studies {
 
 /// One edit by one method, the fastest of its repeats.
 struct edit_run {
@@ -71,4 +72,4 @@ struct method_summary {
 /// Of the fastest method that drafts, the edit whose ratio lies in the middle; null when no method drafted.
 [[nodiscard]] const edit_run* typical_run(const std::vector<edit_run>& runs);
 
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

@@ -8,7 +8,7 @@
 #include "runtime/base/assert.hpp"
 #include "runtime/kv/page_table.hpp"
 
-namespace redline::actors::cli {
+namespace redline::studies {
 namespace {
 
 constexpr std::size_t dimensions = 64;
@@ -202,4 +202,4 @@ stream_quality read_through_window(model::transformer& model, std::span<const to
   return window_reader(model, shape).read(text);
 }
 
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "bench/studies/names.hpp"
 #include "kernels/dispatch.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/result.hpp"
@@ -12,7 +13,7 @@
 
 // What moving a window costs in quality. Pure measurements, driven without actors.
 
-namespace redline::actors::cli {
+namespace redline::studies {
 
 /// Root mean square errors of keys that moved by `shifts` positions, relative to turning the stored key once, exactly.
 struct key_drift {
@@ -44,4 +45,4 @@ struct stream_quality {
 /// The model's pages are used from the first on; it needs those of n_ctx tokens and half as many again.
 stream_quality read_through_window(model::transformer& model, std::span<const token> text, const window_shape& shape);
 
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

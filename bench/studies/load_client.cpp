@@ -8,7 +8,7 @@
 
 #include "bench/studies/edit_corpus.hpp"
 
-namespace redline::actors::cli {
+namespace redline::studies {
 namespace {
 
 using json = nlohmann::json;
@@ -169,4 +169,4 @@ load_record run_level(const load_level& level, const std::string& method, const 
   return record;
 }
 
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

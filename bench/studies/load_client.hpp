@@ -7,8 +7,9 @@
 #include "actors/cli/server_address.hpp"
 #include "bench/studies/load_plan.hpp"
 #include "bench/studies/load_report.hpp"
+#include "bench/studies/names.hpp"
 
-namespace redline::actors::cli {
+namespace redline::studies {
 
 /// Sends one request and reads its stream to the end. What goes wrong is in the row's error.
 [[nodiscard]] load_row ask(const server_address& server, const http_question& question);
@@ -19,4 +20,4 @@ namespace redline::actors::cli {
 load_record run_level(const load_level& level, const std::string& method, const std::vector<planned_request>& plan,
                       const std::function<load_row(std::size_t)>& ask_one, std::atomic<std::size_t>& done_count);
 
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-namespace redline::actors::cli {
+namespace redline::studies {
 namespace {
 
 constexpr std::uint32_t completion_tokens = 32;
@@ -69,4 +69,4 @@ http_question question_of(const planned_request& planned, const std::vector<know
   return {"/v1/chat/completions", body.dump()};
 }
 
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

@@ -6,7 +6,7 @@
 
 #include "bench/studies/edit_corpus.hpp"
 
-namespace redline::actors::cli {
+namespace redline::studies {
 
 /// How many ask at once: clients that each wait for their answer, or arrivals that wait for nobody.
 struct load_level {
@@ -44,4 +44,4 @@ struct http_question {
 [[nodiscard]] http_question question_of(const planned_request& planned, const std::vector<known_edit>& edits,
                                         const load_mix& mix, const std::string& method);
 
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

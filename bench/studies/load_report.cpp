@@ -7,7 +7,7 @@
 
 #include "bench/studies/statistics.hpp"
 
-namespace redline::actors::cli {
+namespace redline::studies {
 namespace {
 
 using json = nlohmann::ordered_json;
@@ -303,4 +303,4 @@ plot goodput_plot(const std::vector<load_summary>& all, const std::string& note)
                    &load_summary::goodput);
 }
 
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

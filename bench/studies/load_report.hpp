@@ -8,7 +8,7 @@
 #include "bench/studies/svg_plot.hpp"
 #include "runtime/base/result.hpp"
 
-namespace redline::actors::cli {
+namespace redline::studies {
 
 struct token_count {
   std::uint64_t drafted = 0;
@@ -97,4 +97,4 @@ struct load_summary {
 /// The same of goodput.
 [[nodiscard]] plot goodput_plot(const std::vector<load_summary>& all, const std::string& note);
 
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

@@ -8,7 +8,7 @@
 #include "bench/studies/statistics.hpp"
 #include "runtime/document/line_diff.hpp"
 
-namespace redline::actors::cli {
+namespace redline::studies {
 namespace {
 
 using nlohmann::json;
@@ -124,4 +124,4 @@ double similarity(std::string_view a, std::string_view b) {
   return 1 - ratio(static_cast<double>(row.back()), static_cast<double>(std::max(a.size(), b.size())));
 }
 
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

@@ -7,7 +7,7 @@
 
 #include "runtime/base/result.hpp"
 
-namespace redline::actors::cli {
+namespace redline::studies {
 
 /// A text before and after an edit, and the line that follows it in either case.
 struct pie_case {
@@ -49,4 +49,4 @@ result<std::vector<pie_context>> parse_pie_contexts(std::string_view lines, cons
 /// 1 - Levenshtein distance in bytes over the longer length; 1 for two empty texts.
 [[nodiscard]] double similarity(std::string_view a, std::string_view b);
 
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

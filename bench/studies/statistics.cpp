@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-namespace redline::actors::cli {
+namespace redline::studies {
 
 double mean(std::span<const double> values) {
   return ratio(std::accumulate(values.begin(), values.end(), 0.0), static_cast<double>(values.size()));
@@ -36,4 +36,4 @@ double covered(std::vector<std::pair<double, double>> intervals) {
   return length;
 }
 
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-namespace redline::actors::cli {
+namespace redline::studies {
 
 /// 0 for no values.
 [[nodiscard]] double mean(std::span<const double> values);
@@ -19,4 +19,4 @@ namespace redline::actors::cli {
 /// Length of the union of intervals [first, second): what several recordings lasted together.
 [[nodiscard]] double covered(std::vector<std::pair<double, double>> intervals);
 
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
-namespace redline::actors::cli {
+namespace redline::studies {
 namespace {
 
 // Pixels.
@@ -145,4 +145,4 @@ std::string svg_of(const plot& what) {
   return out + "</svg>\n";
 }
 
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

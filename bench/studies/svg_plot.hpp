@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-namespace redline::actors::cli {
+namespace redline::studies {
 
 struct plot_series {
   std::string name;
@@ -29,4 +29,4 @@ struct plot {
 /// A whole SVG file that refers to nothing outside of itself.
 [[nodiscard]] std::string svg_of(const plot& what);
 
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

@@ -4,11 +4,12 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "actors/cli/command.hpp"
 #include "bench/studies/studies.hpp"
 #include "runtime/convert/synth.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace redline::actors::cli {
+namespace redline::studies {
 namespace {
 
 using nlohmann::ordered_json;
@@ -72,4 +73,4 @@ TEST_F(bench_accuracy, refuses_what_is_no_list_of_prompts) {
 }
 
 }  // namespace
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

@@ -6,11 +6,12 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "actors/cli/command.hpp"
 #include "bench/studies/studies.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/test_data.hpp"
 
-namespace redline::actors::cli {
+namespace redline::studies {
 namespace {
 
 using nlohmann::json;
@@ -82,4 +83,4 @@ TEST_F(bench_pie, refuses_cases_that_are_none) {
 }
 
 }  // namespace
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

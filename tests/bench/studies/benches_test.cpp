@@ -9,12 +9,13 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "actors/cli/command.hpp"
 #include "bench/studies/studies.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/test_data.hpp"
 #include "transport/http_client.hpp"
 
-namespace redline::actors::cli {
+namespace redline::studies {
 namespace {
 
 using nlohmann::ordered_json;
@@ -265,4 +266,4 @@ TEST_F(benches, evictions_are_timed_and_judged) {
 }
 
 }  // namespace
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

@@ -6,7 +6,7 @@
 
 #include "tests/support/tiny_model.hpp"
 
-namespace redline::actors::cli {
+namespace redline::studies {
 namespace {
 
 class cached_logs : public ::testing::Test {
@@ -84,4 +84,4 @@ TEST_F(cached_logs, have_their_first_layers_keys_right_where_they_moved_and_wron
 }
 
 }  // namespace
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

@@ -4,7 +4,7 @@
 
 #include "tests/support/tiny_model.hpp"
 
-namespace redline::actors::cli {
+namespace redline::studies {
 namespace {
 
 std::shared_ptr<const grammar::token_trie> tokenizer() {
@@ -95,4 +95,4 @@ TEST(clumsy_model, is_saved_by_its_confidence_as_far_as_it_knows_itself) {
 }
 
 }  // namespace
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

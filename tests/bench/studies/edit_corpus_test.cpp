@@ -7,7 +7,7 @@
 
 #include "tests/support/test_data.hpp"
 
-namespace redline::actors::cli {
+namespace redline::studies {
 namespace {
 
 using ::testing::HasSubstr;
@@ -116,4 +116,4 @@ TEST(edit_corpus, damages_about_as_many_lines_as_asked) {
 }
 
 }  // namespace
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

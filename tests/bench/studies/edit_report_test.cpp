@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace redline::actors::cli {
+namespace redline::studies {
 namespace {
 
 edit_run run_of(const std::string& edit, const std::string& method, double ratio, double seconds,
@@ -109,4 +109,4 @@ TEST(edit_report, draws_the_edit_in_the_middle_of_the_fastest_method_that_drafts
 }
 
 }  // namespace
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

@@ -4,7 +4,7 @@
 
 #include "tests/support/test_data.hpp"
 
-namespace redline::actors::cli {
+namespace redline::studies {
 namespace {
 
 TEST(evict_study, keys_that_are_turned_often_drift_and_keys_that_are_not_do_not) {
@@ -62,4 +62,4 @@ TEST_F(window_study, turned_and_moved_keys_mean_the_same) {
 }
 
 }  // namespace
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

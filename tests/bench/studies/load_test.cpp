@@ -11,7 +11,7 @@
 #include "bench/studies/load_plan.hpp"
 #include "bench/studies/load_report.hpp"
 
-namespace redline::actors::cli {
+namespace redline::studies {
 namespace {
 
 using nlohmann::ordered_json;
@@ -197,4 +197,4 @@ TEST(load_client, says_that_nobody_answers) {
 }
 
 }  // namespace
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

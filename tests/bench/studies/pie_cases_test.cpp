@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace redline::actors::cli {
+namespace redline::studies {
 namespace {
 
 using ::testing::HasSubstr;
@@ -59,4 +59,4 @@ TEST(pie_cases, measure_how_alike_two_lines_are) {
 }
 
 }  // namespace
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace redline::actors::cli {
+namespace redline::studies {
 namespace {
 
 TEST(statistics, of_nothing_are_zero) {
@@ -41,4 +41,4 @@ TEST(statistics, windows_that_overlap_count_once) {
 TEST(statistics, mean_is_the_mean) { EXPECT_DOUBLE_EQ(mean(std::vector<double>{1, 2, 6}), 3); }
 
 }  // namespace
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace redline::actors::cli {
+namespace redline::studies {
 namespace {
 
 using ::testing::HasSubstr;
@@ -60,4 +60,4 @@ TEST(svg_plot, survives_nothing_and_what_is_no_number) {
 }
 
 }  // namespace
-}  // namespace redline::actors::cli
+}  // namespace redline::studies
