@@ -120,7 +120,7 @@ void gateway::on(const actor::undeliverable& m) {
 void gateway::on(const actor::actor_down& m) {
   for (const auto& [session, live] : live_) {
     if (live.where.where != m.who) continue;
-    on(live_over{session});
+    on(edit_session_over{session});
     return;
   }
   for (const auto& [exchange, r] : requests_) {
@@ -128,7 +128,7 @@ void gateway::on(const actor::actor_down& m) {
       if (a.where.where != m.who) continue;
       // It cannot give back what it borrowed.
       const auto live = r.live ? live_.find(*r.live) : live_.end();
-      if (live != live_.end()) context().tell(live->second.where, live_withdraw{exchange});
+      if (live != live_.end()) context().tell(live->second.where, edit_withdraw{exchange});
       fail_request(exchange, {errc::session_lost, "the session of this answer died"}, 0);
       return;
     }
@@ -290,7 +290,7 @@ void gateway::serve_metrics(const visit& v) {
   auto& m = *services_->metrics;
   count_drafts({});  // so that every source is listed from the start
   m.gauge_of("ready", "1 when requests are taken").set(readiness() ? 0 : 1);
-  m.gauge_of("live_sessions", "Live sessions at this gateway").set(static_cast<double>(live_.size()));
+  m.gauge_of("live_sessions", "Edit sessions at this gateway").set(static_cast<double>(live_.size()));
   m.gauge_of("answers_running", "Answers in work at this gateway")
       .set(static_cast<double>(answers_of_sessions_.size()));
   if (scheduler_) {
@@ -648,7 +648,7 @@ void gateway::drop_request(std::uint64_t exchange, bool cancel_sessions) {
 void gateway::on(const http_closed& m) {
   if (const auto wait = live_waits_.find(m.exchange); wait != live_waits_.end()) {
     const auto live = live_.find(wait->second.session);
-    if (live != live_.end()) context().tell(live->second.where, live_withdraw{m.exchange});
+    if (live != live_.end()) context().tell(live->second.where, edit_withdraw{m.exchange});
     live_waits_.erase(wait);
     return;
   }

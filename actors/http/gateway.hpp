@@ -10,14 +10,14 @@
 #include <unordered_map>
 #include <vector>
 
-#include "actors/editing/live_session.hpp"
+#include "actors/editing/edit_session.hpp"
 #include "actors/http/api_keys.hpp"
 #include "actors/http/metrics.hpp"
 #include "actors/http/openai/request.hpp"
 #include "actors/http/openai/response.hpp"
+#include "actors/messages/edit_messages.hpp"
 #include "actors/messages/gateway_messages.hpp"
 #include "actors/messages/http_messages.hpp"
-#include "actors/messages/live_messages.hpp"
 #include "actors/messages/session_messages.hpp"
 #include "actors/messages/status_messages.hpp"
 #include "actors/serving/session.hpp"
@@ -47,7 +47,7 @@ struct gateway_services {
   actor::address http;
   api_keys keys;
   std::uint32_t sessions_max = 1024;  // answers in work
-  api::live_limits live;
+  api::edit_limits live;
   std::shared_ptr<metrics_registry> metrics;
   std::function<void()> on_drained;  // called once, when a drain has nothing left to wait for
 };
@@ -58,8 +58,8 @@ class gateway final : public actor::actor_of<gateway> {
  public:
   using accepts =
       actor::protocol<http_arrived, http_closed, http_flow, session_text, session_finished, scheduler_report,
-                      draft_report, drain_gateway, cancel_everything, gateway_tick, live_reply, live_prompt, live_over,
-                      actor::actor_down, actor::peer_state, actor::undeliverable>;
+                      draft_report, drain_gateway, cancel_everything, gateway_tick, edit_reply, edit_prompt_made,
+                      edit_session_over, actor::actor_down, actor::peer_state, actor::undeliverable>;
 
   gateway(actor::actor_context& context, std::shared_ptr<const gateway_services> services);
 
@@ -74,9 +74,9 @@ class gateway final : public actor::actor_of<gateway> {
   void on(const drain_gateway& m);
   void on(const cancel_everything& m);
   void on(const gateway_tick& m);
-  void on(const live_reply& m);
-  void on(const live_prompt& m);
-  void on(const live_over& m);
+  void on(const edit_reply& m);
+  void on(const edit_prompt_made& m);
+  void on(const edit_session_over& m);
   void on(const actor::actor_down& m);
   void on(const actor::peer_state& m);
   void on(const actor::undeliverable& m);
@@ -121,10 +121,10 @@ class gateway final : public actor::actor_of<gateway> {
     [[nodiscard]] caller who() const { return {m.exchange, request_id, tenant}; }
   };
   struct live_state {
-    actor::actor_ref<live_session> where;
+    actor::actor_ref<edit_session> where;
     tenant_id tenant;
   };
-  /// A call that a live session has not answered yet.
+  /// A call that an edit session has not answered yet.
   struct live_wait {
     caller who;
     session_id session;
@@ -143,7 +143,7 @@ class gateway final : public actor::actor_of<gateway> {
   /// Live sessions, in gateway_live.cpp. False for a path that is none of theirs.
   bool route_live(const visit& v);
   void open_live(const visit& v);
-  void call_live(const visit& v, session_id session, live_verb verb, std::string path = {});
+  void call_live(const visit& v, session_id session, edit_verb verb, std::string path = {});
   void refuse_waits_on(session_id session);
   [[nodiscard]] std::optional<api::api_error> room_for_live(tenant_id tenant) const;
 

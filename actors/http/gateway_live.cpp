@@ -1,4 +1,4 @@
-// The gateway's part in live sessions: whose they are, and which call goes where.
+// The gateway's part in edit sessions: whose they are, and which call goes where.
 
 #include <algorithm>
 #include <charconv>
@@ -32,7 +32,7 @@ api::api_error no_such_session(std::string_view name) {
   return api::not_found("no session '" + std::string(name.substr(0, 64)) + "'", "session_not_found");
 }
 
-std::string_view text_of(live_verb verb) {
+std::string_view text_of(edit_verb verb) {
   static constexpr std::string_view names[] = {"open",      "show",     "show_file", "put_file", "patch_file",
                                                "drop_file", "complete", "edit",      "close"};
   return names[static_cast<std::size_t>(verb)];
@@ -65,17 +65,17 @@ bool gateway::route_live(const visit& v) {
 
   struct entry {
     std::string_view method, place;
-    live_verb verb;
+    edit_verb verb;
   };
   static constexpr std::string_view files = "/files/";
-  static constexpr entry table[] = {{"GET", "", live_verb::show},
-                                    {"DELETE", "", live_verb::close},
-                                    {"POST", "/complete", live_verb::complete},
-                                    {"POST", "/edit", live_verb::edit},
-                                    {"GET", files, live_verb::show_file},
-                                    {"PUT", files, live_verb::put_file},
-                                    {"PATCH", files, live_verb::patch_file},
-                                    {"DELETE", files, live_verb::drop_file}};
+  static constexpr entry table[] = {{"GET", "", edit_verb::show},
+                                    {"DELETE", "", edit_verb::close},
+                                    {"POST", "/complete", edit_verb::complete},
+                                    {"POST", "/edit", edit_verb::edit},
+                                    {"GET", files, edit_verb::show_file},
+                                    {"PUT", files, edit_verb::put_file},
+                                    {"PATCH", files, edit_verb::patch_file},
+                                    {"DELETE", files, edit_verb::drop_file}};
   const bool is_file = rest.starts_with(files) && rest.size() > files.size();
   bool place_known = false;
   for (const auto& e : table) {
@@ -100,8 +100,8 @@ std::optional<api::api_error> gateway::room_for_live(tenant_id tenant) const {
   return api::api_error{
       429,
       "rate_limit_error",
-      own ? "You have " + std::to_string(mine) + " live sessions, the most there may be; close one."
-          : "The server has " + std::to_string(live_.size()) + " live sessions, the most there may be.",
+      own ? "You have " + std::to_string(mine) + " edit sessions, the most there may be; close one."
+          : "The server has " + std::to_string(live_.size()) + " edit sessions, the most there may be.",
       "",
       "session_limit",
       {}};
@@ -116,7 +116,7 @@ void gateway::open_live(const visit& v) {
   }
   if (draining_) return refuse(api::error_of({errc::draining, "the server is shutting down"}));
   if (const auto why = room_for_live(v.tenant)) return refuse(*why);
-  live_workspace files(services_->tokenizer, {services_->live, parsed->units, services_->context_max});
+  workspace files(services_->tokenizer, {services_->live, parsed->units, services_->context_max});
   for (std::size_t i = 0; i < parsed->files.size(); ++i) {
     if (auto why = files.put(parsed->files[i])) {
       why->param = "files[" + std::to_string(i) + "]" + (why->param.empty() ? "" : "." + why->param);
@@ -126,7 +126,7 @@ void gateway::open_live(const visit& v) {
   const auto partners = services_->partners_for(draft::method::regular, context().self());
   if (!partners) return refuse(api::error_of(partners.error(), v.request_id));
   const session_id id{context().env().random() | 1};
-  live_identity who{.session = id,
+  edit_identity who{.session = id,
                     .name = name_of(id),
                     .tenant = v.tenant,
                     .model = services_->model_name,
@@ -134,28 +134,28 @@ void gateway::open_live(const visit& v) {
                     .cache = parsed->cache,
                     .scheduler = partners->scheduler,
                     .gateway = context().self()};
-  const auto where = context().spawn<live_session>("live session " + who.name, {1024, 1024}, who, std::move(files));
+  const auto where = context().spawn<edit_session>("edit session " + who.name, {1024, 1024}, who, std::move(files));
   live_[id] = {where, v.tenant};
-  services_->metrics->counter_of("live_sessions_opened_total", "Live sessions opened").add();
-  call_live(v, id, live_verb::open);
+  services_->metrics->counter_of("live_sessions_opened_total", "Edit sessions opened").add();
+  call_live(v, id, edit_verb::open);
 }
 
-void gateway::call_live(const visit& v, session_id session, live_verb verb, std::string path) {
-  const bool generates = verb == live_verb::complete || verb == live_verb::edit;
+void gateway::call_live(const visit& v, session_id session, edit_verb verb, std::string path) {
+  const bool generates = verb == edit_verb::complete || verb == edit_verb::edit;
   live_wait wait{.who = v.who(), .session = session, .wish = {}, .began = context().now()};
   if (generates) {
     if (const auto why = readiness()) return respond_error(v.m.exchange, *why, v.request_id);
-    auto wish = api::parse_live_generation(v.m.body, verb == live_verb::edit);
+    auto wish = api::parse_live_generation(v.m.body, verb == edit_verb::edit);
     if (!wish) return respond_error(v.m.exchange, wish.error(), v.request_id);
     wait.wish = std::move(*wish);
   }
-  services_->metrics->counter_of("live_calls_total", "Calls of live sessions", {{"verb", text_of(verb)}}).add();
+  services_->metrics->counter_of("live_calls_total", "Calls of edit sessions", {{"verb", text_of(verb)}}).add();
   live_waits_.emplace(v.m.exchange, std::move(wait));
   context().tell(live_.at(session).where,
-                 live_call{v.m.exchange, verb, std::move(path), verb == live_verb::open ? "" : v.m.body});
+                 edit_call{v.m.exchange, verb, std::move(path), verb == edit_verb::open ? "" : v.m.body});
 }
 
-void gateway::on(const live_reply& m) {
+void gateway::on(const edit_reply& m) {
   const auto wait = live_waits_.find(m.exchange);
   if (wait == live_waits_.end()) return;
   header_list more;
@@ -164,9 +164,9 @@ void gateway::on(const live_reply& m) {
   live_waits_.erase(wait);
 }
 
-void gateway::on(const live_prompt& m) {
+void gateway::on(const edit_prompt_made& m) {
   const auto found = live_waits_.find(m.exchange);
-  // The client left: the live session hears of it on its own way.
+  // The client left: the edit session hears of it on its own way.
   if (found == live_waits_.end() || !found->second.wish) return;
   live_wait wait = std::move(found->second);
   live_waits_.erase(found);
@@ -199,11 +199,11 @@ void gateway::on(const live_prompt& m) {
   }
   if (!why) why = begin_request(wait.who, std::move(r), prompts, prediction, borrowed);
   if (!why) return;
-  if (borrowed) context().send(context().sender(), live_withdraw{m.exchange});
+  if (borrowed) context().send(context().sender(), edit_withdraw{m.exchange});
   respond_error(m.exchange, *why, wait.who.request_id);
 }
 
-void gateway::on(const live_over& m) {
+void gateway::on(const edit_session_over& m) {
   live_.erase(m.session);
   refuse_waits_on(m.session);
 }

@@ -7,9 +7,9 @@
 
 #include "actors/messages/cache_messages.hpp"
 #include "actors/messages/draft_messages.hpp"
+#include "actors/messages/edit_messages.hpp"
 #include "actors/messages/gateway_messages.hpp"
 #include "actors/messages/http_messages.hpp"
-#include "actors/messages/live_messages.hpp"
 #include "actors/messages/session_messages.hpp"
 #include "actors/messages/status_messages.hpp"
 #include "actors/messages/verify_messages.hpp"
@@ -25,8 +25,8 @@ using all_messages =
                batch_done, target_ready, run_pending, announce_target, scheduler_tick, give_up_round, background_due,
                report_status, scheduler_report, draft_report, session_text, session_finished, cancel_session,
                pause_session, session_tick, http_arrived, http_closed, http_flow, http_respond, http_stream,
-               http_stop_accepting, drain_gateway, cancel_everything, gateway_tick, live_call, live_withdraw,
-               live_reply, live_prompt, live_over, sequence_returned, live_tick>;
+               http_stop_accepting, drain_gateway, cancel_everything, gateway_tick, edit_call, edit_withdraw,
+               edit_reply, edit_prompt_made, edit_session_over, sequence_returned, edit_session_tick>;
 
 /// Calls body(std::type_identity<M>{}) for every message M.
 template<class Body>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "actors/messages/draft_messages.hpp"
-#include "actors/messages/live_messages.hpp"
+#include "actors/messages/edit_messages.hpp"
 #include "actors/messages/session_messages.hpp"
 #include "actors/messages/verify_messages.hpp"
 #include "actors/serving/token_log.hpp"

@@ -10,7 +10,7 @@
 #include <random>
 
 #include "actors/cli/command.hpp"
-#include "actors/editing/live_cache.hpp"
+#include "actors/editing/kv_estimate.hpp"
 #include "bench/studies/cached_log.hpp"
 #include "bench/studies/edit_corpus.hpp"
 #include "bench/studies/pie_cases.hpp"
@@ -179,7 +179,7 @@ class quality_bench {
 
   edit_sample approximate(cached_log& exact, const pie_case& c, kv::splice_policy policy) {
     cached_log tried(*m_.model, *m_.pool);
-    live_cache cache(policy);
+    kv_estimate cache(policy);
     (void)cache.follow(before_);
     tried.become({}, before_);
     tried.prepare();
@@ -360,7 +360,7 @@ json measure_insertion(const flags& f, bench_model& m, std::uint32_t length, std
   for (std::uint32_t i = 0; i <= f.samples; ++i) {
     line.show(std::to_string(length) + " tokens, insertion at " + std::to_string(at));
     cached_log log(*m.model, *m.pool);
-    live_cache cache(kv::splice_policy::pie);
+    kv_estimate cache(kv::splice_policy::pie);
     (void)cache.follow(before);
     log.become({}, before);
     log.pretend();

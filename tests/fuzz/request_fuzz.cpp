@@ -1,7 +1,7 @@
 // Any bytes -> every request parser -> a request within its limits, or an error with a message and a type.
 #include <cstdlib>
 
-#include "actors/http/openai/live_request.hpp"
+#include "actors/http/openai/edit_request.hpp"
 #include "actors/http/openai/request.hpp"
 #include "tests/fuzz/driver.hpp"
 
@@ -54,7 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check(api::parse_tokenize_request(body));
   check(api::parse_detokenize_request(body));
   check(api::parse_template_request(body));
-  const api::live_limits small{.files_max = 2, .file_bytes_max = 64, .session_bytes_max = 100, .edits_max = 3};
+  const api::edit_limits small{.files_max = 2, .file_bytes_max = 64, .session_bytes_max = 100, .edits_max = 3};
   check(api::parse_open_session(body, small));
   check(api::parse_put_file("a", body, small));
   check(api::parse_patch(body, small));

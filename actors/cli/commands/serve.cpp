@@ -37,8 +37,8 @@ struct flags {
   std::uint32_t chunk_rows = 256;
   std::uint32_t step_ms = 200;
   double shutdown_timeout = 30;
-  std::size_t live_max = api::live_limits{}.sessions_max;
-  std::int64_t live_idle_s = api::live_limits{}.idle_seconds_max;
+  std::size_t live_max = api::edit_limits{}.sessions_max;
+  std::int64_t live_idle_s = api::edit_limits{}.idle_seconds_max;
   std::string bridge;
   std::vector<std::string> remote;
   std::string keys_dir;

@@ -5,8 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "actors/http/openai/edit_request.hpp"
 #include "actors/http/openai/field_reader.hpp"
-#include "actors/http/openai/live_request.hpp"
 #include "actors/http/openai/unsupported_fields.hpp"
 
 namespace redline::api {

@@ -25,7 +25,7 @@ struct source_report {
   bool operator==(const source_report&) const = default;
 };
 
-/// What the KV of a live session's prompt was worth when the answer began, in tokens.
+/// What the KV of an edit session's prompt was worth when the answer began, in tokens.
 struct kv_report {
   std::uint32_t exact = 0;
   std::uint32_t shifted = 0;
@@ -54,7 +54,7 @@ struct usage_report {
   std::uint32_t reevaluated = 0;  // times that moved KV was lost and the window computed anew
   std::string eviction = "off";   // the policy
   double seconds = 0;             // from admission to the last token
-  std::optional<kv_report> kv;    // live sessions only
+  std::optional<kv_report> kv;    // edit sessions only
 
   /// For several answers to one request: sums, but the prompt counts once per prompt, which the caller decides.
   usage_report& operator+=(const usage_report& other);

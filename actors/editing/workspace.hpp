@@ -7,16 +7,16 @@
 #include <string>
 #include <vector>
 
-#include "actors/http/openai/live_request.hpp"
+#include "actors/http/openai/edit_request.hpp"
 #include "runtime/document/live_document.hpp"
 
 namespace redline::actors {
 
-/// The files of a live session and what a model reads of them. Knows no tokens but the files' own and no KV.
-class live_workspace {
+/// The files of an edit session and what a model reads of them. Knows no tokens but the files' own and no KV.
+class workspace {
  public:
   struct options {
-    api::live_limits limits;
+    api::edit_limits limits;
     text::position_encoding units = text::position_encoding::utf16;
     std::uint32_t context_max = 0;
   };
@@ -25,11 +25,11 @@ class live_workspace {
     text::live_document document;
   };
 
-  live_workspace(std::shared_ptr<const text::tokenizer> tokenizer, options how)
+  workspace(std::shared_ptr<const text::tokenizer> tokenizer, options how)
       : tokenizer_(std::move(tokenizer)), how_(how) {}
 
   /// A new file, or a later version of one.
-  std::optional<api::api_error> put(const api::live_file& given);
+  std::optional<api::api_error> put(const api::opened_file& given);
   std::optional<api::api_error> drop(const std::string& path);
   /// The token edits, one after the other; afterwards `cursor` is where somebody types.
   api::answer<std::vector<text::token_splice>> patch(const std::string& path, const api::patch_request& request);
@@ -61,7 +61,7 @@ class live_workspace {
   };
 
   [[nodiscard]] std::size_t bytes() const;
-  [[nodiscard]] result<std::size_t> offset_of(const file& in, const api::live_place& place) const;
+  [[nodiscard]] result<std::size_t> offset_of(const file& in, const api::file_place& place) const;
   [[nodiscard]] std::size_t first_read(std::span<const token> before, std::size_t most) const;
   [[nodiscard]] layout lay_out_at(const file& in, std::size_t offset, api::completion_mode mode) const;
   void append_header(const file& of, std::vector<token>& out) const;

@@ -14,8 +14,8 @@
 
 namespace redline::api {
 
-/// What live sessions may hold. Each is an answer of its own when it is reached.
-struct live_limits {
+/// What edit sessions may hold. Each is an answer of its own when it is reached.
+struct edit_limits {
   std::size_t sessions_max = 256;        // of one gateway
   std::size_t tenant_sessions_max = 64;  // of one tenant
   std::size_t files_max = 64;            // of one session
@@ -29,7 +29,7 @@ struct live_limits {
 };
 
 /// A file as a client opens it.
-struct live_file {
+struct opened_file {
   std::string path;
   std::string text;
   std::int64_t version = 1;
@@ -45,27 +45,27 @@ std::string_view name_of(kv::splice_policy policy);
 
 struct open_session_request {
   std::string model;
-  std::vector<live_file> files;
+  std::vector<opened_file> files;
   text::position_encoding units = text::position_encoding::utf16;
   std::int64_t idle_seconds_max = 0;
   cache_request cache;
 };
-answer<open_session_request> parse_open_session(std::string_view body, const live_limits& limits);
+answer<open_session_request> parse_open_session(std::string_view body, const edit_limits& limits);
 
 /// PUT of a file: {"text", "version"}.
-answer<live_file> parse_put_file(std::string path, std::string_view body, const live_limits& limits);
+answer<opened_file> parse_put_file(std::string path, std::string_view body, const edit_limits& limits);
 
 /// A place in a file, in the session's units or in bytes.
-using live_place = std::variant<text::text_position, std::size_t>;
+using file_place = std::variant<text::text_position, std::size_t>;
 
 /// PATCH of a file: {"version", "base_version", "edits", "cursor"}.
 struct patch_request {
   std::int64_t base = 0;
   std::int64_t next = 0;
   std::vector<text::text_edit> edits;
-  std::optional<live_place> cursor;  // where the next completion is expected; absent: behind the last edit
+  std::optional<file_place> cursor;  // where the next completion is expected; absent: behind the last edit
 };
-answer<patch_request> parse_patch(std::string_view body, const live_limits& limits);
+answer<patch_request> parse_patch(std::string_view body, const edit_limits& limits);
 
 enum class completion_mode : std::uint8_t {
   line,  // the rest of the line
@@ -76,13 +76,13 @@ enum class completion_mode : std::uint8_t {
 /// The part of complete's body that says where; the rest is read as a completion's, see `parse_live_generation`.
 struct place_request {
   std::string path;
-  std::optional<live_place> place;      // absent: the end of the file
+  std::optional<file_place> place;      // absent: the end of the file
   std::optional<std::int64_t> version;  // of the file that the client has in mind
   std::optional<completion_mode> mode;  // absent: fim where the model has tokens for it, else line
   std::string instruction;              // edit only
 };
 /// For `edit` the instruction is required, for `complete` there is none.
-answer<place_request> parse_place(std::string_view body, bool is_edit, const live_limits& limits);
+answer<place_request> parse_place(std::string_view body, bool is_edit, const edit_limits& limits);
 
 /// How the answer is to be made: the fields of a completion (complete) or of a chat (edit), but for the prompt. Absent,
 /// the temperature is 0, and a completion has at most 64 tokens.

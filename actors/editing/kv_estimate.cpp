@@ -1,4 +1,4 @@
-#include "actors/editing/live_cache.hpp"
+#include "actors/editing/kv_estimate.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -13,7 +13,7 @@ constexpr std::uint32_t kept_min = 16;
 
 }  // namespace
 
-std::vector<log_splice> live_cache::follow(std::vector<token> prompt) {
+std::vector<log_splice> kv_estimate::follow(std::vector<token> prompt) {
   std::vector<log_splice> told;
   const auto same = std::mismatch(log_.begin(), log_.end(), prompt.begin(), prompt.end()).first;
   std::size_t kept_count = static_cast<std::size_t>(same - log_.begin());
@@ -38,11 +38,11 @@ std::vector<log_splice> live_cache::follow(std::vector<token> prompt) {
   return told;
 }
 
-void live_cache::note_exact(std::uint32_t count) {
+void kv_estimate::note_exact(std::uint32_t count) {
   exact_count_ = std::min(count, static_cast<std::uint32_t>(log_.size()));
 }
 
-api::kv_report live_cache::worth() const {
+api::kv_report kv_estimate::worth() const {
   return {.exact = exact_count_, .stale = static_cast<std::uint32_t>(log_.size()) - exact_count_};
 }
 

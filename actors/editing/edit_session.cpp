@@ -1,4 +1,4 @@
-#include "actors/editing/live_session.hpp"
+#include "actors/editing/edit_session.hpp"
 
 #include "actors/http/openai/response.hpp"
 #include "actors/serving/verify_scheduler.hpp"
@@ -14,7 +14,7 @@ constexpr microseconds reminder{60'000'000};
 // More than an answer can have. A loan takes them all, so that no count need come back from a session that died.
 constexpr std::uint64_t rounds_of_loan = std::uint64_t{1} << 32;
 
-api::json file_object(const live_workspace::file& f, bool with_text) {
+api::json file_object(const workspace::file& f, bool with_text) {
   api::json object;
   object["object"] = "redline.file";
   object["path"] = f.path;
@@ -28,55 +28,55 @@ api::json file_object(const live_workspace::file& f, bool with_text) {
 
 }  // namespace
 
-live_session::live_session(actor::actor_context& context, live_identity who, live_workspace files)
+edit_session::edit_session(actor::actor_context& context, edit_identity who, workspace files)
     : actor_of(context),
       who_(std::move(who)),
       files_(std::move(files)),
       cache_(who_.cache.policy),
       sequence_{who_.session.value} {}
 
-void live_session::on_start() {
+void edit_session::on_start() {
   called_ = asked_ = context().now();
   prepare();
-  context().after(tick, live_tick{});
+  context().after(tick, edit_session_tick{});
 }
 
-void live_session::on(const live_call& m) {
+void edit_session::on(const edit_call& m) {
   called_ = context().now();
   switch (m.verb) {
-    case live_verb::open:
+    case edit_verb::open:
       return show(m, 201);
-    case live_verb::show:
+    case edit_verb::show:
       return show(m, 200);
-    case live_verb::show_file:
+    case edit_verb::show_file:
       return show_file(m, true);
-    case live_verb::put_file:
+    case edit_verb::put_file:
       return put_file(m);
-    case live_verb::patch_file:
+    case edit_verb::patch_file:
       return patch_file(m);
-    case live_verb::drop_file:
+    case edit_verb::drop_file:
       return drop_file(m);
-    case live_verb::complete:
+    case edit_verb::complete:
       return complete(m);
-    case live_verb::edit:
+    case edit_verb::edit:
       return edit(m);
-    case live_verb::close:
+    case edit_verb::close:
       return close(m);
-    case live_verb::last_:
+    case edit_verb::last_:
       break;
   }
   refuse(m.exchange, api::error_of({errc::internal, "a call without a meaning"}));
 }
 
-void live_session::reply(std::uint64_t exchange, std::uint32_t status, const api::json& body) {
-  context().send(who_.gateway, live_reply{exchange, status, api::dump_json(body)});
+void edit_session::reply(std::uint64_t exchange, std::uint32_t status, const api::json& body) {
+  context().send(who_.gateway, edit_reply{exchange, status, api::dump_json(body)});
 }
 
-void live_session::refuse(std::uint64_t exchange, const api::api_error& why) {
-  context().send(who_.gateway, live_reply{exchange, why.status, api::error_body(why)});
+void edit_session::refuse(std::uint64_t exchange, const api::api_error& why) {
+  context().send(who_.gateway, edit_reply{exchange, why.status, api::error_body(why)});
 }
 
-void live_session::show(const live_call& m, std::uint32_t status) {
+void edit_session::show(const edit_call& m, std::uint32_t status) {
   api::json body;
   body["id"] = who_.name;
   body["object"] = "redline.session";
@@ -91,13 +91,13 @@ void live_session::show(const live_call& m, std::uint32_t status) {
   reply(m.exchange, status, body);
 }
 
-void live_session::show_file(const live_call& m, bool with_text, std::uint32_t status) {
+void edit_session::show_file(const edit_call& m, bool with_text, std::uint32_t status) {
   const auto found = files_.find(m.path);
   if (!found) return refuse(m.exchange, found.error());
   reply(m.exchange, status, file_object(**found, with_text));
 }
 
-void live_session::put_file(const live_call& m) {
+void edit_session::put_file(const edit_call& m) {
   const auto given = api::parse_put_file(m.path, m.body, files_.how().limits);
   if (!given) return refuse(m.exchange, given.error());
   const bool is_new = !files_.find(m.path).has_value();
@@ -106,7 +106,7 @@ void live_session::put_file(const live_call& m) {
   show_file(m, false, is_new ? 201 : 200);
 }
 
-void live_session::patch_file(const live_call& m) {
+void edit_session::patch_file(const edit_call& m) {
   const auto request = api::parse_patch(m.body, files_.how().limits);
   if (!request) return refuse(m.exchange, request.error());
   const auto done = files_.patch(m.path, *request);
@@ -125,13 +125,13 @@ void live_session::patch_file(const live_call& m) {
   reply(m.exchange, 200, body);
 }
 
-void live_session::drop_file(const live_call& m) {
+void edit_session::drop_file(const edit_call& m) {
   if (const auto why = files_.drop(m.path)) return refuse(m.exchange, *why);
   prepare();
-  context().send(who_.gateway, live_reply{m.exchange, 204, {}});
+  context().send(who_.gateway, edit_reply{m.exchange, 204, {}});
 }
 
-void live_session::complete(const live_call& m) {
+void edit_session::complete(const edit_call& m) {
   const auto where = api::parse_place(m.body, false, files_.how().limits);
   if (!where) return refuse(m.exchange, where.error());
   auto laid_out = files_.lay_out(*where);
@@ -148,9 +148,9 @@ void live_session::complete(const live_call& m) {
   lend_to_next();
 }
 
-void live_session::lend_to_next() {
+void edit_session::lend_to_next() {
   if (borrowed_by_ != 0 || waiting_.empty()) return;
-  live_prompt next = std::move(waiting_.front());
+  edit_prompt_made next = std::move(waiting_.front());
   waiting_.pop_front();
   // Without splices the answer's session itself tells the scheduler all there is to tell.
   if (auto splices = cache_.follow(next.prompt); !splices.empty()) {
@@ -164,7 +164,7 @@ void live_session::lend_to_next() {
   context().send(who_.gateway, next);
 }
 
-void live_session::prepare() {
+void edit_session::prepare() {
   if (borrowed_by_ != 0 || !waiting_.empty()) return;
   auto next = files_.expected();
   if (!next) return;
@@ -178,7 +178,7 @@ void live_session::prepare() {
 }
 
 /// A later text overtakes an older one; what both begin with is not computed twice.
-void live_session::heal() {
+void edit_session::heal() {
   if (cache_.is_exact()) {
     if (healing_) context().tell(who_.scheduler, release_sequence{healing_->sequence});
     healing_.reset();
@@ -193,7 +193,7 @@ void live_session::heal() {
 }
 
 /// Between two answers, when what was computed is what the next one starts from.
-void live_session::take_healed() {
+void edit_session::take_healed() {
   if (!healing_ || !healing_->done || borrowed_by_ != 0 || healing_->log != cache_.log()) return;
   context().tell(who_.scheduler, release_sequence{sequence_});
   sequence_ = healing_->sequence;
@@ -204,7 +204,7 @@ void live_session::take_healed() {
   ++healed_count_;
 }
 
-void live_session::tell_scheduler(sequence_id sequence, round_id round, const std::vector<token>& log,
+void edit_session::tell_scheduler(sequence_id sequence, round_id round, const std::vector<token>& log,
                                   std::vector<log_splice> splices) {
   asked_ = context().now();
   context().tell(who_.scheduler, verify_run{.sequence = sequence,
@@ -217,7 +217,7 @@ void live_session::tell_scheduler(sequence_id sequence, round_id round, const st
                                             .prefill_only = true});
 }
 
-void live_session::remind_scheduler() {
+void edit_session::remind_scheduler() {
   if (borrowed_by_ != 0 || cache_.log().empty()) return;
   const bool heals = healing_ && !healing_->done;
   if (context().now() - asked_ < (preparing_ || heals ? patience : reminder)) return;
@@ -226,27 +226,27 @@ void live_session::remind_scheduler() {
   if (healing_) tell_scheduler(healing_->sequence, healing_->round, healing_->log);
 }
 
-void live_session::edit(const live_call& m) {
+void edit_session::edit(const edit_call& m) {
   const auto where = api::parse_place(m.body, true, files_.how().limits);
   if (!where) return refuse(m.exchange, where.error());
   const auto found = files_.find(where->path, where->version);
   if (!found) return refuse(m.exchange, found.error());
-  context().send(who_.gateway, live_prompt{.exchange = m.exchange,
-                                           .path = where->path,
-                                           .text = (*found)->document.text(),
-                                           .instruction = where->instruction,
-                                           .version = (*found)->document.version()});
+  context().send(who_.gateway, edit_prompt_made{.exchange = m.exchange,
+                                                .path = where->path,
+                                                .text = (*found)->document.text(),
+                                                .instruction = where->instruction,
+                                                .version = (*found)->document.version()});
 }
 
-void live_session::on(const live_withdraw& m) {
-  std::erase_if(waiting_, [&](const live_prompt& p) { return p.exchange == m.exchange; });
+void edit_session::on(const edit_withdraw& m) {
+  std::erase_if(waiting_, [&](const edit_prompt_made& p) { return p.exchange == m.exchange; });
   // The answer could not begin, or its session died: nobody has the sequence.
   if (borrowed_by_ != m.exchange) return;
   tell_scheduler(sequence_, {++round_.value}, cache_.log());
   on(sequence_returned{sequence_});
 }
 
-void live_session::on(const sequence_returned& m) {
+void edit_session::on(const sequence_returned& m) {
   if (m.sequence != sequence_) return;
   called_ = context().now();
   borrowed_by_ = 0;
@@ -255,7 +255,7 @@ void live_session::on(const sequence_returned& m) {
   prepare();
 }
 
-void live_session::on(const verdict& m) {
+void edit_session::on(const verdict& m) {
   if (m.why_not) {
     // Nothing is lost but time: the next completion computes what it needs, or is told why not.
     context().log(log_level::debug, "the KV could not be prepared: " + m.why_not->describe());
@@ -277,31 +277,31 @@ void live_session::on(const verdict& m) {
   heal();
 }
 
-void live_session::on(const run_pending&) {}
+void edit_session::on(const run_pending&) {}
 
-void live_session::on(const live_tick&) {
-  context().after(tick, live_tick{});
+void edit_session::on(const edit_session_tick&) {
+  context().after(tick, edit_session_tick{});
   const bool idle = borrowed_by_ == 0 && waiting_.empty();
   if (idle && context().now() - called_ >= who_.idle_max) return context().stop();
   remind_scheduler();
 }
 
-void live_session::on(const actor::undeliverable& m) {
+void edit_session::on(const actor::undeliverable& m) {
   if (m.to == who_.gateway) context().stop();
 }
 
-void live_session::close(const live_call& m) {
-  context().send(who_.gateway, live_reply{m.exchange, 204, {}});
+void edit_session::close(const edit_call& m) {
+  context().send(who_.gateway, edit_reply{m.exchange, 204, {}});
   context().stop();
 }
 
-// Whoever still waits is told by the gateway, which hears live_over. A borrowed sequence goes with its session.
-void live_session::on_stop() {
-  context().send(who_.gateway, live_over{who_.session});
+// Whoever still waits is told by the gateway, which hears edit_session_over. A borrowed sequence goes with its session.
+void edit_session::on_stop() {
+  context().send(who_.gateway, edit_session_over{who_.session});
   context().tell(who_.scheduler, release_sequence{sequence_});
   if (healing_) context().tell(who_.scheduler, release_sequence{healing_->sequence});
 }
 
 }  // namespace redline::actors
 
-template class redline::actor::actor_cell<redline::actors::live_session>;
+template class redline::actor::actor_cell<redline::actors::edit_session>;

@@ -1,7 +1,7 @@
-// Live sessions through the real gateway, scheduler and target model, in a world whose order comes from a seed. What a
+// Edit sessions through the real gateway, scheduler and target model, in a world whose order comes from a seed. What a
 // completion says must be what a session opened a moment ago with the same text says.
 
-#include "actors/editing/live_session.hpp"
+#include "actors/editing/edit_session.hpp"
 
 #include <gtest/gtest.h>
 
@@ -56,16 +56,16 @@ class http_stand_in final : public actor::actor_of<http_stand_in> {
   std::shared_ptr<answers> heard_;
 };
 
-class live_sessions : public testing::Test {
+class edit_sessions : public testing::Test {
  protected:
-  explicit live_sessions(std::uint64_t seed = 1) : world(seed) {}
+  explicit edit_sessions(std::uint64_t seed = 1) : world(seed) {}
 
   void SetUp() override {
     configure_log(static_cast<log_level>(4), log_format::text);
     start();
   }
 
-  void start(const std::vector<std::string>& keys = {}, api::live_limits limits = {}) {
+  void start(const std::vector<std::string>& keys = {}, api::edit_limits limits = {}) {
     static const auto file = test::make_tiny_model({.context = context_max}).file();
     static kernels::worker_team team{1};
     static const auto& table = *kernels::process_table().table;
@@ -142,7 +142,7 @@ class live_sessions : public testing::Test {
   std::uint64_t exchange = 0;
 };
 
-TEST_F(live_sessions, are_opened_edited_completed_shown_and_closed) {
+TEST_F(edit_sessions, are_opened_edited_completed_shown_and_closed) {
   const auto id = open("def f(x):\n    return x\n");
   auto [status, body] = call("PATCH", at(id, "/files/a.py"), insertion(2, 0, 6, "x, y="));
   EXPECT_EQ(status, 200U) << body;
@@ -172,7 +172,7 @@ TEST_F(live_sessions, are_opened_edited_completed_shown_and_closed) {
   EXPECT_EQ(body["error"]["code"], "session_not_found");
 }
 
-TEST_F(live_sessions, refuse_what_makes_no_sense_and_say_why) {
+TEST_F(edit_sessions, refuse_what_makes_no_sense_and_say_why) {
   const auto id = open("ab\n");
   const auto refused = [&](const std::string& method, const std::string& path, const json& body, std::uint32_t status,
                            const std::string& code, const std::string& words_in_message) {
@@ -211,7 +211,7 @@ TEST_F(live_sessions, refuse_what_makes_no_sense_and_say_why) {
   EXPECT_EQ(call("GET", file).second["version"], 1);  // nothing above changed it
 }
 
-TEST_F(live_sessions, read_the_lines_next_to_the_cursor_of_a_file_longer_than_the_context) {
+TEST_F(edit_sessions, read_the_lines_next_to_the_cursor_of_a_file_longer_than_the_context) {
   std::string lines;
   for (int i = 100; i < 162; ++i) lines += std::to_string(i) + " line\n";
   const json wish = {{"path", "a.py"}, {"mode", "text"}, {"max_tokens", 8}};
@@ -236,11 +236,11 @@ TEST_F(live_sessions, read_the_lines_next_to_the_cursor_of_a_file_longer_than_th
   EXPECT_EQ(typed["usage"]["prompt_tokens"], read + tokenizer->encode("abc").size());
 }
 
-class live_sessions_with_keys : public live_sessions {
+class edit_sessions_with_keys : public edit_sessions {
   void SetUp() override { configure_log(static_cast<log_level>(4), log_format::text); }
 };
 
-TEST_F(live_sessions_with_keys, are_nobody_elses_business_and_are_counted_by_tenant) {
+TEST_F(edit_sessions_with_keys, are_nobody_elses_business_and_are_counted_by_tenant) {
   start({"ann:key-of-ann", "bob:key-of-bob"}, {.sessions_max = 3, .tenant_sessions_max = 2});
   const auto id = open("a", json::object(), "key-of-ann");
   EXPECT_EQ(call("GET", at(id), {}, "key-of-ann").first, 200U);
@@ -258,7 +258,7 @@ TEST_F(live_sessions_with_keys, are_nobody_elses_business_and_are_counted_by_ten
   EXPECT_EQ(call("POST", "/v1/redline/sessions", json::object(), "key-of-bob").first, 201U);
 }
 
-TEST_F(live_sessions, end_when_they_are_left_alone) {
+TEST_F(edit_sessions, end_when_they_are_left_alone) {
   const auto id = open("a", {{"idle_seconds", 30}});
   world.run_for(microseconds{25'000'000});
   EXPECT_EQ(call("GET", at(id)).first, 200U);
@@ -268,7 +268,7 @@ TEST_F(live_sessions, end_when_they_are_left_alone) {
   EXPECT_EQ(call("GET", at(id)).first, 404U);
 }
 
-TEST_F(live_sessions, complete_in_order_what_the_text_was_when_each_was_asked_for) {
+TEST_F(edit_sessions, complete_in_order_what_the_text_was_when_each_was_asked_for) {
   const auto id = open("first");
   const auto one = ask("POST", at(id, "/complete"), {{"path", "a.py"}, {"max_tokens", 20}, {"mode", "text"}});
   const auto patched = ask("PATCH", at(id, "/files/a.py"), insertion(2, 0, 5, " second"));
@@ -281,7 +281,7 @@ TEST_F(live_sessions, complete_in_order_what_the_text_was_when_each_was_asked_fo
   EXPECT_EQ(second["usage"]["prompt_tokens"], tokenizer->encode("first second").size());
 }
 
-TEST_F(live_sessions, stream_when_asked_to) {
+TEST_F(edit_sessions, stream_when_asked_to) {
   const auto id = open("stream me");
   const json wish = {{"path", "a.py"}, {"max_tokens", 12}, {"mode", "text"}};
   json streamed = wish;
@@ -302,7 +302,7 @@ TEST_F(live_sessions, stream_when_asked_to) {
   EXPECT_EQ(joined, text_of(call("POST", at(id, "/complete"), wish).second));
 }
 
-TEST_F(live_sessions, read_other_files_in_front_and_what_is_behind_in_the_middle) {
+TEST_F(edit_sessions, read_other_files_in_front_and_what_is_behind_in_the_middle) {
   const auto id = open("ab");
   call("PUT", at(id, "/files/b.py"), {{"text", "cd"}});
   const auto& w = tokenizer->vocab();
@@ -318,7 +318,7 @@ TEST_F(live_sessions, read_other_files_in_front_and_what_is_behind_in_the_middle
             headers + 3);
 }
 
-TEST_F(live_sessions, edit_as_a_chat_with_the_file_in_it_does) {
+TEST_F(edit_sessions, edit_as_a_chat_with_the_file_in_it_does) {
   const auto id = open("x = 1\n");
   const json how = {{"max_tokens", 30}, {"temperature", 0}};
   json edit = how;
@@ -330,7 +330,7 @@ TEST_F(live_sessions, edit_as_a_chat_with_the_file_in_it_does) {
   EXPECT_EQ(body["choices"], call("POST", "/v1/chat/completions", chat).second["choices"]);
 }
 
-TEST_F(live_sessions, go_on_after_a_client_left_in_the_middle) {
+TEST_F(edit_sessions, go_on_after_a_client_left_in_the_middle) {
   const auto id = open("some text to go on with");
   const json wish = {{"path", "a.py"}, {"max_tokens", 60}, {"mode", "text"}};
   const auto expected = text_of(call("POST", at(open("some text to go on with"), "/complete"), wish).second);
@@ -346,12 +346,12 @@ TEST_F(live_sessions, go_on_after_a_client_left_in_the_middle) {
 }
 
 /// One seed's story: edits of all kinds, completions in between, clients that leave, parts that die.
-class live_sessions_at_random : public live_sessions, public testing::WithParamInterface<std::uint64_t> {
+class edit_sessions_at_random : public edit_sessions, public testing::WithParamInterface<std::uint64_t> {
  protected:
-  live_sessions_at_random() : live_sessions(GetParam()) {}
+  edit_sessions_at_random() : edit_sessions(GetParam()) {}
 };
 
-TEST_P(live_sessions_at_random, say_what_a_session_opened_a_moment_ago_says) {
+TEST_P(edit_sessions_at_random, say_what_a_session_opened_a_moment_ago_says) {
   auto& chance = world.env();
   const std::string parts[] = {"x", "\n", " y = 1", "foo bar", "\u00e9", "  ", "1", "\r\n", "return"};
   std::string text = "def f(a):\n    return a + 1\n";
@@ -404,7 +404,7 @@ TEST_P(live_sessions_at_random, say_what_a_session_opened_a_moment_ago_says) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(seeds, live_sessions_at_random, testing::Range<std::uint64_t>(1, 1 + test::rounds(12, 2)));
+INSTANTIATE_TEST_SUITE_P(seeds, edit_sessions_at_random, testing::Range<std::uint64_t>(1, 1 + test::rounds(12, 2)));
 
 /// Lines that are long enough to be kept between two edits.
 std::string twelve_lines() {
@@ -413,7 +413,7 @@ std::string twelve_lines() {
   return text;
 }
 
-TEST_F(live_sessions, are_ready_before_they_are_asked) {
+TEST_F(edit_sessions, are_ready_before_they_are_asked) {
   const std::string text = twelve_lines();
   const auto id = open(text);
   const json wish = {{"path", "a.py"}, {"max_tokens", 1}};
@@ -429,7 +429,7 @@ TEST_F(live_sessions, are_ready_before_they_are_asked) {
   EXPECT_EQ(second["usage"]["redline"]["kv"]["stale"], 0);
 }
 
-TEST_F(live_sessions, say_what_their_kv_is_worth_when_nothing_heals_it) {
+TEST_F(edit_sessions, say_what_their_kv_is_worth_when_nothing_heals_it) {
   const std::string text = twelve_lines();
   const json wish = {{"path", "a.py"}, {"max_tokens", 1}, {"mode", "text"}};
   for (const std::string policy : {"pie", "conflict"}) {
@@ -453,9 +453,9 @@ TEST_F(live_sessions, say_what_their_kv_is_worth_when_nothing_heals_it) {
 
 /// One seed's story: edits at random places under a policy that keeps what is behind them; whatever happens, the answer
 /// is soon that of a session opened a moment ago.
-class live_sessions_that_heal : public live_sessions, public testing::WithParamInterface<std::uint64_t> {
+class edit_sessions_that_heal : public edit_sessions, public testing::WithParamInterface<std::uint64_t> {
  protected:
-  live_sessions_that_heal() : live_sessions(GetParam()) {}
+  edit_sessions_that_heal() : edit_sessions(GetParam()) {}
 
   void disturb() {
     auto& chance = world.env();
@@ -468,7 +468,7 @@ class live_sessions_that_heal : public live_sessions, public testing::WithParamI
   }
 };
 
-TEST_P(live_sessions_that_heal, are_usable_at_once_and_exact_soon) {
+TEST_P(edit_sessions_that_heal, are_usable_at_once_and_exact_soon) {
   auto& chance = world.env();
   std::string text = twelve_lines();
   const auto id = open(text, {{"cache", {{"policy", GetParam() % 3 == 0 ? "conflict" : "pie"}}}});
@@ -507,7 +507,7 @@ TEST_P(live_sessions_that_heal, are_usable_at_once_and_exact_soon) {
   EXPECT_GT(stale_count, 0U);
 }
 
-INSTANTIATE_TEST_SUITE_P(seeds, live_sessions_that_heal, testing::Range<std::uint64_t>(1, 1 + test::rounds(12, 2)));
+INSTANTIATE_TEST_SUITE_P(seeds, edit_sessions_that_heal, testing::Range<std::uint64_t>(1, 1 + test::rounds(12, 2)));
 
 }  // namespace
 }  // namespace redline::actors

@@ -11,8 +11,8 @@
 
 namespace redline::actors {
 
-/// What a client asks of a live session.
-enum class live_verb : std::uint8_t {
+/// What a client asks of an edit session.
+enum class edit_verb : std::uint8_t {
   open,        // the session is new; shown as by `show`
   show,        // the session and its files
   show_file,   // one file with its text
@@ -25,32 +25,32 @@ enum class live_verb : std::uint8_t {
   last_,
 };
 
-/// From the gateway to a live session; answered with `live_reply`, or with `live_prompt` where an answer of the model
-/// is wanted. The client's right to the session has been checked.
-struct live_call {
+/// From the gateway to an edit session; answered with `edit_reply`, or with `edit_prompt_made` where an answer of the
+/// model is wanted. The client's right to the session has been checked.
+struct edit_call {
   static constexpr actor::message_id id{0x0b01};
-  static constexpr std::string_view name = "live_call";
+  static constexpr std::string_view name = "edit_call";
 
   std::uint64_t exchange = 0;
-  live_verb verb = live_verb::show;
+  edit_verb verb = edit_verb::show;
   std::string path;  // of the file, where the verb has one in its address
   std::string body;  // JSON
   static constexpr auto fields(auto& self) { return std::tie(self.exchange, self.verb, self.path, self.body); }
 };
 
 /// The client left before its turn came, or its answer cannot be made.
-struct live_withdraw {
+struct edit_withdraw {
   static constexpr actor::message_id id{0x0b02};
-  static constexpr std::string_view name = "live_withdraw";
+  static constexpr std::string_view name = "edit_withdraw";
 
   std::uint64_t exchange = 0;
   static constexpr auto fields(auto& self) { return std::tie(self.exchange); }
 };
 
 /// A whole answer for the client.
-struct live_reply {
+struct edit_reply {
   static constexpr actor::message_id id{0x0b03};
-  static constexpr std::string_view name = "live_reply";
+  static constexpr std::string_view name = "edit_reply";
 
   std::uint64_t exchange = 0;
   std::uint32_t status = 200;
@@ -58,11 +58,11 @@ struct live_reply {
   static constexpr auto fields(auto& self) { return std::tie(self.exchange, self.status, self.body); }
 };
 
-/// What the model is to read for one client's request. For `complete` the live session lends its sequence and gets it
+/// What the model is to read for one client's request. For `complete` the edit session lends its sequence and gets it
 /// back with `sequence_returned`; for `edit` (no sequence) the file is in `text` and the conversation is made of it.
-struct live_prompt {
+struct edit_prompt_made {
   static constexpr actor::message_id id{0x0b04};
-  static constexpr std::string_view name = "live_prompt";
+  static constexpr std::string_view name = "edit_prompt_made";
 
   std::uint64_t exchange = 0;
   std::vector<token> prompt;
@@ -79,10 +79,10 @@ struct live_prompt {
   }
 };
 
-/// A live session ends: its client closed it, or left it alone for too long.
-struct live_over {
+/// An edit session ends: its client closed it, or left it alone for too long.
+struct edit_session_over {
   static constexpr actor::message_id id{0x0b05};
-  static constexpr std::string_view name = "live_over";
+  static constexpr std::string_view name = "edit_session_over";
 
   session_id session;
   static constexpr auto fields(auto& self) { return std::tie(self.session); }
@@ -98,10 +98,10 @@ struct sequence_returned {
   static constexpr auto fields(auto& self) { return std::tie(self.sequence); }
 };
 
-/// A live session's own heartbeat.
-struct live_tick {
+/// An edit session's own heartbeat.
+struct edit_session_tick {
   static constexpr actor::message_id id{0x0b07};
-  static constexpr std::string_view name = "live_tick";
+  static constexpr std::string_view name = "edit_session_tick";
   static constexpr auto fields(auto&) { return std::tie(); }
 };
 

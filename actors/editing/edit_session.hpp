@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "actors/editing/live_cache.hpp"
-#include "actors/editing/live_workspace.hpp"
-#include "actors/messages/live_messages.hpp"
+#include "actors/editing/kv_estimate.hpp"
+#include "actors/editing/workspace.hpp"
+#include "actors/messages/edit_messages.hpp"
 #include "actors/messages/verify_messages.hpp"
 #include "runtime/actor/system_messages.hpp"
 #include "runtime/actor/worker.hpp"
@@ -16,7 +16,7 @@ namespace redline::actors {
 
 class verify_scheduler;
 
-struct live_identity {
+struct edit_identity {
   session_id session;
   std::string name;  // as clients know it
   tenant_id tenant;
@@ -37,32 +37,32 @@ struct live_identity {
 /// has nothing else to do, and takes the first one's place: from there on answers are those of `exact`.
 ///
 /// Lives until it is closed or was left alone for `idle_max`.
-class live_session final : public actor::actor_of<live_session> {
+class edit_session final : public actor::actor_of<edit_session> {
  public:
-  using accepts = actor::protocol<live_call, live_withdraw, sequence_returned, verdict, run_pending, live_tick,
+  using accepts = actor::protocol<edit_call, edit_withdraw, sequence_returned, verdict, run_pending, edit_session_tick,
                                   actor::undeliverable>;
 
-  live_session(actor::actor_context& context, live_identity who, live_workspace files);
+  edit_session(actor::actor_context& context, edit_identity who, workspace files);
 
   void on_start();
-  void on(const live_call& m);
-  void on(const live_withdraw& m);
+  void on(const edit_call& m);
+  void on(const edit_withdraw& m);
   void on(const sequence_returned& m);
   void on(const verdict& m);
   void on(const run_pending& m);
-  void on(const live_tick& m);
+  void on(const edit_session_tick& m);
   void on(const actor::undeliverable& m);
   void on_stop();
 
  private:
-  void show(const live_call& m, std::uint32_t status);
-  void show_file(const live_call& m, bool with_text, std::uint32_t status = 200);
-  void put_file(const live_call& m);
-  void patch_file(const live_call& m);
-  void drop_file(const live_call& m);
-  void complete(const live_call& m);
-  void edit(const live_call& m);
-  void close(const live_call& m);
+  void show(const edit_call& m, std::uint32_t status);
+  void show_file(const edit_call& m, bool with_text, std::uint32_t status = 200);
+  void put_file(const edit_call& m);
+  void patch_file(const edit_call& m);
+  void drop_file(const edit_call& m);
+  void complete(const edit_call& m);
+  void edit(const edit_call& m);
+  void close(const edit_call& m);
 
   void lend_to_next();
   /// While nobody has the sequence: prepares it for what is expected next.
@@ -83,14 +83,14 @@ class live_session final : public actor::actor_of<live_session> {
     bool done = false;
   };
 
-  live_identity who_;
-  live_workspace files_;
-  live_cache cache_;
+  edit_identity who_;
+  workspace files_;
+  kv_estimate cache_;
   sequence_id sequence_;
   round_id round_{0};
-  std::uint64_t borrowed_by_ = 0;    // exchange; 0: the sequence is here
-  std::deque<live_prompt> waiting_;  // completions that wait for the sequence
-  bool preparing_ = false;           // round_ has been asked for and not answered
+  std::uint64_t borrowed_by_ = 0;         // exchange; 0: the sequence is here
+  std::deque<edit_prompt_made> waiting_;  // completions that wait for the sequence
+  bool preparing_ = false;                // round_ has been asked for and not answered
   std::optional<healing> healing_;
   std::uint64_t healed_count_ = 0;
   instant called_;
@@ -99,4 +99,4 @@ class live_session final : public actor::actor_of<live_session> {
 
 }  // namespace redline::actors
 
-extern template class redline::actor::actor_cell<redline::actors::live_session>;
+extern template class redline::actor::actor_cell<redline::actors::edit_session>;

@@ -8,12 +8,12 @@
 
 namespace redline::actors {
 
-/// What a live session believes of its sequence's KV: the log that the scheduler was last told, and from where on its
+/// What an edit session believes of its sequence's KV: the log that the scheduler was last told, and from where on its
 /// KV is no more what computing that log anew would give. The scheduler knows better, as KV may have been lost and
 /// computed again; so what counts as stale here is so at most.
-class live_cache {
+class kv_estimate {
  public:
-  explicit live_cache(kv::splice_policy policy) : policy_(policy) {}
+  explicit kv_estimate(kv::splice_policy policy) : policy_(policy) {}
 
   /// Goes on to another prompt. Returns what is to be told to the scheduler before the prompt itself; nothing under
   /// `exact`, where all behind the first change is computed again, nor when the first token changes.

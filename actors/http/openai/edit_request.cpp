@@ -1,4 +1,4 @@
-#include "actors/http/openai/live_request.hpp"
+#include "actors/http/openai/edit_request.hpp"
 
 #include <limits>
 #include <utility>
@@ -22,7 +22,7 @@ T required(field_reader& fields, std::string_view name, std::optional<T> value) 
   return value ? std::move(*value) : T{};
 }
 
-bool is_good_path(std::string_view path, const live_limits& limits) {
+bool is_good_path(std::string_view path, const edit_limits& limits) {
   if (path.empty() || path.size() > limits.path_bytes_max) return false;
   for (const char c : path) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return false;
@@ -30,13 +30,13 @@ bool is_good_path(std::string_view path, const live_limits& limits) {
   return true;
 }
 
-std::string path_complaint(std::string_view name, const live_limits& limits) {
+std::string path_complaint(std::string_view name, const edit_limits& limits) {
   return "'" + std::string(name) + "' must have 1 to " + std::to_string(limits.path_bytes_max) +
          " bytes and no control characters.";
 }
 
-live_file read_file(field_reader& fields, const live_limits& limits) {
-  live_file file;
+opened_file read_file(field_reader& fields, const edit_limits& limits) {
+  opened_file file;
   file.text = required(fields, "text", fields.text("text", limits.file_bytes_max));
   file.version = fields.integer("version", 0, version_max).value_or(1);
   return file;
@@ -49,7 +49,7 @@ text::text_position read_position(field_reader& fields) {
 }
 
 /// {"line", "character"} or {"byte"}.
-std::optional<live_place> read_place(field_reader& fields, std::string_view name, std::optional<api_error>& error) {
+std::optional<file_place> read_place(field_reader& fields, std::string_view name, std::optional<api_error>& error) {
   const json* given = fields.object(name);
   if (!given) return std::nullopt;
   static constexpr std::string_view known[] = {"line", "character", "byte"};
@@ -59,7 +59,7 @@ std::optional<live_place> read_place(field_reader& fields, std::string_view name
   return read_position(inner);
 }
 
-text::text_edit read_edit(const json& given, const std::string& path, const live_limits& limits,
+text::text_edit read_edit(const json& given, const std::string& path, const edit_limits& limits,
                           std::optional<api_error>& error) {
   static constexpr std::string_view known[] = {"range", "bytes", "text"};
   static constexpr std::string_view ends[] = {"start", "end"};
@@ -125,7 +125,7 @@ std::string_view name_of(kv::splice_policy policy) {
   return "unknown";
 }
 
-answer<open_session_request> parse_open_session(std::string_view body, const live_limits& limits) {
+answer<open_session_request> parse_open_session(std::string_view body, const edit_limits& limits) {
   static constexpr std::string_view known[] = {"model", "files", "position_encoding", "idle_seconds", "cache"};
   auto parsed = parse_body(body);
   if (!parsed) return parsed.error();
@@ -155,7 +155,7 @@ answer<open_session_request> parse_open_session(std::string_view body, const liv
       one.allow_only(known_of_file);
       std::string path = required(one, "path", one.text("path", limits.path_bytes_max));
       if (!is_good_path(path, limits)) one.refuse("path", path_complaint(one.path_of("path"), limits));
-      for (const live_file& other : out.files) {
+      for (const opened_file& other : out.files) {
         if (other.path == path) one.refuse("path", "'" + one.path_of("path") + "' names a file for the second time.");
       }
       out.files.push_back(read_file(one, limits));
@@ -170,21 +170,21 @@ answer<open_session_request> parse_open_session(std::string_view body, const liv
   return out;
 }
 
-answer<live_file> parse_put_file(std::string path, std::string_view body, const live_limits& limits) {
+answer<opened_file> parse_put_file(std::string path, std::string_view body, const edit_limits& limits) {
   static constexpr std::string_view known[] = {"text", "version"};
   auto parsed = parse_body(body);
   if (!parsed) return parsed.error();
   std::optional<api_error> error;
   field_reader fields(*parsed, "", error);
   fields.allow_only(known);
-  live_file file = read_file(fields, limits);
+  opened_file file = read_file(fields, limits);
   if (!is_good_path(path, limits)) fields.refuse("path", path_complaint("path", limits));
   file.path = std::move(path);
   if (error) return std::move(*error);
   return file;
 }
 
-answer<patch_request> parse_patch(std::string_view body, const live_limits& limits) {
+answer<patch_request> parse_patch(std::string_view body, const edit_limits& limits) {
   static constexpr std::string_view known[] = {"version", "base_version", "edits", "cursor"};
   auto parsed = parse_body(body);
   if (!parsed) return parsed.error();
@@ -209,7 +209,7 @@ answer<patch_request> parse_patch(std::string_view body, const live_limits& limi
   return out;
 }
 
-answer<place_request> parse_place(std::string_view body, bool is_edit, const live_limits& limits) {
+answer<place_request> parse_place(std::string_view body, bool is_edit, const edit_limits& limits) {
   auto parsed = parse_body(body);
   if (!parsed) return parsed.error();
   place_request out;

@@ -1,4 +1,4 @@
-#include "actors/editing/live_workspace.hpp"
+#include "actors/editing/workspace.hpp"
 
 #include <algorithm>
 
@@ -20,14 +20,14 @@ api_error error_in(std::string param, const failure& why) {
 
 }  // namespace
 
-std::size_t live_workspace::bytes() const {
+std::size_t workspace::bytes() const {
   std::size_t sum = 0;
   for (const file& f : files_) sum += f.document.text().size();
   return sum;
 }
 
-api::answer<const live_workspace::file*> live_workspace::find(const std::string& path,
-                                                              std::optional<std::int64_t> version) const {
+api::answer<const workspace::file*> workspace::find(const std::string& path,
+                                                    std::optional<std::int64_t> version) const {
   for (const file& f : files_) {
     if (f.path != path) continue;
     if (!version || *version == f.document.version()) return &f;
@@ -37,7 +37,7 @@ api::answer<const live_workspace::file*> live_workspace::find(const std::string&
   return api::not_found("no file '" + path + "' in this session", "file_not_found");
 }
 
-std::optional<api_error> live_workspace::put(const api::live_file& given) {
+std::optional<api_error> workspace::put(const api::opened_file& given) {
   const auto old = std::find_if(files_.begin(), files_.end(), [&](const file& f) { return f.path == given.path; });
   const std::size_t old_bytes = old == files_.end() ? 0 : old->document.text().size();
   if (old != files_.end() && given.version <= old->document.version()) {
@@ -61,7 +61,7 @@ std::optional<api_error> live_workspace::put(const api::live_file& given) {
   return std::nullopt;
 }
 
-std::optional<api_error> live_workspace::drop(const std::string& path) {
+std::optional<api_error> workspace::drop(const std::string& path) {
   const auto found = find(path);
   if (!found) return found.error();
   files_.erase(files_.begin() + (*found - files_.data()));
@@ -69,8 +69,8 @@ std::optional<api_error> live_workspace::drop(const std::string& path) {
   return std::nullopt;
 }
 
-api::answer<std::vector<text::token_splice>> live_workspace::patch(const std::string& path,
-                                                                   const api::patch_request& request) {
+api::answer<std::vector<text::token_splice>> workspace::patch(const std::string& path,
+                                                              const api::patch_request& request) {
   const auto found = find(path);
   if (!found) return found.error();
   file& f = files_[static_cast<std::size_t>(*found - files_.data())];
@@ -91,7 +91,7 @@ api::answer<std::vector<text::token_splice>> live_workspace::patch(const std::st
   return done->splices;
 }
 
-result<std::size_t> live_workspace::offset_of(const file& in, const api::live_place& place) const {
+result<std::size_t> workspace::offset_of(const file& in, const api::file_place& place) const {
   if (const auto* position = std::get_if<text::text_position>(&place)) {
     return in.document.document().offset_of(*position, how_.units);
   }
@@ -104,7 +104,7 @@ result<std::size_t> live_workspace::offset_of(const file& in, const api::live_pl
       "byte " + std::to_string(byte) + (inside ? " lies inside a character" : " lies behind the end of the text")};
 }
 
-void live_workspace::append_header(const file& of, std::vector<token>& out) const {
+void workspace::append_header(const file& of, std::vector<token>& out) const {
   out.push_back(*tokenizer_->vocab().fim().file_separator);
   const auto path = tokenizer_->encode(of.path + "\n");
   out.insert(out.end(), path.begin(), path.end());
@@ -112,7 +112,7 @@ void live_workspace::append_header(const file& of, std::vector<token>& out) cons
 
 /// Where reading begins when no more than `most` of `before` can be read: at a line, and at the same one until an
 /// eighth of the context more stands before the cursor, so that a key pressed does not move everything in the cache.
-std::size_t live_workspace::first_read(std::span<const token> before, std::size_t most) const {
+std::size_t workspace::first_read(std::span<const token> before, std::size_t most) const {
   if (before.size() <= most) return 0;
   const std::size_t step = std::max<std::size_t>(1, how_.context_max / 8);
   const std::size_t begin = std::min((before.size() - most + step - 1) / step * step, before.size());
@@ -122,7 +122,7 @@ std::size_t live_workspace::first_read(std::span<const token> before, std::size_
   return begin;
 }
 
-live_workspace::layout live_workspace::lay_out_at(const file& in, std::size_t offset, api::completion_mode mode) const {
+workspace::layout workspace::lay_out_at(const file& in, std::size_t offset, api::completion_mode mode) const {
   const auto& special = tokenizer_->vocab().fim();
   const bool fim = mode == api::completion_mode::fim;
   const auto before = in.document.tokens_before(offset);
@@ -160,7 +160,7 @@ live_workspace::layout live_workspace::lay_out_at(const file& in, std::size_t of
   return out;
 }
 
-api::answer<live_workspace::layout> live_workspace::lay_out(const api::place_request& where) const {
+api::answer<workspace::layout> workspace::lay_out(const api::place_request& where) const {
   const auto found = find(where.path, where.version);
   if (!found) return found.error();
   const file& f = **found;
@@ -181,7 +181,7 @@ api::answer<live_workspace::layout> live_workspace::lay_out(const api::place_req
   return out;
 }
 
-void live_workspace::note_place(const api::place_request& where) {
+void workspace::note_place(const api::place_request& where) {
   const auto found = find(where.path);
   if (!found) return;
   const auto offset =
@@ -190,7 +190,7 @@ void live_workspace::note_place(const api::place_request& where) {
   mode_ = where.mode;
 }
 
-std::optional<live_workspace::layout> live_workspace::expected() const {
+std::optional<workspace::layout> workspace::expected() const {
   if (!cursor_) return std::nullopt;
   auto out = lay_out({.path = cursor_->path, .place = cursor_->offset, .mode = mode_});
   if (!out) return std::nullopt;

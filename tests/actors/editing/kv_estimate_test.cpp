@@ -1,4 +1,4 @@
-#include "actors/editing/live_cache.hpp"
+#include "actors/editing/kv_estimate.hpp"
 
 #include <gtest/gtest.h>
 
@@ -22,8 +22,8 @@ tokens edited(tokens log, std::size_t at, std::size_t removed, const tokens& wit
   return log;
 }
 
-live_cache cache_with(tokens log, kv::splice_policy policy = kv::splice_policy::pie) {
-  live_cache cache(policy);
+kv_estimate cache_with(tokens log, kv::splice_policy policy = kv::splice_policy::pie) {
+  kv_estimate cache(policy);
   EXPECT_TRUE(cache.follow(std::move(log)).empty());
   EXPECT_TRUE(cache.is_exact());
   return cache;
@@ -31,13 +31,13 @@ live_cache cache_with(tokens log, kv::splice_policy policy = kv::splice_policy::
 
 api::kv_report worth(std::uint32_t exact, std::uint32_t stale) { return {.exact = exact, .stale = stale}; }
 
-TEST(live_cache, tells_of_no_edits_where_everything_behind_them_is_computed_again) {
+TEST(kv_estimate, tells_of_no_edits_where_everything_behind_them_is_computed_again) {
   auto cache = cache_with(hundred(), kv::splice_policy::exact);
   EXPECT_TRUE(cache.follow(edited(hundred(), 10, 1, {7})).empty());
   EXPECT_EQ(cache.worth(), worth(100, 0));
 }
 
-TEST(live_cache, counts_what_lies_behind_an_edit_as_stale) {
+TEST(kv_estimate, counts_what_lies_behind_an_edit_as_stale) {
   auto cache = cache_with(hundred());
   auto next = edited(hundred(), 10, 1, {1007, 1008});
   next.push_back(2000);
@@ -51,7 +51,7 @@ TEST(live_cache, counts_what_lies_behind_an_edit_as_stale) {
   EXPECT_EQ(cache.log(), next);
 }
 
-TEST(live_cache, tells_of_several_places_at_once) {
+TEST(kv_estimate, tells_of_several_places_at_once) {
   auto cache = cache_with(hundred());
   const auto told = cache.follow(edited(edited(hundred(), 80, 2, {}), 30, 0, {1000}));
   ASSERT_EQ(told.size(), 2U);
@@ -60,7 +60,7 @@ TEST(live_cache, tells_of_several_places_at_once) {
   EXPECT_EQ(cache.worth(), worth(31, 68));
 }
 
-TEST(live_cache, is_exact_again_once_all_that_was_stale_is_computed_anew) {
+TEST(kv_estimate, is_exact_again_once_all_that_was_stale_is_computed_anew) {
   auto cache = cache_with(hundred());
   const auto next = edited(hundred(), 50, 0, {1000});
   EXPECT_EQ(cache.follow(next).size(), 1U);
@@ -71,20 +71,20 @@ TEST(live_cache, is_exact_again_once_all_that_was_stale_is_computed_anew) {
   EXPECT_EQ(cache.worth(), worth(53, 0));
 }
 
-TEST(live_cache, stays_exact_when_edits_touch_only_the_end) {
+TEST(kv_estimate, stays_exact_when_edits_touch_only_the_end) {
   auto cache = cache_with(hundred());
   EXPECT_TRUE(cache.follow(edited(hundred(), 100, 0, {4, 5})).empty());
   EXPECT_TRUE(cache.follow(edited(hundred(), 90, 10, {4, 5})).empty());
   EXPECT_EQ(cache.worth(), worth(92, 0));
 }
 
-TEST(live_cache, keeps_nothing_without_the_first_token) {
+TEST(kv_estimate, keeps_nothing_without_the_first_token) {
   auto cache = cache_with(hundred());
   EXPECT_TRUE(cache.follow(edited(hundred(), 0, 0, {1000})).empty());
   EXPECT_EQ(cache.worth(), worth(101, 0));
 }
 
-TEST(live_cache, believes_the_scheduler) {
+TEST(kv_estimate, believes_the_scheduler) {
   auto cache = cache_with(hundred());
   EXPECT_EQ(cache.follow(edited(hundred(), 50, 1, {})).size(), 1U);
   EXPECT_EQ(cache.worth(), worth(50, 49));
