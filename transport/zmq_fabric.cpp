@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <map>
 #include <mutex>
@@ -58,6 +59,8 @@ bool send_parts(zmq::socket_t& socket, std::string_view first, std::string_view 
   return socket.send(zmq::buffer(second), zmq::send_flags::dontwait).has_value();
 }
 
+void note_dropped(const std::string& what) { log_line(log_level::debug, "fabric", "dropped " + what); }
+
 std::optional<envelope> read_envelope(std::string_view bytes) {
   if (bytes.size() > envelope_bytes_max) return std::nullopt;
   auto head = actor::decode<envelope>(bytes);
@@ -72,7 +75,6 @@ struct zmq_fabric::state {
   zmq::context_t context{1};
   /// By worker number; links may be made while others send.
   std::array<std::atomic<bool>, 256> workers{};
-  fabric_probe probe;
   std::unique_ptr<curve_gate> gate;
   std::string bound;
   std::atomic<bool> bridge_running{false};
@@ -103,7 +105,6 @@ class zmq_link final : public actor::link {
       endpoint = bridge_endpoint;
     }
     if (!send_parts(outlet(endpoint), actor::encode(f.head), f.body)) {
-      ++fabric_.probe.refused;
       return failure{errc::mailbox_full, "the queue to " + endpoint + " is full"};
     }
     return {};
@@ -115,7 +116,7 @@ class zmq_link final : public actor::link {
     while (receive_parts(inbox_, parts_)) {
       auto head = parts_.size() == 2 ? read_envelope(view(parts_[0])) : std::nullopt;
       if (head) return frame{std::move(*head), std::string(view(parts_[1]))};
-      ++fabric_.probe.malformed;
+      note_dropped("bytes that are no frame");
     }
     return std::nullopt;
   } catch (const zmq::error_t&) {
@@ -155,11 +156,9 @@ namespace {
 /// Carries frames between this process and others. Lives on its own thread.
 class bridge {
  public:
-  bridge(zmq::context_t& context, std::uint16_t process, fabric_probe& probe, bridge_options options,
-         std::vector<address> watchers)
+  bridge(zmq::context_t& context, std::uint16_t process, bridge_options options, std::vector<address> watchers)
       : context_(context),
         process_(process),
-        probe_(probe),
         options_(std::move(options)),
         watchers_(std::move(watchers)),
         outbound_(context, ZMQ_PULL),
@@ -231,17 +230,12 @@ class bridge {
     if (parts_.size() != 2) return;
     auto head = read_envelope(view(parts_[0]));
     if (!head) return;
-    if (send_to(actor::process_of(head->to), view(parts_[0]), view(parts_[1]))) {
-      ++probe_.bridged_out;
-      return;
-    }
-    ++probe_.refused;
+    if (send_to(actor::process_of(head->to), view(parts_[0]), view(parts_[1]))) return;
     if (head->from.value == 0 || head->id == actor::undeliverable::id) return;
     const actor::undeliverable news{
         head->to, head->id,
         failure{errc::unreachable, "process " + std::to_string(actor::process_of(head->to)) + " is not connected"}};
-    send_local(
-        frame{envelope{.to = head->from, .id = actor::undeliverable::id, .trace = head->trace}, actor::encode(news)});
+    send_local(frame{envelope{.to = head->from, .id = actor::undeliverable::id}, actor::encode(news)});
   }
 
   bool send_to(std::uint16_t process, std::string_view head, std::string_view body) try {
@@ -257,29 +251,20 @@ class bridge {
   // A frame from the network: [identity] envelope body. Believed only as far as its identity reaches.
   void take_in() {
     const std::size_t expected = listening() ? 3 : 2;
-    if (parts_.size() != expected) {
-      ++probe_.malformed;
-      return;
-    }
-    auto head = read_envelope(view(parts_[expected - 2]));
-    if (!head) {
-      ++probe_.malformed;
-      return;
-    }
+    auto head = parts_.size() == expected ? read_envelope(view(parts_[expected - 2])) : std::nullopt;
+    if (!head) return note_dropped("bytes from the network that are no frame");
     const std::uint16_t claimed = actor::process_of(head->from);
     if (listening() && process_of_identity(view(parts_[0])) != claimed) {
-      ++probe_.refused;
-      return;
+      return note_dropped("a frame that claims to come from process " + std::to_string(claimed));
     }
     auto& p = peers_[claimed];
     p.heard = std::chrono::steady_clock::now();
     if (!p.reachable) announce(claimed, p, true);
     if (head->to.value == 0) return;  // a heartbeat
     if (actor::process_of(head->to) != process_ || actor::number_of(head->to) == 0) {
-      ++probe_.refused;  // workers' own controls are not for other processes
-      return;
+      // Workers' own controls are not for other processes.
+      return note_dropped("a frame for " + actor::to_string(head->to) + ", which other processes may not reach");
     }
-    ++probe_.bridged_in;
     send_local(frame{std::move(*head), std::string(view(parts_[expected - 1]))});
   }
 
@@ -317,12 +302,12 @@ class bridge {
       it->second.set(zmq::sockopt::linger, 0);
       it->second.connect(endpoint);
     }
-    if (!send_parts(it->second, actor::encode(f.head), f.body)) ++probe_.refused;
+    if (!send_parts(it->second, actor::encode(f.head), f.body))
+      note_dropped("a frame for the full queue of " + endpoint);
   }
 
   zmq::context_t& context_;
   std::uint16_t process_;
-  fabric_probe& probe_;
   bridge_options options_;
   std::vector<address> watchers_;
   zmq::socket_t outbound_;
@@ -384,7 +369,7 @@ result<void> zmq_fabric::start_bridge(const bridge_options& options, std::vector
       // Before any server socket: a CURVE server without its gate would let everybody in.
       state_->gate = std::make_unique<curve_gate>(state_->context, options.allowed_public_keys);
     }
-    auto b = std::make_unique<bridge>(state_->context, state_->process, state_->probe, options, std::move(watchers));
+    auto b = std::make_unique<bridge>(state_->context, state_->process, options, std::move(watchers));
     state_->bound = b->open();
     state_->bridge_running = true;
     state_->bridge_thread = std::thread([this, carrier = std::move(b)] { carrier->run(state_->bridge_running); });
@@ -403,7 +388,6 @@ void zmq_fabric::stop_bridge() {
 }
 
 std::uint16_t zmq_fabric::process() const { return state_->process; }
-const fabric_probe& zmq_fabric::probe() const { return state_->probe; }
 
 curve_keys make_curve_keys() {
   char public_key[41];

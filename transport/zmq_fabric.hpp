@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -10,14 +9,6 @@
 #include "runtime/actor/link.hpp"
 
 namespace redline::transport {
-
-/// Frames that went astray in the transport, for metrics; readable from any thread.
-struct fabric_probe {
-  std::atomic<std::uint64_t> malformed{0};  // bytes that were no frame
-  std::atomic<std::uint64_t> refused{0};    // a queue was full or a peer was not allowed to say that
-  std::atomic<std::uint64_t> bridged_in{0};
-  std::atomic<std::uint64_t> bridged_out{0};
-};
 
 /// CURVE keys as Z85 text (40 characters each).
 struct curve_keys {
@@ -62,7 +53,6 @@ class zmq_fabric {
   void stop_bridge();
 
   [[nodiscard]] std::uint16_t process() const;
-  [[nodiscard]] const fabric_probe& probe() const;
 
  private:
   friend class zmq_link;

@@ -24,8 +24,6 @@ struct actor_ref {
   bool operator==(const actor_ref&) const = default;
 };
 
-using timer_id = strong_id<struct timer_tag>;
-
 /// An actor's view of the world: who it is, whom it is answering, how to send, and the clock. Owned by its cell.
 class actor_context {
  public:
@@ -48,15 +46,14 @@ class actor_context {
   /// For answers: the address came with the question.
   template<message M>
   void send(address to, const M& m) {
-    post(frame{envelope{.to = to, .from = self_, .id = M::id, .trace = trace_}, encode(m)});
+    post(frame{envelope{.to = to, .from = self_, .id = M::id}, encode(m)});
   }
 
   /// Delivers `m` to this actor itself after `delay`.
   template<message M>
-  timer_id after(microseconds delay, const M& m) {
-    return start_timer(delay, frame{envelope{.to = self_, .id = M::id, .trace = trace_}, encode(m)});
+  void after(microseconds delay, const M& m) {
+    start_timer(delay, frame{envelope{.to = self_, .id = M::id}, encode(m)});
   }
-  void cancel(timer_id timer);
 
   /// Makes a child actor on this worker: `spawn<session>("session 7", limits, args...)`.
   template<class A, class... Args>
@@ -68,20 +65,18 @@ class actor_context {
   void yield();
 
   void log(log_level level, std::string_view text) const { log_line(level, name_, text); }
-  void set_trace(std::string trace) { trace_ = std::move(trace); }
 
  private:
   friend class cell;
   template<class A>
   friend class actor_cell;
   void post(frame f);
-  timer_id start_timer(microseconds delay, frame f);
+  void start_timer(microseconds delay, frame f);
 
   worker& home_;
   address self_;
   address sender_;
   std::string name_;
-  std::string trace_;
   bool stopping_ = false;
 };
 

@@ -16,17 +16,8 @@ constexpr microseconds wait_max{100'000};
 
 environment& actor_context::env() const { return home_.env(); }
 void actor_context::post(frame f) { home_.post(std::move(f)); }
-timer_id actor_context::start_timer(microseconds delay, frame f) {
-  return home_.start_timer(home_.env().now() + delay, std::move(f));
-}
-
-void actor_context::cancel(timer_id timer) {
-  for (auto it = home_.timers_.begin(); it != home_.timers_.end(); ++it) {
-    if (it->second.first == timer) {
-      home_.timers_.erase(it);
-      return;
-    }
-  }
+void actor_context::start_timer(microseconds delay, frame f) {
+  home_.timers_.emplace(home_.env().now() + delay, std::move(f));
 }
 
 void actor_context::yield() {
@@ -52,7 +43,6 @@ void worker::start_cell(address self) {
   s.queued = false;
   try {
     s.running = s.make();
-    ++probe_.actors_count;
     s.running->start();
   } catch (const std::exception& e) {
     bury(self, std::string("while starting: ") + e.what());
@@ -69,12 +59,11 @@ void worker::post(frame f) {
 }
 
 void worker::bounce(const frame& f, failure why) {
-  ++probe_.undeliverable;
   log_line(log_level::debug, "worker " + to_string(host_address()),
            "cannot deliver message " + std::to_string(f.head.id.value) + " to " + to_string(f.head.to) + ": " +
                why.describe());
   if (f.head.from.value == 0 || f.head.id == undeliverable::id) return;
-  frame back{envelope{.to = f.head.from, .from = host_address(), .id = undeliverable::id, .trace = f.head.trace},
+  frame back{envelope{.to = f.head.from, .from = host_address(), .id = undeliverable::id},
              encode(undeliverable{f.head.to, f.head.id, std::move(why)})};
   if (node_of(f.head.from) == node_of(host_address())) {
     deliver(std::move(back));
@@ -96,12 +85,9 @@ void worker::deliver(frame f) {
   const address to = f.head.to;
   frame returned{f.head, {}};
   if (auto taken = it->second.running->accept(std::move(f)); !taken) {
-    if (taken.error().code == errc::malformed_message || taken.error().code == errc::unknown_message)
-      ++probe_.malformed;
     bounce(returned, taken.error());
     return;
   }
-  ++probe_.delivered;
   mark_ready(to);
 }
 
@@ -128,7 +114,6 @@ bool worker::handle_one_of(address who) {
   }
   if (actor.wants_to_stop()) {
     actor.finish();
-    --probe_.actors_count;
     slots_.erase(who);
   }
   return true;
@@ -138,8 +123,6 @@ bool worker::handle_one_of(address who) {
 void worker::bury(address who, const std::string& reason) {
   const auto it = slots_.find(who);
   if (it == slots_.end()) return;
-  ++probe_.actors_died;
-  if (it->second.running) --probe_.actors_count;
   const std::string name = it->second.running ? it->second.running->context().name() : to_string(who);
   log_line(log_level::error, name, "died: " + reason);
   it->second.running.reset();
@@ -159,10 +142,7 @@ void worker::handle_host_message(const frame& f) {
     if (!m) return;
     const auto it = slots_.find(m->who);
     if (it == slots_.end() || !it->second.permanent) return;
-    if (it->second.running) {
-      --probe_.actors_count;
-      it->second.running.reset();
-    }
+    it->second.running.reset();
     start_cell(m->who);
   }
 }
@@ -182,16 +162,10 @@ bool worker::run_ready() {
   return count > 0;
 }
 
-timer_id worker::start_timer(instant due, frame f) {
-  const timer_id id{next_timer_++};
-  timers_.emplace(due, std::pair{id, std::move(f)});
-  return id;
-}
-
 std::optional<instant> worker::fire_timers() {
   const instant now = env_.now();
   while (!timers_.empty() && timers_.begin()->first <= now) {
-    frame f = std::move(timers_.begin()->second.second);
+    frame f = std::move(timers_.begin()->second);
     timers_.erase(timers_.begin());
     // The actor may be gone: a timer of the dead bothers nobody.
     const auto it = slots_.find(f.head.to);
@@ -277,7 +251,6 @@ void worker::finish() {
       log_line(log_level::error, s.running->context().name(), std::string("while stopping: ") + e.what());
     }
     s.running.reset();
-    --probe_.actors_count;
   }
 }
 

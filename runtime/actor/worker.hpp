@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <deque>
 #include <functional>
 #include <map>
@@ -60,7 +59,6 @@ class actor_cell final : public cell {
     auto next = mail_.pop();
     if (!next) return false;
     set_sender(next->from);
-    context_.set_trace(std::move(next->trace));
     std::visit([this](const auto& m) { actor_->on(m); }, next->content);
     return true;
   }
@@ -76,7 +74,6 @@ class actor_cell final : public cell {
  private:
   struct letter {
     address from;
-    std::string trace;
     typename A::accepts::any content;
   };
 
@@ -95,7 +92,7 @@ class actor_cell final : public cell {
     if (!m) {
       outcome =
           failure{errc::malformed_message, context_.name() + ": " + std::string(M::name) + ": " + m.error().context};
-    } else if (!mail_.push(letter{f.head.from, std::move(f.head.trace), std::move(*m)}, is_control<M>)) {
+    } else if (!mail_.push(letter{f.head.from, std::move(*m)}, is_control<M>)) {
       outcome = failure{errc::mailbox_full, context_.name() + " has no room for " + std::string(M::name)};
     } else {
       outcome = {};
@@ -105,15 +102,6 @@ class actor_cell final : public cell {
 
   mailbox<letter> mail_;
   std::unique_ptr<A> actor_;
-};
-
-/// What happened to frames, for metrics; readable from any thread.
-struct worker_probe {
-  std::atomic<std::uint64_t> delivered{0};
-  std::atomic<std::uint64_t> undeliverable{0};
-  std::atomic<std::uint64_t> malformed{0};
-  std::atomic<std::uint64_t> actors_died{0};
-  std::atomic<std::uint64_t> actors_count{0};
 };
 
 /// One thread's actors, its timers and its link. Everything here happens on that thread.
@@ -174,7 +162,6 @@ class worker {
 
   [[nodiscard]] environment& env() { return env_; }
   [[nodiscard]] address host_address() const { return make_address(process_, number_, 0); }
-  [[nodiscard]] const worker_probe& probe() const { return probe_; }
   /// The running actor at `where`, for tests; nullptr when it is not of that type or dead.
   template<class A>
   A* find(actor_ref<A> where) {
@@ -204,7 +191,6 @@ class worker {
   bool handle_one_of(address who);
   void bury(address who, const std::string& reason);
   void handle_host_message(const frame& f);
-  timer_id start_timer(instant due, frame f);
   bool poll_link();
 
   std::uint16_t process_;
@@ -214,14 +200,12 @@ class worker {
   address supervisor_;
   std::unordered_map<address, slot> slots_;
   std::deque<address> ready_;
-  std::vector<address> idlers_;  // actors that work when idle
-  std::multimap<instant, std::pair<timer_id, frame>> timers_;
-  std::uint64_t next_timer_ = 1;
+  std::vector<address> idlers_;           // actors that work when idle
+  std::multimap<instant, frame> timers_;  // by when they are due
   std::uint32_t next_number_ = 1000;
   std::uint64_t next_age_ = 1;
   bool stopping_ = false;
   class fiber_runner* fibers_ = nullptr;
-  worker_probe probe_;
 };
 
 template<class A, class... Args>

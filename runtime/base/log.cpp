@@ -21,6 +21,8 @@ const char* name_of(log_level level) {
       return "warning";
     case log_level::error:
       return "error";
+    case log_level::off:
+      break;
   }
   return "?";
 }

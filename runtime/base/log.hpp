@@ -6,7 +6,8 @@
 
 namespace redline {
 
-enum class log_level : unsigned char { debug, info, warning, error };
+/// off: no line is of this level; a least level of off silences all.
+enum class log_level : unsigned char { debug, info, warning, error, off };
 
 /// How lines look on standard error: for people, or one JSON object per line.
 enum class log_format : unsigned char { text, json };

@@ -166,7 +166,7 @@ struct outcome {
 };
 
 outcome run(std::uint64_t seed, bool exact, bool faults) {
-  configure_log(static_cast<log_level>(4), log_format::text);
+  configure_log(log_level::off, log_format::text);
   test::actor_world world(seed);
   const std::uint32_t pages_count = faults ? 14 : 60;
   auto all = std::make_shared<std::vector<editor>>();

@@ -55,7 +55,7 @@ class listener final : public actor::actor_of<listener> {
 
 /// Runs one session to its end. restart_at: the target model dies when so many tokens were heard.
 stream run(generation_spec wish, std::uint32_t pages_count, std::optional<std::size_t> restart_at = std::nullopt) {
-  configure_log(static_cast<log_level>(4), log_format::text);
+  configure_log(log_level::off, log_format::text);
   stream s{.wish = std::move(wish)};
   test::actor_world world(9);
   scheduler_options options;

@@ -61,7 +61,7 @@ class edit_sessions : public testing::Test {
   explicit edit_sessions(std::uint64_t seed = 1) : world(seed) {}
 
   void SetUp() override {
-    configure_log(static_cast<log_level>(4), log_format::text);
+    configure_log(log_level::off, log_format::text);
     start();
   }
 
@@ -237,7 +237,7 @@ TEST_F(edit_sessions, read_the_lines_next_to_the_cursor_of_a_file_longer_than_th
 }
 
 class edit_sessions_with_keys : public edit_sessions {
-  void SetUp() override { configure_log(static_cast<log_level>(4), log_format::text); }
+  void SetUp() override { configure_log(log_level::off, log_format::text); }
 };
 
 TEST_F(edit_sessions_with_keys, are_nobody_elses_business_and_are_counted_by_tenant) {
