@@ -6,6 +6,7 @@
 
 #include "runtime/actor/protocol.hpp"
 #include "runtime/base/ids.hpp"
+#include "runtime/cost/cost_model.hpp"
 #include "runtime/draft/draft_options.hpp"
 #include "runtime/draft/source.hpp"
 #include "runtime/model/sampling.hpp"
@@ -36,10 +37,10 @@ struct propose {
   std::uint32_t tokens_max = 0;
   /// What the client expects as the answer. Comes with a log from 0, and is lost when that is.
   std::vector<token> prediction;
-  draft::target_pace pace;
+  cost::step_cost step;
   static constexpr auto fields(auto& self) {
     return std::tie(self.session, self.tenant, self.round, self.log, self.prompt_count, self.options, self.sampling,
-                    self.tokens_max, self.prediction, self.pace);
+                    self.tokens_max, self.prediction, self.step);
   }
 };
 

@@ -70,7 +70,7 @@ struct verdict {
   std::optional<std::uint32_t> log_needed_from;
   std::optional<failure> why_not;
   std::uint32_t retry_after_ms = 0;  // with why_not: when to come back
-  draft::target_pace pace;
+  cost::step_cost step;
   /// How often so far KV that had been moved was lost and computed anew from the log, which gives other bits.
   std::uint32_t recomputed_count = 0;
   std::uint32_t cached_count = 0;  // tokens of the log that another sequence had computed
@@ -79,7 +79,7 @@ struct verdict {
   std::uint32_t exact_count = 0;
   static constexpr auto fields(auto& self) {
     return std::tie(self.sequence, self.round, self.verified_count, self.accepted_count, self.tokens, self.logprobs,
-                    self.passes, self.rows, self.log_needed_from, self.why_not, self.retry_after_ms, self.pace,
+                    self.passes, self.rows, self.log_needed_from, self.why_not, self.retry_after_ms, self.step,
                     self.recomputed_count, self.cached_count, self.exact_count);
   }
 };

@@ -15,7 +15,7 @@ void draft_model::on(const propose& m) {
                             .prompt_count = m.prompt_count,
                             .tokens_max = m.tokens_max,
                             .options = m.options,
-                            .pace = m.pace,
+                            .step = m.step,
                             .sampling = m.sampling};
   if (const auto known_count = engine_->submit(std::move(wish))) {
     context().send(context().sender(),

@@ -96,7 +96,7 @@ void session::ask_drafter(std::uint32_t from, std::uint32_t tokens_max) {
                .options = work_.spec().draft,
                .sampling = work_.spec().sampling,
                .tokens_max = tokens_max,
-               .pace = pace_};
+               .step = step_};
   // A drafter keeps both or neither, so one that asks for the log from its beginning lacks the prediction too.
   if (from == 0 && draft::reads_prediction(work_.spec().draft.how)) wish.prediction = work_.spec().prediction;
   context().tell(drafter(), wish);
@@ -177,7 +177,7 @@ void session::on(const verdict& m) {
   const auto step = work_.commit(m.tokens, m.logprobs);
   count(m, step.agreed_count - before);
   follow_width(m.verified_count);
-  pace_ = m.pace;
+  step_ = m.step;
   // The scheduler appended the tokens when it sent them; the log may have gone another way.
   target_knows_ = step.agreed_count;
   target_strayed_ = step.agreed_count < before + m.tokens.size();

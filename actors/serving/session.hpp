@@ -92,7 +92,7 @@ class session final : public actor::actor_of<session> {
   bool moved_ = false;                   // KV may be moved rather than computed
   std::uint32_t recomputed_before_ = 0;  // by schedulers that are gone; the present one counts in verdicts
   bool pause_wanted_ = false;
-  draft::target_pace pace_;  // of the last verdict
+  cost::step_cost step_;  // of the last verdict
   std::optional<instant> drafter_lost_;
   instant began_;
   instant asked_;  // when the current question was last put

@@ -312,7 +312,7 @@ void verify_scheduler::on(const batch_done& m) {
                      .logprobs = at->logprobs,
                      .passes = outcome.passes,
                      .rows = outcome.rows,
-                     .pace = pace_at(outcome.sequence, done.size()),
+                     .step = step_cost_of(outcome.sequence, done.size()),
                      .recomputed_count = outcome.recomputed_count,
                      .cached_count = outcome.cached_count,
                      .exact_count = queue_.exact_count(outcome.sequence)};
@@ -329,16 +329,13 @@ void verify_scheduler::on(const batch_done& m) {
   step();
 }
 
-/// Not where drafts are verified whole: those who want that compare passes, which shall not depend on the machine's
-/// mood.
-draft::target_pace verify_scheduler::pace_at(sequence_id sequence, std::size_t sessions) const {
-  const auto& cost = queue_.cost();
-  if (cost.is_blank() || options_.budget.whole_drafts) return {};
-  const auto now = cost::pace_behind(cost, queue_.log(sequence).size());
-  const auto bounded = [](double x) { return static_cast<std::uint32_t>(std::clamp(x, 0.0, 1e9)); };
-  return {.pass_us = bounded(now.pass_us),
-          .row_ns = bounded(now.row_us * 1000),
-          .sessions = static_cast<std::uint32_t>(std::max<std::size_t>(sessions, 1))};
+/// Zeros with --draft-widths whole, so that the number of passes does not depend on how fast the machine is at the
+/// moment.
+cost::step_cost verify_scheduler::step_cost_of(sequence_id sequence, std::size_t sessions) const {
+  if (options_.budget.whole_drafts) return {};
+  auto cost = cost::step_cost_at(queue_.cost(), queue_.log(sequence).size());
+  cost.sessions = static_cast<std::uint32_t>(std::max<std::size_t>(sessions, 1));
+  return cost;
 }
 
 /// Of the sequences whose prompts are being computed, the one that begins as this one does for at least half of its

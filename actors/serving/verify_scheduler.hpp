@@ -92,7 +92,7 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
   void lose_all_kv();
   void release_abandoned();
   [[nodiscard]] batch_run make_run(const scheduler::planned_run& planned, const std::vector<kv::piece>& table) const;
-  [[nodiscard]] draft::target_pace pace_at(sequence_id sequence, std::size_t sessions) const;
+  [[nodiscard]] cost::step_cost step_cost_of(sequence_id sequence, std::size_t sessions) const;
   [[nodiscard]] std::uint32_t retry_after_ms() const;
 
   scheduler_options options_;

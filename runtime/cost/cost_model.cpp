@@ -91,12 +91,13 @@ void cost_model::observe(const work_size& size, microseconds took) {
   }
 }
 
-pace pace_behind(const cost_model& passes, std::uint64_t context) {
+step_cost step_cost_at(const cost_model& passes, std::uint64_t context) {
   constexpr std::uint64_t more = 32;
   if (passes.is_blank()) return {};
   const auto one = static_cast<double>(passes.predict(size_of_run(context, 1, 1)).count());
   const auto many = static_cast<double>(passes.predict(size_of_run(context, 1 + more, 1 + more)).count());
-  return {.pass_us = one, .row_us = std::max(many - one, 0.0) / more};
+  const auto bounded = [](double x) { return static_cast<std::uint32_t>(std::clamp(x, 0.0, 1e9)); };
+  return {.pass_us = bounded(one), .row_ns = bounded((many - one) / more * 1000)};
 }
 
 }  // namespace redline::cost

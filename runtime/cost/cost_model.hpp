@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <tuple>
 
 #include "runtime/base/environment.hpp"
 
@@ -60,12 +61,18 @@ class cost_model {
   std::uint64_t observed_count_ = 0;
 };
 
-/// What passes take behind a context, in the two numbers that most decisions need.
-struct pace {
-  double pass_us = 0;  // of a single row
-  double row_us = 0;   // of one more row in it
+/// What one round of a sequence takes now, in the numbers that drafting decisions need. Zeros: not known.
+struct step_cost {
+  std::uint32_t pass_us = 0;   // a pass with a single row
+  std::uint32_t row_ns = 0;    // one more row in it
+  std::uint32_t sessions = 1;  // that share the pass
+
+  [[nodiscard]] bool is_known() const { return pass_us > 0; }
+  [[nodiscard]] double row_us() const { return row_ns / 1000.0; }
+  bool operator==(const step_cost&) const = default;
+  static constexpr auto fields(auto& self) { return std::tie(self.pass_us, self.row_ns, self.sessions); }
 };
-/// Zeros where the model is blank.
-[[nodiscard]] pace pace_behind(const cost_model& passes, std::uint64_t context);
+/// After `context` tokens.
+[[nodiscard]] step_cost step_cost_at(const cost_model& passes, std::uint64_t context);
 
 }  // namespace redline::cost

@@ -100,9 +100,9 @@ std::optional<std::uint32_t> draft_engine::submit(draft_request request) {
 /// worked for them too, and where tokens were wrong nobody tells how many it verified: then the time says nothing.
 void draft_engine::note_answer(session_state& s, const draft_request& r) {
   const auto handed = std::exchange(s.handed, std::nullopt);
-  if (!handed || handed->use != use_counter_ || r.from != handed->log_count || r.pace.pass_us == 0) return;
+  if (!handed || handed->use != use_counter_ || r.from != handed->log_count || r.step.pass_us == 0) return;
   if (r.tail.size() != handed->tokens_count + 1) return;
-  const double expected = r.pace.pass_us + static_cast<double>(handed->tokens_count) * r.pace.row_ns / 1000.0;
+  const double expected = r.step.pass_us + static_cast<double>(handed->tokens_count) * r.step.row_us();
   const double took =
       std::min(static_cast<double>((clock_->now() - handed->at).count()), expected_rounds_max * expected);
   const double weight = std::max(round_weight, 1.0 / ++rounds_count_);
@@ -274,14 +274,14 @@ reading_window draft_engine::window_for(const session_state& s, const draft_requ
 }
 
 draft_prices draft_engine::prices_for(const session_state& s, const draft_request& r) const {
-  const target_pace& pace = r.pace;
+  const cost::step_cost& step = r.step;
   draft_prices prices;
-  if (pace.pass_us > 0) {
+  if (step.pass_us > 0) {
     prices.measured = true;
-    prices.row = pace.row_ns / 1000.0 / pace.pass_us;
-    const auto sessions = static_cast<double>(std::max(pace.sessions, 1U));
+    prices.row = step.row_us() / step.pass_us;
+    const auto sessions = static_cast<double>(std::max(step.sessions, 1U));
     prices.pass = prices.row + std::max(1 - prices.row, 0.0) / sessions;
-    prices.round = round_us_ / pace.pass_us / sessions;
+    prices.round = round_us_ / step.pass_us / sessions;
   }
   if (!model_) return prices;
   const auto log = s.log.tokens();
@@ -289,11 +289,11 @@ draft_prices draft_engine::prices_for(const session_state& s, const draft_reques
   const std::size_t context_count = window.count(log.size());
   const auto unread = static_cast<double>(context_count - window.matching(log, s.cached));
   // Until it was measured, a row of the small model is as much cheaper as its passes are.
-  const cost::pace own = cost::pace_behind(passes_, context_count);
-  const bool timed = own.pass_us > 0 && pace.pass_us > 0;
-  if (timed) prices.model_pass = own.pass_us / pace.pass_us;
+  const cost::step_cost own = cost::step_cost_at(passes_, context_count);
+  const bool timed = own.pass_us > 0 && step.pass_us > 0;
+  if (timed) prices.model_pass = own.pass_us / step.pass_us;
   const auto answered = static_cast<double>(log.size() - std::min<std::size_t>(log.size(), r.prompt_count));
-  const double row = timed ? own.row_us / pace.pass_us : prices.row * prices.model_pass;
+  const double row = timed ? own.row_us() / step.pass_us : prices.row * prices.model_pass;
   prices.model_catch_up = std::min(unread, answered) * row;
   prices.model_first = unread * row - prices.model_catch_up;
   // An edited file is about as long as the one in the prompt.
@@ -368,7 +368,7 @@ void draft_engine::finish(const job& j) {
       .session = j.request.session, .round = j.request.round, .tokens = j.draft, .passes = j.passes, .parts = j.parts};
   if (j.chosen) {
     session_state& s = sessions_.at(j.request.session);
-    const cost::pace own = cost::pace_behind(passes_, s.cached.size());
+    const cost::step_cost own = cost::step_cost_at(passes_, s.cached.size());
     s.guesses.push_back({.offer = {.from = source::model, .matched = j.matched},
                          .tokens = j.draft,
                          .model_passes = own.pass_us > 0 ? j.us / own.pass_us : static_cast<double>(j.runs_count),
@@ -451,7 +451,7 @@ std::uint32_t draft_engine::context_max() const {
   return limits_.context_max == 0 ? own : std::min(limits_.context_max, own);
 }
 
-/// What the model is to check behind the draft. Where the target's pace is known, as much as it was right about lately:
+/// What the model is to check behind the draft. Where the target's cost is known, as much as it was right about lately:
 /// the small model's rows have their price as well.
 void draft_engine::look_up_for_model(session_state& s, const job& j, std::uint32_t rows_left, planned& out) const {
   // The model adds one token of its own behind what it accepts.
@@ -461,7 +461,7 @@ void draft_engine::look_up_for_model(session_state& s, const job& j, std::uint32
   out.grade = grade_of_match(found.matched);
   double& length = s.looked_up_lengths[out.grade];
   if (length == 0) length = looked_up_at_first[out.grade];
-  if (j.request.pace.pass_us > 0 && static_cast<double>(found.tokens.size()) > length) {
+  if (j.request.step.pass_us > 0 && static_cast<double>(found.tokens.size()) > length) {
     found.tokens.resize(static_cast<std::size_t>(length));
   }
   out.guess = std::move(found.tokens);
@@ -471,10 +471,10 @@ void draft_engine::look_up_for_model(session_state& s, const job& j, std::uint32
 /// Whether another pass of the small model is worth its time and a row of the target's: it brings at least one token,
 /// if all before it is accepted. Always, where no times are known.
 bool draft_engine::pays_to_go_on(const job& j) const {
-  const target_pace& pace = j.request.pace;
-  const cost::pace own = cost::pace_behind(passes_, sessions_.at(j.request.session).cached.size());
-  if (pace.pass_us == 0 || own.pass_us == 0) return true;
-  return j.chance * pace.pass_us > own.pass_us + pace.row_ns / 1000.0;
+  const cost::step_cost& step = j.request.step;
+  const cost::step_cost own = cost::step_cost_at(passes_, sessions_.at(j.request.session).cached.size());
+  if (step.pass_us == 0 || own.pass_us == 0) return true;
+  return j.chance * step.pass_us > own.pass_us + step.row_us();
 }
 
 /// Takes the logits of a run in; false when the job is finished.
@@ -577,7 +577,7 @@ void draft_engine::time_pass(std::span<const planned> plans, std::span<const std
     const auto rows = static_cast<double>(plans[i].tokens.size());
     const auto own_rows = static_cast<double>(plans[i].guess.size() + 1);
     const double us_per_row = static_cast<double>(took.count()) / static_cast<double>(size.rows);
-    const double reading_us = (rows - own_rows) * cost::pace_behind(passes_, plans[i].first).row_us;
+    const double reading_us = (rows - own_rows) * cost::step_cost_at(passes_, plans[i].first).row_us();
     jobs_[owners[i]].us += std::max(rows * us_per_row - reading_us, own_rows * us_per_row);
   }
 }

@@ -41,7 +41,7 @@ struct draft_request {
   std::uint32_t prompt_count = 0;
   std::uint32_t tokens_max = 0;  // 0: only bring the draft model's KV up to date
   draft_options options;
-  target_pace pace;  // prices the draft model's passes in `automatic` drafts
+  cost::step_cost step;  // of the target; prices the draft model's passes in `automatic` drafts
   model::sampling_params sampling;
 };
 

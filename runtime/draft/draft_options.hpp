@@ -34,16 +34,6 @@ struct draft_options {
   }
 };
 
-/// What the target model's passes take at the moment, by which a drafter knows what drafts are worth. Zeros: not known.
-struct target_pace {
-  std::uint32_t pass_us = 0;   // a pass with one row of this session
-  std::uint32_t row_ns = 0;    // one more row in it
-  std::uint32_t sessions = 1;  // that share the passes
-
-  bool operator==(const target_pace&) const = default;
-  static constexpr auto fields(auto& self) { return std::tie(self.pass_us, self.row_ns, self.sessions); }
-};
-
 /// Whether these drafts can come from a client's prediction.
 [[nodiscard]] constexpr bool reads_prediction(method how) {
   return how == method::prediction || how == method::automatic;

@@ -165,10 +165,10 @@ TEST_F(life_of_an_edit, tells_the_drafter_what_passes_take) {
   open(10, draft::method::automatic);
   wire.sent.clear();
   auto first = says(1, 0, {'d'});
-  first.pace = {.pass_us = 1500, .row_ns = 20'000};
+  first.step = {.pass_us = 1500, .row_ns = 20'000};
   inject(scheduler_at, first);
   expect<session_text>(client);
-  EXPECT_EQ(expect<propose>(drafter_at).pace, first.pace);
+  EXPECT_EQ(expect<propose>(drafter_at).step, first.step);
 }
 
 TEST_F(life_of_an_edit, sends_the_log_again_to_whoever_lost_it) {

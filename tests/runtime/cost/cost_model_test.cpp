@@ -97,16 +97,16 @@ TEST(cost_model, never_predicts_less_than_nothing) {
   }
 }
 
-TEST(cost_model, tells_its_pace_behind_a_context) {
+TEST(cost_model, tells_what_a_row_costs_after_a_context) {
   std::mt19937_64 chance(5);
   cost_model m;
-  EXPECT_EQ(pace_behind(m, 100).pass_us, 0);
-  EXPECT_EQ(pace_behind(m, 100).row_us, 0);
+  EXPECT_EQ(step_cost_at(m, 100).pass_us, 0);
+  EXPECT_EQ(step_cost_at(m, 100).row_ns, 0);
   teach(m, chance, 1, 400);
   // One row of the law is 3,250 us, each further one 250, and behind 2,000 tokens 40 more each.
-  EXPECT_NEAR(pace_behind(m, 0).pass_us, 3250, 0.05 * 3250);
-  EXPECT_NEAR(pace_behind(m, 0).row_us, 250, 0.1 * 250);
-  EXPECT_NEAR(pace_behind(m, 2000).row_us, 290, 0.1 * 290);
+  EXPECT_NEAR(step_cost_at(m, 0).pass_us, 3250, 0.05 * 3250);
+  EXPECT_NEAR(step_cost_at(m, 0).row_us(), 250, 0.1 * 250);
+  EXPECT_NEAR(step_cost_at(m, 2000).row_us(), 290, 0.1 * 290);
 }
 
 TEST(work_size, of_a_run_counts_what_each_row_sees) {

@@ -265,11 +265,11 @@ TEST_F(draft_engine_test, ends_blazedit_drafts_that_are_too_unsure_for_the_next_
     std::int64_t unix_seconds() const override { return 0; }
     std::uint64_t random() override { return 0; }
   } clock;
-  const auto passes_at = [&](target_pace pace) {
+  const auto passes_at = [&](cost::step_cost step) {
     auto e = engine(16, 8, &clock);
     for (int i = 0; i < 2; ++i) {  // the first draft times the passes
       auto r = ask(prompt, {.how = method::blazedit, .max_num_run = 4}, 40);
-      r.pace = pace;
+      r.step = step;
       EXPECT_FALSE(e.submit(r));
     }
     return run(e).at(0).passes;
@@ -498,7 +498,7 @@ TEST_F(draft_engine_test, automatic_does_not_read_a_long_prompt_for_a_model_that
     std::vector<token> log;
     for (token t = 0; t < 200; ++t) log.push_back(60 + t % 200);
     auto r = ask(log, {.how = method::automatic});
-    r.pace = {.pass_us = 1000, .row_ns = row_ns};
+    r.step = {.pass_us = 1000, .row_ns = row_ns};
     EXPECT_FALSE(e.submit(r));
     run(e);
     return e.passes_count();
@@ -591,7 +591,7 @@ struct slow_clock final : environment {
 TEST_F(draft_engine_test, automatic_leaves_a_model_alone_whose_passes_cost_as_much_as_the_targets) {
   slow_clock clock;
   clock.look = microseconds{1000};
-  const auto passes_of = [&](target_pace pace) {
+  const auto passes_of = [&](cost::step_cost step) {
     auto e = engine(64, 8, &clock);
     std::vector<token> log = {70};
     std::uint32_t sent = 0;
@@ -599,7 +599,7 @@ TEST_F(draft_engine_test, automatic_leaves_a_model_alone_whose_passes_cost_as_mu
       auto r = ask({log.begin() + sent, log.end()}, {.how = method::automatic, .max_num_run = 4});
       r.from = sent;
       r.prompt_count = 1;
-      r.pace = pace;
+      r.step = step;
       EXPECT_FALSE(e.submit(r));
       sent = static_cast<std::uint32_t>(log.size());
       auto draft = run(e).at(0).tokens;
@@ -625,7 +625,7 @@ TEST_F(draft_engine_test, automatic_takes_the_model_where_rounds_take_long_besid
       auto r = ask({log.begin() + sent, log.end()}, {.how = method::automatic, .max_num_run = 4}, 2);
       r.from = sent;
       r.prompt_count = 1;
-      r.pace = {.pass_us = 1000, .row_ns = 1000};
+      r.step = {.pass_us = 1000, .row_ns = 1000};
       EXPECT_FALSE(e.submit(r));
       sent = static_cast<std::uint32_t>(log.size());
       clock.look = microseconds{1500};  // a pass of the small model, mostly
@@ -681,7 +681,7 @@ TEST_F(draft_engine_test, automatic_leaves_to_lookup_what_it_brings_a_token_late
         r.session = {session};
         r.from = sent;
         r.prompt_count = static_cast<std::uint32_t>(text_before.size());
-        r.pace = {.pass_us = 1000, .row_ns = 50'000};
+        r.step = {.pass_us = 1000, .row_ns = 50'000};
         EXPECT_FALSE(e.submit(r));
         sent = static_cast<std::uint32_t>(log.size());
         clock.look = microseconds{1000};  // a pass of the small model
@@ -703,10 +703,10 @@ TEST_F(draft_engine_test, automatic_leaves_to_lookup_what_it_brings_a_token_late
   EXPECT_LT(4 * of_copies, passes_of({200}, true)) << "where nothing can be copied it is the model's";
 }
 
-TEST_F(draft_engine_test, any_pace_that_a_peer_may_send_is_lived_with) {
+TEST_F(draft_engine_test, any_step_cost_that_a_peer_may_send_is_lived_with) {
   constexpr auto most = std::numeric_limits<std::uint32_t>::max();
-  for (const target_pace pace :
-       {target_pace{0, most, 0}, {1, most, 0}, {most, 0, most}, {1, 1, most}, {most, most, 1}}) {
+  for (const cost::step_cost step :
+       {cost::step_cost{0, most, 0}, {1, most, 0}, {most, 0, most}, {1, 1, most}, {most, most, 1}}) {
     slow_clock clock;
     clock.look = microseconds{10};
     auto e = engine(16, 8, &clock);
@@ -715,7 +715,7 @@ TEST_F(draft_engine_test, any_pace_that_a_peer_may_send_is_lived_with) {
       auto r = ask({log.begin() + sent, log.end()}, {.how = method::automatic});
       r.from = sent;
       r.prompt_count = 5;
-      r.pace = pace;
+      r.step = step;
       ASSERT_FALSE(e.submit(r));
       sent = static_cast<std::uint32_t>(log.size());
       ASSERT_LE(run(e).at(0).tokens.size(), 12U);
