@@ -31,7 +31,7 @@ token_log::token_log(generation_spec spec, std::shared_ptr<const text::tokenizer
       output_max_(spec_.tokens_max),
       window_max_(window_of(spec_)),
       stops_(std::move(stops)),
-      characters_(text::utf8_stream::invalid_bytes::keep) {
+      characters_(utf8::stream::invalid_bytes::keep) {
   if (spec_.rules) guide_.emplace(spec_.rules);
   if (!evicts()) {
     output_max_ = std::min(output_max_, window_max_ - prompt_count_);

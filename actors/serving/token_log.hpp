@@ -129,7 +129,7 @@ class token_log {
   std::uint32_t discard_count_ = 0;
   std::uint64_t evicted_count_ = 0;
   text::stop_matcher stops_;
-  text::utf8_stream characters_;
+  utf8::stream characters_;
 };
 
 }  // namespace redline::actors

@@ -70,7 +70,7 @@ result<known_edit> parse_edit(std::string_view line, const std::string& where) {
 
 std::size_t characters_of(std::string_view text) {
   std::size_t count = 0;
-  for (; !text.empty(); ++count) text.remove_prefix(std::max<std::size_t>(text::first_unit(text).size_bytes, 1));
+  for (; !text.empty(); ++count) text.remove_prefix(std::max<std::size_t>(utf8::first_unit(text).size_bytes, 1));
   return count;
 }
 

@@ -4,12 +4,13 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
-namespace redline::text {
+namespace redline::utf8 {
 
-/// What stands at the start of some bytes. UTF-8 as Unicode defines it: no surrogates, no overlong forms, nothing above
-/// U+10FFFF.
-struct utf8_unit {
+/// The first character of some bytes, or what is there instead. UTF-8 as Unicode defines it: no surrogates, no overlong
+/// forms, nothing above U+10FFFF.
+struct unit {
   enum class kind : std::uint8_t {
     character,   // one well-formed character
     invalid,     // bytes that can never become one, whatever follows
@@ -22,21 +23,35 @@ struct utf8_unit {
 };
 
 /// `bytes` must not be empty.
-[[nodiscard]] utf8_unit first_unit(std::string_view bytes);
+[[nodiscard]] unit first_unit(std::string_view bytes);
 
 /// Length of the longest prefix that is well-formed.
 [[nodiscard]] std::size_t valid_prefix_bytes(std::string_view bytes);
+
+struct code_point {
+  char32_t value = 0;
+  std::size_t size_bytes = 0;
+};
+/// The code point at byte `at` < text.size(). A byte that begins no well-formed character counts as one code point of
+/// its own, stray_byte + byte, so that any text can be taken apart by `decode` and put together by `append` unchanged.
+[[nodiscard]] code_point decode(std::string_view text, std::size_t at);
+void append(std::string& out, char32_t code);
+constexpr char32_t stray_byte = 0xDC00;  // a surrogate, which well-formed text never holds
+
+[[nodiscard]] std::size_t count_code_points(std::string_view text);
+/// Byte offset of every code point, then text.size().
+[[nodiscard]] std::vector<std::size_t> code_point_offsets(std::string_view text);
 
 /// A copy with every invalid or incomplete unit replaced by U+FFFD: always well-formed, as JSON needs it.
 [[nodiscard]] std::string sanitize(std::string_view bytes);
 
 /// Passes a byte stream on without ever ending a piece inside a character. The pieces joined are the stream (or,
 /// replacing, `sanitize` of it) however it was cut. Holds back at most three bytes.
-class utf8_stream {
+class stream {
  public:
   enum class invalid_bytes : std::uint8_t { keep, replace };
 
-  explicit utf8_stream(invalid_bytes policy = invalid_bytes::replace) : policy_(policy) {}
+  explicit stream(invalid_bytes policy = invalid_bytes::replace) : policy_(policy) {}
 
   /// What can be shown after these bytes.
   [[nodiscard]] std::string feed(std::string_view bytes);
@@ -49,4 +64,4 @@ class utf8_stream {
   std::string held_;
 };
 
-}  // namespace redline::text
+}  // namespace redline::utf8

@@ -25,7 +25,7 @@ void find_line_begins(std::string_view text, std::size_t begin, std::size_t end,
 }
 
 result<void> check_text(std::string_view text) {
-  const std::size_t valid = valid_prefix_bytes(text);
+  const std::size_t valid = utf8::valid_prefix_bytes(text);
   if (valid == text.size()) return {};
   return bad("wanted text in UTF-8, found a byte that is none at offset " + std::to_string(valid));
 }
@@ -62,7 +62,7 @@ result<std::size_t> text_document::offset_of(text_position where, position_encod
   std::size_t at = begin;
   std::size_t units_count = 0;
   while (at < end && units_count < where.character) {
-    const std::size_t bytes = first_unit(std::string_view(text_).substr(at)).size_bytes;
+    const std::size_t bytes = utf8::first_unit(std::string_view(text_).substr(at)).size_bytes;
     // The four-byte characters are those that UTF-16 writes as a pair.
     units_count += units == position_encoding::utf8 ? bytes : bytes == 4 ? 2 : 1;
     at += bytes;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/base/utf8.hpp"
 #include "runtime/jinja/builtins.hpp"
 #include "runtime/jinja/text.hpp"
 
@@ -195,7 +196,8 @@ value take_slice(render_budget& budget, const value& v, const value& start, cons
   const std::size_t offsets_bytes = v.is_string() ? v.text().size() * sizeof(std::size_t) : 0;
   const memory_charge for_offsets(budget, offsets_bytes);
   budget.touch(offsets_bytes);
-  const std::vector<std::size_t> offsets = v.is_string() ? code_point_offsets(v.text()) : std::vector<std::size_t>();
+  const std::vector<std::size_t> offsets =
+      v.is_string() ? utf8::code_point_offsets(v.text()) : std::vector<std::size_t>();
   const auto length = static_cast<std::int64_t>(v.is_string() ? offsets.size() - 1 : v.as_list().items.size());
   const bool backwards = stride < 0;
   const std::int64_t from = slice_bound(start, backwards ? length - 1 : 0, length, backwards);

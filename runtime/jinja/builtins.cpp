@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "runtime/base/utf8.hpp"
 #include "runtime/jinja/interpreter.hpp"
 #include "runtime/jinja/text.hpp"
 
@@ -56,7 +57,7 @@ conversion parse_conversion(std::string_view format, std::size_t& at) {
 }
 
 std::string padded(const conversion& c, std::string text) {
-  const auto length = static_cast<std::int64_t>(count_code_points(text));
+  const auto length = static_cast<std::int64_t>(utf8::count_code_points(text));
   if (length >= c.width) return text;
   const std::string blanks(static_cast<std::size_t>(c.width - length), ' ');
   return c.flags.find('-') != std::string::npos ? text + blanks : blanks + text;
@@ -73,7 +74,7 @@ std::string converted(render_budget& budget, const conversion& c, const value& v
     }
     std::string text = out.take();
     if (c.precision >= 0) {
-      const auto offsets = code_point_offsets(text);
+      const auto offsets = utf8::code_point_offsets(text);
       text.resize(offsets[std::min(static_cast<std::size_t>(c.precision), offsets.size() - 1)]);
     }
     return padded(c, std::move(text));
@@ -183,7 +184,7 @@ std::string replace_text(render_budget& budget, std::string_view text, std::stri
       out.append(to);
       --count;
       if (at >= text.size()) break;
-      const std::size_t length = decode_code_point(text, at).length;
+      const std::size_t length = utf8::decode(text, at).size_bytes;
       out.append(text.substr(at, length));
       at += length;
     }
@@ -228,7 +229,7 @@ value repeat(render_budget& budget, const value& v, std::int64_t count) {
 }
 
 std::string center_text(render_budget& budget, std::string_view text, std::int64_t width) {
-  const auto length = static_cast<std::int64_t>(count_code_points(text));
+  const auto length = static_cast<std::int64_t>(utf8::count_code_points(text));
   const std::int64_t pad = std::max<std::int64_t>(0, width - length);
   const std::int64_t left = pad / 2 + (pad & width & 1);  // as CPython rounds
   const value blank = value::string(budget, " ");

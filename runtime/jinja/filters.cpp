@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "runtime/base/utf8.hpp"
 #include "runtime/jinja/arithmetic.hpp"
 #include "runtime/jinja/builtins.hpp"
 #include "runtime/jinja/interpreter.hpp"
@@ -128,11 +129,11 @@ std::string title_words(std::string_view text) {
   std::string out;
   bool first = true;
   for (std::size_t at = 0; at < text.size();) {
-    const code_point c = decode_code_point(text, at);
-    append_code_point(out, first ? to_upper(c.value) : to_lower(c.value));
+    const utf8::code_point c = utf8::decode(text, at);
+    utf8::append(out, first ? to_upper(c.value) : to_lower(c.value));
     first = c.value == '-' || c.value == '(' || c.value == '{' || c.value == '[' || c.value == '<' ||
             is_python_space(c.value);
-    at += c.length;
+    at += c.size_bytes;
   }
   return out;
 }
@@ -192,10 +193,10 @@ value filter_truncate(native_call& call) {
   const std::string text = self_text(call);
   const std::string tail = end == nullptr ? "..." : text_argument(call, end, "end");
   const std::int64_t wanted = integer_argument(call, length, 255), slack = integer_argument(call, leeway, 5);
-  const auto tail_length = static_cast<std::int64_t>(count_code_points(tail));
+  const auto tail_length = static_cast<std::int64_t>(utf8::count_code_points(tail));
   if (wanted < tail_length) throw error{"wanted a length of at least that of the end in `truncate`"};
   if (slack < 0 || wanted > INT64_MAX - slack) throw error{"wanted a leeway from 0 in `truncate`"};
-  const auto offsets = code_point_offsets(text);
+  const auto offsets = utf8::code_point_offsets(text);
   if (static_cast<std::int64_t>(offsets.size()) - 1 <= wanted + slack) return text_value(call, text);
   std::string head = text.substr(0, offsets[static_cast<std::size_t>(wanted - tail_length)]);
   if (!boolean_argument(killwords, false)) {

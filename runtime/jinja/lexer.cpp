@@ -4,6 +4,7 @@
 #include <cctype>
 #include <optional>
 
+#include "runtime/base/utf8.hpp"
 #include "runtime/jinja/text.hpp"
 #include "runtime/jinja/value.hpp"
 
@@ -62,9 +63,9 @@ class lexer {
 
   void skip_space() {
     while (at_ < text_.size()) {
-      const code_point c = decode_code_point(text_, at_);
+      const utf8::code_point c = utf8::decode(text_, at_);
       if (!is_python_space(c.value)) return;
-      advance(c.length);
+      advance(c.size_bytes);
     }
   }
 
@@ -204,9 +205,9 @@ class lexer {
         line_ = line;
         fail("wanted `" + std::string(close) + "` at the end of a tag, found the end of the template");
       }
-      const code_point c = decode_code_point(text_, at_);
+      const utf8::code_point c = utf8::decode(text_, at_);
       if (is_python_space(c.value)) {
-        advance(c.length);
+        advance(c.size_bytes);
       } else if (is_digit(text_[at_])) {
         lex_number();
       } else if (is_name_start(text_[at_])) {
@@ -332,7 +333,7 @@ class lexer {
     if (used < count || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) {
       fail(std::string("wanted a Unicode character after \\") + escape + " in a string");
     }
-    append_code_point(out, code);
+    utf8::append(out, code);
     return used;
   }
 

@@ -3,6 +3,7 @@
 #include <span>
 #include <utility>
 
+#include "runtime/base/utf8.hpp"
 #include "runtime/jinja/builtins.hpp"
 #include "runtime/jinja/interpreter.hpp"
 #include "runtime/jinja/text.hpp"
@@ -27,9 +28,9 @@ value converted(native_call& call) {
 std::string swap_case(std::string_view text) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
-    const code_point c = decode_code_point(text, at);
-    append_code_point(out, to_upper(c.value) != c.value ? to_upper(c.value) : to_lower(c.value));
-    at += c.length;
+    const utf8::code_point c = utf8::decode(text, at);
+    utf8::append(out, to_upper(c.value) != c.value ? to_upper(c.value) : to_lower(c.value));
+    at += c.size_bytes;
   }
   return out;
 }
@@ -52,9 +53,9 @@ std::vector<std::string_view> split_at_blanks(std::string_view text, std::int64_
     if (splits == 0) break;
     std::size_t end = 0;
     while (end < text.size()) {
-      const code_point c = decode_code_point(text, end);
+      const utf8::code_point c = utf8::decode(text, end);
       if (is_python_space(c.value)) break;
-      end += c.length;
+      end += c.size_bytes;
     }
     parts.push_back(text.substr(0, end));
     text.remove_prefix(end);
@@ -153,7 +154,7 @@ std::pair<std::size_t, std::size_t> byte_range(native_call& call, const value* s
   const bool whole = (start == nullptr || start->is_none()) && (end == nullptr || end->is_none());
   if (whole) return {0, text.size()};
   const memory_charge for_offsets(call.budget, text.size() * sizeof(std::size_t));
-  const auto offsets = code_point_offsets(text);
+  const auto offsets = utf8::code_point_offsets(text);
   const auto length = static_cast<std::int64_t>(offsets.size()) - 1;
   const auto bound = [&](const value* v, std::int64_t fallback) {
     std::int64_t at = integer_argument(call, v, fallback);
@@ -193,7 +194,7 @@ std::int64_t found_at(native_call& call, bool last) {
   const std::string_view range = std::string_view(call.self.text()).substr(from, to - from);
   const std::size_t at = last ? range.rfind(sub) : range.find(sub);
   if (at == range.npos) return -1;
-  return static_cast<std::int64_t>(count_code_points(std::string_view(call.self.text()).substr(0, from + at)));
+  return static_cast<std::int64_t>(utf8::count_code_points(std::string_view(call.self.text()).substr(0, from + at)));
 }
 value find(native_call& call) { return value::integer(found_at(call, false)); }
 value rfind(native_call& call) { return value::integer(found_at(call, true)); }
@@ -212,7 +213,7 @@ value text_count(native_call& call) {
   const auto [from, to] = byte_range(call, start, end);
   if (from == std::string::npos) return value::integer(0);
   const std::string_view range = std::string_view(call.self.text()).substr(from, to - from);
-  if (sub.empty()) return value::integer(static_cast<std::int64_t>(count_code_points(range)) + 1);
+  if (sub.empty()) return value::integer(static_cast<std::int64_t>(utf8::count_code_points(range)) + 1);
   std::int64_t count = 0;
   for (std::size_t at = range.find(sub); at != range.npos; at = range.find(sub, at + sub.size())) ++count;
   return value::integer(count);
@@ -255,9 +256,9 @@ value justified(native_call& call) {
   const auto [width, fill] = bind_arguments(call, {"width", "fillchar"});
   if (width == nullptr) throw error{"wanted a width for `" + std::string(call.name) + "`"};
   const value filler = fill != nullptr ? *fill : value::string(call.budget, " ");
-  if (count_code_points(text_argument(call, &filler, "fillchar")) != 1)
+  if (utf8::count_code_points(text_argument(call, &filler, "fillchar")) != 1)
     throw error{"wanted one character to fill with"};
-  const auto length = static_cast<std::int64_t>(count_code_points(self_text(call)));
+  const auto length = static_cast<std::int64_t>(utf8::count_code_points(self_text(call)));
   const std::int64_t pad = std::max<std::int64_t>(0, integer_argument(call, width, 0)) - length;
   const value blanks = repeat(call.budget, filler, pad);
   return text_value(call, side == justify::left ? call.self.text() + blanks.text() : blanks.text() + call.self.text());
@@ -271,8 +272,8 @@ value center(native_call& call) {
 value zfill(native_call& call) {
   const auto [width] = bind_arguments(call, {"width"});
   const std::string& text = self_text(call);
-  const std::int64_t pad =
-      std::max<std::int64_t>(0, integer_argument(call, width, 0)) - static_cast<std::int64_t>(count_code_points(text));
+  const std::int64_t pad = std::max<std::int64_t>(0, integer_argument(call, width, 0)) -
+                           static_cast<std::int64_t>(utf8::count_code_points(text));
   const std::string zeros = repeat(call.budget, value::string(call.budget, "0"), pad).text();
   const std::size_t sign = !text.empty() && (text[0] == '-' || text[0] == '+') ? 1 : 0;
   return text_value(call, text.substr(0, sign) + zeros + text.substr(sign));
@@ -284,9 +285,9 @@ value all_code_points(native_call& call) {
   expect_no_arguments(call);
   const std::string& text = self_text(call);
   for (std::size_t at = 0; at < text.size();) {
-    const code_point c = decode_code_point(text, at);
+    const utf8::code_point c = utf8::decode(text, at);
     if (!holds(c.value)) return value::boolean(false);
-    at += c.length;
+    at += c.size_bytes;
   }
   return value::boolean(!text.empty());
 }

@@ -1,47 +1,40 @@
 #include "runtime/jinja/text.hpp"
 
+#include <utf8proc.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <iterator>
-#include <span>
+
+#include "runtime/base/utf8.hpp"
 
 namespace redline::jinja {
 namespace {
 
-struct case_range {
-  std::uint32_t first, last, step;
-  std::int32_t difference;
-};
-#include "runtime/jinja/case_ranges.inl.hpp"
-
-char32_t mapped(std::span<const case_range> ranges, char32_t v) {
-  const auto after = std::upper_bound(ranges.begin(), ranges.end(), static_cast<std::uint32_t>(v),
-                                      [](std::uint32_t c, const case_range& r) { return c < r.first; });
-  if (after == ranges.begin()) return v;
-  const case_range& r = *std::prev(after);
-  if (v > r.last || (v - r.first) % r.step != 0) return v;
-  return v + static_cast<char32_t>(r.difference);
-}
-
-constexpr char32_t stray_byte = 0xDC00;
 constexpr char32_t sharp_s = 0xDF;
-
-bool is_continuation(std::string_view text, std::size_t at) {
-  return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80;
-}
 
 bool is_line_end(char32_t c) {
   return (c >= 0x0A && c <= 0x0D) || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 || c == 0x2029;
 }
 
+/// str.isprintable() of one code point: neither of the categories Other and Separator, but for the blank.
 bool is_printable(char32_t c) {
-  if (c < 0x20 || (c >= 0x7F && c <= 0xA0) || c == 0xAD) return false;
-  if (c == 0x1680 || c == 0x180E || (c >= 0x2000 && c <= 0x200F) || (c >= 0x2028 && c <= 0x202F)) return false;
-  if ((c >= 0x205F && c <= 0x206F) || c == 0x3000 || c == 0xFEFF) return false;
-  return !(c >= 0xD800 && c <= 0xF8FF) && !(c >= 0xFFF0 && c <= 0xFFFB) && c < 0xE0000;
+  switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {
+    case UTF8PROC_CATEGORY_CC:
+    case UTF8PROC_CATEGORY_CF:
+    case UTF8PROC_CATEGORY_CN:
+    case UTF8PROC_CATEGORY_CO:
+    case UTF8PROC_CATEGORY_CS:
+    case UTF8PROC_CATEGORY_ZL:
+    case UTF8PROC_CATEGORY_ZP:
+      return false;
+    case UTF8PROC_CATEGORY_ZS:
+      return c == ' ';
+    default:
+      return true;
+  }
 }
 
 template<class Map>
@@ -49,9 +42,9 @@ std::string map_code_points(std::string_view text, Map map) {
   std::string out;
   out.reserve(text.size());
   for (std::size_t at = 0; at < text.size();) {
-    const code_point c = decode_code_point(text, at);
+    const utf8::code_point c = utf8::decode(text, at);
     map(out, c.value);
-    at += c.length;
+    at += c.size_bytes;
   }
   return out;
 }
@@ -60,57 +53,11 @@ void append_upper(std::string& out, char32_t c) {
   if (c == sharp_s) {
     out += "SS";
   } else {
-    append_code_point(out, to_upper(c));
+    utf8::append(out, to_upper(c));
   }
 }
 
 }  // namespace
-
-code_point decode_code_point(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return static_cast<char32_t>(static_cast<unsigned char>(text[at + i])); };
-  const char32_t b = byte(0);
-  if (b < 0x80) return {b, 1};
-  if (b >= 0xC2 && b < 0xE0 && is_continuation(text, at + 1)) return {((b & 0x1F) << 6) | (byte(1) & 0x3F), 2};
-  if (b >= 0xE0 && b < 0xF0 && is_continuation(text, at + 1) && is_continuation(text, at + 2)) {
-    const char32_t c = ((b & 0x0F) << 12) | ((byte(1) & 0x3F) << 6) | (byte(2) & 0x3F);
-    if (c >= 0x800 && !(c >= 0xD800 && c < 0xE000)) return {c, 3};
-  }
-  if (b >= 0xF0 && b < 0xF5 && is_continuation(text, at + 1) && is_continuation(text, at + 2) &&
-      is_continuation(text, at + 3)) {
-    const char32_t c = ((b & 0x07) << 18) | ((byte(1) & 0x3F) << 12) | ((byte(2) & 0x3F) << 6) | (byte(3) & 0x3F);
-    if (c >= 0x10000 && c <= 0x10FFFF) return {c, 4};
-  }
-  return {stray_byte + b, 1};
-}
-
-void append_code_point(std::string& out, char32_t c) {
-  const auto put = [&](char32_t byte) { out += static_cast<char>(static_cast<unsigned char>(byte)); };
-  if (c < 0x80) {
-    put(c);
-  } else if (c < 0x800) {
-    put(0xC0 | (c >> 6)), put(0x80 | (c & 0x3F));
-  } else if (c >= stray_byte + 0x80 && c <= stray_byte + 0xFF) {
-    put(c - stray_byte);
-  } else if (c < 0x10000) {
-    put(0xE0 | (c >> 12)), put(0x80 | ((c >> 6) & 0x3F)), put(0x80 | (c & 0x3F));
-  } else {
-    put(0xF0 | (c >> 18)), put(0x80 | ((c >> 12) & 0x3F)), put(0x80 | ((c >> 6) & 0x3F)), put(0x80 | (c & 0x3F));
-  }
-}
-
-std::size_t count_code_points(std::string_view text) {
-  std::size_t count = 0;
-  for (std::size_t at = 0; at < text.size(); ++count) at += decode_code_point(text, at).length;
-  return count;
-}
-
-std::vector<std::size_t> code_point_offsets(std::string_view text) {
-  std::vector<std::size_t> offsets;
-  offsets.reserve(text.size() + 1);
-  for (std::size_t at = 0; at < text.size(); at += decode_code_point(text, at).length) offsets.push_back(at);
-  offsets.push_back(text.size());
-  return offsets;
-}
 
 bool is_python_space(char32_t c) {
   if (c < 0x80) return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20);
@@ -120,12 +67,12 @@ bool is_python_space(char32_t c) {
 
 char32_t to_upper(char32_t c) {
   if (c < 0x80) return c >= 'a' && c <= 'z' ? c - 32 : c;
-  return mapped(to_upper_ranges, c);
+  return c == sharp_s ? c : static_cast<char32_t>(utf8proc_toupper(static_cast<utf8proc_int32_t>(c)));
 }
 
 char32_t to_lower(char32_t c) {
   if (c < 0x80) return c >= 'A' && c <= 'Z' ? c + 32 : c;
-  return mapped(to_lower_ranges, c);
+  return static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c)));
 }
 
 bool is_cased(char32_t c) { return to_upper(c) != c || to_lower(c) != c || c == sharp_s; }
@@ -135,13 +82,13 @@ bool is_word(char32_t c) { return (c >= '0' && c <= '9') || is_cased(c); }
 std::string upper(std::string_view text) { return map_code_points(text, append_upper); }
 
 std::string lower(std::string_view text) {
-  return map_code_points(text, [](std::string& out, char32_t c) { append_code_point(out, to_lower(c)); });
+  return map_code_points(text, [](std::string& out, char32_t c) { utf8::append(out, to_lower(c)); });
 }
 
 std::string capitalize(std::string_view text) {
   bool first = true;
   return map_code_points(text, [&](std::string& out, char32_t c) {
-    append_code_point(out, first ? to_upper(c) : to_lower(c));
+    utf8::append(out, first ? to_upper(c) : to_lower(c));
     first = false;
   });
 }
@@ -149,7 +96,7 @@ std::string capitalize(std::string_view text) {
 std::string title(std::string_view text) {
   bool after_letter = false;
   return map_code_points(text, [&](std::string& out, char32_t c) {
-    append_code_point(out, after_letter ? to_lower(c) : to_upper(c));
+    utf8::append(out, after_letter ? to_lower(c) : to_upper(c));
     after_letter = is_cased(c);
   });
 }
@@ -161,12 +108,12 @@ template<class Map>
 bool has_only_case(std::string_view text, Map map) {
   bool found = false;
   for (std::size_t at = 0; at < text.size();) {
-    const code_point c = decode_code_point(text, at);
+    const utf8::code_point c = utf8::decode(text, at);
     if (is_cased(c.value)) {
       if (map(c.value) != c.value) return false;
       found = true;
     }
-    at += c.length;
+    at += c.size_bytes;
   }
   return found;
 }
@@ -174,16 +121,16 @@ bool has_only_case(std::string_view text, Map map) {
 /// Byte offset of the last code point of `text`, which is not empty.
 std::size_t last_code_point(std::string_view text) {
   for (std::size_t back = 2; back <= 4 && back <= text.size(); ++back) {
-    if (decode_code_point(text, text.size() - back).length == back) return text.size() - back;
+    if (utf8::decode(text, text.size() - back).size_bytes == back) return text.size() - back;
   }
   return text.size() - 1;
 }
 
 bool contains(std::string_view characters, char32_t wanted) {
   for (std::size_t at = 0; at < characters.size();) {
-    const code_point c = decode_code_point(characters, at);
+    const utf8::code_point c = utf8::decode(characters, at);
     if (c.value == wanted) return true;
-    at += c.length;
+    at += c.size_bytes;
   }
   return false;
 }
@@ -197,15 +144,15 @@ std::string_view strip(std::string_view text, strip_side side, const std::string
   const auto goes = [&](char32_t c) { return characters != nullptr ? contains(*characters, c) : is_python_space(c); };
   if (side != strip_side::right) {
     while (!text.empty()) {
-      const code_point c = decode_code_point(text, 0);
+      const utf8::code_point c = utf8::decode(text, 0);
       if (!goes(c.value)) break;
-      text.remove_prefix(c.length);
+      text.remove_prefix(c.size_bytes);
     }
   }
   if (side != strip_side::left) {
     while (!text.empty()) {
       const std::size_t at = last_code_point(text);
-      if (!goes(decode_code_point(text, at).value)) break;
+      if (!goes(utf8::decode(text, at).value)) break;
       text = text.substr(0, at);
     }
   }
@@ -216,8 +163,8 @@ std::vector<std::string_view> split_lines(std::string_view text, bool keep_ends)
   std::vector<std::string_view> lines;
   std::size_t start = 0;
   for (std::size_t at = 0; at < text.size();) {
-    const code_point c = decode_code_point(text, at);
-    std::size_t next = at + c.length;
+    const utf8::code_point c = utf8::decode(text, at);
+    std::size_t next = at + c.size_bytes;
     if (is_line_end(c.value)) {
       if (c.value == '\r' && next < text.size() && text[next] == '\n') ++next;
       lines.push_back(text.substr(start, (keep_ends ? next : at) - start));
@@ -253,10 +200,10 @@ std::string python_quoted(std::string_view text) {
   const bool double_quotes = text.find('\'') != text.npos && text.find('"') == text.npos;
   const char32_t quote = double_quotes ? '"' : '\'';
   std::string out;
-  append_code_point(out, quote);
+  utf8::append(out, quote);
   for (std::size_t at = 0; at < text.size();) {
-    const code_point c = decode_code_point(text, at);
-    at += c.length;
+    const utf8::code_point c = utf8::decode(text, at);
+    at += c.size_bytes;
     char escaped[16] = "";
     if (c.value == quote || c.value == '\\') {
       out += '\\';
@@ -269,18 +216,18 @@ std::string python_quoted(std::string_view text) {
     if (*escaped != '\0') {
       out += escaped;
     } else {
-      append_code_point(out, c.value);
+      utf8::append(out, c.value);
     }
   }
-  append_code_point(out, quote);
+  utf8::append(out, quote);
   return out;
 }
 
 std::string json_quoted(std::string_view text, bool ascii_only) {
   std::string out = "\"";
   for (std::size_t at = 0; at < text.size();) {
-    const code_point c = decode_code_point(text, at);
-    at += c.length;
+    const utf8::code_point c = utf8::decode(text, at);
+    at += c.size_bytes;
     const auto escape = [&](char32_t unit) {
       char escaped[16];
       std::snprintf(escaped, sizeof escaped, "\\u%04x", static_cast<unsigned>(unit));
@@ -315,7 +262,7 @@ std::string json_quoted(std::string_view text, bool ascii_only) {
           escape(0xD800 + ((c.value - 0x10000) >> 10));
           escape(0xDC00 + ((c.value - 0x10000) & 0x3FF));
         } else {
-          append_code_point(out, c.value);
+          utf8::append(out, c.value);
         }
     }
   }

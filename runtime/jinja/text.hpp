@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,23 +9,12 @@ namespace redline::jinja {
 /// Python's string functions on UTF-8, as the template engine needs them. Positions and lengths count code points. A
 /// byte that is no valid UTF-8 counts as one code point of its own and survives unchanged.
 
-struct code_point {
-  char32_t value = 0;      // 0xDC00 + byte for a byte that is no valid UTF-8
-  std::size_t length = 0;  // in bytes
-};
-/// The code point that starts at byte `at` < text.size().
-code_point decode_code_point(std::string_view text, std::size_t at);
-void append_code_point(std::string& out, char32_t v);
-std::size_t count_code_points(std::string_view text);
-/// Byte offset of every code point, then text.size().
-std::vector<std::size_t> code_point_offsets(std::string_view text);
-
-bool is_python_space(char32_t v);
-char32_t to_upper(char32_t v);
-char32_t to_lower(char32_t v);
-bool is_cased(char32_t v);
+bool is_python_space(char32_t code);
+char32_t to_upper(char32_t code);
+char32_t to_lower(char32_t code);
+bool is_cased(char32_t code);
 /// Letters and digits; beyond ASCII only letters that have case are known.
-bool is_word(char32_t v);
+bool is_word(char32_t code);
 
 std::string upper(std::string_view text);
 std::string lower(std::string_view text);

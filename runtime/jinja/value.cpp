@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "runtime/base/utf8.hpp"
 #include "runtime/jinja/object.hpp"
 #include "runtime/jinja/text.hpp"
 
@@ -405,7 +406,7 @@ std::size_t count_elements(const value& v) {
     case kind::undefined:
       return 0;
     case kind::string:
-      return count_code_points(v.text());
+      return utf8::count_code_points(v.text());
     case kind::list:
       return v.as_list().items.size();
     case kind::dict:
@@ -430,7 +431,7 @@ std::vector<value> iterate(render_budget& budget, const value& v) {
     case kind::string: {
       const std::string& text = v.text();
       for (std::size_t at = 0; at < text.size();) {
-        const std::size_t length = decode_code_point(text, at).length;
+        const std::size_t length = utf8::decode(text, at).size_bytes;
         items.push_back(value::string(budget, text.substr(at, length)));
         budget.step();
         at += length;

@@ -37,8 +37,8 @@ struct byte_alphabet {
   [[nodiscard]] std::optional<std::string> decoded(std::string_view text) const {
     std::string out;
     while (!text.empty()) {
-      const utf8_unit unit = first_unit(text);
-      if (unit.what != utf8_unit::kind::character || unit.size_bytes > 2) return std::nullopt;
+      const utf8::unit unit = utf8::first_unit(text);
+      if (unit.what != utf8::unit::kind::character || unit.size_bytes > 2) return std::nullopt;
       const auto lead = static_cast<unsigned char>(text[0]);
       const std::size_t code_point =
           unit.size_bytes == 1 ? lead : ((lead & 0x1FU) << 6 | (static_cast<unsigned char>(text[1]) & 0x3FU));

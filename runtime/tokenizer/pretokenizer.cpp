@@ -139,13 +139,13 @@ bool pretokenizer::always_cuts(char left, char right) {
 
 void pretokenizer::split(std::string_view text, std::vector<std::string_view>& pieces) const {
   while (!text.empty()) {
-    const std::size_t valid = valid_prefix_bytes(text);
+    const std::size_t valid = utf8::valid_prefix_bytes(text);
     if (valid > 0) split_valid(text.substr(0, valid), pieces);
     text.remove_prefix(valid);
     std::size_t invalid = 0;
     while (invalid < text.size()) {
-      const utf8_unit unit = first_unit(text.substr(invalid));
-      if (unit.what == utf8_unit::kind::character) break;
+      const utf8::unit unit = utf8::first_unit(text.substr(invalid));
+      if (unit.what == utf8::unit::kind::character) break;
       invalid += unit.size_bytes;
     }
     if (invalid > 0) pieces.push_back(text.substr(0, invalid));

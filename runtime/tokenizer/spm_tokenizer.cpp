@@ -21,8 +21,8 @@ std::size_t pair_index(char left, char right) {
 
 /// Length of the character at `at`, 1 where there is none.
 std::size_t character_bytes(std::string_view text, std::size_t at) {
-  const utf8_unit unit = first_unit(text.substr(at));
-  return unit.what == utf8_unit::kind::character ? unit.size_bytes : 1;
+  const utf8::unit unit = utf8::first_unit(text.substr(at));
+  return unit.what == utf8::unit::kind::character ? unit.size_bytes : 1;
 }
 
 std::string unescaped(std::string_view text) {

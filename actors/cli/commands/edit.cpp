@@ -94,7 +94,7 @@ int run(const flags& f) {
     if (auto replaced = replace_file(f.file, *before, got->after); !replaced) return report(replaced.error());
   }
   if (f.json) {
-    nlohmann::ordered_json out = {{"text", text::sanitize(got->after)},
+    nlohmann::ordered_json out = {{"text", utf8::sanitize(got->after)},
                                   {"stats",
                                    {{"method", got->method},
                                     {"completion_tokens", got->completion_tokens},
@@ -107,7 +107,7 @@ int run(const flags& f) {
                                     {"tokens_per_second", got->tokens_per_second()},
                                     {"copied_forced", got->copied_forced},
                                     {"copied_verified", got->copied_verified}}}};
-    if (!got->program.empty()) out["program"] = text::sanitize(got->program);
+    if (!got->program.empty()) out["program"] = utf8::sanitize(got->program);
     std::cout << out.dump() << "\n";
     return 0;
   }

@@ -82,7 +82,7 @@ int run(const flags& f) {
   }
   const nlohmann::ordered_json out = {{"prompt_tokens", prompt},
                                       {"tokens", got->tokens},
-                                      {"text", text::sanitize(got->text)},
+                                      {"text", utf8::sanitize(got->text)},
                                       {"finish_reason", got->reason == finish_reason::length ? "length" : "stop"},
                                       {"stats",
                                        {{"method", name_of(how->how)},

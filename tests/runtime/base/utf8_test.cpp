@@ -4,10 +4,10 @@
 
 #include <random>
 
-namespace redline::text {
+namespace redline::utf8 {
 namespace {
 
-using kind = utf8_unit::kind;
+using kind = unit::kind;
 
 std::string encoded(std::uint32_t code_point) {
   if (code_point < 0x80) return {static_cast<char>(code_point)};
@@ -31,15 +31,44 @@ TEST(utf8, knows_every_character_and_every_start_of_one) {
   for (std::uint32_t code_point = 0; code_point <= 0x10FFFF; ++code_point) {
     if (code_point == 0xD800) code_point = 0xE000;
     const std::string bytes = encoded(code_point);
-    const utf8_unit whole = first_unit(bytes + "x");
+    const unit whole = first_unit(bytes + "x");
     ASSERT_EQ(whole.what, kind::character) << code_point;
     ASSERT_EQ(whole.size_bytes, bytes.size()) << code_point;
     for (std::size_t n = 1; n < bytes.size(); ++n) {
-      const utf8_unit part = first_unit(bytes.substr(0, n));
+      const unit part = first_unit(bytes.substr(0, n));
       ASSERT_EQ(part.what, kind::incomplete) << code_point;
       ASSERT_EQ(part.size_bytes, n) << code_point;
     }
   }
+}
+
+TEST(utf8, takes_characters_apart_and_puts_them_together) {
+  for (std::uint32_t code = 0; code <= 0x10FFFF; ++code) {
+    if (code == 0xD800) code = 0xE000;
+    const std::string bytes = encoded(code);
+    const code_point found = decode("x" + bytes + "x", 1);
+    ASSERT_EQ(found.value, code);
+    ASSERT_EQ(found.size_bytes, bytes.size());
+    std::string again;
+    append(again, code);
+    ASSERT_EQ(again, bytes);
+  }
+}
+
+TEST(utf8, keeps_each_stray_byte_as_a_code_point_of_its_own) {
+  const std::string text = "a\xE2\x82\u00e9\xFF\xED\xA0\x80";
+  std::string again;
+  std::size_t count = 0;
+  for (std::size_t at = 0; at < text.size(); ++count) {
+    const code_point c = decode(text, at);
+    append(again, c.value);
+    at += c.size_bytes;
+  }
+  EXPECT_EQ(again, text);
+  EXPECT_EQ(count, 8U);
+  EXPECT_EQ(decode(text, 1).value, stray_byte + 0xE2);
+  EXPECT_EQ(count_code_points(text), 8U);
+  EXPECT_EQ(code_point_offsets(text), (std::vector<std::size_t>{0, 1, 2, 3, 5, 6, 7, 8, 9}));
 }
 
 TEST(utf8, refuses_what_only_looks_like_utf8) {
@@ -82,34 +111,34 @@ TEST(utf8, replaces_one_maximal_subpart_by_one_character) {
 }
 
 TEST(utf8_stream, holds_back_an_incomplete_character) {
-  utf8_stream stream;
-  EXPECT_EQ(stream.feed("a\xF0\x9F"), "a");
-  EXPECT_EQ(stream.held_bytes(), 2U);
-  EXPECT_EQ(stream.feed("\x98"), "");
-  EXPECT_EQ(stream.feed("\x80"
+  stream pieces;
+  EXPECT_EQ(pieces.feed("a\xF0\x9F"), "a");
+  EXPECT_EQ(pieces.held_bytes(), 2U);
+  EXPECT_EQ(pieces.feed("\x98"), "");
+  EXPECT_EQ(pieces.feed("\x80"
                         "b"),
             "\U0001F600"
             "b");
-  EXPECT_EQ(stream.feed(""), "");
-  EXPECT_EQ(stream.flush(), "");
+  EXPECT_EQ(pieces.feed(""), "");
+  EXPECT_EQ(pieces.flush(), "");
 }
 
 TEST(utf8_stream, lets_broken_bytes_out_at_once) {
-  utf8_stream keeping(utf8_stream::invalid_bytes::keep);
+  stream keeping(stream::invalid_bytes::keep);
   EXPECT_EQ(keeping.feed("\xE2\x82"), "");
   EXPECT_EQ(keeping.feed("x"), "\xE2\x82x");
   EXPECT_EQ(keeping.feed("\xFF"), "\xFF");
-  utf8_stream replacing;
+  stream replacing;
   EXPECT_EQ(replacing.feed("\xE2\x82"), "");
   EXPECT_EQ(replacing.feed("x\xFF"), "\uFFFDx\uFFFD");
 }
 
 TEST(utf8_stream, gives_up_what_it_holds_at_the_end) {
-  utf8_stream keeping(utf8_stream::invalid_bytes::keep);
+  stream keeping(stream::invalid_bytes::keep);
   EXPECT_EQ(keeping.feed("\xE2\x82"), "");
   EXPECT_EQ(keeping.flush(), "\xE2\x82");
   EXPECT_EQ(keeping.flush(), "");
-  utf8_stream replacing;
+  stream replacing;
   EXPECT_EQ(replacing.feed("\xE2\x82"), "");
   EXPECT_EQ(replacing.flush(), "\uFFFD");
 }
@@ -121,8 +150,8 @@ TEST(utf8_stream, gives_the_same_text_however_it_is_cut) {
   for (int round = 0; round < 5000; ++round) {
     std::string text;
     for (auto n = random() % 12; n > 0; --n) text += alphabet[random() % std::size(alphabet)];
-    utf8_stream keeping(utf8_stream::invalid_bytes::keep);
-    utf8_stream replacing;
+    stream keeping(stream::invalid_bytes::keep);
+    stream replacing;
     std::string kept;
     std::string replaced;
     for (std::size_t at = 0; at < text.size();) {
@@ -141,4 +170,4 @@ TEST(utf8_stream, gives_the_same_text_however_it_is_cut) {
 }
 
 }  // namespace
-}  // namespace redline::text
+}  // namespace redline::utf8

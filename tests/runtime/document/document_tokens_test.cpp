@@ -167,7 +167,7 @@ TEST_P(document_tokens_of, real_code_are_those_of_the_whole_text) {
     std::string text;
     for (std::size_t i = 0; i + 1 < hex.size(); i += 2)
       text.push_back(static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16)));
-    if (valid_prefix_bytes(text) != text.size()) continue;
+    if (utf8::valid_prefix_bytes(text) != text.size()) continue;
     all += text;
     if (all.size() < 4000) continue;
     if (seed++ >= test::rounds(10, 1)) break;

@@ -293,7 +293,7 @@ ids naive_spm(const test::tiny_vocabulary& tiny, const std::string& text) {
   std::vector<std::string> parts;
   const std::string escaped = "▁" + text;
   for (std::size_t at = 0; at < escaped.size();) {
-    const std::size_t n = first_unit(escaped.substr(at)).size_bytes;
+    const std::size_t n = utf8::first_unit(escaped.substr(at)).size_bytes;
     parts.push_back(escaped.substr(at, n));
     at += n;
   }
