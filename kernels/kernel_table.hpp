@@ -81,8 +81,8 @@ struct kv_view {
 /// Row r sees the tokens [0, visible + r) of the table; tiles cover at least those, in token order.
 /// angles: [offset_count][rows] rotations of the query, one set per distinct offset in the tiles; sets lie
 /// angles_stride apart.
-/// records: with them only the strands [strand_begin, strand_end) are computed, and their sums saved for
-/// join_attention, which writes the outputs; [strand][row][group] of attention_record_floats() each, 64-byte aligned.
+/// records: with them only the KV splits [split_begin, split_end) are computed, and their sums saved for
+/// join_attention, which writes the outputs; [split][row][group] of attention_record_floats() each, 64-byte aligned.
 struct attention_args {
   const float* q = nullptr;
   std::size_t q_stride = 0;
@@ -103,14 +103,14 @@ struct attention_args {
   kv_view kv;
   float* scratch = nullptr;  // attention_scratch_floats() of them, 64-byte aligned
   float* records = nullptr;
-  std::size_t strand_begin = 0;
-  std::size_t strand_end = std::numeric_limits<std::size_t>::max();
+  std::size_t split_begin = 0;
+  std::size_t split_end = std::numeric_limits<std::size_t>::max();
 };
 
-/// Tokens of one strand: a multiple of attention_block_tokens.
-inline constexpr std::size_t attention_strand_tokens = 512;
-[[nodiscard]] constexpr std::size_t attention_strands(std::size_t tokens) {
-  return (tokens + attention_strand_tokens - 1) / attention_strand_tokens;
+/// Tokens of one KV split (Flash-Decoding): a multiple of attention_block_tokens.
+inline constexpr std::size_t kv_split_tokens = 512;
+[[nodiscard]] constexpr std::size_t count_kv_splits(std::size_t tokens) {
+  return (tokens + kv_split_tokens - 1) / kv_split_tokens;
 }
 [[nodiscard]] constexpr std::size_t attention_record_floats(std::size_t head_dim) {
   return 32 + round_up(head_dim, 16);
@@ -184,7 +184,7 @@ struct kernel_table {
   void (*rotate_keys)(const kv_view& kv, std::size_t first_slot, std::size_t count, rope_pairs pairs,
                       rope_angles angles, std::size_t rotary_dim, std::size_t head_dim);
   void (*attention)(const attention_args& args);
-  /// Outputs from the records of all strands, which it overwrites: the bits that `attention` without records gives.
+  /// Outputs from the records of all KV splits, which it overwrites: the bits that `attention` without records gives.
   /// scratch is not used.
   void (*join_attention)(const attention_args& args);
 

@@ -161,7 +161,7 @@ void add_eviction_flags(CLI::App& app, eviction_flags& flags) {
 }
 
 kv::eviction_options eviction_options_of(const eviction_flags& flags) {
-  return {.policy = kv::eviction_policy_of(flags.policy).value_or(kv::eviction_policy::off),
+  return {.policy = kv::parse_eviction_policy(flags.policy).value_or(kv::eviction_policy::off),
           .n_keep = flags.n_keep,
           .n_discard = flags.n_discard,
           .n_ctx = flags.n_ctx};

@@ -37,7 +37,7 @@ struct verify_run {
   std::vector<draft::draft_part> parts;   // where the draft's tokens are from; what they do not cover is lookup's
   /// Most tokens this sequence can come to hold; admission checks that they fit.
   std::uint32_t tokens_max = 0;
-  grammar::constraint grammar;  // what may follow the log; kind::none: anything
+  grammar::constraint grammar;  // what may follow the log; grammar_kind::none: anything
   /// Changes of the log that the scheduler knows, in order, before `log` joins on. They are taken with the round or not
   /// at all: a scheduler that does not know that log answers log_needed_from, and wants no splices then.
   std::vector<log_splice> splices;

@@ -84,32 +84,32 @@ result<std::shared_ptr<const guide_rules>> copy_rules(std::shared_ptr<const gram
   rules->shape = copy::shape_of(rules->files, options.token_spans);
   rules->shape.line_spans = options.line_spans;
   rules->shape.anchors = options.anchors;
-  rules->grammar = grammar::copy_constraint(rules->shape);
-  rules->language = std::make_shared<grammar::compiled_grammar>(std::make_shared<grammar::copy_grammar>(rules->shape),
-                                                                std::move(trie));
+  rules->constraint = grammar::copy_constraint(rules->shape);
+  rules->grammar = std::make_shared<grammar::compiled_grammar>(std::make_shared<grammar::copy_grammar>(rules->shape),
+                                                               std::move(trie));
   return std::shared_ptr<const guide_rules>(std::move(rules));
 }
 
 result<std::shared_ptr<const guide_rules>> json_rules(std::shared_ptr<const grammar::token_trie> trie,
                                                       const std::string& schema) {
   auto rules = std::make_shared<guide_rules>();
-  rules->grammar = grammar::json_constraint(schema);
-  REDLINE_TRY_ASSIGN(auto machine, grammar::compile(rules->grammar));
-  rules->language = std::make_shared<grammar::compiled_grammar>(std::move(machine), std::move(trie));
+  rules->constraint = grammar::json_constraint(schema);
+  REDLINE_TRY_ASSIGN(auto automaton, grammar::compile_automaton(rules->constraint));
+  rules->grammar = std::make_shared<grammar::compiled_grammar>(std::move(automaton), std::move(trie));
   return std::shared_ptr<const guide_rules>(std::move(rules));
 }
 
 guide::guide(std::shared_ptr<const guide_rules> rules)
-    : rules_(std::move(rules)), state_(rules_->language->rules().begin()) {
+    : rules_(std::move(rules)), state_(rules_->grammar->automaton().begin()) {
   if (is_copy()) reader_.emplace(rules_->shape);
 }
 
-bool guide::over() const { return rules_->language->rules().is_over(state_); }
-bool guide::may_end() const { return rules_->language->rules().may_end(state_); }
+bool guide::over() const { return rules_->grammar->automaton().is_terminated(state_); }
+bool guide::may_end() const { return rules_->grammar->automaton().is_accepting(state_); }
 
 grammar::constraint guide::where() const {
-  grammar::constraint c = rules_->grammar;
-  c.where.assign(state_.cells().begin(), state_.cells().end());
+  grammar::constraint c = rules_->constraint;
+  c.state.assign(state_.cells().begin(), state_.cells().end());
   return c;
 }
 
@@ -119,18 +119,18 @@ guide::verdict guide::take(token t, std::optional<float> logprob, std::string& t
       end_span();
       return verdict::span_ended;
     }
-    programs().pass_free_token(state_);
+    programs().skip_unconstrained_token(state_);
     write_span_token(text);
     return verdict::taken;
   }
-  if (!rules_->language->advance(state_, t)) return verdict::forbidden;
+  if (!rules_->grammar->accept_token(state_, t)) return verdict::forbidden;
   advance_program(t, logprob, text);
   return verdict::taken;
 }
 
-/// The meaning of a token that the language has taken. logprob: the model's own, 0 of what is decided without it.
+/// The meaning of a token that the grammar has accepted. logprob: the model's own, 0 of what is decided without it.
 void guide::advance_program(token t, std::optional<float> logprob, std::string& text) {
-  const auto piece = rules_->language->trie().tokenizer().piece(t);
+  const auto piece = rules_->grammar->trie().tokenizer().piece(t);
   if (!reader_) {
     text += piece;
     return;
@@ -204,7 +204,7 @@ void guide::begin_span() {
     const auto& all = rules_->file_tokens[op.file - 1];
     span.tokens.assign(all.begin() + op.first - 1, all.begin() + op.last);
   } else {
-    span.tokens = rules_->language->trie().spell(span.bytes);
+    span.tokens = rules_->grammar->trie().spell(span.bytes);
   }
   programs().resume(state_, span.what.forced ? 0 : static_cast<std::uint32_t>(span.tokens.size()));
   span_ = std::move(span);
@@ -212,7 +212,7 @@ void guide::begin_span() {
 
 void guide::write_span_token(std::string& text) {
   open_span& s = *span_;
-  const auto piece = rules_->language->trie().tokenizer().piece(s.tokens[s.written]);
+  const auto piece = rules_->grammar->trie().tokenizer().piece(s.tokens[s.written]);
   ++s.written;
   text += piece;
   s.text += piece.size();
@@ -222,7 +222,7 @@ void guide::write_span_token(std::string& text) {
 void guide::end_span() {
   const bool cut = span_->written < span_->tokens.size();
   note_span(*span_, rules_->files, report_, program_);
-  if (cut) state_ = rules_->language->rules().begin();
+  if (cut) state_ = rules_->grammar->automaton().begin();
   span_.reset();
 }
 
@@ -253,11 +253,11 @@ std::optional<guide::decided> guide::next_decided() {
     return next;
   }
   if (span_ || over()) return std::nullopt;
-  const auto forced = rules_->language->forced(state_);
+  const auto forced = rules_->grammar->jump_forward(state_);
   if (!forced) return std::nullopt;
   next.id = *forced;
-  const bool taken = rules_->language->advance(state_, next.id);
-  REDLINE_ASSERT(taken, "a forced token is a token of the language");
+  const bool taken = rules_->grammar->accept_token(state_, next.id);
+  REDLINE_ASSERT(taken, "a forced token is allowed by the grammar");
   advance_program(next.id, 0.0F, next.text);
   return next;
 }
@@ -268,11 +268,11 @@ std::span<const token> guide::span_left() const {
 }
 
 std::vector<token> guide::usable(std::vector<token> draft) const {
-  const auto& language = *rules_->language;
+  const auto& grammar = *rules_->grammar;
   auto s = state_;
   std::size_t kept = 0;
-  while (kept < draft.size() && !language.rules().stands(s) && !language.rules().is_over(s) &&
-         language.advance(s, draft[kept]))
+  while (kept < draft.size() && !grammar.automaton().awaits_span(s) && !grammar.automaton().is_terminated(s) &&
+         grammar.accept_token(s, draft[kept]))
     ++kept;
   draft.resize(kept);
   return draft;
@@ -280,16 +280,16 @@ std::vector<token> guide::usable(std::vector<token> draft) const {
 
 std::vector<token> guide::likely() const {
   if (!is_copy() || span_ || over()) return {};
-  const auto& language = *rules_->language;
+  const auto& grammar = *rules_->grammar;
   std::vector<token> draft;
   auto s = state_;
   const std::string text =
       copy::guess_rest({reader_->machine(), reader_->state(), program_, gen_text_, anchors_, rules_->files});
   for (std::string_view left = text; !left.empty();) {
-    auto t = language.forced(s);
-    if (!t) t = language.trie().longest(language.rules(), s, left);
-    if (!t || !left.starts_with(language.trie().tokenizer().piece(*t)) || !language.advance(s, *t)) break;
-    left.remove_prefix(language.trie().tokenizer().piece(*t).size());
+    auto t = grammar.jump_forward(s);
+    if (!t) t = grammar.trie().longest_token(grammar.automaton(), s, left);
+    if (!t || !left.starts_with(grammar.trie().tokenizer().piece(*t)) || !grammar.accept_token(s, *t)) break;
+    left.remove_prefix(grammar.trie().tokenizer().piece(*t).size());
     draft.push_back(*t);
   }
   return draft;

@@ -39,8 +39,8 @@ struct copy_options {
 
 /// What holds an answer to a grammar; shared by the answers of one request.
 struct guide_rules {
-  std::shared_ptr<const grammar::compiled_grammar> language;
-  grammar::constraint grammar;
+  std::shared_ptr<const grammar::compiled_grammar> grammar;
+  grammar::constraint constraint;
   copy_options copy;  // programs only, as all below
   copy::program_shape shape;
   std::vector<copy::document> files;
@@ -106,9 +106,9 @@ class guide {
     std::size_t text = 0;     // bytes
   };
 
-  [[nodiscard]] bool is_copy() const { return rules_->grammar.what == grammar::kind::copy; }
+  [[nodiscard]] bool is_copy() const { return rules_->constraint.kind == grammar::grammar_kind::copy; }
   [[nodiscard]] const grammar::copy_grammar& programs() const {
-    return static_cast<const grammar::copy_grammar&>(rules_->language->rules());
+    return static_cast<const grammar::copy_grammar&>(rules_->grammar->automaton());
   }
   void advance_program(token t, std::optional<float> logprob, std::string& text);
   [[nodiscard]] std::pair<bool, span_reason> forces(const copy::copy_op& op) const;
@@ -119,7 +119,7 @@ class guide {
                         copy::program& program);
 
   std::shared_ptr<const guide_rules> rules_;
-  grammar::state state_;
+  grammar::automaton_state state_;
   std::optional<copy::program_reader> reader_;
   copy::program program_;
   std::optional<open_span> span_;

@@ -198,7 +198,7 @@ void session::tell_client(const token_log::progress& step) {
 void session::make_room() {
   const auto gone = work_.make_room();
   if (!gone) return;
-  const kv::splice_policy policy = kv::splice_policy_of(work_.spec().eviction.policy);
+  const kv::splice_policy policy = kv::to_splice_policy(work_.spec().eviction.policy);
   splices_.push_back({gone->at, gone->count, {}, policy});
   moved_ = moved_ || kv::keeps_later(policy);
   ++stats_.evictions;

@@ -19,7 +19,7 @@ target_model::target_model(actor::actor_context& context, std::unique_ptr<model:
       pages_count_(pages_count),
       scheduler_(scheduler),
       costs_(std::move(costs)),
-      languages_(std::move(trie)),
+      grammars_(std::move(trie)),
       probe_(std::move(probe)) {}
 
 void target_model::on_start() { on(announce_target{}); }
@@ -76,8 +76,8 @@ result<void> target_model::check(const forward_batch& m) {
     }
     if (covered > config.context)
       return wrong(run, "a position beyond the model's context of " + std::to_string(config.context));
-    if (run.grammar.what != grammar::kind::none) {
-      if (const auto language = languages_.find(run.grammar); !language) return wrong(run, language.error().context);
+    if (run.grammar.kind != grammar::grammar_kind::none) {
+      if (const auto entry = grammars_.find(run.grammar); !entry) return wrong(run, entry.error().context);
     }
   }
   if (rows > transformer_->rows_max()) {
@@ -118,8 +118,8 @@ void target_model::on(const forward_batch& m) {
           static_cast<std::uint32_t>(run.log_count - std::min<std::uint64_t>(run.prompt_count, run.log_count));
       const auto known = probe_ ? probe_->known(run.sequence, output_index, rows) : std::vector<token>{};
       std::optional<grammar::grammar_matcher> rules;
-      if (run.grammar.what != grammar::kind::none) {
-        if (const auto language = languages_.find(run.grammar)) rules.emplace(**language, run.grammar);
+      if (run.grammar.kind != grammar::grammar_kind::none) {
+        if (const auto entry = grammars_.find(run.grammar)) rules.emplace(**entry, run.grammar);
       }
       auto got =
           model::accept(logits.subspan(row * vocabulary, rows * vocabulary), vocabulary, draft, run.sampling,

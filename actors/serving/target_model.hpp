@@ -36,7 +36,7 @@ class target_model final : public actor::actor_of<target_model> {
   std::uint32_t pages_count_;
   actor::actor_ref<verify_scheduler> scheduler_;
   std::vector<pass_cost> costs_;
-  grammar::grammar_cache languages_;
+  grammar::grammar_cache grammars_;
   std::shared_ptr<target_probe> probe_;  // null but in benchmarks
 };
 

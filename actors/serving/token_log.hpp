@@ -86,7 +86,9 @@ class token_log {
     return guide_ && guide_->wants_logprobs() ? std::optional(spec_.logprobs.value_or(0)) : spec_.logprobs;
   }
   [[nodiscard]] copy_report copied() const { return is_program() ? guide_->report() : copy_report{}; }
-  [[nodiscard]] bool is_program() const { return guide_ && spec_.rules->grammar.what == grammar::kind::copy; }
+  [[nodiscard]] bool is_program() const {
+    return guide_ && spec_.rules->constraint.kind == grammar::grammar_kind::copy;
+  }
 
   [[nodiscard]] std::span<const token> log() const { return log_; }
   [[nodiscard]] std::uint32_t log_count() const { return static_cast<std::uint32_t>(log_.size()); }

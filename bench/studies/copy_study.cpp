@@ -63,25 +63,26 @@ copy_cover& copy_cover::operator+=(const copy_cover& o) {
 
 std::optional<std::vector<token>> program_tokens(const guide_rules& rules, const std::string& program,
                                                  std::uint64_t* asked) {
-  const auto& language = *rules.language;
-  const auto& programs = static_cast<const grammar::copy_grammar&>(language.rules());
+  const auto& grammar = *rules.grammar;
+  const auto& programs = static_cast<const grammar::copy_grammar&>(grammar.automaton());
   std::vector<token> out;
-  grammar::state s = programs.begin();
-  for (std::string_view left = program; !left.empty() || programs.stands(s);) {
-    if (programs.stands(s)) {
-      const auto op = programs.position(s).op;
-      const auto span = language.trie().spell(rules.files[op.file - 1].slice(op.of, op.first, op.last));
+  grammar::automaton_state s = programs.begin();
+  for (std::string_view left = program; !left.empty() || programs.awaits_span(s);) {
+    if (programs.awaits_span(s)) {
+      const auto op = programs.unpack(s).op;
+      const auto span = grammar.trie().spell(rules.files[op.file - 1].slice(op.of, op.first, op.last));
       out.insert(out.end(), span.begin(), span.end());
       programs.resume(s, 0);
       continue;
     }
-    auto t = language.forced(s);
+    auto t = grammar.jump_forward(s);
     if (!t) {
-      t = language.trie().longest(programs, s, left);
+      t = grammar.trie().longest_token(programs, s, left);
       if (asked != nullptr) ++*asked;
     }
-    if (!t || !left.starts_with(language.trie().tokenizer().piece(*t)) || !language.advance(s, *t)) return std::nullopt;
-    left.remove_prefix(language.trie().tokenizer().piece(*t).size());
+    if (!t || !left.starts_with(grammar.trie().tokenizer().piece(*t)) || !grammar.accept_token(s, *t))
+      return std::nullopt;
+    left.remove_prefix(grammar.trie().tokenizer().piece(*t).size());
     out.push_back(*t);
   }
   return out;
@@ -155,7 +156,7 @@ class clumsy_writer {
 
   /// The model's next token.
   bool choose() {
-    const auto& index = rules_->language->trie();
+    const auto& index = rules_->grammar->trie();
     std::string text;
     if (const auto span = guide_.span_left(); !span.empty()) {
       const bool agrees =
@@ -165,14 +166,14 @@ class clumsy_writer {
       inside_span_ = !guide_.span_left().empty();
       return true;
     }
-    const grammar::state here(guide_.where().where);
-    const auto& programs = static_cast<const grammar::copy_grammar&>(rules_->language->rules());
-    const auto at = programs.position(here).at;
+    const grammar::automaton_state here(guide_.where().state);
+    const auto& programs = static_cast<const grammar::copy_grammar&>(rules_->grammar->automaton());
+    const auto at = programs.unpack(here).at;
     // A text's last token may hold the "<" of the next op.
     const bool behind_lt = at == copy::program_state::step::after_lt && !begins_op_;
     begins_op_ = at == copy::program_state::step::await_op;
     if (model_.plans_anew && (begins_op_ || behind_lt) && !plan(behind_lt ? 1 : 0)) return false;
-    const auto t = index.longest(programs, here, std::string_view(program_).substr(written_));
+    const auto t = index.longest_token(programs, here, std::string_view(program_).substr(written_));
     if (!t || guide_.take(*t, logprob(), text) != guide::verdict::taken) return false;
     follow(*t, text);
     return true;
@@ -180,7 +181,7 @@ class clumsy_writer {
 
   /// Of a token that may be the program's or a span's.
   void follow(token t, const std::string& text) {
-    const auto piece = rules_->language->trie().tokenizer().piece(t);
+    const auto piece = rules_->grammar->trie().tokenizer().piece(t);
     text_ += text;
     if (std::string_view(program_).substr(written_).starts_with(piece) && !inside_span_) written_ += piece.size();
     inside_span_ = !guide_.span_left().empty();
@@ -274,7 +275,7 @@ std::vector<mask_price> price_masks(const std::shared_ptr<const grammar::token_t
       R"({"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"},"note":{"type":"string","maxLength":80}},"required":["name"]})");
   struct case_of {
     const char* place;
-    const grammar::constraint& language;
+    const grammar::constraint& grammar;
     std::string_view text;
   };
   const case_of cases[] = {{"program: a forced word", program, "<co"},
@@ -290,23 +291,24 @@ std::vector<mask_price> price_masks(const std::shared_ptr<const grammar::token_t
                            {"JSON: behind a value", schema, "{\"name\":\"x\""}};
   std::vector<mask_price> out;
   for (const auto& c : cases) {
-    grammar::constraint at = c.language;
+    grammar::constraint at = c.grammar;
     std::vector<double> first, again;
     for (int i = 0; i < 15; ++i) {
-      grammar::grammar_cache languages(trie);
-      const auto entry = languages.find(at);
+      grammar::grammar_cache grammars(trie);
+      const auto entry = grammars.find(at);
       if (!entry) return out;
-      const auto& rules = (*entry)->language->rules();
-      auto s = rules.begin();
-      for (const char b : c.text) static_cast<void>(rules.advance(s, static_cast<std::uint8_t>(b)));
-      at.where.assign(s.cells().begin(), s.cells().end());
+      const auto& automaton = (*entry)->grammar->automaton();
+      auto s = automaton.begin();
+      for (const char b : c.text) static_cast<void>(automaton.advance(s, static_cast<std::uint8_t>(b)));
+      at.state.assign(s.cells().begin(), s.cells().end());
       // A row's share: its mask, and the step behind what it chose.
       const auto row = [&] {
-        grammar::grammar_matcher w(**languages.find(at), at);
-        const auto mask = w.allowed();
+        grammar::grammar_matcher w(**grammars.find(at), at);
+        const auto mask = w.next_token_mask();
         for (std::size_t k = 0; k < mask.size(); ++k) {
           if (mask[k] == 0) continue;
-          static_cast<void>(w.take(static_cast<token>(k * 64 + static_cast<std::size_t>(std::countr_zero(mask[k])))));
+          static_cast<void>(
+              w.accept_token(static_cast<token>(k * 64 + static_cast<std::size_t>(std::countr_zero(mask[k])))));
           break;
         }
       };

@@ -168,14 +168,14 @@ class window_reader {
   void evict() {
     const auto first = log_.begin() + shape_.n_keep;
     log_.erase(first, first + shape_.n_discard);
-    const auto policy = kv::splice_policy_of(shape_.policy);
+    const auto policy = kv::to_splice_policy(shape_.policy);
     if (!kv::keeps_later(policy)) {
       table_.truncate(pool_, shape_.n_keep);
       return;
     }
     table_.splice(pool_, shape_.n_keep, shape_.n_discard, -static_cast<std::int32_t>(shape_.n_discard),
-                  kv::worth_after(policy));
-    if (policy == kv::splice_policy::eager) model_.move_tokens(table_.settle(pool_, shape_.n_keep));
+                  kv::exactness_after(policy));
+    if (policy == kv::splice_policy::eager) model_.move_tokens(table_.apply_offsets(pool_, shape_.n_keep));
   }
 
   void judge(std::span<const float> logits, std::size_t row, token next, stream_quality& q) const {

@@ -15,7 +15,7 @@
 
 #include "kernels/ops/rotate_keys.inl.hpp"
 
-#include "kernels/ops/attention_strands.inl.hpp"
+#include "kernels/ops/attention_kv_splits.inl.hpp"
 
 #include "kernels/ops/attention.inl.hpp"
 

@@ -11,7 +11,7 @@
 
 #include "kernels/ops/kv_access.inl.hpp"
 
-#include "kernels/ops/attention_strands.inl.hpp"
+#include "kernels/ops/attention_kv_splits.inl.hpp"
 
 #include "kernels/ops/attention_tiles.inl.hpp"
 

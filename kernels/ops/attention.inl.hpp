@@ -4,7 +4,7 @@
 // tokens.
 //
 // Order of every sum: a score is one chain over the dimensions. Blocks end at multiples of attention_block_tokens of
-// the token's index in the table, strands at multiples of attention_strand_tokens (attention_strands.inl.hpp); between
+// the token's index in the table, KV splits at multiples of kv_split_tokens (attention_kv_splits.inl.hpp); between
 // blocks sums are scaled to the new maximum. Within one, lane t % 16 sums the weights of the tokens t and an output is
 // one chain over the tokens. Where the tokens lie, which rows come together and how many tokens others see takes no
 // part in it.
@@ -250,7 +250,7 @@ void attend_block(const attention_work& w, std::size_t first, std::size_t count,
   prefetch_tokens(a, tile, attention_block_tokens);
   for (std::size_t v = 0; v < w.vectors; ++v) {
     const std::size_t n = std::min(count, seen_in_block(a.visible + v / a.group, first));
-    if (n > 0) weigh_scores(w, v, n, first % attention_strand_tokens == 0);
+    if (n > 0) weigh_scores(w, v, n, first % kv_split_tokens == 0);
   }
   if (w.few && a.rows == 1) return add_stored_values(w, parts, parts_count);
   for (std::size_t i = 0; i < parts_count; ++i) {
@@ -271,7 +271,7 @@ inline auto shrink_of(const attention_args& a) {
 }
 
 /// Of query vector v, from the sums at place `at`.
-inline void write_output(const attention_args& a, std::size_t v, const strand_sums& s, std::size_t at) {
+inline void write_output(const attention_args& a, std::size_t v, const split_sums& s, std::size_t at) {
   const f32x16 scale = broadcast(1.0F / sum(load(s.totals + at * 16)));
   float* out = a.out + v / a.group * a.out_stride + v % a.group * a.head_dim;
   for_chunks(a.head_dim, [&](std::size_t d, std::size_t lanes) {
@@ -294,10 +294,10 @@ void attention(const attention_args& a) {
   w.keys = take(8 * a.head_dim * tile_tokens);
   w.values = take(attention_block_tokens * width);
   w.odd_scores = take(vectors * tile_tokens);
-  const strand_sums one{w.tops, w.totals, w.sums, width};
+  const split_sums one{w.tops, w.totals, w.sums, width};
   float* joined_tops = take(vectors);
   float* joined_totals = take(vectors * 16);
-  const strand_sums joined{joined_tops, joined_totals, take(vectors * width), width};
+  const split_sums joined{joined_tops, joined_totals, take(vectors * width), width};
 
   for (std::size_t offset = 0; offset < a.offset_count; ++offset) {
     for (std::size_t v = 0; v < vectors; ++v) {
@@ -312,12 +312,11 @@ void attention(const attention_args& a) {
       attend_block(w, first, std::min(attention_block_tokens, end - first), tile);
     }
   };
-  const strand_sums* all = attend_strands(a, one, joined, attend, shrink_of(a));
+  const split_sums* all = attend_splits(a, one, joined, attend, shrink_of(a));
   if (all == nullptr) return;
   for (std::size_t v = 0; v < vectors; ++v) write_output(a, v, *all, v);
 }
 
 void join_attention(const attention_args& a) {
-  join_records(a, shrink_of(a),
-               [&](std::size_t v, const strand_sums& s, std::size_t at) { write_output(a, v, s, at); });
+  join_records(a, shrink_of(a), [&](std::size_t v, const split_sums& s, std::size_t at) { write_output(a, v, s, at); });
 }

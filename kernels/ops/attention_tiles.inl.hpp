@@ -197,10 +197,10 @@ void attend_block_by_tiles(const tile_attention& w, std::size_t first, std::size
   const std::size_t tiles = (count + tile_columns - 1) / tile_columns;
   for (std::size_t v = 0; v < w.vectors; ++v) {
     weigh_tile_scores(w, v, std::min(count, seen_in_block(a.visible + v / a.group, first)), tiles,
-                      first % attention_strand_tokens == 0);
+                      first % kv_split_tokens == 0);
   }
   with_element(a.kv.type, [&]<class Format>() { gather_values<Format>(w, parts, parts_count, count); });
-  add_values_by_tiles(w, tiles, first % attention_strand_tokens == 0);
+  add_values_by_tiles(w, tiles, first % kv_split_tokens == 0);
 }
 
 void rotate_queries(const tile_attention& w, float* rotated) {
@@ -225,7 +225,7 @@ inline auto tile_shrink_of(const attention_args& a) {
 }
 
 /// Of query vector v, from the sums at place `at`. A zero leaves positive.
-inline void write_tile_output(const attention_args& a, std::size_t v, const strand_sums& s, std::size_t at) {
+inline void write_tile_output(const attention_args& a, std::size_t v, const split_sums& s, std::size_t at) {
   const f32x16 scale = broadcast(1.0F / sum(load(s.totals + at * 16)));
   float* out = a.out + v / a.group * a.out_stride + v % a.group * a.head_dim;
   for_chunks(a.head_dim, [&](std::size_t d, std::size_t lanes) {
@@ -259,10 +259,10 @@ void attention_by_tiles(const attention_args& a) {
                          .sums = take(padded * width),
                          .keys = take_tiles(tile_panels_max * key_tiles),
                          .values = take_tiles(width / 16 * block_tiles)};
-  const strand_sums one{w.tops, w.totals, w.sums, width};
+  const split_sums one{w.tops, w.totals, w.sums, width};
   float* joined_tops = take(vectors);
   float* joined_totals = take(vectors * 16);
-  const strand_sums joined{joined_tops, joined_totals, take(vectors * width), width};
+  const split_sums joined{joined_tops, joined_totals, take(vectors * width), width};
   rotate_queries(w, rotated);
   // Rows of tiles that are no vector: any numbers would do, but for the emulation's sake ordinary ones.
   for (std::size_t v = vectors; v < padded; ++v) weigh_tile_scores(w, v, 0, block_tiles, true);
@@ -274,12 +274,12 @@ void attention_by_tiles(const attention_args& a) {
       attend_block_by_tiles(w, first, std::min(attention_block_tokens, end - first), tile);
     }
   };
-  const strand_sums* all = attend_strands(a, one, joined, attend, tile_shrink_of(a));
+  const split_sums* all = attend_splits(a, one, joined, attend, tile_shrink_of(a));
   if (all == nullptr) return;
   for (std::size_t v = 0; v < vectors; ++v) write_tile_output(a, v, *all, v);
 }
 
 void join_attention_by_tiles(const attention_args& a) {
   join_records(a, tile_shrink_of(a),
-               [&](std::size_t v, const strand_sums& s, std::size_t at) { write_tile_output(a, v, s, at); });
+               [&](std::size_t v, const split_sums& s, std::size_t at) { write_tile_output(a, v, s, at); });
 }

@@ -185,7 +185,7 @@ std::string_view program_machine::word_left(const program_state& s) const {
   return word ? word->text.substr(s.matched) : std::string_view{};
 }
 
-bool program_machine::is_possible(const program_state& s) const {
+bool program_machine::is_valid(const program_state& s) const {
   if (s.at >= step::last_ || s.op.of >= unit::last_) return false;
   const auto word = literal_of(s.at, shape_.names_files());
   const std::size_t matched_end = word ? word->text.size() : s.at == step::gen_body ? gen_end.size() : 1;

@@ -106,7 +106,7 @@ class program_machine {
   void resume(program_state& s) const { s = {}; }
 
   /// No peer's state can do harm: indices and numbers are within the shape.
-  [[nodiscard]] bool is_possible(const program_state& s) const;
+  [[nodiscard]] bool is_valid(const program_state& s) const;
   /// What may come next, for people.
   [[nodiscard]] std::string wanted(const program_state& s) const;
   /// The rest of the word that a state is in the middle of; empty where there is a choice.

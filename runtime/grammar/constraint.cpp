@@ -6,8 +6,9 @@
 namespace redline::grammar {
 namespace {
 
-result<copy::program_shape> shape_from(std::span<const std::uint32_t> numbers) {
-  const auto wrong = failure{errc::malformed_message, "the shape of a copy grammar makes no sense"};
+result<copy::program_shape> parse_shape(std::span<const std::uint32_t> numbers) {
+  const auto wrong =
+      failure{errc::malformed_message, "a copy grammar's shape is malformed; the peers may run different versions"};
   if (numbers.size() < 2 || numbers.size() % 2 != 0 || numbers[0] > 1 || numbers[1] > 3) return wrong;
   if (numbers.size() / 2 - 1 > copy::program_shape::files_max) return wrong;
   copy::program_shape shape{.files = {},
@@ -21,10 +22,10 @@ result<copy::program_shape> shape_from(std::span<const std::uint32_t> numbers) {
 }  // namespace
 
 constraint copy_constraint(const copy::program_shape& shape) {
-  constraint c{.what = kind::copy,
+  constraint c{.kind = grammar_kind::copy,
                .schema = {},
                .shape = {shape.line_spans ? 1u : 0u, (shape.token_spans ? 1u : 0u) + (shape.anchors ? 2u : 0u)},
-               .where = {}};
+               .state = {}};
   for (const auto& f : shape.files) {
     c.shape.push_back(f.lines);
     c.shape.push_back(f.tokens);
@@ -33,22 +34,22 @@ constraint copy_constraint(const copy::program_shape& shape) {
 }
 
 constraint json_constraint(std::string schema) {
-  return {.what = kind::json, .schema = std::move(schema), .shape = {}, .where = {}};
+  return {.kind = grammar_kind::json, .schema = std::move(schema), .shape = {}, .state = {}};
 }
 
-result<std::shared_ptr<const machine>> compile(const constraint& c) {
-  switch (c.what) {
-    case kind::copy: {
-      REDLINE_TRY_ASSIGN(auto shape, shape_from(c.shape));
-      return std::shared_ptr<const machine>(std::make_shared<copy_grammar>(std::move(shape)));
+result<std::shared_ptr<const byte_automaton>> compile_automaton(const constraint& c) {
+  switch (c.kind) {
+    case grammar_kind::copy: {
+      REDLINE_TRY_ASSIGN(auto shape, parse_shape(c.shape));
+      return std::shared_ptr<const byte_automaton>(std::make_shared<copy_grammar>(std::move(shape)));
     }
-    case kind::json:
+    case grammar_kind::json:
       return compile_schema(c.schema);
-    case kind::none:
-    case kind::last_:
+    case grammar_kind::none:
+    case grammar_kind::last_:
       break;
   }
-  return failure{errc::malformed_message, "no such grammar"};
+  return failure{errc::malformed_message, "unknown kind of grammar; expected copy or json"};
 }
 
 }  // namespace redline::grammar

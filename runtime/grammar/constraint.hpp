@@ -8,40 +8,40 @@
 
 #include "runtime/base/result.hpp"
 #include "runtime/copy/program_machine.hpp"
-#include "runtime/grammar/machine.hpp"
+#include "runtime/grammar/byte_automaton.hpp"
 
 namespace redline::grammar {
 
-enum class kind : std::uint8_t {
+enum class grammar_kind : std::uint8_t {
   none,
   copy,  // programs over files
   json,  // values of a JSON schema
   last_,
 };
 
-/// A grammar and a place in it, as it travels. Small, so it is sent with every round: whoever lost what it made of it
-/// makes it again.
+/// A grammar and a state in it, as sent in messages. Small enough to go with every round, so that a receiver that lost
+/// its compiled form can compile it again.
 struct constraint {
-  kind what = kind::none;
+  grammar_kind kind = grammar_kind::none;
   std::string schema;                // json
   std::vector<std::uint32_t> shape;  // copy: see copy_constraint
-  std::vector<std::uint32_t> where;  // the state's cells
+  std::vector<std::uint32_t> state;  // cells of the automaton's state; empty: the beginning
 
-  /// The same grammar, wherever in it.
+  /// Whether the grammars are the same; the states may differ.
   [[nodiscard]] bool same_grammar(const constraint& o) const {
-    return what == o.what && schema == o.schema && shape == o.shape;
+    return kind == o.kind && schema == o.schema && shape == o.shape;
   }
   bool operator==(const constraint&) const = default;
-  static constexpr auto fields(auto& self) { return std::tie(self.what, self.schema, self.shape, self.where); }
+  static constexpr auto fields(auto& self) { return std::tie(self.kind, self.schema, self.shape, self.state); }
 };
 
 inline constexpr std::size_t schema_bytes_max = 32 << 10;
 
-/// As numbers: 1 for line spans, else 0; 1 for token spans and 2 for anchors, added; lines and tokens of each file.
+/// `shape` encodes: 1 for line spans, else 0; 1 for token spans plus 2 for anchors; then lines and tokens of each file.
 [[nodiscard]] constraint copy_constraint(const copy::program_shape& shape);
 [[nodiscard]] constraint json_constraint(std::string schema);
 
-/// Fails when it makes no sense or asks for what we lack; not for `none`. Does not look at `where`.
-[[nodiscard]] result<std::shared_ptr<const machine>> compile(const constraint& c);
+/// Fails for a malformed or unsupported grammar and for `none`. Ignores `state`.
+[[nodiscard]] result<std::shared_ptr<const byte_automaton>> compile_automaton(const constraint& c);
 
 }  // namespace redline::grammar

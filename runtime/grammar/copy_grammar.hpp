@@ -1,34 +1,33 @@
 #pragma once
 
 #include "runtime/copy/program_machine.hpp"
-#include "runtime/grammar/machine.hpp"
+#include "runtime/grammar/byte_automaton.hpp"
 
 namespace redline::grammar {
 
-/// Programs of Copy-as-Decode. Stands behind each complete copy until `resume`; the span may be `free_tokens` that the
-/// model is asked about.
-class copy_grammar final : public machine {
+/// Edit programs (Liu, "Copy-as-Decode", 2026; see runtime/copy). After each complete copy it awaits the copied span
+/// until `resume`.
+class copy_grammar final : public byte_automaton {
  public:
   explicit copy_grammar(copy::program_shape shape) : programs_(std::move(shape)) {}
 
-  [[nodiscard]] state begin() const override { return pack({}, 0); }
-  [[nodiscard]] bool advance(state& s, std::uint8_t byte) const override;
-  [[nodiscard]] bool may_end(const state& s) const override { return is_over(s); }
-  [[nodiscard]] bool is_over(const state& s) const override;
-  [[nodiscard]] std::optional<std::uint8_t> known_byte(const state& s) const override;
-  [[nodiscard]] plain_place plain(const state& s) const override;
-  [[nodiscard]] std::uint32_t free_tokens(const state& s) const override;
-  void pass_free_token(state& s) const override;
-  [[nodiscard]] bool stands(const state& s) const override;
-  [[nodiscard]] bool is_possible(const state& s) const override;
+  [[nodiscard]] automaton_state begin() const override { return pack({}, 0); }
+  [[nodiscard]] bool advance(automaton_state& s, std::uint8_t byte) const override;
+  [[nodiscard]] bool is_accepting(const automaton_state& s) const override { return is_terminated(s); }
+  [[nodiscard]] bool is_terminated(const automaton_state& s) const override;
+  [[nodiscard]] std::optional<std::uint8_t> jump_forward_byte(const automaton_state& s) const override;
+  [[nodiscard]] free_text_rule free_text_at(const automaton_state& s) const override;
+  [[nodiscard]] std::uint32_t unconstrained_tokens(const automaton_state& s) const override;
+  void skip_unconstrained_token(automaton_state& s) const override;
+  [[nodiscard]] bool awaits_span(const automaton_state& s) const override;
+  [[nodiscard]] bool is_valid(const automaton_state& s) const override;
 
-  /// Only where it stands: the span follows as `free_count` tokens that the model is asked about, or, with 0, it is in
-  /// its place already.
-  void resume(state& s, std::uint32_t free_count) const;
-  [[nodiscard]] copy::program_state position(const state& s) const;
+  /// Only where a span is awaited: it follows as `tokens_count` unconstrained tokens, or, with 0, was inserted already.
+  void resume(automaton_state& s, std::uint32_t tokens_count) const;
+  [[nodiscard]] copy::program_state unpack(const automaton_state& s) const;
 
  private:
-  [[nodiscard]] static state pack(const copy::program_state& p, std::uint32_t free_count);
+  [[nodiscard]] static automaton_state pack(const copy::program_state& p, std::uint32_t span_tokens);
 
   copy::program_machine programs_;
 };

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "runtime/grammar/constraint.hpp"
-#include "runtime/grammar/json_machine.hpp"
+#include "runtime/grammar/json_automaton.hpp"
 
 namespace redline::grammar {
 namespace {
@@ -18,7 +18,7 @@ constexpr std::size_t nodes_max = 2000;
 constexpr std::size_t depth_max = 24;
 constexpr std::uint32_t unreachable = 1000;  // height of a value that never ends
 
-byte_set bytes_of(std::string_view characters) {
+byte_set to_byte_set(std::string_view characters) {
   byte_set set;
   for (const char c : characters) set.set(static_cast<std::uint8_t>(c));
   return set;
@@ -28,19 +28,19 @@ byte_set bytes_of(std::string_view characters) {
 class compiler {
  public:
   explicit compiler(const json& root) : root_(root) {
-    nodes_.push_back({.what = json_node::kind::any});
-    nodes_.push_back({.what = json_node::kind::literals, .literals = {"false", "null", "true"}});
+    nodes_.push_back({.kind = json_node::value_kind::any});
+    nodes_.push_back({.kind = json_node::value_kind::literals, .literals = {"false", "null", "true"}});
   }
 
-  result<std::shared_ptr<const machine>> run() {
-    const std::uint32_t first = node_of(root_, "schema", 0);
-    if (!why_) settle();
-    if (!why_ && nodes_[first].height >= json_machine::frames_max) {
+  result<std::shared_ptr<const byte_automaton>> run() {
+    const std::uint32_t first = compile_node(root_, "schema", 0);
+    if (!why_) find_firsts_and_heights();
+    if (!why_ && nodes_[first].height >= json_automaton::frames_max) {
       refuse("schema", "asks for values that are too deep, or that never end");
     }
     if (!why_) check_choices();
     if (why_) return *why_;
-    return std::shared_ptr<const machine>(std::make_shared<json_machine>(std::move(nodes_), first));
+    return std::shared_ptr<const byte_automaton>(std::make_shared<json_automaton>(std::move(nodes_), first));
   }
 
  private:
@@ -55,7 +55,7 @@ class compiler {
     return static_cast<std::uint32_t>(nodes_.size() - 1);
   }
 
-  std::uint32_t node_of(const json& schema, const std::string& path, std::size_t depth) {
+  std::uint32_t compile_node(const json& schema, const std::string& path, std::size_t depth) {
     if (why_) return 0;
     if (depth > depth_max) return refuse(path, "is nested deeper than " + std::to_string(depth_max));
     if (schema == true) return 0;
@@ -77,7 +77,7 @@ class compiler {
     }
     if (type->is_string()) return typed(type->get<std::string>(), schema, path, depth);
     if (!type->is_array() || type->empty()) return refuse(path + ".type", "must be a type's name or a list of them");
-    json_node choice{.what = json_node::kind::choice};
+    json_node choice{.kind = json_node::value_kind::choice};
     std::vector<std::string> names;
     for (const auto& t : *type) {
       if (!t.is_string()) return refuse(path + ".type", "must be a type's name or a list of them");
@@ -121,18 +121,18 @@ class compiler {
     }
     if (target == nullptr) return refuse(path + ".$ref", "'" + name.substr(0, 128) + "' is not in the schema's $defs");
     // Known before it is built, so that it may hold itself.
-    const std::uint32_t index = add({.what = json_node::kind::choice});
+    const std::uint32_t index = add({.kind = json_node::value_kind::choice});
     references_[name] = index;
-    const std::uint32_t meant = node_of(*target, name, depth + 1);
+    const std::uint32_t meant = compile_node(*target, name, depth + 1);
     if (!why_) nodes_[index].choices = {meant};
     return index;
   }
 
   std::uint32_t alternatives(const json& any, const std::string& path, std::size_t depth) {
     if (!any.is_array() || any.empty()) return refuse(path, "must be a list of schemas");
-    json_node choice{.what = json_node::kind::choice};
+    json_node choice{.kind = json_node::value_kind::choice};
     for (std::size_t i = 0; i < any.size(); ++i) {
-      choice.choices.push_back(node_of(any[i], path + "[" + std::to_string(i) + "]", depth + 1));
+      choice.choices.push_back(compile_node(any[i], path + "[" + std::to_string(i) + "]", depth + 1));
     }
     paths_[static_cast<std::uint32_t>(nodes_.size())] = path;
     return add(std::move(choice));
@@ -140,7 +140,7 @@ class compiler {
 
   std::uint32_t literals(const json& values, const std::string& path) {
     if (!values.is_array() || values.empty()) return refuse(path, "must be a list of values");
-    json_node n{.what = json_node::kind::literals};
+    json_node n{.kind = json_node::value_kind::literals};
     for (const auto& v : values) {
       try {
         n.literals.push_back(v.dump());
@@ -158,13 +158,13 @@ class compiler {
     if (type == "array") return array(schema, path, depth);
     if (type == "string") return string(schema, path);
     if (type == "number" || type == "integer") return number(type == "integer", schema, path);
-    if (type == "boolean") return add({.what = json_node::kind::literals, .literals = {"false", "true"}});
-    if (type == "null") return add({.what = json_node::kind::literals, .literals = {"null"}});
+    if (type == "boolean") return add({.kind = json_node::value_kind::literals, .literals = {"false", "true"}});
+    if (type == "null") return add({.kind = json_node::value_kind::literals, .literals = {"null"}});
     return refuse(path + ".type", "'" + type.substr(0, 64) + "' is no type");
   }
 
   std::uint32_t object(const json& schema, const std::string& path, std::size_t depth) {
-    json_node n{.what = json_node::kind::object};
+    json_node n{.kind = json_node::value_kind::object};
     std::vector<std::string> required;
     if (const auto list = schema.find("required"); list != schema.end()) {
       if (!list->is_array()) return refuse(path + ".required", "must be a list of names");
@@ -177,7 +177,7 @@ class compiler {
       if (!members->is_object()) return refuse(path + ".properties", "must be an object");
       for (const auto& [name, value] : members->items()) {
         const auto at = std::find(required.begin(), required.end(), name);
-        const auto node = node_of(value, path + ".properties." + name.substr(0, 64), depth + 1);
+        const auto node = compile_node(value, path + ".properties." + name.substr(0, 64), depth + 1);
         if (why_) return 0;
         n.members.push_back({json(name).dump(), node, at != required.end()});
         if (at != required.end()) required.erase(at);
@@ -189,12 +189,12 @@ class compiler {
     if (others != schema.end() && *others == false) {
       if (n.members.empty()) return literals(json::array({json::object()}), path);
     } else if (others != schema.end() && n.members.empty()) {
-      n.other = node_of(*others, path + ".additionalProperties", depth + 1);
+      n.other = compile_node(*others, path + ".additionalProperties", depth + 1);
     }
     return add(std::move(n));
   }
 
-  std::uint32_t count_of(const json& schema, const char* name, const std::string& path, std::uint32_t otherwise) {
+  std::uint32_t read_count(const json& schema, const char* name, const std::string& path, std::uint32_t otherwise) {
     const auto found = schema.find(name);
     if (found == schema.end()) return otherwise;
     if (!found->is_number_unsigned() || found->get<std::uint64_t>() > 1'000'000) {
@@ -204,16 +204,16 @@ class compiler {
   }
 
   std::uint32_t string(const json& schema, const std::string& path) {
-    json_node n{.what = json_node::kind::string};
-    n.characters_min = count_of(schema, "minLength", path, 0);
-    n.characters_max = count_of(schema, "maxLength", path, UINT32_MAX);
+    json_node n{.kind = json_node::value_kind::string};
+    n.characters_min = read_count(schema, "minLength", path, 0);
+    n.characters_max = read_count(schema, "maxLength", path, UINT32_MAX);
     if (n.characters_min > n.characters_max) return refuse(path, "minLength is more than maxLength");
     return add(std::move(n));
   }
 
   /// exclusive: the bound itself does not belong, so the next whole number in this direction does.
-  std::optional<std::int64_t> bound_of(const json& schema, const char* name, std::int64_t exclusive,
-                                       const std::string& path) {
+  std::optional<std::int64_t> read_bound(const json& schema, const char* name, std::int64_t exclusive,
+                                         const std::string& path) {
     const auto found = schema.find(name);
     if (found == schema.end()) return std::nullopt;
     const double value = found->is_number() ? found->get<double>() : 0.5;
@@ -225,12 +225,12 @@ class compiler {
   }
 
   std::uint32_t number(bool integer, const json& schema, const std::string& path) {
-    json_node n{.what = integer ? json_node::kind::integer : json_node::kind::number};
-    n.low = bound_of(schema, "minimum", 0, path);
-    n.high = bound_of(schema, "maximum", 0, path);
-    if (const auto above = bound_of(schema, "exclusiveMinimum", 1, path))
+    json_node n{.kind = integer ? json_node::value_kind::integer : json_node::value_kind::number};
+    n.low = read_bound(schema, "minimum", 0, path);
+    n.high = read_bound(schema, "maximum", 0, path);
+    if (const auto above = read_bound(schema, "exclusiveMinimum", 1, path))
       n.low = std::max(*above, n.low.value_or(*above));
-    if (const auto below = bound_of(schema, "exclusiveMaximum", -1, path))
+    if (const auto below = read_bound(schema, "exclusiveMaximum", -1, path))
       n.high = std::min(*below, n.high.value_or(*below));
     if (!integer && (n.high || n.low.value_or(0) != 0 || schema.contains("exclusiveMinimum"))) {
       return refuse(path, "numbers that need not be whole can have 'minimum' 0 and no other bound");
@@ -240,23 +240,23 @@ class compiler {
   }
 
   std::uint32_t array(const json& schema, const std::string& path, std::size_t depth) {
-    json_node n{.what = json_node::kind::array};
-    n.items_min = count_of(schema, "minItems", path, 0);
-    n.items_max = count_of(schema, "maxItems", path, UINT32_MAX);
+    json_node n{.kind = json_node::value_kind::array};
+    n.items_min = read_count(schema, "minItems", path, 0);
+    n.items_max = read_count(schema, "maxItems", path, UINT32_MAX);
     if (n.items_min > n.items_max) return refuse(path, "minItems is more than maxItems");
     if (const auto items = schema.find("items"); items != schema.end())
-      n.other = node_of(*items, path + ".items", depth + 1);
+      n.other = compile_node(*items, path + ".items", depth + 1);
     return add(std::move(n));
   }
 
   /// First bytes and heights, which depend on each other through references: to the fixed point.
-  void settle() {
+  void find_firsts_and_heights() {
     for (auto& n : nodes_) n.height = unreachable;
     for (bool changed = true; changed;) {
       changed = false;
       for (auto& n : nodes_) {
-        const auto first = first_of(n);
-        const auto height = height_of(n);
+        const auto first = find_first_bytes(n);
+        const auto height = find_height(n);
         changed = changed || first != n.first || height != n.height;
         n.first = first;
         n.height = height;
@@ -264,49 +264,49 @@ class compiler {
     }
   }
 
-  [[nodiscard]] byte_set first_of(const json_node& n) const {
+  [[nodiscard]] byte_set find_first_bytes(const json_node& n) const {
     byte_set set;
-    switch (n.what) {
-      case json_node::kind::any:
-        return bytes_of("{[\"tfn") | first_of_number({});
-      case json_node::kind::object:
-        return bytes_of("{");
-      case json_node::kind::array:
-        return bytes_of("[");
-      case json_node::kind::string:
-        return bytes_of("\"");
-      case json_node::kind::number:
-      case json_node::kind::integer:
-        return first_of_number(n);
-      case json_node::kind::literals:
+    switch (n.kind) {
+      case json_node::value_kind::any:
+        return to_byte_set("{[\"tfn") | find_first_of_number({});
+      case json_node::value_kind::object:
+        return to_byte_set("{");
+      case json_node::value_kind::array:
+        return to_byte_set("[");
+      case json_node::value_kind::string:
+        return to_byte_set("\"");
+      case json_node::value_kind::number:
+      case json_node::value_kind::integer:
+        return find_first_of_number(n);
+      case json_node::value_kind::literals:
         for (const auto& l : n.literals) set.set(static_cast<std::uint8_t>(l.front()));
         return set;
-      case json_node::kind::choice:
+      case json_node::value_kind::choice:
         for (const auto c : n.choices) set |= nodes_[c].first;
         return set;
     }
     return set;
   }
 
-  [[nodiscard]] static byte_set first_of_number(const json_node& n) {
-    byte_set set = bytes_of("-0123456789");
+  [[nodiscard]] static byte_set find_first_of_number(const json_node& n) {
+    byte_set set = to_byte_set("-0123456789");
     if (n.low.value_or(-1) >= 0) set.reset('-');
     for (std::uint8_t digit = 0; n.is_bounded() && digit <= 9; ++digit) set.set('0' + digit, n.can_begin(false, digit));
     return set;
   }
 
-  [[nodiscard]] std::uint32_t height_of(const json_node& n) const {
+  [[nodiscard]] std::uint32_t find_height(const json_node& n) const {
     std::uint32_t height = 1;
-    switch (n.what) {
-      case json_node::kind::object:
+    switch (n.kind) {
+      case json_node::value_kind::object:
         for (const auto& m : n.members) {
           if (m.required) height = std::max(height, nodes_[m.value].height + 1);
         }
         break;
-      case json_node::kind::array:
+      case json_node::value_kind::array:
         if (n.items_min > 0) height = nodes_[n.other].height + 1;
         break;
-      case json_node::kind::choice:
+      case json_node::value_kind::choice:
         height = unreachable;
         for (const auto c : n.choices) height = std::min(height, nodes_[c].height);
         break;
@@ -339,7 +339,7 @@ class compiler {
 
 }  // namespace
 
-result<std::shared_ptr<const machine>> compile_schema(std::string_view schema) {
+result<std::shared_ptr<const byte_automaton>> compile_schema(std::string_view schema) {
   if (schema.size() > schema_bytes_max) {
     return failure{errc::invalid_argument, "schema: wanted at most " + std::to_string(schema_bytes_max) +
                                                " bytes, found " + std::to_string(schema.size())};

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "runtime/base/result.hpp"
-#include "runtime/grammar/machine.hpp"
+#include "runtime/grammar/byte_automaton.hpp"
 
 namespace redline::grammar {
 
@@ -13,6 +13,6 @@ namespace redline::grammar {
 /// over, everything else is refused with its path. Members come in the schema's order; an object that declares members
 /// has no others. Alternatives must differ in their first character. Blanks between tokens are bounded, as are the
 /// digits of a number and the depth. An empty schema stands for any value, {"type":"object"} for any object.
-[[nodiscard]] result<std::shared_ptr<const machine>> compile_schema(std::string_view schema);
+[[nodiscard]] result<std::shared_ptr<const byte_automaton>> compile_schema(std::string_view schema);
 
 }  // namespace redline::grammar

@@ -5,7 +5,7 @@
 namespace redline::grammar {
 namespace {
 
-// A walk goes as deep as a token is long, so a file's longest tokens do not take part.
+// A walk goes as deep as a token is long, so longer tokens are never allowed under a grammar.
 constexpr std::size_t token_bytes_max = 256;
 
 void set(token_mask& mask, token t) { mask[static_cast<std::size_t>(t) / 64] |= std::uint64_t{1} << (t % 64); }
@@ -14,22 +14,22 @@ void clear(token_mask& mask, token t) { mask[static_cast<std::size_t>(t) / 64] &
 }  // namespace
 
 result<std::shared_ptr<const token_trie>> token_trie::make(std::shared_ptr<const text::tokenizer> tokenizer) {
-  std::shared_ptr<token_trie> index(new token_trie(std::move(tokenizer)));
-  index->build();
-  for (std::uint32_t n = 0; n + 1 < index->nodes_.size(); n = index->nodes_[n].next) {
-    const auto& node = index->nodes_[n];
-    const std::uint32_t behind = index->nodes_[n + 1].tokens;
-    if (behind > node.tokens) index->written_.set(node.byte);
+  std::shared_ptr<token_trie> trie(new token_trie(std::move(tokenizer)));
+  trie->build();
+  for (std::uint32_t n = 0; n + 1 < trie->nodes_.size(); n = trie->nodes_[n].next) {
+    const auto& node = trie->nodes_[n];
+    const bool is_token = trie->nodes_[n + 1].tokens > node.tokens;
+    if (is_token) trie->single_bytes_.set(node.byte);
   }
-  // Bytes that UTF-8 never uses are left out of some vocabularies; the grammars' own characters are all ASCII.
+  // Some vocabularies lack bytes that UTF-8 never uses; the grammars' own characters are all ASCII.
   for (std::size_t byte = 0; byte < 0x80; ++byte) {
-    if (!index->written_[byte]) {
+    if (!trie->single_bytes_[byte]) {
       return failure{
           errc::unsupported_format,
-          "a grammar needs a token for every ASCII byte; the vocabulary has none for " + std::to_string(byte)};
+          "grammars need a token for every ASCII byte; the vocabulary has none for byte " + std::to_string(byte)};
     }
   }
-  return std::shared_ptr<const token_trie>(std::move(index));
+  return std::shared_ptr<const token_trie>(std::move(trie));
 }
 
 void token_trie::build() {
@@ -68,32 +68,33 @@ void token_trie::build() {
   nodes_.push_back({.next = count, .tokens = static_cast<std::uint32_t>(tokens_.size())});
 }
 
-const token_trie::plain_tokens& token_trie::tokens_of(const plain_text& text) const {
+const token_trie::free_text_tokens& token_trie::find_free_text(const free_text& table) const {
   const std::scoped_lock lock(mutex_);
-  for (const auto& known : plain_) {
-    if (known.text == &text) return known;
+  for (const auto& known : free_texts_) {
+    if (known.table == &table) return known;
   }
-  auto& found = plain_.emplace_back();
-  found.text = &text;
+  auto& found = free_texts_.emplace_back();
+  found.table = &table;
   find_whole(found);
   find_tokens(found);
   return found;
 }
 
-void token_trie::find_whole(plain_tokens& found) const {
+void token_trie::find_whole(free_text_tokens& found) const {
   found.whole.resize(nodes_.size());
   for (auto n = static_cast<std::uint32_t>(nodes_.size() - 1); n-- > 0;) {
-    std::uint8_t behind = 0xff;
-    for (std::uint32_t child = n + 1; child < nodes_[n].next; child = nodes_[child].next) behind &= found.whole[child];
-    for (std::size_t at = 0; at < plain_text::states_max; ++at) {
-      const auto then = found.text->next[at][nodes_[n].byte];
-      if (then != plain_text::outside && (behind >> then & 1) != 0)
+    std::uint8_t children_fit = 0xff;
+    for (std::uint32_t child = n + 1; child < nodes_[n].next; child = nodes_[child].next)
+      children_fit &= found.whole[child];
+    for (std::size_t at = 0; at < free_text::states_max; ++at) {
+      const auto then = found.table->next[at][nodes_[n].byte];
+      if (then != free_text::outside && (children_fit >> then & 1) != 0)
         found.whole[n] |= static_cast<std::uint8_t>(1U << at);
     }
   }
 }
 
-void token_trie::find_tokens(plain_tokens& found) const {
+void token_trie::find_tokens(free_text_tokens& found) const {
   found.all.resize((tokenizer_->size() + 63) / 64);
   std::vector<std::vector<token>> by_count(token_bytes_max + 1);
   for (const token t : tokens_) {
@@ -101,10 +102,10 @@ void token_trie::find_tokens(plain_tokens& found) const {
     std::size_t characters = 0;
     for (const char c : tokenizer_->piece(t)) {
       if (at == 0) ++characters;
-      at = found.text->next[at][static_cast<std::uint8_t>(c)];
-      if (at == plain_text::outside) break;
+      at = found.table->next[at][static_cast<std::uint8_t>(c)];
+      if (at == free_text::outside) break;
     }
-    if (at == plain_text::outside) continue;
+    if (at == free_text::outside) continue;
     set(found.all, t);
     by_count[characters].push_back(t);
   }
@@ -114,7 +115,7 @@ void token_trie::find_tokens(plain_tokens& found) const {
   }
 }
 
-token_mask token_trie::plain_tokens::of_at_most(std::uint32_t characters) const {
+token_mask token_trie::free_text_tokens::up_to_characters(std::uint32_t characters) const {
   if (characters >= up_to.size() || up_to[characters] == by_characters.size()) return all;
   const auto count = up_to[characters];
   if (count > by_characters.size() / 2) {
@@ -127,26 +128,26 @@ token_mask token_trie::plain_tokens::of_at_most(std::uint32_t characters) const 
   return out;
 }
 
-/// Finds the tokens that a machine takes.
+/// Finds the tokens that an automaton accepts.
 class token_trie::walk {
  public:
-  walk(const token_trie& index, const machine& m) : index_(index), nodes_(index.nodes_), machine_(m) {}
+  walk(const token_trie& trie, const byte_automaton& m) : trie_(trie), nodes_(trie.nodes_), automaton_(m) {}
 
-  token_mask run(const state& s) {
+  token_mask run(const automaton_state& s) {
     const auto end = static_cast<std::uint32_t>(nodes_.size() - 1);
-    const auto place = machine_.plain(s);
-    if (place.text == nullptr) {
-      out_.resize((index_.tokenizer_->size() + 63) / 64);
+    const auto rule = automaton_.free_text_at(s);
+    if (rule.table == nullptr) {
+      out_.resize((trie_.tokenizer_->size() + 63) / 64);
       tree(s, 0, end);
     } else {
-      const auto& plain = tokens_of(*place.text);
-      out_ = plain.of_at_most(place.most);
+      const auto& plain = free_text_of(*rule.table);
+      out_ = plain.up_to_characters(rule.characters_max);
       for (std::uint32_t n = 0; n < end; n = nodes_[n].next) {
-        if (nodes_[n].byte != place.beside) {
-          beside_plain(s, plain, 0, n, nodes_[n].next);
+        if (nodes_[n].byte != rule.exit_byte) {
+          leaving_free_text(s, plain, 0, n, nodes_[n].next);
           continue;
         }
-        for (std::uint32_t i = nodes_[n].tokens; i < nodes_[nodes_[n].next].tokens; ++i) clear(out_, index_.tokens_[i]);
+        for (std::uint32_t i = nodes_[n].tokens; i < nodes_[nodes_[n].next].tokens; ++i) clear(out_, trie_.tokens_[i]);
         tree(s, n, nodes_[n].next);
       }
     }
@@ -154,32 +155,32 @@ class token_trie::walk {
   }
 
  private:
-  void tree(const state& s, std::uint32_t begin, std::uint32_t end) {
-    const auto place = machine_.plain(s);
-    const plain_tokens* plain = place.text != nullptr ? &tokens_of(*place.text) : nullptr;
+  void tree(const automaton_state& s, std::uint32_t begin, std::uint32_t end) {
+    const auto rule = automaton_.free_text_at(s);
+    const free_text_tokens* plain = rule.table != nullptr ? &free_text_of(*rule.table) : nullptr;
     for (std::uint32_t n = begin; n < end; n = nodes_[n].next) {
-      if (plain != nullptr && nodes_[n].byte != place.beside && (plain->whole[n] & 1) != 0 &&
-          nodes_[n].depth <= place.most) {
+      if (plain != nullptr && nodes_[n].byte != rule.exit_byte && (plain->whole[n] & 1) != 0 &&
+          nodes_[n].depth <= rule.characters_max) {
         take(n, nodes_[n].next);
         continue;
       }
-      state after = s;
-      if (!machine_.advance(after, nodes_[n].byte)) continue;
+      automaton_state after = s;
+      if (!automaton_.advance(after, nodes_[n].byte)) continue;
       take(n, n + 1);
       tree(after, n + 1, nodes_[n].next);
     }
   }
 
-  /// Tokens that leave the plain text somewhere; the others are in the mask.
-  void beside_plain(const state& s, const plain_tokens& plain, std::uint8_t at, std::uint32_t begin,
-                    std::uint32_t end) {
+  /// Adds the tokens that leave the free text somewhere; the others are in the mask already.
+  void leaving_free_text(const automaton_state& s, const free_text_tokens& plain, std::uint8_t at, std::uint32_t begin,
+                         std::uint32_t end) {
     for (std::uint32_t n = begin; n < end; n = nodes_[n].next) {
       if ((plain.whole[n] >> at & 1) != 0) continue;
-      state after = s;
-      if (!machine_.advance(after, nodes_[n].byte)) continue;
-      const auto then = plain.text->next[at][nodes_[n].byte];
-      if (then != plain_text::outside) {
-        beside_plain(after, plain, then, n + 1, nodes_[n].next);
+      automaton_state after = s;
+      if (!automaton_.advance(after, nodes_[n].byte)) continue;
+      const auto then = plain.table->next[at][nodes_[n].byte];
+      if (then != free_text::outside) {
+        leaving_free_text(after, plain, then, n + 1, nodes_[n].next);
       } else {
         take(n, n + 1);
         tree(after, n + 1, nodes_[n].next);
@@ -187,35 +188,36 @@ class token_trie::walk {
     }
   }
 
-  /// The tokens of the nodes [begin, end).
+  /// Adds the tokens of the nodes [begin, end).
   void take(std::uint32_t begin, std::uint32_t end) {
-    for (std::uint32_t i = nodes_[begin].tokens; i < nodes_[end].tokens; ++i) set(out_, index_.tokens_[i]);
+    for (std::uint32_t i = nodes_[begin].tokens; i < nodes_[end].tokens; ++i) set(out_, trie_.tokens_[i]);
   }
 
-  /// The last one at hand: a machine asks for the same again and again.
-  const plain_tokens& tokens_of(const plain_text& text) {
-    if (last_ == nullptr || last_->text != &text) last_ = &index_.tokens_of(text);
+  /// Remembers the last one, for which automata ask again and again.
+  const free_text_tokens& free_text_of(const free_text& table) {
+    if (last_ == nullptr || last_->table != &table) last_ = &trie_.find_free_text(table);
     return *last_;
   }
 
-  const token_trie& index_;
+  const token_trie& trie_;
   const std::vector<node>& nodes_;
-  const machine& machine_;
-  const plain_tokens* last_ = nullptr;
+  const byte_automaton& automaton_;
+  const free_text_tokens* last_ = nullptr;
   token_mask out_;
 };
 
-token_mask token_trie::allowed(const machine& m, const state& s) const {
+token_mask token_trie::next_token_mask(const byte_automaton& m, const automaton_state& s) const {
   token_mask out = walk(*this, m).run(s);
-  if (m.may_end(s)) {
+  if (m.is_accepting(s)) {
     for (const token t : ends_) set(out, t);
   }
   return out;
 }
 
-std::optional<token> token_trie::longest(const machine& m, const state& s, std::string_view bytes) const {
+std::optional<token> token_trie::longest_token(const byte_automaton& m, const automaton_state& s,
+                                               std::string_view bytes) const {
   std::optional<token> found;
-  state here = s;
+  automaton_state here = s;
   std::uint32_t begin = 0;
   auto end = static_cast<std::uint32_t>(nodes_.size() - 1);
   for (const char c : bytes) {
@@ -231,20 +233,20 @@ std::optional<token> token_trie::longest(const machine& m, const state& s, std::
 
 namespace {
 
-/// Any bytes at all.
-class anything final : public machine {
+/// Accepts any bytes.
+class any_bytes final : public byte_automaton {
  public:
-  [[nodiscard]] state begin() const override { return {}; }
-  [[nodiscard]] bool advance(state&, std::uint8_t) const override { return true; }
-  [[nodiscard]] bool may_end(const state&) const override { return true; }
-  [[nodiscard]] bool is_over(const state&) const override { return false; }
-  [[nodiscard]] bool is_possible(const state& s) const override { return s.size() == 0; }
+  [[nodiscard]] automaton_state begin() const override { return {}; }
+  [[nodiscard]] bool advance(automaton_state&, std::uint8_t) const override { return true; }
+  [[nodiscard]] bool is_accepting(const automaton_state&) const override { return true; }
+  [[nodiscard]] bool is_terminated(const automaton_state&) const override { return false; }
+  [[nodiscard]] bool is_valid(const automaton_state& s) const override { return s.size() == 0; }
 };
 
 }  // namespace
 
 bool token_trie::can_spell(std::string_view bytes) const {
-  return std::all_of(bytes.begin(), bytes.end(), [&](char c) { return written_[static_cast<std::uint8_t>(c)]; });
+  return std::all_of(bytes.begin(), bytes.end(), [&](char c) { return single_bytes_[static_cast<std::uint8_t>(c)]; });
 }
 
 std::vector<token> token_trie::spell(std::string_view bytes) const {
@@ -253,16 +255,16 @@ std::vector<token> token_trie::spell(std::string_view bytes) const {
   for (const token t : tokens) back += tokenizer_->piece(t);
   if (back == bytes) return tokens;
   tokens.clear();
-  for (const anything any; !bytes.empty();) {
-    const auto t = longest(any, {}, bytes);
-    if (!t) break;  // a byte that the vocabulary lacks
+  for (const any_bytes any; !bytes.empty();) {
+    const auto t = longest_token(any, {}, bytes);
+    if (!t) break;  // the vocabulary lacks this byte
     tokens.push_back(*t);
     bytes.remove_prefix(tokenizer_->piece(*t).size());
   }
   return tokens;
 }
 
-bool token_trie::advance(const machine& m, state& s, token t) const {
+bool token_trie::accept_token(const byte_automaton& m, automaton_state& s, token t) const {
   if (tokenizer_->is_end_of_generation(t)) return false;
   const auto bytes = tokenizer_->piece(t);
   if (bytes.empty() || bytes.size() > token_bytes_max) return false;

@@ -9,24 +9,24 @@
 
 namespace redline::kv {
 
-/// What happens when an answer reaches the end of its window.
+/// What happens when an answer reaches the end of its window. All but `off` drop the oldest tokens.
 enum class eviction_policy : std::uint8_t {
   off,         // the answer ends
-  reevaluate,  // old tokens go, the others are computed again
-  shift,       // old tokens go, the others' keys are turned in place
-  lazy,        // old tokens go, the others' keys count as moved
+  reevaluate,  // the other tokens are computed again
+  shift,       // the other tokens' keys are rotated in place
+  lazy,        // the other tokens' keys keep their rotation; attention rotates the query instead
 };
 inline constexpr std::array<std::string_view, 4> eviction_names = {"off", "reevaluate", "shift", "lazy"};
 [[nodiscard]] constexpr std::string_view name_of(eviction_policy p) {
   return eviction_names[static_cast<std::size_t>(p)];
 }
-[[nodiscard]] constexpr std::optional<eviction_policy> eviction_policy_of(std::string_view name) {
+[[nodiscard]] constexpr std::optional<eviction_policy> parse_eviction_policy(std::string_view name) {
   for (std::size_t i = 0; i < eviction_names.size(); ++i) {
     if (eviction_names[i] == name) return static_cast<eviction_policy>(i);
   }
   return std::nullopt;
 }
-[[nodiscard]] constexpr splice_policy splice_policy_of(eviction_policy p) {
+[[nodiscard]] constexpr splice_policy to_splice_policy(eviction_policy p) {
   switch (p) {
     case eviction_policy::shift:
       return splice_policy::eager;
@@ -37,16 +37,16 @@ inline constexpr std::array<std::string_view, 4> eviction_names = {"off", "reeva
   }
 }
 
-/// How an answer goes on beyond the tokens that are kept computed.
+/// How an answer continues beyond its window.
 struct eviction_options {
   eviction_policy policy = eviction_policy::off;
-  /// The first tokens, which always stay. Absent: the prompt. Of a conversation's prompt only older turns go, whatever
-  /// this is: those that begin behind it.
+  /// Number of first tokens that are never dropped. Absent: the prompt. Of a conversation only whole turns that begin
+  /// after them are dropped.
   std::optional<std::uint32_t> n_keep;
-  /// Tokens behind those that go at a time. Absent: half of what is not kept, and on to the start of a line where one
-  /// is near.
+  /// Number of tokens dropped at a time. Absent: half of those that may be dropped, extended to the start of a line
+  /// where one is near.
   std::optional<std::uint32_t> n_discard;
-  /// Tokens of the window; 0, or more than the context: the context.
+  /// Length of the window in tokens. 0, or more than the model's context: the model's context.
   std::uint32_t n_ctx = 0;
 };
 

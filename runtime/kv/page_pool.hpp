@@ -11,8 +11,8 @@ namespace redline::kv {
 /// Tokens in one page. 32: the depth of one bf16 tile product, and sharing stays fine-grained.
 inline constexpr std::uint32_t page_tokens = 32;
 
-/// Bookkeeping of KV pages by reference counts: free + held = all. Never touches the bytes in a page. A held page may
-/// be kept: one of its references is there only in case somebody wants the page again, and can be given up.
+/// Reference counts of KV pages: free + held = all. Never touches the bytes in a page. A held page may be kept: one of
+/// its references is the prefix cache's, which can be given up when pages are needed.
 class page_pool {
  public:
   explicit page_pool(std::uint32_t pages_count);
@@ -27,13 +27,13 @@ class page_pool {
   void release(page_id page);
   [[nodiscard]] std::uint32_t references(page_id page) const;
 
-  /// Adds the one reference of a page that is only kept.
+  /// Adds the prefix cache's reference; a page has at most one.
   void keep(page_id page);
-  /// Takes that reference back.
+  /// Drops that reference.
   void give_up(page_id page);
   [[nodiscard]] bool is_kept(page_id page) const { return kept_[page.value]; }
   [[nodiscard]] std::uint32_t kept_count() const { return kept_count_; }
-  /// Kept pages without another reference.
+  /// Kept pages that have no other reference.
   [[nodiscard]] std::uint32_t spare_count() const { return spare_count_; }
 
   /// Aborts when the free count and the reference counts disagree.

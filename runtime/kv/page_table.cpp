@@ -11,9 +11,10 @@ static_assert(page_tokens == kernels::kv_page_tokens, "kernels and bookkeeping a
 
 namespace {
 
-// A piece shorter than a page costs attention a tile and a split; a page's worth of them per full page is tolerated.
+// Each piece costs attention an incomplete tile, so no more than two per page are tolerated, and eight in a short
+// table.
 constexpr std::size_t pieces_per_page_max = 2;
-constexpr std::size_t pieces_free_of_charge = 8;
+constexpr std::size_t pieces_tolerated = 8;
 // Pages beyond what the tokens need: half as many again, so that compaction copies a token at most a few times.
 constexpr std::uint32_t pages_spare_min = 3;
 
@@ -52,19 +53,19 @@ std::uint32_t page_table::pages_needed(const page_pool& pool, std::uint32_t coun
   return count <= free_slots ? 0 : pages_of(count - free_slots);
 }
 
-/// Index of the piece that begins at token `at`, which is made to begin there.
+/// Splits the piece that holds token `at`, so that one begins there; returns its index.
 std::size_t page_table::split_at(std::uint32_t at) {
   if (at == token_count_) return pieces_.size();
   std::size_t i = 0;
   while (at >= pieces_[i].count) at -= pieces_[i++].count;
   if (at == 0) return i;
-  const piece behind{pieces_[i].first_slot + at, pieces_[i].count - at, pieces_[i].offset};
+  const piece rest{pieces_[i].first_slot + at, pieces_[i].count - at, pieces_[i].offset};
   pieces_[i].count = at;
-  pieces_.insert(pieces_.begin() + static_cast<std::ptrdiff_t>(i) + 1, behind);
+  pieces_.insert(pieces_.begin() + static_cast<std::ptrdiff_t>(i) + 1, rest);
   return i + 1;
 }
 
-/// Joins piece `index` to the one before it, where they are one.
+/// Joins piece `index` to the one before it where slots and offsets allow.
 void page_table::merge_at(std::size_t index) {
   if (index == 0 || index >= pieces_.size()) return;
   piece& before = pieces_[index - 1];
@@ -90,7 +91,7 @@ void page_table::drop(page_pool& pool, std::uint32_t first_slot, std::uint32_t c
   });
 }
 
-/// Behind the last of this table's tokens in the page.
+/// Index after the last slot of the page that holds a token of this table.
 std::uint32_t page_table::end_in_page(std::uint32_t page) const {
   std::uint32_t end = 0;
   for (const piece& p : pieces_) {
@@ -101,20 +102,20 @@ std::uint32_t page_table::end_in_page(std::uint32_t page) const {
   return end;
 }
 
-/// After tokens have gone: the slots behind the last token that is left in the open page are free again; without an
-/// open page it is the last token's.
+/// To be called after tokens were dropped. The slots after the last token in the open page are free again; without an
+/// open page the last token's page is reopened.
 void page_table::reopen() {
   if (!open_ && !pieces_.empty()) open_ = page_id{(end_of(pieces_.back()) - 1) / page_tokens};
   open_fill_ = open_ ? end_in_page(open_->value) : 0;
 }
 
 bool page_table::insert(page_pool& pool, std::uint32_t at, std::uint32_t count) {
-  REDLINE_ASSERT(at <= token_count_, "tokens are added inside or at the end");
+  REDLINE_ASSERT(at <= token_count_, "tokens are inserted within the sequence or at its end");
   if (pages_needed(pool, count) > pool.free_count()) return false;
   if (count == 0) return true;
   std::size_t index = split_at(at);
   const std::int32_t offset = index == 0 ? 0 : pieces_[index - 1].offset;
-  const std::size_t behind = pieces_.size() - index;
+  const std::size_t later_pieces = pieces_.size() - index;
   for (std::uint32_t left = count; left > 0;) {
     std::uint32_t free_slots = room(pool);
     if (free_slots == 0) {
@@ -129,7 +130,7 @@ bool page_table::insert(page_pool& pool, std::uint32_t at, std::uint32_t count) 
     left -= fresh.count;
     pieces_.insert(pieces_.begin() + static_cast<std::ptrdiff_t>(index), fresh);
     merge_at(index);
-    index = pieces_.size() - behind;
+    index = pieces_.size() - later_pieces;
   }
   merge_at(index);
   token_count_ += count;
@@ -139,7 +140,7 @@ bool page_table::insert(page_pool& pool, std::uint32_t at, std::uint32_t count) 
 }
 
 void page_table::append_shared(page_pool& pool, page_id page) {
-  REDLINE_ASSERT(exact_count_ == token_count_ && !live_.contains(page.value), "a shared page goes behind exact tokens");
+  REDLINE_ASSERT(exact_count_ == token_count_ && !live_.contains(page.value), "a shared page follows exact tokens");
   pool.retain(page);
   live_[page.value] = page_tokens;
   pieces_.push_back({page.value * page_tokens, page_tokens, 0});
@@ -166,8 +167,9 @@ void page_table::truncate(page_pool& pool, std::uint32_t count) {
 }
 
 void page_table::splice(page_pool& pool, std::uint32_t at, std::uint32_t removed_count, std::int32_t shift,
-                        provenance later) {
-  REDLINE_ASSERT(at <= token_count_ && removed_count <= token_count_ - at, "what is removed is there");
+                        kv_exactness later) {
+  REDLINE_ASSERT(at <= token_count_ && removed_count <= token_count_ - at,
+                 "only tokens of the sequence can be removed");
   const std::size_t first = split_at(at);
   const std::size_t end = split_at(at + removed_count);
   for (std::size_t i = first; i < end; ++i) drop(pool, pieces_[i].first_slot, pieces_[i].count);
@@ -181,21 +183,21 @@ void page_table::splice(page_pool& pool, std::uint32_t at, std::uint32_t removed
   };
   exact_count_ = less(exact_count_);
   stale_begin_ = less(stale_begin_);
-  if (later != provenance::exact) exact_count_ = std::min(exact_count_, at);
-  if (later == provenance::stale) stale_begin_ = std::min(stale_begin_, at);
+  if (later != kv_exactness::exact) exact_count_ = std::min(exact_count_, at);
+  if (later == kv_exactness::stale) stale_begin_ = std::min(stale_begin_, at);
   reopen();
 }
 
-std::vector<token_move> page_table::settle(const page_pool& pool, std::uint32_t at) {
+std::vector<token_move> page_table::apply_offsets(const page_pool& pool, std::uint32_t at) {
   std::vector<token_move> moves;
-  std::vector<piece> settled;
+  std::vector<piece> merged;
   const std::size_t first = split_at(at);
-  settled.assign(pieces_.begin(), pieces_.begin() + static_cast<std::ptrdiff_t>(first));
-  const auto add = [&settled](piece p) {
-    if (!settled.empty() && end_of(settled.back()) == p.first_slot && settled.back().offset == p.offset) {
-      settled.back().count += p.count;
+  merged.assign(pieces_.begin(), pieces_.begin() + static_cast<std::ptrdiff_t>(first));
+  const auto add = [&merged](piece p) {
+    if (!merged.empty() && end_of(merged.back()) == p.first_slot && merged.back().offset == p.offset) {
+      merged.back().count += p.count;
     } else {
-      settled.push_back(p);
+      merged.push_back(p);
     }
   };
   for (std::size_t i = first; i < pieces_.size(); ++i) {
@@ -212,13 +214,13 @@ std::vector<token_move> page_table::settle(const page_pool& pool, std::uint32_t 
       add({slot, count, own ? 0 : p.offset});
     });
   }
-  pieces_ = std::move(settled);
+  pieces_ = std::move(merged);
   return moves;
 }
 
 bool page_table::is_fragmented() const {
   const std::uint32_t wanted = pages_of(token_count_);
-  return pieces_.size() > pieces_per_page_max * wanted + pieces_free_of_charge ||
+  return pieces_.size() > pieces_per_page_max * wanted + pieces_tolerated ||
          held_count() > wanted + std::max(pages_spare_min, wanted / 2);
 }
 
@@ -284,13 +286,13 @@ std::vector<token_move> page_table::compact(page_pool& pool) {
   return moves;
 }
 
-std::uint32_t page_table::count_of(provenance p) const {
+std::uint32_t page_table::count(kv_exactness p) const {
   switch (p) {
-    case provenance::exact:
+    case kv_exactness::exact:
       return exact_count_;
-    case provenance::shifted:
+    case kv_exactness::shifted:
       return stale_begin_ - exact_count_;
-    case provenance::stale:
+    case kv_exactness::stale:
       return token_count_ - stale_begin_;
   }
   return 0;
@@ -317,7 +319,7 @@ void page_table::check_integrity() const {
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     const piece& p = pieces_[i];
     REDLINE_ASSERT(p.count > 0, "no empty pieces");
-    REDLINE_ASSERT(tokens >= exact_count_ || p.offset == 0, "exact tokens stand where they were computed");
+    REDLINE_ASSERT(tokens >= exact_count_ || p.offset == 0, "exact tokens have offset 0");
     tokens += p.count;
     for_pages(p.first_slot, p.count,
               [&](std::uint32_t page, std::uint32_t, std::uint32_t count) { live[page] += count; });
@@ -329,7 +331,7 @@ void page_table::check_integrity() const {
   REDLINE_ASSERT(live == live_, "a page is held while a token lies in it");
   REDLINE_ASSERT(exact_count_ <= stale_begin_ && stale_begin_ <= token_count_, "exact, then shifted, then stale");
   REDLINE_ASSERT(!open_ || (live_.contains(open_->value) && open_fill_ >= end_in_page(open_->value)),
-                 "no token lies where the next one goes");
+                 "the next slot to fill is free");
 }
 
 }  // namespace redline::kv

@@ -23,8 +23,8 @@ struct piece {
   static constexpr auto fields(auto& self) { return std::tie(self.first_slot, self.count, self.offset); }
 };
 
-/// Work on storage: `count` keys and values go from consecutive slots to others, the keys turned by `turn` positions on
-/// the way. Within one place (from_slot == to_slot) only the keys are turned. Moves are done in order.
+/// A copy within storage: `count` keys and values go from consecutive slots to others, the keys rotated by `turn`
+/// positions on the way. from_slot == to_slot only rotates the keys. Moves must be done in order.
 struct token_move {
   std::uint32_t from_slot = 0;
   std::uint32_t to_slot = 0;
@@ -34,18 +34,18 @@ struct token_move {
   static constexpr auto fields(auto& self) { return std::tie(self.from_slot, self.to_slot, self.count, self.turn); }
 };
 
-/// What a token's keys and values are worth.
-enum class provenance : std::uint8_t {
-  exact,    // bit for bit what computing the tokens before it and it would give
-  shifted,  // computed exactly, for a window that has moved since
-  stale,    // computed for a text that was edited since
+/// How exact a token's keys and values are. In order: each is worse than the one before.
+enum class kv_exactness : std::uint8_t {
+  exact,    // bit for bit what computing the sequence anew would give
+  shifted,  // computed exactly, but the window has moved since
+  stale,    // computed for a text that was edited since then
 };
 
 /// A sequence's map from token index to slots, in token order, and the pages that hold them. Owns one reference to
-/// every page in it; moves, never copies. Neighbouring pieces are merged where slots and offsets allow.
+/// every page in it; can be moved, not copied. Neighbouring pieces are merged where slots and offsets allow.
 ///
-/// New tokens go, wherever they belong in the text, to the page that was taken last while it has room, and never to a
-/// page with another owner. Slots of dropped tokens come back with their whole page, or by compaction.
+/// New tokens, wherever they belong in the text, are stored in the page that was allocated last while it has room, and
+/// never in a page with another owner. Slots of dropped tokens are freed with their whole page, or by compaction.
 class page_table {
  public:
   page_table() = default;
@@ -67,32 +67,32 @@ class page_table {
   [[nodiscard]] std::uint32_t room(const page_pool& pool) const;
   /// Pages that adding `count` tokens would take from the pool.
   [[nodiscard]] std::uint32_t pages_needed(const page_pool& pool, std::uint32_t count) const;
-  /// Adds `count` tokens behind the first `at`, to be computed as the position of their index asks; they take the
-  /// offset and the provenance of the token before them. False, and nothing changed, when the pool has too few free
-  /// pages.
+  /// Inserts `count` tokens after the first `at`; they take the offset and the exactness of the token before them.
+  /// False, with nothing changed, when the pool has too few free pages.
   bool insert(page_pool& pool, std::uint32_t at, std::uint32_t count);
   bool append(page_pool& pool, std::uint32_t count) { return insert(pool, token_count_, count); }
-  /// Adds a page of another owner: page_tokens tokens at offset 0. Only behind exact tokens.
+  /// Appends a page that has another owner too: page_tokens tokens at offset 0. All tokens so far must be exact.
   void append_shared(page_pool& pool, page_id page);
-  /// Keeps the first `count` tokens (rollback after a rejected draft); whole pages behind them go back to the pool.
+  /// Keeps the first `count` tokens (rollback after a rejected draft); pages left empty go back to the pool.
   void truncate(page_pool& pool, std::uint32_t count);
   /// Gives every page back.
   void clear(page_pool& pool) { truncate(pool, 0); }
 
-  /// Drops tokens [at, at + removed_count); those behind move by `shift` positions and are worth at most `later` from
-  /// now on. O(pieces); no key is touched.
-  void splice(page_pool& pool, std::uint32_t at, std::uint32_t removed_count, std::int32_t shift, provenance later);
-  /// Takes the offsets of the tokens from `at` on into the keys themselves: returns the rotations to do. Pages with
+  /// Drops tokens [at, at + removed_count). Those after them move by `shift` positions and become at best `later`.
+  /// O(pieces); no key is touched.
+  void splice(page_pool& pool, std::uint32_t at, std::uint32_t removed_count, std::int32_t shift, kv_exactness later);
+  /// Sets the offsets of the tokens from `at` on to 0 and returns the key rotations that the caller must do. Pages with
   /// another owner keep their offsets.
-  std::vector<token_move> settle(const page_pool& pool, std::uint32_t at);
+  std::vector<token_move> apply_offsets(const page_pool& pool, std::uint32_t at);
 
-  /// Pieces are so many or so short, or pages so empty, that copying everything into fresh pages pays.
+  /// Pieces are so many or so short, or pages so empty, that compact() pays.
   [[nodiscard]] bool is_fragmented() const;
-  /// Copies all tokens that lie scattered into fresh pages: returns the moves to do before anything else is written.
-  /// Exact tokens stay bit for bit. No moves, and nothing changed, when pages are lacking.
+  /// Moves all tokens that lie scattered into fresh pages and returns the moves, which the caller must do before
+  /// anything else is written. Exact tokens keep their bits. No moves, with nothing changed, when the pool has too few
+  /// free pages.
   std::vector<token_move> compact(page_pool& pool);
 
-  [[nodiscard]] std::uint32_t count_of(provenance p) const;
+  [[nodiscard]] std::uint32_t count(kv_exactness p) const;
   /// The page that holds tokens [index * page_tokens, (index + 1) * page_tokens) and nothing else, when they are exact
   /// and lie in one page in order.
   [[nodiscard]] std::optional<page_id> whole_page(std::uint32_t index) const;
@@ -113,7 +113,7 @@ class page_table {
   std::uint32_t token_count_ = 0;
   std::uint32_t exact_count_ = 0;  // tokens [0, exact_count_) are exact,
   std::uint32_t stale_begin_ = 0;  // [exact_count_, stale_begin_) shifted, the others stale
-  std::optional<page_id> open_;    // where new tokens go,
+  std::optional<page_id> open_;    // new tokens are stored in this page,
   std::uint32_t open_fill_ = 0;    // from this slot of it on
 };
 

@@ -30,7 +30,7 @@ prefix_index::node_id prefix_index::find_child(node_id parent, tenant_id tenant,
   return 0;
 }
 
-/// The last page first: whoever looks for the longest unused meets what lies behind a page before the page.
+/// Marks the last page first, so that a page is always evicted before its parent.
 void prefix_index::use(std::span<const node_id> path) {
   for (const node_id id : path | std::views::reverse) {
     node& n = nodes_.at(id);
@@ -77,7 +77,7 @@ void prefix_index::add(page_pool& pool, tenant_id tenant, std::span<const token>
   use(path);
 }
 
-/// With all that lies behind it, which could not be found any more. Their other owners keep those pages.
+/// Erases the subtree: without this page, the ones below could not be found any more. Sequences keep their references.
 void prefix_index::erase(page_pool& pool, node_id id) {
   const node n = nodes_.at(id);
   for (const node_id child : n.children) erase(pool, child);
@@ -110,12 +110,13 @@ void prefix_index::clear(page_pool& pool) {
 }
 
 void prefix_index::check_integrity(const page_pool& pool) const {
-  REDLINE_ASSERT(by_hash_.size() == nodes_.size() && by_use_.size() == nodes_.size(), "every page is found and aged");
-  REDLINE_ASSERT(pool.kept_count() == nodes_.size(), "who keeps a page knows it");
+  REDLINE_ASSERT(by_hash_.size() == nodes_.size() && by_use_.size() == nodes_.size(), "every page is in both indexes");
+  REDLINE_ASSERT(pool.kept_count() == nodes_.size(), "the pool keeps exactly the pages of the index");
   for (const auto& [id, n] : nodes_) {
     REDLINE_ASSERT(pool.is_kept(n.page), "known pages are kept");
     for (const node_id child : n.children) {
-      REDLINE_ASSERT(nodes_.at(child).parent == id && nodes_.at(child).used < n.used, "pages follow one another");
+      REDLINE_ASSERT(nodes_.at(child).parent == id && nodes_.at(child).used < n.used,
+                     "a child knows its parent and was used before it");
     }
   }
 }

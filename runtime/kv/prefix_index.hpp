@@ -12,25 +12,24 @@
 
 namespace redline::kv {
 
-/// Pages with the exact keys and values of known beginnings, by tenant. Keeps them in the pool, so that they outlive
-/// the sequences that computed them; gives up those that nobody else holds, the longest unused first, when pages are
-/// needed.
+/// Prefix cache: pages with exact KV, by tenant and tokens. Keeps them in the pool after the sequences that computed
+/// them have ended. When pages are needed, evicts those that no sequence uses, the least recently used first.
 ///
-/// A tree of pages: below a tenant its first pages, below a page those that followed it. Hashes only find; tokens
-/// decide.
+/// A tree of pages: the children of a tenant are first pages, the children of a page are pages that followed it. Hashes
+/// are only used to find a page; its tokens are compared.
 class prefix_index {
  public:
-  /// The pages of the longest known beginning of `tokens`; whole pages only. They count as used now.
+  /// The pages of the longest known prefix of `tokens`; whole pages only. Marks them as used now.
   std::vector<page_id> find(tenant_id tenant, std::span<const token> tokens);
-  /// Remembers that pages[i] holds tokens [i * page_tokens, (i + 1) * page_tokens). What is known already stays as it
-  /// is.
+  /// Remembers that pages[i] holds tokens [i * page_tokens, (i + 1) * page_tokens). Pages known for the same tokens
+  /// stay.
   void add(page_pool& pool, tenant_id tenant, std::span<const token> tokens, std::span<const page_id> pages);
-  /// Gives pages up until the pool has `count` free ones. False, and nothing given up, when it cannot have so many.
+  /// Evicts pages until the pool has `count` free ones. False, with nothing evicted, when that is not possible.
   bool make_room(page_pool& pool, std::uint32_t count);
   void clear(page_pool& pool);
 
   [[nodiscard]] std::uint32_t pages_count() const { return static_cast<std::uint32_t>(nodes_.size()); }
-  /// Aborts when the tree and its orders contradict each other, or the pool.
+  /// Aborts when the tree contradicts its indexes or the pool.
   void check_integrity(const page_pool& pool) const;
 
  private:
@@ -41,7 +40,7 @@ class prefix_index {
     tenant_id tenant;
     std::array<token, page_tokens> tokens{};
     page_id page;
-    std::uint64_t used = 0;  // key in by_use_; later than that of every page behind this one
+    std::uint64_t used = 0;  // key in by_use_; later than that of every page below
     std::uint64_t hash = 0;  // key in by_hash_
     std::vector<node_id> children;
   };
@@ -52,7 +51,7 @@ class prefix_index {
 
   std::unordered_map<node_id, node> nodes_;
   std::unordered_multimap<std::uint64_t, node_id> by_hash_;
-  std::map<std::uint64_t, node_id> by_use_;  // the longest unused first
+  std::map<std::uint64_t, node_id> by_use_;  // the least recently used first
   node_id last_id_ = 0;
   std::uint64_t clock_ = 0;
 };

@@ -6,30 +6,30 @@
 
 namespace redline::kv {
 
-/// What becomes of the tokens behind a change in the middle of a sequence. (To ignore an edit altogether, the "reuse"
-/// of the literature, is not to tell the cache of it.)
+/// What happens to the KV of the tokens after a change in the middle of a sequence. (Ignoring the edit altogether, the
+/// "reuse" of the literature, needs no policy: the cache is not told.)
 enum class splice_policy : std::uint8_t {
   exact,     // computed again
-  lazy,      // a window that moves: they keep keys and values under another offset
-  eager,     // the same with the keys turned in place
-  pie,       // an edit: they keep keys and values under another offset, though computed for the older text
-  conflict,  // the same at their old positions, which are wrong: for comparison
+  lazy,      // for a moved window: kept, at another position offset
+  eager,     // for a moved window: kept, with the keys rotated in place
+  pie,       // for an edit: kept, at another position offset, though computed for the older text
+  conflict,  // for an edit: kept at their old, wrong positions; for comparison only
   last_,
 };
 
 [[nodiscard]] constexpr bool keeps_later(splice_policy p) { return p != splice_policy::exact; }
 [[nodiscard]] constexpr bool moves_later(splice_policy p) { return p != splice_policy::conflict; }
-/// What the tokens behind are worth afterwards, at most.
-[[nodiscard]] constexpr provenance worth_after(splice_policy p) {
+/// How exact the KV of the later tokens can be afterwards, at best.
+[[nodiscard]] constexpr kv_exactness exactness_after(splice_policy p) {
   switch (p) {
     case splice_policy::lazy:
     case splice_policy::eager:
-      return provenance::shifted;
+      return kv_exactness::shifted;
     case splice_policy::pie:
     case splice_policy::conflict:
-      return provenance::stale;
+      return kv_exactness::stale;
     default:
-      return provenance::exact;
+      return kv_exactness::exact;
   }
 }
 

@@ -14,11 +14,12 @@ acceptance accept(std::span<const float> logits, std::size_t vocabulary, std::sp
   row_sampler sampler(params, before);
   for (std::size_t row = 0;; ++row) {
     const auto here = logits.subspan(row * vocabulary, vocabulary);
-    token chosen = sampler.choose(here, filter != nullptr ? filter->allowed() : std::span<const std::uint64_t>{});
+    token chosen =
+        sampler.choose(here, filter != nullptr ? filter->next_token_mask() : std::span<const std::uint64_t>{});
     if (!known.empty()) chosen = known[row];
     out.tokens.push_back(chosen);
     if (logprobs_count) out.logprobs.push_back(logprob_of(here, chosen, *logprobs_count));
-    const bool goes_on = filter == nullptr || filter->take(chosen);
+    const bool goes_on = filter == nullptr || filter->accept_token(chosen);
     if (row == draft.size() || chosen != draft[row] || !goes_on) break;
     sampler.emit(chosen);
     ++out.accepted_count;

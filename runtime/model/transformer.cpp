@@ -89,7 +89,7 @@ struct transformer::state {
   [[nodiscard]] kernels::attention_args attention_of(std::size_t layer, const row_block& block,
                                                      std::size_t kv_head) const;
   void attend(std::size_t layer, std::span<const row_block> blocks);
-  bool cut_into_strands(std::size_t layer, std::span<const row_block> blocks);
+  bool split_contexts(std::size_t layer, std::span<const row_block> blocks);
   void activate(const layer_weights& l);
   void keep_wanted_rows();
 
@@ -128,13 +128,13 @@ struct transformer::state {
   std::vector<attention_tile> tiles;               // by run, in token order
   std::vector<std::int32_t> offsets;               // distinct ones of the run at hand
   std::vector<row_block> blocks, wanted_blocks;    // the second: only rows that want logits
-  struct strand {
-    std::size_t attention;  // index in `stranded`
+  struct kv_split {
+    std::size_t attention;  // index in split_calls
     std::size_t index;
   };
-  std::vector<kernels::attention_args> stranded;  // of one layer, where contexts are cut
-  std::vector<strand> strands;
-  float_buffer strand_records;
+  std::vector<kernels::attention_args> split_calls;  // of one layer, where contexts are split
+  std::vector<kv_split> kv_splits;
+  float_buffer split_records;
   std::vector<std::uint32_t> wanted_rows;
 };
 
@@ -516,46 +516,47 @@ void transformer::state::attend(std::size_t layer, std::span<const row_block> so
     table.attention(a);
   };
   const std::size_t items = some_blocks.size() * config.kv_heads;
-  if (items >= team.size() || !cut_into_strands(layer, some_blocks)) {
+  if (items >= team.size() || !split_contexts(layer, some_blocks)) {
     return team.parallel_for(items, [&](std::size_t item, std::uint32_t worker) {
       run_on(attention_of(layer, some_blocks[item / config.kv_heads], item % config.kv_heads), worker);
     });
   }
-  team.parallel_for(strands.size(), [&](std::size_t item, std::uint32_t worker) {
-    kernels::attention_args a = stranded[strands[item].attention];
-    a.strand_begin = strands[item].index;
-    a.strand_end = a.strand_begin + 1;
+  team.parallel_for(kv_splits.size(), [&](std::size_t item, std::uint32_t worker) {
+    kernels::attention_args a = split_calls[kv_splits[item].attention];
+    a.split_begin = kv_splits[item].index;
+    a.split_end = a.split_begin + 1;
     run_on(a, worker);
   });
-  team.parallel_for(stranded.size(), [&](std::size_t item, std::uint32_t) { table.join_attention(stranded[item]); });
+  team.parallel_for(split_calls.size(),
+                    [&](std::size_t item, std::uint32_t) { table.join_attention(split_calls[item]); });
 }
 
-/// Few rows behind long contexts would leave most of many cores idle. False when no context is long enough to be cut.
-/// Does not change bits: sums are always made strand by strand.
-bool transformer::state::cut_into_strands(std::size_t layer, std::span<const row_block> some_blocks) {
-  strands.clear();
-  stranded.clear();
+/// Splits the contexts among the threads, since a few rows after long contexts would leave most of them idle. False
+/// when no context is long enough. The bits stay the same: sums are always made KV split by KV split.
+bool transformer::state::split_contexts(std::size_t layer, std::span<const row_block> some_blocks) {
+  kv_splits.clear();
+  split_calls.clear();
   std::size_t floats = 0;
   for (const row_block& block : some_blocks) {
     for (std::size_t kv_head = 0; kv_head < config.kv_heads; ++kv_head) {
-      const auto& a = stranded.emplace_back(attention_of(layer, block, kv_head));
-      const std::size_t count = kernels::attention_strands(a.visible + a.rows - 1);
-      for (std::size_t i = 0; i < count; ++i) strands.push_back({stranded.size() - 1, i});
+      const auto& a = split_calls.emplace_back(attention_of(layer, block, kv_head));
+      const std::size_t count = kernels::count_kv_splits(a.visible + a.rows - 1);
+      for (std::size_t i = 0; i < count; ++i) kv_splits.push_back({split_calls.size() - 1, i});
       floats += count * a.rows * a.group * kernels::attention_record_floats(a.head_dim);
     }
   }
-  if (strands.size() == stranded.size()) return false;
-  strand_records.grow(floats);
-  float* records = strand_records.data();
-  for (auto& a : stranded) {
+  if (kv_splits.size() == split_calls.size()) return false;
+  split_records.grow(floats);
+  float* records = split_records.data();
+  for (auto& a : split_calls) {
     a.records = records;
-    records += kernels::attention_strands(a.visible + a.rows - 1) * a.rows * a.group *
+    records += kernels::count_kv_splits(a.visible + a.rows - 1) * a.rows * a.group *
                kernels::attention_record_floats(a.head_dim);
   }
   return true;
 }
 
-/// Behind the last attention a row matters only for its own logits: the others leave.
+/// After the last attention a row matters only for its own logits: drops the rows that want none.
 void transformer::state::keep_wanted_rows() {
   for (std::size_t to = 0; to < wanted_rows.size(); ++to) {  // ascending, so a row never lands on one still needed
     const std::size_t from = wanted_rows[to];

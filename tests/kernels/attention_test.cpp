@@ -97,9 +97,9 @@ class attention : public kernel_test {
   }
 
   /// Outputs of rows [first, last): a row is the query at that token.
-  /// strands_apart: each in a call of its own, the last first.
+  /// splits_apart: each KV split in a call of its own, the last first.
   std::vector<float> attend(const kernel_table& with, sequence& s, std::size_t first, std::size_t last, bool cut,
-                            bool strands_apart = false) {
+                            bool splits_apart = false) {
     std::vector<std::int32_t> distinct;
     const auto tiles = tiles_of(s, distinct, cut);
     const std::size_t rows = last - first;
@@ -130,17 +130,17 @@ class attention : public kernel_test {
                      .offset_count = distinct.size(),
                      .kv = view_of(s),
                      .scratch = reinterpret_cast<float*>(scratch.data())};
-    if (!strands_apart) {
+    if (!splits_apart) {
       with.attention(a);
       return out;
     }
-    const std::size_t strands = attention_strands(last);
-    memory_block records(strands * rows * s.group * attention_record_floats(s.head_dim) * sizeof(float));
+    const std::size_t splits = count_kv_splits(last);
+    memory_block records(splits * rows * s.group * attention_record_floats(s.head_dim) * sizeof(float));
     std::fill_n(reinterpret_cast<float*>(records.data()), records.size() / sizeof(float), nan);
     a.records = reinterpret_cast<float*>(records.data());
-    for (std::size_t strand = strands; strand > 0; --strand) {
-      a.strand_begin = strand - 1;
-      a.strand_end = strand;
+    for (std::size_t split = splits; split > 0; --split) {
+      a.split_begin = split - 1;
+      a.split_end = split;
       with.attention(a);
     }
     with.join_attention(a);
@@ -211,7 +211,7 @@ TEST_P(twin_attention, gives_the_bits_of_the_other_target) {
   for (const element_type type : {element_type::f32, element_type::f16, element_type::bf16}) {
     for (const std::size_t head_dim : {2, 18, 64, 128, 256}) {
       for (const std::size_t group : {1, 2, 7}) {
-        const std::size_t more = head_dim == 18 ? attention_strand_tokens : 0;  // another strand
+        const std::size_t more = head_dim == 18 ? kv_split_tokens : 0;  // another KV split
         sequence s = make(40 + more + below(head_dim <= 64 ? 200 : 60), head_dim, group, type, true, true);
         sequence copy = s;
         store_all(table(), s);
@@ -246,15 +246,15 @@ TEST_P(attention, gives_a_row_the_same_bits_whoever_is_beside_it_and_wherever_ke
   }
 }
 
-TEST_P(attention, strands_computed_apart_and_joined_give_the_same_bits) {
-  constexpr std::size_t end = 2 * attention_strand_tokens + 300;
+TEST_P(attention, kv_splits_computed_apart_and_joined_give_the_same_bits) {
+  constexpr std::size_t end = 2 * kv_split_tokens + 300;
   for (const element_type type : {element_type::f32, element_type::bf16}) {
     sequence s = make(end, 20, 1 + below(3), type, true, true);
     s.rotary_dim = 12;
     store_all(table(), s);
     for (const auto& [first, last] : {std::pair<std::size_t, std::size_t>{end - 1, end},
-                                      {2 * attention_strand_tokens - 5, 2 * attention_strand_tokens + 7},
-                                      {attention_strand_tokens - 3, attention_strand_tokens},
+                                      {2 * kv_split_tokens - 5, 2 * kv_split_tokens + 7},
+                                      {kv_split_tokens - 3, kv_split_tokens},
                                       {3, 9}}) {
       const auto whole = attend(table(), s, first, last, false);
       EXPECT_TRUE(same_bits(whole, attend(table(), s, first, last, true, true))) << "rows from " << first;

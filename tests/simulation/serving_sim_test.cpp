@@ -63,7 +63,7 @@ models& shared_models() {
 /// The same under a grammar: the grammar's own rows and the guide, but no draft, no batch and no queue.
 std::vector<token> plain_guided_decoding(const generation_spec& g, model::transformer& decoder) {
   auto work = *token_log::make(g, shared_models().tokenizer);
-  grammar::grammar_cache languages(shared_models().index);
+  grammar::grammar_cache grammars(shared_models().index);
   auto step = work.begin();
   std::vector<token> answer = step.tokens;
   std::size_t computed = 0;
@@ -81,7 +81,7 @@ std::vector<token> plain_guided_decoding(const generation_spec& g, model::transf
       logits = decoder.forward({&one, 1});
     }
     const auto place = work.grammar();
-    grammar::grammar_matcher rows(**languages.find(place), place);
+    grammar::grammar_matcher rows(**grammars.find(place), place);
     const auto got = model::accept(logits, logits.size(), {}, g.sampling, {log, work.log_count(), work.prompt_count()},
                                    work.logprobs(), {}, &rows);
     step = work.commit(got.tokens, got.logprobs);

@@ -109,7 +109,7 @@ std::vector<token> answer_by_hand(const generation_spec& g) {
   while (all.size() < g.tokens_max) {
     all.push_back(hand.say(g.sampling, evicted));
     if (hand.log_count() < g.eviction.n_ctx) continue;
-    hand.splice({*g.eviction.n_keep, *g.eviction.n_discard, {}, kv::splice_policy_of(g.eviction.policy)});
+    hand.splice({*g.eviction.n_keep, *g.eviction.n_discard, {}, kv::to_splice_policy(g.eviction.policy)});
     evicted += *g.eviction.n_discard;
   }
   return all;

@@ -515,7 +515,7 @@ void read_eviction(const json& given, std::optional<api_error>& error, const req
   field_reader fields(given, "redline.eviction", error);
   fields.allow_only(known);
   if (const auto name = fields.text("policy", limits.name_bytes_max)) {
-    out.policy = kv::eviction_policy_of(*name);
+    out.policy = kv::parse_eviction_policy(*name);
     if (!out.policy) {
       fields.refuse("policy", "'redline.eviction.policy' must be one of off, reevaluate, shift and lazy, found '" +
                                   name->substr(0, 64) + "'.");

@@ -46,7 +46,7 @@ answer play(token_log& g, std::string_view asked_for, const std::function<token(
     out.finished = step.finished;
   };
   take();
-  grammar::grammar_cache languages(index_of_words());
+  grammar::grammar_cache grammars(index_of_words());
   while (!out.finished && out.asked < 1000) {
     ++out.asked;
     token next = 0;
@@ -55,8 +55,9 @@ answer play(token_log& g, std::string_view asked_for, const std::function<token(
       next = inside(span);
     } else {
       const auto place = g.grammar();
-      const auto& language = *(*languages.find(place))->language;
-      const auto t = language.trie().longest(language.rules(), grammar::state(place.where), asked_for.substr(0, 1));
+      const auto& grammar = *(*grammars.find(place))->grammar;
+      const auto t = grammar.trie().longest_token(grammar.automaton(), grammar::automaton_state(place.state),
+                                                  asked_for.substr(0, 1));
       if (!t) return out;
       asked_for.remove_prefix(1);
       next = *t;
@@ -150,8 +151,8 @@ TEST(guide, auto_asks_how_sure_the_model_was_of_every_token_that_chose) {
       if (const auto next = g.next_decided()) {
         piece = words->piece(next->id);
       } else {
-        const auto t =
-            *rules->language->trie().longest(rules->language->rules(), grammar::state(g.where().where), left);
+        const auto t = *rules->grammar->trie().longest_token(rules->grammar->automaton(),
+                                                             grammar::automaton_state(g.where().state), left);
         piece = words->piece(t);
         EXPECT_EQ(g.take(t, piece == doubted ? -1.0F : 0.0F, text), guide::verdict::taken);
       }

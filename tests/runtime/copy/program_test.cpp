@@ -104,7 +104,7 @@ TEST(copy_program, ranges_are_exact_digit_by_digit) {
         for (const char c : "<copy lines=\"" + std::to_string(i) + "-" + std::to_string(j) + "\"/>") {
           taken = taken && machine.advance(s, c);
           if (taken) {
-            EXPECT_TRUE(machine.is_possible(s));
+            EXPECT_TRUE(machine.is_valid(s));
           }
         }
         EXPECT_EQ(taken, i >= 1 && i <= j && j <= n) << i << "-" << j << " of " << n;

@@ -13,42 +13,42 @@
 
 namespace redline::test {
 
-inline std::shared_ptr<const text::tokenizer> tiny_words() {
+inline std::shared_ptr<const text::tokenizer> tiny_tokenizer() {
   static const auto file = make_tiny_model().file();
-  static const auto words = *text::tokenizer::from_file(*file);
-  return words;
+  static const auto tokenizer = *text::tokenizer::from_file(*file);
+  return tokenizer;
 }
 
-/// The same with tokens for "</", "<copy", "<gen" and "=\"".
-inline std::shared_ptr<const text::tokenizer> program_words() {
-  static const auto words = [] {
+/// The tiny tokenizer with tokens for "</", "<copy", "<gen" and "=\"".
+inline std::shared_ptr<const text::tokenizer> program_tokenizer() {
+  static const auto tokenizer = [] {
     auto m = make_tiny_model();
     add_program_tokens(m);
     return *text::tokenizer::from_file(*m.file());
   }();
-  return words;
+  return tokenizer;
 }
 
-/// Of the data collection, those that are here.
-inline std::vector<std::pair<std::string, std::shared_ptr<const text::tokenizer>>> real_words() {
+/// The vocabularies of the test data that are present.
+inline std::vector<std::pair<std::string, std::shared_ptr<const text::tokenizer>>> real_tokenizers() {
   std::vector<std::pair<std::string, std::shared_ptr<const text::tokenizer>>> all;
   for (const char* name : {"qwen2-rebuilt", "llama-spm", "starcoder"}) {
     const auto path = data_path("vocab/ggml-vocab-" + std::string(name) + ".gguf");
     if (!path) continue;
     const auto file = gguf::gguf_file::open(*path);
-    auto words =
+    auto tokenizer =
         file ? text::tokenizer::from_file(**file) : result<std::shared_ptr<const text::tokenizer>>(file.error());
-    if (!words) {
-      ADD_FAILURE() << name << ": " << words.error().describe();
+    if (!tokenizer) {
+      ADD_FAILURE() << name << ": " << tokenizer.error().describe();
       continue;
     }
-    all.emplace_back(name, *words);
+    all.emplace_back(name, *tokenizer);
   }
   return all;
 }
 
-/// One of the allowed tokens; -1 where there is none.
-inline token any_of(std::span<const std::uint64_t> mask, std::mt19937& random) {
+/// One of the mask's tokens by chance; -1 if there is none.
+inline token random_token(std::span<const std::uint64_t> mask, std::mt19937& random) {
   std::size_t count = 0;
   for (const auto w : mask) count += static_cast<std::size_t>(std::popcount(w));
   if (count == 0) return -1;

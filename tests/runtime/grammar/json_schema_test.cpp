@@ -5,29 +5,29 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/grammar/constraint.hpp"
-#include "runtime/grammar/json_machine.hpp"
+#include "runtime/grammar/json_automaton.hpp"
 #include "tests/runtime/grammar/grammar_fixture.hpp"
 #include "tests/support/rounds.hpp"
 
 namespace redline::grammar {
 namespace {
 
-/// "whole", "begun" (more must follow) or the part up to where it went wrong.
+/// "complete", "incomplete" (more must follow), or "wrong: " and the part up to the first refused byte.
 std::string outcome(const std::string& schema, const std::string& text) {
   const auto m = compile_schema(schema);
   if (!m) return "refused: " + m.error().context;
-  state s = (*m)->begin();
+  automaton_state s = (*m)->begin();
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (!(*m)->advance(s, static_cast<std::uint8_t>(text[i]))) return "wrong: " + text.substr(0, i);
-    EXPECT_TRUE((*m)->is_possible(s)) << text.substr(0, i + 1);
+    EXPECT_TRUE((*m)->is_valid(s)) << text.substr(0, i + 1);
   }
-  return (*m)->may_end(s) ? "whole" : "begun";
+  return (*m)->is_accepting(s) ? "complete" : "incomplete";
 }
 
-TEST(json_schema, takes_any_json_where_nothing_is_said) {
+TEST(json_schema, an_empty_schema_allows_any_json) {
   for (const char* text : {"{}", "[]", "\"\"", "0", "-1.5e+3", "true", "null", R"({"a":[1,{"b":null}],"":""})",
                            "[ 1 ,\n2 ]", R"("\u00e9\n\"")", "\"\xc3\xa9\xf0\x9f\x99\x82\""}) {
-    EXPECT_EQ(outcome("{}", text), "whole") << text;
+    EXPECT_EQ(outcome("{}", text), "complete") << text;
     EXPECT_TRUE(nlohmann::json::accept(std::string(text))) << text;
   }
   for (const char* text : {"{]", "[1,]", "{\"a\"}", "{,", "01", "+1", "1.e", "nul!", "\"\n", "\"\\x", "\"\xff",
@@ -35,15 +35,15 @@ TEST(json_schema, takes_any_json_where_nothing_is_said) {
     EXPECT_THAT(outcome("{}", text), testing::StartsWith("wrong")) << text;
   }
   for (const char* text : {"{", "[1", "\"a", "-", "1.", "1e", "tr", "{\"a\":"})
-    EXPECT_EQ(outcome("{}", text), "begun") << text;
+    EXPECT_EQ(outcome("{}", text), "incomplete") << text;
 }
 
 TEST(json_schema, objects_have_their_members_in_order) {
   const std::string schema =
       R"({"type":"object","properties":{"ab":{"type":"integer"},"abc":{"type":"string"},"z":{"type":"boolean"}},
                                  "required":["ab","z"],"additionalProperties":false})";
-  EXPECT_EQ(outcome(schema, R"({"ab":1,"abc":"x","z":true})"), "whole");
-  EXPECT_EQ(outcome(schema, R"({ "ab" : -12 , "z" : false })"), "whole");
+  EXPECT_EQ(outcome(schema, R"({"ab":1,"abc":"x","z":true})"), "complete");
+  EXPECT_EQ(outcome(schema, R"({ "ab" : -12 , "z" : false })"), "complete");
   EXPECT_EQ(outcome(schema, R"({"abc")"), "wrong: {\"ab");
   EXPECT_EQ(outcome(schema, R"({"ab":1,"abc":"x"})"), R"(wrong: {"ab":1,"abc":"x")");
   EXPECT_EQ(outcome(schema, R"({"ab":1.5)"), R"(wrong: {"ab":1)");
@@ -51,31 +51,32 @@ TEST(json_schema, objects_have_their_members_in_order) {
   EXPECT_EQ(outcome(schema, R"({"ab":1,"z":true,)"), R"(wrong: {"ab":1,"z":true)");
 }
 
-TEST(json_schema, knows_arrays_enums_alternatives_and_references) {
-  EXPECT_EQ(outcome(R"({"type":"array","items":{"type":"null"},"minItems":1,"maxItems":2})", "[null,null]"), "whole");
+TEST(json_schema, follows_arrays_enums_alternatives_and_references) {
+  EXPECT_EQ(outcome(R"({"type":"array","items":{"type":"null"},"minItems":1,"maxItems":2})", "[null,null]"),
+            "complete");
   EXPECT_EQ(outcome(R"({"type":"array","items":{"type":"null"},"minItems":1,"maxItems":2})", "[]"), "wrong: [");
   EXPECT_EQ(outcome(R"({"type":"array","items":{"type":"null"},"maxItems":2})", "[null,null,"), "wrong: [null,null");
-  EXPECT_EQ(outcome(R"({"type":"array","items":{"enum":[1,12,"a",{"b":[]}]}})", R"([12,1,"a",{"b":[]}])"), "whole");
-  EXPECT_EQ(outcome(R"({"enum":[1,12]})", "1"), "whole");
+  EXPECT_EQ(outcome(R"({"type":"array","items":{"enum":[1,12,"a",{"b":[]}]}})", R"([12,1,"a",{"b":[]}])"), "complete");
+  EXPECT_EQ(outcome(R"({"enum":[1,12]})", "1"), "complete");
   EXPECT_EQ(outcome(R"({"enum":[1,12]})", "13"), "wrong: 1");
-  EXPECT_EQ(outcome(R"({"const":"x"})", "\"x\""), "whole");
-  EXPECT_EQ(outcome(R"({"type":["string","null"]})", "null"), "whole");
-  EXPECT_EQ(outcome(R"({"type":["integer","number"]})", "1.5"), "whole");
+  EXPECT_EQ(outcome(R"({"const":"x"})", "\"x\""), "complete");
+  EXPECT_EQ(outcome(R"({"type":["string","null"]})", "null"), "complete");
+  EXPECT_EQ(outcome(R"({"type":["integer","number"]})", "1.5"), "complete");
   const std::string tree =
       R"({"$ref":"#/$defs/t","$defs":{"t":{"type":"object","properties":{"k":{"anyOf":[{"$ref":"#/$defs/t"},{"type":"null"}]}},"required":["k"]}}})";
-  EXPECT_EQ(outcome(tree, R"({"k":{"k":null}})"), "whole");
-  EXPECT_EQ(outcome(R"({"type":"object","additionalProperties":{"type":"integer"}})", R"({"a":1,"b":2})"), "whole");
+  EXPECT_EQ(outcome(tree, R"({"k":{"k":null}})"), "complete");
+  EXPECT_EQ(outcome(R"({"type":"object","additionalProperties":{"type":"integer"}})", R"({"a":1,"b":2})"), "complete");
   EXPECT_EQ(outcome(R"({"type":"object","additionalProperties":{"type":"integer"}})", R"({"a":")"), R"(wrong: {"a":)");
-  EXPECT_EQ(outcome(R"({"type":"object","additionalProperties":false})", "{}"), "whole");
+  EXPECT_EQ(outcome(R"({"type":"object","additionalProperties":false})", "{}"), "complete");
 }
 
 TEST(json_schema, counts_the_characters_of_strings) {
   const std::string schema = R"({"type":"string","minLength":2,"maxLength":4})";
-  EXPECT_EQ(outcome(schema, "\"ab\""), "whole");
-  EXPECT_EQ(outcome(schema, "\"\xc3\xa9\\n\\u00e9\xf0\x9f\x99\x82\""), "whole");
+  EXPECT_EQ(outcome(schema, "\"ab\""), "complete");
+  EXPECT_EQ(outcome(schema, "\"\xc3\xa9\\n\\u00e9\xf0\x9f\x99\x82\""), "complete");
   EXPECT_EQ(outcome(schema, "\"a\""), "wrong: \"a");
   EXPECT_EQ(outcome(schema, "\"abcde\""), "wrong: \"abcd");
-  EXPECT_EQ(outcome(R"({"type":"string","maxLength":0})", "\"\""), "whole");
+  EXPECT_EQ(outcome(R"({"type":"string","maxLength":0})", "\"\""), "complete");
 }
 
 TEST(json_schema, keeps_whole_numbers_within_their_bounds) {
@@ -83,24 +84,24 @@ TEST(json_schema, keeps_whole_numbers_within_their_bounds) {
     for (std::int64_t n = low - 30; n <= high + 30; ++n) {
       const bool within = low <= n && n <= high;
       const std::string text = std::to_string(n);
-      EXPECT_EQ(outcome(schema, text) == "whole", within) << schema << " " << text;
+      EXPECT_EQ(outcome(schema, text) == "complete", within) << schema << " " << text;
     }
   };
   all_within(0, 99, R"({"type":"integer","minimum":0,"maximum":99})");
   all_within(-105, -7, R"({"type":"integer","minimum":-105,"maximum":-7})");
   all_within(-1, 12, R"({"type":"integer","exclusiveMinimum":-2,"maximum":12.0})");
   all_within(95, 105, R"({"type":"integer","minimum":95,"exclusiveMaximum":106})");
-  EXPECT_EQ(outcome(R"({"type":"integer","minimum":5})", "123456789012345"), "whole");
+  EXPECT_EQ(outcome(R"({"type":"integer","minimum":5})", "123456789012345"), "complete");
   EXPECT_EQ(outcome(R"({"type":"integer","minimum":5})", "1234567890123456"), "wrong: 123456789012345");
-  EXPECT_EQ(outcome(R"({"type":"integer","minimum":5})", "4"), "begun");
-  EXPECT_EQ(outcome(R"({"type":"integer","maximum":5})", "-99999999999"), "whole");
+  EXPECT_EQ(outcome(R"({"type":"integer","minimum":5})", "4"), "incomplete");
+  EXPECT_EQ(outcome(R"({"type":"integer","maximum":5})", "-99999999999"), "complete");
   EXPECT_EQ(outcome(R"({"type":"integer","maximum":5})", "-0"), "wrong: -");
-  EXPECT_EQ(outcome(R"({"type":"number","minimum":0})", "0.5"), "whole");
+  EXPECT_EQ(outcome(R"({"type":"number","minimum":0})", "0.5"), "complete");
   EXPECT_EQ(outcome(R"({"type":"number","minimum":0})", "-"), "wrong: ");
-  EXPECT_EQ(outcome(R"({"oneOf":[{"type":"integer","minimum":0},{"type":"null"}]})", "7"), "whole");
+  EXPECT_EQ(outcome(R"({"oneOf":[{"type":"integer","minimum":0},{"type":"null"}]})", "7"), "complete");
 }
 
-TEST(json_schema, refuses_what_it_would_not_keep) {
+TEST(json_schema, refuses_schemas_that_it_cannot_enforce) {
   struct wrong {
     const char* schema;
     const char* why;
@@ -136,8 +137,8 @@ TEST(json_schema, refuses_what_it_would_not_keep) {
   EXPECT_THAT(outcome(std::string(schema_bytes_max + 1, ' '), ""), testing::HasSubstr("wanted at most"));
 }
 
-// However deep a value is, a way out is left.
-TEST(json_schema, noise_writes_json_that_parses) {
+// However deep a value is, it can still be completed.
+TEST(json_schema, random_bytes_under_the_grammar_make_valid_json) {
   const std::string schemas[] = {
       "{}", R"({"type":"object"})",
       R"({"type":"object","properties":{"s":{"type":"string"},"l":{"type":"array","items":{"$ref":"#"}},"e":{"enum":[1,10,100,"1"]},"n":{"type":["number","null"]}},"required":["s","e"]})",
@@ -146,10 +147,10 @@ TEST(json_schema, noise_writes_json_that_parses) {
     const auto m = *compile_schema(schema);
     std::mt19937 random(5);
     for (std::size_t i = 0; i < test::rounds(2000, 200); ++i) {
-      state s = m->begin();
+      automaton_state s = m->begin();
       std::string text;
-      // Any byte for a while, then whatever closes soonest.
-      for (std::size_t steps = 0; !m->is_over(s) && !(steps > 400 && m->may_end(s)); ++steps) {
+      // Any byte for a while, then those that close soonest.
+      for (std::size_t steps = 0; !m->is_terminated(s) && !(steps > 400 && m->is_accepting(s)); ++steps) {
         ASSERT_LT(steps, 6000u) << schema << "\n" << text;
         const bool closing = steps > 300;
         bool taken = false;
@@ -158,14 +159,14 @@ TEST(json_schema, noise_writes_json_that_parses) {
           const auto closer = tries < closers.size() ? closers[tries] : static_cast<char>(tries);
           const auto byte = static_cast<std::uint8_t>(
               closing ? closer : static_cast<char>(random() % 4 == 0 ? random() : closers[random() % closers.size()]));
-          state after = s;
+          automaton_state after = s;
           taken = m->advance(after, byte);
           if (!taken) continue;
           s = after;
           text += static_cast<char>(byte);
         }
-        if (!taken && m->may_end(s)) break;
-        ASSERT_TRUE(taken) << schema << ": a dead end behind " << text;
+        if (!taken && m->is_accepting(s)) break;
+        ASSERT_TRUE(taken) << schema << ": a dead end after " << text;
       }
       ASSERT_TRUE(nlohmann::json::accept(text)) << schema << "\n" << text;
     }

@@ -124,19 +124,19 @@ TEST(page_table, spliced_tokens_move_by_an_offset_and_new_ones_follow_them) {
   page_pool pool(8);
   page_table table;
   ASSERT_TRUE(table.append(pool, 50));
-  table.splice(pool, 4, 10, -10, provenance::shifted);
+  table.splice(pool, 4, 10, -10, kv_exactness::shifted);
   EXPECT_EQ(table.pieces()[0], (piece{0, 4, 0}));
   EXPECT_EQ(table.pieces()[1], (piece{14, 36, -10}));
   ASSERT_TRUE(table.append(pool, 3));
   ASSERT_EQ(table.pieces().size(), 2U);
   EXPECT_EQ(table.pieces()[1], (piece{14, 39, -10}));
-  EXPECT_EQ(table.count_of(provenance::exact), 4U);
-  EXPECT_EQ(table.count_of(provenance::shifted), 39U);
+  EXPECT_EQ(table.count(kv_exactness::exact), 4U);
+  EXPECT_EQ(table.count(kv_exactness::shifted), 39U);
   // An edit: two tokens make room for one, which is computed at once behind what is exact.
-  table.splice(pool, 2, 2, -1, provenance::stale);
+  table.splice(pool, 2, 2, -1, kv_exactness::stale);
   ASSERT_TRUE(table.insert(pool, 2, 1));
-  EXPECT_EQ(table.count_of(provenance::exact), 3U);
-  EXPECT_EQ(table.count_of(provenance::stale), 39U);
+  EXPECT_EQ(table.count(kv_exactness::exact), 3U);
+  EXPECT_EQ(table.count(kv_exactness::stale), 39U);
   EXPECT_EQ(table.pieces().back().offset, -11);
   table.check_integrity();
   table.clear(pool);
@@ -151,7 +151,7 @@ TEST(page_table, evicting_one_token_at_a_time_takes_neither_pieces_nor_pages) {
   std::uint32_t held_max = 0;
   for (int i = 0; i < 2000; ++i) {
     ASSERT_TRUE(table.append(pool, 1));
-    table.splice(pool, 5, 1, -1, provenance::shifted);
+    table.splice(pool, 5, 1, -1, kv_exactness::shifted);
     pieces_max = std::max(pieces_max, table.pieces().size());
     held_max = std::max(held_max, table.held_count());
     ASSERT_FALSE(table.is_fragmented());
@@ -181,11 +181,11 @@ TEST(page_table, never_writes_into_a_page_with_another_owner) {
   EXPECT_EQ(pool.free_count(), 4U);
 }
 
-/// A sequence as it should be: what each token is, where it counts as standing, and what it is worth.
+/// A token of the reference model: its id, its position, and how exact its KV is.
 struct plain_token {
   std::uint64_t id = 0;
   std::int64_t position = 0;
-  provenance worth = provenance::exact;
+  kv_exactness exactness = kv_exactness::exact;
 };
 /// What lies in a slot: whose key, and for which position it is rotated.
 struct plain_slot {
@@ -215,20 +215,20 @@ struct plain_world {
     ASSERT_EQ(tables[t].insert(pool, at, count), fits);
     if (!fits) return;
     auto& tokens = model[t];
-    const provenance worth = at == 0 ? provenance::exact : tokens[at - 1].worth;
+    const kv_exactness exactness = at == 0 ? kv_exactness::exact : tokens[at - 1].exactness;
     const auto where = places(t);
     for (std::uint32_t i = at; i < at + count; ++i) {
-      tokens.insert(tokens.begin() + i, plain_token{++last_id, i, worth});
+      tokens.insert(tokens.begin() + i, plain_token{++last_id, i, exactness});
       storage[where[i].first] = {last_id, std::int64_t{i} - where[i].second};
     }
   }
-  void splice(std::size_t t, std::uint32_t at, std::uint32_t removed, std::int32_t shift, provenance later) {
+  void splice(std::size_t t, std::uint32_t at, std::uint32_t removed, std::int32_t shift, kv_exactness later) {
     tables[t].splice(pool, at, removed, shift, later);
     auto& tokens = model[t];
     tokens.erase(tokens.begin() + at, tokens.begin() + at + removed);
     for (std::size_t i = at; i < tokens.size(); ++i) {
       tokens[i].position += shift;
-      tokens[i].worth = std::max(tokens[i].worth, later);
+      tokens[i].exactness = std::max(tokens[i].exactness, later);
     }
   }
   void apply(const std::vector<token_move>& moves) {
@@ -255,16 +255,16 @@ struct plain_world {
       tables[t].check_integrity();
       const auto where = places(t);
       ASSERT_EQ(where.size(), model[t].size());
-      std::array<std::uint32_t, 3> worth{};
+      std::array<std::uint32_t, 3> by_exactness{};
       for (std::size_t i = 0; i < where.size(); ++i) {
         const auto [slot, offset] = where[i];
         ASSERT_EQ(storage[slot].id, model[t][i].id) << "token " << i << " of table " << t;
         ASSERT_EQ(storage[slot].position + offset, model[t][i].position) << "token " << i << " of table " << t;
-        ++worth[static_cast<std::size_t>(model[t][i].worth)];
+        ++by_exactness[static_cast<std::size_t>(model[t][i].exactness)];
         held.insert(slot / page_tokens);
       }
-      for (const auto p : {provenance::exact, provenance::shifted, provenance::stale}) {
-        ASSERT_EQ(tables[t].count_of(p), worth[static_cast<std::size_t>(p)]);
+      for (const auto p : {kv_exactness::exact, kv_exactness::shifted, kv_exactness::stale}) {
+        ASSERT_EQ(tables[t].count(p), by_exactness[static_cast<std::size_t>(p)]);
       }
     }
     ASSERT_EQ(pool.free_count(), pool.pages_count() - held.size()) << "a page is held while a token lies in it";
@@ -276,7 +276,7 @@ TEST(page_table, agrees_with_a_list_of_tokens_under_random_operations) {
   const char* asked = std::getenv("REDLINE_PAGE_TABLE_OPERATIONS");
   const std::size_t operations = asked != nullptr ? std::strtoull(asked, nullptr, 10) : test::rounds(30'000, 3000);
   std::mt19937 random(13);
-  std::size_t compactions = 0, settled = 0, shared = 0;
+  std::size_t compactions = 0, applied = 0, shared = 0;
   for (std::size_t done = 0; done < operations;) {
     plain_world w(4 + random() % 40);
     for (int step = 0; step < 300 && done < operations; ++step, ++done) {
@@ -293,11 +293,11 @@ TEST(page_table, agrees_with_a_list_of_tokens_under_random_operations) {
           w.insert(t, at, random() % 6);
           break;
         case 3:
-          w.splice(t, at, random() % (count - at + 1), -static_cast<std::int32_t>(random() % 9), provenance::shifted);
+          w.splice(t, at, random() % (count - at + 1), -static_cast<std::int32_t>(random() % 9), kv_exactness::shifted);
           break;
         case 4:
           w.splice(t, at, std::min<std::uint32_t>(count - at, random() % 4),
-                   static_cast<std::int32_t>(random() % 9) - 4, provenance::stale);
+                   static_cast<std::int32_t>(random() % 9) - 4, kv_exactness::stale);
           break;
         case 5: {
           const std::uint32_t keep = random() % (count + 10);
@@ -307,9 +307,9 @@ TEST(page_table, agrees_with_a_list_of_tokens_under_random_operations) {
         }
         case 6:
           if (random() % 2 == 0) {
-            const auto moves = table.settle(w.pool, at);
+            const auto moves = table.apply_offsets(w.pool, at);
             w.apply(moves);
-            settled += moves.size();
+            applied += moves.size();
           } else {
             const auto moves = table.compact(w.pool);
             w.apply(moves);
@@ -331,7 +331,7 @@ TEST(page_table, agrees_with_a_list_of_tokens_under_random_operations) {
     ASSERT_EQ(w.pool.free_count(), w.pool.pages_count());
   }
   EXPECT_GT(compactions, 0U);
-  EXPECT_GT(settled, 0U);
+  EXPECT_GT(applied, 0U);
   EXPECT_GT(shared, 0U);
 }
 

@@ -132,8 +132,8 @@ TEST(decoder_reference, logits_behind_a_splice_equal_an_independent_implementati
       compute(tokens, 0);
       const std::int32_t shift =
           what == "conflict" ? 0 : static_cast<std::int32_t>(inserted) - static_cast<std::int32_t>(removed);
-      pages.splice(pool, at, removed, shift, kv::provenance::stale);
-      if (eager) t->move_tokens(pages.settle(pool, at));
+      pages.splice(pool, at, removed, shift, kv::kv_exactness::stale);
+      if (eager) t->move_tokens(pages.apply_offsets(pool, at));
       if (inserted > 0) compute(fresh, at);
       const token last[] = {77};
       const auto logits = compute(last, pages.token_count());

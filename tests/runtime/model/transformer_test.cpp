@@ -212,9 +212,9 @@ TEST_P(every_target, gives_a_row_the_same_bits_alone_and_in_any_mixture) {
   }
 }
 
-// With more threads than heads and rows a long context is cut into strands.
+// With more threads than heads and rows a long context is cut into KV splits.
 TEST_P(every_target, gives_a_row_behind_a_long_context_the_same_bits_with_any_number_of_threads) {
-  constexpr std::uint32_t count = kernels::attention_strand_tokens + 90;
+  constexpr std::uint32_t count = kernels::kv_split_tokens + 90;
   constexpr std::uint32_t pages = count / kv::page_tokens + 1;
   std::mt19937 random(4);
   const auto tokens = random_tokens(random, count);

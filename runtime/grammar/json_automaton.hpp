@@ -4,13 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "runtime/grammar/machine.hpp"
+#include "runtime/grammar/byte_automaton.hpp"
 
 namespace redline::grammar {
 
 /// One kind of value in a compiled schema; others refer to it by its index.
 struct json_node {
-  enum class kind : std::uint8_t { any, object, array, string, number, integer, literals, choice };
+  enum class value_kind : std::uint8_t { any, object, array, string, number, integer, literals, choice };
   /// A member: its name as JSON text with the quotes, and its value.
   struct member {
     std::string name;
@@ -18,7 +18,7 @@ struct json_node {
     bool required = false;
   };
 
-  kind what = kind::any;
+  value_kind kind = value_kind::any;
   std::vector<member> members;           // object: the declared ones
   std::uint32_t other = 0;               // object without declared members, array: the values
   std::uint32_t items_min = 0;           // array
@@ -34,42 +34,42 @@ struct json_node {
 
   /// Bounds are at most this far from zero.
   static constexpr std::int64_t bound_max = 999'999'999;
-  [[nodiscard]] bool is_bounded() const { return what == kind::integer && (low || high); }
+  [[nodiscard]] bool is_bounded() const { return kind == value_kind::integer && (low || high); }
   /// Bounded integers: whether some number within the bounds begins with these digits, or is them.
   [[nodiscard]] bool can_begin(bool negative, std::uint64_t digits) const;
   [[nodiscard]] bool contains(bool negative, std::uint64_t digits) const;
 };
 
 /// Writes JSON values by the nodes of a schema: a stack of frames, one per open container.
-class json_machine final : public machine {
+class json_automaton final : public byte_automaton {
  public:
   /// nodes[0]: any value; every index, `first` and `height` is right.
-  json_machine(std::vector<json_node> nodes, std::uint32_t root) : nodes_(std::move(nodes)), root_(root) {}
+  json_automaton(std::vector<json_node> nodes, std::uint32_t root) : nodes_(std::move(nodes)), root_(root) {}
 
   /// Frames of the deepest state.
   static constexpr std::uint32_t frames_max = 30;
 
-  [[nodiscard]] state begin() const override;
-  [[nodiscard]] bool advance(state& s, std::uint8_t byte) const override;
-  [[nodiscard]] bool may_end(const state& s) const override;
-  [[nodiscard]] bool is_over(const state& s) const override { return s.size() == 1; }
-  [[nodiscard]] plain_place plain(const state& s) const override;
-  [[nodiscard]] bool is_possible(const state& s) const override;
+  [[nodiscard]] automaton_state begin() const override;
+  [[nodiscard]] bool advance(automaton_state& s, std::uint8_t byte) const override;
+  [[nodiscard]] bool is_accepting(const automaton_state& s) const override;
+  [[nodiscard]] bool is_terminated(const automaton_state& s) const override { return s.size() == 1; }
+  [[nodiscard]] free_text_rule free_text_at(const automaton_state& s) const override;
+  [[nodiscard]] bool is_valid(const automaton_state& s) const override;
 
  private:
-  [[nodiscard]] bool fits(const state& s, std::uint32_t node) const;
-  [[nodiscard]] bool begin_value(state& s, std::uint32_t node, std::uint8_t byte) const;
-  [[nodiscard]] bool in_object(state& s, std::uint8_t byte) const;
-  [[nodiscard]] bool in_key(state& s, std::uint8_t byte) const;
-  [[nodiscard]] bool in_array(state& s, std::uint8_t byte) const;
-  [[nodiscard]] bool in_string(state& s, std::uint8_t byte) const;
-  [[nodiscard]] bool in_literal(state& s, std::uint8_t byte) const;
-  [[nodiscard]] bool in_number(state& s, std::uint8_t byte) const;
-  [[nodiscard]] bool in_bounded(state& s, std::uint8_t byte) const;
-  [[nodiscard]] bool number_may_stop(const state& s) const;
+  [[nodiscard]] bool fits(const automaton_state& s, std::uint32_t node) const;
+  [[nodiscard]] bool begin_value(automaton_state& s, std::uint32_t node, std::uint8_t byte) const;
+  [[nodiscard]] bool in_object(automaton_state& s, std::uint8_t byte) const;
+  [[nodiscard]] bool in_key(automaton_state& s, std::uint8_t byte) const;
+  [[nodiscard]] bool in_array(automaton_state& s, std::uint8_t byte) const;
+  [[nodiscard]] bool in_string(automaton_state& s, std::uint8_t byte) const;
+  [[nodiscard]] bool in_literal(automaton_state& s, std::uint8_t byte) const;
+  [[nodiscard]] bool in_number(automaton_state& s, std::uint8_t byte) const;
+  [[nodiscard]] bool in_bounded(automaton_state& s, std::uint8_t byte) const;
+  [[nodiscard]] bool number_may_stop(const automaton_state& s) const;
   /// The first member from `from` on whose name begins with `prefix` of its length and `byte`, no required one between.
   [[nodiscard]] std::uint32_t find_member(const json_node& n, std::uint32_t from, std::uint32_t like,
-                                          std::uint32_t prefix, std::uint8_t byte, const state& s) const;
+                                          std::uint32_t prefix, std::uint8_t byte, const automaton_state& s) const;
 
   std::vector<json_node> nodes_;
   std::uint32_t root_;

@@ -1,4 +1,4 @@
-#include "runtime/grammar/json_machine.hpp"
+#include "runtime/grammar/json_automaton.hpp"
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@ namespace {
 // A state is the count of blanks so far and then the frames, the innermost last, of four cells each: what it is, the
 // node, and two that belong to the frame.
 constexpr std::size_t frame_cells = 4;
-enum cell : std::size_t { what, of, a, b };
+enum cell : std::size_t { kind_cell, node_cell, a, b };
 
 enum frame : std::uint32_t {
   value,         // a value is to come
@@ -35,8 +35,8 @@ enum string_step : std::uint32_t {
   after_ed,
   after_f0,
   after_f4,
-  plain_steps,
-  backslash = plain_steps,
+  free_text_steps,
+  backslash = free_text_steps,
   hex1,
   hex2,
   hex2_no_surrogate,
@@ -44,7 +44,7 @@ enum string_step : std::uint32_t {
   hex4,
   string_steps,
 };
-static_assert(plain_steps <= plain_text::states_max);
+static_assert(free_text_steps <= free_text::states_max);
 enum number_step : std::uint32_t { minus, zero, whole, dot, fraction, e, e_sign, exponent, negative, number_steps };
 
 constexpr std::uint32_t blanks_max = 64;
@@ -58,14 +58,14 @@ bool is_hex(std::uint8_t byte) {
 }
 
 /// Characters that stand for themselves in a string, as UTF-8 writes them.
-const plain_text& characters() {
-  static const plain_text table = [] {
-    plain_text t;
+const free_text& characters() {
+  static const free_text table = [] {
+    free_text t;
     const auto take = [&](string_step from, unsigned low, unsigned high, string_step then) {
       for (unsigned byte = low; byte <= high; ++byte) t.next[from][byte] = static_cast<std::uint8_t>(then);
     };
     take(text, 0x20, 0x7f, text);
-    t.next[text]['"'] = t.next[text]['\\'] = plain_text::outside;
+    t.next[text]['"'] = t.next[text]['\\'] = free_text::outside;
     take(text, 0xc2, 0xdf, more1);
     take(text, 0xe0, 0xef, more2);
     t.next[text][0xe0] = after_e0;
@@ -86,9 +86,9 @@ const plain_text& characters() {
   return table;
 }
 
-std::size_t top(const state& s) { return s.size() - frame_cells; }
+std::size_t top(const automaton_state& s) { return s.size() - frame_cells; }
 
-void push(state& s, frame f, std::uint32_t node, std::uint32_t x = 0, std::uint32_t y = 0) {
+void push(automaton_state& s, frame f, std::uint32_t node, std::uint32_t x = 0, std::uint32_t y = 0) {
   for (const std::uint32_t c : {static_cast<std::uint32_t>(f), node, x, y}) s.push(c);
 }
 
@@ -118,28 +118,28 @@ bool json_node::can_begin(bool negative, std::uint64_t digits) const {
   return false;
 }
 
-state json_machine::begin() const {
-  state s;
+automaton_state json_automaton::begin() const {
+  automaton_state s;
   s.push(blanks_max);  // none before the value: a model would only lose its way
   push(s, value, root_);
   return s;
 }
 
 /// There is room for the node's smallest value on top of this state.
-bool json_machine::fits(const state& s, std::uint32_t node) const {
+bool json_automaton::fits(const automaton_state& s, std::uint32_t node) const {
   return (s.size() - 1) / frame_cells + nodes_[node].height <= frames_max;
 }
 
-bool json_machine::begin_value(state& s, std::uint32_t node, std::uint8_t byte) const {
+bool json_automaton::begin_value(automaton_state& s, std::uint32_t node, std::uint8_t byte) const {
   const json_node& n = nodes_[node];
   if (!n.first[byte] || !fits(s, node)) return false;
-  switch (n.what) {
-    case json_node::kind::choice:
+  switch (n.kind) {
+    case json_node::value_kind::choice:
       for (const auto c : n.choices) {
         if (nodes_[c].first[byte]) return begin_value(s, c, byte);
       }
       return false;
-    case json_node::kind::literals: {
+    case json_node::value_kind::literals: {
       push(s, literal, node, 0, 0);
       return in_literal(s, byte);
     }
@@ -165,10 +165,10 @@ bool json_machine::begin_value(state& s, std::uint32_t node, std::uint8_t byte) 
   return true;
 }
 
-bool json_machine::advance(state& s, std::uint8_t byte) const {
-  if (is_over(s)) return false;
+bool json_automaton::advance(automaton_state& s, std::uint8_t byte) const {
+  if (is_terminated(s)) return false;
   const std::size_t t = top(s);
-  switch (s[t + what]) {
+  switch (s[t + kind_cell]) {
     case string:
       return in_string(s, byte);
     case literal:
@@ -182,16 +182,16 @@ bool json_machine::advance(state& s, std::uint8_t byte) const {
   }
   if (is_blank(byte)) return ++s[0] <= blanks_max;
   s[0] = 0;
-  if (s[t + what] == value) {
-    const std::uint32_t node = s[t + of];
+  if (s[t + kind_cell] == value) {
+    const std::uint32_t node = s[t + node_cell];
     s.drop(frame_cells);
     return begin_value(s, node, byte);
   }
-  return s[t + what] == array_begin || s[t + what] == array_next ? in_array(s, byte) : in_object(s, byte);
+  return s[t + kind_cell] == array_begin || s[t + kind_cell] == array_next ? in_array(s, byte) : in_object(s, byte);
 }
 
-std::uint32_t json_machine::find_member(const json_node& n, std::uint32_t from, std::uint32_t like,
-                                        std::uint32_t prefix, std::uint8_t byte, const state& s) const {
+std::uint32_t json_automaton::find_member(const json_node& n, std::uint32_t from, std::uint32_t like,
+                                          std::uint32_t prefix, std::uint8_t byte, const automaton_state& s) const {
   const auto count = static_cast<std::uint32_t>(n.members.size());
   for (std::uint32_t i = from; i < count; ++i) {
     const auto& m = n.members[i];
@@ -204,16 +204,16 @@ std::uint32_t json_machine::find_member(const json_node& n, std::uint32_t from, 
   return count;
 }
 
-bool json_machine::in_object(state& s, std::uint8_t byte) const {
+bool json_automaton::in_object(automaton_state& s, std::uint8_t byte) const {
   const std::size_t t = top(s);
-  const json_node& n = nodes_[s[t + of]];
+  const json_node& n = nodes_[s[t + node_cell]];
   const std::uint32_t next = s[t + a];
   const bool declared = !n.members.empty();
-  switch (s[t + what]) {
+  switch (s[t + kind_cell]) {
     case object_colon: {
       if (byte != ':') return false;
       const std::uint32_t node = declared ? n.members[next].value : n.other;
-      s[t + what] = object_next;
+      s[t + kind_cell] = object_next;
       s[t + a] = next + 1;
       push(s, value, node);
       return true;
@@ -223,25 +223,25 @@ bool json_machine::in_object(state& s, std::uint8_t byte) const {
       if (byte == '"') {
         if (!declared) {
           if (!fits(s, n.other)) return false;
-          s[t + what] = object_colon;
+          s[t + kind_cell] = object_colon;
           push(s, string, 0);
           return true;
         }
         const auto member = find_member(n, next, next, 0, byte, s);
         if (next >= n.members.size() || member >= n.members.size()) return false;
-        s[t + what] = object_key;
+        s[t + kind_cell] = object_key;
         s[t + a] = member;
         s[t + b] = 1;
         return true;
       }
-      if (s[t + what] == object_comma) return false;
+      if (s[t + kind_cell] == object_comma) return false;
       [[fallthrough]];
     default: {
-      if (byte == ',' && s[t + what] == object_next) {
+      if (byte == ',' && s[t + kind_cell] == object_next) {
         if (declared && (next >= n.members.size() || find_member(n, next, next, 0, '"', s) >= n.members.size()))
           return false;
         if (!declared && !fits(s, n.other)) return false;
-        s[t + what] = object_comma;
+        s[t + kind_cell] = object_comma;
         return true;
       }
       if (byte != '}') return false;
@@ -254,28 +254,28 @@ bool json_machine::in_object(state& s, std::uint8_t byte) const {
   }
 }
 
-bool json_machine::in_key(state& s, std::uint8_t byte) const {
+bool json_automaton::in_key(automaton_state& s, std::uint8_t byte) const {
   const std::size_t t = top(s);
-  const json_node& n = nodes_[s[t + of]];
+  const json_node& n = nodes_[s[t + node_cell]];
   const auto member = find_member(n, s[t + a], s[t + a], s[t + b], byte, s);
   if (member >= n.members.size()) return false;
   s[t + a] = member;
   if (++s[t + b] == n.members[member].name.size()) {
-    s[t + what] = object_colon;
+    s[t + kind_cell] = object_colon;
     s[t + b] = 0;
   }
   return true;
 }
 
-bool json_machine::in_array(state& s, std::uint8_t byte) const {
+bool json_automaton::in_array(automaton_state& s, std::uint8_t byte) const {
   const std::size_t t = top(s);
-  const json_node& n = nodes_[s[t + of]];
+  const json_node& n = nodes_[s[t + node_cell]];
   const std::uint32_t count = s[t + a];
   if (byte == ']' && count >= n.items_min) {
     s.drop(frame_cells);
     return true;
   }
-  if (s[t + what] == array_next) {
+  if (s[t + kind_cell] == array_next) {
     if (byte != ',' || count >= n.items_max || !fits(s, n.other)) return false;
     push(s, value, n.other);
     // The value's own frame leaves this one as it must be behind it.
@@ -283,15 +283,15 @@ bool json_machine::in_array(state& s, std::uint8_t byte) const {
     return true;
   }
   if (n.items_max == 0) return false;
-  s[t + what] = array_next;
+  s[t + kind_cell] = array_next;
   s[t + a] = 1;
   return begin_value(s, n.other, byte);
 }
 
-bool json_machine::in_string(state& s, std::uint8_t byte) const {
+bool json_automaton::in_string(automaton_state& s, std::uint8_t byte) const {
   const std::size_t t = top(s);
   std::uint32_t& step = s[t + a];
-  const json_node& n = nodes_[s[t + of]];
+  const json_node& n = nodes_[s[t + node_cell]];
   if (step == text) {
     if (byte == '"') {
       if (s[t + b] < n.characters_min) return false;
@@ -300,14 +300,14 @@ bool json_machine::in_string(state& s, std::uint8_t byte) const {
     }
     if (counts_characters(n) && ++s[t + b] > n.characters_max) return false;
   }
-  if (step < plain_steps) {
+  if (step < free_text_steps) {
     if (step == text && byte == '\\') {
       step = backslash;
       return true;
     }
     const auto then = characters().next[step][byte];
     step = then;
-    return then != plain_text::outside;
+    return then != free_text::outside;
   }
   const auto go = [&](bool right, std::uint32_t then) {
     step = then;
@@ -335,9 +335,9 @@ bool json_machine::in_string(state& s, std::uint8_t byte) const {
   }
 }
 
-bool json_machine::in_literal(state& s, std::uint8_t byte) const {
+bool json_automaton::in_literal(automaton_state& s, std::uint8_t byte) const {
   const std::size_t t = top(s);
-  const auto& all = nodes_[s[t + of]].literals;
+  const auto& all = nodes_[s[t + node_cell]].literals;
   std::uint32_t i = s[t + a];
   const std::uint32_t written = s[t + b];
   const std::string& like = all[i];
@@ -360,9 +360,9 @@ bool json_machine::in_literal(state& s, std::uint8_t byte) const {
   return true;
 }
 
-bool json_machine::in_bounded(state& s, std::uint8_t byte) const {
+bool json_automaton::in_bounded(automaton_state& s, std::uint8_t byte) const {
   const std::size_t t = top(s);
-  const json_node& n = nodes_[s[t + of]];
+  const json_node& n = nodes_[s[t + node_cell]];
   std::uint32_t& step = s[t + a];
   std::uint32_t& number = s[t + b];
   if (!is_digit(byte)) {
@@ -381,21 +381,21 @@ bool json_machine::in_bounded(state& s, std::uint8_t byte) const {
   return true;
 }
 
-bool json_machine::number_may_stop(const state& s) const {
+bool json_automaton::number_may_stop(const automaton_state& s) const {
   const std::size_t t = top(s);
-  const json_node& n = nodes_[s[t + of]];
+  const json_node& n = nodes_[s[t + node_cell]];
   if (!n.is_bounded()) return may_stop(s[t + a]);
   const bool is_negative = s[t + a] == negative;
   if (s[t + a] == minus) return false;
   return (s[t + b] & beyond) != 0 ? !(is_negative ? n.low : n.high) : n.contains(is_negative, s[t + b]);
 }
 
-bool json_machine::in_number(state& s, std::uint8_t byte) const {
+bool json_automaton::in_number(automaton_state& s, std::uint8_t byte) const {
   const std::size_t t = top(s);
-  if (nodes_[s[t + of]].is_bounded()) return in_bounded(s, byte);
+  if (nodes_[s[t + node_cell]].is_bounded()) return in_bounded(s, byte);
   std::uint32_t& step = s[t + a];
   std::uint32_t& digits = s[t + b];
-  const bool integer = nodes_[s[t + of]].what == json_node::kind::integer;
+  const bool integer = nodes_[s[t + node_cell]].kind == json_node::value_kind::integer;
   const auto go = [&](std::uint32_t then, std::uint32_t count) {
     step = then;
     digits = count;
@@ -429,19 +429,19 @@ bool json_machine::in_number(state& s, std::uint8_t byte) const {
   return advance(s, byte);
 }
 
-bool json_machine::may_end(const state& s) const {
-  if (is_over(s)) return true;
+bool json_automaton::is_accepting(const automaton_state& s) const {
+  if (is_terminated(s)) return true;
   if (s.size() != 1 + frame_cells) return false;
   const std::size_t t = top(s);
-  if (s[t + what] == number) return number_may_stop(s);
-  return s[t + what] == literal && s[t + b] > 0 && nodes_[s[t + of]].literals[s[t + a]].size() == s[t + b];
+  if (s[t + kind_cell] == number) return number_may_stop(s);
+  return s[t + kind_cell] == literal && s[t + b] > 0 && nodes_[s[t + node_cell]].literals[s[t + a]].size() == s[t + b];
 }
 
-machine::plain_place json_machine::plain(const state& s) const {
+byte_automaton::free_text_rule json_automaton::free_text_at(const automaton_state& s) const {
   if (s.size() == 1) return {};
   const std::size_t t = top(s);
-  if (s[t + what] != string || s[t + a] != text) return {};
-  const json_node& n = nodes_[s[t + of]];
+  if (s[t + kind_cell] != string || s[t + a] != text) return {};
+  const json_node& n = nodes_[s[t + node_cell]];
   if (!counts_characters(n)) return {&characters()};
   // At the most characters only the end may come.
   const std::uint32_t left = n.characters_max - s[t + b];
@@ -449,41 +449,41 @@ machine::plain_place json_machine::plain(const state& s) const {
   return {&characters(), left};
 }
 
-bool json_machine::is_possible(const state& s) const {
+bool json_automaton::is_valid(const automaton_state& s) const {
   if (s.size() < 1 || (s.size() - 1) % frame_cells != 0 || (s.size() - 1) / frame_cells > frames_max) return false;
   if (s[0] > blanks_max) return false;
   for (std::size_t t = 1; t < s.size(); t += frame_cells) {
-    if (s[t + what] >= frames_count || s[t + of] >= nodes_.size()) return false;
-    const json_node& n = nodes_[s[t + of]];
+    if (s[t + kind_cell] >= frames_count || s[t + node_cell] >= nodes_.size()) return false;
+    const json_node& n = nodes_[s[t + node_cell]];
     const bool innermost = t + frame_cells == s.size();
-    const auto is = [&](json_node::kind k) { return n.what == json_node::kind::any || n.what == k; };
-    switch (s[t + what]) {
+    const auto is = [&](json_node::value_kind k) { return n.kind == json_node::value_kind::any || n.kind == k; };
+    switch (s[t + kind_cell]) {
       case value:
         break;
       case object_begin:
       case object_next:
       case object_comma:
-        if (!is(json_node::kind::object) || (!n.members.empty() && s[t + a] > n.members.size())) return false;
+        if (!is(json_node::value_kind::object) || (!n.members.empty() && s[t + a] > n.members.size())) return false;
         break;
       case object_colon:
-        if (!is(json_node::kind::object) || (!n.members.empty() && s[t + a] >= n.members.size())) return false;
+        if (!is(json_node::value_kind::object) || (!n.members.empty() && s[t + a] >= n.members.size())) return false;
         break;
       case object_key:
-        if (n.what != json_node::kind::object || s[t + a] >= n.members.size() || s[t + b] < 1 ||
+        if (n.kind != json_node::value_kind::object || s[t + a] >= n.members.size() || s[t + b] < 1 ||
             s[t + b] >= n.members[s[t + a]].name.size()) {
           return false;
         }
         break;
       case array_begin:
       case array_next:
-        if (!is(json_node::kind::array)) return false;
+        if (!is(json_node::value_kind::array)) return false;
         break;
       case string:
         if (s[t + a] >= string_steps || !innermost || s[t + b] > (counts_characters(n) ? n.characters_max : 0))
           return false;
         break;
       case literal:
-        if (n.what != json_node::kind::literals || s[t + a] >= n.literals.size() || s[t + b] < 1 ||
+        if (n.kind != json_node::value_kind::literals || s[t + a] >= n.literals.size() || s[t + b] < 1 ||
             s[t + b] > n.literals[s[t + a]].size() || !innermost) {
           return false;
         }

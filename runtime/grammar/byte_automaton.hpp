@@ -1,0 +1,101 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bitset>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace redline::grammar {
+
+using byte_set = std::bitset<256>;
+
+/// State of a byte automaton: a few numbers (cells) whose meaning is the automaton's own. It is sent in messages and
+/// copied at every byte, so its size is bounded.
+class automaton_state {
+ public:
+  static constexpr std::size_t cells_max = 128;
+
+  automaton_state() = default;
+  automaton_state(const automaton_state& other) { *this = other; }
+  automaton_state& operator=(const automaton_state& other) {
+    size_ = other.size_;
+    std::copy_n(other.cells_.begin(), size_, cells_.begin());
+    return *this;
+  }
+  /// Cells beyond cells_max are dropped.
+  explicit automaton_state(std::span<const std::uint32_t> cells) {
+    for (const auto c : cells.first(std::min(cells.size(), cells_max))) push(c);
+  }
+
+  [[nodiscard]] std::size_t size() const { return size_; }
+  std::uint32_t& operator[](std::size_t i) { return cells_[i]; }
+  std::uint32_t operator[](std::size_t i) const { return cells_[i]; }
+  void push(std::uint32_t cell) { cells_[size_++] = cell; }
+  void drop(std::size_t count) { size_ -= static_cast<std::uint32_t>(count); }
+  [[nodiscard]] std::span<const std::uint32_t> cells() const { return {cells_.data(), size_}; }
+
+ private:
+  std::uint32_t size_ = 0;
+  std::array<std::uint32_t, cells_max> cells_;  // the first size_ are set
+};
+
+/// Text that is nearly unrestricted, such as the characters of a string, as a small automaton of its own in a table.
+/// The tokens that fit are found once per table instead of once per mask.
+struct free_text {
+  static constexpr std::size_t states_max = 8;
+  static constexpr std::uint8_t outside = 0xff;
+  /// By state and byte: the next state, or outside. A character begins at state 0.
+  std::array<std::array<std::uint8_t, 256>, states_max> next;
+
+  free_text() {
+    for (auto& row : next) row.fill(outside);
+  }
+  /// Any sequence of these bytes, each a character.
+  explicit free_text(const byte_set& bytes) : free_text() {
+    for (std::size_t byte = 0; byte < 256; ++byte) {
+      if (bytes[byte]) next[0][byte] = 0;
+    }
+  }
+};
+
+/// A grammar as a deterministic automaton over bytes. Immutable, so safe from any thread.
+class byte_automaton {
+ public:
+  virtual ~byte_automaton() = default;
+
+  [[nodiscard]] virtual automaton_state begin() const = 0;
+  /// Consumes a byte. False when the grammar does not allow it; `s` is then undefined.
+  [[nodiscard]] virtual bool advance(automaton_state& s, std::uint8_t byte) const = 0;
+  /// The text so far is complete; it may be possible to continue.
+  [[nodiscard]] virtual bool is_accepting(const automaton_state& s) const = 0;
+  /// The text so far is complete and nothing can follow.
+  [[nodiscard]] virtual bool is_terminated(const automaton_state& s) const = 0;
+  /// The only byte that can follow, where the automaton knows it without trying all.
+  [[nodiscard]] virtual std::optional<std::uint8_t> jump_forward_byte(const automaton_state&) const {
+    return std::nullopt;
+  }
+
+  /// What free text may begin at a state.
+  struct free_text_rule {
+    const free_text* table = nullptr;  // null: none. Of static storage: masks made from it outlive the automaton
+    std::uint32_t characters_max = UINT32_MAX;  // at most so many characters
+    /// `advance` agrees with the table, but for what begins with this byte: that may be allowed as well, or lead to
+    /// another state than the free text's.
+    std::optional<std::uint8_t> exit_byte{};
+  };
+  [[nodiscard]] virtual free_text_rule free_text_at(const automaton_state&) const { return {}; }
+
+  /// Number of unconstrained tokens (a copied span) before the grammar resumes; 0 if none.
+  [[nodiscard]] virtual std::uint32_t unconstrained_tokens(const automaton_state&) const { return 0; }
+  virtual void skip_unconstrained_token(automaton_state&) const {}
+  /// A span goes here, and the caller has not yet said how it continues (copy_grammar::resume).
+  [[nodiscard]] virtual bool awaits_span(const automaton_state&) const { return false; }
+
+  /// Whether `s`, which may come from a peer, keeps every table index of `advance` in range.
+  [[nodiscard]] virtual bool is_valid(const automaton_state& s) const = 0;
+};
+
+}  // namespace redline::grammar
