@@ -4,8 +4,8 @@
 
 namespace redline::kernels {
 
-/// The scalar table with OpenBLAS behind `gemm`: for CPUs without AVX2. Its rows are invariant like everyone's, but its
-/// bits differ from the other targets': OpenBLAS sums in its own order.
+/// The scalar table with gemm from OpenBLAS, for CPUs without AVX2. A row's bits do not depend on its batch here
+/// either, but they differ from the other targets', because OpenBLAS sums in its own order.
 const kernel_table& blas_table();
 
 }  // namespace redline::kernels

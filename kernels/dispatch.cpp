@@ -21,7 +21,7 @@ const std::vector<target_info>& list_targets() {
     add(avx2_table(), cpu.avx2, "AVX2, FMA and F16C");
     add(blas_table(), true, {});
     add(scalar_table(), true, {});
-    // Behind those it could stand for: its keys drift further when they are turned, so it is only there when asked for.
+    // After avx512, so that it is never chosen by default: its keys drift further with each rotation.
     add(avx512fp16_table(), cpu.avx512_fp16, "AVX-512 FP16");
     add(amx_emulated_table(), cpu.avx512, "AVX-512 F, BW, DQ and VL");
     return all;

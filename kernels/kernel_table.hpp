@@ -67,7 +67,7 @@ struct attention_tile {
   std::uint16_t offset_index = 0;  // which rotation of the query belongs to these keys
 };
 
-/// Where the keys and values of one (layer, KV head) lie. Page p is page_stride_bytes * p behind both pointers.
+/// Where the keys and values of one (layer, KV head) lie. Page p begins page_stride_bytes * p after both pointers.
 /// keys: [2 tiles][head_dim][16 tokens]. values: [32 tokens][head_dim rounded up to 16].
 struct kv_view {
   std::byte* keys = nullptr;
@@ -141,11 +141,11 @@ struct kernel_table {
   bool one_chain = true;
   /// How far one product x * w of a gemm may be off before it is summed, relatively. 0: it is not rounded.
   float product_error = 0;
-  /// The target for those who want no factor rounded; nullptr: this one rounds none.
+  /// The table for exact factors; nullptr: this one rounds none.
   const kernel_table* unrounded = nullptr;
   /// Callers split the panels of one gemm at multiples of this.
   std::size_t panels_step = 1;
-  /// Query vectors (rows x group) that `attention` likes to get at once.
+  /// Number of query vectors (rows x group) at which one call of `attention` is most efficient.
   std::size_t attention_vectors = 1;
 
   std::size_t (*panel_bytes)(weight_type type, std::size_t columns);
@@ -155,11 +155,11 @@ struct kernel_table {
   /// Row `row` as floats (embedding look-up). out: [w.columns]
   void (*unpack_row)(const packed_view& w, std::size_t row, float* out);
   void (*gemm)(const gemm_args& args);
-  /// Bytes of rows of x in the form that `gemm` multiplies. 0: floats as they are, or so few that each call of `gemm`
-  /// does as well to make that form itself.
+  /// Bytes of rows of x in the form that `gemm` multiplies. 0: gemm reads floats, or the rows are so few that each call
+  /// converts them itself.
   std::size_t (*prepared_bytes)(std::size_t rows, std::size_t columns);
   /// Writes rows [begin, end) of x in that form, once for all calls of `gemm`. out: prepared_bytes of all rows, 64-byte
-  /// aligned. What follows the last row there may be anything.
+  /// aligned. The part after the last row is undefined.
   void (*prepare_rows)(const float* x, std::size_t x_stride, std::size_t begin, std::size_t end, std::size_t columns,
                        std::byte* out);
 

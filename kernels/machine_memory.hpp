@@ -9,7 +9,7 @@ namespace redline::kernels {
 /// The memory of this machine as this process may use it, now.
 struct machine_memory {
   std::uint64_t total_bytes = 0;
-  std::uint64_t available_bytes = 0;  // without pushing others out
+  std::uint64_t available_bytes = 0;  // without swapping others out
   std::uint64_t swap_bytes = 0;       // 0: off
   std::uint64_t cgroup_bytes = 0;     // the limit; 0: none
   std::string huge_pages;             // "always", "madvise" or "never"; "unknown" where the system does not say

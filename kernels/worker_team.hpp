@@ -26,8 +26,8 @@ cpu_share cpus_of_this_process();
 std::uint32_t usable_cpus();
 
 /// Threads that share loops with their owner. One thread at a time calls parallel_for and takes part in it. Workers
-/// spin for a bounded time between loops, then sleep. A worker that the operating system has not scheduled delays
-/// nobody: the caller waits only for workers that have taken an item.
+/// spin for a bounded time between loops, then sleep. A worker that the operating system has not scheduled delays no
+/// loop: the caller waits only for workers that have taken an item.
 class worker_team {
  public:
   /// threads_count includes the caller; 0 means usable_cpus(). pin: bind worker i to the i-th allowed CPU (the caller

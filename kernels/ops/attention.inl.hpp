@@ -6,8 +6,8 @@
 // Order of every sum: a score is one chain over the dimensions. Blocks end at multiples of attention_block_tokens of
 // the token's index in the table, KV splits at multiples of kv_split_tokens (attention_kv_splits.inl.hpp); between
 // blocks sums are scaled to the new maximum. Within one, lane t % 16 sums the weights of the tokens t and an output is
-// one chain over the tokens. Where the tokens lie, which rows come together and how many tokens others see takes no
-// part in it.
+// one chain over the tokens. A row's bits do not depend on where the tokens are stored, which rows share the call, or
+// how many tokens other rows see.
 
 template<class T>
 inline void scatter_key(const T* key, std::size_t head_dim, std::byte* tile, std::size_t lane) {
@@ -270,7 +270,7 @@ inline auto shrink_of(const attention_args& a) {
   return [scale = a.scale](float difference) { return exponential(broadcast(difference * scale)); };
 }
 
-/// Of query vector v, from the sums at place `at`.
+/// Writes the output of query vector v, from the sums at index `at`.
 inline void write_output(const attention_args& a, std::size_t v, const split_sums& s, std::size_t at) {
   const f32x16 scale = broadcast(1.0F / sum(load(s.totals + at * 16)));
   float* out = a.out + v / a.group * a.out_stride + v % a.group * a.head_dim;

@@ -2,8 +2,9 @@
 // dimensions, 16 dimensions of values a panel whose columns are the tokens of the block, and query vectors are rows.
 //
 // Order of every sum: a score and an output sum as any product by tiles does, the latter along the tokens of the block
-// in table order. Tokens that a row does not see have a weight of +0 and count as zeros when nobody sees them; that can
-// only change the sign of a zero, and zeros leave positive. So the bits depend on what the row sees alone.
+// in table order. Tokens that a row does not see have a weight of +0, and their values count as zeros when no row of
+// the call sees them. That can only change the sign of a zero, and zeros are written as +0. So a row's bits depend only
+// on the tokens that it sees.
 
 inline constexpr std::size_t block_tiles = attention_block_tokens / tile_columns;
 
@@ -141,7 +142,7 @@ void weigh_tile_scores(const tile_attention& w, std::size_t v, std::size_t n, st
   _mm512_storeu_ps(w.totals + v * 16, total);
 }
 
-/// The values of the block's `count` tokens as tiles; tokens behind them are zeros.
+/// Expands the values of the block's `count` tokens to tiles; tokens after them are zeros.
 template<class Format>
 void gather_values(const tile_attention& w, const block_part* parts, std::size_t parts_count, std::size_t count) {
   const std::byte* rows[attention_block_tokens];
@@ -224,7 +225,7 @@ inline auto tile_shrink_of(const attention_args& a) {
   };
 }
 
-/// Of query vector v, from the sums at place `at`. A zero leaves positive.
+/// Writes the output of query vector v, from the sums at index `at`; -0 becomes +0.
 inline void write_tile_output(const attention_args& a, std::size_t v, const split_sums& s, std::size_t at) {
   const f32x16 scale = broadcast(1.0F / sum(load(s.totals + at * 16)));
   float* out = a.out + v / a.group * a.out_stride + v % a.group * a.head_dim;
@@ -264,7 +265,7 @@ void attention_by_tiles(const attention_args& a) {
   float* joined_totals = take(vectors * 16);
   const split_sums joined{joined_tops, joined_totals, take(vectors * width), width};
   rotate_queries(w, rotated);
-  // Rows of tiles that are no vector: any numbers would do, but for the emulation's sake ordinary ones.
+  // Rows of tiles beyond the last vector: any numbers would do; ordinary ones keep the emulation fast.
   for (std::size_t v = vectors; v < padded; ++v) weigh_tile_scores(w, v, 0, block_tiles, true);
 
   const tile_session session;

@@ -99,7 +99,7 @@ void run_tile(const gemm_tile& t) {
 
 using tile_function = void (*)(const gemm_tile&);
 
-/// Widest power of two of panels that the accumulators allow beside `rows` rows.
+/// The greatest power of two of panels for which the accumulators suffice with `rows` rows.
 constexpr int panels_beside(int rows) {
   int panels = 8;
   while (panels > 1 && panels * rows > gemm_accumulators) panels /= 2;
@@ -124,8 +124,9 @@ constexpr auto tile_table(std::integer_sequence<int, Rows...>) {
 }
 inline constexpr auto tiles_by_size = tile_table(std::make_integer_sequence<int, gemm_rows_max>{});
 
-/// Floats of weights that are expanded at once. For a few rows they stay in the first-level cache beside the rows of x;
-/// many rows want long stretches, or they would load and store their sums too often: those stay in the second level.
+/// Floats of weights that are expanded at once. For a few rows they stay in the first-level cache together with the
+/// rows of x; many rows want long stretches, or they would load and store their sums too often: those stay in the
+/// second level.
 inline constexpr std::size_t stretch_floats_few = 4096;
 inline constexpr std::size_t stretch_floats = 16384;
 

@@ -3,11 +3,11 @@
 //
 // Order of every sum: per 32 columns, the even and the odd ones apart, each one chain; the two are joined and added to
 // the sum of the columns before (the definition of TDPBF16PS). So an output's bits depend on its row of x and its row
-// of w only: stretches, row tiles and panels that are computed together take no part in it.
+// of w only, not on the stretches, row tiles and panels that are computed together.
 //
 // Sums stay in tile registers over all columns. A panel's weights become tiles just ahead of their first use, while
-// earlier tiles are multiplied: the vector units expand beside the tile unit. Further row blocks find them in the
-// second-level cache.
+// earlier tiles are multiplied: the vector units expand while the tile unit multiplies. Further row blocks find them in
+// the second-level cache.
 
 inline constexpr std::size_t tile_columns = 32;
 inline constexpr std::size_t tile_numbers = 16 * tile_columns;  // bf16, of one tile of x or w

@@ -21,7 +21,7 @@ struct block_part {
   std::size_t offset_index;
 };
 
-/// Tokens of the block at `first` that somebody with `seen` tokens sees.
+/// Tokens of the block at `first` that a row which sees `seen` tokens sees.
 inline std::size_t seen_in_block(std::size_t seen, std::size_t first) {
   return seen <= first ? 0 : std::min(seen - first, attention_block_tokens);
 }
@@ -42,7 +42,7 @@ inline std::size_t parts_of_block(const attention_args& a, std::size_t first, st
   return parts_count;
 }
 
-/// Asks for the keys and values of `count` tokens from `tile` on: a page is too short for the CPU to foresee the next.
+/// Prefetches the keys and values of `count` tokens from `tile` on: pages are too short for the CPU's own prefetcher.
 inline void prefetch_tokens(const attention_args& a, std::size_t tile, std::size_t count) {
   const std::size_t key_bytes = tile_tokens * a.head_dim * bytes_of(a.kv.type);
   for (std::size_t done = 0; done < count && tile < a.tile_count; ++tile) {

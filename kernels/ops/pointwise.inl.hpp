@@ -39,7 +39,7 @@ void layer_norm(const float* x, const float* weight, const float* bias, float ep
   f32x16 squares = zero();
   for_chunks(n, [&](std::size_t i, std::size_t lanes) {
     f32x16 d = sub(load_some(x + i, lanes), mean);
-    if (lanes < 16) {  // lanes behind the end count as nothing
+    if (lanes < 16) {  // lanes after the end do not count
       float some[16] = {};
       store_n(some, d, lanes);
       d = load(some);

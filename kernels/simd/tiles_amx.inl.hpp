@@ -1,5 +1,5 @@
 // The tile verbs on AMX: eight tile registers of 16 rows x 64 bytes, named by number. Needs vec_avx512.inl.hpp.
-// Written as assembly: the compiler's intrinsics take literal numbers only, and do not order tile loads behind the
+// Written as assembly: the compiler's intrinsics take literal numbers only, and do not order tile loads after the
 // ordinary stores that fill what they load.
 
 struct tile_config {

@@ -7,15 +7,15 @@
 
 namespace redline::copy {
 
-/// What a span counts.
+/// What the numbers of a span count.
 enum class unit : std::uint8_t { lines, tokens, last_ };
 
-/// A file that programs copy from: bytes, cut into lines and perhaps into tokens. Units are numbered from 1. A line
-/// ends with its line feed, whatever stands before it; the last may lack one. An empty file has no units.
+/// A file that programs copy from: bytes, cut into lines and optionally into tokens. Units are numbered from 1. Only a
+/// line feed ends a line; the last line may lack one. An empty file has no units.
 class document {
  public:
   explicit document(std::string bytes);
-  /// token_ends: where each token ends, rising, the last at the end of the bytes; asserted.
+  /// token_ends: the byte offset after each token, ascending, the last one bytes.size(); asserted.
   document(std::string bytes, std::vector<std::uint32_t> token_ends);
 
   [[nodiscard]] const std::string& bytes() const { return bytes_; }

@@ -20,10 +20,10 @@ std::uint64_t digits(std::uint64_t n) {
   return count;
 }
 
-/// All units of all files one after the other, with a gap that nothing equals behind each file.
+/// The units of all files in one sequence, with a separator that equals nothing after each file.
 struct old_units {
   struct place {
-    std::uint32_t file = 0;   // from 1; 0 in a gap
+    std::uint32_t file = 0;   // from 1; 0 for a separator
     std::uint32_t index = 0;  // from 1
   };
   std::vector<place> places;
@@ -65,13 +65,13 @@ program by_line_difference(const document& before, const document& after) {
   return p;
 }
 
-/// What is cheapest from one unit of the new file on.
+/// The cheapest program for the new file from one unit on.
 struct choice {
   std::uint64_t bytes = never;   // of the program from here, at an op boundary
   std::uint32_t length = 0;      // units copied; 0: a gen begins
   std::uint32_t from = 0;        // index into old_units::places
-  std::uint64_t inside = never;  // the same inside of a gen's text
-  bool gen_ends = false;         // behind this unit, when inside
+  std::uint64_t inside = never;  // likewise, if a gen op's text is open
+  bool gen_ends = false;         // the open gen op ends after this unit
 };
 
 class search {
@@ -85,7 +85,7 @@ class search {
         lengths_(old_.places.size() + 1),
         next_lengths_(old_.places.size() + 1) {}
 
-  /// False beyond the work.
+  /// False when work_max is exceeded.
   bool run() {
     std::uint64_t pairs = 0;
     const std::uint32_t count = after_.count(options_.of);
@@ -101,7 +101,7 @@ class search {
       if (same != nullptr) {
         for (const std::uint32_t i : *same) consider_copies(p, i);
       }
-      // The lengths of the unit behind are needed no more; those of this one become "behind".
+      // Drops the lengths of the next unit, which are no longer needed, and keeps those of this one.
       if (touched != nullptr) {
         for (const std::uint32_t i : *touched) next_lengths_[i] = 0;
       }
@@ -135,8 +135,8 @@ class search {
  private:
   [[nodiscard]] std::string_view unit_at(std::uint32_t p) const { return after_.slice(options_.of, p + 1, p + 1); }
 
-  // "</gen>" holds no line feed, so the escapes of a text of lines are those of its lines. Tokens can spell one
-  // together; the count is then a few bytes too low, the program right all the same.
+  // "</gen>" holds no line feed, so lines can be escaped one by one. Several tokens together can spell one; the count
+  // is then a few bytes too low, but the program is still correct.
   void consider_text(std::uint32_t p) {
     choice& c = choices_[p];
     const choice& next = choices_[p + 1];
@@ -172,7 +172,7 @@ class search {
   old_units old_;
   bool names_files_;
   std::vector<choice> choices_;
-  // Of the unit in work and the one behind it: how many equal units begin at each old place.
+  // By old place: how many equal units begin there, for the current unit and for the one after it.
   std::vector<std::uint32_t> lengths_;
   std::vector<std::uint32_t> next_lengths_;
   std::uint64_t work_ = 0;

@@ -31,8 +31,8 @@ std::string print(const program& p, bool names_files, std::span<const document> 
     out += copy.of == unit::lines ? "lines=\"" : "tokens=\"";
     out += std::to_string(copy.first) + "-" + std::to_string(copy.last) + "\"";
     if (!anchored.empty() && copy.of == unit::lines) {
-      const auto says = anchors_of(copy, anchored);
-      out += " first=\"" + says.first + "\" last=\"" + says.last + "\"";
+      const auto anchors = anchors_of(copy, anchored);
+      out += " first=\"" + anchors.first + "\" last=\"" + anchors.last + "\"";
     }
     out += "/>";
   }
@@ -56,7 +56,7 @@ result<program> parse_program(std::string_view bytes, const program_shape& shape
   program_reader reader(shape);
   program p;
   std::string text;
-  anchor_pair says;
+  anchor_pair written;
   const auto where = [](std::size_t i) { return "program, byte " + std::to_string(i) + ": wanted "; };
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     const auto before = reader.state();
@@ -66,17 +66,18 @@ result<program> parse_program(std::string_view bytes, const program_shape& shape
                      where(i) + reader.machine().wanted(before) + ", found '" + std::string(bytes.substr(i, 16)) + "'"};
     }
     if (reader.state().at == program_state::step::first_anchor && before.at == reader.state().at)
-      says.first += bytes[i];
-    if (reader.state().at == program_state::step::last_anchor && before.at == reader.state().at) says.last += bytes[i];
-    // A text op ends where its end tag does, also an empty one.
+      written.first += bytes[i];
+    if (reader.state().at == program_state::step::last_anchor && before.at == reader.state().at)
+      written.last += bytes[i];
+    // A text op, also an empty one, is complete after its end tag.
     if (before.at == program_state::step::gen_body && reader.state().at == program_state::step::await_op) {
       p.emplace_back(gen_op{std::move(text)});
       text.clear();
     }
     if (*event == program_reader::event::copy) {
       p.emplace_back(reader.state().op);
-      if (anchors != nullptr) anchors->push_back(std::move(says));
-      says = {};
+      if (anchors != nullptr) anchors->push_back(std::move(written));
+      written = {};
       reader.resume();
     }
   }

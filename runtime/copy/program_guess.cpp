@@ -7,7 +7,7 @@ using step = program_state::step;
 
 constexpr std::size_t guess_bytes_max = 128;
 
-/// What is left of `whole` when `begun` stands there already; if that is something else, only the end.
+/// The rest of `whole` after its prefix `begun`, and `end`; only `end` if `begun` is not a prefix.
 std::string rest_of(const std::string& whole, const std::string& begun, char end) {
   return (whole.starts_with(begun) ? whole.substr(begun.size()) : std::string()) + end;
 }
@@ -28,14 +28,14 @@ class guesser {
       : p_(p),
         state_(p.state),
         last_(last_copy_of(p.written)),
-        behind_text_(!p.written.empty() && std::holds_alternative<gen_op>(p.written.back())) {}
+        after_text_(!p.written.empty() && std::holds_alternative<gen_op>(p.written.back())) {}
 
   std::string run() {
     std::string out;
     while (out.size() < guess_bytes_max) {
       const std::string more = next();
       if (more.empty()) break;
-      behind_text_ = behind_text_ || state_.at == step::gen_body;
+      after_text_ = after_text_ || state_.at == step::gen_body;
       for (const char c : more) {
         if (!p_.machine.advance(state_, c)) return out;
         out += c;
@@ -61,11 +61,11 @@ class guesser {
       case step::last_number:
         return rest_of_number(shape.count(state_.op.file, state_.op.of), state_.number, '"');
       case step::first_anchor:
-        return rest_of(anchors_of(state_.op, p_.files).first, p_.says.first, '"');
+        return rest_of(anchors_of(state_.op, p_.files).first, p_.anchors.first, '"');
       case step::last_anchor:
-        return rest_of(anchors_of(state_.op, p_.files).last, p_.says.last, '"');
+        return rest_of(anchors_of(state_.op, p_.files).last, p_.anchors.last, '"');
       case step::gen_body:
-        // A text may end with a line; inside of one anything can come.
+        // A text may end after a line; within a line anything can follow.
         return state_.matched > 0 || p_.text.ends_with('\n') ? std::string("</gen>").substr(state_.matched)
                                                              : std::string();
       default:
@@ -76,19 +76,19 @@ class guesser {
   [[nodiscard]] std::string op() const {
     const bool at_end = last_ != nullptr && last_->last >= p_.machine.shape().count(last_->file, last_->of);
     if (at_end) return "/";
-    return last_ == nullptr || behind_text_ ? "c" : "g";
+    return last_ == nullptr || after_text_ ? "c" : "g";
   }
 
   [[nodiscard]] std::uint32_t first_unit() const {
-    const bool goes_on = last_ != nullptr && last_->file == state_.op.file && last_->of == state_.op.of;
-    if (goes_on) return last_->last + 2;
-    return behind_text_ ? 2 : 1;
+    const bool same_file = last_ != nullptr && last_->file == state_.op.file && last_->of == state_.op.of;
+    if (same_file) return last_->last + 2;
+    return after_text_ ? 2 : 1;
   }
 
   const program_draft& p_;
   program_state state_;
   const copy_op* last_;
-  bool behind_text_;
+  bool after_text_;
 };
 
 }  // namespace

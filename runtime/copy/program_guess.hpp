@@ -8,19 +8,19 @@
 
 namespace redline::copy {
 
-/// A program that is being written.
+/// An incomplete program.
 struct program_draft {
   const program_machine& machine;
-  program_state state;      // not inside of a span
-  const program& written;   // complete ops
-  std::string_view text;    // of the text op in work
-  const anchor_pair& says;  // of the copy in work
+  program_state state;         // not awaiting a span
+  const program& written;      // complete ops
+  std::string_view text;       // of the incomplete gen op
+  const anchor_pair& anchors;  // of the incomplete copy
   std::span<const document> files;
 };
 
-/// How it may go on: bytes of the grammar, to be tried and not believed. Most edits go through the old file from its
-/// beginning to its end and replace a line by some: behind a text comes a copy of what is left, from the line after the
-/// next one on, and behind a copy a text, which ends with a line. Empty where nothing is usual.
+/// A likely continuation, to be used as a draft: bytes that the grammar allows. Most edits go through the old file from
+/// its beginning to its end and replace single lines: after a text comes a copy of the rest, from the line after the
+/// next one on, and after a copy a text, which ends with a line. Empty where there is no usual continuation.
 [[nodiscard]] std::string guess_rest(const program_draft& p);
 
 }  // namespace redline::copy

@@ -10,13 +10,13 @@ namespace {
 
 using step = program_state::step;
 
-/// The literal of a step that has one, and what follows it.
+/// The fixed word of a step that has one, and the next step.
 struct literal {
   std::string_view text;
   step then;
 };
 
-std::optional<literal> literal_of(step at, bool names_files) {
+std::optional<literal> find_literal(step at, bool names_files) {
   switch (at) {
     case step::await_op:
       return literal{"<", step::after_lt};
@@ -47,7 +47,7 @@ std::optional<literal> literal_of(step at, bool names_files) {
 
 bool is_number(step at) { return at == step::file_number || at == step::first_number || at == step::last_number; }
 
-/// Some number in [low, high] begins with these digits.
+/// Whether some number in [low, high] begins with these digits.
 bool can_begin(std::uint64_t number, std::uint64_t low, std::uint64_t high) {
   for (std::uint64_t scale = 1; number * scale <= high; scale *= 10) {
     if (number * scale + (scale - 1) >= low) return true;
@@ -108,7 +108,7 @@ bool program_machine::take_digit(program_state& s, char byte) const {
 }
 
 bool program_machine::advance(program_state& s, char byte) const {
-  if (const auto word = literal_of(s.at, shape_.names_files())) {
+  if (const auto word = find_literal(s.at, shape_.names_files())) {
     if (byte != word->text[s.matched]) return false;
     if (++s.matched == word->text.size()) {
       s.at = word->then;
@@ -181,13 +181,13 @@ bool program_machine::advance(program_state& s, char byte) const {
 }
 
 std::string_view program_machine::word_left(const program_state& s) const {
-  const auto word = literal_of(s.at, shape_.names_files());
+  const auto word = find_literal(s.at, shape_.names_files());
   return word ? word->text.substr(s.matched) : std::string_view{};
 }
 
 bool program_machine::is_valid(const program_state& s) const {
   if (s.at >= step::last_ || s.op.of >= unit::last_) return false;
-  const auto word = literal_of(s.at, shape_.names_files());
+  const auto word = find_literal(s.at, shape_.names_files());
   const std::size_t matched_end = word ? word->text.size() : s.at == step::gen_body ? gen_end.size() : 1;
   if (s.matched >= matched_end) return false;
   if (s.op.file < 1 || (s.op.file > 1 && s.op.file > shape_.files.size())) return false;
@@ -208,9 +208,9 @@ std::string program_machine::wanted(const program_state& s) const {
     case step::after_lt:
       return "'copy ', 'gen>' or '/program>'";
     case step::file_number:
-      return "the number of a file with something in it, from 1 to " + std::to_string(shape_.files.size());
+      return "the number of a file that is not empty, from 1 to " + std::to_string(shape_.files.size());
     case step::unit_choice:
-      return "a span of units that the file has";
+      return "lines or tokens, whichever spans may count and the file has";
     case step::first_number:
       return "a number from 1 to " + units;
     case step::last_number:
@@ -219,7 +219,7 @@ std::string program_machine::wanted(const program_state& s) const {
       return "'</gen>'";
     case step::first_anchor:
     case step::last_anchor:
-      return "how the line begins, without quotes and control characters";
+      return "the start of the line, without quotes and control characters";
     default:
       return "nothing more";
   }

@@ -6,7 +6,7 @@
 
 namespace redline::draft {
 
-/// How a request's drafts are made (TECHNIQUES 2 and 3).
+/// How a request's drafts are made.
 enum class method : std::uint8_t {
   regular,     // no draft: one token per target pass
   lookup,      // prompt lookup

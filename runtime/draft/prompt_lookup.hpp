@@ -9,9 +9,10 @@
 
 namespace redline::text {
 
-/// Prompt lookup over one growing log (TECHNIQUES 2): the tokens that once followed the log's last n-gram are the
-/// draft. The longest n-gram wins, and of its occurrences the one nearest to where the text was last copied from: an
-/// edit goes through the old file from front to back, so the next match at or behind that place is the likely one.
+/// Prompt lookup over one growing log (Saxena 2023, "Prompt Lookup Decoding"): the tokens that once followed the log's
+/// last n-gram are the draft. The longest n-gram wins, and of its occurrences the one nearest to where the text was
+/// last copied from: an edit goes through the old file from front to back, so the next match at or behind that place is
+/// the likely one.
 ///
 /// Tokens per pass when the edited file is the output, n-grams up to 10, over all edits of blazedit_like and git_edits
 /// (Qwen2 tokens), by the rule for several occurrences and the longest draft:

@@ -5,27 +5,27 @@
 namespace redline::grammar {
 namespace {
 
-// A state is the count of blanks so far and then the frames, the innermost last, of four cells each: what it is, the
-// node, and two that belong to the frame.
+// A state is the number of consecutive blanks and then a stack of frames, the innermost last, of four cells each: the
+// kind of frame, the node of the schema, and two whose meaning depends on the kind.
 constexpr std::size_t frame_cells = 4;
 enum cell : std::size_t { kind_cell, node_cell, a, b };
 
 enum frame : std::uint32_t {
-  value,         // a value is to come
-  object_begin,  // behind "{"                           a: the next member
-  object_key,    // in a declared name                   a: the first member it can be, b: characters written
-  object_colon,  // behind a name                        a: the member
-  object_next,   // behind a value                       a: the next member
-  object_comma,  // behind a comma                       a: the next member
-  array_begin,   // behind "["
-  array_next,    // behind a value                       a: values so far
+  value,         // a value is due
+  object_begin,  // after "{"                            a: the next member
+  object_key,    // in a declared name                   a: the first member that fits, b: characters written
+  object_colon,  // after a name                         a: the member
+  object_next,   // after a value                        a: the next member
+  object_comma,  // after a comma                        a: the next member
+  array_begin,   // after "["
+  array_next,    // after a value                        a: values so far
   string,        //                                      a: see string_step, b: characters, where they are counted
-  literal,       //                                      a: the first it can be, b: characters written
+  literal,       //                                      a: the first literal that fits, b: characters written
   number,  //                                      a: see number_step, b: digits of this part; bounded: see in_bounded
   frames_count,
 };
 
-// Up to plain_steps: states of characters().
+// Those before free_text_steps: states of characters().
 enum string_step : std::uint32_t {
   text,
   more1,
@@ -48,7 +48,7 @@ static_assert(free_text_steps <= free_text::states_max);
 enum number_step : std::uint32_t { minus, zero, whole, dot, fraction, e, e_sign, exponent, negative, number_steps };
 
 constexpr std::uint32_t blanks_max = 64;
-constexpr std::uint32_t digits_max = 15;  // of a double; more would not come back the same
+constexpr std::uint32_t digits_max = 15;  // more would not survive a round trip through a double
 constexpr std::uint32_t exponent_digits_max = 2;
 
 bool is_blank(std::uint8_t byte) { return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t'; }
@@ -57,7 +57,7 @@ bool is_hex(std::uint8_t byte) {
   return is_digit(byte) || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F');
 }
 
-/// Characters that stand for themselves in a string, as UTF-8 writes them.
+/// The characters that a JSON string may hold unescaped, as UTF-8.
 const free_text& characters() {
   static const free_text table = [] {
     free_text t;
@@ -94,7 +94,7 @@ void push(automaton_state& s, frame f, std::uint32_t node, std::uint32_t x = 0, 
 
 bool counts_characters(const json_node& n) { return n.characters_min > 0 || n.characters_max != UINT32_MAX; }
 
-// Of a bounded integer b is the number so far, or with this bit the count of its digits where it is beyond all bounds.
+// Of a bounded integer, b is the number so far; with this bit set it is beyond all bounds and b counts its digits.
 constexpr std::uint32_t beyond = std::uint32_t{1} << 31;
 
 bool may_stop(std::uint32_t step) { return step == zero || step == whole || step == fraction || step == exponent; }
@@ -120,12 +120,12 @@ bool json_node::can_begin(bool negative, std::uint64_t digits) const {
 
 automaton_state json_automaton::begin() const {
   automaton_state s;
-  s.push(blanks_max);  // none before the value: a model would only lose its way
+  s.push(blanks_max);  // no blanks before the value, which would only confuse the model
   push(s, value, root_);
   return s;
 }
 
-/// There is room for the node's smallest value on top of this state.
+/// Whether the node's smallest value fits on top of the stack.
 bool json_automaton::fits(const automaton_state& s, std::uint32_t node) const {
   return (s.size() - 1) / frame_cells + nodes_[node].height <= frames_max;
 }
@@ -158,7 +158,7 @@ bool json_automaton::begin_value(automaton_state& s, std::uint32_t node, std::ui
     push(s, number, node, zero);
   else if (is_digit(byte))
     push(s, number, node, whole, n.is_bounded() ? byte - '0' : 1);
-  else {  // any: true, false or null, which stand in node 1
+  else {  // any: true, false or null, the literals of node 1
     push(s, literal, 1, 0, 0);
     return in_literal(s, byte);
   }
@@ -278,7 +278,7 @@ bool json_automaton::in_array(automaton_state& s, std::uint8_t byte) const {
   if (s[t + kind_cell] == array_next) {
     if (byte != ',' || count >= n.items_max || !fits(s, n.other)) return false;
     push(s, value, n.other);
-    // The value's own frame leaves this one as it must be behind it.
+    // Set for the time after the value, whose own frame is on top until then.
     s[t + a] = std::min(count + 1, UINT32_MAX - 1);
     return true;
   }
@@ -319,7 +319,7 @@ bool json_automaton::in_string(automaton_state& s, std::uint8_t byte) const {
       return go(byte == '"' || byte == '\\' || byte == '/' || byte == 'b' || byte == 'f' || byte == 'n' ||
                     byte == 'r' || byte == 't',
                 text);
-    // Halves of surrogate pairs are no characters; what needs two of them can be written as it is.
+    // A lone surrogate is no character; what would need a pair can be written unescaped.
     case hex1:
       return go(is_hex(byte), byte == 'd' || byte == 'D' ? hex2_no_surrogate : hex2);
     case hex2:
@@ -341,7 +341,7 @@ bool json_automaton::in_literal(automaton_state& s, std::uint8_t byte) const {
   std::uint32_t i = s[t + a];
   const std::uint32_t written = s[t + b];
   const std::string& like = all[i];
-  // Sorted, so those with the same beginning are neighbours, the shortest first.
+  // Sorted, so literals with a common prefix are neighbours, the shortest first.
   while (i < all.size() && all[i].compare(0, written, like, 0, written) == 0 &&
          (all[i].size() <= written || static_cast<std::uint8_t>(all[i][written]) != byte)) {
     ++i;
@@ -349,7 +349,7 @@ bool json_automaton::in_literal(automaton_state& s, std::uint8_t byte) const {
   const bool goes_on = i < all.size() && all[i].compare(0, written, like, 0, written) == 0;
   if (!goes_on) {
     if (written == 0 || like.size() != written) return false;
-    s.drop(frame_cells);  // it was complete: the byte is for what is around it
+    s.drop(frame_cells);  // the literal was complete: the byte belongs to what encloses it
     return advance(s, byte);
   }
   s[t + a] = i;
@@ -443,7 +443,7 @@ byte_automaton::free_text_rule json_automaton::free_text_at(const automaton_stat
   if (s[t + kind_cell] != string || s[t + a] != text) return {};
   const json_node& n = nodes_[s[t + node_cell]];
   if (!counts_characters(n)) return {&characters()};
-  // At the most characters only the end may come.
+  // At maxLength only the closing quote may follow.
   const std::uint32_t left = n.characters_max - s[t + b];
   if (left == 0) return {};
   return {&characters(), left};

@@ -8,10 +8,10 @@
 
 namespace redline::grammar {
 
-/// One kind of value in a compiled schema; others refer to it by its index.
+/// A kind of value in a compiled schema. Nodes refer to each other by index.
 struct json_node {
   enum class value_kind : std::uint8_t { any, object, array, string, number, integer, literals, choice };
-  /// A member: its name as JSON text with the quotes, and its value.
+  /// A member: its name as JSON text with the quotes, and the node of its value.
   struct member {
     std::string name;
     std::uint32_t value = 0;
@@ -20,7 +20,7 @@ struct json_node {
 
   value_kind kind = value_kind::any;
   std::vector<member> members;           // object: the declared ones
-  std::uint32_t other = 0;               // object without declared members, array: the values
+  std::uint32_t other = 0;               // node of the values, of an array or an object without declared members
   std::uint32_t items_min = 0;           // array
   std::uint32_t items_max = UINT32_MAX;  // array
   std::uint32_t characters_min = 0;      // string
@@ -30,23 +30,23 @@ struct json_node {
   std::vector<std::string> literals;   // literals: JSON texts, sorted
   std::vector<std::uint32_t> choices;  // choice
   byte_set first;                      // bytes that a value can begin with
-  std::uint32_t height = 1;            // frames that its smallest value needs
+  std::uint32_t height = 1;            // depth of stack that its smallest value needs
 
-  /// Bounds are at most this far from zero.
+  /// Greatest absolute value of a bound.
   static constexpr std::int64_t bound_max = 999'999'999;
   [[nodiscard]] bool is_bounded() const { return kind == value_kind::integer && (low || high); }
-  /// Bounded integers: whether some number within the bounds begins with these digits, or is them.
+  /// For bounded integers: whether some number within the bounds begins with, or is, these digits.
   [[nodiscard]] bool can_begin(bool negative, std::uint64_t digits) const;
   [[nodiscard]] bool contains(bool negative, std::uint64_t digits) const;
 };
 
-/// Writes JSON values by the nodes of a schema: a stack of frames, one per open container.
+/// Accepts the JSON values of a schema. A pushdown automaton of bounded depth: one frame per open container.
 class json_automaton final : public byte_automaton {
  public:
-  /// nodes[0]: any value; every index, `first` and `height` is right.
+  /// nodes[0]: any value. Every index, `first` and `height` must be right.
   json_automaton(std::vector<json_node> nodes, std::uint32_t root) : nodes_(std::move(nodes)), root_(root) {}
 
-  /// Frames of the deepest state.
+  /// Greatest depth of the stack.
   static constexpr std::uint32_t frames_max = 30;
 
   [[nodiscard]] automaton_state begin() const override;
@@ -67,7 +67,8 @@ class json_automaton final : public byte_automaton {
   [[nodiscard]] bool in_number(automaton_state& s, std::uint8_t byte) const;
   [[nodiscard]] bool in_bounded(automaton_state& s, std::uint8_t byte) const;
   [[nodiscard]] bool number_may_stop(const automaton_state& s) const;
-  /// The first member from `from` on whose name begins with `prefix` of its length and `byte`, no required one between.
+  /// The first member from `from` on whose name continues the first `prefix` characters of member `like` with `byte`,
+  /// without skipping a required one; members.size() if there is none.
   [[nodiscard]] std::uint32_t find_member(const json_node& n, std::uint32_t from, std::uint32_t like,
                                           std::uint32_t prefix, std::uint8_t byte, const automaton_state& s) const;
 

@@ -16,7 +16,7 @@ using json = nlohmann::ordered_json;
 
 constexpr std::size_t nodes_max = 2000;
 constexpr std::size_t depth_max = 24;
-constexpr std::uint32_t unreachable = 1000;  // height of a value that never ends
+constexpr std::uint32_t endless = 1000;  // height of a value that never ends
 
 byte_set to_byte_set(std::string_view characters) {
   byte_set set;
@@ -24,7 +24,7 @@ byte_set to_byte_set(std::string_view characters) {
   return set;
 }
 
-/// Builds nodes from the text of a schema; stops at the first thing wrong.
+/// Builds the nodes of a schema; stops at the first error.
 class compiler {
  public:
   explicit compiler(const json& root) : root_(root) {
@@ -44,8 +44,8 @@ class compiler {
   }
 
  private:
-  std::uint32_t refuse(const std::string& path, const std::string& what) {
-    if (!why_) why_ = failure{errc::invalid_argument, path + ": " + what};
+  std::uint32_t refuse(const std::string& path, const std::string& problem) {
+    if (!why_) why_ = failure{errc::invalid_argument, path + ": " + problem};
     return 0;
   }
 
@@ -64,7 +64,7 @@ class compiler {
     if (why_) return 0;
     if (const auto ref = schema.find("$ref"); ref != schema.end()) return reference(*ref, path, depth);
     if (const auto any = schema.find("anyOf"); any != schema.end()) return alternatives(*any, path + ".anyOf", depth);
-    // Alternatives begin differently, so no value is of two of them.
+    // Alternatives differ in their first byte, so no value matches two of them: oneOf is anyOf.
     if (const auto any = schema.find("oneOf"); any != schema.end()) return alternatives(*any, path + ".oneOf", depth);
     if (const auto one = schema.find("const"); one != schema.end())
       return literals(json::array({*one}), path + ".const");
@@ -85,7 +85,7 @@ class compiler {
     }
     const bool numbers = std::find(names.begin(), names.end(), "number") != names.end();
     for (const auto& name : names) {
-      if (name == "integer" && numbers) continue;  // a number already
+      if (name == "integer" && numbers) continue;  // every integer is a number
       choice.choices.push_back(typed(name, schema, path, depth));
     }
     paths_[static_cast<std::uint32_t>(nodes_.size())] = path + ".type";
@@ -97,7 +97,7 @@ class compiler {
                                                  "minItems", "maxItems", "enum", "const", "anyOf", "oneOf", "minLength",
                                                  "maxLength", "minimum", "maximum", "exclusiveMinimum",
                                                  "exclusiveMaximum", "$ref", "$defs", "definitions",
-                                                 // These describe, and ask for nothing.
+                                                 // These only describe.
                                                  "title", "description", "default", "examples", "$schema", "$id",
                                                  "$comment", "deprecated", "readOnly", "writeOnly"};
     for (const auto& [name, value] : schema.items()) {
@@ -120,11 +120,11 @@ class compiler {
       if (found != root_[section].end()) target = &*found;
     }
     if (target == nullptr) return refuse(path + ".$ref", "'" + name.substr(0, 128) + "' is not in the schema's $defs");
-    // Known before it is built, so that it may hold itself.
+    // Registered before it is built, so that it may refer to itself.
     const std::uint32_t index = add({.kind = json_node::value_kind::choice});
     references_[name] = index;
-    const std::uint32_t meant = compile_node(*target, name, depth + 1);
-    if (!why_) nodes_[index].choices = {meant};
+    const std::uint32_t node = compile_node(*target, name, depth + 1);
+    if (!why_) nodes_[index].choices = {node};
     return index;
   }
 
@@ -145,7 +145,7 @@ class compiler {
       try {
         n.literals.push_back(v.dump());
       } catch (const json::exception&) {
-        return refuse(path, "holds a string that is no UTF-8");
+        return refuse(path, "holds a string that is not UTF-8");
       }
     }
     std::sort(n.literals.begin(), n.literals.end());
@@ -160,7 +160,7 @@ class compiler {
     if (type == "number" || type == "integer") return number(type == "integer", schema, path);
     if (type == "boolean") return add({.kind = json_node::value_kind::literals, .literals = {"false", "true"}});
     if (type == "null") return add({.kind = json_node::value_kind::literals, .literals = {"null"}});
-    return refuse(path + ".type", "'" + type.substr(0, 64) + "' is no type");
+    return refuse(path + ".type", "'" + type.substr(0, 64) + "' is not a type of JSON Schema");
   }
 
   std::uint32_t object(const json& schema, const std::string& path, std::size_t depth) {
@@ -211,14 +211,15 @@ class compiler {
     return add(std::move(n));
   }
 
-  /// exclusive: the bound itself does not belong, so the next whole number in this direction does.
+  /// exclusive: added to an exclusive bound to get the inclusive one: 1, -1, or 0 for an inclusive bound.
   std::optional<std::int64_t> read_bound(const json& schema, const char* name, std::int64_t exclusive,
                                          const std::string& path) {
     const auto found = schema.find(name);
     if (found == schema.end()) return std::nullopt;
     const double value = found->is_number() ? found->get<double>() : 0.5;
     if (value != std::floor(value) || std::abs(value) >= json_node::bound_max) {
-      refuse(path + "." + name, "must be a whole number nearer to 0 than " + std::to_string(json_node::bound_max));
+      refuse(path + "." + name,
+             "must be a whole number with an absolute value below " + std::to_string(json_node::bound_max));
       return std::nullopt;
     }
     return static_cast<std::int64_t>(value) + exclusive;
@@ -233,9 +234,9 @@ class compiler {
     if (const auto below = read_bound(schema, "exclusiveMaximum", -1, path))
       n.high = std::min(*below, n.high.value_or(*below));
     if (!integer && (n.high || n.low.value_or(0) != 0 || schema.contains("exclusiveMinimum"))) {
-      return refuse(path, "numbers that need not be whole can have 'minimum' 0 and no other bound");
+      return refuse(path, "type number supports 'minimum' 0 and no other bound; type integer supports all");
     }
-    if (n.low && n.high && *n.low > *n.high) return refuse(path, "no number is within its bounds");
+    if (n.low && n.high && *n.low > *n.high) return refuse(path, "no number is within the bounds");
     return add(std::move(n));
   }
 
@@ -249,9 +250,9 @@ class compiler {
     return add(std::move(n));
   }
 
-  /// First bytes and heights, which depend on each other through references: to the fixed point.
+  /// Computes `first` and `height` of all nodes, which depend on each other through references, as a fixed point.
   void find_firsts_and_heights() {
-    for (auto& n : nodes_) n.height = unreachable;
+    for (auto& n : nodes_) n.height = endless;
     for (bool changed = true; changed;) {
       changed = false;
       for (auto& n : nodes_) {
@@ -307,13 +308,13 @@ class compiler {
         if (n.items_min > 0) height = nodes_[n.other].height + 1;
         break;
       case json_node::value_kind::choice:
-        height = unreachable;
+        height = endless;
         for (const auto c : n.choices) height = std::min(height, nodes_[c].height);
         break;
       default:
         break;
     }
-    return std::min(height, unreachable);
+    return std::min(height, endless);
   }
 
   void check_choices() {
@@ -333,7 +334,7 @@ class compiler {
   const json& root_;
   std::vector<json_node> nodes_;
   std::map<std::string, std::uint32_t> references_;
-  std::map<std::uint32_t, std::string> paths_;  // of choices, for messages
+  std::map<std::uint32_t, std::string> paths_;  // of choices, for error messages
   std::optional<failure> why_;
 };
 
@@ -345,7 +346,7 @@ result<std::shared_ptr<const byte_automaton>> compile_schema(std::string_view sc
                                                " bytes, found " + std::to_string(schema.size())};
   }
   const json root = json::parse(schema, nullptr, false);
-  if (root.is_discarded()) return failure{errc::invalid_argument, "schema: is no JSON"};
+  if (root.is_discarded()) return failure{errc::invalid_argument, "schema: is not valid JSON"};
   return compiler(root).run();
 }
 

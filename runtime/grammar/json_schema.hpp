@@ -8,11 +8,8 @@
 
 namespace redline::grammar {
 
-/// A machine for the JSON values of a schema. Known keywords: type (one or several), properties, required,
-/// additionalProperties, items, minItems, maxItems, enum, const, anyOf, $ref into $defs; what only describes is passed
-/// over, everything else is refused with its path. Members come in the schema's order; an object that declares members
-/// has no others. Alternatives must differ in their first character. Blanks between tokens are bounded, as are the
-/// digits of a number and the depth. An empty schema stands for any value, {"type":"object"} for any object.
+/// An automaton for the JSON values of a schema; see README.md for the supported keywords and bounds. Fails for
+/// anything that it cannot enforce, with the path. An empty schema allows any value, {"type":"object"} any object.
 [[nodiscard]] result<std::shared_ptr<const byte_automaton>> compile_schema(std::string_view schema);
 
 }  // namespace redline::grammar

@@ -328,7 +328,7 @@ void page_table::check_integrity() const {
     REDLINE_ASSERT(end_of(before) != p.first_slot || before.offset != p.offset, "mergeable neighbours are merged");
   }
   REDLINE_ASSERT(tokens == token_count_, "the pieces cover the tokens");
-  REDLINE_ASSERT(live == live_, "a page is held while a token lies in it");
+  REDLINE_ASSERT(live == live_, "a page is held while it holds a token");
   REDLINE_ASSERT(exact_count_ <= stale_begin_ && stale_begin_ <= token_count_, "exact, then shifted, then stale");
   REDLINE_ASSERT(!open_ || (live_.contains(open_->value) && open_fill_ >= end_in_page(open_->value)),
                  "the next slot to fill is free");

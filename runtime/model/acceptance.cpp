@@ -8,8 +8,8 @@ acceptance accept(std::span<const float> logits, std::size_t vocabulary, std::sp
                   const sampling_params& params, const token_context& before,
                   std::optional<std::uint32_t> logprobs_count, std::span<const token> known, row_filter* filter) {
   REDLINE_ASSERT(!logits.empty() && logits.size() == (draft.size() + 1) * vocabulary,
-                 "one row of logits for every token and one more");
-  REDLINE_ASSERT(known.empty() || known.size() == draft.size() + 1, "a known token for every row");
+                 "one row of logits per draft token and one more");
+  REDLINE_ASSERT(known.empty() || known.size() == draft.size() + 1, "one known token per row");
   acceptance out;
   row_sampler sampler(params, before);
   for (std::size_t row = 0;; ++row) {
@@ -19,8 +19,8 @@ acceptance accept(std::span<const float> logits, std::size_t vocabulary, std::sp
     if (!known.empty()) chosen = known[row];
     out.tokens.push_back(chosen);
     if (logprobs_count) out.logprobs.push_back(logprob_of(here, chosen, *logprobs_count));
-    const bool goes_on = filter == nullptr || filter->accept_token(chosen);
-    if (row == draft.size() || chosen != draft[row] || !goes_on) break;
+    const bool continues = filter == nullptr || filter->accept_token(chosen);
+    if (row == draft.size() || chosen != draft[row] || !continues) break;
     sampler.emit(chosen);
     ++out.accepted_count;
   }

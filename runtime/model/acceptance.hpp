@@ -10,19 +10,20 @@
 
 namespace redline::model {
 
-/// The outcome of one verification: the accepted part of the draft plus one token of the model's own (recovered at the
-/// first disagreement, bonus when all was accepted).
+/// The outcome of one verification: the accepted part of the draft and one token of the model's own (the correction at
+/// the first disagreement, or a bonus token when all was accepted).
 struct acceptance {
   std::uint32_t accepted_count = 0;
   std::vector<token> tokens;              // accepted_count + 1
   std::vector<emitted_logprob> logprobs;  // one per token when asked for, else empty
 };
 
-/// Lossless verification (TECHNIQUES 1): walks the rows in order, samples each as plain decoding would, and goes on
-/// while the sample equals the draft. logits: [draft.size() + 1, vocabulary], row i predicts draft[i].
-/// before: committed tokens before the draft; logprobs_count: nullopt for none, else alternatives per token. known: for
-/// benchmarks only, one token per row that takes the place of the row's choice, which is made all the same. filter:
-/// what a grammar allows, or null; it sees the tokens in order and may end the walk before the draft does.
+/// Lossless verification of a draft (Leviathan et al. 2023, by common random numbers instead of rejection): samples row
+/// after row as plain decoding would, and continues while the sample equals the draft. So the tokens are those of plain
+/// decoding.
+/// logits: [draft.size() + 1, vocabulary]; row i predicts draft[i]. before: the committed tokens before the draft.
+/// logprobs_count: alternatives per token, nullopt for no log-probabilities. known: for benchmarks only, one token per
+/// row that replaces the row's sample after sampling. filter: a grammar's masks, or null; it may end the walk early.
 acceptance accept(std::span<const float> logits, std::size_t vocabulary, std::span<const token> draft,
                   const sampling_params& params, const token_context& before,
                   std::optional<std::uint32_t> logprobs_count = std::nullopt, std::span<const token> known = {},

@@ -12,7 +12,7 @@ namespace {
 using kernels::kv_page_tokens;
 using kernels::tile_tokens;
 
-/// Where dimension 0 of the slot's key lies; the next one is tile_tokens elements further.
+/// Dimension 0 of the slot's key; the next dimension is tile_tokens elements further.
 std::byte* key_of(const kernels::kv_view& kv, std::size_t slot, std::size_t head_dim) {
   const std::size_t tile = slot % kv_page_tokens / tile_tokens;
   return kv.keys + slot / kv_page_tokens * kv.page_stride_bytes +

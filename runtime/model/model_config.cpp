@@ -16,7 +16,7 @@ failure unsupported(const gguf::gguf_file& file, const std::string& what) {
   return {errc::unsupported_format, file.path() + ": " + what};
 }
 
-/// What distinguishes the decoders Redline runs; they share everything else.
+/// The known architectures and how they differ.
 struct architecture {
   std::string_view name;
   rope_layout layout;
@@ -31,7 +31,7 @@ constexpr architecture architectures[] = {
     {.name = "llama", .layout = rope_layout::adjacent},
     {.name = "qwen2", .layout = rope_layout::half_split, .qkv_bias = true},
     {.name = "qwen3", .layout = rope_layout::half_split, .head_norms = true},
-    // Files hold one plus the weight of a norm already.
+    // GGUF files of gemma hold 1 + weight for its norms already.
     {.name = "gemma",
      .layout = rope_layout::half_split,
      .activation = feed_forward_kind::gated_gelu,
@@ -92,7 +92,7 @@ class reader {
   std::string prefix_;
 };
 
-// Bounds that no decoder comes near; they keep every product of sizes far below 2^63.
+// Far above any real decoder; they keep every product of sizes far below 2^63.
 constexpr std::uint64_t layers_max = 4096;
 constexpr std::uint64_t width_max = 1U << 20;
 constexpr std::uint64_t head_dim_max = 256;
@@ -155,7 +155,7 @@ result<void> read_rope(const gguf::gguf_file& file, const reader& keys, model_co
   return {};
 }
 
-/// Metadata that would change the arithmetic in a way Redline does not follow.
+/// Refuses metadata that would change the arithmetic in an unsupported way.
 result<void> refuse_extras(const gguf::gguf_file& file, const reader& keys, const model_config& c) {
   REDLINE_TRY_ASSIGN(const std::uint64_t experts, file.get_unsigned(keys.key("expert_count"), 0));
   if (experts > 0) {

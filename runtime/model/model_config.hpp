@@ -13,12 +13,12 @@ namespace redline::model {
 using rope_layout = kernels::rope_pairs;
 
 enum class norm_kind : std::uint8_t { rms, layer };
-/// What happens to the product that feeds the down projection: gate(x) * up(x), or, without a gate, act(up(x)).
+/// The input of the down projection: act(gate(x)) * up(x), or, without a gate, act(up(x)).
 enum class feed_forward_kind : std::uint8_t { gated_silu, gated_gelu, gelu };
 
-/// The shape of a decoder, checked once against the file: later code trusts every number here.
+/// The shape of a decoder, checked once against the file; later code relies on every number here.
 struct model_config {
-  std::string architecture;  // as the table in model_config.cpp names them
+  std::string architecture;  // a name from the table in model_config.cpp
   std::string name;
   std::uint32_t layers = 0;
   std::uint32_t width = 0;
@@ -34,15 +34,16 @@ struct model_config {
   float rope_position_scale = 1;  // linear scaling: position * this
   rope_layout layout = rope_layout::adjacent;
   bool qkv_bias = false;
-  bool head_norms = false;  // every head of queries and keys is normalised before it is rotated
+  bool head_norms = false;  // each head of queries and keys is normalised before its rotation
   bool tied_head = false;
   norm_kind norm = norm_kind::rms;
   feed_forward_kind activation = feed_forward_kind::gated_silu;
-  bool output_bias = false;  // the attention's and the feed-forward's output products have one, and up too
+  bool output_bias = false;  // the attention's output, up and down projections have biases
   float embedding_scale = 1;
 };
 
-/// Reads and checks the metadata of an architecture Redline knows; says which key is missing, wrong or unsupported.
+/// Reads and checks the metadata of a known architecture. A failure names the key that is missing, wrong or
+/// unsupported.
 result<model_config> read_config(const gguf::gguf_file& file);
 
 }  // namespace redline::model

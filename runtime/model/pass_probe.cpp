@@ -14,12 +14,12 @@ microseconds since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration_cast<microseconds>(std::chrono::steady_clock::now() - start);
 }
 
-/// The faster of two: the first may find cold caches.
+/// The faster of two passes: the first may find cold caches.
 measured_pass measure(transformer& t, std::uint32_t rows, std::uint32_t logits, std::uint32_t context) {
   std::vector<token> tokens(rows);
   for (std::uint32_t i = 0; i < rows; ++i) tokens[i] = static_cast<token>(i * 31 % t.config().vocabulary);
   const kv::piece table[] = {
-      {0, context + rows, 0}};  // keys of the context may be anything: time does not depend on it
+      {0, context + rows, 0}};  // the context's keys may hold anything: the time does not depend on them
   const run r{.tokens = tokens,
               .first_position = static_cast<position>(context),
               .table = table,
@@ -41,7 +41,7 @@ std::vector<measured_pass> measure_passes(transformer& t, std::uint32_t pages_co
   std::vector<measured_pass> passes;
   const auto add = [&](std::uint32_t rows, std::uint32_t logits, std::uint32_t context) {
     if (rows > t.rows_max() || rows + context > room) return;
-    // Twice the rows take at most about twice as long, and a pass is made twice.
+    // Twice the rows take at most about twice as long, and each pass is made twice.
     const microseconds last = passes.empty() ? microseconds{0} : passes.back().took;
     if (since(start) + 4 * last > patience && passes.size() > 2) return;
     passes.push_back(measure(t, rows, logits, context));

@@ -8,7 +8,7 @@
 
 namespace redline::model {
 
-/// What one run of `rows` rows, of which `logits` want logits, takes behind `context` other tokens.
+/// Time of a pass with one run of `rows` rows, `logits` of them with logits, after `context` tokens of the sequence.
 struct measured_pass {
   std::uint32_t rows = 0;
   std::uint32_t logits = 0;
@@ -16,8 +16,8 @@ struct measured_pass {
   microseconds took{0};
 };
 
-/// Measures passes of 1, 2, 4, ... rows, some without logits, and some behind a long context: enough to foresee others.
-/// Stops early when it took more than `patience`. What the transformer's pages hold is lost.
+/// Measures passes of 1, 2, 4, ... rows, some without logits, some after a long context: enough to estimate any other.
+/// Stops early after about `patience`. Overwrites the contents of the transformer's pages.
 std::vector<measured_pass> measure_passes(transformer& t, std::uint32_t pages_count, microseconds patience);
 
 }  // namespace redline::model

@@ -11,16 +11,16 @@
 
 namespace redline::model {
 
-/// Cosines and sines by position, computed in double on first use and rounded once. Any position works, also negative
-/// ones: offsets move queries to where no token is. One thread fills it; afterwards pointers may be read by many.
+/// Cosines and sines by position, computed in double on first use and rounded once. Positions may be negative, because
+/// offsets move queries. One thread may call `at`; the returned angles may be read by many.
 class rope_cache {
  public:
-  /// factors: divisors of the frequencies, empty for none.
+  /// factors: divisors of the frequencies; empty for none.
   rope_cache(const model_config& config, std::span<const float> factors);
 
   /// cos[rotary_dim / 2], then sin[rotary_dim / 2]; valid until `forget_if_large`.
   kernels::rope_angles at(std::int64_t position);
-  /// Drops everything when very many positions were asked for. To be called between forward passes.
+  /// Drops all angles when there are very many. To be called between forward passes.
   void forget_if_large();
 
  private:

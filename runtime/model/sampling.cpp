@@ -10,8 +10,8 @@
 #include "runtime/base/philox.hpp"
 #include "runtime/base/portable_math.hpp"
 
-// Every comparison that decides a token is made on numbers from IEEE arithmetic in a fixed order (portable_math.hpp),
-// so the same logits give the same token on every machine.
+// Every comparison that decides a token uses IEEE arithmetic in a fixed order (portable_math.hpp), so the same logits
+// give the same token on every machine.
 
 namespace redline::model {
 namespace {
@@ -23,7 +23,7 @@ float clean(float logit) { return std::isnan(logit) ? minus_infinity : logit; }
 
 bool in_vocabulary(token t, std::size_t size) { return t >= 0 && static_cast<std::size_t>(t) < size; }
 
-/// As many values side by side as a compiler turns into vectors of any width.
+/// Lanes of the loops below; compilers turn them into vectors of any width.
 constexpr std::size_t lanes = 16;
 
 float greatest(std::span<const float> logits) {
@@ -37,7 +37,7 @@ float greatest(std::span<const float> logits) {
   return *std::max_element(best.begin(), best.end());
 }
 
-/// The first of the greatest; 0 where none is above minus infinity.
+/// Index of the first greatest value; 0 if none is above minus infinity.
 token greedy(std::span<const float> logits) {
   const float best = greatest(logits);
   if (best == minus_infinity) return 0;
@@ -53,7 +53,7 @@ token greedy(std::span<const float> logits) {
 
 // -- noise
 
-/// The standard Gumbel variable of 32 random bits: between -3.13 and 22.88, rising with the word.
+/// The standard Gumbel variable for 32 random bits: between -3.13 and 22.88, increasing with the word.
 double gumbel(std::uint32_t word) {
   const double u = (static_cast<double>(word) + 0.5) / 4294967296.0;
   return -portable_log(-portable_log(u));
@@ -61,13 +61,13 @@ double gumbel(std::uint32_t word) {
 constexpr double gumbel_max = 22.9;
 constexpr int gumbel_floor = -4;
 
-/// The four words of the tokens 4 * block to 4 * block + 3. The last counter word sets sampling apart from other uses.
+/// Random words for the tokens 4 * block to 4 * block + 3. The last counter word separates sampling from other uses.
 std::array<std::uint32_t, 4> noise_words(std::uint64_t seed, std::uint64_t index, std::uint32_t block) {
   return philox4x32({block, static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32), 0x5265646cu},
                     {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
 }
 
-/// [k]: words up to here have less noise than gumbel_floor + k, for certain.
+/// [k]: words up to this one certainly have less noise than gumbel_floor + k.
 const std::array<std::uint32_t, 28>& word_thresholds() {
   static const auto table = [] {
     std::array<std::uint32_t, 28> t{};
@@ -80,13 +80,13 @@ const std::array<std::uint32_t, 28>& word_thresholds() {
   return table;
 }
 
-/// Finds the token with the greatest scaled logit plus noise. Tokens that no noise can lift over the best so far are
-/// skipped, most others after one comparison of their random word; neither changes the outcome.
+/// Finds the token with the greatest scaled logit plus noise. Skips tokens that no noise can lift over the best so far,
+/// and most others after one comparison of their random word; neither changes the result.
 class gumbel_race {
  public:
   gumbel_race(std::uint64_t seed, std::uint64_t index) : seed_(seed), index_(index) {}
 
-  /// Below this no token can win any more.
+  /// Tokens with a scaled logit below this cannot win any more.
   [[nodiscard]] double reach() const { return winning_ - gumbel_max; }
   [[nodiscard]] token winner() const { return winner_; }
 
@@ -115,12 +115,12 @@ class gumbel_race {
   double winning_ = -infinity;
 };
 
-/// Draws from the whole vocabulary. best: the greedy token, which enters first so that few others are in reach.
+/// Samples from the whole vocabulary. best: the greedy token, which is tried first so that most others can be skipped.
 token draw_from_all(std::span<const float> logits, double temperature, token best, gumbel_race race) {
   race.enter(best, static_cast<double>(logits[static_cast<std::size_t>(best)]) / temperature);
   for (std::size_t from = 0; from < logits.size(); from += 4) {
     const std::size_t to = std::min(from + 4, logits.size());
-    // A little lower than exact, because the division rounds.
+    // Slightly lower than exact, because the division rounds.
     const double cut = race.reach() * temperature;
     const double low = cut - std::fabs(cut) * 1e-12;
     bool any = false;
@@ -166,10 +166,10 @@ std::vector<candidate> best_of(std::span<const float> logits, double temperature
   return heap;
 }
 
-/// exp of a difference to the best; what cannot matter beside 1 counts as nothing.
+/// exp of a difference to the best logit; 0 where it is too small to matter next to 1.
 double weight(double below_best) { return below_best < -60 ? 0 : portable_exp(below_best); }
 
-/// What top_p and min_p can keep of the whole vocabulary, unordered, and the sum of all weights (when top_p wants it).
+/// The tokens that top_p and min_p can keep, unordered, and the sum of all weights (if top_p needs it).
 struct nucleus {
   std::vector<candidate> candidates;
   double total = 0;
@@ -182,7 +182,7 @@ nucleus nucleus_of(std::span<const float> logits, const sampling_params& p, doub
   double floor = -infinity;
   if (p.top_p < 1) {
     for (std::size_t i = 0; i < logits.size(); ++i) out.total += weight(scaled(i) - best);
-    // Tokens under (1 - top_p) / vocabulary hold less than 1 - top_p together, so the others hold top_p. Half of that,
+    // Tokens below (1 - top_p) / vocabulary sum to less than 1 - top_p, so the others reach top_p. Half of that,
     // because the sums round.
     const double share = (1 - static_cast<double>(p.top_p)) / static_cast<double>(logits.size()) / 2;
     floor = std::min(best, best + portable_log(out.total * share));
@@ -194,7 +194,8 @@ nucleus nucleus_of(std::span<const float> logits, const sampling_params& p, doub
   return out;
 }
 
-/// The shortest prefix in rank that holds top_p of the probability, then what min_p allows. At least the best stays.
+/// Keeps the fewest tokens in rank order that reach top_p of the probability, then those that min_p allows; at least
+/// the best one.
 void truncate(std::vector<candidate>& c, const sampling_params& p, double total) {
   std::sort(c.begin(), c.end(), before_in_rank);
   const double best = c.front().scaled;
@@ -247,7 +248,7 @@ void row_sampler::emit(token id) {
   if (params_.needs_history()) ++output_counts_[id];
 }
 
-/// Bias, penalties and bans, into `changed_`.
+/// Applies bias, penalties and bans, into `changed_`.
 void row_sampler::adjust(std::span<const float> logits) {
   changed_.assign(logits.begin(), logits.end());
   for (const auto& [id, bias] : params_.logit_bias) {
@@ -296,7 +297,7 @@ token sample(std::span<const float> logits, const sampling_params& params, const
 
 namespace {
 
-/// exp(x) of an x <= 0, to a millionth, without a branch; of a NaN and far below zero next to nothing.
+/// exp(x) for x <= 0 with an error of a millionth, without branches; next to 0 for NaN and far below zero.
 float exp_below_zero(float x) {
   constexpr float log2_e = 1.44269504F;
   const float clamped = x > -80.0F ? x : -80.0F;
@@ -325,7 +326,7 @@ std::optional<double> log_sum_exp(std::span<const float> logits) {
 
 }  // namespace
 
-/// Drafters ask for it in each of their passes, and it decides no token: it need not be exact to the last bit.
+// Drafters need it in each pass, and it decides no token: it need not be exact to the last bit.
 float top_probability(std::span<const float> logits) {
   const float best = greatest(logits);
   if (!std::isfinite(best)) return 0;

@@ -11,7 +11,7 @@
 
 namespace redline::model {
 
-/// How the next token is chosen from logits. Defaults mean greedy.
+/// How the next token is chosen from logits. The default is greedy.
 struct sampling_params {
   float temperature = 0;         // 0: greedy
   std::int32_t top_k = 0;        // 0: all
@@ -22,10 +22,10 @@ struct sampling_params {
   float frequency_penalty = 0;   // over the output
   std::uint64_t seed = 0;
   std::vector<std::pair<token, float>> logit_bias;
-  std::vector<token> banned_early;  // cannot be chosen at an index below `banned_before`: end tokens, for min_tokens
+  std::vector<token> banned_early;  // never chosen at an index below `banned_before` (end tokens, for min_tokens)
   std::uint32_t banned_before = 0;
 
-  /// Some penalty looks at the tokens before.
+  /// Whether a penalty depends on earlier tokens.
   [[nodiscard]] bool needs_history() const {
     return repetition_penalty != 1 || presence_penalty != 0 || frequency_penalty != 0;
   }
@@ -48,7 +48,7 @@ struct token_logprob {
   static constexpr auto fields(auto& self) { return std::tie(self.id, self.logprob); }
 };
 
-/// What a client asked to know about one emitted token.
+/// The log-probabilities of one emitted token.
 struct emitted_logprob {
   float logprob = 0;
   std::vector<token_logprob> top;  // most probable first
@@ -58,28 +58,28 @@ struct emitted_logprob {
 
 /// The committed tokens before the ones being chosen.
 struct token_context {
-  std::span<const token> log;      // may be empty unless params.needs_history(): nothing looks at it then
-  std::uint64_t count = 0;         // how many there are; more than log.size() when some have left the window
-  std::uint32_t prompt_count = 0;  // the first of them that are the prompt
+  std::span<const token> log;      // may be empty unless params.needs_history()
+  std::uint64_t count = 0;         // of committed tokens; more than log.size() when some were evicted from the window
+  std::uint32_t prompt_count = 0;  // of these, tokens of the prompt
 };
 
 /// Chooses the tokens of consecutive rows of logits; counts the log once. Refers to `params`.
 ///
 /// Order of processing: logit bias, repetition penalty (over prompt and output), presence and frequency penalties (over
-/// the output), bans, the mask, temperature, top-k, top-p, min-p. A NaN logit counts as minus infinity. top-p keeps the
-/// shortest run of the most probable tokens that holds it, of what top-k left. Ties, at every boundary, go to the
-/// lowest id.
+/// the output), bans, the mask, temperature, top-k, top-p, min-p. A NaN logit counts as minus infinity. Of the tokens
+/// that top-k leaves, top-p keeps the fewest most probable ones whose sum reaches it. Ties, at every boundary, go to
+/// the lowest id.
 ///
-/// Randomness depends on (seed, index) only, index being the number of tokens before, prompt included: Gumbel-max with
-/// noise from a counter-based generator keyed by (seed, index, token), so that a draft model that samples with the same
-/// parameters tends to agree with its target. The same logits give the same token on every machine.
+/// Randomness depends on (seed, index) only, where index is the number of earlier tokens, prompt included: Gumbel-max
+/// with noise from a counter-based generator keyed by (seed, index, token). So a draft model that samples with the same
+/// parameters tends to agree with its target, and the same logits give the same token on every machine.
 class row_sampler {
  public:
   row_sampler(const sampling_params& params, const token_context& before);
-  /// logits: [vocabulary], not empty. allowed: a bit per token, the others cannot be chosen; empty: all. Without bias,
-  /// bans, penalties and a mask the greedy choice allocates nothing.
+  /// logits: [vocabulary], not empty. allowed: one bit per token that may be chosen; empty: all may. Without bias,
+  /// bans, penalties and mask the greedy choice allocates nothing.
   token choose(std::span<const float> logits, std::span<const std::uint64_t> allowed = {});
-  /// The token at this index is decided; it counts as output for the rows to come.
+  /// Commits the token at this index, which then counts as output for the following rows.
   void emit(token id);
 
  private:
@@ -88,12 +88,12 @@ class row_sampler {
 
   const sampling_params& params_;
   std::uint64_t index_;
-  /// How often each token of prompt and output stands in the output; empty unless penalties need it.
+  /// Number of occurrences in the output, by token of prompt or output; empty unless penalties need it.
   std::unordered_map<token, std::uint32_t> output_counts_;
   std::vector<float> changed_;
 };
 
-/// One row: the token that follows `before` and then `accepted`, which counts as output.
+/// Samples one row: the token that follows `before` and then `accepted`, which counts as output.
 token sample(std::span<const float> logits, const sampling_params& params, const token_context& before,
              std::span<const token> accepted = {});
 

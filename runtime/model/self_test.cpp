@@ -21,12 +21,12 @@ using kernels::kernel_table;
 using kernels::weight_type;
 using kernels::worker_team;
 
-/// Rows of the batches: between them every way in which the kernels block rows.
+/// Batch sizes that together reach every way in which the kernels block rows.
 constexpr std::array<std::uint32_t, 7> batch_sizes = {1, 2, 3, 5, 8, 17, 64};
 constexpr std::uint32_t rows_most = 64;
-/// The definition is slow, and a row alone is computed like any other row alone.
+/// Few, because the definition is slow, and any row alone is computed the same way.
 constexpr std::size_t rows_defined = 8;
-/// Panels that are computed eight, two and one at a time, the last of them with lanes to spare.
+/// Panels that are computed eight, two and one at a time, the last one incomplete.
 constexpr std::size_t outputs = 165;
 /// Several blocks, and several stretches as the kernels cut the columns of eight panels.
 constexpr std::size_t columns_of(weight_type type) {
@@ -59,7 +59,8 @@ std::string exactly(float f) {
   return text;
 }
 
-/// The first place where `found` is neither the same bits nor nearer than the tolerance. Both: [rows, width].
+/// Describes the first value of `found` that neither has the same bits nor is within the tolerance. Both: [rows,
+/// width].
 std::optional<std::string> difference(std::span<const float> wanted, std::span<const float> found, std::size_t width,
                                       float tolerance = 0) {
   REDLINE_ASSERT(wanted.size() == found.size(), "results of one shape");
@@ -75,7 +76,7 @@ std::string with_threads(const worker_team& team) {
   return team.size() == 1 ? "with one thread" : "with " + std::to_string(team.size()) + " threads";
 }
 
-/// A matrix in one format, rows for it, and what they give by definition.
+/// A matrix in one format, rows to multiply it with, and the products by definition.
 struct product_case {
   weight_type type;
   std::size_t columns = 0;
@@ -113,7 +114,7 @@ product_case make_case(weight_type type, std::uint64_t seed, worker_team& team) 
   return c;
 }
 
-/// Rows [first, first + count): one call with a team of one, else cut as finely as the table allows.
+/// Computes rows [first, first + count): in one call with a team of one, else split as finely as the table allows.
 std::vector<float> multiply(const kernel_table& table, worker_team& team, const kernels::packed_weights& w,
                             const product_case& c, std::size_t first, std::size_t count) {
   std::vector<float> y(count * outputs, std::numeric_limits<float>::quiet_NaN());
@@ -135,7 +136,7 @@ std::vector<float> multiply(const kernel_table& table, worker_team& team, const 
 
 /// A sum of k products loses at most k roundings of its largest partial sum. Weights and rows are about 1 at most, and
 /// the sums stay far below k.
-/// What single products lose is random: the square root of k times one, and some.
+/// The errors of single products are random: sqrt(k) times one of them, with a margin.
 float rounding_bound(const kernel_table& table, std::size_t columns) {
   if (table.one_chain) return 0;
   const auto k = static_cast<float>(columns);
@@ -166,7 +167,7 @@ std::string try_products(const kernel_table& table, worker_team& one, worker_tea
   return {};
 }
 
-/// A model, a prompt, and the storage they run in.
+/// A model, a prompt, and KV storage.
 struct prompt_case {
   std::shared_ptr<const weights> w;
   const kernel_table& table;
@@ -177,20 +178,20 @@ struct prompt_case {
 /// The prompt has one chunk of each size.
 constexpr std::array<std::uint32_t, 7> chunk_sizes = {1, 2, 3, 5, 8, 17, 33};
 constexpr std::uint32_t prompt_tokens = std::accumulate(chunk_sizes.begin(), chunk_sizes.end(), 0U);
-/// Pages for the prompt in scattered pieces, then for its neighbour in order.
+/// Pages for the prompt in scattered pieces, then for a second sequence in order.
 constexpr std::uint32_t scattered_pages = 16;
 constexpr std::uint32_t all_pages = scattered_pages + prompt_tokens / kv::page_tokens + 1;
 
 constexpr kv::piece contiguous[] = {{0, prompt_tokens, 0}};
 constexpr kv::piece neighbours_place[] = {{scattered_pages * kv::page_tokens, prompt_tokens, 0}};
 
-/// Pieces of uneven lengths that begin inside of pages, the pages from the last to the first.
+/// Pieces of uneven lengths that begin within pages, from the last page to the first.
 std::vector<kv::piece> scattered() {
   std::vector<kv::piece> pieces;
   std::uint32_t left = prompt_tokens;
   for (std::uint32_t i = 0; left > 0; ++i) {
     const std::uint32_t length = std::min(left, 1 + i * 11 % 29);
-    REDLINE_ASSERT(i < scattered_pages, "the pieces have a page each");
+    REDLINE_ASSERT(i < scattered_pages, "each piece has a page");
     pieces.push_back({(scattered_pages - 1 - i) * kv::page_tokens + i % 4, length, 0});
     left -= length;
   }
@@ -209,7 +210,7 @@ std::vector<kv::piece> first_of(std::span<const kv::piece> pieces, std::uint32_t
 }
 
 result<std::unique_ptr<transformer>> make_transformer(const prompt_case& c, worker_team& team) {
-  static_assert(2 * chunk_sizes.back() <= prompt_tokens, "the largest chunk and its neighbour fit as well");
+  static_assert(2 * chunk_sizes.back() <= prompt_tokens, "the largest chunk fits twice");
   return transformer::create(c.w, c.table, team, {.pages_count = all_pages, .kv = c.kv, .rows_max = prompt_tokens});
 }
 
@@ -221,7 +222,7 @@ result<std::vector<float>> at_once(const prompt_case& c, worker_team& team, std:
   return std::vector<float>(logits.begin(), logits.end());
 }
 
-/// The same from chunks of all sizes, each beside a neighbour's whose logits nobody wants.
+/// The same from chunks of all sizes, each batched with a chunk of a second sequence that wants no logits.
 result<std::vector<float>> in_chunks(const prompt_case& c, worker_team& team, std::span<const kv::piece> pieces) {
   REDLINE_TRY_ASSIGN(const auto t, make_transformer(c, team));
   std::vector<float> all;
@@ -295,7 +296,7 @@ class tester {
     REDLINE_TRY_ASSIGN(const auto in_pieces, at_once(c, one_, scattered()));
     compare("attention over scattered pages", plain, in_pieces);
     REDLINE_TRY_ASSIGN(const auto chunks, in_chunks(c, many_, scattered()));
-    compare("a prompt in chunks, beside another, " + with_threads(many_), plain, chunks);
+    compare("a prompt in chunks, batched with another, " + with_threads(many_), plain, chunks);
     if (!c.table.one_chain || &c.table == &o_.reference) return {};
     compare("a model as the " + std::string(o_.reference.name) + " target runs it",
             reference_[static_cast<std::size_t>(c.kv)], plain);

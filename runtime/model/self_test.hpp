@@ -10,7 +10,7 @@
 
 namespace redline::model {
 
-/// One claim about one kernel target, tried on this machine.
+/// One claim about one kernel target, checked on this machine.
 struct self_check {
   std::string target;
   std::string claim;    // "products with Q4_K weights"
@@ -20,18 +20,19 @@ struct self_check {
 };
 
 struct self_test_options {
-  std::span<const kernels::kernel_table* const> tables;  // to try; this CPU runs them
-  const kernels::kernel_table& reference;                // whose logits the others must give, bit for bit
-  const gguf::gguf_file& model;                          // a small one: its prompt is computed some dozen times
-  std::uint32_t threads = 2;                             // of the team that must give what one thread gives
-  std::uint64_t seed = 1;                                // of matrices, rows and prompt
+  std::span<const kernels::kernel_table* const> tables;  // to be checked; this CPU must run them
+  const kernels::kernel_table& reference;                // the others must give its logits, bit for bit
+  const gguf::gguf_file& model;                          // a small one: a prompt is computed some dozen times
+  std::uint32_t threads = 2;                             // of the team that must give the bits of one thread
+  std::uint64_t seed = 1;                                // for matrices, rows and prompt
 };
 
-/// Tries what kernels/README.md and the transformer promise, with every table, and takes seconds:
-/// - in every weight format, rows alone give the bits of the definition (tables that sum in their own order: its
-///   value), and rows in batches give the bits of the rows alone, with one thread and with many;
+/// Checks the guarantees of kernels/README.md and of the transformer with every table, in seconds:
+/// - in every weight format, a row alone gives the bits of the definition (for tables that sum in their own order: its
+///   value within rounding), and rows in batches give the bits of the rows alone, with one thread and with many;
 /// - with every type of keys and values, a prompt gives the same logits over scattered pages as over contiguous ones,
-///   in chunks beside another sequence with many threads as at once with one, and as with the reference.
+/// in
+///   chunks batched with another sequence on many threads as in one run on one thread, and as with the reference.
 /// on_check is called with each result as it is found. Fails only when the model cannot be loaded.
 result<std::vector<self_check>> self_test(const self_test_options& options,
                                           const std::function<void(const self_check&)>& on_check = {});

@@ -18,10 +18,10 @@ namespace {
 
 using kernels::attention_tile;
 
-/// Rows that one work item of a row-wise loop takes.
+/// Rows per work item of a row-wise loop.
 constexpr std::size_t rows_per_item = 8;
 
-/// A run, made ready for the kernels.
+/// A run, prepared for the kernels.
 struct prepared_run {
   std::uint32_t first_row = 0;
   std::uint32_t row_count = 0;
@@ -40,7 +40,7 @@ struct row_block {
   std::uint32_t row_end = 0;
 };
 
-/// Floats of a buffer that is sized once.
+/// A buffer of floats that only grows.
 class float_buffer {
  public:
   float_buffer() = default;
@@ -119,7 +119,7 @@ struct transformer::state {
   std::vector<float_buffer> scratch;  // one per worker
   std::size_t rows = 0;               // in the activations: all, then only those that want logits
 
-  // What `prepare` found out about the batch.
+  // The batch at hand, as `prepare` left it.
   std::vector<prepared_run> runs;
   std::vector<token> tokens;                       // by row
   std::vector<std::uint32_t> slots;                // by row
@@ -254,8 +254,8 @@ void transformer::state::prepare_run(const run& r) {
   split_into_blocks(static_cast<std::uint32_t>(runs.size() - 1));
 }
 
-/// Where the run's own keys go, and how they are rotated: a key at position p in a piece with an offset is stored as if
-/// it stood at p - offset, so that all keys of a piece agree.
+/// Finds the slots and rotations of the run's own keys: a key at position p in a piece with an offset is rotated for
+/// p - offset, so that all keys of a piece agree.
 void transformer::state::append_slots(const run& r) {
   const std::size_t first = slots.size();
   slots.resize(first + r.tokens.size());
@@ -266,7 +266,8 @@ void transformer::state::append_slots(const run& r) {
     for (std::uint32_t j = piece.count; j > 0 && left > 0; --j) {
       --left;
       slots[first + left] = piece.first_slot + j - 1;
-      REDLINE_ASSERT(slots[first + left] < std::uint64_t{how.pages_count} * kv::page_tokens, "a slot of this storage");
+      REDLINE_ASSERT(slots[first + left] < std::uint64_t{how.pages_count} * kv::page_tokens,
+                     "the slot is within the storage");
       key_angles[first + left] =
           ropes.at(std::int64_t{r.first_position} + static_cast<std::int64_t>(left) - piece.offset);
     }
@@ -294,7 +295,7 @@ void transformer::state::append_tiles(const run& r, prepared_run& p) {
   p.tiles_end = tiles.size();
 }
 
-/// Enough rows that keys and values, once read, serve many query vectors.
+/// Enough rows for keys and values, once read, to be used for many query vectors.
 void transformer::state::split_into_blocks(std::uint32_t run_index) {
   const prepared_run& p = runs[run_index];
   const std::uint32_t group = config.heads / config.kv_heads;
@@ -310,7 +311,7 @@ void transformer::state::split_into_blocks(std::uint32_t run_index) {
 void transformer::state::reserve_scratch() {
   const std::size_t group = config.heads / config.kv_heads;
   std::size_t most = 0;
-  // Blocks of wanted rows are cut elsewhere than blocks of all rows, so one of them can be the largest.
+  // Blocks of the rows with logits are split differently from blocks of all rows; either can hold the largest.
   for (const auto* list : {&blocks, &wanted_blocks}) {
     for (const row_block& b : *list) {
       const prepared_run& p = runs[b.run];
@@ -332,7 +333,7 @@ void transformer::state::for_rows(Body body) {
 void transformer::state::embed() {
   for_rows([&](std::size_t row) {
     REDLINE_ASSERT(tokens[row] >= 0 && static_cast<std::uint32_t>(tokens[row]) < config.vocabulary,
-                   "a token of the vocabulary");
+                   "the token is within the vocabulary");
     float* to = x.data() + row * config.width;
     table.unpack_row(w->embedding.view(), static_cast<std::size_t>(tokens[row]), to);
     if (config.embedding_scale == 1) return;
@@ -370,7 +371,7 @@ std::size_t transformer::state::panels_per_item(std::size_t panels) const {
   return std::max(std::min<std::size_t>(share, 64), table.panels_step);
 }
 
-/// The rows as the table's gemm likes them, made once for all threads; nullptr: it takes the floats.
+/// Converts the rows to the form that the table's gemm reads, once for all threads; nullptr: it reads floats.
 const std::byte* transformer::state::prepare_rows(const float* rows_of_x, std::size_t columns) {
   const std::size_t bytes = table.prepared_bytes(rows, columns);
   if (bytes == 0) return nullptr;
@@ -413,7 +414,7 @@ void transformer::state::multiply(const float* rows_of_x, std::initializer_list<
   });
 }
 
-/// gate = act(x gate^T) * (x up^T), or act(x up^T) without a gate, by stretches of outputs that stay in the cache
+/// gate = act(x gate^T) * (x up^T), or act(x up^T) without a gate, in stretches of outputs that stay in the cache
 /// between the steps.
 void transformer::state::activate(const layer_weights& l) {
   const std::size_t width = config.feed_forward;
@@ -575,7 +576,7 @@ void transformer::move_tokens(std::span<const kv::token_move> moves) {
   for (const kv::token_move& m : moves) {
     REDLINE_ASSERT(
         std::uint64_t{std::max(m.from_slot, m.to_slot)} + m.count <= std::uint64_t{s.how.pages_count} * kv::page_tokens,
-        "slots of this storage");
+        "the slots are within the storage");
     angles.push_back(m.turn == 0 ? nullptr : s.ropes.at(m.turn));
   }
   const std::size_t kv_heads = s.config.kv_heads;
@@ -593,7 +594,7 @@ void transformer::move_tokens(std::span<const kv::token_move> moves) {
 std::vector<float> transformer::key_at(std::uint32_t layer, std::uint32_t slot) const {
   const model_config& config = state_->config;
   REDLINE_ASSERT(layer < config.layers && slot < std::uint64_t{state_->how.pages_count} * kv::page_tokens,
-                 "a key of this storage");
+                 "the key is within the storage");
   std::vector<float> out;
   out.reserve(std::size_t{config.kv_heads} * config.head_dim);
   for (std::uint32_t head = 0; head < config.kv_heads; ++head)

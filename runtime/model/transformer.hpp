@@ -19,31 +19,31 @@ namespace redline::model {
 /// f32, f16 or bf16.
 using kv_type = kernels::element_type;
 
-/// A model's weights, repacked for one kernel target. Immutable, shared by whoever runs it.
+/// A model's weights, repacked for one kernel target. Immutable; may be shared.
 class weights;
 
 /// Checks every tensor's name, shape and type against the configuration, then repacks it (in parallel on `team`).
-/// progress(done_bytes, all_bytes) is called now and then. Failures name the tensor.
+/// progress(done_bytes, all_bytes) is called repeatedly. Failures name the tensor.
 result<std::shared_ptr<const weights>> load_weights(
     const gguf::gguf_file& file, const kernels::kernel_table& table, kernels::worker_team& team,
     const std::function<void(std::uint64_t, std::uint64_t)>& progress = {});
 
 [[nodiscard]] const model_config& config_of(const weights& w);
-/// Bytes of memory that the file's weights take once they are repacked for the table.
+/// Bytes of memory that the file's weights take, repacked for the table.
 [[nodiscard]] std::uint64_t weight_bytes(const gguf::gguf_file& file, const kernels::kernel_table& table);
-/// Bytes of KV that one page of this model takes.
+/// Bytes of one KV page of this model.
 [[nodiscard]] std::uint64_t page_bytes(const model_config& config, kv_type type);
 
-/// Runs forward passes of one model over its own KV storage. One thread calls it; it spreads the work over `team`.
-/// Bits of a row's logits depend on the row's sequence only: not on the batch, the chunking, the piece boundaries of
-/// the table, or the number of threads.
+/// Runs forward passes of one model over its own KV storage. One thread may call it; the work is shared by `team`.
+/// The bits of a row's logits depend on the row's sequence only: not on the batch, the chunking, the pieces of the page
+/// table, or the number of threads.
 class transformer {
  public:
   struct options {
     std::uint32_t pages_count = 0;
     kv_type kv = kv_type::f16;
-    std::uint32_t rows_max = 512;  // rows of one forward; buffers are sized once
-    bool profile = false;          // keep time_spent()
+    std::uint32_t rows_max = 512;  // most rows of one pass; buffers are sized for them
+    bool profile = false;          // measure time_spent()
   };
   /// Fails when the KV storage cannot be allocated.
   static result<std::unique_ptr<transformer>> create(std::shared_ptr<const weights> w,
@@ -54,7 +54,7 @@ class transformer {
   [[nodiscard]] const model_config& config() const;
   [[nodiscard]] std::uint32_t rows_max() const;
 
-  /// What `forward` has done so far.
+  /// Counts of what `forward` has done so far.
   struct totals {
     std::uint64_t passes_count = 0;
     std::uint64_t rows_count = 0;
@@ -75,16 +75,16 @@ class transformer {
   };
   [[nodiscard]] const times& time_spent() const;
 
-  /// Copies keys and values between slots and turns keys, in every layer, one move after the other. The caller
-  /// guarantees slots inside the storage.
+  /// Copies keys and values between slots and rotates keys, in every layer, one move after the other. The caller
+  /// guarantees that slots are within the storage.
   void move_tokens(std::span<const kv::token_move> moves);
 
-  /// The key in one slot as it is stored, of every head of a layer one after the other; for measuring.
+  /// The stored keys of one slot, for all heads of a layer one after the other; for benchmarks.
   [[nodiscard]] std::vector<float> key_at(std::uint32_t layer, std::uint32_t slot) const;
 
-  /// Computes the batch's keys and values into their slots and the logits of the rows that want them.
-  /// Returns [wanting rows, vocabulary] in batch order, valid until the next call. The caller guarantees: at most
-  /// rows_max() rows, token ids inside the vocabulary, slots inside the storage, no slot written twice.
+  /// Computes the batch's keys and values into their slots, and logits.
+  /// Returns [rows with logits, vocabulary] in batch order, valid until the next call. The caller guarantees: at most
+  /// rows_max() rows, token ids within the vocabulary, slots within the storage, no slot written twice.
   std::span<const float> forward(std::span<const run> batch);
 
  private:

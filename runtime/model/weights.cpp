@@ -32,7 +32,7 @@ std::string shape_text(std::span<const std::uint64_t> dimensions) {
   return text + "]";
 }
 
-/// Takes tensors out of a file one by one, checks them, and remembers which were asked for.
+/// Reads tensors from a file one by one, checks them, and remembers which were used.
 class loader {
  public:
   loader(const gguf::gguf_file& file, const kernels::kernel_table& table, kernels::worker_team& team,
@@ -76,12 +76,12 @@ class loader {
     return values;
   }
 
-  /// A tensor nobody asked for would have changed the result: better no answer than a wrong one.
+  /// Fails for a tensor that was not used, because ignoring it would change the result.
   [[nodiscard]] result<void> check_all_used() const {
     for (const gguf::tensor& t : file_.tensors()) {
       if (used_.contains(t.name)) continue;
-      return failure{errc::unsupported_format,
-                     file_.path() + ": tensor '" + std::string(t.name) + "' has no place in this architecture"};
+      return failure{errc::unsupported_format, file_.path() + ": tensor '" + std::string(t.name) +
+                                                   "' is not part of this architecture; expected a file without it"};
     }
     return {};
   }

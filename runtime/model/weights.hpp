@@ -7,7 +7,7 @@
 
 namespace redline::model {
 
-/// [width] each; a norm by root mean square has no shift.
+/// [width] each; an RMS norm has no shift.
 struct norm_weights {
   std::vector<float> scale;
   std::vector<float> shift;
@@ -27,7 +27,7 @@ struct layer_weights {
 class weights {
  public:
   model_config config;
-  const kernels::kernel_table* table = nullptr;  // whose layout the matrices have
+  const kernels::kernel_table* table = nullptr;  // the matrices have its layout
   kernels::packed_weights embedding;             // [vocabulary, width]
   kernels::packed_weights head;                  // likewise; empty when tied
   norm_weights output_norm;

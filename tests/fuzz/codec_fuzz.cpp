@@ -1,4 +1,4 @@
-// Any bytes -> envelope and every message -> decoded or refused; what decodes encodes to bytes that decode to the same.
+// Any bytes are refused or decode to a message, for every kind of message; encoding it again gives a fixed point.
 #include "actors/messages/all_messages.hpp"
 #include "runtime/actor/codec.hpp"
 #include "runtime/actor/frame.hpp"

@@ -1,5 +1,5 @@
-// Any bytes -> program -> the same bytes or refused, with one file and with several; what resolves is what the spans
-// hold.
+// Any bytes are refused or parse to a program that prints as the same bytes, with one file and with several; the result
+// has the size of its parts.
 #include <cstdlib>
 
 #include "runtime/copy/program.hpp"
@@ -33,11 +33,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   auto shape = copy::shape_of(one);
   shape.anchors = true;
-  std::vector<copy::anchor_pair> says;
-  if (const auto p = copy::parse_program(bytes, shape, &says)) {
+  std::vector<copy::anchor_pair> anchors;
+  if (const auto p = copy::parse_program(bytes, shape, &anchors)) {
     std::size_t copies = 0;
     for (const auto& op : *p) copies += std::holds_alternative<copy::copy_op>(op) ? 1 : 0;
-    if (says.size() != copies) std::abort();
+    if (anchors.size() != copies) std::abort();
   }
   return 0;
 }

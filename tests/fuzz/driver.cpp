@@ -1,6 +1,6 @@
-// Runs a fuzz target without libFuzzer: its seeds, then mutations of them, the same ones every time, until the time is
-// up (REDLINE_FUZZ_SECONDS, default 1). An abort or a sanitizer's report fails the test; the input is in the file it
-// names.
+// Runs a fuzz target without libFuzzer: its seeds, then the same sequence of mutations every time, for
+// REDLINE_FUZZ_SECONDS (default 1). An abort or a sanitizer's report fails the test; the input is saved in
+// fuzz_crash.bin.
 #include "tests/fuzz/driver.hpp"
 
 #include <chrono>
@@ -18,7 +18,7 @@ std::string current;
 
 void keep_input(int) {
   std::ofstream("fuzz_crash.bin", std::ios::binary) << current;
-  std::fputs("the input is in fuzz_crash.bin\n", stderr);
+  std::fputs("the input is saved in fuzz_crash.bin\n", stderr);
   std::signal(SIGABRT, SIG_DFL);
   std::abort();
 }
@@ -37,7 +37,8 @@ class mutator {
   std::size_t below(std::size_t n) { return n == 0 ? 0 : random_() % n; }
 
   void change(std::string& s) {
-    constexpr std::uint64_t odd[] = {0, 1, 0x7f, 0x80, 0xff, 0x7fff, 0xffff, 0x7fffffff, 0xffffffff, ~std::uint64_t{0}};
+    constexpr std::uint64_t boundaries[] = {0,      1,      0x7f,       0x80,       0xff,
+                                            0x7fff, 0xffff, 0x7fffffff, 0xffffffff, ~std::uint64_t{0}};
     const std::size_t at = below(s.size() + 1);
     switch (below(7)) {
       case 0:  // another byte
@@ -46,10 +47,10 @@ class mutator {
       case 1:  // another bit
         if (at < s.size()) s[at] = static_cast<char>(s[at] ^ 1 << below(8));
         break;
-      case 2:  // an odd number
-        for (std::size_t i = 0, n = std::size_t{1} << below(4), v = below(std::size(odd)); i < n && at + i < s.size();
-             ++i) {
-          s[at + i] = static_cast<char>(odd[v] >> 8 * i);
+      case 2:  // a boundary value
+        for (std::size_t i = 0, n = std::size_t{1} << below(4), v = below(std::size(boundaries));
+             i < n && at + i < s.size(); ++i) {
+          s[at + i] = static_cast<char>(boundaries[v] >> 8 * i);
         }
         break;
       case 3:  // less
@@ -82,8 +83,8 @@ void feed(std::string input) {
 
 int main() {
   std::signal(SIGABRT, keep_input);
-  const char* wish = std::getenv("REDLINE_FUZZ_SECONDS");
-  const std::chrono::duration<double> limit(wish != nullptr ? std::atof(wish) : 1.0);
+  const char* seconds = std::getenv("REDLINE_FUZZ_SECONDS");
+  const std::chrono::duration<double> limit(seconds != nullptr ? std::atof(seconds) : 1.0);
   const auto begin = std::chrono::steady_clock::now();
   const auto pool = redline::fuzz::seeds();
   std::uint64_t count = 0;

@@ -1,4 +1,4 @@
-// Any bytes -> gguf_file -> every view read, or refused.
+// Any bytes are refused or open as a GGUF file; then every view can be read.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -11,7 +11,7 @@
 
 namespace {
 
-/// Reads every byte that the file hands out, so that a view outside of it is noticed by the sanitizer.
+/// Reads every byte of a view, so that the sanitizer notices one outside of the file.
 std::uint64_t touch(std::span<const std::byte> bytes) {
   std::uint64_t sum = 0;
   for (const std::byte byte : bytes) sum += std::to_integer<std::uint64_t>(byte);
@@ -40,7 +40,7 @@ std::uint64_t touch(const redline::gguf::gguf_file& file) {
 
 std::vector<std::string> redline::fuzz::seeds() {
   const auto bytes = redline::test::make_tiny_model({.layers = 1}).writer().bytes();
-  // The head of the file is where its structure is; whole, most mutations would only change weights.
+  // The structure is at the start of the file; in the whole file most mutations would only change weights.
   const std::string whole(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   return {whole, whole.substr(0, 16384), whole.substr(0, 2048)};
 }

@@ -1,5 +1,5 @@
-// Any bytes -> a document of a Hugging Face folder -> a configuration, a tokenizer in a GGUF file that can be read, or
-// refused.
+// Any bytes are refused or read as documents of a Hugging Face folder: a configuration, and a tokenizer that a GGUF
+// file can hold.
 #include <cstdlib>
 
 #include "runtime/convert/hf_config.hpp"

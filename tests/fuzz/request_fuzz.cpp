@@ -1,4 +1,4 @@
-// Any bytes -> every request parser -> a request within its limits, or an error with a message and a type.
+// Any bytes give, with every request parser, a request within its limits or an error with a message.
 #include <cstdlib>
 
 #include "actors/http/openai/edit_request.hpp"

@@ -78,7 +78,7 @@ class attention : public kernel_test {
     }
   }
 
-  /// Tiles as the model makes them, cut at random places as well when asked for.
+  /// Tiles as the model makes them; with extra random cuts when asked for.
   std::vector<attention_tile> tiles_of(const sequence& s, std::vector<std::int32_t>& distinct, bool cut) {
     std::vector<attention_tile> tiles;
     for (std::uint32_t t = 0; t < s.tokens(); ++t) {
@@ -148,7 +148,7 @@ class attention : public kernel_test {
   }
 };
 
-/// In double, with keys and queries turned to where they stand: no pieces, no offsets.
+/// In double, with keys and queries rotated for their positions: no pieces, no offsets.
 std::vector<float> plain_attention(const sequence& s, std::size_t row) {
   const auto turn = [&](const float* x, std::size_t position, std::vector<double>& out) {
     out.assign(x, x + s.head_dim);
@@ -203,7 +203,7 @@ TEST_P(attention, over_moved_and_scattered_pieces_equals_exactly_rotated_contigu
   }
 }
 
-/// With the target whose bits it has to give.
+/// A target together with the one whose bits it must give.
 class twin_attention : public attention {};
 
 TEST_P(twin_attention, gives_the_bits_of_the_other_target) {
@@ -225,7 +225,7 @@ TEST_P(twin_attention, gives_the_bits_of_the_other_target) {
   }
 }
 
-TEST_P(attention, gives_a_row_the_same_bits_whoever_is_beside_it_and_wherever_keys_lie) {
+TEST_P(attention, gives_a_row_the_same_bits_in_any_batch_and_with_keys_in_any_slots) {
   for (const element_type type : {element_type::f32, element_type::f16, element_type::bf16}) {
     for (int world = 0; world < 6; ++world) {
       sequence s = make(20 + below(300), 32, 1 + below(4), type, true, false);
@@ -271,7 +271,7 @@ TEST_P(attention, reads_no_token_that_a_row_may_not_see) {
   sequence s = make(50, 16, 2, element_type::f32, false, false);
   store_all(table(), s);
   const auto before = attend(table(), s, 20, 30, false);
-  // Keys behind the last row share its tile: they may be computed with, but must not show. Values are never touched.
+  // Keys after the last row share its tile: they may be read, but must not change the output. Values are never read.
   for (std::size_t t = 30; t < 50; ++t) {
     const std::vector<float> bad(16, nan);
     table().store_kv(view_of(s), s.slots[t], 16, bad.data(), bad.data());

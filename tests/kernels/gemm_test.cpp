@@ -12,7 +12,7 @@
 namespace redline::kernels {
 namespace {
 
-/// A random matrix in the file's layout, and the floats it stands for.
+/// A random matrix in the file's layout, and its weights as floats.
 struct matrix {
   std::vector<std::byte> bytes;
   std::vector<float> floats;  // [rows, columns]
@@ -150,7 +150,7 @@ TEST_P(exact_gemm, unpacks_the_floats_it_multiplies_with) {
   }
 }
 
-// Many rows and long stretches take other ways through the tiles; the definition is too slow for all formats.
+// Many rows and long stretches take other code paths; the definition is too slow for all formats.
 TEST_P(exact_gemm, large_products_are_their_definition_too) {
   for (const auto& [rows, n, k] : {std::array<std::size_t, 3>{530, 40, 32},
                                    {70, 70, 1024},
@@ -250,7 +250,7 @@ TEST_P(gemm, rows_that_were_prepared_give_the_same_bits) {
     table().gemm(args);
     const memory_block out(table().prepared_bytes(rows, k));
     if (out.size() == 0) continue;              // this target takes floats
-    std::memset(out.data(), 0xff, out.size());  // rows that are not there may be anything
+    std::memset(out.data(), 0xff, out.size());  // missing rows may hold anything
     const std::size_t middle = below(rows + 1);
     table().prepare_rows(x.data(), k + 3, middle, rows, k, out.data());
     table().prepare_rows(x.data(), k + 3, 0, middle, k, out.data());

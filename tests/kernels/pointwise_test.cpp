@@ -22,7 +22,7 @@ TEST_P(pointwise, rms_norm_equals_the_definition) {
     for (std::size_t i = 0; i < n; ++i) {
       ASSERT_NEAR(found[i], x[i] * weight[i] / std::sqrt(squares / static_cast<double>(n) + 1e-5), 1e-5);
     }
-    ASSERT_TRUE(std::isnan(found[n])) << "nothing is written behind the end";
+    ASSERT_TRUE(std::isnan(found[n])) << "nothing is written after the end";
   }
 }
 
@@ -66,7 +66,7 @@ TEST_P(pointwise, layer_norm_equals_the_definition) {
     for (std::size_t i = 0; i < n; ++i) {
       ASSERT_NEAR(found[i], (x[i] - mean) / std::sqrt(variance + 1e-5) * weight[i] + bias[i], 2e-4) << n;
     }
-    ASSERT_TRUE(std::isnan(found[n])) << "nothing is written behind the end";
+    ASSERT_TRUE(std::isnan(found[n])) << "nothing is written after the end";
   }
 }
 

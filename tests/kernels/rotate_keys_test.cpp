@@ -50,7 +50,7 @@ class rotate_keys : public kernel_test {
   }
 };
 
-TEST_P(rotate_keys, turns_a_range_by_the_definition_and_leaves_the_rest) {
+TEST_P(rotate_keys, rotates_a_range_by_the_definition_and_leaves_the_rest) {
   for (const element_type type : all_element_types) {
     for (const auto& [head_dim, rotary_dim] : {std::pair<std::size_t, std::size_t>{64, 64}, {64, 32}, {20, 12}}) {
       for (const rope_pairs pairs : {rope_pairs::adjacent, rope_pairs::half_split}) {
@@ -92,7 +92,7 @@ TEST_P(rotate_keys, turns_a_range_by_the_definition_and_leaves_the_rest) {
   }
 }
 
-TEST_P(rotate_keys, a_turn_there_and_back_ends_near_where_it_began) {
+TEST_P(rotate_keys, rotating_there_and_back_nearly_restores_the_key) {
   const key_store before = filled(element_type::f32, 32);
   key_store store = before;
   const auto there = angles_of(64, 32), back = angles_of(-64, 32);

@@ -95,7 +95,7 @@ TEST(weight_blocks, every_half_comes_back_from_its_float) {
   EXPECT_EQ(quantized(weight_type::f16, dequantized(weight_type::f16, halves)), halves);
 }
 
-TEST(weight_blocks, what_was_quantised_symmetrically_comes_back_byte_for_byte) {
+TEST(weight_blocks, symmetric_formats_survive_quantising_again_byte_for_byte) {
   for (const auto type : {weight_type::q8_0, weight_type::q4_0, weight_type::q5_0}) {
     for (const float spread : {3e-1F, 0.02F, 300.0F}) {
       const auto once = quantized(type, normals(32 * 500, spread));
@@ -112,7 +112,7 @@ TEST(weight_blocks, quantising_again_loses_next_to_nothing) {
   }
 }
 
-TEST(weight_blocks, no_weight_is_further_off_than_half_a_step) {
+TEST(weight_blocks, no_weight_is_off_by_more_than_half_a_step) {
   // Of the symmetric formats' end with one step less: a whole step. 1.01: the scale's own rounding.
   const std::pair<weight_type, float> steps[] = {
       {weight_type::q8_0, 127 * 2}, {weight_type::q4_0, 8}, {weight_type::q5_0, 16}};
@@ -149,7 +149,7 @@ TEST(weight_blocks, the_error_on_normal_weights_is_what_the_bits_allow) {
       << "the search finds better steps than the range";
 }
 
-TEST(weight_blocks, weights_of_one_sign_and_constant_rows_are_kept) {
+TEST(weight_blocks, weights_of_one_sign_and_constant_rows_keep_their_values) {
   for (const auto type : all_weight_types) {
     for (const float value : {0.0F, 0.75F, -0.75F}) {
       const std::vector<float> x(512, value);

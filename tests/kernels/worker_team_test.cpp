@@ -54,7 +54,7 @@ TEST(worker_team, wakes_workers_that_went_to_sleep) {
   EXPECT_GT(by_others, 0);
 }
 
-TEST(worker_team, throws_the_first_exception_in_the_caller_and_goes_on_working) {
+TEST(worker_team, throws_the_first_exception_in_the_caller_and_stays_usable) {
   for (const std::uint32_t threads : {1, 4}) {
     worker_team team(threads);
     for (int round = 0; round < 50; ++round) {

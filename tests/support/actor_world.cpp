@@ -28,7 +28,7 @@ actor::worker& actor_world::add_worker(std::uint16_t process, std::uint16_t numb
 result<void> actor_world::post(frame f) {
   const auto to = actor::node_of(f.head.to);
   if (!nodes_.contains(to)) return failure{errc::unreachable, "no worker at " + actor::to_string(f.head.to)};
-  if (on_wire && !on_wire(f)) return {};  // lost on the way: the sender cannot know
+  if (on_wire && !on_wire(f)) return {};  // lost on the way, which the sender cannot know
   auto& wire = wires_[{actor::node_of(f.head.from), to}];
   // Mostly quick, now and then slow: a queue somewhere.
   const microseconds delay{env_.below(16) == 0 ? env_.below(20'000) : env_.below(200)};
@@ -42,7 +42,7 @@ void actor_world::restart(actor::address who) {
   nodes_.at(actor::node_of(who)).core->deliver(frame_of(host, {}, actor::restart_actor{who}));
 }
 
-/// Gives every wire and worker a chance, in random order; false when nobody had anything to do.
+/// Steps every wire and worker once, in random order; false when none had anything to do.
 bool actor_world::sweep() {
   bool moved = false;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> due;

@@ -22,22 +22,22 @@ class actor_world {
   [[nodiscard]] virtual_environment& env() { return env_; }
   [[nodiscard]] actor::worker& worker_at(actor::address where) { return *nodes_.at(actor::node_of(where)).core; }
 
-  /// Sees every frame that leaves; may change it; false loses it.
+  /// Called with every frame that is sent; may change it; false drops it.
   std::function<bool(actor::frame&)> on_wire;
 
   template<actor::message M>
   void send(actor::address to, const M& m, actor::address from = {}) {
     (void)post(frame_of(to, from, m));
   }
-  /// Kills the permanent actor and makes it anew, at once.
+  /// Kills the permanent actor and restarts it at once.
   void restart(actor::address who);
-  /// Steps until `done`, or until `limit` has passed on the virtual clock; tells which. Calls `each_step` in between.
+  /// Steps until `done` (true) or until `limit` has passed on the virtual clock (false). Calls `each_step` in between.
   bool run_until(const std::function<bool()>& done, microseconds limit, const std::function<void()>& each_step = {});
   /// Steps for this long on the virtual clock.
   void run_for(microseconds time) {
     (void)run_until([] { return false; }, time);
   }
-  /// Changes with every frame delivered: equal digests mean equal runs.
+  /// A hash of all frames delivered: equal digests mean equal runs.
   [[nodiscard]] std::uint64_t digest() const { return digest_; }
 
  private:

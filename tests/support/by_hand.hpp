@@ -32,12 +32,12 @@ class by_hand {
   explicit by_hand(std::vector<token> prompt) : log_(std::move(prompt)), has_(log_.size(), false) {}
 
   [[nodiscard]] std::uint32_t log_count() const { return static_cast<std::uint32_t>(log_.size()); }
-  /// All but the last token get KV.
+  /// Computes KV for all but the last token.
   void compute_cache() {
     forget_from(log_count() - 1);
     compute(log_count() - 1, 0);
   }
-  /// What the model says next, which joins the log. evicted_count: tokens that have left it.
+  /// Samples the next token and appends it to the log. evicted_count: tokens that have left the log.
   token say(const model::sampling_params& sampling = {}, std::uint64_t evicted_count = 0) {
     sampling_ = sampling;
     const token next = compute(log_count(), evicted_count);
@@ -68,7 +68,7 @@ class by_hand {
     table_.truncate(pool_, covered_before(at));
     std::fill(has_.begin() + at, has_.end(), false);
   }
-  /// The first `end` tokens get KV, gap by gap; what the model says after the last that did.
+  /// Computes KV for the first `end` tokens, gap by gap; returns the logits after the last computed one.
   token compute(std::uint32_t end, std::uint64_t evicted_count) {
     token said = 0;
     for (std::uint32_t first = 0; first < end; ++first) {

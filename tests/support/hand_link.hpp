@@ -11,7 +11,7 @@
 
 namespace redline::test {
 
-/// A clock that moves only when told, and numbers from a seed.
+/// A clock that the test advances, and random numbers from a seed.
 class virtual_environment final : public environment {
  public:
   explicit virtual_environment(std::uint64_t seed = 1) : state_(seed) {}
@@ -35,7 +35,7 @@ class virtual_environment final : public environment {
   std::uint64_t state_;
 };
 
-/// Keeps what is sent; nothing arrives by itself.
+/// Keeps sent frames for the test; nothing arrives by itself.
 class hand_link final : public actor::link {
  public:
   result<void> send(const actor::frame& f) override {
@@ -46,7 +46,7 @@ class hand_link final : public actor::link {
   std::optional<actor::frame> receive() override { return std::nullopt; }
   void wait(microseconds) override {}
 
-  /// The oldest frame kept, when it is an M; nothing is taken otherwise.
+  /// Takes the oldest kept frame if it is an M; otherwise nothing is taken.
   template<actor::message M>
   std::optional<M> take() {
     if (sent.empty() || sent.front().head.id != M::id) return std::nullopt;

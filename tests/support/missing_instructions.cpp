@@ -62,7 +62,7 @@ class saved_registers {
   void set_vector(unsigned number, lanes v) {
     for (const part& p : parts_of(number)) std::memcpy(area_ + p.from, bytes_of(v) + p.to, p.count);
   }
-  /// A bit per lane; k0 stands for all.
+  /// One bit per lane; k0 means all lanes.
   [[nodiscard]] std::uint32_t mask(unsigned number) {
     std::uint32_t bits = 0xffffffff;
     if (number != 0) std::memcpy(&bits, area_ + component(5).begin + 8 * number, sizeof(bits));
@@ -251,7 +251,7 @@ lanes third_operand(const instruction& i, saved_registers& r) {
   return v;
 }
 
-/// `lane_bits`: of what one bit of the mask stands for.
+/// lane_bits: width of the lane of one mask bit.
 void write_masked(const instruction& i, saved_registers& r, const lanes& v, unsigned lane_bits) {
   lanes out = i.zeroing ? lanes{} : r.vector(i.reg);
   const std::uint32_t mask = r.mask(i.mask);

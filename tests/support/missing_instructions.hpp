@@ -7,9 +7,9 @@
 namespace redline::test {
 
 /// kernels::choose_table, but for a target that this CPU lacks a few instructions for: those are executed one by one by
-/// a handler of SIGILL, as Intel's manual defines them. So the very object code is tested that runs where they exist,
-/// thousands of times slower. Knows what `amx` and `avx512fp16` use beyond AVX-512: tiles and TDPBF16PS,
-/// VCVTNE2PS2BF16, VFMULCPH. No table without AVX-512.
+/// a handler of SIGILL, as Intel's manual defines them. So the object code itself is tested, thousands of times slower.
+/// Knows what `amx` and `avx512fp16` use beyond AVX-512: tiles and TDPBF16PS, VCVTNE2PS2BF16, VFMULCPH. No table
+/// without AVX-512.
 kernels::table_choice choose_table_or_emulate(std::string_view target);
 
 }  // namespace redline::test

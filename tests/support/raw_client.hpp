@@ -15,10 +15,10 @@
 
 namespace redline::test {
 
-/// A TCP client that says exactly what it is told, for tests of servers. Waits at most ten seconds for anything.
+/// A TCP client that sends exact bytes, for tests of servers. Every wait ends after ten seconds.
 class raw_client {
  public:
-  /// receive_bytes: the kernel's receive buffer, to be a slow reader with; 0: the default.
+  /// receive_bytes: size of the kernel's receive buffer, to imitate a slow reader; 0: the default.
   explicit raw_client(std::uint16_t port, int receive_bytes = 0, const char* address = "127.0.0.1") {
     const bool is_v6 = std::string_view(address).find(':') != std::string_view::npos;
     socket_ = ::socket(is_v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -56,7 +56,7 @@ class raw_client {
     return true;
   }
 
-  /// Everything up to and including `mark`; what came so far when it does not come.
+  /// Everything up to and including `mark`, or all received bytes if it does not arrive.
   std::string read_until(std::string_view mark) {
     for (;;) {
       const auto at = received_.find(mark);

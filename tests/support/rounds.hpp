@@ -4,7 +4,7 @@
 
 namespace redline::test {
 
-/// How much of a long test runs: sanitizer builds compute ten to twenty times slower, and what they look for shows in a
+/// Rounds of a long test: fewer in sanitizer builds, which run ten to twenty times slower and find their errors in a
 /// few rounds.
 constexpr std::size_t rounds(std::size_t usual, [[maybe_unused]] std::size_t under_sanitizers) {
 #ifdef REDLINE_SANITIZED

@@ -9,7 +9,7 @@
 #include "actors/serving/verify_scheduler.hpp"
 #include "tests/support/actor_world.hpp"
 
-// The serving parts of a process in an actor_world: what sessions of a test talk to.
+// The actors of a serving process in an actor_world, for the sessions of a test.
 
 namespace redline::test {
 

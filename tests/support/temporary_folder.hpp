@@ -9,7 +9,7 @@
 
 namespace redline::test {
 
-/// A folder of the running test's own, which goes away with it.
+/// A folder of the running test, deleted after it.
 class temporary_folder {
  public:
   temporary_folder()

@@ -47,16 +47,16 @@ std::size_t fewest_bytes(const std::vector<std::string>& before, const std::vect
   return known[from] = best;
 }
 
-TEST(copy_oracle, finds_programs_that_people_would_write) {
+TEST(copy_oracle, finds_the_program_that_a_person_would_write) {
   EXPECT_EQ(round_trip({"a long line\nb\n"}, "a long line\nb\n"), "<copy lines=\"1-2\"/></program>");
   EXPECT_EQ(
       round_trip({"first long line here\nx\nlast long line here\n"}, "first long line here\ny\nlast long line here\n"),
       "<copy lines=\"1-1\"/><gen>y\n</gen><copy lines=\"3-3\"/></program>");
   EXPECT_EQ(round_trip({"kept\n"}, ""), "</program>");
   EXPECT_EQ(round_trip({""}, "new"), "<gen>new</gen></program>");
-  // A line that is shorter than its copy is written.
+  // A line that is shorter than the op that copies it is written out.
   EXPECT_EQ(round_trip({"}\n"}, "}\n"), "<gen>}\n</gen></program>");
-  // What moved is copied all the same.
+  // Lines that changed places are copied too.
   EXPECT_EQ(round_trip({"function one() {\nfunction two() {\n"}, "function two() {\nfunction one() {\n"),
             "<copy lines=\"2-2\"/><copy lines=\"1-1\"/></program>");
   EXPECT_EQ(round_trip({"nothing here\n", "a short line\n"}, "a short line\n"), "<gen>a short line\n</gen></program>");
@@ -83,13 +83,13 @@ TEST(copy_oracle, no_program_is_shorter) {
   }
 }
 
-TEST(copy_oracle, bounded_work_is_still_right) {
+TEST(copy_oracle, is_still_correct_when_work_is_bounded) {
   std::string a, b;
   for (int i = 0; i < 400; ++i) {
     a += i % 2 == 0 ? "\n" : "line " + std::to_string(i) + "\n";
     if (i % 7 != 0) b += i % 2 == 0 ? "\n" : "line " + std::to_string(i) + "\n";
   }
-  b += a.substr(0, a.size() / 2);  // which a difference of lines cannot copy twice
+  b += a.substr(0, a.size() / 2);  // a line difference cannot copy it twice
   const auto best = round_trip({a}, b);
   const auto whole_runs = round_trip({a}, b, {.work_max = 40'000});
   const auto difference = round_trip({a}, b, {.work_max = 100});
@@ -97,7 +97,7 @@ TEST(copy_oracle, bounded_work_is_still_right) {
   EXPECT_LT(best.size(), difference.size());
 }
 
-TEST(copy_oracle, spans_have_a_minimum) {
+TEST(copy_oracle, respects_the_minimum_length_of_spans) {
   const std::string before = "a rather long line\nb\nanother rather long line\nand a third of them\n";
   const std::string after = "a rather long line\nX\nanother rather long line\nand a third of them\n";
   EXPECT_EQ(round_trip({before}, after, {.span_min = 2}),
@@ -129,10 +129,10 @@ std::string random_text(std::mt19937& random) {
   return out;
 }
 
-// REDLINE_COPY_PAIRS=1000000 for a night.
+// Set REDLINE_COPY_PAIRS=1000000 for a long run.
 TEST(copy_oracle, any_pair_of_files_round_trips) {
-  const char* wish = std::getenv("REDLINE_COPY_PAIRS");
-  const std::size_t pairs = wish != nullptr ? std::strtoull(wish, nullptr, 10) : test::rounds(1000, 200);
+  const char* count = std::getenv("REDLINE_COPY_PAIRS");
+  const std::size_t pairs = count != nullptr ? std::strtoull(count, nullptr, 10) : test::rounds(1000, 200);
   std::mt19937 random(1);
   for (std::size_t i = 0; i < pairs && !testing::Test::HasFailure(); ++i) {
     const std::string before = random_text(random);

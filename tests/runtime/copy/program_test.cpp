@@ -26,7 +26,7 @@ TEST(copy_program, resolves_bytes_as_they_are) {
   EXPECT_EQ(resolved("<gen></gen></program>"), "");
 }
 
-TEST(copy_program, text_may_hold_the_grammars_own_words) {
+TEST(copy_program, text_may_hold_the_tags_of_the_grammar) {
   EXPECT_EQ(resolved("<gen><copy lines=\"9-9\"/></program><gen></gen></program>"),
             "<copy lines=\"9-9\"/></program><gen>");
   EXPECT_EQ(resolved("<gen>a<\\/gen>b</gen></program>"), "a</gen>b");
@@ -53,8 +53,9 @@ TEST(copy_program, says_what_was_wanted_and_found) {
            wrong{"<copy lines=\"1-5\"/></program>", "byte 15: wanted a number from 1 to 4, found '5"},
            wrong{"<copy lines=\"3-2\"/></program>", "byte 15: wanted a number from 3 to 4"},
            wrong{"<copy lines=\"3-\"/></program>", "byte 15: wanted a number from 3 to 4"},
-           wrong{"<copy tokens=\"1-1\"/></program>", "byte 6: wanted a span of units that the file has"},
-           wrong{"<copy file=\"1\" lines=\"1-1\"/></program>", "byte 6: wanted a span of units"},
+           wrong{"<copy tokens=\"1-1\"/></program>",
+                 "byte 6: wanted lines or tokens, whichever spans may count and the file has"},
+           wrong{"<copy file=\"1\" lines=\"1-1\"/></program>", "byte 6: wanted lines or tokens"},
            wrong{"<gen>text", "byte 9: wanted '</gen>', found the end"},
            wrong{"</program> ", "byte 10: wanted nothing more, found ' '"},
            wrong{"<copy lines=\"99999999999999999999999-1\"/>", "byte 13: wanted a number from 1 to 4"},
@@ -69,7 +70,7 @@ TEST(copy_program, names_files_when_there_are_several) {
   const std::vector<document> two = {document("a\n"), document(""), document("b\nc\n")};
   EXPECT_EQ(resolved("<copy file=\"3\" lines=\"2-2\"/><copy file=\"1\" lines=\"1-1\"/></program>", two), "c\na\n");
   EXPECT_THAT(resolved("<copy file=\"2\" lines=\"1-1\"/>", two),
-              testing::HasSubstr("byte 12: wanted the number of a file with something in it"));
+              testing::HasSubstr("byte 12: wanted the number of a file that is not empty"));
   EXPECT_THAT(resolved("<copy lines=\"1-1\"/>", two), testing::HasSubstr("byte 6: wanted 'file=\"'"));
   EXPECT_EQ(print_program({copy_op{3, unit::lines, 1, 2}}, true), "<copy file=\"3\" lines=\"1-2\"/></program>");
 }
@@ -83,7 +84,7 @@ TEST(copy_program, copies_tokens_where_they_are_allowed) {
   EXPECT_FALSE(parse_program("<copy tokens=\"2-3\"/></program>", shape_of(files, false)));
 }
 
-TEST(copy_program, a_short_program_cannot_ask_for_endless_bytes) {
+TEST(copy_program, bounds_the_bytes_that_a_program_resolves_to) {
   const std::vector<document> big = {document(std::string(1000, 'x'))};
   program p(20, copy_op{1, unit::lines, 1, 1});
   EXPECT_TRUE(resolve(p, big, 20'000));
@@ -93,7 +94,7 @@ TEST(copy_program, a_short_program_cannot_ask_for_endless_bytes) {
   EXPECT_FALSE(resolve({copy_op{1, unit::lines, 0, 1}}, big));
 }
 
-// Every number that the machine lets through is in range, and every one in range is let through.
+// A number is accepted exactly when it is in range.
 TEST(copy_program, ranges_are_exact_digit_by_digit) {
   for (const std::uint32_t n : {1u, 9u, 10u, 23u, 101u}) {
     const program_machine machine(program_shape{.files = {{n, 0}}});
@@ -116,7 +117,7 @@ TEST(copy_program, ranges_are_exact_digit_by_digit) {
   }
 }
 
-TEST(copy_program, anchors_say_how_lines_begin) {
+TEST(copy_program, anchors_are_the_starts_of_lines) {
   EXPECT_EQ(anchor_of("  \tint x = 1;\r\n"), "int x = 1;");
   EXPECT_EQ(anchor_of("print(\"a\")\n"), "print(");
   EXPECT_EQ(anchor_of("\n"), "");
@@ -133,11 +134,11 @@ TEST(copy_program, anchors_say_how_lines_begin) {
   auto shape = shape_of(files);
   EXPECT_FALSE(parse_program(text, shape));
   shape.anchors = true;
-  std::vector<anchor_pair> says;
-  const auto back = parse_program(text, shape, &says);
+  std::vector<anchor_pair> anchors;
+  const auto back = parse_program(text, shape, &anchors);
   ASSERT_TRUE(back) << back.error().describe();
   EXPECT_EQ(*back, p);
-  EXPECT_EQ(says, (std::vector<anchor_pair>{{"one", "two"}, {"three", "three"}}));
+  EXPECT_EQ(anchors, (std::vector<anchor_pair>{{"one", "two"}, {"three", "three"}}));
   EXPECT_FALSE(parse_program(print_program(p, false), shape));
 }
 

@@ -37,7 +37,7 @@ TEST(page_pool, keeps_a_page_until_its_last_reference_goes) {
   EXPECT_EQ(pool.free_count(), 1U);
 }
 
-TEST(page_pool, knows_which_pages_are_only_kept) {
+TEST(page_pool, counts_pages_that_only_the_prefix_cache_holds) {
   page_pool pool(3);
   const page_id page = *pool.allocate();
   pool.keep(page);
@@ -56,7 +56,7 @@ TEST(page_pool, knows_which_pages_are_only_kept) {
   EXPECT_EQ(pool.free_count(), 3U);
 }
 
-TEST(page_pool, has_nothing_to_give_when_it_is_empty) { EXPECT_FALSE(page_pool(0).allocate().has_value()); }
+TEST(page_pool, an_empty_pool_allocates_nothing) { EXPECT_FALSE(page_pool(0).allocate().has_value()); }
 
 TEST(page_pool_death, ends_the_process_when_a_free_page_is_released) {
   page_pool pool(2);

@@ -132,7 +132,7 @@ TEST(page_table, spliced_tokens_move_by_an_offset_and_new_ones_follow_them) {
   EXPECT_EQ(table.pieces()[1], (piece{14, 39, -10}));
   EXPECT_EQ(table.count(kv_exactness::exact), 4U);
   EXPECT_EQ(table.count(kv_exactness::shifted), 39U);
-  // An edit: two tokens make room for one, which is computed at once behind what is exact.
+  // An edit: two tokens make room for one, which is computed at once after what is exact.
   table.splice(pool, 2, 2, -1, kv_exactness::stale);
   ASSERT_TRUE(table.insert(pool, 2, 1));
   EXPECT_EQ(table.count(kv_exactness::exact), 3U);
@@ -143,7 +143,7 @@ TEST(page_table, spliced_tokens_move_by_an_offset_and_new_ones_follow_them) {
   EXPECT_EQ(pool.free_count(), 8U);
 }
 
-TEST(page_table, evicting_one_token_at_a_time_takes_neither_pieces_nor_pages) {
+TEST(page_table, evicting_one_token_at_a_time_needs_no_more_pieces_or_pages) {
   page_pool pool(8);
   page_table table;
   ASSERT_TRUE(table.append(pool, 127));
@@ -176,7 +176,7 @@ TEST(page_table, never_writes_into_a_page_with_another_owner) {
   first.truncate(pool, 10);
   EXPECT_EQ(first.room(pool), 0U);
   second.clear(pool);
-  EXPECT_EQ(first.room(pool), 22U);  // the page is its own again
+  EXPECT_EQ(first.room(pool), 22U);  // the page has one owner again
   first.clear(pool);
   EXPECT_EQ(pool.free_count(), 4U);
 }
@@ -187,7 +187,7 @@ struct plain_token {
   std::int64_t position = 0;
   kv_exactness exactness = kv_exactness::exact;
 };
-/// What lies in a slot: whose key, and for which position it is rotated.
+/// A slot of the reference model: the id of the token whose key it holds, and the position of its rotation.
 struct plain_slot {
   std::uint64_t id = 0;
   std::int64_t position = 0;
@@ -267,11 +267,11 @@ struct plain_world {
         ASSERT_EQ(tables[t].count(p), by_exactness[static_cast<std::size_t>(p)]);
       }
     }
-    ASSERT_EQ(pool.free_count(), pool.pages_count() - held.size()) << "a page is held while a token lies in it";
+    ASSERT_EQ(pool.free_count(), pool.pages_count() - held.size()) << "a page is held while it holds a token";
   }
 };
 
-// REDLINE_PAGE_TABLE_OPERATIONS=1000000 for the long form.
+// Set REDLINE_PAGE_TABLE_OPERATIONS=1000000 for a long run.
 TEST(page_table, agrees_with_a_list_of_tokens_under_random_operations) {
   const char* asked = std::getenv("REDLINE_PAGE_TABLE_OPERATIONS");
   const std::size_t operations = asked != nullptr ? std::strtoull(asked, nullptr, 10) : test::rounds(30'000, 3000);

@@ -21,7 +21,7 @@ void give(page_pool& pool, const std::vector<page_id>& pages) {
   for (const page_id p : pages) pool.release(p);
 }
 
-TEST(prefix_index, finds_the_longest_known_beginning_of_whole_pages) {
+TEST(prefix_index, finds_the_longest_known_prefix_in_whole_pages) {
   page_pool pool(8);
   prefix_index index;
   const auto known = text(3, 10);
@@ -37,7 +37,7 @@ TEST(prefix_index, finds_the_longest_known_beginning_of_whole_pages) {
   other[page_tokens + 3] = 99;
   EXPECT_EQ(index.find({1}, other), std::vector<page_id>{pages[0]});
   EXPECT_TRUE(index.find({1}, std::span(known).first(page_tokens - 1)).empty());
-  // The second page's tokens alone are no beginning.
+  // The second page's tokens alone are not a known prefix.
   EXPECT_TRUE(index.find({1}, std::span(known).subspan(page_tokens)).empty());
   index.clear(pool);
   EXPECT_EQ(pool.free_count(), 8u);
@@ -55,7 +55,7 @@ TEST(prefix_index, tenants_never_share) {
   EXPECT_EQ(index.find({2}, known), std::vector<page_id>{pages[1]});
 }
 
-TEST(prefix_index, gives_up_the_longest_unused_pages_that_nothing_follows) {
+TEST(prefix_index, evicts_the_least_recently_used_leaf_first) {
   page_pool pool(4);
   prefix_index index;
   const auto a = text(2, 10);
@@ -71,20 +71,20 @@ TEST(prefix_index, gives_up_the_longest_unused_pages_that_nothing_follows) {
   EXPECT_TRUE(index.make_room(pool, 1));
   EXPECT_EQ(index.find({1}, b), std::vector<page_id>{pages_b[0]});
   EXPECT_EQ(index.find({1}, a).size(), 2u);
-  pool.retain(pages_a[0]);  // somebody computes with it
+  pool.retain(pages_a[0]);  // a sequence uses it
   EXPECT_FALSE(index.make_room(pool, 4));
-  EXPECT_EQ(pool.free_count(), 1u) << "nothing is given up in vain";
+  EXPECT_EQ(pool.free_count(), 1u) << "nothing is evicted when it would not suffice";
   index.check_integrity(pool);
   index.clear(pool);
   pool.release(pages_a[0]);
 }
 
-TEST(prefix_index, gives_up_a_page_that_only_pages_in_use_follow) {
+TEST(prefix_index, evicts_a_page_together_with_used_pages_below_it) {
   page_pool pool(2);
   prefix_index index;
   const auto pages = take(pool, 2);
   index.add(pool, {1}, text(2, 10), pages);
-  pool.release(pages[0]);  // the second stays in use
+  pool.release(pages[0]);  // the second is still in use
   EXPECT_EQ(pool.spare_count(), 1u);
   EXPECT_TRUE(index.make_room(pool, 1));
   EXPECT_EQ(index.pages_count(), 0u);
@@ -92,7 +92,7 @@ TEST(prefix_index, gives_up_a_page_that_only_pages_in_use_follow) {
   pool.release(pages[1]);
 }
 
-TEST(prefix_index, keeps_its_promises_under_random_use) {
+TEST(prefix_index, stays_consistent_under_random_operations) {
   std::mt19937 random(5);
   page_pool pool(24);
   prefix_index index;

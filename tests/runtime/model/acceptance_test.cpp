@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t vocabulary = 6;
 
-/// A model whose logits are a hash of everything before.
+/// A model whose logits are a hash of all earlier tokens.
 std::vector<float> logits_after(const std::vector<token>& text) {
   std::uint32_t seed = 17;
   for (const token t : text) seed = seed * 31 + static_cast<std::uint32_t>(t);
@@ -62,7 +62,7 @@ TEST(acceptance, any_draft_gives_the_stream_of_plain_decoding) {
 }
 
 TEST(acceptance, penalties_count_the_accepted_tokens_of_the_draft_row_by_row) {
-  // Every row says 0, then 1: with a penalty each emitted token must give way to the other one.
+  // Every row ranks 0 first, then 1: with a penalty the two tokens must alternate.
   const std::vector<float> rows{2, 1, 2, 1, 2, 1, 2, 1};
   const sampling_params p{.frequency_penalty = 1.5F};
   const auto got = accept(rows, 2, std::vector<token>{0, 1, 0}, p, token_context{});
@@ -81,9 +81,9 @@ TEST(acceptance, log_probabilities_are_those_of_each_row) {
   }
 }
 
-TEST(acceptance, takes_known_tokens_in_place_of_the_choices) {
+TEST(acceptance, replaces_its_choices_by_known_tokens) {
   std::vector<float> rows(4 * vocabulary, 0.0F);
-  for (std::size_t row = 0; row < 4; ++row) rows[row * vocabulary + 5] = 1;  // the model would say 5
+  for (std::size_t row = 0; row < 4; ++row) rows[row * vocabulary + 5] = 1;  // the model would choose 5
   const std::vector<token> draft{1, 2, 3};
   const std::vector<token> known{1, 2, 4, 0};
   const auto got = accept(rows, vocabulary, draft, {}, {{}, 7, 3}, std::nullopt, known);

@@ -12,7 +12,7 @@
 namespace redline::model {
 namespace {
 
-/// The hash of the script: the same floats on both sides.
+/// The hash that the script uses too: the same floats on both sides.
 std::vector<float> hashed(std::uint64_t number, std::uint64_t count, float centre, float spread) {
   std::vector<float> values(count);
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -99,7 +99,7 @@ TEST(decoder_reference, logits_equal_an_independent_implementation_within_roundi
 }
 
 // Both layouts of rotation: qwen2's halves, llama's neighbours with half of a head turned.
-TEST(decoder_reference, logits_behind_a_splice_equal_an_independent_implementation_within_rounding) {
+TEST(decoder_reference, logits_after_a_splice_equal_an_independent_implementation_within_rounding) {
   std::istringstream text(test::read_file(test::source_path("tests/runtime/model/reference/decoder_splices.txt")));
   const std::vector<token> tokens{5, 299, 17, 17, 120, 64, 0, 250, 31, 88, 142};
   kernels::worker_team team(1);

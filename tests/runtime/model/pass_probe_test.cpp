@@ -34,7 +34,7 @@ TEST(pass_probe, measures_few_and_many_rows_with_and_without_a_context) {
   EXPECT_EQ(t->work_done().passes_count, 2 * passes.size());
 }
 
-TEST(pass_probe, stays_within_the_rows_and_pages_there_are) {
+TEST(pass_probe, stays_within_the_available_rows_and_pages) {
   kernels::worker_team team(1);
   const auto t = tiny(team, 3, 24);  // 96 tokens
   for (const measured_pass& p : measure_passes(*t, 3, microseconds{60'000'000})) {
@@ -43,7 +43,7 @@ TEST(pass_probe, stays_within_the_rows_and_pages_there_are) {
   }
 }
 
-TEST(pass_probe, gives_up_when_it_takes_too_long) {
+TEST(pass_probe, stops_when_it_takes_too_long) {
   kernels::worker_team team(1);
   const auto t = tiny(team, 64, 512);
   const auto passes = measure_passes(*t, 64, microseconds{0});

@@ -25,7 +25,7 @@ std::vector<float> random_logits(std::mt19937& random, std::size_t count, float 
   return logits;
 }
 
-/// The documented choice, without any shortcut: every token ranked, every noise drawn.
+/// The choice by definition, without shortcuts: ranks every token and draws noise for each.
 token plain_choice(const std::vector<float>& logits, const sampling_params& p, std::uint64_t index) {
   std::vector<token> rank(logits.size());
   std::iota(rank.begin(), rank.end(), 0);

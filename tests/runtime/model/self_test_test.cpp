@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 
 const kernel_table& scalar() { return *kernels::choose_table("scalar").table; }
 
-/// The fast one, to break copies of.
+/// A fast table whose copies the tests break.
 const kernel_table& best() {
   const kernel_table& chosen = *kernels::choose_table(std::nullopt).table;
   return chosen.one_chain ? chosen : scalar();
@@ -123,7 +123,7 @@ void add_one_step_too_much(float* x, const float* y, std::size_t n) {
   x[0] = std::nextafter(x[0], INFINITY);
 }
 
-TEST(self_test, finds_bits_that_are_the_same_everywhere_but_not_the_reference_s) {
+TEST(self_test, finds_bits_that_are_consistent_but_differ_from_the_reference) {
   kernel_table broken = best();
   broken.add = add_one_step_too_much;
   const auto failures = failures_of(broken);

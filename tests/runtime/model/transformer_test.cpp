@@ -82,7 +82,7 @@ std::vector<float> alone(std::shared_ptr<const weights> w, const kernels::kernel
   return {logits.begin(), logits.end()};
 }
 
-/// A sequence on its way through random batches.
+/// A sequence that is computed in random batches.
 struct traveller {
   std::vector<token> tokens;
   std::vector<shift> shifts;
@@ -213,7 +213,7 @@ TEST_P(every_target, gives_a_row_the_same_bits_alone_and_in_any_mixture) {
 }
 
 // With more threads than heads and rows a long context is cut into KV splits.
-TEST_P(every_target, gives_a_row_behind_a_long_context_the_same_bits_with_any_number_of_threads) {
+TEST_P(every_target, gives_a_row_after_a_long_context_the_same_bits_with_any_number_of_threads) {
   constexpr std::uint32_t count = kernels::kv_split_tokens + 90;
   constexpr std::uint32_t pages = count / kv::page_tokens + 1;
   std::mt19937 random(4);
@@ -242,7 +242,7 @@ TEST_P(every_target, gives_a_row_behind_a_long_context_the_same_bits_with_any_nu
   }
 }
 
-// The four things that users want of one pass.
+// The four kinds of runs that one pass can hold.
 TEST_P(every_target, computes_a_copied_run_a_decode_step_a_verification_and_a_prompt_in_one_batch) {
   struct user {
     const char* what;
@@ -285,16 +285,17 @@ TEST_P(every_target, computes_a_copied_run_a_decode_step_a_verification_and_a_pr
   }
   EXPECT_EQ(logits.size(), row * vocabulary);
   EXPECT_EQ(row, 1u + 1 + 7);
-  // The prompt had no logits: what it left behind shows in the token that follows.
+  // The prompt had no logits: its KV shows in the logits of the next token.
   user& prompt = users[3];
   const token next = 17;
   auto longer = prompt.tokens;
   longer.push_back(next);
   ASSERT_TRUE(prompt.pages.append(pool, 1));
   const run last{{&next, 1}, static_cast<position>(prompt.rows), prompt.pages.pieces(), 0};
-  const auto behind = t->forward({&last, 1});
+  const auto logits_after = t->forward({&last, 1});
   const auto expected = alone(w, table(), kv_type::f16, longer);
-  EXPECT_EQ(std::memcmp(behind.data(), expected.data() + prompt.rows * vocabulary, vocabulary * sizeof(float)), 0);
+  EXPECT_EQ(std::memcmp(logits_after.data(), expected.data() + prompt.rows * vocabulary, vocabulary * sizeof(float)),
+            0);
 }
 
 class twin_target : public every_target {};
@@ -336,7 +337,7 @@ float largest_difference(std::span<const float> a, std::span<const float> b) {
   return largest;
 }
 
-TEST_F(transformer_test, sees_shifted_pieces_as_if_their_keys_stood_where_the_offset_says) {
+TEST_F(transformer_test, sees_shifted_pieces_at_their_offset_positions) {
   std::mt19937 random(9);
   const auto tokens = random_tokens(random, 60);
   for (const std::string architecture : {"llama", "qwen2"}) {
@@ -345,11 +346,11 @@ TEST_F(transformer_test, sees_shifted_pieces_as_if_their_keys_stood_where_the_of
     const std::vector<shift> shifts{{10, 7}, {25, -300}, {26, 1}, {47, 7}, {60, -1}};
     const auto shifted = alone(w, table_, kv_type::f32, tokens, shifts);
     EXPECT_LT(largest_difference(plain, shifted), 5e-4F) << architecture;
-    EXPECT_GT(largest_difference(plain, shifted), 0.0F) << "the offsets took part";
+    EXPECT_GT(largest_difference(plain, shifted), 0.0F) << "the offsets change the result";
   }
 }
 
-TEST_F(transformer_test, continues_behind_a_prefix_that_was_moved_by_an_offset) {
+TEST_F(transformer_test, continues_after_a_prefix_that_was_moved_by_an_offset) {
   std::mt19937 random(10);
   const auto tokens = random_tokens(random, 60);
   const auto w = load(shape_for("qwen2", gguf::tensor_type::f32), table_, team_);
@@ -370,7 +371,7 @@ TEST_F(transformer_test, continues_behind_a_prefix_that_was_moved_by_an_offset) 
   EXPECT_LT(largest_difference(found, std::span(expected).subspan(40 * vocabulary)), 5e-4F);
 }
 
-TEST_F(transformer_test, lets_a_row_look_back_and_never_ahead) {
+TEST_F(transformer_test, lets_a_row_see_earlier_tokens_only) {
   std::mt19937 random(12);
   auto tokens = random_tokens(random, 30);
   const auto w = load({}, table_, team_);

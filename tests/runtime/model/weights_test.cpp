@@ -24,7 +24,7 @@ class weights_test : public ::testing::Test {
   kernels::worker_team team_{2};
 };
 
-TEST_F(weights_test, take_the_memory_that_the_file_lets_expect) {
+TEST_F(weights_test, take_as_much_memory_as_computed_from_the_file) {
   for (const auto& t : kernels::list_targets()) {
     if (t.table == nullptr) continue;
     const auto file = make_tiny_model({.matrices = gguf::tensor_type::q5_0, .tied_head = false}).file();
