@@ -132,10 +132,10 @@ const std::vector<refusal>& refusals() {
        }},
       {"a grammar that cannot be compiled", "",
        [](auto&, auto& run) { run.grammar = grammar::json_constraint("{\"type\":5}"); }},
-      {"a place that the grammar does not have", "a place that the grammar does not have",
+      {"a state that the grammar does not have", "the state is not one of the grammar's",
        [](auto&, auto& run) {
          run.grammar = grammar::json_constraint("{\"type\":\"object\"}");
-         run.grammar.where = {0xffffffffU, 0xffffffffU, 0xffffffffU};
+         run.grammar.state = {0xffffffffU, 0xffffffffU, 0xffffffffU};
        }},
       {"more rows than a pass has", "wanted at most 24 rows, found 25",
        [](auto&, auto& run) {
