@@ -286,13 +286,6 @@ token row_sampler::choose(std::span<const float> logits, std::span<const std::ui
   return draw(logits, params_, best, gumbel_race(params_.seed, index_));
 }
 
-token sample(std::span<const float> logits, const sampling_params& params, const token_context& before,
-             std::span<const token> accepted) {
-  row_sampler row(params, before);
-  for (const token t : accepted) row.emit(t);
-  return row.choose(logits);
-}
-
 // -- probabilities of the model
 
 namespace {

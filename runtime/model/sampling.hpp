@@ -93,10 +93,6 @@ class row_sampler {
   std::vector<float> changed_;
 };
 
-/// Samples one row: the token that follows `before` and then `accepted`, which counts as output.
-token sample(std::span<const float> logits, const sampling_params& params, const token_context& before,
-             std::span<const token> accepted = {});
-
 /// The model's probability of its most probable token. logits: [vocabulary].
 float top_probability(std::span<const float> logits);
 

@@ -14,6 +14,7 @@
 #include "runtime/base/log.hpp"
 #include "runtime/model/acceptance.hpp"
 #include "tests/support/rounds.hpp"
+#include "tests/support/sample.hpp"
 #include "tests/support/serving_world.hpp"
 #include "tests/support/tiny_model.hpp"
 
@@ -112,7 +113,7 @@ std::vector<token> plain_decoding(const generation_spec& g) {
                            .logits_begin = computed + 1 == log.size() ? 0u : 1u};
       logits = decoder->forward({&one, 1});
     }
-    const token next = model::sample(logits, g.sampling, {log, log.size() + evicted, prompt_left});
+    const token next = test::sample(logits, g.sampling, {log, log.size() + evicted, prompt_left});
     if (shared_models().tokenizer->is_end_of_generation(next)) break;
     log.push_back(next);
     answer.push_back(next);

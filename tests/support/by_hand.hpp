@@ -8,6 +8,7 @@
 
 #include "actors/messages/verify_messages.hpp"
 #include "runtime/model/transformer.hpp"
+#include "tests/support/sample.hpp"
 #include "tests/support/tiny_model.hpp"
 
 namespace redline::test {
@@ -82,7 +83,7 @@ class by_hand {
                            .table = pieces,
                            .logits_begin = last - first - 1};
       const auto logits = model_->forward({&one, 1});
-      said = model::sample(logits, sampling_, {log_, log_.size() + evicted_count, 0});
+      said = test::sample(logits, sampling_, {log_, log_.size() + evicted_count, 0});
       first = last - 1;
     }
     return said;

@@ -4,6 +4,8 @@
 
 #include <random>
 
+#include "tests/support/sample.hpp"
+
 namespace redline::model {
 namespace {
 
@@ -35,7 +37,7 @@ TEST(acceptance, any_draft_gives_the_stream_of_plain_decoding) {
       return token_context{log, static_cast<std::uint32_t>(log.size()), 3};
     };
     std::vector<token> plain = prompt;
-    while (plain.size() < 60) plain.push_back(sample(logits_after(plain), p, context_of(plain)));
+    while (plain.size() < 60) plain.push_back(test::sample(logits_after(plain), p, context_of(plain)));
 
     std::vector<token> log = prompt;
     while (log.size() < 60) {

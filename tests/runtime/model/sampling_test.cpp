@@ -10,6 +10,7 @@
 
 #include "runtime/base/philox.hpp"
 #include "runtime/base/portable_math.hpp"
+#include "tests/support/sample.hpp"
 
 namespace redline::model {
 namespace {
@@ -58,9 +59,9 @@ token plain_choice(const std::vector<float>& logits, const sampling_params& p, s
 }
 
 TEST(sampling, greedy_takes_the_first_of_the_best_and_ignores_nan) {
-  EXPECT_EQ(sample(std::vector<float>{nan, 1, 3, 3, 2}, {}, nothing_before), 2);
-  EXPECT_EQ(sample(std::vector<float>{nan, nan}, {}, nothing_before), 0);
-  EXPECT_EQ(sample(std::vector<float>{-infinity, -infinity}, {}, nothing_before), 0);
+  EXPECT_EQ(test::sample(std::vector<float>{nan, 1, 3, 3, 2}, {}, nothing_before), 2);
+  EXPECT_EQ(test::sample(std::vector<float>{nan, nan}, {}, nothing_before), 0);
+  EXPECT_EQ(test::sample(std::vector<float>{-infinity, -infinity}, {}, nothing_before), 0);
 }
 
 TEST(sampling, greedy_is_the_arg_max) {
@@ -68,9 +69,9 @@ TEST(sampling, greedy_is_the_arg_max) {
   for (int i = 0; i < 200; ++i) {
     const auto logits = random_logits(random, 1 + random() % 500, 3);
     const auto best = std::max_element(logits.begin(), logits.end()) - logits.begin();
-    ASSERT_EQ(sample(logits, {}, nothing_before), best);
-    ASSERT_EQ(sample(logits, {.temperature = 1e-30F, .top_k = 100'000}, nothing_before), best);
-    ASSERT_EQ(sample(logits, {.temperature = 2, .top_p = 0}, nothing_before), best);
+    ASSERT_EQ(test::sample(logits, {}, nothing_before), best);
+    ASSERT_EQ(test::sample(logits, {.temperature = 1e-30F, .top_k = 100'000}, nothing_before), best);
+    ASSERT_EQ(test::sample(logits, {.temperature = 2, .top_p = 0}, nothing_before), best);
   }
 }
 
@@ -95,7 +96,7 @@ TEST(sampling, frequencies_follow_the_softmax) {
     constexpr std::uint32_t draws = 40'000;
     std::vector<int> seen(expected.size());
     for (std::uint32_t i = 0; i < draws; ++i) {
-      ++seen[static_cast<std::size_t>(sample(one.logits, one.params, {.count = i}))];
+      ++seen[static_cast<std::size_t>(test::sample(one.logits, one.params, {.count = i}))];
     }
     double chi_square = 0;
     for (std::size_t i = 0; i < seen.size(); ++i) {
@@ -125,7 +126,7 @@ TEST(sampling, shortcuts_do_not_change_the_choice) {
                             .top_p = top_ps[random() % 7],
                             .min_p = min_ps[random() % 5],
                             .seed = random()};
-    ASSERT_EQ(sample(logits, p, {.count = i}), plain_choice(logits, p, i))
+    ASSERT_EQ(test::sample(logits, p, {.count = i}), plain_choice(logits, p, i))
         << "t " << p.temperature << " k " << p.top_k << " p " << p.top_p << " m " << p.min_p;
   }
 }
@@ -134,14 +135,16 @@ TEST(sampling, depends_on_seed_and_index_only) {
   std::mt19937 random(4);
   const auto logits = random_logits(random, 1000, 2);
   std::vector<token> draws;
-  for (std::uint32_t i = 0; i < 60; ++i) draws.push_back(sample(logits, {.temperature = 1, .seed = 5}, {.count = i}));
-  for (std::uint32_t i = 60; i-- > 0;) EXPECT_EQ(sample(logits, {.temperature = 1, .seed = 5}, {.count = i}), draws[i]);
+  for (std::uint32_t i = 0; i < 60; ++i)
+    draws.push_back(test::sample(logits, {.temperature = 1, .seed = 5}, {.count = i}));
+  for (std::uint32_t i = 60; i-- > 0;)
+    EXPECT_EQ(test::sample(logits, {.temperature = 1, .seed = 5}, {.count = i}), draws[i]);
   std::vector<token> distinct = draws;
   std::sort(distinct.begin(), distinct.end());
   EXPECT_GT(std::unique(distinct.begin(), distinct.end()) - distinct.begin(), 20);
   int same = 0;
   for (std::uint32_t i = 0; i < 60; ++i)
-    same += sample(logits, {.temperature = 1, .seed = 6}, {.count = i}) == draws[i];
+    same += test::sample(logits, {.temperature = 1, .seed = 6}, {.count = i}) == draws[i];
   EXPECT_LT(same, 20);
 }
 
@@ -152,7 +155,8 @@ TEST(sampling, a_similar_distribution_mostly_gives_the_same_token) {
     const auto target = random_logits(random, 200, 2);
     auto draft = target;
     for (float& l : draft) l += std::normal_distribution<float>(0, 0.1F)(random);
-    same += sample(target, {.temperature = 1}, {.count = i}) == sample(draft, {.temperature = 1}, {.count = i});
+    same +=
+        test::sample(target, {.temperature = 1}, {.count = i}) == test::sample(draft, {.temperature = 1}, {.count = i});
   }
   EXPECT_GT(same, 420);
 }
@@ -160,11 +164,11 @@ TEST(sampling, a_similar_distribution_mostly_gives_the_same_token) {
 TEST(sampling, truncations_keep_only_what_they_allow) {
   const std::vector<float> logits{0, 3, 3, 2, -5};
   for (std::uint32_t i = 0; i < 200; ++i) {
-    EXPECT_EQ(sample(logits, {.temperature = 5, .top_k = 1}, {.count = i}), 1) << "ties go to the lower id";
-    EXPECT_EQ(sample(logits, {.temperature = 5, .top_p = 0}, {.count = i}), 1);
-    EXPECT_EQ(sample(logits, {.temperature = 1, .top_p = 0.1F}, {.count = i}), 1);
-    EXPECT_NE(sample(logits, {.temperature = 5, .top_k = 3}, {.count = i}), 0);
-    const token t = sample(logits, {.temperature = 1, .min_p = 0.9F}, {.count = i});
+    EXPECT_EQ(test::sample(logits, {.temperature = 5, .top_k = 1}, {.count = i}), 1) << "ties go to the lower id";
+    EXPECT_EQ(test::sample(logits, {.temperature = 5, .top_p = 0}, {.count = i}), 1);
+    EXPECT_EQ(test::sample(logits, {.temperature = 1, .top_p = 0.1F}, {.count = i}), 1);
+    EXPECT_NE(test::sample(logits, {.temperature = 5, .top_k = 3}, {.count = i}), 0);
+    const token t = test::sample(logits, {.temperature = 1, .min_p = 0.9F}, {.count = i});
     EXPECT_TRUE(t == 1 || t == 2);
   }
 }
@@ -190,9 +194,9 @@ TEST(sampling, survives_hostile_logits_and_parameters) {
                                   .banned_early = {0, 99},
                                   .banned_before = 2};
           for (const token_context& before : {token_context{log, 4, 1}, token_context{}}) {
-            const token t = sample(row, p, before);
+            const token t = test::sample(row, p, before);
             ASSERT_TRUE(t >= 0 && static_cast<std::size_t>(t) < row.size());
-            const token plain = sample(row, {.temperature = a, .top_k = k, .top_p = b, .min_p = a}, before);
+            const token plain = test::sample(row, {.temperature = a, .top_k = k, .top_p = b, .min_p = a}, before);
             ASSERT_TRUE(plain >= 0 && static_cast<std::size_t>(plain) < row.size());
           }
         }
@@ -206,9 +210,9 @@ TEST(sampling, survives_hostile_logits_and_parameters) {
 TEST(sampling, a_forbidden_token_is_never_chosen) {
   const std::vector<float> logits{5, 1, 1};
   for (std::uint32_t i = 0; i < 300; ++i) {
-    EXPECT_NE(sample(logits, {.temperature = 2, .logit_bias = {{0, -infinity}}}, {.count = i}), 0);
-    EXPECT_NE(sample(logits, {.temperature = 2, .top_p = 0.9F, .logit_bias = {{0, -infinity}}}, {.count = i}), 0);
-    EXPECT_NE(sample(logits, {.temperature = 2, .banned_early = {0}, .banned_before = 1000}, {.count = i}), 0);
+    EXPECT_NE(test::sample(logits, {.temperature = 2, .logit_bias = {{0, -infinity}}}, {.count = i}), 0);
+    EXPECT_NE(test::sample(logits, {.temperature = 2, .top_p = 0.9F, .logit_bias = {{0, -infinity}}}, {.count = i}), 0);
+    EXPECT_NE(test::sample(logits, {.temperature = 2, .banned_early = {0}, .banned_before = 1000}, {.count = i}), 0);
   }
 }
 
@@ -216,22 +220,23 @@ TEST(sampling, penalties_and_bans_look_at_the_right_tokens) {
   const std::vector<float> logits{2, 1.9F, 1.8F};
   const std::vector<token> log{0, 1};
   const token_context before{log, 2, 1};  // token 0 is the prompt, token 1 the output
-  EXPECT_EQ(sample(logits, {.presence_penalty = 1}, before), 0) << "the prompt is not penalised";
-  EXPECT_EQ(sample(logits, {.repetition_penalty = 2}, before), 2) << "here it is";
-  EXPECT_EQ(sample(logits, {.presence_penalty = 1}, before, std::vector<token>{0}), 2);
-  EXPECT_EQ(sample(logits, {.logit_bias = {{2, 5}, {-1, 100}, {99, 100}}}, before), 2);
+  EXPECT_EQ(test::sample(logits, {.presence_penalty = 1}, before), 0) << "the prompt is not penalised";
+  EXPECT_EQ(test::sample(logits, {.repetition_penalty = 2}, before), 2) << "here it is";
+  EXPECT_EQ(test::sample(logits, {.presence_penalty = 1}, before, std::vector<token>{0}), 2);
+  EXPECT_EQ(test::sample(logits, {.logit_bias = {{2, 5}, {-1, 100}, {99, 100}}}, before), 2);
   const sampling_params banned{.banned_early = {0}, .banned_before = 4};
-  EXPECT_EQ(sample(logits, banned, before), 1);
-  EXPECT_EQ(sample(logits, banned, before, std::vector<token>{1, 1}), 0);
+  EXPECT_EQ(test::sample(logits, banned, before), 1);
+  EXPECT_EQ(test::sample(logits, banned, before, std::vector<token>{1, 1}), 0);
 }
 
 TEST(sampling, frequency_grows_with_each_occurrence_and_repetition_does_not) {
   const std::vector<float> logits{3, 2};
   const std::vector<token> log{0, 0, 0};
-  EXPECT_EQ(sample(logits, {.frequency_penalty = 0.4F}, {log, 3, 0}), 1) << "3 - 3 * 0.4 < 2";
-  EXPECT_EQ(sample(logits, {.frequency_penalty = 0.4F}, {log, 3, 1}), 0) << "two in the output";
-  EXPECT_EQ(sample(logits, {.repetition_penalty = 1.4F}, {log, 3, 0}), 0) << "once, however often";
-  EXPECT_EQ(sample(std::vector<float>{-1, -1.5F}, {.repetition_penalty = 2}, {log, 3, 0}), 1) << "negative logits fall";
+  EXPECT_EQ(test::sample(logits, {.frequency_penalty = 0.4F}, {log, 3, 0}), 1) << "3 - 3 * 0.4 < 2";
+  EXPECT_EQ(test::sample(logits, {.frequency_penalty = 0.4F}, {log, 3, 1}), 0) << "two in the output";
+  EXPECT_EQ(test::sample(logits, {.repetition_penalty = 1.4F}, {log, 3, 0}), 0) << "once, however often";
+  EXPECT_EQ(test::sample(std::vector<float>{-1, -1.5F}, {.repetition_penalty = 2}, {log, 3, 0}), 1)
+      << "negative logits fall";
 }
 
 TEST(sampling, greedy_takes_the_first_of_the_greatest_whatever_the_size) {
@@ -248,7 +253,7 @@ TEST(sampling, greedy_takes_the_first_of_the_greatest_whatever_the_size) {
       for (std::size_t k = 0; k < size; ++k) {
         if (logits[k] > best) best = logits[first = k];
       }
-      ASSERT_EQ(sample(logits, {}, {}), static_cast<token>(first)) << size;
+      ASSERT_EQ(test::sample(logits, {}, {}), static_cast<token>(first)) << size;
     }
   }
 }

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <span>
+
+#include "runtime/model/sampling.hpp"
+
+namespace redline::test {
+
+/// Samples one row: the token that follows `before` and then `accepted`, which counts as output.
+inline token sample(std::span<const float> logits, const model::sampling_params& params,
+                    const model::token_context& before, std::span<const token> accepted = {}) {
+  model::row_sampler row(params, before);
+  for (const token t : accepted) row.emit(t);
+  return row.choose(logits);
+}
+
+}  // namespace redline::test
