@@ -145,9 +145,6 @@ std::int64_t slice_bound(const value& bound, std::int64_t fallback, std::int64_t
 
 value calculate(render_budget& budget, operation o, const value& a, const value& b) {
   a.defined();
-  if (o == operation::modulo && a.is_string()) {
-    return value::string(budget, format_text(budget, a.text(), b));
-  }
   b.defined();
   if (a.is_number() && b.is_number()) {
     const bool divides = o == operation::divide || o == operation::floor_divide || o == operation::modulo;

@@ -118,7 +118,6 @@ struct statement {
   std::vector<assignment_target> targets;
   std::vector<statement_list> bodies;
   macro_signature signature;
-  bool recursive = false;  // loop(...) calls it again
 };
 
 /// A parsed template. Immutable, so that many renderings may share it.

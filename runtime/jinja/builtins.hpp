@@ -25,7 +25,7 @@ struct native_call {
 native_function find_filter(std::string_view name);
 native_function find_test(std::string_view name);
 native_function find_global(std::string_view name);
-/// The method of a str, list or dict.
+/// The method of a str or dict; lists have none.
 native_function find_method(const value& self, std::string_view name);
 /// A name that Python's type has but templates may not use, such as `append`: it hides a dict's item of that name.
 bool is_forbidden_attribute(const value& self, std::string_view name);
@@ -46,14 +46,10 @@ std::int64_t integer_argument(const native_call& call, const value* v, std::int6
 bool boolean_argument(const value* v, bool fallback);
 const std::string& text_argument(const native_call& call, const value* v, std::string_view parameter);
 
-/// str % values
-std::string format_text(render_budget& budget, std::string_view format, const value& values);
 /// text.replace(from, to, count); count < 0: all.
 std::string replace_text(render_budget& budget, std::string_view text, std::string_view from, std::string_view to,
                          std::int64_t count);
 /// text * count
 value repeat(render_budget& budget, const value& v, std::int64_t count);
-/// text.center(width)
-std::string center_text(render_budget& budget, std::string_view text, std::int64_t width);
 
 }  // namespace redline::jinja

@@ -1,10 +1,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <iterator>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -183,42 +181,6 @@ value filter_indent(native_call& call) {
   return text_value(call, out.take());
 }
 
-value filter_center(native_call& call) {
-  const auto [width] = bind_arguments(call, {"width"});
-  return text_value(call, center_text(call.budget, self_text(call), integer_argument(call, width, 80)));
-}
-
-value filter_truncate(native_call& call) {
-  const auto [length, killwords, end, leeway] = bind_arguments(call, {"length", "killwords", "end", "leeway"});
-  const std::string text = self_text(call);
-  const std::string tail = end == nullptr ? "..." : text_argument(call, end, "end");
-  const std::int64_t wanted = integer_argument(call, length, 255), slack = integer_argument(call, leeway, 5);
-  const auto tail_length = static_cast<std::int64_t>(utf8::count_code_points(tail));
-  if (wanted < tail_length) throw error{"wanted a length of at least that of the end in `truncate`"};
-  if (slack < 0 || wanted > INT64_MAX - slack) throw error{"wanted a leeway from 0 in `truncate`"};
-  const auto offsets = utf8::code_point_offsets(text);
-  if (static_cast<std::int64_t>(offsets.size()) - 1 <= wanted + slack) return text_value(call, text);
-  std::string head = text.substr(0, offsets[static_cast<std::size_t>(wanted - tail_length)]);
-  if (!boolean_argument(killwords, false)) {
-    if (const auto blank = head.rfind(' '); blank != std::string::npos) head.resize(blank);
-  }
-  return text_value(call, head + tail);
-}
-
-value filter_format(native_call& call) {
-  const std::string format = self_text(call);
-  value values;
-  if (!call.arguments.keyword.empty()) {
-    if (!call.arguments.positional.empty()) throw error{"wanted positional or named values for `format`, found both"};
-    std::vector<std::pair<value, value>> entries;
-    for (auto& [name, v] : call.arguments.keyword) entries.emplace_back(text_value(call, name), v);
-    values = value::dict(call.budget, std::move(entries));
-  } else {
-    values = value::tuple(call.budget, call.arguments.positional);
-  }
-  return text_value(call, format_text(call.budget, format, values));
-}
-
 value filter_join(native_call& call) {
   const auto [separator, attribute] = bind_arguments(call, {"d", "attribute"});
   const std::string between = separator == nullptr ? "" : to_str(call.budget, *separator);
@@ -259,54 +221,39 @@ value filter_tojson(native_call& call) {
 
 // -- numbers
 
-/// int(text, base): blanks around, a sign, a prefix that fits the base, single underscores.
-std::optional<std::int64_t> parse_integer(std::string_view text, std::int64_t base) {
+/// A number's text without blanks around it and without underscores, which may stand between digits only.
+std::optional<std::string> plain_number(std::string_view text) {
   text = strip(text, strip_side::both);
-  bool negative = false;
-  if (!text.empty() && (text[0] == '-' || text[0] == '+')) {
-    negative = text[0] == '-';
-    text.remove_prefix(1);
-  }
-  const char prefix = text.size() > 1 && text[0] == '0' ? static_cast<char>(text[1] | 32) : '\0';
-  const std::int64_t implied = prefix == 'x' ? 16 : prefix == 'o' ? 8 : prefix == 'b' ? 2 : 0;
-  bool after_prefix = false;
-  if (implied != 0 && (base == implied || base == 0)) {
-    text.remove_prefix(2);
-    base = implied;
-    after_prefix = true;
-  }
-  if (base == 0) base = 10;
-  if (base < 2 || base > 36) return std::nullopt;
-  std::string digits;
+  const auto is_digit_at = [&](std::size_t i) { return i < text.size() && text[i] >= '0' && text[i] <= '9'; };
+  std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '_') {
-      digits += text[i];
-    } else if ((i == 0 && !after_prefix) || i + 1 == text.size() || text[i + 1] == '_') {
+      out += text[i];
+    } else if (i == 0 || !is_digit_at(i - 1) || !is_digit_at(i + 1)) {
       return std::nullopt;
     }
   }
-  if (negative) digits.insert(digits.begin(), '-');
+  return out;
+}
+
+/// int(text)
+std::optional<std::int64_t> parse_integer(std::string_view text) {
+  const std::optional<std::string> digits = plain_number(text);
+  if (!digits) return std::nullopt;
+  std::string_view rest = *digits;
+  if (rest.starts_with('+') && !rest.starts_with("+-")) rest.remove_prefix(1);
   std::int64_t number = 0;
-  const auto [end, failed] =
-      std::from_chars(digits.data(), digits.data() + digits.size(), number, static_cast<int>(base));
+  const auto [end, failed] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
   if (failed == std::errc::result_out_of_range) throw error{"wanted an integer of 64 bits, found a larger one"};
-  if (failed != std::errc() || end != digits.data() + digits.size() || text.starts_with('-')) return std::nullopt;
+  if (failed != std::errc() || end != rest.data() + rest.size()) return std::nullopt;
   return number;
 }
 
 /// float(text)
 std::optional<double> parse_real(std::string_view text) {
-  text = strip(text, strip_side::both);
-  std::string digits;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '_') {
-      digits += text[i];
-    } else if (i == 0 || i + 1 == text.size() || text[i - 1] < '0' || text[i - 1] > '9' || text[i + 1] < '0' ||
-               text[i + 1] > '9') {
-      return std::nullopt;
-    }
-  }
-  std::string_view rest = digits;
+  const std::optional<std::string> digits = plain_number(text);
+  if (!digits) return std::nullopt;
+  std::string_view rest = *digits;
   const bool negative = rest.starts_with('-');
   if (negative || rest.starts_with('+')) rest.remove_prefix(1);
   const std::string word = lower(rest);
@@ -316,7 +263,7 @@ std::optional<double> parse_real(std::string_view text) {
   double number = 0;
   const auto [end, failed] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
   if (end != rest.data() + rest.size() || failed == std::errc::invalid_argument) return std::nullopt;
-  if (failed == std::errc::result_out_of_range) number = std::strtod(digits.c_str() + (negative ? 1 : 0), nullptr);
+  if (failed == std::errc::result_out_of_range) number = std::strtod(std::string(rest).c_str(), nullptr);
   return negative ? -number : number;
 }
 
@@ -326,10 +273,10 @@ std::optional<std::int64_t> truncated(double number) {
 }
 
 value filter_int(native_call& call) {
-  const auto [fallback, base] = bind_arguments(call, {"default", "base"});
+  const auto [fallback] = bind_arguments(call, {"default"});
   std::optional<std::int64_t> number;
   if (call.self.defined().is_string()) {
-    number = parse_integer(call.self.text(), integer_argument(call, base, 10));
+    number = parse_integer(call.self.text());
     if (!number) {
       if (const auto real = parse_real(call.self.text())) number = truncated(*real);
     }
@@ -359,38 +306,6 @@ value filter_abs(native_call& call) {
   return apply_sign(call.self.as_real() < 0, call.self);
 }
 
-/// round(number, digits) of Python: to even on the exact binary value, which is what printf does too.
-double round_to(double number, int digits) {
-  if (!std::isfinite(number)) return number;
-  if (digits < 0) {
-    const double scale = std::pow(10.0, -digits);
-    return std::nearbyint(number / scale) * scale;
-  }
-  char buffer[700];
-  std::snprintf(buffer, sizeof buffer, "%.*f", digits, number);
-  return std::strtod(buffer, nullptr);
-}
-
-value filter_round(native_call& call) {
-  const auto [precision, method] = bind_arguments(call, {"precision", "method"});
-  if (!call.self.defined().is_number()) {
-    throw error{"wanted a number to round, found " + std::string(call.self.type_name())};
-  }
-  const std::int64_t digits = std::clamp<std::int64_t>(integer_argument(call, precision, 0), -300, 300);
-  const std::string how = method == nullptr ? "common" : text_argument(call, method, "method");
-  if (how == "common") {
-    if (call.self.is_integral() && digits >= 0) return value::integer(call.self.as_integer());
-    const double rounded = round_to(call.self.as_real(), static_cast<int>(digits));
-    if (!call.self.is_integral()) return value::real(rounded);
-    return value::integer(truncated(rounded).value_or(0));
-  }
-  if (how != "ceil" && how != "floor")
-    throw error{"wanted common, ceil or floor for `round`, found `" + how.substr(0, 40) + "`"};
-  const double scale = std::pow(10.0, static_cast<double>(digits));
-  const double scaled = call.self.as_real() * scale;
-  return value::real((how == "ceil" ? std::ceil(scaled) : std::floor(scaled)) / scale);
-}
-
 // -- values
 
 value filter_default(native_call& call) {
@@ -403,16 +318,6 @@ value filter_length(native_call& call) {
   expect_no_arguments(call);
   if (call.self.is_string()) call.budget.touch(call.self.text().size() * 8);
   return value::integer(static_cast<std::int64_t>(count_elements(call.self)));
-}
-
-value filter_attr(native_call& call) {
-  const auto [name] = bind_arguments(call, {"name"});
-  const std::string& text = text_argument(call, name, "name");
-  // Attributes only, never the items of a dict.
-  if (call.self.is_dict() && find_method(call.self, text) == nullptr) {
-    return value::undefined("'dict object' has no attribute '" + text.substr(0, 80) + "'");
-  }
-  return call.engine.attribute(call.self, text);
 }
 
 // -- lists
@@ -466,33 +371,6 @@ value filter_unique(native_call& call) {
   return list_value(call, std::move(items));
 }
 
-/// The smallest item by key, the first of equals; the largest when `largest`.
-value extreme(native_call& call, bool largest) {
-  const auto [cased, attribute] = bind_arguments(call, {"case_sensitive", "attribute"});
-  const sort_key key(call, attribute, boolean_argument(cased, false), false);
-  std::optional<std::pair<value, value>> best;
-  for (const value& item : iterate(call.budget, call.self)) {
-    const value k = key.of(item);
-    const bool better = !best || (largest ? less(call.budget, best->first, k) : less(call.budget, k, best->first));
-    if (better) best.emplace(k, item);
-  }
-  return best ? best->second : value::undefined("No aggregated item, sequence was empty.");
-}
-value filter_min(native_call& call) { return extreme(call, false); }
-value filter_max(native_call& call) { return extreme(call, true); }
-
-value filter_sum(native_call& call) {
-  const auto [attribute, start] = bind_arguments(call, {"attribute", "start"});
-  const bool by_attribute = attribute != nullptr && !attribute->is_none();
-  const attribute_path path = by_attribute ? attribute_path(call.budget, *attribute) : attribute_path();
-  value total = start != nullptr ? *start : value::integer(0);
-  if (total.is_string()) throw error{"wanted numbers or lists for `sum`, found str"};
-  for (const value& item : iterate(call.budget, call.self)) {
-    total = calculate(call.budget, expression::kind::add, total, path.of(call.engine, item, nullptr));
-  }
-  return total;
-}
-
 value filter_dictsort(native_call& call) {
   const auto [cased, by, reverse] = bind_arguments(call, {"case_sensitive", "by", "reverse"});
   const std::string column = by == nullptr ? "key" : text_argument(call, by, "by");
@@ -518,27 +396,6 @@ value filter_items(native_call& call) {
     }
   }
   return list_value(call, std::move(pairs));
-}
-
-value filter_batch(native_call& call) {
-  const auto [size, fill] = bind_arguments(call, {"linecount", "fill_with"});
-  const std::int64_t count = integer_argument(call, size, 0);
-  if (count < 1) throw error{"wanted a size from 1 for `batch`"};
-  std::vector<value> rows, row;
-  for (const value& item : iterate(call.budget, call.self)) {
-    if (static_cast<std::int64_t>(row.size()) == count) rows.push_back(list_value(call, std::exchange(row, {})));
-    row.push_back(item);
-  }
-  if (!row.empty()) {
-    memory_charge for_row(call.budget, 0);
-    while (fill != nullptr && !fill->is_none() && static_cast<std::int64_t>(row.size()) < count) {
-      call.budget.step();
-      for_row.grow(sizeof(value));
-      row.push_back(*fill);
-    }
-    rows.push_back(list_value(call, std::move(row)));
-  }
-  return list_value(call, std::move(rows));
 }
 
 // -- filters that take a filter or a test
@@ -599,17 +456,13 @@ value filter_rejectattr(native_call& call) { return chosen(call, true, false); }
 
 constexpr std::pair<std::string_view, native_function> filters[] = {
     {"abs", filter_abs},
-    {"attr", filter_attr},
-    {"batch", filter_batch},
     {"capitalize", convert_text<capitalize>},
-    {"center", filter_center},
     {"count", filter_length},
     {"d", filter_default},
     {"default", filter_default},
     {"dictsort", filter_dictsort},
     {"first", filter_first},
     {"float", filter_float},
-    {"format", filter_format},
     {"indent", filter_indent},
     {"int", filter_int},
     {"items", filter_items},
@@ -619,23 +472,18 @@ constexpr std::pair<std::string_view, native_function> filters[] = {
     {"list", filter_list},
     {"lower", convert_text<lower>},
     {"map", filter_map},
-    {"max", filter_max},
-    {"min", filter_min},
     {"reject", filter_reject},
     {"rejectattr", filter_rejectattr},
     {"replace", filter_replace},
     {"reverse", filter_reverse},
-    {"round", filter_round},
     {"safe", filter_string},  // nothing is escaped, so nothing needs to be marked
     {"select", filter_select},
     {"selectattr", filter_selectattr},
     {"sort", filter_sort},
     {"string", filter_string},
-    {"sum", filter_sum},
     {"title", convert_text<title_words>},
     {"tojson", filter_tojson},
     {"trim", filter_trim},
-    {"truncate", filter_truncate},
     {"unique", filter_unique},
     {"upper", convert_text<upper>},
 };

@@ -86,67 +86,11 @@ value make_namespace(native_call& call) {
   return value::object(space);
 }
 
-/// joiner(separator): nothing when called first, then the separator.
-class joiner final : public object_base {
- public:
-  explicit joiner(value separator) : separator_(std::move(separator)) {}
-  [[nodiscard]] std::string_view type_name() const override { return "Joiner"; }
-  [[nodiscard]] std::uint32_t nesting() const override { return separator_.nesting() + 1; }
-  [[nodiscard]] bool is_callable() const override { return true; }
-  value call(interpreter& engine, call_arguments) override {
-    if (std::exchange(used_, true)) return separator_;
-    return value::string(engine.budget(), "");
-  }
-
- private:
-  value separator_;
-  bool used_ = false;
-};
-
-/// cycler(a, b, ...): next(), current and reset().
-class cycler final : public object_base {
- public:
-  explicit cycler(value items) : items_(std::move(items)) {}
-  [[nodiscard]] std::string_view type_name() const override { return "Cycler"; }
-  [[nodiscard]] std::uint32_t nesting() const override { return items_.nesting() + 1; }
-  value attribute(interpreter& engine, std::string_view name) override {
-    if (name == "current") return current();
-    const native_function native = name == "next" ? next : name == "reset" ? reset : nullptr;
-    if (native == nullptr) return object_base::attribute(engine, name);
-    return value::object(
-        std::make_shared<bound_function>(native, std::string(name), value::object(shared_from_this())));
-  }
-
- private:
-  [[nodiscard]] const value& current() const { return items_.as_list().items[at_]; }
-  static value next(native_call& call) {
-    auto& self = static_cast<cycler&>(*call.self.as_object());
-    const value v = self.current();
-    self.at_ = (self.at_ + 1) % self.items_.as_list().items.size();
-    return v;
-  }
-  static value reset(native_call& call) {
-    static_cast<cycler&>(*call.self.as_object()).at_ = 0;
-    return {};
-  }
-
-  value items_;
-  std::size_t at_ = 0;
-};
-
-value make_joiner(native_call& call) {
-  const auto [separator] = bind_arguments(call, {"sep"});
-  return value::object(std::make_shared<joiner>(separator != nullptr ? *separator : value::string(call.budget, ", ")));
-}
-
-value make_cycler(native_call& call) {
-  if (call.arguments.positional.empty()) throw error{"wanted at least one item for cycler()"};
-  return value::object(std::make_shared<cycler>(value::list(call.budget, std::move(call.arguments.positional))));
-}
-
 constexpr std::pair<std::string_view, native_function> globals[] = {
-    {"cycler", make_cycler},        {"dict", make_dict},   {"joiner", make_joiner},
-    {"namespace", make_namespace},  {"range", make_range}, {"raise_exception", raise_exception},
+    {"dict", make_dict},
+    {"namespace", make_namespace},
+    {"range", make_range},
+    {"raise_exception", raise_exception},
     {"strftime_now", strftime_now},
 };
 

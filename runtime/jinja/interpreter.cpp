@@ -16,11 +16,10 @@ constexpr std::size_t kept_bytes = 256;  // roughly, of a scope or namespace tha
 class loop_object final : public object_base {
  public:
   loop_object(render_budget& budget, const statement& of, const std::shared_ptr<variable_scope>& around,
-              std::uint32_t nesting, std::vector<value> source, std::uint32_t depth)
+              std::uint32_t nesting, std::vector<value> source)
       : of_(of),
         around_(around),
         nesting_(nesting + 1),
-        depth_(depth),
         source_(std::move(source)),
         charge_(budget, source_.size() * 2 * sizeof(value)) {
     if (of_.values[1] == nullptr) items_ = std::exchange(source_, {});
@@ -28,7 +27,6 @@ class loop_object final : public object_base {
 
   [[nodiscard]] std::string_view type_name() const override { return "LoopContext"; }
   [[nodiscard]] std::uint32_t nesting() const override { return nesting_; }
-  [[nodiscard]] bool is_callable() const override { return true; }
 
   bool advance(interpreter& engine) {
     if (!has(engine, static_cast<std::size_t>(index_ + 1))) return false;
@@ -36,25 +34,8 @@ class loop_object final : public object_base {
     return true;
   }
   [[nodiscard]] const value& current() const { return items_[static_cast<std::size_t>(index_)]; }
-  [[nodiscard]] std::int64_t index() const { return index_; }
 
   value attribute(interpreter& engine, std::string_view name) override;
-  value call(interpreter& engine, call_arguments arguments) override;
-
-  bool is_change(render_budget& budget, std::vector<value> values) {
-    if (is_over_) throw error{"wanted loop.changed inside its loop"};
-    const value tuple = value::tuple(budget, std::move(values));
-    const bool same = has_seen_ && equal(budget, tuple, seen_);
-    seen_ = tuple;
-    has_seen_ = true;
-    return !same;
-  }
-
-  /// The loop is left; what changed() remembers could point back here.
-  void finish() {
-    is_over_ = true;
-    seen_ = {};
-  }
 
  private:
   /// Whether the loop has an item at `index`; tests as many further source items as it takes to know.
@@ -80,28 +61,12 @@ class loop_object final : public object_base {
   // Weak, so that loops kept by scopes that are kept by loops never make a chain.
   std::weak_ptr<variable_scope> around_;
   std::uint32_t nesting_;
-  std::uint32_t depth_;  // 0 for the outermost of a recursive loop
   std::int64_t index_ = -1;
   std::vector<value> items_;   // that pass the filter, as far as known
   std::vector<value> source_;  // empty when there is no filter
   std::size_t next_source_ = 0;
-  value seen_;  // by changed()
-  bool has_seen_ = false;
-  bool is_over_ = false;
   memory_charge charge_;
 };
-
-value loop_cycle(native_call& call) {
-  const auto& loop = static_cast<const loop_object&>(*call.self.as_object());
-  const auto& choices = call.arguments.positional;
-  if (choices.empty()) throw error{"wanted values for loop.cycle, found none"};
-  return choices[static_cast<std::size_t>(loop.index()) % choices.size()];
-}
-
-value loop_changed(native_call& call) {
-  auto& loop = static_cast<loop_object&>(*call.self.as_object());
-  return value::boolean(loop.is_change(call.budget, std::move(call.arguments.positional)));
-}
 
 value loop_object::attribute(interpreter& engine, std::string_view name) {
   const auto at = static_cast<std::size_t>(index_);
@@ -112,25 +77,9 @@ value loop_object::attribute(interpreter& engine, std::string_view name) {
   if (name == "length") return value::integer(count(engine));
   if (name == "revindex") return value::integer(count(engine) - index_);
   if (name == "revindex0") return value::integer(count(engine) - index_ - 1);
-  if (name == "depth") return value::integer(depth_ + 1);
-  if (name == "depth0") return value::integer(depth_);
   if (name == "previtem") return index_ > 0 ? items_[at - 1] : value::undefined("there is no previous item");
   if (name == "nextitem") return has(engine, at + 1) ? items_[at + 1] : value::undefined("there is no next item");
-  const auto bound = [&](native_function native) {
-    return value::object(
-        std::make_shared<bound_function>(native, std::string(name), value::object(shared_from_this())));
-  };
-  if (name == "cycle") return bound(loop_cycle);
-  if (name == "changed") return bound(loop_changed);
   return object_base::attribute(engine, name);
-}
-
-value loop_object::call(interpreter& engine, call_arguments arguments) {
-  if (!of_.recursive) throw error{"wanted `recursive` on the loop that is called"};
-  if (arguments.positional.size() != 1 || !arguments.keyword.empty()) {
-    throw error{"wanted one argument of loop()"};
-  }
-  return value::string(engine.budget(), engine.run_loop(of_, scope_around(), arguments.positional[0], depth_ + 1));
 }
 
 class macro_object final : public object_base {
@@ -249,7 +198,7 @@ interpreter::flow interpreter::execute(const statement& s) {
     case statement::kind::choose:
       return execute_choice(s);
     case statement::kind::loop:
-      return execute_loop(s, evaluate(*s.values[0]), 0);
+      return execute_loop(s, evaluate(*s.values[0]));
     case statement::kind::assign:
       execute_assignment(s);
       break;
@@ -298,14 +247,10 @@ interpreter::flow interpreter::execute_choice(const statement& s) {
   return s.bodies.size() > s.values.size() ? execute(s.bodies.back()) : flow::normal;
 }
 
-interpreter::flow interpreter::execute_loop(const statement& s, const value& items, std::uint32_t depth) {
+interpreter::flow interpreter::execute_loop(const statement& s, const value& items) {
   const std::shared_ptr<variable_scope> around = scope_;
-  const auto loop = std::make_shared<loop_object>(budget_, s, around, items.nesting(), iterate(budget_, items), depth);
+  const auto loop = std::make_shared<loop_object>(budget_, s, around, items.nesting(), iterate(budget_, items));
   const auto variable = program_.find_name("loop");
-  struct finisher {
-    loop_object& loop;
-    ~finisher() { loop.finish(); }
-  } const at_the_end{*loop};
   bool any = false;  // as in Jinja, a round that break or continue ends does not keep `else` from running
   while (loop->advance(*this)) {
     budget_.step();
@@ -318,18 +263,6 @@ interpreter::flow interpreter::execute_loop(const statement& s, const value& ite
     if (f == flow::leave_loop) break;
   }
   return any ? flow::normal : execute_scoped(s.bodies[1]);
-}
-
-std::string interpreter::run_loop(const statement& loop, const std::shared_ptr<variable_scope>& around,
-                                  const value& items, std::uint32_t depth) {
-  const depth_guard level(budget_);
-  const std::shared_ptr<variable_scope> caller = std::exchange(scope_, around);
-  text_builder out(budget_);
-  text_builder* const outer = std::exchange(out_, &out);
-  execute_loop(loop, items, depth);
-  out_ = outer;
-  scope_ = caller;
-  return out.take();
 }
 
 bool interpreter::passes(const statement& loop, const std::shared_ptr<variable_scope>& around, const value& item) {
@@ -605,6 +538,10 @@ value interpreter::evaluate_call(const expression& e) {
       return apply_native(method, callee.text, self, arguments);
     }
     const value function = attribute(self, callee.text);
+    if (function.is_undefined() && self.type() != value::kind::object) {
+      throw error{"method `" + callee.text.substr(0, 40) + "` of " + std::string(self.type_name()) +
+                  " is not supported"};
+    }
     call_arguments arguments = evaluate_arguments(e.arguments);
     line_ = e.line;
     return call(function, std::move(arguments));

@@ -56,9 +56,6 @@ class interpreter {
 
   /// Runs a macro's body in a new scope inside `around`.
   value run_macro(const statement& macro, const std::shared_ptr<variable_scope>& around, call_arguments arguments);
-  /// Runs a loop over items; what the body prints is returned.
-  std::string run_loop(const statement& loop, const std::shared_ptr<variable_scope>& around, const value& items,
-                       std::uint32_t depth);
   /// The value of an expression in a scope with the loop's targets set to `item`.
   bool passes(const statement& loop, const std::shared_ptr<variable_scope>& around, const value& item);
 
@@ -68,7 +65,7 @@ class interpreter {
   flow execute(const statement_list& block);
   flow execute(const statement& statement);
   flow execute_choice(const statement& statement);
-  flow execute_loop(const statement& statement, const value& items, std::uint32_t depth);
+  flow execute_loop(const statement& statement, const value& items);
   void execute_assignment(const statement& statement);
   void execute_call_block(const statement& statement);
   flow execute_scoped(const statement_list& block);

@@ -19,7 +19,7 @@ struct call_arguments {
 };
 
 /// Something with identity: a function, a macro, a namespace, a loop.
-class object_base : public std::enable_shared_from_this<object_base> {
+class object_base {
  public:
   virtual ~object_base() = default;
   [[nodiscard]] virtual std::string_view type_name() const = 0;

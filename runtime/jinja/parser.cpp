@@ -236,10 +236,10 @@ class parser {
     skip();
     s.targets = {parse_target_list("in")};
     expect_name("in");
-    expression_ref items = parse_tuple_or_expression(false, "recursive");
+    expression_ref items = parse_tuple_or_expression(false);
     expression_ref condition = take_name("if") ? parse_expression() : nullptr;
     s.values = {items, condition};
-    s.recursive = take_name("recursive");
+    if (is_name("recursive")) fail("`recursive` in `{% for %}` is not supported");
     ++loops_;
     s.bodies.push_back(parse_body({"endfor", "else"}));
     --loops_;
@@ -416,12 +416,10 @@ class parser {
   // -- expressions
 
   /// `a` or `a, b`: the widest rule. with_condition: whether `x if y else z` may stand in it.
-  expression_ref parse_tuple_or_expression(bool with_condition = true, std::string_view end = "",
-                                           bool empty_allowed = false) {
+  expression_ref parse_tuple_or_expression(bool with_condition = true, bool empty_allowed = false) {
     std::vector<expression_ref> items;
     bool is_tuple = false;
-    while (!(now().type == tk::print_end || now().type == tk::block_end || is_symbol(")") ||
-             (!end.empty() && is_name(end)))) {
+    while (!(now().type == tk::print_end || now().type == tk::block_end || is_symbol(")"))) {
       items.push_back(with_condition ? parse_expression() : parse_or());
       if (!take_symbol(",")) break;
       is_tuple = true;
@@ -580,7 +578,7 @@ class parser {
         break;
     }
     if (take_symbol("(")) {
-      expression_ref inner = parse_tuple_or_expression(true, "", true);
+      expression_ref inner = parse_tuple_or_expression(true, true);
       expect_symbol(")");
       return inner;
     }

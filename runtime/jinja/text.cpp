@@ -77,8 +77,6 @@ char32_t to_lower(char32_t c) {
 
 bool is_cased(char32_t c) { return to_upper(c) != c || to_lower(c) != c || c == sharp_s; }
 
-bool is_word(char32_t c) { return (c >= '0' && c <= '9') || is_cased(c); }
-
 std::string upper(std::string_view text) { return map_code_points(text, append_upper); }
 
 std::string lower(std::string_view text) {
@@ -103,21 +101,6 @@ std::string title(std::string_view text) {
 
 namespace {
 
-/// At least one cased code point, and none of them changed by `map`.
-template<class Map>
-bool has_only_case(std::string_view text, Map map) {
-  bool found = false;
-  for (std::size_t at = 0; at < text.size();) {
-    const utf8::code_point c = utf8::decode(text, at);
-    if (is_cased(c.value)) {
-      if (map(c.value) != c.value) return false;
-      found = true;
-    }
-    at += c.size_bytes;
-  }
-  return found;
-}
-
 /// Byte offset of the last code point of `text`, which is not empty.
 std::size_t last_code_point(std::string_view text) {
   for (std::size_t back = 2; back <= 4 && back <= text.size(); ++back) {
@@ -136,9 +119,6 @@ bool contains(std::string_view characters, char32_t wanted) {
 }
 
 }  // namespace
-
-bool is_upper(std::string_view text) { return has_only_case(text, to_upper); }
-bool is_lower(std::string_view text) { return has_only_case(text, to_lower); }
 
 std::string_view strip(std::string_view text, strip_side side, const std::string_view* characters) {
   const auto goes = [&](char32_t c) { return characters != nullptr ? contains(*characters, c) : is_python_space(c); };

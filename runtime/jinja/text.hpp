@@ -13,16 +13,12 @@ bool is_python_space(char32_t code);
 char32_t to_upper(char32_t code);
 char32_t to_lower(char32_t code);
 bool is_cased(char32_t code);
-/// Letters and digits; beyond ASCII only letters that have case are known.
-bool is_word(char32_t code);
 
 std::string upper(std::string_view text);
 std::string lower(std::string_view text);
 std::string capitalize(std::string_view text);
 /// str.title(): a letter after a letter is lower case, any other upper case.
 std::string title(std::string_view text);
-bool is_upper(std::string_view text);
-bool is_lower(std::string_view text);
 
 enum class strip_side { left, right, both };
 /// Strips whitespace, or the code points of `characters` when not null.

@@ -57,10 +57,6 @@ const value& other(native_call& call) {
   return *v;
 }
 
-value is_divisible_by(native_call& call) {
-  return value::boolean(remainder(call, integer_argument(call, &other(call), 0)) == 0);
-}
-
 template<bool (*holds)(render_budget&, const value&, const value&)>
 value compared(native_call& call) {
   return value::boolean(holds(call.budget, call.self, other(call)));
@@ -73,26 +69,6 @@ bool greater_equal(render_budget& b, const value& x, const value& y) { return le
 bool in(render_budget& b, const value& x, const value& y) { return contains(b, y, x); }
 bool same(render_budget&, const value& x, const value& y) { return x.same_as(y); }
 
-value is_lower_text(native_call& call) {
-  expect_no_arguments(call);
-  return value::boolean(is_lower(to_str(call.budget, call.self)));
-}
-
-value is_upper_text(native_call& call) {
-  expect_no_arguments(call);
-  return value::boolean(is_upper(to_str(call.budget, call.self)));
-}
-
-value is_filter(native_call& call) {
-  expect_no_arguments(call);
-  return value::boolean(call.self.is_string() && find_filter(call.self.text()) != nullptr);
-}
-
-value is_test(native_call& call) {
-  expect_no_arguments(call);
-  return value::boolean(call.self.is_string() && find_test(call.self.text()) != nullptr);
-}
-
 constexpr std::pair<std::string_view, native_function> tests[] = {
     {"!=", compared<unequal>},
     {"<", compared<less>},
@@ -103,12 +79,10 @@ constexpr std::pair<std::string_view, native_function> tests[] = {
     {"boolean", plain<is_boolean>},
     {"callable", plain<is_callable>},
     {"defined", plain<is_defined>},
-    {"divisibleby", is_divisible_by},
     {"eq", compared<equal>},
     {"equalto", compared<equal>},
     {"even", is_even},
     {"false", plain<is_false>},
-    {"filter", is_filter},
     {"float", plain<is_real>},
     {"ge", compared<greater_equal>},
     {"greaterthan", compared<greater>},
@@ -118,7 +92,6 @@ constexpr std::pair<std::string_view, native_function> tests[] = {
     {"iterable", plain<is_iterable>},
     {"le", compared<less_equal>},
     {"lessthan", compared<less>},
-    {"lower", is_lower_text},
     {"lt", compared<less>},
     {"mapping", plain<is_mapping>},
     {"ne", compared<unequal>},
@@ -128,10 +101,8 @@ constexpr std::pair<std::string_view, native_function> tests[] = {
     {"sameas", compared<same>},
     {"sequence", plain<is_iterable>},
     {"string", plain<is_string>},
-    {"test", is_test},
     {"true", plain<is_true>},
     {"undefined", plain<is_undefined>},
-    {"upper", is_upper_text},
 };
 
 }  // namespace
