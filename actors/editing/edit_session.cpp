@@ -69,7 +69,7 @@ void edit_session::on(const edit_call& m) {
 }
 
 void edit_session::reply(std::uint64_t exchange, std::uint32_t status, const api::json& body) {
-  context().send(who_.gateway, edit_reply{exchange, status, api::dump_json(body)});
+  context().send(who_.gateway, edit_reply{exchange, status, dump_json(body)});
 }
 
 void edit_session::refuse(std::uint64_t exchange, const api::api_error& why) {

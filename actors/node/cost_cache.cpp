@@ -7,6 +7,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "runtime/base/hash.hpp"
+#include "runtime/base/hex.hpp"
+
 namespace redline::actors {
 namespace {
 
@@ -20,14 +23,8 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// FNV-1a: a name for a file, the key itself is compared.
-std::string name_of(const std::string& key) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : key) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  char text[17];
-  std::snprintf(text, sizeof(text), "%016llx", static_cast<unsigned long long>(hash));
-  return text;
-}
+/// A name for the file; the key itself is compared.
+std::string file_name(const std::string& key) { return to_hex(fnv1a().add(key).value()); }
 
 std::optional<std::uint64_t> number_at(const nlohmann::json& cost, const char* name) {
   const auto at = cost.find(name);
@@ -46,7 +43,7 @@ std::string cost_cache::usual_folder() {
   return "";
 }
 
-std::string cost_cache::path() const { return folder_ + "/pass-costs-" + name_of(key_) + ".json"; }
+std::string cost_cache::path() const { return folder_ + "/pass-costs-" + file_name(key_) + ".json"; }
 
 std::optional<std::vector<pass_cost>> cost_cache::load() const {
   if (folder_.empty()) return std::nullopt;

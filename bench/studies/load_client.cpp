@@ -7,6 +7,8 @@
 #include <thread>
 
 #include "bench/studies/edit_corpus.hpp"
+#include "runtime/base/hash.hpp"
+#include "runtime/base/hex.hpp"
 
 namespace redline::studies {
 namespace {
@@ -22,15 +24,6 @@ double milliseconds_since(clock::time_point then) {
 }
 
 double unix_now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
-
-/// FNV-1a: enough to see whether two texts are the same.
-std::string digest_of(const std::string& text) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  char hex[17];
-  std::snprintf(hex, sizeof hex, "%016llx", static_cast<unsigned long long>(hash));
-  return hex;
-}
 
 std::uint64_t count_in(const json& object, const char* field) {
   const auto it = object.find(field);
@@ -117,7 +110,7 @@ load_row ask(const server_address& server, const http_question& question) {
   row.total_ms = milliseconds_since(began);
   if (text.empty()) row.first_ms = row.total_ms;
   row.characters = characters_of(text);
-  row.answer = digest_of(text);
+  row.answer = to_hex(fnv1a().add(text).value());
   if (!answer) {
     row.error = answer.error().context;
   } else if (answer->status != 200) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/hex.hpp"
 #include "runtime/convert/hf_config.hpp"
 #include "runtime/convert/hf_folder.hpp"
 #include "runtime/convert/hf_tokenizer.hpp"
@@ -71,8 +72,8 @@ class tensor_mover {
       // The first can be computed, the second is the embedding again.
       const bool redundant = name.ends_with(".rotary_emb.inv_freq") || (shape_.tied_head && name == "lm_head.weight");
       if (redundant || used_.contains(name)) continue;
-      return failure{errc::unsupported_format, place.file->path() + ": " + shown(std::string_view(name)) +
-                                                   " has no place in a " + std::string(shape_.architecture) + " model"};
+      return failure{errc::unsupported_format, place.file->path() + ": " + quote_bytes(name) + " has no place in a " +
+                                                   std::string(shape_.architecture) + " model"};
     }
     return {};
   }
@@ -84,7 +85,7 @@ class tensor_mover {
     REDLINE_TRY_ASSIGN(const hf_folder::place from, find(theirs, shape));
     const auto stored = weight_type_of(from.tensor->type);
     if (!stored) {
-      return failure{errc::unsupported_format, from.file->path() + ": " + shown(std::string_view(theirs)) +
+      return failure{errc::unsupported_format, from.file->path() + ": " + quote_bytes(theirs) +
                                                    ".dtype: wanted F32, F16 or BF16, found " +
                                                    std::string(from.tensor->type)};
     }

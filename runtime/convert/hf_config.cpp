@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "runtime/base/hex.hpp"
+
 namespace redline::convert {
 namespace {
 
@@ -42,7 +44,7 @@ result<architecture> read_architecture(const json_object& config) {
     if (it != architectures.end()) return *it;
   }
   return config.unsupported("architectures", "wanted one of " + known_architectures() + ", found " +
-                                                 (names->size() == 1 ? shown(names->front()) : shown(*names)));
+                                                 (names->size() == 1 ? show_json(names->front()) : show_json(*names)));
 }
 
 result<std::uint32_t> size_at(const json_object& config, std::string_view name) {
@@ -101,7 +103,7 @@ result<void> read_scaling(const json_object& rope, hf_config& c) {
     REDLINE_TRY_ASSIGN(c.llama3.emplace(), read_llama3(rope));
     return {};
   }
-  return rope.unsupported(key, "wanted 'default', 'linear' or 'llama3', found " + shown(std::string_view(type)));
+  return rope.unsupported(key, "wanted 'default', 'linear' or 'llama3', found " + quote_bytes(type));
 }
 
 /// Newer files keep everything in "rope_parameters", older ones the base outside and the rest in "rope_scaling".
@@ -136,7 +138,7 @@ result<void> end_context_at_window(const json_object& config, const architecture
   REDLINE_TRY_ASSIGN(const json* types, config.array("layer_types"));
   for (const json& type : *types) {
     if (type != "full_attention") {
-      return config.unsupported("layer_types", "wanted 'full_attention' everywhere, found " + shown(type));
+      return config.unsupported("layer_types", "wanted 'full_attention' everywhere, found " + show_json(type));
     }
   }
   return {};
@@ -148,8 +150,7 @@ result<void> refuse_extras(const json_object& config, const architecture& kind) 
   REDLINE_TRY_ASSIGN(const std::string activation, config.text_or(key, std::string(kind.activation)));
   const bool old_name = kind.ours == "gemma" && activation == "gelu";
   if (activation != kind.activation && !old_name) {
-    return config.unsupported(key,
-                              "wanted " + shown(kind.activation) + ", found " + shown(std::string_view(activation)));
+    return config.unsupported(key, "wanted " + quote_bytes(kind.activation) + ", found " + quote_bytes(activation));
   }
   if (config.has("quantization_config")) {
     return config.unsupported("quantization_config", "wanted weights that are not quantised yet");

@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "runtime/base/hex.hpp"
 #include "runtime/base/mapped_file.hpp"
 
 namespace redline::convert {
@@ -44,9 +45,9 @@ result<std::map<std::string, std::string>> read_weight_map(const json_object& in
   std::map<std::string, std::string> out;
   for (const auto& [tensor, file] : weight_map.value().items()) {
     if (!file.is_string() || !is_plain_name(file.get_ref<const std::string&>())) {
-      return index.malformed("weight_map", "tensor " + shown(std::string_view(tensor)) +
+      return index.malformed("weight_map", "tensor " + quote_bytes(tensor) +
                                                ": wanted the name of a .safetensors file in this folder, found " +
-                                               shown(file));
+                                               show_json(file));
     }
     out.emplace(tensor, file.get<std::string>());
   }
@@ -66,7 +67,7 @@ std::string hf_folder::operator/(std::string_view name) const { return (std::fil
 
 result<json> hf_folder::read(std::string_view name) {
   sources_.push_back(*this / name);
-  return read_json(sources_.back(), document_bytes_max);
+  return read_document(sources_.back(), document_bytes_max);
 }
 
 result<std::optional<json>> hf_folder::read_if_there(std::string_view name) {
@@ -108,8 +109,8 @@ result<void> hf_folder::open_shards() {
   for (const auto& [tensor, file] : file_of) {
     const auto it = tensors_.find(tensor);
     if (it == tensors_.end() || it->second.file->path() != *this / file) {
-      return index.malformed("weight_map", "tensor " + shown(std::string_view(tensor)) + ": wanted in " +
-                                               shown(std::string_view(file)) + ", found " +
+      return index.malformed("weight_map", "tensor " + quote_bytes(tensor) + ": wanted in " + quote_bytes(file) +
+                                               ", found " +
                                                (it == tensors_.end() ? "nowhere" : "in " + it->second.file->path()));
     }
   }
@@ -122,7 +123,7 @@ result<void> hf_folder::add_tensors(const std::string& name) {
   files_.push_back(file);
   for (const auto& [tensor, view] : file->tensors()) {
     if (tensors_.try_emplace(tensor, place{file.get(), &view}).second) continue;
-    return failure{errc::file_malformed, file->path() + ": " + shown(std::string_view(tensor)) +
+    return failure{errc::file_malformed, file->path() + ": " + quote_bytes(tensor) +
                                              ": wanted in one file, found also in " + tensors_[tensor].file->path()};
   }
   return {};

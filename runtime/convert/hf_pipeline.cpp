@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "runtime/base/hex.hpp"
+
 namespace redline::convert {
 namespace {
 
@@ -107,7 +109,7 @@ result<std::string> step_text(const json_object& step) {
 }
 
 /// A line of describe_steps for a message.
-std::string shown_steps(const std::string& line) { return line.empty() ? "nothing" : shown(std::string_view(line)); }
+std::string show_steps(const std::string& line) { return line.empty() ? "nothing" : quote_bytes(line); }
 
 // As the tokenizer.json files of GPT-2, Llama 3 and Qwen2 spell what text::pretokenizer does by these names.
 #define GPT2_WORDS "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
@@ -175,7 +177,7 @@ result<std::string> byte_level_name(const json_object& tokenizer) {
   REDLINE_TRY_ASSIGN(const std::string normalizer, describe_steps(tokenizer, "normalizer"));
   // A GGUF file cannot ask for NFC either; nearly all text has it already.
   if (!normalizer.empty() && normalizer != "NFC") {
-    return tokenizer.unsupported("normalizer", "wanted none or 'NFC', found " + shown_steps(normalizer));
+    return tokenizer.unsupported("normalizer", "wanted none or 'NFC', found " + show_steps(normalizer));
   }
   REDLINE_TRY_ASSIGN(const std::string line, describe_steps(tokenizer, "pre_tokenizer"));
   const auto it =
@@ -183,7 +185,7 @@ result<std::string> byte_level_name(const json_object& tokenizer) {
   if (it == byte_level_lines.end()) {
     return tokenizer.unsupported(
         "pre_tokenizer",
-        "wanted that of qwen2, llama-bpe, gpt-2, starcoder or deepseek-coder, found " + shown_steps(line));
+        "wanted that of qwen2, llama-bpe, gpt-2, starcoder or deepseek-coder, found " + show_steps(line));
   }
   REDLINE_TRY_ASSIGN(const json_object model, tokenizer.object("model"));
   REDLINE_TRY_ASSIGN(const bool whole_pieces_first, model.flag_or("ignore_merges", false));
@@ -201,8 +203,8 @@ result<bool> adds_space_prefix(const json_object& tokenizer) {
     if (style.normalizer == normalizer && style.pre_tokenizer == cutter) return style.space_prefix;
   }
   return tokenizer.unsupported("normalizer", "wanted blanks to become U+2581 and nothing else, found " +
-                                                 shown_steps(normalizer) + " and, as pre_tokenizer, " +
-                                                 shown_steps(cutter));
+                                                 show_steps(normalizer) + " and, as pre_tokenizer, " +
+                                                 show_steps(cutter));
 }
 
 }  // namespace redline::convert

@@ -3,6 +3,8 @@
 #include <string>
 #include <unordered_set>
 
+#include "runtime/base/hex.hpp"
+
 namespace redline::convert {
 namespace {
 
@@ -72,8 +74,8 @@ result<std::vector<float>> sentencepiece_scores(const json_object& tokenizer, co
     if (cut == std::string::npos) continue;
     return tokenizer.unsupported(
         "model.merges", "wanted every two tokens merged that make a token, as SentencePiece does, found no merge of " +
-                            shown(std::string_view(piece).substr(0, cut)) + " and " +
-                            shown(std::string_view(piece).substr(cut)));
+                            quote_bytes(std::string_view(piece).substr(0, cut)) + " and " +
+                            quote_bytes(std::string_view(piece).substr(cut)));
   }
   return scores;
 }

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "runtime/base/hex.hpp"
 #include "runtime/convert/hf_pipeline.hpp"
 #include "runtime/convert/hf_sentencepiece.hpp"
 #include "runtime/convert/hf_vocabulary.hpp"
@@ -31,7 +32,7 @@ result<std::optional<std::uint32_t>> token_id(const json_object& config, const s
   }
   if (!found->is_number_unsigned() || found->get<std::uint64_t>() >= tokens) {
     return config.malformed(
-        name, "wanted an id below the " + std::to_string(tokens) + " of the vocabulary, found " + shown(*found));
+        name, "wanted an id below the " + std::to_string(tokens) + " of the vocabulary, found " + show_json(*found));
   }
   return std::optional(static_cast<std::uint32_t>(found->get<std::uint64_t>()));
 }
@@ -44,8 +45,8 @@ result<std::optional<std::uint32_t>> special_id(const hf_tokenizer_files& files,
     if (text) {
       const auto id = words.find(*text);
       if (id) return id;
-      return files.tokenizer_config->malformed(
-          role + "_token", "wanted a token of tokenizer.json, found " + shown(std::string_view(*text)));
+      return files.tokenizer_config->malformed(role + "_token",
+                                               "wanted a token of tokenizer.json, found " + quote_bytes(*text));
     }
   }
   if (files.generation_config) {
@@ -88,8 +89,7 @@ result<surroundings> read_surroundings(const json_object& tokenizer) {
     REDLINE_TRY_ASSIGN(const std::string type, step.text("type"));
     if (type == "ByteLevel") continue;  // moves offsets, which nobody asks for here
     if (type != "TemplateProcessing") {
-      return step.unsupported("type",
-                              "wanted 'ByteLevel' or 'TemplateProcessing', found " + shown(std::string_view(type)));
+      return step.unsupported("type", "wanted 'ByteLevel' or 'TemplateProcessing', found " + quote_bytes(type));
     }
     REDLINE_TRY_ASSIGN(out, read_template(step));
   }
@@ -104,8 +104,7 @@ result<bool> adds_token(const hf_tokenizer_files& files, const hf_vocabulary& wo
   if (files.tokenizer_config && files.tokenizer_config->has(name)) return files.tokenizer_config->flag(name);
   if (!around) return false;
   if (id && words.find(*around) == id) return true;
-  return files.tokenizer.unsupported("post_processor",
-                                     "wanted the " + role + " token, found " + shown(std::string_view(*around)));
+  return files.tokenizer.unsupported("post_processor", "wanted the " + role + " token, found " + quote_bytes(*around));
 }
 
 result<void> put_special_ids(const hf_tokenizer_files& files, const hf_vocabulary& words, gguf::gguf_writer& to) {

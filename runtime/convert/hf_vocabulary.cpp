@@ -1,5 +1,7 @@
 #include "runtime/convert/hf_vocabulary.hpp"
 
+#include "runtime/base/hex.hpp"
+
 namespace redline::convert {
 namespace {
 
@@ -7,7 +9,7 @@ namespace {
 result<void> place(hf_vocabulary& words, const json_object& from, std::string_view field, const std::string& text,
                    std::uint64_t id, token_kind kind) {
   const auto refuse = [&](const std::string& why) {
-    return from.malformed(field, "token " + shown(std::string_view(text)) + ": " + why);
+    return from.malformed(field, "token " + quote_bytes(text) + ": " + why);
   };
   if (id >= words.texts.size()) {
     return refuse("wanted an id below the " + std::to_string(words.texts.size()) + " rows of the embedding, found " +
@@ -18,7 +20,7 @@ result<void> place(hf_vocabulary& words, const json_object& from, std::string_vi
     return refuse("wanted its id " + std::to_string(*known) + ", found also " + std::to_string(id));
   }
   if (words.kinds[id] != token_kind::unused && words.texts[id] != text) {
-    return refuse("its id " + std::to_string(id) + " is also that of " + shown(std::string_view(words.texts[id])));
+    return refuse("its id " + std::to_string(id) + " is also that of " + quote_bytes(words.texts[id]));
   }
   words.texts[id] = text;
   words.kinds[id] = kind;
@@ -31,7 +33,7 @@ result<void> read_tokens(const json_object& model, hf_vocabulary& words) {
   words.ids.reserve(vocab.value().size());
   for (const auto& [text, id] : vocab.value().items()) {
     if (!id.is_number_unsigned()) {
-      return model.malformed("vocab", "token " + shown(std::string_view(text)) + ": wanted an id, found " + shown(id));
+      return model.malformed("vocab", "token " + quote_bytes(text) + ": wanted an id, found " + show_json(id));
     }
     REDLINE_TRY(place(words, model, "vocab", text, id.get<std::uint64_t>(), token_kind::normal));
   }
@@ -39,7 +41,7 @@ result<void> read_tokens(const json_object& model, hf_vocabulary& words) {
   REDLINE_TRY_ASSIGN(const std::string unknown, model.text("unk_token"));
   words.unknown = words.find(unknown);
   if (!words.unknown) {
-    return model.malformed("unk_token", "wanted a token of the vocabulary, found " + shown(std::string_view(unknown)));
+    return model.malformed("unk_token", "wanted a token of the vocabulary, found " + quote_bytes(unknown));
   }
   return {};
 }
@@ -47,7 +49,8 @@ result<void> read_tokens(const json_object& model, hf_vocabulary& words) {
 /// "left right", or ["left", "right"] as newer files have it, which may also hold blanks.
 result<std::pair<std::string, std::string>> read_merge(const json_object& model, const json& entry) {
   const auto refuse = [&] {
-    return model.malformed("merges", "wanted two texts with a blank between or an array of two, found " + shown(entry));
+    return model.malformed("merges",
+                           "wanted two texts with a blank between or an array of two, found " + show_json(entry));
   };
   std::pair<std::string, std::string> sides;
   if (entry.is_string()) {
@@ -71,8 +74,8 @@ result<void> read_merges(const json_object& model, hf_vocabulary& words) {
     REDLINE_TRY_ASSIGN(auto sides, read_merge(model, entry));
     for (const std::string& text : {sides.first, sides.second, sides.first + sides.second}) {
       if (words.find(text)) continue;
-      return model.malformed("merges", "wanted texts of the vocabulary, found " + shown(std::string_view(text)) +
-                                           " in merge " + std::to_string(words.merges.size()));
+      return model.malformed("merges", "wanted texts of the vocabulary, found " + quote_bytes(text) + " in merge " +
+                                           std::to_string(words.merges.size()));
     }
     words.merges.push_back(std::move(sides));
   }
@@ -99,12 +102,13 @@ result<void> read_added(const json_object& tokenizer, hf_vocabulary& words) {
 
 result<void> refuse_settings(const json_object& model) {
   REDLINE_TRY_ASSIGN(const std::string type, model.text("type"));
-  if (type != "BPE") return model.unsupported("type", "wanted 'BPE', found " + shown(std::string_view(type)));
+  if (type != "BPE") return model.unsupported("type", "wanted 'BPE', found " + quote_bytes(type));
   for (const char* affix : {"continuing_subword_prefix", "end_of_word_suffix"}) {
     REDLINE_TRY_ASSIGN(const std::string text, model.text_or(affix, ""));
-    if (!text.empty()) return model.unsupported(affix, "wanted none, found " + shown(std::string_view(text)));
+    if (!text.empty()) return model.unsupported(affix, "wanted none, found " + quote_bytes(text));
   }
-  if (model.has("dropout")) return model.unsupported("dropout", "wanted none, found " + shown(*model.find("dropout")));
+  if (model.has("dropout"))
+    return model.unsupported("dropout", "wanted none, found " + show_json(*model.find("dropout")));
   return {};
 }
 

@@ -1,108 +1,32 @@
 #include "runtime/convert/json_object.hpp"
 
 #include <cmath>
-#include <unordered_set>
 #include <utility>
-#include <vector>
 
 #include "runtime/base/mapped_file.hpp"
 
 namespace redline::convert {
 namespace {
 
-constexpr std::size_t depth_max = 32;  // what the hub's files hold is less than ten levels deep
-
-/// Leaves the library's parser, which passes foreign exceptions on; caught in parse_json.
-struct refusal {
-  std::string why;
-};
-
-/// Watches the parser's events for what the library does not mind.
-class guard {
- public:
-  void see(json::parse_event_t event, const json& parsed) {
-    switch (event) {
-      case json::parse_event_t::object_start:
-      case json::parse_event_t::array_start:
-        if (names_.size() >= depth_max) throw refusal{"nested deeper than " + std::to_string(depth_max) + " levels"};
-        names_.emplace_back();
-        break;
-      case json::parse_event_t::object_end:
-      case json::parse_event_t::array_end:
-        names_.pop_back();
-        break;
-      case json::parse_event_t::key:
-        if (!names_.back().insert(parsed.get_ref<const std::string&>()).second) {
-          throw refusal{"the member " + shown(parsed) + " is repeated"};
-        }
-        break;
-      case json::parse_event_t::value:
-        break;
-    }
-  }
-
- private:
-  std::vector<std::unordered_set<std::string>> names_;  // of the objects and arrays that are open
-};
-
-/// The library's sentence without its own number in front.
-std::string sentence_of(const json::exception& why) {
-  const std::string_view text = why.what();
-  const std::size_t start = text.find("] ");
-  return shown(text.substr(start == std::string_view::npos ? 0 : start + 2));
-}
-
-std::string kind_of(const json& value) {
-  return value.is_object() ? "an object" : "an array of " + std::to_string(value.size());
-}
+/// What the hub's files hold is less than ten levels deep, and a vocabulary has some hundred thousand members.
+constexpr json_limits document_limits = {.depth_max = 32, .values_max = SIZE_MAX, .members_max = SIZE_MAX};
 
 }  // namespace
 
-std::string shown(std::string_view text) {
-  constexpr std::size_t shown_bytes_max = 160;
-  std::string out = "'";
-  for (const unsigned char c : text.substr(0, shown_bytes_max)) {
-    constexpr std::string_view hex = "0123456789abcdef";
-    if (c >= 0x20 && c < 0x7f) {
-      out.push_back(static_cast<char>(c));
-    } else {
-      out.append("\\x").append(1, hex[c >> 4]).append(1, hex[c & 15]);
-    }
-  }
-  return out + (text.size() > shown_bytes_max ? "...'" : "'");
+result<json> parse_document(std::string_view text, const std::string& file) {
+  auto parsed = redline::parse_json<json>(text, document_limits);
+  if (!parsed) return failure{errc::file_malformed, file + ": " + parsed.error().context};
+  return parsed;
 }
 
-std::string shown(const json& value) {
-  if (value.is_structured()) return kind_of(value);
-  if (value.is_string()) return shown(std::string_view(value.get_ref<const std::string&>()));
-  return value.dump();
-}
-
-result<json> parse_json(std::string_view text, const std::string& file) {
-  guard watch;
-  const auto refuse = [&](const std::string& why) {
-    return failure{errc::file_malformed, file + ": is no valid JSON: " + why};
-  };
-  try {
-    return json::parse(text, [&](int, json::parse_event_t event, json& parsed) {
-      watch.see(event, parsed);
-      return true;
-    });
-  } catch (const refusal& why) {
-    return refuse(why.why);
-  } catch (const json::exception& why) {
-    return refuse(sentence_of(why));
-  }
-}
-
-result<json> read_json(const std::string& path, std::uint64_t bytes_max) {
+result<json> read_document(const std::string& path, std::uint64_t bytes_max) {
   REDLINE_TRY_ASSIGN(const auto file, mapped_file::open(path));
   const auto bytes = file->bytes();
   if (bytes.size() > bytes_max) {
     return failure{errc::file_malformed, path + ": wanted at most " + std::to_string(bytes_max) + " bytes, found " +
                                              std::to_string(bytes.size())};
   }
-  return parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
+  return parse_document({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
 }
 
 json_object::json_object(const json& value, std::string file, std::string path)
@@ -111,7 +35,7 @@ json_object::json_object(const json& value, std::string file, std::string path)
 result<json_object> json_object::of(const json& value, std::string file, std::string path) {
   if (value.is_object()) return json_object(value, std::move(file), std::move(path));
   const std::string where = path.empty() ? file : file + ": " + path;
-  return failure{errc::file_malformed, where + ": wanted an object, found " + shown(value)};
+  return failure{errc::file_malformed, where + ": wanted an object, found " + show_json(value)};
 }
 
 const json* json_object::find(std::string_view name) const {
@@ -123,7 +47,7 @@ template<class Fits>
 result<const json*> json_object::checked(std::string_view name, std::string_view wanted, Fits fits) const {
   const json* found = find(name);
   if (found == nullptr) return malformed(name, "wanted " + std::string(wanted) + ", found nothing");
-  if (!fits(*found)) return malformed(name, "wanted " + std::string(wanted) + ", found " + shown(*found));
+  if (!fits(*found)) return malformed(name, "wanted " + std::string(wanted) + ", found " + show_json(*found));
   return found;
 }
 

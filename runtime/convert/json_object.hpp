@@ -8,23 +8,18 @@
 #include <string_view>
 
 #include "runtime/base/result.hpp"
+#include "runtime/json/strict_json.hpp"
 
 namespace redline::convert {
 
 /// Members are found by a search tree: a vocabulary has some hundred thousand.
 using json = nlohmann::json;
 
-/// Parses a whole document; `file` starts every failure. Stricter than the library: no repeated member names, which two
-/// readers could take differently, and no deep nesting. Like it: no invalid UTF-8, no numbers beyond a double.
-result<json> parse_json(std::string_view text, const std::string& file);
+/// A whole document, read strictly (runtime/json); every failure starts with `file`.
+result<json> parse_document(std::string_view text, const std::string& file);
 
 /// The same of a file that may have at most `bytes_max` bytes.
-result<json> read_json(const std::string& path, std::uint64_t bytes_max);
-
-/// A value as a message may show it: short, on one line, in ASCII.
-std::string shown(const json& value);
-/// A text in quotes, likewise.
-std::string shown(std::string_view text);
+result<json> read_document(const std::string& path, std::uint64_t bytes_max);
 
 /// An object of a document and where it stands, so that failures say it: "m/config.json: rope_scaling.factor: wanted a
 /// number, found "x"". A member that is null counts as absent. The document must outlive this.

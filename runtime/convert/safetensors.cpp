@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "runtime/base/hex.hpp"
 #include "runtime/convert/json_object.hpp"
 
 namespace redline::convert {
@@ -57,7 +58,7 @@ result<std::vector<std::uint64_t>> numbers(const json_object& entry, std::string
         name, "wanted at most " + std::to_string(count_max) + " numbers, found " + std::to_string(found->size()));
   }
   for (const json& number : *found) {
-    if (!number.is_number_unsigned()) return entry.malformed(name, "wanted whole numbers, found " + shown(number));
+    if (!number.is_number_unsigned()) return entry.malformed(name, "wanted whole numbers, found " + show_json(number));
     out.push_back(number.get<std::uint64_t>());
   }
   return out;
@@ -78,8 +79,7 @@ result<std::uint64_t> size_of(const json_object& entry, const element_type& type
 result<safetensor> read_tensor(const json_object& entry, std::span<const std::byte> data) {
   REDLINE_TRY_ASSIGN(const std::string type_name, entry.text("dtype"));
   const element_type* type = find_element_type(type_name);
-  if (type == nullptr)
-    return entry.unsupported("dtype", "found the unknown type " + shown(std::string_view(type_name)));
+  if (type == nullptr) return entry.unsupported("dtype", "found the unknown type " + quote_bytes(type_name));
   REDLINE_TRY_ASSIGN(std::vector<std::uint64_t> shape, numbers(entry, "shape", dimensions_max));
   REDLINE_TRY_ASSIGN(const std::uint64_t size, size_of(entry, *type, shape));
   REDLINE_TRY_ASSIGN(const std::vector<std::uint64_t> range, numbers(entry, "data_offsets", 2));
@@ -107,9 +107,9 @@ result<void> check_ranges(const std::map<std::string, safetensor, std::less<>>& 
   std::uint64_t end = 0;
   for (const auto* t : ordered) {
     if (begin_of(t) != end) {
-      return failure{errc::file_malformed, path + ": " + shown(std::string_view(t->first)) +
-                                               ".data_offsets: wanted to begin at " + std::to_string(end) +
-                                               ", where the tensor before ends, found " + std::to_string(begin_of(t))};
+      return failure{errc::file_malformed, path + ": " + quote_bytes(t->first) + ".data_offsets: wanted to begin at " +
+                                               std::to_string(end) + ", where the tensor before ends, found " +
+                                               std::to_string(begin_of(t))};
     }
     end += t->second.bytes.size();
   }
@@ -149,12 +149,12 @@ result<void> safetensors_file::parse(std::span<const std::byte> bytes) {
                                              " as the file has room for, found " + std::to_string(header_bytes)};
   }
   const std::string_view text(reinterpret_cast<const char*>(bytes.data() + length_bytes), header_bytes);
-  REDLINE_TRY_ASSIGN(const json document, parse_json(text, path_));
+  REDLINE_TRY_ASSIGN(const json document, parse_document(text, path_));
   REDLINE_TRY_ASSIGN(const json_object header, json_object::of(document, path_));
   const auto data = bytes.subspan(length_bytes + header_bytes);
   for (const auto& [name, value] : document.items()) {
     if (name == metadata_name) continue;
-    REDLINE_TRY_ASSIGN(const json_object entry, json_object::of(value, path_, shown(std::string_view(name))));
+    REDLINE_TRY_ASSIGN(const json_object entry, json_object::of(value, path_, quote_bytes(name)));
     REDLINE_TRY_ASSIGN(safetensor t, read_tensor(entry, data));
     tensors_.emplace(name, std::move(t));
   }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "runtime/base/hash.hpp"
 #include "runtime/base/philox.hpp"
 #include "runtime/convert/row_stream.hpp"
 #include "runtime/convert/tokenizer_keys.hpp"
@@ -23,12 +24,6 @@ constexpr auto shapes = std::to_array<synth_shape>({
     {{"llama", 2, 256, 8, 2, 32, 768, 512, 2048, 1e4F, 1e-5F, false}, "tiny-llama"},
 });
 
-std::uint64_t name_hash(std::string_view name) {
-  std::uint64_t state = 0xcbf29ce484222325ULL;  // FNV-1a
-  for (const char c : name) state = (state ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  return state;
-}
-
 /// Nearly normal with variance 1: four bytes' sum has 4 * (256^2 - 1) / 12 and the mean 510.
 float nearly_normal(std::uint32_t word) {
   const std::uint32_t pairs = (word & 0x00ff00ff) + (word >> 8 & 0x00ff00ff);
@@ -43,7 +38,7 @@ struct distribution {
 };
 
 row_source noise(std::uint64_t seed, std::string_view tensor, std::uint64_t columns, distribution d) {
-  const std::uint64_t hash = name_hash(tensor);
+  const std::uint64_t hash = fnv1a().add(tensor).value();
   const std::array<std::uint32_t, 2> key = {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)};
   return [=](std::uint64_t row, float* out) {
     for (std::uint64_t c = 0; c < columns; c += 4) {

@@ -7,6 +7,8 @@
 #include <limits>
 #include <utility>
 
+#include "runtime/base/hex.hpp"
+
 namespace redline::gguf {
 namespace {
 
@@ -72,19 +74,7 @@ std::uint64_t fixed_bytes(value_type type) {
   return 0;
 }
 
-/// A name as it may be shown: quoted, control and non-ASCII bytes escaped, shortened.
-std::string shown(std::string_view name) {
-  constexpr std::size_t shown_bytes_max = 80;
-  std::string out = "'";
-  for (const unsigned char c : name.substr(0, shown_bytes_max)) {
-    constexpr std::string_view hex = "0123456789abcdef";
-    if (c >= 0x20 && c < 0x7f)
-      out.push_back(static_cast<char>(c));
-    else
-      out.append("\\x").append(1, hex[c >> 4]).append(1, hex[c & 15]);
-  }
-  return out + (name.size() > shown_bytes_max ? "...'" : "'");
-}
+constexpr std::size_t shown_bytes_max = 80;  // of a name in a message
 
 /// Reads forward through the header. Every read is checked; the failure names the file, what was read and where.
 class reader {
@@ -124,9 +114,10 @@ class reader {
     if (out.empty()) return malformed(field, "is empty");
     if (out.size() > bytes_max) {
       return malformed(field, "has " + std::to_string(out.size()) + " bytes, at most " + std::to_string(bytes_max) +
-                                  " are allowed: " + shown(out));
+                                  " are allowed: " + quote_bytes(out, shown_bytes_max));
     }
-    if (out.find('\0') != std::string_view::npos) return malformed(field, "contains a NUL byte: " + shown(out));
+    if (out.find('\0') != std::string_view::npos)
+      return malformed(field, "contains a NUL byte: " + quote_bytes(out, shown_bytes_max));
     return out;
   }
 
@@ -292,7 +283,7 @@ result<tensor_entry> read_tensor_entry(reader& in, std::uint64_t index) {
   tensor_entry out;
   out.field = "tensor " + std::to_string(index);
   REDLINE_TRY_ASSIGN(out.described.name, in.name(out.field + ": name", tensor_name_bytes_max));
-  out.field += " " + shown(out.described.name);
+  out.field += " " + quote_bytes(out.described.name, shown_bytes_max);
   REDLINE_TRY_ASSIGN(const auto dimension_count, in.number<std::uint32_t>(out.field + ": dimension count"));
   if (dimension_count == 0 || dimension_count > dimensions_max) {
     return in.malformed(out.field, "wanted 1 to " + std::to_string(dimensions_max) + " dimensions, found " +
@@ -376,7 +367,7 @@ result<std::shared_ptr<const gguf_file>> gguf_file::parse(std::shared_ptr<gguf_f
 
   for (std::uint64_t i = 0; i < entry_count; ++i) {
     REDLINE_TRY_ASSIGN(const auto key, in.name("metadata key " + std::to_string(i), key_bytes_max));
-    const std::string field = "metadata " + shown(key);
+    const std::string field = "metadata " + quote_bytes(key, shown_bytes_max);
     REDLINE_TRY_ASSIGN(auto read, read_value(in, field));
     if (!file->metadata_.emplace(key, std::move(read)).second) return in.malformed(field, "the key appears twice");
   }

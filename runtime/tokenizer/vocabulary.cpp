@@ -3,6 +3,8 @@
 #include <limits>
 #include <utility>
 
+#include "runtime/base/hash.hpp"
+
 namespace redline::text {
 namespace {
 
@@ -199,17 +201,16 @@ void vocabulary::mark_ends() {
 }
 
 void vocabulary::compute_digest() {
-  std::uint64_t state = 0xcbf29ce484222325ULL;  // FNV-1a
-  const auto mix = [&](unsigned char byte) { state = (state ^ byte) * 0x100000001b3ULL; };
-  mix(static_cast<unsigned char>(kind_));
+  fnv1a digest;
+  digest.add(static_cast<std::uint8_t>(kind_));
   std::size_t used = size();
   while (used > 0 && types_[used - 1] == token_type::unused) --used;
   for (std::size_t i = 0; i < used; ++i) {
     for (std::size_t length = texts_[i].size(), n = 0; n < 4; ++n, length >>= 8)
-      mix(static_cast<unsigned char>(length));
-    for (const char byte : texts_[i]) mix(static_cast<unsigned char>(byte));
+      digest.add(static_cast<std::uint8_t>(length));
+    digest.add(texts_[i]);
   }
-  digest_ = state;
+  digest_ = digest.value();
 }
 
 }  // namespace redline::text

@@ -54,7 +54,7 @@ std::vector<std::string> fuzz::seeds() {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const auto document = convert::parse_json({reinterpret_cast<const char*>(data), size}, "fuzz");
+  const auto document = convert::parse_document({reinterpret_cast<const char*>(data), size}, "fuzz");
   if (!accepted(document)) return 0;
   const auto root = convert::json_object::of(*document, "fuzz");
   if (!accepted(root)) return 0;

@@ -13,6 +13,7 @@
 #include "actors/http/gateway.hpp"
 #include "actors/http/http_gate.hpp"
 #include "actors/serving/draft_model.hpp"
+#include "runtime/base/hex.hpp"
 #include "runtime/base/version.hpp"
 
 namespace redline::actors::cli {
@@ -80,12 +81,6 @@ std::string stem_of(const std::string& path) {
   return name;
 }
 
-std::string hex(std::uint64_t n) {
-  char buffer[17];
-  std::snprintf(buffer, sizeof buffer, "%08llx", static_cast<unsigned long long>(n & 0xffffffffu));
-  return buffer;
-}
-
 CLI::Option* add_prefix_sharing_flag(CLI::App& app, std::string& name) {
   return app
       .add_option(
@@ -118,7 +113,7 @@ result<std::shared_ptr<gateway_services>> services_of(const flags& f, const host
       gateway_services{.tokenizer = e.tokenizer(), .token_trie = e.token_trie(), .chat = std::move(chat)});
   s->model_name = f.alias.empty() ? stem_of(f.models.model) : f.alias;
   s->accept_any_model = f.accept_any_model;
-  s->fingerprint = "redline-" + version() + "-" + hex(e.tokenizer()->digest() ^ e.target_file_bytes());
+  s->fingerprint = "redline-" + version() + "-" + to_hex(e.tokenizer()->digest() ^ e.target_file_bytes()).substr(8);
   s->context_max = e.context_max();
   s->draft_defaults = defaults;
   s->eviction_defaults = eviction_options_of(f.eviction);

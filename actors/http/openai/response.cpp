@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <utility>
+
+#include "runtime/base/hex.hpp"
 
 namespace redline::api {
 namespace {
@@ -68,11 +69,7 @@ json chat_logprobs(const std::vector<token_report>& tokens) {
 std::string completion_token(const std::string& bytes) {
   if (is_valid_utf8(bytes)) return bytes;
   std::string text = "bytes:";
-  for (const char c : bytes) {
-    char hex[8];
-    std::snprintf(hex, sizeof hex, "\\x%02x", static_cast<unsigned char>(c));
-    text += hex;
-  }
+  for (const char c : bytes) append_hex_escape(text, c);
   return text;
 }
 
@@ -242,10 +239,7 @@ usage_report& usage_report::operator+=(const usage_report& other) {
 }
 
 std::string response_id(endpoint from, std::uint64_t high, std::uint64_t low) {
-  char digits[40];
-  std::snprintf(digits, sizeof digits, "%016llx%016llx", static_cast<unsigned long long>(high),
-                static_cast<unsigned long long>(low));
-  return (from == endpoint::chat ? "chatcmpl-" : "cmpl-") + std::string(digits);
+  return (from == endpoint::chat ? "chatcmpl-" : "cmpl-") + to_hex(high) + to_hex(low);
 }
 
 std::string completion_body(const response_head& head, std::span<const choice> choices, const usage_report& usage) {

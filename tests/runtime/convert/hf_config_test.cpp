@@ -23,7 +23,7 @@ json llama() {
 }
 /// As a file would hold it.
 result<hf_config> read(const json& document) {
-  const json parsed = parse_json(document.dump(), "config.json").value();
+  const json parsed = parse_document(document.dump(), "config.json").value();
   return read_hf_config(json_object::of(parsed, "config.json").value());
 }
 

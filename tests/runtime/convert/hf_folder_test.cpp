@@ -115,7 +115,7 @@ TEST_F(hf_folder_test, broken_documents_are_named) {
   put("chat_template.jinja", std::string((1U << 20) + 1, 'x'));
   EXPECT_THAT(refusal(), HasSubstr("/chat_template.jinja: wanted at most 1048576 bytes"));
   put("generation_config.json", "{");
-  EXPECT_THAT(refusal(), HasSubstr("/generation_config.json: is no valid JSON"));
+  EXPECT_THAT(refusal(), HasSubstr("/generation_config.json: not valid JSON"));
 }
 
 }  // namespace

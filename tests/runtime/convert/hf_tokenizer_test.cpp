@@ -27,7 +27,7 @@ struct documents {
 
 result<std::shared_ptr<const gguf::gguf_file>> put(const documents& d, std::uint32_t rows = size) {
   const auto parsed = [](const json& document, const std::string& name) {
-    return parse_json(document.dump(), name).value();
+    return parse_document(document.dump(), name).value();
   };
   const json tokenizer = parsed(d.tokenizer, "tokenizer.json"), config = parsed(d.config, "config.json");
   const json mine = parsed(d.tokenizer_config, "tokenizer_config.json");

@@ -77,7 +77,7 @@ json tokenizer_json_of(const gguf::gguf_file& file, const text::vocabulary& v, c
 
 std::shared_ptr<const text::tokenizer> through_json(const gguf::gguf_file& file, const text::vocabulary& v,
                                                     const vocabulary_case& c) {
-  const json tokenizer = parse_json(tokenizer_json_of(file, v, c).dump(), "tokenizer.json").value();
+  const json tokenizer = parse_document(tokenizer_json_of(file, v, c).dump(), "tokenizer.json").value();
   const json nothing = json::object();
   json config = json::object();
   if (v.unknown()) config["unk_token"] = v.text(*v.unknown());

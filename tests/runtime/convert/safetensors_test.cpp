@@ -68,11 +68,11 @@ TEST(safetensors, header_lengths_beyond_the_file_or_the_limit_are_refused) {
 
 TEST(safetensors, headers_that_are_no_object_of_objects_are_refused) {
   EXPECT_THAT(refusal("[]", 0), HasSubstr("wanted an object, found an array of 0"));
-  EXPECT_THAT(refusal("{", 0), HasSubstr("is no valid JSON"));
-  EXPECT_THAT(refusal("{} x", 0), HasSubstr("is no valid JSON"));
+  EXPECT_THAT(refusal("{", 0), HasSubstr("not valid JSON"));
+  EXPECT_THAT(refusal("{} x", 0), HasSubstr("not valid JSON"));
   EXPECT_THAT(refusal(R"({"a":1})", 0), HasSubstr("'a': wanted an object, found 1"));
   EXPECT_THAT(refusal(std::string(1000, '['), 0), HasSubstr("nested deeper than 32 levels"));
-  EXPECT_THAT(refusal("{\"a\xff\":1}", 0), HasSubstr("is no valid JSON"));
+  EXPECT_THAT(refusal("{\"a\xff\":1}", 0), HasSubstr("not valid JSON"));
   const std::string one = entry("U8", "[1]", "[0,1]");
   EXPECT_THAT(refusal(R"({"a":)" + one + R"(,"a":)" + one + "}", 1), HasSubstr("the member 'a' is repeated"));
   EXPECT_THAT(refusal(R"({"a\n\u001b":1})", 0), HasSubstr("'a\\x0a\\x1b'"));

@@ -45,7 +45,7 @@ const std::string usage_text =
 json event_object(const std::string& event) {
   EXPECT_THAT(event, StartsWith("data: "));
   EXPECT_THAT(event, EndsWith("\n\n"));
-  return *parse_json(std::string_view(event).substr(6, event.size() - 8));
+  return *parse_json<json>(std::string_view(event).substr(6, event.size() - 8));
 }
 
 TEST(chat_response, has_the_shape_of_openai) {
@@ -110,7 +110,7 @@ const std::vector<token_report> two_tokens{{{"h\u00e9", -0.5F}, {{"h\u00e9", -0.
 
 TEST(chat_response, reports_log_probabilities) {
   const choice choices[] = {{0, "t", finish_reason::stop, two_tokens}};
-  const auto body = *parse_json(completion_body(head_of(endpoint::chat), choices, {}));
+  const auto body = *parse_json<json>(completion_body(head_of(endpoint::chat), choices, {}));
   EXPECT_EQ(dump_json(body["choices"][0]["logprobs"]),
             "{\"content\":[{\"token\":\"h\u00e9\",\"logprob\":-0.5,\"bytes\":[104,195,169],\"top_logprobs\":["
             "{\"token\":\"h\u00e9\",\"logprob\":-0.5,\"bytes\":[104,195,169]},"
