@@ -89,7 +89,7 @@ TEST_F(weights_test, refuse_tensors_that_would_change_the_arithmetic) {
         {name, gguf::tensor_type::f32, {64}, test::tiny_encode(gguf::tensor_type::f32, std::vector<float>(64, 1.0F))});
     const failure f = refusal(m);
     EXPECT_EQ(f.code, errc::unsupported_format);
-    EXPECT_THAT(f.context, HasSubstr("'" + std::string(name) + "' has no place"));
+    EXPECT_THAT(f.context, HasSubstr("'" + std::string(name) + "' is not part of this architecture"));
   }
 }
 
