@@ -487,7 +487,7 @@ bool http_front::connection::feed_parser() {
   if (left == 0 || (left < 5 && parser_->is_header_done() && parser_->chunked())) return false;
 
   const bool had_header = parser_->is_header_done();
-  // Not before: an eager Beast 1.74 goes on behind a header whose body is over the limit, and the error is lost.
+  // Not before: an eager Beast 1.74 goes on after a header whose body is over the limit, and the error is lost.
   parser_->eager(had_header);
   error_code ec;
   const std::size_t used = parser_->put(asio::buffer(inbox_.data() + inbox_offset_, left), ec);

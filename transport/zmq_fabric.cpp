@@ -245,7 +245,7 @@ class bridge {
     }
     return send_parts(network_, head, body);
   } catch (const zmq::error_t&) {
-    return false;  // EHOSTUNREACH: nobody with that identity is connected
+    return false;  // EHOSTUNREACH: no peer with that identity is connected
   }
 
   // A frame from the network: [identity] envelope body. Believed only as far as its identity reaches.

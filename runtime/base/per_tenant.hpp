@@ -9,7 +9,7 @@
 namespace redline {
 
 /// What was learned of each tenant's sessions, apart from the other tenants'. Who uses a T holds it; beyond tenants_max
-/// those that nobody holds are forgotten.
+/// those without a holder are forgotten.
 template<class T>
 class per_tenant {
  public:

@@ -143,7 +143,7 @@ struct blank_lines {
   std::string_view pre_tokenizer;
   bool space_prefix;
 };
-// "first" puts the blank before the text alone, "always" also behind every special token. A GGUF file has one flag for
+// "first" puts the blank before the text alone, "always" also after every special token. A GGUF file has one flag for
 // both, which readers take as "always".
 constexpr auto blank_styles = std::to_array<blank_lines>({
     {"Prepend('▁'), Replace(' ', '▁')", "", true},

@@ -87,7 +87,7 @@ result<surroundings> read_surroundings(const json_object& tokenizer) {
   surroundings out;
   for (const json_object& step : steps) {
     REDLINE_TRY_ASSIGN(const std::string type, step.text("type"));
-    if (type == "ByteLevel") continue;  // moves offsets, which nobody asks for here
+    if (type == "ByteLevel") continue;  // moves offsets, which are not used here
     if (type != "TemplateProcessing") {
       return step.unsupported("type", "wanted 'ByteLevel' or 'TemplateProcessing', found " + quote_bytes(type));
     }

@@ -57,7 +57,7 @@ token_splice document_tokens::replace(std::string_view text, std::size_t at, std
                                       std::size_t inserted_bytes) {
   REDLINE_ASSERT(at + removed_bytes <= bytes_ && bytes_ - removed_bytes + inserted_bytes == text.size(),
                  "the edit and the text belong together");
-  // A cut stays one while the bytes at its two sides do: the chunk in front begins before the edit, the one behind
+  // A cut stays one while the bytes at its two sides do: the chunk before it begins before the edit, the one after
   // begins after at least one byte that the edit left.
   const place first = find_before(at);
   place last = first;
@@ -98,7 +98,7 @@ std::vector<token> document_tokens::before(std::string_view text, std::size_t by
 
 std::vector<token> document_tokens::behind(std::string_view text, std::size_t bytes) const {
   if (bytes >= text.size()) return {};
-  // The chunk that holds the first byte: it begins before the byte behind that.
+  // The chunk that holds the first byte: it begins before the next byte.
   const place p = find_before(bytes + 1);
   const std::size_t end = p.byte + chunks_[p.chunk].bytes;
   std::vector<token> out = tokenizer_->encode(text.substr(bytes, end - bytes));

@@ -5,7 +5,7 @@
 namespace redline::text {
 namespace {
 
-// Differences beyond which the search stops being worth its memory (the trace is quadratic in them).
+// With more differences the search takes too much memory (the trace is quadratic in them).
 constexpr std::ptrdiff_t differences_max = 2000;
 
 using lines = std::vector<std::string_view>;

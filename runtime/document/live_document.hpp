@@ -19,7 +19,7 @@ class live_document {
 
   struct change {
     std::vector<token_splice> splices;  // one after the other
-    std::size_t end = 0;                // byte behind the last edit, where somebody types
+    std::size_t end = 0;                // byte after the last edit: where the user types
   };
   /// Applies the edits in order, each to the outcome of those before, or fails and changes nothing. version_conflict
   /// unless `base` is the current version and `next` a later one; which edit is at fault is said otherwise.
@@ -29,7 +29,7 @@ class live_document {
   [[nodiscard]] const text_document& document() const { return document_; }
   [[nodiscard]] const std::string& text() const { return document_.text(); }
   [[nodiscard]] std::span<const token> tokens() const { return tokens_.tokens(); }
-  /// What `tokenizer::encode` gives for the text in front of `offset`, and for the text behind it.
+  /// What `tokenizer::encode` gives for the text before `offset`, and for the text after it.
   [[nodiscard]] std::vector<token> tokens_before(std::size_t offset) const { return tokens_.before(text(), offset); }
   [[nodiscard]] std::vector<token> tokens_behind(std::size_t offset) const { return tokens_.behind(text(), offset); }
 

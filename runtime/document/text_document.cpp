@@ -16,7 +16,7 @@ std::string described(text_position p) {
   return "line " + std::to_string(p.line) + ", character " + std::to_string(p.character);
 }
 
-/// Appends where lines begin behind a line end in [begin, end); the text may go on behind it.
+/// Appends the starts of lines whose line ends lie in [begin, end); the text may go on after `end`.
 void find_line_begins(std::string_view text, std::size_t begin, std::size_t end, std::vector<std::uint32_t>& out) {
   for (std::size_t i = begin; i < end; ++i) {
     const bool ends = text[i] == '\n' || (text[i] == '\r' && (i + 1 == text.size() || text[i + 1] != '\n'));

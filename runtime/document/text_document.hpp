@@ -52,8 +52,8 @@ class text_document {
   /// result is the range that was replaced, in bytes of the text before.
   result<byte_range> replace(const text_edit& edit, position_encoding units);
 
-  /// A line's terminator is not part of it, so no position lies inside "\r\n". A position behind the end of its line is
-  /// a failure: whoever asks has another text in mind.
+  /// A line's terminator is not part of it, so no position lies inside "\r\n". A position after the end of its line is
+  /// a failure: the caller has another text in mind.
   [[nodiscard]] result<std::size_t> offset_of(text_position where, position_encoding units) const;
 
   [[nodiscard]] const std::string& text() const { return text_; }

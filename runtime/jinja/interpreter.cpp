@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kept_bytes = 256;  // roughly, of a scope or namespace that stays to the end
 
-/// The `loop` of a for block. Items behind a filter are tested as late as Python's generator would test them, because
+/// The `loop` of a for block. Items under an `if` are tested as late as Python's generator would test them, because
 /// the body may change what the filter looks at.
 class loop_object final : public object_base {
  public:

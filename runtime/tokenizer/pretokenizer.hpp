@@ -15,9 +15,9 @@ class pretokenizer {
   /// `name` as `tokenizer.ggml.pre` spells it; unsupported_format for one that Redline does not know.
   static result<pretokenizer> make(std::string_view name);
 
-  /// True when every text splits between these two bytes, into the pieces that its parts split into alone: behind an
+  /// True when every text splits between these two bytes, into the pieces that its parts split into alone: after an
   /// ASCII letter or digit and before white space. A run of letters or digits ends there under each of the expressions;
-  /// none of them looks back, nor further ahead than the white space behind white space.
+  /// none of them looks back, nor further ahead than a run of white space.
   static bool always_cuts(char left, char right);
 
   /// Appends the pieces of `text`, views into it, none of them empty.

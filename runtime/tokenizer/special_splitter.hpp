@@ -25,7 +25,7 @@ class special_splitter {
   };
   /// In order, without empty texts. White space that a token swallows is in no fragment.
   [[nodiscard]] std::vector<fragment> split(std::string_view text, bool parse_special) const;
-  /// Some token takes the white space behind it along.
+  /// Some token takes the white space after it along.
   [[nodiscard]] bool swallows_space(bool parse_special) const;
   /// The texts that are tokens of their own wherever they stand, none of them empty.
   [[nodiscard]] std::vector<std::string_view> always_matched() const;

@@ -21,7 +21,7 @@ struct encode_options {
   bool parse_special = false;
   /// Puts BOS in front and EOS at the end where the file asks for them.
   bool add_bos_eos = false;
-  /// The text goes on behind a cut (`cuts_between`): no blank is put before its first word.
+  /// The text goes on after a cut (`cuts_between`): no blank is put before its first word.
   bool continues = false;
 };
 

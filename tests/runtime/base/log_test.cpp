@@ -1,0 +1,42 @@
+#include "runtime/base/log.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+namespace redline {
+namespace {
+
+/// What one call writes to standard error, with the log set up as asked.
+std::string logged(log_format format, log_level least, log_level level, std::string_view who, std::string_view text) {
+  configure_log(least, format);
+  testing::internal::CaptureStderr();
+  log_line(level, who, text);
+  std::string out = testing::internal::GetCapturedStderr();
+  configure_log(log_level::info, log_format::text);
+  return out;
+}
+
+std::string after_timestamp(const std::string& line) { return line.substr(std::min(line.find(','), line.size())); }
+
+TEST(log, a_json_line_escapes_what_a_json_string_may_not_hold) {
+  const std::string line = logged(log_format::json, log_level::info, log_level::warning, "a\"b",
+                                  "tab\t quote\" back\\ line\n nul" + std::string(1, '\0') + "\x1f \u00e9");
+  EXPECT_EQ(after_timestamp(line),
+            ",\"level\":\"warning\",\"who\":\"a\\\"b\",\"msg\":\"tab\\u0009 quote\\\" back\\\\ line\\u000a "
+            "nul\\u0000\\u001f \u00e9\"}\n");
+  EXPECT_EQ(line.rfind("{\"ts\":\"2", 0), 0U);
+}
+
+TEST(log, a_text_line_names_level_and_component) {
+  const std::string line = logged(log_format::text, log_level::debug, log_level::debug, "session 41", "began");
+  EXPECT_TRUE(line.ends_with("Z debug session 41: began\n")) << line;
+}
+
+TEST(log, lines_under_the_least_level_are_not_written) {
+  EXPECT_EQ(logged(log_format::text, log_level::error, log_level::warning, "x", "y"), "");
+}
+
+}  // namespace
+}  // namespace redline
