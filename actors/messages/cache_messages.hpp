@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/actor/protocol.hpp"
+#include "runtime/kv/page_table.hpp"
 #include "runtime/kv/splice_policy.hpp"
 
 namespace redline::actors {

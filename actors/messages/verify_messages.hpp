@@ -7,6 +7,7 @@
 
 #include "actors/messages/draft_messages.hpp"
 #include "runtime/grammar/constraint.hpp"
+#include "runtime/kv/page_table.hpp"
 #include "runtime/kv/splice_policy.hpp"
 
 namespace redline::actors {

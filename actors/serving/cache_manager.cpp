@@ -85,7 +85,7 @@ void cache_manager::on(const splice_pages& m) {
   const std::uint32_t count = table.token_count();
   if (count != m.keep_count || m.at > count || m.removed_count > count - m.at || revision + 1 != m.revision) return;
   revision = m.revision;
-  table.splice(pool_, m.at, m.removed_count, m.shift, kv::exactness_after(m.policy));
+  table.splice(pool_, m.at, m.removed_count, m.shift);
   if (m.policy != kv::splice_policy::eager) return;
   const auto moves = table.apply_offsets(pool_, m.at);
   moves_.insert(moves_.end(), moves.begin(), moves.end());

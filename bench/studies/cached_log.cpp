@@ -25,7 +25,7 @@ void cached_log::splice(const log_splice& s) {
   const bool moves = kv::moves_later(s.policy);
   const std::int32_t shift =
       moves ? static_cast<std::int32_t>(inserted) - static_cast<std::int32_t>(s.removed_count) : 0;
-  if (at < kv_.count()) table_.splice(pool_, at, removed, shift, kv::exactness_after(s.policy));
+  if (at < kv_.count()) table_.splice(pool_, at, removed, shift);
   kv_.splice(s.at, s.removed_count, inserted);
 }
 

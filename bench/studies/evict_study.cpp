@@ -173,8 +173,7 @@ class window_reader {
       table_.truncate(pool_, shape_.n_keep);
       return;
     }
-    table_.splice(pool_, shape_.n_keep, shape_.n_discard, -static_cast<std::int32_t>(shape_.n_discard),
-                  kv::exactness_after(policy));
+    table_.splice(pool_, shape_.n_keep, shape_.n_discard, -static_cast<std::int32_t>(shape_.n_discard));
     if (policy == kv::splice_policy::eager) model_.move_tokens(table_.apply_offsets(pool_, shape_.n_keep));
   }
 

@@ -64,26 +64,6 @@ std::uint32_t program_shape::count(std::uint32_t number, unit of) const {
   return token_spans ? f.tokens : 0;
 }
 
-program_phase program_state::phase() const {
-  switch (at) {
-    case step::await_op:
-      return program_phase::await_op;
-    case step::after_lt:
-      return program_phase::after_lt;
-    case step::gen_word:
-    case step::gen_body:
-      return program_phase::gen_body;
-    case step::close_word:
-      return program_phase::close;
-    case step::span:
-      return program_phase::span;
-    case step::done:
-      return program_phase::done;
-    default:
-      return program_phase::copy_lines;
-  }
-}
-
 bool program_machine::has_units(std::uint32_t file) const {
   return shape_.count(file, unit::lines) > 0 || shape_.count(file, unit::tokens) > 0;
 }

@@ -40,18 +40,8 @@ struct copy_op {
   bool operator==(const copy_op&) const = default;
 };
 
-/// The five states of the decoder in Liu, "Copy-as-Decode" (2026), and two in which no byte may follow.
-enum class program_phase : std::uint8_t {
-  await_op,    // at an op boundary
-  after_lt,    // which op
-  copy_lines,  // in a copy
-  gen_body,    // in a text
-  close,       // the program's end tag
-  span,        // after a complete copy: the copied span goes here, then await_op
-  done,
-};
-
-/// A position in a program, as a small value.
+/// A position in a program, as a small value. The steps refine the five states of the decoder in Liu, "Copy-as-Decode"
+/// (2026); at span and done no byte may follow.
 struct program_state {
   enum class step : std::uint8_t {
     await_op,
@@ -82,7 +72,6 @@ struct program_state {
   copy_op op;                // the part written so far
   std::uint64_t number = 0;  // the digits written so far
 
-  [[nodiscard]] program_phase phase() const;
   bool operator==(const program_state&) const = default;
 };
 
@@ -102,7 +91,7 @@ class program_machine {
 
   /// Consumes a byte. False when the grammar does not allow it; the state is then unchanged.
   [[nodiscard]] bool advance(program_state& s, char byte) const;
-  /// Continues after the copied span was inserted; only in phase span.
+  /// Continues after the copied span was inserted; only at step span.
   void resume(program_state& s) const { s = {}; }
 
   /// Whether the state, which may come from a peer, has all indices and numbers within the shape.

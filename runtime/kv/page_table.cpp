@@ -135,7 +135,6 @@ bool page_table::insert(page_pool& pool, std::uint32_t at, std::uint32_t count) 
   merge_at(index);
   token_count_ += count;
   if (at <= exact_count_) exact_count_ += count;
-  if (at <= stale_begin_) stale_begin_ += count;
   return true;
 }
 
@@ -146,7 +145,7 @@ void page_table::append_shared(page_pool& pool, page_id page) {
   pieces_.push_back({page.value * page_tokens, page_tokens, 0});
   merge_at(pieces_.size() - 1);
   token_count_ += page_tokens;
-  exact_count_ = stale_begin_ = token_count_;
+  exact_count_ = token_count_;
   open_ = page;
   open_fill_ = page_tokens;
 }
@@ -162,12 +161,10 @@ void page_table::truncate(page_pool& pool, std::uint32_t count) {
     if (last.count == 0) pieces_.pop_back();
   }
   exact_count_ = std::min(exact_count_, count);
-  stale_begin_ = std::min(stale_begin_, count);
   reopen();
 }
 
-void page_table::splice(page_pool& pool, std::uint32_t at, std::uint32_t removed_count, std::int32_t shift,
-                        kv_exactness later) {
+void page_table::splice(page_pool& pool, std::uint32_t at, std::uint32_t removed_count, std::int32_t shift) {
   REDLINE_ASSERT(at <= token_count_ && removed_count <= token_count_ - at,
                  "only tokens of the sequence can be removed");
   const std::size_t first = split_at(at);
@@ -178,13 +175,7 @@ void page_table::splice(page_pool& pool, std::uint32_t at, std::uint32_t removed
   for (std::size_t i = first; i < pieces_.size(); ++i) pieces_[i].offset += shift;
   merge_at(first);
   token_count_ -= removed_count;
-  const auto less = [&](std::uint32_t boundary) {
-    return boundary - std::min(removed_count, boundary - std::min(boundary, at));
-  };
-  exact_count_ = less(exact_count_);
-  stale_begin_ = less(stale_begin_);
-  if (later != kv_exactness::exact) exact_count_ = std::min(exact_count_, at);
-  if (later == kv_exactness::stale) stale_begin_ = std::min(stale_begin_, at);
+  exact_count_ = std::min(exact_count_, at);
   reopen();
 }
 
@@ -278,24 +269,11 @@ std::vector<token_move> page_table::compact(page_pool& pool) {
   }
   fresh.token_count_ = token_count_;
   fresh.exact_count_ = exact_count_;
-  fresh.stale_begin_ = stale_begin_;
   fresh.open_ = to;
   fresh.open_fill_ = fill;
   clear(pool);
   *this = std::move(fresh);
   return moves;
-}
-
-std::uint32_t page_table::count(kv_exactness p) const {
-  switch (p) {
-    case kv_exactness::exact:
-      return exact_count_;
-    case kv_exactness::shifted:
-      return stale_begin_ - exact_count_;
-    case kv_exactness::stale:
-      return token_count_ - stale_begin_;
-  }
-  return 0;
 }
 
 std::optional<page_id> page_table::whole_page(std::uint32_t index) const {
@@ -329,7 +307,7 @@ void page_table::check_integrity() const {
   }
   REDLINE_ASSERT(tokens == token_count_, "the pieces cover the tokens");
   REDLINE_ASSERT(live == live_, "a page is held while it holds a token");
-  REDLINE_ASSERT(exact_count_ <= stale_begin_ && stale_begin_ <= token_count_, "exact, then shifted, then stale");
+  REDLINE_ASSERT(exact_count_ <= token_count_, "exact tokens come first");
   REDLINE_ASSERT(!open_ || (live_.contains(open_->value) && open_fill_ >= end_in_page(open_->value)),
                  "the next slot to fill is free");
 }

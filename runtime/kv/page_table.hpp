@@ -34,13 +34,6 @@ struct token_move {
   static constexpr auto fields(auto& self) { return std::tie(self.from_slot, self.to_slot, self.count, self.turn); }
 };
 
-/// How exact a token's keys and values are. In order: each is worse than the one before.
-enum class kv_exactness : std::uint8_t {
-  exact,    // bit for bit what computing the sequence anew would give
-  shifted,  // computed exactly, but the window has moved since
-  stale,    // computed for a text that was edited since then
-};
-
 /// A sequence's map from token index to slots, in token order, and the pages that hold them. Owns one reference to
 /// every page in it; can be moved, not copied. Neighbouring pieces are merged where slots and offsets allow.
 ///
@@ -78,9 +71,9 @@ class page_table {
   /// Gives every page back.
   void clear(page_pool& pool) { truncate(pool, 0); }
 
-  /// Drops tokens [at, at + removed_count). Those after them move by `shift` positions and become at best `later`.
+  /// Drops tokens [at, at + removed_count). Those after them move by `shift` positions and are no longer exact.
   /// O(pieces); no key is touched.
-  void splice(page_pool& pool, std::uint32_t at, std::uint32_t removed_count, std::int32_t shift, kv_exactness later);
+  void splice(page_pool& pool, std::uint32_t at, std::uint32_t removed_count, std::int32_t shift);
   /// Sets the offsets of the tokens from `at` on to 0 and returns the key rotations that the caller must do. Pages with
   /// another owner keep their offsets.
   std::vector<token_move> apply_offsets(const page_pool& pool, std::uint32_t at);
@@ -92,7 +85,9 @@ class page_table {
   /// free pages.
   std::vector<token_move> compact(page_pool& pool);
 
-  [[nodiscard]] std::uint32_t count(kv_exactness p) const;
+  /// The first tokens whose KV has the bits that computing the sequence anew would give. New tokens are as exact as the
+  /// token before them.
+  [[nodiscard]] std::uint32_t exact_count() const { return exact_count_; }
   /// The page that holds tokens [index * page_tokens, (index + 1) * page_tokens) and nothing else, when they are exact
   /// and lie in one page in order.
   [[nodiscard]] std::optional<page_id> whole_page(std::uint32_t index) const;
@@ -111,10 +106,9 @@ class page_table {
   std::vector<piece> pieces_;
   std::unordered_map<std::uint32_t, std::uint32_t> live_;  // tokens by page
   std::uint32_t token_count_ = 0;
-  std::uint32_t exact_count_ = 0;  // tokens [0, exact_count_) are exact,
-  std::uint32_t stale_begin_ = 0;  // [exact_count_, stale_begin_) shifted, the others stale
-  std::optional<page_id> open_;    // new tokens are stored in this page,
-  std::uint32_t open_fill_ = 0;    // from this slot of it on
+  std::uint32_t exact_count_ = 0;
+  std::optional<page_id> open_;  // new tokens are stored in this page,
+  std::uint32_t open_fill_ = 0;  // from this slot of it on
 };
 
 }  // namespace redline::kv

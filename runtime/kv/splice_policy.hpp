@@ -2,8 +2,6 @@
 
 #include <cstdint>
 
-#include "runtime/kv/page_table.hpp"
-
 namespace redline::kv {
 
 /// What happens to the KV of the tokens after a change in the middle of a sequence. (Ignoring the edit altogether, the
@@ -19,18 +17,5 @@ enum class splice_policy : std::uint8_t {
 
 [[nodiscard]] constexpr bool keeps_later(splice_policy p) { return p != splice_policy::exact; }
 [[nodiscard]] constexpr bool moves_later(splice_policy p) { return p != splice_policy::conflict; }
-/// How exact the KV of the later tokens can be afterwards, at best.
-[[nodiscard]] constexpr kv_exactness exactness_after(splice_policy p) {
-  switch (p) {
-    case splice_policy::lazy:
-    case splice_policy::eager:
-      return kv_exactness::shifted;
-    case splice_policy::pie:
-    case splice_policy::conflict:
-      return kv_exactness::stale;
-    default:
-      return kv_exactness::exact;
-  }
-}
 
 }  // namespace redline::kv

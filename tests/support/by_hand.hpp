@@ -53,7 +53,7 @@ class by_hand {
     const auto shift = kv::moves_later(s.policy)
                            ? static_cast<std::int32_t>(s.tokens.size()) - static_cast<std::int32_t>(s.removed_count)
                            : 0;
-    table_.splice(pool_, at, removed, shift, kv::exactness_after(s.policy));
+    table_.splice(pool_, at, removed, shift);
     if (s.policy == kv::splice_policy::eager) model_->move_tokens(table_.apply_offsets(pool_, at));
     const auto from = log_.begin() + s.at;
     log_.insert(log_.erase(from, from + s.removed_count), s.tokens.begin(), s.tokens.end());

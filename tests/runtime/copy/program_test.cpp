@@ -110,7 +110,7 @@ TEST(copy_program, ranges_are_exact_digit_by_digit) {
         }
         EXPECT_EQ(taken, i >= 1 && i <= j && j <= n) << i << "-" << j << " of " << n;
         if (taken) {
-          EXPECT_EQ(s.phase(), program_phase::span);
+          EXPECT_EQ(s.at, program_state::step::span);
         }
       }
     }

@@ -313,7 +313,7 @@ std::string write_at_random(grammar_cache& cache, const text::tokenizer& tokeniz
     const bool anchor =
         position.at == copy::program_state::step::first_anchor || position.at == copy::program_state::step::last_anchor;
     if (anchor && random() % 4 == 0) end = entry->grammar->trie().longest_token(rules, s, "\"");
-    if (position.phase() == copy::program_phase::after_lt && (tokens > 200 || random() % 8 == 0)) {
+    if (position.at == copy::program_state::step::after_lt && (tokens > 200 || random() % 8 == 0)) {
       end = entry->grammar->trie().longest_token(rules, s, "/program>");
     }
     if (end) t = *end;

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstdlib>
 #include <random>
 #include <set>
@@ -124,19 +123,17 @@ TEST(page_table, spliced_tokens_move_by_an_offset_and_new_ones_follow_them) {
   page_pool pool(8);
   page_table table;
   ASSERT_TRUE(table.append(pool, 50));
-  table.splice(pool, 4, 10, -10, kv_exactness::shifted);
+  table.splice(pool, 4, 10, -10);
   EXPECT_EQ(table.pieces()[0], (piece{0, 4, 0}));
   EXPECT_EQ(table.pieces()[1], (piece{14, 36, -10}));
   ASSERT_TRUE(table.append(pool, 3));
   ASSERT_EQ(table.pieces().size(), 2U);
   EXPECT_EQ(table.pieces()[1], (piece{14, 39, -10}));
-  EXPECT_EQ(table.count(kv_exactness::exact), 4U);
-  EXPECT_EQ(table.count(kv_exactness::shifted), 39U);
+  EXPECT_EQ(table.exact_count(), 4U);
   // An edit: two tokens make room for one, which is computed at once after what is exact.
-  table.splice(pool, 2, 2, -1, kv_exactness::stale);
+  table.splice(pool, 2, 2, -1);
   ASSERT_TRUE(table.insert(pool, 2, 1));
-  EXPECT_EQ(table.count(kv_exactness::exact), 3U);
-  EXPECT_EQ(table.count(kv_exactness::stale), 39U);
+  EXPECT_EQ(table.exact_count(), 3U);
   EXPECT_EQ(table.pieces().back().offset, -11);
   table.check_integrity();
   table.clear(pool);
@@ -151,7 +148,7 @@ TEST(page_table, evicting_one_token_at_a_time_needs_no_more_pieces_or_pages) {
   std::uint32_t held_max = 0;
   for (int i = 0; i < 2000; ++i) {
     ASSERT_TRUE(table.append(pool, 1));
-    table.splice(pool, 5, 1, -1, kv_exactness::shifted);
+    table.splice(pool, 5, 1, -1);
     pieces_max = std::max(pieces_max, table.pieces().size());
     held_max = std::max(held_max, table.held_count());
     ASSERT_FALSE(table.is_fragmented());
@@ -181,11 +178,11 @@ TEST(page_table, never_writes_into_a_page_with_another_owner) {
   EXPECT_EQ(pool.free_count(), 4U);
 }
 
-/// A token of the reference model: its id, its position, and how exact its KV is.
+/// A token of the reference model: its id, its position, and whether its KV is exact.
 struct plain_token {
   std::uint64_t id = 0;
   std::int64_t position = 0;
-  kv_exactness exactness = kv_exactness::exact;
+  bool exact = true;
 };
 /// A slot of the reference model: the id of the token whose key it holds, and the position of its rotation.
 struct plain_slot {
@@ -215,20 +212,20 @@ struct plain_world {
     ASSERT_EQ(tables[t].insert(pool, at, count), fits);
     if (!fits) return;
     auto& tokens = model[t];
-    const kv_exactness exactness = at == 0 ? kv_exactness::exact : tokens[at - 1].exactness;
+    const bool exact = at == 0 || tokens[at - 1].exact;
     const auto where = places(t);
     for (std::uint32_t i = at; i < at + count; ++i) {
-      tokens.insert(tokens.begin() + i, plain_token{++last_id, i, exactness});
+      tokens.insert(tokens.begin() + i, plain_token{++last_id, i, exact});
       storage[where[i].first] = {last_id, std::int64_t{i} - where[i].second};
     }
   }
-  void splice(std::size_t t, std::uint32_t at, std::uint32_t removed, std::int32_t shift, kv_exactness later) {
-    tables[t].splice(pool, at, removed, shift, later);
+  void splice(std::size_t t, std::uint32_t at, std::uint32_t removed, std::int32_t shift) {
+    tables[t].splice(pool, at, removed, shift);
     auto& tokens = model[t];
     tokens.erase(tokens.begin() + at, tokens.begin() + at + removed);
     for (std::size_t i = at; i < tokens.size(); ++i) {
       tokens[i].position += shift;
-      tokens[i].exactness = std::max(tokens[i].exactness, later);
+      tokens[i].exact = false;
     }
   }
   void apply(const std::vector<token_move>& moves) {
@@ -255,17 +252,15 @@ struct plain_world {
       tables[t].check_integrity();
       const auto where = places(t);
       ASSERT_EQ(where.size(), model[t].size());
-      std::array<std::uint32_t, 3> by_exactness{};
+      std::uint32_t exact_count = 0;
       for (std::size_t i = 0; i < where.size(); ++i) {
         const auto [slot, offset] = where[i];
         ASSERT_EQ(storage[slot].id, model[t][i].id) << "token " << i << " of table " << t;
         ASSERT_EQ(storage[slot].position + offset, model[t][i].position) << "token " << i << " of table " << t;
-        ++by_exactness[static_cast<std::size_t>(model[t][i].exactness)];
+        exact_count += model[t][i].exact ? 1 : 0;
         held.insert(slot / page_tokens);
       }
-      for (const auto p : {kv_exactness::exact, kv_exactness::shifted, kv_exactness::stale}) {
-        ASSERT_EQ(tables[t].count(p), by_exactness[static_cast<std::size_t>(p)]);
-      }
+      ASSERT_EQ(tables[t].exact_count(), exact_count);
     }
     ASSERT_EQ(pool.free_count(), pool.pages_count() - held.size()) << "a page is held while it holds a token";
   }
@@ -293,11 +288,11 @@ TEST(page_table, agrees_with_a_list_of_tokens_under_random_operations) {
           w.insert(t, at, random() % 6);
           break;
         case 3:
-          w.splice(t, at, random() % (count - at + 1), -static_cast<std::int32_t>(random() % 9), kv_exactness::shifted);
+          w.splice(t, at, random() % (count - at + 1), -static_cast<std::int32_t>(random() % 9));
           break;
         case 4:
           w.splice(t, at, std::min<std::uint32_t>(count - at, random() % 4),
-                   static_cast<std::int32_t>(random() % 9) - 4, kv_exactness::stale);
+                   static_cast<std::int32_t>(random() % 9) - 4);
           break;
         case 5: {
           const std::uint32_t keep = random() % (count + 10);

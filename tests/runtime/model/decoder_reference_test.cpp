@@ -132,7 +132,7 @@ TEST(decoder_reference, logits_after_a_splice_equal_an_independent_implementatio
       compute(tokens, 0);
       const std::int32_t shift =
           what == "conflict" ? 0 : static_cast<std::int32_t>(inserted) - static_cast<std::int32_t>(removed);
-      pages.splice(pool, at, removed, shift, kv::kv_exactness::stale);
+      pages.splice(pool, at, removed, shift);
       if (eager) t->move_tokens(pages.apply_offsets(pool, at));
       if (inserted > 0) compute(fresh, at);
       const token last[] = {77};
