@@ -395,13 +395,8 @@ void http_front::end_stream(exchange_id id) {
   if (const auto at = impl_->find(id)) at->end_stream();
 }
 
-void http_front::abort(exchange_id id) {
-  if (const auto at = impl_->find(id)) at->close();
-}
-
 void http_front::stop_accepting() { impl_->stop_accepting(); }
 std::size_t http_front::open_exchanges() const { return impl_->exchanges.size(); }
-std::size_t http_front::connections() const { return impl_->connections.size(); }
 void http_front::close_all() { impl_->close_all(); }
 
 // A connection: receiving.

@@ -88,14 +88,10 @@ class http_front {
   void write(exchange_id id, std::string data);
   void end_stream(exchange_id id);
 
-  /// Closes the connection now, dropping what is unsent; the client can tell that the answer is incomplete.
-  void abort(exchange_id id);
-
   /// Takes no more connections, closes idle ones and lets the others end with their current exchange.
   void stop_accepting();
   /// Not ended, or ended and not yet fully sent.
   [[nodiscard]] std::size_t open_exchanges() const;
-  [[nodiscard]] std::size_t connections() const;
   void close_all();
 
  private:

@@ -93,11 +93,6 @@ result<std::string> json_object::text_or(std::string_view name, std::string_view
   return has(name) ? text(name) : std::string(otherwise);
 }
 
-result<std::uint64_t> json_object::whole_or(std::string_view name, std::uint64_t least, std::uint64_t most,
-                                            std::uint64_t otherwise) const {
-  return has(name) ? whole(name, least, most) : otherwise;
-}
-
 result<double> json_object::positive_or(std::string_view name, double otherwise) const {
   return has(name) ? positive(name) : otherwise;
 }

@@ -43,8 +43,6 @@ class json_object {
 
   /// What stands in for an absent member; one of another kind is still a failure.
   [[nodiscard]] result<std::string> text_or(std::string_view name, std::string_view otherwise) const;
-  [[nodiscard]] result<std::uint64_t> whole_or(std::string_view name, std::uint64_t least, std::uint64_t most,
-                                               std::uint64_t otherwise) const;
   [[nodiscard]] result<double> positive_or(std::string_view name, double otherwise) const;
   [[nodiscard]] result<bool> flag_or(std::string_view name, bool otherwise) const;
 

@@ -208,19 +208,6 @@ TEST(http_front, notices_a_client_that_leaves_during_a_stream) {
   EXPECT_EQ(server.closed().size(), 1u);
 }
 
-TEST(http_front, aborts_so_that_the_client_can_tell) {
-  http_server_fixture server([](http_front& front, exchange_id id, http_request) {
-    front.begin_stream(id, 200, event_stream);
-    front.write(id, "data: 1\n\n");
-  });
-  raw_client client(server.port());
-  client.send(get("/"));
-  client.read_until("data: 1\n\n\r\n");
-  server.on_server([](http_front& front) { front.abort(exchange_id{1}); });
-  EXPECT_EQ(client.read_all(), "") << "no last chunk";
-  EXPECT_TRUE(server.closed().empty()) << "the caller knows";
-}
-
 TEST(http_front, reports_a_slow_reader_and_its_recovery) {
   auto what = http_server_fixture::quick_options();
   what.buffered_bytes_high = 64 << 10;

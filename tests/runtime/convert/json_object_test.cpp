@@ -29,7 +29,6 @@ TEST(json_object, members_are_read_by_kind) {
   EXPECT_EQ(o.object("o")->whole("n", 0, 9).value(), 7U);
   EXPECT_EQ(o.text_or("z", "none").value(), "none");
   EXPECT_FALSE(o.has("z"));
-  EXPECT_EQ(o.whole_or("absent", 1, 2, 9).value(), 9U);
 }
 
 TEST(json_object, a_member_of_another_kind_is_refused_by_its_path) {
