@@ -4,7 +4,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "runtime/jinja/chat_template.hpp"
+#include "actors/editing/prompt_builder.hpp"
 #include "transport/http_client.hpp"
 
 namespace redline::actors::cli {
@@ -23,37 +23,17 @@ program_wording wording_of(const copy_options& o) { return {o.line_spans, o.toke
 
 result<generation_spec> request_of(const edit_task& task, const draft::draft_options& how, const engine& e,
                                    const std::optional<copy_options>& copy) {
-  const auto& tokenizer = *e.tokenizer();
-  REDLINE_TRY_ASSIGN(
-      const auto chat,
-      jinja::chat_template::parse(tokenizer.vocab().chat_template().value_or(std::string(jinja::chatml_template))));
-  jinja::chat_input input;
-  // JSON strings are UTF-8; a file need not be. The template sees a marker, which the bytes then replace.
-  const std::string marker = "redline-file-goes-here";
-  input.messages.push_back({{"role", "user"}, {"content", marker}});
-  input.now = real_environment().unix_seconds();
-  if (tokenizer.vocab().bos()) input.bos_token = std::string(tokenizer.vocab().text(*tokenizer.vocab().bos()));
-  if (tokenizer.vocab().eos()) input.eos_token = std::string(tokenizer.vocab().text(*tokenizer.vocab().eos()));
-  REDLINE_TRY_ASSIGN(const auto rendered, chat.render(input));
-  const auto at = rendered.find(marker);
-  if (at == std::string::npos) {
-    return failure{errc::invalid_template, "the model's chat template does not show the user's message"};
-  }
+  REDLINE_TRY_ASSIGN(const auto prompts, prompt_builder::make(e.tokenizer()));
+  const std::string message = copy ? program_message_of(task, wording_of(*copy)) : message_of(task);
   generation_spec g;
-  const auto append = [&](std::string_view part, bool special) {
-    const auto tokens = tokenizer.encode(part, {.parse_special = special});
-    g.prompt.insert(g.prompt.end(), tokens.begin(), tokens.end());
-  };
-  append(std::string_view(rendered).substr(0, at), true);
-  append(copy ? program_message_of(task, wording_of(*copy)) : message_of(task), false);
-  append(std::string_view(rendered).substr(at + marker.size()), true);
+  REDLINE_TRY_ASSIGN(g.prompt, prompts.message_with_file(message, real_environment().unix_seconds()));
   g.tokens_max = e.context_max();
   g.draft = how;
   if (copy) {
     if (!e.token_trie()) return failure{errc::unsupported_format, "the model's vocabulary cannot spell programs"};
     REDLINE_TRY_ASSIGN(g.rules, copy_rules(e.token_trie(), {task.before}, *copy));
   }
-  if (draft::reads_prediction(how.how)) g.prediction = tokenizer.encode(task.before);
+  if (draft::reads_prediction(how.how)) g.prediction = e.tokenizer()->encode(task.before);
   return g;
 }
 

@@ -1,39 +1,36 @@
 #include "actors/editing/edit_session.hpp"
 
-#include "actors/http/openai/response.hpp"
+#include <algorithm>
+#include <utility>
+
+#include "actors/editing/edit_prompt.hpp"
+#include "actors/serving/session.hpp"
 #include "actors/serving/verify_scheduler.hpp"
 
 namespace redline::actors {
 namespace {
 
 constexpr microseconds tick{1'000'000};
-// What the scheduler was asked for is asked again, should it or the question have been lost.
+// A round that was asked for and not answered is asked for again, since it or its answer may have been lost.
 constexpr microseconds patience{5'000'000};
-// It forgets a sequence that nobody asks about for two minutes.
+// The scheduler forgets a sequence that nobody asks about for two minutes.
 constexpr microseconds reminder{60'000'000};
-// More than an answer can have. A loan takes them all, so that no count need come back from a session that died.
+// More than an answer can have. A borrower takes them all, so that no count need come back from a session that died.
 constexpr std::uint64_t rounds_of_loan = std::uint64_t{1} << 32;
 
-api::json file_object(const workspace::file& f, bool with_text) {
-  api::json object;
-  object["object"] = "redline.file";
-  object["path"] = f.path;
-  object["version"] = f.document.version();
-  object["bytes"] = f.document.text().size();
-  object["lines"] = f.document.document().lines_count();
-  object["tokens"] = f.document.tokens().size();
-  if (with_text) object["text"] = f.document.text();
-  return object;
+file_state state_of(const workspace::file& f) {
+  return {f.path, f.document.version(), f.document.text().size(), f.document.document().lines_count(),
+          f.document.tokens().size()};
 }
 
 }  // namespace
 
-edit_session::edit_session(actor::actor_context& context, edit_identity who, workspace files)
+edit_session::edit_session(actor::actor_context& context, edit_session_options options, workspace files)
     : actor_of(context),
-      who_(std::move(who)),
+      options_(std::move(options)),
       files_(std::move(files)),
-      cache_(who_.cache.policy),
-      sequence_{who_.session.value} {}
+      kv_(options_.policy),
+      sequence_{options_.session.value} {}
 
 void edit_session::on_start() {
   called_ = asked_ = context().now();
@@ -41,215 +38,194 @@ void edit_session::on_start() {
   context().after(tick, edit_session_tick{});
 }
 
-void edit_session::on(const edit_call& m) {
+void edit_session::refuse(std::uint64_t exchange, refusal why) {
+  context().send(options_.client, call_refused{exchange, std::move(why)});
+}
+
+void edit_session::on(const show_session& m) {
   called_ = context().now();
-  switch (m.verb) {
-    case edit_verb::open:
-      return show(m, 201);
-    case edit_verb::show:
-      return show(m, 200);
-    case edit_verb::show_file:
-      return show_file(m, true);
-    case edit_verb::put_file:
-      return put_file(m);
-    case edit_verb::patch_file:
-      return patch_file(m);
-    case edit_verb::drop_file:
-      return drop_file(m);
-    case edit_verb::complete:
-      return complete(m);
-    case edit_verb::edit:
-      return edit(m);
-    case edit_verb::close:
-      return close(m);
-    case edit_verb::last_:
-      break;
-  }
-  refuse(m.exchange, api::error_of({errc::internal, "a call without a meaning"}));
+  session_shown shown{.exchange = m.exchange, .healed_count = healed_count_, .kv = kv_.state()};
+  for (const auto& f : files_.files()) shown.files.push_back(state_of(f));
+  context().send(options_.client, shown);
 }
 
-void edit_session::reply(std::uint64_t exchange, std::uint32_t status, const api::json& body) {
-  context().send(who_.gateway, edit_reply{exchange, status, dump_json(body)});
-}
-
-void edit_session::refuse(std::uint64_t exchange, const api::api_error& why) {
-  context().send(who_.gateway, edit_reply{exchange, why.status, api::error_body(why)});
-}
-
-void edit_session::show(const edit_call& m, std::uint32_t status) {
-  api::json body;
-  body["id"] = who_.name;
-  body["object"] = "redline.session";
-  body["model"] = who_.model;
-  body["position_encoding"] = files_.how().units == text::position_encoding::utf8 ? "utf-8" : "utf-16";
-  body["cache"] = {
-      {"policy", api::name_of(who_.cache.policy)}, {"healing", who_.cache.heals}, {"healed", healed_count_}};
-  body["kv"] = api::kv_object(cache_.worth());
-  body["idle_seconds"] = who_.idle_max.count() / 1'000'000;
-  body["files"] = api::json::array();
-  for (const auto& f : files_.files()) body["files"].push_back(file_object(f, false));
-  reply(m.exchange, status, body);
-}
-
-void edit_session::show_file(const edit_call& m, bool with_text, std::uint32_t status) {
+void edit_session::on(const show_file& m) {
+  called_ = context().now();
   const auto found = files_.find(m.path);
   if (!found) return refuse(m.exchange, found.error());
-  reply(m.exchange, status, file_object(**found, with_text));
+  context().send(options_.client,
+                 file_shown{.exchange = m.exchange, .file = state_of(**found), .text = (*found)->document.text()});
 }
 
-void edit_session::put_file(const edit_call& m) {
-  const auto given = api::parse_put_file(m.path, m.body, files_.how().limits);
-  if (!given) return refuse(m.exchange, given.error());
+void edit_session::on(const put_file& m) {
+  called_ = context().now();
   const bool is_new = !files_.find(m.path).has_value();
-  if (const auto why = files_.put(*given)) return refuse(m.exchange, *why);
+  if (auto why = files_.put(m.path, m.text, m.version)) return refuse(m.exchange, std::move(*why));
   prepare();
-  show_file(m, false, is_new ? 201 : 200);
+  context().send(options_.client,
+                 file_shown{.exchange = m.exchange, .file = state_of(**files_.find(m.path)), .is_new = is_new});
 }
 
-void edit_session::patch_file(const edit_call& m) {
-  const auto request = api::parse_patch(m.body, files_.how().limits);
-  if (!request) return refuse(m.exchange, request.error());
-  const auto done = files_.patch(m.path, *request);
+void edit_session::on(const patch_file& m) {
+  called_ = context().now();
+  const auto done = files_.patch(m);
   if (!done) return refuse(m.exchange, done.error());
-  std::size_t removed = 0;
-  std::size_t inserted = 0;
+  file_change change;
   for (const auto& splice : *done) {
-    removed += splice.remove_count;
-    inserted += splice.insert.size();
+    change.tokens_removed += splice.remove_count;
+    change.tokens_inserted += splice.insert.size();
   }
   prepare();
-  auto body = file_object(**files_.find(m.path), false);
-  body["tokens_removed"] = removed;
-  body["tokens_inserted"] = inserted;
-  body["kv"] = api::kv_object(cache_.worth());
-  reply(m.exchange, 200, body);
+  change.kv = kv_.state();
+  context().send(options_.client,
+                 file_shown{.exchange = m.exchange, .file = state_of(**files_.find(m.path)), .change = change});
 }
 
-void edit_session::drop_file(const edit_call& m) {
-  if (const auto why = files_.drop(m.path)) return refuse(m.exchange, *why);
+void edit_session::on(const drop_file& m) {
+  called_ = context().now();
+  if (auto why = files_.drop(m.path)) return refuse(m.exchange, std::move(*why));
   prepare();
-  context().send(who_.gateway, edit_reply{m.exchange, 204, {}});
+  context().send(options_.client, call_done{m.exchange});
 }
 
-void edit_session::complete(const edit_call& m) {
-  const auto where = api::parse_place(m.body, false, files_.how().limits);
-  if (!where) return refuse(m.exchange, where.error());
-  auto laid_out = files_.lay_out(*where);
+void edit_session::on(const complete_text& m) {
+  called_ = context().now();
+  auto laid_out = files_.lay_out(m.where);
   if (!laid_out) return refuse(m.exchange, laid_out.error());
   if (waiting_.size() >= files_.how().limits.calls_max) {
-    return refuse(m.exchange, api::error_of({errc::queue_full, "too many completions wait for this session"}));
+    return refuse(m.exchange, {.why = {errc::queue_full, "too many completions wait for this session"}});
   }
-  files_.note_place(*where);
-  waiting_.push_back({.exchange = m.exchange,
-                      .prompt = std::move(laid_out->prompt),
-                      .stops = std::move(laid_out->stops),
-                      .path = where->path,
-                      .version = laid_out->version});
+  files_.note_place(m.where);
+  completion next{m.exchange, std::move(laid_out->prompt), m.spec};
+  next.spec.stops.insert(next.spec.stops.end(), laid_out->stops.begin(), laid_out->stops.end());
+  waiting_.push_back(std::move(next));
   lend_to_next();
 }
 
 void edit_session::lend_to_next() {
-  if (borrowed_by_ != 0 || waiting_.empty()) return;
-  edit_prompt_made next = std::move(waiting_.front());
-  waiting_.pop_front();
+  while (!borrower_ && !waiting_.empty()) {
+    completion next = std::move(waiting_.front());
+    waiting_.pop_front();
+    lend(std::move(next));
+  }
+}
+
+void edit_session::lend(completion next) {
+  next.spec.eviction = {};  // a borrowed sequence holds the files: nothing of it leaves
+  auto answer = options_.answers->prepare(next.spec, next.prompt, std::nullopt, "position", options_.client);
+  if (!answer) return refuse(next.exchange, answer.error());
   // Without splices the answer's session itself tells the scheduler all there is to tell.
-  if (auto splices = cache_.follow(next.prompt); !splices.empty()) {
-    tell_scheduler(sequence_, {++round_.value}, next.prompt, std::move(splices));
+  if (auto splices = kv_.follow(std::move(next.prompt)); !splices.empty()) {
+    tell_scheduler(sequence_, {++round_.value}, kv_.log(), std::move(splices));
   }
   preparing_ = false;
-  next.sequence = sequence_;
-  next.last_round = round_;
+  answer->partners.borrowed = {sequence_, round_, files_.how().context_max, context().self()};
   round_.value += rounds_of_loan;
-  borrowed_by_ = next.exchange;
-  context().send(who_.gateway, next);
+  borrower_ = {next.exchange, spawn_answer(next.exchange, next.spec.session, std::move(*answer))};
+}
+
+actor::actor_ref<session> edit_session::spawn_answer(std::uint64_t exchange, session_id id,
+                                                     answer_factory::answer answer) {
+  const auto where = context().spawn<session>("session " + std::to_string(id.value), {1024, 1024},
+                                              std::move(answer.work), std::move(answer.partners));
+  context().send(options_.client, answer_started{exchange, where.where});
+  return where;
 }
 
 void edit_session::prepare() {
-  if (borrowed_by_ != 0 || !waiting_.empty()) return;
+  if (borrower_ || !waiting_.empty()) return;
   auto next = files_.expected();
   if (!next) return;
-  // Behind the prompt lies what was last answered: it may be typed next, so its KV is left alone.
-  if (next->prompt != cache_.log()) {
-    auto splices = cache_.follow(std::move(next->prompt));
-    tell_scheduler(sequence_, {++round_.value}, cache_.log(), std::move(splices));
+  // After the prompt comes what was last answered: it may be typed next, so its KV is left alone.
+  if (next->prompt != kv_.log()) {
+    auto splices = kv_.follow(std::move(next->prompt));
+    tell_scheduler(sequence_, {++round_.value}, kv_.log(), std::move(splices));
     preparing_ = true;
   }
   heal();
 }
 
-/// A later text overtakes an older one; what both begin with is not computed twice.
+/// A later text replaces an older one; what both begin with is not computed twice.
 void edit_session::heal() {
-  if (cache_.is_exact()) {
-    if (healing_) context().tell(who_.scheduler, release_sequence{healing_->sequence});
+  if (kv_.is_exact()) {
+    if (healing_) context().tell(options_.scheduler, release_sequence{healing_->sequence});
     healing_.reset();
     return;
   }
-  if (!who_.cache.heals) return;
+  if (!options_.heals) return;
   if (!healing_) healing_ = healing{.sequence = {context().env().random() | 1}};
-  if (healing_->log == cache_.log()) return;
-  healing_->log = cache_.log();
+  if (healing_->log == kv_.log()) return;
+  healing_->log = kv_.log();
   healing_->done = false;
   tell_scheduler(healing_->sequence, {++healing_->round.value}, healing_->log);
 }
 
 /// Between two answers, when what was computed is what the next one starts from.
 void edit_session::take_healed() {
-  if (!healing_ || !healing_->done || borrowed_by_ != 0 || healing_->log != cache_.log()) return;
-  context().tell(who_.scheduler, release_sequence{sequence_});
+  if (!healing_ || !healing_->done || borrower_ || healing_->log != kv_.log()) return;
+  context().tell(options_.scheduler, release_sequence{sequence_});
   sequence_ = healing_->sequence;
   round_ = healing_->round;
   healing_.reset();
   preparing_ = false;
-  cache_.become_exact();
+  kv_.become_exact();
   ++healed_count_;
 }
 
 void edit_session::tell_scheduler(sequence_id sequence, round_id round, const std::vector<token>& log,
                                   std::vector<log_splice> splices) {
   asked_ = context().now();
-  context().tell(who_.scheduler, verify_run{.sequence = sequence,
-                                            .tenant = who_.tenant,
-                                            .round = round,
-                                            .log = {0, log},
-                                            .prompt_count = static_cast<std::uint32_t>(log.size()),
-                                            .tokens_max = files_.how().context_max,
-                                            .splices = std::move(splices),
-                                            .prefill_only = true});
+  context().tell(options_.scheduler, verify_run{.sequence = sequence,
+                                                .tenant = options_.tenant,
+                                                .round = round,
+                                                .log = {0, log},
+                                                .prompt_count = static_cast<std::uint32_t>(log.size()),
+                                                .tokens_max = files_.how().context_max,
+                                                .splices = std::move(splices),
+                                                .prefill_only = true});
 }
 
 void edit_session::remind_scheduler() {
-  if (borrowed_by_ != 0 || cache_.log().empty()) return;
+  if (borrower_ || kv_.log().empty()) return;
   const bool heals = healing_ && !healing_->done;
   if (context().now() - asked_ < (preparing_ || heals ? patience : reminder)) return;
   if (!preparing_) ++round_.value;
-  tell_scheduler(sequence_, round_, cache_.log());
+  tell_scheduler(sequence_, round_, kv_.log());
   if (healing_) tell_scheduler(healing_->sequence, healing_->round, healing_->log);
 }
 
-void edit_session::edit(const edit_call& m) {
-  const auto where = api::parse_place(m.body, true, files_.how().limits);
-  if (!where) return refuse(m.exchange, where.error());
-  const auto found = files_.find(where->path, where->version);
+void edit_session::on(const edit_file& m) {
+  called_ = context().now();
+  const auto found = files_.find(m.path, m.version);
   if (!found) return refuse(m.exchange, found.error());
-  context().send(who_.gateway, edit_prompt_made{.exchange = m.exchange,
-                                                .path = where->path,
-                                                .text = (*found)->document.text(),
-                                                .instruction = where->instruction,
-                                                .version = (*found)->document.version()});
+  const auto& document = (*found)->document;
+  auto prompt = options_.prompts->message_with_file(message_of({m.path, document.text(), m.instruction}),
+                                                    context().env().unix_seconds());
+  if (!prompt) return refuse(m.exchange, {.why = prompt.error()});
+  answer_spec spec = m.spec;
+  if (m.predicts_file) spec.prediction.assign(document.tokens().begin(), document.tokens().end());
+  // A conversation of one turn has no older ones to lose.
+  const auto turns =
+      spec.eviction.policy == kv::eviction_policy::off ? std::nullopt : std::optional(std::vector<token_range>{});
+  auto answer = options_.answers->prepare(spec, std::move(*prompt), turns, "path", options_.client);
+  if (!answer) return refuse(m.exchange, answer.error());
+  static_cast<void>(spawn_answer(m.exchange, spec.session, std::move(*answer)));
 }
 
-void edit_session::on(const edit_withdraw& m) {
-  std::erase_if(waiting_, [&](const edit_prompt_made& p) { return p.exchange == m.exchange; });
-  // The answer could not begin, or its session died: nobody has the sequence.
-  if (borrowed_by_ != m.exchange) return;
-  tell_scheduler(sequence_, {++round_.value}, cache_.log());
-  on(sequence_returned{sequence_});
+/// A borrower that lives ends and gives the sequence back; one that died cannot be reached, which brings it back too.
+void edit_session::on(const withdraw_call& m) {
+  std::erase_if(waiting_, [&](const completion& c) { return c.exchange == m.exchange; });
+  if (borrower_ && borrower_->exchange == m.exchange) context().tell(borrower_->where, cancel_session{});
 }
 
 void edit_session::on(const sequence_returned& m) {
-  if (m.sequence != sequence_) return;
+  const bool from_borrower = borrower_ && context().sender() == borrower_->where.where;
+  if (from_borrower && m.sequence == sequence_) take_back();
+}
+
+void edit_session::take_back() {
   called_ = context().now();
-  borrowed_by_ = 0;
+  borrower_.reset();
   take_healed();
   lend_to_next();
   prepare();
@@ -268,12 +244,12 @@ void edit_session::on(const verdict& m) {
   }
   if (!preparing_ || m.sequence != sequence_ || m.round != round_) return;
   if (m.log_needed_from) {
-    // The log was sent whole, so it is the splices that did not fit: the scheduler knows another log, or none.
-    tell_scheduler(sequence_, {++round_.value}, cache_.log());
+    // The log was sent whole, so the splices did not fit: the scheduler knows another log, or none.
+    tell_scheduler(sequence_, {++round_.value}, kv_.log());
     return;
   }
   preparing_ = false;
-  cache_.note_exact(m.exact_count);
+  kv_.note_exact(m.exact_count);
   heal();
 }
 
@@ -281,25 +257,30 @@ void edit_session::on(const run_pending&) {}
 
 void edit_session::on(const edit_session_tick&) {
   context().after(tick, edit_session_tick{});
-  const bool idle = borrowed_by_ == 0 && waiting_.empty();
-  if (idle && context().now() - called_ >= who_.idle_max) return context().stop();
+  const bool idle = !borrower_ && waiting_.empty();
+  if (idle && context().now() - called_ >= options_.idle_max) return context().stop();
   remind_scheduler();
 }
 
 void edit_session::on(const actor::undeliverable& m) {
-  if (m.to == who_.gateway) context().stop();
+  if (m.to == options_.client) return context().stop();
+  if (!borrower_ || m.to != borrower_->where.where) return;
+  // The borrower died: what it asked the scheduler for may still be under way, so a round of our own comes after it.
+  tell_scheduler(sequence_, {++round_.value}, kv_.log());
+  take_back();
 }
 
-void edit_session::close(const edit_call& m) {
-  context().send(who_.gateway, edit_reply{m.exchange, 204, {}});
+void edit_session::on(const close_session& m) {
+  context().send(options_.client, call_done{m.exchange});
   context().stop();
 }
 
-// Whoever still waits is told by the gateway, which hears edit_session_over. A borrowed sequence goes with its session.
+// Clients that still wait are told by the gateway, which hears edit_session_over. A borrowed sequence goes with its
+// session.
 void edit_session::on_stop() {
-  context().send(who_.gateway, edit_session_over{who_.session});
-  context().tell(who_.scheduler, release_sequence{sequence_});
-  if (healing_) context().tell(who_.scheduler, release_sequence{healing_->sequence});
+  context().send(options_.client, edit_session_over{options_.session});
+  context().tell(options_.scheduler, release_sequence{sequence_});
+  if (healing_) context().tell(options_.scheduler, release_sequence{healing_->sequence});
 }
 
 }  // namespace redline::actors

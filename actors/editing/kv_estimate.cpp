@@ -17,23 +17,23 @@ std::vector<log_splice> kv_estimate::follow(std::vector<token> prompt) {
   std::vector<log_splice> told;
   const auto same = std::mismatch(log_.begin(), log_.end(), prompt.begin(), prompt.end()).first;
   std::size_t kept_count = static_cast<std::size_t>(same - log_.begin());
-  // Models lean on a sequence's first token: without it nothing is kept.
+  // Models attend to a sequence's first token from everywhere: without it nothing is kept.
   if (kv::keeps_later(policy_) && kept_count > 0) {
     std::size_t count = log_.size();
     for (auto& edit : text::diff_tokens(log_, prompt, kept_min)) {
       const std::uint32_t end = edit.at + static_cast<std::uint32_t>(edit.insert.size());
       kept_count = edit.at;
-      if (edit.at + edit.remove_count + kept_min > count) break;  // nothing is behind it that is worth a splice
+      if (edit.at + edit.remove_count + kept_min > count) break;  // what follows is too short for a splice
       count += edit.insert.size() - edit.remove_count;
       kept_count = count;
-      // New tokens see what is before them, as they would if everything were computed anew. Those behind were computed
-      // with the old ones before them.
+      // New tokens see what is before them, as they would if everything were computed anew. Those after them were
+      // computed with the old ones before them.
       if (exact_count_ >= edit.at) exact_count_ = end;
       told.push_back({edit.at, edit.remove_count, std::move(edit.insert), policy_});
     }
   }
   log_ = std::move(prompt);
-  // The last token is computed in any case. What is computed behind stale tokens has seen them.
+  // The last token is computed in any case. What is computed after stale tokens has seen them.
   if (log_.empty() || std::min(kept_count, log_.size() - 1) <= exact_count_) become_exact();
   return told;
 }
@@ -42,7 +42,7 @@ void kv_estimate::note_exact(std::uint32_t count) {
   exact_count_ = std::min(count, static_cast<std::uint32_t>(log_.size()));
 }
 
-api::kv_report kv_estimate::worth() const {
+kv_state kv_estimate::state() const {
   return {.exact = exact_count_, .stale = static_cast<std::uint32_t>(log_.size()) - exact_count_};
 }
 

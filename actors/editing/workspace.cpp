@@ -5,17 +5,18 @@
 namespace redline::actors {
 namespace {
 
-using api::api_error;
-
-api_error too_large(const std::string& what, std::size_t most) {
-  return {413, "invalid_request_error", what + " must have at most " + std::to_string(most) + " in a session.",
-          "",  "session_limit",         {}};
+refusal too_large(const std::string& what, std::size_t most) {
+  return {.what = refusal::kind::session_full,
+          .why = {errc::invalid_argument, what + " must have at most " + std::to_string(most) + " in a session."}};
 }
 
-api_error error_in(std::string param, const failure& why) {
-  auto error = api::error_of(why);
-  error.param = std::move(param);
-  return error;
+text::text_position to_position(const file_place& place) { return {place.line, place.character}; }
+
+text::text_edit to_text_edit(const file_edit& edit) {
+  if (!edit.where) return {text::whole_text{}, edit.text};
+  const auto& [begin, end] = *edit.where;
+  if (begin.is_byte) return {text::byte_range{begin.byte, end.byte}, edit.text};
+  return {text::position_range{to_position(begin), to_position(end)}, edit.text};
 }
 
 }  // namespace
@@ -26,42 +27,45 @@ std::size_t workspace::bytes() const {
   return sum;
 }
 
-api::answer<const workspace::file*> workspace::find(const std::string& path,
-                                                    std::optional<std::int64_t> version) const {
+outcome<const workspace::file*, refusal> workspace::find(const std::string& path,
+                                                         std::optional<std::int64_t> version) const {
   for (const file& f : files_) {
     if (f.path != path) continue;
     if (!version || *version == f.document.version()) return &f;
-    return error_in("version", {errc::version_conflict, "wanted version " + std::to_string(f.document.version()) +
-                                                            " of " + path + ", found " + std::to_string(*version)});
+    return refusal{.field = "version",
+                   .why = {errc::version_conflict, "wanted version " + std::to_string(f.document.version()) + " of " +
+                                                       path + ", found " + std::to_string(*version)}};
   }
-  return api::not_found("no file '" + path + "' in this session", "file_not_found");
+  return refusal{.what = refusal::kind::no_such_file,
+                 .why = {errc::invalid_argument, "no file '" + path + "' in this session"}};
 }
 
-std::optional<api_error> workspace::put(const api::opened_file& given) {
-  const auto old = std::find_if(files_.begin(), files_.end(), [&](const file& f) { return f.path == given.path; });
+std::optional<refusal> workspace::put(const std::string& path, const std::string& text, std::int64_t version) {
+  const auto old = std::find_if(files_.begin(), files_.end(), [&](const file& f) { return f.path == path; });
   const std::size_t old_bytes = old == files_.end() ? 0 : old->document.text().size();
-  if (old != files_.end() && given.version <= old->document.version()) {
-    return error_in("version", {errc::version_conflict, "wanted a version of " + given.path + " after " +
-                                                            std::to_string(old->document.version()) + ", found " +
-                                                            std::to_string(given.version)});
+  if (old != files_.end() && version <= old->document.version()) {
+    return refusal{.field = "version",
+                   .why = {errc::version_conflict, "wanted a version of " + path + " after " +
+                                                       std::to_string(old->document.version()) + ", found " +
+                                                       std::to_string(version)}};
   }
   if (old == files_.end() && files_.size() >= how_.limits.files_max) {
     return too_large("The files", how_.limits.files_max);
   }
-  if (bytes() - old_bytes + given.text.size() > how_.limits.session_bytes_max) {
+  if (bytes() - old_bytes + text.size() > how_.limits.session_bytes_max) {
     return too_large("The files' text", how_.limits.session_bytes_max);
   }
-  auto made = text::live_document::make(tokenizer_, given.text, given.version, how_.limits.file_bytes_max);
-  if (!made) return error_in("text", made.error());
+  auto made = text::live_document::make(tokenizer_, text, version, how_.limits.file_bytes_max);
+  if (!made) return refusal{.field = "text", .why = made.error()};
   if (old == files_.end())
-    files_.push_back({given.path, std::move(*made)});
+    files_.push_back({path, std::move(*made)});
   else
     old->document = std::move(*made);
-  cursor_ = {given.path, given.text.size()};
+  cursor_ = {path, text.size()};
   return std::nullopt;
 }
 
-std::optional<api_error> workspace::drop(const std::string& path) {
+std::optional<refusal> workspace::drop(const std::string& path) {
   const auto found = find(path);
   if (!found) return found.error();
   files_.erase(files_.begin() + (*found - files_.data()));
@@ -69,39 +73,40 @@ std::optional<api_error> workspace::drop(const std::string& path) {
   return std::nullopt;
 }
 
-api::answer<std::vector<text::token_splice>> workspace::patch(const std::string& path,
-                                                              const api::patch_request& request) {
-  const auto found = find(path);
+outcome<std::vector<text::token_splice>, refusal> workspace::patch(const patch_file& change) {
+  const auto found = find(change.path);
   if (!found) return found.error();
   file& f = files_[static_cast<std::size_t>(*found - files_.data())];
   text::live_document changed = f.document;
-  const auto done = changed.apply(request.base, request.next, request.edits, how_.units);
-  if (!done) return error_in(done.error().code == errc::version_conflict ? "base_version" : "edits", done.error());
+  std::vector<text::text_edit> edits;
+  for (const auto& e : change.edits) edits.push_back(to_text_edit(e));
+  const auto done = changed.apply(change.base, change.next, edits, how_.units);
+  if (!done) {
+    const bool stale = done.error().code == errc::version_conflict;
+    return refusal{.field = stale ? "base_version" : "edits", .why = done.error()};
+  }
   if (bytes() - f.document.text().size() + changed.text().size() > how_.limits.session_bytes_max) {
     return too_large("The files' text", how_.limits.session_bytes_max);
   }
   std::size_t offset = done->end;
-  if (request.cursor) {
-    const auto at = offset_of({path, changed}, *request.cursor);
-    if (!at) return error_in("cursor", at.error());
+  if (change.cursor) {
+    const auto at = offset_of({change.path, changed}, *change.cursor);
+    if (!at) return refusal{.field = "cursor", .why = at.error()};
     offset = *at;
   }
   f.document = std::move(changed);
-  if (request.cursor || !request.edits.empty()) cursor_ = {path, offset};
+  if (change.cursor || !change.edits.empty()) cursor_ = {change.path, offset};
   return done->splices;
 }
 
-result<std::size_t> workspace::offset_of(const file& in, const api::file_place& place) const {
-  if (const auto* position = std::get_if<text::text_position>(&place)) {
-    return in.document.document().offset_of(*position, how_.units);
-  }
-  const std::size_t byte = std::get<std::size_t>(place);
+result<std::size_t> workspace::offset_of(const file& in, const file_place& place) const {
+  if (!place.is_byte) return in.document.document().offset_of(to_position(place), how_.units);
+  const std::size_t byte = place.byte;
   const std::string& text = in.document.text();
   const bool inside = byte < text.size() && (static_cast<unsigned char>(text[byte]) & 0xC0) == 0x80;
   if (byte <= text.size() && !inside) return byte;
-  return failure{
-      errc::invalid_argument,
-      "byte " + std::to_string(byte) + (inside ? " lies inside a character" : " lies behind the end of the text")};
+  return failure{errc::invalid_argument, "byte " + std::to_string(byte) +
+                                             (inside ? " lies inside a character" : " lies after the end of the text")};
 }
 
 void workspace::append_header(const file& of, std::vector<token>& out) const {
@@ -110,8 +115,8 @@ void workspace::append_header(const file& of, std::vector<token>& out) const {
   out.insert(out.end(), path.begin(), path.end());
 }
 
-/// Where reading begins when no more than `most` of `before` can be read: at a line, and at the same one until an
-/// eighth of the context more stands before the cursor, so that a key pressed does not move everything in the cache.
+/// Where reading begins when no more than `most` of `before` can be read: at the start of a line, and at the same one
+/// until another eighth of the context stands before the cursor, so that a key pressed does not move the whole cache.
 std::size_t workspace::first_read(std::span<const token> before, std::size_t most) const {
   if (before.size() <= most) return 0;
   const std::size_t step = std::max<std::size_t>(1, how_.context_max / 8);
@@ -122,9 +127,9 @@ std::size_t workspace::first_read(std::span<const token> before, std::size_t mos
   return begin;
 }
 
-workspace::layout workspace::lay_out_at(const file& in, std::size_t offset, api::completion_mode mode) const {
+workspace::layout workspace::lay_out_at(const file& in, std::size_t offset, completion_mode mode) const {
   const auto& special = tokenizer_->vocab().fim();
-  const bool fim = mode == api::completion_mode::fim;
+  const bool fim = mode == completion_mode::fim;
   const auto before = in.document.tokens_before(offset);
   auto behind = fim ? in.document.tokens_behind(offset) : std::vector<token>{};
   behind.resize(std::min<std::size_t>(behind.size(), how_.context_max / 4));
@@ -139,7 +144,7 @@ workspace::layout workspace::lay_out_at(const file& in, std::size_t offset, api:
     own.push_back(*special.middle);
   }
 
-  layout out{.version = in.document.version()};
+  layout out;
   if (tokenizer_->vocab().adds_bos() && tokenizer_->vocab().bos()) out.prompt.push_back(*tokenizer_->vocab().bos());
   if (files_.size() > 1 && special.file_separator) {
     std::vector<token> header;
@@ -149,39 +154,45 @@ workspace::layout workspace::lay_out_at(const file& in, std::size_t offset, api:
       std::vector<token> one;
       append_header(other, one);
       one.insert(one.end(), other.document.tokens().begin(), other.document.tokens().end());
-      // Half of what is left is for the answer and for the file to grow: else each line typed would drop a file.
+      // Half of the rest is for the answer and for the file to grow: else each line typed would drop a file.
       if (2 * (out.prompt.size() + one.size()) + header.size() + own.size() > how_.context_max) break;
       out.prompt.insert(out.prompt.end(), one.begin(), one.end());
     }
     out.prompt.insert(out.prompt.end(), header.begin(), header.end());
   }
   out.prompt.insert(out.prompt.end(), own.begin(), own.end());
-  if (mode == api::completion_mode::line) out.stops.emplace_back("\n");
+  if (mode == completion_mode::line) out.stops.emplace_back("\n");
   return out;
 }
 
-api::answer<workspace::layout> workspace::lay_out(const api::place_request& where) const {
+outcome<workspace::layout, refusal> workspace::lay_out(const completion_place& where) const {
   const auto found = find(where.path, where.version);
   if (!found) return found.error();
   const file& f = **found;
   const auto offset = where.place ? offset_of(f, *where.place) : result<std::size_t>(f.document.text().size());
-  if (!offset) return error_in("position", offset.error());
+  if (!offset) return refusal{.field = "position", .why = offset.error()};
   const bool has_fim = tokenizer_->vocab().fim().complete();
-  const auto mode = where.mode.value_or(has_fim ? api::completion_mode::fim : api::completion_mode::line);
-  if (mode == api::completion_mode::fim && !has_fim) {
-    return api::bad_field("mode", "'mode' cannot be fim: the model has no tokens for filling in the middle.");
+  const auto mode = where.mode.value_or(has_fim ? completion_mode::fim : completion_mode::line);
+  if (mode == completion_mode::fim && !has_fim) {
+    return refusal{
+        .field = "mode",
+        .why = {errc::invalid_argument, "'mode' cannot be fim: the model has no tokens for filling in the middle."}};
   }
   layout out = lay_out_at(f, *offset, mode);
-  if (out.prompt.empty()) return api::bad_field("position", "There is nothing before the position to go on from.");
+  if (out.prompt.empty()) {
+    return refusal{.field = "position",
+                   .why = {errc::invalid_argument, "There is nothing before the position to go on from."}};
+  }
   if (out.prompt.size() >= how_.context_max) {
-    return error_in("position", {errc::context_length_exceeded,
-                                 "wanted fewer than " + std::to_string(how_.context_max) +
-                                     " tokens around the position, found " + std::to_string(out.prompt.size())});
+    return refusal{.field = "position",
+                   .why = {errc::context_length_exceeded, "wanted fewer than " + std::to_string(how_.context_max) +
+                                                              " tokens around the position, found " +
+                                                              std::to_string(out.prompt.size())}};
   }
   return out;
 }
 
-void workspace::note_place(const api::place_request& where) {
+void workspace::note_place(const completion_place& where) {
   const auto found = find(where.path);
   if (!found) return;
   const auto offset =
@@ -192,7 +203,8 @@ void workspace::note_place(const api::place_request& where) {
 
 std::optional<workspace::layout> workspace::expected() const {
   if (!cursor_) return std::nullopt;
-  auto out = lay_out({.path = cursor_->path, .place = cursor_->offset, .mode = mode_});
+  const file_place place{.is_byte = true, .byte = static_cast<std::uint32_t>(cursor_->offset)};
+  auto out = lay_out({.path = cursor_->path, .place = place, .mode = mode_});
   if (!out) return std::nullopt;
   return std::move(*out);
 }

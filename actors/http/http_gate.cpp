@@ -29,12 +29,8 @@ class http_actor final : public actor::actor_of<http_actor> {
   void attach(transport::http_front* front) { front_ = front; }
 
   void arrived(transport::exchange_id id, transport::http_request&& r) {
-    http_arrived m{.exchange = id.value,
-                   .method = std::move(r.method),
-                   .path = std::move(r.path),
-                   .query = std::move(r.query),
-                   .body = std::move(r.body),
-                   .peer = std::move(r.peer)};
+    http_arrived m{
+        .exchange = id.value, .method = std::move(r.method), .path = std::move(r.path), .body = std::move(r.body)};
     for (auto& h : r.headers) m.headers.emplace_back(std::move(h.name), std::move(h.value));
     context().tell(gateway_, m);
   }

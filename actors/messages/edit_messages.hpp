@@ -1,91 +1,200 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <vector>
 
+#include "actors/messages/answer_spec.hpp"
+#include "runtime/actor/address.hpp"
 #include "runtime/actor/protocol.hpp"
 #include "runtime/base/ids.hpp"
 
 namespace redline::actors {
 
-/// What a client asks of an edit session.
-enum class edit_verb : std::uint8_t {
-  open,        // the session is new; shown as by `show`
-  show,        // the session and its files
-  show_file,   // one file with its text
-  put_file,    // a new file, or another text for an old one
-  patch_file,  // edits of one
-  drop_file,
-  complete,  // what the text goes on with at a place
-  edit,      // what a file becomes under an instruction
-  close,
+/// What edit sessions may hold. Reaching a limit is an answer of its own.
+struct edit_limits {
+  std::size_t sessions_max = 256;        // of one gateway
+  std::size_t tenant_sessions_max = 64;  // of one tenant
+  std::size_t files_max = 64;            // of one session
+  std::size_t file_bytes_max = 1 << 20;
+  std::size_t session_bytes_max = 4 << 20;  // all files together
+  std::size_t edits_max = 256;              // of one change
+  std::size_t path_bytes_max = 1024;
+  std::size_t instruction_bytes_max = 64 << 10;
+  std::size_t calls_max = 16;           // completions of one session that wait for their turn
+  std::int64_t idle_seconds_max = 900;  // without a call
+};
+
+// ---- parts of messages ---------------------------------------------------------------------------------------------
+
+/// A place in a file: a line and a character of it in the session's units, both from 0, or a byte.
+struct file_place {
+  bool is_byte = false;
+  std::uint32_t line = 0;
+  std::uint32_t character = 0;
+  std::uint32_t byte = 0;
+  bool operator==(const file_place&) const = default;
+  static constexpr auto fields(auto& self) { return std::tie(self.is_byte, self.line, self.character, self.byte); }
+};
+
+struct file_range {
+  file_place begin;
+  file_place end;  // counted as `begin` is
+  bool operator==(const file_range&) const = default;
+  static constexpr auto fields(auto& self) { return std::tie(self.begin, self.end); }
+};
+
+/// Puts `text` in the place of a range; an empty range inserts.
+struct file_edit {
+  std::optional<file_range> where;  // absent: the whole text
+  std::string text;
+  bool operator==(const file_edit&) const = default;
+  static constexpr auto fields(auto& self) { return std::tie(self.where, self.text); }
+};
+
+enum class completion_mode : std::uint8_t {
+  line,  // the rest of the line
+  text,  // on until the model ends
+  fim,   // the middle between what is before and after the place
   last_,
 };
 
-/// From the gateway to an edit session; answered with `edit_reply`, or with `edit_prompt_made` where an answer of the
-/// model is wanted. The client's right to the session has been checked.
-struct edit_call {
-  static constexpr actor::message_id id{0x0b01};
-  static constexpr std::string_view name = "edit_call";
-
-  std::uint64_t exchange = 0;
-  edit_verb verb = edit_verb::show;
-  std::string path;  // of the file, where the verb has one in its address
-  std::string body;  // JSON
-  static constexpr auto fields(auto& self) { return std::tie(self.exchange, self.verb, self.path, self.body); }
+/// Where a completion is wanted.
+struct completion_place {
+  std::string path;
+  std::optional<file_place> place;      // absent: the end of the file
+  std::optional<std::int64_t> version;  // of the file that the client has in mind
+  std::optional<completion_mode> mode;  // absent: fim where the model has tokens for it, else line
+  static constexpr auto fields(auto& self) { return std::tie(self.path, self.place, self.version, self.mode); }
 };
 
-/// The client left before its turn came, or its answer cannot be made.
-struct edit_withdraw {
-  static constexpr actor::message_id id{0x0b02};
-  static constexpr std::string_view name = "edit_withdraw";
+/// A file as its session holds it.
+struct file_state {
+  std::string path;
+  std::int64_t version = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t lines = 0;
+  std::uint64_t tokens = 0;
+  static constexpr auto fields(auto& self) {
+    return std::tie(self.path, self.version, self.bytes, self.lines, self.tokens);
+  }
+};
+
+/// How many tokens of a prompt have KV as computing it anew would give, and how many have other KV at most.
+struct kv_state {
+  std::uint32_t exact = 0;
+  std::uint32_t stale = 0;
+  bool operator==(const kv_state&) const = default;
+  static constexpr auto fields(auto& self) { return std::tie(self.exact, self.stale); }
+};
+
+// ---- to an edit session; the client's right to it has been checked -------------------------------------------------
+
+/// Answered with `session_shown`.
+struct show_session {
+  static constexpr actor::message_id id{0x0b10};
+  static constexpr std::string_view name = "show_session";
 
   std::uint64_t exchange = 0;
   static constexpr auto fields(auto& self) { return std::tie(self.exchange); }
 };
 
-/// A whole answer for the client.
-struct edit_reply {
-  static constexpr actor::message_id id{0x0b03};
-  static constexpr std::string_view name = "edit_reply";
+/// Answered with `file_shown` that has the text.
+struct show_file {
+  static constexpr actor::message_id id{0x0b11};
+  static constexpr std::string_view name = "show_file";
 
   std::uint64_t exchange = 0;
-  std::uint32_t status = 200;
-  std::string body;  // JSON
-  static constexpr auto fields(auto& self) { return std::tie(self.exchange, self.status, self.body); }
+  std::string path;
+  static constexpr auto fields(auto& self) { return std::tie(self.exchange, self.path); }
 };
 
-/// What the model is to read for one client's request. For `complete` the edit session lends its sequence and gets it
-/// back with `sequence_returned`; for `edit` (no sequence) the file is in `text` and the conversation is made of it.
-struct edit_prompt_made {
-  static constexpr actor::message_id id{0x0b04};
-  static constexpr std::string_view name = "edit_prompt_made";
+/// A new file, or another text for an old one. Answered with `file_shown`.
+struct put_file {
+  static constexpr actor::message_id id{0x0b12};
+  static constexpr std::string_view name = "put_file";
 
   std::uint64_t exchange = 0;
-  std::vector<token> prompt;
-  std::vector<std::string> stops;
-  sequence_id sequence;
-  round_id last_round;  // of the sequence, used already
   std::string path;
   std::string text;
-  std::string instruction;
-  std::int64_t version = 0;
+  std::int64_t version = 1;
+  static constexpr auto fields(auto& self) { return std::tie(self.exchange, self.path, self.text, self.version); }
+};
+
+/// Edits of one file, each of the text that those before it left. Answered with `file_shown` that has a `change`.
+struct patch_file {
+  static constexpr actor::message_id id{0x0b13};
+  static constexpr std::string_view name = "patch_file";
+
+  std::uint64_t exchange = 0;
+  std::string path;
+  std::int64_t base = 0;  // the version that the edits are of
+  std::int64_t next = 0;  // the version that they make
+  std::vector<file_edit> edits;
+  std::optional<file_place> cursor;  // where the next completion is expected; absent: after the last edit
   static constexpr auto fields(auto& self) {
-    return std::tie(self.exchange, self.prompt, self.stops, self.sequence, self.last_round, self.path, self.text,
-                    self.instruction, self.version);
+    return std::tie(self.exchange, self.path, self.base, self.next, self.edits, self.cursor);
   }
 };
 
-/// An edit session ends: its client closed it, or left it alone for too long.
-struct edit_session_over {
-  static constexpr actor::message_id id{0x0b05};
-  static constexpr std::string_view name = "edit_session_over";
+/// Answered with `call_done`.
+struct drop_file {
+  static constexpr actor::message_id id{0x0b14};
+  static constexpr std::string_view name = "drop_file";
 
-  session_id session;
-  static constexpr auto fields(auto& self) { return std::tie(self.session); }
+  std::uint64_t exchange = 0;
+  std::string path;
+  static constexpr auto fields(auto& self) { return std::tie(self.exchange, self.path); }
+};
+
+/// What the text goes on with at a place. The edit session spawns the answer's session on its own sequence, when that
+/// is free, and answers with `answer_started`.
+struct complete_text {
+  static constexpr actor::message_id id{0x0b15};
+  static constexpr std::string_view name = "complete_text";
+
+  std::uint64_t exchange = 0;
+  completion_place where;
+  answer_spec spec;
+  static constexpr auto fields(auto& self) { return std::tie(self.exchange, self.where, self.spec); }
+};
+
+/// What a file becomes under an instruction: a conversation with the model, on a sequence of its own. Answered with
+/// `answer_started`.
+struct edit_file {
+  static constexpr actor::message_id id{0x0b16};
+  static constexpr std::string_view name = "edit_file";
+
+  std::uint64_t exchange = 0;
+  std::string path;
+  std::optional<std::int64_t> version;
+  std::string instruction;
+  answer_spec spec;
+  bool predicts_file = false;  // the file's text is the prediction: most of the new file is the old one
+  static constexpr auto fields(auto& self) {
+    return std::tie(self.exchange, self.path, self.version, self.instruction, self.spec, self.predicts_file);
+  }
+};
+
+/// Answered with `call_done`; then the session ends.
+struct close_session {
+  static constexpr actor::message_id id{0x0b17};
+  static constexpr std::string_view name = "close_session";
+
+  std::uint64_t exchange = 0;
+  static constexpr auto fields(auto& self) { return std::tie(self.exchange); }
+};
+
+/// The client of a completion left, or the session that answered it died.
+struct withdraw_call {
+  static constexpr actor::message_id id{0x0b02};
+  static constexpr std::string_view name = "withdraw_call";
+
+  std::uint64_t exchange = 0;
+  static constexpr auto fields(auto& self) { return std::tie(self.exchange); }
 };
 
 /// The session that borrowed a sequence is over. A round that it asked for may still be under way: later ones overtake
@@ -103,6 +212,78 @@ struct edit_session_tick {
   static constexpr actor::message_id id{0x0b07};
   static constexpr std::string_view name = "edit_session_tick";
   static constexpr auto fields(auto&) { return std::tie(); }
+};
+
+// ---- from an edit session to the gateway ---------------------------------------------------------------------------
+
+struct session_shown {
+  static constexpr actor::message_id id{0x0b20};
+  static constexpr std::string_view name = "session_shown";
+
+  std::uint64_t exchange = 0;
+  std::uint64_t healed_count = 0;  // times that inexact KV was replaced by exact KV
+  kv_state kv;
+  std::vector<file_state> files;
+  static constexpr auto fields(auto& self) { return std::tie(self.exchange, self.healed_count, self.kv, self.files); }
+};
+
+/// What an edit did to a file's tokens, and what the KV of the next completion's prompt then is.
+struct file_change {
+  std::uint64_t tokens_removed = 0;
+  std::uint64_t tokens_inserted = 0;
+  kv_state kv;
+  static constexpr auto fields(auto& self) { return std::tie(self.tokens_removed, self.tokens_inserted, self.kv); }
+};
+
+struct file_shown {
+  static constexpr actor::message_id id{0x0b21};
+  static constexpr std::string_view name = "file_shown";
+
+  std::uint64_t exchange = 0;
+  file_state file;
+  bool is_new = false;
+  std::optional<std::string> text;
+  std::optional<file_change> change;
+  static constexpr auto fields(auto& self) {
+    return std::tie(self.exchange, self.file, self.is_new, self.text, self.change);
+  }
+};
+
+/// There is nothing more to say.
+struct call_done {
+  static constexpr actor::message_id id{0x0b22};
+  static constexpr std::string_view name = "call_done";
+
+  std::uint64_t exchange = 0;
+  static constexpr auto fields(auto& self) { return std::tie(self.exchange); }
+};
+
+struct call_refused {
+  static constexpr actor::message_id id{0x0b23};
+  static constexpr std::string_view name = "call_refused";
+
+  std::uint64_t exchange = 0;
+  refusal why;
+  static constexpr auto fields(auto& self) { return std::tie(self.exchange, self.why); }
+};
+
+/// The session that writes the answer is there; it tells the gateway the text.
+struct answer_started {
+  static constexpr actor::message_id id{0x0b24};
+  static constexpr std::string_view name = "answer_started";
+
+  std::uint64_t exchange = 0;
+  actor::address where;
+  static constexpr auto fields(auto& self) { return std::tie(self.exchange, self.where); }
+};
+
+/// An edit session ends: its client closed it, or left it alone for too long.
+struct edit_session_over {
+  static constexpr actor::message_id id{0x0b05};
+  static constexpr std::string_view name = "edit_session_over";
+
+  session_id session;
+  static constexpr auto fields(auto& self) { return std::tie(self.session); }
 };
 
 }  // namespace redline::actors

@@ -21,12 +21,10 @@ struct http_arrived {
   std::uint64_t exchange = 0;
   std::string method;
   std::string path;
-  std::string query;
   header_list headers;
   std::string body;
-  std::string peer;
   static constexpr auto fields(auto& self) {
-    return std::tie(self.exchange, self.method, self.path, self.query, self.headers, self.body, self.peer);
+    return std::tie(self.exchange, self.method, self.path, self.headers, self.body);
   }
 };
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "actors/messages/answer_spec.hpp"
 #include "actors/messages/session_messages.hpp"
 #include "runtime/copy/program.hpp"
 #include "runtime/grammar/copy_grammar.hpp"
@@ -14,28 +15,9 @@
 
 namespace redline::actors {
 
-/// How far the spans of a program are believed.
-enum class copy_trust : std::uint8_t {
-  forced,     // a span is in the answer because the program says so
-  verified,   // as far as the model would have written it itself: the span is a draft and ends where it differs
-  automatic,  // with anchors: forced where they are those of the span's lines; else: where the model was sure of the
-              // span's numbers; verified elsewhere
-  last_,
-};
 [[nodiscard]] std::string_view name_of(copy_trust t);
 [[nodiscard]] std::string_view name_of(span_reason r);
 [[nodiscard]] std::optional<copy_trust> copy_trust_of(std::string_view name);
-
-/// What a request wants of programs.
-struct copy_options {
-  copy_trust trust = copy_trust::forced;
-  bool line_spans = true;
-  bool token_spans = false;
-  bool anchors = false;  // copies of lines also say how their first and last line begin
-  float confidence_min =
-      0.9F;  // automatic without anchors: of the span's numbers together, by the model's probabilities
-  bool operator==(const copy_options&) const = default;
-};
 
 /// What holds an answer to a grammar; shared by the answers of one request.
 struct guide_rules {

@@ -192,7 +192,7 @@ class quality_bench {
     s.computed = static_cast<double>(m_.model->work_done().rows_count - rows);
     s.key_cosines.resize(m_.model->config().layers);
     std::vector<double> count(s.key_cosines.size());
-    for (std::uint32_t i = cache.worth().exact; i + 1 < after_.size(); i += key_stride) {
+    for (std::uint32_t i = cache.state().exact; i + 1 < after_.size(); i += key_stride) {
       for (std::uint32_t layer = 0; layer < s.key_cosines.size(); ++layer) {
         s.key_cosines[layer] += cosine(exact.key_of(i, layer), tried.key_of(i, layer));
         ++count[layer];

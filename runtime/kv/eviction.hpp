@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <tuple>
 
 #include "runtime/kv/splice_policy.hpp"
 
@@ -15,6 +16,7 @@ enum class eviction_policy : std::uint8_t {
   reevaluate,  // the other tokens are computed again
   shift,       // the other tokens' keys are rotated in place
   lazy,        // the other tokens' keys keep their rotation; attention rotates the query instead
+  last_,
 };
 inline constexpr std::array<std::string_view, 4> eviction_names = {"off", "reevaluate", "shift", "lazy"};
 [[nodiscard]] constexpr std::string_view name_of(eviction_policy p) {
@@ -48,6 +50,7 @@ struct eviction_options {
   std::optional<std::uint32_t> n_discard;
   /// Length of the window in tokens. 0, or more than the model's context: the model's context.
   std::uint32_t n_ctx = 0;
+  static constexpr auto fields(auto& self) { return std::tie(self.policy, self.n_keep, self.n_discard, self.n_ctx); }
 };
 
 }  // namespace redline::kv

@@ -54,13 +54,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check(api::parse_tokenize_request(body));
   check(api::parse_detokenize_request(body));
   check(api::parse_template_request(body));
-  const api::edit_limits small{.files_max = 2, .file_bytes_max = 64, .session_bytes_max = 100, .edits_max = 3};
+  const actors::edit_limits small{.files_max = 2, .file_bytes_max = 64, .session_bytes_max = 100, .edits_max = 3};
   check(api::parse_open_session(body, small));
   check(api::parse_put_file("a", body, small));
-  check(api::parse_patch(body, small));
-  for (const bool is_edit : {false, true}) {
-    check(api::parse_place(body, is_edit, small));
-    check(api::parse_live_generation(body, is_edit));
-  }
+  check(api::parse_patch("a", body, small));
+  check(api::parse_complete(body, small));
+  check(api::parse_edit(body, small));
   return 0;
 }

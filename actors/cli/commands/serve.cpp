@@ -38,8 +38,8 @@ struct flags {
   std::uint32_t chunk_rows = 256;
   std::uint32_t step_ms = 200;
   double shutdown_timeout = 30;
-  std::size_t live_max = api::edit_limits{}.sessions_max;
-  std::int64_t live_idle_s = api::edit_limits{}.idle_seconds_max;
+  std::size_t live_max = edit_limits{}.sessions_max;
+  std::int64_t live_idle_s = edit_limits{}.idle_seconds_max;
   std::string bridge;
   std::vector<std::string> remote;
   std::string keys_dir;
@@ -98,35 +98,32 @@ prefix_sharing prefix_sharing_of(std::string_view name) {
 
 result<std::shared_ptr<gateway_services>> services_of(const flags& f, const host_port& where, const engine& e,
                                                       std::function<void()> on_drained) {
-  const auto& vocab = e.tokenizer()->vocab();
-  REDLINE_TRY_ASSIGN(auto chat,
-                     jinja::chat_template::parse(vocab.chat_template().value_or(std::string(jinja::chatml_template))));
+  REDLINE_TRY_ASSIGN(auto prompts, prompt_builder::make(e.tokenizer()));
   REDLINE_TRY_ASSIGN(auto keys, api_keys::load(f.api_keys, f.api_key_file));
   if (keys.empty() && !is_loopback(where.host) && !f.insecure) {
     return failure{errc::invalid_argument, "wanted --api-key or --api-key-file to listen on " + where.host +
                                                ", which others can reach; --insecure serves everybody"};
   }
   REDLINE_TRY_ASSIGN(const auto defaults, draft_options_of(f.method, e.drafters().size() > 1));
-  std::vector<actor::address> reporters{e.scheduler_ref().where};
-  for (const auto& d : e.drafters()) reporters.push_back(d.where);
-  auto s = std::make_shared<gateway_services>(
-      gateway_services{.tokenizer = e.tokenizer(), .token_trie = e.token_trie(), .chat = std::move(chat)});
+  auto s = std::make_shared<gateway_services>();
+  s->answers = std::make_shared<answer_factory>(answer_factory::parts{
+      .tokenizer = e.tokenizer(),
+      .token_trie = e.token_trie(),
+      .context_max = e.context_max(),
+      .partners_for = [&e](draft::method how, actor::address client) { return e.partners_for(how, client); }});
+  s->prompts = std::make_shared<prompt_builder>(std::move(prompts));
   s->model_name = f.alias.empty() ? stem_of(f.models.model) : f.alias;
   s->accept_any_model = f.accept_any_model;
   s->fingerprint = "redline-" + version() + "-" + to_hex(e.tokenizer()->digest() ^ e.target_file_bytes()).substr(8);
-  s->context_max = e.context_max();
   s->draft_defaults = defaults;
   s->eviction_defaults = eviction_options_of(f.eviction);
-  s->partners_for = [&e](draft::method how, actor::address client) { return e.partners_for(how, client); };
-  s->reporters = std::move(reporters);
-  s->scheduler = e.scheduler_ref().where;
+  s->scheduler = e.scheduler_ref();
   s->http = actor::make_address(topology::front_process, topology::http_worker, topology::http);
   s->keys = std::move(keys);
   s->sessions_max = f.running_max + f.waiting_max;
-  s->live.sessions_max = f.live_max;
-  s->live.tenant_sessions_max = s->keys.empty() ? f.live_max : std::max<std::size_t>(1, f.live_max / 4);
-  s->live.idle_seconds_max = f.live_idle_s;
-  s->metrics = std::make_shared<metrics_registry>();
+  s->editing.sessions_max = f.live_max;
+  s->editing.tenant_sessions_max = s->keys.empty() ? f.live_max : std::max<std::size_t>(1, f.live_max / 4);
+  s->editing.idle_seconds_max = f.live_idle_s;
   s->on_drained = std::move(on_drained);
   return s;
 }

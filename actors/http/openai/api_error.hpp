@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
+#include "runtime/base/outcome.hpp"
 #include "runtime/base/result.hpp"
 
 namespace redline::api {
@@ -32,7 +32,7 @@ api_error method_not_allowed(std::string_view method, std::string_view path);
 api_error not_supported(std::string message);
 
 /// What a failure inside means to a client. Bugs and machine trouble become a text without internals that names the
-/// request, by which the log tells more. 499 (cancelled) is for logs: nobody reads the answer.
+/// request, by which the log tells more. 499 (cancelled) is for logs: no client reads it.
 api_error error_of(const failure& why, std::string_view request_id = {});
 
 /// {"error":{"message","type","param","code"}}
@@ -42,29 +42,8 @@ std::string error_event(const api_error& why);
 /// Names and values that belong to the error: Retry-After, WWW-Authenticate, ... without Content-Type.
 std::vector<std::pair<std::string, std::string>> error_headers(const api_error& why);
 
-/// A value or what to tell the client: result<T> with a field name.
+/// A value, or what to tell the client.
 template<class T>
-class [[nodiscard]] answer {
- public:
-  answer(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT(google-explicit-constructor)
-  answer(api_error why) : state_(std::in_place_index<1>, std::move(why)) {}  // NOLINT(google-explicit-constructor)
-
-  [[nodiscard]] bool has_value() const { return state_.index() == 0; }
-  explicit operator bool() const { return has_value(); }
-  T& operator*() {
-    REDLINE_ASSERT(has_value(), "value of an answer that holds an error");
-    return *std::get_if<0>(&state_);
-  }
-  const T& operator*() const { return *const_cast<answer&>(*this); }
-  T* operator->() { return &**this; }
-  const T* operator->() const { return &**this; }
-  [[nodiscard]] const api_error& error() const {
-    REDLINE_ASSERT(!has_value(), "error of an answer that holds a value");
-    return *std::get_if<1>(&state_);
-  }
-
- private:
-  std::variant<T, api_error> state_;
-};
+using checked = outcome<T, api_error>;
 
 }  // namespace redline::api

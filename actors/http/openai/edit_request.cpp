@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::int64_t version_max = std::int64_t{1} << 53;  // what every JSON reader keeps exactly
 constexpr std::int64_t offset_max = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t completion_tokens_default = 64;
 
 std::string indexed(std::string_view name, std::size_t index) {
   return std::string(name) + "[" + std::to_string(index) + "]";
@@ -22,7 +23,7 @@ T required(field_reader& fields, std::string_view name, std::optional<T> value) 
   return value ? std::move(*value) : T{};
 }
 
-bool is_good_path(std::string_view path, const edit_limits& limits) {
+bool is_good_path(std::string_view path, const actors::edit_limits& limits) {
   if (path.empty() || path.size() > limits.path_bytes_max) return false;
   for (const char c : path) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return false;
@@ -30,40 +31,43 @@ bool is_good_path(std::string_view path, const edit_limits& limits) {
   return true;
 }
 
-std::string path_complaint(std::string_view name, const edit_limits& limits) {
+std::string path_complaint(std::string_view name, const actors::edit_limits& limits) {
   return "'" + std::string(name) + "' must have 1 to " + std::to_string(limits.path_bytes_max) +
          " bytes and no control characters.";
 }
 
-opened_file read_file(field_reader& fields, const edit_limits& limits) {
-  opened_file file;
+actors::put_file read_file(field_reader& fields, const actors::edit_limits& limits) {
+  actors::put_file file;
   file.text = required(fields, "text", fields.text("text", limits.file_bytes_max));
   file.version = fields.integer("version", 0, version_max).value_or(1);
   return file;
 }
 
-text::text_position read_position(field_reader& fields) {
+actors::file_place read_position(field_reader& fields) {
   const auto line = required(fields, "line", fields.integer("line", 0, offset_max));
   const auto character = required(fields, "character", fields.integer("character", 0, offset_max));
-  return {static_cast<std::uint32_t>(line), static_cast<std::uint32_t>(character)};
+  return {.line = static_cast<std::uint32_t>(line), .character = static_cast<std::uint32_t>(character)};
 }
 
+actors::file_place byte_place(std::int64_t byte) { return {.is_byte = true, .byte = static_cast<std::uint32_t>(byte)}; }
+
 /// {"line", "character"} or {"byte"}.
-std::optional<file_place> read_place(field_reader& fields, std::string_view name, std::optional<api_error>& error) {
+std::optional<actors::file_place> read_place(field_reader& fields, std::string_view name,
+                                             std::optional<api_error>& error) {
   const json* given = fields.object(name);
   if (!given) return std::nullopt;
   static constexpr std::string_view known[] = {"line", "character", "byte"};
   field_reader inner(*given, fields.path_of(name), error);
   inner.allow_only(known);
-  if (const auto byte = inner.integer("byte", 0, offset_max)) return static_cast<std::size_t>(*byte);
+  if (const auto byte = inner.integer("byte", 0, offset_max)) return byte_place(*byte);
   return read_position(inner);
 }
 
-text::text_edit read_edit(const json& given, const std::string& path, const edit_limits& limits,
-                          std::optional<api_error>& error) {
+actors::file_edit read_edit(const json& given, const std::string& path, const actors::edit_limits& limits,
+                            std::optional<api_error>& error) {
   static constexpr std::string_view known[] = {"range", "bytes", "text"};
   static constexpr std::string_view ends[] = {"start", "end"};
-  text::text_edit edit;
+  actors::file_edit edit;
   field_reader fields(given, path, error);
   fields.allow_only(known);
   edit.text = required(fields, "text", fields.text("text", limits.file_bytes_max));
@@ -77,19 +81,19 @@ text::text_edit read_edit(const json& given, const std::string& path, const edit
       const json* one = inner.object(name);
       if (!one) {
         inner.refuse(name, "'" + inner.path_of(name) + "' is required.");
-        return text::text_position{};
+        return actors::file_place{};
       }
       field_reader at(*one, inner.path_of(name), error);
       return read_position(at);
     };
     const auto begin = position("start");
-    edit.where = text::position_range{begin, position("end")};
+    edit.where = actors::file_range{begin, position("end")};
   } else if (bytes) {
     field_reader inner(*bytes, path + ".bytes", error);
     inner.allow_only(ends);
     const auto begin = required(inner, "start", inner.integer("start", 0, offset_max));
     const auto end = required(inner, "end", inner.integer("end", 0, offset_max));
-    edit.where = text::byte_range{static_cast<std::size_t>(begin), static_cast<std::size_t>(end)};
+    edit.where = actors::file_range{byte_place(begin), byte_place(end)};
   }
   return edit;
 }
@@ -116,6 +120,16 @@ cache_request read_cache(field_reader& fields, std::optional<api_error>& error) 
   return out;
 }
 
+/// How the answer is to be made.
+checked<generation_request> read_session_generation(const json& body, endpoint from) {
+  auto out = read_generation(body, from, false);
+  if (!out) return out;
+  if (const auto given = body.find("temperature"); given == body.end() || given->is_null())
+    out->sampling.temperature = 0;
+  if (out->n != 1) return bad_field("n", "'n' other than 1 is not supported: a session has one sequence.");
+  return out;
+}
+
 }  // namespace
 
 std::string_view name_of(kv::splice_policy policy) {
@@ -125,7 +139,7 @@ std::string_view name_of(kv::splice_policy policy) {
   return "unknown";
 }
 
-answer<open_session_request> parse_open_session(std::string_view body, const edit_limits& limits) {
+checked<open_session_request> parse_open_session(std::string_view body, const actors::edit_limits& limits) {
   static constexpr std::string_view known[] = {"model", "files", "position_encoding", "idle_seconds", "cache"};
   auto parsed = parse_body(body);
   if (!parsed) return parsed.error();
@@ -155,7 +169,7 @@ answer<open_session_request> parse_open_session(std::string_view body, const edi
       one.allow_only(known_of_file);
       std::string path = required(one, "path", one.text("path", limits.path_bytes_max));
       if (!is_good_path(path, limits)) one.refuse("path", path_complaint(one.path_of("path"), limits));
-      for (const opened_file& other : out.files) {
+      for (const auto& other : out.files) {
         if (other.path == path) one.refuse("path", "'" + one.path_of("path") + "' names a file for the second time.");
       }
       out.files.push_back(read_file(one, limits));
@@ -170,25 +184,26 @@ answer<open_session_request> parse_open_session(std::string_view body, const edi
   return out;
 }
 
-answer<opened_file> parse_put_file(std::string path, std::string_view body, const edit_limits& limits) {
+checked<actors::put_file> parse_put_file(std::string path, std::string_view body, const actors::edit_limits& limits) {
   static constexpr std::string_view known[] = {"text", "version"};
   auto parsed = parse_body(body);
   if (!parsed) return parsed.error();
   std::optional<api_error> error;
   field_reader fields(*parsed, "", error);
   fields.allow_only(known);
-  opened_file file = read_file(fields, limits);
+  actors::put_file file = read_file(fields, limits);
   if (!is_good_path(path, limits)) fields.refuse("path", path_complaint("path", limits));
   file.path = std::move(path);
   if (error) return std::move(*error);
   return file;
 }
 
-answer<patch_request> parse_patch(std::string_view body, const edit_limits& limits) {
+checked<actors::patch_file> parse_patch(std::string path, std::string_view body, const actors::edit_limits& limits) {
   static constexpr std::string_view known[] = {"version", "base_version", "edits", "cursor"};
   auto parsed = parse_body(body);
   if (!parsed) return parsed.error();
-  patch_request out;
+  actors::patch_file out;
+  out.path = std::move(path);
   std::optional<api_error> error;
   field_reader fields(*parsed, "", error);
   fields.allow_only(known);
@@ -209,29 +224,46 @@ answer<patch_request> parse_patch(std::string_view body, const edit_limits& limi
   return out;
 }
 
-answer<place_request> parse_place(std::string_view body, bool is_edit, const edit_limits& limits) {
+checked<complete_request> parse_complete(std::string_view body, const actors::edit_limits& limits) {
+  using actors::completion_mode;
   auto parsed = parse_body(body);
   if (!parsed) return parsed.error();
-  place_request out;
+  auto how = read_session_generation(*parsed, endpoint::completions);
+  if (!how) return how.error();
+  complete_request out{.how = std::move(*how)};
+  std::optional<api_error> error;
+  field_reader fields(*parsed, "", error);
+  if (!fields.find("max_tokens") && !fields.find("max_completion_tokens")) {
+    out.how.tokens_max = completion_tokens_default;
+  }
+  out.where.path = required(fields, "path", fields.text("path", limits.path_bytes_max));
+  out.where.version = fields.integer("version", 0, version_max);
+  out.where.place = read_place(fields, "position", error);
+  if (const auto mode = fields.text("mode", 16)) {
+    if (*mode == "line")
+      out.where.mode = completion_mode::line;
+    else if (*mode == "text")
+      out.where.mode = completion_mode::text;
+    else if (*mode == "fim")
+      out.where.mode = completion_mode::fim;
+    else
+      fields.refuse("mode", "'mode' must be one of line, text and fim.");
+  }
+  if (error) return std::move(*error);
+  return out;
+}
+
+checked<edit_request> parse_edit(std::string_view body, const actors::edit_limits& limits) {
+  auto parsed = parse_body(body);
+  if (!parsed) return parsed.error();
+  auto how = read_session_generation(*parsed, endpoint::chat);
+  if (!how) return how.error();
+  edit_request out{.how = std::move(*how)};
   std::optional<api_error> error;
   field_reader fields(*parsed, "", error);
   out.path = required(fields, "path", fields.text("path", limits.path_bytes_max));
   out.version = fields.integer("version", 0, version_max);
-  if (is_edit) {
-    out.instruction = required(fields, "instruction", fields.text("instruction", limits.instruction_bytes_max));
-  } else {
-    out.place = read_place(fields, "position", error);
-    if (const auto mode = fields.text("mode", 16)) {
-      if (*mode == "line")
-        out.mode = completion_mode::line;
-      else if (*mode == "text")
-        out.mode = completion_mode::text;
-      else if (*mode == "fim")
-        out.mode = completion_mode::fim;
-      else
-        fields.refuse("mode", "'mode' must be one of line, text and fim.");
-    }
-  }
+  out.instruction = required(fields, "instruction", fields.text("instruction", limits.instruction_bytes_max));
   if (error) return std::move(*error);
   return out;
 }

@@ -180,7 +180,7 @@ void field_reader::allow_only(std::span<const std::string_view> known) {
   }
 }
 
-answer<json> parse_body(std::string_view body) {
+checked<json> parse_body(std::string_view body) {
   auto parsed = parse_json<json>(body);
   if (!parsed) return bad_field("", "The request body is " + parsed.error().context + ".");
   if (!parsed->is_object()) {

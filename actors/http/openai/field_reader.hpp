@@ -49,7 +49,7 @@ std::string_view kind_of(const json& value);
 std::string_view nearest(std::string_view text, std::span<const std::string_view> known);
 
 /// A request's body, which must be one JSON object.
-answer<json> parse_body(std::string_view body);
+checked<json> parse_body(std::string_view body);
 
 /// A signed or unsigned integer that fits; nullopt for anything else, floats included.
 std::optional<std::int64_t> as_integer(const json& value);

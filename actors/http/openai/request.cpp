@@ -5,134 +5,16 @@
 #include <limits>
 #include <utility>
 
-#include "actors/http/openai/edit_request.hpp"
 #include "actors/http/openai/field_reader.hpp"
+#include "actors/http/openai/message_reader.hpp"
+#include "actors/http/openai/redline_object.hpp"
 #include "actors/http/openai/unsupported_fields.hpp"
 
 namespace redline::api {
 namespace {
 
 constexpr std::uint32_t completion_tokens_default = 16;
-constexpr std::uint32_t live_tokens_default = 64;
 constexpr std::int64_t token_max = std::numeric_limits<token>::max();
-
-std::string indexed(std::string_view name, std::size_t index) {
-  return std::string(name) + "[" + std::to_string(index) + "]";
-}
-
-/// Text given as an array of {"type": "text", "text": ...}, joined by `separator`. name: of the array.
-std::string read_text_parts(field_reader& fields, std::string_view name, const json& parts, std::string_view separator,
-                            const request_limits& limits, std::optional<api_error>& error) {
-  std::string text;
-  if (parts.size() > limits.parts_max) {
-    fields.refuse(name, "'" + fields.path_of(name) + "' has more than " + std::to_string(limits.parts_max) + " parts.");
-  }
-  for (std::size_t i = 0; i < parts.size() && !error; ++i) {
-    const std::string at = indexed(name, i);
-    if (!parts[i].is_object()) {
-      fields.refuse_type(at, "an object", parts[i]);
-      break;
-    }
-    field_reader part(parts[i], fields.path_of(at), error);
-    const auto type = part.text("type", limits.name_bytes_max);
-    if (type != "text") {
-      fields.refuse(at, "'" + fields.path_of(at) + "' must be a text part: only text is supported.",
-                    "unsupported_parameter");
-      break;
-    }
-    const auto piece = part.text("text", limits.text_bytes_max);
-    if (!piece) part.refuse("text", "'" + part.path_of("text") + "' is required.");
-    if (i > 0) text.append(separator);
-    if (piece) text.append(*piece);
-  }
-  return text;
-}
-
-// Messages.
-
-/// Turns what clients send as messages into what a chat template reads.
-class message_reader {
- public:
-  message_reader(const request_limits& limits, std::optional<api_error>& error) : limits_(limits), error_(error) {}
-
-  json read(field_reader& request) {
-    json messages = json::array();
-    const json* list = request.array("messages", limits_.messages_max);
-    if (!list) {
-      request.refuse("messages", "'messages' is required.");
-      return messages;
-    }
-    if (list->empty()) request.refuse("messages", "'messages' must not be empty.");
-    for (std::size_t i = 0; i < list->size() && !error_; ++i) {
-      const std::string path = indexed("messages", i);
-      if ((*list)[i].is_object()) {
-        messages.push_back(read_message((*list)[i], path));
-      } else {
-        request.refuse_type(path, "an object", (*list)[i]);
-      }
-    }
-    return messages;
-  }
-
- private:
-  json read_message(const json& given, const std::string& path) {
-    field_reader fields(given, path, error_);
-    json message = json::object();
-    message["role"] = read_role(fields);
-    for (const auto* name : {"tool_calls", "function_call", "audio"}) {
-      const json* value = fields.find(name);
-      if (value && !(value->is_array() && value->empty())) {
-        fields.refuse(name, "'" + fields.path_of(name) + "' is not supported.", "unsupported_parameter");
-      }
-    }
-    message["content"] = read_content(fields);
-    if (auto name = fields.text("name", limits_.name_bytes_max)) message["name"] = std::move(*name);
-    return message;
-  }
-
-  std::string read_role(field_reader& fields) {
-    static constexpr std::string_view roles[] = {"system", "developer", "user", "assistant"};
-    const auto role = fields.text("role", limits_.name_bytes_max);
-    if (!role) {
-      fields.refuse("role", "'" + fields.path_of("role") + "' is required.");
-      return {};
-    }
-    if (*role == "developer") return "system";
-    if (*role == "tool" || *role == "function") {
-      fields.refuse("role", "Messages of role '" + *role + "' are not supported.", "unsupported_parameter");
-    } else if (std::find(std::begin(roles), std::end(roles), *role) == std::end(roles)) {
-      fields.refuse("role", "'" + fields.path_of("role") +
-                                "' must be one of system, developer, user and assistant, found '" +
-                                role->substr(0, 64) + "'.");
-    }
-    return *role;
-  }
-
-  std::string read_content(field_reader& fields) {
-    const json* content = fields.find("content");
-    if (!content) {
-      fields.refuse("content", "'" + fields.path_of("content") + "' is required.");
-      return {};
-    }
-    std::string text;
-    if (content->is_string()) {
-      text = content->get_ref<const std::string&>();
-    } else if (content->is_array()) {
-      text = read_text_parts(fields, "content", *content, "\n", limits_, error_);
-    } else {
-      fields.refuse_type("content", "a string or an array of text parts", *content);
-    }
-    text_bytes_ += text.size();
-    if (text_bytes_ > limits_.text_bytes_max) {
-      fields.refuse("content", "The messages have more than " + std::to_string(limits_.text_bytes_max) + " bytes.");
-    }
-    return text;
-  }
-
-  const request_limits& limits_;
-  std::optional<api_error>& error_;
-  std::size_t text_bytes_ = 0;
-};
 
 // Prompts of completions.
 
@@ -344,129 +226,6 @@ void read_prediction(field_reader& fields, std::optional<api_error>& error, cons
   }
 }
 
-// The object of our own.
-
-constexpr std::pair<std::string_view, draft::method> methods[] = {
-    {"regular", draft::method::regular},       {"lookup", draft::method::lookup},
-    {"assisted", draft::method::assisted},     {"blazedit", draft::method::blazedit},
-    {"prediction", draft::method::prediction}, {"auto", draft::method::automatic},
-};
-
-void read_method(field_reader& fields, const request_limits& limits, speculation_request& out) {
-  const auto name = fields.text("method", limits.name_bytes_max);
-  if (!name) return;
-  std::vector<std::string_view> names;
-  for (const auto& [known, method] : methods) {
-    if (*name == known) {
-      out.method = method;
-      return;
-    }
-    names.push_back(known);
-  }
-  std::string message = "'" + fields.path_of("method") +
-                        "' must be one of regular, lookup, assisted, blazedit, "
-                        "prediction and auto, found '" +
-                        name->substr(0, 64) + "'.";
-  const auto meant = nearest(*name, names);
-  if (!meant.empty()) message += " Did you mean '" + std::string(meant) + "'?";
-  fields.refuse("method", std::move(message));
-}
-
-void read_speculation(const json& given, std::optional<api_error>& error, const request_limits& limits,
-                      speculation_request& out) {
-  static constexpr std::string_view known[] = {
-      "method", "draft_tokens_max", "confidence_min", "micro_draft_tokens", "max_num_run", "max_matching_ngram_size"};
-  field_reader fields(given, "redline.speculation", error);
-  fields.allow_only(known);
-  read_method(fields, limits, out);
-  const auto count = [&fields](std::string_view name, std::int64_t max) -> std::optional<std::uint32_t> {
-    const auto n = fields.integer(name, 1, max);
-    return n ? std::optional(static_cast<std::uint32_t>(*n)) : std::nullopt;
-  };
-  out.draft_tokens_max = count("draft_tokens_max", 512);
-  out.micro_draft_tokens = count("micro_draft_tokens", 512);
-  out.max_num_run = count("max_num_run", 16);
-  out.max_matching_ngram_size = count("max_matching_ngram_size", 64);
-  if (const auto confidence = fields.number("confidence_min", 0, 1)) {
-    out.confidence_min = static_cast<float>(*confidence);
-  }
-  if (out.method == draft::method::blazedit && out.draft_tokens_max) {
-    fields.refuse("draft_tokens_max",
-                  "'redline.speculation.draft_tokens_max' does not apply to blazedit, whose drafts are bounded by "
-                  "'micro_draft_tokens' and 'max_num_run'.");
-  }
-}
-
-/// redline.copy: a trust's name, or an object with it.
-void read_copy(field_reader& fields, std::optional<api_error>& error, const request_limits& limits,
-               generation_request& out) {
-  static constexpr std::string_view known[] = {"trust", "spans", "anchors", "confidence_min"};
-  static constexpr std::string_view trusts[] = {"off", "forced", "verified", "auto"};
-  const json* given = fields.find("copy");
-  if (!given) return;
-  copy_request copy;
-  const auto read_trust = [&](field_reader& from, std::string_view name, const std::string& value) {
-    if (std::find(std::begin(trusts), std::end(trusts), value) == std::end(trusts)) {
-      from.refuse(name, "'" + from.path_of(name) + "' must be one of off, forced, verified and auto, found '" +
-                            value.substr(0, 64) + "'.");
-    }
-    copy.trust = value;
-  };
-  if (given->is_string()) {
-    read_trust(fields, "copy", given->get_ref<const std::string&>());
-  } else if (given->is_object()) {
-    field_reader inner(*given, fields.path_of("copy"), error);
-    inner.allow_only(known);
-    if (const auto trust = inner.text("trust", limits.name_bytes_max)) read_trust(inner, "trust", *trust);
-    if (const auto spans = inner.text("spans", limits.name_bytes_max)) {
-      copy.line_spans = *spans != "tokens";
-      copy.token_spans = *spans != "lines";
-      if (*spans != "lines" && *spans != "tokens" && *spans != "both") {
-        inner.refuse("spans", "'" + inner.path_of("spans") + "' must be one of lines, tokens and both, found '" +
-                                  spans->substr(0, 64) + "'.");
-      }
-    }
-    copy.anchors = inner.boolean("anchors").value_or(false);
-    if (copy.anchors && !copy.line_spans)
-      inner.refuse("anchors", "'" + inner.path_of("anchors") + "' needs spans of lines.");
-    if (const auto sure = inner.number("confidence_min", 0, 1)) copy.confidence_min = static_cast<float>(*sure);
-  } else {
-    return fields.refuse_type("copy", "a string or an object", *given);
-  }
-  if (copy.trust != "off") out.copy = std::move(copy);
-}
-
-/// redline.files: texts, or objects with "content".
-void read_files(field_reader& fields, std::optional<api_error>& error, const request_limits& limits,
-                generation_request& out) {
-  const json* list = fields.array("files", limits.files_max);
-  if (list && !out.copy) return fields.refuse("files", "'redline.files' needs 'redline.copy'.");
-  if (!out.copy) return;
-  std::size_t bytes = 0;
-  for (std::size_t i = 0; list && i < list->size(); ++i) {
-    const std::string name = indexed("files", i);
-    const json* text = &(*list)[i];
-    if (text->is_object()) {
-      static constexpr std::string_view known[] = {"content", "name"};
-      field_reader inner(*text, fields.path_of(name), error);
-      inner.allow_only(known);
-      static_cast<void>(inner.text("name", limits.name_bytes_max));
-      text = inner.find("content");
-    }
-    if (!text || !text->is_string())
-      return fields.refuse(name, "'" + fields.path_of(name) + "' must be a string or an object with 'content'.");
-    bytes += text->get_ref<const std::string&>().size();
-    out.copy->files.push_back(text->get_ref<const std::string&>());
-  }
-  if (bytes > limits.text_bytes_max) {
-    fields.refuse("files",
-                  "'redline.files' must have at most " + std::to_string(limits.text_bytes_max) + " bytes together.");
-  }
-  if (out.copy->files.empty() && out.prediction) out.copy->files.push_back(*out.prediction);
-  if (out.copy->files.empty())
-    fields.refuse("files", "'redline.copy' needs 'redline.files' or a 'prediction' to copy from.");
-}
-
 /// {"type": "text" | "json_object" | "json_schema", "json_schema": {"name", "schema", "strict"}}.
 void read_format(field_reader& fields, std::optional<api_error>& error, const request_limits& limits,
                  generation_request& out) {
@@ -509,65 +268,32 @@ void check_grammar(field_reader& fields, generation_request& out) {
   if (out.copy && out.logprobs) refuse("logprobs");
 }
 
-void read_eviction(const json& given, std::optional<api_error>& error, const request_limits& limits,
-                   eviction_request& out) {
-  static constexpr std::string_view known[] = {"policy", "n_keep", "n_discard", "n_ctx"};
-  field_reader fields(given, "redline.eviction", error);
-  fields.allow_only(known);
-  if (const auto name = fields.text("policy", limits.name_bytes_max)) {
-    out.policy = kv::parse_eviction_policy(*name);
-    if (!out.policy) {
-      fields.refuse("policy", "'redline.eviction.policy' must be one of off, reevaluate, shift and lazy, found '" +
-                                  name->substr(0, 64) + "'.");
-    }
-  }
-  const auto count = [&fields](std::string_view name, std::int64_t min) -> std::optional<std::uint32_t> {
-    const auto n = fields.integer(name, min, 1 << 24);
-    return n ? std::optional(static_cast<std::uint32_t>(*n)) : std::nullopt;
-  };
-  out.n_keep = count("n_keep", 0);
-  out.n_discard = count("n_discard", 1);
-  out.n_ctx = count("n_ctx", 2);
-}
-
-void read_redline(field_reader& fields, std::optional<api_error>& error, const request_limits& limits,
-                  generation_request& out) {
-  static constexpr std::string_view known[] = {"speculation", "copy", "files", "eviction"};
-  const json* ours = fields.object("redline");
-  if (!ours) return;
-  field_reader inner(*ours, "redline", error);
-  inner.allow_only(known);
-  if (const json* speculation = inner.object("speculation")) {
-    read_speculation(*speculation, error, limits, out.speculation);
-  }
-  read_copy(inner, error, limits, out);
-  read_files(inner, error, limits, out);
-  if (const json* eviction = inner.object("eviction")) read_eviction(*eviction, error, limits, out.eviction);
-}
-
-/// Accepted, and either kept for logs and placement or without any effect that a client could miss.
+/// Checked, and of no effect but for the model's name.
 void read_identity(field_reader& fields, const request_limits& limits, generation_request& out) {
   out.model = fields.text("model", limits.name_bytes_max).value_or("");
-  const auto user = fields.text("user", limits.name_bytes_max);
-  const auto identifier = fields.text("safety_identifier", limits.name_bytes_max);
-  out.user = identifier ? *identifier : user.value_or("");
-  out.prompt_cache_key = fields.text("prompt_cache_key", limits.name_bytes_max).value_or("");
+  for (const auto* name : {"user", "safety_identifier", "prompt_cache_key"}) {
+    static_cast<void>(fields.text(name, limits.name_bytes_max));
+  }
   static_cast<void>(fields.object("metadata"));
   static_cast<void>(fields.boolean("store"));
   static_cast<void>(fields.boolean("parallel_tool_calls"));
 }
 
-/// has_prompt: false for what says by other means what the model reads.
-answer<generation_request> parse_generation(std::string_view body, endpoint from, bool has_prompt,
-                                            const request_limits& limits) {
-  auto parsed = parse_body(body);
+checked<generation_request> parse_generation(std::string_view body, endpoint from, const request_limits& limits) {
+  const auto parsed = parse_body(body);
   if (!parsed) return parsed.error();
-  if (auto unsupported = find_unsupported(*parsed, from)) return std::move(*unsupported);
+  return read_generation(*parsed, from, true, limits);
+}
 
+}  // namespace
+
+checked<generation_request> read_generation(const json& body, endpoint from, bool has_prompt,
+                                            const request_limits& limits) {
+  if (auto unsupported = find_unsupported(body, from)) return std::move(*unsupported);
   generation_request out;
   out.from = from;
   std::optional<api_error> error;
-  field_reader fields(*parsed, "", error);
+  field_reader fields(body, "", error);
   read_identity(fields, limits, out);
   if (has_prompt && from == endpoint::chat) out.messages = message_reader(limits, error).read(fields);
   if (has_prompt && from == endpoint::completions) read_prompts(fields, limits, out);
@@ -584,8 +310,6 @@ answer<generation_request> parse_generation(std::string_view body, endpoint from
   if (error) return std::move(*error);
   return out;
 }
-
-}  // namespace
 
 draft::draft_options speculation_request::over(draft::draft_options defaults) const {
   if (method) defaults.how = *method;
@@ -610,29 +334,15 @@ draft::draft_options generation_request::drafting(draft::draft_options defaults)
   return speculation.over(defaults);
 }
 
-answer<generation_request> parse_chat_request(std::string_view body, const request_limits& limits) {
-  return parse_generation(body, endpoint::chat, true, limits);
+checked<generation_request> parse_chat_request(std::string_view body, const request_limits& limits) {
+  return parse_generation(body, endpoint::chat, limits);
 }
 
-answer<generation_request> parse_completion_request(std::string_view body, const request_limits& limits) {
-  return parse_generation(body, endpoint::completions, true, limits);
+checked<generation_request> parse_completion_request(std::string_view body, const request_limits& limits) {
+  return parse_generation(body, endpoint::completions, limits);
 }
 
-answer<generation_request> parse_live_generation(std::string_view body, bool is_edit, const request_limits& limits) {
-  auto out = parse_generation(body, is_edit ? endpoint::chat : endpoint::completions, false, limits);
-  if (!out) return out;
-  const auto parsed = parse_body(body);
-  const auto given = [&parsed](const char* name) {
-    const auto it = parsed->find(name);
-    return it != parsed->end() && !it->is_null();
-  };
-  if (!given("temperature")) out->sampling.temperature = 0;
-  if (!is_edit && !given("max_tokens") && !given("max_completion_tokens")) out->tokens_max = live_tokens_default;
-  if (out->n != 1) return bad_field("n", "'n' other than 1 is not supported: a session has one sequence.");
-  return out;
-}
-
-answer<tokenize_request> parse_tokenize_request(std::string_view body, const request_limits& limits) {
+checked<tokenize_request> parse_tokenize_request(std::string_view body, const request_limits& limits) {
   auto parsed = parse_body(body);
   if (!parsed) return parsed.error();
   tokenize_request out;
@@ -660,7 +370,7 @@ answer<tokenize_request> parse_tokenize_request(std::string_view body, const req
   return out;
 }
 
-answer<detokenize_request> parse_detokenize_request(std::string_view body, const request_limits& limits) {
+checked<detokenize_request> parse_detokenize_request(std::string_view body, const request_limits& limits) {
   auto parsed = parse_body(body);
   if (!parsed) return parsed.error();
   detokenize_request out;
@@ -680,7 +390,7 @@ answer<detokenize_request> parse_detokenize_request(std::string_view body, const
   return out;
 }
 
-answer<template_request> parse_template_request(std::string_view body, const request_limits& limits) {
+checked<template_request> parse_template_request(std::string_view body, const request_limits& limits) {
   auto parsed = parse_body(body);
   if (!parsed) return parsed.error();
   template_request out;

@@ -38,7 +38,7 @@ enum class endpoint : std::uint8_t { chat, completions };
 /// Text, or tokens already.
 using prompt_input = std::variant<std::string, std::vector<token>>;
 
-/// The request's own wishes for drafting; what is absent is the server's choice.
+/// How the request wants drafts made; what is absent is the server's choice.
 struct speculation_request {
   std::optional<draft::method> method;
   std::optional<std::uint32_t> draft_tokens_max;
@@ -62,7 +62,7 @@ struct copy_request {
   bool operator==(const copy_request&) const = default;
 };
 
-/// The request's own wishes for what happens at the end of the window; what is absent is the server's choice.
+/// What the request wants at the end of the window; what is absent is the server's choice.
 struct eviction_request {
   std::optional<kv::eviction_policy> policy;
   std::optional<std::uint32_t> n_keep, n_discard, n_ctx;
@@ -104,12 +104,14 @@ struct generation_request {
   }
   /// Over the server's own; with a prediction and no method named, one that reads it.
   [[nodiscard]] draft::draft_options drafting(draft::draft_options defaults) const;
-  std::string user;              // with safety_identifier as the newer name; for logs, never a boundary
-  std::string prompt_cache_key;  // placement hint
 };
 
-answer<generation_request> parse_chat_request(std::string_view body, const request_limits& limits = {});
-answer<generation_request> parse_completion_request(std::string_view body, const request_limits& limits = {});
+checked<generation_request> parse_chat_request(std::string_view body, const request_limits& limits = {});
+checked<generation_request> parse_completion_request(std::string_view body, const request_limits& limits = {});
+/// body: an object. has_prompt: false where something else says what the model reads; `messages` or `prompts` stay
+/// empty.
+checked<generation_request> read_generation(const json& body, endpoint from, bool has_prompt,
+                                            const request_limits& limits = {});
 
 /// llama.cpp sends {content, add_special, parse_special, with_pieces}, vLLM {model, prompt | messages,
 /// add_special_tokens}.
@@ -123,19 +125,19 @@ struct tokenize_request {
   bool with_pieces = false;
   bool is_vllm_shape = false;
 };
-answer<tokenize_request> parse_tokenize_request(std::string_view body, const request_limits& limits = {});
+checked<tokenize_request> parse_tokenize_request(std::string_view body, const request_limits& limits = {});
 
 struct detokenize_request {
   std::string model;
   std::vector<token> tokens;
 };
-answer<detokenize_request> parse_detokenize_request(std::string_view body, const request_limits& limits = {});
+checked<detokenize_request> parse_detokenize_request(std::string_view body, const request_limits& limits = {});
 
 struct template_request {
   std::string model;
   json messages = json::array();
   bool add_generation_prompt = true;
 };
-answer<template_request> parse_template_request(std::string_view body, const request_limits& limits = {});
+checked<template_request> parse_template_request(std::string_view body, const request_limits& limits = {});
 
 }  // namespace redline::api

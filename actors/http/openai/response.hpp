@@ -25,7 +25,7 @@ struct source_report {
   bool operator==(const source_report&) const = default;
 };
 
-/// What the KV of an edit session's prompt was worth when the answer began, in tokens.
+/// How exact the KV of an edit session's prompt was when the answer began, in tokens.
 struct kv_report {
   std::uint32_t exact = 0;
   std::uint32_t shifted = 0;

@@ -65,7 +65,7 @@ class edit_sessions : public testing::Test {
     start();
   }
 
-  void start(const std::vector<std::string>& keys = {}, api::edit_limits limits = {}) {
+  void start(const std::vector<std::string>& keys = {}, edit_limits limits = {}) {
     static const auto file = test::make_tiny_model({.context = context_max}).file();
     static kernels::worker_team team{1};
     static const auto& table = *kernels::process_table().table;
@@ -81,22 +81,23 @@ class edit_sessions : public testing::Test {
     test::add_lookup(world);
     world.add_worker(1, 2).add<http_stand_in>(
         8, "http", test::roomy, [h = heard](actor::actor_context& c) { return std::make_unique<http_stand_in>(c, h); });
-    auto s = std::make_shared<gateway_services>(gateway_services{
-        .tokenizer = tokenizer, .chat = *jinja::chat_template::parse(std::string(jinja::chatml_template))});
+    auto s = std::make_shared<gateway_services>();
+    s->answers = std::make_shared<answer_factory>(
+        answer_factory::parts{.tokenizer = tokenizer,
+                              .context_max = context_max,
+                              .partners_for = [](draft::method how, actor::address client) -> result<session_partners> {
+                                session_partners p{.scheduler = {scheduler_where}, .client = client};
+                                if (how != draft::method::regular) p.drafter = {lookup_where};
+                                return p;
+                              }});
+    s->prompts =
+        std::make_shared<prompt_builder>(tokenizer, *jinja::chat_template::parse(std::string(jinja::chatml_template)));
     s->model_name = "tiny";
-    s->context_max = context_max;
     s->draft_defaults.how = draft::method::lookup;
-    s->partners_for = [](draft::method how, actor::address client) -> result<session_partners> {
-      session_partners p{.scheduler = {scheduler_where}, .client = client};
-      if (how != draft::method::regular) p.drafter = {lookup_where};
-      return p;
-    };
-    s->reporters = {scheduler_where};
-    s->scheduler = scheduler_where;
+    s->scheduler = {scheduler_where};
     s->http = http_where;
     s->keys = std::move(*api_keys::load(keys));
-    s->live = limits;
-    s->metrics = std::make_shared<metrics_registry>();
+    s->editing = limits;
     world.add_worker(1, 1).add<gateway>(2, "gateway", test::roomy,
                                         [s](actor::actor_context& c) { return std::make_unique<gateway>(c, s); });
     world.run_for(microseconds{2'000'000});  // the gateway hears that the model is up

@@ -1,0 +1,408 @@
+#include "actors/http/completions.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "actors/http/openai/edit_response.hpp"
+
+namespace redline::actors {
+namespace {
+
+api::usage_report to_usage(const session_stats& s) {
+  api::usage_report u;
+  u.prompt_tokens = s.prompt_tokens;
+  u.completion_tokens = s.completion_tokens;
+  u.drafted = s.drafted;
+  u.accepted = s.accepted;
+  const auto report = [&s](draft::source from) { return api::source_report{s.of(from).drafted, s.of(from).accepted}; };
+  u.lookup = report(draft::source::lookup);
+  u.draft_model = report(draft::source::model);
+  u.prediction = report(draft::source::prediction);
+  u.program = report(draft::source::program);
+  u.copied_forced = s.copied_forced;
+  u.copied_verified = s.copied_verified;
+  u.target_passes = s.target_passes;
+  u.draft_passes = s.draft_passes;
+  u.rows = s.target_rows;
+  u.cached_tokens = s.cached_tokens;
+  u.evicted = s.evicted_tokens;
+  u.evictions = s.evictions;
+  u.reevaluated = s.reevaluated;
+  u.seconds = static_cast<double>(s.total_us) / 1e6;
+  return u;
+}
+
+std::optional<api::program_report> to_program(const copy_report& copied) {
+  if (copied.program.empty()) return std::nullopt;
+  api::program_report out{.program = copied.program, .spans = {}};
+  for (const auto& s : copied.spans) {
+    out.spans.push_back({s.file, s.of == copy::unit::lines ? "lines" : "tokens", s.first, s.last,
+                         s.forced ? "forced" : "verified", name_of(s.reason), s.tokens});
+  }
+  return out;
+}
+
+api::finish_reason to_public(finish_reason r) {
+  return r == finish_reason::length ? api::finish_reason::length : api::finish_reason::stop;
+}
+
+}  // namespace
+
+completions::completions(actor::actor_context& context, const gateway_services& services, const readiness& ready,
+                         http_replies& replies)
+    : context_(context), services_(services), ready_(ready), replies_(replies) {}
+
+// ---- from a request to its sessions --------------------------------------------------------------------------------
+
+void completions::serve(const route_context& r, api::endpoint from) {
+  const auto& body = r.request.body;
+  auto parsed = from == api::endpoint::chat ? api::parse_chat_request(body) : api::parse_completion_request(body);
+  if (!parsed) return replies_.refuse(r.who, parsed.error());
+  if (!services_.serves_model(parsed->model)) {
+    return replies_.refuse(r.who, api::error_of({errc::model_not_found, "no model '" + parsed->model + "'"}));
+  }
+  if (const auto why = ready_.why_not(context_.now())) return replies_.refuse(r.who, *why);
+  const auto prompts = build_prompts(*parsed);
+  if (!prompts) return replies_.refuse(r.who, prompts.error());
+  const auto prediction = encode_prediction(*parsed);
+  if (!prediction) return replies_.refuse(r.who, prediction.error());
+
+  auto state = make_state(r.who, std::move(*parsed));
+  if (const auto why = open_sessions(state, *prompts, *prediction)) {
+    for (const auto& c : state.choices) {
+      answers_.erase(c.session);
+      context_.tell(c.where, cancel_session{});
+    }
+    return replies_.refuse(r.who, *why);
+  }
+  requests_.emplace(r.who.exchange, std::move(state));
+}
+
+completions::request_state completions::make_state(const caller& who, api::generation_request request) {
+  request_state r{.who = who, .asked = std::move(request)};
+  const auto from = r.asked.from;
+  r.head = {.from = from,
+            .id = api::response_id(from, context_.env().random(), context_.env().random()),
+            .created_seconds = context_.env().unix_seconds(),
+            .model = services_.model_name,
+            .system_fingerprint = services_.fingerprint};
+  if (r.asked.stream) r.events = std::make_unique<api::event_writer>(r.head, r.asked.include_usage);
+  if (!r.asked.has_seed) r.asked.sampling.seed = context_.env().random();
+  return r;
+}
+
+api::checked<std::vector<completions::prompt>> completions::build_prompts(
+    const api::generation_request& request) const {
+  std::vector<prompt> out;
+  const auto& builder = *services_.prompts;
+  if (request.from == api::endpoint::chat) {
+    const auto now = context_.env().unix_seconds();
+    const auto rendered = builder.render(request.messages, true, now);
+    if (!rendered) {
+      if (rendered.error().code == errc::invalid_argument) return api::bad_field("messages", rendered.error().context);
+      return api::error_of(rendered.error());
+    }
+    out.push_back({builder.conversation(*rendered), std::nullopt});
+    if (request.evicting(services_.eviction_defaults).policy != kv::eviction_policy::off) {
+      out.back().turns = builder.turns(request.messages, *rendered, out.back().tokens, now);
+    }
+    return out;
+  }
+  for (const auto& p : request.prompts) {
+    const auto* text = std::get_if<std::string>(&p);
+    out.push_back({text != nullptr ? builder.text(*text) : std::get<std::vector<token>>(p), std::nullopt});
+  }
+  return out;
+}
+
+api::checked<std::vector<token>> completions::encode_prediction(const api::generation_request& request) const {
+  if (!request.prediction) return std::vector<token>{};
+  auto tokens = services_.answers->tokenizer()->encode(*request.prediction);
+  const auto most = services_.answers->context_max();
+  if (tokens.size() <= most) return tokens;
+  return api::bad_field("prediction.content",
+                        "'prediction.content' has " + std::to_string(tokens.size()) +
+                            " tokens, more than the context of " + std::to_string(most) + ".",
+                        "context_length_exceeded");
+}
+
+answer_spec completions::spec_for(const request_state& r, std::vector<token> prediction) const {
+  const auto& asked = r.asked;
+  answer_spec spec{.session = {context_.env().random() | 1},
+                   .tenant = r.who.tenant,
+                   .tokens_max = asked.tokens_max,
+                   .tokens_min = asked.tokens_min,
+                   .stops = asked.stop,
+                   .ignore_end = asked.ignore_eos,
+                   .sampling = asked.sampling,
+                   .draft = asked.drafting(services_.draft_defaults),
+                   .prediction = std::move(prediction),
+                   .eviction = asked.evicting(services_.eviction_defaults),
+                   .schema = asked.schema};
+  if (asked.logprobs) spec.logprobs = asked.top_logprobs;
+  if (asked.copy) {
+    const auto& c = *asked.copy;
+    spec.copy = copy_spec{{.trust = *copy_trust_of(c.trust),
+                           .line_spans = c.line_spans,
+                           .token_spans = c.token_spans,
+                           .anchors = c.anchors},
+                          c.files};
+    if (c.confidence_min) spec.copy->options.confidence_min = *c.confidence_min;
+  }
+  return spec;
+}
+
+std::optional<api::api_error> completions::room_for(std::size_t answers) const {
+  if (answers_.size() + answers <= services_.sessions_max) return std::nullopt;
+  return api::error_of({errc::queue_full, std::to_string(answers_.size()) + " answers are in progress"});
+}
+
+std::optional<api::api_error> completions::open_sessions(request_state& r, const std::vector<prompt>& prompts,
+                                                         const std::vector<token>& prediction) {
+  const auto& asked = r.asked;
+  if (auto why = room_for(prompts.size() * asked.n)) return why;
+  answer_spec spec = spec_for(r, prediction);
+  const auto rules = services_.answers->rules_for(spec);
+  if (!rules) return api::error_of(rules.error(), r.who.request_id);
+  const auto partners = services_.answers->partners_for(spec.draft.how, context_.self());
+  if (!partners) return api::error_of(partners.error(), r.who.request_id);
+  const std::string field = asked.from == api::endpoint::chat ? "messages" : "prompt";
+  for (const auto& p : prompts) {
+    for (std::uint32_t i = 0; i < asked.n; ++i) {
+      spec.session = {context_.env().random() | 1};
+      spec.sampling.seed = asked.sampling.seed + i;
+      auto work = services_.answers->make(spec, p.tokens, *rules, p.turns, field);
+      if (!work) return api::error_of(work.error(), r.who.request_id);
+      answers_[spec.session] = {r.who.exchange, r.choices.size()};
+      r.choices.push_back({.session = spec.session,
+                           .where = context_.spawn<session>("session " + std::to_string(spec.session.value),
+                                                            {1024, 1024}, std::move(*work), *partners)});
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<answer_spec> completions::expect(const caller& who, api::generation_request request,
+                                               actor::actor_ref<edit_session> writer) {
+  const auto prediction = encode_prediction(request);
+  if (!prediction) {
+    replies_.refuse(who, prediction.error());
+    return std::nullopt;
+  }
+  if (const auto why = room_for(1)) {
+    replies_.refuse(who, *why);
+    return std::nullopt;
+  }
+  auto state = make_state(who, std::move(request));
+  auto spec = spec_for(state, *prediction);
+  state.writer = writer;
+  state.choices.push_back({.session = spec.session});
+  answers_[spec.session] = {who.exchange, 0};
+  requests_.emplace(who.exchange, std::move(state));
+  return spec;
+}
+
+void completions::on(const answer_started& m) {
+  const actor::actor_ref<session> where{m.where};
+  const auto r = requests_.find(m.exchange);
+  if (r == requests_.end()) return context_.tell(where, cancel_session{});  // the client left meanwhile
+  r->second.choices.front().where = where;
+}
+
+// ---- from a session to the client ----------------------------------------------------------------------------------
+
+std::pair<completions::requests::iterator, std::size_t> completions::find(session_id session) {
+  const auto at = answers_.find(session);
+  if (at == answers_.end()) return {requests_.end(), 0};
+  return {requests_.find(at->second.first), at->second.second};
+}
+
+std::vector<api::token_report> completions::report_tokens(const session_text& m) const {
+  const auto bytes = [this](token t) { return std::string(services_.answers->tokenizer()->piece(t, true)); };
+  std::vector<api::token_report> reports;
+  for (std::size_t i = 0; i < m.logprobs.size() && i < m.tokens.size(); ++i) {
+    api::token_report report{.chosen = {bytes(m.tokens[i]), m.logprobs[i].logprob}};
+    for (const auto& t : m.logprobs[i].top) report.top.push_back({bytes(t.id), t.logprob});
+    reports.push_back(std::move(report));
+  }
+  return reports;
+}
+
+void completions::on(const session_text& m) {
+  const auto [at, index] = find(m.session);
+  if (at == requests_.end()) return;
+  request_state& r = at->second;
+  choice_state& c = r.choices[index];
+  if (!std::exchange(r.has_text, true)) services_.probe->first_text(context_.now() - r.who.arrived);
+  services_.probe->tokens_generated(m.tokens.size());
+  auto reports = report_tokens(m);
+  if (!r.events) {
+    c.text += m.text;
+    c.tokens.insert(c.tokens.end(), std::make_move_iterator(reports.begin()), std::make_move_iterator(reports.end()));
+    return;
+  }
+  if (!std::exchange(r.stream_begun, true)) replies_.begin_stream(r.who);
+  std::string events;
+  const auto number = static_cast<std::uint32_t>(index);
+  if (!std::exchange(c.begun, true)) events += r.events->first(number);
+  if (!m.text.empty() || !reports.empty()) {
+    events += r.events->delta(number, m.text, r.asked.logprobs ? &reports : nullptr);
+  }
+  if (!events.empty()) replies_.stream(r.who, std::move(events));
+}
+
+void completions::on(const session_finished& m) {
+  const auto [at, index] = find(m.session);
+  if (at == requests_.end()) return;
+  request_state& r = at->second;
+  services_.probe->answer_finished(m.stats);
+  if (m.reason == finish_reason::failed) {
+    const auto why = m.why_not.value_or(failure{errc::internal, "the session failed"});
+    auto error = api::error_of(why, r.who.request_id);
+    if (m.retry_after_ms > 0) error.retry_after_seconds = (m.retry_after_ms + 999) / 1000;
+    return fail(at, error, why.describe());
+  }
+  choice_state& c = r.choices[index];
+  c.over = true;
+  c.finish = m.reason;
+  c.stats = m.stats;
+  c.copied = m.copied;
+  answers_.erase(m.session);
+  if (r.events) {
+    if (!std::exchange(r.stream_begun, true)) replies_.begin_stream(r.who);
+    const auto number = static_cast<std::uint32_t>(index);
+    std::string events;
+    const auto program = to_program(c.copied);
+    if (!std::exchange(c.begun, true)) events += r.events->first(number);
+    replies_.stream(r.who, events + r.events->finish(number, to_public(m.reason), program ? &*program : nullptr));
+  }
+  if (std::all_of(r.choices.begin(), r.choices.end(), [](const choice_state& one) { return one.over; })) finish(at);
+}
+
+api::usage_report completions::sum_usage(const request_state& r) const {
+  api::usage_report usage;
+  for (std::size_t i = 0; i < r.choices.size(); ++i) {
+    auto one = to_usage(r.choices[i].stats);
+    if (i % r.asked.n != 0) one.prompt_tokens = one.cached_tokens = 0;  // one prompt, n answers
+    usage += one;
+  }
+  usage.eviction = name_of(r.asked.evicting(services_.eviction_defaults).policy);
+  if (r.writer && r.asked.from == api::endpoint::completions) {
+    // There is one answer, and its window, should it have one, has not moved when it begins.
+    const auto& s = r.choices.front().stats;
+    usage.kv = api::kv_report{s.prompt_exact, 0, s.prompt_tokens - std::min(s.prompt_exact, s.prompt_tokens)};
+  }
+  return usage;
+}
+
+void completions::finish(requests::iterator at) {
+  request_state& r = at->second;
+  const auto usage = sum_usage(r);
+  const auto millis = std::to_string((context_.now() - r.who.arrived).count() / 1000);
+  if (r.events) {
+    replies_.stream(r.who, r.events->usage(usage) + api::event_writer::done(), true);
+  } else {
+    std::vector<api::choice> choices;
+    for (std::size_t i = 0; i < r.choices.size(); ++i) {
+      auto& c = r.choices[i];
+      choices.push_back(
+          {.index = static_cast<std::uint32_t>(i), .text = std::move(c.text), .finish = to_public(c.finish)});
+      choices.back().program = to_program(c.copied);
+      if (r.asked.logprobs) choices.back().tokens = std::move(c.tokens);
+    }
+    replies_.respond(r.who, 200, api::completion_body(r.head, choices, usage), {{"openai-processing-ms", millis}});
+  }
+  note_end(r, r.choices.front().finish == finish_reason::length ? request_end::length : request_end::stop);
+  services_.probe->prompt_read(usage.prompt_tokens);
+  context_.log(log_level::info, "request " + r.who.request_id + ": " + std::to_string(usage.prompt_tokens) +
+                                    " prompt, " + std::to_string(usage.completion_tokens) + " completion tokens, " +
+                                    std::to_string(usage.target_passes) + " target passes, " +
+                                    std::to_string(usage.accepted) + " of " + std::to_string(usage.drafted) +
+                                    " drafted accepted, " + millis + " ms");
+  requests_.erase(at);
+}
+
+// ---- what goes wrong -----------------------------------------------------------------------------------------------
+
+void completions::note_end(const request_state& r, request_end how) {
+  services_.probe->request_finished(how, context_.now() - r.who.arrived);
+}
+
+void completions::fail(requests::iterator at, const api::api_error& why, std::string_view for_log) {
+  const request_state& r = at->second;
+  context_.log(log_level::warning, "request " + r.who.request_id + " failed: " + std::string(for_log));
+  if (r.stream_begun)
+    replies_.stream(r.who, api::error_event(why), true);
+  else
+    replies_.refuse(r.who, why);
+  note_end(r, request_end::error);
+  drop(at);
+}
+
+void completions::drop(requests::iterator at) {
+  for (const auto& c : at->second.choices) {
+    answers_.erase(c.session);
+    if (!c.over && c.where) context_.tell(c.where, cancel_session{});
+  }
+  if (at->second.writer) context_.tell(at->second.writer, withdraw_call{at->first});
+  requests_.erase(at);
+}
+
+void completions::refuse(std::uint64_t exchange, const refusal& why) {
+  const auto at = requests_.find(exchange);
+  if (at == requests_.end()) return;
+  replies_.refuse(at->second.who, api::error_of(why, at->second.who.request_id));
+  answers_.erase(at->second.choices.front().session);
+  requests_.erase(at);
+}
+
+void completions::writer_is_gone(actor::actor_ref<edit_session> writer, const api::api_error& why) {
+  for (auto at = requests_.begin(); at != requests_.end();) {
+    const auto& r = at->second;
+    if (r.writer != writer || r.choices.front().where) {
+      ++at;
+      continue;
+    }
+    replies_.refuse(r.who, why);
+    answers_.erase(r.choices.front().session);
+    at = requests_.erase(at);
+  }
+}
+
+void completions::fail_all(const failure& why, std::uint32_t retry_after_ms) {
+  while (!requests_.empty()) {
+    auto error = api::error_of(why, requests_.begin()->second.who.request_id);
+    error.retry_after_seconds = (retry_after_ms + 999) / 1000;
+    fail(requests_.begin(), error, why.describe());
+  }
+}
+
+bool completions::session_died(actor::address where) {
+  for (auto at = requests_.begin(); at != requests_.end(); ++at) {
+    const auto& all = at->second.choices;
+    if (std::none_of(all.begin(), all.end(), [&](const choice_state& c) { return c.where.where == where; })) continue;
+    const failure why{errc::session_lost, "the session of this answer died"};
+    fail(at, api::error_of(why, at->second.who.request_id), why.describe());
+    return true;
+  }
+  return false;
+}
+
+bool completions::client_left(std::uint64_t exchange) {
+  const auto at = requests_.find(exchange);
+  if (at == requests_.end()) return false;
+  context_.log(log_level::info, "request " + at->second.who.request_id + ": the client left");
+  note_end(at->second, request_end::abort);
+  drop(at);
+  return true;
+}
+
+void completions::on(const http_flow& m) {
+  const auto at = requests_.find(m.exchange);
+  if (at == requests_.end()) return;
+  for (const auto& c : at->second.choices) {
+    if (!c.over && c.where) context_.tell(c.where, pause_session{m.paused});
+  }
+}
+
+}  // namespace redline::actors

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "actors/editing/edit_session.hpp"
+#include "actors/http/gateway_services.hpp"
+#include "actors/http/http_replies.hpp"
+#include "actors/http/openai/request.hpp"
+#include "actors/http/openai/response.hpp"
+#include "actors/http/readiness.hpp"
+#include "actors/serving/session.hpp"
+
+namespace redline::actors {
+
+/// The requests that a model answers: opens a session for each answer and turns what the sessions say into OpenAI's
+/// responses. A part of the gateway. Holds nothing that a client could not ask for again.
+class completions {
+ public:
+  completions(actor::actor_context& context, const gateway_services& services, const readiness& ready,
+              http_replies& replies);
+
+  /// Chat and text completions.
+  void serve(const route_context& r, api::endpoint from);
+
+  /// A request whose answer an edit session is going to start: what that session is to be told. Refuses the request and
+  /// returns nothing when it cannot be taken.
+  std::optional<answer_spec> expect(const caller& who, api::generation_request request,
+                                    actor::actor_ref<edit_session> writer);
+  /// Fails an expected answer; of an unknown exchange nothing happens.
+  void refuse(std::uint64_t exchange, const refusal& why);
+  /// Fails the expected answers that this edit session has not started.
+  void writer_is_gone(actor::actor_ref<edit_session> writer, const api::api_error& why);
+
+  void on(const answer_started& m);
+  void on(const session_text& m);
+  void on(const session_finished& m);
+  void on(const http_flow& m);
+  /// False when no request has this exchange.
+  bool client_left(std::uint64_t exchange);
+  /// False when no answer has this session.
+  bool session_died(actor::address where);
+  void fail_all(const failure& why, std::uint32_t retry_after_ms);
+
+  [[nodiscard]] bool idle() const { return requests_.empty(); }
+  [[nodiscard]] std::size_t answers_count() const { return answers_.size(); }
+
+ private:
+  /// One answer of a request: a choice, and the session that writes it.
+  struct choice_state {
+    session_id session;
+    actor::actor_ref<actors::session> where;  // nobody until an edit session has started it
+    std::string text;
+    std::vector<api::token_report> tokens;
+    finish_reason finish = finish_reason::stop;
+    session_stats stats;
+    copy_report copied;
+    bool begun = false;  // its first event was sent
+    bool over = false;
+  };
+  struct request_state {
+    caller who;
+    api::generation_request asked;
+    api::response_head head;
+    std::unique_ptr<api::event_writer> events;  // null unless streamed
+    std::vector<choice_state> choices;
+    actor::actor_ref<edit_session> writer;  // starts the answer; nobody: we did
+    bool stream_begun = false;
+    bool has_text = false;
+  };
+  using requests = std::unordered_map<std::uint64_t, request_state>;  // by exchange
+
+  [[nodiscard]] request_state make_state(const caller& who, api::generation_request request);
+  [[nodiscard]] answer_spec spec_for(const request_state& r, std::vector<token> prediction) const;
+  [[nodiscard]] std::optional<api::api_error> room_for(std::size_t answers) const;
+  api::checked<std::vector<token>> encode_prediction(const api::generation_request& request) const;
+  /// What each prompt's answers read, with the turns that may leave their window.
+  struct prompt {
+    std::vector<token> tokens;
+    std::optional<std::vector<token_range>> turns;
+  };
+  api::checked<std::vector<prompt>> build_prompts(const api::generation_request& request) const;
+  std::optional<api::api_error> open_sessions(request_state& r, const std::vector<prompt>& prompts,
+                                              const std::vector<token>& prediction);
+  /// The request and the choice that this session writes.
+  std::pair<requests::iterator, std::size_t> find(session_id session);
+  std::vector<api::token_report> report_tokens(const session_text& m) const;
+
+  void finish(requests::iterator r);
+  [[nodiscard]] api::usage_report sum_usage(const request_state& r) const;
+  void fail(requests::iterator r, const api::api_error& why, std::string_view for_log);
+  void drop(requests::iterator r);
+  void note_end(const request_state& r, request_end how);
+
+  actor::actor_context& context_;
+  const gateway_services& services_;
+  const readiness& ready_;
+  http_replies& replies_;
+  requests requests_;
+  std::unordered_map<session_id, std::pair<std::uint64_t, std::size_t>> answers_;  // exchange and choice
+};
+
+}  // namespace redline::actors

@@ -1,0 +1,230 @@
+#include "actors/http/edit_routes.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "actors/http/openai/edit_request.hpp"
+#include "actors/serving/verify_scheduler.hpp"
+#include "runtime/base/hex.hpp"
+
+namespace redline::actors {
+namespace {
+
+constexpr std::string_view name_prefix = "live-";
+
+std::optional<session_id> parse_session(std::string_view name) {
+  if (!name.starts_with(name_prefix)) return std::nullopt;
+  name.remove_prefix(name_prefix.size());
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), value, 16);
+  if (name.size() != 16 || error != std::errc() || end != name.data() + name.size()) return std::nullopt;
+  return session_id{value};
+}
+
+api::api_error no_such_session(std::string_view name) {
+  return api::not_found("no session '" + std::string(name.substr(0, 64)) + "'", "session_not_found");
+}
+
+}  // namespace
+
+edit_routes::edit_routes(actor::actor_context& context, const gateway_services& services, const readiness& ready,
+                         http_replies& replies, completions& answers)
+    : context_(context), services_(services), ready_(ready), replies_(replies), answers_(answers) {}
+
+// ---- from a client to its session ----------------------------------------------------------------------------------
+
+std::optional<api::api_error> edit_routes::room_for(tenant_id tenant) const {
+  const auto& limits = services_.editing;
+  const auto own = static_cast<std::size_t>(
+      std::count_if(sessions_.begin(), sessions_.end(), [&](const auto& one) { return one.second.tenant == tenant; }));
+  const auto full = [](std::string message) {
+    return api::api_error{429, "rate_limit_error", std::move(message), "", "session_limit", {}};
+  };
+  if (own >= limits.tenant_sessions_max) {
+    return full("You have " + std::to_string(own) + " edit sessions, as many as are allowed; close one.");
+  }
+  if (sessions_.size() >= limits.sessions_max) {
+    return full("The server has " + std::to_string(sessions_.size()) + " edit sessions, as many as are allowed.");
+  }
+  return std::nullopt;
+}
+
+void edit_routes::open(const route_context& r) {
+  const auto parsed = api::parse_open_session(r.request.body, services_.editing);
+  if (!parsed) return replies_.refuse(r.who, parsed.error());
+  if (!services_.serves_model(parsed->model)) {
+    return replies_.refuse(r.who, api::error_of({errc::model_not_found, "no model '" + parsed->model + "'"}));
+  }
+  if (ready_.draining()) return replies_.refuse(r.who, *ready_.why_not(context_.now()));
+  if (const auto why = room_for(r.who.tenant)) return replies_.refuse(r.who, *why);
+  workspace files(services_.answers->tokenizer(), {services_.editing, parsed->units, services_.answers->context_max()});
+  for (std::size_t i = 0; i < parsed->files.size(); ++i) {
+    const auto& f = parsed->files[i];
+    if (auto why = files.put(f.path, f.text, f.version)) {
+      why->field = "files[" + std::to_string(i) + "]" + (why->field.empty() ? "" : "." + why->field);
+      return replies_.refuse(r.who, api::error_of(*why, r.who.request_id));
+    }
+  }
+  const session_id id{context_.env().random() | 1};
+  const std::string name = std::string(name_prefix) + to_hex(id.value);
+  edit_session_options options{.session = id,
+                               .tenant = r.who.tenant,
+                               .idle_max = microseconds{parsed->idle_seconds_max * 1'000'000},
+                               .policy = parsed->cache.policy,
+                               .heals = parsed->cache.heals,
+                               .answers = services_.answers,
+                               .prompts = services_.prompts,
+                               .scheduler = services_.scheduler,
+                               .client = context_.self()};
+  const auto where =
+      context_.spawn<edit_session>("edit session " + name, {1024, 1024}, std::move(options), std::move(files));
+  sessions_[id] = {
+      where, r.who.tenant, {name, services_.model_name, parsed->units, parsed->cache, parsed->idle_seconds_max}};
+  services_.probe->edit_session_opened();
+  pass_on(r, sessions_[id], edit_verb::open, show_session{});
+}
+
+edit_routes::open_session* edit_routes::find(const route_context& r) {
+  const std::string& name = r.captures.front();
+  const auto id = parse_session(name);
+  const auto at = id ? sessions_.find(*id) : sessions_.end();
+  // Another tenant's session counts as none: even that it exists is private.
+  if (at != sessions_.end() && at->second.tenant == r.who.tenant) return &at->second;
+  replies_.refuse(r.who, no_such_session(name));
+  return nullptr;
+}
+
+template<class M>
+void edit_routes::pass_on(const route_context& r, const open_session& to, edit_verb verb, M call) {
+  services_.probe->edit_call(verb);
+  call.exchange = r.who.exchange;
+  calls_[r.who.exchange] = {r.who, *parse_session(to.card.id), verb == edit_verb::open};
+  context_.tell(to.where, call);
+}
+
+template<class M>
+void edit_routes::pass_on_generation(const route_context& r, const open_session& to, edit_verb verb, M call,
+                                     api::generation_request how) {
+  auto spec = answers_.expect(r.who, std::move(how), to.where);
+  if (!spec) return;
+  services_.probe->edit_call(verb);
+  call.exchange = r.who.exchange;
+  call.spec = std::move(*spec);
+  context_.tell(to.where, call);
+}
+
+void edit_routes::show(const route_context& r) {
+  if (const auto* s = find(r)) pass_on(r, *s, edit_verb::show, show_session{});
+}
+
+void edit_routes::close(const route_context& r) {
+  if (const auto* s = find(r)) pass_on(r, *s, edit_verb::close, close_session{});
+}
+
+void edit_routes::show_file(const route_context& r) {
+  if (const auto* s = find(r)) pass_on(r, *s, edit_verb::show_file, actors::show_file{.path = r.captures[1]});
+}
+
+void edit_routes::drop_file(const route_context& r) {
+  if (const auto* s = find(r)) pass_on(r, *s, edit_verb::drop_file, actors::drop_file{.path = r.captures[1]});
+}
+
+void edit_routes::put_file(const route_context& r) {
+  const auto* s = find(r);
+  if (s == nullptr) return;
+  auto given = api::parse_put_file(r.captures[1], r.request.body, services_.editing);
+  if (!given) return replies_.refuse(r.who, given.error());
+  pass_on(r, *s, edit_verb::put_file, std::move(*given));
+}
+
+void edit_routes::patch_file(const route_context& r) {
+  const auto* s = find(r);
+  if (s == nullptr) return;
+  auto given = api::parse_patch(r.captures[1], r.request.body, services_.editing);
+  if (!given) return replies_.refuse(r.who, given.error());
+  pass_on(r, *s, edit_verb::patch_file, std::move(*given));
+}
+
+void edit_routes::complete(const route_context& r) {
+  const auto* s = find(r);
+  if (s == nullptr) return;
+  if (const auto why = ready_.why_not(context_.now())) return replies_.refuse(r.who, *why);
+  auto given = api::parse_complete(r.request.body, services_.editing);
+  if (!given) return replies_.refuse(r.who, given.error());
+  pass_on_generation(r, *s, edit_verb::complete, complete_text{.where = std::move(given->where)},
+                     std::move(given->how));
+}
+
+void edit_routes::edit(const route_context& r) {
+  const auto* s = find(r);
+  if (s == nullptr) return;
+  if (const auto why = ready_.why_not(context_.now())) return replies_.refuse(r.who, *why);
+  auto given = api::parse_edit(r.request.body, services_.editing);
+  if (!given) return replies_.refuse(r.who, given.error());
+  edit_file call{
+      .path = std::move(given->path), .version = given->version, .instruction = std::move(given->instruction)};
+  // Most of the new file is the old one.
+  auto& how = given->how;
+  if (!how.prediction && draft::reads_prediction(how.drafting(services_.draft_defaults).how)) {
+    call.predicts_file = true;
+    how.prediction = "";  // makes `drafting` choose a method that reads it; the session puts the file in its place
+  }
+  pass_on_generation(r, *s, edit_verb::edit, std::move(call), std::move(how));
+}
+
+// ---- from a session to its client ----------------------------------------------------------------------------------
+
+std::optional<edit_routes::call> edit_routes::take(std::uint64_t exchange) {
+  const auto at = calls_.find(exchange);
+  if (at == calls_.end()) return std::nullopt;
+  call c = std::move(at->second);
+  calls_.erase(at);
+  return c;
+}
+
+void edit_routes::on(const session_shown& m) {
+  const auto c = take(m.exchange);
+  const auto s = c ? sessions_.find(c->session) : sessions_.end();
+  if (s != sessions_.end()) replies_.respond(c->who, c->opens ? 201 : 200, api::session_body(s->second.card, m));
+}
+
+void edit_routes::on(const file_shown& m) {
+  if (const auto c = take(m.exchange)) replies_.respond(c->who, m.is_new ? 201 : 200, api::file_body(m));
+}
+
+void edit_routes::on(const call_done& m) {
+  if (const auto c = take(m.exchange)) replies_.respond(c->who, 204, {});
+}
+
+void edit_routes::on(const call_refused& m) {
+  if (const auto c = take(m.exchange)) return replies_.refuse(c->who, api::error_of(m.why, c->who.request_id));
+  answers_.refuse(m.exchange, m.why);
+}
+
+void edit_routes::on(const edit_session_over& m) {
+  const auto s = sessions_.find(m.session);
+  if (s == sessions_.end()) return;
+  const auto why = no_such_session(s->second.card.id);
+  answers_.writer_is_gone(s->second.where, why);
+  for (auto at = calls_.begin(); at != calls_.end();) {
+    if (at->second.session != m.session) {
+      ++at;
+      continue;
+    }
+    replies_.refuse(at->second.who, why);
+    at = calls_.erase(at);
+  }
+  sessions_.erase(s);
+}
+
+bool edit_routes::session_died(actor::address where) {
+  for (const auto& [id, s] : sessions_) {
+    if (s.where.where != where) continue;
+    on(edit_session_over{id});
+    return true;
+  }
+  return false;
+}
+
+}  // namespace redline::actors

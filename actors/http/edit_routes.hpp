@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "actors/editing/edit_session.hpp"
+#include "actors/http/completions.hpp"
+#include "actors/http/gateway_services.hpp"
+#include "actors/http/http_replies.hpp"
+#include "actors/http/openai/edit_response.hpp"
+#include "actors/http/readiness.hpp"
+
+namespace redline::actors {
+
+/// The calls of edit sessions: opens sessions, knows whose they are, and passes calls on to them. A part of the
+/// gateway. The first capture of each route but `open` is the session's id, the second a file's path.
+class edit_routes {
+ public:
+  edit_routes(actor::actor_context& context, const gateway_services& services, const readiness& ready,
+              http_replies& replies, completions& answers);
+
+  void open(const route_context& r);
+  void show(const route_context& r);
+  void close(const route_context& r);
+  void complete(const route_context& r);
+  void edit(const route_context& r);
+  void show_file(const route_context& r);
+  void put_file(const route_context& r);
+  void patch_file(const route_context& r);
+  void drop_file(const route_context& r);
+
+  void on(const session_shown& m);
+  void on(const file_shown& m);
+  void on(const call_done& m);
+  void on(const call_refused& m);
+  void on(const edit_session_over& m);
+  /// False when no edit session was there.
+  bool session_died(actor::address where);
+  /// False when no call has this exchange.
+  bool client_left(std::uint64_t exchange) { return calls_.erase(exchange) > 0; }
+
+  [[nodiscard]] bool idle() const { return calls_.empty(); }
+  [[nodiscard]] std::size_t sessions_count() const { return sessions_.size(); }
+
+ private:
+  struct open_session {
+    actor::actor_ref<edit_session> where;
+    tenant_id tenant;
+    api::session_card card;
+  };
+  /// A call that its session has not answered; completions and edits are with `completions`.
+  struct call {
+    caller who;
+    session_id session;
+    bool opens = false;
+  };
+
+  /// The caller's session of that name; refuses the request and returns null when there is none.
+  open_session* find(const route_context& r);
+  [[nodiscard]] std::optional<api::api_error> room_for(tenant_id tenant) const;
+  template<class M>
+  void pass_on(const route_context& r, const open_session& to, edit_verb verb, M call);
+  /// Hands a request to `completions` and its message to the session that starts the answer.
+  template<class M>
+  void pass_on_generation(const route_context& r, const open_session& to, edit_verb verb, M call,
+                          api::generation_request how);
+  /// Ends the call; null when its client has left.
+  std::optional<call> take(std::uint64_t exchange);
+
+  actor::actor_context& context_;
+  const gateway_services& services_;
+  const readiness& ready_;
+  http_replies& replies_;
+  completions& answers_;
+  std::unordered_map<session_id, open_session> sessions_;
+  std::unordered_map<std::uint64_t, call> calls_;  // by exchange
+};
+
+}  // namespace redline::actors

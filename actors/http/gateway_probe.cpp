@@ -1,0 +1,151 @@
+#include "actors/http/gateway_probe.hpp"
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+#include <map>
+
+namespace redline::actors {
+namespace {
+
+using prometheus::Counter, prometheus::Gauge, prometheus::Histogram;
+
+// From a millisecond to ten minutes.
+const Histogram::BucketBoundaries latency_seconds{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
+                                                  1,     2.5,    5,     10,   30,    60,   120, 300,  600};
+
+constexpr std::size_t source_count = static_cast<std::size_t>(draft::source::last_);
+constexpr std::array<std::string_view, static_cast<std::size_t>(request_end::last_)> ends = {"stop", "length", "error",
+                                                                                             "abort"};
+constexpr std::array<std::string_view, static_cast<std::size_t>(edit_verb::last_)> verbs = {
+    "open", "show", "show_file", "put_file", "patch_file", "drop_file", "complete", "edit", "close"};
+
+double to_seconds(microseconds time) { return static_cast<double>(time.count()) / 1e6; }
+
+/// A counter that repeats what another actor counted. That one may restart; then this one waits until it is overtaken.
+void follow(Counter& c, double total) {
+  if (total > c.Value()) c.Increment(total - c.Value());
+}
+
+}  // namespace
+
+struct gateway_probe::series {
+  prometheus::Registry registry;
+
+  prometheus::Family<Counter>& counters(const std::string& name, const std::string& help) {
+    return prometheus::BuildCounter().Name("redline_" + name).Help(help).Register(registry);
+  }
+  Counter& counter(const std::string& name, const std::string& help) { return counters(name, help).Add({}); }
+  Gauge& gauge(const std::string& name, const std::string& help) {
+    return prometheus::BuildGauge().Name("redline_" + name).Help(help).Register(registry).Add({});
+  }
+  Histogram& latency(const std::string& name, const std::string& help) {
+    return prometheus::BuildHistogram().Name("redline_" + name).Help(help).Register(registry).Add({}, latency_seconds);
+  }
+  template<std::size_t Count>
+  std::array<Counter*, Count> labelled(const std::string& name, const std::string& help, const std::string& label,
+                                       const std::array<std::string_view, Count>& values) {
+    auto& family = counters(name, help);
+    std::array<Counter*, Count> out;
+    for (std::size_t i = 0; i < Count; ++i) out[i] = &family.Add({{label, std::string(values[i])}});
+    return out;
+  }
+  /// One per source of drafts, and one for copied spans at the end.
+  std::array<Counter*, source_count + 1> by_source(const std::string& name, const std::string& help) {
+    std::array<std::string_view, source_count + 1> names;
+    for (const auto from : draft::all_sources) names[static_cast<std::size_t>(from)] = name_of(from);
+    names.back() = "copy";
+    return labelled(name, help, "source", names);
+  }
+
+  Histogram& time_to_first_token =
+      latency("time_to_first_token_seconds", "Time from a request's arrival to the first text of its answer");
+  Histogram& request_seconds = latency("request_seconds", "Time from a request's arrival to its end");
+  std::array<Counter*, ends.size()> requests =
+      labelled("requests_total", "Finished requests by outcome", "reason", ends);
+  Counter& prompt_tokens = counter("prompt_tokens_total", "Prompt tokens of finished requests");
+  Counter& generation_tokens = counter("generation_tokens_total", "Generated tokens");
+  std::array<Counter*, source_count + 1> drafted =
+      by_source("spec_drafted_total", "Draft tokens verified, of finished answers");
+  std::array<Counter*, source_count + 1> accepted =
+      by_source("spec_accepted_total", "Draft tokens accepted, of finished answers");
+  Counter& copied_forced = counter("copied_forced_total", "Tokens copied by edit programs without verification");
+  Counter& edit_sessions_opened = counter("live_sessions_opened_total", "Opened edit sessions");
+  std::array<Counter*, verbs.size()> edit_calls =
+      labelled("live_calls_total", "Calls of edit sessions by verb", "verb", verbs);
+
+  Gauge& ready = gauge("ready", "1 while requests are accepted, else 0");
+  Gauge& edit_sessions = gauge("live_sessions", "Open edit sessions");
+  Gauge& answers_running = gauge("answers_running", "Answers in progress at the gateway");
+  Gauge& requests_running = gauge("requests_running", "Running sequences");
+  Gauge& requests_waiting = gauge("requests_waiting", "Sequences that wait for admission");
+  Gauge& pages_total = gauge("kv_pages_total", "KV pages of the target model");
+  Gauge& pages_held = gauge("kv_pages_held", "KV pages in use");
+  Gauge& cost_error = gauge("cost_model_error_ratio", "Mean of |predicted - measured| / measured step time");
+  Counter& steps = counter("steps_total", "Forward passes of the target model");
+  Counter& rows = counter("rows_total", "Rows computed by the target model");
+  Counter& step_seconds = counter("step_seconds_total", "Time spent in forward passes of the target model");
+  Counter& cached_prompt_tokens = counter("cached_prompt_tokens_total", "Prompt tokens served from the prefix cache");
+  Counter& preempted = counter("preempted_total", "Preempted sequences");
+  Counter& refused = counter("refused_total", "Sequences refused because the queue was full");
+};
+
+gateway_probe::gateway_probe() : series_(std::make_unique<series>()) {}
+gateway_probe::~gateway_probe() = default;
+
+void gateway_probe::first_text(microseconds since_arrival) {
+  series_->time_to_first_token.Observe(to_seconds(since_arrival));
+}
+
+void gateway_probe::tokens_generated(std::size_t count) {
+  series_->generation_tokens.Increment(static_cast<double>(count));
+}
+
+void gateway_probe::answer_finished(const session_stats& stats) {
+  for (const auto from : draft::all_sources) {
+    const auto i = static_cast<std::size_t>(from);
+    series_->drafted[i]->Increment(stats.of(from).drafted);
+    series_->accepted[i]->Increment(stats.of(from).accepted);
+  }
+  series_->drafted.back()->Increment(stats.copied_verified + stats.copy_refused);
+  series_->accepted.back()->Increment(stats.copied_verified);
+  series_->copied_forced.Increment(stats.copied_forced);
+}
+
+void gateway_probe::prompt_read(std::uint64_t tokens) { series_->prompt_tokens.Increment(static_cast<double>(tokens)); }
+
+void gateway_probe::request_finished(request_end how, microseconds since_arrival) {
+  series_->requests[static_cast<std::size_t>(how)]->Increment();
+  series_->request_seconds.Observe(to_seconds(since_arrival));
+}
+
+void gateway_probe::edit_session_opened() { series_->edit_sessions_opened.Increment(); }
+
+void gateway_probe::edit_call(edit_verb verb) { series_->edit_calls[static_cast<std::size_t>(verb)]->Increment(); }
+
+std::string gateway_probe::text(const state& now) {
+  auto& s = *series_;
+  s.ready.Set(now.ready ? 1 : 0);
+  s.edit_sessions.Set(static_cast<double>(now.edit_sessions));
+  s.answers_running.Set(static_cast<double>(now.answers_running));
+  if (now.scheduler != nullptr) {
+    const auto& r = *now.scheduler;
+    s.requests_running.Set(r.running_count);
+    s.requests_waiting.Set(r.waiting_count);
+    s.pages_total.Set(r.pages_count);
+    s.pages_held.Set(r.pages_held);
+    s.cost_error.Set(r.cost_error_ratio);
+    follow(s.steps, static_cast<double>(r.batches_total));
+    follow(s.rows, static_cast<double>(r.rows_total));
+    follow(s.step_seconds, static_cast<double>(r.forward_us_total) / 1e6);
+    follow(s.cached_prompt_tokens, static_cast<double>(r.cached_total));
+    follow(s.preempted, static_cast<double>(r.preempted_total));
+    follow(s.refused, static_cast<double>(r.refused_total));
+  }
+  return prometheus::TextSerializer().Serialize(s.registry.Collect());
+}
+
+}  // namespace redline::actors

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "actors/messages/session_messages.hpp"
+#include "actors/messages/status_messages.hpp"
+#include "runtime/base/environment.hpp"
+
+namespace redline::actors {
+
+/// How a request ended.
+enum class request_end : std::uint8_t { stop, length, error, abort, last_ };
+
+/// What edit sessions are asked for.
+enum class edit_verb : std::uint8_t {
+  open,
+  show,
+  show_file,
+  put_file,
+  patch_file,
+  drop_file,
+  complete,
+  edit,
+  close,
+  last_,
+};
+
+/// The gateway's metrics: one verb per event. All series are there from the start, so that an event costs no search and
+/// a graph no gap.
+class gateway_probe {
+ public:
+  gateway_probe();
+  ~gateway_probe();
+
+  void first_text(microseconds since_arrival);
+  void tokens_generated(std::size_t count);
+  void answer_finished(const session_stats& stats);
+  void prompt_read(std::uint64_t tokens);
+  void request_finished(request_end how, microseconds since_arrival);
+  void edit_session_opened();
+  void edit_call(edit_verb verb);
+
+  /// What things are at the moment of a scrape. scheduler: its last report, or null.
+  struct state {
+    bool ready = false;
+    std::size_t edit_sessions = 0;
+    std::size_t answers_running = 0;
+    const scheduler_report* scheduler = nullptr;
+  };
+  /// Prometheus text 0.0.4.
+  [[nodiscard]] std::string text(const state& now);
+  static constexpr std::string_view content_type = "text/plain; version=0.0.4; charset=utf-8";
+
+ private:
+  struct series;
+  std::unique_ptr<series> series_;
+};
+
+}  // namespace redline::actors

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "actors/http/openai/api_error.hpp"
+#include "actors/messages/http_messages.hpp"
+#include "runtime/actor/actor.hpp"
+#include "runtime/base/ids.hpp"
+
+namespace redline::actors {
+
+/// Who sent a request, when, and where the answer goes.
+struct caller {
+  std::uint64_t exchange = 0;
+  std::string request_id;
+  tenant_id tenant;
+  instant arrived;
+};
+
+/// A request on its way through a route.
+struct route_context {
+  const http_arrived& request;
+  std::vector<std::string> captures;  // what stands in the path for each {} of the route
+  caller who;
+};
+
+/// Sends answers to the HTTP server.
+class http_replies {
+ public:
+  http_replies(actor::actor_context& context, actor::address http) : context_(context), http_(http) {}
+
+  void respond(const caller& who, unsigned status, std::string body, header_list more = {},
+               std::string content_type = "application/json");
+  void refuse(const caller& who, const api::api_error& why);
+
+  /// An event stream: begun once, then whole events.
+  void begin_stream(const caller& who);
+  void stream(const caller& who, std::string events, bool end = false);
+
+ private:
+  actor::actor_context& context_;
+  actor::address http_;
+};
+
+}  // namespace redline::actors

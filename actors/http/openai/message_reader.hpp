@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "actors/http/openai/field_reader.hpp"
+#include "actors/http/openai/request.hpp"
+
+namespace redline::api {
+
+/// "name[index]"
+std::string indexed(std::string_view name, std::size_t index);
+
+/// Text given as an array of {"type": "text", "text": ...}, joined by `separator`. name: of the array.
+std::string read_text_parts(field_reader& fields, std::string_view name, const json& parts, std::string_view separator,
+                            const request_limits& limits, std::optional<api_error>& error);
+
+/// Turns what clients send as messages into what a chat template reads.
+class message_reader {
+ public:
+  message_reader(const request_limits& limits, std::optional<api_error>& error) : limits_(limits), error_(error) {}
+
+  json read(field_reader& request);
+
+ private:
+  json read_message(const json& given, const std::string& path);
+  std::string read_role(field_reader& fields);
+  std::string read_content(field_reader& fields);
+
+  const request_limits& limits_;
+  std::optional<api_error>& error_;
+  std::size_t text_bytes_ = 0;
+};
+
+}  // namespace redline::api

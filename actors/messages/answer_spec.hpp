@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "runtime/base/ids.hpp"
+#include "runtime/base/result.hpp"
+#include "runtime/draft/draft_options.hpp"
+#include "runtime/kv/eviction.hpp"
+#include "runtime/model/sampling.hpp"
+
+namespace redline::actors {
+
+/// How far the spans of a program are believed.
+enum class copy_trust : std::uint8_t {
+  forced,     // a span is in the answer because the program says so
+  verified,   // as far as the model would have written it itself: the span is a draft and ends where it differs
+  automatic,  // with anchors: forced where they are those of the span's lines; else: where the model was sure of the
+              // span's numbers; verified elsewhere
+  last_,
+};
+
+/// What a request wants of programs.
+struct copy_options {
+  copy_trust trust = copy_trust::forced;
+  bool line_spans = true;
+  bool token_spans = false;
+  bool anchors = false;  // copies of lines also say how their first and last line begin
+  /// automatic without anchors: of the span's numbers together, by the model's probabilities
+  float confidence_min = 0.9F;
+  bool operator==(const copy_options&) const = default;
+  static constexpr auto fields(auto& self) {
+    return std::tie(self.trust, self.line_spans, self.token_spans, self.anchors, self.confidence_min);
+  }
+};
+
+/// An answer that is a program over files.
+struct copy_spec {
+  copy_options options;
+  std::vector<std::string> files;
+  static constexpr auto fields(auto& self) { return std::tie(self.options, self.files); }
+};
+
+/// How an answer is made: all but what the model reads.
+struct answer_spec {
+  session_id session;
+  tenant_id tenant;
+  std::optional<std::uint32_t> tokens_max;  // of the answer; absent: what the context leaves
+  std::uint32_t tokens_min = 0;
+  std::vector<std::string> stops;
+  bool ignore_end = false;  // end-of-generation tokens are tokens like others
+  model::sampling_params sampling;
+  draft::draft_options draft;
+  std::vector<token> prediction;  // guesses of the answer's tokens
+  kv::eviction_options eviction;
+  std::optional<std::uint32_t> logprobs;  // alternatives wanted per token
+  std::optional<copy_spec> copy;
+  std::optional<std::string> schema;  // a JSON schema that the answer has to follow
+  static constexpr auto fields(auto& self) {
+    return std::tie(self.session, self.tenant, self.tokens_max, self.tokens_min, self.stops, self.ignore_end,
+                    self.sampling, self.draft, self.prediction, self.eviction, self.logprobs, self.copy, self.schema);
+  }
+};
+
+/// Why a request is refused.
+struct refusal {
+  enum class kind : std::uint8_t {
+    failure,  // see `why.code`
+    no_such_file,
+    session_full,  // a limit of the edit session is reached
+    bad_grammar,   // the schema cannot be turned into a grammar
+    last_,
+  };
+  kind what = kind::failure;
+  std::string field;  // of the request, that is at fault; empty: none
+  failure why;
+  bool operator==(const refusal&) const = default;
+  static constexpr auto fields(auto& self) { return std::tie(self.what, self.field, self.why); }
+};
+
+}  // namespace redline::actors

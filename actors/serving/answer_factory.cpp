@@ -1,0 +1,74 @@
+#include "actors/serving/answer_factory.hpp"
+
+#include <utility>
+
+namespace redline::actors {
+
+answer_factory::answer_factory(parts from) : parts_(std::move(from)) {
+  for (token t = 0; t < static_cast<token>(parts_.tokenizer->size()); ++t) {
+    if (parts_.tokenizer->is_end_of_generation(t)) end_tokens_.push_back(t);
+  }
+}
+
+outcome<std::shared_ptr<const guide_rules>, refusal> answer_factory::rules_for(const answer_spec& spec) const {
+  if (!spec.copy && !spec.schema) return std::shared_ptr<const guide_rules>{};
+  const std::string field = spec.copy ? "redline.copy" : "response_format";
+  if (!parts_.token_trie) {
+    return refusal{.field = field,
+                   .why = {errc::invalid_argument, "This model's vocabulary cannot spell what '" + field + "' needs."}};
+  }
+  auto rules = spec.schema ? json_rules(parts_.token_trie, *spec.schema)
+                           : copy_rules(parts_.token_trie, spec.copy->files, spec.copy->options);
+  if (rules) return std::move(*rules);
+  if (spec.schema) return refusal{refusal::kind::bad_grammar, "response_format.json_schema.schema", rules.error()};
+  return refusal{.field = "redline.files", .why = {errc::invalid_argument, rules.error().context}};
+}
+
+outcome<session_partners, refusal> answer_factory::partners_for(draft::method how, actor::address client) const {
+  auto partners = parts_.partners_for(how, client);
+  if (partners) return std::move(*partners);
+  return refusal{.field = "redline.speculation.method", .why = partners.error()};
+}
+
+outcome<token_log, refusal> answer_factory::make(const answer_spec& spec, std::vector<token> prompt,
+                                                 std::shared_ptr<const guide_rules> rules,
+                                                 std::optional<std::vector<token_range>> turns,
+                                                 const std::string& prompt_field) const {
+  generation_spec g;
+  g.session = spec.session;
+  g.tenant = spec.tenant;
+  g.prompt = std::move(prompt);
+  g.context_max = parts_.context_max;
+  g.tokens_max = spec.tokens_max.value_or(parts_.context_max);
+  g.eviction = spec.eviction;
+  g.turns = std::move(turns);
+  g.stops = spec.stops;
+  g.ignore_end = spec.ignore_end;
+  g.sampling = spec.sampling;
+  if (spec.tokens_min > 0) {
+    g.sampling.banned_early = end_tokens_;
+    g.sampling.banned_before = static_cast<std::uint32_t>(g.prompt.size()) + spec.tokens_min;
+  }
+  g.draft = spec.draft;
+  g.prediction = spec.prediction;
+  g.rules = std::move(rules);
+  g.logprobs = spec.logprobs;
+  auto work = token_log::make(std::move(g), parts_.tokenizer);
+  if (work) return std::move(*work);
+  return refusal{.field = prompt_field, .why = work.error()};
+}
+
+outcome<answer_factory::answer, refusal> answer_factory::prepare(const answer_spec& spec, std::vector<token> prompt,
+                                                                 std::optional<std::vector<token_range>> turns,
+                                                                 const std::string& prompt_field,
+                                                                 actor::address client) const {
+  auto rules = rules_for(spec);
+  if (!rules) return rules.error();
+  auto partners = partners_for(spec.draft.how, client);
+  if (!partners) return partners.error();
+  auto work = make(spec, std::move(prompt), std::move(*rules), std::move(turns), prompt_field);
+  if (!work) return work.error();
+  return answer{std::move(*work), std::move(*partners)};
+}
+
+}  // namespace redline::actors

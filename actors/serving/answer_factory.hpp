@@ -1,0 +1,55 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/messages/answer_spec.hpp"
+#include "actors/serving/session.hpp"
+#include "actors/serving/token_log.hpp"
+#include "runtime/base/outcome.hpp"
+
+namespace redline::actors {
+
+/// Turns what a request asks for into what a session needs. One for all who spawn sessions.
+class answer_factory {
+ public:
+  struct parts {
+    std::shared_ptr<const text::tokenizer> tokenizer;
+    std::shared_ptr<const grammar::token_trie> token_trie;  // null: no grammars
+    std::uint32_t context_max = 0;
+    /// Whom a session works with that drafts by this method and reports to this client.
+    std::function<result<session_partners>(draft::method, actor::address client)> partners_for;
+  };
+
+  explicit answer_factory(parts from);
+
+  [[nodiscard]] const std::shared_ptr<const text::tokenizer>& tokenizer() const { return parts_.tokenizer; }
+  [[nodiscard]] std::uint32_t context_max() const { return parts_.context_max; }
+
+  /// The grammar of the answers; null for free text.
+  [[nodiscard]] outcome<std::shared_ptr<const guide_rules>, refusal> rules_for(const answer_spec& spec) const;
+  [[nodiscard]] outcome<session_partners, refusal> partners_for(draft::method how, actor::address client) const;
+  /// turns: see generation_spec. prompt_field: what a refusal of the prompt names.
+  [[nodiscard]] outcome<token_log, refusal> make(const answer_spec& spec, std::vector<token> prompt,
+                                                 std::shared_ptr<const guide_rules> rules,
+                                                 std::optional<std::vector<token_range>> turns,
+                                                 const std::string& prompt_field) const;
+
+  struct answer {
+    token_log work;
+    session_partners partners;
+  };
+  /// All of the above for one answer.
+  [[nodiscard]] outcome<answer, refusal> prepare(const answer_spec& spec, std::vector<token> prompt,
+                                                 std::optional<std::vector<token_range>> turns,
+                                                 const std::string& prompt_field, actor::address client) const;
+
+ private:
+  parts parts_;
+  std::vector<token> end_tokens_;
+};
+
+}  // namespace redline::actors
