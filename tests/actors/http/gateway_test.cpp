@@ -1,0 +1,261 @@
+// The gateway alone: its messages are written by hand, and what it says to others is read from the wire.
+
+#include "actors/http/gateway.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <nlohmann/json.hpp>
+
+#include "runtime/base/log.hpp"
+#include "tests/support/hand_link.hpp"
+#include "tests/support/tiny_model.hpp"
+
+namespace redline::actors {
+namespace {
+
+using json = nlohmann::json;
+using ::testing::HasSubstr;
+
+constexpr auto gateway_where = actor::make_address(1, 1, 2);
+constexpr auto http_where = actor::make_address(1, 2, 8);
+constexpr auto scheduler_where = actor::make_address(2, 1, 4);
+constexpr microseconds calendar_cost{50'000};
+
+/// Each look at the calendar lets time pass, so that a handler can be seen to take some.
+class slow_environment final : public environment {
+ public:
+  [[nodiscard]] instant now() const override { return inner_.now(); }
+  [[nodiscard]] std::int64_t unix_seconds() const override {
+    inner_.advance(calendar_cost);
+    return inner_.unix_seconds();
+  }
+  std::uint64_t random() override { return inner_.random(); }
+  void advance(microseconds by) { inner_.advance(by); }
+
+ private:
+  mutable test::virtual_environment inner_;
+};
+
+class gateway_alone : public testing::Test {
+ protected:
+  void SetUp() override {
+    configure_log(log_level::off, log_format::text);
+    static const auto file = test::make_tiny_model({.context = 256}).file();
+    const auto tokenizer = *text::tokenizer::from_file(*file);
+    auto s = std::make_shared<gateway_services>();
+    s->answers = std::make_shared<answer_factory>(
+        answer_factory::parts{.tokenizer = tokenizer,
+                              .context_max = 256,
+                              .partners_for = [](draft::method, actor::address client) -> result<session_partners> {
+                                return session_partners{.scheduler = {scheduler_where}, .client = client};
+                              }});
+    s->prompts =
+        std::make_shared<prompt_builder>(tokenizer, *jinja::chat_template::parse(std::string(jinja::chatml_template)));
+    s->model_name = "tiny";
+    s->scheduler = {scheduler_where};
+    s->http = http_where;
+    s->on_drained = [this] { ++drained; };
+    core.add<gateway>(2, "gateway", {64, 64}, [s](actor::actor_context& c) { return std::make_unique<gateway>(c, s); });
+    tell(scheduler_report{.ready = true}, scheduler_where);
+    run();
+    sent.clear();
+  }
+
+  template<actor::message M>
+  void tell(const M& m, actor::address from = http_where) {
+    core.deliver(test::frame_of(gateway_where, from, m));
+  }
+  /// Runs all actors of the worker until they wait; keeps what they said to others.
+  void run() {
+    do {
+      while (core.run_ready()) {
+      }
+      std::deque<actor::frame> posted;
+      posted.swap(link.sent);
+      for (auto& f : posted) {
+        if (actor::node_of(f.head.to) == actor::node_of(gateway_where))
+          core.deliver(std::move(f));
+        else
+          sent.push_back(std::move(f));
+      }
+    } while (core.run_ready() || !link.sent.empty());
+  }
+  void pass(microseconds time) {
+    env.advance(time);
+    core.fire_timers();
+    run();
+  }
+
+  std::uint64_t ask(const std::string& method, const std::string& path, const json& body = {}) {
+    tell(http_arrived{
+        .exchange = ++exchange, .method = method, .path = path, .body = body.is_null() ? "" : body.dump()});
+    return exchange;
+  }
+  std::uint64_t ask_for_text(bool stream = false) {
+    return ask("POST", "/v1/chat/completions",
+               {{"messages", {{{"role", "user"}, {"content", "hi"}}}}, {"stream", stream}, {"max_tokens", 8}});
+  }
+  template<actor::message M>
+  std::vector<M> all() const {
+    std::vector<M> found;
+    for (const auto& f : sent) {
+      if (f.head.id == M::id) found.push_back(*actor::decode<M>(f.body));
+    }
+    return found;
+  }
+  std::optional<http_respond> answer_to(std::uint64_t id) const {
+    for (const auto& m : all<http_respond>()) {
+      if (m.exchange == id) return m;
+    }
+    return std::nullopt;
+  }
+  std::uint32_t status_of(std::uint64_t id) const { return answer_to(id).value_or(http_respond{.status = 0}).status; }
+  std::uint32_t call(const std::string& method, const std::string& path) {
+    const auto id = ask(method, path);
+    run();
+    return status_of(id);
+  }
+  std::string metrics() {
+    const auto id = ask("GET", "/metrics");
+    run();
+    return answer_to(id)->body;
+  }
+  /// The value of a series.
+  double metric(const std::string& series) {
+    const std::string text = metrics();
+    const auto at = text.find("\n" + series + " ");
+    EXPECT_NE(at, std::string::npos) << series << " in\n" << text;
+    return at == std::string::npos ? -1 : std::stod(text.substr(at + series.size() + 2));
+  }
+  /// The session of the only answer in progress: a sequence has its number.
+  session_id session_in_progress() const { return {all<verify_run>().at(0).sequence.value}; }
+  actor::address address_of(session_id) const {
+    for (const auto& f : sent) {
+      if (f.head.id == verify_run::id) return f.head.from;
+    }
+    return {};
+  }
+
+  slow_environment env;
+  test::hand_link link;
+  actor::worker core{1, 1, link, env};
+  std::deque<actor::frame> sent;
+  std::uint64_t exchange = 0;
+  int drained = 0;
+};
+
+TEST_F(gateway_alone, counts_the_time_to_the_first_token_from_the_arrival) {
+  ask_for_text();
+  run();
+  tell(session_text{.session = session_in_progress(), .text = "x", .tokens = {1}});
+  run();
+  // The calendar is looked at for the chat template and for the response's head.
+  EXPECT_GE(metric("redline_time_to_first_token_seconds_sum"), 0.1);
+  EXPECT_EQ(metric("redline_time_to_first_token_seconds_count"), 1);
+}
+
+TEST_F(gateway_alone, does_not_serve_a_request_whose_client_left_before_it_was_read) {
+  const auto id = ask_for_text();
+  tell(http_closed{id});  // control messages overtake
+  run();
+  EXPECT_TRUE(all<verify_run>().empty());
+  EXPECT_FALSE(answer_to(id));
+  ask_for_text();
+  run();
+  EXPECT_EQ(all<verify_run>().size(), 1U) << "the next one is served";
+}
+
+TEST_F(gateway_alone, ends_the_session_of_a_client_that_leaves) {
+  const auto id = ask_for_text();
+  run();
+  const auto session = session_in_progress();
+  tell(http_closed{id});
+  run();
+  ASSERT_EQ(all<release_sequence>().size(), 1U);
+  EXPECT_EQ(all<release_sequence>()[0].sequence.value, session.value);
+  EXPECT_FALSE(answer_to(id));
+  EXPECT_EQ(metric("redline_requests_total{reason=\"abort\"}"), 1);
+}
+
+TEST_F(gateway_alone, drains_when_the_last_answer_is_over) {
+  const auto id = ask_for_text();
+  run();
+  tell(drain_gateway{});
+  run();
+  EXPECT_EQ(all<http_stop_accepting>().size(), 1U);
+  EXPECT_EQ(call("GET", "/readyz"), 503U);
+  EXPECT_EQ(call("GET", "/livez"), 200U);
+  const auto late = ask_for_text();
+  run();
+  EXPECT_EQ(status_of(late), 503U);
+  EXPECT_THAT(answer_to(late)->body, HasSubstr("draining"));
+  pass(microseconds{600'000});
+  EXPECT_EQ(drained, 0) << "an answer is in progress";
+  tell(session_finished{.session = session_in_progress()});
+  run();
+  EXPECT_EQ(status_of(id), 200U);
+  pass(microseconds{600'000});
+  pass(microseconds{600'000});
+  EXPECT_EQ(drained, 1);
+}
+
+TEST_F(gateway_alone, is_not_ready_while_the_schedulers_process_is_lost) {
+  EXPECT_EQ(call("GET", "/readyz"), 200U);
+  tell(actor::peer_state{.process = 2, .reachable = false});
+  EXPECT_EQ(call("GET", "/readyz"), 503U);
+  const auto refused = ask_for_text();
+  run();
+  EXPECT_EQ(status_of(refused), 503U);
+  tell(scheduler_report{.ready = true}, scheduler_where);
+  EXPECT_EQ(call("GET", "/readyz"), 200U);
+  tell(actor::peer_state{.process = 7, .reachable = false});
+  EXPECT_EQ(call("GET", "/readyz"), 200U) << "another process";
+  pass(microseconds{6'000'000});
+  EXPECT_EQ(call("GET", "/readyz"), 503U) << "the scheduler has been silent";
+}
+
+TEST_F(gateway_alone, ends_all_answers_with_an_error_when_a_drain_takes_too_long) {
+  const auto whole = ask_for_text();
+  run();
+  const auto streamed = ask_for_text(true);
+  run();
+  tell(session_text{.session = {all<verify_run>().at(1).sequence.value}, .text = "x", .tokens = {1}});
+  run();
+  tell(cancel_everything{});
+  run();
+  EXPECT_EQ(status_of(whole), 503U);
+  const auto events = all<http_stream>();
+  ASSERT_FALSE(events.empty());
+  EXPECT_EQ(events.back().exchange, streamed);
+  EXPECT_TRUE(events.back().end);
+  EXPECT_THAT(events.back().data, HasSubstr("shutting down"));
+  EXPECT_EQ(all<release_sequence>().size(), 2U);
+  EXPECT_EQ(metric("redline_answers_running"), 0);
+}
+
+TEST_F(gateway_alone, fails_a_request_whose_session_died) {
+  const auto id = ask_for_text();
+  run();
+  tell(actor::actor_down{.who = address_of(session_in_progress())});
+  run();
+  EXPECT_EQ(status_of(id), 503U);
+  EXPECT_THAT(answer_to(id)->body, HasSubstr("session_lost"));
+}
+
+TEST_F(gateway_alone, finds_routes_by_method_and_path) {
+  EXPECT_EQ(call("GET", "/v1/models"), 200U);
+  EXPECT_EQ(call("GET", "/models/tiny"), 200U);
+  EXPECT_EQ(call("HEAD", "/models"), 200U);
+  EXPECT_EQ(call("GET", "/v1/models/other/model"), 404U);
+  EXPECT_EQ(call("POST", "/v1/models"), 405U);
+  EXPECT_EQ(call("OPTIONS", "/v1/chat/completions"), 204U);
+  EXPECT_EQ(call("OPTIONS", "/v1/nothing"), 404U);
+  EXPECT_EQ(call("POST", "/v1/embeddings"), 501U);
+  EXPECT_EQ(call("GET", "/v1/models/"), 404U);
+  EXPECT_EQ(call("GET", "/"), 404U);
+}
+
+}  // namespace
+}  // namespace redline::actors
