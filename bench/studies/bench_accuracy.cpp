@@ -1,6 +1,7 @@
 // redline bench accuracy: how far a model's logits lie from those of the file it was made from, and how often it would
 // choose another token.
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -8,6 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "actors/cli/command.hpp"
+#include "actors/cli/model_flags.hpp"
+#include "actors/cli/progress_line.hpp"
 #include "bench/studies/studies.hpp"
 #include "runtime/kv/page_table.hpp"
 #include "runtime/model/transformer.hpp"
@@ -134,7 +137,7 @@ result<std::vector<comparison>> compare_all(const flags& f, progress_line& line)
   REDLINE_TRY_ASSIGN(const auto config, model::read_config(*file));
   REDLINE_TRY_ASSIGN(const prompt_list prompts, read_prompts(f.prompts, *tokenizer, config.context));
   REDLINE_TRY_ASSIGN(const auto reference, reader::open(f.reference, model::kv_type::f32, config.context, team));
-  REDLINE_TRY_ASSIGN(const model::kv_type kv, kv_type_of(f.kv));
+  REDLINE_TRY_ASSIGN(const model::kv_type kv, parse_kv_type(f.kv));
   std::vector<comparison> all;
   for (const std::string& path : f.models) {
     line.show("reading prompts with " + path);

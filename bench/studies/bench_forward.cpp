@@ -1,5 +1,6 @@
 // redline bench forward: the cost of one forward pass as a function of its rows and of the context before them.
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
@@ -7,6 +8,8 @@
 
 #include "actors/cli/command.hpp"
 #include "actors/cli/forward_probe.hpp"
+#include "actors/cli/model_flags.hpp"
+#include "actors/cli/progress_line.hpp"
 #include "bench/studies/studies.hpp"
 
 namespace redline::studies {
@@ -49,7 +52,7 @@ void print_table(const std::vector<forward_cell>& cells, const kernels::machine_
 int run_forward(const flags& f) {
   const auto& chosen = kernels::process_table();
   if (chosen.table == nullptr) return report(failure{errc::invalid_argument, chosen.problem});
-  const auto kv = kv_type_of(f.kv);
+  const auto kv = parse_kv_type(f.kv);
   if (!kv) return report(kv.error());
   const kernels::kernel_table& table = kernels::table_for_cache(*chosen.table, *kv);
   const auto file = gguf::gguf_file::open(f.model);

@@ -1,5 +1,6 @@
 // redline bench load: what many users of a server get, by how many there are, with speculation and without.
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
@@ -8,6 +9,7 @@
 
 #include "actors/cli/child_server.hpp"
 #include "actors/cli/command.hpp"
+#include "actors/cli/progress_line.hpp"
 #include "bench/studies/load_client.hpp"
 #include "bench/studies/load_plan.hpp"
 #include "bench/studies/load_report.hpp"

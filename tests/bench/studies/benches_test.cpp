@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <CLI/CLI.hpp>
 
 #include <filesystem>
 #include <fstream>
@@ -10,6 +11,8 @@
 #include <thread>
 
 #include "actors/cli/command.hpp"
+#include "actors/cli/commands/commands.hpp"
+#include "actors/cli/generation_flags.hpp"
 #include "bench/studies/studies.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/test_data.hpp"
