@@ -21,7 +21,7 @@ struct machine {
 };
 constexpr std::array<double, 8> table_rows = {1, 4, 8, 16, 32, 64, 128, 512};
 constexpr machine machines[] = {
-    // A Qwen2-0.5B shape in Q8_0 on two AVX-512 cores (bench/README.md).
+    // A Qwen2-0.5B shape in Q8_0 on two AVX-512 cores (bench/results).
     {"two cores", {26.2, 42, 54.5, 80, 128, 239, 445, 1750}, 1.25, 0.45},
     // The same shape with matrix units: flat up to 16 rows.
     {"two cores with tiles", {15.5, 15.9, 16.4, 17.5, 21, 30, 52, 190}, 0.4, 0.12},
