@@ -2,7 +2,7 @@
 MODELS := bench/demo_models
 JOBS ?= $(shell nproc)
 
-.PHONY: demo build test bench asan tsan format lint packages test-packages bench-packages clean
+.PHONY: demo build test bench bench-build asan tsan format lint packages test-packages bench-packages clean
 
 demo: build
 	build/redline demo --model $(MODELS)/demo-target.gguf --draft $(MODELS)/demo-draft.gguf \
@@ -17,12 +17,17 @@ test: test-packages
 	cmake --build --preset dev -j $(JOBS)
 	ctest --preset dev -j $(JOBS)
 
+# What `redline bench` runs.
+bench-build: packages
+	cmake --preset release
+	cmake --build --preset release -j $(JOBS) --target redline-bench
+
 bench: bench-packages
-	cmake --preset bench
-	cmake --build --preset bench -j $(JOBS)
-	build-bench/kernel_bench --benchmark_min_time=0.1
-	build-bench/redline bench edit --model $(MODELS)/demo-target.gguf --draft $(MODELS)/demo-draft.gguf --edits bench/edits.jsonl
-	build-bench/redline bench load --model $(MODELS)/demo-target.gguf --draft $(MODELS)/demo-draft.gguf --edits bench/edits.jsonl --concurrency 1,4,16
+	cmake --preset release
+	cmake --build --preset release -j $(JOBS) --target redline redline-bench kernel_bench
+	build/kernel_bench --benchmark_min_time=0.1
+	build/redline bench edit --model $(MODELS)/demo-target.gguf --draft $(MODELS)/demo-draft.gguf --edits bench/edits.jsonl
+	build/redline bench load --model $(MODELS)/demo-target.gguf --draft $(MODELS)/demo-draft.gguf --edits bench/edits.jsonl --concurrency 1,4,16
 
 asan tsan: test-packages
 	cmake --workflow --preset $@
@@ -44,4 +49,4 @@ bench-packages:
 	@deploy/install_packages.sh bench
 
 clean:
-	rm -rf build build-dev build-bench build-asan build-tsan
+	rm -rf build build-dev build-asan build-tsan

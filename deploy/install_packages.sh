@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what building, testing and running Redline needs on Debian 12, and only what is missing.
-# Usage: install_packages.sh build|test|bench
+# Usage: install_packages.sh build|test|bench|plot
 set -eu
 
 packages="g++ cmake ninja-build pkg-config ccache libboost-dev libboost-fiber-dev libboost-context-dev libmsgpack-cxx-dev
@@ -9,6 +9,7 @@ packages="g++ cmake ninja-build pkg-config ccache libboost-dev libboost-fiber-de
 case "${1:-build}" in
   test) packages="$packages libgtest-dev libgmock-dev python3-torch python3-numpy" ;;
   bench) packages="$packages libbenchmark-dev" ;;
+  plot) packages="python3-matplotlib" ;;
 esac
 
 missing=""

@@ -1,4 +1,4 @@
-// Turning the keys of a cache where they lie (one KV head, 128 dimensions), for every KV type and target, beside the
+// Turning the keys of a cache where they lie (one KV head, 128 dimensions), for every KV type and target, and the
 // memory bandwidth: the price of an eager shift.
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Greedy answers of llama.cpp (as node-llama-cpp ships it) beside those a vectors.json holds: the same token ids for the
+// Greedy answers of llama.cpp (as node-llama-cpp ships it) and those that a vectors.json holds: the same token ids for the
 // prompts, the same tokens in the answers. Exits with 1 where they differ and the choice was no near tie.
 //
 //   node continuations.mjs --model M.gguf --vectors vectors.json --who target|draft [--threads 2]

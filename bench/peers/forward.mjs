@@ -1,4 +1,4 @@
-// Cost of one forward pass of a model: Redline beside llama.cpp (as node-llama-cpp ships it), taking turns in one run,
+// Cost of one forward pass of a model in Redline and in llama.cpp (as node-llama-cpp ships it), in turns in one run,
 // so that what else the machine does hits both. Logits of the last row only, which is what both can be asked for.
 //
 //   node forward.mjs --redline PATH --model M.gguf [--rows 1,8,64] [--context 0,1024] [--threads 2] [--rounds 3] [--json]
@@ -36,7 +36,7 @@ function keepBest(best, rows, context, ms) {
 function runRedline(best, context) {
     const result = spawnSync(options.redline, ["bench", "forward", "--model", options.model, "--rows", options.rows,
         "--context", String(context), "--threads", String(threads), "--seconds", options.seconds, "--samples", "3",
-        "--last-only", "--json"], {encoding: "utf8", maxBuffer: 1 << 24});
+        "--last-only", "--json", "-"], {encoding: "utf8", maxBuffer: 1 << 24});
     if (result.status !== 0) throw new Error(`redline: ${result.stderr}`);
     const report = JSON.parse(result.stdout);
     for (const cell of report.cells) keepBest(best, cell.rows, cell.context, cell.ms);

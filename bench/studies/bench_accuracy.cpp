@@ -1,16 +1,13 @@
 // redline bench accuracy: how far a model's logits lie from those of the file it was made from, and how often it would
 // choose another token.
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "actors/cli/command.hpp"
-#include "actors/cli/model_flags.hpp"
-#include "actors/cli/progress_line.hpp"
+#include "bench/studies/json_file.hpp"
 #include "bench/studies/studies.hpp"
 #include "runtime/kv/page_table.hpp"
 #include "runtime/model/transformer.hpp"
@@ -18,15 +15,6 @@
 
 namespace redline::studies {
 namespace {
-
-struct flags {
-  std::string reference;
-  std::vector<std::string> models;
-  std::string prompts;
-  std::string kv = "f32";
-  std::uint32_t threads = 0;
-  bool json = false;
-};
 
 /// Rows of a pass, so that logits of a large vocabulary need no more memory than they must.
 constexpr std::uint32_t chunk_rows = 64;
@@ -128,7 +116,7 @@ deviation compare(reader& reference, reader& tried, const prompt_list& prompts) 
   return d;
 }
 
-result<std::vector<comparison>> compare_all(const flags& f, progress_line& line) {
+result<std::vector<comparison>> compare_all(const accuracy_options& f, progress_line& line) {
   const auto& chosen = kernels::process_table();
   if (chosen.table == nullptr) return failure{errc::invalid_argument, chosen.problem};
   kernels::worker_team team(f.threads, true);
@@ -137,7 +125,7 @@ result<std::vector<comparison>> compare_all(const flags& f, progress_line& line)
   REDLINE_TRY_ASSIGN(const auto config, model::read_config(*file));
   REDLINE_TRY_ASSIGN(const prompt_list prompts, read_prompts(f.prompts, *tokenizer, config.context));
   REDLINE_TRY_ASSIGN(const auto reference, reader::open(f.reference, model::kv_type::f32, config.context, team));
-  REDLINE_TRY_ASSIGN(const model::kv_type kv, parse_kv_type(f.kv));
+  REDLINE_TRY_ASSIGN(const model::kv_type kv, kv_type_of(f.kv));
   std::vector<comparison> all;
   for (const std::string& path : f.models) {
     line.show("reading prompts with " + path);
@@ -150,7 +138,7 @@ result<std::vector<comparison>> compare_all(const flags& f, progress_line& line)
   return all;
 }
 
-void print(const std::vector<comparison>& all, const flags& f) {
+void print(const std::vector<comparison>& all, const accuracy_options& f) {
   std::printf("%s keys and values, against %s with f32 ones\n", f.kv.c_str(), f.reference.c_str());
   std::printf("%10s %12s %12s %12s %10s  %s\n", "MB", "largest", "RMS", "same token", "positions", "model");
   for (const comparison& c : all) {
@@ -160,8 +148,9 @@ void print(const std::vector<comparison>& all, const flags& f) {
   }
 }
 
-nlohmann::ordered_json json_of(const std::vector<comparison>& all, const flags& f) {
-  nlohmann::ordered_json out = {{"reference", f.reference}, {"kv", f.kv}, {"models", nlohmann::ordered_json::array()}};
+nlohmann::ordered_json json_of(const std::vector<comparison>& all, const accuracy_options& f) {
+  nlohmann::ordered_json out = {
+      {"benchmark", "accuracy"}, {"reference", f.reference}, {"kv", f.kv}, {"models", nlohmann::ordered_json::array()}};
   for (const comparison& c : all) {
     const deviation& d = c.from_reference;
     out["models"].push_back({{"model", c.path},
@@ -174,35 +163,16 @@ nlohmann::ordered_json json_of(const std::vector<comparison>& all, const flags& 
   return out;
 }
 
-int run(const flags& f) {
-  progress_line line(!f.json);
-  const auto all = compare_all(f, line);
-  line.clear();
-  if (!all) return report(all.error());
-  if (f.json) {
-    std::cout << json_of(*all, f).dump() << "\n";
-  } else {
-    print(*all, f);
-  }
-  return 0;
-}
-
 }  // namespace
 
-void add_bench_accuracy(CLI::App& bench, int& exit_code) {
-  auto f = std::make_shared<flags>();
-  auto* c = bench.add_subcommand("accuracy", "Logits of models beside those of the file they were made from");
-  c->add_option("--reference", f->reference, "The GGUF file to compare with")->required()->check(CLI::ExistingFile);
-  c->add_option("--model", f->models, "GGUF files")->required()->check(CLI::ExistingFile);
-  c->add_option("--prompts", f->prompts, "JSON with cases[].text, such as bench/demo_models/vectors.json")
-      ->required()
-      ->check(CLI::ExistingFile);
-  c->add_option("--kv", f->kv, "Keys and values of the models")
-      ->check(CLI::IsMember({"f32", "f16", "bf16"}))
-      ->capture_default_str();
-  add_threads_flag(*c, f->threads);
-  c->add_flag("--json", f->json, "Print one JSON object");
-  c->callback([f, &exit_code] { exit_code = run(*f); });
+int run_accuracy(const accuracy_options& options) {
+  progress_line line(options.json != "-");
+  const auto all = compare_all(options, line);
+  line.clear();
+  if (!all) return report(all.error());
+  if (options.json != "-") print(*all, options);
+  const auto written = write_json(options.json, json_of(*all, options));
+  return written ? 0 : report(written.error());
 }
 
 }  // namespace redline::studies

@@ -1,8 +1,7 @@
-// What do edit programs bring? The cost of a copied run beside decoding it, what part of edits can be copied, the bound
+// What do edit programs bring? The cost of a copied run and of decoding it, what part of edits can be copied, the bound
 // that follows, programs executed by the real actors, what a span that is a little off does, and the model's own
 // programs.
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -10,35 +9,15 @@
 
 #include "actors/cli/command.hpp"
 #include "actors/cli/forward_probe.hpp"
-#include "actors/cli/model_flags.hpp"
 #include "bench/studies/copy_trial.hpp"
+#include "bench/studies/json_file.hpp"
 #include "bench/studies/statistics.hpp"
 #include "bench/studies/studies.hpp"
-#include "bench/studies/svg_plot.hpp"
 
 namespace redline::studies {
 namespace {
 
 using json = nlohmann::ordered_json;
-
-struct flags {
-  model_flags models;
-  std::vector<std::string> edits;
-  std::uint32_t context = 1024;
-  std::vector<std::uint32_t> runs{1, 2, 4, 8, 16, 32, 64, 128, 256, 512};
-  std::vector<std::uint32_t> spans_min{2, 4, 8, 16, 32};
-  std::vector<std::uint32_t> users{1, 8};
-  std::uint32_t executed = 4;
-  std::uint32_t answer_tokens_max = 700;
-  std::uint32_t repeats = 1;
-  std::uint32_t moved = 20;
-  std::uint32_t trials = 5;
-  std::uint32_t own = 0;
-  double seconds = 0.3;
-  clock_kind clock = clock_kind::wall;
-  std::string json;
-  std::string svg;
-};
 
 /// What every corpus is weighed with.
 struct prices {
@@ -48,28 +27,28 @@ struct prices {
   double step_ms = 0;
 };
 
-result<prices> measure(const flags& f, const engine& e) {
+result<prices> measure(const copy_study_options& f, const engine& e) {
   REDLINE_TRY_ASSIGN(const auto file, gguf::gguf_file::open(f.models.model));
-  REDLINE_TRY_ASSIGN(const auto kv, parse_kv_type(f.models.kv));
+  REDLINE_TRY_ASSIGN(const auto kv, kv_type_of(f.models.kv));
   const auto& table = kernels::table_for_cache(*kernels::process_table().table, kv);
   kernels::worker_team team(f.models.threads);
   REDLINE_TRY_ASSIGN(const auto weights, model::load_weights(*file, table, team));
   const std::uint32_t most = *std::max_element(f.runs.begin(), f.runs.end());
-  if (f.context + most > e.context_max()) {
-    return failure{errc::invalid_argument, "wanted --behind and the longest of --runs within the model's context of " +
-                                               std::to_string(e.context_max()) + ", found " +
-                                               std::to_string(f.context + most)};
+  if (f.context_tokens + most > e.context_max()) {
+    return failure{errc::invalid_argument,
+                   "wanted --context-tokens and the longest of --runs within the model's context of " +
+                       std::to_string(e.context_max()) + ", found " + std::to_string(f.context_tokens + most)};
   }
   prices out;
   for (const auto n : f.runs) out.runs.push_back({.tokens = n});
   const auto probe_of = [&](bool last_only) -> result<std::unique_ptr<forward_probe>> {
     REDLINE_TRY_ASSIGN(auto probe, forward_probe::create(*file, weights, table, team,
                                                          {.rows_max = std::max(most, 64U),
-                                                          .tokens_max = f.context + most,
+                                                          .tokens_max = f.context_tokens + most,
                                                           .kv = kv,
                                                           .last_only = last_only,
                                                           .clock = f.clock}));
-    probe->grow_context(f.context);
+    probe->grow_context(f.context_tokens);
     return probe;
   };
   REDLINE_TRY_ASSIGN(const auto last, probe_of(true));
@@ -85,7 +64,7 @@ result<prices> measure(const flags& f, const engine& e) {
   return out;
 }
 
-json json_of(const prices& p, const flags& f) {
+json json_of(const prices& p, const copy_study_options& f) {
   json out = {
       {"step_ms", p.step_ms}, {"runs", json::array()}, {"shared_steps", json::array()}, {"masks", json::array()}};
   for (const auto& r : p.runs) {
@@ -108,11 +87,11 @@ json json_of(const prices& p, const flags& f) {
   return out;
 }
 
-void print(const prices& p, const flags& f) {
+void print(const prices& p, const copy_study_options& f) {
   std::printf(
-      "a run of N tokens behind %u others, logits of its last row, beside N decode steps of %.2f ms\n"
+      "a run of N tokens after %u others, logits of its last row, compared with N decode steps of %.2f ms\n"
       "%6s %10s %12s %9s | %14s %9s\n",
-      f.context, p.step_ms, "N", "run ms", "steps ms", "speed-up", "all logits ms", "saving");
+      f.context_tokens, p.step_ms, "N", "run ms", "steps ms", "speed-up", "all logits ms", "saving");
   for (const auto& r : p.runs) {
     std::printf("%6u %10.2f %12.2f %8.2fx | %14.2f %8.1f%%\n", r.tokens, r.run_ms, r.steps_ms, r.speed_up(),
                 r.all_logits_ms, 100 * r.saving());
@@ -131,9 +110,9 @@ struct moved_row {
   double forced = 0, verified = 0, confident = 0, anchored = 0;
 };
 
-std::vector<moved_row> move_ends(const std::vector<known_edit>& edits, const flags& f, const engine& e) {
+std::vector<moved_row> move_ends(const std::vector<known_edit>& edits, const copy_study_options& f, const engine& e) {
   std::vector<moved_row> rows;
-  const auto chosen = spread(edits.size(), f.moved);
+  const auto chosen = spread(edits.size(), f.perturbed);
   for (const bool plans_anew : {false, true}) {
     for (const std::uint32_t lines : {0U, 1U, 2U, 4U}) {
       moved_row row{.lines = lines, .model = plans_anew ? "plans anew" : "one program"};
@@ -172,7 +151,7 @@ struct corpus_study {
   std::vector<own_result> own;
 };
 
-result<corpus_study> study(const std::string& path, const std::vector<known_edit>& edits, const flags& f,
+result<corpus_study> study(const std::string& path, const std::vector<known_edit>& edits, const copy_study_options& f,
                            local_runner& runner, target_probe& probe) {
   const engine& e = runner.parts();
   corpus_study s{.name = std::filesystem::path(path).stem(), .pairs = edits.size(), .levels = {{"lines", 0, {}}}};
@@ -181,20 +160,20 @@ result<corpus_study> study(const std::string& path, const std::vector<known_edit
     for (const auto& edit : edits)
       l.cover += l.span_min == 0 ? line_cover(edit, e.token_trie()) : token_cover(edit, *e.token_trie(), l.span_min);
   }
-  if (f.moved > 0) s.moved = move_ends(edits, f, e);
+  if (f.perturbed > 0) s.moved = move_ends(edits, f, e);
   for (const auto users : f.executed > 0 ? f.users : std::vector<std::uint32_t>{}) {
     REDLINE_TRY_ASSIGN(auto t, try_programs(edits, std::max(f.executed, users), users, f.answer_tokens_max, f.repeats,
                                             f.clock, runner, probe));
     if (t.edits > 0) s.trials.push_back(std::move(t));
   }
-  if (f.own > 0) {
+  if (f.self_written > 0) {
     const own_writing ways[] = {{"as text", std::nullopt},
                                 {"forced", copy_options{}},
                                 {"verified", copy_options{.trust = copy_trust::verified}},
                                 {"auto", copy_options{.trust = copy_trust::automatic}},
                                 {"auto, anchors", copy_options{.trust = copy_trust::automatic, .anchors = true}}};
     for (const auto& way : ways) {
-      REDLINE_TRY_ASSIGN(auto own, try_own_programs(edits, f.own, way, runner));
+      REDLINE_TRY_ASSIGN(auto own, try_own_programs(edits, f.self_written, way, runner));
       if (own.edits > 0) s.own.push_back(std::move(own));
     }
   }
@@ -202,13 +181,13 @@ result<corpus_study> study(const std::string& path, const std::vector<known_edit
 }
 
 /// Decode steps of `users` at once, a token each, as the price of a decoded token.
-speed_up_curve curve_for(const prices& p, const flags& f, std::uint32_t users) {
+speed_up_curve curve_for(const prices& p, const copy_study_options& f, std::uint32_t users) {
   const auto at = std::find(f.users.begin(), f.users.end(), users) - f.users.begin();
   return users == 1 ? speed_up_curve(p.runs)
                     : speed_up_curve(p.runs, p.shared_step_ms[static_cast<std::size_t>(at)] / users);
 }
 
-json json_of(const corpus_study& s, const prices& p, const flags& f) {
+json json_of(const corpus_study& s, const prices& p, const copy_study_options& f) {
   json out = {{"corpus", s.name},       {"pairs", s.pairs},          {"coverage", json::array()},
               {"moved", json::array()}, {"executed", json::array()}, {"own", json::array()}};
   const speed_up_curve curve(p.runs);
@@ -257,7 +236,7 @@ json json_of(const corpus_study& s, const prices& p, const flags& f) {
   return out;
 }
 
-void print(const corpus_study& s, const prices& p, const flags& f) {
+void print(const corpus_study& s, const prices& p, const copy_study_options& f) {
   const speed_up_curve curve(p.runs);
   std::printf("\n%s: %zu pairs\n%14s %8s %8s %8s %14s\n", s.name.c_str(), s.pairs, "copied", "share", "spans", "bound",
               "with program");
@@ -280,7 +259,7 @@ void print(const corpus_study& s, const prices& p, const flags& f) {
   }
   if (!s.trials.empty()) {
     std::printf(
-        "REPLAYED: shortest programs executed beside decoding the files; speed-ups without the prompts\n"
+        "REPLAYED: shortest programs executed, compared with decoding the files; speed-ups without the prompts\n"
         "%6s %6s %6s %8s %13s %9s %9s %9s %9s %8s %9s\n",
         "users", "edits", "exact", "bound", "with program", "regular s", "program s", "speed-up", "guesses s",
         "speed-up", "of bound");
@@ -308,66 +287,13 @@ void print(const corpus_study& s, const prices& p, const flags& f) {
   std::fflush(stdout);
 }
 
-result<void> draw(const flags& f, const prices& p, const std::vector<corpus_study>& all) {
-  const std::string note = f.models.model + ", " + std::to_string(f.context) + " tokens before";
-  plot speed{.title = "One run of N tokens beside N decode steps",
-             .note = note,
-             .x_label = "N",
-             .y_label = "speed-up",
-             .drawn_as = plot::mark::lines,
-             .series = {{"s(N)", {}}, {"with logits of all rows", {}}}};
-  for (const auto& r : p.runs) {
-    speed.series[0].points.emplace_back(r.tokens, r.speed_up());
-    speed.series[1].points.emplace_back(r.tokens, ratio(r.steps_ms, r.all_logits_ms));
-  }
-  REDLINE_TRY(write_whole(f.svg + "-runs.svg", svg_of(speed)));
-  plot ceiling{.title = "What can be copied, by least span",
-               .note = "greedy matches of tokens; at 1: whole lines",
-               .x_label = "tokens of a span at least",
-               .y_label = "% of the new files' tokens",
-               .drawn_as = plot::mark::lines,
-               .series = {}};
-  plot moved{.title = "Files exact when ends of spans are off",
-             .note = "SIMULATED choices, all corpora; one program or plans anew",
-             .x_label = "lines, at most",
-             .y_label = "% exact",
-             .drawn_as = plot::mark::lines,
-             .series = {}};
-  for (const auto& s : all) {
-    plot_series line{s.name, {}};
-    for (const auto& l : s.levels) line.points.emplace_back(std::max(1U, l.span_min), 100 * l.cover.share());
-    ceiling.series.push_back(std::move(line));
-  }
-  REDLINE_TRY(write_whole(f.svg + "-ceiling.svg", svg_of(ceiling)));
-  for (const char* model : {"one program", "plans anew"}) {
-    for (const auto& [name, part] : {std::pair{"forced", &moved_row::forced},
-                                     {"verified", &moved_row::verified},
-                                     {"confidence", &moved_row::confident},
-                                     {"anchors", &moved_row::anchored}}) {
-      plot_series line{std::string(name) + ", " + model, {}};
-      for (const std::uint32_t lines : {0U, 1U, 2U, 4U}) {
-        std::vector<double> shares;
-        for (const auto& s : all) {
-          for (const auto& m : s.moved) {
-            if (m.lines == lines && m.model == model) shares.push_back(100 * m.*part);
-          }
-        }
-        if (!shares.empty()) line.points.emplace_back(lines, mean(shares));
-      }
-      if (!line.points.empty()) moved.series.push_back(std::move(line));
-    }
-  }
-  if (moved.series.empty()) return {};
-  return write_whole(f.svg + "-moved.svg", svg_of(moved));
-}
-
-result<void> run(const flags& f) {
+result<void> run(const copy_study_options& f) {
   std::vector<std::vector<known_edit>> corpora;  // read before minutes are spent on measuring
   for (const auto& path : f.edits) {
     REDLINE_TRY_ASSIGN(auto edits, read_edits(path));
     corpora.push_back(std::move(edits));
   }
-  REDLINE_TRY_ASSIGN(auto options, to_engine_options(f.models));
+  REDLINE_TRY_ASSIGN(auto options, engine_options_of(f.models));
   const auto probe = std::make_shared<target_probe>();
   options.probe = probe;
   options.scheduling.sharing = prefix_sharing::off;  // every answer reads its prompt
@@ -377,83 +303,24 @@ result<void> run(const flags& f) {
   if (!e.token_trie()) return failure{errc::unsupported_format, "the model's vocabulary cannot spell programs"};
   REDLINE_TRY_ASSIGN(const auto p, measure(f, e));
   print(p, f);
-  json out = {{"benchmark", "copy"},     {"model", f.models.model},
-              {"context", f.context},    {"clock", f.clock == clock_kind::wall ? "wall" : "processor"},
-              {"prices", json_of(p, f)}, {"corpora", json::array()}};
-  std::vector<corpus_study> all;
+  json out = {{"benchmark", "copy"},         {"model", f.models.model},
+              {"context", f.context_tokens}, {"clock", f.clock == clock_kind::wall ? "wall" : "processor"},
+              {"prices", json_of(p, f)},     {"corpora", json::array()}};
   for (std::size_t i = 0; i < corpora.size(); ++i) {
-    REDLINE_TRY_ASSIGN(auto s, study(f.edits[i], corpora[i], f, *runner, *probe));
+    REDLINE_TRY_ASSIGN(const auto s, study(f.edits[i], corpora[i], f, *runner, *probe));
     print(s, p, f);
     out["corpora"].push_back(json_of(s, p, f));
-    all.push_back(std::move(s));
   }
-  if (!f.json.empty()) REDLINE_TRY(write_whole(f.json, out.dump(1) + "\n"));
-  if (!f.svg.empty()) return draw(f, p, all);
-  return {};
+  return write_json(f.json, out);
 }
 
 }  // namespace
 
-void add_bench_copy(CLI::App& bench, int& exit_code) {
-  auto f = std::make_shared<flags>();
-  auto* c = bench.add_subcommand("copy", "Edit programs: cost of copied runs, what edits can copy, programs executed");
-  add_model_flags(*c, f->models);
-  c->add_option("--edits", f->edits, "JSONL files of edits (default: bench/edits.jsonl)")
-      ->delimiter(',')
-      ->check(CLI::ExistingFile);
-  c->add_option("--behind", f->context, "Tokens before the measured runs")
-      ->check(CLI::Range(0, 1 << 20))
-      ->capture_default_str();
-  c->add_option("--runs", f->runs, "Lengths of runs")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 4096))
-      ->capture_default_str();
-  c->add_option("--spans-min", f->spans_min, "Least tokens of a token span")
-      ->delimiter(',')
-      ->check(CLI::Range(2, 1024))
-      ->capture_default_str();
-  c->add_option("--users", f->users, "Programs executed at once")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
-  c->add_option("--execute", f->executed, "Edits whose programs are executed; 0: none")
-      ->check(CLI::Range(0, 1000))
-      ->capture_default_str();
-  c->add_option("--answer-tokens-max", f->answer_tokens_max, "Tokens of an executed edit's new file at most")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  c->add_option("--repeat", f->repeats, "Times that programs are executed; the fastest counts")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
-  c->add_option("--moved", f->moved, "Edits whose spans' ends are moved; 0: none")
-      ->check(CLI::Range(0, 100'000))
-      ->capture_default_str();
-  c->add_option("--trials", f->trials, "Times that each of them is moved")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  c->add_option("--own", f->own, "Edits for which the model writes its own programs; 0: none")
-      ->check(CLI::Range(0, 1000))
-      ->capture_default_str();
-  c->add_option("--seconds", f->seconds, "Time per measured run at least")
-      ->check(CLI::Range(0.0, 60.0))
-      ->capture_default_str();
-  c->add_flag_callback(
-      "--processor-time", [f] { f->clock = clock_kind::processor; },
-      "Count the processor's time instead of the wall's: for machines that do other things too, with --threads 1");
-  c->add_option("--json", f->json, "Write everything to this file");
-  c->add_option("--svg", f->svg, "Write PREFIX-runs.svg, PREFIX-ceiling.svg and PREFIX-moved.svg")->type_name("PREFIX");
-  c->footer(
-      "bound: 1 / ((1 - f) + f / s) over the spans, s the measured speed-up of a span's length; with program: all that "
-      "the\n"
-      "model has to choose counts, not the text alone. For several users a decoded token has the price of a step that "
-      "they\n"
-      "share. speed-ups are without the prompts, which are timed by themselves.");
-  c->callback([f, &exit_code] {
-    std::sort(f->runs.begin(), f->runs.end());
-    if (f->edits.empty()) f->edits.emplace_back("bench/edits.jsonl");
-    const auto done = run(*f);
-    exit_code = done ? 0 : report(done.error());
-  });
+int run_copy(copy_study_options options) {
+  std::sort(options.runs.begin(), options.runs.end());
+  if (options.edits.empty()) options.edits.emplace_back("bench/edits.jsonl");
+  const auto done = run(options);
+  return done ? 0 : report(done.error());
 }
 
 }  // namespace redline::studies

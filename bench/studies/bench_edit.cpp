@@ -1,6 +1,5 @@
 // redline bench edit: how fast each drafting method writes edits whose results are known (Blazedit's experiment).
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <functional>
@@ -8,37 +7,16 @@
 #include <nlohmann/json.hpp>
 
 #include "actors/cli/command.hpp"
-#include "actors/cli/generation_flags.hpp"
 #include "actors/cli/local_runner.hpp"
-#include "actors/cli/model_flags.hpp"
-#include "actors/cli/progress_line.hpp"
 #include "bench/studies/edit_corpus.hpp"
 #include "bench/studies/edit_report.hpp"
+#include "bench/studies/json_file.hpp"
 #include "bench/studies/studies.hpp"
 
 namespace redline::studies {
 namespace {
 
 using json = nlohmann::ordered_json;
-
-struct flags {
-  model_flags models;
-  method_flags drafting;
-  std::string edits;
-  std::vector<std::string> methods;
-  std::uint32_t limit = 0;
-  std::uint32_t repeats = 1;
-  std::uint32_t tokens_max = 0;
-  bool replay = false;
-  std::optional<double> draft_right;
-  std::optional<double> prediction_right;
-  std::vector<std::uint32_t> grid_runs;
-  std::vector<std::uint32_t> grid_micro;
-  std::vector<std::uint32_t> grid_ngram;
-  std::string json;
-  std::string svg;
-  std::vector<std::string> merge;
-};
 
 constexpr std::uint32_t warm_up_tokens = 16;
 
@@ -57,7 +35,7 @@ struct chosen_method {
 };
 
 /// Blazedit with every combination of the grid's parameters; one that is not given keeps its single value.
-std::vector<chosen_method> grid_of(const flags& f, const draft::draft_options& blazedit) {
+std::vector<chosen_method> grid_of(const edit_options& f, const draft::draft_options& blazedit) {
   const auto or_one = [](std::vector<std::uint32_t> list, std::uint32_t one) {
     if (list.empty()) list.push_back(one);
     return list;
@@ -80,14 +58,14 @@ std::vector<chosen_method> grid_of(const flags& f, const draft::draft_options& b
 }
 
 /// The methods asked for that this pair of models can run; regular first, against which the others are compared.
-std::vector<chosen_method> choose_methods(const flags& f, const engine& e) {
+std::vector<chosen_method> choose_methods(const edit_options& f, const engine& e) {
   std::vector<std::string> names = f.methods.empty() ? method_names() : f.methods;
   std::stable_partition(names.begin(), names.end(), [](const std::string& n) { return n == "regular"; });
   std::vector<chosen_method> out;
   for (const std::string& name : names) {
     method_flags how = f.drafting;
     how.method = name;
-    const auto options = to_draft_options(how, !f.models.draft.empty());
+    const auto options = draft_options_of(how, !f.models.draft.empty());
     const auto partners = options ? e.partners_for(options->how, {}) : result<session_partners>(options.error());
     if (!partners) {
       std::cerr << "redline: left out " << name << ": " << partners.error().context << "\n";
@@ -116,7 +94,7 @@ result<std::vector<token>> known_tokens(const known_edit& edit, const text::toke
 }
 
 /// Edits that fit the context with their known results.
-result<std::vector<prepared_edit>> prepare(const std::vector<known_edit>& edits, const flags& f, const engine& e,
+result<std::vector<prepared_edit>> prepare(const std::vector<known_edit>& edits, const edit_options& f, const engine& e,
                                            std::size_t& too_long) {
   std::vector<prepared_edit> out;
   for (const known_edit& edit : edits) {
@@ -124,7 +102,7 @@ result<std::vector<prepared_edit>> prepare(const std::vector<known_edit>& edits,
     REDLINE_TRY_ASSIGN(const auto request, request_of(edit.task, {}, e));
     p.prompt_tokens = static_cast<std::uint32_t>(request.prompt.size());
     REDLINE_TRY_ASSIGN(p.known, known_tokens(edit, *e.tokenizer()));
-    // A model that edits otherwise than wanted may write more; one that has lost its way shall not write for ever.
+    // A model that makes another edit may write more, but has to end.
     if (f.prediction_right) {
       p.prediction = e.tokenizer()->encode(answer_of(edit.task, damaged(edit.after, *f.prediction_right, edit.id)), {});
     }
@@ -142,10 +120,10 @@ result<std::vector<prepared_edit>> prepare(const std::vector<known_edit>& edits,
 /// Runs edits through the engine and keeps the fastest of the repeats.
 class edit_bench {
  public:
-  edit_bench(const flags& f, local_runner& runner, std::shared_ptr<target_probe> probe)
+  edit_bench(const edit_options& f, local_runner& runner, std::shared_ptr<target_probe> probe)
       : flags_(f), runner_(runner), probe_(std::move(probe)) {}
 
-  /// so_far: told what was measured behind each edit.
+  /// so_far: told what was measured so far, after each edit.
   result<std::vector<edit_run>> run(const std::vector<prepared_edit>& edits, const std::vector<chosen_method>& methods,
                                     const std::function<result<void>(const std::vector<edit_run>&)>& so_far) {
     progress_line line;
@@ -215,7 +193,7 @@ class edit_bench {
     return r;
   }
 
-  const flags& flags_;
+  const edit_options& flags_;
   local_runner& runner_;
   std::shared_ptr<target_probe> probe_;
   outcome last_;
@@ -230,12 +208,12 @@ std::string times(double speed_up) {
   return text;
 }
 
-void print_table(const std::vector<method_summary>& all, const flags& f, std::size_t too_long) {
+void print_table(const std::vector<method_summary>& all, const edit_options& f, std::size_t too_long) {
   if (f.replay) {
     std::printf("REPLAYED: every pass is computed, but the tokens are the known results', not the model's choices\n");
-    if (f.draft_right) {
+    if (f.replay_draft_accuracy) {
       std::printf("REPLAYED drafts: %.0f %% of the draft model's own tokens are right, and all that it agrees to\n",
-                  100 * *f.draft_right);
+                  100 * *f.replay_draft_accuracy);
     }
   }
   std::size_t width = 10;
@@ -259,7 +237,7 @@ void print_table(const std::vector<method_summary>& all, const flags& f, std::si
   std::printf("\n");
 }
 
-json json_of(const flags& f, const std::string& edits, const std::vector<edit_run>& runs, std::size_t too_long) {
+json json_of(const edit_options& f, const std::string& edits, const std::vector<edit_run>& runs, std::size_t too_long) {
   json out = {{"benchmark", "edit"},
               {"replayed", f.replay},
               {"model", f.models.model},
@@ -270,37 +248,25 @@ json json_of(const flags& f, const std::string& edits, const std::vector<edit_ru
               {"kv", f.models.kv},
               {"threads", f.models.threads},
               {"draft_context", f.models.draft_context},
-              {"draft_widths", f.models.draft_widths}};
+              {"draft_length", f.models.draft_length}};
   if (f.prediction_right) out["prediction_right"] = *f.prediction_right;
-  if (f.draft_right) out["draft_right"] = *f.draft_right;
+  if (f.replay_draft_accuracy) out["draft_right"] = *f.replay_draft_accuracy;
   for (const method_summary& s : summarise(runs)) out["methods"].push_back(studies::json_of(s));
   for (const edit_run& r : runs) out["runs"].push_back(studies::json_of(r));
   return out;
 }
 
-result<void> keep(const flags& f, const std::string& edits, const std::vector<edit_run>& runs, std::size_t too_long) {
-  if (f.json.empty()) return {};
-  return write_whole(f.json, json_of(f, edits, runs, too_long).dump(1) + "\n");
-}
-
-/// Draws and prints what was measured. Whether all methods agree.
-result<bool> tell(const flags& f, const std::string& edits, const std::vector<edit_run>& runs, std::size_t too_long) {
+/// Prints and writes what was measured. Whether all methods agree.
+result<bool> tell(const edit_options& f, const std::string& edits, const std::vector<edit_run>& runs,
+                  std::size_t too_long) {
   const auto summaries = summarise(runs);
-  REDLINE_TRY(keep(f, edits, runs, too_long));
-  if (!f.svg.empty()) {
-    const std::string note = std::string(f.replay ? "REPLAYED choices, every pass computed; " : "") +
-                             (f.draft_right ? "REPLAYED drafts too; " : "") + f.models.model;
-    REDLINE_TRY(write_whole(f.svg + "-speed.svg", svg_of(speed_plot(runs, note))));
-    if (const edit_run* one = typical_run(runs)) {
-      REDLINE_TRY(write_whole(f.svg + "-steps.svg", svg_of(steps_plot(*one, note))));
-    }
-  }
+  REDLINE_TRY(write_json(f.json, json_of(f, edits, runs, too_long)));
   print_table(summaries, f, too_long);
   return std::all_of(summaries.begin(), summaries.end(), [](const method_summary& s) { return s.identical; });
 }
 
 /// Of several processes' files; those that were replayed are told as such.
-result<bool> tell_merged(flags f) {
+result<bool> tell_merged(edit_options f) {
   std::vector<edit_run> runs;
   for (const std::string& path : f.merge) {
     REDLINE_TRY_ASSIGN(const std::string text, read_whole(path));
@@ -313,18 +279,18 @@ result<bool> tell_merged(flags f) {
   return tell(f, "", runs, 0);
 }
 
-result<bool> run(const flags& f) {
+result<bool> run(const edit_options& f) {
   if (!f.merge.empty()) return tell_merged(f);
   if (f.models.model.empty()) return failure{errc::invalid_argument, "wanted --model or --merge, found neither"};
   const std::string path = f.edits.empty() ? default_edits_path() : f.edits;
   if (path.empty()) return failure{errc::invalid_argument, "wanted --edits FILE, a JSONL of edits"};
   REDLINE_TRY_ASSIGN(const auto edits, read_edits(path));
-  REDLINE_TRY_ASSIGN(auto options, to_engine_options(f.models));
+  REDLINE_TRY_ASSIGN(auto options, engine_options_of(f.models));
   const auto probe = std::make_shared<target_probe>();
-  if (f.draft_right && !f.replay) {
-    return failure{errc::invalid_argument, "--draft-right: wanted --replay with it, found none"};
+  if (f.replay_draft_accuracy && !f.replay) {
+    return failure{errc::invalid_argument, "--replay-draft-accuracy: wanted --replay with it, found none"};
   }
-  if (f.draft_right) probe->replay_drafts(*f.draft_right);
+  if (f.replay_draft_accuracy) probe->replay_drafts(*f.replay_draft_accuracy);
   options.probe = probe;
   options.scheduling.sharing = prefix_sharing::off;  // every method reads its prompt
   progress_line line;
@@ -342,73 +308,19 @@ result<bool> run(const flags& f) {
   }
   std::vector<prepared_edit> chosen;
   for (const std::size_t i : spread(fitting.size(), f.limit)) chosen.push_back(fitting[i]);
-  // A run of all edits may take an hour, which an interruption shall not cost.
-  const auto so_far = [&](const std::vector<edit_run>& runs) { return keep(f, path, runs, too_long); };
+  // A run of all edits may take an hour; an interruption must not lose it.
+  const auto so_far = [&](const std::vector<edit_run>& runs) {
+    return f.json == "-" ? result<void>{} : write_json(f.json, json_of(f, path, runs, too_long));
+  };
   REDLINE_TRY_ASSIGN(const auto runs, edit_bench(f, *runner, probe).run(chosen, methods, so_far));
   return tell(f, path, runs, too_long);
 }
 
 }  // namespace
 
-void add_bench_edit(CLI::App& bench, int& exit_code) {
-  auto f = std::make_shared<flags>();
-  auto* c =
-      bench.add_subcommand("edit", "Characters per second of every drafting method over edits with known results");
-  add_model_flags(*c, f->models, false);
-  add_drafting_flags(*c, f->drafting);
-  c->add_option("--edits", f->edits,
-                "JSONL with instruction, before, after and perhaps id and path; default: the first there is of "
-                "../shared/data/edits/blazedit_like.jsonl and bench/edits.jsonl")
-      ->check(CLI::ExistingFile);
-  c->add_option("--methods", f->methods, "Which to compare; default: all that these models can run")
-      ->delimiter(',')
-      ->check(CLI::IsMember(method_names()));
-  c->add_option("--limit", f->limit, "Edits at most, taken at even distances from the least edited to the most; 0: all")
-      ->capture_default_str();
-  c->add_option("--repeat", f->repeats, "Runs of each edit by each method; the fastest counts")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  c->add_option("--max-tokens", f->tokens_max, "Tokens of an answer; 0: a quarter more than the known result has")
-      ->capture_default_str();
-  c->add_flag("--replay", f->replay,
-              "Commit the known results' tokens in place of the model's choices, while every pass is computed: real "
-              "times of a model of any size, such as 'redline synth --tokenizer DRAFT' makes. Drafts stay real");
-  c->add_option(
-       "--draft-right", f->draft_right,
-       "With --replay, replay the draft model's choices as well, its passes computed all the same: it agrees with "
-       "what is looked up where that is right, and this share of its own tokens is right")
-      ->check(CLI::Range(0.0, 1.0));
-  c->add_option("--prediction-right", f->prediction_right,
-                "prediction, auto: predict the known result with this share of its lines right, the others missing or "
-                "with a word changed; default: the old file is the prediction")
-      ->check(CLI::Range(0.0, 1.0));
-  c->add_option("--grid-runs", f->grid_runs, "blazedit: try each of these --max-num-run")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 64));
-  c->add_option("--grid-micro", f->grid_micro, "blazedit: with each of these --micro-draft-tokens")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 512));
-  c->add_option("--grid-ngram", f->grid_ngram, "blazedit: with each of these --max-matching-ngram-size")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 64));
-  c->add_option("--json", f->json, "Write every run and the summary to this file, anew behind each edit");
-  c->add_option("--merge", f->merge, "Run nothing; combine what several processes wrote with --json")
-      ->check(CLI::ExistingFile);
-  c->add_option("--svg", f->svg, "Write PREFIX-speed.svg and PREFIX-steps.svg")->type_name("PREFIX");
-  c->footer(
-      "Edits run one at a time, through the actors and threads of this process; methods take turns on each edit, after "
-      "a\n"
-      "warm-up. chars/s counts the characters of the answer over the whole time, prompt included; worst decile: the "
-      "10th\n"
-      "percentile over the edits. A speed-up is a mean, or a worst decile, divided by that of the method regular. The "
-      "edit\n"
-      "ratio is the characters in removed or added lines as a share of those of both files. identical: every answer "
-      "had\n"
-      "the tokens and bytes of the first method's; the exit code is 1 if not.");
-  c->callback([f, &exit_code] {
-    const auto all_same = run(*f);
-    exit_code = !all_same ? report(all_same.error()) : *all_same ? 0 : exit_failed;
-  });
+int run_edit(const edit_options& options) {
+  const auto all_same = run(options);
+  return !all_same ? report(all_same.error()) : *all_same ? 0 : exit_failed;
 }
 
 }  // namespace redline::studies

@@ -1,39 +1,23 @@
 // redline bench evict: what it costs to go on when the window is full, and what it does to the answer.
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
 
 #include "actors/cli/command.hpp"
 #include "actors/cli/local_runner.hpp"
-#include "actors/cli/model_flags.hpp"
 #include "bench/studies/edit_corpus.hpp"
 #include "bench/studies/evict_study.hpp"
+#include "bench/studies/json_file.hpp"
 #include "bench/studies/studies.hpp"
-#include "bench/studies/svg_plot.hpp"
 
 namespace redline::studies {
 namespace {
 
 using kv::eviction_policy;
 using nlohmann::ordered_json;
-
-struct flags {
-  model_flags models;
-  std::string text;
-  std::uint32_t text_tokens = 8192;
-  std::uint32_t window = 1024;
-  std::uint32_t n_keep = 4;
-  std::uint32_t tokens = 256;
-  std::vector<std::uint32_t> n_discard{1, 16, 64};
-  std::uint32_t reevaluations_max = 4;
-  std::string json;
-  std::string svg;
-};
 
 constexpr eviction_policy moving[] = {eviction_policy::reevaluate, eviction_policy::shift, eviction_policy::lazy};
 constexpr std::uint32_t drift_shifts[] = {1, 10, 100, 1000, 10'000};
@@ -55,7 +39,7 @@ std::vector<token> random_prompt(const engine& e, std::size_t count) {
   return tokens;
 }
 
-/// `tokens` tokens behind a prompt, decoded one by one. The first is left out: it waits for the prompt.
+/// `tokens` tokens after a prompt, decoded one by one. The first is left out: it includes the prompt.
 result<pace> time_answer(local_runner& runner, std::size_t prompt_count, std::uint32_t tokens,
                          const kv::eviction_options& eviction) {
   using clock = std::chrono::steady_clock;
@@ -76,8 +60,8 @@ result<pace> time_answer(local_runner& runner, std::size_t prompt_count, std::ui
   return p;
 }
 
-result<ordered_json> compare_paces(const flags& f) {
-  REDLINE_TRY_ASSIGN(auto options, to_engine_options(f.models));
+result<ordered_json> compare_paces(const evict_options& f) {
+  REDLINE_TRY_ASSIGN(auto options, engine_options_of(f.models));
   options.scheduling.sharing = prefix_sharing::off;
   REDLINE_TRY_ASSIGN(const auto runner, local_runner::create(std::move(options)));
   if (f.window > runner->parts().context_max()) {
@@ -88,7 +72,8 @@ result<ordered_json> compare_paces(const flags& f) {
   (void)time_answer(*runner, 32, 1, {});  // loads the model
   REDLINE_TRY_ASSIGN(const pace fixed, time_answer(*runner, f.window - f.tokens - 2, f.tokens, {}));
   std::printf(
-      "%u tokens behind a full window of %u, %u kept; inside of it a token takes %.2f ms, %.2f at most\n%12s %10s %10s "
+      "%u tokens after a window of %u is full, %u kept; before that a token takes %.2f ms, %.2f at most\n%12s %10s "
+      "%10s "
       "%10s %10s %10s\n",
       f.tokens, f.window, f.n_keep, fixed.mean_ms, fixed.longest_ms, "policy", "n_discard", "ms/token", "of fixed",
       "longest", "evictions");
@@ -117,7 +102,9 @@ result<ordered_json> compare_paces(const flags& f) {
                       {"evictions", p.evictions}});
     }
   }
-  return ordered_json{{"window", f.window},
+  return ordered_json{{"benchmark", "evict"},
+                      {"model", f.models.model},
+                      {"window", f.window},
                       {"n_keep", f.n_keep},
                       {"fixed_ms_per_token", fixed.mean_ms},
                       {"fixed_longest_ms", fixed.longest_ms},
@@ -140,7 +127,7 @@ ordered_json compare_drift() {
 }
 
 /// A text of at least `count` tokens: a file, or the corpus's old files one after the other.
-result<std::vector<token>> long_text(const flags& f, const text::tokenizer& tokenizer) {
+result<std::vector<token>> long_text(const evict_options& f, const text::tokenizer& tokenizer) {
   std::string text;
   if (!f.text.empty()) {
     REDLINE_TRY_ASSIGN(text, read_whole(f.text));
@@ -156,8 +143,8 @@ result<std::vector<token>> long_text(const flags& f, const text::tokenizer& toke
   return tokens;
 }
 
-result<ordered_json> compare_quality(const flags& f) {
-  REDLINE_TRY_ASSIGN(const auto type, parse_kv_type(f.models.kv));
+result<ordered_json> compare_quality(const evict_options& f) {
+  REDLINE_TRY_ASSIGN(const auto type, kv_type_of(f.models.kv));
   const kernels::kernel_table& table = kernels::table_for_cache(*kernels::process_table().table, type);
   kernels::worker_team team(f.models.threads);
   REDLINE_TRY_ASSIGN(const auto file, gguf::gguf_file::open(f.models.model));
@@ -197,24 +184,7 @@ result<ordered_json> compare_quality(const flags& f) {
   return rows;
 }
 
-plot plot_of(const flags& f, const ordered_json& found) {
-  plot p{.title = "Going on behind a full window",
-         .note = f.models.model + ", " + std::to_string(f.window) + " tokens",
-         .x_label = "tokens that go at a time",
-         .y_label = "time per token, of one inside of the window",
-         .drawn_as = plot::mark::lines,
-         .series = {}};
-  for (const eviction_policy policy : moving) {
-    plot_series s{.name = std::string(kv::name_of(policy)), .points = {}};
-    for (const auto& row : found["rows"]) {
-      if (row["policy"] == s.name) s.points.emplace_back(row["n_discard"].get<double>(), row["of_fixed"].get<double>());
-    }
-    p.series.push_back(std::move(s));
-  }
-  return p;
-}
-
-result<void> run(const flags& f) {
+result<void> run(const evict_options& f) {
   for (const std::uint32_t n : f.n_discard) {
     if (f.n_keep + n >= f.window)
       return failure{errc::invalid_argument, "wanted --n-keep and --n-discard of together less than --window, found " +
@@ -228,39 +198,14 @@ result<void> run(const flags& f) {
   if (f.text_tokens != 0) {
     REDLINE_TRY_ASSIGN(out["quality"], compare_quality(f));
   }
-  if (!f.svg.empty()) std::ofstream(f.svg) << svg_of(plot_of(f, out));
-  if (!f.json.empty()) std::ofstream(f.json) << out.dump(2) << "\n";
-  return {};
+  return write_json(f.json, out);
 }
 
 }  // namespace
 
-void add_bench_evict(CLI::App& bench, int& exit_code) {
-  auto f = std::make_shared<flags>();
-  auto* c = bench.add_subcommand("evict", "Answers beyond a full window: time per token, drift of keys, quality");
-  add_model_flags(*c, f->models);
-  c->add_option("--window", f->window, "Tokens of the window")->check(CLI::Range(64, 1 << 20))->capture_default_str();
-  c->add_option("--n-keep", f->n_keep, "First tokens, which stay")->capture_default_str();
-  c->add_option("--n-discard", f->n_discard, "Tokens that go at a time; half of the window is always tried as well")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 1 << 20));
-  c->add_option("--tokens", f->tokens, "Tokens timed behind the full window")
-      ->check(CLI::Range(2, 1 << 20))
-      ->capture_default_str();
-  c->add_option("--reevaluations-max", f->reevaluations_max, "Windows computed anew per answer that is timed")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  c->add_option("--text", f->text, "Text for the perplexity; default: the old files of the edits")
-      ->check(CLI::ExistingFile);
-  c->add_option("--text-tokens", f->text_tokens, "Tokens read of it; 0: none")
-      ->check(CLI::Range(0, 1 << 24))
-      ->capture_default_str();
-  c->add_option("--json", f->json, "Write the figures to this file");
-  c->add_option("--svg", f->svg, "Draw the times to this file");
-  c->callback([f, &exit_code] {
-    const auto done = run(*f);
-    exit_code = done ? 0 : report(done.error());
-  });
+int run_evict(const evict_options& options) {
+  const auto done = run(options);
+  return done ? 0 : report(done.error());
 }
 
 }  // namespace redline::studies

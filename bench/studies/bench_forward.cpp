@@ -1,32 +1,16 @@
 // redline bench forward: the cost of one forward pass as a function of its rows and of the context before them.
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "actors/cli/command.hpp"
 #include "actors/cli/forward_probe.hpp"
-#include "actors/cli/model_flags.hpp"
-#include "actors/cli/progress_line.hpp"
+#include "bench/studies/json_file.hpp"
 #include "bench/studies/studies.hpp"
 
 namespace redline::studies {
 namespace {
-
-struct flags {
-  std::string model;
-  std::vector<std::uint32_t> rows = {1, 2, 4, 8, 16, 32, 64, 128, 512};
-  std::vector<std::uint32_t> contexts = {0};
-  std::uint32_t threads = 0;
-  std::string kv = "f16";
-  std::uint32_t samples = 5;
-  double seconds = 1.0;
-  bool last_only = false;
-  bool profile = false;
-  bool json = false;
-};
 
 nlohmann::ordered_json json_of(const model::transformer::times& t) {
   return {{"prepare", t.prepare * 1e3}, {"query_key_value", t.query_key_value * 1e3},
@@ -49,16 +33,44 @@ void print_table(const std::vector<forward_cell>& cells, const kernels::machine_
   }
 }
 
-int run_forward(const flags& f) {
+nlohmann::ordered_json json_of(const forward_options& f, const kernels::kernel_table& table, unsigned threads,
+                               const kernels::machine_bounds& bounds, const std::vector<forward_cell>& cells) {
+  nlohmann::ordered_json out = {{"benchmark", "forward"},
+                                {"model", f.model},
+                                {"target", table.name},
+                                {"threads", threads},
+                                {"kv", f.kv},
+                                {"logits", f.last_only ? "last" : "all"},
+                                {"read_gb_per_second", bounds.read_bytes_per_second / 1e9},
+                                {"gflops", bounds.flops_per_second / 1e9},
+                                {"cells", nlohmann::ordered_json::array()}};
+  for (const forward_cell& c : cells) {
+    nlohmann::ordered_json one = {{"rows", c.rows},
+                                  {"context", c.context},
+                                  {"ms", c.best_ms},
+                                  {"median_ms", c.median_ms},
+                                  {"samples", c.samples},
+                                  {"tokens_per_second", c.rows * 1e3 / c.best_ms},
+                                  {"read_bound_ms", c.bytes / bounds.read_bytes_per_second * 1e3},
+                                  {"flop_bound_ms", c.flops / bounds.flops_per_second * 1e3}};
+    if (f.profile) one["profile_ms"] = json_of(c.spent);
+    out["cells"].push_back(std::move(one));
+  }
+  return out;
+}
+
+}  // namespace
+
+int run_forward(const forward_options& f) {
   const auto& chosen = kernels::process_table();
   if (chosen.table == nullptr) return report(failure{errc::invalid_argument, chosen.problem});
-  const auto kv = parse_kv_type(f.kv);
+  const auto kv = kv_type_of(f.kv);
   if (!kv) return report(kv.error());
   const kernels::kernel_table& table = kernels::table_for_cache(*chosen.table, *kv);
   const auto file = gguf::gguf_file::open(f.model);
   if (!file) return report(file.error());
   kernels::worker_team team(f.threads, true);
-  progress_line line(!f.json);
+  progress_line line(f.json != "-");
   const auto bounds = kernels::measure_bounds(table, team);
   const auto weights = model::load_weights(
       **file, table, team, [&](std::uint64_t done, std::uint64_t all) { show_loading(line, "model", done, all); });
@@ -94,60 +106,15 @@ int run_forward(const flags& f) {
     }
   }
   line.clear();
-  if (f.json) {
-    nlohmann::ordered_json out = {{"model", f.model},
-                                  {"target", table.name},
-                                  {"threads", team.size()},
-                                  {"kv", f.kv},
-                                  {"logits", f.last_only ? "last" : "all"},
-                                  {"read_gb_per_second", bounds.read_bytes_per_second / 1e9},
-                                  {"gflops", bounds.flops_per_second / 1e9},
-                                  {"cells", nlohmann::ordered_json::array()}};
-    for (const forward_cell& c : cells) {
-      nlohmann::ordered_json one = {{"rows", c.rows},
-                                    {"context", c.context},
-                                    {"ms", c.best_ms},
-                                    {"median_ms", c.median_ms},
-                                    {"samples", c.samples},
-                                    {"tokens_per_second", c.rows * 1e3 / c.best_ms},
-                                    {"read_bound_ms", c.bytes / bounds.read_bytes_per_second * 1e3},
-                                    {"flop_bound_ms", c.flops / bounds.flops_per_second * 1e3}};
-      if (f.profile) one["profile_ms"] = json_of(c.spent);
-      out["cells"].push_back(std::move(one));
-    }
-    std::cout << out.dump() << "\n";
-    return 0;
-  }
+  const auto written = write_json(f.json, json_of(f, table, team.size(), bounds, cells));
+  if (!written) return report(written.error());
+  if (f.json == "-") return 0;
   std::printf("%s, %s kernels, %u threads, %s keys and values, logits of %s\n", f.model.c_str(),
               std::string(table.name).c_str(), team.size(), f.kv.c_str(), f.last_only ? "the last row" : "all rows");
   std::printf("measured bounds: %.1f GB/s read, %.0f GFLOP/s float multiply-add\n", bounds.read_bytes_per_second / 1e9,
               bounds.flops_per_second / 1e9);
   print_table(cells, bounds, f.profile);
   return 0;
-}
-
-}  // namespace
-
-void add_bench_forward(CLI::App& bench, int& exit_code) {
-  auto f = std::make_shared<flags>();
-  auto* c =
-      bench.add_subcommand("forward", "Cost of one forward pass by rows and context, beside the machine's bounds");
-  c->add_option("--model", f->model, "A GGUF file")->required()->check(CLI::ExistingFile);
-  c->add_option("--rows", f->rows, "Rows of a pass")->delimiter(',')->check(CLI::Range(1, 4096))->capture_default_str();
-  c->add_option("--context", f->contexts, "Tokens before them")
-      ->delimiter(',')
-      ->check(CLI::Range(0, 1 << 20))
-      ->capture_default_str();
-  add_threads_flag(*c, f->threads);
-  c->add_option("--kv", f->kv, "Keys and values")->check(CLI::IsMember({"f32", "f16", "bf16"}))->capture_default_str();
-  c->add_option("--samples", f->samples, "Passes per cell at least")->check(CLI::Range(1, 1000))->capture_default_str();
-  c->add_option("--seconds", f->seconds, "Time per cell at least")
-      ->check(CLI::Range(0.0, 600.0))
-      ->capture_default_str();
-  c->add_flag("--last-only", f->last_only, "Logits of the last row only (default: of all, as verification wants)");
-  c->add_flag("--profile", f->profile, "Time of each part of a pass");
-  c->add_flag("--json", f->json, "Print one JSON object");
-  c->callback([f, &exit_code] { exit_code = run_forward(*f); });
 }
 
 }  // namespace redline::studies

@@ -1,6 +1,5 @@
 // redline bench load: what many users of a server get, by how many there are, with speculation and without.
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
@@ -9,7 +8,7 @@
 
 #include "actors/cli/child_server.hpp"
 #include "actors/cli/command.hpp"
-#include "actors/cli/progress_line.hpp"
+#include "bench/studies/json_file.hpp"
 #include "bench/studies/load_client.hpp"
 #include "bench/studies/load_plan.hpp"
 #include "bench/studies/load_report.hpp"
@@ -20,27 +19,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-struct flags {
-  std::string server;
-  std::string api_key;
-  std::string model;
-  std::string draft;
-  std::string edits;
-  std::vector<std::string> methods = {"auto", "regular"};
-  std::vector<std::uint32_t> clients;
-  std::vector<double> rates;
-  load_mix mix;
-  std::size_t edit_bytes_max = 0;
-  std::size_t requests = 0;
-  std::uint32_t repeats = 1;
-  std::uint64_t seed = 1;
-  latency_target target;
-  std::vector<std::string> merge;
-  std::string json;
-  std::string svg;
-};
-
-std::vector<load_level> levels_of(const flags& f) {
+std::vector<load_level> levels_of(const load_options& f) {
   std::vector<load_level> levels;
   for (const std::uint32_t n : f.clients) levels.push_back({false, static_cast<double>(n)});
   for (const double r : f.rates) levels.push_back({true, r});
@@ -51,12 +30,12 @@ std::vector<load_level> levels_of(const flags& f) {
 }
 
 /// Enough that every client asks several times.
-std::size_t requests_of(const flags& f, const load_level& level) {
+std::size_t requests_of(const load_options& f, const load_level& level) {
   if (f.requests != 0) return f.requests;
   return level.is_rate ? 64 : std::max<std::size_t>(16, 4 * static_cast<std::size_t>(level.amount));
 }
 
-result<std::vector<known_edit>> edits_of(const flags& f) {
+result<std::vector<known_edit>> edits_of(const load_options& f) {
   const std::string path = f.edits.empty() ? default_edits_path() : f.edits;
   if (path.empty()) return failure{errc::invalid_argument, "wanted --edits FILE, a JSONL of edits"};
   REDLINE_TRY_ASSIGN(auto edits, read_edits(path));
@@ -68,7 +47,7 @@ result<std::vector<known_edit>> edits_of(const flags& f) {
 }
 
 /// Asks one question by every method, which also warms up; leaves out those that the server refuses.
-std::vector<std::string> methods_that_work(const flags& f, const server_address& server,
+std::vector<std::string> methods_that_work(const load_options& f, const server_address& server,
                                            const std::vector<known_edit>& edits) {
   load_mix first = f.mix;
   first.tokens_max = 8;
@@ -101,7 +80,7 @@ load_record run_shown(const load_level& level, const std::string& method, const 
   return record;
 }
 
-result<load_record> measure(const flags& f, const std::string& url) {
+result<load_record> measure(const load_options& f, const std::string& url) {
   REDLINE_TRY_ASSIGN(const auto edits, edits_of(f));
   REDLINE_TRY_ASSIGN(const auto server, server_address::parse(url, f.api_key));
   const auto methods = methods_that_work(f, server, edits);
@@ -150,7 +129,7 @@ void print_table(const std::vector<load_summary>& all) {
 }
 
 /// Prints and writes what was recorded. Whether equal questions got equal answers.
-result<bool> tell(const flags& f, const load_record& record) {
+result<bool> tell(const load_options& f, const load_record& record) {
   const auto all = summarise(record, f.target);
   const auto differing = differing_items(record);
   if (!f.json.empty()) {
@@ -161,13 +140,7 @@ result<bool> tell(const flags& f, const load_record& record) {
                 {"summary", json::array()}};
     for (const load_summary& s : all) out["summary"].push_back(json_of(s));
     out.update(json_of(record));
-    REDLINE_TRY(write_whole(f.json, out.dump(1) + "\n"));
-  }
-  if (!f.svg.empty()) {
-    char note[96];
-    std::snprintf(note, sizeof note, "target: TTFT %.0f ms, TPOT %.0f ms", f.target.first_ms, f.target.per_token_ms);
-    REDLINE_TRY(write_whole(f.svg + "-throughput.svg", svg_of(throughput_plot(all, note))));
-    REDLINE_TRY(write_whole(f.svg + "-goodput.svg", svg_of(goodput_plot(all, note))));
+    REDLINE_TRY(write_json(f.json, out));
   }
   print_table(all);
   std::printf("\nidentical answers to equal requests: %s", differing.empty() ? "yes" : "NO");
@@ -180,7 +153,7 @@ result<bool> tell(const flags& f, const load_record& record) {
   return differing.empty();
 }
 
-result<load_record> merge(const flags& f) {
+result<load_record> merge(const load_options& f) {
   load_record record;
   for (const std::string& path : f.merge) {
     REDLINE_TRY_ASSIGN(const std::string text, read_whole(path));
@@ -190,7 +163,7 @@ result<load_record> merge(const flags& f) {
   return record;
 }
 
-result<load_record> gather(const flags& f) {
+result<load_record> gather(const load_options& f) {
   if (!f.merge.empty()) return merge(f);
   if (!f.server.empty()) return measure(f, f.server);
   if (f.model.empty()) return failure{errc::invalid_argument, "wanted --server, --model or --merge"};
@@ -203,88 +176,10 @@ result<load_record> gather(const flags& f) {
 
 }  // namespace
 
-void add_bench_load(CLI::App& bench, int& exit_code) {
-  auto f = std::make_shared<flags>();
-  auto* c = bench.add_subcommand("load", "What many users of a server get, by how many there are and by method");
-  auto* server = c->add_option("--server", f->server, "http://HOST:PORT of a running server")->group("Server");
-  c->add_option("--api-key", f->api_key, "Key for --server")->group("Server");
-  auto* model = c->add_option("-m,--model", f->model, "Start a server with this target model instead")
-                    ->check(CLI::ExistingFile)
-                    ->excludes(server)
-                    ->group("Server");
-  c->add_option("-d,--draft", f->draft, "Its draft model")->check(CLI::ExistingFile)->needs(model)->group("Server");
-  c->add_option("--merge", f->merge, "Ask nobody; combine what several processes wrote with --json")
-      ->check(CLI::ExistingFile)
-      ->excludes(server)
-      ->excludes(model)
-      ->group("Server");
-
-  c->add_option("--concurrency", f->clients,
-                "Levels: clients that each wait for an answer before they ask again; default 1,4,16,32,64")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 1024))
-      ->group("Load");
-  c->add_option("--rate", f->rates, "Levels: requests per second, arriving by chance (Poisson) and waiting for nobody")
-      ->delimiter(',')
-      ->check(CLI::Range(0.001, 10000.0))
-      ->group("Load");
-  c->add_option("--requests", f->requests, "Requests of a level; 0: four per client, at least 16; 64 with --rate")
-      ->check(CLI::Range(0, 100000))
-      ->capture_default_str()
-      ->group("Load");
-  c->add_option("--methods", f->methods,
-                "Each level is run by each in turn; those that the server refuses are left out")
-      ->delimiter(',')
-      ->capture_default_str()
-      ->group("Load");
-  c->add_option("--repeat", f->repeats, "Runs of each level by each method")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str()
-      ->group("Load");
-  c->add_option("--edits", f->edits, "JSONL with instruction, before and after; default: as for 'bench edit'")
-      ->check(CLI::ExistingFile)
-      ->group("Load");
-  c->add_option("--edit-bytes-max", f->edit_bytes_max, "Leave out edits of larger files; 0: none")
-      ->capture_default_str()
-      ->group("Load");
-  c->add_option("--mix", f->mix.completions, "Share of short completions (32 tokens) among the edits")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str()
-      ->group("Load");
-  c->add_option("--max-tokens", f->mix.tokens_max, "Tokens of an edit's answer")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str()
-      ->group("Load");
-  c->add_flag("--predict", f->mix.predict, "Send the old file as the request's prediction, as editors do")
-      ->group("Load");
-  c->add_option("--seed", f->seed, "Same seed, same requests at the same times")->capture_default_str()->group("Load");
-
-  c->add_option("--slo-ttft-ms", f->target.first_ms, "Goodput: milliseconds to the first text at most")
-      ->check(CLI::Range(0.0, 1e9))
-      ->capture_default_str()
-      ->group("Report");
-  c->add_option("--slo-tpot-ms", f->target.per_token_ms, "Goodput: milliseconds per further token at most")
-      ->check(CLI::Range(0.0, 1e9))
-      ->capture_default_str()
-      ->group("Report");
-  c->add_option("--json", f->json, "Write every request and the summary to this file")->group("Report");
-  c->add_option("--svg", f->svg, "Write PREFIX-throughput.svg and PREFIX-goodput.svg")
-      ->type_name("PREFIX")
-      ->group("Report");
-  c->footer(
-      "TTFT: until the first text. TPOT: time after it by tokens after it; chunks carry several tokens, so the time "
-      "between\n"
-      "chunks means nothing. With --rate times count from when a request was due. chars/s and tokens/s: of all "
-      "clients\n"
-      "together. goodput: answers within both --slo limits per second; share: of what was asked, errors included.\n"
-      "Compare methods within a level: they take turns on the same requests. The exit code is 1 when equal requests "
-      "got\n"
-      "different answers.");
-  c->callback([f, &exit_code] {
-    const auto record = gather(*f);
-    const auto all_same = record ? tell(*f, *record) : result<bool>(record.error());
-    exit_code = !all_same ? report(all_same.error()) : *all_same ? 0 : exit_failed;
-  });
+int run_load(const load_options& options) {
+  const auto record = gather(options);
+  const auto all_same = record ? tell(options, *record) : result<bool>(record.error());
+  return !all_same ? report(all_same.error()) : *all_same ? 0 : exit_failed;
 }
 
 }  // namespace redline::studies

@@ -1,7 +1,6 @@
-// What does an edit in the middle of a cached text cost, and what is lost where the tokens behind it are not computed
+// What does an edit in the middle of a cached text cost, and what is lost where the tokens after it are not computed
 // again? Quality on real edits, times on any model at any length.
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -11,15 +10,13 @@
 #include <random>
 
 #include "actors/cli/command.hpp"
-#include "actors/cli/model_flags.hpp"
-#include "actors/cli/progress_line.hpp"
 #include "actors/editing/kv_estimate.hpp"
 #include "bench/studies/cached_log.hpp"
 #include "bench/studies/edit_corpus.hpp"
+#include "bench/studies/json_file.hpp"
 #include "bench/studies/pie_cases.hpp"
 #include "bench/studies/statistics.hpp"
 #include "bench/studies/studies.hpp"
-#include "bench/studies/svg_plot.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
 
 namespace redline::studies {
@@ -30,22 +27,6 @@ using json = nlohmann::ordered_json;
 constexpr std::uint32_t ahead = 64;       // tokens over which distributions are compared
 constexpr std::uint32_t key_stride = 16;  // of the tokens whose keys are compared
 constexpr std::uint32_t rows_max = 256;
-
-struct flags {
-  std::string model;
-  std::string cases;
-  std::vector<std::string> tasks{"insert", "delete", "multi", "related_multi_7"};
-  std::uint32_t limit = 0;
-  std::uint32_t window = 1536;
-  std::vector<std::uint32_t> lengths;
-  std::uint32_t inserted = 40;
-  std::uint32_t exact_max = 4096;
-  std::uint32_t samples = 5;
-  std::uint32_t threads = 0;
-  std::string kv = "f16";
-  std::string json_path;
-  std::string svg;
-};
 
 template<class Work>
 double ms_of(const Work& work) {
@@ -63,8 +44,8 @@ struct bench_model {
   std::unique_ptr<kv::page_pool> pool;
   const kernels::kernel_table* table = nullptr;
 
-  static result<bench_model> load(const flags& f, kernels::worker_team& team, std::uint32_t tokens_max) {
-    REDLINE_TRY_ASSIGN(const auto kv, parse_kv_type(f.kv));
+  static result<bench_model> load(const pie_options& f, kernels::worker_team& team, std::uint32_t tokens_max) {
+    REDLINE_TRY_ASSIGN(const auto kv, kv_type_of(f.kv));
     bench_model out;
     out.table = &kernels::table_for_cache(*kernels::process_table().table, kv);
     REDLINE_TRY_ASSIGN(out.file, gguf::gguf_file::open(f.model));
@@ -186,13 +167,13 @@ class quality_bench {
     (void)cache.follow(before_);
     tried.become({}, before_);
     tried.prepare();
-    const std::uint64_t rows = m_.model->work_done().rows_count;
+    const std::uint64_t rows = tried.computed_count();
     edit_sample s;
     s.update_ms = ms_of([&] {
       tried.become(cache.follow(after_), after_);
       tried.prepare();
     });
-    s.computed = static_cast<double>(m_.model->work_done().rows_count - rows);
+    s.computed = static_cast<double>(tried.computed_count() - rows);
     s.key_cosines.resize(m_.model->config().layers);
     std::vector<double> count(s.key_cosines.size());
     for (std::uint32_t i = cache.state().exact; i + 1 < after_.size(); i += key_stride) {
@@ -240,7 +221,7 @@ class quality_bench {
 };
 
 /// The contexts' last lines, as many as fit, with the edit of the task where it lies among them.
-std::vector<pie_case> cases_of(const std::vector<pie_context>& contexts, const std::string& task, const flags& f,
+std::vector<pie_case> cases_of(const std::vector<pie_context>& contexts, const std::string& task, const pie_options& f,
                                const text::tokenizer& tokenizer, std::uint32_t window) {
   std::vector<pie_case> all;
   for (const auto& c : contexts) {
@@ -311,7 +292,7 @@ void print_summary(const std::string& task, std::size_t count, const json& polic
   }
 }
 
-result<json> measure_quality(const flags& f, kernels::worker_team& team, progress_line& line) {
+result<json> measure_quality(const pie_options& f, kernels::worker_team& team, progress_line& line) {
   REDLINE_TRY_ASSIGN(const std::string bytes, read_whole(f.cases));
   REDLINE_TRY_ASSIGN(const auto contexts, parse_pie_contexts(bytes, f.cases));
   REDLINE_TRY_ASSIGN(const auto file, gguf::gguf_file::open(f.model));
@@ -353,7 +334,8 @@ std::vector<token> some_tokens(std::uint32_t count, std::uint32_t vocabulary, st
 }
 
 /// Insertions of `f.inserted` tokens at `at` into `length` ones.
-json measure_insertion(const flags& f, bench_model& m, std::uint32_t length, std::uint32_t at, progress_line& line) {
+json measure_insertion(const pie_options& f, bench_model& m, std::uint32_t length, std::uint32_t at,
+                       progress_line& line) {
   const std::uint32_t vocabulary = m.model->config().vocabulary;
   const auto before = some_tokens(length, vocabulary, length);
   auto after = before;
@@ -395,7 +377,7 @@ json measure_insertion(const flags& f, bench_model& m, std::uint32_t length, std
   return out;
 }
 
-result<json> measure_times(const flags& f, kernels::worker_team& team, progress_line& line) {
+result<json> measure_times(const pie_options& f, kernels::worker_team& team, progress_line& line) {
   const std::uint32_t longest = *std::max_element(f.lengths.begin(), f.lengths.end()) + f.inserted;
   REDLINE_TRY_ASSIGN(auto m, bench_model::load(f, team, longest));
   if (longest > m.model->config().context) {
@@ -421,23 +403,7 @@ result<json> measure_times(const flags& f, kernels::worker_team& team, progress_
   return out;
 }
 
-plot times_plot(const flags& f, const json& times) {
-  plot p{.title = "An insertion near the start of a cached text",
-         .note = f.model + ", " + std::to_string(f.inserted) + " tokens inserted",
-         .x_label = "tokens of context",
-         .y_label = "milliseconds until the KV is up to date",
-         .drawn_as = plot::mark::lines,
-         .series = {{"exact", {}}, {"pie", {}}}};
-  for (const json& t : times) {
-    if (t["at"].get<std::uint32_t>() > 100) continue;
-    if (t.contains("exact_ms"))
-      p.series[0].points.emplace_back(t["context"].get<double>(), t["exact_ms"].get<double>());
-    p.series[1].points.emplace_back(t["context"].get<double>(), t["pie_ms"].get<double>());
-  }
-  return p;
-}
-
-result<void> run(flags f) {
+result<void> run(const pie_options& f) {
   const auto& chosen = kernels::process_table();
   if (chosen.table == nullptr) return failure{errc::invalid_argument, chosen.problem};
   if (f.cases.empty() && f.lengths.empty()) {
@@ -446,7 +412,8 @@ result<void> run(flags f) {
   }
   kernels::worker_team team(f.threads, true);
   progress_line line;
-  json out = {{"model", f.model}, {"target", chosen.table->name}, {"threads", team.size()}, {"kv", f.kv}};
+  json out = {
+      {"benchmark", "pie"}, {"model", f.model}, {"target", chosen.table->name}, {"threads", team.size()}, {"kv", f.kv}};
   std::printf("%s, %s kernels, %u threads, %s keys and values\n", f.model.c_str(),
               std::string(chosen.table->name).c_str(), team.size(), f.kv.c_str());
   if (!f.cases.empty()) {
@@ -454,43 +421,15 @@ result<void> run(flags f) {
   }
   if (!f.lengths.empty()) {
     REDLINE_TRY_ASSIGN(out["times"], measure_times(f, team, line));
-    if (!f.svg.empty()) {
-      REDLINE_TRY(write_whole(f.svg, svg_of(times_plot(f, out["times"]))));
-    }
   }
-  if (f.json_path.empty()) return {};
-  return write_whole(f.json_path, out.dump(1) + "\n");
+  return write_json(f.json, out);
 }
 
 }  // namespace
 
-void add_bench_pie(CLI::App& bench, int& exit_code) {
-  auto f = std::make_shared<flags>();
-  f->cases = default_pie_path();
-  auto* c = bench.add_subcommand("pie",
-                                 "What an edit in the middle of a cached text costs, and what each cache policy loses");
-  c->add_option("--model", f->model, "A GGUF file")->required()->check(CLI::ExistingFile);
-  c->add_option("--cases", f->cases, "Edits as pie_contexts.jsonl has them; '' for none")->capture_default_str();
-  c->add_option("--tasks", f->tasks, "Of the cases")->delimiter(',')->capture_default_str();
-  c->add_option("--limit", f->limit, "Edits per task at most; 0: all that fit")->capture_default_str();
-  c->add_option("--window", f->window, "Tokens of a context at most, its last ones")
-      ->check(CLI::Range(64, 1 << 20))
-      ->capture_default_str();
-  c->add_option("--lengths", f->lengths, "Measure times at these numbers of tokens")
-      ->delimiter(',')
-      ->check(CLI::Range(64, 1 << 20));
-  c->add_option("--inserted", f->inserted, "Tokens inserted there")->check(CLI::Range(1, 1024))->capture_default_str();
-  c->add_option("--exact-max", f->exact_max, "Tokens that may be computed again to measure exact")
-      ->capture_default_str();
-  c->add_option("--samples", f->samples, "Of each time")->check(CLI::Range(1, 1000))->capture_default_str();
-  add_threads_flag(*c, f->threads);
-  c->add_option("--kv", f->kv, "Keys and values")->check(CLI::IsMember({"f32", "f16", "bf16"}))->capture_default_str();
-  c->add_option("--json", f->json_path, "Write everything to this file");
-  c->add_option("--svg", f->svg, "Draw times against the context's length to this file");
-  c->callback([f, &exit_code] {
-    const auto done = run(*f);
-    exit_code = done ? 0 : report(done.error());
-  });
+int run_pie(const pie_options& options) {
+  const auto done = run(options);
+  return done ? 0 : report(done.error());
 }
 
 }  // namespace redline::studies

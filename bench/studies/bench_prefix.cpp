@@ -1,31 +1,17 @@
 // redline bench prefix: the time to the first token of prompts that begin as an earlier one did.
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
-#include <iostream>
 #include <nlohmann/json.hpp>
 #include <random>
 
 #include "actors/cli/command.hpp"
 #include "actors/cli/local_runner.hpp"
-#include "actors/cli/model_flags.hpp"
+#include "bench/studies/json_file.hpp"
 #include "bench/studies/studies.hpp"
 
 namespace redline::studies {
 namespace {
-
-using nlohmann::ordered_json;
-
-struct flags {
-  model_flags models;
-  std::uint32_t prefix_tokens = 2048;
-  std::uint32_t own_tokens = 32;
-  std::uint32_t answer_tokens = 8;
-  std::uint32_t repeat = 5;
-  std::string json;
-};
 
 /// What one kind of prompt took.
 struct series {
@@ -52,8 +38,8 @@ std::vector<token> random_tokens(const engine& e, std::size_t count, std::mt1993
   return tokens;
 }
 
-result<void> measure(const flags& f) {
-  REDLINE_TRY_ASSIGN(auto options, to_engine_options(f.models));
+result<void> measure(const prefix_options& f) {
+  REDLINE_TRY_ASSIGN(auto options, engine_options_of(f.models));
   REDLINE_TRY_ASSIGN(const auto runner, local_runner::create(std::move(options)));
   const engine& e = runner->parts();
   const std::uint64_t needed = std::uint64_t{f.prefix_tokens} + f.own_tokens + f.answer_tokens;
@@ -70,7 +56,7 @@ result<void> measure(const flags& f) {
     g.prompt.insert(g.prompt.end(), own.begin(), own.end());
     return runner->run(std::move(g), {.how = draft::method::regular}, [](const session_text&) {});
   };
-  // The first answer ever also loads the model; it leaves the beginning behind.
+  // The first answer also loads the model; it leaves the common beginning in the cache.
   REDLINE_TRY_ASSIGN(const auto first, ask(tenants, random_tokens(e, f.own_tokens, random)));
   series alone;
   series sharing;
@@ -90,42 +76,24 @@ result<void> measure(const flags& f) {
       f.prefix_tokens, f.own_tokens, f.repeat, alone.median_ms(), sharing.median_ms(),
       static_cast<double>(sharing.cached_tokens) / f.repeat, speed_up, static_cast<unsigned long long>(identical),
       f.repeat);
-  if (!f.json.empty()) {
-    const ordered_json out = {{"model", f.models.model},
-                              {"prefix_tokens", f.prefix_tokens},
-                              {"own_tokens", f.own_tokens},
-                              {"alone_ms", alone.first_token_ms},
-                              {"sharing_ms", sharing.first_token_ms},
-                              {"cached_tokens", sharing.cached_tokens},
-                              {"speed_up", speed_up},
-                              {"identical", identical == f.repeat}};
-    std::ofstream(f.json) << out.dump(2) << "\n";
-  }
+  REDLINE_TRY(write_json(f.json, {{"benchmark", "prefix"},
+                                  {"model", f.models.model},
+                                  {"prefix_tokens", f.prefix_tokens},
+                                  {"own_tokens", f.own_tokens},
+                                  {"alone_ms", alone.first_token_ms},
+                                  {"sharing_ms", sharing.first_token_ms},
+                                  {"cached_tokens", sharing.cached_tokens},
+                                  {"speed_up", speed_up},
+                                  {"identical", identical == f.repeat}}));
   if (identical != f.repeat) return failure{errc::internal, "answers with shared pages differ from those without"};
   return {};
 }
 
 }  // namespace
 
-void add_bench_prefix(CLI::App& bench, int& exit_code) {
-  auto f = std::make_shared<flags>();
-  auto* c = bench.add_subcommand("prefix", "Time to the first token with and without a beginning that is known");
-  add_model_flags(*c, f->models);
-  c->add_option("--prefix-tokens", f->prefix_tokens, "Tokens that all prompts have in common")
-      ->check(CLI::Range(32, 1 << 20))
-      ->capture_default_str();
-  c->add_option("--own-tokens", f->own_tokens, "Tokens of each prompt behind them")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  c->add_option("--tokens", f->answer_tokens, "Tokens of each answer, which are compared")
-      ->check(CLI::Range(1, 4096))
-      ->capture_default_str();
-  c->add_option("--repeat", f->repeat, "Prompts of each kind")->check(CLI::Range(1, 1000))->capture_default_str();
-  c->add_option("--json", f->json, "Write the figures to this file");
-  c->callback([f, &exit_code] {
-    const auto done = measure(*f);
-    exit_code = done ? 0 : report(done.error());
-  });
+int run_prefix(const prefix_options& options) {
+  const auto done = measure(options);
+  return done ? 0 : report(done.error());
 }
 
 }  // namespace redline::studies

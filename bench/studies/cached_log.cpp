@@ -51,6 +51,7 @@ std::span<const float> cached_log::compute(std::uint32_t end, std::uint32_t logi
                          .table = pieces,
                          .logits_begin = count - (last ? logits_count : 0)};
     said = model_.forward({&one, 1});
+    computed_ += count;
     kv_.add({gap.begin, gap.begin + count});
   }
 }

@@ -20,16 +20,15 @@ class cached_log {
   cached_log(const cached_log&) = delete;
   cached_log& operator=(const cached_log&) = delete;
 
-  /// The log is now `log`, by way of the splices; KV behind the first token that differs then is dropped.
+  /// The log is now `log`, by way of the splices; KV after the first token that differs then is dropped.
   void become(std::span<const log_splice> splices, std::vector<token> log);
   /// Computes KV for all but the last token.
   void prepare();
-  /// The same for the last token: what the model says behind it.
+  /// The same for the last token; returns the logits of what follows it.
   std::span<const float> read_last();
-  /// What the model says behind the last token and, one after the other, all but the last of `next`. The log stays as
-  /// it is.
+  /// Logits of what follows the last token and then each token of `next` but its last. The log is unchanged after it.
   std::vector<float> read_ahead(std::span<const token> next);
-  /// The `count` most probable tokens behind the log, fewer when `stop` says so of one. The log stays as it is.
+  /// Decodes `count` tokens greedily, fewer when `stop` is true of one. The log is unchanged after it.
   template<class Stop>
   std::vector<token> say(std::uint32_t count, const Stop& stop);
 
@@ -38,6 +37,8 @@ class cached_log {
   /// The token's key in every head of a layer, turned to where it counts as standing.
   std::vector<float> key_of(std::uint32_t index, std::uint32_t layer);
 
+  /// Tokens computed so far.
+  [[nodiscard]] std::uint64_t computed_count() const { return computed_; }
   [[nodiscard]] const std::vector<token>& log() const { return log_; }
   [[nodiscard]] const kv::page_table& table() const { return table_; }
 
@@ -51,6 +52,7 @@ class cached_log {
   std::vector<token> log_;
   scheduler::coverage kv_;
   kv::page_table table_;
+  std::uint64_t computed_ = 0;
 };
 
 /// The first of the most probable.

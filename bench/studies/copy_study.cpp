@@ -170,9 +170,9 @@ class clumsy_writer {
     const auto& programs = static_cast<const grammar::copy_grammar&>(rules_->grammar->automaton());
     const auto at = programs.unpack(here).at;
     // A text's last token may hold the "<" of the next op.
-    const bool behind_lt = at == copy::program_state::step::after_lt && !begins_op_;
+    const bool after_lt = at == copy::program_state::step::after_lt && !begins_op_;
     begins_op_ = at == copy::program_state::step::await_op;
-    if (model_.plans_anew && (begins_op_ || behind_lt) && !plan(behind_lt ? 1 : 0)) return false;
+    if (model_.plans_anew && (begins_op_ || after_lt) && !plan(after_lt ? 1 : 0)) return false;
     const auto t = index.longest_token(programs, here, std::string_view(program_).substr(written_));
     if (!t || guide_.take(*t, logprob(), text) != guide::verdict::taken) return false;
     follow(*t, text);
@@ -284,11 +284,11 @@ std::vector<mask_price> price_masks(const std::shared_ptr<const grammar::token_t
                            {"program: last number", program, "<copy lines=\"12-"},
                            {"program: an anchor", program, "<copy lines=\"12-14\" first=\"x"},
                            {"program: a text", program, "<gen>x"},
-                           {"program: a text behind '<'", program, "<gen><"},
+                           {"program: a text after '<'", program, "<gen><"},
                            {"JSON: a member", schema, "{"},
                            {"JSON: a string", schema, "{\"name\":\"x"},
                            {"JSON: a string with maxLength", schema, "{\"name\":\"x\",\"note\":\"x"},
-                           {"JSON: behind a value", schema, "{\"name\":\"x\""}};
+                           {"JSON: after a value", schema, "{\"name\":\"x\""}};
   std::vector<mask_price> out;
   for (const auto& c : cases) {
     grammar::constraint at = c.grammar;
@@ -301,7 +301,7 @@ std::vector<mask_price> price_masks(const std::shared_ptr<const grammar::token_t
       auto s = automaton.begin();
       for (const char b : c.text) static_cast<void>(automaton.advance(s, static_cast<std::uint8_t>(b)));
       at.state.assign(s.cells().begin(), s.cells().end());
-      // A row's share: its mask, and the step behind what it chose.
+      // A row's share: its mask, and the step after what it chose.
       const auto row = [&] {
         grammar::grammar_matcher w(**grammars.find(at), at);
         const auto mask = w.next_token_mask();

@@ -11,7 +11,7 @@
 
 namespace redline::studies {
 
-/// Milliseconds of one run of N tokens behind a context, and of a decode step there.
+/// Milliseconds of one run of N tokens after a context, and of a decode step there.
 struct run_price {
   std::uint32_t tokens = 0;
   double run_ms = 0;         // logits of the last row only

@@ -13,7 +13,7 @@
 
 namespace redline::studies {
 
-/// Edits executed by the actors of this process, their shortest programs beside the whole files. The known tokens are
+/// Edits executed by the actors of this process, their shortest programs and their whole files. The known tokens are
 /// committed in place of the model's choices, which are computed all the same.
 struct trial_result {
   std::uint32_t users = 0;

@@ -166,13 +166,14 @@ std::string rightness_of(const json& root, const char* field, const char* what,
 result<std::vector<edit_run>> parse_edit_runs(const std::string& text, const std::string& name) {
   const json root = json::parse(text, nullptr, false);
   if (!root.is_object() || !root.contains("runs") || !root["runs"].is_array()) {
-    return failure{errc::file_malformed, name + ": wanted what 'bench edit --json' writes, found no list \"runs\""};
+    return failure{errc::file_malformed,
+                   name + ": wanted what 'redline bench edit --json' writes, found no list \"runs\""};
   }
   std::vector<edit_run> runs;
   for (const json& entry : root["runs"]) {
     if (!is_run(entry)) {
       return failure{errc::file_malformed, name + ", runs[" + std::to_string(runs.size()) +
-                                               "]: wanted what 'bench edit --json' writes, found other fields"};
+                                               "]: wanted what 'redline bench edit --json' writes, found other fields"};
     }
     edit_run run = run_of(entry);
     run.method += rightness_of(root, "draft_right", "draft ", {"assisted", "blazedit", "auto"}, entry["method"]) +
@@ -180,50 +181,6 @@ result<std::vector<edit_run>> parse_edit_runs(const std::string& text, const std
     runs.push_back(std::move(run));
   }
   return runs;
-}
-
-plot speed_plot(const std::vector<edit_run>& runs, const std::string& note) {
-  plot p{.title = "Characters per second by edit ratio",
-         .note = note,
-         .x_label = "edit ratio: changed characters / characters",
-         .y_label = "characters per second, prompt included"};
-  for (const std::string& method : methods_of(runs)) {
-    plot_series& s = p.series.emplace_back(plot_series{.name = method, .points = {}});
-    for (const edit_run& r : runs) {
-      if (r.method == method) s.points.emplace_back(r.edit_ratio, r.characters_per_second());
-    }
-  }
-  return p;
-}
-
-plot steps_plot(const edit_run& run, const std::string& note) {
-  plot p{.title = run.method + " on " + run.edit + ": tokens per pass of the target model",
-         .note = note,
-         .x_label = "pass of the target model",
-         .y_label = "draft tokens",
-         .drawn_as = plot::mark::bars,
-         .series = {{"proposed", {}}, {"accepted", {}}}};
-  for (std::size_t i = 0; i < run.steps.size(); ++i) {
-    const auto at = static_cast<double>(i + 1);
-    p.series[0].points.emplace_back(at, run.steps[i].drafted);
-    p.series[1].points.emplace_back(at, run.steps[i].accepted);
-  }
-  return p;
-}
-
-const edit_run* typical_run(const std::vector<edit_run>& runs) {
-  const method_summary* best = nullptr;
-  const auto all = summarise(runs);
-  for (const method_summary& s : all) {
-    if (s.drafted > 0 && (best == nullptr || s.mean_rate > best->mean_rate)) best = &s;
-  }
-  if (best == nullptr) return nullptr;
-  std::vector<const edit_run*> mine;
-  for (const edit_run& r : runs) {
-    if (r.method == best->method) mine.push_back(&r);
-  }
-  std::sort(mine.begin(), mine.end(), [](const auto* a, const auto* b) { return a->edit_ratio < b->edit_ratio; });
-  return mine[mine.size() / 2];
 }
 
 }  // namespace redline::studies

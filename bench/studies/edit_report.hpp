@@ -6,7 +6,6 @@
 
 #include "actors/serving/target_probe.hpp"
 #include "bench/studies/names.hpp"
-#include "bench/studies/svg_plot.hpp"
 #include "runtime/base/result.hpp"
 
 namespace redline::studies {
@@ -64,12 +63,5 @@ struct method_summary {
 /// The runs in what 'bench edit --json' wrote; `name` is the file's, for failures. Where drafts or predictions were
 /// made to be right to a degree, the methods that use them say so in their names.
 [[nodiscard]] result<std::vector<edit_run>> parse_edit_runs(const std::string& text, const std::string& name);
-
-/// Characters per second against edit ratio, a series per method.
-[[nodiscard]] plot speed_plot(const std::vector<edit_run>& runs, const std::string& note);
-/// Proposed and accepted tokens of each pass of the target model in one edit.
-[[nodiscard]] plot steps_plot(const edit_run& run, const std::string& note);
-/// Of the fastest method that drafts, the edit whose ratio lies in the middle; null when no method drafted.
-[[nodiscard]] const edit_run* typical_run(const std::vector<edit_run>& runs);
 
 }  // namespace redline::studies

@@ -136,12 +136,12 @@ class window_reader {
       const std::size_t room = std::min<std::size_t>(shape_.n_ctx - log_.size(), model_.rows_max());
       const auto chunk = text.first(std::min(room, text.size()));
       const bool counts = q.evictions > 0;
-      const std::uint64_t rows = model_.work_done().rows_count;
+      const std::uint64_t rows = rows_;
       (void)compute();  // what an eviction has left without keys
       log_.insert(log_.end(), chunk.begin(), chunk.end());
       const auto logits = compute();
       for (std::size_t i = 0; counts && i < chunk.size() && i + 1 < text.size(); ++i) judge(logits, i, text[i + 1], q);
-      if (counts) q.rows += model_.work_done().rows_count - rows;
+      if (counts) q.rows += rows_ - rows;
       text = text.subspan(chunk.size());
     }
     return q;
@@ -161,6 +161,7 @@ class window_reader {
                            .first_position = static_cast<position>(first),
                            .table = pieces};
       logits = model_.forward({&one, 1});
+      rows_ += count;
     }
     return logits;
   }
@@ -193,6 +194,7 @@ class window_reader {
   kv::page_pool pool_;
   kv::page_table table_;
   std::vector<token> log_;
+  std::uint64_t rows_ = 0;  // computed so far
 };
 
 }  // namespace

@@ -8,7 +8,7 @@
 
 namespace redline::studies {
 
-/// How many ask at once: clients that each wait for their answer, or arrivals that wait for nobody.
+/// A closed loop of clients that each wait for their answer, or an open loop of Poisson arrivals.
 struct load_level {
   bool is_rate = false;
   double amount = 1;  // clients, or requests per second

@@ -1,7 +1,8 @@
 #include "bench/studies/load_report.hpp"
 
 #include <algorithm>
-#include <cstdlib>
+#include <cmath>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
@@ -157,29 +158,6 @@ load_summary summary_of(const std::string& level, const std::string& method, con
   return s;
 }
 
-bool is_rate(const load_summary& s) { return s.level.ends_with("/s"); }
-
-plot load_plot(const std::vector<load_summary>& all, const std::string& note, const char* title, const char* y_label,
-               double load_summary::*value) {
-  plot p{.title = title,
-         .note = note,
-         .x_label = "clients",
-         .y_label = y_label,
-         .drawn_as = plot::mark::lines,
-         .series = {}};
-  if (all.empty()) return p;
-  // Clients and rates share no axis; the first level decides which are drawn.
-  const bool rates = is_rate(all.front());
-  if (rates) p.x_label = "requests per second";
-  for (const load_summary& s : all) {
-    if (is_rate(s) != rates) continue;
-    auto at = std::find_if(p.series.begin(), p.series.end(), [&](const auto& one) { return one.name == s.method; });
-    if (at == p.series.end()) at = p.series.insert(at, {s.method, {}});
-    at->points.emplace_back(std::strtod(s.level.c_str(), nullptr), s.*value);
-  }
-  return p;
-}
-
 }  // namespace
 
 double load_row::per_token_ms() const {
@@ -224,8 +202,8 @@ result<load_record> parse_load_record(const std::string& text, const std::string
   const json root = json::parse(text, nullptr, false);
   for (const char* list : {"windows", "requests"}) {
     if (!root.is_object() || !root.contains(list) || !root[list].is_array()) {
-      return failure{errc::file_malformed,
-                     name + ": wanted what 'bench load --json' writes, found no list \"" + std::string(list) + "\""};
+      return failure{errc::file_malformed, name + ": wanted what 'redline bench load --json' writes, found no list \"" +
+                                               std::string(list) + "\""};
     }
   }
   load_record out;
@@ -291,16 +269,6 @@ std::vector<std::string> differing_items(const load_record& record) {
     if (given.size() > 1) items.push_back(item);
   }
   return items;
-}
-
-plot throughput_plot(const std::vector<load_summary>& all, const std::string& note) {
-  return load_plot(all, note, "Characters per second by load", "characters per second, all clients together",
-                   &load_summary::characters_per_second);
-}
-
-plot goodput_plot(const std::vector<load_summary>& all, const std::string& note) {
-  return load_plot(all, note, "Answers within the latency target by load", "answers per second within the target",
-                   &load_summary::goodput);
 }
 
 }  // namespace redline::studies

@@ -1,11 +1,10 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
-#include "bench/studies/svg_plot.hpp"
 #include "runtime/base/result.hpp"
 
 namespace redline::studies {
@@ -91,10 +90,5 @@ struct load_summary {
 [[nodiscard]] nlohmann::ordered_json json_of(const load_summary& summary);
 /// Items that were not answered alike everywhere: none while speculation is exact.
 [[nodiscard]] std::vector<std::string> differing_items(const load_record& record);
-
-/// Characters per second against the amount of load, a series per method; levels that are clients, or rates.
-[[nodiscard]] plot throughput_plot(const std::vector<load_summary>& all, const std::string& note);
-/// The same of goodput.
-[[nodiscard]] plot goodput_plot(const std::vector<load_summary>& all, const std::string& note);
 
 }  // namespace redline::studies

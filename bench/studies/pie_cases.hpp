@@ -36,7 +36,7 @@ struct pie_context {
   std::string next_line;
   std::vector<task> tasks;
 
-  /// The lines from `first_line` on; nothing when the task's edit does not lie wholly behind that line, or there is no
+  /// The lines from `first_line` on; nothing when the task's edit does not lie wholly after that line, or there is no
   /// such task.
   [[nodiscard]] std::optional<pie_case> cut(std::string_view task_name, std::size_t first_line) const;
 };

@@ -1,7 +1,7 @@
 // The redline-bench command: one subcommand per study (bench/README.md).
 
 #include "actors/cli/application.hpp"
-#include "bench/studies/studies.hpp"
+#include "bench/studies/commands.hpp"
 
 int main(int argc, char** argv) {
   using namespace redline::studies;

@@ -12,7 +12,7 @@ let client;
 
 before(async () => {
     // Whole drafts: passes are counted below, and widths would depend on how busy the machine is.
-    server = await Server.start("--draft", draftModel, "--draft-widths", "whole");
+    server = await Server.start("--draft", draftModel, "--draft-length", "whole");
     client = server.client();
 });
 after(() => server?.kill("SIGKILL"));

@@ -1,12 +1,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <CLI/CLI.hpp>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "actors/cli/command.hpp"
-#include "bench/studies/studies.hpp"
+#include "bench/studies/commands.hpp"
 #include "runtime/convert/synth.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -34,7 +33,7 @@ class bench_accuracy : public ::testing::Test {
     int exit_code = 0;
     add_bench_accuracy(app, exit_code);
     testing::internal::CaptureStdout();
-    app.parse("accuracy --json --threads 1 --reference " + (folder_ / "f32.gguf") + " --prompts " +
+    app.parse("accuracy --json - --threads 1 --reference " + (folder_ / "f32.gguf") + " --prompts " +
               (folder_ / "prompts.json") + " --model " + (folder_ / model) + more);
     const std::string text = testing::internal::GetCapturedStdout();
     return {text.empty() ? ordered_json() : ordered_json::parse(text)["models"][0], exit_code};

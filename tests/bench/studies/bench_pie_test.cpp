@@ -1,14 +1,13 @@
 // 'bench pie' as a user calls it, on the demonstration model.
 
 #include <gtest/gtest.h>
-#include <CLI/CLI.hpp>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "actors/cli/command.hpp"
-#include "bench/studies/studies.hpp"
+#include "bench/studies/commands.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/test_data.hpp"
 
@@ -51,8 +50,7 @@ class bench_pie : public ::testing::Test {
 TEST_F(bench_pie, compares_the_policies_and_says_what_they_cost) {
   write_case();
   ASSERT_EQ(run(" --cases " + (folder_ / "cases.jsonl") +
-                " --tasks insert --lengths 64,256 --inserted 8 --samples 1 --json " + (folder_ / "p.json") + " --svg " +
-                (folder_ / "p.svg")),
+                " --tasks insert --lengths 64,256 --inserted 8 --samples 1 --json " + (folder_ / "p.json")),
             0)
       << said_;
   const auto found = json::parse(test::read_file(folder_ / "p.json"));
@@ -73,7 +71,6 @@ TEST_F(bench_pie, compares_the_policies_and_says_what_they_cost) {
   EXPECT_LT(by["conflict"]["key_cosine_by_layer"][0], 0.99);
   ASSERT_EQ(found["times"].size(), 4U);
   for (const auto& t : found["times"]) EXPECT_GT(t["exact_ms"], 0) << t;
-  EXPECT_NE(test::read_file(folder_ / "p.svg").find(">pie</text>"), std::string::npos);
 }
 
 TEST_F(bench_pie, refuses_cases_that_are_none) {

@@ -1,22 +1,17 @@
-// 'bench edit' and 'bench load' as a user calls them, on the demonstration models.
+// The studies as a user calls them, on the demonstration models.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <CLI/CLI.hpp>
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "actors/cli/command.hpp"
-#include "actors/cli/commands/commands.hpp"
-#include "actors/cli/generation_flags.hpp"
-#include "bench/studies/studies.hpp"
+#include "bench/studies/commands.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/test_data.hpp"
-#include "transport/http_client.hpp"
 
 namespace redline::studies {
 namespace {
@@ -62,11 +57,11 @@ class bench_edit : public benches {
 };
 
 TEST_F(benches, copy_executes_programs_and_measures_what_bounds_them) {
-  const auto said = call(add_bench_copy,
-                         "copy --threads 2 --behind 64 --runs 1,8,64 --seconds 0 --execute 1 --users 1,2 --moved 2 "
-                         "--trials 2 --own 1 --model " +
-                             test::source_path("bench/demo_models/demo-target.gguf") + edits + " --json " +
-                             (folder_ / "c.json") + " --svg " + (folder_ / "c"));
+  const auto said =
+      call(add_bench_copy,
+           "copy --threads 2 --context-tokens 64 --runs 1,8,64 --seconds 0 --execute 1 --users 1,2 "
+           "--perturb 2 --trials 2 --self-written 2 --model " +
+               test::source_path("bench/demo_models/demo-target.gguf") + edits + " --json " + (folder_ / "c.json"));
   ASSERT_EQ(said.exit_code, 0) << said.text;
   const auto all = json_at("c.json");
   EXPECT_EQ(all["prices"]["runs"].size(), 3u);
@@ -77,20 +72,23 @@ TEST_F(benches, copy_executes_programs_and_measures_what_bounds_them) {
   for (const auto& t : corpus["executed"]) EXPECT_EQ(t["exact"], t["edits"]);
   EXPECT_EQ(corpus["moved"].at(0)["forced"], 1.0);
   EXPECT_EQ(corpus["moved"].at(0)["auto_confidence"], 1.0);
-  ASSERT_EQ(corpus["own"].size(), 5u);
-  for (const auto& o : corpus["own"]) {
-    EXPECT_LE(o["exact"], o["valid"]);
-    EXPECT_LE(o["valid"], o["edits"]);
-  }
+  // Whoever decides about spans decides about all of them; text that no mask holds has none.
+  std::map<std::string, ordered_json> own;
+  for (const auto& o : corpus["own"]) own[o["written"]] = o;
+  ASSERT_EQ(own.size(), 5u);
+  EXPECT_EQ(own["as text"]["forced"], 0);
+  EXPECT_EQ(own["as text"]["verified"], 0);
+  EXPECT_GT(own["forced"]["forced"], 0);
+  EXPECT_EQ(own["forced"]["verified"], 0);
+  EXPECT_EQ(own["verified"]["forced"], 0);
+  EXPECT_GT(own["verified"]["verified"], 0);
   EXPECT_THAT(said.text, HasSubstr("REPLAYED"));
-  EXPECT_THAT(test::read_file(folder_ / "c-runs.svg"), HasSubstr("</svg>"));
-  EXPECT_THAT(test::read_file(folder_ / "c-moved.svg"), HasSubstr("</svg>"));
 }
 
 TEST_F(bench_edit, tries_every_combination_of_blazedits_parameters) {
-  // Whole drafts: how wide goodput makes them depends on the machine's other load.
+  // Whole drafts: how long adaptive drafts are depends on the machine's other load.
   const auto found = run(
-      " --limit 1 --max-tokens 40 --methods blazedit,regular --grid-runs 1,3 --grid-micro 8,40 --draft-widths whole");
+      " --limit 1 --max-tokens 40 --methods blazedit,regular --grid-runs 1,3 --grid-micro 8,40 --draft-length whole");
   std::vector<std::string> names;
   std::vector<std::uint64_t> target_passes;
   for (const auto& m : found["methods"]) {
@@ -106,8 +104,11 @@ TEST_F(bench_edit, tries_every_combination_of_blazedits_parameters) {
 
 TEST_F(bench_edit, reads_a_prediction_as_right_as_asked) {
   const auto passes_at = [&](const std::string& right) {
-    const auto found = run(
-        " --limit 1 --max-tokens 60 --methods prediction --replay --draft-widths whole --prediction-right " + right);
+    // The fastest of three: on a busy machine a draft may come too late for its pass.
+    const auto found =
+        run(" --limit 1 --max-tokens 60 --repeat 3 --methods prediction --replay --draft-length whole "
+            "--prediction-right " +
+            right);
     EXPECT_EQ(found["prediction_right"], std::stod(right));
     return found["methods"][0]["target_passes"].get<int>();
   };
@@ -117,7 +118,7 @@ TEST_F(bench_edit, reads_a_prediction_as_right_as_asked) {
 }
 
 TEST_F(bench_edit, compares_all_methods_and_its_counts_add_up) {
-  const auto found = run(" --limit 2 --max-tokens 60 --repeat 2 --svg " + (folder_ / "e"));
+  const auto found = run(" --limit 2 --max-tokens 60 --repeat 2");
   EXPECT_EQ(found["replayed"], false);
   const std::size_t methods = method_names().size();
   ASSERT_EQ(found["methods"].size(), methods);
@@ -139,16 +140,12 @@ TEST_F(bench_edit, compares_all_methods_and_its_counts_add_up) {
     EXPECT_GE(r["steps"].size() + accepted, r["tokens"].get<std::uint64_t>());
     EXPECT_GT(r["characters_per_second"], 0);
   }
-  EXPECT_THAT(test::read_file(folder_ / "e-speed.svg"), HasSubstr(">blazedit</text>"));
-  EXPECT_THAT(test::read_file(folder_ / "e-steps.svg"), HasSubstr(">proposed</text>"));
 }
 
 TEST_F(bench_edit, replays_known_results_and_says_so) {
-  const auto found =
-      run(" --limit 3 --replay --methods blazedit,regular,lookup --draft-widths whole --svg " + (folder_ / "e"));
+  const auto found = run(" --limit 3 --replay --methods blazedit,regular,lookup --draft-length whole");
   EXPECT_EQ(found["replayed"], true);
   EXPECT_THAT(said_.text, HasSubstr("REPLAYED"));
-  EXPECT_THAT(test::read_file(folder_ / "e-speed.svg"), HasSubstr("REPLAYED"));
   ASSERT_EQ(found["methods"].size(), 3U);
   EXPECT_EQ(found["methods"][0]["method"], "regular");
   for (const auto& m : found["methods"]) {
@@ -173,44 +170,16 @@ TEST_F(bench_edit, refuses_bad_edits) {
   EXPECT_EQ(call(add_bench_edit, "edit" + models + " --edits " + (folder_ / "bad.jsonl")).exit_code, exit_config);
 }
 
-/// `redline serve` on a thread of this process.
+/// Asks a `redline serve` that the study starts.
 class bench_load : public benches {
  protected:
-  void SetUp() override {
-    server_ = std::thread([this] {
-      CLI::App app;
-      add_serve(app, server_exit_code_);
-      app.parse("serve --threads 2 --listen 127.0.0.1:0 --port-file " + (folder_ / "port") + models);
-    });
-    for (int tries = 0; tries < 600 && url_.empty(); ++tries) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-      std::string port;
-      if (!std::getline(std::ifstream(folder_ / "port"), port)) continue;
-      const std::string url = "http://127.0.0.1:" + port;
-      const auto health = transport::http_get(*transport::parse_http_url(url + "/health"));
-      if (health && health->status == 200) url_ = url;
-    }
-    ASSERT_NE(url_, "");  // it handles signals from here on
-  }
-  void TearDown() override {
-    // To that thread alone, which waits for it: to others of this process it would be the end.
-    ::pthread_kill(server_.native_handle(), SIGTERM);
-    server_.join();
-    EXPECT_EQ(server_exit_code_, 0);
-  }
   printed run(const std::string& more) {
-    return call(add_bench_load,
-                "load --server " + url_ + edits + " --max-tokens 24 --json " + (folder_ / "l.json") + more);
+    return call(add_bench_load, "load" + models + edits + " --max-tokens 24 --json " + (folder_ / "l.json") + more);
   }
-
-  std::thread server_;
-  int server_exit_code_ = 0;
-  std::string url_;
 };
 
 TEST_F(bench_load, serves_clients_and_rates_and_its_counts_add_up) {
-  const auto said = run(" --concurrency 1,3 --rate 50 --requests 6 --mix 0.3 --methods auto,regular,juggling --svg " +
-                        (folder_ / "l"));
+  const auto said = run(" --concurrency 1,3 --rate 50 --requests 6 --mix 0.3 --methods auto,regular,juggling");
   EXPECT_EQ(said.exit_code, 0) << said.text;
   EXPECT_THAT(said.text, HasSubstr("identical answers to equal requests: yes"));
   const auto found = json_at("l.json");
@@ -227,7 +196,6 @@ TEST_F(bench_load, serves_clients_and_rates_and_its_counts_add_up) {
   EXPECT_EQ(found["summary"][1]["method"], "regular");
   EXPECT_EQ(found["summary"][1]["accepted_per_pass"], 0);
   EXPECT_GT(found["summary"][0]["accepted_per_pass"], 0);
-  EXPECT_THAT(test::read_file(folder_ / "l-goodput.svg"), HasSubstr(">auto</text>"));
 
   std::filesystem::copy(folder_ / "l.json", folder_ / "first.json");
   EXPECT_EQ(run(" --concurrency 3 --requests 6").exit_code, 0);
@@ -254,18 +222,31 @@ TEST_F(benches, evictions_are_timed_and_judged) {
   const auto said =
       call(add_bench_evict, "evict --threads 2 --window 64 --tokens 20 --n-discard 16 --text-tokens 200 --text " +
                                 test::source_path("bench/demo_files/inventory.py") + " --json " + (folder_ / "v.json") +
-                                " --svg " + (folder_ / "v.svg") + " --model " +
-                                test::source_path("bench/demo_models/demo-draft.gguf"));
+                                " --model " + test::source_path("bench/demo_models/demo-draft.gguf"));
   EXPECT_EQ(said.exit_code, 0) << said.text;
   const auto found = json_at("v.json");
-  ASSERT_EQ(found["rows"].size(), 6u);
-  for (const auto& row : found["rows"]) {
-    EXPECT_GT(row["ms_per_token"], 0);
-    EXPECT_GE(row["evictions"], 1) << row;
+  std::map<std::pair<std::string, int>, ordered_json> quality;
+  for (const auto& row : found["quality"]) quality[{row["policy"], row["n_discard"]}] = row;
+  std::map<std::pair<std::string, int>, ordered_json> pace;
+  for (const auto& row : found["rows"]) pace[{row["policy"], row["n_discard"]}] = row;
+  for (const std::string policy : {"reevaluate", "shift", "lazy"}) {
+    // 16 as asked, 32 is half of the window.
+    const auto& often = pace[{policy, 16}];
+    const auto& seldom = pace[{policy, 32}];
+    EXPECT_GE(often["evictions"], seldom["evictions"]);
+    EXPECT_GE(seldom["evictions"], 1);
+    EXPECT_GT(often["ms_per_token"], 0);
   }
-  EXPECT_EQ(found["quality"].size(), 6u);
-  EXPECT_EQ(found["drift"].size(), 15u);
-  EXPECT_THAT(test::read_file(folder_ / "v.svg"), HasSubstr("reevaluate"));
+  EXPECT_EQ(pace.size(), 6u);
+  // Only recomputing costs rows, fewer where more goes at a time; keys turned and keys left alone mean the same.
+  const auto rows = [&](const char* policy, int n_discard) {
+    return quality.at({policy, n_discard})["rows_per_token"].get<double>();
+  };
+  EXPECT_EQ(rows("lazy", 16), rows("shift", 16));
+  EXPECT_GT(rows("reevaluate", 16), rows("reevaluate", 32));
+  EXPECT_GT(rows("reevaluate", 32), rows("lazy", 32));
+  const auto perplexity = [&](const char* policy) { return quality.at({policy, 16})["perplexity"].get<double>(); };
+  EXPECT_NEAR(perplexity("lazy") / perplexity("shift"), 1, 0.02);
 }
 
 }  // namespace

@@ -95,18 +95,5 @@ TEST(edit_report, gives_no_speed_up_without_regular) {
   EXPECT_EQ(all[0].mean_speed_up, 0);
 }
 
-TEST(edit_report, draws_the_edit_in_the_middle_of_the_fastest_method_that_drafts) {
-  const auto runs = some_runs();
-  const edit_run* one = typical_run(runs);
-  ASSERT_NE(one, nullptr);
-  EXPECT_EQ(one->method, "lookup");
-  EXPECT_EQ(one->edit, "c");
-  const plot p = steps_plot(*one, "");
-  EXPECT_EQ(p.series[0].points, (std::vector<std::pair<double, double>>{{1, 0}, {2, 15}}));
-  EXPECT_EQ(p.series[1].points, (std::vector<std::pair<double, double>>{{1, 0}, {2, 14}}));
-  EXPECT_EQ(speed_plot(runs, "").series.size(), 2U);
-  EXPECT_EQ(typical_run({}), nullptr);
-}
-
 }  // namespace
 }  // namespace redline::studies

@@ -1,0 +1,322 @@
+// The flags of every study. One translation unit has them all: each that builds CLI11 commands compiles CLI11 again.
+
+#include "bench/studies/commands.hpp"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "bench/studies/edit_corpus.hpp"
+#include "bench/studies/pie_cases.hpp"
+#include "bench/studies/studies.hpp"
+
+namespace redline::studies {
+namespace {
+
+void add_kv_flag(CLI::App& c, std::string& kv, const char* help = "Element type of keys and values") {
+  c.add_option("--kv", kv, help)->check(CLI::IsMember({"f32", "f16", "bf16"}))->capture_default_str();
+}
+CLI::Option* add_json_flag(CLI::App& c, std::string& path, const std::string& what) {
+  return c.add_option("--json", path, "Write " + what + " to this file as JSON")->type_name("FILE");
+}
+void add_edits_flag(CLI::App& c, std::string& path) {
+  c.add_option("--edits", path,
+               "JSONL with instruction, before, after and optionally id and path; default: "
+               "../shared/data/edits/blazedit_like.jsonl if it is there, else bench/edits.jsonl")
+      ->check(CLI::ExistingFile);
+}
+
+}  // namespace
+
+void add_bench_forward(CLI::App& bench, int& exit_code) {
+  auto f = std::make_shared<forward_options>();
+  auto* c = bench.add_subcommand("forward", "Time of one forward pass by rows and context, with the machine's bounds");
+  c->add_option("--model", f->model, "A GGUF file")->required()->check(CLI::ExistingFile);
+  c->add_option("--rows", f->rows, "Rows of a pass")->delimiter(',')->check(CLI::Range(1, 4096))->capture_default_str();
+  c->add_option("--context", f->contexts, "Tokens in the KV cache before them")
+      ->delimiter(',')
+      ->check(CLI::Range(0, 1 << 20))
+      ->capture_default_str();
+  add_threads_flag(*c, f->threads);
+  add_kv_flag(*c, f->kv);
+  c->add_option("--samples", f->samples, "Least number of passes per cell")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  c->add_option("--seconds", f->seconds, "Least time per cell")->check(CLI::Range(0.0, 600.0))->capture_default_str();
+  c->add_flag("--last-only", f->last_only,
+              "Logits of the last row only (default: of every row, as verification needs)");
+  c->add_flag("--profile", f->profile, "Time of each part of a pass");
+  add_json_flag(*c, f->json, "the figures ('-': print them instead of the table)");
+  c->callback([f, &exit_code] { exit_code = run_forward(*f); });
+}
+
+void add_bench_accuracy(CLI::App& bench, int& exit_code) {
+  auto f = std::make_shared<accuracy_options>();
+  auto* c =
+      bench.add_subcommand("accuracy", "How far the logits of models are from those of the file they were made of");
+  c->add_option("--reference", f->reference, "The GGUF file to compare with")->required()->check(CLI::ExistingFile);
+  c->add_option("--model", f->models, "GGUF files")->required()->check(CLI::ExistingFile);
+  c->add_option("--prompts", f->prompts, "JSON with cases[].text, such as bench/demo_models/vectors.json")
+      ->required()
+      ->check(CLI::ExistingFile);
+  add_kv_flag(*c, f->kv, "Element type of the models' keys and values; the reference has f32");
+  add_threads_flag(*c, f->threads);
+  add_json_flag(*c, f->json, "the figures ('-': print them instead of the table)");
+  c->callback([f, &exit_code] { exit_code = run_accuracy(*f); });
+}
+
+void add_bench_copy(CLI::App& bench, int& exit_code) {
+  auto f = std::make_shared<copy_study_options>();
+  auto* c = bench.add_subcommand("copy", "Edit programs: time of copied runs, what edits can copy, programs executed");
+  add_model_flags(*c, f->models);
+  c->add_option("--edits", f->edits, "JSONL files of edits (default: bench/edits.jsonl)")
+      ->delimiter(',')
+      ->check(CLI::ExistingFile);
+  c->add_option("--context-tokens", f->context_tokens, "Tokens already in the KV cache")
+      ->check(CLI::Range(0, 1 << 20))
+      ->capture_default_str();
+  c->add_option("--runs", f->runs, "Lengths of copied runs, in tokens")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  c->add_option("--spans-min", f->spans_min, "Shortest spans that count as copied, in tokens")
+      ->delimiter(',')
+      ->check(CLI::Range(2, 1024))
+      ->capture_default_str();
+  c->add_option("--users", f->users, "Programs executed at once")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  c->add_option("--execute", f->executed, "Number of edits whose programs are executed; 0: none")
+      ->check(CLI::Range(0, 1000))
+      ->capture_default_str();
+  c->add_option("--answer-tokens-max", f->answer_tokens_max,
+                "Execute only edits whose new file has at most these tokens")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  c->add_option("--repeat", f->repeats, "Executions of each program; the fastest counts")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  c->add_option("--perturb", f->perturbed, "Number of edits whose spans get wrong ends at random; 0: none")
+      ->check(CLI::Range(0, 100'000))
+      ->capture_default_str();
+  c->add_option("--trials", f->trials, "Random ends tried for each of them")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  c->add_option("--self-written", f->self_written,
+                "Number of edits for which the model writes its own program; 0: none")
+      ->check(CLI::Range(0, 1000))
+      ->capture_default_str();
+  c->add_option("--seconds", f->seconds, "Least time per measured run")
+      ->check(CLI::Range(0.0, 60.0))
+      ->capture_default_str();
+  c->add_flag_callback(
+      "--processor-time", [f] { f->clock = clock_kind::processor; },
+      "Measure processor time instead of wall time; for machines with other load, with --threads 1");
+  add_json_flag(*c, f->json, "everything");
+  c->footer(
+      "bound: 1 / ((1 - f) + f / s) over the spans, s the measured speed-up of a span's length; with program: every "
+      "token\n"
+      "that the model has to choose counts, not only the text. For several users a decoded token costs its share of a\n"
+      "common step. Speed-ups do not include the prompts, which are timed separately.");
+  c->callback([f, &exit_code] { exit_code = run_copy(*f); });
+}
+
+void add_bench_edit(CLI::App& bench, int& exit_code) {
+  auto f = std::make_shared<edit_options>();
+  auto* c =
+      bench.add_subcommand("edit", "Characters per second of every drafting method over edits with known results");
+  add_model_flags(*c, f->models, false);
+  add_drafting_flags(*c, f->drafting);
+  add_edits_flag(*c, f->edits);
+  c->add_option("--methods", f->methods, "Methods to compare; default: all that these models can run")
+      ->delimiter(',')
+      ->check(CLI::IsMember(method_names()));
+  c->add_option("--limit", f->limit, "Take at most this many edits, evenly spaced by edit ratio; 0: all")
+      ->capture_default_str();
+  c->add_option("--repeat", f->repeats, "Runs of each edit by each method; the fastest counts")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  c->add_option("--max-tokens", f->tokens_max, "Tokens of an answer; 0: a quarter more than the known result has")
+      ->capture_default_str();
+  c->add_flag(
+      "--replay", f->replay,
+      "Commit the known result's tokens instead of the model's choices, and compute every pass: real times of a "
+      "model of any size, such as 'redline synth --tokenizer DRAFT' makes. Drafts stay real");
+  c->add_option("--replay-draft-accuracy", f->replay_draft_accuracy,
+                "With --replay, replay the draft model's choices too, and compute its passes: it accepts every correct "
+                "token of a lookup draft, and this share of its own tokens is correct")
+      ->check(CLI::Range(0.0, 1.0));
+  c->add_option("--prediction-right", f->prediction_right,
+                "Methods prediction and auto: predict the known result with this share of its lines intact; of the "
+                "others half are missing and half have a word changed. Default: the old file is the prediction")
+      ->check(CLI::Range(0.0, 1.0));
+  c->add_option("--grid-runs", f->grid_runs, "blazedit: try each of these --max-num-run")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 64));
+  c->add_option("--grid-micro", f->grid_micro, "blazedit: with each of these --micro-draft-tokens")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 512));
+  c->add_option("--grid-ngram", f->grid_ngram, "blazedit: with each of these --max-matching-ngram-size")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 64));
+  add_json_flag(*c, f->json, "every run and the summary, after each edit,");
+  c->add_option("--merge", f->merge, "Run nothing; combine files that several processes wrote with --json")
+      ->check(CLI::ExistingFile);
+  c->footer(
+      "Edits run one at a time, through the actors and threads of this process; methods take turns on each edit, after "
+      "a\n"
+      "warm-up. chars/s: characters of the answer by the whole time, prompt included. worst decile: the 10th "
+      "percentile\n"
+      "over the edits. speed-up: that mean or decile divided by the one of the method regular. edit ratio: characters "
+      "in\n"
+      "removed or added lines as a share of those of both files. identical: every answer had the tokens and bytes of "
+      "the\n"
+      "first method's; the exit code is 1 if not.");
+  c->callback([f, &exit_code] { exit_code = run_edit(*f); });
+}
+
+void add_bench_evict(CLI::App& bench, int& exit_code) {
+  auto f = std::make_shared<evict_options>();
+  auto* c = bench.add_subcommand("evict", "Answers longer than the window: time per token, drift of keys, quality");
+  add_model_flags(*c, f->models);
+  c->add_option("--window", f->window, "Tokens of the window")->check(CLI::Range(64, 1 << 20))->capture_default_str();
+  c->add_option("--n-keep", f->n_keep, "First tokens of the window, which are never evicted")->capture_default_str();
+  c->add_option("--n-discard", f->n_discard, "Tokens evicted at a time; half of the window is always tried as well")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 20));
+  c->add_option("--tokens", f->tokens, "Tokens timed after the window is full")
+      ->check(CLI::Range(2, 1 << 20))
+      ->capture_default_str();
+  c->add_option("--reevaluations-max", f->reevaluations_max, "Most windows recomputed in one timed answer")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  c->add_option("--text", f->text, "Text whose perplexity is measured; default: the old files of the edits")
+      ->check(CLI::ExistingFile);
+  c->add_option("--text-tokens", f->text_tokens, "Tokens read of it; 0: none")
+      ->check(CLI::Range(0, 1 << 24))
+      ->capture_default_str();
+  add_json_flag(*c, f->json, "the figures");
+  c->callback([f, &exit_code] { exit_code = run_evict(*f); });
+}
+
+void add_bench_load(CLI::App& bench, int& exit_code) {
+  auto f = std::make_shared<load_options>();
+  auto* c = bench.add_subcommand("load", "What many users of a server get, by their number and by method");
+  auto* server = c->add_option("--server", f->server, "http://HOST:PORT of a running server")->group("Server");
+  c->add_option("--api-key", f->api_key, "Key for --server")->group("Server");
+  auto* model = c->add_option("-m,--model", f->model, "Start a server with this target model instead")
+                    ->check(CLI::ExistingFile)
+                    ->excludes(server)
+                    ->group("Server");
+  c->add_option("-d,--draft", f->draft, "Its draft model")->check(CLI::ExistingFile)->needs(model)->group("Server");
+  c->add_option("--merge", f->merge, "Send nothing; combine files that several processes wrote with --json")
+      ->check(CLI::ExistingFile)
+      ->excludes(server)
+      ->excludes(model)
+      ->group("Server");
+
+  c->add_option("--concurrency", f->clients,
+                "Levels, closed loop: clients that wait for each answer before the next request; default 1,4,16,32,64")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1024))
+      ->group("Load");
+  c->add_option("--rate", f->rates, "Levels, open loop: requests per second, Poisson arrivals")
+      ->delimiter(',')
+      ->check(CLI::Range(0.001, 10000.0))
+      ->group("Load");
+  c->add_option("--requests", f->requests, "Requests per level; 0: four per client and at least 16, or 64 with --rate")
+      ->check(CLI::Range(0, 100000))
+      ->capture_default_str()
+      ->group("Load");
+  c->add_option("--methods", f->methods,
+                "Run each level with each of these; those that the server refuses are left out")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->group("Load");
+  c->add_option("--repeat", f->repeats, "Runs of each level by each method")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str()
+      ->group("Load");
+  add_edits_flag(*c, f->edits);
+  c->get_option("--edits")->group("Load");
+  c->add_option("--edit-bytes-max", f->edit_bytes_max, "Leave out edits of larger files; 0: keep all")
+      ->capture_default_str()
+      ->group("Load");
+  c->add_option("--mix", f->mix.completions, "Share of short completions (32 tokens) among the edits")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str()
+      ->group("Load");
+  c->add_option("--max-tokens", f->mix.tokens_max, "Tokens of an edit's answer")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str()
+      ->group("Load");
+  c->add_flag("--predict", f->mix.predict, "Send the old file as the request's prediction, as editors do")
+      ->group("Load");
+  c->add_option("--seed", f->seed, "The same seed gives the same requests at the same times")
+      ->capture_default_str()
+      ->group("Load");
+
+  c->add_option("--slo-ttft-ms", f->target.first_ms, "Goodput: most milliseconds to the first text")
+      ->check(CLI::Range(0.0, 1e9))
+      ->capture_default_str()
+      ->group("Report");
+  c->add_option("--slo-tpot-ms", f->target.per_token_ms, "Goodput: most milliseconds per further token")
+      ->check(CLI::Range(0.0, 1e9))
+      ->capture_default_str()
+      ->group("Report");
+  add_json_flag(*c, f->json, "every request and the summary")->group("Report");
+  c->footer(
+      "TTFT: time to the first text. TPOT: time after it divided by the tokens after it; a chunk carries several "
+      "tokens,\n"
+      "so the time between chunks says nothing. With --rate, times count from when a request was due. chars/s and "
+      "tokens/s:\n"
+      "of all clients together. goodput: answers per second within both --slo limits; share: of all requests, errors\n"
+      "included. Compare methods within a level: they take turns on the same requests. The exit code is 1 if equal\n"
+      "requests got different answers.");
+  c->callback([f, &exit_code] { exit_code = run_load(*f); });
+}
+
+void add_bench_pie(CLI::App& bench, int& exit_code) {
+  auto f = std::make_shared<pie_options>();
+  f->cases = default_pie_path();
+  auto* c = bench.add_subcommand("pie",
+                                 "What an edit in the middle of a cached text costs, and what each cache policy loses");
+  c->add_option("--model", f->model, "A GGUF file")->required()->check(CLI::ExistingFile);
+  c->add_option("--cases", f->cases, "Edits in the format of pie_contexts.jsonl; '': none")->capture_default_str();
+  c->add_option("--tasks", f->tasks, "Tasks of the cases")->delimiter(',')->capture_default_str();
+  c->add_option("--limit", f->limit, "Most edits per task; 0: all that fit")->capture_default_str();
+  c->add_option("--window", f->window, "Take the last lines of a context that fit into this many tokens")
+      ->check(CLI::Range(64, 1 << 20))
+      ->capture_default_str();
+  c->add_option("--lengths", f->lengths, "Also measure times at these context lengths, in tokens")
+      ->delimiter(',')
+      ->check(CLI::Range(64, 1 << 20));
+  c->add_option("--inserted", f->inserted, "Tokens inserted there")->check(CLI::Range(1, 1024))->capture_default_str();
+  c->add_option("--exact-max", f->exact_max, "Measure policy exact only where it recomputes at most this many tokens")
+      ->capture_default_str();
+  c->add_option("--samples", f->samples, "Samples of each time")->check(CLI::Range(1, 1000))->capture_default_str();
+  add_threads_flag(*c, f->threads);
+  add_kv_flag(*c, f->kv);
+  add_json_flag(*c, f->json, "everything");
+  c->callback([f, &exit_code] { exit_code = run_pie(*f); });
+}
+
+void add_bench_prefix(CLI::App& bench, int& exit_code) {
+  auto f = std::make_shared<prefix_options>();
+  auto* c = bench.add_subcommand("prefix", "Time to the first token with and without a cached prompt prefix");
+  add_model_flags(*c, f->models);
+  c->add_option("--prefix-tokens", f->prefix_tokens, "Tokens that all prompts begin with")
+      ->check(CLI::Range(32, 1 << 20))
+      ->capture_default_str();
+  c->add_option("--own-tokens", f->own_tokens, "Tokens after them that differ from prompt to prompt")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  c->add_option("--tokens", f->answer_tokens, "Tokens of each answer; answers are compared")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  c->add_option("--repeat", f->repeat, "Prompts of each kind")->check(CLI::Range(1, 1000))->capture_default_str();
+  add_json_flag(*c, f->json, "the figures");
+  c->callback([f, &exit_code] { exit_code = run_prefix(*f); });
+}
+
+}  // namespace redline::studies

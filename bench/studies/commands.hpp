@@ -1,0 +1,21 @@
+#pragma once
+
+#include "bench/studies/names.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace redline::studies {
+
+/// The subcommands of redline-bench: each adds itself, its callback sets the exit code.
+void add_bench_forward(CLI::App& bench, int& exit_code);
+void add_bench_accuracy(CLI::App& bench, int& exit_code);
+void add_bench_copy(CLI::App& bench, int& exit_code);
+void add_bench_edit(CLI::App& bench, int& exit_code);
+void add_bench_evict(CLI::App& bench, int& exit_code);
+void add_bench_load(CLI::App& bench, int& exit_code);
+void add_bench_pie(CLI::App& bench, int& exit_code);
+void add_bench_prefix(CLI::App& bench, int& exit_code);
+
+}  // namespace redline::studies
