@@ -13,7 +13,8 @@ namespace redline::actors::cli {
 void add_bench(CLI::App& app, int& exit_code) {
   auto* c = app.add_subcommand("bench", "Measure this machine: runs redline-bench with the same arguments");
   c->prefix_command();
-  c->set_help_flag();  // --help is redline-bench's
+  c->set_help_flag();  // --help and every other flag are redline-bench's
+  c->fallthrough(false);
   c->callback([c, &exit_code] {
     const std::string path = sibling_executable("redline-bench");
     std::vector<std::string> words = c->remaining();
