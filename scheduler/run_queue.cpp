@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace redline::scheduler {
 namespace {
@@ -38,9 +39,8 @@ bool run_queue::fits(const sequence_state& q, const submission& s) {
   return s.from <= count;
 }
 
-void run_queue::apply(sequence_state& q, std::span<const log_splice> splices, std::vector<table_splice>& cuts) {
-  for (std::size_t i = 0; i < splices.size(); ++i) {
-    const log_splice& s = splices[i];
+void run_queue::apply(sequence_state& q, std::span<const log_splice> splices) {
+  for (const log_splice& s : splices) {
     const auto first = q.log.begin() + s.at;
     q.log.insert(q.log.erase(first, first + s.removed_count), s.tokens.begin(), s.tokens.end());
     if (!s.keeps_later) q.kv.keep(s.at);
@@ -52,7 +52,7 @@ void run_queue::apply(sequence_state& q, std::span<const log_splice> splices, st
     if (at == table_count) continue;  // no KV behind: nothing moves
     const std::int32_t shift =
         s.moves_later ? static_cast<std::int32_t>(inserted) - static_cast<std::int32_t>(s.removed_count) : 0;
-    cuts.push_back({table_count, at, removed, shift, ++q.revision, i});
+    q.splices.push_back({table_count, at, removed, shift, s.policy});
     // New tokens see what is before them, those behind have seen what was.
     if (q.exact_count >= s.at) q.exact_count = s.at + inserted;
   }
@@ -62,16 +62,22 @@ token_range run_queue::pending(const sequence_state& q) {
   return q.kv.first_gap(static_cast<std::uint32_t>(q.log.size()) - (q.prefill_only ? 1 : 0));
 }
 
-void run_queue::lose_kv(sequence_state& q) {
+void run_queue::note_change(sequence_id sequence, sequence_state& q) {
+  if (!std::exchange(q.table_changed, true)) changed_.push_back(sequence);
+}
+
+/// Who holds its pages is told otherwise.
+void run_queue::lose_kv(sequence_id sequence, sequence_state& q) {
   q.kv = {};
-  q.pages = {};
+  q.room = 0;
+  q.splices.clear();
+  if (std::exchange(q.table_changed, false)) std::erase(changed_, sequence);
   q.awaits.reset();
-  q.revision = 0;
   q.recomputed_count += q.exact_count == all_exact ? 0 : 1;
   q.exact_count = all_exact;
 }
 
-submit_outcome run_queue::submit(const submission& s, instant now, std::vector<table_splice>& cuts) {
+submit_outcome run_queue::submit(const submission& s, instant now) {
   if (s.from == 0 && s.tail.empty()) return submit_outcome::empty_log;
   const auto found = sequences_.find(s.sequence);
   if (found == sequences_.end()) {
@@ -100,7 +106,8 @@ submit_outcome run_queue::submit(const submission& s, instant now, std::vector<t
     q.arrival = now;
     q.tokens_max = s.tokens_max;
   }
-  apply(q, s.splices, cuts);
+  const std::uint32_t table_count = q.kv.count();
+  apply(q, s.splices);
   const auto known_tail = std::span(q.log).subspan(s.from);
   const auto same = std::mismatch(s.tail.begin(), s.tail.end(), known_tail.begin(), known_tail.end()).first;
   const auto unchanged_count = s.from + static_cast<std::uint32_t>(same - s.tail.begin());
@@ -111,8 +118,7 @@ submit_outcome run_queue::submit(const submission& s, instant now, std::vector<t
   if (q.kv.is_empty() || q.kv.ranges().back().end <= q.exact_count) q.exact_count = all_exact;
   q.cached_count = q.kv.count();
   q.awaits.reset();
-  // q.pages stays what it was: what the cache manager gives back can only make more room, and it says so in its next
-  // grant.
+  if (!q.splices.empty() || q.kv.count() < table_count) note_change(s.sequence, q);
   const std::size_t draft_room = q.tokens_max > q.log.size() ? q.tokens_max - q.log.size() : 0;
   q.draft.assign(s.draft.begin(), s.draft.begin() + static_cast<std::ptrdiff_t>(std::min(s.draft.size(), draft_room)));
   q.sources.assign(s.sources.begin(), s.sources.end());
@@ -197,6 +203,7 @@ void run_queue::release(sequence_id sequence) {
   const auto it = sequences_.find(sequence);
   if (it == sequences_.end()) return;
   if (it->second.admitted) --running_count_;
+  if (it->second.table_changed) std::erase(changed_, sequence);
   sequences_.erase(it);
   admit_waiting({});  // then nobody counts as idle; the next plan looks again
 }
@@ -217,15 +224,13 @@ batch_plan run_queue::plan(budget limits, instant now) {
                       .computed_count = next.begin,
                       .pending_count = next.count(),
                       .draft_count = at_end ? static_cast<std::uint32_t>(q.draft.size()) : 0,
-                      .room = q.pages.room,
+                      .room = q.room,
                       .background = q.prefill_only,
                       .wants_logits = at_end,
                       .sources = q.sources,
                       .drafts = &q.drafts,
                       .typical = q.typical.get()});
   }
-  const std::uint32_t held = pages_held();
-  limits.pages_free = limits_.pages_count > held ? limits_.pages_count - held : 0;
   policy_->rank(items_, now, order_);
   const auto first_background =
       std::stable_partition(order_.begin(), order_.end(), [&](item_index i) { return !items_[i].background; });
@@ -258,20 +263,15 @@ void run_queue::learn_costs(std::span<const cost::cost_sample> samples) {
 }
 
 void run_queue::begin(const batch_plan& plan) {
-  for (const auto& run : plan.runs) {
-    sequence_state& q = sequences_.at(run.sequence);
-    q.in_flight = true;
-    q.pages.add(run.rows(), page_tokens_);
-  }
+  for (const auto& run : plan.runs) sequences_.at(run.sequence).in_flight = true;
 }
 
-void run_queue::abandon(const batch_plan& plan) {
+void run_queue::put_back(const batch_plan& plan) {
   for (const auto& run : plan.runs) {
     const auto it = sequences_.find(run.sequence);
     if (it == sequences_.end() || !it->second.in_flight) continue;
     it->second.in_flight = false;
     if (it->second.given_up) close(it->second, it->second.idle_since);
-    it->second.pages.take_back(run.rows(), page_tokens_);
   }
 }
 
@@ -300,7 +300,10 @@ std::vector<round_outcome> run_queue::complete(const batch_plan& plan, std::span
       continue;
     }
     q.kv.add({run.first, static_cast<std::uint32_t>(q.log.size()) + answers[i].accepted_count});
-    q.pages.take_back(run.draft_count - answers[i].accepted_count, page_tokens_);
+    if (const std::uint32_t refused = run.draft_count - answers[i].accepted_count; refused > 0) {
+      q.room += refused;
+      note_change(run.sequence, q);
+    }
     q.log.insert(q.log.end(), answers[i].tokens.begin(), answers[i].tokens.end());
     q.drafts.note(q.sources, run.draft_count, answers[i].accepted_count);
     // Also of a draft that was cut to nothing: what is thought of drafts must come back when none is tried.
@@ -350,26 +353,41 @@ std::optional<sequence_id> run_queue::choose_victim(const batch_plan& plan, inst
       victim = &entry;
     }
   }
-  // Nobody can help. Slots that lie empty between moved pieces come back when the sequence is computed anew.
-  const std::uint64_t slots = std::uint64_t{hungry->pages.held + hungry->pages.shared} * page_tokens_;
-  const bool wasteful = slots > std::uint64_t{hungry->kv.count()} + hungry->pages.room;
-  if (victim == nullptr && (hungry->in_flight || !wasteful)) return std::nullopt;
+  // When nobody else has KV, its own table must be what takes too many pages: slots that lie empty between moved
+  // pieces. They come back when it is computed anew.
+  const auto has_kv = [](const auto& entry) { return !entry.second.kv.is_empty(); };
+  const bool alone = !hungry->kv.is_empty() && std::count_if(sequences_.begin(), sequences_.end(), has_kv) == 1;
+  if (victim == nullptr && (hungry->in_flight || !alone)) return std::nullopt;
   const sequence_id id = victim == nullptr ? hungry_id : victim->first;
-  lose_kv(sequences_.at(id));
+  lose_kv(id, sequences_.at(id));
   return id;
 }
 
 void run_queue::forget_all_kv() {
   for (auto& [id, q] : sequences_) {
-    lose_kv(q);
+    lose_kv(id, q);
     q.in_flight = false;
     if (q.given_up) close(q, q.idle_since);
   }
 }
 
-void run_queue::note_pages(sequence_id sequence, page_account account) {
+std::vector<table_change> run_queue::take_changes(const batch_plan& plan) {
+  for (const auto& run : plan.runs) note_change(run.sequence, sequences_.at(run.sequence));
+  for (const left_behind& l : plan.left) {
+    if (l.why == limit::pages) note_change(l.sequence, sequences_.at(l.sequence));
+  }
+  std::vector<table_change> changes;
+  for (const sequence_id sequence : std::exchange(changed_, {})) {
+    sequence_state& q = sequences_.at(sequence);
+    q.table_changed = false;
+    changes.push_back({sequence, std::exchange(q.splices, {}), q.kv.count()});
+  }
+  return changes;
+}
+
+void run_queue::note_room(sequence_id sequence, std::uint32_t tokens_count) {
   const auto it = sequences_.find(sequence);
-  if (it != sequences_.end()) it->second.pages = account;
+  if (it != sequences_.end()) it->second.room = tokens_count;
 }
 
 void run_queue::await_prefix(sequence_id sequence, std::uint64_t question, instant until) {
@@ -378,7 +396,7 @@ void run_queue::await_prefix(sequence_id sequence, std::uint64_t question, insta
   q.awaits = {question, until};
 }
 
-bool run_queue::adopt_prefix(sequence_id sequence, std::uint64_t question, std::uint32_t count, page_account account) {
+bool run_queue::adopt_prefix(sequence_id sequence, std::uint64_t question, std::uint32_t count) {
   const auto it = sequences_.find(sequence);
   if (it == sequences_.end() || !it->second.awaits || it->second.awaits->number != question || question == 0)
     return false;
@@ -386,7 +404,6 @@ bool run_queue::adopt_prefix(sequence_id sequence, std::uint64_t question, std::
   q.awaits.reset();
   if (count >= q.log.size()) return false;
   if (count > 0) q.kv.add({0, count});
-  q.pages = account;
   q.cached_count = count;
   return true;
 }
@@ -410,26 +427,19 @@ std::uint32_t run_queue::exact_count(sequence_id sequence) const {
 std::span<const token> run_queue::log(sequence_id sequence) const { return sequences_.at(sequence).log; }
 std::span<const token> run_queue::draft(sequence_id sequence) const { return sequences_.at(sequence).draft; }
 
-std::uint32_t run_queue::pages_held() const {
-  std::uint32_t held = shared_pages_;
-  for (const auto& [id, q] : sequences_) {
-    held += q.pages.held;
-    // Until the answer comes it may be the first to hold what it asked for.
-    if (q.awaits && q.awaits->number != 0) held += pages_for(static_cast<std::uint32_t>(q.log.size()), page_tokens_);
-  }
-  return std::min(held, limits_.pages_count);
-}
-
 void run_queue::check_integrity() const {
   std::uint32_t admitted = 0;
+  std::size_t changed = 0;
   for (const auto& [id, q] : sequences_) {
     admitted += q.admitted ? 1 : 0;
     q.kv.check_integrity();
     REDLINE_ASSERT(q.kv.is_empty() || q.kv.ranges().back().end <= q.log.size(), "more tokens are computed than known");
     REDLINE_ASSERT(!q.open || pending(q).count() > 0, "an open round has nothing to compute");
-    REDLINE_ASSERT(std::uint64_t{q.pages.held + q.pages.shared} * page_tokens_ >= q.kv.count(), "tokens lie in pages");
+    changed += q.table_changed ? 1 : 0;
+    REDLINE_ASSERT(q.table_changed || q.splices.empty(), "a splice is not told");
     REDLINE_ASSERT(!q.in_flight || (q.open && q.admitted), "a run is in flight that nobody asked for");
   }
+  REDLINE_ASSERT(changed == changed_.size(), "a change is not told, or twice");
   REDLINE_ASSERT(admitted == running_count_, "the count of running sequences is off");
   REDLINE_ASSERT(running_count_ <= limits_.running_max, "more sequences run than may");
 }

@@ -29,36 +29,26 @@ struct log_splice {
   std::span<const token> tokens;
   bool keeps_later = false;  // the tokens behind keep their KV; else all from `at` on are computed again
   bool moves_later = true;   // with keeps_later: they count as standing where they now are
+  std::uint8_t policy = 0;   // the caller's name for it; comes back with the table_splice
 };
 
 /// What a log_splice means for the sequence's page table, where only tokens with KV are.
 struct table_splice {
-  std::uint32_t table_count = 0;  // tokens in the table before it, at most
+  std::uint32_t keep_count = 0;  // before it, the table loses all tokens after the first keep_count
   std::uint32_t at = 0;
   std::uint32_t removed_count = 0;
-  std::int32_t shift = 0;      // of the tokens behind
-  std::uint32_t revision = 0;  // of the table, after it
-  std::size_t of = 0;          // index of the log_splice
+  std::int32_t shift = 0;   // positions by which the tokens after it move
+  std::uint8_t policy = 0;  // of the log_splice
   bool operator==(const table_splice&) const = default;
 };
 
-/// Pages of one sequence, as its owner sees them.
-struct page_account {
-  std::uint32_t held = 0;    // by this sequence alone
-  std::uint32_t shared = 0;  // and others that are kept as a known beginning
-  std::uint32_t room = 0;    // tokens that find place without another page
-  bool operator==(const page_account&) const = default;
-
-  void add(std::uint32_t tokens_count, std::uint32_t page_tokens) {
-    const std::uint32_t pages = pages_to_take(tokens_count, room, page_tokens);
-    held += pages;
-    room += pages * page_tokens - tokens_count;
-  }
-  /// Undoes the end of the last add.
-  void take_back(std::uint32_t tokens_count, std::uint32_t page_tokens) {
-    held -= (room + tokens_count) / page_tokens;
-    room = (room + tokens_count) % page_tokens;
-  }
+/// What became of a sequence's page table since this was last asked for: the splices in order, then all tokens after
+/// the first keep_count are dropped.
+struct table_change {
+  sequence_id sequence;
+  std::vector<table_splice> splices;
+  std::uint32_t keep_count = 0;
+  bool operator==(const table_change&) const = default;
 };
 
 /// A session's request for one round.
@@ -112,16 +102,16 @@ class run_queue {
  public:
   run_queue(queue_limits limits, std::unique_ptr<policy> order);
 
-  /// Splices are taken with the round or not at all; what they do to the page table is appended to `cuts`.
-  submit_outcome submit(const submission& s, instant now, std::vector<table_splice>& cuts);
+  /// Splices are taken with the round or not at all.
+  submit_outcome submit(const submission& s, instant now);
   /// Nobody waits for this round: it is closed without an answer, at once or when its run in flight completes, which a
   /// later round may overtake.
   void give_up(sequence_id sequence, round_id round, instant now);
   /// Forgets the sequence. A run of it that is in flight is ignored when it completes.
   void release(sequence_id sequence);
 
-  /// The next pass under `limits` (pages_free is filled in by the queue); empty when nothing can run. Rounds for the
-  /// cache only have passes of their own, of one chunk, and only when no session is between two rounds of an answer.
+  /// The next pass under `limits`; empty when nothing can run. Rounds for the cache only have passes of their own, of
+  /// one chunk, and only when no session is between two rounds of an answer.
   batch_plan plan(budget limits, instant now);
   /// When to plan again although nothing happened: the end of the pause after which rounds for the cache have their
   /// turn.
@@ -132,7 +122,7 @@ class run_queue {
   std::vector<round_outcome> complete(const batch_plan& plan, std::span<const run_answer> answers, microseconds took,
                                       instant now);
   /// The pass did not happen; its runs are open again.
-  void abandon(const batch_plan& plan);
+  void put_back(const batch_plan& plan);
 
   /// The sequence whose pages should be taken so that the oldest starving item can run; its KV counts as lost. nullopt
   /// when nobody starves for pages, or nobody may be asked.
@@ -140,25 +130,24 @@ class run_queue {
   /// All KV is lost (the target model restarted): everything is computed again from the logs.
   void forget_all_kv();
 
-  /// What the cache manager says of the sequence's pages, with the tokens of the run in flight.
-  void note_pages(sequence_id sequence, page_account account);
-  /// And how many pages of known beginnings sequences hold: they count once, whoever has them.
-  void note_shared_pages(std::uint32_t count) { shared_pages_ = count; }
-  [[nodiscard]] std::uint32_t shared_pages() const { return shared_pages_; }
+  /// The page tables that the plan's runs begin with, and what else has changed in any table: each change is told once.
+  /// Of sequences that were left for lack of pages also what has not changed.
+  std::vector<table_change> take_changes(const batch_plan& plan);
+  /// Tables may give pages back when their changes are taken.
+  [[nodiscard]] bool has_changes() const { return !changed_.empty(); }
+  /// Tokens for which the sequence needs no further page, as the owner of the pages last counted them.
+  void note_room(sequence_id sequence, std::uint32_t tokens_count);
 
   /// A sequence without KV waits until it is told what is known of its beginning, or until `until`. question: what was
   /// asked of the cache manager; 0: nothing yet.
   void await_prefix(sequence_id sequence, std::uint64_t question, instant until);
   [[nodiscard]] bool awaits_prefix(sequence_id sequence) const { return sequences_.at(sequence).awaits.has_value(); }
   /// The answer: its first `count` tokens have KV. False, and nothing changed, when nobody waits for it.
-  bool adopt_prefix(sequence_id sequence, std::uint64_t question, std::uint32_t count, page_account account);
+  bool adopt_prefix(sequence_id sequence, std::uint64_t question, std::uint32_t count);
 
   [[nodiscard]] std::uint32_t known_count(sequence_id sequence) const;
-  /// Tokens that the sequence's page table should have, and how often it was spliced.
-  [[nodiscard]] std::uint32_t table_count(sequence_id sequence) const { return sequences_.at(sequence).kv.count(); }
   /// The first tokens that have KV without a hole.
   [[nodiscard]] std::span<const token> computed_prefix(sequence_id sequence) const;
-  [[nodiscard]] std::uint32_t revision(sequence_id sequence) const { return sequences_.at(sequence).revision; }
   [[nodiscard]] std::span<const token> log(sequence_id sequence) const;
   [[nodiscard]] std::span<const token> draft(sequence_id sequence) const;
   /// Of the log, the first tokens whose KV is, or will be, what computing them anew gives.
@@ -172,7 +161,6 @@ class run_queue {
   [[nodiscard]] std::uint32_t running_count() const { return running_count_; }
   /// Sequences with an open round that somebody waits for and no place. Those between two rounds want none.
   [[nodiscard]] std::uint32_t waiting_count() const;
-  [[nodiscard]] std::uint32_t pages_held() const;
   [[nodiscard]] const cost::cost_model& cost() const { return cost_; }
   /// Passes measured elsewhere, for a model that has seen none. Ignored once passes were seen.
   void learn_costs(std::span<const cost::cost_sample> samples);
@@ -195,8 +183,9 @@ class run_queue {
     std::vector<token> log;
     std::vector<token> draft;
     coverage kv;
-    page_account pages;
-    std::uint32_t revision = 0;  // splices of the page table since it was empty
+    std::vector<table_splice> splices;  // of the page table, since its changes were last taken
+    bool table_changed = false;         // and is in changed_
+    std::uint32_t room = 0;             // see note_room
     std::uint32_t exact_count =
         all_exact;                       // the KV of tokens from here on is not what computing the log anew would give
     std::uint32_t recomputed_count = 0;  // times that such KV was lost
@@ -221,16 +210,17 @@ class run_queue {
   [[nodiscard]] std::optional<instant> pause_end(instant now) const;
   static void close(sequence_state& q, instant now);
   [[nodiscard]] static bool fits(const sequence_state& q, const submission& s);
-  static void apply(sequence_state& q, std::span<const log_splice> splices, std::vector<table_splice>& cuts);
+  static void apply(sequence_state& q, std::span<const log_splice> splices);
+  void note_change(sequence_id sequence, sequence_state& q);
   /// The next tokens to compute, for the round at hand.
   [[nodiscard]] static token_range pending(const sequence_state& q);
-  static void lose_kv(sequence_state& q);
+  void lose_kv(sequence_id sequence, sequence_state& q);
 
   queue_limits limits_;
   std::unique_ptr<policy> policy_;
   std::unordered_map<sequence_id, sequence_state> sequences_;
+  std::vector<sequence_id> changed_;  // those whose page tables are to change, in no order
   std::uint32_t running_count_ = 0;
-  std::uint32_t shared_pages_ = 0;
   std::uint32_t page_tokens_ = 32;
   cost::cost_model cost_;
   per_tenant<source_records> typical_drafts_;

@@ -12,6 +12,7 @@
 #include "actors/messages/http_messages.hpp"
 #include "actors/messages/session_messages.hpp"
 #include "actors/messages/status_messages.hpp"
+#include "actors/messages/target_messages.hpp"
 #include "actors/messages/verify_messages.hpp"
 #include "runtime/actor/system_messages.hpp"
 
@@ -20,8 +21,7 @@ namespace redline::actors {
 /// Every message there is. A new one is added here, which checks its number and has the tests pin its bytes.
 using all_messages =
     std::tuple<actor::undeliverable, actor::actor_down, actor::restart_actor, actor::stop_worker, actor::peer_state,
-               reserve_pages, page_grant, release_pages, drop_all_pages, splice_pages, adopt_prefix, prefix_adopted,
-               offer_prefix, propose, proposal, forget, verify_run, verdict, release_sequence, forward_batch,
+               place_batch, batch_held, release_pages, adopt_prefix, prefix_adopted, offer_prefix, propose, proposal, forget, verify_run, verdict, release_sequence, forward_batch,
                batch_done, target_ready, run_pending, announce_target, scheduler_tick, give_up_round, background_due,
                report_status, scheduler_report, draft_report, session_text, session_finished, cancel_session,
                pause_session, session_tick, http_arrived, http_closed, http_flow, http_respond, http_stream,

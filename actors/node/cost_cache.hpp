@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/messages/verify_messages.hpp"
+#include "actors/messages/target_messages.hpp"
 #include "runtime/base/result.hpp"
 
 namespace redline::actors {

@@ -156,8 +156,8 @@ void engine::add_io_actors() {
     const actor_ref<cache_manager> cache{make_address(process, topology::io_worker, topology::cache)};
     const actor_ref<target_model> target{make_address(process, topology::target_worker, topology::target)};
     io.add<cache_manager>(topology::cache, "cache manager", {actor_mail_max, actor_mail_max},
-                          [pages = scheduling.limits.pages_count](actor::actor_context& c) {
-                            return std::make_unique<cache_manager>(c, pages);
+                          [pages = scheduling.limits.pages_count, target](actor::actor_context& c) {
+                            return std::make_unique<cache_manager>(c, pages, target);
                           });
     io.add<verify_scheduler>(topology::scheduler, "scheduler", {actor_mail_max, actor_mail_max},
                              [scheduling, cache, target](actor::actor_context& c) {

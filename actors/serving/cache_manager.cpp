@@ -2,115 +2,140 @@
 
 #include <utility>
 
+#include "actors/serving/target_model.hpp"
+
 namespace redline::actors {
 
 /// A check reads every page's count: microseconds, but not for every batch.
 static constexpr microseconds check_interval{10'000'000};
 
-cache_manager::cache_manager(actor::actor_context& context, std::uint32_t pages_count)
-    : actor_of(context), pool_(pages_count) {}
+cache_manager::cache_manager(actor::actor_context& context, std::uint32_t pages_count,
+                             actor::actor_ref<target_model> target)
+    : actor_of(context), pool_(pages_count), target_(target) {}
 
-void cache_manager::on(const reserve_pages& m) {
-  if (last_ && m.batch == last_->batch) {
-    context().send(context().sender(), *last_);
-    return;
-  }
-  // Everything that shrinks goes first, so that a batch can use what it gives back.
-  for (const auto& want : m.wants) sequences_[want.sequence].table.truncate(pool_, want.keep_count);
-  tidy_up(m);
-  page_grant grant{.batch = m.batch};
-  for (const auto& want : m.wants) {
-    auto& [table, revision] = sequences_[want.sequence];
-    // Another table than the scheduler believes means that one of the two lost its memory: it must hear of that.
-    const bool known =
-        table.token_count() == want.keep_count && revision == want.revision && want.at <= want.keep_count;
-    prefixes_.make_room(pool_, table.pages_needed(pool_, want.append_count));
-    if (!known || !table.insert(pool_, want.at, want.append_count)) {
-      grant.tables.emplace_back(std::nullopt);
-    } else {
-      grant.tables.emplace_back(table.prefix(want.at + want.append_count));
-    }
-    grant.uses.push_back(use_of(table));
-  }
-  grant.shared_count = shared_count();
-  grant.moves = std::exchange(moves_, {});
-  last_ = std::move(grant);
-  context().send(context().sender(), *last_);
+/// What was known in another epoch is gone.
+void cache_manager::enter(std::uint64_t epoch) {
+  if (epoch == epoch_) return;
+  for (auto& [id, table] : tables_) table.clear(pool_);
+  tables_.clear();
+  prefixes_.clear(pool_);
+  moves_.clear();
+  passed_on_ = 0;
+  epoch_ = epoch;
 }
 
-page_use cache_manager::use_of(const kv::page_table& table) const {
-  page_use use{.room = table.room(pool_)};
-  table.for_each_page([&](page_id page) { ++(pool_.is_kept(page) ? use.shared : use.held); });
-  return use;
+void cache_manager::on(const place_batch& m) {
+  enter(m.epoch);
+  if (m.batch == passed_on_) return;
+  // Everything that shrinks goes first, so that the batch can use what it gives back.
+  bool are_known = true;
+  for (const table_change& change : m.changes) are_known = apply(change) && are_known;
+  for (const batch_run& run : m.runs) {
+    const auto table = tables_.find(run.sequence);
+    are_known = are_known && table != tables_.end() && run.first_position >= 0 &&
+                static_cast<std::uint32_t>(run.first_position) <= table->second.token_count();
+  }
+  if (!are_known) return hold(m, true);
+  compact_fragmented(m);
+  const std::uint64_t needed = pages_needed(m);
+  const bool has_pages =
+      needed <= pool_.pages_count() && prefixes_.make_room(pool_, static_cast<std::uint32_t>(needed));
+  if (m.runs.empty() || !has_pages) return hold(m, false);
+  forward_batch batch{.batch = m.batch, .runs = m.runs};
+  for (batch_run& run : batch.runs) {
+    auto& table = tables_.at(run.sequence);
+    const auto first = static_cast<std::uint32_t>(run.first_position);
+    const auto count = static_cast<std::uint32_t>(run.tokens.size());
+    if (!table.insert(pool_, first, count)) return hold(m, true);  // two runs of one sequence
+    run.table = table.prefix(first + count);
+  }
+  batch.moves = std::exchange(moves_, {});
+  batch.pages = report(m);
+  passed_on_ = m.batch;
+  context().tell(target_, batch);
 }
 
-/// Fragmented tables are copied together as far as pages are free that this batch does not need.
-void cache_manager::tidy_up(const reserve_pages& m) {
-  for (const auto& want : m.wants) {
-    auto& table = sequences_[want.sequence].table;
+/// False when the table is another than the scheduler believes: one of the two lost its memory.
+bool cache_manager::apply(const table_change& change) {
+  kv::page_table& table = tables_[change.sequence];
+  for (const table_splice& s : change.splices) {
+    table.truncate(pool_, s.keep_count);
+    const std::uint32_t count = table.token_count();
+    if (count != s.keep_count || s.at > count || s.removed_count > count - s.at) return false;
+    table.splice(pool_, s.at, s.removed_count, s.shift);
+    if (s.policy != kv::splice_policy::eager) continue;
+    const auto moves = table.apply_offsets(pool_, s.at);
+    moves_.insert(moves_.end(), moves.begin(), moves.end());
+  }
+  table.truncate(pool_, change.keep_count);
+  return table.token_count() == change.keep_count;
+}
+
+/// Copies the tokens of fragmented tables together, as far as pages are free that this batch does not need.
+void cache_manager::compact_fragmented(const place_batch& m) {
+  for (const table_change& change : m.changes) {
+    auto& table = tables_.at(change.sequence);
     if (!table.is_fragmented()) continue;
-    std::uint64_t needed = 0;
-    for (const auto& other : m.wants) {
-      needed += sequences_[other.sequence].table.pages_needed(pool_, other.append_count) + 1;
-    }
     const std::uint64_t copied = table.token_count() / kv::page_tokens + 1;
-    if (needed + copied > pool_.free_count()) continue;
+    // A compacted table may have less room than before: another page for each.
+    if (pages_needed(m) + m.changes.size() + copied > pool_.free_count()) continue;
     const auto moves = table.compact(pool_);
     moves_.insert(moves_.end(), moves.begin(), moves.end());
   }
 }
 
-void cache_manager::on(const release_pages& m) {
-  const auto it = sequences_.find(m.sequence);
-  if (it == sequences_.end()) return;
-  it->second.table.clear(pool_);
-  sequences_.erase(it);
-}
-
-void cache_manager::on(const drop_all_pages&) {
-  for (auto& [id, s] : sequences_) s.table.clear(pool_);
-  sequences_.clear();
-  prefixes_.clear(pool_);
-  moves_.clear();
-  last_.reset();
-}
-
-// A splice of a table that is not there, or is another, is left out: the next reservation names a revision that the
-// table does not have, and all is computed anew.
-void cache_manager::on(const splice_pages& m) {
-  const auto it = sequences_.find(m.sequence);
-  if (it == sequences_.end()) return;
-  auto& [table, revision] = it->second;
-  table.truncate(pool_, m.keep_count);
-  const std::uint32_t count = table.token_count();
-  if (count != m.keep_count || m.at > count || m.removed_count > count - m.at || revision + 1 != m.revision) return;
-  revision = m.revision;
-  table.splice(pool_, m.at, m.removed_count, m.shift);
-  if (m.policy != kv::splice_policy::eager) return;
-  const auto moves = table.apply_offsets(pool_, m.at);
-  moves_.insert(moves_.end(), moves.begin(), moves.end());
-}
-
-// A sequence that has pages keeps them: the question comes late.
-void cache_manager::on(const adopt_prefix& m) {
-  auto& table = sequences_[m.sequence].table;
-  if (table.token_count() == 0) {
-    for (const page_id page : prefixes_.find(m.tenant, m.tokens)) table.append_shared(pool_, page);
+std::uint64_t cache_manager::pages_needed(const place_batch& m) const {
+  std::uint64_t needed = 0;
+  for (const batch_run& run : m.runs) {
+    needed += tables_.at(run.sequence).pages_needed(pool_, static_cast<std::uint32_t>(run.tokens.size()));
   }
-  context().send(context().sender(),
-                 prefix_adopted{m.sequence, m.question, table.token_count(), use_of(table), shared_count()});
+  return needed;
+}
+
+void cache_manager::hold(const place_batch& m, bool tables_lost) {
+  context().send(context().sender(), batch_held{.batch = m.batch, .tables_lost = tables_lost, .pages = report(m)});
+}
+
+page_report cache_manager::report(const place_batch& m) const {
+  page_report pages{.free_count = free_count()};
+  for (const table_change& change : m.changes) {
+    pages.rooms.push_back({change.sequence, tables_.at(change.sequence).room(pool_)});
+  }
+  return pages;
+}
+
+void cache_manager::on(const release_pages& m) {
+  enter(m.epoch);
+  const auto it = tables_.find(m.sequence);
+  if (it == tables_.end()) return;
+  it->second.clear(pool_);
+  tables_.erase(it);
+}
+
+void cache_manager::on(const adopt_prefix& m) {
+  enter(m.epoch);
+  auto& table = tables_[m.sequence];
+  table.clear(pool_);
+  for (const page_id page : prefixes_.find(m.tenant, m.tokens)) table.append_shared(pool_, page);
+  context().send(context().sender(), prefix_adopted{m.sequence, m.question, table.token_count(), free_count()});
 }
 
 void cache_manager::on(const offer_prefix& m) {
-  const auto it = sequences_.find(m.sequence);
-  if (it == sequences_.end()) return;
+  enter(m.epoch);
+  const auto it = tables_.find(m.sequence);
+  if (it == tables_.end()) return;
   std::vector<page_id> pages;
   while ((pages.size() + 1) * kv::page_tokens <= m.tokens.size()) {
-    const auto page = it->second.table.whole_page(static_cast<std::uint32_t>(pages.size()));
+    const auto page = it->second.whole_page(static_cast<std::uint32_t>(pages.size()));
     if (!page) break;
     pages.push_back(*page);
   }
   prefixes_.add(pool_, m.tenant, m.tokens, pages);
+}
+
+// The target model is gone; when it is back it tells the scheduler, which begins a new epoch.
+void cache_manager::on(const actor::undeliverable& m) {
+  context().log(log_level::warning, "cannot reach " + actor::to_string(m.to) + ": " + m.why.describe());
 }
 
 bool cache_manager::on_idle() {
@@ -124,9 +149,9 @@ void cache_manager::check_integrity() const {
   pool_.check_integrity();
   prefixes_.check_integrity(pool_);
   std::vector<std::uint32_t> owners(pool_.pages_count(), 0);
-  for (const auto& [id, s] : sequences_) {
-    s.table.check_integrity();
-    s.table.for_each_page([&](page_id page) { ++owners[page.value]; });
+  for (const auto& [id, table] : tables_) {
+    table.check_integrity();
+    table.for_each_page([&](page_id page) { ++owners[page.value]; });
   }
   for (std::uint32_t page = 0; page < owners.size(); ++page) {
     const std::uint32_t kept = pool_.is_kept(page_id{page}) ? 1 : 0;

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "actors/messages/cache_messages.hpp"
+#include "runtime/actor/system_messages.hpp"
 #include "runtime/actor/worker.hpp"
 #include "runtime/kv/page_pool.hpp"
 #include "runtime/kv/page_table.hpp"
@@ -12,22 +12,22 @@
 
 namespace redline::actors {
 
-/// Owns the bookkeeping of one model's KV pages in one process. Only this actor hands pages out or takes them back, so
-/// "free + held = all" can be checked in one place. Whole pages of beginnings stay when their sequence is over, for
-/// others of its tenant that begin alike, until somebody needs the pages. Never reads or writes the bytes in a page.
+class target_model;
+
+/// Owns the bookkeeping of one model's KV pages: page tables, free pages, known prefixes. The scheduler's batches pass
+/// through it on their way to the target model and get their tables here. Whole pages of prefixes stay when their
+/// sequence is over, for others of its tenant, until pages are needed. Never reads or writes the bytes in a page.
 class cache_manager final : public actor::actor_of<cache_manager> {
  public:
-  using accepts =
-      actor::protocol<reserve_pages, release_pages, drop_all_pages, splice_pages, adopt_prefix, offer_prefix>;
+  using accepts = actor::protocol<place_batch, release_pages, adopt_prefix, offer_prefix, actor::undeliverable>;
 
-  cache_manager(actor::actor_context& context, std::uint32_t pages_count);
+  cache_manager(actor::actor_context& context, std::uint32_t pages_count, actor::actor_ref<target_model> target);
 
-  void on(const reserve_pages& m);
+  void on(const place_batch& m);
   void on(const release_pages& m);
-  void on(const drop_all_pages& m);
-  void on(const splice_pages& m);
   void on(const adopt_prefix& m);
   void on(const offer_prefix& m);
+  void on(const actor::undeliverable& m);
   bool on_idle();
 
   /// Aborts when a page is lost or held twice.
@@ -36,20 +36,20 @@ class cache_manager final : public actor::actor_of<cache_manager> {
   [[nodiscard]] std::uint32_t free_count() const { return pool_.free_count() + pool_.spare_count(); }
 
  private:
-  struct sequence {
-    kv::page_table table;
-    std::uint32_t revision = 0;  // splices so far
-  };
-
-  void tidy_up(const reserve_pages& m);
-  [[nodiscard]] page_use use_of(const kv::page_table& table) const;
-  [[nodiscard]] std::uint32_t shared_count() const { return pool_.kept_count() - pool_.spare_count(); }
+  void enter(std::uint64_t epoch);
+  [[nodiscard]] bool apply(const table_change& change);
+  void compact_fragmented(const place_batch& m);
+  [[nodiscard]] std::uint64_t pages_needed(const place_batch& m) const;
+  void hold(const place_batch& m, bool tables_lost);
+  [[nodiscard]] page_report report(const place_batch& m) const;
 
   kv::page_pool pool_;
+  actor::actor_ref<target_model> target_;
+  std::uint64_t epoch_ = 0;
+  std::uint64_t passed_on_ = 0;  // the last batch that went to the target model
   kv::prefix_index prefixes_;
-  std::unordered_map<sequence_id, sequence> sequences_;
-  std::vector<kv::token_move> moves_;  // for the next grant
-  std::optional<page_grant> last_;     // to be repeated when its batch is asked for again
+  std::unordered_map<sequence_id, kv::page_table> tables_;
+  std::vector<kv::token_move> moves_;  // for the next batch that is passed on
   instant checked_{};
 };
 

@@ -89,10 +89,10 @@ result<void> target_model::check(const forward_batch& m) {
 }
 
 void target_model::on(const forward_batch& m) {
-  batch_done done{.batch = m.batch};
+  batch_done done{.batch = m.batch, .pages = m.pages};
   if (auto good = check(m); !good) {
     done.why_not = good.error();
-    context().send(context().sender(), done);
+    context().tell(scheduler_, done);
     return;
   }
   transformer_->move_tokens(m.moves);
@@ -133,7 +133,7 @@ void target_model::on(const forward_batch& m) {
     done.results.push_back(std::move(answer));
   }
   done.elapsed_us = static_cast<std::uint64_t>((context().now() - started).count());
-  context().send(context().sender(), done);
+  context().tell(scheduler_, done);
 }
 
 }  // namespace redline::actors

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "actors/messages/verify_messages.hpp"
+#include "actors/messages/target_messages.hpp"
 #include "actors/serving/target_probe.hpp"
 #include "runtime/actor/worker.hpp"
 #include "runtime/grammar/grammar_matcher.hpp"

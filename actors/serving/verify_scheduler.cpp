@@ -32,8 +32,9 @@ verify_scheduler::verify_scheduler(actor::actor_context& context, const schedule
 }
 
 void verify_scheduler::on_start() {
-  // An answer to a batch of a dead predecessor must not look like one of ours.
-  batch_ = context().env().random() >> 1;
+  // What a dead predecessor began must not look like ours.
+  sent_.batch = context().env().random() >> 1;
+  epoch_ = context().env().random() >> 1;
   context().tell(target_, announce_target{});
   context().after(tick, scheduler_tick{});
 }
@@ -49,7 +50,8 @@ void verify_scheduler::take(const verify_run& m, actor::address session) {
   for (const auto& part : m.parts) sources.push_back({record_of(part), part.count});
   std::vector<scheduler::log_splice> splices;
   for (const log_splice& s : m.splices) {
-    splices.push_back({s.at, s.removed_count, s.tokens, kv::keeps_later(s.policy), kv::moves_later(s.policy)});
+    splices.push_back({s.at, s.removed_count, s.tokens, kv::keeps_later(s.policy), kv::moves_later(s.policy),
+                       static_cast<std::uint8_t>(s.policy)});
   }
   const scheduler::submission wish{.sequence = m.sequence,
                                    .tenant = m.tenant,
@@ -62,9 +64,7 @@ void verify_scheduler::take(const verify_run& m, actor::address session) {
                                    .tokens_max = m.tokens_max,
                                    .prefill_only = m.prefill_only};
   const bool is_new = !queue_.holds(m.sequence);
-  const std::uint32_t table_count = !is_new ? queue_.table_count(m.sequence) : 0;
-  std::vector<scheduler::table_splice> cuts;
-  const submit_outcome outcome = queue_.submit(wish, context().now(), cuts);
+  const submit_outcome outcome = queue_.submit(wish, context().now());
   switch (outcome) {
     case submit_outcome::taken:
     case submit_outcome::nothing_to_do: {
@@ -81,11 +81,6 @@ void verify_scheduler::take(const verify_run& m, actor::address session) {
         c.tenant = options_.sharing == prefix_sharing::all ? tenant_id{} : m.tenant;
         look_for_prefix(m.sequence, true);
       }
-      for (const auto& cut : cuts) {
-        context().tell(cache_, splice_pages{m.sequence, cut.table_count, cut.at, cut.removed_count, cut.shift,
-                                            cut.revision, m.splices[cut.of].policy});
-      }
-      if (queue_.table_count(m.sequence) < table_count) trims_.insert(m.sequence);
       if (outcome == submit_outcome::nothing_to_do) {
         c.last = verdict{.sequence = m.sequence, .round = m.round, .exact_count = queue_.exact_count(m.sequence)};
         context().send(session, c.last);
@@ -162,29 +157,34 @@ void verify_scheduler::on(const release_sequence& m) {
   offer_prefix_of(m.sequence);
   queue_.release(m.sequence);
   clients_.erase(m.sequence);
-  trims_.erase(m.sequence);
-  context().tell(cache_, release_pages{m.sequence});
+  release_pages_of(m.sequence);
   let_followers_look(m.sequence);
-  pages_unknown_ = queue_.shared_pages() > 0;
   step();
 }
 
+void verify_scheduler::release_pages_of(sequence_id sequence) {
+  context().tell(cache_, release_pages{epoch_, sequence});
+  pages_came_free_ = true;
+}
+
+/// Plans the next batch and sends it. When nothing fits into the pages that the cache manager last counted, it counts
+/// again, in answer to a batch without runs, before any sequence loses its KV.
 void verify_scheduler::step() {
-  if (phase_ != phase::idle || !target_up_) return;
+  if (is_batch_out_ || !target_up_) return;
   take_overtaking();
-  plan_ = queue_.plan(options_.budget, context().now());
-  // What the cache manager gives back from sequences that were cut may be all that is lacking.
-  while (plan_.runs.empty() && trims_.empty()) {
+  auto budget = options_.budget;
+  budget.pages_free = pages_free_;
+  plan_ = queue_.plan(budget, context().now());
+  if (plan_.runs.empty()) {
     if (plan_.left.empty()) return look_again();
-    if (pages_unknown_) break;
-    const auto victim = queue_.choose_victim(plan_, context().now());
-    if (!victim) return look_again();
-    ++report_.preempted_total;
-    context().tell(cache_, release_pages{*victim});
-    pages_unknown_ = queue_.shared_pages() > 0;
-    plan_ = queue_.plan(options_.budget, context().now());
+    if (!pages_came_free_ && !queue_.has_changes()) {
+      const auto victim = queue_.choose_victim(plan_, context().now());
+      if (!victim) return look_again();
+      ++report_.preempted_total;
+      release_pages_of(*victim);
+    }
   }
-  reserve();
+  place();
 }
 
 void verify_scheduler::look_again() {
@@ -198,31 +198,29 @@ void verify_scheduler::on(const background_due&) {
   step();
 }
 
-void verify_scheduler::reserve() {
-  wanted_ = {.batch = ++batch_};
-  for (const auto& run : plan_.runs) {
-    const std::uint32_t count = queue_.table_count(run.sequence);
-    wanted_.wants.push_back({run.sequence, count, run.rows(), run.first, queue_.revision(run.sequence)});
-    trims_.erase(run.sequence);
+void verify_scheduler::place() {
+  sent_ = {.epoch = epoch_, .batch = sent_.batch + 1};
+  for (const auto& change : queue_.take_changes(plan_)) {
+    table_change& to = sent_.changes.emplace_back(table_change{.sequence = change.sequence});
+    to.keep_count = change.keep_count;
+    for (const auto& s : change.splices) {
+      to.splices.push_back({s.keep_count, s.at, s.removed_count, s.shift, static_cast<kv::splice_policy>(s.policy)});
+    }
   }
-  for (const sequence_id sequence : trims_) {
-    const std::uint32_t count = queue_.table_count(sequence);
-    wanted_.wants.push_back({sequence, count, 0, count, queue_.revision(sequence)});
-  }
-  trims_.clear();
-  pages_unknown_ = false;
+  for (const auto& run : plan_.runs) sent_.runs.push_back(make_run(run));
   queue_.begin(plan_);
-  phase_ = phase::reserving;
-  wanted_at_ = context().now();
-  context().tell(cache_, wanted_);
+  is_batch_out_ = true;
+  pages_came_free_ = false;  // the answer counts them
+  sent_at_ = context().now();
+  context().tell(cache_, sent_);
 }
 
-batch_run verify_scheduler::make_run(const scheduler::planned_run& planned, const std::vector<kv::piece>& table) const {
+batch_run verify_scheduler::make_run(const scheduler::planned_run& planned) const {
   const client& c = clients_.at(planned.sequence);
   const auto log = queue_.log(planned.sequence);
   const auto draft = queue_.draft(planned.sequence).first(planned.draft_count);
   const auto mine = log.subspan(planned.first, planned.log_count);
-  batch_run run{.sequence = planned.sequence, .first_position = static_cast<position>(planned.first), .table = table};
+  batch_run run{.sequence = planned.sequence, .first_position = static_cast<position>(planned.first)};
   run.tokens.assign(mine.begin(), mine.end());
   run.tokens.insert(run.tokens.end(), draft.begin(), draft.end());
   run.draft_count = planned.draft_count;
@@ -236,55 +234,30 @@ batch_run verify_scheduler::make_run(const scheduler::planned_run& planned, cons
   return run;
 }
 
-void verify_scheduler::on(const page_grant& m) {
-  if (phase_ != phase::reserving || m.batch != batch_) return;
-  // Also of a sequence that only gives pages back: a cache manager that knows none of its pages has begun anew.
-  for (std::size_t i = 0; i < wanted_.wants.size(); ++i) {
-    const sequence_id sequence = wanted_.wants[i].sequence;
-    if (!queue_.holds(sequence) || (i < m.tables.size() && m.tables[i])) continue;
-    context().log(log_level::error, "the cache manager and the scheduler disagree about sequence " +
-                                        std::to_string(sequence.value) + "; all KV is computed again");
+void verify_scheduler::note_pages(const page_report& pages) {
+  pages_free_ = pages.free_count;
+  for (const page_room& room : pages.rooms) queue_.note_room(room.sequence, room.tokens_count);
+}
+
+void verify_scheduler::on(const batch_held& m) {
+  if (!is_batch_out_ || m.batch != sent_.batch) return;
+  is_batch_out_ = false;
+  if (m.tables_lost) {
+    context().log(log_level::warning, "the cache manager has begun anew; all KV is computed again");
     lose_all_kv();
-    step();
-    return;
+  } else {
+    queue_.put_back(plan_);
+    note_pages(m.pages);
   }
-  forward_batch batch{.batch = batch_, .moves = m.moves};
-  for (std::size_t i = 0; i < wanted_.wants.size() && i < m.uses.size(); ++i) {
-    queue_.note_pages(wanted_.wants[i].sequence, {m.uses[i].held, m.uses[i].shared, m.uses[i].room});
-  }
-  queue_.note_shared_pages(m.shared_count);
-  scheduler::batch_plan kept{.size = plan_.size, .predicted = plan_.predicted};
-  scheduler::batch_plan released;
-  for (std::size_t i = 0; i < plan_.runs.size(); ++i) {
-    const auto& run = plan_.runs[i];
-    if (!queue_.holds(run.sequence)) {
-      released.runs.push_back(run);  // cancelled while the pages were on their way
-      continue;
-    }
-    batch.runs.push_back(make_run(run, *m.tables[i]));
-    kept.runs.push_back(run);
-  }
-  plan_ = std::move(kept);
-  // The release may have reached the cache manager before this batch's reservation did.
-  for (const auto& run : released.runs) context().tell(cache_, release_pages{run.sequence});
-  if (batch.runs.empty() && batch.moves.empty()) {
-    phase_ = phase::idle;
-    step();
-    return;
-  }
-  phase_ = phase::computing;
-  context().tell(target_, batch);
+  step();
 }
 
 void verify_scheduler::on(const batch_done& m) {
-  if (phase_ != phase::computing || m.batch != batch_) return;
-  phase_ = phase::idle;
+  if (!is_batch_out_ || m.batch != sent_.batch) return;
+  is_batch_out_ = false;
+  note_pages(m.pages);
   if (m.why_not || m.results.size() != plan_.runs.size()) {
     fail_batch(m.why_not.value_or(failure{errc::internal, "the target model answered another batch than was asked"}));
-    step();
-    return;
-  }
-  if (plan_.runs.empty()) {  // there were only moves
     step();
     return;
   }
@@ -323,7 +296,6 @@ void verify_scheduler::on(const batch_done& m) {
     report_.drafted_total += outcome.verified_count;
     report_.accepted_total += at->accepted_count;
     context().send(c.session, c.last);
-    if (outcome.verified_count > at->accepted_count) trims_.insert(outcome.sequence);
   }
   for (const sequence_id sequence : prompts_done) let_followers_look(sequence);
   step();
@@ -386,20 +358,20 @@ void verify_scheduler::look_for_prefix(sequence_id sequence, bool may_follow) {
       return;
     }
   }
-  queue_.await_prefix(sequence, ++question_, context().now() + options_.grant_patience);
-  context().tell(cache_,
-                 adopt_prefix{sequence, question_, clients_.at(sequence).tenant, {log.begin(), log.end() - left}});
+  queue_.await_prefix(sequence, ++question_, context().now() + options_.cache_patience);
+  context().tell(
+      cache_, adopt_prefix{epoch_, sequence, question_, clients_.at(sequence).tenant, {log.begin(), log.end() - left}});
 }
 
 void verify_scheduler::offer_prefix_of(sequence_id sequence) {
   const auto tokens = queue_.computed_prefix(sequence);
   if (options_.sharing == prefix_sharing::off || tokens.size() < options_.budget.page_tokens) return;
-  context().tell(cache_, offer_prefix{sequence, clients_.at(sequence).tenant, {tokens.begin(), tokens.end()}});
+  context().tell(cache_, offer_prefix{epoch_, sequence, clients_.at(sequence).tenant, {tokens.begin(), tokens.end()}});
 }
 
 void verify_scheduler::on(const prefix_adopted& m) {
-  queue_.note_shared_pages(m.shared_count);
-  if (!queue_.adopt_prefix(m.sequence, m.question, m.count, {m.use.held, m.use.shared, m.use.room})) return;
+  if (!queue_.adopt_prefix(m.sequence, m.question, m.count)) return;
+  pages_free_ = m.free_count;
   report_.cached_total += m.count;
   step();
 }
@@ -423,18 +395,18 @@ void verify_scheduler::fail_batch(const failure& why) {
     context().send(it->second.session, verdict{.sequence = run.sequence, .why_not = why});
     queue_.release(run.sequence);
     clients_.erase(it);
-    trims_.erase(run.sequence);
-    context().tell(cache_, release_pages{run.sequence});
+    release_pages_of(run.sequence);
     let_followers_look(run.sequence);
   }
 }
 
+/// A batch that is out is not waited for; the cache manager drops what it has when it sees the new epoch.
 void verify_scheduler::lose_all_kv() {
-  phase_ = phase::idle;
-  trims_.clear();
+  is_batch_out_ = false;
+  ++epoch_;
   queue_.forget_all_kv();
-  queue_.note_shared_pages(0);
-  context().tell(cache_, drop_all_pages{});
+  pages_free_ = options_.limits.pages_count;
+  pages_came_free_ = true;  // of which the cache manager is told by the next batch, even one without runs
 }
 
 void verify_scheduler::on(const target_ready& m) {
@@ -455,18 +427,18 @@ void verify_scheduler::on(const target_ready& m) {
 
 void verify_scheduler::on(const scheduler_tick&) {
   context().after(tick, scheduler_tick{});
-  if (phase_ == phase::reserving && context().now() - wanted_at_ >= options_.grant_patience) {
-    wanted_at_ = context().now();
-    context().tell(cache_, wanted_);
+  if (is_batch_out_ && context().now() - sent_at_ >= options_.cache_patience) {
+    sent_at_ = context().now();
+    context().tell(cache_, sent_);
   }
   release_abandoned();
-  // For those that waited too long for an answer about their beginning, and for a place of those that are idle now.
+  // For those that waited too long for an answer about their prefix, and for a place of those that are idle now.
   step();
-  if (phase_ != phase::idle) return;
+  if (is_batch_out_) return;
   queue_.check_integrity();
-  if (!target_up_ || !pages_unknown_) return;
+  if (!target_up_ || !pages_came_free_) return;
   plan_ = {};
-  reserve();
+  place();
 }
 
 void verify_scheduler::release_abandoned() {
@@ -482,7 +454,7 @@ void verify_scheduler::on(const report_status&) {
   report_.ready = target_up_;
   report_.running_count = queue_.running_count();
   report_.waiting_count = queue_.waiting_count();
-  report_.pages_held = queue_.pages_held();
+  report_.pages_held = options_.limits.pages_count - std::min(pages_free_, options_.limits.pages_count);
   context().send(context().sender(), report_);
 }
 

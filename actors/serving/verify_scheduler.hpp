@@ -3,7 +3,6 @@
 #include <array>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "actors/messages/cache_messages.hpp"
 #include "actors/messages/status_messages.hpp"
@@ -27,15 +26,16 @@ struct scheduler_options {
   scheduler::budget budget;
   std::string policy = "fifo";
   prefix_sharing sharing = prefix_sharing::tenant;
-  microseconds grant_patience{1'000'000};     // then the pages are asked for again
+  microseconds cache_patience{1'000'000};     // then the cache manager is sent the batch again
   microseconds abandoned_after{120'000'000};  // a sequence nobody asks about is released; a late session starts it anew
 };
 
-/// Feeds the target model: collects the rounds of all sessions, and step by step decides one batch, gets pages for it
-/// and has it computed. Holds a copy of every log so that it can compute anything again; never touches KV or logits.
+/// Feeds the target model: collects the rounds of all sessions and decides batch after batch, one at a time. A batch
+/// goes to the cache manager, which adds the page tables and passes it on to the target model, which answers. Holds a
+/// copy of every log so that it can compute anything again; never touches page tables, KV or logits.
 class verify_scheduler final : public actor::actor_of<verify_scheduler> {
  public:
-  using accepts = actor::protocol<verify_run, give_up_round, release_sequence, page_grant, prefix_adopted, batch_done,
+  using accepts = actor::protocol<verify_run, give_up_round, release_sequence, batch_held, prefix_adopted, batch_done,
                                   target_ready, report_status, scheduler_tick, background_due, actor::undeliverable>;
 
   verify_scheduler(actor::actor_context& context, const scheduler_options& options,
@@ -46,7 +46,7 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
   void on(const verify_run& m);
   void on(const give_up_round& m);
   void on(const release_sequence& m);
-  void on(const page_grant& m);
+  void on(const batch_held& m);
   void on(const prefix_adopted& m);
   void on(const batch_done& m);
   void on(const target_ready& m);
@@ -58,9 +58,6 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
   [[nodiscard]] const scheduler::run_queue& queue() const { return queue_; }
 
  private:
-  /// Where the batch in work is.
-  enum class phase : std::uint8_t { idle, reserving, computing };
-
   /// What a sequence's verdicts need beside its tokens.
   struct client {
     actor::address session;
@@ -80,7 +77,9 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
 
   void take(const verify_run& m, actor::address session);
   void step();
-  void reserve();
+  void place();
+  void note_pages(const page_report& pages);
+  void release_pages_of(sequence_id sequence);
   void refuse(const verify_run& m, actor::address session, failure why, std::uint32_t retry_after_ms = 0);
   void fail_batch(const failure& why);
   void take_overtaking();
@@ -91,7 +90,7 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
   void look_again();
   void lose_all_kv();
   void release_abandoned();
-  [[nodiscard]] batch_run make_run(const scheduler::planned_run& planned, const std::vector<kv::piece>& table) const;
+  [[nodiscard]] batch_run make_run(const scheduler::planned_run& planned) const;
   [[nodiscard]] cost::step_cost step_cost_of(sequence_id sequence, std::size_t sessions) const;
   [[nodiscard]] std::uint32_t retry_after_ms() const;
 
@@ -100,15 +99,15 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
   actor::actor_ref<cache_manager> cache_;
   actor::actor_ref<target_model> target_;
   std::unordered_map<sequence_id, client> clients_;
-  std::unordered_set<sequence_id> trims_;  // the cache manager holds more tokens of these, or knows their pages better
-  phase phase_ = phase::idle;
-  scheduler::batch_plan plan_;
-  reserve_pages wanted_;  // what was last asked of the cache manager
-  instant wanted_at_;
-  std::uint64_t batch_ = 0;
+  std::uint64_t epoch_ = 0;       // of the KV: a new one begins when all of it is lost
+  std::uint32_t pages_free_ = 0;  // as the cache manager last said
+  bool pages_came_free_ = false;  // perhaps, since the last batch was sent
+  bool is_batch_out_ = false;     // a batch is with the cache manager or the target model:
+  scheduler::batch_plan plan_;    // what was planned,
+  place_batch sent_;              // sent,
+  instant sent_at_;               // and when
   bool target_up_ = false;
-  std::uint64_t question_ = 0;  // the last about a beginning
-  bool pages_unknown_ = false;  // shared pages may have come free, of which only the cache manager knows
+  std::uint64_t question_ = 0;  // the last about a known prefix
   bool overtaken_ = false;      // some client has a round that waits for a pass to end
   bool looking_ = false;        // background_due is on its way
   scheduler_report report_;

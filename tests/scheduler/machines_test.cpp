@@ -68,11 +68,11 @@ double goodput(const machine& m, std::uint64_t users, const setting& how) {
               *make_policy("fifo"));
   budget limits{.rows_max = 4096,
                 .prompt_chunk_rows_max = 4096,
+                .pages_free = 1 << 20,
                 .time_max = microseconds{60'000'000},
                 .whole_drafts = how.width.has_value()};
   const std::uint32_t width = how.width.value_or(draft_width);
   std::vector<std::uint64_t> rounds(users, 0);
-  std::vector<table_splice> cuts;
   const std::vector<token> guess(width, 1);
   const std::vector<token> prompt(prompt_count, 1);
   instant now{};
@@ -85,7 +85,7 @@ double goodput(const machine& m, std::uint64_t users, const setting& how) {
               .tail = known == 0 ? std::span(prompt) : std::span<const token>{},
               .draft = guess,
               .tokens_max = 1 << 20},
-             now, cuts);
+             now);
   };
   for (std::uint64_t user = 0; user < users; ++user) ask(user);
   // The same stretch of everybody's text for every setting; the first quarter is for learning.

@@ -67,10 +67,10 @@ stream run(generation_spec wish, std::uint32_t pages_count, std::optional<std::s
                                        [&](actor::actor_context& c) { return std::make_unique<listener>(c, s); });
   world.on_wire = [&](actor::frame& f) {
     s.frame_bytes_max = std::max(s.frame_bytes_max, f.body.size());
-    if (f.head.id != page_grant::id) return true;
-    const auto m = actor::decode<page_grant>(f.body);
-    for (const auto& use : m->uses) s.held_max = std::max(s.held_max, use.held);
-    for (const auto& table : m->tables) s.pieces_max = std::max(s.pieces_max, table ? table->size() : 0);
+    if (f.head.id != forward_batch::id) return true;
+    const auto m = actor::decode<forward_batch>(f.body);
+    s.held_max = std::max(s.held_max, pages_count - m->pages.free_count);
+    for (const auto& run : m->runs) s.pieces_max = std::max(s.pieces_max, run.table.size());
     return true;
   };
   const auto accident = [&] {

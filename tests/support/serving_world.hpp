@@ -27,7 +27,8 @@ inline void add_target(actor_world& world, const actors::scheduler_options& opti
   const std::uint32_t pages_count = options.limits.pages_count;
   auto& io = world.add_worker(2, 1);
   io.add<actors::cache_manager>(3, "cache manager", roomy, [=](actor::actor_context& c) {
-    return std::make_unique<actors::cache_manager>(c, pages_count);
+    return std::make_unique<actors::cache_manager>(c, pages_count,
+                                                   actor::actor_ref<actors::target_model>{target_where});
   });
   io.add<actors::verify_scheduler>(4, "scheduler", roomy, [options](actor::actor_context& c) {
     return std::make_unique<actors::verify_scheduler>(c, options, std::move(*scheduler::make_policy(options.policy)),

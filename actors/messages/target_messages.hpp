@@ -1,0 +1,119 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "runtime/actor/protocol.hpp"
+#include "runtime/grammar/constraint.hpp"
+#include "runtime/kv/page_table.hpp"
+#include "runtime/model/sampling.hpp"
+
+namespace redline::actors {
+
+/// One run of a batch as the target model needs it.
+struct batch_run {
+  sequence_id sequence;
+  std::vector<token> tokens;
+  position first_position = 0;
+  std::vector<kv::piece> table;  // up to the run's end; the cache manager fills it in
+  std::uint32_t logits_begin = 0;
+  std::uint32_t draft_count = 0;  // the last draft_count tokens are a draft to check
+  std::uint32_t prompt_count = 0;
+  std::vector<token> history;   // the log before tokens' draft part, when penalties need it
+  std::uint64_t log_count = 0;  // length of that log, with what was evicted from it
+  model::sampling_params sampling;
+  std::optional<std::uint32_t> logprobs;
+  grammar::constraint grammar;  // what may follow that log; only with rows that want logits
+  static constexpr auto fields(auto& self) {
+    return std::tie(self.sequence, self.tokens, self.first_position, self.table, self.logits_begin, self.draft_count,
+                    self.prompt_count, self.history, self.log_count, self.sampling, self.logprobs, self.grammar);
+  }
+};
+
+/// Tokens that a sequence can add without another page.
+struct page_room {
+  sequence_id sequence;
+  std::uint32_t tokens_count = 0;
+  static constexpr auto fields(auto& self) { return std::tie(self.sequence, self.tokens_count); }
+};
+
+/// What the cache manager says of its pages when it has dealt with a batch.
+struct page_report {
+  std::uint32_t free_count = 0;  // pages that no sequence holds
+  std::vector<page_room> rooms;  // of the sequences that the batch named
+  static constexpr auto fields(auto& self) { return std::tie(self.free_count, self.rooms); }
+};
+
+/// One forward pass, from the cache manager to the target model, which answers the scheduler with `batch_done`.
+struct forward_batch {
+  static constexpr actor::message_id id{0x0404};
+  static constexpr std::string_view name = "forward_batch";
+
+  std::uint64_t batch = 0;
+  std::vector<batch_run> runs;
+  std::vector<kv::token_move> moves;  // done before, in order
+  page_report pages;                  // for the scheduler: comes back with the answer
+  static constexpr auto fields(auto& self) { return std::tie(self.batch, self.runs, self.moves, self.pages); }
+};
+
+/// What one run gave; tokens are empty when it wanted no logits.
+struct run_result {
+  sequence_id sequence;
+  std::uint32_t accepted_count = 0;
+  std::vector<token> tokens;
+  std::vector<model::emitted_logprob> logprobs;
+  static constexpr auto fields(auto& self) {
+    return std::tie(self.sequence, self.accepted_count, self.tokens, self.logprobs);
+  }
+};
+
+struct batch_done {
+  static constexpr actor::message_id id{0x0405};
+  static constexpr std::string_view name = "batch_done";
+
+  std::uint64_t batch = 0;
+  std::vector<run_result> results;  // one per run, in order
+  std::uint64_t elapsed_us = 0;
+  std::optional<failure> why_not;  // the batch made no sense; nothing was computed
+  page_report pages;               // of the forward_batch
+  static constexpr auto fields(auto& self) {
+    return std::tie(self.batch, self.results, self.elapsed_us, self.why_not, self.pages);
+  }
+};
+
+/// Asks the target model to say target_ready again: the scheduler is new.
+struct announce_target {
+  static constexpr actor::message_id id{0x0408};
+  static constexpr std::string_view name = "announce_target";
+  static constexpr bool control = true;
+  static constexpr auto fields(auto&) { return std::tie(); }
+};
+
+/// What a pass of the target model takes on its machine.
+struct pass_cost {
+  std::uint32_t rows = 0;     // of one run
+  std::uint32_t logits = 0;   // of these, rows that want logits
+  std::uint32_t context = 0;  // tokens before them
+  std::uint64_t took_us = 0;
+  static constexpr auto fields(auto& self) { return std::tie(self.rows, self.logits, self.context, self.took_us); }
+};
+
+/// The target model is up (again) and its KV counts as empty. Sent to the scheduler at every start.
+struct target_ready {
+  static constexpr actor::message_id id{0x0406};
+  static constexpr std::string_view name = "target_ready";
+  static constexpr bool control = true;
+
+  std::uint32_t context = 0;
+  std::uint32_t vocabulary = 0;
+  std::uint32_t rows_max = 0;
+  std::uint32_t pages_count = 0;
+  std::vector<pass_cost> costs;  // measured at start; may be empty
+  static constexpr auto fields(auto& self) {
+    return std::tie(self.context, self.vocabulary, self.rows_max, self.pages_count, self.costs);
+  }
+};
+
+}  // namespace redline::actors

@@ -1,0 +1,414 @@
+// The scheduler's side of the life of an edit, message by message; the test plays sessions, cache manager and target.
+
+#include "actors/serving/verify_scheduler.hpp"
+
+#include <gtest/gtest.h>
+
+#include "actors/serving/cache_manager.hpp"
+#include "actors/serving/target_model.hpp"
+#include "runtime/base/log.hpp"
+#include "tests/support/hand_link.hpp"
+
+namespace redline::actors {
+namespace {
+
+constexpr auto scheduler_at = actor::make_address(2, 1, 4);
+constexpr auto cache_at = actor::make_address(2, 1, 3);
+constexpr auto target_at = actor::make_address(2, 3, 5);
+constexpr auto session_at = actor::make_address(1, 1, 40);
+constexpr std::uint32_t pages_count = 8;
+
+class verify_scheduler_test : public ::testing::Test {
+ protected:
+  verify_scheduler_test() {
+    configure_log(log_level::off, log_format::text);
+    scheduler_options options;
+    options.limits = {.running_max = 8, .waiting_max = 8, .tokens_max = 250, .pages_count = pages_count};
+    options.budget = {.rows_max = 512, .prompt_chunk_rows_max = 128};
+    who = w.add<verify_scheduler>(4, "scheduler", {64, 64}, [options](actor::actor_context& c) {
+      return std::make_unique<verify_scheduler>(c, options, *scheduler::make_policy("fifo"),
+                                                actor::actor_ref<cache_manager>{cache_at},
+                                                actor::actor_ref<target_model>{target_at});
+    });
+    expect<announce_target>(target_at);
+  }
+  ~verify_scheduler_test() override {
+    w.find(who)->queue().check_integrity();
+    configure_log(log_level::info, log_format::text);
+  }
+
+  template<actor::message M>
+  void inject(actor::address from, const M& m) {
+    w.deliver(test::frame_of(who.where, from, m));
+    while (w.run_ready()) {
+    }
+  }
+  template<actor::message M>
+  M expect(actor::address to) {
+    auto m = wire.take<M>();
+    EXPECT_TRUE(m) << "wanted " << M::name << ", found "
+                   << (wire.sent.empty() ? 0 : static_cast<int>(wire.sent.front().head.id.value));
+    EXPECT_EQ(wire.last_to, to);
+    return m.value_or(M{});
+  }
+  void pass(microseconds time) {
+    const instant end = env.now() + time;
+    while (env.now() < end) {
+      env.advance(microseconds{100'000});
+      (void)w.fire_timers();
+      while (w.run_ready()) {
+      }
+    }
+  }
+  void start_target() {
+    inject(target_at, target_ready{.context = 250, .vocabulary = 300, .rows_max = 512, .pages_count = pages_count});
+  }
+
+  struct question {
+    std::uint64_t sequence = 1;
+    std::uint64_t round = 1;
+    std::uint32_t from = 0;
+    std::vector<token> tail{};
+    std::vector<token> draft{};
+    bool prefill_only = false;
+    std::uint64_t tenant = 1;
+  };
+  void ask(const question& q) {
+    verify_run m{.sequence = {q.sequence},
+                 .tenant = {q.tenant},
+                 .round = {q.round},
+                 .log = {q.from, q.tail},
+                 .draft = q.draft,
+                 .tokens_max = 250,
+                 .prefill_only = q.prefill_only};
+    inject(session_at, m);
+  }
+  place_batch placed() { return last = expect<place_batch>(cache_at); }
+  /// Of the batch that was placed last; each run that wants logits accepts its whole draft and gets one token more.
+  batch_done done_with(const place_batch& m, std::uint32_t free_count = pages_count) {
+    batch_done done{.batch = m.batch, .elapsed_us = 10, .pages = {.free_count = free_count}};
+    for (const batch_run& run : m.runs) {
+      run_result r{.sequence = run.sequence};
+      if (run.logits_begin < run.tokens.size()) {
+        r.accepted_count = run.draft_count;
+        r.tokens.assign(run.draft_count + 1, 50);
+      }
+      done.results.push_back(r);
+      done.pages.rooms.push_back({run.sequence, 0});
+    }
+    return done;
+  }
+  void complete(std::uint32_t free_count = pages_count) { inject(target_at, done_with(last, free_count)); }
+  void hold(std::uint32_t free_count, std::vector<page_room> rooms = {}) {
+    inject(cache_at, batch_held{.batch = last.batch, .pages = {free_count, std::move(rooms)}});
+  }
+  static std::vector<token> text(std::size_t count) {
+    std::vector<token> tokens(count);
+    for (std::size_t i = 0; i < count; ++i) tokens[i] = static_cast<token>(i % 200);
+    return tokens;
+  }
+
+  test::virtual_environment env;
+  test::hand_link wire;
+  actor::worker w{2, 1, wire, env};
+  actor::actor_ref<verify_scheduler> who;
+  place_batch last;
+};
+
+TEST_F(verify_scheduler_test, a_round_goes_through_cache_manager_and_target_and_back) {
+  ask({.tail = {1, 2, 3}, .draft = {9, 8}});
+  EXPECT_TRUE(wire.sent.empty()) << "the target model is not up";
+  start_target();
+  const auto m = placed();
+  EXPECT_EQ(m.changes, (std::vector<table_change>{{{1}, {}, 0}}));
+  ASSERT_EQ(m.runs.size(), 1u);
+  EXPECT_EQ(m.runs[0].tokens, (std::vector<token>{1, 2, 3, 9, 8}));
+  EXPECT_TRUE(m.runs[0].table.empty());
+  EXPECT_EQ(m.runs[0].draft_count, 2u);
+  EXPECT_EQ(m.runs[0].logits_begin, 2u);
+  EXPECT_TRUE(wire.sent.empty());
+  complete();
+  const auto v = expect<verdict>(session_at);
+  EXPECT_EQ(v.round.value, 1u);
+  EXPECT_EQ(v.tokens, (std::vector<token>{50, 50, 50}));
+  EXPECT_EQ(v.accepted_count, 2u);
+  EXPECT_TRUE(wire.sent.empty());
+  complete();
+  EXPECT_TRUE(wire.sent.empty()) << "the same answer again";
+}
+
+TEST_F(verify_scheduler_test, one_batch_is_out_at_a_time_and_the_next_takes_all_who_came_meanwhile) {
+  start_target();
+  ask({.sequence = 1, .tail = {1}});
+  placed();
+  ask({.sequence = 2, .tail = {2}});
+  ask({.sequence = 3, .tail = {3}});
+  EXPECT_TRUE(wire.sent.empty());
+  complete();
+  EXPECT_EQ(expect<verdict>(session_at).sequence.value, 1u);
+  EXPECT_EQ(placed().runs.size(), 2u);
+}
+
+TEST_F(verify_scheduler_test, tells_the_cache_manager_what_refused_drafts_and_edits_leave_of_a_table) {
+  start_target();
+  ask({.sequence = 1, .tail = {1, 2, 3}, .draft = {9, 8}});
+  auto done = done_with(placed());
+  done.results[0].accepted_count = 0;
+  done.results[0].tokens = {50};
+  inject(target_at, done);
+  expect<verdict>(session_at);
+  ask({.sequence = 2, .tail = {7}});
+  const auto other = placed();
+  EXPECT_EQ(other.runs.size(), 1u);
+  EXPECT_EQ(other.changes, (std::vector<table_change>{{{1}, {}, 3}, {{2}, {}, 0}})) << "whoever's batch it is";
+  complete();
+  expect<verdict>(session_at);
+  verify_run edit{.sequence = {1}, .tenant = {1}, .round = {2}, .log = {5, {}}, .tokens_max = 250};
+  edit.splices = {{.at = 1, .removed_count = 1, .tokens = {5, 6}, .policy = kv::splice_policy::pie}};
+  inject(session_at, edit);
+  const auto m = placed();
+  ASSERT_EQ(m.changes.size(), 1u);
+  EXPECT_EQ(m.changes[0].keep_count, 2u);
+  ASSERT_EQ(m.changes[0].splices.size(), 1u);
+  EXPECT_EQ(m.changes[0].splices[0], (table_splice{3, 1, 1, 1, kv::splice_policy::pie}));
+  EXPECT_EQ(m.runs.at(0).tokens, (std::vector<token>{5, 6})) << "the hole first";
+}
+
+TEST_F(verify_scheduler_test, plans_a_batch_that_did_not_fit_again_with_the_pages_that_there_are) {
+  start_target();
+  ask({.tail = text(100)});
+  expect<adopt_prefix>(cache_at);
+  inject(cache_at, prefix_adopted{.sequence = {1}, .question = 1, .count = 0, .free_count = pages_count});
+  EXPECT_EQ(placed().runs.at(0).tokens.size(), 100u);
+  hold(2);
+  EXPECT_EQ(placed().runs.at(0).tokens.size(), 64u);
+  const auto answered = last;
+  complete(4);
+  EXPECT_EQ(placed().runs.at(0).tokens.size(), 36u);
+  inject(cache_at, batch_held{.batch = answered.batch});
+  EXPECT_TRUE(wire.sent.empty()) << "late, and of a batch that was answered";
+}
+
+TEST_F(verify_scheduler_test, has_pages_counted_before_a_sequence_loses_its_kv) {
+  start_target();
+  for (std::uint64_t s = 1; s <= 2; ++s) {
+    ask({.sequence = s, .tail = {1, 2}});
+    placed();
+    complete();
+    expect<verdict>(session_at);
+  }
+  ask({.sequence = 1, .round = 2, .from = 3});
+  placed();
+  ask({.sequence = 2, .round = 2, .from = 3});
+  hold(0);
+  // Nothing fits by these counts, and nothing can have come free since.
+  EXPECT_EQ(expect<release_pages>(cache_at).sequence.value, 2u) << "the later one yields";
+  EXPECT_TRUE(placed().runs.empty());
+  hold(1);
+  const auto m = placed();
+  ASSERT_EQ(m.runs.size(), 1u);
+  EXPECT_EQ(m.runs[0].sequence.value, 1u);
+  EXPECT_EQ(m.changes.at(0).keep_count, 2u);
+  complete(0);
+  expect<verdict>(session_at);
+  EXPECT_TRUE(wire.sent.empty()) << "the older one goes on any moment";
+  // The other is computed again from its log when there is room, which a release may make.
+  inject(session_at, release_sequence{{1}});
+  expect<release_pages>(cache_at);
+  EXPECT_TRUE(placed().runs.empty());
+  hold(pages_count);
+  EXPECT_EQ(placed().runs.at(0).tokens.size(), 3u);
+}
+
+TEST_F(verify_scheduler_test, refused_drafts_leave_room_that_no_count_knows_of) {
+  start_target();
+  ask({.tail = text(20), .draft = text(10)});
+  auto done = done_with(placed(), 0);
+  done.results[0].accepted_count = 0;
+  done.results[0].tokens = {50};
+  done.pages.rooms = {{{1}, 2}};
+  inject(target_at, done);
+  expect<verdict>(session_at);
+  ask({.round = 2, .from = 21, .draft = text(60)});
+  EXPECT_EQ(placed().runs.at(0).tokens.size(), 12u);
+}
+
+TEST_F(verify_scheduler_test, computes_everything_again_when_the_cache_manager_has_begun_anew) {
+  start_target();
+  ask({.tail = {1, 2, 3}});
+  const auto before = placed();
+  complete();
+  expect<verdict>(session_at);
+  ask({.round = 2, .from = 4});
+  EXPECT_EQ(placed().runs.at(0).tokens.size(), 1u);
+  inject(cache_at, batch_held{.batch = last.batch, .tables_lost = true});
+  const auto again = placed();
+  EXPECT_EQ(again.epoch, before.epoch + 1);
+  EXPECT_EQ(again.changes, (std::vector<table_change>{{{1}, {}, 0}}));
+  EXPECT_EQ(again.runs.at(0).tokens, (std::vector<token>{1, 2, 3, 50}));
+}
+
+TEST_F(verify_scheduler_test, sends_a_batch_again_that_a_cache_manager_may_have_lost) {
+  start_target();
+  ask({.tail = {1, 2, 3}});
+  const auto first = placed();
+  pass(microseconds{2'000'000});
+  const auto again = placed();
+  EXPECT_EQ(again.batch, first.batch);
+  EXPECT_EQ(actor::encode(again), actor::encode(first));
+}
+
+TEST_F(verify_scheduler_test, computes_everything_again_when_the_target_model_has_started) {
+  start_target();
+  ask({.tail = {1, 2, 3}});
+  const auto before = placed();
+  start_target();
+  const auto again = placed();
+  EXPECT_EQ(again.epoch, before.epoch + 1);
+  EXPECT_GT(again.batch, before.batch);
+  inject(target_at, done_with(before));
+  EXPECT_TRUE(wire.sent.empty()) << "an answer to the older batch says nothing";
+  complete();
+  expect<verdict>(session_at);
+}
+
+TEST_F(verify_scheduler_test, knows_nothing_of_what_it_did_before_a_restart) {
+  start_target();
+  ask({.tail = {1, 2, 3}});
+  const auto before = placed();
+  w.deliver(test::frame_of(w.host_address(), {}, actor::restart_actor{who.where}));
+  expect<announce_target>(target_at);
+  start_target();
+  inject(target_at, done_with(before));
+  EXPECT_TRUE(wire.sent.empty());
+  ask({.round = 2, .from = 4});
+  EXPECT_EQ(expect<verdict>(session_at).log_needed_from, 0u);
+  ask({.round = 2, .tail = {1, 2, 3, 50}});
+  EXPECT_NE(placed().epoch, before.epoch);
+}
+
+TEST_F(verify_scheduler_test, a_batch_that_the_target_refuses_ends_its_sequences_and_no_others) {
+  start_target();
+  ask({.sequence = 1, .tail = {1}});
+  placed();
+  ask({.sequence = 2, .tail = {2}});
+  inject(target_at, batch_done{.batch = last.batch,
+                               .why_not = failure{errc::malformed_message, "no such slot"},
+                               .pages = {.free_count = 7}});
+  const auto v = expect<verdict>(session_at);
+  EXPECT_EQ(v.sequence.value, 1u);
+  ASSERT_TRUE(v.why_not);
+  EXPECT_EQ(v.why_not->context, "no such slot");
+  EXPECT_EQ(expect<release_pages>(cache_at).sequence.value, 1u);
+  EXPECT_EQ(placed().runs.at(0).sequence.value, 2u);
+}
+
+TEST_F(verify_scheduler_test, answers_nobody_whose_sequence_was_released_in_flight) {
+  start_target();
+  ask({.sequence = 1, .tail = {1}});
+  placed();
+  inject(session_at, release_sequence{{1}});
+  EXPECT_EQ(expect<release_pages>(cache_at).sequence.value, 1u);
+  ask({.sequence = 1, .tail = {5, 6}});
+  complete();
+  const auto fresh = placed();
+  EXPECT_EQ(fresh.changes.at(0).keep_count, 0u);
+  EXPECT_EQ(fresh.runs.at(0).tokens, (std::vector<token>{5, 6}));
+}
+
+TEST_F(verify_scheduler_test, a_later_round_overtakes_prefill_when_its_pass_ends) {
+  start_target();
+  ask({.round = 1, .tail = text(20), .prefill_only = true});
+  placed();
+  ask({.round = 2, .tail = text(20)});
+  EXPECT_EQ(expect<run_pending>(session_at).round.value, 2u);
+  complete();
+  EXPECT_EQ(expect<verdict>(session_at).round.value, 1u);
+  EXPECT_EQ(placed().runs.at(0).tokens.size(), 1u);
+}
+
+TEST_F(verify_scheduler_test, new_sequences_adopt_what_is_known_of_their_logs) {
+  start_target();
+  ask({.sequence = 1, .tail = text(70)});
+  const auto asked = expect<adopt_prefix>(cache_at);
+  EXPECT_EQ(asked.tokens.size(), 69u) << "the last token is computed for its logits";
+  EXPECT_EQ(asked.tenant.value, 1u);
+  EXPECT_TRUE(wire.sent.empty());
+  inject(cache_at, prefix_adopted{.sequence = {1}, .question = asked.question + 1, .count = 64, .free_count = 8});
+  EXPECT_TRUE(wire.sent.empty()) << "an answer to another question";
+  inject(cache_at, prefix_adopted{.sequence = {1}, .question = asked.question, .count = 64, .free_count = 6});
+  const auto m = placed();
+  EXPECT_EQ(m.changes.at(0).keep_count, 64u);
+  EXPECT_EQ(m.runs.at(0).tokens.size(), 6u);
+  complete(5);
+  EXPECT_EQ(expect<offer_prefix>(cache_at).tokens.size(), 70u);
+  EXPECT_EQ(expect<verdict>(session_at).cached_count, 64u);
+}
+
+TEST_F(verify_scheduler_test, computes_a_prompt_itself_when_nobody_says_what_is_known_of_it) {
+  start_target();
+  ask({.sequence = 1, .tail = text(70)});
+  expect<adopt_prefix>(cache_at);
+  pass(microseconds{500'000});
+  EXPECT_TRUE(placed().runs.empty()) << "the cache manager is told of the epoch";
+  hold(pages_count);
+  EXPECT_TRUE(wire.sent.empty());
+  pass(microseconds{1'000'000});
+  EXPECT_EQ(placed().runs.at(0).tokens.size(), 70u);
+}
+
+class followers : public verify_scheduler_test {
+ protected:
+  /// Sequence 1 computes its prompt; 2 has the same one.
+  void lead() {
+    start_target();
+    ask({.sequence = 1, .tail = text(100)});
+    const auto asked = expect<adopt_prefix>(cache_at);
+    inject(cache_at, prefix_adopted{.sequence = {1}, .question = asked.question, .free_count = pages_count});
+    placed();
+    ask({.sequence = 2, .tail = text(100)});
+    EXPECT_TRUE(wire.sent.empty()) << "2 waits for what 1 computes";
+  }
+};
+
+TEST_F(followers, adopt_what_the_leader_has_computed) {
+  lead();
+  complete(4);
+  EXPECT_EQ(expect<offer_prefix>(cache_at).sequence.value, 1u);
+  EXPECT_EQ(expect<verdict>(session_at).sequence.value, 1u);
+  const auto asked = expect<adopt_prefix>(cache_at);
+  EXPECT_EQ(asked.sequence.value, 2u);
+  inject(cache_at, prefix_adopted{.sequence = {2}, .question = asked.question, .count = 96, .free_count = 4});
+  EXPECT_EQ(placed().runs.at(0).tokens.size(), 4u);
+}
+
+TEST_F(followers, look_for_themselves_when_the_leader_leaves) {
+  lead();
+  inject(session_at, release_sequence{{1}});
+  expect<release_pages>(cache_at);
+  EXPECT_EQ(expect<adopt_prefix>(cache_at).sequence.value, 2u);
+}
+
+TEST_F(followers, look_for_themselves_when_the_leader_gives_up) {
+  lead();
+  inject(session_at, give_up_round{{1}, {1}});
+  EXPECT_EQ(expect<adopt_prefix>(cache_at).sequence.value, 2u);
+}
+
+TEST_F(followers, do_not_follow_other_tenants_short_prefixes_or_work_that_can_wait) {
+  lead();
+  ask({.sequence = 3, .tail = text(100), .tenant = 2});
+  EXPECT_EQ(expect<adopt_prefix>(cache_at).sequence.value, 3u);
+  auto other = text(100);
+  other[40] = 299;
+  ask({.sequence = 4, .tail = other});
+  EXPECT_EQ(expect<adopt_prefix>(cache_at).sequence.value, 4u);
+  for (token& t : other) t += 7;
+  ask({.sequence = 5, .tail = other, .prefill_only = true});
+  EXPECT_EQ(expect<adopt_prefix>(cache_at).sequence.value, 5u);
+  ask({.sequence = 6, .tail = other});
+  EXPECT_EQ(expect<adopt_prefix>(cache_at).sequence.value, 6u) << "5 has its turn after all others";
+}
+
+}  // namespace
+}  // namespace redline::actors
