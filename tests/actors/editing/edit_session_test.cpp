@@ -117,8 +117,14 @@ class edit_sessions : public testing::Test {
   }
   std::pair<std::uint32_t, json> call(const std::string& method, const std::string& path, const json& body = {},
                                       const std::string& key = "") {
-    const auto& a = await(ask(method, path, body, key));
-    return {a.status.value_or(0), a.body.empty() ? json() : json::parse(a.body, nullptr, false)};
+    for (int tries = 0;; ++tries) {
+      const auto& a = await(ask(method, path, body, key));
+      json parsed = a.body.empty() ? json() : json::parse(a.body, nullptr, false);
+      // Right after a restart the scheduler may report that its target has not announced itself yet: clients ask again.
+      const bool is_loading = a.status == 503U && parsed["error"]["code"] == "loading";
+      if (!is_loading || tries == 3) return {a.status.value_or(0), std::move(parsed)};
+      world.run_for(microseconds{1'000'000});
+    }
   }
 
   std::string open(const std::string& text, const json& more = json::object(), const std::string& key = "") {
