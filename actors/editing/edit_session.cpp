@@ -175,14 +175,12 @@ void edit_session::take_healed() {
 void edit_session::tell_scheduler(sequence_id sequence, round_id round, const std::vector<token>& log,
                                   std::vector<log_splice> splices) {
   asked_ = context().now();
-  context().tell(options_.scheduler, verify_run{.sequence = sequence,
-                                                .tenant = options_.tenant,
-                                                .round = round,
-                                                .log = {0, log},
-                                                .prompt_count = static_cast<std::uint32_t>(log.size()),
-                                                .tokens_max = files_.how().context_max,
-                                                .splices = std::move(splices),
-                                                .prefill_only = true});
+  context().tell(options_.scheduler, prefill_run{.sequence = sequence,
+                                                 .tenant = options_.tenant,
+                                                 .round = round,
+                                                 .log = {0, log},
+                                                 .tokens_max = files_.how().context_max,
+                                                 .splices = std::move(splices)});
 }
 
 void edit_session::remind_scheduler() {
@@ -231,23 +229,24 @@ void edit_session::take_back() {
   prepare();
 }
 
-void edit_session::on(const verdict& m) {
-  if (m.why_not) {
-    // Nothing is lost but time: the next completion computes what it needs, or is told why not.
-    context().log(log_level::debug, "the KV could not be prepared: " + m.why_not->describe());
-    return;
-  }
+// Nothing is lost but time: the next completion computes what it needs, or is told why not.
+void edit_session::on(const refused& m) {
+  context().log(log_level::debug, "the KV could not be prepared: " + m.why.describe());
+}
+
+// The log was sent whole, so it is the splices that did not fit: the scheduler knows another log, or none.
+void edit_session::on(const log_needed& m) {
+  if (!preparing_ || m.sequence != sequence_ || m.round != round_) return;
+  tell_scheduler(sequence_, {++round_.value}, kv_.log());
+}
+
+void edit_session::on(const prefilled& m) {
   if (healing_ && m.sequence == healing_->sequence && m.round == healing_->round) {
     healing_->done = true;
     take_healed();
     return;
   }
   if (!preparing_ || m.sequence != sequence_ || m.round != round_) return;
-  if (m.log_needed_from) {
-    // The log was sent whole, so the splices did not fit: the scheduler knows another log, or none.
-    tell_scheduler(sequence_, {++round_.value}, kv_.log());
-    return;
-  }
   preparing_ = false;
   kv_.note_exact(m.exact_count);
   heal();

@@ -44,9 +44,9 @@ struct edit_session_options {
 /// Lives until it is closed or gets no call for `idle_max`.
 class edit_session final : public actor::actor_of<edit_session> {
  public:
-  using accepts =
-      actor::protocol<show_session, show_file, put_file, patch_file, drop_file, complete_text, edit_file, close_session,
-                      withdraw_call, sequence_returned, verdict, run_pending, edit_session_tick, actor::undeliverable>;
+  using accepts = actor::protocol<show_session, show_file, put_file, patch_file, drop_file, complete_text, edit_file,
+                                  close_session, withdraw_call, sequence_returned, prefilled, log_needed, refused,
+                                  run_pending, edit_session_tick, actor::undeliverable>;
 
   edit_session(actor::actor_context& context, edit_session_options options, workspace files);
 
@@ -61,7 +61,9 @@ class edit_session final : public actor::actor_of<edit_session> {
   void on(const close_session& m);
   void on(const withdraw_call& m);
   void on(const sequence_returned& m);
-  void on(const verdict& m);
+  void on(const prefilled& m);
+  void on(const log_needed& m);
+  void on(const refused& m);
   void on(const run_pending& m);
   void on(const edit_session_tick& m);
   void on(const actor::undeliverable& m);

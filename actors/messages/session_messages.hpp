@@ -89,7 +89,7 @@ struct session_stats {
   /// answer may differ from that of an undisturbed run.
   std::uint32_t reevaluated = 0;
   std::uint32_t cached_tokens = 0;  // of the prompt, computed for another answer before
-  /// Prompt tokens whose KV was exact when the answer began; see verdict::exact_count.
+  /// Prompt tokens whose KV was exact when the answer began; see verified::exact_count.
   std::uint32_t prompt_exact = 0;
 
   /// Zeros for a source that a peer of another version does not know.

@@ -21,10 +21,12 @@ struct log_splice {
   static constexpr auto fields(auto& self) { return std::tie(self.at, self.removed_count, self.tokens, self.policy); }
 };
 
-/// Asks what the target model says after the log, checking a draft on the way. Answered with one `verdict`. Safe to
-/// send again: the same round is answered once more, not computed once more.
+// The numbers 0x0401 and 0x0402 belong to older questions and answers, which were one message each.
+
+/// Asks what the target model says after the log, and whether it agrees to a draft. Answered with `verified`,
+/// `log_needed` or `refused`. Safe to send again: the same round is answered once more, not computed once more.
 struct verify_run {
-  static constexpr actor::message_id id{0x0401};
+  static constexpr actor::message_id id{0x040c};
   static constexpr std::string_view name = "verify_run";
 
   sequence_id sequence;
@@ -35,57 +37,102 @@ struct verify_run {
   std::vector<token> draft;
   model::sampling_params sampling;
   std::optional<std::uint32_t> logprobs;  // alternatives wanted per token
-  std::vector<draft::draft_part> parts;   // where the draft's tokens are from; what they do not cover is lookup's
+  std::vector<draft::draft_part> parts;   // the sources of the draft's tokens, in order; what they do not cover: lookup
   /// Most tokens this sequence can come to hold; admission checks that they fit.
   std::uint32_t tokens_max = 0;
   grammar::constraint grammar;  // what may follow the log; grammar_kind::none: anything
-  /// Changes of the log that the scheduler knows, in order, before `log` joins on. They are taken with the round or not
-  /// at all: a scheduler that does not know that log answers log_needed_from, and wants no splices then.
+  /// Changes of the log that the scheduler knows, in order, before `log` joins on. All are taken with the round, or
+  /// none: a scheduler that does not know that log answers `log_needed`, and expects no splices then.
   std::vector<log_splice> splices;
   /// Tokens that have left the log for good: they count for a token's index, by which it is sampled.
   std::uint64_t evicted_count = 0;
-  /// Bring the cache up to date, for all but the log's last token, and say no token: in passes of its own, when nobody
-  /// waits for another. A later round may overtake this one, which then gets no verdict.
-  bool prefill_only = false;
   static constexpr auto fields(auto& self) {
     return std::tie(self.sequence, self.tenant, self.round, self.log, self.prompt_count, self.draft, self.sampling,
-                    self.logprobs, self.tokens_max, self.parts, self.grammar, self.splices, self.evicted_count,
-                    self.prefill_only);
+                    self.logprobs, self.tokens_max, self.parts, self.grammar, self.splices, self.evicted_count);
   }
 };
 
-/// The tokens that plain decoding would have given: the accepted part of the draft and one more; none for prefill_only.
-/// Or why there are none.
-struct verdict {
-  static constexpr actor::message_id id{0x0402};
-  static constexpr std::string_view name = "verdict";
+/// Asks for the KV of all but the log's last token, at low priority: in passes of its own, while no session waits for
+/// an answer. Answered with `prefilled`, `log_needed` or `refused`. A later round may overtake this one, which then
+/// gets no answer. The fields mean what they mean in `verify_run`.
+struct prefill_run {
+  static constexpr actor::message_id id{0x040d};
+  static constexpr std::string_view name = "prefill_run";
+
+  sequence_id sequence;
+  tenant_id tenant;
+  round_id round;
+  log_tail log;
+  std::uint32_t tokens_max = 0;
+  std::vector<log_splice> splices;
+  static constexpr auto fields(auto& self) {
+    return std::tie(self.sequence, self.tenant, self.round, self.log, self.tokens_max, self.splices);
+  }
+};
+
+/// The tokens that plain decoding would have given: the accepted part of the draft and one more.
+struct verified {
+  static constexpr actor::message_id id{0x040e};
+  static constexpr std::string_view name = "verified";
 
   sequence_id sequence;
   round_id round;
-  std::uint32_t verified_count = 0;  // draft tokens that were looked at; the scheduler may shorten a draft
-  std::uint32_t accepted_count = 0;
-  std::vector<token> tokens;
-  std::vector<model::emitted_logprob> logprobs;
-  std::uint32_t passes = 0;  // target forwards this round took part in
-  std::uint32_t rows = 0;    // rows computed for it
-  std::optional<std::uint32_t> log_needed_from;
-  std::optional<failure> why_not;
-  std::uint32_t retry_after_ms = 0;  // with why_not: when to come back
-  cost::step_cost step;
+  std::vector<token> tokens;                     // at least one
+  std::vector<model::emitted_logprob> logprobs;  // one per token when asked for
+  std::uint32_t verified_count = 0;              // draft tokens that were looked at; the scheduler may shorten a draft
+  std::uint32_t passes = 0;                      // target forwards this round took part in
+  std::uint32_t rows = 0;                        // rows computed for it
   /// How often so far KV that had been moved was lost and computed anew from the log, which gives other bits.
   std::uint32_t recomputed_count = 0;
   std::uint32_t cached_count = 0;  // tokens of the log that another sequence had computed
-  /// Of the log that was asked about, the first tokens whose KV is what computing them anew gives. Those behind were
-  /// computed for an older text or another window, or have seen such tokens.
+  /// Of the log that was asked about, the first tokens whose KV is what computing them anew gives. Those after them
+  /// were computed for an older text or another window, or have seen such tokens.
   std::uint32_t exact_count = 0;
+  cost::step_cost step;
+
+  /// Draft tokens that are among the tokens.
+  [[nodiscard]] std::uint32_t accepted_count() const { return static_cast<std::uint32_t>(tokens.size()) - 1; }
   static constexpr auto fields(auto& self) {
-    return std::tie(self.sequence, self.round, self.verified_count, self.accepted_count, self.tokens, self.logprobs,
-                    self.passes, self.rows, self.log_needed_from, self.why_not, self.retry_after_ms, self.step,
-                    self.recomputed_count, self.cached_count, self.exact_count);
+    return std::tie(self.sequence, self.round, self.tokens, self.logprobs, self.verified_count, self.passes, self.rows,
+                    self.recomputed_count, self.cached_count, self.exact_count, self.step);
   }
 };
 
-/// The round that was asked again is still in work or in the queue: its verdict will come.
+/// The KV is up to date.
+struct prefilled {
+  static constexpr actor::message_id id{0x040f};
+  static constexpr std::string_view name = "prefilled";
+
+  sequence_id sequence;
+  round_id round;
+  std::uint32_t exact_count = 0;  // as in `verified`
+  static constexpr auto fields(auto& self) { return std::tie(self.sequence, self.round, self.exact_count); }
+};
+
+/// The scheduler does not have the log that the round joins on: the round is to be asked again, with the log's tail
+/// from `from` and without splices.
+struct log_needed {
+  static constexpr actor::message_id id{0x0410};
+  static constexpr std::string_view name = "log_needed";
+
+  sequence_id sequence;
+  round_id round;
+  std::uint32_t from = 0;
+  static constexpr auto fields(auto& self) { return std::tie(self.sequence, self.round, self.from); }
+};
+
+/// The sequence gets no answer, to this round or to any other that waits.
+struct refused {
+  static constexpr actor::message_id id{0x0411};
+  static constexpr std::string_view name = "refused";
+
+  sequence_id sequence;
+  failure why;
+  std::uint32_t retry_after_ms = 0;  // 0: no later attempt will succeed
+  static constexpr auto fields(auto& self) { return std::tie(self.sequence, self.why, self.retry_after_ms); }
+};
+
+/// The round that was asked again is still in work or in the queue: its answer will come.
 struct run_pending {
   static constexpr actor::message_id id{0x0407};
   static constexpr std::string_view name = "run_pending";
@@ -95,8 +142,8 @@ struct run_pending {
   static constexpr auto fields(auto& self) { return std::tie(self.sequence, self.round); }
 };
 
-/// Nobody waits for this round any more: it need not be answered, and a later one need not wait for it. Data: it may
-/// not overtake the round itself.
+/// The session no longer waits for this round: it need not be answered, and a later one need not wait for it. Data: it
+/// may not overtake the round itself.
 struct give_up_round {
   static constexpr actor::message_id id{0x040a};
   static constexpr std::string_view name = "give_up_round";

@@ -146,21 +146,23 @@ void session::on(const run_pending& m) {
   if (m.round == round_) heard_ = context().now();
 }
 
-void session::on(const verdict& m) {
-  if (phase_ != phase::verifying || (m.round != round_ && !m.why_not)) return;
+void session::on(const log_needed& m) {
+  if (phase_ != phase::verifying || m.round != round_) return;
   heard_ = context().now();
-  if (m.log_needed_from) {
-    splices_.clear();
-    if (*m.log_needed_from == 0 && std::exchange(moved_, false)) recomputed_before_ = stats_.reevaluated + 1;
-    ask_target(std::min(*m.log_needed_from, work_.log_count()));
-    return;
-  }
-  if (m.why_not) {
-    finish(finish_reason::failed, m.why_not, m.retry_after_ms);
-    return;
-  }
-  if (m.tokens.empty() || m.tokens.size() != m.accepted_count + 1) {
-    finish(finish_reason::failed, failure{errc::internal, "a verdict without a token"});
+  splices_.clear();
+  if (m.from == 0 && std::exchange(moved_, false)) recomputed_before_ = stats_.reevaluated + 1;
+  ask_target(std::min(m.from, work_.log_count()));
+}
+
+void session::on(const refused& m) {
+  if (phase_ == phase::verifying) finish(finish_reason::failed, m.why, m.retry_after_ms);
+}
+
+void session::on(const verified& m) {
+  if (phase_ != phase::verifying || m.round != round_) return;
+  heard_ = context().now();
+  if (m.tokens.empty()) {
+    finish(finish_reason::failed, failure{errc::internal, "the scheduler answered a round without a token"});
     return;
   }
   ++stats_.rounds;
@@ -218,14 +220,14 @@ void session::follow_width(std::uint32_t verified_count) {
   }
 }
 
-/// Adds a verdict to the counts; `emitted` of its tokens are in the answer.
-void session::count(const verdict& m, std::size_t emitted) {
-  const auto accepted = static_cast<std::uint32_t>(std::min<std::size_t>(m.accepted_count, emitted));
+/// Adds a round to the counts; `emitted` of its tokens are in the answer.
+void session::count(const verified& m, std::size_t emitted) {
+  const auto accepted = static_cast<std::uint32_t>(std::min<std::size_t>(m.accepted_count(), emitted));
   if (draft_is_span_) {
     stats_.copy_refused += m.verified_count - std::min(accepted, m.verified_count);
     return;  // the spans themselves are counted at the end
   }
-  const std::uint32_t drafted = accepted < m.accepted_count ? accepted : m.verified_count;
+  const std::uint32_t drafted = accepted < m.accepted_count() ? accepted : m.verified_count;
   stats_.drafted += drafted;
   stats_.accepted += accepted;
   std::uint32_t begin = 0;

@@ -40,14 +40,16 @@ struct session_partners {
 /// go, and the next round tells the scheduler.
 class session final : public actor::actor_of<session> {
  public:
-  using accepts = actor::protocol<proposal, verdict, run_pending, cancel_session, pause_session, session_tick,
-                                  actor::undeliverable>;
+  using accepts = actor::protocol<proposal, verified, log_needed, refused, run_pending, cancel_session, pause_session,
+                                  session_tick, actor::undeliverable>;
 
   session(actor::actor_context& context, token_log work, session_partners partners);
 
   void on_start();
   void on(const proposal& m);
-  void on(const verdict& m);
+  void on(const verified& m);
+  void on(const log_needed& m);
+  void on(const refused& m);
   void on(const run_pending& m);
   void on(const cancel_session& m);
   void on(const pause_session& m);
@@ -65,7 +67,7 @@ class session final : public actor::actor_of<session> {
   void ask_target(std::uint32_t from);
   void make_room();
   void follow_width(std::uint32_t verified_count);
-  void count(const verdict& m, std::size_t emitted);
+  void count(const verified& m, std::size_t emitted);
   void finish(finish_reason reason, std::optional<failure> why_not = std::nullopt, std::uint32_t retry_after_ms = 0);
   void leave();
   [[nodiscard]] sequence_id sequence() const {
@@ -90,9 +92,9 @@ class session final : public actor::actor_of<session> {
   bool draft_is_span_ = false;
   std::vector<log_splice> splices_;      // what the scheduler has not been heard to know of
   bool moved_ = false;                   // KV may be moved rather than computed
-  std::uint32_t recomputed_before_ = 0;  // by schedulers that are gone; the present one counts in verdicts
+  std::uint32_t recomputed_before_ = 0;  // by schedulers that are gone; the present one counts in `verified`
   bool pause_wanted_ = false;
-  cost::step_cost step_;  // of the last verdict
+  cost::step_cost step_;  // of the last answer
   std::optional<instant> drafter_lost_;
   instant began_;
   instant asked_;  // when the current question was last put

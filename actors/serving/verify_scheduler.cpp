@@ -40,11 +40,28 @@ void verify_scheduler::on_start() {
 }
 
 void verify_scheduler::on(const verify_run& m) {
-  take(m, context().sender());
+  take({context().sender(), m});
   step();
 }
 
-void verify_scheduler::take(const verify_run& m, actor::address session) {
+void verify_scheduler::on(const prefill_run& m) {
+  take({.session = context().sender(),
+        .run = {.sequence = m.sequence,
+                .tenant = m.tenant,
+                .round = m.round,
+                .log = m.log,
+                .prompt_count = m.log.from + static_cast<std::uint32_t>(m.log.tokens.size()),
+                .tokens_max = m.tokens_max,
+                .splices = m.splices},
+        .prefill_only = true});
+  step();
+}
+
+void verify_scheduler::take(const question& q) {
+  const verify_run& m = q.run;
+  const auto refuse = [&](failure why, std::uint32_t retry_after_ms = 0) {
+    context().send(q.session, refused{m.sequence, std::move(why), retry_after_ms});
+  };
   if (const auto known = clients_.find(m.sequence); known != clients_.end()) known->second.heard = context().now();
   std::vector<scheduler::draft_stretch> sources;
   for (const auto& part : m.parts) sources.push_back({record_of(part), part.count});
@@ -62,79 +79,72 @@ void verify_scheduler::take(const verify_run& m, actor::address session) {
                                    .draft = m.draft,
                                    .sources = sources,
                                    .tokens_max = m.tokens_max,
-                                   .prefill_only = m.prefill_only};
+                                   .prefill_only = q.prefill_only};
   const bool is_new = !queue_.holds(m.sequence);
   const submit_outcome outcome = queue_.submit(wish, context().now());
   switch (outcome) {
     case submit_outcome::taken:
     case submit_outcome::nothing_to_do: {
       auto& c = clients_[m.sequence];
-      c.session = session;
+      c.session = q.session;
       c.heard = context().now();
       c.prompt_count = m.prompt_count;
       c.sampling = m.sampling;
       c.logprobs = m.logprobs;
       c.grammar = m.grammar;
       c.evicted_count = m.evicted_count;
-      c.prefill_only = m.prefill_only;
+      c.prefill_only = q.prefill_only;
       if (is_new) {
         c.tenant = options_.sharing == prefix_sharing::all ? tenant_id{} : m.tenant;
         look_for_prefix(m.sequence, true);
       }
       if (outcome == submit_outcome::nothing_to_do) {
-        c.last = verdict{.sequence = m.sequence, .round = m.round, .exact_count = queue_.exact_count(m.sequence)};
-        context().send(session, c.last);
+        const prefilled done{m.sequence, m.round, queue_.exact_count(m.sequence)};
+        c.last = done;
+        context().send(q.session, done);
       }
       return;
     }
     case submit_outcome::busy: {
       // Those before it stay: its splices are of the log that they lead to.
       auto& waiting = clients_.at(m.sequence).overtaking;
-      const auto same = [&](const auto& one) { return one.second.round >= m.round; };
-      if (std::none_of(waiting.begin(), waiting.end(), same)) waiting.emplace_back(session, m);
+      const auto same = [&](const auto& one) { return one.run.round >= m.round; };
+      if (std::none_of(waiting.begin(), waiting.end(), same)) waiting.push_back(q);
       overtaken_ = true;
-      context().send(session, run_pending{m.sequence, m.round});
+      context().send(q.session, run_pending{m.sequence, m.round});
       return;
     }
     case submit_outcome::already_running:
-      context().send(session, run_pending{m.sequence, m.round});
+      context().send(q.session, run_pending{m.sequence, m.round});
       return;
     case submit_outcome::stale:
       return;
     case submit_outcome::already_answered:
-      context().send(session, clients_.at(m.sequence).last);
+      std::visit([&](const auto& last) { context().send(q.session, last); }, clients_.at(m.sequence).last);
       return;
     case submit_outcome::log_gap: {
       // Of a log that splices do not fit nothing is known to be right.
       const std::uint32_t from = m.splices.empty() ? queue_.known_count(m.sequence) : 0;
-      context().send(session, verdict{.sequence = m.sequence, .round = m.round, .log_needed_from = from});
+      context().send(q.session, log_needed{m.sequence, m.round, from});
       return;
     }
     case submit_outcome::queue_full:
       ++report_.refused_total;
-      refuse(m, session,
-             {errc::queue_full, std::to_string(queue_.running_count()) + " sequences run and " +
+      refuse({errc::queue_full, std::to_string(queue_.running_count()) + " sequences run and " +
                                     std::to_string(queue_.waiting_count()) + " wait"},
              retry_after_ms());
       return;
     case submit_outcome::too_long:
-      refuse(m, session,
-             {errc::context_length_exceeded,
+      refuse({errc::context_length_exceeded,
               "wanted at most " +
                   std::to_string(
                       std::min(options_.limits.tokens_max, options_.limits.pages_count * options_.budget.page_tokens)) +
                   " tokens in a sequence, found " + std::to_string(m.tokens_max)});
       return;
     case submit_outcome::empty_log:
-      refuse(m, session, {errc::invalid_argument, "the prompt has no tokens"});
+      refuse({errc::invalid_argument, "the prompt has no tokens"});
       return;
   }
-}
-
-void verify_scheduler::refuse(const verify_run& m, actor::address session, failure why, std::uint32_t retry_after_ms) {
-  context().send(
-      session,
-      verdict{.sequence = m.sequence, .round = m.round, .why_not = std::move(why), .retry_after_ms = retry_after_ms});
 }
 
 // A guess: the queue ahead, each sequence as long as the mean batch took times a hundred rounds.
@@ -147,7 +157,7 @@ std::uint32_t verify_scheduler::retry_after_ms() const {
 void verify_scheduler::on(const give_up_round& m) {
   const auto known = clients_.find(m.sequence);
   if (known == clients_.end()) return;
-  std::erase_if(known->second.overtaking, [&](const auto& one) { return one.second.round == m.round; });
+  std::erase_if(known->second.overtaking, [&](const auto& one) { return one.run.round == m.round; });
   queue_.give_up(m.sequence, m.round, context().now());
   let_followers_look(m.sequence);
 }
@@ -277,25 +287,29 @@ void verify_scheduler::on(const batch_done& m) {
     const auto at = std::find_if(m.results.begin(), m.results.end(),
                                  [&](const run_result& r) { return r.sequence == outcome.sequence; });
     client& c = clients_.at(outcome.sequence);
-    c.last = verdict{.sequence = outcome.sequence,
-                     .round = outcome.round,
-                     .verified_count = outcome.verified_count,
-                     .accepted_count = at->accepted_count,
-                     .tokens = at->tokens,
-                     .logprobs = at->logprobs,
-                     .passes = outcome.passes,
-                     .rows = outcome.rows,
-                     .step = step_cost_of(outcome.sequence, done.size()),
-                     .recomputed_count = outcome.recomputed_count,
-                     .cached_count = outcome.cached_count,
-                     .exact_count = queue_.exact_count(outcome.sequence)};
+    const std::uint32_t exact_count = queue_.exact_count(outcome.sequence);
+    if (c.prefill_only) {
+      c.last = prefilled{outcome.sequence, outcome.round, exact_count};
+    } else {
+      c.last = verified{.sequence = outcome.sequence,
+                        .round = outcome.round,
+                        .tokens = at->tokens,
+                        .logprobs = at->logprobs,
+                        .verified_count = outcome.verified_count,
+                        .passes = outcome.passes,
+                        .rows = outcome.rows,
+                        .recomputed_count = outcome.recomputed_count,
+                        .cached_count = outcome.cached_count,
+                        .exact_count = exact_count,
+                        .step = step_cost_of(outcome.sequence, done.size())};
+    }
     if (!std::exchange(c.offered, true)) {
       offer_prefix_of(outcome.sequence);
       prompts_done.push_back(outcome.sequence);
     }
     report_.drafted_total += outcome.verified_count;
     report_.accepted_total += at->accepted_count;
-    context().send(c.session, c.last);
+    std::visit([&](const auto& last) { context().send(c.session, last); }, c.last);
   }
   for (const sequence_id sequence : prompts_done) let_followers_look(sequence);
   step();
@@ -379,12 +393,12 @@ void verify_scheduler::on(const prefix_adopted& m) {
 /// Rounds that came while a pass for the one before was in flight.
 void verify_scheduler::take_overtaking() {
   if (!std::exchange(overtaken_, false)) return;
-  std::vector<std::pair<actor::address, verify_run>> waiting;
+  std::vector<question> waiting;
   for (auto& [sequence, c] : clients_) {
     std::move(c.overtaking.begin(), c.overtaking.end(), std::back_inserter(waiting));
     c.overtaking.clear();
   }
-  for (const auto& [session, m] : waiting) take(m, session);
+  for (const question& q : waiting) take(q);
 }
 
 void verify_scheduler::fail_batch(const failure& why) {
@@ -392,7 +406,7 @@ void verify_scheduler::fail_batch(const failure& why) {
   for (const auto& run : plan_.runs) {
     const auto it = clients_.find(run.sequence);
     if (it == clients_.end()) continue;
-    context().send(it->second.session, verdict{.sequence = run.sequence, .why_not = why});
+    context().send(it->second.session, refused{run.sequence, why});
     queue_.release(run.sequence);
     clients_.erase(it);
     release_pages_of(run.sequence);

@@ -3,6 +3,7 @@
 #include <array>
 #include <string_view>
 #include <unordered_map>
+#include <variant>
 
 #include "actors/messages/cache_messages.hpp"
 #include "actors/messages/status_messages.hpp"
@@ -35,8 +36,9 @@ struct scheduler_options {
 /// copy of every log so that it can compute anything again; never touches page tables, KV or logits.
 class verify_scheduler final : public actor::actor_of<verify_scheduler> {
  public:
-  using accepts = actor::protocol<verify_run, give_up_round, release_sequence, batch_held, prefix_adopted, batch_done,
-                                  target_ready, report_status, scheduler_tick, background_due, actor::undeliverable>;
+  using accepts =
+      actor::protocol<verify_run, prefill_run, give_up_round, release_sequence, batch_held, prefix_adopted, batch_done,
+                      target_ready, report_status, scheduler_tick, background_due, actor::undeliverable>;
 
   verify_scheduler(actor::actor_context& context, const scheduler_options& options,
                    std::unique_ptr<scheduler::policy> policy, actor::actor_ref<cache_manager> cache,
@@ -44,6 +46,7 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
 
   void on_start();
   void on(const verify_run& m);
+  void on(const prefill_run& m);
   void on(const give_up_round& m);
   void on(const release_sequence& m);
   void on(const batch_held& m);
@@ -58,7 +61,14 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
   [[nodiscard]] const scheduler::run_queue& queue() const { return queue_; }
 
  private:
-  /// What a sequence's verdicts need beside its tokens.
+  /// A round that was asked for. Of one without an answer's tokens, `run` has no draft and nothing about sampling.
+  struct question {
+    actor::address session;
+    verify_run run;
+    bool prefill_only = false;
+  };
+
+  /// What the answers to a sequence's rounds need beside its tokens.
   struct client {
     actor::address session;
     instant heard;  // when it last asked
@@ -67,20 +77,19 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
     std::optional<std::uint32_t> logprobs;
     grammar::constraint grammar;
     std::uint64_t evicted_count = 0;
-    bool prefill_only = false;           // nobody waits for its round
-    tenant_id tenant;                    // whose beginnings it may have
-    bool offered = false;                // its prompt is a known beginning
-    std::optional<sequence_id> follows;  // computes what this one begins with
-    verdict last;
-    std::vector<std::pair<actor::address, verify_run>> overtaking;  // wait, in order, for the pass in flight to end
+    bool prefill_only = false;               // nobody waits for its round
+    tenant_id tenant;                        // whose beginnings it may have
+    bool offered = false;                    // its prompt is a known beginning
+    std::optional<sequence_id> follows;      // computes what this one begins with
+    std::variant<verified, prefilled> last;  // answer
+    std::vector<question> overtaking;        // wait, in order, for the pass in flight to end
   };
 
-  void take(const verify_run& m, actor::address session);
+  void take(const question& q);
   void step();
   void place();
   void note_pages(const page_report& pages);
   void release_pages_of(sequence_id sequence);
-  void refuse(const verify_run& m, actor::address session, failure why, std::uint32_t retry_after_ms = 0);
   void fail_batch(const failure& why);
   void take_overtaking();
   void look_for_prefix(sequence_id sequence, bool may_follow);

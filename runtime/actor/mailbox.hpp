@@ -28,11 +28,12 @@ class mailbox {
   }
 
   std::optional<T> pop() {
+    std::optional<T> next;
     auto& lane = control_.empty() ? data_ : control_;
-    if (lane.empty()) return std::nullopt;
-    T item = std::move(lane.front());
+    if (lane.empty()) return next;
+    next.emplace(std::move(lane.front()));
     lane.pop_front();
-    return item;
+    return next;
   }
 
   [[nodiscard]] std::size_t size() const { return control_.size() + data_.size(); }

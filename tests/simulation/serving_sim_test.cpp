@@ -540,7 +540,7 @@ TEST(serving_sim, a_cache_manager_that_dies_before_pages_come_back_is_noticed) {
       world.restart(cache_where);
       died = true;
     }
-    return !died || f.head.id != verdict::id || std::exchange(unheard, true);
+    return !died || f.head.id != verified::id || std::exchange(unheard, true);
   };
   ASSERT_TRUE(world.run_until([&] { return s->over(); }, life_max));
   EXPECT_TRUE(unheard);

@@ -65,7 +65,8 @@ struct editor_tick {
 
 class editors final : public actor::actor_of<editors> {
  public:
-  using accepts = actor::protocol<verdict, run_pending, editor_tick, actor::undeliverable>;
+  using accepts =
+      actor::protocol<verified, prefilled, log_needed, refused, run_pending, editor_tick, actor::undeliverable>;
   editors(actor::actor_context& context, std::shared_ptr<std::vector<editor>> all)
       : actor_of(context), all_(std::move(all)) {}
 
@@ -77,30 +78,45 @@ class editors final : public actor::actor_of<editors> {
     context().after(microseconds{500'000}, editor_tick{});
     for (std::size_t i = 0; i < all_->size(); ++i) ask(i);
   }
-  void on(const verdict& m) {
-    const std::size_t i = m.sequence.value - 1;
-    editor& e = (*all_)[i];
-    if (e.over() || (m.round.value != e.at + 1 && !m.why_not)) return;
-    if (m.why_not) {
-      e.failed = true;
-    } else if (m.log_needed_from) {
-      e.knows = *m.log_needed_from;
-      e.splices_sent = *m.log_needed_from != 0;
-      e.resent = true;
-      ask(i);
-    } else {
-      e.log.insert(e.log.end(), m.tokens.begin(), m.tokens.end());
-      e.heard.insert(e.heard.end(), m.tokens.begin(), m.tokens.end());
-      e.recomputed = m.recomputed_count;
-      e.knows = static_cast<std::uint32_t>(e.log.size());
-      ++e.at;
-      begin(i);
-    }
+  void on(const refused& m) {
+    editor& e = (*all_)[m.sequence.value - 1];
+    if (!e.over()) e.failed = true;
+  }
+  void on(const log_needed& m) {
+    editor* e = asked(m);
+    if (e == nullptr) return;
+    e->knows = m.from;
+    e->splices_sent = m.from != 0;
+    e->resent = true;
+    ask(m.sequence.value - 1);
+  }
+  void on(const verified& m) {
+    editor* e = asked(m);
+    if (e == nullptr) return;
+    e->log.insert(e->log.end(), m.tokens.begin(), m.tokens.end());
+    e->heard.insert(e->heard.end(), m.tokens.begin(), m.tokens.end());
+    e->recomputed = m.recomputed_count;
+    next(m.sequence.value - 1);
+  }
+  void on(const prefilled& m) {
+    if (asked(m) != nullptr) next(m.sequence.value - 1);
   }
   void on(const run_pending&) {}
   void on(const actor::undeliverable&) {}
 
  private:
+  /// Who waits for this answer; null: it comes late.
+  template<class M>
+  editor* asked(const M& m) {
+    editor& e = (*all_)[m.sequence.value - 1];
+    return e.over() || m.round.value != e.at + 1 ? nullptr : &e;
+  }
+  void next(std::size_t i) {
+    editor& e = (*all_)[i];
+    e.knows = static_cast<std::uint32_t>(e.log.size());
+    ++e.at;
+    begin(i);
+  }
   void begin(std::size_t i) {
     editor& e = (*all_)[i];
     if (e.over()) {
@@ -120,15 +136,15 @@ class editors final : public actor::actor_of<editors> {
     const editor& e = (*all_)[i];
     if (e.over()) return;
     const edit_round& round = e.plan.rounds[e.at];
-    verify_run m{.sequence = {i + 1},
-                 .tenant = {1},
-                 .round = {e.at + 1},
-                 .draft = round.draft,
-                 .tokens_max = tokens_max,
-                 .prefill_only = round.prefill_only};
+    verify_run m{
+        .sequence = {i + 1}, .tenant = {1}, .round = {e.at + 1}, .draft = round.draft, .tokens_max = tokens_max};
     if (e.splices_sent) m.splices = round.splices;
     m.log = {e.knows, {e.log.begin() + e.knows, e.log.end()}};
-    context().tell(actor::actor_ref<verify_scheduler>{scheduler_where}, m);
+    const actor::actor_ref<verify_scheduler> scheduler{scheduler_where};
+    if (round.prefill_only)
+      context().tell(scheduler, prefill_run{m.sequence, m.tenant, m.round, m.log, m.tokens_max, m.splices});
+    else
+      context().tell(scheduler, m);
   }
 
   std::shared_ptr<std::vector<editor>> all_;

@@ -59,12 +59,12 @@ class life_of_an_edit : public ::testing::Test {
       }
     }
   }
-  verdict says(std::uint64_t round, std::uint32_t accepted, std::vector<token> tokens) {
+  /// An answer of the target to a draft that it agrees to in all tokens.
+  verified says(std::uint64_t round, std::vector<token> tokens) {
     return {.sequence = {41},
             .round = {round},
-            .verified_count = accepted,
-            .accepted_count = accepted,
-            .tokens = std::move(tokens),
+            .tokens = tokens,
+            .verified_count = static_cast<std::uint32_t>(tokens.size()) - 1,
             .passes = 1};
   }
 
@@ -82,7 +82,7 @@ TEST_F(life_of_an_edit, proposes_verifies_commits_and_streams_until_the_end) {
   EXPECT_EQ(first.log.tokens, (std::vector<token>{'a', 'b', 'c'}));
   EXPECT_EQ(first.tokens_max, 8u);
   EXPECT_TRUE(first.draft.empty());
-  inject(scheduler_at, says(1, 0, {'d'}));
+  inject(scheduler_at, says(1, {'d'}));
   EXPECT_EQ(expect<session_text>(client).text, "d");
 
   const auto ask = expect<propose>(drafter_at);
@@ -93,11 +93,11 @@ TEST_F(life_of_an_edit, proposes_verifies_commits_and_streams_until_the_end) {
   const auto second = expect<verify_run>(scheduler_at);
   EXPECT_EQ(second.draft, (std::vector<token>{'e', 'f', 'x'}));
   EXPECT_EQ(second.log.from, 4u);
-  inject(scheduler_at, says(2, 2, {'e', 'f', 'g'}));
+  inject(scheduler_at, says(2, {'e', 'f', 'g'}));
   EXPECT_EQ(expect<session_text>(client).text, "efg");
   // One token of room: no draft is asked for.
   EXPECT_EQ(expect<verify_run>(scheduler_at).round.value, 3u);
-  inject(scheduler_at, says(3, 0, {'h'}));
+  inject(scheduler_at, says(3, {'h'}));
   EXPECT_EQ(expect<session_text>(client).text, "h");
   const auto end = expect<session_finished>(client);
   EXPECT_EQ(end.reason, finish_reason::length);
@@ -112,7 +112,7 @@ TEST_F(life_of_an_edit, proposes_verifies_commits_and_streams_until_the_end) {
 TEST_F(life_of_an_edit, verifies_no_draft_tokens_that_do_not_exist) {
   open(10);
   wire.sent.clear();
-  inject(scheduler_at, says(1, 0, {'d'}));
+  inject(scheduler_at, says(1, {'d'}));
   expect<session_text>(client);
   expect<propose>(drafter_at);
   inject(drafter_at, proposal{.session = {41}, .round = {2}, .tokens = {'e', test::tiny_model::vocabulary, 'f'}});
@@ -122,7 +122,7 @@ TEST_F(life_of_an_edit, verifies_no_draft_tokens_that_do_not_exist) {
 TEST_F(life_of_an_edit, goes_on_without_a_drafter_that_is_silent) {
   open(10);
   wire.sent.clear();
-  inject(scheduler_at, says(1, 0, {'d'}));
+  inject(scheduler_at, says(1, {'d'}));
   expect<session_text>(client);
   expect<propose>(drafter_at);
   pass(microseconds{1'250'000});
@@ -137,12 +137,12 @@ TEST_F(life_of_an_edit, has_a_stand_in_draft_while_the_drafter_is_away) {
   const std::vector<token> prediction = {'x', 'y'};
   open(20, draft::method::automatic, prediction);
   wire.sent.clear();
-  inject(scheduler_at, says(1, 0, {'d'}));
+  inject(scheduler_at, says(1, {'d'}));
   expect<session_text>(client);
   EXPECT_EQ(expect<propose>(drafter_at).log.from, 3u);
   inject({}, actor::undeliverable{.to = drafter_at, .what = propose::id, .why = {errc::unreachable, "gone"}});
   EXPECT_TRUE(expect<verify_run>(scheduler_at).draft.empty()) << "this round goes on at once";
-  inject(scheduler_at, says(2, 0, {'e'}));
+  inject(scheduler_at, says(2, {'e'}));
   expect<session_text>(client);
   const auto whole = expect<propose>(stand_in_at);
   EXPECT_EQ(whole.log.tokens.size(), 5u) << "the stand-in knows nothing yet";
@@ -152,7 +152,7 @@ TEST_F(life_of_an_edit, has_a_stand_in_draft_while_the_drafter_is_away) {
   // After a while the drafter is asked again, with all it may have lost.
   pass(microseconds{5'250'000});
   wire.sent.clear();
-  inject(scheduler_at, says(3, 1, {'f', 'g'}));
+  inject(scheduler_at, says(3, {'f', 'g'}));
   expect<session_text>(client);
   EXPECT_EQ(expect<propose>(drafter_at).log.tokens.size(), 7u);
   inject({}, cancel_session{});
@@ -164,7 +164,7 @@ TEST_F(life_of_an_edit, has_a_stand_in_draft_while_the_drafter_is_away) {
 TEST_F(life_of_an_edit, tells_the_drafter_what_passes_take) {
   open(10, draft::method::automatic);
   wire.sent.clear();
-  auto first = says(1, 0, {'d'});
+  auto first = says(1, {'d'});
   first.step = {.pass_us = 1500, .row_ns = 20'000};
   inject(scheduler_at, first);
   expect<session_text>(client);
@@ -174,14 +174,14 @@ TEST_F(life_of_an_edit, tells_the_drafter_what_passes_take) {
 TEST_F(life_of_an_edit, sends_the_log_again_to_whoever_lost_it) {
   open(10);
   wire.sent.clear();
-  inject(scheduler_at, says(1, 0, {'d'}));
+  inject(scheduler_at, says(1, {'d'}));
   expect<session_text>(client);
   expect<propose>(drafter_at);
   inject(drafter_at, proposal{.session = {41}, .round = {2}, .log_needed_from = 0});
   EXPECT_EQ(expect<propose>(drafter_at).log.tokens.size(), 4u);
   inject(drafter_at, proposal{.session = {41}, .round = {2}, .tokens = {'e'}});
   EXPECT_EQ(expect<verify_run>(scheduler_at).log.from, 4u);
-  inject(scheduler_at, verdict{.sequence = {41}, .round = {2}, .log_needed_from = 0});
+  inject(scheduler_at, log_needed{.sequence = {41}, .round = {2}, .from = 0});
   const auto again = expect<verify_run>(scheduler_at);
   EXPECT_EQ(again.log.tokens.size(), 4u);
   EXPECT_EQ(again.draft, std::vector<token>{'e'});
@@ -193,7 +193,7 @@ TEST_F(life_of_an_edit, sends_the_prediction_once_and_again_to_a_drafter_that_lo
     open(10, how, prediction);
     EXPECT_EQ(expect<propose>(drafter_at).prediction, prediction);
     expect<verify_run>(scheduler_at);
-    inject(scheduler_at, says(1, 0, {'d'}));
+    inject(scheduler_at, says(1, {'d'}));
     expect<session_text>(client);
     EXPECT_TRUE(expect<propose>(drafter_at).prediction.empty());
     inject(drafter_at, proposal{.session = {41}, .round = {2}, .log_needed_from = 0});
@@ -215,14 +215,13 @@ TEST_F(life_of_an_edit, counts_drafted_and_accepted_tokens_by_source) {
     expect<propose>(drafter_at);
     inject(drafter_at, proposal{.session = {41}, .round = {n}, .tokens = std::move(draft), .parts = std::move(parts)});
     expect<verify_run>(scheduler_at);
-    const auto accepted = static_cast<std::uint32_t>(said.size()) - 1;
-    auto v = says(n, accepted, std::move(said));
+    auto v = says(n, std::move(said));
     v.verified_count = verified;
     inject(scheduler_at, v);
     expect<session_text>(client);
   };
   using draft::source;
-  inject(scheduler_at, says(1, 0, {'d'}));
+  inject(scheduler_at, says(1, {'d'}));
   expect<session_text>(client);
   // Two of three are right; the second is the last of the prediction's.
   round(2, {'e', 'f', 'x'}, {{source::prediction, 2}, {source::lookup, 1}}, 3, {'e', 'f', 'g'});
@@ -233,7 +232,7 @@ TEST_F(life_of_an_edit, counts_drafted_and_accepted_tokens_by_source) {
   // No draft at all.
   round(5, {}, {}, 0, {'k'});
   expect<verify_run>(scheduler_at);
-  inject(scheduler_at, says(6, 0, {'l'}));
+  inject(scheduler_at, says(6, {'l'}));
   expect<session_text>(client);
   const auto stats = expect<session_finished>(client).stats;
   EXPECT_EQ(stats.completion_tokens, 9u);
@@ -247,27 +246,27 @@ TEST_F(life_of_an_edit, counts_drafted_and_accepted_tokens_by_source) {
 TEST_F(life_of_an_edit, counts_no_token_behind_the_end_of_the_answer) {
   open(9, draft::method::prediction, {'x'}, {"f"});
   wire.sent.clear();
-  inject(scheduler_at, says(1, 0, {'d'}));
+  inject(scheduler_at, says(1, {'d'}));
   expect<session_text>(client);
   expect<propose>(drafter_at);
   inject(drafter_at,
          proposal{
              .session = {41}, .round = {2}, .tokens = {'e', 'f', 'g', 'h'}, .parts = {{draft::source::prediction, 4}}});
   expect<verify_run>(scheduler_at);
-  inject(scheduler_at, says(2, 4, {'e', 'f', 'g', 'h', 'i'}));
+  inject(scheduler_at, says(2, {'e', 'f', 'g', 'h', 'i'}));
   EXPECT_EQ(expect<session_text>(client).text, "e");
   const auto stats = expect<session_finished>(client).stats;
   EXPECT_EQ(stats.completion_tokens, 3u);  // the stop string's token is one
   EXPECT_EQ(stats.of(draft::source::prediction), (source_stats{2, 2}));
 }
 
-TEST_F(life_of_an_edit, asks_again_for_a_verdict_and_takes_it_once) {
+TEST_F(life_of_an_edit, asks_again_for_an_answer_and_takes_it_once) {
   open(10);
   wire.sent.clear();
   pass(microseconds{2'000'000});
   EXPECT_EQ(expect<verify_run>(scheduler_at).round.value, 1u);
-  inject(scheduler_at, says(1, 0, {'d'}));
-  inject(scheduler_at, says(1, 0, {'d'}));
+  inject(scheduler_at, says(1, {'d'}));
+  inject(scheduler_at, says(1, {'d'}));
   EXPECT_EQ(expect<session_text>(client).text, "d");
   expect<propose>(drafter_at);
   EXPECT_TRUE(wire.sent.empty());

@@ -79,9 +79,11 @@ class verify_scheduler_test : public ::testing::Test {
                  .round = {q.round},
                  .log = {q.from, q.tail},
                  .draft = q.draft,
-                 .tokens_max = 250,
-                 .prefill_only = q.prefill_only};
-    inject(session_at, m);
+                 .tokens_max = 250};
+    if (q.prefill_only)
+      inject(session_at, prefill_run{m.sequence, m.tenant, m.round, m.log, m.tokens_max, {}});
+    else
+      inject(session_at, m);
   }
   place_batch placed() { return last = expect<place_batch>(cache_at); }
   /// Of the batch that was placed last; each run that wants logits accepts its whole draft and gets one token more.
@@ -128,10 +130,10 @@ TEST_F(verify_scheduler_test, a_round_goes_through_cache_manager_and_target_and_
   EXPECT_EQ(m.runs[0].logits_begin, 2u);
   EXPECT_TRUE(wire.sent.empty());
   complete();
-  const auto v = expect<verdict>(session_at);
+  const auto v = expect<verified>(session_at);
   EXPECT_EQ(v.round.value, 1u);
   EXPECT_EQ(v.tokens, (std::vector<token>{50, 50, 50}));
-  EXPECT_EQ(v.accepted_count, 2u);
+  EXPECT_EQ(v.accepted_count(), 2u);
   EXPECT_TRUE(wire.sent.empty());
   complete();
   EXPECT_TRUE(wire.sent.empty()) << "the same answer again";
@@ -145,7 +147,7 @@ TEST_F(verify_scheduler_test, one_batch_is_out_at_a_time_and_the_next_takes_all_
   ask({.sequence = 3, .tail = {3}});
   EXPECT_TRUE(wire.sent.empty());
   complete();
-  EXPECT_EQ(expect<verdict>(session_at).sequence.value, 1u);
+  EXPECT_EQ(expect<verified>(session_at).sequence.value, 1u);
   EXPECT_EQ(placed().runs.size(), 2u);
 }
 
@@ -156,13 +158,13 @@ TEST_F(verify_scheduler_test, tells_the_cache_manager_what_refused_drafts_and_ed
   done.results[0].accepted_count = 0;
   done.results[0].tokens = {50};
   inject(target_at, done);
-  expect<verdict>(session_at);
+  expect<verified>(session_at);
   ask({.sequence = 2, .tail = {7}});
   const auto other = placed();
   EXPECT_EQ(other.runs.size(), 1u);
   EXPECT_EQ(other.changes, (std::vector<table_change>{{{1}, {}, 3}, {{2}, {}, 0}})) << "whoever's batch it is";
   complete();
-  expect<verdict>(session_at);
+  expect<verified>(session_at);
   verify_run edit{.sequence = {1}, .tenant = {1}, .round = {2}, .log = {5, {}}, .tokens_max = 250};
   edit.splices = {{.at = 1, .removed_count = 1, .tokens = {5, 6}, .policy = kv::splice_policy::pie}};
   inject(session_at, edit);
@@ -195,7 +197,7 @@ TEST_F(verify_scheduler_test, has_pages_counted_before_a_sequence_loses_its_kv) 
     ask({.sequence = s, .tail = {1, 2}});
     placed();
     complete();
-    expect<verdict>(session_at);
+    expect<verified>(session_at);
   }
   ask({.sequence = 1, .round = 2, .from = 3});
   placed();
@@ -210,7 +212,7 @@ TEST_F(verify_scheduler_test, has_pages_counted_before_a_sequence_loses_its_kv) 
   EXPECT_EQ(m.runs[0].sequence.value, 1u);
   EXPECT_EQ(m.changes.at(0).keep_count, 2u);
   complete(0);
-  expect<verdict>(session_at);
+  expect<verified>(session_at);
   EXPECT_TRUE(wire.sent.empty()) << "the older one goes on any moment";
   // The other is computed again from its log when there is room, which a release may make.
   inject(session_at, release_sequence{{1}});
@@ -228,7 +230,7 @@ TEST_F(verify_scheduler_test, refused_drafts_leave_room_that_no_count_knows_of) 
   done.results[0].tokens = {50};
   done.pages.rooms = {{{1}, 2}};
   inject(target_at, done);
-  expect<verdict>(session_at);
+  expect<verified>(session_at);
   ask({.round = 2, .from = 21, .draft = text(60)});
   EXPECT_EQ(placed().runs.at(0).tokens.size(), 12u);
 }
@@ -238,7 +240,7 @@ TEST_F(verify_scheduler_test, computes_everything_again_when_the_cache_manager_h
   ask({.tail = {1, 2, 3}});
   const auto before = placed();
   complete();
-  expect<verdict>(session_at);
+  expect<verified>(session_at);
   ask({.round = 2, .from = 4});
   EXPECT_EQ(placed().runs.at(0).tokens.size(), 1u);
   inject(cache_at, batch_held{.batch = last.batch, .tables_lost = true});
@@ -269,7 +271,7 @@ TEST_F(verify_scheduler_test, computes_everything_again_when_the_target_model_ha
   inject(target_at, done_with(before));
   EXPECT_TRUE(wire.sent.empty()) << "an answer to the older batch says nothing";
   complete();
-  expect<verdict>(session_at);
+  expect<verified>(session_at);
 }
 
 TEST_F(verify_scheduler_test, knows_nothing_of_what_it_did_before_a_restart) {
@@ -282,7 +284,7 @@ TEST_F(verify_scheduler_test, knows_nothing_of_what_it_did_before_a_restart) {
   inject(target_at, done_with(before));
   EXPECT_TRUE(wire.sent.empty());
   ask({.round = 2, .from = 4});
-  EXPECT_EQ(expect<verdict>(session_at).log_needed_from, 0u);
+  EXPECT_EQ(expect<log_needed>(session_at).from, 0u);
   ask({.round = 2, .tail = {1, 2, 3, 50}});
   EXPECT_NE(placed().epoch, before.epoch);
 }
@@ -295,10 +297,9 @@ TEST_F(verify_scheduler_test, a_batch_that_the_target_refuses_ends_its_sequences
   inject(target_at, batch_done{.batch = last.batch,
                                .why_not = failure{errc::malformed_message, "no such slot"},
                                .pages = {.free_count = 7}});
-  const auto v = expect<verdict>(session_at);
-  EXPECT_EQ(v.sequence.value, 1u);
-  ASSERT_TRUE(v.why_not);
-  EXPECT_EQ(v.why_not->context, "no such slot");
+  const auto no = expect<refused>(session_at);
+  EXPECT_EQ(no.sequence.value, 1u);
+  EXPECT_EQ(no.why.context, "no such slot");
   EXPECT_EQ(expect<release_pages>(cache_at).sequence.value, 1u);
   EXPECT_EQ(placed().runs.at(0).sequence.value, 2u);
 }
@@ -323,7 +324,7 @@ TEST_F(verify_scheduler_test, a_later_round_overtakes_prefill_when_its_pass_ends
   ask({.round = 2, .tail = text(20)});
   EXPECT_EQ(expect<run_pending>(session_at).round.value, 2u);
   complete();
-  EXPECT_EQ(expect<verdict>(session_at).round.value, 1u);
+  EXPECT_EQ(expect<prefilled>(session_at).round.value, 1u);
   EXPECT_EQ(placed().runs.at(0).tokens.size(), 1u);
 }
 
@@ -342,7 +343,7 @@ TEST_F(verify_scheduler_test, new_sequences_adopt_what_is_known_of_their_logs) {
   EXPECT_EQ(m.runs.at(0).tokens.size(), 6u);
   complete(5);
   EXPECT_EQ(expect<offer_prefix>(cache_at).tokens.size(), 70u);
-  EXPECT_EQ(expect<verdict>(session_at).cached_count, 64u);
+  EXPECT_EQ(expect<verified>(session_at).cached_count, 64u);
 }
 
 TEST_F(verify_scheduler_test, computes_a_prompt_itself_when_nobody_says_what_is_known_of_it) {
@@ -375,7 +376,7 @@ TEST_F(followers, adopt_what_the_leader_has_computed) {
   lead();
   complete(4);
   EXPECT_EQ(expect<offer_prefix>(cache_at).sequence.value, 1u);
-  EXPECT_EQ(expect<verdict>(session_at).sequence.value, 1u);
+  EXPECT_EQ(expect<verified>(session_at).sequence.value, 1u);
   const auto asked = expect<adopt_prefix>(cache_at);
   EXPECT_EQ(asked.sequence.value, 2u);
   inject(cache_at, prefix_adopted{.sequence = {2}, .question = asked.question, .count = 96, .free_count = 4});
