@@ -21,58 +21,101 @@ session::session(actor::actor_context& context, token_log work, session_partners
 }
 
 void session::on_start() {
-  began_ = heard_ = context().now();
+  began_ = context().now();
   context().after(tick, session_tick{});
+  talk_.begin(live());
+}
+
+/// The life of an answer: verify, commit, stream, draft, and again.
+actor::task<> session::live() {
   // The drafter reads the prompt while the target does; the first round has nothing to verify.
-  if (partners_.drafter && work_.spec().draft.how != draft::method::regular) ask_drafter(0, 0);
-  round_ = {partners_.borrowed ? partners_.borrowed->last_round.value + 1 : 1};
-  const auto step = work_.begin();
-  tell_client(step);
+  if (partners_.drafter && drafts()) tell_drafter(0, 0);
   // Of a borrowed sequence the scheduler finds out itself what of the log is unchanged.
-  if (step.finished)
-    finish(*step.finished, step.why_not);
-  else
-    ask_target(0);
+  round_ = {partners_.borrowed ? partners_.borrowed->last_round.value + 1 : 1};
+  auto step = work_.begin();
+  tell_client(step);
+  while (!step.finished) {
+    const verified* const answer = co_await ask_target();
+    if (answer == nullptr) co_return;  // the client knows why
+    step = commit(*answer);
+    tell_client(step);
+    if (step.finished) break;
+    ++round_.value;
+    while (paused_) (void)co_await talk_.next<pause_session>();
+    draft_ = co_await next_draft();
+  }
+  finish(*step.finished, step.why_not);
+}
+
+/// What the target model says after the log and to the draft. Null: there is no answer, and the session is over.
+actor::task<const verified*> session::ask_target() {
+  tell_target(target_knows_);
+  instant asked = context().now();
+  instant last_heard = asked;
+  for (;;) {
+    const auto m = co_await talk_.next<verified, log_needed, refused, run_pending>(
+        std::min(asked + partners_.verdict_retry, last_heard + partners_.silence_max));
+    const instant now = context().now();
+    if (!m.is_timeout()) last_heard = now;
+    if (const auto* answer = m.as<verified>()) {
+      if (!answer->tokens.empty()) co_return answer;
+      finish(finish_reason::failed, failure{errc::internal, "the scheduler answered a round without a token"});
+      co_return nullptr;
+    }
+    if (const auto* no = m.as<refused>()) {
+      finish(finish_reason::failed, no->why, no->retry_after_ms);
+      co_return nullptr;
+    }
+    if (now - last_heard >= partners_.silence_max) {
+      finish(finish_reason::failed,
+             failure{errc::not_ready, "the target model has been silent for " +
+                                          std::to_string(partners_.silence_max.count() / 1'000'000) + " s"});
+      co_return nullptr;
+    }
+    if (m.as<run_pending>() != nullptr) continue;
+    asked = now;
+    if (const auto* gap = m.as<log_needed>()) {
+      splices_.clear();
+      if (gap->from == 0 && std::exchange(moved_, false)) recomputed_before_ = stats_.reevaluated + 1;
+      tell_target(std::min(gap->from, work_.log_count()));
+    } else {
+      tell_target(target_knows_);
+    }
+  }
+}
+
+/// A draft for the next round: what the grammar makes likely, else what the drafter proposes in time, else none.
+actor::task<session::round_draft> session::next_draft() {
+  if (auto span = work_.span_draft(); !span.empty()) co_return {.tokens = std::move(span), .is_span = true};
+  if (!drafts()) co_return {};
+  if (auto likely = work_.likely_draft(); !likely.empty()) {
+    const auto count = static_cast<std::uint32_t>(likely.size());
+    co_return {.tokens = std::move(likely), .parts = {{draft::source::program, count}}};
+  }
+  if (drafter_lost_ && context().now() - *drafter_lost_ >= partners_.drafter_retry) {
+    drafter_lost_.reset();
+    drafter_knows_ = 0;
+  }
+  // The last token of the answer needs no draft: the target's own token fills the room.
+  const std::uint32_t wanted = std::min({draft::draft_tokens_max(work_.spec().draft), work_.round_room() - 1, width_});
+  if (!drafter() || wanted == 0) co_return {};
+  for (std::uint32_t from = drafter_knows_;;) {
+    tell_drafter(from, wanted);
+    const auto m = co_await talk_.next<proposal, actor::undeliverable>(context().now() + partners_.proposal_patience);
+    const auto* answer = m.as<proposal>();
+    if (answer == nullptr) {
+      if (m.is_timeout()) context().log(log_level::debug, "no proposal in time; the round goes on without a draft");
+      lose_drafter();
+      co_return {};
+    }
+    if (!answer->log_needed_from) co_return {.tokens = work_.usable(answer->tokens), .parts = answer->parts};
+    from = std::min(*answer->log_needed_from, work_.log_count());
+  }
 }
 
 log_tail session::tail(std::uint32_t from) const {
   const auto tokens = work_.log().subspan(std::min<std::size_t>(from, work_.log().size()));
   return {from, {tokens.begin(), tokens.end()}};
-}
-
-void session::next_round() {
-  ++round_.value;
-  draft_.clear();
-  parts_.clear();
-  draft_is_span_ = false;
-  if (pause_wanted_) {
-    phase_ = phase::paused;
-    return;
-  }
-  if (auto span = work_.span_draft(); !span.empty()) {
-    draft_ = std::move(span);
-    draft_is_span_ = true;
-    ask_target(target_knows_);
-    return;
-  }
-  if (work_.spec().draft.how != draft::method::regular) draft_ = work_.likely_draft();
-  if (!draft_.empty()) {
-    parts_ = {{draft::source::program, static_cast<std::uint32_t>(draft_.size())}};
-    ask_target(target_knows_);
-    return;
-  }
-  // The last token of the answer needs no draft: the target's own token fills the room.
-  const std::uint32_t wanted = std::min({draft::draft_tokens_max(work_.spec().draft), work_.round_room() - 1, width_});
-  if (drafter_lost_ && context().now() - *drafter_lost_ >= partners_.drafter_retry) {
-    drafter_lost_.reset();
-    drafter_knows_ = 0;
-  }
-  if (drafter() && wanted > 0) {
-    phase_ = phase::proposing;
-    ask_drafter(drafter_knows_, wanted);
-  } else {
-    ask_target(target_knows_);
-  }
 }
 
 actor::actor_ref<draft_model> session::drafter() const {
@@ -86,36 +129,33 @@ void session::lose_drafter() {
   drafter_knows_ = 0;
 }
 
-void session::ask_drafter(std::uint32_t from, std::uint32_t tokens_max) {
-  asked_ = context().now();
-  propose wish{.session = work_.spec().session,
-               .tenant = work_.spec().tenant,
-               .round = round_,
-               .log = tail(from),
-               .prompt_count = work_.prompt_count(),
-               .options = work_.spec().draft,
-               .sampling = work_.spec().sampling,
-               .tokens_max = tokens_max,
-               .step = step_};
+void session::tell_drafter(std::uint32_t from, std::uint32_t tokens_max) {
+  propose question{.session = work_.spec().session,
+                   .tenant = work_.spec().tenant,
+                   .round = round_,
+                   .log = tail(from),
+                   .prompt_count = work_.prompt_count(),
+                   .options = work_.spec().draft,
+                   .sampling = work_.spec().sampling,
+                   .tokens_max = tokens_max,
+                   .step = step_};
   // A drafter keeps both or neither, so one that asks for the log from its beginning lacks the prediction too.
-  if (from == 0 && draft::reads_prediction(work_.spec().draft.how)) wish.prediction = work_.spec().prediction;
-  context().tell(drafter(), wish);
+  if (from == 0 && draft::reads_prediction(work_.spec().draft.how)) question.prediction = work_.spec().prediction;
+  context().tell(drafter(), question);
   drafter_knows_ = work_.log_count();
 }
 
-void session::ask_target(std::uint32_t from) {
-  phase_ = phase::verifying;
-  asked_ = context().now();
+void session::tell_target(std::uint32_t from) {
   context().tell(partners_.scheduler,
                  verify_run{.sequence = sequence(),
                             .tenant = work_.spec().tenant,
                             .round = round_,
                             .log = tail(from),
                             .prompt_count = work_.prompt_count(),
-                            .draft = draft_,
+                            .draft = draft_.tokens,
                             .sampling = work_.spec().sampling,
                             .logprobs = work_.logprobs(),
-                            .parts = parts_,
+                            .parts = draft_.parts,
                             .tokens_max = partners_.borrowed ? partners_.borrowed->tokens_max : work_.tokens_max(),
                             .grammar = work_.grammar(),
                             .splices = splices_,
@@ -123,48 +163,8 @@ void session::ask_target(std::uint32_t from) {
   if (!target_strayed_) target_knows_ = work_.log_count();
 }
 
-void session::on(const proposal& m) {
-  stats_.draft_passes += m.draft_passes;
-  if (phase_ != phase::proposing || m.round != round_) {
-    // Not a draft this session waits for; but a drafter that lost the log learns it before the next question.
-    if (m.log_needed_from) drafter_knows_ = std::min(drafter_knows_, *m.log_needed_from);
-    return;
-  }
-  heard_ = context().now();
-  if (m.log_needed_from) {
-    const std::uint32_t wanted =
-        std::min({draft::draft_tokens_max(work_.spec().draft), work_.round_room() - 1, width_});
-    ask_drafter(std::min(*m.log_needed_from, work_.log_count()), wanted);
-    return;
-  }
-  draft_ = work_.usable(m.tokens);
-  parts_ = m.parts;
-  ask_target(target_knows_);
-}
-
-void session::on(const run_pending& m) {
-  if (m.round == round_) heard_ = context().now();
-}
-
-void session::on(const log_needed& m) {
-  if (phase_ != phase::verifying || m.round != round_) return;
-  heard_ = context().now();
-  splices_.clear();
-  if (m.from == 0 && std::exchange(moved_, false)) recomputed_before_ = stats_.reevaluated + 1;
-  ask_target(std::min(m.from, work_.log_count()));
-}
-
-void session::on(const refused& m) {
-  if (phase_ == phase::verifying) finish(finish_reason::failed, m.why, m.retry_after_ms);
-}
-
-void session::on(const verified& m) {
-  if (phase_ != phase::verifying || m.round != round_) return;
-  heard_ = context().now();
-  if (m.tokens.empty()) {
-    finish(finish_reason::failed, failure{errc::internal, "the scheduler answered a round without a token"});
-    return;
-  }
+/// Takes the target's tokens into the log, and makes room for more.
+token_log::progress session::commit(const verified& m) {
   ++stats_.rounds;
   stats_.target_passes += m.passes;
   stats_.target_rows += m.rows;
@@ -176,7 +176,7 @@ void session::on(const verified& m) {
     stats_.prompt_exact = std::min(m.exact_count, work_.prompt_count());
   }
   const std::uint32_t before = work_.log_count();
-  const auto step = work_.commit(m.tokens, m.logprobs);
+  auto step = work_.commit(m.tokens, m.logprobs);
   count(m, step.agreed_count - before);
   follow_width(m.verified_count);
   step_ = m.step;
@@ -184,16 +184,7 @@ void session::on(const verified& m) {
   target_knows_ = step.agreed_count;
   target_strayed_ = step.agreed_count < before + m.tokens.size();
   if (!step.finished) make_room();
-  tell_client(step);
-  if (step.finished)
-    finish(*step.finished, step.why_not);
-  else
-    next_round();
-}
-
-void session::tell_client(const token_log::progress& step) {
-  if (step.text.empty() && step.tokens.empty()) return;
-  context().send(partners_.client, session_text{work_.spec().session, step.text, step.tokens, step.logprobs});
+  return step;
 }
 
 /// A full window loses its oldest tokens before the next round.
@@ -213,7 +204,7 @@ void session::make_room() {
 /// The scheduler verifies as much of a draft as pays. To draft much more would be work for nothing; twice as much lets
 /// the width grow again.
 void session::follow_width(std::uint32_t verified_count) {
-  if (verified_count < draft_.size()) {
+  if (verified_count < draft_.tokens.size()) {
     width_ = std::max(2 * verified_count, width_min);
   } else if (verified_count > 0) {
     width_ = std::min(2 * width_, width_max);
@@ -223,7 +214,7 @@ void session::follow_width(std::uint32_t verified_count) {
 /// Adds a round to the counts; `emitted` of its tokens are in the answer.
 void session::count(const verified& m, std::size_t emitted) {
   const auto accepted = static_cast<std::uint32_t>(std::min<std::size_t>(m.accepted_count(), emitted));
-  if (draft_is_span_) {
+  if (draft_.is_span) {
     stats_.copy_refused += m.verified_count - std::min(accepted, m.verified_count);
     return;  // the spans themselves are counted at the end
   }
@@ -231,7 +222,7 @@ void session::count(const verified& m, std::size_t emitted) {
   stats_.drafted += drafted;
   stats_.accepted += accepted;
   std::uint32_t begin = 0;
-  for (const auto& part : parts_) {
+  for (const auto& part : draft_.parts) {
     auto& source = stats_.sources[static_cast<std::size_t>(part.from)];
     const std::uint32_t end = begin + std::min(part.count, drafted - begin);
     source.drafted += end - begin;
@@ -240,41 +231,36 @@ void session::count(const verified& m, std::size_t emitted) {
   }
 }
 
-void session::on(const cancel_session&) { leave(); }
+void session::tell_client(const token_log::progress& step) {
+  if (step.text.empty() && step.tokens.empty()) return;
+  context().send(partners_.client, session_text{work_.spec().session, step.text, step.tokens, step.logprobs});
+}
+
+/// A proposal that comes too late is no draft; but a drafter that lost the log says so before it is asked again.
+void session::on(const proposal& m) {
+  stats_.draft_passes += m.draft_passes;
+  if (m.round == round_ && talk_.hear(m)) return;
+  if (m.log_needed_from) drafter_knows_ = std::min(drafter_knows_, *m.log_needed_from);
+}
 
 void session::on(const pause_session& m) {
-  pause_wanted_ = m.paused;
-  if (phase_ != phase::paused || m.paused) return;
-  --round_.value;  // next_round counts it again
-  heard_ = context().now();
-  next_round();
+  paused_ = m.paused;
+  (void)talk_.hear(m);
 }
 
 void session::on(const session_tick&) {
-  if (phase_ == phase::over) return;
   context().after(tick, session_tick{});
-  const instant now = context().now();
-  if (phase_ == phase::proposing && now - asked_ >= partners_.proposal_patience) {
-    context().log(log_level::debug, "no proposal in time; the round goes on without a draft");
-    lose_drafter();
-    ask_target(target_knows_);
-  } else if (phase_ == phase::verifying && now - heard_ >= partners_.silence_max) {
-    finish(finish_reason::failed,
-           failure{errc::not_ready, "the target model has been silent for " +
-                                        std::to_string(partners_.silence_max.count() / 1'000'000) + " s"});
-  } else if (phase_ == phase::verifying && now - asked_ >= partners_.verdict_retry) {
-    ask_target(target_knows_);
-  }
+  talk_.note_time(context().now());
 }
 
+// What the scheduler did not get is asked again at the next tick that finds it overdue.
 void session::on(const actor::undeliverable& m) {
   if (m.to == partners_.client) {
     leave();
   } else if (m.to == partners_.drafter.where) {
     lose_drafter();
-    if (phase_ == phase::proposing) ask_target(target_knows_);
+    (void)talk_.hear(m);
   }
-  // What the scheduler did not get is asked again at the next tick that finds it overdue.
 }
 
 void session::finish(finish_reason reason, std::optional<failure> why_not, std::uint32_t retry_after_ms) {
@@ -288,10 +274,9 @@ void session::finish(finish_reason reason, std::optional<failure> why_not, std::
 }
 
 void session::leave() {
-  if (phase_ == phase::over) return;
-  const bool asked = std::exchange(phase_, phase::over) == phase::verifying;
+  if (std::exchange(has_left_, true)) return;
   if (partners_.borrowed) {
-    if (asked) context().tell(partners_.scheduler, give_up_round{sequence(), round_});
+    context().tell(partners_.scheduler, give_up_round{sequence(), round_});
     context().send(partners_.borrowed->owner, sequence_returned{sequence()});
   } else {
     context().tell(partners_.scheduler, release_sequence{sequence()});

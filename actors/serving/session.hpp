@@ -5,6 +5,7 @@
 #include "actors/messages/session_messages.hpp"
 #include "actors/messages/verify_messages.hpp"
 #include "actors/serving/token_log.hpp"
+#include "runtime/actor/conversation.hpp"
 #include "runtime/actor/system_messages.hpp"
 #include "runtime/actor/worker.hpp"
 
@@ -35,9 +36,9 @@ struct session_partners {
 };
 
 /// One answer. Owns the committed log, the only truth; the caches of the scheduler, the target and the drafter are
-/// copies of it and can be rebuilt from it at any time. Drives rounds: propose, verify, commit, stream. Lives until the
-/// answer is complete, fails, or is cancelled. With eviction the log is a window: when it is full, its oldest tokens
-/// go, and the next round tells the scheduler.
+/// copies of it and can be rebuilt from it at any time. `live` is its life; the handlers feed it, and end it when the
+/// client gives up. With eviction the log is a window: when it is full, its oldest tokens go, and the next round tells
+/// the scheduler.
 class session final : public actor::actor_of<session> {
  public:
   using accepts = actor::protocol<proposal, verified, log_needed, refused, run_pending, cancel_session, pause_session,
@@ -47,40 +48,52 @@ class session final : public actor::actor_of<session> {
 
   void on_start();
   void on(const proposal& m);
-  void on(const verified& m);
-  void on(const log_needed& m);
-  void on(const refused& m);
-  void on(const run_pending& m);
-  void on(const cancel_session& m);
+  void on(const verified& m) { hear_of_round(m); }
+  void on(const log_needed& m) { hear_of_round(m); }
+  void on(const run_pending& m) { hear_of_round(m); }
+  void on(const refused& m) { (void)talk_.hear(m); }
+  void on(const cancel_session&) { leave(); }
   void on(const pause_session& m);
-  void on(const session_tick& m);
+  void on(const session_tick&);
   void on(const actor::undeliverable& m);
 
  private:
-  enum class phase : std::uint8_t { proposing, verifying, paused, over };
+  struct round_draft {
+    std::vector<token> tokens;
+    std::vector<draft::draft_part> parts;  // of the tokens, perhaps of some more
+    bool is_span = false;                  // a copied span that the model is asked about
+  };
 
-  void tell_client(const token_log::progress& step);
-  void next_round();
+  actor::task<> live();
+  actor::task<const verified*> ask_target();
+  actor::task<round_draft> next_draft();
+
   [[nodiscard]] actor::actor_ref<draft_model> drafter() const;
   void lose_drafter();
-  void ask_drafter(std::uint32_t from, std::uint32_t tokens_max);
-  void ask_target(std::uint32_t from);
+  void tell_drafter(std::uint32_t from, std::uint32_t tokens_max);
+  void tell_target(std::uint32_t from);
+  void tell_client(const token_log::progress& step);
+  token_log::progress commit(const verified& m);
   void make_room();
   void follow_width(std::uint32_t verified_count);
   void count(const verified& m, std::size_t emitted);
   void finish(finish_reason reason, std::optional<failure> why_not = std::nullopt, std::uint32_t retry_after_ms = 0);
   void leave();
+  template<class M>
+  void hear_of_round(const M& m) {
+    if (m.round == round_) (void)talk_.hear(m);
+  }
   [[nodiscard]] sequence_id sequence() const {
     return partners_.borrowed ? partners_.borrowed->sequence : sequence_id{work_.spec().session.value};
   }
+  [[nodiscard]] bool drafts() const { return work_.spec().draft.how != draft::method::regular; }
   [[nodiscard]] log_tail tail(std::uint32_t from) const;
 
   token_log work_;
   session_partners partners_;
-  phase phase_ = phase::verifying;
+  actor::conversation talk_;
   round_id round_{0};
-  std::vector<token> draft_;
-  std::vector<draft::draft_part> parts_;  // of draft_, perhaps of some tokens more
+  round_draft draft_;
   static constexpr std::uint32_t width_min = 8;
   static constexpr std::uint32_t width_max = 1U << 16;
   std::uint32_t width_ = width_max;  // tokens to ask of the drafter
@@ -89,16 +102,14 @@ class session final : public actor::actor_of<session> {
   // The scheduler holds tokens that are not in the log, where a span ended before it did: until it answers again, only
   // what is before them counts as known.
   bool target_strayed_ = false;
-  bool draft_is_span_ = false;
-  std::vector<log_splice> splices_;      // what the scheduler has not been heard to know of
+  std::vector<log_splice> splices_;      // that the scheduler is not known to have
   bool moved_ = false;                   // KV may be moved rather than computed
   std::uint32_t recomputed_before_ = 0;  // by schedulers that are gone; the present one counts in `verified`
-  bool pause_wanted_ = false;
+  bool paused_ = false;
+  bool has_left_ = false;
   cost::step_cost step_;  // of the last answer
   std::optional<instant> drafter_lost_;
   instant began_;
-  instant asked_;  // when the current question was last put
-  instant heard_;  // when the other side last showed signs of life
   session_stats stats_;
 };
 
