@@ -12,10 +12,10 @@ struct budget {
   std::uint32_t prompt_chunk_rows_max = 256;  // of one run, so that a prompt does not fill the batch alone
   std::uint32_t pages_free = 0;
   std::uint32_t page_tokens = 32;
-  microseconds time_max{50'000};  // predicted
-  std::uint32_t rows_min = 1;     // taken whatever they are predicted to cost: below some number of rows a
-                                  // pass costs the same, and making it smaller only makes more of them
-  bool whole_drafts = false;      // take all draft tokens that fit, also those that do not pay
+  microseconds time_max{200'000};  // predicted
+  std::uint32_t rows_min = 1;      // taken whatever they are predicted to cost: below some number of rows a
+                                   // pass costs the same, and making it smaller only makes more of them
+  bool whole_drafts = false;       // take all draft tokens that fit, also those that do not pay
 };
 
 /// Packs a ranking into one pass. Pure: the same inputs give the same plan. Runs first, in order, without their drafts:

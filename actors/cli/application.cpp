@@ -1,11 +1,13 @@
 #include "actors/cli/application.hpp"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
 
 #include "actors/cli/command.hpp"
 #include "kernels/dispatch.hpp"
+#include "runtime/base/log.hpp"
 #include "runtime/base/version.hpp"
 
 namespace redline::actors::cli {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "actors/cli/local_runner.hpp"
 #include "actors/editing/prompt_builder.hpp"
 #include "transport/http_client.hpp"
 
@@ -50,7 +51,7 @@ result<edit_outcome> edit_on_server(const std::string& url, const std::string& a
   speculation["confidence_min"] = method.options.confidence_min;
   speculation["micro_draft_tokens"] = method.options.micro_draft_tokens;
   speculation["max_num_run"] = method.options.max_num_run;
-  const std::string message = copies ? program_message_of(task, wording_of(copy_options_of(method))) : message_of(task);
+  const std::string message = copies ? program_message_of(task, wording_of(to_copy_options(method))) : message_of(task);
   json body = {{"messages", {{{"role", "user"}, {"content", message}}}},
                {"temperature", 0},
                {"stream", true},
@@ -139,10 +140,10 @@ result<edit_outcome> edit_on_server(const std::string& url, const std::string& a
 result<edit_outcome> edit_locally(engine_options options, const edit_task& task, const method_flags& method,
                                   const std::function<void(const std::string&)>& on_text) {
   if (task.before.size() > file_bytes_max) return failure{errc::invalid_argument, task.path + " is too large to edit"};
-  REDLINE_TRY_ASSIGN(const auto how, draft_options_of(method, !options.draft_path.empty()));
+  REDLINE_TRY_ASSIGN(const auto how, to_draft_options(method, !options.draft_path.empty()));
   edit_outcome out;
   std::optional<copy_options> copy;
-  if (method.method == "copy") copy = copy_options_of(method);
+  if (method.method == "copy") copy = to_copy_options(method);
   const auto make_request = [&](const engine& e) { return request_of(task, how, e, copy); };
   REDLINE_TRY_ASSIGN(const auto got,
                      generate_locally(std::move(options), how, make_request, [&](const session_text& m) {

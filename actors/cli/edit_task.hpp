@@ -3,8 +3,9 @@
 #include <functional>
 #include <string>
 
-#include "actors/cli/command.hpp"
+#include "actors/cli/generation_flags.hpp"
 #include "actors/editing/edit_prompt.hpp"
+#include "actors/node/engine.hpp"
 
 namespace redline::actors::cli {
 

@@ -108,4 +108,12 @@ result<std::vector<outcome>> local_runner::run_all(std::vector<generation_spec> 
   return all;
 }
 
+result<outcome> generate_locally(engine_options options, const draft::draft_options& how,
+                                 const std::function<result<generation_spec>(const engine&)>& make_request,
+                                 const std::function<void(const session_text&)>& on_text) {
+  REDLINE_TRY_ASSIGN(const auto runner, local_runner::create(std::move(options)));
+  REDLINE_TRY_ASSIGN(auto request, make_request(runner->parts()));
+  return runner->run(std::move(request), how, on_text);
+}
+
 }  // namespace redline::actors::cli

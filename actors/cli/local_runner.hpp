@@ -4,10 +4,19 @@
 #include <memory>
 #include <vector>
 
-#include "actors/cli/command.hpp"
 #include "actors/cli/local_client.hpp"
+#include "actors/node/engine.hpp"
 
 namespace redline::actors::cli {
+
+/// What a generation gave.
+struct outcome {
+  std::string text;
+  std::vector<token> tokens;
+  finish_reason reason = finish_reason::stop;
+  session_stats stats;
+  copy_report copied;
+};
 
 /// The actors of this process, kept for several generations, one at a time or several users' at once.
 class local_runner {
@@ -38,5 +47,10 @@ class local_runner {
   std::uint64_t generations_ = 0;
   bool started_ = false;
 };
+
+/// Runs one generation through the actors of this process. on_text: called on another thread as text comes.
+result<outcome> generate_locally(engine_options options, const draft::draft_options& how,
+                                 const std::function<result<generation_spec>(const engine&)>& make_request,
+                                 const std::function<void(const session_text&)>& on_text);
 
 }  // namespace redline::actors::cli

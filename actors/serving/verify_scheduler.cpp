@@ -315,7 +315,7 @@ void verify_scheduler::on(const batch_done& m) {
   step();
 }
 
-/// Zeros with --draft-widths whole, so that the number of passes does not depend on how fast the machine is at the
+/// Zeros with --draft-length whole, so that the number of passes does not depend on how fast the machine is at the
 /// moment.
 cost::step_cost verify_scheduler::step_cost_of(sequence_id sequence, std::size_t sessions) const {
   if (options_.budget.whole_drafts) return {};

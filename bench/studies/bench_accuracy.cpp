@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "actors/cli/command.hpp"
+#include "actors/cli/model_flags.hpp"
+#include "actors/cli/progress_line.hpp"
 #include "bench/studies/json_file.hpp"
 #include "bench/studies/studies.hpp"
 #include "runtime/kv/page_table.hpp"
@@ -125,7 +127,7 @@ result<std::vector<comparison>> compare_all(const accuracy_options& f, progress_
   REDLINE_TRY_ASSIGN(const auto config, model::read_config(*file));
   REDLINE_TRY_ASSIGN(const prompt_list prompts, read_prompts(f.prompts, *tokenizer, config.context));
   REDLINE_TRY_ASSIGN(const auto reference, reader::open(f.reference, model::kv_type::f32, config.context, team));
-  REDLINE_TRY_ASSIGN(const model::kv_type kv, kv_type_of(f.kv));
+  REDLINE_TRY_ASSIGN(const model::kv_type kv, parse_kv_type(f.kv));
   std::vector<comparison> all;
   for (const std::string& path : f.models) {
     line.show("reading prompts with " + path);

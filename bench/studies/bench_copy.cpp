@@ -9,6 +9,9 @@
 
 #include "actors/cli/command.hpp"
 #include "actors/cli/forward_probe.hpp"
+#include "actors/cli/local_runner.hpp"
+#include "actors/cli/model_flags.hpp"
+#include "actors/node/engine.hpp"
 #include "bench/studies/copy_trial.hpp"
 #include "bench/studies/json_file.hpp"
 #include "bench/studies/statistics.hpp"
@@ -29,7 +32,7 @@ struct prices {
 
 result<prices> measure(const copy_study_options& f, const engine& e) {
   REDLINE_TRY_ASSIGN(const auto file, gguf::gguf_file::open(f.models.model));
-  REDLINE_TRY_ASSIGN(const auto kv, kv_type_of(f.models.kv));
+  REDLINE_TRY_ASSIGN(const auto kv, parse_kv_type(f.models.kv));
   const auto& table = kernels::table_for_cache(*kernels::process_table().table, kv);
   kernels::worker_team team(f.models.threads);
   REDLINE_TRY_ASSIGN(const auto weights, model::load_weights(*file, table, team));
@@ -293,7 +296,7 @@ result<void> run(const copy_study_options& f) {
     REDLINE_TRY_ASSIGN(auto edits, read_edits(path));
     corpora.push_back(std::move(edits));
   }
-  REDLINE_TRY_ASSIGN(auto options, engine_options_of(f.models));
+  REDLINE_TRY_ASSIGN(auto options, to_engine_options(f.models));
   const auto probe = std::make_shared<target_probe>();
   options.probe = probe;
   options.scheduling.sharing = prefix_sharing::off;  // every answer reads its prompt

@@ -7,7 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "actors/cli/command.hpp"
+#include "actors/cli/generation_flags.hpp"
 #include "actors/cli/local_runner.hpp"
+#include "actors/cli/model_flags.hpp"
+#include "actors/cli/progress_line.hpp"
+#include "actors/node/engine.hpp"
 #include "bench/studies/edit_corpus.hpp"
 #include "bench/studies/edit_report.hpp"
 #include "bench/studies/json_file.hpp"
@@ -65,7 +69,7 @@ std::vector<chosen_method> choose_methods(const edit_options& f, const engine& e
   for (const std::string& name : names) {
     method_flags how = f.drafting;
     how.method = name;
-    const auto options = draft_options_of(how, !f.models.draft.empty());
+    const auto options = to_draft_options(how, !f.models.draft.empty());
     const auto partners = options ? e.partners_for(options->how, {}) : result<session_partners>(options.error());
     if (!partners) {
       std::cerr << "redline: left out " << name << ": " << partners.error().context << "\n";
@@ -285,7 +289,7 @@ result<bool> run(const edit_options& f) {
   const std::string path = f.edits.empty() ? default_edits_path() : f.edits;
   if (path.empty()) return failure{errc::invalid_argument, "wanted --edits FILE, a JSONL of edits"};
   REDLINE_TRY_ASSIGN(const auto edits, read_edits(path));
-  REDLINE_TRY_ASSIGN(auto options, engine_options_of(f.models));
+  REDLINE_TRY_ASSIGN(auto options, to_engine_options(f.models));
   const auto probe = std::make_shared<target_probe>();
   if (f.replay_draft_accuracy && !f.replay) {
     return failure{errc::invalid_argument, "--replay-draft-accuracy: wanted --replay with it, found none"};

@@ -8,6 +8,8 @@
 
 #include "actors/cli/command.hpp"
 #include "actors/cli/local_runner.hpp"
+#include "actors/cli/model_flags.hpp"
+#include "actors/node/engine.hpp"
 #include "bench/studies/edit_corpus.hpp"
 #include "bench/studies/evict_study.hpp"
 #include "bench/studies/json_file.hpp"
@@ -61,7 +63,7 @@ result<pace> time_answer(local_runner& runner, std::size_t prompt_count, std::ui
 }
 
 result<ordered_json> compare_paces(const evict_options& f) {
-  REDLINE_TRY_ASSIGN(auto options, engine_options_of(f.models));
+  REDLINE_TRY_ASSIGN(auto options, to_engine_options(f.models));
   options.scheduling.sharing = prefix_sharing::off;
   REDLINE_TRY_ASSIGN(const auto runner, local_runner::create(std::move(options)));
   if (f.window > runner->parts().context_max()) {
@@ -144,7 +146,7 @@ result<std::vector<token>> long_text(const evict_options& f, const text::tokeniz
 }
 
 result<ordered_json> compare_quality(const evict_options& f) {
-  REDLINE_TRY_ASSIGN(const auto type, kv_type_of(f.models.kv));
+  REDLINE_TRY_ASSIGN(const auto type, parse_kv_type(f.models.kv));
   const kernels::kernel_table& table = kernels::table_for_cache(*kernels::process_table().table, type);
   kernels::worker_team team(f.models.threads);
   REDLINE_TRY_ASSIGN(const auto file, gguf::gguf_file::open(f.models.model));

@@ -6,6 +6,8 @@
 
 #include "actors/cli/command.hpp"
 #include "actors/cli/forward_probe.hpp"
+#include "actors/cli/model_flags.hpp"
+#include "actors/cli/progress_line.hpp"
 #include "bench/studies/json_file.hpp"
 #include "bench/studies/studies.hpp"
 
@@ -64,7 +66,7 @@ nlohmann::ordered_json json_of(const forward_options& f, const kernels::kernel_t
 int run_forward(const forward_options& f) {
   const auto& chosen = kernels::process_table();
   if (chosen.table == nullptr) return report(failure{errc::invalid_argument, chosen.problem});
-  const auto kv = kv_type_of(f.kv);
+  const auto kv = parse_kv_type(f.kv);
   if (!kv) return report(kv.error());
   const kernels::kernel_table& table = kernels::table_for_cache(*chosen.table, *kv);
   const auto file = gguf::gguf_file::open(f.model);

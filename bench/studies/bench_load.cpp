@@ -8,6 +8,7 @@
 
 #include "actors/cli/child_server.hpp"
 #include "actors/cli/command.hpp"
+#include "actors/cli/progress_line.hpp"
 #include "bench/studies/json_file.hpp"
 #include "bench/studies/load_client.hpp"
 #include "bench/studies/load_plan.hpp"

@@ -10,6 +10,8 @@
 #include <random>
 
 #include "actors/cli/command.hpp"
+#include "actors/cli/model_flags.hpp"
+#include "actors/cli/progress_line.hpp"
 #include "actors/editing/kv_estimate.hpp"
 #include "bench/studies/cached_log.hpp"
 #include "bench/studies/edit_corpus.hpp"
@@ -45,7 +47,7 @@ struct bench_model {
   const kernels::kernel_table* table = nullptr;
 
   static result<bench_model> load(const pie_options& f, kernels::worker_team& team, std::uint32_t tokens_max) {
-    REDLINE_TRY_ASSIGN(const auto kv, kv_type_of(f.kv));
+    REDLINE_TRY_ASSIGN(const auto kv, parse_kv_type(f.kv));
     bench_model out;
     out.table = &kernels::table_for_cache(*kernels::process_table().table, kv);
     REDLINE_TRY_ASSIGN(out.file, gguf::gguf_file::open(f.model));

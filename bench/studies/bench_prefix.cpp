@@ -7,6 +7,8 @@
 
 #include "actors/cli/command.hpp"
 #include "actors/cli/local_runner.hpp"
+#include "actors/cli/model_flags.hpp"
+#include "actors/node/engine.hpp"
 #include "bench/studies/json_file.hpp"
 #include "bench/studies/studies.hpp"
 
@@ -39,7 +41,7 @@ std::vector<token> random_tokens(const engine& e, std::size_t count, std::mt1993
 }
 
 result<void> measure(const prefix_options& f) {
-  REDLINE_TRY_ASSIGN(auto options, engine_options_of(f.models));
+  REDLINE_TRY_ASSIGN(auto options, to_engine_options(f.models));
   REDLINE_TRY_ASSIGN(const auto runner, local_runner::create(std::move(options)));
   const engine& e = runner->parts();
   const std::uint64_t needed = std::uint64_t{f.prefix_tokens} + f.own_tokens + f.answer_tokens;

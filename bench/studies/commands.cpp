@@ -5,6 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "actors/cli/generation_flags.hpp"
+#include "actors/cli/model_flags.hpp"
 #include "bench/studies/edit_corpus.hpp"
 #include "bench/studies/pie_cases.hpp"
 #include "bench/studies/studies.hpp"

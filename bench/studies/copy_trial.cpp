@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "actors/cli/local_runner.hpp"
+#include "actors/node/engine.hpp"
 #include "runtime/copy/oracle.hpp"
 
 namespace redline::studies {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "actors/cli/command.hpp"
 #include "runtime/base/utf8.hpp"
 #include "runtime/document/line_diff.hpp"
 

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "actors/cli/command.hpp"
+#include "actors/cli/generation_flags.hpp"
+#include "actors/cli/model_flags.hpp"
 #include "actors/cli/stopwatch.hpp"
 #include "bench/studies/load_plan.hpp"
 #include "bench/studies/load_report.hpp"

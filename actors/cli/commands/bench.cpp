@@ -2,11 +2,13 @@
 
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstring>
 
 #include "actors/cli/application.hpp"
 #include "actors/cli/command.hpp"
+#include "actors/cli/commands/commands.hpp"
 
 namespace redline::actors::cli {
 

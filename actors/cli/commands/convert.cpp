@@ -1,6 +1,10 @@
 #include "runtime/convert/convert.hpp"
 
 #include "actors/cli/command.hpp"
+#include "actors/cli/command_line.hpp"
+#include "actors/cli/commands/commands.hpp"
+#include "actors/cli/model_flags.hpp"
+#include "actors/cli/progress_line.hpp"
 
 namespace redline::actors::cli {
 namespace {
@@ -25,17 +29,12 @@ result<void> run(const flags& f) {
 
 void add_convert(CLI::App& app, int& exit_code) {
   auto f = std::make_shared<flags>();
-  auto* c = app.add_subcommand("convert", "Write the model in a Hugging Face folder as a GGUF file");
-  c->add_option("DIR", f->folder, "The folder with config.json, tokenizer.json and *.safetensors")
-      ->required()
-      ->check(CLI::ExistingDirectory);
-  c->add_option("OUT", f->out, "The GGUF file to write")->required();
-  c->add_option("--type", f->type, "One of " + convert::output_type_names())->capture_default_str();
-  add_threads_flag(*c, f->threads);
-  c->callback([f, &exit_code] {
-    const auto done = run(*f);
-    if (!done) exit_code = report(done.error());
-  });
+  const command c(app, "convert", "Write the model in a Hugging Face folder as a GGUF file");
+  c.add("DIR", f->folder, "The folder with config.json, tokenizer.json and *.safetensors").require().existing_folder();
+  c.add("OUT", f->out, "The GGUF file to write").require();
+  c.add("--type", f->type, "One of " + convert::output_type_names());
+  add_threads_flag(c, f->threads);
+  c.on_run(exit_code, [f] { return report(run(*f)); });
 }
 
 }  // namespace redline::actors::cli

@@ -2,6 +2,8 @@
 #include <nlohmann/json.hpp>
 
 #include "actors/cli/command.hpp"
+#include "actors/cli/command_line.hpp"
+#include "actors/cli/commands/commands.hpp"
 #include "runtime/copy/oracle.hpp"
 #include "runtime/grammar/token_trie.hpp"
 
@@ -9,8 +11,8 @@ namespace redline::actors::cli {
 namespace {
 
 struct flags {
-  std::vector<std::string> olds;
-  std::string last;  // the new file, or the program
+  std::vector<std::string> files;  // the old ones
+  std::string last;                // the new file, or the program
   std::string spans = "lines";
   std::string tokenizer;
   bool anchors = false;
@@ -43,7 +45,7 @@ result<copy::document> document_of(std::string bytes, const index_ptr& trie) {
 
 result<std::vector<copy::document>> read_documents(const flags& f, const index_ptr& trie) {
   std::vector<copy::document> files;
-  for (const auto& path : f.olds) {
+  for (const auto& path : f.files) {
     REDLINE_TRY_ASSIGN(auto bytes, read_whole(path));
     REDLINE_TRY_ASSIGN(auto file, document_of(std::move(bytes), trie));
     files.push_back(std::move(file));
@@ -94,10 +96,7 @@ result<void> print_oracle(const flags& f) {
   return {};
 }
 
-int run_oracle(const flags& f) {
-  const auto done = print_oracle(f);
-  return done ? 0 : report(done.error());
-}
+int run_oracle(const flags& f) { return report(print_oracle(f)); }
 
 int run_resolve(const flags& f) {
   const auto read = read_program(f);
@@ -146,41 +145,34 @@ int run_check(const flags& f) {
 
 void add_copy(CLI::App& app, int& exit_code) {
   auto f = std::make_shared<flags>();
-  auto* c = app.add_subcommand("copy", "Edit programs: what to copy from the old file and what to write");
-  c->require_subcommand(1);
-  const auto add = [&](const char* name, const char* help, const char* last, const char* last_help) {
-    auto* sub = c->add_subcommand(name, help);
+  const command c(app, "copy", "Edit programs: what to copy from the old file and what to write");
+  c.require_command();
+  const auto add = [&](const char* name, const char* help, const char* last, const char* last_help,
+                       int (*run)(const flags&)) {
+    const command sub(c, name, help);
     // Several old files and one more: the last of the list.
-    sub->add_option("FILES", f->olds,
-                    std::string("The old file (with several, copies say file=\"1\", file=\"2\", ...), then ") + last +
-                        ": " + last_help)
-        ->required()
-        ->expected(2, -1);
-    sub->add_option("--spans", f->spans, "What spans count")
-        ->check(CLI::IsMember({"lines", "tokens", "both"}))
-        ->capture_default_str();
-    sub->add_option("--tokenizer", f->tokenizer, "A model file, for spans of tokens")->check(CLI::ExistingFile);
-    sub->add_flag("--anchors", f->anchors, "Copies of lines also say how their first and last line begin");
+    sub.add("FILES", f->files,
+            std::string("The old file (with several, copies say file=\"1\", file=\"2\", ...), then ") + last + ": " +
+                last_help)
+        .require()
+        .count(2, -1);
+    sub.add("--spans", f->spans, "The unit that spans count in").one_of({"lines", "tokens", "both"});
+    sub.add("--tokenizer", f->tokenizer, "A model file, for spans of tokens").existing_file();
+    sub.add_flag("--anchors", f->anchors, "Copies of lines also quote how their first and last line begin");
+    sub.on_run(exit_code, [f, run] {
+      f->last = f->files.back();
+      f->files.pop_back();
+      return run(*f);
+    });
     return sub;
   };
-  auto* oracle = add("oracle", "Print the shortest program that makes NEW out of OLD", "NEW", "the new file");
-  oracle->add_option("--span-min", f->span_min, "Lines, or tokens, that a copy has at least")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  auto* resolve = add("resolve", "Print the new file's bytes", "PROGRAM", "a file with the program, or -");
-  auto* check =
-      add("check", "Say whether a program is valid for these files", "PROGRAM", "a file with the program, or -");
-  check->add_flag("--json", f->json, "Print one JSON object");
-  const auto on = [f, &exit_code](CLI::App* sub, int (*run)(const flags&)) {
-    sub->callback([f, run, &exit_code] {
-      f->last = f->olds.back();
-      f->olds.pop_back();
-      exit_code = run(*f);
-    });
-  };
-  on(oracle, run_oracle);
-  on(resolve, run_resolve);
-  on(check, run_check);
+  const command oracle =
+      add("oracle", "Print the shortest program that makes NEW out of OLD", "NEW", "the new file", run_oracle);
+  oracle.add("--span-min", f->span_min, "Fewest lines, or tokens, of a copy").range(1, 1 << 20);
+  add("resolve", "Print the new file's bytes", "PROGRAM", "a file with the program, or -", run_resolve);
+  const command check = add("check", "Say whether a program is valid for these files", "PROGRAM",
+                            "a file with the program, or -", run_check);
+  check.add_flag("--json", f->json, "Print one JSON object");
 }
 
 }  // namespace redline::actors::cli

@@ -4,7 +4,12 @@
 #include <iostream>
 
 #include "actors/cli/child_server.hpp"
+#include "actors/cli/command.hpp"
+#include "actors/cli/command_line.hpp"
+#include "actors/cli/commands/commands.hpp"
 #include "actors/cli/edit_task.hpp"
+#include "actors/cli/generation_flags.hpp"
+#include "actors/cli/progress_line.hpp"
 #include "runtime/document/line_diff.hpp"
 
 namespace redline::actors::cli {
@@ -68,15 +73,13 @@ int run(const flags& f) {
 
 void add_demo(CLI::App& app, int& exit_code) {
   auto f = std::make_shared<flags>();
-  auto* c = app.add_subcommand("demo", "Start a server, edit a file over HTTP with every method, and compare them");
-  c->add_option("-m,--model", f->model, "Target model, a GGUF file")->required()->check(CLI::ExistingFile);
-  c->add_option("-d,--draft", f->draft, "Draft model, a GGUF file")->required()->check(CLI::ExistingFile);
-  c->add_option("FILE", f->file, "The file to edit")->required()->check(CLI::ExistingFile);
-  c->add_option("-i,--instruction", f->instruction, "What to change")->required();
-  c->add_option("--rounds", f->rounds, "Runs of each method; the fastest counts")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
-  c->callback([f, &exit_code] { exit_code = run(*f); });
+  const command c(app, "demo", "Start a server, edit a file over HTTP with every method, and compare them");
+  c.add("-m,--model", f->model, "Target model, a GGUF file").require().existing_file();
+  c.add("-d,--draft", f->draft, "Draft model, a GGUF file").require().existing_file();
+  c.add("FILE", f->file, "The file to edit").require().existing_file();
+  c.add("-i,--instruction", f->instruction, "What to change").require();
+  c.add("--rounds", f->rounds, "Runs of each method; the fastest counts").range(1, 100);
+  c.on_run(exit_code, [f] { return run(*f); });
 }
 
 }  // namespace redline::actors::cli

@@ -10,8 +10,14 @@
 #include <nlohmann/json.hpp>
 
 #include "actors/cli/command.hpp"
+#include "actors/cli/command_line.hpp"
+#include "actors/cli/commands/commands.hpp"
 #include "actors/cli/commands/doctor_report.hpp"
+#include "actors/cli/model_flags.hpp"
+#include "actors/cli/progress_line.hpp"
+#include "kernels/dispatch.hpp"
 #include "runtime/convert/synth.hpp"
+#include "runtime/tokenizer/tokenizer.hpp"
 
 namespace redline::actors::cli {
 namespace {
@@ -174,12 +180,11 @@ int run(const flags& f) {
 
 void add_doctor(CLI::App& app, int& exit_code) {
   auto f = std::make_shared<flags>();
-  auto* c =
-      app.add_subcommand("doctor", "Measure this machine, prove its kernels exact, and see how a model runs on it");
-  c->add_option("--model", f->model, "A GGUF file to try");
-  add_threads_flag(*c, f->threads);
-  c->add_flag("--json", f->json, "Print one JSON object");
-  c->callback([f, &exit_code] { exit_code = run(*f); });
+  const command c(app, "doctor", "Measure this machine, check its kernels, and see how a model runs on it");
+  c.add("--model", f->model, "A GGUF file to try");
+  add_threads_flag(c, f->threads);
+  c.add_flag("--json", f->json, "Print one JSON object");
+  c.on_run(exit_code, [f] { return run(*f); });
 }
 
 }  // namespace redline::actors::cli

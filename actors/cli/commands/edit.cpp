@@ -7,7 +7,13 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "actors/cli/command.hpp"
+#include "actors/cli/command_line.hpp"
+#include "actors/cli/commands/commands.hpp"
 #include "actors/cli/edit_task.hpp"
+#include "actors/cli/generation_flags.hpp"
+#include "actors/cli/model_flags.hpp"
+#include "actors/cli/progress_line.hpp"
 #include "runtime/base/utf8.hpp"
 #include "runtime/document/line_diff.hpp"
 
@@ -82,7 +88,7 @@ int run(const flags& f) {
   };
   auto got = [&]() -> result<edit_outcome> {
     if (!f.server.empty()) return edit_on_server(f.server, f.api_key, task, f.method, show);
-    REDLINE_TRY_ASSIGN(auto options, engine_options_of(f.models));
+    REDLINE_TRY_ASSIGN(auto options, to_engine_options(f.models));
     options.progress = [&](const std::string& what, std::uint64_t done, std::uint64_t all) {
       show_loading(line, what, done, all);
     };
@@ -122,18 +128,20 @@ int run(const flags& f) {
 
 void add_edit(CLI::App& app, int& exit_code) {
   auto f = std::make_shared<flags>();
-  auto* c = app.add_subcommand("edit", "Rewrite a file as an instruction says, and show the difference");
-  c->add_option("FILE", f->file, "The file to edit")->required()->check(CLI::ExistingFile);
-  c->add_option("-i,--instruction", f->instruction, "What to change")->required();
-  add_model_flags(*c, f->models, false);
-  add_method_flags(*c, f->method, true);
-  auto* server = c->add_option("--server", f->server, "Have a running server do it: http://HOST:PORT");
-  c->add_option("--api-key", f->api_key, "Key for the server");
-  c->add_flag("--json", f->json, "Print one JSON object with the new file");
-  c->add_flag("--write", f->write, "Replace the file (in one step, or not at all)");
-  c->callback([f, server, &exit_code] {
-    if (server->empty() && f->models.model.empty()) throw CLI::RequiredError("--model or --server");
-    exit_code = run(*f);
+  const command c(app, "edit", "Rewrite a file as an instruction says, and show the difference");
+  c.add("FILE", f->file, "The file to edit").require().existing_file();
+  c.add("-i,--instruction", f->instruction, "What to change").require();
+  add_model_flags(c, f->models, false);
+  add_method_flags(c, f->method, true);
+  c.add("--server", f->server, "Have a running server do it: http://HOST:PORT");
+  c.add("--api-key", f->api_key, "Key for the server");
+  c.add_flag("--json", f->json, "Print one JSON object with the new file");
+  c.add_flag("--write", f->write, "Replace the file (in one step, or not at all)");
+  c.on_run(exit_code, [f] {
+    if (f->server.empty() && f->models.model.empty()) {
+      return report(failure{errc::invalid_argument, "wanted --model FILE or --server URL, found neither"});
+    }
+    return run(*f);
   });
 }
 

@@ -3,6 +3,12 @@
 #include <nlohmann/json.hpp>
 
 #include "actors/cli/command.hpp"
+#include "actors/cli/command_line.hpp"
+#include "actors/cli/commands/commands.hpp"
+#include "actors/cli/generation_flags.hpp"
+#include "actors/cli/local_runner.hpp"
+#include "actors/cli/model_flags.hpp"
+#include "actors/cli/progress_line.hpp"
 #include "runtime/base/utf8.hpp"
 
 namespace redline::actors::cli {
@@ -39,9 +45,9 @@ result<std::vector<token>> parse_tokens(const std::string& list) {
 }
 
 int run(const flags& f) {
-  auto options = engine_options_of(f.models);
+  auto options = to_engine_options(f.models);
   if (!options) return report(options.error());
-  const auto how = draft_options_of(f.method, !f.models.draft.empty());
+  const auto how = to_draft_options(f.method, !f.models.draft.empty());
   if (!how) return report(how.error());
   progress_line line;
   options->progress = [&](const std::string& what, std::uint64_t done, std::uint64_t all) {
@@ -60,7 +66,7 @@ int run(const flags& f) {
         g.prompt = prompt;
         g.prediction = e.tokenizer()->encode(f.prediction);
         g.tokens_max = f.tokens_max;
-        g.eviction = eviction_options_of(f.eviction);
+        g.eviction = to_eviction_options(f.eviction);
         g.sampling = f.sampling;
         g.stops = f.stops;
         g.ignore_end = f.ignore_eos;
@@ -110,51 +116,34 @@ int run(const flags& f) {
 
 void add_generate(CLI::App& app, int& exit_code) {
   auto f = std::make_shared<flags>();
-  auto* c = app.add_subcommand("generate", "Continue a prompt");
-  add_model_flags(*c, f->models);
-  add_method_flags(*c, f->method);
-  add_eviction_flags(*c, f->eviction);
-  auto* prompt = c->add_option("-p,--prompt", f->prompt, "Text to continue; special tokens in it are parsed");
-  auto* tokens = c->add_option("--tokens", f->tokens, "The same as token ids: 1,2,3")->excludes(prompt);
-  c->add_option("--prediction", f->prediction,
-                "Text that the answer is likely to repeat; for the methods prediction and auto");
-  c->add_option("-n,--max-tokens", f->tokens_max, "Tokens to generate at most")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  c->add_option("--temperature", f->sampling.temperature, "0: greedy")
-      ->check(CLI::Range(0.0, 100.0))
-      ->capture_default_str()
-      ->group("Sampling");
-  c->add_option("--top-k", f->sampling.top_k, "Only the k most probable; 0: all")
-      ->capture_default_str()
-      ->group("Sampling");
-  c->add_option("--top-p", f->sampling.top_p, "Only the most probable that hold this share")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str()
-      ->group("Sampling");
-  c->add_option("--min-p", f->sampling.min_p, "Only those at least this probable, relative to the best")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str()
-      ->group("Sampling");
-  c->add_option("--repetition-penalty", f->sampling.repetition_penalty, "Over prompt and output; 1: off")
-      ->check(CLI::Range(0.01, 100.0))
-      ->capture_default_str()
-      ->group("Sampling");
-  c->add_option("--presence-penalty", f->sampling.presence_penalty, "Over the output")
-      ->capture_default_str()
-      ->group("Sampling");
-  c->add_option("--frequency-penalty", f->sampling.frequency_penalty, "Over the output")
-      ->capture_default_str()
-      ->group("Sampling");
-  c->add_option("--seed", f->sampling.seed, "Same seed, same output, with any method")
-      ->capture_default_str()
-      ->group("Sampling");
-  c->add_option("--stop", f->stops, "Stop before this text (repeatable)");
-  c->add_flag("--ignore-eos", f->ignore_eos, "Go on after end tokens");
-  c->add_flag("--json", f->json, "Print one JSON object");
-  c->callback([f, prompt, tokens, &exit_code] {
-    if (prompt->empty() && tokens->empty()) throw CLI::RequiredError("--prompt or --tokens");
-    exit_code = run(*f);
+  const command c(app, "generate", "Continue a prompt");
+  add_model_flags(c, f->models);
+  add_method_flags(c, f->method);
+  add_eviction_flags(c, f->eviction);
+  const option prompt = c.add("-p,--prompt", f->prompt, "Text to continue; special tokens in it are parsed");
+  const option tokens = c.add("--tokens", f->tokens, "The same as token ids: 1,2,3").exclude(prompt);
+  c.add("--prediction", f->prediction, "Text that the answer is likely to repeat; for the methods prediction and auto");
+  c.add("-n,--max-tokens", f->tokens_max, "Tokens to generate at most").range(1, 1 << 20);
+  c.add("--temperature", f->sampling.temperature, "0: greedy").range(0.0, 100.0).group("Sampling");
+  c.add("--top-k", f->sampling.top_k, "Only the k most probable; 0: all").group("Sampling");
+  c.add("--top-p", f->sampling.top_p, "Only the most probable that hold this share").range(0.0, 1.0).group("Sampling");
+  c.add("--min-p", f->sampling.min_p, "Only those at least this probable, relative to the best")
+      .range(0.0, 1.0)
+      .group("Sampling");
+  c.add("--repetition-penalty", f->sampling.repetition_penalty, "Over prompt and output; 1: off")
+      .range(0.01, 100.0)
+      .group("Sampling");
+  c.add("--presence-penalty", f->sampling.presence_penalty, "Over the output").group("Sampling");
+  c.add("--frequency-penalty", f->sampling.frequency_penalty, "Over the output").group("Sampling");
+  c.add("--seed", f->sampling.seed, "Same seed, same output, with any method").group("Sampling");
+  c.add("--stop", f->stops, "Stop before this text (repeatable)");
+  c.add_flag("--ignore-eos", f->ignore_eos, "Go on after end tokens");
+  c.add_flag("--json", f->json, "Print one JSON object");
+  c.on_run(exit_code, [f, prompt, tokens] {
+    if (!prompt.given() && !tokens.given()) {
+      return report(failure{errc::invalid_argument, "wanted --prompt TEXT or --tokens IDS, found neither"});
+    }
+    return run(*f);
   });
 }
 

@@ -1,7 +1,16 @@
 #include <iostream>
 #include <map>
+#include <memory>
+#include <sstream>
 
 #include "actors/cli/command.hpp"
+#include "actors/cli/command_line.hpp"
+#include "actors/cli/commands/commands.hpp"
+#include "kernels/dispatch.hpp"
+#include "kernels/worker_team.hpp"
+#include "runtime/gguf/gguf_file.hpp"
+#include "runtime/model/model_config.hpp"
+#include "runtime/tokenizer/tokenizer.hpp"
 
 namespace redline::actors::cli {
 namespace {
@@ -10,7 +19,11 @@ std::string show(const gguf::value& v) {
   struct visitor {
     std::string operator()(std::uint64_t n) const { return std::to_string(n); }
     std::string operator()(std::int64_t n) const { return std::to_string(n); }
-    std::string operator()(double n) const { return CLI::detail::to_string(n); }
+    std::string operator()(double n) const {
+      std::ostringstream out;
+      out << n;
+      return out.str();
+    }
     std::string operator()(bool b) const { return b ? "true" : "false"; }
     std::string operator()(std::string_view s) const {
       std::string out;
@@ -81,10 +94,10 @@ int run(const std::string& path, bool all) {
 void add_inspect(CLI::App& app, int& exit_code) {
   auto path = std::make_shared<std::string>();
   auto all = std::make_shared<bool>(false);
-  auto* c = app.add_subcommand("inspect", "Show what a model file holds and what this CPU will run");
-  c->add_option("MODEL", *path, "A GGUF file")->required()->check(CLI::ExistingFile);
-  c->add_flag("--tensors", *all, "List every tensor");
-  c->callback([path, all, &exit_code] { exit_code = run(*path, *all); });
+  const command c(app, "inspect", "Show what a model file holds and what this CPU will run");
+  c.add("MODEL", *path, "A GGUF file").require().existing_file();
+  c.add_flag("--tensors", *all, "List every tensor");
+  c.on_run(exit_code, [path, all] { return run(*path, *all); });
 }
 
 }  // namespace redline::actors::cli

@@ -8,6 +8,8 @@
 #include <iostream>
 
 #include "actors/cli/command.hpp"
+#include "actors/cli/command_line.hpp"
+#include "actors/cli/commands/commands.hpp"
 
 namespace redline::actors::cli {
 namespace {
@@ -83,12 +85,12 @@ result<void> load_client_keys(const std::string& directory, transport::bridge_op
 
 void add_keygen(CLI::App& app, int& exit_code) {
   auto directory = std::make_shared<std::string>();
-  auto* c = app.add_subcommand("keygen", "Make CURVE keys for processes that talk over tcp");
-  c->add_option("DIRECTORY", *directory, "Where to put them")->required();
-  c->callback([directory, &exit_code] {
-    const auto made = make_key_files(*directory);
-    exit_code = made ? 0 : report(made.error());
-    if (made) std::cout << "keys are in " << *directory << "; give workers all but server.secret\n";
+  const command c(app, "keygen", "Make CURVE keys for processes that talk over tcp");
+  c.add("DIRECTORY", *directory, "Where to put them").require();
+  c.on_run(exit_code, [directory] {
+    if (const auto made = make_key_files(*directory); !made) return report(made);
+    std::cout << "The keys are in " << *directory << ". Copy all but server.secret to the workers' machines.\n";
+    return 0;
   });
 }
 

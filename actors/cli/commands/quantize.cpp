@@ -1,6 +1,10 @@
 #include "runtime/convert/quantize.hpp"
 
 #include "actors/cli/command.hpp"
+#include "actors/cli/command_line.hpp"
+#include "actors/cli/commands/commands.hpp"
+#include "actors/cli/model_flags.hpp"
+#include "actors/cli/progress_line.hpp"
 
 namespace redline::actors::cli {
 namespace {
@@ -26,15 +30,12 @@ result<void> run(const flags& f) {
 
 void add_quantize(CLI::App& app, int& exit_code) {
   auto f = std::make_shared<flags>();
-  auto* c = app.add_subcommand("quantize", "Write a GGUF file again with other weights");
-  c->add_option("IN", f->in, "The GGUF file to read")->required()->check(CLI::ExistingFile);
-  c->add_option("OUT", f->out, "The GGUF file to write")->required();
-  c->add_option("--type", f->type, "One of " + convert::output_type_names())->required();
-  add_threads_flag(*c, f->threads);
-  c->callback([f, &exit_code] {
-    const auto done = run(*f);
-    if (!done) exit_code = report(done.error());
-  });
+  const command c(app, "quantize", "Write a GGUF file again with other weights");
+  c.add("IN", f->in, "The GGUF file to read").require().existing_file();
+  c.add("OUT", f->out, "The GGUF file to write").require();
+  c.add("--type", f->type, "One of " + convert::output_type_names()).require();
+  add_threads_flag(c, f->threads);
+  c.on_run(exit_code, [f] { return report(run(*f)); });
 }
 
 }  // namespace redline::actors::cli

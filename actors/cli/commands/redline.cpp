@@ -1,7 +1,7 @@
 // The redline command: parses the command line and hands over to one of the commands.
 
 #include "actors/cli/application.hpp"
-#include "actors/cli/command.hpp"
+#include "actors/cli/commands/commands.hpp"
 
 int main(int argc, char** argv) {
   using namespace redline::actors::cli;

@@ -2,9 +2,12 @@
 
 #include <charconv>
 #include <iostream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "actors/cli/command.hpp"
+#include "actors/cli/command_line.hpp"
+#include "actors/cli/commands/commands.hpp"
 #include "actors/cli/server_address.hpp"
 #include "actors/editing/edit_prompt.hpp"
 #include "runtime/document/line_diff.hpp"
@@ -244,72 +247,71 @@ result<void> close(const session_client& server, const flags& f) {
 
 void add_session(CLI::App& app, int& exit_code) {
   auto f = std::make_shared<flags>();
-  auto* all = app.add_subcommand("session", "Live sessions of a running server: files that are edited and completed");
-  all->require_subcommand(1);
+  const command all(app, "session", "Live sessions of a running server: files that are edited and completed");
+  all.require_command();
   using action = result<void> (*)(const session_client&, const flags&);
   const auto add = [&](const char* name, const char* help, action run) {
-    auto* c = all->add_subcommand(name, help);
-    c->add_option("--server", f->server, "http://HOST:PORT")->capture_default_str();
-    c->add_option("--api-key", f->api_key, "Key for the server");
-    c->add_flag("--json", f->json, "Print the server's answer as it is");
-    c->callback([f, run, &exit_code] {
+    const command c(all, name, help);
+    c.add("--server", f->server, "URL of the server: http://HOST:PORT or https://HOST");
+    c.add("--api-key", f->api_key, "Key for the server");
+    c.add_flag("--json", f->json, "Print the server's answer as it is");
+    c.on_run(exit_code, [f, run] {
       const auto server = server_address::parse(f->server, f->api_key);
-      const auto done = server ? run(session_client(*server), *f) : result<void>(server.error());
-      exit_code = done ? 0 : report(done.error());
+      return report(server ? run(session_client(*server), *f) : result<void>(server.error()));
     });
     return c;
   };
-  const auto with_id = [&](CLI::App* c) { c->add_option("ID", f->id, "The session, as 'new' printed it")->required(); };
-  const auto with_path = [&](CLI::App* c, bool required = true) {
-    c->add_option("PATH", f->path, "A file of the session")->required(required);
+  const auto add_id = [&](command c) { c.add("ID", f->id, "The session's id, as 'new' printed it").require(); };
+  const auto add_path = [&](command c, bool required = true) {
+    c.add("PATH", f->path, "A file of the session").require(required);
   };
 
-  auto* made = add("new", "Open a session with these files; prints its id", print_new);
-  made->add_option("FILES", f->files, "Files to send, under the paths given here")->check(CLI::ExistingFile);
-  made->add_option("--position-encoding", f->units, "What a character of a position is")
-      ->check(CLI::IsMember({"utf-8", "utf-16"}))
-      ->capture_default_str();
-  made->add_option("--cache-policy", f->cache_policy,
-                   "What becomes of the cache behind an edit: computed again, moved, or left in place")
-      ->check(CLI::IsMember({"exact", "pie", "conflict"}))
-      ->capture_default_str();
-  made->add_flag("--no-recompute", f->no_recompute, "Do not recompute approximate KV in the background");
+  const command made = add("new", "Open a session with these files; prints its id", print_new);
+  made.add("FILES", f->files, "Files to send, under the paths given here").existing_file();
+  made.add("--position-encoding", f->units, "Unit in which a position counts its line's characters")
+      .one_of({"utf-8", "utf-16"});
+  made.add("--cache-policy", f->cache_policy,
+           "KV of the text after an edit: exact computes it again, pie moves it, conflict leaves it in place")
+      .one_of({"exact", "pie", "conflict"});
+  made.add_flag("--no-recompute", f->no_recompute, "Do not recompute approximate KV in the background");
 
-  auto* patch = add("patch", "Change a file", print_patch);
-  with_id(patch);
-  with_path(patch);
-  auto* range = patch->add_option("--range", f->range,
-                                  "What to replace: LINE:CHARACTER-LINE:CHARACTER from 0, or one for a place");
-  auto* bytes = patch->add_option("--bytes", f->bytes, "The same in bytes: START-END")->excludes(range);
-  auto* to = patch->add_option("--to", f->to, "Make the file what this one is, sending what differs")
-                 ->check(CLI::ExistingFile)
-                 ->excludes(range)
-                 ->excludes(bytes);
-  patch->add_option("--text", f->text, "What to put there; without a range, in the place of all")->excludes(to);
-  patch->add_option("--version", f->version, "Of the file after the change; default: the next")
-      ->check(CLI::PositiveNumber);
+  const command patch = add("patch", "Change a file", print_patch);
+  add_id(patch);
+  add_path(patch);
+  const option range = patch.add("--range", f->range,
+                                 "The text to replace: LINE:CHARACTER-LINE:CHARACTER, both from 0; one LINE:CHARACTER "
+                                 "inserts there");
+  const option bytes = patch.add("--bytes", f->bytes, "The same in bytes: START-END").exclude(range);
+  const option to = patch.add("--to", f->to, "Make the file equal to this one; sends only what differs")
+                        .existing_file()
+                        .exclude(range)
+                        .exclude(bytes);
+  patch.add("--text", f->text, "The new text; without a range it replaces the whole file").exclude(to);
+  patch.add("--version", f->version, "The file's version after the change; default: the next")
+      .range(std::int64_t{1}, std::numeric_limits<std::int64_t>::max())
+      .hide_default();
 
-  auto* complete = add("complete", "Print what goes on at a place", print_completion);
-  with_id(complete);
-  with_path(complete);
-  complete->add_option("--at", f->at, "LINE:CHARACTER from 0; default: the end of the file");
-  complete->add_option("--mode", f->mode, "line, text, or fim: the middle between what is before and behind")
-      ->check(CLI::IsMember({"line", "text", "fim"}));
-  complete->add_option("--max-tokens", f->tokens_max, "Tokens at most");
-  complete->add_option("--temperature", f->temperature, "0: the most probable")->capture_default_str();
-  complete->add_option("--seed", f->seed, "For a temperature above 0");
+  const command complete = add("complete", "Print a completion at a position", print_completion);
+  add_id(complete);
+  add_path(complete);
+  complete.add("--at", f->at, "LINE:CHARACTER, both from 0; default: the end of the file");
+  complete.add("--mode", f->mode, "line, text, or fim: fill in between the text before and after the position")
+      .one_of({"line", "text", "fim"});
+  complete.add("--max-tokens", f->tokens_max, "Most tokens to generate; default: the server's").hide_default();
+  complete.add("--temperature", f->temperature, "0: always the most probable token");
+  complete.add("--seed", f->seed, "Seed for a temperature above 0").hide_default();
 
-  auto* edit = add("edit", "Rewrite a file as an instruction says, and show the difference", print_edit);
-  with_id(edit);
-  with_path(edit);
-  edit->add_option("-i,--instruction", f->instruction, "What to change")->required();
-  edit->add_option("--max-tokens", f->tokens_max, "Tokens at most; default: what the context leaves");
-  edit->add_flag("--apply", f->apply, "Make the outcome the file's next version");
+  const command edit = add("edit", "Rewrite a file as an instruction says, and show the difference", print_edit);
+  add_id(edit);
+  add_path(edit);
+  edit.add("-i,--instruction", f->instruction, "What to change").require();
+  edit.add("--max-tokens", f->tokens_max, "Most tokens to generate; default: what the context leaves").hide_default();
+  edit.add_flag("--apply", f->apply, "Store the outcome as the file's next version");
 
-  auto* show = add("show", "Print the session, or a file's text", print_shown);
-  with_id(show);
-  with_path(show, false);
-  with_id(add("close", "End the session", close));
+  const command show = add("show", "Print the session, or a file's text", print_shown);
+  add_id(show);
+  add_path(show, false);
+  add_id(add("close", "End the session", close));
 }
 
 }  // namespace redline::actors::cli

@@ -1,6 +1,10 @@
 #include <iostream>
 
 #include "actors/cli/command.hpp"
+#include "actors/cli/command_line.hpp"
+#include "actors/cli/commands/commands.hpp"
+#include "actors/cli/model_flags.hpp"
+#include "actors/cli/progress_line.hpp"
 #include "runtime/convert/synth.hpp"
 
 namespace redline::actors::cli {
@@ -57,15 +61,15 @@ result<void> run(const flags& f) {
 
 void add_synth(CLI::App& app, int& exit_code) {
   auto f = std::make_shared<flags>();
-  auto* c = app.add_subcommand("synth", "Write a model of seeded random weights, for benchmarks");
-  c->add_option("OUT", f->out, "The GGUF file to write")->required();
-  c->add_option("--shape", f->shape, "One of " + convert::shape_names())->capture_default_str();
-  c->add_option("--type", f->type, "One of " + convert::output_type_names())->capture_default_str();
-  c->add_option("--tokenizer", f->tokenizer, "Take the tokenizer of this GGUF file")->check(CLI::ExistingFile);
-  c->add_option("--seed", f->seed, "Seed of the weights")->capture_default_str();
-  add_threads_flag(*c, f->threads);
+  const command c(app, "synth", "Write a model of seeded random weights, for benchmarks");
+  c.add("OUT", f->out, "The GGUF file to write").require();
+  c.add("--shape", f->shape, "One of " + convert::shape_names());
+  c.add("--type", f->type, "One of " + convert::output_type_names());
+  c.add("--tokenizer", f->tokenizer, "Take the tokenizer of this GGUF file").existing_file();
+  c.add("--seed", f->seed, "Seed of the weights");
+  add_threads_flag(c, f->threads);
   const auto size = [&](const char* name, std::uint32_t& into, const char* what) {
-    c->add_option(name, into, what)->check(CLI::Range(1, 1 << 24))->group("Instead of the shape's");
+    c.add(name, into, what).range(1, 1 << 24).group("Instead of the shape's");
   };
   size("--layers", f->layers, "Layers");
   size("--width", f->width, "Width of the residual stream");
@@ -75,10 +79,7 @@ void add_synth(CLI::App& app, int& exit_code) {
   size("--feed-forward", f->feed_forward, "Width of the feed-forward part");
   size("--vocabulary", f->vocabulary, "Tokens");
   size("--context-length", f->context, "Longest context that the file claims");
-  c->callback([f, &exit_code] {
-    const auto done = run(*f);
-    if (!done) exit_code = report(done.error());
-  });
+  c.on_run(exit_code, [f] { return report(run(*f)); });
 }
 
 }  // namespace redline::actors::cli

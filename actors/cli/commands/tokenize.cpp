@@ -2,6 +2,10 @@
 #include <nlohmann/json.hpp>
 
 #include "actors/cli/command.hpp"
+#include "actors/cli/command_line.hpp"
+#include "actors/cli/commands/commands.hpp"
+#include "runtime/gguf/gguf_file.hpp"
+#include "runtime/tokenizer/tokenizer.hpp"
 
 namespace redline::actors::cli {
 namespace {
@@ -68,17 +72,15 @@ int detokenize(const flags& f) {
 
 void add_tokenize(CLI::App& app, int& exit_code) {
   auto f = std::make_shared<flags>();
-  auto* t = app.add_subcommand("tokenize", "Standard input to token ids");
-  auto* d = app.add_subcommand("detokenize", "Token ids on standard input to bytes");
-  for (auto* c : {t, d}) {
-    c->add_option("-m,--model", f->model, "A GGUF file; a vocabulary-only one is enough")
-        ->required()
-        ->check(CLI::ExistingFile);
+  const command to_ids(app, "tokenize", "Standard input to token ids");
+  const command to_bytes(app, "detokenize", "Token ids on standard input to bytes");
+  for (const command& c : {to_ids, to_bytes}) {
+    c.add("-m,--model", f->model, "A GGUF file; one with a vocabulary only is enough").require().existing_file();
   }
-  t->add_flag("--json", f->json, "Print a JSON array");
-  t->add_flag("--special", f->special, "Text that spells a special token becomes that token");
-  t->callback([f, &exit_code] { exit_code = tokenize(*f); });
-  d->callback([f, &exit_code] { exit_code = detokenize(*f); });
+  to_ids.add_flag("--json", f->json, "Print a JSON array");
+  to_ids.add_flag("--special", f->special, "Text that spells a special token becomes that token");
+  to_ids.on_run(exit_code, [f] { return tokenize(*f); });
+  to_bytes.on_run(exit_code, [f] { return detokenize(*f); });
 }
 
 }  // namespace redline::actors::cli

@@ -1,6 +1,7 @@
 // 'bench pie' as a user calls it, on the demonstration model.
 
 #include <gtest/gtest.h>
+#include <CLI/CLI.hpp>
 
 #include <fstream>
 #include <nlohmann/json.hpp>

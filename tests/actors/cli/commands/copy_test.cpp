@@ -6,7 +6,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "actors/cli/command.hpp"
+#include "actors/cli/commands/commands.hpp"
+#include "tests/support/command_call.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/test_data.hpp"
 
@@ -17,21 +18,7 @@ using ::testing::HasSubstr;
 
 class copy_command : public ::testing::Test {
  protected:
-  struct said {
-    std::string out, error;
-    int exit_code = 0;
-  };
-  static said call(const std::string& line) {
-    CLI::App app;
-    said s;
-    add_copy(app, s.exit_code);
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    app.parse("copy " + line);
-    s.out = testing::internal::GetCapturedStdout();
-    s.error = testing::internal::GetCapturedStderr();
-    return s;
-  }
+  static test::command_result call(const std::string& line) { return test::call_command(add_copy, "copy " + line); }
   std::string file(const std::string& name, const std::string& bytes) {
     std::ofstream(folder_ / name, std::ios::binary) << bytes;
     return folder_ / name;

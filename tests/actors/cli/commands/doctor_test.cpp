@@ -5,8 +5,10 @@
 #include <sstream>
 
 #include "actors/cli/command.hpp"
+#include "actors/cli/commands/commands.hpp"
 #include "actors/cli/commands/doctor_report.hpp"
 #include "kernels/dispatch.hpp"
+#include "tests/support/command_call.hpp"
 #include "tests/support/test_data.hpp"
 
 namespace redline::actors::cli {
@@ -18,12 +20,8 @@ using ::testing::Not;
 
 /// What the command prints with --json, and its exit code.
 std::pair<ordered_json, int> doctor(const std::string& model) {
-  CLI::App app;
-  int exit_code = 0;
-  add_doctor(app, exit_code);
-  testing::internal::CaptureStdout();
-  app.parse("doctor --json --threads 2 --model " + model);
-  return {ordered_json::parse(testing::internal::GetCapturedStdout()), exit_code};
+  const auto called = test::call_command(add_doctor, "doctor --json --threads 2 --model " + model);
+  return {ordered_json::parse(called.out), called.exit_code};
 }
 
 std::vector<std::string> keys_of(const ordered_json& object) {

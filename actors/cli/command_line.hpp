@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+// What the commands need of CLI11, whose headers take seconds to compile and are included by command_line.cpp alone.
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace redline::actors::cli {
+
+/// One option of a command. --help shows what its variable holds when it is added as the default. Every setter returns
+/// the option itself. Lives as long as its command.
+class option {
+ public:
+  explicit option(CLI::Option& described) : option_(&described) {}
+
+  option& require(bool required = true);
+  /// The heading under which --help lists it.
+  option& group(const char* heading);
+  option& describe(const std::string& help);
+  /// Without a default in --help: the variable's value is none, "not given" has a meaning of its own.
+  option& hide_default();
+  /// From least to most, both allowed.
+  template<class Number>
+  option& range(Number least, Number most) {
+    if constexpr (std::is_floating_point_v<Number>)
+      return real_range(least, most);
+    else
+      return integer_range(static_cast<std::int64_t>(least), static_cast<std::int64_t>(most));
+  }
+  option& one_of(std::vector<std::string> names);
+  option& existing_file();
+  option& existing_folder();
+  /// Of a list: this many values.
+  option& count(int least, int most);
+  /// Of a list: one word may hold several values with this between them.
+  option& separator(char between);
+  /// Not together with that one.
+  option& exclude(const option& other);
+  [[nodiscard]] bool given() const;
+
+ private:
+  option& real_range(double least, double most);
+  option& integer_range(std::int64_t least, std::int64_t most);
+
+  CLI::Option* option_;
+};
+
+/// A command or subcommand, to which options are added. They write to variables that must outlive it.
+class command {
+ public:
+  command(CLI::App& described) : app_(&described) {}  // NOLINT(google-explicit-constructor)
+  /// A new subcommand of `parent`.
+  command(const command& parent, const std::string& name, const std::string& help);
+
+  /// One of its subcommands must be given.
+  void require_command() const;
+
+  option add(const std::string& names, std::string& into, const std::string& help) const;
+  option add(const std::string& names, std::int32_t& into, const std::string& help) const;
+  option add(const std::string& names, std::uint32_t& into, const std::string& help) const;
+  option add(const std::string& names, std::int64_t& into, const std::string& help) const;
+  option add(const std::string& names, std::uint64_t& into, const std::string& help) const;
+  option add(const std::string& names, float& into, const std::string& help) const;
+  option add(const std::string& names, double& into, const std::string& help) const;
+  option add(const std::string& names, std::optional<std::uint32_t>& into, const std::string& help) const;
+  option add(const std::string& names, std::vector<std::string>& into, const std::string& help) const;
+  option add_flag(const std::string& names, bool& into, const std::string& help) const;
+
+  /// What to do once all options are read; the outcome is the process's exit code.
+  void on_run(int& exit_code, std::function<int()> run) const;
+
+ private:
+  CLI::App* app_;
+};
+
+}  // namespace redline::actors::cli

@@ -1,0 +1,44 @@
+#include <atomic>
+#include <iostream>
+
+#include "actors/cli/command.hpp"
+#include "actors/cli/commands/commands.hpp"
+#include "actors/cli/commands/serving_flags.hpp"
+#include "actors/cli/commands/signal_wait.hpp"
+#include "actors/cli/progress_line.hpp"
+#include "actors/node/engine.hpp"
+
+namespace redline::actors::cli {
+namespace {
+
+int run(const worker_flags& f) {
+  signal_wait signals;
+  auto options = to_engine_options(f);
+  if (!options) return report(options.error());
+  progress_line line;
+  options->progress = [&](const std::string& what, std::uint64_t done, std::uint64_t all) {
+    show_loading(line, what, done, all);
+  };
+  std::atomic<bool> fatal{false};
+  options->on_fatal = [&fatal](const std::string&) { fatal = true; };
+  auto e = engine::create(std::move(*options));
+  if (!e) return report(e.error());
+  if (const auto started = (*e)->start(); !started) return report(started);
+  line.clear();
+  std::cerr << "redline: " << f.role << " worker, dialling " << f.join << "\n";
+  while (!fatal && signals.wait(std::chrono::milliseconds(200)) == 0) {
+  }
+  (*e)->stop();
+  return fatal ? exit_failed : 0;
+}
+
+}  // namespace
+
+void add_worker(CLI::App& app, int& exit_code) {
+  auto f = std::make_shared<worker_flags>();
+  const command c(app, "worker", "Run the target or the draft model for a 'redline serve' in another process");
+  add_worker_flags(c, *f);
+  c.on_run(exit_code, [f] { return run(*f); });
+}
+
+}  // namespace redline::actors::cli
