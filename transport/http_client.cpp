@@ -1,304 +1,305 @@
 #include "transport/http_client.hpp"
 
+#include <curl/curl.h>
+
 #include <algorithm>
-#include <boost/asio/connect.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/write.hpp>
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
 #include <charconv>
-#include <limits>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
 #include <optional>
 
 namespace redline::transport {
 namespace {
 
-namespace asio = boost::asio;
-namespace http = boost::beast::http;
-using boost::system::error_code;
-using tcp = asio::ip::tcp;
+using clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
 
-constexpr std::uint32_t header_bytes_max = 64 << 10;
+constexpr std::size_t head_bytes_max = 64 << 10;
+
+template<auto Free>
+struct freed_by {
+  template<class T>
+  void operator()(T* held) const {
+    Free(held);
+  }
+};
+using curl_easy = std::unique_ptr<CURL, freed_by<curl_easy_cleanup>>;
+using curl_multi = std::unique_ptr<CURLM, freed_by<curl_multi_cleanup>>;
+using curl_list = std::unique_ptr<curl_slist, freed_by<curl_slist_free_all>>;
+using curl_parts = std::unique_ptr<CURLU, freed_by<curl_url_cleanup>>;
 
 failure url_failure(std::string_view text, const std::string& why) {
   return {errc::invalid_argument, "URL \"" + std::string(text.substr(0, 200)) + "\": " + why};
 }
 
-std::string name_of_host(const http_url& url) {
+std::string authority(const http_url& url) {
   const bool is_v6 = url.host.find(':') != std::string::npos;
   return (is_v6 ? "[" + url.host + "]" : url.host) + ":" + std::to_string(url.port);
 }
+
+bool is_loopback(const std::string& host) { return host == "localhost" || host == "::1" || host.starts_with("127."); }
 
 bool has_control(std::string_view text) {
   return std::any_of(text.begin(), text.end(),
                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
-result<std::string> request_text(std::string_view method, const http_url& url, const std::vector<http_header>& headers,
-                                 std::string_view body) {
-  std::string text;
-  text.append(method).append(" ").append(url.target).append(" HTTP/1.1\r\nHost: ").append(name_of_host(url));
-  text.append("\r\nConnection: close\r\n");
-  for (const auto& header : headers) {
-    if (has_control(header.name) || has_control(header.value)) {
-      return failure{errc::invalid_argument, "HTTP header \"" + header.name + "\" holds a control character"};
-    }
-    text.append(header.name).append(": ").append(header.value).append("\r\n");
-  }
-  if (!body.empty() || method == "POST") text += "Content-Length: " + std::to_string(body.size()) + "\r\n";
-  return text.append("\r\n").append(body);
-}
-
-/// A connection whose every step has a time limit: the step runs asynchronously on a private io_context, which is run
-/// for so long and no longer.
-class timed_socket {
- public:
-  timed_socket(const http_url& url, const http_client_options& options)
-      : options_(options), name_(name_of_host(url)), socket_(io_) {}
-
-  result<void> connect(const http_url& url) {
-    error_code ec;
-    tcp::resolver resolver(io_);
-    const auto found = resolver.resolve(url.host, std::to_string(url.port), tcp::resolver::numeric_service, ec);
-    if (ec) return failure{errc::unreachable, name_ + ": cannot resolve the host: " + ec.message()};
-    asio::async_connect(socket_, found, [&ec](error_code e, const tcp::endpoint&) { ec = e; });
-    if (!run_for(options_.connect_timeout)) return late("connecting", options_.connect_timeout);
-    if (ec) return failure{errc::unreachable, name_ + ": cannot connect: " + ec.message()};
-    socket_.set_option(tcp::no_delay(true), ec);
-    return {};
-  }
-
-  /// A server may answer and close before it has read everything, so a failed write is not the last word.
-  result<void> write(std::string_view bytes) {
-    for (std::size_t at = 0; at < bytes.size();) {
-      error_code ec;
-      std::size_t count = 0;
-      socket_.async_write_some(asio::buffer(bytes.data() + at, bytes.size() - at), [&](error_code e, std::size_t n) {
-        ec = e;
-        count = n;
-      });
-      if (!run_for(options_.silence_timeout)) return late("sending the request", options_.silence_timeout);
-      if (ec) return {};
-      at += count;
-    }
-    return {};
-  }
-
-  /// The received bytes, valid until the next call; empty at the end of the stream.
-  result<std::string_view> read() {
-    error_code ec;
-    std::size_t count = 0;
-    socket_.async_read_some(asio::buffer(chunk_), [&](error_code e, std::size_t n) {
-      ec = e;
-      count = n;
-    });
-    if (!run_for(options_.silence_timeout)) return late("waiting for the response", options_.silence_timeout);
-    if (ec == asio::error::eof) return std::string_view();
-    if (ec) return failure{errc::io_error, name_ + ": the connection broke: " + ec.message()};
-    return std::string_view(chunk_, count);
-  }
-
-  [[nodiscard]] const std::string& name() const { return name_; }
-
- private:
-  /// False when time ran out; the operation is cancelled and its handler has run in any case.
-  bool run_for(std::chrono::milliseconds limit) {
-    io_.restart();
-    io_.run_for(limit);
-    if (io_.stopped()) return true;
-    error_code ignored;
-    socket_.close(ignored);
-    io_.run();
-    return false;
-  }
-
-  failure late(const char* doing, std::chrono::milliseconds limit) const {
-    return {errc::timed_out, name_ + ": no progress within " + std::to_string(limit.count()) + " ms while " + doing};
-  }
-
-  http_client_options options_;
-  std::string name_;
-  asio::io_context io_;
-  tcp::socket socket_;
-  char chunk_[16 << 10];
-};
-
-/// Feeds a response parser and hands out body pieces as they come.
-class response_reader {
- public:
-  response_reader(std::string_view method, std::uint64_t body_bytes_max, std::string peer) : peer_(std::move(peer)) {
-    is_head_ = method == "HEAD";
-    limit_ = body_bytes_max;
-    reset();
-  }
-
-  /// Parses what can be parsed.
-  result<void> feed(std::string_view bytes) {
-    inbox_.append(bytes);
-    while (!parser_->is_done() && !inbox_.empty()) {
-      // See http_front: Beast 1.74 asserts on less.
-      if (inbox_.size() < 5 && parser_->is_header_done() && parser_->chunked()) break;
-      parser_->eager(parser_->is_header_done());  // see http_front
-      error_code ec;
-      const std::size_t used = parser_->put(asio::buffer(inbox_), ec);
-      inbox_.erase(0, used);
-      const bool wants_more = ec == http::error::need_more;
-      if (ec && !wants_more) return malformed(ec.message());
-      if (wants_more && inbox_.size() > header_bytes_max) return malformed("a header or chunk header is too long");
-      if (parser_->is_done() && parser_->get().result_int() / 100 == 1) {
-        reset();
-        continue;
-      }
-      if (wants_more || used == 0) break;
-    }
-    return {};
-  }
-
-  result<void> end() {
-    if (parser_->is_done()) return {};
-    error_code ec = http::error::partial_message;
-    if (parser_->is_header_done()) parser_->put_eof(ec);
-    if (ec) return failure{errc::io_error, peer_ + ": the connection was closed before the end of the response"};
-    return {};
-  }
-
-  void expect_stream() { parser_->body_limit(std::numeric_limits<std::uint64_t>::max()); }
-  [[nodiscard]] bool has_head() const { return parser_->is_header_done(); }
-  [[nodiscard]] bool is_done() const { return parser_->is_done(); }
-  [[nodiscard]] std::string& body() { return parser_->get().body(); }
-
-  [[nodiscard]] http_response head() const {
-    http_response response;
-    response.status = parser_->get().result_int();
-    for (const auto& field : parser_->get()) {
-      response.headers.push_back({std::string(field.name_string().data(), field.name_string().size()),
-                                  std::string(field.value().data(), field.value().size())});
-    }
-    return response;
-  }
-
- private:
-  void reset() {
-    parser_.emplace();
-    parser_->header_limit(header_bytes_max);
-    parser_->body_limit(limit_);
-    parser_->skip(is_head_);
-  }
-  failure malformed(const std::string& why) const {
-    return {errc::malformed_message, peer_ + ": the response is not valid HTTP: " + why};
-  }
-
-  std::optional<http::response_parser<http::string_body>> parser_;
-  std::string peer_;
-  std::string inbox_;
-  std::uint64_t limit_ = 0;
-  bool is_head_ = false;
-};
-
 bool is_event_stream(const http_response& head) {
   const auto* type = head.header("content-type");
   return head.status / 100 == 2 && type && equal_ignoring_case(type->substr(0, 17), "text/event-stream");
 }
 
-/// The one exchange behind every public call. on_event may be null.
-result<http_response> exchange(std::string_view method, const http_url& url, const std::vector<http_header>& headers,
-                               std::string_view body, const sse_handler* on_event, const http_client_options& options) {
-  REDLINE_TRY_ASSIGN(const std::string request, request_text(method, url, headers, body));
-  timed_socket socket(url, options);
-  REDLINE_TRY(socket.connect(url));
-  REDLINE_TRY(socket.write(request));
-
-  response_reader reader(method, options.body_bytes_max, socket.name());
-  sse_parser events(options.body_bytes_max);
-  std::optional<http_response> head;
-  bool streams = false;
-  while (!reader.is_done()) {
-    REDLINE_TRY_ASSIGN(const std::string_view bytes, socket.read());
-    if (bytes.empty()) {
-      REDLINE_TRY(reader.end());
-    } else {
-      REDLINE_TRY(reader.feed(bytes));
-    }
-    if (!head && reader.has_head()) {
-      head = reader.head();
-      streams = on_event && is_event_stream(*head);
-      if (streams) reader.expect_stream();
-    }
-    if (streams) {
-      REDLINE_TRY_ASSIGN(const bool wants_more, events.feed(reader.body(), *on_event));
-      reader.body().clear();
-      if (!wants_more) return *head;
-    }
-    if (bytes.empty()) break;
+/// One request and its response. libcurl does the protocol; the time limits are ours, because its own count in seconds.
+class exchange {
+ public:
+  exchange(const http_url& url, const http_client_options& options, const sse_handler* on_event)
+      : peer_(authority(url)), options_(options), on_event_(on_event), events_(options.body_bytes_max) {
+    static const bool ready = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+    if (ready) easy_.reset(curl_easy_init());
+    multi_.reset(curl_multi_init());
+    error_[0] = '\0';
   }
-  if (!head) return failure{errc::io_error, socket.name() + ": the connection was closed before a response"};
-  if (!streams) head->body = std::move(reader.body());
-  return *head;
+
+  result<http_response> run(std::string_view method, const http_url& url, const std::vector<http_header>& headers,
+                            std::string_view body) {
+    if (!easy_ || !multi_) return failure{errc::internal, "libcurl cannot be used here"};
+    // Neither a default type nor a question before a large body.
+    REDLINE_TRY(add_header("Expect:"));
+    if (find_header(headers, "content-type") == nullptr) REDLINE_TRY(add_header("Content-Type:"));
+    for (const auto& h : headers) {
+      if (has_control(h.name) || has_control(h.value)) {
+        return failure{errc::invalid_argument, "HTTP header \"" + h.name + "\" holds a control character"};
+      }
+      REDLINE_TRY(add_header(h.name + ": " + h.value));
+    }
+    describe(std::string(method), url, body);
+    curl_multi_add_handle(multi_.get(), easy_.get());
+    const auto done = wait();
+    curl_multi_remove_handle(multi_.get(), easy_.get());
+    REDLINE_TRY(done);
+    return std::move(response_);
+  }
+
+ private:
+  result<void> add_header(const std::string& line) {
+    curl_slist* longer = curl_slist_append(headers_.get(), line.c_str());
+    if (longer == nullptr) return failure{errc::internal, "out of memory"};
+    (void)headers_.release();
+    headers_.reset(longer);
+    return {};
+  }
+
+  void describe(const std::string& method, const http_url& url, std::string_view body) {
+    CURL* c = easy_.get();
+    const std::string address = (url.secure ? "https://" : "http://") + peer_ + url.target;
+    curl_easy_setopt(c, CURLOPT_URL, address.c_str());
+    curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(c, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+    curl_easy_setopt(c, CURLOPT_PATH_AS_IS, 1L);
+    curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(c, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options_.connect_timeout.count()));
+    curl_easy_setopt(c, CURLOPT_ERRORBUFFER, error_);
+    curl_easy_setopt(c, CURLOPT_HTTPHEADER, headers_.get());
+    // Proxies come from the environment (http_proxy, https_proxy, no_proxy), but none is asked for this machine.
+    if (is_loopback(url.host)) curl_easy_setopt(c, CURLOPT_PROXY, "");
+    if (const char* file = std::getenv("SSL_CERT_FILE")) curl_easy_setopt(c, CURLOPT_CAINFO, file);
+    if (method == "HEAD") {
+      curl_easy_setopt(c, CURLOPT_NOBODY, 1L);
+    } else if (method == "POST" || !body.empty()) {
+      curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
+      curl_easy_setopt(c, CURLOPT_POSTFIELDS, body.empty() ? "" : body.data());
+    }
+    if (method != "HEAD") curl_easy_setopt(c, CURLOPT_CUSTOMREQUEST, method.c_str());
+    curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, &exchange::on_head);
+    curl_easy_setopt(c, CURLOPT_HEADERDATA, this);
+    curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, &exchange::on_body);
+    curl_easy_setopt(c, CURLOPT_WRITEDATA, this);
+  }
+
+  result<void> wait() {
+    auto heard = clock::now();
+    curl_off_t sent = 0;
+    std::uint64_t received = 0;
+    for (int running = 1;;) {
+      curl_multi_perform(multi_.get(), &running);
+      if (running == 0) break;
+      curl_off_t connected_us = 0, now_sent = 0;
+      curl_easy_getinfo(easy_.get(), CURLINFO_PRETRANSFER_TIME_T, &connected_us);
+      curl_easy_getinfo(easy_.get(), CURLINFO_SIZE_UPLOAD_T, &now_sent);
+      if (connected_us == 0 || now_sent != sent || received_ != received) heard = clock::now();
+      sent = now_sent;
+      received = received_;
+      const auto left = std::chrono::ceil<milliseconds>(heard + options_.silence_timeout - clock::now());
+      if (left.count() <= 0) {
+        return failure{errc::timed_out,
+                       peer_ + ": no progress within " + std::to_string(options_.silence_timeout.count()) + " ms"};
+      }
+      curl_multi_poll(multi_.get(), nullptr, 0, static_cast<int>(std::min(left, milliseconds(1000)).count()), nullptr);
+    }
+    int more = 0;
+    const CURLMsg* last = curl_multi_info_read(multi_.get(), &more);
+    return last == nullptr ? failure{errc::internal, peer_ + ": libcurl lost the request"} : judge(last->data.result);
+  }
+
+  result<void> judge(CURLcode code) {
+    if (problem_) return *problem_;
+    if (left_) return {};
+    if (code == CURLE_OK && head_complete_) return {};
+    std::string why = error_[0] != '\0' ? error_ : curl_easy_strerror(code);
+    switch (code) {
+      case CURLE_OK:
+      case CURLE_GOT_NOTHING:
+      case CURLE_PARTIAL_FILE:
+        return failure{errc::io_error, peer_ + ": the connection was closed before the end of the response"};
+      case CURLE_COULDNT_RESOLVE_HOST:
+      case CURLE_COULDNT_RESOLVE_PROXY:
+      case CURLE_COULDNT_CONNECT: {
+        long number = 0;
+        curl_easy_getinfo(easy_.get(), CURLINFO_OS_ERRNO, &number);
+        if (number != 0) why += std::string(": ") + std::strerror(static_cast<int>(number));
+        return failure{errc::unreachable, peer_ + ": " + why};
+      }
+      case CURLE_PEER_FAILED_VERIFICATION:
+      case CURLE_SSL_CONNECT_ERROR:
+        return failure{errc::unreachable, peer_ + ": no trusted TLS connection: " + why};
+      case CURLE_OPERATION_TIMEDOUT:
+        return failure{errc::timed_out, peer_ + ": " + why};
+      case CURLE_UNSUPPORTED_PROTOCOL:
+      case CURLE_WEIRD_SERVER_REPLY:
+      case CURLE_BAD_CONTENT_ENCODING:
+        return failure{errc::malformed_message, peer_ + ": the response is not valid HTTP: " + why};
+      default:
+        return failure{errc::io_error, peer_ + ": " + why};
+    }
+  }
+
+  /// One line of a head with its line feed. A second status line begins another head: the first was "100 Continue".
+  static std::size_t on_head(const char* bytes, std::size_t, std::size_t count, void* self) {
+    return static_cast<exchange*>(self)->take_head({bytes, count}) ? count : 0;
+  }
+  bool take_head(std::string_view line) {
+    received_ += line.size();
+    head_bytes_ += line.size();
+    if (head_bytes_ > head_bytes_max) {
+      problem_ = failure{errc::malformed_message,
+                         peer_ + ": the response's head has more than " + std::to_string(head_bytes_max) + " bytes"};
+      return false;
+    }
+    while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.remove_suffix(1);
+    if (line.starts_with("HTTP/")) {
+      response_.headers.clear();
+      head_complete_ = false;
+    } else if (line.empty()) {
+      long status = 0;
+      curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
+      response_.status = static_cast<unsigned>(status);
+      head_complete_ = status / 100 != 1;
+    } else if (const auto colon = line.find(':'); colon != std::string_view::npos) {
+      std::string_view value = line.substr(colon + 1);
+      while (!value.empty() && (value.front() == ' ' || value.front() == '\t')) value.remove_prefix(1);
+      response_.headers.push_back({std::string(line.substr(0, colon)), std::string(value)});
+    }
+    return true;
+  }
+
+  static std::size_t on_body(const char* bytes, std::size_t, std::size_t count, void* self) {
+    return static_cast<exchange*>(self)->take_body({bytes, count}) ? count : 0;
+  }
+  bool take_body(std::string_view bytes) {
+    received_ += bytes.size();
+    if (on_event_ != nullptr && is_event_stream(response_)) {
+      const auto wants_more = events_.feed(bytes, *on_event_);
+      if (!wants_more) problem_ = wants_more.error();
+      left_ = wants_more && !*wants_more;
+      return wants_more && *wants_more;
+    }
+    if (response_.body.size() + bytes.size() > options_.body_bytes_max) {
+      problem_ = failure{errc::malformed_message,
+                         peer_ + ": the response has more than " + std::to_string(options_.body_bytes_max) + " bytes"};
+      return false;
+    }
+    response_.body.append(bytes);
+    return true;
+  }
+
+  std::string peer_;
+  http_client_options options_;
+  const sse_handler* on_event_;
+  sse_parser events_;
+  curl_list headers_;
+  curl_easy easy_;
+  curl_multi multi_;
+  char error_[CURL_ERROR_SIZE];
+  http_response response_;
+  std::size_t head_bytes_ = 0;
+  std::uint64_t received_ = 0;
+  bool head_complete_ = false;
+  bool left_ = false;  // the handler wants no more
+  std::optional<failure> problem_;
+};
+
+/// A part of a parsed URL; empty when there is none.
+std::string part(CURLU* parts, CURLUPart which) {
+  char* text = nullptr;
+  if (curl_url_get(parts, which, &text, 0) != CURLUE_OK) return "";
+  std::string out = text;
+  curl_free(text);
+  return out;
 }
 
 }  // namespace
 
 result<http_url> parse_http_url(std::string_view text) {
-  std::string_view rest = text;
-  const auto scheme_end = rest.find("://");
-  if (scheme_end == std::string_view::npos) return url_failure(text, "wanted http://host[:port][/path]");
-  const auto scheme = rest.substr(0, scheme_end);
-  if (equal_ignoring_case(scheme, "https")) {
-    return failure{errc::unsupported_format, "URL \"" + std::string(text.substr(0, 200)) +
-                                                 "\": https is unsupported; use http, or a local TLS proxy"};
+  const curl_parts parts(curl_url());
+  if (!parts) return url_failure(text, "out of memory");
+  const std::string whole(text);
+  if (has_control(text) || whole.find(' ') != std::string::npos) {
+    return url_failure(text, "wanted no blank and no control character");
   }
-  if (!equal_ignoring_case(scheme, "http")) return url_failure(text, "the scheme must be http");
-  rest.remove_prefix(scheme_end + 3);
-  if (has_control(text) || text.find(' ') != std::string_view::npos) return url_failure(text, "holds a blank");
-  rest = rest.substr(0, rest.find('#'));
-
+  if (whole.find("://") == std::string::npos) return url_failure(text, "wanted http://host[:port][/path]");
+  if (const auto error = curl_url_set(parts.get(), CURLUPART_URL, whole.c_str(), CURLU_PATH_AS_IS)) {
+    return url_failure(text, curl_url_strerror(error));
+  }
   http_url url;
-  const auto authority_end = std::min(rest.find_first_of("/?"), rest.size());
-  std::string_view authority = rest.substr(0, authority_end);
-  if (authority_end < rest.size()) url.target = rest.substr(authority_end);
-  if (url.target.front() == '?') url.target.insert(0, "/");
-  if (authority.find('@') != std::string_view::npos) return url_failure(text, "user names are unsupported");
-
-  std::string_view port;
-  if (authority.starts_with('[')) {
-    const auto close = authority.find(']');
-    if (close == std::string_view::npos) return url_failure(text, "the closing bracket is missing");
-    url.host = authority.substr(1, close - 1);
-    port = authority.substr(close + 1);
-  } else {
-    const auto colon = std::min(authority.find(':'), authority.size());
-    url.host = authority.substr(0, colon);
-    port = authority.substr(colon);
+  const std::string scheme = part(parts.get(), CURLUPART_SCHEME);
+  if (scheme != "http" && scheme != "https") return url_failure(text, "wanted http or https, found " + scheme);
+  url.secure = scheme == "https";
+  if (!part(parts.get(), CURLUPART_USER).empty()) return url_failure(text, "user names are unsupported");
+  url.host = part(parts.get(), CURLUPART_HOST);
+  if (url.host.starts_with('[')) url.host = url.host.substr(1, url.host.size() - 2);
+  url.port = url.secure ? 443 : 80;
+  if (const std::string port = part(parts.get(), CURLUPART_PORT); !port.empty()) {
+    const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), url.port);
+    if (error != std::errc() || end != port.data() + port.size() || url.port == 0) {
+      return url_failure(text, "the port must be a number from 1 to 65535");
+    }
   }
-  if (url.host.empty()) return url_failure(text, "the host is missing");
-  if (port.empty() || port == ":") return url;
-  const auto [end, ec] = std::from_chars(port.data() + 1, port.data() + port.size(), url.port);
-  if (port.front() != ':' || ec != std::errc() || end != port.data() + port.size() || url.port == 0) {
-    return url_failure(text, "the port must be a number from 1 to 65535");
-  }
+  url.target = part(parts.get(), CURLUPART_PATH);
+  if (const std::string query = part(parts.get(), CURLUPART_QUERY); !query.empty()) url.target += "?" + query;
   return url;
 }
 
 result<http_response> http_call(std::string_view method, const http_url& url, const std::vector<http_header>& headers,
                                 std::string_view body, const http_client_options& options) {
-  return exchange(method, url, headers, body, nullptr, options);
+  return exchange(url, options, nullptr).run(method, url, headers, body);
 }
 
 result<http_response> http_get(const http_url& url, const std::vector<http_header>& headers,
                                const http_client_options& options) {
-  return exchange("GET", url, headers, {}, nullptr, options);
+  return http_call("GET", url, headers, {}, options);
 }
 
 result<http_response> http_post(const http_url& url, const std::vector<http_header>& headers, std::string_view body,
                                 const http_client_options& options) {
-  return exchange("POST", url, headers, body, nullptr, options);
+  return http_call("POST", url, headers, body, options);
 }
 
 result<http_response> http_post_stream(const http_url& url, const std::vector<http_header>& headers,
                                        std::string_view body, const sse_handler& on_event,
                                        const http_client_options& options) {
-  return exchange("POST", url, headers, body, &on_event, options);
+  return exchange(url, options, &on_event).run("POST", url, headers, body);
 }
 
 result<bool> sse_parser::feed(std::string_view bytes, const sse_handler& on_event) {

@@ -17,10 +17,11 @@ struct http_url {
   std::string host;  // without brackets
   std::uint16_t port = 80;
   std::string target = "/";  // path and query
+  bool secure = false;       // https
   bool operator==(const http_url&) const = default;
 };
 
-/// "http://host[:port][/path][?query]". https is refused by name: TLS belongs to a proxy.
+/// "http://host[:port][/path][?query]", or https.
 result<http_url> parse_http_url(std::string_view text);
 
 struct http_response {
@@ -38,7 +39,9 @@ struct http_client_options {
   std::uint64_t body_bytes_max = 64 << 20;             // not for event streams, where it bounds one event
 };
 
-/// One request on a connection of its own; blocks until the whole response is there.
+/// One request on a connection of its own; blocks until the whole response is there. Redirects are not followed. A
+/// server's certificate is checked against the system's authorities, or those in $SSL_CERT_FILE. Proxies are those that
+/// http_proxy, https_proxy and no_proxy name, but none for this machine.
 result<http_response> http_call(std::string_view method, const http_url& url, const std::vector<http_header>& headers,
                                 std::string_view body, const http_client_options& options = {});
 result<http_response> http_get(const http_url& url, const std::vector<http_header>& headers = {},

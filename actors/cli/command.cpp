@@ -7,7 +7,9 @@
 namespace redline::actors::cli {
 
 int report(const failure& why) {
-  std::cerr << "redline: " << why.describe() << "\n";
+  // What is wrong with an option says so itself.
+  const bool is_usage = why.code == errc::invalid_argument && !why.context.empty();
+  std::cerr << "redline: " << (is_usage ? why.context : why.describe()) << "\n";
   switch (why.code) {
     case errc::invalid_argument:
       return exit_usage;

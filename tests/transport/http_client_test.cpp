@@ -1,12 +1,18 @@
 #include "transport/http_client.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/write.hpp>
+#include <cstdlib>
 #include <random>
 
+#include "tests/support/temporary_folder.hpp"
 #include "tests/transport/http_server_fixture.hpp"
 
 namespace redline::transport {
@@ -50,11 +56,11 @@ TEST(http_url, is_parsed_into_parts) {
   EXPECT_EQ(*parse_http_url("http://a?q"), (http_url{"a", 80, "/?q"}));
   EXPECT_EQ(*parse_http_url("http://[::1]:9/x"), (http_url{"::1", 9, "/x"}));
   EXPECT_EQ(*parse_http_url("http://[::1]"), (http_url{"::1", 80, "/"}));
+  EXPECT_EQ(*parse_http_url("https://a/v1"), (http_url{"a", 443, "/v1", true}));
+  EXPECT_EQ(*parse_http_url("https://a:8443"), (http_url{"a", 8443, "/", true}));
 }
 
 TEST(http_url, names_what_is_wrong) {
-  EXPECT_EQ(parse_http_url("https://a").error().code, errc::unsupported_format);
-  EXPECT_THAT(parse_http_url("https://a").error().context, HasSubstr("https is unsupported"));
   for (const char* bad :
        {"", "a", "localhost:80", "ftp://a", "http://", "http://:80", "http://a:0", "http://a:65536", "http://a:8x",
         "http://[::1", "http://[::1]x", "http://u:p@a/", "http://a /", "http://a/\n"}) {
@@ -176,6 +182,81 @@ TEST(http_client, bounds_what_it_takes) {
       errc::malformed_message);
   EXPECT_EQ(http_get(canned_server("HTTP/1.1 200 OK\r\n\r\n" + large).url(), {}, options).error().code,
             errc::malformed_message);
+}
+
+TEST(http_client, asks_the_proxy_for_other_machines_and_no_proxy_for_this_one) {
+  const canned_server proxy("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nproxy");
+  ::setenv("http_proxy", ("http://127.0.0.1:" + std::to_string(proxy.url().port)).c_str(), 1);
+  const auto direct = http_get(canned_server("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\ndirect").url());
+  const auto other = http_get({"redline.invalid", 80, "/"});
+  ::unsetenv("http_proxy");
+  ASSERT_TRUE(direct) << direct.error().describe();
+  EXPECT_EQ(direct->body, "direct");
+  ASSERT_TRUE(other) << other.error().describe();
+  EXPECT_EQ(other->body, "proxy");
+}
+
+/// `openssl s_server -www` with a certificate of its own making; no port where there is no openssl.
+class tls_server {
+ public:
+  tls_server() {
+    const std::string make =
+        "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext "
+        "subjectAltName=DNS:localhost,IP:127.0.0.1 -keyout " +
+        (folder_ / "key.pem") + " -out " + certificate() + " 2>/dev/null";
+    if (std::system(make.c_str()) != 0) return;
+    int out[2] = {};
+    if (::pipe(out) != 0) return;
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::dup2(out[1], 1);
+      ::dup2(::open("/dev/null", O_RDWR), 2);
+      ::execlp("openssl", "openssl", "s_server", "-www", "-accept", "127.0.0.1:0", "-key",
+               (folder_ / "key.pem").c_str(), "-cert", certificate().c_str(), nullptr);
+      std::_Exit(127);
+    }
+    ::close(out[1]);
+    // It says "ACCEPT 127.0.0.1:PORT".
+    std::string said;
+    char c = 0;
+    while (::read(out[0], &c, 1) == 1) {
+      said += c;
+      const auto at = said.find("ACCEPT 127.0.0.1:");
+      if (c != '\n' || at == std::string::npos) continue;
+      port_ = static_cast<std::uint16_t>(std::stoi(said.substr(at + 17)));
+      break;
+    }
+    ::close(out[0]);
+  }
+  ~tls_server() {
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  [[nodiscard]] std::uint16_t port() const { return port_; }
+  [[nodiscard]] std::string certificate() const { return folder_ / "certificate.pem"; }
+
+ private:
+  test::temporary_folder folder_;
+  pid_t pid_ = 0;
+  std::uint16_t port_ = 0;
+};
+
+TEST(http_client, trusts_a_server_only_with_a_known_certificate) {
+  const tls_server server;
+  if (server.port() == 0) GTEST_SKIP() << "no openssl program";
+  const http_url url{"127.0.0.1", server.port(), "/", true};
+  const auto unknown = http_get(url);
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code, errc::unreachable);
+  EXPECT_THAT(unknown.error().context, HasSubstr("certificate"));
+  ::setenv("SSL_CERT_FILE", server.certificate().c_str(), 1);
+  const auto known = http_get(url);
+  const auto other_name = http_get({"127.0.0.2", server.port(), "/", true});
+  ::unsetenv("SSL_CERT_FILE");
+  ASSERT_TRUE(known) << known.error().describe();
+  EXPECT_EQ(known->status, 200U);
+  EXPECT_FALSE(other_name);
 }
 
 TEST(http_client, refuses_headers_that_break_lines) {

@@ -133,7 +133,7 @@ void add_edit(CLI::App& app, int& exit_code) {
   c.add("-i,--instruction", f->instruction, "What to change").require();
   add_model_flags(c, f->models, false);
   add_method_flags(c, f->method, true);
-  c.add("--server", f->server, "Have a running server do it: http://HOST:PORT");
+  c.add("--server", f->server, "Have a running server do it: http://HOST:PORT or https://HOST");
   c.add("--api-key", f->api_key, "Key for the server");
   c.add_flag("--json", f->json, "Print one JSON object with the new file");
   c.add_flag("--write", f->write, "Replace the file (in one step, or not at all)");
