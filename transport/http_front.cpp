@@ -9,12 +9,13 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <charconv>
-#include <ctime>
 #include <exception>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
+
+#include "transport/http_wire.hpp"
 
 namespace redline::transport {
 namespace {
@@ -32,111 +33,11 @@ constexpr std::chrono::milliseconds accept_retry{100};  // after running out of 
 constexpr std::chrono::milliseconds linger_time{2'000};
 constexpr std::size_t linger_bytes_max = 4 << 20;
 
-/// What is said about a request that no handler sees.
-struct refusal {
-  unsigned status;
-  std::string_view type, code, message;  // texts that need no JSON escape; code may be empty
-};
-
-constexpr std::string_view invalid_request = "invalid_request_error";
-constexpr refusal malformed{400, invalid_request, "", "The request is not valid HTTP/1.1."};
-constexpr refusal host_missing{400, invalid_request, "", "An HTTP/1.1 request needs one Host header."};
-constexpr refusal target_malformed{400, invalid_request, "", "The request's target is not a valid path."};
-constexpr refusal encoding_unknown{501, "not_supported_error", "", "The only supported Transfer-Encoding is chunked."};
-constexpr refusal expectation_unknown{417, invalid_request, "", "The only supported expectation is 100-continue."};
-constexpr refusal too_slow{408, "timeout_error", "", "The request did not arrive in time."};
-constexpr refusal body_too_large{413, invalid_request, "request_too_large", "The request's body is too large."};
-constexpr refusal headers_too_large{431, invalid_request, "headers_too_large", "The request's headers are too large."};
-constexpr refusal version_unknown{505, invalid_request, "", "The server speaks HTTP/1.0 and HTTP/1.1."};
-constexpr refusal too_many{503, "unavailable_error", "overloaded", "The server has too many open connections."};
-constexpr refusal too_much{503, "unavailable_error", "overloaded", "The server has too many requests in transit."};
-constexpr refusal handler_failed{500, "server_error", "", "The server failed to handle the request."};
-
-std::string body_of(const refusal& why) {
-  std::string body = "{\"error\":{\"message\":\"";
-  body.append(why.message).append("\",\"type\":\"").append(why.type).append("\",\"param\":null,\"code\":");
-  if (why.code.empty()) return body.append("null}}");
-  return body.append("\"").append(why.code).append("\"}}");
-}
-
 refusal refusal_for(const error_code& ec) {
-  if (ec == http::error::header_limit) return headers_too_large;
-  if (ec == http::error::body_limit) return body_too_large;
-  if (ec == http::error::bad_version) return version_unknown;
-  return malformed;
-}
-
-std::string date_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char text[40];
-  return {text, std::strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", &utc)};
-}
-
-bool is_token(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos || (c >= '0' && c <= '9') ||
-           (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-  });
-}
-
-/// Values may hold what a client sent, so a line break in one must not become a header of its own.
-void append_header(std::string& head, std::string_view name, std::string_view value) {
-  if (!is_token(name)) return;
-  head.append(name).append(": ");
-  for (const char c : value) {
-    if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) head.push_back(c);
-  }
-  head.append("\r\n");
-}
-
-bool is_ours(std::string_view name) {
-  for (const auto ours : {"content-length", "transfer-encoding", "connection", "date", "keep-alive"}) {
-    if (equal_ignoring_case(name, ours)) return true;
-  }
-  return false;
-}
-
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-std::optional<std::string> percent_decoded(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out.push_back(text[i]);
-      continue;
-    }
-    if (i + 2 >= text.size()) return std::nullopt;
-    const int high = hex_value(text[i + 1]), low = hex_value(text[i + 2]);
-    if (high < 0 || low < 0 || (high == 0 && low == 0)) return std::nullopt;
-    out.push_back(static_cast<char>(high << 4 | low));
-    i += 2;
-  }
-  return out;
-}
-
-/// Fills path and query from "/path?query", "http://host/path?query" or "*".
-bool split_target(std::string_view target, http_request& request) {
-  if (target.starts_with("http://")) {
-    const auto slash = target.find_first_of("/?", 7);
-    target = slash == std::string_view::npos ? std::string_view("/") : target.substr(slash);
-  }
-  const auto fragment = target.find('#');
-  if (fragment != std::string_view::npos) target = target.substr(0, fragment);
-  const auto mark = target.find('?');
-  if (mark != std::string_view::npos) request.query = target.substr(mark + 1);
-  auto path = percent_decoded(target.substr(0, mark));
-  if (!path) return false;
-  if (path->empty()) path = "/";
-  if (path->front() != '/' && *path != "*") return false;
-  request.path = std::move(*path);
-  return true;
+  if (ec == http::error::header_limit) return refusals::headers_too_large;
+  if (ec == http::error::body_limit) return refusals::body_too_large;
+  if (ec == http::error::bad_version) return refusals::version_unknown;
+  return refusals::malformed;
 }
 
 std::string text_of(const tcp::endpoint& peer) {
@@ -210,6 +111,7 @@ class http_front::connection : public std::enable_shared_from_this<connection> {
   void parse();
   bool feed_parser();
   void begin_request();
+  std::optional<refusal> check_head() const;
   void answer_expectation();
   void dispatch();
   std::optional<refusal> take_request(http_request& request);
@@ -413,7 +315,7 @@ void http_front::connection::start(bool refuse_at_once) {
   if (ec) return close();
   peer_ = text_of(peer);
   receive_by_ = clock::now() + front_->limits.idle_timeout;
-  if (refuse_at_once) refuse(too_many);
+  if (refuse_at_once) refuse(refusals::too_many);
   read();
 }
 
@@ -469,7 +371,8 @@ void http_front::connection::parse() {
   inbox_offset_ = 0;
   if (inbox_.capacity() > 4 * sizeof chunk_ && inbox_.size() < sizeof chunk_) inbox_.shrink_to_fit();
   count_received();
-  if (stage_ == stage::receiving && front_->received_bytes > front_->limits.received_bytes_max) refuse(too_much);
+  if (stage_ == stage::receiving && front_->received_bytes > front_->limits.received_bytes_max)
+    refuse(refusals::too_much);
 }
 
 /// One step of the parser; false when it wants more bytes or the request was answered or handed out.
@@ -501,12 +404,33 @@ bool http_front::connection::feed_parser() {
     refuse(refusal_for(ec));
     return false;
   }
+  if (!had_header && parser_->is_header_done()) {
+    if (const auto why = check_head()) {
+      refuse(*why);
+      return false;
+    }
+  }
   if (parser_->is_done()) {
     dispatch();
     return false;
   }
   if (parser_->is_header_done()) answer_expectation();
   return !wants_more && used > 0;
+}
+
+/// Why the request cannot be taken whatever its body is.
+std::optional<refusal> http_front::connection::check_head() const {
+  const auto& head = parser_->get();
+  const bool is_old = head.version() < 11;
+  // Beast looks at the last coding only; one before it would leave the body encoded.
+  const auto codings = head.count(http::field::transfer_encoding);
+  if (codings > 1 ||
+      (codings == 1 && (is_old || !boost::beast::iequals(head[http::field::transfer_encoding], "chunked")))) {
+    return refusals::encoding_unknown;
+  }
+  const auto hosts = head.count(http::field::host);
+  if (hosts > 1 || (!is_old && hosts == 0)) return refusals::host_missing;
+  return std::nullopt;
 }
 
 /// Empty lines before a request are allowed, and old clients send one after a body.
@@ -529,7 +453,7 @@ void http_front::connection::answer_expectation() {
   const auto& head = parser_->get();
   const auto at = head.find(http::field::expect);
   if (at == head.end() || head.version() < 11) return;
-  if (!boost::beast::iequals(at->value(), "100-continue")) return refuse(expectation_unknown);
+  if (!boost::beast::iequals(at->value(), "100-continue")) return refuse(refusals::expectation_unknown);
   send("HTTP/1.1 100 Continue\r\n\r\n");
 }
 
@@ -538,14 +462,8 @@ std::optional<refusal> http_front::connection::take_request(http_request& reques
   is_http10_ = message.version() < 11;
   keep_ = message.keep_alive() && !front_->draining;
   is_head_ = message.method() == http::verb::head;
-  if (message.find(http::field::transfer_encoding) != message.end() && (is_http10_ || !parser_->chunked())) {
-    return encoding_unknown;
-  }
-  if (message.count(http::field::host) > 1 || (!is_http10_ && message.count(http::field::host) == 0)) {
-    return host_missing;
-  }
   const auto target = message.target();
-  if (!split_target({target.data(), target.size()}, request)) return target_malformed;
+  if (!split_target({target.data(), target.size()}, request)) return refusals::target_malformed;
   const auto method = message.method_string();
   request.method.assign(method.data(), method.size());
   for (const auto& field : message) {
@@ -576,7 +494,8 @@ void http_front::connection::hand_over(http_request request) {
   } catch (const std::exception&) {
     if (stage_ == stage::working) {
       keep_ = false;
-      respond(handler_failed.status, {{"Content-Type", "application/json"}}, body_of(handler_failed));
+      respond(refusals::handler_failed.status, {{"Content-Type", "application/json"}},
+              to_body(refusals::handler_failed));
     } else if (stage_ == stage::streaming) {
       close();
     }
@@ -592,7 +511,10 @@ void http_front::connection::refuse(const refusal& why) {
   is_head_ = false;
   is_http10_ = false;
   stage_ = stage::flushing;
-  const std::string body = body_of(why);
+  const std::uint64_t limit = why.status == 413   ? front_->limits.body_bytes_max
+                              : why.status == 431 ? front_->limits.header_bytes_max
+                                                  : 0;
+  const std::string body = to_body(why, limit);
   std::vector<http_header> headers{{"Content-Type", "application/json"}};
   if (why.status == 503) headers.push_back({"Retry-After", "1"});
   send(head_of(why.status, headers) + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
@@ -605,7 +527,7 @@ std::string http_front::connection::head_of(unsigned status, const std::vector<h
   std::string head = "HTTP/1.1 " + std::to_string(status) + " ";
   head.append(reason.data(), reason.size()).append("\r\n");
   for (const auto& header : headers) {
-    if (!is_ours(header.name)) append_header(head, header.name, header.value);
+    if (!is_written_by_front(header.name)) append_header(head, header.name, header.value);
   }
   head.append("Date: ").append(date_now()).append("\r\nConnection: ").append(keep_ ? "keep-alive" : "close");
   return head.append("\r\n");
@@ -766,7 +688,7 @@ void http_front::connection::tick(clock::time_point now) {
   switch (stage_) {
     case stage::receiving:
       if (now < receive_by_) return;
-      return is_partial() ? refuse(too_slow) : close();
+      return is_partial() ? refuse(refusals::too_slow) : close();
     case stage::lingering:
       if (now >= linger_by_) close();
       return;

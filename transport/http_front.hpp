@@ -11,6 +11,7 @@
 
 #include "runtime/base/ids.hpp"
 #include "runtime/base/result.hpp"
+#include "runtime/base/size_limits.hpp"
 #include "transport/http_message.hpp"
 
 namespace boost::asio {
@@ -21,18 +22,6 @@ namespace redline::transport {
 
 /// One request and its response. Never reused while the process lives.
 using exchange_id = redline::strong_id<struct exchange_tag>;
-
-struct http_request {
-  std::string method;
-  std::string path;   // percent-decoded, without the query
-  std::string query;  // as sent, without the question mark
-  std::vector<http_header> headers;
-  std::string body;
-  std::string peer;  // numeric address of the client
-
-  /// The first header called `name`, whatever its case; null when there is none.
-  [[nodiscard]] const std::string* header(std::string_view name) const { return find_header(headers, name); }
-};
 
 /// An HTTP/1.1 server that knows nothing of what it serves. Everything, calls and callbacks alike, happens on the one
 /// thread that runs the io_context, which must outlive the front.
@@ -47,8 +36,8 @@ class http_front {
   struct options {
     std::string address = "127.0.0.1";  // numeric, IPv4 or IPv6 (with or without brackets), or a host name
     std::uint16_t port = 8080;          // 0: any free port
-    std::uint32_t header_bytes_max = 32 << 10;
-    std::uint64_t body_bytes_max = 32 << 20;
+    std::uint32_t header_bytes_max = sizes::http_header_bytes_max;
+    std::uint64_t body_bytes_max = sizes::http_body_bytes_max;  // a larger one: 413, before it is read
     /// Received but not yet handed out, over all connections.
     std::uint64_t received_bytes_max = 256 << 20;
     std::size_t connections_max = 1024;

@@ -17,4 +17,16 @@ const std::string* find_header(const std::vector<http_header>& headers, std::str
 /// Same letters, ignoring ASCII case: how HTTP compares names.
 bool equal_ignoring_case(std::string_view a, std::string_view b);
 
+struct http_request {
+  std::string method;
+  std::string path;   // percent-decoded, without the query
+  std::string query;  // as sent, without the question mark
+  std::vector<http_header> headers;
+  std::string body;
+  std::string peer;  // numeric address of the client
+
+  /// The first header called `name`, whatever its case; null when there is none.
+  [[nodiscard]] const std::string* header(std::string_view name) const { return find_header(headers, name); }
+};
+
 }  // namespace redline::transport

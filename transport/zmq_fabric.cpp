@@ -26,7 +26,6 @@ namespace {
 // Frames that wait between two threads. Mailboxes are the real bound; this one catches a worker that hangs.
 constexpr int inproc_frames_max = 65536;
 constexpr int network_frames_max = 16384;
-constexpr std::uint32_t envelope_bytes_max = 4096;
 
 std::string worker_endpoint(std::uint16_t number) { return "inproc://worker-" + std::to_string(number); }
 constexpr const char* bridge_endpoint = "inproc://bridge";
@@ -62,7 +61,7 @@ bool send_parts(zmq::socket_t& socket, std::string_view first, std::string_view 
 void note_dropped(const std::string& what) { log_line(log_level::debug, "fabric", "dropped " + what); }
 
 std::optional<envelope> read_envelope(std::string_view bytes) {
-  if (bytes.size() > envelope_bytes_max) return std::nullopt;
+  if (bytes.size() > sizes::envelope_bytes_max) return std::nullopt;
   auto head = actor::decode<envelope>(bytes);
   if (!head || head->version != actor::wire_version) return std::nullopt;
   return std::move(*head);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/actor/link.hpp"
+#include "runtime/base/size_limits.hpp"
 
 namespace redline::transport {
 
@@ -27,7 +28,7 @@ struct bridge_options {
   std::optional<curve_keys> own_keys;
   std::string server_public_key;                 // needed to join with CURVE
   std::vector<std::string> allowed_public_keys;  // who may join a CURVE listener
-  std::uint32_t message_bytes_max = 16u << 20;
+  std::uint32_t message_bytes_max = sizes::message_bytes_max;
   microseconds heartbeat{1'000'000};
   microseconds silence_max{5'000'000};  // then a peer counts as lost
 };

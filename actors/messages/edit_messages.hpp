@@ -11,6 +11,7 @@
 #include "runtime/actor/address.hpp"
 #include "runtime/actor/protocol.hpp"
 #include "runtime/base/ids.hpp"
+#include "runtime/base/size_limits.hpp"
 
 namespace redline::actors {
 
@@ -19,9 +20,9 @@ struct edit_limits {
   std::size_t sessions_max = 256;        // of one gateway
   std::size_t tenant_sessions_max = 64;  // of one tenant
   std::size_t files_max = 64;            // of one session
-  std::size_t file_bytes_max = 1 << 20;
-  std::size_t session_bytes_max = 4 << 20;  // all files together
-  std::size_t edits_max = 256;              // of one change
+  std::size_t file_bytes_max = sizes::edit_file_bytes_max;
+  std::size_t session_bytes_max = sizes::edit_session_bytes_max;  // all files together
+  std::size_t edits_max = 256;                                    // of one change
   std::size_t path_bytes_max = 1024;
   std::size_t instruction_bytes_max = 64 << 10;
   std::size_t calls_max = 16;           // completions of one session that wait for their turn

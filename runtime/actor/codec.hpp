@@ -13,6 +13,7 @@
 
 #include "runtime/base/ids.hpp"
 #include "runtime/base/result.hpp"
+#include "runtime/base/size_limits.hpp"
 
 /// msgpack from a struct's `fields`: a struct is an array of its fields in order; a vector is an array; an optional is
 /// nil or its value; a bool, integer, float or string is itself; an enum is its number; an id is its integer. To evolve
@@ -21,9 +22,9 @@ namespace redline::actor {
 
 /// Checked before anything is allocated.
 struct codec_limits {
-  std::uint32_t message_bytes_max = 16u << 20;
-  std::uint32_t array_count_max = 1u << 20;
-  std::uint32_t string_bytes_max = 8u << 20;
+  std::uint32_t message_bytes_max = sizes::message_bytes_max;
+  std::uint32_t array_count_max = sizes::array_count_max;
+  std::uint32_t string_bytes_max = sizes::string_bytes_max;
   std::uint32_t depth_max = 12;
 };
 

@@ -320,6 +320,13 @@ TEST(http_front, refuses_bad_requests_with_an_error_object) {
       {"length and chunks", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
        400},
       {"unknown coding", "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip\r\n\r\n", 501},
+      {"a coding before chunked",
+       "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip, chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n", 501},
+      {"a coding in a header of its own",
+       "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 501},
+      {"a coding with a body that never ends", "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
+       501},
+      {"chunked for an old client", "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 501},
       {"unknown expectation", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nExpect: tea\r\n\r\n", 417},
       {"body too large", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1001\r\nExpect: 100-continue\r\n\r\n", 413},
       {"body too large and sent anyway", post("/", std::string(1001, 'x')), 413},
@@ -368,6 +375,17 @@ TEST(http_front, accepts_a_body_of_exactly_the_limit) {
   raw_client client(server.port());
   client.send(post("/", std::string(1 << 20, 'x')));
   EXPECT_EQ(client.read_response().second, "1048576");
+}
+
+TEST(http_front, refuses_a_larger_body_before_it_is_read_and_names_the_limit) {
+  http_server_fixture server(echo);
+  raw_client client(server.port());
+  client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: " + std::to_string(sizes::http_body_bytes_max + 1) +
+              "\r\n\r\n");
+  const auto [head, body] = client.read_response();
+  EXPECT_THAT(head, HasSubstr(" 413 "));
+  EXPECT_THAT(body, HasSubstr("at most 8388608 bytes"));
+  EXPECT_THAT(body, HasSubstr("\"code\":\"request_too_large\""));
 }
 
 TEST(http_front, bounds_what_all_clients_send_together) {

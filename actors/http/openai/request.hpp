@@ -10,6 +10,7 @@
 
 #include "actors/http/openai/api_error.hpp"
 #include "actors/http/openai/json.hpp"
+#include "runtime/base/size_limits.hpp"
 #include "runtime/draft/draft_options.hpp"
 #include "runtime/kv/eviction.hpp"
 #include "runtime/model/sampling.hpp"
@@ -20,10 +21,10 @@ namespace redline::api {
 struct request_limits {
   std::size_t name_bytes_max = 256;  // model, user and the like
   std::size_t messages_max = 2048;
-  std::size_t parts_max = 1024;           // text parts of one message or of the prediction
-  std::size_t prompts_max = 32;           // completions with a list of prompts
-  std::size_t text_bytes_max = 16 << 20;  // all prompts or messages together; the prediction
-  std::size_t prompt_tokens_max = 1 << 20;
+  std::size_t parts_max = 1024;                               // text parts of one message or of the prediction
+  std::size_t prompts_max = 32;                               // completions with a list of prompts
+  std::size_t text_bytes_max = sizes::prompt_text_bytes_max;  // all prompts or messages together; the prediction
+  std::size_t prompt_tokens_max = sizes::array_count_max;
   std::size_t stop_max = 4;  // as OpenAI
   std::size_t stop_bytes_max = 256;
   std::size_t logit_bias_max = 1024;

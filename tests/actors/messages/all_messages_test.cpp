@@ -55,6 +55,15 @@ TEST(all_messages, come_back_as_they_were_sent) {
   });
 }
 
+TEST(all_messages, carry_the_largest_request_that_http_takes) {
+  http_arrived largest{.method = "POST", .path = "/v1/tokenize", .body = std::string(sizes::http_body_bytes_max, 'x')};
+  for (std::uint32_t bytes = 0; bytes < sizes::http_header_bytes_max; bytes += 5)
+    largest.headers.emplace_back("a", "b");
+  const auto back = actor::decode<http_arrived>(actor::encode(largest));
+  ASSERT_TRUE(back) << back.error().describe();
+  EXPECT_EQ(back->body.size(), sizes::http_body_bytes_max);
+}
+
 TEST(all_messages, cut_short_are_refused) {
   for_each_message([&]<class M>(std::type_identity<M>) {
     const std::string bytes = actor::encode(test::sample_of<M>(7));

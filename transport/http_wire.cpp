@@ -1,0 +1,93 @@
+#include "transport/http_wire.hpp"
+
+#include <algorithm>
+#include <ctime>
+#include <optional>
+#include <utility>
+
+namespace redline::transport {
+namespace {
+
+bool is_token(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos || (c >= '0' && c <= '9') ||
+           (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  });
+}
+
+int hex_value(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+std::optional<std::string> percent_decoded(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out.push_back(text[i]);
+      continue;
+    }
+    if (i + 2 >= text.size()) return std::nullopt;
+    const int high = hex_value(text[i + 1]), low = hex_value(text[i + 2]);
+    if (high < 0 || low < 0 || (high == 0 && low == 0)) return std::nullopt;
+    out.push_back(static_cast<char>(high << 4 | low));
+    i += 2;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string to_body(const refusal& why, std::uint64_t bytes_max) {
+  std::string body = "{\"error\":{\"message\":\"";
+  body.append(why.message);
+  if (bytes_max != 0) body.append(": at most ").append(std::to_string(bytes_max)).append(" bytes are allowed.");
+  body.append("\",\"type\":\"").append(why.type).append("\",\"param\":null,\"code\":");
+  if (why.code.empty()) return body.append("null}}");
+  return body.append("\"").append(why.code).append("\"}}");
+}
+
+std::string date_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char text[40];
+  return {text, std::strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", &utc)};
+}
+
+void append_header(std::string& head, std::string_view name, std::string_view value) {
+  if (!is_token(name)) return;
+  head.append(name).append(": ");
+  for (const char c : value) {
+    if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) head.push_back(c);
+  }
+  head.append("\r\n");
+}
+
+bool is_written_by_front(std::string_view name) {
+  for (const auto ours : {"content-length", "transfer-encoding", "connection", "date", "keep-alive"}) {
+    if (equal_ignoring_case(name, ours)) return true;
+  }
+  return false;
+}
+
+bool split_target(std::string_view target, http_request& request) {
+  if (target.starts_with("http://")) {
+    const auto slash = target.find_first_of("/?", 7);
+    target = slash == std::string_view::npos ? std::string_view("/") : target.substr(slash);
+  }
+  const auto fragment = target.find('#');
+  if (fragment != std::string_view::npos) target = target.substr(0, fragment);
+  const auto mark = target.find('?');
+  if (mark != std::string_view::npos) request.query = target.substr(mark + 1);
+  auto path = percent_decoded(target.substr(0, mark));
+  if (!path) return false;
+  if (path->empty()) path = "/";
+  if (path->front() != '/' && *path != "*") return false;
+  request.path = std::move(*path);
+  return true;
+}
+
+}  // namespace redline::transport

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "transport/http_message.hpp"
+
+// HTTP as text: what http_front reads and writes beside what Beast parses.
+
+namespace redline::transport {
+
+/// What is said about a request that no handler answers.
+struct refusal {
+  unsigned status;
+  std::string_view type, code, message;  // texts that need no JSON escape; code may be empty
+};
+
+namespace refusals {
+inline constexpr std::string_view invalid_request = "invalid_request_error";
+inline constexpr std::string_view unavailable = "unavailable_error";
+inline constexpr refusal malformed{400, invalid_request, "", "The request is not valid HTTP/1.1."};
+inline constexpr refusal host_missing{400, invalid_request, "", "An HTTP/1.1 request needs one Host header."};
+inline constexpr refusal target_malformed{400, invalid_request, "", "The request's target is not a valid path."};
+inline constexpr refusal encoding_unknown{501, "not_supported_error", "",
+                                          "The only supported Transfer-Encoding is chunked."};
+inline constexpr refusal expectation_unknown{417, invalid_request, "",
+                                             "The only supported expectation is 100-continue."};
+inline constexpr refusal too_slow{408, "timeout_error", "", "The request did not arrive in time."};
+inline constexpr refusal body_too_large{413, invalid_request, "request_too_large", "The request's body is too large"};
+inline constexpr refusal headers_too_large{431, invalid_request, "headers_too_large",
+                                           "The request's headers are too large"};
+inline constexpr refusal version_unknown{505, invalid_request, "", "The server speaks HTTP/1.0 and HTTP/1.1."};
+inline constexpr refusal too_many{503, unavailable, "overloaded", "The server has too many open connections."};
+inline constexpr refusal too_much{503, unavailable, "overloaded", "The server has too many requests in transit."};
+inline constexpr refusal handler_failed{500, "server_error", "", "The server failed to handle the request."};
+}  // namespace refusals
+
+/// As OpenAI's error object. bytes_max: names the limit that was passed; 0: none.
+std::string to_body(const refusal& why, std::uint64_t bytes_max = 0);
+
+/// The time now, for the header Date.
+std::string date_now();
+
+/// Appends one header line. Values may hold what a client sent: a line break in one does not become a header of its
+/// own. A name that is no token is left out.
+void append_header(std::string& head, std::string_view name, std::string_view value);
+
+/// A header that http_front writes itself.
+bool is_written_by_front(std::string_view name);
+
+/// Fills path and query from "/path?query", "http://host/path?query" or "*"; false when it is none of these.
+bool split_target(std::string_view target, http_request& request);
+
+}  // namespace redline::transport
