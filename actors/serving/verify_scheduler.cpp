@@ -93,13 +93,13 @@ void verify_scheduler::take(const question& q) {
       c.logprobs = m.logprobs;
       c.grammar = m.grammar;
       c.evicted_count = m.evicted_count;
-      c.prefill_only = q.prefill_only;
       if (is_new) {
-        c.tenant = options_.sharing == prefix_sharing::all ? tenant_id{} : m.tenant;
+        c.scope = options_.sharing == prefix_sharing::all ? tenant_id{} : m.tenant;
+        followers_.add(m.sequence, c.scope);
         look_for_prefix(m.sequence, true);
       }
       if (outcome == submit_outcome::nothing_to_do) {
-        const prefilled done{m.sequence, m.round, queue_.exact_count(m.sequence)};
+        const prefilled done{m.sequence, m.round, queue_.log(m.sequence).exact_count()};
         c.last = done;
         context().send(q.session, done);
       }
@@ -167,6 +167,7 @@ void verify_scheduler::on(const release_sequence& m) {
   offer_prefix_of(m.sequence);
   queue_.release(m.sequence);
   clients_.erase(m.sequence);
+  followers_.remove(m.sequence);
   release_pages_of(m.sequence);
   let_followers_look(m.sequence);
   step();
@@ -227,7 +228,7 @@ void verify_scheduler::place() {
 
 batch_run verify_scheduler::make_run(const scheduler::planned_run& planned) const {
   const client& c = clients_.at(planned.sequence);
-  const auto log = queue_.log(planned.sequence);
+  const auto log = queue_.log(planned.sequence).tokens();
   const auto draft = queue_.draft(planned.sequence).first(planned.draft_count);
   const auto mine = log.subspan(planned.first, planned.log_count);
   batch_run run{.sequence = planned.sequence, .first_position = static_cast<position>(planned.first)};
@@ -287,8 +288,8 @@ void verify_scheduler::on(const batch_done& m) {
     const auto at = std::find_if(m.results.begin(), m.results.end(),
                                  [&](const run_result& r) { return r.sequence == outcome.sequence; });
     client& c = clients_.at(outcome.sequence);
-    const std::uint32_t exact_count = queue_.exact_count(outcome.sequence);
-    if (c.prefill_only) {
+    const std::uint32_t exact_count = queue_.log(outcome.sequence).exact_count();
+    if (queue_.standing_of(outcome.sequence).prefill_only) {
       c.last = prefilled{outcome.sequence, outcome.round, exact_count};
     } else {
       c.last = verified{.sequence = outcome.sequence,
@@ -303,7 +304,7 @@ void verify_scheduler::on(const batch_done& m) {
                         .exact_count = exact_count,
                         .step = step_cost_of(outcome.sequence, done.size())};
     }
-    if (!std::exchange(c.offered, true)) {
+    if (followers_.note_prompt_done(outcome.sequence)) {
       offer_prefix_of(outcome.sequence);
       prompts_done.push_back(outcome.sequence);
     }
@@ -319,42 +320,15 @@ void verify_scheduler::on(const batch_done& m) {
 /// moment.
 cost::step_cost verify_scheduler::step_cost_of(sequence_id sequence, std::size_t sessions) const {
   if (options_.budget.whole_drafts) return {};
-  auto cost = cost::step_cost_at(queue_.cost(), queue_.log(sequence).size());
+  auto cost = cost::step_cost_at(queue_.cost(), queue_.log(sequence).count());
   cost.sessions = static_cast<std::uint32_t>(std::max<std::size_t>(sessions, 1));
   return cost;
 }
 
-/// Of the sequences whose prompts are being computed, the one that begins as this one does for at least half of its
-/// prompt: n answers to one prompt, or many users' questions about one file at once. Waiting for it is less work for
-/// all.
-std::optional<sequence_id> verify_scheduler::leader_of(sequence_id sequence) const {
-  const auto log = queue_.log(sequence);
-  std::size_t longest = std::max<std::size_t>(log.size() / 2, options_.budget.page_tokens) - 1;
-  std::optional<sequence_id> leader;
-  for (const auto& [other, c] : clients_) {
-    // Nobody waits for one whose turn comes last, or that has given up.
-    if ((c.prefill_only && !clients_.at(sequence).prefill_only) || !queue_.awaits_answer(other)) continue;
-    if (other == sequence || c.offered || c.follows || c.tenant != clients_.at(sequence).tenant || !queue_.holds(other))
-      continue;
-    const auto theirs = queue_.log(other);
-    const auto same = std::mismatch(log.begin(), log.end(), theirs.begin(), theirs.end()).first - log.begin();
-    if (static_cast<std::size_t>(same) <= longest) continue;
-    longest = static_cast<std::size_t>(same);
-    leader = other;
-  }
-  return leader;
-}
-
-/// It has offered what it computed, or is gone.
+/// The leader has offered what it computed, or is gone.
 void verify_scheduler::let_followers_look(sequence_id leader) {
-  std::vector<sequence_id> followers;
-  for (auto& [sequence, c] : clients_) {
-    if (c.follows != leader) continue;
-    c.follows.reset();
-    followers.push_back(sequence);
-  }
-  for (const sequence_id sequence : followers) {
-    // Not behind one of the others: all of them go on now.
+  for (const sequence_id sequence : followers_.release_followers(leader)) {
+    // None of them follows another: all go on now.
     if (queue_.awaits_prefix(sequence)) look_for_prefix(sequence, false);
   }
 }
@@ -362,25 +336,25 @@ void verify_scheduler::let_followers_look(sequence_id leader) {
 /// A new sequence may begin as another did. Its last token is computed in any case, for its logits; where these are not
 /// wanted one more, so that there is something to do.
 void verify_scheduler::look_for_prefix(sequence_id sequence, bool may_follow) {
-  const auto log = queue_.log(sequence);
-  const std::uint32_t left = clients_.at(sequence).prefill_only ? 2 : 1;
+  const auto log = queue_.log(sequence).tokens();
+  const std::uint32_t left = queue_.standing_of(sequence).prefill_only ? 2 : 1;
   if (options_.sharing == prefix_sharing::off || log.size() < options_.budget.page_tokens + left) return;
   if (may_follow) {
-    if (const auto leader = leader_of(sequence)) {
-      clients_.at(sequence).follows = leader;
+    if (const auto leader = followers_.choose_leader(sequence, queue_, options_.budget.page_tokens)) {
+      followers_.follow(sequence, *leader);
       queue_.await_prefix(sequence, 0, context().now() + leader_patience);
       return;
     }
   }
   queue_.await_prefix(sequence, ++question_, context().now() + options_.cache_patience);
   context().tell(
-      cache_, adopt_prefix{epoch_, sequence, question_, clients_.at(sequence).tenant, {log.begin(), log.end() - left}});
+      cache_, adopt_prefix{epoch_, sequence, question_, clients_.at(sequence).scope, {log.begin(), log.end() - left}});
 }
 
 void verify_scheduler::offer_prefix_of(sequence_id sequence) {
-  const auto tokens = queue_.computed_prefix(sequence);
+  const auto tokens = queue_.log(sequence).computed_prefix();
   if (options_.sharing == prefix_sharing::off || tokens.size() < options_.budget.page_tokens) return;
-  context().tell(cache_, offer_prefix{epoch_, sequence, clients_.at(sequence).tenant, {tokens.begin(), tokens.end()}});
+  context().tell(cache_, offer_prefix{epoch_, sequence, clients_.at(sequence).scope, {tokens.begin(), tokens.end()}});
 }
 
 void verify_scheduler::on(const prefix_adopted& m) {
@@ -409,6 +383,7 @@ void verify_scheduler::fail_batch(const failure& why) {
     context().send(it->second.session, refused{run.sequence, why});
     queue_.release(run.sequence);
     clients_.erase(it);
+    followers_.remove(run.sequence);
     release_pages_of(run.sequence);
     let_followers_look(run.sequence);
   }
@@ -450,6 +425,7 @@ void verify_scheduler::on(const scheduler_tick&) {
   step();
   if (is_batch_out_) return;
   queue_.check_integrity();
+  followers_.check_integrity();
   if (!target_up_ || !pages_came_free_) return;
   plan_ = {};
   place();

@@ -10,6 +10,7 @@
 #include "actors/messages/verify_messages.hpp"
 #include "runtime/actor/system_messages.hpp"
 #include "runtime/actor/worker.hpp"
+#include "scheduler/prefix_followers.hpp"
 #include "scheduler/run_queue.hpp"
 
 namespace redline::actors {
@@ -77,10 +78,7 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
     std::optional<std::uint32_t> logprobs;
     grammar::constraint grammar;
     std::uint64_t evicted_count = 0;
-    bool prefill_only = false;               // nobody waits for its round
-    tenant_id tenant;                        // whose beginnings it may have
-    bool offered = false;                    // its prompt is a known beginning
-    std::optional<sequence_id> follows;      // computes what this one begins with
+    tenant_id scope;                         // sequences of one scope share prefixes
     std::variant<verified, prefilled> last;  // answer
     std::vector<question> overtaking;        // wait, in order, for the pass in flight to end
   };
@@ -93,7 +91,6 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
   void fail_batch(const failure& why);
   void take_overtaking();
   void look_for_prefix(sequence_id sequence, bool may_follow);
-  [[nodiscard]] std::optional<sequence_id> leader_of(sequence_id sequence) const;
   void let_followers_look(sequence_id leader);
   void offer_prefix_of(sequence_id sequence);
   void look_again();
@@ -105,6 +102,7 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
 
   scheduler_options options_;
   scheduler::run_queue queue_;
+  scheduler::prefix_followers followers_;
   actor::actor_ref<cache_manager> cache_;
   actor::actor_ref<target_model> target_;
   std::unordered_map<sequence_id, client> clients_;

@@ -17,7 +17,7 @@ run_queue make(const queue_limits& limits = small, const char* policy = "fifo") 
   return run_queue(limits, *make_policy(policy));
 }
 
-struct wish {
+struct round_spec {
   std::uint64_t sequence = 1;
   std::uint64_t tenant = 1;
   std::uint64_t round = 1;
@@ -30,7 +30,7 @@ struct wish {
   bool prefill_only = false;
 };
 
-submit_outcome submit(run_queue& q, const wish& w, std::int64_t now = 0) {
+submit_outcome submit(run_queue& q, const round_spec& w, std::int64_t now = 0) {
   return q.submit({.sequence = {w.sequence},
                    .tenant = {w.tenant},
                    .round = {w.round},
@@ -180,7 +180,7 @@ TEST(run_queue, an_edit_leaves_a_hole_that_is_computed_before_the_end) {
   EXPECT_EQ(plan.runs[0].first, 21u);
   EXPECT_TRUE(plan.runs[0].wants_logits);
   EXPECT_EQ(pass(q).size(), 1u);
-  EXPECT_EQ(q.log({1})[5], 8);
+  EXPECT_EQ(q.log({1}).tokens()[5], 8);
   EXPECT_EQ(q.known_count({1}), 23u);
   // Losing KV that was moved is told: computing anew gives other bits.
   q.forget_all_kv();
@@ -365,7 +365,7 @@ TEST(run_queue, knows_from_where_on_kv_is_another_than_the_log_would_give) {
   };
   submit(q, {.tail = tokens(20)});
   finish();
-  EXPECT_EQ(q.exact_count({1}), 21u);
+  EXPECT_EQ(q.log({1}).exact_count(), 21u);
   const std::vector<token> nine{9, 9};
   const auto edit = [&](std::uint64_t round, std::uint32_t where, std::uint32_t removed, bool keeps) {
     const std::uint32_t known = q.known_count({1});
@@ -376,20 +376,20 @@ TEST(run_queue, knows_from_where_on_kv_is_another_than_the_log_would_give) {
               submit_outcome::taken);
   };
   edit(2, 10, 0, true);
-  EXPECT_EQ(q.exact_count({1}), 12u);
+  EXPECT_EQ(q.log({1}).exact_count(), 12u);
   finish();
-  EXPECT_EQ(q.exact_count({1}), 12u) << "what comes behind stale tokens has seen them";
-  EXPECT_EQ(q.computed_prefix({1}).size(), 12u) << "others may have what is exact";
+  EXPECT_EQ(q.log({1}).exact_count(), 12u) << "what comes behind stale tokens has seen them";
+  EXPECT_EQ(q.log({1}).computed_prefix().size(), 12u) << "others may have what is exact";
   edit(3, 15, 1, true);
-  EXPECT_EQ(q.exact_count({1}), 12u);
+  EXPECT_EQ(q.log({1}).exact_count(), 12u);
   finish();
   edit(4, 12, 0, false);
-  EXPECT_EQ(q.exact_count({1}), q.known_count({1})) << "all that was stale is computed again";
+  EXPECT_EQ(q.log({1}).exact_count(), q.known_count({1})) << "all that was stale is computed again";
   finish();
   edit(5, 3, 2, true);
-  EXPECT_EQ(q.exact_count({1}), 5u);
+  EXPECT_EQ(q.log({1}).exact_count(), 5u);
   q.forget_all_kv();
-  EXPECT_EQ(q.exact_count({1}), q.known_count({1}));
+  EXPECT_EQ(q.log({1}).exact_count(), q.known_count({1}));
 }
 
 TEST(run_queue, tells_each_change_of_a_table_once) {
@@ -462,7 +462,7 @@ TEST(run_queue, waits_for_what_is_known_of_a_beginning) {
   const auto done = pass(q);
   ASSERT_EQ(done.size(), 1u);
   EXPECT_EQ(done[0].cached_count, 64u);
-  EXPECT_EQ(q.computed_prefix({1}).size(), 70u);
+  EXPECT_EQ(q.log({1}).computed_prefix().size(), 70u);
 }
 
 TEST(run_queue, does_not_wait_for_ever_for_what_is_known) {
@@ -731,12 +731,12 @@ TEST(run_queue, survives_random_operations_and_answers_every_round) {
         case 1: {
           auto& m = known[s];
           if (m.open) break;
-          wish w{.sequence = s,
-                 .round = m.round + 1,
-                 .from = static_cast<std::uint32_t>(m.log),
-                 .tail = {},
-                 .draft = tokens(chance() % 20),
-                 .tokens_max = 120};
+          round_spec w{.sequence = s,
+                       .round = m.round + 1,
+                       .from = static_cast<std::uint32_t>(m.log),
+                       .tail = {},
+                       .draft = tokens(chance() % 20),
+                       .tokens_max = 120};
           if (!q.holds({s})) w.from = 0, w.round = 1, w.tail = tokens(1 + chance() % 60);
           const auto outcome = submit(q, w, now);
           if (outcome == submit_outcome::taken)

@@ -1,0 +1,121 @@
+#include "scheduler/admission.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace redline::scheduler {
+namespace {
+
+constexpr instant at(std::int64_t us) { return instant{microseconds{us}}; }
+
+standing asks(std::int64_t arrival) { return {.arrival = at(arrival), .open = true}; }
+standing prefills(std::int64_t arrival) { return {.arrival = at(arrival), .open = true, .prefill_only = true}; }
+standing closed(std::int64_t since, bool prefill_only = false) {
+  return {.idle_since = at(since), .prefill_only = prefill_only};
+}
+
+std::vector<std::uint64_t> placed(const admission& a) {
+  a.check_integrity();
+  std::vector<std::uint64_t> all;
+  for (const sequence_id s : a.placed()) all.push_back(s.value);
+  return all;
+}
+using ids = std::vector<std::uint64_t>;
+
+TEST(admission, gives_places_by_arrival) {
+  admission a(2);
+  a.update({1}, asks(30));
+  a.update({2}, asks(20));
+  a.update({3}, asks(10));
+  a.admit(at(40));
+  EXPECT_EQ(placed(a), (ids{2, 3}));
+  EXPECT_EQ(a.running_count(), 2u);
+  EXPECT_EQ(a.waiting_count(), 1u);
+  a.remove({3});
+  a.admit(at(50));
+  EXPECT_EQ(placed(a), (ids{1, 2}));
+  EXPECT_EQ(a.waiting_count(), 0u);
+}
+
+TEST(admission, of_one_instant_the_lower_number_comes_first) {
+  admission a(1);
+  a.update({2}, asks(0));
+  a.update({1}, asks(0));
+  a.admit(at(0));
+  EXPECT_EQ(placed(a), ids{1});
+}
+
+TEST(admission, the_longest_idle_yields_its_place_after_a_while) {
+  admission a(2);
+  a.update({1}, asks(0));
+  a.update({2}, asks(0));
+  a.admit(at(0));
+  a.update({1}, closed(100));
+  a.update({2}, closed(50));
+  a.update({3}, asks(200));
+  a.admit(at(50) + idle_before_yield - microseconds{1});
+  EXPECT_EQ(placed(a), (ids{1, 2})) << "both may be back at once";
+  a.admit(at(50) + idle_before_yield);
+  EXPECT_EQ(placed(a), (ids{1, 3}));
+  a.update({2}, asks(0));
+  EXPECT_EQ(a.waiting_count(), 1u) << "it queues up again";
+}
+
+TEST(admission, prefills_get_places_last_and_yield_them) {
+  admission a(2);
+  for (std::uint64_t s = 1; s <= 3; ++s) a.update({s}, prefills(static_cast<std::int64_t>(s)));
+  a.admit(at(10));
+  EXPECT_EQ(placed(a), (ids{1, 2}));
+  EXPECT_EQ(a.waiting_count(), 0u) << "prefills do not count as waiting";
+  EXPECT_TRUE(a.has_open_prefill());
+  a.update({4}, asks(10));
+  a.admit(at(10));
+  EXPECT_EQ(placed(a), (ids{1, 4})) << "the latest yields";
+  standing flying = prefills(1);
+  flying.in_flight = true;
+  a.update({1}, flying);
+  a.update({5}, asks(20));
+  a.admit(at(20));
+  EXPECT_EQ(placed(a), (ids{1, 4})) << "not while it is being computed";
+  for (std::uint64_t s = 1; s <= 3; ++s) a.update({s}, closed(20, true));
+  EXPECT_FALSE(a.has_open_prefill());
+}
+
+TEST(admission, pauses_for_the_session_that_was_answered_last) {
+  admission a(4);
+  EXPECT_FALSE(a.pause_end(at(0)));
+  a.update({1}, closed(100));
+  a.update({2}, closed(300));
+  a.update({3}, closed(400, true));
+  EXPECT_EQ(a.pause_end(at(400)), at(30'300)) << "no session drafts after a prefill";
+  EXPECT_FALSE(a.pause_end(at(30'300)));
+  a.update({2}, asks(0));
+  EXPECT_EQ(a.pause_end(at(400)), at(30'100));
+  a.remove({1});
+  EXPECT_FALSE(a.pause_end(at(400)));
+}
+
+TEST(admission, keeps_its_orders_under_random_changes) {
+  std::mt19937_64 chance(1);
+  admission a(3);
+  for (int i = 0; i < 5000; ++i) {
+    const sequence_id sequence{1 + chance() % 8};
+    const auto time = at(static_cast<std::int64_t>(chance() % 5) * 100'000);
+    if (chance() % 8 == 0) {
+      a.remove(sequence);
+    } else {
+      const bool open = chance() % 2 == 0;
+      a.update(sequence, {.arrival = time,
+                          .idle_since = time,
+                          .open = open,
+                          .prefill_only = chance() % 3 == 0,
+                          .in_flight = open && a.has_place(sequence) && chance() % 2 == 0});
+    }
+    if (chance() % 2 == 0) a.admit(at(static_cast<std::int64_t>(chance() % 8) * 100'000));
+    a.check_integrity();
+  }
+}
+
+}  // namespace
+}  // namespace redline::scheduler
