@@ -98,6 +98,10 @@ class http_front::connection : public std::enable_shared_from_this<connection> {
   void begin_stream(unsigned status, const std::vector<http_header>& headers);
   void write(std::string_view data);
   void end_stream();
+  void note_progress() { heard_handler_ = clock::now(); }
+  void fail(unsigned status, std::vector<http_header> headers, const std::string& error);
+  /// Fails, and tells the handler that the exchange is over.
+  void give_up(unsigned status, const std::string& error);
   void tick(clock::time_point now);
   void retire_when_idle();
   void close();
@@ -119,6 +123,7 @@ class http_front::connection : public std::enable_shared_from_this<connection> {
   void refuse(const refusal& why);
 
   std::string head_of(unsigned status, const std::vector<http_header>& headers) const;
+  void write_chunk(std::string_view data);
   void send(std::string_view bytes);
   void send_next_piece();
   void on_written(const error_code& ec, std::size_t count);
@@ -162,6 +167,7 @@ class http_front::connection : public std::enable_shared_from_this<connection> {
   // Deadlines; the one that counts follows from stage_, except write_by_, which counts while is_writing_.
   clock::time_point receive_by_, write_by_, linger_by_;
   clock::time_point last_sent_;
+  clock::time_point heard_handler_;  // the last sign of the answer
 };
 
 // The front.
@@ -224,7 +230,7 @@ void http_front::impl::welcome(tcp::socket socket) {
 
 void http_front::impl::tick() {
   using std::chrono::milliseconds;
-  auto shortest = std::min({limits.idle_timeout, limits.read_timeout, limits.write_timeout});
+  auto shortest = std::min({limits.idle_timeout, limits.read_timeout, limits.write_timeout, limits.answer_timeout});
   if (limits.ping_interval.count() > 0) shortest = std::min(shortest, limits.ping_interval);
   const auto interval = std::clamp(shortest / 4, milliseconds(5), milliseconds(250));
 
@@ -295,6 +301,20 @@ void http_front::write(exchange_id id, std::string data) {
 
 void http_front::end_stream(exchange_id id) {
   if (const auto at = impl_->find(id)) at->end_stream();
+}
+
+void http_front::note_progress(exchange_id id) {
+  if (const auto at = impl_->find(id)) at->note_progress();
+}
+
+void http_front::fail(exchange_id id, unsigned status, std::vector<http_header> headers, const std::string& error) {
+  if (const auto at = impl_->find(id)) at->fail(status, std::move(headers), error);
+}
+
+void http_front::fail_all(unsigned status, const std::string& error) {
+  std::vector<std::shared_ptr<connection>> open;
+  for (const auto& [id, where] : impl_->exchanges) open.push_back(where->shared_from_this());
+  for (const auto& one : open) one->give_up(status, error);
 }
 
 void http_front::stop_accepting() { impl_->stop_accepting(); }
@@ -488,6 +508,7 @@ void http_front::connection::hand_over(http_request request) {
   has_exchange_ = true;
   is_event_stream_ = false;
   stage_ = stage::working;
+  note_progress();
   front_->exchanges.emplace(exchange_, this);
   try {
     if (front_->call.on_request) front_->call.on_request(exchange_, std::move(request));
@@ -549,12 +570,18 @@ void http_front::connection::begin_stream(unsigned status, const std::vector<htt
   if (stage_ != stage::working) return;
   if (front_->draining || is_http10_) keep_ = false;
   stage_ = stage::streaming;
+  note_progress();
   const auto* type = find_header(headers, "content-type");
   is_event_stream_ = type && equal_ignoring_case(type->substr(0, 17), "text/event-stream");
   send(head_of(status, headers) + (is_http10_ ? "\r\n" : "Transfer-Encoding: chunked\r\n\r\n"));
 }
 
 void http_front::connection::write(std::string_view data) {
+  note_progress();
+  write_chunk(data);
+}
+
+void http_front::connection::write_chunk(std::string_view data) {
   if (stage_ != stage::streaming || data.empty() || is_head_) return;
   if (is_http10_) {
     send(data);
@@ -584,6 +611,27 @@ void http_front::connection::end_stream() {
       if (self->stage_ == stage::flushing && !self->is_writing_ && self->exchange_ == id) self->on_all_written();
     });
   }
+}
+
+void http_front::connection::fail(unsigned status, std::vector<http_header> headers, const std::string& error) {
+  if (stage_ == stage::working) {
+    headers.push_back({"Content-Type", "application/json"});
+    respond(status, headers, error);
+  } else if (stage_ == stage::streaming && is_event_stream_) {
+    write("data: " + error + "\n\n");
+    end_stream();
+  } else if (stage_ == stage::streaming) {
+    close();
+  }
+}
+
+void http_front::connection::give_up(unsigned status, const std::string& error) {
+  if (stage_ != stage::working && stage_ != stage::streaming) return;
+  const auto self = shared_from_this();
+  const auto id = exchange_;
+  keep_ = false;
+  fail(status, {}, error);
+  if (front_->call.on_closed) front_->call.on_closed(id);
 }
 
 void http_front::connection::send(std::string_view bytes) {
@@ -685,6 +733,11 @@ void http_front::connection::retire_when_idle() {
 
 void http_front::connection::tick(clock::time_point now) {
   if (is_writing_ && now >= write_by_) return gone();
+  if (paused_ || is_writing_) heard_handler_ = now;  // it waits for the client
+  if ((stage_ == stage::working || stage_ == stage::streaming) &&
+      now >= heard_handler_ + front_->limits.answer_timeout) {
+    return give_up(refusals::too_late.status, to_body(refusals::too_late));
+  }
   switch (stage_) {
     case stage::receiving:
       if (now < receive_by_) return;
@@ -695,7 +748,7 @@ void http_front::connection::tick(clock::time_point now) {
     case stage::streaming: {
       const auto interval = front_->limits.ping_interval;
       if (!is_event_stream_ || is_head_ || interval.count() <= 0 || is_writing_) return;
-      if (now >= last_sent_ + interval) write(": ping\n\n");
+      if (now >= last_sent_ + interval) write_chunk(": ping\n\n");
       return;
     }
     case stage::working:

@@ -26,11 +26,11 @@ using exchange_id = redline::strong_id<struct exchange_tag>;
 /// An HTTP/1.1 server that knows nothing of what it serves. Everything, calls and callbacks alike, happens on the one
 /// thread that runs the io_context, which must outlive the front.
 ///
-/// An exchange begins with on_request and ends exactly once: by respond, end_stream, abort or close_all (nothing is
-/// called back afterwards), or by on_closed, when the client is gone first. A client that shuts down only its sending
-/// side counts as gone. Calls for an exchange that has ended are ignored. Requests sent ahead on one connection are
-/// kept and served in order. What is wrong with HTTP itself is answered here, with an OpenAI error object; such
-/// requests reach no handler.
+/// An exchange begins with on_request and ends exactly once: by respond, end_stream, fail or close_all (nothing is
+/// called back afterwards), or by on_closed, when the client is gone first or answer_timeout has passed. A client that
+/// shuts down only its sending side counts as gone. Calls for an exchange that has ended are ignored. Requests sent
+/// ahead on one connection are kept and served in order. What is wrong with HTTP itself is answered here, with an
+/// OpenAI error object; such requests reach no handler.
 class http_front {
  public:
   struct options {
@@ -43,6 +43,9 @@ class http_front {
     std::size_t connections_max = 1024;
     std::chrono::milliseconds idle_timeout{75'000};  // between requests on a kept connection
     std::chrono::milliseconds read_timeout{60'000};  // from a request's first byte to its last
+    /// Without a byte or another sign of the answer (note_progress): the exchange fails with 504, or its stream with an
+    /// error event, and on_closed is called. A client that reads slowly is not the handler's fault.
+    std::chrono::milliseconds answer_timeout{1'800'000};
     /// For each 64 KiB piece of a response to enter the kernel: a slower reader is dropped.
     std::chrono::milliseconds write_timeout{30'000};
     /// A response with more unsent bytes than `high` is reported by on_flow(paused), and again when under `low`. Data
@@ -58,7 +61,7 @@ class http_front {
 
   struct handlers {
     std::function<void(exchange_id, http_request)> on_request;
-    std::function<void(exchange_id)> on_closed;             // the client is gone before the end
+    std::function<void(exchange_id)> on_closed;             // over before the answer's end
     std::function<void(exchange_id, bool paused)> on_flow;  // the response's buffer passed a mark
   };
 
@@ -76,6 +79,14 @@ class http_front {
   void begin_stream(exchange_id id, unsigned status, std::vector<http_header> headers);
   void write(exchange_id id, std::string data);
   void end_stream(exchange_id id);
+
+  /// The answer is being made: answer_timeout begins anew.
+  void note_progress(exchange_id id);
+  /// Ends the exchange with an error wherever it stands: with a whole answer; in an event stream with `error` as the
+  /// last event; any other stream breaks off. error: JSON.
+  void fail(exchange_id id, unsigned status, std::vector<http_header> headers, const std::string& error);
+  /// The same for all exchanges, each of which is then reported by on_closed.
+  void fail_all(unsigned status, const std::string& error);
 
   /// Takes no more connections, closes idle ones and lets the others end with their current exchange.
   void stop_accepting();

@@ -33,6 +33,7 @@ inline constexpr refusal headers_too_large{431, invalid_request, "headers_too_la
 inline constexpr refusal version_unknown{505, invalid_request, "", "The server speaks HTTP/1.0 and HTTP/1.1."};
 inline constexpr refusal too_many{503, unavailable, "overloaded", "The server has too many open connections."};
 inline constexpr refusal too_much{503, unavailable, "overloaded", "The server has too many requests in transit."};
+inline constexpr refusal too_late{504, "timeout_error", "deadline_exceeded", "The answer did not come in time."};
 inline constexpr refusal handler_failed{500, "server_error", "", "The server failed to handle the request."};
 }  // namespace refusals
 

@@ -12,6 +12,7 @@
 #include <zmq.hpp>
 
 #include "runtime/actor/system_messages.hpp"
+#include "runtime/actor/undelivered.hpp"
 #include "runtime/base/log.hpp"
 #include "transport/curve_gate.hpp"
 
@@ -230,10 +231,12 @@ class bridge {
     auto head = read_envelope(view(parts_[0]));
     if (!head) return;
     if (send_to(actor::process_of(head->to), view(parts_[0]), view(parts_[1]))) return;
+    actor::count_undelivered(errc::unreachable);
     if (head->from.value == 0 || head->id == actor::undeliverable::id) return;
     const actor::undeliverable news{
         head->to, head->id,
-        failure{errc::unreachable, "process " + std::to_string(actor::process_of(head->to)) + " is not connected"}};
+        failure{errc::unreachable, "process " + std::to_string(actor::process_of(head->to)) + " is not connected"},
+        head->subject};
     send_local(frame{envelope{.to = head->from, .id = actor::undeliverable::id}, actor::encode(news)});
   }
 
@@ -301,8 +304,10 @@ class bridge {
       it->second.set(zmq::sockopt::linger, 0);
       it->second.connect(endpoint);
     }
-    if (!send_parts(it->second, actor::encode(f.head), f.body))
+    if (!send_parts(it->second, actor::encode(f.head), f.body)) {
+      actor::count_undelivered(errc::mailbox_full);
       note_dropped("a frame for the full queue of " + endpoint);
+    }
   }
 
   zmq::context_t& context_;

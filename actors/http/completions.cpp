@@ -42,6 +42,8 @@ std::optional<api::program_report> to_program(const copy_report& copied) {
   return out;
 }
 
+constexpr microseconds between_signs_of_progress{1'000'000};
+
 api::finish_reason to_public(finish_reason r) {
   return r == finish_reason::length ? api::finish_reason::length : api::finish_reason::stop;
 }
@@ -237,6 +239,10 @@ void completions::on(const session_text& m) {
   services_.probe->tokens_generated(m.tokens.size());
   auto reports = report_tokens(m);
   if (!r.events) {
+    if (context_.now() >= r.progress_told + between_signs_of_progress) {
+      r.progress_told = context_.now();
+      replies_.note_progress(r.who);
+    }
     c.text += m.text;
     c.tokens.insert(c.tokens.end(), std::make_move_iterator(reports.begin()), std::make_move_iterator(reports.end()));
     return;
@@ -386,6 +392,15 @@ bool completions::session_died(actor::address where) {
     return true;
   }
   return false;
+}
+
+void completions::answer_lost(std::uint64_t exchange, const failure& why) {
+  const auto at = requests_.find(exchange);
+  if (at == requests_.end()) return;
+  context_.log(log_level::warning,
+               "request " + at->second.who.request_id + ": its answer cannot be delivered: " + why.describe());
+  note_end(at->second, request_end::error);
+  drop(at);
 }
 
 bool completions::client_left(std::uint64_t exchange) {

@@ -42,6 +42,8 @@ class completions {
   void on(const http_flow& m);
   /// False when no request has this exchange.
   bool client_left(std::uint64_t exchange);
+  /// A part of the answer did not reach the HTTP server: ends what is left of the request.
+  void answer_lost(std::uint64_t exchange, const failure& why);
   /// False when no answer has this session.
   bool session_died(actor::address where);
   void fail_all(const failure& why, std::uint32_t retry_after_ms);
@@ -71,6 +73,7 @@ class completions {
     actor::actor_ref<edit_session> writer;  // starts the answer; nobody: we did
     bool stream_begun = false;
     bool has_text = false;
+    instant progress_told;  // to the HTTP server, which waits for a whole answer
   };
   using requests = std::unordered_map<std::uint64_t, request_state>;  // by exchange
 

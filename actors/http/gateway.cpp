@@ -214,7 +214,8 @@ void gateway::serve_metrics(const route_context& r) {
   const gateway_probe::state now{.ready = !ready_.why_not(context().now()),
                                  .edit_sessions = edits_.sessions_count(),
                                  .answers_running = completions_.answers_count(),
-                                 .scheduler = ready_.scheduler()};
+                                 .scheduler = ready_.scheduler(),
+                                 .undelivered = actor::read_undelivered_counts()};
   replies_.respond(r.who, 200, services_->probe->text(now), {}, std::string(gateway_probe::content_type));
 }
 
@@ -228,7 +229,10 @@ gateway::gateway(actor::actor_context& context, std::shared_ptr<const gateway_se
       edits_(context, *services_, ready_, replies_, completions_),
       created_seconds_(context.env().unix_seconds()) {}
 
-void gateway::on_start() { on(gateway_tick{}); }
+void gateway::on_start() {
+  context().send(services_->http, http_forget{});
+  on(gateway_tick{});
+}
 
 void gateway::on(const gateway_tick&) {
   context().after(tick, gateway_tick{});
@@ -263,6 +267,10 @@ void gateway::on(const actor::peer_state& m) {
 // A session that cannot be reached has died, and actor_down tells.
 void gateway::on(const actor::undeliverable& m) {
   if (m.to == services_->scheduler.where) ready_.lose_scheduler();
+  if (m.to == services_->http && m.about != 0 && m.what != http_fail::id) {
+    completions_.answer_lost(m.about, m.why);
+    replies_.fail(m.about, api::error_of({errc::internal, "the answer could not be delivered"}));
+  }
 }
 
 }  // namespace redline::actors

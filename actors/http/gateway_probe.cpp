@@ -20,6 +20,7 @@ const Histogram::BucketBoundaries latency_seconds{0.001, 0.0025, 0.005, 0.01, 0.
 constexpr std::size_t source_count = static_cast<std::size_t>(draft::source::last_);
 constexpr std::array<std::string_view, static_cast<std::size_t>(request_end::last_)> ends = {"stop", "length", "error",
                                                                                              "abort"};
+constexpr std::array<std::string_view, 4> undelivered_reasons = {"unreachable", "mailbox_full", "malformed", "unknown"};
 constexpr std::array<std::string_view, static_cast<std::size_t>(edit_verb::last_)> verbs = {
     "open", "show", "show_file", "put_file", "patch_file", "drop_file", "complete", "edit", "close"};
 
@@ -90,6 +91,10 @@ struct gateway_probe::series {
   Counter& step_seconds = counter("step_seconds_total", "Time spent in forward passes of the target model");
   Counter& cached_prompt_tokens = counter("cached_prompt_tokens_total", "Prompt tokens served from the prefix cache");
   Counter& preempted = counter("preempted_total", "Preempted sequences");
+  std::array<Counter*, undelivered_reasons.size()> undelivered =
+      labelled("undelivered_messages_total",
+               "Messages between actors that were not delivered; unreachable ones are normal when an answer has ended",
+               "reason", undelivered_reasons);
   Counter& refused = counter("refused_total", "Sequences refused because the queue was full");
 };
 
@@ -131,6 +136,12 @@ std::string gateway_probe::text(const state& now) {
   s.ready.Set(now.ready ? 1 : 0);
   s.edit_sessions.Set(static_cast<double>(now.edit_sessions));
   s.answers_running.Set(static_cast<double>(now.answers_running));
+  const auto& lost = now.undelivered;
+  const std::array<std::uint64_t, undelivered_reasons.size()> lost_by_reason = {lost.unreachable, lost.mailbox_full,
+                                                                                lost.malformed, lost.unknown};
+  for (std::size_t i = 0; i < lost_by_reason.size(); ++i) {
+    follow(*s.undelivered[i], static_cast<double>(lost_by_reason[i]));
+  }
   if (now.scheduler != nullptr) {
     const auto& r = *now.scheduler;
     s.requests_running.Set(r.running_count);

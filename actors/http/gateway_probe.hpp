@@ -7,6 +7,7 @@
 
 #include "actors/messages/session_messages.hpp"
 #include "actors/messages/status_messages.hpp"
+#include "runtime/actor/undelivered.hpp"
 #include "runtime/base/environment.hpp"
 
 namespace redline::actors {
@@ -49,6 +50,7 @@ class gateway_probe {
     std::size_t edit_sessions = 0;
     std::size_t answers_running = 0;
     const scheduler_report* scheduler = nullptr;
+    actor::undelivered_counts undelivered;
   };
   /// Prometheus text 0.0.4.
   [[nodiscard]] std::string text(const state& now);

@@ -6,8 +6,10 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
+#include <unordered_map>
 
 #include "actors/http/gateway.hpp"
+#include "actors/http/openai/api_error.hpp"
 
 namespace redline::actors {
 
@@ -19,10 +21,23 @@ std::vector<transport::http_header> to_headers(const header_list& list) {
   return headers;
 }
 
+/// What the client of a request that did not reach the gateway is told.
+api::api_error explain(const failure& why) {
+  if (why.code == errc::malformed_message) {
+    return {413, "invalid_request_error", "The request is too large.", "", "request_too_large", {}};
+  }
+  auto error = api::error_of({errc::not_ready, ""});
+  error.message = "The server cannot take the request now; try again shortly.";
+  error.code = "overloaded";
+  error.retry_after_seconds = 1;
+  return error;
+}
+
 /// The server's end of the conversation with the gateway.
 class http_actor final : public actor::actor_of<http_actor> {
  public:
-  using accepts = actor::protocol<http_respond, http_stream, http_stop_accepting>;
+  using accepts = actor::protocol<http_respond, http_body, http_stream, http_progress, http_fail, http_forget,
+                                  http_stop_accepting, actor::undeliverable>;
 
   http_actor(actor::actor_context& context, actor::actor_ref<gateway> to) : actor_of(context), gateway_(to) {}
 
@@ -34,10 +49,38 @@ class http_actor final : public actor::actor_of<http_actor> {
     for (auto& h : r.headers) m.headers.emplace_back(std::move(h.name), std::move(h.value));
     context().tell(gateway_, m);
   }
-  void closed(transport::exchange_id id) { context().tell(gateway_, http_closed{id.value}); }
+  void closed(transport::exchange_id id) {
+    unfinished_.erase(id.value);
+    context().tell(gateway_, http_closed{id.value});
+  }
   void flow(transport::exchange_id id, bool paused) { context().tell(gateway_, http_flow{id.value, paused}); }
 
-  void on(const http_respond& m) { front_->respond({m.exchange}, m.status, to_headers(m.headers), m.body); }
+  void on(const http_respond& m) {
+    if (m.more) {
+      unfinished_[m.exchange] = m;
+      front_->note_progress({m.exchange});
+    } else {
+      front_->respond({m.exchange}, m.status, to_headers(m.headers), m.body);
+    }
+  }
+  void on(const http_body& m) {
+    const auto at = unfinished_.find(m.exchange);
+    if (at == unfinished_.end()) return;  // the client left, or a part was lost
+    at->second.body += m.data;
+    if (m.more) return;
+    const http_respond whole = std::move(at->second);
+    unfinished_.erase(at);
+    front_->respond({m.exchange}, whole.status, to_headers(whole.headers), whole.body);
+  }
+  void on(const http_progress& m) { front_->note_progress({m.exchange}); }
+  void on(const http_fail& m) {
+    unfinished_.erase(m.exchange);
+    front_->fail({m.exchange}, m.status, {}, m.error);
+  }
+  void on(const http_forget&) {
+    const auto why = explain({errc::unreachable, "the gateway was restarted"});
+    front_->fail_all(why.status, api::error_body(why));
+  }
   void on(const http_stream& m) {
     const transport::exchange_id id{m.exchange};
     if (m.begin) front_->begin_stream(id, 200, to_headers(m.headers));
@@ -45,10 +88,16 @@ class http_actor final : public actor::actor_of<http_actor> {
     if (m.end) front_->end_stream(id);
   }
   void on(const http_stop_accepting&) { front_->stop_accepting(); }
+  void on(const actor::undeliverable& m) {
+    if (m.what != http_arrived::id) return;  // the gateway is gone, and when it is back it says so (http_forget)
+    const auto why = explain(m.why);
+    front_->fail({m.about}, why.status, to_headers(api::error_headers(why)), api::error_body(why));
+  }
 
  private:
   actor::actor_ref<gateway> gateway_;
   transport::http_front* front_ = nullptr;
+  std::unordered_map<std::uint64_t, http_respond> unfinished_;  // answers of which parts are still to come
 };
 
 }  // namespace

@@ -2,19 +2,48 @@
 
 #include <utility>
 
+#include "runtime/base/size_limits.hpp"
+
 namespace redline::actors {
 
 void http_replies::respond(const caller& who, unsigned status, std::string body, header_list more,
                            std::string content_type) {
-  http_respond answer{.exchange = who.exchange, .status = status, .headers = std::move(more), .body = std::move(body)};
+  using sizes::http_answer_part_bytes_max;
+  if (body.size() > sizes::http_answer_bytes_max) {
+    return refuse(who, {500,
+                        "server_error",
+                        "The answer has " + std::to_string(body.size()) + " bytes, more than the " +
+                            std::to_string(sizes::http_answer_bytes_max) +
+                            " that are sent as a whole. Ask for a stream, fewer choices or fewer logprobs.",
+                        "",
+                        "answer_too_large",
+                        {}});
+  }
+  http_respond answer{.exchange = who.exchange, .status = status, .headers = std::move(more)};
   answer.headers.emplace_back("Content-Type", std::move(content_type));
   answer.headers.emplace_back("x-request-id", who.request_id);
+  answer.more = body.size() > http_answer_part_bytes_max;
+  if (!answer.more) {
+    answer.body = std::move(body);
+    return context_.send(http_, answer);
+  }
   context_.send(http_, answer);
+  for (std::size_t at = 0; at < body.size(); at += http_answer_part_bytes_max) {
+    context_.send(http_, http_body{.exchange = who.exchange,
+                                   .data = body.substr(at, http_answer_part_bytes_max),
+                                   .more = body.size() - at > http_answer_part_bytes_max});
+  }
 }
 
 void http_replies::refuse(const caller& who, const api::api_error& why) {
   respond(who, why.status, api::error_body(why), api::error_headers(why));
 }
+
+void http_replies::fail(std::uint64_t exchange, const api::api_error& why) {
+  context_.send(http_, http_fail{.exchange = exchange, .status = why.status, .error = api::error_body(why)});
+}
+
+void http_replies::note_progress(const caller& who) { context_.send(http_, http_progress{who.exchange}); }
 
 void http_replies::begin_stream(const caller& who) {
   http_stream head{.exchange = who.exchange, .begin = true};

@@ -34,6 +34,10 @@ class http_replies {
   void respond(const caller& who, unsigned status, std::string body, header_list more = {},
                std::string content_type = "application/json");
   void refuse(const caller& who, const api::api_error& why);
+  /// Ends the exchange wherever its answer stands.
+  void fail(std::uint64_t exchange, const api::api_error& why);
+  /// For answers that take long and are sent whole: the exchange's deadline begins anew.
+  void note_progress(const caller& who);
 
   /// An event stream: begun once, then whole events.
   void begin_stream(const caller& who);

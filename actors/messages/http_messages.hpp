@@ -12,8 +12,9 @@ namespace redline::actors {
 
 using header_list = std::vector<std::pair<std::string, std::string>>;
 
-/// A request came in. The exchange stays open until it is answered, aborted, or `http_closed` says that the client
-/// left.
+// The subject of each message about an exchange is its number: so one that cannot be delivered still ends it.
+
+/// A request came in. The exchange stays open until it is answered, failed, or `http_closed` says that it is over.
 struct http_arrived {
   static constexpr actor::message_id id{0x0701};
   static constexpr std::string_view name = "http_arrived";
@@ -23,18 +24,20 @@ struct http_arrived {
   std::string path;
   header_list headers;
   std::string body;
+  [[nodiscard]] std::uint64_t subject() const { return exchange; }
   static constexpr auto fields(auto& self) {
     return std::tie(self.exchange, self.method, self.path, self.headers, self.body);
   }
 };
 
-/// The client left before its answer was complete.
+/// The exchange ended before its answer was complete: the client left, or waited too long.
 struct http_closed {
   static constexpr actor::message_id id{0x0702};
   static constexpr std::string_view name = "http_closed";
   static constexpr bool control = true;
 
   std::uint64_t exchange = 0;
+  [[nodiscard]] std::uint64_t subject() const { return exchange; }
   static constexpr auto fields(auto& self) { return std::tie(self.exchange); }
 };
 
@@ -49,7 +52,7 @@ struct http_flow {
   static constexpr auto fields(auto& self) { return std::tie(self.exchange, self.paused); }
 };
 
-/// A whole answer.
+/// A whole answer, or the beginning of one that takes several messages.
 struct http_respond {
   static constexpr actor::message_id id{0x0711};
   static constexpr std::string_view name = "http_respond";
@@ -58,7 +61,23 @@ struct http_respond {
   std::uint32_t status = 200;
   header_list headers;
   std::string body;
-  static constexpr auto fields(auto& self) { return std::tie(self.exchange, self.status, self.headers, self.body); }
+  bool more = false;  // its body goes on in http_body
+  [[nodiscard]] std::uint64_t subject() const { return exchange; }
+  static constexpr auto fields(auto& self) {
+    return std::tie(self.exchange, self.status, self.headers, self.body, self.more);
+  }
+};
+
+/// What follows of the body that http_respond began.
+struct http_body {
+  static constexpr actor::message_id id{0x0714};
+  static constexpr std::string_view name = "http_body";
+
+  std::uint64_t exchange = 0;
+  std::string data;
+  bool more = false;
+  [[nodiscard]] std::uint64_t subject() const { return exchange; }
+  static constexpr auto fields(auto& self) { return std::tie(self.exchange, self.data, self.more); }
 };
 
 /// The beginning, a part, or the end of an event stream; an empty one with `end` closes it.
@@ -71,9 +90,41 @@ struct http_stream {
   header_list headers;  // with begin
   std::string data;     // whole events
   bool end = false;
+  [[nodiscard]] std::uint64_t subject() const { return exchange; }
   static constexpr auto fields(auto& self) {
     return std::tie(self.exchange, self.begin, self.headers, self.data, self.end);
   }
+};
+
+/// The answer is being made, though nothing of it is sent yet: its deadline begins anew.
+struct http_progress {
+  static constexpr actor::message_id id{0x0715};
+  static constexpr std::string_view name = "http_progress";
+
+  std::uint64_t exchange = 0;
+  [[nodiscard]] std::uint64_t subject() const { return exchange; }
+  static constexpr auto fields(auto& self) { return std::tie(self.exchange); }
+};
+
+/// Ends an exchange wherever it stands: as a whole answer, or as the last event of its stream.
+struct http_fail {
+  static constexpr actor::message_id id{0x0716};
+  static constexpr std::string_view name = "http_fail";
+  static constexpr bool control = true;
+
+  std::uint64_t exchange = 0;
+  std::uint32_t status = 500;
+  std::string error;  // JSON
+  [[nodiscard]] std::uint64_t subject() const { return exchange; }
+  static constexpr auto fields(auto& self) { return std::tie(self.exchange, self.status, self.error); }
+};
+
+/// The gateway begins and knows of no exchange: those there are end.
+struct http_forget {
+  static constexpr actor::message_id id{0x0717};
+  static constexpr std::string_view name = "http_forget";
+  static constexpr bool control = true;
+  static constexpr auto fields(auto&) { return std::tie(); }
 };
 
 /// No new connections; those there are end with their current exchange.

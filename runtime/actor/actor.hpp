@@ -46,7 +46,7 @@ class actor_context {
   /// For answers: the address came with the question.
   template<message M>
   void send(address to, const M& m) {
-    post(frame{envelope{.to = to, .from = self_, .id = M::id}, encode(m)});
+    post(frame{envelope{.to = to, .from = self_, .id = M::id, .subject = read_subject(m)}, encode(m)});
   }
 
   /// Delivers `m` to this actor itself after `delay`.

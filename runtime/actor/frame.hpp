@@ -10,18 +10,19 @@
 namespace redline::actor {
 
 /// Raised when an envelope or a message changes in a way that old readers cannot skip.
-inline constexpr std::uint32_t wire_version = 1;
+inline constexpr std::uint32_t wire_version = 2;
 
-/// Where a message comes from, where it goes and what it is. Version 1 once had a fifth field, a trace string that was
-/// always empty: readers skip fields they do not know and default those that are missing, so the number stayed.
+/// Where a message comes from, where it goes, what it is, and what it is about. (The fifth field of version 1 was a
+/// string.)
 struct envelope {
   std::uint32_t version = wire_version;
   address to;
   address from;
   message_id id;
+  std::uint64_t subject = 0;  // see read_subject; comes back with `undeliverable`
 
   bool operator==(const envelope&) const = default;
-  static constexpr auto fields(auto& self) { return std::tie(self.version, self.to, self.from, self.id); }
+  static constexpr auto fields(auto& self) { return std::tie(self.version, self.to, self.from, self.id, self.subject); }
 };
 
 /// One message on its way: the envelope, and the body as msgpack bytes.

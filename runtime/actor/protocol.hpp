@@ -27,6 +27,17 @@ inline constexpr bool is_control = requires {
   M::control;
 };
 
+/// The number by which a message's sender knows what it is about, such as an exchange; 0 where it says none. A message
+/// names it with a member `subject()`.
+template<class M>
+constexpr std::uint64_t read_subject(const M& m) {
+  if constexpr (requires { m.subject(); }) {
+    return m.subject();
+  } else {
+    return 0;
+  }
+}
+
 /// The messages an actor accepts.
 template<message... Ms>
 struct protocol {

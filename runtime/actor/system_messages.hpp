@@ -7,7 +7,7 @@
 
 namespace redline::actor {
 
-/// Tells a sender that its message could not be handed over: full mailbox, dead or unknown actor, no route.
+/// Tells a sender that its message could not be handed over: full mailbox, dead or unknown actor, no route, too long.
 struct undeliverable {
   static constexpr message_id id{0x0101};
   static constexpr std::string_view name = "undeliverable";
@@ -16,7 +16,8 @@ struct undeliverable {
   address to;
   message_id what;
   failure why;
-  static constexpr auto fields(auto& self) { return std::tie(self.to, self.what, self.why); }
+  std::uint64_t about = 0;  // the message's subject
+  static constexpr auto fields(auto& self) { return std::tie(self.to, self.what, self.why, self.about); }
 };
 
 /// An actor died of an exception. Sent to the supervisor of its worker.

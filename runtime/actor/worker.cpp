@@ -5,12 +5,14 @@
 #include <vector>
 
 #include "runtime/actor/fiber_runner.hpp"
+#include "runtime/actor/undelivered.hpp"
 
 namespace redline::actor {
 namespace {
 
 constexpr int frames_per_turn_max = 256;
 constexpr microseconds wait_max{100'000};
+constexpr microseconds between_complaints{1'000'000};
 
 }  // namespace
 
@@ -59,12 +61,19 @@ void worker::post(frame f) {
 }
 
 void worker::bounce(const frame& f, failure why) {
-  log_line(log_level::debug, "worker " + to_string(host_address()),
+  count_undelivered(why.code);
+  // An actor that has ended is no trouble; anything else is, but the thousandth line of it says nothing new.
+  auto level = log_level::debug;
+  if (why.code != errc::unreachable && env_.now() >= complain_after_) {
+    level = log_level::warning;
+    complain_after_ = env_.now() + between_complaints;
+  }
+  log_line(level, "worker " + to_string(host_address()),
            "cannot deliver message " + std::to_string(f.head.id.value) + " to " + to_string(f.head.to) + ": " +
                why.describe());
   if (f.head.from.value == 0 || f.head.id == undeliverable::id) return;
   frame back{envelope{.to = f.head.from, .from = host_address(), .id = undeliverable::id},
-             encode(undeliverable{f.head.to, f.head.id, std::move(why)})};
+             encode(undeliverable{f.head.to, f.head.id, std::move(why), f.head.subject})};
   if (node_of(f.head.from) == node_of(host_address())) {
     deliver(std::move(back));
   } else {

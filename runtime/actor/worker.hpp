@@ -204,6 +204,7 @@ class worker {
   std::multimap<instant, frame> timers_;  // by when they are due
   std::uint32_t next_number_ = 1000;
   std::uint64_t next_age_ = 1;
+  instant complain_after_{};  // about messages that cannot be delivered
   bool stopping_ = false;
   class fiber_runner* fibers_ = nullptr;
 };

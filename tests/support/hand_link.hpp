@@ -64,7 +64,7 @@ class hand_link final : public actor::link {
 
 template<actor::message M>
 actor::frame frame_of(actor::address to, actor::address from, const M& m) {
-  return {actor::envelope{.to = to, .from = from, .id = M::id}, actor::encode(m)};
+  return {actor::envelope{.to = to, .from = from, .id = M::id, .subject = actor::read_subject(m)}, actor::encode(m)};
 }
 
 }  // namespace redline::test

@@ -423,6 +423,51 @@ TEST(http_front, closes_idle_connections_silently) {
   EXPECT_TRUE(client.is_closed_by_server());
 }
 
+TEST(http_front, answers_504_when_the_answer_does_not_come) {
+  auto what = http_server_fixture::quick_options();
+  what.answer_timeout = milliseconds(60);
+  http_server_fixture server(keep_waiting, what);
+  raw_client client(server.port());
+  client.send(get("/"));
+  const auto [head, body] = client.read_response();
+  EXPECT_THAT(head, HasSubstr(" 504 "));
+  EXPECT_THAT(body, HasSubstr("deadline_exceeded"));
+  EXPECT_TRUE(server.wait_for_closed(1)) << "the handler need not go on";
+}
+
+TEST(http_front, ends_a_stream_that_falls_silent_with_an_error_event) {
+  auto what = http_server_fixture::quick_options();
+  what.answer_timeout = milliseconds(60);
+  what.ping_interval = milliseconds(10);  // a ping is no sign of the answer
+  http_server_fixture server(
+      [](http_front& front, exchange_id id, http_request request) {
+        front.begin_stream(id, 200, request.path == "/sse" ? event_stream : std::vector<http_header>{});
+        front.write(id, "data: 1\n\n");
+      },
+      what);
+  raw_client events(server.port()), plain(server.port());
+  events.send(get("/sse"));
+  plain.send(get("/plain"));
+  EXPECT_THAT(events.read_until("0\r\n\r\n"), HasSubstr("data: {\"error\":{\"message\":"));
+  EXPECT_THAT(plain.read_all(), Not(HasSubstr("\r\n0\r\n\r\n"))) << "the client must see that the end is missing";
+  EXPECT_TRUE(server.wait_for_closed(2));
+}
+
+TEST(http_front, waits_on_while_the_handler_reports_progress) {
+  auto what = http_server_fixture::quick_options();
+  what.answer_timeout = milliseconds(200);
+  http_server_fixture server(keep_waiting, what);
+  raw_client client(server.port());
+  client.send(get("/"));
+  ASSERT_TRUE(server.wait_for_requests(1));
+  for (int n = 0; n < 10; ++n) {
+    std::this_thread::sleep_for(milliseconds(40));
+    server.on_server([](http_front& front) { front.note_progress(exchange_id{1}); });
+  }
+  server.on_server([](http_front& front) { front.respond(exchange_id{1}, 200, {}, "made it"); });
+  EXPECT_EQ(client.read_response().second, "made it");
+}
+
 TEST(http_front, tells_clients_past_the_connection_limit) {
   auto what = http_server_fixture::quick_options();
   what.connections_max = 1;

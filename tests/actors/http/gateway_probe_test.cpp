@@ -52,6 +52,7 @@ TEST(gateway_probe, has_the_series_it_always_had_from_the_start) {
       {"redline_step_seconds_total", "counter"},
       {"redline_steps_total", "counter"},
       {"redline_time_to_first_token_seconds", "histogram"},
+      {"redline_undelivered_messages_total", "counter"},
   };
   EXPECT_EQ(families(text), expected);
   EXPECT_THAT(text, HasSubstr("redline_requests_total{reason=\"stop\"} 0\n"));
@@ -81,6 +82,8 @@ TEST(gateway_probe, repeats_what_the_scheduler_counted_and_never_goes_back) {
   const std::string text = probe.text({.ready = true, .scheduler = &report});
   EXPECT_THAT(text, HasSubstr("redline_steps_total 5\n"));
   EXPECT_THAT(text, HasSubstr("redline_kv_pages_held 3\n"));
+  EXPECT_THAT(probe.text({.undelivered = {.mailbox_full = 2}}),
+              HasSubstr("redline_undelivered_messages_total{reason=\"mailbox_full\"} 2\n"));
   EXPECT_THAT(text, HasSubstr("redline_ready 1\n"));
 }
 

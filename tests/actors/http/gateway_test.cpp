@@ -244,6 +244,54 @@ TEST_F(gateway_alone, fails_a_request_whose_session_died) {
   EXPECT_THAT(answer_to(id)->body, HasSubstr("session_lost"));
 }
 
+TEST_F(gateway_alone, ends_an_exchange_whose_answer_could_not_be_delivered) {
+  const auto id = ask("GET", "/v1/models");
+  run();
+  tell(actor::undeliverable{http_where, http_respond::id, {errc::mailbox_full, "no room"}, id});
+  run();
+  ASSERT_EQ(all<http_fail>().size(), 1U);
+  EXPECT_EQ(all<http_fail>()[0].exchange, id);
+  EXPECT_EQ(all<http_fail>()[0].status, 500U);
+  EXPECT_THAT(all<http_fail>()[0].error, HasSubstr("server_error"));
+  tell(actor::undeliverable{http_where, http_fail::id, {errc::mailbox_full, "no room"}, id});
+  run();
+  EXPECT_EQ(all<http_fail>().size(), 1U) << "once is enough";
+}
+
+TEST_F(gateway_alone, ends_the_session_of_a_stream_of_which_a_part_was_lost) {
+  const auto id = ask_for_text(true);
+  run();
+  tell(session_text{.session = session_in_progress(), .text = "x", .tokens = {1}});
+  run();
+  tell(actor::undeliverable{http_where, http_stream::id, {errc::mailbox_full, "no room"}, id});
+  run();
+  EXPECT_EQ(all<release_sequence>().size(), 1U);
+  ASSERT_EQ(all<http_fail>().size(), 1U);
+  EXPECT_EQ(all<http_fail>()[0].exchange, id);
+  EXPECT_EQ(metric("redline_requests_total{reason=\"error\"}"), 1);
+}
+
+TEST_F(gateway_alone, says_that_a_whole_answer_is_being_made) {
+  const auto id = ask_for_text();
+  run();
+  for (int n = 0; n < 3; ++n) {
+    tell(session_text{.session = session_in_progress(), .text = "x", .tokens = {1}});
+    run();
+  }
+  ASSERT_EQ(all<http_progress>().size(), 1U) << "not more often than once a second";
+  EXPECT_EQ(all<http_progress>()[0].exchange, id);
+  env.advance(microseconds{1'100'000});
+  tell(session_text{.session = session_in_progress(), .text = "x", .tokens = {1}});
+  run();
+  EXPECT_EQ(all<http_progress>().size(), 2U);
+}
+
+TEST_F(gateway_alone, ends_the_exchanges_that_it_forgot_when_it_is_made_anew) {
+  core.deliver(test::frame_of(core.host_address(), {}, actor::restart_actor{gateway_where}));
+  run();
+  EXPECT_EQ(all<http_forget>().size(), 1U);
+}
+
 TEST_F(gateway_alone, finds_routes_by_method_and_path) {
   EXPECT_EQ(call("GET", "/v1/models"), 200U);
   EXPECT_EQ(call("GET", "/models/tiny"), 200U);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/actor/undelivered.hpp"
 #include "tests/support/hand_link.hpp"
 
 namespace redline::actor {
@@ -126,6 +127,17 @@ TEST_F(worker_test, returns_what_a_full_mailbox_does_not_take) {
   EXPECT_TRUE(wire.sent.empty());
   run();
   EXPECT_EQ(notes->size(), 3u);
+}
+
+TEST_F(worker_test, returns_what_a_message_was_about_and_counts_it) {
+  const auto before = read_undelivered_counts();
+  const auto s = add(5, {.control_max = 1, .data_max = 1});
+  auto lost = frame_of(s.where, sender, note{"x"});
+  lost.head.subject = 17;
+  w.deliver(lost);
+  w.deliver(lost);
+  EXPECT_EQ(wire.take<undeliverable>()->about, 17u);
+  EXPECT_EQ(read_undelivered_counts().mailbox_full, before.mailbox_full + 1);
 }
 
 TEST_F(worker_test, returns_messages_to_nobody_and_messages_nobody_wants) {

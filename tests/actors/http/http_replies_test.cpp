@@ -1,0 +1,54 @@
+#include "actors/http/http_replies.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/actor/worker.hpp"
+#include "runtime/base/size_limits.hpp"
+#include "tests/support/hand_link.hpp"
+
+namespace redline::actors {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr auto http_where = actor::make_address(1, 2, 8);
+
+class http_replies_test : public testing::Test {
+ protected:
+  test::virtual_environment env;
+  test::hand_link link;
+  actor::worker core{1, 1, link, env};
+  actor::actor_context context{core, actor::make_address(1, 1, 2), "gateway"};
+  http_replies replies{context, http_where};
+  caller who{.exchange = 5, .request_id = "r"};
+};
+
+TEST_F(http_replies_test, sends_a_long_answer_in_parts_that_fit_messages) {
+  std::string body;
+  for (std::uint32_t n = 0; body.size() < sizes::string_bytes_max + 1000; ++n) body += std::to_string(n) + ",";
+  replies.respond(who, 200, body);
+  auto head = link.take<http_respond>();
+  ASSERT_TRUE(head);
+  EXPECT_TRUE(head->more);
+  std::string all = head->body;
+  for (bool more = true; more;) {
+    const auto part = link.take<http_body>();
+    ASSERT_TRUE(part) << "each part can be decoded";
+    all += part->data;
+    more = part->more;
+  }
+  EXPECT_TRUE(all == body);
+  EXPECT_TRUE(link.sent.empty());
+}
+
+TEST_F(http_replies_test, refuses_an_answer_that_is_too_large_to_be_sent_whole) {
+  replies.respond(who, 200, std::string(sizes::http_answer_bytes_max + 1, 'x'));
+  const auto refused = link.take<http_respond>();
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->status, 500u);
+  EXPECT_THAT(refused->body, HasSubstr("answer_too_large"));
+}
+
+}  // namespace
+}  // namespace redline::actors
