@@ -267,7 +267,8 @@ void gateway::on(const actor::peer_state& m) {
 // A session that cannot be reached has died, and actor_down tells.
 void gateway::on(const actor::undeliverable& m) {
   if (m.to == services_->scheduler.where) ready_.lose_scheduler();
-  if (m.to == services_->http && m.about != 0 && m.what != http_fail::id) {
+  const bool was_answer = m.what == http_respond::id || m.what == http_body::id || m.what == http_stream::id;
+  if (m.to == services_->http && was_answer) {
     completions_.answer_lost(m.about, m.why);
     replies_.fail(m.about, api::error_of({errc::internal, "the answer could not be delivered"}));
   }
