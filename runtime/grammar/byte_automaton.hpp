@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace redline::grammar {
@@ -73,10 +74,9 @@ class byte_automaton {
   [[nodiscard]] virtual bool is_accepting(const automaton_state& s) const = 0;
   /// The text so far is complete and nothing can follow.
   [[nodiscard]] virtual bool is_terminated(const automaton_state& s) const = 0;
-  /// The only byte that can follow, where the automaton knows it without trying all.
-  [[nodiscard]] virtual std::optional<std::uint8_t> jump_forward_byte(const automaton_state&) const {
-    return std::nullopt;
-  }
+  /// Bytes that must follow one after the other, where the automaton knows them without trying all; some may be left
+  /// out. Empty: there may be a choice. Lives as long as the automaton.
+  [[nodiscard]] virtual std::string_view known_run(const automaton_state&) const { return {}; }
 
   /// What free text may begin at a state.
   struct free_text_rule {

@@ -39,10 +39,7 @@ bool copy_grammar::advance(automaton_state& s, std::uint8_t byte) const {
 
 bool copy_grammar::is_terminated(const automaton_state& s) const { return is_at(s, copy::program_state::step::done); }
 
-std::optional<std::uint8_t> copy_grammar::jump_forward_byte(const automaton_state& s) const {
-  const auto word = programs_.word_left(unpack(s));
-  return word.empty() ? std::nullopt : std::optional(static_cast<std::uint8_t>(word.front()));
-}
+std::string_view copy_grammar::known_run(const automaton_state& s) const { return programs_.word_left(unpack(s)); }
 
 byte_automaton::free_text_rule copy_grammar::free_text_at(const automaton_state& s) const {
   static const free_text all_but_less_than(~byte_set().set('<'));

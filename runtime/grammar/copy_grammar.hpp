@@ -15,7 +15,7 @@ class copy_grammar final : public byte_automaton {
   [[nodiscard]] bool advance(automaton_state& s, std::uint8_t byte) const override;
   [[nodiscard]] bool is_accepting(const automaton_state& s) const override { return is_terminated(s); }
   [[nodiscard]] bool is_terminated(const automaton_state& s) const override;
-  [[nodiscard]] std::optional<std::uint8_t> jump_forward_byte(const automaton_state& s) const override;
+  [[nodiscard]] std::string_view known_run(const automaton_state& s) const override;
   [[nodiscard]] free_text_rule free_text_at(const automaton_state& s) const override;
   [[nodiscard]] std::uint32_t unconstrained_tokens(const automaton_state& s) const override;
   void skip_unconstrained_token(automaton_state& s) const override;

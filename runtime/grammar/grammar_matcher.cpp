@@ -2,23 +2,27 @@
 
 #include <algorithm>
 
+#include "runtime/grammar/steps.hpp"
+
 namespace redline::grammar {
 namespace {
 
 constexpr std::size_t jump_bytes_max = 256;
 
-/// The only byte that can follow, if there is one.
-std::optional<std::uint8_t> find_only_byte(const byte_automaton& m, const automaton_state& s) {
-  if (m.free_text_at(s).table != nullptr || m.is_accepting(s) || m.awaits_span(s)) return std::nullopt;
-  if (const auto known = m.jump_forward_byte(s)) return known;
-  std::optional<std::uint8_t> found;
+/// Bytes that must follow one after the other, all of them or some; empty where there is a choice. The next byte: known
+/// to the automaton, or the only one of all 256 that it accepts.
+std::string_view find_only_bytes(const byte_automaton& m, const automaton_state& s, std::uint8_t& tried) {
+  if (m.free_text_at(s).table != nullptr || m.is_accepting(s) || m.awaits_span(s)) return {};
+  if (const auto known = m.known_run(s); !known.empty()) return known;
+  bool is_found = false;
   for (unsigned byte = 0; byte < 256; ++byte) {
     automaton_state after = s;
     if (!m.advance(after, static_cast<std::uint8_t>(byte))) continue;
-    if (found) return std::nullopt;
-    found = static_cast<std::uint8_t>(byte);
+    if (is_found) return {};
+    is_found = true;
+    tried = static_cast<std::uint8_t>(byte);
   }
-  return found;
+  return is_found ? std::string_view(reinterpret_cast<const char*>(&tried), 1) : std::string_view{};
 }
 
 }  // namespace
@@ -27,22 +31,37 @@ std::optional<token> compiled_grammar::jump_forward(const automaton_state& s) co
   if (automaton_->unconstrained_tokens(s) > 0) return std::nullopt;
   std::string bytes;
   automaton_state here = s;
-  while (bytes.size() < jump_bytes_max) {
-    const auto byte = find_only_byte(*automaton_, here);
-    if (!byte || !automaton_->advance(here, *byte)) break;
-    bytes += static_cast<char>(*byte);
+  bool is_cut = false;  // more bytes must follow
+  for (bool goes_on = true; goes_on && bytes.size() < jump_bytes_max;) {
+    std::uint8_t tried = 0;
+    auto run = find_only_bytes(*automaton_, here, tried);
+    is_cut = run.size() > jump_bytes_max - bytes.size();
+    run = run.substr(0, jump_bytes_max - bytes.size());
+    goes_on = !run.empty();
+    for (const char c : run) {
+      // Of a run that is cut the last state is not needed.
+      goes_on = goes_on && (is_cut || automaton_->advance(here, static_cast<std::uint8_t>(c)));
+      if (goes_on) bytes += c;
+    }
   }
   if (bytes.empty()) return std::nullopt;
   // A choice comes after the bytes, and a tokenizer's last token for them may reach into it.
-  const bool before_choice = !automaton_->awaits_span(here) && !automaton_->is_terminated(here);
+  const bool before_choice = is_cut || (!automaton_->awaits_span(here) && !automaton_->is_terminated(here));
   const std::scoped_lock lock(mutex_);
   const std::string key = (before_choice ? '+' : '.') + bytes;
   const auto known = first_tokens_.find(key);
   if (known != first_tokens_.end()) return known->second;
+  steps_taken += bytes.size();
   const auto tokens = trie_->spell(bytes);
   const bool decides = tokens.size() > (before_choice ? 1U : 0U);
   if (first_tokens_.size() >= first_tokens_max) first_tokens_.clear();
   return first_tokens_[key] = decides ? std::optional(tokens.front()) : std::nullopt;
+}
+
+std::optional<token> compiled_grammar::take_jump_forward(automaton_state& s) const {
+  const auto only = jump_forward(s);
+  if (only && !trie_->accept_token(*automaton_, s, *only)) return std::nullopt;
+  return only;
 }
 
 bool compiled_grammar::accept_token(automaton_state& s, token t) const {

@@ -28,6 +28,8 @@ class compiled_grammar {
 
   /// The token that must follow, if only one can.
   [[nodiscard]] std::optional<token> jump_forward(const automaton_state& s) const;
+  /// The same, and consumes it.
+  [[nodiscard]] std::optional<token> take_jump_forward(automaton_state& s) const;
   /// Consumes a token. False when it cannot follow; `s` is then undefined. Where jump_forward gives a token only that
   /// one can follow; where unconstrained tokens are due any can.
   [[nodiscard]] bool accept_token(automaton_state& s, token t) const;

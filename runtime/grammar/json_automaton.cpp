@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/grammar/steps.hpp"
+
 namespace redline::grammar {
 namespace {
 
@@ -48,6 +50,8 @@ static_assert(free_text_steps <= free_text::states_max);
 enum number_step : std::uint32_t { minus, zero, whole, dot, fraction, e, e_sign, exponent, negative, number_steps };
 
 constexpr std::uint32_t blanks_max = 64;
+constexpr std::size_t known_bytes_max =
+    256;                                  // of a run that is common to several texts; a caller asks for the rest again
 constexpr std::uint32_t digits_max = 15;  // more would not survive a round trip through a double
 constexpr std::uint32_t exponent_digits_max = 2;
 
@@ -166,6 +170,7 @@ bool json_automaton::begin_value(automaton_state& s, std::uint32_t node, std::ui
 }
 
 bool json_automaton::advance(automaton_state& s, std::uint8_t byte) const {
+  ++steps_taken;
   if (is_terminated(s)) return false;
   const std::size_t t = top(s);
   switch (s[t + kind_cell]) {
@@ -190,18 +195,19 @@ bool json_automaton::advance(automaton_state& s, std::uint8_t byte) const {
   return s[t + kind_cell] == array_begin || s[t + kind_cell] == array_next ? in_array(s, byte) : in_object(s, byte);
 }
 
-std::uint32_t json_automaton::find_member(const json_node& n, std::uint32_t from, std::uint32_t like,
-                                          std::uint32_t prefix, std::uint8_t byte, const automaton_state& s) const {
+std::uint32_t json_automaton::find_member(const json_node& n, std::uint32_t from, const automaton_state& s) const {
   const auto count = static_cast<std::uint32_t>(n.members.size());
-  for (std::uint32_t i = from; i < count; ++i) {
-    const auto& m = n.members[i];
-    if (m.name.size() > prefix && static_cast<std::uint8_t>(m.name[prefix]) == byte &&
-        m.name.compare(0, prefix, n.members[like].name, 0, prefix) == 0 && fits(s, m.value)) {
-      return i;
-    }
-    if (m.required) break;
+  if (from >= count) return count;
+  for (std::uint32_t i = from; i <= n.members[from].last_choice; ++i, ++steps_taken) {
+    if (fits(s, n.members[i].value)) return i;
   }
   return count;
+}
+
+bool json_automaton::may_be_member(const json_node& n, std::uint32_t i, const automaton_state& s) const {
+  ++steps_taken;
+  const std::uint32_t first = s[top(s) + a];
+  return i >= first && i <= n.members[first].last_choice && fits(s, n.members[i].value);
 }
 
 bool json_automaton::in_object(automaton_state& s, std::uint8_t byte) const {
@@ -227,8 +233,8 @@ bool json_automaton::in_object(automaton_state& s, std::uint8_t byte) const {
           push(s, string, 0);
           return true;
         }
-        const auto member = find_member(n, next, next, 0, byte, s);
-        if (next >= n.members.size() || member >= n.members.size()) return false;
+        const auto member = find_member(n, next, s);
+        if (member >= n.members.size()) return false;
         s[t + kind_cell] = object_key;
         s[t + a] = member;
         s[t + b] = 1;
@@ -238,16 +244,13 @@ bool json_automaton::in_object(automaton_state& s, std::uint8_t byte) const {
       [[fallthrough]];
     default: {
       if (byte == ',' && s[t + kind_cell] == object_next) {
-        if (declared && (next >= n.members.size() || find_member(n, next, next, 0, '"', s) >= n.members.size()))
-          return false;
+        if (declared && find_member(n, next, s) >= n.members.size()) return false;
         if (!declared && !fits(s, n.other)) return false;
         s[t + kind_cell] = object_comma;
         return true;
       }
       if (byte != '}') return false;
-      for (std::uint32_t i = next; declared && i < n.members.size(); ++i) {
-        if (n.members[i].required) return false;
-      }
+      if (declared && next < n.members.size() && n.members[n.members[next].last_choice].required) return false;
       s.drop(frame_cells);
       return true;
     }
@@ -257,10 +260,20 @@ bool json_automaton::in_object(automaton_state& s, std::uint8_t byte) const {
 bool json_automaton::in_key(automaton_state& s, std::uint8_t byte) const {
   const std::size_t t = top(s);
   const json_node& n = nodes_[s[t + node_cell]];
-  const auto member = find_member(n, s[t + a], s[t + a], s[t + b], byte, s);
+  const std::uint32_t written = s[t + b];
+  const auto alike = n.texts.find_alike(n.members[s[t + a]].name, written);
+  const auto go_on = n.texts.narrow(alike, written, byte);
+  auto member = static_cast<std::uint32_t>(n.members.size());
+  // Mostly the first that fitted so far still does; none comes before it.
+  const std::uint32_t first = n.members[s[t + a]].name;
+  const bool is_first = go_on.begin <= first && first < go_on.end && may_be_member(n, s[t + a], s);
+  if (is_first) member = s[t + a];
+  for (std::uint32_t i = go_on.begin; !is_first && i < go_on.end; ++i) {
+    if (n.by_name[i] < member && may_be_member(n, n.by_name[i], s)) member = n.by_name[i];
+  }
   if (member >= n.members.size()) return false;
   s[t + a] = member;
-  if (++s[t + b] == n.members[member].name.size()) {
+  if (++s[t + b] == n.texts[n.members[member].name].size()) {
     s[t + kind_cell] = object_colon;
     s[t + b] = 0;
   }
@@ -337,27 +350,38 @@ bool json_automaton::in_string(automaton_state& s, std::uint8_t byte) const {
 
 bool json_automaton::in_literal(automaton_state& s, std::uint8_t byte) const {
   const std::size_t t = top(s);
-  const auto& all = nodes_[s[t + node_cell]].literals;
-  std::uint32_t i = s[t + a];
+  const sorted_texts& all = nodes_[s[t + node_cell]].texts;
+  const std::uint32_t first = s[t + a];
   const std::uint32_t written = s[t + b];
-  const std::string& like = all[i];
-  // Sorted, so literals with a common prefix are neighbours, the shortest first.
-  while (i < all.size() && all[i].compare(0, written, like, 0, written) == 0 &&
-         (all[i].size() <= written || static_cast<std::uint8_t>(all[i][written]) != byte)) {
-    ++i;
-  }
-  const bool goes_on = i < all.size() && all[i].compare(0, written, like, 0, written) == 0;
-  if (!goes_on) {
-    if (written == 0 || like.size() != written) return false;
+  const auto go_on = all.narrow({first, all.find_alike(first, written).end}, written, byte);
+  if (go_on.is_empty()) {
+    if (written == 0 || all[first].size() != written) return false;
     s.drop(frame_cells);  // the literal was complete: the byte belongs to what encloses it
     return advance(s, byte);
   }
-  s[t + a] = i;
+  s[t + a] = go_on.begin;
   s[t + b] = written + 1;
-  const bool complete = all[i].size() == written + 1;
-  const bool longer = i + 1 < all.size() && all[i + 1].compare(0, written + 1, all[i], 0, written + 1) == 0;
-  if (complete && !longer) s.drop(frame_cells);
+  // The shortest of those with a common beginning is the first.
+  const bool is_longest = go_on.end - go_on.begin == 1;
+  if (is_longest && all[go_on.begin].size() == written + 1) s.drop(frame_cells);
   return true;
+}
+
+std::string_view json_automaton::known_run(const automaton_state& s) const {
+  if (is_terminated(s)) return {};
+  const std::size_t t = top(s);
+  const json_node& n = nodes_[s[t + node_cell]];
+  const std::uint32_t first = s[t + a];
+  const std::uint32_t written = s[t + b];
+  if (s[t + kind_cell] == literal) {
+    const auto alike = sorted_texts::range{first, n.texts.find_alike(first, written).end};
+    return n.texts.find_continuation(alike, written, known_bytes_max);
+  }
+  if (s[t + kind_cell] != object_key) return {};
+  auto alike = n.texts.find_alike(n.members[first].name, written);
+  while (!alike.is_empty() && !may_be_member(n, n.by_name[alike.begin], s)) ++alike.begin;
+  while (!alike.is_empty() && !may_be_member(n, n.by_name[alike.end - 1], s)) --alike.end;
+  return alike.is_empty() ? std::string_view{} : n.texts.find_continuation(alike, written, known_bytes_max);
 }
 
 bool json_automaton::in_bounded(automaton_state& s, std::uint8_t byte) const {
@@ -434,7 +458,7 @@ bool json_automaton::is_accepting(const automaton_state& s) const {
   if (s.size() != 1 + frame_cells) return false;
   const std::size_t t = top(s);
   if (s[t + kind_cell] == number) return number_may_stop(s);
-  return s[t + kind_cell] == literal && s[t + b] > 0 && nodes_[s[t + node_cell]].literals[s[t + a]].size() == s[t + b];
+  return s[t + kind_cell] == literal && s[t + b] > 0 && nodes_[s[t + node_cell]].texts[s[t + a]].size() == s[t + b];
 }
 
 byte_automaton::free_text_rule json_automaton::free_text_at(const automaton_state& s) const {
@@ -470,7 +494,7 @@ bool json_automaton::is_valid(const automaton_state& s) const {
         break;
       case object_key:
         if (n.kind != json_node::value_kind::object || s[t + a] >= n.members.size() || s[t + b] < 1 ||
-            s[t + b] >= n.members[s[t + a]].name.size()) {
+            s[t + b] >= n.texts[n.members[s[t + a]].name].size()) {
           return false;
         }
         break;
@@ -483,8 +507,8 @@ bool json_automaton::is_valid(const automaton_state& s) const {
           return false;
         break;
       case literal:
-        if (n.kind != json_node::value_kind::literals || s[t + a] >= n.literals.size() || s[t + b] < 1 ||
-            s[t + b] > n.literals[s[t + a]].size() || !innermost) {
+        if (n.kind != json_node::value_kind::literals || s[t + a] >= n.texts.count() || s[t + b] < 1 ||
+            s[t + b] > n.texts[s[t + a]].size() || !innermost) {
           return false;
         }
         break;

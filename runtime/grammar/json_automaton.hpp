@@ -5,21 +5,23 @@
 #include <vector>
 
 #include "runtime/grammar/byte_automaton.hpp"
+#include "runtime/grammar/sorted_texts.hpp"
 
 namespace redline::grammar {
 
 /// A kind of value in a compiled schema. Nodes refer to each other by index.
 struct json_node {
   enum class value_kind : std::uint8_t { any, object, array, string, number, integer, literals, choice };
-  /// A member: its name as JSON text with the quotes, and the node of its value.
   struct member {
-    std::string name;
-    std::uint32_t value = 0;
+    std::uint32_t name = 0;   // index in texts, which has it as JSON text with the quotes
+    std::uint32_t value = 0;  // node
     bool required = false;
+    std::uint32_t last_choice = 0;  // this member or the first later one that is required; none: the last one
   };
 
   value_kind kind = value_kind::any;
-  std::vector<member> members;           // object: the declared ones
+  std::vector<member> members;           // object: the declared ones, in the order in which they are written
+  std::vector<std::uint32_t> by_name{};  // object: the members in the order of texts
   std::uint32_t other = 0;               // node of the values, of an array or an object without declared members
   std::uint32_t items_min = 0;           // array
   std::uint32_t items_max = UINT32_MAX;  // array
@@ -27,7 +29,7 @@ struct json_node {
   std::uint32_t characters_max = UINT32_MAX;
   std::optional<std::int64_t> low;  // integer: the bounds, both included; number: 0 or nothing
   std::optional<std::int64_t> high;
-  std::vector<std::string> literals;   // literals: JSON texts, sorted
+  sorted_texts texts{};                // literals: as JSON; object: the names of members
   std::vector<std::uint32_t> choices;  // choice
   byte_set first;                      // bytes that a value can begin with
   std::uint32_t height = 1;            // depth of stack that its smallest value needs
@@ -53,6 +55,7 @@ class json_automaton final : public byte_automaton {
   [[nodiscard]] bool advance(automaton_state& s, std::uint8_t byte) const override;
   [[nodiscard]] bool is_accepting(const automaton_state& s) const override;
   [[nodiscard]] bool is_terminated(const automaton_state& s) const override { return s.size() == 1; }
+  [[nodiscard]] std::string_view known_run(const automaton_state& s) const override;
   [[nodiscard]] free_text_rule free_text_at(const automaton_state& s) const override;
   [[nodiscard]] bool is_valid(const automaton_state& s) const override;
 
@@ -67,10 +70,10 @@ class json_automaton final : public byte_automaton {
   [[nodiscard]] bool in_number(automaton_state& s, std::uint8_t byte) const;
   [[nodiscard]] bool in_bounded(automaton_state& s, std::uint8_t byte) const;
   [[nodiscard]] bool number_may_stop(const automaton_state& s) const;
-  /// The first member from `from` on whose name continues the first `prefix` characters of member `like` with `byte`,
-  /// without skipping a required one; members.size() if there is none.
-  [[nodiscard]] std::uint32_t find_member(const json_node& n, std::uint32_t from, std::uint32_t like,
-                                          std::uint32_t prefix, std::uint8_t byte, const automaton_state& s) const;
+  /// The first member from `from` on that may be written here; members.size() if there is none.
+  [[nodiscard]] std::uint32_t find_member(const json_node& n, std::uint32_t from, const automaton_state& s) const;
+  /// In a name: whether member i may be the one that is being written.
+  [[nodiscard]] bool may_be_member(const json_node& n, std::uint32_t i, const automaton_state& s) const;
 
   std::vector<json_node> nodes_;
   std::uint32_t root_;

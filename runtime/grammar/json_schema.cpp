@@ -2,18 +2,25 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "runtime/grammar/constraint.hpp"
 #include "runtime/grammar/json_automaton.hpp"
+#include "runtime/grammar/steps.hpp"
+#include "runtime/json/strict_json.hpp"
 
 namespace redline::grammar {
 namespace {
 
 using json = nlohmann::ordered_json;
 
+constexpr std::size_t json_depth_max = 64;  // of the schema's text; enum and const may be deeper than schemas
 constexpr std::size_t nodes_max = 2000;
 constexpr std::size_t depth_max = 24;
 constexpr std::uint32_t endless = 1000;  // height of a value that never ends
@@ -27,14 +34,18 @@ byte_set to_byte_set(std::string_view characters) {
 /// Builds the nodes of a schema; stops at the first error.
 class compiler {
  public:
-  explicit compiler(const json& root) : root_(root) {
+  compiler(const json& root, std::size_t steps_max) : root_(root), steps_max_(steps_max), steps_begin_(steps_taken) {
     nodes_.push_back({.kind = json_node::value_kind::any});
-    nodes_.push_back({.kind = json_node::value_kind::literals, .literals = {"false", "null", "true"}});
+    nodes_.push_back({.kind = json_node::value_kind::literals, .texts = sorted_texts({"false", "null", "true"})});
   }
 
   result<std::shared_ptr<const byte_automaton>> run() {
+    index_definitions();
     const std::uint32_t first = compile_node(root_, "schema", 0);
-    if (!why_) find_firsts_and_heights();
+    if (why_) return *why_;
+    const auto users = find_users();
+    find_first_bytes(users);
+    find_heights(users);
     if (!why_ && nodes_[first].height >= json_automaton::frames_max) {
       refuse("schema", "asks for values that are too deep, or that never end");
     }
@@ -49,6 +60,14 @@ class compiler {
     return 0;
   }
 
+  /// Counts work. Limits of bytes and parts keep it linear; this one holds whatever a schema does.
+  void spend(std::size_t steps) {
+    steps_taken += steps;
+    if (steps_taken - steps_begin_ > steps_max_)
+      refuse("schema", "takes more than " + std::to_string(steps_max_) +
+                           " steps to compile; wanted fewer or shorter names, values and references");
+  }
+
   std::uint32_t add(json_node n) {
     if (nodes_.size() >= nodes_max) return refuse("schema", "has more than " + std::to_string(nodes_max) + " parts");
     nodes_.push_back(std::move(n));
@@ -56,6 +75,7 @@ class compiler {
   }
 
   std::uint32_t compile_node(const json& schema, const std::string& path, std::size_t depth) {
+    if (!why_) spend(1 + path.size() / 16);
     if (why_) return 0;
     if (depth > depth_max) return refuse(path, "is nested deeper than " + std::to_string(depth_max));
     if (schema == true) return 0;
@@ -101,9 +121,23 @@ class compiler {
                                                  "title", "description", "default", "examples", "$schema", "$id",
                                                  "$comment", "deprecated", "readOnly", "writeOnly"};
     for (const auto& [name, value] : schema.items()) {
+      spend(1);
       if (std::find(std::begin(known), std::end(known), name) == std::end(known)) {
         refuse(path, "the keyword '" + name.substr(0, 64) + "' is not supported");
         return;
+      }
+    }
+  }
+
+  void index_definitions() {
+    definitions_["#"] = &root_;
+    if (!root_.is_object()) return;
+    for (const char* section : {"$defs", "definitions"}) {
+      const auto all = root_.find(section);
+      if (all == root_.end() || !all->is_object()) continue;
+      for (const auto& [name, schema] : all->items()) {
+        spend(1);
+        definitions_["#/" + std::string(section) + "/" + name] = &schema;
       }
     }
   }
@@ -112,18 +146,13 @@ class compiler {
     if (!ref.is_string()) return refuse(path + ".$ref", "must be a string");
     const auto name = ref.get<std::string>();
     if (const auto known = references_.find(name); known != references_.end()) return known->second;
-    const json* target = name == "#" ? &root_ : nullptr;
-    for (const std::string_view section : {"$defs", "definitions"}) {
-      const std::string prefix = "#/" + std::string(section) + "/";
-      if (!name.starts_with(prefix) || !root_.contains(section) || !root_[section].is_object()) continue;
-      const auto found = root_[section].find(name.substr(prefix.size()));
-      if (found != root_[section].end()) target = &*found;
-    }
-    if (target == nullptr) return refuse(path + ".$ref", "'" + name.substr(0, 128) + "' is not in the schema's $defs");
+    const auto found = definitions_.find(name);
+    if (found == definitions_.end())
+      return refuse(path + ".$ref", "'" + name.substr(0, 128) + "' is not in the schema's $defs");
     // Registered before it is built, so that it may refer to itself.
     const std::uint32_t index = add({.kind = json_node::value_kind::choice});
     references_[name] = index;
-    const std::uint32_t node = compile_node(*target, name, depth + 1);
+    const std::uint32_t node = compile_node(*found->second, name, depth + 1);
     if (!why_) nodes_[index].choices = {node};
     return index;
   }
@@ -140,17 +169,17 @@ class compiler {
 
   std::uint32_t literals(const json& values, const std::string& path) {
     if (!values.is_array() || values.empty()) return refuse(path, "must be a list of values");
-    json_node n{.kind = json_node::value_kind::literals};
+    std::vector<std::string> texts;
     for (const auto& v : values) {
-      try {
-        n.literals.push_back(v.dump());
-      } catch (const json::exception&) {
-        return refuse(path, "holds a string that is not UTF-8");
-      }
+      texts.push_back(v.dump());
+      spend(1 + texts.back().size());
+      if (why_) return 0;
     }
-    std::sort(n.literals.begin(), n.literals.end());
-    n.literals.erase(std::unique(n.literals.begin(), n.literals.end()), n.literals.end());
-    return add(std::move(n));
+    return add_literals(std::move(texts));
+  }
+
+  std::uint32_t add_literals(std::vector<std::string> texts) {
+    return add({.kind = json_node::value_kind::literals, .texts = sorted_texts(std::move(texts))});
   }
 
   std::uint32_t typed(const std::string& type, const json& schema, const std::string& path, std::size_t depth) {
@@ -158,33 +187,32 @@ class compiler {
     if (type == "array") return array(schema, path, depth);
     if (type == "string") return string(schema, path);
     if (type == "number" || type == "integer") return number(type == "integer", schema, path);
-    if (type == "boolean") return add({.kind = json_node::value_kind::literals, .literals = {"false", "true"}});
-    if (type == "null") return add({.kind = json_node::value_kind::literals, .literals = {"null"}});
+    if (type == "boolean") return add_literals({"false", "true"});
+    if (type == "null") return add_literals({"null"});
     return refuse(path + ".type", "'" + type.substr(0, 64) + "' is not a type of JSON Schema");
   }
 
   std::uint32_t object(const json& schema, const std::string& path, std::size_t depth) {
     json_node n{.kind = json_node::value_kind::object};
-    std::vector<std::string> required;
-    if (const auto list = schema.find("required"); list != schema.end()) {
-      if (!list->is_array()) return refuse(path + ".required", "must be a list of names");
-      for (const auto& name : *list) {
-        if (!name.is_string()) return refuse(path + ".required", "must be a list of names");
-        required.push_back(name.get<std::string>());
-      }
-    }
+    auto required = read_required(schema, path);
+    if (why_) return 0;
     if (const auto members = schema.find("properties"); members != schema.end()) {
       if (!members->is_object()) return refuse(path + ".properties", "must be an object");
+      std::vector<std::string> names;
       for (const auto& [name, value] : members->items()) {
-        const auto at = std::find(required.begin(), required.end(), name);
         const auto node = compile_node(value, path + ".properties." + name.substr(0, 64), depth + 1);
+        names.push_back(json(name).dump());
+        n.members.push_back({.value = node, .required = required.erase(name) > 0});
+        spend(1 + name.size());
         if (why_) return 0;
-        n.members.push_back({json(name).dump(), node, at != required.end()});
-        if (at != required.end()) required.erase(at);
       }
+      order_members(n, names);
     }
-    if (!required.empty())
-      return refuse(path + ".required", "'" + required.front().substr(0, 64) + "' is not among the properties");
+    for (const auto& name : required.empty() ? json() : schema["required"]) {
+      const auto& missing = name.get_ref<const std::string&>();
+      if (required.contains(missing))
+        return refuse(path + ".required", "'" + missing.substr(0, 64) + "' is not among the properties");
+    }
     const auto others = schema.find("additionalProperties");
     if (others != schema.end() && *others == false) {
       if (n.members.empty()) return literals(json::array({json::object()}), path);
@@ -192,6 +220,34 @@ class compiler {
       n.other = compile_node(*others, path + ".additionalProperties", depth + 1);
     }
     return add(std::move(n));
+  }
+
+  std::unordered_set<std::string> read_required(const json& schema, const std::string& path) {
+    std::unordered_set<std::string> names;
+    const auto list = schema.find("required");
+    if (list == schema.end()) return names;
+    const auto is_name = [](const json& name) { return name.is_string(); };
+    if (!list->is_array() || !std::all_of(list->begin(), list->end(), is_name)) {
+      refuse(path + ".required", "must be a list of names");
+      return names;
+    }
+    for (const auto& name : *list) names.insert(name.get<std::string>());
+    spend(list->size());
+    return names;
+  }
+
+  /// names: of the members, in their order.
+  static void order_members(json_node& n, const std::vector<std::string>& names) {
+    n.texts = sorted_texts(names);
+    n.by_name.resize(names.size());
+    auto last_choice = static_cast<std::uint32_t>(names.size() - 1);
+    for (auto i = static_cast<std::uint32_t>(names.size()); i-- > 0;) {
+      auto& m = n.members[i];
+      if (m.required) last_choice = i;
+      m.last_choice = last_choice;
+      m.name = n.texts.find(names[i]);
+      n.by_name[m.name] = i;
+    }
   }
 
   std::uint32_t read_count(const json& schema, const char* name, const std::string& path, std::uint32_t otherwise) {
@@ -250,22 +306,44 @@ class compiler {
     return add(std::move(n));
   }
 
-  /// Computes `first` and `height` of all nodes, which depend on each other through references, as a fixed point.
-  void find_firsts_and_heights() {
-    for (auto& n : nodes_) n.height = endless;
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (auto& n : nodes_) {
-        const auto first = find_first_bytes(n);
-        const auto height = find_height(n);
-        changed = changed || first != n.first || height != n.height;
-        n.first = first;
-        n.height = height;
+  /// By node: those whose value begins with its value, or must contain it.
+  [[nodiscard]] std::vector<std::vector<std::uint32_t>> find_users() {
+    std::vector<std::vector<std::uint32_t>> users(nodes_.size());
+    for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
+      const json_node& n = nodes_[i];
+      for (const auto c : n.choices) users[c].push_back(i);
+      for (const auto& m : n.members) {
+        if (m.required) users[m.value].push_back(i);
+      }
+      if (n.items_min > 0) users[n.other].push_back(i);
+      spend(1 + n.choices.size() + n.members.size());
+    }
+    return users;
+  }
+
+  /// A choice begins like any of its alternatives. Choices may go in circles, so each change is told to those it
+  /// concerns: at most once for each byte that values begin with.
+  void find_first_bytes(const std::vector<std::vector<std::uint32_t>>& users) {
+    std::vector<std::uint32_t> changed;
+    for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
+      nodes_[i].first = find_own_first_bytes(nodes_[i]);
+      changed.push_back(i);
+    }
+    while (!changed.empty()) {
+      const std::uint32_t from = changed.back();
+      changed.pop_back();
+      for (const auto to : users[from]) {
+        spend(1);
+        if (nodes_[to].kind != json_node::value_kind::choice) continue;
+        const auto both = nodes_[to].first | nodes_[from].first;
+        if (both == nodes_[to].first) continue;
+        nodes_[to].first = both;
+        changed.push_back(to);
       }
     }
   }
 
-  [[nodiscard]] byte_set find_first_bytes(const json_node& n) const {
+  [[nodiscard]] static byte_set find_own_first_bytes(const json_node& n) {
     byte_set set;
     switch (n.kind) {
       case json_node::value_kind::any:
@@ -280,10 +358,9 @@ class compiler {
       case json_node::value_kind::integer:
         return find_first_of_number(n);
       case json_node::value_kind::literals:
-        for (const auto& l : n.literals) set.set(static_cast<std::uint8_t>(l.front()));
+        for (std::uint32_t i = 0; i < n.texts.count(); ++i) set.set(static_cast<std::uint8_t>(n.texts[i].front()));
         return set;
       case json_node::value_kind::choice:
-        for (const auto c : n.choices) set |= nodes_[c].first;
         return set;
     }
     return set;
@@ -296,25 +373,36 @@ class compiler {
     return set;
   }
 
-  [[nodiscard]] std::uint32_t find_height(const json_node& n) const {
-    std::uint32_t height = 1;
-    switch (n.kind) {
-      case json_node::value_kind::object:
-        for (const auto& m : n.members) {
-          if (m.required) height = std::max(height, nodes_[m.value].height + 1);
-        }
-        break;
-      case json_node::value_kind::array:
-        if (n.items_min > 0) height = nodes_[n.other].height + 1;
-        break;
-      case json_node::value_kind::choice:
-        height = endless;
-        for (const auto c : n.choices) height = std::min(height, nodes_[c].height);
-        break;
-      default:
-        break;
+  /// A container is one higher than the highest value it must have, a choice as high as its lowest alternative: known
+  /// once that value's height is. Heights become known in ascending order, each once.
+  void find_heights(const std::vector<std::vector<std::uint32_t>>& users) {
+    std::vector<std::size_t> unknown(nodes_.size());  // values that it must have
+    std::deque<std::uint32_t> known;
+    for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
+      json_node& n = nodes_[i];
+      unknown[i] =
+          (n.items_min > 0 ? 1 : 0) + static_cast<std::size_t>(std::count_if(n.members.begin(), n.members.end(),
+                                                                             [](auto& m) { return m.required; }));
+      const bool is_low = unknown[i] == 0 && n.kind != json_node::value_kind::choice;
+      n.height = is_low ? 1 : endless;
+      if (is_low) known.push_back(i);
     }
-    return std::min(height, endless);
+    while (!known.empty()) {
+      const std::uint32_t from = known.front();
+      known.pop_front();
+      for (const auto to : users[from]) {
+        spend(1);
+        json_node& n = nodes_[to];
+        if (n.kind == json_node::value_kind::choice) {
+          if (n.height != endless) continue;
+          n.height = nodes_[from].height;
+          known.push_front(to);
+        } else if (--unknown[to] == 0) {
+          n.height = std::min(nodes_[from].height + 1, endless);
+          known.push_back(to);
+        }
+      }
+    }
   }
 
   void check_choices() {
@@ -333,6 +421,9 @@ class compiler {
 
   const json& root_;
   std::vector<json_node> nodes_;
+  std::uint64_t steps_max_;
+  std::uint64_t steps_begin_;
+  std::unordered_map<std::string, const json*> definitions_;  // by how $ref names them
   std::map<std::string, std::uint32_t> references_;
   std::map<std::uint32_t, std::string> paths_;  // of choices, for error messages
   std::optional<failure> why_;
@@ -340,14 +431,14 @@ class compiler {
 
 }  // namespace
 
-result<std::shared_ptr<const byte_automaton>> compile_schema(std::string_view schema) {
+result<std::shared_ptr<const byte_automaton>> compile_schema(std::string_view schema, std::size_t steps_max) {
   if (schema.size() > schema_bytes_max) {
     return failure{errc::invalid_argument, "schema: wanted at most " + std::to_string(schema_bytes_max) +
                                                " bytes, found " + std::to_string(schema.size())};
   }
-  const json root = json::parse(schema, nullptr, false);
-  if (root.is_discarded()) return failure{errc::invalid_argument, "schema: is not valid JSON"};
-  return compiler(root).run();
+  const auto root = parse_json<json>(schema, {.depth_max = json_depth_max});
+  if (!root) return failure{errc::invalid_argument, "schema: " + root.error().context};
+  return compiler(*root, steps_max).run();
 }
 
 }  // namespace redline::grammar

@@ -4,12 +4,17 @@
 #include <string_view>
 
 #include "runtime/base/result.hpp"
-#include "runtime/grammar/byte_automaton.hpp"
+#include "runtime/grammar/constraint.hpp"
 
 namespace redline::grammar {
 
+/// The schemas that take the most steps for their bytes stay below this at schema_bytes_max.
+inline constexpr std::size_t schema_steps_max = 16 * schema_bytes_max;
+
 /// An automaton for the JSON values of a schema; see README.md for the supported keywords and bounds. Fails for
 /// anything that it cannot enforce, with the path. An empty schema allows any value, {"type":"object"} any object.
-[[nodiscard]] result<std::shared_ptr<const byte_automaton>> compile_schema(std::string_view schema);
+/// steps_max: of work, as grammar::steps_taken counts it.
+[[nodiscard]] result<std::shared_ptr<const byte_automaton>> compile_schema(std::string_view schema,
+                                                                           std::size_t steps_max = schema_steps_max);
 
 }  // namespace redline::grammar

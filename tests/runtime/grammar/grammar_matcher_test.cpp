@@ -8,7 +8,9 @@
 #include "runtime/copy/program.hpp"
 #include "runtime/grammar/copy_grammar.hpp"
 #include "runtime/grammar/json_schema.hpp"
+#include "runtime/grammar/steps.hpp"
 #include "tests/runtime/grammar/grammar_fixture.hpp"
+#include "tests/runtime/grammar/schema_samples.hpp"
 #include "tests/support/rounds.hpp"
 
 namespace redline::grammar {
@@ -237,6 +239,107 @@ TEST(compiled_grammar, jumps_forward_again_after_a_token_that_reaches_into_a_cho
     ASSERT_TRUE(grammar.accept_token(s, *t));
   }
   EXPECT_EQ(text, "[<copy] lines[=\"][1][2]-12\"/>[</]program>");
+}
+
+/// What jump_forward gives, by definition: the next byte is decided when of all 256 only one can follow.
+std::optional<token> try_every_byte(const token_trie& trie, const byte_automaton& m, automaton_state s) {
+  if (m.unconstrained_tokens(s) > 0) return std::nullopt;
+  std::string bytes;
+  while (bytes.size() < 256) {
+    if (m.free_text_at(s).table != nullptr || m.is_accepting(s) || m.awaits_span(s)) break;
+    std::vector<std::pair<char, automaton_state>> possible;
+    for (unsigned byte = 0; byte < 256; ++byte) {
+      automaton_state after = s;
+      if (m.advance(after, static_cast<std::uint8_t>(byte))) possible.emplace_back(static_cast<char>(byte), after);
+    }
+    if (possible.size() != 1) break;
+    bytes += possible.front().first;
+    s = possible.front().second;
+  }
+  const auto tokens = trie.spell(bytes);
+  const bool before_choice = !m.awaits_span(s) && !m.is_terminated(s);
+  return tokens.size() > (before_choice ? 1U : 0U) ? std::optional(tokens.front()) : std::nullopt;
+}
+
+TEST(compiled_grammar, jumps_forward_as_trying_every_byte_says) {
+  std::vector<std::shared_ptr<const byte_automaton>> all{
+      std::make_shared<copy_grammar>(copy::program_shape{.files = {{44, 7}, {3, 0}}, .token_spans = true}),
+      std::make_shared<copy_grammar>(copy::program_shape{.files = {{44, 0}}, .anchors = true})};
+  test::schema_source schemas(5);
+  for (std::size_t i = 0; i < test::rounds(600, 60); ++i) {
+    if (auto made = compile_schema(schemas.next())) all.push_back(std::move(*made));
+  }
+  const auto vocabularies = all_tokenizers();
+  std::vector<std::shared_ptr<const token_trie>> tries;
+  for (const auto& [name, tokenizer] : vocabularies) tries.push_back(make_trie(tokenizer));
+  std::mt19937 random(9);
+  std::size_t decided = 0;
+  for (const auto& m : all) {
+    const auto& trie = *tries[random() % tries.size()];
+    const compiled_grammar grammar(m, std::shared_ptr<const token_trie>(tries.front(), &trie));
+    automaton_state s = m->begin();
+    for (int step = 0; step < 80 && !m->is_terminated(s) && !m->awaits_span(s); ++step) {
+      const auto only = try_every_byte(trie, *m, s);
+      ASSERT_EQ(grammar.jump_forward(s), only) << (&m - all.data()) << ", step " << step;
+      decided += only ? 1 : 0;
+      automaton_state taken = s;
+      ASSERT_EQ(grammar.take_jump_forward(taken), only);
+      if (only) {
+        automaton_state accepted = s;
+        ASSERT_TRUE(grammar.accept_token(accepted, *only));
+        ASSERT_TRUE(std::ranges::equal(accepted.cells(), taken.cells()));
+      }
+      if (random() % 64 == 0) {
+        ASSERT_EQ(trie.next_token_mask(*m, s), try_every_token(trie, *m, s));
+      }
+      // Few blanks, so that the text gets on.
+      std::vector<automaton_state> next;
+      for (unsigned byte = random() % 8 == 0 ? 0 : 0x21; byte < 256; ++byte) {
+        automaton_state after = s;
+        if (m->advance(after, static_cast<std::uint8_t>(byte))) next.push_back(after);
+      }
+      if (next.empty()) break;
+      s = next[random() % next.size()];
+    }
+  }
+  EXPECT_GT(decided, 500u);
+}
+
+/// Steps and tokens to write what must follow, in every alternative's first branch.
+std::pair<std::uint64_t, std::uint64_t> write_all(const compiled_grammar& grammar, std::size_t bytes_max) {
+  const auto& m = grammar.automaton();
+  const auto before = steps_taken;
+  std::uint64_t tokens = 0;
+  automaton_state s = m.begin();
+  for (std::size_t bytes = 0; bytes < bytes_max && !m.is_terminated(s) && !m.is_accepting(s); ++tokens) {
+    if (const auto t = grammar.take_jump_forward(s)) {
+      bytes += grammar.trie().tokenizer().piece(*t).size();
+      continue;
+    }
+    automaton_state after = s;
+    for (unsigned byte = 0x21; after = s, !m.advance(after, static_cast<std::uint8_t>(byte)); ++byte) {
+    }
+    s = after;
+    ++bytes;
+  }
+  return {steps_taken - before, tokens};
+}
+
+TEST(compiled_grammar, what_must_follow_takes_steps_in_proportion_to_its_tokens) {
+  const auto trie = make_trie(test::tiny_tokenizer());
+  for (const auto& [name, make] : test::large_schemas()) {
+    for (const std::size_t bytes : {1'000, 4'000, 16'000, 30'000}) {
+      const compiled_grammar grammar(*compile_schema(make(bytes)), trie);
+      const auto [steps, tokens] = write_all(grammar, bytes);
+      // A run of 256 bytes and at most 256 attempts, each the logarithm of the texts.
+      EXPECT_LT(steps, tokens * 256 * 20) << name << " of " << bytes << " bytes";
+    }
+    const compiled_grammar small(*compile_schema(make(4'000)), trie), large(*compile_schema(make(30'000)), trie);
+    const auto [small_steps, small_tokens] = write_all(small, 2'000);
+    const auto [large_steps, large_tokens] = write_all(large, 2'000);
+    EXPECT_LT(large_steps * small_tokens, 3 * small_steps * large_tokens)
+        << name << ": what was written and what follows cost nothing";
+  }
 }
 
 TEST(grammar_cache, refuses_malformed_constraints_and_compiles_evicted_grammars_again) {

@@ -6,7 +6,9 @@
 
 #include "runtime/grammar/constraint.hpp"
 #include "runtime/grammar/json_automaton.hpp"
+#include "runtime/grammar/steps.hpp"
 #include "tests/runtime/grammar/grammar_fixture.hpp"
+#include "tests/runtime/grammar/schema_samples.hpp"
 #include "tests/support/rounds.hpp"
 
 namespace redline::grammar {
@@ -107,7 +109,7 @@ TEST(json_schema, refuses_schemas_that_it_cannot_enforce) {
     const char* why;
   };
   for (const auto& [schema, why] : {
-           wrong{"[", "schema: is not valid JSON"},
+           wrong{"[", "schema: not valid JSON: at byte 2"},
            wrong{"3", "schema: must be an object"},
            wrong{R"({"type":"strin"})", "schema.type: 'strin' is not a type of JSON Schema"},
            wrong{R"({"type":"object","properties":{"a":{"type":"string","pattern":"x"}}})",
@@ -135,6 +137,8 @@ TEST(json_schema, refuses_schemas_that_it_cannot_enforce) {
   std::string deep = "{}";
   for (int i = 0; i < 40; ++i) deep = R"({"type":"array","items":)" + deep + "}";
   EXPECT_THAT(outcome(deep, ""), testing::HasSubstr("nested deeper"));
+  const std::string brackets = std::string(16'000, '[') + std::string(16'000, ']');
+  EXPECT_THAT(outcome("{\"const\":" + brackets + "}", ""), testing::HasSubstr("nested deeper than 64 levels"));
   EXPECT_THAT(outcome(std::string(schema_bytes_max + 1, ' '), ""), testing::HasSubstr("wanted at most"));
 }
 
@@ -172,6 +176,48 @@ TEST(json_schema, random_bytes_under_the_grammar_make_valid_json) {
       ASSERT_TRUE(nlohmann::json::accept(text)) << schema << "\n" << text;
     }
   }
+}
+
+std::uint64_t count_steps(const std::string& schema) {
+  const auto before = steps_taken;
+  const auto made = compile_schema(schema);
+  EXPECT_TRUE(made) << made.error().describe();
+  return steps_taken - before;
+}
+
+TEST(json_schema, compiling_takes_steps_in_proportion_to_the_bytes) {
+  for (const auto& [name, make] : test::large_schemas()) {
+    const std::string small = make(1000);
+    const double per_byte = static_cast<double>(count_steps(small)) / static_cast<double>(small.size());
+    for (const std::size_t bytes : {4'000, 16'000, 30'000}) {
+      const std::string schema = make(bytes);
+      ASSERT_GT(schema.size(), bytes - bytes / 8) << name;
+      EXPECT_LT(static_cast<double>(count_steps(schema)), 2 * per_byte * static_cast<double>(schema.size())) << name;
+    }
+  }
+}
+
+TEST(json_schema, compiling_a_chain_of_references_takes_steps_in_proportion_to_its_links) {
+  EXPECT_LT(count_steps(test::chained_schema(240)), 12 * count_steps(test::chained_schema(24)));
+}
+
+TEST(json_schema, refuses_what_takes_too_many_steps_to_compile) {
+  // Every part is named by a path of 1,800 bytes.
+  std::string schema, end;
+  for (int depth = 0; depth < 23; ++depth) {
+    schema += "{\"properties\":{\"" + std::string(64, 'a') + "\":";
+    end += "}}";
+  }
+  schema += "{\"anyOf\":[{}";
+  while (schema.size() < 30'000) schema += ",{}";
+  schema += "]}" + end;
+  const auto before = steps_taken;
+  EXPECT_EQ(outcome(schema, ""), "refused: schema: takes more than " + std::to_string(schema_steps_max) +
+                                     " steps to compile; wanted fewer or shorter names, values and references");
+  EXPECT_LT(steps_taken - before, schema_steps_max + 4000);
+  const auto few = compile_schema(R"({"enum":[1,2,3]})", 3);
+  ASSERT_FALSE(few);
+  EXPECT_THAT(few.error().context, testing::HasSubstr("more than 3 steps"));
 }
 
 }  // namespace

@@ -1,0 +1,92 @@
+// Any bytes as a schema, a position in it as it comes over the wire, and text from there: refused, or followed within
+// the tables and in few steps; what must follow is what trying every byte finds.
+#include <cstdlib>
+
+#include "runtime/grammar/copy_grammar.hpp"
+#include "runtime/grammar/json_schema.hpp"
+#include "runtime/grammar/steps.hpp"
+#include "tests/fuzz/driver.hpp"
+
+using namespace redline;
+
+namespace {
+
+// A kind of grammar; of JSON: the schema and a zero byte; the number of cells, the cells, the text.
+constexpr char json = 'j', copies = 'c';
+
+void check(bool good) {
+  if (!good) std::abort();
+}
+
+void check_run(const grammar::byte_automaton& m, grammar::automaton_state s) {
+  if (m.free_text_at(s).table != nullptr || m.is_accepting(s) || m.awaits_span(s)) return;
+  for (const char c : m.known_run(s)) {
+    for (unsigned byte = 0; byte < 256; ++byte) {
+      grammar::automaton_state after = s;
+      check(m.advance(after, static_cast<std::uint8_t>(byte)) == (byte == static_cast<std::uint8_t>(c)));
+    }
+    check(m.advance(s, static_cast<std::uint8_t>(c)));
+  }
+}
+
+/// is_own: the state is the grammar's own, so each that follows is valid too.
+void follow(const grammar::byte_automaton& m, grammar::automaton_state s, std::string_view text, bool is_own) {
+  for (const char c : text) {
+    check_run(m, s);
+    const auto before = grammar::steps_taken;
+    const bool taken = m.advance(s, static_cast<std::uint8_t>(c));
+    check(grammar::steps_taken - before < 10'000);
+    if (!taken || m.is_terminated(s) || m.awaits_span(s)) return;
+    check(!is_own || m.is_valid(s));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> fuzz::seeds() {
+  using namespace std::string_literals;
+  return {
+      "j{\"enum\":[\"abc\",\"abd\",17,170]}\0\x05\x40\x09\x02\x01\x02"s + "bd\"",
+      "j{\"type\":\"object\",\"properties\":{\"ab\":{\"type\":\"integer\",\"minimum\":3},\"abc\":{\"const\":[1]}},\"required\":[\"ab\"]}\0\0"s +
+          "{\"ab\":12,\"abc\":[1]}",
+      "j{\"$defs\":{\"a\":{\"anyOf\":[{\"type\":\"null\"},{\"items\":{\"$ref\":\"#/$defs/a\"}}]}},\"$ref\":\"#/$defs/a\"}\0\0[[null],[]]"s,
+      "j{\"type\":[\"string\",\"number\"],\"maxLength\":3}\0\0\"a\\u00e9\""s,
+      "c\0<copy lines=\"3-7\"/>"s,
+      "c\x08\x08\x01\x01\0\0\0\0\0pen"s,
+  };
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const grammar::copy_grammar programs({.files = {{12, 5}, {3, 0}}, .token_spans = true, .anchors = true});
+  std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  if (bytes.empty()) return 0;
+  const char kind = bytes.front();
+  bytes.remove_prefix(1);
+  std::shared_ptr<const grammar::byte_automaton> made;
+  const grammar::byte_automaton* m = &programs;
+  if (kind == json) {
+    const auto end = std::min(bytes.find('\0'), bytes.size());
+    const auto before = grammar::steps_taken;
+    const auto compiled = grammar::compile_schema(bytes.substr(0, end));
+    check(grammar::steps_taken - before < 2 * grammar::schema_steps_max);
+    if (!compiled) return 0;
+    made = *compiled;
+    m = made.get();
+    bytes.remove_prefix(std::min(end + 1, bytes.size()));
+  } else if (kind != copies) {
+    return 0;
+  }
+  if (bytes.empty()) return 0;
+  const auto count = std::min<std::size_t>(static_cast<std::uint8_t>(bytes.front()), bytes.size() - 1);
+  const auto text = bytes.substr(1 + count);
+  follow(*m, m->begin(), text, true);
+  std::vector<std::uint32_t> cells;
+  // The last value stands for all that is too large.
+  for (const char c : bytes.substr(1, count)) {
+    const auto cell = static_cast<std::uint8_t>(c);
+    cells.push_back(cell == 0xff ? UINT32_MAX : cell);
+  }
+  const grammar::automaton_state place(cells);
+  if (m->is_valid(place)) follow(*m, place, text, false);
+  return 0;
+}
