@@ -15,6 +15,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "transport/byte_shares.hpp"
 #include "transport/http_wire.hpp"
 
 namespace redline::transport {
@@ -32,6 +33,10 @@ constexpr std::chrono::milliseconds accept_retry{100};  // after running out of 
 // until the client closes, within these bounds.
 constexpr std::chrono::milliseconds linger_time{2'000};
 constexpr std::size_t linger_bytes_max = 4 << 20;
+// A request that has been on its way for less is not closed in favour of another one.
+constexpr std::chrono::milliseconds arriving_min{1'000};
+// Past a limit that many clients are told so; more are closed without a word.
+constexpr std::size_t told_max = 64;
 
 refusal refusal_for(const error_code& ec) {
   if (ec == http::error::header_limit) return refusals::headers_too_large;
@@ -40,14 +45,26 @@ refusal refusal_for(const error_code& ec) {
   return refusals::malformed;
 }
 
-std::string text_of(const tcp::endpoint& peer) {
-  auto address = peer.address();
-  if (address.is_v6() && address.to_v6().is_v4_mapped()) {
-    address = asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
-  }
-  error_code ignored;
-  return address.to_string(ignored);
+asio::ip::address read_address(const tcp::endpoint& peer) {
+  const auto address = peer.address();
+  if (!address.is_v6() || !address.to_v6().is_v4_mapped()) return address;
+  return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
 }
+
+/// Who shares a bound on connections: an IPv4 address, or the network of an IPv6 one. Empty: has none.
+std::string to_origin(const asio::ip::address& address, bool bounds_loopback) {
+  if (address.is_loopback() && !bounds_loopback) return {};
+  if (address.is_v4()) return address.to_string();
+  auto bytes = address.to_v6().to_bytes();
+  std::fill(bytes.begin() + 8, bytes.end(), 0);
+  return asio::ip::address_v6(bytes).to_string();
+}
+
+/// What a connection holds of a limit for all, and since when it is at it.
+struct held_bytes {
+  std::uint64_t count;
+  clock::time_point since;
+};
 
 enum class stage {
   receiving,  // waits for, or reads, a request
@@ -62,13 +79,22 @@ enum class stage {
 
 struct http_front::impl : std::enable_shared_from_this<impl> {
   impl(asio::io_context& context, options what, handlers whom)
-      : io(context), acceptor(context), ticker(context), limits(std::move(what)), call(std::move(whom)) {}
+      : io(context),
+        acceptor(context),
+        ticker(context),
+        limits(std::move(what)),
+        call(std::move(whom)),
+        received(limits.received_bytes_max, limits.small_bytes),
+        unsent(limits.unsent_bytes_max, std::max(limits.small_bytes, limits.buffered_bytes_high)) {}
 
   result<void> open();
   void accept();
   void welcome(tcp::socket socket);
   void tick();
-  void stop_accepting();
+  /// Closes a connection that waits for its client, of that origin where one is given; false when there is none.
+  bool make_room(const std::string& origin);
+  /// Ends connections with more than a fair share, the oldest first, while all together are over the limit.
+  void shed(const byte_shares& shares, held_bytes (connection::*held)() const);
   void close_all();
   /// The connection that works on `id`, or null.
   std::shared_ptr<connection> find(exchange_id id) const;
@@ -82,8 +108,9 @@ struct http_front::impl : std::enable_shared_from_this<impl> {
   handlers call;
   std::uint16_t port = 0;
   std::uint64_t last_exchange = 0;
-  std::uint64_t received_bytes = 0;
+  byte_shares received, unsent;
   std::unordered_set<std::shared_ptr<connection>> connections;
+  std::unordered_map<std::string, std::size_t> by_origin;  // connections of each
   std::unordered_map<exchange_id, connection*> exchanges;
 };
 
@@ -91,7 +118,7 @@ struct http_front::impl : std::enable_shared_from_this<impl> {
 /// exchange is open waits in inbox_.
 class http_front::connection : public std::enable_shared_from_this<connection> {
  public:
-  connection(std::shared_ptr<impl> front, tcp::socket socket) : front_(std::move(front)), socket_(std::move(socket)) {}
+  connection(std::shared_ptr<impl> front, tcp::socket socket, const asio::ip::address& peer);
 
   void start(bool refuse_at_once);
   void respond(unsigned status, const std::vector<http_header>& headers, std::string body);
@@ -103,8 +130,17 @@ class http_front::connection : public std::enable_shared_from_this<connection> {
   /// Fails, and tells the handler that the exchange is over.
   void give_up(unsigned status, const std::string& error);
   void tick(clock::time_point now);
-  void retire_when_idle();
   void close();
+  /// Took more than its share while others need it.
+  void give_way();
+
+  [[nodiscard]] bool is_busy() const { return stage_ != stage::receiving && stage_ != stage::closed; }
+  /// The smaller the sooner it may be closed in favour of another connection; empty: not at all.
+  [[nodiscard]] std::optional<int> rank_to_close(clock::time_point now) const;
+  [[nodiscard]] clock::time_point waiting_since() const { return waiting_since_; }
+  [[nodiscard]] held_bytes received() const { return {counted_received_, waiting_since_}; }
+  [[nodiscard]] held_bytes unsent() const { return {counted_unsent_, writing_since_}; }
+  [[nodiscard]] const std::string& origin() const { return origin_; }
 
  private:
   using parser = http::request_parser<http::string_body>;
@@ -133,6 +169,7 @@ class http_front::connection : public std::enable_shared_from_this<connection> {
   void end_exchange();
   void linger();
   void count_received();
+  void count_unsent();
 
   [[nodiscard]] std::size_t unsent_bytes() const { return queued_.size() + writing_.size() - written_; }
   [[nodiscard]] bool is_partial() const { return parser_.has_value() || inbox_offset_ < inbox_.size(); }
@@ -144,11 +181,12 @@ class http_front::connection : public std::enable_shared_from_this<connection> {
   char chunk_[16 << 10];
   std::string inbox_;  // received, not parsed; starts at inbox_offset_
   std::size_t inbox_offset_ = 0;
-  std::size_t counted_bytes_ = 0;  // this connection's share of impl::received_bytes
-  std::size_t header_bytes_ = 0;   // parsed of the current request while its header is incomplete
+  std::size_t counted_received_ = 0;  // this connection's part of impl::received
+  std::size_t counted_unsent_ = 0;    // of impl::unsent
+  std::size_t header_bytes_ = 0;      // parsed of the current request while its header is incomplete
   std::size_t lingered_bytes_ = 0;
   std::optional<parser> parser_;
-  std::string peer_;
+  std::string peer_, origin_;
 
   exchange_id exchange_;  // valid while stage_ is working, streaming, or flushing a handler's answer
   bool has_exchange_ = false;
@@ -167,6 +205,8 @@ class http_front::connection : public std::enable_shared_from_this<connection> {
   // Deadlines; the one that counts follows from stage_, except write_by_, which counts while is_writing_.
   clock::time_point receive_by_, write_by_, linger_by_;
   clock::time_point last_sent_;
+  clock::time_point waiting_since_;  // for a request's first byte, or since it for the rest
+  clock::time_point writing_since_;  // there have been unsent bytes
   clock::time_point heard_handler_;  // the last sign of the answer
 };
 
@@ -210,6 +250,7 @@ void http_front::impl::accept() {
       return self->accept();
     }
     // Most likely out of descriptors; trying again at once would spin.
+    if (ec == asio::error::no_descriptors) self->make_room({});
     auto pause = std::make_shared<asio::steady_timer>(self->io, accept_retry);
     pause->async_wait([self, pause](error_code) {
       if (self->acceptor.is_open()) self->accept();
@@ -218,19 +259,30 @@ void http_front::impl::accept() {
 }
 
 void http_front::impl::welcome(tcp::socket socket) {
-  // Past the limit a client is told so, but only as long as that stays cheap.
-  constexpr std::size_t told_max = 64;
-  if (connections.size() >= limits.connections_max + told_max) return;
-  const bool refused = connections.size() >= limits.connections_max;
-  auto guest = std::make_shared<http_front::connection>(shared_from_this(), std::move(socket));
+  error_code ec;
+  const auto peer = socket.remote_endpoint(ec);
+  if (ec) return;
+  auto guest = std::make_shared<http_front::connection>(shared_from_this(), std::move(socket), read_address(peer));
+  const auto& origin = guest->origin();
+  bool refused = false;
+  if (const auto most = limits.connections_per_address_max; most > 0 && !origin.empty()) {
+    const auto there = by_origin.find(origin);
+    const auto count = there == by_origin.end() ? 0 : there->second;
+    refused = count >= most && !make_room(origin);
+    if (refused && count >= most + told_max) return;
+  }
+  refused = refused || (connections.size() >= limits.connections_max && !make_room({}));
+  if (refused && connections.size() >= limits.connections_max + told_max) return;
   connections.insert(guest);
+  ++by_origin[origin];
   guest->start(refused);
   if (!ticking) tick();
 }
 
 void http_front::impl::tick() {
   using std::chrono::milliseconds;
-  auto shortest = std::min({limits.idle_timeout, limits.read_timeout, limits.write_timeout, limits.answer_timeout});
+  auto shortest = std::min({limits.first_byte_timeout, limits.idle_timeout, limits.read_timeout, limits.write_timeout,
+                            limits.answer_timeout});
   if (limits.ping_interval.count() > 0) shortest = std::min(shortest, limits.ping_interval);
   const auto interval = std::clamp(shortest / 4, milliseconds(5), milliseconds(250));
 
@@ -245,16 +297,38 @@ void http_front::impl::tick() {
   });
 }
 
-void http_front::impl::stop_accepting() {
-  draining = true;
-  error_code ignored;
-  acceptor.close(ignored);
-  const std::vector<std::shared_ptr<connection>> all(connections.begin(), connections.end());
-  for (const auto& one : all) one->retire_when_idle();
+bool http_front::impl::make_room(const std::string& origin) {
+  const auto now = clock::now();
+  std::shared_ptr<connection> chosen;
+  std::pair<int, clock::time_point> best;
+  for (const auto& one : connections) {
+    const auto rank = one->rank_to_close(now);
+    if (!rank || (!origin.empty() && one->origin() != origin)) continue;
+    const std::pair here(*rank, one->waiting_since());
+    if (chosen && best <= here) continue;
+    chosen = one;
+    best = here;
+  }
+  if (chosen) chosen->close();
+  return chosen != nullptr;
+}
+
+void http_front::impl::shed(const byte_shares& shares, held_bytes (connection::*held)() const) {
+  while (shares.is_over()) {
+    std::shared_ptr<connection> first;
+    for (const auto& one : connections) {
+      const auto here = ((*one).*held)();
+      if (here.count <= shares.fair_share()) continue;
+      if (!first || here.since < ((*first).*held)().since) first = one;
+    }
+    if (!first) return;
+    first->give_way();
+  }
 }
 
 void http_front::impl::close_all() {
-  stop_accepting();
+  error_code ignored;
+  acceptor.close(ignored);
   const std::vector<std::shared_ptr<connection>> all(connections.begin(), connections.end());
   for (const auto& one : all) one->close();
   ticker.cancel();
@@ -317,11 +391,21 @@ void http_front::fail_all(unsigned status, const std::string& error) {
   for (const auto& one : open) one->give_up(status, error);
 }
 
-void http_front::stop_accepting() { impl_->stop_accepting(); }
+void http_front::drain() { impl_->draining = true; }
+std::size_t http_front::busy_connections() const {
+  const auto& all = impl_->connections;
+  return static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [](const auto& c) { return c->is_busy(); }));
+}
 std::size_t http_front::open_exchanges() const { return impl_->exchanges.size(); }
 void http_front::close_all() { impl_->close_all(); }
 
 // A connection: receiving.
+
+http_front::connection::connection(std::shared_ptr<impl> front, tcp::socket socket, const asio::ip::address& peer)
+    : front_(std::move(front)),
+      socket_(std::move(socket)),
+      peer_(peer.to_string()),
+      origin_(to_origin(peer, front_->limits.bounds_loopback)) {}
 
 void http_front::connection::start(bool refuse_at_once) {
   error_code ignored;
@@ -330,11 +414,8 @@ void http_front::connection::start(bool refuse_at_once) {
   if (const auto bytes = front_->limits.socket_send_bytes) {
     socket_.set_option(asio::socket_base::send_buffer_size(static_cast<int>(bytes)), ignored);
   }
-  error_code ec;
-  const auto peer = socket_.remote_endpoint(ec);
-  if (ec) return close();
-  peer_ = text_of(peer);
-  receive_by_ = clock::now() + front_->limits.idle_timeout;
+  waiting_since_ = clock::now();
+  receive_by_ = waiting_since_ + front_->limits.first_byte_timeout;
   if (refuse_at_once) refuse(refusals::too_many);
   read();
 }
@@ -370,18 +451,24 @@ void http_front::connection::keep_received(std::size_t count) {
   const auto& limits = front_->limits;
   if (stage_ == stage::receiving) {
     parse();
-  } else if (inbox_.size() - inbox_offset_ > limits.header_bytes_max + limits.body_bytes_max ||
-             front_->received_bytes > limits.received_bytes_max) {
-    gone();  // a client that sends this far ahead does not wait for answers
+  } else if (inbox_.size() - inbox_offset_ > limits.header_bytes_max + limits.body_bytes_max) {
+    return gone();  // a client that sends this far ahead does not wait for answers
   }
+  front_->shed(front_->received, &connection::received);
 }
 
-/// Brings this connection's share of the total up to date.
+/// Brings this connection's part of the total up to date.
 void http_front::connection::count_received() {
   const std::size_t held = inbox_.size() - inbox_offset_ + (parser_ ? parser_->get().body().size() : 0);
-  front_->received_bytes += held;
-  front_->received_bytes -= counted_bytes_;
-  counted_bytes_ = held;
+  front_->received.change(counted_received_, held);
+  counted_received_ = held;
+}
+
+void http_front::connection::count_unsent() {
+  const std::size_t held = stage_ == stage::closed ? 0 : unsent_bytes();
+  if (counted_unsent_ == 0 && held > 0) writing_since_ = clock::now();
+  front_->unsent.change(counted_unsent_, held);
+  counted_unsent_ = held;
 }
 
 void http_front::connection::parse() {
@@ -391,8 +478,6 @@ void http_front::connection::parse() {
   inbox_offset_ = 0;
   if (inbox_.capacity() > 4 * sizeof chunk_ && inbox_.size() < sizeof chunk_) inbox_.shrink_to_fit();
   count_received();
-  if (stage_ == stage::receiving && front_->received_bytes > front_->limits.received_bytes_max)
-    refuse(refusals::too_much);
 }
 
 /// One step of the parser; false when it wants more bytes or the request was answered or handed out.
@@ -464,7 +549,8 @@ void http_front::connection::begin_request() {
   parser_->body_limit(front_->limits.body_bytes_max);
   header_bytes_ = 0;
   continued_ = false;
-  receive_by_ = clock::now() + front_->limits.read_timeout;
+  waiting_since_ = clock::now();
+  receive_by_ = waiting_since_ + front_->limits.read_timeout;
 }
 
 void http_front::connection::answer_expectation() {
@@ -636,6 +722,11 @@ void http_front::connection::give_up(unsigned status, const std::string& error) 
 
 void http_front::connection::send(std::string_view bytes) {
   queued_.append(bytes);
+  count_unsent();
+  if (front_->unsent.is_over()) {
+    // Not from within the caller's call.
+    asio::post(front_->io, [front = front_] { front->shed(front->unsent, &connection::unsent); });
+  }
   if (is_writing_) return;
   is_writing_ = true;
   std::swap(queued_, writing_);
@@ -654,6 +745,7 @@ void http_front::connection::on_written(const error_code& ec, std::size_t count)
   if (stage_ == stage::closed) return;
   if (ec) return gone();
   written_ += count;
+  count_unsent();
   last_sent_ = clock::now();
   if (paused_ && unsent_bytes() < front_->limits.buffered_bytes_low) {
     paused_ = false;
@@ -673,7 +765,8 @@ void http_front::connection::on_all_written() {
   if (front_->draining) keep_ = false;
   if (!keep_) return linger();
   stage_ = stage::receiving;
-  receive_by_ = clock::now() + front_->limits.idle_timeout;
+  waiting_since_ = clock::now();
+  receive_by_ = waiting_since_ + front_->limits.idle_timeout;
   parse();  // what was sent ahead
 }
 
@@ -722,13 +815,28 @@ void http_front::connection::close() {
   inbox_.clear();
   inbox_offset_ = 0;
   count_received();
+  count_unsent();
   error_code ignored;
   socket_.close(ignored);
   front_->connections.erase(self);
+  const auto there = front_->by_origin.find(origin_);
+  if (there != front_->by_origin.end() && --there->second == 0) front_->by_origin.erase(there);
 }
 
-void http_front::connection::retire_when_idle() {
-  if (stage_ == stage::receiving && !is_partial() && !is_writing_) close();
+void http_front::connection::give_way() {
+  if (stage_ == stage::receiving) {
+    refuse(refusals::too_much);
+  } else {
+    gone();
+  }
+}
+
+std::optional<int> http_front::connection::rank_to_close(clock::time_point now) const {
+  if (stage_ == stage::lingering) return 1;
+  if (stage_ != stage::receiving || is_writing_) return std::nullopt;
+  if (!is_partial()) return 0;
+  if (now < waiting_since_ + arriving_min) return std::nullopt;
+  return parser_ && parser_->is_header_done() ? 3 : 2;
 }
 
 void http_front::connection::tick(clock::time_point now) {

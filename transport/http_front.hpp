@@ -38,11 +38,22 @@ class http_front {
     std::uint16_t port = 8080;          // 0: any free port
     std::uint32_t header_bytes_max = sizes::http_header_bytes_max;
     std::uint64_t body_bytes_max = sizes::http_body_bytes_max;  // a larger one: 413, before it is read
-    /// Received but not yet handed out, over all connections.
+    /// Received but not yet handed out, over all connections. Past it the connections with more than a fair share are
+    /// refused, the one that began first before others; what holds less than `small_bytes` always passes.
     std::uint64_t received_bytes_max = 256 << 20;
+    /// The same for answers that are not yet sent.
+    std::uint64_t unsent_bytes_max = 256 << 20;
+    std::uint64_t small_bytes = 256 << 10;
+    /// When all are in use, one that waits for its client gives way to a new one: first the longest idle, then those
+    /// with a request that is not complete. The rest is told 503.
     std::size_t connections_max = 1024;
-    std::chrono::milliseconds idle_timeout{75'000};  // between requests on a kept connection
-    std::chrono::milliseconds read_timeout{60'000};  // from a request's first byte to its last
+    /// Of one remote address (of IPv6 the first 64 bits). Loopback has no bound: a proxy there speaks for all its
+    /// clients. 0: no bound.
+    std::size_t connections_per_address_max = 256;
+    bool bounds_loopback = false;                          // loopback has the bound, too
+    std::chrono::milliseconds first_byte_timeout{10'000};  // from a connection's start to its first request
+    std::chrono::milliseconds idle_timeout{75'000};        // between requests on a kept connection
+    std::chrono::milliseconds read_timeout{60'000};        // from a request's first byte to its last
     /// Without a byte or another sign of the answer (note_progress): the exchange fails with 504, or its stream with an
     /// error event, and on_closed is called. A client that reads slowly is not the handler's fault.
     std::chrono::milliseconds answer_timeout{1'800'000};
@@ -88,8 +99,11 @@ class http_front {
   /// The same for all exchanges, each of which is then reported by on_closed.
   void fail_all(unsigned status, const std::string& error);
 
-  /// Takes no more connections, closes idle ones and lets the others end with their current exchange.
-  void stop_accepting();
+  /// Each connection ends with its current or next exchange. New ones are taken as before, so that health checks are
+  /// answered: what else to answer is the handler's business.
+  void drain();
+  /// Connections with an exchange that is not ended and fully sent, or whose client has not yet taken the end.
+  [[nodiscard]] std::size_t busy_connections() const;
   /// Not ended, or ended and not yet fully sent.
   [[nodiscard]] std::size_t open_exchanges() const;
   void close_all();

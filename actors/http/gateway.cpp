@@ -55,9 +55,9 @@ std::optional<std::vector<std::string>> match(std::string_view pattern, std::str
 // ---- routes --------------------------------------------------------------------------------------------------------
 
 struct gateway::route {
-  enum class access : std::uint8_t { open, with_key };
-  std::string_view method;  // GET also serves HEAD
-  std::string_view path;    // also served under /v1
+  enum class access : std::uint8_t { open, monitoring, with_key };  // monitoring: needs a key, goes on during a drain
+  std::string_view method;                                          // GET also serves HEAD
+  std::string_view path;                                            // also served under /v1
   access needs;
   void (*serve)(gateway&, const route_context&);
 };
@@ -77,7 +77,7 @@ const gateway::route gateway::routes[] = {
     {"POST", "/detokenize", route::access::with_key, [](gateway& g, const route_context& r) { g.serve_detokenize(r); }},
     {"POST", "/apply-template", route::access::with_key,
      [](gateway& g, const route_context& r) { g.serve_template(r); }},
-    {"GET", "/metrics", route::access::with_key, [](gateway& g, const route_context& r) { g.serve_metrics(r); }},
+    {"GET", "/metrics", route::access::monitoring, [](gateway& g, const route_context& r) { g.serve_metrics(r); }},
     {"GET", "/health", route::access::open, [](gateway& g, const route_context& r) { g.serve_health(r); }},
     {"GET", "/healthz", route::access::open, [](gateway& g, const route_context& r) { g.serve_health(r); }},
     {"GET", "/readyz", route::access::open, [](gateway& g, const route_context& r) { g.serve_health(r); }},
@@ -139,8 +139,11 @@ void gateway::on(const http_arrived& m) {
   }
   // Without CORS headers a browser reads the refusal as "not for other origins", which is the default we want.
   if (m.method == "OPTIONS" && path_known) return replies_.respond(who, 204, {});
-  if (found == nullptr || found->needs == route::access::with_key) {
+  if (found == nullptr || found->needs != route::access::open) {
     if (const auto why = authenticate(m, who)) return replies_.refuse(who, *why);
+  }
+  if (ready_.draining() && found != nullptr && found->needs == route::access::with_key) {
+    return replies_.refuse(who, *ready_.why_not(context().now()));
   }
   if (found != nullptr) return found->serve(*this, {m, std::move(captures), std::move(who)});
   replies_.refuse(who,
@@ -243,7 +246,7 @@ void gateway::on(const gateway_tick&) {
 
 void gateway::on(const drain_gateway&) {
   ready_.drain();
-  context().send(services_->http, http_stop_accepting{});
+  context().send(services_->http, http_drain{});
 }
 
 void gateway::on(const cancel_everything&) {

@@ -6,6 +6,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
+#include <future>
 #include <unordered_map>
 
 #include "actors/http/gateway.hpp"
@@ -37,7 +38,7 @@ api::api_error explain(const failure& why) {
 class http_actor final : public actor::actor_of<http_actor> {
  public:
   using accepts = actor::protocol<http_respond, http_body, http_stream, http_progress, http_fail, http_forget,
-                                  http_stop_accepting, actor::undeliverable>;
+                                  http_drain, actor::undeliverable>;
 
   http_actor(actor::actor_context& context, actor::actor_ref<gateway> to) : actor_of(context), gateway_(to) {}
 
@@ -87,7 +88,7 @@ class http_actor final : public actor::actor_of<http_actor> {
     if (!m.data.empty()) front_->write(id, m.data);
     if (m.end) front_->end_stream(id);
   }
-  void on(const http_stop_accepting&) { front_->stop_accepting(); }
+  void on(const http_drain&) { front_->drain(); }
   void on(const actor::undeliverable& m) {
     if (m.what != http_arrived::id) return;  // the gateway is gone, and when it is back it says so (http_forget)
     const auto why = explain(m.why);
@@ -157,6 +158,12 @@ result<std::unique_ptr<http_gate>> http_gate::start(transport::zmq_fabric& fabri
 }
 
 std::uint16_t http_gate::port() const { return state_->port; }
+
+bool http_gate::is_sent() const {
+  std::promise<bool> answer;
+  boost::asio::post(state_->io, [&] { answer.set_value(state_->front->busy_connections() == 0); });
+  return answer.get_future().get();
+}
 
 void http_gate::stop() {
   if (!state_->thread.joinable()) return;

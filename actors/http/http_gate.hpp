@@ -26,6 +26,8 @@ class http_gate {
   http_gate& operator=(const http_gate&) = delete;
 
   [[nodiscard]] std::uint16_t port() const;
+  /// Every answer that was begun has reached its client, as far as can be known. Not after stop().
+  [[nodiscard]] bool is_sent() const;
   /// Ends the thread; open connections are closed.
   void stop();
 

@@ -26,7 +26,7 @@ using all_messages =
                forward_batch, batch_done, target_ready, run_pending, announce_target, scheduler_tick, give_up_round,
                background_due, report_status, scheduler_report, draft_report, session_text, session_finished,
                cancel_session, pause_session, session_tick, http_arrived, http_closed, http_flow, http_respond,
-               http_stream, http_body, http_progress, http_fail, http_forget, http_stop_accepting, drain_gateway,
+               http_stream, http_body, http_progress, http_fail, http_forget, http_drain, drain_gateway,
                cancel_everything, gateway_tick, show_session, show_file, put_file, patch_file, drop_file, complete_text,
                edit_file, close_session, withdraw_call, sequence_returned, edit_session_tick, session_shown, file_shown,
                call_done, call_refused, answer_started, edit_session_over>;

@@ -127,10 +127,10 @@ struct http_forget {
   static constexpr auto fields(auto&) { return std::tie(); }
 };
 
-/// No new connections; those there are end with their current exchange.
-struct http_stop_accepting {
+/// The server is going to end: each connection ends with its current or next exchange.
+struct http_drain {
   static constexpr actor::message_id id{0x0713};
-  static constexpr std::string_view name = "http_stop_accepting";
+  static constexpr std::string_view name = "http_drain";
   static constexpr bool control = true;
   static constexpr auto fields(auto&) { return std::tie(); }
 };

@@ -467,6 +467,10 @@ describe("a guarded, narrow server", () => {
             assert.equal(ready.status, 200);
             narrow.child.kill("SIGTERM");
             await narrow.says(/draining/);
+            assert.equal((await fetch(`${narrow.url}/livez`)).status, 200);
+            const drained = await fetch(`${narrow.url}/readyz`);
+            assert.equal(drained.status, 503);
+            assert.equal(drained.headers.get("connection"), "close");
         }
         assert.ok(reason === "length" || reason === "stop", String(reason));
         assert.equal((await narrow.exited).code, 0);

@@ -468,13 +468,144 @@ TEST(http_front, waits_on_while_the_handler_reports_progress) {
   EXPECT_EQ(client.read_response().second, "made it");
 }
 
+TEST(http_front, waits_less_for_a_first_request_than_for_the_next_one) {
+  auto what = http_server_fixture::quick_options();
+  what.first_byte_timeout = milliseconds(40);
+  http_server_fixture server(echo, what);
+  raw_client used(server.port()), silent(server.port());
+  used.send(get("/1"));
+  used.read_response();
+  EXPECT_TRUE(silent.is_closed_by_server());
+  used.send(get("/2"));
+  EXPECT_EQ(used.read_response().second, "GET /2 ");
+}
+
+TEST(http_front, closes_the_longest_idle_connection_for_a_new_one) {
+  auto what = http_server_fixture::quick_options();
+  what.connections_max = 3;
+  http_server_fixture server(
+      [](http_front& front, exchange_id id, http_request request) {
+        if (request.path != "/wait") front.respond(id, 200, {}, "ok");
+      },
+      what);
+  raw_client busy(server.port());
+  busy.send(get("/wait"));
+  ASSERT_TRUE(server.wait_for_requests(1));
+  raw_client older(server.port()), newer(server.port());
+  for (auto* one : {&older, &newer}) {
+    one->send(get("/"));
+    one->read_response();
+  }
+  raw_client guest(server.port());
+  guest.send(get("/"));
+  EXPECT_EQ(guest.read_response().second, "ok");
+  EXPECT_TRUE(older.is_closed_by_server());
+  newer.send(get("/"));
+  EXPECT_EQ(newer.read_response().second, "ok");
+  server.on_server([](http_front& front) { front.respond(exchange_id{1}, 200, {}, "late"); });
+  EXPECT_EQ(busy.read_response().second, "late");
+}
+
+TEST(http_front, closes_requests_that_do_not_come_to_an_end_for_a_new_connection) {
+  auto what = http_server_fixture::quick_options();
+  what.connections_max = 2;
+  http_server_fixture server(echo, what);
+  raw_client first(server.port()), second(server.port());
+  first.send("GET / HTTP");
+  second.send("GET / HTTP");
+  std::this_thread::sleep_for(milliseconds(1'100));  // arriving_min
+  raw_client guest(server.port());
+  guest.send(get("/"));
+  EXPECT_EQ(guest.read_response().second, "GET / ");
+}
+
+TEST(http_front, leaves_room_for_other_addresses) {
+  auto what = http_server_fixture::quick_options();
+  what.connections_per_address_max = 2;
+  what.bounds_loopback = true;
+  http_server_fixture server(keep_waiting, what);
+  raw_client first(server.port()), second(server.port());
+  for (auto* one : {&first, &second}) one->send(get("/"));
+  ASSERT_TRUE(server.wait_for_requests(2));
+  EXPECT_THAT(raw_client(server.port()).read_response().first, HasSubstr(" 503 "));
+  server.on_server([](http_front& front) { front.respond(exchange_id{1}, 200, {}, "done"); });
+  first.read_response();
+  second.close();
+  ASSERT_TRUE(server.wait_for_closed(1));
+  raw_client later(server.port());
+  later.send(get("/"));
+  EXPECT_TRUE(server.wait_for_requests(3)) << "there is room again";
+}
+
+TEST(http_front, does_not_bound_what_a_proxy_on_this_machine_opens) {
+  auto what = http_server_fixture::quick_options();
+  what.connections_per_address_max = 1;
+  http_server_fixture server(keep_waiting, what);
+  raw_client first(server.port()), second(server.port());
+  for (auto* one : {&first, &second}) one->send(get("/"));
+  EXPECT_TRUE(server.wait_for_requests(2));
+}
+
+TEST(http_front, serves_small_requests_while_large_ones_fill_what_there_is) {
+  auto what = http_server_fixture::quick_options();
+  what.received_bytes_max = 2 << 20;
+  what.small_bytes = 32 << 10;
+  http_server_fixture server(
+      [](http_front& front, exchange_id id, http_request request) {
+        front.respond(id, 200, {}, std::to_string(request.body.size()));
+      },
+      what);
+  raw_client kept(server.port());
+  kept.send(get("/"));
+  kept.read_response();
+  const std::string head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ";
+  std::vector<std::unique_ptr<raw_client>> slow;
+  for (int n = 0; n < 8; ++n) {
+    slow.push_back(std::make_unique<raw_client>(server.port()));
+    slow.back()->send(head + "1000000\r\n\r\n" + std::string(400 << 10, 'x'));
+  }
+  // A small body in two pieces, another client's next request, and one larger than small.
+  raw_client small(server.port());
+  small.send(head + "20000\r\n\r\n" + std::string(10'000, 'x'));
+  kept.send(get("/"));
+  EXPECT_EQ(kept.read_response().second, "0");
+  std::this_thread::sleep_for(milliseconds(20));
+  small.send(std::string(10'000, 'x'));
+  EXPECT_EQ(small.read_response().second, "20000");
+  raw_client large(server.port());
+  large.send(head + "250000\r\n\r\n" + std::string(250'000, 'x'));
+  EXPECT_EQ(large.read_response().second, "250000") << "it has less than a fair share";
+  EXPECT_THAT(slow.front()->read_response().first, HasSubstr(" 503 ")) << "the slowest gave way";
+}
+
+TEST(http_front, bounds_what_slow_readers_leave_unread_together) {
+  auto what = http_server_fixture::quick_options();
+  what.unsent_bytes_max = 4 << 20;
+  what.small_bytes = 64 << 10;
+  what.socket_send_bytes = 16 << 10;
+  http_server_fixture server(
+      [](http_front& front, exchange_id id, http_request request) {
+        front.respond(id, 200, {}, std::string(request.path == "/large" ? 3 << 20 : 1000, 'x'));
+      },
+      what);
+  raw_client first(server.port(), 16 << 10), second(server.port(), 16 << 10);
+  first.send(get("/large"));
+  ASSERT_TRUE(server.wait_for_requests(1));
+  second.send(get("/large"));
+  EXPECT_LT(first.read_all().size(), 3u << 20) << "the first one was cut off";
+  raw_client small(server.port());
+  small.send(get("/small"));
+  EXPECT_EQ(small.read_response().second.size(), 1000u);
+  EXPECT_EQ(second.read_response().second.size(), 3u << 20);
+}
+
 TEST(http_front, tells_clients_past_the_connection_limit) {
   auto what = http_server_fixture::quick_options();
   what.connections_max = 1;
-  http_server_fixture server(echo, what);
+  http_server_fixture server(keep_waiting, what);
   raw_client first(server.port());
   first.send(get("/"));
-  first.read_response();
+  ASSERT_TRUE(server.wait_for_requests(1));
   {
     raw_client second(server.port());
     const auto [head, body] = second.read_response();
@@ -482,23 +613,56 @@ TEST(http_front, tells_clients_past_the_connection_limit) {
     EXPECT_THAT(head, HasSubstr("Retry-After: "));
     EXPECT_THAT(body, HasSubstr("overloaded"));
   }
-  first.send(get("/again"));
-  EXPECT_EQ(first.read_response().second, "GET /again ");
+  server.on_server([](http_front& front) { front.respond(exchange_id{1}, 200, {}, "done"); });
+  EXPECT_EQ(first.read_response().second, "done");
 }
 
-TEST(http_front, finishes_open_exchanges_after_it_stops_accepting) {
-  http_server_fixture server(keep_waiting);
+TEST(http_front, goes_on_answering_while_it_drains_and_ends_each_connection) {
+  http_server_fixture server([](http_front& front, exchange_id id, http_request request) {
+    if (request.path != "/wait") front.respond(id, 503, {}, request.path);
+  });
   raw_client idle(server.port()), busy(server.port());
-  busy.send(get("/"));
-  ASSERT_TRUE(server.wait_for_requests(1));
-  server.on_server([](http_front& front) { front.stop_accepting(); });
-  EXPECT_TRUE(idle.is_closed_by_server());
-  EXPECT_EQ(server.open_exchanges(), 1u);
-  server.on_server([](http_front& front) { front.respond(exchange_id{1}, 200, {}, "done"); });
+  idle.send(get("/"));
+  idle.read_response();
+  busy.send(get("/wait"));
+  ASSERT_TRUE(server.wait_for_requests(2));
+  server.on_server([](http_front& front) { front.drain(); });
+  raw_client probe(server.port());
+  for (auto* one : {&idle, &probe}) {
+    one->send(get("/readyz"));
+    const auto [head, body] = one->read_response();
+    EXPECT_EQ(body, "/readyz");
+    EXPECT_THAT(head, HasSubstr("Connection: close\r\n"));
+    EXPECT_TRUE(one->is_closed_by_server());
+    one->close();
+  }
+  server.on_server([](http_front& front) { front.respond(exchange_id{2}, 200, {}, "done"); });
   const auto [head, body] = busy.read_response();
   EXPECT_EQ(body, "done");
   EXPECT_THAT(head, HasSubstr("Connection: close\r\n"));
-  EXPECT_FALSE(raw_client(server.port()).is_connected());
+}
+
+TEST(http_front, is_busy_until_the_last_byte_of_an_answer_is_sent) {
+  auto what = http_server_fixture::quick_options();
+  what.socket_send_bytes = 16 << 10;
+  http_server_fixture server(
+      [](http_front& front, exchange_id id, http_request) { front.respond(id, 200, {}, std::string(4 << 20, 'x')); },
+      what);
+  const auto busy = [&] {
+    std::size_t count = 0;
+    server.on_server([&](http_front& front) { count = front.busy_connections(); });
+    return count;
+  };
+  raw_client client(server.port(), 16 << 10);
+  client.send(get("/"));
+  ASSERT_TRUE(server.wait_for_requests(1));
+  server.on_server([](http_front& front) { front.drain(); });
+  std::this_thread::sleep_for(milliseconds(50));
+  EXPECT_EQ(busy(), 1u) << "the client has read nothing";
+  EXPECT_EQ(client.read_response().second.size(), 4u << 20);
+  client.close();
+  for (int n = 0; n < 1000 && busy() > 0; ++n) std::this_thread::sleep_for(milliseconds(5));
+  EXPECT_EQ(busy(), 0u);
 }
 
 TEST(http_front, keeps_header_values_on_one_line) {

@@ -92,12 +92,15 @@ int run(const serve_flags& f) {
     (*e)->send(front.where, drain_gateway{});
     const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(f.shutdown_timeout);
     bool impatient = false;
-    while (!impatient && std::chrono::steady_clock::now() < until &&
-           is_drained.wait_for(std::chrono::milliseconds(0)) != std::future_status::ready) {
+    bool whole = false;  // every answer is made and sent
+    while (!impatient && !whole && std::chrono::steady_clock::now() < until) {
       impatient = signals.wait(std::chrono::milliseconds(50)) != 0;
+      whole = is_drained.wait_for(std::chrono::milliseconds(0)) == std::future_status::ready && (*gate)->is_sent();
     }
-    (*e)->send(front.where, cancel_everything{});
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // the last answers leave
+    if (!whole) {
+      (*e)->send(front.where, cancel_everything{});
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));  // for the errors that end the rest
+    }
   }
   (*gate)->stop();
   (*e)->stop();

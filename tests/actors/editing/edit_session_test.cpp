@@ -40,7 +40,7 @@ struct answers {
 
 class http_stand_in final : public actor::actor_of<http_stand_in> {
  public:
-  using accepts = actor::protocol<http_respond, http_stream, http_stop_accepting>;
+  using accepts = actor::protocol<http_respond, http_stream, http_drain>;
   http_stand_in(actor::actor_context& context, std::shared_ptr<answers> heard)
       : actor_of(context), heard_(std::move(heard)) {}
   void on(const http_respond& m) { heard_->all[m.exchange] = {m.status, m.headers, m.body, true}; }
@@ -50,7 +50,7 @@ class http_stand_in final : public actor::actor_of<http_stand_in> {
     a.body += m.data;
     a.over = a.over || m.end;
   }
-  void on(const http_stop_accepting&) {}
+  void on(const http_drain&) {}
 
  private:
   std::shared_ptr<answers> heard_;

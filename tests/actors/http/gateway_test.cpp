@@ -184,9 +184,13 @@ TEST_F(gateway_alone, drains_when_the_last_answer_is_over) {
   run();
   tell(drain_gateway{});
   run();
-  EXPECT_EQ(all<http_stop_accepting>().size(), 1U);
+  EXPECT_EQ(all<http_drain>().size(), 1U);
   EXPECT_EQ(call("GET", "/readyz"), 503U);
   EXPECT_EQ(call("GET", "/livez"), 200U);
+  EXPECT_EQ(call("GET", "/metrics"), 200U);
+  EXPECT_EQ(call("GET", "/v1/models"), 503U);
+  EXPECT_THAT(answer_to(exchange)->headers,
+              ::testing::Contains(std::pair<std::string, std::string>("Retry-After", "1")));
   const auto late = ask_for_text();
   run();
   EXPECT_EQ(status_of(late), 503U);

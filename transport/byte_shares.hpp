@@ -1,0 +1,32 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace redline::transport {
+
+/// Bytes that connections hold under one limit for all. While the limit is passed, those above the fair share are to
+/// give way; at least one is above it then, unless all hold little.
+class byte_shares {
+ public:
+  /// small_bytes: what a connection may hold at any time.
+  byte_shares(std::uint64_t total_max, std::uint64_t small_bytes) : total_max_(total_max), small_(small_bytes) {}
+
+  /// One connection held `from` bytes and holds `to`.
+  void change(std::uint64_t from, std::uint64_t to) {
+    total_ = total_ - from + to;
+    if (from == 0 && to > 0) ++holders_;
+    if (from > 0 && to == 0) --holders_;
+  }
+  [[nodiscard]] bool is_over() const { return total_ > total_max_; }
+  [[nodiscard]] std::uint64_t fair_share() const {
+    return std::max(small_, total_max_ / std::max<std::uint64_t>(holders_, 1));
+  }
+  [[nodiscard]] std::uint64_t total() const { return total_; }
+
+ private:
+  std::uint64_t total_max_, small_;
+  std::uint64_t total_ = 0, holders_ = 0;
+};
+
+}  // namespace redline::transport
