@@ -32,6 +32,14 @@ std::uint32_t rows_in_time(const work_item& item, std::uint32_t wanted, const co
   return fits;
 }
 
+double chance_of(std::span<const draft_stretch> chances, std::uint32_t place) {
+  for (const draft_stretch& s : chances) {
+    if (place < s.count) return s.chance;
+    place -= s.count;
+  }
+  return 1;
+}
+
 /// What is being built.
 struct builder {
   const budget& limits;
@@ -126,7 +134,7 @@ void builder::take_drafts() {
     const work_item& item = *items[c.run];
     const planned_run& r = plan.runs[c.run];
     if (r.draft_count >= item.draft_count) return;
-    if (item.drafts != nullptr) c.chance *= item.drafts->chance(item.sources, r.draft_count, item.typical);
+    c.chance *= chance_of(item.chances, r.draft_count);
     const double takes = us(decoding + size_of_draft_token(r.first + r.rows())) - base_us;
     c.worth = c.chance / std::max(takes, 1e-3);
     best.push(c);

@@ -8,10 +8,7 @@
 namespace redline::scheduler {
 
 run_queue::run_queue(queue_limits limits, std::unique_ptr<policy> order)
-    : limits_(limits),
-      policy_(std::move(order)),
-      places_(limits.running_max),
-      tenant_drafts_(std::size_t{limits.running_max} + limits.waiting_max) {}
+    : limits_(limits), policy_(std::move(order)), places_(limits.running_max) {}
 
 /// What is answered to a round that is not taken.
 std::optional<submit_outcome> run_queue::refusal(const submission& s) const {
@@ -42,7 +39,6 @@ run_queue::entry& run_queue::open_sequence(const submission& s, instant now) {
   if (is_new) {
     sequence_state& q = it->second;
     q.tenant = s.tenant;
-    q.tenant_drafts = tenant_drafts_.of(s.tenant);
     q.at.arrival = now;
     q.tokens_max = s.tokens_max;
   }
@@ -61,7 +57,7 @@ void run_queue::open_round(entry& e, const submission& s) {
     const auto draft = s.draft.first(std::min(s.draft.size(), draft_room));
     q.draft.assign(draft.begin(), draft.end());
   }
-  q.sources.assign(s.sources.begin(), s.sources.end());
+  q.chances.assign(s.chances.begin(), s.chances.end());
   q.passes = 0;
   q.rows = 0;
   q.given_up = false;
@@ -120,9 +116,7 @@ work_item run_queue::item_of(const entry& e) const {
           .room = q.room,
           .background = q.at.prefill_only,
           .wants_logits = at_end,
-          .sources = q.sources,
-          .drafts = &q.drafts,
-          .typical = q.tenant_drafts.get()};
+          .chances = q.chances};
 }
 
 batch_plan run_queue::plan(budget limits, instant now) {
@@ -177,13 +171,6 @@ void run_queue::put_back(const batch_plan& plan) {
     if (it->second.given_up) close(*it, it->second.at.idle_since);
   }
 }
-
-void run_queue::note_drafts(sequence_state& q, const planned_run& run, std::uint32_t accepted_count) {
-  q.drafts.note(q.sources, run.draft_count, accepted_count);
-  // Also of a draft that was cut to nothing: what is thought of drafts must come back when none is tried.
-  if (!q.draft.empty()) q.tenant_drafts->note(q.sources, run.draft_count, accepted_count);
-}
-
 std::vector<round_outcome> run_queue::complete(const batch_plan& plan, std::span<const run_answer> answers,
                                                microseconds took, instant now) {
   REDLINE_ASSERT(plan.runs.size() == answers.size(), "one answer for every run");
@@ -208,7 +195,6 @@ std::vector<round_outcome> run_queue::complete(const batch_plan& plan, std::span
         q.room += refused;
         note_change(*it);
       }
-      note_drafts(q, run, answer.accepted_count);
       q.draft.clear();
     } else {
       q.log.note_computed({run.first, run.first + run.log_count});

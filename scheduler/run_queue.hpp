@@ -6,7 +6,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "runtime/base/per_tenant.hpp"
 #include "runtime/base/result.hpp"
 #include "scheduler/admission.hpp"
 #include "scheduler/batch_builder.hpp"
@@ -40,7 +39,7 @@ struct submission {
   std::uint32_t from = 0;               // the log's tail starts here
   std::span<const token> tail;
   std::span<const token> draft;
-  std::span<const draft_stretch> sources;  // of the draft's tokens
+  std::span<const draft_stretch> chances;  // of the draft's tokens
   std::uint32_t tokens_max = 0;            // most tokens the sequence can come to hold
   bool prefill_only = false;  // compute KV for all but the last token and sample nothing, at low priority; a later
                               // round may overtake it
@@ -160,14 +159,11 @@ class run_queue {
     // The round that is open, or the last one:
     round_id round;
     std::vector<token> draft;
-    std::vector<draft_stretch> sources;  // of the draft
+    std::vector<draft_stretch> chances;  // of the draft
     std::uint32_t passes = 0;
     std::uint32_t rows = 0;
     std::uint32_t cached_count = 0;  // tokens that had KV when it began
     bool given_up = false;           // with a run in flight: it is closed when that completes
-    // How drafts fared:
-    source_records drafts;
-    std::shared_ptr<source_records> tenant_drafts;  // of its tenant's sequences together
   };
   using entry = std::pair<const sequence_id, sequence_state>;
 
@@ -178,7 +174,6 @@ class run_queue {
   void end_run(entry& e);
   void note_change(entry& e);
   void lose_kv(entry& e);
-  void note_drafts(sequence_state& q, const planned_run& run, std::uint32_t accepted_count);
   [[nodiscard]] work_item item_of(const entry& e) const;
   /// The next tokens to compute, for the round at hand.
   [[nodiscard]] static token_range pending(const sequence_state& q) { return q.log.pending(q.at.prefill_only); }
@@ -190,7 +185,6 @@ class run_queue {
   std::vector<sequence_id> changed_;  // those whose page tables are to change, in no order
   std::uint32_t page_tokens_ = 32;
   cost::cost_model cost_;
-  per_tenant<source_records> tenant_drafts_;
   std::vector<work_item> items_;
   std::vector<item_index> order_;
 };

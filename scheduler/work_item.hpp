@@ -5,9 +5,14 @@
 
 #include "runtime/base/environment.hpp"
 #include "runtime/base/ids.hpp"
-#include "scheduler/draft_record.hpp"
 
 namespace redline::scheduler {
+
+/// Consecutive tokens of a draft, each with this chance to be accepted if all before it are.
+struct draft_stretch {
+  std::uint32_t count = 0;
+  double chance = 1;
+};
 
 /// What one sequence wants computed next, as a value.
 struct work_item {
@@ -21,9 +26,7 @@ struct work_item {
   std::uint32_t room = 0;            // tokens for which no page need be taken
   bool background = false;           // nobody waits for it
   bool wants_logits = true;          // of the last pending token
-  std::span<const draft_stretch> sources;   // of the draft
-  const source_records* drafts = nullptr;   // how the sequence's drafts fared; nullptr: every token is worth a pass
-  const source_records* typical = nullptr;  // how all drafts of its tenant did
+  std::span<const draft_stretch> chances;  // of the draft's tokens; those beyond are certain
 
   /// Only the last token of the log is missing: a decode or verification run, not a prompt.
   [[nodiscard]] bool decodes() const { return pending_count == 1 && computed_count > 0; }

@@ -54,7 +54,7 @@ struct proposal {
   std::vector<token> tokens;
   std::uint32_t draft_passes = 0;  // forwards of the draft model that had a run of this session
   std::optional<std::uint32_t> log_needed_from;
-  std::vector<draft::draft_part> parts;  // where the tokens are from, in order
+  std::vector<draft::draft_part> parts;  // of the tokens, in order
   static constexpr auto fields(auto& self) {
     return std::tie(self.session, self.round, self.tokens, self.draft_passes, self.log_needed_from, self.parts);
   }

@@ -37,7 +37,7 @@ struct verify_run {
   std::vector<token> draft;
   model::sampling_params sampling;
   std::optional<std::uint32_t> logprobs;  // alternatives wanted per token
-  std::vector<draft::draft_part> parts;   // the sources of the draft's tokens, in order; what they do not cover: lookup
+  std::vector<draft::draft_part> parts;   // the draft's sources and chances; what they do not cover is certain
   /// Most tokens this sequence can come to hold; admission checks that they fit.
   std::uint32_t tokens_max = 0;
   grammar::constraint grammar;  // what may follow the log; grammar_kind::none: anything

@@ -28,15 +28,6 @@ constexpr std::size_t actor_mail_max = 8192;
 // every pass looks slow, the time limit must not cut batches down to single rows.
 constexpr std::uint32_t untimed_rows = 64;
 
-/// Empty but in a benchmark.
-draft::draft_replay replayed_drafts(const std::shared_ptr<target_probe>& probe) {
-  if (!probe || !probe->draft_right()) return {};
-  return [probe](session_id session, std::uint32_t output_index, std::span<const token> guess) {
-    return draft::replayed_choices{.tokens = probe->draft_choices({session.value}, output_index, guess),
-                                   .sure = static_cast<float>(probe->draft_right().value_or(0))};
-  };
-}
-
 std::uint16_t process_of_roles(const engine_roles& roles) {
   if (roles.front) return topology::front_process;
   return roles.target ? topology::target_process : topology::draft_process;
@@ -196,16 +187,17 @@ result<void> engine::add_target() {
   const auto costs = pass_costs(*first, options_.target_path, *target_file_, pages);
   auto ready = std::make_shared<std::unique_ptr<model::transformer>>(std::move(first));
   target_ = make_worker(topology::target_worker);
-  target_->core->add<target_model>(
-      topology::target, "target model", {actor_mail_max, actor_mail_max},
-      [=, this, scheduler = scheduler_ref(), probe = options_.probe, index = token_trie_](actor::actor_context& c) {
-        if (!*ready) {
-          auto again = model::transformer::create(weights, *table_, *target_team_, how);
-          if (!again) throw std::runtime_error(again.error().describe());
-          *ready = std::move(*again);
-        }
-        return std::make_unique<target_model>(c, std::move(*ready), pages, scheduler, costs, probe, index);
-      });
+  target_->core->add<target_model>(topology::target, "target model", {actor_mail_max, actor_mail_max},
+                                   [=, this, scheduler = scheduler_ref(), chooser = options_.target_chooser,
+                                    index = token_trie_](actor::actor_context& c) {
+                                     if (!*ready) {
+                                       auto again = model::transformer::create(weights, *table_, *target_team_, how);
+                                       if (!again) throw std::runtime_error(again.error().describe());
+                                       *ready = std::move(*again);
+                                     }
+                                     return std::make_unique<target_model>(c, std::move(*ready), pages, scheduler,
+                                                                           costs, chooser, index);
+                                   });
   return {};
 }
 
@@ -250,29 +242,31 @@ result<void> engine::add_draft() {
     if (tokenizer_->is_end_of_generation(t)) ends.push_back(t);
   }
   draft_ = make_worker(topology::draft_worker);
-  draft_->core->add<draft_model>(topology::drafter, "draft model", {actor_mail_max, actor_mail_max},
-                                 [=, this, context = draft_config_.context](actor::actor_context& c) {
-                                   if (!*ready) {
-                                     auto again = model::transformer::create(weights, *table_, *draft_team_, how);
-                                     if (!again) throw std::runtime_error(again.error().describe());
-                                     *ready = std::move(*again);
-                                   }
-                                   const draft::engine_limits limits{.pages_count = pages, .context_max = context};
-                                   return std::make_unique<draft_model>(
-                                       c,
-                                       std::make_unique<draft::draft_engine>(std::move(*ready), ends, limits, &c.env(),
-                                                                             replayed_drafts(options_.probe), passes));
-                                 });
+  draft_->core->add<draft_model>(
+      topology::drafter, "draft model", {actor_mail_max, actor_mail_max},
+      [=, this, context = draft_config_.context](actor::actor_context& c) {
+        if (!*ready) {
+          auto again = model::transformer::create(weights, *table_, *draft_team_, how);
+          if (!again) throw std::runtime_error(again.error().describe());
+          *ready = std::move(*again);
+        }
+        const draft::engine_limits limits{.model = {.pages_count = pages, .context_max = context}};
+        draft::engine_model small{.model = std::move(*ready),
+                                  .end_tokens = ends,
+                                  .passes = passes,
+                                  .clock = &c.env(),
+                                  .chooser = options_.draft_chooser};
+        return std::make_unique<draft_model>(c, std::make_unique<draft::draft_engine>(limits, std::move(small)));
+      });
   return {};
 }
 
 void engine::add_lookup() {
   lookup_ = make_worker(topology::lookup_worker);
-  lookup_->core->add<draft_model>(
-      topology::lookup, "lookup", {actor_mail_max, actor_mail_max}, [](actor::actor_context& c) {
-        return std::make_unique<draft_model>(
-            c, std::make_unique<draft::draft_engine>(nullptr, std::vector<token>{}, draft::engine_limits{}));
-      });
+  lookup_->core->add<draft_model>(topology::lookup, "lookup", {actor_mail_max, actor_mail_max},
+                                  [](actor::actor_context& c) {
+                                    return std::make_unique<draft_model>(c, std::make_unique<draft::draft_engine>());
+                                  });
 }
 
 void engine::run(hosted_worker& t, const std::string& name, bool on_fibers) {

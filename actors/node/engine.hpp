@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "actors/serving/session.hpp"
-#include "actors/serving/target_probe.hpp"
 #include "actors/serving/verify_scheduler.hpp"
 #include "kernels/dispatch.hpp"
 #include "kernels/worker_team.hpp"
 #include "runtime/actor/worker.hpp"
+#include "runtime/model/token_chooser.hpp"
 #include "runtime/model/transformer.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
 #include "transport/zmq_fabric.hpp"
@@ -60,16 +60,17 @@ struct engine_options {
   std::string draft_path;           // empty: no draft model
   std::uint32_t draft_context = 0;  // tokens that it looks at; 0: as many as it was trained for
   model::kv_type kv = model::kv_type::f16;
-  std::uint32_t threads = 0;            // compute threads per model; 0: what this process may use
-  std::uint32_t context_max = 0;        // 0: the model's
-  std::uint64_t kv_bytes_max = 0;       // per model; 0: a quarter of what the process may use
-  scheduler_options scheduling;         // limits.tokens_max and pages_count are filled in here
-  bool whole_drafts = false;            // verify drafts whole, also where that does not pay
-  microseconds measuring_max{0};        // for timing passes at start; 0: the scheduler learns while it runs
-  std::string cost_folder;              // keeps what was timed for the next start; empty: nowhere
-  session_partners patience;            // only its durations are used
-  transport::bridge_options bridge;     // listen or join set: this process talks to others
-  std::shared_ptr<target_probe> probe;  // benchmarks: of the target model, when it runs here
+  std::uint32_t threads = 0;         // compute threads per model; 0: what this process may use
+  std::uint32_t context_max = 0;     // 0: the model's
+  std::uint64_t kv_bytes_max = 0;    // per model; 0: a quarter of what the process may use
+  scheduler_options scheduling;      // limits.tokens_max and pages_count are filled in here
+  bool whole_drafts = false;         // verify drafts whole, also where that does not pay
+  microseconds measuring_max{0};     // for timing passes at start; 0: the scheduler learns while it runs
+  std::string cost_folder;           // keeps what was timed for the next start; empty: nowhere
+  session_partners patience;         // only its durations are used
+  transport::bridge_options bridge;  // listen or join set: this process talks to others
+  std::shared_ptr<model::token_chooser> target_chooser;  // null but in benchmarks
+  std::shared_ptr<const model::token_chooser> draft_chooser;
   /// A weight loader's progress: what, bytes done, bytes in all.
   std::function<void(const std::string&, std::uint64_t, std::uint64_t)> progress;
   /// Called from an actor's thread when supervision gives up.

@@ -10,6 +10,9 @@ namespace redline::actors {
 namespace {
 
 constexpr microseconds tick{250'000};
+// What speaks for drafts that a session makes itself.
+constexpr std::uint8_t program_grade = 3;
+constexpr std::uint8_t span_grade = draft::grades_count - 1;
 
 }  // namespace
 
@@ -86,12 +89,13 @@ actor::task<const verified*> session::ask_target() {
 
 /// A draft for the next round: what the grammar makes likely, else what the drafter proposes in time, else none.
 actor::task<session::round_draft> session::next_draft() {
-  if (auto span = work_.span_draft(); !span.empty()) co_return {.tokens = std::move(span), .is_span = true};
-  if (!drafts()) co_return {};
-  if (auto likely = work_.likely_draft(); !likely.empty()) {
-    const auto count = static_cast<std::uint32_t>(likely.size());
-    co_return {.tokens = std::move(likely), .parts = {{draft::source::program, count}}};
+  if (auto span = work_.span_draft(); !span.empty()) {
+    auto own = own_draft(std::move(span), span_grade);
+    own.is_span = true;
+    co_return own;
   }
+  if (!drafts()) co_return {};
+  if (auto likely = work_.likely_draft(); !likely.empty()) co_return own_draft(std::move(likely), program_grade);
   if (drafter_lost_ && context().now() - *drafter_lost_ >= partners_.drafter_retry) {
     drafter_lost_.reset();
     drafter_knows_ = 0;
@@ -111,6 +115,20 @@ actor::task<session::round_draft> session::next_draft() {
     if (!answer->log_needed_from) co_return {.tokens = work_.usable(answer->tokens), .parts = answer->parts};
     from = std::min(*answer->log_needed_from, work_.log_count());
   }
+}
+
+/// A draft that comes from no drafter.
+session::round_draft session::own_draft(std::vector<token> tokens, std::uint8_t grade) const {
+  const draft::graded_run run{draft::source::program, grade, static_cast<std::uint32_t>(tokens.size())};
+  return {.tokens = std::move(tokens), .parts = own_drafts_.parts({&run, 1}, nullptr), .own = run};
+}
+
+void session::learn_of_own_draft(std::span<const token> came) {
+  if (!draft_.own) return;
+  const auto& draft = draft_.tokens;
+  const auto wrong = std::mismatch(draft.begin(), draft.end(), came.begin(), came.end());
+  const auto right = static_cast<std::uint32_t>(wrong.first - draft.begin());
+  own_drafts_.learn({&*draft_.own, 1}, right, wrong.first != draft.end() && wrong.second != came.end());
 }
 
 log_tail session::tail(std::uint32_t from) const {
@@ -175,6 +193,7 @@ token_log::progress session::commit(const verified& m) {
     stats_.first_token_us = static_cast<std::uint64_t>((context().now() - began_).count());
     stats_.prompt_exact = std::min(m.exact_count, work_.prompt_count());
   }
+  learn_of_own_draft(m.tokens);
   const std::uint32_t before = work_.log_count();
   auto step = work_.commit(m.tokens, m.logprobs);
   count(m, step.agreed_count - before);

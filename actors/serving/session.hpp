@@ -8,6 +8,7 @@
 #include "runtime/actor/conversation.hpp"
 #include "runtime/actor/system_messages.hpp"
 #include "runtime/actor/worker.hpp"
+#include "runtime/draft/acceptance_record.hpp"
 
 namespace redline::actors {
 
@@ -61,6 +62,7 @@ class session final : public actor::actor_of<session> {
   struct round_draft {
     std::vector<token> tokens;
     std::vector<draft::draft_part> parts;  // of the tokens, perhaps of some more
+    std::optional<draft::graded_run> own;  // the tokens, if no drafter made them
     bool is_span = false;                  // a copied span that the model is asked about
   };
 
@@ -68,6 +70,8 @@ class session final : public actor::actor_of<session> {
   actor::task<const verified*> ask_target();
   actor::task<round_draft> next_draft();
 
+  void learn_of_own_draft(std::span<const token> came);
+  [[nodiscard]] round_draft own_draft(std::vector<token> tokens, std::uint8_t grade) const;
   [[nodiscard]] actor::actor_ref<draft_model> drafter() const;
   void lose_drafter();
   void tell_drafter(std::uint32_t from, std::uint32_t tokens_max);
@@ -94,6 +98,7 @@ class session final : public actor::actor_of<session> {
   actor::conversation talk_;
   round_id round_{0};
   round_draft draft_;
+  draft::acceptance_record own_drafts_;
   static constexpr std::uint32_t width_min = 8;
   static constexpr std::uint32_t width_max = 1U << 16;
   std::uint32_t width_ = width_max;  // tokens to ask of the drafter

@@ -12,7 +12,7 @@ constexpr std::size_t pieces_max = 65'535;  // the transformer's own limit
 
 target_model::target_model(actor::actor_context& context, std::unique_ptr<model::transformer> transformer,
                            std::uint32_t pages_count, actor::actor_ref<verify_scheduler> scheduler,
-                           std::vector<pass_cost> costs, std::shared_ptr<target_probe> probe,
+                           std::vector<pass_cost> costs, std::shared_ptr<model::token_chooser> chooser,
                            std::shared_ptr<const grammar::token_trie> trie)
     : actor_of(context),
       transformer_(std::move(transformer)),
@@ -20,7 +20,7 @@ target_model::target_model(actor::actor_context& context, std::unique_ptr<model:
       scheduler_(scheduler),
       costs_(std::move(costs)),
       grammars_(std::move(trie)),
-      probe_(std::move(probe)) {}
+      chooser_(std::move(chooser)) {}
 
 void target_model::on_start() { on(announce_target{}); }
 
@@ -114,17 +114,14 @@ void target_model::on(const forward_batch& m) {
     const std::size_t rows = batch[i].logits_count();
     if (rows > 0) {
       const auto draft = std::span(run.tokens).last(run.draft_count);
-      const auto output_index =
-          static_cast<std::uint32_t>(run.log_count - std::min<std::uint64_t>(run.prompt_count, run.log_count));
-      const auto known = probe_ ? probe_->known(run.sequence, output_index, rows) : std::vector<token>{};
       std::optional<grammar::grammar_matcher> rules;
       if (run.grammar.kind != grammar::grammar_kind::none) {
         if (const auto entry = grammars_.find(run.grammar)) rules.emplace(**entry, run.grammar);
       }
-      auto got =
-          model::accept(logits.subspan(row * vocabulary, rows * vocabulary), vocabulary, draft, run.sampling,
-                        {run.history, run.log_count, run.prompt_count}, run.logprobs, known, rules ? &*rules : nullptr);
-      if (probe_) probe_->note(run.sequence, {run.draft_count, got.accepted_count});
+      auto got = model::accept(logits.subspan(row * vocabulary, rows * vocabulary), vocabulary, draft, run.sampling,
+                               {run.history, run.log_count, run.prompt_count}, run.logprobs, rules ? &*rules : nullptr,
+                               {chooser_.get(), run.sequence.value});
+      if (chooser_) chooser_->note_verified(run.sequence.value, run.draft_count, got.accepted_count);
       answer.accepted_count = got.accepted_count;
       answer.tokens = std::move(got.tokens);
       answer.logprobs = std::move(got.logprobs);

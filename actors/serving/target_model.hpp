@@ -3,9 +3,9 @@
 #include <memory>
 
 #include "actors/messages/target_messages.hpp"
-#include "actors/serving/target_probe.hpp"
 #include "runtime/actor/worker.hpp"
 #include "runtime/grammar/grammar_matcher.hpp"
+#include "runtime/model/token_chooser.hpp"
 #include "runtime/model/transformer.hpp"
 
 namespace redline::actors {
@@ -22,7 +22,7 @@ class target_model final : public actor::actor_of<target_model> {
   /// which are refused without.
   target_model(actor::actor_context& context, std::unique_ptr<model::transformer> transformer,
                std::uint32_t pages_count, actor::actor_ref<verify_scheduler> scheduler,
-               std::vector<pass_cost> costs = {}, std::shared_ptr<target_probe> probe = nullptr,
+               std::vector<pass_cost> costs = {}, std::shared_ptr<model::token_chooser> chooser = nullptr,
                std::shared_ptr<const grammar::token_trie> trie = nullptr);
 
   void on_start();
@@ -37,7 +37,7 @@ class target_model final : public actor::actor_of<target_model> {
   actor::actor_ref<verify_scheduler> scheduler_;
   std::vector<pass_cost> costs_;
   grammar::grammar_cache grammars_;
-  std::shared_ptr<target_probe> probe_;  // null but in benchmarks
+  std::shared_ptr<model::token_chooser> chooser_;  // null but in benchmarks
 };
 
 }  // namespace redline::actors

@@ -13,13 +13,7 @@ using scheduler::submit_outcome;
 
 namespace {
 constexpr microseconds tick{500'000};
-constexpr microseconds leader_patience{30'000'000};  // a prompt that takes longer is preempted again and again
-/// Tokens of one source and grade share a record.
-std::uint8_t record_of(const draft::draft_part& part) {
-  static_assert(std::size(draft::all_sources) * draft::grades_count <= scheduler::source_records::sources_max);
-  const std::size_t grade = std::min<std::size_t>(part.grade, draft::grades_count - 1);
-  return static_cast<std::uint8_t>(static_cast<std::size_t>(part.from) * draft::grades_count + grade);
-}
+constexpr microseconds leader_patience{30'000'000};   // a prompt that takes longer is preempted again and again
 constexpr std::uint64_t pass_us_max = 3'600'000'000;  // no pass takes an hour
 }  // namespace
 
@@ -63,8 +57,8 @@ void verify_scheduler::take(const question& q) {
     context().send(q.session, refused{m.sequence, std::move(why), retry_after_ms});
   };
   if (const auto known = clients_.find(m.sequence); known != clients_.end()) known->second.heard = context().now();
-  std::vector<scheduler::draft_stretch> sources;
-  for (const auto& part : m.parts) sources.push_back({record_of(part), part.count});
+  std::vector<scheduler::draft_stretch> chances;
+  for (const auto& part : m.parts) chances.push_back({part.count, part.chance()});
   std::vector<scheduler::log_splice> splices;
   for (const log_splice& s : m.splices) {
     splices.push_back({s.at, s.removed_count, s.tokens, kv::keeps_later(s.policy), kv::moves_later(s.policy),
@@ -77,7 +71,7 @@ void verify_scheduler::take(const question& q) {
                                    .from = m.log.from,
                                    .tail = m.log.tokens,
                                    .draft = m.draft,
-                                   .sources = sources,
+                                   .chances = chances,
                                    .tokens_max = m.tokens_max,
                                    .prefill_only = q.prefill_only};
   const bool is_new = !queue_.holds(m.sequence);

@@ -12,6 +12,7 @@
 #include "actors/cli/local_runner.hpp"
 #include "actors/cli/model_flags.hpp"
 #include "actors/node/engine.hpp"
+#include "bench/studies/answer_replay.hpp"
 #include "bench/studies/copy_trial.hpp"
 #include "bench/studies/json_file.hpp"
 #include "bench/studies/statistics.hpp"
@@ -155,7 +156,7 @@ struct corpus_study {
 };
 
 result<corpus_study> study(const std::string& path, const std::vector<known_edit>& edits, const copy_study_options& f,
-                           local_runner& runner, target_probe& probe) {
+                           local_runner& runner, answer_replay& replay) {
   const engine& e = runner.parts();
   corpus_study s{.name = std::filesystem::path(path).stem(), .pairs = edits.size(), .levels = {{"lines", 0, {}}}};
   for (const auto m : f.spans_min) s.levels.push_back({"tokens >= " + std::to_string(m), m, {}});
@@ -166,7 +167,7 @@ result<corpus_study> study(const std::string& path, const std::vector<known_edit
   if (f.perturbed > 0) s.moved = move_ends(edits, f, e);
   for (const auto users : f.executed > 0 ? f.users : std::vector<std::uint32_t>{}) {
     REDLINE_TRY_ASSIGN(auto t, try_programs(edits, std::max(f.executed, users), users, f.answer_tokens_max, f.repeats,
-                                            f.clock, runner, probe));
+                                            f.clock, runner, replay));
     if (t.edits > 0) s.trials.push_back(std::move(t));
   }
   if (f.self_written > 0) {
@@ -297,8 +298,8 @@ result<void> run(const copy_study_options& f) {
     corpora.push_back(std::move(edits));
   }
   REDLINE_TRY_ASSIGN(auto options, to_engine_options(f.models));
-  const auto probe = std::make_shared<target_probe>();
-  options.probe = probe;
+  const auto replay = std::make_shared<answer_replay>();
+  options.target_chooser = replay;
   options.scheduling.sharing = prefix_sharing::off;  // every answer reads its prompt
   REDLINE_TRY_ASSIGN(const auto runner,
                      local_runner::create(std::move(options), *std::max_element(f.users.begin(), f.users.end())));
@@ -310,7 +311,7 @@ result<void> run(const copy_study_options& f) {
               {"context", f.context_tokens}, {"clock", f.clock == clock_kind::wall ? "wall" : "processor"},
               {"prices", json_of(p, f)},     {"corpora", json::array()}};
   for (std::size_t i = 0; i < corpora.size(); ++i) {
-    REDLINE_TRY_ASSIGN(const auto s, study(f.edits[i], corpora[i], f, *runner, *probe));
+    REDLINE_TRY_ASSIGN(const auto s, study(f.edits[i], corpora[i], f, *runner, *replay));
     print(s, p, f);
     out["corpora"].push_back(json_of(s, p, f));
   }

@@ -12,6 +12,7 @@
 #include "actors/cli/model_flags.hpp"
 #include "actors/cli/progress_line.hpp"
 #include "actors/node/engine.hpp"
+#include "bench/studies/answer_replay.hpp"
 #include "bench/studies/edit_corpus.hpp"
 #include "bench/studies/edit_report.hpp"
 #include "bench/studies/json_file.hpp"
@@ -124,8 +125,8 @@ result<std::vector<prepared_edit>> prepare(const std::vector<known_edit>& edits,
 /// Runs edits through the engine and keeps the fastest of the repeats.
 class edit_bench {
  public:
-  edit_bench(const edit_options& f, local_runner& runner, std::shared_ptr<target_probe> probe)
-      : flags_(f), runner_(runner), probe_(std::move(probe)) {}
+  edit_bench(const edit_options& f, local_runner& runner, std::shared_ptr<answer_replay> replay)
+      : flags_(f), runner_(runner), replay_(std::move(replay)) {}
 
   /// so_far: told what was measured so far, after each edit.
   result<std::vector<edit_run>> run(const std::vector<prepared_edit>& edits, const std::vector<chosen_method>& methods,
@@ -169,13 +170,13 @@ class edit_bench {
 
   result<edit_run> once(const prepared_edit& p, const chosen_method& m) {
     const sequence_id sequence = runner_.next_sequence();
-    if (flags_.replay) probe_->replay(sequence, p.known);
+    if (flags_.replay) replay_->replay(sequence, p.known);
     // By method: one may read more of the edit than another.
     REDLINE_TRY_ASSIGN(auto request, request_of(p.edit->task, m.options, runner_.parts()));
     request.tokens_max = p.tokens_max;
     if (flags_.prediction_right && draft::reads_prediction(m.options.how)) request.prediction = p.prediction;
     auto got = runner_.run(std::move(request), m.options, [](const session_text&) {});
-    auto steps = probe_->finish(sequence);
+    auto steps = replay_->finish(sequence);
     if (!got) return failure{got.error().code, p.edit->id + ", " + m.name + ": " + got.error().context};
     last_ = std::move(*got);
     const session_stats& s = last_.stats;
@@ -199,7 +200,7 @@ class edit_bench {
 
   const edit_options& flags_;
   local_runner& runner_;
-  std::shared_ptr<target_probe> probe_;
+  std::shared_ptr<answer_replay> replay_;
   outcome last_;
   outcome reference_;
 };
@@ -290,12 +291,12 @@ result<bool> run(const edit_options& f) {
   if (path.empty()) return failure{errc::invalid_argument, "wanted --edits FILE, a JSONL of edits"};
   REDLINE_TRY_ASSIGN(const auto edits, read_edits(path));
   REDLINE_TRY_ASSIGN(auto options, to_engine_options(f.models));
-  const auto probe = std::make_shared<target_probe>();
+  const auto replay = std::make_shared<answer_replay>();
   if (f.replay_draft_accuracy && !f.replay) {
     return failure{errc::invalid_argument, "--replay-draft-accuracy: wanted --replay with it, found none"};
   }
-  if (f.replay_draft_accuracy) probe->replay_drafts(*f.replay_draft_accuracy);
-  options.probe = probe;
+  if (f.replay_draft_accuracy) options.draft_chooser = std::make_shared<draft_replay>(replay, *f.replay_draft_accuracy);
+  options.target_chooser = replay;
   options.scheduling.sharing = prefix_sharing::off;  // every method reads its prompt
   progress_line line;
   options.progress = [&line](const std::string& what, std::uint64_t done, std::uint64_t all) {
@@ -316,7 +317,7 @@ result<bool> run(const edit_options& f) {
   const auto so_far = [&](const std::vector<edit_run>& runs) {
     return f.json == "-" ? result<void>{} : write_json(f.json, json_of(f, path, runs, too_long));
   };
-  REDLINE_TRY_ASSIGN(const auto runs, edit_bench(f, *runner, probe).run(chosen, methods, so_far));
+  REDLINE_TRY_ASSIGN(const auto runs, edit_bench(f, *runner, replay).run(chosen, methods, so_far));
   return tell(f, path, runs, too_long);
 }
 

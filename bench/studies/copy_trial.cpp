@@ -44,8 +44,8 @@ result<std::optional<prepared>> prepare(const known_edit& edit, std::uint32_t an
 /// Runs all edits, `users` at once, and adds up the time.
 class trial {
  public:
-  trial(local_runner& runner, target_probe& probe, std::uint32_t users, clock_kind clock)
-      : runner_(runner), probe_(probe), users_(users), clock_(clock) {}
+  trial(local_runner& runner, answer_replay& replay, std::uint32_t users, clock_kind clock)
+      : runner_(runner), replay_(replay), users_(users), clock_(clock) {}
 
   struct took {
     double seconds = 0;
@@ -64,13 +64,13 @@ class trial {
         if (tokens_max > 0) request.tokens_max = tokens_max;
         requests.push_back(std::move(request));
         sequences.push_back({runner_.next_sequence().value + (i - begin)});
-        probe_.replay(sequences.back(), program ? all[i].ops : all[i].file);
+        replay_.replay(sequences.back(), program ? all[i].ops : all[i].file);
       }
       const double began = seconds_on(clock_);
       REDLINE_TRY_ASSIGN(const auto outcomes, runner_.run_all(std::move(requests), how));
       sum.seconds += seconds_on(clock_) - began;
       for (std::size_t i = 0; i < outcomes.size(); ++i) {
-        probe_.finish(sequences[i]);
+        replay_.finish(sequences[i]);
         sum.passes += outcomes[i].stats.target_passes;
         sum.exact += outcomes[i].text == all[begin + i].edit->after ? 1 : 0;
       }
@@ -80,7 +80,7 @@ class trial {
 
  private:
   local_runner& runner_;
-  target_probe& probe_;
+  answer_replay& replay_;
   std::uint32_t users_;
   clock_kind clock_;
 };
@@ -89,7 +89,7 @@ class trial {
 
 result<trial_result> try_programs(const std::vector<known_edit>& edits, std::uint32_t count, std::uint32_t users,
                                   std::uint32_t answer_tokens_max, std::uint32_t repeats, clock_kind clock,
-                                  local_runner& runner, target_probe& probe) {
+                                  local_runner& runner, answer_replay& replay) {
   const engine& e = runner.parts();
   std::vector<prepared> fitting;
   for (const auto& edit : edits) {
@@ -103,7 +103,7 @@ result<trial_result> try_programs(const std::vector<known_edit>& edits, std::uin
   for (std::size_t i = 0; chosen.size() < users; ++i) chosen.push_back(chosen[i]);
   for (const auto& p : chosen) out.cover += line_cover(*p.edit, e.token_trie());
 
-  trial t(runner, probe, users, clock);
+  trial t(runner, replay, users, clock);
   const draft::draft_options regular{.how = draft::method::regular};
   const draft::draft_options lookup{.how = draft::method::lookup};
   struct variant {

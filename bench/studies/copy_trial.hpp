@@ -8,6 +8,7 @@
 
 #include "actors/cli/local_runner.hpp"
 #include "actors/cli/stopwatch.hpp"
+#include "bench/studies/answer_replay.hpp"
 #include "bench/studies/copy_study.hpp"
 #include "bench/studies/names.hpp"
 
@@ -33,7 +34,7 @@ struct trial_result {
 /// are fewer than users, more than once.
 result<trial_result> try_programs(const std::vector<known_edit>& edits, std::uint32_t count, std::uint32_t users,
                                   std::uint32_t answer_tokens_max, std::uint32_t repeats, clock_kind clock,
-                                  local_runner& runner, target_probe& probe);
+                                  local_runner& runner, answer_replay& replay);
 
 /// The model's own programs: under the grammar with their spans in place, or as text that nothing holds to it, which is
 /// how models that only saw programs in training know them.

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/serving/target_probe.hpp"
+#include "bench/studies/answer_replay.hpp"
 #include "bench/studies/names.hpp"
 #include "runtime/base/result.hpp"
 
@@ -26,7 +26,7 @@ struct edit_run {
   std::uint32_t accepted = 0;
   bool identical = true;   // the tokens and bytes that regular gave, in every repeat
   bool as_wanted = false;  // the answer holds the known result
-  std::vector<target_probe::step> steps;
+  std::vector<answer_replay::step> steps;
 
   [[nodiscard]] double characters_per_second() const;
   /// The same without the prompt and the first token.

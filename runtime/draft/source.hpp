@@ -35,13 +35,14 @@ inline constexpr source all_sources[] = {source::lookup, source::model, source::
   return "?";
 }
 
-/// How much speaks for tokens of a draft, so that what became of sure ones does not speak for the others.
+/// The evidence for a draft token. What became of sure tokens says nothing about the others, so each grade has a record
+/// of its own (`acceptance_record`).
 inline constexpr std::size_t grades_count = 7;
-/// Of a copy, by the tokens before it that match: behind many follow long copies, behind a single one hardly any.
+/// Of a copy: by the number of tokens before it that match.
 [[nodiscard]] constexpr std::uint8_t grade_of_match(std::uint32_t matched) {
   return static_cast<std::uint8_t>(matched < 4 ? matched : matched < 6 ? 4 : matched < 9 ? 5 : 6);
 }
-/// Of the draft model's own token, by the probability it gave it. What it agreed to has the highest.
+/// Of the draft model's own token: by the probability it gave it. What it agreed to has the highest.
 [[nodiscard]] constexpr std::uint8_t grade_of_probability(float p) {
   constexpr float bounds[] = {0.3F, 0.5F, 0.7F, 0.85F, 0.95F, 0.99F};
   std::uint8_t grade = 0;
@@ -49,13 +50,26 @@ inline constexpr std::size_t grades_count = 7;
   return grade;
 }
 
-/// Consecutive tokens of a draft with one source.
+/// Consecutive tokens of a draft with one source and one grade.
+struct graded_run {
+  source from = source::lookup;
+  std::uint8_t grade = 0;  // under grades_count
+  std::uint32_t count = 0;
+};
+
+/// Consecutive tokens of a draft with one source and grade, each with the same chance to be accepted if all before it
+/// are.
 struct draft_part {
+  static constexpr std::uint16_t certain = 10'000;
+
   source from = source::lookup;
   std::uint32_t count = 0;
-  std::uint8_t grade = 0;  // under grades_count: the higher, the more speaks for it
+  std::uint8_t grade = 0;
+  std::uint16_t chance_e4 = certain;  // in 1/10,000
+
+  [[nodiscard]] double chance() const { return chance_e4 < certain ? chance_e4 / double{certain} : 1.0; }
   bool operator==(const draft_part&) const = default;
-  static constexpr auto fields(auto& self) { return std::tie(self.from, self.count, self.grade); }
+  static constexpr auto fields(auto& self) { return std::tie(self.from, self.count, self.grade, self.chance_e4); }
 };
 
 }  // namespace redline::draft

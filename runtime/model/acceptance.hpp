@@ -7,6 +7,7 @@
 
 #include "runtime/model/row_filter.hpp"
 #include "runtime/model/sampling.hpp"
+#include "runtime/model/token_chooser.hpp"
 
 namespace redline::model {
 
@@ -22,11 +23,11 @@ struct acceptance {
 /// after row as plain decoding would, and continues while the sample equals the draft. So the tokens are those of plain
 /// decoding.
 /// logits: [draft.size() + 1, vocabulary]; row i predicts draft[i]. before: the committed tokens before the draft.
-/// logprobs_count: alternatives per token, nullopt for no log-probabilities. known: for benchmarks only, one token per
-/// row that replaces the row's sample after sampling. filter: a grammar's masks, or null; it may end the walk early.
+/// logprobs_count: alternatives per token, nullopt for no log-probabilities. filter: a grammar's masks, or null; it may
+/// end the walk early. chooser: may replace a row's sample after sampling.
 acceptance accept(std::span<const float> logits, std::size_t vocabulary, std::span<const token> draft,
                   const sampling_params& params, const token_context& before,
-                  std::optional<std::uint32_t> logprobs_count = std::nullopt, std::span<const token> known = {},
-                  row_filter* filter = nullptr);
+                  std::optional<std::uint32_t> logprobs_count = std::nullopt, row_filter* filter = nullptr,
+                  const chooser_of_answer& chooser = {});
 
 }  // namespace redline::model

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "runtime/draft/acceptance_record.hpp"
+
 namespace redline::scheduler {
 namespace {
 
@@ -150,40 +152,52 @@ cost::cost_model taught(double (*machine)(double)) {
   return cost;
 }
 
-source_records of_chance(int right_in_ten) {
-  source_records r;
+/// Of drafts of 64 tokens, as their record has it after 200 of them.
+std::vector<draft_stretch> of_chance(int right_in_ten) {
+  const draft::graded_run run{draft::source::lookup, 3, 64};
+  draft::acceptance_record r;
   for (int i = 0; i < 200; ++i) {
     std::uint32_t accepted = 0;
     while (accepted < 64 && (i * 7 + static_cast<int>(accepted) * 3) % 10 < right_in_ten) ++accepted;
-    r.note({}, 64, accepted);
+    r.learn({&run, 1}, accepted, accepted < 64);
   }
-  return r;
+  std::vector<draft_stretch> chances;
+  for (const auto& part : r.parts({&run, 1}, nullptr)) chances.push_back({part.count, part.chance()});
+  return chances;
+}
+
+double chance_at(const std::vector<draft_stretch>& draft, std::uint32_t place) {
+  for (const draft_stretch& s : draft) {
+    if (place < s.count) return s.chance;
+    place -= s.count;
+  }
+  return 1;
 }
 
 /// The tokens per microsecond that a plan is expected to yield.
-double rate_of(const std::vector<std::uint32_t>& widths, const std::vector<const source_records*>& records,
+double rate_of(const std::vector<std::uint32_t>& widths, const std::vector<const std::vector<draft_stretch>*>& drafts,
                double (*machine)(double)) {
   double tokens = 0;
   double rows = 0;
   for (std::size_t i = 0; i < widths.size(); ++i) {
     double chance = 1;
     tokens += 1;
-    for (std::uint32_t d = 0; d < widths[i]; ++d) tokens += chance *= records[i]->chance({}, d, nullptr);
+    for (std::uint32_t d = 0; d < widths[i]; ++d) tokens += chance *= chance_at(*drafts[i], d);
     rows += 1 + widths[i];
   }
   return tokens / machine(rows);
 }
 
 TEST(batch_builder, chooses_widths_near_the_best_there_are) {
-  const std::vector<source_records> records{of_chance(9), of_chance(5), of_chance(0)};
+  const std::vector<std::vector<draft_stretch>> drafts{of_chance(9), of_chance(5), of_chance(0)};
   for (const auto machine : {laptop, server, accelerator, stairs}) {
     const cost::cost_model cost = taught(machine);
     for (const auto& users : {std::vector<std::size_t>{0}, {1}, {2}, {0, 1}, {0, 1, 2}}) {
       std::vector<work_item> items;
-      std::vector<const source_records*> theirs;
+      std::vector<const std::vector<draft_stretch>*> theirs;
       for (const std::size_t u : users) {
         items.push_back(item(u + 1, 100, 1, 40));
-        items.back().drafts = theirs.emplace_back(&records[u]);
+        items.back().chances = *theirs.emplace_back(&drafts[u]);
       }
       budget limits = roomy;
       limits.time_max = microseconds{10'000'000};
@@ -207,7 +221,7 @@ TEST(batch_builder, chooses_widths_near_the_best_there_are) {
 }
 
 TEST(batch_builder, drafts_less_the_more_users_share_a_machine_bound_by_arithmetic) {
-  const source_records record = of_chance(7);
+  const auto draft = of_chance(7);
   const cost::cost_model cost = taught(laptop);
   budget limits = roomy;
   limits.time_max = microseconds{10'000'000};
@@ -216,7 +230,7 @@ TEST(batch_builder, drafts_less_the_more_users_share_a_machine_bound_by_arithmet
     std::vector<work_item> items;
     for (std::uint64_t u = 0; u < users; ++u) {
       items.push_back(item(u + 1, 100, 1, 40));
-      items.back().drafts = &record;
+      items.back().chances = draft;
     }
     const auto plan = build(items, limits, cost);
     ASSERT_EQ(plan.runs.size(), users);
@@ -227,19 +241,19 @@ TEST(batch_builder, drafts_less_the_more_users_share_a_machine_bound_by_arithmet
 }
 
 TEST(batch_builder, takes_all_of_a_draft_while_it_knows_nothing_of_the_costs) {
-  const source_records record = of_chance(1);
+  const auto draft = of_chance(1);
   std::vector<work_item> items{item(1, 100, 1, 40)};
-  items[0].drafts = &record;
+  items[0].chances = draft;
   EXPECT_EQ(build(items, roomy).runs[0].draft_count, 40u);
 }
 
 TEST(batch_builder, does_not_let_a_prompt_make_drafts_look_cheap) {
-  const source_records record = of_chance(5);
+  const auto draft = of_chance(5);
   const cost::cost_model cost = taught(laptop);
   budget limits = roomy;
   limits.time_max = microseconds{10'000'000};
   std::vector<work_item> alone{item(1, 100, 1, 40)};
-  alone[0].drafts = &record;
+  alone[0].chances = draft;
   std::vector<work_item> beside = alone;
   beside.push_back(item(2, 0, 300));
   EXPECT_EQ(build(alone, limits, cost).runs[0].draft_count, build(beside, limits, cost).runs[0].draft_count);

@@ -1,5 +1,5 @@
-// Users in a closed loop over curves of whole machines: what the widths chosen by cost and record give beside every
-// fixed width. The clock is the curve's; no model runs.
+// Users in a closed loop over curves of whole machines: what the widths chosen by cost and by the drafter's record give
+// beside every fixed width. The clock is the curve's; no model runs.
 
 #include <gtest/gtest.h>
 
@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "runtime/base/philox.hpp"
+#include "runtime/draft/acceptance_record.hpp"
 #include "scheduler/run_queue.hpp"
 
 namespace redline::scheduler {
@@ -73,17 +74,23 @@ double goodput(const machine& m, std::uint64_t users, const setting& how) {
                 .whole_drafts = how.width.has_value()};
   const std::uint32_t width = how.width.value_or(draft_width);
   std::vector<std::uint64_t> rounds(users, 0);
+  draft::acceptance_record of_all;
+  std::vector<draft::acceptance_record> records(users);
+  const draft::graded_run drafted{draft::source::lookup, 2, width};
   const std::vector<token> guess(width, 1);
   const std::vector<token> prompt(prompt_count, 1);
   instant now{};
   const auto ask = [&](std::uint64_t user) {
     const std::uint32_t known = q.known_count({user + 1});
+    std::vector<draft_stretch> chances;
+    for (const auto& part : records[user].parts({&drafted, 1}, &of_all)) chances.push_back({part.count, part.chance()});
     q.submit({.sequence = {user + 1},
               .tenant = {1},
               .round = {++rounds[user]},
               .from = known,
               .tail = known == 0 ? std::span(prompt) : std::span<const token>{},
               .draft = guess,
+              .chances = chances,
               .tokens_max = 1 << 20},
              now);
   };
@@ -102,6 +109,11 @@ double goodput(const machine& m, std::uint64_t users, const setting& how) {
       const std::uint64_t end = run.first + run.log_count;
       while (accepted < run.draft_count && is_known(run.sequence.value, end + accepted)) ++accepted;
       answers.push_back({accepted, std::vector<token>(accepted + 1, 1)});
+      // The drafter compares its draft, which may have been cut, with the token after the accepted ones, too.
+      const bool is_next_right = accepted < width && is_known(run.sequence.value, end + accepted);
+      const std::uint32_t right = accepted + (is_next_right ? 1 : 0);
+      const bool is_wrong = accepted < width && !is_next_right;
+      for (auto* record : {&records[run.sequence.value - 1], &of_all}) record->learn({&drafted, 1}, right, is_wrong);
     }
     const microseconds took = time_of(m, plan.size);
     now += took;

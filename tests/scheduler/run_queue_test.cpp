@@ -24,7 +24,7 @@ struct round_spec {
   std::uint32_t from = 0;
   std::vector<token> tail{1, 2, 3};
   std::vector<token> draft;
-  std::vector<draft_stretch> sources{};
+  std::vector<draft_stretch> chances{};
   std::uint32_t tokens_max = 100;
   std::vector<log_splice> splices{};
   bool prefill_only = false;
@@ -38,7 +38,7 @@ submit_outcome submit(run_queue& q, const round_spec& w, std::int64_t now = 0) {
                    .from = w.from,
                    .tail = w.tail,
                    .draft = w.draft,
-                   .sources = w.sources,
+                   .chances = w.chances,
                    .tokens_max = w.tokens_max,
                    .prefill_only = w.prefill_only},
                   at(now));
@@ -512,24 +512,6 @@ void fill(run_queue& q, std::uint64_t count, std::size_t each, bool same_instant
   pass(q, 100);
 }
 
-/// A round whose draft of 20 tokens has `right` right ones, on a machine where every row costs; returns how many were
-/// tried.
-std::uint32_t draft_round(run_queue& q, std::uint64_t round, std::uint32_t right) {
-  const std::uint32_t known = q.known_count({1});
-  std::vector<token> tail;
-  if (known == 0) tail = {1, 2, 3};
-  submit(q, {.round = round, .from = known, .tail = tail, .draft = tokens(20), .tokens_max = 100'000});
-  budget limits = roomy;
-  limits.time_max = microseconds{10'000'000};
-  const auto plan = q.plan(limits, at(0));
-  q.begin(plan);
-  const planned_run& run = plan.runs.at(0);
-  const std::uint32_t accepted = std::min(right, run.draft_count);
-  const run_answer answer{accepted, std::vector<token>(accepted + 1, 50)};
-  q.complete(plan, {&answer, 1}, microseconds{2'000 + 3'000 * run.rows()}, at(0));
-  return run.draft_count;
-}
-
 /// Of a machine where every row has its price.
 microseconds time_of_rows(std::uint64_t rows) { return microseconds{static_cast<std::int64_t>(2000 + 1000 * rows)}; }
 
@@ -542,75 +524,27 @@ run_queue make_where_rows_cost() {
   return q;
 }
 
-// Drafts that fail must not shorten those of another source.
-TEST(run_queue, widths_follow_the_record_of_the_drafts_own_source) {
+TEST(run_queue, widths_follow_the_chances_that_come_with_the_draft) {
   auto q = make_where_rows_cost();
-  std::uint64_t round = 0;
-  std::uint32_t verified[2] = {};
-  for (int i = 0; i < 40; ++i) {
-    for (const std::uint8_t source : {std::uint8_t{9}, std::uint8_t{0}}) {
-      const bool is_right = source == 9;
-      const std::uint32_t known = q.known_count({1});
-      ASSERT_EQ(submit(q, {.round = ++round,
-                           .from = known,
-                           .tail = known == 0 ? tokens(3) : tokens(0),
-                           .draft = tokens(12),
-                           .sources = {{source, 12}},
-                           .tokens_max = 1000}),
-                submit_outcome::taken);
-      const auto plan = q.plan(roomy, at(0));
-      q.begin(plan);
-      const std::uint32_t drafted = plan.runs.at(0).draft_count;
-      const std::uint32_t accepted = is_right ? drafted : 0;
-      const run_answer answer{accepted, tokens(accepted + 1)};
-      const auto took = time_of_rows(plan.runs[0].rows());
-      q.complete(plan, {&answer, 1}, took, at(0));
-      verified[is_right ? 1 : 0] = drafted;
-    }
-  }
-  EXPECT_EQ(verified[1], 12U);
-  EXPECT_LT(verified[0], 3U);
-}
-
-// What one tenant's drafts came to says nothing of another's.
-TEST(run_queue, widths_begin_with_the_record_of_the_tenants_own_sequences) {
-  auto q = make_where_rows_cost();
-  const auto first_width = [&](std::uint64_t sequence, std::uint64_t tenant, int rounds) {
-    std::uint32_t width = 0;
-    for (int i = 0; i < rounds; ++i) {
-      const std::uint32_t known = i == 0 ? 0 : q.known_count({sequence});
-      EXPECT_EQ(submit(q, {.sequence = sequence,
-                           .tenant = tenant,
-                           .round = static_cast<std::uint64_t>(i) + 1,
-                           .from = known,
-                           .tail = i == 0 ? tokens(3) : tokens(0),
-                           .draft = tokens(12),
-                           .tokens_max = 500}),
-                submit_outcome::taken);
-      const auto plan = q.plan(roomy, at(0));
-      q.begin(plan);
-      if (i == 0) width = plan.runs.at(0).draft_count;
-      const run_answer answer{0, tokens(1)};
-      const auto took = time_of_rows(plan.runs[0].rows());
-      q.complete(plan, {&answer, 1}, took, at(0));
-    }
-    q.release({sequence});
-    return width;
+  auto width = [&, round = std::uint64_t{0}](std::vector<draft_stretch> chances) mutable {
+    const std::uint32_t known = round == 0 ? 0 : q.known_count({1});
+    EXPECT_EQ(submit(q, {.round = ++round,
+                         .from = known,
+                         .tail = known == 0 ? tokens(3) : tokens(0),
+                         .draft = tokens(12),
+                         .chances = std::move(chances),
+                         .tokens_max = 1000}),
+              submit_outcome::taken);
+    const auto plan = q.plan(roomy, at(0));
+    q.begin(plan);
+    const run_answer answer{0, tokens(1)};
+    q.complete(plan, {&answer, 1}, time_of_rows(plan.runs.at(0).rows()), at(0));
+    return plan.runs[0].draft_count;
   };
-  first_width(1, 1, 40);
-  const auto of_another = first_width(2, 2, 1);
-  EXPECT_LT(first_width(3, 1, 1), of_another) << "all drafts of this tenant failed";
-}
-
-TEST(run_queue, drafts_again_after_drafts_that_all_failed) {
-  auto q = make({.running_max = 2, .waiting_max = 1, .tokens_max = 100'000, .pages_count = 4000});
-  std::uint64_t round = 0;
-  std::uint32_t tried = 0;
-  for (int i = 0; i < 60; ++i) tried = draft_round(q, ++round, 0);
-  EXPECT_LE(tried, 2u) << "what never pays is hardly tried";
-  std::uint32_t widest = 0;
-  for (int i = 0; i < 40; ++i) widest = std::max(widest, draft_round(q, ++round, 20));
-  EXPECT_GE(widest, 15u) << "and comes back when it would pay";
+  EXPECT_EQ(width({{12, 0.99}}), 12U);
+  EXPECT_EQ(width({}), 12U) << "nothing speaks against it";
+  EXPECT_EQ(width({{5, 0.99}, {7, 0.05}}), 5U);
+  EXPECT_LT(width({{12, 0.1}}), 2U);
 }
 
 TEST(run_queue, takes_pages_from_the_latest_comer) {

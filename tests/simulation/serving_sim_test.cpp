@@ -84,7 +84,7 @@ std::vector<token> plain_guided_decoding(const generation_spec& g, model::transf
     const auto place = work.grammar();
     grammar::grammar_matcher rows(**grammars.find(place), place);
     const auto got = model::accept(logits, logits.size(), {}, g.sampling, {log, work.log_count(), work.prompt_count()},
-                                   work.logprobs(), {}, &rows);
+                                   work.logprobs(), &rows);
     step = work.commit(got.tokens, got.logprobs);
     answer.insert(answer.end(), step.tokens.begin(), step.tokens.end());
   }
@@ -321,8 +321,9 @@ void populate(test::actor_world& world, const std::shared_ptr<story>& s, std::ui
   test::add_lookup(world);
   world.add_worker(3, 4).add<draft_model>(6, "draft model", test::roomy, [](actor::actor_context& c) {
     return std::make_unique<draft_model>(
-        c, std::make_unique<draft::draft_engine>(shared_models().make(false, 12), shared_models().ends,
-                                                 draft::engine_limits{.prompt_chunk_rows_max = 24, .pages_count = 12}));
+        c, std::make_unique<draft::draft_engine>(
+               draft::engine_limits{.model = {.prompt_chunk_rows_max = 24, .pages_count = 12}},
+               draft::engine_model{.model = shared_models().make(false, 12), .end_tokens = shared_models().ends}));
   });
   world.add_worker(1, 1).add<crowd>(9, "crowd", test::roomy,
                                     [s](actor::actor_context& c) { return std::make_unique<crowd>(c, s); });

@@ -45,8 +45,7 @@ inline void add_target(actor_world& world, const actors::scheduler_options& opti
 /// A drafter without a model.
 inline void add_lookup(actor_world& world) {
   world.add_worker(1, 5).add<actors::draft_model>(7, "lookup", roomy, [](actor::actor_context& c) {
-    return std::make_unique<actors::draft_model>(
-        c, std::make_unique<draft::draft_engine>(nullptr, std::vector<token>{}, draft::engine_limits{}));
+    return std::make_unique<actors::draft_model>(c, std::make_unique<draft::draft_engine>());
   });
 }
 

@@ -24,8 +24,8 @@ class draft_model_test : public ::testing::Test {
         small = std::move(*model::transformer::create(weights, table, team, {.pages_count = 8, .rows_max = 32}));
       }
       return std::make_unique<draft_model>(
-          c, std::make_unique<draft::draft_engine>(std::move(small), std::vector<token>{},
-                                                   draft::engine_limits{.pages_count = has_model ? 8u : 0u}));
+          c, std::make_unique<draft::draft_engine>(draft::engine_limits{.model = {.pages_count = has_model ? 8u : 0u}},
+                                                   draft::engine_model{.model = std::move(small)}));
     });
   }
   void inject(actor::address from, const propose& m) { w.deliver(test::frame_of(who.where, from, m)); }
@@ -61,8 +61,8 @@ TEST_F(draft_model_test, answers_with_tokens_and_their_source) {
   const auto got = wire.take<proposal>();
   ASSERT_TRUE(got);
   EXPECT_EQ(got->tokens, (std::vector<token>{51, 52}));
-  EXPECT_EQ(got->parts, (std::vector<draft::draft_part>{{source::prediction, 2, draft::grade_of_match(1)}}))
-      << "behind one token that agrees";
+  EXPECT_EQ(got->parts, (std::vector<draft::draft_part>{{source::prediction, 2, draft::grade_of_match(1), 5000}}))
+      << "one token before them agrees: as likely right as not, before anything was seen";
 }
 
 TEST_F(draft_model_test, asks_for_the_log_of_a_tenant_that_it_does_not_know) {

@@ -31,10 +31,8 @@ class draft_engine_test : public ::testing::Test {
     return std::move(*made);
   }
   draft_engine engine(std::uint32_t pages = 16, std::uint32_t sessions_max = 8, const environment* clock = nullptr) {
-    return {small_model(pages),
-            {},
-            {.sessions_max = sessions_max, .prompt_chunk_rows_max = 16, .pages_count = pages},
-            clock};
+    return draft_engine({.sessions_max = sessions_max, .model = {.prompt_chunk_rows_max = 16, .pages_count = pages}},
+                        {.model = small_model(pages), .clock = clock});
   }
   static draft_request ask(std::vector<token> log, draft_options how, std::uint32_t tokens_max = 12) {
     const auto count = static_cast<std::uint32_t>(log.size());
@@ -70,23 +68,25 @@ class draft_engine_test : public ::testing::Test {
   kernels::worker_team team{1};
 };
 
-/// By source alone.
-std::vector<draft_part> ungraded(const std::vector<draft_part>& parts) {
-  std::vector<draft_part> out;
+std::vector<std::pair<source, std::uint32_t>> by_source(const std::vector<draft_part>& parts) {
+  std::vector<std::pair<source, std::uint32_t>> out;
   for (const draft_part& p : parts) {
-    if (!out.empty() && out.back().from == p.from) {
-      out.back().count += p.count;
-    } else {
-      out.push_back({p.from, p.count});
-    }
+    if (out.empty() || out.back().first != p.from) out.emplace_back(p.from, 0);
+    out.back().second += p.count;
   }
+  return out;
+}
+
+std::vector<double> chances_of(const draft_answer& a) {
+  std::vector<double> out;
+  for (const draft_part& p : a.parts) out.insert(out.end(), p.count, p.chance());
   return out;
 }
 
 const std::vector<token> prompt = {70, 71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87, 70, 71};
 
 TEST_F(draft_engine_test, looks_up_without_a_model) {
-  draft_engine e(nullptr, {}, {});
+  draft_engine e;
   EXPECT_FALSE(e.has_model());
   for (const method how : {method::lookup, method::assisted, method::blazedit}) {
     EXPECT_FALSE(e.submit(ask(prompt, {.how = how, .lookup_tokens_max = 3})));
@@ -140,7 +140,7 @@ TEST_F(draft_engine_test, blazedit_drafts_the_same_tokens_in_fewer_passes) {
 
 TEST_F(draft_engine_test, ends_a_draft_at_an_end_token) {
   const auto said = greedy(prompt, 3);
-  draft_engine e(small_model(16), {said[2].first}, {.pages_count = 16});
+  draft_engine e({.model = {.pages_count = 16}}, {.model = small_model(16), .end_tokens = {said[2].first}});
   ASSERT_FALSE(e.submit(ask(prompt, {.how = method::assisted, .confidence_min = 0})));
   const auto got = run(e).at(0);
   EXPECT_EQ(got.tokens.back(), said[2].first);
@@ -212,7 +212,8 @@ TEST_F(draft_engine_test, ends_drafts_that_pages_or_context_do_not_hold) {
 // A log that the model's context does not hold is read in parts, and drafts go on.
 TEST_F(draft_engine_test, drafts_behind_logs_longer_than_the_models_context) {
   for (const method how : {method::assisted, method::blazedit}) {
-    draft_engine e(small_model(16), {}, {.prompt_chunk_rows_max = 16, .pages_count = 16, .context_max = 96});
+    draft_engine e({.model = {.prompt_chunk_rows_max = 16, .pages_count = 16, .context_max = 96}},
+                   {.model = small_model(16)});
     std::vector<token> log;
     std::uint32_t sent = 0;
     std::uint64_t passes = 0, passes_without_reading = 0;
@@ -235,27 +236,23 @@ TEST_F(draft_engine_test, drafts_behind_logs_longer_than_the_models_context) {
   }
 }
 
-TEST_F(draft_engine_test, says_which_tokens_the_model_agreed_to_and_how_sure_it_was_of_its_own) {
+TEST_F(draft_engine_test, gives_tokens_the_model_agreed_to_better_chances_than_its_own_unsure_ones) {
   std::vector<token> log = prompt;
   for (const auto& [t, p] : greedy(prompt, 20)) log.push_back(t);
   log.insert(log.end(), prompt.begin(), prompt.end());
-  const auto said = greedy(log, 12);
+  const auto said = greedy(log, 3);
   auto e = engine();
   ASSERT_FALSE(e.submit(ask(log, {.how = method::assisted, .assisted_tokens_max = 3, .confidence_min = 0})));
-  std::vector<draft_part> wanted;
-  for (int i = 0; i < 3; ++i) {
-    const auto grade = grade_of_probability(said[static_cast<std::size_t>(i)].second);
-    if (!wanted.empty() && wanted.back().grade == grade)
-      ++wanted.back().count;
-    else
-      wanted.push_back({source::model, 1, grade});
+  const acceptance_record first;
+  const auto chances = chances_of(run(e).at(0));
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    EXPECT_NEAR(chances[i], first.chance(source::model, grade_of_probability(said[i].second), i, nullptr), 1e-4);
   }
-  EXPECT_EQ(run(e).at(0).parts, wanted);
   ASSERT_FALSE(e.submit(ask(log, {.how = method::blazedit, .micro_draft_tokens = 8, .max_num_run = 12})));
   const auto got = run(e).at(0);
   ASSERT_GT(got.tokens.size(), got.passes) << "something was looked up, and agreed to";
-  const auto is_sure = [](const draft_part& p) { return p.grade == grades_count - 1; };
-  EXPECT_TRUE(std::any_of(got.parts.begin(), got.parts.end(), is_sure));
+  const auto agreed = first.chance(source::model, grades_count - 1, 0, nullptr);
+  EXPECT_THAT(chances_of(got), ::testing::Contains(::testing::DoubleNear(agreed, 1e-4)));
 }
 
 TEST_F(draft_engine_test, ends_blazedit_drafts_that_are_too_unsure_for_the_next_pass) {
@@ -280,20 +277,21 @@ TEST_F(draft_engine_test, ends_blazedit_drafts_that_are_too_unsure_for_the_next_
 }
 
 TEST_F(draft_engine_test, replays_what_a_model_of_known_quality_would_choose) {
-  const std::vector<token> known = {72, 73, 99, 98};
-  draft_engine e(small_model(16), {}, {.prompt_chunk_rows_max = 16, .pages_count = 16}, nullptr,
-                 [&](session_id, std::uint32_t index, std::span<const token> guess) {
-                   replayed_choices c{.sure = 0.5F};
-                   for (std::size_t i = 0; i <= guess.size(); ++i) {
-                     c.tokens.push_back(known[std::min<std::size_t>(index + i, known.size() - 1)]);
-                   }
-                   return c;
-                 });
+  struct replay final : model::token_chooser {
+    std::optional<token> choose(const row& at) const override {
+      constexpr token known[] = {72, 73, 99, 98};
+      return known[std::min<std::uint64_t>(at.index, 3)];
+    }
+    float confidence(std::uint64_t, float) const override { return 0.5F; }
+  };
+  draft_engine e({.model = {.prompt_chunk_rows_max = 16, .pages_count = 16}},
+                 {.model = small_model(16), .chooser = std::make_shared<replay>()});
   ASSERT_FALSE(e.submit(ask(prompt, {.how = method::blazedit, .max_num_run = 1})));
   const auto got = run(e).at(0);
   EXPECT_THAT(got.tokens, ElementsAre(72, 73, 99)) << "two that lookup found, and its own";
-  EXPECT_THAT(got.parts, ElementsAre(draft_part{source::model, 2, grades_count - 1},
-                                     draft_part{source::model, 1, grade_of_probability(0.5F)}));
+  const auto chances = chances_of(got);
+  EXPECT_EQ(chances[0], chances[1]);
+  EXPECT_GT(chances[1], chances[2] + 0.1);
 }
 
 // Predictions. The log's own tokens are 1 to 9, the prediction's 40 and up.
@@ -314,11 +312,11 @@ const std::vector<token> predicted = {40, 41, 42, 43, 44, 45, 46, 47};
 
 TEST_F(draft_engine_test, drafts_from_the_prediction_behind_what_was_said_of_it) {
   for (const method how : {method::prediction, method::automatic}) {
-    draft_engine e(nullptr, {}, {});
+    draft_engine e;
     ASSERT_FALSE(e.submit(ask_with({1, 2, 3}, {40, 41}, predicted, {.how = how}, 3)));
     const auto got = e.take_answers().at(0);
     EXPECT_THAT(got.tokens, ElementsAre(42, 43, 44));
-    EXPECT_THAT(ungraded(got.parts), ElementsAre(draft_part{source::prediction, 3}));
+    EXPECT_THAT(by_source(got.parts), ElementsAre(std::pair{source::prediction, 3u}));
     // The log goes on; the prediction is known from before.
     draft_request next = ask_with({42, 90, 44}, {}, {}, {.how = how}, 3);
     next.prompt_count = 3;
@@ -327,14 +325,14 @@ TEST_F(draft_engine_test, drafts_from_the_prediction_behind_what_was_said_of_it)
     EXPECT_THAT(e.take_answers().at(0).tokens, ElementsAre(45, 46, 47));
   }
   for (const method how : {method::lookup, method::regular}) {
-    draft_engine e(nullptr, {}, {});
+    draft_engine e;
     ASSERT_FALSE(e.submit(ask_with({1, 2, 3}, {40, 41}, predicted, {.how = how})));
     EXPECT_THAT(e.take_answers().at(0).tokens, IsEmpty()) << "did not ask for it";
   }
 }
 
 TEST_F(draft_engine_test, reads_the_prediction_as_the_answer_and_not_as_the_prompt) {
-  draft_engine e(nullptr, {}, {});
+  draft_engine e;
   // The prompt ends with what stands before 46; the answer has said nothing yet.
   ASSERT_FALSE(e.submit(ask_with({44, 45}, {}, predicted, {.how = method::prediction}, 2)));
   EXPECT_THAT(e.take_answers().at(0).tokens, ElementsAre(40, 41));
@@ -342,11 +340,11 @@ TEST_F(draft_engine_test, reads_the_prediction_as_the_answer_and_not_as_the_prom
 
 TEST_F(draft_engine_test, looks_up_where_the_prediction_knows_less) {
   for (const method how : {method::prediction, method::automatic}) {
-    draft_engine e(nullptr, {}, {});
+    draft_engine e;
     ASSERT_FALSE(e.submit(ask_with({1, 2, 3, 4, 5, 6, 7}, {3, 4, 5}, predicted, {.how = how}, 2)));
     const auto got = e.take_answers().at(0);
     EXPECT_THAT(got.tokens, ElementsAre(6, 7));
-    EXPECT_THAT(ungraded(got.parts), ElementsAre(draft_part{source::lookup, 2}));
+    EXPECT_THAT(by_source(got.parts), ElementsAre(std::pair{source::lookup, 2u}));
     ASSERT_FALSE(e.submit(ask_with({1, 2, 3}, {}, {}, {.how = how})));
     EXPECT_THAT(e.take_answers().at(0).parts, IsEmpty());
   }
@@ -354,16 +352,16 @@ TEST_F(draft_engine_test, looks_up_where_the_prediction_knows_less) {
 
 TEST_F(draft_engine_test, goes_on_behind_the_end_of_the_prediction_with_what_is_looked_up) {
   for (const method how : {method::prediction, method::automatic}) {
-    draft_engine e(nullptr, {}, {});
+    draft_engine e;
     ASSERT_FALSE(e.submit(ask_with({40, 41, 42, 8, 9}, {40, 41}, {40, 41, 42}, {.how = how}, 3)));
     const auto got = e.take_answers().at(0);
     EXPECT_THAT(got.tokens, ElementsAre(42, 8, 9));
-    EXPECT_THAT(ungraded(got.parts), ElementsAre(draft_part{source::prediction, 1}, draft_part{source::lookup, 2}));
+    EXPECT_THAT(by_source(got.parts), ElementsAre(std::pair{source::prediction, 1u}, std::pair{source::lookup, 2u}));
   }
 }
 
 TEST_F(draft_engine_test, asks_for_the_log_and_with_it_for_the_prediction_after_a_restart) {
-  draft_engine fresh(nullptr, {}, {});
+  draft_engine fresh;
   draft_request tail = ask_with({42}, {}, {}, {.how = method::prediction}, 2);
   tail.from = 5;
   tail.prompt_count = 3;
@@ -376,7 +374,7 @@ TEST_F(draft_engine_test, asks_for_the_log_and_with_it_for_the_prediction_after_
 }
 
 TEST_F(draft_engine_test, follows_a_log_that_is_sentagain_from_an_earlier_token) {
-  draft_engine e(nullptr, {}, {});
+  draft_engine e;
   ASSERT_FALSE(e.submit(ask_with({1, 2, 3}, {40, 41, 42, 43}, predicted, {.how = method::prediction}, 2)));
   EXPECT_THAT(e.take_answers().at(0).tokens, ElementsAre(44, 45));
   draft_request again = ask_with({41, 42}, {}, {}, {.how = method::prediction}, 2);
@@ -412,8 +410,8 @@ TEST_F(draft_engine_test, automatic_drafts_come_from_the_model_where_the_text_sa
   auto alone = engine();
   ASSERT_FALSE(alone.submit(ask(log, {.how = method::blazedit})));
   EXPECT_EQ(got.tokens, run(alone).at(0).tokens);
-  EXPECT_THAT(ungraded(got.parts),
-              ElementsAre(draft_part{source::model, static_cast<std::uint32_t>(got.tokens.size())}));
+  EXPECT_THAT(by_source(got.parts),
+              ElementsAre(std::pair{source::model, static_cast<std::uint32_t>(got.tokens.size())}));
   EXPECT_GT(got.passes, 0u);
 }
 
@@ -435,7 +433,7 @@ TEST_F(draft_engine_test, automatic_gives_the_model_up_while_it_is_wrong_and_tri
     log.push_back(!draft.empty() && draft[0] == t ? t + 100 : t);
   }
   EXPECT_GT(quiet, 30u);
-  EXPECT_GT(passes, source_chooser::misses_max + 2);
+  EXPECT_GT(passes, 2u);
 }
 
 TEST_F(draft_engine_test, automatic_stays_with_a_model_that_is_right_where_nothing_is_copied) {
@@ -514,7 +512,7 @@ TEST_F(draft_engine_test, drafts_of_a_session_hold_only_its_own_tokens) {
   for (token t = 30; t < 40; ++t) secret.push_back(t);
   secret.insert(secret.end(), shared.begin(), shared.end());
   for (const method how : {method::lookup, method::prediction, method::automatic}) {
-    draft_engine e(nullptr, {}, {});
+    draft_engine e;
     auto first = ask_with(secret, {40, 41}, predicted, {.how = how});
     first.tenant = {1};
     ASSERT_FALSE(e.submit(first));
@@ -535,7 +533,7 @@ TEST_F(draft_engine_test, drafts_of_a_session_hold_only_its_own_tokens) {
 }
 
 TEST_F(draft_engine_test, keeps_nothing_of_a_session_that_comes_back_as_another_tenants) {
-  draft_engine e(nullptr, {}, {});
+  draft_engine e;
   auto first = ask_with({1, 2, 3}, {40, 41}, predicted, {.how = method::prediction});
   first.tenant = {1};
   ASSERT_FALSE(e.submit(first));
@@ -662,15 +660,16 @@ TEST_F(draft_engine_test, automatic_leaves_to_lookup_what_it_brings_a_token_late
   }
   const auto passes_of = [&](const std::vector<token>& text_before, bool knows_new) {
     slow_clock clock;
-    draft_engine e(small_model(64), {}, {.pages_count = 64}, &clock,
-                   [&](session_id, std::uint32_t at, std::span<const token> guess) {
-                     replayed_choices c{.tokens = {}, .sure = 0.9F};
-                     for (std::size_t i = at; i <= at + guess.size(); ++i) {
-                       const bool is_right = i < answer.size() && (knows_new || !is_new(i));
-                       c.tokens.push_back(is_right ? answer[i] : 0);
-                     }
-                     return c;
-                   });
+    struct replay final : model::token_chooser {
+      std::vector<token> choices;
+      std::optional<token> choose(const row& at) const override {
+        return at.index < choices.size() ? choices[at.index] : 0;
+      }
+      float confidence(std::uint64_t, float) const override { return 0.9F; }
+    };
+    const auto small = std::make_shared<replay>();
+    for (std::size_t i = 0; i < answer.size(); ++i) small->choices.push_back(knows_new || !is_new(i) ? answer[i] : 0);
+    draft_engine e({.model = {.pages_count = 64}}, {.model = small_model(64), .clock = &clock, .chooser = small});
     std::uint64_t before_last = 0;
     for (std::uint64_t session = 1; session <= 6; ++session) {
       before_last = e.passes_count();
@@ -727,7 +726,7 @@ TEST_F(draft_engine_test, any_step_cost_that_a_peer_may_send_is_lived_with) {
 /// Rounds that the method needs to write `answer`, one token beyond what was accepted each.
 std::size_t rounds_for(method how, const std::vector<token>& prompt_tokens, const std::vector<token>& answer,
                        const std::vector<token>& prediction) {
-  draft_engine e(nullptr, {}, {});
+  draft_engine e;
   std::size_t written = 0;
   std::size_t sent = 0;
   std::size_t rounds = 0;

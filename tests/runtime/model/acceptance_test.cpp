@@ -83,12 +83,22 @@ TEST(acceptance, log_probabilities_are_those_of_each_row) {
   }
 }
 
-TEST(acceptance, replaces_its_choices_by_known_tokens) {
+/// The answer after four tokens of output: 1, then as the logits say, then 4.
+struct known_answer final : token_chooser {
+  [[nodiscard]] std::optional<token> choose(const row& at) const override {
+    EXPECT_EQ(at.answer, 9u);
+    EXPECT_EQ(at.drafted, static_cast<token>(at.index - 3)) << "the draft's token, which stands at this index";
+    if (at.index == 5) return std::nullopt;
+    return at.index == 4 ? 1 : 4;
+  }
+};
+
+TEST(acceptance, takes_a_choosers_tokens_in_place_of_the_logits) {
   std::vector<float> rows(4 * vocabulary, 0.0F);
-  for (std::size_t row = 0; row < 4; ++row) rows[row * vocabulary + 5] = 1;  // the model would choose 5
+  for (std::size_t row = 0; row < 4; ++row) rows[row * vocabulary + 2] = 1;  // the model says 2
   const std::vector<token> draft{1, 2, 3};
-  const std::vector<token> known{1, 2, 4, 0};
-  const auto got = accept(rows, vocabulary, draft, {}, {{}, 7, 3}, std::nullopt, known);
+  const known_answer known;
+  const auto got = accept(rows, vocabulary, draft, {}, {{}, 7, 3}, std::nullopt, nullptr, {&known, 9});
   EXPECT_EQ(got.accepted_count, 2u);
   EXPECT_EQ(got.tokens, (std::vector<token>{1, 2, 4}));
 }

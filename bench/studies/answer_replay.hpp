@@ -1,0 +1,87 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/philox.hpp"
+#include "runtime/model/token_chooser.hpp"
+
+namespace redline::studies {
+
+/// Replays known answers in the target model of this process, and notes each verification. Every forward is computed
+/// and every row's choice made as always, so replayed times are real; the text is not the model's.
+class answer_replay final : public model::token_chooser {
+ public:
+  /// One verification: draft tokens looked at, and how many were right.
+  struct step {
+    std::uint32_t drafted = 0;
+    std::uint32_t accepted = 0;
+    bool operator==(const step&) const = default;
+  };
+
+  /// `answer`: the whole output of the sequence to come, its end token included; not empty.
+  void replay(sequence_id sequence, std::vector<token> answer) {
+    const std::scoped_lock lock(mutex_);
+    answers_[sequence.value] = std::move(answer);
+  }
+  /// Ends the replay and the notes of a sequence, and hands out the notes.
+  std::vector<step> finish(sequence_id sequence) {
+    const std::scoped_lock lock(mutex_);
+    answers_.erase(sequence.value);
+    const auto found = steps_.extract(sequence.value);
+    return found.empty() ? std::vector<step>{} : std::move(found.mapped());
+  }
+  /// The same for every method and run of an answer; 0 when it is not replayed.
+  [[nodiscard]] std::uint32_t seed_of(std::uint64_t answer) const {
+    const std::scoped_lock lock(mutex_);
+    const auto found = answers_.find(answer);
+    return found == answers_.end() ? 0 : static_cast<std::uint32_t>(found->second.size());
+  }
+
+  /// The known token; after the answer's end its last one.
+  [[nodiscard]] std::optional<token> choose(const row& at) const override {
+    const std::scoped_lock lock(mutex_);
+    const auto found = answers_.find(at.answer);
+    if (found == answers_.end()) return std::nullopt;
+    const auto& known = found->second;
+    return known[std::min<std::uint64_t>(at.index, known.size() - 1)];
+  }
+  void note_verified(std::uint64_t answer, std::uint32_t drafted, std::uint32_t accepted) override {
+    const std::scoped_lock lock(mutex_);
+    steps_[answer].push_back({drafted, accepted});
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::uint64_t, std::vector<token>> answers_;
+  std::map<std::uint64_t, std::vector<step>> steps_;
+};
+
+/// A draft model of known quality for replayed answers: it agrees with everything looked up that is right, and is right
+/// in this share of its own tokens, at places that chance fixes.
+class draft_replay final : public model::token_chooser {
+ public:
+  draft_replay(std::shared_ptr<const answer_replay> answers, double right)
+      : answers_(std::move(answers)), right_(right) {}
+
+  [[nodiscard]] std::optional<token> choose(const row& at) const override {
+    const auto known = answers_->choose(at);
+    if (!known || at.drafted == known) return known;
+    const std::array<std::uint32_t, 4> place{static_cast<std::uint32_t>(at.index), 0, 0, 0};
+    const double chance = philox4x32(place, {answers_->seed_of(at.answer), 0})[0] / 4294967296.0;
+    if (chance < right_) return known;
+    return *known == 0 ? 2 : 0;
+  }
+  [[nodiscard]] float confidence(std::uint64_t, float) const override { return static_cast<float>(right_); }
+
+ private:
+  std::shared_ptr<const answer_replay> answers_;
+  double right_;
+};
+
+}  // namespace redline::studies

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/draft/source.hpp"
+
+namespace redline::draft {
+
+/// How likely a draft's tokens are accepted: by source, grade and place in the draft. The one estimate of this there
+/// is: drafts carry their chances to the scheduler, which decides how much of them is verified. It is learned from what
+/// the answer turned out to be, so also from drafts that were cut or not used at all.
+class acceptance_record {
+ public:
+  /// A draft of these runs was compared with the answer. Its first `right` tokens are right; `is_wrong`: the next one
+  /// is not (else nothing is known of it).
+  void learn(std::span<const graded_run> runs, std::uint32_t right, bool is_wrong);
+
+  /// Of the token at `place` (0: the draft's first) if all before it are accepted. `prior`, the record of the tenant's
+  /// answers, counts where little was seen; may be null.
+  [[nodiscard]] double chance(source from, std::uint8_t grade, std::uint32_t place,
+                              const acceptance_record* prior) const;
+  /// The draft's parts with their chances.
+  [[nodiscard]] std::vector<draft_part> parts(std::span<const graded_run> runs, const acceptance_record* prior) const;
+
+ private:
+  // Places 0, 1, 2-3, 4-7, ..., 64 and beyond.
+  static constexpr std::size_t stretches_count = 8;
+  [[nodiscard]] static std::size_t stretch_of(std::uint32_t place);
+
+  struct tally {
+    double seen = 0;
+    double right = 0;
+    /// The share that is right if `expected` was thought before.
+    [[nodiscard]] double share(double expected) const;
+  };
+  using tallies = std::array<tally, stretches_count>;
+
+  std::array<std::array<tallies, grades_count>, static_cast<std::size_t>(source::last_)> records_{};
+};
+
+}  // namespace redline::draft

@@ -1,0 +1,273 @@
+#include "runtime/draft/small_model_runner.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/model/acceptance.hpp"
+
+namespace redline::draft {
+
+/// One job's part of a forward: `pending` log or draft tokens whose KV is missing, then lookup's guess after them.
+struct small_model_runner::planned {
+  std::vector<token> context;  // what the model reads of the log, and the draft: what the run's logits follow
+  std::vector<token> tokens;   // the run: pending, then guess
+  std::size_t first = 0;       // index of tokens[0] in the context
+  std::vector<token> guess;
+  bool wants_logits = false;
+};
+
+small_model_runner::small_model_runner(std::unique_ptr<model::transformer> small_model, std::vector<token> end_tokens,
+                                       limits at_most, const environment* clock,
+                                       std::shared_ptr<const model::token_chooser> chooser, cost::cost_model passes)
+    : model_(std::move(small_model)),
+      end_tokens_(std::move(end_tokens)),
+      limits_(at_most),
+      pool_(at_most.pages_count),
+      clock_(clock),
+      chooser_(std::move(chooser)),
+      passes_(std::move(passes)) {}
+
+void small_model_runner::submit(model_job job) {
+  drop_job(job.request.session);
+  caches_[job.request.session].last_used = ++use_counter_;
+  jobs_.push_back(std::move(job));
+}
+
+void small_model_runner::drop_job(session_id session) {
+  std::erase_if(jobs_, [&](const model_job& j) { return j.request.session == session; });
+}
+
+void small_model_runner::cut(session_id session, std::uint32_t from) {
+  if (const auto it = caches_.find(session); it != caches_.end()) it->second.window.cut(from);
+}
+
+void small_model_runner::forget(session_id session) {
+  drop_job(session);
+  const auto it = caches_.find(session);
+  if (it == caches_.end()) return;
+  it->second.table.clear(pool_);
+  caches_.erase(it);
+}
+
+std::size_t small_model_runner::count_embedded(std::span<const token> log, std::size_t known) const {
+  const std::uint32_t vocabulary = model_->config().vocabulary;
+  while (known < log.size() && log[known] >= 0 && static_cast<std::uint32_t>(log[known]) < vocabulary) ++known;
+  return known;
+}
+
+bool small_model_runner::is_end(token t) const {
+  return std::find(end_tokens_.begin(), end_tokens_.end(), t) != end_tokens_.end();
+}
+
+std::uint32_t small_model_runner::context_max() const {
+  const std::uint32_t own = model_->config().context;
+  return limits_.context_max == 0 ? own : std::min(limits_.context_max, own);
+}
+
+/// What of the log the model is to read for a draft of so many tokens.
+reading_window small_model_runner::window_for(const reading_window& now, const draft_session& s,
+                                              std::uint32_t tokens_max) const {
+  reading_window window = now;
+  window.follow(s.log().tokens().size(), s.log().copied_from(), std::min(tokens_max, context_max() / 4), context_max());
+  return window;
+}
+
+small_model_runner::reading small_model_runner::reading_for(const draft_session& s, const draft_request& r) const {
+  const auto it = caches_.find(r.session);
+  const auto log = s.log().tokens();
+  const reading_window window = window_for(it != caches_.end() ? it->second.window : reading_window{}, s, r.tokens_max);
+  const std::size_t context = window.count(log.size());
+  const std::size_t read = it != caches_.end() ? window.matching(log, it->second.tokens) : 0;
+  return {.unread = context - read, .context = context};
+}
+
+double small_model_runner::passes_of(const model_job& job) const {
+  const cost::step_cost own = step_cost_at(caches_.at(job.request.session).tokens.size());
+  return own.is_known() ? job.us / own.pass_us : static_cast<double>(job.runs_count);
+}
+
+/// Frees pages of sessions that are not at work until `count` more tokens fit; false when they cannot.
+bool small_model_runner::make_room(cache& c, session_id owner, std::uint32_t count) {
+  while (c.table.pages_needed(pool_, count) > pool_.free_count()) {
+    cache* victim = nullptr;
+    for (auto& [id, other] : caches_) {
+      if (id == owner || other.table.held_count() == 0) continue;
+      const bool busy =
+          std::any_of(jobs_.begin(), jobs_.end(), [&](const model_job& j) { return j.request.session == id; });
+      if (!busy && (victim == nullptr || other.last_used < victim->last_used)) victim = &other;
+    }
+    if (victim == nullptr) return false;
+    victim->table.clear(pool_);
+    victim->tokens.clear();
+  }
+  return c.table.append(pool_, count);
+}
+
+/// What the job brings into the next forward. False when it cannot go on: its draft is as long as it gets.
+bool small_model_runner::plan_run(model_job& j, std::uint32_t rows_left, planned& out) {
+  cache& c = caches_.at(j.request.session);
+  c.window = window_for(c.window, *j.session, j.request.tokens_max);
+  out.context = c.window.read(j.session->log().tokens());
+  out.context.insert(out.context.end(), j.draft.tokens.begin(), j.draft.tokens.end());
+  if (out.context.empty()) return false;
+
+  const auto reusable = std::mismatch(c.tokens.begin(), c.tokens.end(), out.context.begin(), out.context.end()).first;
+  const bool drafting = j.request.tokens_max > 0;
+  std::size_t computed = static_cast<std::size_t>(reusable - c.tokens.begin());
+  if (drafting) computed = std::min(computed, out.context.size() - 1);  // the last token's logits are wanted
+  c.tokens.resize(computed);
+  c.table.truncate(pool_, static_cast<std::uint32_t>(computed));
+
+  const std::size_t pending = out.context.size() - computed;
+  if (pending == 0) return false;
+  const std::uint32_t chunk = std::min(rows_left, limits_.prompt_chunk_rows_max);
+  out.first = computed;
+  out.wants_logits = drafting && pending <= chunk;
+  const std::size_t count = std::min<std::size_t>(pending, chunk);
+  out.tokens.assign(out.context.begin() + static_cast<std::ptrdiff_t>(computed),
+                    out.context.begin() + static_cast<std::ptrdiff_t>(computed + count));
+  if (out.wants_logits && j.request.options.how == method::blazedit) {
+    look_up(j, rows_left - static_cast<std::uint32_t>(count), out);
+  }
+  if (computed + out.tokens.size() > context_max()) return false;
+  return make_room(c, j.request.session, static_cast<std::uint32_t>(out.tokens.size()));
+}
+
+/// What the model is to check after the draft: where times are known, as many tokens as give the most tokens per
+/// microsecond of both models' passes.
+void small_model_runner::look_up(const model_job& j, std::uint32_t rows_left, planned& out) const {
+  // The model adds one token of its own to what it accepts.
+  const std::uint32_t room = j.request.tokens_max - static_cast<std::uint32_t>(j.draft.tokens.size()) - 1;
+  const std::uint32_t most = std::min({j.request.options.micro_draft_tokens, room, rows_left});
+  auto found = j.session->log().look_up(j.draft.tokens, j.request.options.max_matching_ngram_size, most);
+  out.guess = std::move(found.tokens);
+  const cost::step_cost own = step_cost_at(out.context.size());
+  if (own.is_known() && j.request.step.is_known()) {
+    const graded_run run{source::lookup, grade_of_match(found.matched), static_cast<std::uint32_t>(out.guess.size())};
+    const round_prices prices{.round_us = own.pass_us + j.round_us, .row_us = own.row_us() + j.request.step.row_us()};
+    out.guess.resize(static_cast<std::size_t>(best_round(j.session->parts({&run, 1}), prices).rows));
+  }
+  out.tokens.insert(out.tokens.end(), out.guess.begin(), out.guess.end());
+}
+
+/// Whether another pass pays for its time and a row of the target's: it brings at least one token if all before it is
+/// accepted. Always, where no times are known.
+bool small_model_runner::pays_to_go_on(const model_job& j) const {
+  const cost::step_cost own = step_cost_at(caches_.at(j.request.session).tokens.size());
+  if (!j.request.step.is_known() || !own.is_known()) return true;
+  return j.chance * j.round_us > own.pass_us + j.request.step.row_us();
+}
+
+/// Takes the logits of a run in; false when the job is finished.
+bool small_model_runner::absorb(model_job& j, const planned& p, std::span<const float> logits) {
+  cache& c = caches_.at(j.request.session);
+  ++j.passes;
+  c.tokens.insert(c.tokens.end(), p.tokens.begin(), p.tokens.end());
+  if (!p.wants_logits) return j.request.tokens_max > 0 || c.tokens.size() < p.context.size();
+
+  const auto log = j.session->log().tokens();
+  const std::size_t vocabulary = model_->config().vocabulary;
+  std::vector<token> history;
+  if (j.request.sampling.needs_history()) {
+    history.assign(log.begin(), log.end());
+    history.insert(history.end(), j.draft.tokens.begin(), j.draft.tokens.end());
+  }
+  const model::token_context before{history, log.size() + j.draft.tokens.size(), j.request.prompt_count};
+  const model::chooser_of_answer chooser{chooser_.get(), j.request.session.value};
+  const auto got = model::accept(logits, vocabulary, p.guess, j.request.sampling, before, {}, nullptr, chooser);
+  const std::size_t rejected = p.guess.size() - got.accepted_count;
+  c.tokens.resize(c.tokens.size() - rejected);
+  c.table.truncate(pool_, static_cast<std::uint32_t>(c.tokens.size()));
+  ++j.runs_count;
+  float sure = model::top_probability(logits.subspan(got.accepted_count * vocabulary, vocabulary));
+  if (chooser_) sure = chooser_->confidence(j.request.session.value, sure);
+  j.chance *= sure;
+  for (const token& t : got.tokens) {
+    const bool own = &t == &got.tokens.back();
+    j.draft.add(source::model, own ? grade_of_probability(sure) : grades_count - 1, {&t, 1});
+    if (is_end(t)) return false;
+  }
+  if (j.draft.tokens.size() >= j.request.tokens_max) return false;
+  const draft_options& how = j.request.options;
+  if (how.how == method::blazedit) return j.runs_count < how.max_num_run && pays_to_go_on(j);
+  return j.draft.tokens.size() < how.assisted_tokens_max && sure >= how.confidence_min;
+}
+
+std::vector<model_job> small_model_runner::step() {
+  std::vector<model_job> finished;
+  if (jobs_.empty()) return finished;
+  std::vector<planned> plans;
+  std::vector<std::size_t> owners;
+  std::vector<std::size_t> done;
+  std::uint32_t rows_left = model_->rows_max();
+  for (std::size_t i = 0; i < jobs_.size() && rows_left > 0; ++i) {
+    planned p;
+    if (!plan_run(jobs_[i], rows_left, p)) {
+      done.push_back(i);
+      continue;
+    }
+    rows_left -= static_cast<std::uint32_t>(p.tokens.size());
+    plans.push_back(std::move(p));
+    owners.push_back(i);
+  }
+
+  std::vector<model::run> batch;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const planned& p = plans[i];
+    batch.push_back(
+        {.tokens = p.tokens,
+         .first_position = static_cast<position>(p.first),
+         .table = caches_.at(jobs_[owners[i]].request.session).table.pieces(),
+         .logits_begin = static_cast<std::uint32_t>(p.tokens.size() - (p.wants_logits ? p.guess.size() + 1 : 0))});
+  }
+  if (!batch.empty()) {
+    const instant began = clock_ != nullptr ? clock_->now() : instant{};
+    const auto logits = model_->forward(batch);
+    ++passes_count_;
+    std::size_t row = 0;
+    const std::size_t vocabulary = model_->config().vocabulary;
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      const std::size_t rows = batch[i].logits_count();
+      if (!absorb(jobs_[owners[i]], plans[i], logits.subspan(row * vocabulary, rows * vocabulary))) {
+        done.push_back(owners[i]);
+      }
+      row += rows;
+    }
+    if (clock_ != nullptr) time_pass(plans, owners, clock_->now() - began);
+  }
+  std::sort(done.begin(), done.end());
+  for (const std::size_t i : done) finished.push_back(std::move(jobs_[i]));
+  for (auto it = done.rbegin(); it != done.rend(); ++it) jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(*it));
+  return finished;
+}
+
+/// Each job has its rows' share of a pass, less the price of those that read the log: they are charged by themselves.
+void small_model_runner::time_pass(std::span<const planned> plans, std::span<const std::size_t> owners,
+                                   microseconds took) {
+  cost::work_size size;
+  for (const planned& p : plans) {
+    size = size + cost::size_of_run(p.first, p.tokens.size(), p.wants_logits ? p.guess.size() + 1 : 0);
+  }
+  passes_.observe(size, took);
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    if (!plans[i].wants_logits) continue;
+    const auto rows = static_cast<double>(plans[i].tokens.size());
+    const auto own_rows = static_cast<double>(plans[i].guess.size() + 1);
+    const double us_per_row = static_cast<double>(took.count()) / static_cast<double>(size.rows);
+    const double reading_us = (rows - own_rows) * step_cost_at(plans[i].first).row_us();
+    jobs_[owners[i]].us += std::max(rows * us_per_row - reading_us, own_rows * us_per_row);
+  }
+}
+
+void small_model_runner::check_integrity() const {
+  pool_.check_integrity();
+  std::size_t held = 0;
+  for (const auto& [id, c] : caches_) {
+    c.table.check_integrity();
+    held += c.table.held_count();
+    REDLINE_ASSERT(c.table.token_count() == c.tokens.size(), "the cached tokens and their table disagree");
+  }
+  REDLINE_ASSERT(held + pool_.free_count() == pool_.pages_count(), "the draft model's pages are not conserved");
+}
+
+}  // namespace redline::draft
