@@ -70,8 +70,33 @@ std::optional<envelope> read_envelope(std::string_view bytes) {
 
 }  // namespace
 
+/// A thread's sockets towards others, by endpoint.
+class outlets {
+ public:
+  explicit outlets(zmq::context_t& context) : context_(context) {}
+
+  zmq::socket_t& find(const std::string& endpoint) {
+    auto it = sockets_.find(endpoint);
+    if (it == sockets_.end()) {
+      it = sockets_.emplace(endpoint, zmq::socket_t(context_, ZMQ_PUSH)).first;
+      it->second.set(zmq::sockopt::sndhwm, inproc_frames_max);
+      it->second.set(zmq::sockopt::linger, 0);
+      it->second.connect(endpoint);
+    }
+    return it->second;
+  }
+  void open(const fabric_layout& layout) {
+    for (const auto number : layout.workers) find(worker_endpoint(number));
+  }
+
+ private:
+  zmq::context_t& context_;
+  std::map<std::string, zmq::socket_t> sockets_;
+};
+
 struct zmq_fabric::state {
   std::uint16_t process = 0;
+  fabric_layout layout;
   zmq::context_t context{1};
   /// By worker number; links may be made while others send.
   std::array<std::atomic<bool>, 256> workers{};
@@ -83,10 +108,13 @@ struct zmq_fabric::state {
 
 class zmq_link final : public actor::link {
  public:
-  zmq_link(zmq_fabric::state& fabric, std::uint16_t number) : fabric_(fabric), inbox_(fabric.context, ZMQ_PULL) {
+  zmq_link(zmq_fabric::state& fabric, std::uint16_t number)
+      : fabric_(fabric), inbox_(fabric.context, ZMQ_PULL), outlets_(fabric.context) {
     inbox_.set(zmq::sockopt::rcvhwm, inproc_frames_max);
     inbox_.set(zmq::sockopt::linger, 0);
     inbox_.bind(worker_endpoint(number));
+    outlets_.open(fabric.layout);
+    if (fabric.layout.has_bridge) outlets_.find(bridge_endpoint);
   }
 
   result<void> send(const frame& f) override try {
@@ -104,7 +132,7 @@ class zmq_link final : public actor::link {
       }
       endpoint = bridge_endpoint;
     }
-    if (!send_parts(outlet(endpoint), actor::encode(f.head), f.body)) {
+    if (!send_parts(outlets_.find(endpoint), actor::encode(f.head), f.body)) {
       return failure{errc::mailbox_full, "the queue to " + endpoint + " is full"};
     }
     return {};
@@ -134,20 +162,9 @@ class zmq_link final : public actor::link {
   [[nodiscard]] int descriptor() { return inbox_.get(zmq::sockopt::fd); }
 
  private:
-  zmq::socket_t& outlet(const std::string& endpoint) {
-    auto it = outlets_.find(endpoint);
-    if (it == outlets_.end()) {
-      it = outlets_.emplace(endpoint, zmq::socket_t(fabric_.context, ZMQ_PUSH)).first;
-      it->second.set(zmq::sockopt::sndhwm, inproc_frames_max);
-      it->second.set(zmq::sockopt::linger, 0);
-      it->second.connect(endpoint);
-    }
-    return it->second;
-  }
-
   zmq_fabric::state& fabric_;
   zmq::socket_t inbox_;
-  std::map<std::string, zmq::socket_t> outlets_;
+  outlets outlets_;
   std::vector<zmq::message_t> parts_;
 };
 
@@ -156,13 +173,16 @@ namespace {
 /// Carries frames between this process and others. Lives on its own thread.
 class bridge {
  public:
-  bridge(zmq::context_t& context, std::uint16_t process, bridge_options options, std::vector<address> watchers)
-      : context_(context),
-        process_(process),
+  bridge(zmq::context_t& context, std::uint16_t process, bridge_options options, std::vector<address> watchers,
+         const fabric_layout& layout)
+      : process_(process),
         options_(std::move(options)),
         watchers_(std::move(watchers)),
         outbound_(context, ZMQ_PULL),
-        network_(context, options_.listen.empty() ? ZMQ_DEALER : ZMQ_ROUTER) {}
+        network_(context, options_.listen.empty() ? ZMQ_DEALER : ZMQ_ROUTER),
+        outlets_(context) {
+    outlets_.open(layout);
+  }
 
   /// Returns the bound endpoint, empty when dialling.
   std::string open() {
@@ -297,26 +317,18 @@ class bridge {
 
   void send_local(const frame& f) {
     const std::string endpoint = worker_endpoint(actor::worker_of(f.head.to));
-    auto it = outlets_.find(endpoint);
-    if (it == outlets_.end()) {
-      it = outlets_.emplace(endpoint, zmq::socket_t(context_, ZMQ_PUSH)).first;
-      it->second.set(zmq::sockopt::sndhwm, inproc_frames_max);
-      it->second.set(zmq::sockopt::linger, 0);
-      it->second.connect(endpoint);
-    }
-    if (!send_parts(it->second, actor::encode(f.head), f.body)) {
+    if (!send_parts(outlets_.find(endpoint), actor::encode(f.head), f.body)) {
       actor::count_undelivered(errc::mailbox_full);
       note_dropped("a frame for the full queue of " + endpoint);
     }
   }
 
-  zmq::context_t& context_;
   std::uint16_t process_;
   bridge_options options_;
   std::vector<address> watchers_;
   zmq::socket_t outbound_;
   zmq::socket_t network_;
-  std::map<std::string, zmq::socket_t> outlets_;
+  outlets outlets_;
   std::map<std::uint16_t, peer> peers_;
   std::vector<zmq::message_t> parts_;
 };
@@ -354,7 +366,10 @@ result<void> check_endpoint(const std::string& endpoint, const bridge_options& o
 
 }  // namespace
 
-zmq_fabric::zmq_fabric(std::uint16_t process) : state_(std::make_unique<state>()) { state_->process = process; }
+zmq_fabric::zmq_fabric(std::uint16_t process, fabric_layout layout) : state_(std::make_unique<state>()) {
+  state_->process = process;
+  state_->layout = std::move(layout);
+}
 zmq_fabric::~zmq_fabric() { stop_bridge(); }
 
 std::unique_ptr<actor::link> zmq_fabric::make_link(std::uint16_t number) {
@@ -373,7 +388,7 @@ result<void> zmq_fabric::start_bridge(const bridge_options& options, std::vector
       // Before any server socket: a CURVE server without its gate would let everybody in.
       state_->gate = std::make_unique<curve_gate>(state_->context, options.allowed_public_keys);
     }
-    auto b = std::make_unique<bridge>(state_->context, state_->process, options, std::move(watchers));
+    auto b = std::make_unique<bridge>(state_->context, state_->process, options, std::move(watchers), state_->layout);
     state_->bound = b->open();
     state_->bridge_running = true;
     state_->bridge_thread = std::thread([this, carrier = std::move(b)] { carrier->run(state_->bridge_running); });

@@ -33,12 +33,19 @@ struct bridge_options {
   microseconds silence_max{5'000'000};  // then a peer counts as lost
 };
 
+/// The workers that a process will have, and whether it talks to other processes. All sockets between them are made
+/// with the links: at first use there might be no descriptor left for one.
+struct fabric_layout {
+  std::vector<std::uint16_t> workers;
+  bool has_bridge = false;
+};
+
 /// One process's ZeroMQ: a PULL socket per worker thread, PUSH sockets between them (`inproc`), and, when configured, a
 /// bridge thread that carries frames to other processes over `ipc` or `tcp` and notices when a process comes or goes.
 /// Links are made before their threads start; the fabric outlives them.
 class zmq_fabric {
  public:
-  explicit zmq_fabric(std::uint16_t process);
+  explicit zmq_fabric(std::uint16_t process, fabric_layout layout = {});
   ~zmq_fabric();
   zmq_fabric(const zmq_fabric&) = delete;
   zmq_fabric& operator=(const zmq_fabric&) = delete;

@@ -33,9 +33,20 @@ std::uint16_t process_of_roles(const engine_roles& roles) {
   return roles.target ? topology::target_process : topology::draft_process;
 }
 
+transport::fabric_layout plan_fabric(const engine_options& options) {
+  transport::fabric_layout layout{.workers = {control_worker, topology::io_worker}};
+  if (options.roles.front)
+    layout.workers.insert(layout.workers.end(), {topology::http_worker, topology::lookup_worker});
+  if (options.roles.target) layout.workers.push_back(topology::target_worker);
+  if (options.roles.draft && !options.draft_path.empty()) layout.workers.push_back(topology::draft_worker);
+  layout.has_bridge = !options.bridge.listen.empty() || !options.bridge.join.empty();
+  return layout;
+}
+
 }  // namespace
 
-engine::engine(engine_options options) : options_(std::move(options)), fabric_(process_of_roles(options_.roles)) {}
+engine::engine(engine_options options)
+    : options_(std::move(options)), fabric_(process_of_roles(options_.roles), plan_fabric(options_)) {}
 
 engine::~engine() { stop(); }
 

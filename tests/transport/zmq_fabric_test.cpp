@@ -1,6 +1,7 @@
 #include "transport/zmq_fabric.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -233,6 +234,23 @@ TEST(zmq_fabric, returns_frames_for_a_process_that_is_not_connected) {
   EXPECT_EQ(m->to, make_address(3, 1, 1));
   EXPECT_EQ(m->what.value, 0x0f01);
   EXPECT_EQ(m->why.code, errc::unreachable);
+}
+
+TEST(zmq_fabric, needs_no_descriptors_after_its_links_are_made) {
+  zmq_fabric fabric(1, {.workers = {1, 2}});
+  const auto first = fabric.make_link(1), second = fabric.make_link(2);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit none = before;
+  none.rlim_cur = 3;  // standard input and output have them
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto there = first->send(note(make_address(1, 2, 7), make_address(1, 1, 5), "hello"));
+  const auto back = second->send(note(make_address(1, 1, 5), make_address(1, 2, 7), "hello to you"));
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_TRUE(there) << there.error().describe();
+  EXPECT_TRUE(back) << back.error().describe();
+  EXPECT_EQ(next(*second)->body, note({}, {}, "hello").body);
+  EXPECT_EQ(next(*first)->body, note({}, {}, "hello to you").body);
 }
 
 }  // namespace

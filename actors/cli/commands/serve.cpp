@@ -11,6 +11,7 @@
 #include "actors/cli/progress_line.hpp"
 #include "actors/http/gateway.hpp"
 #include "actors/http/http_gate.hpp"
+#include "actors/node/descriptor_plan.hpp"
 #include "actors/node/engine.hpp"
 #include "actors/serving/draft_model.hpp"
 #include "runtime/base/hex.hpp"
@@ -50,6 +51,21 @@ result<std::shared_ptr<gateway_services>> make_services(const serve_flags& f, co
   return s;
 }
 
+/// Connections may take what descriptors are left.
+result<void> limit_connections(const serve_flags& f, transport::http_front::options& http) {
+  REDLINE_TRY_ASSIGN(http.connections_max,
+                     plan_connections(f.connections_max, raise_descriptor_limit(), count_open_descriptors()));
+  if (http.connections_max < f.connections_max) {
+    log_line(log_level::warning, "serve",
+             "at most " + std::to_string(http.connections_max) + " connections instead of " +
+                 std::to_string(f.connections_max) + ": the limit of open files is low (ulimit -n)");
+  }
+  http.connections_per_address_max =
+      f.connections_per_address != 0 ? f.connections_per_address : std::max<std::size_t>(1, http.connections_max / 4);
+  http.answer_timeout = std::chrono::seconds(f.answer_timeout);
+  return {};
+}
+
 int run(const serve_flags& f) {
   signal_wait signals;
   const auto where = parse_listen_address(f.listen);
@@ -76,6 +92,8 @@ int run(const serve_flags& f) {
   transport::http_front::options http;
   http.address = where->host;
   http.port = where->port;
+  const auto limited = limit_connections(f, http);
+  if (!limited) return report(limited.error());
   auto gate = http_gate::start((*e)->fabric(), topology::http_worker, topology::http, http, front);
   if (!gate) return report(gate.error());
   if (!f.port_file.empty()) std::ofstream(f.port_file) << (*gate)->port() << "\n";

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <utility>
 
 #include "actors/cli/commands/key_files.hpp"
 #include "actors/http/gateway.hpp"
 #include "actors/node/engine.hpp"
+#include "transport/http_front.hpp"
 
 namespace redline::actors::cli {
 namespace {
@@ -149,7 +151,11 @@ scheduler_options to_scheduler_options(const scheduling_flags& flags) {
 }
 
 serve_flags::serve_flags()
-    : live_sessions_max(edit_limits{}.sessions_max), live_idle_seconds(edit_limits{}.idle_seconds_max) {}
+    : answer_timeout(
+          std::chrono::duration_cast<std::chrono::seconds>(transport::http_front::options{}.answer_timeout).count()),
+      connections_max(transport::http_front::options{}.connections_max),
+      live_sessions_max(edit_limits{}.sessions_max),
+      live_idle_seconds(edit_limits{}.idle_seconds_max) {}
 
 void add_serve_flags(command c, serve_flags& flags) {
   add_model_flags(c, flags.models);
@@ -166,6 +172,18 @@ void add_serve_flags(command c, serve_flags& flags) {
   c.add_flag("--accept-any-model", flags.accept_any_model, "Answer whatever model a request names").group("HTTP");
   c.add("--shutdown-timeout", flags.shutdown_timeout, "Seconds that running requests get after SIGTERM")
       .range(0.0, 86400.0)
+      .group("HTTP");
+  c.add("--answer-timeout", flags.answer_timeout,
+        "Seconds without any sign of an answer after which its request fails with 504")
+      .range(1, 604800)
+      .group("HTTP");
+  c.add("--connections-max", flags.connections_max,
+        "Most connections at once; when all are in use, the longest idle one is closed for a new one")
+      .range(1, 1000000)
+      .group("HTTP");
+  c.add("--connections-per-address", flags.connections_per_address,
+        "Most connections of one remote address, but for loopback; 0: a quarter of all")
+      .range(0, 1000000)
       .group("HTTP");
   c.add("--live-sessions-max", flags.live_sessions_max,
         "Most live sessions at once; with API keys a quarter of them for one tenant")

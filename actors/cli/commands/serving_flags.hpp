@@ -47,6 +47,9 @@ struct serve_flags {
   std::string alias;
   bool accept_any_model = false;
   double shutdown_timeout = 30;  // seconds
+  std::int64_t answer_timeout;   // seconds
+  std::size_t connections_max;
+  std::size_t connections_per_address = 0;  // 0: a quarter of them
   std::uint64_t live_sessions_max;
   std::int64_t live_idle_seconds;
   std::vector<std::string> remote;  // "target", "draft"
