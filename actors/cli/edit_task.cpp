@@ -32,7 +32,7 @@ result<generation_spec> request_of(const edit_task& task, const draft::draft_opt
   g.draft = how;
   if (copy) {
     if (!e.token_trie()) return failure{errc::unsupported_format, "the model's vocabulary cannot spell programs"};
-    REDLINE_TRY_ASSIGN(g.rules, copy_rules(e.token_trie(), {task.before}, *copy));
+    REDLINE_TRY_ASSIGN(g.rules, make_copy_rules(e.token_trie(), {task.before}, *copy));
   }
   if (draft::reads_prediction(how.how)) g.prediction = e.tokenizer()->encode(task.before);
   return g;

@@ -1,6 +1,6 @@
 #include "actors/cli/generation_flags.hpp"
 
-#include "actors/serving/guide.hpp"
+#include "actors/serving/constrained_output.hpp"
 
 namespace redline::actors::cli {
 
@@ -82,7 +82,7 @@ kv::eviction_options to_eviction_options(const eviction_flags& flags) {
 }
 
 copy_options to_copy_options(const method_flags& flags) {
-  return {.trust = copy_trust_of(flags.copy_trust).value_or(copy_trust::forced),
+  return {.trust = parse_copy_trust(flags.copy_trust).value_or(copy_trust::forced),
           .line_spans = flags.copy_spans != "tokens",
           .token_spans = flags.copy_spans != "lines",
           .anchors = flags.copy_anchors,

@@ -144,7 +144,7 @@ answer_spec completions::spec_for(const request_state& r, std::vector<token> pre
   if (asked.logprobs) spec.logprobs = asked.top_logprobs;
   if (asked.copy) {
     const auto& c = *asked.copy;
-    spec.copy = copy_spec{{.trust = *copy_trust_of(c.trust),
+    spec.copy = copy_spec{{.trust = *parse_copy_trust(c.trust),
                            .line_spans = c.line_spans,
                            .token_spans = c.token_spans,
                            .anchors = c.anchors},

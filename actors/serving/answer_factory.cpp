@@ -10,15 +10,15 @@ answer_factory::answer_factory(parts from) : parts_(std::move(from)) {
   }
 }
 
-outcome<std::shared_ptr<const guide_rules>, refusal> answer_factory::rules_for(const answer_spec& spec) const {
-  if (!spec.copy && !spec.schema) return std::shared_ptr<const guide_rules>{};
+outcome<std::shared_ptr<const output_rules>, refusal> answer_factory::rules_for(const answer_spec& spec) const {
+  if (!spec.copy && !spec.schema) return std::shared_ptr<const output_rules>{};
   const std::string field = spec.copy ? "redline.copy" : "response_format";
   if (!parts_.token_trie) {
     return refusal{.field = field,
                    .why = {errc::invalid_argument, "This model's vocabulary cannot spell what '" + field + "' needs."}};
   }
-  auto rules = spec.schema ? json_rules(parts_.token_trie, *spec.schema)
-                           : copy_rules(parts_.token_trie, spec.copy->files, spec.copy->options);
+  auto rules = spec.schema ? make_json_rules(parts_.token_trie, *spec.schema)
+                           : make_copy_rules(parts_.token_trie, spec.copy->files, spec.copy->options);
   if (rules) return std::move(*rules);
   if (spec.schema) return refusal{refusal::kind::bad_grammar, "response_format.json_schema.schema", rules.error()};
   return refusal{.field = "redline.files", .why = {errc::invalid_argument, rules.error().context}};
@@ -31,7 +31,7 @@ outcome<session_partners, refusal> answer_factory::partners_for(draft::method ho
 }
 
 outcome<token_log, refusal> answer_factory::make(const answer_spec& spec, std::vector<token> prompt,
-                                                 std::shared_ptr<const guide_rules> rules,
+                                                 std::shared_ptr<const output_rules> rules,
                                                  std::optional<std::vector<token_range>> turns,
                                                  const std::string& prompt_field) const {
   generation_spec g;

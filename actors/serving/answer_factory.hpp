@@ -30,11 +30,11 @@ class answer_factory {
   [[nodiscard]] std::uint32_t context_max() const { return parts_.context_max; }
 
   /// The grammar of the answers; null for free text.
-  [[nodiscard]] outcome<std::shared_ptr<const guide_rules>, refusal> rules_for(const answer_spec& spec) const;
+  [[nodiscard]] outcome<std::shared_ptr<const output_rules>, refusal> rules_for(const answer_spec& spec) const;
   [[nodiscard]] outcome<session_partners, refusal> partners_for(draft::method how, actor::address client) const;
   /// turns: see generation_spec. prompt_field: what a refusal of the prompt names.
   [[nodiscard]] outcome<token_log, refusal> make(const answer_spec& spec, std::vector<token> prompt,
-                                                 std::shared_ptr<const guide_rules> rules,
+                                                 std::shared_ptr<const output_rules> rules,
                                                  std::optional<std::vector<token_range>> turns,
                                                  const std::string& prompt_field) const;
 

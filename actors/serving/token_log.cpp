@@ -32,7 +32,7 @@ token_log::token_log(generation_spec spec, std::shared_ptr<const text::tokenizer
       window_max_(window_of(spec_)),
       stops_(std::move(stops)),
       characters_(utf8::stream::invalid_bytes::keep) {
-  if (spec_.rules) guide_.emplace(spec_.rules);
+  if (spec_.rules) constrained_.emplace(spec_.rules);
   if (!evicts()) {
     output_max_ = std::min(output_max_, window_max_ - prompt_count_);
     return;
@@ -97,16 +97,16 @@ token_log::progress token_log::commit(std::span<const token> tokens, std::span<c
   for (std::size_t i = 0; i < tokens.size() && !step.finished; ++i) {
     const token t = tokens[i];
     if (tokenizer_->is_end_of_generation(t) &&
-        (guide_ ? guide_->may_end() && guide_->span_left().empty() : !spec_.ignore_end)) {
+        (constrained_ ? constrained_->may_end() && constrained_->span_left().empty() : !spec_.ignore_end)) {
       step.finished = finish_reason::stop;
       break;
     }
     std::string text;
-    if (guide_) {
+    if (constrained_) {
       const auto logprob = i < logprobs.size() ? std::optional(logprobs[i].logprob) : std::nullopt;
-      const auto verdict = guide_->take(t, logprob, text);
-      if (verdict == guide::verdict::span_ended) break;
-      if (verdict == guide::verdict::forbidden) {
+      const auto outcome = constrained_->accept_token(t, logprob, text);
+      if (outcome == constrained_output::acceptance::span_ended) break;
+      if (outcome == constrained_output::acceptance::forbidden) {
         step.finished = finish_reason::failed;
         step.why_not = failure{errc::internal, "the target model wrote a token that the answer's grammar forbids"};
         return step;
@@ -128,7 +128,7 @@ void token_log::append(token t, std::string_view text, progress& into) {
   ++output_count_;
   into.tokens.push_back(t);
   into.text += characters_.feed(stops_.feed(text));
-  if (stops_.matched() || (guide_ && guide_->over()))
+  if (stops_.matched() || (constrained_ && constrained_->is_complete()))
     into.finished = finish_reason::stop;
   else if (room() == 0)
     into.finished = finish_reason::length;
@@ -136,8 +136,8 @@ void token_log::append(token t, std::string_view text, progress& into) {
 
 /// What must follow, and spans that are copied because a program says so: until the model is to be asked again.
 void token_log::append_decided(progress& into) {
-  while (guide_ && !into.finished) {
-    const auto next = guide_->next_decided();
+  while (constrained_ && !into.finished) {
+    const auto next = constrained_->append_decided();
     if (!next) return;
     append(next->id, next->text, into);
   }
@@ -196,12 +196,12 @@ std::vector<token> token_log::usable(std::vector<token> draft) const {
   if (draft.size() >= round_room()) draft.resize(round_room() == 0 ? 0 : round_room() - 1);
   const auto strange = [&](token t) { return !tokenizer_->vocab().contains(t); };
   draft.erase(std::find_if(draft.begin(), draft.end(), strange), draft.end());
-  return guide_ ? guide_->usable(std::move(draft)) : draft;
+  return constrained_ ? constrained_->usable(std::move(draft)) : draft;
 }
 
 std::vector<token> token_log::span_draft() const {
-  if (!guide_ || round_room() == 0) return {};
-  const auto left = guide_->span_left();
+  if (!constrained_ || round_room() == 0) return {};
+  const auto left = constrained_->span_left();
   const auto fits = left.first(std::min<std::size_t>(left.size(), round_room() - 1));
   return {fits.begin(), fits.end()};
 }

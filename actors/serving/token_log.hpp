@@ -9,7 +9,7 @@
 
 #include "actors/messages/session_messages.hpp"
 #include "actors/serving/chat_turns.hpp"
-#include "actors/serving/guide.hpp"
+#include "actors/serving/constrained_output.hpp"
 #include "runtime/base/utf8.hpp"
 #include "runtime/draft/draft_options.hpp"
 #include "runtime/kv/eviction.hpp"
@@ -18,7 +18,7 @@
 
 namespace redline::actors {
 
-/// What a client wants generated.
+/// An answer to generate.
 struct generation_spec {
   session_id session;
   tenant_id tenant;
@@ -27,7 +27,7 @@ struct generation_spec {
   std::uint32_t context_max = 0;  // of prompt and answer together, or of the window that moves over them
   kv::eviction_options eviction;
   /// Of a conversation: its older turns, the only part of the prompt that may leave the window, whole and oldest first.
-  /// Absent: a text of which any token behind n_keep may go.
+  /// Absent: a text of which any token after the first n_keep may go.
   std::optional<std::vector<token_range>> turns;
   std::vector<std::string> stops;
   bool ignore_end = false;  // end-of-generation tokens are tokens like others
@@ -35,7 +35,7 @@ struct generation_spec {
   draft::draft_options draft;
   std::vector<token> prediction;  // guesses of the answer's tokens: any ids, and of no effect on the answer
   std::optional<std::uint32_t> logprobs;
-  std::shared_ptr<const guide_rules> rules;  // the grammar of the answer; null: any text
+  std::shared_ptr<const output_rules> rules;  // the grammar of the answer; null: any text
 };
 
 /// The committed log of one answer, and what it means as text: appends tokens, cuts at end tokens, stop strings and
@@ -55,9 +55,9 @@ class token_log {
     std::optional<failure> why_not;  // with `failed`
     std::uint32_t agreed_count = 0;  // length of the log up to where it is what the committed tokens said
   };
-  /// What is decided before the model is asked anything: how a grammar has to begin. Once, before the first commit.
+  /// Appends what is decided before the model is asked: how a grammar has to begin. Once, before the first commit.
   progress begin();
-  /// Appends tokens up to where the answer ends, and what a grammar decides behind them. logprobs: one per token, or
+  /// Appends tokens up to where the answer ends, and what a grammar decides after them. logprobs: one per token, or
   /// none.
   progress commit(std::span<const token> tokens, std::span<const model::emitted_logprob> logprobs = {});
 
@@ -66,7 +66,7 @@ class token_log {
     std::uint32_t at = 0;
     std::uint32_t count = 0;
   };
-  /// Takes the oldest turns out of a window that is full, or when there are none the oldest tokens behind the kept
+  /// Takes the oldest turns out of a window that is full, or when there are none the oldest tokens after the kept
   /// ones. Where depends on the tokens only, so an answer evicts at the same places with every drafter.
   std::optional<evicted> make_room();
 
@@ -74,21 +74,21 @@ class token_log {
   /// still has room.
   [[nodiscard]] std::vector<token> usable(std::vector<token> draft) const;
 
-  /// How an answer under a grammar probably goes on, as far as there is room; empty: nobody knows.
+  /// How an answer under a grammar probably goes on, as far as there is room; empty: unknown.
   [[nodiscard]] std::vector<token> likely_draft() const {
-    return guide_ ? usable(guide_->likely()) : std::vector<token>{};
+    return constrained_ ? usable(constrained_->likely_rest()) : std::vector<token>{};
   }
   /// A span of a program that the model is to be asked about, as far as there is room; empty: none.
   [[nodiscard]] std::vector<token> span_draft() const;
-  [[nodiscard]] grammar::constraint grammar() const { return guide_ ? guide_->where() : grammar::constraint{}; }
+  [[nodiscard]] grammar::constraint grammar() const {
+    return constrained_ ? constrained_->constraint() : grammar::constraint{};
+  }
   /// Alternatives to ask for with each token.
   [[nodiscard]] std::optional<std::uint32_t> logprobs() const {
-    return guide_ && guide_->wants_logprobs() ? std::optional(spec_.logprobs.value_or(0)) : spec_.logprobs;
+    return constrained_ && constrained_->wants_logprobs() ? std::optional(spec_.logprobs.value_or(0)) : spec_.logprobs;
   }
-  [[nodiscard]] copy_report copied() const { return is_program() ? guide_->report() : copy_report{}; }
-  [[nodiscard]] bool is_program() const {
-    return guide_ && spec_.rules->constraint.kind == grammar::grammar_kind::copy;
-  }
+  [[nodiscard]] copy_report copied() const { return is_program() ? constrained_->report() : copy_report{}; }
+  [[nodiscard]] bool is_program() const { return constrained_ && constrained_->is_program(); }
 
   [[nodiscard]] std::span<const token> log() const { return log_; }
   [[nodiscard]] std::uint32_t log_count() const { return static_cast<std::uint32_t>(log_.size()); }
@@ -120,7 +120,7 @@ class token_log {
 
   generation_spec spec_;
   std::shared_ptr<const text::tokenizer> tokenizer_;
-  std::optional<guide> guide_;
+  std::optional<constrained_output> constrained_;
   std::vector<token> log_;
   std::uint32_t prompt_count_ = 0;
   std::uint32_t prompt_left_ = 0;

@@ -61,7 +61,7 @@ copy_cover& copy_cover::operator+=(const copy_cover& o) {
   return *this;
 }
 
-std::optional<std::vector<token>> program_tokens(const guide_rules& rules, const std::string& program,
+std::optional<std::vector<token>> program_tokens(const output_rules& rules, const std::string& program,
                                                  std::uint64_t* asked) {
   const auto& grammar = *rules.grammar;
   const auto& programs = static_cast<const grammar::copy_grammar&>(grammar.automaton());
@@ -98,7 +98,7 @@ copy_cover line_cover(const known_edit& e, const std::shared_ptr<const grammar::
     c.spans.push_back(
         static_cast<std::uint32_t>(trie->spell(files[0].slice(span->of, span->first, span->last)).size()));
   }
-  const auto rules = copy_rules(trie, {e.task.before}, {});
+  const auto rules = make_copy_rules(trie, {e.task.before}, {});
   if (rules) static_cast<void>(program_tokens(**rules, copy::print_program(program, false), &c.asked));
   return c;
 }
@@ -129,18 +129,18 @@ copy_cover token_cover(const known_edit& e, const grammar::token_trie& trie, std
 
 namespace {
 
-/// Writes an answer as a clumsy model would, through the guide that the sessions use.
+/// Writes an answer as a clumsy model would, through the same code as the sessions.
 class clumsy_writer {
  public:
-  clumsy_writer(const clumsy_model& m, const known_edit& e, std::shared_ptr<const guide_rules> rules)
-      : model_(m), edit_(e), rules_(std::move(rules)), guide_(rules_), random_(m.seed), opinions_(~m.seed) {}
+  clumsy_writer(const clumsy_model& m, const known_edit& e, std::shared_ptr<const output_rules> rules)
+      : model_(m), edit_(e), rules_(std::move(rules)), output_(rules_), random_(m.seed), opinions_(~m.seed) {}
 
   bool run() {
     plan(0);
     for (int tokens = 0; tokens < tokens_max; ++tokens) {
-      if (const auto next = guide_.next_decided()) {
+      if (const auto next = output_.append_decided()) {
         follow(next->id, next->text);
-      } else if (guide_.over()) {
+      } else if (output_.is_complete()) {
         return text_ == edit_.after;
       } else if (!choose()) {
         return false;
@@ -158,15 +158,17 @@ class clumsy_writer {
   bool choose() {
     const auto& index = rules_->grammar->trie();
     std::string text;
-    if (const auto span = guide_.span_left(); !span.empty()) {
+    if (const auto span = output_.span_left(); !span.empty()) {
       const bool agrees =
           std::string_view(edit_.after).substr(text_.size()).starts_with(index.tokenizer().piece(span.front()));
       const token other = span.front() == 0 ? 1 : 0;
-      if (guide_.take(agrees ? span.front() : other, std::nullopt, text) == guide::verdict::taken) text_ += text;
-      inside_span_ = !guide_.span_left().empty();
+      if (output_.accept_token(agrees ? span.front() : other, std::nullopt, text) ==
+          constrained_output::acceptance::taken)
+        text_ += text;
+      inside_span_ = !output_.span_left().empty();
       return true;
     }
-    const grammar::automaton_state here(guide_.where().state);
+    const grammar::automaton_state here(output_.constraint().state);
     const auto& programs = static_cast<const grammar::copy_grammar&>(rules_->grammar->automaton());
     const auto at = programs.unpack(here).at;
     // A text's last token may hold the "<" of the next op.
@@ -174,7 +176,7 @@ class clumsy_writer {
     begins_op_ = at == copy::program_state::step::await_op;
     if (model_.plans_anew && (begins_op_ || after_lt) && !plan(after_lt ? 1 : 0)) return false;
     const auto t = index.longest_token(programs, here, std::string_view(program_).substr(written_));
-    if (!t || guide_.take(*t, logprob(), text) != guide::verdict::taken) return false;
+    if (!t || output_.accept_token(*t, logprob(), text) != constrained_output::acceptance::taken) return false;
     follow(*t, text);
     return true;
   }
@@ -184,7 +186,7 @@ class clumsy_writer {
     const auto piece = rules_->grammar->trie().tokenizer().piece(t);
     text_ += text;
     if (std::string_view(program_).substr(written_).starts_with(piece) && !inside_span_) written_ += piece.size();
-    inside_span_ = !guide_.span_left().empty();
+    inside_span_ = !output_.span_left().empty();
   }
 
   /// For what is missing of the new file; so many bytes of the program stand there already.
@@ -243,8 +245,8 @@ class clumsy_writer {
 
   const clumsy_model& model_;
   const known_edit& edit_;
-  std::shared_ptr<const guide_rules> rules_;
-  guide guide_;
+  std::shared_ptr<const output_rules> rules_;
+  constrained_output output_;
   std::mt19937 random_;
   std::mt19937 opinions_;  // apart, so that ends go to the same places whatever the trust
   std::string program_;
@@ -260,7 +262,7 @@ class clumsy_writer {
 
 bool writes_exactly(const clumsy_model& m, const known_edit& e, const std::shared_ptr<const grammar::token_trie>& trie,
                     const copy_options& how) {
-  const auto rules = copy_rules(trie, {e.task.before}, how);
+  const auto rules = make_copy_rules(trie, {e.task.before}, how);
   return rules && clumsy_writer(m, e, *rules).run();
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/serving/guide.hpp"
+#include "actors/serving/constrained_output.hpp"
 #include "bench/studies/edit_corpus.hpp"
 #include "bench/studies/names.hpp"
 
@@ -56,7 +56,7 @@ struct copy_cover {
 
 /// The tokens by which a model writes this program, with its spans, as the actors write it; nullopt when it cannot.
 /// asked: how many of them it has to choose.
-std::optional<std::vector<token>> program_tokens(const guide_rules& rules, const std::string& program,
+std::optional<std::vector<token>> program_tokens(const output_rules& rules, const std::string& program,
                                                  std::uint64_t* asked = nullptr);
 
 /// A model that knows the new file and is wrong about where spans end: each end is off by up to `lines`, at random. It

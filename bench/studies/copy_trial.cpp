@@ -134,7 +134,7 @@ result<trial_result> try_programs(const std::vector<known_edit>& edits, std::uin
 namespace {
 
 /// The file that the answer's program makes; nullopt when it wrote none.
-std::optional<std::string> file_made_by(const outcome& got, const guide_rules& rules, bool as_text) {
+std::optional<std::string> file_made_by(const outcome& got, const output_rules& rules, bool as_text) {
   if (got.reason != finish_reason::stop) return std::nullopt;
   auto shape = rules.shape;
   shape.anchors = false;  // which the reported program leaves out
@@ -153,7 +153,7 @@ result<own_result> try_own_programs(const std::vector<known_edit>& edits, std::u
   struct fitting_edit {
     const known_edit* edit;
     generation_spec request;
-    std::shared_ptr<const guide_rules> rules;
+    std::shared_ptr<const output_rules> rules;
   };
   std::vector<fitting_edit> fitting;
   for (const auto& edit : edits) {

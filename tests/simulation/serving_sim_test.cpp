@@ -61,8 +61,8 @@ models& shared_models() {
   return all;
 }
 
-/// The same under a grammar: the grammar's own rows and the guide, but no draft, no batch and no queue.
-std::vector<token> plain_guided_decoding(const generation_spec& g, model::transformer& decoder) {
+/// The same under a grammar: the grammar's own masks and constrained_output, but no draft, no batch and no queue.
+std::vector<token> plain_constrained_decoding(const generation_spec& g, model::transformer& decoder) {
   auto work = *token_log::make(g, shared_models().tokenizer);
   grammar::grammar_cache grammars(shared_models().index);
   auto step = work.begin();
@@ -98,7 +98,7 @@ std::vector<token> plain_decoding(const generation_spec& g) {
   std::vector<token> log = g.prompt;
   std::vector<token> answer;
   std::size_t computed = 0;
-  if (g.rules) return plain_guided_decoding(g, *decoder);
+  if (g.rules) return plain_constrained_decoding(g, *decoder);
   std::size_t evicted = 0;
   auto prompt_left = static_cast<std::uint32_t>(g.prompt.size());
   const bool moves = g.eviction.policy != kv::eviction_policy::off;
@@ -217,10 +217,10 @@ std::vector<token> make_prediction(generation_spec g, test::virtual_environment&
 }
 
 /// Programs over what the prompt says, believed in every way, or JSON.
-std::shared_ptr<const guide_rules> make_rules(const generation_spec& g, test::virtual_environment& chance) {
+std::shared_ptr<const output_rules> make_rules(const generation_spec& g, test::virtual_environment& chance) {
   const auto& index = shared_models().index;
   if (chance.below(4) == 0) {
-    return *json_rules(
+    return *make_json_rules(
         index,
         R"({"type":"object","properties":{"a":{"type":"string"},"b":{"type":"array","items":{"type":"integer","minimum":-4}},"c":{"type":"string","maxLength":9}},"required":["a"]})");
   }
@@ -232,11 +232,11 @@ std::shared_ptr<const guide_rules> make_rules(const generation_spec& g, test::vi
       file += '\n';
     }
   }
-  return *copy_rules(index, files,
-                     {.trust = static_cast<copy_trust>(chance.below(3)),
-                      .token_spans = chance.below(2) == 0,
-                      .anchors = chance.below(3) == 0,
-                      .confidence_min = 0.02F});
+  return *make_copy_rules(index, files,
+                          {.trust = static_cast<copy_trust>(chance.below(3)),
+                           .token_spans = chance.below(2) == 0,
+                           .anchors = chance.below(3) == 0,
+                           .confidence_min = 0.02F});
 }
 
 story make_story(test::virtual_environment& chance, bool with_cancels, bool with_grammars = false) {

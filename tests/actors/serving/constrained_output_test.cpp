@@ -1,4 +1,4 @@
-#include "actors/serving/guide.hpp"
+#include "actors/serving/constrained_output.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ std::shared_ptr<const text::tokenizer> tokenizer() {
   static const auto w = *text::tokenizer::from_file(*test::make_tiny_model().file());
   return w;
 }
-std::shared_ptr<const grammar::token_trie> index_of_words() {
+std::shared_ptr<const grammar::token_trie> trie() {
   static const auto i = *grammar::token_trie::make(tokenizer());
   return i;
 }
@@ -26,7 +26,7 @@ token_log make(copy_options options, std::vector<std::string> files = {file}, st
   g.prompt = {1, 2, 3};
   g.tokens_max = tokens_max;
   g.context_max = 400;
-  g.rules = *copy_rules(index_of_words(), files, options);
+  g.rules = *make_copy_rules(trie(), files, options);
   return *token_log::make(std::move(g), tokenizer());
 }
 
@@ -46,7 +46,7 @@ answer play(token_log& g, std::string_view asked_for, const std::function<token(
     out.finished = step.finished;
   };
   take();
-  grammar::grammar_cache grammars(index_of_words());
+  grammar::grammar_cache grammars(trie());
   while (!out.finished && out.asked < 1000) {
     ++out.asked;
     token next = 0;
@@ -70,7 +70,7 @@ answer play(token_log& g, std::string_view asked_for, const std::function<token(
 
 // The model chooses at every fork, c for copy, its numbers, g for gen, its text, / for the end, and writes the token in
 // front of it: <, the quote before a number, the > before a text.
-TEST(guide, writes_what_a_program_says_and_asks_for_the_forks_only) {
+TEST(constrained_output, writes_what_a_program_says_and_asks_for_the_forks_only) {
   auto g = make({});
   const auto out = play(g, "<c\"2-3<g>new</gen><c\"5</");
   EXPECT_EQ(out.finished, finish_reason::stop);
@@ -79,14 +79,14 @@ TEST(guide, writes_what_a_program_says_and_asks_for_the_forks_only) {
   EXPECT_EQ(report.program, "<copy lines=\"2-3\"/><gen>new</gen><copy lines=\"5-5\"/></program>");
   ASSERT_EQ(report.spans.size(), 2u);
   EXPECT_TRUE(report.spans[0].forced);
-  EXPECT_EQ(report.spans[0].tokens, index_of_words()->spell("two\r\nthree\n").size());
-  // The context holds the program, and each span behind the copy that asked for it.
+  EXPECT_EQ(report.spans[0].tokens, trie()->spell("two\r\nthree\n").size());
+  // The context holds the program, and each span after the copy that asked for it.
   std::string log;
   for (const token t : g.log().subspan(3)) log += tokenizer()->piece(t);
   EXPECT_EQ(log, "<copy lines=\"2-3\"/>two\r\nthree\n<gen>new</gen><copy lines=\"5-5\"/>last</program>");
 }
 
-TEST(guide, a_verified_span_is_what_the_model_would_have_written) {
+TEST(constrained_output, a_verified_span_is_what_the_model_would_have_written) {
   auto g = make({.trust = copy_trust::verified});
   const auto all = play(g, "<c\"1-3</", [](auto span) { return span.front(); });
   EXPECT_EQ(all.text, "one\ntwo\r\nthree\n");
@@ -99,14 +99,14 @@ TEST(guide, a_verified_span_is_what_the_model_would_have_written) {
       play(h, "<c\"1-3<g>X</gen></", [](auto span) { return span.front() == 'w' ? token{'Q'} : span.front(); });
   EXPECT_EQ(some.text, "one\ntX");
   EXPECT_EQ(h.copied().program, "<copy lines=\"1-1\"/><gen>t</gen><gen>X</gen></program>");
-  EXPECT_EQ(h.copied().spans.at(0).tokens, index_of_words()->spell("one\n").size() + 1);
+  EXPECT_EQ(h.copied().spans.at(0).tokens, trie()->spell("one\n").size() + 1);
   std::string log;
   for (const token t : h.log().subspan(3)) log += tokenizer()->piece(t);
   EXPECT_EQ(log, "<copy lines=\"1-3\"/>one\nt<gen>X</gen></program>");
 }
 
 // Nothing is added to the log then, not even by the grammar: what comes next is asked at the same place again.
-TEST(guide, a_span_refused_at_its_first_token_leaves_the_log_as_it_was) {
+TEST(constrained_output, a_span_refused_at_its_first_token_leaves_the_log_as_it_was) {
   auto g = make({.trust = copy_trust::verified});
   auto step = g.begin();
   for (const char c : std::string_view("<c\"1-2")) step = g.commit(std::vector<token>{static_cast<token>(c)});
@@ -123,7 +123,7 @@ TEST(guide, a_span_refused_at_its_first_token_leaves_the_log_as_it_was) {
   EXPECT_EQ(g.copied().program, "</program>");
 }
 
-TEST(guide, auto_forces_a_span_that_the_model_is_sure_of) {
+TEST(constrained_output, auto_forces_a_span_that_the_model_is_sure_of) {
   const auto how_with = [](float logprob) {
     auto g = make({.trust = copy_trust::automatic, .confidence_min = 0.5F});
     play(
@@ -136,41 +136,41 @@ TEST(guide, auto_forces_a_span_that_the_model_is_sure_of) {
 }
 
 // Also of "<copy", which begins before the choice that it makes.
-TEST(guide, auto_asks_how_sure_the_model_was_of_every_token_that_chose) {
+TEST(constrained_output, auto_asks_how_sure_the_model_was_of_every_token_that_chose) {
   auto m = test::make_tiny_model();
   test::add_program_tokens(m);
   const auto words = *text::tokenizer::from_file(*m.file());
-  const auto rules =
-      *copy_rules(*grammar::token_trie::make(words), {file}, {.trust = copy_trust::automatic, .confidence_min = 0.5F});
+  const auto rules = *make_copy_rules(*grammar::token_trie::make(words), {file},
+                                      {.trust = copy_trust::automatic, .confidence_min = 0.5F});
   const auto is_forced = [&](std::string_view doubted) {
-    guide g(rules);
+    constrained_output g(rules);
     std::string_view left = "<copy lines=\"2-3\"/>";
     std::string text;
     while (!left.empty()) {
       std::string_view piece;
-      if (const auto next = g.next_decided()) {
+      if (const auto next = g.append_decided()) {
         piece = words->piece(next->id);
       } else {
         const auto t = *rules->grammar->trie().longest_token(rules->grammar->automaton(),
-                                                             grammar::automaton_state(g.where().state), left);
+                                                             grammar::automaton_state(g.constraint().state), left);
         piece = words->piece(t);
-        EXPECT_EQ(g.take(t, piece == doubted ? -1.0F : 0.0F, text), guide::verdict::taken);
+        EXPECT_EQ(g.accept_token(t, piece == doubted ? -1.0F : 0.0F, text), constrained_output::acceptance::taken);
       }
       EXPECT_TRUE(left.starts_with(piece));
       left.remove_prefix(piece.size());
     }
-    while (g.next_decided()) {
+    while (g.append_decided()) {
     }
     return g.span_left().empty();
   };
   EXPECT_TRUE(is_forced(""));
-  EXPECT_TRUE(is_forced("=\"")) << "the number comes behind it";
+  EXPECT_TRUE(is_forced("=\"")) << "the number comes after it";
   EXPECT_FALSE(is_forced("<copy"));
   EXPECT_FALSE(is_forced("2"));
   EXPECT_FALSE(is_forced("3"));
 }
 
-TEST(guide, auto_believes_anchors_that_are_right_and_no_others) {
+TEST(constrained_output, auto_believes_anchors_that_are_right_and_no_others) {
   const auto span_with = [](const std::string& program) {
     auto g = make({.trust = copy_trust::automatic, .anchors = true});
     const auto out = play(
@@ -193,7 +193,7 @@ TEST(guide, auto_believes_anchors_that_are_right_and_no_others) {
   EXPECT_FALSE(twins.copied().spans.at(0).forced);
 }
 
-TEST(guide, guesses_how_programs_go_on) {
+TEST(constrained_output, guesses_how_programs_go_on) {
   auto g = make({});
   g.begin();
   std::string text;
@@ -210,15 +210,15 @@ TEST(guide, guesses_how_programs_go_on) {
   EXPECT_EQ(short_of_room.likely_draft().size(), 2u);
 }
 
-TEST(guide, knows_files_and_token_spans) {
+TEST(constrained_output, knows_files_and_token_spans) {
   auto g = make({.line_spans = false, .token_spans = true}, {"a b", "the end"});
   const auto out = play(g, "<c\"2\"1-2</");
-  const auto tokens = index_of_words()->spell("the end");
+  const auto tokens = trie()->spell("the end");
   EXPECT_EQ(out.text, std::string(tokenizer()->piece(tokens[0])) + std::string(tokenizer()->piece(tokens[1])));
   EXPECT_EQ(g.copied().program, "<copy file=\"2\" tokens=\"1-2\"/></program>");
 }
 
-TEST(guide, an_answer_that_breaks_off_reports_what_it_copied) {
+TEST(constrained_output, an_answer_that_breaks_off_reports_what_it_copied) {
   auto g = make({}, {file}, 20);
   const auto out = play(g, "<c\"1-3</");
   EXPECT_EQ(out.finished, finish_reason::length);
@@ -229,7 +229,7 @@ TEST(guide, an_answer_that_breaks_off_reports_what_it_copied) {
   EXPECT_EQ(*copy::resolve(*p, files), out.text);
 }
 
-TEST(guide, cuts_drafts_where_the_model_is_not_asked) {
+TEST(constrained_output, cuts_drafts_where_the_model_is_not_asked) {
   auto g = make({});
   g.begin();
   auto draft = tokenizer()->encode("<copy lines=\"1-1\"/>one\n");
@@ -240,7 +240,7 @@ TEST(guide, cuts_drafts_where_the_model_is_not_asked) {
   EXPECT_TRUE(g.usable(tokenizer()->encode("x")).empty());
 }
 
-TEST(guide, refuses_a_token_that_the_grammar_forbids) {
+TEST(constrained_output, refuses_a_token_that_the_grammar_forbids) {
   auto g = make({});
   g.begin();
   const auto step = g.commit(std::vector<token>{'x'});
@@ -248,28 +248,21 @@ TEST(guide, refuses_a_token_that_the_grammar_forbids) {
   EXPECT_TRUE(step.why_not.has_value());
 }
 
-TEST(guide, json_ends_with_its_value) {
+TEST(constrained_output, json_ends_with_its_value) {
   generation_spec r;
   r.prompt = {1};
   r.tokens_max = 50;
   r.context_max = 100;
-  r.rules = *json_rules(index_of_words(), R"({"const":{"a":[1,true]}})");
+  r.rules = *make_json_rules(trie(), R"({"const":{"a":[1,true]}})");
   auto fixed = *token_log::make(r, tokenizer());
   const auto step = fixed.begin();  // there is nothing to ask
   EXPECT_EQ(step.text, R"({"a":[1,true]})");
   EXPECT_EQ(step.finished, finish_reason::stop);
-  r.rules = *json_rules(index_of_words(), R"({"type":"integer"})");
+  r.rules = *make_json_rules(trie(), R"({"type":"integer"})");
   auto number = *token_log::make(r, tokenizer());
   number.begin();
   EXPECT_FALSE(number.commit(std::vector<token>{'1'}).finished);
   EXPECT_EQ(number.commit(std::vector<token>{test::tiny_model::end_of_text + 2}).finished, finish_reason::stop);
-  EXPECT_FALSE(json_rules(index_of_words(), R"({"type":"string","pattern":"a"})"));
-}
-
-TEST(guide, refuses_files_beyond_its_limits) {
-  EXPECT_FALSE(copy_rules(index_of_words(), {}, {}));
-  EXPECT_FALSE(copy_rules(index_of_words(), std::vector<std::string>(65), {}));
-  EXPECT_FALSE(copy_rules(index_of_words(), {std::string(copy_file_bytes_max + 1, 'x')}, {}));
 }
 
 }  // namespace

@@ -1,0 +1,100 @@
+#include "actors/serving/constrained_output.hpp"
+
+#include <utility>
+
+#include "runtime/grammar/copy_grammar.hpp"
+
+namespace redline::actors {
+
+constrained_output::constrained_output(std::shared_ptr<const output_rules> rules)
+    : rules_(std::move(rules)), state_(rules_->grammar->automaton().begin()) {
+  if (rules_->is_program()) copy_.emplace(rules_);
+}
+
+bool constrained_output::is_complete() const { return rules_->grammar->automaton().is_terminated(state_); }
+bool constrained_output::may_end() const { return rules_->grammar->automaton().is_accepting(state_); }
+bool constrained_output::wants_logprobs() const {
+  return copy_ && rules_->copy.trust == copy_trust::automatic && !rules_->copy.anchors;
+}
+
+grammar::constraint constrained_output::constraint() const {
+  grammar::constraint c = rules_->constraint;
+  c.state.assign(state_.cells().begin(), state_.cells().end());
+  return c;
+}
+
+constrained_output::acceptance constrained_output::accept_token(token t, std::optional<float> logprob,
+                                                                std::string& text) {
+  const auto& automaton = rules_->grammar->automaton();
+  if (const auto span = span_left(); !span.empty()) {  // one that the model verifies: a forced one is never left open
+    if (span.front() != t) {
+      copy_->break_off_span();
+      state_ = automaton.begin();
+      return acceptance::span_ended;
+    }
+    automaton.skip_unconstrained_token(state_);
+    copy_->insert_span_token(text);
+    return acceptance::taken;
+  }
+  if (!rules_->grammar->accept_token(state_, t)) return acceptance::forbidden;
+  advance(t, logprob, text);
+  return acceptance::taken;
+}
+
+/// The meaning of a token that the grammar has accepted. logprob: the model's own; 0 of a token decided without it.
+void constrained_output::advance(token t, std::optional<float> logprob, std::string& text) {
+  const auto piece = rules_->grammar->trie().tokenizer().piece(t);
+  if (!copy_) {
+    text += piece;
+    return;
+  }
+  copy_->feed(piece, logprob, text);
+  if (!copy_->in_span()) return;
+  const auto& programs = static_cast<const grammar::copy_grammar&>(rules_->grammar->automaton());
+  programs.resume(state_, copy_->is_span_forced() ? 0 : static_cast<std::uint32_t>(copy_->span_left().size()));
+}
+
+std::optional<constrained_output::decided> constrained_output::append_decided() {
+  decided next;
+  if (copy_ && copy_->is_span_forced()) {
+    next.id = copy_->insert_span_token(next.text);
+    return next;
+  }
+  if (!span_left().empty() || is_complete()) return std::nullopt;
+  const auto forced = rules_->grammar->jump_forward(state_);
+  if (!forced) return std::nullopt;
+  next.id = *forced;
+  const bool taken = rules_->grammar->accept_token(state_, next.id);
+  REDLINE_ASSERT(taken, "a forced token is allowed by the grammar");
+  advance(next.id, 0.0F, next.text);
+  return next;
+}
+
+std::vector<token> constrained_output::usable(std::vector<token> draft) const {
+  const auto& grammar = *rules_->grammar;
+  auto s = state_;
+  std::size_t kept = 0;
+  while (kept < draft.size() && !grammar.automaton().awaits_span(s) && !grammar.automaton().is_terminated(s) &&
+         grammar.accept_token(s, draft[kept]))
+    ++kept;
+  draft.resize(kept);
+  return draft;
+}
+
+std::vector<token> constrained_output::likely_rest() const {
+  if (!copy_ || copy_->in_span() || is_complete()) return {};
+  const auto& grammar = *rules_->grammar;
+  std::vector<token> draft;
+  auto s = state_;
+  const std::string text = copy_->likely_rest();
+  for (std::string_view left = text; !left.empty();) {
+    auto t = grammar.jump_forward(s);
+    if (!t) t = grammar.trie().longest_token(grammar.automaton(), s, left);
+    if (!t || !left.starts_with(grammar.trie().tokenizer().piece(*t)) || !grammar.accept_token(s, *t)) break;
+    left.remove_prefix(grammar.trie().tokenizer().piece(*t).size());
+    draft.push_back(*t);
+  }
+  return draft;
+}
+
+}  // namespace redline::actors

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "actors/serving/copy_executor.hpp"
+#include "actors/serving/output_rules.hpp"
+
+namespace redline::actors {
+
+/// An answer that follows a grammar: what its tokens mean as text, which tokens are decided without the model, and
+/// where it ends. The text of an edit program is what it resolves to.
+class constrained_output {
+ public:
+  explicit constrained_output(std::shared_ptr<const output_rules> rules);
+
+  enum class acceptance : std::uint8_t {
+    taken,
+    span_ended,  // the model did not continue the span: the token is not part of the answer, the program goes on
+    forbidden,   // by the grammar
+  };
+  /// The model's next token. logprob: the model's own, if known. Appends to `text` what the token adds to the answer.
+  acceptance accept_token(token t, std::optional<float> logprob, std::string& text);
+  struct decided {
+    token id = 0;
+    std::string text;
+  };
+  /// Appends the next token if it is decided without the model: by the grammar, or by a span that is forced.
+  std::optional<decided> append_decided();
+
+  /// The answer is complete.
+  [[nodiscard]] bool is_complete() const;
+  /// The model may end the answer here.
+  [[nodiscard]] bool may_end() const;
+  /// The tokens that are left of a span that the model is to verify; empty outside of one.
+  [[nodiscard]] std::span<const token> span_left() const {
+    return copy_ ? copy_->span_left() : std::span<const token>{};
+  }
+  /// The draft up to a token that the grammar forbids, or after which the model is not asked.
+  [[nodiscard]] std::vector<token> usable(std::vector<token> draft) const;
+  /// A draft: how edit programs usually go on from here. Empty where nothing is usual.
+  [[nodiscard]] std::vector<token> likely_rest() const;
+  /// Spans are judged by the model's logprobs.
+  [[nodiscard]] bool wants_logprobs() const;
+  /// The grammar and the place in it, for the target model.
+  [[nodiscard]] grammar::constraint constraint() const;
+  [[nodiscard]] bool is_program() const { return copy_.has_value(); }
+  /// Edit programs only: what was executed, and what became of the copied spans.
+  [[nodiscard]] copy_report report() const { return copy_->report(); }
+
+ private:
+  void advance(token t, std::optional<float> logprob, std::string& text);
+
+  std::shared_ptr<const output_rules> rules_;
+  grammar::automaton_state state_;
+  std::optional<copy_executor> copy_;  // of an edit program
+};
+
+}  // namespace redline::actors

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "actors/serving/output_rules.hpp"
+
+namespace redline::actors {
+
+/// What speaks for the span of a copy op, gathered while the op is written.
+struct span_evidence {
+  double logprob = 0;         // of the tokens that chose the span, added up,
+  bool logprob_known = true;  // unless one of them has none
+  copy::anchor_pair anchors;
+};
+
+/// True with the reason if the span is forced, that is: in the answer because the program says so; false if it is to be
+/// verified by the model.
+std::pair<bool, span_reason> decide_trust(const output_rules& rules, const copy::copy_op& op,
+                                          const span_evidence& evidence);
+
+/// Executes an edit program while it is written: says what it adds to the answer, inserts the copied spans, and reports
+/// what became of them.
+class copy_executor {
+ public:
+  /// rules: of an edit program.
+  explicit copy_executor(std::shared_ptr<const output_rules> rules);
+
+  /// The program's next token, which the grammar has accepted; not within a span. logprob: the model's own; 0 of a
+  /// token that was decided without it. Appends to `text` what the token adds to the answer. A span may be open
+  /// afterwards.
+  void feed(std::string_view piece, std::optional<float> logprob, std::string& text);
+
+  /// A copied span is being inserted.
+  [[nodiscard]] bool in_span() const { return span_.has_value(); }
+  [[nodiscard]] bool is_span_forced() const { return span_ && span_->what.forced; }
+  /// The tokens of the open span that are still to come; empty outside of one.
+  [[nodiscard]] std::span<const token> span_left() const;
+  /// Inserts the open span's next token, which may close the span. Appends its text; returns it.
+  token insert_span_token(std::string& text);
+  /// Closes the open span: what was not inserted yet is not copied.
+  void break_off_span();
+
+  /// How programs usually go on from here, as the program's text. Empty where nothing is usual; not within a span.
+  [[nodiscard]] std::string likely_rest() const;
+  /// The program as executed, which resolves to the answer's text even if the answer broke off.
+  [[nodiscard]] copy_report report() const;
+
+ private:
+  struct open_span {
+    copied_span what;
+    std::vector<token> tokens;
+    std::string bytes;               // of the whole span
+    std::size_t inserted_count = 0;  // tokens
+    std::size_t inserted_bytes = 0;
+  };
+
+  void feed_byte(char c, std::string& text);
+  void open(const copy::copy_op& op);
+  void note_copied(const open_span& span, copy_report& into, copy::program& program) const;
+
+  std::shared_ptr<const output_rules> rules_;
+  copy::program_reader reader_;
+  copy::program program_;  // as executed: complete ops
+  std::string gen_text_;   // of the text op that is being written
+  span_evidence evidence_;
+  std::optional<open_span> span_;
+  copy_report report_;  // spans only
+};
+
+}  // namespace redline::actors

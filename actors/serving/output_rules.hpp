@@ -1,0 +1,42 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "actors/messages/answer_spec.hpp"
+#include "actors/messages/session_messages.hpp"
+#include "runtime/copy/program.hpp"
+#include "runtime/grammar/grammar_matcher.hpp"
+
+namespace redline::actors {
+
+[[nodiscard]] std::string_view name_of(copy_trust t);
+[[nodiscard]] std::string_view name_of(span_reason r);
+[[nodiscard]] std::optional<copy_trust> parse_copy_trust(std::string_view name);
+
+/// What an answer has to follow; shared by the answers of one request.
+struct output_rules {
+  std::shared_ptr<const grammar::compiled_grammar> grammar;
+  grammar::constraint constraint;  // the same grammar, as the target model is sent it
+  copy_options copy;               // of edit programs only, as all below
+  copy::program_shape shape;
+  std::vector<copy::document> files;
+  std::vector<std::vector<token>> file_tokens;  // with token_spans
+
+  [[nodiscard]] bool is_program() const { return constraint.kind == grammar::grammar_kind::copy; }
+};
+
+inline constexpr std::size_t copy_file_bytes_max = 4 << 20;
+
+/// Edit programs over these files. Fails for too many or too large files, and for bytes that the vocabulary lacks.
+result<std::shared_ptr<const output_rules>> make_copy_rules(std::shared_ptr<const grammar::token_trie> trie,
+                                                            const std::vector<std::string>& files,
+                                                            const copy_options& options);
+/// Values of a JSON schema. Fails for a schema that cannot be turned into a grammar.
+result<std::shared_ptr<const output_rules>> make_json_rules(std::shared_ptr<const grammar::token_trie> trie,
+                                                            const std::string& schema);
+
+}  // namespace redline::actors

@@ -1,0 +1,42 @@
+#include "actors/serving/output_rules.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/tiny_model.hpp"
+
+namespace redline::actors {
+namespace {
+
+std::shared_ptr<const grammar::token_trie> trie() {
+  static const auto t = *grammar::token_trie::make(*text::tokenizer::from_file(*test::make_tiny_model().file()));
+  return t;
+}
+
+TEST(output_rules, refuses_files_beyond_its_limits) {
+  EXPECT_FALSE(make_copy_rules(trie(), {}, {}));
+  EXPECT_FALSE(make_copy_rules(trie(), std::vector<std::string>(65), {}));
+  EXPECT_FALSE(make_copy_rules(trie(), {std::string(copy_file_bytes_max + 1, 'x')}, {}));
+}
+
+TEST(output_rules, refuses_schemas_that_no_grammar_covers) {
+  EXPECT_TRUE(make_json_rules(trie(), R"({"type":"integer"})"));
+  EXPECT_FALSE(make_json_rules(trie(), R"({"type":"string","pattern":"a"})"));
+}
+
+TEST(output_rules, programs_know_their_files_and_values_do_not) {
+  const auto rules = *make_copy_rules(trie(), {"a b", "the end"}, {.token_spans = true});
+  EXPECT_TRUE(rules->is_program());
+  ASSERT_EQ(rules->file_tokens.size(), 2u);
+  EXPECT_EQ(rules->file_tokens[1], trie()->spell("the end"));
+  EXPECT_EQ(rules->shape.files.size(), 2u);
+  EXPECT_FALSE((*make_json_rules(trie(), "true"))->is_program());
+}
+
+TEST(output_rules, reads_the_names_of_copy_trust) {
+  for (const auto t : {copy_trust::forced, copy_trust::verified, copy_trust::automatic})
+    EXPECT_EQ(parse_copy_trust(name_of(t)), t);
+  EXPECT_EQ(parse_copy_trust("blind"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace redline::actors
