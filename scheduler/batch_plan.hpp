@@ -14,7 +14,7 @@ struct planned_run {
   tenant_id tenant;
   std::uint32_t first = 0;        // index of the first token in the sequence; all before it are computed
   std::uint32_t log_count = 0;    // tokens of the log in this run
-  std::uint32_t draft_count = 0;  // draft tokens behind them; may be fewer than the session offered
+  std::uint32_t draft_count = 0;  // draft tokens after them; may be fewer than the session offered
   bool wants_logits = false;      // the log is complete with this run
 
   [[nodiscard]] std::uint32_t rows() const { return log_count + draft_count; }
@@ -23,7 +23,7 @@ struct planned_run {
 /// Why an item is not in the plan, or not with all it offered.
 enum class limit : std::uint8_t { rows, pages, time };
 
-struct left_behind {
+struct left_out {
   sequence_id sequence;
   limit why = limit::rows;
 };
@@ -31,10 +31,10 @@ struct left_behind {
 /// The decision as data: what was taken, what was left, and why.
 struct batch_plan {
   std::vector<planned_run> runs;
-  std::vector<left_behind> left;
+  std::vector<left_out> left;
   cost::work_size size;
   microseconds predicted{0};
-  std::uint32_t drafts_cut = 0;  // draft tokens that would have fit but were not worth their time
+  std::uint32_t drafts_cut = 0;  // draft tokens that would have fit but do not pay
 };
 
 }  // namespace redline::scheduler

@@ -47,14 +47,14 @@ void coverage::keep(std::uint32_t count) {
 
 void coverage::splice(std::uint32_t at, std::uint32_t removed_count, std::uint32_t inserted_count) {
   std::vector<token_range> before;
-  std::vector<token_range> behind;
+  std::vector<token_range> after;
   const std::uint32_t cut = at + removed_count;
   for (const token_range& r : covered_) {
     if (r.begin < at) before.push_back({r.begin, std::min(r.end, at)});
-    if (r.end > cut) behind.push_back({std::max(r.begin, cut) - cut, r.end - cut});
+    if (r.end > cut) after.push_back({std::max(r.begin, cut) - cut, r.end - cut});
   }
   covered_ = std::move(before);
-  for (const token_range& r : behind) add({r.begin + at + inserted_count, r.end + at + inserted_count});
+  for (const token_range& r : after) add({r.begin + at + inserted_count, r.end + at + inserted_count});
 }
 
 void coverage::check_integrity() const {

@@ -9,7 +9,7 @@
 namespace redline::scheduler {
 
 /// Which tokens of a log have KV. Usually a prefix; after an edit in the middle there are holes, and the page table
-/// holds the tokens outside of them one behind the other. The first hole is filled first, so that a token is never
+/// holds the tokens outside of them one after the other. The first hole is filled first, so that a token is never
 /// computed before those it attends to.
 class coverage {
  public:
@@ -18,12 +18,13 @@ class coverage {
   [[nodiscard]] std::uint32_t count() const;
   /// Those among the first `end` tokens of the log.
   [[nodiscard]] std::uint32_t count_before(std::uint32_t end) const;
-  /// The first tokens without KV, up to the next that has it or to the log's end. Empty behind a log that is covered.
+  /// The first tokens without KV, up to the next that has it or to the log's end. Empty if all tokens of the log have
+  /// KV.
   [[nodiscard]] token_range first_gap(std::uint32_t log_count) const;
 
-  /// The tokens of the range, or of a beginning of the first gap, now have KV.
+  /// The tokens of the range, which lies in a gap, now have KV.
   void add(token_range computed);
-  /// Nothing behind the first `count` tokens of the log has KV.
+  /// No token after the log's first `count` has KV any longer.
   void keep(std::uint32_t count);
   /// The log changed: tokens [at, at + removed_count) went, inserted_count new ones came; the others keep their KV.
   void splice(std::uint32_t at, std::uint32_t removed_count, std::uint32_t inserted_count);

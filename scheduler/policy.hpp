@@ -16,7 +16,7 @@ class policy {
   virtual ~policy() = default;
   /// Fills `best_first` with every index of `items` once.
   virtual void rank(std::span<const work_item> items, instant now, std::vector<item_index>& best_first) const = 0;
-  /// Told after a batch: this tenant's share of it.
+  /// Told after a batch: the tenant's share of its time.
   virtual void charge(tenant_id tenant, microseconds used) { (void)tenant, (void)used; }
 };
 

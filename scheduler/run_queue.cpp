@@ -211,7 +211,7 @@ std::vector<round_outcome> run_queue::complete(const batch_plan& plan, std::span
 
 std::optional<sequence_id> run_queue::choose_victim(const batch_plan& plan, instant now) {
   std::vector<preemption_candidate> lack_pages;
-  for (const left_behind& l : plan.left) {
+  for (const left_out& l : plan.left) {
     const auto it = sequences_.find(l.sequence);
     if (l.why != limit::pages || it == sequences_.end() || it->second.at.prefill_only) continue;
     lack_pages.push_back({l.sequence, it->second.at});
@@ -251,7 +251,7 @@ void run_queue::note_change(entry& e) {
 
 std::vector<table_change> run_queue::take_changes(const batch_plan& plan) {
   for (const auto& run : plan.runs) note_change(*sequences_.find(run.sequence));
-  for (const left_behind& l : plan.left) {
+  for (const left_out& l : plan.left) {
     if (l.why == limit::pages) note_change(*sequences_.find(l.sequence));
   }
   std::vector<table_change> changes;

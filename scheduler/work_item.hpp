@@ -14,7 +14,7 @@ struct draft_stretch {
   double chance = 1;
 };
 
-/// What one sequence wants computed next, as a value.
+/// What a sequence needs computed next, as a value.
 struct work_item {
   sequence_id sequence;
   tenant_id tenant;
@@ -22,9 +22,9 @@ struct work_item {
   std::uint32_t computed_count = 0;  // tokens with valid KV before the first that has none
   std::uint32_t pending_count = 0;   // tokens from there on to compute, at least 1: up to the log's end, or to the next
                                      // token that has KV
-  std::uint32_t draft_count = 0;     // draft tokens to verify behind them
-  std::uint32_t room = 0;            // tokens for which no page need be taken
-  bool background = false;           // nobody waits for it
+  std::uint32_t draft_count = 0;     // draft tokens to verify after them
+  std::uint32_t room = 0;            // tokens for which no page needs to be taken
+  bool background = false;           // a prefill that no client waits for
   bool wants_logits = true;          // of the last pending token
   std::span<const draft_stretch> chances;  // of the draft's tokens; those beyond are certain
 

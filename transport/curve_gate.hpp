@@ -23,15 +23,12 @@ class curve_gate {
   curve_gate(const curve_gate&) = delete;
   curve_gate& operator=(const curve_gate&) = delete;
 
-  [[nodiscard]] std::uint64_t refused_count() const { return refused_; }
-
  private:
   void answer(zmq::context_t& context);
 
   std::set<std::string> allowed_;
   std::atomic<bool> running_{true};
   std::atomic<bool> bound_{false};
-  std::atomic<std::uint64_t> refused_{0};
   std::thread thread_;
 };
 

@@ -69,7 +69,7 @@ struct adopt_prefix {
   std::uint64_t epoch = 0;
   sequence_id sequence;
   std::uint64_t question = 0;  // comes back with the answer
-  tenant_id tenant;            // nobody finds another tenant's pages
+  tenant_id tenant;            // a prefix is found only by its own tenant
   std::vector<token> tokens;
   static constexpr auto fields(auto& self) {
     return std::tie(self.epoch, self.sequence, self.question, self.tenant, self.tokens);

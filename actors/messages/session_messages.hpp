@@ -70,7 +70,7 @@ struct session_stats {
   std::uint32_t target_passes = 0;  // forwards of the target model that had a run of this session
   std::uint32_t target_rows = 0;
   std::uint32_t draft_passes = 0;  // the same of the draft model
-  /// Draft tokens that the target model looked at, and those of them in the answer. What it accepted behind the
+  /// Draft tokens that the target model looked at, and those of them in the answer. What it accepted after the
   /// answer's end is in neither. The sums over the sources below.
   std::uint32_t drafted = 0;
   std::uint32_t accepted = 0;

@@ -114,7 +114,6 @@ class engine {
   [[nodiscard]] const std::shared_ptr<const text::tokenizer>& tokenizer() const { return tokenizer_; }
   /// For grammars; null where the vocabulary is not enough for one.
   [[nodiscard]] const std::shared_ptr<const grammar::token_trie>& token_trie() const { return token_trie_; }
-  [[nodiscard]] const model::model_config& target_config() const { return target_config_; }
   [[nodiscard]] std::uint32_t context_max() const { return context_max_; }
   [[nodiscard]] const engine_options& options() const { return options_; }
   [[nodiscard]] std::uint64_t target_file_bytes() const { return target_file_ ? target_file_->size_bytes() : 0; }

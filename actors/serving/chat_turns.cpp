@@ -54,8 +54,8 @@ std::optional<std::vector<std::uint32_t>> tokens_before(std::string_view text, s
     counts.push_back(static_cast<std::uint32_t>(taken));
   }
   const auto rest = tokenizer.encode(text.substr(from), {.parse_special = true});
-  const auto behind = whole.subspan(taken);
-  if (!std::equal(rest.begin(), rest.end(), behind.begin(), behind.end())) return std::nullopt;
+  const auto later = whole.subspan(taken);
+  if (!std::equal(rest.begin(), rest.end(), later.begin(), later.end())) return std::nullopt;
   return counts;
 }
 

@@ -13,7 +13,7 @@
 
 namespace redline::actors {
 
-/// Renders the first messages of a conversation, without the beginning of an answer behind them.
+/// Renders the first messages of a conversation, without the beginning of an answer after them.
 using conversation_text = std::function<result<std::string>(const nlohmann::ordered_json& messages)>;
 
 /// The turns of a conversation before its last one, oldest first, each where the one before ends: what of `prompt` may

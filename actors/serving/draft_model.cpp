@@ -6,18 +6,18 @@ draft_model::draft_model(actor::actor_context& context, std::unique_ptr<draft::d
     : actor_of(context), engine_(std::move(engine)) {}
 
 void draft_model::on(const propose& m) {
-  draft::draft_request wish{.session = m.session,
-                            .tenant = m.tenant,
-                            .round = m.round,
-                            .from = m.log.from,
-                            .tail = m.log.tokens,
-                            .prediction = m.prediction,
-                            .prompt_count = m.prompt_count,
-                            .tokens_max = m.tokens_max,
-                            .options = m.options,
-                            .step = m.step,
-                            .sampling = m.sampling};
-  if (const auto known_count = engine_->submit(std::move(wish))) {
+  draft::draft_request request{.session = m.session,
+                               .tenant = m.tenant,
+                               .round = m.round,
+                               .from = m.log.from,
+                               .tail = m.log.tokens,
+                               .prediction = m.prediction,
+                               .prompt_count = m.prompt_count,
+                               .tokens_max = m.tokens_max,
+                               .options = m.options,
+                               .step = m.step,
+                               .sampling = m.sampling};
+  if (const auto known_count = engine_->submit(std::move(request))) {
     context().send(context().sender(),
                    proposal{.session = m.session, .round = m.round, .log_needed_from = known_count});
     return;
@@ -31,12 +31,6 @@ void draft_model::on(const forget& m) {
   askers_.erase(m.session);
 }
 
-void draft_model::on(const report_status&) {
-  report_.has_model = engine_->has_model();
-  report_.passes_total = engine_->passes_count();
-  context().send(context().sender(), report_);
-}
-
 bool draft_model::on_idle() {
   const bool more = engine_->step();
   send_answers();
@@ -47,8 +41,6 @@ void draft_model::send_answers() {
   for (auto& answer : engine_->take_answers()) {
     const auto asker = askers_.find(answer.session);
     if (asker == askers_.end()) continue;
-    ++report_.proposals_total;
-    report_.tokens_total += answer.tokens.size();
     context().send(asker->second, proposal{.session = answer.session,
                                            .round = answer.round,
                                            .tokens = std::move(answer.tokens),

@@ -3,24 +3,22 @@
 #include <unordered_map>
 
 #include "actors/messages/draft_messages.hpp"
-#include "actors/messages/status_messages.hpp"
 #include "runtime/actor/worker.hpp"
 #include "runtime/draft/draft_engine.hpp"
 
 namespace redline::actors {
 
-/// Proposes tokens for many sessions: wishes that arrive while a forward runs share the next one. Holds copies of the
+/// Proposes tokens for many sessions: requests that arrive while a forward runs share the next one. Holds copies of the
 /// sessions' logs and asks for what it lacks; may be killed and restarted at any time without changing a byte of any
 /// answer.
 class draft_model final : public actor::actor_of<draft_model> {
  public:
-  using accepts = actor::protocol<propose, forget, report_status>;
+  using accepts = actor::protocol<propose, forget>;
 
   draft_model(actor::actor_context& context, std::unique_ptr<draft::draft_engine> engine);
 
   void on(const propose& m);
   void on(const forget& m);
-  void on(const report_status& m);
   bool on_idle();
 
   [[nodiscard]] const draft::draft_engine& engine() const { return *engine_; }
@@ -30,7 +28,6 @@ class draft_model final : public actor::actor_of<draft_model> {
 
   std::unique_ptr<draft::draft_engine> engine_;
   std::unordered_map<session_id, actor::address> askers_;
-  draft_report report_;
 };
 
 }  // namespace redline::actors

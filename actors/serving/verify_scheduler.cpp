@@ -21,12 +21,11 @@ verify_scheduler::verify_scheduler(actor::actor_context& context, const schedule
                                    std::unique_ptr<scheduler::policy> policy, actor::actor_ref<cache_manager> cache,
                                    actor::actor_ref<target_model> target)
     : actor_of(context), options_(options), queue_(options.limits, std::move(policy)), cache_(cache), target_(target) {
-  report_.context = options.limits.tokens_max;
   report_.pages_count = options.limits.pages_count;
 }
 
 void verify_scheduler::on_start() {
-  // What a dead predecessor began must not look like ours.
+  // Numbers of a scheduler that died must not look like ours.
   sent_.batch = context().env().random() >> 1;
   epoch_ = context().env().random() >> 1;
   context().tell(target_, announce_target{});
@@ -64,18 +63,18 @@ void verify_scheduler::take(const question& q) {
     splices.push_back({s.at, s.removed_count, s.tokens, kv::keeps_later(s.policy), kv::moves_later(s.policy),
                        static_cast<std::uint8_t>(s.policy)});
   }
-  const scheduler::submission wish{.sequence = m.sequence,
-                                   .tenant = m.tenant,
-                                   .round = m.round,
-                                   .splices = splices,
-                                   .from = m.log.from,
-                                   .tail = m.log.tokens,
-                                   .draft = m.draft,
-                                   .chances = chances,
-                                   .tokens_max = m.tokens_max,
-                                   .prefill_only = q.prefill_only};
+  const scheduler::submission round{.sequence = m.sequence,
+                                    .tenant = m.tenant,
+                                    .round = m.round,
+                                    .splices = splices,
+                                    .from = m.log.from,
+                                    .tail = m.log.tokens,
+                                    .draft = m.draft,
+                                    .chances = chances,
+                                    .tokens_max = m.tokens_max,
+                                    .prefill_only = q.prefill_only};
   const bool is_new = !queue_.holds(m.sequence);
-  const submit_outcome outcome = queue_.submit(wish, context().now());
+  const submit_outcome outcome = queue_.submit(round, context().now());
   switch (outcome) {
     case submit_outcome::taken:
     case submit_outcome::nothing_to_do: {
@@ -100,7 +99,7 @@ void verify_scheduler::take(const question& q) {
       return;
     }
     case submit_outcome::busy: {
-      // Those before it stay: its splices are of the log that they lead to.
+      // Earlier ones stay queued: its splices apply to the log that they leave.
       auto& waiting = clients_.at(m.sequence).overtaking;
       const auto same = [&](const auto& one) { return one.run.round >= m.round; };
       if (std::none_of(waiting.begin(), waiting.end(), same)) waiting.push_back(q);
@@ -117,14 +116,14 @@ void verify_scheduler::take(const question& q) {
       std::visit([&](const auto& last) { context().send(q.session, last); }, clients_.at(m.sequence).last);
       return;
     case submit_outcome::log_gap: {
-      // Of a log that splices do not fit nothing is known to be right.
+      // If splices do not fit, no part of our copy of the log can be trusted.
       const std::uint32_t from = m.splices.empty() ? queue_.known_count(m.sequence) : 0;
       context().send(q.session, log_needed{m.sequence, m.round, from});
       return;
     }
     case submit_outcome::queue_full:
       ++report_.refused_total;
-      refuse({errc::queue_full, std::to_string(queue_.running_count()) + " sequences run and " +
+      refuse({errc::queue_full, std::to_string(queue_.running_count()) + " requests run and " +
                                     std::to_string(queue_.waiting_count()) + " wait"},
              retry_after_ms());
       return;
@@ -141,7 +140,7 @@ void verify_scheduler::take(const question& q) {
   }
 }
 
-// A guess: the queue ahead, each sequence as long as the mean batch took times a hundred rounds.
+// A guess: a hundred rounds, each as long as a batch takes on average.
 std::uint32_t verify_scheduler::retry_after_ms() const {
   if (report_.batches_total == 0) return 1000;
   const std::uint64_t batch_us = report_.forward_us_total / report_.batches_total;
@@ -248,7 +247,7 @@ void verify_scheduler::on(const batch_held& m) {
   if (!is_batch_out_ || m.batch != sent_.batch) return;
   is_batch_out_ = false;
   if (m.tables_lost) {
-    context().log(log_level::warning, "the cache manager has begun anew; all KV is computed again");
+    context().log(log_level::warning, "the cache manager has restarted; all KV is computed again");
     lose_all_kv();
   } else {
     queue_.put_back(plan_);
@@ -262,7 +261,8 @@ void verify_scheduler::on(const batch_done& m) {
   is_batch_out_ = false;
   note_pages(m.pages);
   if (m.why_not || m.results.size() != plan_.runs.size()) {
-    fail_batch(m.why_not.value_or(failure{errc::internal, "the target model answered another batch than was asked"}));
+    fail_batch(m.why_not.value_or(
+        failure{errc::internal, "the target model's answer does not match the batch that was sent"}));
     step();
     return;
   }
@@ -302,8 +302,6 @@ void verify_scheduler::on(const batch_done& m) {
       offer_prefix_of(outcome.sequence);
       prompts_done.push_back(outcome.sequence);
     }
-    report_.drafted_total += outcome.verified_count;
-    report_.accepted_total += at->accepted_count;
     std::visit([&](const auto& last) { context().send(c.session, last); }, c.last);
   }
   for (const sequence_id sequence : prompts_done) let_followers_look(sequence);
@@ -327,8 +325,8 @@ void verify_scheduler::let_followers_look(sequence_id leader) {
   }
 }
 
-/// A new sequence may begin as another did. Its last token is computed in any case, for its logits; where these are not
-/// wanted one more, so that there is something to do.
+/// A new sequence may share a prefix with one before it. Its last token is computed in any case, for its logits; of a
+/// prefill, which leaves the last one out, one more, so that there is something to do.
 void verify_scheduler::look_for_prefix(sequence_id sequence, bool may_follow) {
   const auto log = queue_.log(sequence).tokens();
   const std::uint32_t left = queue_.standing_of(sequence).prefill_only ? 2 : 1;
@@ -358,7 +356,7 @@ void verify_scheduler::on(const prefix_adopted& m) {
   step();
 }
 
-/// Rounds that came while a pass for the one before was in flight.
+/// Takes the rounds that came while a pass for the one before was in flight.
 void verify_scheduler::take_overtaking() {
   if (!std::exchange(overtaken_, false)) return;
   std::vector<question> waiting;
@@ -383,7 +381,7 @@ void verify_scheduler::fail_batch(const failure& why) {
   }
 }
 
-/// A batch that is out is not waited for; the cache manager drops what it has when it sees the new epoch.
+/// Does not wait for a batch that is out: the cache manager drops its tables when it sees the new epoch.
 void verify_scheduler::lose_all_kv() {
   is_batch_out_ = false;
   ++epoch_;
@@ -394,7 +392,10 @@ void verify_scheduler::lose_all_kv() {
 
 void verify_scheduler::on(const target_ready& m) {
   if (m.pages_count < options_.limits.pages_count || m.rows_max < options_.budget.rows_max) {
-    context().log(log_level::error, "the target model has less room than the scheduler was told");
+    context().log(log_level::error,
+                  "the target model has " + std::to_string(m.pages_count) + " pages and " + std::to_string(m.rows_max) +
+                      " rows, expected at least " + std::to_string(options_.limits.pages_count) + " and " +
+                      std::to_string(options_.budget.rows_max) + "; start both processes with the same flags");
     return;
   }
   target_up_ = true;
@@ -415,7 +416,7 @@ void verify_scheduler::on(const scheduler_tick&) {
     context().tell(cache_, sent_);
   }
   release_abandoned();
-  // For those that waited too long for an answer about their prefix, and for a place of those that are idle now.
+  // Some may have waited long enough for the cache manager's answer, others may get the place of an idle sequence.
   step();
   if (is_batch_out_) return;
   queue_.check_integrity();
@@ -442,11 +443,11 @@ void verify_scheduler::on(const report_status&) {
   context().send(context().sender(), report_);
 }
 
-// A session that cannot be told is gone, and its supervisor knows. What the cache or the target could not be told is
-// repeated when they come back: target_ready starts everything anew.
+// A session that cannot be reached is gone, and its supervisor knows. What the cache manager or the target model missed
+// is repeated when they come back: target_ready starts everything anew.
 void verify_scheduler::on(const actor::undeliverable& m) {
   if (m.to == cache_.where || m.to == target_.where) {
-    // Before the target model has loaded this is how things are.
+    // Normal while the target model loads.
     context().log(target_up_ ? log_level::warning : log_level::debug,
                   "cannot reach " + actor::to_string(m.to) + ": " + m.why.describe());
     if (m.to == target_.where) target_up_ = false;

@@ -18,8 +18,8 @@ namespace redline::actors {
 class cache_manager;
 class target_model;
 
-/// Who may have pages of whose beginnings. Who shares can tell from the time to the first token what others asked
-/// lately.
+/// Which tenants may reuse the KV of each other's prompt prefixes. Sharing tells, through the time to the first token,
+/// what others asked lately.
 enum class prefix_sharing : std::uint8_t { off, tenant, all };
 inline constexpr std::array<std::string_view, 3> prefix_sharing_names = {"off", "tenant", "all"};
 
@@ -28,13 +28,14 @@ struct scheduler_options {
   scheduler::budget budget;
   std::string policy = "fifo";
   prefix_sharing sharing = prefix_sharing::tenant;
-  microseconds cache_patience{1'000'000};     // then the cache manager is sent the batch again
-  microseconds abandoned_after{120'000'000};  // a sequence nobody asks about is released; a late session starts it anew
+  microseconds cache_patience{1'000'000};  // then the cache manager is sent the batch again
+  microseconds abandoned_after{
+      120'000'000};  // a sequence without a request for this long is released; a late session starts it anew
 };
 
-/// Feeds the target model: collects the rounds of all sessions and decides batch after batch, one at a time. A batch
-/// goes to the cache manager, which adds the page tables and passes it on to the target model, which answers. Holds a
-/// copy of every log so that it can compute anything again; never touches page tables, KV or logits.
+/// Feeds the target model: collects the rounds of all sessions and plans one batch at a time. A batch goes to the cache
+/// manager, which adds the page tables and passes it on to the target model, which answers. Holds a copy of every log
+/// so that it can have anything computed again; never touches page tables, KV or logits.
 class verify_scheduler final : public actor::actor_of<verify_scheduler> {
  public:
   using accepts =
@@ -62,14 +63,14 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
   [[nodiscard]] const scheduler::run_queue& queue() const { return queue_; }
 
  private:
-  /// A round that was asked for. Of one without an answer's tokens, `run` has no draft and nothing about sampling.
+  /// A round that was asked for. Of a prefill, `run` has no draft and no sampling.
   struct question {
     actor::address session;
     verify_run run;
     bool prefill_only = false;
   };
 
-  /// What the answers to a sequence's rounds need beside its tokens.
+  /// What the answers to a sequence's rounds need apart from its tokens.
   struct client {
     actor::address session;
     instant heard;  // when it last asked

@@ -107,7 +107,6 @@ struct transformer::state {
   options how;
   rope_cache ropes;
   kernels::memory_block kv;  // page by page, each [layer][kv head] of kv_head_bytes
-  totals work;
   times spent;
 
   // Activations of the rows in flight; the widths are fixed, see the constructor.
@@ -224,9 +223,6 @@ void transformer::state::prepare(std::span<const run> batch) {
   REDLINE_ASSERT(rows <= how.rows_max, "a batch has at most rows_max rows");
   reserve_scratch();
   logits.grow(wanted_rows.size() * config.vocabulary);
-  work.passes_count += rows == 0 ? 0 : 1;
-  work.rows_count += rows;
-  work.logits_rows_count += wanted_rows.size();
 }
 
 void transformer::state::prepare_run(const run& r) {
@@ -631,7 +627,6 @@ transformer::~transformer() = default;
 
 const model_config& transformer::config() const { return state_->config; }
 std::uint32_t transformer::rows_max() const { return state_->how.rows_max; }
-const transformer::totals& transformer::work_done() const { return state_->work; }
 const transformer::times& transformer::time_spent() const { return state_->spent; }
 
 }  // namespace redline::model

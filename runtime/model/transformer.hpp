@@ -54,14 +54,6 @@ class transformer {
   [[nodiscard]] const model_config& config() const;
   [[nodiscard]] std::uint32_t rows_max() const;
 
-  /// Counts of what `forward` has done so far.
-  struct totals {
-    std::uint64_t passes_count = 0;
-    std::uint64_t rows_count = 0;
-    std::uint64_t logits_rows_count = 0;
-  };
-  [[nodiscard]] const totals& work_done() const;
-
   /// Seconds spent so far in each part of a pass, when options.profile.
   struct times {
     double prepare = 0;  // tables, tiles and angles of the batch; embedding

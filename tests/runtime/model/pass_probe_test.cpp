@@ -31,7 +31,6 @@ TEST(pass_probe, measures_few_and_many_rows_with_and_without_a_context) {
   EXPECT_TRUE(shapes.contains({1, 1, 0}));
   EXPECT_TRUE(shapes.contains({16, 16, 1024}));
   EXPECT_TRUE(shapes.contains({512, 1, 0}));
-  EXPECT_EQ(t->work_done().passes_count, 2 * passes.size());
 }
 
 TEST(pass_probe, stays_within_the_available_rows_and_pages) {
