@@ -159,4 +159,11 @@ struct session_tick {
   static constexpr auto fields(auto&) { return std::tie(); }
 };
 
+/// A session's word to itself: the next part of what is too long for one handler.
+struct session_step {
+  static constexpr actor::message_id id{0x0606};
+  static constexpr std::string_view name = "session_step";
+  static constexpr auto fields(auto&) { return std::tie(); }
+};
+
 }  // namespace redline::actors

@@ -58,14 +58,13 @@ std::optional<constrained_output::decided> constrained_output::append_decided() 
   decided next;
   if (copy_ && copy_->is_span_forced()) {
     next.id = copy_->insert_span_token(next.text);
+    next.is_copied = true;
     return next;
   }
   if (!span_left().empty() || is_complete()) return std::nullopt;
-  const auto forced = rules_->grammar->jump_forward(state_);
+  const auto forced = rules_->grammar->take_jump_forward(state_);
   if (!forced) return std::nullopt;
   next.id = *forced;
-  const bool taken = rules_->grammar->accept_token(state_, next.id);
-  REDLINE_ASSERT(taken, "a forced token is allowed by the grammar");
   advance(next.id, 0.0F, next.text);
   return next;
 }

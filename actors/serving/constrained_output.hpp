@@ -27,6 +27,7 @@ class constrained_output {
   struct decided {
     token id = 0;
     std::string text;
+    bool is_copied = false;  // of a span, not by the grammar
   };
   /// Appends the next token if it is decided without the model: by the grammar, or by a span that is forced.
   std::optional<decided> append_decided();

@@ -35,19 +35,30 @@ actor::task<> session::live() {
   if (partners_.drafter && drafts()) tell_drafter(0, 0);
   // Of a borrowed sequence the scheduler finds out itself what of the log is unchanged.
   round_ = {partners_.borrowed ? partners_.borrowed->last_round.value + 1 : 1};
-  auto step = work_.begin();
-  tell_client(step);
+  auto step = co_await write_decided(work_.begin());
   while (!step.finished) {
     const verified* const answer = co_await ask_target();
     if (answer == nullptr) co_return;  // the client knows why
-    step = commit(*answer);
-    tell_client(step);
+    step = co_await write_decided(commit(*answer));
     if (step.finished) break;
     ++round_.value;
     while (paused_) (void)co_await talk_.next<pause_session>();
     draft_ = co_await next_draft();
   }
   finish(*step.finished, step.why_not);
+}
+
+/// Tells the client a step and all that is decided after it, a part in each handler, so that others run in between.
+/// The last part's step.
+actor::task<token_log::progress> session::write_decided(token_log::progress step) {
+  for (;;) {
+    tell_client(step);
+    if (!step.is_cut) co_return step;
+    while (paused_) (void)co_await talk_.next<pause_session>();
+    context().tell(self(), session_step{});
+    (void)co_await talk_.next<session_step>(context().now() + tick);  // which may be lost
+    step = work_.go_on();
+  }
 }
 
 /// What the target model says after the log and to the draft. Null: there is no answer, and the session is over.

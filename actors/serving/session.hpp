@@ -43,7 +43,7 @@ struct session_partners {
 class session final : public actor::actor_of<session> {
  public:
   using accepts = actor::protocol<proposal, verified, log_needed, refused, run_pending, cancel_session, pause_session,
-                                  session_tick, actor::undeliverable>;
+                                  session_tick, session_step, actor::undeliverable>;
 
   session(actor::actor_context& context, token_log work, session_partners partners);
 
@@ -56,6 +56,7 @@ class session final : public actor::actor_of<session> {
   void on(const cancel_session&) { leave(); }
   void on(const pause_session& m);
   void on(const session_tick&);
+  void on(const session_step& m) { (void)talk_.hear(m); }
   void on(const actor::undeliverable& m);
 
  private:
@@ -67,6 +68,7 @@ class session final : public actor::actor_of<session> {
   };
 
   actor::task<> live();
+  actor::task<token_log::progress> write_decided(token_log::progress step);
   actor::task<const verified*> ask_target();
   actor::task<round_draft> next_draft();
 

@@ -54,12 +54,15 @@ class token_log {
     std::optional<finish_reason> finished;
     std::optional<failure> why_not;  // with `failed`
     std::uint32_t agreed_count = 0;  // length of the log up to where it is what the committed tokens said
+    bool is_cut = false;             // `go_on`, before anything else, has more that is decided
   };
   /// Appends what is decided before the model is asked: how a grammar has to begin. Once, before the first commit.
   progress begin();
   /// Appends tokens up to where the answer ends, and what a grammar decides after them. logprobs: one per token, or
   /// none.
   progress commit(std::span<const token> tokens, std::span<const model::emitted_logprob> logprobs = {});
+  /// More of what is decided, where the last step was cut lest it take too long.
+  progress go_on();
 
   /// Tokens [at, at + count) of the log that leave it.
   struct evicted {

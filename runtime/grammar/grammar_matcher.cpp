@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/assert.hpp"
 #include "runtime/grammar/steps.hpp"
 
 namespace redline::grammar {
@@ -60,7 +61,9 @@ std::optional<token> compiled_grammar::jump_forward(const automaton_state& s) co
 
 std::optional<token> compiled_grammar::take_jump_forward(automaton_state& s) const {
   const auto only = jump_forward(s);
-  if (only && !trie_->accept_token(*automaton_, s, *only)) return std::nullopt;
+  if (!only) return std::nullopt;
+  const bool is_taken = trie_->accept_token(*automaton_, s, *only);
+  REDLINE_ASSERT(is_taken, "the grammar allows a token that must follow");
   return only;
 }
 

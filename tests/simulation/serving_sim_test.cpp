@@ -69,6 +69,11 @@ std::vector<token> plain_constrained_decoding(const generation_spec& g, model::t
   std::vector<token> answer = step.tokens;
   std::size_t computed = 0;
   while (!step.finished) {
+    if (step.is_cut) {
+      step = work.go_on();
+      answer.insert(answer.end(), step.tokens.begin(), step.tokens.end());
+      continue;
+    }
     const auto log = work.log();
     std::span<const float> logits;
     // A span that was refused at its first token has added nothing: the last row is asked again, now under the mask.
