@@ -183,7 +183,7 @@ class http_front::connection : public std::enable_shared_from_this<connection> {
   std::size_t inbox_offset_ = 0;
   std::size_t counted_received_ = 0;  // this connection's part of impl::received
   std::size_t counted_unsent_ = 0;    // of impl::unsent
-  std::size_t header_bytes_ = 0;      // parsed of the current request while its header is incomplete
+  std::size_t header_bytes_ = 0;      // of the current request, as far as they are parsed
   std::size_t lingered_bytes_ = 0;
   std::optional<parser> parser_;
   std::string peer_, origin_;
@@ -497,9 +497,11 @@ bool http_front::connection::feed_parser() {
   inbox_offset_ += used;
   const bool wants_more = ec == http::error::need_more;
   if (wants_more) ec = {};
-  if (!had_header && !parser_->is_header_done()) {
+  if (!had_header) {
+    // Beast's own limit begins anew with each piece.
     header_bytes_ += used;
-    if (header_bytes_ + (left - used) > front_->limits.header_bytes_max) ec = http::error::header_limit;
+    const std::size_t waiting = parser_->is_header_done() ? 0 : left - used;
+    if (header_bytes_ + waiting > front_->limits.header_bytes_max) ec = http::error::header_limit;
   }
   // A chunk's extensions and trailers are not body, but must end, too.
   if (parser_->is_header_done() && wants_more && left - used > front_->limits.header_bytes_max) {
@@ -533,6 +535,10 @@ std::optional<refusal> http_front::connection::check_head() const {
       (codings == 1 && (is_old || !boost::beast::iequals(head[http::field::transfer_encoding], "chunked")))) {
     return refusals::encoding_unknown;
   }
+  const auto expectation = head.find(http::field::expect);
+  if (!is_old && expectation != head.end() && !boost::beast::iequals(expectation->value(), "100-continue")) {
+    return refusals::expectation_unknown;
+  }
   const auto hosts = head.count(http::field::host);
   if (hosts > 1 || (!is_old && hosts == 0)) return refusals::host_missing;
   return std::nullopt;
@@ -557,9 +563,7 @@ void http_front::connection::answer_expectation() {
   if (continued_ || stage_ != stage::receiving) return;
   continued_ = true;
   const auto& head = parser_->get();
-  const auto at = head.find(http::field::expect);
-  if (at == head.end() || head.version() < 11) return;
-  if (!boost::beast::iequals(at->value(), "100-continue")) return refuse(refusals::expectation_unknown);
+  if (head.version() < 11 || head.find(http::field::expect) == head.end()) return;
   send("HTTP/1.1 100 Continue\r\n\r\n");
 }
 

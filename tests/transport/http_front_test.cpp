@@ -84,16 +84,18 @@ TEST(http_front, accepts_a_full_url_and_a_star_as_target) {
   EXPECT_EQ(client.read_response().second, "GET /p ");
 }
 
-TEST(http_front, reads_chunked_bodies_however_they_are_cut) {
+TEST(http_front, reads_bodies_however_they_are_cut) {
   http_server_fixture server(echo);
-  const std::string whole =
+  const std::string chunked =
       "POST /c HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6;x=y\r\n world\r\n0\r\n\r\n";
-  for (std::size_t cut = 1; cut < whole.size(); ++cut) {
-    raw_client client(server.port());
-    client.send(whole.substr(0, cut));
-    std::this_thread::sleep_for(std::chrono::microseconds(300));
-    client.send(whole.substr(cut));
-    ASSERT_EQ(client.read_response().second, "POST /c hello world") << "cut at " << cut;
+  for (const auto& whole : {chunked, post("/c", "hello world")}) {
+    for (std::size_t cut = 1; cut < whole.size(); ++cut) {
+      raw_client client(server.port());
+      client.send(whole.substr(0, cut));
+      std::this_thread::sleep_for(std::chrono::microseconds(300));
+      client.send(whole.substr(cut));
+      ASSERT_EQ(client.read_response().second, "POST /c hello world") << "cut at " << cut;
+    }
   }
 }
 
@@ -327,6 +329,8 @@ TEST(http_front, refuses_bad_requests_with_an_error_object) {
       {"a coding with a body that never ends", "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
        501},
       {"chunked for an old client", "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 501},
+      {"unknown expectation of a whole request",
+       "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nExpect: tea\r\n\r\nx", 417},
       {"unknown expectation", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nExpect: tea\r\n\r\n", 417},
       {"body too large", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1001\r\nExpect: 100-continue\r\n\r\n", 413},
       {"body too large and sent anyway", post("/", std::string(1001, 'x')), 413},
@@ -362,6 +366,20 @@ TEST(http_front, refuses_many_small_headers_that_are_too_much_together) {
   for (int n = 0; n < 2000 && client.send("X-" + std::to_string(n) + ": y\r\n"); ++n) {
   }
   EXPECT_THAT(client.read_until("\r\n"), HasSubstr(" 431 "));
+}
+
+TEST(http_front, refuses_long_headers_however_they_are_cut) {
+  auto what = http_server_fixture::quick_options();
+  what.header_bytes_max = 512;
+  http_server_fixture server(echo, what);
+  const std::string whole = get("/", "A: " + std::string(300, 'x') + "\r\nB: " + std::string(200, 'x') + "\r\n");
+  for (std::size_t cut = 300; cut < whole.size(); cut += 7) {
+    raw_client client(server.port());
+    client.send(whole.substr(0, cut));
+    std::this_thread::sleep_for(milliseconds(2));
+    client.send(whole.substr(cut));
+    EXPECT_THAT(client.read_until("\r\n"), HasSubstr(" 431 ")) << "cut at " << cut;
+  }
 }
 
 TEST(http_front, accepts_a_body_of_exactly_the_limit) {
