@@ -171,6 +171,7 @@ void run_queue::put_back(const batch_plan& plan) {
     if (it->second.given_up) close(*it, it->second.at.idle_since);
   }
 }
+
 std::vector<round_outcome> run_queue::complete(const batch_plan& plan, std::span<const run_answer> answers,
                                                microseconds took, instant now) {
   REDLINE_ASSERT(plan.runs.size() == answers.size(), "one answer for every run");

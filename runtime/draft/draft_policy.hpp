@@ -99,7 +99,6 @@ class draft_policy {
   };
   /// A round whose next tokens are to tell the rate of rounds without the model.
   struct open_path {
-    double tokens_max = 1e9;  // that a draft may have
     std::uint8_t grade = 0;
     double to_come = 0;
     path so_far;
