@@ -40,7 +40,7 @@ class constrained_output {
   [[nodiscard]] std::span<const token> span_left() const {
     return copy_ ? copy_->span_left() : std::span<const token>{};
   }
-  /// The draft up to a token that the grammar forbids, or after which the model is not asked.
+  /// The draft up to a token that the grammar forbids, after which the model is not asked, or which takes too long.
   [[nodiscard]] std::vector<token> usable(std::vector<token> draft) const;
   /// A draft: how edit programs usually go on from here. Empty where nothing is usual.
   [[nodiscard]] std::vector<token> likely_rest() const;

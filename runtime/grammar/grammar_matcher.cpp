@@ -9,6 +9,7 @@ namespace redline::grammar {
 namespace {
 
 constexpr std::size_t jump_bytes_max = 256;
+constexpr std::size_t spelling_steps = 16;  // that the tokenizer takes for a byte
 
 /// Bytes that must follow one after the other, all of them or some; empty where there is a choice. The next byte: known
 /// to the automaton, or the only one of all 256 that it accepts.
@@ -52,7 +53,7 @@ std::optional<token> compiled_grammar::jump_forward(const automaton_state& s) co
   const std::string key = (before_choice ? '+' : '.') + bytes;
   const auto known = first_tokens_.find(key);
   if (known != first_tokens_.end()) return known->second;
-  steps_taken += bytes.size();
+  steps_taken += spelling_steps * bytes.size();
   const auto tokens = trie_->spell(bytes);
   const bool decides = tokens.size() > (before_choice ? 1U : 0U);
   if (first_tokens_.size() >= first_tokens_max) first_tokens_.clear();

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "actors/serving/token_log.hpp"
+#include "runtime/grammar/steps.hpp"
 #include "tests/support/tiny_model.hpp"
 
 namespace redline::actors {
@@ -239,6 +241,19 @@ TEST(constrained_output, cuts_drafts_where_the_model_is_not_asked) {
   for (const token t : usable) text += tokenizer()->piece(t);
   EXPECT_EQ(text, "<copy lines=\"1-1\"/>");
   EXPECT_TRUE(g.usable(tokenizer()->encode("x")).empty());
+}
+
+TEST(constrained_output, follows_a_draft_for_a_limited_number_of_steps) {
+  const std::string letters(2000, 'x');
+  const auto rules = *make_json_rules(trie(), R"({"anyOf":[{"const":")" + letters + R"("},{"type":"integer"}]})");
+  const constrained_output output(rules);
+  const auto draft = tokenizer()->encode('"' + letters + '"');
+  const auto before = grammar::steps_taken;
+  const auto usable = output.usable(draft);
+  EXPECT_LT(grammar::steps_taken - before, 300'000u);
+  EXPECT_GT(usable.size(), 64u);
+  EXPECT_LT(usable.size(), draft.size());
+  EXPECT_TRUE(std::equal(usable.begin(), usable.end(), draft.begin()));
 }
 
 TEST(constrained_output, refuses_a_token_that_the_grammar_forbids) {
