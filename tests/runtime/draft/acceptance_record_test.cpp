@@ -62,6 +62,15 @@ TEST(acceptance_record, follows_a_source_that_becomes_right) {
   EXPECT_GT(chance(r, 0), 0.7);
 }
 
+// A text that was copied for long may be new by now: places that drafts no longer reach come to be like nearer ones.
+TEST(acceptance_record, forgets_places_that_drafts_no_longer_reach) {
+  acceptance_record r;
+  for (int i = 0; i < 20; ++i) r.learn(of(70), 70, false);
+  EXPECT_GT(chance(r, 65), 0.95);
+  for (int i = 0; i < 200; ++i) r.learn(of(70), 0, true);
+  EXPECT_LT(chance(r, 65), 0.3);
+}
+
 TEST(acceptance_record, keeps_sources_and_grades_apart) {
   acceptance_record r;
   for (int i = 0; i < 40; ++i) {

@@ -149,6 +149,14 @@ TEST(draft_policy, comes_close_to_the_best_choice_of_grades_for_the_model) {
   EXPECT_GT(sum / static_cast<double>(worlds.size()), 0.96);
 }
 
+TEST(draft_policy, expects_no_more_of_the_model_than_finds_room_in_the_draft) {
+  const draft_policy::place roomy{.tokens_max = 300, .grade = 4, .ready = {6.6, 8}};
+  draft_policy::place narrow = roomy;
+  narrow.tokens_max = 8;
+  EXPECT_TRUE(draft_policy().chooses_model(roomy, {}));
+  EXPECT_FALSE(draft_policy().chooses_model(narrow, {}));
+}
+
 // Where the answer leaves the old text a copy gives nothing; whether it comes back to it one token later is what
 // counts.
 TEST(draft_policy, leaves_to_copies_what_they_bring_a_token_later) {
