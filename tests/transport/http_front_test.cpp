@@ -473,13 +473,13 @@ TEST(http_front, ends_a_stream_that_falls_silent_with_an_error_event) {
 
 TEST(http_front, waits_on_while_the_handler_reports_progress) {
   auto what = http_server_fixture::quick_options();
-  what.answer_timeout = milliseconds(200);
+  what.answer_timeout = milliseconds(600);
   http_server_fixture server(keep_waiting, what);
   raw_client client(server.port());
   client.send(get("/"));
   ASSERT_TRUE(server.wait_for_requests(1));
   for (int n = 0; n < 10; ++n) {
-    std::this_thread::sleep_for(milliseconds(40));
+    std::this_thread::sleep_for(milliseconds(80));
     server.on_server([](http_front& front) { front.note_progress(exchange_id{1}); });
   }
   server.on_server([](http_front& front) { front.respond(exchange_id{1}, 200, {}, "made it"); });
@@ -488,7 +488,7 @@ TEST(http_front, waits_on_while_the_handler_reports_progress) {
 
 TEST(http_front, waits_less_for_a_first_request_than_for_the_next_one) {
   auto what = http_server_fixture::quick_options();
-  what.first_byte_timeout = milliseconds(40);
+  what.first_byte_timeout = milliseconds(300);
   http_server_fixture server(echo, what);
   raw_client used(server.port()), silent(server.port());
   used.send(get("/1"));
