@@ -5,6 +5,7 @@
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 #include <variant>
 
 #include "runtime/actor/codec.hpp"
@@ -60,8 +61,8 @@ constexpr bool ids_are_distinct(std::type_identity<protocol<Ms...>>) {
 }
 
 template<class A, class M>
-concept handles = requires(A& a, const M& m) {
-  { a.on(m) } -> std::same_as<void>;
+concept handles = requires(A& a, M m) {
+  { a.on(std::move(m)) } -> std::same_as<void>;
 };
 
 template<class A, class... Ms>
@@ -70,7 +71,8 @@ constexpr bool handles_all(std::type_identity<protocol<Ms...>>) {
 }
 }  // namespace detail
 
-/// One handler for every message the actor accepts, and no two of them with one number.
+/// One handler for every message the actor accepts, and no two of them with one number. A handler takes const M&, or
+/// M&& to keep what a large message holds.
 template<class A>
 concept well_formed_actor = detail::ids_are_distinct(
     std::type_identity<typename A::accepts>{}) && detail::handles_all<A>(std::type_identity<typename A::accepts>{});

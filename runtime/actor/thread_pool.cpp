@@ -1,0 +1,151 @@
+#include "runtime/actor/thread_pool.hpp"
+
+#include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "runtime/base/log.hpp"
+
+namespace redline::actor {
+namespace {
+
+// A tenant's turn: many small inputs, or a part of a large one.
+constexpr std::size_t turn_bytes = 64U << 10;
+// Of a thread of large jobs: it gets what others leave, and a tenth of a core where they leave nothing.
+constexpr int niceness = 10;
+
+void tell_owner(link& wire, const pool_job& job) {
+  const frame f{envelope{.to = job.owner, .id = job_done::id}, encode(job_done{job.ticket})};
+  for (int tries = 0; tries < 1000; ++tries) {
+    if (wire.send(f)) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  log_line(log_level::error, "thread pool", "cannot reach " + to_string(job.owner) + " to say that its job is done");
+}
+
+}  // namespace
+
+result<void> job_queue::push(pool_job job) {
+  const auto known = by_tenant_.find(job.tenant);
+  const bool is_new = known == by_tenant_.end();
+  const std::size_t own_bytes = is_new ? 0 : known->second->bytes;
+  const std::size_t own_jobs = is_new ? 0 : known->second->jobs.size();
+  if (jobs_count_ >= limits_.jobs_max || bytes_ + job.bytes > limits_.bytes_max) {
+    return failure{errc::queue_full, std::to_string(jobs_count_) + " requests with " + std::to_string(bytes_) +
+                                         " bytes wait to be read already"};
+  }
+  if (own_jobs >= limits_.jobs_max / 2 || own_bytes + job.bytes > limits_.bytes_max / 2) {
+    return failure{errc::queue_full, std::to_string(own_jobs) + " of your requests with " + std::to_string(own_bytes) +
+                                         " bytes wait to be read already"};
+  }
+  const auto of = is_new ? lines_.insert(lines_.end(), line{.tenant = job.tenant}) : known->second;
+  if (is_new) by_tenant_.emplace(job.tenant, of);
+  ++jobs_count_;
+  bytes_ += job.bytes;
+  of->bytes += job.bytes;
+  of->jobs.push_back(std::move(job));
+  return {};
+}
+
+void job_queue::note_gone(std::list<line>::iterator of, std::size_t bytes) {
+  --jobs_count_;
+  bytes_ -= bytes;
+  of->bytes -= bytes;
+  if (!of->jobs.empty()) return;
+  by_tenant_.erase(of->tenant);
+  lines_.erase(of);
+}
+
+std::optional<pool_job> job_queue::pop() {
+  if (lines_.empty()) return std::nullopt;
+  while (lines_.front().deficit < lines_.front().jobs.front().bytes) {
+    lines_.front().deficit += turn_bytes;
+    lines_.splice(lines_.end(), lines_, lines_.begin());
+  }
+  line& first = lines_.front();
+  pool_job job = std::move(first.jobs.front());
+  first.jobs.pop_front();
+  first.deficit -= job.bytes;
+  note_gone(lines_.begin(), job.bytes);
+  return job;
+}
+
+bool job_queue::erase(address owner, std::uint64_t ticket) {
+  for (auto of = lines_.begin(); of != lines_.end(); ++of) {
+    const auto at = std::find_if(of->jobs.begin(), of->jobs.end(),
+                                 [&](const pool_job& j) { return j.owner == owner && j.ticket == ticket; });
+    if (at == of->jobs.end()) continue;
+    const std::size_t bytes = at->bytes;
+    of->jobs.erase(at);
+    note_gone(of, bytes);
+    return true;
+  }
+  return false;
+}
+
+thread_pool::thread_pool(const options& how, const std::function<std::unique_ptr<link>()>& make_link)
+    : small_bytes_max_(how.small_bytes_max), small_(how.waiting), large_(how.waiting) {
+  start(how.small_threads, small_, "redline-read", false, make_link);
+  start(how.large_threads, large_, "redline-bulk", true, make_link);
+}
+
+void thread_pool::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  small_.has_job.notify_all();
+  large_.has_job.notify_all();
+  for (auto& t : threads_) t.join();
+  threads_.clear();
+}
+
+void thread_pool::start(unsigned count, lane& from, const std::string& name, bool yields,
+                        const std::function<std::unique_ptr<link>()>& make_link) {
+  for (unsigned i = 0; i < count; ++i) {
+    threads_.emplace_back([this, &from, name, yields, wire = make_link()] {
+      pthread_setname_np(pthread_self(), name.c_str());
+      // On Linux a thread has a niceness of its own; where the call fails, large jobs are merely not slowed down.
+      if (yields) (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), niceness);
+      work(from, *wire);
+    });
+  }
+}
+
+void thread_pool::work(lane& from, link& wire) {
+  for (;;) {
+    std::optional<pool_job> job;
+    {
+      std::unique_lock lock(mutex_);
+      from.has_job.wait(lock, [&] { return stopping_ || from.jobs.size() > 0; });
+      if (stopping_) return;
+      job = from.jobs.pop();
+    }
+    job->run();
+    tell_owner(wire, *job);
+  }
+}
+
+result<void> thread_pool::submit(pool_job job) {
+  lane& to = job.bytes <= small_bytes_max_ ? small_ : large_;
+  const std::lock_guard lock(mutex_);
+  REDLINE_TRY(to.jobs.push(std::move(job)));
+  to.has_job.notify_one();
+  return {};
+}
+
+void thread_pool::cancel(address owner, std::uint64_t ticket) {
+  const std::lock_guard lock(mutex_);
+  if (!small_.jobs.erase(owner, ticket)) (void)large_.jobs.erase(owner, ticket);
+}
+
+std::size_t thread_pool::waiting_count() const {
+  const std::lock_guard lock(mutex_);
+  return small_.jobs.size() + large_.jobs.size();
+}
+
+}  // namespace redline::actor

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/actor/link.hpp"
+#include "runtime/actor/protocol.hpp"
+#include "runtime/base/ids.hpp"
+
+namespace redline::actor {
+
+/// A job of this actor is done. What came of it lies with the actor, see `offload`.
+struct job_done {
+  static constexpr message_id id{0x0106};
+  static constexpr std::string_view name = "job_done";
+  static constexpr bool control = true;
+
+  std::uint64_t ticket = 0;
+  static constexpr auto fields(auto& self) { return std::tie(self.ticket); }
+};
+
+/// Work on somebody's input that takes longer than an actor's handler may.
+struct pool_job {
+  address owner;             // told job_done
+  std::uint64_t ticket = 0;  // the owner's number for it
+  tenant_id tenant;
+  std::size_t bytes = 0;  // of input: what the work grows with
+  std::function<void()> run;
+};
+
+/// Jobs that wait for a thread, bounded. Tenants take turns by bytes (deficit round robin: Shreedhar and Varghese,
+/// SIGCOMM 1995), so that one with much to do does not delay one with little; a tenant's own jobs keep their order.
+class job_queue {
+ public:
+  struct limits {
+    std::size_t bytes_max = 64U << 20;  // of input; of one tenant half as much
+    std::size_t jobs_max = 4096;        // of one tenant half as many
+  };
+  explicit job_queue(limits at_most) : limits_(at_most) {}
+
+  /// queue_full when there is no room for it; nothing was taken then.
+  result<void> push(pool_job job);
+  std::optional<pool_job> pop();
+  /// False when no such job waits.
+  bool erase(address owner, std::uint64_t ticket);
+
+  [[nodiscard]] std::size_t size() const { return jobs_count_; }
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+ private:
+  struct line {
+    tenant_id tenant;
+    std::deque<pool_job> jobs;
+    std::size_t bytes = 0;
+    std::size_t deficit = 0;  // bytes that the tenant may still take in its turn
+  };
+  void note_gone(std::list<line>::iterator of, std::size_t bytes);
+
+  limits limits_;
+  std::list<line> lines_;  // of tenants with jobs; the first one's turn
+  std::unordered_map<tenant_id, std::list<line>::iterator> by_tenant_;
+  std::size_t jobs_count_ = 0;
+  std::size_t bytes_ = 0;
+};
+
+/// Threads for work that grows with what clients send: parsing, templates, tokenizing, compiling grammars. Small jobs
+/// have threads of their own, so that they never wait for a large one; those of large jobs run at a lower priority than
+/// the rest of the process. Thread-safe.
+class thread_pool {
+ public:
+  struct options {
+    unsigned small_threads = 1;
+    unsigned large_threads = 1;
+    std::size_t small_bytes_max = 64U << 10;
+    job_queue::limits waiting;  // for each of the two kinds
+  };
+  /// make_link: how each thread tells owners that their jobs are done.
+  thread_pool(const options& how, const std::function<std::unique_ptr<link>()>& make_link);
+  ~thread_pool() { stop(); }
+  thread_pool(const thread_pool&) = delete;
+  thread_pool& operator=(const thread_pool&) = delete;
+
+  /// queue_full when too much waits. The job's function may not throw.
+  result<void> submit(pool_job job);
+  /// A job that has not begun is dropped, and nobody is told.
+  void cancel(address owner, std::uint64_t ticket);
+  [[nodiscard]] std::size_t waiting_count() const;
+  /// Waits for the jobs that have begun; those that wait are dropped. Not to be called by a job.
+  void stop();
+
+ private:
+  struct lane {
+    explicit lane(job_queue::limits at_most) : jobs(at_most) {}
+    job_queue jobs;
+    std::condition_variable has_job;
+  };
+  void work(lane& from, link& wire);
+  void start(unsigned count, lane& from, const std::string& name, bool yields,
+             const std::function<std::unique_ptr<link>()>& make_link);
+
+  std::size_t small_bytes_max_;
+  mutable std::mutex mutex_;
+  lane small_;
+  lane large_;
+  bool stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace redline::actor

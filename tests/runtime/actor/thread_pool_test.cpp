@@ -1,0 +1,147 @@
+#include "runtime/actor/thread_pool.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <future>
+#include <mutex>
+
+namespace redline::actor {
+namespace {
+
+const address owner = make_address(1, 1, 2);
+
+pool_job job_of(std::uint64_t tenant, std::size_t bytes, std::uint64_t ticket = 0) {
+  return {.owner = owner, .ticket = ticket, .tenant = {tenant}, .bytes = bytes, .run = [] {}};
+}
+
+TEST(job_queue, lets_tenants_take_turns_by_bytes) {
+  job_queue q({});
+  for (std::uint64_t i = 0; i < 4; ++i) ASSERT_TRUE(q.push(job_of(1, 1U << 20, 100 + i)));
+  for (std::uint64_t i = 0; i < 8; ++i) ASSERT_TRUE(q.push(job_of(2, 1U << 10, 200 + i)));
+  std::vector<std::uint64_t> order;
+  while (auto job = q.pop()) order.push_back(job->ticket);
+  ASSERT_EQ(order.size(), 12U);
+  // A megabyte is sixteen turns: the other tenant's eight small jobs come first though they were pushed last.
+  EXPECT_TRUE(std::all_of(order.begin(), order.begin() + 8, [](auto t) { return t >= 200; }));
+  EXPECT_TRUE(std::is_sorted(order.begin(), order.begin() + 8));
+  EXPECT_TRUE(std::is_sorted(order.begin() + 8, order.end()));
+  EXPECT_EQ(q.bytes(), 0U);
+}
+
+TEST(job_queue, gives_two_tenants_with_large_jobs_the_same_share) {
+  job_queue q({});
+  for (std::uint64_t i = 0; i < 30; ++i) ASSERT_TRUE(q.push(job_of(1, 200'000, i)));
+  for (std::uint64_t i = 0; i < 6; ++i) ASSERT_TRUE(q.push(job_of(2, 1'000'000, 100 + i)));
+  std::map<bool, std::size_t> taken;
+  for (int i = 0; i < 18; ++i) {
+    const auto job = q.pop();
+    taken[job->ticket >= 100] += job->bytes;
+  }
+  EXPECT_NEAR(static_cast<double>(taken[true]), static_cast<double>(taken[false]), 1'100'000);
+}
+
+TEST(job_queue, is_bounded_in_jobs_and_bytes_and_per_tenant) {
+  job_queue q({.bytes_max = 1000, .jobs_max = 6});
+  EXPECT_FALSE(q.push(job_of(1, 501))) << "half of the room is for others";
+  ASSERT_TRUE(q.push(job_of(1, 500)));
+  EXPECT_FALSE(q.push(job_of(1, 1)));
+  ASSERT_TRUE(q.push(job_of(2, 300)));
+  EXPECT_EQ(q.push(job_of(3, 201)).error().code, errc::queue_full);
+  ASSERT_TRUE(q.push(job_of(3, 0)));
+  ASSERT_TRUE(q.push(job_of(3, 0)));
+  ASSERT_TRUE(q.push(job_of(3, 0)));
+  EXPECT_FALSE(q.push(job_of(3, 0))) << "half of the jobs";
+  ASSERT_TRUE(q.push(job_of(4, 0)));
+  EXPECT_FALSE(q.push(job_of(5, 0)));
+  while (q.pop()) {
+  }
+  EXPECT_TRUE(q.push(job_of(1, 500)));
+}
+
+TEST(job_queue, forgets_a_job_that_is_erased) {
+  job_queue q({});
+  ASSERT_TRUE(q.push(job_of(1, 10, 1)));
+  ASSERT_TRUE(q.push(job_of(1, 10, 2)));
+  EXPECT_FALSE(q.erase(make_address(1, 1, 3), 1));
+  EXPECT_TRUE(q.erase(owner, 1));
+  EXPECT_FALSE(q.erase(owner, 1));
+  EXPECT_EQ(q.pop()->ticket, 2U);
+  EXPECT_FALSE(q.pop());
+}
+
+/// What the pool's threads told owners.
+class told {
+ public:
+  void add(std::uint64_t ticket) {
+    const std::lock_guard lock(mutex_);
+    tickets_.push_back(ticket);
+    changed_.notify_all();
+  }
+  bool wait_for(std::size_t count) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::seconds(60), [&] { return tickets_.size() >= count; });
+  }
+  std::vector<std::uint64_t> tickets() {
+    const std::lock_guard lock(mutex_);
+    return tickets_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::uint64_t> tickets_;
+};
+
+class telling_link final : public link {
+ public:
+  explicit telling_link(told& to) : to_(to) {}
+  result<void> send(const frame& f) override {
+    to_.add(decode<job_done>(f.body)->ticket);
+    return {};
+  }
+  std::optional<frame> receive() override { return std::nullopt; }
+  void wait(microseconds) override {}
+
+ private:
+  told& to_;
+};
+
+TEST(thread_pool, does_small_jobs_while_a_large_one_goes_on) {
+  told t;
+  thread_pool pool({}, [&] { return std::make_unique<telling_link>(t); });
+  std::promise<void> go_on;
+  auto large = job_of(1, 1U << 20, 1);
+  large.run = [waits = go_on.get_future().share()] { waits.wait(); };
+  ASSERT_TRUE(pool.submit(std::move(large)));
+  for (std::uint64_t i = 0; i < 5; ++i) ASSERT_TRUE(pool.submit(job_of(1, 100, 10 + i)));
+  ASSERT_TRUE(t.wait_for(5));
+  EXPECT_EQ(t.tickets(), (std::vector<std::uint64_t>{10, 11, 12, 13, 14}));
+  go_on.set_value();
+  ASSERT_TRUE(t.wait_for(6));
+  EXPECT_EQ(t.tickets().back(), 1U);
+}
+
+TEST(thread_pool, drops_a_job_that_is_cancelled_before_it_began) {
+  told t;
+  thread_pool pool({}, [&] { return std::make_unique<telling_link>(t); });
+  std::promise<void> go_on;
+  auto first = job_of(1, 1, 1);
+  first.run = [waits = go_on.get_future().share()] { waits.wait(); };
+  ASSERT_TRUE(pool.submit(std::move(first)));
+  bool ran = false;
+  auto second = job_of(1, 1, 2);
+  second.run = [&ran] { ran = true; };
+  ASSERT_TRUE(pool.submit(std::move(second)));
+  ASSERT_TRUE(pool.submit(job_of(1, 1, 3)));
+  pool.cancel(owner, 2);
+  go_on.set_value();
+  ASSERT_TRUE(t.wait_for(2));
+  EXPECT_EQ(t.tickets(), (std::vector<std::uint64_t>{1, 3}));
+  pool.stop();
+  EXPECT_FALSE(ran);
+}
+
+}  // namespace
+}  // namespace redline::actor
