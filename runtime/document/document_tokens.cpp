@@ -68,7 +68,9 @@ token_splice document_tokens::replace(std::string_view text, std::size_t at, std
   }
   std::vector<chunk> chunks;
   std::vector<token> fresh;
-  encode_chunks(text, first.byte, last.byte - removed_bytes + inserted_bytes, chunks, fresh);
+  const std::size_t end = last.byte - removed_bytes + inserted_bytes;
+  encode_chunks(text, first.byte, end, chunks, fresh);
+  encoded_bytes_ += end - first.byte;
   replace_range<chunk>(chunks_, first.chunk, last.chunk, chunks);
   bytes_ = text.size();
 

@@ -33,6 +33,8 @@ class document_tokens {
   token_splice replace(std::string_view text, std::size_t at, std::size_t removed_bytes, std::size_t inserted_bytes);
 
   [[nodiscard]] std::span<const token> tokens() const { return tokens_; }
+  /// That all edits so far have had encoded: their cost.
+  [[nodiscard]] std::uint64_t encoded_bytes() const { return encoded_bytes_; }
   /// What `encode` gives for the first `bytes` bytes of `text`, the text that the tokens are of.
   [[nodiscard]] std::vector<token> before(std::string_view text, std::size_t bytes) const;
   /// What `encode` gives for all but the first `bytes` bytes.
@@ -59,6 +61,7 @@ class document_tokens {
   std::vector<chunk> chunks_;
   std::vector<token> tokens_;
   std::size_t bytes_ = 0;
+  std::uint64_t encoded_bytes_ = 0;
 };
 
 }  // namespace redline::text

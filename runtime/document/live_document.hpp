@@ -29,6 +29,7 @@ class live_document {
   [[nodiscard]] const text_document& document() const { return document_; }
   [[nodiscard]] const std::string& text() const { return document_.text(); }
   [[nodiscard]] std::span<const token> tokens() const { return tokens_.tokens(); }
+  [[nodiscard]] std::uint64_t encoded_bytes() const { return tokens_.encoded_bytes(); }
   /// What `tokenizer::encode` gives for the text before `offset`, and for the text after it.
   [[nodiscard]] std::vector<token> tokens_before(std::size_t offset) const { return tokens_.before(text(), offset); }
   [[nodiscard]] std::vector<token> tokens_behind(std::size_t offset) const { return tokens_.behind(text(), offset); }

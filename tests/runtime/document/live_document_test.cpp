@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "tests/runtime/tokenizer/tiny_vocabulary.hpp"
 
 namespace redline::text {
@@ -44,6 +46,48 @@ TEST_F(live_document_test, refuses_an_edit_of_another_version) {
   EXPECT_EQ(file.apply(2, 4, {}, position_encoding::utf16).error().code, errc::version_conflict);
   EXPECT_EQ(file.apply(3, 3, {}, position_encoding::utf16).error().code, errc::version_conflict);
   EXPECT_TRUE(file.apply(3, 4, {}, position_encoding::utf16));
+}
+
+/// A text without a place to cut is one chunk, and each of many edits would encode it again.
+TEST_F(live_document_test, encodes_a_text_of_one_chunk_a_few_times_whatever_the_edits) {
+  const std::string text(40'000, 'o');
+  auto long_file = std::move(*live_document::make(words, text, 1, 1U << 20));
+  std::vector<text_edit> edits;
+  for (std::uint32_t i = 0; i < 200; ++i)
+    edits.push_back({byte_range{i * 150, i * 150 + 3}, i % 2 == 0 ? "h" : "hello"});
+  const auto done = long_file.apply(1, 2, edits, position_encoding::utf16);
+  ASSERT_TRUE(done) << done.error().describe();
+  EXPECT_LE(long_file.encoded_bytes(), 4 * text.size());
+  const auto all = words->encode(long_file.text());
+  EXPECT_TRUE(std::equal(all.begin(), all.end(), long_file.tokens().begin(), long_file.tokens().end()));
+  auto followed = words->encode(text);
+  for (const auto& splice : done->splices) {
+    const auto at = followed.begin() + splice.at;
+    followed.insert(followed.erase(at, at + splice.remove_count), splice.insert.begin(), splice.insert.end());
+  }
+  EXPECT_EQ(followed, all);
+}
+
+TEST_F(live_document_test, follows_random_edits_together_as_one_by_one) {
+  std::mt19937 numbers(7);
+  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(numbers() % n); };
+  for (int round = 0; round < 200; ++round) {
+    std::string text;
+    for (int i = 0; i < 60; ++i) text += "helo \n"[below(6)];
+    auto together = std::move(*live_document::make(words, text, 1, 1U << 20));
+    std::vector<text_edit> edits;
+    std::size_t size = text.size();
+    for (int i = 0; i < 12; ++i) {
+      const std::size_t begin = below(size + 1);
+      const std::size_t end = begin + below(std::min<std::size_t>(size - begin, 9) + 1);
+      const std::string inserted(below(8), 'l');
+      edits.push_back({byte_range{begin, end}, inserted});
+      size += inserted.size() - (end - begin);
+    }
+    ASSERT_TRUE(together.apply(1, 2, edits, position_encoding::utf16));
+    const auto all = words->encode(together.text());
+    ASSERT_TRUE(std::equal(all.begin(), all.end(), together.tokens().begin(), together.tokens().end()));
+  }
 }
 
 }  // namespace
