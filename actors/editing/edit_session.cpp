@@ -28,7 +28,8 @@ file_state state_of(const workspace::file& f) {
 edit_session::edit_session(actor::actor_context& context, edit_session_options options, workspace files)
     : actor_of(context),
       options_(std::move(options)),
-      files_(std::move(files)),
+      work_(context, options_.pool),
+      files_(std::make_shared<workspace>(std::move(files))),
       kv_(options_.policy),
       sequence_{options_.session.value} {}
 
@@ -39,67 +40,130 @@ void edit_session::on_start() {
 }
 
 void edit_session::refuse(std::uint64_t exchange, refusal why) {
-  context().send(options_.client, call_refused{exchange, std::move(why)});
+  if (exchange != 0) context().send(options_.client, call_refused{exchange, std::move(why)});
+}
+
+void edit_session::in_turn(std::uint64_t exchange, std::function<void()> call) {
+  called_ = context().now();
+  if (!busy_ && calls_.empty()) return call();
+  if (calls_.size() >= files_->how().limits.calls_max) {
+    return refuse(exchange, {.why = {errc::queue_full, "too many calls wait for this session"}});
+  }
+  calls_.push_back(std::move(call));
+}
+
+void edit_session::call_next() {
+  while (!busy_ && !calls_.empty()) {
+    const auto call = std::move(calls_.front());
+    calls_.pop_front();
+    call();
+  }
+}
+
+template<class Job, class Then>
+void edit_session::work_on_files(std::uint64_t exchange, std::size_t bytes, Job job, Then then) {
+  using value = std::invoke_result_t<Job&, workspace&>;
+  const auto ticket = work_.run(
+      options_.tenant, bytes, [files = files_, job = std::move(job)]() mutable { return job(*files); },
+      [this, exchange, then = std::move(then)](result<value> done) mutable {
+        busy_ = false;
+        if (!done)
+          refuse(exchange, {.why = done.error()});
+        else if (!*done)
+          refuse(exchange, done->error());
+        else
+          then(std::move(**done));
+        call_next();
+      });
+  busy_ = ticket.has_value();
+  if (!ticket) refuse(exchange, {.why = ticket.error()});
 }
 
 void edit_session::on(const show_session& m) {
-  called_ = context().now();
-  session_shown shown{.exchange = m.exchange, .healed_count = healed_count_, .kv = kv_.state()};
-  for (const auto& f : files_.files()) shown.files.push_back(state_of(f));
-  context().send(options_.client, shown);
+  in_turn(m.exchange, [this, exchange = m.exchange] {
+    session_shown shown{.exchange = exchange, .healed_count = healed_count_, .kv = kv_.state()};
+    for (const auto& f : files_->files()) shown.files.push_back(state_of(f));
+    context().send(options_.client, shown);
+  });
 }
 
 void edit_session::on(const show_file& m) {
-  called_ = context().now();
-  const auto found = files_.find(m.path);
-  if (!found) return refuse(m.exchange, found.error());
-  context().send(options_.client,
-                 file_shown{.exchange = m.exchange, .file = state_of(**found), .text = (*found)->document.text()});
+  in_turn(m.exchange, [this, m] {
+    const auto found = files_->find(m.path);
+    if (!found) return refuse(m.exchange, found.error());
+    context().send(options_.client,
+                   file_shown{.exchange = m.exchange, .file = state_of(**found), .text = (*found)->document.text()});
+  });
+}
+
+void edit_session::change_files(std::uint64_t exchange, std::size_t bytes,
+                                std::function<outcome<file_shown, refusal>(workspace&)> change) {
+  const auto job = [change = std::move(change)](workspace& files) -> outcome<changed_files, refusal> {
+    auto shown = change(files);
+    if (!shown) return shown.error();
+    return changed_files{std::move(*shown), files.expected()};
+  };
+  work_on_files(exchange, bytes, job, [this, exchange](changed_files done) {
+    prepare(std::move(done.next));
+    done.shown.exchange = exchange;
+    if (done.shown.change) done.shown.change->kv = kv_.state();
+    context().send(options_.client, done.shown);
+  });
 }
 
 void edit_session::on(const put_file& m) {
-  called_ = context().now();
-  const bool is_new = !files_.find(m.path).has_value();
-  if (auto why = files_.put(m.path, m.text, m.version)) return refuse(m.exchange, std::move(*why));
-  prepare();
-  context().send(options_.client,
-                 file_shown{.exchange = m.exchange, .file = state_of(**files_.find(m.path)), .is_new = is_new});
+  in_turn(m.exchange, [this, m] {
+    change_files(m.exchange, m.text.size(), [m](workspace& files) -> outcome<file_shown, refusal> {
+      const bool is_new = !files.find(m.path).has_value();
+      if (auto why = files.put(m.path, m.text, m.version)) return std::move(*why);
+      return file_shown{.file = state_of(**files.find(m.path)), .is_new = is_new};
+    });
+  });
 }
 
 void edit_session::on(const patch_file& m) {
-  called_ = context().now();
-  const auto done = files_.patch(m);
-  if (!done) return refuse(m.exchange, done.error());
-  file_change change;
-  for (const auto& splice : *done) {
-    change.tokens_removed += splice.remove_count;
-    change.tokens_inserted += splice.insert.size();
-  }
-  prepare();
-  change.kv = kv_.state();
-  context().send(options_.client,
-                 file_shown{.exchange = m.exchange, .file = state_of(**files_.find(m.path)), .change = change});
+  in_turn(m.exchange, [this, m] {
+    change_files(m.exchange, files_->bytes(m.path), [m](workspace& files) -> outcome<file_shown, refusal> {
+      const auto done = files.patch(m);
+      if (!done) return done.error();
+      file_change change;
+      for (const auto& splice : *done) {
+        change.tokens_removed += splice.remove_count;
+        change.tokens_inserted += splice.insert.size();
+      }
+      return file_shown{.file = state_of(**files.find(m.path)), .change = change};
+    });
+  });
 }
 
 void edit_session::on(const drop_file& m) {
-  called_ = context().now();
-  if (auto why = files_.drop(m.path)) return refuse(m.exchange, std::move(*why));
-  prepare();
-  context().send(options_.client, call_done{m.exchange});
+  in_turn(m.exchange, [this, m] {
+    if (auto why = files_->drop(m.path)) return refuse(m.exchange, std::move(*why));
+    context().send(options_.client, call_done{m.exchange});
+    prepare();
+  });
 }
 
 void edit_session::on(const complete_text& m) {
-  called_ = context().now();
-  auto laid_out = files_.lay_out(m.where);
-  if (!laid_out) return refuse(m.exchange, laid_out.error());
-  if (waiting_.size() >= files_.how().limits.calls_max) {
-    return refuse(m.exchange, {.why = {errc::queue_full, "too many completions wait for this session"}});
-  }
-  files_.note_place(m.where);
-  completion next{m.exchange, std::move(laid_out->prompt), m.spec};
-  next.spec.stops.insert(next.spec.stops.end(), laid_out->stops.begin(), laid_out->stops.end());
-  waiting_.push_back(std::move(next));
-  lend_to_next();
+  in_turn(m.exchange, [this, m] {
+    if (waiting_.size() >= files_->how().limits.calls_max) {
+      return refuse(m.exchange, {.why = {errc::queue_full, "too many completions wait for this session"}});
+    }
+    const auto job = [m, answers = options_.answers](workspace& files) -> outcome<completion, refusal> {
+      auto laid_out = files.lay_out(m.where);
+      if (!laid_out) return laid_out.error();
+      auto rules = answers->rules_for(m.spec);
+      if (!rules) return rules.error();
+      files.note_place(m.where);
+      completion next{m.exchange, std::move(laid_out->prompt), m.spec, std::move(*rules)};
+      next.spec.stops.insert(next.spec.stops.end(), laid_out->stops.begin(), laid_out->stops.end());
+      return next;
+    };
+    work_on_files(m.exchange, files_->bytes(m.where.path), job, [this](completion next) {
+      waiting_.push_back(std::move(next));
+      lend_to_next();
+    });
+  });
 }
 
 void edit_session::lend_to_next() {
@@ -112,14 +176,15 @@ void edit_session::lend_to_next() {
 
 void edit_session::lend(completion next) {
   next.spec.eviction = {};  // a borrowed sequence holds the files: nothing of it leaves
-  auto answer = options_.answers->prepare(next.spec, next.prompt, std::nullopt, "position", options_.client);
+  auto answer = options_.answers->prepare(next.spec, next.prompt, std::move(next.rules), std::nullopt, "position",
+                                          options_.client);
   if (!answer) return refuse(next.exchange, answer.error());
   // Without splices the answer's session itself tells the scheduler all there is to tell.
   if (auto splices = kv_.follow(std::move(next.prompt)); !splices.empty()) {
     tell_scheduler(sequence_, {++round_.value}, kv_.log(), std::move(splices));
   }
   preparing_ = false;
-  answer->partners.borrowed = {sequence_, round_, files_.how().context_max, context().self()};
+  answer->partners.borrowed = {sequence_, round_, files_->how().context_max, context().self()};
   round_.value += rounds_of_loan;
   borrower_ = {next.exchange, spawn_answer(next.exchange, next.spec.session, std::move(*answer))};
 }
@@ -133,9 +198,17 @@ actor::actor_ref<session> edit_session::spawn_answer(std::uint64_t exchange, ses
 }
 
 void edit_session::prepare() {
-  if (borrower_ || !waiting_.empty()) return;
-  auto next = files_.expected();
-  if (!next) return;
+  in_turn(0, [this] {
+    if (borrower_ || !waiting_.empty()) return;
+    work_on_files(
+        0, files_->bytes(),
+        [](workspace& files) -> outcome<std::optional<workspace::layout>, refusal> { return files.expected(); },
+        [this](std::optional<workspace::layout> next) { prepare(std::move(next)); });
+  });
+}
+
+void edit_session::prepare(std::optional<workspace::layout> next) {
+  if (borrower_ || !waiting_.empty() || !next) return;
   // After the prompt comes what was last answered: it may be typed next, so its KV is left alone.
   if (next->prompt != kv_.log()) {
     auto splices = kv_.follow(std::move(next->prompt));
@@ -179,7 +252,7 @@ void edit_session::tell_scheduler(sequence_id sequence, round_id round, const st
                                                  .tenant = options_.tenant,
                                                  .round = round,
                                                  .log = {0, log},
-                                                 .tokens_max = files_.how().context_max,
+                                                 .tokens_max = files_->how().context_max,
                                                  .splices = std::move(splices)});
 }
 
@@ -193,21 +266,37 @@ void edit_session::remind_scheduler() {
 }
 
 void edit_session::on(const edit_file& m) {
-  called_ = context().now();
-  const auto found = files_.find(m.path, m.version);
-  if (!found) return refuse(m.exchange, found.error());
-  const auto& document = (*found)->document;
-  auto prompt = options_.prompts->message_with_file(message_of({m.path, document.text(), m.instruction}),
-                                                    context().env().unix_seconds());
-  if (!prompt) return refuse(m.exchange, {.why = prompt.error()});
-  answer_spec spec = m.spec;
-  if (m.predicts_file) spec.prediction.assign(document.tokens().begin(), document.tokens().end());
-  // A conversation of one turn has no older ones to lose.
-  const auto turns =
-      spec.eviction.policy == kv::eviction_policy::off ? std::nullopt : std::optional(std::vector<token_range>{});
-  auto answer = options_.answers->prepare(spec, std::move(*prompt), turns, "path", options_.client);
-  if (!answer) return refuse(m.exchange, answer.error());
-  static_cast<void>(spawn_answer(m.exchange, spec.session, std::move(*answer)));
+  struct edit {
+    std::vector<token> prompt;
+    answer_spec spec;
+    std::shared_ptr<const output_rules> rules;
+  };
+  in_turn(m.exchange, [this, m] {
+    const auto job = [m, answers = options_.answers, prompts = options_.prompts,
+                      now = context().env().unix_seconds()](workspace& files) -> outcome<edit, refusal> {
+      const auto found = files.find(m.path, m.version);
+      if (!found) return found.error();
+      const auto& document = (*found)->document;
+      if (auto why = answers->check_length(document.text().size(), "path")) return std::move(*why);
+      auto prompt = prompts->message_with_file(message_of({m.path, document.text(), m.instruction}), now);
+      if (!prompt) return refusal{.why = prompt.error()};
+      auto rules = answers->rules_for(m.spec);
+      if (!rules) return rules.error();
+      edit out{std::move(*prompt), m.spec, std::move(*rules)};
+      if (m.predicts_file) out.spec.prediction.assign(document.tokens().begin(), document.tokens().end());
+      return out;
+    };
+    work_on_files(m.exchange, files_->bytes(m.path), job, [this, exchange = m.exchange](edit task) {
+      // A conversation of one turn has no older ones to lose.
+      const auto turns = task.spec.eviction.policy == kv::eviction_policy::off
+                             ? std::nullopt
+                             : std::optional(std::vector<token_range>{});
+      auto answer = options_.answers->prepare(task.spec, std::move(task.prompt), std::move(task.rules), turns, "path",
+                                              options_.client);
+      if (!answer) return refuse(exchange, answer.error());
+      static_cast<void>(spawn_answer(exchange, task.spec.session, std::move(*answer)));
+    });
+  });
 }
 
 /// A borrower that lives ends and gives the sequence back; one that died cannot be reached, which brings it back too.
@@ -256,7 +345,7 @@ void edit_session::on(const run_pending&) {}
 
 void edit_session::on(const edit_session_tick&) {
   context().after(tick, edit_session_tick{});
-  const bool idle = !borrower_ && waiting_.empty();
+  const bool idle = !borrower_ && waiting_.empty() && !busy_;
   if (idle && context().now() - called_ >= options_.idle_max) return context().stop();
   remind_scheduler();
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include "actors/messages/edit_messages.hpp"
 #include "actors/messages/verify_messages.hpp"
 #include "actors/serving/answer_factory.hpp"
+#include "runtime/actor/offload.hpp"
 #include "runtime/actor/system_messages.hpp"
 #include "runtime/actor/worker.hpp"
 
@@ -28,14 +30,15 @@ struct edit_session_options {
   bool heals = true;                                    // inexact KV is computed again in idle time
   std::shared_ptr<const answer_factory> answers;
   std::shared_ptr<const prompt_builder> prompts;
+  std::shared_ptr<actor::thread_pool> pool;  // works on the files; null: the session's own thread does
   actor::actor_ref<verify_scheduler> scheduler;
   actor::address client;  // gets the answers to calls, and the text of completions
 };
 
 /// One client's editing session: owns its files, their versions, and the sequence whose KV holds them. Answers calls
-/// one after the other. Each completion runs in a session of its own, which borrows the sequence; only one can have it,
-/// so further completions wait in order, while edits of the files do not wait. A completion reads the files as they
-/// were when it was asked for.
+/// one after the other; what takes longer the longer the files are is done on other threads. Each completion runs in a
+/// session of its own, which borrows the sequence; only one can have it, so further completions wait in order, while
+/// edits of the files do not wait. A completion reads the files as they were when it was asked for.
 ///
 /// After each edit the KV is brought up to date for the completion that is expected next. Under a policy that keeps KV
 /// which was computed for an older text, a second sequence is then computed from the beginning when the target model
@@ -46,7 +49,7 @@ class edit_session final : public actor::actor_of<edit_session> {
  public:
   using accepts = actor::protocol<show_session, show_file, put_file, patch_file, drop_file, complete_text, edit_file,
                                   close_session, withdraw_call, sequence_returned, prefilled, log_needed, refused,
-                                  run_pending, edit_session_tick, actor::undeliverable>;
+                                  run_pending, edit_session_tick, actor::job_done, actor::undeliverable>;
 
   edit_session(actor::actor_context& context, edit_session_options options, workspace files);
 
@@ -66,6 +69,7 @@ class edit_session final : public actor::actor_of<edit_session> {
   void on(const refused& m);
   void on(const run_pending& m);
   void on(const edit_session_tick& m);
+  void on(const actor::job_done& m) { work_.on(m); }
   void on(const actor::undeliverable& m);
   void on_stop();
 
@@ -75,6 +79,12 @@ class edit_session final : public actor::actor_of<edit_session> {
     std::uint64_t exchange = 0;
     std::vector<token> prompt;
     answer_spec spec;
+    std::shared_ptr<const output_rules> rules;
+  };
+  /// What a change of the files leads to.
+  struct changed_files {
+    file_shown shown;
+    std::optional<workspace::layout> next;  // what the model is expected to read next
   };
   /// Who has the sequence.
   struct borrower {
@@ -89,11 +99,21 @@ class edit_session final : public actor::actor_of<edit_session> {
     bool done = false;
   };
 
+  /// Runs `call` when nothing works on the files and the calls before it are done.
+  void in_turn(std::uint64_t exchange, std::function<void()> call);
+  /// Runs `job(files)` on another thread, then `then(what it gave)` here; calls wait until then. job: gives an outcome
+  /// whose error is the client's refusal. exchange: 0 when no client waits.
+  template<class Job, class Then>
+  void work_on_files(std::uint64_t exchange, std::size_t bytes, Job job, Then then);
+  void change_files(std::uint64_t exchange, std::size_t bytes,
+                    std::function<outcome<file_shown, refusal>(workspace&)> change);
+  void call_next();
   void lend_to_next();
   void lend(completion next);
   void take_back();
   /// While the sequence is here: prepares it for the completion that is expected next.
   void prepare();
+  void prepare(std::optional<workspace::layout> next);
   void heal();
   void take_healed();
   void tell_scheduler(sequence_id sequence, round_id round, const std::vector<token>& log,
@@ -104,7 +124,10 @@ class edit_session final : public actor::actor_of<edit_session> {
   void refuse(std::uint64_t exchange, refusal why);
 
   edit_session_options options_;
-  workspace files_;
+  actor::offload work_;
+  std::shared_ptr<workspace> files_;  // another thread's while `busy_`
+  bool busy_ = false;
+  std::deque<std::function<void()>> calls_;  // that wait for the files
   kv_estimate kv_;
   sequence_id sequence_;
   round_id round_{0};

@@ -7,6 +7,42 @@
 #include "runtime/base/utf8.hpp"
 
 namespace redline::actors {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+/// Calls `visit` with each text of a message but its role.
+template<class Json, class Visit>
+void visit_texts(Json& value, const Visit& visit) {
+  if (value.is_string()) return visit(value);
+  if (!value.is_structured()) return;
+  for (auto at = value.begin(); at != value.end(); ++at) {
+    if (value.is_object() && at.key() == "role") continue;
+    visit_texts(*at, visit);
+  }
+}
+
+/// One of Unicode's noncharacters, which no text means anything by, that none of the messages holds.
+std::optional<std::string> unused_mark(const json& messages) {
+  for (unsigned char last = 0x90; last <= 0xAF; ++last) {  // U+FDD0 to U+FDEF
+    const std::string mark = {static_cast<char>(0xEF), static_cast<char>(0xB7), static_cast<char>(last)};
+    bool is_used = false;
+    visit_texts(messages, [&](const json& text) {
+      is_used = is_used || text.get_ref<const std::string&>().find(mark) != std::string::npos;
+    });
+    if (!is_used) return mark;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string rendered_conversation::text_without_marks() const {
+  if (mark.empty()) return text;
+  std::string out = text;
+  for (auto at = out.find(mark); at != std::string::npos; at = out.find(mark, at)) out.erase(at, mark.size());
+  return out;
+}
 
 prompt_builder::prompt_builder(std::shared_ptr<const text::tokenizer> tokenizer, jinja::chat_template chat)
     : tokenizer_(std::move(tokenizer)), chat_(std::move(chat)) {}
@@ -17,8 +53,8 @@ result<prompt_builder> prompt_builder::make(std::shared_ptr<const text::tokenize
   return prompt_builder(std::move(tokenizer), std::move(chat));
 }
 
-result<std::string> prompt_builder::render(const nlohmann::ordered_json& messages, bool add_generation_prompt,
-                                           std::int64_t now) const {
+result<std::string> prompt_builder::apply_template(const json& messages, bool add_generation_prompt,
+                                                   std::int64_t now) const {
   jinja::chat_input input{.messages = messages, .add_generation_prompt = add_generation_prompt, .now = now};
   const auto& vocab = tokenizer_->vocab();
   if (vocab.bos()) input.bos_token = std::string(vocab.text(*vocab.bos()));
@@ -26,14 +62,37 @@ result<std::string> prompt_builder::render(const nlohmann::ordered_json& message
   return chat_.render(input);
 }
 
-std::vector<token> prompt_builder::conversation(std::string_view rendered) const {
-  return tokenizer_->encode(rendered, {.parse_special = true});
+result<rendered_conversation> prompt_builder::render(const json& messages, bool add_generation_prompt,
+                                                     std::int64_t now) const {
+  rendered_conversation out{.messages = messages};
+  bool spells_control = false;
+  visit_texts(messages, [&](const json& text) {
+    spells_control = spells_control || tokenizer_->spells_control(text.get_ref<const std::string&>());
+  });
+  if (spells_control) {
+    const auto mark = unused_mark(messages);
+    if (!mark) {
+      return failure{errc::invalid_argument,
+                     "the messages spell control tokens and hold all of the characters U+FDD0 to U+FDEF, one of which "
+                     "is needed to tell the two apart; leave one out"};
+    }
+    out.mark = *mark;
+    visit_texts(out.messages,
+                [&](json& text) { text = tokenizer_->shield(text.get_ref<const std::string&>(), out.mark); });
+  }
+  REDLINE_TRY_ASSIGN(out.text, apply_template(out.messages, add_generation_prompt, now));
+  return out;
 }
 
-std::vector<token_range> prompt_builder::turns(const nlohmann::ordered_json& messages, std::string_view rendered,
-                                               std::span<const token> prompt, std::int64_t now) const {
-  return older_turns(messages, rendered, prompt, *tokenizer_,
-                     [&](const nlohmann::ordered_json& first) { return render(first, false, now); });
+std::vector<token> prompt_builder::tokens(const rendered_conversation& of) const {
+  return tokenizer_->encode(of.text, {.parse_special = true, .shield = of.mark});
+}
+
+std::vector<token_range> prompt_builder::turns(const rendered_conversation& of, std::span<const token> prompt,
+                                               std::int64_t now) const {
+  return older_turns(
+      of.messages, of.text, prompt, *tokenizer_, [&](const json& first) { return apply_template(first, false, now); },
+      of.mark);
 }
 
 std::vector<token> prompt_builder::text(std::string_view text) const {
@@ -41,22 +100,21 @@ std::vector<token> prompt_builder::text(std::string_view text) const {
 }
 
 result<std::vector<token>> prompt_builder::message_with_file(std::string_view message, std::int64_t now) const {
-  const auto plain = tokenizer_->encode(message);
-  if (utf8::valid_prefix_bytes(message) == message.size() &&
-      plain == tokenizer_->encode(message, {.parse_special = true})) {
+  if (utf8::valid_prefix_bytes(message) == message.size()) {
     REDLINE_TRY_ASSIGN(const auto rendered, render({{{"role", "user"}, {"content", message}}}, true, now));
-    return conversation(rendered);
+    return tokens(rendered);
   }
-  // The template's input is JSON, and so UTF-8, and its output is parsed for special tokens. Neither is for these
-  // bytes: the template sees a marker instead.
+  // The template's input is JSON, and so UTF-8: it sees a marker instead of these bytes.
   static constexpr std::string_view marker = "redline-file-goes-here";
-  REDLINE_TRY_ASSIGN(const auto rendered, render({{{"role", "user"}, {"content", marker}}}, true, now));
+  REDLINE_TRY_ASSIGN(const auto rendered, apply_template({{{"role", "user"}, {"content", marker}}}, true, now));
   const auto at = rendered.find(marker);
   if (at == std::string::npos) {
     return failure{errc::invalid_template, "the model's chat template does not show the user's message"};
   }
-  std::vector<token> out = conversation(std::string_view(rendered).substr(0, at));
-  const auto rest = conversation(std::string_view(rendered).substr(at + marker.size()));
+  const auto encode = [&](std::string_view part) { return tokenizer_->encode(part, {.parse_special = true}); };
+  std::vector<token> out = encode(std::string_view(rendered).substr(0, at));
+  const auto plain = tokenizer_->encode(message);
+  const auto rest = encode(std::string_view(rendered).substr(at + marker.size()));
   out.insert(out.end(), plain.begin(), plain.end());
   out.insert(out.end(), rest.begin(), rest.end());
   return out;

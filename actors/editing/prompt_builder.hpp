@@ -14,6 +14,16 @@
 
 namespace redline::actors {
 
+/// A conversation as a chat template wrote it. Where a message spells a control token, such as <|im_end|> in a file
+/// about tokenizers, a mark stands inside, so that only the template's own control tokens are parsed as such.
+struct rendered_conversation {
+  nlohmann::ordered_json messages;  // with the marks
+  std::string text;                 // with the marks
+  std::string mark;                 // empty: no message needed one
+
+  [[nodiscard]] std::string text_without_marks() const;
+};
+
 /// What a model reads, as tokens: conversations in the form of its chat template, texts as they are. The server and the
 /// command line share it, so that both ask a model the same. Immutable.
 class prompt_builder {
@@ -23,21 +33,23 @@ class prompt_builder {
   static result<prompt_builder> make(std::shared_ptr<const text::tokenizer> tokenizer);
 
   /// messages: {"role", "content"} each; now: seconds since 1970, for templates that show a date. Fails as
-  /// chat_template::render.
-  [[nodiscard]] result<std::string> render(const nlohmann::ordered_json& messages, bool add_generation_prompt,
-                                           std::int64_t now) const;
-  /// A rendered conversation. The template writes BOS itself when it wants one; special tokens are parsed.
-  [[nodiscard]] std::vector<token> conversation(std::string_view rendered) const;
-  /// The turns of a rendered conversation that may leave a full window; see `older_turns`.
-  [[nodiscard]] std::vector<token_range> turns(const nlohmann::ordered_json& messages, std::string_view rendered,
-                                               std::span<const token> prompt, std::int64_t now) const;
+  /// chat_template::render, and where control tokens are spelled in messages that use every mark there is.
+  [[nodiscard]] result<rendered_conversation> render(const nlohmann::ordered_json& messages, bool add_generation_prompt,
+                                                     std::int64_t now) const;
+  /// The template writes BOS itself when it wants one. What a message says is text, whatever it spells.
+  [[nodiscard]] std::vector<token> tokens(const rendered_conversation& of) const;
+  /// The turns of a conversation that may leave a full window; see `older_turns`.
+  [[nodiscard]] std::vector<token_range> turns(const rendered_conversation& of, std::span<const token> prompt,
+                                               std::int64_t now) const;
   /// A text to go on with: special tokens are parsed, BOS is put in front where the model wants it.
   [[nodiscard]] std::vector<token> text(std::string_view text) const;
-  /// A conversation of one user's message that holds a file. The tokens are those of `conversation`, but that bytes
-  /// which spell a special token, or are no UTF-8, are tokens of text here.
+  /// A conversation of one user's message that holds a file, which need not be UTF-8.
   [[nodiscard]] result<std::vector<token>> message_with_file(std::string_view message, std::int64_t now) const;
 
  private:
+  [[nodiscard]] result<std::string> apply_template(const nlohmann::ordered_json& messages, bool add_generation_prompt,
+                                                   std::int64_t now) const;
+
   std::shared_ptr<const text::tokenizer> tokenizer_;
   jinja::chat_template chat_;
 };

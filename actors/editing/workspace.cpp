@@ -27,6 +27,11 @@ std::size_t workspace::bytes() const {
   return sum;
 }
 
+std::size_t workspace::bytes(const std::string& path) const {
+  const auto found = find(path);
+  return found ? (*found)->document.text().size() : 0;
+}
+
 outcome<const workspace::file*, refusal> workspace::find(const std::string& path,
                                                          std::optional<std::int64_t> version) const {
   for (const file& f : files_) {

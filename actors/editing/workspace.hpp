@@ -51,6 +51,9 @@ class workspace {
   [[nodiscard]] outcome<const file*, refusal> find(const std::string& path,
                                                    std::optional<std::int64_t> version = {}) const;
   [[nodiscard]] const std::vector<file>& files() const { return files_; }
+  /// Of one file's text, 0 without such a file; and of all together.
+  [[nodiscard]] std::size_t bytes(const std::string& path) const;
+  [[nodiscard]] std::size_t bytes() const;
   [[nodiscard]] const options& how() const { return how_; }
   /// Remembers what was asked, for `expected`.
   void note_place(const completion_place& where);
@@ -61,7 +64,6 @@ class workspace {
     std::size_t offset = 0;
   };
 
-  [[nodiscard]] std::size_t bytes() const;
   [[nodiscard]] result<std::size_t> offset_of(const file& in, const file_place& place) const;
   [[nodiscard]] std::size_t first_read(std::span<const token> before, std::size_t most) const;
   [[nodiscard]] layout lay_out_at(const file& in, std::size_t offset, completion_mode mode) const;

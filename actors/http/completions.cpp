@@ -50,34 +50,49 @@ api::finish_reason to_public(finish_reason r) {
 
 }  // namespace
 
-completions::completions(actor::actor_context& context, const gateway_services& services, const readiness& ready,
-                         http_replies& replies)
-    : context_(context), services_(services), ready_(ready), replies_(replies) {}
+completions::completions(actor::actor_context& context, std::shared_ptr<const gateway_services> services,
+                         const readiness& ready, http_replies& replies, request_reader& reader)
+    : context_(context), services_(std::move(services)), ready_(ready), replies_(replies), reader_(reader) {}
 
 // ---- from a request to its sessions --------------------------------------------------------------------------------
 
 void completions::serve(const route_context& r, api::endpoint from) {
-  const auto& body = r.request.body;
-  auto parsed = from == api::endpoint::chat ? api::parse_chat_request(body) : api::parse_completion_request(body);
-  if (!parsed) return replies_.refuse(r.who, parsed.error());
-  if (!services_.serves_model(parsed->model)) {
-    return replies_.refuse(r.who, api::error_of({errc::model_not_found, "no model '" + parsed->model + "'"}));
-  }
-  if (const auto why = ready_.why_not(context_.now())) return replies_.refuse(r.who, *why);
-  const auto prompts = build_prompts(*parsed);
-  if (!prompts) return replies_.refuse(r.who, prompts.error());
-  const auto prediction = encode_prediction(*parsed);
-  if (!prediction) return replies_.refuse(r.who, prediction.error());
+  if (const auto why = room_for(1)) return replies_.refuse(r.who, *why);
+  const std::size_t bytes = r.request.body.size();
+  reader_.read(
+      r.who, bytes,
+      [services = services_, body = std::move(r.request.body), from, tenant = r.who.tenant,
+       now = context_.env().unix_seconds()] { return read(*services, body, from, tenant, now); },
+      [this, who = r.who](ready_request request) { begin(who, std::move(request)); });
+}
 
-  auto state = make_state(r.who, std::move(*parsed));
-  if (const auto why = open_sessions(state, *prompts, *prediction)) {
+api::checked<completions::ready_request> completions::read(const gateway_services& services, const std::string& body,
+                                                           api::endpoint from, tenant_id tenant, std::int64_t now) {
+  auto parsed = from == api::endpoint::chat ? api::parse_chat_request(body) : api::parse_completion_request(body);
+  if (!parsed) return parsed.error();
+  if (!services.serves_model(parsed->model)) {
+    return api::error_of({errc::model_not_found, "no model '" + parsed->model + "'"});
+  }
+  auto prompts = build_prompts(services, *parsed, now);
+  if (!prompts) return prompts.error();
+  auto what = read_expected(services, std::move(*parsed), tenant);
+  if (!what) return what.error();
+  auto rules = services.answers->rules_for(what->spec);
+  if (!rules) return api::error_of(rules.error(), {});
+  return ready_request{std::move(*what), std::move(*prompts), std::move(*rules)};
+}
+
+void completions::begin(const caller& who, ready_request request) {
+  if (const auto why = ready_.why_not(context_.now())) return replies_.refuse(who, *why);
+  auto state = make_state(who, std::move(request.what.asked));
+  if (const auto why = open_sessions(state, request)) {
     for (const auto& c : state.choices) {
       answers_.erase(c.session);
       context_.tell(c.where, cancel_session{});
     }
-    return replies_.refuse(r.who, *why);
+    return replies_.refuse(who, *why);
   }
-  requests_.emplace(r.who.exchange, std::move(state));
+  requests_.emplace(who.exchange, std::move(state));
 }
 
 completions::request_state completions::make_state(const caller& who, api::generation_request request) {
@@ -86,60 +101,60 @@ completions::request_state completions::make_state(const caller& who, api::gener
   r.head = {.from = from,
             .id = api::response_id(from, context_.env().random(), context_.env().random()),
             .created_seconds = context_.env().unix_seconds(),
-            .model = services_.model_name,
-            .system_fingerprint = services_.fingerprint};
+            .model = services_->model_name,
+            .system_fingerprint = services_->fingerprint};
   if (r.asked.stream) r.events = std::make_unique<api::event_writer>(r.head, r.asked.include_usage);
   if (!r.asked.has_seed) r.asked.sampling.seed = context_.env().random();
   return r;
 }
 
-api::checked<std::vector<completions::prompt>> completions::build_prompts(
-    const api::generation_request& request) const {
+api::checked<std::vector<completions::prompt>> completions::build_prompts(const gateway_services& services,
+                                                                          const api::generation_request& request,
+                                                                          std::int64_t now) {
   std::vector<prompt> out;
-  const auto& builder = *services_.prompts;
+  const auto& builder = *services.prompts;
+  const bool evicts = request.evicting(services.eviction_defaults).policy != kv::eviction_policy::off;
+  // A longer text is not made tokens only to be refused. Of an evicting conversation older turns may be left out.
+  const auto check = [&](std::size_t bytes, const std::string& field) {
+    const auto why = evicts ? std::nullopt : services.answers->check_length(bytes, field);
+    return why ? std::optional(api::error_of(*why, {})) : std::nullopt;
+  };
   if (request.from == api::endpoint::chat) {
-    const auto now = context_.env().unix_seconds();
+    std::size_t bytes = 0;
+    for (const auto& m : request.messages) bytes += m["content"].get_ref<const std::string&>().size();
+    if (const auto why = check(bytes, "messages")) return *why;
     const auto rendered = builder.render(request.messages, true, now);
     if (!rendered) {
       if (rendered.error().code == errc::invalid_argument) return api::bad_field("messages", rendered.error().context);
       return api::error_of(rendered.error());
     }
-    out.push_back({builder.conversation(*rendered), std::nullopt});
-    if (request.evicting(services_.eviction_defaults).policy != kv::eviction_policy::off) {
-      out.back().turns = builder.turns(request.messages, *rendered, out.back().tokens, now);
-    }
+    if (const auto why = check(rendered->text.size(), "messages")) return *why;
+    out.push_back({builder.tokens(*rendered), std::nullopt});
+    if (evicts) out.back().turns = builder.turns(*rendered, out.back().tokens, now);
     return out;
   }
   for (const auto& p : request.prompts) {
-    const auto* text = std::get_if<std::string>(&p);
-    out.push_back({text != nullptr ? builder.text(*text) : std::get<std::vector<token>>(p), std::nullopt});
+    if (const auto* tokens = std::get_if<std::vector<token>>(&p)) {
+      out.push_back({*tokens, std::nullopt});
+      continue;
+    }
+    const auto& text = std::get<std::string>(p);
+    if (const auto why = check(text.size(), "prompt")) return *why;
+    out.push_back({builder.text(text), std::nullopt});
   }
   return out;
 }
 
-api::checked<std::vector<token>> completions::encode_prediction(const api::generation_request& request) const {
-  if (!request.prediction) return std::vector<token>{};
-  auto tokens = services_.answers->tokenizer()->encode(*request.prediction);
-  const auto most = services_.answers->context_max();
-  if (tokens.size() <= most) return tokens;
-  return api::bad_field("prediction.content",
-                        "'prediction.content' has " + std::to_string(tokens.size()) +
-                            " tokens, more than the context of " + std::to_string(most) + ".",
-                        "context_length_exceeded");
-}
-
-answer_spec completions::spec_for(const request_state& r, std::vector<token> prediction) const {
-  const auto& asked = r.asked;
-  answer_spec spec{.session = {context_.env().random() | 1},
-                   .tenant = r.who.tenant,
+api::checked<completions::expected> completions::read_expected(const gateway_services& services,
+                                                               api::generation_request asked, tenant_id tenant) {
+  answer_spec spec{.tenant = tenant,
                    .tokens_max = asked.tokens_max,
                    .tokens_min = asked.tokens_min,
                    .stops = asked.stop,
                    .ignore_end = asked.ignore_eos,
                    .sampling = asked.sampling,
-                   .draft = asked.drafting(services_.draft_defaults),
-                   .prediction = std::move(prediction),
-                   .eviction = asked.evicting(services_.eviction_defaults),
+                   .draft = asked.drafting(services.draft_defaults),
+                   .eviction = asked.evicting(services.eviction_defaults),
                    .schema = asked.schema};
   if (asked.logprobs) spec.logprobs = asked.top_logprobs;
   if (asked.copy) {
@@ -151,29 +166,40 @@ answer_spec completions::spec_for(const request_state& r, std::vector<token> pre
                           c.files};
     if (c.confidence_min) spec.copy->options.confidence_min = *c.confidence_min;
   }
-  return spec;
+  if (asked.prediction) {
+    const std::string field = "prediction.content";
+    if (const auto why = services.answers->check_length(asked.prediction->size(), field)) {
+      return api::error_of(*why, {});
+    }
+    spec.prediction = services.answers->tokenizer()->encode(*asked.prediction);
+    const auto most = services.answers->context_max();
+    if (spec.prediction.size() > most) {
+      return api::bad_field(field,
+                            "'" + field + "' has " + std::to_string(spec.prediction.size()) +
+                                " tokens, more than the context of " + std::to_string(most) + ".",
+                            "context_length_exceeded");
+    }
+  }
+  return expected{std::move(asked), std::move(spec)};
 }
 
 std::optional<api::api_error> completions::room_for(std::size_t answers) const {
-  if (answers_.size() + answers <= services_.sessions_max) return std::nullopt;
+  if (answers_.size() + answers <= services_->sessions_max) return std::nullopt;
   return api::error_of({errc::queue_full, std::to_string(answers_.size()) + " answers are in progress"});
 }
 
-std::optional<api::api_error> completions::open_sessions(request_state& r, const std::vector<prompt>& prompts,
-                                                         const std::vector<token>& prediction) {
+std::optional<api::api_error> completions::open_sessions(request_state& r, const ready_request& from) {
   const auto& asked = r.asked;
-  if (auto why = room_for(prompts.size() * asked.n)) return why;
-  answer_spec spec = spec_for(r, prediction);
-  const auto rules = services_.answers->rules_for(spec);
-  if (!rules) return api::error_of(rules.error(), r.who.request_id);
-  const auto partners = services_.answers->partners_for(spec.draft.how, context_.self());
+  if (auto why = room_for(from.prompts.size() * asked.n)) return why;
+  answer_spec spec = from.what.spec;
+  const auto partners = services_->answers->partners_for(spec.draft.how, context_.self());
   if (!partners) return api::error_of(partners.error(), r.who.request_id);
   const std::string field = asked.from == api::endpoint::chat ? "messages" : "prompt";
-  for (const auto& p : prompts) {
+  for (const auto& p : from.prompts) {
     for (std::uint32_t i = 0; i < asked.n; ++i) {
       spec.session = {context_.env().random() | 1};
       spec.sampling.seed = asked.sampling.seed + i;
-      auto work = services_.answers->make(spec, p.tokens, *rules, p.turns, field);
+      auto work = services_->answers->make(spec, p.tokens, from.rules, p.turns, field);
       if (!work) return api::error_of(work.error(), r.who.request_id);
       answers_[spec.session] = {r.who.exchange, r.choices.size()};
       r.choices.push_back({.session = spec.session,
@@ -184,19 +210,16 @@ std::optional<api::api_error> completions::open_sessions(request_state& r, const
   return std::nullopt;
 }
 
-std::optional<answer_spec> completions::expect(const caller& who, api::generation_request request,
+std::optional<answer_spec> completions::expect(const caller& who, expected request,
                                                actor::actor_ref<edit_session> writer) {
-  const auto prediction = encode_prediction(request);
-  if (!prediction) {
-    replies_.refuse(who, prediction.error());
-    return std::nullopt;
-  }
   if (const auto why = room_for(1)) {
     replies_.refuse(who, *why);
     return std::nullopt;
   }
-  auto state = make_state(who, std::move(request));
-  auto spec = spec_for(state, *prediction);
+  auto state = make_state(who, std::move(request.asked));
+  answer_spec spec = std::move(request.spec);
+  spec.session = {context_.env().random() | 1};
+  spec.sampling.seed = state.asked.sampling.seed;
   state.writer = writer;
   state.choices.push_back({.session = spec.session});
   answers_[spec.session] = {who.exchange, 0};
@@ -220,7 +243,7 @@ std::pair<completions::requests::iterator, std::size_t> completions::find(sessio
 }
 
 std::vector<api::token_report> completions::report_tokens(const session_text& m) const {
-  const auto bytes = [this](token t) { return std::string(services_.answers->tokenizer()->piece(t, true)); };
+  const auto bytes = [this](token t) { return std::string(services_->answers->tokenizer()->piece(t, true)); };
   std::vector<api::token_report> reports;
   for (std::size_t i = 0; i < m.logprobs.size() && i < m.tokens.size(); ++i) {
     api::token_report report{.chosen = {bytes(m.tokens[i]), m.logprobs[i].logprob}};
@@ -235,8 +258,8 @@ void completions::on(const session_text& m) {
   if (at == requests_.end()) return;
   request_state& r = at->second;
   choice_state& c = r.choices[index];
-  if (!std::exchange(r.has_text, true)) services_.probe->first_text(context_.now() - r.who.arrived);
-  services_.probe->tokens_generated(m.tokens.size());
+  if (!std::exchange(r.has_text, true)) services_->probe->first_text(context_.now() - r.who.arrived);
+  services_->probe->tokens_generated(m.tokens.size());
   auto reports = report_tokens(m);
   if (!r.events) {
     if (context_.now() >= r.progress_told + between_signs_of_progress) {
@@ -261,7 +284,7 @@ void completions::on(const session_finished& m) {
   const auto [at, index] = find(m.session);
   if (at == requests_.end()) return;
   request_state& r = at->second;
-  services_.probe->answer_finished(m.stats);
+  services_->probe->answer_finished(m.stats);
   if (m.reason == finish_reason::failed) {
     const auto why = m.why_not.value_or(failure{errc::internal, "the session failed"});
     auto error = api::error_of(why, r.who.request_id);
@@ -292,7 +315,7 @@ api::usage_report completions::sum_usage(const request_state& r) const {
     if (i % r.asked.n != 0) one.prompt_tokens = one.cached_tokens = 0;  // one prompt, n answers
     usage += one;
   }
-  usage.eviction = name_of(r.asked.evicting(services_.eviction_defaults).policy);
+  usage.eviction = name_of(r.asked.evicting(services_->eviction_defaults).policy);
   if (r.writer && r.asked.from == api::endpoint::completions) {
     // There is one answer, and its window, should it have one, has not moved when it begins.
     const auto& s = r.choices.front().stats;
@@ -319,7 +342,7 @@ void completions::finish(requests::iterator at) {
     replies_.respond(r.who, 200, api::completion_body(r.head, choices, usage), {{"openai-processing-ms", millis}});
   }
   note_end(r, r.choices.front().finish == finish_reason::length ? request_end::length : request_end::stop);
-  services_.probe->prompt_read(usage.prompt_tokens);
+  services_->probe->prompt_read(usage.prompt_tokens);
   context_.log(log_level::info, "request " + r.who.request_id + ": " + std::to_string(usage.prompt_tokens) +
                                     " prompt, " + std::to_string(usage.completion_tokens) + " completion tokens, " +
                                     std::to_string(usage.target_passes) + " target passes, " +
@@ -331,7 +354,7 @@ void completions::finish(requests::iterator at) {
 // ---- what goes wrong -----------------------------------------------------------------------------------------------
 
 void completions::note_end(const request_state& r, request_end how) {
-  services_.probe->request_finished(how, context_.now() - r.who.arrived);
+  services_->probe->request_finished(how, context_.now() - r.who.arrived);
 }
 
 void completions::fail(requests::iterator at, const api::api_error& why, std::string_view for_log) {

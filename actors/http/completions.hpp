@@ -13,6 +13,7 @@
 #include "actors/http/openai/request.hpp"
 #include "actors/http/openai/response.hpp"
 #include "actors/http/readiness.hpp"
+#include "actors/http/request_reader.hpp"
 #include "actors/serving/session.hpp"
 
 namespace redline::actors {
@@ -21,16 +22,22 @@ namespace redline::actors {
 /// responses. A part of the gateway. Holds nothing that a client could not ask for again.
 class completions {
  public:
-  completions(actor::actor_context& context, const gateway_services& services, const readiness& ready,
-              http_replies& replies);
+  completions(actor::actor_context& context, std::shared_ptr<const gateway_services> services, const readiness& ready,
+              http_replies& replies, request_reader& reader);
 
   /// Chat and text completions.
   void serve(const route_context& r, api::endpoint from);
 
-  /// A request whose answer an edit session is going to start: what that session is to be told. Refuses the request and
-  /// returns nothing when it cannot be taken.
-  std::optional<answer_spec> expect(const caller& who, api::generation_request request,
-                                    actor::actor_ref<edit_session> writer);
+  /// A request whose answer an edit session is going to start, and how it is made, but for its session.
+  struct expected {
+    api::generation_request asked;
+    answer_spec spec;
+  };
+  /// On any thread.
+  static api::checked<expected> read_expected(const gateway_services& services, api::generation_request request,
+                                              tenant_id tenant);
+  /// What the edit session is to be told. Refuses the request and returns nothing when it cannot be taken.
+  std::optional<answer_spec> expect(const caller& who, expected request, actor::actor_ref<edit_session> writer);
   /// Fails an expected answer; of an unknown exchange nothing happens.
   void refuse(std::uint64_t exchange, const refusal& why);
   /// Fails the expected answers that this edit session has not started.
@@ -77,18 +84,26 @@ class completions {
   };
   using requests = std::unordered_map<std::uint64_t, request_state>;  // by exchange
 
-  [[nodiscard]] request_state make_state(const caller& who, api::generation_request request);
-  [[nodiscard]] answer_spec spec_for(const request_state& r, std::vector<token> prediction) const;
-  [[nodiscard]] std::optional<api::api_error> room_for(std::size_t answers) const;
-  api::checked<std::vector<token>> encode_prediction(const api::generation_request& request) const;
   /// What each prompt's answers read, with the turns that may leave their window.
   struct prompt {
     std::vector<token> tokens;
     std::optional<std::vector<token_range>> turns;
   };
-  api::checked<std::vector<prompt>> build_prompts(const api::generation_request& request) const;
-  std::optional<api::api_error> open_sessions(request_state& r, const std::vector<prompt>& prompts,
-                                              const std::vector<token>& prediction);
+  /// A request, read: all that takes longer the more the client sent.
+  struct ready_request {
+    expected what;
+    std::vector<prompt> prompts;
+    std::shared_ptr<const output_rules> rules;
+  };
+  static api::checked<ready_request> read(const gateway_services& services, const std::string& body, api::endpoint from,
+                                          tenant_id tenant, std::int64_t now);
+  static api::checked<std::vector<prompt>> build_prompts(const gateway_services& services,
+                                                         const api::generation_request& request, std::int64_t now);
+
+  void begin(const caller& who, ready_request request);
+  [[nodiscard]] request_state make_state(const caller& who, api::generation_request request);
+  [[nodiscard]] std::optional<api::api_error> room_for(std::size_t answers) const;
+  std::optional<api::api_error> open_sessions(request_state& r, const ready_request& from);
   /// The request and the choice that this session writes.
   std::pair<requests::iterator, std::size_t> find(session_id session);
   std::vector<api::token_report> report_tokens(const session_text& m) const;
@@ -100,9 +115,10 @@ class completions {
   void note_end(const request_state& r, request_end how);
 
   actor::actor_context& context_;
-  const gateway_services& services_;
+  const std::shared_ptr<const gateway_services> services_;
   const readiness& ready_;
   http_replies& replies_;
+  request_reader& reader_;
   requests requests_;
   std::unordered_map<session_id, std::pair<std::uint64_t, std::size_t>> answers_;  // exchange and choice
 };

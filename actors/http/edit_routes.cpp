@@ -4,7 +4,6 @@
 #include <charconv>
 #include <utility>
 
-#include "actors/http/openai/edit_request.hpp"
 #include "actors/serving/verify_scheduler.hpp"
 #include "runtime/base/hex.hpp"
 
@@ -28,14 +27,19 @@ api::api_error no_such_session(std::string_view name) {
 
 }  // namespace
 
-edit_routes::edit_routes(actor::actor_context& context, const gateway_services& services, const readiness& ready,
-                         http_replies& replies, completions& answers)
-    : context_(context), services_(services), ready_(ready), replies_(replies), answers_(answers) {}
+edit_routes::edit_routes(actor::actor_context& context, std::shared_ptr<const gateway_services> services,
+                         const readiness& ready, http_replies& replies, request_reader& reader, completions& answers)
+    : context_(context),
+      services_(std::move(services)),
+      ready_(ready),
+      replies_(replies),
+      reader_(reader),
+      answers_(answers) {}
 
 // ---- from a client to its session ----------------------------------------------------------------------------------
 
 std::optional<api::api_error> edit_routes::room_for(tenant_id tenant) const {
-  const auto& limits = services_.editing;
+  const auto& limits = services_->editing;
   const auto own = static_cast<std::size_t>(
       std::count_if(sessions_.begin(), sessions_.end(), [&](const auto& one) { return one.second.tenant == tenant; }));
   const auto full = [](std::string message) {
@@ -51,126 +55,186 @@ std::optional<api::api_error> edit_routes::room_for(tenant_id tenant) const {
 }
 
 void edit_routes::open(const route_context& r) {
-  const auto parsed = api::parse_open_session(r.request.body, services_.editing);
-  if (!parsed) return replies_.refuse(r.who, parsed.error());
-  if (!services_.serves_model(parsed->model)) {
-    return replies_.refuse(r.who, api::error_of({errc::model_not_found, "no model '" + parsed->model + "'"}));
-  }
   if (ready_.draining()) return replies_.refuse(r.who, *ready_.why_not(context_.now()));
   if (const auto why = room_for(r.who.tenant)) return replies_.refuse(r.who, *why);
-  workspace files(services_.answers->tokenizer(), {services_.editing, parsed->units, services_.answers->context_max()});
-  for (std::size_t i = 0; i < parsed->files.size(); ++i) {
-    const auto& f = parsed->files[i];
-    if (auto why = files.put(f.path, f.text, f.version)) {
-      why->field = "files[" + std::to_string(i) + "]" + (why->field.empty() ? "" : "." + why->field);
-      return replies_.refuse(r.who, api::error_of(*why, r.who.request_id));
+  struct read_files {
+    api::open_session_request parsed;
+    workspace files;
+  };
+  const std::size_t bytes = r.request.body.size();
+  const auto read = [services = services_, body = std::move(r.request.body)]() -> api::checked<read_files> {
+    auto parsed = api::parse_open_session(body, services->editing);
+    if (!parsed) return parsed.error();
+    if (!services->serves_model(parsed->model)) {
+      return api::error_of({errc::model_not_found, "no model '" + parsed->model + "'"});
     }
-  }
+    workspace files(services->answers->tokenizer(),
+                    {services->editing, parsed->units, services->answers->context_max()});
+    for (std::size_t i = 0; i < parsed->files.size(); ++i) {
+      const auto& f = parsed->files[i];
+      if (auto why = files.put(f.path, f.text, f.version)) {
+        why->field = "files[" + std::to_string(i) + "]" + (why->field.empty() ? "" : "." + why->field);
+        return api::error_of(*why, {});
+      }
+    }
+    return read_files{std::move(*parsed), std::move(files)};
+  };
+  reader_.read(r.who, bytes, read, [this, who = r.who](read_files given) {
+    open_with(who, std::move(given.parsed), std::move(given.files));
+  });
+}
+
+void edit_routes::open_with(const caller& who, api::open_session_request parsed, workspace files) {
+  if (const auto why = room_for(who.tenant)) return replies_.refuse(who, *why);
   const session_id id{context_.env().random() | 1};
   const std::string name = std::string(name_prefix) + to_hex(id.value);
   edit_session_options options{.session = id,
-                               .tenant = r.who.tenant,
-                               .idle_max = microseconds{parsed->idle_seconds_max * 1'000'000},
-                               .policy = parsed->cache.policy,
-                               .heals = parsed->cache.heals,
-                               .answers = services_.answers,
-                               .prompts = services_.prompts,
-                               .scheduler = services_.scheduler,
+                               .tenant = who.tenant,
+                               .idle_max = microseconds{parsed.idle_seconds_max * 1'000'000},
+                               .policy = parsed.cache.policy,
+                               .heals = parsed.cache.heals,
+                               .answers = services_->answers,
+                               .prompts = services_->prompts,
+                               .pool = services_->pool,
+                               .scheduler = services_->scheduler,
                                .client = context_.self()};
   const auto where =
       context_.spawn<edit_session>("edit session " + name, {1024, 1024}, std::move(options), std::move(files));
   sessions_[id] = {
-      where, r.who.tenant, {name, services_.model_name, parsed->units, parsed->cache, parsed->idle_seconds_max}};
-  services_.probe->edit_session_opened();
-  pass_on(r, sessions_[id], edit_verb::open, show_session{});
+      where, who.tenant, {name, services_->model_name, parsed.units, parsed.cache, parsed.idle_seconds_max}};
+  services_->probe->edit_session_opened();
+  pass_on(who, sessions_[id], edit_verb::open, show_session{});
 }
 
-edit_routes::open_session* edit_routes::find(const route_context& r) {
-  const std::string& name = r.captures.front();
+edit_routes::open_session* edit_routes::find(const caller& who, const std::string& name) {
   const auto id = parse_session(name);
   const auto at = id ? sessions_.find(*id) : sessions_.end();
   // Another tenant's session counts as none: even that it exists is private.
-  if (at != sessions_.end() && at->second.tenant == r.who.tenant) return &at->second;
-  replies_.refuse(r.who, no_such_session(name));
+  if (at != sessions_.end() && at->second.tenant == who.tenant) return &at->second;
+  replies_.refuse(who, no_such_session(name));
   return nullptr;
 }
 
+template<class Parse, class Then>
+void edit_routes::read_for_session(const route_context& r, Parse parse, Then then) {
+  if (find(r) == nullptr) return;
+  const std::size_t bytes = r.request.body.size();
+  reader_.read(
+      r.who, bytes, [parse = std::move(parse), body = std::move(r.request.body)] { return parse(body); },
+      [this, who = r.who, name = r.captures.front(), then = std::move(then)](auto given) {
+        if (const auto* s = find(who, name)) then(*s, std::move(given));
+      });
+}
+
 template<class M>
-void edit_routes::pass_on(const route_context& r, const open_session& to, edit_verb verb, M call) {
-  services_.probe->edit_call(verb);
-  call.exchange = r.who.exchange;
-  calls_[r.who.exchange] = {r.who, *parse_session(to.card.id), verb == edit_verb::open};
+void edit_routes::pass_on(const caller& who, const open_session& to, edit_verb verb, M call) {
+  services_->probe->edit_call(verb);
+  call.exchange = who.exchange;
+  calls_[who.exchange] = {who, *parse_session(to.card.id), verb == edit_verb::open};
   context_.tell(to.where, call);
 }
 
 template<class M>
-void edit_routes::pass_on_generation(const route_context& r, const open_session& to, edit_verb verb, M call,
-                                     api::generation_request how) {
-  auto spec = answers_.expect(r.who, std::move(how), to.where);
+void edit_routes::pass_on_generation(const caller& who, const open_session& to, edit_verb verb, M call,
+                                     completions::expected how) {
+  auto spec = answers_.expect(who, std::move(how), to.where);
   if (!spec) return;
-  services_.probe->edit_call(verb);
-  call.exchange = r.who.exchange;
+  services_->probe->edit_call(verb);
+  call.exchange = who.exchange;
   call.spec = std::move(*spec);
   context_.tell(to.where, call);
 }
 
 void edit_routes::show(const route_context& r) {
-  if (const auto* s = find(r)) pass_on(r, *s, edit_verb::show, show_session{});
+  if (const auto* s = find(r)) pass_on(r.who, *s, edit_verb::show, show_session{});
 }
 
 void edit_routes::close(const route_context& r) {
-  if (const auto* s = find(r)) pass_on(r, *s, edit_verb::close, close_session{});
+  if (const auto* s = find(r)) pass_on(r.who, *s, edit_verb::close, close_session{});
 }
 
 void edit_routes::show_file(const route_context& r) {
-  if (const auto* s = find(r)) pass_on(r, *s, edit_verb::show_file, actors::show_file{.path = r.captures[1]});
+  if (const auto* s = find(r)) pass_on(r.who, *s, edit_verb::show_file, actors::show_file{.path = r.captures[1]});
 }
 
 void edit_routes::drop_file(const route_context& r) {
-  if (const auto* s = find(r)) pass_on(r, *s, edit_verb::drop_file, actors::drop_file{.path = r.captures[1]});
+  if (const auto* s = find(r)) pass_on(r.who, *s, edit_verb::drop_file, actors::drop_file{.path = r.captures[1]});
 }
 
 void edit_routes::put_file(const route_context& r) {
-  const auto* s = find(r);
-  if (s == nullptr) return;
-  auto given = api::parse_put_file(r.captures[1], r.request.body, services_.editing);
-  if (!given) return replies_.refuse(r.who, given.error());
-  pass_on(r, *s, edit_verb::put_file, std::move(*given));
+  read_for_session(
+      r,
+      [services = services_, path = r.captures[1]](const std::string& body) {
+        return api::parse_put_file(path, body, services->editing);
+      },
+      [this, who = r.who](const open_session& s, actors::put_file given) {
+        pass_on(who, s, edit_verb::put_file, std::move(given));
+      });
 }
 
 void edit_routes::patch_file(const route_context& r) {
-  const auto* s = find(r);
-  if (s == nullptr) return;
-  auto given = api::parse_patch(r.captures[1], r.request.body, services_.editing);
-  if (!given) return replies_.refuse(r.who, given.error());
-  pass_on(r, *s, edit_verb::patch_file, std::move(*given));
+  read_for_session(
+      r,
+      [services = services_, path = r.captures[1]](const std::string& body) {
+        return api::parse_patch(path, body, services->editing);
+      },
+      [this, who = r.who](const open_session& s, actors::patch_file given) {
+        pass_on(who, s, edit_verb::patch_file, std::move(given));
+      });
 }
 
+namespace {
+
+/// A call to an edit session that starts an answer, and how that is made.
+template<class Call>
+struct read_generation_call {
+  Call call;
+  completions::expected how;
+};
+
+}  // namespace
+
 void edit_routes::complete(const route_context& r) {
-  const auto* s = find(r);
-  if (s == nullptr) return;
-  if (const auto why = ready_.why_not(context_.now())) return replies_.refuse(r.who, *why);
-  auto given = api::parse_complete(r.request.body, services_.editing);
-  if (!given) return replies_.refuse(r.who, given.error());
-  pass_on_generation(r, *s, edit_verb::complete, complete_text{.where = std::move(given->where)},
-                     std::move(given->how));
+  if (const auto why = ready_.why_not(context_.now()); why && find(r) != nullptr) return replies_.refuse(r.who, *why);
+  using read = read_generation_call<complete_text>;
+  read_for_session(
+      r,
+      [services = services_, tenant = r.who.tenant](const std::string& body) -> api::checked<read> {
+        auto given = api::parse_complete(body, services->editing);
+        if (!given) return given.error();
+        auto how = completions::read_expected(*services, std::move(given->how), tenant);
+        if (!how) return how.error();
+        return read{{.where = std::move(given->where)}, std::move(*how)};
+      },
+      [this, who = r.who](const open_session& s, read given) {
+        pass_on_generation(who, s, edit_verb::complete, std::move(given.call), std::move(given.how));
+      });
 }
 
 void edit_routes::edit(const route_context& r) {
-  const auto* s = find(r);
-  if (s == nullptr) return;
-  if (const auto why = ready_.why_not(context_.now())) return replies_.refuse(r.who, *why);
-  auto given = api::parse_edit(r.request.body, services_.editing);
-  if (!given) return replies_.refuse(r.who, given.error());
-  edit_file call{
-      .path = std::move(given->path), .version = given->version, .instruction = std::move(given->instruction)};
-  // Most of the new file is the old one.
-  auto& how = given->how;
-  if (!how.prediction && draft::reads_prediction(how.drafting(services_.draft_defaults).how)) {
-    call.predicts_file = true;
-    how.prediction = "";  // makes `drafting` choose a method that reads it; the session puts the file in its place
-  }
-  pass_on_generation(r, *s, edit_verb::edit, std::move(call), std::move(how));
+  if (const auto why = ready_.why_not(context_.now()); why && find(r) != nullptr) return replies_.refuse(r.who, *why);
+  using read = read_generation_call<edit_file>;
+  read_for_session(
+      r,
+      [services = services_, tenant = r.who.tenant](const std::string& body) -> api::checked<read> {
+        auto given = api::parse_edit(body, services->editing);
+        if (!given) return given.error();
+        edit_file call{
+            .path = std::move(given->path), .version = given->version, .instruction = std::move(given->instruction)};
+        // Most of the new file is the old one.
+        auto& how = given->how;
+        if (!how.prediction && draft::reads_prediction(how.drafting(services->draft_defaults).how)) {
+          call.predicts_file = true;
+          how.prediction =
+              "";  // makes `drafting` choose a method that reads it; the session puts the file in its place
+        }
+        auto expected = completions::read_expected(*services, std::move(how), tenant);
+        if (!expected) return expected.error();
+        return read{std::move(call), std::move(*expected)};
+      },
+      [this, who = r.who](const open_session& s, read given) {
+        pass_on_generation(who, s, edit_verb::edit, std::move(given.call), std::move(given.how));
+      });
 }
 
 // ---- from a session to its client ----------------------------------------------------------------------------------

@@ -10,8 +10,10 @@
 #include "actors/http/completions.hpp"
 #include "actors/http/gateway_services.hpp"
 #include "actors/http/http_replies.hpp"
+#include "actors/http/openai/edit_request.hpp"
 #include "actors/http/openai/edit_response.hpp"
 #include "actors/http/readiness.hpp"
+#include "actors/http/request_reader.hpp"
 
 namespace redline::actors {
 
@@ -19,8 +21,8 @@ namespace redline::actors {
 /// gateway. The first capture of each route but `open` is the session's id, the second a file's path.
 class edit_routes {
  public:
-  edit_routes(actor::actor_context& context, const gateway_services& services, const readiness& ready,
-              http_replies& replies, completions& answers);
+  edit_routes(actor::actor_context& context, std::shared_ptr<const gateway_services> services, const readiness& ready,
+              http_replies& replies, request_reader& reader, completions& answers);
 
   void open(const route_context& r);
   void show(const route_context& r);
@@ -59,21 +61,26 @@ class edit_routes {
   };
 
   /// The caller's session of that name; refuses the request and returns null when there is none.
-  open_session* find(const route_context& r);
+  open_session* find(const caller& who, const std::string& name);
+  open_session* find(const route_context& r) { return find(r.who, r.captures.front()); }
   [[nodiscard]] std::optional<api::api_error> room_for(tenant_id tenant) const;
+  /// Reads the body by `parse(body)` on another thread, then calls `then(session, what that gave)`.
+  template<class Parse, class Then>
+  void read_for_session(const route_context& r, Parse parse, Then then);
   template<class M>
-  void pass_on(const route_context& r, const open_session& to, edit_verb verb, M call);
+  void pass_on(const caller& who, const open_session& to, edit_verb verb, M call);
   /// Hands a request to `completions` and its message to the session that starts the answer.
   template<class M>
-  void pass_on_generation(const route_context& r, const open_session& to, edit_verb verb, M call,
-                          api::generation_request how);
+  void pass_on_generation(const caller& who, const open_session& to, edit_verb verb, M call, completions::expected how);
+  void open_with(const caller& who, api::open_session_request parsed, workspace files);
   /// Ends the call; null when its client has left.
   std::optional<call> take(std::uint64_t exchange);
 
   actor::actor_context& context_;
-  const gateway_services& services_;
+  const std::shared_ptr<const gateway_services> services_;
   const readiness& ready_;
   http_replies& replies_;
+  request_reader& reader_;
   completions& answers_;
   std::unordered_map<session_id, open_session> sessions_;
   std::unordered_map<std::uint64_t, call> calls_;  // by exchange

@@ -13,6 +13,7 @@ namespace {
 
 constexpr microseconds tick{500'000};
 constexpr std::size_t request_id_bytes_max = 128;
+constexpr std::size_t text_bytes_max = 4U << 20;  // of an answer to /detokenize
 
 const std::string* find_header(const header_list& headers, std::string_view name) {
   for (const auto& [key, value] : headers) {
@@ -116,7 +117,7 @@ std::optional<api::api_error> gateway::authenticate(const http_arrived& m, calle
   return std::nullopt;
 }
 
-void gateway::on(const http_arrived& m) {
+void gateway::on(http_arrived&& m) {
   arrived_to_ = std::max(arrived_to_, m.exchange);
   const bool gone = left_early_.erase(m.exchange) > 0;
   left_early_.erase(left_early_.begin(), left_early_.lower_bound(m.exchange));  // those never arrived
@@ -174,43 +175,68 @@ void gateway::serve_model(const route_context& r) {
   replies_.respond(r.who, 200, api::model_body(card()));
 }
 
-result<std::string> gateway::render(const api::json& messages, bool add_generation_prompt) const {
-  return services_->prompts->render(messages, add_generation_prompt, context().env().unix_seconds());
+/// Answers with what `read` makes of the request on another thread.
+template<class Read>
+void gateway::respond_read(const route_context& r, Read read, std::size_t bytes) {
+  reader_.read(r.who, bytes, std::move(read),
+               [this, who = r.who](std::string body) { replies_.respond(who, 200, std::move(body)); });
 }
 
 void gateway::serve_tokenize(const route_context& r) {
-  const auto asked = api::parse_tokenize_request(r.request.body);
-  if (!asked) return replies_.refuse(r.who, asked.error());
-  std::string input = asked->text.value_or("");
-  if (!asked->text) {
-    auto rendered = render(asked->messages, asked->add_generation_prompt);
-    if (!rendered) return replies_.refuse(r.who, api::error_of(rendered.error(), r.who.request_id));
-    input = std::move(*rendered);
-  }
-  const auto& tokenizer = *services_->answers->tokenizer();
-  const auto tokens =
-      tokenizer.encode(input, {.parse_special = asked->parse_special, .add_bos_eos = asked->add_special});
-  std::vector<std::string> pieces;
-  if (asked->with_pieces) {
-    for (const token t : tokens) pieces.emplace_back(tokenizer.piece(t, true));
-  }
-  replies_.respond(r.who, 200, api::tokenize_body(*asked, tokens, pieces, services_->answers->context_max()));
+  const std::size_t bytes = r.request.body.size();
+  auto read = [services = services_, body = std::move(r.request.body),
+               now = context().env().unix_seconds()]() -> api::checked<std::string> {
+    const auto asked = api::parse_tokenize_request(body);
+    if (!asked) return asked.error();
+    const auto& tokenizer = *services->answers->tokenizer();
+    std::vector<token> tokens;
+    if (asked->text) {
+      tokens =
+          tokenizer.encode(*asked->text, {.parse_special = asked->parse_special, .add_bos_eos = asked->add_special});
+    } else {
+      const auto rendered = services->prompts->render(asked->messages, asked->add_generation_prompt, now);
+      if (!rendered) return api::error_of(rendered.error());
+      tokens = services->prompts->tokens(*rendered);
+    }
+    std::vector<std::string> pieces;
+    if (asked->with_pieces) {
+      for (const token t : tokens) pieces.emplace_back(tokenizer.piece(t, true));
+    }
+    return api::tokenize_body(*asked, tokens, pieces, services->answers->context_max());
+  };
+  respond_read(r, std::move(read), bytes);
 }
 
 void gateway::serve_detokenize(const route_context& r) {
-  const auto asked = api::parse_detokenize_request(r.request.body);
-  if (!asked) return replies_.refuse(r.who, asked.error());
-  const auto text = services_->answers->tokenizer()->decode(asked->tokens, {.render_special = true});
-  if (!text) return replies_.refuse(r.who, api::bad_field("tokens", text.error().context));
-  replies_.respond(r.who, 200, api::detokenize_body(*text));
+  const std::size_t bytes = r.request.body.size();
+  auto read = [services = services_, body = std::move(r.request.body)]() -> api::checked<std::string> {
+    const auto asked = api::parse_detokenize_request(body);
+    if (!asked) return asked.error();
+    const auto& tokenizer = *services->answers->tokenizer();
+    std::size_t bytes = 0;
+    for (const token t : asked->tokens) bytes += tokenizer.piece(t, true).size();
+    if (bytes > text_bytes_max) {
+      return api::bad_field("tokens", "'tokens' stand for " + std::to_string(bytes) + " bytes; expected at most " +
+                                          std::to_string(text_bytes_max) + " in one request.");
+    }
+    const auto text = tokenizer.decode(asked->tokens, {.render_special = true});
+    if (!text) return api::bad_field("tokens", text.error().context);
+    return api::detokenize_body(*text);
+  };
+  respond_read(r, std::move(read), bytes);
 }
 
 void gateway::serve_template(const route_context& r) {
-  const auto asked = api::parse_template_request(r.request.body);
-  if (!asked) return replies_.refuse(r.who, asked.error());
-  const auto prompt = render(asked->messages, asked->add_generation_prompt);
-  if (!prompt) return replies_.refuse(r.who, api::error_of(prompt.error(), r.who.request_id));
-  replies_.respond(r.who, 200, api::template_body(*prompt));
+  const std::size_t bytes = r.request.body.size();
+  auto read = [services = services_, body = std::move(r.request.body),
+               now = context().env().unix_seconds()]() -> api::checked<std::string> {
+    const auto asked = api::parse_template_request(body);
+    if (!asked) return asked.error();
+    const auto prompt = services->prompts->render(asked->messages, asked->add_generation_prompt, now);
+    if (!prompt) return api::error_of(prompt.error());
+    return api::template_body(prompt->text_without_marks());
+  };
+  respond_read(r, std::move(read), bytes);
 }
 
 void gateway::serve_metrics(const route_context& r) {
@@ -218,7 +244,8 @@ void gateway::serve_metrics(const route_context& r) {
                                  .edit_sessions = edits_.sessions_count(),
                                  .answers_running = completions_.answers_count(),
                                  .scheduler = ready_.scheduler(),
-                                 .undelivered = actor::read_undelivered_counts()};
+                                 .undelivered = actor::read_undelivered_counts(),
+                                 .handlers = actor::handler_times::read_all(context().now())};
   replies_.respond(r.who, 200, services_->probe->text(now), {}, std::string(gateway_probe::content_type));
 }
 
@@ -228,8 +255,9 @@ gateway::gateway(actor::actor_context& context, std::shared_ptr<const gateway_se
     : actor_of(context),
       services_(std::move(services)),
       replies_(context, services_->http),
-      completions_(context, *services_, ready_, replies_),
-      edits_(context, *services_, ready_, replies_, completions_),
+      reader_(context, services_->pool, replies_),
+      completions_(context, services_, ready_, replies_, reader_),
+      edits_(context, services_, ready_, replies_, reader_, completions_),
       created_seconds_(context.env().unix_seconds()) {}
 
 void gateway::on_start() {
@@ -240,7 +268,7 @@ void gateway::on_start() {
 void gateway::on(const gateway_tick&) {
   context().after(tick, gateway_tick{});
   context().tell(services_->scheduler, report_status{});
-  const bool idle = completions_.idle() && edits_.idle();
+  const bool idle = reader_.idle() && completions_.idle() && edits_.idle();
   if (ready_.draining() && idle && !std::exchange(drained_, true) && services_->on_drained) services_->on_drained();
 }
 
@@ -254,7 +282,7 @@ void gateway::on(const cancel_everything&) {
 }
 
 void gateway::on(const http_closed& m) {
-  if (edits_.client_left(m.exchange) || completions_.client_left(m.exchange)) return;
+  if (reader_.client_left(m.exchange) || edits_.client_left(m.exchange) || completions_.client_left(m.exchange)) return;
   // Control messages overtake: the request itself may still lie in the mailbox. Exchanges are numbered in order.
   if (m.exchange > arrived_to_) left_early_.insert(m.exchange);
 }

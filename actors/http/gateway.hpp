@@ -25,12 +25,12 @@ class gateway final : public actor::actor_of<gateway> {
   using accepts = actor::protocol<http_arrived, http_closed, http_flow, session_text, session_finished,
                                   scheduler_report, drain_gateway, cancel_everything, gateway_tick, session_shown,
                                   file_shown, call_done, call_refused, answer_started, edit_session_over,
-                                  actor::actor_down, actor::peer_state, actor::undeliverable>;
+                                  actor::actor_down, actor::peer_state, actor::job_done, actor::undeliverable>;
 
   gateway(actor::actor_context& context, std::shared_ptr<const gateway_services> services);
 
   void on_start();
-  void on(const http_arrived& m);
+  void on(http_arrived&& m);
   void on(const http_closed& m);
   void on(const http_flow& m) { completions_.on(m); }
   void on(const session_text& m) { completions_.on(m); }
@@ -47,6 +47,7 @@ class gateway final : public actor::actor_of<gateway> {
   void on(const edit_session_over& m) { edits_.on(m); }
   void on(const actor::actor_down& m);
   void on(const actor::peer_state& m);
+  void on(const actor::job_done& m) { reader_.on(m); }
   void on(const actor::undeliverable& m);
 
  private:
@@ -62,12 +63,14 @@ class gateway final : public actor::actor_of<gateway> {
   void serve_template(const route_context& r);
   void serve_health(const route_context& r);
   void serve_metrics(const route_context& r);
-  [[nodiscard]] result<std::string> render(const api::json& messages, bool add_generation_prompt) const;
+  template<class Read>
+  void respond_read(const route_context& r, Read read, std::size_t bytes);
   [[nodiscard]] api::model_card card() const;
 
   std::shared_ptr<const gateway_services> services_;
   readiness ready_;
   http_replies replies_;
+  request_reader reader_;
   completions completions_;
   edit_routes edits_;
   std::uint64_t arrived_to_ = 0;        // the latest exchange that was read

@@ -95,6 +95,11 @@ struct gateway_probe::series {
       labelled("undelivered_messages_total",
                "Messages between actors that were not delivered; unreachable ones are normal when an answer has ended",
                "reason", undelivered_reasons);
+  prometheus::Family<Gauge>& handler_seconds =
+      prometheus::BuildGauge()
+          .Name("redline_handler_seconds_max")
+          .Help("Longest time that an actor of this kind held its thread in the last one to two minutes")
+          .Register(registry);
   Counter& refused = counter("refused_total", "Sequences refused because the queue was full");
 };
 
@@ -136,6 +141,7 @@ std::string gateway_probe::text(const state& now) {
   s.ready.Set(now.ready ? 1 : 0);
   s.edit_sessions.Set(static_cast<double>(now.edit_sessions));
   s.answers_running.Set(static_cast<double>(now.answers_running));
+  for (const auto& [actor, longest] : now.handlers) s.handler_seconds.Add({{"actor", actor}}).Set(to_seconds(longest));
   const auto& lost = now.undelivered;
   const std::array<std::uint64_t, undelivered_reasons.size()> lost_by_reason = {lost.unreachable, lost.mailbox_full,
                                                                                 lost.malformed, lost.unknown};

@@ -7,6 +7,7 @@
 
 #include "actors/messages/session_messages.hpp"
 #include "actors/messages/status_messages.hpp"
+#include "runtime/actor/handler_times.hpp"
 #include "runtime/actor/undelivered.hpp"
 #include "runtime/base/environment.hpp"
 
@@ -51,6 +52,7 @@ class gateway_probe {
     std::size_t answers_running = 0;
     const scheduler_report* scheduler = nullptr;
     actor::undelivered_counts undelivered;
+    std::vector<actor::handler_times::reading> handlers;
   };
   /// Prometheus text 0.0.4.
   [[nodiscard]] std::string text(const state& now);

@@ -11,6 +11,7 @@
 #include "actors/http/gateway_probe.hpp"
 #include "actors/messages/edit_messages.hpp"
 #include "actors/serving/answer_factory.hpp"
+#include "runtime/actor/thread_pool.hpp"
 
 namespace redline::actors {
 
@@ -30,7 +31,8 @@ struct gateway_services {
   std::uint32_t sessions_max = 1024;  // answers in progress
   edit_limits editing;
   std::shared_ptr<gateway_probe> probe = std::make_shared<gateway_probe>();
-  std::function<void()> on_drained;  // called once, when the last request of a drain is over
+  std::shared_ptr<actor::thread_pool> pool;  // reads requests; null: they are read on the gateway's own thread
+  std::function<void()> on_drained;          // called once, when the last request of a drain is over
 
   [[nodiscard]] bool serves_model(const std::string& name) const {
     return accept_any_model || name.empty() || name == model_name ||

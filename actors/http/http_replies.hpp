@@ -21,7 +21,7 @@ struct caller {
 
 /// A request on its way through a route.
 struct route_context {
-  const http_arrived& request;
+  http_arrived& request;              // whose body the route may take
   std::vector<std::string> captures;  // what stands in the path for each {} of the route
   caller who;
 };

@@ -33,15 +33,25 @@ std::uint16_t process_of_roles(const engine_roles& roles) {
   return roles.target ? topology::target_process : topology::draft_process;
 }
 
+// Of small inputs, and as many of large ones: requests are read in a small part of the time that answering them takes.
+unsigned pool_threads() { return std::clamp(kernels::usable_cpus() / 8, 1U, 4U); }
+
 transport::fabric_layout plan_fabric(const engine_options& options) {
   transport::fabric_layout layout{.workers = {control_worker, topology::io_worker}};
-  if (options.roles.front)
+  if (options.roles.front) {
     layout.workers.insert(layout.workers.end(), {topology::http_worker, topology::lookup_worker});
+    for (unsigned i = 0; i < 2 * pool_threads(); ++i) {
+      layout.workers.push_back(static_cast<std::uint16_t>(topology::first_pool_worker + i));
+    }
+  }
   if (options.roles.target) layout.workers.push_back(topology::target_worker);
   if (options.roles.draft && !options.draft_path.empty()) layout.workers.push_back(topology::draft_worker);
   layout.has_bridge = !options.bridge.listen.empty() || !options.bridge.join.empty();
   return layout;
 }
+
+// Handlers on the io thread are to take a few milliseconds; a busy machine may stretch that.
+constexpr microseconds io_handler_max{50'000};
 
 }  // namespace
 
@@ -58,6 +68,8 @@ result<std::unique_ptr<engine>> engine::create(engine_options options) {
   REDLINE_TRY(e->open_files());
   e->control_ = e->fabric_.make_link(control_worker);
   e->io_ = e->make_worker(topology::io_worker);
+  e->io_->core->complain_of_handlers_over(io_handler_max);
+  if (e->options_.roles.front) e->add_pool();
   e->add_io_actors();
   return e;
 }
@@ -141,6 +153,14 @@ std::uint32_t engine::pages_for_model(const model::model_config& config, std::ui
   const std::uint64_t wanted = per_sequence * sequences_max;
   const std::uint64_t affordable = bytes_max / model::page_bytes(config, options_.kv);
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(std::min(wanted, affordable), 1, 1u << 24));
+}
+
+void engine::add_pool() {
+  const unsigned threads = pool_threads();
+  std::uint16_t number = topology::first_pool_worker;
+  pool_ = std::make_shared<actor::thread_pool>(
+      actor::thread_pool::options{.small_threads = threads, .large_threads = threads},
+      [this, &number] { return fabric_.make_link(number++); });
 }
 
 void engine::add_io_actors() {
@@ -328,6 +348,7 @@ void engine::stop_one(std::unique_ptr<hosted_worker>& t) {
 void engine::stop() {
   if (std::exchange(stopped_, true)) return;
   stop_one(io_);
+  if (pool_) pool_->stop();
   stop_one(lookup_);
   stop_one(draft_);
   stop_one(target_);

@@ -13,6 +13,7 @@
 #include "actors/serving/verify_scheduler.hpp"
 #include "kernels/dispatch.hpp"
 #include "kernels/worker_team.hpp"
+#include "runtime/actor/thread_pool.hpp"
 #include "runtime/actor/worker.hpp"
 #include "runtime/model/token_chooser.hpp"
 #include "runtime/model/transformer.hpp"
@@ -32,7 +33,8 @@ inline constexpr std::uint16_t io_worker = 1;      // many small actors on fiber
 inline constexpr std::uint16_t http_worker = 2;    // the HTTP front's event loop
 inline constexpr std::uint16_t target_worker = 3;  // one model each, and its compute threads
 inline constexpr std::uint16_t draft_worker = 4;
-inline constexpr std::uint16_t lookup_worker = 5;  // lookups, off the scheduler's thread
+inline constexpr std::uint16_t lookup_worker = 5;       // lookups, off the scheduler's thread
+inline constexpr std::uint16_t first_pool_worker = 16;  // and those after it: threads that read requests
 
 inline constexpr std::uint32_t supervisor = 1;
 inline constexpr std::uint32_t gateway = 2;
@@ -97,6 +99,8 @@ class engine {
   /// The io worker before `start`, to add actors of the caller's (gateway, command-line client).
   [[nodiscard]] actor::worker& io() { return *io_->core; }
   [[nodiscard]] transport::zmq_fabric& fabric() { return fabric_; }
+  /// Of the front: threads that read requests. Ends with `stop`.
+  [[nodiscard]] const std::shared_ptr<actor::thread_pool>& pool() const { return pool_; }
 
   /// Sends to an actor from the thread that owns this engine.
   template<actor::message M>
@@ -128,6 +132,7 @@ class engine {
   explicit engine(engine_options options);
   result<void> open_files();
   std::unique_ptr<hosted_worker> make_worker(std::uint16_t number);
+  void add_pool();
   void add_io_actors();
   result<void> add_target();
   [[nodiscard]] std::vector<pass_cost> pass_costs(model::transformer& t, const std::string& path,
@@ -153,6 +158,7 @@ class engine {
   std::unique_ptr<kernels::worker_team> target_team_;
   std::unique_ptr<kernels::worker_team> draft_team_;
   std::unique_ptr<actor::link> control_;  // this object's own way to send stop_worker
+  std::shared_ptr<actor::thread_pool> pool_;
   std::unique_ptr<hosted_worker> io_;
   std::unique_ptr<hosted_worker> target_;
   std::unique_ptr<hosted_worker> draft_;

@@ -1,5 +1,7 @@
 #include "actors/serving/answer_factory.hpp"
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace redline::actors {
@@ -7,7 +9,19 @@ namespace redline::actors {
 answer_factory::answer_factory(parts from) : parts_(std::move(from)) {
   for (token t = 0; t < static_cast<token>(parts_.tokenizer->size()); ++t) {
     if (parts_.tokenizer->is_end_of_generation(t)) end_tokens_.push_back(t);
+    longest_piece_bytes_ = std::max(longest_piece_bytes_, parts_.tokenizer->piece(t, true).size());
   }
+  // White space that is in no token may be of any length.
+  if (!parts_.tokenizer->covers_every_byte()) longest_piece_bytes_ = std::numeric_limits<std::size_t>::max();
+}
+
+std::optional<refusal> answer_factory::check_length(std::size_t bytes, const std::string& field) const {
+  const std::size_t least = tokens_min(bytes);
+  if (least < parts_.context_max) return std::nullopt;
+  return refusal{.field = field,
+                 .why = {errc::context_length_exceeded, "expected fewer than " + std::to_string(parts_.context_max) +
+                                                            " tokens, found " + std::to_string(bytes) +
+                                                            " bytes, which are at least " + std::to_string(least)}};
 }
 
 outcome<std::shared_ptr<const output_rules>, refusal> answer_factory::rules_for(const answer_spec& spec) const {
@@ -59,14 +73,13 @@ outcome<token_log, refusal> answer_factory::make(const answer_spec& spec, std::v
 }
 
 outcome<answer_factory::answer, refusal> answer_factory::prepare(const answer_spec& spec, std::vector<token> prompt,
+                                                                 std::shared_ptr<const output_rules> rules,
                                                                  std::optional<std::vector<token_range>> turns,
                                                                  const std::string& prompt_field,
                                                                  actor::address client) const {
-  auto rules = rules_for(spec);
-  if (!rules) return rules.error();
   auto partners = partners_for(spec.draft.how, client);
   if (!partners) return partners.error();
-  auto work = make(spec, std::move(prompt), std::move(*rules), std::move(turns), prompt_field);
+  auto work = make(spec, std::move(prompt), std::move(rules), std::move(turns), prompt_field);
   if (!work) return work.error();
   return answer{std::move(*work), std::move(*partners)};
 }

@@ -29,7 +29,12 @@ class answer_factory {
   [[nodiscard]] const std::shared_ptr<const text::tokenizer>& tokenizer() const { return parts_.tokenizer; }
   [[nodiscard]] std::uint32_t context_max() const { return parts_.context_max; }
 
-  /// The grammar of the answers; null for free text.
+  /// The fewest tokens that a text of so many bytes can have.
+  [[nodiscard]] std::size_t tokens_min(std::size_t bytes) const { return bytes / longest_piece_bytes_; }
+  /// Refuses a text that cannot fit into the context, before it is made tokens.
+  [[nodiscard]] std::optional<refusal> check_length(std::size_t bytes, const std::string& field) const;
+
+  /// The grammar of the answers; null for free text. Takes longer the more the client sent; on any thread.
   [[nodiscard]] outcome<std::shared_ptr<const output_rules>, refusal> rules_for(const answer_spec& spec) const;
   [[nodiscard]] outcome<session_partners, refusal> partners_for(draft::method how, actor::address client) const;
   /// turns: see generation_spec. prompt_field: what a refusal of the prompt names.
@@ -42,14 +47,16 @@ class answer_factory {
     token_log work;
     session_partners partners;
   };
-  /// All of the above for one answer.
+  /// Both of the above for one answer.
   [[nodiscard]] outcome<answer, refusal> prepare(const answer_spec& spec, std::vector<token> prompt,
+                                                 std::shared_ptr<const output_rules> rules,
                                                  std::optional<std::vector<token_range>> turns,
                                                  const std::string& prompt_field, actor::address client) const;
 
  private:
   parts parts_;
   std::vector<token> end_tokens_;
+  std::size_t longest_piece_bytes_ = 1;
 };
 
 }  // namespace redline::actors

@@ -38,13 +38,14 @@ std::optional<std::size_t> frame_of_first(std::string_view text, std::size_t sec
 
 /// The text's parts as tokens, one after another, are the whole text's tokens. `cuts`: where parts end, ascending.
 std::optional<std::vector<std::uint32_t>> tokens_before(std::string_view text, std::span<const std::size_t> cuts,
-                                                        std::span<const token> whole,
-                                                        const text::tokenizer& tokenizer) {
+                                                        std::span<const token> whole, const text::tokenizer& tokenizer,
+                                                        std::string_view mark) {
+  const text::encode_options how{.parse_special = true, .shield = mark};
   std::vector<std::uint32_t> counts;
   std::size_t taken = 0;
   std::size_t from = 0;
   for (const std::size_t cut : cuts) {
-    const auto part = tokenizer.encode(text.substr(from, cut - from), {.parse_special = true});
+    const auto part = tokenizer.encode(text.substr(from, cut - from), how);
     if (part.size() > whole.size() - taken ||
         !std::equal(part.begin(), part.end(), whole.begin() + static_cast<std::ptrdiff_t>(taken))) {
       return std::nullopt;
@@ -53,7 +54,7 @@ std::optional<std::vector<std::uint32_t>> tokens_before(std::string_view text, s
     from = cut;
     counts.push_back(static_cast<std::uint32_t>(taken));
   }
-  const auto rest = tokenizer.encode(text.substr(from), {.parse_special = true});
+  const auto rest = tokenizer.encode(text.substr(from), how);
   const auto later = whole.subspan(taken);
   if (!std::equal(rest.begin(), rest.end(), later.begin(), later.end())) return std::nullopt;
   return counts;
@@ -62,7 +63,8 @@ std::optional<std::vector<std::uint32_t>> tokens_before(std::string_view text, s
 }  // namespace
 
 std::vector<token_range> older_turns(const json& messages, std::string_view text, std::span<const token> prompt,
-                                     const text::tokenizer& tokenizer, const conversation_text& render) {
+                                     const text::tokenizer& tokenizer, const conversation_text& render,
+                                     std::string_view mark) {
   std::vector<std::size_t> users;
   for (std::size_t i = 0; i < messages.size() && users.size() <= turns_max; ++i) {
     if (is_user(messages[i])) users.push_back(i);
@@ -85,7 +87,7 @@ std::vector<token_range> older_turns(const json& messages, std::string_view text
     const auto at = frame_of_first(text, cuts.front(), content_of(messages[0]), content_of(messages[users[1]]));
     if (at) cuts.insert(cuts.begin(), *at);
   }
-  const auto counts = tokens_before(text, cuts, prompt, tokenizer);
+  const auto counts = tokens_before(text, cuts, prompt, tokenizer, mark);
   if (!counts) return {};
   std::vector<token_range> turns;
   for (std::size_t i = 1; i < counts->size(); ++i) turns.push_back({(*counts)[i - 1], (*counts)[i]});

@@ -21,9 +21,10 @@ using conversation_text = std::function<result<std::string>(const nlohmann::orde
 /// with all that the template put around them. At most 64, and only the oldest of a conversation so long that rendering
 /// its beginnings would be costly. A first turn stays out when what the template writes before it cannot be told from
 /// it. Empty when there is no older turn, or when the template does not write a conversation as its beginning and more.
-/// messages: an array; text: what `prompt` are the tokens of.
+/// messages: an array; text: what `prompt` are the tokens of; mark: what keeps control tokens in messages apart in both
+/// (`encode_options::shield`).
 std::vector<token_range> older_turns(const nlohmann::ordered_json& messages, std::string_view text,
                                      std::span<const token> prompt, const text::tokenizer& tokenizer,
-                                     const conversation_text& render);
+                                     const conversation_text& render, std::string_view mark = {});
 
 }  // namespace redline::actors

@@ -10,6 +10,7 @@
 
 #include "bench/studies/statistics.hpp"
 #include "runtime/copy/oracle.hpp"
+#include "runtime/grammar/copy_grammar.hpp"
 
 namespace redline::studies {
 

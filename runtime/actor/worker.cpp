@@ -93,7 +93,11 @@ void worker::deliver(frame f) {
   }
   const address to = f.head.to;
   frame returned{f.head, {}};
-  if (auto taken = it->second.running->accept(std::move(f)); !taken) {
+  const instant began = env_.now();
+  auto taken = it->second.running->accept(std::move(f));
+  // Decoding a message holds the thread as handling it does.
+  it->second.running->times().note(std::chrono::duration_cast<microseconds>(env_.now() - began), began);
+  if (!taken) {
     bounce(returned, taken.error());
     return;
   }
@@ -111,12 +115,24 @@ void worker::mark_ready(address who) {
   ready_.push_back(who);
 }
 
+void worker::note_handler(cell& of, instant began) {
+  const instant now = env_.now();
+  const auto took = std::chrono::duration_cast<microseconds>(now - began);
+  of.times().note(took, now);
+  if (!handler_limit_ || took <= *handler_limit_ || now < complain_of_handlers_after_) return;
+  complain_of_handlers_after_ = now + between_complaints;
+  of.context().log(log_level::warning, "held its thread for " + std::to_string(took.count() / 1000) + " ms to handle " +
+                                           std::string(of.last_message()));
+}
+
 bool worker::handle_one_of(address who) {
   const auto it = slots_.find(who);
   if (it == slots_.end() || !it->second.running) return false;
   cell& actor = *it->second.running;
+  const instant began = env_.now();
   try {
     if (!actor.handle_one()) return false;
+    note_handler(actor, began);
   } catch (const std::exception& e) {
     bury(who, e.what());
     return true;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/actor/actor.hpp"
+#include "runtime/actor/handler_times.hpp"
 #include "runtime/actor/link.hpp"
 #include "runtime/actor/system_messages.hpp"
 
@@ -18,7 +19,9 @@ namespace redline::actor {
 /// An actor with its mailbox and context, without its type.
 class cell {
  public:
-  cell(worker& home, address self, std::string name) : context_(home, self, std::move(name)) {}
+  /// kind: what its handlers are timed under.
+  cell(worker& home, address self, std::string name, std::string_view kind)
+      : context_(home, self, std::move(name)), times_(handler_times::of(kind)) {}
   virtual ~cell() = default;
 
   /// Decodes the frame into the mailbox. Fails when the bytes are malformed, the message is not accepted, or the lane
@@ -36,22 +39,30 @@ class cell {
   [[nodiscard]] actor_context& context() { return context_; }
   [[nodiscard]] bool wants_to_stop() const { return context_.stopping_; }
   [[nodiscard]] address self() const { return context_.self(); }
+  /// The name of the message that was handled last.
+  [[nodiscard]] std::string_view last_message() const { return last_message_; }
+  [[nodiscard]] handler_times& times() { return times_; }
 
  protected:
   void set_sender(address a) { context_.sender_ = a; }
   actor_context context_;
+  std::string_view last_message_;
+
+ private:
+  handler_times& times_;
 };
 
 /// Every handler's decoding and dispatch: an actor's header says `extern template class actor_cell<A>` and its source
 /// instantiates it, so that those who only spawn A do not compile it again.
 template<class A>
 class actor_cell final : public cell {
-  static_assert(well_formed_actor<A>, "an actor needs one void on(const M&) for each message it accepts");
+  static_assert(well_formed_actor<A>, "an actor needs one void on(const M&), or on(M&&), for each message it accepts");
 
  public:
   using factory = std::function<std::unique_ptr<A>(actor_context&)>;
-  actor_cell(worker& home, address self, std::string name, mailbox_limits limits, const factory& make)
-      : cell(home, self, std::move(name)), mail_(limits), actor_(make(context_)) {}
+  actor_cell(worker& home, address self, std::string name, std::string_view kind, mailbox_limits limits,
+             const factory& make)
+      : cell(home, self, std::move(name), kind), mail_(limits), actor_(make(context_)) {}
 
   result<void> accept(frame&& f) override { return accept_as(std::move(f), std::type_identity<typename A::accepts>{}); }
 
@@ -59,7 +70,12 @@ class actor_cell final : public cell {
     auto next = mail_.pop();
     if (!next) return false;
     set_sender(next->from);
-    std::visit([this](const auto& m) { actor_->on(m); }, next->content);
+    std::visit(
+        [this]<class M>(M& m) {
+          last_message_ = M::name;
+          actor_->on(std::move(m));
+        },
+        next->content);
     return true;
   }
   bool idle() override { return actor_->on_idle(); }
@@ -124,25 +140,28 @@ class worker {
     add_cell(
         self,
         [=, this, name = std::move(name), make = std::move(make)]() -> std::unique_ptr<cell> {
-          return std::make_unique<actor_cell<A>>(*this, self, name, limits, make);
+          return std::make_unique<actor_cell<A>>(*this, self, name, name, limits, make);
         },
         true);
     return {self};
   }
 
-  /// Adds an actor under a fresh number that is gone for good when it stops or dies.
+  /// Adds an actor under a fresh number that is gone for good when it stops or dies. Its name ends with a word that
+  /// tells it from others of its kind.
   template<class A>
   actor_ref<A> add_temporary(std::string name, mailbox_limits limits, typename actor_cell<A>::factory make) {
     const address self = make_address(process_, number_, next_number_++);
     add_cell(
         self,
         [=, this, name = std::move(name), make = std::move(make)]() -> std::unique_ptr<cell> {
-          return std::make_unique<actor_cell<A>>(*this, self, name, limits, make);
+          return std::make_unique<actor_cell<A>>(*this, self, name, kind_of(name), limits, make);
         },
         false);
     return {self};
   }
 
+  /// A handler that takes longer is logged, at most once a second: others wait for it.
+  void complain_of_handlers_over(microseconds limit) { handler_limit_ = limit; }
   /// Deaths of actors are reported to this address.
   void report_deaths_to(address supervisor) { supervisor_ = supervisor; }
 
@@ -183,6 +202,8 @@ class worker {
     std::uint64_t age = 0;
   };
 
+  static std::string_view kind_of(std::string_view name) { return name.substr(0, name.rfind(' ')); }
+  void note_handler(cell& of, instant began);
   void add_cell(address self, std::function<std::unique_ptr<cell>()> make, bool permanent);
   void start_cell(address self);
   void post(frame f);
@@ -205,6 +226,8 @@ class worker {
   std::uint32_t next_number_ = 1000;
   std::uint64_t next_age_ = 1;
   instant complain_after_{};  // about messages that cannot be delivered
+  std::optional<microseconds> handler_limit_;
+  instant complain_of_handlers_after_{};
   bool stopping_ = false;
   class fiber_runner* fibers_ = nullptr;
 };

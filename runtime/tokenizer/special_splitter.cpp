@@ -82,6 +82,19 @@ std::vector<bool> special_splitter::occurring(std::string_view text) const {
   return out;
 }
 
+std::vector<std::size_t> special_splitter::find_parsed_only(std::string_view text) const {
+  std::vector<std::size_t> out;
+  for (std::size_t start = 0; start < text.size(); ++start) {
+    const node* at = &trie_.front();
+    for (std::size_t i = start; i < text.size() && (at = child(*at, text[i])) != nullptr; ++i) {
+      if (!at->candidate || !candidates_[*at->candidate].only_when_parsed) continue;
+      out.push_back(start);
+      break;
+    }
+  }
+  return out;
+}
+
 bool special_splitter::swallows_space(bool parse_special) const {
   return std::any_of(candidates_.begin(), candidates_.end(),
                      [=](const candidate& c) { return c.swallows_space && (parse_special || !c.only_when_parsed); });

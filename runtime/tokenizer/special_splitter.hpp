@@ -27,6 +27,8 @@ class special_splitter {
   [[nodiscard]] std::vector<fragment> split(std::string_view text, bool parse_special) const;
   /// Some token takes the white space after it along.
   [[nodiscard]] bool swallows_space(bool parse_special) const;
+  /// Where texts begin that are tokens only when the caller wants special tokens parsed; ascending.
+  [[nodiscard]] std::vector<std::size_t> find_parsed_only(std::string_view text) const;
   /// The texts that are tokens of their own wherever they stand, none of them empty.
   [[nodiscard]] std::vector<std::string_view> always_matched() const;
 

@@ -15,15 +15,65 @@ std::vector<token> tokenizer::encode(std::string_view text, encode_options optio
   std::vector<token> out;
   out.reserve(text.size() / 3 + 2);
   if (options.add_bos_eos && vocab_.adds_bos() && vocab_.bos()) out.push_back(*vocab_.bos());
-  bool first_of_stretch = !options.continues;
-  for (const special_splitter::fragment& part : specials_.split(text, options.parse_special)) {
+  if (options.parse_special && !options.shield.empty() && text.find(options.shield) != std::string_view::npos) {
+    encode_shielded(text, options, out);
+  } else {
+    encode_stretch(text, options.parse_special, !options.continues, out);
+  }
+  if (options.add_bos_eos && vocab_.adds_eos() && vocab_.eos()) out.push_back(*vocab_.eos());
+  return out;
+}
+
+void tokenizer::encode_stretch(std::string_view text, bool parse_special, bool first_of_stretch,
+                               std::vector<token>& out) const {
+  for (const special_splitter::fragment& part : specials_.split(text, parse_special)) {
     if (part.special)
       out.push_back(*part.special);
     else
       encode_ordinary(part.text, first_of_stretch, out);
     first_of_stretch = part.special.has_value();
   }
-  if (options.add_bos_eos && vocab_.adds_eos() && vocab_.eos()) out.push_back(*vocab_.eos());
+}
+
+/// Control tokens are found in the text with its shields, all others between them, without.
+void tokenizer::encode_shielded(std::string_view text, encode_options options, std::vector<token>& out) const {
+  std::string stretch;
+  bool first_of_stretch = !options.continues;
+  const auto end_stretch = [&] {
+    if (!stretch.empty()) encode_stretch(stretch, false, first_of_stretch, out);
+    stretch.clear();
+  };
+  for (const special_splitter::fragment& part : specials_.split(text, true)) {
+    const bool is_control = part.special && vocab_.type(*part.special) != token_type::user_defined;
+    if (is_control) {
+      end_stretch();
+      out.push_back(*part.special);
+      first_of_stretch = true;
+    } else if (part.special) {
+      stretch += vocab_.text(*part.special);
+    } else {
+      std::string_view rest = part.text;
+      for (auto at = rest.find(options.shield); at != std::string_view::npos; at = rest.find(options.shield)) {
+        stretch += rest.substr(0, at);
+        rest.remove_prefix(at + options.shield.size());
+      }
+      stretch += rest;
+    }
+  }
+  end_stretch();
+}
+
+std::string tokenizer::shield(std::string_view text, std::string_view mark) const {
+  std::string out;
+  std::size_t from = 0;
+  for (const std::size_t start : specials_.find_parsed_only(text)) {
+    std::size_t next = start + 1;
+    while (next < text.size() && (static_cast<unsigned char>(text[next]) & 0xC0) == 0x80) ++next;
+    out += text.substr(from, next - from);
+    out += mark;
+    from = next;
+  }
+  out += text.substr(from);
   return out;
 }
 

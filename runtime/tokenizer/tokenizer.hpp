@@ -23,6 +23,9 @@ struct encode_options {
   bool add_bos_eos = false;
   /// The text goes on after a cut (`cuts_between`): no blank is put before its first word.
   bool continues = false;
+  /// With parse_special: a character that stands inside what spells a control token and is not to be one (`shield`). It
+  /// is taken out again. Empty: none.
+  std::string_view shield = {};
 };
 
 struct decode_options {
@@ -46,6 +49,12 @@ class tokenizer {
   /// Any bytes; time grows as n log n whatever they are.
   [[nodiscard]] std::vector<token> encode(std::string_view text, encode_options options = {}) const;
 
+  /// The text holds what parse_special makes a control token of.
+  [[nodiscard]] bool spells_control(std::string_view text) const { return !specials_.find_parsed_only(text).empty(); }
+  /// The text with `mark` put into each place that spells a control token, after its first character, so that it does
+  /// not. mark: one character of UTF-8 that the text does not hold.
+  [[nodiscard]] std::string shield(std::string_view text, std::string_view mark) const;
+
   /// True when a text without special tokens parsed may be cut between these two bytes: the tokens of the parts, the
   /// second encoded with `continues`, are those of the whole, whatever else the parts hold. Never between bytes of
   /// characters beyond ASCII. A vocabulary may have no such place.
@@ -62,7 +71,10 @@ class tokenizer {
   /// True when `decode(encode(x))` is x for every x, UTF-8 or not. Byte-level BPE promises it when every byte has a
   /// token; a few vocabularies lack those that UTF-8 never uses, and write U+FFFD for them. SentencePiece cannot
   /// promise it: a literal U+2581 comes back as a blank.
-  [[nodiscard]] bool keeps_every_byte() const { return keeps_every_byte_ && !specials_.swallows_space(true); }
+  [[nodiscard]] bool keeps_every_byte() const { return keeps_every_byte_ && covers_every_byte(); }
+
+  /// False when white space after some tokens is in no token.
+  [[nodiscard]] bool covers_every_byte() const { return !specials_.swallows_space(true); }
 
   [[nodiscard]] const vocabulary& vocab() const { return vocab_; }
   [[nodiscard]] std::size_t size() const { return vocab_.size(); }
@@ -90,6 +102,9 @@ class tokenizer {
   static std::size_t cut_index(char left, char right) {
     return static_cast<std::size_t>(left) * ascii_count + static_cast<std::size_t>(right);
   }
+
+  void encode_stretch(std::string_view text, bool parse_special, bool first_of_stretch, std::vector<token>& out) const;
+  void encode_shielded(std::string_view text, encode_options options, std::vector<token>& out) const;
 
   const vocabulary vocab_;
   const special_splitter specials_;

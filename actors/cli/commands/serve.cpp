@@ -43,6 +43,7 @@ result<std::shared_ptr<gateway_services>> make_services(const serve_flags& f, co
   s->prompts = std::make_shared<prompt_builder>(std::move(prompts));
   s->fingerprint = "redline-" + version() + "-" + to_hex(e.tokenizer()->digest() ^ e.target_file_bytes()).substr(8);
   s->draft_defaults = defaults;
+  s->pool = e.pool();
   s->scheduler = e.scheduler_ref();
   s->http = actor::make_address(topology::front_process, topology::http_worker, topology::http);
   s->keys = std::move(keys);

@@ -16,7 +16,7 @@ class prompt_builder_test : public testing::Test {
         prompts(*prompt_builder::make(tokenizer)) {}
 
   std::vector<token> chat(const std::string& message) const {
-    return prompts.conversation(*prompts.render(json{{{"role", "user"}, {"content", message}}}, true, 0));
+    return prompts.tokens(*prompts.render(json{{{"role", "user"}, {"content", message}}}, true, 0));
   }
   /// What a prompt says, special tokens included.
   std::string text_of(const std::vector<token>& prompt) const {
@@ -51,6 +51,42 @@ TEST_F(prompt_builder_test, keeps_bytes_that_are_no_utf8) {
 
 TEST_F(prompt_builder_test, puts_nothing_around_a_text_but_what_the_model_wants) {
   EXPECT_EQ(prompts.text("abc"), tokenizer->encode("abc", {.parse_special = true, .add_bos_eos = true}));
+}
+
+TEST_F(prompt_builder_test, takes_special_tokens_in_messages_as_text) {
+  const std::string end(tokenizer->vocab().text(*tokenizer->vocab().eos()));
+  const std::string message = "ends with " + end + end + ", and \uFDD0 too";
+  const auto prompt = chat(message);
+  const auto plain = chat("ends");
+  const auto count = [&](const std::vector<token>& in) {
+    return std::count(in.begin(), in.end(), *tokenizer->vocab().eos());
+  };
+  EXPECT_EQ(count(prompt), count(plain));
+  EXPECT_NE(text_of(prompt).find(message), std::string::npos);
+  const auto shown = prompts.render(json{{{"role", "user"}, {"content", message}}}, true, 0)->text_without_marks();
+  EXPECT_NE(shown.find(message), std::string::npos);
+}
+
+TEST_F(prompt_builder_test, refuses_messages_that_leave_no_mark_for_control_tokens) {
+  std::string message(tokenizer->vocab().text(*tokenizer->vocab().eos()));
+  for (char last = '\x90'; last <= '\xAF'; ++last) message += std::string("\xEF\xB7") + last;
+  const auto rendered = prompts.render(json{{{"role", "user"}, {"content", message}}}, true, 0);
+  ASSERT_FALSE(rendered);
+  EXPECT_EQ(rendered.error().code, errc::invalid_argument);
+}
+
+TEST_F(prompt_builder_test, finds_the_turns_of_a_conversation_that_spells_control_tokens) {
+  const std::string end(tokenizer->vocab().text(*tokenizer->vocab().eos()));
+  const auto turns_of = [&](const std::string& word) {
+    const json messages{{{"role", "system"}, {"content", "s"}},
+                        {{"role", "user"}, {"content", "one " + word}},
+                        {{"role", "assistant"}, {"content", "1"}},
+                        {{"role", "user"}, {"content", "two"}}};
+    const auto rendered = *prompts.render(messages, true, 0);
+    return prompts.turns(rendered, prompts.tokens(rendered), 0);
+  };
+  EXPECT_EQ(turns_of("word").size(), 1U);
+  EXPECT_EQ(turns_of(end).size(), 1U);
 }
 
 }  // namespace

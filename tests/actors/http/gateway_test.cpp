@@ -43,7 +43,7 @@ class gateway_alone : public testing::Test {
   void SetUp() override {
     configure_log(log_level::off, log_format::text);
     static const auto file = test::make_tiny_model({.context = 256}).file();
-    const auto tokenizer = *text::tokenizer::from_file(*file);
+    tokenizer = *text::tokenizer::from_file(*file);
     auto s = std::make_shared<gateway_services>();
     s->answers = std::make_shared<answer_factory>(
         answer_factory::parts{.tokenizer = tokenizer,
@@ -142,6 +142,7 @@ class gateway_alone : public testing::Test {
   test::hand_link link;
   actor::worker core{1, 1, link, env};
   std::deque<actor::frame> sent;
+  std::shared_ptr<const text::tokenizer> tokenizer;
   std::uint64_t exchange = 0;
   int drained = 0;
 };
@@ -294,6 +295,34 @@ TEST_F(gateway_alone, ends_the_exchanges_that_it_forgot_when_it_is_made_anew) {
   core.deliver(test::frame_of(core.host_address(), {}, actor::restart_actor{gateway_where}));
   run();
   EXPECT_EQ(all<http_forget>().size(), 1U);
+}
+
+TEST_F(gateway_alone, refuses_what_cannot_fit_without_making_it_tokens) {
+  const std::string long_text(1U << 20, 'x');
+  const auto chat = ask("POST", "/v1/chat/completions", {{"messages", {{{"role", "user"}, {"content", long_text}}}}});
+  const auto text = ask("POST", "/v1/completions", {{"prompt", long_text}});
+  const auto predicted = ask("POST", "/v1/chat/completions",
+                             {{"messages", {{{"role", "user"}, {"content", "hi"}}}},
+                              {"prediction", {{"type", "content"}, {"content", long_text}}}});
+  run();
+  for (const auto id : {chat, text, predicted}) {
+    EXPECT_EQ(status_of(id), 400U);
+    EXPECT_THAT(answer_to(id)->body, HasSubstr("context_length_exceeded"));
+    EXPECT_THAT(answer_to(id)->body, HasSubstr("bytes, which are at least"));
+  }
+  EXPECT_TRUE(all<verify_run>().empty());
+}
+
+TEST_F(gateway_alone, refuses_to_spell_more_text_than_an_answer_may_have) {
+  token longest = 0;
+  for (token t = 0; t < static_cast<token>(tokenizer->size()); ++t) {
+    if (tokenizer->piece(t, true).size() > tokenizer->piece(longest, true).size()) longest = t;
+  }
+  const std::size_t count = (5U << 20) / tokenizer->piece(longest, true).size();
+  const auto id = ask("POST", "/detokenize", {{"tokens", std::vector<token>(count, longest)}});
+  run();
+  EXPECT_EQ(status_of(id), 400U);
+  EXPECT_THAT(answer_to(id)->body, HasSubstr("expected at most 4194304"));
 }
 
 TEST_F(gateway_alone, finds_routes_by_method_and_path) {
