@@ -31,6 +31,21 @@ std::string fence_of(const std::string& text) {
   return std::string(std::max<std::size_t>(3, longest + 1), '`');
 }
 
+bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
+
+/// How a line looks to Markdown: backticks at its beginning and what follows them.
+struct fence_line {
+  std::size_t backticks = 0;  // 0: no fence
+  bool is_bare = false;       // nothing but white space after them, so it can close a block
+};
+
+fence_line read_fence_line(std::string_view line) {
+  const std::size_t count = std::min(line.find_first_not_of('`'), line.size());
+  const std::string_view rest = line.substr(count);
+  if (count < 3 || rest.find('`') != std::string_view::npos) return {};
+  return {count, is_blank(rest)};
+}
+
 bool lacks_final_line_feed(const edit_task& task) { return !task.before.empty() && !task.before.ends_with('\n'); }
 
 }  // namespace
@@ -65,22 +80,41 @@ std::string program_message_of(const edit_task& task, const program_wording& how
 }
 
 result<std::string> file_of_answer(const edit_task& task, const std::string& answer) {
-  const std::string fence = fence_of(task.before);
+  const std::size_t shortest = fence_of(task.before).size();
   std::string file;
-  bool inside = false;
+  std::size_t outer = 0;  // backticks of the fence around the file
+  std::size_t inner = 0;  // of a code block inside of the file, whose end is not the file's
+  bool closed = false;
   for (const auto line : text::split_lines(answer)) {
-    if (!line.starts_with(fence)) {
-      if (inside) file += line;
+    const fence_line f = read_fence_line(line);
+    if (closed) {
+      if (is_blank(line)) continue;
+      return failure{errc::unusable_answer,
+                     "the model's answer goes on after its closing fence: expected the fence to be the last line, so "
+                     "the file may be cut short; nothing was taken from it"};
+    }
+    if (outer == 0) {
+      if (f.backticks >= shortest) outer = f.backticks;
       continue;
     }
-    if (inside) {
-      if (lacks_final_line_feed(task) && file.ends_with('\n')) file.pop_back();
-      return file;
+    if (inner == 0 && f.backticks == outer && f.is_bare) {
+      closed = true;
+      continue;
     }
-    inside = true;
+    if (inner == 0 && f.backticks >= outer) {
+      inner = f.backticks;
+    } else if (inner != 0 && f.backticks >= inner && f.is_bare) {
+      inner = 0;
+    }
+    file += line;
   }
-  return failure{errc::unusable_answer, inside ? "the model's answer ends inside the file (it did not close the fence)"
-                                               : "the model's answer holds no file in a code fence"};
+  if (!closed) {
+    return failure{errc::unusable_answer, outer != 0
+                                              ? "the model's answer ends inside the file (it did not close the fence)"
+                                              : "the model's answer holds no file in a code fence"};
+  }
+  if (lacks_final_line_feed(task) && file.ends_with('\n')) file.pop_back();
+  return file;
 }
 
 std::string answer_of(const edit_task& task, const std::string& after) {

@@ -25,7 +25,9 @@ struct program_wording {
 };
 /// The same for an answer that is a program: the file with line numbers.
 std::string program_message_of(const edit_task& task, const program_wording& how = {});
-/// The new file out of a model's answer. Fails when there is no complete fence.
+/// The new file out of a model's answer. The fence may be longer than the message's and must be closed by the last line
+/// that is not blank; code blocks inside of the file that name a language may use the same fence. Fails for everything
+/// else, because a file that ends at the wrong fence would be cut short.
 result<std::string> file_of_answer(const edit_task& task, const std::string& answer);
 
 /// The answer that holds `after` as the new file: what `file_of_answer` undoes, but for a missing final line feed.

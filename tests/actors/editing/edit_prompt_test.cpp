@@ -30,5 +30,31 @@ TEST(edit_prompt, fences_a_file_without_a_last_line_feed) {
   EXPECT_EQ(*back, "z ```");
 }
 
+const edit_task readme{"README.md", "# Tool\n", "Add how to build it."};
+
+TEST(edit_prompt, a_readme_without_code_blocks_may_get_one) {
+  const std::string file = "# Tool\n\n```bash\nmake\n```\n\nThat is all.\n";
+  EXPECT_EQ(file_of_answer(readme, "```\n" + file + "```").value(), file);
+  EXPECT_EQ(file_of_answer(readme, "Here it is.\n```md\n" + file + "```\n\n").value(), file);
+  const std::string plain = "# Tool\n\n```\nmake\n```\n";
+  EXPECT_EQ(file_of_answer(readme, "````md\n" + plain + "````").value(), plain) << "a longer fence says where it ends";
+}
+
+TEST(edit_prompt, a_file_that_may_be_cut_short_is_refused) {
+  for (const std::string answer : {
+           "```md\n# Tool\n\n```\nmake\n```\n",          // a block without a language: which fence ends the file?
+           "```md\n# Tool\n```\nI added nothing.\n",     // words after it
+           "```md\n# Tool\n```\n```md\n# Other\n```\n",  // two files
+           "```md\n# Tool\n```.\n",                      // not the fence alone
+           "```md\n# Tool\n\n```bash\nmake\n```\n",      // the block is closed, the file is not
+           "```md\n# Tool\n",
+           "# Tool\n",
+       }) {
+    const auto file = file_of_answer(readme, answer);
+    ASSERT_FALSE(file) << answer;
+    EXPECT_EQ(file.error().code, errc::unusable_answer);
+  }
+}
+
 }  // namespace
 }  // namespace redline::actors
