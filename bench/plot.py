@@ -250,7 +250,7 @@ def draw(path, folder, extension, only=()):
     data = json.loads(path.read_text())
     benchmark = data.get("benchmark") if isinstance(data, dict) else None
     if benchmark not in FIGURES:
-        raise ValueError(f"{path}: wanted \"benchmark\" to be one of {', '.join(FIGURES)}, found {benchmark}")
+        raise ValueError(f"{path}: expected \"benchmark\" to be one of {', '.join(FIGURES)}, found {benchmark}")
     written = []
     for name, make in FIGURES[benchmark].items():
         figure = make(data) if not only or f"{benchmark}-{name}" in only else None
@@ -286,7 +286,7 @@ def main():
             for file in draw(path, arguments.to, arguments.format, arguments.only):
                 print(file)
         except KeyError as field:
-            sys.exit(f"plot.py: {path}: wanted a field {field}, found none")
+            sys.exit(f"plot.py: {path}: expected a field {field}, found none")
         except (OSError, ValueError) as problem:
             sys.exit(f"plot.py: {problem}")
 

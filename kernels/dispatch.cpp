@@ -39,7 +39,7 @@ table_choice choose_table(std::optional<std::string_view> forced) {
     }
     known += (known.empty() ? "" : ", ") + std::string(target.name);
   }
-  return {.problem = "kernel target '" + std::string(forced.value_or("")) + "': wanted one of " + known};
+  return {.problem = "kernel target '" + std::string(forced.value_or("")) + "': expected one of " + known};
 }
 
 const table_choice& process_table() {

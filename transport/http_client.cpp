@@ -256,15 +256,15 @@ result<http_url> parse_http_url(std::string_view text) {
   if (!parts) return url_failure(text, "out of memory");
   const std::string whole(text);
   if (has_control(text) || whole.find(' ') != std::string::npos) {
-    return url_failure(text, "wanted no blank and no control character");
+    return url_failure(text, "expected no blank and no control character");
   }
-  if (whole.find("://") == std::string::npos) return url_failure(text, "wanted http://host[:port][/path]");
+  if (whole.find("://") == std::string::npos) return url_failure(text, "expected http://host[:port][/path]");
   if (const auto error = curl_url_set(parts.get(), CURLUPART_URL, whole.c_str(), CURLU_PATH_AS_IS)) {
     return url_failure(text, curl_url_strerror(error));
   }
   http_url url;
   const std::string scheme = part(parts.get(), CURLUPART_SCHEME);
-  if (scheme != "http" && scheme != "https") return url_failure(text, "wanted http or https, found " + scheme);
+  if (scheme != "http" && scheme != "https") return url_failure(text, "expected http or https, found " + scheme);
   url.secure = scheme == "https";
   if (!part(parts.get(), CURLUPART_USER).empty()) return url_failure(text, "user names are unsupported");
   url.host = part(parts.get(), CURLUPART_HOST);

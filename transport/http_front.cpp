@@ -341,7 +341,7 @@ std::shared_ptr<http_front::connection> http_front::impl::find(exchange_id id) c
 
 result<std::unique_ptr<http_front>> http_front::listen(asio::io_context& io, options what, handlers whom) {
   if (what.buffered_bytes_low > what.buffered_bytes_high || what.buffered_bytes_high > what.buffered_bytes_max) {
-    return failure{errc::invalid_argument, "HTTP front: buffered_bytes_low <= _high <= _max is wanted, found " +
+    return failure{errc::invalid_argument, "HTTP front: expected buffered_bytes_low <= _high <= _max, found " +
                                                std::to_string(what.buffered_bytes_low) + ", " +
                                                std::to_string(what.buffered_bytes_high) + ", " +
                                                std::to_string(what.buffered_bytes_max)};

@@ -345,7 +345,7 @@ result<void> check_ipc_directory(const std::string& endpoint) {
     return failure{errc::io_error, "the directory of " + endpoint + " does not exist"};
   }
   if ((info.st_mode & 077) != 0) {
-    return failure{errc::invalid_argument, "wanted a directory that only its owner can enter (mode 0700) for " +
+    return failure{errc::invalid_argument, "expected a directory that only its owner can enter (mode 0700) for " +
                                                endpoint + ", found " + directory + " open to others"};
   }
   return {};
@@ -355,10 +355,10 @@ result<void> check_endpoint(const std::string& endpoint, const bridge_options& o
   if (endpoint.starts_with("ipc://")) return options.listen.empty() ? result<void>{} : check_ipc_directory(endpoint);
   if (!is_tcp(endpoint)) {
     return failure{errc::invalid_argument,
-                   "wanted an endpoint tcp://HOST:PORT or ipc://PATH, found '" + endpoint + "'"};
+                   "expected an endpoint tcp://HOST:PORT or ipc://PATH, found '" + endpoint + "'"};
   }
   if (!options.own_keys && !options.insecure_plaintext) {
-    return failure{errc::invalid_argument, "wanted CURVE keys for " + endpoint +
+    return failure{errc::invalid_argument, "expected CURVE keys for " + endpoint +
                                                " (make them with 'redline keygen'), or plaintext asked for by name"};
   }
   return {};

@@ -54,7 +54,8 @@ result<kernels::element_type> parse_kv_type(std::string_view name) {
   for (const kernels::element_type type : kernels::all_element_types) {
     if (kernels::name_of(type) == name) return type;
   }
-  return failure{errc::invalid_argument, "keys and values: wanted f32, f16 or bf16, found '" + std::string(name) + "'"};
+  return failure{errc::invalid_argument,
+                 "keys and values: expected f32, f16 or bf16, found '" + std::string(name) + "'"};
 }
 
 result<engine_options> to_engine_options(const model_flags& flags) {

@@ -38,7 +38,7 @@ outcome<const workspace::file*, refusal> workspace::find(const std::string& path
     if (f.path != path) continue;
     if (!version || *version == f.document.version()) return &f;
     return refusal{.field = "version",
-                   .why = {errc::version_conflict, "wanted version " + std::to_string(f.document.version()) + " of " +
+                   .why = {errc::version_conflict, "expected version " + std::to_string(f.document.version()) + " of " +
                                                        path + ", found " + std::to_string(*version)}};
   }
   return refusal{.what = refusal::kind::no_such_file,
@@ -50,7 +50,7 @@ std::optional<refusal> workspace::put(const std::string& path, const std::string
   const std::size_t old_bytes = old == files_.end() ? 0 : old->document.text().size();
   if (old != files_.end() && version <= old->document.version()) {
     return refusal{.field = "version",
-                   .why = {errc::version_conflict, "wanted a version of " + path + " after " +
+                   .why = {errc::version_conflict, "expected a version of " + path + " after " +
                                                        std::to_string(old->document.version()) + ", found " +
                                                        std::to_string(version)}};
   }
@@ -190,7 +190,7 @@ outcome<workspace::layout, refusal> workspace::lay_out(const completion_place& w
   }
   if (out.prompt.size() >= how_.context_max) {
     return refusal{.field = "position",
-                   .why = {errc::context_length_exceeded, "wanted fewer than " + std::to_string(how_.context_max) +
+                   .why = {errc::context_length_exceeded, "expected fewer than " + std::to_string(how_.context_max) +
                                                               " tokens around the position, found " +
                                                               std::to_string(out.prompt.size())}};
   }

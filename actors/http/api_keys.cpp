@@ -55,12 +55,13 @@ result<void> api_keys::add(std::string_view line, const std::string& where) {
   const auto name = has_name ? trimmed(line.substr(0, colon)) : std::string_view();
   const auto key = has_name ? trimmed(line.substr(colon + 1)) : line;
   if (has_name && !is_name(name)) {
-    return bad_line(where, "wanted a name of up to " + std::to_string(name_bytes_max) +
+    return bad_line(where, "expected a name of up to " + std::to_string(name_bytes_max) +
                                " letters, digits, '.', '_' and '-' before the colon");
   }
   if (!is_key(key)) {
-    return bad_line(where, "wanted a key of " + std::to_string(key_bytes_min) + " to " + std::to_string(key_bytes_max) +
-                               " printable characters without blanks, found " + std::to_string(key.size()) + " bytes");
+    return bad_line(where, "expected a key of " + std::to_string(key_bytes_min) + " to " +
+                               std::to_string(key_bytes_max) + " printable characters without blanks, found " +
+                               std::to_string(key.size()) + " bytes");
   }
   entry made;
   made.key_hash = hash_of("redline key", key);

@@ -43,7 +43,7 @@ result<void> target_model::check(const forward_batch& m) {
         std::uint64_t{move.to_slot} + move.count > slots_count) {
       return failure{errc::malformed_message, "batch " + std::to_string(m.batch) + ": " + std::to_string(move.count) +
                                                   " tokens are moved from slot " + std::to_string(move.from_slot) +
-                                                  " to " + std::to_string(move.to_slot) + ", wanted slots below " +
+                                                  " to " + std::to_string(move.to_slot) + ", expected slots below " +
                                                   std::to_string(slots_count)};
     }
   }
@@ -81,7 +81,7 @@ result<void> target_model::check(const forward_batch& m) {
     }
   }
   if (rows > transformer_->rows_max()) {
-    return failure{errc::malformed_message, "batch " + std::to_string(m.batch) + ": wanted at most " +
+    return failure{errc::malformed_message, "batch " + std::to_string(m.batch) + ": expected at most " +
                                                 std::to_string(transformer_->rows_max()) + " rows, found " +
                                                 std::to_string(rows)};
   }

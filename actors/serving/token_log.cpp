@@ -54,10 +54,11 @@ std::uint32_t token_log::window_of(const generation_spec& spec) {
 }
 
 result<token_log> token_log::make(generation_spec spec, std::shared_ptr<const text::tokenizer> tokenizer) {
-  if (spec.prompt.empty()) return failure{errc::invalid_argument, "wanted a prompt of at least one token, found none"};
+  if (spec.prompt.empty())
+    return failure{errc::invalid_argument, "expected a prompt of at least one token, found none"};
   for (const token t : spec.prompt) {
     if (!tokenizer->vocab().contains(t)) {
-      return failure{errc::invalid_argument, "wanted token ids from 0 to " + std::to_string(tokenizer->size() - 1) +
+      return failure{errc::invalid_argument, "expected token ids from 0 to " + std::to_string(tokenizer->size() - 1) +
                                                  " in the prompt, found " + std::to_string(t)};
     }
   }
@@ -65,27 +66,27 @@ result<token_log> token_log::make(generation_spec spec, std::shared_ptr<const te
   const bool evicts = spec.eviction.policy != kv::eviction_policy::off;
   const std::uint64_t stays = evicts && spec.turns ? pinned_count(spec) : spec.prompt.size();
   if (stays >= window) {
-    return failure{errc::context_length_exceeded, "wanted a prompt of fewer than " + std::to_string(window) +
+    return failure{errc::context_length_exceeded, "expected a prompt of fewer than " + std::to_string(window) +
                                                       " tokens" +
                                                       (stays < spec.prompt.size() ? " without its older turns" : "") +
                                                       ", found " + std::to_string(stays)};
   }
   if (evicts) {
     if (spec.rules) {
-      return failure{errc::invalid_argument, "wanted no eviction for an answer that follows a grammar, found " +
+      return failure{errc::invalid_argument, "expected no eviction for an answer that follows a grammar, found " +
                                                  std::string(kv::name_of(spec.eviction.policy))};
     }
     const std::uint64_t keep = pinned_count(spec);
     const std::uint64_t discard = spec.eviction.n_discard.value_or(1);
     if (discard == 0 || keep + discard >= window) {
       return failure{errc::invalid_argument,
-                     "wanted n_discard of at least 1, and n_discard and the tokens that stay together "
+                     "expected n_discard of at least 1, and n_discard and the tokens that stay together "
                      "below the " +
                          std::to_string(window) + " tokens of the window, found " + std::to_string(discard) + " and " +
                          std::to_string(keep)};
     }
   }
-  if (spec.tokens_max == 0) return failure{errc::invalid_argument, "wanted max_tokens of at least 1, found 0"};
+  if (spec.tokens_max == 0) return failure{errc::invalid_argument, "expected max_tokens of at least 1, found 0"};
   REDLINE_TRY_ASSIGN(auto stops, text::stop_matcher::make(spec.stops));
   return token_log(std::move(spec), std::move(tokenizer), std::move(stops));
 }

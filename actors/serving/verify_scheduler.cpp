@@ -129,7 +129,7 @@ void verify_scheduler::take(const question& q) {
       return;
     case submit_outcome::too_long:
       refuse({errc::context_length_exceeded,
-              "wanted at most " +
+              "expected at most " +
                   std::to_string(
                       std::min(options_.limits.tokens_max, options_.limits.pages_count * options_.budget.page_tokens)) +
                   " tokens in a sequence, found " + std::to_string(m.tokens_max)});

@@ -15,7 +15,7 @@ const {values: options} = parseArgs({
     }
 });
 if (options.model == null || options.vectors == null) {
-    console.error("wanted --model FILE.gguf --vectors FILE.json");
+    console.error("expected --model FILE.gguf --vectors FILE.json");
     process.exit(2);
 }
 const {cases, stop} = JSON.parse(readFileSync(options.vectors, "utf8"));
@@ -54,7 +54,7 @@ for (const c of cases) {
     if (found.join() === wanted.continuation.join()) ++sameAnswers;
     else {
         if (wanted.min_gap > nearTie) failed = true;
-        console.log(`${c.name}: the answers differ (closest choice ${wanted.min_gap})\n  wanted ${wanted.continuation.join()}\n  found  ${found.join()}`);
+        console.log(`${c.name}: the answers differ (closest choice ${wanted.min_gap})\n  expected ${wanted.continuation.join()}\n  found  ${found.join()}`);
     }
 }
 console.log(`${options.model}: token ids equal in ${sameIds} of ${cases.length}, greedy answers in ${sameAnswers} of ${cases.length}`);

@@ -19,7 +19,7 @@ const {values: options} = parseArgs({
     }
 });
 if (options.model == null) {
-    console.error("wanted --model FILE.gguf");
+    console.error("expected --model FILE.gguf");
     process.exit(2);
 }
 const numbers = (text) => text.split(",").map(Number);

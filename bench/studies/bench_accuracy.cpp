@@ -91,7 +91,7 @@ using prompt_list = std::vector<std::vector<token>>;
 result<prompt_list> read_prompts(const std::string& path, const text::tokenizer& tokenizer, std::uint32_t context) {
   REDLINE_TRY_ASSIGN(const std::string bytes, read_whole(path));
   const auto root = nlohmann::json::parse(bytes, nullptr, false);
-  const failure no_prompts{errc::file_malformed, path + ": wanted {\"cases\": [{\"text\": \"...\"}, ...]}"};
+  const failure no_prompts{errc::file_malformed, path + ": expected {\"cases\": [{\"text\": \"...\"}, ...]}"};
   if (!root.is_object() || !root.contains("cases") || !root["cases"].is_array()) return no_prompts;
   prompt_list prompts;
   for (const auto& item : root["cases"]) {

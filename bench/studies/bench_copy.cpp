@@ -40,7 +40,7 @@ result<prices> measure(const copy_study_options& f, const engine& e) {
   const std::uint32_t most = *std::max_element(f.runs.begin(), f.runs.end());
   if (f.context_tokens + most > e.context_max()) {
     return failure{errc::invalid_argument,
-                   "wanted --context-tokens and the longest of --runs within the model's context of " +
+                   "expected --context-tokens and the longest of --runs within the model's context of " +
                        std::to_string(e.context_max()) + ", found " + std::to_string(f.context_tokens + most)};
   }
   prices out;

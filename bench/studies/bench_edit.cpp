@@ -286,14 +286,14 @@ result<bool> tell_merged(edit_options f) {
 
 result<bool> run(const edit_options& f) {
   if (!f.merge.empty()) return tell_merged(f);
-  if (f.models.model.empty()) return failure{errc::invalid_argument, "wanted --model or --merge, found neither"};
+  if (f.models.model.empty()) return failure{errc::invalid_argument, "expected --model or --merge, found neither"};
   const std::string path = f.edits.empty() ? default_edits_path() : f.edits;
-  if (path.empty()) return failure{errc::invalid_argument, "wanted --edits FILE, a JSONL of edits"};
+  if (path.empty()) return failure{errc::invalid_argument, "expected --edits FILE, a JSONL of edits"};
   REDLINE_TRY_ASSIGN(const auto edits, read_edits(path));
   REDLINE_TRY_ASSIGN(auto options, to_engine_options(f.models));
   const auto replay = std::make_shared<answer_replay>();
   if (f.replay_draft_accuracy && !f.replay) {
-    return failure{errc::invalid_argument, "--replay-draft-accuracy: wanted --replay with it, found none"};
+    return failure{errc::invalid_argument, "--replay-draft-accuracy: expected --replay with it, found none"};
   }
   if (f.replay_draft_accuracy) options.draft_chooser = std::make_shared<draft_replay>(replay, *f.replay_draft_accuracy);
   options.target_chooser = replay;

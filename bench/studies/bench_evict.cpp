@@ -67,7 +67,7 @@ result<ordered_json> compare_paces(const evict_options& f) {
   options.scheduling.sharing = prefix_sharing::off;
   REDLINE_TRY_ASSIGN(const auto runner, local_runner::create(std::move(options)));
   if (f.window > runner->parts().context_max()) {
-    return failure{errc::context_length_exceeded, "wanted --window of at most " +
+    return failure{errc::context_length_exceeded, "expected --window of at most " +
                                                       std::to_string(runner->parts().context_max()) +
                                                       " tokens, found " + std::to_string(f.window)};
   }
@@ -135,7 +135,7 @@ result<std::vector<token>> long_text(const evict_options& f, const text::tokeniz
     REDLINE_TRY_ASSIGN(text, read_whole(f.text));
   } else {
     const std::string path = default_edits_path();
-    if (path.empty()) return failure{errc::invalid_argument, "wanted --text FILE"};
+    if (path.empty()) return failure{errc::invalid_argument, "expected --text FILE"};
     REDLINE_TRY_ASSIGN(const auto edits, read_edits(path));
     for (const auto& edit : edits) text += edit.task.before;
   }
@@ -159,7 +159,7 @@ result<ordered_json> compare_quality(const evict_options& f) {
   REDLINE_TRY_ASSIGN(const auto text, long_text(f, *tokenizer));
   if (text.size() <= f.window + 1) {
     return failure{errc::invalid_argument,
-                   "wanted a text of more tokens than --window, found " + std::to_string(text.size())};
+                   "expected a text of more tokens than --window, found " + std::to_string(text.size())};
   }
   std::printf("\n%zu tokens of text read through the window\n%12s %10s %12s %10s %12s\n", text.size(), "policy",
               "n_discard", "perplexity", "right", "rows/token");
@@ -189,12 +189,14 @@ result<ordered_json> compare_quality(const evict_options& f) {
 result<void> run(const evict_options& f) {
   for (const std::uint32_t n : f.n_discard) {
     if (f.n_keep + n >= f.window)
-      return failure{errc::invalid_argument, "wanted --n-keep and --n-discard of together less than --window, found " +
-                                                 std::to_string(f.n_keep) + " and " + std::to_string(n)};
+      return failure{errc::invalid_argument,
+                     "expected --n-keep and --n-discard of together less than --window, found " +
+                         std::to_string(f.n_keep) + " and " + std::to_string(n)};
   }
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // long runs are watched through pipes
   if (f.tokens + 3 > f.window)
-    return failure{errc::invalid_argument, "wanted --tokens of less than --window, found " + std::to_string(f.tokens)};
+    return failure{errc::invalid_argument,
+                   "expected --tokens of less than --window, found " + std::to_string(f.tokens)};
   REDLINE_TRY_ASSIGN(auto out, compare_paces(f));
   out["drift"] = compare_drift();
   if (f.text_tokens != 0) {

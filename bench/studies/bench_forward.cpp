@@ -83,7 +83,7 @@ int run_forward(const forward_options& f) {
   const std::uint32_t rows_max = *std::max_element(f.rows.begin(), f.rows.end());
   const std::uint32_t longest = *std::max_element(f.contexts.begin(), f.contexts.end()) + rows_max;
   if (longest > config.context) {
-    return report(failure{errc::invalid_argument, "wanted --context plus --rows up to the model's " +
+    return report(failure{errc::invalid_argument, "expected --context plus --rows up to the model's " +
                                                       std::to_string(config.context) + ", found " +
                                                       std::to_string(longest)});
   }

@@ -38,7 +38,7 @@ std::size_t requests_of(const load_options& f, const load_level& level) {
 
 result<std::vector<known_edit>> edits_of(const load_options& f) {
   const std::string path = f.edits.empty() ? default_edits_path() : f.edits;
-  if (path.empty()) return failure{errc::invalid_argument, "wanted --edits FILE, a JSONL of edits"};
+  if (path.empty()) return failure{errc::invalid_argument, "expected --edits FILE, a JSONL of edits"};
   REDLINE_TRY_ASSIGN(auto edits, read_edits(path));
   if (f.edit_bytes_max != 0) {
     std::erase_if(edits, [&](const known_edit& e) { return e.task.before.size() > f.edit_bytes_max; });
@@ -167,7 +167,7 @@ result<load_record> merge(const load_options& f) {
 result<load_record> gather(const load_options& f) {
   if (!f.merge.empty()) return merge(f);
   if (!f.server.empty()) return measure(f, f.server);
-  if (f.model.empty()) return failure{errc::invalid_argument, "wanted --server, --model or --merge"};
+  if (f.model.empty()) return failure{errc::invalid_argument, "expected --server, --model or --merge"};
   std::vector<std::string> serve = {"--model", f.model};
   if (!f.draft.empty()) serve.insert(serve.end(), {"--draft", f.draft});
   child_server child;

@@ -301,7 +301,7 @@ result<json> measure_quality(const pie_options& f, kernels::worker_team& team, p
   REDLINE_TRY_ASSIGN(const auto config, model::read_config(*file));
   REDLINE_TRY_ASSIGN(const auto tokenizer, text::tokenizer::from_file(*file));
   if (config.context <= 2 * ahead) {
-    return failure{errc::invalid_argument, "wanted a model with a context of more than " + std::to_string(2 * ahead) +
+    return failure{errc::invalid_argument, "expected a model with a context of more than " + std::to_string(2 * ahead) +
                                                " tokens, found " + std::to_string(config.context)};
   }
   const std::uint32_t window = std::min(f.window, config.context - ahead);
@@ -383,7 +383,7 @@ result<json> measure_times(const pie_options& f, kernels::worker_team& team, pro
   const std::uint32_t longest = *std::max_element(f.lengths.begin(), f.lengths.end()) + f.inserted;
   REDLINE_TRY_ASSIGN(auto m, bench_model::load(f, team, longest));
   if (longest > m.model->config().context) {
-    return failure{errc::invalid_argument, "wanted --lengths and --inserted within the model's context of " +
+    return failure{errc::invalid_argument, "expected --lengths and --inserted within the model's context of " +
                                                std::to_string(m.model->config().context) + ", found " +
                                                std::to_string(longest)};
   }
@@ -410,7 +410,7 @@ result<void> run(const pie_options& f) {
   if (chosen.table == nullptr) return failure{errc::invalid_argument, chosen.problem};
   if (f.cases.empty() && f.lengths.empty()) {
     return failure{errc::invalid_argument,
-                   "wanted --cases, a file of edits, or --lengths to measure times at; found neither"};
+                   "expected --cases, a file of edits, or --lengths to measure times at; found neither"};
   }
   kernels::worker_team team(f.threads, true);
   progress_line line;

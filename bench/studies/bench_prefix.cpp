@@ -47,7 +47,7 @@ result<void> measure(const prefix_options& f) {
   const std::uint64_t needed = std::uint64_t{f.prefix_tokens} + f.own_tokens + f.answer_tokens;
   if (needed > e.context_max()) {
     return failure{errc::context_length_exceeded,
-                   "wanted --prefix-tokens, --own-tokens and --tokens of together at most " +
+                   "expected --prefix-tokens, --own-tokens and --tokens of together at most " +
                        std::to_string(e.context_max()) + ", found " + std::to_string(needed)};
   }
   std::mt19937 random(1);

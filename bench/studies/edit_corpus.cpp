@@ -42,7 +42,7 @@ class edit_line {
  private:
   void refuse(const char* field, const std::string& found) {
     if (problem_) return;
-    problem_ = failure{errc::file_malformed, where_ + ": wanted \"" + field + "\" as a string of at most " +
+    problem_ = failure{errc::file_malformed, where_ + ": expected \"" + field + "\" as a string of at most " +
                                                  std::to_string(text_bytes_max >> 20) + " MiB, " + found};
   }
 
@@ -53,9 +53,9 @@ class edit_line {
 
 result<known_edit> parse_edit(std::string_view line, const std::string& where) {
   const json object = json::parse(line, nullptr, false);
-  if (object.is_discarded()) return failure{errc::file_malformed, where + ": wanted one JSON object, found no JSON"};
+  if (object.is_discarded()) return failure{errc::file_malformed, where + ": expected one JSON object, found no JSON"};
   if (!object.is_object()) {
-    return failure{errc::file_malformed, where + ": wanted one JSON object, found " + object.type_name()};
+    return failure{errc::file_malformed, where + ": expected one JSON object, found " + object.type_name()};
   }
   edit_line fields(object, where);
   known_edit e;
@@ -91,13 +91,13 @@ result<std::vector<known_edit>> parse_edits(std::string_view lines, const std::s
     const std::string where = name + ", line " + std::to_string(++number);
     if (line.find_first_not_of(" \t\r\n") == std::string_view::npos) continue;
     if (edits.size() == edits_max) {
-      return failure{errc::file_malformed, where + ": wanted at most " + std::to_string(edits_max) + " edits"};
+      return failure{errc::file_malformed, where + ": expected at most " + std::to_string(edits_max) + " edits"};
     }
     REDLINE_TRY_ASSIGN(known_edit e, parse_edit(line, where));
     if (e.id.empty()) e.id = "line " + std::to_string(number);
     edits.push_back(std::move(e));
   }
-  if (edits.empty()) return failure{errc::file_malformed, name + ": wanted at least one edit, found none"};
+  if (edits.empty()) return failure{errc::file_malformed, name + ": expected at least one edit, found none"};
   return edits;
 }
 

@@ -167,13 +167,14 @@ result<std::vector<edit_run>> parse_edit_runs(const std::string& text, const std
   const json root = json::parse(text, nullptr, false);
   if (!root.is_object() || !root.contains("runs") || !root["runs"].is_array()) {
     return failure{errc::file_malformed,
-                   name + ": wanted what 'redline bench edit --json' writes, found no list \"runs\""};
+                   name + ": expected what 'redline bench edit --json' writes, found no list \"runs\""};
   }
   std::vector<edit_run> runs;
   for (const json& entry : root["runs"]) {
     if (!is_run(entry)) {
-      return failure{errc::file_malformed, name + ", runs[" + std::to_string(runs.size()) +
-                                               "]: wanted what 'redline bench edit --json' writes, found other fields"};
+      return failure{errc::file_malformed,
+                     name + ", runs[" + std::to_string(runs.size()) +
+                         "]: expected what 'redline bench edit --json' writes, found other fields"};
     }
     edit_run run = run_of(entry);
     run.method += rightness_of(root, "draft_right", "draft ", {"assisted", "blazedit", "auto"}, entry["method"]) +

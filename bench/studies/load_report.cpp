@@ -67,7 +67,7 @@ class entry_reader {
   }
   void refuse(const std::string& field, const std::string& wanted, const std::string& found) {
     if (problem_) return;
-    problem_ = failure{errc::file_malformed, where_ + (field.empty() ? "" : ", \"" + field + "\"") + ": wanted " +
+    problem_ = failure{errc::file_malformed, where_ + (field.empty() ? "" : ", \"" + field + "\"") + ": expected " +
                                                  wanted + ", found " + found};
   }
 
@@ -167,7 +167,7 @@ double load_row::per_token_ms() const {
 result<void> load_record::add(load_record other) {
   for (const load_window& w : other.windows) {
     if (std::find(windows.begin(), windows.end(), w) == windows.end()) continue;
-    return failure{errc::invalid_argument, "wanted different recordings, found twice " + w.level + " by " + w.method};
+    return failure{errc::invalid_argument, "expected different recordings, found twice " + w.level + " by " + w.method};
   }
   windows.insert(windows.end(), other.windows.begin(), other.windows.end());
   rows.insert(rows.end(), std::make_move_iterator(other.rows.begin()), std::make_move_iterator(other.rows.end()));
@@ -202,8 +202,9 @@ result<load_record> parse_load_record(const std::string& text, const std::string
   const json root = json::parse(text, nullptr, false);
   for (const char* list : {"windows", "requests"}) {
     if (!root.is_object() || !root.contains(list) || !root[list].is_array()) {
-      return failure{errc::file_malformed, name + ": wanted what 'redline bench load --json' writes, found no list \"" +
-                                               std::string(list) + "\""};
+      return failure{
+          errc::file_malformed,
+          name + ": expected what 'redline bench load --json' writes, found no list \"" + std::string(list) + "\""};
     }
   }
   load_record out;

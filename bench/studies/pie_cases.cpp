@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 
 failure malformed(const std::string& where, std::string_view wanted) {
-  return {errc::file_malformed, where + ": wanted " + std::string(wanted)};
+  return {errc::file_malformed, where + ": expected " + std::string(wanted)};
 }
 
 result<std::string> text_of(const json& object, const char* name, const std::string& where) {

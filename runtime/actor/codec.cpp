@@ -47,7 +47,7 @@ struct decoder::state {
     if (!complaint.empty()) return nullptr;
     auto& top = levels.back();
     if (top.next == top.end) {
-      complaint = "wanted a value, found the end of an array";
+      complaint = "expected a value, found the end of an array";
       return nullptr;
     }
     return top.next++;
@@ -82,7 +82,7 @@ const char* kind_of(const msgpack::object& o) {
 }
 
 std::string wanted(const char* what, const msgpack::object& found) {
-  return std::string("wanted ") + what + ", found " + kind_of(found);
+  return std::string("expected ") + what + ", found " + kind_of(found);
 }
 
 }  // namespace
@@ -92,7 +92,7 @@ decoder::~decoder() = default;
 
 result<std::unique_ptr<decoder>> decoder::parse(std::string_view bytes, const codec_limits& limits) {
   if (bytes.size() > limits.message_bytes_max) {
-    return failure{errc::malformed_message, "wanted at most " + std::to_string(limits.message_bytes_max) +
+    return failure{errc::malformed_message, "expected at most " + std::to_string(limits.message_bytes_max) +
                                                 " bytes in a message, found " + std::to_string(bytes.size())};
   }
   auto s = std::make_unique<state>();
@@ -106,7 +106,7 @@ result<std::unique_ptr<decoder>> decoder::parse(std::string_view bytes, const co
         nullptr, limit);
     if (offset != bytes.size()) {
       return failure{errc::malformed_message,
-                     "wanted one msgpack value, found " + std::to_string(bytes.size() - offset) + " bytes behind it"};
+                     "expected one msgpack value, found " + std::to_string(bytes.size() - offset) + " bytes behind it"};
     }
   } catch (const std::exception& e) {
     return failure{errc::malformed_message, std::string("not a msgpack value within the limits: ") + e.what()};
@@ -143,7 +143,7 @@ bool decoder::unsigned_integer(std::uint64_t& v, std::uint64_t max) {
   if (o == nullptr) return false;
   if (o->type != msgpack::type::POSITIVE_INTEGER) return refuse(wanted("an unsigned integer", *o));
   if (o->via.u64 > max) {
-    return refuse("wanted an integer up to " + std::to_string(max) + ", found " + std::to_string(o->via.u64));
+    return refuse("expected an integer up to " + std::to_string(max) + ", found " + std::to_string(o->via.u64));
   }
   v = o->via.u64;
   return true;
@@ -154,14 +154,14 @@ bool decoder::signed_integer(std::int64_t& v, std::int64_t min, std::int64_t max
   if (o == nullptr) return false;
   if (o->type == msgpack::type::POSITIVE_INTEGER) {
     if (o->via.u64 > static_cast<std::uint64_t>(max)) {
-      return refuse("wanted an integer up to " + std::to_string(max) + ", found " + std::to_string(o->via.u64));
+      return refuse("expected an integer up to " + std::to_string(max) + ", found " + std::to_string(o->via.u64));
     }
     v = static_cast<std::int64_t>(o->via.u64);
     return true;
   }
   if (o->type != msgpack::type::NEGATIVE_INTEGER) return refuse(wanted("an integer", *o));
   if (o->via.i64 < min) {
-    return refuse("wanted an integer from " + std::to_string(min) + ", found " + std::to_string(o->via.i64));
+    return refuse("expected an integer from " + std::to_string(min) + ", found " + std::to_string(o->via.i64));
   }
   v = o->via.i64;
   return true;

@@ -86,7 +86,7 @@ class tensor_mover {
     const auto stored = weight_type_of(from.tensor->type);
     if (!stored) {
       return failure{errc::unsupported_format, from.file->path() + ": " + quote_bytes(theirs) +
-                                                   ".dtype: wanted F32, F16 or BF16, found " +
+                                                   ".dtype: expected F32, F16 or BF16, found " +
                                                    std::string(from.tensor->type)};
     }
     const std::uint64_t rows = shape[0], columns = shape.size() == 2 ? shape[1] : 1;
@@ -109,7 +109,7 @@ class tensor_mover {
     }
     const hf_folder::place found = it->second;
     if (!std::equal(shape.begin(), shape.end(), found.tensor->shape.begin(), found.tensor->shape.end())) {
-      return failure{errc::file_malformed, found.file->path() + ": '" + theirs + "'.shape: wanted " +
+      return failure{errc::file_malformed, found.file->path() + ": '" + theirs + "'.shape: expected " +
                                                shape_text(shape) + ", found " + shape_text(found.tensor->shape)};
     }
     used_.insert(theirs);

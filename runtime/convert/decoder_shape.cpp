@@ -18,28 +18,29 @@ result<void> check(const decoder_shape& s) {
   const auto refuse = [&](const std::string& what) { return failure{errc::invalid_argument, "shape: " + what}; };
   for (const std::uint32_t n : {s.layers, s.width, s.heads, s.kv_heads, s.head_dim, s.feed_forward, s.vocabulary}) {
     if (n == 0 || n > size_max) {
-      return refuse("wanted sizes from 1 to " + std::to_string(size_max) + ", found " + std::to_string(n));
+      return refuse("expected sizes from 1 to " + std::to_string(size_max) + ", found " + std::to_string(n));
     }
   }
   if (s.context == 0 || s.context > context_max) {
-    return refuse("wanted a context from 1 to " + std::to_string(context_max) + ", found " + std::to_string(s.context));
+    return refuse("expected a context from 1 to " + std::to_string(context_max) + ", found " +
+                  std::to_string(s.context));
   }
   if (s.heads % s.kv_heads != 0) {
     return refuse(std::to_string(s.heads) + " heads are no multiple of " + std::to_string(s.kv_heads) +
                   " for keys and values");
   }
   if (s.head_dim % 2 != 0 || s.head_dim > head_dim_max) {
-    return refuse("wanted an even head size up to " + std::to_string(head_dim_max) + ", found " +
+    return refuse("expected an even head size up to " + std::to_string(head_dim_max) + ", found " +
                   std::to_string(s.head_dim));
   }
   for (const std::uint64_t n :
        {std::uint64_t{s.width}, std::uint64_t{s.feed_forward}, std::uint64_t{s.heads} * s.head_dim}) {
     if (n > width_max) {
-      return refuse("wanted rows of at most " + std::to_string(width_max) + ", found " + std::to_string(n));
+      return refuse("expected rows of at most " + std::to_string(width_max) + ", found " + std::to_string(n));
     }
   }
   if (s.layers > layers_max) {
-    return refuse("wanted at most " + std::to_string(layers_max) + " layers, found " + std::to_string(s.layers));
+    return refuse("expected at most " + std::to_string(layers_max) + " layers, found " + std::to_string(s.layers));
   }
   return {};
 }

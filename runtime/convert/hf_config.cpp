@@ -43,7 +43,7 @@ result<architecture> read_architecture(const json_object& config) {
                                  [&](const architecture& a) { return a.theirs == name; });
     if (it != architectures.end()) return *it;
   }
-  return config.unsupported("architectures", "wanted one of " + known_architectures() + ", found " +
+  return config.unsupported("architectures", "expected one of " + known_architectures() + ", found " +
                                                  (names->size() == 1 ? show_json(names->front()) : show_json(*names)));
 }
 
@@ -65,7 +65,7 @@ result<void> read_sizes(const json_object& config, const architecture& kind, dec
   REDLINE_TRY_ASSIGN(s.vocabulary, size_at(config, "vocab_size"));
   REDLINE_TRY_ASSIGN(s.context, size_at(config, "max_position_embeddings"));
   if (!config.has("head_dim") && s.width % s.heads != 0) {
-    return config.malformed("num_attention_heads", "wanted a divisor of the width " + std::to_string(s.width) +
+    return config.malformed("num_attention_heads", "expected a divisor of the width " + std::to_string(s.width) +
                                                        ", found " + std::to_string(s.heads));
   }
   REDLINE_TRY_ASSIGN(s.head_dim, size_or(config, "head_dim", std::max(1U, s.width / s.heads)));
@@ -84,7 +84,7 @@ result<llama3_scaling> read_llama3(const json_object& rope) {
   REDLINE_TRY_ASSIGN(s.high_frequency_factor, rope.positive("high_freq_factor"));
   REDLINE_TRY_ASSIGN(s.original_context, rope.positive("original_max_position_embeddings"));
   if (s.high_frequency_factor <= s.low_frequency_factor) {
-    return rope.malformed("high_freq_factor", "wanted more than low_freq_factor " +
+    return rope.malformed("high_freq_factor", "expected more than low_freq_factor " +
                                                   std::to_string(s.low_frequency_factor) + ", found " +
                                                   std::to_string(s.high_frequency_factor));
   }
@@ -103,7 +103,7 @@ result<void> read_scaling(const json_object& rope, hf_config& c) {
     REDLINE_TRY_ASSIGN(c.llama3.emplace(), read_llama3(rope));
     return {};
   }
-  return rope.unsupported(key, "wanted 'default', 'linear' or 'llama3', found " + quote_bytes(type));
+  return rope.unsupported(key, "expected 'default', 'linear' or 'llama3', found " + quote_bytes(type));
 }
 
 /// Newer files keep everything in "rope_parameters", older ones the base outside and the rest in "rope_scaling".
@@ -121,7 +121,7 @@ result<void> read_rope(const json_object& config, hf_config& c) {
   c.shape.rope_base = static_cast<float>(base);
   REDLINE_TRY_ASSIGN(const double rotated, config.positive_or("partial_rotary_factor", 1));
   if (rotated != 1) {
-    return config.unsupported("partial_rotary_factor", "wanted 1, found " + std::to_string(rotated));
+    return config.unsupported("partial_rotary_factor", "expected 1, found " + std::to_string(rotated));
   }
   return {};
 }
@@ -138,7 +138,7 @@ result<void> end_context_at_window(const json_object& config, const architecture
   REDLINE_TRY_ASSIGN(const json* types, config.array("layer_types"));
   for (const json& type : *types) {
     if (type != "full_attention") {
-      return config.unsupported("layer_types", "wanted 'full_attention' everywhere, found " + show_json(type));
+      return config.unsupported("layer_types", "expected 'full_attention' everywhere, found " + show_json(type));
     }
   }
   return {};
@@ -150,10 +150,10 @@ result<void> refuse_extras(const json_object& config, const architecture& kind) 
   REDLINE_TRY_ASSIGN(const std::string activation, config.text_or(key, std::string(kind.activation)));
   const bool old_name = kind.ours == "gemma" && activation == "gelu";
   if (activation != kind.activation && !old_name) {
-    return config.unsupported(key, "wanted " + quote_bytes(kind.activation) + ", found " + quote_bytes(activation));
+    return config.unsupported(key, "expected " + quote_bytes(kind.activation) + ", found " + quote_bytes(activation));
   }
   if (config.has("quantization_config")) {
-    return config.unsupported("quantization_config", "wanted weights that are not quantised yet");
+    return config.unsupported("quantization_config", "expected weights that are not quantised yet");
   }
   return {};
 }

@@ -33,7 +33,7 @@ result<std::string> read_template(const std::string& path) {
   REDLINE_TRY_ASSIGN(const auto file, mapped_file::open(path));
   const auto bytes = file->bytes();
   if (bytes.size() > template_bytes_max) {
-    return failure{errc::file_malformed, path + ": wanted at most " + std::to_string(template_bytes_max) +
+    return failure{errc::file_malformed, path + ": expected at most " + std::to_string(template_bytes_max) +
                                              " bytes, found " + std::to_string(bytes.size())};
   }
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -46,7 +46,7 @@ result<std::map<std::string, std::string>> read_weight_map(const json_object& in
   for (const auto& [tensor, file] : weight_map.value().items()) {
     if (!file.is_string() || !is_plain_name(file.get_ref<const std::string&>())) {
       return index.malformed("weight_map", "tensor " + quote_bytes(tensor) +
-                                               ": wanted the name of a .safetensors file in this folder, found " +
+                                               ": expected the name of a .safetensors file in this folder, found " +
                                                show_json(file));
     }
     out.emplace(tensor, file.get<std::string>());
@@ -91,8 +91,8 @@ result<void> hf_folder::read_documents() {
 result<void> hf_folder::open_tensors() {
   if (is_there(*this / whole_name)) return add_tensors(std::string(whole_name));
   if (is_there(*this / index_name)) return open_shards();
-  return failure{errc::file_unreadable,
-                 path_ + ": wanted " + std::string(whole_name) + " or " + std::string(index_name) + ", found neither"};
+  return failure{errc::file_unreadable, path_ + ": expected " + std::string(whole_name) + " or " +
+                                            std::string(index_name) + ", found neither"};
 }
 
 result<void> hf_folder::open_shards() {
@@ -102,14 +102,14 @@ result<void> hf_folder::open_shards() {
   std::set<std::string> names;
   for (const auto& [tensor, file] : file_of) names.insert(file);
   if (names.empty() || names.size() > shards_max) {
-    return index.malformed("weight_map", "wanted tensors in 1 to " + std::to_string(shards_max) + " files, found " +
+    return index.malformed("weight_map", "expected tensors in 1 to " + std::to_string(shards_max) + " files, found " +
                                              std::to_string(names.size()));
   }
   for (const std::string& name : names) REDLINE_TRY(add_tensors(name));
   for (const auto& [tensor, file] : file_of) {
     const auto it = tensors_.find(tensor);
     if (it == tensors_.end() || it->second.file->path() != *this / file) {
-      return index.malformed("weight_map", "tensor " + quote_bytes(tensor) + ": wanted in " + quote_bytes(file) +
+      return index.malformed("weight_map", "tensor " + quote_bytes(tensor) + ": expected in " + quote_bytes(file) +
                                                ", found " +
                                                (it == tensors_.end() ? "nowhere" : "in " + it->second.file->path()));
     }
@@ -124,7 +124,7 @@ result<void> hf_folder::add_tensors(const std::string& name) {
   for (const auto& [tensor, view] : file->tensors()) {
     if (tensors_.try_emplace(tensor, place{file.get(), &view}).second) continue;
     return failure{errc::file_malformed, file->path() + ": " + quote_bytes(tensor) +
-                                             ": wanted in one file, found also in " + tensors_[tensor].file->path()};
+                                             ": expected in one file, found also in " + tensors_[tensor].file->path()};
   }
   return {};
 }

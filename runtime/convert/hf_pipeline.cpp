@@ -177,7 +177,7 @@ result<std::string> byte_level_name(const json_object& tokenizer) {
   REDLINE_TRY_ASSIGN(const std::string normalizer, describe_steps(tokenizer, "normalizer"));
   // A GGUF file cannot ask for NFC either; nearly all text has it already.
   if (!normalizer.empty() && normalizer != "NFC") {
-    return tokenizer.unsupported("normalizer", "wanted none or 'NFC', found " + show_steps(normalizer));
+    return tokenizer.unsupported("normalizer", "expected none or 'NFC', found " + show_steps(normalizer));
   }
   REDLINE_TRY_ASSIGN(const std::string line, describe_steps(tokenizer, "pre_tokenizer"));
   const auto it =
@@ -185,12 +185,12 @@ result<std::string> byte_level_name(const json_object& tokenizer) {
   if (it == byte_level_lines.end()) {
     return tokenizer.unsupported(
         "pre_tokenizer",
-        "wanted that of qwen2, llama-bpe, gpt-2, starcoder or deepseek-coder, found " + show_steps(line));
+        "expected that of qwen2, llama-bpe, gpt-2, starcoder or deepseek-coder, found " + show_steps(line));
   }
   REDLINE_TRY_ASSIGN(const json_object model, tokenizer.object("model"));
   REDLINE_TRY_ASSIGN(const bool whole_pieces_first, model.flag_or("ignore_merges", false));
   if (whole_pieces_first != (it->name == "llama-bpe")) {
-    return model.unsupported("ignore_merges", "wanted " + std::string(whole_pieces_first ? "false" : "true") +
+    return model.unsupported("ignore_merges", "expected " + std::string(whole_pieces_first ? "false" : "true") +
                                                   " with a pre-tokenizer of " + std::string(it->name));
   }
   return std::string(it->name);
@@ -202,7 +202,7 @@ result<bool> adds_space_prefix(const json_object& tokenizer) {
   for (const blank_lines& style : blank_styles) {
     if (style.normalizer == normalizer && style.pre_tokenizer == cutter) return style.space_prefix;
   }
-  return tokenizer.unsupported("normalizer", "wanted blanks to become U+2581 and nothing else, found " +
+  return tokenizer.unsupported("normalizer", "expected blanks to become U+2581 and nothing else, found " +
                                                  show_steps(normalizer) + " and, as pre_tokenizer, " +
                                                  show_steps(cutter));
 }

@@ -52,8 +52,8 @@ result<void> mark_sentencepiece_kinds(const json_object& tokenizer, hf_vocabular
   for (unsigned byte = 0; byte < 256; ++byte) {
     const auto id = words.find(byte_token(byte));
     if (!id) {
-      return tokenizer.malformed(
-          "model.vocab", "wanted a token for every byte, as byte_fallback needs, found no '" + byte_token(byte) + "'");
+      return tokenizer.malformed("model.vocab", "expected a token for every byte, as byte_fallback needs, found no '" +
+                                                    byte_token(byte) + "'");
     }
     words.kinds[*id] = token_kind::byte;
   }
@@ -73,9 +73,10 @@ result<std::vector<float>> sentencepiece_scores(const json_object& tokenizer, co
     const std::size_t cut = merges.find_unmerged_cut(piece);
     if (cut == std::string::npos) continue;
     return tokenizer.unsupported(
-        "model.merges", "wanted every two tokens merged that make a token, as SentencePiece does, found no merge of " +
-                            quote_bytes(std::string_view(piece).substr(0, cut)) + " and " +
-                            quote_bytes(std::string_view(piece).substr(cut)));
+        "model.merges",
+        "expected every two tokens merged that make a token, as SentencePiece does, found no merge of " +
+            quote_bytes(std::string_view(piece).substr(0, cut)) + " and " +
+            quote_bytes(std::string_view(piece).substr(cut)));
   }
   return scores;
 }

@@ -32,7 +32,7 @@ result<std::optional<std::uint32_t>> token_id(const json_object& config, const s
   }
   if (!found->is_number_unsigned() || found->get<std::uint64_t>() >= tokens) {
     return config.malformed(
-        name, "wanted an id below the " + std::to_string(tokens) + " of the vocabulary, found " + show_json(*found));
+        name, "expected an id below the " + std::to_string(tokens) + " of the vocabulary, found " + show_json(*found));
   }
   return std::optional(static_cast<std::uint32_t>(found->get<std::uint64_t>()));
 }
@@ -46,7 +46,7 @@ result<std::optional<std::uint32_t>> special_id(const hf_tokenizer_files& files,
       const auto id = words.find(*text);
       if (id) return id;
       return files.tokenizer_config->malformed(role + "_token",
-                                               "wanted a token of tokenizer.json, found " + quote_bytes(*text));
+                                               "expected a token of tokenizer.json, found " + quote_bytes(*text));
     }
   }
   if (files.generation_config) {
@@ -70,13 +70,13 @@ result<surroundings> read_template(const json_object& step) {
   for (const json& item : *items) {
     REDLINE_TRY_ASSIGN(const json_object each, json_object::of(item, step.file(), step.path_of("single")));
     if (each.has("Sequence")) {
-      if (behind) return step.unsupported("single", "wanted one Sequence, found several");
+      if (behind) return step.unsupported("single", "expected one Sequence, found several");
       behind = true;
       continue;
     }
     REDLINE_TRY_ASSIGN(const json_object special, each.object("SpecialToken"));
     std::optional<std::string>& side = behind ? out.back : out.front;
-    if (side) return step.unsupported("single", "wanted at most one special token on each side");
+    if (side) return step.unsupported("single", "expected at most one special token on each side");
     REDLINE_TRY_ASSIGN(side.emplace(), special.text("id"));
   }
   return out;
@@ -89,7 +89,7 @@ result<surroundings> read_surroundings(const json_object& tokenizer) {
     REDLINE_TRY_ASSIGN(const std::string type, step.text("type"));
     if (type == "ByteLevel") continue;  // moves offsets, which are not used here
     if (type != "TemplateProcessing") {
-      return step.unsupported("type", "wanted 'ByteLevel' or 'TemplateProcessing', found " + quote_bytes(type));
+      return step.unsupported("type", "expected 'ByteLevel' or 'TemplateProcessing', found " + quote_bytes(type));
     }
     REDLINE_TRY_ASSIGN(out, read_template(step));
   }
@@ -104,7 +104,8 @@ result<bool> adds_token(const hf_tokenizer_files& files, const hf_vocabulary& wo
   if (files.tokenizer_config && files.tokenizer_config->has(name)) return files.tokenizer_config->flag(name);
   if (!around) return false;
   if (id && words.find(*around) == id) return true;
-  return files.tokenizer.unsupported("post_processor", "wanted the " + role + " token, found " + quote_bytes(*around));
+  return files.tokenizer.unsupported("post_processor",
+                                     "expected the " + role + " token, found " + quote_bytes(*around));
 }
 
 result<void> put_special_ids(const hf_tokenizer_files& files, const hf_vocabulary& words, gguf::gguf_writer& to) {

@@ -12,12 +12,12 @@ result<void> place(hf_vocabulary& words, const json_object& from, std::string_vi
     return from.malformed(field, "token " + quote_bytes(text) + ": " + why);
   };
   if (id >= words.texts.size()) {
-    return refuse("wanted an id below the " + std::to_string(words.texts.size()) + " rows of the embedding, found " +
+    return refuse("expected an id below the " + std::to_string(words.texts.size()) + " rows of the embedding, found " +
                   std::to_string(id));
   }
   const auto known = words.find(text);
   if (known && *known != id) {
-    return refuse("wanted its id " + std::to_string(*known) + ", found also " + std::to_string(id));
+    return refuse("expected its id " + std::to_string(*known) + ", found also " + std::to_string(id));
   }
   if (words.kinds[id] != token_kind::unused && words.texts[id] != text) {
     return refuse("its id " + std::to_string(id) + " is also that of " + quote_bytes(words.texts[id]));
@@ -33,7 +33,7 @@ result<void> read_tokens(const json_object& model, hf_vocabulary& words) {
   words.ids.reserve(vocab.value().size());
   for (const auto& [text, id] : vocab.value().items()) {
     if (!id.is_number_unsigned()) {
-      return model.malformed("vocab", "token " + quote_bytes(text) + ": wanted an id, found " + show_json(id));
+      return model.malformed("vocab", "token " + quote_bytes(text) + ": expected an id, found " + show_json(id));
     }
     REDLINE_TRY(place(words, model, "vocab", text, id.get<std::uint64_t>(), token_kind::normal));
   }
@@ -41,7 +41,7 @@ result<void> read_tokens(const json_object& model, hf_vocabulary& words) {
   REDLINE_TRY_ASSIGN(const std::string unknown, model.text("unk_token"));
   words.unknown = words.find(unknown);
   if (!words.unknown) {
-    return model.malformed("unk_token", "wanted a token of the vocabulary, found " + quote_bytes(unknown));
+    return model.malformed("unk_token", "expected a token of the vocabulary, found " + quote_bytes(unknown));
   }
   return {};
 }
@@ -50,7 +50,7 @@ result<void> read_tokens(const json_object& model, hf_vocabulary& words) {
 result<std::pair<std::string, std::string>> read_merge(const json_object& model, const json& entry) {
   const auto refuse = [&] {
     return model.malformed("merges",
-                           "wanted two texts with a blank between or an array of two, found " + show_json(entry));
+                           "expected two texts with a blank between or an array of two, found " + show_json(entry));
   };
   std::pair<std::string, std::string> sides;
   if (entry.is_string()) {
@@ -74,7 +74,7 @@ result<void> read_merges(const json_object& model, hf_vocabulary& words) {
     REDLINE_TRY_ASSIGN(auto sides, read_merge(model, entry));
     for (const std::string& text : {sides.first, sides.second, sides.first + sides.second}) {
       if (words.find(text)) continue;
-      return model.malformed("merges", "wanted texts of the vocabulary, found " + quote_bytes(text) + " in merge " +
+      return model.malformed("merges", "expected texts of the vocabulary, found " + quote_bytes(text) + " in merge " +
                                            std::to_string(words.merges.size()));
     }
     words.merges.push_back(std::move(sides));
@@ -92,7 +92,7 @@ result<void> read_added(const json_object& tokenizer, hf_vocabulary& words) {
     REDLINE_TRY_ASSIGN(const std::uint64_t id, token.whole("id", 0, words.texts.size() - 1));
     for (const char* strips : {"lstrip", "rstrip", "single_word"}) {
       REDLINE_TRY_ASSIGN(const bool set, token.flag_or(strips, false));
-      if (set) return token.unsupported(strips, "wanted false, as a GGUF file says nothing of it");
+      if (set) return token.unsupported(strips, "expected false, as a GGUF file says nothing of it");
     }
     REDLINE_TRY_ASSIGN(const bool special, token.flag_or("special", false));
     REDLINE_TRY(place(words, token, "id", text, id, special ? token_kind::control : token_kind::user_defined));
@@ -102,13 +102,13 @@ result<void> read_added(const json_object& tokenizer, hf_vocabulary& words) {
 
 result<void> refuse_settings(const json_object& model) {
   REDLINE_TRY_ASSIGN(const std::string type, model.text("type"));
-  if (type != "BPE") return model.unsupported("type", "wanted 'BPE', found " + quote_bytes(type));
+  if (type != "BPE") return model.unsupported("type", "expected 'BPE', found " + quote_bytes(type));
   for (const char* affix : {"continuing_subword_prefix", "end_of_word_suffix"}) {
     REDLINE_TRY_ASSIGN(const std::string text, model.text_or(affix, ""));
-    if (!text.empty()) return model.unsupported(affix, "wanted none, found " + quote_bytes(text));
+    if (!text.empty()) return model.unsupported(affix, "expected none, found " + quote_bytes(text));
   }
   if (model.has("dropout"))
-    return model.unsupported("dropout", "wanted none, found " + show_json(*model.find("dropout")));
+    return model.unsupported("dropout", "expected none, found " + show_json(*model.find("dropout")));
   return {};
 }
 

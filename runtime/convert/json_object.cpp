@@ -23,7 +23,7 @@ result<json> read_document(const std::string& path, std::uint64_t bytes_max) {
   REDLINE_TRY_ASSIGN(const auto file, mapped_file::open(path));
   const auto bytes = file->bytes();
   if (bytes.size() > bytes_max) {
-    return failure{errc::file_malformed, path + ": wanted at most " + std::to_string(bytes_max) + " bytes, found " +
+    return failure{errc::file_malformed, path + ": expected at most " + std::to_string(bytes_max) + " bytes, found " +
                                              std::to_string(bytes.size())};
   }
   return parse_document({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
@@ -35,7 +35,7 @@ json_object::json_object(const json& value, std::string file, std::string path)
 result<json_object> json_object::of(const json& value, std::string file, std::string path) {
   if (value.is_object()) return json_object(value, std::move(file), std::move(path));
   const std::string where = path.empty() ? file : file + ": " + path;
-  return failure{errc::file_malformed, where + ": wanted an object, found " + show_json(value)};
+  return failure{errc::file_malformed, where + ": expected an object, found " + show_json(value)};
 }
 
 const json* json_object::find(std::string_view name) const {
@@ -46,8 +46,8 @@ const json* json_object::find(std::string_view name) const {
 template<class Fits>
 result<const json*> json_object::checked(std::string_view name, std::string_view wanted, Fits fits) const {
   const json* found = find(name);
-  if (found == nullptr) return malformed(name, "wanted " + std::string(wanted) + ", found nothing");
-  if (!fits(*found)) return malformed(name, "wanted " + std::string(wanted) + ", found " + show_json(*found));
+  if (found == nullptr) return malformed(name, "expected " + std::string(wanted) + ", found nothing");
+  if (!fits(*found)) return malformed(name, "expected " + std::string(wanted) + ", found " + show_json(*found));
   return found;
 }
 

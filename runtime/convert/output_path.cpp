@@ -11,7 +11,7 @@ result<void> keep_sources(const std::string& out, std::span<const std::string> s
       std::error_code absent;  // nothing can be lost where one of the two does not exist
       if (!std::filesystem::equivalent(written, source, absent)) continue;
       return failure{errc::invalid_argument,
-                     out + ": wanted another file than is read, found that '" + written + "' is '" + source + "'"};
+                     out + ": expected another file than is read, found that '" + written + "' is '" + source + "'"};
     }
   }
   return {};

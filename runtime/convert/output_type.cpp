@@ -76,7 +76,7 @@ result<output_type> output_type::parse(std::string_view name) {
   const auto it = std::find_if(known.begin(), known.end(), [&](const named_type& k) { return k.name == lower; });
   if (it == known.end()) {
     return failure{errc::invalid_argument,
-                   "type: wanted one of " + output_type_names() + ", found '" + std::string(name) + "'"};
+                   "type: expected one of " + output_type_names() + ", found '" + std::string(name) + "'"};
   }
   return it->type;
 }

@@ -31,7 +31,7 @@ result<std::uint32_t> layers_of(const gguf::gguf_file& file) {
   REDLINE_TRY_ASSIGN(const std::uint64_t layers, file.get_unsigned(key));
   if (layers > std::numeric_limits<std::uint32_t>::max()) {
     return failure{errc::file_malformed,
-                   file.path() + ": metadata '" + key + "': wanted a count, found " + std::to_string(layers)};
+                   file.path() + ": metadata '" + key + "': expected a count, found " + std::to_string(layers)};
   }
   return static_cast<std::uint32_t>(layers);
 }
@@ -56,7 +56,7 @@ class quantizer {
     const auto stored = to_weight_type(t.type);
     if (!stored) {
       return failure{errc::unsupported_format, from_.path() + ": tensor '" + std::string(t.name) +
-                                                   "': wanted a type that Redline reads, found " +
+                                                   "': expected a type that Redline reads, found " +
                                                    gguf::name_of(t.type)};
     }
     const std::uint64_t columns = t.dimensions.front(), rows = t.element_count() / columns;

@@ -55,10 +55,11 @@ result<std::vector<std::uint64_t>> numbers(const json_object& entry, std::string
   std::vector<std::uint64_t> out;
   if (found->size() > count_max) {
     return entry.malformed(
-        name, "wanted at most " + std::to_string(count_max) + " numbers, found " + std::to_string(found->size()));
+        name, "expected at most " + std::to_string(count_max) + " numbers, found " + std::to_string(found->size()));
   }
   for (const json& number : *found) {
-    if (!number.is_number_unsigned()) return entry.malformed(name, "wanted whole numbers, found " + show_json(number));
+    if (!number.is_number_unsigned())
+      return entry.malformed(name, "expected whole numbers, found " + show_json(number));
     out.push_back(number.get<std::uint64_t>());
   }
   return out;
@@ -70,7 +71,7 @@ result<std::uint64_t> size_of(const json_object& entry, const element_type& type
   std::uint64_t size = type.size_bytes;
   for (const std::uint64_t dimension : shape) {
     if (__builtin_mul_overflow(size, dimension, &size)) {
-      return entry.malformed("shape", "wanted less than 2^64 bytes, found " + shape_text(shape));
+      return entry.malformed("shape", "expected less than 2^64 bytes, found " + shape_text(shape));
     }
   }
   return size;
@@ -84,11 +85,11 @@ result<safetensor> read_tensor(const json_object& entry, std::span<const std::by
   REDLINE_TRY_ASSIGN(const std::uint64_t size, size_of(entry, *type, shape));
   REDLINE_TRY_ASSIGN(const std::vector<std::uint64_t> range, numbers(entry, "data_offsets", 2));
   if (range.size() != 2 || range[0] > range[1] || range[1] > data.size()) {
-    return entry.malformed("data_offsets", "wanted a begin and an end inside of " + std::to_string(data.size()) +
+    return entry.malformed("data_offsets", "expected a begin and an end inside of " + std::to_string(data.size()) +
                                                " bytes, found " + shape_text(range));
   }
   if (range[1] - range[0] != size) {
-    return entry.malformed("data_offsets", "wanted " + std::to_string(size) + " bytes as " + type_name + " " +
+    return entry.malformed("data_offsets", "expected " + std::to_string(size) + " bytes as " + type_name + " " +
                                                shape_text(shape) + " takes, found " +
                                                std::to_string(range[1] - range[0]));
   }
@@ -107,14 +108,14 @@ result<void> check_ranges(const std::map<std::string, safetensor, std::less<>>& 
   std::uint64_t end = 0;
   for (const auto* t : ordered) {
     if (begin_of(t) != end) {
-      return failure{errc::file_malformed, path + ": " + quote_bytes(t->first) + ".data_offsets: wanted to begin at " +
-                                               std::to_string(end) + ", where the tensor before ends, found " +
-                                               std::to_string(begin_of(t))};
+      return failure{errc::file_malformed, path + ": " + quote_bytes(t->first) +
+                                               ".data_offsets: expected to begin at " + std::to_string(end) +
+                                               ", where the tensor before ends, found " + std::to_string(begin_of(t))};
     }
     end += t->second.bytes.size();
   }
   if (end == data.size()) return {};
-  return failure{errc::file_malformed, path + ": wanted the last tensor to end at the end of the file, found " +
+  return failure{errc::file_malformed, path + ": expected the last tensor to end at the end of the file, found " +
                                            std::to_string(data.size() - end) + " bytes behind it"};
 }
 
@@ -145,7 +146,7 @@ result<void> safetensors_file::parse(std::span<const std::byte> bytes) {
   if (bytes.size() >= length_bytes) std::memcpy(&header_bytes, bytes.data(), length_bytes);
   const std::uint64_t most = bytes.size() < length_bytes ? 0 : std::min(bytes.size() - length_bytes, header_bytes_max);
   if (header_bytes == 0 || header_bytes > most) {
-    return failure{errc::file_malformed, path_ + ": header length: wanted 1 to " + std::to_string(most) +
+    return failure{errc::file_malformed, path_ + ": header length: expected 1 to " + std::to_string(most) +
                                              " as the file has room for, found " + std::to_string(header_bytes)};
   }
   const std::string_view text(reinterpret_cast<const char*>(bytes.data() + length_bytes), header_bytes);

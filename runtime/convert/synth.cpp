@@ -129,7 +129,7 @@ result<synth_shape> find_shape(std::string_view name) {
   const auto it = std::find_if(shapes.begin(), shapes.end(), [&](const synth_shape& s) { return s.name == name; });
   if (it != shapes.end()) return *it;
   return failure{errc::invalid_argument,
-                 "shape: wanted one of " + shape_names() + ", found '" + std::string(name) + "'"};
+                 "shape: expected one of " + shape_names() + ", found '" + std::string(name) + "'"};
 }
 
 std::string shape_names() {

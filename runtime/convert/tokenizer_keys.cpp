@@ -24,7 +24,7 @@ result<void> copy_numbers(const gguf::gguf_file& from, std::string_view key, con
                           std::size_t tokens, std::uint32_t size, gguf::gguf_writer& to) {
   if (have.element_type == gguf::value_type::string || have.size() != tokens) {
     return malformed(from, key,
-                     "wanted one number for each of the " + std::to_string(tokens) + " tokens, found " +
+                     "expected one number for each of the " + std::to_string(tokens) + " tokens, found " +
                          std::to_string(have.size()) + " entries");
   }
   const bool types = key == "tokenizer.ggml.token_type";
@@ -53,7 +53,7 @@ std::string unused_token(std::size_t id) { return "[PAD" + std::to_string(id) + 
 result<void> copy_tokenizer(const gguf::gguf_file& from, std::uint32_t size, gguf::gguf_writer& to) {
   REDLINE_TRY_ASSIGN(const gguf::array* tokens, from.get_array("tokenizer.ggml.tokens"));
   if (tokens->element_type != gguf::value_type::string)
-    return malformed(from, "tokenizer.ggml.tokens", "wanted strings");
+    return malformed(from, "tokenizer.ggml.tokens", "expected strings");
   const std::size_t count = tokens->size();
   if (count > size) {
     return malformed(from, "tokenizer.ggml.tokens",

@@ -57,7 +57,7 @@ result<program> parse_program(std::string_view bytes, const program_shape& shape
   program p;
   std::string text;
   anchor_pair written;
-  const auto where = [](std::size_t i) { return "program, byte " + std::to_string(i) + ": wanted "; };
+  const auto where = [](std::size_t i) { return "program, byte " + std::to_string(i) + ": expected "; };
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     const auto before = reader.state();
     const auto event = reader.feed(bytes[i], text);
@@ -99,7 +99,7 @@ result<std::string> resolve(const program& p, std::span<const document> files, s
       if (copy.file < 1 || copy.file > files.size() || copy.first < 1 || copy.first > copy.last ||
           copy.last > files[copy.file - 1].count(copy.of)) {
         return failure{errc::invalid_argument,
-                       "wanted " + describe(copy) + ", found " +
+                       "expected " + describe(copy) + ", found " +
                            (copy.file < 1 || copy.file > files.size()
                                 ? std::to_string(files.size()) + " files"
                                 : std::to_string(files[copy.file - 1].count(copy.of)) + " in that file")};

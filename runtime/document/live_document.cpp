@@ -44,7 +44,7 @@ result<live_document> live_document::make(std::shared_ptr<const tokenizer> token
 result<live_document::change> live_document::apply(std::int64_t base, std::int64_t next,
                                                    std::span<const text_edit> edits, position_encoding units) {
   if (base != version_ || next <= base) {
-    return failure{errc::version_conflict, "wanted an edit of version " + std::to_string(version_) +
+    return failure{errc::version_conflict, "expected an edit of version " + std::to_string(version_) +
                                                " that makes a later one, found one of version " + std::to_string(base) +
                                                " that makes version " + std::to_string(next)};
   }

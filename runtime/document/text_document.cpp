@@ -27,12 +27,12 @@ void find_line_begins(std::string_view text, std::size_t begin, std::size_t end,
 result<void> check_text(std::string_view text) {
   const std::size_t valid = utf8::valid_prefix_bytes(text);
   if (valid == text.size()) return {};
-  return bad("wanted text in UTF-8, found a byte that is none at offset " + std::to_string(valid));
+  return bad("expected text in UTF-8, found a byte that is none at offset " + std::to_string(valid));
 }
 
 result<void> check_size(std::size_t bytes, std::size_t bytes_max) {
   if (bytes <= bytes_max) return {};
-  return bad("wanted a text of at most " + std::to_string(bytes_max) + " bytes, found " + std::to_string(bytes));
+  return bad("expected a text of at most " + std::to_string(bytes_max) + " bytes, found " + std::to_string(bytes));
 }
 
 }  // namespace
@@ -51,7 +51,8 @@ result<text_document> text_document::make(std::string text, std::size_t bytes_ma
 
 result<std::size_t> text_document::offset_of(text_position where, position_encoding units) const {
   if (where.line >= line_begins_.size()) {
-    return bad("wanted a line below " + std::to_string(line_begins_.size()) + ", found " + std::to_string(where.line));
+    return bad("expected a line below " + std::to_string(line_begins_.size()) + ", found " +
+               std::to_string(where.line));
   }
   const std::size_t begin = line_begins_[where.line];
   std::size_t end = where.line + 1 < line_begins_.size() ? line_begins_[where.line + 1] : text_.size();
@@ -68,7 +69,8 @@ result<std::size_t> text_document::offset_of(text_position where, position_encod
     at += bytes;
   }
   if (units_count < where.character) {
-    return bad(described(where) + ": wanted a character up to " + std::to_string(units_count) + ", the line's length");
+    return bad(described(where) + ": expected a character up to " + std::to_string(units_count) +
+               ", the line's length");
   }
   if (units_count > where.character) {
     return bad(described(where) + " lies inside " +
@@ -86,7 +88,7 @@ result<byte_range> text_document::bytes_of(const text_edit& edit, position_encod
     range = *bytes;
     for (const std::size_t offset : {range.begin, range.end}) {
       if (offset > text_.size()) {
-        return bad("wanted a byte offset up to " + std::to_string(text_.size()) + ", the text's length, found " +
+        return bad("expected a byte offset up to " + std::to_string(text_.size()) + ", the text's length, found " +
                    std::to_string(offset));
       }
       if (offset < text_.size() && !starts_character(text_[offset])) {
@@ -95,7 +97,7 @@ result<byte_range> text_document::bytes_of(const text_edit& edit, position_encod
     }
   }
   if (range.begin > range.end) {
-    return bad("wanted a range that begins before it ends, found bytes " + std::to_string(range.begin) + " to " +
+    return bad("expected a range that begins before it ends, found bytes " + std::to_string(range.begin) + " to " +
                std::to_string(range.end));
   }
   return range;

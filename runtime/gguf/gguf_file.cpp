@@ -233,9 +233,9 @@ result<std::uint32_t> read_header(reader& in) {
   const std::uint32_t swapped = __builtin_bswap32(version);
   if (swapped >= 1 && swapped <= 3) {
     return in.unsupported("version", "reads " + std::to_string(swapped) +
-                                         " with its bytes swapped: the file is big-endian, wanted little-endian");
+                                         " with its bytes swapped: the file is big-endian, expected little-endian");
   }
-  return in.unsupported("version", "wanted 2 or 3, found " + std::to_string(version));
+  return in.unsupported("version", "expected 2 or 3, found " + std::to_string(version));
 }
 
 /// A count of entries, refused when the rest of the file could not hold so many.
@@ -286,7 +286,7 @@ result<tensor_entry> read_tensor_entry(reader& in, std::uint64_t index) {
   out.field += " " + quote_bytes(out.described.name, shown_bytes_max);
   REDLINE_TRY_ASSIGN(const auto dimension_count, in.number<std::uint32_t>(out.field + ": dimension count"));
   if (dimension_count == 0 || dimension_count > dimensions_max) {
-    return in.malformed(out.field, "wanted 1 to " + std::to_string(dimensions_max) + " dimensions, found " +
+    return in.malformed(out.field, "expected 1 to " + std::to_string(dimensions_max) + " dimensions, found " +
                                        std::to_string(dimension_count));
   }
   for (std::uint32_t i = 0; i < dimension_count; ++i) {
@@ -386,7 +386,7 @@ result<std::shared_ptr<const gguf_file>> gguf_file::parse(std::shared_ptr<gguf_f
   if (!std::has_single_bit(alignment) || alignment < 8 || alignment > alignment_max) {
     return in.malformed(
         "metadata 'general.alignment'",
-        "wanted a power of two from 8 to " + std::to_string(alignment_max) + ", found " + std::to_string(alignment));
+        "expected a power of two from 8 to " + std::to_string(alignment_max) + ", found " + std::to_string(alignment));
   }
   // A file without tensors may end right after its header, without padding.
   const std::uint64_t data_start =
@@ -420,7 +420,7 @@ failure missing(const gguf_file& file, std::string_view key) {
 }
 
 failure wrong_kind(const gguf_file& file, std::string_view key, std::string_view wanted, const value& found) {
-  return {errc::file_malformed, file.path() + ": metadata '" + std::string(key) + "': wanted " + std::string(wanted) +
+  return {errc::file_malformed, file.path() + ": metadata '" + std::string(key) + "': expected " + std::string(wanted) +
                                     ", found " + std::string(name_of(found.type))};
 }
 
@@ -448,7 +448,7 @@ result<std::uint64_t> gguf_file::get_unsigned(std::string_view key) const {
   const auto* with_sign = std::get_if<std::int64_t>(&found->data);
   if (with_sign == nullptr) return wrong_kind(*this, key, "an integer", *found);
   if (*with_sign < 0) {
-    return failure{errc::file_malformed, path_ + ": metadata '" + std::string(key) + "': wanted 0 or more, found " +
+    return failure{errc::file_malformed, path_ + ": metadata '" + std::string(key) + "': expected 0 or more, found " +
                                              std::to_string(*with_sign)};
   }
   return static_cast<std::uint64_t>(*with_sign);

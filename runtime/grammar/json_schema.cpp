@@ -65,7 +65,7 @@ class compiler {
     steps_taken += steps;
     if (steps_taken - steps_begin_ > steps_max_)
       refuse("schema", "takes more than " + std::to_string(steps_max_) +
-                           " steps to compile; wanted fewer or shorter names, values and references");
+                           " steps to compile; expected fewer or shorter names, values and references");
   }
 
   std::uint32_t add(json_node n) {
@@ -433,7 +433,7 @@ class compiler {
 
 result<std::shared_ptr<const byte_automaton>> compile_schema(std::string_view schema, std::size_t steps_max) {
   if (schema.size() > schema_bytes_max) {
-    return failure{errc::invalid_argument, "schema: wanted at most " + std::to_string(schema_bytes_max) +
+    return failure{errc::invalid_argument, "schema: expected at most " + std::to_string(schema_bytes_max) +
                                                " bytes, found " + std::to_string(schema.size())};
   }
   const auto root = parse_json<json>(schema, {.depth_max = json_depth_max});

@@ -32,7 +32,7 @@ std::string_view symbol_of(operation o) {
   }
 }
 
-[[noreturn]] void fail_overflow() { throw error{"wanted an integer of 64 bits, found a larger result"}; }
+[[noreturn]] void fail_overflow() { throw error{"expected an integer of 64 bits, found a larger result"}; }
 
 std::int64_t checked_power(std::int64_t base, std::int64_t exponent) {
   std::int64_t result = 1;
@@ -96,7 +96,7 @@ value integer_arithmetic(operation o, std::int64_t a, std::int64_t b) {
       return value::integer(floor_remainder(a, b));
     default:
       if (b >= 0) return value::integer(checked_power(a, b));
-      if (a == 0) throw error{"wanted a base other than 0 for a negative power"};
+      if (a == 0) throw error{"expected a base other than 0 for a negative power"};
       return value::real(std::pow(static_cast<double>(a), static_cast<double>(b)));
   }
 }
@@ -117,7 +117,7 @@ value real_arithmetic(operation o, double a, double b) {
       return value::real(floor_remainder(a, b));
     default: {
       const double r = std::pow(a, b);
-      if (std::isnan(r) && !std::isnan(a) && !std::isnan(b)) throw error{"wanted a real result of `**`"};
+      if (std::isnan(r) && !std::isnan(a) && !std::isnan(b)) throw error{"expected a real result of `**`"};
       if (std::isinf(r) && std::isfinite(a) && std::isfinite(b)) throw error{"the result of `**` is too large"};
       return value::real(r);
     }
@@ -134,7 +134,7 @@ value joined_lists(render_budget& budget, const list_object& a, const list_objec
 std::int64_t slice_bound(const value& bound, std::int64_t fallback, std::int64_t length, bool backwards) {
   if (bound.is_none()) return fallback;
   if (!bound.defined().is_integral()) {
-    throw error{"wanted an int or nothing as a bound of a slice, found " + std::string(bound.type_name())};
+    throw error{"expected an int or nothing as a bound of a slice, found " + std::string(bound.type_name())};
   }
   std::int64_t at = bound.as_integer();
   if (at < 0) at = at < -length ? -1 : at + length;  // below the start: -1 for a step back, 0 for one forward
@@ -148,7 +148,7 @@ value calculate(render_budget& budget, operation o, const value& a, const value&
   b.defined();
   if (a.is_number() && b.is_number()) {
     const bool divides = o == operation::divide || o == operation::floor_divide || o == operation::modulo;
-    if (divides && b.as_real() == 0) throw error{"wanted a divisor other than 0"};
+    if (divides && b.as_real() == 0) throw error{"expected a divisor other than 0"};
     if (a.is_integral() && b.is_integral()) return integer_arithmetic(o, a.as_integer(), b.as_integer());
     return real_arithmetic(o, a.as_real(), b.as_real());
   }
@@ -173,7 +173,7 @@ value calculate(render_budget& budget, operation o, const value& a, const value&
 
 value apply_sign(bool negative, const value& a) {
   if (!a.defined().is_number()) {
-    throw error{"wanted a number after a sign, found " + std::string(a.type_name())};
+    throw error{"expected a number after a sign, found " + std::string(a.type_name())};
   }
   if (a.type() == value::kind::real) return value::real(negative ? -a.as_real() : a.as_real());
   std::int64_t r = a.as_integer();
@@ -183,13 +183,13 @@ value apply_sign(bool negative, const value& a) {
 
 value take_slice(render_budget& budget, const value& v, const value& start, const value& stop, const value& step) {
   if (!v.defined().is_string() && !v.is_list()) {
-    throw error{"wanted a str or list to slice, found " + std::string(v.type_name())};
+    throw error{"expected a str or list to slice, found " + std::string(v.type_name())};
   }
   if (!step.is_none() && !step.defined().is_integral()) {
-    throw error{"wanted an int as the step of a slice, found " + std::string(step.type_name())};
+    throw error{"expected an int as the step of a slice, found " + std::string(step.type_name())};
   }
   const std::int64_t stride = step.is_none() ? 1 : step.as_integer();
-  if (stride == 0) throw error{"wanted a step other than 0 in a slice"};
+  if (stride == 0) throw error{"expected a step other than 0 in a slice"};
   const std::size_t offsets_bytes = v.is_string() ? v.text().size() * sizeof(std::size_t) : 0;
   const memory_charge for_offsets(budget, offsets_bytes);
   budget.touch(offsets_bytes);

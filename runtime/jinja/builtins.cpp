@@ -31,14 +31,14 @@ void expect_no_arguments(const native_call& call) {
 std::int64_t integer_argument(const native_call& call, const value* v, std::int64_t fallback) {
   if (v == nullptr || v->is_none()) return fallback;
   if (v->defined().is_integral()) return v->as_integer();
-  throw error{"wanted an int in a call of `" + std::string(call.name) + "`, found " + std::string(v->type_name())};
+  throw error{"expected an int in a call of `" + std::string(call.name) + "`, found " + std::string(v->type_name())};
 }
 
 bool boolean_argument(const value* v, bool fallback) { return v == nullptr ? fallback : v->truth(); }
 
 const std::string& text_argument(const native_call& call, const value* v, std::string_view parameter) {
   if (v != nullptr && v->defined().is_string()) return v->text();
-  throw error{"wanted a str as `" + std::string(parameter) + "` of `" + std::string(call.name) + "`, found " +
+  throw error{"expected a str as `" + std::string(parameter) + "` of `" + std::string(call.name) + "`, found " +
               std::string(v == nullptr ? "nothing" : v->type_name())};
 }
 

@@ -39,8 +39,9 @@ chat_template::chat_template(std::shared_ptr<const std::string> source, std::sha
 
 result<chat_template> chat_template::parse(std::string source, const template_limits& limits) {
   if (source.size() > limits.source_bytes_max) {
-    return failure{errc::invalid_template, "chat template: wanted at most " + std::to_string(limits.source_bytes_max) +
-                                               " bytes, found " + std::to_string(source.size())};
+    return failure{errc::invalid_template, "chat template: expected at most " +
+                                               std::to_string(limits.source_bytes_max) + " bytes, found " +
+                                               std::to_string(source.size())};
   }
   try {
     std::shared_ptr<const template_program> program = parse_template(source);
@@ -52,9 +53,9 @@ result<chat_template> chat_template::parse(std::string source, const template_li
 
 result<std::string> chat_template::render(const chat_input& input) const {
   if (!input.messages.is_array())
-    return failure{errc::invalid_argument, "messages: wanted an array, found something else"};
+    return failure{errc::invalid_argument, "messages: expected an array, found something else"};
   if (!input.variables.is_object()) {
-    return failure{errc::invalid_argument, "template variables: wanted an object, found something else"};
+    return failure{errc::invalid_argument, "template variables: expected an object, found something else"};
   }
   render_budget budget(limits_);
   interpreter engine(*program_, budget, input.now);

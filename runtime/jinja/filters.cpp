@@ -32,7 +32,7 @@ class attribute_path {
     } else if (path.is_string()) {
       split(budget, path.text());
     } else {
-      throw error{"wanted the name or index of an attribute, found " + std::string(path.type_name())};
+      throw error{"expected the name or index of an attribute, found " + std::string(path.type_name())};
     }
   }
   [[nodiscard]] value of(interpreter& engine, value item, const value* fallback) const {
@@ -152,7 +152,7 @@ value filter_string(native_call& call) {
 
 value filter_replace(native_call& call) {
   const auto [from, to, count] = bind_arguments(call, {"old", "new", "count"});
-  if (from == nullptr || to == nullptr) throw error{"wanted two arguments of the filter `replace`"};
+  if (from == nullptr || to == nullptr) throw error{"expected two arguments of the filter `replace`"};
   return text_value(call, replace_text(call.budget, self_text(call), to_str(call.budget, *from),
                                        to_str(call.budget, *to), integer_argument(call, count, -1)));
 }
@@ -160,7 +160,7 @@ value filter_replace(native_call& call) {
 value filter_indent(native_call& call) {
   const auto [width, first, blank] = bind_arguments(call, {"width", "first", "blank"});
   if (!call.self.defined().is_string()) {
-    throw error{"wanted a str to indent, found " + std::string(call.self.type_name())};
+    throw error{"expected a str to indent, found " + std::string(call.self.type_name())};
   }
   std::string indent;
   if (width != nullptr && width->is_string()) {
@@ -210,7 +210,7 @@ value filter_tojson(native_call& call) {
   }
   if (separators != nullptr && !separators->is_none()) {
     const std::vector<value> both = iterate(call.budget, *separators);
-    if (both.size() != 2) throw error{"wanted two separators in `tojson`"};
+    if (both.size() != 2) throw error{"expected two separators in `tojson`"};
     style.item_separator = text_argument(call, &both[0], "separators");
     style.key_separator = text_argument(call, &both[1], "separators");
   }
@@ -244,7 +244,7 @@ std::optional<std::int64_t> parse_integer(std::string_view text) {
   if (rest.starts_with('+') && !rest.starts_with("+-")) rest.remove_prefix(1);
   std::int64_t number = 0;
   const auto [end, failed] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
-  if (failed == std::errc::result_out_of_range) throw error{"wanted an integer of 64 bits, found a larger one"};
+  if (failed == std::errc::result_out_of_range) throw error{"expected an integer of 64 bits, found a larger one"};
   if (failed != std::errc() || end != rest.data() + rest.size()) return std::nullopt;
   return number;
 }
@@ -301,7 +301,7 @@ value filter_float(native_call& call) {
 value filter_abs(native_call& call) {
   expect_no_arguments(call);
   if (!call.self.defined().is_number()) {
-    throw error{"wanted a number for `abs`, found " + std::string(call.self.type_name())};
+    throw error{"expected a number for `abs`, found " + std::string(call.self.type_name())};
   }
   return apply_sign(call.self.as_real() < 0, call.self);
 }
@@ -374,9 +374,9 @@ value filter_unique(native_call& call) {
 value filter_dictsort(native_call& call) {
   const auto [cased, by, reverse] = bind_arguments(call, {"case_sensitive", "by", "reverse"});
   const std::string column = by == nullptr ? "key" : text_argument(call, by, "by");
-  if (column != "key" && column != "value") throw error{"wanted key or value as `by` of `dictsort`"};
+  if (column != "key" && column != "value") throw error{"expected key or value as `by` of `dictsort`"};
   if (!call.self.defined().is_dict())
-    throw error{"wanted a dict for `dictsort`, found " + std::string(call.self.type_name())};
+    throw error{"expected a dict for `dictsort`, found " + std::string(call.self.type_name())};
   std::vector<value> pairs;
   for (const auto& [key, v] : call.self.as_dict().entries) {
     pairs.push_back(value::tuple(call.budget, {key, v}));
@@ -390,7 +390,7 @@ value filter_items(native_call& call) {
   expect_no_arguments(call);
   std::vector<value> pairs;
   if (!call.self.is_undefined()) {
-    if (!call.self.is_dict()) throw error{"wanted a dict for `items`, found " + std::string(call.self.type_name())};
+    if (!call.self.is_dict()) throw error{"expected a dict for `items`, found " + std::string(call.self.type_name())};
     for (const auto& [key, v] : call.self.as_dict().entries) {
       pairs.push_back(value::tuple(call.budget, {key, v}));
     }
@@ -404,7 +404,7 @@ value filter_items(native_call& call) {
 value take_first(native_call& call, std::string_view what) {
   auto& positional = call.arguments.positional;
   if (positional.empty()) {
-    throw error{"wanted " + std::string(what) + " as argument of the filter `" + std::string(call.name) + "`"};
+    throw error{"expected " + std::string(what) + " as argument of the filter `" + std::string(call.name) + "`"};
   }
   value first = std::move(positional.front());
   positional.erase(positional.begin());
@@ -416,7 +416,7 @@ value filter_map(native_call& call) {
   if (!call.self.truth()) return list_value(call, {});
   if (call.arguments.positional.empty()) {
     const auto [attribute, fallback] = bind_arguments(call, {"attribute", "default"});
-    if (attribute == nullptr) throw error{"wanted the name of a filter or `attribute` in `map`"};
+    if (attribute == nullptr) throw error{"expected the name of a filter or `attribute` in `map`"};
     const attribute_path path(call.budget, *attribute);
     const value* otherwise = fallback != nullptr && !fallback->is_none() ? fallback : nullptr;
     for (const value& item : iterate(call.budget, call.self)) {

@@ -23,10 +23,10 @@ value strftime_now(native_call& call) {
   const auto [format] = bind_arguments(call, {"format"});
   const std::string& text = text_argument(call, format, "format");
   if (text.empty()) return value::string(call.budget, "");
-  if (text.size() > date_format_bytes_max) throw error{"wanted a date format of at most 1024 bytes"};
+  if (text.size() > date_format_bytes_max) throw error{"expected a date format of at most 1024 bytes"};
   const auto seconds = static_cast<std::time_t>(call.engine.now());
   std::tm when{};
-  if (gmtime_r(&seconds, &when) == nullptr) throw error{"wanted a time that a calendar can hold"};
+  if (gmtime_r(&seconds, &when) == nullptr) throw error{"expected a time that a calendar can hold"};
   char buffer[4096];
   const std::size_t length = std::strftime(buffer, sizeof buffer, text.c_str(), &when);
   return value::string(call.budget, std::string(buffer, length));
@@ -34,15 +34,15 @@ value strftime_now(native_call& call) {
 
 value make_range(native_call& call) {
   const auto [first, second, third] = bind_arguments(call, {"start", "stop", "step"});
-  if (first == nullptr) throw error{"wanted at least one argument of range()"};
+  if (first == nullptr) throw error{"expected at least one argument of range()"};
   const bool only_stop = second == nullptr;
   const std::int64_t start = only_stop ? 0 : integer_argument(call, first, 0);
   const std::int64_t stop = integer_argument(call, only_stop ? first : second, 0);
   const std::int64_t step = integer_argument(call, third, 1);
-  if (step == 0) throw error{"wanted a step other than 0 of range()"};
+  if (step == 0) throw error{"expected a step other than 0 of range()"};
   std::vector<value> items;
   for (std::int64_t i = start; step > 0 ? i < stop : i > stop;) {
-    if (static_cast<std::int64_t>(items.size()) >= range_max) throw error{"wanted a range of at most 100000 numbers"};
+    if (static_cast<std::int64_t>(items.size()) >= range_max) throw error{"expected a range of at most 100000 numbers"};
     items.push_back(value::integer(i));
     if (__builtin_add_overflow(i, step, &i)) break;
   }
@@ -64,7 +64,7 @@ entries dict_entries(native_call& call) {
     }
     for (const value& pair : iterate(call.budget, from)) {
       std::vector<value> parts = iterate(call.budget, pair);
-      if (parts.size() != 2) throw error{"wanted pairs to make a dict from"};
+      if (parts.size() != 2) throw error{"expected pairs to make a dict from"};
       out.emplace_back(std::move(parts[0]), std::move(parts[1]));
     }
   }
@@ -79,7 +79,7 @@ value make_dict(native_call& call) { return value::dict(call.budget, dict_entrie
 value make_namespace(native_call& call) {
   const auto space = std::make_shared<namespace_object>();
   for (auto& [name, v] : dict_entries(call)) {
-    if (!name.is_string()) throw error{"wanted names for a namespace, found " + std::string(name.type_name())};
+    if (!name.is_string()) throw error{"expected names for a namespace, found " + std::string(name.type_name())};
     space->set(call.budget, name.text(), std::move(v));
   }
   call.engine.keep(space);

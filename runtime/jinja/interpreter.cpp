@@ -53,7 +53,7 @@ class loop_object final : public object_base {
 
   [[nodiscard]] std::shared_ptr<variable_scope> scope_around() const {
     std::shared_ptr<variable_scope> around = around_.lock();
-    if (around == nullptr) throw error{"wanted a loop that still runs"};
+    if (around == nullptr) throw error{"expected a loop that still runs"};
     return around;
   }
 
@@ -114,7 +114,7 @@ value object_base::attribute(interpreter&, std::string_view name) {
 }
 
 value object_base::call(interpreter&, call_arguments) {
-  throw error{"wanted something to call, found " + std::string(type_name())};
+  throw error{"expected something to call, found " + std::string(type_name())};
 }
 
 value namespace_object::attribute(interpreter& engine, std::string_view name) {
@@ -322,7 +322,7 @@ void interpreter::assign(const assignment_target& target, const value& v) {
       auto* const space =
           object.type() == value::kind::object ? dynamic_cast<namespace_object*>(object.as_object().get()) : nullptr;
       if (space == nullptr) {
-        throw error{"wanted a namespace to set `" + target.attribute + "` in, found " +
+        throw error{"expected a namespace to set `" + target.attribute + "` in, found " +
                     std::string(object.type_name())};
       }
       space->set(budget_, target.attribute, v);
@@ -331,7 +331,7 @@ void interpreter::assign(const assignment_target& target, const value& v) {
     case assignment_target::kind::tuple: {
       const std::vector<value> parts = iterate(budget_, v);
       if (parts.size() != target.parts.size()) {
-        throw error{"wanted " + std::to_string(target.parts.size()) + " values to unpack, found " +
+        throw error{"expected " + std::to_string(target.parts.size()) + " values to unpack, found " +
                     std::to_string(parts.size())};
       }
       for (std::size_t i = 0; i < parts.size(); ++i) assign(target.parts[i], parts[i]);
@@ -574,9 +574,9 @@ call_arguments interpreter::evaluate_arguments(const std::vector<argument_expres
         for (value& item : iterate(budget_, v)) out.positional.push_back(std::move(item));
         break;
       case argument_expression::kind::spread_dict:
-        if (!v.defined().is_dict()) throw error{"wanted a dict after `**`, found " + std::string(v.type_name())};
+        if (!v.defined().is_dict()) throw error{"expected a dict after `**`, found " + std::string(v.type_name())};
         for (const auto& [key, item] : v.as_dict().entries) {
-          if (!key.is_string()) throw error{"wanted str keys after `**`, found " + std::string(key.type_name())};
+          if (!key.is_string()) throw error{"expected str keys after `**`, found " + std::string(key.type_name())};
           out.keyword.emplace_back(key.text(), item);
         }
         break;
@@ -653,7 +653,7 @@ value interpreter::item(const value& object, const value& key) {
 value interpreter::call(const value& callee, call_arguments arguments) {
   const depth_guard depth(budget_);
   if (callee.defined().type() != value::kind::object) {
-    throw error{"wanted something to call, found " + std::string(callee.type_name())};
+    throw error{"expected something to call, found " + std::string(callee.type_name())};
   }
   return callee.as_object()->call(*this, std::move(arguments));
 }

@@ -131,7 +131,7 @@ class lexer {
     const std::size_t close = text_.find("#}", at_);
     if (close == text_.npos) {
       line_ = line;
-      fail("wanted `#}` at the end of a comment, found the end of the template");
+      fail("expected `#}` at the end of a comment, found the end of the template");
     }
     // A sign belongs to the end only when the comment has room for it.
     const bool sign = close > at_ && (text_[close - 1] == '-' || text_[close - 1] == '+');
@@ -185,7 +185,7 @@ class lexer {
       return;
     }
     line_ = line;
-    fail("wanted `{% endraw %}` for the raw block, found the end of the template");
+    fail("expected `{% endraw %}` for the raw block, found the end of the template");
   }
 
   void rewind_to(std::size_t open) {
@@ -203,7 +203,7 @@ class lexer {
       }
       if (at_ >= text_.size()) {
         line_ = line;
-        fail("wanted `" + std::string(close) + "` at the end of a tag, found the end of the template");
+        fail("expected `" + std::string(close) + "` at the end of a tag, found the end of the template");
       }
       const utf8::code_point c = utf8::decode(text_, at_);
       if (is_python_space(c.value)) {
@@ -276,7 +276,7 @@ class lexer {
     std::erase(digits, '_');
     const bool decimal = type == kind::integer && std::all_of(digits.begin(), digits.end(), is_digit);
     if (decimal && digits.front() == '0' && digits.find_first_not_of('0') != digits.npos) {
-      fail("wanted a number without leading zeros, found `" + digits.substr(0, 40) + "`");
+      fail("expected a number without leading zeros, found `" + digits.substr(0, 40) + "`");
     }
     push(type, std::move(digits));
     advance(end - at_);
@@ -286,7 +286,7 @@ class lexer {
     const char quote = text_[at_];
     std::size_t end = at_ + 1;
     while (end < text_.size() && text_[end] != quote) end += text_[end] == '\\' ? 2 : 1;
-    if (end >= text_.size()) fail("wanted the end of a string, found the end of the template");
+    if (end >= text_.size()) fail("expected the end of a string, found the end of the template");
     const std::uint32_t line = line_;
     std::string text = unescaped(text_.substr(at_ + 1, end - at_ - 1));
     tokens_.push_back({kind::string, std::move(text), line});
@@ -313,7 +313,7 @@ class lexer {
         append_number(out, raw.substr(i), count, 8, c);
         i += count - 1;
       } else if (c == 'N') {
-        fail("wanted a known string escape, found \\N{...}, which is not supported");
+        fail("expected a known string escape, found \\N{...}, which is not supported");
       } else if (c != '\n') {
         out += '\\';
         out += c;
@@ -331,7 +331,7 @@ class lexer {
       code = code * static_cast<char32_t>(base) + static_cast<char32_t>(is_digit(c) ? c - '0' : (c | 32) - 'a' + 10);
     }
     if (used < count || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) {
-      fail(std::string("wanted a Unicode character after \\") + escape + " in a string");
+      fail(std::string("expected a Unicode character after \\") + escape + " in a string");
     }
     utf8::append(out, code);
     return used;
@@ -347,7 +347,7 @@ class lexer {
       if (c == '(' || c == '[' || c == '{') brackets += c == '(' ? ')' : c == '[' ? ']' : '}';
       if (c == ')' || c == ']' || c == '}') {
         if (brackets.empty()) fail(std::string("found `") + c + "` without its opening bracket");
-        if (brackets.back() != c) fail(std::string("wanted `") + brackets.back() + "`, found `" + c + "`");
+        if (brackets.back() != c) fail(std::string("expected `") + brackets.back() + "`, found `" + c + "`");
         brackets.pop_back();
       }
       push(kind::symbol, std::string(symbol));

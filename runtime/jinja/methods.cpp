@@ -78,7 +78,7 @@ value list_of(native_call& call, std::span<const std::string_view> parts) {
 const std::string& separator_argument(native_call& call, const value* sep) {
   const std::string& separator = text_argument(call, sep, "sep");
   if (separator.empty())
-    throw error{"wanted a separator that is not empty in a call of `" + std::string(call.name) + "`"};
+    throw error{"expected a separator that is not empty in a call of `" + std::string(call.name) + "`"};
   return separator;
 }
 
@@ -144,7 +144,7 @@ std::pair<std::size_t, std::size_t> byte_range(native_call& call, const value* s
 
 value has_affix(native_call& call, bool at_end) {
   const auto [affix, start, end] = bind_arguments(call, {"prefix", "start", "end"});
-  if (affix == nullptr) throw error{"wanted an argument of `" + std::string(call.name) + "`"};
+  if (affix == nullptr) throw error{"expected an argument of `" + std::string(call.name) + "`"};
   const auto [from, to] = byte_range(call, start, end);
   const std::string_view text =
       from == std::string::npos ? std::string_view() : std::string_view(call.self.text()).substr(from, to - from);
@@ -207,7 +207,7 @@ value removesuffix(native_call& call) { return remove_affix(call, true); }
 
 value join(native_call& call) {
   const auto [parts] = bind_arguments(call, {"iterable"});
-  if (parts == nullptr) throw error{"wanted an argument of `join`"};
+  if (parts == nullptr) throw error{"expected an argument of `join`"};
   text_builder out(call.budget);
   bool first = true;
   for (const value& part : iterate(call.budget, *parts)) {
@@ -222,7 +222,7 @@ value join(native_call& call) {
 
 value dict_get(native_call& call) {
   const auto [key, fallback] = bind_arguments(call, {"key", "default"});
-  if (key == nullptr) throw error{"wanted an argument of `get`"};
+  if (key == nullptr) throw error{"expected an argument of `get`"};
   const value* found = call.self.as_dict().find(call.budget, *key);
   return found != nullptr ? *found : fallback != nullptr ? *fallback : value();
 }

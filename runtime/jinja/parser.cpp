@@ -42,7 +42,8 @@ class parser {
   class nested {
    public:
     explicit nested(parser& p) : p_(p) {
-      if (++p_.nesting_ > nesting_max) p_.fail("wanted at most " + std::to_string(nesting_max) + " levels of nesting");
+      if (++p_.nesting_ > nesting_max)
+        p_.fail("expected at most " + std::to_string(nesting_max) + " levels of nesting");
     }
     ~nested() { --p_.nesting_; }
     nested(const nested&) = delete;
@@ -74,7 +75,7 @@ class parser {
 
   [[noreturn]] void fail(std::string what) const { throw error{std::move(what), errc::invalid_template, now().line}; }
   [[noreturn]] void fail_wanted(std::string_view wanted) const {
-    fail("wanted " + std::string(wanted) + ", found " + describe(now()));
+    fail("expected " + std::string(wanted) + ", found " + describe(now()));
   }
   static std::string describe(const token& t) {
     switch (t.type) {
@@ -297,7 +298,7 @@ class parser {
     s.signature.name = "caller";
     if (is_symbol("(")) parse_parameters(s.signature);
     expression_ref call = parse_expression();
-    if (call->type != expression::kind::call) fail("wanted a call of a macro in `{% call %}`");
+    if (call->type != expression::kind::call) fail("expected a call of a macro in `{% call %}`");
     s.values = {call};
     s.bodies = {parse_callable_body(s.signature, "endcall")};
     return s;
@@ -373,7 +374,7 @@ class parser {
   assignment_target name_target(const std::string& name) {
     static constexpr std::string_view constants[] = {"true", "false", "none", "True", "False", "None"};
     if (std::find(std::begin(constants), std::end(constants), name) != std::end(constants)) {
-      fail("wanted a name to assign to, found the constant `" + name + "`");
+      fail("expected a name to assign to, found the constant `" + name + "`");
     }
     return {assignment_target::kind::name, variable(name), {}, {}};
   }
@@ -569,7 +570,7 @@ class parser {
         double number = 0;
         const std::string text = t.text;
         if (std::from_chars(text.data(), text.data() + text.size(), number).ec != std::errc()) {
-          fail("wanted a number that a double can hold, found `" + text.substr(0, 40) + "`");
+          fail("expected a number that a double can hold, found `" + text.substr(0, 40) + "`");
         }
         skip();
         return make_constant(value::real(number));
@@ -609,7 +610,7 @@ class parser {
     }
     std::int64_t number = 0;
     if (std::from_chars(text.data() + from, text.data() + text.size(), number, base).ec != std::errc()) {
-      fail("wanted an integer of 64 bits, found `" + text.substr(0, 40) + "`");
+      fail("expected an integer of 64 bits, found `" + text.substr(0, 40) + "`");
     }
     skip();
     return make_constant(value::integer(number));
@@ -676,7 +677,7 @@ class parser {
     std::size_t colons = 0;
     while (!is_symbol("]")) {
       if (take_symbol(":")) {
-        if (++colons > 2) fail("wanted at most two `:` in a slice");
+        if (++colons > 2) fail("expected at most two `:` in a slice");
         continue;
       }
       if (is_symbol(",") || parts[colons] != nullptr) fail_wanted("`]`");
@@ -684,7 +685,7 @@ class parser {
     }
     skip();
     if (colons > 0) return &make(expression::kind::slice, {object, parts[0], parts[1], parts[2]});
-    if (parts[0] == nullptr) fail("wanted an expression between `[` and `]`");
+    if (parts[0] == nullptr) fail("expected an expression between `[` and `]`");
     return &make(expression::kind::item, {object, parts[0]});
   }
 
@@ -786,7 +787,7 @@ class parser {
     if (is_symbol("(")) {
       test.arguments = parse_arguments();
     } else if (operand && !is_name("else") && !is_name("or") && !is_name("and")) {
-      if (is_name("is")) fail("wanted one test, found `is` after a test");
+      if (is_name("is")) fail("expected one test, found `is` after a test");
       argument_expression argument;
       argument.value = parse_postfix(parse_primary());
       test.arguments.push_back(argument);

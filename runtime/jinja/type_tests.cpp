@@ -34,10 +34,10 @@ bool is_callable(const value& v) { return v.type() == kind::object && v.as_objec
 
 std::int64_t remainder(native_call& call, std::int64_t divisor) {
   if (!call.self.defined().is_integral()) {
-    throw error{"wanted an int for the test `" + std::string(call.name) + "`, found " +
+    throw error{"expected an int for the test `" + std::string(call.name) + "`, found " +
                 std::string(call.self.type_name())};
   }
-  if (divisor == 0) throw error{"wanted a divisor other than 0"};
+  if (divisor == 0) throw error{"expected a divisor other than 0"};
   return divisor == -1 ? 0 : call.self.as_integer() % divisor;
 }
 
@@ -53,7 +53,7 @@ value is_even(native_call& call) {
 
 const value& other(native_call& call) {
   const auto [v] = bind_arguments(call, {"other"});
-  if (v == nullptr) throw error{"wanted an argument of the test `" + std::string(call.name) + "`"};
+  if (v == nullptr) throw error{"expected an argument of the test `" + std::string(call.name) + "`"};
   return *v;
 }
 

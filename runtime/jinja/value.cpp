@@ -19,7 +19,7 @@ constexpr std::size_t indexed_from_count = 9;      // smaller dicts are searched
 
 std::uint32_t checked_nesting(render_budget& budget, std::uint32_t inner) {
   if (inner + 1 > budget.limits().nesting_max) {
-    throw error{"wanted lists and dicts at most " + std::to_string(budget.limits().nesting_max) + " levels deep"};
+    throw error{"expected lists and dicts at most " + std::to_string(budget.limits().nesting_max) + " levels deep"};
   }
   return inner + 1;
 }
@@ -31,7 +31,7 @@ std::size_t uncounted_bytes(const value& v) {
 
 void check_hashable(const value& key) {
   if ((key.is_list() && !key.as_list().is_tuple) || key.is_dict()) {
-    throw error{"wanted a hashable dict key, found " + std::string(key.type_name())};
+    throw error{"expected a hashable dict key, found " + std::string(key.type_name())};
   }
 }
 
@@ -57,15 +57,15 @@ void append_joined(text_builder& out, render_budget& budget, const std::vector<v
 }  // namespace
 
 void render_budget::throw_steps() const {
-  throw error{"wanted at most " + std::to_string(limits_.steps_max) + " steps of work, the template goes on"};
+  throw error{"expected at most " + std::to_string(limits_.steps_max) + " steps of work, the template goes on"};
 }
 
 void render_budget::throw_memory() const {
-  throw error{"wanted at most " + std::to_string(limits_.memory_bytes_max) + " bytes of values, found more"};
+  throw error{"expected at most " + std::to_string(limits_.memory_bytes_max) + " bytes of values, found more"};
 }
 
 void render_budget::throw_depth() const {
-  throw error{"wanted at most " + std::to_string(limits_.depth_max) + " expressions inside each other, found more"};
+  throw error{"expected at most " + std::to_string(limits_.depth_max) + " expressions inside each other, found more"};
 }
 
 value::text_object::text_object(render_budget& budget, std::string t)
@@ -98,7 +98,7 @@ value value::dict(render_budget& budget, std::vector<entry> entries) {
 value value::from_json(render_budget& budget, const nlohmann::ordered_json& json, std::uint32_t depth) {
   budget.step();
   if (depth > budget.limits().nesting_max) {
-    throw error{"wanted input at most " + std::to_string(budget.limits().nesting_max) + " levels deep"};
+    throw error{"expected input at most " + std::to_string(budget.limits().nesting_max) + " levels deep"};
   }
   switch (json.type()) {
     case nlohmann::json::value_t::boolean:
@@ -264,7 +264,7 @@ const value* dict_object::find(render_budget& budget, const value& key) const {
 
 void text_builder::append(std::string_view more) {
   if (more.size() > bytes_max_ - text_.size()) {
-    throw error{"wanted at most " + std::to_string(bytes_max_) + " bytes of output, found more"};
+    throw error{"expected at most " + std::to_string(bytes_max_) + " bytes of output, found more"};
   }
   budget_.touch(more.size());
   charge_.grow(more.size());
@@ -376,7 +376,7 @@ bool less(render_budget& budget, const value& a, const value& b) {
     return x.size() < y.size();
   }
   a.defined(), b.defined();
-  throw error{"wanted values that can be ordered, found " + std::string(a.type_name()) + " and " +
+  throw error{"expected values that can be ordered, found " + std::string(a.type_name()) + " and " +
               std::string(b.type_name())};
 }
 
@@ -386,7 +386,7 @@ bool contains(render_budget& budget, const value& container, const value& item) 
       return false;
     case kind::string:
       item.defined();
-      if (!item.is_string()) throw error{"wanted a str to look for in a str, found " + std::string(item.type_name())};
+      if (!item.is_string()) throw error{"expected a str to look for in a str, found " + std::string(item.type_name())};
       budget.touch(container.text().size());
       return container.text().find(item.text()) != std::string::npos;
     case kind::list:
@@ -397,7 +397,7 @@ bool contains(render_budget& budget, const value& container, const value& item) 
     case kind::dict:
       return container.as_dict().find(budget, item) != nullptr;
     default:
-      throw error{"wanted a container after `in`, found " + std::string(container.type_name())};
+      throw error{"expected a container after `in`, found " + std::string(container.type_name())};
   }
 }
 
@@ -412,7 +412,7 @@ std::size_t count_elements(const value& v) {
     case kind::dict:
       return v.as_dict().entries.size();
     default:
-      throw error{"wanted something with a length, found " + std::string(v.type_name())};
+      throw error{"expected something with a length, found " + std::string(v.type_name())};
   }
 }
 
@@ -439,7 +439,7 @@ std::vector<value> iterate(render_budget& budget, const value& v) {
       return items;
     }
     default:
-      throw error{"wanted something to iterate over, found " + std::string(v.type_name())};
+      throw error{"expected something to iterate over, found " + std::string(v.type_name())};
   }
 }
 
@@ -464,7 +464,7 @@ std::string json_key(const value& key, const json_style& style) {
     case kind::real:
       return "\"" + python_float(key.as_real()) + "\"";
     default:
-      throw error{"wanted a JSON key, found " + std::string(key.type_name())};
+      throw error{"expected a JSON key, found " + std::string(key.type_name())};
   }
 }
 
@@ -526,7 +526,7 @@ void append_json(text_builder& out, render_budget& budget, const value& v, const
     case kind::dict:
       return json_entries(out, budget, v.as_dict().entries, style, level);
     default:
-      throw error{"wanted a value that JSON can hold, found " + std::string(v.type_name())};
+      throw error{"expected a value that JSON can hold, found " + std::string(v.type_name())};
   }
 }
 

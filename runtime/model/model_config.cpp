@@ -71,7 +71,7 @@ class reader {
     if (otherwise != 0 && file_.find(full) == nullptr) return otherwise;
     REDLINE_TRY_ASSIGN(const std::uint64_t n, file_.get_unsigned(full));
     if (n == 0 || n > most) {
-      return malformed(file_, full + ": wanted 1 to " + std::to_string(most) + ", found " + std::to_string(n));
+      return malformed(file_, full + ": expected 1 to " + std::to_string(most) + ", found " + std::to_string(n));
     }
     return static_cast<std::uint32_t>(n);
   }
@@ -82,7 +82,7 @@ class reader {
     REDLINE_TRY_ASSIGN(const double x, otherwise ? file_.get_float(full, *otherwise) : file_.get_float(full));
     const auto single = static_cast<float>(x);
     if (!std::isfinite(single) || single <= 0) {
-      return malformed(file_, full + ": wanted a positive number, found " + std::to_string(x));
+      return malformed(file_, full + ": expected a positive number, found " + std::to_string(x));
     }
     return single;
   }
@@ -107,22 +107,22 @@ result<void> read_shape(const gguf::gguf_file& file, const reader& keys, model_c
   REDLINE_TRY_ASSIGN(c.feed_forward, keys.count("feed_forward_length", width_max));
   REDLINE_TRY_ASSIGN(c.context, keys.count("context_length", context_max));
   if (c.heads % c.kv_heads != 0) {
-    return malformed(file, keys.key("attention.head_count_kv") + ": wanted a divisor of " + std::to_string(c.heads) +
+    return malformed(file, keys.key("attention.head_count_kv") + ": expected a divisor of " + std::to_string(c.heads) +
                                " heads, found " + std::to_string(c.kv_heads));
   }
   if (file.find(keys.key("attention.key_length")) == nullptr && c.width % c.heads != 0) {
-    return malformed(file, keys.key("attention.head_count") + ": wanted a divisor of the width " +
+    return malformed(file, keys.key("attention.head_count") + ": expected a divisor of the width " +
                                std::to_string(c.width) + ", found " + std::to_string(c.heads));
   }
   const std::uint32_t usual = c.width / c.heads;
   REDLINE_TRY_ASSIGN(c.head_dim, keys.count("attention.key_length", head_dim_max, usual));
   REDLINE_TRY_ASSIGN(const std::uint32_t value_length, keys.count("attention.value_length", head_dim_max, usual));
   if (c.head_dim % 2 != 0 || c.head_dim > head_dim_max) {
-    return unsupported(file, "head size: wanted an even number up to " + std::to_string(head_dim_max) + ", found " +
+    return unsupported(file, "head size: expected an even number up to " + std::to_string(head_dim_max) + ", found " +
                                  std::to_string(c.head_dim));
   }
   if (value_length != c.head_dim) {
-    return unsupported(file, keys.key("attention.value_length") + ": wanted the key length " +
+    return unsupported(file, keys.key("attention.value_length") + ": expected the key length " +
                                  std::to_string(c.head_dim) + ", found " + std::to_string(value_length));
   }
   if (std::uint64_t{c.heads} * c.head_dim > width_max) {
@@ -136,7 +136,7 @@ result<void> read_rope(const gguf::gguf_file& file, const reader& keys, model_co
   REDLINE_TRY_ASSIGN(c.rotary_dim, keys.count("rope.dimension_count", c.head_dim, c.head_dim));
   if (c.rotary_dim % 2 != 0) {
     return malformed(
-        file, keys.key("rope.dimension_count") + ": wanted an even number, found " + std::to_string(c.rotary_dim));
+        file, keys.key("rope.dimension_count") + ": expected an even number, found " + std::to_string(c.rotary_dim));
   }
   REDLINE_TRY_ASSIGN(c.rope_base, keys.positive("rope.freq_base", 10000.0));
   const std::string type_key = keys.key("rope.scaling.type");
@@ -146,7 +146,7 @@ result<void> read_rope(const gguf::gguf_file& file, const reader& keys, model_co
       REDLINE_TRY_ASSIGN(const float factor, keys.positive("rope.scaling.factor"));
       c.rope_position_scale = 1 / factor;
     } else if (type != "none") {
-      return unsupported(file, type_key + ": wanted 'none' or 'linear', found '" + std::string(type) + "'");
+      return unsupported(file, type_key + ": expected 'none' or 'linear', found '" + std::string(type) + "'");
     }
   } else if (file.find(keys.key("rope.scale_linear")) != nullptr) {
     REDLINE_TRY_ASSIGN(const float factor, keys.positive("rope.scale_linear"));
@@ -160,11 +160,11 @@ result<void> refuse_extras(const gguf::gguf_file& file, const reader& keys, cons
   REDLINE_TRY_ASSIGN(const std::uint64_t experts, file.get_unsigned(keys.key("expert_count"), 0));
   if (experts > 0) {
     return unsupported(
-        file, keys.key("expert_count") + ": wanted a dense model, found " + std::to_string(experts) + " experts");
+        file, keys.key("expert_count") + ": expected a dense model, found " + std::to_string(experts) + " experts");
   }
   REDLINE_TRY_ASSIGN(const std::uint64_t window, file.get_unsigned(keys.key("attention.sliding_window"), 0));
   if (window > 0 && window < c.context) {
-    return unsupported(file, keys.key("attention.sliding_window") + ": wanted full attention, found a window of " +
+    return unsupported(file, keys.key("attention.sliding_window") + ": expected full attention, found a window of " +
                                  std::to_string(window));
   }
   constexpr auto multipliers = std::to_array<std::string_view>(
@@ -181,13 +181,13 @@ result<void> read_vocabulary(const gguf::gguf_file& file, model_config& c) {
   if (embedding == nullptr) return malformed(file, "tensor 'token_embd.weight' is missing");
   if (embedding->dimensions.size() != 2 || embedding->dimensions[1] == 0 || embedding->dimensions[1] > vocabulary_max) {
     return malformed(
-        file, "tensor 'token_embd.weight': wanted two dimensions, the second 1 to " + std::to_string(vocabulary_max));
+        file, "tensor 'token_embd.weight': expected two dimensions, the second 1 to " + std::to_string(vocabulary_max));
   }
   c.vocabulary = static_cast<std::uint32_t>(embedding->dimensions[1]);
   if (file.find("tokenizer.ggml.tokens") != nullptr) {
     REDLINE_TRY_ASSIGN(const gguf::array* tokens, file.get_array("tokenizer.ggml.tokens"));
     if (tokens->size() != c.vocabulary) {
-      return malformed(file, "tokenizer.ggml.tokens: wanted " + std::to_string(c.vocabulary) +
+      return malformed(file, "tokenizer.ggml.tokens: expected " + std::to_string(c.vocabulary) +
                                  " entries as 'token_embd.weight' has rows, found " + std::to_string(tokens->size()));
     }
   }
@@ -203,7 +203,7 @@ result<model_config> read_config(const gguf::gguf_file& file) {
   const architecture* kind = find_architecture(c.architecture);
   if (kind == nullptr) {
     return unsupported(
-        file, "general.architecture: wanted one of " + known_architectures() + ", found '" + c.architecture + "'");
+        file, "general.architecture: expected one of " + known_architectures() + ", found '" + c.architecture + "'");
   }
   if (file.find("general.name") != nullptr) {
     REDLINE_TRY_ASSIGN(const std::string_view name, file.get_string("general.name"));

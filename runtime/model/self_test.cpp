@@ -66,7 +66,7 @@ std::optional<std::string> difference(std::span<const float> wanted, std::span<c
   REDLINE_ASSERT(wanted.size() == found.size(), "results of one shape");
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (std::memcmp(&wanted[i], &found[i], sizeof(float)) == 0 || std::fabs(wanted[i] - found[i]) < tolerance) continue;
-    return "row " + std::to_string(i / width) + ", output " + std::to_string(i % width) + ": wanted " +
+    return "row " + std::to_string(i / width) + ", output " + std::to_string(i % width) + ": expected " +
            exactly(wanted[i]) + ", found " + exactly(found[i]);
   }
   return std::nullopt;

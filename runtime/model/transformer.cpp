@@ -612,7 +612,7 @@ result<std::unique_ptr<transformer>> transformer::create(std::shared_ptr<const w
       (bytes != 0 && how.pages_count > std::numeric_limits<std::int64_t>::max() / bytes)) {
     return failure{errc::invalid_argument, "transformer: " + std::to_string(how.pages_count) + " pages of " +
                                                std::to_string(bytes) + " bytes and " + std::to_string(how.rows_max) +
-                                               " rows: wanted at least one row and storage that can be addressed"};
+                                               " rows: expected at least one row and storage that can be addressed"};
   }
   try {
     return std::unique_ptr<transformer>(new transformer(std::make_unique<state>(std::move(w), table, team, how)));

@@ -47,7 +47,7 @@ class loader {
     const std::optional<weight_type> type = matrix_type(t->type);
     if (!type) return wrong_type(*t, "one of " + known_types());
     if (columns % kernels::block_columns(*type) != 0) {
-      return failure{errc::file_malformed, file_.path() + ": tensor '" + name + "': wanted rows of whole blocks of " +
+      return failure{errc::file_malformed, file_.path() + ": tensor '" + name + "': expected rows of whole blocks of " +
                                                std::to_string(kernels::block_columns(*type)) + ", found " +
                                                std::to_string(columns) + " columns"};
     }
@@ -93,7 +93,7 @@ class loader {
     const gguf::tensor* t = file_.find_tensor(name);
     if (t == nullptr) return failure{errc::file_malformed, file_.path() + ": tensor '" + name + "' is missing"};
     if (!std::equal(wanted.begin(), wanted.end(), t->dimensions.begin(), t->dimensions.end())) {
-      return failure{errc::file_malformed, file_.path() + ": tensor '" + name + "': wanted shape " +
+      return failure{errc::file_malformed, file_.path() + ": tensor '" + name + "': expected shape " +
                                                shape_text(wanted) + ", found " + shape_text(t->dimensions)};
     }
     used_.insert(t->name);
@@ -101,7 +101,7 @@ class loader {
   }
 
   [[nodiscard]] failure wrong_type(const gguf::tensor& t, const std::string& wanted) const {
-    return {errc::unsupported_format, file_.path() + ": tensor '" + std::string(t.name) + "': wanted " + wanted +
+    return {errc::unsupported_format, file_.path() + ": tensor '" + std::string(t.name) + "': expected " + wanted +
                                           ", found " + gguf::name_of(t.type)};
   }
 
@@ -182,7 +182,8 @@ result<std::shared_ptr<const weights>> load_weights(const gguf::gguf_file& file,
     REDLINE_TRY_ASSIGN(w->rope_factors, from.vector("rope_freqs.weight", c.rotary_dim / 2));
     for (const float factor : w->rope_factors) {
       if (!std::isfinite(factor) || factor <= 0) {
-        return failure{errc::file_malformed, file.path() + ": tensor 'rope_freqs.weight': wanted positive divisors, " +
+        return failure{errc::file_malformed, file.path() +
+                                                 ": tensor 'rope_freqs.weight': expected positive divisors, " +
                                                  "found " + std::to_string(factor)};
       }
     }

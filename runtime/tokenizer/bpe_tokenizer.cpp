@@ -160,7 +160,7 @@ result<void> bpe_tokenizer::load_merges(const gguf::gguf_file& file) {
     return failure{errc::file_malformed, file.path() + ": metadata '" + std::string(key) + "': " + why};
   };
   REDLINE_TRY_ASSIGN(const gguf::array* lines, file.get_array(key));
-  if (lines->element_type != gguf::value_type::string) return malformed("wanted strings");
+  if (lines->element_type != gguf::value_type::string) return malformed("expected strings");
   merges_.resize(std::bit_ceil(2 * lines->size() + 2));
 
   std::unordered_map<std::string, symbol> symbols;

@@ -123,7 +123,7 @@ result<pretokenizer> pretokenizer::make(std::string_view name) {
     std::string names;
     for (const named_patterns& k : known) names += (names.empty() ? "'" : ", '") + std::string(k.name) + "'";
     return failure{errc::unsupported_format,
-                   "tokenizer.ggml.pre: wanted one of " + names + ", found '" + std::string(name) + "'"};
+                   "tokenizer.ggml.pre: expected one of " + names + ", found '" + std::string(name) + "'"};
   }
   pretokenizer out;
   for (const std::string_view expression : it->patterns) {

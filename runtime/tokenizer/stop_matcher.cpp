@@ -20,14 +20,14 @@ std::vector<std::size_t> borders_of(std::string_view stop) {
 
 result<stop_matcher> stop_matcher::make(std::vector<std::string> stops) {
   if (stops.size() > stops_max) {
-    return failure{errc::invalid_argument, "stop: wanted at most " + std::to_string(stops_max) + " strings, found " +
+    return failure{errc::invalid_argument, "stop: expected at most " + std::to_string(stops_max) + " strings, found " +
                                                std::to_string(stops.size())};
   }
   stop_matcher out;
   for (std::size_t i = 0; i < stops.size(); ++i) {
     if (stops[i].empty() || stops[i].size() > stop_bytes_max) {
       return failure{errc::invalid_argument, "stop: string " + std::to_string(i) + " has " +
-                                                 std::to_string(stops[i].size()) + " bytes, wanted 1 to " +
+                                                 std::to_string(stops[i].size()) + " bytes, expected 1 to " +
                                                  std::to_string(stop_bytes_max)};
     }
     std::vector<std::size_t> borders = borders_of(stops[i]);

@@ -15,10 +15,10 @@ failure malformed(const gguf::gguf_file& file, std::string_view key, const std::
 /// An array with one number for each token.
 result<const gguf::array*> per_token(const gguf::gguf_file& file, std::string_view key, std::size_t token_count) {
   REDLINE_TRY_ASSIGN(const gguf::array* out, file.get_array(key));
-  if (out->element_type == gguf::value_type::string) return malformed(file, key, "wanted numbers, found strings");
+  if (out->element_type == gguf::value_type::string) return malformed(file, key, "expected numbers, found strings");
   if (out->size() != token_count) {
     return malformed(file, key,
-                     "wanted one number for each of the " + std::to_string(token_count) + " tokens, found " +
+                     "expected one number for each of the " + std::to_string(token_count) + " tokens, found " +
                          std::to_string(out->size()));
   }
   return out;
@@ -50,7 +50,7 @@ result<vocabulary> vocabulary::load(const gguf::gguf_file& file) {
   } else if (model == "llama") {
     out.kind_ = vocabulary_kind::sentencepiece;
   } else {
-    return failure{errc::unsupported_format, file.path() + ": metadata 'tokenizer.ggml.model': wanted 'gpt2' or " +
+    return failure{errc::unsupported_format, file.path() + ": metadata 'tokenizer.ggml.model': expected 'gpt2' or " +
                                                  "'llama', found '" + std::string(model) + "'"};
   }
   REDLINE_TRY(out.load_tokens(file));
@@ -66,7 +66,7 @@ result<void> vocabulary::load_tokens(const gguf::gguf_file& file) {
   constexpr std::string_view types_key = "tokenizer.ggml.token_type";
   constexpr std::string_view scores_key = "tokenizer.ggml.scores";
   REDLINE_TRY_ASSIGN(const gguf::array* tokens, file.get_array(tokens_key));
-  if (tokens->element_type != gguf::value_type::string) return malformed(file, tokens_key, "wanted strings");
+  if (tokens->element_type != gguf::value_type::string) return malformed(file, tokens_key, "expected strings");
   const std::size_t count = tokens->size();
   if (count == 0) return malformed(file, tokens_key, "is empty");
   if (count > static_cast<std::size_t>(std::numeric_limits<token>::max())) {

@@ -39,7 +39,7 @@ TEST(dispatch, takes_a_forced_target_or_says_why_not) {
   const table_choice unknown = choose_table("sse9");
   EXPECT_EQ(unknown.table, nullptr);
   EXPECT_THAT(unknown.problem,
-              HasSubstr("'sse9': wanted one of amx, avx512, avx2, blas, scalar, avx512fp16, amx_emulated"));
+              HasSubstr("'sse9': expected one of amx, avx512, avx2, blas, scalar, avx512fp16, amx_emulated"));
 }
 
 TEST(dispatch, features_imply_their_foundations) {

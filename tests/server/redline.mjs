@@ -26,7 +26,7 @@ export class Program {
             if (this.child.exitCode !== null) break;
             await sleep(50);
         }
-        throw new Error(`wanted ${pattern} on standard error, found: ${this.lines.join("")}`);
+        throw new Error(`expected ${pattern} on standard error, found: ${this.lines.join("")}`);
     }
     kill(signal = "SIGKILL") {
         this.child.kill(signal);

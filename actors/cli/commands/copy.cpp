@@ -51,7 +51,7 @@ result<std::vector<copy::document>> read_documents(const flags& f, const index_p
     files.push_back(std::move(file));
   }
   if (files.size() > copy::program_shape::files_max) {
-    return failure{errc::invalid_argument, "wanted at most " + std::to_string(copy::program_shape::files_max) +
+    return failure{errc::invalid_argument, "expected at most " + std::to_string(copy::program_shape::files_max) +
                                                " files, found " + std::to_string(files.size())};
   }
   return files;

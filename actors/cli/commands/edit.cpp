@@ -139,7 +139,7 @@ void add_edit(CLI::App& app, int& exit_code) {
   c.add_flag("--write", f->write, "Replace the file (in one step, or not at all)");
   c.on_run(exit_code, [f] {
     if (f->server.empty() && f->models.model.empty()) {
-      return report(failure{errc::invalid_argument, "wanted --model FILE or --server URL, found neither"});
+      return report(failure{errc::invalid_argument, "expected --model FILE or --server URL, found neither"});
     }
     return run(*f);
   });

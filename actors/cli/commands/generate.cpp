@@ -36,7 +36,7 @@ result<std::vector<token>> parse_tokens(const std::string& list) {
     token t = 0;
     const auto [next, error] = std::from_chars(at, end, t);
     if (error != std::errc() || (next < end && *next != ',')) {
-      return failure{errc::invalid_argument, "wanted --tokens as numbers with commas between, found '" + list + "'"};
+      return failure{errc::invalid_argument, "expected --tokens as numbers with commas between, found '" + list + "'"};
     }
     out.push_back(t);
     at = next < end ? next + 1 : end;
@@ -141,7 +141,7 @@ void add_generate(CLI::App& app, int& exit_code) {
   c.add_flag("--json", f->json, "Print one JSON object");
   c.on_run(exit_code, [f, prompt, tokens] {
     if (!prompt.given() && !tokens.given()) {
-      return report(failure{errc::invalid_argument, "wanted --prompt TEXT or --tokens IDS, found neither"});
+      return report(failure{errc::invalid_argument, "expected --prompt TEXT or --tokens IDS, found neither"});
     }
     return run(*f);
   });

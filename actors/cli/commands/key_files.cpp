@@ -30,13 +30,13 @@ result<std::string> read_key(const fs::path& path, bool secret) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return failure{errc::file_unreadable, "cannot read " + path.string()};
   if (secret && (info.st_mode & 077) != 0) {
-    return failure{errc::invalid_argument, "wanted mode 0600 for " + path.string() + ", found it open to others"};
+    return failure{errc::invalid_argument, "expected mode 0600 for " + path.string() + ", found it open to others"};
   }
   REDLINE_TRY_ASSIGN(std::string key, read_whole(path.string()));
   while (!key.empty() && (key.back() == '\n' || key.back() == '\r' || key.back() == ' ')) key.pop_back();
   if (key.size() != key_characters) {
     return failure{errc::file_malformed,
-                   "wanted a key of 40 characters in " + path.string() + ", found " + std::to_string(key.size())};
+                   "expected a key of 40 characters in " + path.string() + ", found " + std::to_string(key.size())};
   }
   return key;
 }

@@ -259,14 +259,14 @@ result<engine_options> to_engine_options(const worker_flags& flags) {
 result<listen_address> parse_listen_address(const std::string& text) {
   const auto colon = text.rfind(':');
   if (colon == std::string::npos) {
-    return failure{errc::invalid_argument, "--listen: wanted HOST:PORT, found '" + text + "'"};
+    return failure{errc::invalid_argument, "--listen: expected HOST:PORT, found '" + text + "'"};
   }
   listen_address out{text.substr(0, colon), 0};
   const char* end = text.data() + text.size();
   const auto [stopped, error] = std::from_chars(text.data() + colon + 1, end, out.port);
   if (error != std::errc() || stopped != end) {
     return failure{errc::invalid_argument,
-                   "--listen: wanted a port from 0 to 65535, found '" + text.substr(colon + 1) + "'"};
+                   "--listen: expected a port from 0 to 65535, found '" + text.substr(colon + 1) + "'"};
   }
   if (out.host.empty()) out.host = "127.0.0.1";
   return out;

@@ -63,7 +63,7 @@ result<Number> number_of(std::string_view text, const std::string& wanted) {
   Number n = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
   if (!text.empty() && error == std::errc() && end == text.data() + text.size()) return n;
-  return failure{errc::invalid_argument, "wanted " + wanted + ", found '" + std::string(text) + "'"};
+  return failure{errc::invalid_argument, "expected " + wanted + ", found '" + std::string(text) + "'"};
 }
 
 /// "LINE:CHARACTER", both from 0.
@@ -71,7 +71,7 @@ result<json> position_of(std::string_view text) {
   const std::string wanted = "LINE:CHARACTER, both from 0";
   const auto colon = text.find(':');
   if (colon == std::string_view::npos)
-    return failure{errc::invalid_argument, "wanted " + wanted + ", found '" + std::string(text) + "'"};
+    return failure{errc::invalid_argument, "expected " + wanted + ", found '" + std::string(text) + "'"};
   REDLINE_TRY_ASSIGN(const auto line, number_of<std::uint32_t>(text.substr(0, colon), wanted));
   REDLINE_TRY_ASSIGN(const auto character, number_of<std::uint32_t>(text.substr(colon + 1), wanted));
   return json{{"line", line}, {"character", character}};

@@ -46,7 +46,7 @@ result<std::vector<token>> parse_ids(const std::string& input) {
       continue;
     }
     if (std::string_view(" \t\r\n,[]").find(c) == std::string_view::npos) {
-      return failure{errc::invalid_argument, std::string("wanted token ids, found '") + c + "'"};
+      return failure{errc::invalid_argument, std::string("expected token ids, found '") + c + "'"};
     }
     if (number.size() > 9) return failure{errc::invalid_argument, "the token id " + number + " is too large"};
     if (!number.empty()) ids.push_back(static_cast<token>(std::stol(number)));

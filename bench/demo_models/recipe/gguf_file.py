@@ -174,7 +174,7 @@ def _values(raw, sizes, kind):
     if kind == F32:
         values = numpy.frombuffer(raw, "<f4", count)
     else:
-        assert kind == Q8_0, f"wanted a matrix of type {F32} or {Q8_0}, found {kind}"
+        assert kind == Q8_0, f"expected a matrix of type {F32} or {Q8_0}, found {kind}"
         block = numpy.frombuffer(raw, [("scale", "<f2"), ("integers", "i1", BLOCK)], count // BLOCK)
         values = block["scale"].astype(numpy.float32)[:, None] * block["integers"]
     return torch.from_numpy(values.reshape(tuple(reversed(sizes))).astype(numpy.float32))
@@ -185,13 +185,13 @@ def read(path):
     with open(path, "rb") as file:
         reader = _Reader(file.read())
     magic, version, tensor_count, entry_count = reader.take("4sIQQ")
-    assert (magic, version) == (b"GGUF", 3), f"{path}: wanted GGUF version 3, found {magic!r} {version}"
+    assert (magic, version) == (b"GGUF", 3), f"{path}: expected GGUF version 3, found {magic!r} {version}"
     entries = {}
     for _ in range(entry_count):
         key = reader.text()
         entries[key] = reader.value(reader.take("I"))
     architecture = entries.get("general.architecture")
-    assert architecture == "qwen2", f"{path}: wanted architecture qwen2, found {architecture}"
+    assert architecture == "qwen2", f"{path}: expected architecture qwen2, found {architecture}"
     infos = []
     for _ in range(tensor_count):
         label, dimensions = reader.text(), reader.take("I")

@@ -60,7 +60,7 @@ def parse_arguments():
     for name in ("target", "draft") if options.start else ():
         path = os.path.join(options.start, f"demo-{name}.gguf")
         if not os.path.isfile(path):
-            parser.error(f"--start: wanted a folder with demo-target.gguf and demo-draft.gguf, found no {path}")
+            parser.error(f"--start: expected a folder with demo-target.gguf and demo-draft.gguf, found no {path}")
     return options
 
 

@@ -235,7 +235,7 @@ def grown(weights, shape):
         for part in ("attention_norm", "qkv", "qkv_bias", "attention_out", "feed_forward_norm", "gate_up", "down"):
             tensors[f"{new}.{part}"] = weights.layer(i, part) * (share if part in ("attention_out", "down") else 1.0)
     if {name: tuple(tensor.shape) for name, tensor in tensors.items()} != tensor_shapes(shape):
-        raise ValueError(f"wanted a model that more layers make {shape}, found {weights.shape}")
+        raise ValueError(f"expected a model that more layers make {shape}, found {weights.shape}")
     return Weights(shape, tensors)
 
 

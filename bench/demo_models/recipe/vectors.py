@@ -128,6 +128,6 @@ def check_with_redline(redline, model, who, path):
             problems.append(f"{number} ({case['name']}): prompt tokens differ")
         if found["tokens"][: len(wanted)] != wanted and case[who]["min_gap"] > TIE:
             problems.append(
-                f"{number} ({case['name']}): answer differs: wanted {wanted[:40]}, found {found['tokens'][:40]}"
+                f"{number} ({case['name']}): answer differs: expected {wanted[:40]}, found {found['tokens'][:40]}"
             )
     return problems

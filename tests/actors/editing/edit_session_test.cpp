@@ -189,9 +189,9 @@ TEST_F(edit_sessions, refuse_what_makes_no_sense_and_say_why) {
     EXPECT_NE(answer["error"]["message"].get<std::string>().find(words_in_message), std::string::npos) << answer;
   };
   const auto file = at(id, "/files/a.py");
-  refused("PATCH", file, insertion(3, 0, 0, "x"), 409, "session_version_mismatch", "wanted an edit of version 1");
-  refused("PATCH", file, insertion(2, 5, 0, "x"), 400, "", "edit 0: wanted a line below 2, found 5");
-  refused("PATCH", file, insertion(2, 0, 3, "x"), 400, "", "wanted a character up to 2");
+  refused("PATCH", file, insertion(3, 0, 0, "x"), 409, "session_version_mismatch", "expected an edit of version 1");
+  refused("PATCH", file, insertion(2, 5, 0, "x"), 400, "", "edit 0: expected a line below 2, found 5");
+  refused("PATCH", file, insertion(2, 0, 3, "x"), 400, "", "expected a character up to 2");
   refused("PATCH", file, {{"version", 2}}, 400, "", "'edits' is required");
   refused("PATCH", file, {{"version", 2}, {"edits", {{{"rnge", 1}, {"text", ""}}}}}, 400, "", "range");
   refused("PATCH", at(id, "/files/no.py"), insertion(2, 0, 0, "x"), 404, "file_not_found", "no.py");

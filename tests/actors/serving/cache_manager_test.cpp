@@ -33,7 +33,7 @@ class cache_manager_test : public ::testing::Test {
   template<actor::message M>
   M expect(actor::address to) {
     auto m = wire.take<M>();
-    EXPECT_TRUE(m) << "wanted " << M::name;
+    EXPECT_TRUE(m) << "expected " << M::name;
     EXPECT_EQ(wire.last_to, to);
     return m.value_or(M{});
   }

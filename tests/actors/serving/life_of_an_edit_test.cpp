@@ -45,7 +45,7 @@ class life_of_an_edit : public ::testing::Test {
   template<actor::message M>
   M expect(actor::address to) {
     auto m = wire.take<M>();
-    EXPECT_TRUE(m) << "wanted " << M::name << ", found "
+    EXPECT_TRUE(m) << "expected " << M::name << ", found "
                    << (wire.sent.empty() ? 0 : static_cast<int>(wire.sent.front().head.id.value));
     EXPECT_EQ(wire.last_to, to);
     return m.value_or(M{});

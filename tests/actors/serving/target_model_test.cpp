@@ -80,15 +80,15 @@ struct refusal {
 
 const std::vector<refusal>& refusals() {
   static const std::vector<refusal> all = {
-      {"a move from outside of the storage", "wanted slots below 128",
+      {"a move from outside of the storage", "expected slots below 128",
        [](auto& m, auto&) {
          m.moves = {{slots_count - 4, 0, 5, 0}};
        }},
-      {"a move to outside of the storage", "wanted slots below 128",
+      {"a move to outside of the storage", "expected slots below 128",
        [](auto& m, auto&) {
          m.moves = {{0, slots_count - 4, 5, 0}};
        }},
-      {"a move whose end overflows", "wanted slots below 128",
+      {"a move whose end overflows", "expected slots below 128",
        [](auto& m, auto&) {
          m.moves = {{8, 0, 0xfffffffcU, 0}};
        }},
@@ -137,7 +137,7 @@ const std::vector<refusal>& refusals() {
          run.grammar = grammar::json_constraint("{\"type\":\"object\"}");
          run.grammar.state = {0xffffffffU, 0xffffffffU, 0xffffffffU};
        }},
-      {"more rows than a pass has", "wanted at most 24 rows, found 25",
+      {"more rows than a pass has", "expected at most 24 rows, found 25",
        [](auto&, auto& run) {
          run = {.sequence = {41}, .tokens = std::vector<token>(22, 1), .table = {{32, 22, 0}}, .logits_begin = 22};
        }},

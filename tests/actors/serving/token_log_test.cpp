@@ -224,7 +224,7 @@ TEST(token_log, a_conversation_too_long_for_its_window_begins_without_its_oldest
   EXPECT_EQ(token_log::make(conversation(6), tokenizer()).error().code, errc::invalid_argument);
   const auto none = token_log::make(conversation(4), tokenizer());
   ASSERT_EQ(none.error().code, errc::context_length_exceeded);
-  EXPECT_EQ(none.error().context, "wanted a prompt of fewer than 4 tokens without its older turns, found 4");
+  EXPECT_EQ(none.error().context, "expected a prompt of fewer than 4 tokens without its older turns, found 4");
 }
 
 TEST(token_log, refuses_windows_without_room) {

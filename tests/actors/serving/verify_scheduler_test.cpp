@@ -46,7 +46,7 @@ class verify_scheduler_test : public ::testing::Test {
   template<actor::message M>
   M expect(actor::address to) {
     auto m = wire.take<M>();
-    EXPECT_TRUE(m) << "wanted " << M::name << ", found "
+    EXPECT_TRUE(m) << "expected " << M::name << ", found "
                    << (wire.sent.empty() ? 0 : static_cast<int>(wire.sent.front().head.id.value));
     EXPECT_EQ(wire.last_to, to);
     return m.value_or(M{});

@@ -34,9 +34,9 @@ TEST(edit_corpus, names_the_line_and_the_field_that_is_wrong) {
   const std::pair<std::string, std::string> cases[] = {
       {"", "at least one edit"},
       {"\n \n", "at least one edit"},
-      {good + "{", "f, line 2: wanted one JSON object, found no JSON"},
-      {good + "[1]", "line 2: wanted one JSON object, found array"},
-      {R"({"before": "b", "after": "a"})", "line 1: wanted \"instruction\" as a string of at most 4 MiB, found none"},
+      {good + "{", "f, line 2: expected one JSON object, found no JSON"},
+      {good + "[1]", "line 2: expected one JSON object, found array"},
+      {R"({"before": "b", "after": "a"})", "line 1: expected \"instruction\" as a string of at most 4 MiB, found none"},
       {R"({"instruction": "i", "before": 7, "after": "a"})", "\"before\" as a string of at most 4 MiB, found number"},
       {R"({"instruction": "i", "before": "b", "after": null})", "\"after\" as a string of at most 4 MiB, found null"},
       {R"({"instruction": "i", "before": "b", "after": "a", "id": {}})",
@@ -44,7 +44,7 @@ TEST(edit_corpus, names_the_line_and_the_field_that_is_wrong) {
       {"{\"instruction\": \"\xff\", \"before\": \"b\", \"after\": \"a\"}", "found no JSON"},
       {R"({"instruction": "i", "before": "b", "after": ")" + std::string((4 << 20) + 1, 'x') + "\"}",
        "found 4194305 bytes"},
-      {std::string(100'000, '['), "line 1: wanted one JSON object, found no JSON"},
+      {std::string(100'000, '['), "line 1: expected one JSON object, found no JSON"},
   };
   for (const auto& [text, why] : cases) {
     const auto edits = parse_edits(text, "f");

@@ -153,14 +153,14 @@ TEST(load_report, names_the_entry_and_the_field_that_is_wrong) {
   EXPECT_THAT(problem([](auto& j) { j = 3; }), HasSubstr("found no list \"windows\""));
   EXPECT_THAT(problem([](auto& j) { j.erase("requests"); }), HasSubstr("found no list \"requests\""));
   EXPECT_THAT(problem([](auto& j) { j["windows"][1] = "x"; }),
-              HasSubstr("f, windows[1]: wanted an object, found string"));
+              HasSubstr("f, windows[1]: expected an object, found string"));
   EXPECT_THAT(problem([](auto& j) { j["requests"][2].erase("item"); }),
-              HasSubstr("f, requests[2], \"item\": wanted a value"));
-  EXPECT_THAT(problem([](auto& j) { j["requests"][0]["tokens"] = -1; }), HasSubstr("\"tokens\": wanted a count"));
+              HasSubstr("f, requests[2], \"item\": expected a value"));
+  EXPECT_THAT(problem([](auto& j) { j["requests"][0]["tokens"] = -1; }), HasSubstr("\"tokens\": expected a count"));
   EXPECT_THAT(problem([](auto& j) { j["requests"][0]["total_ms"] = 1e300; }),
-              HasSubstr("\"total_ms\": wanted a number"));
+              HasSubstr("\"total_ms\": expected a number"));
   EXPECT_THAT(problem([](auto& j) { j["requests"][0]["sources"]["lookup"] = 1; }),
-              HasSubstr("requests[0], sources, lookup: wanted an object"));
+              HasSubstr("requests[0], sources, lookup: expected an object"));
   EXPECT_EQ(parse_load_record("{", "f").error().code, errc::file_malformed);
 }
 

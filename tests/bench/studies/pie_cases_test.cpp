@@ -43,8 +43,8 @@ TEST(pie_cases, say_what_is_wrong_in_which_line) {
     const auto parsed = parse_pie_contexts(row + "\n" + bad, "f");
     return parsed ? std::string("nothing") : parsed.error().describe();
   };
-  EXPECT_THAT(complaint(row, "{\"id\"", "{\"no\""), HasSubstr("f:2: wanted a string 'id'"));
-  EXPECT_THAT(complaint(row, "{", "["), HasSubstr("f:2: wanted an object"));
+  EXPECT_THAT(complaint(row, "{\"id\"", "{\"no\""), HasSubstr("f:2: expected a string 'id'"));
+  EXPECT_THAT(complaint(row, "{", "["), HasSubstr("f:2: expected an object"));
   EXPECT_THAT(complaint(row, "\"end\":3", "\"end\":6"), HasSubstr("inside the context"));
   EXPECT_THAT(complaint(row, "\"start\":1", "\"start\":-1"), HasSubstr("'start'"));
   EXPECT_THAT(complaint(row, "\"start\":3", "\"start\":1"), HasSubstr("in order"));

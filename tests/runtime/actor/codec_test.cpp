@@ -138,18 +138,18 @@ TEST(codec, skips_unread_fields_of_a_nested_value) {
 }
 
 TEST(codec, refuses_values_of_other_kinds_and_says_so) {
-  EXPECT_EQ(refusal<bool>(encode(std::uint32_t{1})), "wanted a boolean, found an integer");
-  EXPECT_EQ(refusal<std::uint32_t>(encode(std::string("x"))), "wanted an unsigned integer, found a string");
-  EXPECT_EQ(refusal<std::string>(encode(true)), "wanted a string, found a boolean");
-  EXPECT_EQ(refusal<double>(encode(std::string("1"))), "wanted a number, found a string");
-  EXPECT_EQ(refusal<first_version>(encode(std::uint32_t{1})), "wanted an array, found an integer");
-  EXPECT_EQ(refusal<std::vector<double>>(encode(0.5)), "wanted an array, found a float");
-  EXPECT_EQ(refusal<std::uint32_t>(encode(std::optional<bool>{})), "wanted an unsigned integer, found nil");
+  EXPECT_EQ(refusal<bool>(encode(std::uint32_t{1})), "expected a boolean, found an integer");
+  EXPECT_EQ(refusal<std::uint32_t>(encode(std::string("x"))), "expected an unsigned integer, found a string");
+  EXPECT_EQ(refusal<std::string>(encode(true)), "expected a string, found a boolean");
+  EXPECT_EQ(refusal<double>(encode(std::string("1"))), "expected a number, found a string");
+  EXPECT_EQ(refusal<first_version>(encode(std::uint32_t{1})), "expected an array, found an integer");
+  EXPECT_EQ(refusal<std::vector<double>>(encode(0.5)), "expected an array, found a float");
+  EXPECT_EQ(refusal<std::uint32_t>(encode(std::optional<bool>{})), "expected an unsigned integer, found nil");
   EXPECT_NE(refusal<first_version>("\x81\x01\x02"), "");  // a map
 }
 
 TEST(codec, refuses_numbers_out_of_range) {
-  EXPECT_EQ(refusal<std::uint8_t>(encode(std::uint32_t{256})), "wanted an integer up to 255, found 256");
+  EXPECT_EQ(refusal<std::uint8_t>(encode(std::uint32_t{256})), "expected an integer up to 255, found 256");
   EXPECT_NE(refusal<std::uint32_t>(encode(std::int32_t{-1})), "");
   EXPECT_NE(refusal<std::int32_t>(encode(std::int64_t{1} << 31)), "");
   EXPECT_NE(refusal<std::int32_t>(encode(-(std::int64_t{1} << 31) - 1)), "");

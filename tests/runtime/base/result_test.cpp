@@ -6,7 +6,7 @@ namespace redline {
 namespace {
 
 result<int> half(int n) {
-  if (n % 2 != 0) return failure{errc::invalid_argument, "wanted an even number, found " + std::to_string(n)};
+  if (n % 2 != 0) return failure{errc::invalid_argument, "expected an even number, found " + std::to_string(n)};
   return n / 2;
 }
 
@@ -23,7 +23,7 @@ TEST(result, holds_a_value_or_a_failure) {
 
 TEST(result, passes_failures_through) {
   EXPECT_EQ(*quarter(8), 2);
-  EXPECT_EQ(quarter(6).error().context, "wanted an even number, found 3");
+  EXPECT_EQ(quarter(6).error().context, "expected an even number, found 3");
 }
 
 TEST(result, every_code_has_a_name_and_a_sentence) {

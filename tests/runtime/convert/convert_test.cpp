@@ -203,13 +203,13 @@ TEST_F(convert_test, tensors_that_do_not_fit_are_refused_by_name) {
   EXPECT_THAT(refusal_after([](hf_model& m) {
                 m.tensors["model.layers.0.mlp.up_proj.weight"].shape = {64, 96};
               }),
-              HasSubstr("'model.layers.0.mlp.up_proj.weight'.shape: wanted [96, 64], found [64, 96]"));
+              HasSubstr("'model.layers.0.mlp.up_proj.weight'.shape: expected [96, 64], found [64, 96]"));
   EXPECT_THAT(refusal_after([](hf_model& m) {
                 m.tensors["model.norm.weight"].shape = {8, 8};
               }),
-              HasSubstr("'model.norm.weight'.shape: wanted [64], found [8, 8]"));
+              HasSubstr("'model.norm.weight'.shape: expected [64], found [8, 8]"));
   EXPECT_THAT(refusal_after([](hf_model& m) { m.tensors["model.norm.weight"].type = "I32"; }),
-              HasSubstr("'model.norm.weight'.dtype: wanted F32, F16 or BF16, found I32"));
+              HasSubstr("'model.norm.weight'.dtype: expected F32, F16 or BF16, found I32"));
   EXPECT_THAT(refusal_after([](hf_model& m) {
                 m.tensors["model.layers.0.self_attn.o_proj.bias"] = {"F32", {0}, {}};
               }),
@@ -231,7 +231,7 @@ TEST_F(convert_test, the_files_that_are_read_are_never_written) {
   for (const char* name : {"/model.safetensors", "/tokenizer.json", "/config.json"}) {
     const auto done = convert_folder(folder, output_type::parse("f32").value(), folder + name, team_);
     ASSERT_FALSE(done);
-    EXPECT_THAT(done.error().context, HasSubstr("wanted another file than is read"));
+    EXPECT_THAT(done.error().context, HasSubstr("expected another file than is read"));
   }
   EXPECT_EQ(test::read_file(folder + "/model.safetensors"), before);
 }

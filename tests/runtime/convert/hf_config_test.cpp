@@ -62,22 +62,22 @@ TEST(hf_config, architectures_are_known_by_their_classes) {
   }
   EXPECT_THAT(refusal_with("architectures", {"BertModel"}), HasSubstr("Starcoder2ForCausalLM, found 'BertModel'"));
   EXPECT_THAT(refusal_with("architectures", json::array()), HasSubstr("found an array of 0"));
-  EXPECT_THAT(refusal_with("architectures", "LlamaForCausalLM"), HasSubstr("architectures: wanted an array"));
+  EXPECT_THAT(refusal_with("architectures", "LlamaForCausalLM"), HasSubstr("architectures: expected an array"));
 }
 
 TEST(hf_config, every_size_is_needed_and_must_be_one_of_a_decoder) {
   for (const char* name : {"hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
                            "max_position_embeddings", "vocab_size", "rms_norm_eps"}) {
     for (const json& value : {json(nullptr), json(0), json(-1), json("64"), json::array({64})}) {
-      EXPECT_THAT(refusal_with(name, value), HasSubstr(std::string(name) + ": wanted ")) << value;
+      EXPECT_THAT(refusal_with(name, value), HasSubstr(std::string(name) + ": expected ")) << value;
     }
   }
-  EXPECT_THAT(refusal_with("hidden_size", 1U << 30), HasSubstr("wanted "));
-  EXPECT_THAT(refusal_with("num_attention_heads", 5), HasSubstr("wanted a divisor of the width 64, found 5"));
+  EXPECT_THAT(refusal_with("hidden_size", 1U << 30), HasSubstr("expected "));
+  EXPECT_THAT(refusal_with("num_attention_heads", 5), HasSubstr("expected a divisor of the width 64, found 5"));
   EXPECT_THAT(refusal_with("num_key_value_heads", 3), HasSubstr("4 heads are no multiple of 3"));
   EXPECT_THAT(refusal_with("head_dim", 17), HasSubstr("even head size"));
   EXPECT_THAT(refusal_with("num_hidden_layers", 1U << 20), HasSubstr("at most 4096 layers"));
-  EXPECT_THAT(refusal_with("vocab_size", 1U << 25), HasSubstr("wanted sizes from 1"));
+  EXPECT_THAT(refusal_with("vocab_size", 1U << 25), HasSubstr("expected sizes from 1"));
 }
 
 TEST(hf_config, ways_to_scale_positions_are_followed_or_refused) {
@@ -87,13 +87,13 @@ TEST(hf_config, ways_to_scale_positions_are_followed_or_refused) {
   document["rope_scaling"] = {{"rope_type", "default"}};
   EXPECT_EQ(read(document)->linear_factor, 1);
   EXPECT_THAT(refusal_with("rope_scaling", {{"type", "yarn"}, {"factor", 4}}),
-              HasSubstr("rope_scaling.type: wanted 'default', 'linear' or 'llama3', found 'yarn'"));
+              HasSubstr("rope_scaling.type: expected 'default', 'linear' or 'llama3', found 'yarn'"));
   EXPECT_THAT(refusal_with("rope_scaling", {{"rope_type", "dynamic"}}), HasSubstr("rope_scaling.rope_type"));
-  EXPECT_THAT(refusal_with("rope_scaling", {{"factor", 4}}), HasSubstr("rope_scaling.type: wanted a text"));
+  EXPECT_THAT(refusal_with("rope_scaling", {{"factor", 4}}), HasSubstr("rope_scaling.type: expected a text"));
   EXPECT_THAT(refusal_with("rope_scaling", {{"type", "linear"}}), HasSubstr("rope_scaling.factor"));
-  EXPECT_THAT(refusal_with("rope_scaling", 4), HasSubstr("rope_scaling: wanted an object"));
-  EXPECT_THAT(refusal_with("rope_theta", 0), HasSubstr("rope_theta: wanted a positive number"));
-  EXPECT_THAT(refusal_with("partial_rotary_factor", 0.5), HasSubstr("partial_rotary_factor: wanted 1"));
+  EXPECT_THAT(refusal_with("rope_scaling", 4), HasSubstr("rope_scaling: expected an object"));
+  EXPECT_THAT(refusal_with("rope_theta", 0), HasSubstr("rope_theta: expected a positive number"));
+  EXPECT_THAT(refusal_with("partial_rotary_factor", 0.5), HasSubstr("partial_rotary_factor: expected 1"));
 }
 
 TEST(hf_config, newer_files_keep_the_base_with_the_scaling) {
@@ -103,7 +103,7 @@ TEST(hf_config, newer_files_keep_the_base_with_the_scaling) {
   EXPECT_EQ(c.shape.rope_base, 5e5F);
   EXPECT_EQ(c.linear_factor, 2);
   EXPECT_THAT(refusal_with("rope_parameters", {{"full_attention", {{"rope_type", "default"}}}}),
-              HasSubstr("rope_parameters.type: wanted a text"));
+              HasSubstr("rope_parameters.type: expected a text"));
   EXPECT_THAT(refusal_with("rope_parameters", {{"rope_type", "default"}}), HasSubstr("rope_parameters.rope_theta"));
 }
 
@@ -134,7 +134,7 @@ TEST(hf_config, llama3_keeps_fast_pairs_and_slows_slow_ones) {
   EXPECT_EQ(divisors.front(), 1.0F);
   EXPECT_EQ(divisors.back(), 8.0F);
   document["rope_scaling"]["high_freq_factor"] = 1.0;
-  EXPECT_THAT(read(document).error().context, HasSubstr("high_freq_factor: wanted more than low_freq_factor"));
+  EXPECT_THAT(read(document).error().context, HasSubstr("high_freq_factor: expected more than low_freq_factor"));
 }
 
 TEST(hf_config, a_window_shorter_than_the_context_ends_it) {
@@ -150,20 +150,20 @@ TEST(hf_config, a_window_shorter_than_the_context_ends_it) {
   EXPECT_EQ(context_with(1024, qwen), 2048U) << "says nothing of its use";
   qwen["use_sliding_window"] = true;
   EXPECT_EQ(context_with(1024, qwen), 1024U);
-  EXPECT_THAT(refusal_with("sliding_window", 0), HasSubstr("sliding_window: wanted"));
+  EXPECT_THAT(refusal_with("sliding_window", 0), HasSubstr("sliding_window: expected"));
   EXPECT_THAT(refusal_with("layer_types", {"full_attention", "sliding_attention"}),
               HasSubstr("found 'sliding_attention'"));
   EXPECT_EQ(refusal_with("layer_types", {"full_attention", "full_attention"}), "none");
 }
 
 TEST(hf_config, other_arithmetic_is_refused) {
-  EXPECT_THAT(refusal_with("hidden_act", "gelu"), HasSubstr("hidden_act: wanted 'silu', found 'gelu'"));
+  EXPECT_THAT(refusal_with("hidden_act", "gelu"), HasSubstr("hidden_act: expected 'silu', found 'gelu'"));
   json gemma = llama();
   gemma["architectures"] = {"GemmaForCausalLM"};
   EXPECT_EQ(refusal_with("hidden_act", "gelu", gemma), "none") << "what its first files say";
   EXPECT_EQ(refusal_with("hidden_activation", "gelu_pytorch_tanh", gemma), "none");
   EXPECT_THAT(refusal_with("hidden_activation", "silu", gemma),
-              HasSubstr("hidden_activation: wanted 'gelu_pytorch_tanh', found 'silu'"));
+              HasSubstr("hidden_activation: expected 'gelu_pytorch_tanh', found 'silu'"));
   EXPECT_THAT(refusal_with("quantization_config", {{"bits", 4}}), HasSubstr("not quantised yet"));
 }
 

@@ -71,7 +71,7 @@ TEST_F(hf_folder_test, optional_documents_are_read_when_they_are_there) {
 }
 
 TEST_F(hf_folder_test, missing_files_are_named) {
-  EXPECT_THAT(refusal(), HasSubstr("wanted model.safetensors or model.safetensors.index.json, found neither"));
+  EXPECT_THAT(refusal(), HasSubstr("expected model.safetensors or model.safetensors.index.json, found neither"));
   std::filesystem::remove(folder_ / "tokenizer.json");
   EXPECT_THAT(refusal(), HasSubstr("/tokenizer.json: cannot be opened"));
   std::filesystem::remove(folder_ / "config.json");
@@ -83,7 +83,7 @@ TEST_F(hf_folder_test, an_index_names_files_of_this_folder_only) {
        {R"("../m.safetensors")", R"("/etc/m.safetensors")", R"("sub/m.safetensors")", R"("")", R"("..")",
         R"(".m.safetensors")", R"("m.bin")", R"("a\\m.safetensors")", R"("m\u0000.safetensors")", "7", "null", "[]"}) {
     put_index(R"({"a":)" + std::string(name) + "}");
-    EXPECT_THAT(refusal(), HasSubstr("weight_map: tensor 'a': wanted the name of a .safetensors file")) << name;
+    EXPECT_THAT(refusal(), HasSubstr("weight_map: tensor 'a': expected the name of a .safetensors file")) << name;
   }
   put_index(R"({"a":"absent.safetensors"})");
   EXPECT_THAT(refusal(), HasSubstr("/absent.safetensors: cannot be opened"));
@@ -93,27 +93,27 @@ TEST_F(hf_folder_test, an_index_that_disagrees_with_its_shards_is_refused) {
   put_tensors("m1.safetensors", "a");
   put_tensors("m2.safetensors", "b");
   put_index(R"({"a":"m2.safetensors","b":"m1.safetensors"})");
-  EXPECT_THAT(refusal(), HasSubstr("tensor 'a': wanted in 'm2.safetensors', found in "));
+  EXPECT_THAT(refusal(), HasSubstr("tensor 'a': expected in 'm2.safetensors', found in "));
   put_index(R"({"a":"m1.safetensors","c":"m2.safetensors"})");
-  EXPECT_THAT(refusal(), HasSubstr("tensor 'c': wanted in 'm2.safetensors', found nowhere"));
+  EXPECT_THAT(refusal(), HasSubstr("tensor 'c': expected in 'm2.safetensors', found nowhere"));
   put_tensors("m2.safetensors", "a");
   put_index(R"({"a":"m1.safetensors","b":"m2.safetensors"})");
-  EXPECT_THAT(refusal(), HasSubstr("'a': wanted in one file, found also in "));
+  EXPECT_THAT(refusal(), HasSubstr("'a': expected in one file, found also in "));
 }
 
 TEST_F(hf_folder_test, an_index_of_the_wrong_shape_is_refused) {
   put_index("{}");
-  EXPECT_THAT(refusal(), HasSubstr("weight_map: wanted tensors in 1 to 1024 files, found 0"));
+  EXPECT_THAT(refusal(), HasSubstr("weight_map: expected tensors in 1 to 1024 files, found 0"));
   put_index("[]");
-  EXPECT_THAT(refusal(), HasSubstr("weight_map: wanted an object, found an array of 0"));
+  EXPECT_THAT(refusal(), HasSubstr("weight_map: expected an object, found an array of 0"));
   put("model.safetensors.index.json", "[]");
-  EXPECT_THAT(refusal(), HasSubstr("wanted an object, found an array of 0"));
+  EXPECT_THAT(refusal(), HasSubstr("expected an object, found an array of 0"));
 }
 
 TEST_F(hf_folder_test, broken_documents_are_named) {
   put_tensors("model.safetensors", "a");
   put("chat_template.jinja", std::string((1U << 20) + 1, 'x'));
-  EXPECT_THAT(refusal(), HasSubstr("/chat_template.jinja: wanted at most 1048576 bytes"));
+  EXPECT_THAT(refusal(), HasSubstr("/chat_template.jinja: expected at most 1048576 bytes"));
   put("generation_config.json", "{");
   EXPECT_THAT(refusal(), HasSubstr("/generation_config.json: not valid JSON"));
 }

@@ -121,16 +121,16 @@ TEST(hf_tokenizer, a_pre_tokenizer_that_is_not_known_is_shown) {
   const auto with = [](const json& pre_tokenizer) {
     return refusal_after([&](documents& d) { d.tokenizer["pre_tokenizer"] = pre_tokenizer; });
   };
-  EXPECT_THAT(with(nullptr), HasSubstr("tokenizer.json: pre_tokenizer: wanted that of qwen2, llama-bpe, gpt-2, "
+  EXPECT_THAT(with(nullptr), HasSubstr("tokenizer.json: pre_tokenizer: expected that of qwen2, llama-bpe, gpt-2, "
                                        "starcoder or deepseek-coder, found nothing"));
   EXPECT_THAT(with(test::split_into_bytes("[a-z]+")), HasSubstr("found 'Split([a-z]+), ByteLevel(bytes)'"));
   EXPECT_THAT(with({{"type", "ByteLevel"}}), HasSubstr("found 'ByteLevel(words, prefix)'"));
   EXPECT_THAT(with({{"type", "Whitespace"}}), HasSubstr("found 'Whitespace'"));
-  EXPECT_THAT(with({{"type", "Sequence"}}), HasSubstr("pre_tokenizer.pretokenizers: wanted an array"));
+  EXPECT_THAT(with({{"type", "Sequence"}}), HasSubstr("pre_tokenizer.pretokenizers: expected an array"));
   EXPECT_THAT(with({{"type", "Sequence"}, {"pretokenizers", {5}}}),
-              HasSubstr("pre_tokenizer.pretokenizers[0]: wanted an object, found 5"));
-  EXPECT_THAT(with({{"type", "Split"}, {"pattern", "x"}}), HasSubstr("pre_tokenizer.pattern: wanted an object"));
-  EXPECT_THAT(with("x"), HasSubstr("pre_tokenizer: wanted an object, found 'x'"));
+              HasSubstr("pre_tokenizer.pretokenizers[0]: expected an object, found 5"));
+  EXPECT_THAT(with({{"type", "Split"}, {"pattern", "x"}}), HasSubstr("pre_tokenizer.pattern: expected an object"));
+  EXPECT_THAT(with("x"), HasSubstr("pre_tokenizer: expected an object, found 'x'"));
 }
 
 TEST(hf_tokenizer, what_a_gguf_file_cannot_say_is_refused) {
@@ -138,13 +138,13 @@ TEST(hf_tokenizer, what_a_gguf_file_cannot_say_is_refused) {
     return refusal_after([&](documents& d) { d.tokenizer[json::json_pointer(path)] = value; });
   };
   EXPECT_THAT(with("/normalizer", {{"type", "Lowercase"}}),
-              HasSubstr("normalizer: wanted none or 'NFC', found 'Lowercase'"));
+              HasSubstr("normalizer: expected none or 'NFC', found 'Lowercase'"));
   EXPECT_THAT(with("/model/ignore_merges", true),
-              HasSubstr("model.ignore_merges: wanted false with a pre-tokenizer of qwen2"));
-  EXPECT_THAT(with("/model/type", "WordPiece"), HasSubstr("model.type: wanted 'BPE', found 'WordPiece'"));
-  EXPECT_THAT(with("/model/dropout", 0.1), HasSubstr("model.dropout: wanted none, found 0.1"));
-  EXPECT_THAT(with("/model/end_of_word_suffix", "</w>"), HasSubstr("model.end_of_word_suffix: wanted none"));
-  EXPECT_THAT(with("/added_tokens/0/lstrip", true), HasSubstr("added_tokens[0].lstrip: wanted false"));
+              HasSubstr("model.ignore_merges: expected false with a pre-tokenizer of qwen2"));
+  EXPECT_THAT(with("/model/type", "WordPiece"), HasSubstr("model.type: expected 'BPE', found 'WordPiece'"));
+  EXPECT_THAT(with("/model/dropout", 0.1), HasSubstr("model.dropout: expected none, found 0.1"));
+  EXPECT_THAT(with("/model/end_of_word_suffix", "</w>"), HasSubstr("model.end_of_word_suffix: expected none"));
+  EXPECT_THAT(with("/added_tokens/0/lstrip", true), HasSubstr("added_tokens[0].lstrip: expected false"));
   EXPECT_THAT(with("/post_processor", {{"type", "BertProcessing"}}), HasSubstr("found 'BertProcessing'"));
 }
 
@@ -152,19 +152,19 @@ TEST(hf_tokenizer, vocabularies_that_contradict_themselves_are_refused) {
   const auto vocab = [](const json& change) {
     return refusal_after([&](documents& d) { d.tokenizer["model"]["vocab"].update(change); });
   };
-  EXPECT_THAT(vocab({{"new", 300}}), HasSubstr("model.vocab: token 'new': wanted an id below the 300 rows"));
+  EXPECT_THAT(vocab({{"new", 300}}), HasSubstr("model.vocab: token 'new': expected an id below the 300 rows"));
   EXPECT_THAT(vocab({{"new", 5}}), HasSubstr("its id 5 is also that of"));
-  EXPECT_THAT(vocab({{"new", -1}}), HasSubstr("token 'new': wanted an id, found -1"));
-  EXPECT_THAT(vocab({{"new", "5"}}), HasSubstr("token 'new': wanted an id, found '5'"));
+  EXPECT_THAT(vocab({{"new", -1}}), HasSubstr("token 'new': expected an id, found -1"));
+  EXPECT_THAT(vocab({{"new", "5"}}), HasSubstr("token 'new': expected an id, found '5'"));
   EXPECT_THAT(refusal_after([](documents& d) { d.tokenizer["model"]["vocab"] = json::array(); }),
-              HasSubstr("model.vocab: wanted an object"));
+              HasSubstr("model.vocab: expected an object"));
   const auto added = [](std::size_t id, const char* text) {
     return refusal_after(
         [&](documents& d) { d.tokenizer["added_tokens"].push_back(test::added_token(id, text, true)); });
   };
-  EXPECT_THAT(added(7, "th"), HasSubstr("token 'th': wanted its id 256, found also 7"));
+  EXPECT_THAT(added(7, "th"), HasSubstr("token 'th': expected its id 256, found also 7"));
   EXPECT_THAT(added(7, "<|x|>"), HasSubstr("its id 7 is also that of"));
-  EXPECT_THAT(added(300, "<|x|>"), HasSubstr("added_tokens[8].id: wanted a whole number from 0 to 299, found 300"));
+  EXPECT_THAT(added(300, "<|x|>"), HasSubstr("added_tokens[8].id: expected a whole number from 0 to 299, found 300"));
 }
 
 TEST(hf_tokenizer, merges_of_what_are_no_tokens_are_refused) {
@@ -173,12 +173,12 @@ TEST(hf_tokenizer, merges_of_what_are_no_tokens_are_refused) {
   };
   for (const json& broken : {json("th"), json(" th"), json("t "), json("t h e"), json(5), json({"t"}),
                              json({"t", "h", "e"}), json({"t", 5}), json({"", "t"}), json({"t ", "h"})}) {
-    EXPECT_THAT(with(broken), HasSubstr("model.merges: wanted two texts with a blank between")) << broken;
+    EXPECT_THAT(with(broken), HasSubstr("model.merges: expected two texts with a blank between")) << broken;
   }
-  EXPECT_THAT(with("qq q"), HasSubstr("wanted texts of the vocabulary, found 'qq' in merge 3"));
-  EXPECT_THAT(with("q z"), HasSubstr("wanted texts of the vocabulary, found 'qz' in merge 3"));
+  EXPECT_THAT(with("qq q"), HasSubstr("expected texts of the vocabulary, found 'qq' in merge 3"));
+  EXPECT_THAT(with("q z"), HasSubstr("expected texts of the vocabulary, found 'qz' in merge 3"));
   EXPECT_THAT(refusal_after([](documents& d) { d.tokenizer["model"].erase("merges"); }),
-              HasSubstr("model.merges: wanted an array, found nothing"));
+              HasSubstr("model.merges: expected an array, found nothing"));
 }
 
 // ---- special tokens
@@ -201,16 +201,16 @@ TEST(hf_tokenizer, special_ids_that_are_none_are_refused) {
     return refusal_after([&](documents& d) { d.config["eos_token_id"] = value; });
   };
   EXPECT_THAT(config(300),
-              HasSubstr("config.json: eos_token_id: wanted an id below the 300 of the vocabulary, found 300"));
-  EXPECT_THAT(config("x"), HasSubstr("eos_token_id: wanted an id"));
+              HasSubstr("config.json: eos_token_id: expected an id below the 300 of the vocabulary, found 300"));
+  EXPECT_THAT(config("x"), HasSubstr("eos_token_id: expected an id"));
   EXPECT_THAT(refusal_after([](documents& d) {
                 d.tokenizer_config = {{"bos_token", "<s>"}};
               }),
-              HasSubstr("tokenizer_config.json: bos_token: wanted a token of tokenizer.json, found '<s>'"));
+              HasSubstr("tokenizer_config.json: bos_token: expected a token of tokenizer.json, found '<s>'"));
   EXPECT_THAT(refusal_after([](documents& d) {
                 d.tokenizer_config = {{"bos_token", 5}};
               }),
-              HasSubstr("bos_token: wanted a text, found 5"));
+              HasSubstr("bos_token: expected a text, found 5"));
 }
 
 /// A post-processor that puts tokens around a text.
@@ -246,15 +246,15 @@ TEST(hf_tokenizer, other_surroundings_are_refused) {
     });
   };
   EXPECT_THAT(with(template_of("<|im_end|>", std::nullopt)),
-              HasSubstr("post_processor: wanted the bos token, found '<|im_end|>'"));
+              HasSubstr("post_processor: expected the bos token, found '<|im_end|>'"));
   json twice = template_of("<|endoftext|>", std::nullopt);
   twice["single"].insert(twice["single"].begin(), twice["single"][0]);
-  EXPECT_THAT(with(twice), HasSubstr("wanted at most one special token on each side"));
+  EXPECT_THAT(with(twice), HasSubstr("expected at most one special token on each side"));
   twice["single"].push_back({{"Sequence", {{"id", "B"}}}});
   twice["single"].erase(0);
-  EXPECT_THAT(with(twice), HasSubstr("wanted one Sequence, found several"));
-  EXPECT_THAT(with({{"type", "TemplateProcessing"}}), HasSubstr("post_processor.single: wanted an array"));
-  EXPECT_THAT(with({{"type", "TemplateProcessing"}, {"single", {"x"}}}), HasSubstr("wanted an object, found 'x'"));
+  EXPECT_THAT(with(twice), HasSubstr("expected one Sequence, found several"));
+  EXPECT_THAT(with({{"type", "TemplateProcessing"}}), HasSubstr("post_processor.single: expected an array"));
+  EXPECT_THAT(with({{"type", "TemplateProcessing"}, {"single", {"x"}}}), HasSubstr("expected an object, found 'x'"));
 }
 
 TEST(hf_tokenizer, the_chat_template_is_the_file_or_the_default_of_several) {
@@ -364,7 +364,7 @@ TEST(hf_tokenizer, metaspace_says_whether_a_blank_goes_first) {
   EXPECT_TRUE(converted(with({{"prepend_scheme", "first"}, {"split", false}}))->vocab().adds_space_prefix());
   EXPECT_FALSE(converted(with({{"prepend_scheme", "never"}, {"split", false}}))->vocab().adds_space_prefix());
   EXPECT_THAT(refusal(with({{"add_prefix_space", true}})),
-              HasSubstr("wanted blanks to become U+2581 and nothing else"));
+              HasSubstr("expected blanks to become U+2581 and nothing else"));
 }
 
 TEST(hf_tokenizer, sentencepiece_vocabularies_that_merge_otherwise_are_refused) {
@@ -374,10 +374,10 @@ TEST(hf_tokenizer, sentencepiece_vocabularies_that_merge_otherwise_are_refused) 
   EXPECT_THAT(refusal(d), HasSubstr("found no merge of 'b' and 'cd'"));
   d = sentencepiece_documents();
   d.tokenizer["model"]["vocab"].erase("<0x41>");
-  EXPECT_THAT(refusal(d), HasSubstr("wanted a token for every byte, as byte_fallback needs, found no '<0x41>'"));
+  EXPECT_THAT(refusal(d), HasSubstr("expected a token for every byte, as byte_fallback needs, found no '<0x41>'"));
   d = sentencepiece_documents();
   d.tokenizer["model"]["unk_token"] = "<what>";
-  EXPECT_THAT(refusal(d), HasSubstr("model.unk_token: wanted a token of the vocabulary, found '<what>'"));
+  EXPECT_THAT(refusal(d), HasSubstr("model.unk_token: expected a token of the vocabulary, found '<what>'"));
 }
 
 }  // namespace

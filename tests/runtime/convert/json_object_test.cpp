@@ -34,15 +34,15 @@ TEST(json_object, members_are_read_by_kind) {
 TEST(json_object, a_member_of_another_kind_is_refused_by_its_path) {
   const json document = parse_document(R"({"o":{"n":"five","f":0,"big":1e300,"minus":-1,"half":0.5}})", "f").value();
   const auto o = json_object::of(document, "f")->object("o").value();
-  EXPECT_EQ(refusal(o.whole("n", 1, 5)), "f: o.n: wanted a whole number from 1 to 5, found 'five'");
-  EXPECT_EQ(refusal(o.whole("f", 1, 5)), "f: o.f: wanted a whole number from 1 to 5, found 0");
-  EXPECT_EQ(refusal(o.whole("minus", 0, 5)), "f: o.minus: wanted a whole number from 0 to 5, found -1");
-  EXPECT_EQ(refusal(o.whole("half", 0, 5)), "f: o.half: wanted a whole number from 0 to 5, found 0.5");
-  EXPECT_EQ(refusal(o.positive("f")), "f: o.f: wanted a positive number, found 0");
-  EXPECT_THAT(refusal(o.positive("big")), HasSubstr("f: o.big: wanted a positive number"));
-  EXPECT_EQ(refusal(o.text("absent")), "f: o.absent: wanted a text, found nothing");
-  EXPECT_EQ(refusal(o.flag_or("n", true)), "f: o.n: wanted true or false, found 'five'");
-  EXPECT_EQ(refusal(json_object::of(document["o"]["n"], "f", "x")), "f: x: wanted an object, found 'five'");
+  EXPECT_EQ(refusal(o.whole("n", 1, 5)), "f: o.n: expected a whole number from 1 to 5, found 'five'");
+  EXPECT_EQ(refusal(o.whole("f", 1, 5)), "f: o.f: expected a whole number from 1 to 5, found 0");
+  EXPECT_EQ(refusal(o.whole("minus", 0, 5)), "f: o.minus: expected a whole number from 0 to 5, found -1");
+  EXPECT_EQ(refusal(o.whole("half", 0, 5)), "f: o.half: expected a whole number from 0 to 5, found 0.5");
+  EXPECT_EQ(refusal(o.positive("f")), "f: o.f: expected a positive number, found 0");
+  EXPECT_THAT(refusal(o.positive("big")), HasSubstr("f: o.big: expected a positive number"));
+  EXPECT_EQ(refusal(o.text("absent")), "f: o.absent: expected a text, found nothing");
+  EXPECT_EQ(refusal(o.flag_or("n", true)), "f: o.n: expected true or false, found 'five'");
+  EXPECT_EQ(refusal(json_object::of(document["o"]["n"], "f", "x")), "f: x: expected an object, found 'five'");
 }
 
 TEST(json_object, documents_that_two_readers_could_take_differently_are_refused) {
@@ -61,7 +61,7 @@ TEST(json_object, a_file_beyond_its_limit_is_refused) {
   const test::temporary_folder folder;
   std::ofstream(folder / "f") << "[1, 2]";
   EXPECT_EQ(read_document(folder / "f", 6).value(), json({1, 2}));
-  EXPECT_THAT(refusal(read_document(folder / "f", 5)), HasSubstr("wanted at most 5 bytes, found 6"));
+  EXPECT_THAT(refusal(read_document(folder / "f", 5)), HasSubstr("expected at most 5 bytes, found 6"));
   EXPECT_THAT(refusal(read_document(folder / "absent", 5)), HasSubstr("cannot be opened"));
 }
 

@@ -121,12 +121,12 @@ TEST_F(quantize_test, a_mixture_looks_at_layers_and_at_the_tied_head) {
 TEST_F(quantize_test, the_file_that_is_read_is_never_written) {
   const auto from = written(test::make_tiny_model().writer(), "in.gguf.tmp");
   const std::string before = test::read_file(from->path());
-  EXPECT_THAT(refusal(*from, from->path()), HasSubstr("wanted another file than is read"));
-  EXPECT_THAT(refusal(*from, folder_ / "in.gguf"), HasSubstr("wanted another file than is read"));
+  EXPECT_THAT(refusal(*from, from->path()), HasSubstr("expected another file than is read"));
+  EXPECT_THAT(refusal(*from, folder_ / "in.gguf"), HasSubstr("expected another file than is read"));
   std::filesystem::create_symlink(from->path(), folder_ / "link.gguf");
   std::filesystem::create_hard_link(from->path(), folder_ / "second.gguf");
-  EXPECT_THAT(refusal(*from, folder_ / "link.gguf"), HasSubstr("wanted another file than is read"));
-  EXPECT_THAT(refusal(*from, folder_ / "second.gguf"), HasSubstr("wanted another file than is read"));
+  EXPECT_THAT(refusal(*from, folder_ / "link.gguf"), HasSubstr("expected another file than is read"));
+  EXPECT_THAT(refusal(*from, folder_ / "second.gguf"), HasSubstr("expected another file than is read"));
   EXPECT_EQ(test::read_file(from->path()), before);
 }
 
@@ -136,7 +136,7 @@ TEST_F(quantize_test, what_cannot_be_requantised_is_refused_by_its_name) {
   t.type = gguf::tensor_type::q3_k;
   t.payload.resize(256 * 512 / 256 * 110);
   EXPECT_THAT(refusal(*written(m.writer(), "in.gguf"), folder_ / "out.gguf"),
-              HasSubstr("tensor 'blk.1.ffn_gate.weight': wanted a type that Redline reads, found Q3_K"));
+              HasSubstr("tensor 'blk.1.ffn_gate.weight': expected a type that Redline reads, found Q3_K"));
   m = test::make_tiny_model();
   m.metadata.erase("llama.block_count");
   EXPECT_THAT(refusal(*written(m.writer(), "in.gguf"), folder_ / "out.gguf"), HasSubstr("llama.block_count"));

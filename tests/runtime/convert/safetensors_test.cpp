@@ -55,7 +55,7 @@ TEST(safetensors, a_file_is_mapped) {
 }
 
 TEST(safetensors, header_lengths_beyond_the_file_or_the_limit_are_refused) {
-  const std::string wanted = "header length: wanted 1 to ";
+  const std::string wanted = "header length: expected 1 to ";
   EXPECT_THAT(refusal(""), HasSubstr(wanted + "0"));
   EXPECT_THAT(refusal("1234567"), HasSubstr(wanted + "0"));
   EXPECT_THAT(refusal(std::string(8, '\0')), HasSubstr("found 0"));
@@ -67,10 +67,10 @@ TEST(safetensors, header_lengths_beyond_the_file_or_the_limit_are_refused) {
 }
 
 TEST(safetensors, headers_that_are_no_object_of_objects_are_refused) {
-  EXPECT_THAT(refusal("[]", 0), HasSubstr("wanted an object, found an array of 0"));
+  EXPECT_THAT(refusal("[]", 0), HasSubstr("expected an object, found an array of 0"));
   EXPECT_THAT(refusal("{", 0), HasSubstr("not valid JSON"));
   EXPECT_THAT(refusal("{} x", 0), HasSubstr("not valid JSON"));
-  EXPECT_THAT(refusal(R"({"a":1})", 0), HasSubstr("'a': wanted an object, found 1"));
+  EXPECT_THAT(refusal(R"({"a":1})", 0), HasSubstr("'a': expected an object, found 1"));
   EXPECT_THAT(refusal(std::string(1000, '['), 0), HasSubstr("nested deeper than 32 levels"));
   EXPECT_THAT(refusal("{\"a\xff\":1}", 0), HasSubstr("not valid JSON"));
   const std::string one = entry("U8", "[1]", "[0,1]");
@@ -80,16 +80,16 @@ TEST(safetensors, headers_that_are_no_object_of_objects_are_refused) {
 
 TEST(safetensors, fields_that_are_missing_or_of_another_kind_are_refused) {
   const auto of = [](const std::string& object) { return refusal(R"({"a":)" + object + "}", 4); };
-  EXPECT_THAT(of("{}"), HasSubstr("'a'.dtype: wanted a text, found nothing"));
-  EXPECT_THAT(of(R"({"dtype":3})"), HasSubstr("'a'.dtype: wanted a text, found 3"));
+  EXPECT_THAT(of("{}"), HasSubstr("'a'.dtype: expected a text, found nothing"));
+  EXPECT_THAT(of(R"({"dtype":3})"), HasSubstr("'a'.dtype: expected a text, found 3"));
   EXPECT_THAT(of(entry("Q9", "[1]", "[0,4]")), HasSubstr("'a'.dtype: found the unknown type 'Q9'"));
-  EXPECT_THAT(of(entry("F32", "4", "[0,4]")), HasSubstr("'a'.shape: wanted an array, found 4"));
-  EXPECT_THAT(of(entry("F32", "[-1]", "[0,4]")), HasSubstr("'a'.shape: wanted whole numbers, found -1"));
-  EXPECT_THAT(of(entry("F32", "[1.0]", "[0,4]")), HasSubstr("'a'.shape: wanted whole numbers, found 1.0"));
-  EXPECT_THAT(of(entry("F32", "[1,1,1,1,1,1,1,1,1]", "[0,4]")), HasSubstr("wanted at most 8 numbers, found 9"));
-  EXPECT_THAT(of(entry("F32", "[1]", "[0]")), HasSubstr("wanted a begin and an end inside of 4 bytes, found [0]"));
-  EXPECT_THAT(of(entry("F32", "[1]", "[0,2,4]")), HasSubstr("wanted at most 2 numbers"));
-  EXPECT_THAT(of(entry("F32", "[1]", R"(["0",4])")), HasSubstr("wanted whole numbers, found '0'"));
+  EXPECT_THAT(of(entry("F32", "4", "[0,4]")), HasSubstr("'a'.shape: expected an array, found 4"));
+  EXPECT_THAT(of(entry("F32", "[-1]", "[0,4]")), HasSubstr("'a'.shape: expected whole numbers, found -1"));
+  EXPECT_THAT(of(entry("F32", "[1.0]", "[0,4]")), HasSubstr("'a'.shape: expected whole numbers, found 1.0"));
+  EXPECT_THAT(of(entry("F32", "[1,1,1,1,1,1,1,1,1]", "[0,4]")), HasSubstr("expected at most 8 numbers, found 9"));
+  EXPECT_THAT(of(entry("F32", "[1]", "[0]")), HasSubstr("expected a begin and an end inside of 4 bytes, found [0]"));
+  EXPECT_THAT(of(entry("F32", "[1]", "[0,2,4]")), HasSubstr("expected at most 2 numbers"));
+  EXPECT_THAT(of(entry("F32", "[1]", R"(["0",4])")), HasSubstr("expected whole numbers, found '0'"));
 }
 
 TEST(safetensors, ranges_that_do_not_fit_the_file_or_the_shape_are_refused) {
@@ -97,9 +97,9 @@ TEST(safetensors, ranges_that_do_not_fit_the_file_or_the_shape_are_refused) {
   EXPECT_THAT(of(entry("F32", "[1]", "[8,12]")), HasSubstr("inside of 8 bytes, found [8, 12]"));
   EXPECT_THAT(of(entry("F32", "[1]", "[4,0]")), HasSubstr("inside of 8 bytes, found [4, 0]"));
   EXPECT_THAT(of(entry("F32", "[1]", "[18446744073709551612,18446744073709551615]")), HasSubstr("inside of 8 bytes"));
-  EXPECT_THAT(of(entry("F32", "[1]", "[0,8]")), HasSubstr("wanted 4 bytes as F32 [1] takes, found 8"));
-  EXPECT_THAT(of(entry("BF16", "[2,2]", "[0,4]")), HasSubstr("wanted 8 bytes as BF16 [2, 2] takes, found 4"));
-  EXPECT_THAT(of(entry("F32", "[4294967296,4294967296]", "[0,0]")), HasSubstr("wanted less than 2^64 bytes"));
+  EXPECT_THAT(of(entry("F32", "[1]", "[0,8]")), HasSubstr("expected 4 bytes as F32 [1] takes, found 8"));
+  EXPECT_THAT(of(entry("BF16", "[2,2]", "[0,4]")), HasSubstr("expected 8 bytes as BF16 [2, 2] takes, found 4"));
+  EXPECT_THAT(of(entry("F32", "[4294967296,4294967296]", "[0,0]")), HasSubstr("expected less than 2^64 bytes"));
 }
 
 TEST(safetensors, tensors_must_cover_the_data_once) {
@@ -107,9 +107,9 @@ TEST(safetensors, tensors_must_cover_the_data_once) {
     return refusal(R"({"a":)" + entry("U8", "[4]", a) + R"(,"b":)" + entry("U8", "[4]", b) + "}", bytes);
   };
   EXPECT_EQ(two("[4,8]", "[0,4]", 8), "none");
-  EXPECT_THAT(two("[0,4]", "[2,6]", 6), HasSubstr("'b'.data_offsets: wanted to begin at 4"));
-  EXPECT_THAT(two("[0,4]", "[0,4]", 4), HasSubstr("'b'.data_offsets: wanted to begin at 4"));
-  EXPECT_THAT(two("[0,4]", "[5,9]", 9), HasSubstr("'b'.data_offsets: wanted to begin at 4"));
+  EXPECT_THAT(two("[0,4]", "[2,6]", 6), HasSubstr("'b'.data_offsets: expected to begin at 4"));
+  EXPECT_THAT(two("[0,4]", "[0,4]", 4), HasSubstr("'b'.data_offsets: expected to begin at 4"));
+  EXPECT_THAT(two("[0,4]", "[5,9]", 9), HasSubstr("'b'.data_offsets: expected to begin at 4"));
   EXPECT_THAT(two("[0,4]", "[4,8]", 9), HasSubstr("found 1 bytes behind it"));
 }
 

@@ -46,32 +46,32 @@ TEST(copy_program, says_what_was_wanted_and_found) {
     const char* why;
   };
   for (const auto& [text, why] : {
-           wrong{"", "byte 0: wanted '<', found the end"},
-           wrong{" <gen>", "byte 0: wanted '<', found ' <gen>'"},
-           wrong{"<copy lines=\"0-1\"/></program>", "byte 13: wanted a number from 1 to 4, found '0-1"},
-           wrong{"<copy lines=\"01-1\"/></program>", "byte 13: wanted a number from 1 to 4"},
-           wrong{"<copy lines=\"1-5\"/></program>", "byte 15: wanted a number from 1 to 4, found '5"},
-           wrong{"<copy lines=\"3-2\"/></program>", "byte 15: wanted a number from 3 to 4"},
-           wrong{"<copy lines=\"3-\"/></program>", "byte 15: wanted a number from 3 to 4"},
+           wrong{"", "byte 0: expected '<', found the end"},
+           wrong{" <gen>", "byte 0: expected '<', found ' <gen>'"},
+           wrong{"<copy lines=\"0-1\"/></program>", "byte 13: expected a number from 1 to 4, found '0-1"},
+           wrong{"<copy lines=\"01-1\"/></program>", "byte 13: expected a number from 1 to 4"},
+           wrong{"<copy lines=\"1-5\"/></program>", "byte 15: expected a number from 1 to 4, found '5"},
+           wrong{"<copy lines=\"3-2\"/></program>", "byte 15: expected a number from 3 to 4"},
+           wrong{"<copy lines=\"3-\"/></program>", "byte 15: expected a number from 3 to 4"},
            wrong{"<copy tokens=\"1-1\"/></program>",
-                 "byte 6: wanted lines or tokens, whichever spans may count and the file has"},
-           wrong{"<copy file=\"1\" lines=\"1-1\"/></program>", "byte 6: wanted lines or tokens"},
-           wrong{"<gen>text", "byte 9: wanted '</gen>', found the end"},
-           wrong{"</program> ", "byte 10: wanted nothing more, found ' '"},
-           wrong{"<copy lines=\"99999999999999999999999-1\"/>", "byte 13: wanted a number from 1 to 4"},
+                 "byte 6: expected lines or tokens, whichever spans may count and the file has"},
+           wrong{"<copy file=\"1\" lines=\"1-1\"/></program>", "byte 6: expected lines or tokens"},
+           wrong{"<gen>text", "byte 9: expected '</gen>', found the end"},
+           wrong{"</program> ", "byte 10: expected nothing more, found ' '"},
+           wrong{"<copy lines=\"99999999999999999999999-1\"/>", "byte 13: expected a number from 1 to 4"},
        }) {
     EXPECT_THAT(resolved(text), testing::HasSubstr(why)) << text;
   }
   EXPECT_THAT(resolved("<copy lines=\"1-1\"/></program>", {document("")}),
-              testing::HasSubstr("wanted 'copy ', 'gen>' or '/program>'"));
+              testing::HasSubstr("expected 'copy ', 'gen>' or '/program>'"));
 }
 
 TEST(copy_program, names_files_when_there_are_several) {
   const std::vector<document> two = {document("a\n"), document(""), document("b\nc\n")};
   EXPECT_EQ(resolved("<copy file=\"3\" lines=\"2-2\"/><copy file=\"1\" lines=\"1-1\"/></program>", two), "c\na\n");
   EXPECT_THAT(resolved("<copy file=\"2\" lines=\"1-1\"/>", two),
-              testing::HasSubstr("byte 12: wanted the number of a file that is not empty"));
-  EXPECT_THAT(resolved("<copy lines=\"1-1\"/>", two), testing::HasSubstr("byte 6: wanted 'file=\"'"));
+              testing::HasSubstr("byte 12: expected the number of a file that is not empty"));
+  EXPECT_THAT(resolved("<copy lines=\"1-1\"/>", two), testing::HasSubstr("byte 6: expected 'file=\"'"));
   EXPECT_EQ(print_program({copy_op{3, unit::lines, 1, 2}}, true), "<copy file=\"3\" lines=\"1-2\"/></program>");
 }
 

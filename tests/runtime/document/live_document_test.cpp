@@ -36,7 +36,7 @@ TEST_F(live_document_test, changes_nothing_when_one_edit_is_bad) {
   const std::vector<text_edit> edits = {insert(0, 0, "x"), insert(7, 0, "y")};
   const auto done = file.apply(3, 4, edits, position_encoding::utf16);
   ASSERT_FALSE(done);
-  EXPECT_EQ(done.error().context, "edit 1: wanted a line below 2, found 7");
+  EXPECT_EQ(done.error().context, "edit 1: expected a line below 2, found 7");
   EXPECT_EQ(file.text(), "hello world\n");
   EXPECT_EQ(file.version(), 3);
   EXPECT_EQ(std::vector<token>(file.tokens().begin(), file.tokens().end()), words->encode("hello world\n"));

@@ -54,7 +54,7 @@ TEST(text_document, ends_lines_as_the_language_server_protocol_does) {
   ASSERT_EQ(d.lines_count(), 5U);
   EXPECT_EQ(*d.offset_of({0, 1}, position_encoding::utf16), 1U);
   EXPECT_EQ(d.offset_of({0, 2}, position_encoding::utf16).error().context,
-            "line 0, character 2: wanted a character up to 1, the line's length");  // inside "\r\n"
+            "line 0, character 2: expected a character up to 1, the line's length");  // inside "\r\n"
   EXPECT_EQ(*d.offset_of({1, 1}, position_encoding::utf16), 4U);
   EXPECT_EQ(*d.offset_of({2, 0}, position_encoding::utf16), 5U);
   EXPECT_EQ(*d.offset_of({4, 0}, position_encoding::utf16), 8U);
@@ -63,17 +63,17 @@ TEST(text_document, ends_lines_as_the_language_server_protocol_does) {
 TEST(text_document, refuses_what_is_outside_and_stays_as_it_was) {
   auto d = document_of("ab\nc\u00e9", 10);
   const auto u = position_encoding::utf16;
-  EXPECT_EQ(complaint(d.replace(at({2, 0}, {2, 0}), u)), "wanted a line below 2, found 2");
+  EXPECT_EQ(complaint(d.replace(at({2, 0}, {2, 0}), u)), "expected a line below 2, found 2");
   EXPECT_EQ(complaint(d.replace(at({0, 3}, {0, 3}), u)),
-            "line 0, character 3: wanted a character up to 2, the line's length");
+            "line 0, character 3: expected a character up to 2, the line's length");
   EXPECT_EQ(complaint(d.replace(at({1, 1}, {0, 0}), u)),
-            "wanted a range that begins before it ends, found bytes 4 to 0");
+            "expected a range that begins before it ends, found bytes 4 to 0");
   EXPECT_EQ(complaint(d.replace({byte_range{7, 7}, ""}, u)),
-            "wanted a byte offset up to 6, the text's length, found 7");
+            "expected a byte offset up to 6, the text's length, found 7");
   EXPECT_EQ(complaint(d.replace({byte_range{0, 5}, ""}, u)), "byte offset 5 lies inside a character");
   EXPECT_EQ(complaint(d.replace(at({0, 0}, {0, 0}, "\xc3"), u)),
-            "wanted text in UTF-8, found a byte that is none at offset 0");
-  EXPECT_EQ(complaint(d.replace(at({0, 0}, {0, 0}, "12345"), u)), "wanted a text of at most 10 bytes, found 11");
+            "expected text in UTF-8, found a byte that is none at offset 0");
+  EXPECT_EQ(complaint(d.replace(at({0, 0}, {0, 0}, "12345"), u)), "expected a text of at most 10 bytes, found 11");
   EXPECT_EQ(d.text(), "ab\nc\u00e9");
   EXPECT_TRUE(d.replace(at({0, 0}, {0, 2}, "123456"), u));  // only the outcome's size counts
   EXPECT_FALSE(text_document::make("\xff", roomy));

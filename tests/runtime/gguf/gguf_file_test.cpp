@@ -145,12 +145,12 @@ TEST(gguf_file, says_which_path_cannot_be_opened) {
 TEST(gguf_file, typed_access_names_the_key_and_both_kinds) {
   const auto file = opened(good().bytes());
   EXPECT_THAT(file->get_string("absent").error().context, HasSubstr("'absent' is missing"));
-  EXPECT_THAT(file->get_string("u32").error().context, HasSubstr("'u32': wanted a string, found u32"));
-  EXPECT_THAT(file->get_unsigned("i32").error().context, HasSubstr("wanted 0 or more, found -3"));
-  EXPECT_THAT(file->get_unsigned("f32").error().context, HasSubstr("wanted an integer, found f32"));
-  EXPECT_THAT(file->get_float("words").error().context, HasSubstr("wanted a number, found array"));
-  EXPECT_THAT(file->get_bool("u32").error().context, HasSubstr("wanted a boolean, found u32"));
-  EXPECT_THAT(file->get_array("u32").error().context, HasSubstr("wanted an array, found u32"));
+  EXPECT_THAT(file->get_string("u32").error().context, HasSubstr("'u32': expected a string, found u32"));
+  EXPECT_THAT(file->get_unsigned("i32").error().context, HasSubstr("expected 0 or more, found -3"));
+  EXPECT_THAT(file->get_unsigned("f32").error().context, HasSubstr("expected an integer, found f32"));
+  EXPECT_THAT(file->get_float("words").error().context, HasSubstr("expected a number, found array"));
+  EXPECT_THAT(file->get_bool("u32").error().context, HasSubstr("expected a boolean, found u32"));
+  EXPECT_THAT(file->get_array("u32").error().context, HasSubstr("expected an array, found u32"));
 }
 
 TEST(gguf_file, a_default_serves_a_missing_key_but_not_a_wrong_type) {
@@ -314,7 +314,7 @@ TEST(gguf_file, refuses_broken_files_and_says_why) {
          return out.bytes();
        },
        errc::file_malformed,
-       {"general.alignment", "wanted an integer, found string"}},
+       {"general.alignment", "expected an integer, found string"}},
       {"unnamed tensor", [] { return with_tensor("", 0, {1}, 4); }, errc::file_malformed, {"tensor 0: name", "empty"}},
       {"overlong tensor name",
        [] { return with_tensor(std::string(65, 'n'), 0, {1}, 4); },
@@ -331,7 +331,7 @@ TEST(gguf_file, refuses_broken_files_and_says_why) {
          return with_tensor("w", 0, {1, 1, 1, 1, 1}, 4);
        },
        errc::file_malformed,
-       {"tensor 0 'w'", "wanted 1 to 4 dimensions, found 5"}},
+       {"tensor 0 'w'", "expected 1 to 4 dimensions, found 5"}},
       {"dimension 0",
        [] {
          return with_tensor("w", 0, {4, 0}, 4);

@@ -139,7 +139,7 @@ TEST(json_schema, refuses_schemas_that_it_cannot_enforce) {
   EXPECT_THAT(outcome(deep, ""), testing::HasSubstr("nested deeper"));
   const std::string brackets = std::string(16'000, '[') + std::string(16'000, ']');
   EXPECT_THAT(outcome("{\"const\":" + brackets + "}", ""), testing::HasSubstr("nested deeper than 64 levels"));
-  EXPECT_THAT(outcome(std::string(schema_bytes_max + 1, ' '), ""), testing::HasSubstr("wanted at most"));
+  EXPECT_THAT(outcome(std::string(schema_bytes_max + 1, ' '), ""), testing::HasSubstr("expected at most"));
 }
 
 // However deep a value is, it can still be completed.
@@ -213,7 +213,7 @@ TEST(json_schema, refuses_what_takes_too_many_steps_to_compile) {
   schema += "]}" + end;
   const auto before = steps_taken;
   EXPECT_EQ(outcome(schema, ""), "refused: schema: takes more than " + std::to_string(schema_steps_max) +
-                                     " steps to compile; wanted fewer or shorter names, values and references");
+                                     " steps to compile; expected fewer or shorter names, values and references");
   EXPECT_LT(steps_taken - before, schema_steps_max + 4000);
   const auto few = compile_schema(R"({"enum":[1,2,3]})", 3);
   ASSERT_FALSE(few);

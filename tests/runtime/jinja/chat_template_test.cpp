@@ -115,16 +115,16 @@ TEST(chat_template, tells_the_line_and_name_of_what_is_not_supported) {
   EXPECT_EQ(parse_error("\n{% break %}"), "chat template, line 2: found `{% break %}` outside a loop");
   EXPECT_EQ(
       parse_error("{% if x %}\n\n"),
-      "chat template, line 2: wanted `{% elif %}` or `{% else %}` or `{% endif %}`, found the end of the template");
+      "chat template, line 2: expected `{% elif %}` or `{% else %}` or `{% endif %}`, found the end of the template");
   EXPECT_EQ(parse_error("x\n{{ 1 +"),
-            "chat template, line 2: wanted `}}` at the end of a tag, found the end of the template");
+            "chat template, line 2: expected `}}` at the end of a tag, found the end of the template");
 }
 
 TEST(chat_template, tells_the_line_where_rendering_failed) {
   EXPECT_EQ(why(render("{% set x = 1 %}\n\n{{ x.y.z }}")), "chat template, line 3: 'int object' has no attribute 'y'");
   EXPECT_EQ(why(render("\n{{ nope.x }}")), "chat template, line 2: 'nope' is undefined");
   EXPECT_EQ(why(render("{% macro m() %}\n{{ 1 / 0 }}{% endmacro %}\n\n{{ m() }}")),
-            "chat template, line 2: wanted a divisor other than 0");
+            "chat template, line 2: expected a divisor other than 0");
 }
 
 TEST(chat_template, tells_the_name_of_a_method_or_function_that_is_not_supported) {
@@ -241,12 +241,12 @@ TEST(chat_template, says_when_a_loop_is_used_after_its_end) {
 TEST(chat_template, bounds_source_output_and_nesting) {
   template_limits limits;
   limits.source_bytes_max = 10;
-  EXPECT_EQ(why(render("12345678901", json::object(), limits)), "chat template: wanted at most 10 bytes, found 11");
+  EXPECT_EQ(why(render("12345678901", json::object(), limits)), "chat template: expected at most 10 bytes, found 11");
   limits = {};
   limits.output_bytes_max = 100;
   EXPECT_EQ(render("{{ 'x' * 100 }}", json::object(), limits)->size(), 100u);
   EXPECT_EQ(why(render("{{ 'x' * 101 }}", json::object(), limits)),
-            "chat template, line 1: wanted at most 100 bytes of output, found more");
+            "chat template, line 1: expected at most 100 bytes of output, found more");
   json deep = 1;
   for (int i = 0; i < 200; ++i) deep = json::array({std::move(deep)});
   EXPECT_NE(rendered("{{ deep }}", {{"deep", std::move(deep)}}).find("levels deep"), std::string::npos);

@@ -78,7 +78,7 @@ TEST(self_test, finds_a_product_that_depends_on_the_other_rows) {
   EXPECT_EQ(failures.front().claim, "products with F32 weights");
   EXPECT_THAT(failures.front().problem,
               HasSubstr("in a batch of 2 with one thread a row differs from itself alone at row "
-                        "0, output 164: wanted "));
+                        "0, output 164: expected "));
   EXPECT_THAT(failures, ::testing::Contains(::testing::Field(&self_check::claim, HasSubstr("a prompt in chunks"))));
 }
 
@@ -97,7 +97,7 @@ TEST(self_test, finds_a_dropped_bias_also_where_rounding_is_free) {
     ASSERT_EQ(failures.size(), std::size(kernels::all_weight_types)) << "the model has no biases";
     for (const self_check& c : failures) {
       EXPECT_THAT(c.claim, HasSubstr("products with "));
-      EXPECT_THAT(c.problem, HasSubstr("a row alone differs from the definition at row 0, output 0: wanted "));
+      EXPECT_THAT(c.problem, HasSubstr("a row alone differs from the definition at row 0, output 0: expected "));
     }
   }
 }

@@ -60,7 +60,7 @@ TEST_F(weights_test, name_every_tensor_of_another_shape) {
     t.payload.resize(t.payload.size() / 2);
     const failure f = refusal(m);
     EXPECT_EQ(f.code, errc::file_malformed);
-    EXPECT_THAT(f.context, HasSubstr("tensor '" + t.name + "': wanted shape [" + before)) << f.context;
+    EXPECT_THAT(f.context, HasSubstr("tensor '" + t.name + "': expected shape [" + before)) << f.context;
   }
 }
 
@@ -71,14 +71,14 @@ TEST_F(weights_test, refuse_types_without_a_kernel) {
   t.payload.resize(256 * 96 / 256 * 110);
   const failure f = refusal(m);
   EXPECT_EQ(f.code, errc::unsupported_format);
-  EXPECT_THAT(f.context, HasSubstr("tensor 'blk.1.ffn_gate.weight': wanted one of F32, F16, BF16, Q8_0, Q4_0, Q4_1, "
+  EXPECT_THAT(f.context, HasSubstr("tensor 'blk.1.ffn_gate.weight': expected one of F32, F16, BF16, Q8_0, Q4_0, Q4_1, "
                                    "Q5_0, Q5_1, Q4_K, Q5_K, Q6_K, found Q3_K"));
 
   tiny_model n = make_tiny_model();
   test::tiny_tensor& norm = n.tensor("output_norm.weight");
   norm.type = gguf::tensor_type::q8_0;
   norm.payload.resize(68);
-  EXPECT_THAT(refusal(n).context, HasSubstr("'output_norm.weight': wanted F32, F16 or BF16, found Q8_0"));
+  EXPECT_THAT(refusal(n).context, HasSubstr("'output_norm.weight': expected F32, F16 or BF16, found Q8_0"));
 }
 
 TEST_F(weights_test, refuse_tensors_that_would_change_the_arithmetic) {
@@ -108,7 +108,7 @@ TEST_F(weights_test, refuse_frequency_divisors_that_are_not_positive) {
                        gguf::tensor_type::f32,
                        {8},
                        test::tiny_encode(gguf::tensor_type::f32, {1, 1, 1, 0, 1, 1, 1, 1})});
-  EXPECT_THAT(refusal(m).context, HasSubstr("'rope_freqs.weight': wanted positive divisors"));
+  EXPECT_THAT(refusal(m).context, HasSubstr("'rope_freqs.weight': expected positive divisors"));
 }
 
 TEST_F(weights_test, report_progress_up_to_all_bytes) {

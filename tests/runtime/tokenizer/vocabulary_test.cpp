@@ -116,10 +116,10 @@ TEST(vocabulary, digests_what_the_ids_mean) {
 TEST(vocabulary, refuses_arrays_that_do_not_fit_together) {
   auto short_types = test::tiny_bpe();
   short_types.types.pop_back();
-  EXPECT_THAT(refusal(short_types.writer()), HasSubstr("token_type': wanted one number for each"));
+  EXPECT_THAT(refusal(short_types.writer()), HasSubstr("token_type': expected one number for each"));
   auto short_scores = test::tiny_spm();
   short_scores.scores.pop_back();
-  EXPECT_THAT(refusal(short_scores.writer()), HasSubstr("scores': wanted one number for each"));
+  EXPECT_THAT(refusal(short_scores.writer()), HasSubstr("scores': expected one number for each"));
   auto nan = test::tiny_spm();
   nan.scores[7] = std::numeric_limits<float>::quiet_NaN();
   EXPECT_THAT(refusal(nan.writer()), HasSubstr("the score of token 7 is not a number"));
