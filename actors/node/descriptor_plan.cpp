@@ -38,7 +38,7 @@ result<std::size_t> plan_connections(std::size_t wanted, std::uint64_t limit, st
   const std::uint64_t taken = open + descriptors_reserved;
   const auto least = std::min<std::uint64_t>(wanted, connections_min);
   if (limit < taken + least) {
-    return failure{errc::io_error, "wanted to open at least " + std::to_string(taken + least) +
+    return failure{errc::io_error, "expected to be able to open at least " + std::to_string(taken + least) +
                                        " files and sockets, found a limit of " + std::to_string(limit) +
                                        ": raise it (ulimit -n, or LimitNOFILE in a systemd unit)"};
   }

@@ -21,7 +21,7 @@ result<json> parse_document(std::string_view text, const std::string& file);
 /// The same of a file that may have at most `bytes_max` bytes.
 result<json> read_document(const std::string& path, std::uint64_t bytes_max);
 
-/// An object of a document and where it stands, so that failures say it: "m/config.json: rope_scaling.factor: wanted a
+/// An object of a document and where it stands, so that failures say it: "m/config.json: rope_scaling.factor: expected a
 /// number, found "x"". A member that is null counts as absent. The document must outlive this.
 class json_object {
  public:
