@@ -110,7 +110,7 @@ struct candidate {
 };
 
 /// Adds tokens one by one, best first, and remembers where tokens per microsecond were highest: the curve need not bend
-/// one way only, so a token that does not pay does not end the search. Then takes back what was added behind that
+/// one way only, so a token that does not pay does not end the search. Then takes back what was added after that
 /// place.
 void builder::take_drafts() {
   // The time that matters is that of the rows which give tokens: a prompt's chunk in the same pass is owed to its own

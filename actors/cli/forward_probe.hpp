@@ -56,7 +56,7 @@ class forward_probe {
     std::uint32_t samples = 5;
     double seconds = 1;
   };
-  /// Passes of `rows` tokens behind the sequence, which stays as it is.
+  /// Passes of `rows` tokens after the sequence, which stays as it is.
   forward_cell measure(std::uint32_t rows, const effort& how_long);
 
  private:

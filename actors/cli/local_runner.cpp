@@ -96,7 +96,7 @@ result<std::vector<outcome>> local_runner::run_all(std::vector<generation_spec> 
   for (std::size_t i = 0; i < waits.size(); ++i) {
     const auto last = waits[i].get();
     if (!last) {
-      engine_->stop();  // whoever still has something to say about these generations must not reach `all`
+      engine_->stop();  // first, because actors that are still running report to `all`
       return last.error();
     }
     if (last->why_not && !broken) broken = *last->why_not;

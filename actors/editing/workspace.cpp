@@ -136,16 +136,16 @@ workspace::layout workspace::lay_out_at(const file& in, std::size_t offset, comp
   const auto& special = tokenizer_->vocab().fim();
   const bool fim = mode == completion_mode::fim;
   const auto before = in.document.tokens_before(offset);
-  auto behind = fim ? in.document.tokens_behind(offset) : std::vector<token>{};
-  behind.resize(std::min<std::size_t>(behind.size(), how_.context_max / 4));
+  auto after = fim ? in.document.tokens_after(offset) : std::vector<token>{};
+  after.resize(std::min<std::size_t>(after.size(), how_.context_max / 4));
   // A quarter of the context is for the answer.
-  const std::size_t begin = first_read(before, how_.context_max - how_.context_max / 4 - behind.size());
+  const std::size_t begin = first_read(before, how_.context_max - how_.context_max / 4 - after.size());
   std::vector<token> own;
   if (fim) own.push_back(*special.prefix);
   own.insert(own.end(), before.begin() + static_cast<std::ptrdiff_t>(begin), before.end());
   if (fim) {
     own.push_back(*special.suffix);
-    own.insert(own.end(), behind.begin(), behind.end());
+    own.insert(own.end(), after.begin(), after.end());
     own.push_back(*special.middle);
   }
 

@@ -28,7 +28,7 @@ class api_keys {
   /// file are skipped. A key has 8 to 512 printable characters without blanks. file empty: none.
   static result<api_keys> load(std::span<const std::string> lines, const std::string& file = {});
 
-  /// No key is configured, so whoever listens must be local or told to be open.
+  /// No key is configured, so the address must be local or the operator must have said --insecure.
   [[nodiscard]] bool empty() const { return entries_.empty(); }
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
 

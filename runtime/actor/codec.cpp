@@ -106,7 +106,7 @@ result<std::unique_ptr<decoder>> decoder::parse(std::string_view bytes, const co
         nullptr, limit);
     if (offset != bytes.size()) {
       return failure{errc::malformed_message,
-                     "expected one msgpack value, found " + std::to_string(bytes.size() - offset) + " bytes behind it"};
+                     "expected one msgpack value, found " + std::to_string(bytes.size() - offset) + " bytes after it"};
     }
   } catch (const std::exception& e) {
     return failure{errc::malformed_message, std::string("not a msgpack value within the limits: ") + e.what()};

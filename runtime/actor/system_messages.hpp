@@ -50,7 +50,7 @@ struct stop_worker {
   static constexpr auto fields(auto&) { return std::tie(); }
 };
 
-/// A process was reached or lost. Sent by the network bridge to whoever subscribed.
+/// A process was reached or lost. Sent by the network bridge to its subscribers.
 struct peer_state {
   static constexpr message_id id{0x0105};
   static constexpr std::string_view name = "peer_state";

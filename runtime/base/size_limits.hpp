@@ -3,7 +3,7 @@
 #include <cstdint>
 
 /// The one table of sizes on the way from a client's socket to an actor and back, in bytes. What one stage accepts the
-/// next can carry: the asserts below say so, and whoever changes a number hears from them.
+/// next can carry: a change that breaks this does not compile, by the asserts below.
 namespace redline::sizes {
 
 // A message between actors, in one process or across the bridge.

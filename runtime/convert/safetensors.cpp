@@ -116,7 +116,7 @@ result<void> check_ranges(const std::map<std::string, safetensor, std::less<>>& 
   }
   if (end == data.size()) return {};
   return failure{errc::file_malformed, path + ": expected the last tensor to end at the end of the file, found " +
-                                           std::to_string(data.size() - end) + " bytes behind it"};
+                                           std::to_string(data.size() - end) + " bytes after it"};
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ struct work_size {
   return {a.rows + b.rows, a.pairs + b.pairs, a.context + b.context, a.logits + b.logits};
 }
 
-/// One run of `rows` rows behind `before` tokens.
+/// One run of `rows` rows after `before` tokens.
 [[nodiscard]] constexpr work_size size_of_run(std::uint64_t before, std::uint64_t rows, std::uint64_t logits) {
   return {rows, rows * before + rows * (rows + 1) / 2, before + rows, logits};
 }

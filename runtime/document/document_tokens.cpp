@@ -98,7 +98,7 @@ std::vector<token> document_tokens::before(std::string_view text, std::size_t by
   return out;
 }
 
-std::vector<token> document_tokens::behind(std::string_view text, std::size_t bytes) const {
+std::vector<token> document_tokens::after(std::string_view text, std::size_t bytes) const {
   if (bytes >= text.size()) return {};
   // The chunk that holds the first byte: it begins before the next byte.
   const place p = find_before(bytes + 1);

@@ -38,7 +38,7 @@ class document_tokens {
   /// What `encode` gives for the first `bytes` bytes of `text`, the text that the tokens are of.
   [[nodiscard]] std::vector<token> before(std::string_view text, std::size_t bytes) const;
   /// What `encode` gives for all but the first `bytes` bytes.
-  [[nodiscard]] std::vector<token> behind(std::string_view text, std::size_t bytes) const;
+  [[nodiscard]] std::vector<token> after(std::string_view text, std::size_t bytes) const;
 
  private:
   struct chunk {

@@ -32,7 +32,7 @@ class live_document {
   [[nodiscard]] std::uint64_t encoded_bytes() const { return tokens_.encoded_bytes(); }
   /// What `tokenizer::encode` gives for the text before `offset`, and for the text after it.
   [[nodiscard]] std::vector<token> tokens_before(std::size_t offset) const { return tokens_.before(text(), offset); }
-  [[nodiscard]] std::vector<token> tokens_behind(std::size_t offset) const { return tokens_.behind(text(), offset); }
+  [[nodiscard]] std::vector<token> tokens_after(std::size_t offset) const { return tokens_.after(text(), offset); }
 
  private:
   live_document(text_document document, document_tokens tokens, std::int64_t version)

@@ -26,7 +26,7 @@ std::uint32_t edit_cursor::agreement(std::uint32_t place) const {
   return length;
 }
 
-/// Of the places behind `t`, the one that the most emitted tokens agree with: the nearest ahead, then the nearest
+/// Of the places after `t`, the one that the most emitted tokens agree with: the nearest ahead, then the nearest
 /// behind.
 edit_cursor::found edit_cursor::longest_before(token t) const {
   found best;

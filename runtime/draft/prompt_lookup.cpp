@@ -17,7 +17,7 @@ std::uint64_t distance(std::uint32_t place, std::uint32_t cursor) {
 
 }  // namespace
 
-/// The log with pending tokens behind it.
+/// The log with pending tokens after it.
 class prompt_lookup::view {
  public:
   view(std::span<const token> log, std::span<const token> pending) : log_(log), pending_(pending) {}

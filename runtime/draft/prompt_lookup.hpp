@@ -11,7 +11,7 @@ namespace redline::text {
 
 /// Prompt lookup over one growing log (Saxena 2023, "Prompt Lookup Decoding"): the tokens that once followed the log's
 /// last n-gram are the draft. The longest n-gram wins, and of its occurrences the one nearest to where the text was
-/// last copied from: an edit goes through the old file from front to back, so the next match at or behind that place is
+/// last copied from: an edit goes through the old file from front to back, so the next match at or after that place is
 /// the likely one.
 ///
 /// Tokens per pass when the edited file is the output, n-grams up to 10, over all edits of blazedit_like and git_edits
@@ -35,7 +35,7 @@ class prompt_lookup {
 
   /// At most draft_max tokens that followed an earlier occurrence of the last g tokens of log and `pending`, for the
   /// greatest g from ngram_max down to 1 that occurs; where the text ends sooner than g tokens on, up to g of its
-  /// repetition. `pending` are draft tokens behind the log that are not in it yet.
+  /// repetition. `pending` are draft tokens after the log that are not in it yet.
   /// Looks at the occurrences_max nearest occurrences on either side.
   [[nodiscard]] std::vector<token> propose(std::span<const token> pending, std::uint32_t ngram_max,
                                            std::uint32_t draft_max) const {
@@ -52,7 +52,7 @@ class prompt_lookup {
   static constexpr std::size_t occurrences_max = 256;
 
  private:
-  using places = std::vector<std::uint32_t>;  // one behind each occurrence, ascending
+  using places = std::vector<std::uint32_t>;  // one after each occurrence, ascending
   class view;
   struct match;
 

@@ -22,7 +22,7 @@ void reading_window::follow(std::size_t log_count, std::size_t copied_from, std:
   if (is_full || (!is_whole && is_left && log_count >= chosen_at_ + stays_for)) choose(log_count, copied_from, most);
 }
 
-/// A quarter of the context for the end, three eighths for the copied place with two thirds of them behind it, and the
+/// A quarter of the context for the end, three eighths for the copied place with two thirds of them after it, and the
 /// rest to grow.
 void reading_window::choose(std::size_t log_count, std::size_t copied_from, std::size_t most) {
   chosen_at_ = log_count;

@@ -10,11 +10,11 @@ namespace redline::draft {
 
 /// What a small model reads of a log that is longer than its context. An answer that repeats a long prompt is copied
 /// from a place that the last tokens alone would not show: so the model reads the log's beginning, what stands around
-/// that place, and the end. The parts stay until the log has grown too long behind them or the copying has left them,
+/// that place, and the end. The parts stay until the log has grown too long after them or the copying has left them,
 /// so that most drafts compute nothing anew; then about half of the context is read again.
 class reading_window {
  public:
-  /// For the log and up to `room` tokens behind it, in a context of `most`. copied_from: where the log is being copied
+  /// For the log and up to `room` tokens after it, in a context of `most`. copied_from: where the log is being copied
   /// from. The log only grows between calls but for `cut`.
   void follow(std::size_t log_count, std::size_t copied_from, std::size_t room, std::size_t most);
   /// The log is other from this token on.

@@ -31,8 +31,8 @@ struct tensor_layout {
   std::uint64_t block_bytes;
 };
 
-// More types than Redline computes with: a file that holds one of the others still shows its metadata, and whoever
-// needs the tensor refuses it by name.
+// More types than Redline computes with: a file that holds one of the others still shows its metadata, and loading
+// the tensor is refused by name.
 constexpr auto layouts = std::to_array<tensor_layout>({
     {0, "F32", 1, 4},         {1, "F16", 1, 2},         {2, "Q4_0", 32, 18},     {3, "Q4_1", 32, 20},
     {6, "Q5_0", 32, 22},      {7, "Q5_1", 32, 24},      {8, "Q8_0", 32, 34},     {10, "Q2_K", 256, 84},

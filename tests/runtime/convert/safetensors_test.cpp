@@ -110,7 +110,7 @@ TEST(safetensors, tensors_must_cover_the_data_once) {
   EXPECT_THAT(two("[0,4]", "[2,6]", 6), HasSubstr("'b'.data_offsets: expected to begin at 4"));
   EXPECT_THAT(two("[0,4]", "[0,4]", 4), HasSubstr("'b'.data_offsets: expected to begin at 4"));
   EXPECT_THAT(two("[0,4]", "[5,9]", 9), HasSubstr("'b'.data_offsets: expected to begin at 4"));
-  EXPECT_THAT(two("[0,4]", "[4,8]", 9), HasSubstr("found 1 bytes behind it"));
+  EXPECT_THAT(two("[0,4]", "[4,8]", 9), HasSubstr("found 1 bytes after it"));
 }
 
 }  // namespace

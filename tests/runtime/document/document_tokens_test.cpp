@@ -105,7 +105,7 @@ void edit_at_random(const std::shared_ptr<const tokenizer>& tokenizer, std::stri
     const std::size_t cursor = random_boundary(text, who.random);
     ASSERT_EQ(document.before(text, cursor), tokenizer->encode(std::string_view(text).substr(0, cursor)))
         << "edit " << i;
-    ASSERT_EQ(document.behind(text, cursor), tokenizer->encode(std::string_view(text).substr(cursor))) << "edit " << i;
+    ASSERT_EQ(document.after(text, cursor), tokenizer->encode(std::string_view(text).substr(cursor))) << "edit " << i;
   }
 }
 
@@ -201,7 +201,7 @@ TEST(document_tokens, of_nothing_are_none) {
   document_tokens document(tokenizer, "");
   EXPECT_TRUE(document.tokens().empty());
   EXPECT_TRUE(document.before("", 0).empty());
-  EXPECT_TRUE(document.behind("", 0).empty());
+  EXPECT_TRUE(document.after("", 0).empty());
   EXPECT_EQ(document.replace("hello", 0, 0, 5).insert, tokenizer->encode("hello"));
   EXPECT_EQ(document.replace("", 0, 5, 0).remove_count, tokenizer->encode("hello").size());
 }

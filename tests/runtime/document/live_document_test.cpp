@@ -29,7 +29,7 @@ TEST_F(live_document_test, applies_edits_in_order_each_to_the_outcome_of_those_b
   const auto all = words->encode(file.text());
   EXPECT_TRUE(std::equal(all.begin(), all.end(), file.tokens().begin(), file.tokens().end()));
   EXPECT_EQ(file.tokens_before(5), words->encode("hello"));
-  EXPECT_EQ(file.tokens_behind(12), words->encode(" world\n"));
+  EXPECT_EQ(file.tokens_after(12), words->encode(" world\n"));
 }
 
 TEST_F(live_document_test, changes_nothing_when_one_edit_is_bad) {
