@@ -327,7 +327,7 @@ api::usage_report completions::sum_usage(const request_state& r) const {
 void completions::finish(requests::iterator at) {
   request_state& r = at->second;
   const auto usage = sum_usage(r);
-  const auto millis = std::to_string((context_.now() - r.who.arrived).count() / 1000);
+  const auto millis = (context_.now() - r.who.arrived).count() / 1000;
   if (r.events) {
     replies_.stream(r.who, r.events->usage(usage) + api::event_writer::done(), true);
   } else {
@@ -339,15 +339,21 @@ void completions::finish(requests::iterator at) {
       choices.back().program = to_program(c.copied);
       if (r.asked.logprobs) choices.back().tokens = std::move(c.tokens);
     }
-    replies_.respond(r.who, 200, api::completion_body(r.head, choices, usage), {{"openai-processing-ms", millis}});
+    replies_.respond(r.who, 200, api::completion_body(r.head, choices, usage),
+                     {{"openai-processing-ms", std::to_string(millis)}});
   }
   note_end(r, r.choices.front().finish == finish_reason::length ? request_end::length : request_end::stop);
   services_->probe->prompt_read(usage.prompt_tokens);
-  context_.log(log_level::info, "request " + r.who.request_id + ": " + std::to_string(usage.prompt_tokens) +
-                                    " prompt, " + std::to_string(usage.completion_tokens) + " completion tokens, " +
-                                    std::to_string(usage.target_passes) + " target passes, " +
-                                    std::to_string(usage.accepted) + " of " + std::to_string(usage.drafted) +
-                                    " drafted accepted, " + millis + " ms");
+  context_.log(log_level::info, "request answered",
+               {{"request", r.who.request_id},
+                {"tenant", r.who.tenant.value},
+                {"prompt_tokens", usage.prompt_tokens},
+                {"cached_tokens", usage.cached_tokens},
+                {"completion_tokens", usage.completion_tokens},
+                {"target_passes", usage.target_passes},
+                {"drafted", usage.drafted},
+                {"accepted", usage.accepted},
+                {"ms", millis}});
   requests_.erase(at);
 }
 
@@ -359,7 +365,7 @@ void completions::note_end(const request_state& r, request_end how) {
 
 void completions::fail(requests::iterator at, const api::api_error& why, std::string_view for_log) {
   const request_state& r = at->second;
-  context_.log(log_level::warning, "request " + r.who.request_id + " failed: " + std::string(for_log));
+  context_.log(log_level::warning, "request failed: " + std::string(for_log), {{"request", r.who.request_id}});
   if (r.stream_begun)
     replies_.stream(r.who, api::error_event(why), true);
   else
@@ -420,8 +426,8 @@ bool completions::session_died(actor::address where) {
 void completions::answer_lost(std::uint64_t exchange, const failure& why) {
   const auto at = requests_.find(exchange);
   if (at == requests_.end()) return;
-  context_.log(log_level::warning,
-               "request " + at->second.who.request_id + ": its answer cannot be delivered: " + why.describe());
+  context_.log(log_level::warning, "an answer cannot be delivered: " + why.describe(),
+               {{"request", at->second.who.request_id}});
   note_end(at->second, request_end::error);
   drop(at);
 }
@@ -429,7 +435,7 @@ void completions::answer_lost(std::uint64_t exchange, const failure& why) {
 bool completions::client_left(std::uint64_t exchange) {
   const auto at = requests_.find(exchange);
   if (at == requests_.end()) return false;
-  context_.log(log_level::info, "request " + at->second.who.request_id + ": the client left");
+  context_.log(log_level::info, "the client left", {{"request", at->second.who.request_id}});
   note_end(at->second, request_end::abort);
   drop(at);
   return true;

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <utility>
@@ -64,7 +65,9 @@ class actor_context {
   /// Lets other fibers of this worker run in the middle of a long handler. Does nothing where actors have no fibers.
   void yield();
 
-  void log(log_level level, std::string_view text) const { log_line(level, name_, text); }
+  void log(log_level level, std::string_view text, std::initializer_list<log_field> fields = {}) const {
+    log_line(level, name_, text, std::span(fields.begin(), fields.size()));
+  }
 
  private:
   friend class cell;

@@ -27,10 +27,10 @@ const char* name_of(log_level level) {
   return "?";
 }
 
-// JSON strings may not hold control characters; bytes over 0x7f pass as they are.
-void append_escaped(std::string& out, std::string_view text) {
+// JSON strings may not hold control characters, and lines for people no line breaks; bytes over 0x7f pass as they are.
+void append_escaped(std::string& out, std::string_view text, bool in_quotes = true) {
   for (const char c : text) {
-    if (c == '"' || c == '\\') {
+    if (in_quotes && (c == '"' || c == '\\')) {
       out += '\\';
       out += c;
     } else if (static_cast<unsigned char>(c) < 0x20) {
@@ -41,6 +41,24 @@ void append_escaped(std::string& out, std::string_view text) {
       out += c;
     }
   }
+}
+
+void append_json(std::string& out, const log_field& f) {
+  out += ",\"" + std::string(f.name) + "\":";
+  if (f.is_number) {
+    out += f.value;
+    return;
+  }
+  out += '"';
+  append_escaped(out, f.value);
+  out += '"';
+}
+
+void append_text(std::string& out, const log_field& f) {
+  const bool is_word = !f.value.empty() && f.value.find_first_of(" \"=") == std::string::npos;
+  out += " " + std::string(f.name) + (is_word ? "=" : "=\"");
+  append_escaped(out, f.value, !is_word);
+  if (!is_word) out += '"';
 }
 
 std::string timestamp() {
@@ -64,7 +82,8 @@ void configure_log(log_level least, log_format format) {
 
 bool log_enabled(log_level level) { return level >= least_level.load(std::memory_order_relaxed); }
 
-void log_line(log_level level, std::string_view who, std::string_view text) noexcept {
+void log_line(log_level level, std::string_view who, std::string_view text,
+              std::span<const log_field> fields) noexcept {
   if (!log_enabled(level)) return;
   try {
     std::string line;
@@ -73,9 +92,16 @@ void log_line(log_level level, std::string_view who, std::string_view text) noex
       append_escaped(line, who);
       line += R"(","msg":")";
       append_escaped(line, text);
-      line += "\"}\n";
+      line += '"';
+      for (const log_field& f : fields) append_json(line, f);
+      line += "}\n";
     } else {
-      line = timestamp() + " " + name_of(level) + " " + std::string(who) + ": " + std::string(text) + "\n";
+      line = timestamp() + " " + name_of(level) + " ";
+      append_escaped(line, who, false);
+      line += ": ";
+      append_escaped(line, text, false);
+      for (const log_field& f : fields) append_text(line, f);
+      line += '\n';
     }
     std::fwrite(line.data(), 1, line.size(), stderr);
   } catch (...) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 namespace redline {
 namespace {
@@ -36,6 +37,30 @@ TEST(log, a_text_line_names_level_and_component) {
 
 TEST(log, lines_under_the_least_level_are_not_written) {
   EXPECT_EQ(logged(log_format::text, log_level::error, log_level::warning, "x", "y"), "");
+}
+
+TEST(log, fields_are_members_of_the_object_or_words_after_the_text) {
+  const std::vector<log_field> fields{{"request", "req-1"}, {"tokens", 12}, {"why", "a \"b\"\n"}};
+  const auto with_fields = [&](log_format format) {
+    configure_log(log_level::info, format);
+    testing::internal::CaptureStderr();
+    log_line(log_level::info, "gateway", "done", fields);
+    const std::string out = testing::internal::GetCapturedStderr();
+    configure_log(log_level::info, log_format::text);
+    return out;
+  };
+  EXPECT_TRUE(with_fields(log_format::json)
+                  .ends_with(R"("msg":"done","request":"req-1","tokens":12,"why":"a \"b\"\u000a"})"
+                             "\n"))
+      << with_fields(log_format::json);
+  EXPECT_TRUE(
+      with_fields(log_format::text).ends_with("gateway: done request=req-1 tokens=12 why=\"a \\\"b\\\"\\u000a\"\n"))
+      << with_fields(log_format::text);
+}
+
+TEST(log, a_text_line_stays_one_line_whatever_is_in_it) {
+  const std::string line = logged(log_format::text, log_level::info, log_level::info, "x", "a\nerror forged: b");
+  EXPECT_EQ(std::count(line.begin(), line.end(), '\n'), 1);
 }
 
 }  // namespace
