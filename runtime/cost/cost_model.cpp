@@ -13,9 +13,11 @@ constexpr double law_spread = 100;
 constexpr double bend_spread = 0.25;
 // Every parameter may drift by this much of itself from one pass to the next.
 constexpr double drift_ratio = 0.01;
-// A pass that took this many times longer than predicted was disturbed by something else and would teach nonsense.
+// A pass that took this many times longer than predicted was disturbed by something else and would teach nonsense;
+// this many such passes in a row were not: the machine has become that much slower.
 constexpr double outlier_ratio = 8;
 constexpr std::uint64_t outliers_count_after = 16;
+constexpr std::uint32_t outliers_believed = 3;
 
 }  // namespace
 
@@ -59,7 +61,13 @@ void cost_model::observe(const work_size& size, microseconds took) {
   const auto measured = static_cast<double>(took.count());
   const vector x = features(size);
   const double predicted = predict_us(x);
-  if (observed_count_ > outliers_count_after && measured > outlier_ratio * (predicted + 100)) return;
+  if (observed_count_ > outliers_count_after && measured > outlier_ratio * (predicted + 100)) {
+    const double ratio = measured / std::max(predicted, 1.0);
+    slower_by_ = outliers_in_row_ == 0 ? ratio : std::min(slower_by_, ratio);
+    if (++outliers_in_row_ == outliers_believed) grow_slower();
+    return;
+  }
+  outliers_in_row_ = 0;
   if (observed_count_ == 0) scale_ = std::max(measured, 1.0);
   ++observed_count_;
 
@@ -89,6 +97,13 @@ void cost_model::observe(const work_size& size, microseconds took) {
       covariance_[j][i] *= shrink;
     }
   }
+}
+
+/// All that was learned, on a machine that became slower: the curve keeps its shape, and how well it is known.
+void cost_model::grow_slower() {
+  outliers_in_row_ = 0;
+  scale_ *= slower_by_;
+  for (double& w : weights_) w *= slower_by_;
 }
 
 step_cost step_cost_at(const cost_model& passes, std::uint64_t context) {

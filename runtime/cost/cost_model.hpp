@@ -53,12 +53,15 @@ class cost_model {
   using vector = std::array<double, parameters_count>;
   static vector features(const work_size& size);
   [[nodiscard]] double predict_us(const vector& x) const;
+  void grow_slower();
 
   vector weights_{};
   vector prior_{};                                     // variances before anything was seen, in units of scale_^2
   std::array<vector, parameters_count> covariance_{};  // likewise
   double scale_ = 0;                                   // microseconds; of the first pass seen
   std::uint64_t observed_count_ = 0;
+  std::uint32_t outliers_in_row_ = 0;
+  double slower_by_ = 0;  // the least disturbed of these
 };
 
 /// What one round of a sequence takes now, in the numbers that drafting decisions need. Zeros: not known.

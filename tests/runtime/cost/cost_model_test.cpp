@@ -88,6 +88,21 @@ TEST(cost_model, is_not_misled_by_one_disturbed_pass) {
   expect_close(m, chance, 1);
 }
 
+TEST(cost_model, learns_a_machine_that_became_ten_times_slower_within_a_few_passes) {
+  for (const double slower : {10.0, 40.0}) {
+    std::mt19937_64 chance(6);
+    cost_model m;
+    teach(m, chance, 1, 300);
+    teach(m, chance, slower, 8);
+    for (int i = 0; i < 20; ++i) {
+      const work_size s = random_size(chance);
+      EXPECT_NEAR(static_cast<double>(m.predict(s).count()), law(s, slower), 0.25 * law(s, slower));
+    }
+    teach(m, chance, 1, 400);
+    expect_close(m, chance, 1);
+  }
+}
+
 TEST(cost_model, never_predicts_less_than_nothing) {
   std::mt19937_64 chance(4);
   cost_model m;
