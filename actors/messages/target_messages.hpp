@@ -106,7 +106,7 @@ struct target_ready {
   static constexpr std::string_view name = "target_ready";
   static constexpr bool control = true;
 
-  std::uint32_t context = 0;
+  std::uint32_t context = 0;  // most tokens of a sequence: the model's context, or the pool where that is smaller
   std::uint32_t vocabulary = 0;
   std::uint32_t rows_max = 0;
   std::uint32_t pages_count = 0;

@@ -12,6 +12,7 @@
 #include "actors/serving/target_model.hpp"
 #include "kernels/cpu_features.hpp"
 #include "kernels/machine_memory.hpp"
+#include "runtime/base/log.hpp"
 #include "runtime/base/version.hpp"
 #include "runtime/model/pass_probe.hpp"
 
@@ -84,6 +85,7 @@ result<void> engine::open_files() {
     context_max_ =
         options_.context_max == 0 ? target_config_.context : std::min(options_.context_max, target_config_.context);
   }
+  if (roles.target) clamp_context();
   if (options_.draft_path.empty()) return {};
   REDLINE_TRY_ASSIGN(draft_file_, gguf::gguf_file::open(options_.draft_path));
   REDLINE_TRY_ASSIGN(draft_config_, model::read_config(*draft_file_));
@@ -155,6 +157,20 @@ std::uint32_t engine::pages_for_model(const model::model_config& config, std::ui
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(std::min(wanted, affordable), 1, 1u << 24));
 }
 
+/// A sequence that does not fit into the pool could never end: the pool's size limits the context.
+void engine::clamp_context() {
+  auto& limits = options_.scheduling.limits;
+  limits.pages_count = pages_for_model(target_config_, limits.running_max);
+  const std::uint64_t room = std::uint64_t{limits.pages_count} * kv::page_tokens;
+  if (room < context_max_) {
+    log_line(log_level::warning, "engine",
+             "the KV pool holds " + std::to_string(room) + " tokens: sequences are limited to that instead of " +
+                 std::to_string(context_max_) + " (--kv-mib gives the pool more memory)");
+    context_max_ = static_cast<std::uint32_t>(room);
+  }
+  limits.tokens_max = context_max_;
+}
+
 void engine::add_pool() {
   const unsigned threads = pool_threads();
   std::uint16_t number = topology::first_pool_worker;
@@ -170,8 +186,6 @@ void engine::add_io_actors() {
   const actor::restart_limit limit;
   if (options_.roles.target) {
     auto& scheduling = options_.scheduling;
-    scheduling.limits.tokens_max = context_max_;
-    scheduling.limits.pages_count = pages_for_model(target_config_, scheduling.limits.running_max);
     scheduling.budget.page_tokens = kv::page_tokens;
     scheduling.budget.rows_min = std::min(untimed_rows, scheduling.budget.rows_max);
     scheduling.budget.whole_drafts = options_.whole_drafts;

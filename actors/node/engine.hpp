@@ -63,7 +63,7 @@ struct engine_options {
   std::uint32_t draft_context = 0;  // tokens that it looks at; 0: as many as it was trained for
   model::kv_type kv = model::kv_type::f16;
   std::uint32_t threads = 0;         // compute threads per model; 0: what this process may use
-  std::uint32_t context_max = 0;     // 0: the model's
+  std::uint32_t context_max = 0;     // 0: the model's, or what the KV pool holds if that is less
   std::uint64_t kv_bytes_max = 0;    // per model; 0: a quarter of what the process may use
   scheduler_options scheduling;      // limits.tokens_max and pages_count are filled in here
   bool whole_drafts = false;         // verify drafts whole, also where that does not pay
@@ -118,6 +118,7 @@ class engine {
   [[nodiscard]] const std::shared_ptr<const text::tokenizer>& tokenizer() const { return tokenizer_; }
   /// For grammars; null where the vocabulary is not enough for one.
   [[nodiscard]] const std::shared_ptr<const grammar::token_trie>& token_trie() const { return token_trie_; }
+  /// Most tokens of a sequence: the model's context, or less by options or where the KV pool is smaller.
   [[nodiscard]] std::uint32_t context_max() const { return context_max_; }
   [[nodiscard]] const engine_options& options() const { return options_; }
   [[nodiscard]] std::uint64_t target_file_bytes() const { return target_file_ ? target_file_->size_bytes() : 0; }
@@ -132,6 +133,7 @@ class engine {
   explicit engine(engine_options options);
   result<void> open_files();
   std::unique_ptr<hosted_worker> make_worker(std::uint16_t number);
+  void clamp_context();
   void add_pool();
   void add_io_actors();
   result<void> add_target();

@@ -26,8 +26,13 @@ void target_model::on_start() { on(announce_target{}); }
 
 void target_model::on(const announce_target&) {
   const auto& config = transformer_->config();
+  const std::uint64_t room = std::uint64_t{pages_count_} * kv::page_tokens;
   context().tell(scheduler_,
-                 target_ready{config.context, config.vocabulary, transformer_->rows_max(), pages_count_, costs_});
+                 target_ready{.context = static_cast<std::uint32_t>(std::min<std::uint64_t>(config.context, room)),
+                              .vocabulary = config.vocabulary,
+                              .rows_max = transformer_->rows_max(),
+                              .pages_count = pages_count_,
+                              .costs = costs_});
 }
 
 // The batch may have crossed a wire: no slot, token or count of it is believed.
