@@ -1,10 +1,13 @@
 #include "scheduler/batch_builder.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <queue>
 
 namespace redline::scheduler {
 namespace {
+
+constexpr std::uint32_t passes_missed_max = 3;
 
 /// One more row of a run of which `before` tokens are computed or planned.
 cost::work_size size_of_draft_token(std::uint64_t before) { return {1, before + 1, 1, 1}; }
@@ -40,6 +43,14 @@ double chance_of(std::span<const draft_stretch> chances, std::uint32_t place) {
   return 1;
 }
 
+/// Of what a prompt's chunk may use.
+struct share {
+  std::uint32_t rows = 0;
+  std::uint32_t pages = 0;
+  microseconds until{0};    // predicted, of the whole pass
+  std::uint32_t least = 0;  // rows that are taken whatever they cost
+};
+
 /// What is being built.
 struct builder {
   const budget& limits;
@@ -48,24 +59,28 @@ struct builder {
   std::vector<const work_item*> items;  // of the plan's runs
   std::uint32_t rows_left;
   std::uint32_t pages_left;
+  microseconds time_max{0};  // of this pass: see pass_time
 
-  void take_log(const work_item& item);
+  std::vector<const work_item*> take_decodes(std::span<const work_item* const> decodes, const share& of);
+  void take_prompts(std::span<const work_item* const> prompts);
   void take_drafts();
+
+ private:
+  std::optional<limit> take_log(const work_item& item, const share& of);
+  void leave(const work_item& item, limit why) { plan.left.push_back({item.sequence, why}); }
   [[nodiscard]] std::uint32_t page_for_next(std::size_t run) const;
   [[nodiscard]] bool has_room_for_draft(std::size_t run) const;
   void add_draft_token(std::size_t run);
 };
 
-void builder::take_log(const work_item& item) {
-  std::uint32_t rows = std::min({item.pending_count, limits.prompt_chunk_rows_max, rows_left});
-  if (rows == 0) return plan.left.push_back({item.sequence, limit::rows});
-  rows = std::min(rows, rows_with_pages(item.room, pages_left, limits.page_tokens));
-  if (rows == 0) return plan.left.push_back({item.sequence, limit::pages});
-  const std::uint32_t timely = rows_in_time(item, rows, plan.size, cost, limits.time_max);
-  const auto taken = static_cast<std::uint32_t>(plan.size.rows);
-  const std::uint32_t untimed = limits.rows_min > taken ? limits.rows_min - taken : 0;
-  rows = std::min(rows, std::max(timely, untimed));
-  if (rows == 0) return plan.left.push_back({item.sequence, limit::time});
+/// nullopt: it is in the plan.
+std::optional<limit> builder::take_log(const work_item& item, const share& of) {
+  std::uint32_t rows = std::min({item.pending_count, limits.prompt_chunk_rows_max, of.rows, rows_left});
+  if (rows == 0) return limit::rows;
+  rows = std::min(rows, rows_with_pages(item.room, std::min(of.pages, pages_left), limits.page_tokens));
+  if (rows == 0) return limit::pages;
+  rows = std::min(rows, std::max(rows_in_time(item, rows, plan.size, cost, of.until), of.least));
+  if (rows == 0) return limit::time;
   const bool logits = item.wants_logits && rows == item.pending_count;
   plan.runs.push_back({.sequence = item.sequence,
                        .tenant = item.tenant,
@@ -76,6 +91,49 @@ void builder::take_log(const work_item& item) {
   plan.size = plan.size + cost::size_of_run(item.computed_count, rows, logits ? 1 : 0);
   rows_left -= rows;
   pages_left -= pages_to_take(rows, item.room, limits.page_tokens);
+  return std::nullopt;
+}
+
+/// Returns those that did not fit.
+std::vector<const work_item*> builder::take_decodes(std::span<const work_item* const> decodes, const share& of) {
+  std::vector<const work_item*> left;
+  for (const work_item* each : decodes) {
+    const auto taken = static_cast<std::uint32_t>(plan.size.rows);
+    const share mine{.rows = of.rows - std::min(of.rows, taken),
+                     .pages = of.pages,
+                     .until = of.until,
+                     .least = taken < limits.rows_min ? 1U : 0U};
+    if (take_log(*each, mine)) left.push_back(each);
+  }
+  return left;
+}
+
+/// Each takes a chunk, in order. But those that need less than half of what the first one needs may go before it, with
+/// at most half of what prompts can have: a short prompt does not wait for a long one, and the long one goes on.
+void builder::take_prompts(std::span<const work_item* const> prompts) {
+  const work_item& first = *prompts.front();
+  std::vector<const work_item*> shorter;
+  for (const work_item* each : prompts) {
+    if (each->pending_count < first.pending_count / 2) shorter.push_back(each);
+  }
+  std::stable_sort(shorter.begin(), shorter.end(),
+                   [](const work_item* a, const work_item* b) { return a->pending_count < b->pending_count; });
+  const std::uint32_t kept_rows = (rows_left + 1) / 2;
+  const std::uint32_t kept_pages =
+      pages_to_take(std::min(first.pending_count, limits.prompt_chunk_rows_max), first.room, limits.page_tokens);
+  const microseconds before = cost.predict(plan.size);
+  const microseconds half = before + std::max(time_max - before, microseconds{0}) / 2;
+  std::vector<const work_item*> waiting(prompts.begin(), prompts.end());
+  for (const work_item* each : shorter) {
+    const share beside_first{.rows = rows_left - std::min(rows_left, kept_rows),
+                             .pages = pages_left - std::min(pages_left, kept_pages),
+                             .until = half};
+    if (!take_log(*each, beside_first)) std::erase(waiting, each);
+  }
+  for (const work_item* each : waiting) {
+    const share rest{.rows = rows_left, .pages = pages_left, .until = time_max, .least = each == &first ? 1U : 0U};
+    if (const auto why_not = take_log(*each, rest)) leave(*each, *why_not);
+  }
 }
 
 /// Pages, 0 or 1, that one more row of the run takes.
@@ -153,7 +211,7 @@ void builder::take_drafts() {
     const cost::work_size one = size_of_draft_token(plan.runs[c.run].first + plan.runs[c.run].rows());
     // The limit is for those who wait meanwhile: nobody does when a lone sequence has the pass for itself.
     const bool alone = plan.runs.size() == 1 && plan.left.empty();
-    const bool timely = alone || plan.size.rows < limits.rows_min || cost.predict(plan.size + one) <= limits.time_max;
+    const bool timely = alone || cost.predict(plan.size + one) <= time_max;
     if (!timely) break;
     decoding = decoding + one;
     tokens += c.chance;
@@ -177,6 +235,14 @@ void builder::take_drafts() {
   }
 }
 
+/// The time of a pass in which prompts run: what is allowed, or a third more than its decodes take, so that a quarter
+/// of it is for prompts. Twice a pass of one row is always allowed: where that takes long, smaller passes would only
+/// make more of them, and on a machine that is busy with something else every pass looks slow.
+microseconds pass_time(const cost::work_size& decodes, const budget& limits, const cost::cost_model& cost) {
+  const cost::work_size one_row{.rows = 1, .pairs = 1, .context = 1, .logits = 1};
+  return std::max({limits.time_max, cost.predict(decodes) * 4 / 3, cost.predict(one_row) * 2});
+}
+
 }  // namespace
 
 batch_plan build_batch(std::span<const work_item> items, std::span<const item_index> best_first, const budget& limits,
@@ -187,7 +253,28 @@ batch_plan build_batch(std::span<const work_item> items, std::span<const item_in
             .items = {},
             .rows_left = limits.rows_max,
             .pages_left = limits.pages_free};
-  for (const item_index index : best_first) b.take_log(items[index]);
+  std::vector<const work_item*> decodes;
+  std::vector<const work_item*> prompts;
+  for (const item_index index : best_first) (items[index].decodes() ? decodes : prompts).push_back(&items[index]);
+  const share all{.rows = limits.rows_max, .pages = limits.pages_free, .until = limits.time_max};
+  share first = all;
+  if (!prompts.empty()) {
+    // A quarter is for prompts. Where that is less than a row, those have a row now and then.
+    const bool starves = prompts.front()->missed_count >= passes_missed_max;
+    first.rows -= std::max(limits.rows_max / 4, starves ? 1U : 0U);
+    first.until = limits.time_max * 3 / 4;
+  }
+  decodes = b.take_decodes(decodes, first);
+  b.time_max = pass_time(b.plan.size, limits, cost);
+  if (!prompts.empty()) {
+    b.take_prompts(prompts);
+    decodes = b.take_decodes(decodes, all);
+  }
+  for (const work_item* each : decodes) {
+    const bool rows = b.rows_left == 0;
+    const bool pages = each->room == 0 && b.pages_left == 0;
+    b.plan.left.push_back({each->sequence, rows ? limit::rows : pages ? limit::pages : limit::time});
+  }
   b.take_drafts();
   b.plan.predicted = cost.predict(b.plan.size);
   return std::move(b.plan);

@@ -13,15 +13,16 @@ struct budget {
   std::uint32_t pages_free = 0;
   std::uint32_t page_tokens = 32;
   microseconds time_max{200'000};  // predicted
-  std::uint32_t rows_min = 1;      // taken whatever they are predicted to cost: below some number of rows a
-                                   // pass costs the same, and making it smaller only makes more of them
+  std::uint32_t rows_min = 1;      // decodes taken whatever they are predicted to cost: those in the next pass would
+                                   // wait for this one, and two passes take longer than one
   bool whole_drafts = false;       // take all draft tokens that fit, also those that do not pay
 };
 
-/// Packs a ranking into one pass. Pure: the same inputs give the same plan. Runs first, in order, without their drafts:
-/// prompts are shortened to chunks, a run that fits nothing is left behind with the reason, and the next one is tried.
-/// Then draft tokens, those first that are likeliest to be accepted for the time they take, as long as the tokens that
-/// the pass is expected to yield per microsecond grow.
+/// Packs a ranking into one pass. Pure: the same inputs give the same plan. Runs first, without their drafts: decodes,
+/// then prompts, each in order. Prompts are shortened to chunks and have a quarter of the pass at least; a run that
+/// fits nothing is left behind with the reason, and the next one is tried. Then draft tokens, those first that are
+/// likeliest to be accepted for the time they take, as long as the tokens that the pass is expected to yield per
+/// microsecond grow.
 batch_plan build_batch(std::span<const work_item> items, std::span<const item_index> best_first, const budget& limits,
                        const cost::cost_model& cost);
 

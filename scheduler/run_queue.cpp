@@ -60,6 +60,7 @@ void run_queue::open_round(entry& e, const submission& s) {
   q.chances.assign(s.chances.begin(), s.chances.end());
   q.passes = 0;
   q.rows = 0;
+  q.missed_count = 0;
   q.given_up = false;
   q.at.open = true;
   q.at.prefill_only = s.prefill_only;
@@ -116,6 +117,7 @@ work_item run_queue::item_of(const entry& e) const {
           .room = q.room,
           .background = q.at.prefill_only,
           .wants_logits = at_end,
+          .missed_count = q.missed_count,
           .chances = q.chances};
 }
 
@@ -154,8 +156,11 @@ void run_queue::begin(const batch_plan& plan) {
   for (const auto& run : plan.runs) {
     sequence_state& q = sequences_.at(run.sequence);
     q.at.in_flight = true;
+    q.missed_count = 0;
     places_.update(run.sequence, q.at);
   }
+  if (plan.runs.empty()) return;
+  for (const left_out& l : plan.left) ++sequences_.at(l.sequence).missed_count;
 }
 
 void run_queue::end_run(entry& e) {

@@ -94,7 +94,7 @@ class run_queue {
   batch_plan plan(budget limits, instant now);
   /// When to plan again although nothing happened: the end of the pause after which prefills have their turn.
   [[nodiscard]] std::optional<instant> next_look(instant now) const;
-  /// Marks the plan's runs as in flight.
+  /// Marks the plan's runs as in flight, and those that it left out as passed over.
   void begin(const batch_plan& plan);
   /// Takes the answers, one per run of the plan in order; returns the rounds that are now answered.
   std::vector<round_outcome> complete(const batch_plan& plan, std::span<const run_answer> answers, microseconds took,
@@ -163,6 +163,7 @@ class run_queue {
     std::uint32_t passes = 0;
     std::uint32_t rows = 0;
     std::uint32_t cached_count = 0;  // tokens that had KV when it began
+    std::uint32_t missed_count = 0;  // passes in a row that left it out
     bool given_up = false;           // with a run in flight: it is closed when that completes
   };
   using entry = std::pair<const sequence_id, sequence_state>;

@@ -26,6 +26,7 @@ struct work_item {
   std::uint32_t room = 0;            // tokens for which no page needs to be taken
   bool background = false;           // a prefill that no client waits for
   bool wants_logits = true;          // of the last pending token
+  std::uint32_t missed_count = 0;    // passes in a row that had no room for it
   std::span<const draft_stretch> chances;  // of the draft's tokens; those beyond are certain
 
   /// Only the last token of the log is missing: a decode or verification run, not a prompt.

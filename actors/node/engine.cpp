@@ -25,9 +25,8 @@ namespace {
 
 constexpr std::uint16_t control_worker = 99;
 constexpr std::size_t actor_mail_max = 8192;
-// A pass of this many rows costs little more than one of a single row: on a machine busy with something else, where
-// every pass looks slow, the time limit must not cut batches down to single rows.
-constexpr std::uint32_t untimed_rows = 64;
+// As many answers as run at once by default go on in one pass, also on a slow machine: two passes would take longer.
+constexpr std::uint32_t untimed_decodes = 64;
 
 std::uint16_t process_of_roles(const engine_roles& roles) {
   if (roles.front) return topology::front_process;
@@ -187,7 +186,7 @@ void engine::add_io_actors() {
   if (options_.roles.target) {
     auto& scheduling = options_.scheduling;
     scheduling.budget.page_tokens = kv::page_tokens;
-    scheduling.budget.rows_min = std::min(untimed_rows, scheduling.budget.rows_max);
+    scheduling.budget.rows_min = std::min(untimed_decodes, scheduling.budget.rows_max);
     scheduling.budget.whole_drafts = options_.whole_drafts;
     const actor_ref<cache_manager> cache{make_address(process, topology::io_worker, topology::cache)};
     const actor_ref<target_model> target{make_address(process, topology::target_worker, topology::target)};

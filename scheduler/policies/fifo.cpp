@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <numeric>
-#include <tuple>
+#include <utility>
 
 namespace redline::scheduler {
 
 bool fifo_before(const work_item& a, const work_item& b) {
-  return std::tuple(!a.decodes(), a.arrival, a.sequence) < std::tuple(!b.decodes(), b.arrival, b.sequence);
+  if (a.decodes() != b.decodes()) return a.decodes();
+  // Decodes that find no room take turns; of prompts the first ends soonest if the others wait.
+  if (a.decodes() && a.missed_count != b.missed_count) return a.missed_count > b.missed_count;
+  return std::pair(a.arrival, a.sequence) < std::pair(b.arrival, b.sequence);
 }
 
 void fifo::rank(std::span<const work_item> items, instant, std::vector<item_index>& best_first) const {

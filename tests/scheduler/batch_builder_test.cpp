@@ -129,10 +129,94 @@ TEST(batch_builder, keeps_within_the_predicted_time) {
 TEST(batch_builder, takes_one_row_of_the_first_run_whatever_it_costs) {
   budget limits = roomy;
   limits.time_max = microseconds{1};
-  const auto plan = build({item(1, 10, 1, 30), item(2, 10, 1)}, limits, per_row());
-  ASSERT_EQ(plan.runs.size(), 1u);
-  EXPECT_EQ(plan.runs[0].rows(), 1u);
-  EXPECT_TRUE(plan.runs[0].wants_logits);
+  for (const std::uint32_t computed : {0U, 10U}) {
+    const auto plan = build({item(1, computed, 1), item(2, computed, 1), item(3, computed, 1)}, limits, per_row());
+    ASSERT_FALSE(plan.runs.empty());
+    EXPECT_EQ(plan.runs[0].rows(), 1u);
+    EXPECT_TRUE(plan.runs[0].wants_logits);
+    ASSERT_FALSE(plan.left.empty());
+    EXPECT_EQ(plan.left[0].why, limit::time);
+  }
+}
+
+std::vector<work_item> decodes(std::uint64_t count) {
+  std::vector<work_item> items;
+  for (std::uint64_t s = 1; s <= count; ++s) items.push_back(item(s, 10, 1));
+  return items;
+}
+
+TEST(batch_builder, prompts_keep_the_time_limit_also_where_few_rows_take_long) {
+  budget limits = roomy;
+  limits.rows_min = 64;
+  limits.time_max = microseconds{4000};  // forty rows
+  auto items = decodes(16);
+  for (std::uint64_t s = 17; s <= 20; ++s) items.push_back(item(s, 0, 450));
+  const auto plan = build(items, limits, per_row());
+  EXPECT_EQ(plan.size.rows, 40u);
+  EXPECT_LE(plan.predicted, limits.time_max);
+}
+
+TEST(batch_builder, a_quarter_of_a_pass_is_for_prompts) {
+  const auto rows_of_prompt = [](const batch_plan& plan) {
+    std::uint32_t rows = 0;
+    for (const auto& r : plan.runs) rows += r.sequence.value == 100 ? r.rows() : 0;
+    return rows;
+  };
+  auto items = decodes(64);
+  items.push_back(item(100, 0, 450));
+  budget limits = roomy;
+  limits.rows_min = 64;
+  limits.time_max = microseconds{2000};
+  auto plan = build(items, limits, per_row());
+  EXPECT_EQ(plan.size.rows, 64u + 21) << "decodes alone take longer than is allowed";
+  EXPECT_EQ(rows_of_prompt(plan), 21u);
+  limits.rows_min = 1;
+  plan = build(items, limits, per_row());
+  EXPECT_EQ(plan.size.rows, 20u);
+  EXPECT_EQ(rows_of_prompt(plan), 5u);
+  limits = roomy;
+  limits.rows_max = 16;
+  plan = build(items, limits);
+  EXPECT_EQ(plan.size.rows, 16u);
+  EXPECT_EQ(rows_of_prompt(plan), 4u);
+  limits.rows_max = 2;
+  plan = build(items, limits);
+  EXPECT_EQ(rows_of_prompt(plan), 0u) << "a quarter is less than a row";
+  items.back().missed_count = 3;
+  EXPECT_EQ(rows_of_prompt(build(items, limits)), 1u);
+}
+
+TEST(batch_builder, what_prompts_do_not_need_is_for_decodes) {
+  auto items = decodes(30);
+  items.push_back(item(100, 0, 2));
+  budget limits = roomy;
+  limits.rows_max = 16;
+  EXPECT_EQ(build(items, limits).size.rows, 16u);
+  EXPECT_EQ(build(items, limits).left.size(), 16u) << "each is left out once";
+}
+
+TEST(batch_builder, a_short_prompt_does_not_wait_for_a_long_one) {
+  budget limits = roomy;
+  limits.time_max = microseconds{6000};  // sixty rows
+  const auto plan = build({item(1, 0, 30'000), item(2, 0, 300), item(3, 0, 20), item(4, 0, 16'000)}, limits, per_row());
+  ASSERT_EQ(plan.runs.size(), 3u);
+  EXPECT_EQ(plan.runs[0].sequence.value, 3u);
+  EXPECT_EQ(plan.runs[0].rows(), 20u);
+  EXPECT_EQ(plan.runs[1].sequence.value, 2u);
+  EXPECT_EQ(plan.runs[1].rows(), 10u) << "half is left";
+  EXPECT_EQ(plan.runs[2].sequence.value, 1u);
+  EXPECT_EQ(plan.runs[2].rows(), 30u) << "for the first";
+  const auto alike = build({item(1, 0, 300), item(2, 0, 200)}, limits, per_row());
+  EXPECT_EQ(alike.runs.at(0).rows(), 60u) << "of two alike the first is done first";
+}
+
+TEST(batch_builder, short_prompts_leave_the_first_its_pages) {
+  budget limits = roomy;
+  limits.pages_free = 9;
+  const auto plan = build({item(1, 0, 1000), item(2, 0, 30), item(3, 0, 30)}, limits);
+  ASSERT_EQ(plan.runs.size(), 2u);
+  EXPECT_EQ(plan.runs[1].sequence.value, 1u);
+  EXPECT_EQ(plan.runs[1].rows(), 256u);
 }
 
 /// Machines, as the time of a pass by its rows, in microseconds.
