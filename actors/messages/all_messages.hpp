@@ -21,8 +21,8 @@ namespace redline::actors {
 /// Every message there is. A new one is added here, which checks its number and has the tests pin its bytes.
 using all_messages =
     std::tuple<actor::undeliverable, actor::actor_down, actor::restart_actor, actor::stop_worker, actor::peer_state,
-               place_batch, batch_held, release_pages, adopt_prefix, prefix_adopted, offer_prefix, propose, proposal,
-               forget, verify_run, prefill_run, verified, prefilled, log_needed, refused, release_sequence,
+               place_batch, batch_held, batch_lost, release_pages, adopt_prefix, prefix_adopted, offer_prefix, propose,
+               proposal, forget, verify_run, prefill_run, verified, prefilled, log_needed, refused, release_sequence,
                forward_batch, batch_done, target_ready, run_pending, announce_target, scheduler_tick, give_up_round,
                background_due, report_status, scheduler_report, session_text, session_finished, cancel_session,
                pause_session, session_tick, session_step, http_arrived, http_closed, http_flow, http_respond,

@@ -61,6 +61,16 @@ struct batch_held {
   static constexpr auto fields(auto& self) { return std::tie(self.batch, self.tables_lost, self.pages); }
 };
 
+/// The batch was passed on and did not reach the target model.
+struct batch_lost {
+  static constexpr actor::message_id id{0x0209};
+  static constexpr std::string_view name = "batch_lost";
+
+  std::uint64_t batch = 0;
+  failure why;
+  static constexpr auto fields(auto& self) { return std::tie(self.batch, self.why); }
+};
+
 /// Gives a sequence that has no KV the pages of the longest known prefix of its log. Answered with `prefix_adopted`.
 struct adopt_prefix {
   static constexpr actor::message_id id{0x0206};

@@ -21,14 +21,17 @@ struct batch_run {
   std::uint32_t logits_begin = 0;
   std::uint32_t draft_count = 0;  // the last draft_count tokens are a draft to check
   std::uint32_t prompt_count = 0;
-  std::vector<token> history;   // the log before tokens' draft part, when penalties need it
+  std::vector<token> history;   // what penalties need of the log before tokens' draft part; see history_prompt_count
   std::uint64_t log_count = 0;  // length of that log, with what was evicted from it
   model::sampling_params sampling;
   std::optional<std::uint32_t> logprobs;
   grammar::constraint grammar;  // what may follow that log; only with rows that want logits
+  /// The history's first tokens are the prompt's, each once and in no order; the rest is the output.
+  std::uint32_t history_prompt_count = 0;
   static constexpr auto fields(auto& self) {
     return std::tie(self.sequence, self.tokens, self.first_position, self.table, self.logits_begin, self.draft_count,
-                    self.prompt_count, self.history, self.log_count, self.sampling, self.logprobs, self.grammar);
+                    self.prompt_count, self.history, self.log_count, self.sampling, self.logprobs, self.grammar,
+                    self.history_prompt_count);
   }
 };
 
@@ -55,6 +58,7 @@ struct forward_batch {
   std::vector<batch_run> runs;
   std::vector<kv::token_move> moves;  // done before, in order
   page_report pages;                  // for the scheduler: comes back with the answer
+  [[nodiscard]] std::uint64_t subject() const { return batch; }
   static constexpr auto fields(auto& self) { return std::tie(self.batch, self.runs, self.moves, self.pages); }
 };
 
@@ -83,7 +87,7 @@ struct batch_done {
   }
 };
 
-/// Asks the target model to say target_ready again: the scheduler is new.
+/// Asks the target model to say target_ready again: the scheduler is new, or waits for it.
 struct announce_target {
   static constexpr actor::message_id id{0x0408};
   static constexpr std::string_view name = "announce_target";
@@ -111,8 +115,9 @@ struct target_ready {
   std::uint32_t rows_max = 0;
   std::uint32_t pages_count = 0;
   std::vector<pass_cost> costs;  // measured at start; may be empty
+  std::uint64_t life = 0;        // drawn at each start; 0: not said
   static constexpr auto fields(auto& self) {
-    return std::tie(self.context, self.vocabulary, self.rows_max, self.pages_count, self.costs);
+    return std::tie(self.context, self.vocabulary, self.rows_max, self.pages_count, self.costs, self.life);
   }
 };
 

@@ -153,11 +153,11 @@ struct give_up_round {
   static constexpr auto fields(auto& self) { return std::tie(self.sequence, self.round); }
 };
 
-/// The session is over or gave up; its place, pages and pending round can go.
+/// The session is over or gave up; its place, pages and pending round can go. Data: it may not overtake a round, which
+/// would then be computed for nobody.
 struct release_sequence {
   static constexpr actor::message_id id{0x0403};
   static constexpr std::string_view name = "release_sequence";
-  static constexpr bool control = true;
 
   sequence_id sequence;
   static constexpr auto fields(auto& self) { return std::tie(self.sequence); }

@@ -52,6 +52,7 @@ void cache_manager::on(const place_batch& m) {
   batch.moves = std::exchange(moves_, {});
   batch.pages = report(m);
   passed_on_ = m.batch;
+  scheduler_ = context().sender();
   context().tell(target_, batch);
 }
 
@@ -133,9 +134,11 @@ void cache_manager::on(const offer_prefix& m) {
   prefixes_.add(pool_, m.tenant, m.tokens, pages);
 }
 
-// The target model is gone; when it is back it tells the scheduler, which begins a new epoch.
+// The scheduler has the tables made anew: this batch's tokens are in them, and its moves are lost.
 void cache_manager::on(const actor::undeliverable& m) {
+  if (m.what != forward_batch::id) return;
   context().log(log_level::warning, "cannot reach " + actor::to_string(m.to) + ": " + m.why.describe());
+  context().send(scheduler_, batch_lost{m.about, m.why});
 }
 
 bool cache_manager::on_idle() {

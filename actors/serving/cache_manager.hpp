@@ -47,6 +47,7 @@ class cache_manager final : public actor::actor_of<cache_manager> {
   actor::actor_ref<target_model> target_;
   std::uint64_t epoch_ = 0;
   std::uint64_t passed_on_ = 0;  // the last batch that went to the target model
+  actor::address scheduler_;     // who sent it
   kv::prefix_index prefixes_;
   std::unordered_map<sequence_id, kv::page_table> tables_;
   std::vector<kv::token_move> moves_;  // for the next batch that is passed on

@@ -46,6 +46,7 @@ void draft_model::send_answers() {
                                            .tokens = std::move(answer.tokens),
                                            .draft_passes = answer.passes,
                                            .parts = std::move(answer.parts)});
+    askers_.erase(asker);
   }
 }
 

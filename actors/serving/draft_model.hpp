@@ -27,7 +27,7 @@ class draft_model final : public actor::actor_of<draft_model> {
   void send_answers();
 
   std::unique_ptr<draft::draft_engine> engine_;
-  std::unordered_map<session_id, actor::address> askers_;
+  std::unordered_map<session_id, actor::address> askers_;  // of drafts that are not made yet
 };
 
 }  // namespace redline::actors

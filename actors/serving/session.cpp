@@ -268,6 +268,7 @@ void session::tell_client(const token_log::progress& step) {
 
 /// A proposal that comes too late is no draft; but a drafter that lost the log says so before it is asked again.
 void session::on(const proposal& m) {
+  if (m.session != work_.spec().session) return;
   stats_.draft_passes += m.draft_passes;
   if (m.round == round_ && talk_.hear(m)) return;
   if (m.log_needed_from) drafter_knows_ = std::min(drafter_knows_, *m.log_needed_from);

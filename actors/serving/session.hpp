@@ -52,7 +52,9 @@ class session final : public actor::actor_of<session> {
   void on(const verified& m) { hear_of_round(m); }
   void on(const log_needed& m) { hear_of_round(m); }
   void on(const run_pending& m) { hear_of_round(m); }
-  void on(const refused& m) { (void)talk_.hear(m); }
+  void on(const refused& m) {
+    if (m.sequence == sequence()) (void)talk_.hear(m);
+  }
   void on(const cancel_session&) { leave(); }
   void on(const pause_session& m);
   void on(const session_tick&);
@@ -87,7 +89,8 @@ class session final : public actor::actor_of<session> {
   void leave();
   template<class M>
   void hear_of_round(const M& m) {
-    if (m.round == round_) (void)talk_.hear(m);
+    // Not an answer to another session, of a process that had this one's address before.
+    if (m.sequence == sequence() && m.round == round_) (void)talk_.hear(m);
   }
   [[nodiscard]] sequence_id sequence() const {
     return partners_.borrowed ? partners_.borrowed->sequence : sequence_id{work_.spec().session.value};

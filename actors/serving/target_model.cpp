@@ -20,7 +20,8 @@ target_model::target_model(actor::actor_context& context, std::unique_ptr<model:
       scheduler_(scheduler),
       costs_(std::move(costs)),
       grammars_(std::move(trie)),
-      chooser_(std::move(chooser)) {}
+      chooser_(std::move(chooser)),
+      life_(context.env().random() | 1) {}
 
 void target_model::on_start() { on(announce_target{}); }
 
@@ -32,7 +33,8 @@ void target_model::on(const announce_target&) {
                               .vocabulary = config.vocabulary,
                               .rows_max = transformer_->rows_max(),
                               .pages_count = pages_count_,
-                              .costs = costs_});
+                              .costs = costs_,
+                              .life = life_});
 }
 
 // The batch may have crossed a wire: no slot, token or count of it is believed.
@@ -123,8 +125,10 @@ void target_model::on(const forward_batch& m) {
       if (run.grammar.kind != grammar::grammar_kind::none) {
         if (const auto entry = grammars_.find(run.grammar)) rules.emplace(**entry, run.grammar);
       }
+      // A chooser counts the tokens of the answer, and its benchmark has no penalties.
+      const std::uint32_t prompt_count = chooser_ ? run.prompt_count : run.history_prompt_count;
       auto got = model::accept(logits.subspan(row * vocabulary, rows * vocabulary), vocabulary, draft, run.sampling,
-                               {run.history, run.log_count, run.prompt_count}, run.logprobs, rules ? &*rules : nullptr,
+                               {run.history, run.log_count, prompt_count}, run.logprobs, rules ? &*rules : nullptr,
                                {chooser_.get(), run.sequence.value});
       if (chooser_) chooser_->note_verified(run.sequence.value, run.draft_count, got.accepted_count);
       answer.accepted_count = got.accepted_count;

@@ -38,6 +38,7 @@ class target_model final : public actor::actor_of<target_model> {
   std::vector<pass_cost> costs_;
   grammar::grammar_cache grammars_;
   std::shared_ptr<model::token_chooser> chooser_;  // null but in benchmarks
+  std::uint64_t life_;                             // told with target_ready: what this actor's KV belongs to
 };
 
 }  // namespace redline::actors

@@ -15,6 +15,16 @@ namespace {
 constexpr microseconds tick{500'000};
 constexpr microseconds leader_patience{30'000'000};   // a prompt that takes longer is preempted again and again
 constexpr std::uint64_t pass_us_max = 3'600'000'000;  // no pass takes an hour
+constexpr std::uint32_t stalled_retry_ms = 5'000;
+
+/// At most as many bytes as the run takes in a message, with its page table.
+std::size_t estimate_bytes(const batch_run& run) {
+  constexpr std::size_t integer_bytes = 5, id_bytes = 9, other_bytes = 256;
+  const std::size_t pages = (static_cast<std::size_t>(run.first_position) + run.tokens.size()) / kv::page_tokens + 1;
+  return other_bytes + integer_bytes * (run.tokens.size() + run.history.size() + run.sampling.banned_early.size()) +
+         (1 + 3 * integer_bytes) * pages + (1 + integer_bytes + id_bytes) * run.sampling.logit_bias.size() +
+         run.grammar.schema.size() + integer_bytes * (run.grammar.shape.size() + run.grammar.state.size());
+}
 }  // namespace
 
 verify_scheduler::verify_scheduler(actor::actor_context& context, const scheduler_options& options,
@@ -28,6 +38,7 @@ void verify_scheduler::on_start() {
   // Numbers of a scheduler that died must not look like ours.
   sent_.batch = context().env().random() >> 1;
   epoch_ = context().env().random() >> 1;
+  target_lost_at_ = context().now();
   context().tell(target_, announce_target{});
   context().after(tick, scheduler_tick{});
 }
@@ -55,6 +66,11 @@ void verify_scheduler::take(const question& q) {
   const auto refuse = [&](failure why, std::uint32_t retry_after_ms = 0) {
     context().send(q.session, refused{m.sequence, std::move(why), retry_after_ms});
   };
+  if (is_stalled()) {
+    return refuse({errc::not_ready, "the target model has not answered for " +
+                                        std::to_string(options_.target_patience.count() / 1'000'000) + " s"},
+                  stalled_retry_ms);
+  }
   if (const auto known = clients_.find(m.sequence); known != clients_.end()) known->second.heard = context().now();
   std::vector<scheduler::draft_stretch> chances;
   for (const auto& part : m.parts) chances.push_back({part.count, part.chance()});
@@ -81,6 +97,7 @@ void verify_scheduler::take(const question& q) {
       auto& c = clients_[m.sequence];
       c.session = q.session;
       c.heard = context().now();
+      if (!m.splices.empty() || m.log.from < c.prompt_count || m.prompt_count != c.prompt_count) c.prompt_words.reset();
       c.prompt_count = m.prompt_count;
       c.sampling = m.sampling;
       c.logprobs = m.logprobs;
@@ -204,6 +221,7 @@ void verify_scheduler::on(const background_due&) {
 
 void verify_scheduler::place() {
   sent_ = {.epoch = epoch_, .batch = sent_.batch + 1};
+  if (!make_runs()) return step();
   for (const auto& change : queue_.take_changes(plan_)) {
     table_change& to = sent_.changes.emplace_back(table_change{.sequence = change.sequence});
     to.keep_count = change.keep_count;
@@ -211,16 +229,44 @@ void verify_scheduler::place() {
       to.splices.push_back({s.keep_count, s.at, s.removed_count, s.shift, static_cast<kv::splice_policy>(s.policy)});
     }
   }
-  for (const auto& run : plan_.runs) sent_.runs.push_back(make_run(run));
   queue_.begin(plan_);
   is_batch_out_ = true;
   pages_came_free_ = false;  // the answer counts them
-  sent_at_ = context().now();
+  placed_at_ = sent_at_ = context().now();
   context().tell(cache_, sent_);
 }
 
-batch_run verify_scheduler::make_run(const scheduler::planned_run& planned) const {
-  const client& c = clients_.at(planned.sequence);
+/// Turns the plan into runs that fit into one message; what does not fit stays for the next batch. False when the plan
+/// has to be made anew, because a sequence that never fits was refused.
+bool verify_scheduler::make_runs() {
+  std::size_t bytes = 0;
+  cost::work_size size;
+  std::size_t count = 0;
+  for (; count < plan_.runs.size(); ++count) {
+    const auto& planned = plan_.runs[count];
+    batch_run run = make_run(planned);
+    bytes += estimate_bytes(run);
+    if (bytes > options_.batch_bytes_max || run.history.size() > sizes::array_count_max) break;
+    size = size + cost::size_of_run(planned.first, planned.rows(), planned.wants_logits ? planned.draft_count + 1 : 0);
+    sent_.runs.push_back(std::move(run));
+  }
+  if (count == plan_.runs.size()) return true;
+  if (count == 0) {
+    refuse_sequence(
+        plan_.runs[0].sequence,
+        {errc::invalid_argument,
+         "the penalties need " + std::to_string(bytes) + " bytes of the answer so far, expected at most " +
+             std::to_string(options_.batch_bytes_max) + "; ask for a shorter answer or leave the penalties out"});
+    return false;
+  }
+  plan_.runs.resize(count);
+  plan_.size = size;
+  plan_.predicted = queue_.cost().predict(size);
+  return true;
+}
+
+batch_run verify_scheduler::make_run(const scheduler::planned_run& planned) {
+  client& c = clients_.at(planned.sequence);
   const auto log = queue_.log(planned.sequence).tokens();
   const auto draft = queue_.draft(planned.sequence).first(planned.draft_count);
   const auto mine = log.subspan(planned.first, planned.log_count);
@@ -234,7 +280,18 @@ batch_run verify_scheduler::make_run(const scheduler::planned_run& planned) cons
   run.sampling = c.sampling;
   run.logprobs = c.logprobs;
   if (planned.wants_logits) run.grammar = c.grammar;
-  if (planned.wants_logits && c.sampling.needs_history()) run.history.assign(log.begin(), log.end());
+  if (!planned.wants_logits || !c.sampling.needs_history()) return run;
+  const auto prompt = log.first(std::min<std::size_t>(c.prompt_count, log.size()));
+  if (c.sampling.repetition_penalty != 1) {
+    if (!c.prompt_words) {
+      c.prompt_words.emplace(prompt.begin(), prompt.end());
+      std::sort(c.prompt_words->begin(), c.prompt_words->end());
+      c.prompt_words->erase(std::unique(c.prompt_words->begin(), c.prompt_words->end()), c.prompt_words->end());
+    }
+    run.history = *c.prompt_words;
+  }
+  run.history_prompt_count = static_cast<std::uint32_t>(run.history.size());
+  run.history.insert(run.history.end(), log.begin() + static_cast<std::ptrdiff_t>(prompt.size()), log.end());
   return run;
 }
 
@@ -256,11 +313,33 @@ void verify_scheduler::on(const batch_held& m) {
   step();
 }
 
+void verify_scheduler::on(const batch_lost& m) {
+  if (!is_batch_out_ || m.batch != sent_.batch) return;
+  const bool may_pass_later = m.why.code == errc::unreachable || m.why.code == errc::mailbox_full;
+  if (may_pass_later) return lose_target();
+  fail_batch(m.why);
+  lose_all_kv();
+  step();
+}
+
+/// Until it says that it is ready, which it is asked for again and again.
+void verify_scheduler::lose_target() {
+  if (std::exchange(target_up_, false)) target_lost_at_ = context().now();
+}
+
+/// Nothing has come from the target model for so long that the sessions should not go on waiting.
+bool verify_scheduler::is_stalled() const {
+  if (!target_up_) return context().now() - target_lost_at_ >= options_.target_patience;
+  return is_batch_out_ && context().now() - placed_at_ >= std::max(options_.target_patience, 8 * plan_.predicted);
+}
+
 void verify_scheduler::on(const batch_done& m) {
   if (!is_batch_out_ || m.batch != sent_.batch) return;
   is_batch_out_ = false;
   note_pages(m.pages);
-  if (m.why_not || m.results.size() != plan_.runs.size()) {
+  const bool is_ours = std::equal(m.results.begin(), m.results.end(), plan_.runs.begin(), plan_.runs.end(),
+                                  [](const auto& r, const auto& run) { return r.sequence == run.sequence; });
+  if (m.why_not || !is_ours) {
     fail_batch(m.why_not.value_or(
         failure{errc::internal, "the target model's answer does not match the batch that was sent"}));
     step();
@@ -369,16 +448,18 @@ void verify_scheduler::take_overtaking() {
 
 void verify_scheduler::fail_batch(const failure& why) {
   context().log(log_level::error, "a batch failed: " + why.describe());
-  for (const auto& run : plan_.runs) {
-    const auto it = clients_.find(run.sequence);
-    if (it == clients_.end()) continue;
-    context().send(it->second.session, refused{run.sequence, why});
-    queue_.release(run.sequence);
-    clients_.erase(it);
-    followers_.remove(run.sequence);
-    release_pages_of(run.sequence);
-    let_followers_look(run.sequence);
-  }
+  for (const auto& run : plan_.runs) refuse_sequence(run.sequence, why);
+}
+
+void verify_scheduler::refuse_sequence(sequence_id sequence, const failure& why) {
+  const auto it = clients_.find(sequence);
+  if (it == clients_.end()) return;
+  context().send(it->second.session, refused{sequence, why});
+  queue_.release(sequence);
+  clients_.erase(it);
+  followers_.remove(sequence);
+  release_pages_of(sequence);
+  let_followers_look(sequence);
 }
 
 /// Does not wait for a batch that is out: the cache manager drops its tables when it sees the new epoch.
@@ -392,13 +473,20 @@ void verify_scheduler::lose_all_kv() {
 
 void verify_scheduler::on(const target_ready& m) {
   if (m.pages_count < options_.limits.pages_count || m.rows_max < options_.budget.rows_max) {
-    context().log(log_level::error,
-                  "the target model has " + std::to_string(m.pages_count) + " pages and " + std::to_string(m.rows_max) +
-                      " rows, expected at least " + std::to_string(options_.limits.pages_count) + " and " +
-                      std::to_string(options_.budget.rows_max) + "; start both processes with the same flags");
+    std::string why_not = "the target model has " + std::to_string(m.pages_count) + " pages and " +
+                          std::to_string(m.rows_max) + " rows, expected at least " +
+                          std::to_string(options_.limits.pages_count) + " and " +
+                          std::to_string(options_.budget.rows_max) + "; start both processes with the same flags";
+    if (why_not == report_.why_not) return;  // it was asked again
+    report_.why_not = std::move(why_not);
+    context().log(log_level::error, report_.why_not);
     return;
   }
+  report_.why_not.clear();
+  // Its KV is as it was: this answers an announcement that was asked for more than once.
+  if (target_up_ && m.life != 0 && m.life == target_life_ && !is_stalled()) return;
   target_up_ = true;
+  target_life_ = m.life;
   std::vector<cost::cost_sample> samples;
   for (const pass_cost& c : m.costs) {
     samples.push_back({cost::size_of_run(c.context, c.rows, c.logits),
@@ -411,7 +499,8 @@ void verify_scheduler::on(const target_ready& m) {
 
 void verify_scheduler::on(const scheduler_tick&) {
   context().after(tick, scheduler_tick{});
-  if (is_batch_out_ && context().now() - sent_at_ >= options_.cache_patience) {
+  if (!target_up_ || is_stalled()) context().tell(target_, announce_target{});
+  if (is_batch_out_ && target_up_ && context().now() - sent_at_ >= options_.cache_patience) {
     sent_at_ = context().now();
     context().tell(cache_, sent_);
   }
@@ -436,11 +525,20 @@ void verify_scheduler::release_abandoned() {
 }
 
 void verify_scheduler::on(const report_status&) {
-  report_.ready = target_up_;
+  report_.ready = target_up_ && !is_stalled();
   report_.running_count = queue_.running_count();
   report_.waiting_count = queue_.waiting_count();
   report_.pages_held = options_.limits.pages_count - std::min(pages_free_, options_.limits.pages_count);
   context().send(context().sender(), report_);
+}
+
+void verify_scheduler::on(const actor::peer_state& m) {
+  if (m.reachable) return;
+  std::vector<sequence_id> orphans;
+  for (const auto& [sequence, c] : clients_) {
+    if (actor::process_of(c.session) == m.process) orphans.push_back(sequence);
+  }
+  for (const sequence_id sequence : orphans) on(release_sequence{sequence});
 }
 
 // A session that cannot be reached is gone, and its supervisor knows. What the cache manager or the target model missed
@@ -450,7 +548,7 @@ void verify_scheduler::on(const actor::undeliverable& m) {
     // Normal while the target model loads.
     context().log(target_up_ ? log_level::warning : log_level::debug,
                   "cannot reach " + actor::to_string(m.to) + ": " + m.why.describe());
-    if (m.to == target_.where) target_up_ = false;
+    if (m.to == target_.where) lose_target();
     return;
   }
   std::vector<sequence_id> orphans;

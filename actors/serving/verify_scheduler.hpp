@@ -10,6 +10,7 @@
 #include "actors/messages/verify_messages.hpp"
 #include "runtime/actor/system_messages.hpp"
 #include "runtime/actor/worker.hpp"
+#include "runtime/base/size_limits.hpp"
 #include "scheduler/prefix_followers.hpp"
 #include "scheduler/run_queue.hpp"
 
@@ -28,7 +29,9 @@ struct scheduler_options {
   scheduler::budget budget;
   std::string policy = "fifo";
   prefix_sharing sharing = prefix_sharing::tenant;
-  microseconds cache_patience{1'000'000};  // then the cache manager is sent the batch again
+  microseconds cache_patience{1'000'000};    // then the cache manager is sent the batch again
+  microseconds target_patience{60'000'000};  // then rounds are refused, because the target model does not answer
+  std::uint32_t batch_bytes_max = sizes::message_bytes_max - (1u << 20);  // estimated; what is over waits
   microseconds abandoned_after{
       120'000'000};  // a sequence without a request for this long is released; a late session starts it anew
 };
@@ -38,9 +41,9 @@ struct scheduler_options {
 /// so that it can have anything computed again; never touches page tables, KV or logits.
 class verify_scheduler final : public actor::actor_of<verify_scheduler> {
  public:
-  using accepts =
-      actor::protocol<verify_run, prefill_run, give_up_round, release_sequence, batch_held, prefix_adopted, batch_done,
-                      target_ready, report_status, scheduler_tick, background_due, actor::undeliverable>;
+  using accepts = actor::protocol<verify_run, prefill_run, give_up_round, release_sequence, batch_held, batch_lost,
+                                  prefix_adopted, batch_done, target_ready, report_status, scheduler_tick,
+                                  background_due, actor::peer_state, actor::undeliverable>;
 
   verify_scheduler(actor::actor_context& context, const scheduler_options& options,
                    std::unique_ptr<scheduler::policy> policy, actor::actor_ref<cache_manager> cache,
@@ -52,12 +55,14 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
   void on(const give_up_round& m);
   void on(const release_sequence& m);
   void on(const batch_held& m);
+  void on(const batch_lost& m);
   void on(const prefix_adopted& m);
   void on(const batch_done& m);
   void on(const target_ready& m);
   void on(const report_status& m);
   void on(const scheduler_tick& m);
   void on(const background_due& m);
+  void on(const actor::peer_state& m);
   void on(const actor::undeliverable& m);
 
   [[nodiscard]] const scheduler::run_queue& queue() const { return queue_; }
@@ -79,9 +84,10 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
     std::optional<std::uint32_t> logprobs;
     grammar::constraint grammar;
     std::uint64_t evicted_count = 0;
-    tenant_id scope;                         // sequences of one scope share prefixes
-    std::variant<verified, prefilled> last;  // answer
-    std::vector<question> overtaking;        // wait, in order, for the pass in flight to end
+    std::optional<std::vector<token>> prompt_words;  // the prompt's tokens, each once; made when a penalty needs them
+    tenant_id scope;                                 // sequences of one scope share prefixes
+    std::variant<verified, prefilled> last;          // answer
+    std::vector<question> overtaking;                // wait, in order, for the pass in flight to end
   };
 
   void take(const question& q);
@@ -97,7 +103,11 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
   void look_again();
   void lose_all_kv();
   void release_abandoned();
-  [[nodiscard]] batch_run make_run(const scheduler::planned_run& planned) const;
+  void lose_target();
+  [[nodiscard]] bool is_stalled() const;
+  bool make_runs();
+  void refuse_sequence(sequence_id sequence, const failure& why);
+  [[nodiscard]] batch_run make_run(const scheduler::planned_run& planned);
   [[nodiscard]] cost::step_cost step_cost_of(sequence_id sequence, std::size_t sessions) const;
   [[nodiscard]] std::uint32_t retry_after_ms() const;
 
@@ -114,7 +124,10 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
   scheduler::batch_plan plan_;    // what was planned,
   place_batch sent_;              // sent,
   instant sent_at_;               // and when
+  instant placed_at_;             // when it was sent first
   bool target_up_ = false;
+  std::uint64_t target_life_ = 0;  // of the target model that was heard last
+  instant target_lost_at_;
   std::uint64_t question_ = 0;  // the last about a known prefix
   bool overtaken_ = false;      // some client has a round that waits for a pass to end
   bool looking_ = false;        // background_due is on its way

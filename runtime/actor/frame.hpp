@@ -20,9 +20,15 @@ struct envelope {
   address from;
   message_id id;
   std::uint64_t subject = 0;  // see read_subject; comes back with `undeliverable`
+  // Between processes the bridge fills these in: the number that each process drew when it started. What is meant for
+  // a process that has died is not for its successor. 0: not said.
+  std::uint64_t from_life = 0;
+  std::uint64_t to_life = 0;
 
   bool operator==(const envelope&) const = default;
-  static constexpr auto fields(auto& self) { return std::tie(self.version, self.to, self.from, self.id, self.subject); }
+  static constexpr auto fields(auto& self) {
+    return std::tie(self.version, self.to, self.from, self.id, self.subject, self.from_life, self.to_life);
+  }
 };
 
 /// One message on its way: the envelope, and the body as msgpack bytes.

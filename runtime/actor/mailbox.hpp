@@ -21,10 +21,12 @@ class mailbox {
 
   /// False when the lane is full; nothing was taken then.
   [[nodiscard]] bool push(T item, bool control) {
-    auto& lane = control ? control_ : data_;
-    if (lane.size() >= (control ? limits_.control_max : limits_.data_max)) return false;
-    lane.push_back(std::move(item));
+    if (!has_room(control)) return false;
+    (control ? control_ : data_).push_back(std::move(item));
     return true;
+  }
+  [[nodiscard]] bool has_room(bool control) const {
+    return control ? control_.size() < limits_.control_max : data_.size() < limits_.data_max;
   }
 
   std::optional<T> pop() {

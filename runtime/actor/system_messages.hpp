@@ -50,7 +50,8 @@ struct stop_worker {
   static constexpr auto fields(auto&) { return std::tie(); }
 };
 
-/// A process was reached or lost. Sent by the network bridge to its subscribers.
+/// A process was reached or lost, or may not take part. Sent by the network bridge to its subscribers. When a
+/// process is replaced by its successor, the loss is told before the successor.
 struct peer_state {
   static constexpr message_id id{0x0105};
   static constexpr std::string_view name = "peer_state";
@@ -58,7 +59,8 @@ struct peer_state {
 
   std::uint16_t process = 0;
   bool reachable = false;
-  static constexpr auto fields(auto& self) { return std::tie(self.process, self.reachable); }
+  std::string why_not;  // it is there, but refused
+  static constexpr auto fields(auto& self) { return std::tie(self.process, self.reachable, self.why_not); }
 };
 
 }  // namespace redline::actor

@@ -13,14 +13,14 @@ namespace {
 constexpr int frames_per_turn_max = 256;
 constexpr microseconds wait_max{100'000};
 constexpr microseconds between_complaints{1'000'000};
+constexpr std::uint32_t temporary_numbers_begin = 1000;  // smaller ones are fixed
+constexpr microseconds timer_retry{10'000};
 
 }  // namespace
 
 environment& actor_context::env() const { return home_.env(); }
 void actor_context::post(frame f) { home_.post(std::move(f)); }
-void actor_context::start_timer(microseconds delay, frame f) {
-  home_.timers_.emplace(home_.env().now() + delay, std::move(f));
-}
+void actor_context::start_timer(microseconds delay, frame f) { home_.start_timer(delay, std::move(f)); }
 
 void actor_context::yield() {
   if (home_.fibers_ != nullptr) home_.fibers_->yield();
@@ -30,6 +30,21 @@ worker::worker(std::uint16_t process, std::uint16_t number, link& wire, environm
     : process_(process), number_(number), wire_(wire), env_(env) {}
 
 worker::~worker() = default;
+
+/// The first is drawn, so that late answers to a process that died do not find an actor of its successor.
+std::uint32_t worker::draw_number() {
+  if (next_number_ < temporary_numbers_begin) {
+    next_number_ = temporary_numbers_begin + static_cast<std::uint32_t>(env_.random() >> 33);
+  }
+  while (slots_.contains(make_address(process_, number_, next_number_))) ++next_number_;
+  return next_number_++;
+}
+
+void worker::start_timer(microseconds delay, frame f) {
+  const auto at = slots_.find(f.head.to);
+  REDLINE_ASSERT(at != slots_.end(), "only actors have timers");
+  timers_.emplace(env_.now() + delay, timer{std::move(f), at->second.age});
+}
 
 void worker::add_cell(address self, std::function<std::unique_ptr<cell>()> make, bool permanent) {
   auto& s = slots_[self];
@@ -190,11 +205,15 @@ bool worker::run_ready() {
 std::optional<instant> worker::fire_timers() {
   const instant now = env_.now();
   while (!timers_.empty() && timers_.begin()->first <= now) {
-    frame f = std::move(timers_.begin()->second);
+    timer t = std::move(timers_.begin()->second);
     timers_.erase(timers_.begin());
-    // The actor may be gone: a timer of the dead bothers nobody.
-    const auto it = slots_.find(f.head.to);
-    if (it != slots_.end() && it->second.running) deliver(std::move(f));
+    const auto it = slots_.find(t.content.head.to);
+    if (it == slots_.end() || !it->second.running || it->second.age != t.age) continue;
+    // An actor whose ticks are lost would never tick again.
+    if (it->second.running->has_room_for(t.content.head.id))
+      deliver(std::move(t.content));
+    else
+      timers_.emplace(now + timer_retry, std::move(t));
   }
   if (timers_.empty()) return std::nullopt;
   return timers_.begin()->first;

@@ -35,6 +35,8 @@ class cell {
   virtual void start() = 0;
   virtual void finish() = 0;
   [[nodiscard]] virtual bool has_mail() const = 0;
+  /// Whether a message of this type would not find its lane full.
+  [[nodiscard]] virtual bool has_room_for(message_id what) const = 0;
 
   [[nodiscard]] actor_context& context() { return context_; }
   [[nodiscard]] bool wants_to_stop() const { return context_.stopping_; }
@@ -85,6 +87,9 @@ class actor_cell final : public cell {
   void start() override { actor_->on_start(); }
   void finish() override { actor_->on_stop(); }
   [[nodiscard]] bool has_mail() const override { return !mail_.empty(); }
+  [[nodiscard]] bool has_room_for(message_id what) const override {
+    return mail_.has_room(is_control_message(what, std::type_identity<typename A::accepts>{}));
+  }
   [[nodiscard]] A& instance() { return *actor_; }
 
  private:
@@ -92,6 +97,11 @@ class actor_cell final : public cell {
     address from;
     typename A::accepts::any content;
   };
+
+  template<class... Ms>
+  static bool is_control_message(message_id what, std::type_identity<protocol<Ms...>>) {
+    return ((what == Ms::id && is_control<Ms>) || ...);
+  }
 
   template<class... Ms>
   result<void> accept_as(frame&& f, std::type_identity<protocol<Ms...>>) {
@@ -150,7 +160,7 @@ class worker {
   /// tells it from others of its kind.
   template<class A>
   actor_ref<A> add_temporary(std::string name, mailbox_limits limits, typename actor_cell<A>::factory make) {
-    const address self = make_address(process_, number_, next_number_++);
+    const address self = make_address(process_, number_, draw_number());
     add_cell(
         self,
         [=, this, name = std::move(name), make = std::move(make)]() -> std::unique_ptr<cell> {
@@ -178,6 +188,8 @@ class worker {
   bool run_idle();
   /// Ends all actors, the youngest first.
   void finish();
+  /// Ends one as an exception in its handler would. For tests.
+  void kill(address who) { bury(who, "killed"); }
 
   [[nodiscard]] environment& env() { return env_; }
   [[nodiscard]] address host_address() const { return make_address(process_, number_, 0); }
@@ -203,6 +215,8 @@ class worker {
   };
 
   static std::string_view kind_of(std::string_view name) { return name.substr(0, name.rfind(' ')); }
+  std::uint32_t draw_number();
+  void start_timer(microseconds delay, frame f);
   void note_handler(cell& of, instant began);
   void add_cell(address self, std::function<std::unique_ptr<cell>()> make, bool permanent);
   void start_cell(address self);
@@ -221,9 +235,13 @@ class worker {
   address supervisor_;
   std::unordered_map<address, slot> slots_;
   std::deque<address> ready_;
-  std::vector<address> idlers_;           // actors that work when idle
-  std::multimap<instant, frame> timers_;  // by when they are due
-  std::uint32_t next_number_ = 1000;
+  std::vector<address> idlers_;  // actors that work when idle
+  struct timer {
+    frame content;
+    std::uint64_t age = 0;  // of the actor that set it: its successor does not hear of it
+  };
+  std::multimap<instant, timer> timers_;  // by when they are due
+  std::uint32_t next_number_ = 0;         // of the next temporary actor; 0: none was made yet
   std::uint64_t next_age_ = 1;
   instant complain_after_{};  // about messages that cannot be delivered
   std::optional<microseconds> handler_limit_;

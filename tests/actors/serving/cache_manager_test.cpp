@@ -240,5 +240,17 @@ TEST_F(cache_manager_test, keeps_known_prefixes_until_their_pages_are_needed) {
   EXPECT_LT(adopted(4, 1, text(70)).count, 64u);
 }
 
+TEST_F(cache_manager_test, tells_the_scheduler_of_a_batch_that_did_not_reach_the_target_model) {
+  place({{.rows = 3}});
+  passed_on();
+  w.deliver(test::frame_of(who.where, {},
+                           actor::undeliverable{target_at, forward_batch::id, {errc::unreachable, "gone"}, batch}));
+  while (w.run_ready()) {
+  }
+  const auto lost = expect<batch_lost>(scheduler_at);
+  EXPECT_EQ(lost.batch, batch);
+  EXPECT_EQ(lost.why.code, errc::unreachable);
+}
+
 }  // namespace
 }  // namespace redline::actors

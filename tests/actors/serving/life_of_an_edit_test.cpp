@@ -272,6 +272,23 @@ TEST_F(life_of_an_edit, asks_again_for_an_answer_and_takes_it_once) {
   EXPECT_TRUE(wire.sent.empty());
 }
 
+// They may come after a restart of the front, to an address that is another session's now.
+TEST_F(life_of_an_edit, takes_no_answer_that_is_for_another_session) {
+  open(10);
+  wire.sent.clear();
+  auto foreign = says(1, {'z'});
+  foreign.sequence = {40};
+  inject(scheduler_at, foreign);
+  inject(scheduler_at, refused{{40}, {errc::internal, "not yours"}});
+  inject(scheduler_at, log_needed{.sequence = {40}, .round = {1}});
+  EXPECT_TRUE(wire.sent.empty());
+  inject(scheduler_at, says(1, {'d'}));
+  EXPECT_EQ(expect<session_text>(client).text, "d");
+  expect<propose>(drafter_at);
+  inject(drafter_at, proposal{.session = {40}, .round = {2}, .tokens = {'e'}});
+  EXPECT_TRUE(wire.sent.empty());
+}
+
 TEST_F(life_of_an_edit, fails_with_a_reason_when_the_target_stays_silent) {
   open(10);
   wire.sent.clear();

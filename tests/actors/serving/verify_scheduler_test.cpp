@@ -20,9 +20,8 @@ constexpr std::uint32_t pages_count = 8;
 
 class verify_scheduler_test : public ::testing::Test {
  protected:
-  verify_scheduler_test() {
+  explicit verify_scheduler_test(scheduler_options options = {}) {
     configure_log(log_level::off, log_format::text);
-    scheduler_options options;
     options.limits = {.running_max = 8, .waiting_max = 8, .tokens_max = 250, .pages_count = pages_count};
     options.budget = {.rows_max = 512, .prompt_chunk_rows_max = 128};
     who = w.add<verify_scheduler>(4, "scheduler", {64, 64}, [options](actor::actor_context& c) {
@@ -61,7 +60,9 @@ class verify_scheduler_test : public ::testing::Test {
     }
   }
   void start_target() {
-    inject(target_at, target_ready{.context = 250, .vocabulary = 300, .rows_max = 512, .pages_count = pages_count});
+    inject(target_at,
+           target_ready{
+               .context = 250, .vocabulary = 300, .rows_max = 512, .pages_count = pages_count, .life = target_life});
   }
 
   struct question {
@@ -72,13 +73,17 @@ class verify_scheduler_test : public ::testing::Test {
     std::vector<token> draft{};
     bool prefill_only = false;
     std::uint64_t tenant = 1;
+    model::sampling_params sampling{};
+    std::uint32_t prompt_count = 0;
   };
   void ask(const question& q) {
     verify_run m{.sequence = {q.sequence},
                  .tenant = {q.tenant},
                  .round = {q.round},
                  .log = {q.from, q.tail},
+                 .prompt_count = q.prompt_count,
                  .draft = q.draft,
+                 .sampling = q.sampling,
                  .tokens_max = 250};
     if (q.prefill_only)
       inject(session_at, prefill_run{m.sequence, m.tenant, m.round, m.log, m.tokens_max, {}});
@@ -115,6 +120,7 @@ class verify_scheduler_test : public ::testing::Test {
   actor::worker w{2, 1, wire, env};
   actor::actor_ref<verify_scheduler> who;
   place_batch last;
+  std::uint64_t target_life = 0;
 };
 
 TEST_F(verify_scheduler_test, a_round_goes_through_cache_manager_and_target_and_back) {
@@ -356,6 +362,157 @@ TEST_F(verify_scheduler_test, computes_a_prompt_itself_when_nobody_says_what_is_
   EXPECT_TRUE(wire.sent.empty());
   pass(microseconds{1'000'000});
   EXPECT_EQ(placed().runs.at(0).tokens.size(), 70u);
+}
+
+TEST_F(verify_scheduler_test, asks_a_target_model_that_is_not_up_to_say_so_until_it_does) {
+  pass(microseconds{1'000'000});
+  expect<announce_target>(target_at);
+  expect<announce_target>(target_at);
+  start_target();
+  wire.sent.clear();
+  pass(microseconds{1'000'000});
+  EXPECT_FALSE(wire.take<announce_target>());
+}
+
+TEST_F(verify_scheduler_test, goes_on_after_a_batch_that_did_not_reach_the_target_model) {
+  target_life = 7;
+  start_target();
+  ask({.tail = {1, 2}});
+  placed();
+  inject(cache_at, batch_lost{last.batch, {errc::unreachable, "too many open files"}});
+  pass(microseconds{500'000});
+  expect<announce_target>(target_at);
+  start_target();
+  EXPECT_EQ(placed().runs.size(), 1u);
+  complete();
+  EXPECT_EQ(expect<verified>(session_at).round.value, 1u);
+}
+
+TEST_F(verify_scheduler_test, a_batch_that_can_never_reach_the_target_model_ends_its_sequences) {
+  start_target();
+  ask({.tail = {1, 2}});
+  placed();
+  inject(cache_at, batch_lost{last.batch, {errc::malformed_message, "too large"}});
+  EXPECT_EQ(expect<refused>(session_at).why.context, "too large");
+  wire.sent.clear();
+  ask({.sequence = 2, .tail = {3}});
+  EXPECT_EQ(placed().runs.size(), 1u);
+}
+
+TEST_F(verify_scheduler_test, does_not_let_sessions_wait_for_ever_for_a_target_model_that_is_silent) {
+  for (const bool is_lost : {false, true}) {
+    start_target();
+    ask({.tail = {1, 2}});
+    placed();
+    if (is_lost) inject(cache_at, batch_lost{last.batch, {errc::unreachable, "gone"}});
+    wire.sent.clear();
+    ask({.tail = {1, 2}});
+    expect<run_pending>(session_at);
+    pass(microseconds{61'000'000});
+    wire.sent.clear();
+    inject(session_at, report_status{});
+    EXPECT_FALSE(expect<scheduler_report>(session_at).ready);
+    ask({.tail = {1, 2}});
+    const auto no = expect<refused>(session_at);
+    EXPECT_EQ(no.why.code, errc::not_ready);
+    EXPECT_GT(no.retry_after_ms, 0u);
+    inject(session_at, release_sequence{{1}});
+    wire.sent.clear();
+  }
+}
+
+TEST_F(verify_scheduler_test, keeps_its_kv_when_the_same_target_model_says_again_that_it_is_ready) {
+  target_life = 7;
+  start_target();
+  ask({.tail = {1, 2, 3}});
+  placed();
+  const auto epoch = last.epoch;
+  complete();
+  expect<verified>(session_at);
+  start_target();
+  ask({.round = 2, .from = 4, .tail = {4}});
+  EXPECT_EQ(placed().epoch, epoch);
+  complete();
+  target_life = 8;
+  start_target();
+  wire.sent.clear();
+  ask({.round = 3, .from = 6, .tail = {5}});
+  EXPECT_NE(placed().epoch, epoch);
+}
+
+TEST_F(verify_scheduler_test, releases_the_sequences_of_a_process_that_was_lost) {
+  start_target();
+  ask({.tail = {1, 2, 3}});
+  inject({}, actor::peer_state{actor::process_of(session_at), true});
+  inject({}, actor::peer_state{3, false});
+  EXPECT_TRUE(w.find(who)->queue().holds({1}));
+  inject({}, actor::peer_state{actor::process_of(session_at), false});
+  EXPECT_FALSE(w.find(who)->queue().holds({1}));
+}
+
+TEST_F(verify_scheduler_test, a_batch_answered_for_other_sequences_fails) {
+  start_target();
+  ask({.tail = {1, 2}});
+  auto done = done_with(placed());
+  done.results[0].sequence = {99};
+  inject(target_at, done);
+  EXPECT_EQ(expect<refused>(session_at).why.code, errc::internal);
+}
+
+TEST_F(verify_scheduler_test, penalties_get_each_token_of_the_prompt_once_and_then_the_output) {
+  start_target();
+  ask({.tail = {5, 7, 5, 5, 7, 1}, .sampling = {.repetition_penalty = 1.1F}, .prompt_count = 6});
+  EXPECT_EQ(placed().runs.at(0).history, (std::vector<token>{1, 5, 7}));
+  EXPECT_EQ(last.runs.at(0).history_prompt_count, 3u);
+  complete();
+  expect<verified>(session_at);
+  ask({.round = 2, .from = 7, .sampling = {.repetition_penalty = 1.1F}, .prompt_count = 6});
+  EXPECT_EQ(placed().runs.at(0).history, (std::vector<token>{1, 5, 7, 50}));
+  complete();
+  expect<verified>(session_at);
+  ask({.round = 3, .from = 8, .sampling = {.frequency_penalty = 1}, .prompt_count = 6});
+  EXPECT_EQ(placed().runs.at(0).history, (std::vector<token>{50, 50}));
+  EXPECT_EQ(last.runs.at(0).history_prompt_count, 0u);
+}
+
+/// Batches of few bytes.
+class small_batches : public verify_scheduler_test {
+ protected:
+  small_batches() : verify_scheduler_test(scheduler_options{.batch_bytes_max = 1000}) {}
+};
+
+TEST_F(small_batches, take_as_many_sequences_as_fit_and_then_the_others) {
+  start_target();
+  ask({.sequence = 1, .tail = {1}});
+  placed();
+  for (std::uint64_t s = 2; s <= 6; ++s) ask({.sequence = s, .tail = {1}});
+  complete();
+  expect<verified>(session_at);
+  std::size_t count = 0;
+  while (count < 5) {
+    const std::size_t now = placed().runs.size();
+    ASSERT_GT(now, 0u);
+    EXPECT_LT(now, 5u);
+    count += now;
+    complete();
+    for (std::size_t i = 0; i < now; ++i) expect<verified>(session_at);
+  }
+}
+
+TEST_F(small_batches, refuse_a_sequence_that_never_fits_and_go_on_with_the_others) {
+  start_target();
+  ask({.sequence = 2, .tail = text(200), .sampling = {.frequency_penalty = 1}});
+  expect<adopt_prefix>(cache_at);
+  ask({.sequence = 1, .tail = {1}});
+  EXPECT_EQ(placed().runs.at(0).sequence.value, 1u);
+  inject(cache_at, prefix_adopted{.sequence = {2}, .question = 1, .count = 0, .free_count = pages_count});
+  complete();
+  expect<verified>(session_at);
+  EXPECT_EQ(placed().runs.at(0).tokens.size(), 128u) << "a chunk without logits needs no history";
+  complete();
+  const auto no = expect<refused>(session_at);
+  EXPECT_EQ(no.sequence.value, 2u);
+  EXPECT_EQ(no.why.code, errc::invalid_argument);
 }
 
 class followers : public verify_scheduler_test {

@@ -46,14 +46,16 @@ class scribe final : public actor_of<scribe> {
     if (m.text == "leave") context().stop();
     if (m.text == "answer") context().send(context().sender(), note{"answer to it"});
     if (m.text == "later") context().after(microseconds{1000}, note{"now"});
-    if (m.text == "child") (void)context().spawn<scribe>("child", {4, 4}, diary_);
+    if (m.text == "child") child_ = context().spawn<scribe>("child", {4, 4}, diary_).where;
   }
   void on(const order& m) { diary_->push_back("order " + m.text); }
+  [[nodiscard]] address child() const { return child_; }
   void on(const undeliverable& m) { diary_->push_back("undeliverable " + std::string(name_of(m.why.code))); }
 
  private:
   std::shared_ptr<diary> diary_;
   int idle_left_ = 2;
+  address child_;
 };
 
 class worker_test : public ::testing::Test {
@@ -231,7 +233,7 @@ TEST_F(worker_test, gives_children_numbers_of_their_own_and_does_not_restart_the
   const auto s = add();
   tell(s.where, "child");
   run();
-  const address child = make_address(1, 2, 1000);
+  const address child = w.find(s)->child();
   EXPECT_NE(w.find(actor_ref<scribe>{child}), nullptr);
   tell(child, "throw");
   run();
@@ -265,6 +267,41 @@ TEST_F(worker_test, drops_timers_of_the_dead) {
   env.advance(microseconds{1000});
   EXPECT_EQ(w.fire_timers(), std::nullopt);
   EXPECT_TRUE(wire.sent.empty());
+}
+
+TEST_F(worker_test, a_timer_does_not_reach_the_successor_of_the_actor_that_set_it) {
+  const auto s = add();
+  tell(s.where, "later");
+  tell(s.where, "throw");
+  run();
+  w.deliver(frame_of(w.host_address(), {}, restart_actor{s.where}));
+  env.advance(microseconds{1000});
+  EXPECT_EQ(w.fire_timers(), std::nullopt);
+  run();
+  EXPECT_EQ(notes->back(), "start");
+}
+
+TEST_F(worker_test, a_timer_waits_for_room_in_a_full_mailbox) {
+  const auto s = add(5, {1, 1});
+  tell(s.where, "later");
+  run();
+  env.advance(microseconds{1000});
+  tell(s.where, "in the way");
+  ASSERT_TRUE(w.fire_timers());
+  run();
+  EXPECT_EQ(notes->back(), "in the way");
+  env.advance(microseconds{100'000});
+  EXPECT_EQ(w.fire_timers(), std::nullopt);
+  run();
+  EXPECT_EQ(notes->back(), "now");
+}
+
+TEST_F(worker_test, temporary_actors_of_a_process_that_starts_again_have_other_addresses) {
+  test::virtual_environment other(2);
+  worker successor{1, 2, wire, other};
+  const auto make = [d = notes](actor_context& c) { return std::make_unique<scribe>(c, d); };
+  EXPECT_NE(w.add_temporary<scribe>("session 1", {4, 4}, make),
+            successor.add_temporary<scribe>("session 1", {4, 4}, make));
 }
 
 TEST_F(worker_test, works_while_idle_as_long_as_the_actor_asks) {
