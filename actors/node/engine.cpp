@@ -313,18 +313,10 @@ void engine::add_lookup() {
                                   });
 }
 
-void engine::run(hosted_worker& t, const std::string& name, bool on_fibers) {
-  t.thread = std::thread([&t, name, on_fibers] {
+void engine::run(hosted_worker& t, const std::string& name) {
+  t.thread = std::thread([&t, name] {
     pthread_setname_np(pthread_self(), name.c_str());
-#ifdef REDLINE_SANITIZED
-    (void)on_fibers;  // the sanitizers do not follow fiber stacks
-    t.core->run_inline();
-#else
-    if (on_fibers)
-      t.core->run_on_fibers();
-    else
-      t.core->run_inline();
-#endif
+    t.core->run();
   });
 }
 
@@ -336,18 +328,18 @@ result<void> engine::start() {
       watchers.push_back(make_address(fabric_.process(), topology::io_worker, topology::gateway));
     REDLINE_TRY(fabric_.start_bridge(options_.bridge, std::move(watchers)));
   }
-  run(*io_, "redline-io", true);
+  run(*io_, "redline-io");
   if (options_.roles.front) {
     add_lookup();
-    run(*lookup_, "redline-lookup", false);
+    run(*lookup_, "redline-lookup");
   }
   if (options_.roles.draft && !options_.draft_path.empty()) {
     REDLINE_TRY(add_draft());
-    run(*draft_, "redline-draft", false);
+    run(*draft_, "redline-draft");
   }
   if (options_.roles.target) {
     REDLINE_TRY(add_target());
-    run(*target_, "redline-target", false);
+    run(*target_, "redline-target");
   }
   return {};
 }

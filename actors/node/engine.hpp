@@ -29,7 +29,7 @@ inline constexpr std::uint16_t front_process = 1;
 inline constexpr std::uint16_t target_process = 2;
 inline constexpr std::uint16_t draft_process = 3;
 
-inline constexpr std::uint16_t io_worker = 1;      // many small actors on fibers
+inline constexpr std::uint16_t io_worker = 1;      // many small actors
 inline constexpr std::uint16_t http_worker = 2;    // the HTTP front's event loop
 inline constexpr std::uint16_t target_worker = 3;  // one model each, and its compute threads
 inline constexpr std::uint16_t draft_worker = 4;
@@ -81,7 +81,7 @@ struct engine_options {
 
 /// The actors of one process, with the threads and the transport under them: the composition of the system.
 ///
-///   io worker (fibers)     supervisor, gateway, sessions, scheduler, cache manager
+///   io worker              supervisor, gateway, sessions, scheduler, cache manager
 ///   target, draft, lookup  one actor each on a thread of its own; models bring their compute threads
 class engine {
  public:
@@ -141,7 +141,7 @@ class engine {
                                                   const gguf::gguf_file& file, std::uint32_t pages_count) const;
   result<void> add_draft();
   void add_lookup();
-  void run(hosted_worker& t, const std::string& name, bool on_fibers);
+  static void run(hosted_worker& t, const std::string& name);
   void stop_one(std::unique_ptr<hosted_worker>& t);
   [[nodiscard]] std::uint32_t pages_for_model(const model::model_config& config, std::uint32_t sequences_max) const;
   [[nodiscard]] std::uint16_t process_with_target() const;

@@ -62,8 +62,6 @@ class actor_context {
 
   /// Ends this actor when the current handler returns; later messages to it are undeliverable.
   void stop() { stopping_ = true; }
-  /// Lets other fibers of this worker run in the middle of a long handler. Does nothing where actors have no fibers.
-  void yield();
 
   void log(log_level level, std::string_view text, std::initializer_list<log_field> fields = {}) const {
     log_line(level, name_, text, std::span(fields.begin(), fields.size()));

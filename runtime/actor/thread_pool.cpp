@@ -8,6 +8,7 @@
 #include <chrono>
 #include <utility>
 
+#include "runtime/actor/job_fibers.hpp"
 #include "runtime/base/log.hpp"
 
 namespace redline::actor {
@@ -17,6 +18,8 @@ namespace {
 constexpr std::size_t turn_bytes = 64U << 10;
 // Of a thread of large jobs: it gets what others leave, and a tenth of a core where they leave nothing.
 constexpr int niceness = 10;
+// Of one thread; each has a stack, and its input in memory.
+constexpr std::size_t large_at_once_max = 8;
 
 void tell_owner(link& wire, const pool_job& job) {
   const frame f{envelope{.to = job.owner, .id = job_done::id}, encode(job_done{job.ticket})};
@@ -89,8 +92,20 @@ bool job_queue::erase(address owner, std::uint64_t ticket) {
 
 thread_pool::thread_pool(const options& how, const std::function<std::unique_ptr<link>()>& make_link)
     : small_bytes_max_(how.small_bytes_max), small_(how.waiting), large_(how.waiting) {
-  start(how.small_threads, small_, "redline-read", false, make_link);
-  start(how.large_threads, large_, "redline-bulk", true, make_link);
+  for (unsigned i = 0; i < how.small_threads; ++i) {
+    threads_.emplace_back([this, wire = make_link()] {
+      pthread_setname_np(pthread_self(), "redline-read");
+      do_small(*wire);
+    });
+  }
+  for (unsigned i = 0; i < how.large_threads; ++i) {
+    threads_.emplace_back([this, wire = make_link()] {
+      pthread_setname_np(pthread_self(), "redline-bulk");
+      // On Linux a thread has a niceness of its own; where the call fails, large jobs are merely not slowed down.
+      (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), niceness);
+      do_large(*wire);
+    });
+  }
 }
 
 void thread_pool::stop() {
@@ -104,29 +119,36 @@ void thread_pool::stop() {
   threads_.clear();
 }
 
-void thread_pool::start(unsigned count, lane& from, const std::string& name, bool yields,
-                        const std::function<std::unique_ptr<link>()>& make_link) {
-  for (unsigned i = 0; i < count; ++i) {
-    threads_.emplace_back([this, &from, name, yields, wire = make_link()] {
-      pthread_setname_np(pthread_self(), name.c_str());
-      // On Linux a thread has a niceness of its own; where the call fails, large jobs are merely not slowed down.
-      if (yields) (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), niceness);
-      work(from, *wire);
-    });
+std::optional<pool_job> thread_pool::take(lane& from, bool waits) {
+  std::unique_lock lock(mutex_);
+  if (waits) from.has_job.wait(lock, [&] { return stopping_ || from.jobs.size() > 0; });
+  return stopping_ ? std::nullopt : from.jobs.pop();
+}
+
+void thread_pool::do_small(link& wire) {
+  while (const auto job = take(small_, true)) {
+    job->run();
+    tell_owner(wire, *job);
   }
 }
 
-void thread_pool::work(lane& from, link& wire) {
+void thread_pool::do_large(link& wire) {
+  job_fibers jobs;
   for (;;) {
-    std::optional<pool_job> job;
-    {
-      std::unique_lock lock(mutex_);
-      from.has_job.wait(lock, [&] { return stopping_ || from.jobs.size() > 0; });
-      if (stopping_) return;
-      job = from.jobs.pop();
+    while (jobs.active_count() < large_at_once_max) {
+      auto job = take(large_, jobs.active_count() == 0);
+      if (!job) break;
+      jobs.start([&wire, job = std::move(*job)] {
+        job.run();
+        tell_owner(wire, job);
+      });
     }
-    job->run();
-    tell_owner(wire, *job);
+    if (jobs.active_count() > 0) {
+      jobs.run_turns();
+      continue;
+    }
+    const std::lock_guard lock(mutex_);
+    if (stopping_) return;
   }
 }
 

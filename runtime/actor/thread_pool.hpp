@@ -9,7 +9,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <thread>
 #include <unordered_map>
 #include <vector>
@@ -75,8 +74,9 @@ class job_queue {
 };
 
 /// Threads for work that grows with what clients send: parsing, templates, tokenizing, compiling grammars. Small jobs
-/// have threads of their own, so that they never wait for a large one; those of large jobs run at a lower priority than
-/// the rest of the process. Thread-safe.
+/// have threads of their own, so that they never wait for a large one. Those of large jobs run at a lower priority than
+/// the rest of the process, and several of them by turns, so that an enormous job does not hold up the others.
+/// Thread-safe.
 class thread_pool {
  public:
   struct options {
@@ -105,9 +105,10 @@ class thread_pool {
     job_queue jobs;
     std::condition_variable has_job;
   };
-  void work(lane& from, link& wire);
-  void start(unsigned count, lane& from, const std::string& name, bool yields,
-             const std::function<std::unique_ptr<link>()>& make_link);
+  void do_small(link& wire);
+  void do_large(link& wire);
+  /// Waits for a job, if `waits`; none when there is none, or when the pool stops.
+  std::optional<pool_job> take(lane& from, bool waits);
 
   std::size_t small_bytes_max_;
   mutable std::mutex mutex_;

@@ -4,7 +4,6 @@
 #include <exception>
 #include <vector>
 
-#include "runtime/actor/fiber_runner.hpp"
 #include "runtime/actor/undelivered.hpp"
 
 namespace redline::actor {
@@ -21,10 +20,6 @@ constexpr microseconds timer_retry{10'000};
 environment& actor_context::env() const { return home_.env(); }
 void actor_context::post(frame f) { home_.post(std::move(f)); }
 void actor_context::start_timer(microseconds delay, frame f) { home_.start_timer(delay, std::move(f)); }
-
-void actor_context::yield() {
-  if (home_.fibers_ != nullptr) home_.fibers_->yield();
-}
 
 worker::worker(std::uint16_t process, std::uint16_t number, link& wire, environment& env)
     : process_(process), number_(number), wire_(wire), env_(env) {}
@@ -68,7 +63,6 @@ void worker::start_cell(address self) {
   if (s.running->works_when_idle() && std::find(idlers_.begin(), idlers_.end(), self) == idlers_.end()) {
     idlers_.push_back(self);
   }
-  if (fibers_ != nullptr) fibers_->adopt(self);
 }
 
 void worker::post(frame f) {
@@ -120,10 +114,6 @@ void worker::deliver(frame f) {
 }
 
 void worker::mark_ready(address who) {
-  if (fibers_ != nullptr) {
-    fibers_->wake(who);
-    return;
-  }
   auto& s = slots_[who];
   if (s.queued) return;
   s.queued = true;
@@ -244,7 +234,7 @@ bool worker::poll_link() {
   return received > 0;
 }
 
-void worker::run_inline() {
+void worker::run() {
   while (!stopping_) {
     const bool heard = poll_link();
     const auto next_timer = fire_timers();
@@ -255,30 +245,6 @@ void worker::run_inline() {
     if (next_timer) patience = std::clamp(*next_timer - env_.now(), microseconds{0}, wait_max);
     wire_.wait(patience);
   }
-  finish();
-}
-
-void worker::run_on_fibers() {
-  fiber_runner runner([this](address who) { return handle_one_of(who); },
-                      [this](address who) {
-                        const auto it = slots_.find(who);
-                        return it != slots_.end() && it->second.running != nullptr;
-                      });
-  fibers_ = &runner;
-  for (const auto& [who, s] : slots_) runner.adopt(who);
-  for (const address who : ready_) runner.wake(who);
-  ready_.clear();
-  while (!stopping_) {
-    poll_link();
-    const auto next_timer = fire_timers();
-    if (runner.run_until_blocked()) continue;
-    if (run_idle()) continue;
-    microseconds patience = wait_max;
-    if (next_timer) patience = std::clamp(*next_timer - env_.now(), microseconds{0}, wait_max);
-    wire_.wait(patience);
-  }
-  runner.end_all();
-  fibers_ = nullptr;
   finish();
 }
 

@@ -132,8 +132,7 @@ class actor_cell final : public cell {
 
 /// One thread's actors, its timers and its link. Everything here happens on that thread.
 ///
-/// `run_on_fibers` gives every actor a fiber of its own; `run_inline` calls handlers one after another (compute
-/// workers, and the sanitizer builds, whose tools do not follow fiber stacks); tests step it by hand with `deliver`,
+/// `run` calls handlers one after another, a message of each actor in turn; tests step it by hand with `deliver`,
 /// `run_ready` and `fire_timers`.
 class worker {
  public:
@@ -175,8 +174,8 @@ class worker {
   /// Deaths of actors are reported to this address.
   void report_deaths_to(address supervisor) { supervisor_ = supervisor; }
 
-  void run_on_fibers();
-  void run_inline();
+  /// Until a stop_worker message comes.
+  void run();
 
   /// Puts one frame into its actor's mailbox; what fails goes back to its sender.
   void deliver(frame f);
@@ -204,7 +203,6 @@ class worker {
 
  private:
   friend class actor_context;
-  friend class fiber_runner;
 
   struct slot {
     std::unique_ptr<cell> running;  // empty once dead
@@ -247,7 +245,6 @@ class worker {
   std::optional<microseconds> handler_limit_;
   instant complain_of_handlers_after_{};
   bool stopping_ = false;
-  class fiber_runner* fibers_ = nullptr;
 };
 
 template<class A, class... Args>

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "runtime/base/pause_point.hpp"
 #include "runtime/base/result.hpp"
 
 namespace redline::jinja {
@@ -44,6 +45,7 @@ class render_budget {
   render_budget& operator=(const render_budget&) = delete;
 
   void step(std::uint64_t count = 1) {
+    pause_point();
     steps_ += count;
     if (steps_ > limits_.steps_max) throw_steps();
   }

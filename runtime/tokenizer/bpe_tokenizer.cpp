@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "runtime/base/pause_point.hpp"
 #include "runtime/base/utf8.hpp"
 
 namespace redline::text {
@@ -218,6 +219,7 @@ void bpe_tokenizer::encode_ordinary(std::string_view text, bool, std::vector<tok
   pretokenizer_->split(text, pieces);
   scratch work;
   for (std::string_view piece : pieces) {
+    pause_point();
     for (; piece.size() > piece_bytes_max; piece.remove_prefix(piece_bytes_max)) {
       encode_piece(piece.substr(0, piece_bytes_max), work, out);
     }
@@ -260,6 +262,7 @@ void bpe_tokenizer::encode_piece(std::string_view piece, scratch& work, std::vec
   for (std::int32_t i = 0; i + 1 < count; ++i) push_pair(work, i);
 
   while (!work.heap.empty()) {
+    pause_point();
     std::pop_heap(work.heap.begin(), work.heap.end());
     const scratch::possible_merge best = work.heap.back();
     work.heap.pop_back();

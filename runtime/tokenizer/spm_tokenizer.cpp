@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/base/pause_point.hpp"
 #include "runtime/base/utf8.hpp"
 
 namespace redline::text {
@@ -156,6 +157,7 @@ void spm_tokenizer::encode_section(std::string_view section, scratch& work, std:
   for (std::size_t i = 0; i + 1 < parts.size(); ++i) push_pair(work, static_cast<std::int32_t>(i));
 
   while (!work.heap.empty()) {
+    pause_point();
     std::pop_heap(work.heap.begin(), work.heap.end());
     const scratch::possible_merge best = work.heap.back();
     work.heap.pop_back();

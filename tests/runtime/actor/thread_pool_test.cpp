@@ -5,7 +5,10 @@
 #include <atomic>
 #include <condition_variable>
 #include <future>
+#include <map>
 #include <mutex>
+
+#include "runtime/base/pause_point.hpp"
 
 namespace redline::actor {
 namespace {
@@ -122,6 +125,24 @@ TEST(thread_pool, does_small_jobs_while_a_large_one_goes_on) {
   ASSERT_TRUE(t.wait_for(6));
   EXPECT_EQ(t.tickets().back(), 1U);
 }
+
+#ifndef REDLINE_SANITIZED
+TEST(thread_pool, does_large_jobs_by_turns) {
+  told t;
+  thread_pool pool({}, [&] { return std::make_unique<telling_link>(t); });
+  std::atomic<bool> second_has_run{false};
+  auto first = job_of(1, 8U << 20, 1);
+  first.run = [&] {
+    while (!second_has_run) pause_point();
+  };
+  ASSERT_TRUE(pool.submit(std::move(first)));
+  auto second = job_of(1, 1U << 20, 2);
+  second.run = [&] { second_has_run = true; };
+  ASSERT_TRUE(pool.submit(std::move(second)));
+  ASSERT_TRUE(t.wait_for(2));
+  EXPECT_EQ(t.tickets(), (std::vector<std::uint64_t>{2, 1}));
+}
+#endif
 
 TEST(thread_pool, drops_a_job_that_is_cancelled_before_it_began) {
   told t;

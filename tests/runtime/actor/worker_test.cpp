@@ -323,7 +323,7 @@ TEST_F(worker_test, stops_all_actors_the_youngest_first) {
     w.add_temporary<named>(name, {1, 1}, [d = notes](actor_context& c) { return std::make_unique<named>(c, d); });
   }
   w.deliver(frame_of(w.host_address(), {}, stop_worker{}));
-  w.run_inline();  // returns at once, having ended them
+  w.run();  // returns at once, having ended them
   EXPECT_EQ(*notes, (diary{"third", "second", "first"}));
 }
 
