@@ -2,7 +2,7 @@
 MODELS := bench/demo_models
 JOBS ?= $(shell nproc)
 
-.PHONY: demo build test bench bench-build asan tsan format lint packages test-packages bench-packages clean
+.PHONY: demo build test bench bench-build asan tsan chaos soak fuzz format lint packages test-packages bench-packages clean
 
 demo: build
 	build/redline demo --model $(MODELS)/demo-target.gguf --draft $(MODELS)/demo-draft.gguf \
@@ -31,6 +31,24 @@ bench: bench-packages
 
 asan tsan: test-packages
 	cmake --workflow --preset $@
+
+# Accidents under load, and an hour of everything; both want `make build` and npm. KILLS, STREAMS and SEED; MINUTES.
+KILLS ?= 100
+STREAMS ?= 6
+SEED ?= 1
+MINUTES ?= 60
+chaos: build
+	REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/server/run.sh build/tests/server chaos.mjs $(KILLS) $(STREAMS) $(SEED)
+
+soak: build
+	REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/server/run.sh build/tests/server soak.mjs $(MINUTES)
+
+# Each parser of outside bytes under sanitizers for FUZZ_SECONDS.
+FUZZ_SECONDS ?= 60
+fuzz: test-packages
+	cmake --preset asan
+	cmake --build --preset asan -j $(JOBS) --target fuzz
+	REDLINE_FUZZ_SECONDS=$(FUZZ_SECONDS) ctest --preset asan -R '^fuzz\.' -j $(JOBS) -V --timeout 86400
 
 format:
 	git ls-files '*.hpp' '*.cpp' | xargs clang-format -i
