@@ -4,6 +4,8 @@
 #include <string_view>
 #include <zmq.hpp>
 
+#include "transport/bridge_counts.hpp"
+
 namespace redline::transport {
 namespace {
 
@@ -51,6 +53,10 @@ void curve_gate::answer(zmq::context_t& context) {
           parts.size() == 7 && view(parts[0]) == "1.0" && view(parts[2]) == domain && view(parts[5]) == "CURVE";
       const std::string key = well_formed ? z85(view(parts[6])) : std::string();
       const bool good = !key.empty() && allowed_.contains(key);
+      if (!good) {
+        note_refusal(bridge_refusal::key, key.empty() ? "a peer without a CURVE key"
+                                                      : "the key " + key + ", which is not among the allowed ones");
+      }
       const std::string_view user = good ? std::string_view(key) : std::string_view();
       const std::string_view request = parts.size() > 1 ? view(parts[1]) : std::string_view();
       for (const std::string_view field : {std::string_view("1.0"), request, std::string_view(good ? "200" : "400"),

@@ -13,7 +13,9 @@
 
 #include "runtime/actor/system_messages.hpp"
 #include "runtime/actor/undelivered.hpp"
+#include "runtime/base/environment.hpp"
 #include "runtime/base/log.hpp"
+#include "transport/bridge_counts.hpp"
 #include "transport/curve_gate.hpp"
 
 namespace redline::transport {
@@ -31,14 +33,30 @@ constexpr int network_frames_max = 16384;
 std::string worker_endpoint(std::uint16_t number) { return "inproc://worker-" + std::to_string(number); }
 constexpr const char* bridge_endpoint = "inproc://bridge";
 
+/// A run of a process: its number, and what it drew when it started.
+struct incarnation {
+  std::uint16_t process = 0;
+  std::uint64_t life = 0;
+  bool operator==(const incarnation&) const = default;
+};
+
 // ROUTER identities may not start with a zero byte.
-std::string identity_of(std::uint16_t process) {
-  return {'P', static_cast<char>(process >> 8), static_cast<char>(process & 0xff)};
+std::string identity_of(const incarnation& who) {
+  std::string id = {'P', static_cast<char>(who.process >> 8), static_cast<char>(who.process & 0xff)};
+  for (int shift = 56; shift >= 0; shift -= 8) id += static_cast<char>((who.life >> shift) & 0xff);
+  return id;
 }
-std::optional<std::uint16_t> process_of_identity(std::string_view id) {
-  if (id.size() != 3 || id[0] != 'P') return std::nullopt;
-  return static_cast<std::uint16_t>((static_cast<unsigned char>(id[1]) << 8) | static_cast<unsigned char>(id[2]));
+std::optional<incarnation> parse_identity(std::string_view id) {
+  if (id.size() != 11 || id[0] != 'P') return std::nullopt;
+  const auto byte = [&](std::size_t i) { return static_cast<std::uint64_t>(static_cast<unsigned char>(id[i])); };
+  incarnation who{static_cast<std::uint16_t>((byte(1) << 8) | byte(2)), 0};
+  for (std::size_t i = 3; i < id.size(); ++i) who.life = (who.life << 8) | byte(i);
+  return who;
 }
+
+// A bridge's own messages to another. They go to nobody (address 0).
+constexpr actor::message_id hello_id{0};
+constexpr actor::message_id refusal_id{1};
 
 std::string_view view(const zmq::message_t& m) { return {static_cast<const char*>(m.data()), m.size()}; }
 
@@ -173,11 +191,12 @@ namespace {
 /// Carries frames between this process and others. Lives on its own thread.
 class bridge {
  public:
-  bridge(zmq::context_t& context, std::uint16_t process, bridge_options options, std::vector<address> watchers,
-         const fabric_layout& layout)
-      : process_(process),
+  bridge(zmq::context_t& context, incarnation self, bridge_options options, std::vector<address> watchers,
+         const fabric_layout& layout, std::function<bool(std::uint16_t)> has_worker)
+      : self_(self),
         options_(std::move(options)),
         watchers_(std::move(watchers)),
+        has_worker_(std::move(has_worker)),
         outbound_(context, ZMQ_PULL),
         network_(context, options_.listen.empty() ? ZMQ_DEALER : ZMQ_ROUTER),
         outlets_(context) {
@@ -198,8 +217,6 @@ class bridge {
     network_.set(zmq::sockopt::tcp_keepalive, 1);
     if (listening()) {
       network_.set(zmq::sockopt::router_mandatory, 1);
-      // A worker that comes back with its old identity takes over from its dead self; under CURVE only key holders can.
-      network_.set(zmq::sockopt::router_handover, 1);
       if (options_.own_keys) {
         network_.set(zmq::sockopt::curve_server, 1);
         network_.set(zmq::sockopt::curve_secretkey, options_.own_keys->secret_key);
@@ -208,7 +225,7 @@ class bridge {
       network_.bind(options_.listen);
       return network_.get(zmq::sockopt::last_endpoint);
     }
-    network_.set(zmq::sockopt::routing_id, identity_of(process_));
+    network_.set(zmq::sockopt::routing_id, identity_of(self_));
     network_.set(zmq::sockopt::immediate, 1);
     if (options_.own_keys) {
       network_.set(zmq::sockopt::curve_serverkey, options_.server_public_key);
@@ -220,18 +237,18 @@ class bridge {
   }
 
   void run(const std::atomic<bool>& running) {
-    auto next_beat = std::chrono::steady_clock::now();
+    auto next_beat = clock::now();
     while (running) {
       try {
         zmq::pollitem_t items[] = {{outbound_.handle(), 0, ZMQ_POLLIN, 0}, {network_.handle(), 0, ZMQ_POLLIN, 0}};
         zmq::poll(items, 2, std::chrono::milliseconds(100));
-        while (receive_parts(outbound_, parts_)) forward_out();
-        while (receive_parts(network_, parts_)) take_in();
-        const auto now = std::chrono::steady_clock::now();
-        if (now >= next_beat) {
-          beat(now);
-          next_beat = now + options_.heartbeat;
-        }
+        // A part at a time, so that neither side starves the other or the heartbeat.
+        for (int n = 0; n < frames_per_turn_max && receive_parts(outbound_, parts_); ++n) forward_out();
+        for (int n = 0; n < frames_per_turn_max && receive_parts(network_, parts_); ++n) take_in();
+        const auto now = clock::now();
+        if (now < next_beat) continue;
+        const bool met = beat(now);
+        next_beat = now + (met ? options_.heartbeat : std::min<microseconds>(options_.heartbeat, first_contact));
       } catch (const zmq::error_t& e) {
         if (e.num() == ETERM) return;
       }
@@ -239,9 +256,20 @@ class bridge {
   }
 
  private:
+  using clock = std::chrono::steady_clock;
+  static constexpr int frames_per_turn_max = 256;
+  static constexpr microseconds first_contact{100'000};  // between hellos to a server that has not answered
+  static constexpr std::size_t refused_max = 64;
+
   struct peer {
-    std::chrono::steady_clock::time_point heard;
+    std::uint64_t life = 0;
+    clock::time_point heard;
     bool reachable = false;
+  };
+  /// A process that was refused, so that the reason is told when it is new and not with each of its hellos.
+  struct refused_peer {
+    std::string why;
+    clock::time_point told;
   };
 
   [[nodiscard]] bool listening() const { return !options_.listen.empty(); }
@@ -250,69 +278,167 @@ class bridge {
     if (parts_.size() != 2) return;
     auto head = read_envelope(view(parts_[0]));
     if (!head) return;
-    if (send_to(actor::process_of(head->to), view(parts_[0]), view(parts_[1]))) return;
+    const std::uint16_t to = actor::process_of(head->to);
+    const auto at = peers_.find(to);
+    if (at != peers_.end() && at->second.reachable) {
+      head->from_life = self_.life;
+      head->to_life = at->second.life;
+      if (send_to({to, at->second.life}, *head, view(parts_[1]))) return;
+    }
     actor::count_undelivered(errc::unreachable);
     if (head->from.value == 0 || head->id == actor::undeliverable::id) return;
-    const actor::undeliverable news{
-        head->to, head->id,
-        failure{errc::unreachable, "process " + std::to_string(actor::process_of(head->to)) + " is not connected"},
-        head->subject};
+    const actor::undeliverable news{head->to, head->id,
+                                    failure{errc::unreachable, "process " + std::to_string(to) + " is not connected"},
+                                    head->subject};
     send_local(frame{envelope{.to = head->from, .id = actor::undeliverable::id}, actor::encode(news)});
   }
 
-  bool send_to(std::uint16_t process, std::string_view head, std::string_view body) try {
+  bool send_to(const incarnation& to, const envelope& head, std::string_view body) try {
     if (listening()) {
-      const std::string id = identity_of(process);
+      const std::string id = identity_of(to);
       if (!network_.send(zmq::buffer(id), zmq::send_flags::sndmore | zmq::send_flags::dontwait)) return false;
     }
-    return send_parts(network_, head, body);
+    return send_parts(network_, actor::encode(head), body);
   } catch (const zmq::error_t&) {
     return false;  // EHOSTUNREACH: no peer with that identity is connected
   }
 
-  // A frame from the network: [identity] envelope body. Believed only as far as its identity reaches.
+  bool say_hello(const incarnation& to) {
+    return send_to(to, {.from = actor::make_address(self_.process, 0, 0), .id = hello_id, .from_life = self_.life},
+                   options_.rules.hello);
+  }
+
+  // A frame from the network: [identity] envelope body. Believed only as far as its identity and role reach.
   void take_in() {
     const std::size_t expected = listening() ? 3 : 2;
     auto head = parts_.size() == expected ? read_envelope(view(parts_[expected - 2])) : std::nullopt;
-    if (!head) return note_dropped("bytes from the network that are no frame");
-    const std::uint16_t claimed = actor::process_of(head->from);
-    if (listening() && process_of_identity(view(parts_[0])) != claimed) {
-      return note_dropped("a frame that claims to come from process " + std::to_string(claimed));
+    if (!head) return note_refusal(bridge_refusal::malformed, "bytes from the network that are no frame");
+    const incarnation sender{actor::process_of(head->from), head->from_life};
+    const std::string_view body = view(parts_[expected - 1]);
+    if (!may_be(sender)) {
+      return note_refusal(bridge_refusal::sender, "a peer that claims to be process " + std::to_string(sender.process));
     }
-    auto& p = peers_[claimed];
-    p.heard = std::chrono::steady_clock::now();
-    if (!p.reachable) announce(claimed, p, true);
-    if (head->to.value == 0) return;  // a heartbeat
-    if (actor::process_of(head->to) != process_ || actor::number_of(head->to) == 0) {
-      // Workers' own controls are not for other processes.
-      return note_dropped("a frame for " + actor::to_string(head->to) + ", which other processes may not reach");
+    const bool is_hello = head->to.value == 0 && head->id == hello_id;
+    if (head->to.value == 0 && head->id == refusal_id) return hear_refusal(sender, std::string(body));
+    peer& p = peers_[sender.process];
+    if (!p.reachable || p.life != sender.life) {
+      if (!is_hello) return note_refusal(bridge_refusal::stale, "a message of a process that said no hello");
+      if (!meet(sender, p, body)) return;
     }
-    send_local(frame{std::move(*head), std::string(view(parts_[expected - 1]))});
+    p.heard = clock::now();
+    if (is_hello) return;
+    if (head->to_life != self_.life) return note_refusal(bridge_refusal::stale, "a message for a process that is gone");
+    if (!may_send(sender.process, *head, body)) {
+      return note_refusal(bridge_refusal::message, "message " + std::to_string(head->id.value) + " of process " +
+                                                       std::to_string(sender.process) +
+                                                       ", whose role does not send it");
+    }
+    // Workers' own controls are not for other processes.
+    if (actor::process_of(head->to) != self_.process || actor::number_of(head->to) == 0 ||
+        !has_worker_(actor::worker_of(head->to))) {
+      return note_refusal(bridge_refusal::receiver,
+                          "a message for " + actor::to_string(head->to) + ", which other processes may not reach");
+    }
+    head->from_life = head->to_life = 0;
+    send_local(frame{std::move(*head), std::string(body)});
   }
+
+  /// Whether the frame's sender is the process at the other end of its connection, as far as identity and key tell.
+  bool may_be(const incarnation& sender) try {
+    if (sender.process == self_.process || sender.life == 0) return false;
+    if (!listening()) return true;
+    if (parse_identity(view(parts_[0])) != sender) return false;
+    if (options_.key_processes.empty()) return true;
+    const auto bound = options_.key_processes.find(parts_[1].gets("User-Id"));
+    return bound == options_.key_processes.end() || bound->second == sender.process;
+  } catch (const zmq::error_t&) {
+    return false;  // its connection has no key
+  }
+
+  bool may_send(std::uint16_t process, const envelope& head, std::string_view body) const {
+    if (head.id == actor::undeliverable::id) {
+      const auto news = actor::decode<actor::undeliverable>(body);
+      return news && actor::process_of(news->to) == process;
+    }
+    return !options_.rules.may_send || options_.rules.may_send(process, head.id);
+  }
+
+  /// A process says hello that is not the one known under its number. False: it is refused.
+  bool meet(const incarnation& who, peer& known, std::string_view hello) {
+    if (known.reachable && known.life != who.life) {
+      if (listening() && say_hello({who.process, known.life})) {
+        refuse(who, "another process " + std::to_string(who.process) + " is connected; stop it first", false);
+        return false;
+      }
+      announce(who.process, known, false);
+    }
+    if (options_.rules.check) {
+      if (const auto good = options_.rules.check(who.process, hello); !good) {
+        refuse(who, good.error().context, true);
+        return false;
+      }
+    }
+    refused_.erase(who.life);
+    refused_.erase(self_.life);
+    known.life = who.life;
+    (void)say_hello(who);
+    announce(who.process, known, true);
+    return true;
+  }
+
+  void refuse(const incarnation& who, const std::string& why, bool tells_watchers) {
+    if (refused_.size() >= refused_max) refused_.clear();
+    auto& r = refused_[who.life];
+    const auto now = clock::now();
+    const bool is_new = r.why != why;
+    if (!is_new && now - r.told < options_.heartbeat) return;
+    r = {why, now};
+    (void)send_to(who, {.from = actor::make_address(self_.process, 0, 0), .id = refusal_id, .from_life = self_.life},
+                  why);
+    if (!is_new) return;
+    count_refusal(bridge_refusal::process);
+    log_line(log_level::error, "bridge", "refused process " + std::to_string(who.process) + ": " + why);
+    if (tells_watchers) tell_watchers({who.process, false, why});
+  }
+
+  void hear_refusal(const incarnation& by, std::string why) {
+    if (why.size() > refusal_bytes_max) why.resize(refusal_bytes_max);
+    const auto at = peers_.find(by.process);
+    if (at != peers_.end() && at->second.reachable && at->second.life == by.life)
+      announce(by.process, at->second, false);
+    auto& r = refused_[self_.life];
+    if (r.why == why) return;
+    r.why = why;
+    log_line(log_level::error, "bridge", "process " + std::to_string(by.process) + " refuses this one: " + why);
+    tell_watchers({by.process, false, "process " + std::to_string(by.process) + " says: " + why});
+  }
+  static constexpr std::size_t refusal_bytes_max = 1024;
 
   void announce(std::uint16_t process, peer& p, bool reachable) {
     p.reachable = reachable;
+    p.heard = clock::now();
     log_line(reachable ? log_level::info : log_level::warning, "bridge",
              "process " + std::to_string(process) + (reachable ? " connected" : " lost"));
+    tell_watchers({process, reachable, {}});
+  }
+
+  void tell_watchers(const actor::peer_state& news) {
     for (const address w : watchers_) {
-      send_local(
-          frame{envelope{.to = w, .id = actor::peer_state::id}, actor::encode(actor::peer_state{process, reachable})});
+      send_local(frame{envelope{.to = w, .id = actor::peer_state::id}, actor::encode(news)});
     }
   }
 
-  void beat(std::chrono::steady_clock::time_point now) {
-    const envelope head{.from = actor::make_address(process_, 0, 0)};
-    const std::string bytes = actor::encode(head);
-    if (!listening()) {
-      (void)send_parts(network_, bytes, {});
-    } else {
-      for (const auto& [process, p] : peers_) {
-        if (p.reachable) (void)send_to(process, bytes, {});
-      }
-    }
+  /// Says hello again to all, and notices who is silent. False: the server has not been met.
+  bool beat(clock::time_point now) {
+    if (!listening()) (void)say_hello({});
+    bool met = listening();
     for (auto& [process, p] : peers_) {
-      if (p.reachable && now - p.heard > options_.silence_max) announce(process, p, false);
+      if (!p.reachable) continue;
+      met = true;
+      const bool is_gone = listening() && !say_hello({process, p.life}) && now - p.heard > options_.heartbeat;
+      if (is_gone || now - p.heard > options_.silence_max) announce(process, p, false);
     }
+    return met;
   }
 
   void send_local(const frame& f) {
@@ -323,13 +449,15 @@ class bridge {
     }
   }
 
-  std::uint16_t process_;
+  incarnation self_;
   bridge_options options_;
   std::vector<address> watchers_;
+  std::function<bool(std::uint16_t)> has_worker_;
   zmq::socket_t outbound_;
   zmq::socket_t network_;
   outlets outlets_;
   std::map<std::uint16_t, peer> peers_;
+  std::map<std::uint64_t, refused_peer> refused_;  // by life
   std::vector<zmq::message_t> parts_;
 };
 
@@ -388,7 +516,10 @@ result<void> zmq_fabric::start_bridge(const bridge_options& options, std::vector
       // Before any server socket: a CURVE server without its gate would let everybody in.
       state_->gate = std::make_unique<curve_gate>(state_->context, options.allowed_public_keys);
     }
-    auto b = std::make_unique<bridge>(state_->context, state_->process, options, std::move(watchers), state_->layout);
+    const incarnation self{state_->process, real_environment().random() | 1};
+    auto b = std::make_unique<bridge>(
+        state_->context, self, options, std::move(watchers), state_->layout,
+        [s = state_.get()](std::uint16_t number) { return number < s->workers.size() && s->workers[number]; });
     state_->bound = b->open();
     state_->bridge_running = true;
     state_->bridge_thread = std::thread([this, carrier = std::move(b)] { carrier->run(state_->bridge_running); });

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +21,16 @@ struct curve_keys {
 /// A fresh key pair.
 curve_keys make_curve_keys();
 
+/// What a bridge asks of other processes before it believes them.
+struct peer_rules {
+  std::string hello;  // what this process says of itself, before anything else
+  /// Whether a process that says `hello` of itself may take part. The failure is logged on both sides. Called on the
+  /// bridge's thread; empty: all may.
+  std::function<result<void>(std::uint16_t process, std::string_view hello)> check;
+  /// Whether a process may send such messages. Empty: any.
+  std::function<bool(std::uint16_t process, actor::message_id)> may_send;
+};
+
 /// How processes talk to each other. ipc:// endpoints rely on the file system's permissions; tcp:// needs CURVE keys
 /// unless plaintext is asked for by name.
 struct bridge_options {
@@ -26,8 +38,10 @@ struct bridge_options {
   std::string join;    // endpoint to dial, or empty
   bool insecure_plaintext = false;
   std::optional<curve_keys> own_keys;
-  std::string server_public_key;                 // needed to join with CURVE
-  std::vector<std::string> allowed_public_keys;  // who may join a CURVE listener
+  std::string server_public_key;                       // needed to join with CURVE
+  std::vector<std::string> allowed_public_keys;        // who may join a CURVE listener
+  std::map<std::string, std::uint16_t> key_processes;  // of these, keys that may be one process only
+  peer_rules rules;
   std::uint32_t message_bytes_max = sizes::message_bytes_max;
   microseconds heartbeat{1'000'000};
   microseconds silence_max{5'000'000};  // then a peer counts as lost
@@ -42,7 +56,9 @@ struct fabric_layout {
 
 /// One process's ZeroMQ: a PULL socket per worker thread, PUSH sockets between them (`inproc`), and, when configured, a
 /// bridge thread that carries frames to other processes over `ipc` or `tcp` and notices when a process comes or goes.
-/// Links are made before their threads start; the fabric outlives them.
+/// Two processes talk once each has taken the other's hello. A process that starts again under its number is another
+/// one: nothing that was meant for the first reaches it, and while the first lives it is refused. Links are made before
+/// their threads start; the fabric outlives them.
 class zmq_fabric {
  public:
   explicit zmq_fabric(std::uint16_t process, fabric_layout layout = {});

@@ -245,6 +245,7 @@ void gateway::serve_metrics(const route_context& r) {
                                  .answers_running = completions_.answers_count(),
                                  .scheduler = ready_.scheduler(),
                                  .undelivered = actor::read_undelivered_counts(),
+                                 .refused_by_bridge = transport::read_bridge_counts(),
                                  .handlers = actor::handler_times::read_all(context().now())};
   replies_.respond(r.who, 200, services_->probe->text(now), {}, std::string(gateway_probe::content_type));
 }
@@ -292,12 +293,13 @@ void gateway::on(const actor::actor_down& m) {
 }
 
 void gateway::on(const actor::peer_state& m) {
-  if (!m.reachable && m.process == actor::process_of(services_->scheduler.where)) ready_.lose_scheduler();
+  if (m.process != actor::process_of(services_->scheduler.where)) return;
+  if (!m.reachable || ready_.scheduler() == nullptr) ready_.lose_scheduler(m.why_not);
 }
 
 // A session that cannot be reached has died, and actor_down tells.
 void gateway::on(const actor::undeliverable& m) {
-  if (m.to == services_->scheduler.where) ready_.lose_scheduler();
+  if (m.to == services_->scheduler.where && ready_.scheduler() != nullptr) ready_.lose_scheduler();
   const bool was_answer = m.what == http_respond::id || m.what == http_body::id || m.what == http_stream::id;
   if (m.to == services_->http && was_answer) {
     completions_.answer_lost(m.about, m.why);

@@ -95,6 +95,9 @@ struct gateway_probe::series {
       labelled("undelivered_messages_total",
                "Messages between actors that were not delivered; unreachable ones are normal when an answer has ended",
                "reason", undelivered_reasons);
+  std::array<Counter*, transport::bridge_refusal_names.size()> refused_by_bridge =
+      labelled("bridge_refused_total", "What came from other processes and was refused", "reason",
+               transport::bridge_refusal_names);
   prometheus::Family<Gauge>& handler_seconds =
       prometheus::BuildGauge()
           .Name("redline_handler_seconds_max")
@@ -147,6 +150,9 @@ std::string gateway_probe::text(const state& now) {
                                                                                 lost.malformed, lost.unknown};
   for (std::size_t i = 0; i < lost_by_reason.size(); ++i) {
     follow(*s.undelivered[i], static_cast<double>(lost_by_reason[i]));
+  }
+  for (std::size_t i = 0; i < now.refused_by_bridge.size(); ++i) {
+    follow(*s.refused_by_bridge[i], static_cast<double>(now.refused_by_bridge[i]));
   }
   if (now.scheduler != nullptr) {
     const auto& r = *now.scheduler;

@@ -10,6 +10,7 @@
 #include "runtime/actor/handler_times.hpp"
 #include "runtime/actor/undelivered.hpp"
 #include "runtime/base/environment.hpp"
+#include "transport/bridge_counts.hpp"
 
 namespace redline::actors {
 
@@ -52,6 +53,7 @@ class gateway_probe {
     std::size_t answers_running = 0;
     const scheduler_report* scheduler = nullptr;
     actor::undelivered_counts undelivered;
+    transport::bridge_counts refused_by_bridge{};
     std::vector<actor::handler_times::reading> handlers;
   };
   /// Prometheus text 0.0.4.

@@ -40,9 +40,16 @@ class http_actor final : public actor::actor_of<http_actor> {
   using accepts = actor::protocol<http_respond, http_body, http_stream, http_progress, http_fail, http_forget,
                                   http_drain, actor::undeliverable>;
 
-  http_actor(actor::actor_context& context, actor::actor_ref<gateway> to) : actor_of(context), gateway_(to) {}
+  http_actor(actor::actor_context& context, actor::actor_ref<gateway> to,
+             const std::unique_ptr<transport::http_front>& front)
+      : actor_of(context), gateway_(to), front_(front) {}
 
-  void attach(transport::http_front* front) { front_ = front; }
+  // One that was restarted does not know which answers had begun.
+  void on_start() {
+    if (!front_) return;
+    const auto why = explain({errc::unreachable, "the server's HTTP side was restarted"});
+    front_->fail_all(why.status, api::error_body(why));
+  }
 
   void arrived(transport::exchange_id id, transport::http_request&& r) {
     http_arrived m{
@@ -97,7 +104,7 @@ class http_actor final : public actor::actor_of<http_actor> {
 
  private:
   actor::actor_ref<gateway> gateway_;
-  transport::http_front* front_ = nullptr;
+  const std::unique_ptr<transport::http_front>& front_;         // null until the port is bound
   std::unordered_map<std::uint64_t, http_respond> unfinished_;  // answers of which parts are still to come
 };
 
@@ -109,9 +116,22 @@ struct http_gate::state {
   boost::asio::io_context io{1};
   std::unique_ptr<boost::asio::posix::stream_descriptor> readable;
   std::unique_ptr<transport::http_front> front;
-  http_actor* bridge = nullptr;
+  actor::actor_ref<http_actor> self;
   std::uint16_t port = 0;
   std::thread thread;
+
+  /// What the front calls: while the actor is dead, nobody hears. An exception ends it, as in a handler.
+  template<class Call>
+  void with_actor(Call call) {
+    http_actor* const alive = core->find(self);
+    if (alive == nullptr) return;
+    try {
+      call(*alive);
+    } catch (const std::exception& e) {
+      log_line(log_level::error, "http", e.what());
+      core->kill(self.where);
+    }
+  }
 
   // ZeroMQ's descriptor tells of a change, not of a state: everything is read before waiting again.
   void drain() {
@@ -131,20 +151,22 @@ http_gate::~http_gate() { stop(); }
 result<std::unique_ptr<http_gate>> http_gate::start(transport::zmq_fabric& fabric, std::uint16_t worker_number,
                                                     std::uint32_t actor_number,
                                                     const transport::http_front::options& options,
-                                                    actor::actor_ref<gateway> to) {
+                                                    actor::actor_ref<gateway> to, actor::address supervisor) {
   auto s = std::make_unique<state>();
   s->wire = fabric.make_link(worker_number);
   s->core = std::make_unique<actor::worker>(fabric.process(), worker_number, *s->wire, real_environment());
-  const auto self = s->core->add<http_actor>(actor_number, "http", {1u << 16, 1u << 16}, [to](actor::actor_context& c) {
-    return std::make_unique<http_actor>(c, to);
-  });
-  s->bridge = s->core->find(self);
+  s->core->report_deaths_to(supervisor);
+  s->self = s->core->add<http_actor>(
+      actor_number, "http", {1u << 16, 1u << 16},
+      [to, &front = s->front](actor::actor_context& c) { return std::make_unique<http_actor>(c, to, front); });
   const transport::http_front::handlers handlers{
-      .on_request = [b = s->bridge](auto id, auto request) { b->arrived(id, std::move(request)); },
-      .on_closed = [b = s->bridge](auto id) { b->closed(id); },
-      .on_flow = [b = s->bridge](auto id, bool paused) { b->flow(id, paused); }};
+      .on_request = [raw = s.get()](
+                        auto id,
+                        auto request) { raw->with_actor([&](http_actor& a) { a.arrived(id, std::move(request)); }); },
+      .on_closed = [raw = s.get()](auto id) { raw->with_actor([&](http_actor& a) { a.closed(id); }); },
+      .on_flow = [raw = s.get()](auto id,
+                                 bool paused) { raw->with_actor([&](http_actor& a) { a.flow(id, paused); }); }};
   REDLINE_TRY_ASSIGN(s->front, transport::http_front::listen(s->io, options, handlers));
-  s->bridge->attach(s->front.get());
   s->port = s->front->port();
   const int copy = ::dup(transport::readable_descriptor(*s->wire));
   if (copy < 0) return failure{errc::io_error, "cannot duplicate a descriptor"};

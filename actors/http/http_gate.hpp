@@ -16,11 +16,12 @@ class gateway;
 /// Puts the HTTP server on a thread of its own and turns its callbacks into messages to the gateway and back.
 class http_gate {
  public:
-  /// Binds the port and starts serving; requests go to `to` from the first one on.
+  /// Binds the port and starts serving; requests go to `to` from the first one on. The gate's actor is restarted by
+  /// `supervisor`, which may be nobody.
   static result<std::unique_ptr<http_gate>> start(transport::zmq_fabric& fabric, std::uint16_t worker_number,
                                                   std::uint32_t actor_number,
                                                   const transport::http_front::options& options,
-                                                  actor::actor_ref<gateway> to);
+                                                  actor::actor_ref<gateway> to, actor::address supervisor = {});
   ~http_gate();
   http_gate(const http_gate&) = delete;
   http_gate& operator=(const http_gate&) = delete;

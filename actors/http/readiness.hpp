@@ -1,6 +1,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "actors/http/openai/api_error.hpp"
 #include "actors/messages/status_messages.hpp"
@@ -15,7 +17,11 @@ class readiness {
     scheduler_ = report;
     heard_ = now;
   }
-  void lose_scheduler() { scheduler_.reset(); }
+  /// why: where more is known than that it cannot be reached.
+  void lose_scheduler(std::string why = {}) {
+    scheduler_.reset();
+    why_lost_ = std::move(why);
+  }
   void drain() { draining_ = true; }
 
   [[nodiscard]] bool draining() const { return draining_; }
@@ -25,12 +31,16 @@ class readiness {
   [[nodiscard]] std::optional<api::api_error> why_not(instant now) const {
     if (draining_) return api::error_of({errc::draining, "the server is shutting down"});
     if (scheduler_ && scheduler_->ready && now - heard_ <= silence_max) return std::nullopt;
-    return api::error_of({errc::not_ready, "the model is loading or cannot be reached"});
+    auto error = api::error_of({errc::not_ready, ""});
+    const std::string& why = scheduler_ ? scheduler_->why_not : why_lost_;
+    if (!why.empty()) error.message = "The target model cannot be used: " + why + ".";
+    return error;
   }
 
  private:
   static constexpr microseconds silence_max{5'000'000};
   std::optional<scheduler_report> scheduler_;
+  std::string why_lost_;
   instant heard_;
   bool draining_ = false;
 };

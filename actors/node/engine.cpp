@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "actors/node/cost_cache.hpp"
+#include "actors/node/peer_hello.hpp"
 #include "actors/node/supervisor.hpp"
 #include "actors/serving/cache_manager.hpp"
 #include "actors/serving/draft_model.hpp"
@@ -14,6 +15,7 @@
 #include "kernels/machine_memory.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/version.hpp"
+#include "runtime/gguf/file_digest.hpp"
 #include "runtime/model/pass_probe.hpp"
 
 namespace redline::actors {
@@ -207,7 +209,8 @@ void engine::add_io_actors() {
   groups.emplace_back(actor::restart_strategy::one_for_one, limit,
                       std::vector{make_address(process, topology::draft_worker, topology::drafter),
                                   make_address(process, topology::lookup_worker, topology::lookup),
-                                  make_address(process, topology::io_worker, topology::gateway)});
+                                  make_address(process, topology::io_worker, topology::gateway),
+                                  make_address(process, topology::http_worker, topology::http)});
   const auto owner =
       options_.roles.front ? make_address(process, topology::io_worker, topology::gateway) : actor::address{};
   io.add<supervisor>(topology::supervisor, "supervisor", {actor_mail_max, actor_mail_max},
@@ -320,12 +323,33 @@ void engine::run(hosted_worker& t, const std::string& name) {
   });
 }
 
+peer_hello engine::describe_itself() const {
+  peer_hello hello{.vocabulary = tokenizer_->digest(),
+                   .running_max = options_.scheduling.limits.running_max,
+                   .waiting_max = options_.scheduling.limits.waiting_max,
+                   .version = version()};
+  if (target_file_) {
+    hello.model = gguf::compute_file_digest(*target_file_);
+    hello.context =
+        options_.context_max == 0 ? target_config_.context : std::min(options_.context_max, target_config_.context);
+  }
+  // Tables whose products are exact chains all give the same bits.
+  const bool is_exact = table_->one_chain && table_->product_error == 0;
+  if (options_.roles.target) {
+    hello.numerics = (is_exact ? "exact" : std::string(table_->name)) + " kernels and a KV cache of " +
+                     std::string(kernels::name_of(options_.kv));
+  }
+  return hello;
+}
+
 result<void> engine::start() {
   const bool talks = !options_.bridge.listen.empty() || !options_.bridge.join.empty();
   if (talks) {
     std::vector<actor::address> watchers;
     if (options_.roles.front)
       watchers.push_back(make_address(fabric_.process(), topology::io_worker, topology::gateway));
+    if (options_.roles.target) watchers.push_back(scheduler_ref().where);
+    options_.bridge.rules = make_peer_rules(fabric_.process(), describe_itself());
     REDLINE_TRY(fabric_.start_bridge(options_.bridge, std::move(watchers)));
   }
   run(*io_, "redline-io");

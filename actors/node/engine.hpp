@@ -22,6 +22,8 @@
 
 namespace redline::actors {
 
+struct peer_hello;
+
 /// Which process and worker each actor lives in. The numbers are the addresses' parts and the same in every deployment
 /// of one version, so that the actors of one process can name those of another.
 namespace topology {
@@ -141,6 +143,7 @@ class engine {
                                                   const gguf::gguf_file& file, std::uint32_t pages_count) const;
   result<void> add_draft();
   void add_lookup();
+  [[nodiscard]] peer_hello describe_itself() const;
   static void run(hosted_worker& t, const std::string& name);
   void stop_one(std::unique_ptr<hosted_worker>& t);
   [[nodiscard]] std::uint32_t pages_for_model(const model::model_config& config, std::uint32_t sequences_max) const;

@@ -8,8 +8,10 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <thread>
 
 #include "runtime/actor/system_messages.hpp"
+#include "transport/bridge_counts.hpp"
 
 namespace redline::transport {
 namespace {
@@ -93,6 +95,23 @@ struct pair_of_fabrics {
   }
 };
 
+/// The next news of a peer within the deadline.
+actor::peer_state next_news(actor::link& l) {
+  const auto f = next(l);
+  EXPECT_TRUE(f);
+  if (!f || f->head.id != actor::peer_state::id) return {};
+  const auto news = actor::decode<actor::peer_state>(f->body);
+  return news ? *news : actor::peer_state{};
+}
+
+std::uint64_t count_of(bridge_refusal why) { return read_bridge_counts()[static_cast<std::size_t>(why)]; }
+
+/// Waits until the bridge has refused something once more for that reason.
+bool is_refused_again(bridge_refusal why, std::uint64_t before) {
+  for (int i = 0; i < 500 && count_of(why) == before; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return count_of(why) > before;
+}
+
 TEST(zmq_fabric, carries_frames_between_workers_in_order) {
   zmq_fabric fabric(1);
   const auto a = fabric.make_link(1);
@@ -159,6 +178,7 @@ TEST(zmq_fabric, bridges_processes_over_tcp_with_curve) {
 }
 
 TEST(zmq_fabric, lets_no_unknown_key_in) {
+  const auto before = count_of(bridge_refusal::key);
   const auto front_keys = make_curve_keys();
   pair_of_fabrics p;
   auto options = quick();
@@ -171,6 +191,7 @@ TEST(zmq_fabric, lets_no_unknown_key_in) {
   options.own_keys = make_curve_keys();
   options.server_public_key = front_keys.public_key;
   ASSERT_TRUE(p.back.start_bridge(options, {p.back_actor}));
+  EXPECT_TRUE(is_refused_again(bridge_refusal::key, before));
   (void)p.back_link->send(note(p.front_actor, p.back_actor, "let me in"));
   EXPECT_FALSE(next(*p.front_link, {}, std::chrono::milliseconds(700)));
 }
@@ -214,6 +235,136 @@ TEST(zmq_fabric, refuses_endpoints_that_are_unsafe_or_unusable) {
   EXPECT_EQ(fabric.start_bridge(options, {}).error().code, errc::io_error);
   options.listen = "udp://127.0.0.1:1";
   EXPECT_EQ(fabric.start_bridge(options, {}).error().code, errc::invalid_argument);
+}
+
+/// Two processes that have met, over ipc.
+struct met_fabrics : pair_of_fabrics {
+  explicit met_fabrics(const peer_rules& rules = {}) {
+    auto options = quick();
+    options.listen = directory.endpoint();
+    options.rules = rules;
+    EXPECT_TRUE(front.start_bridge(options, {front_actor}));
+    options = quick();
+    options.join = directory.endpoint();
+    EXPECT_TRUE(back.start_bridge(options, {back_actor}));
+    expect_peer(*front_link, 2, true);
+    expect_peer(*back_link, 1, true);
+  }
+  scratch directory{0700};
+};
+
+TEST(zmq_fabric, takes_from_a_process_only_what_its_role_sends) {
+  met_fabrics p(
+      {.may_send = [](std::uint16_t process, actor::message_id what) { return process == 2 && what.value == 0x0f01; }});
+  const auto before = count_of(bridge_refusal::message);
+  auto foreign = note(p.front_actor, p.back_actor, "drain");
+  foreign.head.id = {0x0801};
+  ASSERT_TRUE(p.back_link->send(foreign));
+  ASSERT_TRUE(p.back_link->send(note(p.front_actor, p.back_actor, "mine")));
+  EXPECT_EQ(next(*p.front_link)->body, "mine");
+  EXPECT_EQ(count_of(bridge_refusal::message), before + 1);
+  // Nor may it say of others that they cannot be reached.
+  auto news = note(p.front_actor, p.back_actor,
+                   actor::encode(actor::undeliverable{make_address(3, 1, 1), {0x0f01}, {errc::unreachable, "gone"}}));
+  news.head.id = actor::undeliverable::id;
+  ASSERT_TRUE(p.back_link->send(news));
+  EXPECT_TRUE(is_refused_again(bridge_refusal::message, before + 1));
+}
+
+TEST(zmq_fabric, gives_other_processes_no_sockets_to_workers_that_do_not_exist) {
+  met_fabrics p;
+  const auto before = count_of(bridge_refusal::receiver);
+  ASSERT_TRUE(p.back_link->send(note(make_address(1, 77, 5), p.back_actor, "anybody?")));
+  EXPECT_TRUE(is_refused_again(bridge_refusal::receiver, before));
+}
+
+TEST(zmq_fabric, refuses_a_process_whose_hello_does_not_fit_and_says_so_on_both_sides) {
+  const scratch directory(0700);
+  pair_of_fabrics p;
+  auto options = quick();
+  options.listen = directory.endpoint();
+  options.rules.check = [](std::uint16_t, std::string_view hello) -> result<void> {
+    if (hello == "small model") return {};
+    return failure{errc::invalid_argument, "it has another model file"};
+  };
+  ASSERT_TRUE(p.front.start_bridge(options, {p.front_actor}));
+  options = quick();
+  options.join = directory.endpoint();
+  options.rules.hello = "large model";
+  ASSERT_TRUE(p.back.start_bridge(options, {p.back_actor}));
+  const auto at_front = next_news(*p.front_link), at_back = next_news(*p.back_link);
+  EXPECT_FALSE(at_front.reachable);
+  EXPECT_EQ(at_front.process, 2);
+  EXPECT_EQ(at_front.why_not, "it has another model file");
+  EXPECT_FALSE(at_back.reachable);
+  EXPECT_NE(at_back.why_not.find("it has another model file"), std::string::npos);
+  ASSERT_TRUE(p.back_link->send(note(p.front_actor, p.back_actor, "an answer")));
+  EXPECT_EQ(next(*p.back_link)->head.id, actor::undeliverable::id);
+  EXPECT_FALSE(next(*p.front_link, {}, std::chrono::milliseconds(200)));
+  // Its successor fits.
+  p.back.stop_bridge();
+  zmq_fabric again(2);
+  const auto link = again.make_link(1);
+  options.rules.hello = "small model";
+  ASSERT_TRUE(again.start_bridge(options, {}));
+  EXPECT_TRUE(next_news(*p.front_link).reachable);
+}
+
+TEST(zmq_fabric, refuses_a_second_process_of_a_number_until_the_first_is_gone) {
+  met_fabrics p;
+  zmq_fabric second(2);
+  const auto link = second.make_link(1);
+  auto options = quick();
+  options.join = p.directory.endpoint();
+  ASSERT_TRUE(second.start_bridge(options, {p.back_actor}));
+  const auto refused = next_news(*link);
+  EXPECT_FALSE(refused.reachable);
+  EXPECT_NE(refused.why_not.find("another process 2 is connected"), std::string::npos) << refused.why_not;
+  ASSERT_TRUE(p.front_link->send(note(p.back_actor, p.front_actor, "to the first")));
+  EXPECT_EQ(next(*p.back_link)->body, "to the first");
+  p.back.stop_bridge();
+  p.expect_peer(*p.front_link, 2, false);
+  p.expect_peer(*p.front_link, 2, true);
+  EXPECT_TRUE(next_news(*link).reachable);
+}
+
+TEST(zmq_fabric, tells_the_loss_of_a_process_before_its_successor) {
+  const scratch directory(0700);
+  zmq_fabric back(2);
+  const auto back_link = back.make_link(1);
+  auto options = quick();
+  options.silence_max = microseconds{60'000'000};
+  options.join = directory.endpoint();
+  ASSERT_TRUE(back.start_bridge(options, {make_address(2, 1, 6)}));
+  for (int i = 0; i < 2; ++i) {
+    zmq_fabric front(1);
+    const auto front_link = front.make_link(1);
+    options = quick();
+    options.listen = directory.endpoint();
+    ASSERT_TRUE(front.start_bridge(options, {}));
+    if (i > 0) EXPECT_FALSE(next_news(*back_link).reachable);
+    EXPECT_TRUE(next_news(*back_link).reachable);
+  }
+}
+
+TEST(zmq_fabric, lets_a_key_be_no_other_process_than_its_own) {
+  const auto front_keys = make_curve_keys();
+  const auto back_keys = make_curve_keys();
+  pair_of_fabrics p;
+  auto options = quick();
+  options.listen = "tcp://127.0.0.1:*";
+  options.own_keys = front_keys;
+  options.allowed_public_keys = {back_keys.public_key};
+  options.key_processes = {{back_keys.public_key, 3}};
+  const auto before = count_of(bridge_refusal::sender);
+  ASSERT_TRUE(p.front.start_bridge(options, {p.front_actor}));
+  options = quick();
+  options.join = p.front.bound_endpoint();
+  options.own_keys = back_keys;
+  options.server_public_key = front_keys.public_key;
+  ASSERT_TRUE(p.back.start_bridge(options, {}));
+  EXPECT_TRUE(is_refused_again(bridge_refusal::sender, before));
+  EXPECT_FALSE(next(*p.front_link, {}, std::chrono::milliseconds(100)));
 }
 
 TEST(zmq_fabric, returns_frames_for_a_process_that_is_not_connected) {

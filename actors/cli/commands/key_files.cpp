@@ -10,6 +10,7 @@
 #include "actors/cli/command.hpp"
 #include "actors/cli/command_line.hpp"
 #include "actors/cli/commands/commands.hpp"
+#include "actors/node/engine.hpp"
 
 namespace redline::actors::cli {
 namespace {
@@ -69,6 +70,9 @@ result<void> load_server_keys(const std::string& directory, transport::bridge_op
     if (entry.path().extension() != ".public") continue;
     REDLINE_TRY_ASSIGN(const std::string key, read_key(entry.path(), false));
     options.allowed_public_keys.push_back(key);
+    const std::string name = entry.path().stem().string();
+    if (name.starts_with("target")) options.key_processes[key] = topology::target_process;
+    if (name.starts_with("draft")) options.key_processes[key] = topology::draft_process;
   }
   return {};
 }

@@ -2,6 +2,7 @@
 #include <fstream>
 #include <future>
 #include <iostream>
+#include <mutex>
 #include <thread>
 
 #include "actors/cli/command.hpp"
@@ -84,7 +85,8 @@ int run(const serve_flags& f) {
 
   std::promise<void> drained;
   auto is_drained = drained.get_future();
-  const auto services = make_services(f, *where, **e, [&drained] { drained.set_value(); });
+  std::once_flag once;  // a gateway that was restarted may be drained once more
+  const auto services = make_services(f, *where, **e, [&] { std::call_once(once, [&] { drained.set_value(); }); });
   if (!services) return report(services.error());
   const auto front =
       (*e)->io().add<gateway>(topology::gateway, "gateway", {8192, 8192},
@@ -95,7 +97,8 @@ int run(const serve_flags& f) {
   http.port = where->port;
   const auto limited = limit_connections(f, http);
   if (!limited) return report(limited.error());
-  auto gate = http_gate::start((*e)->fabric(), topology::http_worker, topology::http, http, front);
+  auto gate = http_gate::start((*e)->fabric(), topology::http_worker, topology::http, http, front,
+                               actor::make_address(topology::front_process, topology::io_worker, topology::supervisor));
   if (!gate) return report(gate.error());
   if (!f.port_file.empty()) std::ofstream(f.port_file) << (*gate)->port() << "\n";
   if (auto started = (*e)->start(); !started) return report(started.error());

@@ -157,6 +157,21 @@ TEST_F(gateway_alone, counts_the_time_to_the_first_token_from_the_arrival) {
   EXPECT_EQ(metric("redline_time_to_first_token_seconds_count"), 1);
 }
 
+TEST_F(gateway_alone, says_why_a_worker_may_not_take_part) {
+  tell(actor::peer_state{2, false, "it has another model file; give both the same --model"}, {});
+  run();
+  const auto id = ask("GET", "/readyz");
+  run();
+  ASSERT_TRUE(answer_to(id));
+  EXPECT_EQ(answer_to(id)->status, 503u);
+  EXPECT_THAT(answer_to(id)->body, HasSubstr("another model file"));
+  tell(scheduler_report{.ready = false, .why_not = "the target model has 3 pages"}, scheduler_where);
+  run();
+  const auto later = ask("GET", "/readyz");
+  run();
+  EXPECT_THAT(answer_to(later)->body, HasSubstr("3 pages"));
+}
+
 TEST_F(gateway_alone, does_not_serve_a_request_whose_client_left_before_it_was_read) {
   const auto id = ask_for_text();
   tell(http_closed{id});  // control messages overtake

@@ -74,6 +74,23 @@ TEST_F(http_gate_test, answers_when_a_request_does_not_reach_the_gateway) {
   }
 }
 
+TEST_F(http_gate_test, ends_open_exchanges_when_its_actor_is_restarted_and_serves_the_next_ones) {
+  start();
+  test::raw_client client(gate->port());
+  client.send(request);
+  ASSERT_TRUE(hear<http_arrived>());
+  const auto host = actor::make_address(1, http_worker, 0);
+  ASSERT_TRUE(link->send(test::frame_of(host, {}, actor::restart_actor{http_where})));
+  EXPECT_THAT(client.read_response().first, HasSubstr(" 503 "));
+  ASSERT_TRUE(hear<http_closed>());
+  test::raw_client next(gate->port());
+  next.send(request);
+  const auto arrived = hear<http_arrived>();
+  ASSERT_TRUE(arrived);
+  tell(http_respond{.exchange = arrived->exchange, .body = "well"});
+  EXPECT_EQ(next.read_response().second, "well");
+}
+
 TEST_F(http_gate_test, names_the_exchange_in_what_it_sends) {
   start();
   test::raw_client client(gate->port());
