@@ -276,9 +276,11 @@ void run_queue::note_room(sequence_id sequence, std::uint32_t tokens_count) {
 
 void run_queue::await_prefix(sequence_id sequence, std::uint64_t question, instant until) {
   sequence_state& q = sequences_.at(sequence);
-  REDLINE_ASSERT(!q.log.has_kv() && !q.at.in_flight, "only a sequence without KV can adopt some");
+  REDLINE_ASSERT(q.passes == 0 && !q.at.in_flight, "only a sequence that has computed nothing can adopt KV");
   q.awaits = {question, until};
 }
+
+void run_queue::end_wait(sequence_id sequence) { sequences_.at(sequence).awaits.reset(); }
 
 bool run_queue::adopt_prefix(sequence_id sequence, std::uint64_t question, std::uint32_t count) {
   const auto it = sequences_.find(sequence);
@@ -287,6 +289,7 @@ bool run_queue::adopt_prefix(sequence_id sequence, std::uint64_t question, std::
   sequence_state& q = it->second;
   q.awaits.reset();
   if (count >= q.log.count()) return false;
+  if (q.log.has_kv()) q.log.lose_kv();  // the new pages are instead of those that it had
   q.log.note_computed({0, count});
   q.cached_count = count;
   return true;

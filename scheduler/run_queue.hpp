@@ -116,9 +116,11 @@ class run_queue {
   /// Tokens for which the sequence needs no further page, as the owner of the pages last counted them.
   void note_room(sequence_id sequence, std::uint32_t tokens_count);
 
-  /// A sequence without KV is not planned until it is told how much of its prefix is cached, or until `until`.
-  /// question: the number of what was asked of the cache manager; 0: nothing yet.
+  /// A sequence is not planned until it is told how much of its prefix is cached, or until `until`. It has no KV but
+  /// what it was told of so. question: the number of what was asked of the cache manager; 0: nothing yet.
   void await_prefix(sequence_id sequence, std::uint64_t question, instant until);
+  /// It goes on with what it has.
+  void end_wait(sequence_id sequence);
   [[nodiscard]] bool awaits_prefix(sequence_id sequence) const { return sequences_.at(sequence).awaits.has_value(); }
   /// The answer: its first `count` tokens have KV. False, with nothing changed, if the sequence does not wait for it.
   bool adopt_prefix(sequence_id sequence, std::uint64_t question, std::uint32_t count);
@@ -133,6 +135,7 @@ class run_queue {
     const auto it = sequences_.find(sequence);
     return it != sequences_.end() && it->second.at.open;
   }
+  [[nodiscard]] bool has_place(sequence_id sequence) const { return places_.has_place(sequence); }
   [[nodiscard]] std::uint32_t running_count() const { return places_.running_count(); }
   [[nodiscard]] std::uint32_t waiting_count() const { return places_.waiting_count(); }
   [[nodiscard]] const cost::cost_model& cost() const { return cost_; }

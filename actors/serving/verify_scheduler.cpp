@@ -14,6 +14,7 @@ using scheduler::submit_outcome;
 namespace {
 constexpr microseconds tick{500'000};
 constexpr microseconds leader_patience{30'000'000};   // a prompt that takes longer is preempted again and again
+constexpr std::uint32_t prefix_questions_max = 4;     // of a sequence: leaders may come and go
 constexpr std::uint64_t pass_us_max = 3'600'000'000;  // no pass takes an hour
 constexpr std::uint32_t stalled_retry_ms = 5'000;
 
@@ -106,7 +107,7 @@ void verify_scheduler::take(const question& q) {
       if (is_new) {
         c.scope = options_.sharing == prefix_sharing::all ? tenant_id{} : m.tenant;
         followers_.add(m.sequence, c.scope);
-        look_for_prefix(m.sequence, true);
+        look_for_prefix(m.sequence);
       }
       if (outcome == submit_outcome::nothing_to_do) {
         const prefilled done{m.sequence, m.round, queue_.log(m.sequence).exact_count()};
@@ -384,6 +385,7 @@ void verify_scheduler::on(const batch_done& m) {
     std::visit([&](const auto& last) { context().send(c.session, last); }, c.last);
   }
   for (const sequence_id sequence : prompts_done) let_followers_look(sequence);
+  serve_followers(plan_);
   step();
 }
 
@@ -399,27 +401,48 @@ cost::step_cost verify_scheduler::step_cost_of(sequence_id sequence, std::size_t
 /// The leader has offered what it computed, or is gone.
 void verify_scheduler::let_followers_look(sequence_id leader) {
   for (const sequence_id sequence : followers_.release_followers(leader)) {
-    // None of them follows another: all go on now.
-    if (queue_.awaits_prefix(sequence)) look_for_prefix(sequence, false);
+    if (queue_.awaits_prefix(sequence)) look_for_prefix(sequence);
   }
 }
 
-/// A new sequence may share a prefix with one before it. Its last token is computed in any case, for its logits; of a
-/// prefill, which leaves the last one out, one more, so that there is something to do.
-void verify_scheduler::look_for_prefix(sequence_id sequence, bool may_follow) {
+/// After a pass: whose common part is computed adopts it, and who would wait for nothing goes on alone.
+void verify_scheduler::serve_followers(const scheduler::batch_plan& plan) {
+  for (const auto& run : plan.runs) {
+    if (!queue_.holds(run.sequence)) continue;
+    const auto computed = static_cast<std::uint32_t>(queue_.log(run.sequence).computed_prefix().size());
+    const auto served = followers_.release_served(run.sequence, computed);
+    if (!served.empty()) offer_prefix_of(run.sequence);
+    for (const sequence_id sequence : served) {
+      if (queue_.awaits_prefix(sequence)) look_for_prefix(sequence);
+    }
+  }
+  for (const sequence_id sequence : followers_.release_stalled(plan, queue_)) queue_.end_wait(sequence);
+}
+
+/// What is known of a new sequence's prompt, which others have computed. Its last token is computed in any case, for
+/// its logits; of a prefill, which leaves the last one out, one more, so that there is something to do.
+void verify_scheduler::look_for_prefix(sequence_id sequence) {
   const auto log = queue_.log(sequence).tokens();
   const std::uint32_t left = queue_.standing_of(sequence).prefill_only ? 2 : 1;
   if (options_.sharing == prefix_sharing::off || log.size() < options_.budget.page_tokens + left) return;
-  if (may_follow) {
-    if (const auto leader = followers_.choose_leader(sequence, queue_, options_.budget.page_tokens)) {
-      followers_.follow(sequence, *leader);
-      queue_.await_prefix(sequence, 0, context().now() + leader_patience);
-      return;
-    }
-  }
+  client& c = clients_.at(sequence);
+  ++c.prefix_questions;
   queue_.await_prefix(sequence, ++question_, context().now() + options_.cache_patience);
-  context().tell(
-      cache_, adopt_prefix{epoch_, sequence, question_, clients_.at(sequence).scope, {log.begin(), log.end() - left}});
+  context().tell(cache_, adopt_prefix{epoch_, sequence, question_, c.scope, {log.begin(), log.end() - left}});
+}
+
+/// More than is known may be shared with a prompt that is being computed now.
+void verify_scheduler::look_for_leader(sequence_id sequence) {
+  if (clients_.at(sequence).prefix_questions >= prefix_questions_max) return;
+  const auto chosen = followers_.choose_leader(sequence, queue_, options_.budget.page_tokens);
+  if (!chosen) return;
+  if (chosen->is_computed) {
+    offer_prefix_of(chosen->leader);
+    look_for_prefix(sequence);
+  } else {
+    followers_.follow(sequence, *chosen);
+    queue_.await_prefix(sequence, 0, context().now() + leader_patience);
+  }
 }
 
 void verify_scheduler::offer_prefix_of(sequence_id sequence) {
@@ -429,9 +452,11 @@ void verify_scheduler::offer_prefix_of(sequence_id sequence) {
 }
 
 void verify_scheduler::on(const prefix_adopted& m) {
+  const std::uint32_t before = queue_.holds(m.sequence) ? queue_.log(m.sequence).kv_count() : 0;
   if (!queue_.adopt_prefix(m.sequence, m.question, m.count)) return;
   pages_free_ = m.free_count;
-  report_.cached_total += m.count;
+  report_.cached_total += m.count - std::min(before, m.count);
+  look_for_leader(m.sequence);
   step();
 }
 

@@ -87,6 +87,7 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
     std::optional<std::vector<token>> prompt_words;  // the prompt's tokens, each once; made when a penalty needs them
     tenant_id scope;                                 // sequences of one scope share prefixes
     std::variant<verified, prefilled> last;          // answer
+    std::uint32_t prefix_questions = 0;              // that were asked of the cache manager
     std::vector<question> overtaking;                // wait, in order, for the pass in flight to end
   };
 
@@ -97,7 +98,9 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
   void release_pages_of(sequence_id sequence);
   void fail_batch(const failure& why);
   void take_overtaking();
-  void look_for_prefix(sequence_id sequence, bool may_follow);
+  void look_for_prefix(sequence_id sequence);
+  void look_for_leader(sequence_id sequence);
+  void serve_followers(const scheduler::batch_plan& plan);
   void let_followers_look(sequence_id leader);
   void offer_prefix_of(sequence_id sequence);
   void look_again();

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "actors/serving/cache_manager.hpp"
 #include "actors/serving/target_model.hpp"
 #include "runtime/base/log.hpp"
@@ -517,14 +519,22 @@ TEST_F(small_batches, refuse_a_sequence_that_never_fits_and_go_on_with_the_other
 
 class followers : public verify_scheduler_test {
  protected:
+  /// The cache manager's answer to what was asked last.
+  void adopt(std::uint64_t sequence, std::uint32_t count) {
+    const auto asked = expect<adopt_prefix>(cache_at);
+    EXPECT_EQ(asked.sequence.value, sequence);
+    inject(
+        cache_at,
+        prefix_adopted{.sequence = {sequence}, .question = asked.question, .count = count, .free_count = pages_count});
+  }
   /// Sequence 1 computes its prompt; 2 has the same one.
   void lead() {
     start_target();
     ask({.sequence = 1, .tail = text(100)});
-    const auto asked = expect<adopt_prefix>(cache_at);
-    inject(cache_at, prefix_adopted{.sequence = {1}, .question = asked.question, .free_count = pages_count});
+    adopt(1, 0);
     placed();
     ask({.sequence = 2, .tail = text(100)});
+    adopt(2, 0);
     EXPECT_TRUE(wire.sent.empty()) << "2 waits for what 1 computes";
   }
 };
@@ -534,9 +544,7 @@ TEST_F(followers, adopt_what_the_leader_has_computed) {
   complete(4);
   EXPECT_EQ(expect<offer_prefix>(cache_at).sequence.value, 1u);
   EXPECT_EQ(expect<verified>(session_at).sequence.value, 1u);
-  const auto asked = expect<adopt_prefix>(cache_at);
-  EXPECT_EQ(asked.sequence.value, 2u);
-  inject(cache_at, prefix_adopted{.sequence = {2}, .question = asked.question, .count = 96, .free_count = 4});
+  adopt(2, 96);
   EXPECT_EQ(placed().runs.at(0).tokens.size(), 4u);
 }
 
@@ -553,20 +561,116 @@ TEST_F(followers, look_for_themselves_when_the_leader_gives_up) {
   EXPECT_EQ(expect<adopt_prefix>(cache_at).sequence.value, 2u);
 }
 
+TEST_F(followers, adopt_what_is_known_before_they_follow) {
+  start_target();
+  ask({.sequence = 1, .tail = text(240)});
+  adopt(1, 0);
+  placed();
+  auto other = text(240);
+  for (std::size_t i = 70; i < other.size(); ++i) other[i] += 1;
+  ask({.sequence = 2, .tail = other});
+  adopt(2, 64);
+  complete();
+  const auto next = placed();
+  ASSERT_EQ(next.runs.size(), 2u) << "1 shares no more with it than what is known";
+  EXPECT_EQ(next.runs[0].tokens.size() + next.runs[1].tokens.size(), 112u + 128);
+}
+
 TEST_F(followers, do_not_follow_other_tenants_short_prefixes_or_work_that_can_wait) {
   lead();
   ask({.sequence = 3, .tail = text(100), .tenant = 2});
-  EXPECT_EQ(expect<adopt_prefix>(cache_at).sequence.value, 3u);
+  adopt(3, 0);
   auto other = text(100);
   other[40] = 299;
   ask({.sequence = 4, .tail = other});
-  EXPECT_EQ(expect<adopt_prefix>(cache_at).sequence.value, 4u);
+  adopt(4, 0);
   for (token& t : other) t += 7;
   ask({.sequence = 5, .tail = other, .prefill_only = true});
-  EXPECT_EQ(expect<adopt_prefix>(cache_at).sequence.value, 5u);
+  adopt(5, 0);
   ask({.sequence = 6, .tail = other});
-  EXPECT_EQ(expect<adopt_prefix>(cache_at).sequence.value, 6u) << "5 has its turn after all others";
+  adopt(6, 0);
+  complete(2 * pages_count);
+  expect<offer_prefix>(cache_at);
+  expect<verified>(session_at);
+  std::set<std::uint64_t> run;
+  expect<adopt_prefix>(cache_at);  // of 2
+  for (const auto& each : placed().runs) run.insert(each.sequence.value);
+  EXPECT_EQ(run, (std::set<std::uint64_t>{3, 4, 6})) << "5 has its turn after all others";
 }
+
+/// A long prompt, and one that shares only its beginning: the passes until the short one has its first token.
+class shared_beginning : public ::testing::TestWithParam<std::uint32_t> {};
+
+TEST_P(shared_beginning, a_short_prompt_waits_for_no_more_than_that) {
+  configure_log(log_level::off, log_format::text);
+  const std::uint32_t long_count = GetParam();
+  static constexpr std::uint32_t pool = 1200;
+  test::virtual_environment env;
+  test::hand_link wire;
+  actor::worker w{2, 1, wire, env};
+  scheduler_options options;
+  options.limits = {.running_max = 8, .waiting_max = 8, .tokens_max = 32'000, .pages_count = pool};
+  options.budget = {.rows_max = 256, .prompt_chunk_rows_max = 256};
+  const auto cache = w.add<cache_manager>(3, "cache", {64, 64}, [](actor::actor_context& c) {
+    return std::make_unique<cache_manager>(c, pool, actor::actor_ref<target_model>{target_at});
+  });
+  const auto who = w.add<verify_scheduler>(4, "scheduler", {64, 64}, [&](actor::actor_context& c) {
+    return std::make_unique<verify_scheduler>(c, options, *scheduler::make_policy("fifo"), cache,
+                                              actor::actor_ref<target_model>{target_at});
+  });
+  const auto inject = [&](const auto& m) {
+    w.deliver(test::frame_of(who.where, session_at, m));
+    while (w.run_ready()) {
+    }
+  };
+  inject(target_ready{.context = 32'000, .vocabulary = 300, .rows_max = 512, .pages_count = pool});
+  const auto prompt = [](std::uint32_t own, token mark) {
+    std::vector<token> tokens(300 + own, mark);
+    for (std::size_t i = 0; i < 300; ++i) tokens[i] = static_cast<token>(i % 200);
+    return tokens;
+  };
+  const auto ask = [&](std::uint64_t sequence, std::vector<token> tokens) {
+    inject(verify_run{
+        .sequence = {sequence}, .tenant = {1}, .round = {1}, .log = {0, std::move(tokens)}, .tokens_max = 32'000});
+  };
+  ask(1, prompt(long_count, 250));
+  ask(2, prompt(50, 251));
+  std::uint32_t rows_of_short = 0;
+  for (int passes = 1; passes <= 6; ++passes) {
+    std::optional<forward_batch> batch;
+    while (!wire.sent.empty() && !batch) {
+      batch = wire.take<forward_batch>();
+      if (batch) break;
+      const auto frame = std::move(wire.sent.front());
+      wire.sent.pop_front();
+      if (frame.head.to == cache.where || frame.head.to == who.where) w.deliver(frame);
+      while (w.run_ready()) {
+      }
+    }
+    ASSERT_TRUE(batch);
+    batch_done done{.batch = batch->batch, .elapsed_us = 10, .pages = batch->pages};
+    bool is_answered = false;
+    for (const auto& run : batch->runs) {
+      run_result r{.sequence = run.sequence};
+      if (run.logits_begin < run.tokens.size()) r.tokens = {50};
+      if (run.sequence.value == 2) {
+        rows_of_short += static_cast<std::uint32_t>(run.tokens.size());
+        is_answered = !r.tokens.empty();
+      }
+      done.results.push_back(r);
+    }
+    inject(done);
+    w.find(cache)->check_integrity();
+    if (!is_answered) continue;
+    EXPECT_LE(passes, 4) << "two for the common part, one that begins while it is adopted, and its own";
+    EXPECT_EQ(rows_of_short, 62u) << "288 tokens are adopted";
+    configure_log(log_level::info, log_format::text);
+    return;
+  }
+  FAIL() << "it waits for all of the long prompt";
+}
+
+INSTANTIATE_TEST_SUITE_P(lengths, shared_beginning, ::testing::Values(1'000, 10'000, 30'000));
 
 }  // namespace
 }  // namespace redline::actors
