@@ -32,7 +32,7 @@ struct peer_hello {
 class peer_check {
  public:
   peer_check(std::uint16_t process, peer_hello own) : process_(process), own_(std::move(own)) {}
-  /// Why the process may not take part, in words for whom operates both.
+  /// Why the process may not take part, and what to do.
   result<void> check(std::uint16_t process, const peer_hello& theirs);
 
  private:
