@@ -1,5 +1,7 @@
 #include "scheduler/admission.hpp"
 
+#include <algorithm>
+
 #include "runtime/base/assert.hpp"
 
 namespace redline::scheduler {
@@ -26,12 +28,23 @@ void admission::list(sequence_id sequence, const standing& at) {
   if (const auto [order, time] = order_of(sequence, at); order != nullptr) order->insert({time, sequence});
   if (!at.open && !at.prefill_only) between_rounds_.insert({at.idle_since, sequence});
   if (at.open && at.prefill_only) ++open_prefills_count_;
+  if (at.prefill_only) return;
+  if (has_place(sequence)) {
+    tenants_[at.tenant].placed.insert({at.arrival, sequence});
+  } else if (at.open) {
+    tenants_[at.tenant].waiting.insert({at.arrival, sequence});
+  }
 }
 
 void admission::unlist(sequence_id sequence, const standing& at) {
   if (const auto [order, time] = order_of(sequence, at); order != nullptr) order->erase({time, sequence});
   if (!at.open && !at.prefill_only) between_rounds_.erase({at.idle_since, sequence});
   if (at.open && at.prefill_only) --open_prefills_count_;
+  const auto of = tenants_.find(at.tenant);
+  if (at.prefill_only || of == tenants_.end()) return;
+  of->second.placed.erase({at.arrival, sequence});
+  of->second.waiting.erase({at.arrival, sequence});
+  if (of->second.placed.empty() && of->second.waiting.empty()) tenants_.erase(of);
 }
 
 void admission::update(sequence_id sequence, const standing& at) {
@@ -66,22 +79,64 @@ void admission::take_place(sequence_id sequence) {
   list(sequence, at);
 }
 
+/// Of the tenants that wait, the first to come of the one with the fewest places; then prefills.
+std::optional<sequence_id> admission::choose_next() const {
+  const tenant_places* next = nullptr;
+  const auto key = [](const tenant_places& t) { return std::pair(t.placed.size(), *t.waiting.begin()); };
+  for (const auto& [tenant, each] : tenants_) {
+    if (!each.waiting.empty() && (next == nullptr || key(each) < key(*next))) next = &each;
+  }
+  if (next != nullptr) return next->waiting.begin()->second;
+  if (waiting_prefills_.empty()) return std::nullopt;
+  return waiting_prefills_.begin()->second;
+}
+
+/// The latest comer of the tenant with the most places, if that has at least two more than `tenant`: with one more, the
+/// two would take it from each other in turn.
+std::optional<sequence_id> admission::choose_yielding(tenant_id tenant) const {
+  const auto own = tenants_.find(tenant);
+  const std::size_t own_count = own == tenants_.end() ? 0 : own->second.placed.size();
+  const tenant_places* most = nullptr;
+  for (const auto& [other, each] : tenants_) {
+    if (most == nullptr || each.placed.size() > most->placed.size()) most = &each;
+  }
+  if (most == nullptr || most->placed.size() < own_count + 2) return std::nullopt;
+  for (auto at = most->placed.rbegin(); at != most->placed.rend(); ++at) {
+    if (!known_.at(at->second).in_flight) return at->second;
+  }
+  return std::nullopt;
+}
+
 void admission::admit(instant now) {
-  for (;;) {
-    const by_time& first = waiting_.empty() ? waiting_prefills_ : waiting_;
-    if (first.empty()) return;
-    const sequence_id next = first.begin()->second;
+  while (const auto next = choose_next()) {
     if (placed_.size() >= places_max_) {
+      const standing& at = known_.at(*next);
+      const auto yields = at.prefill_only ? std::nullopt : choose_yielding(at.tenant);
       if (!idle_.empty() && known_.at(idle_.begin()->second).is_idle(now)) {
         take_place(idle_.begin()->second);
-      } else if (!waiting_.empty() && !running_prefills_.empty()) {
+      } else if (!at.prefill_only && !running_prefills_.empty()) {
         take_place(running_prefills_.rbegin()->second);
+      } else if (yields) {
+        take_place(*yields);
       } else {
         return;
       }
     }
-    give_place(next);
+    give_place(*next);
   }
+}
+
+bool admission::has_share(tenant_id tenant, std::uint32_t waiting_max) const {
+  std::size_t waiting_tenants = 1;
+  std::size_t own_count = 0;
+  for (const auto& [other, each] : tenants_) {
+    if (other == tenant) {
+      own_count = each.waiting.size();
+    } else if (!each.waiting.empty()) {
+      ++waiting_tenants;
+    }
+  }
+  return own_count < std::min<std::size_t>(waiting_max, std::max<std::size_t>(1, waiting_max / waiting_tenants));
 }
 
 std::optional<instant> admission::pause_end(instant now) const {
@@ -99,7 +154,7 @@ void admission::check_integrity() const {
   }
   REDLINE_ASSERT(anew.waiting_ == waiting_ && anew.waiting_prefills_ == waiting_prefills_ && anew.idle_ == idle_ &&
                      anew.running_prefills_ == running_prefills_ && anew.between_rounds_ == between_rounds_ &&
-                     anew.open_prefills_count_ == open_prefills_count_,
+                     anew.tenants_ == tenants_ && anew.open_prefills_count_ == open_prefills_count_,
                  "an order contradicts the standings");
   for (const sequence_id sequence : placed_) REDLINE_ASSERT(known_.contains(sequence), "an unknown sequence runs");
   REDLINE_ASSERT(placed_.size() <= places_max_, "more sequences run than may");

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -10,7 +11,8 @@
 
 namespace redline::scheduler {
 
-/// Gives places among the running sequences to those with an open round. Told of every change of a sequence's standing;
+/// Gives places among the running sequences to those with an open round, in equal shares to the tenants that want some.
+/// A tenant alone may have them all. Told of every change of a sequence's standing;
 /// keeps them in order, so that no call takes longer than the logarithm of their number, for each place that changes
 /// hands.
 class admission {
@@ -21,9 +23,10 @@ class admission {
   void update(sequence_id sequence, const standing& at);
   void remove(sequence_id sequence);
 
-  /// Gives places away: to rounds with an answer before prefills, then by arrival. When none is free, the sequence that
-  /// has been idle for longest yields its place, and queues up again with its next round; its KV stays until the pages
-  /// are needed. A prefill yields its place to a round with an answer.
+  /// Gives places away: to rounds with an answer before prefills, to the tenant that has the fewest, then by arrival.
+  /// When none is free, the sequence that has been idle for longest yields its place, and queues up again with its next
+  /// round; its KV stays until the pages are needed. A prefill yields its place to a round with an answer, and the
+  /// latest comer of the tenant that has the most places to a tenant that has fewer.
   void admit(instant now);
 
   [[nodiscard]] bool has_place(sequence_id sequence) const { return placed_.contains(sequence); }
@@ -32,6 +35,8 @@ class admission {
   [[nodiscard]] std::uint32_t running_count() const { return static_cast<std::uint32_t>(placed_.size()); }
   /// Rounds with an answer that wait for a place. Prefills do not count.
   [[nodiscard]] std::uint32_t waiting_count() const { return static_cast<std::uint32_t>(waiting_.size()); }
+  /// Though more than waiting_max wait: whether the tenant has less than its share of those places, at least one.
+  [[nodiscard]] bool has_share(tenant_id tenant, std::uint32_t waiting_max) const;
   [[nodiscard]] bool has_open_prefill() const { return open_prefills_count_ > 0; }
   /// While a session that was answered just now may ask for its next round at any moment: until when.
   [[nodiscard]] std::optional<instant> pause_end(instant now) const;
@@ -52,6 +57,15 @@ class admission {
   [[nodiscard]] std::pair<by_time*, instant> order_of(sequence_id sequence, const standing& at);
   void give_place(sequence_id sequence);
   void take_place(sequence_id sequence);
+  [[nodiscard]] std::optional<sequence_id> choose_next() const;
+  [[nodiscard]] std::optional<sequence_id> choose_yielding(tenant_id tenant) const;
+
+  /// Of one tenant. Sequences whose rounds have answers; prefills do not count.
+  struct tenant_places {
+    by_time waiting;  // by arrival
+    by_time placed;
+    bool operator==(const tenant_places&) const = default;
+  };
 
   std::uint32_t places_max_;
   std::unordered_map<sequence_id, standing> known_;
@@ -62,6 +76,7 @@ class admission {
   by_time idle_;              // with a place and no open round, by idle_since
   by_time running_prefills_;  // prefills with a place, not in flight, by arrival
   by_time between_rounds_;    // those whose last round had an answer and that have no open one, by idle_since
+  std::map<tenant_id, tenant_places> tenants_;  // that have some
   std::uint32_t open_prefills_count_ = 0;
 };
 

@@ -21,7 +21,9 @@ std::optional<submit_outcome> run_queue::refusal(const submission& s) const {
       return submit_outcome::too_long;
     }
     const bool is_full = running_count() >= limits_.running_max && waiting_count() >= limits_.waiting_max;
-    if (!s.prefill_only && is_full) return submit_outcome::queue_full;
+    if (!s.prefill_only && is_full && !places_.has_share(s.tenant, limits_.waiting_max)) {
+      return submit_outcome::queue_full;
+    }
     return std::nullopt;
   }
   const sequence_state& old = found->second;
@@ -40,6 +42,7 @@ run_queue::entry& run_queue::open_sequence(const submission& s, instant now) {
     sequence_state& q = it->second;
     q.tenant = s.tenant;
     q.at.arrival = now;
+    q.at.tenant = s.tenant;
     q.tokens_max = s.tokens_max;
   }
   return *it;

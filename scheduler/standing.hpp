@@ -16,6 +16,7 @@ struct standing {
   bool open = false;          // its round has been asked for and not answered
   bool prefill_only = false;  // the round (the last one, if none is open) computes KV alone, and no client waits for it
   bool in_flight = false;     // a run of it is with the target model
+  tenant_id tenant;
   bool operator==(const standing&) const = default;
 
   [[nodiscard]] bool is_idle(instant now) const { return !open && now - idle_since >= idle_before_yield; }

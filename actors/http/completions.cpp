@@ -57,7 +57,7 @@ completions::completions(actor::actor_context& context, std::shared_ptr<const ga
 // ---- from a request to its sessions --------------------------------------------------------------------------------
 
 void completions::serve(const route_context& r, api::endpoint from) {
-  if (const auto why = room_for(1)) return replies_.refuse(r.who, *why);
+  if (const auto why = room_for(1, r.who.tenant)) return replies_.refuse(r.who, *why);
   const std::size_t bytes = r.request.body.size();
   reader_.read(
       r.who, bytes,
@@ -183,14 +183,22 @@ api::checked<completions::expected> completions::read_expected(const gateway_ser
   return expected{std::move(asked), std::move(spec)};
 }
 
-std::optional<api::api_error> completions::room_for(std::size_t answers) const {
+/// When all places are taken, a tenant may still have its share of them: what it would have if all who have some had as
+/// many. So one tenant cannot keep another out, and one that is alone has them all.
+std::optional<api::api_error> completions::room_for(std::size_t answers, tenant_id tenant) const {
   if (answers_.size() + answers <= services_->sessions_max) return std::nullopt;
-  return api::error_of({errc::queue_full, std::to_string(answers_.size()) + " answers are in progress"});
+  std::unordered_map<tenant_id, std::size_t> by_tenant{{tenant, answers}};
+  for (const auto& [session, place] : answers_) {
+    if (const auto r = requests_.find(place.first); r != requests_.end()) ++by_tenant[r->second.who.tenant];
+  }
+  if (by_tenant.at(tenant) * by_tenant.size() <= services_->sessions_max) return std::nullopt;
+  return api::error_of({errc::queue_full, std::to_string(answers_.size()) + " answers are in progress, " +
+                                              std::to_string(by_tenant.at(tenant) - answers) + " of them yours"});
 }
 
 std::optional<api::api_error> completions::open_sessions(request_state& r, const ready_request& from) {
   const auto& asked = r.asked;
-  if (auto why = room_for(from.prompts.size() * asked.n)) return why;
+  if (auto why = room_for(from.prompts.size() * asked.n, r.who.tenant)) return why;
   answer_spec spec = from.what.spec;
   const auto partners = services_->answers->partners_for(spec.draft.how, context_.self());
   if (!partners) return api::error_of(partners.error(), r.who.request_id);
@@ -212,7 +220,7 @@ std::optional<api::api_error> completions::open_sessions(request_state& r, const
 
 std::optional<answer_spec> completions::expect(const caller& who, expected request,
                                                actor::actor_ref<edit_session> writer) {
-  if (const auto why = room_for(1)) {
+  if (const auto why = room_for(1, who.tenant)) {
     replies_.refuse(who, *why);
     return std::nullopt;
   }

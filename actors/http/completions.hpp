@@ -102,7 +102,7 @@ class completions {
 
   void begin(const caller& who, ready_request request);
   [[nodiscard]] request_state make_state(const caller& who, api::generation_request request);
-  [[nodiscard]] std::optional<api::api_error> room_for(std::size_t answers) const;
+  [[nodiscard]] std::optional<api::api_error> room_for(std::size_t answers, tenant_id tenant) const;
   std::optional<api::api_error> open_sessions(request_state& r, const ready_request& from);
   /// The request and the choice that this session writes.
   std::pair<requests::iterator, std::size_t> find(session_id session);

@@ -3,34 +3,35 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
-#include <unordered_set>
 
 #include "scheduler/policies/fifo.hpp"
 
 namespace redline::scheduler {
+namespace {
+// A session between two rounds is back sooner.
+constexpr microseconds away_max{1'000'000};
+}  // namespace
 
-void fair_share::rank(std::span<const work_item> items, instant, std::vector<item_index>& best_first) const {
-  std::unordered_set<tenant_id> present;
-  for (const auto& item : items) present.insert(item.tenant);
-  std::erase_if(used_us_, [&](const auto& entry) { return !present.contains(entry.first); });
+void fair_share::rank(std::span<const work_item> items, instant now, std::vector<item_index>& best_first) const {
+  std::erase_if(accounts_, [&](const auto& entry) { return now - entry.second.seen > away_max; });
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
-  for (const auto& [tenant, used] : used_us_) least = std::min(least, used);
-  if (used_us_.empty()) least = 0;
-  for (const tenant_id tenant : present) used_us_.try_emplace(tenant, least);
+  for (const auto& [tenant, account] : accounts_) least = std::min(least, account.used_us);
+  if (accounts_.empty()) least = 0;
+  for (const auto& item : items) accounts_.try_emplace(item.tenant, account{least, now}).first->second.seen = now;
 
   best_first.resize(items.size());
   std::iota(best_first.begin(), best_first.end(), item_index{0});
   std::sort(best_first.begin(), best_first.end(), [&](item_index a, item_index b) {
-    const std::int64_t used_a = used_us_.at(items[a].tenant);
-    const std::int64_t used_b = used_us_.at(items[b].tenant);
+    const std::int64_t used_a = accounts_.at(items[a].tenant).used_us;
+    const std::int64_t used_b = accounts_.at(items[b].tenant).used_us;
     if (used_a != used_b) return used_a < used_b;
     return fifo_before(items[a], items[b]);
   });
 }
 
 void fair_share::charge(tenant_id tenant, microseconds used) {
-  const auto it = used_us_.find(tenant);
-  if (it != used_us_.end()) it->second += used.count();
+  const auto it = accounts_.find(tenant);
+  if (it != accounts_.end()) it->second.used_us += used.count();
 }
 
 }  // namespace redline::scheduler

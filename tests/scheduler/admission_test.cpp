@@ -96,6 +96,42 @@ TEST(admission, pauses_for_the_session_that_was_answered_last) {
   EXPECT_FALSE(a.pause_end(at(400)));
 }
 
+standing of_tenant(std::uint64_t tenant, std::int64_t arrival) {
+  return {.arrival = at(arrival), .open = true, .tenant = {tenant}};
+}
+
+TEST(admission, a_tenant_alone_has_all_places_and_a_second_one_gets_its_share_at_once) {
+  admission a(4);
+  for (std::uint64_t s = 1; s <= 8; ++s) a.update({s}, of_tenant(1, static_cast<std::int64_t>(s)));
+  a.admit(at(10));
+  EXPECT_EQ(placed(a), (ids{1, 2, 3, 4}));
+  a.update({20}, of_tenant(2, 20));
+  a.admit(at(20));
+  EXPECT_EQ(placed(a), (ids{1, 2, 3, 20})) << "the latest comer of the first yields";
+  a.update({21}, of_tenant(2, 21));
+  a.update({22}, of_tenant(2, 22));
+  a.admit(at(22));
+  EXPECT_EQ(placed(a), (ids{1, 2, 20, 21})) << "and no more than a half";
+  a.remove({20});
+  a.admit(at(23));
+  EXPECT_EQ(placed(a), (ids{1, 2, 21, 22})) << "to the tenant that has fewer";
+  for (const std::uint64_t s : {21U, 22U}) a.remove({s});
+  a.admit(at(24));
+  EXPECT_EQ(placed(a), (ids{1, 2, 3, 4})) << "those that yielded go on first";
+}
+
+TEST(admission, nobody_yields_while_in_flight) {
+  admission a(2);
+  for (std::uint64_t s = 1; s <= 2; ++s) a.update({s}, of_tenant(1, static_cast<std::int64_t>(s)));
+  a.admit(at(2));
+  auto flying = of_tenant(1, 2);
+  flying.in_flight = true;
+  a.update({2}, flying);
+  a.update({3}, of_tenant(2, 3));
+  a.admit(at(3));
+  EXPECT_EQ(placed(a), (ids{2, 3}));
+}
+
 TEST(admission, keeps_its_orders_under_random_changes) {
   std::mt19937_64 chance(1);
   admission a(3);
@@ -110,7 +146,8 @@ TEST(admission, keeps_its_orders_under_random_changes) {
                           .idle_since = time,
                           .open = open,
                           .prefill_only = chance() % 3 == 0,
-                          .in_flight = open && a.has_place(sequence) && chance() % 2 == 0});
+                          .in_flight = open && a.has_place(sequence) && chance() % 2 == 0,
+                          .tenant = {sequence.value % 3}});
     }
     if (chance() % 2 == 0) a.admit(at(static_cast<std::int64_t>(chance() % 8) * 100'000));
     a.check_integrity();

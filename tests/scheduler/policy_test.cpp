@@ -14,9 +14,9 @@ work_item prompt_of(std::uint64_t sequence, std::int64_t arrival, std::uint64_t 
   return {{sequence}, {tenant}, at(arrival), 0, 10, 0};
 }
 
-std::vector<std::uint64_t> ranked(const policy& p, const std::vector<work_item>& items) {
+std::vector<std::uint64_t> ranked(const policy& p, const std::vector<work_item>& items, std::int64_t now = 0) {
   std::vector<item_index> order{99};
-  p.rank(items, at(0), order);
+  p.rank(items, at(now), order);
   std::vector<std::uint64_t> sequences;
   for (const item_index i : order) sequences.push_back(items.at(i).sequence.value);
   return sequences;
@@ -70,12 +70,21 @@ TEST(fair_share, gives_no_credit_for_absence) {
   const std::vector<work_item> both{decode_of(1, 1, 1), decode_of(2, 2, 2)};
   (void)ranked(*p, both);
   // Tenant 2 is away while tenant 1 works.
-  (void)ranked(*p, {both[0]});
   p->charge({1}, microseconds{1000});
+  (void)ranked(*p, {both[0]}, 1'000'001);
   // Back at tenant 1's level: arrival decides, not the thousand microseconds it did not use.
-  EXPECT_EQ(ranked(*p, both), (order{1, 2}));
+  EXPECT_EQ(ranked(*p, both, 1'000'002), (order{1, 2}));
   p->charge({1}, microseconds{1});
-  EXPECT_EQ(ranked(*p, both), (order{2, 1}));
+  EXPECT_EQ(ranked(*p, both, 1'000'003), (order{2, 1}));
+}
+
+TEST(fair_share, an_account_survives_the_time_between_two_rounds) {
+  const auto p = *make_policy("fair_share");
+  const std::vector<work_item> both{decode_of(1, 1, 1), decode_of(2, 2, 2)};
+  (void)ranked(*p, both);
+  p->charge({1}, microseconds{1000});
+  (void)ranked(*p, {both[1]}, 20'000);  // the sessions of tenant 1 make their drafts
+  EXPECT_EQ(ranked(*p, both, 40'000), (order{2, 1}));
 }
 
 TEST(fair_share, ignores_charges_of_tenants_without_work) {

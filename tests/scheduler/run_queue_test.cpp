@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 
@@ -134,6 +135,34 @@ TEST(run_queue, admits_in_order_of_arrival_and_refuses_when_full) {
   const auto plan = q.plan(roomy, at(60));
   ASSERT_EQ(plan.runs.size(), 2u);
   EXPECT_EQ(plan.runs[1].sequence.value, 3u);
+}
+
+TEST(run_queue, a_flood_of_one_tenant_does_not_keep_another_out) {
+  for (const char* policy : {"fifo", "fair_share"}) {
+    auto q = make({.running_max = 8, .waiting_max = 16, .tokens_max = 200, .pages_count = 400}, policy);
+    for (std::uint64_t s = 1; s <= 24; ++s) ASSERT_EQ(submit(q, {.sequence = s}), submit_outcome::taken);
+    EXPECT_EQ(submit(q, {.sequence = 25}), submit_outcome::queue_full);
+    std::map<std::uint64_t, std::uint64_t> rounds;
+    const auto ask_again = [&](const std::vector<round_outcome>& done) {
+      for (const auto& d : done) {
+        submit(q, {.sequence = d.sequence.value,
+                   .round = ++rounds[d.sequence.value] + 1,
+                   .from = q.known_count(d.sequence),
+                   .tail = {}});
+      }
+    };
+    for (int i = 0; i < 5; ++i) ask_again(pass(q));
+    // One request after the other; the flood's answers never end meanwhile.
+    for (std::uint64_t s = 100; s < 140; ++s) {
+      ASSERT_EQ(submit(q, {.sequence = s, .tenant = 2}), submit_outcome::taken) << policy;
+      const auto done = pass(q);
+      EXPECT_TRUE(std::ranges::any_of(done, [&](const auto& d) { return d.sequence.value == s; })) << "the next pass";
+      q.release({s});
+      ask_again(done);
+      EXPECT_EQ(q.running_count(), 8u) << "and then all places are the flood's again";
+    }
+    EXPECT_EQ(submit(q, {.sequence = 25}), submit_outcome::queue_full);
+  }
 }
 
 TEST(run_queue, ignores_the_answer_to_a_released_run) {

@@ -44,7 +44,7 @@ class gateway_alone : public testing::Test {
     configure_log(log_level::off, log_format::text);
     static const auto file = test::make_tiny_model({.context = 256}).file();
     tokenizer = *text::tokenizer::from_file(*file);
-    auto s = std::make_shared<gateway_services>();
+    auto s = services = std::make_shared<gateway_services>();
     s->answers = std::make_shared<answer_factory>(
         answer_factory::parts{.tokenizer = tokenizer,
                               .context_max = 256,
@@ -89,8 +89,13 @@ class gateway_alone : public testing::Test {
   }
 
   std::uint64_t ask(const std::string& method, const std::string& path, const json& body = {}) {
-    tell(http_arrived{
-        .exchange = ++exchange, .method = method, .path = path, .body = body.is_null() ? "" : body.dump()});
+    header_list headers;
+    if (!key.empty()) headers.emplace_back("Authorization", "Bearer " + key);
+    tell(http_arrived{.exchange = ++exchange,
+                      .method = method,
+                      .path = path,
+                      .headers = headers,
+                      .body = body.is_null() ? "" : body.dump()});
     return exchange;
   }
   std::uint64_t ask_for_text(bool stream = false) {
@@ -143,9 +148,33 @@ class gateway_alone : public testing::Test {
   actor::worker core{1, 1, link, env};
   std::deque<actor::frame> sent;
   std::shared_ptr<const text::tokenizer> tokenizer;
+  std::shared_ptr<gateway_services> services;
+  std::string key;  // that requests carry
   std::uint64_t exchange = 0;
   int drained = 0;
 };
+
+TEST_F(gateway_alone, one_tenant_cannot_take_the_places_of_another) {
+  services->sessions_max = 4;
+  const std::vector<std::string> keys{"flood:sk-flooding-key", "small:sk-small-key"};
+  services->keys = *api_keys::load(keys);
+  const auto is_refused = [&] {
+    const auto id = ask_for_text();
+    run();
+    const auto answer = answer_to(id);
+    EXPECT_TRUE(!answer || answer->status == 429);
+    return answer.has_value();
+  };
+  key = "sk-flooding-key";
+  for (int i = 0; i < 4; ++i) EXPECT_FALSE(is_refused()) << "alone it may have all";
+  EXPECT_TRUE(is_refused());
+  key = "sk-small-key";
+  EXPECT_FALSE(is_refused());
+  EXPECT_FALSE(is_refused());
+  EXPECT_TRUE(is_refused()) << "more than its share";
+  key = "sk-flooding-key";
+  EXPECT_TRUE(is_refused());
+}
 
 TEST_F(gateway_alone, counts_the_time_to_the_first_token_from_the_arrival) {
   ask_for_text();
