@@ -189,6 +189,7 @@ struct kernel_table {
   void (*join_attention)(const attention_args& args);
 
   /// Conversions between floats and a storage type, rounding to nearest even; NaN stays NaN.
+  /// Narrowing to f16 stops at +-65504.
   void (*narrow)(element_type type, const float* x, std::size_t n, void* out);
   void (*widen)(element_type type, const void* x, std::size_t n, float* out);
 

@@ -89,6 +89,9 @@ inline void narrow_to(const float* x, std::size_t n, T* out, Store store_lanes) 
   });
 }
 
+/// Halves reach 65504. An infinity in a cache would make rows that weigh it with zero not a number; NaN stays.
+inline f32x16 within_f16(f32x16 a) { return min(broadcast(65504.0F), max(broadcast(-65504.0F), a)); }
+
 void narrow(element_type type, const float* x, std::size_t n, void* out) {
   auto* halves = static_cast<std::uint16_t*>(out);
   switch (type) {
@@ -96,7 +99,7 @@ void narrow(element_type type, const float* x, std::size_t n, void* out) {
       std::memcpy(out, x, n * sizeof(float));
       return;
     case element_type::f16:
-      narrow_to(x, n, halves, [](std::uint16_t* p, f32x16 a) { store_f16(p, a); });
+      narrow_to(x, n, halves, [](std::uint16_t* p, f32x16 a) { store_f16(p, within_f16(a)); });
       return;
     case element_type::bf16:
       narrow_to(x, n, halves, [](std::uint16_t* p, f32x16 a) { store_bf16(p, a); });

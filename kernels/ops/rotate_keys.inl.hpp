@@ -24,7 +24,7 @@ inline void store_tokens(std::byte* row, f32x16 x) {
   if constexpr (Type == element_type::f32)
     store(reinterpret_cast<float*>(row), x);
   else if constexpr (Type == element_type::f16)
-    store_f16(reinterpret_cast<std::uint16_t*>(row), x);
+    store_f16(reinterpret_cast<std::uint16_t*>(row), within_f16(x));
   else
     store_bf16(reinterpret_cast<std::uint16_t*>(row), x);
 }
