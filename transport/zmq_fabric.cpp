@@ -1,14 +1,20 @@
 #include "transport/zmq_fabric.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <system_error>
 #include <thread>
+#include <utility>
 #include <zmq.hpp>
 
 #include "runtime/actor/system_messages.hpp"
@@ -120,6 +126,7 @@ struct zmq_fabric::state {
   std::array<std::atomic<bool>, 256> workers{};
   std::unique_ptr<curve_gate> gate;
   std::string bound;
+  int ipc_lock = -1;
   std::atomic<bool> bridge_running{false};
   std::thread bridge_thread;
 };
@@ -463,24 +470,45 @@ class bridge {
 
 bool is_tcp(const std::string& endpoint) { return endpoint.starts_with("tcp://"); }
 
-/// A directory that others cannot enter keeps them from an ipc socket inside.
+std::string path_of_ipc(const std::string& endpoint) { return endpoint.substr(std::string("ipc://").size()); }
+
+/// A directory that others cannot enter keeps them from an ipc socket inside; both sides look, for whoever owns the
+/// directory can put another socket there.
 result<void> check_ipc_directory(const std::string& endpoint) {
-  const std::string path = endpoint.substr(std::string("ipc://").size());
+  const std::string path = path_of_ipc(endpoint);
   const auto slash = path.rfind('/');
   const std::string directory = slash == std::string::npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1));
   struct stat info {};
   if (::stat(directory.c_str(), &info) != 0) {
     return failure{errc::io_error, "the directory of " + endpoint + " does not exist"};
   }
-  if ((info.st_mode & 077) != 0) {
-    return failure{errc::invalid_argument, "expected a directory that only its owner can enter (mode 0700) for " +
-                                               endpoint + ", found " + directory + " open to others"};
+  const std::string expected =
+      "expected a directory of this user that nobody else can enter (mode 0700) for " + endpoint + ", found " + directory;
+  if (info.st_uid != ::geteuid()) {
+    return failure{errc::invalid_argument, expected + " owned by user " + std::to_string(info.st_uid)};
   }
+  if ((info.st_mode & 077) != 0) return failure{errc::invalid_argument, expected + " open to others"};
   return {};
 }
 
+/// libzmq takes a bound path away from whom it belongs to: a lock beside it, held as long as the process lives, says
+/// that it is taken. Returns its descriptor.
+result<int> lock_ipc_path(const std::string& endpoint) {
+  const std::string path = path_of_ipc(endpoint) + ".lock";
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (descriptor < 0) {
+    return failure{errc::io_error, path + ": cannot be opened: " + std::system_category().message(errno)};
+  }
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) return descriptor;
+  ::close(descriptor);
+  return failure{errc::invalid_argument,
+                 "expected an endpoint of its own for each server, found that another process "
+                 "listens at " +
+                     endpoint};
+}
+
 result<void> check_endpoint(const std::string& endpoint, const bridge_options& options) {
-  if (endpoint.starts_with("ipc://")) return options.listen.empty() ? result<void>{} : check_ipc_directory(endpoint);
+  if (endpoint.starts_with("ipc://")) return check_ipc_directory(endpoint);
   if (!is_tcp(endpoint)) {
     return failure{errc::invalid_argument,
                    "expected an endpoint tcp://HOST:PORT or ipc://PATH, found '" + endpoint + "'"};
@@ -511,6 +539,9 @@ result<void> zmq_fabric::start_bridge(const bridge_options& options, std::vector
   REDLINE_ASSERT(options.listen.empty() != options.join.empty(), "a bridge either listens or joins");
   const std::string& endpoint = options.listen.empty() ? options.join : options.listen;
   REDLINE_TRY(check_endpoint(endpoint, options));
+  if (endpoint.starts_with("ipc://") && !options.listen.empty()) {
+    REDLINE_TRY_ASSIGN(state_->ipc_lock, lock_ipc_path(endpoint));
+  }
   try {
     if (options.own_keys && !options.listen.empty()) {
       // Before any server socket: a CURVE server without its gate would let everybody in.
@@ -535,6 +566,7 @@ void zmq_fabric::stop_bridge() {
   state_->bridge_running = false;
   if (state_->bridge_thread.joinable()) state_->bridge_thread.join();
   state_->gate.reset();
+  if (const int lock = std::exchange(state_->ipc_lock, -1); lock >= 0) ::close(lock);
 }
 
 std::uint16_t zmq_fabric::process() const { return state_->process; }

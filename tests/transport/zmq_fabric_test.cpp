@@ -31,6 +31,7 @@ class scratch {
     ::chmod(path_.c_str(), mode);
   }
   ~scratch() { std::filesystem::remove_all(path_); }
+  [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::string endpoint() const { return "ipc://" + path_ + "/bus"; }
 
  private:
@@ -365,6 +366,32 @@ TEST(zmq_fabric, lets_a_key_be_no_other_process_than_its_own) {
   ASSERT_TRUE(p.back.start_bridge(options, {}));
   EXPECT_TRUE(is_refused_again(bridge_refusal::sender, before));
   EXPECT_FALSE(next(*p.front_link, {}, std::chrono::milliseconds(100)));
+}
+
+TEST(zmq_fabric, a_directory_of_others_is_refused_by_those_who_join_too) {
+  const scratch open_to_others(0755);
+  zmq_fabric fabric(2);
+  auto options = quick();
+  options.join = open_to_others.endpoint();
+  EXPECT_NE(fabric.start_bridge(options, {}).error().context.find("0700"), std::string::npos);
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a directory away";
+  const scratch given_away(0700);
+  options.join = given_away.endpoint();
+  ASSERT_EQ(::chown(given_away.path().c_str(), 12345, 12345), 0);
+  EXPECT_NE(fabric.start_bridge(options, {}).error().context.find("owned by user 12345"), std::string::npos);
+}
+
+TEST(zmq_fabric, a_second_server_at_an_ipc_path_is_refused) {
+  const scratch directory(0700);
+  auto options = quick();
+  options.listen = directory.endpoint();
+  zmq_fabric first(1), second(1);
+  ASSERT_TRUE(first.start_bridge(options, {}));
+  const auto refused = second.start_bridge(options, {});
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().context.find("another process listens at ipc://"), std::string::npos);
+  first.stop_bridge();
+  EXPECT_TRUE(second.start_bridge(options, {})) << "the path is free again";
 }
 
 TEST(zmq_fabric, returns_frames_for_a_process_that_is_not_connected) {
