@@ -1,7 +1,5 @@
 #include "actors/node/cost_cache.hpp"
 
-#include <unistd.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -9,6 +7,7 @@
 
 #include "runtime/base/hash.hpp"
 #include "runtime/base/hex.hpp"
+#include "runtime/base/replacement_file.hpp"
 
 namespace redline::actors {
 namespace {
@@ -74,17 +73,7 @@ result<void> cost_cache::store(const std::vector<pass_cost>& costs) const {
   }
   std::error_code failed;
   fs::create_directories(folder_, failed);
-  // Two that start at once write a file each; the later rename wins, and both are right.
-  const std::string draft = path() + "." + std::to_string(::getpid());
-  std::ofstream file(draft);
-  file << json.dump(1) << '\n';
-  file.close();
-  if (file) fs::rename(draft, path(), failed);
-  if (!file || failed) {
-    fs::remove(draft, failed);
-    return failure{errc::io_error, "cannot write " + path()};
-  }
-  return {};
+  return replace_file(path(), json.dump(1) + "\n");
 }
 
 }  // namespace redline::actors

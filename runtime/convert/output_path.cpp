@@ -7,12 +7,9 @@ namespace redline::convert {
 
 result<void> keep_sources(const std::string& out, std::span<const std::string> sources) {
   for (const std::string& source : sources) {
-    for (const std::string& written : {out, out + ".tmp"}) {
-      std::error_code absent;  // nothing can be lost where one of the two does not exist
-      if (!std::filesystem::equivalent(written, source, absent)) continue;
-      return failure{errc::invalid_argument,
-                     out + ": expected another file than is read, found that '" + written + "' is '" + source + "'"};
-    }
+    std::error_code absent;  // nothing can be lost where one of the two does not exist
+    if (!std::filesystem::equivalent(out, source, absent)) continue;
+    return failure{errc::invalid_argument, out + ": expected another file than is read, found '" + source + "'"};
   }
   return {};
 }

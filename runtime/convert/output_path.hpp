@@ -8,7 +8,7 @@
 namespace redline::convert {
 
 /// Refuses to write `out` where that would destroy one of the files that are still being read: the same file under any
-/// name or link, or the one that stands where `gguf_writer` keeps its temporary file.
+/// name or link.
 result<void> keep_sources(const std::string& out, std::span<const std::string> sources);
 
 }  // namespace redline::convert

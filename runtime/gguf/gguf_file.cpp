@@ -483,6 +483,11 @@ result<const array*> gguf_file::get_array(std::string_view key) const {
   return elements;
 }
 
+result<void> gguf_file::check_unchanged() const {
+  if (mapping_ == nullptr) return {};
+  return mapping_->check_unchanged();
+}
+
 void gguf_file::drop_from_memory(const tensor& t) const {
   if (mapping_ != nullptr) mapping_->drop_from_memory(t.bytes);
 }

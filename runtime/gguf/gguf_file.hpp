@@ -123,6 +123,8 @@ class gguf_file {
   [[nodiscard]] result<bool> get_bool(std::string_view key, bool otherwise) const;
   [[nodiscard]] result<const array*> get_array(std::string_view key) const;
 
+  /// Fails when the file was changed after it was opened.
+  [[nodiscard]] result<void> check_unchanged() const;
   /// Tells the kernel that the mapped bytes of `tensor` will not be read again soon (after repacking).
   void drop_from_memory(const tensor& t) const;
 

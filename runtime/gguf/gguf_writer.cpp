@@ -1,13 +1,11 @@
 #include "runtime/gguf/gguf_writer.hpp"
 
-#include <cerrno>
 #include <cmath>
-#include <cstdio>
-#include <fstream>
 #include <limits>
-#include <system_error>
 #include <type_traits>
 #include <utility>
+
+#include "runtime/base/replacement_file.hpp"
 
 namespace redline::gguf {
 namespace {
@@ -204,68 +202,21 @@ std::vector<std::byte> gguf_writer::bytes() const {
   return out;
 }
 
-namespace {
-
-/// A file that replaces another only when it is complete.
-class replacement {
- public:
-  explicit replacement(const std::string& path) : path_(path), temporary_(path + ".tmp") {
-    out_.open(temporary_, std::ios::binary | std::ios::trunc);
-  }
-  ~replacement() {
-    if (done_) return;
-    out_.close();
-    std::remove(temporary_.c_str());
-  }
-  replacement(const replacement&) = delete;
-  replacement& operator=(const replacement&) = delete;
-
-  result<void> put(std::span<const std::byte> bytes) {
-    out_.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-    written_ += bytes.size();
-    if (!out_) return refused(temporary_ + ": cannot be written");
-    return {};
-  }
-  [[nodiscard]] std::uint64_t written() const { return written_; }
-
-  result<void> finish() {
-    out_.close();
-    if (!out_) return refused(temporary_ + ": cannot be written");
-    if (std::rename(temporary_.c_str(), path_.c_str()) != 0) return refused(path_ + ": cannot be replaced");
-    done_ = true;
-    return {};
-  }
-
- private:
-  static failure refused(const std::string& what) {
-    return {errc::io_error, what + (errno != 0 ? ": " + std::system_category().message(errno) : "")};
-  }
-
-  std::string path_;
-  std::string temporary_;
-  std::ofstream out_;
-  std::uint64_t written_ = 0;
-  bool done_ = false;
-};
-
-}  // namespace
-
 result<void> gguf_writer::write(const std::string& path,
                                 const std::function<void(std::uint64_t, std::uint64_t)>& progress) const {
   std::uint64_t all = 0;
   for (const entry& t : tensors_) all += t.payload_bytes;
-  errno = 0;
-  replacement file(path);
-  REDLINE_TRY(file.put(header()));
+  REDLINE_TRY_ASSIGN(replacement_file file, replacement_file::create(path));
+  REDLINE_TRY(file.write(header()));
   std::uint64_t done = 0;
   const payload_sink put = [&](std::span<const std::byte> bytes) -> result<void> {
-    REDLINE_TRY(file.put(bytes));
+    REDLINE_TRY(file.write(bytes));
     done += bytes.size();
     if (progress) progress(done, all);
     return {};
   };
   for (const entry& t : tensors_) {
-    REDLINE_TRY(file.put(buffer(padding(file.written(), alignment_))));
+    REDLINE_TRY(file.write(buffer(padding(file.written_bytes(), alignment_))));
     const std::uint64_t before = done;
     REDLINE_TRY(t.source ? t.source(put) : put(t.payload));
     if (done - before != t.payload_bytes) {
@@ -273,7 +224,7 @@ result<void> gguf_writer::write(const std::string& path,
                                          " bytes, its source gave " + std::to_string(done - before)};
     }
   }
-  return file.finish();
+  return file.commit();
 }
 
 }  // namespace redline::gguf

@@ -50,7 +50,7 @@ class gguf_writer {
 
   /// For payloads that were copied; those with a source come out empty.
   [[nodiscard]] std::vector<std::byte> bytes() const;
-  /// Writes PATH.tmp and renames it, so that PATH is either what it was or whole, unless the machine loses power.
+  /// PATH is either what it was or whole (replacement_file.hpp).
   /// progress(done, all): payload bytes, called now and then.
   [[nodiscard]] result<void> write(const std::string& path,
                                    const std::function<void(std::uint64_t, std::uint64_t)>& progress = {}) const;

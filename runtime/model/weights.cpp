@@ -194,6 +194,7 @@ result<std::shared_ptr<const weights>> load_weights(const gguf::gguf_file& file,
     w->layers.push_back(std::move(layer));
   }
   REDLINE_TRY(from.check_all_used());
+  REDLINE_TRY(file.check_unchanged());
   return std::shared_ptr<const weights>(w);
 }
 

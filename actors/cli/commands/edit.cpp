@@ -1,5 +1,3 @@
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -14,6 +12,7 @@
 #include "actors/cli/generation_flags.hpp"
 #include "actors/cli/model_flags.hpp"
 #include "actors/cli/progress_line.hpp"
+#include "runtime/base/replacement_file.hpp"
 #include "runtime/base/utf8.hpp"
 #include "runtime/document/line_diff.hpp"
 
@@ -33,32 +32,14 @@ struct flags {
 
 /// Puts `bytes` in the place of the file in one step: whoever reads it sees the old file or the new one. A symbolic
 /// link is followed, the mode kept, and a file that changed since it was read is left alone.
-result<void> replace_file(const std::string& named, const std::string& before, const std::string& bytes) {
+result<void> replace_edited(const std::string& named, const std::string& before, const std::string& bytes) {
   std::error_code error;
   const std::string path = std::filesystem::canonical(named, error).string();
   if (error) return failure{errc::io_error, named + ": " + error.message()};
   REDLINE_TRY_ASSIGN(const std::string now, read_whole(path));
   if (now != before)
     return failure{errc::io_error, named + " was changed by somebody else meanwhile; it is left as it is"};
-  struct stat info {};
-  if (::stat(path.c_str(), &info) != 0) return failure{errc::io_error, "cannot look at " + path};
-
-  std::string temporary = path + ".redline-XXXXXX";
-  const int fd = ::mkstemp(temporary.data());
-  if (fd < 0) return failure{errc::io_error, "cannot create a file beside " + path};
-  std::size_t written = 0;
-  bool good = ::fchmod(fd, info.st_mode & 07777) == 0;
-  while (good && written < bytes.size()) {
-    const auto n = ::write(fd, bytes.data() + written, bytes.size() - written);
-    good = n > 0;
-    if (good) written += static_cast<std::size_t>(n);
-  }
-  good = good && ::fsync(fd) == 0;
-  good = ::close(fd) == 0 && good;
-  good = good && ::rename(temporary.c_str(), path.c_str()) == 0;
-  if (good) return {};
-  ::unlink(temporary.c_str());
-  return failure{errc::io_error, "cannot write " + path + "; it is left as it was"};
+  return replace_file(path, bytes);
 }
 
 std::string figures(const edit_outcome& e) {
@@ -97,7 +78,7 @@ int run(const flags& f) {
   line.clear();
   if (!got) return report(got.error());
   if (f.write) {
-    if (auto replaced = replace_file(f.file, *before, got->after); !replaced) return report(replaced.error());
+    if (auto replaced = replace_edited(f.file, *before, got->after); !replaced) return report(replaced.error());
   }
   if (f.json) {
     nlohmann::ordered_json out = {{"text", utf8::sanitize(got->after)},

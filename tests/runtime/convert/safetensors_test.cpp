@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <fstream>
 
 #include "tests/support/hf_model.hpp"
@@ -111,6 +112,23 @@ TEST(safetensors, tensors_must_cover_the_data_once) {
   EXPECT_THAT(two("[0,4]", "[0,4]", 4), HasSubstr("'b'.data_offsets: expected to begin at 4"));
   EXPECT_THAT(two("[0,4]", "[5,9]", 9), HasSubstr("'b'.data_offsets: expected to begin at 4"));
   EXPECT_THAT(two("[0,4]", "[4,8]", 9), HasSubstr("found 1 bytes after it"));
+}
+
+TEST(safetensors, time_grows_no_faster_than_the_number_of_tensors) {
+  const auto seconds = [](std::size_t count) {
+    std::string header = "{";
+    for (std::size_t i = 0; i < count; ++i) {
+      header += (i == 0 ? "" : ",") + ("\"model.layers." + std::to_string(i) + ".weight\":") +
+                entry("U8", "[1]", "[" + std::to_string(i) + "," + std::to_string(i + 1) + "]");
+    }
+    const std::string bytes = safetensors_bytes(header + "}", std::string(count, 'd'));
+    const auto began = std::chrono::steady_clock::now();
+    const auto file = safetensors_file::from_bytes(std::as_bytes(std::span(bytes)), "m.safetensors");
+    EXPECT_TRUE(file && (*file)->tensors().size() == count);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  };
+  const double few = seconds(5'000);
+  EXPECT_LT(seconds(40'000), 40 * few + 0.5) << "eight times the tensors";
 }
 
 }  // namespace

@@ -3,6 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <utility>
+
+#include "tests/support/temporary_folder.hpp"
 #include "tests/support/tiny_model.hpp"
 
 namespace redline::model {
@@ -140,6 +146,25 @@ TEST_F(weights_test, unpack_to_the_rows_of_the_file) {
       EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), t.payload.begin() + static_cast<long>(row * bytes.size())));
     }
   }
+}
+
+TEST_F(weights_test, a_file_that_changes_while_it_is_loaded_is_refused) {
+  const test::temporary_folder folder;
+  const std::string path = folder / "m.gguf";
+  const auto load_while = [&](const std::function<void()>& meddle) {
+    if (!test::make_tiny_model().writer().write(path)) throw std::runtime_error("cannot write");
+    const auto file = gguf::gguf_file::open(path).value();
+    bool done = false;
+    const auto loaded = load_weights(*file, table_, team_, [&](auto, auto) {
+      if (!std::exchange(done, true)) meddle();
+    });
+    return loaded ? std::string("loaded") : std::string(name_of(loaded.error().code));
+  };
+  EXPECT_EQ(load_while([] {}), "loaded");
+  EXPECT_EQ(load_while([&] { std::ofstream(path, std::ios::app) << "more"; }), "file_unreadable");
+  EXPECT_EQ(load_while([&] { std::filesystem::rename(path, path + ".old"); }), "loaded");
+  EXPECT_EXIT((void)load_while([&] { std::filesystem::resize_file(path, 100); }), ::testing::ExitedWithCode(78),
+              "m.gguf: expected [0-9]+ bytes as when it was opened");
 }
 
 }  // namespace
