@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "actors/cli/command.hpp"
+#include "actors/cli/config_file.hpp"
 #include "kernels/dispatch.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/version.hpp"
@@ -49,6 +50,8 @@ int run_application(int argc, char** argv, const std::string& name, const std::s
   app.require_subcommand(1);
   app.set_version_flag("--version", [&] { return version_text(name); });
   app.set_config("--config", "", "Read options from this TOML file; sections are subcommands", false);
+  config_file config;
+  config.attach(app);
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.footer(
       "Options come from flags, then REDLINE_<OPTION> in the environment, then the file given by --config, then the\n"
@@ -73,6 +76,10 @@ int run_application(int argc, char** argv, const std::string& name, const std::s
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
+    if (const auto why = config.explain(e.what(), {argv, static_cast<std::size_t>(argc)})) {
+      std::cerr << name << ": " << *why << "\n";
+      return exit_usage;
+    }
     return app.exit(e) == 0 ? 0 : exit_usage;
   } catch (const std::exception& e) {
     std::cerr << name << ": " << e.what() << "\n";

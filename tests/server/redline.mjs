@@ -4,7 +4,7 @@ import {join} from "node:path";
 import {setTimeout as sleep} from "node:timers/promises";
 import OpenAI from "openai";
 
-const program = process.env.REDLINE_BIN ?? "build/redline";
+export const program = process.env.REDLINE_BIN ?? "build/redline";
 const models = process.env.REDLINE_MODELS ?? "bench/demo_models";
 export const targetModel = join(models, "demo-target.gguf");
 export const exampleConfig = join(models, "../../deploy/redline.toml");

@@ -1,5 +1,4 @@
 #include <atomic>
-#include <fstream>
 #include <future>
 #include <iostream>
 #include <mutex>
@@ -16,6 +15,7 @@
 #include "actors/node/engine.hpp"
 #include "actors/serving/draft_model.hpp"
 #include "runtime/base/hex.hpp"
+#include "runtime/base/replacement_file.hpp"
 #include "runtime/base/version.hpp"
 
 namespace redline::actors::cli {
@@ -100,8 +100,12 @@ int run(const serve_flags& f) {
   auto gate = http_gate::start((*e)->fabric(), topology::http_worker, topology::http, http, front,
                                actor::make_address(topology::front_process, topology::io_worker, topology::supervisor));
   if (!gate) return report(gate.error());
-  if (!f.port_file.empty()) std::ofstream(f.port_file) << (*gate)->port() << "\n";
+  if (!f.port_file.empty()) {
+    const auto told = replace_file(f.port_file, std::to_string((*gate)->port()) + "\n");
+    if (!told) return report(failure{told.error().code, "--port-file " + told.error().context});
+  }
   if (auto started = (*e)->start(); !started) return report(started.error());
+  signals.note_started();
   line.clear();
   if (!f.bridge.empty()) std::cerr << "redline: waiting for workers at " << (*e)->fabric().bound_endpoint() << "\n";
   std::cerr << "redline: serving " << (*services)->model_name << " on http://" << where->host << ":" << (*gate)->port()

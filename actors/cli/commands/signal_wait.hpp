@@ -1,30 +1,20 @@
 #pragma once
 
-#include <signal.h>
-
 #include <chrono>
 
 namespace redline::actors::cli {
 
-/// Waits for SIGTERM or SIGINT. Made before threads are started: they inherit the blocked mask.
+/// SIGTERM and SIGINT, in this order of arrival: while the process starts, the first one ends it, for nothing would be
+/// lost; later the first two are told by `wait`; a third ends it at once, whatever it does. Made once, before threads
+/// are started: those inherit a mask under which their system calls are not interrupted. Threads of libraries that
+/// were started before may run the handler, too.
 class signal_wait {
  public:
-  signal_wait() {
-    sigemptyset(&set_);
-    sigaddset(&set_, SIGTERM);
-    sigaddset(&set_, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
-    signal(SIGPIPE, SIG_IGN);
-  }
+  signal_wait();
+  /// From now on `wait` tells of signals.
+  void note_started();
   /// The signal, or 0 after `limit`.
-  int wait(std::chrono::milliseconds limit) {
-    const timespec t{limit.count() / 1000, limit.count() % 1000 * 1'000'000};
-    const int got = sigtimedwait(&set_, nullptr, &t);
-    return got > 0 ? got : 0;
-  }
-
- private:
-  sigset_t set_{};
+  int wait(std::chrono::milliseconds limit);
 };
 
 }  // namespace redline::actors::cli

@@ -24,6 +24,7 @@ int run(const worker_flags& f) {
   auto e = engine::create(std::move(*options));
   if (!e) return report(e.error());
   if (const auto started = (*e)->start(); !started) return report(started);
+  signals.note_started();
   line.clear();
   std::cerr << "redline: " << f.role << " worker, dialling " << f.join << "\n";
   while (!fatal && signals.wait(std::chrono::milliseconds(200)) == 0) {

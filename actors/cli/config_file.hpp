@@ -1,0 +1,47 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace redline::actors::cli {
+
+/// What the file given by --config says, with line numbers for messages.
+struct config_entry {
+  std::size_t line = 0;  // from 1
+  std::string section;   // empty before the first
+  std::string key;       // empty: the line opens the section
+  std::string value;
+};
+
+/// The file's lines, or the first that is wrong: "line 3: expected ...". The parser's time grows with the square of the
+/// nesting and its memory faster, so size and nesting are limited before it sees anything.
+struct config_lines {
+  std::vector<config_entry> entries;
+  std::optional<std::string> complaint;
+};
+config_lines read_config_lines(const std::string& text);
+
+/// Reads --config and explains what the command line parser says about it.
+class config_file {
+ public:
+  /// `app` reads its configuration through this object, which must outlive it.
+  void attach(CLI::App& app);
+  /// "FILE:LINE: key = value: expected ..." when the parser's complaint `what` is about the file; nullopt when it is
+  /// about the command line or the environment.
+  [[nodiscard]] std::optional<std::string> explain(const std::string& what, std::span<char* const> arguments) const;
+
+ private:
+  [[nodiscard]] std::string place(const config_entry& entry) const;
+
+  std::shared_ptr<config_lines> lines_ = std::make_shared<config_lines>();
+  CLI::App* app_ = nullptr;
+};
+
+}  // namespace redline::actors::cli
