@@ -58,6 +58,7 @@ struct builder {
   batch_plan plan;
   std::vector<const work_item*> items;  // of the plan's runs
   std::uint32_t rows_left;
+  std::uint32_t logits_left;
   std::uint32_t pages_left;
   microseconds time_max{0};  // of this pass: see pass_time
 
@@ -82,6 +83,7 @@ std::optional<limit> builder::take_log(const work_item& item, const share& of) {
   rows = std::min(rows, std::max(rows_in_time(item, rows, plan.size, cost, of.until), of.least));
   if (rows == 0) return limit::time;
   const bool logits = item.wants_logits && rows == item.pending_count;
+  if (logits && logits_left == 0) return limit::rows;
   plan.runs.push_back({.sequence = item.sequence,
                        .tenant = item.tenant,
                        .first = item.computed_count,
@@ -90,6 +92,7 @@ std::optional<limit> builder::take_log(const work_item& item, const share& of) {
   items.push_back(&item);
   plan.size = plan.size + cost::size_of_run(item.computed_count, rows, logits ? 1 : 0);
   rows_left -= rows;
+  logits_left -= logits ? 1 : 0;
   pages_left -= pages_to_take(rows, item.room, limits.page_tokens);
   return std::nullopt;
 }
@@ -145,7 +148,7 @@ std::uint32_t builder::page_for_next(std::size_t run) const {
 
 bool builder::has_room_for_draft(std::size_t run) const {
   const planned_run& r = plan.runs[run];
-  if (r.draft_count >= items[run]->draft_count || rows_left == 0) return false;
+  if (r.draft_count >= items[run]->draft_count || rows_left == 0 || logits_left == 0) return false;
   return pages_left > 0 || page_for_next(run) == 0;
 }
 
@@ -153,6 +156,7 @@ void builder::add_draft_token(std::size_t run) {
   planned_run& r = plan.runs[run];
   plan.size = plan.size + size_of_draft_token(r.first + r.rows());
   --rows_left;
+  --logits_left;
   pages_left -= page_for_next(run);
   ++r.draft_count;
 }
@@ -252,6 +256,7 @@ batch_plan build_batch(std::span<const work_item> items, std::span<const item_in
             .plan = {},
             .items = {},
             .rows_left = limits.rows_max,
+            .logits_left = limits.logits_max,
             .pages_left = limits.pages_free};
   std::vector<const work_item*> decodes;
   std::vector<const work_item*> prompts;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <span>
 
 #include "scheduler/batch_plan.hpp"
@@ -9,6 +10,7 @@ namespace redline::scheduler {
 /// What one pass may use.
 struct budget {
   std::uint32_t rows_max = 512;
+  std::uint32_t logits_max = std::numeric_limits<std::uint32_t>::max();  // rows that want logits: their buffer's size
   std::uint32_t prompt_chunk_rows_max = 256;  // of one run, so that a prompt does not fill the batch alone
   std::uint32_t pages_free = 0;
   std::uint32_t page_tokens = 32;

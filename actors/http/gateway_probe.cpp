@@ -103,6 +103,7 @@ struct gateway_probe::series {
           .Name("redline_handler_seconds_max")
           .Help("Longest time that an actor of this kind held its thread in the last one to two minutes")
           .Register(registry);
+  Counter& overflowed = counter("overflowed_total", "Answers ended because the model computed no finite number");
   Counter& refused = counter("refused_total", "Sequences refused because the queue was full");
 };
 
@@ -166,6 +167,7 @@ std::string gateway_probe::text(const state& now) {
     follow(s.step_seconds, static_cast<double>(r.forward_us_total) / 1e6);
     follow(s.cached_prompt_tokens, static_cast<double>(r.cached_total));
     follow(s.preempted, static_cast<double>(r.preempted_total));
+    follow(s.overflowed, static_cast<double>(r.overflowed_total));
     follow(s.refused, static_cast<double>(r.refused_total));
   }
   return prometheus::TextSerializer().Serialize(s.registry.Collect());

@@ -62,14 +62,15 @@ struct forward_batch {
   static constexpr auto fields(auto& self) { return std::tie(self.batch, self.runs, self.moves, self.pages); }
 };
 
-/// What one run gave; tokens are empty when it wanted no logits.
+/// What one run gave; tokens are empty when it wanted no logits, or when there is no answer.
 struct run_result {
   sequence_id sequence;
   std::uint32_t accepted_count = 0;
   std::vector<token> tokens;
   std::vector<model::emitted_logprob> logprobs;
+  std::optional<failure> why_not;  // the model has no next token for this sequence
   static constexpr auto fields(auto& self) {
-    return std::tie(self.sequence, self.accepted_count, self.tokens, self.logprobs);
+    return std::tie(self.sequence, self.accepted_count, self.tokens, self.logprobs, self.why_not);
   }
 };
 

@@ -29,6 +29,8 @@ constexpr std::uint16_t control_worker = 99;
 constexpr std::size_t actor_mail_max = 8192;
 // As many answers as run at once by default go on in one pass, also on a slow machine: two passes would take longer.
 constexpr std::uint32_t untimed_decodes = 64;
+constexpr std::uint64_t logits_bytes_max = 256u << 20;
+constexpr std::uint64_t logits_rows_min = 64;
 
 std::uint16_t process_of_roles(const engine_roles& roles) {
   if (roles.front) return topology::front_process;
@@ -189,6 +191,10 @@ void engine::add_io_actors() {
     auto& scheduling = options_.scheduling;
     scheduling.budget.page_tokens = kv::page_tokens;
     scheduling.budget.rows_min = std::min(untimed_decodes, scheduling.budget.rows_max);
+    // A pass of more logits would not be faster, and a vocabulary of 150,000 takes 600 kB a row.
+    const std::uint64_t row_bytes = std::uint64_t{target_config_.vocabulary} * sizeof(float);
+    scheduling.budget.logits_max = static_cast<std::uint32_t>(std::min<std::uint64_t>(
+        scheduling.budget.rows_max, std::max<std::uint64_t>(logits_rows_min, logits_bytes_max / row_bytes)));
     scheduling.budget.whole_drafts = options_.whole_drafts;
     const actor_ref<cache_manager> cache{make_address(process, topology::io_worker, topology::cache)};
     const actor_ref<target_model> target{make_address(process, topology::target_worker, topology::target)};
@@ -227,8 +233,14 @@ result<void> engine::add_target() {
   target_team_ = std::make_unique<kernels::worker_team>(options_.threads);
   REDLINE_TRY_ASSIGN(auto weights, model::load_weights(*target_file_, *table_, *target_team_, report));
   const std::uint32_t pages = options_.scheduling.limits.pages_count;
-  const model::transformer::options how{
-      .pages_count = pages, .kv = options_.kv, .rows_max = options_.scheduling.budget.rows_max};
+  const model::transformer::options how{.pages_count = pages,
+                                        .kv = options_.kv,
+                                        .rows_max = options_.scheduling.budget.rows_max,
+                                        .logits_rows_max = options_.scheduling.budget.logits_max};
+  log_line(log_level::debug, "target model",
+           "logits of a pass: at most " + std::to_string(how.logits_rows_max) + " rows, " +
+               std::to_string((std::uint64_t{how.logits_rows_max} * target_config_.vocabulary * sizeof(float)) >> 20) +
+               " MiB");
   // Once here, so that a lack of memory is an answer and not an actor's death.
   REDLINE_TRY_ASSIGN(auto first, model::transformer::create(weights, *table_, *target_team_, how));
   const auto costs = pass_costs(*first, options_.target_path, *target_file_, pages);

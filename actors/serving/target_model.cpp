@@ -55,7 +55,9 @@ result<void> target_model::check(const forward_batch& m) {
     }
   }
   std::uint64_t rows = 0;
+  std::uint64_t logits_rows = 0;
   for (const auto& run : m.runs) {
+    logits_rows += run.tokens.size() - std::min<std::size_t>(run.logits_begin, run.tokens.size());
     rows += run.tokens.size();
     if (run.tokens.empty()) return wrong(run, "a run without tokens");
     if (run.draft_count >= run.tokens.size()) return wrong(run, "a draft without a token before it");
@@ -87,10 +89,13 @@ result<void> target_model::check(const forward_batch& m) {
       if (const auto entry = grammars_.find(run.grammar); !entry) return wrong(run, entry.error().context);
     }
   }
-  if (rows > transformer_->rows_max()) {
+  const auto too_many = [&](std::uint32_t most, const char* what, std::uint64_t found) {
     return failure{errc::malformed_message, "batch " + std::to_string(m.batch) + ": expected at most " +
-                                                std::to_string(transformer_->rows_max()) + " rows, found " +
-                                                std::to_string(rows)};
+                                                std::to_string(most) + what + ", found " + std::to_string(found)};
+  };
+  if (rows > transformer_->rows_max()) return too_many(transformer_->rows_max(), " rows", rows);
+  if (logits_rows > transformer_->logits_rows_max()) {
+    return too_many(transformer_->logits_rows_max(), " rows that want logits", logits_rows);
   }
   return {};
 }
@@ -130,6 +135,11 @@ void target_model::on(const forward_batch& m) {
       auto got = model::accept(logits.subspan(row * vocabulary, rows * vocabulary), vocabulary, draft, run.sampling,
                                {run.history, run.log_count, prompt_count}, run.logprobs, rules ? &*rules : nullptr,
                                {chooser_.get(), run.sequence.value});
+      if (!got.is_usable) {
+        answer.why_not = failure{errc::internal,
+                                 "the model computed no finite number for the next token (numbers overflowed): "
+                                 "check the model file with 'redline doctor', or serve it with --kv f32"};
+      }
       if (chooser_) chooser_->note_verified(run.sequence.value, run.draft_count, got.accepted_count);
       answer.accepted_count = got.accepted_count;
       answer.tokens = std::move(got.tokens);

@@ -25,6 +25,13 @@ std::uint32_t pinned_count(const generation_spec& spec) {
   return count;
 }
 
+/// There is no alternative to a token that a grammar decides.
+model::emitted_logprob certain(token id, std::uint32_t top_count) {
+  model::emitted_logprob only{.logprob = 0, .top = {}};
+  if (top_count > 0) only.top.push_back({id, 0});
+  return only;
+}
+
 }  // namespace
 
 token_log::token_log(generation_spec spec, std::shared_ptr<const text::tokenizer> tokenizer, text::stop_matcher stops)
@@ -60,6 +67,12 @@ result<token_log> token_log::make(generation_spec spec, std::shared_ptr<const te
     if (!tokenizer->vocab().contains(t)) {
       return failure{errc::invalid_argument, "expected token ids from 0 to " + std::to_string(tokenizer->size() - 1) +
                                                  " in the prompt, found " + std::to_string(t)};
+    }
+  }
+  for (const auto& [id, bias] : spec.sampling.logit_bias) {
+    if (!tokenizer->vocab().contains(id)) {
+      return failure{errc::invalid_argument, "expected token ids from 0 to " + std::to_string(tokenizer->size() - 1) +
+                                                 " in 'logit_bias', found " + std::to_string(id)};
     }
   }
   const std::uint32_t window = window_of(spec);
@@ -153,6 +166,7 @@ void token_log::append_decided(progress& into) {
     const auto next = constrained_->append_decided();
     if (!next) return;
     work += next->is_copied ? 1 : spelling_work;
+    if (spec_.logprobs) into.logprobs.push_back(certain(next->id, *spec_.logprobs));
     append(next->id, next->text, into);
   }
 }

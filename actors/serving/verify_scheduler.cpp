@@ -347,7 +347,10 @@ void verify_scheduler::on(const batch_done& m) {
     return;
   }
   std::vector<scheduler::run_answer> answers;
-  for (const auto& r : m.results) answers.push_back({r.accepted_count, r.tokens});
+  // A run without an answer counts as one token, of a sequence that is released below.
+  for (const auto& r : m.results) {
+    answers.push_back({r.accepted_count, r.why_not ? std::vector<token>{0} : r.tokens});
+  }
   const microseconds took{static_cast<std::int64_t>(m.elapsed_us)};
   const double miss = std::abs(static_cast<double>(plan_.predicted.count() - took.count())) /
                       std::max<double>(static_cast<double>(took.count()), 1.0);
@@ -361,6 +364,7 @@ void verify_scheduler::on(const batch_done& m) {
   for (const auto& outcome : done) {
     const auto at = std::find_if(m.results.begin(), m.results.end(),
                                  [&](const run_result& r) { return r.sequence == outcome.sequence; });
+    if (at->why_not) continue;
     client& c = clients_.at(outcome.sequence);
     const std::uint32_t exact_count = queue_.log(outcome.sequence).exact_count();
     if (queue_.standing_of(outcome.sequence).prefill_only) {
@@ -385,6 +389,12 @@ void verify_scheduler::on(const batch_done& m) {
     std::visit([&](const auto& last) { context().send(c.session, last); }, c.last);
   }
   for (const sequence_id sequence : prompts_done) let_followers_look(sequence);
+  for (const run_result& r : m.results) {
+    if (!r.why_not) continue;
+    ++report_.overflowed_total;
+    context().log(log_level::error, "sequence " + std::to_string(r.sequence.value) + ": " + r.why_not->describe());
+    refuse_sequence(r.sequence, *r.why_not);
+  }
   serve_followers(plan_);
   step();
 }

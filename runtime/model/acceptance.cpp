@@ -15,6 +15,7 @@ acceptance accept(std::span<const float> logits, std::size_t vocabulary, std::sp
   row_sampler sampler(params, before);
   for (std::size_t row = 0;; ++row) {
     const auto here = logits.subspan(row * vocabulary, vocabulary);
+    if (!is_usable(here)) return {.is_usable = false, .tokens = {}, .logprobs = {}};
     token chosen =
         sampler.choose(here, filter != nullptr ? filter->next_token_mask() : std::span<const std::uint64_t>{});
     if (chooser.chooser != nullptr) {

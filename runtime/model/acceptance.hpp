@@ -14,6 +14,7 @@ namespace redline::model {
 /// The outcome of one verification: the accepted part of the draft and one token of the model's own (the correction at
 /// the first disagreement, or a bonus token when all was accepted).
 struct acceptance {
+  bool is_usable = true;  // false: a row that decides has no finite logits, and nothing else is set
   std::uint32_t accepted_count = 0;
   std::vector<token> tokens;              // accepted_count + 1
   std::vector<emitted_logprob> logprobs;  // one per token when asked for, else empty

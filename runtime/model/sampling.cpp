@@ -319,6 +319,8 @@ std::optional<double> log_sum_exp(std::span<const float> logits) {
 
 }  // namespace
 
+bool is_usable(std::span<const float> logits) { return std::isfinite(greatest(logits)); }
+
 // Drafters need it in each pass, and it decides no token: it need not be exact to the last bit.
 float top_probability(std::span<const float> logits) {
   const float best = greatest(logits);

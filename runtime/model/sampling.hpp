@@ -93,6 +93,9 @@ class row_sampler {
   std::vector<float> changed_;
 };
 
+/// Whether a token can be chosen at all: one of the logits is a number and none is plus infinity. logits: [vocabulary].
+bool is_usable(std::span<const float> logits);
+
 /// The model's probability of its most probable token. logits: [vocabulary].
 float top_probability(std::span<const float> logits);
 

@@ -160,6 +160,7 @@ transformer::state::state(std::shared_ptr<const weights> the_weights, const kern
       prepared(table.prepared_bytes(how.rows_max,
                                     std::max<std::size_t>({config.width, attention_width, config.feed_forward})) /
                sizeof(float)),
+      logits(std::size_t{how.logits_rows_max} * config.vocabulary),
       scratch(team.size()) {}
 
 std::span<const float> transformer::forward(std::span<const run> batch) {
@@ -222,7 +223,7 @@ void transformer::state::prepare(std::span<const run> batch) {
   rows = tokens.size();
   REDLINE_ASSERT(rows <= how.rows_max, "a batch has at most rows_max rows");
   reserve_scratch();
-  logits.grow(wanted_rows.size() * config.vocabulary);
+  REDLINE_ASSERT(wanted_rows.size() <= how.logits_rows_max, "a batch has at most logits_rows_max rows with logits");
 }
 
 void transformer::state::prepare_run(const run& r) {
@@ -614,6 +615,7 @@ result<std::unique_ptr<transformer>> transformer::create(std::shared_ptr<const w
                                                std::to_string(bytes) + " bytes and " + std::to_string(how.rows_max) +
                                                " rows: expected at least one row and storage that can be addressed"};
   }
+  how.logits_rows_max = how.logits_rows_max == 0 ? how.rows_max : std::min(how.logits_rows_max, how.rows_max);
   try {
     return std::unique_ptr<transformer>(new transformer(std::make_unique<state>(std::move(w), table, team, how)));
   } catch (const std::bad_alloc&) {
@@ -627,6 +629,7 @@ transformer::~transformer() = default;
 
 const model_config& transformer::config() const { return state_->config; }
 std::uint32_t transformer::rows_max() const { return state_->how.rows_max; }
+std::uint32_t transformer::logits_rows_max() const { return state_->how.logits_rows_max; }
 const transformer::times& transformer::time_spent() const { return state_->spent; }
 
 }  // namespace redline::model

@@ -42,8 +42,9 @@ class transformer {
   struct options {
     std::uint32_t pages_count = 0;
     kv_type kv = kv_type::f16;
-    std::uint32_t rows_max = 512;  // most rows of one pass; buffers are sized for them
-    bool profile = false;          // measure time_spent()
+    std::uint32_t rows_max = 512;       // most rows of one pass; buffers are sized for them
+    std::uint32_t logits_rows_max = 0;  // of these, rows that want logits (their buffer is made at once); 0: all
+    bool profile = false;               // measure time_spent()
   };
   /// Fails when the KV storage cannot be allocated.
   static result<std::unique_ptr<transformer>> create(std::shared_ptr<const weights> w,
@@ -53,6 +54,7 @@ class transformer {
 
   [[nodiscard]] const model_config& config() const;
   [[nodiscard]] std::uint32_t rows_max() const;
+  [[nodiscard]] std::uint32_t logits_rows_max() const;
 
   /// Seconds spent so far in each part of a pass, when options.profile.
   struct times {
@@ -76,7 +78,8 @@ class transformer {
 
   /// Computes the batch's keys and values into their slots, and logits.
   /// Returns [rows with logits, vocabulary] in batch order, valid until the next call. The caller guarantees: at most
-  /// rows_max() rows, token ids within the vocabulary, slots within the storage, no slot written twice.
+  /// rows_max() rows, of which logits_rows_max() want logits, token ids within the vocabulary, slots within the
+  /// storage, no slot written twice.
   std::span<const float> forward(std::span<const run> batch);
 
  private:

@@ -343,6 +343,24 @@ TEST(batch_builder, does_not_let_a_prompt_make_drafts_look_cheap) {
   EXPECT_EQ(build(alone, limits, cost).runs[0].draft_count, build(beside, limits, cost).runs[0].draft_count);
 }
 
+TEST(batch_builder, keeps_to_the_rows_of_logits_that_were_planned) {
+  std::vector<work_item> items;
+  for (std::uint64_t i = 1; i <= 3; ++i) {
+    items.push_back({.sequence = {i}, .computed_count = 10, .pending_count = 1, .draft_count = 8, .room = 100});
+  }
+  const std::vector<item_index> order{0, 1, 2};
+  const auto logits_of = [&](std::uint32_t most) {
+    std::uint32_t rows = 0;
+    for (const planned_run& r : build_batch(items, order, {.logits_max = most, .pages_free = 100}, {}).runs) {
+      rows += r.wants_logits ? 1 + r.draft_count : 0;
+    }
+    return rows;
+  };
+  EXPECT_EQ(logits_of(1000), 27u);
+  EXPECT_EQ(logits_of(7), 7u) << "drafts are shortened";
+  EXPECT_EQ(logits_of(2), 2u) << "a sequence waits";
+}
+
 TEST(batch_builder, plans_nothing_from_nothing) {
   const auto plan = build({}, roomy);
   EXPECT_TRUE(plan.runs.empty());

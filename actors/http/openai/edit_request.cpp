@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "actors/http/openai/field_reader.hpp"
+#include "runtime/base/utf8.hpp"
 
 namespace redline::api {
 namespace {
@@ -28,12 +29,12 @@ bool is_good_path(std::string_view path, const actors::edit_limits& limits) {
   for (const char c : path) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return false;
   }
-  return true;
+  return utf8::valid_prefix_bytes(path) == path.size();  // else two paths could be shown as the same text
 }
 
 std::string path_complaint(std::string_view name, const actors::edit_limits& limits) {
   return "'" + std::string(name) + "' must have 1 to " + std::to_string(limits.path_bytes_max) +
-         " bytes and no control characters.";
+         " bytes of UTF-8 and no control characters.";
 }
 
 actors::put_file read_file(field_reader& fields, const actors::edit_limits& limits) {

@@ -89,6 +89,31 @@ TEST(constrained_output, writes_what_a_program_says_and_asks_for_the_forks_only)
   EXPECT_EQ(log, "<copy lines=\"2-3\"/>two\r\nthree\n<gen>new</gen><copy lines=\"5-5\"/>last</program>");
 }
 
+TEST(constrained_output, tokens_that_a_grammar_decides_have_log_probabilities) {
+  for (const std::uint32_t top : {0U, 3U}) {
+    generation_spec spec;
+    spec.prompt = {1, 2, 3};
+    spec.tokens_max = 200;
+    spec.context_max = 400;
+    spec.logprobs = top;
+    spec.rules = *make_copy_rules(trie(), {file}, {});
+    auto g = *token_log::make(std::move(spec), tokenizer());
+    (void)g.begin();
+    token_log::progress step;
+    for (const char c : std::string_view("<c")) {
+      step = g.commit(std::vector<token>{static_cast<token>(c)}, std::vector{model::emitted_logprob{-3, {}}});
+    }
+    ASSERT_GT(step.tokens.size(), 1u) << "the model chose c, and what follows is decided";
+    ASSERT_EQ(step.logprobs.size(), step.tokens.size());
+    EXPECT_EQ(step.logprobs[0].logprob, -3.0F);
+    EXPECT_EQ(step.logprobs[1].logprob, 0.0F);
+    ASSERT_EQ(step.logprobs[1].top.size(), top == 0 ? 0u : 1u);
+    if (top > 0) {
+      EXPECT_EQ(step.logprobs[1].top[0].id, step.tokens[1]);
+    }
+  }
+}
+
 TEST(constrained_output, a_verified_span_is_what_the_model_would_have_written) {
   auto g = make({.trust = copy_trust::verified});
   const auto all = play(g, "<c\"1-3</", [](auto span) { return span.front(); });

@@ -207,6 +207,48 @@ TEST_F(target_model_test, says_who_it_is_when_asked) {
   EXPECT_EQ(ready->vocabulary, test::tiny_model::vocabulary);
 }
 
+// A token whose embedding is no number spoils the sequence that holds it.
+TEST(target_model, a_sequence_whose_numbers_overflow_has_no_answer_and_others_have) {
+  auto tiny = test::make_tiny_model({.context = context_max});
+  auto& embedding = tiny.tensor("token_embd.weight");
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (std::size_t i = 0; i < 64; ++i) {
+    std::memcpy(embedding.payload.data() + (std::size_t{3} * 64 + i) * sizeof(float), &nan, sizeof nan);
+  }
+  const auto& table = *kernels::process_table().table;
+  kernels::worker_team team(1);
+  const auto weights = *model::load_weights(*tiny.file(), table, team);
+  test::virtual_environment env;
+  test::hand_link wire;
+  actor::worker w{2, 3, wire, env};
+  const auto who = w.add<target_model>(5, "target model", {16, 16}, [&](actor::actor_context& c) {
+    return std::make_unique<target_model>(
+        c, std::move(*model::transformer::create(weights, table, team, {.pages_count = pages_count, .rows_max = 24})),
+        pages_count, actor::actor_ref<verify_scheduler>{scheduler_at});
+  });
+  EXPECT_TRUE(wire.take<target_ready>());
+  const auto run_of = [](std::uint64_t sequence, std::vector<token> tokens, std::uint32_t slot) {
+    return batch_run{.sequence = {sequence},
+                     .tokens = std::move(tokens),
+                     .table = {{slot, 2, 0}},
+                     .logits_begin = 1,
+                     .prompt_count = 2,
+                     .log_count = 2};
+  };
+  w.deliver(test::frame_of(who.where, scheduler_at,
+                           forward_batch{1, {run_of(41, {1, 3}, 0), run_of(42, {1, 2}, 32)}, {}, {}}));
+  while (w.run_ready()) {
+  }
+  const auto done = wire.take<batch_done>();
+  ASSERT_TRUE(done);
+  ASSERT_FALSE(done->why_not);
+  ASSERT_TRUE(done->results.at(0).why_not);
+  EXPECT_EQ(done->results[0].why_not->code, errc::internal);
+  EXPECT_TRUE(done->results[0].tokens.empty());
+  EXPECT_FALSE(done->results.at(1).why_not);
+  EXPECT_EQ(done->results[1].tokens.size(), 1u);
+}
+
 TEST(target_model, refuses_grammars_without_a_vocabulary_that_can_spell_them) {
   test::virtual_environment env;
   test::hand_link wire;

@@ -57,6 +57,11 @@ TEST(token_log, refuses_prompts_and_limits_that_make_no_sense) {
   g = request();
   g.stops = {""};
   EXPECT_NE(code(g), "none");
+  g = request();
+  g.sampling.logit_bias = {{5, 1.0F}, {static_cast<token>(tokenizer()->size()), 1.0F}};
+  EXPECT_EQ(code(g), "invalid_argument");
+  g.sampling.logit_bias.pop_back();
+  EXPECT_EQ(code(g), "none");
 }
 
 TEST(token_log, ends_at_an_end_token_without_keeping_it) {

@@ -312,6 +312,27 @@ TEST_F(verify_scheduler_test, a_batch_that_the_target_refuses_ends_its_sequences
   EXPECT_EQ(placed().runs.at(0).sequence.value, 2u);
 }
 
+TEST_F(verify_scheduler_test, a_sequence_whose_numbers_overflow_ends_and_others_go_on) {
+  start_target();
+  ask({.sequence = 1, .tail = {1}});
+  placed();
+  ask({.sequence = 2, .tail = {2}});
+  ask({.sequence = 3, .tail = {3}, .draft = {4, 5}});
+  complete();
+  expect<verified>(session_at);
+  auto done = done_with(placed());
+  ASSERT_EQ(done.results.size(), 2u);
+  done.results[1] = {.sequence = {3}, .why_not = failure{errc::internal, "no finite number"}};
+  inject(target_at, done);
+  EXPECT_EQ(expect<verified>(session_at).sequence.value, 2u);
+  const auto no = expect<refused>(session_at);
+  EXPECT_EQ(no.sequence.value, 3u);
+  EXPECT_EQ(no.why.context, "no finite number");
+  EXPECT_EQ(expect<release_pages>(cache_at).sequence.value, 3u);
+  inject(session_at, report_status{});
+  EXPECT_EQ(expect<scheduler_report>(session_at).overflowed_total, 1u);
+}
+
 TEST_F(verify_scheduler_test, answers_nobody_whose_sequence_was_released_in_flight) {
   start_target();
   ask({.sequence = 1, .tail = {1}});

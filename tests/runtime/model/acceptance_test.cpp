@@ -83,6 +83,21 @@ TEST(acceptance, log_probabilities_are_those_of_each_row) {
   }
 }
 
+TEST(acceptance, logits_that_are_no_numbers_are_no_answer) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const float odd : {infinity, -infinity, nan}) {
+    const std::vector<float> rows{0, 1, odd, odd};
+    const auto got = accept(rows, 2, std::vector<token>{1}, {}, token_context{});
+    EXPECT_FALSE(got.is_usable);
+    EXPECT_TRUE(got.tokens.empty());
+    const auto before = accept(rows, 2, std::vector<token>{0}, {}, token_context{});
+    EXPECT_TRUE(before.is_usable) << "the draft ended before that row";
+    EXPECT_EQ(before.tokens, std::vector<token>{1});
+  }
+  EXPECT_TRUE(accept(std::vector<float>{nan, 1}, 2, {}, {}, token_context{}).is_usable) << "1 can be chosen";
+}
+
 /// The answer after four tokens of output: 1, then as the logits say, then 4.
 struct known_answer final : token_chooser {
   [[nodiscard]] std::optional<token> choose(const row& at) const override {
