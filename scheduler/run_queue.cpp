@@ -220,19 +220,24 @@ std::vector<round_outcome> run_queue::complete(const batch_plan& plan, std::span
 
 std::optional<sequence_id> run_queue::choose_victim(const batch_plan& plan, instant now) {
   std::vector<preemption_candidate> lack_pages;
+  std::vector<preemption_candidate> prefills;
   for (const left_out& l : plan.left) {
     const auto it = sequences_.find(l.sequence);
-    if (l.why != limit::pages || it == sequences_.end() || it->second.at.prefill_only) continue;
-    lack_pages.push_back({l.sequence, it->second.at});
+    if (l.why != limit::pages || it == sequences_.end()) continue;
+    (it->second.at.prefill_only ? prefills : lack_pages).push_back({l.sequence, it->second.at});
   }
   const preemption_candidate* starving = choose_starving(lack_pages);
+  if (starving == nullptr) starving = choose_starving(prefills);
   if (starving == nullptr) return std::nullopt;
   // A look at all sequences, which is little beside the pass that computes the lost KV again.
   std::vector<preemption_candidate> with_kv;
   for (const auto& [sequence, q] : sequences_) {
     if (q.log.has_kv()) with_kv.push_back({sequence, q.at});
   }
+  // A prefill takes no pages from others, but its own table may be what takes too many.
+  if (starving->at.prefill_only && with_kv.size() != 1) return std::nullopt;
   const auto victim = scheduler::choose_victim(with_kv, *starving, now);
+  if (victim && starving->at.prefill_only && *victim != starving->sequence) return std::nullopt;
   if (victim) lose_kv(*sequences_.find(*victim));
   return victim;
 }

@@ -103,7 +103,8 @@ class run_queue {
   void put_back(const batch_plan& plan);
 
   /// The sequence whose pages are to be taken so that the oldest of those that the plan left for lack of pages can run;
-  /// its KV counts as lost from now on. nullopt if none lacks pages, or none may lose them.
+  /// its KV counts as lost from now on. A prefill takes pages from no other: it loses its own when it is alone with all
+  /// of them. nullopt if none lacks pages, or none may lose them.
   std::optional<sequence_id> choose_victim(const batch_plan& plan, instant now);
   /// All KV is lost (the target model restarted): everything is computed again from the logs.
   void forget_all_kv();

@@ -672,6 +672,15 @@ TEST(run_queue, a_sequence_that_has_all_pages_and_lacks_more_is_computed_anew) {
   EXPECT_EQ(q.plan(roomy, at(0)).runs.at(0).rows(), 41u);
 }
 
+TEST(run_queue, a_prefill_that_has_all_pages_and_lacks_more_is_computed_anew) {
+  auto q = make();
+  submit(q, {.sequence = 1, .tail = tokens(40)});
+  pass(q);
+  submit(q, {.sequence = 1, .round = 2, .from = 41, .tail = tokens(2), .prefill_only = true});
+  EXPECT_EQ(q.choose_victim(q.plan(full, at(100'000)), at(100'000)), sequence_id{1});
+  EXPECT_EQ(q.plan(roomy, at(100'000)).runs.at(0).rows(), 42u);
+}
+
 TEST(run_queue, asks_nobody_when_nobody_starves) {
   auto q = make();
   submit(q, {});
