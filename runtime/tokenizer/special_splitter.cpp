@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "runtime/base/pause_point.hpp"
+
 namespace redline::text {
 namespace {
 
@@ -119,6 +121,7 @@ std::vector<fragment> special_splitter::split(std::string_view text, bool parse_
     std::vector<fragment> finer;
     finer.reserve(out.size());
     for (const fragment& part : out) {
+      pause_point();
       if (part.special)
         finer.push_back(part);
       else
