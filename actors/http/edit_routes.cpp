@@ -127,22 +127,22 @@ void edit_routes::read_for_session(const route_context& r, Parse parse, Then the
 }
 
 template<class M>
-void edit_routes::pass_on(const caller& who, const open_session& to, edit_verb verb, M call) {
+void edit_routes::pass_on(const caller& who, const open_session& to, edit_verb verb, M message) {
   services_->probe->edit_call(verb);
-  call.exchange = who.exchange;
+  message.exchange = who.exchange;
   calls_[who.exchange] = {who, *parse_session(to.card.id), verb == edit_verb::open};
-  context_.tell(to.where, call);
+  context_.tell(to.where, message);
 }
 
 template<class M>
-void edit_routes::pass_on_generation(const caller& who, const open_session& to, edit_verb verb, M call,
+void edit_routes::pass_on_generation(const caller& who, const open_session& to, edit_verb verb, M message,
                                      completions::expected how) {
   auto spec = answers_.expect(who, std::move(how), to.where);
   if (!spec) return;
   services_->probe->edit_call(verb);
-  call.exchange = who.exchange;
-  call.spec = std::move(*spec);
-  context_.tell(to.where, call);
+  message.exchange = who.exchange;
+  message.spec = std::move(*spec);
+  context_.tell(to.where, message);
 }
 
 void edit_routes::show(const route_context& r) {
@@ -195,7 +195,8 @@ struct read_generation_call {
 }  // namespace
 
 void edit_routes::complete(const route_context& r) {
-  if (const auto why = ready_.why_not(context_.now()); why && find(r) != nullptr) return replies_.refuse(r.who, *why);
+  if (find(r) == nullptr) return;
+  if (const auto why = ready_.why_not(context_.now())) return replies_.refuse(r.who, *why);
   using read = read_generation_call<complete_text>;
   read_for_session(
       r,
@@ -212,25 +213,26 @@ void edit_routes::complete(const route_context& r) {
 }
 
 void edit_routes::edit(const route_context& r) {
-  if (const auto why = ready_.why_not(context_.now()); why && find(r) != nullptr) return replies_.refuse(r.who, *why);
+  if (find(r) == nullptr) return;
+  if (const auto why = ready_.why_not(context_.now())) return replies_.refuse(r.who, *why);
   using read = read_generation_call<edit_file>;
   read_for_session(
       r,
       [services = services_, tenant = r.who.tenant](const std::string& body) -> api::checked<read> {
         auto given = api::parse_edit(body, services->editing);
         if (!given) return given.error();
-        edit_file call{
+        edit_file message{
             .path = std::move(given->path), .version = given->version, .instruction = std::move(given->instruction)};
         // Most of the new file is the old one.
         auto& how = given->how;
         if (!how.prediction && draft::reads_prediction(how.drafting(services->draft_defaults).how)) {
-          call.predicts_file = true;
-          how.prediction =
-              "";  // makes `drafting` choose a method that reads it; the session puts the file in its place
+          message.predicts_file = true;
+          // Makes `drafting` choose a method that reads it; the session puts the file in its place.
+          how.prediction = "";
         }
         auto expected = completions::read_expected(*services, std::move(how), tenant);
         if (!expected) return expected.error();
-        return read{std::move(call), std::move(*expected)};
+        return read{std::move(message), std::move(*expected)};
       },
       [this, who = r.who](const open_session& s, read given) {
         pass_on_generation(who, s, edit_verb::edit, std::move(given.call), std::move(given.how));

@@ -68,10 +68,11 @@ class edit_routes {
   template<class Parse, class Then>
   void read_for_session(const route_context& r, Parse parse, Then then);
   template<class M>
-  void pass_on(const caller& who, const open_session& to, edit_verb verb, M call);
+  void pass_on(const caller& who, const open_session& to, edit_verb verb, M message);
   /// Hands a request to `completions` and its message to the session that starts the answer.
   template<class M>
-  void pass_on_generation(const caller& who, const open_session& to, edit_verb verb, M call, completions::expected how);
+  void pass_on_generation(const caller& who, const open_session& to, edit_verb verb, M message,
+                          completions::expected how);
   void open_with(const caller& who, api::open_session_request parsed, workspace files);
   /// Ends the call; null when its client has left.
   std::optional<call> take(std::uint64_t exchange);

@@ -213,10 +213,10 @@ void gateway::serve_detokenize(const route_context& r) {
     const auto asked = api::parse_detokenize_request(body);
     if (!asked) return asked.error();
     const auto& tokenizer = *services->answers->tokenizer();
-    std::size_t bytes = 0;
-    for (const token t : asked->tokens) bytes += tokenizer.piece(t, true).size();
-    if (bytes > text_bytes_max) {
-      return api::bad_field("tokens", "'tokens' stand for " + std::to_string(bytes) + " bytes; expected at most " +
+    std::size_t text_bytes = 0;
+    for (const token t : asked->tokens) text_bytes += tokenizer.piece(t, true).size();
+    if (text_bytes > text_bytes_max) {
+      return api::bad_field("tokens", "'tokens' stand for " + std::to_string(text_bytes) + " bytes; expected at most " +
                                           std::to_string(text_bytes_max) + " in one request.");
     }
     const auto text = tokenizer.decode(asked->tokens, {.render_special = true});

@@ -328,7 +328,7 @@ TEST_P(restart_matrix, gives_the_same_bytes_or_one_clear_error_when_an_actor_die
 }
 
 INSTANTIATE_TEST_SUITE_P(stories, restart_matrix, testing::Range<std::size_t>(0, 6),
-                         [](const auto& info) { return stories()[info.param].first; });
+                         [](const auto& story) { return stories()[story.param].first; });
 
 }  // namespace
 }  // namespace redline::actors

@@ -343,7 +343,9 @@ TEST(zmq_fabric, tells_the_loss_of_a_process_before_its_successor) {
     options = quick();
     options.listen = directory.endpoint();
     ASSERT_TRUE(front.start_bridge(options, {}));
-    if (i > 0) EXPECT_FALSE(next_news(*back_link).reachable);
+    if (i > 0) {
+      EXPECT_FALSE(next_news(*back_link).reachable);
+    }
     EXPECT_TRUE(next_news(*back_link).reachable);
   }
 }

@@ -70,7 +70,9 @@ TEST_F(http_gate_test, answers_when_a_request_does_not_reach_the_gateway) {
     const auto [head, body] = client.read_response();
     EXPECT_THAT(head, HasSubstr(status));
     EXPECT_THAT(body, StartsWith("{\"error\":{\"message\":"));
-    if (status == " 503 ") EXPECT_THAT(head, HasSubstr("Retry-After: 1\r\n"));
+    if (status == " 503 ") {
+      EXPECT_THAT(head, HasSubstr("Retry-After: 1\r\n"));
+    }
   }
 }
 
