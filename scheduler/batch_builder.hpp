@@ -22,7 +22,7 @@ struct budget {
 
 /// Packs a ranking into one pass. Pure: the same inputs give the same plan. Runs first, without their drafts: decodes,
 /// then prompts, each in order. Prompts are shortened to chunks and have a quarter of the pass at least; a run that
-/// fits nothing is left behind with the reason, and the next one is tried. Then draft tokens, those first that are
+/// fits nothing is left out with the reason, and the next one is tried. Then draft tokens, those first that are
 /// likeliest to be accepted for the time they take, as long as the tokens that the pass is expected to yield per
 /// microsecond grow.
 batch_plan build_batch(std::span<const work_item> items, std::span<const item_index> best_first, const budget& limits,

@@ -31,8 +31,8 @@ class prefix_followers {
 
   /// Of the sequences of its scope whose prompts are being computed and that wait for none: the one that has computed
   /// most of what both begin with; else the one that has most in common with it, if that is at least half of what the
-  /// sequence lacks and not behind it. Not one whose round is closed, nor one without a place where the sequence has
-  /// one, nor a prefill for a round that a client waits for: its turn comes last.
+  /// sequence lacks and does not begin after that. Not one whose round is closed, nor one without a place where the
+  /// sequence has one, nor a prefill for a round that a client waits for: its turn comes last.
   [[nodiscard]] std::optional<choice> choose_leader(sequence_id sequence, const run_queue& queue,
                                                     std::uint32_t page_tokens) const;
   void follow(sequence_id sequence, const choice& chosen);

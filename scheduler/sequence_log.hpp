@@ -50,7 +50,7 @@ class sequence_log {
   /// The log was computed from `first` to its end, with a draft after it of which accepted_count tokens were right:
   /// `appended` is these and the one token sampled after them.
   void note_verified(std::uint32_t first, std::uint32_t accepted_count, std::span<const token> appended);
-  /// All KV is lost. Whoever asked for that tells the owner of the pages.
+  /// All KV is lost. The caller tells the owner of the pages.
   void lose_kv();
 
   /// The next tokens to compute: up to the log's end or the next token that has KV. without_last: the last token is not

@@ -472,8 +472,8 @@ bool is_tcp(const std::string& endpoint) { return endpoint.starts_with("tcp://")
 
 std::string path_of_ipc(const std::string& endpoint) { return endpoint.substr(std::string("ipc://").size()); }
 
-/// A directory that others cannot enter keeps them from an ipc socket inside; both sides look, for whoever owns the
-/// directory can put another socket there.
+/// A directory that others cannot enter keeps them from an ipc socket inside; both sides look, because its owner
+/// can put another socket there.
 result<void> check_ipc_directory(const std::string& endpoint) {
   const std::string path = path_of_ipc(endpoint);
   const auto slash = path.rfind('/');
@@ -482,8 +482,8 @@ result<void> check_ipc_directory(const std::string& endpoint) {
   if (::stat(directory.c_str(), &info) != 0) {
     return failure{errc::io_error, "the directory of " + endpoint + " does not exist"};
   }
-  const std::string expected =
-      "expected a directory of this user that nobody else can enter (mode 0700) for " + endpoint + ", found " + directory;
+  const std::string expected = "expected a directory of this user that nobody else can enter (mode 0700) for " +
+                               endpoint + ", found " + directory;
   if (info.st_uid != ::geteuid()) {
     return failure{errc::invalid_argument, expected + " owned by user " + std::to_string(info.st_uid)};
   }

@@ -57,12 +57,12 @@ completions::completions(actor::actor_context& context, std::shared_ptr<const ga
 // ---- from a request to its sessions --------------------------------------------------------------------------------
 
 void completions::serve(const route_context& r, api::endpoint from) {
+  if (const auto why = ready_.why_not(context_.now())) return replies_.refuse(r.who, *why);
   if (const auto why = room_for(1, r.who.tenant)) return replies_.refuse(r.who, *why);
-  const std::size_t bytes = r.request.body.size();
   reader_.read(
-      r.who, bytes,
-      [services = services_, body = std::move(r.request.body), from, tenant = r.who.tenant,
-       now = context_.env().unix_seconds()] { return read(*services, body, from, tenant, now); },
+      r,
+      [services = services_, from, tenant = r.who.tenant, now = context_.env().unix_seconds()](
+          const std::string& body) { return read(*services, body, from, tenant, now); },
       [this, who = r.who](ready_request request) { begin(who, std::move(request)); });
 }
 

@@ -61,8 +61,7 @@ void edit_routes::open(const route_context& r) {
     api::open_session_request parsed;
     workspace files;
   };
-  const std::size_t bytes = r.request.body.size();
-  const auto read = [services = services_, body = std::move(r.request.body)]() -> api::checked<read_files> {
+  const auto read = [services = services_](const std::string& body) -> api::checked<read_files> {
     auto parsed = api::parse_open_session(body, services->editing);
     if (!parsed) return parsed.error();
     if (!services->serves_model(parsed->model)) {
@@ -79,7 +78,7 @@ void edit_routes::open(const route_context& r) {
     }
     return read_files{std::move(*parsed), std::move(files)};
   };
-  reader_.read(r.who, bytes, read, [this, who = r.who](read_files given) {
+  reader_.read(r, read, [this, who = r.who](read_files given) {
     open_with(who, std::move(given.parsed), std::move(given.files));
   });
 }
@@ -118,12 +117,9 @@ edit_routes::open_session* edit_routes::find(const caller& who, const std::strin
 template<class Parse, class Then>
 void edit_routes::read_for_session(const route_context& r, Parse parse, Then then) {
   if (find(r) == nullptr) return;
-  const std::size_t bytes = r.request.body.size();
-  reader_.read(
-      r.who, bytes, [parse = std::move(parse), body = std::move(r.request.body)] { return parse(body); },
-      [this, who = r.who, name = r.captures.front(), then = std::move(then)](auto given) {
-        if (const auto* s = find(who, name)) then(*s, std::move(given));
-      });
+  reader_.read(r, std::move(parse), [this, who = r.who, name = r.captures.front(), then = std::move(then)](auto given) {
+    if (const auto* s = find(who, name)) then(*s, std::move(given));
+  });
 }
 
 template<class M>

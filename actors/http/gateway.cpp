@@ -6,6 +6,7 @@
 
 #include "actors/serving/verify_scheduler.hpp"
 #include "runtime/base/hex.hpp"
+#include "runtime/base/size_limits.hpp"
 #include "transport/http_message.hpp"
 
 namespace redline::actors {
@@ -13,7 +14,6 @@ namespace {
 
 constexpr microseconds tick{500'000};
 constexpr std::size_t request_id_bytes_max = 128;
-constexpr std::size_t text_bytes_max = 4U << 20;  // of an answer to /detokenize
 
 const std::string* find_header(const header_list& headers, std::string_view name) {
   for (const auto& [key, value] : headers) {
@@ -177,15 +177,14 @@ void gateway::serve_model(const route_context& r) {
 
 /// Answers with what `read` makes of the request on another thread.
 template<class Read>
-void gateway::respond_read(const route_context& r, Read read, std::size_t bytes) {
-  reader_.read(r.who, bytes, std::move(read),
-               [this, who = r.who](std::string body) { replies_.respond(who, 200, std::move(body)); });
+void gateway::respond_read(const route_context& r, Read read) {
+  reader_.read(r, std::move(read),
+               [this, who = r.who](std::string answer) { replies_.respond(who, 200, std::move(answer)); });
 }
 
 void gateway::serve_tokenize(const route_context& r) {
-  const std::size_t bytes = r.request.body.size();
-  auto read = [services = services_, body = std::move(r.request.body),
-               now = context().env().unix_seconds()]() -> api::checked<std::string> {
+  const auto read = [services = services_,
+                     now = context().env().unix_seconds()](const std::string& body) -> api::checked<std::string> {
     const auto asked = api::parse_tokenize_request(body);
     if (!asked) return asked.error();
     const auto& tokenizer = *services->answers->tokenizer();
@@ -204,39 +203,37 @@ void gateway::serve_tokenize(const route_context& r) {
     }
     return api::tokenize_body(*asked, tokens, pieces, services->answers->context_max());
   };
-  respond_read(r, std::move(read), bytes);
+  respond_read(r, read);
 }
 
 void gateway::serve_detokenize(const route_context& r) {
-  const std::size_t bytes = r.request.body.size();
-  auto read = [services = services_, body = std::move(r.request.body)]() -> api::checked<std::string> {
+  const auto read = [services = services_](const std::string& body) -> api::checked<std::string> {
     const auto asked = api::parse_detokenize_request(body);
     if (!asked) return asked.error();
     const auto& tokenizer = *services->answers->tokenizer();
     std::size_t text_bytes = 0;
     for (const token t : asked->tokens) text_bytes += tokenizer.piece(t, true).size();
-    if (text_bytes > text_bytes_max) {
+    if (text_bytes > sizes::spelled_text_bytes_max) {
       return api::bad_field("tokens", "'tokens' stand for " + std::to_string(text_bytes) + " bytes; expected at most " +
-                                          std::to_string(text_bytes_max) + " in one request.");
+                                          std::to_string(sizes::spelled_text_bytes_max) + " in one request.");
     }
     const auto text = tokenizer.decode(asked->tokens, {.render_special = true});
     if (!text) return api::bad_field("tokens", text.error().context);
     return api::detokenize_body(*text);
   };
-  respond_read(r, std::move(read), bytes);
+  respond_read(r, read);
 }
 
 void gateway::serve_template(const route_context& r) {
-  const std::size_t bytes = r.request.body.size();
-  auto read = [services = services_, body = std::move(r.request.body),
-               now = context().env().unix_seconds()]() -> api::checked<std::string> {
+  const auto read = [services = services_,
+                     now = context().env().unix_seconds()](const std::string& body) -> api::checked<std::string> {
     const auto asked = api::parse_template_request(body);
     if (!asked) return asked.error();
     const auto prompt = services->prompts->render(asked->messages, asked->add_generation_prompt, now);
     if (!prompt) return api::error_of(prompt.error());
     return api::template_body(prompt->text_without_marks());
   };
-  respond_read(r, std::move(read), bytes);
+  respond_read(r, read);
 }
 
 void gateway::serve_metrics(const route_context& r) {
@@ -279,7 +276,9 @@ void gateway::on(const drain_gateway&) {
 }
 
 void gateway::on(const cancel_everything&) {
-  completions_.fail_all({errc::draining, "the server is shutting down"}, 1000);
+  const failure why{errc::draining, "the server is shutting down"};
+  reader_.fail_all(why);
+  completions_.fail_all(why, 1000);
 }
 
 void gateway::on(const http_closed& m) {

@@ -64,7 +64,7 @@ class gateway final : public actor::actor_of<gateway> {
   void serve_health(const route_context& r);
   void serve_metrics(const route_context& r);
   template<class Read>
-  void respond_read(const route_context& r, Read read, std::size_t bytes);
+  void respond_read(const route_context& r, Read read);
   [[nodiscard]] api::model_card card() const;
 
   std::shared_ptr<const gateway_services> services_;

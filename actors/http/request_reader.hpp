@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 
@@ -18,20 +20,24 @@ class request_reader {
   request_reader(actor::actor_context& context, std::shared_ptr<actor::thread_pool> pool, http_replies& replies)
       : work_(context, std::move(pool)), replies_(replies) {}
 
-  /// Runs `job()` on another thread, and then `then(what it gave)` here, unless the client has left meanwhile. job:
-  /// gives an api::checked, whose error refuses the request; may hold nothing of the gateway's. bytes: of its input.
+  /// Takes the request's body, runs `job(body)` on another thread, and then `then(what it gave)` here, unless the
+  /// client has left meanwhile. job: gives an api::checked, whose error refuses the request; may hold nothing of the
+  /// gateway's.
   template<class Job, class Then>
-  void read(const caller& who, std::size_t bytes, Job job, Then then) {
-    using value = std::invoke_result_t<Job&>;
-    const auto ticket = work_.run(who.tenant, bytes, std::move(job),
-                                  [this, who, then = std::move(then)](result<value> outcome) mutable {
-                                    reading_.erase(who.exchange);
-                                    if (!outcome) return replies_.refuse(who, api::error_of(outcome.error()));
-                                    if (!*outcome) return replies_.refuse(who, outcome->error());
-                                    then(std::move(**outcome));
-                                  });
-    if (!ticket) return replies_.refuse(who, api::error_of(ticket.error()));
-    reading_[who.exchange] = *ticket;
+  void read(const route_context& r, Job job, Then then) {
+    using value = std::invoke_result_t<const Job&, const std::string&>;
+    const caller& who = r.who;
+    const std::size_t bytes = r.request.body.size();
+    const auto ticket = work_.run(
+        who.tenant, bytes, [job = std::move(job), body = std::move(r.request.body)] { return job(body); },
+        [this, who, then = std::move(then)](result<value> outcome) mutable {
+          reading_.erase(who.exchange);
+          if (!outcome) return replies_.refuse(who, api::error_of(outcome.error(), who.request_id));
+          if (!*outcome) return replies_.refuse(who, outcome->error());
+          then(std::move(**outcome));
+        });
+    if (!ticket) return replies_.refuse(who, api::error_of(ticket.error(), who.request_id));
+    reading_.emplace(who.exchange, reading{who, *ticket});
   }
   void on(const actor::job_done& m) { work_.on(m); }
 
@@ -39,17 +45,27 @@ class request_reader {
   bool client_left(std::uint64_t exchange) {
     const auto at = reading_.find(exchange);
     if (at == reading_.end()) return false;
-    work_.drop(at->second);
+    work_.drop(at->second.ticket);
     reading_.erase(at);
     return true;
   }
+  /// Refuses all requests that are being read.
+  void fail_all(const failure& why) {
+    for (const auto& [exchange, one] : std::exchange(reading_, {})) {
+      work_.drop(one.ticket);
+      replies_.refuse(one.who, api::error_of(why, one.who.request_id));
+    }
+  }
   [[nodiscard]] bool idle() const { return reading_.empty(); }
-  [[nodiscard]] std::size_t count() const { return reading_.size(); }
 
  private:
   actor::offload work_;
   http_replies& replies_;
-  std::unordered_map<std::uint64_t, std::uint64_t> reading_;  // tickets by exchange
+  struct reading {
+    caller who;
+    std::uint64_t ticket = 0;
+  };
+  std::unordered_map<std::uint64_t, reading> reading_;  // by exchange
 };
 
 }  // namespace redline::actors

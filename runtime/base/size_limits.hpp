@@ -25,6 +25,9 @@ inline constexpr std::uint32_t prompt_text_bytes_max = http_body_bytes_max;  // 
 inline constexpr std::uint32_t edit_file_bytes_max = 1u << 20;               // one file of an edit session
 inline constexpr std::uint32_t edit_session_bytes_max = 4u << 20;            // all its files
 
+// What the tokens given to /detokenize may spell: the answer says it twice, and escaped a byte takes six.
+inline constexpr std::uint32_t spelled_text_bytes_max = 4u << 20;
+
 namespace detail {
 /// A header "a:b\r\n" takes 5 bytes on the socket and 7 in a message; a long one takes less in a message.
 inline constexpr std::uint32_t headers_in_message = 2 * http_header_bytes_max;
@@ -42,6 +45,7 @@ static_assert(prompt_text_bytes_max <= string_bytes_max && prompt_text_bytes_max
               "a text from a body is one string of a message; JSON's escapes never make it longer than the body");
 static_assert(edit_file_bytes_max <= edit_session_bytes_max && edit_session_bytes_max <= http_body_bytes_max,
               "all files of an edit session can be sent when it is opened");
+static_assert(2 * 6ull * spelled_text_bytes_max <= http_answer_bytes_max, "what tokens spell is an answer");
 static_assert(2 * edit_file_bytes_max <= http_answer_bytes_max, "a file that is shown is an answer");
 
 }  // namespace redline::sizes

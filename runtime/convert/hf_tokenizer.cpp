@@ -66,16 +66,16 @@ struct surroundings {
 result<surroundings> read_template(const json_object& step) {
   REDLINE_TRY_ASSIGN(const json* items, step.array("single"));
   surroundings out;
-  bool behind = false;
+  bool seen = false;  // the Sequence
   for (const json& item : *items) {
     REDLINE_TRY_ASSIGN(const json_object each, json_object::of(item, step.file(), step.path_of("single")));
     if (each.has("Sequence")) {
-      if (behind) return step.unsupported("single", "expected one Sequence, found several");
-      behind = true;
+      if (seen) return step.unsupported("single", "expected one Sequence, found several");
+      seen = true;
       continue;
     }
     REDLINE_TRY_ASSIGN(const json_object special, each.object("SpecialToken"));
-    std::optional<std::string>& side = behind ? out.back : out.front;
+    std::optional<std::string>& side = seen ? out.back : out.front;
     if (side) return step.unsupported("single", "expected at most one special token on each side");
     REDLINE_TRY_ASSIGN(side.emplace(), special.text("id"));
   }

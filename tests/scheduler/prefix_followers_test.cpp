@@ -39,7 +39,7 @@ struct fixture {
     queue.await_prefix({sequence}, 0, instant::max());
     followers.follow({sequence}, {{leader}, common, false});
   }
-  /// Whoever can computes a chunk of this many tokens.
+  /// Each sequence that can computes a chunk of this many tokens.
   batch_plan pass(std::uint32_t rows) {
     const auto plan = queue.plan(
         {.rows_max = rows, .prompt_chunk_rows_max = rows, .pages_free = 100, .time_max = microseconds{1'000'000}}, {});

@@ -407,7 +407,7 @@ outcome run(const scenario& plot) {
   };
   const bool over = world.run_until([&] { return s->over(); }, life_max, accidents);
   if (!over) out.complaints.push_back("some session neither finished nor failed in time");
-  // What is on the wires arrives, and whoever never heard of an end notices the silence.
+  // What is on the wires arrives, and actors that never heard of an end notice the silence.
   world.run_for(plot.faults ? microseconds{180'000'000} : microseconds{5'000'000});
   judge(*s, out);
 

@@ -30,7 +30,7 @@ struct flags {
   bool write = false;
 };
 
-/// Puts `bytes` in the place of the file in one step: whoever reads it sees the old file or the new one. A symbolic
+/// Puts `bytes` in the place of the file in one step: a reader sees the old file or the new one. A symbolic
 /// link is followed, the mode kept, and a file that changed since it was read is left alone.
 result<void> replace_edited(const std::string& named, const std::string& before, const std::string& bytes) {
   std::error_code error;

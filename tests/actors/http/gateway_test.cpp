@@ -284,6 +284,22 @@ TEST_F(gateway_alone, ends_all_answers_with_an_error_when_a_drain_takes_too_long
   EXPECT_EQ(metric("redline_answers_running"), 0);
 }
 
+TEST_F(gateway_alone, ends_requests_that_are_being_read_when_a_drain_takes_too_long) {
+  const auto id = ask_for_text();
+  core.run_ready();  // it is read, and the message that says so is on its way
+  tell(cancel_everything{});
+  run();
+  EXPECT_EQ(status_of(id), 503U);
+  EXPECT_TRUE(all<verify_run>().empty());
+}
+
+TEST_F(gateway_alone, reads_nothing_while_it_is_not_ready) {
+  tell(actor::peer_state{.process = 2, .reachable = false});
+  const auto id = ask("POST", "/v1/chat/completions", {{"messages", "no conversation"}});
+  run();
+  EXPECT_EQ(status_of(id), 503U) << "before the request is looked at";
+}
+
 TEST_F(gateway_alone, fails_a_request_whose_session_died) {
   const auto id = ask_for_text();
   run();

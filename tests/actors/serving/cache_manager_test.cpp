@@ -231,7 +231,7 @@ TEST_F(cache_manager_test, keeps_known_prefixes_until_their_pages_are_needed) {
   passed_on();
   inject(offer_prefix{epoch, {1}, {1}, text(70)});
   inject(release_pages{epoch, {1}});
-  EXPECT_EQ(w.find(who)->free_count(), pages_count) << "for whoever needs them";
+  EXPECT_EQ(w.find(who)->free_count(), pages_count) << "for other sequences";
   EXPECT_EQ(adopted(2, 1, text(70)).count, 64u);
   inject(release_pages{epoch, {2}});
   place({{.sequence = 3, .rows = 100}});

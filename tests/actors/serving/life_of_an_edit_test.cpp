@@ -171,7 +171,7 @@ TEST_F(life_of_an_edit, tells_the_drafter_what_passes_take) {
   EXPECT_EQ(expect<propose>(drafter_at).step, first.step);
 }
 
-TEST_F(life_of_an_edit, sends_the_log_again_to_whoever_lost_it) {
+TEST_F(life_of_an_edit, sends_the_log_again_to_an_actor_that_lost_it) {
   open(10);
   wire.sent.clear();
   inject(scheduler_at, says(1, {'d'}));

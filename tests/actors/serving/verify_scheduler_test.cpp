@@ -170,7 +170,7 @@ TEST_F(verify_scheduler_test, tells_the_cache_manager_what_refused_drafts_and_ed
   ask({.sequence = 2, .tail = {7}});
   const auto other = placed();
   EXPECT_EQ(other.runs.size(), 1u);
-  EXPECT_EQ(other.changes, (std::vector<table_change>{{{1}, {}, 3}, {{2}, {}, 0}})) << "whoever's batch it is";
+  EXPECT_EQ(other.changes, (std::vector<table_change>{{{1}, {}, 3}, {{2}, {}, 0}})) << "in a batch of another sequence";
   complete();
   expect<verified>(session_at);
   verify_run edit{.sequence = {1}, .tenant = {1}, .round = {2}, .log = {5, {}}, .tokens_max = 250};

@@ -74,7 +74,7 @@ TEST_F(benches, copy_executes_programs_and_measures_what_bounds_them) {
   for (const auto& t : corpus["executed"]) EXPECT_EQ(t["exact"], t["edits"]);
   EXPECT_EQ(corpus["moved"].at(0)["forced"], 1.0);
   EXPECT_EQ(corpus["moved"].at(0)["auto_confidence"], 1.0);
-  // Whoever decides about spans decides about all of them; text that no mask holds has none.
+  // Who decides about one span decides about all of them; text that no mask holds has none.
   std::map<std::string, ordered_json> own;
   for (const auto& o : corpus["own"]) own[o["written"]] = o;
   ASSERT_EQ(own.size(), 5u);

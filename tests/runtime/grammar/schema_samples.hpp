@@ -46,8 +46,8 @@ inline std::vector<std::pair<std::string, std::function<std::string(std::size_t)
   };
 }
 
-/// A chain of parts of which each needs the one before it, declared in an order that is bad for whoever computes all of
-/// them again and again.
+/// A chain of parts of which each needs the one before it, declared in an order that is bad for an algorithm that
+/// computes all of them again and again.
 inline std::string chained_schema(std::size_t links) {
   std::string properties = R"("p0":{"$ref":"#/$defs/0"})", definitions = R"("0":{"type":"null"})";
   for (std::size_t i = 1; i < links; ++i) {
