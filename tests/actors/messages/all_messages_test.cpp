@@ -34,7 +34,7 @@ TEST(all_messages, have_the_bytes_they_always_had) {
     std::snprintf(number, sizeof number, "%04x", M::id.value);
     found[std::string(number) + " " + std::string(M::name)] = hex(actor::encode(test::sample_of<M>(7)));
   });
-  if (const char* wish = std::getenv("REDLINE_GOLDEN"); wish != nullptr && std::string_view(wish) == "write") {
+  if (const char* mode = std::getenv("REDLINE_GOLDEN"); mode != nullptr && std::string_view(mode) == "write") {
     std::ofstream out(path);
     for (const auto& [name, bytes] : found) out << name << " " << bytes << "\n";
   }

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "runtime/actor/address.hpp"
+#include "runtime/actor/protocol.hpp"
+#include "runtime/base/ids.hpp"
+
+namespace redline::actors {
+
+/// What a process does in a pool.
+enum class process_role : std::uint8_t {
+  gateway,  // HTTP and sessions; runs no large model
+  worker,   // a target model, a draft model or both
+  broker,   // carries frames, runs no actors
+  last_,
+};
+
+/// What a process says of itself before anything else, and again when it changes. A broker keeps it, and shows it to
+/// those that may work with the process; they compare it with what they know.
+struct process_card {
+  process_role role = process_role::worker;
+  std::string version;
+  std::string host;
+  std::string name;                  // of the model for clients; workers only, like all that follows
+  std::vector<std::string> aliases;  // other names that clients may use
+  bool has_target = false;
+  bool has_draft = false;
+  std::uint64_t model = 0;        // digest of the target model's file; see gguf::compute_file_digest
+  std::uint64_t header = 0;       // digest of its header, which gateways ask for (`read_header`)
+  std::uint64_t vocabulary = 0;   // digest of the tokenizer of target or draft model
+  std::string numerics;           // what decides the bits of its answers: kernels and KV type
+  std::uint32_t context = 0;      // most tokens of a sequence
+  std::uint32_t running_max = 0;  // answers in computation at once
+  std::uint32_t waiting_max = 0;  // and that may wait for that
+  std::uint32_t pages_count = 0;  // of its KV pool
+  std::uint32_t threads = 0;      // compute threads
+  bool is_draining = false;       // it takes no new answers, and wants those that it has to go elsewhere
+  bool operator==(const process_card&) const = default;
+  static constexpr auto fields(auto& self) {
+    return std::tie(self.role, self.version, self.host, self.name, self.aliases, self.has_target, self.has_draft,
+                    self.model, self.header, self.vocabulary, self.numerics, self.context, self.running_max,
+                    self.waiting_max, self.pages_count, self.threads, self.is_draining);
+  }
+};
+
+/// Asks a worker for a part of its target model's header: GGUF's metadata without tensors.
+struct read_header {
+  static constexpr actor::message_id id{0x0a10};
+  static constexpr std::string_view name = "read_header";
+
+  std::uint64_t header = 0;  // its digest
+  std::uint64_t offset = 0;
+  static constexpr auto fields(auto& self) { return std::tie(self.header, self.offset); }
+};
+
+/// A part of it, at most a mebibyte. Without bytes: the worker has another header.
+struct header_part {
+  static constexpr actor::message_id id{0x0a11};
+  static constexpr std::string_view name = "header_part";
+
+  std::uint64_t header = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t total = 0;  // bytes of the whole header
+  std::string bytes;
+  static constexpr auto fields(auto& self) { return std::tie(self.header, self.offset, self.total, self.bytes); }
+};
+
+}  // namespace redline::actors
