@@ -11,14 +11,18 @@
 #include <vector>
 
 #include "runtime/base/hex.hpp"
-#include "runtime/convert/hf_config.hpp"
-#include "runtime/convert/hf_folder.hpp"
-#include "runtime/convert/hf_tokenizer.hpp"
 #include "runtime/convert/output_path.hpp"
 #include "runtime/convert/row_stream.hpp"
+#include "runtime/huggingface/model_config.hpp"
+#include "runtime/huggingface/model_folder.hpp"
+#include "runtime/huggingface/tokenizer.hpp"
 
 namespace redline::convert {
 namespace {
+
+using huggingface::json_object;
+using huggingface::model_config;
+using huggingface::model_folder;
 
 std::optional<weight_type> weight_type_of(std::string_view safetensors_type) {
   for (const weight_type type : {weight_type::f32, weight_type::f16, weight_type::bf16}) {
@@ -50,8 +54,8 @@ enum class row_kind { plain, rotated, norm };
 /// Takes tensors out of a folder one by one, checks them, and remembers which were asked for.
 class tensor_mover {
  public:
-  tensor_mover(const hf_folder& from, const hf_config& config, const output_type& type, kernels::worker_team& team,
-               gguf::gguf_writer& to)
+  tensor_mover(const model_folder& from, const model_config& config, const output_type& type,
+               kernels::worker_team& team, gguf::gguf_writer& to)
       : from_(from), shape_(config.shape), type_(type), team_(team), to_(to) {}
 
   result<void> matrix(const std::string& ours, const std::string& theirs, std::uint64_t rows, std::uint64_t columns,
@@ -82,7 +86,7 @@ class tensor_mover {
   /// A vector is moved as rows of one number.
   result<void> move(const std::string& ours, const std::string& theirs, std::vector<std::uint64_t> shape,
                     weight_type wanted, row_kind kind) {
-    REDLINE_TRY_ASSIGN(const hf_folder::place from, find(theirs, shape));
+    REDLINE_TRY_ASSIGN(const model_folder::place from, find(theirs, shape));
     const auto stored = weight_type_of(from.tensor->type);
     if (!stored) {
       return failure{errc::unsupported_format, from.file->path() + ": " + quote_bytes(theirs) +
@@ -102,22 +106,23 @@ class tensor_mover {
     return {};
   }
 
-  result<hf_folder::place> find(const std::string& theirs, std::span<const std::uint64_t> shape) {
+  result<model_folder::place> find(const std::string& theirs, std::span<const std::uint64_t> shape) {
     const auto it = from_.tensors().find(theirs);
     if (it == from_.tensors().end()) {
       return failure{errc::file_malformed, from_.path() + ": tensor '" + theirs + "' is missing"};
     }
-    const hf_folder::place found = it->second;
+    const model_folder::place found = it->second;
     if (!std::equal(shape.begin(), shape.end(), found.tensor->shape.begin(), found.tensor->shape.end())) {
       return failure{errc::file_malformed, found.file->path() + ": '" + theirs + "'.shape: expected " +
-                                               shape_text(shape) + ", found " + shape_text(found.tensor->shape)};
+                                               huggingface::shape_text(shape) + ", found " +
+                                               huggingface::shape_text(found.tensor->shape)};
     }
     used_.insert(theirs);
     return found;
   }
 
-  const hf_folder& from_;
-  const decoder_shape& shape_;
+  const model_folder& from_;
+  const gguf::decoder_shape& shape_;
   const output_type& type_;
   kernels::worker_team& team_;
   gguf::gguf_writer& to_;
@@ -125,14 +130,14 @@ class tensor_mover {
 };
 
 /// A norm's weight, and its bias where norms have one.
-result<void> move_norm(const decoder_shape& s, const std::string& ours, const std::string& theirs,
+result<void> move_norm(const gguf::decoder_shape& s, const std::string& ours, const std::string& theirs,
                        tensor_mover& mover) {
   REDLINE_TRY(mover.vector(ours + ".weight", theirs + ".weight", s.width, row_kind::norm));
   return s.has_layer_norms() ? mover.vector(ours + ".bias", theirs + ".bias", s.width) : result<void>();
 }
 
 /// Starcoder2's feed-forward part: no gate, and biases.
-result<void> move_plain_feed_forward(const decoder_shape& s, const std::string& ours, const std::string& theirs,
+result<void> move_plain_feed_forward(const gguf::decoder_shape& s, const std::string& ours, const std::string& theirs,
                                      tensor_mover& mover) {
   REDLINE_TRY(mover.matrix(ours + "ffn_up.weight", theirs + "mlp.c_fc.weight", s.feed_forward, s.width));
   REDLINE_TRY(mover.vector(ours + "ffn_up.bias", theirs + "mlp.c_fc.bias", s.feed_forward));
@@ -140,14 +145,14 @@ result<void> move_plain_feed_forward(const decoder_shape& s, const std::string& 
   return mover.vector(ours + "ffn_down.bias", theirs + "mlp.c_proj.bias", s.width);
 }
 
-result<void> move_gated_feed_forward(const decoder_shape& s, const std::string& ours, const std::string& theirs,
+result<void> move_gated_feed_forward(const gguf::decoder_shape& s, const std::string& ours, const std::string& theirs,
                                      tensor_mover& mover) {
   REDLINE_TRY(mover.matrix(ours + "ffn_gate.weight", theirs + "mlp.gate_proj.weight", s.feed_forward, s.width));
   REDLINE_TRY(mover.matrix(ours + "ffn_up.weight", theirs + "mlp.up_proj.weight", s.feed_forward, s.width));
   return mover.matrix(ours + "ffn_down.weight", theirs + "mlp.down_proj.weight", s.width, s.feed_forward);
 }
 
-result<void> move_layer(const decoder_shape& s, std::uint32_t index, bool biases, tensor_mover& mover) {
+result<void> move_layer(const gguf::decoder_shape& s, std::uint32_t index, bool biases, tensor_mover& mover) {
   const std::string ours = "blk." + std::to_string(index) + ".";
   const std::string theirs = "model.layers." + std::to_string(index) + ".";
   const std::uint64_t q = std::uint64_t{s.heads} * s.head_dim, kv = std::uint64_t{s.kv_heads} * s.head_dim;
@@ -172,7 +177,7 @@ result<void> move_layer(const decoder_shape& s, std::uint32_t index, bool biases
   return move_plain_feed_forward(s, ours, theirs, mover);
 }
 
-result<void> move_tensors(const decoder_shape& s, tensor_mover& mover) {
+result<void> move_tensors(const gguf::decoder_shape& s, tensor_mover& mover) {
   REDLINE_TRY(mover.matrix("token_embd.weight", "model.embed_tokens.weight", s.vocabulary, s.width));
   REDLINE_TRY(move_norm(s, "output_norm", "model.norm", mover));
   if (!s.tied_head) REDLINE_TRY(mover.matrix("output.weight", "lm_head.weight", s.vocabulary, s.width));
@@ -182,13 +187,13 @@ result<void> move_tensors(const decoder_shape& s, tensor_mover& mover) {
   return mover.check_all_used();
 }
 
-void put_rope(const hf_config& config, gguf::gguf_writer& to) {
+void put_rope(const model_config& config, gguf::gguf_writer& to) {
   if (config.linear_factor != 1) {
     const std::string prefix = std::string(config.shape.architecture) + ".rope.scaling.";
     to.put_string(prefix + "type", "linear");
     to.put_f32(prefix + "factor", static_cast<float>(config.linear_factor));
   }
-  const std::vector<float> divisors = rope_divisors(config);
+  const std::vector<float> divisors = huggingface::rope_divisors(config);
   const std::uint64_t dimensions[] = {divisors.size()};
   if (!divisors.empty()) {
     to.add_tensor("rope_freqs.weight", gguf::tensor_type::f32, dimensions, std::as_bytes(std::span(divisors)));
@@ -202,9 +207,10 @@ std::string name_of(const std::string& folder) {
   return whole.filename().string();
 }
 
-result<void> put_tokenizer(const hf_folder& from, const json_object& config, std::uint32_t size,
-                           gguf::gguf_writer& to) {
-  const auto optional_object = [&](const json* document, std::string_view name) -> result<std::optional<json_object>> {
+result<void> move_tokenizer(const model_folder& from, const json_object& config, std::uint32_t size,
+                            gguf::gguf_writer& to) {
+  const auto optional_object = [&](const huggingface::json* document,
+                                   std::string_view name) -> result<std::optional<json_object>> {
     if (document == nullptr) return std::optional<json_object>();
     REDLINE_TRY_ASSIGN(json_object object, json_object::of(*document, from / name));
     return std::optional(std::move(object));
@@ -212,12 +218,12 @@ result<void> put_tokenizer(const hf_folder& from, const json_object& config, std
   REDLINE_TRY_ASSIGN(json_object tokenizer, json_object::of(from.tokenizer(), from / "tokenizer.json"));
   REDLINE_TRY_ASSIGN(auto tokenizer_config, optional_object(from.tokenizer_config(), "tokenizer_config.json"));
   REDLINE_TRY_ASSIGN(auto generation_config, optional_object(from.generation_config(), "generation_config.json"));
-  return put_hf_tokenizer({.tokenizer = std::move(tokenizer),
-                           .config = config,
-                           .tokenizer_config = std::move(tokenizer_config),
-                           .generation_config = std::move(generation_config),
-                           .chat_template = from.chat_template()},
-                          size, to);
+  return huggingface::put_tokenizer({.tokenizer = std::move(tokenizer),
+                                     .config = config,
+                                     .tokenizer_config = std::move(tokenizer_config),
+                                     .generation_config = std::move(generation_config),
+                                     .chat_template = from.chat_template()},
+                                    size, to);
 }
 
 }  // namespace
@@ -225,19 +231,19 @@ result<void> put_tokenizer(const hf_folder& from, const json_object& config, std
 result<void> convert_folder(const std::string& folder, const output_type& type, const std::string& path,
                             kernels::worker_team& team,
                             const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
-  REDLINE_TRY_ASSIGN(const hf_folder from, hf_folder::open(folder));
+  REDLINE_TRY_ASSIGN(const model_folder from, model_folder::open(folder));
   REDLINE_TRY(keep_sources(path, from.sources()));
   REDLINE_TRY_ASSIGN(const json_object document, json_object::of(from.config(), from / "config.json"));
-  REDLINE_TRY_ASSIGN(const hf_config config, read_hf_config(document));
+  REDLINE_TRY_ASSIGN(const model_config config, huggingface::read_model_config(document));
   gguf::gguf_writer out;
-  put_shape(config.shape, out);
+  gguf::put_shape(config.shape, out);
   out.put_string("general.name", name_of(folder));
   put_type(type, out);
   put_rope(config, out);
   // Before the tokenizer, so that a vocabulary's size is known to be that of a tensor that exists.
   tensor_mover mover(from, config, type, team, out);
   REDLINE_TRY(move_tensors(config.shape, mover));
-  REDLINE_TRY(put_tokenizer(from, document, config.shape.vocabulary, out));
+  REDLINE_TRY(move_tokenizer(from, document, config.shape.vocabulary, out));
   return out.write(path, progress);
 }
 

@@ -10,7 +10,7 @@
 
 namespace redline::convert {
 
-/// Writes the model in a Hugging Face folder (hf_folder, hf_config and hf_tokenizer say which are taken) as a GGUF file
+/// Writes the model in a Hugging Face folder (runtime/huggingface says which are taken) as a GGUF file
 /// at `path`: matrices in the type that `type_for` gives them, vectors in f32, names and the order of rows as Redline
 /// and others read them. Tensors may be F32, F16 or BF16. Every tensor must have a place in the model and the shape
 /// that config.json makes, and every place a tensor: what would be left out could have changed the result. Rows are

@@ -84,6 +84,11 @@ result<output_type> output_type::parse(std::string_view name) {
 std::string output_type::name() const { return std::string(entry_of(*this).name); }
 std::uint32_t output_type::file_type() const { return entry_of(*this).file_type; }
 
+void put_type(const output_type& type, gguf::gguf_writer& to) {
+  to.put_u32("general.file_type", type.file_type());
+  to.put_u32("general.quantization_version", 2);
+}
+
 std::string output_type_names() {
   std::string names;
   for (const named_type& k : known) names += (names.empty() ? "" : ", ") + std::string(k.name);

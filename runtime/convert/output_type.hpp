@@ -8,6 +8,7 @@
 #include "kernels/weight_type.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/gguf/gguf_file.hpp"
+#include "runtime/gguf/gguf_writer.hpp"
 
 namespace redline::convert {
 
@@ -26,6 +27,9 @@ struct output_type {
   /// The value of general.file_type.
   [[nodiscard]] std::uint32_t file_type() const;
 };
+
+/// general.file_type and general.quantization_version.
+void put_type(const output_type& type, gguf::gguf_writer& to);
 
 /// Every name that `parse` takes, with commas between.
 std::string output_type_names();

@@ -5,9 +5,9 @@
 #include <span>
 #include <utility>
 
-#include "runtime/convert/decoder_shape.hpp"
 #include "runtime/convert/output_path.hpp"
 #include "runtime/convert/row_stream.hpp"
+#include "runtime/gguf/decoder_shape.hpp"
 #include "runtime/gguf/gguf_writer.hpp"
 
 namespace redline::convert {

@@ -9,8 +9,8 @@
 #include "runtime/base/hash.hpp"
 #include "runtime/base/philox.hpp"
 #include "runtime/convert/row_stream.hpp"
-#include "runtime/convert/tokenizer_keys.hpp"
 #include "runtime/gguf/gguf_writer.hpp"
+#include "runtime/gguf/tokenizer_keys.hpp"
 
 namespace redline::convert {
 namespace {
@@ -60,9 +60,9 @@ class model_writer {
   result<gguf::gguf_writer> make() {
     put_metadata();
     if (o_.tokenizer != nullptr) {
-      REDLINE_TRY(copy_tokenizer(*o_.tokenizer, s_.vocabulary, out_));
+      REDLINE_TRY(gguf::copy_tokenizer(*o_.tokenizer, s_.vocabulary, out_));
     } else {
-      put_byte_tokenizer(s_.vocabulary, out_);
+      gguf::put_byte_tokenizer(s_.vocabulary, out_);
     }
     add_tensors();
     return std::move(out_);
@@ -70,7 +70,7 @@ class model_writer {
 
  private:
   void put_metadata() {
-    put_shape(s_, out_);
+    gguf::put_shape(s_, out_);
     out_.put_string("general.name", "synthetic " + std::string(s_.name) + ", seed " + std::to_string(o_.seed));
     put_type(o_.type, out_);
   }

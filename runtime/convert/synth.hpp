@@ -8,14 +8,14 @@
 
 #include "kernels/worker_team.hpp"
 #include "runtime/base/result.hpp"
-#include "runtime/convert/decoder_shape.hpp"
 #include "runtime/convert/output_type.hpp"
+#include "runtime/gguf/decoder_shape.hpp"
 #include "runtime/gguf/gguf_file.hpp"
 
 namespace redline::convert {
 
 /// A decoder that has a name; architectures are "qwen2" and "llama".
-struct synth_shape : decoder_shape {
+struct synth_shape : gguf::decoder_shape {
   std::string_view name;
 };
 

@@ -2,8 +2,8 @@
 // file can hold.
 #include <cstdlib>
 
-#include "runtime/convert/hf_config.hpp"
-#include "runtime/convert/hf_tokenizer.hpp"
+#include "runtime/huggingface/model_config.hpp"
+#include "runtime/huggingface/tokenizer.hpp"
 #include "runtime/tokenizer/vocabulary.hpp"
 #include "tests/fuzz/driver.hpp"
 #include "tests/support/hf_model.hpp"
@@ -21,9 +21,9 @@ bool accepted(const Answer& answer) {
   return answer.has_value();
 }
 
-void try_tokenizer(const convert::json_object& document) {
+void try_tokenizer(const huggingface::json_object& document) {
   gguf::gguf_writer out;
-  if (!accepted(convert::put_hf_tokenizer({document, document, document, document, std::nullopt}, vocabulary, out)))
+  if (!accepted(huggingface::put_tokenizer({document, document, document, document, std::nullopt}, vocabulary, out)))
     return;
   const auto file = gguf::gguf_file::from_bytes(out.bytes(), "fuzz");
   if (!file || !text::vocabulary::load(**file)) std::abort();
@@ -54,12 +54,12 @@ std::vector<std::string> fuzz::seeds() {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const auto document = convert::parse_document({reinterpret_cast<const char*>(data), size}, "fuzz");
+  const auto document = huggingface::parse_document({reinterpret_cast<const char*>(data), size}, "fuzz");
   if (!accepted(document)) return 0;
-  const auto root = convert::json_object::of(*document, "fuzz");
+  const auto root = huggingface::json_object::of(*document, "fuzz");
   if (!accepted(root)) return 0;
-  const auto config = convert::read_hf_config(*root);
-  if (accepted(config)) static_cast<void>(convert::rope_divisors(*config));
+  const auto config = huggingface::read_model_config(*root);
+  if (accepted(config)) static_cast<void>(huggingface::rope_divisors(*config));
   try_tokenizer(*root);
   return 0;
 }

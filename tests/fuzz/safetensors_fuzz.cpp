@@ -1,7 +1,7 @@
 // Any bytes -> safetensors_file -> every tensor read, or refused.
 #include <cstdlib>
 
-#include "runtime/convert/safetensors.hpp"
+#include "runtime/huggingface/safetensors.hpp"
 #include "tests/fuzz/driver.hpp"
 #include "tests/support/hf_model.hpp"
 
@@ -17,7 +17,7 @@ std::vector<std::string> fuzz::seeds() {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));
-  const auto file = convert::safetensors_file::from_bytes(bytes, "fuzz");
+  const auto file = huggingface::safetensors_file::from_bytes(bytes, "fuzz");
   if (!file) {
     if (!file.error().context.starts_with("fuzz: ")) std::abort();  // Every failure names the file.
     return 0;

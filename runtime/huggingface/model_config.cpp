@@ -1,4 +1,4 @@
-#include "runtime/convert/hf_config.hpp"
+#include "runtime/huggingface/model_config.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 
 #include "runtime/base/hex.hpp"
 
-namespace redline::convert {
+namespace redline::huggingface {
 namespace {
 
 struct architecture {
@@ -56,7 +56,7 @@ result<std::uint32_t> size_or(const json_object& config, std::string_view name, 
   return config.has(name) ? size_at(config, name) : otherwise;
 }
 
-result<void> read_sizes(const json_object& config, const architecture& kind, decoder_shape& s) {
+result<void> read_sizes(const json_object& config, const architecture& kind, gguf::decoder_shape& s) {
   REDLINE_TRY_ASSIGN(s.layers, size_at(config, "num_hidden_layers"));
   REDLINE_TRY_ASSIGN(s.width, size_at(config, "hidden_size"));
   REDLINE_TRY_ASSIGN(s.heads, size_at(config, "num_attention_heads"));
@@ -91,7 +91,7 @@ result<llama3_scaling> read_llama3(const json_object& rope) {
   return s;
 }
 
-result<void> read_scaling(const json_object& rope, hf_config& c) {
+result<void> read_scaling(const json_object& rope, model_config& c) {
   const std::string_view key = rope.has("rope_type") ? "rope_type" : "type";  // the newer and the older name
   REDLINE_TRY_ASSIGN(const std::string type, rope.text(key));
   if (type == "default") return {};
@@ -107,7 +107,7 @@ result<void> read_scaling(const json_object& rope, hf_config& c) {
 }
 
 /// Newer files keep everything in "rope_parameters", older ones the base outside and the rest in "rope_scaling".
-result<void> read_rope(const json_object& config, hf_config& c) {
+result<void> read_rope(const json_object& config, model_config& c) {
   const std::string_view key = config.has("rope_parameters") ? "rope_parameters" : "rope_scaling";
   double base = 10000;
   if (config.has(key)) {
@@ -160,8 +160,8 @@ result<void> refuse_extras(const json_object& config, const architecture& kind) 
 
 }  // namespace
 
-result<hf_config> read_hf_config(const json_object& config) {
-  hf_config c;
+result<model_config> read_model_config(const json_object& config) {
+  model_config c;
   REDLINE_TRY_ASSIGN(const architecture kind, read_architecture(config));
   c.shape.architecture = kind.ours;
   REDLINE_TRY(read_sizes(config, kind, c.shape));
@@ -171,7 +171,7 @@ result<hf_config> read_hf_config(const json_object& config) {
   return c;
 }
 
-std::vector<float> rope_divisors(const hf_config& config) {
+std::vector<float> rope_divisors(const model_config& config) {
   std::vector<float> divisors;
   if (!config.llama3) return divisors;
   const llama3_scaling& s = *config.llama3;
@@ -187,4 +187,4 @@ std::vector<float> rope_divisors(const hf_config& config) {
   return divisors;
 }
 
-}  // namespace redline::convert
+}  // namespace redline::huggingface

@@ -4,10 +4,9 @@
 #include <string_view>
 
 #include "runtime/base/result.hpp"
-#include "runtime/convert/output_type.hpp"
 #include "runtime/gguf/gguf_writer.hpp"
 
-namespace redline::convert {
+namespace redline::gguf {
 
 /// The sizes of a decoder, as its metadata will say them.
 struct decoder_shape {
@@ -31,9 +30,6 @@ struct decoder_shape {
 result<void> check(const decoder_shape& shape);
 
 /// general.architecture and the keys below "<architecture>.".
-void put_shape(const decoder_shape& shape, gguf::gguf_writer& to);
+void put_shape(const decoder_shape& shape, gguf_writer& to);
 
-/// general.file_type and general.quantization_version.
-void put_type(const output_type& type, gguf::gguf_writer& to);
-
-}  // namespace redline::convert
+}  // namespace redline::gguf

@@ -1,4 +1,4 @@
-#include "runtime/convert/hf_folder.hpp"
+#include "runtime/huggingface/model_folder.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,14 +9,14 @@
 #include "tests/support/hf_model.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace redline::convert {
+namespace redline::huggingface {
 namespace {
 
 using testing::HasSubstr;
 
-class hf_folder_test : public testing::Test {
+class model_folder_test : public testing::Test {
  protected:
-  hf_folder_test() {
+  model_folder_test() {
     put("config.json", "{}");
     put("tokenizer.json", "{}");
   }
@@ -30,7 +30,7 @@ class hf_folder_test : public testing::Test {
     put("model.safetensors.index.json", R"({"metadata":{},"weight_map":)" + weight_map + "}");
   }
   std::string refusal() {
-    const auto opened = hf_folder::open(folder_.path());
+    const auto opened = model_folder::open(folder_.path());
     if (opened) return "none";
     EXPECT_TRUE(opened.error().context.starts_with(folder_.path())) << opened.error().context;
     return opened.error().context;
@@ -39,38 +39,38 @@ class hf_folder_test : public testing::Test {
   const test::temporary_folder folder_;
 };
 
-TEST_F(hf_folder_test, one_file_of_tensors_is_enough) {
+TEST_F(model_folder_test, one_file_of_tensors_is_enough) {
   put_tensors("model.safetensors", "a");
-  const auto opened = hf_folder::open(folder_.path()).value();
+  const auto opened = model_folder::open(folder_.path()).value();
   EXPECT_TRUE(opened.tensors().contains("a"));
   EXPECT_EQ(opened.tokenizer_config(), nullptr);
   EXPECT_EQ(opened.chat_template(), std::nullopt);
   EXPECT_EQ(opened.sources().size(), 3U);
 }
 
-TEST_F(hf_folder_test, shards_may_be_links_and_come_together) {
+TEST_F(model_folder_test, shards_may_be_links_and_come_together) {
   std::filesystem::create_directory(folder_ / "blobs");
   put_tensors("blobs/first", "a");
   std::filesystem::create_symlink("blobs/first", folder_ / "m1.safetensors");
   put_tensors("m2.safetensors", "b");
   put_index(R"({"a":"m1.safetensors","b":"m2.safetensors"})");
-  const auto opened = hf_folder::open(folder_.path()).value();
+  const auto opened = model_folder::open(folder_.path()).value();
   EXPECT_EQ(opened.tensors().size(), 2U);
   EXPECT_EQ(opened.tensors().at("b").file->path(), folder_ / "m2.safetensors");
 }
 
-TEST_F(hf_folder_test, optional_documents_are_read_when_they_are_there) {
+TEST_F(model_folder_test, optional_documents_are_read_when_they_are_there) {
   put_tensors("model.safetensors", "a");
   put("tokenizer_config.json", R"({"x":1})");
   put("generation_config.json", "[]");
   put("chat_template.jinja", "{{ x }}");
-  const auto opened = hf_folder::open(folder_.path()).value();
+  const auto opened = model_folder::open(folder_.path()).value();
   EXPECT_EQ(opened.tokenizer_config()->at("x"), 1);
   EXPECT_TRUE(opened.generation_config()->is_array());
   EXPECT_EQ(opened.chat_template(), "{{ x }}");
 }
 
-TEST_F(hf_folder_test, missing_files_are_named) {
+TEST_F(model_folder_test, missing_files_are_named) {
   EXPECT_THAT(refusal(), HasSubstr("expected model.safetensors or model.safetensors.index.json, found neither"));
   std::filesystem::remove(folder_ / "tokenizer.json");
   EXPECT_THAT(refusal(), HasSubstr("/tokenizer.json: cannot be opened"));
@@ -78,7 +78,7 @@ TEST_F(hf_folder_test, missing_files_are_named) {
   EXPECT_THAT(refusal(), HasSubstr("/config.json: cannot be opened"));
 }
 
-TEST_F(hf_folder_test, an_index_names_files_of_this_folder_only) {
+TEST_F(model_folder_test, an_index_names_files_of_this_folder_only) {
   for (const char* name :
        {R"("../m.safetensors")", R"("/etc/m.safetensors")", R"("sub/m.safetensors")", R"("")", R"("..")",
         R"(".m.safetensors")", R"("m.bin")", R"("a\\m.safetensors")", R"("m\u0000.safetensors")", "7", "null", "[]"}) {
@@ -89,7 +89,7 @@ TEST_F(hf_folder_test, an_index_names_files_of_this_folder_only) {
   EXPECT_THAT(refusal(), HasSubstr("/absent.safetensors: cannot be opened"));
 }
 
-TEST_F(hf_folder_test, an_index_that_disagrees_with_its_shards_is_refused) {
+TEST_F(model_folder_test, an_index_that_disagrees_with_its_shards_is_refused) {
   put_tensors("m1.safetensors", "a");
   put_tensors("m2.safetensors", "b");
   put_index(R"({"a":"m2.safetensors","b":"m1.safetensors"})");
@@ -101,7 +101,7 @@ TEST_F(hf_folder_test, an_index_that_disagrees_with_its_shards_is_refused) {
   EXPECT_THAT(refusal(), HasSubstr("'a': expected in one file, found also in "));
 }
 
-TEST_F(hf_folder_test, an_index_of_the_wrong_shape_is_refused) {
+TEST_F(model_folder_test, an_index_of_the_wrong_shape_is_refused) {
   put_index("{}");
   EXPECT_THAT(refusal(), HasSubstr("weight_map: expected tensors in 1 to 1024 files, found 0"));
   put_index("[]");
@@ -110,7 +110,7 @@ TEST_F(hf_folder_test, an_index_of_the_wrong_shape_is_refused) {
   EXPECT_THAT(refusal(), HasSubstr("expected an object, found an array of 0"));
 }
 
-TEST_F(hf_folder_test, broken_documents_are_named) {
+TEST_F(model_folder_test, broken_documents_are_named) {
   put_tensors("model.safetensors", "a");
   put("chat_template.jinja", std::string((1U << 20) + 1, 'x'));
   EXPECT_THAT(refusal(), HasSubstr("/chat_template.jinja: expected at most 1048576 bytes"));
@@ -119,4 +119,4 @@ TEST_F(hf_folder_test, broken_documents_are_named) {
 }
 
 }  // namespace
-}  // namespace redline::convert
+}  // namespace redline::huggingface

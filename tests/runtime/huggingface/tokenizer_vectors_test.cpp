@@ -6,12 +6,12 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "runtime/convert/hf_tokenizer.hpp"
+#include "runtime/huggingface/tokenizer.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
 #include "tests/support/hf_model.hpp"
 #include "tests/support/test_data.hpp"
 
-namespace redline::convert {
+namespace redline::huggingface {
 namespace {
 
 struct vocabulary_case {
@@ -82,10 +82,10 @@ std::shared_ptr<const text::tokenizer> through_json(const gguf::gguf_file& file,
   json config = json::object();
   if (v.unknown()) config["unk_token"] = v.text(*v.unknown());
   gguf::gguf_writer out;
-  const auto put = put_hf_tokenizer({.tokenizer = json_object::of(tokenizer, "tokenizer.json").value(),
-                                     .config = json_object::of(nothing, "config.json").value(),
-                                     .tokenizer_config = json_object::of(config, "tokenizer_config.json").value()},
-                                    static_cast<std::uint32_t>(v.size()), out);
+  const auto put = put_tokenizer({.tokenizer = json_object::of(tokenizer, "tokenizer.json").value(),
+                                  .config = json_object::of(nothing, "config.json").value(),
+                                  .tokenizer_config = json_object::of(config, "tokenizer_config.json").value()},
+                                 static_cast<std::uint32_t>(v.size()), out);
   if (!put) throw std::runtime_error(put.error().describe());
   return text::tokenizer::from_file(*gguf::gguf_file::from_bytes(out.bytes(), "out.gguf").value()).value();
 }
@@ -98,9 +98,9 @@ std::string hex_decoded(const std::string& hex) {
   return out;
 }
 
-class hf_tokenizer_vectors : public testing::TestWithParam<vocabulary_case> {};
+class tokenizer_vectors : public testing::TestWithParam<vocabulary_case> {};
 
-TEST_P(hf_tokenizer_vectors, a_real_vocabulary_keeps_its_ids) {
+TEST_P(tokenizer_vectors, a_real_vocabulary_keeps_its_ids) {
   const auto path = test::data_path("vocab/" + std::string(GetParam().file));
   const auto pieces = test::data_path("vocab/code_vectors.jsonl");
   if (!path || !pieces) GTEST_SKIP() << "the vocabulary data is absent";
@@ -120,7 +120,7 @@ TEST_P(hf_tokenizer_vectors, a_real_vocabulary_keeps_its_ids) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    real, hf_tokenizer_vectors,
+    real, tokenizer_vectors,
     testing::Values(
         vocabulary_case{"ggml-vocab-gpt-2.gguf", words, nullptr},
         vocabulary_case{"ggml-vocab-qwen2-rebuilt.gguf", test::split_into_bytes(test::qwen2_words), {{"type", "NFC"}}},
@@ -132,4 +132,4 @@ INSTANTIATE_TEST_SUITE_P(
         vocabulary_case{"ggml-vocab-llama-spm.gguf", nullptr, sequence("normalizers", {prepend, replace})}));
 
 }  // namespace
-}  // namespace redline::convert
+}  // namespace redline::huggingface

@@ -5,13 +5,13 @@
 #include <string>
 
 #include "runtime/base/result.hpp"
-#include "runtime/convert/json_object.hpp"
 #include "runtime/gguf/gguf_writer.hpp"
+#include "runtime/huggingface/json_object.hpp"
 
-namespace redline::convert {
+namespace redline::huggingface {
 
 /// The files of a folder that say something of its tokenizer; the documents must outlive this.
-struct hf_tokenizer_files {
+struct tokenizer_files {
   json_object tokenizer;                         // tokenizer.json
   json_object config;                            // config.json
   std::optional<json_object> tokenizer_config;   // tokenizer_config.json
@@ -22,6 +22,6 @@ struct hf_tokenizer_files {
 /// Puts the "tokenizer.*" keys of a model with `size` rows of embedding: "gpt2" for byte-level BPE, "llama" for BPE
 /// with byte_fallback. Special ids come from tokenizer_config, else generation_config, else config. Failures name file
 /// and field; what a GGUF file or Redline's tokenizers cannot express is unsupported_format.
-result<void> put_hf_tokenizer(const hf_tokenizer_files& files, std::uint32_t size, gguf::gguf_writer& to);
+result<void> put_tokenizer(const tokenizer_files& files, std::uint32_t size, gguf::gguf_writer& to);
 
-}  // namespace redline::convert
+}  // namespace redline::huggingface

@@ -1,4 +1,4 @@
-#include "runtime/convert/json_object.hpp"
+#include "runtime/huggingface/json_object.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 
 #include "tests/support/temporary_folder.hpp"
 
-namespace redline::convert {
+namespace redline::huggingface {
 namespace {
 
 using testing::HasSubstr;
@@ -66,4 +66,4 @@ TEST(json_object, a_file_beyond_its_limit_is_refused) {
 }
 
 }  // namespace
-}  // namespace redline::convert
+}  // namespace redline::huggingface

@@ -1,11 +1,11 @@
-#include "runtime/convert/json_object.hpp"
+#include "runtime/huggingface/json_object.hpp"
 
 #include <cmath>
 #include <utility>
 
 #include "runtime/base/mapped_file.hpp"
 
-namespace redline::convert {
+namespace redline::huggingface {
 namespace {
 
 /// What the hub's files hold is less than ten levels deep, and a vocabulary has some hundred thousand members.
@@ -113,4 +113,4 @@ failure json_object::unsupported(std::string_view name, const std::string& why) 
   return {errc::unsupported_format, file_ + ": " + path_of(name) + ": " + why};
 }
 
-}  // namespace redline::convert
+}  // namespace redline::huggingface

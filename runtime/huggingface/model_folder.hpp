@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "runtime/base/result.hpp"
-#include "runtime/convert/json_object.hpp"
-#include "runtime/convert/safetensors.hpp"
+#include "runtime/huggingface/json_object.hpp"
+#include "runtime/huggingface/safetensors.hpp"
 
-namespace redline::convert {
+namespace redline::huggingface {
 
 /// A model as the Hugging Face hub keeps it: documents beside the tensors in model.safetensors, or in shards that
 /// model.safetensors.index.json names. Tensor files are mapped; views into them live as long as this.
-class hf_folder {
+class model_folder {
  public:
   /// A tensor and the file it is in.
   struct place {
@@ -25,7 +25,7 @@ class hf_folder {
 
   /// Opens everything that conversion reads. Failures name the file: one that is wanted and missing, one that is
   /// broken, an index that names a file outside of the folder, or tensors that the shards do not hold as it says.
-  static result<hf_folder> open(const std::string& path);
+  static result<model_folder> open(const std::string& path);
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] const json& config() const { return config_; }
@@ -42,7 +42,7 @@ class hf_folder {
   [[nodiscard]] std::string operator/(std::string_view name) const;
 
  private:
-  explicit hf_folder(std::string path) : path_(std::move(path)) {}
+  explicit model_folder(std::string path) : path_(std::move(path)) {}
   result<json> read(std::string_view name);
   result<std::optional<json>> read_if_there(std::string_view name);
   result<void> read_documents();
@@ -61,4 +61,4 @@ class hf_folder {
   std::vector<std::string> sources_;
 };
 
-}  // namespace redline::convert
+}  // namespace redline::huggingface

@@ -1,13 +1,13 @@
-#include "runtime/convert/hf_vocabulary.hpp"
+#include "runtime/huggingface/vocabulary.hpp"
 
 #include "runtime/base/hex.hpp"
 
-namespace redline::convert {
+namespace redline::huggingface {
 namespace {
 
 /// Puts one token at its id, which must be free unless the same text has it already.
-result<void> place(hf_vocabulary& words, const json_object& from, std::string_view field, const std::string& text,
-                   std::uint64_t id, token_kind kind) {
+result<void> place(vocabulary& words, const json_object& from, std::string_view field, const std::string& text,
+                   std::uint64_t id, gguf::token_kind kind) {
   const auto refuse = [&](const std::string& why) {
     return from.malformed(field, "token " + quote_bytes(text) + ": " + why);
   };
@@ -19,7 +19,7 @@ result<void> place(hf_vocabulary& words, const json_object& from, std::string_vi
   if (known && *known != id) {
     return refuse("expected its id " + std::to_string(*known) + ", found also " + std::to_string(id));
   }
-  if (words.kinds[id] != token_kind::unused && words.texts[id] != text) {
+  if (words.kinds[id] != gguf::token_kind::unused && words.texts[id] != text) {
     return refuse("its id " + std::to_string(id) + " is also that of " + quote_bytes(words.texts[id]));
   }
   words.texts[id] = text;
@@ -28,14 +28,14 @@ result<void> place(hf_vocabulary& words, const json_object& from, std::string_vi
   return {};
 }
 
-result<void> read_tokens(const json_object& model, hf_vocabulary& words) {
+result<void> read_tokens(const json_object& model, vocabulary& words) {
   REDLINE_TRY_ASSIGN(const json_object vocab, model.object("vocab"));
   words.ids.reserve(vocab.value().size());
   for (const auto& [text, id] : vocab.value().items()) {
     if (!id.is_number_unsigned()) {
       return model.malformed("vocab", "token " + quote_bytes(text) + ": expected an id, found " + show_json(id));
     }
-    REDLINE_TRY(place(words, model, "vocab", text, id.get<std::uint64_t>(), token_kind::normal));
+    REDLINE_TRY(place(words, model, "vocab", text, id.get<std::uint64_t>(), gguf::token_kind::normal));
   }
   if (!model.has("unk_token")) return {};
   REDLINE_TRY_ASSIGN(const std::string unknown, model.text("unk_token"));
@@ -67,7 +67,7 @@ result<std::pair<std::string, std::string>> read_merge(const json_object& model,
   return sides;
 }
 
-result<void> read_merges(const json_object& model, hf_vocabulary& words) {
+result<void> read_merges(const json_object& model, vocabulary& words) {
   REDLINE_TRY_ASSIGN(const json* merges, model.array("merges"));
   words.merges.reserve(merges->size());
   for (const json& entry : *merges) {
@@ -82,7 +82,7 @@ result<void> read_merges(const json_object& model, hf_vocabulary& words) {
   return {};
 }
 
-result<void> read_added(const json_object& tokenizer, hf_vocabulary& words) {
+result<void> read_added(const json_object& tokenizer, vocabulary& words) {
   if (!tokenizer.has("added_tokens")) return {};
   REDLINE_TRY_ASSIGN(const json* added, tokenizer.array("added_tokens"));
   for (std::size_t i = 0; i < added->size(); ++i) {
@@ -95,7 +95,8 @@ result<void> read_added(const json_object& tokenizer, hf_vocabulary& words) {
       if (set) return token.unsupported(strips, "expected false, as a GGUF file says nothing of it");
     }
     REDLINE_TRY_ASSIGN(const bool special, token.flag_or("special", false));
-    REDLINE_TRY(place(words, token, "id", text, id, special ? token_kind::control : token_kind::user_defined));
+    REDLINE_TRY(
+        place(words, token, "id", text, id, special ? gguf::token_kind::control : gguf::token_kind::user_defined));
   }
   return {};
 }
@@ -114,21 +115,21 @@ result<void> refuse_settings(const json_object& model) {
 
 }  // namespace
 
-std::optional<std::uint32_t> hf_vocabulary::find(const std::string& text) const {
+std::optional<std::uint32_t> vocabulary::find(const std::string& text) const {
   const auto it = ids.find(text);
   return it == ids.end() ? std::nullopt : std::optional(it->second);
 }
 
-result<hf_vocabulary> read_hf_vocabulary(const json_object& tokenizer, std::uint32_t size) {
+result<vocabulary> read_vocabulary(const json_object& tokenizer, std::uint32_t size) {
   REDLINE_TRY_ASSIGN(const json_object model, tokenizer.object("model"));
   REDLINE_TRY(refuse_settings(model));
-  hf_vocabulary words;
-  for (std::uint32_t id = 0; id < size; ++id) words.texts.push_back(unused_token(id));
-  words.kinds.assign(size, token_kind::unused);
+  vocabulary words;
+  for (std::uint32_t id = 0; id < size; ++id) words.texts.push_back(gguf::unused_token(id));
+  words.kinds.assign(size, gguf::token_kind::unused);
   REDLINE_TRY(read_tokens(model, words));
   REDLINE_TRY(read_merges(model, words));
   REDLINE_TRY(read_added(tokenizer, words));
   return words;
 }
 
-}  // namespace redline::convert
+}  // namespace redline::huggingface

@@ -1,4 +1,4 @@
-#include "runtime/convert/safetensors.hpp"
+#include "runtime/huggingface/safetensors.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include "tests/support/hf_model.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace redline::convert {
+namespace redline::huggingface {
 namespace {
 
 using test::safetensors_bytes;
@@ -132,4 +132,4 @@ TEST(safetensors, time_grows_no_faster_than_the_number_of_tensors) {
 }
 
 }  // namespace
-}  // namespace redline::convert
+}  // namespace redline::huggingface

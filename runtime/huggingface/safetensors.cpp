@@ -1,4 +1,4 @@
-#include "runtime/convert/safetensors.hpp"
+#include "runtime/huggingface/safetensors.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "runtime/base/hex.hpp"
-#include "runtime/convert/json_object.hpp"
+#include "runtime/huggingface/json_object.hpp"
 
-namespace redline::convert {
+namespace redline::huggingface {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "the header's length is copied out as it lies");
@@ -166,4 +166,4 @@ void safetensors_file::drop_from_memory(const safetensor& t) const {
   if (mapping_ != nullptr) mapping_->drop_from_memory(t.bytes);
 }
 
-}  // namespace redline::convert
+}  // namespace redline::huggingface

@@ -1,13 +1,13 @@
-#include "runtime/convert/hf_tokenizer.hpp"
+#include "runtime/huggingface/tokenizer.hpp"
 
 #include <vector>
 
 #include "runtime/base/hex.hpp"
-#include "runtime/convert/hf_pipeline.hpp"
-#include "runtime/convert/hf_sentencepiece.hpp"
-#include "runtime/convert/hf_vocabulary.hpp"
+#include "runtime/huggingface/pipeline.hpp"
+#include "runtime/huggingface/sentencepiece.hpp"
+#include "runtime/huggingface/vocabulary.hpp"
 
-namespace redline::convert {
+namespace redline::huggingface {
 namespace {
 
 /// "bos_token" as tokenizer_config.json has it: its text, or an object with the text as its content.
@@ -38,7 +38,7 @@ result<std::optional<std::uint32_t>> token_id(const json_object& config, const s
 }
 
 /// The id of the token of one role: "bos", "eos", "pad" or "unk".
-result<std::optional<std::uint32_t>> special_id(const hf_tokenizer_files& files, const hf_vocabulary& words,
+result<std::optional<std::uint32_t>> special_id(const tokenizer_files& files, const vocabulary& words,
                                                 const std::string& role) {
   if (files.tokenizer_config) {
     REDLINE_TRY_ASSIGN(const auto text, token_text(*files.tokenizer_config, role + "_token"));
@@ -98,7 +98,7 @@ result<surroundings> read_surroundings(const json_object& tokenizer) {
 
 /// Whether the token of a role is put at its end of a text: what tokenizer_config says goes before the post-processor,
 /// as the classes that read the former replace the latter.
-result<bool> adds_token(const hf_tokenizer_files& files, const hf_vocabulary& words, const std::string& role,
+result<bool> adds_token(const tokenizer_files& files, const vocabulary& words, const std::string& role,
                         std::optional<std::uint32_t> id, const std::optional<std::string>& around) {
   const std::string name = "add_" + role + "_token";
   if (files.tokenizer_config && files.tokenizer_config->has(name)) return files.tokenizer_config->flag(name);
@@ -108,7 +108,7 @@ result<bool> adds_token(const hf_tokenizer_files& files, const hf_vocabulary& wo
                                      "expected the " + role + " token, found " + quote_bytes(*around));
 }
 
-result<void> put_special_ids(const hf_tokenizer_files& files, const hf_vocabulary& words, gguf::gguf_writer& to) {
+result<void> put_special_ids(const tokenizer_files& files, const vocabulary& words, gguf::gguf_writer& to) {
   const std::string prefix = "tokenizer.ggml.";
   REDLINE_TRY_ASSIGN(const auto bos, special_id(files, words, "bos"));
   REDLINE_TRY_ASSIGN(const auto eos, special_id(files, words, "eos"));
@@ -129,7 +129,7 @@ result<void> put_special_ids(const hf_tokenizer_files& files, const hf_vocabular
 }
 
 /// tokenizer_config's chat_template: a text, or several with names, of which "default" is the one for conversations.
-result<std::optional<std::string>> read_chat_template(const hf_tokenizer_files& files) {
+result<std::optional<std::string>> read_chat_template(const tokenizer_files& files) {
   constexpr std::string_view name = "chat_template";
   if (files.chat_template) return files.chat_template;
   const json* found = files.tokenizer_config ? files.tokenizer_config->find(name) : nullptr;
@@ -149,15 +149,15 @@ result<std::optional<std::string>> read_chat_template(const hf_tokenizer_files& 
   return std::optional<std::string>();
 }
 
-void put_words(const hf_vocabulary& words, gguf::gguf_writer& to) {
+void put_words(const vocabulary& words, gguf::gguf_writer& to) {
   std::vector<std::int32_t> types;
   types.reserve(words.kinds.size());
-  for (const token_kind kind : words.kinds) types.push_back(static_cast<std::int32_t>(kind));
+  for (const gguf::token_kind kind : words.kinds) types.push_back(static_cast<std::int32_t>(kind));
   to.put_strings("tokenizer.ggml.tokens", words.texts);
   to.put_i32s("tokenizer.ggml.token_type", types);
 }
 
-result<void> put_byte_level(const json_object& tokenizer, const hf_vocabulary& words, gguf::gguf_writer& to) {
+result<void> put_byte_level(const json_object& tokenizer, const vocabulary& words, gguf::gguf_writer& to) {
   REDLINE_TRY_ASSIGN(const std::string cutter, byte_level_name(tokenizer));
   std::vector<std::string> merges;
   merges.reserve(words.merges.size());
@@ -169,7 +169,7 @@ result<void> put_byte_level(const json_object& tokenizer, const hf_vocabulary& w
   return {};
 }
 
-result<void> put_sentencepiece(const json_object& tokenizer, hf_vocabulary& words, gguf::gguf_writer& to) {
+result<void> put_sentencepiece(const json_object& tokenizer, vocabulary& words, gguf::gguf_writer& to) {
   REDLINE_TRY_ASSIGN(const bool space_prefix, adds_space_prefix(tokenizer));
   REDLINE_TRY(mark_sentencepiece_kinds(tokenizer, words));
   REDLINE_TRY_ASSIGN(const std::vector<float> scores, sentencepiece_scores(tokenizer, words));
@@ -183,8 +183,8 @@ result<void> put_sentencepiece(const json_object& tokenizer, hf_vocabulary& word
 
 }  // namespace
 
-result<void> put_hf_tokenizer(const hf_tokenizer_files& files, std::uint32_t size, gguf::gguf_writer& to) {
-  REDLINE_TRY_ASSIGN(hf_vocabulary words, read_hf_vocabulary(files.tokenizer, size));
+result<void> put_tokenizer(const tokenizer_files& files, std::uint32_t size, gguf::gguf_writer& to) {
+  REDLINE_TRY_ASSIGN(vocabulary words, read_vocabulary(files.tokenizer, size));
   REDLINE_TRY_ASSIGN(const json_object model, files.tokenizer.object("model"));
   REDLINE_TRY_ASSIGN(const bool bytes_fall_back, model.flag_or("byte_fallback", false));
   REDLINE_TRY(bytes_fall_back ? put_sentencepiece(files.tokenizer, words, to)
@@ -195,4 +195,4 @@ result<void> put_hf_tokenizer(const hf_tokenizer_files& files, std::uint32_t siz
   return {};
 }
 
-}  // namespace redline::convert
+}  // namespace redline::huggingface

@@ -10,7 +10,7 @@
 #include "runtime/base/result.hpp"
 #include "runtime/json/strict_json.hpp"
 
-namespace redline::convert {
+namespace redline::huggingface {
 
 /// Members are found by a search tree: a vocabulary has some hundred thousand.
 using json = nlohmann::json;
@@ -21,8 +21,8 @@ result<json> parse_document(std::string_view text, const std::string& file);
 /// The same of a file that may have at most `bytes_max` bytes.
 result<json> read_document(const std::string& path, std::uint64_t bytes_max);
 
-/// An object of a document and where it stands, so that failures say it: "m/config.json: rope_scaling.factor: expected a
-/// number, found "x"". A member that is null counts as absent. The document must outlive this.
+/// An object of a document and where it stands, so that failures say it: "m/config.json: rope_scaling.factor: expected
+/// a number, found "x"". A member that is null counts as absent. The document must outlive this.
 class json_object {
  public:
   /// `path`: from the document's root, "" for the root itself. A failure when the value is no object.
@@ -65,4 +65,4 @@ class json_object {
   std::string path_;
 };
 
-}  // namespace redline::convert
+}  // namespace redline::huggingface

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "runtime/base/result.hpp"
-#include "runtime/convert/json_object.hpp"
+#include "runtime/huggingface/json_object.hpp"
 
-namespace redline::convert {
+namespace redline::huggingface {
 
 /// What tokenizer.json puts around its model: each part ("normalizer", "pre_tokenizer", "post_processor") is one step
 /// or a Sequence of them. Gives the steps, Sequences within Sequences laid open; none when the part is absent.
@@ -26,4 +26,4 @@ result<std::string> byte_level_name(const json_object& tokenizer);
 /// pre-tokenizer that do more than to write blanks as U+2581.
 result<bool> adds_space_prefix(const json_object& tokenizer);
 
-}  // namespace redline::convert
+}  // namespace redline::huggingface

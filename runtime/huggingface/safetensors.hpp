@@ -12,7 +12,7 @@
 #include "runtime/base/mapped_file.hpp"
 #include "runtime/base/result.hpp"
 
-namespace redline::convert {
+namespace redline::huggingface {
 
 /// One tensor of a file: its element type by the format's name, its shape and its bytes.
 struct safetensor {
@@ -53,4 +53,4 @@ class safetensors_file {
 /// "[2, 3]".
 std::string shape_text(std::span<const std::uint64_t> shape);
 
-}  // namespace redline::convert
+}  // namespace redline::huggingface

@@ -1,4 +1,4 @@
-#include "runtime/convert/hf_tokenizer.hpp"
+#include "runtime/huggingface/tokenizer.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include "runtime/tokenizer/tokenizer.hpp"
 #include "tests/support/hf_model.hpp"
 
-namespace redline::convert {
+namespace redline::huggingface {
 namespace {
 
 using testing::HasSubstr;
@@ -37,10 +37,10 @@ result<std::shared_ptr<const gguf::gguf_file>> put(const documents& d, std::uint
   };
   gguf::gguf_writer out;
   REDLINE_TRY(
-      put_hf_tokenizer({json_object::of(tokenizer, "tokenizer.json").value(),
-                        json_object::of(config, "config.json").value(), optional_object(mine, "tokenizer_config.json"),
-                        optional_object(generation, "generation_config.json"), d.chat_template},
-                       rows, out));
+      put_tokenizer({json_object::of(tokenizer, "tokenizer.json").value(),
+                     json_object::of(config, "config.json").value(), optional_object(mine, "tokenizer_config.json"),
+                     optional_object(generation, "generation_config.json"), d.chat_template},
+                    rows, out));
   return gguf::gguf_file::from_bytes(out.bytes(), "out.gguf");
 }
 
@@ -64,7 +64,7 @@ std::string refusal_after(Change change) {
 
 // ---- byte-level
 
-TEST(hf_tokenizer, merges_may_be_texts_or_pairs) {
+TEST(tokenizer, merges_may_be_texts_or_pairs) {
   documents d;
   const auto as_texts = converted(d);
   json pairs = json::array();
@@ -77,7 +77,7 @@ TEST(hf_tokenizer, merges_may_be_texts_or_pairs) {
   EXPECT_LT(as_texts->encode("then").size(), 4U);
 }
 
-TEST(hf_tokenizer, added_tokens_are_control_tokens_when_special_and_else_user_defined) {
+TEST(tokenizer, added_tokens_are_control_tokens_when_special_and_else_user_defined) {
   documents d;
   d.tokenizer["added_tokens"].push_back(test::added_token(300, "<tool_call>", false));
   d.tokenizer["added_tokens"].push_back(test::added_token(302, "<|stop|>", true));
@@ -90,7 +90,7 @@ TEST(hf_tokenizer, added_tokens_are_control_tokens_when_special_and_else_user_de
   EXPECT_EQ(words->encode("<|stop|>", {.parse_special = true}), (std::vector<token>{302}));
 }
 
-TEST(hf_tokenizer, pre_tokenizers_are_known_by_what_they_do) {
+TEST(tokenizer, pre_tokenizers_are_known_by_what_they_do) {
   const json bytes = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
   const json words = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}};
   const json digits = {{"type", "Digits"}, {"individual_digits", true}};
@@ -117,7 +117,7 @@ TEST(hf_tokenizer, pre_tokenizers_are_known_by_what_they_do) {
   }
 }
 
-TEST(hf_tokenizer, a_pre_tokenizer_that_is_not_known_is_shown) {
+TEST(tokenizer, a_pre_tokenizer_that_is_not_known_is_shown) {
   const auto with = [](const json& pre_tokenizer) {
     return refusal_after([&](documents& d) { d.tokenizer["pre_tokenizer"] = pre_tokenizer; });
   };
@@ -133,7 +133,7 @@ TEST(hf_tokenizer, a_pre_tokenizer_that_is_not_known_is_shown) {
   EXPECT_THAT(with("x"), HasSubstr("pre_tokenizer: expected an object, found 'x'"));
 }
 
-TEST(hf_tokenizer, what_a_gguf_file_cannot_say_is_refused) {
+TEST(tokenizer, what_a_gguf_file_cannot_say_is_refused) {
   const auto with = [](const char* path, const json& value) {
     return refusal_after([&](documents& d) { d.tokenizer[json::json_pointer(path)] = value; });
   };
@@ -148,7 +148,7 @@ TEST(hf_tokenizer, what_a_gguf_file_cannot_say_is_refused) {
   EXPECT_THAT(with("/post_processor", {{"type", "BertProcessing"}}), HasSubstr("found 'BertProcessing'"));
 }
 
-TEST(hf_tokenizer, vocabularies_that_contradict_themselves_are_refused) {
+TEST(tokenizer, vocabularies_that_contradict_themselves_are_refused) {
   const auto vocab = [](const json& change) {
     return refusal_after([&](documents& d) { d.tokenizer["model"]["vocab"].update(change); });
   };
@@ -167,7 +167,7 @@ TEST(hf_tokenizer, vocabularies_that_contradict_themselves_are_refused) {
   EXPECT_THAT(added(300, "<|x|>"), HasSubstr("added_tokens[8].id: expected a whole number from 0 to 299, found 300"));
 }
 
-TEST(hf_tokenizer, merges_of_what_are_no_tokens_are_refused) {
+TEST(tokenizer, merges_of_what_are_no_tokens_are_refused) {
   const auto with = [](const json& merge) {
     return refusal_after([&](documents& d) { d.tokenizer["model"]["merges"][3] = merge; });
   };
@@ -183,7 +183,7 @@ TEST(hf_tokenizer, merges_of_what_are_no_tokens_are_refused) {
 
 // ---- special tokens
 
-TEST(hf_tokenizer, special_ids_come_from_the_first_file_that_has_them) {
+TEST(tokenizer, special_ids_come_from_the_first_file_that_has_them) {
   documents d;
   d.config = {{"eos_token_id", 293}, {"bos_token_id", 292}, {"pad_token_id", -1}};
   EXPECT_EQ(converted(d)->vocab().eos(), 293);
@@ -196,7 +196,7 @@ TEST(hf_tokenizer, special_ids_come_from_the_first_file_that_has_them) {
   EXPECT_EQ(converted(d)->vocab().padding(), 298);
 }
 
-TEST(hf_tokenizer, special_ids_that_are_none_are_refused) {
+TEST(tokenizer, special_ids_that_are_none_are_refused) {
   const auto config = [](const json& value) {
     return refusal_after([&](documents& d) { d.config["eos_token_id"] = value; });
   };
@@ -222,7 +222,7 @@ json template_of(const std::optional<std::string>& front, const std::optional<st
   return {{"type", "TemplateProcessing"}, {"single", single}};
 }
 
-TEST(hf_tokenizer, the_post_processor_says_what_is_put_around_a_text) {
+TEST(tokenizer, the_post_processor_says_what_is_put_around_a_text) {
   documents d;
   d.config = {{"bos_token_id", 292}, {"eos_token_id", 294}};
   const auto sequence =
@@ -238,7 +238,7 @@ TEST(hf_tokenizer, the_post_processor_says_what_is_put_around_a_text) {
   EXPECT_FALSE(converted(d)->vocab().adds_eos());
 }
 
-TEST(hf_tokenizer, other_surroundings_are_refused) {
+TEST(tokenizer, other_surroundings_are_refused) {
   const auto with = [](const json& post_processor) {
     return refusal_after([&](documents& d) {
       d.config["bos_token_id"] = 292;
@@ -257,7 +257,7 @@ TEST(hf_tokenizer, other_surroundings_are_refused) {
   EXPECT_THAT(with({{"type", "TemplateProcessing"}, {"single", {"x"}}}), HasSubstr("expected an object, found 'x'"));
 }
 
-TEST(hf_tokenizer, the_chat_template_is_the_file_or_the_default_of_several) {
+TEST(tokenizer, the_chat_template_is_the_file_or_the_default_of_several) {
   documents d;
   EXPECT_EQ(converted(d)->vocab().chat_template(), std::nullopt);
   d.tokenizer_config = {{"chat_template", "one"}};
@@ -327,7 +327,7 @@ std::vector<std::string> merged_by_rank(std::vector<std::string> parts, const js
   }
 }
 
-TEST(hf_tokenizer, a_sentencepiece_vocabulary_merges_as_its_ranks_say) {
+TEST(tokenizer, a_sentencepiece_vocabulary_merges_as_its_ranks_say) {
   const documents d = sentencepiece_documents();
   const auto words = converted(d);
   EXPECT_EQ(words->vocab().kind(), text::vocabulary_kind::sentencepiece);
@@ -352,7 +352,7 @@ TEST(hf_tokenizer, a_sentencepiece_vocabulary_merges_as_its_ranks_say) {
   EXPECT_EQ(words->decode(words->encode("a ü b"), {.strip_space_prefix = true}).value(), "a ü b");
 }
 
-TEST(hf_tokenizer, metaspace_says_whether_a_blank_goes_first) {
+TEST(tokenizer, metaspace_says_whether_a_blank_goes_first) {
   const auto with = [](const json& metaspace) {
     documents d = sentencepiece_documents();
     d.tokenizer["normalizer"] = nullptr;
@@ -367,7 +367,7 @@ TEST(hf_tokenizer, metaspace_says_whether_a_blank_goes_first) {
               HasSubstr("expected blanks to become U+2581 and nothing else"));
 }
 
-TEST(hf_tokenizer, sentencepiece_vocabularies_that_merge_otherwise_are_refused) {
+TEST(tokenizer, sentencepiece_vocabularies_that_merge_otherwise_are_refused) {
   documents d = sentencepiece_documents();
   auto& merges = d.tokenizer["model"]["merges"];
   merges.erase(std::find(merges.begin(), merges.end(), json({"b", "cd"})));
@@ -381,4 +381,4 @@ TEST(hf_tokenizer, sentencepiece_vocabularies_that_merge_otherwise_are_refused) 
 }
 
 }  // namespace
-}  // namespace redline::convert
+}  // namespace redline::huggingface

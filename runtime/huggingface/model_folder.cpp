@@ -1,4 +1,4 @@
-#include "runtime/convert/hf_folder.hpp"
+#include "runtime/huggingface/model_folder.hpp"
 
 #include <filesystem>
 #include <set>
@@ -8,7 +8,7 @@
 #include "runtime/base/hex.hpp"
 #include "runtime/base/mapped_file.hpp"
 
-namespace redline::convert {
+namespace redline::huggingface {
 namespace {
 
 constexpr std::uint64_t document_bytes_max = 256U << 20;  // tokenizer.json: 11 MB with 150 000 tokens
@@ -56,27 +56,29 @@ result<std::map<std::string, std::string>> read_weight_map(const json_object& in
 
 }  // namespace
 
-result<hf_folder> hf_folder::open(const std::string& path) {
-  hf_folder out(path);
+result<model_folder> model_folder::open(const std::string& path) {
+  model_folder out(path);
   REDLINE_TRY(out.read_documents());
   REDLINE_TRY(out.open_tensors());
   return out;
 }
 
-std::string hf_folder::operator/(std::string_view name) const { return (std::filesystem::path(path_) / name).string(); }
+std::string model_folder::operator/(std::string_view name) const {
+  return (std::filesystem::path(path_) / name).string();
+}
 
-result<json> hf_folder::read(std::string_view name) {
+result<json> model_folder::read(std::string_view name) {
   sources_.push_back(*this / name);
   return read_document(sources_.back(), document_bytes_max);
 }
 
-result<std::optional<json>> hf_folder::read_if_there(std::string_view name) {
+result<std::optional<json>> model_folder::read_if_there(std::string_view name) {
   if (!is_there(*this / name)) return std::optional<json>();
   REDLINE_TRY_ASSIGN(json document, read(name));
   return std::optional(std::move(document));
 }
 
-result<void> hf_folder::read_documents() {
+result<void> model_folder::read_documents() {
   REDLINE_TRY_ASSIGN(config_, read("config.json"));
   REDLINE_TRY_ASSIGN(tokenizer_, read("tokenizer.json"));
   REDLINE_TRY_ASSIGN(tokenizer_config_, read_if_there("tokenizer_config.json"));
@@ -88,14 +90,14 @@ result<void> hf_folder::read_documents() {
   return {};
 }
 
-result<void> hf_folder::open_tensors() {
+result<void> model_folder::open_tensors() {
   if (is_there(*this / whole_name)) return add_tensors(std::string(whole_name));
   if (is_there(*this / index_name)) return open_shards();
   return failure{errc::file_unreadable, path_ + ": expected " + std::string(whole_name) + " or " +
                                             std::string(index_name) + ", found neither"};
 }
 
-result<void> hf_folder::open_shards() {
+result<void> model_folder::open_shards() {
   REDLINE_TRY_ASSIGN(const json document, read(index_name));
   REDLINE_TRY_ASSIGN(const json_object index, json_object::of(document, *this / index_name));
   REDLINE_TRY_ASSIGN(const auto file_of, read_weight_map(index));
@@ -117,7 +119,7 @@ result<void> hf_folder::open_shards() {
   return {};
 }
 
-result<void> hf_folder::add_tensors(const std::string& name) {
+result<void> model_folder::add_tensors(const std::string& name) {
   sources_.push_back(*this / name);
   REDLINE_TRY_ASSIGN(const auto file, safetensors_file::open(sources_.back()));
   files_.push_back(file);
@@ -129,4 +131,4 @@ result<void> hf_folder::add_tensors(const std::string& name) {
   return {};
 }
 
-}  // namespace redline::convert
+}  // namespace redline::huggingface

@@ -1,4 +1,4 @@
-#include "runtime/convert/hf_config.hpp"
+#include "runtime/huggingface/model_config.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numbers>
 
-namespace redline::convert {
+namespace redline::huggingface {
 namespace {
 
 using testing::HasSubstr;
@@ -22,9 +22,9 @@ json llama() {
           {"rms_norm_eps", 1e-6}};
 }
 /// As a file would hold it.
-result<hf_config> read(const json& document) {
+result<model_config> read(const json& document) {
   const json parsed = parse_document(document.dump(), "config.json").value();
-  return read_hf_config(json_object::of(parsed, "config.json").value());
+  return read_model_config(json_object::of(parsed, "config.json").value());
 }
 
 /// What is said of a config after one change; `value` null takes the member away.
@@ -36,8 +36,8 @@ std::string refusal_with(const std::string& name, const json& value, json docume
   return config.error().context;
 }
 
-TEST(hf_config, what_old_files_leave_out_has_its_usual_value) {
-  const hf_config c = read(llama()).value();
+TEST(model_config, what_old_files_leave_out_has_its_usual_value) {
+  const model_config c = read(llama()).value();
   EXPECT_EQ(c.shape.architecture, "llama");
   EXPECT_EQ(c.shape.kv_heads, 4U);
   EXPECT_EQ(c.shape.head_dim, 16U);
@@ -47,7 +47,7 @@ TEST(hf_config, what_old_files_leave_out_has_its_usual_value) {
   EXPECT_TRUE(rope_divisors(c).empty());
 }
 
-TEST(hf_config, architectures_are_known_by_their_classes) {
+TEST(model_config, architectures_are_known_by_their_classes) {
   for (const auto& [theirs, ours] : {std::pair("MistralForCausalLM", "llama"), std::pair("Qwen2ForCausalLM", "qwen2"),
                                      std::pair("Qwen3ForCausalLM", "qwen3"), std::pair("GemmaForCausalLM", "gemma"),
                                      std::pair("Starcoder2ForCausalLM", "starcoder2")}) {
@@ -65,7 +65,7 @@ TEST(hf_config, architectures_are_known_by_their_classes) {
   EXPECT_THAT(refusal_with("architectures", "LlamaForCausalLM"), HasSubstr("architectures: expected an array"));
 }
 
-TEST(hf_config, every_size_is_needed_and_must_be_one_of_a_decoder) {
+TEST(model_config, every_size_is_needed_and_must_be_one_of_a_decoder) {
   for (const char* name : {"hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
                            "max_position_embeddings", "vocab_size", "rms_norm_eps"}) {
     for (const json& value : {json(nullptr), json(0), json(-1), json("64"), json::array({64})}) {
@@ -80,7 +80,7 @@ TEST(hf_config, every_size_is_needed_and_must_be_one_of_a_decoder) {
   EXPECT_THAT(refusal_with("vocab_size", 1U << 25), HasSubstr("expected sizes from 1"));
 }
 
-TEST(hf_config, ways_to_scale_positions_are_followed_or_refused) {
+TEST(model_config, ways_to_scale_positions_are_followed_or_refused) {
   json document = llama();
   document["rope_scaling"] = {{"type", "linear"}, {"factor", 4}};
   EXPECT_EQ(read(document)->linear_factor, 4);
@@ -96,10 +96,10 @@ TEST(hf_config, ways_to_scale_positions_are_followed_or_refused) {
   EXPECT_THAT(refusal_with("partial_rotary_factor", 0.5), HasSubstr("partial_rotary_factor: expected 1"));
 }
 
-TEST(hf_config, newer_files_keep_the_base_with_the_scaling) {
+TEST(model_config, newer_files_keep_the_base_with_the_scaling) {
   json document = llama();
   document["rope_parameters"] = {{"rope_type", "linear"}, {"factor", 2.0}, {"rope_theta", 5e5}};
-  const hf_config c = read(document).value();
+  const model_config c = read(document).value();
   EXPECT_EQ(c.shape.rope_base, 5e5F);
   EXPECT_EQ(c.linear_factor, 2);
   EXPECT_THAT(refusal_with("rope_parameters", {{"full_attention", {{"rope_type", "default"}}}}),
@@ -107,7 +107,7 @@ TEST(hf_config, newer_files_keep_the_base_with_the_scaling) {
   EXPECT_THAT(refusal_with("rope_parameters", {{"rope_type", "default"}}), HasSubstr("rope_parameters.rope_theta"));
 }
 
-TEST(hf_config, llama3_keeps_fast_pairs_and_slows_slow_ones) {
+TEST(model_config, llama3_keeps_fast_pairs_and_slows_slow_ones) {
   json document = llama();
   document["head_dim"] = 128;
   document["rope_theta"] = 5e5;
@@ -137,7 +137,7 @@ TEST(hf_config, llama3_keeps_fast_pairs_and_slows_slow_ones) {
   EXPECT_THAT(read(document).error().context, HasSubstr("high_freq_factor: expected more than low_freq_factor"));
 }
 
-TEST(hf_config, a_window_shorter_than_the_context_ends_it) {
+TEST(model_config, a_window_shorter_than_the_context_ends_it) {
   const auto context_with = [](const json& window, json document) {
     document["sliding_window"] = window;
     return read(document).value().shape.context;
@@ -156,7 +156,7 @@ TEST(hf_config, a_window_shorter_than_the_context_ends_it) {
   EXPECT_EQ(refusal_with("layer_types", {"full_attention", "full_attention"}), "none");
 }
 
-TEST(hf_config, other_arithmetic_is_refused) {
+TEST(model_config, other_arithmetic_is_refused) {
   EXPECT_THAT(refusal_with("hidden_act", "gelu"), HasSubstr("hidden_act: expected 'silu', found 'gelu'"));
   json gemma = llama();
   gemma["architectures"] = {"GemmaForCausalLM"};
@@ -168,4 +168,4 @@ TEST(hf_config, other_arithmetic_is_refused) {
 }
 
 }  // namespace
-}  // namespace redline::convert
+}  // namespace redline::huggingface

@@ -1,11 +1,11 @@
-#include "runtime/convert/hf_pipeline.hpp"
+#include "runtime/huggingface/pipeline.hpp"
 
 #include <algorithm>
 #include <array>
 
 #include "runtime/base/hex.hpp"
 
-namespace redline::convert {
+namespace redline::huggingface {
 namespace {
 
 std::string_view list_of(std::string_view part) {
@@ -207,4 +207,4 @@ result<bool> adds_space_prefix(const json_object& tokenizer) {
                                                  show_steps(cutter));
 }
 
-}  // namespace redline::convert
+}  // namespace redline::huggingface

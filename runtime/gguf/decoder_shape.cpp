@@ -1,8 +1,8 @@
-#include "runtime/convert/decoder_shape.hpp"
+#include "runtime/gguf/decoder_shape.hpp"
 
 #include <string>
 
-namespace redline::convert {
+namespace redline::gguf {
 namespace {
 
 // As model::read_config has them.
@@ -45,7 +45,7 @@ result<void> check(const decoder_shape& s) {
   return {};
 }
 
-void put_shape(const decoder_shape& s, gguf::gguf_writer& to) {
+void put_shape(const decoder_shape& s, gguf_writer& to) {
   const std::string prefix = std::string(s.architecture) + ".";
   to.put_string("general.architecture", s.architecture);
   to.put_u32(prefix + "block_count", s.layers);
@@ -63,9 +63,4 @@ void put_shape(const decoder_shape& s, gguf::gguf_writer& to) {
   to.put_u32(prefix + "vocab_size", s.vocabulary);
 }
 
-void put_type(const output_type& type, gguf::gguf_writer& to) {
-  to.put_u32("general.file_type", type.file_type());
-  to.put_u32("general.quantization_version", 2);
-}
-
-}  // namespace redline::convert
+}  // namespace redline::gguf

@@ -1,11 +1,11 @@
-#include "runtime/convert/hf_sentencepiece.hpp"
+#include "runtime/huggingface/sentencepiece.hpp"
 
 #include <string>
 #include <unordered_set>
 
 #include "runtime/base/hex.hpp"
 
-namespace redline::convert {
+namespace redline::huggingface {
 namespace {
 
 std::string byte_token(unsigned byte) {
@@ -21,7 +21,7 @@ std::uint64_t pair_of(std::uint32_t left, std::uint32_t right) { return std::uin
 
 class merge_set {
  public:
-  explicit merge_set(const hf_vocabulary& words) : words_(words) {
+  explicit merge_set(const vocabulary& words) : words_(words) {
     for (const auto& [left, right] : words.merges) pairs_.insert(pair_of(*words.find(left), *words.find(right)));
   }
 
@@ -38,29 +38,29 @@ class merge_set {
  private:
   [[nodiscard]] std::optional<std::uint32_t> normal(const std::string& text) const {
     const auto id = words_.find(text);
-    return id && words_.kinds[*id] == token_kind::normal ? id : std::nullopt;
+    return id && words_.kinds[*id] == gguf::token_kind::normal ? id : std::nullopt;
   }
 
-  const hf_vocabulary& words_;
+  const vocabulary& words_;
   std::unordered_set<std::uint64_t> pairs_;
 };
 
 }  // namespace
 
-result<void> mark_sentencepiece_kinds(const json_object& tokenizer, hf_vocabulary& words) {
-  if (words.unknown) words.kinds[*words.unknown] = token_kind::unknown;
+result<void> mark_sentencepiece_kinds(const json_object& tokenizer, vocabulary& words) {
+  if (words.unknown) words.kinds[*words.unknown] = gguf::token_kind::unknown;
   for (unsigned byte = 0; byte < 256; ++byte) {
     const auto id = words.find(byte_token(byte));
     if (!id) {
       return tokenizer.malformed("model.vocab", "expected a token for every byte, as byte_fallback needs, found no '" +
                                                     byte_token(byte) + "'");
     }
-    words.kinds[*id] = token_kind::byte;
+    words.kinds[*id] = gguf::token_kind::byte;
   }
   return {};
 }
 
-result<std::vector<float>> sentencepiece_scores(const json_object& tokenizer, const hf_vocabulary& words) {
+result<std::vector<float>> sentencepiece_scores(const json_object& tokenizer, const vocabulary& words) {
   std::vector<float> scores(words.texts.size(), 0);
   for (std::size_t rank = words.merges.size(); rank-- > 0;) {  // the first of a piece is written last
     const auto& [left, right] = words.merges[rank];
@@ -68,7 +68,7 @@ result<std::vector<float>> sentencepiece_scores(const json_object& tokenizer, co
   }
   const merge_set merges(words);
   for (std::size_t id = 0; id < words.texts.size(); ++id) {
-    if (words.kinds[id] != token_kind::normal || words.texts[id].size() > piece_bytes_max) continue;
+    if (words.kinds[id] != gguf::token_kind::normal || words.texts[id].size() > piece_bytes_max) continue;
     const std::string& piece = words.texts[id];
     const std::size_t cut = merges.find_unmerged_cut(piece);
     if (cut == std::string::npos) continue;
@@ -81,4 +81,4 @@ result<std::vector<float>> sentencepiece_scores(const json_object& tokenizer, co
   return scores;
 }
 
-}  // namespace redline::convert
+}  // namespace redline::huggingface

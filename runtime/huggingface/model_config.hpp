@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "runtime/base/result.hpp"
-#include "runtime/convert/decoder_shape.hpp"
-#include "runtime/convert/json_object.hpp"
+#include "runtime/gguf/decoder_shape.hpp"
+#include "runtime/huggingface/json_object.hpp"
 
-namespace redline::convert {
+namespace redline::huggingface {
 
 /// Llama 3.1's way to a longer context: slow rotations are slowed down by `factor`, fast ones are kept, those between
 /// get something between.
@@ -22,8 +22,8 @@ struct llama3_scaling {
 };
 
 /// What a Hugging Face config.json says of a decoder that Redline runs.
-struct hf_config {
-  decoder_shape shape;
+struct model_config {
+  gguf::decoder_shape shape;
   double linear_factor = 1;  // positions are divided by it
   std::optional<llama3_scaling> llama3;
 };
@@ -33,10 +33,10 @@ struct hf_config {
 /// what is missing or no number of a decoder (file_malformed, invalid_argument) and what would change the arithmetic in
 /// a way that Redline does not follow (unsupported_format): other ways to scale positions, other activations, weights
 /// quantised already.
-result<hf_config> read_hf_config(const json_object& config);
+result<model_config> read_model_config(const json_object& config);
 
 /// By what each pair's frequency is to be divided, as tensor "rope_freqs.weight" holds it: head_dim / 2 numbers; empty
 /// for no scaling or a linear one.
-std::vector<float> rope_divisors(const hf_config& config);
+std::vector<float> rope_divisors(const model_config& config);
 
-}  // namespace redline::convert
+}  // namespace redline::huggingface

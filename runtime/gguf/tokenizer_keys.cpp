@@ -1,17 +1,17 @@
-#include "runtime/convert/tokenizer_keys.hpp"
+#include "runtime/gguf/tokenizer_keys.hpp"
 
 #include <algorithm>
 #include <string_view>
 #include <variant>
 
-namespace redline::convert {
+namespace redline::gguf {
 namespace {
 
 constexpr auto normal_type = static_cast<std::int32_t>(token_kind::normal);
 constexpr auto control_type = static_cast<std::int32_t>(token_kind::control);
 constexpr auto unused_type = static_cast<std::int32_t>(token_kind::unused);
 
-failure malformed(const gguf::gguf_file& file, std::string_view key, const std::string& why) {
+failure malformed(const gguf_file& file, std::string_view key, const std::string& why) {
   return {errc::file_malformed, file.path() + ": metadata '" + std::string(key) + "': " + why};
 }
 
@@ -20,18 +20,18 @@ bool is_per_token(std::string_view key) {
 }
 
 /// token_type and scores, one number per token.
-result<void> copy_numbers(const gguf::gguf_file& from, std::string_view key, const gguf::array& have,
-                          std::size_t tokens, std::uint32_t size, gguf::gguf_writer& to) {
-  if (have.element_type == gguf::value_type::string || have.size() != tokens) {
+result<void> copy_numbers(const gguf_file& from, std::string_view key, const array& have, std::size_t tokens,
+                          std::uint32_t size, gguf_writer& to) {
+  if (have.element_type == value_type::string || have.size() != tokens) {
     return malformed(from, key,
                      "expected one number for each of the " + std::to_string(tokens) + " tokens, found " +
                          std::to_string(have.size()) + " entries");
   }
   const bool types = key == "tokenizer.ggml.token_type";
-  gguf::array padded = have;
+  array padded = have;
   padded.numbers.resize(size, types ? unused_type : -10000);
-  if (types) padded.element_type = gguf::value_type::i32;
-  to.put_value(key, {gguf::value_type::array, std::move(padded)});
+  if (types) padded.element_type = value_type::i32;
+  to.put_value(key, {value_type::array, std::move(padded)});
   return {};
 }
 
@@ -50,10 +50,9 @@ std::string byte_character(unsigned char byte) {
 
 std::string unused_token(std::size_t id) { return "[PAD" + std::to_string(id) + "]"; }
 
-result<void> copy_tokenizer(const gguf::gguf_file& from, std::uint32_t size, gguf::gguf_writer& to) {
-  REDLINE_TRY_ASSIGN(const gguf::array* tokens, from.get_array("tokenizer.ggml.tokens"));
-  if (tokens->element_type != gguf::value_type::string)
-    return malformed(from, "tokenizer.ggml.tokens", "expected strings");
+result<void> copy_tokenizer(const gguf_file& from, std::uint32_t size, gguf_writer& to) {
+  REDLINE_TRY_ASSIGN(const array* tokens, from.get_array("tokenizer.ggml.tokens"));
+  if (tokens->element_type != value_type::string) return malformed(from, "tokenizer.ggml.tokens", "expected strings");
   const std::size_t count = tokens->size();
   if (count > size) {
     return malformed(from, "tokenizer.ggml.tokens",
@@ -65,7 +64,7 @@ result<void> copy_tokenizer(const gguf::gguf_file& from, std::uint32_t size, ggu
       to.put_value(key, value);
       continue;
     }
-    REDLINE_TRY_ASSIGN(const gguf::array* have, from.get_array(key));
+    REDLINE_TRY_ASSIGN(const array* have, from.get_array(key));
     if (have != tokens) {
       REDLINE_TRY(copy_numbers(from, key, *have, count, size, to));
       continue;
@@ -82,7 +81,7 @@ result<void> copy_tokenizer(const gguf::gguf_file& from, std::uint32_t size, ggu
   return {};
 }
 
-void put_byte_tokenizer(std::uint32_t size, gguf::gguf_writer& to) {
+void put_byte_tokenizer(std::uint32_t size, gguf_writer& to) {
   std::vector<std::string> tokens;
   std::vector<std::int32_t> types;
   std::vector<std::string> merges;
@@ -120,4 +119,4 @@ void put_byte_tokenizer(std::uint32_t size, gguf::gguf_writer& to) {
                 "{% endif %}");
 }
 
-}  // namespace redline::convert
+}  // namespace redline::gguf
