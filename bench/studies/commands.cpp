@@ -7,9 +7,16 @@
 
 #include "actors/cli/generation_flags.hpp"
 #include "actors/cli/model_flags.hpp"
-#include "bench/studies/edit_corpus.hpp"
-#include "bench/studies/pie_cases.hpp"
-#include "bench/studies/studies.hpp"
+#include "bench/studies/cache/bench_evict.hpp"
+#include "bench/studies/cache/bench_pie.hpp"
+#include "bench/studies/cache/bench_prefix.hpp"
+#include "bench/studies/cache/pie_cases.hpp"
+#include "bench/studies/common/edit_corpus.hpp"
+#include "bench/studies/edits/bench_copy.hpp"
+#include "bench/studies/edits/bench_edit.hpp"
+#include "bench/studies/load/bench_load.hpp"
+#include "bench/studies/passes/bench_accuracy.hpp"
+#include "bench/studies/passes/bench_forward.hpp"
 
 namespace redline::studies {
 namespace {

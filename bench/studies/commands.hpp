@@ -1,6 +1,6 @@
 #pragma once
 
-#include "bench/studies/names.hpp"
+#include "bench/studies/common/names.hpp"
 
 namespace CLI {
 class App;

@@ -1,0 +1,332 @@
+// redline bench edit: how fast each drafting method writes edits whose results are known (Blazedit's experiment).
+
+#include "bench/studies/edits/bench_edit.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "actors/cli/command.hpp"
+#include "actors/cli/generation_flags.hpp"
+#include "actors/cli/local_runner.hpp"
+#include "actors/cli/model_flags.hpp"
+#include "actors/cli/progress_line.hpp"
+#include "actors/node/engine.hpp"
+#include "bench/studies/common/answer_replay.hpp"
+#include "bench/studies/common/edit_corpus.hpp"
+#include "bench/studies/common/json_file.hpp"
+#include "bench/studies/edits/edit_report.hpp"
+
+namespace redline::studies {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+constexpr std::uint32_t warm_up_tokens = 16;
+
+/// An edit as a model sees it.
+struct prepared_edit {
+  const known_edit* edit = nullptr;
+  std::vector<token> known;       // the answer's tokens and the end token
+  std::vector<token> prediction;  // when --prediction-right
+  std::uint32_t prompt_tokens = 0;
+  std::uint32_t tokens_max = 0;
+};
+
+struct chosen_method {
+  std::string name;
+  draft::draft_options options;
+};
+
+/// Blazedit with every combination of the grid's parameters; one that is not given keeps its single value.
+std::vector<chosen_method> grid_of(const edit_options& f, const draft::draft_options& blazedit) {
+  const auto or_one = [](std::vector<std::uint32_t> list, std::uint32_t one) {
+    if (list.empty()) list.push_back(one);
+    return list;
+  };
+  std::vector<chosen_method> out;
+  for (const std::uint32_t runs : or_one(f.grid_runs, blazedit.max_num_run)) {
+    for (const std::uint32_t micro : or_one(f.grid_micro, blazedit.micro_draft_tokens)) {
+      for (const std::uint32_t ngram : or_one(f.grid_ngram, blazedit.max_matching_ngram_size)) {
+        chosen_method m{.name = "blazedit " + std::to_string(runs) + "x" + std::to_string(micro) + ", " +
+                                std::to_string(ngram) + "-gram",
+                        .options = blazedit};
+        m.options.max_num_run = runs;
+        m.options.micro_draft_tokens = micro;
+        m.options.max_matching_ngram_size = ngram;
+        out.push_back(std::move(m));
+      }
+    }
+  }
+  return out;
+}
+
+/// The methods asked for that this pair of models can run; regular first, against which the others are compared.
+std::vector<chosen_method> choose_methods(const edit_options& f, const engine& e) {
+  std::vector<std::string> names = f.methods.empty() ? method_names() : f.methods;
+  std::stable_partition(names.begin(), names.end(), [](const std::string& n) { return n == "regular"; });
+  std::vector<chosen_method> out;
+  for (const std::string& name : names) {
+    method_flags how = f.drafting;
+    how.method = name;
+    const auto options = to_draft_options(how, !f.models.draft.empty());
+    const auto partners = options ? e.partners_for(options->how, {}) : result<session_partners>(options.error());
+    if (!partners) {
+      std::cerr << "redline: left out " << name << ": " << partners.error().context << "\n";
+      continue;
+    }
+    const bool again = std::any_of(out.begin(), out.end(), [&](const chosen_method& m) { return m.name == name; });
+    if (again) continue;
+    const bool grid = !f.grid_runs.empty() || !f.grid_micro.empty() || !f.grid_ngram.empty();
+    if (options->how == draft::method::blazedit && grid) {
+      for (chosen_method& m : grid_of(f, *options)) out.push_back(std::move(m));
+    } else {
+      out.push_back({name, *options});
+    }
+  }
+  return out;
+}
+
+result<std::vector<token>> known_tokens(const known_edit& edit, const text::tokenizer& tokenizer) {
+  auto tokens = tokenizer.encode(answer_of(edit.task, edit.after), {});
+  for (token t = 0; t < static_cast<token>(tokenizer.size()); ++t) {
+    if (!tokenizer.is_end_of_generation(t)) continue;
+    tokens.push_back(t);
+    return tokens;
+  }
+  return failure{errc::unsupported_format, "the model's vocabulary has no end token, which a replayed answer needs"};
+}
+
+/// Edits that fit the context with their known results.
+result<std::vector<prepared_edit>> prepare(const std::vector<known_edit>& edits, const edit_options& f, const engine& e,
+                                           std::size_t& too_long) {
+  std::vector<prepared_edit> out;
+  for (const known_edit& edit : edits) {
+    prepared_edit p{.edit = &edit, .known = {}};
+    REDLINE_TRY_ASSIGN(const auto request, request_of(edit.task, {}, e));
+    p.prompt_tokens = static_cast<std::uint32_t>(request.prompt.size());
+    REDLINE_TRY_ASSIGN(p.known, known_tokens(edit, *e.tokenizer()));
+    // A model that makes another edit may write more, but has to end.
+    if (f.prediction_right) {
+      p.prediction = e.tokenizer()->encode(answer_of(edit.task, damaged(edit.after, *f.prediction_right, edit.id)), {});
+    }
+    const auto room = static_cast<std::uint32_t>(p.known.size() + p.known.size() / 4 + 16);
+    p.tokens_max = f.tokens_max != 0 ? f.tokens_max : room;
+    const std::size_t answer = std::min<std::size_t>(p.known.size(), p.tokens_max);
+    if (p.prompt_tokens + answer > e.context_max())
+      ++too_long;
+    else
+      out.push_back(std::move(p));
+  }
+  return out;
+}
+
+/// Runs edits through the engine and keeps the fastest of the repeats.
+class edit_bench {
+ public:
+  edit_bench(const edit_options& f, local_runner& runner, std::shared_ptr<answer_replay> replay)
+      : flags_(f), runner_(runner), replay_(std::move(replay)) {}
+
+  /// so_far: told what was measured so far, after each edit.
+  result<std::vector<edit_run>> run(const std::vector<prepared_edit>& edits, const std::vector<chosen_method>& methods,
+                                    const std::function<result<void>(const std::vector<edit_run>&)>& so_far) {
+    progress_line line;
+    for (const chosen_method& m : methods) {
+      line.show("warming up: " + m.name);
+      prepared_edit first = edits.front();
+      first.tokens_max = std::min(warm_up_tokens, first.tokens_max);
+      REDLINE_TRY(once(first, m));
+    }
+    std::vector<edit_run> all;
+    for (std::size_t i = 0; i < edits.size(); ++i) {
+      std::vector<edit_run> of_edit(methods.size());
+      for (std::uint32_t repeat = 0; repeat < flags_.repeats; ++repeat) {
+        // Methods take turns, so that a disturbance of the machine hits all of them.
+        for (std::size_t k = 0; k < methods.size(); ++k) {
+          line.show("edit " + std::to_string(i + 1) + " of " + std::to_string(edits.size()) + ", repeat " +
+                    std::to_string(repeat + 1) + ", " + methods[k].name);
+          REDLINE_TRY_ASSIGN(edit_run r, once(edits[i], methods[k]));
+          if (k == 0 && repeat == 0) reference_ = last_;
+          r.identical = last_.tokens == reference_.tokens && last_.text == reference_.text;
+          keep_faster(of_edit[k], std::move(r));
+        }
+      }
+      all.insert(all.end(), of_edit.begin(), of_edit.end());
+      REDLINE_TRY(so_far(all));
+    }
+    return all;
+  }
+
+ private:
+  static void keep_faster(edit_run& kept, edit_run r) {
+    if (kept.method.empty()) {
+      kept = std::move(r);
+      return;
+    }
+    r.identical = kept.identical = kept.identical && r.identical;
+    if (r.seconds < kept.seconds) kept = std::move(r);
+  }
+
+  result<edit_run> once(const prepared_edit& p, const chosen_method& m) {
+    const sequence_id sequence = runner_.next_sequence();
+    if (flags_.replay) replay_->replay(sequence, p.known);
+    // By method: one may read more of the edit than another.
+    REDLINE_TRY_ASSIGN(auto request, request_of(p.edit->task, m.options, runner_.parts()));
+    request.tokens_max = p.tokens_max;
+    if (flags_.prediction_right && draft::reads_prediction(m.options.how)) request.prediction = p.prediction;
+    auto got = runner_.run(std::move(request), m.options, [](const session_text&) {});
+    auto steps = replay_->finish(sequence);
+    if (!got) return failure{got.error().code, p.edit->id + ", " + m.name + ": " + got.error().context};
+    last_ = std::move(*got);
+    const session_stats& s = last_.stats;
+    edit_run r{.edit = p.edit->id,
+               .method = m.name,
+               .edit_ratio = p.edit->edit_ratio,
+               .characters = characters_of(last_.text),
+               .prompt_tokens = s.prompt_tokens,
+               .tokens = s.completion_tokens,
+               .seconds = static_cast<double>(s.total_us) / 1e6,
+               .first_token_seconds = static_cast<double>(s.first_token_us) / 1e6,
+               .target_passes = s.target_passes,
+               .draft_passes = s.draft_passes,
+               .drafted = s.drafted,
+               .accepted = s.accepted,
+               .steps = std::move(steps)};
+    const auto file = file_of_answer(p.edit->task, last_.text);
+    r.as_wanted = file && *file == p.edit->after;
+    return r;
+  }
+
+  const edit_options& flags_;
+  local_runner& runner_;
+  std::shared_ptr<answer_replay> replay_;
+  outcome last_;
+  outcome reference_;
+};
+
+/// Empty without `regular`, by which speed-ups are measured.
+std::string times(double speed_up) {
+  if (speed_up == 0) return "";
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.2fx", speed_up);
+  return text;
+}
+
+void print_table(const std::vector<method_summary>& all, const edit_options& f, std::size_t too_long) {
+  if (f.replay) {
+    std::printf("REPLAYED: every pass is computed, but the tokens are the known results', not the model's choices\n");
+    if (f.replay_draft_accuracy) {
+      std::printf("REPLAYED drafts: %.0f %% of the draft model's own tokens are right, and all that it agrees to\n",
+                  100 * *f.replay_draft_accuracy);
+    }
+  }
+  std::size_t width = 10;
+  for (const method_summary& s : all) width = std::max(width, s.method.size());
+  const int w = static_cast<int>(width);
+  std::printf("%-*s %6s %9s %9s %9s %9s %9s %9s %9s %9s %9s %s\n", w, "", "", "chars/s", "worst", "speed-up", "worst",
+              "decoding", "decoding", "accepted", "target", "draft", "");
+  std::printf("%-*s %6s %9s %9s %9s %9s %9s %9s %9s %9s %9s %s\n", w, "method", "edits", "mean", "decile", "mean",
+              "decile", "chars/s", "speed-up", "per pass", "passes", "passes", "identical");
+  for (const method_summary& s : all) {
+    std::printf("%-*s %6zu %9.0f %9.0f %9s %9s %9.0f %9s %9.1f %9llu %9llu %s\n", w, s.method.c_str(), s.edits,
+                s.mean_rate, s.worst_decile_rate, times(s.mean_speed_up).c_str(),
+                times(s.worst_decile_speed_up).c_str(), s.decoded_rate, times(s.decoded_speed_up).c_str(),
+                s.accepted_per_pass(), static_cast<unsigned long long>(s.target_passes),
+                static_cast<unsigned long long>(s.draft_passes), s.identical ? "yes" : "NO");
+  }
+  std::printf("\nfastest of %u; decoding: without the prompt and the first token", f.repeats);
+  if (!f.replay && !all.empty())
+    std::printf("; %zu of %zu answers are the known result", all[0].as_wanted, all[0].edits);
+  if (too_long > 0) std::printf("; %zu edits left out that do not fit the context", too_long);
+  std::printf("\n");
+}
+
+json json_of(const edit_options& f, const std::string& edits, const std::vector<edit_run>& runs, std::size_t too_long) {
+  json out = {{"benchmark", "edit"},
+              {"replayed", f.replay},
+              {"model", f.models.model},
+              {"draft", f.models.draft},
+              {"edits", edits},
+              {"repeats", f.repeats},
+              {"too_long", too_long},
+              {"kv", f.models.kv},
+              {"threads", f.models.threads},
+              {"draft_context", f.models.draft_context},
+              {"draft_length", f.models.draft_length}};
+  if (f.prediction_right) out["prediction_right"] = *f.prediction_right;
+  if (f.replay_draft_accuracy) out["draft_right"] = *f.replay_draft_accuracy;
+  for (const method_summary& s : summarise(runs)) out["methods"].push_back(studies::json_of(s));
+  for (const edit_run& r : runs) out["runs"].push_back(studies::json_of(r));
+  return out;
+}
+
+/// Prints and writes what was measured. Whether all methods agree.
+result<bool> tell(const edit_options& f, const std::string& edits, const std::vector<edit_run>& runs,
+                  std::size_t too_long) {
+  const auto summaries = summarise(runs);
+  REDLINE_TRY(write_json(f.json, json_of(f, edits, runs, too_long)));
+  print_table(summaries, f, too_long);
+  return std::all_of(summaries.begin(), summaries.end(), [](const method_summary& s) { return s.identical; });
+}
+
+/// Of several processes' files; those that were replayed are told as such.
+result<bool> tell_merged(edit_options f) {
+  std::vector<edit_run> runs;
+  for (const std::string& path : f.merge) {
+    REDLINE_TRY_ASSIGN(const std::string text, read_whole(path));
+    REDLINE_TRY_ASSIGN(auto more, parse_edit_runs(text, path));
+    runs.insert(runs.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+    const json root = json::parse(text);
+    f.replay = f.replay || root.value("replayed", false);
+    f.models.model = root.value("model", f.models.model);
+  }
+  return tell(f, "", runs, 0);
+}
+
+result<bool> run(const edit_options& f) {
+  if (!f.merge.empty()) return tell_merged(f);
+  if (f.models.model.empty()) return failure{errc::invalid_argument, "expected --model or --merge, found neither"};
+  const std::string path = f.edits.empty() ? default_edits_path() : f.edits;
+  if (path.empty()) return failure{errc::invalid_argument, "expected --edits FILE, a JSONL of edits"};
+  REDLINE_TRY_ASSIGN(const auto edits, read_edits(path));
+  REDLINE_TRY_ASSIGN(auto options, to_engine_options(f.models));
+  const auto replay = std::make_shared<answer_replay>();
+  if (f.replay_draft_accuracy && !f.replay) {
+    return failure{errc::invalid_argument, "--replay-draft-accuracy: expected --replay with it, found none"};
+  }
+  if (f.replay_draft_accuracy) options.draft_chooser = std::make_shared<draft_replay>(replay, *f.replay_draft_accuracy);
+  options.target_chooser = replay;
+  options.scheduling.sharing = prefix_sharing::off;  // every method reads its prompt
+  progress_line line;
+  options.progress = [&line](const std::string& what, std::uint64_t done, std::uint64_t all) {
+    show_loading(line, what, done, all);
+  };
+  REDLINE_TRY_ASSIGN(const auto runner, local_runner::create(std::move(options)));
+  const auto methods = choose_methods(f, runner->parts());
+  if (methods.empty()) return failure{errc::invalid_argument, "none of the methods can run with these models"};
+  std::size_t too_long = 0;
+  REDLINE_TRY_ASSIGN(const auto fitting, prepare(edits, f, runner->parts(), too_long));
+  if (fitting.empty()) {
+    return failure{errc::context_length_exceeded, "none of the edits fits the model's context of " +
+                                                      std::to_string(runner->parts().context_max()) + " tokens"};
+  }
+  std::vector<prepared_edit> chosen;
+  for (const std::size_t i : spread(fitting.size(), f.limit)) chosen.push_back(fitting[i]);
+  // A run of all edits may take an hour; an interruption must not lose it.
+  const auto so_far = [&](const std::vector<edit_run>& runs) {
+    return f.json == "-" ? result<void>{} : write_json(f.json, json_of(f, path, runs, too_long));
+  };
+  REDLINE_TRY_ASSIGN(const auto runs, edit_bench(f, *runner, replay).run(chosen, methods, so_far));
+  return tell(f, path, runs, too_long);
+}
+
+}  // namespace
+
+int run_edit(const edit_options& options) {
+  const auto all_same = run(options);
+  return !all_same ? report(all_same.error()) : *all_same ? 0 : exit_failed;
+}
+
+}  // namespace redline::studies

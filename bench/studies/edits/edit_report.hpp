@@ -1,0 +1,67 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/studies/common/answer_replay.hpp"
+#include "bench/studies/common/names.hpp"
+#include "runtime/base/result.hpp"
+
+namespace redline::studies {
+
+/// One edit by one method, the fastest of its repeats.
+struct edit_run {
+  std::string edit;
+  std::string method;
+  double edit_ratio = 0;
+  std::uint64_t characters = 0;  // of the answer
+  std::uint32_t prompt_tokens = 0;
+  std::uint32_t tokens = 0;
+  double seconds = 0;              // prompt and answer
+  double first_token_seconds = 0;  // prompt
+  std::uint32_t target_passes = 0;
+  std::uint32_t draft_passes = 0;
+  std::uint32_t drafted = 0;
+  std::uint32_t accepted = 0;
+  bool identical = true;   // the tokens and bytes that regular gave, in every repeat
+  bool as_wanted = false;  // the answer holds the known result
+  std::vector<answer_replay::step> steps;
+
+  [[nodiscard]] double characters_per_second() const;
+  /// The same without the prompt and the first token.
+  [[nodiscard]] double decoded_per_second() const;
+};
+
+/// All edits by one method.
+struct method_summary {
+  std::string method;
+  std::size_t edits = 0;
+  double mean_rate = 0;              // characters per second
+  double worst_decile_rate = 0;      // its 10th percentile over the edits
+  double decoded_rate = 0;           // mean, without prompts
+  double mean_speed_up = 0;          // mean_rate by regular's; these are 0 without regular
+  double worst_decile_speed_up = 0;  // worst_decile_rate by regular's
+  double decoded_speed_up = 0;
+  std::uint64_t target_passes = 0;
+  std::uint64_t draft_passes = 0;
+  std::uint64_t drafted = 0;
+  std::uint64_t accepted = 0;
+  std::uint64_t tokens = 0;
+  std::size_t as_wanted = 0;
+  bool identical = true;
+
+  [[nodiscard]] double accepted_per_pass() const;
+};
+
+/// In the order in which methods first appear.
+[[nodiscard]] std::vector<method_summary> summarise(const std::vector<edit_run>& runs);
+
+[[nodiscard]] nlohmann::ordered_json json_of(const edit_run& run);
+[[nodiscard]] nlohmann::ordered_json json_of(const method_summary& summary);
+
+/// The runs in what 'bench edit --json' wrote; `name` is the file's, for failures. Where drafts or predictions were
+/// made to be right to a degree, the methods that use them say so in their names.
+[[nodiscard]] result<std::vector<edit_run>> parse_edit_runs(const std::string& text, const std::string& name);
+
+}  // namespace redline::studies

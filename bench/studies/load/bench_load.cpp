@@ -1,0 +1,187 @@
+// redline bench load: what many users of a server get, by how many there are, with speculation and without.
+
+#include "bench/studies/load/bench_load.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "actors/cli/child_server.hpp"
+#include "actors/cli/command.hpp"
+#include "actors/cli/progress_line.hpp"
+#include "bench/studies/common/json_file.hpp"
+#include "bench/studies/load/load_client.hpp"
+#include "bench/studies/load/load_plan.hpp"
+#include "bench/studies/load/load_report.hpp"
+
+namespace redline::studies {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+std::vector<load_level> levels_of(const load_options& f) {
+  std::vector<load_level> levels;
+  for (const std::uint32_t n : f.clients) levels.push_back({false, static_cast<double>(n)});
+  for (const double r : f.rates) levels.push_back({true, r});
+  if (levels.empty()) {
+    for (const double n : {1, 4, 16, 32, 64}) levels.push_back({false, n});
+  }
+  return levels;
+}
+
+/// Enough that every client asks several times.
+std::size_t requests_of(const load_options& f, const load_level& level) {
+  if (f.requests != 0) return f.requests;
+  return level.is_rate ? 64 : std::max<std::size_t>(16, 4 * static_cast<std::size_t>(level.amount));
+}
+
+result<std::vector<known_edit>> edits_of(const load_options& f) {
+  const std::string path = f.edits.empty() ? default_edits_path() : f.edits;
+  if (path.empty()) return failure{errc::invalid_argument, "expected --edits FILE, a JSONL of edits"};
+  REDLINE_TRY_ASSIGN(auto edits, read_edits(path));
+  if (f.edit_bytes_max != 0) {
+    std::erase_if(edits, [&](const known_edit& e) { return e.task.before.size() > f.edit_bytes_max; });
+  }
+  if (edits.empty()) return failure{errc::invalid_argument, path + ": no edit is within --edit-bytes-max"};
+  return edits;
+}
+
+/// Asks one question by every method, which also warms up; leaves out those that the server refuses.
+std::vector<std::string> methods_that_work(const load_options& f, const server_address& server,
+                                           const std::vector<known_edit>& edits) {
+  load_mix first = f.mix;
+  first.tokens_max = 8;
+  std::vector<std::string> out;
+  for (const std::string& method : f.methods) {
+    if (std::find(out.begin(), out.end(), method) != out.end()) continue;
+    const load_row row = ask(server, question_of({.item = "", .is_edit = true, .edit = 0}, edits, first, method));
+    if (row.error.empty())
+      out.push_back(method);
+    else
+      std::cerr << "redline: left out " << method << ": " << row.error << "\n";
+  }
+  return out;
+}
+
+load_record run_shown(const load_level& level, const std::string& method, const std::vector<planned_request>& plan,
+                      const std::function<load_row(std::size_t)>& ask_one) {
+  progress_line line;
+  std::atomic<std::size_t> done{0};
+  std::atomic<bool> over{false};
+  std::thread display([&] {
+    while (!over) {
+      line.show(level.name() + ", " + method + ": " + std::to_string(done) + " of " + std::to_string(plan.size()));
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  });
+  load_record record = run_level(level, method, plan, ask_one, done);
+  over = true;
+  display.join();
+  return record;
+}
+
+result<load_record> measure(const load_options& f, const std::string& url) {
+  REDLINE_TRY_ASSIGN(const auto edits, edits_of(f));
+  REDLINE_TRY_ASSIGN(const auto server, server_address::parse(url, f.api_key));
+  const auto methods = methods_that_work(f, server, edits);
+  if (methods.empty()) return failure{errc::not_ready, "the server refuses all of the methods"};
+  load_record record;
+  for (const load_level& level : levels_of(f)) {
+    for (std::uint32_t repeat = 0; repeat < f.repeats; ++repeat) {
+      const auto plan = plan_requests(level, requests_of(f, level), f.seed + repeat, edits, f.mix);
+      for (const std::string& method : methods) {
+        REDLINE_TRY(record.add(run_shown(level, method, plan, [&](std::size_t i) {
+          return ask(server, question_of(plan[i], edits, f.mix, method));
+        })));
+      }
+    }
+  }
+  return record;
+}
+
+std::string sources_of(const load_summary& s) {
+  std::string text;
+  for (const auto& [name, accepted] : s.accepted_per_pass_by_source) {
+    char one[64];
+    std::snprintf(one, sizeof one, "%s%s %.1f", text.empty() ? "" : ", ", name.substr(0, 32).c_str(), accepted);
+    text += one;
+  }
+  return text;
+}
+
+void print_table(const std::vector<load_summary>& all) {
+  std::printf("%-12s %-10s %6s %6s %15s %15s %15s %8s %9s %8s %6s %9s %s\n", "", "", "", "", "TTFT ms", "TPOT ms",
+              "whole s", "", "", "goodput", "", "accepted", "");
+  std::printf("%-12s %-10s %6s %6s %15s %15s %15s %8s %9s %8s %6s %9s %s\n", "level", "method", "asked", "errors",
+              "p50 / p99", "p50 / p99", "p50 / p99", "chars/s", "tokens/s", "per s", "share", "per pass", "by source");
+  for (const load_summary& s : all) {
+    const auto both = [](double a, double b, const char* format) {
+      char text[48];
+      std::snprintf(text, sizeof text, format, a, b);
+      return std::string(text);
+    };
+    std::printf("%-12s %-10s %6zu %6zu %15s %15s %15s %8.0f %9.0f %8.2f %5.0f%% %9.1f %s\n", s.level.c_str(),
+                s.method.c_str(), s.requests, s.errors, both(s.first_ms.p50, s.first_ms.p99, "%.0f / %.0f").c_str(),
+                both(s.per_token_ms.p50, s.per_token_ms.p99, "%.2f / %.2f").c_str(),
+                both(s.total_ms.p50 / 1e3, s.total_ms.p99 / 1e3, "%.2f / %.2f").c_str(), s.characters_per_second,
+                s.tokens_per_second, s.goodput, 100 * s.good_share, s.accepted_per_pass, sources_of(s).c_str());
+  }
+}
+
+/// Prints and writes what was recorded. Whether equal questions got equal answers.
+result<bool> tell(const load_options& f, const load_record& record) {
+  const auto all = summarise(record, f.target);
+  const auto differing = differing_items(record);
+  if (!f.json.empty()) {
+    json out = {{"benchmark", "load"},
+                {"seed", f.seed},
+                {"target_ms", {{"ttft", f.target.first_ms}, {"tpot", f.target.per_token_ms}}},
+                {"differing_items", differing},
+                {"summary", json::array()}};
+    for (const load_summary& s : all) out["summary"].push_back(json_of(s));
+    out.update(json_of(record));
+    REDLINE_TRY(write_json(f.json, out));
+  }
+  print_table(all);
+  std::printf("\nidentical answers to equal requests: %s", differing.empty() ? "yes" : "NO");
+  for (std::size_t i = 0; i < std::min<std::size_t>(differing.size(), 5); ++i)
+    std::printf(" %s;", differing[i].c_str());
+  std::printf("\n");
+  const auto failed =
+      std::find_if(record.rows.begin(), record.rows.end(), [](const load_row& r) { return !r.error.empty(); });
+  if (failed != record.rows.end()) std::printf("first error: %s\n", failed->error.c_str());
+  return differing.empty();
+}
+
+result<load_record> merge(const load_options& f) {
+  load_record record;
+  for (const std::string& path : f.merge) {
+    REDLINE_TRY_ASSIGN(const std::string text, read_whole(path));
+    REDLINE_TRY_ASSIGN(auto one, parse_load_record(text, path));
+    REDLINE_TRY(record.add(std::move(one)));
+  }
+  return record;
+}
+
+result<load_record> gather(const load_options& f) {
+  if (!f.merge.empty()) return merge(f);
+  if (!f.server.empty()) return measure(f, f.server);
+  if (f.model.empty()) return failure{errc::invalid_argument, "expected --server, --model or --merge"};
+  std::vector<std::string> serve = {"--model", f.model};
+  if (!f.draft.empty()) serve.insert(serve.end(), {"--draft", f.draft});
+  child_server child;
+  REDLINE_TRY_ASSIGN(const std::string url, child.start(serve));
+  return measure(f, url);
+}
+
+}  // namespace
+
+int run_load(const load_options& options) {
+  const auto record = gather(options);
+  const auto all_same = record ? tell(options, *record) : result<bool>(record.error());
+  return !all_same ? report(all_same.error()) : *all_same ? 0 : exit_failed;
+}
+
+}  // namespace redline::studies

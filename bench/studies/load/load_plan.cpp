@@ -1,0 +1,72 @@
+#include "bench/studies/load/load_plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <random>
+
+namespace redline::studies {
+namespace {
+
+constexpr std::uint32_t completion_tokens = 32;
+constexpr std::size_t completion_prompt_bytes = 400;
+
+/// In [0, 1). Unlike the standard distributions the same everywhere.
+double uniform(std::mt19937_64& random) { return static_cast<double>(random() >> 11) * 0x1p-53; }
+
+/// The start of a file, up to a line's end where it has one.
+std::string opening_of(const std::string& file) {
+  std::string start = file.substr(0, completion_prompt_bytes);
+  const auto line_end = start.rfind('\n');
+  if (line_end != std::string::npos) return start.substr(0, line_end + 1);
+  // Within a character there is no place to cut.
+  while (!start.empty() && start.size() < file.size() && (file[start.size()] & 0xc0) == 0x80) start.pop_back();
+  return start.empty() ? "\n" : start;
+}
+
+}  // namespace
+
+std::string load_level::name() const {
+  char text[48];
+  std::snprintf(text, sizeof text, is_rate ? "%g/s" : "%g clients", amount);
+  return text;
+}
+
+std::vector<planned_request> plan_requests(const load_level& level, std::size_t count, std::uint64_t seed,
+                                           const std::vector<known_edit>& edits, const load_mix& mix) {
+  std::mt19937_64 random(seed);
+  std::vector<planned_request> plan;
+  double due = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    planned_request r;
+    // All three are drawn every time, so that levels differ in their times only.
+    const double wait = -std::log1p(-uniform(random));
+    r.edit = std::min(static_cast<std::size_t>(uniform(random) * static_cast<double>(edits.size())), edits.size() - 1);
+    r.is_edit = uniform(random) >= mix.completions;
+    if (level.is_rate) r.due = due += wait / level.amount;
+    r.item = (r.is_edit ? "edit " : "completion ") + edits[r.edit].id;
+    plan.push_back(std::move(r));
+  }
+  return plan;
+}
+
+http_question question_of(const planned_request& planned, const std::vector<known_edit>& edits, const load_mix& mix,
+                          const std::string& method) {
+  using json = nlohmann::ordered_json;
+  const edit_task& task = edits[planned.edit].task;
+  json body = {{"temperature", 0},
+               {"stream", true},
+               {"stream_options", {{"include_usage", true}}},
+               {"redline", {{"speculation", {{"method", method}}}}}};
+  if (!planned.is_edit) {
+    body["prompt"] = opening_of(task.before);
+    body["max_tokens"] = completion_tokens;
+    return {"/v1/completions", body.dump()};
+  }
+  body["messages"] = {{{"role", "user"}, {"content", message_of(task)}}};
+  body["max_tokens"] = mix.tokens_max;
+  if (mix.predict) body["prediction"] = {{"type", "content"}, {"content", task.before}};
+  return {"/v1/chat/completions", body.dump()};
+}
+
+}  // namespace redline::studies

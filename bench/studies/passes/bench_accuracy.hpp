@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/studies/common/names.hpp"
+
+namespace redline::studies {
+
+/// The flags are in bench/studies/commands.cpp. Prints tables and returns the exit code. json: a file for the figures,
+/// "-" for standard output, empty for none.
+struct accuracy_options {
+  std::string reference;
+  std::vector<std::string> models;
+  std::string prompts;
+  std::string kv = "f32";
+  std::uint32_t threads = 0;
+  std::string json;
+};
+int run_accuracy(const accuracy_options& options);
+
+}  // namespace redline::studies

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/studies/common/names.hpp"
+
+namespace redline::studies {
+
+/// The flags are in bench/studies/commands.cpp. Prints tables and returns the exit code. json: a file for the figures,
+/// "-" for standard output, empty for none.
+struct forward_options {
+  std::string model;
+  std::vector<std::uint32_t> rows = {1, 2, 4, 8, 16, 32, 64, 128, 512};
+  std::vector<std::uint32_t> contexts = {0};
+  std::uint32_t threads = 0;
+  std::string kv = "f16";
+  std::uint32_t samples = 5;
+  double seconds = 1.0;
+  bool last_only = false;
+  bool profile = false;
+  std::string json;
+};
+int run_forward(const forward_options& options);
+
+}  // namespace redline::studies
