@@ -54,4 +54,6 @@ std::uint64_t compute_file_digest(const gguf_file& file) {
   return digest.value();
 }
 
+std::uint64_t compute_header_digest(std::string_view header) { return fnv1a().add(header).value(); }
+
 }  // namespace redline::gguf

@@ -14,7 +14,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "values are copied out of a little-endian file as they lie");
 
-constexpr std::uint32_t magic = 0x46554747;  // "GGUF"
+constexpr std::uint32_t magic = 0x46554747;        // "GGUF"
+constexpr std::ptrdiff_t tensor_count_offset = 8;  // after magic and version
 constexpr std::uint64_t key_bytes_max = 65535;
 constexpr std::uint64_t tensor_name_bytes_max = 64;
 constexpr std::uint32_t dimensions_max = 4;
@@ -372,6 +373,7 @@ result<std::shared_ptr<const gguf_file>> gguf_file::parse(std::shared_ptr<gguf_f
     if (!file->metadata_.emplace(key, std::move(read)).second) return in.malformed(field, "the key appears twice");
   }
 
+  file->metadata_end_ = in.offset();
   std::vector<tensor_entry> entries;
   entries.reserve(tensor_count);
   for (std::uint64_t i = 0; i < tensor_count; ++i) {
@@ -395,6 +397,12 @@ result<std::shared_ptr<const gguf_file>> gguf_file::parse(std::shared_ptr<gguf_f
   file->tensors_.reserve(entries.size());
   for (tensor_entry& entry : entries) file->tensors_.push_back(std::move(entry.described));
   return std::shared_ptr<const gguf_file>(std::move(file));
+}
+
+std::string gguf_file::copy_header() const {
+  std::string out(reinterpret_cast<const char*>(bytes_.data()), metadata_end_);
+  std::fill_n(out.begin() + tensor_count_offset, sizeof(std::uint64_t), '\0');
+  return out;
 }
 
 const value* gguf_file::find(std::string_view key) const {

@@ -106,6 +106,9 @@ class gguf_file {
 
   [[nodiscard]] const std::map<std::string, value, std::less<>>& metadata() const { return metadata_; }
   [[nodiscard]] const std::vector<tensor>& tensors() const { return tensors_; }
+  /// All metadata as a GGUF file without tensors, for those who need what the model says of itself but not its weights.
+  /// `from_bytes` reads it.
+  [[nodiscard]] std::string copy_header() const;
 
   /// nullptr when absent.
   [[nodiscard]] const value* find(std::string_view key) const;
@@ -137,6 +140,7 @@ class gguf_file {
   std::vector<std::byte> owned_;          // when read from memory
   std::unique_ptr<mapped_file> mapping_;  // when mapped
   std::span<const std::byte> bytes_;
+  std::uint64_t metadata_end_ = 0;  // where the tensors' entries begin
   std::map<std::string, value, std::less<>> metadata_;
   std::vector<tensor> tensors_;
   std::map<std::string_view, std::size_t> tensor_index_;

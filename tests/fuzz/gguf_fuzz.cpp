@@ -54,5 +54,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   volatile std::uint64_t used = touch(**file);
   static_cast<void>(used);
+  // What a worker sends of its file is a file as well, and its own header.
+  const std::string header = (*file)->copy_header();
+  const auto sent = std::as_bytes(std::span(header));
+  const auto received = redline::gguf::gguf_file::from_bytes({sent.begin(), sent.end()}, "header");
+  if (!received || (*received)->metadata().size() != (*file)->metadata().size() || !(*received)->tensors().empty() ||
+      (*received)->copy_header() != header) {
+    std::abort();
+  }
   return 0;
 }

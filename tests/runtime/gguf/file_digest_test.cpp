@@ -18,5 +18,14 @@ TEST(file_digest, is_the_same_for_the_same_model_and_another_for_others) {
   EXPECT_NE(digest({}), digest({.context = 100})) << "other metadata";
 }
 
+TEST(file_digest, of_a_header_counts_its_metadata_alone) {
+  const auto header = [](const test::tiny_shape& shape) {
+    return compute_header_digest(test::make_tiny_model(shape).file()->copy_header());
+  };
+  EXPECT_EQ(header({}), header({}));
+  EXPECT_EQ(header({}), header({.seed = 2})) << "other weights";
+  EXPECT_NE(header({}), header({.context = 100}));
+}
+
 }  // namespace
 }  // namespace redline::gguf

@@ -118,6 +118,23 @@ TEST(gguf_file, opens_version_2_which_has_the_same_layout) {
   EXPECT_EQ(opened(bytes)->version(), 2U);
 }
 
+TEST(gguf_file, copies_its_metadata_as_a_file_without_tensors) {
+  const auto whole = gguf_file::from_bytes(good().bytes(), "whole");
+  ASSERT_TRUE(whole);
+  const std::string header = (*whole)->copy_header();
+  EXPECT_LT(header.size(), (*whole)->size_bytes());
+  const auto bytes = std::as_bytes(std::span(header));
+  const auto alone = gguf_file::from_bytes({bytes.begin(), bytes.end()}, "alone");
+  ASSERT_TRUE(alone) << alone.error().describe();
+  EXPECT_TRUE((*alone)->tensors().empty());
+  ASSERT_EQ((*alone)->metadata().size(), (*whole)->metadata().size());
+  for (const auto& [key, value] : (*whole)->metadata()) {
+    ASSERT_NE((*alone)->find(key), nullptr) << key;
+    EXPECT_EQ((*alone)->find(key)->type, value.type) << key;
+  }
+  EXPECT_EQ((*alone)->copy_header(), header);
+}
+
 TEST(gguf_file, maps_a_file_and_drops_its_pages_without_losing_the_bytes) {
   gguf_writer out;
   add(out, "big", tensor_type::i8, {100000}, filled(100000, 3));
