@@ -71,4 +71,43 @@ struct header_part {
   static constexpr auto fields(auto& self) { return std::tie(self.header, self.offset, self.total, self.bytes); }
 };
 
+/// Has a gateway serve a worker's model: its header is fetched from the worker's header server. Sent again for each
+/// worker that has the model, so that there is another to ask. Answered with `model_known` to the fetcher's owner.
+struct fetch_model {
+  static constexpr actor::message_id id{0x0a12};
+  static constexpr std::string_view name = "fetch_model";
+
+  process_card card;
+  actor::address source;
+  static constexpr auto fields(auto& self) { return std::tie(self.card, self.source); }
+};
+
+/// The gateway serves this model from now on.
+struct model_known {
+  static constexpr actor::message_id id{0x0a13};
+  static constexpr std::string_view name = "model_known";
+
+  std::uint64_t model = 0;  // digest of its file
+  static constexpr auto fields(auto& self) { return std::tie(self.model); }
+};
+
+/// Has a gateway serve this model no longer: no worker has it.
+struct lose_model {
+  static constexpr actor::message_id id{0x0a14};
+  static constexpr std::string_view name = "lose_model";
+
+  std::uint64_t model = 0;
+  static constexpr auto fields(auto& self) { return std::tie(self.model); }
+};
+
+/// A fetcher's reminder that a part of a header, or another try, is due.
+struct fetch_due {
+  static constexpr actor::message_id id{0x0a15};
+  static constexpr std::string_view name = "fetch_due";
+
+  std::uint64_t header = 0;
+  std::uint64_t attempt = 0;
+  static constexpr auto fields(auto& self) { return std::tie(self.header, self.attempt); }
+};
+
 }  // namespace redline::actors

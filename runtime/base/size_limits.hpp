@@ -28,6 +28,10 @@ inline constexpr std::uint32_t edit_session_bytes_max = 4u << 20;            // 
 // What the tokens given to /detokenize may spell: the answer says it twice, and escaped a byte takes six.
 inline constexpr std::uint32_t spelled_text_bytes_max = 4u << 20;
 
+// A model's header on its way from a worker to a gateway, a part a message. Vocabularies of 250,000 take 15 MiB.
+inline constexpr std::uint32_t header_part_bytes_max = 1u << 20;
+inline constexpr std::uint64_t header_bytes_max = 64u << 20;
+
 namespace detail {
 /// A header "a:b\r\n" takes 5 bytes on the socket and 7 in a message; a long one takes less in a message.
 inline constexpr std::uint32_t headers_in_message = 2 * http_header_bytes_max;
@@ -41,6 +45,7 @@ static_assert(http_body_bytes_max + detail::headers_in_message + detail::other_f
 static_assert(http_answer_part_bytes_max <= string_bytes_max &&
                   http_answer_part_bytes_max + detail::headers_in_message + detail::other_fields <= message_bytes_max,
               "a part of an answer is one message");
+static_assert(header_part_bytes_max <= string_bytes_max, "a part of a header is one string of a message");
 static_assert(prompt_text_bytes_max <= string_bytes_max && prompt_text_bytes_max <= http_body_bytes_max,
               "a text from a body is one string of a message; JSON's escapes never make it longer than the body");
 static_assert(edit_file_bytes_max <= edit_session_bytes_max && edit_session_bytes_max <= http_body_bytes_max,
