@@ -32,6 +32,20 @@ std::size_t workspace::bytes(const std::string& path) const {
   return found ? (*found)->document.text().size() : 0;
 }
 
+std::optional<refusal> workspace::claim(const text::live_document* old, const text::live_document* next) {
+  const auto held = [](const text::live_document* one) { return one == nullptr ? 0 : one->held_bytes(); };
+  std::size_t sum = held(next) - held(old), tokens_count = 0;
+  for (const file& f : files_) {
+    sum += f.document.held_bytes();
+    tokens_count += f.document.tokens().size();
+  }
+  if (old != nullptr) tokens_count -= old->tokens().size();
+  if (next != nullptr) tokens_count += next->tokens().size();
+  // What the model has read of them, and the same again while that is healed.
+  sum += 2 * sizeof(token) * std::min<std::size_t>(tokens_count, how_.context_max);
+  return memory_.resize(sum, how_.limits);
+}
+
 outcome<const workspace::file*, refusal> workspace::find(const std::string& path,
                                                          std::optional<std::int64_t> version) const {
   for (const file& f : files_) {
@@ -62,6 +76,7 @@ std::optional<refusal> workspace::put(const std::string& path, const std::string
   }
   auto made = text::live_document::make(tokenizer_, text, version, how_.limits.file_bytes_max);
   if (!made) return refusal{.field = "text", .why = made.error()};
+  if (auto why = claim(old == files_.end() ? nullptr : &old->document, &*made)) return why;
   if (old == files_.end())
     files_.push_back({path, std::move(*made)});
   else
@@ -73,6 +88,7 @@ std::optional<refusal> workspace::put(const std::string& path, const std::string
 std::optional<refusal> workspace::drop(const std::string& path) {
   const auto found = find(path);
   if (!found) return found.error();
+  claim(&(*found)->document, nullptr);
   files_.erase(files_.begin() + (*found - files_.data()));
   if (cursor_ && cursor_->path == path) cursor_.reset();
   return std::nullopt;
@@ -99,6 +115,7 @@ outcome<std::vector<text::token_splice>, refusal> workspace::patch(const patch_f
     if (!at) return refusal{.field = "cursor", .why = at.error()};
     offset = *at;
   }
+  if (auto why = claim(&f.document, &changed)) return std::move(*why);
   f.document = std::move(changed);
   if (change.cursor || !change.edits.empty()) cursor_ = {change.path, offset};
   return done->splices;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/editing/edit_memory.hpp"
 #include "actors/messages/edit_messages.hpp"
 #include "runtime/base/outcome.hpp"
 #include "runtime/document/live_document.hpp"
@@ -25,8 +26,9 @@ class workspace {
     text::live_document document;
   };
 
-  workspace(std::shared_ptr<const text::tokenizer> tokenizer, options how)
-      : tokenizer_(std::move(tokenizer)), how_(how) {}
+  /// memory: where what the files hold is counted.
+  workspace(std::shared_ptr<const text::tokenizer> tokenizer, options how, edit_memory::claim memory = {})
+      : tokenizer_(std::move(tokenizer)), how_(how), memory_(std::move(memory)) {}
 
   /// A new file, or a later version of one.
   std::optional<refusal> put(const std::string& path, const std::string& text, std::int64_t version);
@@ -64,6 +66,8 @@ class workspace {
     std::size_t offset = 0;
   };
 
+  /// Claims the memory of `next` in the place of `old`, which may be null.
+  std::optional<refusal> claim(const text::live_document* old, const text::live_document* next);
   [[nodiscard]] result<std::size_t> offset_of(const file& in, const file_place& place) const;
   [[nodiscard]] std::size_t first_read(std::span<const token> before, std::size_t most) const;
   [[nodiscard]] layout lay_out_at(const file& in, std::size_t offset, completion_mode mode) const;
@@ -71,6 +75,7 @@ class workspace {
 
   std::shared_ptr<const text::tokenizer> tokenizer_;
   options how_;
+  edit_memory::claim memory_;
   std::vector<file> files_;  // in the order they were opened
   std::optional<cursor> cursor_;
   std::optional<completion_mode> mode_;

@@ -61,14 +61,15 @@ void edit_routes::open(const route_context& r) {
     api::open_session_request parsed;
     workspace files;
   };
-  const auto read = [services = services_](const std::string& body) -> api::checked<read_files> {
+  const auto read = [services = services_, tenant = r.who.tenant](const std::string& body) -> api::checked<read_files> {
     auto parsed = api::parse_open_session(body, services->editing);
     if (!parsed) return parsed.error();
     if (!services->serves_model(parsed->model)) {
       return api::error_of({errc::model_not_found, "no model '" + parsed->model + "'"});
     }
     workspace files(services->answers->tokenizer(),
-                    {services->editing, parsed->units, services->answers->context_max()});
+                    {services->editing, parsed->units, services->answers->context_max()},
+                    edit_memory::claim(services->edit_bytes, tenant));
     for (std::size_t i = 0; i < parsed->files.size(); ++i) {
       const auto& f = parsed->files[i];
       if (auto why = files.put(f.path, f.text, f.version)) {

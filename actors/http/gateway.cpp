@@ -239,6 +239,8 @@ void gateway::serve_template(const route_context& r) {
 void gateway::serve_metrics(const route_context& r) {
   const gateway_probe::state now{.ready = !ready_.why_not(context().now()),
                                  .edit_sessions = edits_.sessions_count(),
+                                 .edit_bytes = services_->edit_bytes->bytes(),
+                                 .edit_bytes_refused = services_->edit_bytes->refused_count(),
                                  .answers_running = completions_.answers_count(),
                                  .scheduler = ready_.scheduler(),
                                  .undelivered = actor::read_undelivered_counts(),

@@ -80,6 +80,9 @@ struct gateway_probe::series {
 
   Gauge& ready = gauge("ready", "1 while requests are accepted, else 0");
   Gauge& edit_sessions = gauge("live_sessions", "Open edit sessions");
+  Gauge& edit_bytes = gauge("live_bytes", "Bytes of files and their tokens that edit sessions hold");
+  Counter& edit_bytes_refused =
+      counter("live_bytes_refused_total", "Calls refused because edit sessions would have held too many bytes");
   Gauge& answers_running = gauge("answers_running", "Answers in progress at the gateway");
   Gauge& requests_running = gauge("requests_running", "Running sequences");
   Gauge& requests_waiting = gauge("requests_waiting", "Sequences that wait for admission");
@@ -144,6 +147,8 @@ std::string gateway_probe::text(const state& now) {
   auto& s = *series_;
   s.ready.Set(now.ready ? 1 : 0);
   s.edit_sessions.Set(static_cast<double>(now.edit_sessions));
+  s.edit_bytes.Set(static_cast<double>(now.edit_bytes));
+  follow(s.edit_bytes_refused, static_cast<double>(now.edit_bytes_refused));
   s.answers_running.Set(static_cast<double>(now.answers_running));
   for (const auto& [actor, longest] : now.handlers) s.handler_seconds.Add({{"actor", actor}}).Set(to_seconds(longest));
   const auto& lost = now.undelivered;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/editing/edit_memory.hpp"
 #include "actors/editing/prompt_builder.hpp"
 #include "actors/http/api_keys.hpp"
 #include "actors/http/gateway_probe.hpp"
@@ -30,6 +31,7 @@ struct gateway_services {
   api_keys keys;
   std::uint32_t sessions_max = 1024;  // answers in progress
   edit_limits editing;
+  std::shared_ptr<edit_memory> edit_bytes = std::make_shared<edit_memory>();
   std::shared_ptr<gateway_probe> probe = std::make_shared<gateway_probe>();
   std::shared_ptr<actor::thread_pool> pool;  // reads requests; null: they are read on the gateway's own thread
   std::function<void()> on_drained;          // called once, when the last request of a drain is over

@@ -72,6 +72,7 @@ struct refusal {
     no_such_file,
     session_full,  // a limit of the edit session is reached
     bad_grammar,   // the schema cannot be turned into a grammar
+    memory_full,   // edit sessions hold as many bytes as they may, the tenant's or all
     last_,
   };
   kind what = kind::failure;

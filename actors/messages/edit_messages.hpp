@@ -22,7 +22,10 @@ struct edit_limits {
   std::size_t files_max = 64;            // of one session
   std::size_t file_bytes_max = sizes::edit_file_bytes_max;
   std::size_t session_bytes_max = sizes::edit_session_bytes_max;  // all files together
-  std::size_t edits_max = 256;                                    // of one change
+  // What the sessions hold, texts and tokens: of one tenant, and of all.
+  std::size_t tenant_bytes_max = sizes::edit_memory_bytes_max;
+  std::size_t bytes_max = sizes::edit_memory_bytes_max;
+  std::size_t edits_max = 256;  // of one change
   std::size_t path_bytes_max = 1024;
   std::size_t instruction_bytes_max = 64 << 10;
   std::size_t calls_max = 16;           // completions of one session that wait for their turn

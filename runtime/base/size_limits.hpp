@@ -24,6 +24,7 @@ inline constexpr std::uint64_t http_answer_bytes_max = 64u << 20;
 inline constexpr std::uint32_t prompt_text_bytes_max = http_body_bytes_max;  // all prompts or messages together
 inline constexpr std::uint32_t edit_file_bytes_max = 1u << 20;               // one file of an edit session
 inline constexpr std::uint32_t edit_session_bytes_max = 4u << 20;            // all its files
+inline constexpr std::uint64_t edit_memory_bytes_max = 512u << 20;           // all edit sessions, with their tokens
 
 // What the tokens given to /detokenize may spell: the answer says it twice, and escaped a byte takes six.
 inline constexpr std::uint32_t spelled_text_bytes_max = 4u << 20;

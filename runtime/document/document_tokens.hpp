@@ -35,6 +35,9 @@ class document_tokens {
   [[nodiscard]] std::span<const token> tokens() const { return tokens_; }
   /// That all edits so far have had encoded: their cost.
   [[nodiscard]] std::uint64_t encoded_bytes() const { return encoded_bytes_; }
+  [[nodiscard]] std::size_t held_bytes() const {
+    return tokens_.capacity() * sizeof(token) + chunks_.capacity() * sizeof(chunk);
+  }
   /// What `encode` gives for the first `bytes` bytes of `text`, the text that the tokens are of.
   [[nodiscard]] std::vector<token> before(std::string_view text, std::size_t bytes) const;
   /// What `encode` gives for all but the first `bytes` bytes.

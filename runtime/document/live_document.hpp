@@ -30,6 +30,8 @@ class live_document {
   [[nodiscard]] const std::string& text() const { return document_.text(); }
   [[nodiscard]] std::span<const token> tokens() const { return tokens_.tokens(); }
   [[nodiscard]] std::uint64_t encoded_bytes() const { return tokens_.encoded_bytes(); }
+  /// Of memory: the text, its lines and its tokens.
+  [[nodiscard]] std::size_t held_bytes() const { return document_.held_bytes() + tokens_.held_bytes(); }
   /// What `tokenizer::encode` gives for the text before `offset`, and for the text after it.
   [[nodiscard]] std::vector<token> tokens_before(std::size_t offset) const { return tokens_.before(text(), offset); }
   [[nodiscard]] std::vector<token> tokens_after(std::size_t offset) const { return tokens_.after(text(), offset); }

@@ -59,6 +59,9 @@ class text_document {
   [[nodiscard]] const std::string& text() const { return text_; }
   /// At least 1: an empty text has one empty line.
   [[nodiscard]] std::size_t lines_count() const { return line_begins_.size(); }
+  [[nodiscard]] std::size_t held_bytes() const {
+    return text_.capacity() + line_begins_.capacity() * sizeof(std::uint32_t);
+  }
 
  private:
   text_document(std::string text, std::size_t bytes_max);

@@ -155,6 +155,7 @@ serve_flags::serve_flags()
           std::chrono::duration_cast<std::chrono::seconds>(transport::http_front::options{}.answer_timeout).count()),
       connections_max(transport::http_front::options{}.connections_max),
       live_sessions_max(edit_limits{}.sessions_max),
+      live_mib(edit_limits{}.bytes_max >> 20),
       live_idle_seconds(edit_limits{}.idle_seconds_max) {}
 
 void add_serve_flags(command c, serve_flags& flags) {
@@ -188,6 +189,11 @@ void add_serve_flags(command c, serve_flags& flags) {
   c.add("--live-sessions-max", flags.live_sessions_max,
         "Most live sessions at once; with API keys a quarter of them for one tenant")
       .range(0, 65536)
+      .group("HTTP");
+  c.add("--live-mib", flags.live_mib,
+        "Most MiB that the files of live sessions and their tokens hold together; with API keys a quarter for one "
+        "tenant; beyond it: 429")
+      .range(1, 1 << 20)
       .group("HTTP");
   c.add("--live-idle-seconds", flags.live_idle_seconds, "Seconds without a call after which a live session ends")
       .range(1, 604800)
@@ -230,6 +236,8 @@ void set_gateway_limits(const serve_flags& flags, gateway_services& services) {
   services.editing.sessions_max = flags.live_sessions_max;
   services.editing.tenant_sessions_max =
       services.keys.empty() ? flags.live_sessions_max : std::max<std::size_t>(1, flags.live_sessions_max / 4);
+  services.editing.bytes_max = flags.live_mib << 20;
+  services.editing.tenant_bytes_max = services.editing.bytes_max / (services.keys.empty() ? 1 : 4);
   services.editing.idle_seconds_max = flags.live_idle_seconds;
 }
 

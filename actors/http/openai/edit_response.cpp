@@ -54,6 +54,8 @@ api_error error_of(const actors::refusal& why, std::string_view request_id) {
       return not_found(why.why.context, "file_not_found");
     case kind::session_full:
       return {413, "invalid_request_error", why.why.context, "", "session_limit", {}};
+    case kind::memory_full:
+      return {429, "rate_limit_error", why.why.context, "", "session_memory_limit", {}};
     case kind::bad_grammar:
       return bad_field(why.field, why.why.context, "invalid_grammar");
     case kind::failure:

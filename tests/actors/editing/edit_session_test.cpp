@@ -3,6 +3,7 @@
 
 #include "actors/editing/edit_session.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -18,6 +19,7 @@ namespace redline::actors {
 namespace {
 
 using json = nlohmann::json;
+using ::testing::HasSubstr;
 
 constexpr std::uint32_t pages_count = 24;
 constexpr std::uint32_t context_max = 256;
@@ -98,6 +100,7 @@ class edit_sessions : public testing::Test {
     s->http = http_where;
     s->keys = std::move(*api_keys::load(keys));
     s->editing = limits;
+    memory = s->edit_bytes;
     world.add_worker(1, 1).add<gateway>(2, "gateway", test::roomy,
                                         [s](actor::actor_context& c) { return std::make_unique<gateway>(c, s); });
     world.run_for(microseconds{2'000'000});  // the gateway hears that the model is up
@@ -146,6 +149,7 @@ class edit_sessions : public testing::Test {
   test::actor_world world;
   std::shared_ptr<answers> heard = std::make_shared<answers>();
   std::shared_ptr<const text::tokenizer> tokenizer;
+  std::shared_ptr<const edit_memory> memory;  // of the server that was started last
   std::uint64_t exchange = 0;
 };
 
@@ -263,6 +267,41 @@ TEST_F(edit_sessions_with_keys, are_nobody_elses_business_and_are_counted_by_ten
   EXPECT_EQ(call("POST", "/v1/redline/sessions", json::object(), "key-of-bob").first, 429U);  // the server's limit
   call("DELETE", at(id), {}, "key-of-ann");
   EXPECT_EQ(call("POST", "/v1/redline/sessions", json::object(), "key-of-bob").first, 201U);
+}
+
+TEST_F(edit_sessions_with_keys, hold_no_more_bytes_than_they_may_and_give_them_back) {
+  start({"ann:key-of-ann", "bob:key-of-bob"}, {.tenant_bytes_max = 140'000, .bytes_max = 200'000});
+  const std::string text(8'000, 'x');  // 5 bytes each
+  const auto first = open(text, {{"idle_seconds", 30}}, "key-of-ann");
+  const auto held = memory->bytes();
+  EXPECT_GT(held, 5 * text.size());
+  EXPECT_LT(held, 7 * text.size());
+  const auto second = open(text, json::object(), "key-of-ann");
+  EXPECT_EQ(memory->bytes(), 2 * held);
+  const json big{{"files", {{{"path", "a.py"}, {"text", text + text}}}}};
+  const auto [status, why] = call("POST", "/v1/redline/sessions", big, "key-of-ann");
+  EXPECT_EQ(status, 429U);
+  EXPECT_EQ(why["error"]["code"], "session_memory_limit");
+  EXPECT_THAT(why["error"]["message"], HasSubstr("Your edit sessions together may hold 140000 bytes"));
+  EXPECT_THAT(call("PUT", at(second, "/files/b.py"), {{"text", text + text}}, "key-of-ann").second["error"]["message"],
+              HasSubstr("close a session or drop files"));
+  EXPECT_EQ(call("PATCH", at(second, "/files/a.py"), insertion(2, 0, 0, text + text), "key-of-ann").first, 429U);
+  EXPECT_EQ(memory->bytes(), 2 * held) << "what is refused holds nothing";
+  EXPECT_EQ(memory->refused_count(), 3U);
+
+  open(text + text, json::object(), "key-of-bob");
+  EXPECT_THAT(call("POST", "/v1/redline/sessions", big, "key-of-bob").second["error"]["message"],
+              HasSubstr("Your edit sessions"));
+  EXPECT_THAT(call("PUT", at(second, "/files/b.py"), {{"text", text}}, "key-of-ann").second["error"]["message"],
+              HasSubstr("The edit sessions of this server together may hold 200000 bytes"));
+
+  EXPECT_EQ(call("DELETE", at(second, "/files/a.py"), {}, "key-of-ann").first, 204U);
+  EXPECT_LT(memory->bytes(), 3.2 * static_cast<double>(held)) << "a dropped file gives its memory back";
+  EXPECT_EQ(call("DELETE", at(second), {}, "key-of-ann").first, 204U);
+  world.run_for(microseconds{40'000'000});
+  EXPECT_LT(memory->bytes(), 2.2 * static_cast<double>(held)) << "a closed session and one left alone do, too";
+  EXPECT_EQ(call("GET", at(first), {}, "key-of-ann").first, 404U);
+  open(text, json::object(), "key-of-ann");
 }
 
 TEST_F(edit_sessions, end_when_they_are_left_alone) {

@@ -36,6 +36,8 @@ TEST(gateway_probe, has_the_series_it_always_had_from_the_start) {
       {"redline_generation_tokens_total", "counter"},
       {"redline_kv_pages_held", "gauge"},
       {"redline_kv_pages_total", "gauge"},
+      {"redline_live_bytes", "gauge"},
+      {"redline_live_bytes_refused_total", "counter"},
       {"redline_live_calls_total", "counter"},
       {"redline_live_sessions", "gauge"},
       {"redline_live_sessions_opened_total", "counter"},

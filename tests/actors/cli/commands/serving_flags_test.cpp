@@ -105,9 +105,10 @@ TEST(serve_flags, say_which_models_are_elsewhere) {
 
 TEST(serve_flags, reach_the_gateway) {
   serve_flags f;
-  ASSERT_TRUE(read(f, add_serve_flags,
-                   {"--model", model, "--accept-any-model", "--running-max", "3", "--waiting-max", "5",
-                    "--live-sessions-max", "40", "--live-idle-seconds", "60", "--eviction", "lazy", "--n-keep", "7"}));
+  ASSERT_TRUE(
+      read(f, add_serve_flags,
+           {"--model", model, "--accept-any-model", "--running-max", "3", "--waiting-max", "5", "--live-sessions-max",
+            "40", "--live-mib", "8", "--live-idle-seconds", "60", "--eviction", "lazy", "--n-keep", "7"}));
   gateway_services s;
   set_gateway_limits(f, s);
   EXPECT_EQ(s.model_name, "demo-target");
@@ -115,6 +116,8 @@ TEST(serve_flags, reach_the_gateway) {
   EXPECT_EQ(s.sessions_max, 8U);
   EXPECT_EQ(s.editing.sessions_max, 40U);
   EXPECT_EQ(s.editing.tenant_sessions_max, 40U);
+  EXPECT_EQ(s.editing.bytes_max, 8U << 20);
+  EXPECT_EQ(s.editing.tenant_bytes_max, 8U << 20);
   EXPECT_EQ(s.editing.idle_seconds_max, 60);
   EXPECT_EQ(s.eviction_defaults.policy, kv::eviction_policy::lazy);
   EXPECT_EQ(s.eviction_defaults.n_keep, 7U);
@@ -124,6 +127,7 @@ TEST(serve_flags, reach_the_gateway) {
   set_gateway_limits(f, s);
   EXPECT_EQ(s.model_name, "fast");
   EXPECT_EQ(s.editing.tenant_sessions_max, 10U);
+  EXPECT_EQ(s.editing.tenant_bytes_max, 2U << 20);
 }
 
 TEST(worker_flags, run_one_model) {
