@@ -134,6 +134,7 @@ result<session_partners> engine::partners_for(draft::method how, actor::address 
   session_partners partners = options_.patience;
   partners.scheduler = scheduler_ref();
   partners.client = client;
+  partners.pool = pool_;
   const auto all = drafters();
   if (how == draft::method::lookup || how == draft::method::prediction) {
     partners.drafter = all.front();

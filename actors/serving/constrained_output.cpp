@@ -10,6 +10,8 @@ namespace {
 
 // To follow a draft: some 3 ms, for 64 tokens that are spelled with all of 256 bytes that must follow.
 constexpr std::uint64_t usable_steps_max = std::uint64_t{64} * 256 * 16;
+// Of a span that is spelled where it begins: less than a millisecond.
+constexpr std::size_t spelled_at_once_bytes_max = 4096;
 
 }  // namespace
 
@@ -57,12 +59,27 @@ void constrained_output::advance(token t, std::optional<float> logprob, std::str
   }
   copy_->feed(piece, logprob, text);
   if (!copy_->in_span()) return;
+  const auto left = copy_->unspelled();
+  if (!left)
+    begin_span();
+  else if (left->bytes.size() <= spelled_at_once_bytes_max)
+    spell_span(left->spell());
+}
+
+void constrained_output::spell_span(std::vector<token> spelling) {
+  copy_->spell_span(std::move(spelling));
+  begin_span();
+}
+
+/// Now that the number of its tokens is known.
+void constrained_output::begin_span() {
   const auto& programs = static_cast<const grammar::copy_grammar&>(rules_->grammar->automaton());
   programs.resume(state_, copy_->is_span_forced() ? 0 : static_cast<std::uint32_t>(copy_->span_left().size()));
 }
 
 std::optional<constrained_output::decided> constrained_output::append_decided() {
   decided next;
+  if (const auto left = unspelled()) spell_span(left->spell());
   if (copy_ && copy_->is_span_forced()) {
     next.id = copy_->insert_span_token(next.text);
     next.is_copied = true;

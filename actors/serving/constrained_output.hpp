@@ -29,6 +29,12 @@ class constrained_output {
     std::string text;
     bool is_copied = false;  // of a span, not by the grammar
   };
+  /// A copied span that has begun and is to be spelled before the answer goes on: by the caller, on another thread, or
+  /// else by the next `append_decided`. Short ones are spelled at once.
+  [[nodiscard]] std::optional<unspelled_span> unspelled() const {
+    return copy_ ? copy_->unspelled() : std::optional<unspelled_span>{};
+  }
+  void spell_span(std::vector<token> spelling);
   /// Appends the next token if it is decided without the model: by the grammar, or by a span that is forced.
   std::optional<decided> append_decided();
 
@@ -53,6 +59,7 @@ class constrained_output {
   [[nodiscard]] copy_report report() const { return copy_->report(); }
 
  private:
+  void begin_span();
   void advance(token t, std::optional<float> logprob, std::string& text);
 
   std::shared_ptr<const output_rules> rules_;

@@ -22,8 +22,9 @@ bool has_unique_anchor(const copy::document& file, std::uint32_t line) {
   constexpr std::uint32_t near = 8;
   const auto anchor = [&](std::uint32_t i) { return copy::anchor_of(file.slice(copy::unit::lines, i, i)); };
   const std::uint32_t end = std::min(file.count(copy::unit::lines), line + near);
+  const auto own = anchor(line);
   for (std::uint32_t i = line > near ? line - near : 1; i <= end; ++i) {
-    if (i != line && anchor(i) == anchor(line)) return false;
+    if (i != line && anchor(i) == own) return false;
   }
   return true;
 }
@@ -44,6 +45,8 @@ std::pair<bool, span_reason> decide_trust(const output_rules& rules, const copy:
   const bool sure = evidence.logprob_known && evidence.logprob >= std::log(static_cast<double>(o.confidence_min));
   return {sure, sure ? span_reason::confidence : span_reason::doubt};
 }
+
+std::vector<token> unspelled_span::spell() const { return rules->grammar->trie().spell(bytes); }
 
 copy_executor::copy_executor(std::shared_ptr<const output_rules> rules)
     : rules_(std::move(rules)), reader_(rules_->shape) {}
@@ -84,29 +87,42 @@ void copy_executor::open(const copy::copy_op& op) {
   open_span span{
       .what = {.file = op.file, .of = op.of, .first = op.first, .last = op.last, .forced = forced, .reason = reason}};
   span.bytes = rules_->files[op.file - 1].slice(op.of, op.first, op.last);
-  if (op.of == copy::unit::tokens) {
-    const auto& all = rules_->file_tokens[op.file - 1];
-    span.tokens.assign(all.begin() + op.first - 1, all.begin() + op.last);
-  } else {
-    span.tokens = rules_->grammar->trie().spell(span.bytes);
-  }
   span_ = std::move(span);
   reader_.resume();
 }
 
+std::optional<unspelled_span> copy_executor::unspelled() const {
+  if (!span_ || span_->what.of == copy::unit::tokens || span_->spelling) return std::nullopt;
+  return unspelled_span{rules_, span_->bytes};
+}
+
+void copy_executor::spell_span(std::vector<token> spelling) {
+  REDLINE_ASSERT(unspelled().has_value(), "only a span that has just been opened is spelled");
+  span_->spelling = std::move(spelling);
+}
+
+/// All tokens of the open span; none before it is spelled.
+std::span<const token> copy_executor::span_tokens() const {
+  const auto& what = span_->what;
+  if (what.of == copy::unit::tokens)
+    return std::span(rules_->file_tokens[what.file - 1]).subspan(what.first - 1, what.last - what.first + 1);
+  return span_->spelling ? std::span<const token>(*span_->spelling) : std::span<const token>{};
+}
+
 std::span<const token> copy_executor::span_left() const {
-  if (!span_) return {};
-  return std::span(span_->tokens).subspan(span_->inserted_count);
+  return span_ ? span_tokens().subspan(span_->inserted_count) : std::span<const token>{};
 }
 
 token copy_executor::insert_span_token(std::string& text) {
   open_span& s = *span_;
-  const token t = s.tokens[s.inserted_count];
+  const auto tokens = span_tokens();
+  REDLINE_ASSERT(s.inserted_count < tokens.size(), "a span is spelled before it is inserted");
+  const token t = tokens[s.inserted_count];
   const auto piece = rules_->grammar->trie().tokenizer().piece(t);
   ++s.inserted_count;
   s.inserted_bytes += piece.size();
   text += piece;
-  if (s.inserted_count == s.tokens.size()) break_off_span();
+  if (s.inserted_count == tokens.size()) break_off_span();
   return t;
 }
 
@@ -121,17 +137,13 @@ void copy_executor::note_copied(const open_span& span, copy_report& into, copy::
   done.tokens = static_cast<std::uint32_t>(span.inserted_count);
   into.spans.push_back(done);
   const auto& file = rules_->files[done.file - 1];
-  std::uint32_t units = 0;
-  std::size_t bytes = 0;
-  while (done.first + units <= done.last) {
-    const std::size_t more = file.slice(done.of, done.first + units, done.first + units).size();
-    if (bytes + more > span.inserted_bytes) break;
-    bytes += more;
-    ++units;
-  }
-  if (units > 0) program.emplace_back(copy::copy_op{done.file, done.of, done.first, done.first + units - 1});
+  const std::uint32_t units =
+      std::min(file.count_whole(done.of, done.first, span.inserted_bytes), done.last - done.first + 1);
+  const std::uint32_t last = done.first + units - 1;
+  const std::size_t bytes = units > 0 ? file.slice(done.of, done.first, last).size() : 0;
+  if (units > 0) program.emplace_back(copy::copy_op{done.file, done.of, done.first, last});
   if (span.inserted_bytes > bytes)
-    program.emplace_back(copy::gen_op{span.bytes.substr(bytes, span.inserted_bytes - bytes)});
+    program.emplace_back(copy::gen_op{std::string(span.bytes.substr(bytes, span.inserted_bytes - bytes))});
 }
 
 std::string copy_executor::likely_rest() const {

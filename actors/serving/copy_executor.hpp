@@ -23,6 +23,15 @@ struct span_evidence {
 std::pair<bool, span_reason> decide_trust(const output_rules& rules, const copy::copy_op& op,
                                           const span_evidence& evidence);
 
+/// A copied span of lines that is to be made tokens.
+struct unspelled_span {
+  std::shared_ptr<const output_rules> rules;  // keeps the bytes
+  std::string_view bytes;
+
+  /// Takes longer the longer the span is; on any thread.
+  [[nodiscard]] std::vector<token> spell() const;
+};
+
 /// Executes an edit program while it is written: says what it adds to the answer, inserts the copied spans, and reports
 /// what became of them.
 class copy_executor {
@@ -37,6 +46,9 @@ class copy_executor {
 
   /// A copied span is being inserted.
   [[nodiscard]] bool in_span() const { return span_.has_value(); }
+  /// The open span, when it must be spelled (`spell_span`) before its tokens can be inserted.
+  [[nodiscard]] std::optional<unspelled_span> unspelled() const;
+  void spell_span(std::vector<token> spelling);
   [[nodiscard]] bool is_span_forced() const { return span_ && span_->what.forced; }
   /// The tokens of the open span that are still to come; empty outside of one.
   [[nodiscard]] std::span<const token> span_left() const;
@@ -53,14 +65,15 @@ class copy_executor {
  private:
   struct open_span {
     copied_span what;
-    std::vector<token> tokens;
-    std::string bytes;               // of the whole span
-    std::size_t inserted_count = 0;  // tokens
+    std::string_view bytes;                      // of the whole span, in the rules' file
+    std::optional<std::vector<token>> spelling;  // of a span of lines
+    std::size_t inserted_count = 0;              // tokens
     std::size_t inserted_bytes = 0;
   };
 
   void feed_byte(char c, std::string& text);
   void open(const copy::copy_op& op);
+  [[nodiscard]] std::span<const token> span_tokens() const;
   void note_copied(const open_span& span, copy_report& into, copy::program& program) const;
 
   std::shared_ptr<const output_rules> rules_;

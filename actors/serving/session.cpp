@@ -1,6 +1,7 @@
 #include "actors/serving/session.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "actors/serving/draft_model.hpp"
@@ -17,7 +18,7 @@ constexpr std::uint8_t span_grade = draft::grades_count - 1;
 }  // namespace
 
 session::session(actor::actor_context& context, token_log work, session_partners partners)
-    : actor_of(context), work_(std::move(work)), partners_(partners) {
+    : actor_of(context), work_(std::move(work)), partners_(std::move(partners)) {
   stats_.prompt_tokens = work_.prompt_count();
   stats_.evicted_tokens = work_.evicted_count();
   stats_.evictions = stats_.evicted_tokens > 0 ? 1 : 0;
@@ -55,10 +56,27 @@ actor::task<token_log::progress> session::write_decided(token_log::progress step
     tell_client(step);
     if (!step.is_cut) co_return step;
     while (paused_) (void)co_await talk_.next<pause_session>();
-    context().tell(self(), session_step{});
-    (void)co_await talk_.next<session_step>(context().now() + tick);  // which may be lost
+    if (auto span = work_.unspelled()) {
+      work_.spell_span(co_await spell(std::move(*span)));
+    } else {
+      context().tell(self(), session_step{});
+      (void)co_await talk_.next<session_step>(context().now() + tick);  // which may be lost
+    }
     step = work_.go_on();
   }
+}
+
+/// On another thread, since a span may have megabytes.
+actor::task<std::vector<token>> session::spell(unspelled_span span) {
+  std::optional<result<std::vector<token>>> spelled;
+  const auto job = [span] { return span.spell(); };
+  if (!pool_) pool_.emplace(context(), partners_.pool);
+  while (!pool_->run(work_.spec().tenant, span.bytes.size(), job, [&](auto done) { spelled = std::move(done); })) {
+    (void)co_await talk_.next<session_step>(context().now() + tick);  // too much waits there: later
+  }
+  while (!spelled) (void)co_await talk_.next<actor::job_done>();
+  if (!*spelled) throw std::runtime_error("a copied span could not be spelled: " + spelled->error().describe());
+  co_return std::move(**spelled);
 }
 
 /// What the target model says after the log and to the draft. Null: there is no answer, and the session is over.
@@ -272,6 +290,11 @@ void session::on(const proposal& m) {
   stats_.draft_passes += m.draft_passes;
   if (m.round == round_ && talk_.hear(m)) return;
   if (m.log_needed_from) drafter_knows_ = std::min(drafter_knows_, *m.log_needed_from);
+}
+
+void session::on(const actor::job_done& m) {
+  if (pool_) pool_->on(m);
+  (void)talk_.hear(m);
 }
 
 void session::on(const pause_session& m) {

@@ -6,6 +6,7 @@
 #include "actors/messages/verify_messages.hpp"
 #include "actors/serving/token_log.hpp"
 #include "runtime/actor/conversation.hpp"
+#include "runtime/actor/offload.hpp"
 #include "runtime/actor/system_messages.hpp"
 #include "runtime/actor/worker.hpp"
 #include "runtime/draft/acceptance_record.hpp"
@@ -30,6 +31,7 @@ struct session_partners {
   actor::actor_ref<draft_model> stand_in;     // drafts while the drafter cannot be reached; may be nobody
   actor::address client;                      // told session_text and session_finished
   std::optional<borrowed_sequence> borrowed;  // else the session has a sequence of its own
+  std::shared_ptr<actor::thread_pool> pool;   // spells long copied spans; null: the session's own thread does
   microseconds proposal_patience{1'000'000};  // then the round goes on without a draft
   microseconds drafter_retry{5'000'000};      // then a drafter that could not be reached is tried again
   microseconds verdict_retry{2'000'000};      // then the question is repeated
@@ -43,7 +45,7 @@ struct session_partners {
 class session final : public actor::actor_of<session> {
  public:
   using accepts = actor::protocol<proposal, verified, log_needed, refused, run_pending, cancel_session, pause_session,
-                                  session_tick, session_step, actor::undeliverable>;
+                                  session_tick, session_step, actor::job_done, actor::undeliverable>;
 
   session(actor::actor_context& context, token_log work, session_partners partners);
 
@@ -59,6 +61,7 @@ class session final : public actor::actor_of<session> {
   void on(const pause_session& m);
   void on(const session_tick&);
   void on(const session_step& m) { (void)talk_.hear(m); }
+  void on(const actor::job_done& m);
   void on(const actor::undeliverable& m);
 
  private:
@@ -71,6 +74,7 @@ class session final : public actor::actor_of<session> {
 
   actor::task<> live();
   actor::task<token_log::progress> write_decided(token_log::progress step);
+  actor::task<std::vector<token>> spell(unspelled_span span);
   actor::task<const verified*> ask_target();
   actor::task<round_draft> next_draft();
 
@@ -100,6 +104,7 @@ class session final : public actor::actor_of<session> {
 
   token_log work_;
   session_partners partners_;
+  std::optional<actor::offload> pool_;  // once there is something for it
   actor::conversation talk_;
   round_id round_{0};
   round_draft draft_;

@@ -107,6 +107,7 @@ result<token_log> token_log::make(generation_spec spec, std::shared_ptr<const te
 token_log::progress token_log::begin() { return go_on(); }
 
 token_log::progress token_log::go_on() {
+  if (const auto span = unspelled()) spell_span(span->spell());
   progress step{.agreed_count = log_count()};
   append_decided(step);
   close(step);
@@ -159,7 +160,7 @@ void token_log::append(token t, std::string_view text, progress& into) {
 /// step's time is over.
 void token_log::append_decided(progress& into) {
   for (std::uint32_t work = 0; constrained_ && !into.finished;) {
-    if (work >= step_work_max) {
+    if (work >= step_work_max || unspelled()) {
       into.is_cut = true;
       return;
     }

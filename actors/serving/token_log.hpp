@@ -63,6 +63,11 @@ class token_log {
   progress commit(std::span<const token> tokens, std::span<const model::emitted_logprob> logprobs = {});
   /// More of what is decided, where the last step was cut lest it take too long.
   progress go_on();
+  /// After a step that is cut: what can be spelled on another thread; else `go_on` does it.
+  [[nodiscard]] std::optional<unspelled_span> unspelled() const {
+    return constrained_ ? constrained_->unspelled() : std::optional<unspelled_span>{};
+  }
+  void spell_span(std::vector<token> spelling) { constrained_->spell_span(std::move(spelling)); }
 
   /// Tokens [at, at + count) of the log that leave it.
   struct evicted {

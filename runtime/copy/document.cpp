@@ -25,8 +25,15 @@ document::document(std::string bytes, std::vector<std::uint32_t> token_ends) : d
 std::string_view document::slice(unit of, std::uint32_t first, std::uint32_t last) const {
   const auto& ends = ends_of(of);
   REDLINE_ASSERT(first >= 1 && first <= last && last <= ends.size(), "the span is within the document");
-  const std::uint32_t begin = first == 1 ? 0 : ends[first - 2];
+  const std::uint32_t begin = begin_of(of, first);
   return std::string_view(bytes_).substr(begin, ends[last - 1] - begin);
+}
+
+std::uint32_t document::count_whole(unit of, std::uint32_t first, std::size_t bytes) const {
+  const auto& ends = ends_of(of);
+  REDLINE_ASSERT(first >= 1 && first <= ends.size(), "the unit is within the document");
+  const auto from = ends.begin() + (first - 1);
+  return static_cast<std::uint32_t>(std::upper_bound(from, ends.end(), begin_of(of, first) + bytes) - from);
 }
 
 }  // namespace redline::copy

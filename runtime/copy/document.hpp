@@ -22,8 +22,14 @@ class document {
   [[nodiscard]] std::uint32_t count(unit of) const { return static_cast<std::uint32_t>(ends_of(of).size()); }
   /// Units first to last, both included; 1 <= first <= last <= count(of).
   [[nodiscard]] std::string_view slice(unit of, std::uint32_t first, std::uint32_t last) const;
+  /// How many whole units from `first` on the next `bytes` bytes hold.
+  [[nodiscard]] std::uint32_t count_whole(unit of, std::uint32_t first, std::size_t bytes) const;
 
  private:
+  /// Where the unit begins.
+  [[nodiscard]] std::uint32_t begin_of(unit of, std::uint32_t number) const {
+    return number == 1 ? 0 : ends_of(of)[number - 2];
+  }
   [[nodiscard]] const std::vector<std::uint32_t>& ends_of(unit of) const {
     return of == unit::lines ? line_ends_ : token_ends_;
   }

@@ -1,4 +1,5 @@
 #include "runtime/grammar/token_trie.hpp"
+#include "runtime/base/pause_point.hpp"
 
 #include <algorithm>
 
@@ -256,6 +257,7 @@ std::vector<token> token_trie::spell(std::string_view bytes) const {
   if (back == bytes) return tokens;
   tokens.clear();
   for (const any_bytes any; !bytes.empty();) {
+    pause_point();
     const auto t = longest_token(any, {}, bytes);
     if (!t) break;  // the vocabulary lacks this byte
     tokens.push_back(*t);

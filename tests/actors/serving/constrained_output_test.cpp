@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "actors/serving/token_log.hpp"
+#include "runtime/base/pause_point.hpp"
 #include "runtime/grammar/steps.hpp"
 #include "tests/support/tiny_model.hpp"
 
@@ -110,6 +111,45 @@ TEST(constrained_output, tokens_that_a_grammar_decides_have_log_probabilities) {
     ASSERT_EQ(step.logprobs[1].top.size(), top == 0 ? 0u : 1u);
     if (top > 0) {
       EXPECT_EQ(step.logprobs[1].top[0].id, step.tokens[1]);
+    }
+  }
+}
+
+TEST(constrained_output, leaves_a_long_span_to_be_spelled_by_others) {
+  std::string lines;
+  for (int i = 0; i < 999; ++i) lines += "a line of some text\n";
+  const auto points_before_all = pause_points_passed;
+  const auto spelling = trie()->spell(lines);
+  const auto points_of_spelling = pause_points_passed - points_before_all;
+  for (const auto trust : {copy_trust::forced, copy_trust::verified}) {
+    generation_spec spec;
+    spec.prompt = {1, 2, 3};
+    spec.tokens_max = 50'000;
+    spec.context_max = 60'000;
+    spec.rules = *make_copy_rules(trie(), {lines}, {.trust = trust});
+    auto g = *token_log::make(std::move(spec), tokenizer());
+    auto step = g.begin();
+    const auto before = pause_points_passed;
+    for (const char c : std::string_view("<c\"1-999")) {
+      step = g.commit(std::vector<token>{static_cast<token>(c)}, {});
+      ASSERT_FALSE(step.finished);
+    }
+    EXPECT_LT(10 * (pause_points_passed - before), points_of_spelling);
+    EXPECT_TRUE(step.is_cut);
+    ASSERT_TRUE(g.unspelled());
+    EXPECT_EQ(g.unspelled()->bytes, lines);
+    EXPECT_TRUE(g.span_draft().empty());
+    g.spell_span(g.unspelled()->spell());
+    EXPECT_FALSE(g.unspelled());
+    std::string text;
+    for (step = g.go_on();; step = g.go_on()) {
+      text += step.text;
+      if (!step.is_cut) break;
+    }
+    if (trust == copy_trust::forced) {
+      EXPECT_EQ(text, lines);
+    } else {
+      EXPECT_EQ(g.span_draft(), spelling);
     }
   }
 }

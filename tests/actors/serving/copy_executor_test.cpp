@@ -22,6 +22,7 @@ std::shared_ptr<const output_rules> make_rules(copy_options options = {}, const 
 std::string run(copy_executor& e, std::string_view program, std::size_t span_tokens_max = 1000) {
   std::string text;
   e.feed(program, 0.0F, text);
+  if (const auto span = e.unspelled()) e.spell_span(span->spell());
   for (std::size_t i = 0; i < span_tokens_max && e.in_span(); ++i) e.insert_span_token(text);
   return text;
 }

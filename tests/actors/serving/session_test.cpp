@@ -112,6 +112,36 @@ TEST(session, writes_a_long_decided_answer_in_parts_between_which_others_run) {
   EXPECT_LE(in_a_row_max, 8u);
 }
 
+TEST(session, has_a_long_span_spelled_on_another_thread) {
+  std::string lines;
+  for (int i = 0; i < 999; ++i) lines += "a line of some text\n";
+  static const auto trie = *grammar::token_trie::make(tokenizer());
+  generation_spec g;
+  g.session = {1};
+  g.tenant = {1};
+  g.prompt = {1, 2, 3};
+  g.tokens_max = 100'000;
+  g.context_max = 200'000;
+  g.rules = *make_copy_rules(trie, {lines}, {.trust = copy_trust::forced});
+  answers all({g});
+  std::size_t jobs = 0;
+  all.world.on_wire = [&](actor::frame& f) {
+    jobs += f.head.id == actor::job_done::id ? 1 : 0;
+    return true;
+  };
+  ASSERT_TRUE(all.world.run_until([&] { return !all.sessions.empty(); }, microseconds{1'000'000}));
+  std::uint64_t round = 0;
+  for (const char choice : std::string_view("<c\"1-999</")) {
+    if (choice == '9' || choice == '<') all.world.run_for(microseconds{1'000'000});
+    all.world.send(all.sessions[0], verified{.sequence = {1}, .round = {++round}, .tokens = {choice}});
+    all.world.run_for(microseconds{10'000});
+  }
+  ASSERT_TRUE(all.run_until_finished());
+  EXPECT_EQ(all.text[1], lines);
+  EXPECT_EQ(all.finished[1].reason, finish_reason::stop);
+  EXPECT_EQ(jobs, 1u);
+}
+
 TEST(session, goes_on_where_a_word_to_itself_is_lost) {
   answers all({decided_answer(1, 500)});
   std::size_t count = 0;

@@ -117,6 +117,19 @@ TEST(copy_program, ranges_are_exact_digit_by_digit) {
   }
 }
 
+TEST(copy_document, counts_the_whole_units_that_bytes_hold) {
+  const document file("one\ntwo\nthree");
+  const auto count = [&](std::uint32_t first, std::size_t bytes) {
+    return file.count_whole(unit::lines, first, bytes);
+  };
+  EXPECT_EQ(count(1, 3), 0u);
+  EXPECT_EQ(count(1, 4), 1u);
+  EXPECT_EQ(count(1, 12), 2u);
+  EXPECT_EQ(count(2, 8), 1u);
+  EXPECT_EQ(count(2, 9), 2u);
+  EXPECT_EQ(count(3, 100), 1u);
+}
+
 TEST(copy_program, anchors_are_the_starts_of_lines) {
   EXPECT_EQ(anchor_of("  \tint x = 1;\r\n"), "int x = 1;");
   EXPECT_EQ(anchor_of("print(\"a\")\n"), "print(");
