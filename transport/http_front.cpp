@@ -28,6 +28,7 @@ using tcp = asio::ip::tcp;
 using clock = std::chrono::steady_clock;
 
 constexpr std::size_t write_piece_bytes = 64 << 10;
+constexpr std::size_t kept_buffer_bytes_max = 1 << 20;  // of a connection that has sent all
 constexpr std::chrono::milliseconds accept_retry{100};  // after running out of file descriptors
 // A closing socket with unread input sends a reset that may overtake the answer, so input is read and thrown away
 // until the client closes, within these bounds.
@@ -160,7 +161,7 @@ class http_front::connection : public std::enable_shared_from_this<connection> {
 
   std::string head_of(unsigned status, const std::vector<http_header>& headers) const;
   void write_chunk(std::string_view data);
-  void send(std::string_view bytes);
+  void send(std::string bytes);
   void send_next_piece();
   void on_written(const error_code& ec, std::size_t count);
   void on_all_written();
@@ -652,8 +653,12 @@ void http_front::connection::respond(unsigned status, const std::vector<http_hea
   std::string all = head_of(status, headers);
   if (may_have_body) all += "Content-Length: " + std::to_string(body.size()) + "\r\n";
   all += "\r\n";
-  if (may_have_body && !is_head_) all += body;
-  send(all);
+  const bool has_body = may_have_body && !is_head_;
+  // A long body is not copied.
+  const bool is_long = body.size() > write_piece_bytes;
+  if (has_body && !is_long) all += body;
+  send(std::move(all));
+  if (has_body && is_long) send(std::move(body));
 }
 
 void http_front::connection::begin_stream(unsigned status, const std::vector<http_header>& headers) {
@@ -674,13 +679,13 @@ void http_front::connection::write(std::string_view data) {
 void http_front::connection::write_chunk(std::string_view data) {
   if (stage_ != stage::streaming || data.empty() || is_head_) return;
   if (is_http10_) {
-    send(data);
+    send(std::string(data));
   } else {
     char size[20];
     const auto end = std::to_chars(size, size + sizeof size, data.size(), 16).ptr;
     std::string chunk(size, end);
     chunk.append("\r\n").append(data).append("\r\n");
-    send(chunk);
+    send(std::move(chunk));
   }
   if (unsent_bytes() > front_->limits.buffered_bytes_max) {
     // Not from within the caller's call.
@@ -724,8 +729,11 @@ void http_front::connection::give_up(unsigned status, const std::string& error) 
   if (front_->call.on_closed) front_->call.on_closed(id);
 }
 
-void http_front::connection::send(std::string_view bytes) {
-  queued_.append(bytes);
+void http_front::connection::send(std::string bytes) {
+  if (queued_.empty())
+    queued_ = std::move(bytes);
+  else
+    queued_.append(bytes);
   count_unsent();
   if (front_->unsent.is_over()) {
     // Not from within the caller's call.
@@ -757,6 +765,7 @@ void http_front::connection::on_written(const error_code& ec, std::size_t count)
   }
   if (written_ < writing_.size()) return send_next_piece();
   writing_.clear();
+  if (writing_.capacity() > kept_buffer_bytes_max) writing_.shrink_to_fit();
   written_ = 0;
   std::swap(queued_, writing_);
   if (!writing_.empty()) return send_next_piece();

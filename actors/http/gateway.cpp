@@ -268,7 +268,7 @@ void gateway::on_start() {
 void gateway::on(const gateway_tick&) {
   context().after(tick, gateway_tick{});
   context().tell(services_->scheduler, report_status{});
-  const bool idle = reader_.idle() && completions_.idle() && edits_.idle();
+  const bool idle = replies_.idle() && reader_.idle() && completions_.idle() && edits_.idle();
   if (ready_.draining() && idle && !std::exchange(drained_, true) && services_->on_drained) services_->on_drained();
 }
 
@@ -284,7 +284,9 @@ void gateway::on(const cancel_everything&) {
 }
 
 void gateway::on(const http_closed& m) {
-  if (reader_.client_left(m.exchange) || edits_.client_left(m.exchange) || completions_.client_left(m.exchange)) return;
+  if (replies_.client_left(m.exchange) || reader_.client_left(m.exchange) || edits_.client_left(m.exchange) ||
+      completions_.client_left(m.exchange))
+    return;
   // Control messages overtake: the request itself may still lie in the mailbox. Exchanges are numbered in order.
   if (m.exchange > arrived_to_) left_early_.insert(m.exchange);
 }

@@ -23,8 +23,8 @@ namespace redline::actors {
 class gateway final : public actor::actor_of<gateway> {
  public:
   using accepts = actor::protocol<http_arrived, http_closed, http_flow, session_text, session_finished,
-                                  scheduler_report, drain_gateway, cancel_everything, gateway_tick, session_shown,
-                                  file_shown, call_done, call_refused, answer_started, edit_session_over,
+                                  scheduler_report, drain_gateway, cancel_everything, gateway_tick, answer_part_due,
+                                  session_shown, file_shown, call_done, call_refused, answer_started, edit_session_over,
                                   actor::actor_down, actor::peer_state, actor::job_done, actor::undeliverable>;
 
   gateway(actor::actor_context& context, std::shared_ptr<const gateway_services> services);
@@ -39,6 +39,7 @@ class gateway final : public actor::actor_of<gateway> {
   void on(const drain_gateway& m);
   void on(const cancel_everything& m);
   void on(const gateway_tick& m);
+  void on(const answer_part_due& m) { replies_.on(m); }
   void on(const session_shown& m) { edits_.on(m); }
   void on(const file_shown& m) { edits_.on(m); }
   void on(const call_done& m) { edits_.on(m); }

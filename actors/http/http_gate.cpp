@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
@@ -11,6 +12,7 @@
 
 #include "actors/http/gateway.hpp"
 #include "actors/http/openai/api_error.hpp"
+#include "runtime/base/size_limits.hpp"
 
 namespace redline::actors {
 
@@ -65,7 +67,8 @@ class http_actor final : public actor::actor_of<http_actor> {
 
   void on(const http_respond& m) {
     if (m.more) {
-      unfinished_[m.exchange] = m;
+      auto& begun = unfinished_[m.exchange] = m;
+      begun.body.reserve(std::min(m.whole_bytes, sizes::http_answer_bytes_max));
       front_->note_progress({m.exchange});
     } else {
       front_->respond({m.exchange}, m.status, to_headers(m.headers), m.body);
@@ -76,9 +79,9 @@ class http_actor final : public actor::actor_of<http_actor> {
     if (at == unfinished_.end()) return;  // the client left, or a part was lost
     at->second.body += m.data;
     if (m.more) return;
-    const http_respond whole = std::move(at->second);
+    http_respond whole = std::move(at->second);
     unfinished_.erase(at);
-    front_->respond({m.exchange}, whole.status, to_headers(whole.headers), whole.body);
+    front_->respond({m.exchange}, whole.status, to_headers(whole.headers), std::move(whole.body));
   }
   void on(const http_progress& m) { front_->note_progress({m.exchange}); }
   void on(const http_fail& m) {

@@ -27,11 +27,24 @@ void http_replies::respond(const caller& who, unsigned status, std::string body,
     answer.body = std::move(body);
     return context_.send(http_, answer);
   }
+  answer.whole_bytes = body.size();
   context_.send(http_, answer);
-  for (std::size_t at = 0; at < body.size(); at += http_answer_part_bytes_max) {
-    context_.send(http_, http_body{.exchange = who.exchange,
-                                   .data = body.substr(at, http_answer_part_bytes_max),
-                                   .more = body.size() - at > http_answer_part_bytes_max});
+  unsent_[who.exchange] = {std::move(body)};
+  on(answer_part_due{who.exchange});
+}
+
+void http_replies::on(const answer_part_due& m) {
+  const auto at = unsent_.find(m.exchange);
+  if (at == unsent_.end()) return;  // the client has left
+  auto& [body, sent] = at->second;
+  http_body part{.exchange = m.exchange, .data = body.substr(sent, sizes::http_answer_part_bytes_max)};
+  sent += part.data.size();
+  part.more = sent < body.size();
+  context_.send(http_, part);
+  if (!part.more) {
+    unsent_.erase(at);
+  } else {
+    context_.after(microseconds{0}, m);  // a message to itself could be lost, a timer is not
   }
 }
 
@@ -40,6 +53,7 @@ void http_replies::refuse(const caller& who, const api::api_error& why) {
 }
 
 void http_replies::fail(std::uint64_t exchange, const api::api_error& why) {
+  unsent_.erase(exchange);
   context_.send(http_, http_fail{.exchange = exchange, .status = why.status, .error = api::error_body(why)});
 }
 

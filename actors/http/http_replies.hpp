@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "actors/http/openai/api_error.hpp"
+#include "actors/messages/gateway_messages.hpp"
 #include "actors/messages/http_messages.hpp"
 #include "runtime/actor/actor.hpp"
 #include "runtime/base/ids.hpp"
@@ -26,13 +28,18 @@ struct route_context {
   caller who;
 };
 
-/// Sends answers to the HTTP server.
+/// Sends answers to the HTTP server. Of a long one a part at a time, so that others come in between.
 class http_replies {
  public:
   http_replies(actor::actor_context& context, actor::address http) : context_(context), http_(http) {}
 
   void respond(const caller& who, unsigned status, std::string body, header_list more = {},
                std::string content_type = "application/json");
+  void on(const answer_part_due& m);
+  /// False when nothing of the exchange's answer is left to be sent.
+  bool client_left(std::uint64_t exchange) { return unsent_.erase(exchange) > 0; }
+  [[nodiscard]] bool idle() const { return unsent_.empty(); }
+
   void refuse(const caller& who, const api::api_error& why);
   /// Ends the exchange wherever its answer stands.
   void fail(std::uint64_t exchange, const api::api_error& why);
@@ -46,6 +53,11 @@ class http_replies {
  private:
   actor::actor_context& context_;
   actor::address http_;
+  struct unsent {
+    std::string body;
+    std::size_t sent = 0;  // bytes of it
+  };
+  std::unordered_map<std::uint64_t, unsent> unsent_;  // by exchange
 };
 
 }  // namespace redline::actors

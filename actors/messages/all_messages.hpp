@@ -28,10 +28,10 @@ using all_messages =
                background_due, report_status, scheduler_report, session_text, session_finished, cancel_session,
                pause_session, session_tick, session_step, http_arrived, http_closed, http_flow, http_respond,
                http_stream, http_body, http_progress, http_fail, http_forget, http_drain, drain_gateway,
-               cancel_everything, gateway_tick, show_session, show_file, put_file, patch_file, drop_file, complete_text,
-               edit_file, close_session, withdraw_call, sequence_returned, edit_session_tick, session_shown, file_shown,
-               call_done, call_refused, answer_started, edit_session_over, read_header, header_part, fetch_model,
-               model_known, lose_model, fetch_due>;
+               cancel_everything, gateway_tick, answer_part_due, show_session, show_file, put_file, patch_file,
+               drop_file, complete_text, edit_file, close_session, withdraw_call, sequence_returned, edit_session_tick,
+               session_shown, file_shown, call_done, call_refused, answer_started, edit_session_over, read_header,
+               header_part, fetch_model, model_known, lose_model, fetch_due>;
 
 /// Calls body(std::type_identity<M>{}) for every message M.
 template<class Body>

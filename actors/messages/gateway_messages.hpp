@@ -30,4 +30,13 @@ struct gateway_tick {
   static constexpr auto fields(auto&) { return std::tie(); }
 };
 
+/// The gateway's word to itself: the next part of a long answer may be sent.
+struct answer_part_due {
+  static constexpr actor::message_id id{0x0804};
+  static constexpr std::string_view name = "answer_part_due";
+
+  std::uint64_t exchange = 0;
+  static constexpr auto fields(auto& self) { return std::tie(self.exchange); }
+};
+
 }  // namespace redline::actors

@@ -61,10 +61,11 @@ struct http_respond {
   std::uint32_t status = 200;
   header_list headers;
   std::string body;
-  bool more = false;  // its body goes on in http_body
+  bool more = false;              // its body goes on in http_body,
+  std::uint64_t whole_bytes = 0;  // and then has so many bytes
   [[nodiscard]] std::uint64_t subject() const { return exchange; }
   static constexpr auto fields(auto& self) {
-    return std::tie(self.exchange, self.status, self.headers, self.body, self.more);
+    return std::tie(self.exchange, self.status, self.headers, self.body, self.more, self.whole_bytes);
   }
 };
 

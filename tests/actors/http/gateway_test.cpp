@@ -385,6 +385,29 @@ TEST_F(gateway_alone, refuses_to_spell_more_text_than_an_answer_may_have) {
   EXPECT_THAT(answer_to(id)->body, HasSubstr("expected at most 4194304"));
 }
 
+TEST_F(gateway_alone, sends_a_long_answer_in_parts_between_which_others_are_served) {
+  const auto id = ask("POST", "/tokenize", {{"content", std::string(2U << 20, 'x')}, {"with_pieces", true}});
+  run();
+  tell(drain_gateway{});
+  ASSERT_TRUE(answer_to(id));
+  EXPECT_EQ(all<http_body>().size(), 1U) << "a handler sends one part";
+  EXPECT_EQ(call("GET", "/livez"), 200U);
+  EXPECT_EQ(all<http_body>().size(), 1U);
+  std::string body;
+  while (all<http_body>().back().more) {
+    EXPECT_EQ(drained, 0) << "a drain waits for all parts";
+    const auto before = all<http_body>().size();
+    pass(microseconds{0});
+    ASSERT_EQ(all<http_body>().size(), before + 1);
+  }
+  for (const auto& part : all<http_body>()) body += part.data;
+  EXPECT_EQ(body.size(), answer_to(id)->whole_bytes);
+  EXPECT_GT(body.size(), 4U << 20);
+  EXPECT_TRUE(json::accept(body));
+  pass(microseconds{600'000});
+  EXPECT_EQ(drained, 1);
+}
+
 TEST_F(gateway_alone, finds_routes_by_method_and_path) {
   EXPECT_EQ(call("GET", "/v1/models"), 200U);
   EXPECT_EQ(call("GET", "/models/tiny"), 200U);

@@ -119,6 +119,24 @@ TEST_F(http_gate_test, puts_the_parts_of_an_answer_together) {
   EXPECT_EQ(body, "one two");
 }
 
+TEST_F(http_gate_test, sends_an_answer_of_megabytes_as_it_is) {
+  start();
+  test::raw_client client(gate->port());
+  for (const std::size_t bytes : {std::size_t{64} << 10, (std::size_t{64} << 10) + 1, std::size_t{5} << 20}) {
+    client.send(request);
+    const auto id = hear<http_arrived>()->exchange;
+    tell(http_respond{.exchange = id, .status = 200, .more = true, .whole_bytes = bytes});
+    std::string whole;
+    while (whole.size() < bytes) whole += std::to_string(whole.size()) + ",";
+    whole.resize(bytes);
+    for (std::size_t at = 0; at < bytes; at += 1U << 20)
+      tell(http_body{.exchange = id, .data = whole.substr(at, 1U << 20), .more = bytes - at > 1U << 20});
+    const auto [head, body] = client.read_response();
+    EXPECT_THAT(head, HasSubstr("Content-Length: " + std::to_string(bytes) + "\r\n"));
+    EXPECT_TRUE(body == whole);
+  }
+}
+
 TEST_F(http_gate_test, ends_an_answer_of_which_a_part_was_lost) {
   start();
   test::raw_client client(gate->port());

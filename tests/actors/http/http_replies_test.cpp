@@ -14,13 +14,27 @@ using ::testing::HasSubstr;
 
 constexpr auto http_where = actor::make_address(1, 2, 8);
 
+class replier final : public actor::actor_of<replier> {
+ public:
+  using accepts = actor::protocol<answer_part_due>;
+  explicit replier(actor::actor_context& context) : actor_of(context), replies(context, http_where) {}
+  void on(const answer_part_due& m) { replies.on(m); }
+  http_replies replies;
+};
+
 class http_replies_test : public testing::Test {
  protected:
   test::virtual_environment env;
   test::hand_link link;
   actor::worker core{1, 1, link, env};
-  actor::actor_context context{core, actor::make_address(1, 1, 2), "gateway"};
-  http_replies replies{context, http_where};
+  http_replies& replies =
+      core.find(core.add<replier>(2, "gateway", {8, 8},
+                                  [](actor::actor_context& c) { return std::make_unique<replier>(c); }))
+          ->replies;
+  void next_part() {
+    core.fire_timers();
+    core.run_ready();
+  }
   caller who{.exchange = 5, .request_id = "r"};
 };
 
@@ -32,14 +46,31 @@ TEST_F(http_replies_test, sends_a_long_answer_in_parts_that_fit_messages) {
   ASSERT_TRUE(head);
   EXPECT_TRUE(head->more);
   std::string all = head->body;
-  for (bool more = true; more;) {
+  EXPECT_EQ(head->whole_bytes, body.size());
+  for (bool more = true; more; next_part()) {
     const auto part = link.take<http_body>();
     ASSERT_TRUE(part) << "each part can be decoded";
+    ASSERT_TRUE(link.sent.empty()) << "one part in a handler";
     all += part->data;
     more = part->more;
   }
   EXPECT_TRUE(all == body);
   EXPECT_TRUE(link.sent.empty());
+}
+
+TEST_F(http_replies_test, forgets_an_answer_whose_client_left_or_that_failed) {
+  for (const bool fails : {false, true}) {
+    replies.respond(who, 200, std::string(3 * sizes::http_answer_part_bytes_max, 'x'));
+    EXPECT_FALSE(replies.idle());
+    link.sent.clear();
+    if (fails)
+      replies.fail(who.exchange, api::error_of({errc::internal, ""}));
+    else
+      EXPECT_TRUE(replies.client_left(who.exchange));
+    next_part();
+    EXPECT_FALSE(link.take<http_body>());
+    EXPECT_TRUE(replies.idle());
+  }
 }
 
 TEST_F(http_replies_test, refuses_an_answer_that_is_too_large_to_be_sent_whole) {
