@@ -7,20 +7,12 @@
 #include "actors/serving/verify_scheduler.hpp"
 #include "runtime/base/hex.hpp"
 #include "runtime/base/size_limits.hpp"
-#include "transport/http_message.hpp"
 
 namespace redline::actors {
 namespace {
 
 constexpr microseconds tick{500'000};
 constexpr std::size_t request_id_bytes_max = 128;
-
-const std::string* find_header(const header_list& headers, std::string_view name) {
-  for (const auto& [key, value] : headers) {
-    if (transport::equal_ignoring_case(key, name)) return &value;
-  }
-  return nullptr;
-}
 
 /// A client's own id is echoed when it is harmless in a header and a log.
 std::string choose_request_id(const http_arrived& m, environment& env) {
@@ -137,6 +129,9 @@ void gateway::on(http_arrived&& m) {
     found = &one;
     captures = std::move(*matched);
     break;
+  }
+  if (services_->keys.empty()) {
+    if (const auto why = services_->guard.check(m)) return replies_.refuse(who, *why);
   }
   // Without CORS headers a browser reads the refusal as "not for other origins", which is the default we want.
   if (m.method == "OPTIONS" && path_known) return replies_.respond(who, 204, {});

@@ -9,6 +9,7 @@
 #include "actors/editing/edit_memory.hpp"
 #include "actors/editing/prompt_builder.hpp"
 #include "actors/http/api_keys.hpp"
+#include "actors/http/browser_guard.hpp"
 #include "actors/http/gateway_probe.hpp"
 #include "actors/messages/edit_messages.hpp"
 #include "actors/serving/answer_factory.hpp"
@@ -29,6 +30,7 @@ struct gateway_services {
   actor::actor_ref<verify_scheduler> scheduler;  // reports its state; nothing is served while it cannot be reached
   actor::address http;
   api_keys keys;
+  browser_guard guard;                // asked while there are no keys
   std::uint32_t sessions_max = 1024;  // answers in progress
   edit_limits editing;
   std::shared_ptr<edit_memory> edit_bytes = std::make_shared<edit_memory>();

@@ -120,3 +120,25 @@ test("a thousand idle connections", async () => {
         for (const socket of idle) socket.destroy();
     }
 });
+
+test("pages of other sites, without keys", async () => {
+    const {hostname, port} = new URL(server.url);
+    /** The status of a request with exactly these headers: fetch would not send a foreign Host. */
+    const raw = (head, body = "") => new Promise((resolve, reject) => {
+        const socket = connect(Number(port), hostname);
+        let text = "";
+        socket.setEncoding("utf8").on("data", (data) => text += data).on("error", reject)
+            .on("close", () => resolve(Number(text.split(" ")[1])));
+        socket.write(`${head}\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`);
+    });
+    const own = `Host: ${hostname}:${port}`;
+    const body = JSON.stringify({content: "x"});
+    assert.equal(await raw(`POST /tokenize HTTP/1.1\r\n${own}\r\nContent-Type: application/x-www-form-urlencoded`, body), 200, "curl -d");
+    assert.equal(await raw(`POST /tokenize HTTP/1.1\r\n${own}`, body), 200);
+    assert.equal(await raw(`POST /tokenize HTTP/1.1\r\n${own}\r\nOrigin: https://evil.example\r\nContent-Type: text/plain`, body), 403);
+    assert.equal(await raw(`POST /tokenize HTTP/1.1\r\n${own}\r\nOrigin: null\r\nContent-Type: application/json`, body), 403);
+    assert.equal(await raw(`POST /tokenize HTTP/1.1\r\n${own}\r\nOrigin: http://localhost:3000\r\nContent-Type: text/plain`, body), 415);
+    assert.equal(await raw(`POST /tokenize HTTP/1.1\r\n${own}\r\nOrigin: http://localhost:3000\r\nContent-Type: application/json`, body), 200);
+    assert.equal(await raw(`GET /metrics HTTP/1.1\r\nHost: evil.example:${port}`), 403, "DNS rebinding");
+    assert.equal(await raw(`GET /metrics HTTP/1.1\r\nHost: localhost:${port}`), 200);
+});

@@ -48,6 +48,7 @@ result<std::shared_ptr<gateway_services>> make_services(const serve_flags& f, co
   s->scheduler = e.scheduler_ref();
   s->http = actor::make_address(topology::front_process, topology::http_worker, topology::http);
   s->keys = std::move(keys);
+  s->guard = {.checks_host = is_loopback(where.host), .hosts = f.allowed_hosts};
   set_gateway_limits(f, *s);
   s->on_drained = std::move(on_drained);
   return s;

@@ -169,6 +169,11 @@ void add_serve_flags(command c, serve_flags& flags) {
       .existing_file()
       .group("HTTP");
   c.add_flag("--insecure", flags.insecure, "Without keys, serve everybody who can reach the address").group("HTTP");
+  c.add("--allowed-hosts", flags.allowed_hosts,
+        "Without keys, names besides localhost by which clients may call the server, and from where pages in a browser "
+        "may")
+      .separator(',')
+      .group("HTTP");
   c.add("--alias", flags.alias, "Name of the model for clients; default: the file's name").group("HTTP");
   c.add_flag("--accept-any-model", flags.accept_any_model, "Answer whatever model a request names").group("HTTP");
   c.add("--shutdown-timeout", flags.shutdown_timeout, "Seconds that running requests get after SIGTERM")

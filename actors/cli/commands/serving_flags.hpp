@@ -44,6 +44,7 @@ struct serve_flags {
   std::vector<std::string> api_keys;
   std::string api_key_file;
   bool insecure = false;
+  std::vector<std::string> allowed_hosts;
   std::string alias;
   bool accept_any_model = false;
   double shutdown_timeout = 30;  // seconds

@@ -408,6 +408,23 @@ TEST_F(gateway_alone, sends_a_long_answer_in_parts_between_which_others_are_serv
   EXPECT_EQ(drained, 1);
 }
 
+TEST_F(gateway_alone, without_keys_answers_no_page_of_elsewhere) {
+  const auto call_from = [&](const std::string& host, const std::string& origin) {
+    header_list headers{{"Host", host}};
+    if (!origin.empty()) headers.emplace_back("Origin", origin);
+    if (!key.empty()) headers.emplace_back("Authorization", "Bearer " + key);
+    tell(http_arrived{.exchange = ++exchange, .method = "GET", .path = "/metrics", .headers = headers});
+    run();
+    return status_of(exchange);
+  };
+  EXPECT_EQ(call_from("localhost:80", ""), 200U);
+  EXPECT_EQ(call_from("evil.example", ""), 403U);
+  EXPECT_EQ(call_from("localhost:80", "https://evil.example"), 403U);
+  services->keys = *api_keys::load(std::vector<std::string>{"a:sk-some-long-key"});
+  key = "sk-some-long-key";
+  EXPECT_EQ(call_from("public.example", "https://ui.example"), 200U) << "the key says who it is";
+}
+
 TEST_F(gateway_alone, finds_routes_by_method_and_path) {
   EXPECT_EQ(call("GET", "/v1/models"), 200U);
   EXPECT_EQ(call("GET", "/models/tiny"), 200U);
