@@ -42,6 +42,17 @@ std::optional<api::program_report> to_program(const copy_report& copied) {
   return out;
 }
 
+std::vector<api::token_report> report_tokens(const served_model& model, const session_text& m) {
+  const auto bytes = [&](token t) { return std::string(model.answers->tokenizer()->piece(t, true)); };
+  std::vector<api::token_report> reports;
+  for (std::size_t i = 0; i < m.logprobs.size() && i < m.tokens.size(); ++i) {
+    api::token_report report{.chosen = {bytes(m.tokens[i]), m.logprobs[i].logprob}};
+    for (const auto& t : m.logprobs[i].top) report.top.push_back({bytes(t.id), t.logprob});
+    reports.push_back(std::move(report));
+  }
+  return reports;
+}
+
 constexpr microseconds between_signs_of_progress{1'000'000};
 
 api::finish_reason to_public(finish_reason r) {
@@ -70,21 +81,20 @@ api::checked<completions::ready_request> completions::read(const gateway_service
                                                            api::endpoint from, tenant_id tenant, std::int64_t now) {
   auto parsed = from == api::endpoint::chat ? api::parse_chat_request(body) : api::parse_completion_request(body);
   if (!parsed) return parsed.error();
-  if (!services.serves_model(parsed->model)) {
-    return api::error_of({errc::model_not_found, "no model '" + parsed->model + "'"});
-  }
-  auto prompts = build_prompts(services, *parsed, now);
+  const auto model = services.find_model(parsed->model);
+  if (!model) return model.error();
+  auto prompts = build_prompts(services, **model, *parsed, now);
   if (!prompts) return prompts.error();
-  auto what = read_expected(services, std::move(*parsed), tenant);
+  auto what = read_expected(services, *model, std::move(*parsed), tenant);
   if (!what) return what.error();
-  auto rules = services.answers->rules_for(what->spec);
+  auto rules = (*model)->answers->rules_for(what->spec);
   if (!rules) return api::error_of(rules.error(), {});
   return ready_request{std::move(*what), std::move(*prompts), std::move(*rules)};
 }
 
 void completions::begin(const caller& who, ready_request request) {
   if (const auto why = ready_.why_not(context_.now())) return replies_.refuse(who, *why);
-  auto state = make_state(who, std::move(request.what.asked));
+  auto state = make_state(who, request.what);
   if (const auto why = open_sessions(state, request)) {
     for (const auto& c : state.choices) {
       answers_.erase(c.session);
@@ -95,28 +105,29 @@ void completions::begin(const caller& who, ready_request request) {
   requests_.emplace(who.exchange, std::move(state));
 }
 
-completions::request_state completions::make_state(const caller& who, api::generation_request request) {
-  request_state r{.who = who, .asked = std::move(request)};
+completions::request_state completions::make_state(const caller& who, expected& request) {
+  request_state r{.who = who, .asked = std::move(request.asked), .model = std::move(request.model)};
   const auto from = r.asked.from;
   r.head = {.from = from,
             .id = api::response_id(from, context_.env().random(), context_.env().random()),
             .created_seconds = context_.env().unix_seconds(),
-            .model = services_->model_name,
-            .system_fingerprint = services_->fingerprint};
+            .model = r.model->name,
+            .system_fingerprint = r.model->fingerprint};
   if (r.asked.stream) r.events = std::make_unique<api::event_writer>(r.head, r.asked.include_usage);
   if (!r.asked.has_seed) r.asked.sampling.seed = context_.env().random();
   return r;
 }
 
 api::checked<std::vector<completions::prompt>> completions::build_prompts(const gateway_services& services,
+                                                                          const served_model& model,
                                                                           const api::generation_request& request,
                                                                           std::int64_t now) {
   std::vector<prompt> out;
-  const auto& builder = *services.prompts;
+  const auto& builder = *model.prompts;
   const bool evicts = request.evicting(services.eviction_defaults).policy != kv::eviction_policy::off;
   // A longer text is not made tokens only to be refused. Of an evicting conversation older turns may be left out.
   const auto check = [&](std::size_t bytes, const std::string& field) {
-    const auto why = evicts ? std::nullopt : services.answers->check_length(bytes, field);
+    const auto why = evicts ? std::nullopt : model.answers->check_length(bytes, field);
     return why ? std::optional(api::error_of(*why, {})) : std::nullopt;
   };
   if (request.from == api::endpoint::chat) {
@@ -146,6 +157,7 @@ api::checked<std::vector<completions::prompt>> completions::build_prompts(const 
 }
 
 api::checked<completions::expected> completions::read_expected(const gateway_services& services,
+                                                               std::shared_ptr<const served_model> model,
                                                                api::generation_request asked, tenant_id tenant) {
   answer_spec spec{.tenant = tenant,
                    .tokens_max = asked.tokens_max,
@@ -153,7 +165,7 @@ api::checked<completions::expected> completions::read_expected(const gateway_ser
                    .stops = asked.stop,
                    .ignore_end = asked.ignore_eos,
                    .sampling = asked.sampling,
-                   .draft = asked.drafting(services.draft_defaults),
+                   .draft = asked.drafting(model->draft_defaults),
                    .eviction = asked.evicting(services.eviction_defaults),
                    .schema = asked.schema};
   if (asked.logprobs) spec.logprobs = asked.top_logprobs;
@@ -168,11 +180,11 @@ api::checked<completions::expected> completions::read_expected(const gateway_ser
   }
   if (asked.prediction) {
     const std::string field = "prediction.content";
-    if (const auto why = services.answers->check_length(asked.prediction->size(), field)) {
+    if (const auto why = model->answers->check_length(asked.prediction->size(), field)) {
       return api::error_of(*why, {});
     }
-    spec.prediction = services.answers->tokenizer()->encode(*asked.prediction);
-    const auto most = services.answers->context_max();
+    spec.prediction = model->answers->tokenizer()->encode(*asked.prediction);
+    const auto most = model->answers->context_max();
     if (spec.prediction.size() > most) {
       return api::bad_field(field,
                             "'" + field + "' has " + std::to_string(spec.prediction.size()) +
@@ -180,7 +192,7 @@ api::checked<completions::expected> completions::read_expected(const gateway_ser
                             "context_length_exceeded");
     }
   }
-  return expected{std::move(asked), std::move(spec)};
+  return expected{std::move(asked), std::move(model), std::move(spec)};
 }
 
 /// When all places are taken, a tenant may still have its share of them: what it would have if all who have some had as
@@ -200,14 +212,14 @@ std::optional<api::api_error> completions::open_sessions(request_state& r, const
   const auto& asked = r.asked;
   if (auto why = room_for(from.prompts.size() * asked.n, r.who.tenant)) return why;
   answer_spec spec = from.what.spec;
-  const auto partners = services_->answers->partners_for(spec.draft.how, context_.self());
+  const auto partners = r.model->answers->partners_for(spec.draft.how, context_.self());
   if (!partners) return api::error_of(partners.error(), r.who.request_id);
   const std::string field = asked.from == api::endpoint::chat ? "messages" : "prompt";
   for (const auto& p : from.prompts) {
     for (std::uint32_t i = 0; i < asked.n; ++i) {
       spec.session = {context_.env().random() | 1};
       spec.sampling.seed = asked.sampling.seed + i;
-      auto work = services_->answers->make(spec, p.tokens, from.rules, p.turns, field);
+      auto work = r.model->answers->make(spec, p.tokens, from.rules, p.turns, field);
       if (!work) return api::error_of(work.error(), r.who.request_id);
       answers_[spec.session] = {r.who.exchange, r.choices.size()};
       r.choices.push_back({.session = spec.session,
@@ -224,7 +236,7 @@ std::optional<answer_spec> completions::expect(const caller& who, expected reque
     replies_.refuse(who, *why);
     return std::nullopt;
   }
-  auto state = make_state(who, std::move(request.asked));
+  auto state = make_state(who, request);
   answer_spec spec = std::move(request.spec);
   spec.session = {context_.env().random() | 1};
   spec.sampling.seed = state.asked.sampling.seed;
@@ -250,17 +262,6 @@ std::pair<completions::requests::iterator, std::size_t> completions::find(sessio
   return {requests_.find(at->second.first), at->second.second};
 }
 
-std::vector<api::token_report> completions::report_tokens(const session_text& m) const {
-  const auto bytes = [this](token t) { return std::string(services_->answers->tokenizer()->piece(t, true)); };
-  std::vector<api::token_report> reports;
-  for (std::size_t i = 0; i < m.logprobs.size() && i < m.tokens.size(); ++i) {
-    api::token_report report{.chosen = {bytes(m.tokens[i]), m.logprobs[i].logprob}};
-    for (const auto& t : m.logprobs[i].top) report.top.push_back({bytes(t.id), t.logprob});
-    reports.push_back(std::move(report));
-  }
-  return reports;
-}
-
 void completions::on(const session_text& m) {
   const auto [at, index] = find(m.session);
   if (at == requests_.end()) return;
@@ -268,7 +269,7 @@ void completions::on(const session_text& m) {
   choice_state& c = r.choices[index];
   if (!std::exchange(r.has_text, true)) services_->probe->first_text(context_.now() - r.who.arrived);
   services_->probe->tokens_generated(m.tokens.size());
-  auto reports = report_tokens(m);
+  auto reports = report_tokens(*r.model, m);
   if (!r.events) {
     if (context_.now() >= r.progress_told + between_signs_of_progress) {
       r.progress_told = context_.now();

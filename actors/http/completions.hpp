@@ -28,14 +28,17 @@ class completions {
   /// Chat and text completions.
   void serve(const route_context& r, api::endpoint from);
 
-  /// A request whose answer an edit session is going to start, and how it is made, but for its session.
+  /// A request whose answer an edit session is going to start, who answers it, and how that is made, but for its
+  /// session.
   struct expected {
     api::generation_request asked;
+    std::shared_ptr<const served_model> model;
     answer_spec spec;
   };
   /// On any thread.
-  static api::checked<expected> read_expected(const gateway_services& services, api::generation_request request,
-                                              tenant_id tenant);
+  static api::checked<expected> read_expected(const gateway_services& services,
+                                              std::shared_ptr<const served_model> model,
+                                              api::generation_request request, tenant_id tenant);
   /// What the edit session is to be told. Refuses the request and returns nothing when it cannot be taken.
   std::optional<answer_spec> expect(const caller& who, expected request, actor::actor_ref<edit_session> writer);
   /// Fails an expected answer; of an unknown exchange nothing happens.
@@ -74,6 +77,7 @@ class completions {
   struct request_state {
     caller who;
     api::generation_request asked;
+    std::shared_ptr<const served_model> model;
     api::response_head head;
     std::unique_ptr<api::event_writer> events;  // null unless streamed
     std::vector<choice_state> choices;
@@ -97,16 +101,15 @@ class completions {
   };
   static api::checked<ready_request> read(const gateway_services& services, const std::string& body, api::endpoint from,
                                           tenant_id tenant, std::int64_t now);
-  static api::checked<std::vector<prompt>> build_prompts(const gateway_services& services,
+  static api::checked<std::vector<prompt>> build_prompts(const gateway_services& services, const served_model& model,
                                                          const api::generation_request& request, std::int64_t now);
 
   void begin(const caller& who, ready_request request);
-  [[nodiscard]] request_state make_state(const caller& who, api::generation_request request);
+  [[nodiscard]] request_state make_state(const caller& who, expected& request);
   [[nodiscard]] std::optional<api::api_error> room_for(std::size_t answers, tenant_id tenant) const;
   std::optional<api::api_error> open_sessions(request_state& r, const ready_request& from);
   /// The request and the choice that this session writes.
   std::pair<requests::iterator, std::size_t> find(session_id session);
-  std::vector<api::token_report> report_tokens(const session_text& m) const;
 
   void finish(requests::iterator r);
   [[nodiscard]] api::usage_report sum_usage(const request_state& r) const;

@@ -59,16 +59,16 @@ void edit_routes::open(const route_context& r) {
   if (const auto why = room_for(r.who.tenant)) return replies_.refuse(r.who, *why);
   struct read_files {
     api::open_session_request parsed;
+    std::shared_ptr<const served_model> model;
     workspace files;
   };
   const auto read = [services = services_, tenant = r.who.tenant](const std::string& body) -> api::checked<read_files> {
     auto parsed = api::parse_open_session(body, services->editing);
     if (!parsed) return parsed.error();
-    if (!services->serves_model(parsed->model)) {
-      return api::error_of({errc::model_not_found, "no model '" + parsed->model + "'"});
-    }
-    workspace files(services->answers->tokenizer(),
-                    {services->editing, parsed->units, services->answers->context_max()},
+    auto model = services->find_model(parsed->model);
+    if (!model) return model.error();
+    const answer_factory& answers = *(*model)->answers;
+    workspace files(answers.tokenizer(), {services->editing, parsed->units, answers.context_max()},
                     edit_memory::claim(services->edit_bytes, tenant));
     for (std::size_t i = 0; i < parsed->files.size(); ++i) {
       const auto& f = parsed->files[i];
@@ -77,15 +77,18 @@ void edit_routes::open(const route_context& r) {
         return api::error_of(*why, {});
       }
     }
-    return read_files{std::move(*parsed), std::move(files)};
+    return read_files{std::move(*parsed), std::move(*model), std::move(files)};
   };
   reader_.read(r, read, [this, who = r.who](read_files given) {
-    open_with(who, std::move(given.parsed), std::move(given.files));
+    open_with(who, given.parsed, std::move(given.model), std::move(given.files));
   });
 }
 
-void edit_routes::open_with(const caller& who, api::open_session_request parsed, workspace files) {
+void edit_routes::open_with(const caller& who, const api::open_session_request& parsed,
+                            std::shared_ptr<const served_model> model, workspace files) {
   if (const auto why = room_for(who.tenant)) return replies_.refuse(who, *why);
+  const auto partners = model->answers->partners_for(draft::method::regular, context_.self());
+  if (!partners) return replies_.refuse(who, api::error_of(partners.error(), who.request_id));
   const session_id id{context_.env().random() | 1};
   const std::string name = std::string(name_prefix) + to_hex(id.value);
   edit_session_options options{.session = id,
@@ -93,15 +96,15 @@ void edit_routes::open_with(const caller& who, api::open_session_request parsed,
                                .idle_max = microseconds{parsed.idle_seconds_max * 1'000'000},
                                .policy = parsed.cache.policy,
                                .heals = parsed.cache.heals,
-                               .answers = services_->answers,
-                               .prompts = services_->prompts,
+                               .answers = model->answers,
+                               .prompts = model->prompts,
                                .pool = services_->pool,
-                               .scheduler = services_->scheduler,
+                               .scheduler = partners->scheduler,
                                .client = context_.self()};
   const auto where =
       context_.spawn<edit_session>("edit session " + name, {1024, 1024}, std::move(options), std::move(files));
-  sessions_[id] = {
-      where, who.tenant, {name, services_->model_name, parsed.units, parsed.cache, parsed.idle_seconds_max}};
+  api::session_card card{name, model->name, parsed.units, parsed.cache, parsed.idle_seconds_max};
+  sessions_[id] = {where, who.tenant, std::move(model), std::move(card)};
   services_->probe->edit_session_opened();
   pass_on(who, sessions_[id], edit_verb::open, show_session{});
 }
@@ -192,15 +195,17 @@ struct read_generation_call {
 }  // namespace
 
 void edit_routes::complete(const route_context& r) {
-  if (find(r) == nullptr) return;
+  const auto* session = find(r);
+  if (session == nullptr) return;
   if (const auto why = ready_.why_not(context_.now())) return replies_.refuse(r.who, *why);
   using read = read_generation_call<complete_text>;
   read_for_session(
       r,
-      [services = services_, tenant = r.who.tenant](const std::string& body) -> api::checked<read> {
+      [services = services_, model = session->model,
+       tenant = r.who.tenant](const std::string& body) -> api::checked<read> {
         auto given = api::parse_complete(body, services->editing);
         if (!given) return given.error();
-        auto how = completions::read_expected(*services, std::move(given->how), tenant);
+        auto how = completions::read_expected(*services, model, std::move(given->how), tenant);
         if (!how) return how.error();
         return read{{.where = std::move(given->where)}, std::move(*how)};
       },
@@ -210,24 +215,26 @@ void edit_routes::complete(const route_context& r) {
 }
 
 void edit_routes::edit(const route_context& r) {
-  if (find(r) == nullptr) return;
+  const auto* session = find(r);
+  if (session == nullptr) return;
   if (const auto why = ready_.why_not(context_.now())) return replies_.refuse(r.who, *why);
   using read = read_generation_call<edit_file>;
   read_for_session(
       r,
-      [services = services_, tenant = r.who.tenant](const std::string& body) -> api::checked<read> {
+      [services = services_, model = session->model,
+       tenant = r.who.tenant](const std::string& body) -> api::checked<read> {
         auto given = api::parse_edit(body, services->editing);
         if (!given) return given.error();
         edit_file message{
             .path = std::move(given->path), .version = given->version, .instruction = std::move(given->instruction)};
         // Most of the new file is the old one.
         auto& how = given->how;
-        if (!how.prediction && draft::reads_prediction(how.drafting(services->draft_defaults).how)) {
+        if (!how.prediction && draft::reads_prediction(how.drafting(model->draft_defaults).how)) {
           message.predicts_file = true;
           // Makes `drafting` choose a method that reads it; the session puts the file in its place.
           how.prediction = "";
         }
-        auto expected = completions::read_expected(*services, std::move(how), tenant);
+        auto expected = completions::read_expected(*services, model, std::move(how), tenant);
         if (!expected) return expected.error();
         return read{std::move(message), std::move(*expected)};
       },

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -51,6 +52,7 @@ class edit_routes {
   struct open_session {
     actor::actor_ref<edit_session> where;
     tenant_id tenant;
+    std::shared_ptr<const served_model> model;
     api::session_card card;
   };
   /// A call that its session has not answered; completions and edits are with `completions`.
@@ -73,7 +75,8 @@ class edit_routes {
   template<class M>
   void pass_on_generation(const caller& who, const open_session& to, edit_verb verb, M message,
                           completions::expected how);
-  void open_with(const caller& who, api::open_session_request parsed, workspace files);
+  void open_with(const caller& who, const api::open_session_request& parsed, std::shared_ptr<const served_model> model,
+                 workspace files);
   /// Ends the call; null when its client has left.
   std::optional<call> take(std::uint64_t exchange);
 

@@ -1,7 +1,6 @@
 #include "actors/http/gateway.hpp"
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
 #include "actors/serving/verify_scheduler.hpp"
@@ -147,27 +146,39 @@ void gateway::on(http_arrived&& m) {
 }
 
 void gateway::serve_health(const route_context& r) {
-  if (const auto why = ready_.why_not(context().now())) return replies_.refuse(r.who, *why);
+  if (const auto why = why_not_ready()) return replies_.refuse(r.who, *why);
   replies_.respond(r.who, 200, api::health_body());
 }
 
-api::model_card gateway::card() const {
-  return {.id = services_->model_name,
-          .created_seconds = created_seconds_,
-          .context_tokens_max = services_->answers->context_max()};
+std::optional<api::api_error> gateway::why_not_ready() const {
+  if (auto why = ready_.why_not(context().now())) return why;
+  const auto model = services_->find_model("");
+  return model ? std::nullopt : std::optional(model.error());
+}
+
+std::vector<api::model_card> gateway::list_models() const {
+  std::vector<api::model_card> cards;
+  const auto catalog = services_->models->snapshot();
+  for (const auto& one : catalog->models()) {
+    cards.push_back({.id = one.model->name,
+                     .aliases = one.aliases,
+                     .created_seconds = created_seconds_,
+                     .context_tokens_max = one.model->answers->context_max()});
+  }
+  return cards;
 }
 
 void gateway::serve_models(const route_context& r) {
-  const auto one = card();
-  replies_.respond(r.who, 200, api::model_list_body(std::span(&one, 1)));
+  replies_.respond(r.who, 200, api::model_list_body(list_models()));
 }
 
 void gateway::serve_model(const route_context& r) {
-  const auto& name = r.captures.front();
-  if (!services_->serves_model(name)) {
-    return replies_.refuse(r.who, api::error_of({errc::model_not_found, "no model '" + name + "'"}));
-  }
-  replies_.respond(r.who, 200, api::model_body(card()));
+  const auto found = services_->find_model(r.captures.front());
+  if (!found) return replies_.refuse(r.who, found.error());
+  const auto cards = list_models();
+  const auto card = std::find_if(cards.begin(), cards.end(), [&](const auto& c) { return c.id == (*found)->name; });
+  if (card == cards.end()) return replies_.refuse(r.who, api::error_of({errc::not_ready, ""}));  // it has just left
+  replies_.respond(r.who, 200, api::model_body(*card));
 }
 
 /// Answers with what `read` makes of the request on another thread.
@@ -182,21 +193,24 @@ void gateway::serve_tokenize(const route_context& r) {
                      now = context().env().unix_seconds()](const std::string& body) -> api::checked<std::string> {
     const auto asked = api::parse_tokenize_request(body);
     if (!asked) return asked.error();
-    const auto& tokenizer = *services->answers->tokenizer();
+    const auto model = services->find_model(asked->model);
+    if (!model) return model.error();
+    const auto& tokenizer = *(*model)->answers->tokenizer();
     std::vector<token> tokens;
     if (asked->text) {
       tokens =
           tokenizer.encode(*asked->text, {.parse_special = asked->parse_special, .add_bos_eos = asked->add_special});
     } else {
-      const auto rendered = services->prompts->render(asked->messages, asked->add_generation_prompt, now);
+      const auto& prompts = *(*model)->prompts;
+      const auto rendered = prompts.render(asked->messages, asked->add_generation_prompt, now);
       if (!rendered) return api::error_of(rendered.error());
-      tokens = services->prompts->tokens(*rendered);
+      tokens = prompts.tokens(*rendered);
     }
     std::vector<std::string> pieces;
     if (asked->with_pieces) {
       for (const token t : tokens) pieces.emplace_back(tokenizer.piece(t, true));
     }
-    return api::tokenize_body(*asked, tokens, pieces, services->answers->context_max());
+    return api::tokenize_body(*asked, tokens, pieces, (*model)->answers->context_max());
   };
   respond_read(r, read);
 }
@@ -205,7 +219,9 @@ void gateway::serve_detokenize(const route_context& r) {
   const auto read = [services = services_](const std::string& body) -> api::checked<std::string> {
     const auto asked = api::parse_detokenize_request(body);
     if (!asked) return asked.error();
-    const auto& tokenizer = *services->answers->tokenizer();
+    const auto model = services->find_model(asked->model);
+    if (!model) return model.error();
+    const auto& tokenizer = *(*model)->answers->tokenizer();
     std::size_t text_bytes = 0;
     for (const token t : asked->tokens) text_bytes += tokenizer.piece(t, true).size();
     if (text_bytes > sizes::spelled_text_bytes_max) {
@@ -224,7 +240,9 @@ void gateway::serve_template(const route_context& r) {
                      now = context().env().unix_seconds()](const std::string& body) -> api::checked<std::string> {
     const auto asked = api::parse_template_request(body);
     if (!asked) return asked.error();
-    const auto prompt = services->prompts->render(asked->messages, asked->add_generation_prompt, now);
+    const auto model = services->find_model(asked->model);
+    if (!model) return model.error();
+    const auto prompt = (*model)->prompts->render(asked->messages, asked->add_generation_prompt, now);
     if (!prompt) return api::error_of(prompt.error());
     return api::template_body(prompt->text_without_marks());
   };
@@ -232,7 +250,7 @@ void gateway::serve_template(const route_context& r) {
 }
 
 void gateway::serve_metrics(const route_context& r) {
-  const gateway_probe::state now{.ready = !ready_.why_not(context().now()),
+  const gateway_probe::state now{.ready = !why_not_ready(),
                                  .edit_sessions = edits_.sessions_count(),
                                  .edit_bytes = services_->edit_bytes->bytes(),
                                  .edit_bytes_refused = services_->edit_bytes->refused_count(),

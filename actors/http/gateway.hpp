@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "actors/http/completions.hpp"
 #include "actors/http/edit_routes.hpp"
@@ -57,6 +58,7 @@ class gateway final : public actor::actor_of<gateway> {
 
   /// Why the request may not be served; else knows the caller's tenant afterwards.
   [[nodiscard]] std::optional<api::api_error> authenticate(const http_arrived& m, caller& who) const;
+  [[nodiscard]] std::optional<api::api_error> why_not_ready() const;
   void serve_models(const route_context& r);
   void serve_model(const route_context& r);
   void serve_tokenize(const route_context& r);
@@ -66,7 +68,7 @@ class gateway final : public actor::actor_of<gateway> {
   void serve_metrics(const route_context& r);
   template<class Read>
   void respond_read(const route_context& r, Read read);
-  [[nodiscard]] api::model_card card() const;
+  [[nodiscard]] std::vector<api::model_card> list_models() const;
 
   std::shared_ptr<const gateway_services> services_;
   readiness ready_;

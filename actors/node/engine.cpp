@@ -342,17 +342,22 @@ peer_hello engine::describe_itself() const {
                    .waiting_max = options_.scheduling.limits.waiting_max,
                    .version = version()};
   if (target_file_) {
-    hello.model = gguf::compute_file_digest(*target_file_);
+    hello.model = model_digest();
     hello.context =
         options_.context_max == 0 ? target_config_.context : std::min(options_.context_max, target_config_.context);
   }
+  hello.numerics = numerics();
+  return hello;
+}
+
+std::uint64_t engine::model_digest() const { return target_file_ ? gguf::compute_file_digest(*target_file_) : 0; }
+
+std::string engine::numerics() const {
+  if (!options_.roles.target) return {};
   // Tables whose products are exact chains all give the same bits.
   const bool is_exact = table_->one_chain && table_->product_error == 0;
-  if (options_.roles.target) {
-    hello.numerics = (is_exact ? "exact" : std::string(table_->name)) + " kernels and a KV cache of " +
-                     std::string(kernels::name_of(options_.kv));
-  }
-  return hello;
+  return (is_exact ? "exact" : std::string(table_->name)) + " kernels and a KV cache of " +
+         std::string(kernels::name_of(options_.kv));
 }
 
 result<void> engine::start() {

@@ -123,7 +123,10 @@ class engine {
   /// Most tokens of a sequence: the model's context, or less by options or where the KV pool is smaller.
   [[nodiscard]] std::uint32_t context_max() const { return context_max_; }
   [[nodiscard]] const engine_options& options() const { return options_; }
-  [[nodiscard]] std::uint64_t target_file_bytes() const { return target_file_ ? target_file_->size_bytes() : 0; }
+  /// Digest of the target model's file; 0 where this process does not read it.
+  [[nodiscard]] std::uint64_t model_digest() const;
+  /// What decides the bits of the target model's answers: kernels and KV type. Empty where another process runs it.
+  [[nodiscard]] std::string numerics() const;
 
  private:
   struct hosted_worker {

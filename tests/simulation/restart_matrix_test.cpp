@@ -156,7 +156,9 @@ void populate(test::actor_world& world, const std::shared_ptr<story>& s) {
                draft::engine_model{.model = shared_models().make(false), .end_tokens = ends}));
   });
   auto services = std::make_shared<gateway_services>();
-  services->answers = std::make_shared<answer_factory>(answer_factory::parts{
+  auto model = std::make_shared<served_model>();
+  model->name = "tiny";
+  model->answers = std::make_shared<answer_factory>(answer_factory::parts{
       .tokenizer = m.tokenizer,
       .token_trie = m.trie,
       .context_max = context_max,
@@ -164,10 +166,10 @@ void populate(test::actor_world& world, const std::shared_ptr<story>& s) {
         return session_partners{
             .scheduler = {scheduler_where}, .drafter = {drafter_where}, .stand_in = {lookup_where}, .client = client};
       }});
-  services->prompts =
+  model->prompts =
       std::make_shared<prompt_builder>(m.tokenizer, *jinja::chat_template::parse(std::string(jinja::chatml_template)));
-  services->model_name = "tiny";
-  services->draft_defaults.how = draft::method::automatic;
+  model->draft_defaults.how = draft::method::automatic;
+  services->models->publish(model);
   services->scheduler = {scheduler_where};
   services->http = http_where;
   world.add_worker(1, 2).add<http_client_actor>(

@@ -14,9 +14,7 @@
 #include "actors/node/descriptor_plan.hpp"
 #include "actors/node/engine.hpp"
 #include "actors/serving/draft_model.hpp"
-#include "runtime/base/hex.hpp"
 #include "runtime/base/replacement_file.hpp"
-#include "runtime/base/version.hpp"
 
 namespace redline::actors::cli {
 namespace {
@@ -36,14 +34,18 @@ result<std::shared_ptr<gateway_services>> make_services(const serve_flags& f, co
   }
   REDLINE_TRY_ASSIGN(const auto defaults, to_draft_options(f.method, e.drafters().size() > 1));
   auto s = std::make_shared<gateway_services>();
-  s->answers = std::make_shared<answer_factory>(answer_factory::parts{
+  auto model = std::make_shared<served_model>();
+  model->name = to_model_name(f);
+  model->digest = e.model_digest();
+  model->fingerprint = make_fingerprint(model->digest, e.numerics());
+  model->answers = std::make_shared<answer_factory>(answer_factory::parts{
       .tokenizer = e.tokenizer(),
       .token_trie = e.token_trie(),
       .context_max = e.context_max(),
       .partners_for = [&e](draft::method how, actor::address client) { return e.partners_for(how, client); }});
-  s->prompts = std::make_shared<prompt_builder>(std::move(prompts));
-  s->fingerprint = "redline-" + version() + "-" + to_hex(e.tokenizer()->digest() ^ e.target_file_bytes()).substr(8);
-  s->draft_defaults = defaults;
+  model->prompts = std::make_shared<prompt_builder>(std::move(prompts));
+  model->draft_defaults = defaults;
+  s->models->publish(std::move(model));
   s->pool = e.pool();
   s->scheduler = e.scheduler_ref();
   s->http = actor::make_address(topology::front_process, topology::http_worker, topology::http);
@@ -109,7 +111,7 @@ int run(const serve_flags& f) {
   signals.note_started();
   line.clear();
   if (!f.bridge.empty()) std::cerr << "redline: waiting for workers at " << (*e)->fabric().bound_endpoint() << "\n";
-  std::cerr << "redline: serving " << (*services)->model_name << " on http://" << where->host << ":" << (*gate)->port()
+  std::cerr << "redline: serving " << to_model_name(f) << " on http://" << where->host << ":" << (*gate)->port()
             << "\n";
 
   while (!fatal && signals.wait(std::chrono::milliseconds(200)) == 0) {

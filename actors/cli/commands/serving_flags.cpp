@@ -233,8 +233,11 @@ result<engine_options> to_engine_options(const serve_flags& flags) {
   return options;
 }
 
+std::string to_model_name(const serve_flags& flags) {
+  return flags.alias.empty() ? stem(flags.models.model) : flags.alias;
+}
+
 void set_gateway_limits(const serve_flags& flags, gateway_services& services) {
-  services.model_name = flags.alias.empty() ? stem(flags.models.model) : flags.alias;
   services.accept_any_model = flags.accept_any_model;
   services.eviction_defaults = to_eviction_options(flags.eviction);
   services.sessions_max = flags.scheduling.running_max + flags.scheduling.waiting_max;

@@ -61,7 +61,9 @@ struct serve_flags {
 void add_serve_flags(command c, serve_flags& flags);
 /// Refuses options that would have no effect. Reads the key files.
 result<engine_options> to_engine_options(const serve_flags& flags);
-/// The gateway's names and limits.
+/// The model's name for clients.
+std::string to_model_name(const serve_flags& flags);
+/// The gateway's limits.
 void set_gateway_limits(const serve_flags& flags, gateway_services& services);
 
 struct worker_flags {

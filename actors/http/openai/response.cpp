@@ -184,6 +184,7 @@ json choice_object(endpoint from, const choice& one) {
 json card_object(const model_card& card) {
   json object;
   object["id"] = card.id;
+  if (!card.aliases.empty()) object["aliases"] = card.aliases;
   object["object"] = "model";
   object["created"] = card.created_seconds;
   object["owned_by"] = card.owned_by;

@@ -135,6 +135,7 @@ class event_writer {
 
 struct model_card {
   std::string id;
+  std::vector<std::string> aliases;  // listed when there are any, as llama.cpp does
   std::int64_t created_seconds = 0;
   std::string owned_by = "redline";
   std::uint32_t context_tokens_max = 0;

@@ -84,7 +84,9 @@ class edit_sessions : public testing::Test {
     world.add_worker(1, 2).add<http_stand_in>(
         8, "http", test::roomy, [h = heard](actor::actor_context& c) { return std::make_unique<http_stand_in>(c, h); });
     auto s = std::make_shared<gateway_services>();
-    s->answers = std::make_shared<answer_factory>(
+    auto model = std::make_shared<served_model>();
+    model->name = "tiny";
+    model->answers = std::make_shared<answer_factory>(
         answer_factory::parts{.tokenizer = tokenizer,
                               .context_max = context_max,
                               .partners_for = [](draft::method how, actor::address client) -> result<session_partners> {
@@ -92,10 +94,10 @@ class edit_sessions : public testing::Test {
                                 if (how != draft::method::regular) p.drafter = {lookup_where};
                                 return p;
                               }});
-    s->prompts =
+    model->prompts =
         std::make_shared<prompt_builder>(tokenizer, *jinja::chat_template::parse(std::string(jinja::chatml_template)));
-    s->model_name = "tiny";
-    s->draft_defaults.how = draft::method::lookup;
+    model->draft_defaults.how = draft::method::lookup;
+    s->models->publish(model);
     s->scheduler = {scheduler_where};
     s->http = http_where;
     s->keys = std::move(*api_keys::load(keys));

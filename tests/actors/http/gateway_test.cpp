@@ -45,15 +45,7 @@ class gateway_alone : public testing::Test {
     static const auto file = test::make_tiny_model({.context = 256}).file();
     tokenizer = *text::tokenizer::from_file(*file);
     auto s = services = std::make_shared<gateway_services>();
-    s->answers = std::make_shared<answer_factory>(
-        answer_factory::parts{.tokenizer = tokenizer,
-                              .context_max = 256,
-                              .partners_for = [](draft::method, actor::address client) -> result<session_partners> {
-                                return session_partners{.scheduler = {scheduler_where}, .client = client};
-                              }});
-    s->prompts =
-        std::make_shared<prompt_builder>(tokenizer, *jinja::chat_template::parse(std::string(jinja::chatml_template)));
-    s->model_name = "tiny";
+    s->models->publish(make_model("tiny", tokenizer));
     s->scheduler = {scheduler_where};
     s->http = http_where;
     s->on_drained = [this] { ++drained; };
@@ -61,6 +53,23 @@ class gateway_alone : public testing::Test {
     tell(scheduler_report{.ready = true}, scheduler_where);
     run();
     sent.clear();
+  }
+
+  /// digest: 1 for the one that is there from the start.
+  static std::shared_ptr<served_model> make_model(const std::string& name, std::shared_ptr<const text::tokenizer> by,
+                                                  std::uint64_t digest = 1) {
+    auto model = std::make_shared<served_model>();
+    model->name = name;
+    model->digest = digest;
+    model->fingerprint = make_fingerprint(digest, "exact");
+    model->prompts = std::make_shared<prompt_builder>(*prompt_builder::make(by));
+    model->answers = std::make_shared<answer_factory>(
+        answer_factory::parts{.tokenizer = std::move(by),
+                              .context_max = 256,
+                              .partners_for = [](draft::method, actor::address client) -> result<session_partners> {
+                                return session_partners{.scheduler = {scheduler_where}, .client = client};
+                              }});
+    return model;
   }
 
   template<actor::message M>
@@ -423,6 +432,130 @@ TEST_F(gateway_alone, without_keys_answers_no_page_of_elsewhere) {
   services->keys = *api_keys::load(std::vector<std::string>{"a:sk-some-long-key"});
   key = "sk-some-long-key";
   EXPECT_EQ(call_from("public.example", "https://ui.example"), 200U) << "the key says who it is";
+}
+
+/// A gateway with a second model, which has tokens of its own.
+class gateway_of_two : public gateway_alone {
+ protected:
+  void SetUp() override {
+    gateway_alone::SetUp();
+    auto tiny = test::make_tiny_model({.context = 256});
+    test::add_program_tokens(tiny);
+    tiny.metadata["tokenizer.chat_template"] = std::string("{% for m in messages %}[{{ m['content'] }}]{% endfor %}");
+    other = *text::tokenizer::from_file(*tiny.file());
+    auto model = make_model("zeta", other, 2);
+    model->aliases = {"coder", "gpt-4o"};
+    services->models->publish(std::move(model));
+  }
+  json ask_and_read(const std::string& path, const json& body) {
+    const auto id = ask("POST", path, body);
+    run();
+    EXPECT_EQ(status_of(id), 200U) << answer_to(id).value_or(http_respond{}).body;
+    return json::parse(answer_to(id).value_or(http_respond{}).body, nullptr, false);
+  }
+
+  std::shared_ptr<const text::tokenizer> other;
+};
+
+TEST_F(gateway_of_two, answers_each_model_by_its_own_tokenizer_and_template) {
+  const std::string text = "<copy lines";
+  ASSERT_NE(tokenizer->encode(text), other->encode(text));
+  EXPECT_EQ(ask_and_read("/tokenize", {{"content", text}})["tokens"], json(tokenizer->encode(text)))
+      << "without a name the first one";
+  EXPECT_EQ(ask_and_read("/tokenize", {{"content", text}, {"model", "tiny"}})["tokens"], json(tokenizer->encode(text)));
+  EXPECT_EQ(ask_and_read("/tokenize", {{"content", text}, {"model", "coder"}})["tokens"], json(other->encode(text)));
+  const token last = static_cast<token>(other->size()) - 1;  // the other model has no such token
+  EXPECT_EQ(ask_and_read("/detokenize", {{"tokens", {last}}, {"model", "zeta"}})["content"], other->piece(last, true));
+  const auto unknown = ask("POST", "/detokenize", {{"tokens", {last}}, {"model", "tiny"}});
+  run();
+  EXPECT_EQ(status_of(unknown), 400U);
+  const json messages = {{{"role", "user"}, {"content", "hi"}}};
+  EXPECT_EQ(ask_and_read("/apply-template", {{"messages", messages}, {"model", "gpt-4o"}})["prompt"], "[hi]");
+}
+
+TEST_F(gateway_of_two, opens_a_session_for_the_model_that_a_request_names) {
+  const std::string text = "<copy lines";
+  for (const auto& [name, canonical, by] :
+       {std::tuple{"tiny", "tiny", tokenizer}, std::tuple{"gpt-4o", "zeta", other}}) {
+    sent.clear();
+    const auto id = ask("POST", "/v1/completions", {{"prompt", text}, {"model", name}, {"max_tokens", 8}});
+    run();
+    ASSERT_EQ(all<verify_run>().size(), 1U);
+    EXPECT_EQ(all<verify_run>()[0].log.tokens, by->encode(text));
+    tell(session_finished{.session = session_in_progress()});
+    run();
+    ASSERT_EQ(status_of(id), 200U);
+    const json answer = json::parse(answer_to(id)->body);
+    EXPECT_EQ(answer["model"], canonical);
+    EXPECT_EQ(answer["system_fingerprint"], services->models->snapshot()->find(name)->fingerprint);
+  }
+}
+
+TEST_F(gateway_of_two, goes_on_with_an_answer_whose_model_has_left) {
+  const auto id = ask("POST", "/v1/completions", {{"prompt", "x"}, {"model", "coder"}, {"logprobs", 0}});
+  run();
+  EXPECT_TRUE(services->models->remove(2));
+  const token last = static_cast<token>(other->size()) - 1;
+  tell(session_text{
+      .session = session_in_progress(), .text = "<gen", .tokens = {last}, .logprobs = {{.logprob = -1.0F}}});
+  tell(session_finished{.session = session_in_progress()});
+  run();
+  ASSERT_EQ(status_of(id), 200U);
+  EXPECT_THAT(answer_to(id)->body, HasSubstr("<gen"));
+  const auto late = ask("POST", "/v1/completions", {{"prompt", "x"}, {"model", "coder"}});
+  run();
+  EXPECT_EQ(status_of(late), 404U);
+}
+
+TEST_F(gateway_of_two, keeps_an_edit_sessions_model) {
+  const auto opened =
+      ask("POST", "/v1/redline/sessions", {{"model", "coder"}, {"files", {{{"path", "a"}, {"text", "<copy lines"}}}}});
+  run();
+  ASSERT_EQ(status_of(opened), 201U);
+  const json shown = json::parse(answer_to(opened)->body);
+  EXPECT_EQ(shown["model"], "zeta");
+  EXPECT_EQ(shown["files"][0]["tokens"], other->encode("<copy lines").size());
+  EXPECT_TRUE(services->models->remove(2));
+  sent.clear();
+  const auto id = ask("POST", "/v1/redline/sessions/" + shown["id"].get<std::string>() + "/complete", {{"path", "a"}});
+  run();
+  const auto asked = all<verify_run>();
+  ASSERT_EQ(asked.size(), 1U) << answer_to(id).value_or(http_respond{}).body;
+  EXPECT_THAT(asked[0].log.tokens, testing::Contains(other->encode("<copy lines")[0]));
+}
+
+TEST_F(gateway_of_two, lists_models_with_their_aliases) {
+  const auto id = ask("GET", "/v1/models");
+  run();
+  const json list = json::parse(answer_to(id)->body)["data"];
+  ASSERT_EQ(list.size(), 2U);
+  EXPECT_EQ(list[0]["id"], "tiny");
+  EXPECT_FALSE(list[0].contains("aliases"));
+  EXPECT_EQ(list[1]["id"], "zeta");
+  EXPECT_EQ(list[1]["aliases"], json({"coder", "gpt-4o"}));
+  const auto one = ask("GET", "/v1/models/coder");
+  run();
+  EXPECT_EQ(json::parse(answer_to(one)->body), list[1]);
+  EXPECT_EQ(call("GET", "/v1/models/other"), 404U);
+  services->accept_any_model = true;
+  const auto any = ask("GET", "/v1/models/other");
+  run();
+  EXPECT_EQ(json::parse(answer_to(any)->body)["id"], "tiny");
+}
+
+TEST_F(gateway_alone, is_not_ready_without_a_model) {
+  EXPECT_TRUE(services->models->remove(1));
+  EXPECT_EQ(call("GET", "/readyz"), 503U);
+  EXPECT_EQ(call("GET", "/v1/models/tiny"), 503U);
+  EXPECT_EQ(call("GET", "/v1/models"), 200U) << "an empty list";
+  for (const auto& [path, body] :
+       {std::pair{"/v1/completions", json{{"prompt", "x"}, {"model", "tiny"}}},
+        std::pair{"/tokenize", json{{"content", "x"}}}, std::pair{"/v1/redline/sessions", json::object()}}) {
+    const auto id = ask("POST", path, body);
+    run();
+    ASSERT_EQ(status_of(id), 503U) << path;
+    EXPECT_THAT(answer_to(id)->body, HasSubstr("No model is loaded yet."));
+  }
 }
 
 TEST_F(gateway_alone, finds_routes_by_method_and_path) {

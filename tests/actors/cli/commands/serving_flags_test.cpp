@@ -111,7 +111,7 @@ TEST(serve_flags, reach_the_gateway) {
             "40", "--live-mib", "8", "--live-idle-seconds", "60", "--eviction", "lazy", "--n-keep", "7"}));
   gateway_services s;
   set_gateway_limits(f, s);
-  EXPECT_EQ(s.model_name, "demo-target");
+  EXPECT_EQ(to_model_name(f), "demo-target");
   EXPECT_TRUE(s.accept_any_model);
   EXPECT_EQ(s.sessions_max, 8U);
   EXPECT_EQ(s.editing.sessions_max, 40U);
@@ -125,7 +125,7 @@ TEST(serve_flags, reach_the_gateway) {
   f.alias = "fast";
   s.keys = *api_keys::load(std::vector<std::string>{"a:0123456789abcdef0123456789abcdef"}, "");
   set_gateway_limits(f, s);
-  EXPECT_EQ(s.model_name, "fast");
+  EXPECT_EQ(to_model_name(f), "fast");
   EXPECT_EQ(s.editing.tenant_sessions_max, 10U);
   EXPECT_EQ(s.editing.tenant_bytes_max, 2U << 20);
 }

@@ -1,0 +1,14 @@
+#include "actors/pool/served_model.hpp"
+
+#include "runtime/base/hash.hpp"
+#include "runtime/base/hex.hpp"
+#include "runtime/base/version.hpp"
+
+namespace redline::actors {
+
+std::string make_fingerprint(std::uint64_t model, std::string_view numerics) {
+  const std::uint64_t both = fnv1a().add(to_hex(model)).add(numerics).value();
+  return "redline-" + version() + "-" + to_hex(both);
+}
+
+}  // namespace redline::actors

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "actors/editing/prompt_builder.hpp"
+#include "actors/serving/answer_factory.hpp"
+
+namespace redline::actors {
+
+/// All that a gateway knows of one model. Immutable: requests that have begun keep the one that they found.
+struct served_model {
+  std::string name;                  // for clients
+  std::vector<std::string> aliases;  // other names that they may use
+  std::uint64_t digest = 0;          // of the model's file; see gguf::compute_file_digest
+  std::string fingerprint;           // see make_fingerprint
+  std::shared_ptr<const answer_factory> answers;
+  std::shared_ptr<const prompt_builder> prompts;
+  draft::draft_options draft_defaults;  // for requests that name no method
+};
+
+/// What OpenAI calls system_fingerprint: answers with the same one come from the same version, the same file, and
+/// numerics that give the same bits.
+std::string make_fingerprint(std::uint64_t model, std::string_view numerics);
+
+}  // namespace redline::actors
