@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "actors/messages/pool_messages.hpp"
+#include "actors/pool/model_shelf.hpp"
+#include "runtime/actor/offload.hpp"
+#include "runtime/actor/system_messages.hpp"
+#include "runtime/actor/worker.hpp"
+
+namespace redline::actors {
+
+struct model_fetcher_options {
+  std::shared_ptr<model_shelf> shelf;        // where models are put
+  std::shared_ptr<actor::thread_pool> pool;  // builds tokenizers; null: the fetcher's own thread does
+  actor::address owner;                      // told model_known; may be nobody
+  /// Whom a session works with that answers for a model with this card.
+  std::function<result<session_partners>(const process_card&, draft::method, actor::address client)> partners_for;
+  draft::draft_options draft_defaults;  // for requests that name no method
+};
+
+/// What a model's workers say of it, as one: of several names the first is its own and the others are aliases, its
+/// context is the shortest, so that each of them can go on with any answer. The same whatever the order of the cards.
+/// False when nothing changed.
+bool join_card(process_card& all, const process_card& one);
+
+/// Learns models from workers: fetches a model's header from a worker's header server, part by part and from another
+/// worker when that fails, makes the model's tokenizer and templates of it on the thread pool, and puts the model on
+/// the shelf. What it knows can be asked for again by those who told it.
+class model_fetcher final : public actor::actor_of<model_fetcher> {
+ public:
+  using accepts =
+      actor::protocol<fetch_model, lose_model, header_part, fetch_due, actor::job_done, actor::undeliverable>;
+
+  model_fetcher(actor::actor_context& context, model_fetcher_options options);
+
+  void on(const fetch_model& m);
+  void on(const lose_model& m);
+  void on(const header_part& m);
+  void on(const fetch_due& m);
+  void on(const actor::job_done& m) { work_.on(m); }
+  void on(const actor::undeliverable& m);
+
+ private:
+  /// What a header says, ready for use.
+  struct parsed_header {
+    std::shared_ptr<const text::tokenizer> tokenizer;
+    std::shared_ptr<const grammar::token_trie> token_trie;
+    std::shared_ptr<const prompt_builder> prompts;
+  };
+  enum class stage : std::uint8_t { waiting, asking, pausing, parsing, ready, unusable };
+  struct header_state {
+    stage now = stage::waiting;          // for a source
+    std::deque<actor::address> sources;  // the first is asked
+    std::set<actor::address> refused;    // sources that are not asked again
+    std::string bytes;                   // that came from the first source
+    std::uint64_t total = 0;
+    bool is_repeated = false;   // the part that comes next was asked for and did not come
+    std::uint64_t attempt = 0;  // what was begun last; reminders and jobs of earlier ones are void
+    parsed_header parsed;       // when ready
+  };
+  struct known_model {
+    process_card card;
+    std::uint64_t revision = 0;  // of the card
+    bool is_shown = false;       // on the shelf, by the latest card
+  };
+  using headers = std::map<std::uint64_t, header_state>;
+  using models = std::map<std::uint64_t, known_model>;
+
+  void forget(models::iterator model);
+  static result<parsed_header> parse(const std::string& bytes);
+  void ask(headers::value_type& h);
+  void pause(headers::value_type& h);
+  static void leave_source(header_state& h);
+  void refuse_source(headers::value_type& h, const std::string& why);
+  void parse_later(headers::value_type& h);
+  void make_models(std::uint64_t header);
+  void make_model(models::value_type& m);
+  void show(models::iterator m, std::shared_ptr<const served_model> made);
+
+  model_fetcher_options options_;
+  actor::offload work_;
+  headers headers_;  // by digest
+  models models_;    // by digest
+  std::uint64_t next_attempt_ = 1;
+};
+
+}  // namespace redline::actors
+
+extern template class redline::actor::actor_cell<redline::actors::model_fetcher>;
