@@ -8,6 +8,7 @@
 
 #include "runtime/base/hex.hpp"
 #include "runtime/base/size_limits.hpp"
+#include "runtime/base/utf8.hpp"
 #include "runtime/gguf/file_digest.hpp"
 #include "runtime/gguf/gguf_file.hpp"
 
@@ -19,6 +20,15 @@ constexpr microseconds retry_pause{250'000};      // after a source that could n
 constexpr std::size_t models_max = 64;
 constexpr std::size_t sources_max = 256;  // of one header, those that were refused too
 constexpr std::size_t aliases_max = 64;
+constexpr std::size_t shown_bytes_max = 80;  // of a name in the log
+constexpr std::size_t name_bytes_max = 256;  // as in a request
+
+/// A name that requests can say and a list can show.
+bool is_name(const std::string& text) {
+  return !text.empty() && text.size() <= name_bytes_max && utf8::valid_prefix_bytes(text) == text.size() &&
+         std::none_of(text.begin(), text.end(),
+                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+}
 
 /// What makes a part useless; empty: nothing.
 std::string find_problem(const header_part& m, std::uint64_t total) {
@@ -43,6 +53,7 @@ bool join_card(process_card& all, const process_card& one) {
   names.insert({all.name, one.name});
   all.name = std::min(all.name, one.name);
   names.erase(all.name);
+  std::erase_if(names, [](const std::string& alias) { return !is_name(alias); });
   all.aliases.assign(names.begin(), names.end());
   if (all.aliases.size() > aliases_max) all.aliases.resize(aliases_max);
   all.context = std::min(all.context, one.context);
@@ -58,11 +69,13 @@ model_fetcher::model_fetcher(actor::actor_context& context, model_fetcher_option
 void model_fetcher::on(const fetch_model& m) {
   const process_card& card = m.card;
   const auto refuse = [&](const std::string& why) {
-    context().log(log_level::warning, "a worker's model '" + card.name + "' is not served: " + why,
-                  {{"host", card.host}, {"model", to_hex(card.model)}});
+    context().log(log_level::warning,
+                  "a worker's model " + quote_bytes(card.name, shown_bytes_max) + " is not served: " + why,
+                  {{"host", quote_bytes(card.host, shown_bytes_max)}, {"model", to_hex(card.model)}});
   };
-  if (card.model == 0 || card.header == 0 || card.context == 0 || card.name.empty()) {
-    return refuse("its card lacks a name, a digest or the context");
+  if (card.model == 0 || card.header == 0 || card.context == 0 || !is_name(card.name)) {
+    return refuse("its card lacks a digest, the context, or a name of 1 to " + std::to_string(name_bytes_max) +
+                  " bytes of printable text");
   }
   if (models_.size() >= models_max && !models_.contains(card.model)) {
     return refuse("there are " + std::to_string(models_max) + " models already, as many as are allowed");

@@ -267,6 +267,22 @@ TEST_F(model_fetcher_test, does_not_serve_a_model_whose_worker_lies_about_its_vo
   EXPECT_NE(shelf->snapshot()->find("coder"), nullptr) << "it harms nobody who was there before";
 }
 
+TEST_F(model_fetcher_test, serves_no_names_that_no_request_can_say) {
+  add_server(2, own_header);
+  own_card.aliases = {"", "two\nlines", std::string(257, 'x'), "\xff", "fine"};
+  for (const std::string& name : own_card.aliases) {
+    if (name == "fine") continue;
+    auto bad = own_card;
+    bad.name = name;
+    fetch(bad, 2);
+    world.run_for(second);
+    EXPECT_TRUE(shelf->snapshot()->empty());
+  }
+  fetch(own_card, 2);
+  ASSERT_TRUE(is_served("coder"));
+  EXPECT_THAT(shelf->snapshot()->models()[0].aliases, ElementsAre("fine"));
+}
+
 TEST_F(model_fetcher_test, joins_what_the_workers_of_a_model_say) {
   add_server(2, own_header);
   auto more = own_card;
