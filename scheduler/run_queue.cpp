@@ -226,20 +226,25 @@ std::optional<sequence_id> run_queue::choose_victim(const batch_plan& plan, inst
     if (l.why != limit::pages || it == sequences_.end()) continue;
     (it->second.at.prefill_only ? prefills : lack_pages).push_back({l.sequence, it->second.at});
   }
-  const preemption_candidate* starving = choose_starving(lack_pages);
-  if (starving == nullptr) starving = choose_starving(prefills);
-  if (starving == nullptr) return std::nullopt;
+  if (lack_pages.empty() && prefills.empty()) return std::nullopt;
   // A look at all sequences, which is little beside the pass that computes the lost KV again.
   std::vector<preemption_candidate> with_kv;
   for (const auto& [sequence, q] : sequences_) {
-    if (q.log.has_kv()) with_kv.push_back({sequence, q.at});
+    if (q.log.has_kv()) with_kv.push_back({sequence, q.at, q.log.kv_count()});
   }
+  const bool is_prefill = lack_pages.empty();
   // A prefill takes no pages from others, but its own table may be what takes too many.
-  if (starving->at.prefill_only && with_kv.size() != 1) return std::nullopt;
-  const auto victim = scheduler::choose_victim(with_kv, *starving, now);
-  if (victim && starving->at.prefill_only && *victim != starving->sequence) return std::nullopt;
-  if (victim) lose_kv(*sequences_.find(*victim));
-  return victim;
+  if (is_prefill && with_kv.size() != 1) return std::nullopt;
+  auto& starving = is_prefill ? prefills : lack_pages;
+  sort_starving(starving);
+  for (const auto& one : starving) {
+    const auto victim = scheduler::choose_victim(with_kv, one, now);
+    if (!victim) continue;
+    if (is_prefill && *victim != one.sequence) return std::nullopt;
+    lose_kv(*sequences_.find(*victim));
+    return victim;
+  }
+  return std::nullopt;
 }
 
 /// The owner of its pages learns of this in another way than by take_changes.
