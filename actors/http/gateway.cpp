@@ -285,6 +285,13 @@ void gateway::on(const gateway_tick&) {
   if (ready_.draining() && idle && !std::exchange(drained_, true) && services_->on_drained) services_->on_drained();
 }
 
+void gateway::on(const scheduler_report& m) {
+  if (m.tokens_max > 0) {
+    for (const auto& one : services_->models->snapshot()->models()) one.model->answers->note_room(m.tokens_max);
+  }
+  ready_.hear(m, context().now());
+}
+
 void gateway::on(const drain_gateway&) {
   ready_.drain();
   context().send(services_->http, http_drain{});

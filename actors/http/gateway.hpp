@@ -36,7 +36,7 @@ class gateway final : public actor::actor_of<gateway> {
   void on(const http_flow& m) { completions_.on(m); }
   void on(const session_text& m) { completions_.on(m); }
   void on(const session_finished& m) { completions_.on(m); }
-  void on(const scheduler_report& m) { ready_.hear(m, context().now()); }
+  void on(const scheduler_report& m);
   void on(const drain_gateway& m);
   void on(const cancel_everything& m);
   void on(const gateway_tick& m);

@@ -17,9 +17,10 @@ answer_factory::answer_factory(parts from) : parts_(std::move(from)) {
 
 std::optional<refusal> answer_factory::check_length(std::size_t bytes, const std::string& field) const {
   const std::size_t least = tokens_min(bytes);
-  if (least < parts_.context_max) return std::nullopt;
+  const std::uint32_t most = context_max();
+  if (least < most) return std::nullopt;
   return refusal{.field = field,
-                 .why = {errc::context_length_exceeded, "expected fewer than " + std::to_string(parts_.context_max) +
+                 .why = {errc::context_length_exceeded, "expected fewer than " + std::to_string(most) +
                                                             " tokens, found " + std::to_string(bytes) +
                                                             " bytes, which are at least " + std::to_string(least)}};
 }
@@ -52,8 +53,8 @@ outcome<token_log, refusal> answer_factory::make(const answer_spec& spec, std::v
   g.session = spec.session;
   g.tenant = spec.tenant;
   g.prompt = std::move(prompt);
-  g.context_max = parts_.context_max;
-  g.tokens_max = spec.tokens_max.value_or(parts_.context_max);
+  g.context_max = context_max();
+  g.tokens_max = spec.tokens_max.value_or(g.context_max);
   g.eviction = spec.eviction;
   g.turns = std::move(turns);
   g.stops = spec.stops;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -27,7 +29,12 @@ class answer_factory {
   explicit answer_factory(parts from);
 
   [[nodiscard]] const std::shared_ptr<const text::tokenizer>& tokenizer() const { return parts_.tokenizer; }
-  [[nodiscard]] std::uint32_t context_max() const { return parts_.context_max; }
+  /// Tokens of prompt and answer.
+  [[nodiscard]] std::uint32_t context_max() const {
+    return std::min(parts_.context_max, room_.load(std::memory_order_relaxed));
+  }
+  /// What the target model's process has room for: the context may be smaller from now on. On any thread.
+  void note_room(std::uint32_t tokens_max) const { room_.store(tokens_max, std::memory_order_relaxed); }
 
   /// The fewest tokens that a text of so many bytes can have.
   [[nodiscard]] std::size_t tokens_min(std::size_t bytes) const { return bytes / longest_piece_bytes_; }
@@ -55,6 +62,7 @@ class answer_factory {
 
  private:
   parts parts_;
+  mutable std::atomic<std::uint32_t> room_{0xffffffffU};
   std::vector<token> end_tokens_;
   std::size_t longest_piece_bytes_ = 1;
 };

@@ -564,6 +564,7 @@ void verify_scheduler::on(const report_status&) {
   report_.running_count = queue_.running_count();
   report_.waiting_count = queue_.waiting_count();
   report_.pages_held = options_.limits.pages_count - std::min(pages_free_, options_.limits.pages_count);
+  report_.tokens_max = options_.limits.tokens_max;
   context().send(context().sender(), report_);
 }
 

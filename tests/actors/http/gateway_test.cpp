@@ -417,6 +417,28 @@ TEST_F(gateway_alone, sends_a_long_answer_in_parts_between_which_others_are_serv
   EXPECT_EQ(drained, 1);
 }
 
+TEST_F(gateway_alone, has_the_context_that_the_target_models_process_has_room_for) {
+  const auto context = [&] {
+    const auto id = ask("GET", "/v1/models");
+    run();
+    return json::parse(answer_to(id)->body)["data"][0]["max_model_len"].get<int>();
+  };
+  const auto status_of_prompt = [&] {
+    const auto id = ask("POST", "/v1/completions", {{"prompt", std::string(100, 'x')}, {"max_tokens", 1}});
+    run();
+    return status_of(id);
+  };
+  EXPECT_EQ(context(), 256);
+  tell(scheduler_report{.ready = true, .tokens_max = 64}, scheduler_where);
+  run();
+  EXPECT_EQ(context(), 64);
+  EXPECT_EQ(status_of_prompt(), 400U);
+  tell(scheduler_report{.ready = true, .tokens_max = 4096}, scheduler_where);
+  run();
+  EXPECT_EQ(context(), 256) << "another worker has more room than the model";
+  EXPECT_EQ(status_of_prompt(), 0U) << "it is being answered";
+}
+
 TEST_F(gateway_alone, without_keys_answers_no_page_of_elsewhere) {
   const auto call_from = [&](const std::string& host, const std::string& origin) {
     header_list headers{{"Host", host}};
