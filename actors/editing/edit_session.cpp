@@ -272,13 +272,14 @@ void edit_session::on(const edit_file& m) {
     std::shared_ptr<const output_rules> rules;
   };
   in_turn(m.exchange, [this, m] {
-    const auto job = [m, answers = options_.answers, prompts = options_.prompts,
-                      now = context().env().unix_seconds()](workspace& files) -> outcome<edit, refusal> {
+    const auto job = [m, answers = options_.answers,
+                      prompts = options_.prompts](workspace& files) -> outcome<edit, refusal> {
       const auto found = files.find(m.path, m.version);
       if (!found) return found.error();
       const auto& document = (*found)->document;
       if (auto why = answers->check_length(document.text().size(), "path")) return std::move(*why);
-      auto prompt = prompts->message_with_file(message_of({m.path, document.text(), m.instruction}), now);
+      auto prompt =
+          prompts->message_with_file(message_of({m.path, document.text(), m.instruction}), m.spec.created_seconds);
       if (!prompt) return refusal{.why = prompt.error()};
       auto rules = answers->rules_for(m.spec);
       if (!rules) return rules.error();

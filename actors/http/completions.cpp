@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "actors/http/openai/edit_response.hpp"
+#include "actors/http/resumption.hpp"
 
 namespace redline::actors {
 namespace {
@@ -72,21 +73,27 @@ void completions::serve(const route_context& r, api::endpoint from) {
   if (const auto why = room_for(1, r.who.tenant)) return replies_.refuse(r.who, *why);
   reader_.read(
       r,
-      [services = services_, from, tenant = r.who.tenant, now = context_.env().unix_seconds()](
-          const std::string& body) { return read(*services, body, from, tenant, now); },
+      [services = services_, from, when = look_at(r)](const std::string& body) {
+        return read(*services, body, from, when);
+      },
       [this, who = r.who](ready_request request) { begin(who, std::move(request)); });
 }
 
+completions::circumstances completions::look_at(const route_context& r) const {
+  const auto* id = find_header(r.request.headers, "last-event-id");
+  return {r.who.tenant, context_.env().unix_seconds(), id ? *id : std::string()};
+}
+
 api::checked<completions::ready_request> completions::read(const gateway_services& services, const std::string& body,
-                                                           api::endpoint from, tenant_id tenant, std::int64_t now) {
+                                                           api::endpoint from, const circumstances& when) {
   auto parsed = from == api::endpoint::chat ? api::parse_chat_request(body) : api::parse_completion_request(body);
   if (!parsed) return parsed.error();
   const auto model = services.find_model(parsed->model);
   if (!model) return model.error();
-  auto prompts = build_prompts(services, **model, *parsed, now);
-  if (!prompts) return prompts.error();
-  auto what = read_expected(services, *model, std::move(*parsed), tenant);
+  auto what = read_expected(services, *model, std::move(*parsed), when);
   if (!what) return what.error();
+  auto prompts = build_prompts(services, **model, what->asked, what->spec.created_seconds);
+  if (!prompts) return prompts.error();
   auto rules = (*model)->answers->rules_for(what->spec);
   if (!rules) return api::error_of(rules.error(), {});
   return ready_request{std::move(*what), std::move(*prompts), std::move(*rules)};
@@ -98,23 +105,30 @@ void completions::begin(const caller& who, ready_request request) {
   if (const auto why = open_sessions(state, request)) {
     for (const auto& c : state.choices) {
       answers_.erase(c.session);
-      context_.tell(c.where, cancel_session{});
+      if (c.where) context_.tell(c.where, cancel_session{});
     }
     return replies_.refuse(who, *why);
   }
-  requests_.emplace(who.exchange, std::move(state));
+  const auto at = requests_.emplace(who.exchange, std::move(state)).first;
+  if (at->second.is_over()) finish(at);  // the client had all but the last word
 }
 
-completions::request_state completions::make_state(const caller& who, expected& request) {
-  request_state r{.who = who, .asked = std::move(request.asked), .model = std::move(request.model)};
-  const auto from = r.asked.from;
-  r.head = {.from = from,
-            .id = api::response_id(from, context_.env().random(), context_.env().random()),
-            .created_seconds = context_.env().unix_seconds(),
+completions::request_state completions::make_state(const caller& who, expected& from) {
+  request_state r{.who = who, .asked = std::move(from.asked), .model = std::move(from.model)};
+  const std::uint64_t high = from.had ? from.had->response_high : context_.env().random();
+  const std::uint64_t low = from.had ? from.had->response_low : context_.env().random();
+  const auto begin = first_event_id(*r.model, r.asked, high, low, from.spec.created_seconds);
+  r.head = {.from = r.asked.from,
+            .id = api::response_id(r.asked.from, high, low),
+            .created_seconds = from.spec.created_seconds,
             .model = r.model->name,
             .system_fingerprint = r.model->fingerprint};
-  if (r.asked.stream) r.events = std::make_unique<api::event_writer>(r.head, r.asked.include_usage);
-  if (!r.asked.has_seed) r.asked.sampling.seed = context_.env().random();
+  if (r.asked.stream) r.events = std::make_unique<api::event_writer>(r.head, r.asked.include_usage, begin, from.had);
+  if (!r.asked.has_seed) r.asked.sampling.seed = begin.seed();
+  if (from.had) {
+    services_->probe->stream_resumed();
+    context_.log(log_level::info, "a stream is resumed", {{"request", who.request_id}, {"response", r.head.id}});
+  }
   return r;
 }
 
@@ -158,8 +172,11 @@ api::checked<std::vector<completions::prompt>> completions::build_prompts(const 
 
 api::checked<completions::expected> completions::read_expected(const gateway_services& services,
                                                                std::shared_ptr<const served_model> model,
-                                                               api::generation_request asked, tenant_id tenant) {
-  answer_spec spec{.tenant = tenant,
+                                                               api::generation_request asked,
+                                                               const circumstances& when) {
+  auto had = read_resumption(*model, asked, when.last_event_id);
+  if (!had) return had.error();
+  answer_spec spec{.tenant = when.tenant,
                    .tokens_max = asked.tokens_max,
                    .tokens_min = asked.tokens_min,
                    .stops = asked.stop,
@@ -167,7 +184,9 @@ api::checked<completions::expected> completions::read_expected(const gateway_ser
                    .sampling = asked.sampling,
                    .draft = asked.drafting(model->draft_defaults),
                    .eviction = asked.evicting(services.eviction_defaults),
-                   .schema = asked.schema};
+                   .schema = asked.schema,
+                   .created_seconds = *had ? (*had)->created_seconds : when.unix_seconds};
+  if (asked.resume_texts.size() == 1) spec.known_text = asked.resume_texts.front();
   if (asked.logprobs) spec.logprobs = asked.top_logprobs;
   if (asked.copy) {
     const auto& c = *asked.copy;
@@ -192,7 +211,7 @@ api::checked<completions::expected> completions::read_expected(const gateway_ser
                             "context_length_exceeded");
     }
   }
-  return expected{std::move(asked), std::move(model), std::move(spec)};
+  return expected{std::move(asked), std::move(model), std::move(spec), std::move(*had)};
 }
 
 /// When all places are taken, a tenant may still have its share of them: what it would have if all who have some had as
@@ -217,11 +236,18 @@ std::optional<api::api_error> completions::open_sessions(request_state& r, const
   const std::string field = asked.from == api::endpoint::chat ? "messages" : "prompt";
   for (const auto& p : from.prompts) {
     for (std::uint32_t i = 0; i < asked.n; ++i) {
+      const std::size_t index = r.choices.size();
+      if (from.what.had && from.what.had->choices[index].is_over && !from.what.had->wants_usage(asked.include_usage)) {
+        r.events->skip(static_cast<std::uint32_t>(index));
+        r.choices.push_back({.over = true});
+        continue;
+      }
+      if (index < asked.resume_texts.size()) spec.known_text = asked.resume_texts[index];
       spec.session = {context_.env().random() | 1};
       spec.sampling.seed = asked.sampling.seed + i;
       auto work = r.model->answers->make(spec, p.tokens, from.rules, p.turns, field);
       if (!work) return api::error_of(work.error(), r.who.request_id);
-      answers_[spec.session] = {r.who.exchange, r.choices.size()};
+      answers_[spec.session] = {r.who.exchange, index};
       r.choices.push_back({.session = spec.session,
                            .where = context_.spawn<session>("session " + std::to_string(spec.session.value),
                                                             {1024, 1024}, std::move(*work), *partners)});
@@ -237,6 +263,12 @@ std::optional<answer_spec> completions::expect(const caller& who, expected reque
     return std::nullopt;
   }
   auto state = make_state(who, request);
+  if (request.had && request.had->is_all(state.asked.include_usage)) {
+    state.events->skip(0);
+    state.choices.push_back({.over = true});
+    finish(requests_.emplace(who.exchange, std::move(state)).first);
+    return std::nullopt;
+  }
   answer_spec spec = std::move(request.spec);
   spec.session = {context_.env().random() | 1};
   spec.sampling.seed = state.asked.sampling.seed;
@@ -279,14 +311,24 @@ void completions::on(const session_text& m) {
     c.tokens.insert(c.tokens.end(), std::make_move_iterator(reports.begin()), std::make_move_iterator(reports.end()));
     return;
   }
-  if (!std::exchange(r.stream_begun, true)) replies_.begin_stream(r.who);
   std::string events;
   const auto number = static_cast<std::uint32_t>(index);
   if (!std::exchange(c.begun, true)) events += r.events->first(number);
-  if (!m.text.empty() || !reports.empty()) {
-    events += r.events->delta(number, m.text, r.asked.logprobs ? &reports : nullptr);
+  events += r.events->delta(number, m.text, r.asked.logprobs ? &reports : nullptr);
+  stream(at, std::move(events));
+}
+
+/// Sends events, unless what the client has is not how the answer begins.
+bool completions::stream(requests::iterator at, std::string events, bool end) {
+  request_state& r = at->second;
+  // Before there is anything to say, too: while an answer is made again, nothing else shows that it is.
+  if (!std::exchange(r.stream_begun, true)) replies_.begin_stream(r.who);
+  if (r.events->has_diverged()) {
+    fail(at, diverged_answer(), "it is resumed, and differs from how it began");
+    return false;
   }
-  if (!events.empty()) replies_.stream(r.who, std::move(events));
+  if (!events.empty() || end) replies_.stream(r.who, std::move(events), end);
+  return true;
 }
 
 void completions::on(const session_finished& m) {
@@ -307,14 +349,14 @@ void completions::on(const session_finished& m) {
   c.copied = m.copied;
   answers_.erase(m.session);
   if (r.events) {
-    if (!std::exchange(r.stream_begun, true)) replies_.begin_stream(r.who);
     const auto number = static_cast<std::uint32_t>(index);
     std::string events;
     const auto program = to_program(c.copied);
     if (!std::exchange(c.begun, true)) events += r.events->first(number);
-    replies_.stream(r.who, events + r.events->finish(number, to_public(m.reason), program ? &*program : nullptr));
+    events += r.events->finish(number, to_public(m.reason), program ? &*program : nullptr);
+    if (!stream(at, std::move(events))) return;
   }
-  if (std::all_of(r.choices.begin(), r.choices.end(), [](const choice_state& one) { return one.over; })) finish(at);
+  if (r.is_over()) finish(at);
 }
 
 api::usage_report completions::sum_usage(const request_state& r) const {
@@ -338,7 +380,7 @@ void completions::finish(requests::iterator at) {
   const auto usage = sum_usage(r);
   const auto millis = (context_.now() - r.who.arrived).count() / 1000;
   if (r.events) {
-    replies_.stream(r.who, r.events->usage(usage) + api::event_writer::done(), true);
+    stream(at, r.events->usage(usage) + api::event_writer::done(), true);
   } else {
     std::vector<api::choice> choices;
     for (std::size_t i = 0; i < r.choices.size(); ++i) {

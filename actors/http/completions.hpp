@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,11 +35,19 @@ class completions {
     api::generation_request asked;
     std::shared_ptr<const served_model> model;
     answer_spec spec;
+    std::optional<api::event_id> had;  // by a client that resumes a stream
   };
+  /// Who asks, when, and in which headers: what a request says beside its body.
+  struct circumstances {
+    tenant_id tenant;
+    std::int64_t unix_seconds = 0;
+    std::string last_event_id;
+  };
+  [[nodiscard]] circumstances look_at(const route_context& r) const;
   /// On any thread.
   static api::checked<expected> read_expected(const gateway_services& services,
                                               std::shared_ptr<const served_model> model,
-                                              api::generation_request request, tenant_id tenant);
+                                              api::generation_request request, const circumstances& when);
   /// What the edit session is to be told. Refuses the request and returns nothing when it cannot be taken.
   std::optional<answer_spec> expect(const caller& who, expected request, actor::actor_ref<edit_session> writer);
   /// Fails an expected answer; of an unknown exchange nothing happens.
@@ -85,6 +94,9 @@ class completions {
     bool stream_begun = false;
     bool has_text = false;
     instant progress_told;  // to the HTTP server, which waits for a whole answer
+    [[nodiscard]] bool is_over() const {
+      return std::all_of(choices.begin(), choices.end(), [](const choice_state& c) { return c.over; });
+    }
   };
   using requests = std::unordered_map<std::uint64_t, request_state>;  // by exchange
 
@@ -100,17 +112,19 @@ class completions {
     std::shared_ptr<const output_rules> rules;
   };
   static api::checked<ready_request> read(const gateway_services& services, const std::string& body, api::endpoint from,
-                                          tenant_id tenant, std::int64_t now);
+                                          const circumstances& when);
   static api::checked<std::vector<prompt>> build_prompts(const gateway_services& services, const served_model& model,
                                                          const api::generation_request& request, std::int64_t now);
 
   void begin(const caller& who, ready_request request);
-  [[nodiscard]] request_state make_state(const caller& who, expected& request);
+  /// Takes the request and its model out of `from`.
+  [[nodiscard]] request_state make_state(const caller& who, expected& from);
   [[nodiscard]] std::optional<api::api_error> room_for(std::size_t answers, tenant_id tenant) const;
   std::optional<api::api_error> open_sessions(request_state& r, const ready_request& from);
   /// The request and the choice that this session writes.
   std::pair<requests::iterator, std::size_t> find(session_id session);
 
+  bool stream(requests::iterator r, std::string events, bool end = false);
   void finish(requests::iterator r);
   [[nodiscard]] api::usage_report sum_usage(const request_state& r) const;
   void fail(requests::iterator r, const api::api_error& why, std::string_view for_log);

@@ -202,10 +202,10 @@ void edit_routes::complete(const route_context& r) {
   read_for_session(
       r,
       [services = services_, model = session->model,
-       tenant = r.who.tenant](const std::string& body) -> api::checked<read> {
+       when = answers_.look_at(r)](const std::string& body) -> api::checked<read> {
         auto given = api::parse_complete(body, services->editing);
         if (!given) return given.error();
-        auto how = completions::read_expected(*services, model, std::move(given->how), tenant);
+        auto how = completions::read_expected(*services, model, std::move(given->how), when);
         if (!how) return how.error();
         return read{{.where = std::move(given->where)}, std::move(*how)};
       },
@@ -222,7 +222,7 @@ void edit_routes::edit(const route_context& r) {
   read_for_session(
       r,
       [services = services_, model = session->model,
-       tenant = r.who.tenant](const std::string& body) -> api::checked<read> {
+       when = answers_.look_at(r)](const std::string& body) -> api::checked<read> {
         auto given = api::parse_edit(body, services->editing);
         if (!given) return given.error();
         edit_file message{
@@ -234,7 +234,7 @@ void edit_routes::edit(const route_context& r) {
           // Makes `drafting` choose a method that reads it; the session puts the file in its place.
           how.prediction = "";
         }
-        auto expected = completions::read_expected(*services, model, std::move(how), tenant);
+        auto expected = completions::read_expected(*services, model, std::move(how), when);
         if (!expected) return expected.error();
         return read{std::move(message), std::move(*expected)};
       },

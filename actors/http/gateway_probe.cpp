@@ -74,6 +74,7 @@ struct gateway_probe::series {
   std::array<Counter*, source_count + 1> accepted =
       by_source("spec_accepted_total", "Draft tokens accepted, of finished answers");
   Counter& copied_forced = counter("copied_forced_total", "Tokens copied by edit programs without verification");
+  Counter& streams_resumed = counter("streams_resumed_total", "Streams that a client asked to go on (Last-Event-ID)");
   Counter& edit_sessions_opened = counter("live_sessions_opened_total", "Opened edit sessions");
   std::array<Counter*, verbs.size()> edit_calls =
       labelled("live_calls_total", "Calls of edit sessions by verb", "verb", verbs);
@@ -138,6 +139,8 @@ void gateway_probe::request_finished(request_end how, microseconds since_arrival
   series_->requests[static_cast<std::size_t>(how)]->Increment();
   series_->request_seconds.Observe(to_seconds(since_arrival));
 }
+
+void gateway_probe::stream_resumed() { series_->streams_resumed.Increment(); }
 
 void gateway_probe::edit_session_opened() { series_->edit_sessions_opened.Increment(); }
 

@@ -43,6 +43,7 @@ class gateway_probe {
   void answer_finished(const session_stats& stats);
   void prompt_read(std::uint64_t tokens);
   void request_finished(request_end how, microseconds since_arrival);
+  void stream_resumed();
   void edit_session_opened();
   void edit_call(edit_verb verb);
 

@@ -66,6 +66,7 @@ outcome<token_log, refusal> answer_factory::make(const answer_spec& spec, std::v
   }
   g.draft = spec.draft;
   g.prediction = spec.prediction;
+  g.known_text = spec.known_text;
   g.rules = std::move(rules);
   g.logprobs = spec.logprobs;
   auto work = token_log::make(std::move(g), parts_.tokenizer);

@@ -13,7 +13,7 @@ namespace {
 constexpr microseconds tick{250'000};
 // What speaks for drafts that a session makes itself.
 constexpr std::uint8_t program_grade = 3;
-constexpr std::uint8_t span_grade = draft::grades_count - 1;
+constexpr std::uint8_t sure_grade = draft::grades_count - 1;  // a copied span, or what the client had already
 
 }  // namespace
 
@@ -119,12 +119,17 @@ actor::task<const verified*> session::ask_target() {
 /// A draft for the next round: what the grammar makes likely, else what the drafter proposes in time, else none.
 actor::task<session::round_draft> session::next_draft() {
   if (auto span = work_.span_draft(); !span.empty()) {
-    auto own = own_draft(std::move(span), span_grade);
+    auto own = own_draft(std::move(span), draft::source::program, sure_grade);
     own.is_span = true;
     co_return own;
   }
+  if (auto known = work_.known_draft(); !known.empty()) {
+    co_return own_draft(std::move(known), draft::source::prediction, sure_grade);
+  }
   if (!drafts()) co_return {};
-  if (auto likely = work_.likely_draft(); !likely.empty()) co_return own_draft(std::move(likely), program_grade);
+  if (auto likely = work_.likely_draft(); !likely.empty()) {
+    co_return own_draft(std::move(likely), draft::source::program, program_grade);
+  }
   if (drafter_lost_ && context().now() - *drafter_lost_ >= partners_.drafter_retry) {
     drafter_lost_.reset();
     drafter_knows_ = 0;
@@ -147,8 +152,8 @@ actor::task<session::round_draft> session::next_draft() {
 }
 
 /// A draft that comes from no drafter.
-session::round_draft session::own_draft(std::vector<token> tokens, std::uint8_t grade) const {
-  const draft::graded_run run{draft::source::program, grade, static_cast<std::uint32_t>(tokens.size())};
+session::round_draft session::own_draft(std::vector<token> tokens, draft::source from, std::uint8_t grade) const {
+  const draft::graded_run run{from, grade, static_cast<std::uint32_t>(tokens.size())};
   return {.tokens = std::move(tokens), .parts = own_drafts_.parts({&run, 1}, nullptr), .own = run};
 }
 

@@ -79,7 +79,7 @@ class session final : public actor::actor_of<session> {
   actor::task<round_draft> next_draft();
 
   void learn_of_own_draft(std::span<const token> came);
-  [[nodiscard]] round_draft own_draft(std::vector<token> tokens, std::uint8_t grade) const;
+  [[nodiscard]] round_draft own_draft(std::vector<token> tokens, draft::source from, std::uint8_t grade) const;
   [[nodiscard]] actor::actor_ref<draft_model> drafter() const;
   void lose_drafter();
   void tell_drafter(std::uint32_t from, std::uint32_t tokens_max);

@@ -25,6 +25,11 @@ std::uint32_t pinned_count(const generation_spec& spec) {
   return count;
 }
 
+// Bytes of a known text that a round makes tokens of: half a millisecond, and about as many as a pass takes.
+constexpr std::size_t known_bytes_max = 4096;
+// Where the text is cut, the last tokens are not those of the whole.
+constexpr std::size_t cut_tokens = 4;
+
 /// There is no alternative to a token that a grammar decides.
 model::emitted_logprob certain(token id, std::uint32_t top_count) {
   model::emitted_logprob only{.logprob = 0, .top = {}};
@@ -45,6 +50,7 @@ token_log::token_log(generation_spec spec, std::shared_ptr<const text::tokenizer
       stops_(std::move(stops)),
       characters_(utf8::stream::invalid_bytes::keep) {
   if (spec_.rules) constrained_.emplace(spec_.rules);
+  if (is_program()) spec_.known_text.clear();  // what the program resolves to: its tokens are others
   if (!evicts()) {
     output_max_ = std::min(output_max_, window_max_ - prompt_count_);
     return;
@@ -149,11 +155,21 @@ void token_log::append(token t, std::string_view text, progress& into) {
   log_.push_back(t);
   ++output_count_;
   into.tokens.push_back(t);
+  follow_known_text(text);
   into.text += characters_.feed(stops_.feed(text));
   if (stops_.matched() || (constrained_ && constrained_->is_complete()))
     into.finished = finish_reason::stop;
   else if (room() == 0)
     into.finished = finish_reason::length;
+}
+
+/// From where the answer is not what was known of it, nothing is known.
+void token_log::follow_known_text(std::string_view text) {
+  if (spec_.known_text.empty()) return;
+  if (spec_.known_text.compare(known_at_, text.size(), text) == 0)
+    known_at_ += text.size();
+  else
+    spec_.known_text = {};
 }
 
 /// What must follow, and spans that are copied because a program says so: until the model is to be asked again, or the
@@ -226,6 +242,14 @@ std::vector<token> token_log::usable(std::vector<token> draft) const {
   const auto strange = [&](token t) { return !tokenizer_->vocab().contains(t); };
   draft.erase(std::find_if(draft.begin(), draft.end(), strange), draft.end());
   return constrained_ ? constrained_->usable(std::move(draft)) : draft;
+}
+
+std::vector<token> token_log::known_draft() const {
+  if (known_at_ >= spec_.known_text.size()) return {};
+  const auto rest = std::string_view(spec_.known_text).substr(known_at_);
+  auto draft = tokenizer_->encode(rest.substr(0, known_bytes_max), {.continues = true});
+  if (rest.size() > known_bytes_max) draft.resize(draft.size() - std::min(draft.size(), cut_tokens));
+  return usable(std::move(draft));
 }
 
 std::vector<token> token_log::span_draft() const {

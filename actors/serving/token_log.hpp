@@ -34,6 +34,7 @@ struct generation_spec {
   model::sampling_params sampling;
   draft::draft_options draft;
   std::vector<token> prediction;  // guesses of the answer's tokens: any ids, and of no effect on the answer
+  std::string known_text;         // how the answer begins, says a client that had it once: the same
   std::optional<std::uint32_t> logprobs;
   std::shared_ptr<const output_rules> rules;  // the grammar of the answer; null: any text
 };
@@ -86,6 +87,8 @@ class token_log {
   [[nodiscard]] std::vector<token> likely_draft() const {
     return constrained_ ? usable(constrained_->likely_rest()) : std::vector<token>{};
   }
+  /// What comes next by `known_text`, as far as there is room and one pass may take; empty: nothing is known.
+  [[nodiscard]] std::vector<token> known_draft() const;
   /// A span of a program that the model is to be asked about, as far as there is room; empty: none.
   [[nodiscard]] std::vector<token> span_draft() const;
   [[nodiscard]] grammar::constraint grammar() const {
@@ -124,6 +127,7 @@ class token_log {
   void take_out(evicted gone);
   void append(token t, std::string_view text, progress& into);
   void append_decided(progress& into);
+  void follow_known_text(std::string_view text);
   void close(progress& into);
 
   generation_spec spec_;
@@ -138,6 +142,7 @@ class token_log {
   std::vector<token_range> turns_;  // that the log still has and may lose
   std::uint32_t discard_count_ = 0;
   std::uint64_t evicted_count_ = 0;
+  std::size_t known_at_ = 0;  // bytes of the known text that the answer has
   text::stop_matcher stops_;
   utf8::stream characters_;
 };

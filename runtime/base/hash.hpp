@@ -5,7 +5,8 @@
 
 namespace redline {
 
-/// FNV-1a with 64 bits: the same on every machine and in every version. For names and digests, not against an adversary.
+/// FNV-1a with 64 bits: the same on every machine and in every version. For names and digests, not against an
+/// adversary.
 class fnv1a {
  public:
   constexpr fnv1a& add(std::uint8_t byte) {
@@ -17,6 +18,8 @@ class fnv1a {
     return *this;
   }
   [[nodiscard]] constexpr std::uint64_t value() const { return state_; }
+  /// With 32 bits.
+  [[nodiscard]] constexpr std::uint32_t folded() const { return static_cast<std::uint32_t>(state_ ^ state_ >> 32); }
 
  private:
   std::uint64_t state_ = 0xcbf29ce484222325;

@@ -151,11 +151,31 @@ void read_eviction(const json& given, std::optional<api_error>& error, const req
   out.n_ctx = count("n_ctx", 2);
 }
 
+/// redline.resume_text: a text, or one for each choice.
+void read_resume_text(field_reader& fields, const request_limits& limits, generation_request& out) {
+  const json* given = fields.find("resume_text");
+  if (!given) return;
+  const bool is_list = given->is_array();
+  if (!is_list && !given->is_string())
+    return fields.refuse_type("resume_text", "a string or an array of strings", *given);
+  if (is_list && given->size() > limits.answers_max) {
+    return fields.refuse("resume_text", "'redline.resume_text' has " + std::to_string(given->size()) +
+                                            " entries, at most " + std::to_string(limits.answers_max) +
+                                            " are allowed.");
+  }
+  const std::size_t count = is_list ? given->size() : 1;
+  for (std::size_t i = 0; i < count; ++i) {
+    const json& entry = is_list ? (*given)[i] : *given;
+    if (!entry.is_string()) return fields.refuse_type(indexed("resume_text", i), "a string", entry);
+    out.resume_texts.push_back(entry.get_ref<const std::string&>());
+  }
+}
+
 }  // namespace
 
 void read_redline(field_reader& fields, std::optional<api_error>& error, const request_limits& limits,
                   generation_request& out) {
-  static constexpr std::string_view known[] = {"speculation", "copy", "files", "eviction"};
+  static constexpr std::string_view known[] = {"speculation", "copy", "files", "eviction", "resume_text"};
   const json* ours = fields.object("redline");
   if (!ours) return;
   field_reader inner(*ours, "redline", error);
@@ -166,6 +186,7 @@ void read_redline(field_reader& fields, std::optional<api_error>& error, const r
   read_copy(inner, error, limits, out);
   read_files(inner, error, limits, out);
   if (const json* eviction = inner.object("eviction")) read_eviction(*eviction, error, limits, out.eviction);
+  read_resume_text(inner, limits, out);
 }
 
 }  // namespace redline::api

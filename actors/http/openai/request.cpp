@@ -9,6 +9,7 @@
 #include "actors/http/openai/message_reader.hpp"
 #include "actors/http/openai/redline_object.hpp"
 #include "actors/http/openai/unsupported_fields.hpp"
+#include "runtime/base/hash.hpp"
 
 namespace redline::api {
 namespace {
@@ -279,6 +280,25 @@ void read_identity(field_reader& fields, const request_limits& limits, generatio
   static_cast<void>(fields.boolean("parallel_tool_calls"));
 }
 
+/// Tells requests apart. Blanks and the spelling of strings and numbers do not count, as a proxy may write them anew.
+std::uint64_t digest_request(const json& body, endpoint from) {
+  fnv1a digest;
+  digest.add(static_cast<std::uint8_t>(from));
+  const auto add = [&digest](const std::string& name, const json& value) {
+    digest.add(name).add(std::uint8_t{0}).add(dump_json(value)).add(std::uint8_t{0});
+  };
+  for (const auto& [name, value] : body.get_ref<const json::object_t&>()) {
+    if (name != "redline" || !value.is_object() || !value.contains("resume_text")) {
+      add(name, value);
+      continue;
+    }
+    json rest = value;
+    rest.erase("resume_text");
+    if (!rest.empty()) add(name, rest);
+  }
+  return digest.value();
+}
+
 checked<generation_request> parse_generation(std::string_view body, endpoint from, const request_limits& limits) {
   const auto parsed = parse_body(body);
   if (!parsed) return parsed.error();
@@ -308,6 +328,7 @@ checked<generation_request> read_generation(const json& body, endpoint from, boo
   read_format(fields, error, limits, out);
   check_grammar(fields, out);
   if (error) return std::move(*error);
+  if (out.stream) out.digest = digest_request(body, from);
   return out;
 }
 

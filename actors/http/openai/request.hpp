@@ -91,6 +91,8 @@ struct generation_request {
 
   bool stream = false;
   bool include_usage = false;
+  std::uint64_t digest = 0;               // of a stream's request, without resume_texts
+  std::vector<std::string> resume_texts;  // by choice: what a client that resumes a stream has; guesses only
   bool logprobs = false;
   std::uint32_t top_logprobs = 0;
 

@@ -50,7 +50,7 @@ json chat_token(const token_probability& one) {
   return object;
 }
 
-json chat_logprobs(const std::vector<token_report>& tokens) {
+json chat_logprobs(std::span<const token_report> tokens) {
   json content = json::array();
   for (const auto& report : tokens) {
     json entry = chat_token(report.chosen);
@@ -73,7 +73,7 @@ std::string completion_token(const std::string& bytes) {
   return text;
 }
 
-json completion_logprobs(const std::vector<token_report>& tokens, std::size_t& offset) {
+json completion_logprobs(std::span<const token_report> tokens, std::size_t& offset) {
   json names = json::array(), logprobs = json::array(), tops = json::array(), offsets = json::array();
   for (const auto& report : tokens) {
     names.push_back(completion_token(report.chosen.bytes));
@@ -195,8 +195,6 @@ json card_object(const model_card& card) {
   return object;
 }
 
-std::string as_event(const json& object) { return "data: " + dump_json(object) + "\n\n"; }
-
 }  // namespace
 
 std::string_view text_of(finish_reason why) {
@@ -252,6 +250,16 @@ std::string completion_body(const response_head& head, std::span<const choice> c
   return dump_json(object);
 }
 
+event_writer::event_writer(response_head head, bool include_usage, event_id begin, std::optional<event_id> had)
+    : head_(std::move(head)),
+      include_usage_(include_usage),
+      at_(std::move(begin)),
+      digests_(at_.choices.size()),
+      text_offsets_(at_.choices.size()) {
+  if (had) had_ = std::move(*had);
+  had_.choices.resize(at_.choices.size());
+}
+
 json event_writer::chunk() const {
   json object = head_object(head_, "chat.completion.chunk");
   object["choices"] = json::array();
@@ -270,28 +278,63 @@ std::string event_writer::event(std::uint32_t index, json content, std::optional
   return as_event(object);
 }
 
-std::string event_writer::first(std::uint32_t index) const {
-  if (head_.from == endpoint::completions) return {};
+std::string event_writer::as_event(const json& object) const {
+  return "id: " + to_text(at_) + "\ndata: " + dump_json(object) + "\n\n";
+}
+
+std::string event_writer::first(std::uint32_t index) {
+  at_.choices[index].is_begun = true;
+  if (head_.from == endpoint::completions || had_.choices[index].is_begun) return {};
   json content;
   content["delta"] = json{{"role", "assistant"}, {"content", ""}};
   content["logprobs"] = nullptr;
   return event(index, std::move(content), std::nullopt);
 }
 
+/// What of the text is new to the client.
+std::string_view event_writer::take_text(std::uint32_t index, std::string_view text) {
+  auto& at = at_.choices[index];
+  const auto& had = had_.choices[index];
+  const std::uint64_t lacking = had.text_bytes - std::min(had.text_bytes, at.text_bytes);
+  const std::size_t known = std::min<std::uint64_t>(lacking, text.size());
+  digests_[index].add(text.substr(0, known));
+  if (known > 0 && known == lacking && digests_[index].folded() != had.text_digest) has_diverged_ = true;
+  digests_[index].add(text.substr(known));
+  at.text_bytes += text.size();
+  at.text_digest = digests_[index].folded();
+  return text.substr(known);
+}
+
 std::string event_writer::delta(std::uint32_t index, std::string_view text, const std::vector<token_report>* tokens) {
+  const auto rest = take_text(index, text);
+  auto& at = at_.choices[index];
+  std::span<const token_report> reports;
+  if (tokens) {
+    reports = *tokens;
+    const std::uint64_t had = had_.choices[index].tokens_count;
+    const std::size_t known = std::min<std::uint64_t>(had - std::min(had, at.tokens_count), reports.size());
+    for (const auto& one : reports.first(known)) text_offsets_[index] += characters_of(one.chosen.bytes);
+    at.tokens_count += reports.size();
+    reports = reports.subspan(known);
+  }
+  if (has_diverged_ || (rest.empty() && reports.empty())) return {};
   json content;
   if (head_.from == endpoint::chat) {
-    content["delta"] = json{{"content", text}};
-    content["logprobs"] = tokens ? chat_logprobs(*tokens) : json(nullptr);
+    content["delta"] = json{{"content", rest}};
+    content["logprobs"] = tokens ? chat_logprobs(reports) : json(nullptr);
   } else {
-    if (text_offsets_.size() <= index) text_offsets_.resize(index + std::size_t{1}, 0);
-    content["text"] = text;
-    content["logprobs"] = tokens ? completion_logprobs(*tokens, text_offsets_[index]) : json(nullptr);
+    content["text"] = rest;
+    content["logprobs"] = tokens ? completion_logprobs(reports, text_offsets_[index]) : json(nullptr);
   }
   return event(index, std::move(content), std::nullopt);
 }
 
-std::string event_writer::finish(std::uint32_t index, finish_reason why, const program_report* program) const {
+std::string event_writer::finish(std::uint32_t index, finish_reason why, const program_report* program) {
+  auto& at = at_.choices[index];
+  const auto& had = had_.choices[index];
+  has_diverged_ = has_diverged_ || at.text_bytes < had.text_bytes || at.tokens_count < had.tokens_count;
+  at.is_over = true;
+  if (has_diverged_ || had.is_over) return {};
   json content;
   if (head_.from == endpoint::chat) {
     content["delta"] = json::object();
@@ -303,8 +346,9 @@ std::string event_writer::finish(std::uint32_t index, finish_reason why, const p
   return event(index, std::move(content), why);
 }
 
-std::string event_writer::usage(const usage_report& report) const {
-  if (!include_usage_) return {};
+std::string event_writer::usage(const usage_report& report) {
+  if (!include_usage_ || had_.usage_sent) return {};
+  at_.usage_sent = true;
   json object = chunk();
   object["usage"] = usage_object(report);
   return as_event(object);

@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "actors/http/openai/api_error.hpp"
+#include "actors/http/openai/event_id.hpp"
 #include "actors/http/openai/json.hpp"
 #include "actors/http/openai/request.hpp"
+#include "runtime/base/hash.hpp"
 #include "runtime/base/ids.hpp"
 
 namespace redline::api {
@@ -109,27 +111,42 @@ struct choice {
 /// The whole answer as one body.
 std::string completion_body(const response_head& head, std::span<const choice> choices, const usage_report& usage);
 
-/// The answer as server-sent events, in the order first, delta..., finish per choice; then usage; then done.
+/// The answer as server-sent events, in the order first, delta..., finish per choice; then usage; then done. Each event
+/// but `done` has an id (see event_id). An answer that is made again for a client that has its beginning already gives
+/// no event for that, and goes on where the client's part ends, within a text or a list of tokens too.
 class event_writer {
  public:
   /// include_usage: whether the client asked for it; then all events but the one by usage() carry `usage: null`.
-  event_writer(response_head head, bool include_usage) : head_(std::move(head)), include_usage_(include_usage) {}
+  /// begin: an id of nothing sent yet, with all choices. had: what the client has.
+  event_writer(response_head head, bool include_usage, event_id begin, std::optional<event_id> had = std::nullopt);
 
   /// The role; empty for completions, which have none.
-  std::string first(std::uint32_t index) const;
-  /// `text` must not end inside a character. tokens: null unless logprobs were asked for.
+  std::string first(std::uint32_t index);
+  /// `text` must not end inside a character. tokens: null unless logprobs were asked for. Empty when there is nothing
+  /// to say.
   std::string delta(std::uint32_t index, std::string_view text, const std::vector<token_report>* tokens = nullptr);
-  std::string finish(std::uint32_t index, finish_reason why, const program_report* program = nullptr) const;
+  std::string finish(std::uint32_t index, finish_reason why, const program_report* program = nullptr);
+  /// A choice that the client has whole and that is not made again.
+  void skip(std::uint32_t index) { at_.choices[index] = had_.choices[index]; }
   /// Empty unless the client asked for it.
-  std::string usage(const usage_report& report) const;
+  std::string usage(const usage_report& report);
   static std::string done() { return "data: [DONE]\n\n"; }
+
+  /// The answer is not the one of which the client has the beginning: it must not be sent what follows.
+  [[nodiscard]] bool has_diverged() const { return has_diverged_; }
 
  private:
   json chunk() const;
   std::string event(std::uint32_t index, json content, std::optional<finish_reason> why) const;
+  [[nodiscard]] std::string as_event(const json& object) const;
+  std::string_view take_text(std::uint32_t index, std::string_view text);
 
   response_head head_;
   bool include_usage_;
+  event_id at_;   // after the last event
+  event_id had_;  // nothing, unless the stream was resumed
+  bool has_diverged_ = false;
+  std::vector<fnv1a> digests_;             // of the texts, by choice
   std::vector<std::size_t> text_offsets_;  // completions' logprobs: characters written, by choice
 };
 

@@ -55,6 +55,7 @@ TEST(gateway_probe, has_the_series_it_always_had_from_the_start) {
       {"redline_spec_drafted_total", "counter"},
       {"redline_step_seconds_total", "counter"},
       {"redline_steps_total", "counter"},
+      {"redline_streams_resumed_total", "counter"},
       {"redline_time_to_first_token_seconds", "histogram"},
       {"redline_undelivered_messages_total", "counter"},
   };

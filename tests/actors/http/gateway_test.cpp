@@ -98,7 +98,7 @@ class gateway_alone : public testing::Test {
   }
 
   std::uint64_t ask(const std::string& method, const std::string& path, const json& body = {}) {
-    header_list headers;
+    header_list headers = more_headers;
     if (!key.empty()) headers.emplace_back("Authorization", "Bearer " + key);
     tell(http_arrived{.exchange = ++exchange,
                       .method = method,
@@ -159,6 +159,7 @@ class gateway_alone : public testing::Test {
   std::shared_ptr<const text::tokenizer> tokenizer;
   std::shared_ptr<gateway_services> services;
   std::string key;  // that requests carry
+  header_list more_headers;
   std::uint64_t exchange = 0;
   int drained = 0;
 };
@@ -190,8 +191,8 @@ TEST_F(gateway_alone, counts_the_time_to_the_first_token_from_the_arrival) {
   run();
   tell(session_text{.session = session_in_progress(), .text = "x", .tokens = {1}});
   run();
-  // The calendar is looked at for the chat template and for the response's head.
-  EXPECT_GE(metric("redline_time_to_first_token_seconds_sum"), 0.1);
+  // The calendar is looked at once, for the chat template and the head of the response.
+  EXPECT_GE(metric("redline_time_to_first_token_seconds_sum"), 0.05);
   EXPECT_EQ(metric("redline_time_to_first_token_seconds_count"), 1);
 }
 
@@ -343,6 +344,94 @@ TEST_F(gateway_alone, ends_the_session_of_a_stream_of_which_a_part_was_lost) {
   ASSERT_EQ(all<http_fail>().size(), 1U);
   EXPECT_EQ(all<http_fail>()[0].exchange, id);
   EXPECT_EQ(metric("redline_requests_total{reason=\"error\"}"), 1);
+}
+
+/// The events of an exchange, one string each.
+std::vector<std::string> events_of(const std::vector<http_stream>& parts, std::uint64_t exchange) {
+  std::string all;
+  for (const auto& p : parts) all += p.exchange == exchange ? p.data : "";
+  std::vector<std::string> events;
+  for (std::size_t end = 0; (end = all.find("\n\n")) != std::string::npos; all.erase(0, end + 2)) {
+    events.push_back(all.substr(0, end + 2));
+  }
+  return events;
+}
+std::string id_in(const std::string& event) { return event.substr(4, event.find('\n') - 4); }
+
+TEST_F(gateway_alone, sends_a_client_that_resumes_a_stream_what_it_lacks) {
+  const std::vector<std::pair<std::string, std::vector<token>>> texts{{"one ", {1}}, {"two ", {2}}, {"three", {3}}};
+  const auto answer = [&](std::uint64_t id, std::size_t at_once) {
+    const auto session = session_id{all<verify_run>().back().sequence.value};
+    for (std::size_t i = 0; i < texts.size(); i += at_once) {
+      session_text m{.session = session};
+      for (std::size_t j = i; j < std::min(i + at_once, texts.size()); ++j) m.text += texts[j].first;
+      m.tokens = {1};
+      tell(m);
+    }
+    tell(session_finished{.session = session, .reason = finish_reason::length});
+    run();
+    return events_of(all<http_stream>(), id);
+  };
+  const auto begun = ask_for_text(true);
+  run();
+  const auto seed = all<verify_run>().back().sampling.seed;
+  const auto whole = answer(begun, 1);
+  ASSERT_EQ(whole.size(), 6U) << "the role, three texts, the end, and the word that it is the end";
+  for (std::size_t i = 0; i + 2 < whole.size(); ++i) {
+    more_headers = {{"last-event-id", id_in(whole[i])}};
+    const auto again = ask_for_text(true);
+    run();
+    EXPECT_EQ(all<verify_run>().back().sampling.seed, seed);
+    EXPECT_EQ(answer(again, 1), std::vector(whole.begin() + static_cast<std::ptrdiff_t>(i) + 1, whole.end()));
+  }
+  more_headers = {{"Last-Event-ID", id_in(whole[2])}};  // after "two "
+  const auto wide = ask_for_text(true);
+  run();
+  EXPECT_EQ(answer(wide, 3), std::vector(whole.begin() + 3, whole.end()));
+
+  const auto rounds = all<verify_run>().size();
+  more_headers = {{"Last-Event-ID", id_in(whole[4])}};
+  const auto done = ask_for_text(true);
+  run();
+  EXPECT_EQ(events_of(all<http_stream>(), done), std::vector{whole.back()});
+  EXPECT_TRUE(all<http_stream>().back().end);
+  EXPECT_EQ(all<verify_run>().size(), rounds) << "nothing is computed";
+  EXPECT_EQ(metric("redline_streams_resumed_total"), 6);
+}
+
+TEST_F(gateway_alone, does_not_go_on_with_a_stream_that_would_be_another) {
+  const auto begun = ask_for_text(true);
+  run();
+  tell(session_text{.session = session_in_progress(), .text = "one", .tokens = {1}});
+  run();
+  const auto id = id_in(events_of(all<http_stream>(), begun).back());
+  more_headers = {{"last-event-id", id}};
+  const auto again = ask_for_text(true);
+  run();
+  tell(session_text{.session = {all<verify_run>().back().sequence.value}, .text = "2ne", .tokens = {2}});
+  run();
+  const auto events = events_of(all<http_stream>(), again);
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_THAT(events[0], HasSubstr("answer_diverged"));
+  EXPECT_EQ(all<release_sequence>().size(), 1U) << "its session ends";
+
+  const auto refusal = [&](bool stream) {
+    const auto asked = ask_for_text(stream);
+    run();
+    EXPECT_EQ(status_of(asked), 400U);
+    return answer_to(asked).value_or(http_respond{}).body;
+  };
+  EXPECT_THAT(refusal(false), HasSubstr("not_a_stream"));
+  more_headers = {{"last-event-id", "42"}};
+  EXPECT_THAT(refusal(true), HasSubstr("invalid_event_id"));
+  more_headers = {{"last-event-id", id}};
+  EXPECT_TRUE(services->models->remove(1));
+  services->models->publish(make_model("tiny", tokenizer, 2));
+  EXPECT_THAT(refusal(true), HasSubstr("event_id_of_other_model"));
+  const auto other = ask("POST", "/v1/completions", {{"prompt", "x"}, {"stream", true}});
+  run();
+  EXPECT_EQ(status_of(other), 400U);
+  EXPECT_THAT(answer_to(other)->body, HasSubstr("event_id_of_other_request"));
 }
 
 TEST_F(gateway_alone, says_that_a_whole_answer_is_being_made) {

@@ -128,6 +128,39 @@ generation_spec ask(std::vector<token> prompt, std::uint32_t tokens_max) {
   return g;
 }
 
+TEST(token_log, guesses_the_text_that_the_client_has_until_it_is_another) {
+  auto g = request();
+  g.known_text = "x = 1\ny = 2\n";
+  auto log = make(g);
+  const auto draft = log.known_draft();
+  EXPECT_EQ(*tokenizer()->decode(draft), g.known_text);
+  // In other tokens than the text's own: what comes next is found by bytes.
+  for (const char c : std::string("x = ")) say(log, std::string(1, c));
+  EXPECT_EQ(*tokenizer()->decode(log.known_draft()), "1\ny = 2\n");
+  say(log, "1\n");
+  EXPECT_EQ(*tokenizer()->decode(log.known_draft()), "y = 2\n");
+  say(log, "z");
+  EXPECT_TRUE(log.known_draft().empty());
+
+  auto through = make(g);
+  say(through, "x = 1\ny = 2\n");
+  EXPECT_TRUE(through.known_draft().empty()) << "all of it is there";
+  say(through, "more");
+  EXPECT_TRUE(through.known_draft().empty());
+}
+
+TEST(token_log, guesses_no_more_than_has_room) {
+  auto g = request();
+  g.context_max = 20;
+  for (int i = 0; i < 3000; ++i) g.known_text += "word ";
+  EXPECT_LT(make(g).known_draft().size(), 17u) << "prompt and draft leave room for a token";
+  g.context_max = 100'000;
+  g.tokens_max = 100'000;
+  const auto draft = make(g).known_draft();
+  EXPECT_GT(draft.size(), 50u);
+  EXPECT_TRUE(g.known_text.starts_with(*tokenizer()->decode(draft))) << "no token of the place where it was cut";
+}
+
 TEST(token_log, a_full_window_loses_its_oldest_tokens_behind_the_kept_ones) {
   auto request = ask({'a', 'b', 'c', 'd'}, 50);
   request.context_max = 100;

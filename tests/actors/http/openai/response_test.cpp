@@ -42,11 +42,29 @@ const std::string usage_text =
     R"("copied_verified":0,"target_passes":2,"draft_passes":6,)"
     R"("rows":15,"evicted":0,"evictions":0,"reevaluated":0,"eviction":"off","seconds":0.25}})";
 
-json event_object(const std::string& event) {
-  EXPECT_THAT(event, StartsWith("data: "));
-  EXPECT_THAT(event, EndsWith("\n\n"));
-  return *parse_json<json>(std::string_view(event).substr(6, event.size() - 8));
+/// Of nothing sent yet.
+event_id first_id(std::size_t choices = 3) {
+  return {.response_high = 1,
+          .response_low = 2,
+          .created_seconds = 3,
+          .request_digest = 4,
+          .model_digest = 5,
+          .choices = std::vector<event_id::position>(choices)};
 }
+
+struct parsed_event {
+  event_id id;
+  std::string data;
+};
+parsed_event parse_event(const std::string& event) {
+  EXPECT_THAT(event, StartsWith("id: "));
+  EXPECT_THAT(event, EndsWith("\n\n"));
+  const auto line = event.find("\ndata: ");
+  const auto id = parse_event_id(event.substr(4, line - 4));
+  EXPECT_TRUE(id) << event;
+  return {id.value_or(event_id{}), event.substr(line + 7, event.size() - line - 9)};
+}
+json event_object(const std::string& event) { return *parse_json<json>(parse_event(event).data); }
 
 TEST(chat_response, has_the_shape_of_openai) {
   const choice choices[] = {{0, "hello", finish_reason::stop, {}}, {1, "wor", finish_reason::length, {}}};
@@ -70,31 +88,31 @@ TEST(completion_response, has_the_shape_of_openai) {
 }
 
 TEST(chat_response, streams_role_text_reason_usage_and_done) {
-  event_writer writer(head_of(endpoint::chat), true);
-  const std::string start = R"(data: {"id":"id-1","object":"chat.completion.chunk","created":1700000000,"model":"m",)"
+  event_writer writer(head_of(endpoint::chat), true, first_id());
+  const std::string start = R"({"id":"id-1","object":"chat.completion.chunk","created":1700000000,"model":"m",)"
                             R"("system_fingerprint":"fp",)";
-  EXPECT_EQ(writer.first(0), start +
-                                 R"("choices":[{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,)"
-                                 R"("finish_reason":null}],"usage":null})"
-                                 "\n\n");
-  EXPECT_EQ(writer.delta(1, "h\u00e9"), start +
-                                            "\"choices\":[{\"index\":1,\"delta\":{\"content\":\"h\u00e9\"},"
-                                            "\"logprobs\":null,\"finish_reason\":null}],\"usage\":null}\n\n");
-  EXPECT_EQ(writer.finish(0, finish_reason::length),
-            start + R"("choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":"length"}],"usage":null})"
-                    "\n\n");
-  EXPECT_EQ(writer.usage(some_usage()), start + "\"choices\":[],\"usage\":" + usage_text + "}\n\n");
+  EXPECT_EQ(parse_event(writer.first(0)).data,
+            start + R"("choices":[{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,)"
+                    R"("finish_reason":null}],"usage":null})");
+  EXPECT_EQ(parse_event(writer.delta(1, "h\u00e9")).data,
+            start +
+                "\"choices\":[{\"index\":1,\"delta\":{\"content\":"
+                "\"h\u00e9\"},"
+                "\"logprobs\":null,\"finish_reason\":null}],\"usage\":null}");
+  EXPECT_EQ(parse_event(writer.finish(0, finish_reason::length)).data,
+            start + R"("choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":"length"}],"usage":null})");
+  EXPECT_EQ(parse_event(writer.usage(some_usage())).data, start + "\"choices\":[],\"usage\":" + usage_text + "}");
   EXPECT_EQ(event_writer::done(), "data: [DONE]\n\n");
 }
 
 TEST(chat_response, says_nothing_of_usage_unless_asked) {
-  event_writer writer(head_of(endpoint::chat), false);
+  event_writer writer(head_of(endpoint::chat), false, first_id());
   EXPECT_FALSE(event_object(writer.first(0)).contains("usage"));
   EXPECT_EQ(writer.usage(some_usage()), "");
 }
 
 TEST(completion_response, streams_text_and_reason) {
-  event_writer writer(head_of(endpoint::completions), true);
+  event_writer writer(head_of(endpoint::completions), true, first_id());
   EXPECT_EQ(writer.first(0), "");
   const auto delta = event_object(writer.delta(2, "x"));
   EXPECT_EQ(delta["object"], "text_completion");
@@ -119,7 +137,7 @@ TEST(chat_response, reports_log_probabilities) {
 }
 
 TEST(completion_response, reports_log_probabilities_with_running_offsets) {
-  event_writer writer(head_of(endpoint::completions), false);
+  event_writer writer(head_of(endpoint::completions), false, first_id());
   const auto first = event_object(writer.delta(0, "t", &two_tokens));
   EXPECT_EQ(dump_json(first["choices"][0]["logprobs"]),
             "{\"tokens\":[\"h\u00e9\",\"bytes:\\\\xe2\\\\x80\"],\"token_logprobs\":[-0.5,-9999.0],"
@@ -130,10 +148,79 @@ TEST(completion_response, reports_log_probabilities_with_running_offsets) {
             "[0,2]");
 }
 
+// ---- streams that a client resumes
+
+/// One event after the other, as the client gets them.
+std::vector<std::string> whole_stream(event_writer& writer, const std::vector<std::string>& parts,
+                                      const std::vector<token_report>* tokens) {
+  std::vector<std::string> events{writer.first(0)};
+  for (const auto& part : parts) events.push_back(writer.delta(0, part, tokens));
+  events.push_back(writer.finish(0, finish_reason::stop));
+  events.push_back(writer.usage(some_usage()));
+  std::erase(events, "");
+  return events;
+}
+
+TEST(resumed_stream, has_after_each_event_the_same_events) {
+  const std::vector<std::string> parts{"one ", "two ", "", "th\u00e9 end"};
+  for (const endpoint from : {endpoint::chat, endpoint::completions}) {
+    for (const auto* tokens : {&two_tokens, static_cast<const std::vector<token_report>*>(nullptr)}) {
+      event_writer writer(head_of(from), true, first_id(1));
+      const auto events = whole_stream(writer, parts, tokens);
+      for (std::size_t i = 0; i < events.size(); ++i) {
+        event_writer again(head_of(from), true, first_id(1), parse_event(events[i]).id);
+        const std::vector<std::string> rest(events.begin() + static_cast<std::ptrdiff_t>(i) + 1, events.end());
+        EXPECT_EQ(whole_stream(again, parts, tokens), rest) << i;
+        EXPECT_FALSE(again.has_diverged());
+      }
+    }
+  }
+}
+
+TEST(resumed_stream, goes_on_within_a_part_that_is_cut_elsewhere) {
+  event_writer writer(head_of(endpoint::completions), false, first_id(1));
+  const auto had = parse_event(writer.delta(0, "one", &two_tokens)).id;
+  event_writer again(head_of(endpoint::completions), false, first_id(1), had);
+  auto all = two_tokens;
+  all.push_back({{"w", -1}, {}});
+  const auto rest = event_object(again.delta(0, "one two", &all))["choices"][0];
+  EXPECT_EQ(rest["text"], " two");
+  EXPECT_EQ(dump_json(rest["logprobs"]["tokens"]), R"(["w"])");
+  EXPECT_EQ(dump_json(rest["logprobs"]["text_offset"]), "[3]");
+}
+
+TEST(resumed_stream, notices_another_text_and_one_that_is_too_short) {
+  event_writer writer(head_of(endpoint::chat), false, first_id(1));
+  writer.first(0);
+  const auto had = parse_event(writer.delta(0, "one two")).id;
+  event_writer other(head_of(endpoint::chat), false, first_id(1), had);
+  other.first(0);
+  EXPECT_EQ(other.delta(0, "one "), "");
+  EXPECT_FALSE(other.has_diverged());
+  EXPECT_EQ(other.delta(0, "2wo three"), "");
+  EXPECT_TRUE(other.has_diverged());
+  event_writer shorter(head_of(endpoint::chat), false, first_id(1), had);
+  shorter.delta(0, "one");
+  EXPECT_EQ(shorter.finish(0, finish_reason::stop), "");
+  EXPECT_TRUE(shorter.has_diverged());
+}
+
+TEST(resumed_stream, keeps_what_is_known_of_other_choices) {
+  event_writer writer(head_of(endpoint::chat), false, first_id(2));
+  writer.first(0);
+  writer.delta(0, "all");
+  writer.finish(0, finish_reason::stop);
+  const auto had = parse_event(writer.first(1)).id;
+  event_writer again(head_of(endpoint::chat), false, first_id(2), had);
+  again.skip(0);
+  EXPECT_EQ(again.first(1), "");
+  EXPECT_EQ(again.delta(1, "more"), writer.delta(1, "more"));
+}
+
 TEST(responses, are_valid_utf8_whatever_the_model_says) {
   const choice choices[] = {{0, "a\xff\xc3", finish_reason::stop, {}}};
   EXPECT_THAT(completion_body(head_of(endpoint::chat), choices, {}), HasSubstr("\"a\uFFFD\uFFFD\""));
-  event_writer writer(head_of(endpoint::chat), false);
+  event_writer writer(head_of(endpoint::chat), false, first_id());
   EXPECT_THAT(writer.delta(0, "\x80 line\nbreak"), HasSubstr("\"\uFFFD line\\nbreak\""));
 }
 

@@ -1,0 +1,95 @@
+#include "actors/http/resumption.hpp"
+
+#include <algorithm>
+
+#include "runtime/base/hash.hpp"
+
+namespace redline::actors {
+namespace {
+
+constexpr const char* header = "Last-Event-ID";
+
+/// A request for an edit session has no prompt of its own, and one answer.
+std::size_t count_choices(const api::generation_request& asked) {
+  return std::max<std::size_t>(1, asked.prompts.size()) * asked.n;
+}
+
+api::api_error bad_id(std::string message, std::string code) {
+  return api::bad_field(header, std::move(message), std::move(code));
+}
+
+}  // namespace
+
+std::uint32_t digest_model(const served_model& model) {
+  return fnv1a()
+      .add(model.name)
+      .add(std::uint8_t{0})
+      .add(model.fingerprint)
+      .add(std::uint8_t{0})
+      .add(std::to_string(model.answers->context_max()))
+      .folded();
+}
+
+api::checked<std::optional<api::event_id>> read_resumption(const served_model& model,
+                                                           const api::generation_request& asked,
+                                                           const std::string& last_event_id) {
+  if (last_event_id.empty()) {
+    if (asked.resume_texts.empty()) return std::optional<api::event_id>{};
+    return api::bad_field("redline.resume_text",
+                          "'redline.resume_text' needs the header Last-Event-ID, which says where to go on.");
+  }
+  if (!asked.stream) {
+    return bad_id("Last-Event-ID asks for the rest of a stream: set 'stream' to true, or leave the header out.",
+                  "not_a_stream");
+  }
+  auto had = api::parse_event_id(last_event_id);
+  if (!had) {
+    return bad_id(
+        "Last-Event-ID is not the id of an event of this server's streams: send the last 'id' that came, or leave the "
+        "header out to begin anew.",
+        "invalid_event_id");
+  }
+  if (had->request_digest != asked.digest || had->choices.size() != count_choices(asked)) {
+    return bad_id(
+        "Last-Event-ID is of a stream that another request began: send the same body again, or leave the header out to "
+        "begin anew.",
+        "event_id_of_other_request");
+  }
+  if (had->model_digest != digest_model(model)) {
+    return bad_id(
+        "Last-Event-ID is of a stream of another model, build, numerics or context length, which this server cannot go "
+        "on with: "
+        "leave the header out to begin anew.",
+        "event_id_of_other_model");
+  }
+  if (asked.resume_texts.size() > had->choices.size()) {
+    return api::bad_field("redline.resume_text", "'redline.resume_text' has " +
+                                                     std::to_string(asked.resume_texts.size()) +
+                                                     " texts, more than the " + std::to_string(had->choices.size()) +
+                                                     " choices of the stream.");
+  }
+  return had;
+}
+
+api::event_id first_event_id(const served_model& model, const api::generation_request& asked, std::uint64_t high,
+                             std::uint64_t low, std::int64_t created_seconds) {
+  return {.response_high = high,
+          .response_low = low,
+          .created_seconds = created_seconds,
+          .request_digest = asked.digest,
+          .model_digest = digest_model(model),
+          .choices = std::vector<api::event_id::position>(count_choices(asked))};
+}
+
+api::api_error diverged_answer() {
+  return {
+      409,
+      "invalid_request_error",
+      "The answer as it is computed now does not begin with what the stream of Last-Event-ID had sent, so it cannot "
+      "go on: leave the header out to begin anew.",
+      header,
+      "answer_diverged",
+      {}};
+}
+
+}  // namespace redline::actors

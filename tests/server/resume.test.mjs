@@ -1,0 +1,246 @@
+// Streams whose server is killed in the middle: another one goes on with them, byte for byte.
+import assert from "node:assert/strict";
+import {after, before, describe, test} from "node:test";
+import {spawnSync} from "node:child_process";
+import {Server, draftModel, edit, file} from "./redline.mjs";
+
+const chat = "/v1/chat/completions";
+const ask = (more = {}) => ({model: "demo-target", messages: edit, max_tokens: 220, temperature: 0.9, seed: 7, stream: true,
+    stream_options: {include_usage: true}, ...more});
+const schema = {type: "object", properties: {names: {type: "array", items: {type: "string"}, minItems: 6, maxItems: 9},
+    count: {type: "integer"}}, required: ["names", "count"], additionalProperties: false};
+
+const requests = {
+    "sampling with a seed": [chat, ask()],
+    "the most probable tokens": [chat, ask({temperature: 0})],
+    "log probabilities": [chat, ask({logprobs: true, top_logprobs: 2})],
+    "several choices": [chat, ask({n: 3})],
+    "a stop string": [chat, ask({temperature: 0, stop: ["LIMIT]"]})],
+    "a schema": [chat, ask({response_format: {type: "json_schema", json_schema: {name: "s", schema}}, logprobs: true})],
+    "an edit program": [chat, ask({temperature: 0, redline: {copy: "auto", files: [file]}})],
+    "a verified edit program": [chat, ask({temperature: 0, redline: {copy: "verified", files: [file]}})],
+    "a prediction": [chat, ask({temperature: 0, prediction: {type: "content", content: file}})],
+    "a moving window": [chat, ask({max_tokens: 300, ignore_eos: true, redline: {eviction: {policy: "reevaluate", n_ctx: 220}}})],
+    "several prompts": ["/v1/completions", {model: "demo-target", prompt: ["def one():", "import "], n: 2, max_tokens: 60,
+        temperature: 1, seed: 3, logprobs: 1, stream: true, stream_options: {include_usage: true}}],
+};
+
+/** Reads whole events until `stop(events)`; an aborted or broken stream ends there. */
+async function readStream(url, path, body, lastId = undefined, stop = () => false) {
+    const leave = new AbortController();
+    const events = [];
+    try {
+        const response = await fetch(url + path, {method: "POST", signal: leave.signal, body: JSON.stringify(body),
+            headers: {"content-type": "application/json", ...(lastId && {"last-event-id": lastId})}});
+        assert.equal(response.status, 200, response.status === 200 ? "" : await response.text());
+        let text = "";
+        for await (const part of response.body.pipeThrough(new TextDecoderStream())) {
+            text += part;
+            for (let end; (end = text.indexOf("\n\n")) >= 0; text = text.slice(end + 2)) {
+                const event = {};
+                for (const line of text.slice(0, end).split("\n")) {
+                    if (line.startsWith("id: ")) event.id = line.slice(4);
+                    if (line.startsWith("data: ")) event.data = line.slice(6);
+                }
+                if (event.data !== undefined) events.push(event);
+            }
+            if (stop(events)) leave.abort();
+        }
+    } catch (e) {
+        if (e instanceof assert.AssertionError) throw e;
+    }
+    return events;
+}
+const lastId = (events) => events.filter((e) => e.id !== undefined).at(-1).id;
+
+/** What a stream says, without where it is cut into events. */
+function sum(events) {
+    const all = {heads: new Set(), choices: [], usage: null, isDone: false};
+    for (const {data} of events) {
+        assert.equal(all.isDone, false);
+        if (data === "[DONE]") {
+            all.isDone = true;
+            continue;
+        }
+        const chunk = JSON.parse(data);
+        assert.equal(chunk.error, undefined, data);
+        all.heads.add(JSON.stringify([chunk.id, chunk.created, chunk.model, chunk.system_fingerprint]));
+        if (chunk.usage) {
+            assert.equal(all.usage, null);
+            all.usage = [chunk.usage.prompt_tokens, chunk.usage.completion_tokens, chunk.usage.total_tokens];
+        }
+        for (const choice of chunk.choices) {
+            const c = (all.choices[choice.index] ??= {begun: 0, text: "", logprobs: [], finish: [], redline: null});
+            if (choice.delta?.role) c.begun += 1;
+            c.text += choice.delta?.content ?? choice.text ?? "";
+            const l = choice.logprobs;
+            if (l?.content) c.logprobs.push(...l.content);
+            for (let i = 0; i < (l?.tokens ?? []).length; ++i) {
+                c.logprobs.push([l.tokens[i], l.token_logprobs[i], l.top_logprobs[i], l.text_offset[i]]);
+            }
+            if (choice.finish_reason) c.finish.push(choice.finish_reason);
+            if (choice.redline) c.redline = choice.redline;
+        }
+    }
+    assert.equal(all.heads.size, 1);
+    return all;
+}
+const words = ({choices, usage, isDone}) => ({choices, usage, isDone});
+
+const expected = {};
+const begun = {};
+let server;
+
+before(async () => {
+    const first = await Server.start("--draft", draftModel);
+    for (const [name, [path, body]] of Object.entries(requests)) {
+        expected[name] = await readStream(first.url, path, body);
+        assert.ok(sum(expected[name]).isDone, name);
+    }
+    // Each on a server of its own, which is killed when a third has come.
+    await first.kill();
+    for (const [name, [path, body]] of Object.entries(requests)) {
+        const victim = await Server.start();
+        const enough = Math.max(2, Math.floor(expected[name].length / 3));
+        let struck = false;
+        begun[name] = await readStream(victim.url, path, body, undefined, (events) => {
+            if (events.length < enough || struck) return false;
+            struck = true;
+            victim.child.kill("SIGKILL");
+            return false;
+        });
+        await victim.kill();
+    }
+    const cut = Object.values(begun).filter((events) => !sum(events).isDone);
+    assert.ok(cut.length * 2 > Object.keys(requests).length, `${cut.length} streams were cut`);
+    server = await Server.start("--draft", draftModel);
+});
+after(() => server?.kill());
+
+describe("a stream whose server was killed", () => {
+    for (const [name, [path, body]] of Object.entries(requests)) {
+        test(`goes on at another one: ${name}`, async () => {
+            const had = begun[name];
+            assert.ok(had.length > 0);
+            const rest = await readStream(server.url, path, body, lastId(had));
+            const both = sum([...had, ...rest]);
+            assert.deepEqual(words(both), words(sum(expected[name])));
+            // With the text that came, the same.
+            const texts = sum(had).choices.map((c) => c?.text ?? "");
+            const helped = await readStream(server.url, path,
+                {...body, redline: {...body.redline, resume_text: texts}}, lastId(had));
+            assert.deepEqual(words(sum([...had, ...helped])), words(both));
+        });
+    }
+});
+
+describe("a stream", () => {
+    test("goes on after each of its events", async () => {
+        const [path, body] = requests["several choices"];
+        const whole = expected["several choices"];
+        for (let i = 0; i < whole.length - 1; i += 3) {
+            const had = whole.slice(0, i + 1);
+            const rest = await readStream(server.url, path, body, lastId(had));
+            assert.deepEqual(words(sum([...had, ...rest])), words(sum(whole)), `after event ${i}`);
+        }
+    });
+
+    test("that named no seed goes on with the one that was drawn", async () => {
+        const body = ask({seed: undefined, temperature: 2, max_tokens: 80});
+        const whole = await readStream(server.url, chat, body);
+        const other = await readStream(server.url, chat, body);
+        assert.notEqual(sum(whole).choices[0].text, sum(other).choices[0].text);
+        for (const share of [0, 0.3, 0.9]) {
+            const had = whole.slice(0, 1 + Math.floor((whole.length - 2) * share));
+            const rest = await readStream(server.url, chat, body, lastId(had));
+            assert.deepEqual(sum([...had, ...rest]), sum(whole));
+        }
+    });
+
+    test("that the client has whole ends without another word, whatever writes the request", async () => {
+        const [path, body] = requests["log probabilities"];
+        const had = expected["log probabilities"];
+        const asked = await server.metric("redline_generation_tokens_total");
+        const curl = spawnSync("curl", ["-sN", server.url + path, "-H", "content-type: application/json",
+            "-H", `Last-Event-ID: ${lastId(had)}`, "-d", JSON.stringify(body, null, 4)], {encoding: "utf8"});
+        if (curl.error === undefined) assert.equal(curl.stdout, "data: [DONE]\n\n");
+        assert.deepEqual(await readStream(server.url, path, body, lastId(had)), [{data: "[DONE]"}]);
+        assert.equal(await server.metric("redline_generation_tokens_total"), asked);
+    });
+
+    test("catches up in few passes with the text that the client has", async () => {
+        const body = ask({temperature: 0.9, redline: {speculation: {method: "regular"}}});
+        const whole = await readStream(server.url, chat, body);
+        const had = whole.slice(0, -3);
+        const texts = sum(had).choices[0].text;
+        const passes = async (more) => {
+            const rest = await readStream(server.url, chat, {...body, redline: {...body.redline, ...more}}, lastId(had));
+            assert.deepEqual(words(sum([...had, ...rest])), words(sum(whole)));
+            return JSON.parse(rest.at(-2).data).usage.redline.target_passes;
+        };
+        const alone = await passes({});
+        const helped = await passes({resume_text: texts});
+        assert.ok(helped * 4 < alone, `${helped} of ${alone} passes`);
+        // A wrong text costs some work and changes nothing.
+        await passes({resume_text: texts.slice(0, 40) + "nonsense".repeat(200)});
+    });
+
+    test("of an edit session that was opened anew goes on", async () => {
+        const post = async (path, body) => (await fetch(server.url + path, {method: "POST", body: JSON.stringify(body)})).json();
+        const files = [{path: "a.py", text: file, version: 1}];
+        const open = async () => `/v1/redline/sessions/${(await post("/v1/redline/sessions", {files})).id}`;
+        const calls = [["complete", {path: "a.py", position: {line: 5, character: 0}, max_tokens: 40, stream: true}],
+            ["edit", {path: "a.py", instruction: "Change the number 10 to 64.", stream: true}]];
+        for (const [verb, body] of calls) {
+            const whole = await readStream(server.url, `${await open()}/${verb}`, body);
+            const had = whole.slice(0, Math.ceil(whole.length / 2));
+            const rest = await readStream(server.url, `${await open()}/${verb}`, body, lastId(had));
+            assert.deepEqual(sum([...had, ...rest]), sum(whole), verb);
+        }
+    });
+});
+
+describe("an id", () => {
+    const refused = async (id, body = requests["sampling with a seed"][1], url = server.url) => {
+        const response = await fetch(url + chat, {method: "POST", headers: {"last-event-id": id}, body: JSON.stringify(body)});
+        assert.equal(response.status, 400);
+        return (await response.json()).error;
+    };
+
+    test("that is none is refused", async () => {
+        const good = lastId(begun["sampling with a seed"]);
+        for (const id of ["1", "-", "null", good.slice(1), good.slice(0, -1), `${good}A`, `${good}==`, "A".repeat(55), "A".repeat(9000)]) {
+            assert.match((await refused(id)).code, /^(invalid_event_id|event_id_of_other_request)$/, id);
+        }
+    });
+
+    test("of another request, or for an answer that is no stream, is refused by name", async () => {
+        const good = lastId(begun["sampling with a seed"]);
+        const [, body] = requests["sampling with a seed"];
+        const other = await refused(good, {...body, temperature: 0.8});
+        assert.equal(other.code, "event_id_of_other_request");
+        assert.match(other.message, /another request/);
+        assert.equal((await refused(good, {...body, stream: false, stream_options: undefined})).code, "not_a_stream");
+        const lost = await fetch(server.url + chat, {method: "POST", body: JSON.stringify({...body, redline: {resume_text: "x"}})});
+        assert.equal(lost.status, 400);
+        assert.match(await lost.text(), /Last-Event-ID/);
+    });
+
+    test("of another model is refused by name", async () => {
+        const renamed = await Server.start("--context", "1024");
+        try {
+            assert.equal((await refused(lastId(begun["sampling with a seed"]), undefined, renamed.url)).code, "event_id_of_other_model");
+        } finally {
+            await renamed.kill();
+        }
+    });
+
+    test("that was forged ends the stream with an error instead of wrong text", async () => {
+        const [path, body] = requests["the most probable tokens"];
+        const bytes = Buffer.from(lastId(expected["the most probable tokens"].slice(0, 6)), "base64url");
+        bytes[bytes.length - 1] ^= 1;  // the digest of the text
+        const events = await readStream(server.url, path, body, bytes.toString("base64url"));
+        assert.equal(JSON.parse(events.at(-1).data).error.code, "answer_diverged");
+        assert.equal(events.length, 1);
+    });
+});
