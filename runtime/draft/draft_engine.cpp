@@ -74,7 +74,6 @@ bool draft_engine::is_for_model(entry& e, draft_request& r, graded_draft& ready)
     // An edited file is about as long as the one in the prompt; another answer may well go on for as long as it did.
     const std::uint32_t to_come = std::max(r.prompt_count - std::min(r.prompt_count, answered), answered);
     const draft_session::models_reading before{.unread = static_cast<double>(reading.unread),
-                                               .has_read = reading.unread <= answered,
                                                .tokens_to_come = static_cast<double>(to_come)};
     if (e.drafts.begin_round(drafts, r.tokens_max, before, prices_for(r, reading.context))) {
       r.options.how = method::blazedit;

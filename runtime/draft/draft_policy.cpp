@@ -9,6 +9,8 @@ namespace {
 
 /// Sums keep this much at each new value: about the last ten count.
 constexpr double kept_per_value = 0.9;
+/// Drafts of the model differ much in what they save: about the last twenty count.
+constexpr double kept_per_draft = 0.95;
 /// Nothing is learned of the model in rounds without it, so its record goes back to the first one: it is tried again.
 constexpr double kept_per_untried_round = 1 - 1.0 / 1024;
 /// Of what a tenant's answers showed of savings.
@@ -20,9 +22,13 @@ double within(double mean, double room) { return mean <= 0 ? mean : mean * (1 - 
 
 }  // namespace
 
-/// As if so many drafts had been seen: a model that pays.
-const draft_policy::model_record draft_policy::first_model{
-    .drafts = 2, .extra_tokens = 10, .extra_rows = 16, .passes = 4};
+/// Of a model that was not tried: as if so many drafts had been seen, each with so many tokens after the end of the
+/// copy that is ready, so many rows more than it, so many passes, and so many rounds saved.
+constexpr double first_drafts = 2;
+constexpr double first_tokens = 5;
+constexpr double first_rows = 8;
+constexpr double first_passes = 2;
+constexpr double first_rounds = 3;
 
 round_value best_round(std::span<const draft_part> draft, const round_prices& prices) {
   round_value best;
@@ -54,7 +60,9 @@ void disagreement_record::learn(std::span<const token> predicted, std::span<cons
   if (came[agreed] == *l) looked_up_right_ += 1;
 }
 
-draft_policy::draft_policy() { model_.fill(first_model); }
+draft_policy::draft_policy() {
+  for (model_record& m : model_) m.first = first_drafts;
+}
 
 draft_policy::draft_policy(std::shared_ptr<draft_policy> tenant) : draft_policy() {
   tenant_ = std::move(tenant);
@@ -62,87 +70,87 @@ draft_policy::draft_policy(std::shared_ptr<draft_policy> tenant) : draft_policy(
   tenant_->saved_us_ *= kept_per_answer;
   tenant_->tokens_ *= kept_per_answer;
   model_ = tenant_->model_;
-  ready_ = tenant_->ready_;
   saved_us_ = tenant_->saved_us_;
   tokens_ = tenant_->tokens_;
 }
 
-void draft_policy::model_record::age(double kept, const model_record& towards) {
-  const auto mix = [&](double& sum, double other) { sum = kept * sum + (1 - kept) * other; };
-  mix(drafts, towards.drafts);
-  mix(extra_tokens, towards.extra_tokens);
-  mix(extra_rows, towards.extra_rows);
-  mix(passes, towards.passes);
+double draft_policy::models_round::saved_us(const round_prices& prices) const {
+  return (ready_rounds - 1) * prices.round_us + (ready_rows - rows) * prices.row_us - passes * prices.model_pass_us;
+}
+
+draft_policy::models_round operator+(const draft_policy::models_round& a, const draft_policy::models_round& b) {
+  return {.extra_tokens = a.extra_tokens + b.extra_tokens,
+          .rows = a.rows + b.rows,
+          .passes = a.passes + b.passes,
+          .ready_rounds = a.ready_rounds + b.ready_rounds,
+          .ready_rows = a.ready_rows + b.ready_rows};
+}
+draft_policy::models_round operator*(double k, const draft_policy::models_round& r) {
+  return {.extra_tokens = k * r.extra_tokens,
+          .rows = k * r.rows,
+          .passes = k * r.passes,
+          .ready_rounds = k * r.ready_rounds,
+          .ready_rows = k * r.ready_rows};
+}
+
+draft_policy::models_round draft_policy::first_round(const round_value& ready) {
+  return {.extra_tokens = first_tokens,
+          .rows = ready.rows + first_rows,
+          .passes = first_passes,
+          .ready_rounds = 1 + first_rounds,
+          .ready_rows = ready.rows + first_rounds};
+}
+
+void draft_policy::model_record::forget(double kept) {
+  drafts *= kept;
+  sums = kept * sums;
+  first = kept * first + (1 - kept) * first_drafts;
 }
 
 bool draft_policy::chooses_model(const place& here, const round_prices& prices) {
   const model_record& m = model_[here.grade];
-  const path& r = ready_[here.grade];
+  const models_round mean = 1 / (m.drafts + m.first) * (m.sums + m.first * first_round(here.ready));
   const double room = std::max(1 + here.tokens_max - here.ready.tokens, 0.0);
-  const double n = std::max(here.ready.tokens + within(m.extra_tokens / m.drafts, room), 1.0);
-  const double model_us = std::max(prices.round_us, here.ready.us(prices) + m.extra_rows / m.drafts * prices.row_us) +
-                          m.passes / m.drafts * prices.model_pass_us;
-  // This round counts as one of those that are known.
-  const double ready_us = r.rounds * prices.round_us + r.rows * prices.row_us + here.ready.us(prices);
-  const double us_per_token = ready_us / (r.tokens + here.ready.tokens);
-  const double saved = n * us_per_token - model_us;
+  const double extra = within(mean.extra_tokens, room);
+  // A draft that is cut short saves less, but for its passes.
+  models_round expected = mean;
+  if (extra < mean.extra_tokens) {
+    expected = extra / mean.extra_tokens * mean;
+    expected.ready_rounds += 1 - extra / mean.extra_tokens;
+    expected.passes = mean.passes;
+  }
+  const double saved = expected.saved_us(prices);
+  const double n = std::max(here.ready.tokens + extra, 1.0);
 
   const double usual_per_token = (saved_us_ + std::max(saved, 0.0)) / (tokens_ + n);
-  const double to_come = here.has_read ? here.unread : here.tokens_to_come;
-  const double credit = saved + std::max(lost_us_, usual_per_token * to_come);
-  saved_per_token_ = saved / n;
+  const double credit = saved + std::max(lost_us_, usual_per_token * here.tokens_to_come);
+  saved_per_token_ = saved > 0 ? saved / n : -prices.model_row_us;
+  lost_per_token_ = saved / n;
 
-  model_[here.grade].age(kept_per_untried_round, first_model);
-  if (tenant_) tenant_->model_[here.grade].age(kept_per_untried_round, first_model);
-  // A round that nothing came of is asked for again.
-  if (!open_.empty() && open_.back().so_far.tokens == 0) open_.pop_back();
-  open_.push_back({.grade = here.grade, .to_come = n, .so_far = {}});
+  model_[here.grade].forget(kept_per_untried_round);
+  if (tenant_) tenant_->model_[here.grade].forget(kept_per_untried_round);
   return saved > 0 && credit >= here.unread * prices.model_row_us;
 }
 
-void draft_policy::learn_model(std::uint8_t grade, double extra_tokens, double extra_rows, double passes) {
-  if (tenant_) tenant_->learn_model(grade, extra_tokens, extra_rows, passes);
+void draft_policy::learn_model(std::uint8_t grade, const models_round& came, const round_prices& prices) {
+  if (tenant_) tenant_->learn_model(grade, came, prices);
   model_record& m = model_[grade];
-  m.age(kept_per_value, {});
-  m.drafts += 1;
-  m.extra_tokens += extra_tokens;
-  m.extra_rows += extra_rows;
-  m.passes += passes;
+  m.drafts = kept_per_draft * m.drafts + 1;
+  m.sums = kept_per_draft * m.sums + came;
+  m.first *= kept_per_value;
   lost_us_ = 0;
   model_drafted_ = true;
+  saved_us_ += came.saved_us(prices);
 }
 
-void draft_policy::age(path& p) {
-  p.tokens *= kept_per_value;
-  p.rounds *= kept_per_value;
-  p.rows *= kept_per_value;
-}
-
-void draft_policy::learn_ready(const path& came) {
-  if (came.tokens <= 0) return;
-  if (!std::exchange(model_drafted_, false)) lost_us_ = std::max(0.0, lost_us_ + saved_per_token_ * came.tokens);
+void draft_policy::learn_round(double tokens) {
+  const bool by_model = std::exchange(model_drafted_, false);
+  if (!by_model) lost_us_ = std::max(0.0, lost_us_ + lost_per_token_ * tokens);
   for (draft_policy* each : {this, tenant_.get()}) {
     if (each == nullptr) continue;
-    each->saved_us_ += std::max(saved_per_token_, 0.0) * came.tokens;
-    each->tokens_ += came.tokens;
+    if (!by_model) each->saved_us_ += saved_per_token_ * tokens;
+    each->tokens_ += tokens;
   }
-  std::erase_if(open_, [&](open_path& o) {
-    const double left = o.to_come - o.so_far.tokens;
-    const double share = std::min(1.0, left / came.tokens);  // a path that ends within what came has its share of it
-    o.so_far.tokens += share * came.tokens;
-    o.so_far.rounds += share * came.rounds;
-    o.so_far.rows += share * came.rows;
-    if (left > came.tokens) return false;
-    for (draft_policy* each : {this, tenant_.get()}) {
-      if (each == nullptr) continue;
-      path& r = each->ready_[o.grade];
-      age(r);
-      r.tokens += o.so_far.tokens;
-      r.rounds += o.so_far.rounds;
-      r.rows += o.so_far.rows;
-    }
-    return true;
-  });
 }
 
 }  // namespace redline::draft

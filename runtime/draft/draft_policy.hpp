@@ -47,16 +47,12 @@ class disagreement_record {
 /// Decides of one answer whether the draft model drafts in a round, or the copy that is ready (from lookup or the
 /// prediction) is verified without it.
 ///
-/// Both ways lead to the same text, so the shorter one wins. A draft of the model is expected to bring n tokens in
-/// t_model. Without it the answer reaches the same place in n / rate, where rate is what rounds without the model had,
-/// in tokens per microsecond, over the next n tokens after places like this one: a copy that is lost now and found
-/// again one token later makes that rate high. So the model saves
-///
-///     saved = n / rate - t_model
-///
-/// microseconds, and drafts if that is positive and pays for what the model has to read first: what was saved now, and
-/// the larger of what rounds without it lost since its last draft and of what it is expected to save over as many
-/// tokens as it reads (over the rest of the answer, if it has read nothing yet).
+/// Both ways lead to the same text, so the shorter one wins. After each draft of the model it is known which rounds the
+/// answer would have taken without it to the same place: the model saved their time, less that of its own round. What
+/// its last drafts saved, at places whose copy had the same grade, is what the next one is expected to save. The model
+/// drafts if that is positive and pays for what the model has to read first: what is saved now, and the larger of what
+/// rounds without the model lost since its last draft and of what it usually saves in as much text as is to come, less
+/// what it has to read of that.
 ///
 /// Pure: no clock, no chance.
 class draft_policy {
@@ -71,50 +67,44 @@ class draft_policy {
     std::uint8_t grade = 0;     // of the copy that is ready
     round_value ready;          // with that copy; without any if there is none
     double unread = 0;          // tokens that the model has to read before it can draft
-    bool has_read = true;       // the model has read the prompt
     double tokens_to_come = 0;  // of the answer
   };
   [[nodiscard]] bool chooses_model(const place& here, const round_prices& prices);
 
-  /// What a draft of the model came to, beside the copy that was ready: more (or fewer) accepted tokens and verified
-  /// rows, and forwards of one row that take as long as its own took.
-  void learn_model(std::uint8_t grade, double extra_tokens, double extra_rows, double passes);
-  /// After each round, and after learn_model: what rounds without the model took, or would have taken, for the tokens
-  /// that came.
-  struct path {
-    double tokens = 0;
-    double rounds = 0;
-    double rows = 0;
+  /// What a draft of the model came to.
+  struct models_round {
+    double extra_tokens = 0;  // more than the ready copy was expected to bring
+    double rows = 0;          // that were verified
+    double passes = 0;        // forwards of one row that take as long as its own took
+    double ready_rounds = 0;  // without the model, to the same place
+    double ready_rows = 0;    // that these would have verified
+    [[nodiscard]] double saved_us(const round_prices& prices) const;
+    friend models_round operator+(const models_round& a, const models_round& b);
+    friend models_round operator*(double k, const models_round& r);
   };
-  void learn_ready(const path& came);
+  void learn_model(std::uint8_t grade, const models_round& came, const round_prices& prices);
+  /// After each round, and after learn_model: how many tokens came.
+  void learn_round(double tokens);
 
  private:
-  /// Sums over the model's drafts; older ones count less.
+  /// Of the model's drafts; older ones count less.
   struct model_record {
     double drafts = 0;
-    double extra_tokens = 0;
-    double extra_rows = 0;
-    double passes = 0;
-    void age(double kept, const model_record& towards);
+    models_round sums;
+    double first = 0;  // drafts that the guess of an untried model counts for
+    void forget(double kept);
   };
-  /// A round whose next tokens are to tell the rate of rounds without the model.
-  struct open_path {
-    std::uint8_t grade = 0;
-    double to_come = 0;
-    path so_far;
-  };
-  static const model_record first_model;
-  static void age(path& p);
+  /// The guess of an untried model, at a place with such a copy.
+  static models_round first_round(const round_value& ready);
 
   std::shared_ptr<draft_policy> tenant_;
   std::array<model_record, grades_count> model_;
-  std::array<path, grades_count> ready_{};  // sums; older ones count less
-  std::vector<open_path> open_;             // no more than a draft of the model has tokens
-  double saved_per_token_ = 0;              // us, in the round at hand
-  bool model_drafted_ = false;              // in the round at hand
-  double lost_us_ = 0;                      // by rounds without the model since its last draft
-  double saved_us_ = 0;                     // by the model, if it drafted in all rounds where it would save something
-  double tokens_ = 0;                       // of those rounds and all others
+  double saved_per_token_ = 0;  // us, in the round at hand; negative: what the model would have to read
+  double lost_per_token_ = 0;   // us, without the model, in the round at hand
+  bool model_drafted_ = false;  // in the round at hand
+  double lost_us_ = 0;          // by rounds without the model since its last draft
+  double saved_us_ = 0;         // by the model, if it drafted wherever it saves something and read all the rest
+  double tokens_ = 0;           // of those rounds and all others
 };
 
 }  // namespace redline::draft

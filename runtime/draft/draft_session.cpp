@@ -63,7 +63,12 @@ ready_drafts draft_session::ready_after(const text::edit_cursor& prediction, std
 }
 
 void draft_session::begin_round(const ready_drafts& drafts) {
-  round_ = {.log_count = log_.tokens().size(), .ready = drafts, .weighs_model = false, .prices = {}, .model = {}};
+  round_ = {.log_count = log_.tokens().size(),
+            .ready = drafts,
+            .weighs_model = false,
+            .prices = {},
+            .ready_value = {},
+            .model = {}};
 }
 
 bool draft_session::begin_round(const ready_drafts& drafts, double tokens_max, const models_reading& reading,
@@ -71,11 +76,11 @@ bool draft_session::begin_round(const ready_drafts& drafts, double tokens_max, c
   begin_round(drafts);
   round_->weighs_model = true;
   round_->prices = prices;
+  round_->ready_value = best_round(parts(drafts.believed().runs), prices);
   const draft_policy::place here{.tokens_max = tokens_max,
                                  .grade = drafts.grade(),
-                                 .ready = best_round(parts(drafts.believed().runs), prices),
+                                 .ready = round_->ready_value,
                                  .unread = reading.unread,
-                                 .has_read = reading.has_read,
                                  .tokens_to_come = reading.tokens_to_come};
   return policy_.chooses_model(here, prices);
 }
@@ -104,22 +109,24 @@ void draft_session::learn(const draft_request& r) {
   disagreements_.learn(ready.predicted.tokens, ready.looked_up.tokens, came);
   if (round->model) learn_of(round->model->draft, came);
   if (!round->weighs_model) return;
-  const round_value usual = best_round(parts(ready.believed().runs), round->prices);
-  draft_policy::path path{.tokens = static_cast<double>(came.size()), .rounds = 1, .rows = usual.rows};
+  const auto tokens = static_cast<double>(came.size());
   if (round->model) {
-    const auto agreed = static_cast<double>(agreement(ready.believed().tokens, came));
-    // A copy that all of this agrees with would have gone on for as long as usual.
-    const double copied = agreed < path.tokens ? std::min(agreed, usual.rows) : std::max(usual.tokens, agreed) - 1;
-    const double rows = best_round(parts(round->model->draft.runs), round->prices).rows;
-    policy_.learn_model(ready.grade(), path.tokens - 1 - copied, rows - usual.rows, round->model->passes);
-    path = path_without_model(r, round->prices);
+    const rounds_ahead without = rounds_without_model(r, round->prices);
+    policy_.learn_model(ready.grade(),
+                        {.extra_tokens = tokens - round->ready_value.tokens,
+                         .rows = best_round(parts(round->model->draft.runs), round->prices).rows,
+                         .passes = round->model->passes,
+                         .ready_rounds = without.rounds,
+                         .ready_rows = without.rows},
+                        round->prices);
   }
-  policy_.learn_ready(path);
+  policy_.learn_round(tokens);
 }
 
 /// What rounds without the model would have taken for the tokens that came.
-draft_policy::path draft_session::path_without_model(const draft_request& r, const round_prices& prices) const {
-  draft_policy::path path{.tokens = static_cast<double>(r.tail.size())};
+draft_session::rounds_ahead draft_session::rounds_without_model(const draft_request& r,
+                                                                const round_prices& prices) const {
+  rounds_ahead ahead;
   text::edit_cursor prediction = prediction_;
   for (std::span<const token> left = r.tail; !left.empty();) {
     const auto before = std::span(r.tail).first(r.tail.size() - left.size());
@@ -130,12 +137,12 @@ draft_policy::path draft_session::path_without_model(const draft_request& r, con
     const std::size_t count = std::min(accepted + 1, left.size());
     // A round that would have given more than what came counts in part.
     const double gives = std::max(static_cast<double>(accepted + 1), accepted == left.size() ? value.tokens : 0.0);
-    path.rounds += static_cast<double>(count) / gives;
-    path.rows += static_cast<double>(count) / gives * value.rows;
+    ahead.rounds += static_cast<double>(count) / gives;
+    ahead.rows += static_cast<double>(count) / gives * value.rows;
     for (const token t : left.first(count)) prediction.emit(t);
     left = left.subspan(count);
   }
-  return path;
+  return ahead;
 }
 
 }  // namespace redline::draft

@@ -60,7 +60,6 @@ class draft_session {
   /// What the model has to read before it can draft.
   struct models_reading {
     double unread = 0;
-    bool has_read = true;
     double tokens_to_come = 0;
   };
   /// The same, and true if the model is to draft. Then its draft is told, too.
@@ -79,6 +78,7 @@ class draft_session {
     ready_drafts ready;
     bool weighs_model = false;  // the policy has chosen, at these prices
     round_prices prices;
+    round_value ready_value;  // of the copy that was believed, as the policy was told
     std::optional<models_draft> model;
   };
 
@@ -86,7 +86,11 @@ class draft_session {
                                          const draft_options& options, bool predicts, std::uint32_t most) const;
   void learn(const draft_request& r);
   void learn_of(const graded_draft& draft, std::span<const token> came);
-  [[nodiscard]] draft_policy::path path_without_model(const draft_request& r, const round_prices& prices) const;
+  struct rounds_ahead {
+    double rounds = 0;
+    double rows = 0;
+  };
+  [[nodiscard]] rounds_ahead rounds_without_model(const draft_request& r, const round_prices& prices) const;
   void follow_prediction(const draft_request& r);
 
   tenant_id tenant_;
