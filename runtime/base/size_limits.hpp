@@ -29,9 +29,10 @@ inline constexpr std::uint64_t edit_memory_bytes_max = 512u << 20;           // 
 // What the tokens given to /detokenize may spell: the answer says it twice, and escaped a byte takes six.
 inline constexpr std::uint32_t spelled_text_bytes_max = 4u << 20;
 
-// A model's header on its way from a worker to a gateway, a part a message. Vocabularies of 250,000 take 15 MiB.
+// A model's header on its way from a worker to a gateway, a part a message. Vocabularies of 250,000 take 15 MiB. The
+// whole is one job of a thread pool, which lets half of its 64 MiB of waiting inputs to one tenant.
 inline constexpr std::uint32_t header_part_bytes_max = 1u << 20;
-inline constexpr std::uint64_t header_bytes_max = 64u << 20;
+inline constexpr std::uint64_t header_bytes_max = 32u << 20;
 
 namespace detail {
 /// A header "a:b\r\n" takes 5 bytes on the socket and 7 in a message; a long one takes less in a message.

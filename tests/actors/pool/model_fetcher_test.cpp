@@ -5,12 +5,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "actors/pool/header_server.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/size_limits.hpp"
 #include "runtime/gguf/file_digest.hpp"
 #include "tests/support/actor_world.hpp"
 #include "tests/support/tiny_model.hpp"
+#include "transport/zmq_fabric.hpp"
 
 namespace redline::actors {
 namespace {
@@ -349,6 +353,36 @@ TEST_F(model_fetcher_test, is_told_again_after_it_died) {
   world.send(fetcher_where, lose_model{own_card.model});
   world.run_for(second);
   EXPECT_TRUE(shelf->snapshot()->empty());
+}
+
+TEST_F(model_fetcher_test, makes_models_on_the_threads_of_a_pool) {
+  tiny.metadata["general.description"] = std::string(200'000, 'x');  // a large job
+  const auto card = card_of(tiny, "coder");
+  transport::zmq_fabric fabric(1, {.workers = {1, 16, 17, 99}});
+  const auto control = fabric.make_link(99);
+  const auto wire = fabric.make_link(1);
+  std::uint16_t number = 16;
+  const auto pool =
+      std::make_shared<actor::thread_pool>(actor::thread_pool::options{}, [&] { return fabric.make_link(number++); });
+  actor::worker io(1, 1, *wire, real_environment());
+  const auto server =
+      io.add<header_server>(10, "header server", roomy,
+                            [h = std::make_shared<const std::string>(tiny.file()->copy_header())](
+                                actor::actor_context& c) { return std::make_unique<header_server>(c, h); });
+  const model_fetcher_options options{.shelf = shelf, .pool = pool};
+  const auto fetcher = io.add<model_fetcher>(
+      11, "model fetcher", roomy, [&](actor::actor_context& c) { return std::make_unique<model_fetcher>(c, options); });
+  std::thread runs([&] { io.run(); });
+  ASSERT_TRUE(control->send(test::frame_of(fetcher.where, {}, fetch_model{card, server.where})));
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (shelf->snapshot()->empty() && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  ASSERT_TRUE(control->send(test::frame_of(io.host_address(), {}, actor::stop_worker{})));
+  runs.join();
+  pool->stop();
+  ASSERT_FALSE(shelf->snapshot()->empty());
+  EXPECT_EQ(shelf->snapshot()->find("coder")->answers->tokenizer()->digest(), card.vocabulary);
 }
 
 }  // namespace

@@ -54,8 +54,8 @@ TEST(model_shelf, is_read_while_it_changes) {
   std::atomic<bool> done{false};
   std::thread reader([&] {
     while (!done) {
-      const auto seen = shelf.snapshot();
-      if (const auto m = seen->find("a")) EXPECT_EQ(m->digest, 1U);
+      const auto found = shelf.snapshot()->find("a");
+      EXPECT_TRUE(found == nullptr || found->digest == 1U);
     }
   });
   for (int i = 0; i < 1000; ++i) {
