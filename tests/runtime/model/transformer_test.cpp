@@ -4,10 +4,12 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <random>
 
 #include "runtime/kv/page_pool.hpp"
+#include "runtime/model/sampling.hpp"
 #include "tests/support/missing_instructions.hpp"
 #include "tests/support/tiny_model.hpp"
 
@@ -296,6 +298,25 @@ TEST_P(every_target, computes_a_copied_run_a_decode_step_a_verification_and_a_pr
   const auto expected = alone(w, table(), kv_type::f16, longer);
   EXPECT_EQ(std::memcmp(logits_after.data(), expected.data() + prompt.rows * vocabulary, vocabulary * sizeof(float)),
             0);
+}
+
+TEST_P(every_target, has_no_usable_logits_after_a_token_that_is_no_number) {
+  kernels::worker_team team(1);
+  auto tiny = test::make_tiny_model(shape_for("llama", gguf::tensor_type::f32));
+  auto& embedding = tiny.tensor("token_embd.weight");
+  const std::size_t width = embedding.dimensions[0];
+  const std::vector<float> nan(width, std::numeric_limits<float>::quiet_NaN());
+  std::memcpy(embedding.payload.data() + 3 * width * sizeof(float), nan.data(), width * sizeof(float));
+  const auto w = *load_weights(*tiny.file(), table(), team);
+  for (const auto type : {kv_type::f16, kv_type::bf16}) {
+    const std::vector<token> tokens{1, 2, 5, 3, 4, 6};
+    const auto logits = alone(w, table(), type, tokens);
+    for (std::size_t i = 3; i < tokens.size(); ++i) {
+      EXPECT_FALSE(is_usable(std::span(logits).subspan(i * vocabulary, vocabulary))) << i;
+    }
+    const auto before = alone(w, table(), type, std::span(tokens).first(3));
+    EXPECT_TRUE(is_usable(std::span(before).last(vocabulary)));
+  }
 }
 
 class twin_target : public every_target {};
