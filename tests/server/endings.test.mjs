@@ -1,12 +1,12 @@
 // Signals and files at the moments when they are least welcome.
 import assert from "node:assert/strict";
 import {after, before, test} from "node:test";
-import {existsSync, mkdtempSync, rmSync} from "node:fs";
+import {existsSync, mkdtempSync, readFileSync, rmSync} from "node:fs";
 import {tmpdir} from "node:os";
 import {join} from "node:path";
 import {setTimeout as sleep} from "node:timers/promises";
 import {spawnSync} from "node:child_process";
-import {Program, Server, program, targetModel} from "./redline.mjs";
+import {Program, Server, edit, program, targetModel} from "./redline.mjs";
 
 let folder;
 before(() => { folder = mkdtempSync(join(tmpdir(), "redline-")); });
@@ -31,6 +31,45 @@ test("signals close after one another end the process cleanly", async () => {
         await sleep(i);
         assert.deepEqual(await server.kill("SIGTERM"), {code: 0, signal: null});
     }
+});
+
+test("a second SIGTERM in the middle of an answer ends the process at once and cleanly", async () => {
+    const server = await Server.start();
+    const stream = await server.client().chat.completions.create({model: "demo-target", messages: edit, stream: true,
+        max_tokens: 3000, temperature: 1.5, seed: 1, redline: {speculation: {method: "regular"}}});
+    const told = [];
+    const read = (async () => {
+        for await (const chunk of stream) told.push(chunk);
+    })().catch((error) => error);
+    await server.until(() => told.length > 2);
+    server.child.kill("SIGTERM");
+    await server.says(/draining/);
+    const began = performance.now();
+    assert.deepEqual(await server.kill("SIGTERM"), {code: 0, signal: null});
+    assert.ok(performance.now() - began < 15_000, "--shutdown-timeout is 30 s");
+    await read;
+});
+
+test("README's request works with little memory for KV, and the context is what fits", async () => {
+    const readme = readFileSync(join(targetModel, "../../../README.md"), "utf8");
+    const [, curl] = readme.match(/^(curl -s http:\/\/127\.0\.0\.1:8080\/v1\/chat\/completions .*?\}')$/ms);
+    const [roomy, narrow] = [await Server.start(), await Server.start("--kv-mib", "4")];
+    const answers = [];
+    for (const server of [roomy, narrow]) {
+        const {stdout} = spawnSync("sh", ["-c", curl.replace("http://127.0.0.1:8080", server.url)], {encoding: "utf8"});
+        answers.push(JSON.parse(stdout).choices[0].message.content);
+    }
+    assert.match(answers[0], /64/);
+    assert.equal(answers[1], answers[0]);
+    const context = async (server) => (await (await fetch(`${server.url}/v1/models`)).json()).data[0].max_model_len;
+    assert.ok(await context(narrow) < await context(roomy), "less memory, less context");
+    const long = {messages: [{role: "user", content: "x = 1\n".repeat(await context(narrow))}]};
+    const refused = await fetch(`${narrow.url}/v1/chat/completions`, {method: "POST", body: JSON.stringify(long)});
+    assert.equal(refused.status, 400);
+    const {error} = await refused.json();
+    assert.equal(error.code, "context_length_exceeded");
+    assert.match(error.message, new RegExp(`fewer than ${await context(narrow)} `));
+    await Promise.all([roomy.kill(), narrow.kill()]);
 });
 
 test("a port file that cannot be written is an error", async () => {

@@ -13,9 +13,9 @@ let server;
 let workers;
 let expected;
 
-function startWorker(role) {
+function startWorker(role, ...more) {
     const worker = new Program("worker", "--role", role, "--model", role === "target" ? targetModel : draftModel,
-        "--join", `ipc://${folder}/run/bridge`, "--threads", "1");
+        "--join", `ipc://${folder}/run/bridge`, "--threads", "1", ...more);
     workers[role] = worker;
     return worker;
 }
@@ -65,4 +65,15 @@ test("the target model's process may be killed in the middle of an answer and co
         await workers.target.kill();
         startWorker("target");
     }), expected);
+});
+
+test("the server has the context that the target's process has room for", async () => {
+    const context = async () => (await (await fetch(`${server.url}/v1/models`)).json()).data[0].max_model_len;
+    const before = await context();
+    await workers.target.kill();
+    startWorker("target", "--kv-mib", "4");
+    const [, room] = await workers.target.says(/the KV pool holds (\d+) tokens/);
+    await server.until(async () => (await fetch(`${server.url}/readyz`)).status === 200 && await context() !== before, 60);
+    assert.equal(await context(), Number(room));
+    assert.equal(await answerWith(), expected);
 });

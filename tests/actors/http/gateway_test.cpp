@@ -275,6 +275,23 @@ TEST_F(gateway_alone, is_not_ready_while_the_schedulers_process_is_lost) {
   EXPECT_EQ(call("GET", "/readyz"), 503U) << "the scheduler has been silent";
 }
 
+TEST_F(gateway_alone, drains_once_however_often_it_is_told) {
+  ask_for_text();
+  run();
+  for (int i = 0; i < 3; ++i) tell(drain_gateway{});
+  run();
+  EXPECT_EQ(drained, 0) << "an answer is in progress";
+  EXPECT_EQ(call("GET", "/livez"), 200U);
+  tell(session_finished{.session = session_in_progress(), .reason = finish_reason::stop});
+  pass(microseconds{1'000'000});
+  EXPECT_EQ(drained, 1);
+  tell(drain_gateway{});
+  pass(microseconds{1'000'000});
+  EXPECT_EQ(drained, 1);
+  EXPECT_EQ(call("GET", "/livez"), 200U);
+  EXPECT_EQ(call("GET", "/readyz"), 503U);
+}
+
 TEST_F(gateway_alone, ends_all_answers_with_an_error_when_a_drain_takes_too_long) {
   const auto whole = ask_for_text();
   run();
