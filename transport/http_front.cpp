@@ -31,9 +31,9 @@ constexpr std::size_t write_piece_bytes = 64 << 10;
 constexpr std::size_t kept_buffer_bytes_max = 1 << 20;  // of a connection that has sent all
 constexpr std::chrono::milliseconds accept_retry{100};  // after running out of file descriptors
 // A closing socket with unread input sends a reset that may overtake the answer, so input is read and thrown away
-// until the client closes, within these bounds.
+// until the client closes, within these bounds: a client that sends a body somewhat above the limit learns that.
 constexpr std::chrono::milliseconds linger_time{2'000};
-constexpr std::size_t linger_bytes_max = 4 << 20;
+constexpr std::size_t linger_bytes_max = 16 << 20;
 // A request that has been on its way for less is not closed in favour of another one.
 constexpr std::chrono::milliseconds arriving_min{1'000};
 // Past a limit that many clients are told so; more are closed without a word.

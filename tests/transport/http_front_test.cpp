@@ -596,6 +596,15 @@ TEST(http_front, serves_small_requests_while_large_ones_fill_what_there_is) {
   EXPECT_THAT(slow.front()->read_response().first, HasSubstr(" 503 ")) << "the slowest gave way";
 }
 
+TEST(http_front, tells_a_client_that_sends_on_that_its_body_is_too_large) {
+  http_server_fixture server([](http_front& front, exchange_id id, http_request) { front.respond(id, 200, {}, "no"); });
+  raw_client client(server.port());
+  const std::size_t bytes = sizes::http_body_bytes_max + (1U << 20);
+  client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: " + std::to_string(bytes) + "\r\n\r\n");
+  EXPECT_TRUE(client.send(std::string(bytes, 'x'))) << "it reads nothing before it has sent all";
+  EXPECT_THAT(client.read_response().first, HasSubstr(" 413 "));
+}
+
 TEST(http_front, bounds_what_slow_readers_leave_unread_together) {
   auto what = http_server_fixture::quick_options();
   what.unsent_bytes_max = 4 << 20;
