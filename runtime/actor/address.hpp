@@ -7,14 +7,20 @@
 
 namespace redline::actor {
 
-/// Where an actor lives: process (16 bits), worker thread in it (16 bits), actor on it (32 bits). 0 is nobody.
+/// Number of a process, 24 bits, drawn when it starts; 0 is none. Two of a thousand processes have the same with a
+/// chance of 3 %, and then the broker refuses the second.
+using process_number = std::uint32_t;
+inline constexpr process_number process_number_max = (1U << 24) - 1;
+
+/// Where an actor lives: process (24 bits), worker thread in it (8 bits), actor on it (32 bits). 0 is nobody.
 using address = strong_id<struct address_tag>;
 
-constexpr address make_address(std::uint16_t process, std::uint16_t worker, std::uint32_t number) {
-  return {(static_cast<std::uint64_t>(process) << 48) | (static_cast<std::uint64_t>(worker) << 32) | number};
+constexpr address make_address(process_number process, std::uint16_t worker, std::uint32_t number) {
+  return {(static_cast<std::uint64_t>(process & process_number_max) << 40) |
+          (static_cast<std::uint64_t>(worker & 0xff) << 32) | number};
 }
-constexpr std::uint16_t process_of(address a) { return static_cast<std::uint16_t>(a.value >> 48); }
-constexpr std::uint16_t worker_of(address a) { return static_cast<std::uint16_t>(a.value >> 32); }
+constexpr process_number process_of(address a) { return static_cast<process_number>(a.value >> 40); }
+constexpr std::uint16_t worker_of(address a) { return static_cast<std::uint16_t>((a.value >> 32) & 0xff); }
 constexpr std::uint32_t number_of(address a) { return static_cast<std::uint32_t>(a.value); }
 /// Process and worker together: what a link routes by.
 constexpr std::uint32_t node_of(address a) { return static_cast<std::uint32_t>(a.value >> 32); }

@@ -10,10 +10,10 @@
 namespace redline::actor {
 
 /// Raised when an envelope or a message changes in a way that old readers cannot skip.
-inline constexpr std::uint32_t wire_version = 2;
+inline constexpr std::uint32_t wire_version = 3;
 
 /// Where a message comes from, where it goes, what it is, and what it is about. (The fifth field of version 1 was a
-/// string.)
+/// string; addresses of version 2 had 16 bits for the process.)
 struct envelope {
   std::uint32_t version = wire_version;
   address to;

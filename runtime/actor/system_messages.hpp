@@ -50,17 +50,22 @@ struct stop_worker {
   static constexpr auto fields(auto&) { return std::tie(); }
 };
 
-/// A process was reached or lost, or may not take part. Sent by the network bridge to its subscribers. When a
-/// process is replaced by its successor, the loss is told before the successor.
+/// A process was reached or lost, says something else of itself, or may not take part. Sent by the network bridge to
+/// its subscribers. A process that was out of reach for a moment is told again as reachable: what was sent to it
+/// meanwhile is lost.
 struct peer_state {
   static constexpr message_id id{0x0105};
   static constexpr std::string_view name = "peer_state";
   static constexpr bool control = true;
 
-  std::uint16_t process = 0;
+  process_number process = 0;  // 0: this one, which a broker refuses
   bool reachable = false;
-  std::string why_not;  // it is there, but refused
-  static constexpr auto fields(auto& self) { return std::tie(self.process, self.reachable, self.why_not); }
+  std::string why_not;     // where more is known than that it is gone
+  std::string card;        // of a reachable one: what it says of itself
+  std::uint64_t life = 0;  // what it drew when it started
+  static constexpr auto fields(auto& self) {
+    return std::tie(self.process, self.reachable, self.why_not, self.card, self.life);
+  }
 };
 
 }  // namespace redline::actor

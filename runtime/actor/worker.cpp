@@ -21,7 +21,7 @@ environment& actor_context::env() const { return home_.env(); }
 void actor_context::post(frame f) { home_.post(std::move(f)); }
 void actor_context::start_timer(microseconds delay, frame f) { home_.start_timer(delay, std::move(f)); }
 
-worker::worker(std::uint16_t process, std::uint16_t number, link& wire, environment& env)
+worker::worker(process_number process, std::uint16_t number, link& wire, environment& env)
     : process_(process), number_(number), wire_(wire), env_(env) {}
 
 worker::~worker() = default;

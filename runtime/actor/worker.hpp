@@ -136,7 +136,7 @@ class actor_cell final : public cell {
 /// `run_ready` and `fire_timers`.
 class worker {
  public:
-  worker(std::uint16_t process, std::uint16_t number, link& wire, environment& env);
+  worker(process_number process, std::uint16_t number, link& wire, environment& env);
   ~worker();
   worker(const worker&) = delete;
   worker& operator=(const worker&) = delete;
@@ -226,7 +226,7 @@ class worker {
   void handle_host_message(const frame& f);
   bool poll_link();
 
-  std::uint16_t process_;
+  process_number process_;
   std::uint16_t number_;
   link& wire_;
   environment& env_;

@@ -18,7 +18,7 @@ class actor_world::wire_link final : public actor::link {
   actor_world& world_;
 };
 
-actor::worker& actor_world::add_worker(std::uint16_t process, std::uint16_t number) {
+actor::worker& actor_world::add_worker(actor::process_number process, std::uint16_t number) {
   auto& n = nodes_[actor::node_of(actor::make_address(process, number, 0))];
   n.wire = std::make_unique<wire_link>(*this);
   n.core = std::make_unique<actor::worker>(process, number, *n.wire, env_);

@@ -18,7 +18,7 @@ class actor_world {
  public:
   explicit actor_world(std::uint64_t seed) : env_(seed) {}
 
-  actor::worker& add_worker(std::uint16_t process, std::uint16_t number);
+  actor::worker& add_worker(actor::process_number process, std::uint16_t number);
   [[nodiscard]] virtual_environment& env() { return env_; }
   [[nodiscard]] actor::worker& worker_at(actor::address where) { return *nodes_.at(actor::node_of(where)).core; }
 
