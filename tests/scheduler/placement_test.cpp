@@ -1,0 +1,157 @@
+#include "scheduler/placement.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+namespace redline::scheduler {
+namespace {
+
+worker_load idle() { return {.takes_work = true, .running_max = 8, .waiting_max = 8, .row_us = 100, .pass_us = 1000}; }
+
+worker_load busy(std::uint32_t running) {
+  auto load = idle();
+  load.running = running;
+  return load;
+}
+
+std::vector<token> prompt_of(std::size_t count, token first = 0) {
+  std::vector<token> out(count);
+  std::iota(out.begin(), out.end(), first);
+  return out;
+}
+
+TEST(placement, chooses_nobody_where_nobody_takes_work) {
+  placement p;
+  EXPECT_FALSE(p.choose({}));
+  p.note(1, {});
+  EXPECT_FALSE(p.choose({}));
+  p.note(1, idle());
+  EXPECT_EQ(p.choose({}), 1U);
+  p.remove(1);
+  EXPECT_FALSE(p.choose({}));
+}
+
+TEST(placement, chooses_only_among_those_that_may_be) {
+  placement p;
+  for (worker_number n = 1; n <= 5; ++n) p.note(n, idle());
+  for (std::uint32_t random = 0; random < 50; ++random) {
+    EXPECT_EQ(p.choose({.random = random, .may_be = [](worker_number n) { return n == 3; }}), 3U);
+  }
+}
+
+TEST(placement, prefers_the_less_loaded_of_two) {
+  placement p;
+  p.note(1, busy(7));
+  p.note(2, idle());
+  for (std::uint32_t random = 0; random < 20; ++random) {
+    p.note(2, idle());
+    EXPECT_EQ(p.choose({.random = random}), 2U);
+  }
+}
+
+TEST(placement, counts_what_it_placed_since_the_last_report) {
+  placement p;
+  std::map<worker_number, int> placed;
+  for (worker_number n = 1; n <= 4; ++n) p.note(n, idle());
+  for (std::uint32_t i = 0; i < 32; ++i) ++placed[*p.choose({.prompt_tokens = 100, .random = i * 2654435761U})];
+  for (const auto& [n, count] : placed) EXPECT_LE(count, 10) << "worker " << n;
+  EXPECT_EQ(placed.size(), 4U);
+}
+
+TEST(placement, spreads_a_herd_that_comes_between_two_reports_over_two_gateways) {
+  // Both gateways know the same reports, and nothing of each other's choices.
+  placement a, b;
+  for (worker_number n = 1; n <= 10; ++n) {
+    a.note(n, busy(n == 1 ? 0 : 2));
+    b.note(n, busy(n == 1 ? 0 : 2));
+  }
+  std::map<worker_number, int> placed;
+  for (std::uint32_t i = 0; i < 50; ++i) {
+    ++placed[*a.choose({.prompt_tokens = 10, .random = i * 2654435761U})];
+    ++placed[*b.choose({.prompt_tokens = 10, .random = ~i * 2246822519U})];
+  }
+  for (const auto& [n, count] : placed) EXPECT_LE(count, 30) << "worker " << n;
+}
+
+TEST(placement, keeps_an_affinity_until_waiting_there_costs_more_than_the_prompt) {
+  placement p;
+  p.note(1, idle());
+  p.note(2, idle());
+  const auto prompt = prompt_of(2048);
+  const auto hashes = hash_prefixes({}, prompt);
+  const placement_question q{.affinity = 7, .prompt_tokens = 2048, .prefixes = hashes};
+  const auto first = *p.choose(q);
+  for (std::uint32_t random = 0; random < 20; ++random) {
+    p.note(first, busy(3));
+    p.note(3 - first, idle());
+    auto again = q;
+    again.random = random;
+    EXPECT_EQ(p.choose(again), first);
+  }
+  auto full = idle();
+  full.running = 8;
+  full.waiting = 8;
+  p.note(first, full);
+  p.note(3 - first, idle());
+  EXPECT_EQ(p.choose(q), 3 - first) << "it has no room";
+}
+
+TEST(placement, finds_the_worker_with_the_longest_known_beginning) {
+  placement p;
+  for (worker_number n = 1; n <= 16; ++n) p.note(n, idle());
+  auto prompt = prompt_of(4096);
+  const auto long_hashes = hash_prefixes({}, prompt);
+  const auto home = *p.choose({.prompt_tokens = 4096, .prefixes = long_hashes});
+  for (worker_number n = 1; n <= 16; ++n) p.note(n, idle());
+  // The same file, another question: most of the beginning is the same.
+  for (std::size_t i = 4000; i < prompt.size(); ++i) prompt[i] = 1;
+  const auto hashes = hash_prefixes({}, prompt);
+  EXPECT_EQ(p.choose({.prompt_tokens = 4096, .prefixes = hashes, .random = 5}), home);
+  // Of another tenant it is another beginning.
+  const auto others = hash_prefixes({9}, prompt);
+  int elsewhere = 0;
+  for (std::uint32_t random = 0; random < 16; ++random) {
+    for (worker_number n = 1; n <= 16; ++n) p.note(n, idle());
+    placement fresh = p;
+    elsewhere += fresh.choose({.prompt_tokens = 4096, .prefixes = others, .random = random}) != home;
+  }
+  EXPECT_GT(elsewhere, 8);
+}
+
+TEST(placement, weighs_workers_by_what_rows_cost_there) {
+  placement p;
+  auto slow = idle();
+  slow.row_us = 1000;
+  slow.running_max = 64;
+  auto quick = slow;
+  quick.row_us = 100;
+  p.note(1, slow);
+  p.note(2, quick);
+  int fast = 0;
+  for (std::uint32_t i = 0; i < 22; ++i) fast += p.choose({.prompt_tokens = 100, .random = i * 2654435761U}) == 2U;
+  EXPECT_GE(fast, 18);
+}
+
+TEST(placement, forgets_the_longest_known_beyond_its_limits) {
+  placement p(placement::limits{.affinities_max = 2, .prefixes_max = 4});
+  for (worker_number n = 1; n <= 64; ++n) p.note(n, idle());
+  std::map<std::uint64_t, worker_number> homes;
+  for (std::uint64_t a = 1; a <= 3; ++a)
+    homes[a] = *p.choose({.affinity = a, .random = static_cast<std::uint32_t>(a * 7919)});
+  for (worker_number n = 1; n <= 64; ++n) p.note(n, idle());
+  EXPECT_EQ(p.choose({.affinity = 3, .random = 1}), homes[3]);
+  EXPECT_EQ(p.choose({.affinity = 2, .random = 1}), homes[2]);
+}
+
+TEST(placement, hashes_beginnings_of_doubling_length_and_all_of_it) {
+  EXPECT_TRUE(hash_prefixes({}, prompt_of(255)).empty());
+  EXPECT_EQ(hash_prefixes({}, prompt_of(256)).size(), 1U);
+  EXPECT_EQ(hash_prefixes({}, prompt_of(256 * 4)).size(), 3U);
+  EXPECT_EQ(hash_prefixes({}, prompt_of(256 * 5)).size(), 4U);
+  EXPECT_EQ(hash_prefixes({}, prompt_of(256 * 5))[2], hash_prefixes({}, prompt_of(256 * 4))[2]);
+  EXPECT_NE(hash_prefixes({1}, prompt_of(256)), hash_prefixes({2}, prompt_of(256)));
+}
+
+}  // namespace
+}  // namespace redline::scheduler
