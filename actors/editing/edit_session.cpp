@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "actors/editing/edit_prompt.hpp"
+#include "actors/serving/draft_model.hpp"
+#include "actors/serving/placer.hpp"
 #include "actors/serving/session.hpp"
 #include "actors/serving/verify_scheduler.hpp"
 
@@ -185,6 +187,10 @@ void edit_session::lend(completion next) {
   }
   preparing_ = false;
   answer->partners.borrowed = {sequence_, round_, files_->how().context_max, context().self()};
+  // Where the sequence is, and not where the placer would put an answer of its own.
+  answer->partners.placer = {};
+  answer->partners.scheduler = options_.scheduler;
+  if (drafter_ && answer->partners.place.wants_draft) answer->partners.drafter = drafter_;
   round_.value += rounds_of_loan;
   borrower_ = {next.exchange, spawn_answer(next.exchange, next.spec.session, std::move(*answer))};
 }
@@ -248,6 +254,7 @@ void edit_session::take_healed() {
 void edit_session::tell_scheduler(sequence_id sequence, round_id round, const std::vector<token>& log,
                                   std::vector<log_splice> splices) {
   asked_ = context().now();
+  if (!options_.scheduler) return ask_for_place(0);
   context().tell(options_.scheduler, prefill_run{.sequence = sequence,
                                                  .tenant = options_.tenant,
                                                  .round = round,
@@ -344,6 +351,43 @@ void edit_session::on(const prefilled& m) {
 
 void edit_session::on(const run_pending&) {}
 
+// In a pool.
+void edit_session::ask_for_place(actor::process_number not_process) {
+  if (!options_.placer) return;
+  context().tell(options_.placer, place_session{.session = options_.session,
+                                                .model = options_.model,
+                                                .numerics = numerics_,
+                                                .affinity = options_.session.value,
+                                                .prompt_tokens = static_cast<std::uint32_t>(kv_.log().size()),
+                                                .wants_draft = true,
+                                                .not_process = not_process});
+}
+
+/// The sequence moves: the whole log is computed anew there, exactly. A session that has borrowed it moves, too.
+void edit_session::on(const session_placed& m) {
+  const bool is_elsewhere = options_.scheduler.where != m.scheduler;
+  numerics_ = m.numerics;
+  if (m.drafter.value != 0) drafter_ = {m.drafter};
+  if (is_elsewhere) {
+    if (options_.scheduler) {
+      context().tell(options_.scheduler, release_sequence{sequence_});
+      if (healing_) context().tell(options_.scheduler, release_sequence{healing_->sequence});
+      healing_.reset();
+      kv_.become_exact();
+    }
+    options_.scheduler = {m.scheduler};
+  }
+  if (borrower_) return context().tell(borrower_->where, m);
+  if (kv_.log().empty() || !(is_elsewhere || preparing_)) return;
+  preparing_ = true;
+  tell_scheduler(sequence_, {++round_.value}, kv_.log());
+}
+
+// The next completion asks again, or is told why not.
+void edit_session::on(const no_place& m) {
+  if (borrower_) context().tell(borrower_->where, m);
+}
+
 void edit_session::on(const edit_session_tick&) {
   context().after(tick, edit_session_tick{});
   const bool idle = !borrower_ && waiting_.empty() && !busy_;
@@ -353,6 +397,10 @@ void edit_session::on(const edit_session_tick&) {
 
 void edit_session::on(const actor::undeliverable& m) {
   if (m.to == options_.client) return context().stop();
+  if (m.to == options_.scheduler.where && options_.placer) {
+    if (m.why.code == errc::unreachable) ask_for_place(actor::process_of(m.to));
+    return;
+  }
   if (!borrower_ || m.to != borrower_->where.where) return;
   // The borrower died: what it asked the scheduler for may still be under way, so a round of our own comes after it.
   tell_scheduler(sequence_, {++round_.value}, kv_.log());
@@ -368,6 +416,8 @@ void edit_session::on(const close_session& m) {
 // session.
 void edit_session::on_stop() {
   context().send(options_.client, edit_session_over{options_.session});
+  if (options_.placer) context().tell(options_.placer, leave_place{options_.session});
+  if (!options_.scheduler) return;
   context().tell(options_.scheduler, release_sequence{sequence_});
   if (healing_) context().tell(options_.scheduler, release_sequence{healing_->sequence});
 }

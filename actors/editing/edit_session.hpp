@@ -20,6 +20,7 @@
 namespace redline::actors {
 
 class session;
+class placer;
 class verify_scheduler;
 
 struct edit_session_options {
@@ -31,6 +32,8 @@ struct edit_session_options {
   std::shared_ptr<const answer_factory> answers;
   std::shared_ptr<const prompt_builder> prompts;
   std::shared_ptr<actor::thread_pool> pool;  // works on the files; null: the session's own thread does
+  actor::actor_ref<actors::placer> placer;   // nobody: the scheduler is the one given here, for good
+  std::uint64_t model = 0;                   // for the placer: digest of the target model's file
   actor::actor_ref<verify_scheduler> scheduler;
   actor::address client;  // gets the answers to calls, and the text of completions
 };
@@ -47,9 +50,10 @@ struct edit_session_options {
 /// Lives until it is closed or gets no call for `idle_max`.
 class edit_session final : public actor::actor_of<edit_session> {
  public:
-  using accepts = actor::protocol<show_session, show_file, put_file, patch_file, drop_file, complete_text, edit_file,
-                                  close_session, withdraw_call, sequence_returned, prefilled, log_needed, refused,
-                                  run_pending, edit_session_tick, actor::job_done, actor::undeliverable>;
+  using accepts =
+      actor::protocol<show_session, show_file, put_file, patch_file, drop_file, complete_text, edit_file, close_session,
+                      withdraw_call, sequence_returned, prefilled, log_needed, refused, run_pending, session_placed,
+                      no_place, edit_session_tick, actor::job_done, actor::undeliverable>;
 
   edit_session(actor::actor_context& context, edit_session_options options, workspace files);
 
@@ -68,6 +72,8 @@ class edit_session final : public actor::actor_of<edit_session> {
   void on(const log_needed& m);
   void on(const refused& m);
   void on(const run_pending& m);
+  void on(const session_placed& m);
+  void on(const no_place& m);
   void on(const edit_session_tick& m);
   void on(const actor::job_done& m) { work_.on(m); }
   void on(const actor::undeliverable& m);
@@ -119,11 +125,14 @@ class edit_session final : public actor::actor_of<edit_session> {
   void tell_scheduler(sequence_id sequence, round_id round, const std::vector<token>& log,
                       std::vector<log_splice> splices = {});
   void remind_scheduler();
+  void ask_for_place(actor::process_number not_process);
   /// Starts an answer's session and tells the client where it is.
   actor::actor_ref<session> spawn_answer(std::uint64_t exchange, session_id id, answer_factory::answer answer);
   void refuse(std::uint64_t exchange, refusal why);
 
   edit_session_options options_;
+  actor::actor_ref<draft_model> drafter_;  // that the placer named
+  std::string numerics_;                   // of the worker that it named
   actor::offload work_;
   std::shared_ptr<workspace> files_;  // another thread's while `busy_`
   bool busy_ = false;

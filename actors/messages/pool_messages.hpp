@@ -110,4 +110,67 @@ struct fetch_due {
   static constexpr auto fields(auto& self) { return std::tie(self.header, self.attempt); }
 };
 
+/// Asks where in the pool an answer is made. Answered with `session_placed`, as often as the place changes until
+/// `leave_place`, or with `no_place`. Asked again: the worker of before is of no use to the session, or the placer may
+/// have forgotten.
+struct place_session {
+  static constexpr actor::message_id id{0x0a01};
+  static constexpr std::string_view name = "place_session";
+
+  session_id session;
+  std::uint64_t model = 0;     // digest of the target model's file
+  std::string numerics;        // of the answer so far; empty: any
+  std::uint64_t affinity = 0;  // answers of one number belong together; 0: none
+  std::uint32_t prompt_tokens = 0;
+  std::vector<std::uint64_t> prefixes;    // see scheduler::hash_prefixes
+  bool wants_draft = false;               // by a draft model
+  actor::process_number not_process = 0;  // which could not be reached, or refused
+  static constexpr auto fields(auto& self) {
+    return std::tie(self.session, self.model, self.numerics, self.affinity, self.prompt_tokens, self.prefixes,
+                    self.wants_draft, self.not_process);
+  }
+};
+
+/// The session is to go on with these. Its own log is all that they need.
+struct session_placed {
+  static constexpr actor::message_id id{0x0a02};
+  static constexpr std::string_view name = "session_placed";
+
+  session_id session;
+  actor::address scheduler;
+  actor::address drafter;  // nobody: there is none, or none was wanted
+  std::string numerics;    // what decides the bits of the answer from now on; never changes for a session
+  bool ask_again = false;  // what the scheduler was sent may be lost
+  static constexpr auto fields(auto& self) {
+    return std::tie(self.session, self.scheduler, self.drafter, self.numerics, self.ask_again);
+  }
+};
+
+/// There was no worker for the answer for as long as may be waited.
+struct no_place {
+  static constexpr actor::message_id id{0x0a03};
+  static constexpr std::string_view name = "no_place";
+
+  session_id session;
+  failure why;
+  std::uint32_t retry_after_ms = 0;
+  static constexpr auto fields(auto& self) { return std::tie(self.session, self.why, self.retry_after_ms); }
+};
+
+/// The session is over.
+struct leave_place {
+  static constexpr actor::message_id id{0x0a04};
+  static constexpr std::string_view name = "leave_place";
+
+  session_id session;
+  static constexpr auto fields(auto& self) { return std::tie(self.session); }
+};
+
+/// The placer's own heartbeat.
+struct placer_tick {
+  static constexpr actor::message_id id{0x0a05};
+  static constexpr std::string_view name = "placer_tick";
+  static constexpr auto fields(auto&) { return std::tie(); }
+};
+
 }  // namespace redline::actors

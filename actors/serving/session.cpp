@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "actors/serving/draft_model.hpp"
+#include "actors/serving/placer.hpp"
 #include "actors/serving/verify_scheduler.hpp"
 
 namespace redline::actors {
@@ -32,6 +33,7 @@ void session::on_start() {
 
 /// The life of an answer: verify, commit, stream, draft, and again.
 actor::task<> session::live() {
+  if (!partners_.scheduler && !co_await find_target()) co_return;
   // The drafter reads the prompt while the target does; the first round has nothing to verify.
   if (partners_.drafter && drafts()) tell_drafter(0, 0);
   // Of a borrowed sequence the scheduler finds out itself what of the log is unchanged.
@@ -47,6 +49,65 @@ actor::task<> session::live() {
     draft_ = co_await next_draft();
   }
   finish(*step.finished, step.why_not);
+}
+
+/// In a pool: waits for a place. False: there is none, and the session is over.
+actor::task<bool> session::find_target() {
+  const instant began = context().now();
+  for (;;) {
+    ask_for_place(0);
+    const auto m = co_await talk_.next<session_placed, no_place>(context().now() + partners_.verdict_retry);
+    if (m.as<session_placed>() != nullptr) co_return true;
+    if (const auto* no = m.as<no_place>()) {
+      finish(finish_reason::failed, no->why, no->retry_after_ms);
+      co_return false;
+    }
+    if (context().now() - began < partners_.silence_max) continue;
+    finish(finish_reason::failed, failure{errc::not_ready, "no worker of the pool was found"});
+    co_return false;
+  }
+}
+
+void session::ask_for_place(actor::process_number not_process) {
+  if (!partners_.placer) return;
+  const auto prompt = work_.log().first(std::min<std::size_t>(work_.prompt_count(), work_.log().size()));
+  context().tell(partners_.placer, place_session{.session = work_.spec().session,
+                                                 .model = partners_.place.model,
+                                                 .numerics = numerics_,
+                                                 .affinity = partners_.place.affinity,
+                                                 .prompt_tokens = static_cast<std::uint32_t>(prompt.size()),
+                                                 .prefixes = scheduler::hash_prefixes(work_.spec().tenant, prompt),
+                                                 .wants_draft = partners_.place.wants_draft,
+                                                 .not_process = not_process});
+}
+
+/// Whatever the scheduler knew is sent again, to it or to another one.
+void session::forget_target() {
+  target_knows_ = 0;
+  target_strayed_ = false;
+  splices_.clear();
+  // Another scheduler computes the log as it is, where the lost one may have moved KV.
+  recomputed_before_ = stats_.reevaluated + (std::exchange(moved_, false) ? 1 : 0);
+}
+
+void session::on(const session_placed& m) {
+  if (!partners_.borrowed && m.session != work_.spec().session) return;
+  numerics_ = m.numerics;
+  const bool is_elsewhere = partners_.scheduler.where != m.scheduler;
+  if (is_elsewhere) {
+    if (partners_.scheduler) {
+      context().log(log_level::info, "goes on at " + actor::to_string(m.scheduler));
+      context().tell(partners_.scheduler, release_sequence{sequence()});
+      forget_target();
+    }
+    partners_.scheduler = {m.scheduler};
+  }
+  if (partners_.place.wants_draft && m.drafter.value != 0 && partners_.drafter.where != m.drafter) {
+    partners_.drafter = {m.drafter};
+    drafter_lost_.reset();
+    drafter_knows_ = 0;
+  }
+  if (is_elsewhere || m.ask_again) (void)talk_.hear(m);
 }
 
 /// Tells the client a step and all that is decided after it, a part in each handler, so that others run in between.
@@ -85,7 +146,7 @@ actor::task<const verified*> session::ask_target() {
   instant asked = context().now();
   instant last_heard = asked;
   for (;;) {
-    const auto m = co_await talk_.next<verified, log_needed, refused, run_pending>(
+    const auto m = co_await talk_.next<verified, log_needed, refused, run_pending, session_placed, no_place>(
         std::min(asked + partners_.verdict_retry, last_heard + partners_.silence_max));
     const instant now = context().now();
     if (!m.is_timeout()) last_heard = now;
@@ -95,6 +156,16 @@ actor::task<const verified*> session::ask_target() {
       co_return nullptr;
     }
     if (const auto* no = m.as<refused>()) {
+      // What one worker cannot take now another one may.
+      const bool may_pass_elsewhere = no->retry_after_ms != 0 || no->why.code == errc::draining;
+      if (partners_.placer && may_pass_elsewhere && ++places_refused_ <= places_refused_max) {
+        ask_for_place(actor::process_of(partners_.scheduler.where));
+        continue;
+      }
+      finish(finish_reason::failed, no->why, no->retry_after_ms);
+      co_return nullptr;
+    }
+    if (const auto* no = m.as<no_place>()) {
       finish(finish_reason::failed, no->why, no->retry_after_ms);
       co_return nullptr;
     }
@@ -312,10 +383,12 @@ void session::on(const session_tick&) {
   talk_.note_time(context().now());
 }
 
-// What the scheduler did not get is asked again at the next tick that finds it overdue.
+// What the scheduler did not get is asked again at the next tick that finds it overdue; in a pool of another one.
 void session::on(const actor::undeliverable& m) {
   if (m.to == partners_.client) {
     leave();
+  } else if (m.to == partners_.scheduler.where) {
+    if (m.why.code == errc::unreachable && m.what != release_sequence::id) ask_for_place(actor::process_of(m.to));
   } else if (m.to == partners_.drafter.where) {
     lose_drafter();
     (void)talk_.hear(m);
@@ -335,11 +408,12 @@ void session::finish(finish_reason reason, std::optional<failure> why_not, std::
 void session::leave() {
   if (std::exchange(has_left_, true)) return;
   if (partners_.borrowed) {
-    context().tell(partners_.scheduler, give_up_round{sequence(), round_});
+    if (partners_.scheduler) context().tell(partners_.scheduler, give_up_round{sequence(), round_});
     context().send(partners_.borrowed->owner, sequence_returned{sequence()});
-  } else {
+  } else if (partners_.scheduler) {
     context().tell(partners_.scheduler, release_sequence{sequence()});
   }
+  if (partners_.placer) context().tell(partners_.placer, leave_place{work_.spec().session});
   for (const auto& d : {partners_.drafter, partners_.stand_in}) {
     if (d) context().tell(d, forget{work_.spec().session});
   }

@@ -2,6 +2,7 @@
 
 #include "actors/messages/draft_messages.hpp"
 #include "actors/messages/edit_messages.hpp"
+#include "actors/messages/pool_messages.hpp"
 #include "actors/messages/session_messages.hpp"
 #include "actors/messages/verify_messages.hpp"
 #include "actors/serving/token_log.hpp"
@@ -14,6 +15,7 @@
 namespace redline::actors {
 
 class draft_model;
+class placer;
 class verify_scheduler;
 
 /// A sequence owned by an edit session and borrowed for one answer; its KV is kept.
@@ -24,8 +26,18 @@ struct borrowed_sequence {
   actor::address owner;          // told sequence_returned
 };
 
-/// Whom a session works with, and how long it waits for them.
+/// What a session tells the placer of a pool.
+struct place_wishes {
+  std::uint64_t model = 0;     // digest of the target model's file; 0: any
+  std::uint64_t affinity = 0;  // answers of one number belong together; 0: none
+  bool wants_draft = false;    // by a draft model, if there is one
+};
+
+/// Whom a session works with, and how long it waits for them. In a pool the placer names the scheduler and the drafter,
+/// and others when those are lost; of a borrowed sequence its owner does.
 struct session_partners {
+  actor::actor_ref<actors::placer> placer;  // nobody: the scheduler is the one given here, for good
+  place_wishes place;
   actor::actor_ref<verify_scheduler> scheduler;
   actor::actor_ref<draft_model> drafter;      // nobody: every round goes without a draft
   actor::actor_ref<draft_model> stand_in;     // drafts while the drafter cannot be reached; may be nobody
@@ -44,8 +56,9 @@ struct session_partners {
 /// the scheduler.
 class session final : public actor::actor_of<session> {
  public:
-  using accepts = actor::protocol<proposal, verified, log_needed, refused, run_pending, cancel_session, pause_session,
-                                  session_tick, session_step, actor::job_done, actor::undeliverable>;
+  using accepts =
+      actor::protocol<proposal, verified, log_needed, refused, run_pending, session_placed, no_place, cancel_session,
+                      pause_session, session_tick, session_step, actor::job_done, actor::undeliverable>;
 
   session(actor::actor_context& context, token_log work, session_partners partners);
 
@@ -55,8 +68,10 @@ class session final : public actor::actor_of<session> {
   void on(const log_needed& m) { hear_of_round(m); }
   void on(const run_pending& m) { hear_of_round(m); }
   void on(const refused& m) {
-    if (m.sequence == sequence()) (void)talk_.hear(m);
+    if (m.sequence == sequence() && is_from_target()) (void)talk_.hear(m);
   }
+  void on(const session_placed& m);
+  void on(const no_place& m) { (void)talk_.hear(m); }
   void on(const cancel_session&) { leave(); }
   void on(const pause_session& m);
   void on(const session_tick&);
@@ -73,6 +88,7 @@ class session final : public actor::actor_of<session> {
   };
 
   actor::task<> live();
+  actor::task<bool> find_target();
   actor::task<token_log::progress> write_decided(token_log::progress step);
   actor::task<std::vector<token>> spell(unspelled_span span);
   actor::task<const verified*> ask_target();
@@ -94,8 +110,14 @@ class session final : public actor::actor_of<session> {
   template<class M>
   void hear_of_round(const M& m) {
     // Not an answer to another session, of a process that had this one's address before.
-    if (m.sequence == sequence() && m.round == round_) (void)talk_.hear(m);
+    if (m.sequence == sequence() && m.round == round_ && is_from_target()) (void)talk_.hear(m);
   }
+  /// Of a worker that was lost and comes back an answer may come late; the session has gone on elsewhere.
+  [[nodiscard]] bool is_from_target() const {
+    return numerics_.empty() || actor::process_of(context().sender()) == actor::process_of(partners_.scheduler.where);
+  }
+  void ask_for_place(actor::process_number not_process);
+  void forget_target();
   [[nodiscard]] sequence_id sequence() const {
     return partners_.borrowed ? partners_.borrowed->sequence : sequence_id{work_.spec().session.value};
   }
@@ -105,10 +127,13 @@ class session final : public actor::actor_of<session> {
   token_log work_;
   session_partners partners_;
   std::optional<actor::offload> pool_;  // once there is something for it
+  std::string numerics_;                // of the worker that the placer named; empty: it named none
+  std::uint32_t places_refused_ = 0;
   actor::conversation talk_;
   round_id round_{0};
   round_draft draft_;
   draft::acceptance_record own_drafts_;
+  static constexpr std::uint32_t places_refused_max = 8;  // then the refusal is the client's answer
   static constexpr std::uint32_t width_min = 8;
   static constexpr std::uint32_t width_max = 1U << 16;
   std::uint32_t width_ = width_max;  // tokens to ask of the drafter

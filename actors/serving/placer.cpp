@@ -1,0 +1,266 @@
+#include "actors/serving/placer.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace redline::actors {
+namespace {
+
+constexpr microseconds tick{250'000};
+constexpr microseconds report_age_max{5'000'000};  // of a worker that says nothing, though it is connected
+constexpr std::uint32_t retry_after_ms = 5'000;
+
+}  // namespace
+
+placer::placer(actor::actor_context& context, placer_options options)
+    : actor_of(context), options_(std::move(options)) {}
+
+void placer::on_start() {
+  if (options_.own) meet(options_.own->first, options_.own->second);
+  context().after(tick, placer_tick{});
+}
+
+// ---- workers -------------------------------------------------------------------------------------------------------
+
+void placer::on(const actor::peer_state& m) {
+  if (m.process == 0 || !m.reachable) {
+    if (!m.why_not.empty()) why_none_ = m.why_not;
+    return lose(m.process, m.why_not);
+  }
+  auto card = actor::decode<process_card>(m.card);
+  if (!card) return;
+  meet(m.process, std::move(*card));
+}
+
+void placer::meet(actor::process_number process, process_card card) {
+  auto& known = members_[process];
+  known.unfit = options_.why_unfit ? options_.why_unfit(card) : std::nullopt;
+  if (known.unfit) {
+    why_none_ = *known.unfit;
+    context().log(log_level::error,
+                  "worker " + std::to_string(process) + " at " + card.host + " is of no use: " + *known.unfit);
+  }
+  const bool leaves = card.is_draining && !known.card.is_draining;
+  known.card = std::move(card);
+  if (known.card.has_target && !known.unfit) {
+    ask_status(process, known);
+    note_load(process, known);
+    models_[known.card.model] = context().now();
+    if (options_.models.value != 0) {
+      const auto& at = options_.layout;
+      context().send(options_.models,
+                     fetch_model{known.card, actor::make_address(process, at.header_worker, at.header)});
+    }
+  }
+  if (leaves || known.unfit) return move_guests(process);
+  // What was sent while it was out of reach is lost: its sessions ask again, and the KV that it has is still good.
+  for (const auto& [id, g] : guests_) {
+    if (g.target == process) tell(g);
+  }
+}
+
+void placer::lose(actor::process_number process, const std::string& why) {
+  if (members_.erase(process) == 0) return;
+  context().log(log_level::warning, "lost worker " + std::to_string(process) + ": " + why);
+  placement_.remove(process);
+  move_guests(process);
+}
+
+void placer::ask_status(actor::process_number process, member& m) {
+  m.asked = context().now();
+  context().send(options_.layout.scheduler_in(process), report_status{});
+}
+
+void placer::on(const scheduler_report& m) {
+  const auto process = actor::process_of(context().sender());
+  const auto at = members_.find(process);
+  if (at == members_.end()) return;
+  member& w = at->second;
+  const bool was_ready = w.report && w.report->ready;
+  w.report = m;
+  if (m.batches_total > w.before.batches_total && m.rows_total > w.before.rows_total) {
+    const auto us = static_cast<double>(m.forward_us_total - w.before.forward_us_total);
+    w.row_us = us / static_cast<double>(m.rows_total - w.before.rows_total);
+    w.pass_us = us / static_cast<double>(m.batches_total - w.before.batches_total);
+  }
+  w.before = m;
+  note_load(process, w);
+  if (was_ready || !m.ready) return;
+  for (auto& [id, g] : guests_) {
+    if (g.waiting_since) (void)place(g);
+  }
+}
+
+void placer::note_load(actor::process_number process, const member& m) {
+  if (!m.card.has_target) return;
+  const auto r = m.report.value_or(scheduler_report{});
+  placement_.note(process, {.takes_work = r.ready && !m.unfit && !m.card.is_draining,
+                            .running = r.running_count,
+                            .waiting = r.waiting_count,
+                            .running_max = m.card.running_max,
+                            .waiting_max = m.card.waiting_max,
+                            .row_us = m.row_us,
+                            .pass_us = m.pass_us});
+}
+
+/// The pool as one scheduler: what the gateway's health and metrics show.
+void placer::on(const report_status&) {
+  scheduler_report sum;
+  double error_weight = 0;
+  for (const auto& [process, w] : members_) {
+    if (!w.report || w.unfit) continue;
+    const auto& r = *w.report;
+    sum.ready = sum.ready || (r.ready && !w.card.is_draining);
+    sum.running_count += r.running_count;
+    sum.waiting_count += r.waiting_count;
+    sum.pages_count += r.pages_count;
+    sum.pages_held += r.pages_held;
+    sum.batches_total += r.batches_total;
+    sum.rows_total += r.rows_total;
+    sum.forward_us_total += r.forward_us_total;
+    sum.preempted_total += r.preempted_total;
+    sum.cached_total += r.cached_total;
+    sum.refused_total += r.refused_total;
+    sum.overflowed_total += r.overflowed_total;
+    sum.cost_error_ratio += r.cost_error_ratio * static_cast<double>(r.batches_total);
+    error_weight += static_cast<double>(r.batches_total);
+    if (!r.why_not.empty()) sum.why_not = r.why_not;
+  }
+  if (error_weight > 0) sum.cost_error_ratio /= error_weight;
+  if (sum.ready) {
+    sum.why_not.clear();
+  } else if (sum.why_not.empty()) {
+    sum.why_not = why_none_;
+  }
+  context().send(context().sender(), sum);
+}
+
+void placer::on(const placer_tick&) {
+  context().after(tick, placer_tick{});
+  for (auto& [process, w] : members_) {
+    if (!w.card.has_target || w.unfit) continue;
+    if (context().now() - w.asked > report_age_max) w.report.reset();
+    ask_status(process, w);
+  }
+  forget_models();
+  std::vector<session_id> waiting;
+  for (const auto& [id, g] : guests_) {
+    if (g.waiting_since) waiting.push_back(id);
+  }
+  for (const session_id id : waiting) {
+    guest& g = guests_.at(id);
+    g.not_these.clear();
+    if (!place(g)) wait_or_give_up(g);
+  }
+}
+
+void placer::forget_models() {
+  for (const auto& [process, w] : members_) {
+    if (w.card.has_target && !w.unfit) models_[w.card.model] = context().now();
+  }
+  std::erase_if(models_, [&](const auto& one) {
+    const bool is_gone = context().now() - one.second > options_.model_kept;
+    if (is_gone && options_.models.value != 0) context().send(options_.models, lose_model{one.first});
+    return is_gone;
+  });
+}
+
+// ---- sessions ------------------------------------------------------------------------------------------------------
+
+void placer::on(const place_session& m) {
+  guest& g = guests_[m.session];
+  const bool is_new = g.session.value == 0;
+  g.session = context().sender();
+  const std::string numerics = !m.numerics.empty() ? m.numerics : g.asked.numerics;
+  g.asked = m;
+  g.asked.numerics = numerics;
+  if (m.not_process != 0) g.not_these.insert(m.not_process);
+  // A session that found its worker of no use is not sent back to it before the next tick, nor are two that both fail
+  // made a loop.
+  if (!is_new && g.waiting_since) return;
+  if (!place(g)) wait_or_give_up(g);
+}
+
+bool placer::place(guest& g) {
+  const auto may_be = [&](scheduler::worker_number n) {
+    const auto& w = members_.at(n);
+    return !w.unfit && (g.asked.model == 0 || w.card.model == g.asked.model) &&
+           (g.asked.numerics.empty() || w.card.numerics == g.asked.numerics) && !g.not_these.contains(n);
+  };
+  const auto chosen = placement_.choose({.affinity = g.asked.affinity,
+                                         .prompt_tokens = g.asked.prompt_tokens,
+                                         .prefixes = g.asked.prefixes,
+                                         .random = static_cast<std::uint32_t>(context().env().random()),
+                                         .may_be = may_be});
+  if (!chosen) return false;
+  const auto& card = members_.at(*chosen).card;
+  g.waiting_since.reset();
+  g.target = *chosen;
+  g.asked.numerics = card.numerics;
+  const bool keeps_drafter = g.drafter != 0 && members_.contains(g.drafter) && !g.not_these.contains(g.drafter);
+  if (g.asked.wants_draft && !keeps_drafter) {
+    g.drafter = card.has_draft ? *chosen : choose_drafter(card.vocabulary);
+  }
+  tell(g);
+  return true;
+}
+
+void placer::tell(const guest& g, bool ask_again) {
+  context().send(g.session,
+                 session_placed{.session = g.asked.session,
+                                .scheduler = options_.layout.scheduler_in(g.target),
+                                .drafter = g.drafter != 0 ? options_.layout.drafter_in(g.drafter) : actor::address{},
+                                .numerics = g.asked.numerics,
+                                .ask_again = ask_again});
+}
+
+/// Draft workers are shared by all targets of their vocabulary.
+actor::process_number placer::choose_drafter(std::uint64_t vocabulary) {
+  std::vector<actor::process_number> able;
+  for (const auto& [process, w] : members_) {
+    if (w.card.has_draft && !w.unfit && !w.card.is_draining && w.card.vocabulary == vocabulary) able.push_back(process);
+  }
+  return able.empty() ? 0 : able[context().env().random() % able.size()];
+}
+
+void placer::wait_or_give_up(guest& g) {
+  const instant now = context().now();
+  if (!g.waiting_since) g.waiting_since = now;
+  g.target = 0;
+  if (now - *g.waiting_since < options_.patience) return;
+  const std::string why = members_.empty() ? "no worker has joined the pool"
+                                           : "no worker of the pool can go on with the answer" +
+                                                 (why_none_.empty() ? std::string() : ": " + why_none_);
+  const session_id id = g.asked.session;
+  context().send(g.session, no_place{id, {errc::not_ready, why}, retry_after_ms});
+  guests_.erase(id);
+}
+
+void placer::move_guests(actor::process_number from) {
+  std::vector<session_id> those;
+  for (auto& [id, g] : guests_) {
+    if (g.drafter == from && g.target != from) {
+      const auto at = members_.find(g.target);
+      g.drafter = at != members_.end() ? choose_drafter(at->second.card.vocabulary) : 0;
+      if (g.drafter != 0) tell(g, false);
+    }
+    if (g.target == from) those.push_back(id);
+  }
+  for (const session_id id : those) {
+    guest& g = guests_.at(id);
+    if (g.drafter == from) g.drafter = 0;
+    if (!place(g)) wait_or_give_up(g);
+  }
+}
+
+void placer::on(const leave_place& m) { guests_.erase(m.session); }
+
+void placer::on(const actor::undeliverable& m) {
+  // A worker that cannot be asked is one that the bridge tells of. A session that cannot be reached has died.
+  if (m.what != session_placed::id && m.what != no_place::id) return;
+  std::erase_if(guests_, [&](const auto& one) { return one.second.session == m.to; });
+}
+
+}  // namespace redline::actors
+
+template class redline::actor::actor_cell<redline::actors::placer>;

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "actors/messages/pool_messages.hpp"
+#include "actors/messages/status_messages.hpp"
+#include "runtime/actor/system_messages.hpp"
+#include "runtime/actor/worker.hpp"
+#include "scheduler/placement.hpp"
+
+namespace redline::actors {
+
+/// Where in each process of a pool its actors are; the same in all.
+struct pool_layout {
+  std::uint16_t scheduler_worker = 0, drafter_worker = 0;
+  std::uint32_t scheduler = 0, drafter = 0;
+  std::uint16_t header_worker = 0;
+  std::uint32_t header = 0;
+  [[nodiscard]] actor::address scheduler_in(actor::process_number p) const {
+    return actor::make_address(p, scheduler_worker, scheduler);
+  }
+  [[nodiscard]] actor::address drafter_in(actor::process_number p) const {
+    return actor::make_address(p, drafter_worker, drafter);
+  }
+};
+
+struct placer_options {
+  pool_layout layout;
+  /// A worker in this very process, which is always there.
+  std::optional<std::pair<actor::process_number, process_card>> own;
+  /// Why a process is of no use to this gateway; empty: all are.
+  std::function<std::optional<std::string>(const process_card&)> why_unfit;
+  actor::address models;                 // told of the workers' models (fetch_model, lose_model); may be nobody
+  microseconds patience{20'000'000};     // sessions wait so long for a worker
+  microseconds model_kept{600'000'000};  // a model without workers is offered so long: its sessions wait for one
+};
+
+/// Knows the workers of the pool, and for each answer of this gateway where it is made: chooses by scheduler::placement
+/// among those that run its model, and after its first token only among those that give the same bits. When a worker is
+/// lost or leaves, its answers are told another one at once. Holds nothing that cannot be lost: a session that hears
+/// nothing asks again.
+class placer final : public actor::actor_of<placer> {
+ public:
+  using accepts = actor::protocol<place_session, leave_place, scheduler_report, report_status, placer_tick,
+                                  actor::peer_state, actor::undeliverable>;
+
+  placer(actor::actor_context& context, placer_options options);
+
+  void on_start();
+  void on(const place_session& m);
+  void on(const leave_place& m);
+  void on(const scheduler_report& m);
+  void on(const report_status&);
+  void on(const placer_tick&);
+  void on(const actor::peer_state& m);
+  void on(const actor::undeliverable& m);
+
+ private:
+  struct member {
+    process_card card;
+    std::optional<std::string> unfit;
+    std::optional<scheduler_report> report;  // of a target's scheduler
+    instant asked;
+    scheduler_report before;  // for what rows and passes cost of late
+    double row_us = 0, pass_us = 0;
+  };
+  struct guest {
+    actor::address session;
+    place_session asked;                            // with the numerics that it was given
+    actor::process_number target = 0, drafter = 0;  // 0: none
+    std::optional<instant> waiting_since;
+    std::set<actor::process_number> not_these;  // that it found of no use; until it has to wait
+  };
+
+  void meet(actor::process_number process, process_card card);
+  void lose(actor::process_number process, const std::string& why);
+  void move_guests(actor::process_number from);
+  /// False: nobody takes it now.
+  bool place(guest& g);
+  void tell(const guest& g, bool ask_again = true);
+  void wait_or_give_up(guest& g);
+  void forget_models();
+  void note_load(actor::process_number process, const member& m);
+  [[nodiscard]] actor::process_number choose_drafter(std::uint64_t vocabulary);
+  void ask_status(actor::process_number process, member& m);
+
+  placer_options options_;
+  scheduler::placement placement_;
+  std::map<actor::process_number, member> members_;
+  std::unordered_map<session_id, guest> guests_;
+  std::map<std::uint64_t, instant> models_;  // by digest, and when a worker was there last
+  std::string why_none_;                     // why the last process is of no use, where there is no other
+};
+
+}  // namespace redline::actors
+
+extern template class redline::actor::actor_cell<redline::actors::placer>;

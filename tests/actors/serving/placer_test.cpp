@@ -1,0 +1,261 @@
+#include "actors/serving/placer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "runtime/base/log.hpp"
+#include "tests/support/hand_link.hpp"
+
+namespace redline::actors {
+namespace {
+
+constexpr auto session_at = actor::make_address(1, 1, 40);
+constexpr auto other_session_at = actor::make_address(1, 1, 41);
+constexpr auto gateway_at = actor::make_address(1, 1, 2);
+constexpr auto models_at = actor::make_address(1, 1, 12);
+const pool_layout layout{
+    .scheduler_worker = 1, .drafter_worker = 4, .scheduler = 4, .drafter = 6, .header_worker = 1, .header = 10};
+
+class placer_test : public ::testing::Test {
+ protected:
+  placer_test() {
+    configure_log(log_level::off, log_format::text);
+    placer_options options{.layout = layout,
+                           .why_unfit = [](const process_card& c) -> std::optional<std::string> {
+                             if (c.vocabulary == 2) return std::nullopt;
+                             return "another vocabulary";
+                           },
+                           .models = models_at,
+                           .patience = microseconds{2'000'000}};
+    who = w.add<placer>(11, "placer", {64, 64},
+                        [options](actor::actor_context& c) { return std::make_unique<placer>(c, options); });
+    run();
+  }
+  ~placer_test() override { configure_log(log_level::info, log_format::text); }
+
+  void run() {
+    while (w.run_ready()) {
+    }
+  }
+  template<actor::message M>
+  void inject(actor::address from, const M& m) {
+    w.deliver(test::frame_of(who.where, from, m));
+    run();
+  }
+  void pass(microseconds time) {
+    for (const instant end = env.now() + time; env.now() < end; run()) {
+      env.advance(microseconds{50'000});
+      (void)w.fire_timers();
+    }
+  }
+  static process_card card(const std::string& numerics = "exact", std::uint64_t model = 7) {
+    return {.name = "m",
+            .has_target = true,
+            .model = model,
+            .vocabulary = 2,
+            .numerics = numerics,
+            .running_max = 8,
+            .waiting_max = 8};
+  }
+  void come(actor::process_number process, const process_card& c = card(), bool ready = true) {
+    inject({}, actor::peer_state{process, true, {}, actor::encode(c), process * 100U});
+    if (ready) inject(layout.scheduler_in(process), scheduler_report{.ready = true});
+  }
+  void go(actor::process_number process) { inject({}, actor::peer_state{process, false, "it is gone"}); }
+  void ask(const place_session& m, actor::address from = session_at) { inject(from, m); }
+
+  /// The last message of this kind to this actor; those before it are taken, too.
+  template<actor::message M>
+  std::optional<M> last(actor::address to) {
+    std::optional<M> found;
+    std::erase_if(wire.sent, [&](const actor::frame& f) {
+      if (f.head.to != to || f.head.id != M::id) return false;
+      found = *actor::decode<M>(f.body);
+      return true;
+    });
+    return found;
+  }
+  actor::process_number place(actor::address session = session_at) {
+    const auto m = last<session_placed>(session);
+    return m ? actor::process_of(m->scheduler) : 0;
+  }
+
+  test::virtual_environment env{1};
+  test::hand_link wire;
+  actor::worker w{1, 1, wire, env};
+  actor::actor_ref<placer> who;
+};
+
+TEST_F(placer_test, places_an_answer_with_a_worker_that_runs_its_model) {
+  come(5, card("exact", 8));
+  come(6);
+  ask({.session = {1}, .model = 7});
+  const auto m = last<session_placed>(session_at);
+  ASSERT_TRUE(m);
+  EXPECT_EQ(m->scheduler, layout.scheduler_in(6));
+  EXPECT_EQ(m->drafter.value, 0U);
+  EXPECT_EQ(m->numerics, "exact");
+}
+
+TEST_F(placer_test, tells_where_models_are_and_offers_one_without_workers_for_a_while) {
+  come(5);
+  const auto found = last<fetch_model>(models_at);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->card.model, 7U);
+  EXPECT_EQ(found->source, actor::make_address(5, 1, 10));
+  go(5);
+  pass(microseconds{60'000'000});
+  EXPECT_FALSE(last<lose_model>(models_at));
+  pass(microseconds{600'000'000});
+  EXPECT_EQ(last<lose_model>(models_at)->model, 7U);
+}
+
+TEST_F(placer_test, waits_for_a_worker_and_says_so_when_none_comes_in_time) {
+  ask({.session = {1}, .model = 7});
+  pass(microseconds{1'000'000});
+  EXPECT_EQ(place(), 0U);
+  come(5, card(), false);
+  pass(microseconds{500'000});
+  EXPECT_EQ(place(), 0U) << "it loads";
+  pass(microseconds{1'000'000});
+  const auto no = last<no_place>(session_at);
+  ASSERT_TRUE(no);
+  EXPECT_EQ(no->why.code, errc::not_ready);
+  EXPECT_GT(no->retry_after_ms, 0U);
+}
+
+TEST_F(placer_test, places_those_who_wait_as_soon_as_a_worker_is_ready) {
+  ask({.session = {1}, .model = 7});
+  come(5);
+  EXPECT_EQ(place(), 5U);
+}
+
+TEST_F(placer_test, moves_an_answer_when_its_worker_is_lost_to_one_that_gives_the_same_bits) {
+  come(5);
+  come(6, card("amx"));
+  come(7);
+  for (int i = 0; i < 20; ++i) {
+    ask({.session = {1}, .model = 7, .numerics = "exact"});
+    const auto first = place();
+    ASSERT_TRUE(first == 5 || first == 7);
+    go(first);
+    EXPECT_EQ(place(), 12 - first);
+    come(first);
+    inject(session_at, leave_place{{1}});
+  }
+}
+
+TEST_F(placer_test, keeps_the_numerics_of_an_answer_though_others_have_room) {
+  come(5, card("amx"));
+  ask({.session = {1}, .model = 7});
+  EXPECT_EQ(last<session_placed>(session_at)->numerics, "amx");
+  come(6);
+  go(5);
+  EXPECT_EQ(place(), 0U);
+  pass(microseconds{3'000'000});
+  EXPECT_TRUE(last<no_place>(session_at));
+}
+
+TEST_F(placer_test, moves_answers_away_from_a_worker_that_drains) {
+  come(5);
+  come(6);
+  ask({.session = {1}, .model = 7});
+  const auto first = place();
+  auto draining = card();
+  draining.is_draining = true;
+  inject({}, actor::peer_state{first, true, {}, actor::encode(draining), 1});
+  EXPECT_EQ(place(), 11 - first);
+  ask({.session = {2}, .model = 7}, other_session_at);
+  EXPECT_EQ(place(other_session_at), 11 - first);
+}
+
+TEST_F(placer_test, places_elsewhere_what_a_session_says_is_of_no_use) {
+  come(5);
+  come(6);
+  ask({.session = {1}, .model = 7});
+  const auto first = place();
+  ask({.session = {1}, .model = 7, .not_process = first});
+  EXPECT_EQ(place(), 11 - first);
+  // When both are of no use it has to wait for a moment, so that nobody asks in a loop.
+  ask({.session = {1}, .model = 7, .not_process = 11 - first});
+  EXPECT_EQ(place(), 0U);
+  pass(microseconds{300'000});
+  EXPECT_NE(place(), 0U);
+}
+
+TEST_F(placer_test, has_a_session_ask_again_whose_worker_was_out_of_reach_for_a_moment) {
+  come(5);
+  ask({.session = {1}, .model = 7});
+  EXPECT_EQ(place(), 5U);
+  come(5);
+  const auto again = last<session_placed>(session_at);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->scheduler, layout.scheduler_in(5));
+  EXPECT_TRUE(again->ask_again);
+}
+
+TEST_F(placer_test, gives_draft_workers_to_all_targets_and_others_for_lost_ones) {
+  come(5);
+  for (const actor::process_number p : {8U, 9U}) {
+    come(p, {.has_draft = true, .vocabulary = 2}, false);
+  }
+  ask({.session = {1}, .model = 7, .wants_draft = true});
+  const auto m = last<session_placed>(session_at);
+  ASSERT_TRUE(m);
+  const auto first = actor::process_of(m->drafter);
+  ASSERT_TRUE(first == 8 || first == 9);
+  go(first);
+  const auto next = last<session_placed>(session_at);
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->drafter, layout.drafter_in(17 - first));
+  EXPECT_FALSE(next->ask_again);
+  go(17 - first);
+  EXPECT_FALSE(last<session_placed>(session_at)) << "it drafts without a model";
+}
+
+TEST_F(placer_test, uses_no_worker_that_does_not_fit_and_says_why) {
+  auto foreign = card();
+  foreign.vocabulary = 3;
+  come(5, foreign);
+  ask({.session = {1}, .model = 7});
+  inject(gateway_at, report_status{});
+  const auto r = last<scheduler_report>(gateway_at);
+  ASSERT_TRUE(r);
+  EXPECT_FALSE(r->ready);
+  EXPECT_EQ(r->why_not, "another vocabulary");
+  pass(microseconds{3'000'000});
+  EXPECT_NE(last<no_place>(session_at)->why.context.find("another vocabulary"), std::string::npos);
+}
+
+TEST_F(placer_test, reports_its_pool_as_one_scheduler) {
+  come(5);
+  come(6);
+  inject(layout.scheduler_in(5), scheduler_report{.ready = true, .running_count = 2, .batches_total = 10});
+  inject(layout.scheduler_in(6), scheduler_report{.ready = false, .running_count = 3, .batches_total = 1});
+  inject(gateway_at, report_status{});
+  const auto r = last<scheduler_report>(gateway_at);
+  ASSERT_TRUE(r);
+  EXPECT_TRUE(r->ready);
+  EXPECT_EQ(r->running_count, 5U);
+  EXPECT_EQ(r->batches_total, 11U);
+}
+
+TEST_F(placer_test, forgets_sessions_that_cannot_be_reached) {
+  come(5);
+  ask({.session = {1}, .model = 7});
+  EXPECT_EQ(place(), 5U);
+  inject({}, actor::undeliverable{session_at, session_placed::id, {errc::unreachable, "gone"}});
+  come(5);
+  EXPECT_EQ(place(), 0U);
+}
+
+TEST_F(placer_test, does_not_believe_a_card_that_is_none) {
+  inject({}, actor::peer_state{5, true, {}, "\xc1", 1});
+  inject(layout.scheduler_in(5), scheduler_report{.ready = true});
+  ask({.session = {1}, .model = 7});
+  EXPECT_EQ(place(), 0U);
+}
+
+}  // namespace
+}  // namespace redline::actors
