@@ -7,7 +7,7 @@ namespace redline::actors::cli {
 
 void add_model_flags(command c, model_flags& flags, bool model_required) {
   add_model_file_flag(c, flags).require(model_required);
-  c.add("-d,--draft", flags.draft, "Draft model, a GGUF file with the same vocabulary").existing_file().group("Models");
+  add_draft_file_flag(c, flags);
   add_draft_context_flag(c, flags);
   add_memory_flags(c, flags);
   add_draft_length_flag(c, flags);
@@ -15,6 +15,10 @@ void add_model_flags(command c, model_flags& flags, bool model_required) {
 
 option add_model_file_flag(command c, model_flags& flags) {
   return c.add("-m,--model", flags.model, "The model, a GGUF file").existing_file().require().group("Models");
+}
+
+void add_draft_file_flag(command c, model_flags& flags) {
+  c.add("-d,--draft", flags.draft, "Draft model, a GGUF file with the same vocabulary").existing_file().group("Models");
 }
 
 void add_draft_context_flag(command c, model_flags& flags) {

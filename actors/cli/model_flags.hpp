@@ -28,8 +28,9 @@ struct model_flags {
   std::string draft_length = "adaptive";
 };
 void add_model_flags(command c, model_flags& flags, bool model_required = true);
-/// Parts of it: --model; --draft-context; --kv, --threads, --context, --kv-mib; --draft-length.
+/// Parts of it: --model; --draft; --draft-context; --kv, --threads, --context, --kv-mib; --draft-length.
 option add_model_file_flag(command c, model_flags& flags);
+void add_draft_file_flag(command c, model_flags& flags);
 void add_draft_context_flag(command c, model_flags& flags);
 void add_memory_flags(command c, model_flags& flags);
 void add_draft_length_flag(command c, model_flags& flags);

@@ -99,6 +99,8 @@ void edit_routes::open_with(const caller& who, const api::open_session_request& 
                                .answers = model->answers,
                                .prompts = model->prompts,
                                .pool = services_->pool,
+                               .placer = partners->placer,
+                               .model = partners->place.model,
                                .scheduler = partners->scheduler,
                                .client = context_.self()};
   const auto where =

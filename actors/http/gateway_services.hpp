@@ -21,6 +21,8 @@ struct gateway_services {
   bool accept_any_model = false;  // a name that no model has stands for the first one
   kv::eviction_options eviction_defaults;
   actor::actor_ref<verify_scheduler> scheduler;  // reports its state; nothing is served while it cannot be reached
+  actor::actor_ref<actors::placer> placer;       // of a pool: finds schedulers; else nobody
+  std::uint64_t model = 0;                       // digest of its file, for the placer
   actor::address http;
   api_keys keys;
   browser_guard guard;                // asked while there are no keys

@@ -1,13 +1,17 @@
 #include "actors/node/engine.hpp"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <stdexcept>
 
 #include "actors/node/cost_cache.hpp"
-#include "actors/node/peer_hello.hpp"
+#include "actors/node/pool_rules.hpp"
 #include "actors/node/supervisor.hpp"
+#include "actors/pool/header_server.hpp"
 #include "actors/serving/cache_manager.hpp"
 #include "actors/serving/draft_model.hpp"
 #include "actors/serving/target_model.hpp"
@@ -29,12 +33,19 @@ constexpr std::uint16_t control_worker = 99;
 constexpr std::size_t actor_mail_max = 8192;
 // As many answers as run at once by default go on in one pass, also on a slow machine: two passes would take longer.
 constexpr std::uint32_t untimed_decodes = 64;
+constexpr auto hand_over_min = std::chrono::milliseconds(500);
 constexpr std::uint64_t logits_bytes_max = 256u << 20;
 constexpr std::uint64_t logits_rows_min = 64;
 
-std::uint16_t process_of_roles(const engine_roles& roles) {
-  if (roles.front) return topology::front_process;
-  return roles.target ? topology::target_process : topology::draft_process;
+/// A process that others may meet draws a number; alone its number does not matter.
+actor::process_number draw_process_number(const engine_options& options) {
+  if (!options.broker && options.bridge.joins.empty()) return 1;
+  return 1 + static_cast<actor::process_number>(real_environment().random() % actor::process_number_max);
+}
+
+std::string read_host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
 // Of small inputs, and as many of large ones: requests are read in a small part of the time that answering them takes.
@@ -50,7 +61,7 @@ transport::fabric_layout plan_fabric(const engine_options& options) {
   }
   if (options.roles.target) layout.workers.push_back(topology::target_worker);
   if (options.roles.draft && !options.draft_path.empty()) layout.workers.push_back(topology::draft_worker);
-  layout.has_bridge = !options.bridge.listen.empty() || !options.bridge.join.empty();
+  layout.has_bridge = options.broker || !options.bridge.joins.empty();
   return layout;
 }
 
@@ -60,7 +71,7 @@ constexpr microseconds io_handler_max{50'000};
 }  // namespace
 
 engine::engine(engine_options options)
-    : options_(std::move(options)), fabric_(process_of_roles(options_.roles), plan_fabric(options_)) {}
+    : options_(std::move(options)), fabric_(draw_process_number(options_), plan_fabric(options_)) {}
 
 engine::~engine() { stop(); }
 
@@ -80,7 +91,7 @@ result<std::unique_ptr<engine>> engine::create(engine_options options) {
 
 result<void> engine::open_files() {
   const auto& roles = options_.roles;
-  if (roles.front || roles.target) {
+  if ((roles.front || roles.target) && !options_.target_path.empty()) {
     REDLINE_TRY_ASSIGN(target_file_, gguf::gguf_file::open(options_.target_path));
     REDLINE_TRY_ASSIGN(target_config_, model::read_config(*target_file_));
     REDLINE_TRY_ASSIGN(tokenizer_, text::tokenizer::from_file(*target_file_));
@@ -110,27 +121,39 @@ std::unique_ptr<engine::hosted_worker> engine::make_worker(std::uint16_t number)
   return t;
 }
 
-std::uint16_t engine::process_with_target() const {
-  return options_.roles.target_is_remote ? topology::target_process : fabric_.process();
-}
-std::uint16_t engine::process_with_draft() const {
-  return options_.roles.draft_is_remote ? topology::draft_process : fabric_.process();
+actor_ref<verify_scheduler> engine::scheduler_ref() const {
+  return {make_address(fabric_.process(), topology::io_worker, topology::scheduler)};
 }
 
-actor_ref<verify_scheduler> engine::scheduler_ref() const {
-  return {make_address(process_with_target(), topology::io_worker, topology::scheduler)};
+actor_ref<placer> engine::placer_ref() const {
+  if (!options_.roles.front || !is_in_pool()) return {};
+  return {make_address(fabric_.process(), topology::io_worker, topology::placer)};
 }
+
+actor::address engine::status_source() const { return placer_ref() ? placer_ref().where : scheduler_ref().where; }
 
 std::vector<actor_ref<draft_model>> engine::drafters() const {
   std::vector<actor_ref<draft_model>> all;
   if (options_.roles.front) all.push_back({make_address(fabric_.process(), topology::lookup_worker, topology::lookup)});
-  if (!options_.draft_path.empty() || options_.roles.draft_is_remote) {
-    all.push_back({make_address(process_with_draft(), topology::draft_worker, topology::drafter)});
+  if (!options_.draft_path.empty()) {
+    all.push_back({make_address(fabric_.process(), topology::draft_worker, topology::drafter)});
   }
   return all;
 }
 
+session_partners engine::partners_in_pool(draft::method how, actor::address client, std::uint64_t model) const {
+  session_partners partners = options_.patience;
+  partners.client = client;
+  partners.placer = placer_ref();
+  const bool looks_up = how == draft::method::lookup || how == draft::method::prediction;
+  partners.place = {.model = model, .wants_draft = how != draft::method::regular && !looks_up};
+  // Until there is a draft model, and while it cannot be reached.
+  if (how != draft::method::regular) partners.drafter = partners.stand_in = drafters().front();
+  return partners;
+}
+
 result<session_partners> engine::partners_for(draft::method how, actor::address client) const {
+  if (placer_ref()) return partners_in_pool(how, client, model_digest());
   session_partners partners = options_.patience;
   partners.scheduler = scheduler_ref();
   partners.client = client;
@@ -148,6 +171,12 @@ result<session_partners> engine::partners_for(draft::method how, actor::address 
   }
   if (partners.drafter.where != all.front().where && partners.drafter) partners.stand_in = all.front();
   return partners;
+}
+
+std::uint64_t engine::model_digest() const {
+  if (!target_file_) return 0;
+  if (!model_digest_) model_digest_ = gguf::compute_file_digest(*target_file_);
+  return *model_digest_;
 }
 
 /// Enough for every sequence at full length, within the memory that the KV may take.
@@ -185,7 +214,7 @@ void engine::add_pool() {
 
 void engine::add_io_actors() {
   actor::worker& io = *io_->core;
-  const std::uint16_t process = fabric_.process();
+  const actor::process_number process = fabric_.process();
   std::vector<actor::restart_policy> groups;
   const actor::restart_limit limit;
   if (options_.roles.target) {
@@ -210,8 +239,34 @@ void engine::add_io_actors() {
                                return std::make_unique<verify_scheduler>(c, scheduling, std::move(*policy), cache,
                                                                          target);
                              });
+    if (is_in_pool() && !options_.roles.front) {
+      header_ = std::make_shared<const std::string>(target_file_->copy_header());
+      io.add<header_server>(
+          topology::header, "header server", {actor_mail_max, actor_mail_max},
+          [header = header_](actor::actor_context& c) { return std::make_unique<header_server>(c, header); });
+    }
     groups.emplace_back(actor::restart_strategy::one_for_one, limit,
                         std::vector{cache.where, target.where, scheduler_ref().where});
+  }
+  if (placer_ref()) {
+    placer_options options{.layout = {.scheduler_worker = topology::io_worker,
+                                      .drafter_worker = topology::draft_worker,
+                                      .scheduler = topology::scheduler,
+                                      .drafter = topology::drafter,
+                                      .header_worker = topology::io_worker,
+                                      .header = topology::header},
+                           .patience = options_.pool_patience};
+    const auto card = describe_itself();
+    if (card.has_target || card.has_draft) options.own = {process, card};
+    if (!target_file_) options.models = make_address(process, topology::io_worker, topology::models);
+    if (target_file_) {
+      options.why_unfit = [own = own_model{card.model, card.vocabulary, card.context}](const process_card& c) {
+        return why_unfit(own, c);
+      };
+    }
+    io.add<placer>(topology::placer, "placer", {actor_mail_max, actor_mail_max},
+                   [options](actor::actor_context& c) { return std::make_unique<placer>(c, options); });
+    groups.emplace_back(actor::restart_strategy::one_for_one, limit, std::vector{placer_ref().where});
   }
   groups.emplace_back(actor::restart_strategy::one_for_one, limit,
                       std::vector{make_address(process, topology::draft_worker, topology::drafter),
@@ -336,21 +391,25 @@ void engine::run(hosted_worker& t, const std::string& name) {
   });
 }
 
-peer_hello engine::describe_itself() const {
-  peer_hello hello{.vocabulary = tokenizer_->digest(),
-                   .running_max = options_.scheduling.limits.running_max,
-                   .waiting_max = options_.scheduling.limits.waiting_max,
-                   .version = version()};
-  if (target_file_) {
-    hello.model = model_digest();
-    hello.context =
-        options_.context_max == 0 ? target_config_.context : std::min(options_.context_max, target_config_.context);
-  }
-  hello.numerics = numerics();
-  return hello;
+process_card engine::describe_itself() const {
+  process_card card{.role = options_.roles.front ? process_role::gateway : process_role::worker,
+                    .version = version(),
+                    .host = read_host_name(),
+                    .name = options_.model_name,
+                    .aliases = options_.aliases,
+                    .has_target = options_.roles.target,
+                    .has_draft = options_.roles.draft && !options_.draft_path.empty(),
+                    .model = model_digest(),
+                    .header = header_ ? gguf::compute_header_digest(*header_) : 0,
+                    .vocabulary = tokenizer_ ? tokenizer_->digest() : 0,
+                    .context = context_max_,
+                    .running_max = options_.scheduling.limits.running_max,
+                    .waiting_max = options_.scheduling.limits.waiting_max,
+                    .pages_count = options_.scheduling.limits.pages_count,
+                    .threads = options_.threads};
+  card.numerics = numerics();
+  return card;
 }
-
-std::uint64_t engine::model_digest() const { return target_file_ ? gguf::compute_file_digest(*target_file_) : 0; }
 
 std::string engine::numerics() const {
   if (!options_.roles.target) return {};
@@ -360,14 +419,39 @@ std::string engine::numerics() const {
          std::string(kernels::name_of(options_.kv));
 }
 
+void engine::begin_hand_over() {
+  told_at_ = std::chrono::steady_clock::now();
+  auto card = describe_itself();
+  card.is_draining = true;
+  fabric_.update_card(actor::encode(card));
+}
+
+bool engine::is_handed_over() {
+  if (!options_.roles.target) return true;  // drafts are optional
+  bool is_empty = false;
+  while (auto f = control_->receive()) {
+    const auto m = actor::decode<scheduler_report>(f->body);
+    is_empty = f->head.id == scheduler_report::id && m && m->running_count + m->waiting_count == 0;
+  }
+  // Those who have just placed an answer here hear of it first.
+  if (is_empty && std::chrono::steady_clock::now() - told_at_ > hand_over_min) return true;
+  const auto self = make_address(fabric_.process(), control_worker, 1);
+  (void)control_->send({actor::envelope{.to = scheduler_ref().where, .from = self, .id = report_status::id},
+                        actor::encode(report_status{})});
+  return false;
+}
+
 result<void> engine::start() {
-  const bool talks = !options_.bridge.listen.empty() || !options_.bridge.join.empty();
-  if (talks) {
+  if (is_in_pool()) {
     std::vector<actor::address> watchers;
-    if (options_.roles.front)
-      watchers.push_back(make_address(fabric_.process(), topology::io_worker, topology::gateway));
+    if (placer_ref()) watchers.push_back(placer_ref().where);
     if (options_.roles.target) watchers.push_back(scheduler_ref().where);
-    options_.bridge.rules = make_peer_rules(fabric_.process(), describe_itself());
+    options_.bridge.rules = make_pool_rules();
+    options_.bridge.card = actor::encode(describe_itself());
+    if (options_.broker) {
+      options_.broker->rules = make_pool_rules();
+      REDLINE_TRY(fabric_.start_broker(*options_.broker));
+    }
     REDLINE_TRY(fabric_.start_bridge(options_.bridge, std::move(watchers)));
   }
   run(*io_, "redline-io");

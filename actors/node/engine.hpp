@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "actors/serving/placer.hpp"
 #include "actors/serving/session.hpp"
 #include "actors/serving/verify_scheduler.hpp"
 #include "kernels/dispatch.hpp"
@@ -18,19 +20,15 @@
 #include "runtime/model/token_chooser.hpp"
 #include "runtime/model/transformer.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
+#include "transport/zmq_bridge.hpp"
+#include "transport/zmq_broker.hpp"
 #include "transport/zmq_fabric.hpp"
 
 namespace redline::actors {
 
-struct peer_hello;
-
-/// Which process and worker each actor lives in. The numbers are the addresses' parts and the same in every deployment
-/// of one version, so that the actors of one process can name those of another.
+/// Which worker each actor of a process lives in. The numbers are the addresses' parts and the same in every process of
+/// one version, so that the actors of one process can name those of another.
 namespace topology {
-inline constexpr std::uint16_t front_process = 1;
-inline constexpr std::uint16_t target_process = 2;
-inline constexpr std::uint16_t draft_process = 3;
-
 inline constexpr std::uint16_t io_worker = 1;      // many small actors
 inline constexpr std::uint16_t http_worker = 2;    // the HTTP front's event loop
 inline constexpr std::uint16_t target_worker = 3;  // one model each, and its compute threads
@@ -47,32 +45,37 @@ inline constexpr std::uint32_t drafter = 6;
 inline constexpr std::uint32_t lookup = 7;
 inline constexpr std::uint32_t http = 8;
 inline constexpr std::uint32_t client = 9;
+inline constexpr std::uint32_t header = 10;
+inline constexpr std::uint32_t placer = 11;
+inline constexpr std::uint32_t models = 12;  // a gateway's model fetcher, which its owner adds
 }  // namespace topology
 
-/// Which actors this process runs. One process runs all; split ones are told who is elsewhere.
+/// Which actors this process runs. One process runs all; in a pool sessions are placed with the workers there are.
 struct engine_roles {
   bool front = true;
   bool target = true;
   bool draft = true;
-  bool target_is_remote = false;  // the front's sessions find target or draft in a process of its own
-  bool draft_is_remote = false;
 };
 
 struct engine_options {
   engine_roles roles;
-  std::string target_path;          // the front needs it for its tokenizer even when the target is remote
+  std::string target_path;  // of a gateway: what its workers must have; empty: whatever they have
+  std::string model_name;   // for clients, and the other names that they may use
+  std::vector<std::string> aliases;
   std::string draft_path;           // empty: no draft model
   std::uint32_t draft_context = 0;  // tokens that it looks at; 0: as many as it was trained for
   model::kv_type kv = model::kv_type::f16;
-  std::uint32_t threads = 0;         // compute threads per model; 0: what this process may use
-  std::uint32_t context_max = 0;     // 0: the model's, or what the KV pool holds if that is less
-  std::uint64_t kv_bytes_max = 0;    // per model; 0: a quarter of what the process may use
-  scheduler_options scheduling;      // limits.tokens_max and pages_count are filled in here
-  bool whole_drafts = false;         // verify drafts whole, also where that does not pay
-  microseconds measuring_max{0};     // for timing passes at start; 0: the scheduler learns while it runs
-  std::string cost_folder;           // keeps what was timed for the next start; empty: nowhere
-  session_partners patience;         // only its durations are used
-  transport::bridge_options bridge;  // listen or join set: this process talks to others
+  std::uint32_t threads = 0;                        // compute threads per model; 0: what this process may use
+  std::uint32_t context_max = 0;                    // 0: the model's, or what the KV pool holds if that is less
+  std::uint64_t kv_bytes_max = 0;                   // per model; 0: a quarter of what the process may use
+  scheduler_options scheduling;                     // limits.tokens_max and pages_count are filled in here
+  bool whole_drafts = false;                        // verify drafts whole, also where that does not pay
+  microseconds measuring_max{0};                    // for timing passes at start; 0: the scheduler learns while it runs
+  std::string cost_folder;                          // keeps what was timed for the next start; empty: nowhere
+  session_partners patience;                        // only its durations are used
+  transport::bridge_options bridge;                 // with joins: this process is one of a pool
+  std::optional<transport::broker_options> broker;  // it has a broker that others join
+  microseconds pool_patience{20'000'000};           // sessions wait so long for a worker
   std::shared_ptr<model::token_chooser> target_chooser;  // null but in benchmarks
   std::shared_ptr<const model::token_chooser> draft_chooser;
   /// A weight loader's progress: what, bytes done, bytes in all.
@@ -104,6 +107,11 @@ class engine {
   /// Of the front: threads that read requests. Ends with `stop`.
   [[nodiscard]] const std::shared_ptr<actor::thread_pool>& pool() const { return pool_; }
 
+  /// Of a worker: tells the gateways to go on elsewhere.
+  void begin_hand_over();
+  /// Whether they have: the scheduler has no sequences. Asks it; call this again and again.
+  [[nodiscard]] bool is_handed_over();
+
   /// Sends to an actor from the thread that owns this engine.
   template<actor::message M>
   void send(actor::address to, const M& m) {
@@ -113,18 +121,24 @@ class engine {
   /// For one session: the scheduler and the drafter that serves `how`. A method that needs a missing draft model is a
   /// failure.
   [[nodiscard]] result<session_partners> partners_for(draft::method how, actor::address client) const;
+  /// The same in a pool, for a model of this digest.
+  [[nodiscard]] session_partners partners_in_pool(draft::method how, actor::address client, std::uint64_t model) const;
   [[nodiscard]] actor::actor_ref<verify_scheduler> scheduler_ref() const;
+  /// Sessions are placed: target or draft model may be elsewhere. Then the placer, else nobody.
+  [[nodiscard]] actor::actor_ref<placer> placer_ref() const;
+  /// Who answers `report_status`: the placer for its pool, or the scheduler.
+  [[nodiscard]] actor::address status_source() const;
   /// The drafters there are, for status.
   [[nodiscard]] std::vector<actor::actor_ref<draft_model>> drafters() const;
 
+  /// Of the target model's file; 0 without one.
+  [[nodiscard]] std::uint64_t model_digest() const;
   [[nodiscard]] const std::shared_ptr<const text::tokenizer>& tokenizer() const { return tokenizer_; }
   /// For grammars; null where the vocabulary is not enough for one.
   [[nodiscard]] const std::shared_ptr<const grammar::token_trie>& token_trie() const { return token_trie_; }
   /// Most tokens of a sequence: the model's context, or less by options or where the KV pool is smaller.
   [[nodiscard]] std::uint32_t context_max() const { return context_max_; }
   [[nodiscard]] const engine_options& options() const { return options_; }
-  /// Digest of the target model's file; 0 where this process does not read it.
-  [[nodiscard]] std::uint64_t model_digest() const;
   /// What decides the bits of the target model's answers: kernels and KV type. Empty where another process runs it.
   [[nodiscard]] std::string numerics() const;
 
@@ -146,12 +160,11 @@ class engine {
                                                   const gguf::gguf_file& file, std::uint32_t pages_count) const;
   result<void> add_draft();
   void add_lookup();
-  [[nodiscard]] peer_hello describe_itself() const;
+  [[nodiscard]] process_card describe_itself() const;
+  [[nodiscard]] bool is_in_pool() const { return options_.broker || !options_.bridge.joins.empty(); }
   static void run(hosted_worker& t, const std::string& name);
   void stop_one(std::unique_ptr<hosted_worker>& t);
   [[nodiscard]] std::uint32_t pages_for_model(const model::model_config& config, std::uint32_t sequences_max) const;
-  [[nodiscard]] std::uint16_t process_with_target() const;
-  [[nodiscard]] std::uint16_t process_with_draft() const;
 
   engine_options options_;
   transport::zmq_fabric fabric_;
@@ -163,6 +176,8 @@ class engine {
   std::shared_ptr<const text::tokenizer> tokenizer_;
   std::shared_ptr<const grammar::token_trie> token_trie_;
   std::uint32_t context_max_ = 0;
+  mutable std::optional<std::uint64_t> model_digest_;
+  std::shared_ptr<const std::string> header_;  // of the target's file, for gateways elsewhere
   std::unique_ptr<kernels::worker_team> target_team_;
   std::unique_ptr<kernels::worker_team> draft_team_;
   std::unique_ptr<actor::link> control_;  // this object's own way to send stop_worker
@@ -172,6 +187,7 @@ class engine {
   std::unique_ptr<hosted_worker> draft_;
   std::unique_ptr<hosted_worker> lookup_;
   bool stopped_ = false;
+  std::chrono::steady_clock::time_point told_at_;  // when the gateways were told to go on elsewhere
 };
 
 }  // namespace redline::actors

@@ -9,6 +9,8 @@ namespace redline::actors::cli {
 /// Each adds one subcommand (see add_command in application.hpp).
 void add_serve(CLI::App& app, int& exit_code);
 void add_worker(CLI::App& app, int& exit_code);
+void add_broker(CLI::App& app, int& exit_code);
+void add_gateway(CLI::App& app, int& exit_code);
 void add_edit(CLI::App& app, int& exit_code);
 void add_session(CLI::App& app, int& exit_code);
 void add_generate(CLI::App& app, int& exit_code);

@@ -10,7 +10,6 @@
 #include "actors/cli/command.hpp"
 #include "actors/cli/command_line.hpp"
 #include "actors/cli/commands/commands.hpp"
-#include "actors/node/engine.hpp"
 
 namespace redline::actors::cli {
 namespace {
@@ -49,7 +48,7 @@ result<void> make_key_files(const std::string& directory) {
   fs::create_directories(directory, error);
   if (error) return failure{errc::io_error, directory + ": " + error.message()};
   ::chmod(directory.c_str(), 0700);
-  for (const char* who : {"server", "worker"}) {
+  for (const char* who : {"server", "gateway", "worker"}) {
     const auto keys = transport::make_curve_keys();
     REDLINE_TRY(write_key(fs::path(directory) / (std::string(who) + ".secret"), keys.secret_key, 0600));
     REDLINE_TRY(write_key(fs::path(directory) / (std::string(who) + ".public"), keys.public_key, 0644));
@@ -57,32 +56,48 @@ result<void> make_key_files(const std::string& directory) {
   return {};
 }
 
-result<void> load_server_keys(const std::string& directory, transport::bridge_options& options) {
-  const fs::path dir(directory);
+namespace {
+
+result<transport::curve_keys> read_pair(const fs::path& dir, const std::string& who) {
   transport::curve_keys own;
-  REDLINE_TRY_ASSIGN(own.public_key, read_key(dir / "server.public", false));
-  REDLINE_TRY_ASSIGN(own.secret_key, read_key(dir / "server.secret", true));
-  options.own_keys = own;
-  REDLINE_TRY_ASSIGN(const std::string worker, read_key(dir / "worker.public", false));
-  options.allowed_public_keys = {worker};
+  REDLINE_TRY_ASSIGN(own.public_key, read_key(dir / (who + ".public"), false));
+  REDLINE_TRY_ASSIGN(own.secret_key, read_key(dir / (who + ".secret"), true));
+  return own;
+}
+
+result<void> allow(const fs::path& file, transport::broker_options& options) {
+  const std::string name = file.stem().string();
+  process_role role = process_role::worker;
+  if (name.starts_with("gateway")) {
+    role = process_role::gateway;
+  } else if (!name.starts_with("worker")) {
+    return failure{errc::invalid_argument,
+                   file.string() + ": expected a name that begins with 'gateway' or 'worker', the role of its owner"};
+  }
+  REDLINE_TRY_ASSIGN(const std::string key, read_key(file, false));
+  options.allowed_public_keys.push_back(key);
+  options.key_roles[key] = static_cast<std::uint8_t>(role);
+  return {};
+}
+
+}  // namespace
+
+result<void> load_broker_keys(const std::string& directory, transport::broker_options& options) {
+  const fs::path dir(directory);
+  REDLINE_TRY_ASSIGN(options.own_keys, read_pair(dir, "server"));
+  for (const char* who : {"gateway.public", "worker.public"}) {
+    if (fs::exists(dir / who)) REDLINE_TRY(allow(dir / who, options));
+  }
   std::error_code none;
-  for (const auto& entry : fs::directory_iterator(dir / "workers.d", none)) {
-    if (entry.path().extension() != ".public") continue;
-    REDLINE_TRY_ASSIGN(const std::string key, read_key(entry.path(), false));
-    options.allowed_public_keys.push_back(key);
-    const std::string name = entry.path().stem().string();
-    if (name.starts_with("target")) options.key_processes[key] = topology::target_process;
-    if (name.starts_with("draft")) options.key_processes[key] = topology::draft_process;
+  for (const auto& entry : fs::directory_iterator(dir / "peers.d", none)) {
+    if (entry.path().extension() == ".public") REDLINE_TRY(allow(entry.path(), options));
   }
   return {};
 }
 
-result<void> load_client_keys(const std::string& directory, transport::bridge_options& options) {
+result<void> load_peer_keys(const std::string& directory, process_role role, transport::bridge_options& options) {
   const fs::path dir(directory);
-  transport::curve_keys own;
-  REDLINE_TRY_ASSIGN(own.public_key, read_key(dir / "worker.public", false));
-  REDLINE_TRY_ASSIGN(own.secret_key, read_key(dir / "worker.secret", true));
-  options.own_keys = own;
+  REDLINE_TRY_ASSIGN(options.own_keys, read_pair(dir, role == process_role::gateway ? "gateway" : "worker"));
   REDLINE_TRY_ASSIGN(options.server_public_key, read_key(dir / "server.public", false));
   return {};
 }
@@ -93,7 +108,9 @@ void add_keygen(CLI::App& app, int& exit_code) {
   c.add("DIRECTORY", *directory, "Where to put them").require();
   c.on_run(exit_code, [directory] {
     if (const auto made = make_key_files(*directory); !made) return report(made);
-    std::cout << "The keys are in " << *directory << ". Copy all but server.secret to the workers' machines.\n";
+    std::cout << "The keys are in " << *directory
+              << ". Brokers need server.secret, gateways gateway.secret, workers "
+                 "worker.secret, and all of them the .public files.\n";
     return 0;
   });
 }

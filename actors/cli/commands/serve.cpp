@@ -13,6 +13,7 @@
 #include "actors/http/http_gate.hpp"
 #include "actors/node/descriptor_plan.hpp"
 #include "actors/node/engine.hpp"
+#include "actors/pool/model_fetcher.hpp"
 #include "actors/serving/draft_model.hpp"
 #include "runtime/base/replacement_file.hpp"
 
@@ -23,32 +24,48 @@ bool is_loopback(const std::string& host) {
   return host == "localhost" || host == "::1" || host == "[::1]" || host.starts_with("127.");
 }
 
-result<std::shared_ptr<gateway_services>> make_services(const serve_flags& f, const listen_address& where,
-                                                        const engine& e, std::function<void()> on_drained) {
-  REDLINE_TRY_ASSIGN(auto prompts, prompt_builder::make(e.tokenizer()));
+/// Who serves models, and which: `serve` the one that it was given, a gateway those of its pool.
+result<std::shared_ptr<gateway_services>> make_services(const serve_flags& f, const listen_address& where, engine& e,
+                                                        std::function<void()> on_drained) {
   REDLINE_TRY_ASSIGN(auto keys, api_keys::load(f.api_keys, f.api_key_file));
   if (keys.empty() && !is_loopback(where.host) && !f.insecure) {
     return failure{errc::invalid_argument, "--listen " + where.host +
                                                ": others can reach this address; give --api-key or --api-key-file, or "
                                                "--insecure to serve everybody"};
   }
-  REDLINE_TRY_ASSIGN(const auto defaults, to_draft_options(f.method, e.drafters().size() > 1));
+  const auto process = e.fabric().process();
+  const bool has_drafts = e.drafters().size() > 1 || e.placer_ref();
+  REDLINE_TRY_ASSIGN(const auto defaults, to_draft_options(f.method, has_drafts));
   auto s = std::make_shared<gateway_services>();
-  auto model = std::make_shared<served_model>();
-  model->name = to_model_name(f);
-  model->digest = e.model_digest();
-  model->fingerprint = make_fingerprint(model->digest, e.numerics());
-  model->answers = std::make_shared<answer_factory>(answer_factory::parts{
-      .tokenizer = e.tokenizer(),
-      .token_trie = e.token_trie(),
-      .context_max = e.context_max(),
-      .partners_for = [&e](draft::method how, actor::address client) { return e.partners_for(how, client); }});
-  model->prompts = std::make_shared<prompt_builder>(std::move(prompts));
-  model->draft_defaults = defaults;
-  s->models->publish(std::move(model));
+  if (e.tokenizer()) {
+    REDLINE_TRY_ASSIGN(auto prompts, prompt_builder::make(e.tokenizer()));
+    auto model = std::make_shared<served_model>();
+    model->name = to_model_name(f);
+    model->digest = e.model_digest();
+    model->fingerprint = make_fingerprint(model->digest, e.numerics());
+    model->answers = std::make_shared<answer_factory>(answer_factory::parts{
+        .tokenizer = e.tokenizer(),
+        .token_trie = e.token_trie(),
+        .context_max = e.context_max(),
+        .partners_for = [&e](draft::method how, actor::address client) { return e.partners_for(how, client); }});
+    model->prompts = std::make_shared<prompt_builder>(std::move(prompts));
+    model->draft_defaults = defaults;
+    s->models->publish(std::move(model));
+  } else {
+    const model_fetcher_options options{.shelf = s->models,
+                                        .pool = e.pool(),
+                                        .partners_for = [&e](const process_card& card, draft::method how,
+                                                             actor::address client) -> result<session_partners> {
+                                          return e.partners_in_pool(how, client, card.model);
+                                        },
+                                        .draft_defaults = defaults};
+    (void)e.io().add<model_fetcher>(
+        topology::models, "model fetcher", {8192, 8192},
+        [options](actor::actor_context& c) { return std::make_unique<model_fetcher>(c, options); });
+  }
   s->pool = e.pool();
-  s->scheduler = e.scheduler_ref();
-  s->http = actor::make_address(topology::front_process, topology::http_worker, topology::http);
+  s->scheduler = {e.status_source()};
+  s->http = actor::make_address(process, topology::http_worker, topology::http);
   s->keys = std::move(keys);
   s->guard = {.checks_host = is_loopback(where.host), .hosts = f.allowed_hosts};
   set_gateway_limits(f, *s);
@@ -75,7 +92,8 @@ int run(const serve_flags& f) {
   signal_wait signals;
   const auto where = parse_listen_address(f.listen);
   if (!where) return report(where.error());
-  auto options = to_engine_options(f);
+  const bool is_gateway = !f.joins.empty();
+  auto options = is_gateway ? to_gateway_options(f) : to_engine_options(f);
   if (!options) return report(options.error());
   progress_line line;
   options->progress = [&](const std::string& what, std::uint64_t done, std::uint64_t all) {
@@ -100,8 +118,9 @@ int run(const serve_flags& f) {
   http.port = where->port;
   const auto limited = limit_connections(f, http);
   if (!limited) return report(limited.error());
-  auto gate = http_gate::start((*e)->fabric(), topology::http_worker, topology::http, http, front,
-                               actor::make_address(topology::front_process, topology::io_worker, topology::supervisor));
+  auto gate =
+      http_gate::start((*e)->fabric(), topology::http_worker, topology::http, http, front,
+                       actor::make_address((*e)->fabric().process(), topology::io_worker, topology::supervisor));
   if (!gate) return report(gate.error());
   if (!f.port_file.empty()) {
     const auto told = replace_file(f.port_file, std::to_string((*gate)->port()) + "\n");
@@ -110,9 +129,11 @@ int run(const serve_flags& f) {
   if (auto started = (*e)->start(); !started) return report(started.error());
   signals.note_started();
   line.clear();
-  if (!f.bridge.empty()) std::cerr << "redline: waiting for workers at " << (*e)->fabric().bound_endpoint() << "\n";
-  std::cerr << "redline: serving " << to_model_name(f) << " on http://" << where->host << ":" << (*gate)->port()
-            << "\n";
+  if (const auto* broker = (*e)->fabric().broker()) {
+    std::cerr << "redline: waiting for workers at " << broker->bound_endpoints().front() << "\n";
+  }
+  std::cerr << "redline: serving " << (is_gateway ? "the models of its pool" : to_model_name(f)) << " on http://"
+            << where->host << ":" << (*gate)->port() << "\n";
 
   while (!fatal && signals.wait(std::chrono::milliseconds(200)) == 0) {
   }
@@ -142,6 +163,13 @@ void add_serve(CLI::App& app, int& exit_code) {
   auto f = std::make_shared<serve_flags>();
   const command c(app, "serve", "Serve a model over an OpenAI-compatible HTTP interface");
   add_serve_flags(c, *f);
+  c.on_run(exit_code, [f] { return run(*f); });
+}
+
+void add_gateway(CLI::App& app, int& exit_code) {
+  auto f = std::make_shared<serve_flags>();
+  const command c(app, "gateway", "Serve the models of a pool over an OpenAI-compatible HTTP interface");
+  add_gateway_flags(c, *f);
   c.on_run(exit_code, [f] { return run(*f); });
 }
 

@@ -60,14 +60,14 @@ class changed_options {
 
 result<void> refuse_idle_options(const serve_flags& f, const engine_roles& roles) {
   const model_flags usual;
-  if (roles.target_is_remote) {
+  if (!roles.target) {
     REDLINE_TRY(
         changed_options()
             .compare(f.scheduling)
             .compare("--draft-length", f.models.draft_length, usual.draft_length)
             .refuse("with --remote target, whose process schedules; give it to 'redline worker --role target'"));
   }
-  if (roles.draft_is_remote) {
+  if (!roles.draft) {
     REDLINE_TRY(changed_options()
                     .compare("--draft", f.models.draft, usual.draft)
                     .compare("--draft-context", f.models.draft_context, usual.draft_context)
@@ -84,6 +84,7 @@ result<void> refuse_idle_options(const serve_flags& f, const engine_roles& roles
     REDLINE_TRY(changed_options()
                     .compare("--keys", f.peers.keys_folder, std::string())
                     .compare("--insecure-plaintext", f.peers.insecure_plaintext, false)
+                    .compare("--pool-patience", f.pool_patience, serve_flags().pool_patience)
                     .refuse("without --bridge, the endpoint where workers dial in"));
   }
   return {};
@@ -91,6 +92,13 @@ result<void> refuse_idle_options(const serve_flags& f, const engine_roles& roles
 
 result<void> refuse_idle_options(const worker_flags& f) {
   const model_flags usual;
+  if (f.role == "node") {
+    if (!f.models.draft.empty()) return {};
+    return failure{errc::invalid_argument, "--role node requires --draft; without a draft model it is --role target"};
+  }
+  REDLINE_TRY(changed_options()
+                  .compare("--draft", f.models.draft, usual.draft)
+                  .refuse("with --role " + f.role + "; --role node runs both models"));
   if (f.role == "target") {
     return changed_options()
         .compare("--draft-context", f.models.draft_context, usual.draft_context)
@@ -158,8 +166,10 @@ serve_flags::serve_flags()
       live_mib(edit_limits{}.bytes_max >> 20),
       live_idle_seconds(edit_limits{}.idle_seconds_max) {}
 
-void add_serve_flags(command c, serve_flags& flags) {
-  add_model_flags(c, flags.models);
+namespace {
+
+/// What `serve` and `gateway` have in common.
+void add_http_flags(command c, serve_flags& flags) {
   add_method_flags(c, flags.method);
   add_eviction_flags(c, flags.eviction);
   c.add("-l,--listen", flags.listen, "HOST:PORT; port 0 takes a free one").group("HTTP");
@@ -174,7 +184,6 @@ void add_serve_flags(command c, serve_flags& flags) {
         "may")
       .separator(',')
       .group("HTTP");
-  c.add("--alias", flags.alias, "Name of the model for clients; default: the file's name").group("HTTP");
   c.add_flag("--accept-any-model", flags.accept_any_model, "Answer whatever model a request names").group("HTTP");
   c.add("--shutdown-timeout", flags.shutdown_timeout, "Seconds that running requests get after SIGTERM")
       .range(0.0, 86400.0)
@@ -203,33 +212,63 @@ void add_serve_flags(command c, serve_flags& flags) {
   c.add("--live-idle-seconds", flags.live_idle_seconds, "Seconds without a call after which a live session ends")
       .range(1, 604800)
       .group("HTTP");
+  c.add("--pool-patience", flags.pool_patience,
+        "Seconds that an answer waits for a worker when there is none for it; then its request fails with 503")
+      .range(0.0, 86400.0)
+      .group("Processes");
+  add_bridge_flags(c, flags.peers);
+}
+
+microseconds to_microseconds(double seconds) { return microseconds{static_cast<std::int64_t>(seconds * 1e6)}; }
+
+}  // namespace
+
+void add_serve_flags(command c, serve_flags& flags) {
+  add_model_flags(c, flags.models);
+  add_http_flags(c, flags);
+  c.add("--alias", flags.alias, "Name of the model for clients; default: the file's name").group("HTTP");
   add_scheduling_flags(c, flags.scheduling);
-  c.add("--remote", flags.remote, "Models that run in processes of their own: target, draft or both; needs --bridge")
+  c.add("--remote", flags.remote, "Models that this process does not run itself: target, draft or both; needs --bridge")
       .one_of({"target", "draft"})
       .separator(',')
       .group("Processes");
-  c.add("--bridge", flags.bridge, "Endpoint where their workers dial in: ipc://PATH or tcp://HOST:PORT; needs --remote")
+  c.add("--bridge", flags.bridge, "Endpoint where workers dial in, and share the work: ipc://PATH or tcp://HOST:PORT")
       .group("Processes");
-  add_bridge_flags(c, flags.peers);
+}
+
+void add_gateway_flags(command c, serve_flags& flags) {
+  c.add("--join", flags.joins, "A broker's endpoint (repeatable: all are joined)").require().group("Processes");
+  add_http_flags(c, flags);
+  c.add("--answers-max", flags.answers_max, "Most answers in progress at once; beyond it: 429")
+      .range(1, 1 << 20)
+      .group("HTTP");
+}
+
+result<engine_options> to_gateway_options(const serve_flags& flags) {
+  engine_options options;
+  options.roles = {.front = true, .target = false, .draft = false};
+  options.bridge.joins = flags.joins;
+  options.bridge.insecure_plaintext = flags.peers.insecure_plaintext;
+  options.pool_patience = to_microseconds(flags.pool_patience);
+  if (!flags.peers.keys_folder.empty()) {
+    REDLINE_TRY(load_peer_keys(flags.peers.keys_folder, process_role::gateway, options.bridge));
+  }
+  return options;
 }
 
 result<engine_options> to_engine_options(const serve_flags& flags) {
   REDLINE_TRY_ASSIGN(engine_options options, to_engine_options(flags.models));
   options.scheduling = to_scheduler_options(flags.scheduling);
-  for (const auto& role : flags.remote) {
-    (role == "target" ? options.roles.target_is_remote : options.roles.draft_is_remote) = true;
-  }
-  options.roles.target = !options.roles.target_is_remote;
-  options.roles.draft = !options.roles.draft_is_remote;
-  if (flags.remote.empty() != flags.bridge.empty()) {
-    return failure{errc::invalid_argument, flags.remote.empty()
-                                               ? "--bridge requires --remote, which names the models that dial in there"
-                                               : "--remote requires --bridge, the endpoint where its workers dial in"};
+  for (const auto& role : flags.remote) (role == "target" ? options.roles.target : options.roles.draft) = false;
+  if (!flags.remote.empty() && flags.bridge.empty()) {
+    return failure{errc::invalid_argument, "--remote requires --bridge, the endpoint where its workers dial in"};
   }
   REDLINE_TRY(refuse_idle_options(flags, options.roles));
-  options.bridge.listen = flags.bridge;
-  options.bridge.insecure_plaintext = flags.peers.insecure_plaintext;
-  if (!flags.peers.keys_folder.empty()) REDLINE_TRY(load_server_keys(flags.peers.keys_folder, options.bridge));
+  options.model_name = to_model_name(flags);
+  options.pool_patience = to_microseconds(flags.pool_patience);
+  if (!flags.bridge.empty()) {
+    REDLINE_TRY_ASSIGN(options.broker, to_broker_options({.listens = {flags.bridge}, .peers = flags.peers}));
+  }
   return options;
 }
 
@@ -240,7 +279,8 @@ std::string to_model_name(const serve_flags& flags) {
 void set_gateway_limits(const serve_flags& flags, gateway_services& services) {
   services.accept_any_model = flags.accept_any_model;
   services.eviction_defaults = to_eviction_options(flags.eviction);
-  services.sessions_max = flags.scheduling.running_max + flags.scheduling.waiting_max;
+  services.sessions_max =
+      flags.joins.empty() ? flags.scheduling.running_max + flags.scheduling.waiting_max : flags.answers_max;
   services.editing.sessions_max = flags.live_sessions_max;
   services.editing.tenant_sessions_max =
       services.keys.empty() ? flags.live_sessions_max : std::max<std::size_t>(1, flags.live_sessions_max / 4);
@@ -252,8 +292,19 @@ void set_gateway_limits(const serve_flags& flags, gateway_services& services) {
 void add_worker_flags(command c, worker_flags& flags) {
   add_model_file_flag(c, flags.models);
   add_memory_flags(c, flags.models);
-  c.add("--role", flags.role, "Which model this is").require().one_of({"target", "draft"}).group("Processes");
-  c.add("--join", flags.join, "The server's --bridge endpoint").require().group("Processes");
+  add_draft_file_flag(c, flags.models);
+  c.add("--role", flags.role, "What this worker runs: the target model, the draft model, or both as a node")
+      .require()
+      .one_of({"target", "draft", "node"})
+      .group("Processes");
+  c.add("--join", flags.joins, "A broker's endpoint, or that of 'redline serve --bridge' (repeatable: all are joined)")
+      .require()
+      .group("Processes");
+  c.add("--alias", flags.aliases, "Name of the model for clients; default: the file's name (repeatable: other names)")
+      .group("Processes");
+  c.add("--shutdown-timeout", flags.shutdown_timeout, "Seconds that gateways get after SIGTERM to go on elsewhere")
+      .range(0.0, 86400.0)
+      .group("Processes");
   add_bridge_flags(c, flags.peers);
   add_draft_context_flag(c, flags.models);
   add_draft_length_flag(c, flags.models);
@@ -263,12 +314,30 @@ void add_worker_flags(command c, worker_flags& flags) {
 result<engine_options> to_engine_options(const worker_flags& flags) {
   REDLINE_TRY(refuse_idle_options(flags));
   REDLINE_TRY_ASSIGN(engine_options options, to_engine_options(flags.models));
-  options.roles = {.front = false, .target = flags.role == "target", .draft = flags.role == "draft"};
-  if (options.roles.draft) options.draft_path = std::exchange(options.target_path, {});
+  options.roles = {.front = false, .target = flags.role != "draft", .draft = flags.role != "target"};
+  if (flags.role == "draft") options.draft_path = std::exchange(options.target_path, {});
+  options.model_name = flags.aliases.empty() ? stem(flags.models.model) : flags.aliases.front();
+  if (flags.aliases.size() > 1) options.aliases.assign(flags.aliases.begin() + 1, flags.aliases.end());
   options.scheduling = to_scheduler_options(flags.scheduling);
-  options.bridge.join = flags.join;
+  options.bridge.joins = flags.joins;
   options.bridge.insecure_plaintext = flags.peers.insecure_plaintext;
-  if (!flags.peers.keys_folder.empty()) REDLINE_TRY(load_client_keys(flags.peers.keys_folder, options.bridge));
+  if (!flags.peers.keys_folder.empty()) {
+    REDLINE_TRY(load_peer_keys(flags.peers.keys_folder, process_role::worker, options.bridge));
+  }
+  return options;
+}
+
+void add_broker_flags(command c, broker_flags& flags) {
+  c.add("--listen", flags.listens,
+        "Endpoint where gateways and workers dial in: tcp://HOST:PORT or ipc://PATH (repeatable)")
+      .require()
+      .group("Processes");
+  add_bridge_flags(c, flags.peers);
+}
+
+result<transport::broker_options> to_broker_options(const broker_flags& flags) {
+  transport::broker_options options{.listens = flags.listens, .insecure_plaintext = flags.peers.insecure_plaintext};
+  if (!flags.peers.keys_folder.empty()) REDLINE_TRY(load_broker_keys(flags.peers.keys_folder, options));
   return options;
 }
 

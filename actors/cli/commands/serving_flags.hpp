@@ -6,6 +6,7 @@
 
 #include "actors/cli/generation_flags.hpp"
 #include "actors/cli/model_flags.hpp"
+#include "transport/zmq_broker.hpp"
 
 namespace redline::actors {
 struct gateway_services;
@@ -56,11 +57,17 @@ struct serve_flags {
   std::int64_t live_idle_seconds;
   std::vector<std::string> remote;  // "target", "draft"
   std::string bridge;
+  std::vector<std::string> joins;    // of a gateway
+  std::uint32_t answers_max = 1024;  // of a gateway, in progress at once
+  double pool_patience = 20;         // seconds
   bridge_flags peers;
 };
 void add_serve_flags(command c, serve_flags& flags);
+/// A gateway has those that concern clients, and joins brokers.
+void add_gateway_flags(command c, serve_flags& flags);
 /// Refuses options that would have no effect. Reads the key files.
 result<engine_options> to_engine_options(const serve_flags& flags);
+result<engine_options> to_gateway_options(const serve_flags& flags);
 /// The model's name for clients.
 std::string to_model_name(const serve_flags& flags);
 /// The gateway's limits.
@@ -69,13 +76,23 @@ void set_gateway_limits(const serve_flags& flags, gateway_services& services);
 struct worker_flags {
   model_flags models;
   scheduling_flags scheduling;
-  std::string role;  // "target" or "draft"
-  std::string join;
+  std::string role;                  // "target", "draft" or "node", which is both
+  std::vector<std::string> aliases;  // the first is the model's name
+  std::vector<std::string> joins;
+  double shutdown_timeout = 30;  // seconds
   bridge_flags peers;
 };
 void add_worker_flags(command c, worker_flags& flags);
 /// The same.
 result<engine_options> to_engine_options(const worker_flags& flags);
+
+struct broker_flags {
+  std::vector<std::string> listens;
+  bridge_flags peers;
+};
+void add_broker_flags(command c, broker_flags& flags);
+/// Reads the key files.
+result<transport::broker_options> to_broker_options(const broker_flags& flags);
 
 struct listen_address {
   std::string host;

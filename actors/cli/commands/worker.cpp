@@ -26,8 +26,18 @@ int run(const worker_flags& f) {
   if (const auto started = (*e)->start(); !started) return report(started);
   signals.note_started();
   line.clear();
-  std::cerr << "redline: " << f.role << " worker, dialling " << f.join << "\n";
+  std::cerr << "redline: " << f.role << " worker of";
+  for (const auto& endpoint : f.joins) std::cerr << " " << endpoint;
+  std::cerr << "\n";
   while (!fatal && signals.wait(std::chrono::milliseconds(200)) == 0) {
+  }
+  if (!fatal) {
+    std::cerr << "redline: handing over to other workers (a second signal ends at once)\n";
+    const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(f.shutdown_timeout);
+    (*e)->begin_hand_over();
+    while (!(*e)->is_handed_over() && std::chrono::steady_clock::now() < until) {
+      if (signals.wait(std::chrono::milliseconds(50)) != 0) break;
+    }
   }
   (*e)->stop();
   return fatal ? exit_failed : 0;
@@ -37,7 +47,7 @@ int run(const worker_flags& f) {
 
 void add_worker(CLI::App& app, int& exit_code) {
   auto f = std::make_shared<worker_flags>();
-  const command c(app, "worker", "Run the target or the draft model for a 'redline serve' in another process");
+  const command c(app, "worker", "Run models for gateways elsewhere");
   add_worker_flags(c, *f);
   c.on_run(exit_code, [f] { return run(*f); });
 }

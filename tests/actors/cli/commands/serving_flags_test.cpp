@@ -36,7 +36,7 @@ result<engine_options> read_serve(std::vector<std::string> words) {
 }
 result<engine_options> read_worker(const std::string& role, std::vector<std::string> words) {
   worker_flags f;
-  words.insert(words.end(), {"--model", model, "--role", role, "--join", "ipc://x"});
+  words.insert(words.begin(), {"--model", model, "--role", role, "--join", "ipc://x"});
   return read(f, add_worker_flags, std::move(words));
 }
 const std::vector<std::string> remote_target = {"--remote", "target", "--bridge", "ipc://x"};
@@ -98,9 +98,10 @@ TEST(serve_flags, say_which_models_are_elsewhere) {
   const auto options = read_serve({"--remote", "target,draft", "--bridge", "tcp://*:1", "--insecure-plaintext"});
   ASSERT_TRUE(options) << options.error().describe();
   EXPECT_FALSE(options->roles.target || options->roles.draft);
-  EXPECT_TRUE(options->roles.front && options->roles.target_is_remote && options->roles.draft_is_remote);
-  EXPECT_EQ(options->bridge.listen, "tcp://*:1");
-  EXPECT_TRUE(options->bridge.insecure_plaintext);
+  EXPECT_TRUE(options->roles.front);
+  ASSERT_TRUE(options->broker);
+  EXPECT_EQ(options->broker->listens, std::vector<std::string>{"tcp://*:1"});
+  EXPECT_TRUE(options->broker->insecure_plaintext);
 }
 
 TEST(serve_flags, reach_the_gateway) {
@@ -135,12 +136,18 @@ TEST(worker_flags, run_one_model) {
   EXPECT_EQ(target->target_path, model);
   EXPECT_EQ(target->context_max, 2048U);
   EXPECT_TRUE(target->roles.target && !target->roles.draft && !target->roles.front);
-  EXPECT_EQ(target->bridge.join, "ipc://x");
+  EXPECT_EQ(target->bridge.joins, std::vector<std::string>{"ipc://x"});
   const auto draft = read_worker("draft", {"--draft-context", "512"});
   EXPECT_EQ(draft->draft_path, model);
   EXPECT_EQ(draft->target_path, "");
   EXPECT_EQ(draft->draft_context, 512U);
   EXPECT_TRUE(draft->roles.draft && !draft->roles.target && !draft->roles.front);
+  const auto node = read_worker("node", {"--draft", model, "--join", "ipc://y", "--alias", "fast", "--alias", "old"});
+  ASSERT_TRUE(node) << node.error().describe();
+  EXPECT_TRUE(node->roles.draft && node->roles.target && !node->roles.front);
+  EXPECT_EQ(node->bridge.joins, (std::vector<std::string>{"ipc://x", "ipc://y"}));
+  EXPECT_EQ(node->model_name, "fast");
+  EXPECT_EQ(node->aliases, std::vector<std::string>{"old"});
 }
 
 TEST(serving_flags, are_refused_where_they_have_no_effect) {
@@ -150,7 +157,10 @@ TEST(serving_flags, are_refused_where_they_have_no_effect) {
     EXPECT_THAT(read.error().context, HasSubstr(why));
   };
   expect_refused(read_serve({"--remote", "target"}), "--remote requires --bridge");
-  expect_refused(read_serve({"--bridge", "ipc://x"}), "--bridge requires --remote");
+  EXPECT_TRUE(read_serve({"--bridge", "ipc://x"})->roles.target) << "it works, too";
+  expect_refused(read_serve({"--pool-patience", "3"}), "without --bridge");
+  expect_refused(read_worker("node", {}), "--role node requires --draft");
+  expect_refused(read_worker("target", {"--draft", model}), "--role node runs both");
   expect_refused(read_serve(remote_target + std::vector<std::string>{"--step-ms", "50", "--policy", "fair_share"}),
                  "--policy, --step-ms: no effect with --remote target");
   expect_refused(read_serve(remote_target + std::vector<std::string>{"--draft-length", "whole"}),
@@ -203,7 +213,9 @@ TEST(example_configuration, names_every_option_with_its_default) {
   int exit_code = 0;
   add_serve(app, exit_code);
   add_worker(app, exit_code);
-  for (const char* name : {"serve", "worker"}) {
+  add_gateway(app, exit_code);
+  add_broker(app, exit_code);
+  for (const char* name : {"serve", "worker", "gateway", "broker"}) {
     ASSERT_TRUE(example.contains(name));
     section left = example.at(name);
     for (const CLI::Option* option : app.get_subcommand(name)->get_options()) {

@@ -1,0 +1,64 @@
+#include "actors/node/pool_rules.hpp"
+
+#include "actors/messages/draft_messages.hpp"
+#include "actors/messages/status_messages.hpp"
+#include "actors/messages/verify_messages.hpp"
+
+namespace redline::actors {
+namespace {
+
+template<class... Ms>
+bool is_one_of(actor::message_id what) {
+  return ((what == Ms::id) || ...);
+}
+
+result<std::uint8_t> read_role(std::string_view card) {
+  const auto said = actor::decode<process_card>(card);
+  if (!said) {
+    return failure{errc::invalid_argument,
+                   "it does not say what it runs; start all processes with the same version of redline"};
+  }
+  return static_cast<std::uint8_t>(said->role);
+}
+
+}  // namespace
+
+bool may_send(process_role role, actor::message_id what) {
+  switch (role) {
+    case process_role::gateway:
+      return is_one_of<verify_run, prefill_run, give_up_round, release_sequence, report_status, propose, forget,
+                       read_header>(what);
+    case process_role::worker:
+      return is_one_of<verified, prefilled, log_needed, refused, run_pending, scheduler_report, proposal, header_part>(
+          what);
+    case process_role::broker:
+    case process_role::last_:
+      break;
+  }
+  return false;
+}
+
+transport::pool_rules make_pool_rules() {
+  return {.read_role = read_role,
+          .may_meet =
+              [](std::uint8_t a, std::uint8_t b) {
+                const auto gateway = static_cast<std::uint8_t>(process_role::gateway);
+                const auto worker = static_cast<std::uint8_t>(process_role::worker);
+                return (a == gateway && b == worker) || (a == worker && b == gateway);
+              },
+          .may_send = [](std::uint8_t role,
+                         actor::message_id what) { return may_send(static_cast<process_role>(role), what); }};
+}
+
+std::optional<std::string> why_unfit(const own_model& own, const process_card& card) {
+  if (card.vocabulary != own.vocabulary) return "its model has another vocabulary; give both the same model file";
+  if (!card.has_target) return std::nullopt;
+  if (card.model != own.model) return "it has another model file; give both the same --model";
+  if (card.context < own.context) {
+    return "its sequences have at most " + std::to_string(card.context) + " tokens and ours " +
+           std::to_string(own.context) + "; start both with the same --context, and the worker with enough --kv-mib";
+  }
+  return std::nullopt;
+}
+
+}  // namespace redline::actors
