@@ -358,6 +358,7 @@ void edit_session::ask_for_place(actor::process_number not_process) {
                                                 .model = options_.model,
                                                 .numerics = numerics_,
                                                 .affinity = options_.session.value,
+                                                .tokens_max = files_->how().context_max,
                                                 .prompt_tokens = static_cast<std::uint32_t>(kv_.log().size()),
                                                 .wants_draft = true,
                                                 .not_process = not_process});

@@ -287,7 +287,8 @@ void gateway::on(const gateway_tick&) {
 
 void gateway::on(const scheduler_report& m) {
   if (m.tokens_max > 0) {
-    for (const auto& one : services_->models->snapshot()->models()) one.model->answers->note_room(m.tokens_max);
+    const auto models = services_->models->snapshot();
+    for (const auto& one : models->models()) one.model->answers->note_room(m.tokens_max);
   }
   ready_.hear(m, context().now());
 }

@@ -118,16 +118,17 @@ struct place_session {
   static constexpr std::string_view name = "place_session";
 
   session_id session;
-  std::uint64_t model = 0;     // digest of the target model's file
-  std::string numerics;        // of the answer so far; empty: any
-  std::uint64_t affinity = 0;  // answers of one number belong together; 0: none
+  std::uint64_t model = 0;       // digest of the target model's file
+  std::string numerics;          // of the answer so far; empty: any
+  std::uint64_t affinity = 0;    // answers of one number belong together; 0: none
+  std::uint32_t tokens_max = 0;  // that its sequence can come to hold
   std::uint32_t prompt_tokens = 0;
   std::vector<std::uint64_t> prefixes;    // see scheduler::hash_prefixes
   bool wants_draft = false;               // by a draft model
   actor::process_number not_process = 0;  // which could not be reached, or refused
   static constexpr auto fields(auto& self) {
-    return std::tie(self.session, self.model, self.numerics, self.affinity, self.prompt_tokens, self.prefixes,
-                    self.wants_draft, self.not_process);
+    return std::tie(self.session, self.model, self.numerics, self.affinity, self.tokens_max, self.prompt_tokens,
+                    self.prefixes, self.wants_draft, self.not_process);
   }
 };
 

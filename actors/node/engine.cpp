@@ -260,7 +260,7 @@ void engine::add_io_actors() {
     if (card.has_target || card.has_draft) options.own = {process, card};
     if (!target_file_) options.models = make_address(process, topology::io_worker, topology::models);
     if (target_file_) {
-      options.why_unfit = [own = own_model{card.model, card.vocabulary, card.context}](const process_card& c) {
+      options.why_unfit = [own = own_model{card.model, card.vocabulary}](const process_card& c) {
         return why_unfit(own, c);
       };
     }

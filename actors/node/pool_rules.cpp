@@ -54,10 +54,6 @@ std::optional<std::string> why_unfit(const own_model& own, const process_card& c
   if (card.vocabulary != own.vocabulary) return "its model has another vocabulary; give both the same model file";
   if (!card.has_target) return std::nullopt;
   if (card.model != own.model) return "it has another model file; give both the same --model";
-  if (card.context < own.context) {
-    return "its sequences have at most " + std::to_string(card.context) + " tokens and ours " +
-           std::to_string(own.context) + "; start both with the same --context, and the worker with enough --kv-mib";
-  }
   return std::nullopt;
 }
 

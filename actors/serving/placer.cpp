@@ -111,6 +111,10 @@ void placer::on(const report_status&) {
     if (!w.report || w.unfit) continue;
     const auto& r = *w.report;
     sum.ready = sum.ready || (r.ready && !w.card.is_draining);
+    // Each worker can go on with any answer. Of several models each has its own limit, which its card says.
+    if (options_.models.value == 0 && r.tokens_max > 0) {
+      sum.tokens_max = sum.tokens_max == 0 ? r.tokens_max : std::min(sum.tokens_max, r.tokens_max);
+    }
     sum.running_count += r.running_count;
     sum.waiting_count += r.waiting_count;
     sum.pages_count += r.pages_count;
@@ -184,7 +188,7 @@ void placer::on(const place_session& m) {
 bool placer::place(guest& g) {
   const auto may_be = [&](scheduler::worker_number n) {
     const auto& w = members_.at(n);
-    return !w.unfit && (g.asked.model == 0 || w.card.model == g.asked.model) &&
+    return !w.unfit && (g.asked.model == 0 || w.card.model == g.asked.model) && w.card.context >= g.asked.tokens_max &&
            (g.asked.numerics.empty() || w.card.numerics == g.asked.numerics) && !g.not_these.contains(n);
   };
   const auto chosen = placement_.choose({.affinity = g.asked.affinity,

@@ -75,6 +75,7 @@ void session::ask_for_place(actor::process_number not_process) {
                                                  .model = partners_.place.model,
                                                  .numerics = numerics_,
                                                  .affinity = partners_.place.affinity,
+                                                 .tokens_max = work_.tokens_max(),
                                                  .prompt_tokens = static_cast<std::uint32_t>(prompt.size()),
                                                  .prefixes = scheduler::hash_prefixes(work_.spec().tenant, prompt),
                                                  .wants_draft = partners_.place.wants_draft,

@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const own_model own{.model = 1, .vocabulary = 2, .context = 4096};
+const own_model own{.model = 1, .vocabulary = 2};
 const process_card target{.has_target = true, .model = 1, .vocabulary = 2, .context = 4096};
 
 TEST(pool_rules, a_worker_that_does_not_fit_is_refused_by_name) {
@@ -24,7 +24,6 @@ TEST(pool_rules, a_worker_that_does_not_fit_is_refused_by_name) {
   const std::pair<process_card, std::string> table[] = {
       {other([](auto& c) { c.model = 9; }), "--model"},
       {other([](auto& c) { c.vocabulary = 9; }), "vocabulary"},
-      {other([](auto& c) { c.context = 2048; }), "at most 2048 tokens and ours 4096"},
       {{.has_draft = true, .vocabulary = 9}, "vocabulary"},
   };
   for (const auto& [card, word] : table) EXPECT_THAT(why_unfit(own, card).value_or("fits"), HasSubstr(word));

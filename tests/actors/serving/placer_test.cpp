@@ -98,6 +98,20 @@ TEST_F(placer_test, places_an_answer_with_a_worker_that_runs_its_model) {
   EXPECT_EQ(m->numerics, "exact");
 }
 
+TEST_F(placer_test, places_no_answer_where_its_sequence_has_no_room) {
+  auto small = card();
+  small.context = 100;
+  auto large = card();
+  large.context = 1000;
+  come(5, small);
+  come(6, large);
+  for (int i = 0; i < 10; ++i) {
+    ask({.session = {1}, .model = 7, .tokens_max = 101});
+    EXPECT_EQ(place(), 6U);
+    inject(session_at, leave_place{{1}});
+  }
+}
+
 TEST_F(placer_test, tells_where_models_are_and_offers_one_without_workers_for_a_while) {
   come(5);
   const auto found = last<fetch_model>(models_at);
