@@ -83,7 +83,7 @@ TEST_F(draft_model_test, asks_for_the_log_of_a_tenant_that_it_does_not_know) {
 TEST_F(draft_model_test, answers_what_needs_no_model_before_it_runs_the_model_for_others) {
   open(true);
   inject(session_at, wish(1, 1, method::assisted, {0, {70, 71, 72}}));
-  auto ready = wish(2, 1, method::automatic, {0, {1, 2, 50, 51, 52, 53}});
+  auto ready = wish(2, 1, method::prediction, {0, {1, 2, 50, 51, 52, 53}});
   ready.prediction = {50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63};
   inject(other_at, ready);
   run();
