@@ -5,6 +5,7 @@
 
 #include "actors/http/openai/edit_response.hpp"
 #include "actors/http/resumption.hpp"
+#include "runtime/base/hash.hpp"
 
 namespace redline::actors {
 namespace {
@@ -54,6 +55,14 @@ std::vector<api::token_report> report_tokens(const served_model& model, const se
   return reports;
 }
 
+constexpr std::size_t session_key_bytes_max = 256;
+
+/// For the placer of a pool; 0: no key.
+std::uint64_t hash_session_key(tenant_id tenant, const std::string& key) {
+  if (key.empty()) return 0;
+  return fnv1a().add(std::to_string(tenant.value)).add(std::uint8_t{0}).add(key).value() | 1;
+}
+
 constexpr microseconds between_signs_of_progress{1'000'000};
 
 api::finish_reason to_public(finish_reason r) {
@@ -81,7 +90,9 @@ void completions::serve(const route_context& r, api::endpoint from) {
 
 completions::circumstances completions::look_at(const route_context& r) const {
   const auto* id = find_header(r.request.headers, "last-event-id");
-  return {r.who.tenant, context_.env().unix_seconds(), id ? *id : std::string()};
+  const auto* session = find_header(r.request.headers, "x-session-id");
+  return {r.who.tenant, context_.env().unix_seconds(), id ? *id : std::string(),
+          session ? session->substr(0, session_key_bytes_max) : std::string()};
 }
 
 api::checked<completions::ready_request> completions::read(const gateway_services& services, const std::string& body,
@@ -174,6 +185,7 @@ api::checked<completions::expected> completions::read_expected(const gateway_ser
                                                                std::shared_ptr<const served_model> model,
                                                                api::generation_request asked,
                                                                const circumstances& when) {
+  if (!when.session_key.empty()) asked.session_key = when.session_key;
   auto had = read_resumption(*model, asked, when.last_event_id);
   if (!had) return had.error();
   answer_spec spec{.tenant = when.tenant,
@@ -231,8 +243,9 @@ std::optional<api::api_error> completions::open_sessions(request_state& r, const
   const auto& asked = r.asked;
   if (auto why = room_for(from.prompts.size() * asked.n, r.who.tenant)) return why;
   answer_spec spec = from.what.spec;
-  const auto partners = r.model->answers->partners_for(spec.draft.how, context_.self());
+  auto partners = r.model->answers->partners_for(spec.draft.how, context_.self());
   if (!partners) return api::error_of(partners.error(), r.who.request_id);
+  partners->place.affinity = hash_session_key(r.who.tenant, asked.session_key);
   const std::string field = asked.from == api::endpoint::chat ? "messages" : "prompt";
   for (const auto& p : from.prompts) {
     for (std::uint32_t i = 0; i < asked.n; ++i) {

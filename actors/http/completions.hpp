@@ -42,6 +42,7 @@ class completions {
     tenant_id tenant;
     std::int64_t unix_seconds = 0;
     std::string last_event_id;
+    std::string session_key;  // see api::generation_request
   };
   [[nodiscard]] circumstances look_at(const route_context& r) const;
   /// On any thread.

@@ -14,6 +14,7 @@
 #include "bench/studies/common/edit_corpus.hpp"
 #include "bench/studies/edits/bench_copy.hpp"
 #include "bench/studies/edits/bench_edit.hpp"
+#include "bench/studies/load/bench_broker.hpp"
 #include "bench/studies/load/bench_load.hpp"
 #include "bench/studies/passes/bench_accuracy.hpp"
 #include "bench/studies/passes/bench_forward.hpp"
@@ -35,6 +36,22 @@ void add_edits_flag(CLI::App& c, std::string& path) {
 }
 
 }  // namespace
+
+void add_bench_broker(CLI::App& bench, int& exit_code) {
+  auto f = std::make_shared<broker_study_options>();
+  auto* c = bench.add_subcommand("broker", "Messages a second through a broker, and what each costs it");
+  c->add_option("--gateways", f->gateways, "Processes that ask")->check(CLI::Range(1, 64))->capture_default_str();
+  c->add_option("--workers", f->workers, "Processes that answer")->check(CLI::Range(1, 64))->capture_default_str();
+  c->add_option("--bytes", f->bytes, "Bytes of a message")->check(CLI::Range(0, 1 << 20))->capture_default_str();
+  c->add_option("--in-flight", f->in_flight, "Questions of each gateway on their way")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  c->add_option("--seconds", f->seconds, "How long each part takes")
+      ->check(CLI::Range(0.1, 600.0))
+      ->capture_default_str();
+  add_json_flag(*c, f->json, "the figures");
+  c->callback([f, &exit_code] { exit_code = run_broker_study(*f); });
+}
 
 void add_bench_forward(CLI::App& bench, int& exit_code) {
   auto f = std::make_shared<forward_options>();

@@ -11,6 +11,7 @@ namespace redline::studies {
 /// The subcommands of redline-bench: each adds itself, its callback sets the exit code.
 void add_bench_forward(CLI::App& bench, int& exit_code);
 void add_bench_accuracy(CLI::App& bench, int& exit_code);
+void add_bench_broker(CLI::App& bench, int& exit_code);
 void add_bench_copy(CLI::App& bench, int& exit_code);
 void add_bench_edit(CLI::App& bench, int& exit_code);
 void add_bench_evict(CLI::App& bench, int& exit_code);

@@ -269,10 +269,11 @@ void check_grammar(field_reader& fields, generation_request& out) {
   if (out.copy && out.logprobs) refuse("logprobs");
 }
 
-/// Checked, and of no effect but for the model's name.
+/// Checked, and of no effect on the answer but for the model's name.
 void read_identity(field_reader& fields, const request_limits& limits, generation_request& out) {
   out.model = fields.text("model", limits.name_bytes_max).value_or("");
-  for (const auto* name : {"user", "safety_identifier", "prompt_cache_key"}) {
+  out.session_key = fields.text("prompt_cache_key", limits.name_bytes_max).value_or("");
+  for (const auto* name : {"user", "safety_identifier"}) {
     static_cast<void>(fields.text(name, limits.name_bytes_max));
   }
   static_cast<void>(fields.object("metadata"));

@@ -89,6 +89,8 @@ struct generation_request {
   std::vector<std::string> stop;
   std::uint32_t n = 1;
 
+  std::string session_key;  // requests of one key are best answered by one worker of a pool; empty: none
+
   bool stream = false;
   bool include_usage = false;
   std::uint64_t digest = 0;               // of a stream's request, without resume_texts

@@ -38,6 +38,9 @@ class slow_environment final : public environment {
   mutable test::virtual_environment inner_;
 };
 
+constexpr auto placer_where = actor::make_address(9, 1, 11);
+bool is_in_pool = false;  // then sessions are placed
+
 class gateway_alone : public testing::Test {
  protected:
   void SetUp() override {
@@ -67,10 +70,12 @@ class gateway_alone : public testing::Test {
         answer_factory::parts{.tokenizer = std::move(by),
                               .context_max = 256,
                               .partners_for = [](draft::method, actor::address client) -> result<session_partners> {
+                                if (is_in_pool) return session_partners{.placer = {placer_where}, .client = client};
                                 return session_partners{.scheduler = {scheduler_where}, .client = client};
                               }});
     return model;
   }
+  void TearDown() override { is_in_pool = false; }
 
   template<actor::message M>
   void tell(const M& m, actor::address from = http_where) {
@@ -325,6 +330,27 @@ TEST_F(gateway_alone, reads_nothing_while_it_is_not_ready) {
   const auto id = ask("POST", "/v1/chat/completions", {{"messages", "no conversation"}});
   run();
   EXPECT_EQ(status_of(id), 503U) << "before the request is looked at";
+}
+
+TEST_F(gateway_alone, asks_for_one_place_for_the_requests_of_one_session_key) {
+  is_in_pool = true;
+  const auto place_of = [&](json more, const std::string& header = {}) {
+    sent.clear();
+    more_headers.clear();
+    if (!header.empty()) more_headers.emplace_back("x-session-id", header);
+    more["messages"] = {{{"role", "user"}, {"content", "hi"}}};
+    ask("POST", "/v1/chat/completions", more);
+    run();
+    const auto asked = all<place_session>();
+    EXPECT_EQ(asked.size(), 1U);
+    return asked.empty() ? 0 : asked.front().affinity;
+  };
+  const auto mine = place_of({{"prompt_cache_key", "a"}});
+  EXPECT_NE(mine, 0U);
+  EXPECT_EQ(place_of({{"prompt_cache_key", "a"}}), mine);
+  EXPECT_EQ(place_of({}, "a"), mine) << "the header says the same";
+  EXPECT_NE(place_of({{"prompt_cache_key", "b"}}), mine);
+  EXPECT_EQ(place_of({}), 0U);
 }
 
 TEST_F(gateway_alone, fails_a_request_whose_session_died) {
