@@ -88,6 +88,11 @@ void zmq_bridge::run(const std::atomic<bool>& running) {
       if (has_news) {
         for (auto& link : links_) say_hello(link);
       }
+      if (is_to_tell_again_.exchange(false)) {
+        for (const auto& [process, p] : peers_) {
+          if (!p.in_limbo && p.is.unfit.empty()) tell_watchers(process, true, {}, &p.is);
+        }
+      }
       if (now < next_beat) continue;
       beat(now);
       next_beat = now + options_.limits.heartbeat;

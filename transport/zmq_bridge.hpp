@@ -28,8 +28,8 @@ struct bridge_options {
   link_limits limits;
 };
 
-/// Carries frames between this process and others, through brokers. Lives on its own thread; `update_card` may be
-/// called from any.
+/// Carries frames between this process and others, through brokers. Lives on its own thread; `update_card` and
+/// `tell_again` may be called from any.
 class zmq_bridge {
  public:
   /// How frames reach this process's own workers.
@@ -46,6 +46,8 @@ class zmq_bridge {
   /// Until `running` is false; then says goodbye.
   void run(const std::atomic<bool>& running);
   void update_card(std::string card);
+  /// Tells the watchers of everybody who is here once more, for one that has lost what it knew. From any thread.
+  void tell_again() { is_to_tell_again_ = true; }
 
  private:
   using clock = std::chrono::steady_clock;
@@ -100,6 +102,7 @@ class zmq_bridge {
   std::mutex card_mutex_;
   std::string card_;
   std::atomic<bool> card_changed_{false};
+  std::atomic<bool> is_to_tell_again_{false};
 };
 
 /// What sockets towards other processes have in common.

@@ -186,6 +186,10 @@ void zmq_fabric::update_card(const std::string& card) {
   if (state_->bridge) state_->bridge->update_card(card);
 }
 
+void zmq_fabric::tell_peers_again() {
+  if (state_->bridge) state_->bridge->tell_again();
+}
+
 const zmq_broker* zmq_fabric::broker() const { return state_->broker.get(); }
 
 void zmq_fabric::stop_bridge() {

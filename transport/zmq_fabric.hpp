@@ -40,6 +40,8 @@ class zmq_fabric {
   result<void> start_bridge(bridge_options options, std::vector<actor::address> watchers);
   /// What this process says of itself has changed. From any thread.
   void update_card(const std::string& card);
+  /// Has the bridge's watchers told of everybody who is here once more. From any thread.
+  void tell_peers_again();
   /// Null without one.
   [[nodiscard]] const zmq_broker* broker() const;
   void stop_bridge();

@@ -265,7 +265,10 @@ void engine::add_io_actors() {
       };
     }
     io.add<placer>(topology::placer, "placer", {actor_mail_max, actor_mail_max},
-                   [options](actor::actor_context& c) { return std::make_unique<placer>(c, options); });
+                   [this, options](actor::actor_context& c) {
+                     fabric_.tell_peers_again();  // one that restarts knows nobody
+                     return std::make_unique<placer>(c, options);
+                   });
     groups.emplace_back(actor::restart_strategy::one_for_one, limit, std::vector{placer_ref().where});
   }
   groups.emplace_back(actor::restart_strategy::one_for_one, limit,

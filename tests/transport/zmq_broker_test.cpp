@@ -192,6 +192,12 @@ TEST(zmq_broker, tells_when_a_process_says_something_else_of_itself) {
   EXPECT_EQ(p.front.expect_news(2, true).card, "worker that is draining");
 }
 
+TEST(zmq_broker, is_told_of_again_to_a_watcher_that_has_forgotten) {
+  small_pool p;
+  p.front.fabric.tell_peers_again();
+  EXPECT_EQ(p.front.expect_news(2, true).card, "worker of a model");
+}
+
 TEST(zmq_broker, keeps_those_apart_that_do_not_work_together) {
   small_pool p;
   process other(3, "worker of another model", {p.directory.endpoint()});
