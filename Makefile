@@ -2,7 +2,7 @@
 MODELS := bench/demo_models
 JOBS ?= $(shell nproc)
 
-.PHONY: demo build test bench bench-build asan tsan chaos soak fuzz format lint packages test-packages bench-packages clean
+.PHONY: demo build test bench bench-build asan tsan chaos soak slurm-test fuzz format lint packages test-packages bench-packages clean
 
 demo: build
 	build/redline demo --model $(MODELS)/demo-target.gguf --draft $(MODELS)/demo-draft.gguf \
@@ -42,6 +42,11 @@ chaos: build
 
 soak: build
 	REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/server/run.sh build/tests/server soak.mjs $(MINUTES)
+
+# deploy/slurm/ under a Slurm of its own on this machine. Needs root, which slurmd needs: sudo make slurm-test
+slurm-test: build
+	@deploy/install_packages.sh slurm
+	REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) node tests/deploy/slurm.mjs
 
 # Each parser of outside bytes under sanitizers for FUZZ_SECONDS.
 FUZZ_SECONDS ?= 60

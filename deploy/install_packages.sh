@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what building, testing and running Redline needs on Debian 12, and only what is missing.
-# Usage: install_packages.sh build|test|bench|plot
+# Usage: install_packages.sh build|test|bench|plot|slurm
 set -eu
 
 packages="g++ cmake ninja-build pkg-config ccache libboost-dev libboost-fiber-dev libboost-context-dev libmsgpack-cxx-dev
@@ -10,6 +10,7 @@ case "${1:-build}" in
   test) packages="$packages libgtest-dev libgmock-dev python3-torch python3-numpy" ;;
   bench) packages="$packages libbenchmark-dev" ;;
   plot) packages="python3-matplotlib" ;;
+  slurm) packages="slurm-wlm munge" ;;
 esac
 
 missing=""
@@ -18,7 +19,7 @@ for p in $packages; do
   [ "$status" = "install ok installed" ] || missing="$missing $p"
 done
 # A Node.js from elsewhere (a version manager, an image) is as good as Debian's.
-if [ "${1:-build}" = test ]; then
+if [ "${1:-build}" = test ] || [ "${1:-build}" = slurm ]; then
   command -v node >/dev/null 2>&1 || missing="$missing nodejs"
   command -v npm >/dev/null 2>&1 || missing="$missing npm"
 fi
