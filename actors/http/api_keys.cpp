@@ -49,6 +49,21 @@ api_keys::hash api_keys::hash_of(std::string_view purpose, std::string_view text
   return digest;
 }
 
+std::uint64_t to_prefix_scope(tenant_id tenant, std::string_view salt) {
+  const std::string tenant_bytes = std::to_string(tenant.value) + ":";
+  const auto bytes = [](std::string_view s) { return reinterpret_cast<const unsigned char*>(s.data()); };
+  std::array<unsigned char, crypto_hash_sha256_BYTES> digest;
+  crypto_hash_sha256_state state;
+  crypto_hash_sha256_init(&state);
+  for (const std::string_view part : {std::string_view("redline cache salt:"), std::string_view(tenant_bytes), salt}) {
+    crypto_hash_sha256_update(&state, bytes(part), part.size());
+  }
+  crypto_hash_sha256_final(&state, digest.data());
+  std::uint64_t scope = 0;
+  for (std::size_t i = 0; i < sizeof scope; ++i) scope = scope << 8 | digest[i];
+  return std::max<std::uint64_t>(scope, 1);
+}
+
 result<void> api_keys::add(std::string_view line, const std::string& where) {
   const auto colon = line.find(':');
   const bool has_name = colon != std::string_view::npos;

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -48,6 +49,10 @@ class api_keys {
 
   std::vector<entry> entries_;
 };
+
+/// A number for the requests of a tenant with one cache_salt: those share KV with each other and with nobody else.
+/// Never 0; as hard to hit on purpose as SHA-256 lets 64 bits be.
+std::uint64_t to_prefix_scope(tenant_id tenant, std::string_view salt);
 
 /// The key in an Authorization header's "Bearer <key>"; nullopt for another scheme.
 std::optional<std::string_view> bearer_key(std::string_view authorization);

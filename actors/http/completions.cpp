@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "actors/http/api_keys.hpp"
 #include "actors/http/openai/edit_response.hpp"
 #include "actors/http/resumption.hpp"
 #include "runtime/base/hash.hpp"
@@ -86,6 +87,26 @@ void completions::serve(const route_context& r, api::endpoint from) {
         return read(*services, body, from, when);
       },
       [this, who = r.who](ready_request request) { begin(who, std::move(request)); });
+}
+
+void completions::render(const route_context& r, api::endpoint from) {
+  const auto name = api::response_id(from, context_.env().random(), context_.env().random());
+  reader_.read(
+      r,
+      [services = services_, from, name,
+       now = context_.env().unix_seconds()](const std::string& body) -> api::checked<std::string> {
+        const auto parsed =
+            from == api::endpoint::chat ? api::parse_chat_request(body) : api::parse_completion_request(body);
+        if (!parsed) return parsed.error();
+        const auto model = services->find_model(parsed->model);
+        if (!model) return model.error();
+        const auto prompts = build_prompts(*services, **model, *parsed, now);
+        if (!prompts) return prompts.error();
+        std::vector<std::vector<token>> tokens;
+        for (const auto& p : *prompts) tokens.push_back(p.tokens);
+        return api::rendered_body(from, name, (*model)->name, parsed->cache_salt, tokens);
+      },
+      [this, who = r.who](std::string answer) { replies_.respond(who, 200, std::move(answer)); });
 }
 
 completions::circumstances completions::look_at(const route_context& r) const {
@@ -198,6 +219,7 @@ api::checked<completions::expected> completions::read_expected(const gateway_ser
                    .eviction = asked.evicting(services.eviction_defaults),
                    .schema = asked.schema,
                    .created_seconds = *had ? (*had)->created_seconds : when.unix_seconds};
+  if (!asked.cache_salt.empty()) spec.prefix_scope = to_prefix_scope(when.tenant, asked.cache_salt);
   if (asked.resume_texts.size() == 1) spec.known_text = asked.resume_texts.front();
   if (asked.logprobs) spec.logprobs = asked.top_logprobs;
   if (asked.copy) {

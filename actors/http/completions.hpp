@@ -28,6 +28,8 @@ class completions {
 
   /// Chat and text completions.
   void serve(const route_context& r, api::endpoint from);
+  /// The tokens that such a request's prompts become; nothing is computed.
+  void render(const route_context& r, api::endpoint from);
 
   /// A request whose answer an edit session is going to start, who answers it, and how that is made, but for its
   /// session.

@@ -6,6 +6,7 @@
 #include "actors/serving/verify_scheduler.hpp"
 #include "runtime/base/hex.hpp"
 #include "runtime/base/size_limits.hpp"
+#include "runtime/base/version.hpp"
 
 namespace redline::actors {
 namespace {
@@ -52,6 +53,7 @@ struct gateway::route {
   std::string_view path;                                            // also served under /v1
   access needs;
   void (*serve)(gateway&, const route_context&);
+  bool is_of_vllm = false;  // only with --compat vllm
 };
 
 const gateway::route gateway::routes[] = {
@@ -69,6 +71,12 @@ const gateway::route gateway::routes[] = {
     {"POST", "/detokenize", route::access::with_key, [](gateway& g, const route_context& r) { g.serve_detokenize(r); }},
     {"POST", "/apply-template", route::access::with_key,
      [](gateway& g, const route_context& r) { g.serve_template(r); }},
+    {"POST", "/chat/completions/render", route::access::with_key,
+     [](gateway& g, const route_context& r) { g.completions_.render(r, api::endpoint::chat); }, true},
+    {"POST", "/completions/render", route::access::with_key,
+     [](gateway& g, const route_context& r) { g.completions_.render(r, api::endpoint::completions); }, true},
+    {"GET", "/version", route::access::open,
+     [](gateway& g, const route_context& r) { g.replies_.respond(r.who, 200, api::version_body(version())); }, true},
     {"GET", "/metrics", route::access::monitoring, [](gateway& g, const route_context& r) { g.serve_metrics(r); }},
     {"GET", "/health", route::access::open, [](gateway& g, const route_context& r) { g.serve_health(r); }},
     {"GET", "/healthz", route::access::open, [](gateway& g, const route_context& r) { g.serve_health(r); }},
@@ -121,6 +129,7 @@ void gateway::on(http_arrived&& m) {
   std::vector<std::string> captures;
   bool path_known = false;
   for (const route& one : routes) {
+    if (one.is_of_vllm && !services_->speaks_vllm) continue;
     auto matched = match(one.path, path);
     if (!matched) continue;
     path_known = true;
@@ -250,15 +259,19 @@ void gateway::serve_template(const route_context& r) {
 }
 
 void gateway::serve_metrics(const route_context& r) {
-  const gateway_probe::state now{.ready = !why_not_ready(),
-                                 .edit_sessions = edits_.sessions_count(),
-                                 .edit_bytes = services_->edit_bytes->bytes(),
-                                 .edit_bytes_refused = services_->edit_bytes->refused_count(),
-                                 .answers_running = completions_.answers_count(),
-                                 .scheduler = ready_.scheduler(),
-                                 .undelivered = actor::read_undelivered_counts(),
-                                 .refused_by_bridge = transport::read_bridge_counts(),
-                                 .handlers = actor::handler_times::read_all(context().now())};
+  gateway_probe::state now{.ready = !why_not_ready(),
+                           .edit_sessions = edits_.sessions_count(),
+                           .edit_bytes = services_->edit_bytes->bytes(),
+                           .edit_bytes_refused = services_->edit_bytes->refused_count(),
+                           .answers_running = completions_.answers_count(),
+                           .scheduler = ready_.scheduler(),
+                           .undelivered = actor::read_undelivered_counts(),
+                           .refused_by_bridge = transport::read_bridge_counts(),
+                           .handlers = actor::handler_times::read_all(context().now())};
+  if (services_->speaks_vllm) {
+    const auto model = services_->find_model("");
+    now.as_vllm = {model ? (*model)->name : std::string(), context().env().unix_seconds()};
+  }
   replies_.respond(r.who, 200, services_->probe->text(now), {}, std::string(gateway_probe::content_type));
 }
 

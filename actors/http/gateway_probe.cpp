@@ -93,6 +93,8 @@ struct gateway_probe::series {
   Counter& steps = counter("steps_total", "Forward passes of the target model");
   Counter& rows = counter("rows_total", "Rows computed by the target model");
   Counter& step_seconds = counter("step_seconds_total", "Time spent in forward passes of the target model");
+  Counter& queried_prompt_tokens =
+      counter("queried_prompt_tokens_total", "Prompt tokens of new sequences, looked for in the prefix cache");
   Counter& cached_prompt_tokens = counter("cached_prompt_tokens_total", "Prompt tokens served from the prefix cache");
   Counter& preempted = counter("preempted_total", "Preempted sequences");
   std::array<Counter*, undelivered_reasons.size()> undelivered =
@@ -173,12 +175,15 @@ std::string gateway_probe::text(const state& now) {
     follow(s.steps, static_cast<double>(r.batches_total));
     follow(s.rows, static_cast<double>(r.rows_total));
     follow(s.step_seconds, static_cast<double>(r.forward_us_total) / 1e6);
+    follow(s.queried_prompt_tokens, static_cast<double>(r.queried_total));
     follow(s.cached_prompt_tokens, static_cast<double>(r.cached_total));
     follow(s.preempted, static_cast<double>(r.preempted_total));
     follow(s.overflowed, static_cast<double>(r.overflowed_total));
     follow(s.refused, static_cast<double>(r.refused_total));
   }
-  return prometheus::TextSerializer().Serialize(s.registry.Collect());
+  auto families = s.registry.Collect();
+  if (now.as_vllm) append_vllm_metrics(families, *now.as_vllm);
+  return prometheus::TextSerializer().Serialize(families);
 }
 
 }  // namespace redline::actors

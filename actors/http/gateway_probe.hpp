@@ -2,9 +2,11 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "actors/http/vllm_metrics.hpp"
 #include "actors/messages/session_messages.hpp"
 #include "actors/messages/status_messages.hpp"
 #include "runtime/actor/handler_times.hpp"
@@ -58,6 +60,7 @@ class gateway_probe {
     actor::undelivered_counts undelivered;
     transport::bridge_counts refused_by_bridge{};
     std::vector<actor::handler_times::reading> handlers;
+    std::optional<vllm_facts> as_vllm;  // also under vLLM's names
   };
   /// Prometheus text 0.0.4.
   [[nodiscard]] std::string text(const state& now);

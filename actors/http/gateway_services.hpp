@@ -25,6 +25,7 @@ struct gateway_services {
   std::uint64_t model = 0;                       // digest of its file, for the placer
   actor::address http;
   api_keys keys;
+  bool speaks_vllm = false;           // to routers made for vLLM: its metrics and some of its endpoints
   browser_guard guard;                // asked while there are no keys
   std::uint32_t sessions_max = 1024;  // answers in progress
   edit_limits editing;

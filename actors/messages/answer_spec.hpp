@@ -61,10 +61,11 @@ struct answer_spec {
   std::optional<std::string> schema;  // a JSON schema that the answer has to follow
   std::int64_t created_seconds = 0;   // when the client asked: a template may say the date
   std::string known_text;             // how the answer begins, says the client: a guess
+  std::uint64_t prefix_scope = 0;     // see verify_run
   static constexpr auto fields(auto& self) {
     return std::tie(self.session, self.tenant, self.tokens_max, self.tokens_min, self.stops, self.ignore_end,
                     self.sampling, self.draft, self.prediction, self.eviction, self.logprobs, self.copy, self.schema,
-                    self.created_seconds, self.known_text);
+                    self.created_seconds, self.known_text, self.prefix_scope);
   }
 };
 

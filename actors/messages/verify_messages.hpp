@@ -46,9 +46,12 @@ struct verify_run {
   std::vector<log_splice> splices;
   /// Tokens that have left the log for good: they count for a token's index, by which it is sampled.
   std::uint64_t evicted_count = 0;
+  /// Shares KV with sequences of the same number only; 0: as the tenant does.
+  std::uint64_t prefix_scope = 0;
   static constexpr auto fields(auto& self) {
     return std::tie(self.sequence, self.tenant, self.round, self.log, self.prompt_count, self.draft, self.sampling,
-                    self.logprobs, self.tokens_max, self.parts, self.grammar, self.splices, self.evicted_count);
+                    self.logprobs, self.tokens_max, self.parts, self.grammar, self.splices, self.evicted_count,
+                    self.prefix_scope);
   }
 };
 

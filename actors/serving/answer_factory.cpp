@@ -66,6 +66,7 @@ outcome<token_log, refusal> answer_factory::make(const answer_spec& spec, std::v
   }
   g.draft = spec.draft;
   g.prediction = spec.prediction;
+  g.prefix_scope = spec.prefix_scope;
   g.known_text = spec.known_text;
   g.rules = std::move(rules);
   g.logprobs = spec.logprobs;

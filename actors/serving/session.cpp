@@ -283,7 +283,8 @@ void session::tell_target(std::uint32_t from) {
                             .tokens_max = partners_.borrowed ? partners_.borrowed->tokens_max : work_.tokens_max(),
                             .grammar = work_.grammar(),
                             .splices = splices_,
-                            .evicted_count = work_.evicted_count()});
+                            .evicted_count = work_.evicted_count(),
+                            .prefix_scope = work_.spec().prefix_scope});
   if (!target_strayed_) target_knows_ = work_.log_count();
 }
 

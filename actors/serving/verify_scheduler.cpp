@@ -106,6 +106,8 @@ void verify_scheduler::take(const question& q) {
       c.evicted_count = m.evicted_count;
       if (is_new) {
         c.scope = options_.sharing == prefix_sharing::all ? tenant_id{} : m.tenant;
+        if (m.prefix_scope != 0) c.scope = {m.prefix_scope};
+        report_.queried_total += queue_.log(m.sequence).count();
         followers_.add(m.sequence, c.scope);
         look_for_prefix(m.sequence);
       }

@@ -2,6 +2,7 @@
 #include <cstdlib>
 
 #include "actors/http/openai/edit_request.hpp"
+#include "actors/http/openai/event_id.hpp"
 #include "actors/http/openai/request.hpp"
 #include "tests/fuzz/driver.hpp"
 
@@ -42,6 +43,7 @@ std::vector<std::string> fuzz::seeds() {
       R"({"version":2,"base_version":1,"edits":[{"range":{"start":{"line":0,"character":1},"end":{"line":2,"character":0}},)"
       R"("text":"x"},{"bytes":{"start":0,"end":4},"text":""},{"text":"all"}],"cursor":{"byte":7}})",
       R"({"path":"a","position":{"line":1,"character":2},"mode":"fim","version":4,"instruction":"do","max_tokens":9})",
+      api::to_text({.response_high = 1, .created_seconds = 1'700'000'000, .choices = {{.text_bytes = 300}, {}}}),
       "{\"prompt\":\"\\u00e9\\ud83d\\ude42\\u0000\",\"stop\":null}",
       "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]",
   };
@@ -60,5 +62,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check(api::parse_patch("a", body, small));
   check(api::parse_complete(body, small));
   check(api::parse_edit(body, small));
+  if (const auto id = api::parse_event_id(body); id && api::to_text(*id) != body) std::abort();
   return 0;
 }

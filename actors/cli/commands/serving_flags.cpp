@@ -185,6 +185,9 @@ void add_http_flags(command c, serve_flags& flags) {
       .separator(',')
       .group("HTTP");
   c.add_flag("--accept-any-model", flags.accept_any_model, "Answer whatever model a request names").group("HTTP");
+  c.add("--compat", flags.compat, "Speak to routers made for another server, too: vllm, its metrics and endpoints")
+      .one_of({"vllm"})
+      .group("HTTP");
   c.add("--shutdown-timeout", flags.shutdown_timeout, "Seconds that running requests get after SIGTERM")
       .range(0.0, 86400.0)
       .group("HTTP");
@@ -278,6 +281,7 @@ std::string to_model_name(const serve_flags& flags) {
 
 void set_gateway_limits(const serve_flags& flags, gateway_services& services) {
   services.accept_any_model = flags.accept_any_model;
+  services.speaks_vllm = flags.compat == "vllm";
   services.eviction_defaults = to_eviction_options(flags.eviction);
   services.sessions_max =
       flags.joins.empty() ? flags.scheduling.running_max + flags.scheduling.waiting_max : flags.answers_max;

@@ -127,6 +127,10 @@ checked<generation_request> read_session_generation(const json& body, endpoint f
   if (!out) return out;
   if (const auto given = body.find("temperature"); given == body.end() || given->is_null())
     out->sampling.temperature = 0;
+  if (!out->cache_salt.empty()) {
+    return bad_field("cache_salt", "'cache_salt' is not supported here: a session's KV is its own.",
+                     "unsupported_parameter");
+  }
   if (out->n != 1) return bad_field("n", "'n' other than 1 is not supported: a session has one sequence.");
   return out;
 }

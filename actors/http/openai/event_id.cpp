@@ -105,6 +105,10 @@ std::string to_text(const event_id& id) {
 
 std::optional<event_id> parse_event_id(std::string_view text) {
   if (text.size() > event_id_chars_max) return std::nullopt;
+  // The library takes some bytes beyond ASCII for letters.
+  if (std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; })) {
+    return std::nullopt;
+  }
   std::string bytes(text.size(), '\0');
   std::size_t length = 0;
   if (sodium_base642bin(reinterpret_cast<unsigned char*>(bytes.data()), bytes.size(), text.data(), text.size(), nullptr,

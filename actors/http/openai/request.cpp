@@ -276,6 +276,7 @@ void read_identity(field_reader& fields, const request_limits& limits, generatio
   for (const auto* name : {"user", "safety_identifier"}) {
     static_cast<void>(fields.text(name, limits.name_bytes_max));
   }
+  out.cache_salt = fields.text("cache_salt", limits.name_bytes_max).value_or("");
   static_cast<void>(fields.object("metadata"));
   static_cast<void>(fields.boolean("store"));
   static_cast<void>(fields.boolean("parallel_tool_calls"));

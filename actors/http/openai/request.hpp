@@ -75,7 +75,8 @@ struct eviction_request {
 /// A chat or completion request, checked. What a client may set but we do not honour never gets here: it is refused.
 struct generation_request {
   endpoint from = endpoint::chat;
-  std::string model;  // empty: absent
+  std::string model;       // empty: absent
+  std::string cache_salt;  // KV is shared with requests that have the same one only; empty: absent
   /// Chat: objects with "role" (system, user or assistant), "content" (a string), and "name" when given. Text parts are
   /// joined by line breaks.
   json messages = json::array();

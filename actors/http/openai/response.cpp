@@ -406,6 +406,23 @@ std::string template_body(std::string_view prompt) {
   return dump_json(object);
 }
 
+std::string rendered_body(endpoint from, const std::string& id, const std::string& model, const std::string& cache_salt,
+                          std::span<const std::vector<token>> prompts) {
+  json list = json::array();
+  for (const auto& tokens : prompts) {
+    json one;
+    one["request_id"] = id;
+    one["model"] = model;
+    one["token_ids"] = tokens;
+    one["features"] = nullptr;  // of images and the like
+    one["cache_salt"] = null_if_empty(cache_salt);
+    list.push_back(std::move(one));
+  }
+  return dump_json(from == endpoint::chat ? list[0] : list);
+}
+
+std::string version_body(std::string_view version) { return dump_json(json{{"version", version}}); }
+
 json kv_object(const kv_report& kv) {
   json object;
   object["exact"] = kv.exact;

@@ -168,6 +168,11 @@ std::string tokenize_body(const tokenize_request& request, std::span<const token
 std::string detokenize_body(std::string_view text);
 std::string template_body(std::string_view prompt);
 
+/// In vLLM's shape: an object for a conversation, an array with one for each prompt otherwise. id: see response_id.
+std::string rendered_body(endpoint from, const std::string& id, const std::string& model, const std::string& cache_salt,
+                          std::span<const std::vector<token>> prompts);
+std::string version_body(std::string_view version);
+
 json kv_object(const kv_report& kv);
 
 /// {"status":"ok"}; what is not healthy is an error_body of error_of(not_ready or draining).

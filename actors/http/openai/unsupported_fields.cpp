@@ -45,7 +45,6 @@ constexpr unsupported_field both_endpoints[] = {
     {"echo", harmless::is_false},
     // vLLM, SGLang
     {"priority", harmless::is_zero},
-    {"cache_salt", harmless::is_empty},
     {"guided_json", harmless::none},
     {"guided_regex", harmless::none},
     {"guided_choice", harmless::none},

@@ -107,6 +107,15 @@ TEST(api_keys, say_when_the_file_is_missing) {
   EXPECT_EQ(keys.error().code, errc::file_unreadable);
 }
 
+TEST(prefix_scope, differs_by_tenant_and_salt) {
+  const auto scope = to_prefix_scope({7}, "a");
+  EXPECT_EQ(scope, to_prefix_scope({7}, "a"));
+  EXPECT_NE(scope, to_prefix_scope({7}, "b"));
+  EXPECT_NE(scope, to_prefix_scope({8}, "a"));
+  EXPECT_NE(to_prefix_scope({1}, "1:x"), to_prefix_scope({11}, ":x"));
+  EXPECT_NE(scope, 7U) << "a tenant's own requests have none";
+}
+
 TEST(bearer_key, is_what_follows_the_scheme) {
   EXPECT_EQ(bearer_key("Bearer sk-1"), "sk-1");
   EXPECT_EQ(bearer_key("bEARER \t sk-1  "), "sk-1");

@@ -43,6 +43,7 @@ TEST(gateway_probe, has_the_series_it_always_had_from_the_start) {
       {"redline_live_sessions_opened_total", "counter"},
       {"redline_preempted_total", "counter"},
       {"redline_prompt_tokens_total", "counter"},
+      {"redline_queried_prompt_tokens_total", "counter"},
       {"redline_ready", "gauge"},
       {"redline_refused_total", "counter"},
       {"redline_overflowed_total", "counter"},

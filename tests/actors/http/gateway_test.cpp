@@ -10,6 +10,7 @@
 
 #include "runtime/base/log.hpp"
 #include "tests/support/hand_link.hpp"
+#include "tests/support/test_data.hpp"
 #include "tests/support/tiny_model.hpp"
 
 namespace redline::actors {
@@ -586,6 +587,81 @@ TEST_F(gateway_alone, without_keys_answers_no_page_of_elsewhere) {
   services->keys = *api_keys::load(std::vector<std::string>{"a:sk-some-long-key"});
   key = "sk-some-long-key";
   EXPECT_EQ(call_from("public.example", "https://ui.example"), 200U) << "the key says who it is";
+}
+
+/// The answer has these members, and maybe others: {"name": "string"}, ["number"] for an array that is not empty.
+void expect_shape(const json& answer, const json& shape, const std::string& where) {
+  if (shape.is_string()) {
+    EXPECT_EQ(answer.type_name(), shape.get<std::string>()) << where;
+  } else if (shape.is_array()) {
+    ASSERT_TRUE(answer.is_array() && !answer.empty()) << where;
+    for (const auto& one : answer) expect_shape(one, shape[0], where + "[]");
+  } else {
+    ASSERT_TRUE(answer.is_object()) << where << ": " << answer;
+    for (const auto& [name, inner] : shape.items()) {
+      ASSERT_TRUE(answer.contains(name)) << where << "." << name;
+      expect_shape(answer[name], inner, where + "." + name);
+    }
+  }
+}
+
+TEST_F(gateway_alone, speaks_to_routers_made_for_vllm) {
+  const json chat{{"messages", {{{"role", "user"}, {"content", "hi"}}}}, {"cache_salt", "s"}};
+  const json text{{"prompt", {"one", "two words"}}};
+  for (const auto* path : {"/v1/chat/completions/render", "/v1/completions/render", "/version"}) {
+    EXPECT_EQ(call(std::string(path) == "/version" ? "GET" : "POST", path), 404U) << "not asked for";
+  }
+  EXPECT_THAT(metrics(), testing::Not(HasSubstr("vllm:")));
+
+  services->speaks_vllm = true;
+  const auto golden = json::parse(test::read_file(test::source_path("tests/golden/vllm.json")));
+  std::map<std::string, json> answers;
+  for (const auto& [path, shape] : golden["answers"].items()) {
+    const bool renders = path.ends_with("/render");
+    const auto id = ask(renders ? "POST" : "GET", path,
+                        !renders                                 ? json()
+                        : path.find("chat") == std::string::npos ? text
+                                                                 : chat);
+    run();
+    ASSERT_EQ(status_of(id), 200U) << path << answer_to(id)->body;
+    answers[path] = json::parse(answer_to(id)->body);
+    expect_shape(answers[path], shape, path);
+  }
+  EXPECT_THAT(metrics(), HasSubstr("vllm:num_requests_running{engine=\"0\",model_name=\"tiny\"} "));
+  EXPECT_EQ(answers["/v1/completions/render"].size(), 2U);
+  EXPECT_EQ(answers["/v1/chat/completions/render"]["cache_salt"], "s");
+  EXPECT_TRUE(all<verify_run>().empty()) << "nothing is computed";
+
+  // The tokens are those that the answer is computed from.
+  ask("POST", "/v1/chat/completions", chat);
+  run();
+  const auto asked = all<verify_run>().back();
+  EXPECT_EQ(json(asked.log.tokens), answers["/v1/chat/completions/render"]["token_ids"]);
+  EXPECT_EQ(asked.prefix_scope, to_prefix_scope({0}, "s"));
+  ask_for_text();
+  run();
+  EXPECT_EQ(all<verify_run>().back().prefix_scope, 0U);
+}
+
+TEST_F(gateway_alone, repeats_a_requests_id_and_says_when_to_come_again) {
+  const auto header = [&](std::uint64_t id, const std::string& name) {
+    const auto answer = answer_to(id).value_or(http_respond{});
+    const auto* found = find_header(answer.headers, name);
+    return found ? *found : std::string("none");
+  };
+  more_headers = {{"X-Request-Id", "mine"}};
+  services->sessions_max = 0;
+  const auto full = ask_for_text();
+  run();
+  EXPECT_EQ(status_of(full), 429U);
+  EXPECT_EQ(header(full, "x-request-id"), "mine");
+  EXPECT_EQ(header(full, "retry-after"), "1");
+  tell(drain_gateway{});
+  const auto late = ask_for_text();
+  run();
+  EXPECT_EQ(status_of(late), 503U);
+  EXPECT_EQ(header(late, "x-request-id"), "mine");
+  EXPECT_NE(header(late, "retry-after"), "none");
 }
 
 /// A gateway with a second model, which has tokens of its own.

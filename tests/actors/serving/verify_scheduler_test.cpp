@@ -77,6 +77,7 @@ class verify_scheduler_test : public ::testing::Test {
     std::uint64_t tenant = 1;
     model::sampling_params sampling{};
     std::uint32_t prompt_count = 0;
+    std::uint64_t prefix_scope = 0;
   };
   void ask(const question& q) {
     verify_run m{.sequence = {q.sequence},
@@ -86,7 +87,8 @@ class verify_scheduler_test : public ::testing::Test {
                  .prompt_count = q.prompt_count,
                  .draft = q.draft,
                  .sampling = q.sampling,
-                 .tokens_max = 250};
+                 .tokens_max = 250,
+                 .prefix_scope = q.prefix_scope};
     if (q.prefill_only)
       inject(session_at, prefill_run{m.sequence, m.tenant, m.round, m.log, m.tokens_max, {}});
     else
@@ -373,6 +375,17 @@ TEST_F(verify_scheduler_test, new_sequences_adopt_what_is_known_of_their_logs) {
   complete(5);
   EXPECT_EQ(expect<offer_prefix>(cache_at).tokens.size(), 70u);
   EXPECT_EQ(expect<verified>(session_at).cached_count, 64u);
+}
+
+TEST_F(verify_scheduler_test, shares_prefixes_within_the_scope_that_a_round_names) {
+  start_target();
+  ask({.sequence = 1, .tail = text(70), .prefix_scope = 77});
+  const auto asked = expect<adopt_prefix>(cache_at);
+  EXPECT_EQ(asked.tenant.value, 77U) << "instead of the tenant";
+  inject(cache_at, prefix_adopted{.sequence = {1}, .question = asked.question, .free_count = 8});
+  EXPECT_EQ(placed().runs.at(0).tokens.size(), 70U);
+  complete(5);
+  EXPECT_EQ(expect<offer_prefix>(cache_at).tenant.value, 77U);
 }
 
 TEST_F(verify_scheduler_test, computes_a_prompt_itself_when_nobody_says_what_is_known_of_it) {

@@ -108,12 +108,13 @@ TEST(serve_flags, reach_the_gateway) {
   serve_flags f;
   ASSERT_TRUE(
       read(f, add_serve_flags,
-           {"--model", model, "--accept-any-model", "--running-max", "3", "--waiting-max", "5", "--live-sessions-max",
+           {"--model", model, "--accept-any-model", "--compat", "vllm", "--running-max", "3", "--waiting-max", "5", "--live-sessions-max",
             "40", "--live-mib", "8", "--live-idle-seconds", "60", "--eviction", "lazy", "--n-keep", "7"}));
   gateway_services s;
   set_gateway_limits(f, s);
   EXPECT_EQ(to_model_name(f), "demo-target");
   EXPECT_TRUE(s.accept_any_model);
+  EXPECT_TRUE(s.speaks_vllm);
   EXPECT_EQ(s.sessions_max, 8U);
   EXPECT_EQ(s.editing.sessions_max, 40U);
   EXPECT_EQ(s.editing.tenant_sessions_max, 40U);

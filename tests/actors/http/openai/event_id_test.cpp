@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <random>
 
 namespace redline::api {
@@ -45,6 +46,12 @@ TEST(event_id, is_refused_when_it_is_none) {
   EXPECT_FALSE(parse_event_id(good + "AAAA"));
   EXPECT_FALSE(parse_event_id(good + "="));
   EXPECT_FALSE(parse_event_id(" " + good));
+  for (int byte = 0; byte < 256; ++byte) {
+    if (std::isalnum(byte) != 0 || byte == '-' || byte == '_') continue;
+    auto strange = good;
+    strange[good.size() / 2] = static_cast<char>(byte);
+    EXPECT_FALSE(parse_event_id(strange)) << byte;
+  }
   EXPECT_FALSE(parse_event_id(std::string(event_id_chars_max + 1, 'A')));
   EXPECT_FALSE(parse_event_id(to_text(some_id(0))));
   EXPECT_FALSE(parse_event_id(to_text(some_id(65))));

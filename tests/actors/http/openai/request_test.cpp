@@ -218,7 +218,6 @@ TEST(chat_request, refuses_what_it_would_have_to_ignore) {
                             R"("audio": {})",
                             R"("service_tier": "priority")",
                             R"("priority": 1)",
-                            R"("cache_salt": "x")",
                             R"("suffix": "x")",
                             R"("echo": true)",
                             R"("best_of": 3)",
