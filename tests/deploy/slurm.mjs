@@ -3,6 +3,7 @@
 // the undisturbed one. Wants root and the packages of `deploy/install_packages.sh slurm`. Takes half a minute.
 import assert from "node:assert/strict";
 import {execFileSync, spawn} from "node:child_process";
+import {randomBytes} from "node:crypto";
 import {closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, readdirSync, rmSync, writeFileSync} from "node:fs";
 import {createServer} from "node:net";
 import {cpus, hostname, tmpdir} from "node:os";
@@ -50,7 +51,7 @@ function startDaemon(name, ...args) {
 async function startSlurm() {
     const [ctldPort, slurmdPort] = await freePorts(2);
     for (const name of ["state", "spool", "logs"]) mkdirSync(at(name));
-    writeFileSync(at("munge.key"), Buffer.from(crypto.getRandomValues(new Uint8Array(128))), {mode: 0o600});
+    writeFileSync(at("munge.key"), randomBytes(128), {mode: 0o600});
     // cred_expire: also the seconds after which a requeued job begins again.
     writeFileSync(at("slurm.conf"), `ClusterName=redline
 SlurmctldHost=${host}(127.0.0.1)
