@@ -124,6 +124,7 @@ void placer::on(const report_status&) {
     sum.forward_us_total += r.forward_us_total;
     sum.preempted_total += r.preempted_total;
     sum.cached_total += r.cached_total;
+    sum.queried_total += r.queried_total;
     sum.refused_total += r.refused_total;
     sum.overflowed_total += r.overflowed_total;
     sum.cost_error_ratio += r.cost_error_ratio * static_cast<double>(r.batches_total);

@@ -2,7 +2,11 @@
 import assert from "node:assert/strict";
 import {after, before, describe, test} from "node:test";
 import {spawnSync} from "node:child_process";
-import {Server, draftModel, edit, file} from "./redline.mjs";
+import {mkdirSync, mkdtempSync, rmSync} from "node:fs";
+import {tmpdir} from "node:os";
+import {join} from "node:path";
+import {setTimeout as sleep} from "node:timers/promises";
+import {Program, Server, draftModel, edit, file, targetModel} from "./redline.mjs";
 
 const chat = "/v1/chat/completions";
 const ask = (more = {}) => ({model: "demo-target", messages: edit, max_tokens: 220, temperature: 0.9, seed: 7, stream: true,
@@ -198,6 +202,45 @@ describe("a stream", () => {
             assert.deepEqual(sum([...had, ...rest]), sum(whole), verb);
         }
     });
+});
+
+test("a stream of a pool goes on at another gateway", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "redline-"));
+    mkdirSync(join(folder, "run"), {mode: 0o700});
+    const pool = `ipc://${folder}/run/pool`;
+    const programs = [];
+    const start = (...args) => (programs.push(new Program(...args)), programs.at(-1));
+    const startGateway = async () => {
+        const gateway = start("gateway", "--join", pool, "--listen", "127.0.0.1:0");
+        gateway.url = (await gateway.says(/(http:\/\/127\S+)/))[1];
+        for (let i = 0; i < 1200 && (await fetch(`${gateway.url}/readyz`)).status !== 200; ++i) await sleep(50);
+        return gateway;
+    };
+    try {
+        start("broker", "--listen", pool);
+        start("worker", "--role", "node", "--model", targetModel, "--draft", draftModel, "--join", pool, "--threads", "1");
+        const [first, second] = [await startGateway(), await startGateway()];
+        for (const name of ["log probabilities", "several choices", "an edit program"]) {
+            const [path, body] = requests[name];
+            const whole = await readStream(first.url, path, body);
+            assert.deepEqual(words(sum(whole)), words(sum(expected[name])));
+            const had = whole.slice(0, Math.ceil(whole.length / 2));
+            const rest = await readStream(second.url, path, body, lastId(had));
+            assert.deepEqual(sum([...had, ...rest]), sum(whole), name);
+        }
+        const [path, body] = requests["sampling with a seed"];
+        let struck = false;
+        const had = await readStream(first.url, path, body, undefined, (events) => {
+            if (events.length >= 3 && !struck) struck = first.child.kill("SIGKILL");
+            return false;
+        });
+        const texts = sum(had).choices.map((c) => c.text);
+        const rest = await readStream(second.url, path, {...body, redline: {resume_text: texts}}, lastId(had));
+        assert.deepEqual(words(sum([...had, ...rest])), words(sum(expected["sampling with a seed"])));
+    } finally {
+        for (const program of programs) await program.kill();
+        rmSync(folder, {recursive: true, force: true});
+    }
 });
 
 describe("an id", () => {

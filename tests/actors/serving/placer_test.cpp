@@ -245,14 +245,17 @@ TEST_F(placer_test, uses_no_worker_that_does_not_fit_and_says_why) {
 TEST_F(placer_test, reports_its_pool_as_one_scheduler) {
   come(5);
   come(6);
-  inject(layout.scheduler_in(5), scheduler_report{.ready = true, .running_count = 2, .batches_total = 10});
-  inject(layout.scheduler_in(6), scheduler_report{.ready = false, .running_count = 3, .batches_total = 1});
+  inject(layout.scheduler_in(5),
+         scheduler_report{.ready = true, .running_count = 2, .batches_total = 10, .queried_total = 7});
+  inject(layout.scheduler_in(6),
+         scheduler_report{.ready = false, .running_count = 3, .batches_total = 1, .queried_total = 1});
   inject(gateway_at, report_status{});
   const auto r = last<scheduler_report>(gateway_at);
   ASSERT_TRUE(r);
   EXPECT_TRUE(r->ready);
   EXPECT_EQ(r->running_count, 5U);
   EXPECT_EQ(r->batches_total, 11U);
+  EXPECT_EQ(r->queried_total, 8U);
 }
 
 TEST_F(placer_test, forgets_sessions_that_cannot_be_reached) {
