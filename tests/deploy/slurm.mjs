@@ -1,6 +1,6 @@
-// deploy/slurm/ under a real Slurm: starts munged, slurmctld and slurmd on this machine, in a temporary folder and at free
-// ports, submits a pool and more workers, cancels and requeues workers while clients ask, and compares every answer with
-// the undisturbed one. Wants root and the packages of `deploy/install_packages.sh slurm`. Takes half a minute.
+// deploy/slurm/ under a real Slurm: starts munged, slurmctld and three slurmd, three nodes for Slurm, on this machine, in a temporary
+// folder and at free ports, submits a pool and more workers, cancels and requeues workers while clients ask, and compares every answer with
+// the undisturbed one. Wants root and the packages of `deploy/install_packages.sh slurm`. Takes 40 seconds.
 import assert from "node:assert/strict";
 import {execFileSync, spawn} from "node:child_process";
 import {randomBytes} from "node:crypto";
@@ -19,6 +19,7 @@ const folder = mkdtempSync(join(tmpdir(), "redline-slurm-"));
 execFileSync("chmod", ["755", folder]);  // munged refuses a socket that others cannot reach
 const at = (...parts) => join(folder, ...parts);
 const host = hostname().split(".")[0];
+const nodes = ["node1", "node2", "node3"];  // all of them this machine
 const daemons = [];
 const began = Date.now();
 const say = (text) => console.log(`${((Date.now() - began) / 1000).toFixed(1).padStart(6)} s  ${text}`);
@@ -41,7 +42,7 @@ async function freePorts(count) {
 }
 
 function startDaemon(name, ...args) {
-    const log = openSync(at(`${name}.log`), "w");
+    const log = openSync(at(`${name}${args.includes("-N") ? `-${args.at(-1)}` : ""}.log`), "w");
     const child = spawn(name, args, {stdio: ["ignore", log, log], detached: true, env: {...process.env, SLURM_CONF: at("slurm.conf")}});
     closeSync(log);
     daemons.push(child);
@@ -49,23 +50,22 @@ function startDaemon(name, ...args) {
 }
 
 async function startSlurm() {
-    const [ctldPort, slurmdPort] = await freePorts(2);
-    for (const name of ["state", "spool", "logs"]) mkdirSync(at(name));
+    const [ctldPort, ...slurmdPorts] = await freePorts(1 + nodes.length);
+    for (const name of ["state", "logs"]) mkdirSync(at(name));
     writeFileSync(at("munge.key"), randomBytes(128), {mode: 0o600});
     // cred_expire: also the seconds after which a requeued job begins again.
     writeFileSync(at("slurm.conf"), `ClusterName=redline
 SlurmctldHost=${host}(127.0.0.1)
 SlurmctldPort=${ctldPort}
-SlurmdPort=${slurmdPort}
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
 AuthInfo=socket=${at("munge.socket")},cred_expire=5
 CredType=cred/munge
 StateSaveLocation=${at("state")}
-SlurmdSpoolDir=${at("spool")}
+SlurmdSpoolDir=${at("spool-%n")}
 SlurmctldPidFile=${at("slurmctld.pid")}
-SlurmdPidFile=${at("slurmd.pid")}
+SlurmdPidFile=${at("slurmd-%n.pid")}
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/none
@@ -78,15 +78,15 @@ SlurmdParameters=config_overrides
 MpiDefault=none
 ReturnToService=2
 KillWait=30
-NodeName=${host} NodeAddr=127.0.0.1 CPUs=16 RealMemory=1000
+${nodes.map((name, i) => `NodeName=${name} NodeHostname=${host} NodeAddr=127.0.0.1 Port=${slurmdPorts[i]} CPUs=8 RealMemory=1000`).join("\n")}
 PartitionName=main Nodes=ALL Default=YES MaxTime=1:00:00 State=UP
 `);
     startDaemon("munged", "--foreground", "--key-file", at("munge.key"), "--socket", at("munge.socket"),
         "--pid-file", at("munged.pid"), "--log-file", at("logs/munged.log"), "--seed-file", at("munged.seed"));
     await until("munged's socket", () => existsSync(at("munge.socket")), 10);
     startDaemon("slurmctld", "-D", "-c");
-    startDaemon("slurmd", "-D", "-N", host);
-    await until("an idle Slurm node", () => slurm("sinfo", "-h", "-o", "%t").trim() === "idle");
+    for (const name of nodes) startDaemon("slurmd", "-D", "-N", name);
+    await until("idle Slurm nodes", () => slurm("sinfo", "-h", "-o", "%t %D").trim() === `idle ${nodes.length}`);
 }
 
 const environment = {...process.env, SLURM_CONF: at("slurm.conf"), REDLINE_BIN: program, REDLINE_POOL: at("pool"), REDLINE_FRONT: "127.0.0.1",
@@ -151,7 +151,7 @@ async function check() {
     await startSlurm();
     say(`slurmctld and slurmd ${slurm("sinfo", "--version").trim()} run on ${cpus().length} processors`);
 
-    const poolJob = submit(join(root, "deploy/slurm/redline.sbatch"));
+    const poolJob = submit("--nodes=2", "--ntasks=2", join(root, "deploy/slurm/redline.sbatch"));
     await until("the pool's address", () => existsSync(at("pool/url")) && existsSync(at("pool/api-key")));
     url = readFileSync(at("pool/url"), "utf8").trim();
     headers = {"Content-Type": "application/json", Authorization: `Bearer ${readFileSync(at("pool/api-key"), "utf8").trim()}`};
@@ -160,12 +160,12 @@ async function check() {
 
     const expected = [];
     for (const one of cases) expected.push(await ask(one));
-    say(`saved the bytes of ${cases.length} edits by one worker`);
+    say(`saved the bytes of ${cases.length} edits by two workers`);
 
     const array = submit("--array=1-3", join(root, "deploy/slurm/worker.sbatch"));
-    await until("four workers", () => count(/node worker of/g) === 4);
+    await until("five workers", () => count(/node worker of/g) === 5);
     say(`job array ${array} has added three workers`);
-    await compareDuring("four workers", expected, () => sleep(1000));
+    await compareDuring("five workers", expected, () => sleep(1000));
 
     await compareDuring("scancel of a worker", expected, async () => {
         slurm("scancel", `${array}_1`);
@@ -179,15 +179,16 @@ async function check() {
     assert.equal(count(/handing over to other workers/g), 1, "a killed worker has no time to hand over");
     await compareDuring("requeue of a worker", expected, async () => {
         slurm("scontrol", "requeue", `${array}_3`);
-        await until("the requeued job to run again", () => count(/node worker of/g) === 5, 120);
+        await until("the requeued job to run again", () => count(/node worker of/g) === 6, 120);
     });
     assert.ok(count(/goes on at/g) > 0, "no stream has moved, so nothing was shown");
 
-    const last = ask(cases[0]);
-    await sleep(200);  // for the request to leave
+    const last = Promise.all(cases.map(ask));
+    await sleep(100);  // for the requests to leave
     slurm("scancel", "--batch", "--signal=TERM", poolJob);
-    assert.equal(await last, expected[0]);
+    assert.deepEqual(await last, expected);
     await until("the end of the drained pool", () => jobState(poolJob) === "", 90);
+    assert.ok(!existsSync(at("pool/join")), "the pool has left its address");
     say("the pool's job has drained and ended");
     slurm("scancel", array);
     await until("an empty queue", () => slurm("squeue", "-h") === "", 90);
