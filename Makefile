@@ -2,7 +2,7 @@
 MODELS := bench/demo_models
 JOBS ?= $(shell nproc)
 
-.PHONY: demo build test bench bench-build asan tsan chaos soak slurm-test fuzz format lint packages test-packages bench-packages clean
+.PHONY: demo build test bench bench-build asan tsan chaos soak slurm-test systemd-test fuzz format lint packages test-packages bench-packages clean
 
 demo: build
 	build/redline demo --model $(MODELS)/demo-target.gguf --draft $(MODELS)/demo-draft.gguf \
@@ -47,6 +47,11 @@ soak: build
 slurm-test: build
 	@deploy/install_packages.sh slurm
 	REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) node tests/deploy/slurm.mjs
+
+# deploy/systemd/ under a systemd that is booted in a container over this machine's files. Needs root: sudo make systemd-test
+systemd-test: build
+	@deploy/install_packages.sh systemd
+	REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/deploy/systemd.sh
 
 # Each parser of outside bytes under sanitizers for FUZZ_SECONDS.
 FUZZ_SECONDS ?= 60
