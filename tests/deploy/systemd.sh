@@ -1,6 +1,6 @@
 #!/bin/sh
 # deploy/systemd/ under a real systemd, booted in a container over this machine's file system, which stays as it is: a pool
-# as deploy/README.md sets it up, its workers restarted while clients ask, then with keys and a worker over tcp.
+# as deploy/README.md sets it up, its workers restarted while clients ask, then with keys and a worker over tcp, and one server alone.
 # Compares all answers. Wants root and systemd-container. Takes 15 seconds.
 # Environment: REDLINE_BIN (the program), REDLINE_MODELS (folder of the demo models).
 set -eu
@@ -24,7 +24,8 @@ cp "$REDLINE_BIN" "$root/usr/local/bin/redline"
 cp "$REDLINE_MODELS/demo-target.gguf" "$root/srv/models/target.gguf"
 cp "$REDLINE_MODELS/demo-draft.gguf" "$root/srv/models/draft.gguf"
 chmod -R a+rX "$root/srv/models" "$root/usr/local/bin/redline"
-cp "$source"/deploy/systemd/redline-*.service "$root/etc/systemd/system/"
+cp "$source"/deploy/systemd/redline*.service "$root/etc/systemd/system/"
+cp "$source/deploy/redline.toml" "$root/etc/redline/"
 cp "$source/deploy/systemd/redline.sysusers.conf" "$root/etc/sysusers.d/redline.conf"
 python3 - "$source/bench/demo_files" > "$root/request.json" <<'PYTHON'
 import json, sys
@@ -77,6 +78,10 @@ systemctl start redline-worker@3
 ready
 ask >> /answers
 systemctl stop redline-worker@1 redline-worker@2
+ready
+ask >> /answers
+systemctl stop 'redline-worker@*' redline-gateway redline-broker
+systemctl start redline  # one server alone
 ready
 ask >> /answers
 systemctl is-failed --quiet 'redline-*' && exit 1
