@@ -32,13 +32,14 @@ bench: bench-packages
 asan tsan: test-packages
 	cmake --workflow --preset $@
 
-# Accidents under load, and an hour of everything; both want `make build` and npm. KILLS, STREAMS and SEED; MINUTES.
+# Accidents under load of a split server, then of a pool, and an hour of everything; all want `make build` and npm.
+# KILLS, STREAMS and SEED; POOL=1: the pool's only; MINUTES.
 KILLS ?= 100
-STREAMS ?= 6
 SEED ?= 1
 MINUTES ?= 60
 chaos: build
-	REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/server/run.sh build/tests/server chaos.mjs $(KILLS) $(STREAMS) $(SEED)
+	[ -n "$(POOL)" ] || REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/server/run.sh build/tests/server chaos.mjs $(KILLS) $(or $(STREAMS),6) $(SEED)
+	REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/server/run.sh build/tests/server pool_chaos.mjs $(KILLS) $(or $(STREAMS),16) $(SEED)
 
 soak: build
 	REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/server/run.sh build/tests/server soak.mjs $(MINUTES)
