@@ -14,6 +14,8 @@
 #include "bench/studies/common/edit_corpus.hpp"
 #include "bench/studies/edits/bench_copy.hpp"
 #include "bench/studies/edits/bench_edit.hpp"
+#include "bench/studies/fleet/bench_simulate.hpp"
+#include "bench/studies/fleet/fleet_placer.hpp"
 #include "bench/studies/load/bench_broker.hpp"
 #include "bench/studies/load/bench_load.hpp"
 #include "bench/studies/passes/bench_accuracy.hpp"
@@ -34,6 +36,48 @@ void add_edits_flag(CLI::App& c, std::string& path) {
                "../shared/data/edits/blazedit_like.jsonl if it is there, else bench/edits.jsonl")
       ->check(CLI::ExistingFile);
 }
+
+void add_fleet_flags(CLI::App& c, fleet_options& f) {
+  c.add_option("--minutes", f.minutes, "Virtual time; the first quarter warms up and is not measured")
+      ->check(CLI::Range(0.1, 1440.0))
+      ->capture_default_str();
+  c.add_option("--think-seconds", f.think_seconds, "Mean time between an answer and its user's next question")
+      ->check(CLI::Range(0.0, 86400.0))
+      ->capture_default_str();
+  c.add_option("--gateways", f.gateways, "Gateways, each with a placer of its own")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  c.add_option("--tenants", f.tenants,
+               "Tenants: editors, chats and agents in turn; the n-th has 1/n of the first's users")
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
+  c.add_option("--diurnal", f.diurnal, "How much the load swings around its mean; one day is --minutes")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  c.add_option("--context", f.limits.tokens_max, "Most tokens of a conversation")
+      ->check(CLI::Range(512, 1 << 20))
+      ->capture_default_str();
+  c.add_option("--kv-pages", f.limits.pages_count, "Pages of 32 tokens that a worker's KV pool has")
+      ->check(CLI::Range(64, 1 << 24))
+      ->capture_default_str();
+  c.add_option("--running-max", f.limits.running_max, "Most answers that a worker computes at once")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  c.add_option("--waiting-max", f.limits.waiting_max, "Most answers that wait for that at a worker")
+      ->check(CLI::Range(0, 1 << 16))
+      ->capture_default_str();
+  c.add_option("--seed", f.seed, "The same seed gives the same figures")->capture_default_str();
+}
+CLI::Option* add_curve_flag(CLI::App& c, std::string& path) {
+  return c
+      .add_option("--model-curve", path,
+                  "What passes take: a server's pass-costs-*.json in ~/.cache/redline, or the JSON of 'redline bench "
+                  "forward'")
+      ->required()
+      ->type_name("FILE")
+      ->check(CLI::ExistingFile);
+}
+std::vector<std::string> known_placers() { return {std::begin(placer_names), std::end(placer_names)}; }
 
 }  // namespace
 
@@ -225,14 +269,6 @@ void add_bench_evict(CLI::App& bench, int& exit_code) {
   c->callback([f, &exit_code] { exit_code = run_evict(*f); });
 }
 
-void add_bench_load_agent(CLI::App& bench, int& exit_code) {
-  auto f = std::make_shared<load_agent_options>();
-  auto* c = bench.add_subcommand("load-agent", "Send requests as a 'load --agents' elsewhere says");
-  c->add_option("--join", f->join, "Its --agents-listen endpoint")->required();
-  c->add_flag("--insecure-plaintext", f->insecure_plaintext, "Allow tcp, which is not encrypted here");
-  c->callback([f, &exit_code] { exit_code = run_load_agent(*f); });
-}
-
 void add_bench_load(CLI::App& bench, int& exit_code) {
   auto f = std::make_shared<load_options>();
   auto* c = bench.add_subcommand("load", "What many users of a server get, by their number and by method");
@@ -288,22 +324,6 @@ void add_bench_load(CLI::App& bench, int& exit_code) {
       ->group("Load");
   c->add_option("--seed", f->seed, "The same seed gives the same requests at the same times")
       ->capture_default_str()
-      ->group("Load");
-
-  c->add_option("--agents", f->agents,
-                "Processes elsewhere ('redline bench load-agent') that send the requests together")
-      ->check(CLI::Range(1, 4096))
-      ->group("Agents");
-  c->add_option("--agents-listen", f->agents_listen, "Endpoint where they dial in: tcp://HOST:PORT or ipc://PATH")
-      ->group("Agents");
-  c->add_flag("--insecure-plaintext", f->insecure_plaintext, "Allow tcp, which is not encrypted here")->group("Agents");
-  c->add_option("--warm-up", f->warm_up, "Seconds at the beginning of each level that do not count")
-      ->check(CLI::Range(0.0, 3600.0))
-      ->capture_default_str()
-      ->group("Load");
-  c->add_option("--find-knee", f->knee_share,
-                "Instead of levels: the highest rate of which this share of answers is within the SLO, from --rate on")
-      ->check(CLI::Range(0.01, 1.0))
       ->group("Load");
 
   c->add_option("--slo-ttft-ms", f->target.first_ms, "Goodput: most milliseconds to the first text")
@@ -367,6 +387,60 @@ void add_bench_prefix(CLI::App& bench, int& exit_code) {
   c->add_option("--repeat", f->repeat, "Prompts of each kind")->check(CLI::Range(1, 1000))->capture_default_str();
   add_json_flag(*c, f->json, "the figures");
   c->callback([f, &exit_code] { exit_code = run_prefix(*f); });
+}
+
+void add_bench_simulate(CLI::App& bench, int& exit_code) {
+  auto f = std::make_shared<simulate_options>();
+  auto* c = bench.add_subcommand("simulate", "A pool of many workers in virtual time: times, losses, broker, fairness");
+  add_curve_flag(*c, f->curve);
+  c->add_option("--workers", f->fleet.workers, "Workers, each of which takes for its passes what the curve says")
+      ->check(CLI::Range(1, 60'000))
+      ->capture_default_str();
+  c->add_option("--sessions", f->fleet.sessions, "Users, each with a conversation")
+      ->check(CLI::Range(1, 10'000'000))
+      ->capture_default_str();
+  c->add_option("--loss-per-minute", f->fleet.loss_per_minute, "Share of the workers that are killed each minute")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
+  c->add_option("--restart-seconds", f->fleet.restart_seconds, "Until a killed worker is back, with empty caches")
+      ->check(CLI::Range(0.0, 86400.0))
+      ->capture_default_str();
+  c->add_option("--detect-ms", f->fleet.detect_ms, "Until a broker notices; 3000 where a host falls silent")
+      ->check(CLI::Range(0, 600'000))
+      ->capture_default_str();
+  c->add_option("--hop-us", f->fleet.hop_us, "Of a message between a process and the broker")
+      ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str();
+  c->add_option("--draft-us", f->fleet.draft_us, "To make a draft")
+      ->check(CLI::Range(0, 10'000'000))
+      ->capture_default_str();
+  c->add_option("--placement", f->fleet.placement, "Who chooses the worker of an answer")
+      ->check(CLI::IsMember(known_placers()))
+      ->capture_default_str();
+  add_fleet_flags(*c, f->fleet);
+  add_json_flag(*c, f->json, "the figures ('-': print them instead of the table)");
+  c->callback([f, &exit_code] { exit_code = run_simulate(*f); });
+}
+
+void add_bench_plan(CLI::App& bench, int& exit_code) {
+  auto f = std::make_shared<plan_options>();
+  auto* c = bench.add_subcommand("plan", "How many machines so many users need, by simulation");
+  add_curve_flag(*c, f->curve);
+  c->add_option("--users", f->fleet.sessions, "Users, each with a conversation")
+      ->required()
+      ->check(CLI::Range(1, 10'000'000));
+  c->add_option("--slo-ttft-ms", f->level.first_token_ms, "Answers begin within this time")
+      ->check(CLI::Range(0.01, 1e7))
+      ->capture_default_str();
+  c->add_option("--slo-tpot-ms", f->level.time_per_token_ms, "And take at most this time per further token")
+      ->check(CLI::Range(0.001, 1e7))
+      ->capture_default_str();
+  c->add_option("--percentile", f->level.percentile, "Of 100 answers so many have to")
+      ->check(CLI::IsMember({50, 95, 99}))
+      ->capture_default_str();
+  add_fleet_flags(*c, f->fleet);
+  add_json_flag(*c, f->json, "every trial ('-': print them instead of the table)");
+  c->callback([f, &exit_code] { exit_code = run_plan(*f); });
 }
 
 }  // namespace redline::studies

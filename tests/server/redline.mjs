@@ -23,12 +23,11 @@ export class Program {
         for (let i = 0; i < seconds * 20; ++i) {
             const match = this.lines.join("").match(pattern);
             if (match) return match;
-            if (this.hasEnded()) break;
+            if (this.child.exitCode !== null) break;
             await sleep(50);
         }
         throw new Error(`expected ${pattern} on standard error, found: ${this.lines.join("")}`);
     }
-    hasEnded() { return this.child.exitCode !== null || this.child.signalCode !== null; }
     kill(signal = "SIGKILL") {
         this.child.kill(signal);
         return this.exited;

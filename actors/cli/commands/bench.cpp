@@ -1,4 +1,4 @@
-// redline bench: hands over to redline-bench, which a server does not need.
+// redline bench, redline plan: hand over to redline-bench, which a server does not need.
 
 #include <unistd.h>
 
@@ -11,22 +11,42 @@
 #include "actors/cli/commands/commands.hpp"
 
 namespace redline::actors::cli {
+namespace {
+
+/// Returns only when it fails.
+int run_redline_bench(std::vector<std::string> words) {
+  const std::string path = sibling_executable("redline-bench");
+  words.insert(words.begin(), path);
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  ::execv(path.c_str(), arguments.data());
+  return report(
+      failure{errc::not_ready, "cannot run " + path + ": " + std::strerror(errno) + "; 'make bench-build' builds it"});
+}
+
+/// The flags, --help too, are redline-bench's.
+CLI::App* add_handover(CLI::App& app, const std::string& name, const std::string& help) {
+  auto* c = app.add_subcommand(name, help);
+  c->prefix_command();
+  c->set_help_flag();
+  c->fallthrough(false);
+  return c;
+}
+
+}  // namespace
 
 void add_bench(CLI::App& app, int& exit_code) {
-  auto* c = app.add_subcommand("bench", "Measure this machine: runs redline-bench with the same arguments");
-  c->prefix_command();
-  c->set_help_flag();  // --help and every other flag are redline-bench's
-  c->fallthrough(false);
+  auto* c = add_handover(app, "bench", "Measure this machine: runs redline-bench with the same arguments");
+  c->callback([c, &exit_code] { exit_code = run_redline_bench(c->remaining()); });
+}
+
+void add_plan(CLI::App& app, int& exit_code) {
+  auto* c = add_handover(app, "plan", "How many machines so many users need, by simulation: runs redline-bench plan");
   c->callback([c, &exit_code] {
-    const std::string path = sibling_executable("redline-bench");
     std::vector<std::string> words = c->remaining();
-    words.insert(words.begin(), path);
-    std::vector<char*> arguments;
-    for (std::string& word : words) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    ::execv(path.c_str(), arguments.data());
-    exit_code = report(failure{errc::not_ready,
-                               "cannot run " + path + ": " + std::strerror(errno) + "; 'make bench-build' builds it"});
+    words.insert(words.begin(), "plan");
+    exit_code = run_redline_bench(std::move(words));
   });
 }
 

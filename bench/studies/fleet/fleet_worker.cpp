@@ -1,0 +1,153 @@
+#include "bench/studies/fleet/fleet_worker.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "scheduler/policies/fifo.hpp"
+
+namespace redline::studies {
+namespace {
+
+constexpr std::uint32_t page_tokens = 32;
+
+/// Which tokens a log has does not matter to who computes when; only their number does.
+std::span<const token> some_tokens(std::uint32_t count) {
+  static std::vector<token> tokens;
+  if (tokens.size() < count) tokens.resize(count);
+  return std::span(tokens).first(count);
+}
+
+std::uint32_t whole_pages(std::uint32_t tokens) { return tokens / page_tokens; }
+
+}  // namespace
+
+fleet_worker::fleet_worker(const worker_limits& limits, std::span<const cost::cost_sample> costs)
+    : limits_(limits),
+      queue_({limits.running_max, limits.waiting_max, limits.tokens_max, limits.pages_count},
+             std::make_unique<scheduler::fifo>()) {
+  queue_.learn_costs(costs);
+}
+
+fleet_worker::taken fleet_worker::submit(const question& q, instant now) {
+  const bool is_new = !queue_.holds(q.sequence);
+  const scheduler::draft_stretch chance{q.draft, q.chance};
+  const auto outcome = queue_.submit({.sequence = q.sequence,
+                                      .tenant = q.tenant,
+                                      .round = q.round,
+                                      .splices = {},
+                                      .from = q.from,
+                                      .tail = some_tokens(q.tail),
+                                      .draft = some_tokens(q.draft),
+                                      .chances = {&chance, q.draft > 0 ? 1U : 0U},
+                                      .tokens_max = q.tokens_max},
+                                     now);
+  if (outcome != scheduler::submit_outcome::taken || !is_new) return {outcome, 0};
+  resident& r = residents_[q.sequence];
+  r.kin = q.kin;
+  const std::uint32_t cached = find_cached(q.kin, q.tail);
+  if (cached == 0) return {outcome, 0};
+  queue_.await_prefix(q.sequence, ++questions_, now + microseconds{1});
+  if (!queue_.adopt_prefix(q.sequence, questions_, cached)) return {outcome, 0};
+  r.pages = whole_pages(cached);
+  pages_used_ += r.pages;
+  forget(q.kin.conversation);  // the pages are the sequence's now
+  trim_kept();
+  return {outcome, cached};
+}
+
+/// Whole pages, and not the last token, which is computed for its logits.
+std::uint32_t fleet_worker::find_cached(const prompt_kinship& kin, std::uint32_t prompt_tokens) {
+  const auto tokens_of = [&](std::uint64_t beginning) {
+    const auto at = kept_.find(beginning);
+    return at == kept_.end() ? 0 : at->second.tokens;
+  };
+  const std::uint32_t known = std::max(tokens_of(kin.conversation), std::min(tokens_of(kin.shared), kin.shared_tokens));
+  return whole_pages(std::min(known, prompt_tokens - 1)) * page_tokens;
+}
+
+void fleet_worker::keep(std::uint64_t beginning, std::uint32_t tokens) {
+  if (whole_pages(tokens) == 0) return;
+  forget(beginning);
+  kept_[beginning] = {whole_pages(tokens) * page_tokens, ++stamp_};
+  kept_order_[stamp_] = beginning;
+  kept_pages_ += whole_pages(tokens);
+}
+
+void fleet_worker::forget(std::uint64_t beginning) {
+  const auto at = kept_.find(beginning);
+  if (at == kept_.end()) return;
+  kept_pages_ -= whole_pages(at->second.tokens);
+  kept_order_.erase(at->second.stamp);
+  kept_.erase(at);
+}
+
+/// What is kept has the pages that sequences do not need.
+void fleet_worker::trim_kept() {
+  while (kept_pages_ + pages_used_ > limits_.pages_count && !kept_order_.empty()) forget(kept_order_.begin()->second);
+}
+
+const scheduler::batch_plan* fleet_worker::begin_pass(instant now) {
+  for (;;) {
+    plan_ = queue_.plan({.pages_free = limits_.pages_count - std::min(limits_.pages_count, pages_used_)}, now);
+    if (!plan_.runs.empty()) break;
+    if (plan_.left.empty()) return nullptr;
+    const auto victim = queue_.choose_victim(plan_, now);
+    if (!victim) return nullptr;
+    ++preempted_total_;
+    pages_used_ -= std::exchange(residents_.at(*victim).pages, 0);
+  }
+  (void)queue_.take_changes(plan_);
+  take_pages(plan_);
+  queue_.begin(plan_);
+  is_busy_ = true;
+  return &plan_;
+}
+
+void fleet_worker::take_pages(const scheduler::batch_plan& plan) {
+  for (const auto& run : plan.runs) {
+    resident& r = residents_.at(run.sequence);
+    const std::uint32_t pages = std::max(r.pages, scheduler::pages_for(run.first + run.rows(), page_tokens));
+    pages_used_ += pages - r.pages;
+    r.pages = pages;
+    queue_.note_room(run.sequence, pages * page_tokens - run.first - run.rows());
+  }
+  trim_kept();
+}
+
+std::vector<scheduler::round_outcome> fleet_worker::end_pass(std::span<const scheduler::run_answer> answers,
+                                                             microseconds took, instant now) {
+  is_busy_ = false;
+  ++batches_total_;
+  rows_total_ += plan_.size.rows;
+  forward_us_total_ += static_cast<std::uint64_t>(took.count());
+  return queue_.complete(plan_, answers, took, now);
+}
+
+void fleet_worker::release(sequence_id sequence) {
+  if (!queue_.holds(sequence)) return;
+  const std::uint32_t computed = computed_count(sequence);
+  const auto at = residents_.find(sequence);
+  const resident r = at->second;
+  residents_.erase(at);
+  pages_used_ -= r.pages;
+  queue_.release(sequence);
+  keep(r.kin.conversation, computed);
+  if (computed >= r.kin.shared_tokens) keep(r.kin.shared, r.kin.shared_tokens);
+  trim_kept();
+}
+
+std::uint32_t fleet_worker::computed_count(sequence_id sequence) const {
+  return queue_.holds(sequence) ? queue_.log(sequence).kv_count() : 0;
+}
+
+void fleet_worker::check_integrity() const {
+  queue_.check_integrity();
+  std::uint32_t pages = 0;
+  for (const auto& [sequence, r] : residents_) pages += r.pages;
+  REDLINE_ASSERT(pages == pages_used_, "pages of sequences are counted wrong");
+  pages = 0;
+  for (const auto& [beginning, k] : kept_) pages += whole_pages(k.tokens);
+  REDLINE_ASSERT(pages == kept_pages_, "pages that are kept are counted wrong");
+}
+
+}  // namespace redline::studies

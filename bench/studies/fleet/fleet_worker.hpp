@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/base/ids.hpp"
+#include "scheduler/placement.hpp"
+#include "scheduler/run_queue.hpp"
+
+namespace redline::studies {
+
+struct worker_limits {
+  std::uint32_t running_max = 64;
+  std::uint32_t waiting_max = 256;
+  std::uint32_t tokens_max = 4096;  // of a sequence
+  std::uint32_t pages_count = 4096;
+};
+
+/// One worker of a simulated pool: the scheduler's own run_queue with its batches and learned costs, an account of KV
+/// pages and of the beginnings of prompts that it keeps, and totals as its reports have them. Computes nothing: what a
+/// pass takes and which tokens it gives, its caller says.
+class fleet_worker {
+ public:
+  /// Beginnings of prompts are known by number: a conversation's, and what all of a tenant's conversations share.
+  struct prompt_kinship {
+    std::uint64_t conversation = 0;
+    std::uint64_t shared = 0;
+    std::uint32_t shared_tokens = 0;
+  };
+  struct question {
+    sequence_id sequence;
+    tenant_id tenant;
+    round_id round;
+    std::uint32_t from = 0;  // the log's tail begins here,
+    std::uint32_t tail = 0;  // and has these tokens
+    std::uint32_t draft = 0;
+    float chance = 1;  // of each draft token
+    std::uint32_t tokens_max = 0;
+    prompt_kinship kin;
+  };
+  struct taken {
+    scheduler::submit_outcome outcome = scheduler::submit_outcome::taken;
+    std::uint32_t cached = 0;  // tokens of a new sequence that need no computation
+  };
+
+  fleet_worker(const worker_limits& limits, std::span<const cost::cost_sample> costs);
+
+  taken submit(const question& q, instant now);
+  /// Plans the next pass and counts it as in flight; null when there is nothing to compute.
+  const scheduler::batch_plan* begin_pass(instant now);
+  /// One answer for every run of the plan. The outcomes are of the rounds that are answered now.
+  std::vector<scheduler::round_outcome> end_pass(std::span<const scheduler::run_answer> answers, microseconds took,
+                                                 instant now);
+  /// Its KV is kept as long as nobody needs the pages.
+  void release(sequence_id sequence);
+
+  [[nodiscard]] const scheduler::batch_plan& plan() const { return plan_; }
+  [[nodiscard]] std::uint32_t computed_count(sequence_id sequence) const;
+  [[nodiscard]] bool is_busy() const { return is_busy_; }
+  [[nodiscard]] std::uint32_t running_count() const { return queue_.running_count(); }
+  [[nodiscard]] std::uint32_t waiting_count() const { return queue_.waiting_count(); }
+  [[nodiscard]] std::uint64_t batches_total() const { return batches_total_; }
+  [[nodiscard]] std::uint64_t rows_total() const { return rows_total_; }
+  [[nodiscard]] std::uint64_t forward_us_total() const { return forward_us_total_; }
+  [[nodiscard]] std::uint64_t preempted_total() const { return preempted_total_; }
+  void check_integrity() const;
+
+ private:
+  struct resident {
+    prompt_kinship kin;
+    std::uint32_t pages = 0;
+  };
+  struct kept_beginning {
+    std::uint32_t tokens = 0;
+    std::uint64_t stamp = 0;  // when it was used last
+  };
+
+  [[nodiscard]] std::uint32_t find_cached(const prompt_kinship& kin, std::uint32_t prompt_tokens);
+  void keep(std::uint64_t beginning, std::uint32_t tokens);
+  void forget(std::uint64_t beginning);
+  void trim_kept();
+  void take_pages(const scheduler::batch_plan& plan);
+
+  worker_limits limits_;
+  scheduler::run_queue queue_;
+  scheduler::batch_plan plan_;
+  bool is_busy_ = false;
+  std::unordered_map<sequence_id, resident> residents_;
+  std::uint32_t pages_used_ = 0;  // by residents
+  std::unordered_map<std::uint64_t, kept_beginning> kept_;
+  std::map<std::uint64_t, std::uint64_t> kept_order_;  // by stamp, the longest unused first
+  std::uint32_t kept_pages_ = 0;
+  std::uint64_t stamp_ = 0;
+  std::uint64_t questions_ = 0;
+  std::uint64_t batches_total_ = 0, rows_total_ = 0, forward_us_total_ = 0, preempted_total_ = 0;
+};
+
+}  // namespace redline::studies
