@@ -19,6 +19,7 @@ constexpr int network_frames_max = 16384;
 constexpr int frames_per_turn_max = 256;
 // A link is told of received bytes at once when so many are new, so that a fast sender need not wait for a beat.
 constexpr std::uint64_t untold_bytes_max = 1u << 22;
+constexpr auto missed_after = std::chrono::seconds(5);
 
 std::string shortened(std::string_view reason) { return std::string(reason.substr(0, reason_bytes_max)); }
 
@@ -45,7 +46,8 @@ zmq_bridge::zmq_bridge(zmq::context_t& context, incarnation self, bridge_options
       inside_(std::move(inside)),
       card_(options_.card) {
   for (const auto& endpoint : options_.joins) {
-    links_.push_back({.endpoint = endpoint, .socket = zmq::socket_t(context, ZMQ_DEALER)});
+    links_.push_back(
+        {.endpoint = endpoint, .socket = zmq::socket_t(context, ZMQ_DEALER), .missed_since = clock::now()});
     connect(links_.back());
   }
 }
@@ -166,8 +168,14 @@ void zmq_bridge::beat(clock::time_point now) {
   for (auto& link : links_) {
     if (link.life == 0) {
       say_hello(link);
+      if (link.is_missed || !link.refused.empty() || now - link.missed_since < missed_after) continue;
+      link.is_missed = true;
+      log_line(log_level::warning, "bridge",
+               "the broker at " + link.endpoint + " does not answer: expected one that runs there" +
+                   (options_.own_keys ? " and allows this process's key" : " without keys (--keys)"));
       continue;
     }
+    link.missed_since = now;
     link.told_bytes = link.received_bytes;
     if (!send_control(link, wire::beat, actor::encode(link_beat{link.received_bytes}))) {
       lose_link(link, "the broker is gone");
@@ -241,7 +249,8 @@ void zmq_bridge::take_control(broker_link& link, const envelope& head, std::stri
     if (link.life == head.from_life) return;
     if (link.life != 0) lose_link(link, "the broker has restarted");
     link.life = head.from_life;
-    link.heard = now;
+    link.heard = link.missed_since = now;
+    link.is_missed = false;
     link.sent_bytes = link.acknowledged_bytes = link.received_bytes = link.told_bytes = 0;
     link.refused.clear();
     log_line(log_level::info, "bridge", "joined the broker at " + link.endpoint);

@@ -63,7 +63,9 @@ class zmq_bridge {
     zmq::socket_t socket;
     std::uint64_t life = 0;  // of the broker; 0: not met
     clock::time_point heard;
-    std::string refused;  // why the broker does not take this process
+    std::string refused;             // why the broker does not take this process
+    clock::time_point missed_since;  // when it was met last, or first called
+    bool is_missed = false;          // which the log says
     std::map<actor::process_number, member> members;
     std::uint64_t sent_bytes = 0, acknowledged_bytes = 0;
     std::uint64_t received_bytes = 0, told_bytes = 0;
