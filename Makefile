@@ -2,7 +2,7 @@
 MODELS := bench/demo_models
 JOBS ?= $(shell nproc)
 
-.PHONY: demo build test bench bench-build asan tsan chaos soak slurm-test fuzz format lint packages test-packages bench-packages clean
+.PHONY: demo build test bench bench-build asan tsan chaos soak slurm-test systemd-test fuzz format lint packages test-packages bench-packages clean
 
 demo: build
 	build/redline demo --model $(MODELS)/demo-target.gguf --draft $(MODELS)/demo-draft.gguf \
@@ -32,13 +32,14 @@ bench: bench-packages
 asan tsan: test-packages
 	cmake --workflow --preset $@
 
-# Accidents under load, and an hour of everything; both want `make build` and npm. KILLS, STREAMS and SEED; MINUTES.
+# Accidents under load of a split server, then of a pool, and an hour of everything; all want `make build` and npm.
+# KILLS, STREAMS and SEED; POOL=1: the pool's only; MINUTES.
 KILLS ?= 100
-STREAMS ?= 6
 SEED ?= 1
 MINUTES ?= 60
 chaos: build
-	REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/server/run.sh build/tests/server chaos.mjs $(KILLS) $(STREAMS) $(SEED)
+	[ -n "$(POOL)" ] || REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/server/run.sh build/tests/server chaos.mjs $(KILLS) $(or $(STREAMS),6) $(SEED)
+	REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/server/run.sh build/tests/server pool_chaos.mjs $(KILLS) $(or $(STREAMS),16) $(SEED)
 
 soak: build
 	REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/server/run.sh build/tests/server soak.mjs $(MINUTES)
@@ -47,6 +48,11 @@ soak: build
 slurm-test: build
 	@deploy/install_packages.sh slurm
 	REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) node tests/deploy/slurm.mjs
+
+# deploy/systemd/ under a systemd that is booted in a container over this machine's files. Needs root: sudo make systemd-test
+systemd-test: build
+	@deploy/install_packages.sh systemd
+	REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/deploy/systemd.sh
 
 # Each parser of outside bytes under sanitizers for FUZZ_SECONDS.
 FUZZ_SECONDS ?= 60

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what building, testing and running Redline needs on Debian 12, and only what is missing.
-# Usage: install_packages.sh build|test|bench|plot|slurm
+# Usage: install_packages.sh build|test|bench|plot|slurm|systemd
 set -eu
 
 packages="g++ cmake ninja-build pkg-config ccache libboost-dev libboost-fiber-dev libboost-context-dev libmsgpack-cxx-dev
@@ -11,6 +11,7 @@ case "${1:-build}" in
   bench) packages="$packages libbenchmark-dev" ;;
   plot) packages="python3-matplotlib" ;;
   slurm) packages="slurm-wlm munge" ;;
+  systemd) packages="systemd-container python3 curl" ;;
 esac
 
 missing=""

@@ -113,21 +113,21 @@ void zmq_bridge::forward_out() {
   if (!head) return;
   const actor::process_number to = actor::process_of(head->to);
   const auto at = peers_.find(to);
-  errc why = errc::unreachable;
+  failure why{errc::unreachable, "process " + std::to_string(to) + " is not connected"};
   if (at != peers_.end() && at->second.is.unfit.empty()) {
     head->from_life = self_.life;
     head->to_life = at->second.is.life;
     if (broker_link* const link = find_link(to, at->second.is.life)) {
       if (send_frame(*link, *head, view(parts_[1]))) return;
-      why = errc::mailbox_full;
+      why = {errc::mailbox_full, "the link to process " + std::to_string(to) + " is full"};
+      actor::count_undelivered(why.code);
+    } else if (at->second.in_limbo) {
+      // It is not lost yet: what it has of the sender's is still good when a broker comes back.
+      why = {errc::not_ready, "no broker leads to process " + std::to_string(to) + " now"};
     }
   }
-  actor::count_undelivered(why);
-  const std::string name = "process " + std::to_string(to);
-  if (const auto news = undeliverable_news(
-          *head, {why, why == errc::unreachable ? name + " is not connected" : "the link to " + name + " is full"})) {
-    deliver(*news);
-  }
+  if (why.code != errc::mailbox_full) actor::count_undelivered(errc::unreachable);
+  if (const auto news = undeliverable_news(*head, std::move(why))) deliver(*news);
 }
 
 /// A link by which the process can be reached: always the same while it lasts, so that frames keep their order; and
@@ -297,7 +297,13 @@ void zmq_bridge::lose_link(broker_link& link, const std::string& why) {
   if (std::exchange(link.life, 0) == 0) return;
   log_line(log_level::warning, "bridge", "lost the broker at " + link.endpoint + ": " + why);
   const auto members = std::exchange(link.members, {});
-  for (const auto& [process, is] : members) review(process, why, false);
+  for (const auto& [process, is] : members) {
+    review(process, why, false);
+    // What was on its way is lost, also to those that another broker leads to: they are told again.
+    const auto known = peers_.find(process);
+    const bool is_here = known != peers_.end() && !known->second.in_limbo && known->second.is.unfit.empty();
+    if (is_here && known->second.is.life == is.life) tell_watchers(process, true, {}, &known->second.is);
+  }
 }
 
 void zmq_bridge::review(actor::process_number process, const std::string& why, bool is_certain) {

@@ -434,7 +434,7 @@ bool engine::is_handed_over() {
   bool is_empty = false;
   while (auto f = control_->receive()) {
     const auto m = actor::decode<scheduler_report>(f->body);
-    is_empty = f->head.id == scheduler_report::id && m && m->running_count + m->waiting_count == 0;
+    is_empty = f->head.id == scheduler_report::id && m && m->asking_count == 0;
   }
   // Those who have just placed an answer here hear of it first.
   if (is_empty && std::chrono::steady_clock::now() - told_at_ > hand_over_min) return true;

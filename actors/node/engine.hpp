@@ -109,7 +109,7 @@ class engine {
 
   /// Of a worker: tells the gateways to go on elsewhere.
   void begin_hand_over();
-  /// Whether they have: the scheduler has no sequences. Asks it; call this again and again.
+  /// Whether they have: nobody asks the scheduler for anything. Asks it; call this again and again.
   [[nodiscard]] bool is_handed_over();
 
   /// Sends to an actor from the thread that owns this engine.

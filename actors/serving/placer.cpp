@@ -83,12 +83,29 @@ void placer::on(const scheduler_report& m) {
     w.row_us = us / static_cast<double>(m.rows_total - w.before.rows_total);
     w.pass_us = us / static_cast<double>(m.batches_total - w.before.batches_total);
   }
+  if (std::exchange(w.has_reported, true)) count_work(w.before, m);
   w.before = m;
   note_load(process, w);
   if (was_ready || !m.ready) return;
   for (auto& [id, g] : guests_) {
     if (g.waiting_since) (void)place(g);
   }
+}
+
+/// Counts what a worker has done between two reports, so that nothing is uncounted when it is lost, nor counted twice
+/// when it comes back.
+void placer::count_work(const scheduler_report& before, const scheduler_report& now) {
+  const auto add = [&](std::uint64_t scheduler_report::*total) {
+    if (now.*total > before.*total) done_.*total += now.*total - before.*total;
+  };
+  add(&scheduler_report::batches_total);
+  add(&scheduler_report::rows_total);
+  add(&scheduler_report::forward_us_total);
+  add(&scheduler_report::preempted_total);
+  add(&scheduler_report::cached_total);
+  add(&scheduler_report::queried_total);
+  add(&scheduler_report::refused_total);
+  add(&scheduler_report::overflowed_total);
 }
 
 void placer::note_load(actor::process_number process, const member& m) {
@@ -105,7 +122,7 @@ void placer::note_load(actor::process_number process, const member& m) {
 
 /// The pool as one scheduler: what the gateway's health and metrics show.
 void placer::on(const report_status&) {
-  scheduler_report sum;
+  scheduler_report sum = done_;
   double error_weight = 0;
   for (const auto& [process, w] : members_) {
     if (!w.report || w.unfit) continue;
@@ -119,14 +136,6 @@ void placer::on(const report_status&) {
     sum.waiting_count += r.waiting_count;
     sum.pages_count += r.pages_count;
     sum.pages_held += r.pages_held;
-    sum.batches_total += r.batches_total;
-    sum.rows_total += r.rows_total;
-    sum.forward_us_total += r.forward_us_total;
-    sum.preempted_total += r.preempted_total;
-    sum.cached_total += r.cached_total;
-    sum.queried_total += r.queried_total;
-    sum.refused_total += r.refused_total;
-    sum.overflowed_total += r.overflowed_total;
     sum.cost_error_ratio += r.cost_error_ratio * static_cast<double>(r.batches_total);
     error_weight += static_cast<double>(r.batches_total);
     if (!r.why_not.empty()) sum.why_not = r.why_not;
@@ -237,7 +246,7 @@ void placer::wait_or_give_up(guest& g) {
                                            : "no worker of the pool can go on with the answer" +
                                                  (why_none_.empty() ? std::string() : ": " + why_none_);
   const session_id id = g.asked.session;
-  context().send(g.session, no_place{id, {errc::not_ready, why}, retry_after_ms});
+  context().send(g.session, no_place{id, {errc::unreachable, why}, retry_after_ms});
   guests_.erase(id);
 }
 

@@ -69,7 +69,8 @@ class placer final : public actor::actor_of<placer> {
     std::optional<std::string> unfit;
     std::optional<scheduler_report> report;  // of a target's scheduler
     instant asked;
-    scheduler_report before;  // for what rows and passes cost of late
+    scheduler_report before;  // for what rows and passes cost of late, and what it has done since
+    bool has_reported = false;
     double row_us = 0, pass_us = 0;
   };
   struct guest {
@@ -88,6 +89,7 @@ class placer final : public actor::actor_of<placer> {
   void tell(const guest& g, bool ask_again = true);
   void wait_or_give_up(guest& g);
   void forget_models();
+  void count_work(const scheduler_report& before, const scheduler_report& now);
   void note_load(actor::process_number process, const member& m);
   [[nodiscard]] actor::process_number choose_drafter(std::uint64_t vocabulary);
   void ask_status(actor::process_number process, member& m);
@@ -95,6 +97,7 @@ class placer final : public actor::actor_of<placer> {
   placer_options options_;
   scheduler::placement placement_;
   std::map<actor::process_number, member> members_;
+  scheduler_report done_;  // of its totals: what workers did since this gateway knows them
   std::unordered_map<session_id, guest> guests_;
   std::map<std::uint64_t, instant> models_;  // by digest, and when a worker was there last
   std::string why_none_;                     // why the last process is of no use, where there is no other

@@ -17,6 +17,7 @@ constexpr microseconds leader_patience{30'000'000};   // a prompt that takes lon
 constexpr std::uint32_t prefix_questions_max = 4;     // of a sequence: leaders may come and go
 constexpr std::uint64_t pass_us_max = 3'600'000'000;  // no pass takes an hour
 constexpr std::uint32_t stalled_retry_ms = 5'000;
+constexpr microseconds asking_age_max{2'000'000};  // of a question, for scheduler_report::asking_count
 
 /// At most as many bytes as the run takes in a message, with its page table.
 std::size_t estimate_bytes(const batch_run& run) {
@@ -567,6 +568,9 @@ void verify_scheduler::on(const report_status&) {
   report_.waiting_count = queue_.waiting_count();
   report_.pages_held = options_.limits.pages_count - std::min(pages_free_, options_.limits.pages_count);
   report_.tokens_max = options_.limits.tokens_max;
+  report_.asking_count = static_cast<std::uint32_t>(std::ranges::count_if(clients_, [&](const auto& one) {
+    return queue_.awaits_answer(one.first) || context().now() - one.second.heard < asking_age_max;
+  }));
   context().send(context().sender(), report_);
 }
 

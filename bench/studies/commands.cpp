@@ -269,6 +269,14 @@ void add_bench_evict(CLI::App& bench, int& exit_code) {
   c->callback([f, &exit_code] { exit_code = run_evict(*f); });
 }
 
+void add_bench_load_agent(CLI::App& bench, int& exit_code) {
+  auto f = std::make_shared<load_agent_options>();
+  auto* c = bench.add_subcommand("load-agent", "Send requests as a 'load --agents' elsewhere says");
+  c->add_option("--join", f->join, "Its --agents-listen endpoint")->required();
+  c->add_flag("--insecure-plaintext", f->insecure_plaintext, "Allow tcp, which is not encrypted here");
+  c->callback([f, &exit_code] { exit_code = run_load_agent(*f); });
+}
+
 void add_bench_load(CLI::App& bench, int& exit_code) {
   auto f = std::make_shared<load_options>();
   auto* c = bench.add_subcommand("load", "What many users of a server get, by their number and by method");
@@ -324,6 +332,22 @@ void add_bench_load(CLI::App& bench, int& exit_code) {
       ->group("Load");
   c->add_option("--seed", f->seed, "The same seed gives the same requests at the same times")
       ->capture_default_str()
+      ->group("Load");
+
+  c->add_option("--agents", f->agents,
+                "Processes elsewhere ('redline bench load-agent') that send the requests together")
+      ->check(CLI::Range(1, 4096))
+      ->group("Agents");
+  c->add_option("--agents-listen", f->agents_listen, "Endpoint where they dial in: tcp://HOST:PORT or ipc://PATH")
+      ->group("Agents");
+  c->add_flag("--insecure-plaintext", f->insecure_plaintext, "Allow tcp, which is not encrypted here")->group("Agents");
+  c->add_option("--warm-up", f->warm_up, "Seconds at the beginning of each level that do not count")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->capture_default_str()
+      ->group("Load");
+  c->add_option("--find-knee", f->knee_share,
+                "Instead of levels: the highest rate of which this share of answers is within the SLO, from --rate on")
+      ->check(CLI::Range(0.01, 1.0))
       ->group("Load");
 
   c->add_option("--slo-ttft-ms", f->target.first_ms, "Goodput: most milliseconds to the first text")

@@ -23,11 +23,12 @@ export class Program {
         for (let i = 0; i < seconds * 20; ++i) {
             const match = this.lines.join("").match(pattern);
             if (match) return match;
-            if (this.child.exitCode !== null) break;
+            if (this.hasEnded()) break;
             await sleep(50);
         }
         throw new Error(`expected ${pattern} on standard error, found: ${this.lines.join("")}`);
     }
+    hasEnded() { return this.child.exitCode !== null || this.child.signalCode !== null; }
     kill(signal = "SIGKILL") {
         this.child.kill(signal);
         return this.exited;

@@ -347,7 +347,11 @@ TEST(zmq_broker, may_be_killed_and_started_again) {
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   // What is sent meanwhile comes back.
   ASSERT_TRUE(p.front.link->send(note(p.back.at, p.front.at, "lost")));
-  EXPECT_EQ(next(*p.front.link)->head.id, actor::undeliverable::id);
+  const auto back = next(*p.front.link);
+  ASSERT_TRUE(back);
+  ASSERT_EQ(back->head.id, actor::undeliverable::id);
+  // The process is not gone yet, so nobody need begin anew.
+  EXPECT_EQ(actor::decode<actor::undeliverable>(back->body)->why.code, errc::not_ready);
   zmq_broker again;
   ASSERT_TRUE(again.start(at(p.directory.endpoint())));
   // The same processes, told again, because what was sent is lost.
@@ -381,7 +385,9 @@ TEST(zmq_broker, may_be_one_of_two) {
     zmq_broker* const left = gone == &first ? &second : &first;
     gone->stop();
     const auto before = left->counts().frames;
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    // They are told of each other again, because what was on its way is lost.
+    front.expect_news(2, true);
+    back.expect_news(1, true);
     expect_talk(front, back);
     EXPECT_EQ(left->counts().frames, before + 101);
     if (gone == &second) break;

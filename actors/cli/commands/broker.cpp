@@ -24,8 +24,8 @@ int run(const broker_flags& f) {
   std::cerr << "\n";
   while (signals.wait(std::chrono::milliseconds(200)) == 0) {
   }
-  broker.stop();
   const auto done = broker.counts();
+  broker.stop();
   std::cerr << "redline: carried " << done.frames << " messages, " << done.bytes << " bytes; gave " << done.undelivered
             << " back\n";
   return 0;

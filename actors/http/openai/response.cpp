@@ -279,7 +279,21 @@ std::string event_writer::event(std::uint32_t index, json content, std::optional
 }
 
 std::string event_writer::as_event(const json& object) const {
-  return "id: " + to_text(at_) + "\ndata: " + dump_json(object) + "\n\n";
+  // While one choice goes on, others may not have caught up with what the client has of them.
+  event_id sent = at_;
+  for (std::size_t i = 0; i < sent.choices.size(); ++i) {
+    auto& at = sent.choices[i];
+    const auto& had = had_.choices[i];
+    if (at.text_bytes < had.text_bytes) {
+      at.text_bytes = had.text_bytes;
+      at.text_digest = had.text_digest;
+    }
+    at.tokens_count = std::max(at.tokens_count, had.tokens_count);
+    at.is_begun = at.is_begun || had.is_begun;
+    at.is_over = at.is_over || had.is_over;
+  }
+  sent.usage_sent = sent.usage_sent || had_.usage_sent;
+  return "id: " + to_text(sent) + "\ndata: " + dump_json(object) + "\n\n";
 }
 
 std::string event_writer::first(std::uint32_t index) {

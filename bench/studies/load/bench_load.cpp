@@ -12,6 +12,7 @@
 #include "actors/cli/command.hpp"
 #include "actors/cli/progress_line.hpp"
 #include "bench/studies/common/json_file.hpp"
+#include "bench/studies/load/load_agents.hpp"
 #include "bench/studies/load/load_client.hpp"
 #include "bench/studies/load/load_plan.hpp"
 #include "bench/studies/load/load_report.hpp"
@@ -82,19 +83,99 @@ load_record run_shown(const load_level& level, const std::string& method, const 
   return record;
 }
 
+/// Runs levels, here or by agents.
+class level_runner {
+ public:
+  static result<level_runner> make(const load_options& f, const std::string& url) {
+    REDLINE_TRY_ASSIGN(auto edits, edits_of(f));
+    REDLINE_TRY_ASSIGN(auto server, server_address::parse(url, f.api_key));
+    level_runner r(f, url, std::move(edits), std::move(server));
+    if (f.agents == 0) return r;
+    REDLINE_TRY_ASSIGN(r.edits_text_, read_whole(f.edits.empty() ? default_edits_path() : f.edits));
+    REDLINE_TRY_ASSIGN(
+        r.agents_,
+        load_agents::gather(
+            {.listen = {.listens = {f.agents_listen}, .insecure_plaintext = f.insecure_plaintext}, .count = f.agents}));
+    return r;
+  }
+
+  result<load_record> run(const load_level& level, const std::string& method, std::uint64_t seed, std::size_t count) {
+    load_record record;
+    if (agents_) {
+      REDLINE_TRY_ASSIGN(record, agents_->run({.server = url_,
+                                               .api_key = f_.api_key,
+                                               .edits = edits_text_,
+                                               .edit_bytes_max = f_.edit_bytes_max,
+                                               .level = level,
+                                               .mix = f_.mix,
+                                               .method = method,
+                                               .count = count,
+                                               .seed = seed}));
+    } else {
+      const auto plan = plan_requests(level, count, seed, edits_, f_.mix);
+      record = run_shown(level, method, plan,
+                         [&](std::size_t i) { return ask(server_, question_of(plan[i], edits_, f_.mix, method)); });
+    }
+    if (f_.warm_up > 0) cut_warm_up(record, f_.warm_up);
+    return record;
+  }
+  [[nodiscard]] std::vector<std::string> methods() const { return methods_that_work(f_, server_, edits_); }
+
+ private:
+  level_runner(const load_options& f, std::string url, std::vector<known_edit> edits, server_address server)
+      : f_(f), url_(std::move(url)), edits_(std::move(edits)), server_(std::move(server)) {}
+  const load_options& f_;
+  std::string url_;
+  std::vector<known_edit> edits_;
+  server_address server_;
+  std::string edits_text_;
+  std::unique_ptr<load_agents> agents_;
+};
+
+constexpr double knee_seconds = 10;  // of each rate that is tried
+
+/// Doubles the rate while enough answers are within the target, then halves the interval in which they cease to be.
+result<void> find_knee(const load_options& f, level_runner& runner, const std::string& method, load_record& record) {
+  double good = 0, bad = 0;
+  double rate = f.rates.empty() ? 1 : f.rates.front();
+  constexpr int halvings_max = 4, doublings_max = 16;
+  // Long enough that a server which falls behind shows it.
+  const auto requests_at = [&](double r) {
+    return std::max<std::size_t>(f.requests, static_cast<std::size_t>(r * knee_seconds));
+  };
+  for (int i = 0, halvings = 0; i < doublings_max + halvings_max && halvings <= halvings_max; ++i) {
+    REDLINE_TRY_ASSIGN(auto one,
+                       runner.run({true, rate}, method, f.seed + static_cast<std::uint64_t>(i), requests_at(rate)));
+    const auto all = summarise(one, f.target);
+    const bool holds = !all.empty() && all.front().good_share >= f.knee_share;
+    std::fprintf(stderr, "redline: %.3g/s: %.0f%% within the target\n", rate,
+                 all.empty() ? 0.0 : 100 * all.front().good_share);
+    REDLINE_TRY(record.add(std::move(one)));
+    (holds ? good : bad) = rate;
+    halvings += bad > 0 ? 1 : 0;
+    rate = bad == 0 ? 2 * rate : (good + bad) / 2;
+  }
+  std::printf(
+      "knee of %s: %.3g requests a second, of which %.0f%% have the first text within %.0f ms and a token each %.0f "
+      "ms\n",
+      method.c_str(), good, 100 * f.knee_share, f.target.first_ms, f.target.per_token_ms);
+  return {};
+}
+
 result<load_record> measure(const load_options& f, const std::string& url) {
-  REDLINE_TRY_ASSIGN(const auto edits, edits_of(f));
-  REDLINE_TRY_ASSIGN(const auto server, server_address::parse(url, f.api_key));
-  const auto methods = methods_that_work(f, server, edits);
+  REDLINE_TRY_ASSIGN(auto runner, level_runner::make(f, url));
+  const auto methods = runner.methods();
   if (methods.empty()) return failure{errc::not_ready, "the server refuses all of the methods"};
   load_record record;
+  if (f.knee_share > 0) {
+    for (const auto& method : methods) REDLINE_TRY(find_knee(f, runner, method, record));
+    return record;
+  }
   for (const load_level& level : levels_of(f)) {
     for (std::uint32_t repeat = 0; repeat < f.repeats; ++repeat) {
-      const auto plan = plan_requests(level, requests_of(f, level), f.seed + repeat, edits, f.mix);
       for (const std::string& method : methods) {
-        REDLINE_TRY(record.add(run_shown(level, method, plan, [&](std::size_t i) {
-          return ask(server, question_of(plan[i], edits, f.mix, method));
-        })));
+        REDLINE_TRY_ASSIGN(auto one, runner.run(level, method, f.seed + repeat, requests_of(f, level)));
+        REDLINE_TRY(record.add(std::move(one)));
       }
     }
   }
@@ -177,6 +258,11 @@ result<load_record> gather(const load_options& f) {
 }
 
 }  // namespace
+
+int run_load_agent(const load_agent_options& options) {
+  return run_load_agent(
+      transport::bridge_options{.joins = {options.join}, .insecure_plaintext = options.insecure_plaintext});
+}
 
 int run_load(const load_options& options) {
   const auto record = gather(options);

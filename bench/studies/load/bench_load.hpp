@@ -29,8 +29,18 @@ struct load_options {
   std::uint64_t seed = 1;
   latency_target target;
   std::vector<std::string> merge;
+  std::uint32_t agents = 0;   // processes elsewhere that send the requests; 0: this one does
+  std::string agents_listen;  // where they dial in
+  bool insecure_plaintext = false;
+  double warm_up = 0;     // seconds at the beginning of each level that do not count
+  double knee_share = 0;  // finds the highest rate of which this share is within the target; 0: does not
   std::string json;
 };
+struct load_agent_options {
+  std::string join;
+  bool insecure_plaintext = false;
+};
 int run_load(const load_options& options);
+int run_load_agent(const load_agent_options& options);
 
 }  // namespace redline::studies

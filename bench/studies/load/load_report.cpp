@@ -174,6 +174,15 @@ result<void> load_record::add(load_record other) {
   return {};
 }
 
+void cut_warm_up(load_record& record, double seconds) {
+  std::erase_if(record.rows, [&](const load_row& row) {
+    return std::any_of(record.windows.begin(), record.windows.end(), [&](const load_window& w) {
+      return w.level == row.level && w.method == row.method && row.sent >= w.began && row.sent < w.began + seconds;
+    });
+  });
+  for (auto& w : record.windows) w.began = std::min(w.began + seconds, w.ended);
+}
+
 json json_of(const load_record& record) {
   json out = {{"windows", json::array()}, {"requests", json::array()}};
   for (const load_window& w : record.windows) {

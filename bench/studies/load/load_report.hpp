@@ -55,6 +55,9 @@ struct load_record {
   bool operator==(const load_record&) const = default;
 };
 
+/// Leaves out what was sent in the first seconds of each window, which begins after them.
+void cut_warm_up(load_record& record, double seconds);
+
 [[nodiscard]] nlohmann::ordered_json json_of(const load_record& record);
 /// name: of the file, for the failure, which also names the entry and the field.
 result<load_record> parse_load_record(const std::string& text, const std::string& name);

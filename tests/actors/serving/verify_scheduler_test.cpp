@@ -435,6 +435,22 @@ TEST_F(verify_scheduler_test, a_batch_that_can_never_reach_the_target_model_ends
   EXPECT_EQ(placed().runs.size(), 1u);
 }
 
+TEST_F(verify_scheduler_test, reports_how_many_sequences_somebody_still_asks_for) {
+  start_target();
+  const auto asking = [&] {
+    wire.sent.clear();
+    inject(session_at, report_status{});
+    return expect<scheduler_report>(session_at).asking_count;
+  };
+  EXPECT_EQ(asking(), 0u);
+  ask({.tail = {1, 2}});
+  placed();
+  complete();
+  EXPECT_EQ(asking(), 1u);
+  pass(microseconds{2'100'000});
+  EXPECT_EQ(asking(), 0u) << "its session may have gone on elsewhere without a word that arrived";
+}
+
 TEST_F(verify_scheduler_test, does_not_let_sessions_wait_for_ever_for_a_target_model_that_is_silent) {
   for (const bool is_lost : {false, true}) {
     start_target();

@@ -217,6 +217,22 @@ TEST(resumed_stream, keeps_what_is_known_of_other_choices) {
   EXPECT_EQ(again.delta(1, "more"), writer.delta(1, "more"));
 }
 
+TEST(resumed_stream, may_be_lost_again_before_all_choices_have_caught_up) {
+  event_writer writer(head_of(endpoint::completions), true, first_id(3));
+  writer.delta(0, "zero", &two_tokens);
+  writer.delta(1, "one", &two_tokens);
+  const auto had = parse_event(writer.finish(2, finish_reason::stop)).id;
+  event_writer again(head_of(endpoint::completions), true, first_id(3), had);
+  EXPECT_EQ(again.delta(0, "zer"), "");
+  auto tokens = two_tokens;
+  tokens.insert(tokens.end(), two_tokens.begin(), two_tokens.end());
+  const auto next = parse_event(again.delta(1, "one more", &tokens)).id;
+  EXPECT_EQ(next.choices[0], had.choices[0]);
+  EXPECT_EQ(next.choices[1].text_bytes, 8U);
+  EXPECT_EQ(next.choices[1].tokens_count, 4U);
+  EXPECT_EQ(next.choices[2], had.choices[2]);
+}
+
 TEST(responses, are_valid_utf8_whatever_the_model_says) {
   const choice choices[] = {{0, "a\xff\xc3", finish_reason::stop, {}}};
   EXPECT_THAT(completion_body(head_of(endpoint::chat), choices, {}), HasSubstr("\"a\uFFFD\uFFFD\""));

@@ -1,0 +1,217 @@
+// A pool whose workers, brokers and models come and go while it answers: the answers stay the same bytes.
+import assert from "node:assert/strict";
+import {after, before, test} from "node:test";
+import {setTimeout as sleep} from "node:timers/promises";
+import {Server, draftModel} from "./redline.mjs";
+import {Pool, busiest} from "./pool.mjs";
+import {chat, readStream, requests, sum, words} from "./streams.mjs";
+
+const patience = 3;  // seconds that answers wait for a worker
+const long = ["/v1/completions", {model: "demo-target", prompt: "def one():", max_tokens: 1000, ignore_eos: true, temperature: 1,
+    seed: 5, logprobs: 1, stream: true, redline: {speculation: {method: "regular"}}}];
+const source = "def f(x):\n    return x\n".repeat(30);
+let pool;
+let brokers;
+let gateways;
+let targets;
+let drafter;
+let expected;
+
+const listed = async (gateway) => (await gateway.client().models.list()).data.map((m) => m.id).sort();
+const isReady = async (gateway) => (await fetch(`${gateway.url}/readyz`)).status === 200;
+const answer = async (gateway, [path, body] = long, stop = undefined) => words(sum(await readStream(gateway.url, path, body, undefined, stop)));
+/** A worker that all gateways have met. */
+async function startTarget(...more) {
+    const worker = pool.startWorker("target", ...more);
+    for (const _ of gateways) await worker.says(/handshake|process \d+ is here/);
+    return worker;
+}
+/** Starts the stream, and lets the accident happen to the worker that serves it when its first words have come. */
+async function answerWith(accident, gateway = gateways[0]) {
+    const serving = busiest(targets);
+    let begun;
+    const hasBegun = new Promise((resolve) => { begun = resolve; });
+    let isDone = false;
+    const reading = answer(gateway, long, (events) => {
+        if (events.length > 2) begun();
+        return false;
+    }).finally(() => { isDone = true; });
+    await Promise.race([hasBegun, reading]);
+    const worker = await serving;
+    assert.equal(isDone, false, "the answer was too short for an accident");
+    await accident(worker);
+    return await reading;
+}
+async function replace(worker) {
+    await worker.kill();
+    targets = targets.filter((one) => one !== worker);
+    targets.push(await startTarget());
+}
+
+/** What an edit session says: each call's text. `between(call)` is run before each call. */
+async function liveSession(gateway, between = async () => {}) {
+    const call = async (verb, path, body) => {
+        const response = await fetch(`${gateway.url}/v1/redline/sessions${path}`, {method: verb, body: body && JSON.stringify(body)});
+        const text = await response.text();
+        assert.ok(response.ok, text);
+        return text === "" ? {} : JSON.parse(text);
+    };
+    const opened = await call("POST", "", {model: "demo-target", files: [{path: "a.py", text: source, version: 1}]});
+    const said = [];
+    for (let v = 2; v < 6; ++v) {
+        const place = {line: 3 * v, character: 0};
+        await call("PATCH", `/${opened.id}/files/a.py`, {version: v, edits: [{range: {start: place, end: place}, text: `y${v} = ${v}\n`}]});
+        await between(v);
+        const end = {line: 3 * v + 1, character: 0};
+        const done = await call("POST", `/${opened.id}/complete`, {path: "a.py", position: end, mode: "text", max_tokens: 30,
+            temperature: 0.7, seed: v});
+        said.push(done.choices[0].text);
+    }
+    await call("DELETE", `/${opened.id}`);
+    return said;
+}
+
+before(async () => {
+    const alone = await Server.start("--draft", draftModel);
+    expected = {long: await answer(alone), session: await liveSession(alone)};
+    for (const [name, one] of Object.entries(requests)) expected[name] = await answer(alone, one);
+    await alone.kill();
+    pool = new Pool(2);
+    brokers = [await pool.startBroker(0)];
+    gateways = [await pool.startGateway("--pool-patience", String(patience)), await pool.startGateway("--pool-patience", String(patience))];
+    targets = [pool.startWorker("target"), pool.startWorker("target"), pool.startWorker("target")];
+    drafter = pool.startWorker("draft");
+    for (const gateway of gateways) await gateway.until(() => isReady(gateway));
+});
+after(() => pool?.close());
+
+test("gateways have no model file and list what the workers have", async () => {
+    for (const gateway of gateways) {
+        await gateway.until(async () => (await listed(gateway)).length > 0);
+        assert.deepEqual(await listed(gateway), ["demo-target"]);
+    }
+});
+
+test("all gateways say what one server says, of every feature", async () => {
+    for (const [name, one] of Object.entries(requests)) {
+        const [first, second] = await Promise.all(gateways.map((gateway) => answer(gateway, one)));
+        assert.deepEqual(first, expected[name], name);
+        assert.deepEqual(second, expected[name], name);
+    }
+    const [path, body] = requests["the most probable tokens"];
+    const drafted = [path, {...body, redline: {speculation: {method: "assisted"}}}];
+    assert.deepEqual((await answer(gateways[0], drafted)).choices, expected["the most probable tokens"].choices);
+});
+
+test("a worker that is killed in the middle of an answer costs no byte", async () => {
+    let killed;
+    assert.deepEqual(await answerWith(async (worker) => {
+        killed = worker;
+        await worker.kill();
+    }), expected.long);
+    await replace(killed);
+});
+
+test("a worker that hangs in the middle of an answer and comes back later costs no byte", async () => {
+    let stopped;
+    assert.deepEqual(await answerWith((worker) => {
+        stopped = worker;
+        worker.child.kill("SIGSTOP");
+    }), expected.long);
+    stopped.child.kill("SIGCONT");
+    assert.deepEqual(await answer(gateways[1]), expected.long);
+});
+
+test("a worker that is told to end hands its answers over and ends within seconds", async () => {
+    let ended;
+    let seconds;
+    assert.deepEqual(await answerWith(async (worker) => {
+        const began = performance.now();
+        ended = worker;
+        assert.deepEqual(await worker.kill("SIGTERM"), {code: 0, signal: null});
+        seconds = (performance.now() - began) / 1000;
+    }), expected.long);
+    assert.ok(seconds < 4, `it took ${seconds} s`);
+    await replace(ended);
+});
+
+test("an edit session goes on after its worker has died", async () => {
+    const said = await liveSession(gateways[0], async (v) => {
+        if (v !== 4) return;
+        // Which one keeps the session cannot be seen, so each dies once.
+        for (const worker of [...targets]) await replace(worker);
+    });
+    assert.deepEqual(said, expected.session);
+});
+
+test("the only broker may be killed and started again in the middle of an answer", async () => {
+    assert.deepEqual(await answerWith(async () => {
+        await brokers[0].kill();
+        brokers[0] = await pool.startBroker(0);
+    }), expected.long);
+});
+
+test("of two brokers one may be killed in the middle of an answer", async () => {
+    brokers[1] = await pool.startBroker(1);
+    for (const one of [...gateways, ...targets]) await one.says(new RegExp(`joined the broker at ${pool.endpoints[1]}`));
+    assert.deepEqual(await answerWith(() => brokers[0].kill()), expected.long);
+    assert.deepEqual(await answer(gateways[1]), expected.long);
+    brokers[0] = await pool.startBroker(0);
+});
+
+test("a worker with another model is another model of the list", async () => {
+    const other = pool.startWorker("target", "--model", draftModel);
+    for (const gateway of gateways) await gateway.until(async () => (await listed(gateway)).length === 2);
+    assert.deepEqual(await listed(gateways[0]), ["demo-draft", "demo-target"]);
+    const [path, body] = requests["the most probable tokens"];
+    const events = await readStream(gateways[0].url, path, {...body, model: "demo-draft"});
+    assert.equal(JSON.parse(events[0].data).model, "demo-draft");
+    assert.deepEqual(await answer(gateways[0], [path, body]), expected["the most probable tokens"]);
+    await other.kill();
+});
+
+test("a worker of other numerics never goes on with an answer; one of the same does, when it comes", async () => {
+    const others = await startTarget("--kv", "f32");
+    const mine = targets;
+    // The answer must not begin at the other: where it does, it is asked again.
+    for (let tries = 0; ; ++tries) {
+        assert.ok(tries < 20);
+        targets = [...mine, others];
+        let isOther = false;
+        const said = await answerWith(async (worker) => {
+            isOther = worker === others;
+            if (isOther) return;
+            await Promise.all(mine.map((one) => one.kill()));
+            await sleep(1000);
+            targets = [await startTarget()];
+        });
+        if (isOther) continue;
+        assert.deepEqual(said, expected.long);
+        break;
+    }
+    await others.kill();
+    targets.push(await startTarget());
+});
+
+test("without a worker answers fail with 503 when the patience ends, and none hangs", async () => {
+    let events = [];
+    const reading = readStream(gateways[0].url, ...long, undefined, (came) => {
+        events = came;
+        return false;
+    });
+    await gateways[0].until(() => events.length > 2);
+    await Promise.all(targets.map((one) => one.kill()));
+    const began = performance.now();
+    const [path, body] = long;
+    const refused = await Promise.all(gateways.map((gateway) => fetch(gateway.url + path, {method: "POST", body: JSON.stringify(body)})));
+    for (const one of refused) {
+        assert.equal(one.status, 503);
+        assert.ok(Number(one.headers.get("retry-after")) > 0);
+    }
+    events = await reading;
+    assert.match(JSON.parse(events.at(-1).data).error.message, /^No worker/);
+    assert.ok(performance.now() - began < (patience + 5) * 1000);
+    targets = [await startTarget()];
+    for (const gateway of gateways) await gateway.until(() => isReady(gateway));
+    assert.deepEqual(await answer(gateways[0]), expected.long);
+});
