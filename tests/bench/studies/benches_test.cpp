@@ -251,5 +251,30 @@ TEST_F(benches, evictions_are_timed_and_judged) {
   EXPECT_NEAR(perplexity("lazy") / perplexity("shift"), 1, 0.02);
 }
 
+const std::string curve = " --model-curve " + test::source_path("bench/results/data/curve-demo-1-thread.json");
+
+TEST_F(benches, simulate_prints_a_table_or_the_same_json_for_the_same_seed) {
+  const std::string line = "simulate --workers 4 --sessions 50 --minutes 0.2 --loss-per-minute 2" + curve;
+  const auto table = call(add_bench_simulate, line);
+  EXPECT_EQ(table.exit_code, 0);
+  EXPECT_THAT(table.text, HasSubstr("4 workers, 50 users"));
+  EXPECT_THAT(table.text, HasSubstr("from a worker's end to the next token"));
+  const auto json = call(add_bench_simulate, line + " --json -");
+  EXPECT_EQ(json.text, call(add_bench_simulate, line + " --json -").text);
+  EXPECT_NE(json.text, call(add_bench_simulate, line + " --json - --seed 7").text);
+  EXPECT_EQ(ordered_json::parse(json.text)["options"]["workers"], 4);
+}
+
+TEST_F(benches, plan_prints_every_trial_and_the_number_of_machines) {
+  const auto said =
+      call(add_bench_plan, "plan --users 100 --minutes 0.5 --think-seconds 10 --slo-ttft-ms 2000 --json " +
+                               (folder_ / "plan.json") + curve);
+  EXPECT_EQ(said.exit_code, 0);
+  const auto json = json_at("plan.json");
+  EXPECT_GT(json["machines"], json["machines_if_none_is_lost"]);
+  EXPECT_FALSE(json["trials"].empty());
+  EXPECT_THAT(said.text, HasSubstr("take " + std::to_string(json["machines"].get<int>()) + ", so that"));
+}
+
 }  // namespace
 }  // namespace redline::studies
