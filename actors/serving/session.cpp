@@ -85,6 +85,7 @@ void session::ask_for_place(actor::process_number not_process) {
 /// Whatever the scheduler knew is sent again, to it or to another one.
 void session::forget_target() {
   target_knows_ = 0;
+  target_answered_ = false;
   target_strayed_ = false;
   splices_.clear();
   // Another scheduler computes the log as it is, where the lost one may have moved KV.
@@ -183,7 +184,8 @@ actor::task<const verified*> session::ask_target() {
       if (gap->from == 0 && std::exchange(moved_, false)) recomputed_before_ = stats_.reevaluated + 1;
       tell_target(std::min(gap->from, work_.log_count()));
     } else {
-      tell_target(target_knows_);
+      // One that has not answered yet may hold an older log of this sequence, and may have missed the whole one.
+      tell_target(target_answered_ ? target_knows_ : 0);
     }
   }
 }
@@ -306,6 +308,7 @@ token_log::progress session::commit(const verified& m) {
   count(m, step.agreed_count - before);
   follow_width(m.verified_count);
   step_ = m.step;
+  target_answered_ = true;
   // The scheduler appended the tokens when it sent them; the log may have gone another way.
   target_knows_ = step.agreed_count;
   target_strayed_ = step.agreed_count < before + m.tokens.size();

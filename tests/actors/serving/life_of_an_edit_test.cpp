@@ -273,6 +273,28 @@ TEST_F(life_of_an_edit, asks_again_for_an_answer_and_takes_it_once) {
 }
 
 // They may come after a restart of the front, to an address that is another session's now.
+// It may hold an older log of the sequence, which the rest of this one does not continue.
+TEST_F(life_of_an_edit, sends_the_whole_log_until_the_scheduler_has_answered) {
+  open(10);
+  wire.sent.clear();
+  pass(microseconds{2'000'000});
+  const auto again = expect<verify_run>(scheduler_at);
+  EXPECT_EQ(again.log.from, 0u);
+  EXPECT_EQ(again.log.tokens, (std::vector<token>{'a', 'b', 'c'}));
+  inject(scheduler_at, says(1, {'d'}));
+  wire.sent.clear();
+  inject(drafter_at, proposal{.session = {41}, .round = {2}, .tokens = {'e'}});
+  EXPECT_EQ(expect<verify_run>(scheduler_at).log.from, 4u);
+  constexpr auto other_at = actor::make_address(9, 1, 4);
+  for (int i = 0; i < 2; ++i) {
+    inject({}, session_placed{.session = {41}, .scheduler = other_at, .ask_again = true});
+    if (i == 0) expect<release_sequence>(scheduler_at);
+    const auto moved = expect<verify_run>(other_at);
+    EXPECT_EQ(moved.log.from, 0u) << i;
+    EXPECT_EQ(moved.log.tokens.size(), 4u);
+  }
+}
+
 TEST_F(life_of_an_edit, takes_no_answer_that_is_for_another_session) {
   open(10);
   wire.sent.clear();
