@@ -81,8 +81,9 @@ std::optional<worker_number> placement::choose(const placement_question& questio
     const worker& w = workers_.at(number);
     return w.load.running + w.load.waiting + w.placed < w.load.running_max + w.load.waiting_max;
   };
-  if (std::any_of(able.begin(), able.end(), has_room)) {
+  if (question.needs_room || std::any_of(able.begin(), able.end(), has_room)) {
     std::erase_if(able, [&](worker_number n) { return !has_room(n); });
+    if (able.empty()) return std::nullopt;
   }
   std::vector<worker_number> looked_at;
   const auto consider = [&](worker_number number) {

@@ -32,6 +32,7 @@ struct placement_question {
   std::uint64_t affinity = 0;  // answers of one number belong together; 0: none
   std::uint32_t prompt_tokens = 0;
   std::span<const std::uint64_t> prefixes;    // hashes of the prompt's beginnings; see hash_prefixes
+  bool needs_room = false;                    // else a full worker is chosen where all are full, and says so
   std::uint32_t random = 0;                   // decides between equals
   std::function<bool(worker_number)> may_be;  // empty: any may
 };

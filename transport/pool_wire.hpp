@@ -49,10 +49,13 @@ struct member_news {
   }
 };
 
-/// A sign of life, with the bytes of frames received so far on this link: what is sent and not yet received is bounded.
+/// A sign of life, with the bytes of frames received and sent so far on this link: what is sent and not yet received is
+/// bounded. Frames keep their order, so what was sent before a beat and has not come by then is lost, and the receiver
+/// takes the sender's count for its own; so counts agree again after any loss, or when one side has begun anew.
 struct link_beat {
   std::uint64_t received_bytes = 0;
-  static constexpr auto fields(auto& self) { return std::tie(self.received_bytes); }
+  std::uint64_t sent_bytes = 0;
+  static constexpr auto fields(auto& self) { return std::tie(self.received_bytes, self.sent_bytes); }
 };
 
 /// Who may take part, and who may say what. Called from the threads of bridges and brokers.

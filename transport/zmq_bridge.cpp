@@ -177,7 +177,7 @@ void zmq_bridge::beat(clock::time_point now) {
     }
     link.missed_since = now;
     link.told_bytes = link.received_bytes;
-    if (!send_control(link, wire::beat, actor::encode(link_beat{link.received_bytes}))) {
+    if (!send_control(link, wire::beat, actor::encode(link_beat{link.received_bytes, link.sent_bytes}))) {
       lose_link(link, "the broker is gone");
     } else if (now - link.heard > options_.limits.silence_max) {
       lose_link(link, "the broker is silent");
@@ -203,7 +203,7 @@ void zmq_bridge::take_in(broker_link& link) {
   link.received_bytes += parts_[0].size() + parts_[1].size();
   if (link.received_bytes - link.told_bytes > untold_bytes_max) {
     link.told_bytes = link.received_bytes;
-    (void)send_control(link, wire::beat, actor::encode(link_beat{link.received_bytes}));
+    (void)send_control(link, wire::beat, actor::encode(link_beat{link.received_bytes, link.sent_bytes}));
   }
   const actor::process_number from = actor::process_of(head->from);
   if (head->to_life != self_.life) return note_refusal(bridge_refusal::stale, "a message for a process that is gone");
@@ -256,19 +256,21 @@ void zmq_bridge::take_control(broker_link& link, const envelope& head, std::stri
     log_line(log_level::info, "bridge", "joined the broker at " + link.endpoint);
     return;
   }
+  if (head.id == wire::unknown && head.from_life != 0) {
+    lose_link(link, "the broker does not know this process");
+    return say_hello(link);
+  }
   if (link.life == 0 || link.life != head.from_life) return;  // its word before we met does not count
   link.heard = now;
   if (head.id == wire::beat) {
     if (const auto m = actor::decode<link_beat>(body)) {
       link.acknowledged_bytes = std::min(m->received_bytes, link.sent_bytes);
+      link.received_bytes = link.told_bytes = m->sent_bytes;
     }
   } else if (head.id == wire::member) {
     if (auto news = actor::decode<member_news>(body)) take_news(link, *news);
   } else if (head.id == wire::bye) {
     lose_link(link, "the broker says: " + shortened(body));
-  } else if (head.id == wire::unknown) {
-    lose_link(link, "the broker does not know this process");
-    say_hello(link);
   }
 }
 

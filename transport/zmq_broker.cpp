@@ -198,7 +198,7 @@ class zmq_broker::router {
   }
   void tell_received(peer& p) {
     p.told_bytes = p.received_bytes;
-    send_control(p, wire::beat, actor::encode(link_beat{p.received_bytes}));
+    send_control(p, wire::beat, actor::encode(link_beat{p.received_bytes, p.sent_bytes}));
   }
 
   void hear_hello(const incarnation& who, std::size_t socket) {
@@ -210,8 +210,15 @@ class zmq_broker::router {
            .card = std::string(card.substr(0, card_bytes_max)),
            .heard = clock::now()};
     const auto known = peers_.find(who.process);
-    if (known != peers_.end() && known->second.who != who) {
-      if (try_control(known->second, wire::beat, actor::encode(link_beat{known->second.received_bytes}))) {
+    if (known != peers_.end() && known->second.who == who && known->second.socket == socket &&
+        known->second.key != p.key) {
+      // Its connection is another one now, of somebody else: nothing more of what was meant for it goes there.
+      lose(who.process, "another key has taken its connection");
+      return refuse(p, "its number is another process's");
+    }
+    if (known != peers_.end() && (known->second.who != who || known->second.socket != socket)) {
+      if (try_control(known->second, wire::beat,
+                      actor::encode(link_beat{known->second.received_bytes, known->second.sent_bytes}))) {
         return refuse(p, "another process has the number " + std::to_string(who.process) +
                              "; start this one again, it will draw another");
       }
@@ -269,6 +276,7 @@ class zmq_broker::router {
     if (head.id == wire::beat) {
       if (const auto m = actor::decode<link_beat>(view(parts_[2]))) {
         p.acknowledged_bytes = std::min(m->received_bytes, p.sent_bytes);
+        p.received_bytes = p.told_bytes = m->sent_bytes;
       }
     } else if (head.id == wire::bye) {
       lose(p.who.process, "it has stopped");
@@ -279,7 +287,7 @@ class zmq_broker::router {
     std::vector<std::pair<actor::process_number, std::string>> lost;
     for (auto& [number, p] : peers_) {
       p.told_bytes = p.received_bytes;
-      if (!try_control(p, wire::beat, actor::encode(link_beat{p.received_bytes}))) {
+      if (!try_control(p, wire::beat, actor::encode(link_beat{p.received_bytes, p.sent_bytes}))) {
         lost.emplace_back(number, "its connection is gone");
       } else if (now - p.heard > options_.limits.silence_max) {
         lost.emplace_back(number, "it is silent");

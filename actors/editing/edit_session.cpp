@@ -186,6 +186,7 @@ void edit_session::lend(completion next) {
     tell_scheduler(sequence_, {++round_.value}, kv_.log(), std::move(splices));
   }
   preparing_ = false;
+  if (!options_.scheduler) ask_for_place(0);
   answer->partners.borrowed = {sequence_, round_, files_->how().context_max, context().self()};
   // Where the sequence is, and not where the placer would put an answer of its own.
   answer->partners.placer = {};
@@ -356,12 +357,26 @@ void edit_session::ask_for_place(actor::process_number not_process) {
   if (!options_.placer) return;
   context().tell(options_.placer, place_session{.session = options_.session,
                                                 .model = options_.model,
-                                                .numerics = numerics_,
+                                                .numerics = borrower_ ? numerics_ : std::string(),
                                                 .affinity = options_.session.value,
                                                 .tokens_max = files_->how().context_max,
                                                 .prompt_tokens = static_cast<std::uint32_t>(kv_.log().size()),
                                                 .wants_draft = true,
                                                 .not_process = not_process});
+}
+
+// The borrower has lost its scheduler, or is placed where it cannot go on.
+void edit_session::on(const place_session& m) {
+  if (!borrower_ || context().sender() != borrower_->where.where) return;
+  if (m.not_process != 0 && m.not_process != actor::process_of(options_.scheduler.where)) {
+    return context().send(borrower_->where.where, session_placed{.session = options_.session,
+                                                                 .scheduler = options_.scheduler.where,
+                                                                 .drafter = drafter_.where,
+                                                                 .numerics = numerics_,
+                                                                 .ask_again = true});
+  }
+  if (!m.numerics.empty()) numerics_ = m.numerics;
+  ask_for_place(m.not_process);
 }
 
 /// The sequence moves: the whole log is computed anew there, exactly. A session that has borrowed it moves, too.
@@ -386,6 +401,7 @@ void edit_session::on(const session_placed& m) {
 
 // The next completion asks again, or is told why not.
 void edit_session::on(const no_place& m) {
+  options_.scheduler = {};
   if (borrower_) context().tell(borrower_->where, m);
 }
 

@@ -72,6 +72,7 @@ class edit_session final : public actor::actor_of<edit_session> {
   void on(const log_needed& m);
   void on(const refused& m);
   void on(const run_pending& m);
+  void on(const place_session& m);
   void on(const session_placed& m);
   void on(const no_place& m);
   void on(const edit_session_tick& m);

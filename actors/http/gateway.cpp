@@ -299,6 +299,7 @@ void gateway::on(const gateway_tick&) {
 }
 
 void gateway::on(const scheduler_report& m) {
+  if (context().sender() != services_->scheduler.where) return;  // a worker of the pool, which was not asked
   if (m.tokens_max > 0) {
     const auto models = services_->models->snapshot();
     for (const auto& one : models->models()) one.model->answers->note_room(m.tokens_max);

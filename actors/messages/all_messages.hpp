@@ -31,8 +31,8 @@ using all_messages =
                cancel_everything, gateway_tick, answer_part_due, show_session, show_file, put_file, patch_file,
                drop_file, complete_text, edit_file, close_session, withdraw_call, sequence_returned, edit_session_tick,
                session_shown, file_shown, call_done, call_refused, answer_started, edit_session_over, read_header,
-               header_part, fetch_model, model_known, lose_model, fetch_due,
-               place_session, session_placed, no_place, leave_place, placer_tick>;
+               header_part, fetch_model, model_known, lose_model, fetch_due, place_session, session_placed, no_place,
+               leave_place, places_due, placer_tick>;
 
 /// Calls body(std::type_identity<M>{}) for every message M.
 template<class Body>

@@ -140,7 +140,7 @@ struct session_placed {
   session_id session;
   actor::address scheduler;
   actor::address drafter;  // nobody: there is none, or none was wanted
-  std::string numerics;    // what decides the bits of the answer from now on; never changes for a session
+  std::string numerics;    // what decides the bits of the answer; from its first token on it stays
   bool ask_again = false;  // what the scheduler was sent may be lost
   static constexpr auto fields(auto& self) {
     return std::tie(self.session, self.scheduler, self.drafter, self.numerics, self.ask_again);
@@ -165,6 +165,13 @@ struct leave_place {
 
   session_id session;
   static constexpr auto fields(auto& self) { return std::tie(self.session); }
+};
+
+/// The placer to itself: answers wait for a place, and what came in meanwhile has been heard.
+struct places_due {
+  static constexpr actor::message_id id{0x0a06};
+  static constexpr std::string_view name = "places_due";
+  static constexpr auto fields(auto&) { return std::tie(); }
 };
 
 /// The placer's own heartbeat.

@@ -145,6 +145,7 @@ session_partners engine::partners_in_pool(draft::method how, actor::address clie
   session_partners partners = options_.patience;
   partners.client = client;
   partners.placer = placer_ref();
+  partners.place_patience = options_.pool_patience;
   const bool looks_up = how == draft::method::lookup || how == draft::method::prediction;
   partners.place = {.model = model, .wants_draft = how != draft::method::regular && !looks_up};
   // Until there is a draft model, and while it cannot be reached.
@@ -416,10 +417,10 @@ process_card engine::describe_itself() const {
 
 std::string engine::numerics() const {
   if (!options_.roles.target) return {};
-  // Tables whose products are exact chains all give the same bits.
+  // Tables whose products are exact chains all give the same bits. Of another version sampling or grammars may differ.
   const bool is_exact = table_->one_chain && table_->product_error == 0;
   return (is_exact ? "exact" : std::string(table_->name)) + " kernels and a KV cache of " +
-         std::string(kernels::name_of(options_.kv));
+         std::string(kernels::name_of(options_.kv)) + ", version " + version();
 }
 
 void engine::begin_hand_over() {

@@ -34,6 +34,7 @@ void placer::on(const actor::peer_state& m) {
 
 void placer::meet(actor::process_number process, process_card card) {
   auto& known = members_[process];
+  known.heard = context().now();
   known.unfit = options_.why_unfit ? options_.why_unfit(card) : std::nullopt;
   if (known.unfit) {
     why_none_ = *known.unfit;
@@ -43,7 +44,7 @@ void placer::meet(actor::process_number process, process_card card) {
   const bool leaves = card.is_draining && !known.card.is_draining;
   known.card = std::move(card);
   if (known.card.has_target && !known.unfit) {
-    ask_status(process, known);
+    ask_status(process);
     note_load(process, known);
     models_[known.card.model] = context().now();
     if (options_.models.value != 0) {
@@ -60,14 +61,14 @@ void placer::meet(actor::process_number process, process_card card) {
 }
 
 void placer::lose(actor::process_number process, const std::string& why) {
-  if (members_.erase(process) == 0) return;
+  if (!members_.contains(process)) return;
+  members_.erase(process);
   context().log(log_level::warning, "lost worker " + std::to_string(process) + ": " + why);
   placement_.remove(process);
   move_guests(process);
 }
 
-void placer::ask_status(actor::process_number process, member& m) {
-  m.asked = context().now();
+void placer::ask_status(actor::process_number process) {
   context().send(options_.layout.scheduler_in(process), report_status{});
 }
 
@@ -78,6 +79,7 @@ void placer::on(const scheduler_report& m) {
   member& w = at->second;
   const bool was_ready = w.report && w.report->ready;
   w.report = m;
+  w.heard = context().now();
   if (m.batches_total > w.before.batches_total && m.rows_total > w.before.rows_total) {
     const auto us = static_cast<double>(m.forward_us_total - w.before.forward_us_total);
     w.row_us = us / static_cast<double>(m.rows_total - w.before.rows_total);
@@ -86,10 +88,7 @@ void placer::on(const scheduler_report& m) {
   if (std::exchange(w.has_reported, true)) count_work(w.before, m);
   w.before = m;
   note_load(process, w);
-  if (was_ready || !m.ready) return;
-  for (auto& [id, g] : guests_) {
-    if (g.waiting_since) (void)place(g);
-  }
+  if (!was_ready && m.ready) place_later();
 }
 
 /// Counts what a worker has done between two reports, so that nothing is uncounted when it is lost, nor counted twice
@@ -151,21 +150,50 @@ void placer::on(const report_status&) {
 
 void placer::on(const placer_tick&) {
   context().after(tick, placer_tick{});
+  std::vector<actor::process_number> silent;
   for (auto& [process, w] : members_) {
     if (!w.card.has_target || w.unfit) continue;
-    if (context().now() - w.asked > report_age_max) w.report.reset();
-    ask_status(process, w);
+    // Its bridge lives, but its scheduler says nothing.
+    if (w.report && context().now() - w.heard > report_age_max) {
+      w.report.reset();
+      note_load(process, w);
+      silent.push_back(process);
+    }
+    ask_status(process);
+  }
+  for (const auto process : silent) {
+    context().log(log_level::warning, "worker " + std::to_string(process) + " says nothing");
+    move_guests(process);
   }
   forget_models();
-  std::vector<session_id> waiting;
-  for (const auto& [id, g] : guests_) {
-    if (g.waiting_since) waiting.push_back(id);
+  for (auto& [id, g] : guests_) g.not_these.clear();
+  place_waiting();
+}
+
+/// Losses come one after the other; places are looked for when all that came together have been heard.
+void placer::place_later() {
+  if (!std::exchange(places_are_due_, true)) context().tell(self(), places_due{});
+}
+
+void placer::on(const places_due&) {
+  places_are_due_ = false;
+  place_waiting();
+}
+
+/// Answers without a place, and those of workers that drain. Where one finds none, those like it need not be looked at.
+void placer::place_waiting() {
+  std::set<std::pair<std::uint64_t, std::string>> none_for;
+  std::vector<session_id> given_up;
+  for (auto& [id, g] : guests_) {
+    if (!g.waiting_since && !g.is_leaving) continue;
+    const std::pair kind{g.asked.model, g.asked.numerics};
+    if (!g.not_these.empty() || !none_for.contains(kind)) {
+      if (place(g)) continue;
+      if (g.not_these.empty() && g.asked.tokens_max == 0) none_for.insert(kind);
+    }
+    if (!g.is_leaving && context().now() - *g.waiting_since >= options_.patience) given_up.push_back(id);
   }
-  for (const session_id id : waiting) {
-    guest& g = guests_.at(id);
-    g.not_these.clear();
-    if (!place(g)) wait_or_give_up(g);
-  }
+  for (const session_id id : given_up) give_up(id);
 }
 
 void placer::forget_models() {
@@ -185,32 +213,42 @@ void placer::on(const place_session& m) {
   guest& g = guests_[m.session];
   const bool is_new = g.session.value == 0;
   g.session = context().sender();
-  const std::string numerics = !m.numerics.empty() ? m.numerics : g.asked.numerics;
   g.asked = m;
-  g.asked.numerics = numerics;
+  if (!m.numerics.empty()) g.numerics = m.numerics;
   if (m.not_process != 0) g.not_these.insert(m.not_process);
   // A session that found its worker of no use is not sent back to it before the next tick, nor are two that both fail
   // made a loop.
   if (!is_new && g.waiting_since) return;
-  if (!place(g)) wait_or_give_up(g);
+  if (place(g)) return;
+  g.waiting_since = context().now();
+  g.target = 0;
+  g.is_leaving = false;
 }
 
+/// Among those that give the bits it has begun with; before its first token, rather there than elsewhere.
 bool placer::place(guest& g) {
+  if (place_among(g, g.numerics)) return true;
+  return g.asked.numerics.empty() && !g.numerics.empty() && place_among(g, {});
+}
+
+bool placer::place_among(guest& g, const std::string& numerics) {
   const auto may_be = [&](scheduler::worker_number n) {
     const auto& w = members_.at(n);
     return !w.unfit && (g.asked.model == 0 || w.card.model == g.asked.model) && w.card.context >= g.asked.tokens_max &&
-           (g.asked.numerics.empty() || w.card.numerics == g.asked.numerics) && !g.not_these.contains(n);
+           (numerics.empty() || w.card.numerics == numerics) && !g.not_these.contains(n);
   };
   const auto chosen = placement_.choose({.affinity = g.asked.affinity,
                                          .prompt_tokens = g.asked.prompt_tokens,
                                          .prefixes = g.asked.prefixes,
+                                         .needs_room = g.waiting_since.has_value() || g.is_leaving,
                                          .random = static_cast<std::uint32_t>(context().env().random()),
                                          .may_be = may_be});
   if (!chosen) return false;
   const auto& card = members_.at(*chosen).card;
   g.waiting_since.reset();
+  g.is_leaving = false;
   g.target = *chosen;
-  g.asked.numerics = card.numerics;
+  g.numerics = card.numerics;
   const bool keeps_drafter = g.drafter != 0 && members_.contains(g.drafter) && !g.not_these.contains(g.drafter);
   if (g.asked.wants_draft && !keeps_drafter) {
     g.drafter = card.has_draft ? *chosen : choose_drafter(card.vocabulary);
@@ -224,7 +262,7 @@ void placer::tell(const guest& g, bool ask_again) {
                  session_placed{.session = g.asked.session,
                                 .scheduler = options_.layout.scheduler_in(g.target),
                                 .drafter = g.drafter != 0 ? options_.layout.drafter_in(g.drafter) : actor::address{},
-                                .numerics = g.asked.numerics,
+                                .numerics = g.numerics,
                                 .ask_again = ask_again});
 }
 
@@ -237,34 +275,33 @@ actor::process_number placer::choose_drafter(std::uint64_t vocabulary) {
   return able.empty() ? 0 : able[context().env().random() % able.size()];
 }
 
-void placer::wait_or_give_up(guest& g) {
-  const instant now = context().now();
-  if (!g.waiting_since) g.waiting_since = now;
-  g.target = 0;
-  if (now - *g.waiting_since < options_.patience) return;
+void placer::give_up(session_id session) {
   const std::string why = members_.empty() ? "no worker has joined the pool"
                                            : "no worker of the pool can go on with the answer" +
                                                  (why_none_.empty() ? std::string() : ": " + why_none_);
-  const session_id id = g.asked.session;
-  context().send(g.session, no_place{id, {errc::unreachable, why}, retry_after_ms});
-  guests_.erase(id);
+  context().send(guests_.at(session).session, no_place{session, {errc::unreachable, why}, retry_after_ms});
+  guests_.erase(session);
 }
 
+/// Answers of a worker that is gone, silent or unfit wait for another one; those of one that drains go on there until
+/// there is another.
 void placer::move_guests(actor::process_number from) {
-  std::vector<session_id> those;
+  const auto at = members_.find(from);
+  const bool goes_on = at != members_.end() && !at->second.unfit && at->second.report && at->second.report->ready;
   for (auto& [id, g] : guests_) {
-    if (g.drafter == from && g.target != from) {
-      const auto at = members_.find(g.target);
-      g.drafter = at != members_.end() ? choose_drafter(at->second.card.vocabulary) : 0;
+    if (g.drafter == from && !goes_on) {
+      const auto target = members_.find(g.target);
+      g.drafter = target != members_.end() && g.target != from ? choose_drafter(target->second.card.vocabulary) : 0;
       if (g.drafter != 0) tell(g, false);
     }
-    if (g.target == from) those.push_back(id);
+    if (g.target != from) continue;
+    g.is_leaving = goes_on;
+    if (!goes_on) {
+      g.waiting_since = context().now();
+      g.target = 0;
+    }
   }
-  for (const session_id id : those) {
-    guest& g = guests_.at(id);
-    if (g.drafter == from) g.drafter = 0;
-    if (!place(g)) wait_or_give_up(g);
-  }
+  place_later();
 }
 
 void placer::on(const leave_place& m) { guests_.erase(m.session); }

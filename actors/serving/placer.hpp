@@ -49,7 +49,7 @@ struct placer_options {
 /// nothing asks again.
 class placer final : public actor::actor_of<placer> {
  public:
-  using accepts = actor::protocol<place_session, leave_place, scheduler_report, report_status, placer_tick,
+  using accepts = actor::protocol<place_session, leave_place, scheduler_report, report_status, places_due, placer_tick,
                                   actor::peer_state, actor::undeliverable>;
 
   placer(actor::actor_context& context, placer_options options);
@@ -59,6 +59,7 @@ class placer final : public actor::actor_of<placer> {
   void on(const leave_place& m);
   void on(const scheduler_report& m);
   void on(const report_status&);
+  void on(const places_due&);
   void on(const placer_tick&);
   void on(const actor::peer_state& m);
   void on(const actor::undeliverable& m);
@@ -68,8 +69,8 @@ class placer final : public actor::actor_of<placer> {
     process_card card;
     std::optional<std::string> unfit;
     std::optional<scheduler_report> report;  // of a target's scheduler
-    instant asked;
-    scheduler_report before;  // for what rows and passes cost of late, and what it has done since
+    instant heard;                           // when it came, or reported last
+    scheduler_report before;                 // for what rows and passes cost of late, and what it has done since
     bool has_reported = false;
     double row_us = 0, pass_us = 0;
   };
@@ -77,22 +78,27 @@ class placer final : public actor::actor_of<placer> {
     actor::address session;
     place_session asked;                            // with the numerics that it was given
     actor::process_number target = 0, drafter = 0;  // 0: none
-    std::optional<instant> waiting_since;
-    std::set<actor::process_number> not_these;  // that it found of no use; until it has to wait
+    std::string numerics;                           // that it was given
+    bool is_leaving = false;                        // its worker drains: it goes on there until there is another place
+    std::optional<instant> waiting_since;           // without a worker
+    std::set<actor::process_number> not_these;      // that it found of no use; until it has to wait
   };
 
   void meet(actor::process_number process, process_card card);
   void lose(actor::process_number process, const std::string& why);
   void move_guests(actor::process_number from);
+  void place_later();
+  void place_waiting();
   /// False: nobody takes it now.
   bool place(guest& g);
+  bool place_among(guest& g, const std::string& numerics);
   void tell(const guest& g, bool ask_again = true);
-  void wait_or_give_up(guest& g);
+  void give_up(session_id session);
   void forget_models();
   void count_work(const scheduler_report& before, const scheduler_report& now);
   void note_load(actor::process_number process, const member& m);
   [[nodiscard]] actor::process_number choose_drafter(std::uint64_t vocabulary);
-  void ask_status(actor::process_number process, member& m);
+  void ask_status(actor::process_number process);
 
   placer_options options_;
   scheduler::placement placement_;
@@ -100,7 +106,8 @@ class placer final : public actor::actor_of<placer> {
   scheduler_report done_;  // of its totals: what workers did since this gateway knows them
   std::unordered_map<session_id, guest> guests_;
   std::map<std::uint64_t, instant> models_;  // by digest, and when a worker was there last
-  std::string why_none_;                     // why the last process is of no use, where there is no other
+  bool places_are_due_ = false;
+  std::string why_none_;  // why the last process is of no use, where there is no other
 };
 
 }  // namespace redline::actors

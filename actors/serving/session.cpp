@@ -68,18 +68,20 @@ actor::task<bool> session::find_target() {
   }
 }
 
+/// Of a borrowed sequence the owner finds a place.
 void session::ask_for_place(actor::process_number not_process) {
-  if (!partners_.placer) return;
+  const actor::address whom = partners_.borrowed ? partners_.borrowed->owner : partners_.placer.where;
+  if (whom.value == 0) return;
   const auto prompt = work_.log().first(std::min<std::size_t>(work_.prompt_count(), work_.log().size()));
-  context().tell(partners_.placer, place_session{.session = work_.spec().session,
-                                                 .model = partners_.place.model,
-                                                 .numerics = numerics_,
-                                                 .affinity = partners_.place.affinity,
-                                                 .tokens_max = work_.tokens_max(),
-                                                 .prompt_tokens = static_cast<std::uint32_t>(prompt.size()),
-                                                 .prefixes = scheduler::hash_prefixes(work_.spec().tenant, prompt),
-                                                 .wants_draft = partners_.place.wants_draft,
-                                                 .not_process = not_process});
+  context().send(whom, place_session{.session = work_.spec().session,
+                                     .model = partners_.place.model,
+                                     .numerics = stats_.rounds > 0 ? numerics_ : std::string(),
+                                     .affinity = partners_.place.affinity,
+                                     .tokens_max = work_.tokens_max(),
+                                     .prompt_tokens = static_cast<std::uint32_t>(prompt.size()),
+                                     .prefixes = scheduler::hash_prefixes(work_.spec().tenant, prompt),
+                                     .wants_draft = partners_.place.wants_draft,
+                                     .not_process = not_process});
 }
 
 /// Whatever the scheduler knew is sent again, to it or to another one.
@@ -94,6 +96,8 @@ void session::forget_target() {
 
 void session::on(const session_placed& m) {
   if (!partners_.borrowed && m.session != work_.spec().session) return;
+  // What has tokens goes on only where they would have been the same.
+  if (stats_.rounds > 0 && !numerics_.empty() && m.numerics != numerics_) return ask_for_place(0);
   numerics_ = m.numerics;
   const bool is_elsewhere = partners_.scheduler.where != m.scheduler;
   if (is_elsewhere) {
@@ -153,6 +157,7 @@ actor::task<const verified*> session::ask_target() {
     const instant now = context().now();
     if (!m.is_timeout()) last_heard = now;
     if (const auto* answer = m.as<verified>()) {
+      refused_since_.reset();
       if (!answer->tokens.empty()) co_return answer;
       finish(finish_reason::failed, failure{errc::internal, "the scheduler answered a round without a token"});
       co_return nullptr;
@@ -160,7 +165,10 @@ actor::task<const verified*> session::ask_target() {
     if (const auto* no = m.as<refused>()) {
       // What one worker cannot take now another one may.
       const bool may_pass_elsewhere = no->retry_after_ms != 0 || no->why.code == errc::draining;
-      if (partners_.placer && may_pass_elsewhere && ++places_refused_ <= places_refused_max) {
+      const bool has_patience = stats_.rounds == 0 ? ++places_refused_ <= places_refused_max
+                                                   : now - refused_since_.value_or(now) < partners_.place_patience;
+      if (partners_.placer && may_pass_elsewhere && has_patience) {
+        if (!refused_since_) refused_since_ = now;
         ask_for_place(actor::process_of(partners_.scheduler.where));
         continue;
       }

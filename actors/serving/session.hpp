@@ -48,6 +48,7 @@ struct session_partners {
   microseconds drafter_retry{5'000'000};      // then a drafter that could not be reached is tried again
   microseconds verdict_retry{2'000'000};      // then the question is repeated
   microseconds silence_max{60'000'000};       // then the session fails
+  microseconds place_patience{20'000'000};    // in a pool whose workers are all full, for an answer that has begun
 };
 
 /// One answer. Owns the committed log, the only truth; the caches of the scheduler, the target and the drafter are
@@ -126,14 +127,15 @@ class session final : public actor::actor_of<session> {
 
   token_log work_;
   session_partners partners_;
-  std::optional<actor::offload> pool_;  // once there is something for it
-  std::string numerics_;                // of the worker that the placer named; empty: it named none
-  std::uint32_t places_refused_ = 0;
+  std::optional<actor::offload> pool_;    // once there is something for it
+  std::string numerics_;                  // of the worker that the placer named; empty: it named none
+  std::uint32_t places_refused_ = 0;      // before the first token
+  std::optional<instant> refused_since_;  // by one worker after the other
   actor::conversation talk_;
   round_id round_{0};
   round_draft draft_;
   draft::acceptance_record own_drafts_;
-  static constexpr std::uint32_t places_refused_max = 8;  // then the refusal is the client's answer
+  static constexpr std::uint32_t places_refused_max = 2;  // then the refusal is the client's answer
   static constexpr std::uint32_t width_min = 8;
   static constexpr std::uint32_t width_max = 1U << 16;
   std::uint32_t width_ = width_max;  // tokens to ask of the drafter

@@ -417,6 +417,61 @@ TEST(zmq_broker, answers_full_when_a_process_does_not_read) {
   EXPECT_EQ(actor::decode<actor::undeliverable>(back->body)->why.code, errc::mailbox_full);
 }
 
+TEST(zmq_broker, counts_anew_what_is_on_its_way_when_one_side_has_begun_anew) {
+  const scratch directory(0700);
+  zmq_broker broker;
+  auto options = at(directory.endpoint());
+  options.limits.unreceived_bytes_max = 1u << 20;
+  ASSERT_TRUE(broker.start(options));
+  process front(1, "gateway", {directory.endpoint()});
+  front.join();
+  raw_socket worker(directory.endpoint(), to_identity({7, 77}));
+  const envelope hello{.from = make_address(7, 0, 0), .id = wire::hello, .from_life = 77};
+  worker.send(hello, "worker");
+  front.expect_news(7, true);
+  const auto flood = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      ASSERT_TRUE(front.link->send(note(make_address(7, 1, 1), front.at, std::string(100'000, 'x'))));
+    }
+  };
+  flood(8);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  // It lost its link, has forgotten what it counted, and takes the broker's count.
+  worker.send(hello, "worker");
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(700);
+  std::vector<zmq::message_t> parts;
+  while (std::chrono::steady_clock::now() < until) {
+    if (!receive_parts(worker.socket, parts)) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      continue;
+    }
+    const auto head = read_envelope(view(parts[0]));
+    if (!head || head->to.value != 0 || head->id != wire::beat) continue;
+    const auto m = actor::decode<link_beat>(view(parts[1]));
+    ASSERT_TRUE(m);
+    worker.send({.from = make_address(7, 0, 0), .id = wire::beat, .from_life = 77},
+                actor::encode(link_beat{.received_bytes = m->sent_bytes, .sent_bytes = 0}));
+  }
+  flood(8);
+  EXPECT_FALSE(next(*front.link, {}, std::chrono::milliseconds(300))) << "nothing comes back as full";
+}
+
+TEST(zmq_broker, gives_nobody_the_place_of_a_process_that_lives) {
+  const scratch directory(0700);
+  process front(1, "gateway", {}), back(2, "worker", {directory.endpoint()});
+  ASSERT_TRUE(front.fabric.start_broker(at(directory.endpoint())));
+  front.join();
+  back.join();
+  const auto life = back.expect_news(1, true).life;
+  front.expect_news(2, true);
+  // The gateway is inside; from outside somebody says that he is it, and knows its life, as every worker does.
+  const auto before = count_of(bridge_refusal::process);
+  raw_socket thief(directory.endpoint(), to_identity({1, life}));
+  thief.send({.from = make_address(1, 0, 0), .id = wire::hello, .from_life = life}, "worker");
+  EXPECT_TRUE(is_refused_again(bridge_refusal::process, before));
+  expect_talk(front, back);
+}
+
 TEST(zmq_broker, may_live_in_one_of_the_processes) {
   const scratch directory(0700);
   process front(1, "gateway", {}), back(2, "worker", {directory.endpoint()});

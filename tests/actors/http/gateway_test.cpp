@@ -333,6 +333,12 @@ TEST_F(gateway_alone, reads_nothing_while_it_is_not_ready) {
   EXPECT_EQ(status_of(id), 503U) << "before the request is looked at";
 }
 
+TEST_F(gateway_alone, hears_reports_only_of_whom_it_asks) {
+  tell(scheduler_report{.ready = false, .tokens_max = 1}, actor::make_address(7, 1, 4));
+  run();
+  EXPECT_EQ(call("GET", "/readyz"), 200U);
+}
+
 TEST_F(gateway_alone, asks_for_one_place_for_the_requests_of_one_session_key) {
   is_in_pool = true;
   const auto place_of = [&](json more, const std::string& header = {}) {
