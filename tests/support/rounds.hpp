@@ -6,7 +6,7 @@ namespace redline::test {
 
 /// Rounds of a long test: fewer in sanitizer builds, which run ten to twenty times slower and find their errors in a
 /// few rounds.
-constexpr std::size_t rounds(std::size_t usual, [[maybe_unused]] std::size_t under_sanitizers) {
+constexpr std::size_t rounds([[maybe_unused]] std::size_t usual, [[maybe_unused]] std::size_t under_sanitizers) {
 #ifdef REDLINE_SANITIZED
   return under_sanitizers;
 #else
