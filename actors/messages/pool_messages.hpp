@@ -17,7 +17,6 @@ namespace redline::actors {
 enum class process_role : std::uint8_t {
   gateway,  // HTTP and sessions; runs no large model
   worker,   // a target model, a draft model or both
-  broker,   // carries frames, runs no actors
   last_,
 };
 
@@ -72,7 +71,7 @@ struct header_part {
 };
 
 /// Has a gateway serve a worker's model: its header is fetched from the worker's header server. Sent again for each
-/// worker that has the model, so that there is another to ask. Answered with `model_known` to the fetcher's owner.
+/// worker that has the model, so that there is another to ask.
 struct fetch_model {
   static constexpr actor::message_id id{0x0a12};
   static constexpr std::string_view name = "fetch_model";
@@ -82,14 +81,7 @@ struct fetch_model {
   static constexpr auto fields(auto& self) { return std::tie(self.card, self.source); }
 };
 
-/// The gateway serves this model from now on.
-struct model_known {
-  static constexpr actor::message_id id{0x0a13};
-  static constexpr std::string_view name = "model_known";
-
-  std::uint64_t model = 0;  // digest of its file
-  static constexpr auto fields(auto& self) { return std::tie(self.model); }
-};
+// 0x0a13 was `model_known`.
 
 /// Has a gateway serve this model no longer: no worker has it.
 struct lose_model {

@@ -146,6 +146,7 @@ session_partners engine::partners_in_pool(draft::method how, actor::address clie
   partners.client = client;
   partners.placer = placer_ref();
   partners.place_patience = options_.pool_patience;
+  partners.silence_max = std::max(partners.silence_max, 2 * options_.pool_patience);  // the placer gives up before
   const bool looks_up = how == draft::method::lookup || how == draft::method::prediction;
   partners.place = {.model = model, .wants_draft = how != draft::method::regular && !looks_up};
   // Until there is a draft model, and while it cannot be reached.
@@ -240,14 +241,15 @@ void engine::add_io_actors() {
                                return std::make_unique<verify_scheduler>(c, scheduling, std::move(*policy), cache,
                                                                          target);
                              });
+    std::vector answering{cache.where, target.where, scheduler_ref().where};
     if (is_in_pool() && !options_.roles.front) {
+      answering.push_back(make_address(process, topology::io_worker, topology::header));
       header_ = std::make_shared<const std::string>(target_file_->copy_header());
       io.add<header_server>(
           topology::header, "header server", {actor_mail_max, actor_mail_max},
           [header = header_](actor::actor_context& c) { return std::make_unique<header_server>(c, header); });
     }
-    groups.emplace_back(actor::restart_strategy::one_for_one, limit,
-                        std::vector{cache.where, target.where, scheduler_ref().where});
+    groups.emplace_back(actor::restart_strategy::one_for_one, limit, answering);
   }
   if (placer_ref()) {
     placer_options options{.layout = {.scheduler_worker = topology::io_worker,
@@ -270,7 +272,8 @@ void engine::add_io_actors() {
                      fabric_.tell_peers_again();  // one that restarts knows nobody
                      return std::make_unique<placer>(c, options);
                    });
-    groups.emplace_back(actor::restart_strategy::one_for_one, limit, std::vector{placer_ref().where});
+    groups.emplace_back(actor::restart_strategy::one_for_one, limit,
+                        std::vector{placer_ref().where, make_address(process, topology::io_worker, topology::models)});
   }
   groups.emplace_back(actor::restart_strategy::one_for_one, limit,
                       std::vector{make_address(process, topology::draft_worker, topology::drafter),

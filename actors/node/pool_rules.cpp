@@ -31,7 +31,6 @@ bool may_send(process_role role, actor::message_id what) {
     case process_role::worker:
       return is_one_of<verified, prefilled, log_needed, refused, run_pending, scheduler_report, proposal, header_part>(
           what);
-    case process_role::broker:
     case process_role::last_:
       break;
   }

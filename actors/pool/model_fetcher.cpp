@@ -98,9 +98,8 @@ void model_fetcher::on(const fetch_model& m) {
   if (!is_known && !refused.contains(m.source) && sources.size() + refused.size() < sources_max) {
     sources.push_back(m.source);
   }
-  if (known.is_shown) {
-    if (options_.owner.value != 0) context().send(options_.owner, model_known{card.model});
-  } else if (h.second.now == stage::ready) {
+  if (known.is_shown) return;
+  if (h.second.now == stage::ready) {
     make_model(*at);
   } else if (h.second.now == stage::waiting) {
     ask(h);
@@ -286,7 +285,6 @@ void model_fetcher::show(models::iterator m, std::shared_ptr<const served_model>
   options_.shelf->publish(std::move(made));
   m->second.is_shown = true;
   context().log(log_level::info, "model '" + name + "' is served", {{"model", to_hex(m->first)}});
-  if (options_.owner.value != 0) context().send(options_.owner, model_known{m->first});
 }
 
 }  // namespace redline::actors

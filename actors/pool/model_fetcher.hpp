@@ -20,7 +20,6 @@ namespace redline::actors {
 struct model_fetcher_options {
   std::shared_ptr<model_shelf> shelf;        // where models are put
   std::shared_ptr<actor::thread_pool> pool;  // builds tokenizers; null: the fetcher's own thread does
-  actor::address owner;                      // told model_known; may be nobody
   /// Whom a session works with that answers for a model with this card.
   std::function<result<session_partners>(const process_card&, draft::method, actor::address client)> partners_for;
   draft::draft_options draft_defaults;  // for requests that name no method

@@ -182,14 +182,15 @@ void placer::on(const places_due&) {
 
 /// Answers without a place, and those of workers that drain. Where one finds none, those like it need not be looked at.
 void placer::place_waiting() {
-  std::set<std::pair<std::uint64_t, std::string>> none_for;
+  std::map<std::pair<std::uint64_t, std::string>, std::uint32_t> none_from;  // by model and numerics: tokens_max
   std::vector<session_id> given_up;
   for (auto& [id, g] : guests_) {
     if (!g.waiting_since && !g.is_leaving) continue;
     const std::pair kind{g.asked.model, g.asked.numerics};
-    if (!g.not_these.empty() || !none_for.contains(kind)) {
+    const auto none = none_from.find(kind);
+    if (none == none_from.end() || g.asked.tokens_max < none->second) {
       if (place(g)) continue;
-      if (g.not_these.empty() && g.asked.tokens_max == 0) none_for.insert(kind);
+      if (g.not_these.empty()) none_from[kind] = g.asked.tokens_max;
     }
     if (!g.is_leaving && context().now() - *g.waiting_since >= options_.patience) given_up.push_back(id);
   }

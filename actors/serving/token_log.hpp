@@ -33,9 +33,9 @@ struct generation_spec {
   bool ignore_end = false;  // end-of-generation tokens are tokens like others
   model::sampling_params sampling;
   draft::draft_options draft;
-  std::vector<token> prediction;  // guesses of the answer's tokens: any ids, and of no effect on the answer
+  std::vector<token> prediction;   // guesses of the answer's tokens: any ids, and of no effect on the answer
   std::uint64_t prefix_scope = 0;  // see verify_run
-  std::string known_text;         // how the answer begins, says a client that had it once: the same
+  std::string known_text;          // how the answer begins, says a client that had it once: the same
   std::optional<std::uint32_t> logprobs;
   std::shared_ptr<const output_rules> rules;  // the grammar of the answer; null: any text
 };

@@ -66,7 +66,7 @@ while (Date.now() < until) {
     console.log(JSON.stringify({...samples.at(-1), ...counts}));
 }
 await Promise.all(users);
-// What a client left behind without a word goes after two minutes at the latest.
+// What belongs to a client that left without saying so is released after two minutes at the latest.
 let left = 1;
 for (let seconds = 0; seconds < 150 && left > 0; ++seconds) {
     await sleep(1000);

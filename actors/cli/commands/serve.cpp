@@ -59,9 +59,11 @@ result<std::shared_ptr<gateway_services>> make_services(const serve_flags& f, co
                                           return e.partners_in_pool(how, client, card.model);
                                         },
                                         .draft_defaults = defaults};
-    (void)e.io().add<model_fetcher>(
-        topology::models, "model fetcher", {8192, 8192},
-        [options](actor::actor_context& c) { return std::make_unique<model_fetcher>(c, options); });
+    (void)e.io().add<model_fetcher>(topology::models, "model fetcher", {8192, 8192},
+                                    [options, &fabric = e.fabric()](actor::actor_context& c) {
+                                      fabric.tell_peers_again();  // one that restarts knows no models
+                                      return std::make_unique<model_fetcher>(c, options);
+                                    });
   }
   s->pool = e.pool();
   s->scheduler = {e.status_source()};

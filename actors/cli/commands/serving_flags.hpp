@@ -48,7 +48,7 @@ struct serve_flags {
   std::vector<std::string> allowed_hosts;
   std::string alias;
   bool accept_any_model = false;
-  std::string compat;  // "vllm", or empty
+  std::string compat;            // "vllm", or empty
   double shutdown_timeout = 30;  // seconds
   std::int64_t answer_timeout;   // seconds
   std::size_t connections_max;

@@ -37,7 +37,6 @@ TEST(pool_rules, gateways_work_with_workers_only) {
   EXPECT_TRUE(rules.may_meet(worker, gateway));
   EXPECT_FALSE(rules.may_meet(gateway, gateway));
   EXPECT_FALSE(rules.may_meet(worker, worker));
-  EXPECT_FALSE(rules.may_meet(role(process_role::broker), worker));
 }
 
 TEST(pool_rules, a_card_that_is_none_is_refused) {
@@ -48,7 +47,6 @@ TEST(pool_rules, no_role_sends_what_another_does_and_none_the_controls_of_a_proc
   for_each_message([]<class M>(std::type_identity<M>) {
     const bool by_gateway = may_send(process_role::gateway, M::id), by_worker = may_send(process_role::worker, M::id);
     EXPECT_FALSE(by_gateway && by_worker) << M::name;
-    EXPECT_FALSE(may_send(process_role::broker, M::id)) << M::name;
     if (actor::is_control<M>) {
       EXPECT_FALSE(by_gateway || by_worker) << M::name;
     }

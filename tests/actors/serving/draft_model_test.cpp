@@ -35,7 +35,7 @@ class draft_model_test : public ::testing::Test {
       }
     } while (w.run_idle());
   }
-  static propose wish(std::uint64_t session, std::uint64_t tenant, draft::method how, log_tail log) {
+  static propose question(std::uint64_t session, std::uint64_t tenant, draft::method how, log_tail log) {
     propose m{.session = {session}, .tenant = {tenant}, .round = {1}, .log = std::move(log), .prompt_count = 2};
     m.options.how = how;
     m.tokens_max = 8;
@@ -54,7 +54,7 @@ using draft::source;
 
 TEST_F(draft_model_test, answers_with_tokens_and_their_source) {
   open(false);
-  auto m = wish(1, 1, method::prediction, {0, {1, 2, 50}});
+  auto m = question(1, 1, method::prediction, {0, {1, 2, 50}});
   m.prediction = {50, 51, 52};
   inject(session_at, m);
   run();
@@ -67,10 +67,10 @@ TEST_F(draft_model_test, answers_with_tokens_and_their_source) {
 
 TEST_F(draft_model_test, asks_for_the_log_of_a_tenant_that_it_does_not_know) {
   open(false);
-  auto m = wish(1, 1, method::prediction, {0, {1, 2, 50}});
+  auto m = question(1, 1, method::prediction, {0, {1, 2, 50}});
   m.prediction = {50, 51, 52};
   inject(session_at, m);
-  inject(other_at, wish(1, 2, method::prediction, {3, {51}}));
+  inject(other_at, question(1, 2, method::prediction, {3, {51}}));
   run();
   EXPECT_FALSE(wire.take<proposal>()->log_needed_from);
   const auto refused = wire.take<proposal>();
@@ -82,8 +82,8 @@ TEST_F(draft_model_test, asks_for_the_log_of_a_tenant_that_it_does_not_know) {
 
 TEST_F(draft_model_test, answers_what_needs_no_model_before_it_runs_the_model_for_others) {
   open(true);
-  inject(session_at, wish(1, 1, method::assisted, {0, {70, 71, 72}}));
-  auto ready = wish(2, 1, method::prediction, {0, {1, 2, 50, 51, 52, 53}});
+  inject(session_at, question(1, 1, method::assisted, {0, {70, 71, 72}}));
+  auto ready = question(2, 1, method::prediction, {0, {1, 2, 50, 51, 52, 53}});
   ready.prediction = {50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63};
   inject(other_at, ready);
   run();

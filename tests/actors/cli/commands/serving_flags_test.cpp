@@ -106,10 +106,10 @@ TEST(serve_flags, say_which_models_are_elsewhere) {
 
 TEST(serve_flags, reach_the_gateway) {
   serve_flags f;
-  ASSERT_TRUE(
-      read(f, add_serve_flags,
-           {"--model", model, "--accept-any-model", "--compat", "vllm", "--running-max", "3", "--waiting-max", "5", "--live-sessions-max",
-            "40", "--live-mib", "8", "--live-idle-seconds", "60", "--eviction", "lazy", "--n-keep", "7"}));
+  ASSERT_TRUE(read(f, add_serve_flags,
+                   {"--model", model, "--accept-any-model", "--compat", "vllm", "--running-max", "3", "--waiting-max",
+                    "5", "--live-sessions-max", "40", "--live-mib", "8", "--live-idle-seconds", "60", "--eviction",
+                    "lazy", "--n-keep", "7"}));
   gateway_services s;
   set_gateway_limits(f, s);
   EXPECT_EQ(to_model_name(f), "demo-target");
