@@ -111,32 +111,64 @@ result<std::string> step_text(const json_object& step) {
 /// A line of describe_steps for a message.
 std::string show_steps(const std::string& line) { return line.empty() ? "nothing" : quote_bytes(line); }
 
-// As the tokenizer.json files of GPT-2, Llama 3 and Qwen2 spell what text::pretokenizer does by these names.
+// As the models' tokenizer.json files spell what text::pretokenizer does by these names.
 #define GPT2_WORDS "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
-#define LLAMA3_WORDS(digits)                                           \
-  "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" digits \
-  "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*["                              \
-  "\\r\\n]+|\\s+(?!\\S)|\\s+"
+#define CONTRACTION "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+#define TAIL "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+#define LLAMA3_WORDS(digits) \
+  CONTRACTION "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" digits "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" TAIL
+#define QWEN35_WORDS \
+  CONTRACTION "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" TAIL
+#define SEED_WORDS \
+  CONTRACTION "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1}| ?[^\\s\\p{L}\\p{N}\\r\\n]+|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+#define CASED_WORDS(suffix, digits)                                                                              \
+  "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+" suffix             \
+  "|[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*" suffix "|" digits \
+  "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" TAIL
+#define DEEPSEEK3_WORDS                                                                               \
+  "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+" \
+  "| ?[\\p{P}\\p{S}]+[\\r\\n]*|" TAIL
 
 struct known_line {
   std::string_view name;
   std::string_view line;
+  bool whole_pieces_first = false;  // as text::pretokenizer_kind has it for this name
 };
-// "Removed, inverted" keeps the matches instead of what lies between; these leave nothing between, so it is the same.
 constexpr auto byte_level_lines = std::to_array<known_line>({
     {"qwen2", "Split(" LLAMA3_WORDS("\\p{N}") "), ByteLevel(bytes)"},
-    {"qwen2", "Split(" LLAMA3_WORDS("\\p{N}") ", Removed, inverted), ByteLevel(bytes)"},
-    {"llama-bpe", "Split(" LLAMA3_WORDS("\\p{N}{1,3}") "), ByteLevel(bytes)"},
-    {"llama-bpe", "Split(" LLAMA3_WORDS("\\p{N}{1,3}") ", Removed, inverted), ByteLevel(bytes)"},
+    {"qwen35", "Split(" QWEN35_WORDS "), ByteLevel(bytes)"},
+    {"llama-bpe", "Split(" LLAMA3_WORDS("\\p{N}{1,3}") "), ByteLevel(bytes)", true},
+    {"glm4", "Split(" LLAMA3_WORDS("\\p{N}{1,3}") "), ByteLevel(bytes)"},
+    {"gpt-4o", "Split(" CASED_WORDS(CONTRACTION "?", "\\p{N}{1,3}") "), ByteLevel(bytes)"},
+    {"tekken", "Split(" CASED_WORDS("", "\\p{N}") "), ByteLevel(bytes)", true},
+    {"seed-coder", "Split(" SEED_WORDS "), ByteLevel(bytes)"},
     {"gpt-2", "ByteLevel(words)"},
     {"gpt-2", "Split(" GPT2_WORDS "), ByteLevel(bytes)"},
     {"starcoder", "Digits(single), ByteLevel(words)"},
     {"deepseek-coder",
      "Split([\\r\\n]), Split(\\s?\\p{L}+), Split(\\s?\\p{P}+), Split([一-龥ࠀ-一가-퟿]+), Digits(single), "
      "ByteLevel(bytes)"},
+    {"deepseek-v3",
+     "Split(\\p{N}{1,3}), Split([一-龥぀-ゟ゠-ヿ]+), Split(" DEEPSEEK3_WORDS "), ByteLevel(bytes)"},
 });
+#undef DEEPSEEK3_WORDS
+#undef CASED_WORDS
+#undef SEED_WORDS
+#undef QWEN35_WORDS
 #undef LLAMA3_WORDS
+#undef TAIL
+#undef CONTRACTION
 #undef GPT2_WORDS
+
+/// "Removed, inverted" keeps the matches instead of what lies between. The expressions leave nothing between, where one
+/// stands alone, so it is the same.
+std::string without_inversion(std::string line) {
+  constexpr std::string_view mark = ", Removed, inverted)";
+  if (const std::size_t at = line.find(mark); at != std::string::npos && line.find("Split(", 1) == std::string::npos) {
+    line.replace(at, mark.size(), ")");
+  }
+  return line;
+}
 
 struct blank_lines {
   std::string_view normalizer;
@@ -180,20 +212,24 @@ result<std::string> byte_level_name(const json_object& tokenizer) {
     return tokenizer.unsupported("normalizer", "expected none or 'NFC', found " + show_steps(normalizer));
   }
   REDLINE_TRY_ASSIGN(const std::string line, describe_steps(tokenizer, "pre_tokenizer"));
-  const auto it =
-      std::find_if(byte_level_lines.begin(), byte_level_lines.end(), [&](const auto& k) { return k.line == line; });
-  if (it == byte_level_lines.end()) {
-    return tokenizer.unsupported(
-        "pre_tokenizer",
-        "expected that of qwen2, llama-bpe, gpt-2, starcoder or deepseek-coder, found " + show_steps(line));
-  }
+  const std::string known = without_inversion(line);
   REDLINE_TRY_ASSIGN(const json_object model, tokenizer.object("model"));
   REDLINE_TRY_ASSIGN(const bool whole_pieces_first, model.flag_or("ignore_merges", false));
-  if (whole_pieces_first != (it->name == "llama-bpe")) {
-    return model.unsupported("ignore_merges", "expected " + std::string(whole_pieces_first ? "false" : "true") +
-                                                  " with a pre-tokenizer of " + std::string(it->name));
+  const known_line* cuts = nullptr;
+  for (const known_line& candidate : byte_level_lines) {
+    if (candidate.line != known) continue;
+    if (candidate.whole_pieces_first == whole_pieces_first) return std::string(candidate.name);
+    cuts = &candidate;
   }
-  return std::string(it->name);
+  if (cuts == nullptr) {
+    std::string names;
+    for (const known_line& l : byte_level_lines) {
+      if (names.find(l.name) == std::string::npos) names += (names.empty() ? "" : ", ") + std::string(l.name);
+    }
+    return tokenizer.unsupported("pre_tokenizer", "expected that of one of " + names + ", found " + show_steps(line));
+  }
+  return model.unsupported("ignore_merges", "expected " + std::string(whole_pieces_first ? "false" : "true") +
+                                                " with a pre-tokenizer of " + std::string(cuts->name));
 }
 
 result<bool> adds_space_prefix(const json_object& tokenizer) {

@@ -19,7 +19,7 @@ result<std::string> describe_steps(const json_object& tokenizer, std::string_vie
 
 /// The value of tokenizer.ggml.pre for the pre-tokenizer of a byte-level model, recognised by what it does; a failure
 /// says what was found. Its name stands for more than the cuts: text::bpe_tokenizer takes whole pieces before it merges
-/// for "llama-bpe" alone, so the model's ignore_merges has to agree.
+/// for some names, so the model's ignore_merges chooses among names with the same cuts, and has to agree with one.
 result<std::string> byte_level_name(const json_object& tokenizer);
 
 /// For a SentencePiece-like model: whether a blank is put before the first word. A failure for a normalizer and a

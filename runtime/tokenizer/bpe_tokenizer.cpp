@@ -6,8 +6,10 @@
 #include <string>
 #include <utility>
 
+#include "runtime/base/assert.hpp"
 #include "runtime/base/pause_point.hpp"
 #include "runtime/base/utf8.hpp"
+#include "runtime/tokenizer/pretokenizer_table.hpp"
 
 namespace redline::text {
 namespace {
@@ -117,8 +119,9 @@ result<std::shared_ptr<const tokenizer>> bpe_tokenizer::make(vocabulary vocab, c
 }
 
 result<void> bpe_tokenizer::load_symbols(const gguf::gguf_file& file) {
-  const std::string_view pre = vocab().pretokenizer_name();
-  whole_pieces_first_ = pre == "llama-bpe" || pre == "llama3" || pre == "llama-v3";
+  const pretokenizer_kind* kind = find_pretokenizer(vocab().pretokenizer_name());
+  REDLINE_ASSERT(kind != nullptr, "make() took its expressions from there");
+  whole_pieces_first_ = kind->whole_pieces_first;
   byte_symbols_.fill(-1);
   for (token id = 0; vocab().contains(id); ++id) {
     if (vocab().type(id) != token_type::normal) continue;

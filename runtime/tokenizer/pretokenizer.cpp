@@ -3,7 +3,6 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-#include <algorithm>
 #include <limits>
 #include <new>
 #include <span>
@@ -12,46 +11,10 @@
 
 #include "runtime/base/assert.hpp"
 #include "runtime/base/utf8.hpp"
+#include "runtime/tokenizer/pretokenizer_table.hpp"
 
 namespace redline::text {
 namespace {
-
-// PCRE2's \s would add U+180E, which Unicode took out of the white space.
-#define SPACE "\\p{wspace}"
-
-constexpr std::string_view gpt2_words =
-    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^" SPACE "\\p{L}\\p{N}]+|" SPACE "+(?!\\P{wspace})|" SPACE "+";
-// The contractions in either case, but not the long s that a case-insensitive match would admit.
-#define LLAMA3_WORDS(digits)                                                                                  \
-  "'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD]|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" digits "| ?[^" SPACE \
-  "\\p{L}\\p{N}]+[\\r\\n]*|" SPACE "*[\\r\\n]+|" SPACE "+(?!\\P{wspace})|" SPACE "+"
-constexpr std::string_view llama3_words = LLAMA3_WORDS("\\p{N}{1,3}");
-constexpr std::string_view qwen2_words = LLAMA3_WORDS("\\p{N}");
-#undef LLAMA3_WORDS
-
-constexpr std::string_view gpt2_patterns[] = {gpt2_words};
-constexpr std::string_view llama3_patterns[] = {llama3_words};
-constexpr std::string_view qwen2_patterns[] = {qwen2_words};
-constexpr std::string_view starcoder_patterns[] = {"\\p{N}", gpt2_words};
-constexpr std::string_view deepseek_coder_patterns[] = {"[\\r\\n]", SPACE "?\\p{L}+", SPACE "?\\p{P}+",
-                                                        "[\\x{0800}-\\x{9FA5}\\x{AC00}-\\x{D7FF}]+", "\\p{N}"};
-constexpr std::string_view default_patterns[] = {"[\\p{P}\\$\\+<=>\\^~\\|]+", gpt2_words, "\\p{N}+", "[0-9][0-9][0-9]"};
-#undef SPACE
-
-struct named_patterns {
-  std::string_view name;
-  std::span<const std::string_view> patterns;
-};
-
-constexpr named_patterns known[] = {
-    {"default", default_patterns},     {"gpt-2", gpt2_patterns},
-    {"gpt2", gpt2_patterns},           {"phi-2", gpt2_patterns},
-    {"olmo", gpt2_patterns},           {"llama-bpe", llama3_patterns},
-    {"llama3", llama3_patterns},       {"llama-v3", llama3_patterns},
-    {"qwen2", qwen2_patterns},         {"deepseek-r1-qwen", qwen2_patterns},
-    {"starcoder", starcoder_patterns}, {"refact", starcoder_patterns},
-    {"smollm", starcoder_patterns},    {"deepseek-coder", deepseek_coder_patterns},
-};
 
 template<auto release>
 struct releases {
@@ -118,15 +81,13 @@ class pretokenizer::pattern {
 };
 
 result<pretokenizer> pretokenizer::make(std::string_view name) {
-  const auto it = std::find_if(std::begin(known), std::end(known), [&](const auto& k) { return k.name == name; });
-  if (it == std::end(known)) {
-    std::string names;
-    for (const named_patterns& k : known) names += (names.empty() ? "'" : ", '") + std::string(k.name) + "'";
-    return failure{errc::unsupported_format,
-                   "tokenizer.ggml.pre: expected one of " + names + ", found '" + std::string(name) + "'"};
+  const pretokenizer_kind* kind = find_pretokenizer(name);
+  if (kind == nullptr) {
+    return failure{errc::unsupported_format, "tokenizer.ggml.pre: expected one of " + known_pretokenizers() +
+                                                 ", found '" + std::string(name) + "'"};
   }
   pretokenizer out;
-  for (const std::string_view expression : it->patterns) {
+  for (const std::string_view expression : kind->patterns) {
     out.patterns_.push_back(std::make_shared<const pattern>(expression));
   }
   return out;

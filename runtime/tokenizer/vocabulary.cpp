@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/base/hash.hpp"
+#include "runtime/tokenizer/pretokenizer_table.hpp"
 
 namespace redline::text {
 namespace {
@@ -34,10 +35,6 @@ result<std::optional<token>> id_at(const gguf::gguf_file& file, std::string_view
                      "token " + std::to_string(id) + " is outside of the vocabulary of " + std::to_string(token_count));
   }
   return std::optional<token>(static_cast<token>(id));
-}
-
-bool names_llama3(std::string_view pretokenizer) {
-  return pretokenizer == "llama3" || pretokenizer == "llama-v3" || pretokenizer == "llama-bpe";
 }
 
 }  // namespace
@@ -115,8 +112,9 @@ result<void> vocabulary::load_settings(const gguf::gguf_file& file) {
     REDLINE_TRY_ASSIGN(model_name_, file.get_string("general.name"));
   }
   const bool sentencepiece = kind_ == vocabulary_kind::sentencepiece;
-  REDLINE_TRY_ASSIGN(add_bos_,
-                     file.get_bool("tokenizer.ggml.add_bos_token", sentencepiece || names_llama3(pretokenizer_name_)));
+  const pretokenizer_kind* cutter = find_pretokenizer(pretokenizer_name_);
+  const bool begins = sentencepiece || (cutter != nullptr && cutter->adds_bos);
+  REDLINE_TRY_ASSIGN(add_bos_, file.get_bool("tokenizer.ggml.add_bos_token", begins));
   REDLINE_TRY_ASSIGN(add_eos_, file.get_bool("tokenizer.ggml.add_eos_token", false));
   REDLINE_TRY_ASSIGN(add_space_prefix_, file.get_bool("tokenizer.ggml.add_space_prefix", sentencepiece));
   return {};

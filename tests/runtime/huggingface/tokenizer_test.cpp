@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "runtime/tokenizer/pretokenizer_table.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
 #include "tests/support/hf_model.hpp"
 
@@ -100,9 +101,37 @@ TEST(tokenizer, pre_tokenizers_are_known_by_what_they_do) {
   const auto sequence = [](const json& steps) { return json{{"type", "Sequence"}, {"pretokenizers", steps}}; };
   std::string llama3 = test::qwen2_words;
   llama3.replace(llama3.find("|\\p{N}|"), 7, "|\\p{N}{1,3}|");
+  const std::string tail = "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+  const std::string contraction = "(?i:'s|'t|'re|'ve|'m|'ll|'d)";
+  const auto cased = [&](const std::string& suffix, const std::string& numbers) {
+    const std::string any = "[^\\r\\n\\p{L}\\p{N}]?";
+    const std::string upper = "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]";
+    const std::string lower = "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]";
+    return any + upper + "*" + lower + "+" + suffix + "|" + any + upper + "+" + lower + "*" + suffix + "|" + numbers +
+           "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" + tail;
+  };
   const std::vector<std::pair<json, std::string>> known = {
       {test::split_into_bytes(test::qwen2_words), "qwen2"},
+      {test::split_into_bytes(contraction +
+                              "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}|"
+                              " ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" +
+                              tail),
+       "qwen35"},
+      {test::split_into_bytes(cased(contraction + "?", "\\p{N}{1,3}")), "gpt-4o"},
+      {test::split_into_bytes(cased("", "\\p{N}")), "tekken"},
+      // This file has the line ends themselves where others have escapes.
+      {test::split_into_bytes(contraction +
+                              "|[^\r\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1}| ?[^\\s\\p{L}\\p{N}\r\n]+|\\s*[\r\n]+|"
+                              "\\s+(?!\\S)|\\s+"),
+       "seed-coder"},
+      {sequence(
+           {split("\\p{N}{1,3}"), split("[一-龥\u3040-ゟ゠-ヿ]+"),
+            split("[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+|"
+                  " ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+"),
+            bytes}),
+       "deepseek-v3"},
       {test::split_into_bytes(llama3), "llama-bpe"},
+      {test::split_into_bytes(llama3), "glm4"},
       {words, "gpt-2"},
       {sequence(json::array({sequence(json::array({words}))})), "gpt-2"},
       {sequence({digits, words}), "starcoder"},
@@ -112,7 +141,7 @@ TEST(tokenizer, pre_tokenizers_are_known_by_what_they_do) {
   for (const auto& [pre_tokenizer, name] : known) {
     documents d;
     d.tokenizer["pre_tokenizer"] = pre_tokenizer;
-    d.tokenizer["model"]["ignore_merges"] = name == "llama-bpe";
+    d.tokenizer["model"]["ignore_merges"] = text::find_pretokenizer(name)->whole_pieces_first;
     EXPECT_EQ(converted(d)->vocab().pretokenizer_name(), name);
   }
 }
@@ -121,8 +150,9 @@ TEST(tokenizer, a_pre_tokenizer_that_is_not_known_is_shown) {
   const auto with = [](const json& pre_tokenizer) {
     return refusal_after([&](documents& d) { d.tokenizer["pre_tokenizer"] = pre_tokenizer; });
   };
-  EXPECT_THAT(with(nullptr), HasSubstr("tokenizer.json: pre_tokenizer: expected that of qwen2, llama-bpe, gpt-2, "
-                                       "starcoder or deepseek-coder, found nothing"));
+  EXPECT_THAT(with(nullptr), HasSubstr("tokenizer.json: pre_tokenizer: expected that of one of qwen2, qwen35, "
+                                       "llama-bpe, glm4, gpt-4o, tekken, seed-coder, gpt-2, starcoder, deepseek-coder, "
+                                       "deepseek-v3, found nothing"));
   EXPECT_THAT(with(test::split_into_bytes("[a-z]+")), HasSubstr("found 'Split([a-z]+), ByteLevel(bytes)'"));
   EXPECT_THAT(with({{"type", "ByteLevel"}}), HasSubstr("found 'ByteLevel(words, prefix)'"));
   EXPECT_THAT(with({{"type", "Whitespace"}}), HasSubstr("found 'Whitespace'"));

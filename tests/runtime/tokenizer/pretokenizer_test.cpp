@@ -3,10 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 
 #include "runtime/base/utf8.hpp"
+#include "runtime/tokenizer/pretokenizer_table.hpp"
+#include "tests/support/test_data.hpp"
 
 namespace redline::text {
 namespace {
@@ -21,11 +24,63 @@ pieces split(std::string_view name, std::string_view text) {
   return out;
 }
 
+/// One name of each list of expressions.
+constexpr std::string_view distinct[] = {
+    "default",    "gpt-2",      "llama-bpe",      "qwen2",       "qwen35",   "gpt-4o", "tekken",
+    "seed-coder", "bailingmoe", "ufakzeka",       "laguna",      "minicpm5", "youtu",  "kimi-k2",
+    "starcoder",  "falcon",     "deepseek-coder", "deepseek-v3", "spark2_5", "bloom",  "viking"};
+
+TEST(pretokenizer, cuts_where_another_engine_finds_the_published_expressions) {
+  const auto vectors =
+      nlohmann::json::parse(test::read_file(test::source_path("tests/runtime/tokenizer/pretokenizer_vectors.json")));
+  ASSERT_EQ(vectors["cuts"].size(), std::size(distinct));
+  for (const std::string_view name : distinct) {
+    const auto& cuts = vectors["cuts"].at(std::string(name));
+    ASSERT_EQ(cuts.size(), vectors["texts"].size());
+    for (std::size_t i = 0; i < cuts.size(); ++i) {
+      const auto text = vectors["texts"][i].get<std::string>();
+      std::vector<std::size_t> sizes;
+      for (const std::string_view piece : split(name, text)) sizes.push_back(piece.size());
+      EXPECT_EQ(sizes, cuts[i].get<std::vector<std::size_t>>()) << name << ": " << text;
+    }
+  }
+}
+
+TEST(pretokenizer, names_that_share_expressions_may_differ_in_what_else_they_say) {
+  ASSERT_NE(find_pretokenizer("llama-bpe"), nullptr);
+  EXPECT_TRUE(find_pretokenizer("llama-bpe")->whole_pieces_first);
+  EXPECT_TRUE(find_pretokenizer("llama-bpe")->adds_bos);
+  EXPECT_EQ(find_pretokenizer("glm4")->patterns.data(), find_pretokenizer("llama-bpe")->patterns.data());
+  EXPECT_FALSE(find_pretokenizer("glm4")->whole_pieces_first);
+  EXPECT_FALSE(find_pretokenizer("glm4")->adds_bos);
+  EXPECT_EQ(find_pretokenizer(""), nullptr);
+}
+
+TEST(pretokenizer, always_cuts_between_a_word_and_white_space_as_it_says) {
+  constexpr std::string_view lefts[] = {"a", "Z9", "_x", "'s", "(7", "中a", "\u0301b", "12", "A", "...z"};
+  constexpr std::string_view rights[] = {" ", "\n", "\tx", " x", "  y", "\r\n", " '", "\n\n(", " 1", " \n/"};
+  for (const std::string_view name : distinct) {
+    for (const std::string_view left : lefts) {
+      for (const std::string_view right : rights) {
+        ASSERT_TRUE(pretokenizer::always_cuts(left.back(), right.front()));
+        const std::string whole = std::string(left) + std::string(right);
+        std::vector<std::string> expected;
+        for (const std::string_view part : {left, right}) {
+          for (const std::string_view piece : split(name, part)) expected.emplace_back(piece);
+        }
+        std::vector<std::string> found;
+        for (const std::string_view piece : split(name, whole)) found.emplace_back(piece);
+        EXPECT_EQ(found, expected) << name << ": " << whole;
+      }
+    }
+  }
+}
+
 TEST(pretokenizer, refuses_a_name_it_does_not_know) {
-  const auto unknown = pretokenizer::make("tekken");
+  const auto unknown = pretokenizer::make("superbpe");
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().code, errc::unsupported_format);
-  EXPECT_THAT(unknown.error().context, testing::HasSubstr("found 'tekken'"));
+  EXPECT_THAT(unknown.error().context, testing::HasSubstr("found 'superbpe'"));
   EXPECT_THAT(unknown.error().context, testing::HasSubstr("'qwen2'"));
 }
 
@@ -82,8 +137,8 @@ TEST(pretokenizer, keeps_broken_bytes_in_pieces_of_their_own) {
 }
 
 TEST(pretokenizer, takes_runs_far_longer_than_any_limit_of_the_expression_engine) {
-  for (const std::string_view name : {"qwen2", "gpt-2", "starcoder", "deepseek-coder", "llama-bpe", "default"}) {
-    for (const std::string_view unit : {" ", "a", "\n", "(", "\u4e2d", " \t", "'"}) {
+  for (const std::string_view name : distinct) {
+    for (const std::string_view unit : {" ", "a", "A", "7", "\n", "(", "\u4e2d", " \t", "'", "\u0301", "aB"}) {
       std::string text;
       while (text.size() < 300000) text += unit;
       text += "x";
@@ -100,7 +155,7 @@ TEST(pretokenizer, loses_no_byte_of_random_text) {
       "a",      "Z",          "7",    " ",    "\n",       "\r",     "\t",
       "'",      "s",          "+",    "_",    "\u00e9",   "\u4e2d", "\u00a0",
       "\u0300", "\U0001F600", "\xFF", "\xC3", "\xF0\x9F", "\x80",   std::string_view("\0", 1)};
-  for (const std::string_view name : {"qwen2", "gpt-2", "starcoder", "deepseek-coder", "llama-bpe", "default"}) {
+  for (const std::string_view name : distinct) {
     const auto cutter = pretokenizer::make(name);
     ASSERT_TRUE(cutter);
     for (int round = 0; round < 1000; ++round) {
