@@ -2,7 +2,7 @@
 MODELS := bench/demo_models
 JOBS ?= $(shell nproc)
 
-.PHONY: demo build test bench bench-build asan tsan chaos soak slurm-test systemd-test fuzz format lint packages test-packages bench-packages clean
+.PHONY: demo build test arm-test arm-packages bench bench-build asan tsan chaos soak slurm-test systemd-test fuzz format lint packages test-packages bench-packages clean
 
 demo: build
 	build/redline demo --model $(MODELS)/demo-target.gguf --draft $(MODELS)/demo-draft.gguf \
@@ -16,6 +16,13 @@ test: test-packages
 	cmake --preset dev
 	cmake --build --preset dev -j $(JOBS)
 	ctest --preset dev -j $(JOBS)
+	$(MAKE) arm-test
+
+# The kernels for aarch64 under QEMU: the bits of x86, from NEON and without it.
+arm-test: arm-packages
+	cmake --preset aarch64-kernels
+	cmake --build --preset aarch64-kernels -j $(JOBS)
+	ctest --preset aarch64-kernels -j $(JOBS)
 
 # What `redline bench` runs.
 bench-build: packages
@@ -74,8 +81,11 @@ packages:
 test-packages:
 	@deploy/install_packages.sh test
 
+arm-packages:
+	@deploy/install_packages.sh arm
+
 bench-packages:
 	@deploy/install_packages.sh bench
 
 clean:
-	rm -rf build build-dev build-asan build-tsan
+	rm -rf build build-dev build-aarch64-kernels build-asan build-tsan

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what building, testing and running Redline needs on Debian 12, and only what is missing.
-# Usage: install_packages.sh build|test|bench|plot|slurm|systemd
+# Usage: install_packages.sh build|test|arm|bench|plot|slurm|systemd
 set -eu
 
 packages="g++ cmake ninja-build pkg-config ccache libboost-dev libboost-fiber-dev libboost-context-dev libmsgpack-cxx-dev
@@ -8,6 +8,7 @@ packages="g++ cmake ninja-build pkg-config ccache libboost-dev libboost-fiber-de
   prometheus-cpp-dev"
 case "${1:-build}" in
   test) packages="$packages libgtest-dev libgmock-dev python3-torch python3-numpy" ;;
+  arm) packages="cmake ninja-build ccache g++-aarch64-linux-gnu qemu-user googletest" ;;
   bench) packages="$packages libbenchmark-dev" ;;
   plot) packages="python3-matplotlib" ;;
   slurm) packages="slurm-wlm munge" ;;

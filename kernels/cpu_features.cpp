@@ -1,15 +1,25 @@
 #include "kernels/cpu_features.hpp"
 
+#include <cstdint>
+#if defined(__x86_64__)
 #include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
-#include <cstdint>
 #include <cstring>
+#else
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+
+#include <algorithm>
+#include <iterator>
+#endif
 
 namespace redline::kernels {
 namespace {
+
+#if defined(__x86_64__)
 
 struct registers {
   unsigned a = 0, b = 0, c = 0, d = 0;
@@ -52,12 +62,40 @@ cpu_features detect() {
   return f;
 }
 
+#else
+
+cpu_features detect() {
+  cpu_features f;
+  f.neon = true;  // part of the architecture
+  f.neon_dotprod = (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+  f.neon_i8mm = f.neon_dotprod && (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0;
+  return f;
+}
+
+/// A core by its main identification register; these CPUs carry no name.
+struct known_core {
+  unsigned implementer;
+  unsigned part;
+  const char* name;
+};
+constexpr known_core known_cores[] = {
+    {0x41, 0xd03, "Arm Cortex-A53"},     {0x41, 0xd05, "Arm Cortex-A55"},  {0x41, 0xd08, "Arm Cortex-A72"},
+    {0x41, 0xd0b, "Arm Cortex-A76"},     {0x41, 0xd0c, "Arm Neoverse N1"}, {0x41, 0xd40, "Arm Neoverse V1"},
+    {0x41, 0xd49, "Arm Neoverse N2"},    {0x41, 0xd4f, "Arm Neoverse V2"}, {0x41, 0xd84, "Arm Neoverse V3"},
+    {0x41, 0xd8e, "Arm Neoverse N3"},    {0xc0, 0xac3, "Ampere One"},      {0x61, 0x022, "Apple M1 Icestorm"},
+    {0x61, 0x023, "Apple M1 Firestorm"},
+};
+
+#endif
+
 }  // namespace
 
 const cpu_features& this_cpu() {
   static const cpu_features features = detect();
   return features;
 }
+
+#if defined(__x86_64__)
 
 std::string cpu_name() {
   constexpr unsigned first_leaf = 0x80000002;
@@ -78,5 +116,26 @@ bool permit_amx() {
   constexpr long tile_data = 18;               // XFEATURE_XTILEDATA
   return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
 }
+
+#else
+
+std::string cpu_name() {
+  if ((getauxval(AT_HWCAP) & HWCAP_CPUID) == 0) return "unknown";  // the system does not let us read the register
+  std::uint64_t id = 0;
+  __asm__("mrs %0, MIDR_EL1" : "=r"(id));
+  const unsigned implementer = id >> 24 & 0xff;
+  const unsigned part = id >> 4 & 0xfff;
+  const auto* known = std::find_if(std::begin(known_cores), std::end(known_cores),
+                                   [&](const known_core& c) { return c.implementer == implementer && c.part == part; });
+  if (known != std::end(known_cores)) return known->name;
+  const auto hex = [](unsigned number, int digits) {
+    std::string text = "0x";
+    while (digits-- > 0) text += "0123456789abcdef"[number >> 4 * digits & 15];
+    return text;
+  };
+  return "aarch64 implementer " + hex(implementer, 2) + " part " + hex(part, 3);
+}
+
+#endif
 
 }  // namespace redline::kernels

@@ -4,7 +4,7 @@
 
 namespace redline::kernels {
 
-/// What this CPU can execute *and* the operating system saves on a context switch.
+/// What this CPU can execute *and* the operating system saves on a context switch; false for another architecture's.
 struct cpu_features {
   bool avx2 = false;    // with FMA and F16C
   bool avx512 = false;  // F, BW, DQ, VL
@@ -13,6 +13,9 @@ struct cpu_features {
   bool avx512_fp16 = false;
   bool amx_bf16 = false;  // tile state offered; using it still needs the process's permission
   bool amx_int8 = false;
+  bool neon = false;
+  bool neon_dotprod = false;  // SDOT, UDOT
+  bool neon_i8mm = false;     // SMMLA, USDOT
 };
 
 /// Asked once per process.
@@ -21,7 +24,9 @@ const cpu_features& this_cpu();
 /// The name that the CPU gives itself; "unknown" for one that gives none.
 std::string cpu_name();
 
+#if defined(__x86_64__)
 /// Asks the operating system for the AMX tile state of this process. False when there is none.
 bool permit_amx();
+#endif
 
 }  // namespace redline::kernels

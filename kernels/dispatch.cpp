@@ -10,20 +10,26 @@ namespace redline::kernels {
 
 const std::vector<target_info>& list_targets() {
   static const std::vector<target_info> targets = [] {
-    const cpu_features& cpu = this_cpu();
     std::vector<target_info> all;
     const auto add = [&all](const kernel_table& table, bool runs, std::string_view missing) {
       all.push_back({table.name, runs ? &table : nullptr, runs ? std::string_view{} : missing});
     };
+#if defined(__x86_64__)
+    const cpu_features& cpu = this_cpu();
     add(amx_table(), cpu.amx_bf16 && cpu.avx512_bf16 && permit_amx() && amx_multiplies(),
         "AMX-BF16 with AVX-512 BF16, or the system does not permit its use");
     add(avx512_table(), cpu.avx512, "AVX-512 F, BW, DQ and VL");
     add(avx2_table(), cpu.avx2, "AVX2, FMA and F16C");
     add(blas_table(), true, {});
+#else
+    add(neon_table(), true, {});
+#endif
     add(scalar_table(), true, {});
+#if defined(__x86_64__)
     // After avx512, so that it is never chosen by default: its keys drift further with each rotation.
     add(avx512fp16_table(), cpu.avx512_fp16, "AVX-512 FP16");
     add(amx_emulated_table(), cpu.avx512, "AVX-512 F, BW, DQ and VL");
+#endif
     return all;
   }();
   return targets;

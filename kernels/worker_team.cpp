@@ -1,8 +1,10 @@
 #include "kernels/worker_team.hpp"
 
-#include <immintrin.h>
 #include <pthread.h>
 #include <sched.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 #include <algorithm>
 #include <utility>
@@ -16,8 +18,17 @@ constexpr std::uint64_t open_bit = 1U << 15;
 constexpr std::uint64_t inside_mask = open_bit - 1;
 constexpr std::uint64_t generation_one = 1U << 16;
 
-/// Rounds of `pause` before sleeping: some tens of microseconds, longer than the gaps inside a forward pass and short
-/// against a time slice that another process could have used.
+/// Lets some tens of cycles pass without load on the memory or on the core's other thread.
+inline void spin_pause() {
+#if defined(__x86_64__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("isb" ::: "memory");  // `yield` does nothing on most of these CPUs
+#endif
+}
+
+/// Rounds of `spin_pause` before sleeping: some tens of microseconds, longer than the gaps inside a forward pass and
+/// short against a time slice that another process could have used.
 constexpr int spin_rounds = 1500;
 
 std::vector<int> allowed_cpus() {
@@ -92,7 +103,7 @@ void worker_team::run(std::size_t count, call fn, void* body) {
   gate_.fetch_and(~open_bit);
   for (int round = 0; (gate_.load(std::memory_order_acquire) & inside_mask) != 0; ++round) {
     if (round < spin_rounds) {
-      _mm_pause();
+      spin_pause();
     } else {
       std::this_thread::yield();  // a worker inside an item lost its CPU: give it ours
     }
@@ -139,7 +150,7 @@ void worker_team::work(std::uint32_t worker) {
     return (gate & open_bit) != 0 && gate / generation_one != seen;
   };
   while (!stopping_.load(std::memory_order_relaxed)) {
-    for (int round = 0; round < spin_rounds && !has_work(); ++round) _mm_pause();
+    for (int round = 0; round < spin_rounds && !has_work(); ++round) spin_pause();
     if (enter(seen)) {
       take_items(worker);
       leave();

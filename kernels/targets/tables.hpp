@@ -4,8 +4,10 @@
 
 namespace redline::kernels {
 
-// One per file in this folder. Calling a kernel of a table needs a CPU that has the target; asking for it does not.
+// One per file in this folder, compiled for its architecture only (CMakeLists.txt). Calling a kernel of a table needs a
+// CPU that has the target; asking for it does not.
 const kernel_table& scalar_table();
+const kernel_table& neon_table();
 const kernel_table& avx2_table();
 const kernel_table& avx512_table();
 /// As avx512_table, but f16 keys are turned in half precision by complex multiplications (VFMULCPH): other bits than

@@ -297,9 +297,11 @@ TEST_P(attention, a_token_that_is_no_number_makes_none_of_every_row_that_sees_it
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(targets, attention, ::testing::Values("scalar", "avx2", "avx512", "amx", "amx_emulated"),
-                         target_name);
-INSTANTIATE_TEST_SUITE_P(targets, twin_attention, ::testing::Values("avx2", "avx512", "amx"), target_name);
+INSTANTIATE_TEST_SUITE_P(
+    targets, attention,
+    ::testing::ValuesIn(targets_of_build({"scalar", "neon", "avx2", "avx512", "amx", "amx_emulated"})), target_name);
+INSTANTIATE_TEST_SUITE_P(targets, twin_attention,
+                         ::testing::ValuesIn(targets_of_build({"neon", "avx2", "avx512", "amx"})), target_name);
 
 class rope : public kernel_test {};
 
@@ -329,7 +331,8 @@ TEST_P(rope, turns_pairs_by_the_angle_and_copies_the_rest) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(targets, rope, ::testing::Values("scalar", "avx2", "avx512"), target_name);
+INSTANTIATE_TEST_SUITE_P(targets, rope, ::testing::ValuesIn(targets_of_build({"scalar", "neon", "avx2", "avx512"})),
+                         target_name);
 
 }  // namespace
 }  // namespace redline::kernels

@@ -10,11 +10,14 @@
 #include <vector>
 
 #include "kernels/dispatch.hpp"
+#include "tests/support/kernel_targets.hpp"
 #include "tests/support/missing_instructions.hpp"
 
 namespace redline::kernels {
 
 inline constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+
+using test::targets_of_build;
 
 /// One target per instance; skipped where the CPU lacks it and nothing emulates what it lacks.
 class kernel_test : public ::testing::TestWithParam<const char*> {

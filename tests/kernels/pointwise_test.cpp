@@ -196,7 +196,8 @@ TEST_P(pointwise, floats_narrow_to_nearest_even_on_every_target) {
   EXPECT_EQ(halves[5], 0xfbff);
 }
 
-INSTANTIATE_TEST_SUITE_P(targets, pointwise, ::testing::Values("scalar", "avx2", "avx512"), target_name);
+INSTANTIATE_TEST_SUITE_P(targets, pointwise,
+                         ::testing::ValuesIn(targets_of_build({"scalar", "neon", "avx2", "avx512"})), target_name);
 
 }  // namespace
 }  // namespace redline::kernels

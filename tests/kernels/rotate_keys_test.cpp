@@ -106,7 +106,8 @@ TEST_P(rotate_keys, rotating_there_and_back_nearly_restores_the_key) {
 }
 
 INSTANTIATE_TEST_SUITE_P(targets, rotate_keys,
-                         ::testing::Values("scalar", "avx2", "avx512", "avx512fp16", "blas", "amx_emulated"),
+                         ::testing::ValuesIn(targets_of_build({"scalar", "neon", "avx2", "avx512", "avx512fp16", "blas",
+                                                               "amx_emulated"})),
                          target_name);
 
 }  // namespace

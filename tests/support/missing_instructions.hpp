@@ -10,6 +10,10 @@ namespace redline::test {
 /// a handler of SIGILL, as Intel's manual defines them. So the object code itself is tested, thousands of times slower.
 /// Knows what `amx` and `avx512fp16` use beyond AVX-512: tiles and TDPBF16PS, VCVTNE2PS2BF16, VFMULCPH. No table
 /// without AVX-512.
+#if defined(__x86_64__)
 kernels::table_choice choose_table_or_emulate(std::string_view target);
+#else
+inline kernels::table_choice choose_table_or_emulate(std::string_view target) { return kernels::choose_table(target); }
+#endif
 
 }  // namespace redline::test

@@ -23,6 +23,9 @@ std::vector<std::string> feature_names() {
       {"AVX-512 FP16", cpu.avx512_fp16},
       {"AMX BF16", cpu.amx_bf16},
       {"AMX INT8", cpu.amx_int8},
+      {"NEON", cpu.neon},
+      {"dot products", cpu.neon_dotprod},
+      {"I8MM", cpu.neon_i8mm},
   };
   std::vector<std::string> found;
   for (const auto& [name, has] : all) {

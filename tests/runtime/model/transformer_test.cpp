@@ -10,6 +10,7 @@
 
 #include "runtime/kv/page_pool.hpp"
 #include "runtime/model/sampling.hpp"
+#include "tests/support/kernel_targets.hpp"
 #include "tests/support/missing_instructions.hpp"
 #include "tests/support/tiny_model.hpp"
 
@@ -340,9 +341,11 @@ TEST_P(twin_target, gives_the_bits_of_the_other_target) {
 }
 
 INSTANTIATE_TEST_SUITE_P(targets, every_target,
-                         ::testing::Values("scalar", "avx2", "avx512", "blas", "amx", "amx_emulated"),
+                         ::testing::ValuesIn(test::targets_of_build({"scalar", "neon", "avx2", "avx512", "blas", "amx",
+                                                                     "amx_emulated"})),
                          [](const auto& name) { return name.param; });
-INSTANTIATE_TEST_SUITE_P(targets, twin_target, ::testing::Values("avx2", "avx512", "amx"),
+INSTANTIATE_TEST_SUITE_P(targets, twin_target,
+                         ::testing::ValuesIn(test::targets_of_build({"neon", "avx2", "avx512", "amx"})),
                          [](const auto& name) { return name.param; });
 
 class transformer_test : public ::testing::Test {

@@ -1,0 +1,176 @@
+// The vector verbs, sixteen lanes in four registers. Meaning: vec_scalar.inl.hpp.
+
+struct f32x16 {
+  float32x4_t a;  // lanes 0 to 3
+  float32x4_t b;
+  float32x4_t c;
+  float32x4_t d;
+};
+
+// 6 rows x 1 panel = 24 accumulators, 4 weights and a broadcast in 32 registers.
+inline constexpr int gemm_rows_max = 6;
+inline constexpr int gemm_accumulators = 6;
+inline constexpr int fused_panels = 2;
+
+inline f32x16 load(const float* p) { return {vld1q_f32(p), vld1q_f32(p + 4), vld1q_f32(p + 8), vld1q_f32(p + 12)}; }
+inline f32x16 load_n(const float* p, std::size_t n) {
+  alignas(16) float lanes[16] = {};
+  for (std::size_t i = 0; i < n; ++i) lanes[i] = p[i];
+  return load(lanes);
+}
+inline void store(float* p, f32x16 x) {
+  vst1q_f32(p, x.a);
+  vst1q_f32(p + 4, x.b);
+  vst1q_f32(p + 8, x.c);
+  vst1q_f32(p + 12, x.d);
+}
+inline void store_n(float* p, f32x16 x, std::size_t n) {
+  alignas(16) float lanes[16];
+  store(lanes, x);
+  for (std::size_t i = 0; i < n; ++i) p[i] = lanes[i];
+}
+inline f32x16 broadcast(float x) {
+  const float32x4_t four = vdupq_n_f32(x);
+  return {four, four, four, four};
+}
+inline f32x16 zero() { return broadcast(0.0F); }
+
+template<class F>
+inline f32x16 each_four(F f, f32x16 x, f32x16 y) {
+  return {f(x.a, y.a), f(x.b, y.b), f(x.c, y.c), f(x.d, y.d)};
+}
+inline f32x16 add(f32x16 x, f32x16 y) {
+  return each_four([](float32x4_t p, float32x4_t q) { return vaddq_f32(p, q); }, x, y);
+}
+inline f32x16 sub(f32x16 x, f32x16 y) {
+  return each_four([](float32x4_t p, float32x4_t q) { return vsubq_f32(p, q); }, x, y);
+}
+inline f32x16 mul(f32x16 x, f32x16 y) {
+  return each_four([](float32x4_t p, float32x4_t q) { return vmulq_f32(p, q); }, x, y);
+}
+inline f32x16 div(f32x16 x, f32x16 y) {
+  return each_four([](float32x4_t p, float32x4_t q) { return vdivq_f32(p, q); }, x, y);
+}
+inline f32x16 fma(f32x16 x, f32x16 y, f32x16 z) {
+  return {vfmaq_f32(z.a, x.a, y.a), vfmaq_f32(z.b, x.b, y.b), vfmaq_f32(z.c, x.c, y.c), vfmaq_f32(z.d, x.d, y.d)};
+}
+// FMAX and FMIN give NaN when either operand is one, and order zeros by sign: a comparison chooses instead.
+inline float32x4_t larger(float32x4_t x, float32x4_t y) { return vbslq_f32(vcgtq_f32(x, y), x, y); }
+inline float32x4_t smaller(float32x4_t x, float32x4_t y) { return vbslq_f32(vcltq_f32(x, y), x, y); }
+inline f32x16 max(f32x16 x, f32x16 y) { return each_four(larger, x, y); }
+inline f32x16 min(f32x16 x, f32x16 y) { return each_four(smaller, x, y); }
+
+inline float sum(f32x16 x) {
+  const float32x4_t four = vaddq_f32(vaddq_f32(x.a, x.c), vaddq_f32(x.b, x.d));
+  const float32x2_t two = vadd_f32(vget_low_f32(four), vget_high_f32(four));
+  return vget_lane_f32(two, 0) + vget_lane_f32(two, 1);
+}
+inline float largest(f32x16 x) {
+  const float32x4_t four = larger(larger(x.a, x.c), larger(x.b, x.d));
+  const float32x2_t low = vget_low_f32(four), high = vget_high_f32(four);
+  const float32x2_t two = vbsl_f32(vcgt_f32(low, high), low, high);
+  const float p = vget_lane_f32(two, 0), q = vget_lane_f32(two, 1);
+  return p > q ? p : q;
+}
+inline f32x16 scale_exponent(f32x16 p, f32x16 t) {
+  return each_four(
+      [](float32x4_t x, float32x4_t y) {
+        return vreinterpretq_f32_u32(vaddq_u32(vreinterpretq_u32_f32(x), vshlq_n_u32(vreinterpretq_u32_f32(y), 23)));
+      },
+      p, t);
+}
+
+inline float32x4_t widen_f16_four(const std::uint16_t* p) { return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p))); }
+inline f32x16 load_f16(const std::uint16_t* p) {
+  return {widen_f16_four(p), widen_f16_four(p + 4), widen_f16_four(p + 8), widen_f16_four(p + 12)};
+}
+inline float32x4_t widen_bf16_four(uint16x4_t h) { return vreinterpretq_f32_u32(vshll_n_u16(h, 16)); }
+inline f32x16 load_bf16(const std::uint16_t* p) {
+  const uint16x8_t low = vld1q_u16(p), high = vld1q_u16(p + 8);
+  return {widen_bf16_four(vget_low_u16(low)), widen_bf16_four(vget_high_u16(low)), widen_bf16_four(vget_low_u16(high)),
+          widen_bf16_four(vget_high_u16(high))};
+}
+inline f32x16 load_i8(const std::int8_t* p) {
+  const int8x16_t bytes = vld1q_s8(p);
+  const int16x8_t low = vmovl_s8(vget_low_s8(bytes)), high = vmovl_high_s8(bytes);
+  return {vcvtq_f32_s32(vmovl_s16(vget_low_s16(low))), vcvtq_f32_s32(vmovl_high_s16(low)),
+          vcvtq_f32_s32(vmovl_s16(vget_low_s16(high))), vcvtq_f32_s32(vmovl_high_s16(high))};
+}
+inline f32x16 load_u8(const std::uint8_t* p) {
+  const uint8x16_t bytes = vld1q_u8(p);
+  const uint16x8_t low = vmovl_u8(vget_low_u8(bytes)), high = vmovl_high_u8(bytes);
+  return {vcvtq_f32_u32(vmovl_u16(vget_low_u16(low))), vcvtq_f32_u32(vmovl_high_u16(low)),
+          vcvtq_f32_u32(vmovl_u16(vget_low_u16(high))), vcvtq_f32_u32(vmovl_high_u16(high))};
+}
+
+struct words16 {
+  uint32x4_t a;
+  uint32x4_t b;
+  uint32x4_t c;
+  uint32x4_t d;
+};
+inline words16 load_words(const std::byte* p) {
+  const auto four = [p](int i) { return vreinterpretq_u32_u8(vld1q_u8(reinterpret_cast<const std::uint8_t*>(p) + i)); };
+  return {four(0), four(16), four(32), four(48)};
+}
+template<class F>
+inline f32x16 each_four(F f, words16 x, words16 y) {
+  return {f(x.a, y.a), f(x.b, y.b), f(x.c, y.c), f(x.d, y.d)};
+}
+template<int Shift, int Mask>
+inline uint32x4_t bits_of(uint32x4_t w) {
+  if constexpr (Shift > 0) w = vshrq_n_u32(w, Shift);
+  return vandq_u32(w, vdupq_n_u32(Mask));
+}
+/// Bits [Shift, Shift + popcount(Mask)) of each word, moved to bit 4.
+template<int Shift, int Mask>
+inline uint32x4_t upper_bits(uint32x4_t w) {
+  if constexpr (Shift > 4) {
+    w = vshrq_n_u32(w, Shift - 4);
+  } else if constexpr (Shift < 4) {
+    w = vshlq_n_u32(w, 4 - Shift);
+  }
+  return vandq_u32(w, vdupq_n_u32(Mask << 4));
+}
+template<int Offset>
+inline float32x4_t float_less(uint32x4_t q) {
+  const float32x4_t f = vcvtq_f32_u32(q);
+  return Offset == 0 ? f : vsubq_f32(f, vdupq_n_f32(Offset));
+}
+template<int J, int Offset>
+inline f32x16 nibble(words16 w) {
+  return each_four([](uint32x4_t x, uint32x4_t) { return float_less<Offset>(bits_of<4 * J, 15>(x)); }, w, w);
+}
+template<int J, int Shift, int Mask, int Offset>
+inline f32x16 nibble_and_upper(words16 low, words16 high) {
+  return each_four(
+      [](uint32x4_t x, uint32x4_t y) {
+        return float_less<Offset>(vorrq_u32(bits_of<4 * J, 15>(x), upper_bits<Shift, Mask>(y)));
+      },
+      low, high);
+}
+template<int J, int H, int Offset>
+inline f32x16 five_bits(words16 low, words16 high) {
+  return nibble_and_upper<J, H, 1, Offset>(low, high);
+}
+template<int J, int H, int Offset>
+inline f32x16 six_bits(words16 low, words16 high) {
+  return nibble_and_upper<J, 2 * H, 3, Offset>(low, high);
+}
+inline void store_f16(std::uint16_t* p, f32x16 x) {
+  const auto four = [](float32x4_t f) { return vreinterpret_u16_f16(vcvt_f16_f32(f)); };
+  vst1q_u16(p, vcombine_u16(four(x.a), four(x.b)));
+  vst1q_u16(p + 8, vcombine_u16(four(x.c), four(x.d)));
+}
+inline uint16x4_t narrow_bf16_four(float32x4_t x) {
+  const uint32x4_t bits = vreinterpretq_u32_f32(x);
+  const uint32x4_t odd = vandq_u32(vshrq_n_u32(bits, 16), vdupq_n_u32(1));
+  const uint32x4_t rounded = vaddq_u32(bits, vaddq_u32(odd, vdupq_n_u32(0x7fff)));
+  const uint32x4_t quiet = vorrq_u32(bits, vdupq_n_u32(0x400000));
+  return vshrn_n_u32(vbslq_u32(vceqq_f32(x, x), rounded, quiet), 16);
+}
+inline void store_bf16(std::uint16_t* p, f32x16 x) {
+  vst1q_u16(p, vcombine_u16(narrow_bf16_four(x.a), narrow_bf16_four(x.b)));
+  vst1q_u16(p + 8, vcombine_u16(narrow_bf16_four(x.c), narrow_bf16_four(x.d)));
+}
+inline void prefetch(const void* p) { __builtin_prefetch(p); }

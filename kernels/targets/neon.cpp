@@ -1,0 +1,28 @@
+// Every aarch64 CPU has NEON, so there is no target to switch on here.
+#include <arm_neon.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "kernels/panel_layout.hpp"
+#include "kernels/targets/tables.hpp"
+
+namespace redline::kernels::neon {
+namespace {
+#include "kernels/simd/vec_neon.inl.hpp"
+
+#include "kernels/ops/all.inl.hpp"
+
+constexpr kernel_table table = make_table("neon");
+}  // namespace
+}  // namespace redline::kernels::neon
+
+namespace redline::kernels {
+const kernel_table& neon_table() { return neon::table; }
+}  // namespace redline::kernels

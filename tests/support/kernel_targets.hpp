@@ -1,0 +1,21 @@
+#pragma once
+
+#include <algorithm>
+#include <initializer_list>
+#include <vector>
+
+#include "kernels/dispatch.hpp"
+
+namespace redline::test {
+
+/// Those of the targets that the build for this architecture has, whether this CPU runs them or not.
+inline std::vector<const char*> targets_of_build(std::initializer_list<const char*> wanted) {
+  std::vector<const char*> found;
+  for (const char* name : wanted) {
+    const auto is_it = [&](const kernels::target_info& t) { return t.name == name; };
+    if (std::ranges::any_of(kernels::list_targets(), is_it)) found.push_back(name);
+  }
+  return found;
+}
+
+}  // namespace redline::test
