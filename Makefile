@@ -12,11 +12,10 @@ build: packages
 	cmake --preset release
 	cmake --build --preset release -j $(JOBS)
 
-test: test-packages
+test: arm-test test-packages
 	cmake --preset dev
 	cmake --build --preset dev -j $(JOBS)
 	ctest --preset dev -j $(JOBS)
-	$(MAKE) arm-test
 
 # The kernels for aarch64 under QEMU: the bits of x86, from NEON and without it.
 arm-test: arm-packages
