@@ -5,6 +5,7 @@
 
 #include "actors/serving/chat_turns.hpp"
 #include "runtime/base/utf8.hpp"
+#include "runtime/json/strict_json.hpp"
 
 namespace redline::actors {
 namespace {
@@ -23,10 +24,10 @@ void visit_texts(Json& value, const Visit& visit) {
 }
 
 /// One of Unicode's noncharacters, which no text means anything by, that none of the messages holds.
-std::optional<std::string> unused_mark(const json& messages) {
+std::optional<std::string> unused_mark(const json& messages, std::string_view tools) {
   for (unsigned char last = 0x90; last <= 0xAF; ++last) {  // U+FDD0 to U+FDEF
     const std::string mark = {static_cast<char>(0xEF), static_cast<char>(0xB7), static_cast<char>(last)};
-    bool is_used = false;
+    bool is_used = tools.find(mark) != std::string_view::npos;
     visit_texts(messages, [&](const json& text) {
       is_used = is_used || text.get_ref<const std::string&>().find(mark) != std::string::npos;
     });
@@ -45,7 +46,7 @@ std::string rendered_conversation::text_without_marks() const {
 }
 
 prompt_builder::prompt_builder(std::shared_ptr<const text::tokenizer> tokenizer, jinja::chat_template chat)
-    : tokenizer_(std::move(tokenizer)), chat_(std::move(chat)) {}
+    : tokenizer_(std::move(tokenizer)), chat_(std::move(chat)), tools_(tool_style::of(chat_, input_base())) {}
 
 result<prompt_builder> prompt_builder::make(std::shared_ptr<const text::tokenizer> tokenizer) {
   REDLINE_TRY_ASSIGN(auto chat, jinja::chat_template::parse(
@@ -53,24 +54,39 @@ result<prompt_builder> prompt_builder::make(std::shared_ptr<const text::tokenize
   return prompt_builder(std::move(tokenizer), std::move(chat));
 }
 
-result<std::string> prompt_builder::apply_template(const json& messages, bool add_generation_prompt,
-                                                   std::int64_t now) const {
-  jinja::chat_input input{.messages = messages, .add_generation_prompt = add_generation_prompt, .now = now};
+jinja::chat_input prompt_builder::input_base() const {
+  jinja::chat_input input;
   const auto& vocab = tokenizer_->vocab();
   if (vocab.bos()) input.bos_token = std::string(vocab.text(*vocab.bos()));
   if (vocab.eos()) input.eos_token = std::string(vocab.text(*vocab.eos()));
+  return input;
+}
+
+result<std::string> prompt_builder::apply_template(const json& messages, bool add_generation_prompt, std::int64_t now,
+                                                   const json& tools) const {
+  jinja::chat_input input = input_base();
+  input.messages = messages;
+  input.add_generation_prompt = add_generation_prompt;
+  input.now = now;
+  if (!tools.is_null()) input.variables["tools"] = tools;
   return chat_.render(input);
 }
 
-result<rendered_conversation> prompt_builder::render(const json& messages, bool add_generation_prompt,
-                                                     std::int64_t now) const {
-  rendered_conversation out{.messages = messages};
-  bool spells_control = false;
+result<rendered_conversation> prompt_builder::render(const json& messages, bool add_generation_prompt, std::int64_t now,
+                                                     const tools::tool_set* tools) const {
+  rendered_conversation out{.messages = messages, .tools = nullptr, .text = {}, .mark = {}};
+  if (tools != nullptr && tools->call != tools::choice::none) {
+    if (const auto why = tools_.why_no_tools()) return *why;
+    out.tools = tool_style::tools_for_template(*tools);
+  }
+  // As one text, so that names of members are seen, too.
+  const std::string tools_text = out.tools.is_null() ? std::string() : dump_json(out.tools);
+  bool spells_control = tokenizer_->spells_control(tools_text);
   visit_texts(messages, [&](const json& text) {
     spells_control = spells_control || tokenizer_->spells_control(text.get_ref<const std::string&>());
   });
   if (spells_control) {
-    const auto mark = unused_mark(messages);
+    const auto mark = unused_mark(messages, tools_text);
     if (!mark) {
       return failure{errc::invalid_argument,
                      "the messages spell control tokens and hold all of the characters U+FDD0 to U+FDEF, one of which "
@@ -79,8 +95,19 @@ result<rendered_conversation> prompt_builder::render(const json& messages, bool 
     out.mark = *mark;
     visit_texts(out.messages,
                 [&](json& text) { text = tokenizer_->shield(text.get_ref<const std::string&>(), out.mark); });
+    if (!out.tools.is_null()) {
+      REDLINE_TRY_ASSIGN(out.tools, parse_json<json>(tokenizer_->shield(tools_text, out.mark), {.depth_max = 128}));
+    }
   }
-  REDLINE_TRY_ASSIGN(out.text, apply_template(out.messages, add_generation_prompt, now));
+  REDLINE_TRY_ASSIGN(out.messages, tools_.messages_for_template(out.messages));
+  if (!out.tools.is_null() && !tools_.shows_tools()) {
+    if (out.messages.front()["role"] != "system") {
+      out.messages.insert(out.messages.begin(), json{{"role", "system"}, {"content", ""}});
+    }
+    auto& content = out.messages.front()["content"];
+    content = content.get_ref<const std::string&>() + tools_.introduce(out.tools);
+  }
+  REDLINE_TRY_ASSIGN(out.text, apply_template(out.messages, add_generation_prompt, now, out.tools));
   return out;
 }
 
@@ -91,8 +118,8 @@ std::vector<token> prompt_builder::tokens(const rendered_conversation& of) const
 std::vector<token_range> prompt_builder::turns(const rendered_conversation& of, std::span<const token> prompt,
                                                std::int64_t now) const {
   return older_turns(
-      of.messages, of.text, prompt, *tokenizer_, [&](const json& first) { return apply_template(first, false, now); },
-      of.mark);
+      of.messages, of.text, prompt, *tokenizer_,
+      [&](const json& first) { return apply_template(first, false, now, of.tools); }, of.mark);
 }
 
 std::vector<token> prompt_builder::text(std::string_view text) const {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "actors/editing/tool_style.hpp"
 #include "runtime/base/token_range.hpp"
 #include "runtime/jinja/chat_template.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
@@ -17,7 +18,8 @@ namespace redline::actors {
 /// A conversation as a chat template wrote it. Where a message spells a control token, such as <|im_end|> in a file
 /// about tokenizers, a mark stands inside, so that only the template's own control tokens are parsed as such.
 struct rendered_conversation {
-  nlohmann::ordered_json messages;  // with the marks
+  nlohmann::ordered_json messages;  // with the marks, and as the template wants them
+  nlohmann::ordered_json tools;     // with the marks; null: none
   std::string text;                 // with the marks
   std::string mark;                 // empty: no message needed one
 
@@ -28,14 +30,18 @@ struct rendered_conversation {
 /// command line share it, so that both ask a model the same. Immutable.
 class prompt_builder {
  public:
+  /// Renders a few small conversations to see what the template does with tools.
   prompt_builder(std::shared_ptr<const text::tokenizer> tokenizer, jinja::chat_template chat);
   /// With the template of the tokenizer's model, or ChatML where it has none.
   static result<prompt_builder> make(std::shared_ptr<const text::tokenizer> tokenizer);
 
-  /// messages: {"role", "content"} each; now: seconds since 1970, for templates that show a date. Fails as
-  /// chat_template::render, and where control tokens are spelled in messages that use every mark there is.
+  /// messages: {"role", "content"} each, and calls as generation_request has them; now: seconds since 1970, for
+  /// templates that show a date. tools: shown to the model, unless it is to call none. Fails as chat_template::render,
+  /// where control tokens are spelled in messages that use every mark there is, and where the template cannot show the
+  /// tools or the calls.
   [[nodiscard]] result<rendered_conversation> render(const nlohmann::ordered_json& messages, bool add_generation_prompt,
-                                                     std::int64_t now) const;
+                                                     std::int64_t now, const tools::tool_set* tools = nullptr) const;
+  [[nodiscard]] const tool_style& tools() const { return tools_; }
   /// The template writes BOS itself when it wants one. What a message says is text, whatever it spells.
   [[nodiscard]] std::vector<token> tokens(const rendered_conversation& of) const;
   /// The turns of a conversation that may leave a full window; see `older_turns`.
@@ -48,10 +54,14 @@ class prompt_builder {
 
  private:
   [[nodiscard]] result<std::string> apply_template(const nlohmann::ordered_json& messages, bool add_generation_prompt,
-                                                   std::int64_t now) const;
+                                                   std::int64_t now,
+                                                   const nlohmann::ordered_json& tools = nullptr) const;
+  /// All but messages.
+  [[nodiscard]] jinja::chat_input input_base() const;
 
   std::shared_ptr<const text::tokenizer> tokenizer_;
   jinja::chat_template chat_;
+  tool_style tools_;
 };
 
 }  // namespace redline::actors

@@ -177,10 +177,17 @@ api::checked<std::vector<completions::prompt>> completions::build_prompts(const 
     return why ? std::optional(api::error_of(*why, {})) : std::nullopt;
   };
   if (request.from == api::endpoint::chat) {
+    if (request.calls_tools()) {
+      if (const auto why = builder.tools().why_no_tools()) {
+        return api::bad_field("tools", why->context, "unsupported_parameter");
+      }
+    }
     std::size_t bytes = 0;
-    for (const auto& m : request.messages) bytes += m["content"].get_ref<const std::string&>().size();
+    for (const auto& m : request.messages) {
+      if (m["content"].is_string()) bytes += m["content"].get_ref<const std::string&>().size();
+    }
     if (const auto why = check(bytes, "messages")) return *why;
-    const auto rendered = builder.render(request.messages, true, now);
+    const auto rendered = builder.render(request.messages, true, now, request.tools ? &*request.tools : nullptr);
     if (!rendered) {
       if (rendered.error().code == errc::invalid_argument) return api::bad_field("messages", rendered.error().context);
       return api::error_of(rendered.error());

@@ -27,11 +27,15 @@ class message_reader {
  private:
   json read_message(const json& given, const std::string& path);
   std::string read_role(field_reader& fields);
-  std::string read_content(field_reader& fields);
+  std::optional<std::string> read_content(field_reader& fields);
+  json read_calls(field_reader& fields);
+  json read_call(field_reader& function, const std::string& id);
+  void count_bytes(field_reader& fields, std::string_view name, std::size_t bytes);
 
   const request_limits& limits_;
   std::optional<api_error>& error_;
   std::size_t text_bytes_ = 0;
+  std::string legacy_call_;  // id given to the last function_call, which has none
 };
 
 }  // namespace redline::api

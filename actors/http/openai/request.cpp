@@ -8,6 +8,7 @@
 #include "actors/http/openai/field_reader.hpp"
 #include "actors/http/openai/message_reader.hpp"
 #include "actors/http/openai/redline_object.hpp"
+#include "actors/http/openai/tool_fields.hpp"
 #include "actors/http/openai/unsupported_fields.hpp"
 #include "runtime/base/hash.hpp"
 
@@ -255,13 +256,14 @@ void read_format(field_reader& fields, std::optional<api_error>& error, const re
 
 /// What does not go together with an answer that follows a grammar.
 void check_grammar(field_reader& fields, generation_request& out) {
-  if (!out.copy && !out.schema) return;
-  const std::string what = out.copy ? "redline.copy" : "response_format";
+  if (!out.copy && !out.schema && !out.calls_tools()) return;
+  const std::string what = out.copy ? "redline.copy" : out.schema ? "response_format" : "tools";
   const auto refuse = [&](std::string_view name) {
     fields.refuse(name, "'" + std::string(name) + "' does not go together with '" + what + "'.",
                   "unsupported_parameter");
   };
   if (out.copy && out.schema) refuse("response_format");
+  if ((out.copy || out.schema) && out.calls_tools()) refuse("tools");
   if (out.eviction.policy.value_or(kv::eviction_policy::off) != kv::eviction_policy::off) refuse("redline.eviction");
   if (out.ignore_eos) refuse("ignore_eos");
   if (out.tokens_min > 0) refuse("min_tokens");
@@ -279,7 +281,6 @@ void read_identity(field_reader& fields, const request_limits& limits, generatio
   out.cache_salt = fields.text("cache_salt", limits.name_bytes_max).value_or("");
   static_cast<void>(fields.object("metadata"));
   static_cast<void>(fields.boolean("store"));
-  static_cast<void>(fields.boolean("parallel_tool_calls"));
 }
 
 /// Tells requests apart. Blanks and the spelling of strings and numbers do not count, as a proxy may write them anew.
@@ -328,6 +329,11 @@ checked<generation_request> read_generation(const json& body, endpoint from, boo
   read_prediction(fields, error, limits, out);
   read_redline(fields, error, limits, out);
   read_format(fields, error, limits, out);
+  if (from == endpoint::chat) read_tools(fields, error, limits, out);
+  if (!has_prompt && out.tools) {
+    fields.refuse("tools", "'tools' is not supported on this endpoint; /v1/chat/completions has it.",
+                  "unsupported_parameter");
+  }
   check_grammar(fields, out);
   if (error) return std::move(*error);
   if (out.stream) out.digest = digest_request(body, from);

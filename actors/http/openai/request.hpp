@@ -14,6 +14,7 @@
 #include "runtime/draft/draft_options.hpp"
 #include "runtime/kv/eviction.hpp"
 #include "runtime/model/sampling.hpp"
+#include "runtime/tools/tool_set.hpp"
 
 namespace redline::api {
 
@@ -32,6 +33,9 @@ struct request_limits {
   std::size_t files_max = 64;      // redline.files
   std::uint32_t answers_max = 64;  // prompts times n
   std::uint32_t top_logprobs_max = 20;
+  std::size_t tools_max = 128;  // as OpenAI; also the calls of one message
+  std::size_t tool_name_bytes_max = 128;
+  std::size_t tools_bytes_max = 1 << 20;  // all tools of a request as JSON; the arguments of a call
 };
 
 enum class endpoint : std::uint8_t { chat, completions };
@@ -77,8 +81,10 @@ struct generation_request {
   endpoint from = endpoint::chat;
   std::string model;       // empty: absent
   std::string cache_salt;  // KV is shared with requests that have the same one only; empty: absent
-  /// Chat: objects with "role" (system, user or assistant), "content" (a string), and "name" when given. Text parts are
-  /// joined by line breaks.
+  /// Chat: objects with "role" (system, user, assistant or tool), "content" (a string; null in a message that only
+  /// calls), and "name" when given. Text parts are joined by line breaks. An assistant's "tool_calls" are {"id",
+  /// "type": "function", "function": {"name", "arguments"}} with the arguments as text that is a JSON object; a tool's
+  /// message has a "tool_call_id" when given.
   json messages = json::array();
   std::vector<prompt_input> prompts;  // completions: each gets n answers; choice index = prompt index * n + i
 
@@ -102,12 +108,15 @@ struct generation_request {
   std::optional<std::string> prediction;  // text that the answer is expected to repeat; guesses only
   speculation_request speculation;
   std::optional<copy_request> copy;
-  std::optional<std::string> schema;  // response_format: a JSON schema as text, not yet looked at
+  std::optional<std::string> schema;     // response_format: a JSON schema as text, not yet looked at
+  std::optional<tools::tool_set> tools;  // chat; never without a tool
   eviction_request eviction;
   /// Over the server's own; off for an answer that follows a grammar, whose place in it is counted from its beginning.
   [[nodiscard]] kv::eviction_options evicting(kv::eviction_options defaults) const {
-    return copy || schema ? kv::eviction_options{} : eviction.over(defaults);
+    return copy || schema || calls_tools() ? kv::eviction_options{} : eviction.over(defaults);
   }
+  /// The model is shown tools, and its answer is looked through for calls.
+  [[nodiscard]] bool calls_tools() const { return tools && tools->call != tools::choice::none; }
   /// Over the server's own; with a prediction and no method named, one that reads it.
   [[nodiscard]] draft::draft_options drafting(draft::draft_options defaults) const;
 };

@@ -31,10 +31,6 @@ struct unsupported_field {
 
 constexpr unsupported_field both_endpoints[] = {
     // OpenAI
-    {"tools", harmless::is_empty},
-    {"tool_choice", harmless::no_tools},
-    {"functions", harmless::is_empty},
-    {"function_call", harmless::no_tools},
     {"modalities", harmless::text_only},
     {"audio", harmless::none},
     {"web_search_options", harmless::none},
@@ -90,8 +86,8 @@ constexpr unsupported_field both_endpoints[] = {
 };
 
 constexpr unsupported_field completions_only[] = {
-    {"messages", harmless::is_empty},
-    {"top_logprobs", harmless::is_zero},
+    {"tools", harmless::is_empty},         {"tool_choice", harmless::no_tools}, {"functions", harmless::is_empty},
+    {"function_call", harmless::no_tools}, {"messages", harmless::is_empty},    {"top_logprobs", harmless::is_zero},
 };
 
 constexpr unsupported_field chat_only[] = {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/tiny_model.hpp"
+#include "tests/support/tool_templates.hpp"
 
 namespace redline::actors {
 namespace {
@@ -87,6 +88,49 @@ TEST_F(prompt_builder_test, finds_the_turns_of_a_conversation_that_spells_contro
   };
   EXPECT_EQ(turns_of("word").size(), 1U);
   EXPECT_EQ(turns_of(end).size(), 1U);
+}
+
+TEST_F(prompt_builder_test, takes_special_tokens_in_tools_and_calls_as_text) {
+  const prompt_builder with_tools(tokenizer, *jinja::chat_template::parse(std::string(test::hermes_template)));
+  const std::string end(tokenizer->vocab().text(*tokenizer->vocab().eos()));
+  const auto count = [&](const std::string& text) {
+    tools::tool_set set;
+    set.all.push_back({.name = "f", .description = "says " + text});
+    set.all[0].parameters["properties"][text] = json{{"type", "string"}};
+    json messages = json::array({{{"role", "user"}, {"content", "q"}}, {{"role", "assistant"}, {"content", nullptr}}});
+    messages[1]["tool_calls"] = json::array(
+        {{{"id", "1"}, {"type", "function"}, {"function", {{"name", "f"}, {"arguments", json{{text, text}}.dump()}}}}});
+    const auto rendered = with_tools.render(messages, true, 0, &set);
+    EXPECT_TRUE(rendered) << rendered.error().describe();
+    EXPECT_NE(rendered->text_without_marks().find("says " + text), std::string::npos);
+    const auto prompt = with_tools.tokens(*rendered);
+    return std::count(prompt.begin(), prompt.end(), *tokenizer->vocab().eos());
+  };
+  EXPECT_EQ(count(end), count("plain"));
+}
+
+TEST_F(prompt_builder_test, refuses_tools_that_the_template_does_not_know) {
+  tools::tool_set set;
+  set.all.push_back({.name = "f"});
+  const auto refused = prompts.render(json{{{"role", "user"}, {"content", "q"}}}, true, 0, &set);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::invalid_argument);
+  set.call = tools::choice::none;
+  EXPECT_TRUE(prompts.render(json{{{"role", "user"}, {"content", "q"}}}, true, 0, &set)) << "none needs no tools";
+}
+
+TEST_F(prompt_builder_test, introduces_tools_in_the_system_message_of_a_template_that_only_shows_calls) {
+  const prompt_builder deepseek(tokenizer, *jinja::chat_template::parse(std::string(test::deepseek_template)));
+  tools::tool_set set;
+  set.all.push_back({.name = "f", .description = "Does f."});
+  for (const json& system : {json(), json{{"role", "system"}, {"content", "Be brief."}}}) {
+    json messages = json::array({{{"role", "user"}, {"content", "q"}}});
+    if (!system.is_null()) messages.insert(messages.begin(), system);
+    const auto rendered = deepseek.render(messages, true, 0, &set);
+    ASSERT_TRUE(rendered) << rendered.error().describe();
+    EXPECT_NE(rendered->text.find("Does f."), std::string::npos);
+    EXPECT_EQ(rendered->text.find("Be brief.") != std::string::npos, !system.is_null());
+  }
 }
 
 }  // namespace

@@ -115,6 +115,36 @@ TEST(chat_request, normalises_messages) {
             R"({"role":"assistant","content":""}])");
 }
 
+TEST(chat_request, reads_calls_and_their_results_in_messages) {
+  const auto request = messages(R"([
+      {"role": "assistant", "content": null, "tool_calls": [
+          {"id": "call_1", "type": "function", "function": {"name": "read", "arguments": "{\"path\":\"a\"}"}},
+          {"id": "call_2", "type": "function", "function": {"name": "list", "arguments": ""}}]},
+      {"role": "tool", "tool_call_id": "call_1", "content": [{"type": "text", "text": "one"}]},
+      {"role": "tool", "tool_call_id": "call_2", "content": null},
+      {"role": "assistant", "content": "so", "tool_calls": [{"function": {"name": "f", "arguments": {"a": 1}}}]}])");
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(dump_json(request->messages),
+            R"([{"role":"assistant","content":null,"tool_calls":[)"
+            R"({"id":"call_1","type":"function","function":{"name":"read","arguments":"{\"path\":\"a\"}"}},)"
+            R"({"id":"call_2","type":"function","function":{"name":"list","arguments":"{}"}}]},)"
+            R"({"role":"tool","content":"one","tool_call_id":"call_1"},)"
+            R"({"role":"tool","content":"","tool_call_id":"call_2"},)"
+            R"({"role":"assistant","content":"so","tool_calls":[)"
+            R"({"id":"","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]}])");
+}
+
+TEST(chat_request, reads_calls_as_they_were_before_tools) {
+  const auto request = messages(R"([
+      {"role": "assistant", "content": null, "function_call": {"name": "read", "arguments": "{}"}},
+      {"role": "function", "name": "read", "content": "one"}])");
+  ASSERT_TRUE(request) << request.error().message;
+  const auto& call = request->messages[0]["tool_calls"][0];
+  EXPECT_EQ(call["function"]["name"], "read");
+  EXPECT_EQ(request->messages[1]["role"], "tool");
+  EXPECT_EQ(request->messages[1]["tool_call_id"], call["id"]);
+}
+
 TEST(chat_request, reads_our_own_object) {
   const auto request = chat(R"("redline": {"speculation": {"method": "blazedit", "confidence_min": 0.5,
       "micro_draft_tokens": 40, "max_num_run": 2, "max_matching_ngram_size": 7}})");
@@ -211,27 +241,12 @@ TEST(chat_request, refuses_fields_of_a_wrong_type_or_range) {
 
 TEST(chat_request, refuses_what_it_would_have_to_ignore) {
   std::vector<bad_field_case> table;
-  for (const char* field : {R"("tools": [{"type": "function"}])",
-                            R"("tool_choice": "required")",
-                            R"("functions": [{}])",
-                            R"("modalities": ["text", "audio"])",
-                            R"("audio": {})",
-                            R"("service_tier": "priority")",
-                            R"("priority": 1)",
-                            R"("suffix": "x")",
-                            R"("echo": true)",
-                            R"("best_of": 3)",
-                            R"("guided_json": {})",
-                            R"("stop_token_ids": [1])",
-                            R"("grammar": "root ::= x")",
-                            R"("json_schema": {})",
-                            R"("n_predict": 5)",
-                            R"("mirostat": 2)",
-                            R"("reasoning_effort": "high")",
-                            R"("prompt": "x")",
-                            R"("chat_template": "x")",
-                            R"("continue_final_message": true)",
-                            R"("skip_special_tokens": false)"}) {
+  for (const char* field :
+       {R"("modalities": ["text", "audio"])", R"("audio": {})", R"("service_tier": "priority")", R"("priority": 1)",
+        R"("suffix": "x")", R"("echo": true)", R"("best_of": 3)", R"("guided_json": {})", R"("stop_token_ids": [1])",
+        R"("grammar": "root ::= x")", R"("json_schema": {})", R"("n_predict": 5)", R"("mirostat": 2)",
+        R"("reasoning_effort": "high")", R"("prompt": "x")", R"("chat_template": "x")",
+        R"("continue_final_message": true)", R"("skip_special_tokens": false)"}) {
     const std::string text = field;
     table.push_back({text, text.substr(1, text.find('"', 1) - 1), unsupported, ""});
   }
@@ -319,10 +334,18 @@ TEST(chat_request, refuses_bad_messages) {
           {R"([{"role": "user", "content": [{"type": "text"}]}])", "messages[0].content[0].text", "", ""},
           {R"([{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "image_url"}]}])",
            "messages[0].content[1]", unsupported, "only text"},
-          {R"([{"role": "user", "content": "x"}, {"role": "tool", "content": "x"}])", "messages[1].role", unsupported,
-           ""},
-          {R"([{"role": "function", "content": "x"}])", "messages[0].role", unsupported, ""},
-          {R"([{"role": "assistant", "content": "x", "tool_calls": [{}]}])", "messages[0].tool_calls", unsupported, ""},
+          {R"([{"role": "assistant", "content": null}])", "messages[0].content", "", "without tool_calls"},
+          {R"([{"role": "assistant", "content": "x", "tool_calls": [{}]}])", "messages[0].tool_calls[0].function", "",
+           "is required"},
+          {R"([{"role": "assistant", "tool_calls": [{"type": "custom"}]}])", "messages[0].tool_calls[0].type",
+           unsupported, "must be function"},
+          {R"([{"role": "assistant", "tool_calls": [{"function": {"name": "a b"}}]}])",
+           "messages[0].tool_calls[0].function.name", "", "found 'a b'"},
+          {R"([{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": 5}}]}])",
+           "messages[0].tool_calls[0].function.arguments", "", "a string of JSON"},
+          {R"([{"role": "user", "content": "x", "tool_calls": [{"function": {"name": "f"}}]}])",
+           "messages[0].tool_calls", "", "role assistant"},
+          {R"([{"role": "tool", "content": "x", "tool_call_id": 5}])", "messages[0].tool_call_id", "", ""},
           {R"([{"role": "user", "content": "x", "name": 5}])", "messages[0].name", "", ""},
       },
       messages);

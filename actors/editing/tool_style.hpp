@@ -1,0 +1,47 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "runtime/jinja/chat_template.hpp"
+#include "runtime/tools/call_format.hpp"
+#include "runtime/tools/tool_set.hpp"
+
+namespace redline::actors {
+
+/// What a chat template does with tools, found out by rendering small conversations, and how messages have to be for
+/// it. Templates differ in what they take for a call's arguments and for a message that only calls.
+class tool_style {
+ public:
+  /// base: the input that every rendering has; its messages do not count.
+  static tool_style of(const jinja::chat_template& chat, const jinja::chat_input& base);
+
+  /// How the model writes calls; null: not in a form that is known.
+  [[nodiscard]] const tools::call_format* format() const { return format_; }
+  /// The template writes the request's tools into the prompt.
+  [[nodiscard]] bool shows_tools() const { return shows_tools_; }
+  /// It writes the calls of earlier messages.
+  [[nodiscard]] bool shows_calls() const { return shows_calls_; }
+  /// Why requests with tools cannot be answered; nothing: they can.
+  [[nodiscard]] std::optional<failure> why_no_tools() const;
+
+  /// The variable `tools`.
+  [[nodiscard]] static nlohmann::ordered_json tools_for_template(const tools::tool_set& set);
+  /// What a system message has to say of tools (as `tools_for_template` gives them) where the template itself does not;
+  /// it spells control tokens that are to be parsed as such.
+  [[nodiscard]] std::string introduce(const nlohmann::ordered_json& tools) const;
+  /// messages: as generation_request has them. Fails when there are calls that the template does not show.
+  [[nodiscard]] result<nlohmann::ordered_json> messages_for_template(const nlohmann::ordered_json& messages) const;
+
+ private:
+  [[nodiscard]] nlohmann::ordered_json message_with_calls(const nlohmann::ordered_json& message) const;
+
+  const tools::call_format* format_ = nullptr;
+  bool shows_tools_ = false;
+  bool shows_calls_ = false;
+  bool wants_object_ = true;     // arguments as an object, not as text
+  bool wants_null_ = false;      // no content as null, not as an empty text
+  bool splits_content_ = false;  // what a message says beside its calls goes into a message of its own
+};
+
+}  // namespace redline::actors
