@@ -63,8 +63,9 @@ jinja::chat_input prompt_builder::input_base() const {
 }
 
 result<std::string> prompt_builder::apply_template(const json& messages, bool add_generation_prompt, std::int64_t now,
-                                                   const json& tools) const {
+                                                   const json& tools, const json& variables) const {
   jinja::chat_input input = input_base();
+  input.variables = variables;
   input.messages = messages;
   input.add_generation_prompt = add_generation_prompt;
   input.now = now;
@@ -73,8 +74,8 @@ result<std::string> prompt_builder::apply_template(const json& messages, bool ad
 }
 
 result<rendered_conversation> prompt_builder::render(const json& messages, bool add_generation_prompt, std::int64_t now,
-                                                     const tools::tool_set* tools) const {
-  rendered_conversation out{.messages = messages, .tools = nullptr, .text = {}, .mark = {}};
+                                                     const tools::tool_set* tools, const json& variables) const {
+  rendered_conversation out{.messages = messages, .tools = nullptr, .variables = variables, .text = {}, .mark = {}};
   if (tools != nullptr && tools->call != tools::choice::none) {
     if (const auto why = tools_.why_no_tools()) return *why;
     out.tools = tool_style::tools_for_template(*tools);
@@ -82,19 +83,22 @@ result<rendered_conversation> prompt_builder::render(const json& messages, bool 
   // As one text, so that names of members are seen, too.
   const std::string tools_text = out.tools.is_null() ? std::string() : dump_json(out.tools);
   bool spells_control = tokenizer_->spells_control(tools_text);
-  visit_texts(messages, [&](const json& text) {
+  const auto look = [&](const json& text) {
     spells_control = spells_control || tokenizer_->spells_control(text.get_ref<const std::string&>());
-  });
+  };
+  visit_texts(messages, look);
+  visit_texts(variables, look);
   if (spells_control) {
-    const auto mark = unused_mark(messages, tools_text);
+    const auto mark = unused_mark(json::array({messages, variables}), tools_text);
     if (!mark) {
       return failure{errc::invalid_argument,
                      "the messages spell control tokens and hold all of the characters U+FDD0 to U+FDEF, one of which "
                      "is needed to tell the two apart; leave one out"};
     }
     out.mark = *mark;
-    visit_texts(out.messages,
-                [&](json& text) { text = tokenizer_->shield(text.get_ref<const std::string&>(), out.mark); });
+    const auto shield = [&](json& text) { text = tokenizer_->shield(text.get_ref<const std::string&>(), out.mark); };
+    visit_texts(out.messages, shield);
+    visit_texts(out.variables, shield);
     if (!out.tools.is_null()) {
       REDLINE_TRY_ASSIGN(out.tools, parse_json<json>(tokenizer_->shield(tools_text, out.mark), {.depth_max = 128}));
     }
@@ -107,7 +111,7 @@ result<rendered_conversation> prompt_builder::render(const json& messages, bool 
     auto& content = out.messages.front()["content"];
     content = content.get_ref<const std::string&>() + tools_.introduce(out.tools);
   }
-  REDLINE_TRY_ASSIGN(out.text, apply_template(out.messages, add_generation_prompt, now, out.tools));
+  REDLINE_TRY_ASSIGN(out.text, apply_template(out.messages, add_generation_prompt, now, out.tools, out.variables));
   return out;
 }
 
@@ -119,7 +123,7 @@ std::vector<token_range> prompt_builder::turns(const rendered_conversation& of, 
                                                std::int64_t now) const {
   return older_turns(
       of.messages, of.text, prompt, *tokenizer_,
-      [&](const json& first) { return apply_template(first, false, now, of.tools); }, of.mark);
+      [&](const json& first) { return apply_template(first, false, now, of.tools, of.variables); }, of.mark);
 }
 
 std::vector<token> prompt_builder::text(std::string_view text) const {

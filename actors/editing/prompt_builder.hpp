@@ -18,10 +18,11 @@ namespace redline::actors {
 /// A conversation as a chat template wrote it. Where a message spells a control token, such as <|im_end|> in a file
 /// about tokenizers, a mark stands inside, so that only the template's own control tokens are parsed as such.
 struct rendered_conversation {
-  nlohmann::ordered_json messages;  // with the marks, and as the template wants them
-  nlohmann::ordered_json tools;     // with the marks; null: none
-  std::string text;                 // with the marks
-  std::string mark;                 // empty: no message needed one
+  nlohmann::ordered_json messages;   // with the marks, and as the template wants them
+  nlohmann::ordered_json tools;      // with the marks; null: none
+  nlohmann::ordered_json variables;  // with the marks
+  std::string text;                  // with the marks
+  std::string mark;                  // empty: no message needed one
 
   [[nodiscard]] std::string text_without_marks() const;
 };
@@ -36,12 +37,15 @@ class prompt_builder {
   static result<prompt_builder> make(std::shared_ptr<const text::tokenizer> tokenizer);
 
   /// messages: {"role", "content"} each, and calls as generation_request has them; now: seconds since 1970, for
-  /// templates that show a date. tools: shown to the model, unless it is to call none. Fails as chat_template::render,
-  /// where control tokens are spelled in messages that use every mark there is, and where the template cannot show the
-  /// tools or the calls.
-  [[nodiscard]] result<rendered_conversation> render(const nlohmann::ordered_json& messages, bool add_generation_prompt,
-                                                     std::int64_t now, const tools::tool_set* tools = nullptr) const;
+  /// templates that show a date. tools: shown to the model, unless it is to call none. variables: what else the
+  /// template is given, by name (jinja::chat_input::variables). Fails as chat_template::render, where control tokens
+  /// are spelled in messages that use every mark there is, and where the template cannot show the tools or the calls.
+  [[nodiscard]] result<rendered_conversation> render(
+      const nlohmann::ordered_json& messages, bool add_generation_prompt, std::int64_t now,
+      const tools::tool_set* tools = nullptr,
+      const nlohmann::ordered_json& variables = nlohmann::ordered_json::object()) const;
   [[nodiscard]] const tool_style& tools() const { return tools_; }
+  [[nodiscard]] const std::string& template_source() const { return chat_.source(); }
   /// The template writes BOS itself when it wants one. What a message says is text, whatever it spells.
   [[nodiscard]] std::vector<token> tokens(const rendered_conversation& of) const;
   /// The turns of a conversation that may leave a full window; see `older_turns`.
@@ -53,9 +57,10 @@ class prompt_builder {
   [[nodiscard]] result<std::vector<token>> message_with_file(std::string_view message, std::int64_t now) const;
 
  private:
-  [[nodiscard]] result<std::string> apply_template(const nlohmann::ordered_json& messages, bool add_generation_prompt,
-                                                   std::int64_t now,
-                                                   const nlohmann::ordered_json& tools = nullptr) const;
+  [[nodiscard]] result<std::string> apply_template(
+      const nlohmann::ordered_json& messages, bool add_generation_prompt, std::int64_t now,
+      const nlohmann::ordered_json& tools = nullptr,
+      const nlohmann::ordered_json& variables = nlohmann::ordered_json::object()) const;
   /// All but messages.
   [[nodiscard]] jinja::chat_input input_base() const;
 

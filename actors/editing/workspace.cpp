@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "actors/editing/fill_prompt.hpp"
+#include "actors/serving/token_log.hpp"
+
 namespace redline::actors {
 namespace {
 
@@ -131,50 +134,28 @@ result<std::size_t> workspace::offset_of(const file& in, const file_place& place
                                              (inside ? " lies inside a character" : " lies after the end of the text")};
 }
 
-void workspace::append_header(const file& of, std::vector<token>& out) const {
-  out.push_back(*tokenizer_->vocab().fim().file_separator);
-  const auto path = tokenizer_->encode(of.path + "\n");
-  out.insert(out.end(), path.begin(), path.end());
-}
-
-/// Where reading begins when no more than `most` of `before` can be read: at the start of a line, and at the same one
-/// until another eighth of the context stands before the cursor, so that a key pressed does not move the whole cache.
-std::size_t workspace::first_read(std::span<const token> before, std::size_t most) const {
-  if (before.size() <= most) return 0;
-  const std::size_t step = std::max<std::size_t>(1, how_.context_max / 8);
-  const std::size_t begin = std::min((before.size() - most + step - 1) / step * step, before.size());
-  for (std::size_t i = begin; i < std::min(begin + step, before.size()); ++i) {
-    if (tokenizer_->piece(before[i - 1]).ends_with('\n')) return i;
-  }
-  return begin;
-}
-
 workspace::layout workspace::lay_out_at(const file& in, std::size_t offset, completion_mode mode) const {
   const auto& special = tokenizer_->vocab().fim();
-  const bool fim = mode == completion_mode::fim;
   const auto before = in.document.tokens_before(offset);
-  auto after = fim ? in.document.tokens_after(offset) : std::vector<token>{};
-  after.resize(std::min<std::size_t>(after.size(), how_.context_max / 4));
-  // A quarter of the context is for the answer.
-  const std::size_t begin = first_read(before, how_.context_max - how_.context_max / 4 - after.size());
   std::vector<token> own;
-  if (fim) own.push_back(*special.prefix);
-  own.insert(own.end(), before.begin() + static_cast<std::ptrdiff_t>(begin), before.end());
-  if (fim) {
-    own.push_back(*special.suffix);
-    own.insert(own.end(), after.begin(), after.end());
-    own.push_back(*special.middle);
+  if (mode == completion_mode::fim) {
+    own = lay_out_gap(*tokenizer_, before, in.document.tokens_after(offset), how_.context_max);
+  } else {
+    // A quarter of the context is for the answer.
+    const std::size_t begin =
+        first_read(*tokenizer_, before, how_.context_max - how_.context_max / 4, how_.context_max);
+    own.assign(before.begin() + static_cast<std::ptrdiff_t>(begin), before.end());
   }
 
   layout out;
   if (tokenizer_->vocab().adds_bos() && tokenizer_->vocab().bos()) out.prompt.push_back(*tokenizer_->vocab().bos());
   if (files_.size() > 1 && special.file_separator) {
     std::vector<token> header;
-    append_header(in, header);
+    append_file_header(*tokenizer_, in.path, header);
     for (const file& other : files_) {
       if (&other == &in) continue;
       std::vector<token> one;
-      append_header(other, one);
+      append_file_header(*tokenizer_, other.path, one);
       one.insert(one.end(), other.document.tokens().begin(), other.document.tokens().end());
       // Half of the rest is for the answer and for the file to grow: else each line typed would drop a file.
       if (2 * (out.prompt.size() + one.size()) + header.size() + own.size() > how_.context_max) break;
@@ -207,9 +188,9 @@ outcome<workspace::layout, refusal> workspace::lay_out(const completion_place& w
   }
   if (out.prompt.size() >= how_.context_max) {
     return refusal{.field = "position",
-                   .why = {errc::context_length_exceeded, "expected fewer than " + std::to_string(how_.context_max) +
-                                                              " tokens around the position, found " +
-                                                              std::to_string(out.prompt.size())}};
+                   .why = {errc::context_length_exceeded, context_sentence(how_.context_max) +
+                                                              " However, the prompt for the position has " +
+                                                              std::to_string(out.prompt.size()) + " tokens."}};
   }
   return out;
 }

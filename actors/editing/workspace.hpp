@@ -69,9 +69,7 @@ class workspace {
   /// Claims the memory of `next` in the place of `old`, which may be null.
   std::optional<refusal> claim(const text::live_document* old, const text::live_document* next);
   [[nodiscard]] result<std::size_t> offset_of(const file& in, const file_place& place) const;
-  [[nodiscard]] std::size_t first_read(std::span<const token> before, std::size_t most) const;
   [[nodiscard]] layout lay_out_at(const file& in, std::size_t offset, completion_mode mode) const;
-  void append_header(const file& of, std::vector<token>& out) const;
 
   std::shared_ptr<const text::tokenizer> tokenizer_;
   options how_;

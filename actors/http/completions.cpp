@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "actors/editing/fill_prompt.hpp"
 #include "actors/http/api_keys.hpp"
 #include "actors/http/openai/edit_response.hpp"
 #include "actors/http/resumption.hpp"
@@ -32,6 +33,7 @@ api::usage_report to_usage(const session_stats& s) {
   u.evictions = s.evictions;
   u.reevaluated = s.reevaluated;
   u.seconds = static_cast<double>(s.total_us) / 1e6;
+  u.first_token_seconds = static_cast<double>(s.first_token_us) / 1e6;
   return u;
 }
 
@@ -48,12 +50,42 @@ std::optional<api::program_report> to_program(const copy_report& copied) {
 std::vector<api::token_report> report_tokens(const served_model& model, const session_text& m) {
   const auto bytes = [&](token t) { return std::string(model.answers->tokenizer()->piece(t, true)); };
   std::vector<api::token_report> reports;
-  for (std::size_t i = 0; i < m.logprobs.size() && i < m.tokens.size(); ++i) {
-    api::token_report report{.chosen = {bytes(m.tokens[i]), m.logprobs[i].logprob}};
-    for (const auto& t : m.logprobs[i].top) report.top.push_back({bytes(t.id), t.logprob});
+  for (std::size_t i = 0; i < m.tokens.size(); ++i) {
+    api::token_report report{.chosen = {bytes(m.tokens[i]), 0}, .top = {}, .id = m.tokens[i]};
+    if (i < m.logprobs.size()) {
+      report.chosen.logprob = m.logprobs[i].logprob;
+      for (const auto& t : m.logprobs[i].top) report.top.push_back({bytes(t.id), t.logprob});
+    }
     reports.push_back(std::move(report));
   }
   return reports;
+}
+
+bool reports_tokens(const api::generation_request& asked) { return asked.logprobs || asked.return_token_ids; }
+
+/// Where an answer to this prompt begins.
+api::reasoning_splitter split_after(const api::generation_request& asked, const std::string& source,
+                                    std::string_view rendered) {
+  // What follows a grammar has no place for thoughts.
+  if (!asked.splits_reasoning || asked.schema || asked.copy) return {};
+  const auto tags = api::reasoning_splitter::tags_of(source);
+  if (tags.open.empty()) return {};
+  const auto end = rendered.find_last_not_of(" \t\r\n");
+  const bool is_open = end != std::string_view::npos && rendered.substr(0, end + 1).ends_with(tags.open);
+  return {tags, is_open ? api::reasoning_splitter::beginning::in_thought : api::reasoning_splitter::beginning::either};
+}
+
+/// The tokens that must not come one after the other, as the word begins a line and as it follows a blank.
+std::vector<std::vector<token>> spell_bad_words(const text::tokenizer& tokenizer,
+                                                const std::vector<std::string>& words) {
+  std::vector<std::vector<token>> out;
+  for (const auto& word : words) {
+    for (const auto& spelling : {word, " " + word}) {
+      auto tokens = tokenizer.encode(spelling, {.continues = true});
+      if (!tokens.empty() && std::find(out.begin(), out.end(), tokens) == out.end()) out.push_back(std::move(tokens));
+    }
+  }
+  return out;
 }
 
 constexpr std::size_t session_key_bytes_max = 256;
@@ -78,13 +110,36 @@ completions::completions(actor::actor_context& context, std::shared_ptr<const ga
 
 // ---- from a request to its sessions --------------------------------------------------------------------------------
 
-void completions::serve(const route_context& r, api::endpoint from) {
+api::checked<api::generation_request> completions::parse(const gateway_services& services, const std::string& body,
+                                                         call which) {
+  const api::request_limits limits{.sampling_of = [&services](const std::string& name) {
+    const auto model = services.find_model(name);
+    return model ? (*model)->sampling_of(name) : model::sampling_defaults{};
+  }};
+  switch (which) {
+    case call::chat:
+      return api::parse_chat_request(body, limits);
+    case call::completions:
+      return api::parse_completion_request(body, limits);
+    case call::completions_or_native:
+      return api::parse_completion_request(body, limits, true);
+    case call::fim:
+      return api::parse_fim_request(body, limits);
+    case call::native:
+      return api::parse_native_request(body, limits);
+    case call::infill:
+      return api::parse_infill_request(body, limits);
+  }
+  return api::error_of({errc::internal, "a call that does not exist"});
+}
+
+void completions::serve(const route_context& r, call which) {
   if (const auto why = ready_.why_not(context_.now())) return replies_.refuse(r.who, *why);
   if (const auto why = room_for(1, r.who.tenant)) return replies_.refuse(r.who, *why);
   reader_.read(
       r,
-      [services = services_, from, when = look_at(r)](const std::string& body) {
-        return read(*services, body, from, when);
+      [services = services_, which, when = look_at(r)](const std::string& body) {
+        return read(*services, body, which, when);
       },
       [this, who = r.who](ready_request request) { begin(who, std::move(request)); });
 }
@@ -95,11 +150,11 @@ void completions::render(const route_context& r, api::endpoint from) {
       r,
       [services = services_, from, name,
        now = context_.env().unix_seconds()](const std::string& body) -> api::checked<std::string> {
-        const auto parsed =
-            from == api::endpoint::chat ? api::parse_chat_request(body) : api::parse_completion_request(body);
+        auto parsed = parse(*services, body, from == api::endpoint::chat ? call::chat : call::completions);
         if (!parsed) return parsed.error();
         const auto model = services->find_model(parsed->model);
         if (!model) return model.error();
+        settle_template(**model, *parsed);
         const auto prompts = build_prompts(*services, **model, *parsed, now);
         if (!prompts) return prompts.error();
         std::vector<std::vector<token>> tokens;
@@ -117,11 +172,12 @@ completions::circumstances completions::look_at(const route_context& r) const {
 }
 
 api::checked<completions::ready_request> completions::read(const gateway_services& services, const std::string& body,
-                                                           api::endpoint from, const circumstances& when) {
-  auto parsed = from == api::endpoint::chat ? api::parse_chat_request(body) : api::parse_completion_request(body);
+                                                           call which, const circumstances& when) {
+  auto parsed = parse(services, body, which);
   if (!parsed) return parsed.error();
   const auto model = services.find_model(parsed->model);
   if (!model) return model.error();
+  settle_template(**model, *parsed);
   auto what = read_expected(services, *model, std::move(*parsed), when);
   if (!what) return what.error();
   auto prompts = build_prompts(services, **model, what->asked, what->spec.created_seconds);
@@ -154,7 +210,11 @@ completions::request_state completions::make_state(const caller& who, expected& 
             .id = api::response_id(r.asked.from, high, low),
             .created_seconds = from.spec.created_seconds,
             .model = r.model->name,
-            .system_fingerprint = r.model->fingerprint};
+            .system_fingerprint = r.model->fingerprint,
+            .shows_logprobs = r.asked.logprobs,
+            .shows_ids = r.asked.return_token_ids,
+            .fields = r.asked.response_fields,
+            .is_list = r.asked.wants_list};
   if (r.asked.stream) r.events = std::make_unique<api::event_writer>(r.head, r.asked.include_usage, begin, from.had);
   if (!r.asked.has_seed) r.asked.sampling.seed = begin.seed();
   if (from.had) {
@@ -162,6 +222,25 @@ completions::request_state completions::make_state(const caller& who, expected& 
     context_.log(log_level::info, "a stream is resumed", {{"request", who.request_id}, {"response", r.head.id}});
   }
   return r;
+}
+
+void completions::settle_template(const served_model& model, api::generation_request& request) {
+  if (request.from != api::endpoint::chat) return;
+  const std::string& source = model.prompts->template_source();
+  const auto knows = [&source](const std::string& name) { return source.find(name) != std::string::npos; };
+  auto& variables = request.template_variables;
+  if (!request.reasoning_effort.empty() && !variables.contains("reasoning_effort")) {
+    if (knows("reasoning_effort")) {
+      variables["reasoning_effort"] = request.reasoning_effort;
+    } else if (request.reasoning_effort == "none" && knows("enable_thinking")) {
+      if (!variables.contains("enable_thinking")) variables["enable_thinking"] = false;
+    } else {
+      request.ignored.emplace_back("reasoning_effort");
+    }
+  }
+  for (const auto& [name, value] : variables.items()) {
+    if (!knows(name)) request.ignored.push_back("chat_template_kwargs." + name);
+  }
 }
 
 api::checked<std::vector<completions::prompt>> completions::build_prompts(const gateway_services& services,
@@ -187,24 +266,53 @@ api::checked<std::vector<completions::prompt>> completions::build_prompts(const 
       if (m["content"].is_string()) bytes += m["content"].get_ref<const std::string&>().size();
     }
     if (const auto why = check(bytes, "messages")) return *why;
-    const auto rendered = builder.render(request.messages, true, now, request.tools ? &*request.tools : nullptr);
+    const auto rendered = builder.render(request.messages, true, now, request.tools ? &*request.tools : nullptr,
+                                         request.template_variables);
     if (!rendered) {
       if (rendered.error().code == errc::invalid_argument) return api::bad_field("messages", rendered.error().context);
       return api::error_of(rendered.error());
     }
     if (const auto why = check(rendered->text.size(), "messages")) return *why;
-    out.push_back({builder.tokens(*rendered), std::nullopt});
+    out.push_back(
+        {builder.tokens(*rendered), std::nullopt, split_after(request, builder.template_source(), rendered->text)});
     if (evicts) out.back().turns = builder.turns(*rendered, out.back().tokens, now);
     return out;
   }
+  if (request.fill) return fill_prompts(model, request);
   for (const auto& p : request.prompts) {
     if (const auto* tokens = std::get_if<std::vector<token>>(&p)) {
       out.push_back({*tokens, std::nullopt});
+      if (!request.echo) continue;
+      if (auto text = model.answers->tokenizer()->decode(*tokens, {.render_special = true}))
+        out.back().echo = std::move(*text);
       continue;
     }
     const auto& text = std::get<std::string>(p);
     if (const auto why = check(text.size(), "prompt")) return *why;
     out.push_back({builder.text(text), std::nullopt});
+    if (request.echo) out.back().echo = text;
+  }
+  return out;
+}
+
+/// What is longer than the context is cut around the gap.
+api::checked<std::vector<completions::prompt>> completions::fill_prompts(const served_model& model,
+                                                                         const api::generation_request& request) {
+  const auto& tokenizer = *model.answers->tokenizer();
+  if (!can_fill(tokenizer.vocab())) {
+    return api::bad_field(request.from == api::endpoint::native ? "input_suffix" : "suffix",
+                          "The model '" + model.name +
+                              "' has no tokens for filling in the middle: serve one that has them, such as "
+                              "Qwen2.5-Coder, StarCoder2, CodeLlama or DeepSeek-Coder, or send what stands before the "
+                              "cursor as the 'prompt' of /v1/completions.",
+                          "unsupported_parameter");
+  }
+  fill_task task{.before = {}, .after = request.fill->suffix, .path = request.fill->path, .context = {}};
+  for (const auto& file : request.fill->context) task.context.push_back({file.path, file.text});
+  std::vector<prompt> out;
+  for (const auto& p : request.prompts) {
+    task.before = std::get<std::string>(p);
+    out.push_back({fill_prompt(tokenizer, task, model.answers->context_max()), std::nullopt});
   }
   return out;
 }
@@ -220,15 +328,19 @@ api::checked<completions::expected> completions::read_expected(const gateway_ser
                    .tokens_max = asked.tokens_max,
                    .tokens_min = asked.tokens_min,
                    .stops = asked.stop,
+                   .stop_tokens = asked.stop_tokens,
                    .ignore_end = asked.ignore_eos,
                    .sampling = asked.sampling,
                    .draft = asked.drafting(model->draft_defaults),
                    .eviction = asked.evicting(services.eviction_defaults),
                    .schema = asked.schema,
                    .created_seconds = *had ? (*had)->created_seconds : when.unix_seconds};
+  spec.indent_min = asked.indent_min;
+  spec.predict_us_max = std::uint64_t{asked.predict_ms_max} * 1000;
   if (!asked.cache_salt.empty()) spec.prefix_scope = to_prefix_scope(when.tenant, asked.cache_salt);
   if (asked.resume_texts.size() == 1) spec.known_text = asked.resume_texts.front();
-  if (asked.logprobs) spec.logprobs = asked.top_logprobs;
+  spec.sampling.banned_sequences = spell_bad_words(*model->answers->tokenizer(), asked.bad_words);
+  if (asked.logprobs || asked.best_of > asked.n) spec.logprobs = asked.top_logprobs;
   if (asked.copy) {
     const auto& c = *asked.copy;
     spec.copy = copy_spec{{.trust = *parse_copy_trust(c.trust),
@@ -270,14 +382,16 @@ std::optional<api::api_error> completions::room_for(std::size_t answers, tenant_
 
 std::optional<api::api_error> completions::open_sessions(request_state& r, const ready_request& from) {
   const auto& asked = r.asked;
-  if (auto why = room_for(from.prompts.size() * asked.n, r.who.tenant)) return why;
+  if (auto why = room_for(from.prompts.size() * asked.answers_per_prompt(), r.who.tenant)) return why;
   answer_spec spec = from.what.spec;
   auto partners = r.model->answers->partners_for(spec.draft.how, context_.self());
   if (!partners) return api::error_of(partners.error(), r.who.request_id);
   partners->place.affinity = hash_session_key(r.who.tenant, asked.session_key);
   const std::string field = asked.from == api::endpoint::chat ? "messages" : "prompt";
   for (const auto& p : from.prompts) {
-    for (std::uint32_t i = 0; i < asked.n; ++i) {
+    r.prompt_tokens += static_cast<std::uint32_t>(p.tokens.size());
+    if (asked.return_token_ids) r.prompt_ids.push_back(p.tokens);
+    for (std::uint32_t i = 0; i < asked.answers_per_prompt(); ++i) {
       const std::size_t index = r.choices.size();
       if (from.what.had && from.what.had->choices[index].is_over && !from.what.had->wants_usage(asked.include_usage)) {
         r.events->skip(static_cast<std::uint32_t>(index));
@@ -292,7 +406,9 @@ std::optional<api::api_error> completions::open_sessions(request_state& r, const
       answers_[spec.session] = {r.who.exchange, index};
       r.choices.push_back({.session = spec.session,
                            .where = context_.spawn<session>("session " + std::to_string(spec.session.value),
-                                                            {1024, 1024}, std::move(*work), *partners)});
+                                                            {1024, 1024}, std::move(*work), *partners),
+                           .text = p.echo,
+                           .thoughts = p.thoughts});
     }
   }
   return std::nullopt;
@@ -343,21 +459,52 @@ void completions::on(const session_text& m) {
   choice_state& c = r.choices[index];
   if (!std::exchange(r.has_text, true)) services_->probe->first_text(context_.now() - r.who.arrived);
   services_->probe->tokens_generated(m.tokens.size());
-  auto reports = report_tokens(*r.model, m);
+  if (r.asked.computes_only) return;
+  std::vector<api::token_report> reports;
+  if (reports_tokens(r.asked)) reports = report_tokens(*r.model, m);
+  for (const auto& one : m.logprobs) c.logprobs_sum += static_cast<double>(one.logprob);
+  c.tokens_count += static_cast<std::uint32_t>(m.tokens.size());
+  r.tokens_count += static_cast<std::uint32_t>(m.tokens.size());
+  const auto parts = take_text(r, c, m);
   if (!r.events) {
     if (context_.now() >= r.progress_told + between_signs_of_progress) {
       r.progress_told = context_.now();
       replies_.note_progress(r.who);
     }
-    c.text += m.text;
+    c.text += parts.answer;
+    c.reasoning += parts.reasoning;
     c.tokens.insert(c.tokens.end(), std::make_move_iterator(reports.begin()), std::make_move_iterator(reports.end()));
     return;
   }
-  std::string events;
   const auto number = static_cast<std::uint32_t>(index);
-  if (!std::exchange(c.begun, true)) events += r.events->first(number);
-  events += r.events->delta(number, m.text, r.asked.logprobs ? &reports : nullptr);
+  if (r.asked.usage_in_all_events) r.events->note_progress(r.prompt_tokens, r.tokens_count);
+  std::string events = begin_choice(r, number);
+  events += r.events->delta(number, parts.answer, reports_tokens(r.asked) ? &reports : nullptr, parts.reasoning);
   stream(at, std::move(events));
+}
+
+/// What the text is, and how many of its tokens are thoughts.
+api::reasoning_splitter::parts completions::take_text(const request_state& r, choice_state& c, const session_text& m) {
+  const bool thought_before = c.thoughts.is_thinking();
+  auto parts = c.thoughts.feed(m.text);
+  if (!thought_before && !c.thoughts.is_thinking() && parts.reasoning.empty()) return parts;
+  auto end = m.tokens.end();
+  if (!c.thoughts.is_thinking()) {
+    const auto close = r.model->answers->tokenizer()->vocab().find(c.thoughts.closing_tag());
+    if (const auto at = std::find(m.tokens.begin(), m.tokens.end(), close.value_or(-1)); at != end) end = at + 1;
+  }
+  c.thought_tokens += static_cast<std::uint32_t>(end - m.tokens.begin());
+  return parts;
+}
+
+/// The choice's first events, when it has none yet.
+std::string completions::begin_choice(request_state& r, std::uint32_t number) {
+  choice_state& c = r.choices[number];
+  if (std::exchange(c.begun, true)) return {};
+  const std::size_t prompt = number / r.asked.answers_per_prompt();
+  std::string events = r.events->first(
+      number, prompt < r.prompt_ids.size() ? std::span<const token>(r.prompt_ids[prompt]) : std::span<const token>{});
+  return events + r.events->delta(number, std::exchange(c.text, {}));  // the prompt, should it be echoed
 }
 
 /// Sends events, unless what the client has is not how the answer begins.
@@ -390,12 +537,23 @@ void completions::on(const session_finished& m) {
   c.stats = m.stats;
   c.copied = m.copied;
   answers_.erase(m.session);
-  if (r.events) {
+  if (r.asked.computes_only) {
+    c.finish = finish_reason::length;
+    c.stats.completion_tokens = 0;
+  }
+  c.stop_text = m.stop_text;
+  const auto rest = c.thoughts.finish();
+  if (!r.events) {
+    c.text += rest.answer;
+    c.reasoning += rest.reasoning;
+  } else {
     const auto number = static_cast<std::uint32_t>(index);
-    std::string events;
     const auto program = to_program(c.copied);
-    if (!std::exchange(c.begun, true)) events += r.events->first(number);
-    events += r.events->finish(number, to_public(m.reason), program ? &*program : nullptr);
+    std::string events = begin_choice(r, number);
+    events += r.events->delta(number, rest.answer, nullptr, rest.reasoning);
+    events += r.asked.from == api::endpoint::native
+                  ? r.events->finish_native(to_choice(r, number))
+                  : r.events->finish(number, to_public(c.finish), program ? &*program : nullptr);
     if (!stream(at, std::move(events))) return;
   }
   if (r.is_over()) finish(at);
@@ -405,9 +563,12 @@ api::usage_report completions::sum_usage(const request_state& r) const {
   api::usage_report usage;
   for (std::size_t i = 0; i < r.choices.size(); ++i) {
     auto one = to_usage(r.choices[i].stats);
-    if (i % r.asked.n != 0) one.prompt_tokens = one.cached_tokens = 0;  // one prompt, n answers
+    one.reasoning_tokens = std::min(r.choices[i].thought_tokens, one.completion_tokens);
+    if (i % r.asked.answers_per_prompt() != 0)
+      one.prompt_tokens = one.cached_tokens = 0;  // one prompt, several answers
     usage += one;
   }
+  usage.ignored = r.asked.ignored;
   usage.eviction = name_of(r.asked.evicting(services_->eviction_defaults).policy);
   if (r.writer && r.asked.from == api::endpoint::completions) {
     // There is one answer, and its window, should it have one, has not moved when it begins.
@@ -417,20 +578,46 @@ api::usage_report completions::sum_usage(const request_state& r) const {
   return usage;
 }
 
+/// Of the answers to each prompt, those with the greatest mean log-probability, the best first.
+void completions::keep_best(request_state& r) const {
+  const std::uint32_t made = r.asked.answers_per_prompt();
+  if (made == r.asked.n) return;
+  const auto mean = [](const choice_state& c) { return c.logprobs_sum / std::max<double>(1, c.tokens_count); };
+  std::vector<choice_state> kept;
+  for (auto first = r.choices.begin(); first != r.choices.end(); first += made) {
+    std::stable_sort(first, first + made, [&](const auto& x, const auto& y) { return mean(x) > mean(y); });
+    std::move(first, first + r.asked.n, std::back_inserter(kept));
+  }
+  r.choices = std::move(kept);
+}
+
+/// Takes the choice's texts.
+api::choice completions::to_choice(request_state& r, std::uint32_t number) {
+  choice_state& c = r.choices[number];
+  api::choice out{
+      .index = number, .text = std::move(c.text), .finish = to_public(c.finish), .tokens = {}, .program = {}};
+  out.reasoning = std::move(c.reasoning);
+  out.stop_text = c.stop_text;
+  out.cost = to_usage(c.stats);
+  out.cost.ignored = r.asked.ignored;
+  if (const auto prompt = number / r.asked.n; prompt < r.prompt_ids.size()) out.prompt = r.prompt_ids[prompt];
+  return out;
+}
+
 void completions::finish(requests::iterator at) {
   request_state& r = at->second;
   const auto usage = sum_usage(r);
   const auto millis = (context_.now() - r.who.arrived).count() / 1000;
   if (r.events) {
-    stream(at, r.events->usage(usage) + api::event_writer::done(), true);
+    stream(at, r.events->usage(usage) + r.events->done(), true);
   } else {
+    keep_best(r);
     std::vector<api::choice> choices;
     for (std::size_t i = 0; i < r.choices.size(); ++i) {
+      choices.push_back(to_choice(r, static_cast<std::uint32_t>(i)));
       auto& c = r.choices[i];
-      choices.push_back(
-          {.index = static_cast<std::uint32_t>(i), .text = std::move(c.text), .finish = to_public(c.finish)});
       choices.back().program = to_program(c.copied);
-      if (r.asked.logprobs) choices.back().tokens = std::move(c.tokens);
+      if (reports_tokens(r.asked)) choices.back().tokens = std::move(c.tokens);
     }
     replies_.respond(r.who, 200, api::completion_body(r.head, choices, usage),
                      {{"openai-processing-ms", std::to_string(millis)}});

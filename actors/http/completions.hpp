@@ -11,6 +11,7 @@
 #include "actors/editing/edit_session.hpp"
 #include "actors/http/gateway_services.hpp"
 #include "actors/http/http_replies.hpp"
+#include "actors/http/openai/reasoning_splitter.hpp"
 #include "actors/http/openai/request.hpp"
 #include "actors/http/openai/response.hpp"
 #include "actors/http/readiness.hpp"
@@ -26,8 +27,9 @@ class completions {
   completions(actor::actor_context& context, std::shared_ptr<const gateway_services> services, const readiness& ready,
               http_replies& replies, request_reader& reader);
 
-  /// Chat and text completions.
-  void serve(const route_context& r, api::endpoint from);
+  /// The shapes of requests: OpenAI's two, Mistral's for gaps, llama.cpp's own, and what is OpenAI's or llama.cpp's.
+  enum class call : std::uint8_t { chat, completions, completions_or_native, fim, native, infill };
+  void serve(const route_context& r, call which);
   /// The tokens that such a request's prompts become; nothing is computed.
   void render(const route_context& r, api::endpoint from);
 
@@ -74,15 +76,28 @@ class completions {
   [[nodiscard]] std::size_t answers_count() const { return answers_.size(); }
 
  private:
+  /// What each prompt's answers read, with the turns that may leave their window.
+  struct prompt {
+    std::vector<token> tokens;
+    std::optional<std::vector<token_range>> turns;
+    api::reasoning_splitter thoughts{};  // of an answer to it
+    std::string echo{};                  // what the answer's text begins with
+  };
   /// One answer of a request: a choice, and the session that writes it.
   struct choice_state {
     session_id session;
     actor::actor_ref<actors::session> where;  // nobody until an edit session has started it
     std::string text;
+    std::string reasoning;
+    api::reasoning_splitter thoughts;
     std::vector<api::token_report> tokens;
+    double logprobs_sum = 0;           // to choose the best of several
+    std::uint32_t tokens_count = 0;    // of the answer, so far
+    std::uint32_t thought_tokens = 0;  // of these
     finish_reason finish = finish_reason::stop;
     session_stats stats;
     copy_report copied;
+    std::string stop_text;
     bool begun = false;  // its first event was sent
     bool over = false;
   };
@@ -96,28 +111,34 @@ class completions {
     actor::actor_ref<edit_session> writer;  // starts the answer; nobody: we did
     bool stream_begun = false;
     bool has_text = false;
-    instant progress_told;  // to the HTTP server, which waits for a whole answer
+    std::vector<std::vector<token>> prompt_ids;  // when they were asked for
+    std::uint32_t prompt_tokens = 0;             // of all prompts
+    std::uint32_t tokens_count = 0;              // of all answers, so far
+    instant progress_told;                       // to the HTTP server, which waits for a whole answer
     [[nodiscard]] bool is_over() const {
       return std::all_of(choices.begin(), choices.end(), [](const choice_state& c) { return c.over; });
     }
   };
   using requests = std::unordered_map<std::uint64_t, request_state>;  // by exchange
 
-  /// What each prompt's answers read, with the turns that may leave their window.
-  struct prompt {
-    std::vector<token> tokens;
-    std::optional<std::vector<token_range>> turns;
-  };
   /// A request, read: all that takes longer the more the client sent.
   struct ready_request {
     expected what;
     std::vector<prompt> prompts;
     std::shared_ptr<const output_rules> rules;
   };
-  static api::checked<ready_request> read(const gateway_services& services, const std::string& body, api::endpoint from,
+  static api::checked<api::generation_request> parse(const gateway_services& services, const std::string& body,
+                                                     call which);
+  static api::checked<ready_request> read(const gateway_services& services, const std::string& body, call which,
                                           const circumstances& when);
+  /// What of the request depends on the model's template.
+  static void settle_template(const served_model& model, api::generation_request& request);
   static api::checked<std::vector<prompt>> build_prompts(const gateway_services& services, const served_model& model,
                                                          const api::generation_request& request, std::int64_t now);
+
+  static api::checked<std::vector<prompt>> fill_prompts(const served_model& model,
+                                                        const api::generation_request& request);
+  static api::choice to_choice(request_state& r, std::uint32_t number);
 
   void begin(const caller& who, ready_request request);
   /// Takes the request and its model out of `from`.
@@ -127,8 +148,11 @@ class completions {
   /// The request and the choice that this session writes.
   std::pair<requests::iterator, std::size_t> find(session_id session);
 
+  static api::reasoning_splitter::parts take_text(const request_state& r, choice_state& c, const session_text& m);
+  static std::string begin_choice(request_state& r, std::uint32_t number);
   bool stream(requests::iterator r, std::string events, bool end = false);
   void finish(requests::iterator r);
+  void keep_best(request_state& r) const;
   [[nodiscard]] api::usage_report sum_usage(const request_state& r) const;
   void fail(requests::iterator r, const api::api_error& why, std::string_view for_log);
   void drop(requests::iterator r);

@@ -58,9 +58,19 @@ struct gateway::route {
 
 const gateway::route gateway::routes[] = {
     {"POST", "/chat/completions", route::access::with_key,
-     [](gateway& g, const route_context& r) { g.completions_.serve(r, api::endpoint::chat); }},
+     [](gateway& g, const route_context& r) { g.completions_.serve(r, completions::call::chat); }},
     {"POST", "/completions", route::access::with_key,
-     [](gateway& g, const route_context& r) { g.completions_.serve(r, api::endpoint::completions); }},
+     [](gateway& g, const route_context& r) {
+       const bool is_bare = !r.request.path.starts_with("/v1/");
+       g.completions_.serve(r, is_bare ? completions::call::completions_or_native : completions::call::completions);
+     }},
+    {"POST", "/fim/completions", route::access::with_key,
+     [](gateway& g, const route_context& r) { g.completions_.serve(r, completions::call::fim); }},
+    {"POST", "/completion", route::access::with_key,
+     [](gateway& g, const route_context& r) { g.completions_.serve(r, completions::call::native); }},
+    {"POST", "/infill", route::access::with_key,
+     [](gateway& g, const route_context& r) { g.completions_.serve(r, completions::call::infill); }},
+    {"GET", "/props", route::access::with_key, [](gateway& g, const route_context& r) { g.serve_props(r); }},
     {"POST", "/embeddings", route::access::with_key,
      [](gateway& g, const route_context& r) {
        g.replies_.refuse(r.who, api::not_supported("this server has no embedding model"));
@@ -76,7 +86,7 @@ const gateway::route gateway::routes[] = {
     {"POST", "/completions/render", route::access::with_key,
      [](gateway& g, const route_context& r) { g.completions_.render(r, api::endpoint::completions); }, true},
     {"GET", "/version", route::access::open,
-     [](gateway& g, const route_context& r) { g.replies_.respond(r.who, 200, api::version_body(version())); }, true},
+     [](gateway& g, const route_context& r) { g.replies_.respond(r.who, 200, api::version_body(version())); }},
     {"GET", "/metrics", route::access::monitoring, [](gateway& g, const route_context& r) { g.serve_metrics(r); }},
     {"GET", "/health", route::access::open, [](gateway& g, const route_context& r) { g.serve_health(r); }},
     {"GET", "/healthz", route::access::open, [](gateway& g, const route_context& r) { g.serve_health(r); }},
@@ -172,13 +182,29 @@ std::vector<api::model_card> gateway::list_models() const {
     cards.push_back({.id = one.model->name,
                      .aliases = one.aliases,
                      .created_seconds = created_seconds_,
-                     .context_tokens_max = one.model->answers->context_max()});
+                     .context_tokens_max = one.model->answers->context_max(),
+                     .vocabulary_size = one.model->answers->tokenizer()->size()});
   }
   return cards;
 }
 
 void gateway::serve_models(const route_context& r) {
   replies_.respond(r.who, 200, api::model_list_body(list_models()));
+}
+
+void gateway::serve_props(const route_context& r) {
+  const auto model = services_->find_model("");
+  if (!model) return replies_.refuse(r.who, model.error());
+  const auto& vocab = (*model)->answers->tokenizer()->vocab();
+  const auto text_of = [&vocab](std::optional<token> t) { return t ? std::string(vocab.text(*t)) : std::string(); };
+  replies_.respond(r.who, 200,
+                   api::props_body({.model = (*model)->name,
+                                    .context_tokens_max = (*model)->answers->context_max(),
+                                    .answers_max = services_->sessions_max,
+                                    .chat_template = (*model)->prompts->template_source(),
+                                    .bos = text_of(vocab.bos()),
+                                    .eos = text_of(vocab.eos()),
+                                    .build = "redline-" + version()}));
 }
 
 void gateway::serve_model(const route_context& r) {
@@ -211,7 +237,8 @@ void gateway::serve_tokenize(const route_context& r) {
           tokenizer.encode(*asked->text, {.parse_special = asked->parse_special, .add_bos_eos = asked->add_special});
     } else {
       const auto& prompts = *(*model)->prompts;
-      const auto rendered = prompts.render(asked->messages, asked->add_generation_prompt, now);
+      const auto rendered =
+          prompts.render(asked->messages, asked->add_generation_prompt, now, nullptr, asked->template_variables);
       if (!rendered) return api::error_of(rendered.error());
       tokens = prompts.tokens(*rendered);
     }
@@ -251,7 +278,8 @@ void gateway::serve_template(const route_context& r) {
     if (!asked) return asked.error();
     const auto model = services->find_model(asked->model);
     if (!model) return model.error();
-    const auto prompt = (*model)->prompts->render(asked->messages, asked->add_generation_prompt, now);
+    const auto prompt = (*model)->prompts->render(asked->messages, asked->add_generation_prompt, now, nullptr,
+                                                  asked->template_variables);
     if (!prompt) return api::error_of(prompt.error());
     return api::template_body(prompt->text_without_marks());
   };

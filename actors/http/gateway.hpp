@@ -61,6 +61,7 @@ class gateway final : public actor::actor_of<gateway> {
   [[nodiscard]] std::optional<api::api_error> why_not_ready() const;
   void serve_models(const route_context& r);
   void serve_model(const route_context& r);
+  void serve_props(const route_context& r);
   void serve_tokenize(const route_context& r);
   void serve_detokenize(const route_context& r);
   void serve_template(const route_context& r);

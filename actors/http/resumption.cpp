@@ -11,7 +11,7 @@ constexpr const char* header = "Last-Event-ID";
 
 /// A request for an edit session has no prompt of its own, and one answer.
 std::size_t count_choices(const api::generation_request& asked) {
-  return std::max<std::size_t>(1, asked.prompts.size()) * asked.n;
+  return std::max<std::size_t>(1, asked.prompts.size()) * asked.answers_per_prompt();
 }
 
 api::api_error bad_id(std::string message, std::string code) {

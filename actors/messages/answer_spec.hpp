@@ -51,7 +51,8 @@ struct answer_spec {
   std::optional<std::uint32_t> tokens_max;  // of the answer; absent: what the context leaves
   std::uint32_t tokens_min = 0;
   std::vector<std::string> stops;
-  bool ignore_end = false;  // end-of-generation tokens are tokens like others
+  std::vector<token> stop_tokens;  // that end the answer beside the model's own
+  bool ignore_end = false;         // end-of-generation tokens are tokens like others
   model::sampling_params sampling;
   draft::draft_options draft;
   std::vector<token> prediction;  // guesses of the answer's tokens
@@ -62,10 +63,13 @@ struct answer_spec {
   std::int64_t created_seconds = 0;   // when the client asked: a template may say the date
   std::string known_text;             // how the answer begins, says the client: a guess
   std::uint64_t prefix_scope = 0;     // see verify_run
+  std::uint32_t indent_min = 0;       // a line after the first that is indented by less ends the answer
+  std::uint64_t predict_us_max = 0;   // after the first token, once the answer has a line; 0: any
   static constexpr auto fields(auto& self) {
-    return std::tie(self.session, self.tenant, self.tokens_max, self.tokens_min, self.stops, self.ignore_end,
-                    self.sampling, self.draft, self.prediction, self.eviction, self.logprobs, self.copy, self.schema,
-                    self.created_seconds, self.known_text, self.prefix_scope);
+    return std::tie(self.session, self.tenant, self.tokens_max, self.tokens_min, self.stops, self.stop_tokens,
+                    self.ignore_end, self.sampling, self.draft, self.prediction, self.eviction, self.logprobs,
+                    self.copy, self.schema, self.created_seconds, self.known_text, self.prefix_scope, self.indent_min,
+                    self.predict_us_max);
   }
 };
 

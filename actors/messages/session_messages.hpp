@@ -129,8 +129,10 @@ struct session_finished {
   std::optional<failure> why_not;
   std::uint32_t retry_after_ms = 0;
   copy_report copied;
+  std::string stop_text;  // the stop string that ended the answer; empty: another thing did
   static constexpr auto fields(auto& self) {
-    return std::tie(self.session, self.reason, self.stats, self.why_not, self.retry_after_ms, self.copied);
+    return std::tie(self.session, self.reason, self.stats, self.why_not, self.retry_after_ms, self.copied,
+                    self.stop_text);
   }
 };
 

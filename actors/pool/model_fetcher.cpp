@@ -252,7 +252,7 @@ void model_fetcher::make_model(models::value_type& m) {
                     partners_for = options_.partners_for, defaults = options_.draft_defaults] {
     auto made = std::make_shared<served_model>();
     made->name = card.name;
-    made->aliases = card.aliases;
+    made->add_names(card.aliases);
     made->digest = card.model;
     made->fingerprint = make_fingerprint(card.model, card.numerics);
     made->prompts = from.prompts;

@@ -1,10 +1,27 @@
 #include "actors/pool/served_model.hpp"
 
+#include <algorithm>
+
 #include "runtime/base/hash.hpp"
 #include "runtime/base/hex.hpp"
 #include "runtime/base/version.hpp"
 
 namespace redline::actors {
+
+model::sampling_defaults served_model::sampling_of(std::string_view called) const {
+  const bool is_known = std::find(aliases.begin(), aliases.end(), called) != aliases.end();
+  const auto found = sampling.find(is_known ? called : std::string_view(name));
+  return found == sampling.end() ? model::sampling_defaults{} : found->second;
+}
+
+void served_model::add_names(const std::vector<std::string>& texts) {
+  for (const auto& text : texts) {
+    auto named = model::parse_named_sampling(text);
+    if (!named) continue;
+    if (named->defaults != model::sampling_defaults{}) sampling.emplace(named->name, named->defaults);
+    if (named->name != name) aliases.push_back(std::move(named->name));
+  }
+}
 
 std::string make_fingerprint(std::uint64_t model, std::string_view numerics) {
   const std::uint64_t both = fnv1a().add(to_hex(model)).add(numerics).value();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -8,6 +9,7 @@
 
 #include "actors/editing/prompt_builder.hpp"
 #include "actors/serving/answer_factory.hpp"
+#include "runtime/model/sampling_defaults.hpp"
 
 namespace redline::actors {
 
@@ -20,6 +22,14 @@ struct served_model {
   std::shared_ptr<const answer_factory> answers;
   std::shared_ptr<const prompt_builder> prompts;
   draft::draft_options draft_defaults;  // for requests that name no method
+  /// By the name that a request uses: its own, or an alias.
+  std::map<std::string, model::sampling_defaults, std::less<>> sampling;
+
+  /// What those want who call it by this name; by one that it does not know, or none: who call it by its own.
+  [[nodiscard]] model::sampling_defaults sampling_of(std::string_view called) const;
+  /// Takes further names, with their sampling where they have some ("fast:temperature=0"); those that are not well
+  /// formed stay out.
+  void add_names(const std::vector<std::string>& texts);
 };
 
 /// What OpenAI calls system_fingerprint: answers with the same one come from the same version, the same file, and

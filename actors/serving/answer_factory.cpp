@@ -20,9 +20,9 @@ std::optional<refusal> answer_factory::check_length(std::size_t bytes, const std
   const std::uint32_t most = context_max();
   if (least < most) return std::nullopt;
   return refusal{.field = field,
-                 .why = {errc::context_length_exceeded, "expected fewer than " + std::to_string(most) +
-                                                            " tokens, found " + std::to_string(bytes) +
-                                                            " bytes, which are at least " + std::to_string(least)}};
+                 .why = {errc::context_length_exceeded, context_sentence(most) + " However, '" + field + "' has " +
+                                                            std::to_string(bytes) + " bytes, which are at least " +
+                                                            std::to_string(least) + " tokens: send less."}};
 }
 
 outcome<std::shared_ptr<const output_rules>, refusal> answer_factory::rules_for(const answer_spec& spec) const {
@@ -58,16 +58,20 @@ outcome<token_log, refusal> answer_factory::make(const answer_spec& spec, std::v
   g.eviction = spec.eviction;
   g.turns = std::move(turns);
   g.stops = spec.stops;
+  g.stop_tokens = spec.stop_tokens;
   g.ignore_end = spec.ignore_end;
   g.sampling = spec.sampling;
   if (spec.tokens_min > 0) {
     g.sampling.banned_early = end_tokens_;
+    g.sampling.banned_early.insert(g.sampling.banned_early.end(), spec.stop_tokens.begin(), spec.stop_tokens.end());
     g.sampling.banned_before = static_cast<std::uint32_t>(g.prompt.size()) + spec.tokens_min;
   }
   g.draft = spec.draft;
   g.prediction = spec.prediction;
   g.prefix_scope = spec.prefix_scope;
   g.known_text = spec.known_text;
+  g.indent_min = spec.indent_min;
+  g.predict_us_max = spec.predict_us_max;
   g.rules = std::move(rules);
   g.logprobs = spec.logprobs;
   auto work = token_log::make(std::move(g), parts_.tokenizer);

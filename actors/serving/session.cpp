@@ -43,12 +43,20 @@ actor::task<> session::live() {
     const verified* const answer = co_await ask_target();
     if (answer == nullptr) co_return;  // the client knows why
     step = co_await write_decided(commit(*answer));
+    if (!step.finished && is_late()) tell_client(step = work_.cut());
     if (step.finished) break;
     ++round_.value;
     while (paused_) (void)co_await talk_.next<pause_session>();
     draft_ = co_await next_draft();
   }
   finish(*step.finished, step.why_not);
+}
+
+/// The answer has taken the time that it may, and has a line to show for it.
+bool session::is_late() const {
+  const std::uint64_t most = work_.spec().predict_us_max;
+  if (most == 0 || !has_line_) return false;
+  return static_cast<std::uint64_t>((context().now() - began_).count()) >= stats_.first_token_us + most;
 }
 
 /// In a pool: waits for a place. False: there is none, and the session is over.
@@ -370,6 +378,7 @@ void session::count(const verified& m, std::size_t emitted) {
 
 void session::tell_client(const token_log::progress& step) {
   if (step.text.empty() && step.tokens.empty()) return;
+  has_line_ = has_line_ || step.text.find('\n') != std::string::npos;
   context().send(partners_.client, session_text{work_.spec().session, step.text, step.tokens, step.logprobs});
 }
 
@@ -414,7 +423,7 @@ void session::finish(finish_reason reason, std::optional<failure> why_not, std::
   auto copied = work_.copied();
   for (const auto& span : copied.spans) (span.forced ? stats_.copied_forced : stats_.copied_verified) += span.tokens;
   context().send(partners_.client, session_finished{work_.spec().session, reason, stats_, std::move(why_not),
-                                                    retry_after_ms, std::move(copied)});
+                                                    retry_after_ms, std::move(copied), std::string(work_.stop_text())});
   leave();
 }
 

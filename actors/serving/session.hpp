@@ -95,6 +95,7 @@ class session final : public actor::actor_of<session> {
   actor::task<const verified*> ask_target();
   actor::task<round_draft> next_draft();
 
+  [[nodiscard]] bool is_late() const;
   void learn_of_own_draft(std::span<const token> came);
   [[nodiscard]] round_draft own_draft(std::vector<token> tokens, draft::source from, std::uint8_t grade) const;
   [[nodiscard]] actor::actor_ref<draft_model> drafter() const;
@@ -149,6 +150,7 @@ class session final : public actor::actor_of<session> {
   bool moved_ = false;                   // KV may be moved rather than computed
   std::uint32_t recomputed_before_ = 0;  // by schedulers that are gone; the present one counts in `verified`
   bool paused_ = false;
+  bool has_line_ = false;  // the answer so far
   bool has_left_ = false;
   cost::step_cost step_;  // of the last answer
   std::optional<instant> drafter_lost_;

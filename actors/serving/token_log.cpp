@@ -66,6 +66,10 @@ std::uint32_t token_log::window_of(const generation_spec& spec) {
   return asked == 0 ? spec.context_max : std::min(asked, spec.context_max);
 }
 
+std::string context_sentence(std::uint64_t tokens_max) {
+  return "This model's maximum context length is " + std::to_string(tokens_max) + " tokens.";
+}
+
 result<token_log> token_log::make(generation_spec spec, std::shared_ptr<const text::tokenizer> tokenizer) {
   if (spec.prompt.empty())
     return failure{errc::invalid_argument, "expected a prompt of at least one token, found none"};
@@ -75,20 +79,23 @@ result<token_log> token_log::make(generation_spec spec, std::shared_ptr<const te
                                                  " in the prompt, found " + std::to_string(t)};
     }
   }
-  for (const auto& [id, bias] : spec.sampling.logit_bias) {
-    if (!tokenizer->vocab().contains(id)) {
-      return failure{errc::invalid_argument, "expected token ids from 0 to " + std::to_string(tokenizer->size() - 1) +
-                                                 " in 'logit_bias', found " + std::to_string(id)};
-    }
-  }
+  const auto check = [&](token id, const char* field) -> result<void> {
+    if (tokenizer->vocab().contains(id)) return {};
+    return failure{errc::invalid_argument, "expected token ids from 0 to " + std::to_string(tokenizer->size() - 1) +
+                                               " in '" + field + "', found " + std::to_string(id)};
+  };
+  for (const auto& [id, bias] : spec.sampling.logit_bias) REDLINE_TRY(check(id, "logit_bias"));
+  for (const token id : spec.stop_tokens) REDLINE_TRY(check(id, "stop_token_ids"));
+  for (const token id : spec.sampling.allowed) REDLINE_TRY(check(id, "allowed_token_ids"));
   const std::uint32_t window = window_of(spec);
   const bool evicts = spec.eviction.policy != kv::eviction_policy::off;
   const std::uint64_t stays = evicts && spec.turns ? pinned_count(spec) : spec.prompt.size();
   if (stays >= window) {
-    return failure{errc::context_length_exceeded, "expected a prompt of fewer than " + std::to_string(window) +
-                                                      " tokens" +
-                                                      (stays < spec.prompt.size() ? " without its older turns" : "") +
-                                                      ", found " + std::to_string(stays)};
+    return failure{errc::context_length_exceeded,
+                   context_sentence(window) + " However, your prompt has " + std::to_string(stays) + " tokens" +
+                       (stays < spec.prompt.size() ? " without its older turns" : "") +
+                       ", and at least one is needed for the answer: send less, or start the server with a larger "
+                       "context if the model has one."};
   }
   if (evicts) {
     if (spec.rules) {
@@ -124,8 +131,7 @@ token_log::progress token_log::commit(std::span<const token> tokens, std::span<c
   progress step;
   for (std::size_t i = 0; i < tokens.size() && !step.finished; ++i) {
     const token t = tokens[i];
-    if (tokenizer_->is_end_of_generation(t) &&
-        (constrained_ ? constrained_->may_end() && constrained_->span_left().empty() : !spec_.ignore_end)) {
+    if (ends_with(t)) {
       step.finished = finish_reason::stop;
       break;
     }
@@ -151,16 +157,54 @@ token_log::progress token_log::commit(std::span<const token> tokens, std::span<c
   return step;
 }
 
+/// The token is no part of the answer, which is complete.
+bool token_log::ends_with(token t) const {
+  const auto& stops = spec_.stop_tokens;
+  if (std::find(stops.begin(), stops.end(), t) != stops.end()) return true;
+  if (!tokenizer_->is_end_of_generation(t)) return false;
+  return constrained_ ? constrained_->may_end() && constrained_->span_left().empty() : !spec_.ignore_end;
+}
+
 void token_log::append(token t, std::string_view text, progress& into) {
   log_.push_back(t);
   ++output_count_;
   into.tokens.push_back(t);
   follow_known_text(text);
-  into.text += characters_.feed(stops_.feed(text));
+  into.text += characters_.feed(up_to_shallow_line(stops_.feed(text), into));
+  if (into.finished) return;
   if (stops_.matched() || (constrained_ && constrained_->is_complete()))
     into.finished = finish_reason::stop;
   else if (room() == 0)
     into.finished = finish_reason::length;
+}
+
+/// The text in front of the first line that is indented by too little; blank lines are indented enough.
+std::string token_log::up_to_shallow_line(std::string text, progress& into) {
+  if (is_shallow_) return {};
+  if (spec_.indent_min == 0) return text;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '\n') {
+      indentation_ = 0;
+    } else if (indentation_ && (c == ' ' || c == '\t')) {
+      ++*indentation_;
+    } else if (indentation_ && c != '\r') {
+      if (*indentation_ < spec_.indent_min) {
+        text.resize(i);
+        is_shallow_ = true;
+        into.finished = finish_reason::length;
+        return text;
+      }
+      indentation_.reset();
+    }
+  }
+  return text;
+}
+
+token_log::progress token_log::cut() {
+  progress step{.finished = finish_reason::length, .agreed_count = log_count()};
+  close(step);
+  return step;
 }
 
 /// From where the answer is not what was known of it, nothing is known.
@@ -189,7 +233,7 @@ void token_log::append_decided(progress& into) {
 }
 
 void token_log::close(progress& into) {
-  if (into.finished) into.text += characters_.feed(stops_.finish()) + characters_.flush();
+  if (into.finished) into.text += characters_.feed(up_to_shallow_line(stops_.finish(), into)) + characters_.flush();
 }
 
 std::optional<token_log::evicted> token_log::make_room() {

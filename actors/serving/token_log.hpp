@@ -30,15 +30,21 @@ struct generation_spec {
   /// Absent: a text of which any token after the first n_keep may go.
   std::optional<std::vector<token_range>> turns;
   std::vector<std::string> stops;
-  bool ignore_end = false;  // end-of-generation tokens are tokens like others
+  std::vector<token> stop_tokens;  // that end the answer beside the model's own
+  bool ignore_end = false;         // end-of-generation tokens are tokens like others
   model::sampling_params sampling;
   draft::draft_options draft;
-  std::vector<token> prediction;   // guesses of the answer's tokens: any ids, and of no effect on the answer
-  std::uint64_t prefix_scope = 0;  // see verify_run
-  std::string known_text;          // how the answer begins, says a client that had it once: the same
+  std::vector<token> prediction;     // guesses of the answer's tokens: any ids, and of no effect on the answer
+  std::uint64_t prefix_scope = 0;    // see verify_run
+  std::string known_text;            // how the answer begins, says a client that had it once: the same
+  std::uint32_t indent_min = 0;      // a line after the first that is indented by less ends the answer; 0: none does
+  std::uint64_t predict_us_max = 0;  // for the session: time after the first token, once there is a line; 0: any
   std::optional<std::uint32_t> logprobs;
   std::shared_ptr<const output_rules> rules;  // the grammar of the answer; null: any text
 };
+
+/// How clients (LiteLLM, and agents by it) recognise that a conversation has to be made shorter: by these words.
+std::string context_sentence(std::uint64_t tokens_max);
 
 /// The committed log of one answer, and what it means as text: appends tokens, cuts at end tokens, stop strings and
 /// limits. Tokens once committed are never undone; with eviction, the log is a window over them.
@@ -63,6 +69,12 @@ class token_log {
   /// Appends tokens up to where the answer ends, and what a grammar decides after them. logprobs: one per token, or
   /// none.
   progress commit(std::span<const token> tokens, std::span<const model::emitted_logprob> logprobs = {});
+  /// Ends the answer where it stands.
+  progress cut();
+  /// The stop string that ended the answer; empty: another thing did.
+  [[nodiscard]] std::string_view stop_text() const {
+    return stops_.matched() ? std::string_view(stops_.stop(*stops_.matched())) : std::string_view{};
+  }
   /// More of what is decided, where the last step was cut lest it take too long.
   progress go_on();
   /// After a step that is cut: what can be spelled on another thread; else `go_on` does it.
@@ -122,6 +134,8 @@ class token_log {
   token_log(generation_spec spec, std::shared_ptr<const text::tokenizer> tokenizer, text::stop_matcher stops);
   [[nodiscard]] static std::uint32_t window_of(const generation_spec& spec);
 
+  [[nodiscard]] bool ends_with(token t) const;
+  [[nodiscard]] std::string up_to_shallow_line(std::string text, progress& into);
   [[nodiscard]] bool evicts() const { return spec_.eviction.policy != kv::eviction_policy::off; }
   [[nodiscard]] evicted take_turns(std::uint32_t wanted);
   [[nodiscard]] evicted oldest_tokens() const;
@@ -143,7 +157,9 @@ class token_log {
   std::vector<token_range> turns_;  // that the log still has and may lose
   std::uint32_t discard_count_ = 0;
   std::uint64_t evicted_count_ = 0;
-  std::size_t known_at_ = 0;  // bytes of the known text that the answer has
+  std::size_t known_at_ = 0;                  // bytes of the known text that the answer has
+  bool is_shallow_ = false;                   // a line that is indented by too little has ended the answer
+  std::optional<std::uint32_t> indentation_;  // of the line that has begun, while it is all blanks; not of the first
   text::stop_matcher stops_;
   utf8::stream characters_;
 };

@@ -23,7 +23,9 @@ constexpr microseconds asking_age_max{2'000'000};  // of a question, for schedul
 std::size_t estimate_bytes(const batch_run& run) {
   constexpr std::size_t integer_bytes = 5, id_bytes = 9, other_bytes = 256;
   const std::size_t pages = (static_cast<std::size_t>(run.first_position) + run.tokens.size()) / kv::page_tokens + 1;
-  return other_bytes + integer_bytes * (run.tokens.size() + run.history.size() + run.sampling.banned_early.size()) +
+  std::size_t rule_tokens = run.sampling.banned_early.size() + run.sampling.allowed.size();
+  for (const auto& sequence : run.sampling.banned_sequences) rule_tokens += 1 + sequence.size();
+  return other_bytes + integer_bytes * (run.tokens.size() + run.history.size() + rule_tokens) +
          (1 + 3 * integer_bytes) * pages + (1 + integer_bytes + id_bytes) * run.sampling.logit_bias.size() +
          run.grammar.schema.size() + integer_bytes * (run.grammar.shape.size() + run.grammar.state.size());
 }

@@ -239,13 +239,21 @@ token draw(std::span<const float> logits, const sampling_params& p, token best_i
 
 row_sampler::row_sampler(const sampling_params& params, const token_context& before)
     : params_(params), index_(before.count) {
-  if (!params_.needs_history()) return;
+  std::size_t reach = 0;
+  for (const auto& sequence : params_.banned_sequences) reach = std::max(reach, sequence.size());
+  if (reach > 1) {
+    const auto output = before.log.subspan(std::min<std::size_t>(before.prompt_count, before.log.size()));
+    const auto end = output.last(std::min(output.size(), reach - 1));
+    latest_.assign(end.begin(), end.end());
+  }
+  if (!params_.has_penalties()) return;
   for (std::size_t i = 0; i < before.log.size(); ++i) output_counts_[before.log[i]] += i >= before.prompt_count ? 1 : 0;
 }
 
 void row_sampler::emit(token id) {
   ++index_;
-  if (params_.needs_history()) ++output_counts_[id];
+  if (params_.has_penalties()) ++output_counts_[id];
+  if (!params_.banned_sequences.empty()) latest_.push_back(id);
 }
 
 /// Applies bias, penalties and bans, into `changed_`.
@@ -262,9 +270,28 @@ void row_sampler::adjust(std::span<const float> logits) {
       logit -= params_.presence_penalty + params_.frequency_penalty * static_cast<float>(output_count);
     }
   }
-  if (index_ >= params_.banned_before) return;
-  for (const token id : params_.banned_early) {
-    if (in_vocabulary(id, changed_.size())) changed_[static_cast<std::size_t>(id)] = minus_infinity;
+  if (index_ < params_.banned_before) {
+    for (const token id : params_.banned_early) {
+      if (in_vocabulary(id, changed_.size())) changed_[static_cast<std::size_t>(id)] = minus_infinity;
+    }
+  }
+  ban_ends_of_sequences();
+  if (params_.allowed.empty()) return;
+  auto next = params_.allowed.begin();
+  for (std::size_t i = 0; i < changed_.size(); ++i) {
+    while (next != params_.allowed.end() && *next < static_cast<token>(i)) ++next;
+    if (next == params_.allowed.end() || *next != static_cast<token>(i)) changed_[i] = minus_infinity;
+  }
+}
+
+void row_sampler::ban_ends_of_sequences() {
+  for (const auto& sequence : params_.banned_sequences) {
+    if (sequence.empty() || sequence.size() - 1 > latest_.size()) continue;
+    const bool stands_before = std::equal(sequence.begin(), sequence.end() - 1,
+                                          latest_.end() - static_cast<std::ptrdiff_t>(sequence.size() - 1));
+    if (stands_before && in_vocabulary(sequence.back(), changed_.size())) {
+      changed_[static_cast<std::size_t>(sequence.back())] = minus_infinity;
+    }
   }
 }
 
@@ -281,7 +308,12 @@ token row_sampler::choose(std::span<const float> logits, std::span<const std::ui
     if (!allowed.empty()) forbid_others(allowed);
     logits = changed_;
   }
-  const token best = greedy(logits);
+  token best = greedy(logits);
+  // Where bans leave none of the tokens that are allowed, what is allowed counts more.
+  if (!params_.allowed.empty() && !std::isfinite(logits[static_cast<std::size_t>(best)]) &&
+      in_vocabulary(params_.allowed.front(), logits.size())) {
+    best = params_.allowed.front();
+  }
   if (!(params_.temperature > 0) || !std::isfinite(logits[static_cast<std::size_t>(best)])) return best;
   return draw(logits, params_, best, gumbel_race(params_.seed, index_));
 }

@@ -24,19 +24,23 @@ struct sampling_params {
   std::vector<std::pair<token, float>> logit_bias;
   std::vector<token> banned_early;  // never chosen at an index below `banned_before` (end tokens, for min_tokens)
   std::uint32_t banned_before = 0;
+  std::vector<token> allowed;  // in order; no others are chosen; empty: all may be
+  /// Each is never completed by the output: its last token is not chosen after the others.
+  std::vector<std::vector<token>> banned_sequences;
 
-  /// Whether a penalty depends on earlier tokens.
-  [[nodiscard]] bool needs_history() const {
+  [[nodiscard]] bool has_penalties() const {
     return repetition_penalty != 1 || presence_penalty != 0 || frequency_penalty != 0;
   }
+  /// Whether the choice depends on earlier tokens.
+  [[nodiscard]] bool needs_history() const { return has_penalties() || !banned_sequences.empty(); }
   [[nodiscard]] bool leaves_logits_alone() const {
-    return !needs_history() && logit_bias.empty() && banned_early.empty();
+    return !needs_history() && logit_bias.empty() && banned_early.empty() && allowed.empty();
   }
   bool operator==(const sampling_params&) const = default;
   static constexpr auto fields(auto& self) {
     return std::tie(self.temperature, self.top_k, self.top_p, self.min_p, self.repetition_penalty,
                     self.presence_penalty, self.frequency_penalty, self.seed, self.logit_bias, self.banned_early,
-                    self.banned_before);
+                    self.banned_before, self.allowed, self.banned_sequences);
   }
 };
 
@@ -66,9 +70,9 @@ struct token_context {
 /// Chooses the tokens of consecutive rows of logits; counts the log once. Refers to `params`.
 ///
 /// Order of processing: logit bias, repetition penalty (over prompt and output), presence and frequency penalties (over
-/// the output), bans, the mask, temperature, top-k, top-p, min-p. A NaN logit counts as minus infinity. Of the tokens
-/// that top-k leaves, top-p keeps the fewest most probable ones whose sum reaches it. Ties, at every boundary, go to
-/// the lowest id.
+/// the output), bans, the tokens that are allowed at all, the mask, temperature, top-k, top-p, min-p. A NaN logit
+/// counts as minus infinity. Of the tokens that top-k leaves, top-p keeps the fewest most probable ones whose sum
+/// reaches it. Ties, at every boundary, go to the lowest id.
 ///
 /// Randomness depends on (seed, index) only, where index is the number of earlier tokens, prompt included: Gumbel-max
 /// with noise from a counter-based generator keyed by (seed, index, token). So a draft model that samples with the same
@@ -84,12 +88,14 @@ class row_sampler {
 
  private:
   void adjust(std::span<const float> logits);
+  void ban_ends_of_sequences();
   void forbid_others(std::span<const std::uint64_t> allowed);
 
   const sampling_params& params_;
   std::uint64_t index_;
   /// Number of occurrences in the output, by token of prompt or output; empty unless penalties need it.
   std::unordered_map<token, std::uint32_t> output_counts_;
+  std::vector<token> latest_;  // the end of the output, as far as banned sequences reach
   std::vector<float> changed_;
 };
 

@@ -16,7 +16,7 @@ namespace redline::text {
 /// rounds cut it, and nothing passed on is ever taken back.
 class stop_matcher {
  public:
-  static constexpr std::size_t stops_max = 16;
+  static constexpr std::size_t stops_max = 40;
   static constexpr std::size_t stop_bytes_max = 4096;
 
   /// Refuses more than `stops_max` strings, empty ones and ones longer than `stop_bytes_max`. No strings: text passes

@@ -163,10 +163,11 @@ result<void> vocabulary::load_special_ids(const gguf::gguf_file& file) {
   REDLINE_TRY_ASSIGN(
       fim_.prefix,
       special_id(file, {"tokenizer.ggml.fim_pre_token_id", "tokenizer.ggml.prefix_token_id"},
-                 {"<|fim_prefix|>", "<fim_prefix>", "<fim-prefix>", "<｜fim▁begin｜>", "<PRE>", "▁<PRE>"}));
+                 {"<|fim_prefix|>", "<fim_prefix>", "<fim-prefix>", "<｜fim▁begin｜>", "<PRE>", "▁<PRE>", "[PREFIX]"}));
   REDLINE_TRY_ASSIGN(
-      fim_.suffix, special_id(file, {"tokenizer.ggml.fim_suf_token_id", "tokenizer.ggml.suffix_token_id"},
-                              {"<|fim_suffix|>", "<fim_suffix>", "<fim-suffix>", "<｜fim▁hole｜>", "<SUF>", "▁<SUF>"}));
+      fim_.suffix,
+      special_id(file, {"tokenizer.ggml.fim_suf_token_id", "tokenizer.ggml.suffix_token_id"},
+                 {"<|fim_suffix|>", "<fim_suffix>", "<fim-suffix>", "<｜fim▁hole｜>", "<SUF>", "▁<SUF>", "[SUFFIX]"}));
   REDLINE_TRY_ASSIGN(
       fim_.middle, special_id(file, {"tokenizer.ggml.fim_mid_token_id", "tokenizer.ggml.middle_token_id"},
                               {"<|fim_middle|>", "<fim_middle>", "<fim-middle>", "<｜fim▁end｜>", "<MID>", "▁<MID>"}));

@@ -358,6 +358,62 @@ describe("errors", () => {
         assert.equal((await fetch(`${server.url}/readyz`)).status, 200);
     });
 
+    test("takes the hints of other servers' clients and names those that nothing follows", async () => {
+        const answer = await client.chat.completions.create(ask({
+            max_tokens: 4, service_tier: "flex", reasoning_effort: "low", verbosity: "low", samplers: "edkypmxt", id_slot: 0,
+            cache_prompt: true, chat_template_kwargs: {enable_thinking: false}}));
+        assert.deepEqual(answer.usage.redline.ignored.sort(), ["chat_template_kwargs.enable_thinking", "id_slot",
+            "reasoning_effort", "samplers", "service_tier", "verbosity"]);
+    });
+
+    test("gives the most probable of several answers", async () => {
+        const wish = {model: "demo-target", prompt: "def add(a, b):\n", max_tokens: 8, temperature: 1, seed: 5, logprobs: 0};
+        const mean = ({logprobs: {token_logprobs: all}}) => all.reduce((a, b) => a + b) / all.length;
+        const all = (await client.completions.create({...wish, n: 5})).choices;
+        const best = (await client.completions.create({...wish, n: 2, best_of: 5})).choices;
+        const wanted = all.toSorted((a, b) => mean(b) - mean(a)).slice(0, 2).map((c) => c.text);
+        assert.deepEqual(best.map((c) => c.text), wanted);
+        assert.deepEqual(best.map((c) => c.index), [0, 1]);
+    });
+
+    test("echoes the prompt, streamed and whole", async () => {
+        const wish = {model: "demo-target", prompt: ["def add(a, b):\n", "x = 1\n"], max_tokens: 4, temperature: 0};
+        const plain = await client.completions.create(wish);
+        const echoed = await client.completions.create({...wish, echo: true});
+        assert.deepEqual(echoed.choices.map((c) => c.text), plain.choices.map((c, i) => wish.prompt[i] + c.text));
+        const texts = ["", ""];
+        for (const chunk of await gather(await client.completions.create({...wish, echo: true, stream: true}))) {
+            for (const c of chunk.choices) texts[c.index] += c.text;
+        }
+        assert.deepEqual(texts, echoed.choices.map((c) => c.text));
+    });
+
+    test("says what was used in every event, with ids, as vLLM's clients ask", async () => {
+        const chunks = await gather(await client.completions.create({model: "demo-target", prompt: "x = 1\n", max_tokens: 6,
+            temperature: 0, stream: true, return_token_ids: true,
+            stream_options: {include_usage: true, continuous_usage_stats: true}}));
+        const ids = chunks.flatMap((c) => c.choices[0]?.token_ids ?? []);
+        assert.equal(ids.length, 6);
+        let seen = 0;
+        for (const chunk of chunks.filter((c) => c.choices.length > 0)) {
+            assert.ok(chunk.usage.completion_tokens >= seen && chunk.usage.prompt_tokens > 0);
+            seen = chunk.usage.completion_tokens;
+        }
+        assert.equal(chunks.at(-1).usage.completion_tokens, 6);
+    });
+
+    test("keeps to the tokens that are allowed, and computes a prompt without an answer", async () => {
+        const wish = {model: "demo-target", prompt: "x = 1\n".repeat(40), temperature: 0};
+        const {tokens} = await bodyOf(await post("/tokenize", JSON.stringify({content: "ab"})));
+        const held = await client.completions.create({...wish, max_tokens: 5, allowed_token_ids: tokens, return_token_ids: true});
+        assert.ok(held.choices[0].token_ids.every((t) => tokens.includes(t)));
+        const warmed = await client.completions.create({...wish, prompt: `# ${wish.prompt}`, max_tokens: 0});
+        assert.equal(warmed.choices[0].text, "");
+        assert.equal(warmed.usage.completion_tokens, 0);
+        const next = await client.completions.create({...wish, prompt: `# ${wish.prompt}`, max_tokens: 1});
+        assert.ok(next.usage.prompt_tokens_details.cached_tokens > 0);
+    });
+
     test("gives every answer a request id and echoes a good one", async () => {
         const response = await fetch(`${server.url}/v1/models`, {headers: {"x-request-id": "mine-1"}});
         assert.equal(response.headers.get("x-request-id"), "mine-1");

@@ -40,7 +40,8 @@ result<std::shared_ptr<gateway_services>> make_services(const serve_flags& f, co
   if (e.tokenizer()) {
     REDLINE_TRY_ASSIGN(auto prompts, prompt_builder::make(e.tokenizer()));
     auto model = std::make_shared<served_model>();
-    model->name = to_model_name(f);
+    model->name = e.options().model_name;
+    model->add_names(e.options().aliases);
     model->digest = e.model_digest();
     model->fingerprint = make_fingerprint(model->digest, e.numerics());
     model->answers = std::make_shared<answer_factory>(answer_factory::parts{
@@ -134,8 +135,8 @@ int run(const serve_flags& f) {
   if (const auto* broker = (*e)->fabric().broker()) {
     std::cerr << "redline: waiting for workers at " << broker->bound_endpoints().front() << "\n";
   }
-  std::cerr << "redline: serving " << (is_gateway ? "the models of its pool" : to_model_name(f)) << " on http://"
-            << where->host << ":" << (*gate)->port() << "\n";
+  std::cerr << "redline: serving " << (is_gateway ? "the models of its pool" : (*e)->options().model_name)
+            << " on http://" << where->host << ":" << (*gate)->port() << "\n";
 
   while (!fatal && signals.wait(std::chrono::milliseconds(200)) == 0) {
   }

@@ -224,12 +224,28 @@ void add_http_flags(command c, serve_flags& flags) {
 
 microseconds to_microseconds(double seconds) { return microseconds{static_cast<std::int64_t>(seconds * 1e6)}; }
 
+constexpr const char* alias_help =
+    "Name of the model for clients, and how tokens are chosen where a request does not say: NAME or "
+    "NAME:temperature=0,top_p=0.9; default: the file's name (repeatable: other names)";
+
+/// The first name is the model's own; with settings it is an alias of itself, too.
+result<void> set_names(const std::vector<std::string>& given, const std::string& otherwise, engine_options& out) {
+  out.model_name = otherwise;
+  for (const auto& text : given) {
+    const auto named = model::parse_named_sampling(text);
+    if (!named) return failure{errc::invalid_argument, "--alias: " + named.error().context};
+    if (&text == &given.front()) out.model_name = named->name;
+    if (text != out.model_name) out.aliases.push_back(text);
+  }
+  return {};
+}
+
 }  // namespace
 
 void add_serve_flags(command c, serve_flags& flags) {
   add_model_flags(c, flags.models);
   add_http_flags(c, flags);
-  c.add("--alias", flags.alias, "Name of the model for clients; default: the file's name").group("HTTP");
+  c.add("--alias", flags.aliases, alias_help).group("HTTP");
   add_scheduling_flags(c, flags.scheduling);
   c.add("--remote", flags.remote, "Models that this process does not run itself: target, draft or both; needs --bridge")
       .one_of({"target", "draft"})
@@ -267,16 +283,12 @@ result<engine_options> to_engine_options(const serve_flags& flags) {
     return failure{errc::invalid_argument, "--remote requires --bridge, the endpoint where its workers dial in"};
   }
   REDLINE_TRY(refuse_idle_options(flags, options.roles));
-  options.model_name = to_model_name(flags);
+  REDLINE_TRY(set_names(flags.aliases, stem(flags.models.model), options));
   options.pool_patience = to_microseconds(flags.pool_patience);
   if (!flags.bridge.empty()) {
     REDLINE_TRY_ASSIGN(options.broker, to_broker_options({.listens = {flags.bridge}, .peers = flags.peers}));
   }
   return options;
-}
-
-std::string to_model_name(const serve_flags& flags) {
-  return flags.alias.empty() ? stem(flags.models.model) : flags.alias;
 }
 
 void set_gateway_limits(const serve_flags& flags, gateway_services& services) {
@@ -304,8 +316,7 @@ void add_worker_flags(command c, worker_flags& flags) {
   c.add("--join", flags.joins, "A broker's endpoint, or that of 'redline serve --bridge' (repeatable: all are joined)")
       .require()
       .group("Processes");
-  c.add("--alias", flags.aliases, "Name of the model for clients; default: the file's name (repeatable: other names)")
-      .group("Processes");
+  c.add("--alias", flags.aliases, alias_help).group("Processes");
   c.add("--shutdown-timeout", flags.shutdown_timeout, "Seconds that gateways get after SIGTERM to go on elsewhere")
       .range(0.0, 86400.0)
       .group("Processes");
@@ -320,8 +331,7 @@ result<engine_options> to_engine_options(const worker_flags& flags) {
   REDLINE_TRY_ASSIGN(engine_options options, to_engine_options(flags.models));
   options.roles = {.front = false, .target = flags.role != "draft", .draft = flags.role != "target"};
   if (flags.role == "draft") options.draft_path = std::exchange(options.target_path, {});
-  options.model_name = flags.aliases.empty() ? stem(flags.models.model) : flags.aliases.front();
-  if (flags.aliases.size() > 1) options.aliases.assign(flags.aliases.begin() + 1, flags.aliases.end());
+  REDLINE_TRY(set_names(flags.aliases, stem(flags.models.model), options));
   options.scheduling = to_scheduler_options(flags.scheduling);
   options.bridge.joins = flags.joins;
   options.bridge.insecure_plaintext = flags.peers.insecure_plaintext;

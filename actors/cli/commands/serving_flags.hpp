@@ -46,7 +46,7 @@ struct serve_flags {
   std::string api_key_file;
   bool insecure = false;
   std::vector<std::string> allowed_hosts;
-  std::string alias;
+  std::vector<std::string> aliases;  // the first is the model's name
   bool accept_any_model = false;
   std::string compat;            // "vllm", or empty
   double shutdown_timeout = 30;  // seconds
@@ -69,8 +69,6 @@ void add_gateway_flags(command c, serve_flags& flags);
 /// Refuses options that would have no effect. Reads the key files.
 result<engine_options> to_engine_options(const serve_flags& flags);
 result<engine_options> to_gateway_options(const serve_flags& flags);
-/// The model's name for clients.
-std::string to_model_name(const serve_flags& flags);
 /// The gateway's limits.
 void set_gateway_limits(const serve_flags& flags, gateway_services& services);
 

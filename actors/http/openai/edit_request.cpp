@@ -1,5 +1,7 @@
 #include "actors/http/openai/edit_request.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -131,7 +133,14 @@ checked<generation_request> read_session_generation(const json& body, endpoint f
     return bad_field("cache_salt", "'cache_salt' is not supported here: a session's KV is its own.",
                      "unsupported_parameter");
   }
-  if (out->n != 1) return bad_field("n", "'n' other than 1 is not supported: a session has one sequence.");
+  if (out->answers_per_prompt() != 1) {
+    return bad_field("n", "'n' and 'best_of' other than 1 are not supported: a session has one sequence.");
+  }
+  if (out->echo) return bad_field("echo", "'echo' is not supported here: the prompt is the session's files.");
+  static constexpr std::string_view own[] = {"path", "version", "position", "mode", "instruction"};
+  std::erase_if(out->ignored, [](const std::string& name) {
+    return std::find(std::begin(own), std::end(own), name) != std::end(own);
+  });
   return out;
 }
 

@@ -76,10 +76,19 @@ field_reader::field_reader(const json& object, std::string path, std::optional<a
     : object_(object), path_(std::move(path)), error_(error) {}
 
 const json* field_reader::find(std::string_view name) const {
+  read_.emplace_back(name);
   for (const auto& [key, value] : object_.get_ref<const json::object_t&>()) {
     if (key == name) return value.is_null() ? nullptr : &value;
   }
   return nullptr;
+}
+
+std::vector<field_reader::named_value> field_reader::unread() const {
+  std::vector<named_value> rest;
+  for (const auto& [key, value] : object_.get_ref<const json::object_t&>()) {
+    if (!value.is_null() && std::find(read_.begin(), read_.end(), key) == read_.end()) rest.emplace_back(key, &value);
+  }
+  return rest;
 }
 
 std::string field_reader::path_of(std::string_view name) const {

@@ -5,6 +5,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "actors/http/openai/api_error.hpp"
 #include "actors/http/openai/json.hpp"
@@ -22,6 +24,9 @@ class field_reader {
   /// The member, or null when it is absent or null.
   [[nodiscard]] const json* find(std::string_view name) const;
   [[nodiscard]] std::string path_of(std::string_view name) const;
+  /// Members that are not null and were not asked for. The names live as long as the object.
+  using named_value = std::pair<std::string_view, const json*>;
+  [[nodiscard]] std::vector<named_value> unread() const;
 
   std::optional<bool> boolean(std::string_view name);
   std::optional<double> number(std::string_view name, double min, double max);
@@ -38,6 +43,7 @@ class field_reader {
 
  private:
   const json& object_;
+  mutable std::vector<std::string> read_;  // names asked for
   std::string path_;
   std::optional<api_error>& error_;
 };

@@ -16,6 +16,7 @@ namespace redline::api {
 namespace {
 
 constexpr std::uint32_t completion_tokens_default = 16;
+enum class prompt_form : std::uint8_t { none, messages, prompts, around_gap };
 constexpr std::int64_t token_max = std::numeric_limits<token>::max();
 
 // Prompts of completions.
@@ -42,6 +43,7 @@ void read_prompts(field_reader& fields, const request_limits& limits, generation
   const json* prompt = fields.find("prompt");
   if (!prompt) return fields.refuse("prompt", "'prompt' is required.");
   const bool is_list = prompt->is_array() && !prompt->empty() && !(*prompt)[0].is_number();
+  out.wants_list = is_list;
   const std::size_t count = is_list ? prompt->size() : 1;
   if (count > limits.prompts_max) {
     return fields.refuse("prompt", "'prompt' has " + std::to_string(count) + " entries, at most " +
@@ -70,7 +72,72 @@ void read_prompts(field_reader& fields, const request_limits& limits, generation
   }
 }
 
-// Parameters of both endpoints.
+// Texts whose middle is wanted.
+
+/// The suffix of a completion: its prompts are what stands before the gap.
+void read_suffix(field_reader& fields, const request_limits& limits, generation_request& out) {
+  auto suffix = fields.text("suffix", limits.text_bytes_max);
+  if (out.from != endpoint::fim && (!suffix || suffix->empty())) return;
+  const auto is_text = [](const prompt_input& p) { return std::holds_alternative<std::string>(p); };
+  if (!std::all_of(out.prompts.begin(), out.prompts.end(), is_text)) {
+    return fields.refuse("suffix", "'suffix' needs a 'prompt' that is text, which stands before the gap.");
+  }
+  out.fill = fill_request{.suffix = std::move(suffix).value_or(""), .path = {}, .context = {}};
+}
+
+/// {"text", "filename"} each.
+void read_context(field_reader& fields, std::optional<api_error>& error, const request_limits& limits,
+                  fill_request& out) {
+  const json* list = fields.array("input_extra", limits.context_files_max);
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; list != nullptr && i < list->size() && !error; ++i) {
+    const std::string name = indexed("input_extra", i);
+    if (!(*list)[i].is_object()) return fields.refuse_type(name, "an object", (*list)[i]);
+    field_reader file((*list)[i], name, error);
+    auto text = file.text("text", limits.text_bytes_max);
+    if (!text) file.refuse("text", "'" + name + ".text' is required.");
+    out.context.push_back({file.text("filename", limits.path_bytes_max).value_or(""), text ? std::move(*text) : ""});
+    bytes += out.context.back().text.size();
+  }
+  if (bytes > limits.text_bytes_max) {
+    fields.refuse("input_extra",
+                  "'input_extra' must have at most " + std::to_string(limits.text_bytes_max) + " bytes together.");
+  }
+}
+
+/// llama.cpp's /infill: before the gap stands input_prefix and then prompt, which is what the cursor's line has.
+void read_infill(field_reader& fields, std::optional<api_error>& error, const request_limits& limits,
+                 generation_request& out) {
+  const auto prefix = fields.text("input_prefix", limits.text_bytes_max);
+  auto suffix = fields.text("input_suffix", limits.text_bytes_max);
+  const auto begun = fields.text("prompt", limits.text_bytes_max);
+  if (!prefix && !suffix) {
+    fields.refuse("input_prefix", "'input_prefix' and 'input_suffix' are required: the texts around the cursor.");
+  }
+  out.prompts.emplace_back(prefix.value_or("") + begun.value_or(""));
+  out.fill = fill_request{.suffix = std::move(suffix).value_or(""), .path = {}, .context = {}};
+  out.fill->path = fields.text("filename", limits.path_bytes_max).value_or("");
+  read_context(fields, error, limits, *out.fill);
+}
+
+/// What llama.cpp's own clients say beside what all say.
+void read_native(field_reader& fields, const request_limits& limits, generation_request& out) {
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  out.indent_min = static_cast<std::uint32_t>(fields.integer("n_indent", 0, 4096).value_or(0));
+  const auto ms = fields.integer("t_max_predict_ms", std::numeric_limits<std::int32_t>::min(), most);
+  out.predict_ms_max = static_cast<std::uint32_t>(std::max<std::int64_t>(0, ms.value_or(0)));
+  out.return_token_ids = fields.boolean("return_tokens").value_or(false);
+  const json* names = fields.array("response_fields", limits.response_fields_max);
+  for (std::size_t i = 0; names != nullptr && i < names->size(); ++i) {
+    const json& name = (*names)[i];
+    if (!name.is_string() || name.get_ref<const std::string&>().size() > limits.name_bytes_max) {
+      return fields.refuse(indexed("response_fields", i), "'response_fields' must be an array of short strings.");
+    }
+    out.response_fields.push_back(name.get<std::string>());
+  }
+}
+
+// Parameters of all endpoints.
 
 void read_logit_bias(field_reader& fields, const request_limits& limits, model::sampling_params& out) {
   const json* biases = fields.object("logit_bias");
@@ -94,28 +161,47 @@ void read_logit_bias(field_reader& fields, const request_limits& limits, model::
   std::sort(out.logit_bias.begin(), out.logit_bias.end());  // so that equal requests compare equal
 }
 
-/// llama.cpp says repeat_penalty.
-std::optional<double> repetition_penalty_of(field_reader& fields) {
-  const auto ours = fields.number("repetition_penalty", 0.01, 10);
-  const auto theirs = fields.number("repeat_penalty", 0.01, 10);
-  return ours ? ours : theirs;
+/// What each server's clients expect where they say nothing. Code that fills a gap is wanted as it most probably is.
+model::sampling_params default_sampling(const generation_request& of) {
+  model::sampling_params s;
+  s.temperature = of.fill || of.from == endpoint::fim ? 0.0F : 1.0F;
+  if (of.from == endpoint::native && !of.fill) {
+    s.temperature = 0.8F;
+    s.top_k = 40;
+    s.top_p = 0.95F;
+    s.min_p = 0.05F;
+  }
+  return s;
 }
 
 void read_sampling(field_reader& fields, const request_limits& limits, generation_request& out) {
   auto& s = out.sampling;
-  s.temperature = static_cast<float>(fields.number("temperature", 0, 2).value_or(1));
+  auto usual = default_sampling(out);
+  if (limits.sampling_of) usual = limits.sampling_of(out.model).over(usual);
+  const auto number = [&fields](std::string_view name, float otherwise, double min, double max) {
+    return static_cast<float>(fields.number(name, min, max).value_or(static_cast<double>(otherwise)));
+  };
+  s.temperature = number("temperature", usual.temperature, 0, 2);
   // 0 means the most probable token only, which the smallest probability says as well.
   constexpr float top_p_min = 1e-6F;
-  s.top_p = std::max(static_cast<float>(fields.number("top_p", 0, 1).value_or(1)), top_p_min);
-  s.min_p = static_cast<float>(fields.number("min_p", 0, 1).value_or(0));
-  s.top_k = static_cast<std::int32_t>(std::max<std::int64_t>(0, fields.integer("top_k", -1, token_max).value_or(0)));
-  s.repetition_penalty = static_cast<float>(repetition_penalty_of(fields).value_or(1));
-  s.presence_penalty = static_cast<float>(fields.number("presence_penalty", -2, 2).value_or(0));
-  s.frequency_penalty = static_cast<float>(fields.number("frequency_penalty", -2, 2).value_or(0));
-  if (const json* seed = fields.find("seed"); seed && seed->is_number_unsigned()) {
+  s.top_p = std::max(number("top_p", usual.top_p, 0, 1), top_p_min);
+  s.min_p = number("min_p", usual.min_p, 0, 1);
+  s.top_k = static_cast<std::int32_t>(
+      std::max<std::int64_t>(0, fields.integer("top_k", -1, token_max).value_or(usual.top_k)));
+  s.repetition_penalty = number("repeat_penalty", usual.repetition_penalty, 0.01, 10);  // llama.cpp's word
+  s.repetition_penalty = number("repetition_penalty", s.repetition_penalty, 0.01, 10);
+  s.presence_penalty = number("presence_penalty", usual.presence_penalty, -2, 2);
+  s.frequency_penalty = number("frequency_penalty", usual.frequency_penalty, -2, 2);
+  const std::string seed_name = out.from == endpoint::fim && !fields.find("seed") ? "random_seed" : "seed";
+  const json* seed = fields.find(seed_name);
+  // llama.cpp's word for a seed that the server draws.
+  if (seed && out.from == endpoint::native && (*seed == -1 || *seed == 0xFFFFFFFFU)) seed = nullptr;
+  if (seed == nullptr) {
+    out.has_seed = false;
+  } else if (seed->is_number_unsigned()) {
     s.seed = seed->get<std::uint64_t>();
     out.has_seed = true;
-  } else if (const auto negative = fields.integer("seed", std::numeric_limits<std::int64_t>::min(),
+  } else if (const auto negative = fields.integer(seed_name, std::numeric_limits<std::int64_t>::min(),
                                                   std::numeric_limits<std::int64_t>::max())) {
     s.seed = static_cast<std::uint64_t>(*negative);
     out.has_seed = true;
@@ -145,12 +231,102 @@ void read_stop(field_reader& fields, const request_limits& limits, generation_re
   }
 }
 
+/// Token ids; whether the model has them is seen later.
+std::vector<token> read_token_list(field_reader& fields, const std::string& name, const request_limits& limits) {
+  const json* list = fields.array(name, limits.token_list_max);
+  if (list == nullptr) return {};
+  auto tokens = as_tokens(*list);
+  if (!tokens) fields.refuse(name, "'" + name + "' must be an array of token ids.");
+  return tokens ? std::move(*tokens) : std::vector<token>{};
+}
+
+/// What vLLM's clients say of single tokens.
+void read_token_rules(field_reader& fields, const request_limits& limits, generation_request& out) {
+  out.stop_tokens = read_token_list(fields, "stop_token_ids", limits);
+  out.sampling.allowed = read_token_list(fields, "allowed_token_ids", limits);
+  std::sort(out.sampling.allowed.begin(), out.sampling.allowed.end());
+  if (const json* words = fields.array("bad_words", limits.bad_words_max)) {
+    for (std::size_t i = 0; i < words->size(); ++i) {
+      const json& word = (*words)[i];
+      const std::string name = indexed("bad_words", i);
+      if (!word.is_string()) return fields.refuse_type(name, "a string", word);
+      out.bad_words.push_back(word.get<std::string>());
+      if (out.bad_words.back().empty() || out.bad_words.back().size() > limits.bad_word_bytes_max) {
+        return fields.refuse(name,
+                             "'" + name + "' must have 1 to " + std::to_string(limits.bad_word_bytes_max) + " bytes.");
+      }
+    }
+  }
+  if (fields.boolean("return_token_ids").value_or(false)) out.return_token_ids = true;
+}
+
+/// What a chat template is told beside the messages.
+void read_template_variables(field_reader& fields, const request_limits& limits, json& out) {
+  static constexpr std::string_view own[] = {"messages",  "tools",     "documents",       "add_generation_prompt",
+                                             "bos_token", "eos_token", "raise_exception", "strftime_now"};
+  const json* given = fields.object("chat_template_kwargs");
+  if (given == nullptr) return;
+  if (given->size() > limits.template_variables_max) {
+    return fields.refuse("chat_template_kwargs", "'chat_template_kwargs' has more than " +
+                                                     std::to_string(limits.template_variables_max) + " members.");
+  }
+  for (const auto& [name, value] : given->get_ref<const json::object_t&>()) {
+    if (std::find(std::begin(own), std::end(own), name) != std::end(own)) {
+      return fields.refuse("chat_template_kwargs." + name,
+                           "'chat_template_kwargs." + name + "' is set by the server: use the request's own fields.");
+    }
+    out[name] = value;
+  }
+}
+
+/// How much a model is to think, for templates that know of it.
+void read_reasoning(field_reader& fields, const request_limits& limits, generation_request& out) {
+  read_template_variables(fields, limits, out.template_variables);
+  if (const auto thinks = fields.boolean("enable_thinking")) {
+    if (!out.template_variables.contains("enable_thinking")) out.template_variables["enable_thinking"] = *thinks;
+  }
+  static constexpr std::string_view efforts[] = {"none", "minimal", "low", "medium", "high", "xhigh", "max"};
+  if (const auto effort = fields.text("reasoning_effort", limits.name_bytes_max)) {
+    if (std::find(std::begin(efforts), std::end(efforts), *effort) == std::end(efforts)) {
+      fields.refuse("reasoning_effort",
+                    "'reasoning_effort' must be one of none, minimal, low, medium, high, xhigh and max, found '" +
+                        effort->substr(0, 64) + "'.");
+    }
+    out.reasoning_effort = *effort;
+  }
+  // llama.cpp's: "none" leaves the tags where they are.
+  static constexpr std::string_view formats[] = {"none", "auto", "deepseek", "deepseek-legacy"};
+  if (const auto format = fields.text("reasoning_format", limits.name_bytes_max)) {
+    if (std::find(std::begin(formats), std::end(formats), *format) == std::end(formats)) {
+      fields.refuse("reasoning_format",
+                    "'reasoning_format' must be one of none, auto, deepseek and deepseek-legacy, found '" +
+                        format->substr(0, 64) + "'.");
+    }
+    out.splits_reasoning = *format != "none";
+  }
+}
+
+/// Completions: the text begins with the prompt.
+void read_echo(field_reader& fields, generation_request& out) {
+  out.echo = fields.boolean("echo").value_or(false);
+  if (out.echo && out.fill) fields.refuse("echo", "'echo' does not go together with 'suffix'.");
+  if (out.echo && out.logprobs) {
+    fields.refuse("echo", "'echo' does not go together with 'logprobs' here: those of a prompt are not computed.",
+                  "unsupported_parameter");
+  }
+}
+
 void read_lengths(field_reader& fields, generation_request& out) {
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
-  const auto newer = fields.integer("max_completion_tokens", 1, most);
-  const auto older = fields.integer("max_tokens", 1, most);
-  if (newer || older) {
-    out.tokens_max = static_cast<std::uint32_t>(newer ? *newer : *older);
+  // llama.cpp's clients say -1, or -2, for what the context leaves.
+  std::optional<std::int64_t> wanted;
+  for (const auto* name : {"max_completion_tokens", "max_tokens", "n_predict"}) {
+    const auto given = fields.integer(name, -2, most);
+    if (!wanted) wanted = given;
+  }
+  if (wanted) {
+    out.computes_only = *wanted == 0;
+    if (*wanted >= 0) out.tokens_max = static_cast<std::uint32_t>(std::max<std::int64_t>(1, *wanted));
   } else if (out.from == endpoint::completions) {
     out.tokens_max = completion_tokens_default;
   }
@@ -163,14 +339,16 @@ void read_lengths(field_reader& fields, generation_request& out) {
 }
 
 void read_counts(field_reader& fields, const request_limits& limits, generation_request& out) {
-  out.n = static_cast<std::uint32_t>(fields.integer("n", 1, limits.n_max).value_or(1));
-  // Without a choice among more, best_of says what n says.
-  const auto best_of = fields.integer("best_of", 1, std::numeric_limits<std::int32_t>::max());
-  if (best_of && *best_of != out.n) {
-    fields.refuse("best_of", "'best_of' other than 'n' is not supported.", "unsupported_parameter");
-  }
-  if (out.prompts.size() * out.n > limits.answers_max) {
-    fields.refuse("n", "'n' times the number of prompts must be at most " + std::to_string(limits.answers_max) + ".");
+  const char* const name = out.from == endpoint::native && fields.find("n_cmpl") ? "n_cmpl" : "n";
+  out.n = static_cast<std::uint32_t>(fields.integer(name, 1, limits.n_max).value_or(1));
+  const auto best_of = fields.integer("best_of", 1, limits.n_max);
+  out.best_of = static_cast<std::uint32_t>(best_of.value_or(out.n));
+  if (out.best_of < out.n)
+    fields.refuse("best_of", "'best_of' must be at least 'n', which is " + std::to_string(out.n) + ".");
+  if (std::max<std::size_t>(1, out.prompts.size()) * out.answers_per_prompt() > limits.answers_max) {
+    fields.refuse(
+        out.best_of > out.n ? "best_of" : "n",
+        "'n' or 'best_of' times the number of prompts must be at most " + std::to_string(limits.answers_max) + ".");
   }
 }
 
@@ -181,12 +359,18 @@ void read_stream(field_reader& fields, std::optional<api_error>& error, generati
   if (!out.stream) return fields.refuse("stream_options", "'stream_options' needs 'stream' to be true.");
   field_reader inner(*stream_options, "stream_options", error);
   out.include_usage = inner.boolean("include_usage").value_or(false);
-  if (inner.boolean("continuous_usage_stats").value_or(false)) {
-    inner.refuse("continuous_usage_stats", "'continuous_usage_stats' is not supported.", "unsupported_parameter");
+  out.usage_in_all_events = inner.boolean("continuous_usage_stats").value_or(false) && out.include_usage;
+}
+
+/// A stream cannot wait for all answers.
+void check_stream(field_reader& fields, const generation_request& out) {
+  if (out.stream && out.best_of > out.n) {
+    fields.refuse("best_of", "'best_of' above 'n' needs whole answers to choose from: leave 'stream' out.");
   }
 }
 
 void read_logprobs(field_reader& fields, const request_limits& limits, generation_request& out) {
+  if (out.from == endpoint::fim || out.from == endpoint::native) return;  // their answers have no place for them
   if (out.from == endpoint::completions) {
     if (const json* flag = fields.find("logprobs"); flag && *flag == false) return;
     const auto top = fields.integer("logprobs", 0, limits.top_logprobs_max);
@@ -269,6 +453,12 @@ void check_grammar(field_reader& fields, generation_request& out) {
   if (out.tokens_min > 0) refuse("min_tokens");
   // The tokens are those of the program and its spans, not those of the text that the client sees.
   if (out.copy && out.logprobs) refuse("logprobs");
+  if (out.copy && out.return_token_ids) refuse("return_token_ids");
+  if (out.copy && out.best_of > out.n) refuse("best_of");
+  // Together with the grammar's masks they could leave no token at all.
+  if (!out.sampling.allowed.empty()) refuse("allowed_token_ids");
+  if (!out.stop_tokens.empty()) refuse("stop_token_ids");
+  if (!out.bad_words.empty()) refuse("bad_words");
 }
 
 /// Checked, and of no effect on the answer but for the model's name.
@@ -302,42 +492,57 @@ std::uint64_t digest_request(const json& body, endpoint from) {
   return digest.value();
 }
 
-checked<generation_request> parse_generation(std::string_view body, endpoint from, const request_limits& limits) {
-  const auto parsed = parse_body(body);
-  if (!parsed) return parsed.error();
-  return read_generation(*parsed, from, true, limits);
-}
-
-}  // namespace
-
-checked<generation_request> read_generation(const json& body, endpoint from, bool has_prompt,
-                                            const request_limits& limits) {
+checked<generation_request> read_fields(const json& body, endpoint from, prompt_form form,
+                                        const request_limits& limits) {
   if (auto unsupported = find_unsupported(body, from)) return std::move(*unsupported);
   generation_request out;
   out.from = from;
   std::optional<api_error> error;
   field_reader fields(body, "", error);
   read_identity(fields, limits, out);
-  if (has_prompt && from == endpoint::chat) out.messages = message_reader(limits, error).read(fields);
-  if (has_prompt && from == endpoint::completions) read_prompts(fields, limits, out);
+  if (form == prompt_form::messages) out.messages = message_reader(limits, error).read(fields);
+  if (form == prompt_form::prompts) read_prompts(fields, limits, out);
+  if (form == prompt_form::prompts && from != endpoint::native) read_suffix(fields, limits, out);
+  if (form == prompt_form::around_gap) read_infill(fields, error, limits, out);
+  if (from == endpoint::native) read_native(fields, limits, out);
   read_sampling(fields, limits, out);
   read_stop(fields, limits, out);
+  read_token_rules(fields, limits, out);
   read_lengths(fields, out);
   read_counts(fields, limits, out);
   read_stream(fields, error, out);
   read_logprobs(fields, limits, out);
+  if (from == endpoint::chat) read_reasoning(fields, limits, out);
+  if (from == endpoint::completions) read_echo(fields, out);
   read_prediction(fields, error, limits, out);
   read_redline(fields, error, limits, out);
   read_format(fields, error, limits, out);
   if (from == endpoint::chat) read_tools(fields, error, limits, out);
-  if (!has_prompt && out.tools) {
+  if (form == prompt_form::none && out.tools) {
     fields.refuse("tools", "'tools' is not supported on this endpoint; /v1/chat/completions has it.",
                   "unsupported_parameter");
   }
   check_grammar(fields, out);
+  check_stream(fields, out);
   if (error) return std::move(*error);
+  out.ignored = list_ignored(fields.unread());
   if (out.stream) out.digest = digest_request(body, from);
   return out;
+}
+
+checked<generation_request> parse_generation(std::string_view body, endpoint from, prompt_form form,
+                                             const request_limits& limits) {
+  const auto parsed = parse_body(body);
+  if (!parsed) return parsed.error();
+  return read_fields(*parsed, from, form, limits);
+}
+
+}  // namespace
+
+checked<generation_request> read_generation(const json& body, endpoint from, bool has_prompt,
+                                            const request_limits& limits) {
+  const auto form = from == endpoint::chat ? prompt_form::messages : prompt_form::prompts;
+  return read_fields(body, from, has_prompt ? form : prompt_form::none, limits);
 }
 
 draft::draft_options speculation_request::over(draft::draft_options defaults) const {
@@ -364,11 +569,31 @@ draft::draft_options generation_request::drafting(draft::draft_options defaults)
 }
 
 checked<generation_request> parse_chat_request(std::string_view body, const request_limits& limits) {
-  return parse_generation(body, endpoint::chat, limits);
+  return parse_generation(body, endpoint::chat, prompt_form::messages, limits);
 }
 
-checked<generation_request> parse_completion_request(std::string_view body, const request_limits& limits) {
-  return parse_generation(body, endpoint::completions, limits);
+checked<generation_request> parse_completion_request(std::string_view body, const request_limits& limits,
+                                                     bool may_be_native) {
+  const auto parsed = parse_body(body);
+  if (!parsed) return parsed.error();
+  const bool is_native = may_be_native && parsed->contains("n_predict") && !parsed->contains("max_tokens");
+  return read_fields(*parsed, is_native ? endpoint::native : endpoint::completions, prompt_form::prompts, limits);
+}
+
+checked<generation_request> parse_fim_request(std::string_view body, const request_limits& limits) {
+  auto request = parse_generation(body, endpoint::fim, prompt_form::prompts, limits);
+  if (!request) return request;
+  if (request->prompts.size() != 1)
+    return bad_field("prompt", "'prompt' must be one text: what stands before the gap.");
+  return request;
+}
+
+checked<generation_request> parse_native_request(std::string_view body, const request_limits& limits) {
+  return parse_generation(body, endpoint::native, prompt_form::prompts, limits);
+}
+
+checked<generation_request> parse_infill_request(std::string_view body, const request_limits& limits) {
+  return parse_generation(body, endpoint::native, prompt_form::around_gap, limits);
 }
 
 checked<tokenize_request> parse_tokenize_request(std::string_view body, const request_limits& limits) {
@@ -387,6 +612,7 @@ checked<tokenize_request> parse_tokenize_request(std::string_view body, const re
   out.is_vllm_shape = !content;
   if (has_messages) {
     out.messages = message_reader(limits, error).read(fields);
+    read_template_variables(fields, limits, out.template_variables);
   } else if (content || prompt) {
     out.text = content ? *content : *prompt;
   }
@@ -427,6 +653,7 @@ checked<template_request> parse_template_request(std::string_view body, const re
   field_reader fields(*parsed, "", error);
   out.model = fields.text("model", limits.name_bytes_max).value_or("");
   out.messages = message_reader(limits, error).read(fields);
+  read_template_variables(fields, limits, out.template_variables);
   out.add_generation_prompt = fields.boolean("add_generation_prompt").value_or(true);
   if (error) return std::move(*error);
   return out;

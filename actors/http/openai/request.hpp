@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,23 +16,34 @@
 #include "runtime/draft/draft_options.hpp"
 #include "runtime/kv/eviction.hpp"
 #include "runtime/model/sampling.hpp"
+#include "runtime/model/sampling_defaults.hpp"
+#include "runtime/tokenizer/stop_matcher.hpp"
 #include "runtime/tools/tool_set.hpp"
 
 namespace redline::api {
 
-/// What a request may hold. Bodies are bounded before they come here.
+/// What a request may hold, and what stands for what it leaves out. Bodies are bounded before they come here.
 struct request_limits {
+  /// How tokens are chosen where a request of this model's name does not say; none: as each shape's clients expect.
+  std::function<model::sampling_defaults(const std::string& model)> sampling_of{};
   std::size_t name_bytes_max = 256;  // model, user and the like
   std::size_t messages_max = 2048;
   std::size_t parts_max = 1024;                               // text parts of one message or of the prediction
   std::size_t prompts_max = 32;                               // completions with a list of prompts
   std::size_t text_bytes_max = sizes::prompt_text_bytes_max;  // all prompts or messages together; the prediction
   std::size_t prompt_tokens_max = sizes::array_count_max;
-  std::size_t stop_max = 4;  // as OpenAI
-  std::size_t stop_bytes_max = 256;
+  std::size_t stop_max = 32;  // editors send what begins a new file or function
+  std::size_t stop_bytes_max = text::stop_matcher::stop_bytes_max;
   std::size_t logit_bias_max = 1024;
-  std::uint32_t n_max = 8;
-  std::size_t files_max = 64;      // redline.files
+  std::size_t token_list_max = 1024;  // stop_token_ids, allowed_token_ids
+  std::size_t bad_words_max = 64;
+  std::size_t bad_word_bytes_max = 128;
+  std::size_t template_variables_max = 64;  // chat_template_kwargs
+  std::uint32_t n_max = 32;
+  std::size_t files_max = 64;  // redline.files
+  std::size_t path_bytes_max = 1024;
+  std::size_t context_files_max = 256;  // input_extra
+  std::size_t response_fields_max = 64;
   std::uint32_t answers_max = 64;  // prompts times n
   std::uint32_t top_logprobs_max = 20;
   std::size_t tools_max = 128;  // as OpenAI; also the calls of one message
@@ -38,7 +51,12 @@ struct request_limits {
   std::size_t tools_bytes_max = 1 << 20;  // all tools of a request as JSON; the arguments of a call
 };
 
-enum class endpoint : std::uint8_t { chat, completions };
+enum class endpoint : std::uint8_t {
+  chat,
+  completions,
+  fim,     // Mistral's: asked as completions, answered as chat
+  native,  // llama.cpp's /completion and /infill
+};
 
 /// Text, or tokens already.
 using prompt_input = std::variant<std::string, std::vector<token>>;
@@ -76,7 +94,19 @@ struct eviction_request {
   bool operator==(const eviction_request&) const = default;
 };
 
-/// A chat or completion request, checked. What a client may set but we do not honour never gets here: it is refused.
+/// The middle of a text is wanted: the prompts are what stands before it.
+struct fill_request {
+  std::string suffix;  // what comes after it
+  std::string path;    // of the text; may be empty
+  struct file {
+    std::string path;
+    std::string text;
+  };
+  std::vector<file> context;  // other texts, the most important last
+};
+
+/// A chat or completion request, checked. What would change the answer and is not honoured never gets here: it is
+/// refused. What is a hint only, or unknown, is named in `ignored`.
 struct generation_request {
   endpoint from = endpoint::chat;
   std::string model;       // empty: absent
@@ -86,6 +116,10 @@ struct generation_request {
   /// "type": "function", "function": {"name", "arguments"}} with the arguments as text that is a JSON object; a tool's
   /// message has a "tool_call_id" when given.
   json messages = json::array();
+  /// Chat: what the template is given beside the messages, such as enable_thinking.
+  json template_variables = json::object();
+  std::string reasoning_effort;       // for templates that know one; empty: absent
+  bool splits_reasoning = true;       // chat: what stands between a model's think tags is not content
   std::vector<prompt_input> prompts;  // completions: each gets n answers; choice index = prompt index * n + i
 
   model::sampling_params sampling;          // temperature 1 when absent, as OpenAI
@@ -94,12 +128,25 @@ struct generation_request {
   std::uint32_t tokens_min = 0;
   bool ignore_eos = false;
   std::vector<std::string> stop;
+  std::vector<token> stop_tokens;      // that end the answer beside the model's own
+  std::vector<std::string> bad_words;  // texts whose tokens, one after the other, do not come
   std::uint32_t n = 1;
+  std::uint32_t best_of = 1;  // answers to choose the n most probable from
+  std::optional<fill_request> fill;
+  std::uint32_t indent_min = 0;              // a line after the first that is indented by less ends the answer
+  std::uint32_t predict_ms_max = 0;          // after the first token, once the answer has a line; 0: any
+  std::vector<std::string> response_fields;  // native: the only ones that are sent, with slashes; empty: all
+  bool wants_list = false;                   // native: several prompts were given, if only one
+  bool echo = false;                         // completions: the text begins with the prompt
+  bool computes_only = false;                // max_tokens 0: the KV of the prompt is wanted, and no answer
+  bool return_token_ids = false;             // of prompt and answer
+  std::vector<std::string> ignored;          // fields that were not looked at, or only hints that nothing follows
 
   std::string session_key;  // requests of one key are best answered by one worker of a pool; empty: none
 
   bool stream = false;
   bool include_usage = false;
+  bool usage_in_all_events = false;
   std::uint64_t digest = 0;               // of a stream's request, without resume_texts
   std::vector<std::string> resume_texts;  // by choice: what a client that resumes a stream has; guesses only
   bool logprobs = false;
@@ -119,10 +166,19 @@ struct generation_request {
   [[nodiscard]] bool calls_tools() const { return tools && tools->call != tools::choice::none; }
   /// Over the server's own; with a prediction and no method named, one that reads it.
   [[nodiscard]] draft::draft_options drafting(draft::draft_options defaults) const;
+  /// Answers that are made to each prompt.
+  [[nodiscard]] std::uint32_t answers_per_prompt() const { return std::max(n, best_of); }
 };
 
 checked<generation_request> parse_chat_request(std::string_view body, const request_limits& limits = {});
-checked<generation_request> parse_completion_request(std::string_view body, const request_limits& limits = {});
+/// may_be_native: llama.cpp serves its own shape under the same path, and n_predict tells.
+checked<generation_request> parse_completion_request(std::string_view body, const request_limits& limits = {},
+                                                     bool may_be_native = false);
+/// Mistral's /v1/fim/completions.
+checked<generation_request> parse_fim_request(std::string_view body, const request_limits& limits = {});
+/// llama.cpp's /completion and /infill.
+checked<generation_request> parse_native_request(std::string_view body, const request_limits& limits = {});
+checked<generation_request> parse_infill_request(std::string_view body, const request_limits& limits = {});
 /// body: an object. has_prompt: false where something else says what the model reads; `messages` or `prompts` stay
 /// empty.
 checked<generation_request> read_generation(const json& body, endpoint from, bool has_prompt,
@@ -134,6 +190,7 @@ struct tokenize_request {
   std::string model;
   std::optional<std::string> text;  // absent: messages
   json messages = json::array();
+  json template_variables = json::object();
   bool add_special = false;
   bool parse_special = true;          // as completions read their prompts
   bool add_generation_prompt = true;  // messages only
@@ -151,6 +208,7 @@ checked<detokenize_request> parse_detokenize_request(std::string_view body, cons
 struct template_request {
   std::string model;
   json messages = json::array();
+  json template_variables = json::object();
   bool add_generation_prompt = true;
 };
 checked<template_request> parse_template_request(std::string_view body, const request_limits& limits = {});

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "actors/http/openai/native_shape.hpp"
 #include "runtime/base/hex.hpp"
 
 namespace redline::api {
@@ -92,12 +93,21 @@ json completion_logprobs(std::span<const token_report> tokens, std::size_t& offs
   return object;
 }
 
+json token_ids(std::span<const token_report> tokens) {
+  json ids = json::array();
+  for (const auto& report : tokens) ids.push_back(report.id);
+  return ids;
+}
+
 // Parts of responses.
+
+/// Whose objects hold messages.
+bool is_chat_shaped(endpoint from) { return from == endpoint::chat || from == endpoint::fim; }
 
 json head_object(const response_head& head, const char* chat_kind) {
   json object;
   object["id"] = head.id;
-  object["object"] = head.from == endpoint::chat ? chat_kind : "text_completion";
+  object["object"] = is_chat_shaped(head.from) ? chat_kind : "text_completion";
   object["created"] = head.created_seconds;
   object["model"] = head.model;
   object["system_fingerprint"] = null_if_empty(head.system_fingerprint);
@@ -128,9 +138,17 @@ json program_object(const program_report& report) {
   return object;
 }
 
+json short_usage_object(std::uint32_t prompt_tokens, std::uint32_t completion_tokens) {
+  json object;
+  object["prompt_tokens"] = prompt_tokens;
+  object["completion_tokens"] = completion_tokens;
+  object["total_tokens"] = std::uint64_t{prompt_tokens} + completion_tokens;
+  return object;
+}
+
 json usage_object(const usage_report& usage) {
   json completion_details;
-  completion_details["reasoning_tokens"] = 0;
+  completion_details["reasoning_tokens"] = usage.reasoning_tokens;
   completion_details["accepted_prediction_tokens"] = usage.prediction.accepted;
   completion_details["rejected_prediction_tokens"] = usage.prediction.drafted - usage.prediction.accepted;
   json ours;
@@ -151,32 +169,36 @@ json usage_object(const usage_report& usage) {
   ours["eviction"] = usage.eviction;
   ours["seconds"] = std::isfinite(usage.seconds) ? rounded(usage.seconds) : 0.0;
   if (usage.kv) ours["kv"] = kv_object(*usage.kv);
-  json object;
-  object["prompt_tokens"] = usage.prompt_tokens;
-  object["completion_tokens"] = usage.completion_tokens;
-  object["total_tokens"] = std::uint64_t{usage.prompt_tokens} + usage.completion_tokens;
+  if (!usage.ignored.empty()) ours["ignored"] = usage.ignored;
+  json object = short_usage_object(usage.prompt_tokens, usage.completion_tokens);
   object["prompt_tokens_details"] = json{{"cached_tokens", usage.cached_tokens}};
   object["completion_tokens_details"] = std::move(completion_details);
   object["redline"] = std::move(ours);
   return object;
 }
 
-json choice_object(endpoint from, const choice& one) {
+json choice_object(const response_head& head, const choice& one) {
   json object;
   object["index"] = one.index;
-  if (from == endpoint::chat) {
+  const bool has_logprobs = one.tokens && head.shows_logprobs;
+  if (is_chat_shaped(head.from)) {
     json message;
     message["role"] = "assistant";
     message["content"] = one.text;
+    if (!one.reasoning.empty()) message["reasoning_content"] = one.reasoning;
     message["refusal"] = nullptr;
     object["message"] = std::move(message);
-    object["logprobs"] = one.tokens ? chat_logprobs(*one.tokens) : json(nullptr);
+    object["logprobs"] = has_logprobs ? chat_logprobs(*one.tokens) : json(nullptr);
   } else {
     std::size_t offset = 0;
     object["text"] = one.text;
-    object["logprobs"] = one.tokens ? completion_logprobs(*one.tokens, offset) : json(nullptr);
+    object["logprobs"] = has_logprobs ? completion_logprobs(*one.tokens, offset) : json(nullptr);
   }
   object["finish_reason"] = text_of(one.finish);
+  if (head.shows_ids) {
+    object["token_ids"] = one.tokens ? token_ids(*one.tokens) : json::array();
+    object["prompt_token_ids"] = one.prompt;
+  }
   if (one.program) object["redline"] = program_object(*one.program);
   return object;
 }
@@ -191,7 +213,12 @@ json card_object(const model_card& card) {
   object["root"] = card.id;
   object["parent"] = nullptr;
   object["max_model_len"] = card.context_tokens_max;
-  object["meta"] = card.meta;
+  // What llama.cpp's clients and Zed look for.
+  object["meta"] = json{
+      {"n_ctx", card.context_tokens_max}, {"n_ctx_train", card.context_tokens_max}, {"n_vocab", card.vocabulary_size}};
+  object["status"] = json{{"value", "loaded"}};
+  object["architecture"] =
+      json{{"input_modalities", json::array({"text"})}, {"output_modalities", json::array({"text"})}};
   return object;
 }
 
@@ -219,6 +246,7 @@ usage_report& usage_report::operator+=(const usage_report& other) {
   prompt_tokens += other.prompt_tokens;
   cached_tokens += other.cached_tokens;
   completion_tokens += other.completion_tokens;
+  reasoning_tokens += other.reasoning_tokens;
   drafted += other.drafted;
   accepted += other.accepted;
   lookup += other.lookup;
@@ -238,13 +266,17 @@ usage_report& usage_report::operator+=(const usage_report& other) {
 }
 
 std::string response_id(endpoint from, std::uint64_t high, std::uint64_t low) {
-  return (from == endpoint::chat ? "chatcmpl-" : "cmpl-") + to_hex(high) + to_hex(low);
+  return (is_chat_shaped(from) ? "chatcmpl-" : "cmpl-") + to_hex(high) + to_hex(low);
 }
 
 std::string completion_body(const response_head& head, std::span<const choice> choices, const usage_report& usage) {
-  json object = head_object(head, "chat.completion");
   json list = json::array();
-  for (const auto& one : choices) list.push_back(choice_object(head.from, one));
+  if (head.from == endpoint::native) {
+    for (const auto& one : choices) list.push_back(pick_fields(native_answer(head, one), head.fields));
+    return dump_json(head.is_list || list.size() != 1 ? list : list[0]);
+  }
+  json object = head_object(head, "chat.completion");
+  for (const auto& one : choices) list.push_back(choice_object(head, one));
   object["choices"] = std::move(list);
   object["usage"] = usage_object(usage);
   return dump_json(object);
@@ -263,7 +295,11 @@ event_writer::event_writer(response_head head, bool include_usage, event_id begi
 json event_writer::chunk() const {
   json object = head_object(head_, "chat.completion.chunk");
   object["choices"] = json::array();
-  if (include_usage_) object["usage"] = nullptr;
+  if (progress_) {
+    object["usage"] = short_usage_object(progress_->first, progress_->second);
+  } else if (include_usage_) {
+    object["usage"] = nullptr;
+  }
   return object;
 }
 
@@ -296,12 +332,20 @@ std::string event_writer::as_event(const json& object) const {
   return "id: " + to_text(sent) + "\ndata: " + dump_json(object) + "\n\n";
 }
 
-std::string event_writer::first(std::uint32_t index) {
+std::string event_writer::first(std::uint32_t index, std::span<const token> prompt) {
   at_.choices[index].is_begun = true;
-  if (head_.from == endpoint::completions || had_.choices[index].is_begun) return {};
+  const bool has_ids = head_.shows_ids;
+  if (head_.from == endpoint::native || (head_.from == endpoint::completions && !has_ids) ||
+      had_.choices[index].is_begun)
+    return {};
   json content;
-  content["delta"] = json{{"role", "assistant"}, {"content", ""}};
+  if (is_chat_shaped(head_.from)) {
+    content["delta"] = json{{"role", "assistant"}, {"content", ""}};
+  } else {
+    content["text"] = "";
+  }
   content["logprobs"] = nullptr;
+  if (has_ids) content["prompt_token_ids"] = prompt;
   return event(index, std::move(content), std::nullopt);
 }
 
@@ -319,7 +363,10 @@ std::string_view event_writer::take_text(std::uint32_t index, std::string_view t
   return text.substr(known);
 }
 
-std::string event_writer::delta(std::uint32_t index, std::string_view text, const std::vector<token_report>* tokens) {
+std::string event_writer::delta(std::uint32_t index, std::string_view text, const std::vector<token_report>* tokens,
+                                std::string_view reasoning) {
+  // One after the other they are one text, whichever part of it the client has.
+  const auto thought = take_text(index, reasoning);
   const auto rest = take_text(index, text);
   auto& at = at_.choices[index];
   std::span<const token_report> reports;
@@ -331,26 +378,42 @@ std::string event_writer::delta(std::uint32_t index, std::string_view text, cons
     at.tokens_count += reports.size();
     reports = reports.subspan(known);
   }
-  if (has_diverged_ || (rest.empty() && reports.empty())) return {};
+  if (has_diverged_ || (rest.empty() && thought.empty() && reports.empty())) return {};
+  if (head_.from == endpoint::native) return as_event(native_part(head_, index, rest, reports));
   json content;
-  if (head_.from == endpoint::chat) {
-    content["delta"] = json{{"content", rest}};
-    content["logprobs"] = tokens ? chat_logprobs(reports) : json(nullptr);
+  const bool has_logprobs = tokens != nullptr && head_.shows_logprobs;
+  if (is_chat_shaped(head_.from)) {
+    json part = json::object();
+    if (!thought.empty()) part["reasoning_content"] = thought;
+    if (!rest.empty() || thought.empty()) part["content"] = rest;
+    content["delta"] = std::move(part);
+    content["logprobs"] = has_logprobs ? chat_logprobs(reports) : json(nullptr);
   } else {
     content["text"] = rest;
-    content["logprobs"] = tokens ? completion_logprobs(reports, text_offsets_[index]) : json(nullptr);
+    content["logprobs"] = has_logprobs ? completion_logprobs(reports, text_offsets_[index]) : json(nullptr);
   }
+  if (head_.shows_ids) content["token_ids"] = token_ids(reports);
   return event(index, std::move(content), std::nullopt);
 }
 
-std::string event_writer::finish(std::uint32_t index, finish_reason why, const program_report* program) {
+/// Whether the client is to be told.
+bool event_writer::note_finish(std::uint32_t index) {
   auto& at = at_.choices[index];
   const auto& had = had_.choices[index];
   has_diverged_ = has_diverged_ || at.text_bytes < had.text_bytes || at.tokens_count < had.tokens_count;
   at.is_over = true;
-  if (has_diverged_ || had.is_over) return {};
+  return !has_diverged_ && !had.is_over;
+}
+
+std::string event_writer::finish_native(const choice& one) {
+  if (!note_finish(one.index)) return {};
+  return as_event(pick_fields(native_answer(head_, one), head_.fields));
+}
+
+std::string event_writer::finish(std::uint32_t index, finish_reason why, const program_report* program) {
+  if (!note_finish(index)) return {};
   json content;
-  if (head_.from == endpoint::chat) {
+  if (is_chat_shaped(head_.from)) {
     content["delta"] = json::object();
   } else {
     content["text"] = "";
@@ -372,8 +435,39 @@ std::string model_list_body(std::span<const model_card> cards) {
   json list = json::array();
   for (const auto& card : cards) list.push_back(card_object(card));
   json object;
+  // Ollama's and llama.cpp's list of the same, which some clients read instead.
+  json models = json::array();
+  for (const auto& card : cards) {
+    models.push_back(json{{"name", card.id},
+                          {"model", card.id},
+                          {"type", "model"},
+                          {"capabilities", json::array({"completion"})},
+                          {"details", json{{"format", "gguf"}}}});
+  }
   object["object"] = "list";
   object["data"] = std::move(list);
+  object["models"] = std::move(models);
+  return dump_json(object);
+}
+
+std::string props_body(const server_props& of) {
+  json settings;
+  settings["n_ctx"] = of.context_tokens_max;
+  settings["params"] = json::object();
+  json object;
+  object["default_generation_settings"] = std::move(settings);
+  object["total_slots"] = of.answers_max;
+  object["model_alias"] = of.model;
+  object["model_path"] = of.model;
+  object["modalities"] = json{{"vision", false}, {"audio", false}};
+  object["chat_template"] = of.chat_template;
+  object["chat_template_caps"] =
+      json{{"supports_tools", of.chat_template.find("tools") != std::string::npos},
+           {"supports_tool_calls", of.chat_template.find("tool_calls") != std::string::npos}};
+  object["bos_token"] = of.bos;
+  object["eos_token"] = of.eos;
+  object["build_info"] = of.build;
+  object["is_sleeping"] = false;
   return dump_json(object);
 }
 

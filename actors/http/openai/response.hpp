@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "actors/http/openai/api_error.hpp"
@@ -40,6 +41,7 @@ struct usage_report {
   std::uint32_t prompt_tokens = 0;
   std::uint32_t cached_tokens = 0;  // of the prompt, found in the cache
   std::uint32_t completion_tokens = 0;
+  std::uint32_t reasoning_tokens = 0;  // of these, up to the end of what the model thought
 
   std::uint64_t drafted = 0;   // tokens verified, from any source
   std::uint64_t accepted = 0;  // of these
@@ -56,7 +58,9 @@ struct usage_report {
   std::uint32_t reevaluated = 0;  // times that moved KV was lost and the window computed anew
   std::string eviction = "off";   // the policy
   double seconds = 0;             // from admission to the last token
-  std::optional<kv_report> kv;    // edit sessions only
+  double first_token_seconds = 0;
+  std::optional<kv_report> kv;       // edit sessions only
+  std::vector<std::string> ignored;  // fields of the request; see generation_request::ignored
 
   /// For several answers to one request: sums, but the prompt counts once per prompt, which the caller decides.
   usage_report& operator+=(const usage_report& other);
@@ -71,6 +75,7 @@ struct token_probability {
 struct token_report {
   token_probability chosen;
   std::vector<token_probability> top;  // most probable first
+  token id = 0;
 };
 
 /// What is the same in every object of one response.
@@ -78,8 +83,12 @@ struct response_head {
   endpoint from = endpoint::chat;
   std::string id;  // see response_id
   std::int64_t created_seconds = 0;
-  std::string model;               // the canonical name that served
-  std::string system_fingerprint;  // build and model digest; empty: null
+  std::string model;                  // the canonical name that served
+  std::string system_fingerprint;     // build and model digest; empty: null
+  bool shows_logprobs = true;         // of the tokens that are given
+  bool shows_ids = false;             // of these and of the prompt's
+  std::vector<std::string> fields{};  // native: those that are sent; empty: all
+  bool is_list = false;               // native: the choices as an array
 };
 
 /// "chatcmpl-..." or "cmpl-..." from 128 random bits.
@@ -104,8 +113,12 @@ struct choice {
   std::uint32_t index = 0;
   std::string text;
   finish_reason finish = finish_reason::stop;
-  std::optional<std::vector<token_report>> tokens;  // when logprobs were asked for
+  std::optional<std::vector<token_report>> tokens;  // when logprobs or ids were asked for
   std::optional<program_report> program;            // when it was one
+  std::string reasoning{};                          // what the model thought before
+  std::vector<token> prompt{};                      // when ids were asked for
+  std::string stop_text{};                          // that ended it; empty: another thing did
+  usage_report cost{};                              // its own; for the native shape
 };
 
 /// The whole answer as one body.
@@ -120,31 +133,41 @@ class event_writer {
   /// begin: an id of nothing sent yet, with all choices. had: what the client has.
   event_writer(response_head head, bool include_usage, event_id begin, std::optional<event_id> had = std::nullopt);
 
-  /// The role; empty for completions, which have none.
-  std::string first(std::uint32_t index);
-  /// `text` must not end inside a character. tokens: null unless logprobs were asked for. Empty when there is nothing
-  /// to say.
-  std::string delta(std::uint32_t index, std::string_view text, const std::vector<token_report>* tokens = nullptr);
+  /// The role, and the prompt's tokens when ids were asked for; empty for completions without either.
+  std::string first(std::uint32_t index, std::span<const token> prompt = {});
+  /// `text` must not end inside a character. tokens: null unless logprobs or ids were asked for. reasoning: what the
+  /// model thought before the text. Empty when there is nothing to say.
+  std::string delta(std::uint32_t index, std::string_view text, const std::vector<token_report>* tokens = nullptr,
+                    std::string_view reasoning = {});
+  /// What all events from now on say of usage, but the one by usage().
+  void note_progress(std::uint32_t prompt_tokens, std::uint32_t completion_tokens) {
+    progress_ = {prompt_tokens, completion_tokens};
+  }
   std::string finish(std::uint32_t index, finish_reason why, const program_report* program = nullptr);
+  /// In the native shape. one: without its text, which was sent.
+  std::string finish_native(const choice& one);
   /// A choice that the client has whole and that is not made again.
   void skip(std::uint32_t index) { at_.choices[index] = had_.choices[index]; }
   /// Empty unless the client asked for it.
   std::string usage(const usage_report& report);
-  static std::string done() { return "data: [DONE]\n\n"; }
+  /// Empty where the last choice's end is the stream's.
+  [[nodiscard]] std::string done() const { return head_.from == endpoint::native ? "" : "data: [DONE]\n\n"; }
 
   /// The answer is not the one of which the client has the beginning: it must not be sent what follows.
   [[nodiscard]] bool has_diverged() const { return has_diverged_; }
 
  private:
   json chunk() const;
+  [[nodiscard]] bool note_finish(std::uint32_t index);
   std::string event(std::uint32_t index, json content, std::optional<finish_reason> why) const;
   [[nodiscard]] std::string as_event(const json& object) const;
   std::string_view take_text(std::uint32_t index, std::string_view text);
 
   response_head head_;
   bool include_usage_;
-  event_id at_;   // after the last event
-  event_id had_;  // nothing, unless the stream was resumed
+  std::optional<std::pair<std::uint32_t, std::uint32_t>> progress_;  // tokens of prompt and answer so far
+  event_id at_;                                                      // after the last event
+  event_id had_;                                                     // nothing, unless the stream was resumed
   bool has_diverged_ = false;
   std::vector<fnv1a> digests_;             // of the texts, by choice
   std::vector<std::size_t> text_offsets_;  // completions' logprobs: characters written, by choice
@@ -156,7 +179,7 @@ struct model_card {
   std::int64_t created_seconds = 0;
   std::string owned_by = "redline";
   std::uint32_t context_tokens_max = 0;
-  json meta = json::object();  // what else is worth knowing: parameters, quantization, digest
+  std::size_t vocabulary_size = 0;
 };
 std::string model_list_body(std::span<const model_card> cards);
 std::string model_body(const model_card& card);
@@ -172,6 +195,15 @@ std::string template_body(std::string_view prompt);
 std::string rendered_body(endpoint from, const std::string& id, const std::string& model, const std::string& cache_salt,
                           std::span<const std::vector<token>> prompts);
 std::string version_body(std::string_view version);
+
+/// What llama.cpp's clients ask before anything else.
+struct server_props {
+  std::string model;
+  std::uint32_t context_tokens_max = 0;
+  std::uint32_t answers_max = 0;  // at the same time
+  std::string chat_template, bos, eos, build;
+};
+std::string props_body(const server_props& of);
 
 json kv_object(const kv_report& kv);
 

@@ -20,7 +20,6 @@ enum class harmless : std::uint8_t {
   no_tools,    // "none" or "auto": without tools both mean the same
   text_only,   // ["text"]
   usual_tier,  // "auto" or "default"
-  is_none,     // "none"
   is_medium,   // "medium"
 };
 
@@ -34,13 +33,7 @@ constexpr unsupported_field both_endpoints[] = {
     {"modalities", harmless::text_only},
     {"audio", harmless::none},
     {"web_search_options", harmless::none},
-    {"reasoning_effort", harmless::is_none},
-    {"verbosity", harmless::is_medium},
-    {"service_tier", harmless::usual_tier},
-    {"suffix", harmless::is_empty},
-    {"echo", harmless::is_false},
     // vLLM, SGLang
-    {"priority", harmless::is_zero},
     {"guided_json", harmless::none},
     {"guided_regex", harmless::none},
     {"guided_choice", harmless::none},
@@ -48,50 +41,56 @@ constexpr unsupported_field both_endpoints[] = {
     {"structured_outputs", harmless::none},
     {"regex", harmless::none},
     {"ebnf", harmless::none},
-    {"stop_token_ids", harmless::is_empty},
     {"stop_regex", harmless::is_empty},
     {"include_stop_str_in_output", harmless::is_false},
     {"no_stop_trim", harmless::is_false},
     {"skip_special_tokens", harmless::is_true},
     {"truncate_prompt_tokens", harmless::none},
     {"prompt_logprobs", harmless::none},
-    {"allowed_token_ids", harmless::is_empty},
-    {"bad_words", harmless::is_empty},
     {"use_beam_search", harmless::is_false},
     {"length_penalty", harmless::is_one},
     {"early_stopping", harmless::is_false},
     {"add_generation_prompt", harmless::is_true},
     {"continue_final_message", harmless::is_false},
     {"chat_template", harmless::none},
-    {"chat_template_kwargs", harmless::is_empty},
     {"documents", harmless::is_empty},
-    {"return_token_ids", harmless::is_false},
     {"kv_transfer_params", harmless::none},
     {"vllm_xargs", harmless::is_empty},
     // llama.cpp
     {"grammar", harmless::is_empty},
     {"json_schema", harmless::none},
-    {"n_predict", harmless::is_minus_one},
     {"n_probs", harmless::is_zero},
-    {"id_slot", harmless::is_minus_one},
-    {"samplers", harmless::none},
     {"mirostat", harmless::is_zero},
     {"typical_p", harmless::is_one},
     {"top_n_sigma", harmless::is_minus_one},
     {"xtc_probability", harmless::is_zero},
     {"dry_multiplier", harmless::is_zero},
     {"dynatemp_range", harmless::is_zero},
-    {"t_max_predict_ms", harmless::is_zero},
     {"lora", harmless::is_empty},
 };
 
 constexpr unsupported_field completions_only[] = {
-    {"tools", harmless::is_empty},         {"tool_choice", harmless::no_tools}, {"functions", harmless::is_empty},
-    {"function_call", harmless::no_tools}, {"messages", harmless::is_empty},    {"top_logprobs", harmless::is_zero},
+    {"tools", harmless::is_empty},
+    {"tool_choice", harmless::no_tools},
+    {"functions", harmless::is_empty},
+    {"function_call", harmless::no_tools},
+    {"messages", harmless::is_empty},
+    {"top_logprobs", harmless::is_zero},
+    {"chat_template_kwargs", harmless::is_empty},
 };
 
 constexpr unsupported_field chat_only[] = {
+    {"suffix", harmless::is_empty},
+    {"echo", harmless::is_false},
     {"prompt", harmless::is_empty},
+};
+
+/// Hints, with the values that say what is done anyway: these need not be named.
+constexpr unsupported_field hints[] = {
+    {"service_tier", harmless::usual_tier},  {"verbosity", harmless::is_medium},
+    {"priority", harmless::is_zero},         {"cache_prompt", harmless::is_true},
+    {"id_slot", harmless::is_minus_one},     {"t_max_prompt_ms", harmless::is_zero},
+    {"t_max_predict_ms", harmless::is_zero},
 };
 
 bool is_number(const json& value, double n) { return value.is_number() && value.get<double>() == n; }
@@ -120,8 +119,6 @@ bool asks_nothing(const json& value, harmless unless) {
       return value.is_array() && value.size() == 1 && value[0] == "text";
     case harmless::usual_tier:
       return value == "auto" || value == "default";
-    case harmless::is_none:
-      return value == "none";
     case harmless::is_medium:
       return value == "medium";
   }
@@ -145,6 +142,24 @@ std::optional<api_error> find_unsupported(const json& body, endpoint from) {
     return bad_field(key, "'" + key + "' is not supported with this value on this endpoint.", "unsupported_parameter");
   }
   return std::nullopt;
+}
+
+std::vector<std::string> list_ignored(std::span<const field_reader::named_value> unread) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : unread) {
+    const unsupported_field* known = nullptr;
+    const auto look_in = [&known, key = name](const auto& table) {
+      if (known == nullptr) known = find_in(table, key);
+    };
+    look_in(both_endpoints);
+    look_in(chat_only);
+    look_in(completions_only);
+    look_in(hints);
+    if (asks_nothing(*value, known != nullptr ? known->unless : harmless::none)) continue;
+    if (names.size() == ignored_fields_max) break;
+    names.emplace_back(name.substr(0, 64));
+  }
+  return names;
 }
 
 }  // namespace redline::api

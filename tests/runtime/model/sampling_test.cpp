@@ -229,6 +229,43 @@ TEST(sampling, penalties_and_bans_look_at_the_right_tokens) {
   EXPECT_EQ(test::sample(logits, banned, before, std::vector<token>{1, 1}), 0);
 }
 
+TEST(sampling, only_allowed_tokens_are_chosen_even_when_bans_leave_none) {
+  const std::vector<float> logits = {1, 5, 3, 4};
+  sampling_params p;
+  p.allowed = {0, 2};
+  EXPECT_EQ(row_sampler(p, nothing_before).choose(logits), 2);
+  p.logit_bias = {{2, -100}};
+  EXPECT_EQ(row_sampler(p, nothing_before).choose(logits), 0);
+  p.temperature = 1;
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    p.seed = seed;
+    const token chosen = row_sampler(p, nothing_before).choose(logits);
+    EXPECT_TRUE(chosen == 0 || chosen == 2);
+  }
+  p.banned_sequences = {{0}, {2}};
+  EXPECT_EQ(row_sampler(p, nothing_before).choose(logits), 0);
+  p.allowed = {-5, 99};  // from a peer
+  EXPECT_EQ(row_sampler(p, nothing_before).choose(logits), 0);
+}
+
+TEST(sampling, a_banned_sequence_is_never_completed_by_the_output) {
+  const std::vector<float> logits = {1, 5, 3, 4};
+  sampling_params p;
+  p.banned_sequences = {{3, 1}, {2}};
+  const auto choose = [&](std::vector<token> log, std::uint32_t prompt_count) {
+    return row_sampler(p, {log, log.size(), prompt_count}).choose(logits);
+  };
+  EXPECT_EQ(choose({0, 3}, 0), 3) << "1 may not follow 3, nor 2 anything";
+  EXPECT_EQ(choose({3, 0}, 0), 1);
+  EXPECT_EQ(choose({0, 3}, 2), 1) << "the prompt's end is no output";
+  const std::vector<token> log = {0};
+  row_sampler rows(p, {log, 1, 0});
+  rows.emit(3);
+  EXPECT_EQ(rows.choose(logits), 3) << "what a draft had accepted counts as well";
+  rows.emit(0);
+  EXPECT_EQ(rows.choose(logits), 1);
+}
+
 TEST(sampling, frequency_grows_with_each_occurrence_and_repetition_does_not) {
   const std::vector<float> logits{3, 2};
   const std::vector<token> log{0, 0, 0};

@@ -202,25 +202,39 @@ TEST(chat_request, refuses_fields_of_a_wrong_type_or_range) {
           {R"("seed": 1.5)", "seed", "", "must be an integer"},
           {R"("seed": "1")", "seed", "", ""},
           {R"("seed": 99999999999999999999)", "seed", "", ""},
-          {R"("max_tokens": 0)", "max_tokens", "", ""},
-          {R"("max_tokens": -1)", "max_tokens", "", ""},
-          {R"("max_tokens": 18446744073709551615)", "max_tokens", "", "from 1 to 2147483647"},
+          {R"("max_tokens": -3)", "max_tokens", "", ""},
+          {R"("max_tokens": 18446744073709551615)", "max_tokens", "", "from -2 to 2147483647"},
           {R"("max_tokens": 1e300)", "max_tokens", "", ""},
           {R"("max_completion_tokens": "5")", "max_completion_tokens", "", ""},
           {R"("min_tokens": 6, "max_tokens": 5)", "min_tokens", "", "more than the 5"},
           {R"("ignore_eos": 1)", "ignore_eos", "", ""},
           {R"("stop": 5)", "stop", "", "a string or an array"},
           {R"("stop": ["a", 5])", "stop[1]", "", ""},
-          {R"("stop": "")", "stop", "", "1 to 256 bytes"},
-          {R"("stop": ["a","b","c","d","e"])", "stop", "", "at most 4"},
-          {"\"stop\": \"" + std::string(257, 'x') + "\"", "stop", "", ""},
+          {R"("stop": "")", "stop", "", "1 to 4096 bytes"},
+          {"\"stop\": " + dump_json(json(std::vector<std::string>(33, "x"))), "stop", "", "at most 32"},
+          {"\"stop\": \"" + std::string(4097, 'x') + "\"", "stop", "", ""},
+          {R"("stop_token_ids": ["a"])", "stop_token_ids", "", "an array of token ids"},
+          {"\"stop_token_ids\": " + dump_json(json(std::vector<int>(1025, 1))), "stop_token_ids", "", "at most 1024"},
+          {R"("allowed_token_ids": [-1])", "allowed_token_ids", "", ""},
+          {R"("bad_words": "x")", "bad_words", "", "an array"},
+          {R"("bad_words": ["x", ""])", "bad_words[1]", "", "1 to 128 bytes"},
+          {R"("bad_words": [7])", "bad_words[0]", "", ""},
+          {R"("return_token_ids": 1)", "return_token_ids", "", ""},
           {R"("n": 0)", "n", "", ""},
-          {R"("n": 9)", "n", "", "from 1 to 8"},
+          {R"("n": 33)", "n", "", "from 1 to 32"},
+          {R"("best_of": 33)", "best_of", "", ""},
+          {R"("n": 3, "best_of": 2)", "best_of", "", "at least 'n'"},
+          {R"("best_of": 2, "stream": true)", "best_of", "", "whole answers"},
+          {R"("reasoning_effort": "hard")", "reasoning_effort", "", "one of none"},
+          {R"("reasoning_format": "x")", "reasoning_format", "", ""},
+          {R"("enable_thinking": "no")", "enable_thinking", "", ""},
+          {R"("chat_template_kwargs": [])", "chat_template_kwargs", "", "an object"},
+          {R"("chat_template_kwargs": {"messages": []})", "chat_template_kwargs.messages", "", "set by the server"},
           {R"("stream": "yes")", "stream", "", ""},
           {R"("stream_options": {})", "stream_options", "", "needs 'stream'"},
           {R"("stream": true, "stream_options": {"include_usage": 1})", "stream_options.include_usage", "", ""},
-          {R"("stream": true, "stream_options": {"continuous_usage_stats": true})",
-           "stream_options.continuous_usage_stats", unsupported, ""},
+          {R"("stream": true, "stream_options": {"continuous_usage_stats": 1})",
+           "stream_options.continuous_usage_stats", "", ""},
           {R"("logprobs": 3)", "logprobs", "", "must be a boolean"},
           {R"("top_logprobs": 3)", "top_logprobs", "", "needs 'logprobs'"},
           {R"("logprobs": true, "top_logprobs": 21)", "top_logprobs", "", ""},
@@ -241,12 +255,10 @@ TEST(chat_request, refuses_fields_of_a_wrong_type_or_range) {
 
 TEST(chat_request, refuses_what_it_would_have_to_ignore) {
   std::vector<bad_field_case> table;
-  for (const char* field :
-       {R"("modalities": ["text", "audio"])", R"("audio": {})", R"("service_tier": "priority")", R"("priority": 1)",
-        R"("suffix": "x")", R"("echo": true)", R"("best_of": 3)", R"("guided_json": {})", R"("stop_token_ids": [1])",
-        R"("grammar": "root ::= x")", R"("json_schema": {})", R"("n_predict": 5)", R"("mirostat": 2)",
-        R"("reasoning_effort": "high")", R"("prompt": "x")", R"("chat_template": "x")",
-        R"("continue_final_message": true)", R"("skip_special_tokens": false)"}) {
+  for (const char* field : {R"("modalities": ["text", "audio"])", R"("audio": {})", R"("suffix": "x")",
+                            R"("echo": true)", R"("guided_json": {})", R"("grammar": "root ::= x")",
+                            R"("json_schema": {})", R"("mirostat": 2)", R"("prompt": "x")", R"("chat_template": "x")",
+                            R"("continue_final_message": true)", R"("skip_special_tokens": false)"}) {
     const std::string text = field;
     table.push_back({text, text.substr(1, text.find('"', 1) - 1), unsupported, ""});
   }
@@ -431,15 +443,190 @@ TEST(completion_request, has_openai_defaults) {
   EXPECT_TRUE(completion(R"("n": 3, "best_of": 3)"));
 }
 
+TEST(completion_request, takes_what_comes_after_a_gap) {
+  const auto request = completion(R"("suffix": "after")");
+  ASSERT_TRUE(request) << request.error().message;
+  ASSERT_TRUE(request->fill);
+  EXPECT_EQ(request->fill->suffix, "after");
+  EXPECT_EQ(request->sampling.temperature, 0) << "the most probable code";
+  EXPECT_EQ(completion(R"("suffix": "after", "temperature": 0.5)")->sampling.temperature, 0.5F);
+  EXPECT_FALSE(completion(R"("suffix": "")")->fill);
+  EXPECT_EQ(parse_completion_request(R"({"prompt": [1, 2], "suffix": "x"})").error().param, "suffix");
+}
+
+TEST(fim_request, is_read_as_mistral_has_it) {
+  const auto request = parse_fim_request(
+      R"({"model": "codestral", "prompt": "a", "suffix": "b", "random_seed": 7, "max_tokens": 9, "min_tokens": 1})");
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->fill->suffix, "b");
+  EXPECT_EQ(request->sampling.seed, 7u);
+  EXPECT_TRUE(request->has_seed);
+  EXPECT_EQ(parse_fim_request(R"({"prompt": "a"})")->fill->suffix, "");
+  EXPECT_FALSE(parse_fim_request(R"({"prompt": ["a", "b"], "suffix": "c"})"));
+  EXPECT_FALSE(parse_fim_request(R"({"suffix": "c"})"));
+}
+
+// What the editors' plugins send, as their sources have it.
+TEST(infill_request, is_read_as_llama_vim_sends_it) {
+  const auto request = parse_infill_request(R"({"id_slot": 0, "input_prefix": "def f():\n", "input_suffix": "\nx\n",
+      "input_extra": [{"text": "import a\n", "time": 1, "filename": "a.py"}], "prompt": "    ret", "n_predict": 128,
+      "stop": [], "n_indent": 4, "top_k": 40, "top_p": 0.90, "stream": false, "samplers": ["top_k", "top_p", "infill"],
+      "cache_prompt": true, "t_max_prompt_ms": 500, "t_max_predict_ms": 1000,
+      "response_fields": ["content", "timings/prompt_n", "truncated", "tokens_cached"]})");
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_THAT(request->prompts, ElementsAre(prompt_input("def f():\n    ret")));
+  EXPECT_EQ(request->fill->suffix, "\nx\n");
+  ASSERT_EQ(request->fill->context.size(), 1u);
+  EXPECT_EQ(request->fill->context[0].path, "a.py");
+  EXPECT_EQ(request->tokens_max, 128u);
+  EXPECT_EQ(request->indent_min, 4u);
+  EXPECT_EQ(request->predict_ms_max, 1000u);
+  EXPECT_EQ(request->sampling.temperature, 0);
+  EXPECT_EQ(request->response_fields.size(), 4u);
+  EXPECT_THAT(request->ignored, ElementsAre("id_slot", "samplers", "t_max_prompt_ms"));
+}
+
+TEST(infill_request, warms_the_cache_as_llama_vim_and_llama_vscode_ask) {
+  const auto request = parse_infill_request(R"({"id_slot": 0, "input_prefix": "", "input_suffix": "", "prompt": "",
+      "input_extra": [{"text": "x", "filename": "f"}], "n_predict": 0, "temperature": 0.0, "samplers": [],
+      "cache_prompt": true, "t_max_prompt_ms": 1, "t_max_predict_ms": 1, "response_fields": [""], "stream": false})");
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_TRUE(request->computes_only);
+  EXPECT_THAT(request->response_fields, ElementsAre(""));
+}
+
+TEST(infill_request, refuses_bad_fields) {
+  const auto refused = [](const std::string& more) {
+    const auto request = parse_infill_request("{\"input_prefix\": \"a\", \"input_suffix\": \"b\", " + more + "}");
+    return request ? std::string("none") : request.error().param;
+  };
+  EXPECT_EQ(parse_infill_request("{}").error().param, "input_prefix");
+  EXPECT_EQ(refused(R"("input_suffix2": 1)"), "none");
+  EXPECT_EQ(refused(R"("input_extra": {})"), "input_extra");
+  EXPECT_EQ(refused(R"("input_extra": [5])"), "input_extra[0]");
+  EXPECT_EQ(refused(R"("input_extra": [{"filename": "x"}])"), "input_extra[0].text");
+  EXPECT_EQ(refused(R"("n_indent": -1)"), "n_indent");
+  EXPECT_EQ(refused(R"("response_fields": [1])"), "response_fields[0]");
+  EXPECT_EQ(refused(R"("n_probs": 5)"), "n_probs");
+}
+
+TEST(native_request, is_read_as_tabby_and_continue_send_it) {
+  const auto tabby = parse_native_request(R"({"seed": 4294967295, "prompt": "x", "n_predict": 64, "temperature": 0.1,
+      "stream": true, "penalty_last_n": 0, "presence_penalty": 0.0})");
+  ASSERT_TRUE(tabby) << tabby.error().message;
+  EXPECT_EQ(tabby->from, endpoint::native);
+  EXPECT_FALSE(tabby->has_seed) << "llama.cpp's word for any";
+  EXPECT_EQ(tabby->tokens_max, 64u);
+  EXPECT_TRUE(tabby->stream);
+  const auto plain = parse_native_request(R"({"prompt": "x"})");
+  EXPECT_EQ(plain->sampling.temperature, 0.8F);
+  EXPECT_EQ(plain->sampling.top_k, 40);
+  EXPECT_EQ(plain->tokens_max, std::nullopt);
+  EXPECT_EQ(parse_native_request(R"({"prompt": "x", "n_cmpl": 3})")->n, 3u);
+  EXPECT_TRUE(parse_native_request(R"({"prompt": ["x"]})")->wants_list);
+}
+
+TEST(native_request, is_told_from_openai_by_n_predict_where_both_have_one_path) {
+  EXPECT_EQ(parse_completion_request(R"({"prompt": "x", "n_predict": 5})", {}, true)->from, endpoint::native);
+  EXPECT_EQ(parse_completion_request(R"({"prompt": "x", "n_predict": 5})")->from, endpoint::completions);
+  EXPECT_EQ(parse_completion_request(R"({"prompt": "x", "max_tokens": 5})", {}, true)->from, endpoint::completions);
+}
+
+TEST(chat_request, takes_its_names_sampling_where_it_says_nothing) {
+  request_limits limits;
+  limits.sampling_of = [](const std::string& name) {
+    return name == "edit" ? model::parse_named_sampling("edit:temperature=0,top_k=3")->defaults
+                          : model::sampling_defaults{};
+  };
+  const auto by = [&](const std::string& name, const std::string& more) {
+    return parse_chat_request("{\"model\":\"" + name + "\"," + hello + more + "}", limits)->sampling;
+  };
+  EXPECT_EQ(by("edit", "").temperature, 0);
+  EXPECT_EQ(by("edit", "").top_k, 3);
+  EXPECT_EQ(by("edit", R"(,"temperature":0.5)").temperature, 0.5F);
+  EXPECT_EQ(by("other", "").temperature, 1);
+  EXPECT_EQ(by("other", "").top_k, 0);
+}
+
+TEST(completion_request, takes_the_counts_and_lengths_of_other_servers) {
+  EXPECT_EQ(completion(R"("max_tokens": -1)")->tokens_max, std::nullopt) << "what the context leaves";
+  EXPECT_EQ(completion(R"("n_predict": 7)")->tokens_max, 7u);
+  EXPECT_EQ(completion(R"("n_predict": 7, "max_tokens": 3)")->tokens_max, 3u);
+  EXPECT_TRUE(completion(R"("n_predict": 0)")->computes_only);
+  EXPECT_FALSE(completion("")->computes_only);
+  EXPECT_EQ(completion(R"("n": 2, "best_of": 5)")->answers_per_prompt(), 5u);
+  EXPECT_TRUE(completion(R"("echo": true)")->echo);
+}
+
+TEST(chat_request, takes_what_continue_sends_with_each_key) {
+  const auto request = chat(R"("stop": ["<|endoftext|>", "<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>",
+      "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>", "<|im_start|>", "<|im_end|>", "/src/", "#- coding: utf-8", "```",
+      "\n\n", "\r\n\r\n"])");
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->stop.size(), 14u);
+}
+
+TEST(chat_request, names_the_hints_and_the_unknown_fields_that_nothing_follows) {
+  const auto request = chat(R"("id_slot": 0, "samplers": "edkypmxt", "cache_prompt": true, "max_tokens": -1,
+      "service_tier": "flex", "verbosity": "low", "max_token": 2, "nothing": null, "seed": 5, "priority": 0,
+      "stream": true, "stream_options": {"include_usage": true, "continuous_usage_stats": true})");
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_THAT(request->ignored, ElementsAre("id_slot", "samplers", "service_tier", "verbosity", "max_token"));
+  EXPECT_TRUE(request->usage_in_all_events);
+  EXPECT_THAT(chat("")->ignored, ElementsAre());
+}
+
+TEST(chat_request, names_no_more_ignored_fields_than_fit_in_an_answer) {
+  std::string many;
+  for (int i = 0; i < 100; ++i)
+    many += (i > 0 ? "," : "") + ("\"" + std::to_string(i) + std::string(100, 'x') + "\": 1");
+  const auto request = chat(many);
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->ignored.size(), 32u);
+  EXPECT_EQ(request->ignored.front().size(), 64u);
+}
+
+TEST(chat_request, reads_rules_for_single_tokens) {
+  const auto request = chat(R"("stop_token_ids": [7, 5], "allowed_token_ids": [9, 3], "bad_words": ["x"],
+      "return_token_ids": true)");
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_THAT(request->stop_tokens, ElementsAre(7, 5));
+  EXPECT_THAT(request->sampling.allowed, ElementsAre(3, 9)) << "in order";
+  EXPECT_THAT(request->bad_words, ElementsAre("x"));
+  EXPECT_TRUE(request->return_token_ids);
+  for (const char* field : {R"("stop_token_ids": [1])", R"("allowed_token_ids": [1])", R"("bad_words": ["x"])"}) {
+    EXPECT_FALSE(chat(std::string(field) + R"(, "response_format": {"type": "json_object"})")) << field;
+  }
+}
+
+TEST(chat_request, reads_how_much_a_model_is_to_think) {
+  const auto request = chat(R"("chat_template_kwargs": {"enable_thinking": false, "x": [1]}, "enable_thinking": true,
+      "reasoning_effort": "low", "reasoning_format": "none")");
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(dump_json(request->template_variables), R"({"enable_thinking":false,"x":[1]})");
+  EXPECT_EQ(request->reasoning_effort, "low");
+  EXPECT_FALSE(request->splits_reasoning);
+  EXPECT_EQ(dump_json(chat(R"("enable_thinking": true)")->template_variables), R"({"enable_thinking":true})");
+}
+
+TEST(chat_request, keeps_what_the_model_thought_for_the_template) {
+  const auto request = messages(R"([{"role": "user", "content": "a"},
+      {"role": "assistant", "content": "b", "reasoning_content": "why"}, {"role": "user", "content": "c"}])");
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(dump_json(request->messages), R"([{"role":"user","content":"a"},{"role":"assistant","content":"b",)"
+                                          R"("reasoning_content":"why"},{"role":"user","content":"c"}])");
+}
+
 TEST(completion_request, refuses_bad_fields) {
   expect_refusals(
       {
           {R"("logprobs": 21)", "logprobs", "", ""},
           {R"("logprobs": "x")", "logprobs", "", ""},
           {R"("top_logprobs": 2)", "top_logprobs", unsupported, ""},
-          {R"("echo": true)", "echo", unsupported, ""},
-          {R"("suffix": "x")", "suffix", unsupported, ""},
-          {R"("best_of": 2)", "best_of", unsupported, ""},
+          {R"("echo": true, "logprobs": 1)", "echo", unsupported, "not computed"},
+          {R"("suffix": 5)", "suffix", "", "a string"},
+          {R"("suffix": "x", "echo": true)", "echo", "", ""},
+          {R"("chat_template_kwargs": {"a": 1})", "chat_template_kwargs", unsupported, ""},
           {R"("messages": [{}])", "messages", unsupported, ""},
       },
       completion);
@@ -456,7 +643,8 @@ TEST(completion_request, refuses_bad_fields) {
           {"[1, \"a\"]", "prompt", "", ""},
           {R"(["a", 5])", "prompt[1]", "", ""},
           {R"([["a"]])", "prompt[0]", "", ""},
-          {R"("x", "n": 9)", "n", "", ""},
+          {R"("x", "n": 33)", "n", "", ""},
+          {R"(["x", "y", "z"], "n": 32)", "n", "", "at most 64"},
       },
       [](const std::string& prompt) { return parse_completion_request("{\"prompt\":" + prompt + "}"); });
 }

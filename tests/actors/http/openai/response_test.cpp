@@ -77,6 +77,60 @@ TEST(chat_response, has_the_shape_of_openai) {
                 usage_text + "}");
 }
 
+TEST(chat_response, shows_thoughts_apart_from_the_answer) {
+  choice one{0, "answer", finish_reason::stop, {}};
+  one.reasoning = "why";
+  const auto body = *parse_json<json>(completion_body(head_of(endpoint::chat), {&one, 1}, {}));
+  EXPECT_EQ(dump_json(body["choices"][0]["message"]),
+            R"({"role":"assistant","content":"answer","reasoning_content":"why","refusal":null})");
+
+  event_writer writer(head_of(endpoint::chat), false, first_id(1));
+  const auto thought = writer.delta(0, "", nullptr, "why ");
+  EXPECT_EQ(dump_json(event_object(thought)["choices"][0]["delta"]), R"({"reasoning_content":"why "})");
+  const auto both = writer.delta(0, "an", nullptr, "so");
+  EXPECT_EQ(dump_json(event_object(both)["choices"][0]["delta"]), R"({"reasoning_content":"so","content":"an"})");
+  EXPECT_EQ(dump_json(event_object(writer.delta(0, "swer"))["choices"][0]["delta"]), R"({"content":"swer"})");
+
+  // Whoever has the first event gets what follows it, however the rest is cut.
+  event_writer again(head_of(endpoint::chat), false, first_id(1), parse_event(thought).id);
+  EXPECT_EQ(dump_json(event_object(again.delta(0, "ans", nullptr, "why so"))["choices"][0]["delta"]),
+            R"({"reasoning_content":"so","content":"ans"})");
+  EXPECT_FALSE(again.has_diverged());
+}
+
+TEST(chat_response, shows_token_ids_when_asked) {
+  auto head = head_of(endpoint::completions);
+  head.shows_logprobs = false;
+  head.shows_ids = true;
+  choice one{0, "ab", finish_reason::stop, std::vector<token_report>{{{"a", 0}, {}, 7}, {{"b", 0}, {}, 8}}};
+  one.prompt = {1, 2};
+  const auto body = *parse_json<json>(completion_body(head, {&one, 1}, {}));
+  EXPECT_EQ(
+      dump_json(body["choices"][0]),
+      R"({"index":0,"text":"ab","logprobs":null,"finish_reason":"stop","token_ids":[7,8],"prompt_token_ids":[1,2]})");
+
+  event_writer writer(head, false, first_id(1));
+  const std::vector<token> prompt = {1, 2};
+  EXPECT_EQ(dump_json(event_object(writer.first(0, prompt))["choices"][0]["prompt_token_ids"]), "[1,2]");
+  const auto event = event_object(writer.delta(0, "ab", &*one.tokens));
+  EXPECT_EQ(dump_json(event["choices"][0]["token_ids"]), "[7,8]");
+  EXPECT_TRUE(event["choices"][0]["logprobs"].is_null());
+}
+
+TEST(events, say_what_was_used_so_far_when_asked) {
+  event_writer writer(head_of(endpoint::chat), true, first_id(1));
+  writer.note_progress(10, 3);
+  EXPECT_EQ(dump_json(event_object(writer.delta(0, "x"))["usage"]),
+            R"({"prompt_tokens":10,"completion_tokens":3,"total_tokens":13})");
+}
+
+TEST(usage, names_what_was_ignored) {
+  usage_report usage = some_usage();
+  usage.ignored = {"samplers", "max_token"};
+  const auto body = *parse_json<json>(completion_body(head_of(endpoint::chat), {}, usage));
+  EXPECT_EQ(dump_json(body["usage"]["redline"]["ignored"]), R"(["samplers","max_token"])");
+}
+
 TEST(completion_response, has_the_shape_of_openai) {
   const choice choices[] = {{0, "hello", finish_reason::stop, {}}};
   auto head = head_of(endpoint::completions);
@@ -102,7 +156,7 @@ TEST(chat_response, streams_role_text_reason_usage_and_done) {
   EXPECT_EQ(parse_event(writer.finish(0, finish_reason::length)).data,
             start + R"("choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":"length"}],"usage":null})");
   EXPECT_EQ(parse_event(writer.usage(some_usage())).data, start + "\"choices\":[],\"usage\":" + usage_text + "}");
-  EXPECT_EQ(event_writer::done(), "data: [DONE]\n\n");
+  EXPECT_EQ(writer.done(), "data: [DONE]\n\n");
 }
 
 TEST(chat_response, says_nothing_of_usage_unless_asked) {
@@ -266,13 +320,17 @@ TEST(model_responses, list_and_show) {
   card.id = "edit-1";
   card.created_seconds = 5;
   card.context_tokens_max = 4096;
-  card.meta["quantization"] = "Q8_0";
+  card.vocabulary_size = 300;
   const std::string one =
       R"({"id":"edit-1","object":"model","created":5,"owned_by":"redline","root":"edit-1","parent":null,)"
-      R"("max_model_len":4096,"meta":{"quantization":"Q8_0"}})";
+      R"("max_model_len":4096,"meta":{"n_ctx":4096,"n_ctx_train":4096,"n_vocab":300},"status":{"value":"loaded"},)"
+      R"("architecture":{"input_modalities":["text"],"output_modalities":["text"]}})";
   EXPECT_EQ(model_body(card), one);
-  EXPECT_EQ(model_list_body({&card, 1}), "{\"object\":\"list\",\"data\":[" + one + "]}");
-  EXPECT_EQ(model_list_body({}), R"({"object":"list","data":[]})");
+  EXPECT_EQ(model_list_body({&card, 1}),
+            "{\"object\":\"list\",\"data\":[" + one +
+                R"(],"models":[{"name":"edit-1","model":"edit-1","type":"model","capabilities":["completion"],)"
+                R"("details":{"format":"gguf"}}]})");
+  EXPECT_EQ(model_list_body({}), R"({"object":"list","data":[],"models":[]})");
 }
 
 TEST(tokenize_responses, come_in_the_shape_that_was_asked_for) {

@@ -1,0 +1,90 @@
+#include "actors/http/openai/native_shape.hpp"
+
+#include <algorithm>
+
+namespace redline::api {
+namespace {
+
+double per_token(double ms, std::uint64_t count) { return count == 0 ? 0 : ms / static_cast<double>(count); }
+double per_second(double ms, std::uint64_t count) { return ms <= 0 ? 0 : static_cast<double>(count) * 1000 / ms; }
+
+json timings_object(const usage_report& usage) {
+  const std::uint64_t prompt_n = usage.prompt_tokens - std::min(usage.prompt_tokens, usage.cached_tokens);
+  const double prompt_ms = usage.first_token_seconds * 1000;
+  const double predicted_ms = std::max(0.0, usage.seconds - usage.first_token_seconds) * 1000;
+  json object;
+  object["cache_n"] = usage.cached_tokens;
+  object["prompt_n"] = prompt_n;
+  object["prompt_ms"] = prompt_ms;
+  object["prompt_per_token_ms"] = per_token(prompt_ms, prompt_n);
+  object["prompt_per_second"] = per_second(prompt_ms, prompt_n);
+  object["predicted_n"] = usage.completion_tokens;
+  object["predicted_ms"] = predicted_ms;
+  object["predicted_per_token_ms"] = per_token(predicted_ms, usage.completion_tokens);
+  object["predicted_per_second"] = per_second(predicted_ms, usage.completion_tokens);
+  if (usage.drafted > 0) {
+    object["draft_n"] = usage.drafted;
+    object["draft_n_accepted"] = usage.accepted;
+  }
+  return object;
+}
+
+std::string_view stop_type_of(const choice& one) {
+  if (one.finish == finish_reason::length) return "limit";
+  return one.stop_text.empty() ? "eos" : "word";
+}
+
+json ids_of(std::span<const token_report> tokens) {
+  json ids = json::array();
+  for (const auto& t : tokens) ids.push_back(t.id);
+  return ids;
+}
+
+}  // namespace
+
+json native_part(const response_head& head, std::uint32_t index, std::string_view text,
+                 std::span<const token_report> tokens) {
+  json object;
+  object["index"] = index;
+  object["content"] = text;
+  object["tokens"] = head.shows_ids ? ids_of(tokens) : json::array();
+  object["stop"] = false;
+  object["id_slot"] = -1;
+  return object;
+}
+
+json native_answer(const response_head& head, const choice& one) {
+  std::span<const token_report> tokens;
+  if (one.tokens) tokens = *one.tokens;
+  json object = native_part(head, one.index, one.text, tokens);
+  object["stop"] = true;
+  object["model"] = head.model;
+  object["tokens_predicted"] = one.cost.completion_tokens;
+  object["tokens_evaluated"] = one.cost.prompt_tokens;
+  object["tokens_cached"] = one.cost.cached_tokens;
+  object["has_new_line"] = one.text.find('\n') != std::string::npos;
+  object["truncated"] = false;
+  object["stop_type"] = stop_type_of(one);
+  object["stopping_word"] = one.stop_text;
+  object["timings"] = timings_object(one.cost);
+  if (!one.cost.ignored.empty()) object["redline"] = json{{"ignored", one.cost.ignored}};
+  return object;
+}
+
+json pick_fields(json answer, std::span<const std::string> paths) {
+  if (paths.empty()) return answer;
+  json picked = json::object();
+  for (const auto& path : paths) {
+    const json* at = &answer;
+    for (std::size_t begin = 0; at != nullptr && begin <= path.size();) {
+      const std::size_t end = std::min(path.find('/', begin), path.size());
+      const auto member = at->is_object() ? at->find(path.substr(begin, end - begin)) : at->end();
+      at = at->is_object() && member != at->end() ? &*member : nullptr;
+      begin = end + 1;
+    }
+    if (at != nullptr) picked[path] = *at;
+  }
+  return picked;
+}
+
+}  // namespace redline::api

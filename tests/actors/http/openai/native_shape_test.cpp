@@ -1,0 +1,90 @@
+#include "actors/http/openai/native_shape.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace redline::api {
+namespace {
+
+using ::testing::HasSubstr;
+
+response_head native_head() {
+  response_head head{.from = endpoint::native, .id = "cmpl-1", .created_seconds = 1, .model = "m"};
+  head.system_fingerprint = "fp";
+  return head;
+}
+
+choice an_answer() {
+  choice one{0, "a + b\n", finish_reason::stop, {}};
+  one.cost.prompt_tokens = 100;
+  one.cost.cached_tokens = 60;
+  one.cost.completion_tokens = 8;
+  one.cost.first_token_seconds = 0.5;
+  one.cost.seconds = 0.75;
+  return one;
+}
+
+TEST(native_answer, has_what_llama_vim_asks_for_under_the_names_it_asks_by) {
+  auto head = native_head();
+  head.fields = {"content",
+                 "timings/prompt_n",
+                 "timings/prompt_ms",
+                 "timings/prompt_per_second",
+                 "timings/predicted_n",
+                 "timings/predicted_ms",
+                 "timings/predicted_per_second",
+                 "truncated",
+                 "tokens_cached",
+                 "no/such/field"};
+  const auto one = an_answer();
+  EXPECT_EQ(completion_body(head, {&one, 1}, {}),
+            R"({"content":"a + b\n","timings/prompt_n":40,"timings/prompt_ms":500.0,"timings/prompt_per_second":80.0,)"
+            R"("timings/predicted_n":8,"timings/predicted_ms":250.0,"timings/predicted_per_second":32.0,)"
+            R"("truncated":false,"tokens_cached":60})");
+}
+
+TEST(native_answer, says_why_it_ended) {
+  auto one = an_answer();
+  EXPECT_EQ(native_answer(native_head(), one)["stop_type"], "eos");
+  one.stop_text = "\n\n";
+  EXPECT_EQ(native_answer(native_head(), one)["stop_type"], "word");
+  EXPECT_EQ(native_answer(native_head(), one)["stopping_word"], "\n\n");
+  one.finish = finish_reason::length;
+  EXPECT_EQ(native_answer(native_head(), one)["stop_type"], "limit");
+  one.cost.ignored = {"n_keep"};
+  EXPECT_EQ(dump_json(native_answer(native_head(), one)["redline"]), R"({"ignored":["n_keep"]})");
+}
+
+TEST(native_answer, never_divides_by_nothing) {
+  choice empty{0, "", finish_reason::length, {}};
+  EXPECT_EQ(native_answer(native_head(), empty)["timings"]["prompt_per_second"], 0.0);
+  EXPECT_EQ(native_answer(native_head(), empty)["timings"]["predicted_per_token_ms"], 0.0);
+}
+
+TEST(native_answer, is_a_list_where_several_were_asked_for) {
+  auto head = native_head();
+  const choice two[] = {an_answer(), an_answer()};
+  EXPECT_EQ(parse_json<json>(completion_body(head, two, {}))->size(), 2u);
+  EXPECT_TRUE(parse_json<json>(completion_body(head, {two, 1}, {}))->is_object());
+  head.is_list = true;
+  EXPECT_TRUE(parse_json<json>(completion_body(head, {two, 1}, {}))->is_array());
+}
+
+TEST(native_answer, is_streamed_as_parts_and_an_end_without_a_word_after_it) {
+  event_writer writer(native_head(), false, event_id{.choices = std::vector<event_id::position>(1)});
+  EXPECT_EQ(writer.first(0), "");
+  EXPECT_THAT(writer.delta(0, "a"), HasSubstr(R"(data: {"index":0,"content":"a","tokens":[],"stop":false,)"));
+  choice end = an_answer();
+  end.text.clear();
+  EXPECT_THAT(writer.finish_native(end), HasSubstr(R"("content":"","tokens":[],"stop":true,)"));
+  EXPECT_EQ(writer.done(), "");
+}
+
+TEST(pick_fields, takes_whole_objects_too) {
+  const auto object = *parse_json<json>(R"({"a":{"b":1},"c":2})");
+  const std::vector<std::string> paths = {"a", "c/d", "", "a/b"};
+  EXPECT_EQ(dump_json(pick_fields(object, paths)), R"({"a":{"b":1},"a/b":1})");
+}
+
+}  // namespace
+}  // namespace redline::api

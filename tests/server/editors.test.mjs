@@ -1,0 +1,132 @@
+// The requests of editors' plugins as their sources have them (November 2026), and what the plugins read of the answers.
+import assert from "node:assert/strict";
+import {after, before, describe, test} from "node:test";
+import {Server} from "./redline.mjs";
+
+let server;
+before(async () => {
+    server = await Server.start("--alias", "demo", "--alias", "qwen2.5-coder:temperature=0");
+});
+after(() => server?.kill("SIGKILL"));
+
+const post = async (path, body) => {
+    const response = await fetch(server.url + path,
+        {method: "POST", headers: {"content-type": "application/json"}, body: JSON.stringify(body)});
+    const text = await response.text();
+    assert.equal(response.status, 200, text);
+    return text;
+};
+const ask = async (path, body) => JSON.parse(await post(path, body));
+const events = async (path, body) => (await post(path, {...body, stream: true})).split("\n")
+    .filter((line) => line.startsWith("data: ")).map((line) => line.slice(6));
+
+const head = "import json\n\n\ndef load(path):\n    with open(path) as source:\n";
+const tail = "\n\n\ndef save(path, value):\n    with open(path, \"w\") as target:\n        json.dump(value, target)\n";
+
+describe("llama.vim and llama.vscode", () => {
+    const infill = (more = {}) => ({
+        id_slot: 0, input_prefix: head, input_suffix: tail, input_extra: [{text: "LIMIT = 10\n", time: 1, filename: "limits.py"}],
+        prompt: "        ", n_predict: 16, stop: [], n_indent: 8, top_k: 40, top_p: 0.9, stream: false,
+        samplers: ["top_k", "top_p", "infill"], cache_prompt: true, t_max_prompt_ms: 500, t_max_predict_ms: 10000, ...more});
+
+    test("fill the middle and read times and counts by their paths", async () => {
+        const answer = await ask("/infill", infill({response_fields: ["content", "timings/prompt_n", "timings/prompt_ms",
+            "timings/prompt_per_second", "timings/predicted_n", "timings/predicted_ms", "timings/predicted_per_second",
+            "truncated", "tokens_cached"]}));
+        assert.equal(typeof answer.content, "string");
+        assert.equal(Object.keys(answer).length, 9);
+        assert.ok(answer["timings/prompt_n"] > 0 && answer["timings/predicted_n"] <= 16);
+        assert.equal(answer.truncated, false);
+    });
+
+    test("warm the cache with n_predict 0, and the next request goes on from there", async () => {
+        const extra = [{text: "def helper(value):\n    return value + 1\n".repeat(20), time: 2, filename: "helpers.py"}];
+        const warm = await ask("/infill", {id_slot: 0, input_prefix: "", input_suffix: "", input_extra: extra, prompt: "",
+            n_predict: 0, temperature: 0, samplers: [], cache_prompt: true, t_max_prompt_ms: 1, t_max_predict_ms: 1,
+            response_fields: [""], stream: false});
+        assert.deepEqual(warm, {});
+        const next = await ask("/infill", infill({input_extra: extra}));
+        assert.ok(next.timings.cache_n > 100, JSON.stringify(next.timings));
+    });
+
+    test("go on from the cached pages when the cursor moves", async () => {
+        const text = Array.from({length: 120}, (_, i) => `value_${i * 7919 % 1009} = compute(${i}, "name")\n`);
+        const at = (line) => infill({input_prefix: text.slice(0, line).join(""), input_suffix: "\n", input_extra: [], n_predict: 1});
+        await ask("/infill", at(100));
+        const {timings} = await ask("/infill", at(101));
+        assert.ok(timings.cache_n > timings.prompt_n, JSON.stringify(timings));
+    });
+
+    test("get several answers as a list, and the same bytes in a stream", async () => {
+        const list = await ask("/infill", infill({n_cmpl: 2, temperature: 1, seed: 3}));
+        assert.equal(list.length, 2);
+        const whole = await ask("/infill", infill({n_predict: 8}));
+        const parts = (await events("/infill", infill({n_predict: 8}))).map((e) => JSON.parse(e));
+        assert.equal(parts.map((p) => p.content).join(""), whole.content);
+        assert.deepEqual(parts.map((p) => p.stop), [...parts.slice(1).map(() => false), true]);
+        assert.equal(parts.at(-1).stop_type, whole.stop_type);
+    });
+
+    test("read the server's properties and its models", async () => {
+        const props = await (await fetch(`${server.url}/props`)).json();
+        assert.ok(props.default_generation_settings.n_ctx >= 4096 && props.total_slots > 0);
+        assert.equal(typeof props.chat_template, "string");
+        const models = await (await fetch(`${server.url}/v1/models`)).json();
+        assert.equal(models.data[0].meta.n_ctx, props.default_generation_settings.n_ctx);
+        assert.equal(models.data[0].status.value, "loaded");
+        assert.deepEqual(models.data[0].architecture.input_modalities, ["text"]);
+        assert.equal(models.models[0].name, "demo");
+        assert.equal(typeof (await (await fetch(`${server.url}/version`)).json()).version, "string");
+    });
+
+    test("edit a selection by chat with their sampler hints", async () => {
+        const answer = await ask("/v1/chat/completions", {id_slot: 0, samplers: "edkypmxt", cache_prompt: true, min_p: 0.1,
+            max_tokens: 4, temperature: 0, messages: [{role: "user", content: "x"}], response_fields: ["content"]});
+        assert.equal(answer.choices.length, 1);
+    });
+});
+
+describe("Tabby", () => {
+    test("streams llama.cpp/completion and openai/completion", async () => {
+        const native = (await events("/completion", {seed: 4294967295, prompt: head, n_predict: 8, temperature: 0.1,
+            penalty_last_n: 0, presence_penalty: 0})).map((e) => JSON.parse(e));
+        assert.equal(native.at(-1).stop, true);
+        const openai = await events("/v1/completions", {model: "demo", prompt: head, suffix: tail, max_tokens: 8,
+            temperature: 0.1, presence_penalty: 0});
+        assert.equal(openai.at(-1), "[DONE]");
+    });
+});
+
+describe("minuet-ai.nvim and Continue", () => {
+    test("send a suffix, or Mistral's FIM call", async () => {
+        const gap = {prompt: head, suffix: tail, max_tokens: 8, temperature: 0};
+        const {text} = (await ask("/v1/completions", {model: "demo", n: 1, ...gap})).choices[0];
+        const fim = await ask("/v1/fim/completions", {model: "demo", ...gap});
+        assert.equal(fim.choices[0].message.content, text);
+        const deltas = (await events("/v1/fim/completions", {model: "demo", ...gap})).slice(0, -1).map((e) => JSON.parse(e));
+        assert.equal(deltas.map((d) => d.choices[0]?.delta.content ?? "").join(""), text);
+        const infill = await ask("/infill", {input_prefix: head, input_suffix: tail, n_predict: 8});
+        assert.equal(infill.content, text, "one prompt, whatever the shape");
+    });
+
+    test("complete with all of Continue's stop strings", async () => {
+        const answer = await ask("/v1/completions", {model: "demo", prompt: `<|fim_prefix|>${head}<|fim_suffix|>${tail}<|fim_middle|>`,
+            max_tokens: 8, temperature: 0.01, stop: ["<|endoftext|>", "<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>",
+                "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>", "<|im_start|>", "<|im_end|>", "/src/", "#- coding: utf-8",
+                "```", "\n\n", "\r\n\r\n"]});
+        assert.equal(typeof answer.choices[0].text, "string");
+    });
+});
+
+describe("Zed", () => {
+    test("asks without a temperature by a name that says what the model is", async () => {
+        const wish = {model: "qwen2.5-coder", prompt: `<|fim_prefix|>${head}<|fim_suffix|>${tail}<|fim_middle|>`,
+            max_tokens: 12, stop: ["<|endoftext|>", "<|file_sep|>", "<|repo_name|>", "<|fim_pad|>"], environment: null};
+        const first = await ask("/v1/completions", wish);
+        const second = await ask("/v1/completions", wish);
+        assert.equal(second.choices[0].text, first.choices[0].text, "greedy, by the alias");
+        assert.equal(typeof first.id, "string");
+        const greedy = await ask("/v1/completions", {...wish, model: "demo", temperature: 0});
+        assert.equal(first.choices[0].text, greedy.choices[0].text);
+    });
+});
