@@ -4,7 +4,7 @@
 set -eu
 
 packages="g++ cmake ninja-build pkg-config ccache libboost-dev libboost-fiber-dev libboost-context-dev libmsgpack-cxx-dev
-  libzmq3-dev cppzmq-dev libopenblas-dev nlohmann-json3-dev libcli11-dev libpcre2-dev libsodium-dev libcurl4-openssl-dev libutf8proc-dev
+  libzmq3-dev cppzmq-dev libopenblas-dev nlohmann-json3-dev libcli11-dev libpcre2-dev libsodium-dev libcurl4-openssl-dev libutf8proc-dev zlib1g-dev
   prometheus-cpp-dev"
 case "${1:-build}" in
   test) packages="$packages libgtest-dev libgmock-dev python3-torch python3-numpy" ;;

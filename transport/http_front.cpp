@@ -127,6 +127,7 @@ class http_front::connection : public std::enable_shared_from_this<connection> {
   void write(std::string_view data);
   void end_stream();
   void note_progress() { heard_handler_ = clock::now(); }
+  void hold_open(std::vector<http_header> headers);
   void fail(unsigned status, std::vector<http_header> headers, const std::string& error);
   /// Fails, and tells the handler that the exchange is over.
   void give_up(unsigned status, const std::string& error);
@@ -161,6 +162,8 @@ class http_front::connection : public std::enable_shared_from_this<connection> {
 
   std::string head_of(unsigned status, const std::vector<http_header>& headers) const;
   void write_chunk(std::string_view data);
+  void send_chunk(std::string_view data);
+  void ping(clock::time_point now);
   void send(std::string bytes);
   void send_next_piece();
   void on_written(const error_code& ec, std::size_t count);
@@ -195,6 +198,8 @@ class http_front::connection : public std::enable_shared_from_this<connection> {
   bool is_head_ = false;    // the request's method is HEAD
   bool is_http10_ = false;  // no chunked encoding
   bool is_event_stream_ = false;
+  bool is_held_ = false;  // streaming, though the answer is not: it began with a blank line
+  std::vector<http_header> held_headers_;
   bool continued_ = false;
   bool input_ended_ = false;
 
@@ -209,6 +214,7 @@ class http_front::connection : public std::enable_shared_from_this<connection> {
   clock::time_point waiting_since_;  // for a request's first byte, or since it for the rest
   clock::time_point writing_since_;  // there have been unsent bytes
   clock::time_point heard_handler_;  // the last sign of the answer
+  clock::time_point began_;          // the exchange
 };
 
 // The front.
@@ -283,7 +289,7 @@ void http_front::impl::welcome(tcp::socket socket) {
 void http_front::impl::tick() {
   using std::chrono::milliseconds;
   auto shortest = std::min({limits.first_byte_timeout, limits.idle_timeout, limits.read_timeout, limits.write_timeout,
-                            limits.answer_timeout});
+                            limits.answer_timeout, limits.hold_after});
   if (limits.ping_interval.count() > 0) shortest = std::min(shortest, limits.ping_interval);
   const auto interval = std::clamp(shortest / 4, milliseconds(5), milliseconds(250));
 
@@ -380,6 +386,10 @@ void http_front::end_stream(exchange_id id) {
 
 void http_front::note_progress(exchange_id id) {
   if (const auto at = impl_->find(id)) at->note_progress();
+}
+
+void http_front::hold_open(exchange_id id, std::vector<http_header> headers) {
+  if (const auto at = impl_->find(id)) at->hold_open(std::move(headers));
 }
 
 void http_front::fail(exchange_id id, unsigned status, std::vector<http_header> headers, const std::string& error) {
@@ -597,13 +607,16 @@ void http_front::connection::dispatch() {
 void http_front::connection::hand_over(http_request request) {
   exchange_ = exchange_id{++front_->last_exchange};
   has_exchange_ = true;
-  is_event_stream_ = false;
+  is_event_stream_ = is_held_ = false;
+  held_headers_.clear();
   stage_ = stage::working;
   note_progress();
+  began_ = heard_handler_;
   front_->exchanges.emplace(exchange_, this);
   try {
     if (front_->call.on_request) front_->call.on_request(exchange_, std::move(request));
   } catch (const std::exception&) {
+    note_refusal(refusals::handler_failed, peer_);
     if (stage_ == stage::working) {
       keep_ = false;
       respond(refusals::handler_failed.status, {{"Content-Type", "application/json"}},
@@ -615,6 +628,7 @@ void http_front::connection::hand_over(http_request request) {
 }
 
 void http_front::connection::refuse(const refusal& why) {
+  note_refusal(why, peer_);
   parser_.reset();
   inbox_.clear();
   inbox_offset_ = 0;
@@ -646,6 +660,11 @@ std::string http_front::connection::head_of(unsigned status, const std::vector<h
 }
 
 void http_front::connection::respond(unsigned status, const std::vector<http_header>& headers, std::string body) {
+  if (stage_ == stage::streaming && is_held_) {
+    if (status != 200) return close();
+    send_chunk(body);
+    return end_stream();
+  }
   if (stage_ != stage::working) return;
   if (front_->draining) keep_ = false;
   stage_ = stage::flushing;
@@ -676,8 +695,12 @@ void http_front::connection::write(std::string_view data) {
   write_chunk(data);
 }
 
-void http_front::connection::write_chunk(std::string_view data) {
-  if (stage_ != stage::streaming || data.empty() || is_head_) return;
+void http_front::connection::hold_open(std::vector<http_header> headers) {
+  note_progress();
+  if (!is_head_) held_headers_ = std::move(headers);
+}
+
+void http_front::connection::send_chunk(std::string_view data) {
   if (is_http10_) {
     send(std::string(data));
   } else {
@@ -687,6 +710,11 @@ void http_front::connection::write_chunk(std::string_view data) {
     chunk.append("\r\n").append(data).append("\r\n");
     send(std::move(chunk));
   }
+}
+
+void http_front::connection::write_chunk(std::string_view data) {
+  if (stage_ != stage::streaming || data.empty() || is_head_) return;
+  send_chunk(data);
   if (unsent_bytes() > front_->limits.buffered_bytes_max) {
     // Not from within the caller's call.
     asio::post(front_->io, [self = shared_from_this()] { self->gone(); });
@@ -852,11 +880,29 @@ std::optional<int> http_front::connection::rank_to_close(clock::time_point now) 
   return parser_ && parser_->is_header_done() ? 3 : 2;
 }
 
+/// Says that the answer is on its way, where a client that waits can be told without harm.
+void http_front::connection::ping(clock::time_point now) {
+  const auto interval = front_->limits.ping_interval;
+  if (is_head_ || is_writing_ || interval.count() <= 0) return;
+  if (stage_ == stage::working) {
+    if (held_headers_.empty() || now < began_ + front_->limits.hold_after) return;
+    const auto heard = heard_handler_;
+    begin_stream(200, held_headers_);
+    heard_handler_ = heard;  // which is no sign of the answer
+    is_held_ = true;
+    send_chunk("\n");
+  } else if (now >= last_sent_ + interval) {
+    if (is_event_stream_) send_chunk(": ping\n\n");
+    if (is_held_) send_chunk("\n");
+  }
+}
+
 void http_front::connection::tick(clock::time_point now) {
   if (is_writing_ && now >= write_by_) return gone();
   if (paused_ || is_writing_) heard_handler_ = now;  // it waits for the client
   if ((stage_ == stage::working || stage_ == stage::streaming) &&
       now >= heard_handler_ + front_->limits.answer_timeout) {
+    note_refusal(refusals::too_late, peer_);
     return give_up(refusals::too_late.status, to_body(refusals::too_late));
   }
   switch (stage_) {
@@ -866,13 +912,9 @@ void http_front::connection::tick(clock::time_point now) {
     case stage::lingering:
       if (now >= linger_by_) close();
       return;
-    case stage::streaming: {
-      const auto interval = front_->limits.ping_interval;
-      if (!is_event_stream_ || is_head_ || interval.count() <= 0 || is_writing_) return;
-      if (now >= last_sent_ + interval) write_chunk(": ping\n\n");
-      return;
-    }
+    case stage::streaming:
     case stage::working:
+      return ping(now);
     case stage::flushing:
     case stage::closed:
       return;

@@ -66,8 +66,11 @@ class http_front {
     std::uint64_t buffered_bytes_max = 16 << 20;
     /// The kernel's send buffer hides a slow reader, so it is bounded too. 0: the system's default.
     std::uint32_t socket_send_bytes = 256 << 10;
-    /// A comment is sent on an event stream that was silent this long. 0: never.
+    /// A comment is sent on an event stream that was silent this long, and a blank line on an answer that is held open.
+    /// 0: never.
     std::chrono::milliseconds ping_interval{15'000};
+    /// An answer that is held open begins after so long, half of what proxies usually wait for one.
+    std::chrono::milliseconds hold_after{30'000};
   };
 
   struct handlers {
@@ -93,6 +96,11 @@ class http_front {
 
   /// The answer is being made: answer_timeout begins anew.
   void note_progress(exchange_id id);
+  /// The answer will be a 200 with these headers, whose body may begin with blank lines (as JSON may), or an error.
+  /// When it takes longer than hold_after, status and headers are sent with a blank line, and one more each
+  /// ping_interval, so that nobody on the way gives up. What an error finds begun it breaks off: the client sees that
+  /// there is no answer.
+  void hold_open(exchange_id id, std::vector<http_header> headers);
   /// Ends the exchange with an error wherever it stands: with a whole answer; in an event stream with `error` as the
   /// last event; any other stream breaks off. error: JSON.
   void fail(exchange_id id, unsigned status, std::vector<http_header> headers, const std::string& error);

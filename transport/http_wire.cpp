@@ -1,12 +1,19 @@
 #include "transport/http_wire.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <ctime>
 #include <optional>
 #include <utility>
 
+#include "runtime/base/log.hpp"
+
 namespace redline::transport {
 namespace {
+
+std::array<std::atomic<std::uint64_t>, refusals::all.size()> counts{};
+std::atomic<std::int64_t> quiet_until_ms{0};
 
 bool is_token(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
@@ -39,6 +46,26 @@ std::optional<std::string> percent_decoded(std::string_view text) {
 }
 
 }  // namespace
+
+void note_refusal(const refusal& why, std::string_view peer) {
+  const auto at = std::find_if(refusals::all.begin(), refusals::all.end(), [&](const refusal& one) {
+    return one.status == why.status && one.message == why.message;
+  });
+  if (at != refusals::all.end()) ++counts[static_cast<std::size_t>(at - refusals::all.begin())];
+  const std::int64_t now_ms =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch())
+          .count();
+  std::int64_t until = quiet_until_ms;
+  if (now_ms < until || !quiet_until_ms.compare_exchange_strong(until, now_ms + 1000)) return;
+  const log_field fields[] = {{"status", why.status}, {"peer", std::string(peer)}, {"why", std::string(why.message)}};
+  log_line(log_level::info, "http", "request refused", fields);
+}
+
+refusal_counts read_refusal_counts() {
+  refusal_counts now{};
+  for (std::size_t i = 0; i < now.size(); ++i) now[i] = counts[i];
+  return now;
+}
 
 std::string to_body(const refusal& why, std::uint64_t bytes_max) {
   std::string body = "{\"error\":{\"message\":\"";

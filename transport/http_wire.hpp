@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -35,7 +36,17 @@ inline constexpr refusal too_many{503, unavailable, "overloaded", "The server ha
 inline constexpr refusal too_much{503, unavailable, "overloaded", "The server has too many requests in transit."};
 inline constexpr refusal too_late{504, "timeout_error", "deadline_exceeded", "The answer did not come in time."};
 inline constexpr refusal handler_failed{500, "server_error", "", "The server failed to handle the request."};
+inline constexpr std::array all = {malformed, host_missing,   target_malformed,  encoding_unknown, expectation_unknown,
+                                   too_slow,  body_too_large, headers_too_large, version_unknown,  too_many,
+                                   too_much,  too_late,       handler_failed};
 }  // namespace refusals
+
+/// Counts a refusal, and logs it with the client's address: at most one line a second, of all reasons together.
+void note_refusal(const refusal& why, std::string_view peer);
+
+/// How often each of refusals::all happened in this process since it started. From any thread.
+using refusal_counts = std::array<std::uint64_t, refusals::all.size()>;
+refusal_counts read_refusal_counts();
 
 /// As OpenAI's error object. bytes_max: names the limit that was passed; 0: none.
 std::string to_body(const refusal& why, std::uint64_t bytes_max = 0);

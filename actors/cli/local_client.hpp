@@ -26,7 +26,7 @@ struct begin_local {
 /// callbacks run on the io thread.
 class local_client final : public actor::actor_of<local_client> {
  public:
-  using accepts = actor::protocol<begin_local, session_text, session_finished>;
+  using accepts = actor::protocol<begin_local, session_admitted, session_text, session_finished>;
 
   struct job {
     token_log work;
@@ -60,6 +60,7 @@ class local_client final : public actor::actor_of<local_client> {
       jobs_.emplace(session, std::move(next));
     }
   }
+  void on(const session_admitted&) {}
   void on(const session_text& m) {
     if (const auto found = jobs_.find(m.session); found != jobs_.end()) found->second.on_text(m);
   }

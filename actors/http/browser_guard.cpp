@@ -53,19 +53,12 @@ std::string quote(std::string_view text) { return "'" + std::string(text.substr(
 
 }  // namespace
 
-const std::string* find_header(const header_list& headers, std::string_view name) {
-  for (const auto& [key, value] : headers) {
-    if (equal_ignoring_case(key, name)) return &value;
-  }
-  return nullptr;
-}
-
 bool browser_guard::is_named(std::string_view host) const {
   return std::any_of(hosts.begin(), hosts.end(),
                      [&](const std::string& one) { return equal_ignoring_case(one, host); });
 }
 
-std::optional<api::api_error> browser_guard::check(const http_arrived& m) const {
+std::optional<api::api_error> browser_guard::check(const http_arrived& m, bool knows_origin) const {
   const std::string* host = find_header(m.headers, "host");
   if (const auto name = without_port(host != nullptr ? std::string_view(*host) : std::string_view());
       checks_host && !name.empty() && !is_address(name) && !is_localhost(name) && !is_named(name)) {
@@ -79,9 +72,9 @@ std::optional<api::api_error> browser_guard::check(const http_arrived& m) const 
   const auto from =
       scheme_end == std::string::npos ? std::string_view() : std::string_view(*origin).substr(scheme_end + 3);
   const bool is_own = !from.empty() && host != nullptr && equal_ignoring_case(from, *host);
-  if (const auto name = without_port(from); !is_own && !is_loopback(name) && !is_named(name)) {
+  if (const auto name = without_port(from); !is_own && !knows_origin && !is_loopback(name) && !is_named(name)) {
     return forbidden("This server without API keys takes no requests of pages from " + quote(*origin) +
-                         "; give it API keys, or start it with --allowed-hosts.",
+                         "; give it API keys, or start it with --allowed-hosts or --cors-origin.",
                      "origin_not_allowed");
   }
   const std::string* type = find_header(m.headers, "content-type");

@@ -6,12 +6,10 @@
 #include <vector>
 
 #include "actors/http/openai/api_error.hpp"
+#include "actors/http/routing/headers.hpp"
 #include "actors/messages/http_messages.hpp"
 
 namespace redline::actors {
-
-/// The first header called `name`, whatever its case; null when there is none.
-const std::string* find_header(const header_list& headers, std::string_view name);
 
 /// Protects a server without keys from the pages in a browser on the same machine: any page may send requests to
 /// loopback (CSRF), and one whose name is made to mean loopback may read the answers (DNS rebinding).
@@ -20,8 +18,8 @@ struct browser_guard {
   std::vector<std::string> hosts;  // besides addresses and localhost; also as origins
 
   /// 403 for a Host or an Origin of elsewhere, 415 for a page's body that is not said to be JSON. Clients that are no
-  /// browsers send no Origin.
-  [[nodiscard]] std::optional<api::api_error> check(const http_arrived& m) const;
+  /// browsers send no Origin. knows_origin: the server was told of the Origin (cross_origin).
+  [[nodiscard]] std::optional<api::api_error> check(const http_arrived& m, bool knows_origin = false) const;
 
  private:
   [[nodiscard]] bool is_named(std::string_view host) const;

@@ -108,40 +108,47 @@ completions::completions(actor::actor_context& context, std::shared_ptr<const ga
                          const readiness& ready, http_replies& replies, request_reader& reader)
     : context_(context), services_(std::move(services)), ready_(ready), replies_(replies), reader_(reader) {}
 
-// ---- from a request to its sessions --------------------------------------------------------------------------------
+namespace {
 
-api::checked<api::generation_request> completions::parse(const gateway_services& services, const std::string& body,
-                                                         call which) {
-  const api::request_limits limits{.sampling_of = [&services](const std::string& name) {
+/// The names that a model has for clients come with ways to sample.
+api::request_limits limits_for(const gateway_services& services) {
+  return {.sampling_of = [&services](const std::string& name) {
     const auto model = services.find_model(name);
     return model ? (*model)->sampling_of(name) : model::sampling_defaults{};
   }};
-  switch (which) {
-    case call::chat:
-      return api::parse_chat_request(body, limits);
-    case call::completions:
-      return api::parse_completion_request(body, limits);
-    case call::completions_or_native:
-      return api::parse_completion_request(body, limits, true);
-    case call::fim:
-      return api::parse_fim_request(body, limits);
-    case call::native:
-      return api::parse_native_request(body, limits);
-    case call::infill:
-      return api::parse_infill_request(body, limits);
-  }
-  return api::error_of({errc::internal, "a call that does not exist"});
 }
 
-void completions::serve(const route_context& r, call which) {
+}  // namespace
+
+// ---- from a request to its sessions --------------------------------------------------------------------------------
+
+void completions::serve(const route_context& r, api::request_parser parse) {
   if (const auto why = ready_.why_not(context_.now())) return replies_.refuse(r.who, *why);
   if (const auto why = room_for(1, r.who.tenant)) return replies_.refuse(r.who, *why);
   reader_.read(
       r,
-      [services = services_, which, when = look_at(r)](const std::string& body) {
-        return read(*services, body, which, when);
+      [services = services_, parse, when = look_at(r)](const std::string& body) {
+        return read(*services, body, parse, when);
       },
       [this, who = r.who](ready_request request) { begin(who, std::move(request)); });
+}
+
+void completions::count(const route_context& r, api::request_parser parse, std::string (*body)(std::size_t)) {
+  reader_.read(
+      r,
+      [services = services_, parse, body,
+       now = context_.env().unix_seconds()](const std::string& given) -> api::checked<std::string> {
+        const auto parsed = parse(given, limits_for(*services));
+        if (!parsed) return parsed.error();
+        const auto model = services->find_model(parsed->model);
+        if (!model) return model.error();
+        const auto prompts = build_prompts(*services, **model, *parsed, now);
+        if (!prompts) return prompts.error();
+        std::size_t tokens = 0;
+        for (const auto& p : *prompts) tokens += p.tokens.size();
+        return body(tokens);
+      },
+      [this, who = r.who](std::string answer) { replies_.respond(who, 200, std::move(answer)); });
 }
 
 void completions::render(const route_context& r, api::endpoint from) {
@@ -150,7 +157,9 @@ void completions::render(const route_context& r, api::endpoint from) {
       r,
       [services = services_, from, name,
        now = context_.env().unix_seconds()](const std::string& body) -> api::checked<std::string> {
-        auto parsed = parse(*services, body, from == api::endpoint::chat ? call::chat : call::completions);
+        const auto limits = limits_for(*services);
+        auto parsed = from == api::endpoint::chat ? api::parse_chat_request(body, limits)
+                                                  : api::parse_completion_request(body, limits);
         if (!parsed) return parsed.error();
         const auto model = services->find_model(parsed->model);
         if (!model) return model.error();
@@ -172,9 +181,10 @@ completions::circumstances completions::look_at(const route_context& r) const {
 }
 
 api::checked<completions::ready_request> completions::read(const gateway_services& services, const std::string& body,
-                                                           call which, const circumstances& when) {
-  auto parsed = parse(services, body, which);
+                                                           api::request_parser parse, circumstances when) {
+  auto parsed = parse(body, limits_for(services));
   if (!parsed) return parsed.error();
+  if (parsed->shape) when.last_event_id.clear();  // whose events have no ids
   const auto model = services.find_model(parsed->model);
   if (!model) return model.error();
   settle_template(**model, *parsed);
@@ -189,7 +199,9 @@ api::checked<completions::ready_request> completions::read(const gateway_service
 
 void completions::begin(const caller& who, ready_request request) {
   if (const auto why = ready_.why_not(context_.now())) return replies_.refuse(who, *why);
-  auto state = make_state(who, request.what);
+  std::size_t prompt_tokens = 0;
+  for (const auto& p : request.prompts) prompt_tokens += p.tokens.size();
+  auto state = make_state(who, request.what, prompt_tokens);
   if (const auto why = open_sessions(state, request)) {
     for (const auto& c : state.choices) {
       answers_.erase(c.session);
@@ -201,7 +213,7 @@ void completions::begin(const caller& who, ready_request request) {
   if (at->second.is_over()) finish(at);  // the client had all but the last word
 }
 
-completions::request_state completions::make_state(const caller& who, expected& from) {
+completions::request_state completions::make_state(const caller& who, expected& from, std::size_t prompt_tokens) {
   request_state r{.who = who, .asked = std::move(from.asked), .model = std::move(from.model)};
   const std::uint64_t high = from.had ? from.had->response_high : context_.env().random();
   const std::uint64_t low = from.had ? from.had->response_low : context_.env().random();
@@ -214,8 +226,13 @@ completions::request_state completions::make_state(const caller& who, expected& 
             .shows_logprobs = r.asked.logprobs,
             .shows_ids = r.asked.return_token_ids,
             .fields = r.asked.response_fields,
-            .is_list = r.asked.wants_list};
-  if (r.asked.stream) r.events = std::make_unique<api::event_writer>(r.head, r.asked.include_usage, begin, from.had);
+            .is_list = r.asked.wants_list,
+            .prompt_tokens = static_cast<std::uint32_t>(prompt_tokens)};
+  if (r.asked.shape) {
+    r.writer = r.asked.shape->make_writer(r.head);
+  } else {
+    r.writer = std::make_unique<api::event_writer>(r.head, r.asked.include_usage, begin, from.had);
+  }
   if (!r.asked.has_seed) r.asked.sampling.seed = begin.seed();
   if (from.had) {
     services_->probe->stream_resumed();
@@ -394,7 +411,7 @@ std::optional<api::api_error> completions::open_sessions(request_state& r, const
     for (std::uint32_t i = 0; i < asked.answers_per_prompt(); ++i) {
       const std::size_t index = r.choices.size();
       if (from.what.had && from.what.had->choices[index].is_over && !from.what.had->wants_usage(asked.include_usage)) {
-        r.events->skip(static_cast<std::uint32_t>(index));
+        r.writer->skip(static_cast<std::uint32_t>(index));
         r.choices.push_back({.over = true});
         continue;
       }
@@ -415,14 +432,14 @@ std::optional<api::api_error> completions::open_sessions(request_state& r, const
 }
 
 std::optional<answer_spec> completions::expect(const caller& who, expected request,
-                                               actor::actor_ref<edit_session> writer) {
+                                               actor::actor_ref<edit_session> starter) {
   if (const auto why = room_for(1, who.tenant)) {
     replies_.refuse(who, *why);
     return std::nullopt;
   }
   auto state = make_state(who, request);
   if (request.had && request.had->is_all(state.asked.include_usage)) {
-    state.events->skip(0);
+    state.writer->skip(0);
     state.choices.push_back({.over = true});
     finish(requests_.emplace(who.exchange, std::move(state)).first);
     return std::nullopt;
@@ -430,7 +447,7 @@ std::optional<answer_spec> completions::expect(const caller& who, expected reque
   answer_spec spec = std::move(request.spec);
   spec.session = {context_.env().random() | 1};
   spec.sampling.seed = state.asked.sampling.seed;
-  state.writer = writer;
+  state.starter = starter;
   state.choices.push_back({.session = spec.session});
   answers_[spec.session] = {who.exchange, 0};
   requests_.emplace(who.exchange, std::move(state));
@@ -452,6 +469,21 @@ std::pair<completions::requests::iterator, std::size_t> completions::find(sessio
   return {requests_.find(at->second.first), at->second.second};
 }
 
+/// From here on a client sees that its request is worked on, however long its prompt takes.
+void completions::on(const session_admitted& m) {
+  const auto [at, index] = find(m.session);
+  if (at == requests_.end()) return;
+  request_state& r = at->second;
+  r.choices[index].admitted = true;
+  if (!r.is_admitted()) return;
+  if (!r.asked.stream) return replies_.hold_open(r.who);
+  std::string events;
+  for (std::size_t i = 0; i < r.choices.size(); ++i) {
+    if (!r.choices[i].over) events += begin_choice(r, static_cast<std::uint32_t>(i));
+  }
+  stream(at, std::move(events));
+}
+
 void completions::on(const session_text& m) {
   const auto [at, index] = find(m.session);
   if (at == requests_.end()) return;
@@ -459,6 +491,9 @@ void completions::on(const session_text& m) {
   choice_state& c = r.choices[index];
   if (!std::exchange(r.has_text, true)) services_->probe->first_text(context_.now() - r.who.arrived);
   services_->probe->tokens_generated(m.tokens.size());
+  const instant now = context_.now();
+  if (c.last_text) services_->probe->next_tokens(m.tokens.size(), now - *c.last_text);
+  c.last_text = now;
   if (r.asked.computes_only) return;
   std::vector<api::token_report> reports;
   if (reports_tokens(r.asked)) reports = report_tokens(*r.model, m);
@@ -466,7 +501,7 @@ void completions::on(const session_text& m) {
   c.tokens_count += static_cast<std::uint32_t>(m.tokens.size());
   r.tokens_count += static_cast<std::uint32_t>(m.tokens.size());
   const auto parts = take_text(r, c, m);
-  if (!r.events) {
+  if (!r.asked.stream) {
     if (context_.now() >= r.progress_told + between_signs_of_progress) {
       r.progress_told = context_.now();
       replies_.note_progress(r.who);
@@ -477,9 +512,9 @@ void completions::on(const session_text& m) {
     return;
   }
   const auto number = static_cast<std::uint32_t>(index);
-  if (r.asked.usage_in_all_events) r.events->note_progress(r.prompt_tokens, r.tokens_count);
+  if (r.asked.usage_in_all_events) r.writer->note_progress(r.prompt_tokens, r.tokens_count);
   std::string events = begin_choice(r, number);
-  events += r.events->delta(number, parts.answer, reports_tokens(r.asked) ? &reports : nullptr, parts.reasoning);
+  events += r.writer->delta(number, parts.answer, reports_tokens(r.asked) ? &reports : nullptr, parts.reasoning);
   stream(at, std::move(events));
 }
 
@@ -502,17 +537,17 @@ std::string completions::begin_choice(request_state& r, std::uint32_t number) {
   choice_state& c = r.choices[number];
   if (std::exchange(c.begun, true)) return {};
   const std::size_t prompt = number / r.asked.answers_per_prompt();
-  std::string events = r.events->first(
+  std::string events = r.writer->first(
       number, prompt < r.prompt_ids.size() ? std::span<const token>(r.prompt_ids[prompt]) : std::span<const token>{});
-  return events + r.events->delta(number, std::exchange(c.text, {}));  // the prompt, should it be echoed
+  return events + r.writer->delta(number, std::exchange(c.text, {}), nullptr, {});  // the prompt, should it be echoed
 }
 
 /// Sends events, unless what the client has is not how the answer begins.
 bool completions::stream(requests::iterator at, std::string events, bool end) {
   request_state& r = at->second;
   // Before there is anything to say, too: while an answer is made again, nothing else shows that it is.
-  if (!std::exchange(r.stream_begun, true)) replies_.begin_stream(r.who);
-  if (r.events->has_diverged()) {
+  if (!std::exchange(r.stream_begun, true)) replies_.begin_stream(r.who, r.writer->stream_type());
+  if (r.writer->has_diverged()) {
     fail(at, diverged_answer(), "it is resumed, and differs from how it began");
     return false;
   }
@@ -525,6 +560,7 @@ void completions::on(const session_finished& m) {
   if (at == requests_.end()) return;
   request_state& r = at->second;
   services_->probe->answer_finished(m.stats);
+  if (m.reason != finish_reason::failed) services_->probe->answer_read(m.stats.completion_tokens);
   if (m.reason == finish_reason::failed) {
     const auto why = m.why_not.value_or(failure{errc::internal, "the session failed"});
     auto error = api::error_of(why, r.who.request_id);
@@ -543,17 +579,16 @@ void completions::on(const session_finished& m) {
   }
   c.stop_text = m.stop_text;
   const auto rest = c.thoughts.finish();
-  if (!r.events) {
+  if (!r.asked.stream) {
     c.text += rest.answer;
     c.reasoning += rest.reasoning;
   } else {
     const auto number = static_cast<std::uint32_t>(index);
-    const auto program = to_program(c.copied);
     std::string events = begin_choice(r, number);
-    events += r.events->delta(number, rest.answer, nullptr, rest.reasoning);
-    events += r.asked.from == api::endpoint::native
-                  ? r.events->finish_native(to_choice(r, number))
-                  : r.events->finish(number, to_public(c.finish), program ? &*program : nullptr);
+    events += r.writer->delta(number, rest.answer, nullptr, rest.reasoning);
+    auto end = to_choice(r, number);
+    end.program = to_program(c.copied);
+    events += r.writer->finish(end);
     if (!stream(at, std::move(events))) return;
   }
   if (r.is_over()) finish(at);
@@ -570,7 +605,7 @@ api::usage_report completions::sum_usage(const request_state& r) const {
   }
   usage.ignored = r.asked.ignored;
   usage.eviction = name_of(r.asked.evicting(services_->eviction_defaults).policy);
-  if (r.writer && r.asked.from == api::endpoint::completions) {
+  if (r.starter && r.asked.from == api::endpoint::completions) {
     // There is one answer, and its window, should it have one, has not moved when it begins.
     const auto& s = r.choices.front().stats;
     usage.kv = api::kv_report{s.prompt_exact, 0, s.prompt_tokens - std::min(s.prompt_exact, s.prompt_tokens)};
@@ -608,8 +643,15 @@ void completions::finish(requests::iterator at) {
   request_state& r = at->second;
   const auto usage = sum_usage(r);
   const auto millis = (context_.now() - r.who.arrived).count() / 1000;
-  if (r.events) {
-    stream(at, r.events->usage(usage) + r.events->done(), true);
+  std::vector<log_field> cost{{"prompt_tokens", usage.prompt_tokens},
+                              {"cached_tokens", usage.cached_tokens},
+                              {"completion_tokens", usage.completion_tokens},
+                              {"target_passes", usage.target_passes},
+                              {"drafted", usage.drafted},
+                              {"accepted", usage.accepted}};
+  if (r.asked.stream) {
+    stream(at, r.writer->end(usage), true);
+    replies_.note_served(r.who, 200, std::move(cost));
   } else {
     keep_best(r);
     std::vector<api::choice> choices;
@@ -619,21 +661,11 @@ void completions::finish(requests::iterator at) {
       choices.back().program = to_program(c.copied);
       if (reports_tokens(r.asked)) choices.back().tokens = std::move(c.tokens);
     }
-    replies_.respond(r.who, 200, api::completion_body(r.head, choices, usage),
-                     {{"openai-processing-ms", std::to_string(millis)}});
+    replies_.respond_noting(r.who, 200, r.writer->whole(choices, usage),
+                            {{"openai-processing-ms", std::to_string(millis)}}, std::move(cost));
   }
   note_end(r, r.choices.front().finish == finish_reason::length ? request_end::length : request_end::stop);
   services_->probe->prompt_read(usage.prompt_tokens);
-  context_.log(log_level::info, "request answered",
-               {{"request", r.who.request_id},
-                {"tenant", r.who.tenant.value},
-                {"prompt_tokens", usage.prompt_tokens},
-                {"cached_tokens", usage.cached_tokens},
-                {"completion_tokens", usage.completion_tokens},
-                {"target_passes", usage.target_passes},
-                {"drafted", usage.drafted},
-                {"accepted", usage.accepted},
-                {"ms", millis}});
   requests_.erase(at);
 }
 
@@ -645,11 +677,15 @@ void completions::note_end(const request_state& r, request_end how) {
 
 void completions::fail(requests::iterator at, const api::api_error& why, std::string_view for_log) {
   const request_state& r = at->second;
-  context_.log(log_level::warning, "request failed: " + std::string(for_log), {{"request", r.who.request_id}});
-  if (r.stream_begun)
-    replies_.stream(r.who, api::error_event(why), true);
-  else
+  if (why.status >= 500) {
+    context_.log(log_level::warning, "request failed: " + std::string(for_log), {{"request", r.who.request_id}});
+  }
+  if (r.stream_begun) {
+    replies_.note_refusal(r.who, why);
+    replies_.stream(r.who, r.writer->error(why), true);
+  } else {
     replies_.refuse(r.who, why);
+  }
   note_end(r, request_end::error);
   drop(at);
 }
@@ -659,7 +695,7 @@ void completions::drop(requests::iterator at) {
     answers_.erase(c.session);
     if (!c.over && c.where) context_.tell(c.where, cancel_session{});
   }
-  if (at->second.writer) context_.tell(at->second.writer, withdraw_call{at->first});
+  if (at->second.starter) context_.tell(at->second.starter, withdraw_call{at->first});
   requests_.erase(at);
 }
 
@@ -671,10 +707,10 @@ void completions::refuse(std::uint64_t exchange, const refusal& why) {
   requests_.erase(at);
 }
 
-void completions::writer_is_gone(actor::actor_ref<edit_session> writer, const api::api_error& why) {
+void completions::starter_is_gone(actor::actor_ref<edit_session> starter, const api::api_error& why) {
   for (auto at = requests_.begin(); at != requests_.end();) {
     const auto& r = at->second;
-    if (r.writer != writer || r.choices.front().where) {
+    if (r.starter != starter || r.choices.front().where) {
       ++at;
       continue;
     }

@@ -11,6 +11,7 @@
 #include "actors/editing/edit_session.hpp"
 #include "actors/http/gateway_services.hpp"
 #include "actors/http/http_replies.hpp"
+#include "actors/http/openai/answer_writer.hpp"
 #include "actors/http/openai/reasoning_splitter.hpp"
 #include "actors/http/openai/request.hpp"
 #include "actors/http/openai/response.hpp"
@@ -27,9 +28,10 @@ class completions {
   completions(actor::actor_context& context, std::shared_ptr<const gateway_services> services, const readiness& ready,
               http_replies& replies, request_reader& reader);
 
-  /// The shapes of requests: OpenAI's two, Mistral's for gaps, llama.cpp's own, and what is OpenAI's or llama.cpp's.
-  enum class call : std::uint8_t { chat, completions, completions_or_native, fim, native, infill };
-  void serve(const route_context& r, call which);
+  /// Answers what `parse` makes of the request's body.
+  void serve(const route_context& r, api::request_parser parse);
+  /// Answers with what `body` says of the number of tokens that the model would read.
+  void count(const route_context& r, api::request_parser parse, std::string (*body)(std::size_t prompt_tokens));
   /// The tokens that such a request's prompts become; nothing is computed.
   void render(const route_context& r, api::endpoint from);
 
@@ -54,13 +56,14 @@ class completions {
                                               std::shared_ptr<const served_model> model,
                                               api::generation_request request, const circumstances& when);
   /// What the edit session is to be told. Refuses the request and returns nothing when it cannot be taken.
-  std::optional<answer_spec> expect(const caller& who, expected request, actor::actor_ref<edit_session> writer);
+  std::optional<answer_spec> expect(const caller& who, expected request, actor::actor_ref<edit_session> starter);
   /// Fails an expected answer; of an unknown exchange nothing happens.
   void refuse(std::uint64_t exchange, const refusal& why);
   /// Fails the expected answers that this edit session has not started.
-  void writer_is_gone(actor::actor_ref<edit_session> writer, const api::api_error& why);
+  void starter_is_gone(actor::actor_ref<edit_session> starter, const api::api_error& why);
 
   void on(const answer_started& m);
+  void on(const session_admitted& m);
   void on(const session_text& m);
   void on(const session_finished& m);
   void on(const http_flow& m);
@@ -98,7 +101,9 @@ class completions {
     session_stats stats;
     copy_report copied;
     std::string stop_text;
-    bool begun = false;  // its first event was sent
+    std::optional<instant> last_text;
+    bool admitted = false;  // it will be computed
+    bool begun = false;     // its first event was sent
     bool over = false;
   };
   struct request_state {
@@ -106,9 +111,9 @@ class completions {
     api::generation_request asked;
     std::shared_ptr<const served_model> model;
     api::response_head head;
-    std::unique_ptr<api::event_writer> events;  // null unless streamed
+    std::unique_ptr<api::answer_writer> writer;
     std::vector<choice_state> choices;
-    actor::actor_ref<edit_session> writer;  // starts the answer; nobody: we did
+    actor::actor_ref<edit_session> starter;  // of the answer; nobody: we did
     bool stream_begun = false;
     bool has_text = false;
     std::vector<std::vector<token>> prompt_ids;  // when they were asked for
@@ -117,6 +122,10 @@ class completions {
     instant progress_told;                       // to the HTTP server, which waits for a whole answer
     [[nodiscard]] bool is_over() const {
       return std::all_of(choices.begin(), choices.end(), [](const choice_state& c) { return c.over; });
+    }
+    /// No choice of it can be refused any more because too much waits.
+    [[nodiscard]] bool is_admitted() const {
+      return std::all_of(choices.begin(), choices.end(), [](const choice_state& c) { return c.admitted || c.over; });
     }
   };
   using requests = std::unordered_map<std::uint64_t, request_state>;  // by exchange
@@ -127,10 +136,8 @@ class completions {
     std::vector<prompt> prompts;
     std::shared_ptr<const output_rules> rules;
   };
-  static api::checked<api::generation_request> parse(const gateway_services& services, const std::string& body,
-                                                     call which);
-  static api::checked<ready_request> read(const gateway_services& services, const std::string& body, call which,
-                                          const circumstances& when);
+  static api::checked<ready_request> read(const gateway_services& services, const std::string& body,
+                                          api::request_parser parse, circumstances when);
   /// What of the request depends on the model's template.
   static void settle_template(const served_model& model, api::generation_request& request);
   static api::checked<std::vector<prompt>> build_prompts(const gateway_services& services, const served_model& model,
@@ -142,7 +149,7 @@ class completions {
 
   void begin(const caller& who, ready_request request);
   /// Takes the request and its model out of `from`.
-  [[nodiscard]] request_state make_state(const caller& who, expected& from);
+  [[nodiscard]] request_state make_state(const caller& who, expected& from, std::size_t prompt_tokens = 0);
   [[nodiscard]] std::optional<api::api_error> room_for(std::size_t answers, tenant_id tenant) const;
   std::optional<api::api_error> open_sessions(request_state& r, const ready_request& from);
   /// The request and the choice that this session writes.

@@ -278,7 +278,7 @@ void edit_routes::on(const edit_session_over& m) {
   const auto s = sessions_.find(m.session);
   if (s == sessions_.end()) return;
   const auto why = no_such_session(s->second.card.id);
-  answers_.writer_is_gone(s->second.where, why);
+  answers_.starter_is_gone(s->second.where, why);
   for (auto at = calls_.begin(); at != calls_.end();) {
     if (at->second.session != m.session) {
       ++at;

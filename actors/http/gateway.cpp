@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "actors/http/routing/front_page.hpp"
+#include "actors/http/routing/headers.hpp"
+#include "actors/http/routing/paths.hpp"
 #include "actors/serving/verify_scheduler.hpp"
 #include "runtime/base/hex.hpp"
 #include "runtime/base/size_limits.hpp"
@@ -24,25 +27,6 @@ std::string choose_request_id(const http_arrived& m, environment& env) {
   return "req-" + to_hex(env.random());
 }
 
-/// What stands for each {} of the pattern: one segment of the path, or for {*} at its end all the rest. None is empty.
-std::optional<std::vector<std::string>> match(std::string_view pattern, std::string_view path) {
-  std::vector<std::string> captures;
-  while (!pattern.empty()) {
-    const auto open = pattern.find('{');
-    if (open == std::string_view::npos) break;
-    if (path.substr(0, open) != pattern.substr(0, open)) return std::nullopt;
-    path.remove_prefix(open);
-    pattern.remove_prefix(open);
-    const bool takes_all = pattern == "{*}";
-    const auto end = takes_all ? path.size() : std::min(path.find('/'), path.size());
-    if (end == 0) return std::nullopt;
-    captures.emplace_back(path.substr(0, end));
-    path.remove_prefix(end);
-    pattern.remove_prefix(takes_all ? 3 : 2);
-  }
-  return path == pattern ? std::optional(std::move(captures)) : std::nullopt;
-}
-
 }  // namespace
 
 // ---- routes --------------------------------------------------------------------------------------------------------
@@ -54,26 +38,38 @@ struct gateway::route {
   access needs;
   void (*serve)(gateway&, const route_context&);
   bool is_of_vllm = false;  // only with --compat vllm
+
+  /// By monitors and load balancers, every few seconds.
+  [[nodiscard]] bool is_looked_at_often() const {
+    return needs == access::monitoring || path == "/health" || path == "/healthz" || path == "/readyz" ||
+           path == "/livez" || path == "/favicon.ico";
+  }
+  [[nodiscard]] bool takes(std::string_view wanted) const {
+    return method == wanted || (method == "GET" && wanted == "HEAD");
+  }
 };
 
 const gateway::route gateway::routes[] = {
+    {"GET", "/", route::access::open, [](gateway& g, const route_context& r) { g.serve_front_page(r); }},
+    {"GET", "/favicon.ico", route::access::open,
+     [](gateway& g, const route_context& r) { g.replies_.respond(r.who, 204, {}); }},
     {"POST", "/chat/completions", route::access::with_key,
-     [](gateway& g, const route_context& r) { g.completions_.serve(r, completions::call::chat); }},
+     [](gateway& g, const route_context& r) { g.completions_.serve(r, api::parse_chat_request); }},
     {"POST", "/completions", route::access::with_key,
      [](gateway& g, const route_context& r) {
        const bool is_bare = !r.request.path.starts_with("/v1/");
-       g.completions_.serve(r, is_bare ? completions::call::completions_or_native : completions::call::completions);
+       g.completions_.serve(r, is_bare ? api::parse_completion_or_native_request : api::parse_completion_request);
      }},
     {"POST", "/fim/completions", route::access::with_key,
-     [](gateway& g, const route_context& r) { g.completions_.serve(r, completions::call::fim); }},
+     [](gateway& g, const route_context& r) { g.completions_.serve(r, api::parse_fim_request); }},
     {"POST", "/completion", route::access::with_key,
-     [](gateway& g, const route_context& r) { g.completions_.serve(r, completions::call::native); }},
+     [](gateway& g, const route_context& r) { g.completions_.serve(r, api::parse_native_request); }},
     {"POST", "/infill", route::access::with_key,
-     [](gateway& g, const route_context& r) { g.completions_.serve(r, completions::call::infill); }},
+     [](gateway& g, const route_context& r) { g.completions_.serve(r, api::parse_infill_request); }},
     {"GET", "/props", route::access::with_key, [](gateway& g, const route_context& r) { g.serve_props(r); }},
     {"POST", "/embeddings", route::access::with_key,
      [](gateway& g, const route_context& r) {
-       g.replies_.refuse(r.who, api::not_supported("this server has no embedding model"));
+       g.replies_.refuse(r.who, api::not_supported("This server makes no embeddings: its models write text."));
      }},
     {"GET", "/models", route::access::with_key, [](gateway& g, const route_context& r) { g.serve_models(r); }},
     {"GET", "/models/{*}", route::access::with_key, [](gateway& g, const route_context& r) { g.serve_model(r); }},
@@ -117,7 +113,9 @@ std::optional<api::api_error> gateway::authenticate(const http_arrived& m, calle
   if (services_->keys.empty()) return std::nullopt;
   std::optional<std::string_view> key;
   if (const auto* bearer = find_header(m.headers, "authorization")) key = bearer_key(*bearer);
-  if (const auto* plain = find_header(m.headers, "x-api-key"); !key && plain != nullptr) key = *plain;
+  for (const auto* name : {"x-api-key", "api-key"}) {
+    if (const auto* plain = find_header(m.headers, name); !key && plain != nullptr) key = *plain;
+  }
   const auto owner = key ? services_->keys.find(*key) : std::nullopt;
   if (!owner) {
     return api::error_of({errc::unauthorized, key ? "this API key is not known" : "an API key is required"});
@@ -126,42 +124,99 @@ std::optional<api::api_error> gateway::authenticate(const http_arrived& m, calle
   return std::nullopt;
 }
 
+/// The route for the request, with what its path captures; of a path that is known only, no route but the methods that
+/// it takes.
+gateway::destination gateway::find_route(const std::string& method, std::string_view path) const {
+  destination out;
+  path = without_version(path);
+  for (const route& one : routes) {
+    if (one.is_of_vllm && !services_->speaks_vllm) continue;
+    auto matched = match_path(one.path, path);
+    if (!matched) continue;
+    out.path = one.path;
+    out.methods += (out.methods.empty() ? "" : ", ") + std::string(one.method) + (one.method == "GET" ? ", HEAD" : "");
+    if (out.found != nullptr || !one.takes(method)) continue;
+    out.found = &one;
+    out.captures = std::move(*matched);
+  }
+  return out;
+}
+
+api::api_error gateway::no_such_path(const std::string& path) const {
+  std::vector<std::string_view> known;
+  for (const route& one : routes) {
+    if (!one.is_of_vllm || services_->speaks_vllm) known.push_back(one.path);
+  }
+  const auto wanted = tidy_path(path);
+  const auto meant = nearest_path(without_version(wanted), known);
+  return api::not_found("There is no path " + path.substr(0, request_fact_bytes_max) + " here" +
+                        (meant.empty() ? std::string() : "; did you mean /v1" + std::string(meant) + "?") +
+                        (meant.empty() ? "; GET / shows those there are." : " GET / shows those there are."));
+}
+
 void gateway::on(http_arrived&& m) {
   arrived_to_ = std::max(arrived_to_, m.exchange);
   const bool gone = left_early_.erase(m.exchange) > 0;
   left_early_.erase(left_early_.begin(), left_early_.lower_bound(m.exchange));  // those never arrived
   if (gone) return;
   caller who{m.exchange, choose_request_id(m, context().env()), tenant_id{0}, context().now()};
-  std::string_view path = m.path;
-  if (path.starts_with("/v1/")) path.remove_prefix(3);
+  auto where = find_route(m.method, m.path);
+  if (where.path.empty()) where = find_route(m.method, tidy_path(m.path));
 
-  const route* found = nullptr;
-  std::vector<std::string> captures;
-  bool path_known = false;
-  for (const route& one : routes) {
-    if (one.is_of_vllm && !services_->speaks_vllm) continue;
-    auto matched = match(one.path, path);
-    if (!matched) continue;
-    path_known = true;
-    if (one.method != m.method && !(one.method == "GET" && m.method == "HEAD")) continue;
-    found = &one;
-    captures = std::move(*matched);
-    break;
-  }
+  auto facts = std::make_shared<request_facts>();
+  facts->method = m.method.substr(0, request_fact_bytes_max);
+  facts->path = m.path.substr(0, request_fact_bytes_max);
+  if (const auto* agent = find_header(m.headers, "user-agent")) facts->agent = agent->substr(0, request_fact_bytes_max);
+  if (!where.path.empty()) facts->route = where.path;
+  facts->is_looked_at_often = where.found != nullptr && where.found->is_looked_at_often();
+  const auto* origin = find_header(m.headers, "origin");
+  if (origin != nullptr) facts->more_headers = services_->pages.headers_for(*origin);
+  const bool knows_origin = !facts->more_headers.empty();
+  who.facts = facts;
+
   if (services_->keys.empty()) {
-    if (const auto why = services_->guard.check(m)) return replies_.refuse(who, *why);
+    if (const auto why = services_->guard.check(m, knows_origin)) return replies_.refuse(who, *why);
   }
-  // Without CORS headers a browser reads the refusal as "not for other origins", which is the default we want.
-  if (m.method == "OPTIONS" && path_known) return replies_.respond(who, 204, {});
-  if (found == nullptr || found->needs != route::access::open) {
+  // Without CORS headers a browser reads the answer as "not for other origins", which is the default we want.
+  if (m.method == "OPTIONS" && !where.path.empty()) {
+    header_list more{{"Allow", where.methods + ", OPTIONS"}};
+    if (knows_origin) cross_origin::add_preflight(m.headers, where.methods, more);
+    return replies_.respond(who, 204, {}, std::move(more));
+  }
+  const route* const found = where.found;
+  const bool is_open = found != nullptr && (found->needs == route::access::open ||
+                                            (found->needs == route::access::monitoring && services_->metrics_are_open));
+  if (!is_open) {
     if (const auto why = authenticate(m, who)) return replies_.refuse(who, *why);
   }
   if (ready_.draining() && found != nullptr && found->needs == route::access::with_key) {
     return replies_.refuse(who, *ready_.why_not(context().now()));
   }
-  if (found != nullptr) return found->serve(*this, {m, std::move(captures), std::move(who)});
-  replies_.refuse(who,
-                  path_known ? api::method_not_allowed(m.method, m.path) : api::not_found("no such path: " + m.path));
+  if (found != nullptr) return found->serve(*this, {m, std::move(where.captures), std::move(who)});
+  replies_.refuse(who, where.path.empty()
+                           ? no_such_path(m.path)
+                           : api::method_not_allowed(facts->method, facts->path, where.methods + ", OPTIONS"));
+}
+
+void gateway::serve_front_page(const route_context& r) {
+  const auto why = why_not_ready();
+  front_page page{.version = version(), .state = why ? why->message : "ready"};
+  page.needs_key = !services_->keys.empty();
+  const auto* host = find_header(r.request.headers, "host");
+  constexpr auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view(".:-[]").find(c) != std::string_view::npos;
+  };
+  const bool is_plain_host = host != nullptr && !host->empty() && std::all_of(host->begin(), host->end(), is_plain);
+  page.base_url = "http://" + (is_plain_host ? *host : std::string("127.0.0.1:8080"));
+  for (const auto& card : list_models()) page.models.push_back({card.id, card.context_tokens_max});
+  for (const route& one : routes) {
+    if (!one.is_of_vllm || services_->speaks_vllm) page.paths.push_back({one.method, one.path});
+  }
+  replies_.respond(r.who, 200, page.html(),
+                   {{"Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'"},
+                    {"X-Content-Type-Options", "nosniff"}},
+                   std::string(front_page::content_type));
 }
 
 void gateway::serve_health(const route_context& r) {
@@ -208,7 +263,9 @@ void gateway::serve_props(const route_context& r) {
 }
 
 void gateway::serve_model(const route_context& r) {
-  const auto found = services_->find_model(r.captures.front());
+  std::string name = r.captures.front();
+  while (name.ends_with('/')) name.pop_back();
+  const auto found = services_->find_model(name);
   if (!found) return replies_.refuse(r.who, found.error());
   const auto cards = list_models();
   const auto card = std::find_if(cards.begin(), cards.end(), [&](const auto& c) { return c.id == (*found)->name; });
@@ -295,6 +352,7 @@ void gateway::serve_metrics(const route_context& r) {
                            .scheduler = ready_.scheduler(),
                            .undelivered = actor::read_undelivered_counts(),
                            .refused_by_bridge = transport::read_bridge_counts(),
+                           .refused_by_front = transport::read_refusal_counts(),
                            .handlers = actor::handler_times::read_all(context().now())};
   if (services_->speaks_vllm) {
     const auto model = services_->find_model("");
@@ -308,11 +366,14 @@ void gateway::serve_metrics(const route_context& r) {
 gateway::gateway(actor::actor_context& context, std::shared_ptr<const gateway_services> services)
     : actor_of(context),
       services_(std::move(services)),
-      replies_(context, services_->http),
+      replies_(context, services_->http, services_->probe),
       reader_(context, services_->pool, replies_),
       completions_(context, services_, ready_, replies_, reader_),
       edits_(context, services_, ready_, replies_, reader_, completions_),
-      created_seconds_(context.env().unix_seconds()) {}
+      created_seconds_(context.env().unix_seconds()) {
+  services_->probe->add_route(request_facts().route);  // paths that there are not
+  for (const route& one : routes) services_->probe->add_route(one.path);
+}
 
 void gateway::on_start() {
   context().send(services_->http, http_forget{});

@@ -23,10 +23,11 @@ namespace redline::actors {
 /// the business of `completions`, edit sessions of `edit_routes`; the small routes are its own.
 class gateway final : public actor::actor_of<gateway> {
  public:
-  using accepts = actor::protocol<http_arrived, http_closed, http_flow, session_text, session_finished,
-                                  scheduler_report, drain_gateway, cancel_everything, gateway_tick, answer_part_due,
-                                  session_shown, file_shown, call_done, call_refused, answer_started, edit_session_over,
-                                  actor::actor_down, actor::peer_state, actor::job_done, actor::undeliverable>;
+  using accepts =
+      actor::protocol<http_arrived, http_closed, http_flow, session_admitted, session_text, session_finished,
+                      scheduler_report, drain_gateway, cancel_everything, gateway_tick, answer_part_due, session_shown,
+                      file_shown, call_done, call_refused, answer_started, edit_session_over, actor::actor_down,
+                      actor::peer_state, actor::job_done, actor::undeliverable>;
 
   gateway(actor::actor_context& context, std::shared_ptr<const gateway_services> services);
 
@@ -34,6 +35,7 @@ class gateway final : public actor::actor_of<gateway> {
   void on(http_arrived&& m);
   void on(const http_closed& m);
   void on(const http_flow& m) { completions_.on(m); }
+  void on(const session_admitted& m) { completions_.on(m); }
   void on(const session_text& m) { completions_.on(m); }
   void on(const session_finished& m) { completions_.on(m); }
   void on(const scheduler_report& m);
@@ -56,9 +58,18 @@ class gateway final : public actor::actor_of<gateway> {
   struct route;
   static const route routes[];
 
+  struct destination {
+    const route* found = nullptr;
+    std::string_view path;  // of the routes that fit; empty: none does
+    std::string methods;    // that the path takes
+    std::vector<std::string> captures;
+  };
+  [[nodiscard]] destination find_route(const std::string& method, std::string_view path) const;
+  [[nodiscard]] api::api_error no_such_path(const std::string& path) const;
   /// Why the request may not be served; else knows the caller's tenant afterwards.
   [[nodiscard]] std::optional<api::api_error> authenticate(const http_arrived& m, caller& who) const;
   [[nodiscard]] std::optional<api::api_error> why_not_ready() const;
+  void serve_front_page(const route_context& r);
   void serve_models(const route_context& r);
   void serve_model(const route_context& r);
   void serve_props(const route_context& r);

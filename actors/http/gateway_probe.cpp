@@ -6,7 +6,11 @@
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
+#include <cmath>
 #include <map>
+
+#include "actors/http/process_status.hpp"
+#include "runtime/base/version.hpp"
 
 namespace redline::actors {
 namespace {
@@ -16,6 +20,57 @@ using prometheus::Counter, prometheus::Gauge, prometheus::Histogram;
 // From a millisecond to ten minutes.
 const Histogram::BucketBoundaries latency_seconds{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
                                                   1,     2.5,    5,     10,   30,    60,   120, 300,  600};
+
+// From a tenth of a millisecond to ten seconds: between the tokens of one answer.
+const Histogram::BucketBoundaries gap_seconds{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025,
+                                              0.05,   0.1,     0.25,   0.5,   1,      2.5,   5,    10};
+const Histogram::BucketBoundaries length_tokens{1,   2,    4,    8,    16,   32,    64,    128,   256,
+                                                512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072};
+
+/// What requests are refused with, so that each has a series before it happens.
+struct known_refusal {
+  unsigned status;
+  const char* code;
+};
+constexpr known_refusal known_refusals[] = {
+    {400, ""},
+    {400, "context_length_exceeded"},
+    {400, "event_id_of_other_model"},
+    {400, "event_id_of_other_request"},
+    {400, "invalid_event_id"},
+    {400, "invalid_template"},
+    {400, "not_a_stream"},
+    {400, "unsupported_endpoint"},
+    {400, "unsupported_parameter"},
+    {401, "invalid_api_key"},
+    {403, "host_not_allowed"},
+    {403, "origin_not_allowed"},
+    {404, ""},
+    {404, "model_not_found"},
+    {404, "session_not_found"},
+    {405, ""},
+    {408, ""},
+    {409, "answer_diverged"},
+    {409, "session_version_mismatch"},
+    {413, "request_too_large"},
+    {415, ""},
+    {417, ""},
+    {429, "queue_full"},
+    {429, "session_limit"},
+    {429, "session_memory_limit"},
+    {431, "headers_too_large"},
+    {500, ""},
+    {500, "answer_too_large"},
+    {501, ""},
+    {503, "draining"},
+    {503, "loading"},
+    {503, "no_worker"},
+    {503, "overloaded"},
+    {503, "session_lost"},
+    {504, "deadline_exceeded"},
+    {505, ""},
+};
+constexpr std::array<std::string_view, 4> status_classes = {"2xx", "3xx", "4xx", "5xx"};
 
 constexpr std::size_t source_count = static_cast<std::size_t>(draft::source::last_);
 constexpr std::array<std::string_view, static_cast<std::size_t>(request_end::last_)> ends = {"stop", "length", "error",
@@ -43,8 +98,11 @@ struct gateway_probe::series {
   Gauge& gauge(const std::string& name, const std::string& help) {
     return prometheus::BuildGauge().Name("redline_" + name).Help(help).Register(registry).Add({});
   }
+  Histogram& histogram(const std::string& name, const std::string& help, const Histogram::BucketBoundaries& bounds) {
+    return prometheus::BuildHistogram().Name("redline_" + name).Help(help).Register(registry).Add({}, bounds);
+  }
   Histogram& latency(const std::string& name, const std::string& help) {
-    return prometheus::BuildHistogram().Name("redline_" + name).Help(help).Register(registry).Add({}, latency_seconds);
+    return histogram(name, help, latency_seconds);
   }
   template<std::size_t Count>
   std::array<Counter*, Count> labelled(const std::string& name, const std::string& help, const std::string& label,
@@ -64,7 +122,27 @@ struct gateway_probe::series {
 
   Histogram& time_to_first_token =
       latency("time_to_first_token_seconds", "Time from a request's arrival to the first text of its answer");
+  Histogram& inter_token = histogram("inter_token_seconds",
+                                     "Time from one token of an answer to the next; of tokens that come together each "
+                                     "has its share",
+                                     gap_seconds);
+  Histogram& queue = latency("queue_seconds", "Time that an answer's first round waited for its first pass");
   Histogram& request_seconds = latency("request_seconds", "Time from a request's arrival to its end");
+  Histogram& prompt_lengths = histogram("request_prompt_tokens", "Prompt tokens of a finished request", length_tokens);
+  Histogram& answer_lengths =
+      histogram("request_generation_tokens", "Generated tokens of a finished answer", length_tokens);
+  prometheus::Family<Counter>& responses =
+      counters("http_responses_total", "Answers by the route's path and the class of their status");
+  std::map<std::string, std::array<Counter*, status_classes.size()>, std::less<>> responses_by_path;
+  prometheus::Family<Counter>& refusals = counters(
+      "refused_total", "Requests refused, by status and the error's code; what an event of a stream said counts too");
+  std::map<std::pair<unsigned, std::string>, Counter*> refused;
+  Counter& refused_with(unsigned status, const std::string& code) {
+    auto& at = refused[{status, code}];
+    if (at == nullptr) at = &refusals.Add({{"status", std::to_string(status)}, {"code", code}});
+    return *at;
+  }
+  transport::refusal_counts refused_by_front{};  // as far as they are counted
   std::array<Counter*, ends.size()> requests =
       labelled("requests_total", "Finished requests by outcome", "reason", ends);
   Counter& prompt_tokens = counter("prompt_tokens_total", "Prompt tokens of finished requests");
@@ -87,8 +165,9 @@ struct gateway_probe::series {
   Gauge& answers_running = gauge("answers_running", "Answers in progress at the gateway");
   Gauge& requests_running = gauge("requests_running", "Running sequences");
   Gauge& requests_waiting = gauge("requests_waiting", "Sequences that wait for admission");
-  Gauge& pages_total = gauge("kv_pages_total", "KV pages of the target model");
+  Gauge& pages_count = gauge("kv_pages", "KV pages of the target model");
   Gauge& pages_held = gauge("kv_pages_held", "KV pages in use");
+  Gauge& pages_ratio = gauge("kv_usage_ratio", "KV pages in use of all, from 0 to 1");
   Gauge& cost_error = gauge("cost_model_error_ratio", "Mean of |predicted - measured| / measured step time");
   Counter& steps = counter("steps_total", "Forward passes of the target model");
   Counter& rows = counter("rows_total", "Rows computed by the target model");
@@ -110,11 +189,49 @@ struct gateway_probe::series {
           .Help("Longest time that an actor of this kind held its thread in the last one to two minutes")
           .Register(registry);
   Counter& overflowed = counter("overflowed_total", "Answers ended because the model computed no finite number");
-  Counter& refused = counter("refused_total", "Sequences refused because the queue was full");
+  Counter& queue_refusals =
+      counter("queue_refusals_total", "Sequences that the scheduler refused because its queue was full");
+  process_series process{registry};
+
+  series() {
+    for (const auto& one : known_refusals) (void)refused_with(one.status, one.code);
+    prometheus::BuildGauge()
+        .Name("redline_build_info")
+        .Help("1; its labels say what runs")
+        .Register(registry)
+        .Add({{"version", std::string(version())}})
+        .Set(1);
+  }
 };
 
 gateway_probe::gateway_probe() : series_(std::make_unique<series>()) {}
 gateway_probe::~gateway_probe() = default;
+
+void gateway_probe::add_route(std::string_view path) {
+  auto& by_class = series_->responses_by_path[std::string(path)];
+  for (std::size_t i = 0; i < by_class.size(); ++i) {
+    by_class[i] = &series_->responses.Add({{"path", std::string(path)}, {"status", std::string(status_classes[i])}});
+  }
+}
+
+void gateway_probe::answered(std::string_view path, unsigned status) {
+  const auto at = series_->responses_by_path.find(path);
+  const std::size_t kind = status / 100 - 2;  // of 0 and 100 none, since it wraps
+  if (at != series_->responses_by_path.end() && kind < status_classes.size()) at->second[kind]->Increment();
+}
+
+void gateway_probe::refused(unsigned status, const std::string& code) {
+  series_->refused_with(status, code).Increment();
+}
+
+void gateway_probe::next_tokens(std::size_t count, microseconds since_last) {
+  if (count == 0) return;
+  const double each = to_seconds(since_last) / static_cast<double>(count);
+  std::vector<double> increments(gap_seconds.size() + 1);
+  const auto bucket = std::lower_bound(gap_seconds.begin(), gap_seconds.end(), each) - gap_seconds.begin();
+  increments[static_cast<std::size_t>(bucket)] = static_cast<double>(count);
+  series_->inter_token.ObserveMultiple(increments, to_seconds(since_last));
+}
 
 void gateway_probe::first_text(microseconds since_arrival) {
   series_->time_to_first_token.Observe(to_seconds(since_arrival));
@@ -125,6 +242,7 @@ void gateway_probe::tokens_generated(std::size_t count) {
 }
 
 void gateway_probe::answer_finished(const session_stats& stats) {
+  if (stats.rounds > 0) series_->queue.Observe(static_cast<double>(stats.queued_us) / 1e6);
   for (const auto from : draft::all_sources) {
     const auto i = static_cast<std::size_t>(from);
     series_->drafted[i]->Increment(stats.of(from).drafted);
@@ -135,7 +253,12 @@ void gateway_probe::answer_finished(const session_stats& stats) {
   series_->copied_forced.Increment(stats.copied_forced);
 }
 
-void gateway_probe::prompt_read(std::uint64_t tokens) { series_->prompt_tokens.Increment(static_cast<double>(tokens)); }
+void gateway_probe::prompt_read(std::uint64_t tokens) {
+  series_->prompt_tokens.Increment(static_cast<double>(tokens));
+  series_->prompt_lengths.Observe(static_cast<double>(tokens));
+}
+
+void gateway_probe::answer_read(std::uint64_t tokens) { series_->answer_lengths.Observe(static_cast<double>(tokens)); }
 
 void gateway_probe::request_finished(request_end how, microseconds since_arrival) {
   series_->requests[static_cast<std::size_t>(how)]->Increment();
@@ -165,12 +288,19 @@ std::string gateway_probe::text(const state& now) {
   for (std::size_t i = 0; i < now.refused_by_bridge.size(); ++i) {
     follow(*s.refused_by_bridge[i], static_cast<double>(now.refused_by_bridge[i]));
   }
+  for (std::size_t i = 0; i < now.refused_by_front.size(); ++i) {
+    const auto& why = transport::refusals::all[i];
+    const auto more = now.refused_by_front[i] - std::exchange(s.refused_by_front[i], now.refused_by_front[i]);
+    if (more > 0) s.refused_with(why.status, std::string(why.code)).Increment(static_cast<double>(more));
+  }
+  s.process.refresh();
   if (now.scheduler != nullptr) {
     const auto& r = *now.scheduler;
     s.requests_running.Set(r.running_count);
     s.requests_waiting.Set(r.waiting_count);
-    s.pages_total.Set(r.pages_count);
+    s.pages_count.Set(r.pages_count);
     s.pages_held.Set(r.pages_held);
+    s.pages_ratio.Set(r.pages_count > 0 ? static_cast<double>(r.pages_held) / r.pages_count : 0);
     s.cost_error.Set(r.cost_error_ratio);
     follow(s.steps, static_cast<double>(r.batches_total));
     follow(s.rows, static_cast<double>(r.rows_total));
@@ -179,7 +309,7 @@ std::string gateway_probe::text(const state& now) {
     follow(s.cached_prompt_tokens, static_cast<double>(r.cached_total));
     follow(s.preempted, static_cast<double>(r.preempted_total));
     follow(s.overflowed, static_cast<double>(r.overflowed_total));
-    follow(s.refused, static_cast<double>(r.refused_total));
+    follow(s.queue_refusals, static_cast<double>(r.refused_total));
   }
   auto families = s.registry.Collect();
   if (now.as_vllm) append_vllm_metrics(families, *now.as_vllm);

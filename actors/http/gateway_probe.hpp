@@ -13,6 +13,7 @@
 #include "runtime/actor/undelivered.hpp"
 #include "runtime/base/environment.hpp"
 #include "transport/bridge_counts.hpp"
+#include "transport/http_wire.hpp"
 
 namespace redline::actors {
 
@@ -40,10 +41,18 @@ class gateway_probe {
   gateway_probe();
   ~gateway_probe();
 
+  /// From then on what is answered on this path is counted. path: of the route, not what a client sent.
+  void add_route(std::string_view path);
+  void answered(std::string_view path, unsigned status);
+  /// code: one of ours, or empty.
+  void refused(unsigned status, const std::string& code);
   void first_text(microseconds since_arrival);
+  /// So many tokens came, so long after those before them.
+  void next_tokens(std::size_t count, microseconds since_last);
   void tokens_generated(std::size_t count);
   void answer_finished(const session_stats& stats);
   void prompt_read(std::uint64_t tokens);
+  void answer_read(std::uint64_t tokens);
   void request_finished(request_end how, microseconds since_arrival);
   void stream_resumed();
   void edit_session_opened();
@@ -59,6 +68,7 @@ class gateway_probe {
     const scheduler_report* scheduler = nullptr;
     actor::undelivered_counts undelivered;
     transport::bridge_counts refused_by_bridge{};
+    transport::refusal_counts refused_by_front{};  // by the HTTP server, before there was a request
     std::vector<actor::handler_times::reading> handlers;
     std::optional<vllm_facts> as_vllm;  // also under vLLM's names
   };

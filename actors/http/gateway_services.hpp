@@ -9,6 +9,7 @@
 #include "actors/http/browser_guard.hpp"
 #include "actors/http/gateway_probe.hpp"
 #include "actors/http/openai/api_error.hpp"
+#include "actors/http/routing/cross_origin.hpp"
 #include "actors/messages/edit_messages.hpp"
 #include "actors/pool/model_shelf.hpp"
 #include "runtime/actor/thread_pool.hpp"
@@ -27,6 +28,8 @@ struct gateway_services {
   api_keys keys;
   bool speaks_vllm = false;           // to routers made for vLLM: its metrics and some of its endpoints
   browser_guard guard;                // asked while there are no keys
+  cross_origin pages;                 // of elsewhere that may use the server
+  bool metrics_are_open = false;      // need no key
   std::uint32_t sessions_max = 1024;  // answers in progress
   edit_limits editing;
   std::shared_ptr<edit_memory> edit_bytes = std::make_shared<edit_memory>();

@@ -39,8 +39,8 @@ api::api_error explain(const failure& why) {
 /// The server's end of the conversation with the gateway.
 class http_actor final : public actor::actor_of<http_actor> {
  public:
-  using accepts = actor::protocol<http_respond, http_body, http_stream, http_progress, http_fail, http_forget,
-                                  http_drain, actor::undeliverable>;
+  using accepts = actor::protocol<http_respond, http_body, http_stream, http_progress, http_hold, http_fail,
+                                  http_forget, http_drain, actor::undeliverable>;
 
   http_actor(actor::actor_context& context, actor::actor_ref<gateway> to,
              const std::unique_ptr<transport::http_front>& front)
@@ -84,6 +84,7 @@ class http_actor final : public actor::actor_of<http_actor> {
     front_->respond({m.exchange}, whole.status, to_headers(whole.headers), std::move(whole.body));
   }
   void on(const http_progress& m) { front_->note_progress({m.exchange}); }
+  void on(const http_hold& m) { front_->hold_open({m.exchange}, to_headers(m.headers)); }
   void on(const http_fail& m) {
     unfinished_.erase(m.exchange);
     front_->fail({m.exchange}, m.status, {}, m.error);

@@ -1,27 +1,57 @@
 #include "actors/http/http_replies.hpp"
 
+#include <iterator>
 #include <utility>
 
 #include "runtime/base/size_limits.hpp"
 
 namespace redline::actors {
+namespace {
+constexpr std::string_view log_name = "gateway";
+}  // namespace
+
+const std::shared_ptr<const request_facts>& caller::nobodys_facts() {
+  static const auto facts = std::make_shared<const request_facts>();
+  return facts;
+}
 
 void http_replies::respond(const caller& who, unsigned status, std::string body, header_list more,
                            std::string content_type) {
-  using sizes::http_answer_part_bytes_max;
-  if (body.size() > sizes::http_answer_bytes_max) {
-    return refuse(who, {500,
-                        "server_error",
-                        "The answer has " + std::to_string(body.size()) + " bytes, more than the " +
-                            std::to_string(sizes::http_answer_bytes_max) +
-                            " that are sent as a whole. Ask for a stream, fewer choices or fewer logprobs.",
-                        "",
-                        "answer_too_large",
-                        {}});
+  if (try_respond(who, status, std::move(body), std::move(more), std::move(content_type))) note_served(who, status);
+}
+
+void http_replies::respond_noting(const caller& who, unsigned status, std::string body, header_list more,
+                                  std::vector<log_field> cost) {
+  if (try_respond(who, status, std::move(body), std::move(more), "application/json")) {
+    note_served(who, status, std::move(cost));
   }
+}
+
+bool http_replies::try_respond(const caller& who, unsigned status, std::string body, header_list more,
+                               std::string content_type) {
+  if (body.size() > sizes::http_answer_bytes_max) {
+    refuse(who, {500,
+                 "server_error",
+                 "The answer has " + std::to_string(body.size()) + " bytes, more than the " +
+                     std::to_string(sizes::http_answer_bytes_max) +
+                     " that are sent as a whole. Ask for a stream, fewer choices or fewer logprobs.",
+                 "",
+                 "answer_too_large",
+                 {}});
+    return false;
+  }
+  probe_->answered(who.facts->route, status);
+  send_whole(who, status, std::move(body), std::move(more), std::move(content_type));
+  return true;
+}
+
+void http_replies::send_whole(const caller& who, unsigned status, std::string body, header_list more,
+                              std::string content_type) {
+  using sizes::http_answer_part_bytes_max;
   http_respond answer{.exchange = who.exchange, .status = status, .headers = std::move(more)};
-  answer.headers.emplace_back("Content-Type", std::move(content_type));
+  if (status != 204) answer.headers.emplace_back("Content-Type", std::move(content_type));
   answer.headers.emplace_back("x-request-id", who.request_id);
+  answer.headers.insert(answer.headers.end(), who.facts->more_headers.begin(), who.facts->more_headers.end());
   answer.more = body.size() > http_answer_part_bytes_max;
   if (!answer.more) {
     answer.body = std::move(body);
@@ -31,6 +61,30 @@ void http_replies::respond(const caller& who, unsigned status, std::string body,
   context_.send(http_, answer);
   unsent_[who.exchange] = {std::move(body)};
   on(answer_part_due{who.exchange});
+}
+
+std::vector<log_field> http_replies::describe(const caller& who, unsigned status) const {
+  return {
+      {"request", who.request_id}, {"tenant", who.tenant.value}, {"method", who.facts->method},
+      {"path", who.facts->path},   {"status", status},           {"ms", (context_.now() - who.arrived).count() / 1000},
+      {"agent", who.facts->agent}};
+}
+
+void http_replies::note_served(const caller& who, unsigned status, std::vector<log_field> cost) {
+  const auto level = who.facts->is_looked_at_often ? log_level::debug : log_level::info;
+  if (!log_enabled(level)) return;
+  auto fields = describe(who, status);
+  fields.insert(fields.end(), std::make_move_iterator(cost.begin()), std::make_move_iterator(cost.end()));
+  log_line(level, log_name, "request served", fields);
+}
+
+void http_replies::note_refusal(const caller& who, const api::api_error& why) {
+  probe_->refused(why.status, why.code);
+  auto fields = describe(who, why.status);
+  if (!why.code.empty()) fields.emplace_back("code", why.code);
+  if (!why.param.empty()) fields.emplace_back("param", why.param.substr(0, request_fact_bytes_max));
+  const auto level = who.facts->is_looked_at_often ? log_level::debug : log_level::info;
+  log_line(level, log_name, "request refused: " + why.message.substr(0, request_fact_bytes_max), fields);
 }
 
 void http_replies::on(const answer_part_due& m) {
@@ -49,7 +103,9 @@ void http_replies::on(const answer_part_due& m) {
 }
 
 void http_replies::refuse(const caller& who, const api::api_error& why) {
-  respond(who, why.status, api::error_body(why), api::error_headers(why));
+  note_refusal(who, why);
+  probe_->answered(who.facts->route, why.status);
+  send_whole(who, why.status, who.facts->error_body(why), api::error_headers(why), "application/json");
 }
 
 void http_replies::fail(std::uint64_t exchange, const api::api_error& why) {
@@ -59,12 +115,21 @@ void http_replies::fail(std::uint64_t exchange, const api::api_error& why) {
 
 void http_replies::note_progress(const caller& who) { context_.send(http_, http_progress{who.exchange}); }
 
-void http_replies::begin_stream(const caller& who) {
+void http_replies::hold_open(const caller& who) {
+  http_hold held{.exchange = who.exchange};
+  held.headers = {{"Content-Type", "application/json"}, {"x-request-id", who.request_id}};
+  held.headers.insert(held.headers.end(), who.facts->more_headers.begin(), who.facts->more_headers.end());
+  context_.send(http_, held);
+}
+
+void http_replies::begin_stream(const caller& who, std::string_view content_type) {
   http_stream head{.exchange = who.exchange, .begin = true};
-  head.headers = {{"Content-Type", "text/event-stream; charset=utf-8"},
+  head.headers = {{"Content-Type", std::string(content_type)},
                   {"Cache-Control", "no-cache"},
                   {"X-Accel-Buffering", "no"},
                   {"x-request-id", who.request_id}};
+  head.headers.insert(head.headers.end(), who.facts->more_headers.begin(), who.facts->more_headers.end());
+  probe_->answered(who.facts->route, 200);
   context_.send(http_, head);
 }
 

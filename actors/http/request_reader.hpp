@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "actors/http/http_replies.hpp"
+#include "actors/http/routing/content_coding.hpp"
 #include "runtime/actor/offload.hpp"
 
 namespace redline::actors {
@@ -27,9 +28,15 @@ class request_reader {
   void read(const route_context& r, Job job, Then then) {
     using value = std::invoke_result_t<const Job&, const std::string&>;
     const caller& who = r.who;
-    const std::size_t bytes = r.request.body.size();
+    const auto coding = content_coding::read(r.request.headers, r.request.body);
+    if (!coding) return replies_.refuse(who, coding.error());
     const auto ticket = work_.run(
-        who.tenant, bytes, [job = std::move(job), body = std::move(r.request.body)] { return job(body); },
+        who.tenant, coding->bytes,
+        [job = std::move(job), coding = *coding, packed = std::move(r.request.body)]() mutable -> value {
+          const auto body = coding.unpack(std::move(packed));
+          if (!body) return body.error();
+          return job(*body);
+        },
         [this, who, then = std::move(then)](result<value> outcome) mutable {
           reading_.erase(who.exchange);
           if (!outcome) return replies_.refuse(who, api::error_of(outcome.error(), who.request_id));

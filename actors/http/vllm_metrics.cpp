@@ -33,6 +33,10 @@ constexpr alias aliases[] = {
     {"spec_accepted_total", "spec_decode_num_accepted_tokens_total"},
     {"time_to_first_token_seconds", "time_to_first_token_seconds"},
     {"request_seconds", "e2e_request_latency_seconds"},
+    {"inter_token_seconds", "inter_token_latency_seconds"},
+    {"queue_seconds", "request_queue_time_seconds"},
+    {"request_prompt_tokens", "request_prompt_tokens"},
+    {"request_generation_tokens", "request_generation_tokens"},
 };
 constexpr std::string_view usage_names[] = {"kv_cache_usage_perc", "gpu_cache_usage_perc"};
 
@@ -53,8 +57,7 @@ class vllm_writer {
     add(a.theirs, from->help, from->type, {std::move(sum)});
   }
   void add_usage() {
-    const double total = value_of("kv_pages_total");
-    const double share = total > 0 ? value_of("kv_pages_held") / total : 0;
+    const double share = value_of("kv_usage_ratio");
     for (const auto name : usage_names) {
       add(name, "Share of the KV pages in use, from 0 to 1", MetricType::Gauge, {gauge({}, share)});
     }
@@ -73,7 +76,7 @@ class vllm_writer {
     add("request_success_total", from->help, MetricType::Counter, std::move(by_reason));
   }
   void add_config() {
-    const auto pages = static_cast<std::uint64_t>(value_of("kv_pages_total"));
+    const auto pages = static_cast<std::uint64_t>(value_of("kv_pages"));
     const label_list config{{"block_size", std::to_string(kv::page_tokens)},
                             {"enable_prefix_caching", "True"},
                             {"num_gpu_blocks", std::to_string(pages)}};

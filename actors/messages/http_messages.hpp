@@ -107,6 +107,18 @@ struct http_progress {
   static constexpr auto fields(auto& self) { return std::tie(self.exchange); }
 };
 
+/// The same, and the answer will be whole and successful, with these headers, unless an error ends it: while it is long
+/// in coming the client may be sent them and blank lines.
+struct http_hold {
+  static constexpr actor::message_id id{0x0718};
+  static constexpr std::string_view name = "http_hold";
+
+  std::uint64_t exchange = 0;
+  header_list headers;
+  [[nodiscard]] std::uint64_t subject() const { return exchange; }
+  static constexpr auto fields(auto& self) { return std::tie(self.exchange, self.headers); }
+};
+
 /// Ends an exchange wherever it stands: as a whole answer, or as the last event of its stream.
 struct http_fail {
   static constexpr actor::message_id id{0x0716};

@@ -91,6 +91,7 @@ struct session_stats {
   std::uint32_t cached_tokens = 0;  // of the prompt, computed for another answer before
   /// Prompt tokens whose KV was exact when the answer began; see verified::exact_count.
   std::uint32_t prompt_exact = 0;
+  std::uint64_t queued_us = 0;  // that the first round waited for its first pass
 
   /// Zeros for a source that a peer of another version does not know.
   [[nodiscard]] source_stats of(draft::source from) const {
@@ -102,7 +103,7 @@ struct session_stats {
     return std::tie(self.prompt_tokens, self.completion_tokens, self.rounds, self.target_passes, self.target_rows,
                     self.draft_passes, self.drafted, self.accepted, self.first_token_us, self.total_us, self.sources,
                     self.copied_forced, self.copied_verified, self.copy_refused, self.evictions, self.evicted_tokens,
-                    self.reevaluated, self.cached_tokens, self.prompt_exact);
+                    self.reevaluated, self.cached_tokens, self.prompt_exact, self.queued_us);
   }
 };
 
@@ -116,6 +117,16 @@ struct session_text {
   std::vector<token> tokens;
   std::vector<model::emitted_logprob> logprobs;  // one per token when asked for
   static constexpr auto fields(auto& self) { return std::tie(self.session, self.text, self.tokens, self.logprobs); }
+};
+
+/// The scheduler has taken the answer's first round: it is computed, or waits for that, and is no longer refused
+/// because too much waits. Not told of an answer whose first text comes within half a second.
+struct session_admitted {
+  static constexpr actor::message_id id{0x0607};
+  static constexpr std::string_view name = "session_admitted";
+
+  session_id session;
+  static constexpr auto fields(auto& self) { return std::tie(self.session); }
 };
 
 /// The last message of a session.

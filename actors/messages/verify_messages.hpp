@@ -92,12 +92,13 @@ struct verified {
   /// were computed for an older text or another window, or have seen such tokens.
   std::uint32_t exact_count = 0;
   cost::step_cost step;
+  std::uint64_t queued_us = 0;  // from when the round was taken to the first pass that it took part in
 
   /// Draft tokens that are among the tokens.
   [[nodiscard]] std::uint32_t accepted_count() const { return static_cast<std::uint32_t>(tokens.size()) - 1; }
   static constexpr auto fields(auto& self) {
     return std::tie(self.sequence, self.round, self.tokens, self.logprobs, self.verified_count, self.passes, self.rows,
-                    self.recomputed_count, self.cached_count, self.exact_count, self.step);
+                    self.recomputed_count, self.cached_count, self.exact_count, self.step, self.queued_us);
   }
 };
 
@@ -135,7 +136,8 @@ struct refused {
   static constexpr auto fields(auto& self) { return std::tie(self.sequence, self.why, self.retry_after_ms); }
 };
 
-/// The round that was asked again is still in work or in the queue: its answer will come.
+/// The round is in work or in the queue: its answer will come. Said of a new sequence's first round when it is not
+/// answered within half a second, and of each round that is asked again.
 struct run_pending {
   static constexpr actor::message_id id{0x0407};
   static constexpr std::string_view name = "run_pending";

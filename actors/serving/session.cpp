@@ -193,7 +193,12 @@ actor::task<const verified*> session::ask_target() {
                                           std::to_string(partners_.silence_max.count() / 1'000'000) + " s"});
       co_return nullptr;
     }
-    if (m.as<run_pending>() != nullptr) continue;
+    if (m.as<run_pending>() != nullptr) {
+      if (stats_.rounds == 0 && !std::exchange(admission_told_, true)) {
+        context().send(partners_.client, session_admitted{work_.spec().session});
+      }
+      continue;
+    }
     asked = now;
     if (const auto* gap = m.as<log_needed>()) {
       splices_.clear();
@@ -313,6 +318,7 @@ token_log::progress session::commit(const verified& m) {
   stats_.target_rows += m.rows;
   stats_.reevaluated = recomputed_before_ + m.recomputed_count;
   splices_.clear();
+  if (stats_.rounds == 1) stats_.queued_us = m.queued_us;
   if (stats_.rounds == 1) stats_.cached_tokens = std::min(m.cached_count, stats_.prompt_tokens);
   if (stats_.first_token_us == 0) {
     stats_.first_token_us = static_cast<std::uint64_t>((context().now() - began_).count());

@@ -146,6 +146,7 @@ class session final : public actor::actor_of<session> {
   // what is before them counts as known.
   bool target_strayed_ = false;
   bool target_answered_ = false;         // a round of this session
+  bool admission_told_ = false;          // to the client
   std::vector<log_splice> splices_;      // that the scheduler is not known to have
   bool moved_ = false;                   // KV may be moved rather than computed
   std::uint32_t recomputed_before_ = 0;  // by schedulers that are gone; the present one counts in `verified`

@@ -101,6 +101,7 @@ void verify_scheduler::take(const question& q) {
       auto& c = clients_[m.sequence];
       c.session = q.session;
       c.heard = context().now();
+      c.queued_at = context().now();
       if (!m.splices.empty() || m.log.from < c.prompt_count || m.prompt_count != c.prompt_count) c.prompt_words.reset();
       c.prompt_count = m.prompt_count;
       c.sampling = m.sampling;
@@ -113,6 +114,7 @@ void verify_scheduler::take(const question& q) {
         report_.queried_total += queue_.log(m.sequence).count();
         followers_.add(m.sequence, c.scope);
         look_for_prefix(m.sequence);
+        if (!q.prefill_only) c.untold = m.round;
       }
       if (outcome == submit_outcome::nothing_to_do) {
         const prefilled done{m.sequence, m.round, queue_.log(m.sequence).exact_count()};
@@ -239,6 +241,10 @@ void verify_scheduler::place() {
   is_batch_out_ = true;
   pages_came_free_ = false;  // the answer counts them
   placed_at_ = sent_at_ = context().now();
+  for (const auto& run : plan_.runs) {
+    client& c = clients_.at(run.sequence);
+    if (const auto since = std::exchange(c.queued_at, std::nullopt)) c.queued = placed_at_ - *since;
+  }
   context().tell(cache_, sent_);
 }
 
@@ -385,7 +391,9 @@ void verify_scheduler::on(const batch_done& m) {
                         .recomputed_count = outcome.recomputed_count,
                         .cached_count = outcome.cached_count,
                         .exact_count = exact_count,
-                        .step = step_cost_of(outcome.sequence, done.size())};
+                        .step = step_cost_of(outcome.sequence, done.size()),
+                        .queued_us = static_cast<std::uint64_t>(c.queued.count())};
+      c.untold.reset();
     }
     if (followers_.note_prompt_done(outcome.sequence)) {
       offer_prefix_of(outcome.sequence);
@@ -545,6 +553,7 @@ void verify_scheduler::on(const scheduler_tick&) {
     context().tell(cache_, sent_);
   }
   release_abandoned();
+  tell_waiting();
   // Some may have waited long enough for the cache manager's answer, others may get the place of an idle sequence.
   step();
   if (is_batch_out_) return;
@@ -553,6 +562,14 @@ void verify_scheduler::on(const scheduler_tick&) {
   if (!target_up_ || !pages_came_free_) return;
   plan_ = {};
   place();
+}
+
+/// New sequences that are not answered at once learn that they will be.
+void verify_scheduler::tell_waiting() {
+  for (auto& [sequence, c] : clients_) {
+    if (const auto round = std::exchange(c.untold, std::nullopt))
+      context().send(c.session, run_pending{sequence, *round});
+  }
 }
 
 void verify_scheduler::release_abandoned() {

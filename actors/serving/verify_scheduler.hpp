@@ -78,7 +78,10 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
   /// What the answers to a sequence's rounds need apart from its tokens.
   struct client {
     actor::address session;
-    instant heard;  // when it last asked
+    instant heard;                     // when it last asked
+    std::optional<round_id> untold;    // its first round, until it is answered or known to be taken
+    std::optional<instant> queued_at;  // the round, until its first pass
+    microseconds queued{0};            // then it had waited so long
     std::uint32_t prompt_count = 0;
     model::sampling_params sampling;
     std::optional<std::uint32_t> logprobs;
@@ -106,6 +109,7 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
   void look_again();
   void lose_all_kv();
   void release_abandoned();
+  void tell_waiting();
   void lose_target();
   [[nodiscard]] bool is_stalled() const;
   bool make_runs();

@@ -343,7 +343,7 @@ describe("errors", () => {
         });
         assert.equal((await fetch(`${server.url}/v1/nothing`)).status, 404);
         assert.equal((await fetch(`${server.url}/v1/chat/completions`)).status, 405);
-        assert.equal((await post("/v1/embeddings", "{}")).status, 501);
+        assert.equal((await post("/v1/embeddings", "{}")).status, 400);
     });
 
     test("refuses bodies that are no JSON, no UTF-8 or too large", async () => {
@@ -479,7 +479,28 @@ describe("beside the completions", () => {
     });
 });
 
+describe("a long prompt", () => {
+    test("is answered with headers and a role before it is read", async () => {
+        const long = [{role: "user", content: "x = 1\n".repeat(1200)}];
+        const waiting = [];
+        // Others keep the server busy, so that the prompt waits for its turn.
+        for (let i = 0; i < 4; ++i) waiting.push(client.chat.completions.create(ask({messages: [{role: "user", content: `${i}` + "y = 2\n".repeat(1200)}]})));
+        const stream = await client.chat.completions.create(ask({messages: long, stream: true, max_tokens: 2}));
+        let begun = false;
+        for await (const chunk of stream) {
+            if (!begun) assert.equal(chunk.choices[0].delta.content, "", "the role comes before any text");
+            begun = true;
+        }
+        assert.ok(begun);
+        await Promise.all(waiting);
+    });
+});
+
 describe("a guarded, narrow server", () => {
+    const keyedMetric = async (of, series) => {
+        const text = await (await fetch(`${of.url}/metrics`, {headers: {authorization: "Bearer secret-key-1"}})).text();
+        return Number(text.split("\n").find((line) => line.startsWith(series + " "))?.split(" ").at(-1));
+    };
     let narrow;
     before(async () => {
         // Flags win over the example configuration, which must be one that the program understands.
@@ -506,6 +527,8 @@ describe("a guarded, narrow server", () => {
             const headers = error.headers;
             assert.ok(Number(headers.get?.("retry-after") ?? headers["retry-after"]) > 0);
         }
+        // Who refused does not matter; a client's own tries again are counted, too.
+        assert.equal(await keyedMetric(narrow, 'redline_refused_total{code="queue_full",status="429"}'), refused.length);
         await mine.chat.completions.create(ask({max_tokens: 2}));
     });
 

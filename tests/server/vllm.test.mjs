@@ -34,7 +34,7 @@ test("metrics have vLLM's names and our numbers", async () => {
     }
     assert.ok(value("vllm:generation_tokens_total") >= 4);
     assert.ok(value("vllm:prefix_cache_hits_total") <= value("vllm:prefix_cache_queries_total"));
-    assert.equal(value("vllm:kv_cache_usage_perc"), value("redline_kv_pages_held") / value("redline_kv_pages_total"));
+    assert.equal(value("vllm:kv_cache_usage_perc"), value("redline_kv_usage_ratio"));
     assert.match(text, /^vllm:cache_config_info\{.*block_size="32".*\} 1$/m);
     assert.match((await (await fetch(`${server.url}/version`)).json()).version, /^\d+\./);
 });

@@ -274,6 +274,37 @@ TEST(http_front, drops_a_reader_whose_buffer_is_full) {
   EXPECT_TRUE(server.wait_for_closed(1));
 }
 
+TEST(http_front, holds_a_whole_answer_open_with_blank_lines) {
+  auto what = http_server_fixture::quick_options();
+  what.ping_interval = what.hold_after = milliseconds(20);
+  const auto hold = [](http_front& front, exchange_id id, http_request) {
+    front.hold_open(id, {{"Content-Type", "application/json"}, {"x-request-id", "r"}});
+  };
+  http_server_fixture server(hold, what);
+  raw_client client(server.port());
+  client.send(post("/x", "{}"));
+  EXPECT_THAT(client.read_until("\r\n\r\n"),
+              testing::AllOf(StartsWith("HTTP/1.1 200 OK\r\n"), HasSubstr("x-request-id")));
+  EXPECT_EQ(client.read_exactly(12), "1\r\n\n\r\n1\r\n\n\r\n");
+  server.on_server([&](http_front& front) { front.respond({1}, 200, {}, "{\"a\": 1}"); });
+  EXPECT_THAT(client.read_until("0\r\n\r\n"), HasSubstr("8\r\n{\"a\": 1}\r\n"));
+  client.send(post("/x", "{}"));  // the connection is kept
+  EXPECT_THAT(client.read_until("\n\r\n"), StartsWith("HTTP/1.1 200 OK\r\n"));
+  client.read_until("1\r\n\n\r\n");
+  server.on_server([&](http_front& front) { front.respond({2}, 500, {}, "{}"); });
+  EXPECT_THAT(client.read_until("{}"), Not(HasSubstr("0\r\n\r\n"))) << "it is seen to be broken off";
+}
+
+TEST(http_front, sends_a_held_answer_that_comes_in_time_as_any_other) {
+  http_server_fixture server([](http_front& front, exchange_id id, http_request) {
+    front.hold_open(id, {{"Content-Type", "application/json"}});
+    front.respond(id, 429, {{"Retry-After", "1"}}, "{}");
+  });
+  raw_client client(server.port());
+  client.send(post("/x", "{}"));
+  EXPECT_THAT(client.read_response().first, StartsWith("HTTP/1.1 429 "));
+}
+
 TEST(http_front, pings_a_silent_event_stream_only) {
   auto what = http_server_fixture::quick_options();
   what.ping_interval = milliseconds(20);

@@ -71,6 +71,13 @@ result<std::shared_ptr<gateway_services>> make_services(const serve_flags& f, co
   s->http = actor::make_address(process, topology::http_worker, topology::http);
   s->keys = std::move(keys);
   s->guard = {.checks_host = is_loopback(where.host), .hosts = f.allowed_hosts};
+  REDLINE_TRY_ASSIGN(s->pages, cross_origin::make(f.cors_origins));
+  if (s->keys.empty() && s->pages.allows_all()) {
+    return failure{
+        errc::invalid_argument,
+        "--cors-origin *: without API keys any page that somebody here opens could use this server; name the "
+        "origins, or give --api-key"};
+  }
   set_gateway_limits(f, *s);
   s->on_drained = std::move(on_drained);
   return s;

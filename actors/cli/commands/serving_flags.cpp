@@ -184,6 +184,12 @@ void add_http_flags(command c, serve_flags& flags) {
         "may")
       .separator(',')
       .group("HTTP");
+  c.add("--cors-origin", flags.cors_origins,
+        "Origins such as https://example.org whose pages may use the server from a browser; with API keys also *, for "
+        "all")
+      .separator(',')
+      .group("HTTP");
+  c.add_flag("--metrics-open", flags.metrics_open, "With keys, serve /metrics to who has none").group("HTTP");
   c.add_flag("--accept-any-model", flags.accept_any_model, "Answer whatever model a request names").group("HTTP");
   c.add("--compat", flags.compat, "Speak to routers made for another server, too: vllm, its metrics and endpoints")
       .one_of({"vllm"})
@@ -293,6 +299,7 @@ result<engine_options> to_engine_options(const serve_flags& flags) {
 
 void set_gateway_limits(const serve_flags& flags, gateway_services& services) {
   services.accept_any_model = flags.accept_any_model;
+  services.metrics_are_open = flags.metrics_open;
   services.speaks_vllm = flags.compat == "vllm";
   services.eviction_defaults = to_eviction_options(flags.eviction);
   services.sessions_max =

@@ -46,6 +46,8 @@ struct serve_flags {
   std::string api_key_file;
   bool insecure = false;
   std::vector<std::string> allowed_hosts;
+  std::vector<std::string> cors_origins;
+  bool metrics_open = false;
   std::vector<std::string> aliases;  // the first is the model's name
   bool accept_any_model = false;
   std::string compat;            // "vllm", or empty

@@ -26,11 +26,14 @@ api_error not_found(std::string message, std::string code) {
   return {404, "not_found_error", std::move(message), "", std::move(code), {}};
 }
 
-api_error method_not_allowed(std::string_view method, std::string_view path) {
-  return {405, invalid_request, std::string(method) + " is not allowed on " + std::string(path) + ".", "", "", {}};
+api_error method_not_allowed(std::string_view method, std::string_view path, std::string allowed) {
+  std::string message = std::string(method) + " is not allowed on " + std::string(path) + "; expected " + allowed + ".";
+  return {405, invalid_request, std::move(message), "", "", {}, std::move(allowed)};
 }
 
-api_error not_supported(std::string message) { return {501, "not_supported_error", std::move(message), "", "", {}}; }
+api_error not_supported(std::string message) {
+  return {400, invalid_request, std::move(message), "", "unsupported_endpoint", {}};
+}
 
 api_error error_of(const failure& why, std::string_view request_id) {
   switch (why.code) {
@@ -95,6 +98,7 @@ std::string error_event(const api_error& why) { return "data: " + error_body(why
 std::vector<std::pair<std::string, std::string>> error_headers(const api_error& why) {
   std::vector<std::pair<std::string, std::string>> headers;
   if (why.status == 401) headers.emplace_back("WWW-Authenticate", "Bearer");
+  if (!why.allowed_methods.empty()) headers.emplace_back("Allow", why.allowed_methods);
   if (why.status == 409) headers.emplace_back("x-should-retry", "false");  // SDKs retry 409 unless told
   if (const auto seconds = why.retry_after_seconds) {
     headers.emplace_back("Retry-After", std::to_string(*seconds));

@@ -20,6 +20,7 @@ struct api_error {
   std::string param;  // the field at fault, such as "messages[1].content"; empty: none
   std::string code;   // empty: none
   std::optional<std::uint32_t> retry_after_seconds;
+  std::string allowed_methods;  // of a 405
 
   bool operator==(const api_error&) const = default;
 };
@@ -27,8 +28,9 @@ struct api_error {
 /// 400 for one field. code: empty, "unsupported_parameter", ...
 api_error bad_field(std::string param, std::string message, std::string code = {});
 api_error not_found(std::string message, std::string code = {});
-api_error method_not_allowed(std::string_view method, std::string_view path);
-/// For endpoints that clients know and we lack.
+/// allowed: methods, as in the header Allow.
+api_error method_not_allowed(std::string_view method, std::string_view path, std::string allowed);
+/// For endpoints that clients know and we lack. 400: SDKs try again what is answered with 5xx.
 api_error not_supported(std::string message);
 
 /// What a failure inside means to a client. Bugs and machine trouble become a text without internals that names the

@@ -572,11 +572,14 @@ checked<generation_request> parse_chat_request(std::string_view body, const requ
   return parse_generation(body, endpoint::chat, prompt_form::messages, limits);
 }
 
-checked<generation_request> parse_completion_request(std::string_view body, const request_limits& limits,
-                                                     bool may_be_native) {
+checked<generation_request> parse_completion_request(std::string_view body, const request_limits& limits) {
+  return parse_generation(body, endpoint::completions, prompt_form::prompts, limits);
+}
+
+checked<generation_request> parse_completion_or_native_request(std::string_view body, const request_limits& limits) {
   const auto parsed = parse_body(body);
   if (!parsed) return parsed.error();
-  const bool is_native = may_be_native && parsed->contains("n_predict") && !parsed->contains("max_tokens");
+  const bool is_native = parsed->contains("n_predict") && !parsed->contains("max_tokens");
   return read_fields(*parsed, is_native ? endpoint::native : endpoint::completions, prompt_form::prompts, limits);
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -105,6 +106,8 @@ struct fill_request {
   std::vector<file> context;  // other texts, the most important last
 };
 
+struct answer_shape;
+
 /// A chat or completion request, checked. What would change the answer and is not honoured never gets here: it is
 /// refused. What is a hint only, or unknown, is named in `ignored`.
 struct generation_request {
@@ -158,6 +161,7 @@ struct generation_request {
   std::optional<std::string> schema;     // response_format: a JSON schema as text, not yet looked at
   std::optional<tools::tool_set> tools;  // chat; never without a tool
   eviction_request eviction;
+  std::shared_ptr<const answer_shape> shape;  // of another API; null: OpenAI's
   /// Over the server's own; off for an answer that follows a grammar, whose place in it is counted from its beginning.
   [[nodiscard]] kv::eviction_options evicting(kv::eviction_options defaults) const {
     return copy || schema || calls_tools() ? kv::eviction_options{} : eviction.over(defaults);
@@ -170,10 +174,13 @@ struct generation_request {
   [[nodiscard]] std::uint32_t answers_per_prompt() const { return std::max(n, best_of); }
 };
 
+/// How bodies of a path are read. On any thread.
+using request_parser = checked<generation_request> (*)(std::string_view body, const request_limits& limits);
 checked<generation_request> parse_chat_request(std::string_view body, const request_limits& limits = {});
-/// may_be_native: llama.cpp serves its own shape under the same path, and n_predict tells.
-checked<generation_request> parse_completion_request(std::string_view body, const request_limits& limits = {},
-                                                     bool may_be_native = false);
+checked<generation_request> parse_completion_request(std::string_view body, const request_limits& limits = {});
+/// llama.cpp serves its own shape under the same path, and n_predict tells.
+checked<generation_request> parse_completion_or_native_request(std::string_view body,
+                                                               const request_limits& limits = {});
 /// Mistral's /v1/fim/completions.
 checked<generation_request> parse_fim_request(std::string_view body, const request_limits& limits = {});
 /// llama.cpp's /completion and /infill.

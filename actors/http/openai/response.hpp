@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -8,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "actors/http/openai/answer_writer.hpp"
 #include "actors/http/openai/api_error.hpp"
 #include "actors/http/openai/event_id.hpp"
 #include "actors/http/openai/json.hpp"
@@ -16,67 +18,6 @@
 #include "runtime/base/ids.hpp"
 
 namespace redline::api {
-
-enum class finish_reason : std::uint8_t { stop, length, content_filter };
-std::string_view text_of(finish_reason why);
-
-/// Draft tokens of one source.
-struct source_report {
-  std::uint64_t drafted = 0;   // verified
-  std::uint64_t accepted = 0;  // of these
-  source_report& operator+=(const source_report& other);
-  bool operator==(const source_report&) const = default;
-};
-
-/// How exact the KV of an edit session's prompt was when the answer began, in tokens.
-struct kv_report {
-  std::uint32_t exact = 0;
-  std::uint32_t shifted = 0;
-  std::uint32_t stale = 0;
-  bool operator==(const kv_report&) const = default;
-};
-
-/// What one answer cost, for `usage`.
-struct usage_report {
-  std::uint32_t prompt_tokens = 0;
-  std::uint32_t cached_tokens = 0;  // of the prompt, found in the cache
-  std::uint32_t completion_tokens = 0;
-  std::uint32_t reasoning_tokens = 0;  // of these, up to the end of what the model thought
-
-  std::uint64_t drafted = 0;   // tokens verified, from any source
-  std::uint64_t accepted = 0;  // of these
-  /// The same by source. OpenAI's accepted and rejected prediction tokens are those of the client's prediction only;
-  /// what was never tried is neither.
-  source_report lookup, draft_model, prediction, program;
-  std::uint64_t copied_forced = 0;    // tokens of spans that a program copied
-  std::uint64_t copied_verified = 0;  // those that the model agreed to
-  std::uint64_t target_passes = 0;
-  std::uint64_t draft_passes = 0;
-  std::uint64_t rows = 0;         // computed by the target, verification and prefill
-  std::uint64_t evicted = 0;      // tokens that left the window
-  std::uint32_t evictions = 0;    // times that it moved
-  std::uint32_t reevaluated = 0;  // times that moved KV was lost and the window computed anew
-  std::string eviction = "off";   // the policy
-  double seconds = 0;             // from admission to the last token
-  double first_token_seconds = 0;
-  std::optional<kv_report> kv;       // edit sessions only
-  std::vector<std::string> ignored;  // fields of the request; see generation_request::ignored
-
-  /// For several answers to one request: sums, but the prompt counts once per prompt, which the caller decides.
-  usage_report& operator+=(const usage_report& other);
-  bool operator==(const usage_report&) const = default;
-};
-
-/// A token as bytes, which need not be valid UTF-8 on their own.
-struct token_probability {
-  std::string bytes;
-  float logprob = 0;
-};
-struct token_report {
-  token_probability chosen;
-  std::vector<token_probability> top;  // most probable first
-  token id = 0;
-};
 
 /// What is the same in every object of one response.
 struct response_head {
@@ -89,37 +30,20 @@ struct response_head {
   bool shows_ids = false;             // of these and of the prompt's
   std::vector<std::string> fields{};  // native: those that are sent; empty: all
   bool is_list = false;               // native: the choices as an array
+  std::uint32_t prompt_tokens = 0;    // of all prompts, where that is known when the answer begins
+};
+
+/// Another API's way to write answers, with what its answers repeat of the request.
+struct answer_shape {
+  answer_shape() = default;
+  virtual ~answer_shape() = default;
+  answer_shape(const answer_shape&) = delete;
+  answer_shape& operator=(const answer_shape&) = delete;
+  [[nodiscard]] virtual std::unique_ptr<answer_writer> make_writer(const response_head& head) const = 0;
 };
 
 /// "chatcmpl-..." or "cmpl-..." from 128 random bits.
 std::string response_id(endpoint from, std::uint64_t high, std::uint64_t low);
-
-/// What the program of an answer was, for redline.copy.
-struct program_report {
-  struct span {
-    std::uint32_t file = 1;
-    std::string_view unit;  // "lines" or "tokens"
-    std::uint32_t first = 0;
-    std::uint32_t last = 0;
-    std::string_view trust;   // "forced" or "verified"
-    std::string_view reason;  // "option", "anchors", "confidence" or "doubt"
-    std::uint32_t tokens = 0;
-  };
-  std::string program;
-  std::vector<span> spans;
-};
-
-struct choice {
-  std::uint32_t index = 0;
-  std::string text;
-  finish_reason finish = finish_reason::stop;
-  std::optional<std::vector<token_report>> tokens;  // when logprobs or ids were asked for
-  std::optional<program_report> program;            // when it was one
-  std::string reasoning{};                          // what the model thought before
-  std::vector<token> prompt{};                      // when ids were asked for
-  std::string stop_text{};                          // that ended it; empty: another thing did
-  usage_report cost{};                              // its own; for the native shape
-};
 
 /// The whole answer as one body.
 std::string completion_body(const response_head& head, std::span<const choice> choices, const usage_report& usage);
@@ -127,34 +51,37 @@ std::string completion_body(const response_head& head, std::span<const choice> c
 /// The answer as server-sent events, in the order first, delta..., finish per choice; then usage; then done. Each event
 /// but `done` has an id (see event_id). An answer that is made again for a client that has its beginning already gives
 /// no event for that, and goes on where the client's part ends, within a text or a list of tokens too.
-class event_writer {
+class event_writer final : public answer_writer {
  public:
   /// include_usage: whether the client asked for it; then all events but the one by usage() carry `usage: null`.
   /// begin: an id of nothing sent yet, with all choices. had: what the client has.
   event_writer(response_head head, bool include_usage, event_id begin, std::optional<event_id> had = std::nullopt);
 
   /// The role, and the prompt's tokens when ids were asked for; empty for completions without either.
-  std::string first(std::uint32_t index, std::span<const token> prompt = {});
-  /// `text` must not end inside a character. tokens: null unless logprobs or ids were asked for. reasoning: what the
-  /// model thought before the text. Empty when there is nothing to say.
+  std::string first(std::uint32_t index, std::span<const token> prompt = {}) override;
   std::string delta(std::uint32_t index, std::string_view text, const std::vector<token_report>* tokens = nullptr,
-                    std::string_view reasoning = {});
-  /// What all events from now on say of usage, but the one by usage().
-  void note_progress(std::uint32_t prompt_tokens, std::uint32_t completion_tokens) {
+                    std::string_view reasoning = {}) override;
+  void note_progress(std::uint32_t prompt_tokens, std::uint32_t completion_tokens) override {
     progress_ = {prompt_tokens, completion_tokens};
   }
   std::string finish(std::uint32_t index, finish_reason why, const program_report* program = nullptr);
   /// In the native shape. one: without its text, which was sent.
   std::string finish_native(const choice& one);
-  /// A choice that the client has whole and that is not made again.
-  void skip(std::uint32_t index) { at_.choices[index] = had_.choices[index]; }
+  std::string finish(const choice& one) override {
+    if (head_.from == endpoint::native) return finish_native(one);
+    return finish(one.index, one.finish, one.program ? &*one.program : nullptr);
+  }
+  void skip(std::uint32_t index) override { at_.choices[index] = had_.choices[index]; }
+  std::string end(const usage_report& report) override { return usage(report) + done(); }
   /// Empty unless the client asked for it.
   std::string usage(const usage_report& report);
   /// Empty where the last choice's end is the stream's.
   [[nodiscard]] std::string done() const { return head_.from == endpoint::native ? "" : "data: [DONE]\n\n"; }
-
-  /// The answer is not the one of which the client has the beginning: it must not be sent what follows.
-  [[nodiscard]] bool has_diverged() const { return has_diverged_; }
+  [[nodiscard]] std::string error(const api_error& why) const override { return error_event(why); }
+  [[nodiscard]] bool has_diverged() const override { return has_diverged_; }
+  [[nodiscard]] std::string whole(std::span<const choice> choices, const usage_report& usage) const override {
+    return completion_body(head_, choices, usage);
+  }
 
  private:
   json chunk() const;

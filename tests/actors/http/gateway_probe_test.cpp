@@ -34,8 +34,21 @@ TEST(gateway_probe, has_the_series_it_always_had_from_the_start) {
       {"redline_copied_forced_total", "counter"},
       {"redline_cost_model_error_ratio", "gauge"},
       {"redline_generation_tokens_total", "counter"},
+      {"process_cpu_seconds_total", "counter"},
+      {"process_max_fds", "gauge"},
+      {"process_open_fds", "gauge"},
+      {"process_resident_memory_bytes", "gauge"},
+      {"process_start_time_seconds", "gauge"},
+      {"process_virtual_memory_bytes", "gauge"},
+      {"redline_build_info", "gauge"},
+      {"redline_inter_token_seconds", "histogram"},
+      {"redline_kv_pages", "gauge"},
       {"redline_kv_pages_held", "gauge"},
-      {"redline_kv_pages_total", "gauge"},
+      {"redline_kv_usage_ratio", "gauge"},
+      {"redline_queue_refusals_total", "counter"},
+      {"redline_queue_seconds", "histogram"},
+      {"redline_request_generation_tokens", "histogram"},
+      {"redline_request_prompt_tokens", "histogram"},
       {"redline_live_bytes", "gauge"},
       {"redline_live_bytes_refused_total", "counter"},
       {"redline_live_calls_total", "counter"},
@@ -66,6 +79,57 @@ TEST(gateway_probe, has_the_series_it_always_had_from_the_start) {
   for (const std::string source : {"lookup", "draft", "prediction", "program", "copy"}) {
     EXPECT_THAT(text, HasSubstr("redline_spec_drafted_total{source=\"" + source + "\"} 0\n"));
   }
+}
+
+TEST(gateway_probe, has_a_series_for_each_route_and_refusal_before_it_happens) {
+  gateway_probe probe;
+  probe.add_route("/models");
+  EXPECT_THAT(probe.text({}), HasSubstr("redline_http_responses_total{path=\"/models\",status=\"5xx\"} 0\n"));
+  EXPECT_THAT(probe.text({}), HasSubstr("redline_refused_total{code=\"queue_full\",status=\"429\"} 0\n"));
+  probe.answered("/models", 204);
+  probe.answered("/not/a/route", 200);
+  probe.answered("/models", 0);
+  transport::refusal_counts front{};
+  front[0] = 2;  // malformed
+  const std::string text = probe.text({.refused_by_front = front});
+  EXPECT_THAT(text, HasSubstr("redline_http_responses_total{path=\"/models\",status=\"2xx\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("redline_refused_total{code=\"\",status=\"400\"} 2\n"));
+  EXPECT_EQ(probe.text({.refused_by_front = front}).find("redline_refused_total{code=\"\",status=\"400\"} 4\n"),
+            std::string::npos)
+      << "counted once";
+}
+
+TEST(gateway_probe, says_what_its_process_uses) {
+  gateway_probe probe;
+  const std::string text = probe.text({});
+  const auto value = [&](const std::string& name) {
+    const auto at = text.find("\n" + name + " ");
+    return at == std::string::npos ? -1.0 : std::stod(text.substr(at + name.size() + 2));
+  };
+  EXPECT_GT(value("process_resident_memory_bytes"), 1e6);
+  EXPECT_GE(value("process_virtual_memory_bytes"), value("process_resident_memory_bytes"));
+  EXPECT_GT(value("process_start_time_seconds"), 1.6e9);
+  EXPECT_GT(value("process_open_fds"), 2);
+  EXPECT_GE(value("process_max_fds"), value("process_open_fds"));
+  EXPECT_GE(value("process_cpu_seconds_total"), 0);
+  EXPECT_THAT(text, HasSubstr("redline_build_info{version=\""));
+}
+
+// What promtool checks, where it is not installed.
+TEST(gateway_probe, names_its_series_as_prometheus_asks_for) {
+  gateway_probe probe;
+  probe.add_route("/models");
+  std::istringstream lines(probe.text({}));
+  std::map<std::string, std::string> kinds;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("# TYPE ")) continue;
+    const auto end = line.find(' ', 7);
+    const auto name = line.substr(7, end - 7);
+    const auto kind = line.substr(end + 1);
+    EXPECT_EQ(name.ends_with("_total"), kind == "counter") << line;
+    EXPECT_TRUE(kinds.emplace(name, kind).second) << line;
+  }
+  EXPECT_GT(kinds.size(), 30U);
 }
 
 TEST(gateway_probe, puts_times_into_cumulative_buckets) {

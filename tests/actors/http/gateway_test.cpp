@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/log.hpp"
+#include "tests/support/gzip_files.hpp"
 #include "tests/support/hand_link.hpp"
 #include "tests/support/test_data.hpp"
 #include "tests/support/tiny_model.hpp"
@@ -802,9 +803,190 @@ TEST_F(gateway_alone, finds_routes_by_method_and_path) {
   EXPECT_EQ(call("POST", "/v1/models"), 405U);
   EXPECT_EQ(call("OPTIONS", "/v1/chat/completions"), 204U);
   EXPECT_EQ(call("OPTIONS", "/v1/nothing"), 404U);
-  EXPECT_EQ(call("POST", "/v1/embeddings"), 501U);
-  EXPECT_EQ(call("GET", "/v1/models/"), 404U);
-  EXPECT_EQ(call("GET", "/"), 404U);
+  EXPECT_EQ(call("POST", "/v1/embeddings"), 400U) << "which clients do not try again";
+  EXPECT_EQ(call("GET", "/v1/models/"), 200U);
+  EXPECT_EQ(call("GET", "/v1/models/tiny/"), 200U);
+  EXPECT_EQ(call("GET", "//v1//models"), 200U);
+  EXPECT_EQ(call("GET", "/v1"), 200U);
+}
+
+std::string header_of(const std::optional<http_respond>& answer, const std::string& name) {
+  const auto* found = find_header(answer.value_or(http_respond{}).headers, name);
+  return found ? *found : std::string("none");
+}
+
+TEST_F(gateway_alone, says_which_methods_and_paths_there_are) {
+  EXPECT_EQ(call("PUT", "/v1/chat/completions"), 405U);
+  EXPECT_EQ(header_of(answer_to(exchange), "Allow"), "POST, OPTIONS");
+  EXPECT_EQ(call("POST", "/v1/models"), 405U);
+  EXPECT_EQ(header_of(answer_to(exchange), "Allow"), "GET, HEAD, OPTIONS");
+  EXPECT_EQ(call("OPTIONS", "/v1/models"), 204U);
+  EXPECT_EQ(header_of(answer_to(exchange), "Allow"), "GET, HEAD, OPTIONS");
+  EXPECT_EQ(header_of(answer_to(exchange), "Content-Type"), "none") << "a 204 has no content";
+  EXPECT_EQ(call("POST", "/v1/chat/completion"), 404U);
+  EXPECT_THAT(answer_to(exchange)->body, HasSubstr("/v1/chat/completions"));
+  EXPECT_EQ(call("POST", "/v1/v1/chat/completions"), 404U);
+  EXPECT_THAT(answer_to(exchange)->body, HasSubstr("did you mean /v1/chat/completions?"));
+}
+
+TEST_F(gateway_alone, shows_a_person_what_it_is) {
+  EXPECT_EQ(call("GET", "/"), 200U);
+  const auto open = answer_to(exchange);
+  EXPECT_THAT(header_of(open, "Content-Type"), HasSubstr("text/html"));
+  EXPECT_THAT(open->body, HasSubstr("<code>tiny</code>"));
+  EXPECT_THAT(open->body, HasSubstr("/chat/completions"));
+  services->keys = *api_keys::load(std::vector<std::string>{"a:sk-some-long-key"});
+  EXPECT_EQ(call("GET", "/"), 200U);
+  EXPECT_THAT(answer_to(exchange)->body, testing::Not(HasSubstr("tiny"))) << "strangers do not learn the models";
+  EXPECT_EQ(call("GET", "/favicon.ico"), 204U);
+}
+
+TEST_F(gateway_alone, takes_a_key_from_any_header_that_clients_use) {
+  services->keys = *api_keys::load(std::vector<std::string>{"a:sk-some-long-key"});
+  EXPECT_EQ(call("GET", "/v1/models"), 401U);
+  for (const std::string name : {"x-api-key", "api-key"}) {
+    more_headers = {{name, "sk-some-long-key"}};
+    EXPECT_EQ(call("GET", "/v1/models"), 200U) << name;
+  }
+  more_headers.clear();
+  EXPECT_EQ(call("GET", "/metrics"), 401U);
+  services->metrics_are_open = true;
+  EXPECT_EQ(call("GET", "/metrics"), 200U);
+  EXPECT_EQ(call("GET", "/v1/models"), 401U);
+}
+
+TEST_F(gateway_alone, lets_pages_of_named_origins_use_it) {
+  services->pages = *cross_origin::make({"https://ui.example"});
+  more_headers = {{"Host", "localhost:80"},
+                  {"Origin", "https://ui.example"},
+                  {"Content-Type", "application/json"},
+                  {"Access-Control-Request-Headers", "authorization,x-stainless-os"}};
+  EXPECT_EQ(call("OPTIONS", "/v1/chat/completions"), 204U);
+  const auto preflight = answer_to(exchange);
+  EXPECT_EQ(header_of(preflight, "Access-Control-Allow-Origin"), "https://ui.example");
+  EXPECT_EQ(header_of(preflight, "Access-Control-Allow-Methods"), "POST");
+  EXPECT_EQ(header_of(preflight, "Access-Control-Allow-Headers"), "authorization,x-stainless-os");
+  EXPECT_EQ(header_of(preflight, "Access-Control-Allow-Credentials"), "none");
+  EXPECT_EQ(call("GET", "/v1/models"), 200U);
+  EXPECT_EQ(header_of(answer_to(exchange), "Access-Control-Allow-Origin"), "https://ui.example");
+  EXPECT_EQ(header_of(answer_to(exchange), "Vary"), "Origin");
+  EXPECT_EQ(call("GET", "/v1/nothing"), 404U);
+  EXPECT_EQ(header_of(answer_to(exchange), "Access-Control-Allow-Origin"), "https://ui.example")
+      << "a page may read errors";
+  const auto id = ask_for_text(true);
+  run();
+  tell(session_admitted{session_in_progress()});
+  run();
+  ASSERT_FALSE(all<http_stream>().empty());
+  EXPECT_EQ(all<http_stream>()[0].exchange, id);
+  EXPECT_NE(find_header(all<http_stream>()[0].headers, "Access-Control-Allow-Origin"), nullptr);
+  more_headers[1].second = "https://other.example";
+  EXPECT_EQ(call("GET", "/v1/models"), 403U);
+  EXPECT_EQ(header_of(answer_to(exchange), "Access-Control-Allow-Origin"), "none");
+}
+
+TEST_F(gateway_alone, reads_packed_bodies) {
+  const std::string body = R"({"content": "one two"})";
+  tell(http_arrived{.exchange = ++exchange,
+                    .method = "POST",
+                    .path = "/tokenize",
+                    .headers = {{"Content-Encoding", "gzip"}},
+                    .body = test::make_gzip(body)});
+  run();
+  EXPECT_EQ(status_of(exchange), 200U) << answer_to(exchange)->body;
+  const auto packed = answer_to(exchange)->body;
+  EXPECT_EQ(status_of(ask("POST", "/tokenize", json::parse(body))), 0U);
+  run();
+  EXPECT_EQ(answer_to(exchange)->body, packed);
+  more_headers = {{"Content-Encoding", "br"}};
+  const auto unknown = ask("POST", "/tokenize", json::parse(body));
+  more_headers = {{"Content-Encoding", "gzip"}};
+  const auto untrue = ask("POST", "/tokenize", json::parse(body));
+  run();
+  EXPECT_EQ(status_of(unknown), 415U);
+  EXPECT_EQ(status_of(untrue), 400U);
+}
+
+TEST_F(gateway_alone, begins_a_stream_as_soon_as_its_request_is_admitted) {
+  const auto id = ask("POST", "/v1/chat/completions",
+                      {{"messages", {{{"role", "user"}, {"content", "hi"}}}}, {"stream", true}, {"n", 2}});
+  run();
+  EXPECT_TRUE(all<http_stream>().empty()) << "it may still be refused";
+  const auto rounds = all<verify_run>();
+  ASSERT_EQ(rounds.size(), 2U);
+  tell(session_admitted{{rounds[0].sequence.value}});
+  run();
+  EXPECT_TRUE(all<http_stream>().empty()) << "its second answer may be";
+  tell(session_admitted{{rounds[1].sequence.value}});
+  run();
+  const auto parts = all<http_stream>();
+  ASSERT_FALSE(parts.empty());
+  EXPECT_TRUE(parts[0].begin);
+  const auto events = events_of(parts, id);
+  ASSERT_EQ(events.size(), 2U) << "the roles";
+  EXPECT_THAT(events[0], HasSubstr("assistant"));
+  tell(session_text{.session = {rounds[0].sequence.value}, .text = "x", .tokens = {1}});
+  run();
+  EXPECT_EQ(events_of(all<http_stream>(), id).size(), 3U) << "no role twice";
+  tell(session_finished{.session = {rounds[1].sequence.value},
+                        .reason = finish_reason::failed,
+                        .why_not = failure{errc::queue_full, ""}});
+  run();
+  EXPECT_THAT(events_of(all<http_stream>(), id).back(), HasSubstr("queue_full")) << "too late for a status";
+  EXPECT_FALSE(answer_to(id));
+  EXPECT_EQ(metric("redline_refused_total{code=\"queue_full\",status=\"429\"}"), 1);
+}
+
+TEST_F(gateway_alone, holds_the_connection_of_a_whole_answer_open_once_it_is_admitted) {
+  const auto id = ask_for_text();
+  run();
+  EXPECT_TRUE(all<http_hold>().empty());
+  tell(session_admitted{session_in_progress()});
+  run();
+  ASSERT_EQ(all<http_hold>().size(), 1U);
+  EXPECT_EQ(all<http_hold>()[0].exchange, id);
+  EXPECT_NE(find_header(all<http_hold>()[0].headers, "x-request-id"), nullptr);
+}
+
+TEST_F(gateway_alone, counts_what_it_refuses_whoever_does) {
+  EXPECT_EQ(metric("redline_refused_total{code=\"queue_full\",status=\"429\"}"), 0);
+  services->sessions_max = 0;
+  ask_for_text();
+  run();
+  services->sessions_max = 1;
+  ask_for_text();
+  run();
+  tell(session_finished{.session = session_in_progress(),
+                        .reason = finish_reason::failed,
+                        .why_not = failure{errc::queue_full, "the scheduler's"}});
+  run();
+  EXPECT_EQ(metric("redline_refused_total{code=\"queue_full\",status=\"429\"}"), 2);
+  call("GET", "/v1/nothing");
+  call("DELETE", "/v1/models");
+  EXPECT_EQ(metric("redline_refused_total{code=\"\",status=\"404\"}"), 1);
+  EXPECT_EQ(metric("redline_refused_total{code=\"\",status=\"405\"}"), 1);
+  EXPECT_EQ(metric("redline_http_responses_total{path=\"/chat/completions\",status=\"4xx\"}"), 2);
+  EXPECT_EQ(metric("redline_http_responses_total{path=\"none\",status=\"4xx\"}"), 1);
+  EXPECT_EQ(metric("redline_http_responses_total{path=\"/models\",status=\"4xx\"}"), 1);
+}
+
+TEST_F(gateway_alone, measures_lengths_and_the_time_between_tokens) {
+  ask_for_text();
+  run();
+  const auto session = session_in_progress();
+  tell(session_text{.session = session, .text = "x", .tokens = {1}});
+  run();
+  pass(microseconds{30'000});
+  tell(session_text{.session = session, .text = "yz", .tokens = {1, 2, 3}});
+  tell(session_finished{.session = session,
+                        .stats = {.prompt_tokens = 7, .completion_tokens = 4, .rounds = 2, .queued_us = 2'000'000}});
+  run();
+  EXPECT_EQ(metric("redline_inter_token_seconds_count"), 3) << "of four tokens";
+  EXPECT_NEAR(metric("redline_inter_token_seconds_sum"), 0.03, 0.001);
+  EXPECT_EQ(metric("redline_inter_token_seconds_bucket{le=\"0.01\"}"), 3);
+  EXPECT_EQ(metric("redline_request_prompt_tokens_sum"), 7);
+  EXPECT_EQ(metric("redline_request_generation_tokens_sum"), 4);
+  EXPECT_EQ(metric("redline_queue_seconds_sum"), 2);
 }
 
 }  // namespace

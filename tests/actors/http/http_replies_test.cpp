@@ -17,7 +17,7 @@ constexpr auto http_where = actor::make_address(1, 2, 8);
 class replier final : public actor::actor_of<replier> {
  public:
   using accepts = actor::protocol<answer_part_due>;
-  explicit replier(actor::actor_context& context) : actor_of(context), replies(context, http_where) {}
+  explicit replier(actor::actor_context& context) : actor_of(context), replies(context, http_where, std::make_shared<gateway_probe>()) {}
   void on(const answer_part_due& m) { replies.on(m); }
   http_replies replies;
 };

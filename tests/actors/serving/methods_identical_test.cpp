@@ -93,7 +93,7 @@ struct next_job {
 /// Opens sessions, some at a time, and gathers what they say.
 class crowd final : public actor::actor_of<crowd> {
  public:
-  using accepts = actor::protocol<next_job, session_text, session_finished>;
+  using accepts = actor::protocol<next_job, session_admitted, session_text, session_finished>;
   struct plan {
     // The jobs are filled in by the test's thread. A frame orders that before their reading, but inside of libzmq,
     // where ThreadSanitizer does not see it.
@@ -112,6 +112,7 @@ class crowd final : public actor::actor_of<crowd> {
     const std::lock_guard lock(plan_->mutex);
     for (std::size_t i = 0; i < plan_->at_once; ++i) open_one();
   }
+  void on(const session_admitted&) {}
   void on(const session_text& m) {
     auto& t = plan_->tokens[m.session];
     t.insert(t.end(), m.tokens.begin(), m.tokens.end());

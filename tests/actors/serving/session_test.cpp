@@ -40,10 +40,12 @@ struct begin_answers {
 /// Opens sessions and keeps what they say.
 class listener final : public actor::actor_of<listener> {
  public:
-  using accepts = actor::protocol<begin_answers, session_text, session_finished, actor::undeliverable>;
+  using accepts =
+      actor::protocol<begin_answers, session_admitted, session_text, session_finished, actor::undeliverable>;
   struct notes {
     std::vector<generation_spec> asked;
     std::vector<std::uint64_t> order;  // whose text came
+    std::vector<std::uint64_t> admitted;
     std::map<std::uint64_t, std::string> text;
     std::map<std::uint64_t, session_finished> finished;
     std::size_t tokens_max = 0;  // of one message
@@ -58,6 +60,7 @@ class listener final : public actor::actor_of<listener> {
       notes_.sessions.push_back(who.where);
     }
   }
+  void on(const session_admitted& m) { notes_.admitted.push_back(m.session.value); }
   void on(const session_text& m) {
     notes_.order.push_back(m.session.value);
     notes_.text[m.session.value] += m.text;

@@ -127,6 +127,16 @@ class verify_scheduler_test : public ::testing::Test {
   std::uint64_t target_life = 0;
 };
 
+TEST_F(verify_scheduler_test, tells_a_new_session_that_its_round_was_taken_when_the_answer_takes_long) {
+  ask({.tail = {1, 2, 3}, .prompt_count = 3});
+  pass(microseconds{500'000});
+  expect<announce_target>(target_at);  // which is not up
+  EXPECT_EQ(expect<run_pending>(session_at).round.value, 1u);
+  pass(microseconds{500'000});
+  expect<announce_target>(target_at);
+  EXPECT_FALSE(wire.take<run_pending>()) << "once";
+}
+
 TEST_F(verify_scheduler_test, a_round_goes_through_cache_manager_and_target_and_back) {
   ask({.tail = {1, 2, 3}, .draft = {9, 8}});
   EXPECT_TRUE(wire.sent.empty()) << "the target model is not up";

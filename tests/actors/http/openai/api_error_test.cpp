@@ -71,8 +71,8 @@ TEST(api_error, is_written_as_openai_does) {
   EXPECT_EQ(error_event(bad_field("", "a\nb\xff")),
             "data: {\"error\":{\"message\":\"a\\nb\uFFFD\",\"type\":\"invalid_request_error\",\"param\":null,"
             "\"code\":null}}\n\n");
-  EXPECT_EQ(method_not_allowed("PUT", "/v1/models").status, 405u);
-  EXPECT_EQ(not_supported("later").status, 501u);
+  EXPECT_EQ(method_not_allowed("PUT", "/v1/models", "GET").status, 405u);
+  EXPECT_EQ(not_supported("later").status, 400u);
 }
 
 TEST(api_error, carries_the_headers_that_belong_to_it) {

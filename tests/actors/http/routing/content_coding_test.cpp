@@ -1,0 +1,43 @@
+#include "actors/http/routing/content_coding.hpp"
+
+#include <gtest/gtest.h>
+
+#include "runtime/base/size_limits.hpp"
+#include "tests/support/gzip_files.hpp"
+
+namespace redline::actors {
+namespace {
+
+TEST(content_coding, leaves_a_plain_body_as_it_is) {
+  for (const header_list& headers : {header_list{}, header_list{{"content-encoding", "identity"}}}) {
+    const auto coding = content_coding::read(headers, "body");
+    ASSERT_TRUE(coding);
+    EXPECT_EQ(coding->bytes, 4U);
+    EXPECT_EQ(*coding->unpack("body"), "body");
+  }
+}
+
+TEST(content_coding, knows_the_work_before_it_is_done) {
+  const std::string text(1'000'000, 'x');
+  const auto file = test::make_gzip(text);
+  const auto coding = content_coding::read({{"Content-Encoding", "GZip"}}, file);
+  ASSERT_TRUE(coding);
+  EXPECT_EQ(coding->bytes, text.size()) << "by which the job is queued, not by the few bytes that came";
+  EXPECT_EQ(*coding->unpack(file), text);
+}
+
+TEST(content_coding, refuses_what_it_cannot_or_will_not_unpack) {
+  EXPECT_EQ(content_coding::read({{"Content-Encoding", "br"}}, "x").error().status, 415U);
+  EXPECT_EQ(content_coding::read({{"Content-Encoding", "gzip, gzip"}}, "x").error().status, 415U);
+  EXPECT_EQ(content_coding::read({{"Content-Encoding", "gzip"}}, "{}").error().status, 400U);
+  const auto bomb = test::make_gzip(std::string(sizes::http_body_bytes_max + 1, 'x'));
+  EXPECT_EQ(content_coding::read({{"Content-Encoding", "gzip"}}, bomb).error().status, 413U);
+  auto cut = test::make_gzip("some text");
+  cut[cut.size() - 10] ^= 1;
+  const auto coding = content_coding::read({{"Content-Encoding", "gzip"}}, cut);
+  ASSERT_TRUE(coding);
+  EXPECT_EQ(coding->unpack(cut).error().status, 400U);
+}
+
+}  // namespace
+}  // namespace redline::actors

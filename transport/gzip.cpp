@@ -1,0 +1,45 @@
+#include "transport/gzip.hpp"
+
+#include <zlib.h>
+
+#include <memory>
+
+namespace redline::transport {
+namespace {
+
+constexpr std::size_t shortest_file = 18;  // header and trailer
+constexpr int window_of_gzip = 15 + 16;    // zlib's way to say: the largest window, gzip's frame and nothing else
+
+failure malformed(const std::string& why) { return {errc::malformed_message, "not valid gzip: " + why}; }
+
+}  // namespace
+
+std::optional<std::uint32_t> read_gzip_size(std::string_view file) {
+  if (file.size() < shortest_file || !file.starts_with("\x1f\x8b")) return std::nullopt;
+  std::uint32_t size = 0;  // the last four bytes, the lowest first
+  for (std::size_t i = 1; i <= 4; ++i) size = size << 8 | static_cast<unsigned char>(file[file.size() - i]);
+  return size;
+}
+
+result<std::string> gunzip(std::string_view file) {
+  const auto size = read_gzip_size(file);
+  if (!size) return malformed("expected a gzip file's header and trailer");
+  std::string contents(*size, '\0');
+  z_stream stream{};
+  if (inflateInit2(&stream, window_of_gzip) != Z_OK) return failure{errc::internal, "zlib cannot be used"};
+  const std::unique_ptr<z_stream, int (*)(z_stream*)> end(&stream, &inflateEnd);
+  // zlib writes nothing to its input, but its type does not say so.
+  stream.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(file.data()));
+  stream.avail_in = static_cast<uInt>(file.size());
+  Bytef spare = 0;  // that there is room: inflate wants some for nothing, too
+  stream.next_out = contents.empty() ? &spare : reinterpret_cast<Bytef*>(contents.data());
+  stream.avail_out = static_cast<uInt>(contents.empty() ? 1 : contents.size());
+  const int outcome = inflate(&stream, Z_FINISH);
+  if (outcome != Z_STREAM_END || stream.total_out != *size) {
+    return malformed(stream.msg != nullptr ? stream.msg : "it ends too early, or has more than its size says");
+  }
+  if (stream.avail_in != 0) return malformed("expected one member, found more after it");
+  return contents;
+}
+
+}  // namespace redline::transport
