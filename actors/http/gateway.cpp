@@ -3,6 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "actors/http/anthropic/messages_request.hpp"
+#include "actors/http/anthropic/messages_response.hpp"
+#include "actors/http/ollama/ollama_request.hpp"
+#include "actors/http/ollama/ollama_response.hpp"
+#include "actors/http/responses/responses_request.hpp"
 #include "actors/http/routing/front_page.hpp"
 #include "actors/http/routing/headers.hpp"
 #include "actors/http/routing/paths.hpp"
@@ -38,6 +43,7 @@ struct gateway::route {
   access needs;
   void (*serve)(gateway&, const route_context&);
   bool is_of_vllm = false;  // only with --compat vllm
+  std::string (*error_body)(const api::api_error&) = api::error_body;
 
   /// By monitors and load balancers, every few seconds.
   [[nodiscard]] bool is_looked_at_often() const {
@@ -77,6 +83,33 @@ const gateway::route gateway::routes[] = {
     {"POST", "/detokenize", route::access::with_key, [](gateway& g, const route_context& r) { g.serve_detokenize(r); }},
     {"POST", "/apply-template", route::access::with_key,
      [](gateway& g, const route_context& r) { g.serve_template(r); }},
+    {"POST", "/responses", route::access::with_key,
+     [](gateway& g, const route_context& r) { g.completions_.serve(r, responses::parse_responses); }},
+    {"POST", "/messages", route::access::with_key,
+     [](gateway& g, const route_context& r) { g.completions_.serve(r, anthropic::parse_messages); }, false,
+     anthropic::error_body},
+    {"POST", "/messages/count_tokens", route::access::with_key,
+     [](gateway& g, const route_context& r) { g.completions_.count(r, anthropic::parse_count, anthropic::count_body); },
+     false, anthropic::error_body},
+    {"POST", "/api/chat", route::access::with_key,
+     [](gateway& g, const route_context& r) { g.completions_.serve(r, ollama::parse_chat); }, false,
+     ollama::error_body},
+    {"POST", "/api/generate", route::access::with_key,
+     [](gateway& g, const route_context& r) { g.completions_.serve(r, ollama::parse_generate); }, false,
+     ollama::error_body},
+    {"GET", "/api/tags", route::access::with_key,
+     [](gateway& g,
+        const route_context& r) { g.replies_.respond(r.who, 200, ollama::model_list_body(g.list_models())); },
+     false, ollama::error_body},
+    {"GET", "/api/ps", route::access::with_key,
+     [](gateway& g, const route_context& r) { g.replies_.respond(r.who, 200, ollama::running_body(g.list_models())); },
+     false, ollama::error_body},
+    {"POST", "/api/show", route::access::with_key, [](gateway& g, const route_context& r) { g.serve_ollama_model(r); },
+     false, ollama::error_body},
+    {"GET", "/api/version", route::access::open,
+     [](gateway& g,
+        const route_context& r) { g.replies_.respond(r.who, 200, api::version_body(ollama::version_spoken)); },
+     false, ollama::error_body},
     {"POST", "/chat/completions/render", route::access::with_key,
      [](gateway& g, const route_context& r) { g.completions_.render(r, api::endpoint::chat); }, true},
     {"POST", "/completions/render", route::access::with_key,
@@ -134,6 +167,7 @@ gateway::destination gateway::find_route(const std::string& method, std::string_
     auto matched = match_path(one.path, path);
     if (!matched) continue;
     out.path = one.path;
+    out.error_body = one.error_body;
     out.methods += (out.methods.empty() ? "" : ", ") + std::string(one.method) + (one.method == "GET" ? ", HEAD" : "");
     if (out.found != nullptr || !one.takes(method)) continue;
     out.found = &one;
@@ -168,6 +202,7 @@ void gateway::on(http_arrived&& m) {
   facts->path = m.path.substr(0, request_fact_bytes_max);
   if (const auto* agent = find_header(m.headers, "user-agent")) facts->agent = agent->substr(0, request_fact_bytes_max);
   if (!where.path.empty()) facts->route = where.path;
+  if (where.error_body != nullptr) facts->error_body = where.error_body;
   facts->is_looked_at_often = where.found != nullptr && where.found->is_looked_at_often();
   const auto* origin = find_header(m.headers, "origin");
   if (origin != nullptr) facts->more_headers = services_->pages.headers_for(*origin);
@@ -271,6 +306,20 @@ void gateway::serve_model(const route_context& r) {
   const auto card = std::find_if(cards.begin(), cards.end(), [&](const auto& c) { return c.id == (*found)->name; });
   if (card == cards.end()) return replies_.refuse(r.who, api::error_of({errc::not_ready, ""}));  // it has just left
   replies_.respond(r.who, 200, api::model_body(*card));
+}
+
+void gateway::serve_ollama_model(const route_context& r) {
+  const auto read = [services = services_,
+                     cards = list_models()](const std::string& body) -> api::checked<std::string> {
+    const auto name = ollama::parse_show(body);
+    if (!name) return name.error();
+    const auto found = services->find_model(*name);
+    if (!found) return found.error();
+    const auto card = std::find_if(cards.begin(), cards.end(), [&](const auto& c) { return c.id == (*found)->name; });
+    if (card == cards.end()) return api::error_of({errc::not_ready, ""});  // it has just come
+    return ollama::model_body(*card);
+  };
+  respond_read(r, read);
 }
 
 /// Answers with what `read` makes of the request on another thread.

@@ -61,7 +61,8 @@ class gateway final : public actor::actor_of<gateway> {
   struct destination {
     const route* found = nullptr;
     std::string_view path;  // of the routes that fit; empty: none does
-    std::string methods;    // that the path takes
+    std::string (*error_body)(const api::api_error&) = nullptr;
+    std::string methods;  // that the path takes
     std::vector<std::string> captures;
   };
   [[nodiscard]] destination find_route(const std::string& method, std::string_view path) const;
@@ -73,6 +74,7 @@ class gateway final : public actor::actor_of<gateway> {
   void serve_models(const route_context& r);
   void serve_model(const route_context& r);
   void serve_props(const route_context& r);
+  void serve_ollama_model(const route_context& r);
   void serve_tokenize(const route_context& r);
   void serve_detokenize(const route_context& r);
   void serve_template(const route_context& r);

@@ -527,9 +527,9 @@ TEST(native_request, is_read_as_tabby_and_continue_send_it) {
 }
 
 TEST(native_request, is_told_from_openai_by_n_predict_where_both_have_one_path) {
-  EXPECT_EQ(parse_completion_request(R"({"prompt": "x", "n_predict": 5})", {}, true)->from, endpoint::native);
+  EXPECT_EQ(parse_completion_or_native_request(R"({"prompt": "x", "n_predict": 5})")->from, endpoint::native);
   EXPECT_EQ(parse_completion_request(R"({"prompt": "x", "n_predict": 5})")->from, endpoint::completions);
-  EXPECT_EQ(parse_completion_request(R"({"prompt": "x", "max_tokens": 5})", {}, true)->from, endpoint::completions);
+  EXPECT_EQ(parse_completion_or_native_request(R"({"prompt": "x", "max_tokens": 5})")->from, endpoint::completions);
 }
 
 TEST(chat_request, takes_its_names_sampling_where_it_says_nothing) {

@@ -1,0 +1,143 @@
+#include "actors/http/anthropic/messages_response.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "actors/http/openai/translation.hpp"
+
+namespace redline::anthropic {
+namespace {
+
+using api::json;
+
+std::string_view stop_reason_of(api::finish_reason why) {
+  return why == api::finish_reason::length ? "max_tokens" : "end_turn";
+}
+
+/// Their input_tokens are those that were not in the cache.
+json usage_of(const api::usage_report& usage) {
+  json object;
+  object["input_tokens"] = usage.prompt_tokens - std::min(usage.cached_tokens, usage.prompt_tokens);
+  object["cache_creation_input_tokens"] = 0;
+  object["cache_read_input_tokens"] = std::min(usage.cached_tokens, usage.prompt_tokens);
+  object["output_tokens"] = usage.completion_tokens;
+  return object;
+}
+
+class message_writer final : public api::answer_writer {
+ public:
+  explicit message_writer(const api::response_head& head) : head_(head) {}
+
+  std::string first(std::uint32_t /*index*/, std::span<const token> /*prompt*/) override {
+    json message = head_object();
+    message["content"] = json::array();
+    message["stop_reason"] = nullptr;
+    message["stop_sequence"] = nullptr;
+    message["usage"] = usage_of({.prompt_tokens = head_.prompt_tokens});
+    json event;
+    event["type"] = "message_start";
+    event["message"] = std::move(message);
+    return api::named_event("message_start", event) + api::named_event("ping", json{{"type", "ping"}});
+  }
+  std::string delta(std::uint32_t /*index*/, std::string_view text, const std::vector<api::token_report>* /*tokens*/,
+                    std::string_view /*reasoning*/) override {
+    if (text.empty()) return {};
+    json event;
+    event["type"] = "content_block_delta";
+    event["index"] = block_;
+    event["delta"] = json{{"type", "text_delta"}, {"text", text}};
+    return open_text() + api::named_event("content_block_delta", event);
+  }
+  std::string finish(std::uint32_t /*index*/, api::finish_reason why, const api::program_report* /*program*/) override {
+    finish_ = why;
+    return open_text() + close_block();
+  }
+  std::string end(const api::usage_report& usage) override {
+    json event;
+    event["type"] = "message_delta";
+    event["delta"] = json{{"stop_reason", stop_reason_of(finish_)}, {"stop_sequence", nullptr}};
+    event["usage"] = usage_of(usage);
+    return api::named_event("message_delta", event) + api::named_event("message_stop", json{{"type", "message_stop"}});
+  }
+  [[nodiscard]] std::string error(const api::api_error& why) const override {
+    return "event: error\ndata: " + error_body(why) + "\n\n";
+  }
+  [[nodiscard]] std::string whole(std::span<const api::choice> choices, const api::usage_report& usage) const override {
+    const auto& one = choices.front();
+    json message = head_object();
+    message["content"] = json::array();
+    message["content"].push_back(json{{"type", "text"}, {"text", one.text}});
+    message["stop_reason"] = stop_reason_of(one.finish);
+    message["stop_sequence"] = nullptr;
+    message["usage"] = usage_of(usage);
+    return dump_json(message);
+  }
+
+ private:
+  [[nodiscard]] json head_object() const {
+    json message;
+    message["id"] = "msg_" + head_.id.substr(head_.id.find('-') + 1);
+    message["type"] = "message";
+    message["role"] = "assistant";
+    message["model"] = head_.model;
+    return message;
+  }
+  std::string open_text() {
+    if (std::exchange(is_open_, true)) return {};
+    json event;
+    event["type"] = "content_block_start";
+    event["index"] = block_;
+    event["content_block"] = json{{"type", "text"}, {"text", ""}};
+    return api::named_event("content_block_start", event);
+  }
+  std::string close_block() {
+    if (!std::exchange(is_open_, false)) return {};
+    json event;
+    event["type"] = "content_block_stop";
+    event["index"] = block_++;
+    return api::named_event("content_block_stop", event);
+  }
+
+  const api::response_head head_;
+  std::size_t block_ = 0;
+  bool is_open_ = false;
+  api::finish_reason finish_ = api::finish_reason::stop;
+};
+
+std::string_view type_of(unsigned status) {
+  switch (status) {
+    case 401:
+      return "authentication_error";
+    case 403:
+      return "permission_error";
+    case 404:
+      return "not_found_error";
+    case 413:
+      return "request_too_large";
+    case 429:
+      return "rate_limit_error";
+    case 503:
+      return "overloaded_error";
+    case 504:
+      return "timeout_error";
+    default:
+      return status < 500 ? "invalid_request_error" : "api_error";
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<api::answer_writer> message_shape::make_writer(const api::response_head& head) const {
+  return std::make_unique<message_writer>(head);
+}
+
+std::string error_body(const api::api_error& why) {
+  json object;
+  object["type"] = "error";
+  object["error"] = json{{"type", type_of(why.status)}, {"message", why.message}};
+  return dump_json(object);
+}
+
+std::string count_body(std::size_t prompt_tokens) { return dump_json(json{{"input_tokens", prompt_tokens}}); }
+
+}  // namespace redline::anthropic

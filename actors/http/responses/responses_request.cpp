@@ -1,0 +1,246 @@
+#include "actors/http/responses/responses_request.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "actors/http/openai/message_reader.hpp"
+#include "actors/http/openai/translation.hpp"
+#include "actors/http/responses/responses_response.hpp"
+
+namespace redline::responses {
+namespace {
+
+using api::api_error, api::field_reader, api::json;
+
+constexpr api::request_limits limits;
+
+/// Items of tools that their own servers run, and of what a model thought: nothing that this model would be shown.
+constexpr std::string_view skipped_items[] = {"reasoning",
+                                              "web_search_call",
+                                              "file_search_call",
+                                              "computer_call",
+                                              "computer_call_output",
+                                              "code_interpreter_call",
+                                              "image_generation_call",
+                                              "local_shell_call",
+                                              "local_shell_call_output",
+                                              "shell_call",
+                                              "shell_call_output",
+                                              "mcp_call",
+                                              "mcp_list_tools",
+                                              "mcp_approval_request",
+                                              "mcp_approval_response",
+                                              "custom_tool_call",
+                                              "custom_tool_call_output",
+                                              "apply_patch_call",
+                                              "apply_patch_call_output",
+                                              "compaction"};
+
+class item_reader {
+ public:
+  item_reader(json& messages, std::optional<api_error>& error) : messages_(messages), error_(error) {}
+
+  void read(field_reader& item) {
+    const auto type = item.text("type", limits.name_bytes_max).value_or("message");
+    if (type == "message") return add_message(item);
+    if (type == "function_call") return add_call(item);
+    if (type == "function_call_output") return add_output(item);
+    if (std::find(std::begin(skipped_items), std::end(skipped_items), type) != std::end(skipped_items)) return;
+    if (type == "item_reference") {
+      return item.refuse(
+          "type",
+          "'" + item.path_of("type") + "' is 'item_reference': this server stores no items; send the item itself.",
+          "unsupported_parameter");
+    }
+    item.refuse("type",
+                "'" + item.path_of("type") + "' is '" + type.substr(0, 64) +
+                    "'; expected message, function_call, function_call_output or reasoning.",
+                "unsupported_parameter");
+  }
+
+ private:
+  void add_message(field_reader& item) {
+    json message;
+    const auto role = item.text("role", limits.name_bytes_max);
+    if (!role) return item.refuse("role", "'" + item.path_of("role") + "' is required.");
+    if (item.find("content") == nullptr) {
+      return item.refuse("content", "'" + item.path_of("content") + "' is required.");
+    }
+    message["role"] = *role;
+    message["content"] = api::read_texts(item, "content", {"input_text", "output_text", "text", "summary_text"},
+                                         {"refusal"}, "\n", error_);
+    messages_.push_back(std::move(message));
+  }
+  /// Calls of one answer are one message, with the text before them.
+  void add_call(field_reader& item) {
+    json call;
+    call["id"] = item.text("call_id", limits.name_bytes_max).value_or("");
+    call["type"] = "function";
+    call["function"]["name"] = item.text("name", limits.name_bytes_max).value_or("");
+    call["function"]["arguments"] = item.text("arguments", limits.text_bytes_max).value_or("{}");
+    if (messages_.empty() || messages_.back()["role"] != "assistant") {
+      json message;
+      message["role"] = "assistant";
+      message["content"] = nullptr;
+      messages_.push_back(std::move(message));
+    }
+    messages_.back()["tool_calls"].push_back(std::move(call));
+  }
+  void add_output(field_reader& item) {
+    json message;
+    message["role"] = "tool";
+    message["tool_call_id"] = item.text("call_id", limits.name_bytes_max).value_or("");
+    if (item.find("output") == nullptr) return item.refuse("output", "'" + item.path_of("output") + "' is required.");
+    message["content"] = api::read_texts(item, "output", {"input_text", "output_text", "text"}, {}, "\n", error_);
+    messages_.push_back(std::move(message));
+  }
+
+  json& messages_;
+  std::optional<api_error>& error_;
+};
+
+void add_input(field_reader& request, json& messages, std::optional<api_error>& error) {
+  const json* input = request.find("input");
+  if (input != nullptr && input->is_string()) {
+    json message;
+    message["role"] = "user";
+    message["content"] = *input;
+    messages.push_back(std::move(message));
+  } else if (input != nullptr) {
+    const json* list = request.array("input", limits.messages_max);
+    item_reader reader(messages, error);
+    for (std::size_t i = 0; list != nullptr && i < list->size() && !error; ++i) {
+      const std::string at = api::indexed("input", i);
+      if (!(*list)[i].is_object()) return request.refuse_type(at, "an object", (*list)[i]);
+      field_reader item((*list)[i], at, error);
+      reader.read(item);
+    }
+  }
+  // Clients look whether a model is there with an empty input.
+  if (messages.empty()) messages.push_back(json{{"role", "user"}, {"content", ""}});
+}
+
+/// The functions among the tools, in the form of chat requests.
+json read_functions(field_reader& request, std::optional<api_error>& error) {
+  constexpr std::size_t tools_max = 256;
+  json tools = json::array();
+  const json* list = request.array("tools", tools_max);
+  for (std::size_t i = 0; list != nullptr && i < list->size() && !error; ++i) {
+    const std::string at = api::indexed("tools", i);
+    if (!(*list)[i].is_object()) {
+      request.refuse_type(at, "an object", (*list)[i]);
+      break;
+    }
+    field_reader tool((*list)[i], at, error);
+    if (tool.text("type", limits.name_bytes_max).value_or("") != "function") continue;
+    json function;
+    api::copy_members(
+        (*list)[i], function,
+        {{"name", "name"}, {"description", "description"}, {"parameters", "parameters"}, {"strict", "strict"}});
+    tools.push_back(json{{"type", "function"}, {"function", std::move(function)}});
+  }
+  return tools;
+}
+
+void add_tools(field_reader& request, json& out, std::optional<api_error>& error) {
+  json tools = read_functions(request, error);
+  if (tools.empty()) return;
+  out["tools"] = std::move(tools);
+  const json* choice = request.find("tool_choice");
+  if (choice == nullptr) return;
+  if (choice->is_string()) {
+    out["tool_choice"] = *choice;
+    return;
+  }
+  const json* named = request.object("tool_choice");
+  if (named == nullptr) return;
+  field_reader fields(*named, "tool_choice", error);
+  const auto type = fields.text("type", limits.name_bytes_max).value_or("");
+  if (type == "function") {
+    out["tool_choice"]["type"] = "function";
+    out["tool_choice"]["function"]["name"] = fields.text("name", limits.name_bytes_max).value_or("");
+  } else if (type == "allowed_tools") {
+    out["tool_choice"] = fields.text("mode", limits.name_bytes_max).value_or("auto");
+  } else {
+    fields.refuse("type", "'tool_choice.type' must be function or allowed_tools.", "unsupported_parameter");
+  }
+}
+
+void add_format(field_reader& request, json& out, std::optional<api_error>& error) {
+  const json* text = request.object("text");
+  if (text == nullptr) return;
+  field_reader fields(*text, "text", error);
+  const json* format = fields.object("format");
+  if (format == nullptr) return;
+  field_reader inner(*format, "text.format", error);
+  const auto type = inner.text("type", limits.name_bytes_max).value_or("");
+  out["response_format"]["type"] = type;
+  if (type != "json_schema") return;
+  json schema;
+  api::copy_members(*format, schema,
+                    {{"name", "name"}, {"description", "description"}, {"schema", "schema"}, {"strict", "strict"}});
+  out["response_format"]["json_schema"] = std::move(schema);
+}
+
+/// What needs something that was kept from before.
+void refuse_memory(field_reader& request) {
+  if (request.find("previous_response_id") != nullptr) {
+    request.refuse("previous_response_id",
+                   "This server stores no responses, so there is no previous one: leave 'previous_response_id' out and "
+                   "send the whole conversation as 'input'.",
+                   "previous_response_not_found");
+  }
+  for (const auto* name : {"conversation", "prompt"}) {
+    if (request.find(name) == nullptr) continue;
+    request.refuse(name,
+                   "This server stores nothing that '" + std::string(name) +
+                       "' could name: send the whole conversation as 'input'.",
+                   "unsupported_parameter");
+  }
+  if (request.boolean("background").value_or(false)) {
+    request.refuse("background", "This server stores no responses, so none can be made in the background.",
+                   "unsupported_parameter");
+  }
+}
+
+}  // namespace
+
+api::checked<api::generation_request> parse_responses(std::string_view body, const api::request_limits& /*limits*/) {
+  const auto parsed = api::parse_body(body);
+  if (!parsed) return parsed.error();
+  std::optional<api_error> error;
+  field_reader fields(*parsed, "", error);
+  refuse_memory(fields);
+  json out;
+  json messages = json::array();
+  if (auto instructions = fields.text("instructions", limits.text_bytes_max)) {
+    messages.push_back(json{{"role", "system"}, {"content", std::move(*instructions)}});
+  }
+  add_input(fields, messages, error);
+  out["messages"] = std::move(messages);
+  add_tools(fields, out, error);
+  add_format(fields, out, error);
+  api::copy_members(*parsed, out,
+                    {{"model", "model"},
+                     {"max_output_tokens", "max_completion_tokens"},
+                     {"stream", "stream"},
+                     {"temperature", "temperature"},
+                     {"top_p", "top_p"},
+                     {"seed", "seed"},
+                     {"parallel_tool_calls", "parallel_tool_calls"},
+                     {"metadata", "metadata"},
+                     {"user", "user"},
+                     {"safety_identifier", "safety_identifier"},
+                     {"prompt_cache_key", "prompt_cache_key"}});
+  if (const json* reasoning = fields.object("reasoning")) {
+    api::copy_members(*reasoning, out, {{"effort", "reasoning_effort"}});
+  }
+  api::copy_our_members(*parsed, out);
+  if (error) return std::move(*error);
+  return api::read_translated(
+      out, std::make_shared<response_shape>(*parsed),
+      {{"max_output_tokens", "max_completion_tokens"}, {"text.format", "response_format"}, {"input", "messages"}});
+}
+
+}  // namespace redline::responses

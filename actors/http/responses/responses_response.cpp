@@ -1,0 +1,186 @@
+#include "actors/http/responses/responses_response.hpp"
+
+#include <utility>
+
+#include "actors/http/openai/translation.hpp"
+
+namespace redline::responses {
+namespace {
+
+using api::json;
+
+json usage_of(const api::usage_report& usage) {
+  json object;
+  object["input_tokens"] = usage.prompt_tokens;
+  object["input_tokens_details"] = json{{"cached_tokens", usage.cached_tokens}};
+  object["output_tokens"] = usage.completion_tokens;
+  object["output_tokens_details"] = json{{"reasoning_tokens", usage.reasoning_tokens}};
+  object["total_tokens"] = std::uint64_t{usage.prompt_tokens} + usage.completion_tokens;
+  return object;
+}
+
+json text_part(std::string text) {
+  json part;
+  part["type"] = "output_text";
+  part["annotations"] = json::array();
+  part["logprobs"] = json::array();
+  part["text"] = std::move(text);
+  return part;
+}
+
+class response_writer final : public api::answer_writer {
+ public:
+  response_writer(const api::response_head& head, json repeated)
+      : id_(head.id.substr(head.id.find('-') + 1)),
+        model_(head.model),
+        created_(head.created_seconds),
+        repeated_(std::move(repeated)) {}
+
+  std::string first(std::uint32_t /*index*/, std::span<const token> /*prompt*/) override {
+    const json response = response_object("in_progress", json::array());
+    return event("response.created", {{"response", response}}) +
+           event("response.in_progress", {{"response", response}});
+  }
+  std::string delta(std::uint32_t /*index*/, std::string_view text, const std::vector<api::token_report>* /*tokens*/,
+                    std::string_view /*reasoning*/) override {
+    if (text.empty()) return {};
+    text_ += text;
+    return open_message() + event("response.output_text.delta", {{"item_id", message_id()},
+                                                                 {"output_index", output_.size()},
+                                                                 {"content_index", 0},
+                                                                 {"delta", text},
+                                                                 {"logprobs", json::array()}});
+  }
+  std::string finish(std::uint32_t /*index*/, api::finish_reason why, const api::program_report* /*program*/) override {
+    finish_ = why;
+    return open_message() + close_message();
+  }
+  std::string end(const api::usage_report& usage) override {
+    const bool is_cut = finish_ == api::finish_reason::length;
+    json response = response_object(is_cut ? "incomplete" : "completed", output_);
+    response["usage"] = usage_of(usage);
+    return event(is_cut ? "response.incomplete" : "response.completed", {{"response", std::move(response)}});
+  }
+  [[nodiscard]] std::string error(const api::api_error& why) const override {
+    json response = response_object("failed", output_);
+    response["error"] = json{{"code", why.code.empty() ? "server_error" : why.code}, {"message", why.message}};
+    json data;
+    data["type"] = "response.failed";
+    data["sequence_number"] = sequence_;
+    data["response"] = std::move(response);
+    return api::named_event("response.failed", data);
+  }
+  [[nodiscard]] std::string whole(std::span<const api::choice> choices, const api::usage_report& usage) const override {
+    const auto& one = choices.front();
+    const bool is_cut = one.finish == api::finish_reason::length;
+    json output = json::array();
+    output.push_back(message_object(one.text, is_cut ? "incomplete" : "completed"));
+    json response = response_object(is_cut ? "incomplete" : "completed", std::move(output));
+    if (is_cut) response["incomplete_details"] = json{{"reason", "max_output_tokens"}};
+    response["usage"] = usage_of(usage);
+    return dump_json(response);
+  }
+
+ private:
+  [[nodiscard]] std::string message_id() const { return "msg_" + id_; }
+  [[nodiscard]] json message_object(std::string text, const char* status) const {
+    json message;
+    message["id"] = message_id();
+    message["type"] = "message";
+    message["status"] = status;
+    message["role"] = "assistant";
+    message["content"] = json::array({text_part(std::move(text))});
+    return message;
+  }
+  [[nodiscard]] json response_object(const std::string& status, json output) const {
+    json object;
+    object["id"] = "resp_" + id_;
+    object["object"] = "response";
+    object["created_at"] = created_;
+    object["status"] = status;
+    object["background"] = false;
+    object["error"] = nullptr;
+    object["incomplete_details"] = status == "incomplete" ? json{{"reason", "max_output_tokens"}} : json(nullptr);
+    object["model"] = model_;
+    object["output"] = std::move(output);
+    for (const auto& [name, value] : repeated_.get_ref<const json::object_t&>()) object[name] = value;
+    object["previous_response_id"] = nullptr;
+    object["store"] = false;
+    object["usage"] = nullptr;
+    return object;
+  }
+  std::string event(std::string_view name, json members) {
+    json data;
+    data["type"] = name;
+    data["sequence_number"] = sequence_++;
+    for (auto& [key, value] : members.get_ref<json::object_t&>()) data[key] = std::move(value);
+    return api::named_event(name, data);
+  }
+  std::string open_message() {
+    if (std::exchange(is_open_, true)) return {};
+    json item = message_object("", "in_progress");
+    item["content"] = json::array();
+    return event("response.output_item.added", {{"output_index", output_.size()}, {"item", std::move(item)}}) +
+           event("response.content_part.added", {{"item_id", message_id()},
+                                                 {"output_index", output_.size()},
+                                                 {"content_index", 0},
+                                                 {"part", text_part("")}});
+  }
+  std::string close_message() {
+    if (!std::exchange(is_open_, false)) return {};
+    const auto at = output_.size();
+    const char* status = finish_ == api::finish_reason::length ? "incomplete" : "completed";
+    std::string events = event("response.output_text.done", {{"item_id", message_id()},
+                                                             {"output_index", at},
+                                                             {"content_index", 0},
+                                                             {"text", text_},
+                                                             {"logprobs", json::array()}});
+    events +=
+        event("response.content_part.done",
+              {{"item_id", message_id()}, {"output_index", at}, {"content_index", 0}, {"part", text_part(text_)}});
+    output_.push_back(message_object(std::exchange(text_, {}), status));
+    return events + event("response.output_item.done", {{"output_index", at}, {"item", output_.back()}});
+  }
+
+  const std::string id_, model_;
+  const std::int64_t created_;
+  const json repeated_;
+  std::uint64_t sequence_ = 0;
+  json output_ = json::array();  // items that are whole
+  std::string text_;             // of the message that is not
+  bool is_open_ = false;
+  api::finish_reason finish_ = api::finish_reason::stop;
+};
+
+}  // namespace
+
+response_shape::response_shape(const json& request) : repeated_(json::object()) {
+  static const json defaults = {{"instructions", nullptr},
+                                {"max_output_tokens", nullptr},
+                                {"max_tool_calls", nullptr},
+                                {"metadata", json::object()},
+                                {"parallel_tool_calls", true},
+                                {"reasoning", {{"effort", nullptr}, {"summary", nullptr}}},
+                                {"service_tier", "default"},
+                                {"temperature", 1},
+                                {"text", {{"format", {{"type", "text"}}}}},
+                                {"tool_choice", "auto"},
+                                {"tools", json::array()},
+                                {"top_logprobs", 0},
+                                {"top_p", 1},
+                                {"truncation", "disabled"},
+                                {"user", nullptr}};
+  for (const auto& [name, usual] : defaults.get_ref<const json::object_t&>()) {
+    const auto at = request.find(name);
+    repeated_[name] = at != request.end() && !at->is_null() ? *at : usual;
+  }
+  if (!repeated_["text"].contains("format")) repeated_["text"]["format"] = json{{"type", "text"}};
+  repeated_["service_tier"] = "default";
+  repeated_["truncation"] = "disabled";
+}
+
+std::unique_ptr<api::answer_writer> response_shape::make_writer(const api::response_head& head) const {
+  return std::make_unique<response_writer>(head, repeated_);
+}
+
+}  // namespace redline::responses

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <memory>
+
+#include "actors/http/openai/answer_writer.hpp"
+#include "actors/http/openai/json.hpp"
+#include "actors/http/openai/response.hpp"
+
+namespace redline::responses {
+
+/// Answers of POST /v1/responses: one object of output items, whole or as numbered events.
+class response_shape final : public api::answer_shape {
+ public:
+  /// Keeps of the request what each response repeats.
+  explicit response_shape(const api::json& request);
+  [[nodiscard]] std::unique_ptr<api::answer_writer> make_writer(const api::response_head& head) const override;
+
+ private:
+  api::json repeated_;
+};
+
+}  // namespace redline::responses
