@@ -10,6 +10,7 @@
 #include "actors/http/responses/responses_request.hpp"
 #include "actors/http/routing/front_page.hpp"
 #include "actors/http/routing/headers.hpp"
+#include "actors/http/routing/openapi_document.hpp"
 #include "actors/http/routing/paths.hpp"
 #include "actors/serving/verify_scheduler.hpp"
 #include "runtime/base/hex.hpp"
@@ -57,6 +58,8 @@ struct gateway::route {
 
 const gateway::route gateway::routes[] = {
     {"GET", "/", route::access::open, [](gateway& g, const route_context& r) { g.serve_front_page(r); }},
+    {"GET", "/openapi.json", route::access::open,
+     [](gateway& g, const route_context& r) { g.replies_.respond(r.who, 200, std::string(openapi_document())); }},
     {"GET", "/favicon.ico", route::access::open,
      [](gateway& g, const route_context& r) { g.replies_.respond(r.who, 204, {}); }},
     {"POST", "/chat/completions", route::access::with_key,

@@ -60,7 +60,7 @@ class message_writer final : public api::answer_writer {
     return api::named_event("message_delta", event) + api::named_event("message_stop", json{{"type", "message_stop"}});
   }
   [[nodiscard]] std::string error(const api::api_error& why) const override {
-    return "event: error\ndata: " + error_body(why) + "\n\n";
+    return "event: error\ndata: " + anthropic::error_body(why) + "\n\n";
   }
   [[nodiscard]] std::string whole(std::span<const api::choice> choices, const api::usage_report& usage) const override {
     const auto& one = choices.front();

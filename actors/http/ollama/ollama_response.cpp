@@ -67,7 +67,7 @@ class line_writer final : public api::answer_writer {
   std::string end(const api::usage_report& usage) override {
     return dump_json(with_counts(part(""), finish_, usage)) + "\n";
   }
-  [[nodiscard]] std::string error(const api::api_error& why) const override { return error_body(why) + "\n"; }
+  [[nodiscard]] std::string error(const api::api_error& why) const override { return ollama::error_body(why) + "\n"; }
   [[nodiscard]] std::string whole(std::span<const api::choice> choices, const api::usage_report& usage) const override {
     const auto& one = choices.front();
     return dump_json(with_counts(only_loads_ ? part("") : part(one.text, one.reasoning), one.finish, usage));

@@ -1,0 +1,86 @@
+#include "actors/http/responses/responses_request.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "actors/http/openai/json.hpp"
+
+namespace redline::responses {
+namespace {
+
+using api::json;
+using ::testing::HasSubstr;
+
+json messages_of(const std::string& body) {
+  const auto request = parse_responses(body);
+  EXPECT_TRUE(request) << request.error().message;
+  return request ? request->messages : json();
+}
+api::api_error refusal(const std::string& body) {
+  const auto request = parse_responses(body);
+  EXPECT_FALSE(request) << body;
+  return request ? api::api_error{} : request.error();
+}
+
+TEST(responses_request, takes_a_text_or_items_as_input) {
+  EXPECT_EQ(messages_of(R"({"input": "hi", "instructions": "be brief"})"),
+            json::parse(R"([{"role": "system", "content": "be brief"}, {"role": "user", "content": "hi"}])"));
+  EXPECT_EQ(messages_of(R"({"input": [{"role": "developer", "content": "d"},
+      {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "a"}, {"type": "input_text", "text": "b"}]},
+      {"type": "reasoning", "summary": []}, {"type": "web_search_call", "id": "w"},
+      {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "c", "annotations": []}]},
+      {"role": "user", "content": "e"}]})"),
+            json::parse(R"([{"role": "system", "content": "d"}, {"role": "user", "content": "a\nb"},
+                            {"role": "assistant", "content": "c"}, {"role": "user", "content": "e"}])"));
+}
+
+TEST(responses_request, answers_a_probe_without_input) {
+  EXPECT_EQ(messages_of(R"({"input": [], "max_output_tokens": 1})"),
+            json::parse(R"([{"role": "user", "content": ""}])"));
+  EXPECT_EQ(messages_of("{}").size(), 1U);
+}
+
+TEST(responses_request, reads_lengths_formats_and_our_own_members) {
+  const auto request = parse_responses(R"({"input": "hi", "max_output_tokens": 7, "stream": true, "temperature": 0,
+      "store": true, "include": ["reasoning.encrypted_content"], "prompt_cache_key": "k", "client_metadata": {"a": 1},
+      "tools": [{"type": "web_search"}, {"type": "namespace", "name": "n", "tools": []}], "tool_choice": "auto",
+      "parallel_tool_calls": false, "reasoning": {"effort": "low"},
+      "text": {"verbosity": "low", "format": {"type": "json_schema", "name": "n", "schema": {"type": "integer"}, "strict": true}},
+      "prediction": {"type": "content", "content": "p"}})");
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->tokens_max, 7U);
+  EXPECT_TRUE(request->stream);
+  EXPECT_EQ(request->schema, R"({"type":"integer"})");
+  EXPECT_EQ(request->session_key, "k");
+  EXPECT_EQ(request->prediction, "p");
+  EXPECT_EQ(request->reasoning_effort, "low");
+}
+
+TEST(responses_request, says_that_nothing_is_stored) {
+  const auto earlier = refusal(R"({"input": "hi", "previous_response_id": "resp_1"})");
+  EXPECT_EQ(earlier.code, "previous_response_not_found");
+  EXPECT_THAT(earlier.message, HasSubstr("send the whole conversation"));
+  EXPECT_EQ(refusal(R"({"input": "hi", "conversation": "c"})").param, "conversation");
+  EXPECT_EQ(refusal(R"({"input": "hi", "background": true})").param, "background");
+  EXPECT_EQ(refusal(R"({"input": [{"type": "item_reference", "id": "x"}]})").param, "input[0].type");
+}
+
+TEST(responses_request, refuses_what_is_wrong_by_its_own_names) {
+  EXPECT_EQ(refusal(R"({"input": 7})").param, "input");
+  EXPECT_EQ(refusal(R"({"input": [7]})").param, "input[0]");
+  EXPECT_EQ(refusal(R"({"input": [{"role": "user"}]})").param, "input[0].content");
+  EXPECT_EQ(refusal(R"({"input": [{"content": "x"}]})").param, "input[0].role");
+  EXPECT_EQ(refusal(R"({"input": [{"role": "user", "content": [{"type": "input_image"}]}]})").param,
+            "input[0].content[0].type");
+  EXPECT_EQ(refusal(R"({"input": [{"type": "magic"}]})").param, "input[0].type");
+  EXPECT_EQ(refusal(R"({"input": [{"type": "function_call_output", "call_id": "c"}]})").param, "input[0].output");
+  const auto length = refusal(R"({"input": "hi", "max_output_tokens": 0})");
+  EXPECT_EQ(length.param, "max_output_tokens");
+  EXPECT_THAT(length.message, HasSubstr("'max_output_tokens'"));
+  EXPECT_EQ(refusal(R"({"input": "hi", "text": {"format": {"type": "x"}}})").param, "text.format.type");
+  EXPECT_EQ(refusal(R"({"input": "hi", "text": "x"})").param, "text");
+  EXPECT_EQ(refusal(R"({"input": "hi", "tools": "x"})").param, "tools");
+}
+
+}  // namespace
+}  // namespace redline::responses

@@ -1,0 +1,87 @@
+#include "actors/http/responses/responses_response.hpp"
+
+#include <gtest/gtest.h>
+
+namespace redline::responses {
+namespace {
+
+using api::json;
+
+const api::response_head head{.id = "chatcmpl-77", .created_seconds = 5, .model = "m"};
+const api::usage_report usage{.prompt_tokens = 9, .cached_tokens = 4, .completion_tokens = 3};
+
+std::unique_ptr<api::answer_writer> writer_for(const std::string& request = "{}") {
+  return response_shape(json::parse(request)).make_writer(head);
+}
+
+std::vector<json> events_in(const std::string& text) {
+  std::vector<json> events;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto line = text.find("\ndata: ", at);
+    const auto end = text.find("\n\n", line);
+    events.push_back(json::parse(text.substr(line + 7, end - line - 7)));
+    EXPECT_EQ(text.substr(at, line - at), "event: " + events.back()["type"].get<std::string>());
+    EXPECT_EQ(events.back()["sequence_number"], events.size() - 1);
+    at = end + 2;
+  }
+  return events;
+}
+
+TEST(responses_response, repeats_the_request_and_says_that_nothing_was_stored) {
+  const std::vector<api::choice> choices{{.text = "abc"}};
+  const auto body =
+      json::parse(writer_for(R"({"instructions": "be brief", "store": true, "metadata": {"a": "b"}, "secret": 1})")
+                      ->whole(choices, usage));
+  EXPECT_EQ(body["id"], "resp_77");
+  EXPECT_EQ(body["object"], "response");
+  EXPECT_EQ(body["status"], "completed");
+  EXPECT_EQ(body["instructions"], "be brief");
+  EXPECT_EQ(body["metadata"]["a"], "b");
+  EXPECT_EQ(body["store"], false);
+  EXPECT_FALSE(body.contains("secret"));
+  EXPECT_EQ(body["output"][0]["content"][0]["text"], "abc");
+  EXPECT_EQ(body["usage"]["total_tokens"], 12);
+  EXPECT_EQ(body["usage"]["input_tokens_details"]["cached_tokens"], 4);
+}
+
+TEST(responses_response, is_incomplete_where_the_length_ended_it) {
+  const std::vector<api::choice> choices{{.text = "abc", .finish = api::finish_reason::length}};
+  const auto body = json::parse(writer_for()->whole(choices, usage));
+  EXPECT_EQ(body["status"], "incomplete");
+  EXPECT_EQ(body["incomplete_details"]["reason"], "max_output_tokens");
+}
+
+TEST(responses_response, streams_numbered_events_that_add_up_to_the_whole) {
+  const auto writer = writer_for();
+  std::string text = writer->first(0, {});
+  text += writer->delta(0, "a", nullptr, {});
+  text += writer->delta(0, "b", nullptr, {});
+  text += writer->finish(0, api::finish_reason::stop, nullptr);
+  text += writer->end(usage);
+  const auto events = events_in(text);
+  std::vector<std::string> kinds;
+  for (const auto& one : events) kinds.push_back(one["type"]);
+  EXPECT_EQ(kinds,
+            (std::vector<std::string>{
+                "response.created", "response.in_progress", "response.output_item.added", "response.content_part.added",
+                "response.output_text.delta", "response.output_text.delta", "response.output_text.done",
+                "response.content_part.done", "response.output_item.done", "response.completed"}));
+  EXPECT_EQ(events[0]["response"]["status"], "in_progress");
+  EXPECT_EQ(events[6]["text"], "ab");
+  const std::vector<api::choice> choices{{.text = "ab"}};
+  EXPECT_EQ(events.back()["response"], json::parse(writer_for()->whole(choices, usage)));
+}
+
+TEST(responses_response, ends_with_what_went_wrong) {
+  const auto writer = writer_for();
+  (void)writer->first(0, {});
+  const auto text = writer->error({503, "", "gone", "", "session_lost", {}});
+  EXPECT_TRUE(text.starts_with("event: response.failed\n"));
+  const auto event = json::parse(text.substr(text.find("data: ") + 6));
+  EXPECT_EQ(event["sequence_number"], 2);
+  EXPECT_EQ(event["response"]["status"], "failed");
+  EXPECT_EQ(event["response"]["error"]["code"], "session_lost");
+}
+
+}  // namespace
+}  // namespace redline::responses
