@@ -12,7 +12,7 @@ namespace {
 
 using api::api_error, api::field_reader, api::json;
 
-constexpr std::size_t name_bytes_max = api::request_limits{}.name_bytes_max;
+const api::request_limits usual;
 
 json message_of(std::string role, std::string content) {
   json message;
@@ -28,7 +28,7 @@ class block_reader {
       : role_(std::move(role)), messages_(messages), error_(error) {}
 
   void read(field_reader& block) {
-    const auto type = block.text("type", name_bytes_max).value_or("");
+    const auto type = block.text("type", usual.name_bytes_max).value_or("");
     if (type == "text") return add_text(block);
     if (type == "thinking" || type == "redacted_thinking") return;
     if (type == "tool_use" && role_ == "assistant") return add_call(block);
@@ -55,16 +55,16 @@ class block_reader {
 
  private:
   void add_text(field_reader& block) {
-    const auto text = block.text("text", api::request_limits{}.text_bytes_max);
+    const auto text = block.text("text", usual.text_bytes_max);
     if (!text) return block.refuse("text", "'" + block.path_of("text") + "' is required.");
     if (std::exchange(has_text_, true)) text_ += "\n";
     text_ += *text;
   }
   void add_call(field_reader& block) {
     json call;
-    call["id"] = block.text("id", name_bytes_max).value_or("");
+    call["id"] = block.text("id", usual.name_bytes_max).value_or("");
     call["type"] = "function";
-    call["function"]["name"] = block.text("name", name_bytes_max).value_or("");
+    call["function"]["name"] = block.text("name", usual.name_bytes_max).value_or("");
     const json* input = block.object("input");
     call["function"]["arguments"] = input != nullptr ? dump_json(*input) : "{}";
     calls_.push_back(std::move(call));
@@ -73,7 +73,7 @@ class block_reader {
   void add_result(field_reader& block) {
     flush();
     json message = message_of("tool", api::read_texts(block, "content", {"text"}, {}, "\n", error_));
-    message["tool_call_id"] = block.text("tool_use_id", name_bytes_max).value_or("");
+    message["tool_call_id"] = block.text("tool_use_id", usual.name_bytes_max).value_or("");
     if (block.boolean("is_error").value_or(false)) {
       message["content"] = "Error: " + message["content"].get<std::string>();
     }
@@ -89,14 +89,14 @@ class block_reader {
 };
 
 void add_messages(field_reader& request, json& messages, std::optional<api_error>& error) {
-  const json* list = request.array("messages", api::request_limits{}.messages_max);
+  const json* list = request.array("messages", usual.messages_max);
   if (list == nullptr) return request.refuse("messages", "'messages' is required.");
   if (list->empty()) request.refuse("messages", "'messages' must not be empty.");
   for (std::size_t i = 0; i < list->size() && !error; ++i) {
     const std::string at = api::indexed("messages", i);
     if (!(*list)[i].is_object()) return request.refuse_type(at, "an object", (*list)[i]);
     field_reader message((*list)[i], at, error);
-    const auto role = message.text("role", name_bytes_max).value_or("");
+    const auto role = message.text("role", usual.name_bytes_max).value_or("");
     if (role != "user" && role != "assistant") {
       return message.refuse("role",
                             "'" + at + ".role' must be user or assistant; what the system says is in 'system'.");
@@ -106,7 +106,7 @@ void add_messages(field_reader& request, json& messages, std::optional<api_error
       messages.push_back(message_of(role, content->get<std::string>()));
       continue;
     }
-    const json* blocks = message.array("content", api::request_limits{}.parts_max);
+    const json* blocks = message.array("content", usual.parts_max);
     if (blocks == nullptr) return message.refuse("content", "'" + at + ".content' is required.");
     block_reader reader(role, messages, error);
     for (std::size_t j = 0; j < blocks->size() && !error; ++j) {
@@ -127,7 +127,7 @@ void add_tools(field_reader& request, json& out, std::optional<api_error>& error
     const std::string at = api::indexed("tools", i);
     if (!(*list)[i].is_object()) return request.refuse_type(at, "an object", (*list)[i]);
     field_reader tool((*list)[i], at, error);
-    if (tool.text("type", name_bytes_max).value_or("custom") != "custom") continue;  // run by their servers
+    if (tool.text("type", usual.name_bytes_max).value_or("custom") != "custom") continue;  // run by their servers
     json function;
     api::copy_members((*list)[i], function,
                       {{"name", "name"}, {"description", "description"}, {"input_schema", "parameters"}});
@@ -138,21 +138,22 @@ void add_tools(field_reader& request, json& out, std::optional<api_error>& error
   const json* choice = request.object("tool_choice");
   if (choice == nullptr) return;
   field_reader fields(*choice, "tool_choice", error);
-  const auto type = fields.text("type", name_bytes_max).value_or("");
+  const auto type = fields.text("type", usual.name_bytes_max).value_or("");
   if (type == "auto" || type == "none") {
     out["tool_choice"] = type;
   } else if (type == "any") {
     out["tool_choice"] = "required";
   } else if (type == "tool") {
     out["tool_choice"]["type"] = "function";
-    out["tool_choice"]["function"]["name"] = fields.text("name", name_bytes_max).value_or("");
+    out["tool_choice"]["function"]["name"] = fields.text("name", usual.name_bytes_max).value_or("");
   } else {
     return fields.refuse("type", "'tool_choice.type' must be one of auto, any, tool and none.");
   }
   if (fields.boolean("disable_parallel_tool_use").value_or(false)) out["parallel_tool_calls"] = false;
 }
 
-api::checked<api::generation_request> parse(std::string_view body, bool is_answered) {
+api::checked<api::generation_request> parse(std::string_view body, bool is_answered,
+                                            const api::request_limits& limits) {
   const auto parsed = api::parse_body(body);
   if (!parsed) return parsed.error();
   std::optional<api_error> error;
@@ -179,22 +180,22 @@ api::checked<api::generation_request> parse(std::string_view body, bool is_answe
   if (const json* thinking = fields.object("thinking")) {
     field_reader inner(*thinking, "thinking", error);
     out["chat_template_kwargs"]["enable_thinking"] =
-        inner.text("type", name_bytes_max).value_or("disabled") != "disabled";
+        inner.text("type", usual.name_bytes_max).value_or("disabled") != "disabled";
   }
   if (const json* about = fields.object("metadata")) api::copy_members(*about, out, {{"user_id", "user"}});
   api::copy_our_members(*parsed, out);
   if (error) return std::move(*error);
-  return api::read_translated(out, std::make_shared<message_shape>(), {{"stop_sequences", "stop"}});
+  return api::read_translated(out, std::make_shared<message_shape>(), {{"stop_sequences", "stop"}}, limits);
 }
 
 }  // namespace
 
-api::checked<api::generation_request> parse_messages(std::string_view body, const api::request_limits& /*limits*/) {
-  return parse(body, true);
+api::checked<api::generation_request> parse_messages(std::string_view body, const api::request_limits& limits) {
+  return parse(body, true, limits);
 }
 
-api::checked<api::generation_request> parse_count(std::string_view body, const api::request_limits& /*limits*/) {
-  return parse(body, false);
+api::checked<api::generation_request> parse_count(std::string_view body, const api::request_limits& limits) {
+  return parse(body, false, limits);
 }
 
 }  // namespace redline::anthropic

@@ -10,8 +10,10 @@ namespace {
 
 using api::json;
 
-std::string_view stop_reason_of(api::finish_reason why) {
-  return why == api::finish_reason::length ? "max_tokens" : "end_turn";
+void say_why_it_ended(json& object, api::finish_reason why, const std::string& stop_text) {
+  const bool is_stopped = why == api::finish_reason::stop && !stop_text.empty();
+  object["stop_reason"] = why == api::finish_reason::length ? "max_tokens" : is_stopped ? "stop_sequence" : "end_turn";
+  object["stop_sequence"] = is_stopped ? json(stop_text) : json(nullptr);
 }
 
 /// Their input_tokens are those that were not in the cache.
@@ -48,14 +50,15 @@ class message_writer final : public api::answer_writer {
     event["delta"] = json{{"type", "text_delta"}, {"text", text}};
     return open_text() + api::named_event("content_block_delta", event);
   }
-  std::string finish(std::uint32_t /*index*/, api::finish_reason why, const api::program_report* /*program*/) override {
-    finish_ = why;
+  std::string finish(const api::choice& one) override {
+    finish_ = one.finish;
+    stop_text_ = one.stop_text;
     return open_text() + close_block();
   }
   std::string end(const api::usage_report& usage) override {
     json event;
     event["type"] = "message_delta";
-    event["delta"] = json{{"stop_reason", stop_reason_of(finish_)}, {"stop_sequence", nullptr}};
+    say_why_it_ended(event["delta"], finish_, stop_text_);
     event["usage"] = usage_of(usage);
     return api::named_event("message_delta", event) + api::named_event("message_stop", json{{"type", "message_stop"}});
   }
@@ -67,8 +70,7 @@ class message_writer final : public api::answer_writer {
     json message = head_object();
     message["content"] = json::array();
     message["content"].push_back(json{{"type", "text"}, {"text", one.text}});
-    message["stop_reason"] = stop_reason_of(one.finish);
-    message["stop_sequence"] = nullptr;
+    say_why_it_ended(message, one.finish, one.stop_text);
     message["usage"] = usage_of(usage);
     return dump_json(message);
   }
@@ -102,6 +104,7 @@ class message_writer final : public api::answer_writer {
   std::size_t block_ = 0;
   bool is_open_ = false;
   api::finish_reason finish_ = api::finish_reason::stop;
+  std::string stop_text_;
 };
 
 std::string_view type_of(unsigned status) {

@@ -12,7 +12,7 @@ namespace {
 
 using api::api_error, api::field_reader, api::json;
 
-constexpr api::request_limits limits;
+const api::request_limits usual;
 constexpr std::string_view latest = ":latest";
 
 /// What Ollama samples with when a request and a model's file say nothing.
@@ -36,7 +36,7 @@ void refuse_images(field_reader& fields) {
 /// Their calls have no ids, and their arguments are objects.
 json calls_of(const json& given, std::size_t message) {
   json calls = json::array();
-  for (std::size_t i = 0; i < given.size() && i < limits.parts_max; ++i) {
+  for (std::size_t i = 0; i < given.size() && i < usual.parts_max; ++i) {
     json call = given[i];
     if (call.is_object()) {
       if (!call.contains("id")) call["id"] = "call_" + std::to_string(message) + "_" + std::to_string(i);
@@ -48,7 +48,7 @@ json calls_of(const json& given, std::size_t message) {
 }
 
 void add_messages(field_reader& request, json& messages, std::optional<api_error>& error) {
-  const json* list = request.array("messages", limits.messages_max);
+  const json* list = request.array("messages", usual.messages_max);
   if (list == nullptr) return request.refuse("messages", "'messages' is required.");
   json open_ids = json::array();  // of calls without a result: results come in the same order
   for (std::size_t i = 0; i < list->size() && !error; ++i) {
@@ -56,9 +56,9 @@ void add_messages(field_reader& request, json& messages, std::optional<api_error
     if (!(*list)[i].is_object()) return request.refuse_type(at, "an object", (*list)[i]);
     field_reader fields((*list)[i], at, error);
     refuse_images(fields);
-    const auto role = fields.text("role", limits.name_bytes_max).value_or("");
-    json message = message_of(role, fields.text("content", limits.text_bytes_max).value_or(""));
-    if (const json* calls = fields.array("tool_calls", limits.parts_max); calls != nullptr && !calls->empty()) {
+    const auto role = fields.text("role", usual.name_bytes_max).value_or("");
+    json message = message_of(role, fields.text("content", usual.text_bytes_max).value_or(""));
+    if (const json* calls = fields.array("tool_calls", usual.parts_max); calls != nullptr && !calls->empty()) {
       message["tool_calls"] = calls_of(*calls, i);
       if (message["content"] == "") message["content"] = nullptr;
       open_ids = json::array();
@@ -66,7 +66,7 @@ void add_messages(field_reader& request, json& messages, std::optional<api_error
         if (one.is_object()) open_ids.push_back(one["id"]);
       }
     } else if (role == "tool") {
-      auto id = fields.text("tool_call_id", limits.name_bytes_max);
+      auto id = fields.text("tool_call_id", usual.name_bytes_max);
       if (!id && !open_ids.empty() && open_ids[0].is_string()) {
         id = open_ids[0].get<std::string>();
         open_ids.erase(0);
@@ -77,14 +77,16 @@ void add_messages(field_reader& request, json& messages, std::optional<api_error
   }
 }
 
-void add_options(field_reader& request, json& out, std::optional<api_error>& error) {
+void add_options(field_reader& request, json& out, const api::request_limits& limits, std::optional<api_error>& error) {
   static const json none = json::object();
   const json* given = request.object("options");
   const json& options = given != nullptr ? *given : none;
   field_reader fields(options, "options", error);
-  out["temperature"] = temperature_default;
-  out["top_p"] = top_p_default;
-  out["top_k"] = top_k_default;
+  const std::string model = out["model"];
+  const auto own = limits.sampling_of ? limits.sampling_of(model) : model::sampling_defaults{};
+  if (!own.temperature) out["temperature"] = temperature_default;
+  if (!own.top_p) out["top_p"] = top_p_default;
+  if (!own.top_k) out["top_k"] = top_k_default;
   api::copy_members(options, out,
                     {{"temperature", "temperature"},
                      {"top_p", "top_p"},
@@ -124,12 +126,13 @@ void add_format(field_reader& request, json& out) {
 }
 
 /// What both kinds of requests have.
-json read_common(field_reader& fields, const json& body, std::optional<api_error>& error) {
+json read_common(field_reader& fields, const json& body, const api::request_limits& limits,
+                 std::optional<api_error>& error) {
   json out;
-  out["model"] = without_latest(fields.text("model", limits.name_bytes_max).value_or(""));
+  out["model"] = without_latest(fields.text("model", usual.name_bytes_max).value_or(""));
   if (out["model"] == "") fields.refuse("model", "'model' is required.");
   out["stream"] = fields.boolean("stream").value_or(true);
-  add_options(fields, out, error);
+  add_options(fields, out, limits, error);
   add_format(fields, out);
   if (const auto thinks = fields.boolean("think")) out["chat_template_kwargs"]["enable_thinking"] = *thinks;
   api::copy_our_members(body, out);
@@ -138,12 +141,12 @@ json read_common(field_reader& fields, const json& body, std::optional<api_error
 
 }  // namespace
 
-api::checked<api::generation_request> parse_chat(std::string_view body, const api::request_limits& /*limits*/) {
+api::checked<api::generation_request> parse_chat(std::string_view body, const api::request_limits& limits) {
   const auto parsed = api::parse_body(body);
   if (!parsed) return parsed.error();
   std::optional<api_error> error;
   field_reader fields(*parsed, "", error);
-  json out = read_common(fields, *parsed, error);
+  json out = read_common(fields, *parsed, limits, error);
   json messages = json::array();
   add_messages(fields, messages, error);
   const bool only_loads = messages.empty();
@@ -152,18 +155,18 @@ api::checked<api::generation_request> parse_chat(std::string_view body, const ap
   api::copy_members(*parsed, out, {{"tools", "tools"}});
   if (error) return std::move(*error);
   return api::read_translated(out, std::make_shared<answer_shape>(true, only_loads),
-                              {{"options.num_predict", "max_tokens"}});
+                              {{"options.num_predict", "max_tokens"}}, limits);
 }
 
-api::checked<api::generation_request> parse_generate(std::string_view body, const api::request_limits& /*limits*/) {
+api::checked<api::generation_request> parse_generate(std::string_view body, const api::request_limits& limits) {
   const auto parsed = api::parse_body(body);
   if (!parsed) return parsed.error();
   std::optional<api_error> error;
   field_reader fields(*parsed, "", error);
   refuse_images(fields);
-  json out = read_common(fields, *parsed, error);
-  auto prompt = fields.text("prompt", limits.text_bytes_max).value_or("");
-  const auto suffix = fields.text("suffix", limits.text_bytes_max).value_or("");
+  json out = read_common(fields, *parsed, limits, error);
+  auto prompt = fields.text("prompt", usual.text_bytes_max).value_or("");
+  const auto suffix = fields.text("suffix", usual.text_bytes_max).value_or("");
   const bool only_loads = prompt.empty() && suffix.empty();
   const bool is_raw = !only_loads && (fields.boolean("raw").value_or(false) || !suffix.empty());
   if (is_raw) {
@@ -174,7 +177,7 @@ api::checked<api::generation_request> parse_generate(std::string_view body, cons
     add_nothing(out, out["messages"]);
   } else {
     json messages = json::array();
-    if (auto system = fields.text("system", limits.text_bytes_max)) {
+    if (auto system = fields.text("system", usual.text_bytes_max)) {
       messages.push_back(message_of("system", std::move(*system)));
     }
     messages.push_back(message_of("user", std::move(prompt)));
@@ -182,7 +185,7 @@ api::checked<api::generation_request> parse_generate(std::string_view body, cons
   }
   if (error) return std::move(*error);
   return api::read_translated(out, std::make_shared<answer_shape>(false, only_loads),
-                              {{"options.num_predict", "max_tokens"}},
+                              {{"options.num_predict", "max_tokens"}}, limits,
                               is_raw ? api::endpoint::completions : api::endpoint::chat);
 }
 
@@ -191,8 +194,8 @@ api::checked<std::string> parse_show(std::string_view body) {
   if (!parsed) return parsed.error();
   std::optional<api_error> error;
   field_reader fields(*parsed, "", error);
-  auto name = fields.text("model", limits.name_bytes_max);
-  if (!name) name = fields.text("name", limits.name_bytes_max);
+  auto name = fields.text("model", usual.name_bytes_max);
+  if (!name) name = fields.text("name", usual.name_bytes_max);
   if (!name) fields.refuse("model", "'model' is required.");
   if (error) return std::move(*error);
   return without_latest(std::move(*name));

@@ -60,8 +60,8 @@ class line_writer final : public api::answer_writer {
     line["done"] = false;
     return dump_json(line) + "\n";
   }
-  std::string finish(std::uint32_t /*index*/, api::finish_reason why, const api::program_report* /*program*/) override {
-    finish_ = why;
+  std::string finish(const api::choice& one) override {
+    finish_ = one.finish;
     return {};
   }
   std::string end(const api::usage_report& usage) override {

@@ -30,6 +30,7 @@ std::string read_texts(field_reader& fields, std::string_view name, std::initial
   const auto is_one_of = [](const std::string& type, std::initializer_list<std::string_view> list) {
     return std::find(list.begin(), list.end(), type) != list.end();
   };
+  const request_limits limits;
   std::string all;
   bool is_first = true;
   for (std::size_t i = 0; i < given->size() && !error; ++i) {
@@ -40,7 +41,7 @@ std::string read_texts(field_reader& fields, std::string_view name, std::initial
       break;
     }
     field_reader inner(part, fields.path_of(at), error);
-    const auto type = inner.text("type", request_limits().name_bytes_max).value_or("");
+    const auto type = inner.text("type", limits.name_bytes_max).value_or("");
     if (is_one_of(type, skipped)) continue;
     if (!is_one_of(type, types)) {
       inner.refuse("type",
@@ -48,7 +49,7 @@ std::string read_texts(field_reader& fields, std::string_view name, std::initial
                    "unsupported_parameter");
       break;
     }
-    const auto text = inner.text("text", request_limits().text_bytes_max);
+    const auto text = inner.text("text", limits.text_bytes_max);
     if (!text) inner.refuse("text", "'" + inner.path_of("text") + "' is required.");
     if (!std::exchange(is_first, false)) all += separator;
     all += text.value_or("");
@@ -57,8 +58,9 @@ std::string read_texts(field_reader& fields, std::string_view name, std::initial
 }
 
 checked<generation_request> read_translated(const json& body, std::shared_ptr<const answer_shape> shape,
-                                            std::initializer_list<renamed_member> names, endpoint from) {
-  auto out = read_generation(body, from, true);
+                                            std::initializer_list<renamed_member> names, const request_limits& limits,
+                                            endpoint from) {
+  auto out = read_generation(body, from, true, limits);
   if (!out) {
     api_error why = out.error();
     for (const auto& one : names) {

@@ -34,7 +34,7 @@ std::string read_texts(field_reader& fields, std::string_view name, std::initial
 
 /// Reads OpenAI's request that was made of a foreign one. names: of members that an error is about.
 checked<generation_request> read_translated(const json& body, std::shared_ptr<const answer_shape> shape,
-                                            std::initializer_list<renamed_member> names,
+                                            std::initializer_list<renamed_member> names, const request_limits& limits,
                                             endpoint from = endpoint::chat);
 
 /// One server-sent event with a name.

@@ -13,7 +13,7 @@ namespace {
 
 using api::api_error, api::field_reader, api::json;
 
-constexpr api::request_limits limits;
+const api::request_limits usual;
 
 /// Items of tools that their own servers run, and of what a model thought: nothing that this model would be shown.
 constexpr std::string_view skipped_items[] = {"reasoning",
@@ -42,7 +42,7 @@ class item_reader {
   item_reader(json& messages, std::optional<api_error>& error) : messages_(messages), error_(error) {}
 
   void read(field_reader& item) {
-    const auto type = item.text("type", limits.name_bytes_max).value_or("message");
+    const auto type = item.text("type", usual.name_bytes_max).value_or("message");
     if (type == "message") return add_message(item);
     if (type == "function_call") return add_call(item);
     if (type == "function_call_output") return add_output(item);
@@ -62,7 +62,7 @@ class item_reader {
  private:
   void add_message(field_reader& item) {
     json message;
-    const auto role = item.text("role", limits.name_bytes_max);
+    const auto role = item.text("role", usual.name_bytes_max);
     if (!role) return item.refuse("role", "'" + item.path_of("role") + "' is required.");
     if (item.find("content") == nullptr) {
       return item.refuse("content", "'" + item.path_of("content") + "' is required.");
@@ -75,10 +75,10 @@ class item_reader {
   /// Calls of one answer are one message, with the text before them.
   void add_call(field_reader& item) {
     json call;
-    call["id"] = item.text("call_id", limits.name_bytes_max).value_or("");
+    call["id"] = item.text("call_id", usual.name_bytes_max).value_or("");
     call["type"] = "function";
-    call["function"]["name"] = item.text("name", limits.name_bytes_max).value_or("");
-    call["function"]["arguments"] = item.text("arguments", limits.text_bytes_max).value_or("{}");
+    call["function"]["name"] = item.text("name", usual.name_bytes_max).value_or("");
+    call["function"]["arguments"] = item.text("arguments", usual.text_bytes_max).value_or("{}");
     if (messages_.empty() || messages_.back()["role"] != "assistant") {
       json message;
       message["role"] = "assistant";
@@ -90,7 +90,7 @@ class item_reader {
   void add_output(field_reader& item) {
     json message;
     message["role"] = "tool";
-    message["tool_call_id"] = item.text("call_id", limits.name_bytes_max).value_or("");
+    message["tool_call_id"] = item.text("call_id", usual.name_bytes_max).value_or("");
     if (item.find("output") == nullptr) return item.refuse("output", "'" + item.path_of("output") + "' is required.");
     message["content"] = api::read_texts(item, "output", {"input_text", "output_text", "text"}, {}, "\n", error_);
     messages_.push_back(std::move(message));
@@ -108,7 +108,7 @@ void add_input(field_reader& request, json& messages, std::optional<api_error>& 
     message["content"] = *input;
     messages.push_back(std::move(message));
   } else if (input != nullptr) {
-    const json* list = request.array("input", limits.messages_max);
+    const json* list = request.array("input", usual.messages_max);
     item_reader reader(messages, error);
     for (std::size_t i = 0; list != nullptr && i < list->size() && !error; ++i) {
       const std::string at = api::indexed("input", i);
@@ -133,7 +133,7 @@ json read_functions(field_reader& request, std::optional<api_error>& error) {
       break;
     }
     field_reader tool((*list)[i], at, error);
-    if (tool.text("type", limits.name_bytes_max).value_or("") != "function") continue;
+    if (tool.text("type", usual.name_bytes_max).value_or("") != "function") continue;
     json function;
     api::copy_members(
         (*list)[i], function,
@@ -156,12 +156,12 @@ void add_tools(field_reader& request, json& out, std::optional<api_error>& error
   const json* named = request.object("tool_choice");
   if (named == nullptr) return;
   field_reader fields(*named, "tool_choice", error);
-  const auto type = fields.text("type", limits.name_bytes_max).value_or("");
+  const auto type = fields.text("type", usual.name_bytes_max).value_or("");
   if (type == "function") {
     out["tool_choice"]["type"] = "function";
-    out["tool_choice"]["function"]["name"] = fields.text("name", limits.name_bytes_max).value_or("");
+    out["tool_choice"]["function"]["name"] = fields.text("name", usual.name_bytes_max).value_or("");
   } else if (type == "allowed_tools") {
-    out["tool_choice"] = fields.text("mode", limits.name_bytes_max).value_or("auto");
+    out["tool_choice"] = fields.text("mode", usual.name_bytes_max).value_or("auto");
   } else {
     fields.refuse("type", "'tool_choice.type' must be function or allowed_tools.", "unsupported_parameter");
   }
@@ -174,7 +174,7 @@ void add_format(field_reader& request, json& out, std::optional<api_error>& erro
   const json* format = fields.object("format");
   if (format == nullptr) return;
   field_reader inner(*format, "text.format", error);
-  const auto type = inner.text("type", limits.name_bytes_max).value_or("");
+  const auto type = inner.text("type", usual.name_bytes_max).value_or("");
   out["response_format"]["type"] = type;
   if (type != "json_schema") return;
   json schema;
@@ -206,7 +206,7 @@ void refuse_memory(field_reader& request) {
 
 }  // namespace
 
-api::checked<api::generation_request> parse_responses(std::string_view body, const api::request_limits& /*limits*/) {
+api::checked<api::generation_request> parse_responses(std::string_view body, const api::request_limits& limits) {
   const auto parsed = api::parse_body(body);
   if (!parsed) return parsed.error();
   std::optional<api_error> error;
@@ -214,7 +214,7 @@ api::checked<api::generation_request> parse_responses(std::string_view body, con
   refuse_memory(fields);
   json out;
   json messages = json::array();
-  if (auto instructions = fields.text("instructions", limits.text_bytes_max)) {
+  if (auto instructions = fields.text("instructions", usual.text_bytes_max)) {
     messages.push_back(json{{"role", "system"}, {"content", std::move(*instructions)}});
   }
   add_input(fields, messages, error);
@@ -240,7 +240,8 @@ api::checked<api::generation_request> parse_responses(std::string_view body, con
   if (error) return std::move(*error);
   return api::read_translated(
       out, std::make_shared<response_shape>(*parsed),
-      {{"max_output_tokens", "max_completion_tokens"}, {"text.format", "response_format"}, {"input", "messages"}});
+      {{"max_output_tokens", "max_completion_tokens"}, {"text.format", "response_format"}, {"input", "messages"}},
+      limits);
 }
 
 }  // namespace redline::responses

@@ -51,8 +51,8 @@ class response_writer final : public api::answer_writer {
                                                                  {"delta", text},
                                                                  {"logprobs", json::array()}});
   }
-  std::string finish(std::uint32_t /*index*/, api::finish_reason why, const api::program_report* /*program*/) override {
-    finish_ = why;
+  std::string finish(const api::choice& one) override {
+    finish_ = one.finish;
     return open_message() + close_message();
   }
   std::string end(const api::usage_report& usage) override {

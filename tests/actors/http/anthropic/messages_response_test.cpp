@@ -39,7 +39,7 @@ TEST(messages_response, streams_events_in_their_order) {
   text += writer->delta(0, "a", nullptr, {});
   text += writer->delta(0, "", nullptr, "a thought");
   text += writer->delta(0, "b", nullptr, {});
-  text += writer->finish(0, api::finish_reason::stop, nullptr);
+  text += writer->finish({});
   text += writer->end(usage);
   const auto events = events_in(text);
   std::vector<std::string> kinds;
@@ -53,9 +53,16 @@ TEST(messages_response, streams_events_in_their_order) {
   EXPECT_EQ(events[6]["usage"]["output_tokens"], 3);
 }
 
+TEST(messages_response, names_the_stop_sequence_that_ended_it) {
+  const std::vector<api::choice> choices{{.text = "abc", .stop_text = "END"}};
+  const auto body = json::parse(message_shape().make_writer(head)->whole(choices, usage));
+  EXPECT_EQ(body["stop_reason"], "stop_sequence");
+  EXPECT_EQ(body["stop_sequence"], "END");
+}
+
 TEST(messages_response, has_a_block_for_an_answer_without_text) {
   const auto writer = message_shape().make_writer(head);
-  const auto events = events_in(writer->first(0, {}) + writer->finish(0, api::finish_reason::stop, nullptr));
+  const auto events = events_in(writer->first(0, {}) + writer->finish({}));
   EXPECT_EQ(events[2]["type"], "content_block_start");
   EXPECT_EQ(events[3]["type"], "content_block_stop");
 }

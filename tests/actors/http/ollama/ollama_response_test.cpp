@@ -21,7 +21,7 @@ TEST(ollama_response, is_an_object_a_line) {
   EXPECT_EQ(json::parse(line), json::parse(R"({"model": "m", "created_at": "2023-11-14T22:13:20Z",
       "message": {"role": "assistant", "content": "a"}, "done": false})"));
   EXPECT_EQ(json::parse(writer->delta(0, "", nullptr, "hm"))["message"]["thinking"], "hm");
-  EXPECT_EQ(writer->finish(0, api::finish_reason::length, nullptr), "");
+  EXPECT_EQ(writer->finish({.finish = api::finish_reason::length}), "");
   const auto last = json::parse(writer->end(usage));
   EXPECT_EQ(last["done"], true);
   EXPECT_EQ(last["done_reason"], "length");

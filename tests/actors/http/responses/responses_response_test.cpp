@@ -56,7 +56,7 @@ TEST(responses_response, streams_numbered_events_that_add_up_to_the_whole) {
   std::string text = writer->first(0, {});
   text += writer->delta(0, "a", nullptr, {});
   text += writer->delta(0, "b", nullptr, {});
-  text += writer->finish(0, api::finish_reason::stop, nullptr);
+  text += writer->finish({});
   text += writer->end(usage);
   const auto events = events_in(text);
   std::vector<std::string> kinds;
