@@ -13,4 +13,4 @@ if ! cmp -s "$source/package-lock.json" package-lock.json || [ ! -d node_modules
 fi
 cp "$source"/*.mjs .
 [ $# -eq 0 ] || exec node "$@"
-exec node --test openai_client.test.mjs pool.test.mjs processes.test.mjs resume.test.mjs vllm.test.mjs endings.test.mjs hostile.test.mjs editors.test.mjs
+exec node --test openai_client.test.mjs pool.test.mjs processes.test.mjs resume.test.mjs vllm.test.mjs endings.test.mjs hostile.test.mjs editors.test.mjs tools.test.mjs

@@ -14,10 +14,11 @@
 #include "actors/http/openai/request.hpp"
 #include "runtime/base/hash.hpp"
 #include "runtime/base/ids.hpp"
+#include "runtime/tools/tool_set.hpp"
 
 namespace redline::api {
 
-enum class finish_reason : std::uint8_t { stop, length, content_filter };
+enum class finish_reason : std::uint8_t { stop, length, content_filter, tool_calls, function_call };
 std::string_view text_of(finish_reason why);
 
 /// Draft tokens of one source.
@@ -116,9 +117,11 @@ struct choice {
   std::optional<std::vector<token_report>> tokens;  // when logprobs or ids were asked for
   std::optional<program_report> program;            // when it was one
   std::string reasoning{};                          // what the model thought before
-  std::vector<token> prompt{};                      // when ids were asked for
-  std::string stop_text{};                          // that ended it; empty: another thing did
-  usage_report cost{};                              // its own; for the native shape
+  std::vector<tools::tool_call> calls{};
+  bool is_legacy = false;       // the call is told as a function_call
+  std::vector<token> prompt{};  // when ids were asked for
+  std::string stop_text{};      // that ended it; empty: another thing did
+  usage_report cost{};          // its own; for the native shape
 };
 
 /// The whole answer as one body.
@@ -143,6 +146,10 @@ class event_writer {
   void note_progress(std::uint32_t prompt_tokens, std::uint32_t completion_tokens) {
     progress_ = {prompt_tokens, completion_tokens};
   }
+  /// Chat: the choice's call of this number begins, with no arguments yet; is_legacy: as a function_call.
+  std::string call(std::uint32_t index, std::uint32_t number, const tools::tool_call& begun, bool is_legacy);
+  /// More of its arguments, under the conditions of `delta`.
+  std::string arguments(std::uint32_t index, std::uint32_t number, std::string_view text, bool is_legacy);
   std::string finish(std::uint32_t index, finish_reason why, const program_report* program = nullptr);
   /// In the native shape. one: without its text, which was sent.
   std::string finish_native(const choice& one);
@@ -161,6 +168,7 @@ class event_writer {
   [[nodiscard]] bool note_finish(std::uint32_t index);
   std::string event(std::uint32_t index, json content, std::optional<finish_reason> why) const;
   [[nodiscard]] std::string as_event(const json& object) const;
+  std::string event_of(std::uint32_t index, json delta) const;
   std::string_view take_text(std::uint32_t index, std::string_view text);
 
   response_head head_;
