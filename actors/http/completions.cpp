@@ -7,6 +7,7 @@
 #include "actors/http/api_keys.hpp"
 #include "actors/http/openai/edit_response.hpp"
 #include "actors/http/resumption.hpp"
+#include "actors/http/tool_answers.hpp"
 #include "runtime/base/hash.hpp"
 
 namespace redline::actors {
@@ -98,8 +99,30 @@ std::uint64_t hash_session_key(tenant_id tenant, const std::string& key) {
 
 constexpr microseconds between_signs_of_progress{1'000'000};
 
-api::finish_reason to_public(finish_reason r) {
-  return r == finish_reason::length ? api::finish_reason::length : api::finish_reason::stop;
+api::finish_reason to_public(finish_reason r, bool has_calls, bool is_legacy) {
+  if (r == finish_reason::length) return api::finish_reason::length;
+  if (!has_calls) return api::finish_reason::stop;
+  return is_legacy ? api::finish_reason::function_call : api::finish_reason::tool_calls;
+}
+
+using part_kind = grammar::answer_part::kind;
+
+void add_thoughts(const api::reasoning_splitter::parts& from, std::vector<grammar::answer_part>& out) {
+  if (!from.reasoning.empty()) out.push_back({part_kind::reasoning, from.reasoning});
+  if (!from.answer.empty()) out.push_back({part_kind::text, from.answer});
+}
+
+/// What is text and no call may be a thought.
+std::vector<grammar::answer_part> tell_thoughts(api::reasoning_splitter& thoughts,
+                                                std::vector<grammar::answer_part> parts) {
+  std::vector<grammar::answer_part> out;
+  for (auto& part : parts) {
+    if (part.what == part_kind::text)
+      add_thoughts(thoughts.feed(part.text), out);
+    else
+      out.push_back(std::move(part));
+  }
+  return out;
 }
 
 }  // namespace
@@ -192,8 +215,12 @@ api::checked<completions::ready_request> completions::read(const gateway_service
   if (!what) return what.error();
   auto prompts = build_prompts(services, **model, what->asked, what->spec.created_seconds);
   if (!prompts) return prompts.error();
+  auto held_to = hold_to_tools(**model, what->asked);
+  if (!held_to) return held_to.error();
+  what->spec.tools = std::move(*held_to);
   auto rules = (*model)->answers->rules_for(what->spec);
   if (!rules) return api::error_of(rules.error(), {});
+  *rules = with_known_texts(std::move(*rules), what->asked.messages);
   return ready_request{std::move(*what), std::move(*prompts), std::move(*rules)};
 }
 
@@ -273,11 +300,7 @@ api::checked<std::vector<completions::prompt>> completions::build_prompts(const 
     return why ? std::optional(api::error_of(*why, {})) : std::nullopt;
   };
   if (request.from == api::endpoint::chat) {
-    if (request.calls_tools()) {
-      if (const auto why = builder.tools().why_no_tools()) {
-        return api::bad_field("tools", why->context, "unsupported_parameter");
-      }
-    }
+    if (const auto why = check_tools(model, request)) return *why;
     std::size_t bytes = 0;
     for (const auto& m : request.messages) {
       if (m["content"].is_string()) bytes += m["content"].get_ref<const std::string&>().size();
@@ -426,6 +449,7 @@ std::optional<api::api_error> completions::open_sessions(request_state& r, const
                                                             {1024, 1024}, std::move(*work), *partners),
                            .text = p.echo,
                            .thoughts = p.thoughts});
+      if (from.rules && from.rules->tools) r.choices.back().reader.emplace(from.rules->tools);
     }
   }
   return std::nullopt;
@@ -500,36 +524,83 @@ void completions::on(const session_text& m) {
   for (const auto& one : m.logprobs) c.logprobs_sum += static_cast<double>(one.logprob);
   c.tokens_count += static_cast<std::uint32_t>(m.tokens.size());
   r.tokens_count += static_cast<std::uint32_t>(m.tokens.size());
-  const auto parts = take_text(r, c, m);
+  const auto told = take_text(r, c, m);
   if (!r.asked.stream) {
     if (context_.now() >= r.progress_told + between_signs_of_progress) {
       r.progress_told = context_.now();
       replies_.note_progress(r.who);
     }
-    c.text += parts.answer;
-    c.reasoning += parts.reasoning;
+    tell(r, index, told, nullptr);
     c.tokens.insert(c.tokens.end(), std::make_move_iterator(reports.begin()), std::make_move_iterator(reports.end()));
     return;
   }
   const auto number = static_cast<std::uint32_t>(index);
   if (r.asked.usage_in_all_events) r.writer->note_progress(r.prompt_tokens, r.tokens_count);
   std::string events = begin_choice(r, number);
-  events += r.writer->delta(number, parts.answer, reports_tokens(r.asked) ? &reports : nullptr, parts.reasoning);
+  events += tell(r, index, told, reports_tokens(r.asked) ? &reports : nullptr);
   stream(at, std::move(events));
 }
 
 /// What the text is, and how many of its tokens are thoughts.
-api::reasoning_splitter::parts completions::take_text(const request_state& r, choice_state& c, const session_text& m) {
+completions::parts completions::take_text(const request_state& r, choice_state& c, const session_text& m) {
   const bool thought_before = c.thoughts.is_thinking();
-  auto parts = c.thoughts.feed(m.text);
-  if (!thought_before && !c.thoughts.is_thinking() && parts.reasoning.empty()) return parts;
+  auto told = tell_thoughts(c.thoughts, c.reader ? c.reader->feed(m.text) : parts{{part_kind::text, m.text}});
+  const bool has_thoughts =
+      std::any_of(told.begin(), told.end(), [](auto& p) { return p.what == part_kind::reasoning; });
+  if (!thought_before && !c.thoughts.is_thinking() && !has_thoughts) return told;
   auto end = m.tokens.end();
   if (!c.thoughts.is_thinking()) {
     const auto close = r.model->answers->tokenizer()->vocab().find(c.thoughts.closing_tag());
     if (const auto at = std::find(m.tokens.begin(), m.tokens.end(), close.value_or(-1)); at != end) end = at + 1;
   }
   c.thought_tokens += static_cast<std::uint32_t>(end - m.tokens.begin());
-  return parts;
+  return told;
+}
+
+/// What was held back of an answer that is over.
+completions::parts completions::take_rest(choice_state& c) {
+  auto told = tell_thoughts(c.thoughts, c.reader ? c.reader->finish() : parts{});
+  add_thoughts(c.thoughts.finish(), told);
+  return told;
+}
+
+std::string completions::tell(request_state& r, std::size_t index, const parts& told,
+                              const std::vector<api::token_report>* tokens) {
+  choice_state& c = r.choices[index];
+  const auto number = static_cast<std::uint32_t>(index);
+  const bool is_legacy = r.asked.tools && r.asked.tools->is_legacy;
+  const bool streams = r.asked.stream;
+  std::string events;
+  // The tokens go with the first of what they say; those of calls, and of what is held back, alone.
+  if (streams && tokens != nullptr && (told.empty() || told.front().what > part_kind::reasoning))
+    events += r.writer->delta(number, {}, std::exchange(tokens, nullptr), {});
+  for (const auto& part : told) {
+    const auto call_number = static_cast<std::uint32_t>(c.calls.size() - 1);
+    switch (part.what) {
+      case part_kind::text:
+        if (!streams) c.text += part.text;
+        if (streams) events += r.writer->delta(number, part.text, std::exchange(tokens, nullptr), {});
+        break;
+      case part_kind::reasoning:
+        if (!streams) c.reasoning += part.text;
+        if (streams) events += r.writer->delta(number, {}, std::exchange(tokens, nullptr), part.text);
+        break;
+      case part_kind::call: {
+        const auto seed = fnv1a().add(r.head.id).add(std::to_string(index)).value();
+        const bool has_short_ids = r.model->prompts->tools().format()->has_short_ids;
+        c.calls.push_back({tools::make_call_id(seed, call_number + 1, has_short_ids), part.text, {}});
+        if (streams) events += r.writer->call(number, call_number + 1, c.calls.back(), is_legacy);
+        break;
+      }
+      case part_kind::arguments:
+        if (!streams) c.calls.back().arguments += part.text;
+        if (streams) events += r.writer->arguments(number, call_number, part.text, is_legacy);
+        break;
+      case part_kind::call_end:
+        break;
+    }
+  }
+  return events;
 }
 
 /// The choice's first events, when it has none yet.
@@ -578,20 +649,23 @@ void completions::on(const session_finished& m) {
     c.stats.completion_tokens = 0;
   }
   c.stop_text = m.stop_text;
-  const auto rest = c.thoughts.finish();
+  const auto rest = take_rest(c);
   if (!r.asked.stream) {
-    c.text += rest.answer;
-    c.reasoning += rest.reasoning;
+    tell(r, index, rest, nullptr);
   } else {
     const auto number = static_cast<std::uint32_t>(index);
     std::string events = begin_choice(r, number);
-    events += r.writer->delta(number, rest.answer, nullptr, rest.reasoning);
+    events += tell(r, index, rest, nullptr);
     auto end = to_choice(r, number);
     end.program = to_program(c.copied);
     events += r.writer->finish(end);
     if (!stream(at, std::move(events))) return;
   }
   if (r.is_over()) finish(at);
+}
+
+api::finish_reason completions::public_finish(const request_state& r, const choice_state& c) {
+  return to_public(c.finish, !c.calls.empty(), r.asked.tools && r.asked.tools->is_legacy);
 }
 
 api::usage_report completions::sum_usage(const request_state& r) const {
@@ -630,7 +704,9 @@ void completions::keep_best(request_state& r) const {
 api::choice completions::to_choice(request_state& r, std::uint32_t number) {
   choice_state& c = r.choices[number];
   api::choice out{
-      .index = number, .text = std::move(c.text), .finish = to_public(c.finish), .tokens = {}, .program = {}};
+      .index = number, .text = std::move(c.text), .finish = public_finish(r, c), .tokens = {}, .program = {}};
+  out.calls = std::move(c.calls);
+  out.is_legacy = r.asked.tools && r.asked.tools->is_legacy;
   out.reasoning = std::move(c.reasoning);
   out.stop_text = c.stop_text;
   out.cost = to_usage(c.stats);

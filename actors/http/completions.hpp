@@ -18,6 +18,7 @@
 #include "actors/http/readiness.hpp"
 #include "actors/http/request_reader.hpp"
 #include "actors/serving/session.hpp"
+#include "runtime/grammar/tool_reader.hpp"
 
 namespace redline::actors {
 
@@ -93,6 +94,8 @@ class completions {
     std::string text;
     std::string reasoning;
     api::reasoning_splitter thoughts;
+    std::optional<grammar::tool_reader> reader;  // of an answer that may call tools
+    std::vector<tools::tool_call> calls;         // streamed: without their arguments
     std::vector<api::token_report> tokens;
     double logprobs_sum = 0;           // to choose the best of several
     std::uint32_t tokens_count = 0;    // of the answer, so far
@@ -155,11 +158,17 @@ class completions {
   /// The request and the choice that this session writes.
   std::pair<requests::iterator, std::size_t> find(session_id session);
 
-  static api::reasoning_splitter::parts take_text(const request_state& r, choice_state& c, const session_text& m);
+  using parts = std::vector<grammar::answer_part>;
+  static parts take_text(const request_state& r, choice_state& c, const session_text& m);
+  static parts take_rest(choice_state& c);
+  /// Adds the parts to the choice; of a streamed one, their events. tokens: theirs, or null.
+  static std::string tell(request_state& r, std::size_t index, const parts& told,
+                          const std::vector<api::token_report>* tokens);
   static std::string begin_choice(request_state& r, std::uint32_t number);
   bool stream(requests::iterator r, std::string events, bool end = false);
   void finish(requests::iterator r);
   void keep_best(request_state& r) const;
+  [[nodiscard]] static api::finish_reason public_finish(const request_state& r, const choice_state& c);
   [[nodiscard]] api::usage_report sum_usage(const request_state& r) const;
   void fail(requests::iterator r, const api::api_error& why, std::string_view for_log);
   void drop(requests::iterator r);

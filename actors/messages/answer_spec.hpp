@@ -60,6 +60,7 @@ struct answer_spec {
   std::optional<std::uint32_t> logprobs;  // alternatives wanted per token
   std::optional<copy_spec> copy;
   std::optional<std::string> schema;  // a JSON schema that the answer has to follow
+  std::optional<std::string> tools;   // what answers that call tools follow: the text of a grammar::tool_constraint
   std::int64_t created_seconds = 0;   // when the client asked: a template may say the date
   std::string known_text;             // how the answer begins, says the client: a guess
   std::uint64_t prefix_scope = 0;     // see verify_run
@@ -68,8 +69,8 @@ struct answer_spec {
   static constexpr auto fields(auto& self) {
     return std::tie(self.session, self.tenant, self.tokens_max, self.tokens_min, self.stops, self.stop_tokens,
                     self.ignore_end, self.sampling, self.draft, self.prediction, self.eviction, self.logprobs,
-                    self.copy, self.schema, self.created_seconds, self.known_text, self.prefix_scope, self.indent_min,
-                    self.predict_us_max);
+                    self.copy, self.schema, self.tools, self.created_seconds, self.known_text, self.prefix_scope,
+                    self.indent_min, self.predict_us_max);
   }
 };
 

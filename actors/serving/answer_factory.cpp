@@ -26,16 +26,18 @@ std::optional<refusal> answer_factory::check_length(std::size_t bytes, const std
 }
 
 outcome<std::shared_ptr<const output_rules>, refusal> answer_factory::rules_for(const answer_spec& spec) const {
-  if (!spec.copy && !spec.schema) return std::shared_ptr<const output_rules>{};
-  const std::string field = spec.copy ? "redline.copy" : "response_format";
+  if (!spec.copy && !spec.schema && !spec.tools) return std::shared_ptr<const output_rules>{};
+  const std::string field = spec.copy ? "redline.copy" : spec.schema ? "response_format" : "tools";
   if (!parts_.token_trie) {
     return refusal{.field = field,
                    .why = {errc::invalid_argument, "This model's vocabulary cannot spell what '" + field + "' needs."}};
   }
-  auto rules = spec.schema ? make_json_rules(parts_.token_trie, *spec.schema)
-                           : make_copy_rules(parts_.token_trie, spec.copy->files, spec.copy->options);
+  auto rules = spec.schema  ? make_json_rules(parts_.token_trie, *spec.schema)
+               : spec.tools ? make_tool_rules(parts_.token_trie, *spec.tools)
+                            : make_copy_rules(parts_.token_trie, spec.copy->files, spec.copy->options);
   if (rules) return std::move(*rules);
   if (spec.schema) return refusal{refusal::kind::bad_grammar, "response_format.json_schema.schema", rules.error()};
+  if (spec.tools) return refusal{refusal::kind::bad_grammar, "tools", rules.error()};
   return refusal{.field = "redline.files", .why = {errc::invalid_argument, rules.error().context}};
 }
 
@@ -72,6 +74,7 @@ outcome<token_log, refusal> answer_factory::make(const answer_spec& spec, std::v
   g.known_text = spec.known_text;
   g.indent_min = spec.indent_min;
   g.predict_us_max = spec.predict_us_max;
+  if (parts_.on_answer) parts_.on_answer(g.session, g.prompt, rules.get());
   g.rules = std::move(rules);
   g.logprobs = spec.logprobs;
   auto work = token_log::make(std::move(g), parts_.tokenizer);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ class answer_factory {
     std::uint32_t context_max = 0;
     /// Whom a session works with that drafts by this method and reports to this client.
     std::function<result<session_partners>(draft::method, actor::address client)> partners_for;
+    /// Told of each answer with its prompt, in tests and measurements that know it beforehand; may be empty.
+    std::function<void(session_id, std::span<const token> prompt, const output_rules* rules)> on_answer = {};
   };
 
   explicit answer_factory(parts from);

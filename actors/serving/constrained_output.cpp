@@ -1,5 +1,6 @@
 #include "actors/serving/constrained_output.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "runtime/grammar/copy_grammar.hpp"
@@ -18,6 +19,7 @@ constexpr std::size_t spelled_at_once_bytes_max = 4096;
 constrained_output::constrained_output(std::shared_ptr<const output_rules> rules)
     : rules_(std::move(rules)), state_(rules_->grammar->automaton().begin()) {
   if (rules_->is_program()) copy_.emplace(rules_);
+  if (rules_->known) arguments_.emplace(rules_->known);
 }
 
 bool constrained_output::is_complete() const { return rules_->grammar->automaton().is_terminated(state_); }
@@ -54,7 +56,9 @@ constrained_output::acceptance constrained_output::accept_token(token t, std::op
 void constrained_output::advance(token t, std::optional<float> logprob, std::string& text) {
   const auto piece = rules_->grammar->trie().tokenizer().piece(t);
   if (!copy_) {
-    text += piece;
+    const bool is_shown = std::binary_search(rules_->shown.begin(), rules_->shown.end(), t);
+    if (arguments_) follow_arguments(piece);
+    text += is_shown ? rules_->grammar->trie().tokenizer().piece(t, true) : piece;
     return;
   }
   copy_->feed(piece, logprob, text);
@@ -104,6 +108,30 @@ std::vector<token> constrained_output::usable(std::vector<token> draft) const {
     ++kept;
   draft.resize(kept);
   return draft;
+}
+
+/// piece: of the token that led to the present state.
+void constrained_output::follow_arguments(std::string_view piece) {
+  using phase = grammar::tool_automaton::phase;
+  const bool was_in = std::exchange(in_arguments_, grammar::tool_automaton::phase_of(state_) == phase::arguments);
+  if (!was_in && in_arguments_) {
+    arguments_->reset();
+    piece = piece.substr(std::min(piece.rfind('{'), piece.size()));  // before it stands markup
+  }
+  if (was_in || in_arguments_) arguments_->feed(piece);
+}
+
+constrained_output::copied constrained_output::copied_ahead(std::uint32_t tokens_max) const {
+  if (!in_arguments_ || !arguments_) return {};
+  // A token has more than four bytes where text is repeated at length; what is cut costs the next round nothing.
+  const std::size_t bytes_max = std::size_t{6} * tokens_max;
+  const auto next = arguments_->ahead(bytes_max);
+  if (!next) return {};
+  copied out{rules_->grammar->trie().tokenizer().encode(next->bytes, {.continues = true}), next->matched / 4};
+  // Where the text is cut, the last token is not that of the whole.
+  if (next->bytes.size() >= bytes_max && !out.tokens.empty()) out.tokens.pop_back();
+  if (out.tokens.size() > tokens_max) out.tokens.resize(tokens_max);
+  return out;
 }
 
 std::vector<token> constrained_output::likely_rest() const {

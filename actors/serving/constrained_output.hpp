@@ -8,6 +8,7 @@
 
 #include "actors/serving/copy_executor.hpp"
 #include "actors/serving/output_rules.hpp"
+#include "runtime/draft/escaped_copy.hpp"
 
 namespace redline::actors {
 
@@ -50,6 +51,12 @@ class constrained_output {
   [[nodiscard]] std::vector<token> usable(std::vector<token> draft) const;
   /// A draft: how edit programs usually go on from here. Empty where nothing is usual.
   [[nodiscard]] std::vector<token> likely_rest() const;
+  /// A draft: what a call's arguments copy, as JSON spells it. matched: how many tokens, about, speak for it.
+  struct copied {
+    std::vector<token> tokens;
+    std::uint32_t matched = 0;
+  };
+  [[nodiscard]] copied copied_ahead(std::uint32_t tokens_max) const;
   /// Spans are judged by the model's logprobs.
   [[nodiscard]] bool wants_logprobs() const;
   /// The grammar and the place in it, for the target model.
@@ -60,11 +67,14 @@ class constrained_output {
 
  private:
   void begin_span();
+  void follow_arguments(std::string_view piece);
   void advance(token t, std::optional<float> logprob, std::string& text);
 
   std::shared_ptr<const output_rules> rules_;
   grammar::automaton_state state_;
-  std::optional<copy_executor> copy_;  // of an edit program
+  std::optional<copy_executor> copy_;            // of an edit program
+  std::optional<text::escaped_copy> arguments_;  // of an answer that may call tools
+  bool in_arguments_ = false;
 };
 
 }  // namespace redline::actors

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "runtime/grammar/copy_grammar.hpp"
+#include "runtime/grammar/tool_grammar.hpp"
 
 namespace redline::actors {
 namespace {
@@ -85,6 +86,21 @@ result<std::shared_ptr<const output_rules>> make_json_rules(std::shared_ptr<cons
   auto rules = std::make_shared<output_rules>();
   rules->constraint = grammar::json_constraint(schema);
   REDLINE_TRY_ASSIGN(auto automaton, grammar::compile_automaton(rules->constraint));
+  rules->grammar = std::make_shared<grammar::compiled_grammar>(std::move(automaton), std::move(trie));
+  return std::shared_ptr<const output_rules>(std::move(rules));
+}
+
+result<std::shared_ptr<const output_rules>> make_tool_rules(std::shared_ptr<const grammar::token_trie> trie,
+                                                            const std::string& tools) {
+  auto rules = std::make_shared<output_rules>();
+  rules->constraint = {.kind = grammar::grammar_kind::tools, .schema = tools, .shape = {}, .state = {}};
+  REDLINE_TRY_ASSIGN(auto automaton, grammar::compile_tools(tools));
+  const auto& tokenizer = trie->tokenizer();
+  for (token t = 0; t < static_cast<token>(tokenizer.size()); ++t) {
+    if (tokenizer.piece(t).empty() && tools::shows_control(automaton->format(), tokenizer.piece(t, true)))
+      rules->shown.push_back(t);
+  }
+  rules->tools = automaton;
   rules->grammar = std::make_shared<grammar::compiled_grammar>(std::move(automaton), std::move(trie));
   return std::shared_ptr<const output_rules>(std::move(rules));
 }

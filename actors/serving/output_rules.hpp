@@ -9,7 +9,9 @@
 #include "actors/messages/answer_spec.hpp"
 #include "actors/messages/session_messages.hpp"
 #include "runtime/copy/program.hpp"
+#include "runtime/draft/text_lookup.hpp"
 #include "runtime/grammar/grammar_matcher.hpp"
+#include "runtime/grammar/tool_automaton.hpp"
 
 namespace redline::actors {
 
@@ -20,8 +22,11 @@ namespace redline::actors {
 /// What an answer has to follow; shared by the answers of one request.
 struct output_rules {
   std::shared_ptr<const grammar::compiled_grammar> grammar;
-  grammar::constraint constraint;  // the same grammar, as the target model is sent it
-  copy_options copy;               // of edit programs only, as all below
+  grammar::constraint constraint;                        // the same grammar, as the target model is sent it
+  std::shared_ptr<const grammar::tool_automaton> tools;  // of answers that may call tools; else null
+  std::vector<token> shown;                              // and the control tokens that are part of the text; ascending
+  std::shared_ptr<const text::text_lookup> known;        // what their arguments may repeat; may be null
+  copy_options copy;                                     // of edit programs only, as all below
   copy::program_shape shape;
   std::vector<copy::document> files;
   std::vector<std::vector<token>> file_tokens;  // with token_spans
@@ -38,5 +43,9 @@ result<std::shared_ptr<const output_rules>> make_copy_rules(std::shared_ptr<cons
 /// Values of a JSON schema. Fails for a schema that cannot be turned into a grammar.
 result<std::shared_ptr<const output_rules>> make_json_rules(std::shared_ptr<const grammar::token_trie> trie,
                                                             const std::string& schema);
+
+/// Text that may call tools. tools: of a grammar::tool_constraint.
+result<std::shared_ptr<const output_rules>> make_tool_rules(std::shared_ptr<const grammar::token_trie> trie,
+                                                            const std::string& tools);
 
 }  // namespace redline::actors

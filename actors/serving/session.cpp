@@ -225,12 +225,16 @@ actor::task<session::round_draft> session::next_draft() {
   if (auto likely = work_.likely_draft(); !likely.empty()) {
     co_return own_draft(std::move(likely), draft::source::program, program_grade);
   }
+  // The last token of the answer needs no draft: the target's own token fills the room.
+  const std::uint32_t wanted = std::min({draft::draft_tokens_max(work_.spec().draft), work_.round_room() - 1, width_});
+  if (work_.spec().draft.how != draft::method::assisted && wanted > 0) {
+    if (auto copy = work_.copied_draft(wanted); !copy.tokens.empty())
+      co_return own_draft(std::move(copy.tokens), draft::source::lookup, draft::grade_of_match(copy.matched));
+  }
   if (drafter_lost_ && context().now() - *drafter_lost_ >= partners_.drafter_retry) {
     drafter_lost_.reset();
     drafter_knows_ = 0;
   }
-  // The last token of the answer needs no draft: the target's own token fills the room.
-  const std::uint32_t wanted = std::min({draft::draft_tokens_max(work_.spec().draft), work_.round_room() - 1, width_});
   if (!drafter() || wanted == 0) co_return {};
   for (std::uint32_t from = drafter_knows_;;) {
     tell_drafter(from, wanted);

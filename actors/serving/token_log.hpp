@@ -100,6 +100,12 @@ class token_log {
   [[nodiscard]] std::vector<token> likely_draft() const {
     return constrained_ ? usable(constrained_->likely_rest()) : std::vector<token>{};
   }
+  /// What a call's arguments copy, as far as there is room; see constrained_output.
+  [[nodiscard]] constrained_output::copied copied_draft(std::uint32_t tokens_max) const {
+    auto draft = constrained_ ? constrained_->copied_ahead(tokens_max) : constrained_output::copied{};
+    if (!draft.tokens.empty()) draft.tokens = usable(std::move(draft.tokens));
+    return draft;
+  }
   /// What comes next by `known_text`, as far as there is room and one pass may take; empty: nothing is known.
   [[nodiscard]] std::vector<token> known_draft() const;
   /// A span of a program that the model is to be asked about, as far as there is room; empty: none.

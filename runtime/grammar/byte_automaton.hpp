@@ -94,6 +94,13 @@ class byte_automaton {
   /// A span goes here, and the caller has not yet said how it continues (copy_grammar::resume).
   [[nodiscard]] virtual bool awaits_span(const automaton_state&) const { return false; }
 
+  /// Consumes a control token, which has no bytes of its own; text: what the file calls it. False where none may be.
+  [[nodiscard]] virtual bool advance_control(automaton_state&, std::string_view) const { return false; }
+  /// What `known_run` gives here is markup: where it begins as a control token is called, that token follows.
+  [[nodiscard]] virtual bool is_markup(const automaton_state&) const { return false; }
+  /// Nearly every token may follow, and mostly every one: masks here are worth a look whether they forbid anything.
+  [[nodiscard]] virtual bool is_free(const automaton_state&) const { return false; }
+
   /// Whether `s`, which may come from a peer, keeps every table index of `advance` in range.
   [[nodiscard]] virtual bool is_valid(const automaton_state& s) const = 0;
 };

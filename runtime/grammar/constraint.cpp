@@ -2,6 +2,7 @@
 
 #include "runtime/grammar/copy_grammar.hpp"
 #include "runtime/grammar/json_schema.hpp"
+#include "runtime/grammar/tool_grammar.hpp"
 
 namespace redline::grammar {
 namespace {
@@ -45,11 +46,15 @@ result<std::shared_ptr<const byte_automaton>> compile_automaton(const constraint
     }
     case grammar_kind::json:
       return compile_schema(c.schema);
+    case grammar_kind::tools: {
+      REDLINE_TRY_ASSIGN(auto tools, compile_tools(c.schema));
+      return std::shared_ptr<const byte_automaton>(std::move(tools));
+    }
     case grammar_kind::none:
     case grammar_kind::last_:
       break;
   }
-  return failure{errc::malformed_message, "unknown kind of grammar; expected copy or json"};
+  return failure{errc::malformed_message, "unknown kind of grammar; expected copy, json or tools"};
 }
 
 }  // namespace redline::grammar

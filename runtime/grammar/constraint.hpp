@@ -14,8 +14,9 @@ namespace redline::grammar {
 
 enum class grammar_kind : std::uint8_t {
   none,
-  copy,  // programs over files
-  json,  // values of a JSON schema
+  copy,   // programs over files
+  json,   // values of a JSON schema
+  tools,  // text that may call tools
   last_,
 };
 
@@ -23,7 +24,7 @@ enum class grammar_kind : std::uint8_t {
 /// its compiled form can compile it again.
 struct constraint {
   grammar_kind kind = grammar_kind::none;
-  std::string schema;                // json
+  std::string schema;                // json; tools: see tool_constraint
   std::vector<std::uint32_t> shape;  // copy: see copy_constraint
   std::vector<std::uint32_t> state;  // cells of the automaton's state; empty: the beginning
 

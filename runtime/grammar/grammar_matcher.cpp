@@ -1,6 +1,7 @@
 #include "runtime/grammar/grammar_matcher.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/base/assert.hpp"
 #include "runtime/grammar/steps.hpp"
@@ -29,11 +30,20 @@ std::string_view find_only_bytes(const byte_automaton& m, const automaton_state&
 
 }  // namespace
 
+/// The control token that must follow as the first of a markup.
+std::optional<token> compiled_grammar::find_control(const automaton_state& s) const {
+  if (!automaton_->is_markup(s)) return std::nullopt;
+  const auto run = automaton_->known_run(s);
+  return run.empty() ? std::nullopt : trie_->control_at(run);
+}
+
 std::optional<token> compiled_grammar::jump_forward(const automaton_state& s) const {
   if (automaton_->unconstrained_tokens(s) > 0) return std::nullopt;
+  if (const auto control = find_control(s)) return control;
   std::string bytes;
   automaton_state here = s;
-  bool is_cut = false;  // more bytes must follow
+  bool is_cut = false;      // more bytes must follow
+  bool is_control = false;  // a control token must follow, into which no other token reaches
   for (bool goes_on = true; goes_on && bytes.size() < jump_bytes_max;) {
     std::uint8_t tried = 0;
     auto run = find_only_bytes(*automaton_, here, tried);
@@ -44,11 +54,14 @@ std::optional<token> compiled_grammar::jump_forward(const automaton_state& s) co
       // Of a run that is cut the last state is not needed.
       goes_on = goes_on && (is_cut || automaton_->advance(here, static_cast<std::uint8_t>(c)));
       if (goes_on) bytes += c;
+      is_control = goes_on && !is_cut && find_control(here).has_value();
+      goes_on = goes_on && !is_control;
     }
   }
   if (bytes.empty()) return std::nullopt;
   // A choice comes after the bytes, and a tokenizer's last token for them may reach into it.
-  const bool before_choice = is_cut || (!automaton_->awaits_span(here) && !automaton_->is_terminated(here));
+  const bool before_choice =
+      is_cut || (!is_control && !automaton_->awaits_span(here) && !automaton_->is_terminated(here));
   const std::scoped_lock lock(mutex_);
   const std::string key = (before_choice ? '+' : '.') + bytes;
   const auto known = first_tokens_.find(key);
@@ -120,7 +133,10 @@ std::span<const std::uint64_t> grammar_matcher::next_token_mask() {
   const auto known = entry_.masks.find(key);
   if (known != entry_.masks.end()) return known->second;
   if (entry_.masks.size() >= grammar_cache::masks_max) entry_.masks.clear();
-  return entry_.masks[key] = grammar.trie().next_token_mask(grammar.automaton(), state_);
+  token_mask mask = grammar.trie().next_token_mask(grammar.automaton(), state_);
+  // No mask costs less than one that allows everything.
+  if (grammar.automaton().is_free(state_) && grammar.trie().is_full(mask)) mask.clear();
+  return entry_.masks[key] = std::move(mask);
 }
 
 bool grammar_matcher::accept_token(token chosen) {

@@ -35,6 +35,8 @@ class compiled_grammar {
   [[nodiscard]] bool accept_token(automaton_state& s, token t) const;
 
  private:
+  [[nodiscard]] std::optional<token> find_control(const automaton_state& s) const;
+
   std::shared_ptr<const byte_automaton> automaton_;
   std::shared_ptr<const token_trie> trie_;
   static constexpr std::size_t first_tokens_max = 256;

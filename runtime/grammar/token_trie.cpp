@@ -2,6 +2,7 @@
 #include "runtime/base/pause_point.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace redline::grammar {
 namespace {
@@ -38,7 +39,9 @@ void token_trie::build() {
   for (token t = 0; t < static_cast<token>(tokenizer_->size()); ++t) {
     if (tokenizer_->is_end_of_generation(t))
       ends_.push_back(t);
-    else if (!piece(t).empty() && piece(t).size() <= token_bytes_max)
+    else if (piece(t).empty())
+      controls_.push_back(t);
+    else if (piece(t).size() <= token_bytes_max)
       tokens_.push_back(t);
   }
   std::sort(tokens_.begin(), tokens_.end(), [&](token a, token b) {
@@ -212,7 +215,29 @@ token_mask token_trie::next_token_mask(const byte_automaton& m, const automaton_
   if (m.is_accepting(s)) {
     for (const token t : ends_) set(out, t);
   }
+  for (const token t : controls_) {
+    automaton_state after = s;
+    if (m.advance_control(after, tokenizer_->piece(t, true))) set(out, t);
+  }
   return out;
+}
+
+std::optional<token> token_trie::control_at(std::string_view run) const {
+  std::optional<token> found;
+  std::size_t longest = 0;
+  for (const token t : controls_) {
+    const auto text = tokenizer_->piece(t, true);
+    if (text.size() <= longest || !run.starts_with(text)) continue;
+    found = t;
+    longest = text.size();
+  }
+  return found;
+}
+
+bool token_trie::is_full(const token_mask& mask) const {
+  std::size_t count = 0;
+  for (const auto word : mask) count += static_cast<std::size_t>(std::popcount(word));
+  return count == tokenizer_->size();
 }
 
 std::optional<token> token_trie::longest_token(const byte_automaton& m, const automaton_state& s,
@@ -269,7 +294,8 @@ std::vector<token> token_trie::spell(std::string_view bytes) const {
 bool token_trie::accept_token(const byte_automaton& m, automaton_state& s, token t) const {
   if (tokenizer_->is_end_of_generation(t)) return false;
   const auto bytes = tokenizer_->piece(t);
-  if (bytes.empty() || bytes.size() > token_bytes_max) return false;
+  if (bytes.empty()) return m.advance_control(s, tokenizer_->piece(t, true));
+  if (bytes.size() > token_bytes_max) return false;
   for (const char c : bytes) {
     if (!m.advance(s, static_cast<std::uint8_t>(c))) return false;
   }

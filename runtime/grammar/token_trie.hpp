@@ -34,8 +34,14 @@ class token_trie {
   /// The longest token that `bytes` (not empty) begin with and that the automaton accepts.
   [[nodiscard]] std::optional<token> longest_token(const byte_automaton& m, const automaton_state& s,
                                                    std::string_view bytes) const;
-  /// Consumes the token's bytes. False when they cannot follow, with `s` undefined, and for tokens without bytes.
+  /// Consumes the token's bytes, or a control token as one. False when they cannot follow, with `s` undefined, and for
+  /// tokens that end the text.
   [[nodiscard]] bool accept_token(const byte_automaton& m, automaton_state& s, token t) const;
+
+  /// The control token with the longest text that `run` begins with; none ends the text.
+  [[nodiscard]] std::optional<token> control_at(std::string_view run) const;
+  /// It allows every token.
+  [[nodiscard]] bool is_full(const token_mask& mask) const;
 
   [[nodiscard]] const text::tokenizer& tokenizer() const { return *tokenizer_; }
 
@@ -71,7 +77,8 @@ class token_trie {
   std::vector<node> nodes_;
   std::vector<token> tokens_;
   std::vector<token> ends_;
-  byte_set single_bytes_;  // bytes that have a token of their own
+  std::vector<token> controls_;  // tokens without bytes that do not end the text
+  byte_set single_bytes_;        // bytes that have a token of their own
   mutable std::mutex mutex_;
   mutable std::deque<free_text_tokens> free_texts_;  // a handful
 };

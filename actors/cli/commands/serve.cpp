@@ -11,6 +11,7 @@
 #include "actors/cli/progress_line.hpp"
 #include "actors/http/gateway.hpp"
 #include "actors/http/http_gate.hpp"
+#include "actors/node/answer_script.hpp"
 #include "actors/node/descriptor_plan.hpp"
 #include "actors/node/engine.hpp"
 #include "actors/pool/model_fetcher.hpp"
@@ -26,6 +27,7 @@ bool is_loopback(const std::string& host) {
 
 /// Who serves models, and which: `serve` the one that it was given, a gateway those of its pool.
 result<std::shared_ptr<gateway_services>> make_services(const serve_flags& f, const listen_address& where, engine& e,
+                                                        const std::shared_ptr<answer_script>& script,
                                                         std::function<void()> on_drained) {
   REDLINE_TRY_ASSIGN(auto keys, api_keys::load(f.api_keys, f.api_key_file));
   if (keys.empty() && !is_loopback(where.host) && !f.insecure) {
@@ -44,11 +46,17 @@ result<std::shared_ptr<gateway_services>> make_services(const serve_flags& f, co
     model->add_names(e.options().aliases);
     model->digest = e.model_digest();
     model->fingerprint = make_fingerprint(model->digest, e.numerics());
-    model->answers = std::make_shared<answer_factory>(answer_factory::parts{
+    answer_factory::parts parts{
         .tokenizer = e.tokenizer(),
         .token_trie = e.token_trie(),
         .context_max = e.context_max(),
-        .partners_for = [&e](draft::method how, actor::address client) { return e.partners_for(how, client); }});
+        .partners_for = [&e](draft::method how, actor::address client) { return e.partners_for(how, client); }};
+    if (script) {
+      parts.on_answer = [script, &e](session_id session, std::span<const token> prompt, const output_rules* rules) {
+        script->begin(session, prompt, rules, *e.tokenizer());
+      };
+    }
+    model->answers = std::make_shared<answer_factory>(std::move(parts));
     model->prompts = std::make_shared<prompt_builder>(std::move(prompts));
     model->draft_defaults = defaults;
     s->models->publish(std::move(model));
@@ -109,6 +117,14 @@ int run(const serve_flags& f) {
   options->progress = [&](const std::string& what, std::uint64_t done, std::uint64_t all) {
     show_loading(line, what, done, all);
   };
+  std::shared_ptr<answer_script> script;
+  if (!f.script.empty()) {
+    auto loaded = answer_script::load(f.script);
+    if (!loaded) return report(loaded.error());
+    script = std::move(*loaded);
+    options->target_chooser = script;
+    log_line(log_level::warning, "serve", "answers that --script knows are not the model's");
+  }
   std::atomic<bool> fatal{false};
   options->on_fatal = [&fatal](const std::string&) { fatal = true; };
   auto e = engine::create(std::move(*options));
@@ -117,7 +133,8 @@ int run(const serve_flags& f) {
   std::promise<void> drained;
   auto is_drained = drained.get_future();
   std::once_flag once;  // a gateway that was restarted may be drained once more
-  const auto services = make_services(f, *where, **e, [&] { std::call_once(once, [&] { drained.set_value(); }); });
+  const auto services =
+      make_services(f, *where, **e, script, [&] { std::call_once(once, [&] { drained.set_value(); }); });
   if (!services) return report(services.error());
   const auto front =
       (*e)->io().add<gateway>(topology::gateway, "gateway", {8192, 8192},

@@ -257,6 +257,9 @@ void add_serve_flags(command c, serve_flags& flags) {
       .one_of({"target", "draft"})
       .separator(',')
       .group("Processes");
+  c.add("--script", flags.script, "For tests: answers that are written instead of the model's own; see tests/server")
+      .existing_file()
+      .group("");
   c.add("--bridge", flags.bridge, "Endpoint where workers dial in, and share the work: ipc://PATH or tcp://HOST:PORT")
       .group("Processes");
 }

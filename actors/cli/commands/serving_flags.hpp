@@ -58,6 +58,7 @@ struct serve_flags {
   std::uint64_t live_sessions_max;
   std::uint64_t live_mib;
   std::int64_t live_idle_seconds;
+  std::string script;               // answers that are known, for tests and measurements
   std::vector<std::string> remote;  // "target", "draft"
   std::string bridge;
   std::vector<std::string> joins;    // of a gateway

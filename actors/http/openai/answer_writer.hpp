@@ -9,10 +9,11 @@
 
 #include "actors/http/openai/api_error.hpp"
 #include "runtime/base/ids.hpp"
+#include "runtime/tools/tool_set.hpp"
 
 namespace redline::api {
 
-enum class finish_reason : std::uint8_t { stop, length, content_filter };
+enum class finish_reason : std::uint8_t { stop, length, content_filter, tool_calls, function_call };
 std::string_view text_of(finish_reason why);
 
 /// Draft tokens of one source.
@@ -95,7 +96,9 @@ struct choice {
   std::optional<std::vector<token_report>> tokens;  // when logprobs or ids were asked for
   std::optional<program_report> program;            // when it was one
   std::string reasoning{};                          // what the model thought before
-  std::vector<token> prompt{};                      // when ids were asked for
+  std::vector<tools::tool_call> calls{};
+  bool is_legacy = false;       // the call is told as a function_call
+  std::vector<token> prompt{};  // when ids were asked for
   std::string stop_text{};                          // that ended it; empty: another thing did
   usage_report cost{};                              // its own; for the native shape
 };
@@ -118,6 +121,16 @@ class answer_writer {
   /// model thought before the text. Empty when there is nothing to say.
   virtual std::string delta(std::uint32_t index, std::string_view text, const std::vector<token_report>* tokens,
                             std::string_view reasoning) = 0;
+  /// The choice's call of this number begins, with no arguments yet; is_legacy: as a function_call.
+  virtual std::string call(std::uint32_t /*index*/, std::uint32_t /*number*/, const tools::tool_call& /*begun*/,
+                           bool /*is_legacy*/) {
+    return {};
+  }
+  /// More of its arguments, under the conditions of `delta`.
+  virtual std::string arguments(std::uint32_t /*index*/, std::uint32_t /*number*/, std::string_view /*text*/,
+                                bool /*is_legacy*/) {
+    return {};
+  }
   /// What all events from now on say of usage, but the one by end().
   virtual void note_progress(std::uint32_t /*prompt_tokens*/, std::uint32_t /*completion_tokens*/) {}
   /// one: without its text, which was sent.

@@ -14,7 +14,7 @@ namespace redline::api {
 struct event_id {
   /// What was sent of one choice.
   struct position {
-    std::uint64_t text_bytes = 0;
+    std::uint64_t text_bytes = 0;    // of reasoning, names of calls and arguments too, in the order in which they came
     std::uint64_t tokens_count = 0;  // with their log-probabilities
     std::uint32_t text_digest = 0;   // of these bytes
     bool is_begun = false;           // its first event was sent,

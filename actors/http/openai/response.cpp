@@ -177,6 +177,13 @@ json usage_object(const usage_report& usage) {
   return object;
 }
 
+json function_object(std::string_view name, std::string_view arguments) {
+  json object;
+  if (!name.empty()) object["name"] = name;
+  object["arguments"] = arguments;
+  return object;
+}
+
 json choice_object(const response_head& head, const choice& one) {
   json object;
   object["index"] = one.index;
@@ -184,9 +191,22 @@ json choice_object(const response_head& head, const choice& one) {
   if (is_chat_shaped(head.from)) {
     json message;
     message["role"] = "assistant";
-    message["content"] = one.text;
+    message["content"] = one.text.empty() && !one.calls.empty() ? json(nullptr) : json(one.text);
     if (!one.reasoning.empty()) message["reasoning_content"] = one.reasoning;
     message["refusal"] = nullptr;
+    if (one.is_legacy && !one.calls.empty()) {
+      message["function_call"] = function_object(one.calls.front().name, one.calls.front().arguments);
+    } else if (!one.calls.empty()) {
+      json calls = json::array();
+      for (const auto& call : one.calls) {
+        json entry;
+        entry["id"] = call.id;
+        entry["type"] = "function";
+        entry["function"] = function_object(call.name, call.arguments);
+        calls.push_back(std::move(entry));
+      }
+      message["tool_calls"] = std::move(calls);
+    }
     object["message"] = std::move(message);
     object["logprobs"] = has_logprobs ? chat_logprobs(*one.tokens) : json(nullptr);
   } else {
@@ -232,6 +252,10 @@ std::string_view text_of(finish_reason why) {
       return "length";
     case finish_reason::content_filter:
       return "content_filter";
+    case finish_reason::tool_calls:
+      return "tool_calls";
+    case finish_reason::function_call:
+      return "function_call";
   }
   return "stop";
 }
@@ -394,6 +418,37 @@ std::string event_writer::delta(std::uint32_t index, std::string_view text, cons
   }
   if (head_.shows_ids) content["token_ids"] = token_ids(reports);
   return event(index, std::move(content), std::nullopt);
+}
+
+std::string event_writer::event_of(std::uint32_t index, json delta) const {
+  json content;
+  content["delta"] = std::move(delta);
+  content["logprobs"] = nullptr;
+  return event(index, std::move(content), std::nullopt);
+}
+
+std::string event_writer::call(std::uint32_t index, std::uint32_t number, const tools::tool_call& begun,
+                               bool is_legacy) {
+  // In one event, so a client has all of it or nothing.
+  const auto rest = take_text(index, begun.name);
+  if (has_diverged_ || rest.empty()) return {};
+  if (is_legacy) return event_of(index, json{{"function_call", function_object(begun.name, "")}});
+  json entry;
+  entry["index"] = number;
+  entry["id"] = begun.id;
+  entry["type"] = "function";
+  entry["function"] = function_object(begun.name, "");
+  return event_of(index, json{{"tool_calls", json::array({std::move(entry)})}});
+}
+
+std::string event_writer::arguments(std::uint32_t index, std::uint32_t number, std::string_view text, bool is_legacy) {
+  const auto rest = take_text(index, text);
+  if (has_diverged_ || rest.empty()) return {};
+  if (is_legacy) return event_of(index, json{{"function_call", function_object({}, rest)}});
+  json entry;
+  entry["index"] = number;
+  entry["function"] = function_object({}, rest);
+  return event_of(index, json{{"tool_calls", json::array({std::move(entry)})}});
 }
 
 /// Whether the client is to be told.

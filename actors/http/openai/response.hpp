@@ -16,6 +16,7 @@
 #include "actors/http/openai/request.hpp"
 #include "runtime/base/hash.hpp"
 #include "runtime/base/ids.hpp"
+#include "runtime/tools/tool_set.hpp"
 
 namespace redline::api {
 
@@ -64,6 +65,10 @@ class event_writer final : public answer_writer {
   void note_progress(std::uint32_t prompt_tokens, std::uint32_t completion_tokens) override {
     progress_ = {prompt_tokens, completion_tokens};
   }
+  /// Chat: the choice's call of this number begins, with no arguments yet; is_legacy: as a function_call.
+  std::string call(std::uint32_t index, std::uint32_t number, const tools::tool_call& begun, bool is_legacy) override;
+  /// More of its arguments, under the conditions of `delta`.
+  std::string arguments(std::uint32_t index, std::uint32_t number, std::string_view text, bool is_legacy) override;
   std::string finish(std::uint32_t index, finish_reason why, const program_report* program = nullptr);
   /// In the native shape. one: without its text, which was sent.
   std::string finish_native(const choice& one);
@@ -88,6 +93,7 @@ class event_writer final : public answer_writer {
   [[nodiscard]] bool note_finish(std::uint32_t index);
   std::string event(std::uint32_t index, json content, std::optional<finish_reason> why) const;
   [[nodiscard]] std::string as_event(const json& object) const;
+  std::string event_of(std::uint32_t index, json delta) const;
   std::string_view take_text(std::uint32_t index, std::string_view text);
 
   response_head head_;

@@ -352,5 +352,80 @@ TEST(tokenize_responses, come_in_the_shape_that_was_asked_for) {
   EXPECT_EQ(health_body(), R"({"status":"ok"})");
 }
 
+// ---- tools ---------------------------------------------------------------------------------------------------------
+
+TEST(completion_body, tells_calls_and_no_content_where_there_is_none) {
+  choice c;
+  c.calls = {{"call_1", "read", R"({"path":"a"})"}, {"call_2", "list", "{"}};
+  c.finish = finish_reason::tool_calls;
+  const auto body = json::parse(completion_body(head_of(endpoint::chat), std::vector{c}, {}));
+  const auto& message = body["choices"][0]["message"];
+  EXPECT_EQ(body["choices"][0]["finish_reason"], "tool_calls");
+  EXPECT_TRUE(message["content"].is_null());
+  EXPECT_EQ(message["tool_calls"].dump(),
+            R"([{"id":"call_1","type":"function","function":{"name":"read","arguments":"{\"path\":\"a\"}"}},)"
+            R"({"id":"call_2","type":"function","function":{"name":"list","arguments":"{"}}])");
+  c.text = "so";
+  c.reasoning = "hm";
+  c.is_legacy = true;
+  const auto legacy =
+      json::parse(completion_body(head_of(endpoint::chat), std::vector{c}, {}))["choices"][0]["message"];
+  EXPECT_EQ(legacy["content"], "so");
+  EXPECT_EQ(legacy["reasoning_content"], "hm");
+  EXPECT_FALSE(legacy.contains("tool_calls"));
+  EXPECT_EQ(legacy["function_call"].dump(), R"({"name":"read","arguments":"{\"path\":\"a\"}"})");
+}
+
+/// A stream with all that there is beside text.
+std::vector<std::string> calling_stream(event_writer& writer) {
+  std::vector<std::string> events;
+  const auto add = [&](std::string event) {
+    if (!event.empty()) events.push_back(std::move(event));
+  };
+  const tools::tool_call first{"call_1", "read", ""}, second{"call_2", "list", ""};
+  add(writer.first(0));
+  add(writer.delta(0, "", nullptr, "hm"));
+  add(writer.delta(0, "so"));
+  add(writer.call(0, 0, first, false));
+  add(writer.arguments(0, 0, "{\"path\":", false));
+  add(writer.arguments(0, 0, "\"a\"}", false));
+  add(writer.delta(0, "and"));
+  add(writer.call(0, 1, second, false));
+  add(writer.arguments(0, 1, "{}", false));
+  add(writer.finish(0, finish_reason::tool_calls));
+  return events;
+}
+
+TEST(event_writer, streams_calls_with_the_name_first) {
+  event_writer writer(head_of(endpoint::chat), false, first_id(1));
+  const auto events = calling_stream(writer);
+  ASSERT_EQ(events.size(), 10u);
+  EXPECT_THAT(events[1], HasSubstr(R"("delta":{"reasoning_content":"hm"})"));
+  EXPECT_THAT(events[3], HasSubstr(R"("delta":{"tool_calls":[{"index":0,"id":"call_1","type":"function",)"
+                                   R"("function":{"name":"read","arguments":""}}]})"));
+  EXPECT_THAT(events[4], HasSubstr(R"("delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"path\":"}}]})"));
+  EXPECT_THAT(events[7], HasSubstr(R"("index":1,"id":"call_2")"));
+  EXPECT_THAT(events[9], HasSubstr(R"("finish_reason":"tool_calls")"));
+}
+
+TEST(event_writer, a_stream_with_calls_goes_on_after_each_of_its_events) {
+  event_writer writer(head_of(endpoint::chat), false, first_id(1));
+  const auto whole = calling_stream(writer);
+  for (std::size_t had = 0; had < whole.size(); ++had) {
+    event_writer again(head_of(endpoint::chat), false, first_id(1), parse_event(whole[had]).id);
+    const auto rest = calling_stream(again);
+    EXPECT_EQ(rest, std::vector<std::string>(whole.begin() + static_cast<std::ptrdiff_t>(had) + 1, whole.end()))
+        << "after event " << had;
+    EXPECT_FALSE(again.has_diverged());
+  }
+}
+
+TEST(event_writer, a_call_of_old_is_a_function_call) {
+  event_writer writer(head_of(endpoint::chat), false, first_id(1));
+  EXPECT_THAT(writer.call(0, 0, {"call_1", "read", ""}, true),
+              HasSubstr(R"("delta":{"function_call":{"name":"read","arguments":""}})"));
+  EXPECT_THAT(writer.arguments(0, 0, "{", true), HasSubstr(R"("delta":{"function_call":{"arguments":"{"}})"));
+}
+
 }  // namespace
 }  // namespace redline::api

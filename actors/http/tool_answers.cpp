@@ -1,0 +1,59 @@
+#include "actors/http/tool_answers.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/grammar/tool_grammar.hpp"
+#include "runtime/json/strict_json.hpp"
+
+namespace redline::actors {
+namespace {
+
+/// A shorter text is copied in a few tokens.
+constexpr std::size_t text_bytes_min = 24;
+
+void take_strings(const api::json& value, std::vector<std::string>& out) {
+  if (value.is_string() && value.get_ref<const std::string&>().size() >= text_bytes_min) {
+    out.push_back(value.get<std::string>());
+  } else if (value.is_structured()) {
+    for (const auto& inner : value) take_strings(inner, out);
+  }
+}
+
+}  // namespace
+
+std::optional<api::api_error> check_tools(const served_model& model, const api::generation_request& asked) {
+  const auto why = asked.calls_tools() ? model.prompts->tools().why_no_tools() : std::nullopt;
+  if (!why) return std::nullopt;
+  return api::bad_field("tools", "'tools' cannot be used: " + why->context + ".", "unsupported_parameter");
+}
+
+api::checked<std::optional<std::string>> hold_to_tools(const served_model& model,
+                                                       const api::generation_request& asked) {
+  if (!asked.calls_tools()) return std::optional<std::string>{};
+  if (const auto why = check_tools(model, asked)) return *why;
+  auto held_to = grammar::tool_constraint(*asked.tools, *model.prompts->tools().format());
+  if (!held_to) return api::bad_field("tools", held_to.error().context, "invalid_schema");
+  return std::optional(std::move(held_to->schema));
+}
+
+std::shared_ptr<const output_rules> with_known_texts(std::shared_ptr<const output_rules> rules,
+                                                     const api::json& messages) {
+  if (!rules || !rules->tools) return rules;
+  std::vector<std::string> texts;
+  for (const auto& m : messages) {
+    take_strings(m["content"], texts);
+    if (const auto calls = m.find("tool_calls"); calls != m.end()) {
+      for (const auto& call : *calls) {
+        const auto arguments = parse_json<api::json>(call["function"]["arguments"].get_ref<const std::string&>());
+        if (arguments) take_strings(*arguments, texts);
+      }
+    }
+  }
+  auto out = std::make_shared<output_rules>(*rules);
+  out->known = std::make_shared<const text::text_lookup>(texts);
+  return out;
+}
+
+}  // namespace redline::actors

@@ -1,0 +1,97 @@
+#include "actors/node/answer_script.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "runtime/json/strict_json.hpp"
+
+namespace redline::actors {
+namespace {
+
+/// Of the text that is left, for one token.
+constexpr std::size_t look_ahead_bytes = 256;
+
+/// What a grammar decides without the model is in the answer with the grammar's tokens.
+std::vector<token> tokens_of(std::string_view text, const output_rules* rules, const text::tokenizer& tokenizer) {
+  std::vector<token> out;
+  if (rules == nullptr || !rules->tools) {
+    out = tokenizer.encode(text, {.parse_special = true});
+    text = {};
+  }
+  auto s = rules != nullptr ? rules->grammar->automaton().begin() : grammar::automaton_state{};
+  while (!text.empty()) {
+    auto t = rules->grammar->jump_forward(s);
+    if (!t) {
+      const auto next = tokenizer.encode(text.substr(0, look_ahead_bytes), {.parse_special = true, .continues = true});
+      if (next.empty()) break;
+      t = next.front();
+    }
+    const auto piece = tokenizer.piece(*t, true);
+    if (!text.starts_with(piece) || !rules->grammar->accept_token(s, *t)) break;  // not what the grammar allows
+    out.push_back(*t);
+    text.remove_prefix(piece.size());
+  }
+  for (token t = 0; t < static_cast<token>(tokenizer.size()); ++t) {
+    if (!tokenizer.is_end_of_generation(t)) continue;
+    out.push_back(t);
+    return out;
+  }
+  return out;
+}
+
+}  // namespace
+
+result<std::shared_ptr<answer_script>> answer_script::load(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  if (!file) return failure{errc::invalid_argument, path + ": cannot be read"};
+  REDLINE_TRY_ASSIGN(const auto list, parse_json<nlohmann::json>(bytes));
+  const auto wrong = failure{errc::invalid_argument, path + R"(: expected an array of {"when": [texts], "say": text})"};
+  if (!list.is_array()) return wrong;
+  std::vector<entry> entries;
+  for (const auto& one : list) {
+    if (!one.is_object() || !one.contains("say") || !one["say"].is_string() || !one.contains("when") ||
+        !one["when"].is_array()) {
+      return wrong;
+    }
+    entry e{.when = {}, .say = one["say"].get<std::string>()};
+    for (const auto& text : one["when"]) {
+      if (!text.is_string()) return wrong;
+      e.when.push_back(text.get<std::string>());
+    }
+    entries.push_back(std::move(e));
+  }
+  return std::shared_ptr<answer_script>(new answer_script(std::move(entries)));
+}
+
+void answer_script::begin(session_id session, std::span<const token> prompt, const output_rules* rules,
+                          const text::tokenizer& tokenizer) {
+  const auto text = tokenizer.decode(prompt, {.render_special = true});
+  if (!text) return;
+  const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const entry& e) {
+    return std::all_of(e.when.begin(), e.when.end(),
+                       [&](const std::string& part) { return text->find(part) != std::string::npos; });
+  });
+  if (found == entries_.end()) return;
+  auto tokens = tokens_of(found->say, rules, tokenizer);
+  const std::scoped_lock lock(mutex_);
+  if (order_.size() >= answers_max) {
+    answers_.erase(order_.front());
+    order_.erase(order_.begin());
+  }
+  order_.push_back(session.value);
+  answers_[session.value] = std::move(tokens);
+}
+
+std::optional<token> answer_script::choose(const row& at) const {
+  const std::scoped_lock lock(mutex_);
+  const auto found = answers_.find(at.answer);
+  if (found == answers_.end()) return std::nullopt;
+  const auto& known = found->second;
+  return known[std::min<std::uint64_t>(at.index, known.size() - 1)];
+}
+
+}  // namespace redline::actors

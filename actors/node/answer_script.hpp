@@ -1,0 +1,48 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/serving/output_rules.hpp"
+#include "runtime/model/token_chooser.hpp"
+#include "runtime/tokenizer/tokenizer.hpp"
+
+namespace redline::actors {
+
+/// Known answers in the place of the model's, for tests and measurements of a whole server: every pass is computed, and
+/// only the choice of tokens is not the model's. So what clients do with an answer can be tried with a model that would
+/// not give it.
+class answer_script final : public model::token_chooser {
+ public:
+  /// path: a JSON array of {"when": [TEXT, ...], "say": TEXT}. An answer is what the first entry says of whose texts
+  /// the prompt holds all; the model's own where there is none.
+  static result<std::shared_ptr<answer_script>> load(const std::string& path);
+
+  /// An answer with this prompt begins, perhaps under a grammar, whose decisions are then part of it.
+  void begin(session_id session, std::span<const token> prompt, const output_rules* rules,
+             const text::tokenizer& tokenizer);
+
+  [[nodiscard]] std::optional<token> choose(const row& at) const override;
+
+ private:
+  struct entry {
+    std::vector<std::string> when;
+    std::string say;
+  };
+  explicit answer_script(std::vector<entry> entries) : entries_(std::move(entries)) {}
+
+  static constexpr std::size_t answers_max = 1024;  // the oldest are forgotten
+
+  std::vector<entry> entries_;
+  mutable std::mutex mutex_;
+  std::map<std::uint64_t, std::vector<token>> answers_;
+  std::vector<std::uint64_t> order_;
+};
+
+}  // namespace redline::actors

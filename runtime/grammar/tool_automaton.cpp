@@ -1,0 +1,447 @@
+#include "runtime/grammar/tool_automaton.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/base/assert.hpp"
+#include "runtime/grammar/steps.hpp"
+
+namespace redline::grammar {
+namespace {
+
+// A state is the phase, the bytes of it that are there (of a fork also which of its two texts fit), the tool (in a
+// name: the first that fits), the element (before its name: the next that may come; in it: the first that fits), and
+// then the state of the JSON automaton, if one is at work.
+enum cell : std::size_t { at, count, tool, element, own_cells };
+
+// Of a fork's count: which of its texts fit so far.
+constexpr std::uint32_t may_go_on = 1U << 16;
+constexpr std::uint32_t may_end = 1U << 17;
+constexpr std::uint32_t fork_bytes = may_go_on - 1;
+
+constexpr std::size_t known_bytes_max = 256;
+
+using phase = tool_automaton::phase;
+
+/// Any bytes but this one.
+const free_text& text_without(char byte) {
+  static const free_text less_than(~byte_set().set('<'));
+  static const free_text bracket(~byte_set().set('['));
+  static const free_text line_feed(~byte_set().set('\n'));
+  return byte == '<' ? less_than : byte == '[' ? bracket : line_feed;
+}
+
+automaton_state inner_of(const automaton_state& s) { return automaton_state(s.cells().subspan(own_cells)); }
+
+void set_inner(automaton_state& s, const automaton_state& inner) {
+  s.drop(s.size() - own_cells);
+  for (const auto c : inner.cells()) s.push(c);
+}
+
+}  // namespace
+
+tool_automaton::tool_automaton(rules r) : rules_(std::move(r)) {
+  const auto& f = *rules_.format;
+  REDLINE_ASSERT(!rules_.tools.empty() && (f.begin.front() == '<' || f.begin.front() == '['), "known formats");
+  std::vector<std::string> names;
+  for (const auto& t : rules_.tools) names.push_back(t.name);
+  names_ = sorted_texts(std::move(names));
+  REDLINE_ASSERT(names_.count() == rules_.tools.size(), "tools have different names");
+  opening_ = f.bare_begin.empty() ? std::string(f.begin) + std::string(f.before_name) : std::string(f.bare_begin);
+  element_end_ = std::string(tools::element_end) + "\n";
+}
+
+automaton_state tool_automaton::begin() const {
+  automaton_state s;
+  for (std::size_t i = 0; i < own_cells; ++i) s.push(0);
+  const auto first = rules_.must_call ? phase::opening : rules_.format->bare_begin.empty() ? phase::text : phase::bare;
+  s[at] = static_cast<std::uint32_t>(first);
+  return s;
+}
+
+std::string_view tool_automaton::literal_of(phase p) const {
+  switch (p) {
+    case phase::opening:
+      return opening_;
+    case phase::before_name:
+      return rules_.format->before_name;
+    case phase::after_name:
+      return rules_.format->after_name;
+    case phase::after_element:
+      return tools::element_after_name;
+    case phase::end_element:
+      return element_end_;
+    case phase::after_arguments:
+      return rules_.format->after_arguments;
+    default:
+      return {};
+  }
+}
+
+// ---- from one phase to the next ------------------------------------------------------------------------------------
+
+void tool_automaton::enter(automaton_state& s, phase p) const {
+  s.drop(s.size() - own_cells);
+  s[at] = static_cast<std::uint32_t>(p);
+  s[count] = 0;
+  switch (p) {
+    case phase::name:
+      s[tool] = 0;
+      break;
+    case phase::before_name:
+    case phase::after_arguments:
+      if (literal_of(p).empty()) leave_literal(s);
+      break;
+    case phase::next_element:
+    case phase::next_call: {
+      const fork texts = fork_of(s);
+      s[count] = (texts.go_on.empty() ? 0 : may_go_on) | (texts.end.empty() ? 0 : may_end);
+      break;
+    }
+    default:
+      break;
+  }
+}
+
+void tool_automaton::enter_json(automaton_state& s, phase p, const byte_automaton& json) const {
+  enter(s, p);
+  set_inner(s, json.begin());
+}
+
+void tool_automaton::leave_literal(automaton_state& s) const {
+  switch (phase_of(s)) {
+    case phase::opening:
+    case phase::before_name:
+      return enter(s, phase::name);
+    case phase::after_name:
+      s[element] = 0;
+      if (rules_.format->has_elements) return enter(s, phase::next_element);
+      return enter_json(s, phase::arguments, *tool_of(s).arguments);
+    case phase::after_element:
+      if (element_of(s).value) return enter_json(s, phase::element_json, *element_of(s).value);
+      return enter(s, phase::element_text);
+    case phase::end_element:
+      ++s[element];
+      return enter(s, phase::next_element);
+    default:  // after_arguments
+      if (!rules_.format->next.empty()) return enter(s, phase::next_call);
+      return leave_call(s);
+  }
+}
+
+void tool_automaton::leave_call(automaton_state& s) const {
+  s[tool] = s[element] = 0;
+  enter(s, rules_.many && !rules_.format->ends_answer ? phase::text : phase::done);
+}
+
+// ---- bytes ---------------------------------------------------------------------------------------------------------
+
+bool tool_automaton::advance(automaton_state& s, std::uint8_t byte) const {
+  ++steps_taken;
+  switch (phase_of(s)) {
+    case phase::text:
+      return in_text(s, byte);
+    case phase::bare:
+    case phase::bare_name:
+      return in_bare(s, byte);
+    case phase::name:
+      return in_name(s, byte);
+    case phase::arguments:
+    case phase::element_json:
+      return in_json(s, byte);
+    case phase::next_element:
+    case phase::next_call:
+      return in_fork(s, byte);
+    case phase::element_name:
+      return in_element_name(s, byte);
+    case phase::element_text:
+      return in_element_text(s, byte);
+    case phase::done:
+    case phase::last_:
+      return false;
+    default:
+      return in_literal(s, byte);
+  }
+}
+
+/// A control token is part of what it spells where markup is due; in text it may be anywhere, as without a grammar, and
+/// in names and values nowhere.
+bool tool_automaton::advance_control(automaton_state& s, std::string_view text) const {
+  const auto p = phase_of(s);
+  if (p == phase::arguments || p == phase::element_text || p == phase::element_json || p == phase::done) return false;
+  if (!tools::shows_control(*rules_.format, text)) return is_free(s);
+  return std::all_of(text.begin(), text.end(), [&](char c) { return advance(s, static_cast<std::uint8_t>(c)); });
+}
+
+bool tool_automaton::in_text(automaton_state& s, std::uint8_t byte) const {
+  const auto begin = rules_.format->begin;
+  if (static_cast<std::uint8_t>(begin[s[count]]) != byte) {
+    s[count] = static_cast<std::uint8_t>(begin.front()) == byte ? 1 : 0;  // which is in it once
+  } else if (++s[count] == begin.size()) {
+    enter(s, phase::before_name);
+  }
+  return true;
+}
+
+bool tool_automaton::in_bare(automaton_state& s, std::uint8_t byte) const {
+  if (phase_of(s) == phase::bare) {
+    const auto begin = rules_.format->bare_begin;
+    if (static_cast<std::uint8_t>(begin[s[count]]) == byte) {
+      if (++s[count] < begin.size()) return true;
+      enter(s, phase::name);
+      s[at] = static_cast<std::uint32_t>(phase::bare_name);
+      return true;
+    }
+  } else if (in_name(s, byte)) {
+    if (phase_of(s) == phase::name) s[at] = static_cast<std::uint32_t>(phase::bare_name);
+    return true;
+  }
+  s[tool] = 0;
+  enter(s, phase::text);
+  return in_text(s, byte);
+}
+
+bool tool_automaton::in_literal(automaton_state& s, std::uint8_t byte) const {
+  const auto text = literal_of(phase_of(s));
+  if (static_cast<std::uint8_t>(text[s[count]]) != byte) return false;
+  if (++s[count] == text.size()) leave_literal(s);
+  return true;
+}
+
+sorted_texts::range tool_automaton::names_alike(const automaton_state& s) const {
+  return {s[tool], names_.find_alike(s[tool], s[count]).end};
+}
+
+bool tool_automaton::in_name(automaton_state& s, std::uint8_t byte) const {
+  const auto go_on = names_.narrow(names_alike(s), s[count], byte);
+  if (!go_on.is_empty()) {
+    s[tool] = go_on.begin;
+    ++s[count];
+    return true;
+  }
+  // The shortest of the names with a common beginning is the first.
+  if (s[count] == 0 || names_[s[tool]].size() != s[count]) return false;
+  if (static_cast<std::uint8_t>(rules_.format->after_name.front()) != byte) return false;
+  enter(s, phase::after_name);
+  return in_literal(s, byte);
+}
+
+bool tool_automaton::in_json(automaton_state& s, std::uint8_t byte) const {
+  const byte_automaton& json = *json_of(s);
+  automaton_state here = inner_of(s);
+  automaton_state after = here;
+  if (json.advance(after, byte)) {
+    if (!json.is_terminated(after)) {
+      set_inner(s, after);
+    } else {
+      enter(s, phase_of(s) == phase::arguments ? phase::after_arguments : phase::end_element);
+    }
+    return true;
+  }
+  // A number may go on or not.
+  if (phase_of(s) != phase::element_json || !json.is_accepting(here)) return false;
+  enter(s, phase::end_element);
+  return in_literal(s, byte);
+}
+
+tool_automaton::fork tool_automaton::fork_of(const automaton_state& s) const {
+  const auto& f = *rules_.format;
+  if (phase_of(s) == phase::next_call) return {rules_.many ? f.next : std::string_view{}, f.end};
+  const auto& elements = tool_of(s).elements;
+  const bool is_more = s[element] < elements.size();
+  const bool must_go_on = is_more && elements[last_element(s)].required;
+  return {is_more ? tools::element_begin : std::string_view{}, must_go_on ? std::string_view{} : f.after_arguments};
+}
+
+bool tool_automaton::in_fork(automaton_state& s, std::uint8_t byte) const {
+  const fork texts = fork_of(s);
+  const std::uint32_t done = s[count] & fork_bytes;
+  const auto fits = [&](std::string_view text, std::uint32_t flag) {
+    return (s[count] & flag) != 0 && static_cast<std::uint8_t>(text[done]) == byte;
+  };
+  const bool goes_on = fits(texts.go_on, may_go_on);
+  const bool ends = fits(texts.end, may_end);
+  if (!goes_on && !ends) return false;
+  s[count] = (done + 1) | (goes_on ? may_go_on : 0) | (ends ? may_end : 0);
+  if (goes_on && done + 1 == texts.go_on.size()) {
+    enter(s, phase_of(s) == phase::next_call ? phase::name : phase::element_name);
+  } else if (ends && done + 1 == texts.end.size()) {
+    leave_call(s);
+  }
+  return true;
+}
+
+/// Of the elements from s[element] on, the last one that may come next: the first that has to.
+std::uint32_t tool_automaton::last_element(const automaton_state& s) const {
+  const auto& elements = tool_of(s).elements;
+  auto i = s[element];
+  while (i + 1 < elements.size() && !elements[i].required) ++i;
+  return i;
+}
+
+/// Whether element i begins with what is written of the name, and may come next.
+bool tool_automaton::may_be_element(const automaton_state& s, std::uint32_t i) const {
+  ++steps_taken;
+  const auto& elements = tool_of(s).elements;
+  const auto written = std::string_view(elements[s[element]].name).substr(0, s[count]);
+  return i >= s[element] && i <= last_element(s) && std::string_view(elements[i].name).starts_with(written);
+}
+
+bool tool_automaton::in_element_name(automaton_state& s, std::uint8_t byte) const {
+  const auto& elements = tool_of(s).elements;
+  for (std::uint32_t i = s[element]; i <= last_element(s); ++i) {
+    const auto& name = elements[i].name;
+    if (!may_be_element(s, i) || name.size() <= s[count] || static_cast<std::uint8_t>(name[s[count]]) != byte) continue;
+    s[element] = i;
+    ++s[count];
+    return true;
+  }
+  if (static_cast<std::uint8_t>(tools::element_after_name.front()) != byte) return false;
+  for (std::uint32_t i = s[element]; i <= last_element(s); ++i) {
+    if (!may_be_element(s, i) || elements[i].name.size() != s[count]) continue;
+    s[element] = i;
+    enter(s, phase::after_element);
+    return in_literal(s, byte);
+  }
+  return false;
+}
+
+bool tool_automaton::in_element_text(automaton_state& s, std::uint8_t byte) const {
+  const auto end = tools::element_end;
+  if (static_cast<std::uint8_t>(end[s[count]]) != byte) {
+    s[count] = static_cast<std::uint8_t>(end.front()) == byte ? 1 : 0;
+  } else if (++s[count] == end.size()) {
+    enter(s, phase::end_element);
+    s[count] = static_cast<std::uint32_t>(end.size());
+  }
+  return true;
+}
+
+// ---- what may follow -----------------------------------------------------------------------------------------------
+
+const byte_automaton* tool_automaton::json_of(const automaton_state& s) const {
+  if (phase_of(s) == phase::arguments) return tool_of(s).arguments.get();
+  return phase_of(s) == phase::element_json ? element_of(s).value.get() : nullptr;
+}
+
+bool tool_automaton::is_accepting(const automaton_state& s) const { return is_free(s) || is_terminated(s); }
+
+bool tool_automaton::is_markup(const automaton_state& s) const {
+  switch (phase_of(s)) {
+    case phase::text:
+    case phase::bare:
+    case phase::bare_name:
+    case phase::arguments:
+    case phase::element_name:
+    case phase::element_text:
+    case phase::element_json:
+    case phase::done:
+    case phase::last_:
+      return false;
+    case phase::name:
+      return s[count] > 0 && names_[s[tool]].size() == s[count];
+    default:
+      return true;
+  }
+}
+
+std::string_view tool_automaton::known_run(const automaton_state& s) const {
+  const auto p = phase_of(s);
+  if (const auto literal = literal_of(p); !literal.empty()) return literal.substr(s[count]);
+  switch (p) {
+    case phase::name: {
+      const auto alike = names_alike(s);
+      const bool is_one = alike.end - alike.begin == 1;
+      if (is_one && names_[s[tool]].size() == s[count]) return rules_.format->after_name;
+      return names_.find_continuation(alike, s[count], known_bytes_max);
+    }
+    case phase::next_element:
+    case phase::next_call: {
+      const fork texts = fork_of(s);
+      const std::uint32_t done = s[count] & fork_bytes;
+      if ((s[count] & may_end) == 0) return texts.go_on.substr(done);
+      if ((s[count] & may_go_on) == 0) return texts.end.substr(done);
+      return {};
+    }
+    case phase::arguments:
+    case phase::element_json:
+      return json_of(s)->known_run(inner_of(s));
+    default:
+      return {};
+  }
+}
+
+byte_automaton::free_text_rule tool_automaton::free_text_at(const automaton_state& s) const {
+  const auto& f = *rules_.format;
+  const auto text = [&](std::optional<std::uint8_t> exit) {
+    return free_text_rule{&text_without(f.begin.front()), UINT32_MAX, exit};
+  };
+  switch (phase_of(s)) {
+    case phase::text:
+      return text(static_cast<std::uint8_t>(f.begin[s[count]]));
+    case phase::bare:
+      return text(static_cast<std::uint8_t>(f.bare_begin[s[count]]));
+    case phase::bare_name: {
+      const auto alike = names_alike(s);
+      const auto next = names_.find_continuation(alike, s[count], 1);
+      if (!next.empty()) return text(static_cast<std::uint8_t>(next.front()));
+      if (alike.end - alike.begin == 1) return text(static_cast<std::uint8_t>(f.after_name.front()));
+      return {};
+    }
+    case phase::element_text:
+      return {&text_without('\n'), UINT32_MAX, static_cast<std::uint8_t>(tools::element_end[s[count]])};
+    case phase::arguments:
+    case phase::element_json:
+      return json_of(s)->free_text_at(inner_of(s));
+    default:
+      return {};
+  }
+}
+
+bool tool_automaton::is_valid(const automaton_state& s) const {
+  if (s.size() < own_cells || s[at] >= static_cast<std::uint32_t>(phase::last_)) return false;
+  const auto& f = *rules_.format;
+  const auto p = phase_of(s);
+  if (s[tool] >= rules_.tools.size()) return false;
+  const auto& elements = tool_of(s).elements;
+  if (const byte_automaton* json = (p == phase::element_json && s[element] >= elements.size()) ? nullptr : json_of(s)) {
+    return json->is_valid(inner_of(s));
+  }
+  if (s.size() != own_cells) return false;
+  switch (p) {
+    case phase::text:
+      return s[count] < f.begin.size();
+    case phase::bare:
+      return s[count] < f.bare_begin.size();
+    case phase::bare_name:
+      return !f.bare_begin.empty() && s[count] <= names_[s[tool]].size();
+    case phase::name:
+      return s[count] <= names_[s[tool]].size();
+    case phase::after_element:
+    case phase::end_element:
+      return s[element] < elements.size() && s[count] < literal_of(p).size();
+    case phase::element_name:
+      return s[element] < elements.size() && s[count] <= elements[s[element]].name.size();
+    case phase::element_text:
+      return s[element] < elements.size() && s[count] < tools::element_end.size();
+    case phase::next_element:
+    case phase::next_call: {
+      if (p == phase::next_element ? !f.has_elements || s[element] > elements.size() : f.next.empty()) return false;
+      const fork texts = fork_of(s);
+      const std::uint32_t done = s[count] & fork_bytes;
+      const auto fits = [&](std::string_view text, std::uint32_t flag) {
+        return (s[count] & flag) == 0 || done < text.size();
+      };
+      return s[count] <= (fork_bytes | may_go_on | may_end) && fits(texts.go_on, may_go_on) && fits(texts.end, may_end);
+    }
+    case phase::arguments:  // of a format with elements
+    case phase::element_json:
+      return false;
+    case phase::done:
+      return true;
+    default:
+      return s[count] < literal_of(p).size();
+  }
+}
+
+}  // namespace redline::grammar

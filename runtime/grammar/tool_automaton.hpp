@@ -1,0 +1,114 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/grammar/byte_automaton.hpp"
+#include "runtime/grammar/sorted_texts.hpp"
+#include "runtime/tools/call_format.hpp"
+
+namespace redline::grammar {
+
+/// One parameter of a call whose arguments are elements.
+struct tool_element {
+  std::string name;
+  bool required = false;
+  std::shared_ptr<const byte_automaton> value;  // null: text as it is, up to the element's end
+};
+
+/// A tool as an answer may call it.
+struct callable_tool {
+  std::string name;
+  std::shared_ptr<const byte_automaton> arguments;  // a JSON object; of formats with elements null
+  std::vector<tool_element> elements;               // in the order in which they are written
+};
+
+/// Answers that call tools: any text, until what begins a call; then the call, its arguments held to the tool's schema;
+/// then text again, or the next call of a list. What stands before and between calls is any text, so drafts and
+/// sampling are there as they are without a grammar. What was written is read by the same automaton: see tool_reader.
+class tool_automaton final : public byte_automaton {
+ public:
+  struct rules {
+    const tools::call_format* format = nullptr;
+    std::vector<callable_tool> tools;  // not empty; by name, ascending
+    bool must_call = false;            // the answer is a call from its first byte
+    bool many = true;                  // more than one call
+  };
+  explicit tool_automaton(rules r);
+
+  /// What the next byte of an answer belongs to.
+  enum class phase : std::uint32_t {
+    text,             // nothing, as far as is known
+    bare,             // perhaps to a call without its `begin`
+    bare_name,        // and perhaps to its name
+    opening,          // markup: the first of an answer that must call
+    before_name,      // markup
+    name,             // a name, or what follows it
+    after_name,       // markup
+    arguments,        // JSON
+    next_element,     // markup: another element, or the end of the arguments
+    element_name,     // a name, or what follows it
+    after_element,    // markup
+    element_text,     // a value, or its end
+    element_json,     // a value, or its end
+    end_element,      // markup
+    after_arguments,  // markup
+    next_call,        // markup: another call of the list, or its end
+    done,             // nothing follows
+    last_,
+  };
+  [[nodiscard]] static phase phase_of(const automaton_state& s) { return static_cast<phase>(s[0]); }
+  /// Of a call that has its name.
+  [[nodiscard]] const callable_tool& tool_of(const automaton_state& s) const { return rules_.tools[s[2]]; }
+  /// Of an element that has its name.
+  [[nodiscard]] const tool_element& element_of(const automaton_state& s) const { return tool_of(s).elements[s[3]]; }
+  /// How many of the last bytes may be the beginning of a call, or of a value's end.
+  [[nodiscard]] static std::uint32_t matched(const automaton_state& s) { return s[1]; }
+  [[nodiscard]] const tools::call_format& format() const { return *rules_.format; }
+
+  [[nodiscard]] automaton_state begin() const override;
+  [[nodiscard]] bool advance(automaton_state& s, std::uint8_t byte) const override;
+  [[nodiscard]] bool advance_control(automaton_state& s, std::string_view text) const override;
+  [[nodiscard]] bool is_accepting(const automaton_state& s) const override;
+  [[nodiscard]] bool is_terminated(const automaton_state& s) const override { return phase_of(s) == phase::done; }
+  [[nodiscard]] bool is_free(const automaton_state& s) const override { return phase_of(s) <= phase::bare_name; }
+  [[nodiscard]] bool is_markup(const automaton_state& s) const override;
+  [[nodiscard]] std::string_view known_run(const automaton_state& s) const override;
+  [[nodiscard]] free_text_rule free_text_at(const automaton_state& s) const override;
+  [[nodiscard]] bool is_valid(const automaton_state& s) const override;
+
+ private:
+  /// Two texts of which one follows; empty: it cannot.
+  struct fork {
+    std::string_view go_on;
+    std::string_view end;
+  };
+  [[nodiscard]] std::string_view literal_of(phase at) const;
+  [[nodiscard]] fork fork_of(const automaton_state& s) const;
+  [[nodiscard]] sorted_texts::range names_alike(const automaton_state& s) const;
+  [[nodiscard]] std::uint32_t last_element(const automaton_state& s) const;
+  [[nodiscard]] bool may_be_element(const automaton_state& s, std::uint32_t i) const;
+  [[nodiscard]] const byte_automaton* json_of(const automaton_state& s) const;
+
+  void enter(automaton_state& s, phase at) const;
+  void enter_json(automaton_state& s, phase at, const byte_automaton& json) const;
+  void leave_literal(automaton_state& s) const;
+  void leave_call(automaton_state& s) const;
+  [[nodiscard]] bool in_text(automaton_state& s, std::uint8_t byte) const;
+  [[nodiscard]] bool in_bare(automaton_state& s, std::uint8_t byte) const;
+  [[nodiscard]] bool in_literal(automaton_state& s, std::uint8_t byte) const;
+  [[nodiscard]] bool in_name(automaton_state& s, std::uint8_t byte) const;
+  [[nodiscard]] bool in_fork(automaton_state& s, std::uint8_t byte) const;
+  [[nodiscard]] bool in_element_name(automaton_state& s, std::uint8_t byte) const;
+  [[nodiscard]] bool in_element_text(automaton_state& s, std::uint8_t byte) const;
+  [[nodiscard]] bool in_json(automaton_state& s, std::uint8_t byte) const;
+
+  rules rules_;
+  sorted_texts names_;
+  std::string opening_;
+  std::string element_end_;
+};
+
+}  // namespace redline::grammar

@@ -1,0 +1,214 @@
+#include "runtime/grammar/tool_grammar.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <unordered_set>
+#include <utility>
+
+#include "runtime/grammar/json_schema.hpp"
+#include "runtime/json/strict_json.hpp"
+
+namespace redline::grammar {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+constexpr json_limits text_limits{.depth_max = 128};
+
+template<std::size_t Count>
+bool is_in(const std::string_view (&list)[Count], std::string_view name) {
+  return std::find(std::begin(list), std::end(list), name) != std::end(list);
+}
+
+constexpr std::string_view descriptions[] = {"title", "description", "default",    "examples", "$schema",
+                                             "$id",   "$comment",    "deprecated", "readOnly", "writeOnly"};
+/// What every schema is understood by. Of other keywords some are supported with some types and bounds.
+constexpr std::string_view shapes[] = {"type",  "properties", "required", "additionalProperties",
+                                       "items", "enum",       "const",    "anyOf",
+                                       "oneOf", "$ref",       "$defs",    "definitions"};
+constexpr std::string_view maps[] = {"properties", "$defs", "definitions"};
+constexpr std::string_view lists[] = {"anyOf", "oneOf"};
+constexpr std::string_view single[] = {"items", "additionalProperties"};
+
+/// The schema without the keywords that only describe, or with those only that give it its shape.
+json reduce(const json& schema, bool to_shape) {
+  if (!schema.is_object()) return schema;
+  json out = json::object();
+  for (const auto& [name, value] : schema.items()) {
+    if (is_in(descriptions, name) || (to_shape && !is_in(shapes, name))) continue;
+    if (is_in(maps, name) && value.is_object()) {
+      json members = json::object();
+      for (const auto& [key, inner] : value.items()) members[key] = reduce(inner, to_shape);
+      out[name] = std::move(members);
+    } else if (is_in(lists, name) && value.is_array()) {
+      json members = json::array();
+      for (const auto& inner : value) members.push_back(reduce(inner, to_shape));
+      out[name] = std::move(members);
+    } else {
+      out[name] = is_in(single, name) ? reduce(value, to_shape) : value;
+    }
+  }
+  return out;
+}
+
+json any_object() { return {{"type", "object"}}; }
+
+/// Arguments are an object, also where the schema does not say so.
+json as_object(json schema) {
+  if (schema.is_null()) return any_object();
+  if (!schema.contains("type") && !schema.contains("$ref") && !schema.contains("anyOf") && !schema.contains("oneOf"))
+    schema["type"] = "object";
+  return schema;
+}
+
+failure of_tool(const std::string& name, const failure& why) {
+  return {why.code, "tool '" + name + "': " + why.context};
+}
+
+// ---- arguments as elements -----------------------------------------------------------------------------------------
+
+/// Of the values of such a schema some are texts: then they are written as they are.
+bool may_be_text(const json& schema) {
+  if (!schema.is_object()) return true;
+  if (const auto type = schema.find("type"); type != schema.end()) {
+    return *type == "string" ||
+           (type->is_array() && std::find(type->begin(), type->end(), json("string")) != type->end());
+  }
+  const auto is_text = [](const json& value) { return value.is_string(); };
+  if (const auto values = schema.find("enum"); values != schema.end() && values->is_array())
+    return std::any_of(values->begin(), values->end(), is_text);
+  if (const auto value = schema.find("const"); value != schema.end()) return is_text(*value);
+  for (const auto* name : {"anyOf", "oneOf"}) {
+    const auto any = schema.find(name);
+    if (any != schema.end() && any->is_array()) return std::any_of(any->begin(), any->end(), may_be_text);
+  }
+  return !schema.contains("properties") && !schema.contains("items") && !schema.contains("$ref");
+}
+
+bool is_element_name(const std::string& name) {
+  return !name.empty() && name.find_first_of("<>\n\r") == std::string::npos;
+}
+
+result<std::vector<tool_element>> compile_elements(const json& schema) {
+  std::vector<tool_element> out;
+  const auto properties = schema.find("properties");
+  if (properties == schema.end() || !properties->is_object()) return out;
+  std::unordered_set<std::string> required;
+  if (const auto list = schema.find("required"); list != schema.end() && list->is_array()) {
+    for (const auto& name : *list) {
+      if (name.is_string()) required.insert(name.get<std::string>());
+    }
+  }
+  for (const auto& [name, value] : properties->items()) {
+    if (!is_element_name(name)) {
+      return failure{errc::invalid_argument, "schema.properties: the name '" + name.substr(0, 64) +
+                                                 "' cannot be written in this model's form of calls"};
+    }
+    tool_element element{.name = name, .required = required.contains(name), .value = nullptr};
+    if (!may_be_text(value)) {
+      json whole = value;
+      for (const char* section : {"$defs", "definitions"}) {
+        if (const auto all = schema.find(section); all != schema.end()) whole[section] = *all;
+      }
+      REDLINE_TRY_ASSIGN(element.value, compile_schema(dump_json(whole)));
+    }
+    out.push_back(std::move(element));
+  }
+  return out;
+}
+
+// ---- one tool ------------------------------------------------------------------------------------------------------
+
+result<callable_tool> compile_tool(const std::string& name, const json& schema, const tools::call_format& format) {
+  callable_tool out{.name = name, .arguments = nullptr, .elements = {}};
+  // Also of arguments as elements: what is refused must not depend on the model.
+  REDLINE_TRY_ASSIGN(out.arguments, compile_schema(dump_json(schema)));
+  automaton_state s = out.arguments->begin();
+  if (!out.arguments->advance(s, '{')) return failure{errc::invalid_argument, "schema: expected type object"};
+  if (!format.has_elements) return out;
+  REDLINE_TRY_ASSIGN(out.elements, compile_elements(schema));
+  out.arguments = nullptr;
+  return out;
+}
+
+/// The most of a tool's schema that its arguments can be held to.
+result<json> usable_schema(const tools::tool& t, const tools::call_format& format) {
+  const json whole = as_object(reduce(t.parameters, false));
+  const auto compiled = compile_tool(t.name, whole, format);
+  if (compiled) return whole;
+  if (t.strict) return of_tool(t.name, compiled.error());
+  const json shape = as_object(reduce(t.parameters, true));
+  if (compile_tool(t.name, shape, format)) return shape;
+  return any_object();
+}
+
+}  // namespace
+
+result<constraint> tool_constraint(const tools::tool_set& set, const tools::call_format& format) {
+  std::vector<const tools::tool*> allowed;
+  const std::size_t least = dump_json(any_object()).size();
+  std::size_t bytes = 1024;  // what stands around the tools, and each with the least that can be said of it
+  for (const auto& t : set.all) {
+    const bool is_allowed =
+        set.allowed.empty() || std::find(set.allowed.begin(), set.allowed.end(), t.name) != set.allowed.end();
+    if (!is_allowed) continue;
+    allowed.push_back(&t);
+    bytes += t.name.size() + least + 8;
+  }
+  json callable = json::object();
+  for (const auto* t : allowed) {
+    REDLINE_TRY_ASSIGN(auto schema, usable_schema(*t, format));
+    const std::size_t size = dump_json(schema).size();
+    const std::size_t more = size - std::min(size, least);
+    // Of very many tools the last ones' arguments are objects only, unless they are strict.
+    if (bytes + more > tools_bytes_max && !t->strict) {
+      schema = any_object();
+    } else {
+      bytes += more;
+    }
+    callable[t->name] = std::move(schema);
+  }
+  json text;
+  text["format"] = format.name;
+  text["must_call"] = set.call == tools::choice::required;
+  text["many"] = set.many;
+  text["tools"] = std::move(callable);
+  constraint c{.kind = grammar_kind::tools, .schema = dump_json(text), .shape = {}, .state = {}};
+  if (c.schema.size() > tools_bytes_max) {
+    return failure{errc::invalid_argument, "the schemas of all strict tools have more than " +
+                                               std::to_string(tools_bytes_max) + " bytes without their descriptions"};
+  }
+  return c;
+}
+
+result<std::shared_ptr<const tool_automaton>> compile_tools(std::string_view text) {
+  const auto wrong = [](const std::string& what) {
+    return failure{errc::malformed_message, "a grammar of tools " + what + "; the peers may run different versions"};
+  };
+  if (text.size() > tools_bytes_max) return wrong("has more than " + std::to_string(tools_bytes_max) + " bytes");
+  const auto parsed = parse_json<json>(text, text_limits);
+  if (!parsed || !parsed->is_object()) return wrong("is malformed");
+  const auto& given = *parsed;
+  const auto is_flag = [&](const char* name) { return given.contains(name) && given[name].is_boolean(); };
+  if (!given.contains("format") || !given["format"].is_string() || !is_flag("must_call") || !is_flag("many") ||
+      !given.contains("tools") || !given["tools"].is_object() || given["tools"].empty()) {
+    return wrong("is malformed");
+  }
+  tool_automaton::rules rules;
+  rules.format = tools::find_format(given["format"].get_ref<const std::string&>());
+  if (rules.format == nullptr) return wrong("names an unknown format");
+  rules.must_call = given["must_call"].get<bool>();
+  rules.many = given["many"].get<bool>();
+  for (const auto& [name, schema] : given["tools"].items()) {
+    if (name.empty() || name.size() > 256) return wrong("has a tool without a name");
+    auto one = compile_tool(name, schema, *rules.format);
+    if (!one) return of_tool(name, one.error());
+    rules.tools.push_back(std::move(*one));
+  }
+  std::sort(rules.tools.begin(), rules.tools.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  return std::make_shared<const tool_automaton>(std::move(rules));
+}
+
+}  // namespace redline::grammar

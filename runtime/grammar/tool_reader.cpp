@@ -1,0 +1,198 @@
+#include "runtime/grammar/tool_reader.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "runtime/json/strict_json.hpp"
+
+namespace redline::grammar {
+namespace {
+
+using kind = answer_part::kind;
+
+constexpr std::string_view message_begin = "<|message|>";
+constexpr std::string_view channel_begin = "<|channel|>";
+constexpr std::size_t header_bytes_max = 256;
+
+bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+
+std::string as_json(std::string_view text) { return dump_json(nlohmann::ordered_json(text)); }
+
+}  // namespace
+
+tool_reader::tool_reader(std::shared_ptr<const tool_automaton> rules)
+    : rules_(std::move(rules)), state_(rules_->begin()), in_header_(rules_->format().has_channels) {}
+
+std::vector<answer_part> tool_reader::feed(std::string_view text) {
+  for (const char c : text) take(c);
+  return std::exchange(out_, {});
+}
+
+std::vector<answer_part> tool_reader::finish() {
+  // Of a call that never got its name, the markup; of an element that was cut, the bytes that were no end.
+  if (!in_call_) say(std::exchange(held_, {}));
+  for (const char c : std::exchange(value_, {})) add_escaped(c);
+  if (!header_.empty()) add(!in_header_ && is_reasoning_ ? kind::reasoning : kind::text, std::exchange(header_, {}));
+  if (!after_call_) add(kind::text, std::exchange(blanks_, {}));
+  return std::exchange(out_, {});
+}
+
+void tool_reader::take(char byte) {
+  if (is_broken_) return say({&byte, 1});
+  const phase before = tool_automaton::phase_of(state_);
+  const bool goes_on = rules_->advance(state_, static_cast<std::uint8_t>(byte));
+  const phase now = tool_automaton::phase_of(state_);
+  if (!goes_on) {
+    is_broken_ = true;
+    in_call_ = false;
+    say(std::exchange(held_, {}));
+    return say({&byte, 1});
+  }
+  if (in_call_) return read_call(before, now, byte);
+  if (before == phase::next_call && (now == phase::text || now == phase::done)) return held_.clear();  // the list's end
+  held_ += byte;
+  switch (now) {
+    case phase::text: {
+      const std::size_t said = held_.size() - std::min<std::size_t>(tool_automaton::matched(state_), held_.size());
+      say(std::string_view(held_).substr(0, said));
+      held_.erase(0, said);
+      break;
+    }
+    case phase::bare:
+    case phase::bare_name:
+    case phase::opening:
+    case phase::before_name:
+    case phase::next_call:
+    case phase::name:
+      break;
+    default:
+      begin_call(rules_->tool_of(state_).name);
+      break;
+  }
+}
+
+void tool_reader::begin_call(const std::string& name) {
+  held_.clear();
+  blanks_.clear();
+  if (in_header_) header_.clear();
+  ++calls_;
+  in_call_ = true;
+  first_element_ = true;
+  after_call_ = true;
+  add(kind::call, name);
+  if (rules_->format().has_elements) add(kind::arguments, "{");
+}
+
+/// A byte of a call that has its name.
+void tool_reader::read_call(phase before, phase now, char byte) {
+  const bool is_over = now == phase::text || now == phase::done || now == phase::next_call || now == phase::name;
+  switch (before) {
+    case phase::arguments:
+      add(kind::arguments, {&byte, 1});
+      if (now != phase::arguments) add(kind::call_end, {});
+      break;
+    case phase::element_name:
+      if (now == phase::element_name) break;
+      if (!std::exchange(first_element_, false)) add(kind::arguments, ", ");
+      add(kind::arguments, as_json(rules_->element_of(state_).name) + ": ");
+      break;
+    case phase::after_element:
+      if (now == phase::element_text) add(kind::arguments, "\"");
+      break;
+    case phase::element_text: {
+      value_ += byte;
+      const bool is_end = now != phase::element_text;
+      const std::size_t markup = is_end ? tools::element_end.size() : tool_automaton::matched(state_);
+      const std::size_t said = value_.size() - std::min(markup, value_.size());
+      for (const char c : value_.substr(0, said)) add_escaped(c);
+      value_.erase(0, said);
+      if (!is_end) break;
+      value_.clear();
+      add(kind::arguments, "\"");
+      break;
+    }
+    case phase::element_json:
+      // The end of a number is seen by what follows it.
+      if (now == phase::element_json || tool_automaton::matched(state_) == 0) add(kind::arguments, {&byte, 1});
+      break;
+    case phase::next_element:
+      if (!is_over) break;
+      add(kind::arguments, "}");
+      add(kind::call_end, {});
+      break;
+    default:
+      break;
+  }
+  if (is_over) in_call_ = false;
+}
+
+/// Blanks are kept until it is known that no call follows them, and those after a call until something is said.
+void tool_reader::say(std::string_view text) {
+  if (rules_->format().has_channels && !is_broken_) return say_on_channel(text);
+  for (const char c : text) {
+    if (is_blank(c)) {
+      blanks_ += c;
+      continue;
+    }
+    if (!std::exchange(after_call_, false)) add(kind::text, blanks_);
+    blanks_.clear();
+    add(kind::text, {&c, 1});
+  }
+}
+
+/// <|channel|>NAME<|message|>TEXT<|end|><|start|>assistant...: the channel "analysis" is reasoning, others are said.
+void tool_reader::say_on_channel(std::string_view text) {
+  for (const char c : text) {
+    header_ += c;
+    if (in_header_) {
+      if (header_.ends_with(message_begin)) {
+        is_reasoning_ = header_.find(std::string(channel_begin) + "analysis") != std::string::npos;
+        header_.clear();
+        in_header_ = false;
+      } else if (header_.size() > header_bytes_max) {
+        in_header_ = is_reasoning_ = false;  // not what a model of this family writes
+      }
+      continue;
+    }
+    // In a message: up to the control token that ends it.
+    for (const std::string_view end : {"<|end|>", "<|start|>", "<|return|>", "<|call|>"}) {
+      if (!header_.ends_with(end)) continue;
+      header_.erase(header_.size() - end.size());
+      add(is_reasoning_ ? kind::reasoning : kind::text, header_);
+      header_.clear();
+      in_header_ = true;
+      break;
+    }
+    if (in_header_) continue;
+    const auto mark = header_.rfind('<');
+    const bool may_end = mark != std::string::npos && header_.size() - mark < std::string_view("<|return|>").size();
+    const std::size_t said = may_end ? mark : header_.size();
+    add(is_reasoning_ ? kind::reasoning : kind::text, std::string_view(header_).substr(0, said));
+    header_.erase(0, said);
+  }
+}
+
+void tool_reader::add(answer_part::kind what, std::string_view text) {
+  if (text.empty() && what != kind::call_end) return;
+  const bool is_more = !out_.empty() && out_.back().what == what && what != kind::call && what != kind::call_end;
+  if (is_more) {
+    out_.back().text += text;
+  } else {
+    out_.push_back({what, std::string(text)});
+  }
+}
+
+/// A byte of a text that becomes a JSON string.
+void tool_reader::add_escaped(char byte) {
+  const auto code = static_cast<unsigned char>(byte);
+  if (byte == '"' || byte == '\\') return add(kind::arguments, std::string{'\\', byte});
+  if (byte == '\n') return add(kind::arguments, "\\n");
+  if (byte == '\t') return add(kind::arguments, "\\t");
+  if (byte == '\r') return add(kind::arguments, "\\r");
+  if (code >= 0x20) return add(kind::arguments, {&byte, 1});
+  constexpr std::string_view digits = "0123456789abcdef";
+  add(kind::arguments, std::string("\\u00") + digits[code >> 4] + digits[code & 15]);
+}
+
+}  // namespace redline::grammar

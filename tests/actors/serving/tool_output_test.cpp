@@ -1,0 +1,126 @@
+// Answers that may call tools, as a session's log has them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "actors/serving/token_log.hpp"
+#include "runtime/grammar/tool_grammar.hpp"
+#include "tests/support/tiny_model.hpp"
+
+namespace redline::actors {
+namespace {
+
+const std::string file = "def load(path):\n\treturn open(path).read()  # \"all\" of it\n";
+
+std::shared_ptr<const text::tokenizer> tokenizer() {
+  static const auto made = [] {
+    auto m = test::make_tiny_model();
+    auto& tokens = std::get<std::vector<std::string>>(m.metadata["tokenizer.ggml.tokens"]);
+    auto& types = std::get<std::vector<std::int32_t>>(m.metadata["tokenizer.ggml.token_type"]);
+    for (const char* text : {"[TOOL_CALLS]", "[OTHER]"}) {
+      tokens.push_back(text);
+      types.push_back(3);
+    }
+    return *text::tokenizer::from_file(*m.file());
+  }();
+  return made;
+}
+
+std::shared_ptr<const output_rules> rules(const std::string& format, bool many = true) {
+  static const auto trie = *grammar::token_trie::make(tokenizer());
+  tools::tool_set set;
+  set.all.push_back({.name = "write"});
+  set.many = many;
+  const auto text = grammar::tool_constraint(set, *tools::find_format(format))->schema;
+  auto made = std::make_shared<output_rules>(**make_tool_rules(trie, text));
+  made->known = std::make_shared<const text::text_lookup>(std::vector<std::string>{file});
+  return made;
+}
+
+token_log make(const std::string& format, bool many = true) {
+  generation_spec g;
+  g.prompt = {1, 2, 3};
+  g.tokens_max = 300;
+  g.context_max = 400;
+  g.rules = rules(format, many);
+  return *token_log::make(std::move(g), tokenizer());
+}
+
+struct answer {
+  std::string text;
+  std::optional<finish_reason> finished;
+};
+
+/// The model writes `wanted` token by token; what the grammar decides it need not write.
+answer write(token_log& log, std::string_view wanted) {
+  answer out;
+  const auto take = [&](token_log::progress step) {
+    for (; step.is_cut; step = log.go_on()) out.text += step.text;
+    out.text += step.text;
+    out.finished = step.finished;
+  };
+  take(log.begin());
+  while (!out.finished && out.text.size() < wanted.size()) {
+    EXPECT_TRUE(wanted.starts_with(out.text)) << out.text;
+    const auto next = tokenizer()->encode(wanted.substr(out.text.size()), {.parse_special = true, .continues = true});
+    take(log.commit(std::vector{next.front()}));
+    if (out.finished == finish_reason::failed) break;
+  }
+  return out;
+}
+
+TEST(tool_output, control_tokens_of_the_format_are_text_and_others_are_not) {
+  auto log = make("mistral");
+  const std::string text = R"(so [TOOL_CALLS][{"name": "write", "arguments": {"a": 1}}])";
+  EXPECT_EQ(write(log, text).text, text);
+  const auto control = tokenizer()->encode("[TOOL_CALLS]", {.parse_special = true}).front();
+  EXPECT_EQ(std::count(log.log().begin(), log.log().end(), control), 1) << "a control token, not its letters";
+  const auto other = tokenizer()->encode("[OTHER]", {.parse_special = true}).front();
+  EXPECT_EQ(log.commit(std::vector{other}).text, "") << "as without tools";
+}
+
+TEST(tool_output, one_call_ends_an_answer_that_may_have_one) {
+  for (const auto* format : {"hermes", "mistral", "llama3"}) {
+    auto log = make(format, false);
+    const std::string text = format == std::string("hermes")
+                                 ? "<tool_call>\n{\"name\": \"write\", \"arguments\": {}}\n</tool_call>"
+                             : format == std::string("mistral") ? R"([TOOL_CALLS][{"name": "write", "arguments": {}}])"
+                                                                : R"({"name": "write", "parameters": {}})";
+    const auto got = write(log, text);
+    EXPECT_EQ(got.text, text);
+    EXPECT_EQ(got.finished, finish_reason::stop) << format;
+  }
+}
+
+TEST(tool_output, the_model_may_end_in_text_and_not_in_a_call) {
+  auto log = make("hermes");
+  static_cast<void>(write(log, "some text <tool_ca"));
+  const token end = *tokenizer()->vocab().eos();
+  EXPECT_EQ(log.commit(std::vector{end}).finished, finish_reason::stop);
+  auto other = make("hermes");
+  static_cast<void>(write(other, "<tool_call>\n{\"name\": \"write\", \"arguments\": {\"a\""));
+  EXPECT_EQ(other.commit(std::vector{end}).finished, finish_reason::failed);
+}
+
+TEST(tool_output, drafts_what_arguments_copy_as_json_spells_it) {
+  auto log = make("hermes");
+  static_cast<void>(write(log, "<tool_call>\n{\"name\": \"write\", \"arguments\": {\"text\": \"def load(path)"));
+  const auto draft = log.copied_draft(40);
+  const auto text = *tokenizer()->decode(draft.tokens);
+  EXPECT_TRUE(std::string_view(R"(:\n\treturn open(path).read()  # \"all\" of it\n)").starts_with(text)) << text;
+  EXPECT_GT(text.size(), 20U);
+  EXPECT_GT(draft.matched, 2U);
+  EXPECT_EQ(log.usable(draft.tokens), draft.tokens) << "nothing that the grammar forbids";
+}
+
+TEST(tool_output, drafts_nothing_outside_of_arguments) {
+  auto log = make("hermes");
+  static_cast<void>(write(log, "\"def load(path)"));
+  EXPECT_TRUE(log.copied_draft(40).tokens.empty());
+  static_cast<void>(log.commit(tokenizer()->encode("<tool_call>")));
+  EXPECT_TRUE(log.copied_draft(40).tokens.empty());
+}
+
+}  // namespace
+}  // namespace redline::actors

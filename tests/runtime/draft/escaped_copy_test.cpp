@@ -1,0 +1,93 @@
+#include "runtime/draft/escaped_copy.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+
+namespace redline::text {
+namespace {
+
+const std::string file =
+    "def load(path):\n    \"\"\"Reads \\ it.\"\"\"\n\twith open(path) as f:\n        return f.read()\n";
+const std::string escaped =
+    R"(def load(path):\n    \"\"\"Reads \\ it.\"\"\"\n\twith open(path) as f:\n        return f.read()\n)";
+
+escaped_copy over(const std::vector<std::string>& texts) {
+  return escaped_copy(std::make_shared<const text_lookup>(texts));
+}
+
+std::string ahead(const escaped_copy& c, std::size_t bytes = 1000) {
+  const auto guess = c.ahead(bytes);
+  return guess ? guess->bytes : "nothing";
+}
+
+TEST(escaped_copy, goes_on_with_a_known_text_as_json_spells_it) {
+  for (std::size_t cut = 12; cut < escaped.size(); ++cut) {
+    auto c = over({file});
+    c.feed(R"({"path": "a.py", "content": ")" + escaped.substr(0, cut));
+    if (!c.ahead(1000)) continue;  // inside of an escape
+    EXPECT_EQ(ahead(c), escaped.substr(cut)) << cut;
+  }
+  auto c = over({file});
+  c.feed(R"({"content": ")" + escaped.substr(0, 30));
+  EXPECT_EQ(ahead(c), escaped.substr(30));
+}
+
+TEST(escaped_copy, the_bytes_may_come_in_any_pieces) {
+  auto one = over({file}), many = over({file});
+  const std::string text = R"({"content": ")" + escaped.substr(0, 60);
+  one.feed(text);
+  for (const char c : text) many.feed(std::string_view(&c, 1));
+  EXPECT_EQ(ahead(one), ahead(many));
+}
+
+TEST(escaped_copy, says_nothing_outside_of_values) {
+  auto c = over({file});
+  EXPECT_EQ(ahead(c), "nothing");
+  c.feed("{\"def load(path)");
+  EXPECT_EQ(ahead(c), "nothing") << "a name";
+  c.feed("\": \"def load(path)");
+  EXPECT_NE(ahead(c), "nothing");
+  c.feed("\"");
+  EXPECT_EQ(ahead(c), "nothing");
+  escaped_copy without(nullptr);
+  without.feed("{\"a\": \"def load(path)");
+  EXPECT_EQ(ahead(without), "nothing");
+}
+
+TEST(escaped_copy, finds_its_way_back_after_a_change) {
+  auto c = over({file});
+  c.feed(R"({"content": "def load(path):\n    \"\"\"Loads)");
+  c.feed(R"( \\ it.)");
+  EXPECT_EQ(ahead(c, 12), R"(\"\"\"\n\twith op)");
+}
+
+TEST(escaped_copy, the_next_string_may_be_a_new_version_of_the_last) {
+  auto c = over({file});
+  c.feed(R"({"old": "with open(path) as f:\n        return", "new": ")");
+  EXPECT_EQ(ahead(c, 4), "with");
+  c.feed("with open(p");
+  EXPECT_EQ(ahead(c, 4), "ath)");
+}
+
+TEST(escaped_copy, reads_characters_that_are_spelled_by_number) {
+  auto c = over({"caf\xc3\xa9 and more of it"});
+  c.feed(R"({"a": "caf\u00e9 and )");
+  EXPECT_EQ(ahead(c), "more of it");
+}
+
+TEST(escaped_copy, whatever_is_fed_it_survives) {
+  std::mt19937 random(11);
+  auto c = over({file, escaped, std::string(200, 'a')});
+  const std::string alphabet = "\"\\u09afgn{}:,[] \n" + file;
+  for (int i = 0; i < 50'000; ++i) {
+    const char byte = alphabet[random() % alphabet.size()];
+    c.feed(std::string_view(&byte, 1));
+    static_cast<void>(c.ahead(random() % 50));
+    if (random() % 500 == 0) c.reset();
+  }
+}
+
+}  // namespace
+}  // namespace redline::text

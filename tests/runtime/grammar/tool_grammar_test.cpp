@@ -1,0 +1,450 @@
+#include "runtime/grammar/tool_grammar.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <string>
+
+#include "runtime/grammar/steps.hpp"
+#include "runtime/grammar/tool_reader.hpp"
+#include "tests/runtime/grammar/grammar_fixture.hpp"
+
+namespace redline::grammar {
+namespace {
+
+using json = nlohmann::ordered_json;
+using kind = answer_part::kind;
+using phase = tool_automaton::phase;
+
+tools::tool_set two_tools() {
+  tools::tool edit{.name = "edit", .description = "Edits."};
+  edit.parameters = json::parse(R"({"type": "object", "description": "d", "properties": {
+      "path": {"type": "string", "description": "where"}, "line": {"type": "integer", "minimum": 1},
+      "text": {"type": "string"}}, "required": ["path", "text"]})");
+  tools::tool longer{.name = "edit_file"};
+  tools::tool_set set;
+  set.all = {edit, longer};
+  return set;
+}
+
+std::shared_ptr<const tool_automaton> compile(const tools::tool_set& set, const tools::call_format& format) {
+  const auto c = tool_constraint(set, format);
+  EXPECT_TRUE(c) << c.error().describe();
+  auto compiled = compile_tools(c->schema);
+  EXPECT_TRUE(compiled) << compiled.error().describe();
+  return *compiled;
+}
+
+/// A call in the words of its format; arguments: as that writes them.
+std::string call_text(const tools::call_format& f, const std::string& name, const std::string& arguments,
+                      bool is_further = false) {
+  const bool in_list = is_further && !f.next.empty();
+  return (in_list ? std::string(f.next) : std::string(f.begin) + std::string(f.before_name)) + name +
+         std::string(f.after_name) + arguments + std::string(f.after_arguments);
+}
+
+const std::string json_arguments =
+    R"({"path": "a/b.c", "line": 12, "text": "x = \"<tool_call>\" \n [TOOL_CALLS] \u00e9"})";
+const std::string element_arguments =
+    "<parameter=path>\na/b.c\n</parameter>\n<parameter=line>\n12\n</parameter>\n"
+    "<parameter=text>\nx = \"<tool_call>\" \\n [TOOL_CALLS] \xc3\xa9\n\n</parameter>\n";
+
+std::string arguments_in(const tools::call_format& f) { return f.has_elements ? element_arguments : json_arguments; }
+
+/// What a reader makes of a text that comes in pieces of so many characters.
+std::vector<answer_part> read(const std::shared_ptr<const tool_automaton>& rules, const std::string& text,
+                              std::size_t piece) {
+  tool_reader reader(rules);
+  std::vector<answer_part> all;
+  const auto add = [&](std::vector<answer_part> parts) {
+    for (auto& p : parts) {
+      EXPECT_NO_THROW(static_cast<void>(json(p.text).dump())) << "whole characters";
+      const bool is_more =
+          !all.empty() && all.back().what == p.what && p.what != kind::call && p.what != kind::call_end;
+      if (is_more)
+        all.back().text += p.text;
+      else
+        all.push_back(std::move(p));
+    }
+  };
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = std::min(at + piece, text.size());
+    while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) ++end;
+    add(reader.feed(text.substr(at, end - at)));
+    at = end;
+  }
+  add(reader.finish());
+  return all;
+}
+
+/// The same for every size of pieces.
+std::vector<answer_part> read_in_any_pieces(const std::shared_ptr<const tool_automaton>& rules,
+                                            const std::string& text) {
+  const auto whole = read(rules, text, text.size());
+  for (const std::size_t piece : {1, 2, 3, 7, 20}) EXPECT_EQ(read(rules, text, piece), whole) << text;
+  return whole;
+}
+
+TEST(tool_reader, finds_calls_of_every_format_and_what_stands_around_them) {
+  for (const auto& f : tools::all_formats()) {
+    const auto rules = compile(two_tools(), f);
+    const std::string said =
+        f.has_channels ? "<|channel|>analysis<|message|>hm < ok<|end|><|start|>assistant" : "I look < at [it].\n\n";
+    const auto parts = read_in_any_pieces(rules, said + call_text(f, "edit", arguments_in(f)) + std::string(f.end));
+    ASSERT_EQ(parts.size(), 4U) << f.name;
+    EXPECT_EQ(parts[0].what, f.has_channels ? kind::reasoning : kind::text) << f.name;
+    EXPECT_EQ(parts[0].text, f.has_channels ? "hm < ok" : "I look < at [it].") << "blanks before a call are its own";
+    EXPECT_EQ(parts[1], (answer_part{kind::call, "edit"})) << f.name;
+    EXPECT_EQ(parts[2].what, kind::arguments);
+    const auto arguments = json::parse(parts[2].text);
+    EXPECT_EQ(arguments["path"], "a/b.c");
+    EXPECT_EQ(arguments["line"], 12);
+    EXPECT_TRUE(arguments["text"].get<std::string>().starts_with("x = \"<tool_call>\"")) << parts[2].text;
+    EXPECT_EQ(parts[3].what, kind::call_end);
+  }
+}
+
+TEST(tool_reader, finds_several_calls_and_the_text_between_them) {
+  for (const auto& f : tools::all_formats()) {
+    if (f.ends_answer) continue;
+    const auto rules = compile(two_tools(), f);
+    const std::string none = f.has_elements ? "" : "{}";
+    const bool is_list = !f.next.empty();
+    std::string text = call_text(f, "edit", arguments_in(f)) + (is_list ? "" : "\nand \n") +
+                       call_text(f, "edit_file", none, true) + std::string(f.end) + "\n\ndone\n";
+    const auto parts = read_in_any_pieces(rules, text);
+    std::vector<kind> kinds;
+    for (const auto& p : parts) kinds.push_back(p.what);
+    std::vector<kind> wanted{kind::call, kind::arguments, kind::call_end};
+    if (!is_list) wanted.push_back(kind::text);
+    for (const auto k : {kind::call, kind::arguments, kind::call_end, kind::text}) wanted.push_back(k);
+    ASSERT_EQ(kinds, wanted) << f.name;
+    EXPECT_EQ(parts[parts.size() - 4].text, "edit_file");
+    EXPECT_EQ(parts[parts.size() - 3].text, "{}");
+    EXPECT_EQ(parts.back().text, "done\n");
+    if (!is_list) {
+      EXPECT_EQ(parts[3].text, "and");
+    }
+  }
+}
+
+TEST(tool_reader, a_bare_object_that_names_a_tool_is_a_call_of_llama) {
+  const auto rules = compile(two_tools(), *tools::find_format("llama3"));
+  const auto parts = read_in_any_pieces(rules, R"({"name": "edit", "parameters": {"path": "p", "text": "t"}})");
+  ASSERT_EQ(parts.size(), 3U);
+  EXPECT_EQ(parts[0], (answer_part{kind::call, "edit"}));
+  EXPECT_EQ(parts[1].text, R"({"path": "p", "text": "t"})");
+  for (const std::string text : {R"({"name": "other", "parameters": {}})", R"({"name": "edi)", "{}", "", "{\"nam",
+                                 "no <|python_tag|", R"(say {"name": "edit", "parameters": {}})"}) {
+    const auto plain = read_in_any_pieces(rules, text);
+    EXPECT_EQ(plain, text.empty() ? std::vector<answer_part>{} : std::vector<answer_part>({{kind::text, text}}));
+  }
+}
+
+TEST(tool_reader, gives_back_as_text_what_is_no_call) {
+  for (const auto& f : tools::all_formats()) {
+    if (f.has_channels) continue;
+    const auto rules = compile(two_tools(), f);
+    const std::string begin(f.begin);
+    for (const std::string& text :
+         {begin, begin.substr(0, begin.size() - 1), begin + "no", begin + std::string(f.before_name) + "unknown",
+          begin + begin, std::string("plain \n text \n"), begin + std::string(f.before_name) + "edit"}) {
+      std::string all;
+      for (const auto& p : read_in_any_pieces(rules, text)) {
+        EXPECT_EQ(p.what, kind::text);
+        all += p.text;
+      }
+      EXPECT_EQ(all, text) << f.name;
+    }
+  }
+}
+
+TEST(tool_reader, tells_the_part_of_a_call_that_was_cut) {
+  for (const auto& f : tools::all_formats()) {
+    const auto rules = compile(two_tools(), f);
+    const std::string text = call_text(f, "edit", arguments_in(f));
+    const auto cut = text.find("a/b.c") + 3;
+    const auto parts = read_in_any_pieces(rules, text.substr(0, cut));
+    ASSERT_EQ(parts.size(), 2U) << f.name;
+    EXPECT_EQ(parts[1].text, "{\"path\": \"a/b") << f.name;
+  }
+}
+
+TEST(tool_reader, what_follows_a_message_of_a_channel_is_no_text) {
+  const auto rules = compile(two_tools(), *tools::find_format("harmony"));
+  const auto parts = read_in_any_pieces(rules,
+                                        "<|channel|>analysis<|message|>think<|end|><|start|>assistant<|channel|>final"
+                                        "<|message|>It is <b>so</b>.");
+  ASSERT_EQ(parts.size(), 2U);
+  EXPECT_EQ(parts[0], (answer_part{kind::reasoning, "think"}));
+  EXPECT_EQ(parts[1], (answer_part{kind::text, "It is <b>so</b>."}));
+}
+
+TEST(tool_grammar, every_state_of_an_answer_is_valid_and_survives_its_journey) {
+  for (const auto& f : tools::all_formats()) {
+    const auto rules = compile(two_tools(), f);
+    automaton_state s = rules->begin();
+    for (const char c : "text " + call_text(f, "edit", arguments_in(f)) + std::string(f.end)) {
+      ASSERT_TRUE(rules->is_valid(s)) << f.name;
+      ASSERT_TRUE(rules->advance(s, static_cast<std::uint8_t>(c))) << f.name << " before " << c;
+    }
+    EXPECT_TRUE(rules->is_valid(s));
+    EXPECT_TRUE(rules->is_accepting(s));
+    EXPECT_EQ(rules->is_terminated(s), f.ends_answer) << f.name;
+  }
+}
+
+TEST(tool_grammar, holds_arguments_to_the_tools_schema) {
+  const auto accepts = [](const tools::call_format& f, const std::string& name, const std::string& arguments) {
+    const auto rules = compile(two_tools(), f);
+    automaton_state s = rules->begin();
+    const auto text = call_text(f, name, arguments) + std::string(f.end);
+    return std::all_of(text.begin(), text.end(),
+                       [&](char c) { return rules->advance(s, static_cast<std::uint8_t>(c)); });
+  };
+  const auto& hermes = *tools::find_format("hermes");
+  EXPECT_TRUE(accepts(hermes, "edit", R"({"path": "a", "text": ""})"));
+  EXPECT_FALSE(accepts(hermes, "edit", R"({"path": "a"})")) << "text is required";
+  EXPECT_FALSE(accepts(hermes, "edit", R"({"path": 5, "text": ""})"));
+  EXPECT_FALSE(accepts(hermes, "edit", R"({"path": "a", "line": 0, "text": ""})")) << "below the minimum";
+  EXPECT_FALSE(accepts(hermes, "edit", R"("a")")) << "an object";
+  EXPECT_FALSE(accepts(hermes, "edits", "{}")) << "no such tool";
+  EXPECT_TRUE(accepts(hermes, "edit_file", R"({"anything": [1, null]})"));
+  const auto& elements = *tools::find_format("qwen3-coder");
+  const std::string path = "<parameter=path>\na\n</parameter>\n", text = "<parameter=text>\n\n</parameter>\n";
+  EXPECT_TRUE(accepts(elements, "edit", path + text));
+  EXPECT_FALSE(accepts(elements, "edit", path)) << "text is required";
+  EXPECT_FALSE(accepts(elements, "edit", text + path)) << "in the schema's order";
+  EXPECT_FALSE(accepts(elements, "edit", path + "<parameter=line>\nx\n</parameter>\n" + text));
+  EXPECT_FALSE(accepts(elements, "edit", path + "<parameter=line>\n0\n</parameter>\n" + text));
+  EXPECT_FALSE(accepts(elements, "edit", path + "<parameter=other>\nx\n</parameter>\n" + text));
+}
+
+TEST(tool_grammar, what_has_to_be_called_is_called_first_and_once_if_only_one_is_wanted) {
+  for (const auto& f : tools::all_formats()) {
+    auto set = two_tools();
+    set.call = tools::choice::required;
+    set.allowed = {"edit_file"};
+    set.many = false;
+    const auto rules = compile(set, f);
+    automaton_state s = rules->begin();
+    EXPECT_FALSE(rules->is_accepting(s)) << f.name;
+    const std::string none = f.has_elements ? "" : "{}";
+    const std::string opening = f.bare_begin.empty() ? std::string() : std::string(f.bare_begin);
+    const std::string text =
+        (opening.empty() ? call_text(f, "edit_file", none)
+                         : opening + "edit_file" + std::string(f.after_name) + none + std::string(f.after_arguments)) +
+        std::string(f.end);
+    for (const char c : text) ASSERT_TRUE(rules->advance(s, static_cast<std::uint8_t>(c))) << f.name << " at " << c;
+    EXPECT_TRUE(rules->is_terminated(s)) << f.name;
+    automaton_state other = rules->begin();
+    EXPECT_FALSE(rules->advance(other, 'x')) << f.name;
+  }
+}
+
+TEST(tool_grammar, names_that_begin_alike_and_names_that_are_words_of_the_markup_are_told_apart) {
+  tools::tool_set set;
+  for (const char* name : {"a", "ab", "abc", "name", "arguments", "parameter", "function", "tool_call", "b:c/d.e-f"})
+    set.all.push_back({.name = name});
+  for (const auto& f : tools::all_formats()) {
+    const auto rules = compile(set, f);
+    for (const auto& t : set.all) {
+      const auto parts = read(rules, call_text(f, t.name, f.has_elements ? "" : "{}") + std::string(f.end), 3);
+      ASSERT_FALSE(parts.empty());
+      EXPECT_EQ(parts[0], (answer_part{kind::call, t.name})) << f.name;
+    }
+  }
+}
+
+TEST(tool_grammar, a_schema_that_cannot_be_held_to_refuses_strict_tools_only) {
+  for (const auto* format : {"hermes", "qwen3-coder"}) {
+    tools::tool_set set;
+    set.all.push_back({.name = "f"});
+    set.all[0].parameters =
+        json::parse(R"({"type": "object", "properties": {"a": {"type": "string", "contentEncoding": "x"},
+        "b": {"type": "integer"}}, "required": ["b"]})");
+    const auto& f = *tools::find_format(format);
+    ASSERT_TRUE(tool_constraint(set, f)) << "held to its shape";
+    const auto text = tool_constraint(set, f)->schema;
+    EXPECT_EQ(text.find("contentEncoding"), std::string::npos) << text;
+    EXPECT_NE(text.find("required"), std::string::npos) << text;
+    set.all[0].strict = true;
+    const auto refused = tool_constraint(set, f);
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().context.find("tool 'f'"), std::string::npos);
+    EXPECT_NE(refused.error().context.find("contentEncoding"), std::string::npos);
+    set.all[0].parameters = json::parse(R"({"type": "array"})");
+    EXPECT_FALSE(tool_constraint(set, f)) << "arguments are an object";
+    set.all[0].strict = false;
+    EXPECT_TRUE(tool_constraint(set, f));
+  }
+}
+
+TEST(tool_grammar, descriptions_do_not_travel_but_properties_of_such_names_do) {
+  auto set = two_tools();
+  set.all[0].parameters["properties"]["description"] = json{{"type", "string"}, {"title", "gone"}};
+  const auto text = tool_constraint(set, *tools::find_format("hermes"))->schema;
+  EXPECT_EQ(text.find("where"), std::string::npos) << text;
+  EXPECT_EQ(text.find("gone"), std::string::npos) << text;
+  EXPECT_NE(text.find(R"("description":{"type":"string"})"), std::string::npos) << text;
+}
+
+TEST(tool_grammar, many_and_large_schemas_are_bounded_in_bytes_and_work) {
+  tools::tool_set set;
+  for (int i = 0; i < 128; ++i) {
+    tools::tool t{.name = "tool" + std::to_string(i)};
+    for (int k = 0; k < 200; ++k)
+      t.parameters["properties"]["property_" + std::to_string(k)] =
+          json{{"type", "array"}, {"items", {{"type", "string"}}}};
+    set.all.push_back(std::move(t));
+  }
+  const auto before = steps_taken;
+  const auto c = tool_constraint(set, *tools::find_format("qwen3-coder"));
+  ASSERT_TRUE(c) << "what does not fit is an object only";
+  EXPECT_LE(c->schema.size(), tools_bytes_max);
+  const auto made = steps_taken - before;
+  ASSERT_TRUE(compile_tools(c->schema));
+  EXPECT_LE(steps_taken - before - made, 16 * tools_bytes_max * 2);
+  for (auto& t : set.all) t.strict = true;
+  EXPECT_FALSE(tool_constraint(set, *tools::find_format("hermes")));
+}
+
+TEST(tool_grammar, refuses_malformed_texts) {
+  for (const std::string text : {"", "{", "[]", "{}", R"({"format":"x","must_call":true,"many":true,"tools":{"a":{}}})",
+                                 R"({"format":"hermes","must_call":1,"many":true,"tools":{"a":{}}})",
+                                 R"({"format":"hermes","must_call":true,"many":true,"tools":{}})",
+                                 R"({"format":"hermes","must_call":true,"many":true,"tools":{"":{}}})",
+                                 R"({"format":"hermes","must_call":true,"many":true,"tools":{"a":{"type":"nope"}}})"}) {
+    EXPECT_FALSE(compile_tools(text)) << text;
+  }
+}
+
+/// The tiny tokenizer with control tokens of a format.
+std::shared_ptr<const text::tokenizer> tokenizer_with(const std::vector<std::string>& controls) {
+  auto m = test::make_tiny_model();
+  auto& tokens = std::get<std::vector<std::string>>(m.metadata["tokenizer.ggml.tokens"]);
+  auto& types = std::get<std::vector<std::int32_t>>(m.metadata["tokenizer.ggml.token_type"]);
+  for (const auto& text : controls) {
+    tokens.push_back(text);
+    types.push_back(3);
+  }
+  return *text::tokenizer::from_file(*m.file());
+}
+
+const std::map<std::string, std::vector<std::string>>& controls_of_formats() {
+  static const std::map<std::string, std::vector<std::string>> all = {
+      {"hermes", {}},
+      {"qwen3-coder", {}},
+      {"mistral", {"[TOOL_CALLS]", "[TOOL_RESULTS]"}},
+      {"mistral-args", {"[TOOL_CALLS]", "[ARGS]"}},
+      {"deepseek",
+       {"<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>",
+        "<｜tool▁calls▁end｜>"}},
+      {"deepseek-v3.1",
+       {"<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>",
+        "<｜tool▁calls▁end｜>"}},
+      {"harmony", {"<|channel|>", "<|message|>", "<|constrain|>", "<|start|>"}},
+      {"llama3", {"<|python_tag|>"}}};
+  return all;
+}
+
+TEST(tool_grammar, tokens_of_a_call_with_control_tokens_are_accepted_and_masks_are_what_trying_each_gives) {
+  for (const auto& [name, controls] : controls_of_formats()) {
+    const auto& f = *tools::find_format(name);
+    const auto tokenizer = tokenizer_with(controls);
+    const auto trie = *token_trie::make(tokenizer);
+    const compiled_grammar grammar(compile(two_tools(), f), trie);
+    const auto& rules = dynamic_cast<const tool_automaton&>(grammar.automaton());
+    automaton_state s = rules.begin();
+    const auto text = "so < " + call_text(f, "edit", arguments_in(f)) + std::string(f.end);
+    for (std::string_view left = text; !left.empty();) {
+      const auto mask = trie->next_token_mask(rules, s);
+      for (token t = 0; t < static_cast<token>(tokenizer->size()); ++t) {
+        automaton_state after = s;
+        const bool may =
+            tokenizer->is_end_of_generation(t) ? rules.is_accepting(s) : trie->accept_token(rules, after, t);
+        ASSERT_EQ(may, (mask[static_cast<std::size_t>(t) / 64] >> (t % 64) & 1) != 0)
+            << name << " before " << left << ": " << tokenizer->piece(t, true);
+      }
+      const auto control = trie->control_at(left);
+      const bool in_markup = rules.is_markup(s) || tool_automaton::phase_of(s) == phase::text;
+      const auto only = grammar.jump_forward(s);
+      const token t = only ? *only : in_markup && control ? *control : *trie->longest_token(rules, s, left);
+      const auto piece = tokenizer->piece(t, true);
+      ASSERT_TRUE(left.starts_with(piece)) << name << " before " << left << ": " << piece;
+      ASSERT_TRUE(grammar.accept_token(s, t)) << name << " before " << left << ": " << piece;
+      left.remove_prefix(piece.size());
+    }
+    EXPECT_TRUE(rules.is_accepting(s)) << name;
+  }
+}
+
+TEST(tool_grammar, markup_is_decided_with_control_tokens_where_the_vocabulary_has_them) {
+  for (const auto& [name, controls] : controls_of_formats()) {
+    auto set = two_tools();
+    set.call = tools::choice::required;
+    set.allowed = {"edit_file"};
+    set.many = false;
+    const auto& f = *tools::find_format(name);
+    const auto tokenizer = tokenizer_with(controls);
+    const compiled_grammar grammar(compile(set, f), *token_trie::make(tokenizer));
+    automaton_state s = grammar.automaton().begin();
+    std::vector<token> decided;
+    std::string text;
+    while (const auto t = grammar.take_jump_forward(s)) {
+      decided.push_back(*t);
+      text += tokenizer->piece(*t, true);
+    }
+    const std::string opening =
+        f.bare_begin.empty() ? std::string(f.begin) + std::string(f.before_name) : std::string(f.bare_begin);
+    // The last token before a choice is the model's.
+    const std::string whole = opening + "edit_file" + std::string(f.after_name) + (f.has_elements ? "" : "{");
+    EXPECT_TRUE(whole.starts_with(text) && text.size() + 4 >= opening.size()) << name << ": " << text;
+    for (const auto& control : controls) {
+      if (text.find(control) == std::string::npos) continue;
+      EXPECT_TRUE(
+          std::any_of(decided.begin(), decided.end(), [&](token t) { return tokenizer->piece(t, true) == control; }))
+          << name << ": " << control;
+    }
+  }
+}
+
+TEST(tool_grammar, in_text_every_token_may_come_and_no_mask_is_needed) {
+  for (const auto& [name, controls] : controls_of_formats()) {
+    grammar_cache cache(*token_trie::make(tokenizer_with(controls)));
+    const auto c = *tool_constraint(two_tools(), *tools::find_format(name));
+    auto* entry = *cache.find(c);
+    grammar_matcher rows(*entry, c);
+    EXPECT_TRUE(rows.next_token_mask().empty()) << name;
+    EXPECT_TRUE(rows.accept_token(5)) << name;
+    EXPECT_TRUE(rows.next_token_mask().empty()) << name;
+  }
+}
+
+TEST(tool_grammar, every_valid_state_can_be_followed_safely) {
+  std::mt19937 random(5);
+  for (const auto& f : tools::all_formats()) {
+    const auto rules = compile(two_tools(), f);
+    std::size_t valid = 0;
+    for (int i = 0; i < 20'000; ++i) {
+      std::vector<std::uint32_t> cells(4 + (random() % 3 == 0 ? 1 + 4 * (random() % 3) : 0));
+      for (auto& cell : cells) cell = random() % (random() % 3 == 0 ? 40 : 6);
+      cells[0] = random() % 18;
+      if (random() % 4 == 0) cells[1] |= (random() % 4) << 16;
+      automaton_state s(cells);
+      if (!rules->is_valid(s)) continue;
+      ++valid;
+      static_cast<void>(rules->known_run(s));
+      static_cast<void>(rules->free_text_at(s));
+      for (int step = 0; step < 6; ++step) {
+        if (!rules->advance(s, static_cast<std::uint8_t>("<{\"}/pe\n>, ]12[="[random() % 16]))) break;
+      }
+    }
+    EXPECT_GT(valid, 20U) << f.name;
+  }
+}
+
+}  // namespace
+}  // namespace redline::grammar
