@@ -285,6 +285,7 @@ std::optional<api::api_error> completions::open_sessions(request_state& r, const
         continue;
       }
       if (index < asked.resume_texts.size()) spec.known_text = asked.resume_texts[index];
+      if (from.what.had) spec.numerics = numerics_id(from.what.had->choices[index].numerics);
       spec.session = {context_.env().random() | 1};
       spec.sampling.seed = asked.sampling.seed + i;
       auto work = r.model->answers->make(spec, p.tokens, from.rules, p.turns, field);
@@ -314,6 +315,7 @@ std::optional<answer_spec> completions::expect(const caller& who, expected reque
   answer_spec spec = std::move(request.spec);
   spec.session = {context_.env().random() | 1};
   spec.sampling.seed = state.asked.sampling.seed;
+  if (request.had) spec.numerics = numerics_id(request.had->choices.front().numerics);
   state.writer = writer;
   state.choices.push_back({.session = spec.session});
   answers_[spec.session] = {who.exchange, 0};
@@ -343,6 +345,7 @@ void completions::on(const session_text& m) {
   choice_state& c = r.choices[index];
   if (!std::exchange(r.has_text, true)) services_->probe->first_text(context_.now() - r.who.arrived);
   services_->probe->tokens_generated(m.tokens.size());
+  if (m.numerics) r.head.system_fingerprint = make_fingerprint(r.model->digest, m.numerics);
   auto reports = report_tokens(*r.model, m);
   if (!r.events) {
     if (context_.now() >= r.progress_told + between_signs_of_progress) {
@@ -355,6 +358,7 @@ void completions::on(const session_text& m) {
   }
   std::string events;
   const auto number = static_cast<std::uint32_t>(index);
+  r.events->note_numerics(number, (m.numerics ? m.numerics : r.model->numerics).value, r.head.system_fingerprint);
   if (!std::exchange(c.begun, true)) events += r.events->first(number);
   events += r.events->delta(number, m.text, r.asked.logprobs ? &reports : nullptr);
   stream(at, std::move(events));

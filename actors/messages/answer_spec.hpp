@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include "actors/messages/numerics_id.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/draft/draft_options.hpp"
@@ -62,10 +63,11 @@ struct answer_spec {
   std::int64_t created_seconds = 0;   // when the client asked: a template may say the date
   std::string known_text;             // how the answer begins, says the client: a guess
   std::uint64_t prefix_scope = 0;     // see verify_run
+  numerics_id numerics;               // of the part that the client has already
   static constexpr auto fields(auto& self) {
     return std::tie(self.session, self.tenant, self.tokens_max, self.tokens_min, self.stops, self.ignore_end,
                     self.sampling, self.draft, self.prediction, self.eviction, self.logprobs, self.copy, self.schema,
-                    self.created_seconds, self.known_text, self.prefix_scope);
+                    self.created_seconds, self.known_text, self.prefix_scope, self.numerics);
   }
 };
 

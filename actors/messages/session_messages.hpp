@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include "actors/messages/numerics_id.hpp"
 #include "runtime/actor/protocol.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/copy/document.hpp"
@@ -115,7 +116,10 @@ struct session_text {
   std::string text;
   std::vector<token> tokens;
   std::vector<model::emitted_logprob> logprobs;  // one per token when asked for
-  static constexpr auto fields(auto& self) { return std::tie(self.session, self.text, self.tokens, self.logprobs); }
+  numerics_id numerics;                          // of the answer, in a pool
+  static constexpr auto fields(auto& self) {
+    return std::tie(self.session, self.text, self.tokens, self.logprobs, self.numerics);
+  }
 };
 
 /// The last message of a session.

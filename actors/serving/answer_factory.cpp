@@ -68,6 +68,7 @@ outcome<token_log, refusal> answer_factory::make(const answer_spec& spec, std::v
   g.prediction = spec.prediction;
   g.prefix_scope = spec.prefix_scope;
   g.known_text = spec.known_text;
+  g.numerics = spec.numerics;
   g.rules = std::move(rules);
   g.logprobs = spec.logprobs;
   auto work = token_log::make(std::move(g), parts_.tokenizer);

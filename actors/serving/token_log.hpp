@@ -36,6 +36,7 @@ struct generation_spec {
   std::vector<token> prediction;   // guesses of the answer's tokens: any ids, and of no effect on the answer
   std::uint64_t prefix_scope = 0;  // see verify_run
   std::string known_text;          // how the answer begins, says a client that had it once: the same
+  numerics_id numerics;            // by which that beginning was computed; not known: there is none, or by any
   std::optional<std::uint32_t> logprobs;
   std::shared_ptr<const output_rules> rules;  // the grammar of the answer; null: any text
 };

@@ -126,6 +126,11 @@ class event_writer {
   /// to say.
   std::string delta(std::uint32_t index, std::string_view text, const std::vector<token_report>* tokens = nullptr);
   std::string finish(std::uint32_t index, finish_reason why, const program_report* program = nullptr);
+  /// By which numerics the choice is computed, before its first event; and what that makes of the fingerprint.
+  void note_numerics(std::uint32_t index, std::uint32_t numerics, const std::string& fingerprint) {
+    at_.choices[index].numerics = numerics;
+    head_.system_fingerprint = fingerprint;
+  }
   /// A choice that the client has whole and that is not made again.
   void skip(std::uint32_t index) { at_.choices[index] = had_.choices[index]; }
   /// Empty unless the client asked for it.
