@@ -11,6 +11,6 @@ if ! cmp -s "$source/package-lock.json" package-lock.json || [ ! -d node_modules
   cp "$source/package.json" "$source/package-lock.json" .
   npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 fi
-cp "$source"/*.mjs .
+cp "$source"/*.mjs "$source"/*.py .
 [ $# -eq 0 ] || exec node "$@"
 exec node --test openai_client.test.mjs pool.test.mjs processes.test.mjs resume.test.mjs vllm.test.mjs endings.test.mjs hostile.test.mjs
