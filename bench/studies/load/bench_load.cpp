@@ -91,7 +91,9 @@ class level_runner {
   static result<level_runner> make(const load_options& f, const std::string& url) {
     REDLINE_TRY_ASSIGN(auto edits, edits_of(f));
     std::string keys, trace;
-    if (!f.tenant_keys.empty()) REDLINE_TRY_ASSIGN(keys, read_whole(f.tenant_keys));
+    if (!f.tenant_keys.empty()) {
+      REDLINE_TRY_ASSIGN(keys, read_whole(f.tenant_keys));
+    }
     REDLINE_TRY_ASSIGN(auto doors, tenant_doors::make(url, f.api_key, keys));
     level_runner r(f, url, std::move(edits), std::move(doors));
     r.mix_.tenants = r.doors_.tenants();
