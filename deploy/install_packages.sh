@@ -13,7 +13,7 @@ case "${1:-build}" in
   plot) packages="python3-matplotlib" ;;
   slurm) packages="slurm-wlm munge" ;;
   systemd) packages="systemd-container python3 curl" ;;
-  netns) packages="iproute2 python3" ;;
+  netns) packages="iproute2 iputils-ping python3" ;;
 esac
 
 missing=""

@@ -4,7 +4,7 @@
 // from two hosts while another link is cut. Uses only addresses of its own namespaces. Wants root. Takes a minute.
 import assert from "node:assert/strict";
 import {execFileSync, spawn} from "node:child_process";
-import {mkdtempSync, readFileSync, rmSync, writeFileSync} from "node:fs";
+import {accessSync, constants, mkdtempSync, readFileSync, rmSync, writeFileSync} from "node:fs";
 import {tmpdir} from "node:os";
 import {dirname, join, resolve} from "node:path";
 import {setTimeout as sleep} from "node:timers/promises";
@@ -15,6 +15,7 @@ const self = fileURLToPath(import.meta.url);
 const root = resolve(dirname(self), "../..");
 const program = resolve(process.env.REDLINE_BIN ?? join(root, "build/redline"));
 const bench = join(dirname(program), "redline-bench");
+for (const file of [program, bench]) accessSync(file, constants.X_OK);
 const models = resolve(process.env.REDLINE_MODELS ?? join(root, "bench/demo_models"));
 const run = (command, ...args) => execFileSync(command, args, {encoding: "utf8", stdio: ["ignore", "pipe", "pipe"]});
 const prefix = process.env.REDLINE_NETNS ?? `redline${process.pid}`;
@@ -30,7 +31,12 @@ if (!process.env.REDLINE_NETNS) {
             {stdio: "inherit", env: {...process.env, REDLINE_NETNS: prefix}});
         code = await new Promise((resolve) => inside.on("exit", resolve));
     } finally {
-        for (const host of ["hub", ...hosts]) try { run("ip", "netns", "del", named(host)); } catch { /* not made */ }
+        const attempt = (what) => { try { what(); } catch { /* it is gone, or was never made */ } };
+        for (const host of ["hub", ...hosts]) {
+            attempt(() => run("ip", "netns", "pids", named(host)).split("\n").filter(Boolean)
+                .forEach((pid) => attempt(() => process.kill(Number(pid), "SIGKILL"))));
+            attempt(() => run("ip", "netns", "del", named(host)));
+        }
     }
     process.exit(code ?? 1);
 }
