@@ -2,7 +2,7 @@
 MODELS := bench/demo_models
 JOBS ?= $(shell nproc)
 
-.PHONY: demo build test arm-test arm-packages bench bench-build asan tsan chaos soak slurm-test systemd-test fuzz format lint packages test-packages bench-packages clean
+.PHONY: demo build test arm-test arm-packages bench bench-build asan tsan chaos soak slurm-test systemd-test netns-test fuzz format lint packages test-packages bench-packages clean
 
 demo: build
 	build/redline demo --model $(MODELS)/demo-target.gguf --draft $(MODELS)/demo-draft.gguf \
@@ -59,6 +59,11 @@ slurm-test: build
 systemd-test: build
 	@deploy/install_packages.sh systemd
 	REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/deploy/systemd.sh
+
+# A pool and load agents on hosts that are network namespaces of this machine. Needs root: sudo make netns-test
+netns-test: build bench-build
+	@deploy/install_packages.sh netns
+	REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) node tests/deploy/netns.mjs
 
 # Each parser of outside bytes under sanitizers for FUZZ_SECONDS.
 FUZZ_SECONDS ?= 60

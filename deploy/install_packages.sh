@@ -1,18 +1,19 @@
 #!/bin/sh
 # Installs what building, testing and running Redline needs on Debian 12, and only what is missing.
-# Usage: install_packages.sh build|test|arm|bench|plot|slurm|systemd
+# Usage: install_packages.sh build|test|arm|bench|plot|slurm|systemd|netns
 set -eu
 
 packages="g++ cmake ninja-build pkg-config ccache libboost-dev libboost-fiber-dev libboost-context-dev libmsgpack-cxx-dev
   libzmq3-dev cppzmq-dev libopenblas-dev nlohmann-json3-dev libcli11-dev libpcre2-dev libsodium-dev libcurl4-openssl-dev libutf8proc-dev zlib1g-dev
   prometheus-cpp-dev"
 case "${1:-build}" in
-  test) packages="$packages libgtest-dev libgmock-dev python3-torch python3-numpy" ;;
+  test) packages="$packages libgtest-dev libgmock-dev python3-torch python3-numpy python3-zmq python3-msgpack" ;;
   arm) packages="cmake ninja-build ccache g++-aarch64-linux-gnu qemu-user googletest" ;;
   bench) packages="$packages libbenchmark-dev" ;;
   plot) packages="python3-matplotlib" ;;
   slurm) packages="slurm-wlm munge" ;;
   systemd) packages="systemd-container python3 curl" ;;
+  netns) packages="iproute2 iputils-ping python3" ;;
 esac
 
 missing=""
@@ -21,7 +22,7 @@ for p in $packages; do
   [ "$status" = "install ok installed" ] || missing="$missing $p"
 done
 # A Node.js from elsewhere (a version manager, an image) is as good as Debian's.
-if [ "${1:-build}" = test ] || [ "${1:-build}" = slurm ]; then
+if [ "${1:-build}" = test ] || [ "${1:-build}" = slurm ] || [ "${1:-build}" = netns ]; then
   command -v node >/dev/null 2>&1 || missing="$missing nodejs"
   command -v npm >/dev/null 2>&1 || missing="$missing npm"
 fi

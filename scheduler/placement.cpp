@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "runtime/base/hash.hpp"
-
 namespace redline::scheduler {
 namespace {
 
@@ -11,36 +9,43 @@ namespace {
 constexpr double row_us_guess = 100;
 constexpr double pass_us_guess = 1000;
 
-/// Tokens that the i-th of the hashes of a prompt covers.
-std::uint32_t covered_tokens(std::size_t i, std::size_t count, std::uint32_t prompt_tokens) {
-  const std::uint32_t blocks = prompt_tokens / prefix_block_tokens;
-  return (i + 1 == count ? blocks : 1U << i) * prefix_block_tokens;
-}
-
 }  // namespace
-
-std::vector<std::uint64_t> hash_prefixes(tenant_id scope, std::span<const token> prompt) {
-  std::vector<std::uint64_t> out;
-  fnv1a hash;
-  const auto add = [&](std::uint64_t value) {
-    for (int i = 0; i < 8; ++i) hash.add(static_cast<std::uint8_t>(value >> (8 * i)));
-  };
-  add(scope.value);
-  const std::size_t blocks = prompt.size() / prefix_block_tokens;
-  for (std::size_t b = 1; b <= blocks; ++b) {
-    for (const token t : prompt.subspan((b - 1) * prefix_block_tokens, prefix_block_tokens)) {
-      add(static_cast<std::uint64_t>(t));
-    }
-    if (b == blocks || (b & (b - 1)) == 0) out.push_back(hash.value());
-  }
-  return out;
-}
 
 placement::placement() : placement(limits{}) {}
 
-void placement::note(worker_number number, const worker_load& load) { workers_[number] = {.load = load}; }
+void placement::note(worker_number number, const worker_load& load) {
+  worker& w = workers_[number];
+  w.load = load;
+  w.placed = 0;
+  w.placed_rows = 0;
+}
 
-void placement::remove(worker_number number) { workers_.erase(number); }
+void placement::learn(worker_number number, const kept_change& change) {
+  worker& w = workers_[number];
+  ++w.learned;
+  if (change.is_all) {
+    for (const auto key : std::vector<std::uint64_t>(w.kept.begin(), w.kept.end())) drop(number, w, key);
+  }
+  for (const auto key : change.dropped) drop(number, w, key);
+  for (const auto key : change.added) keep(number, w, key);
+}
+
+void placement::keep(worker_number number, worker& w, std::uint64_t key) {
+  if (w.kept.size() < limits_.kept_max && w.kept.insert(key).second) kept_[key].push_back(number);
+}
+
+void placement::drop(worker_number number, worker& w, std::uint64_t key) {
+  if (w.kept.erase(key) == 0) return;
+  const auto at = kept_.find(key);
+  std::erase(at->second, number);
+  if (at->second.empty()) kept_.erase(at);
+}
+
+void placement::remove(worker_number number) {
+  if (!workers_.contains(number)) return;
+  learn(number, {.is_all = true});
+  workers_.erase(number);
+}
 
 bool placement::is_candidate(worker_number number, const placement_question& question) const {
   const auto at = workers_.find(number);
@@ -48,12 +53,27 @@ bool placement::is_candidate(worker_number number, const placement_question& que
   return !question.may_be || question.may_be(number);
 }
 
+std::vector<worker_number> placement::holders_of(std::uint64_t key) const {
+  std::vector<worker_number> out;
+  if (const auto at = kept_.find(key); at != kept_.end()) out = at->second;
+  const auto placed = placed_.find(key);
+  if (placed != placed_.end() && keeps(placed->second.worker, key)) out.push_back(placed->second.worker);
+  return out;
+}
+
+bool placement::keeps(worker_number number, std::uint64_t key) const {
+  const auto at = workers_.find(number);
+  if (at == workers_.end()) return false;
+  if (at->second.kept.contains(key)) return true;
+  const auto placed = placed_.find(key);
+  return placed != placed_.end() && placed->second.worker == number &&
+         at->second.learned - placed->second.learned < limits_.placed_learns;
+}
+
 std::uint32_t placement::known_tokens(worker_number number, const placement_question& question) const {
   for (std::size_t i = question.prefixes.size(); i-- > 0;) {
-    const auto at = prefixes_.find(question.prefixes[i]);
-    if (at != prefixes_.end() && at->second.worker == number) {
-      return std::min(at->second.tokens, question.prompt_tokens);
-    }
+    if (!keeps(number, question.prefixes[i])) continue;
+    return std::min(static_cast<std::uint32_t>(i + 1) * prefix_block_tokens, question.prompt_tokens);
   }
   return 0;
 }
@@ -86,24 +106,26 @@ std::optional<worker_number> placement::choose(const placement_question& questio
     if (able.empty()) return std::nullopt;
   }
   std::vector<worker_number> looked_at;
-  const auto consider = [&](worker_number number) {
-    if (std::binary_search(able.begin(), able.end(), number)) looked_at.push_back(number);
+  const auto is_able = [&](worker_number number) { return std::binary_search(able.begin(), able.end(), number); };
+  const auto consider_two_of = [&](const std::vector<worker_number>& some) {
+    const std::size_t first = question.random % some.size();
+    looked_at.push_back(some[first]);
+    if (some.size() < 2) return;
+    const std::size_t step = 1 + (question.random / some.size()) % (some.size() - 1);
+    looked_at.push_back(some[(first + step) % some.size()]);
   };
-  if (const auto at = affinities_.find(question.affinity); question.affinity != 0 && at != affinities_.end()) {
-    consider(at->second);
+  if (const auto at = affinities_.find(question.affinity);
+      question.affinity != 0 && at != affinities_.end() && is_able(at->second)) {
+    looked_at.push_back(at->second);
   }
   for (std::size_t i = question.prefixes.size(); i-- > 0;) {
-    const auto at = prefixes_.find(question.prefixes[i]);
-    if (at == prefixes_.end()) continue;
-    consider(at->second.worker);
+    auto holders = holders_of(question.prefixes[i]);
+    std::erase_if(holders, [&](worker_number n) { return !is_able(n); });
+    if (holders.empty()) continue;
+    consider_two_of(holders);
     break;
   }
-  const std::size_t first = question.random % able.size();
-  looked_at.push_back(able[first]);
-  if (able.size() > 1) {
-    const std::size_t step = 1 + (question.random / able.size()) % (able.size() - 1);
-    looked_at.push_back(able[(first + step) % able.size()]);
-  }
+  consider_two_of(able);
   const auto best = *std::min_element(looked_at.begin(), looked_at.end(), [&](worker_number a, worker_number b) {
     return predict_us(a, question) < predict_us(b, question);
   });
@@ -124,13 +146,12 @@ void placement::remember(worker_number number, const placement_question& questio
       }
     }
   }
-  for (std::size_t i = 0; i < question.prefixes.size(); ++i) {
-    const kept_prefix kept{number, covered_tokens(i, question.prefixes.size(), question.prompt_tokens)};
-    if (!prefixes_.insert_or_assign(question.prefixes[i], kept).second) continue;
-    prefix_order_.push_back(question.prefixes[i]);
-    if (prefix_order_.size() > limits_.prefixes_max) {
-      prefixes_.erase(prefix_order_.front());
-      prefix_order_.pop_front();
+  for (const auto key : question.prefixes) {
+    if (!placed_.insert_or_assign(key, placed_prefix{number, w.learned}).second) continue;
+    placed_order_.push_back(key);
+    if (placed_order_.size() > limits_.prefixes_max) {
+      placed_.erase(placed_order_.front());
+      placed_order_.pop_front();
     }
   }
 }

@@ -187,7 +187,7 @@ void edit_session::lend(completion next) {
   }
   preparing_ = false;
   if (!options_.scheduler) ask_for_place(0);
-  answer->partners.borrowed = {sequence_, round_, files_->how().context_max, context().self()};
+  answer->partners.borrowed = {sequence_, round_, files_->how().context_max, context().self(), numerics_};
   // Where the sequence is, and not where the placer would put an answer of its own.
   answer->partners.placer = {};
   answer->partners.scheduler = options_.scheduler;
@@ -357,7 +357,7 @@ void edit_session::ask_for_place(actor::process_number not_process) {
   if (!options_.placer) return;
   context().tell(options_.placer, place_session{.session = options_.session,
                                                 .model = options_.model,
-                                                .numerics = borrower_ ? numerics_ : std::string(),
+                                                .numerics = borrower_ ? numerics_ : numerics_id(),
                                                 .affinity = options_.session.value,
                                                 .tokens_max = files_->how().context_max,
                                                 .prompt_tokens = static_cast<std::uint32_t>(kv_.log().size()),
@@ -375,7 +375,7 @@ void edit_session::on(const place_session& m) {
                                                                  .numerics = numerics_,
                                                                  .ask_again = true});
   }
-  if (!m.numerics.empty()) numerics_ = m.numerics;
+  if (m.numerics) numerics_ = m.numerics;
   ask_for_place(m.not_process);
 }
 

@@ -133,7 +133,7 @@ class edit_session final : public actor::actor_of<edit_session> {
 
   edit_session_options options_;
   actor::actor_ref<draft_model> drafter_;  // that the placer named
-  std::string numerics_;                   // of the worker that it named
+  numerics_id numerics_;                   // of the worker that it named
   actor::offload work_;
   std::shared_ptr<workspace> files_;  // another thread's while `busy_`
   bool busy_ = false;

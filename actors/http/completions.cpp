@@ -439,6 +439,7 @@ std::optional<api::api_error> completions::open_sessions(request_state& r, const
         continue;
       }
       if (index < asked.resume_texts.size()) spec.known_text = asked.resume_texts[index];
+      if (from.what.had) spec.numerics = numerics_id(from.what.had->choices[index].numerics);
       spec.session = {context_.env().random() | 1};
       spec.sampling.seed = asked.sampling.seed + i;
       auto work = r.model->answers->make(spec, p.tokens, from.rules, p.turns, field);
@@ -471,6 +472,7 @@ std::optional<answer_spec> completions::expect(const caller& who, expected reque
   answer_spec spec = std::move(request.spec);
   spec.session = {context_.env().random() | 1};
   spec.sampling.seed = state.asked.sampling.seed;
+  if (request.had) spec.numerics = numerics_id(request.had->choices.front().numerics);
   state.starter = starter;
   state.choices.push_back({.session = spec.session});
   answers_[spec.session] = {who.exchange, 0};
@@ -499,6 +501,7 @@ void completions::on(const session_admitted& m) {
   if (at == requests_.end()) return;
   request_state& r = at->second;
   r.choices[index].admitted = true;
+  note_numerics(r, index, m.numerics);
   if (!r.is_admitted()) return;
   if (!r.asked.stream) return replies_.hold_open(r.who);
   std::string events;
@@ -519,6 +522,7 @@ void completions::on(const session_text& m) {
   if (c.last_text) services_->probe->next_tokens(m.tokens.size(), now - *c.last_text);
   c.last_text = now;
   if (r.asked.computes_only) return;
+  note_numerics(r, index, m.numerics);
   std::vector<api::token_report> reports;
   if (reports_tokens(r.asked)) reports = report_tokens(*r.model, m);
   for (const auto& one : m.logprobs) c.logprobs_sum += static_cast<double>(one.logprob);
@@ -601,6 +605,13 @@ std::string completions::tell(request_state& r, std::size_t index, const parts& 
     }
   }
   return events;
+}
+
+/// Of a pool's worker. Elsewhere they are the model's.
+void completions::note_numerics(request_state& r, std::size_t index, numerics_id numerics) {
+  if (numerics) r.head.system_fingerprint = make_fingerprint(r.model->digest, numerics);
+  r.writer->note_numerics(static_cast<std::uint32_t>(index), (numerics ? numerics : r.model->numerics).value,
+                          r.head.system_fingerprint);
 }
 
 /// The choice's first events, when it has none yet.

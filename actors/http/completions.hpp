@@ -165,6 +165,7 @@ class completions {
   static std::string tell(request_state& r, std::size_t index, const parts& told,
                           const std::vector<api::token_report>* tokens);
   static std::string begin_choice(request_state& r, std::uint32_t number);
+  static void note_numerics(request_state& r, std::size_t index, numerics_id numerics);
   bool stream(requests::iterator r, std::string events, bool end = false);
   void finish(requests::iterator r);
   void keep_best(request_state& r) const;

@@ -12,8 +12,8 @@
 #include "runtime/actor/handler_times.hpp"
 #include "runtime/actor/undelivered.hpp"
 #include "runtime/base/environment.hpp"
-#include "transport/bridge_counts.hpp"
 #include "transport/http_wire.hpp"
+#include "transport/zmq/bridge_counts.hpp"
 
 namespace redline::actors {
 

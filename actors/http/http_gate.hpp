@@ -7,7 +7,7 @@
 #include "runtime/actor/actor.hpp"
 #include "runtime/actor/worker.hpp"
 #include "transport/http_front.hpp"
-#include "transport/zmq_fabric.hpp"
+#include "transport/zmq/zmq_fabric.hpp"
 
 namespace redline::actors {
 

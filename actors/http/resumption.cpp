@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "runtime/base/hash.hpp"
+#include "runtime/base/hex.hpp"
+#include "runtime/base/version.hpp"
 
 namespace redline::actors {
 namespace {
@@ -24,7 +26,9 @@ std::uint32_t digest_model(const served_model& model) {
   return fnv1a()
       .add(model.name)
       .add(std::uint8_t{0})
-      .add(model.fingerprint)
+      .add(to_hex(model.digest))
+      .add(std::uint8_t{0})
+      .add(version())
       .add(std::uint8_t{0})
       .add(std::to_string(model.answers->context_max()))
       .folded();
@@ -55,7 +59,10 @@ api::checked<std::optional<api::event_id>> read_resumption(const served_model& m
         "begin anew.",
         "event_id_of_other_request");
   }
-  if (had->model_digest != digest_model(model)) {
+  const auto is_of_others = [&](const api::event_id::position& p) {
+    return model.numerics && p.is_begun && p.numerics != model.numerics.value;
+  };
+  if (had->model_digest != digest_model(model) || std::ranges::any_of(had->choices, is_of_others)) {
     return bad_id(
         "Last-Event-ID is of a stream of another model, build, numerics or context length, which this server cannot go "
         "on with: "

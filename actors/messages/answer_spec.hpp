@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include "actors/messages/numerics_id.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/draft/draft_options.hpp"
@@ -66,11 +67,12 @@ struct answer_spec {
   std::uint64_t prefix_scope = 0;     // see verify_run
   std::uint32_t indent_min = 0;       // a line after the first that is indented by less ends the answer
   std::uint64_t predict_us_max = 0;   // after the first token, once the answer has a line; 0: any
+  numerics_id numerics;               // of the part that the client has already
   static constexpr auto fields(auto& self) {
     return std::tie(self.session, self.tenant, self.tokens_max, self.tokens_min, self.stops, self.stop_tokens,
                     self.ignore_end, self.sampling, self.draft, self.prediction, self.eviction, self.logprobs,
                     self.copy, self.schema, self.tools, self.created_seconds, self.known_text, self.prefix_scope,
-                    self.indent_min, self.predict_us_max);
+                    self.indent_min, self.predict_us_max, self.numerics);
   }
 };
 

@@ -113,6 +113,32 @@ struct offer_prefix {
   static constexpr auto fields(auto& self) { return std::tie(self.epoch, self.sequence, self.tenant, self.tokens); }
 };
 
+/// Asks which prefixes are kept: what has changed since a revision that an earlier answer had; 0: everything. Answered
+/// with `kept_prefixes`.
+struct read_kept {
+  static constexpr actor::message_id id{0x020a};
+  static constexpr std::string_view name = "read_kept";
+
+  std::uint64_t revision = 0;
+  static constexpr auto fields(auto& self) { return std::tie(self.revision); }
+};
+
+/// The most beginnings that a worker says it keeps: a quarter of a million tokens.
+inline constexpr std::size_t kept_keys_max = 1024;
+
+/// Beginnings of texts whose KV is kept, by `prefix_key`; those that were used last. A hint: each may be gone when
+/// somebody wants it.
+struct kept_prefixes {
+  static constexpr actor::message_id id{0x020b};
+  static constexpr std::string_view name = "kept_prefixes";
+
+  std::uint64_t revision = 0;
+  bool is_all = false;  // `added` is everything
+  std::vector<std::uint64_t> added;
+  std::vector<std::uint64_t> dropped;
+  static constexpr auto fields(auto& self) { return std::tie(self.revision, self.is_all, self.added, self.dropped); }
+};
+
 /// Gives all pages of a sequence back.
 struct release_pages {
   static constexpr actor::message_id id{0x0203};

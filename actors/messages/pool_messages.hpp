@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -7,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "actors/messages/numerics_id.hpp"
 #include "runtime/actor/address.hpp"
 #include "runtime/actor/protocol.hpp"
 #include "runtime/base/ids.hpp"
@@ -19,6 +21,11 @@ enum class process_role : std::uint8_t {
   worker,   // a target model, a draft model or both
   last_,
 };
+
+/// Which tenants may reuse the KV of each other's prompt prefixes. Sharing tells, through the time to the first token,
+/// what others asked lately.
+enum class prefix_sharing : std::uint8_t { off, tenant, all, last_ };
+inline constexpr std::array<std::string_view, 3> prefix_sharing_names = {"off", "tenant", "all"};
 
 /// What a process says of itself before anything else, and again when it changes. A broker keeps it, and shows it to
 /// those that may work with the process; they compare it with what they know.
@@ -40,11 +47,12 @@ struct process_card {
   std::uint32_t pages_count = 0;  // of its KV pool
   std::uint32_t threads = 0;      // compute threads
   bool is_draining = false;       // it takes no new answers, and wants those that it has to go elsewhere
+  prefix_sharing sharing = prefix_sharing::tenant;
   bool operator==(const process_card&) const = default;
   static constexpr auto fields(auto& self) {
     return std::tie(self.role, self.version, self.host, self.name, self.aliases, self.has_target, self.has_draft,
                     self.model, self.header, self.vocabulary, self.numerics, self.context, self.running_max,
-                    self.waiting_max, self.pages_count, self.threads, self.is_draining);
+                    self.waiting_max, self.pages_count, self.threads, self.is_draining, self.sharing);
   }
 };
 
@@ -111,16 +119,17 @@ struct place_session {
 
   session_id session;
   std::uint64_t model = 0;       // digest of the target model's file
-  std::string numerics;          // of the answer so far; empty: any
+  numerics_id numerics;          // of the answer so far; not known: any
   std::uint64_t affinity = 0;    // answers of one number belong together; 0: none
   std::uint32_t tokens_max = 0;  // that its sequence can come to hold
   std::uint32_t prompt_tokens = 0;
-  std::vector<std::uint64_t> prefixes;    // see scheduler::hash_prefixes
+  std::vector<std::uint64_t> prefixes;    // chain_prefixes of the prompt
   bool wants_draft = false;               // by a draft model
   actor::process_number not_process = 0;  // which could not be reached, or refused
+  tenant_id scope;                        // prompts of one scope share prefixes
   static constexpr auto fields(auto& self) {
     return std::tie(self.session, self.model, self.numerics, self.affinity, self.tokens_max, self.prompt_tokens,
-                    self.prefixes, self.wants_draft, self.not_process);
+                    self.prefixes, self.wants_draft, self.not_process, self.scope);
   }
 };
 
@@ -132,7 +141,7 @@ struct session_placed {
   session_id session;
   actor::address scheduler;
   actor::address drafter;  // nobody: there is none, or none was wanted
-  std::string numerics;    // what decides the bits of the answer; from its first token on it stays
+  numerics_id numerics;    // of the answer; from its first token on it stays
   bool ask_again = false;  // what the scheduler was sent may be lost
   static constexpr auto fields(auto& self) {
     return std::tie(self.session, self.scheduler, self.drafter, self.numerics, self.ask_again);

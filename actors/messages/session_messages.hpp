@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include "actors/messages/numerics_id.hpp"
 #include "runtime/actor/protocol.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/copy/document.hpp"
@@ -116,7 +117,10 @@ struct session_text {
   std::string text;
   std::vector<token> tokens;
   std::vector<model::emitted_logprob> logprobs;  // one per token when asked for
-  static constexpr auto fields(auto& self) { return std::tie(self.session, self.text, self.tokens, self.logprobs); }
+  numerics_id numerics;                          // of the answer, in a pool
+  static constexpr auto fields(auto& self) {
+    return std::tie(self.session, self.text, self.tokens, self.logprobs, self.numerics);
+  }
 };
 
 /// The scheduler has taken the answer's first round: it is computed, or waits for that, and is no longer refused
@@ -126,7 +130,8 @@ struct session_admitted {
   static constexpr std::string_view name = "session_admitted";
 
   session_id session;
-  static constexpr auto fields(auto& self) { return std::tie(self.session); }
+  numerics_id numerics;  // of the answer, in a pool
+  static constexpr auto fields(auto& self) { return std::tie(self.session, self.numerics); }
 };
 
 /// The last message of a session.

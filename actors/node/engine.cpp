@@ -8,6 +8,7 @@
 #include <chrono>
 #include <stdexcept>
 
+#include "actors/node/cache_events.hpp"
 #include "actors/node/cost_cache.hpp"
 #include "actors/node/pool_rules.hpp"
 #include "actors/node/supervisor.hpp"
@@ -85,6 +86,9 @@ result<std::unique_ptr<engine>> engine::create(engine_options options) {
   e->io_ = e->make_worker(topology::io_worker);
   e->io_->core->complain_of_handlers_over(io_handler_max);
   if (e->options_.roles.front) e->add_pool();
+  if (e->options_.cache_events) {
+    REDLINE_TRY_ASSIGN(e->cache_events_, transport::zmq_publisher::start(*e->options_.cache_events));
+  }
   e->add_io_actors();
   return e;
 }
@@ -214,6 +218,15 @@ void engine::add_pool() {
       [this, &number] { return fabric_.make_link(number++); });
 }
 
+std::function<void(const std::vector<kv::prefix_change>&)> engine::cache_listener() const {
+  if (!cache_events_) return {};
+  return [to = cache_events_](const std::vector<kv::prefix_change>& changes) {
+    const auto now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+    const auto payload = encode_cache_events(changes, now);
+    if (!payload.empty()) to->publish(payload);
+  };
+}
+
 void engine::add_io_actors() {
   actor::worker& io = *io_->core;
   const actor::process_number process = fabric_.process();
@@ -230,10 +243,11 @@ void engine::add_io_actors() {
     scheduling.budget.whole_drafts = options_.whole_drafts;
     const actor_ref<cache_manager> cache{make_address(process, topology::io_worker, topology::cache)};
     const actor_ref<target_model> target{make_address(process, topology::target_worker, topology::target)};
-    io.add<cache_manager>(topology::cache, "cache manager", {actor_mail_max, actor_mail_max},
-                          [pages = scheduling.limits.pages_count, target](actor::actor_context& c) {
-                            return std::make_unique<cache_manager>(c, pages, target);
-                          });
+    io.add<cache_manager>(
+        topology::cache, "cache manager", {actor_mail_max, actor_mail_max},
+        [pages = scheduling.limits.pages_count, target, listener = cache_listener()](actor::actor_context& c) {
+          return std::make_unique<cache_manager>(c, pages, target, listener);
+        });
     io.add<verify_scheduler>(topology::scheduler, "scheduler", {actor_mail_max, actor_mail_max},
                              [scheduling, cache, target](actor::actor_context& c) {
                                auto policy = scheduler::make_policy(scheduling.policy);
@@ -255,6 +269,7 @@ void engine::add_io_actors() {
     placer_options options{.layout = {.scheduler_worker = topology::io_worker,
                                       .drafter_worker = topology::draft_worker,
                                       .scheduler = topology::scheduler,
+                                      .cache = topology::cache,
                                       .drafter = topology::drafter,
                                       .header_worker = topology::io_worker,
                                       .header = topology::header},
@@ -413,7 +428,8 @@ process_card engine::describe_itself() const {
                     .running_max = options_.scheduling.limits.running_max,
                     .waiting_max = options_.scheduling.limits.waiting_max,
                     .pages_count = options_.scheduling.limits.pages_count,
-                    .threads = options_.threads};
+                    .threads = options_.threads,
+                    .sharing = options_.scheduling.sharing};
   card.numerics = numerics();
   return card;
 }
@@ -442,10 +458,24 @@ bool engine::is_handed_over() {
   }
   // Those who have just placed an answer here hear of it first.
   if (is_empty && std::chrono::steady_clock::now() - told_at_ > hand_over_min) return true;
-  const auto self = make_address(fabric_.process(), control_worker, 1);
-  (void)control_->send({actor::envelope{.to = scheduler_ref().where, .from = self, .id = report_status::id},
-                        actor::encode(report_status{})});
+  ask_status();
   return false;
+}
+
+void engine::ask_status() {
+  const auto self = make_address(fabric_.process(), control_worker, 1);
+  const auto whom = options_.roles.target ? scheduler_ref().where : status_source();
+  (void)control_->send(
+      {actor::envelope{.to = whom, .from = self, .id = report_status::id}, actor::encode(report_status{})});
+}
+
+bool engine::is_responsive(std::chrono::milliseconds limit) {
+  const auto now = std::chrono::steady_clock::now();
+  const bool has_status = options_.roles.target || options_.roles.front;  // a draft worker's actors have nobody to ask
+  if (!has_status) return true;
+  while (control_->receive()) answered_at_ = now;
+  ask_status();
+  return now - answered_at_ < limit;
 }
 
 result<void> engine::start() {

@@ -17,12 +17,14 @@
 #include "kernels/worker_team.hpp"
 #include "runtime/actor/thread_pool.hpp"
 #include "runtime/actor/worker.hpp"
+#include "runtime/kv/prefix_index.hpp"
 #include "runtime/model/token_chooser.hpp"
 #include "runtime/model/transformer.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
-#include "transport/zmq_bridge.hpp"
-#include "transport/zmq_broker.hpp"
-#include "transport/zmq_fabric.hpp"
+#include "transport/zmq/zmq_bridge.hpp"
+#include "transport/zmq/zmq_broker.hpp"
+#include "transport/zmq/zmq_fabric.hpp"
+#include "transport/zmq/zmq_publisher.hpp"
 
 namespace redline::actors {
 
@@ -76,7 +78,8 @@ struct engine_options {
   transport::bridge_options bridge;                 // with joins: this process is one of a pool
   std::optional<transport::broker_options> broker;  // it has a broker that others join
   microseconds pool_patience{20'000'000};           // sessions wait so long for a worker
-  std::shared_ptr<model::token_chooser> target_chooser;  // null but in benchmarks
+  std::optional<transport::publisher_options> cache_events;  // tells routers of other makers what it keeps
+  std::shared_ptr<model::token_chooser> target_chooser;      // null but in benchmarks
   std::shared_ptr<const model::token_chooser> draft_chooser;
   /// A weight loader's progress: what, bytes done, bytes in all.
   std::function<void(const std::string&, std::uint64_t, std::uint64_t)> progress;
@@ -107,6 +110,8 @@ class engine {
   /// Of the front: threads that read requests. Ends with `stop`.
   [[nodiscard]] const std::shared_ptr<actor::thread_pool>& pool() const { return pool_; }
 
+  /// Whether the actors of the io thread have answered in the last `limit`. Asks them; call this again and again.
+  [[nodiscard]] bool is_responsive(std::chrono::milliseconds limit);
   /// Of a worker: tells the gateways to go on elsewhere.
   void begin_hand_over();
   /// Whether they have: nobody asks the scheduler for anything. Asks it; call this again and again.
@@ -154,6 +159,7 @@ class engine {
   std::unique_ptr<hosted_worker> make_worker(std::uint16_t number);
   void clamp_context();
   void add_pool();
+  [[nodiscard]] std::function<void(const std::vector<kv::prefix_change>&)> cache_listener() const;
   void add_io_actors();
   result<void> add_target();
   [[nodiscard]] std::vector<pass_cost> pass_costs(model::transformer& t, const std::string& path,
@@ -164,6 +170,7 @@ class engine {
   [[nodiscard]] bool is_in_pool() const { return options_.broker || !options_.bridge.joins.empty(); }
   static void run(hosted_worker& t, const std::string& name);
   void stop_one(std::unique_ptr<hosted_worker>& t);
+  void ask_status();
   [[nodiscard]] std::uint32_t pages_for_model(const model::model_config& config, std::uint32_t sequences_max) const;
 
   engine_options options_;
@@ -180,6 +187,7 @@ class engine {
   std::shared_ptr<const std::string> header_;  // of the target's file, for gateways elsewhere
   std::unique_ptr<kernels::worker_team> target_team_;
   std::unique_ptr<kernels::worker_team> draft_team_;
+  std::shared_ptr<transport::zmq_publisher> cache_events_;
   std::unique_ptr<actor::link> control_;  // this object's own way to send stop_worker
   std::shared_ptr<actor::thread_pool> pool_;
   std::unique_ptr<hosted_worker> io_;
@@ -187,6 +195,7 @@ class engine {
   std::unique_ptr<hosted_worker> draft_;
   std::unique_ptr<hosted_worker> lookup_;
   bool stopped_ = false;
+  std::chrono::steady_clock::time_point answered_at_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point told_at_;  // when the gateways were told to go on elsewhere
 };
 

@@ -1,5 +1,6 @@
 #include "actors/node/pool_rules.hpp"
 
+#include "actors/messages/cache_messages.hpp"
 #include "actors/messages/draft_messages.hpp"
 #include "actors/messages/status_messages.hpp"
 #include "actors/messages/verify_messages.hpp"
@@ -26,11 +27,11 @@ result<std::uint8_t> read_role(std::string_view card) {
 bool may_send(process_role role, actor::message_id what) {
   switch (role) {
     case process_role::gateway:
-      return is_one_of<verify_run, prefill_run, give_up_round, release_sequence, report_status, propose, forget,
-                       read_header>(what);
+      return is_one_of<verify_run, prefill_run, give_up_round, release_sequence, report_status, read_kept, propose,
+                       forget, read_header>(what);
     case process_role::worker:
-      return is_one_of<verified, prefilled, log_needed, refused, run_pending, scheduler_report, proposal, header_part>(
-          what);
+      return is_one_of<verified, prefilled, log_needed, refused, run_pending, scheduler_report, kept_prefixes, proposal,
+                       header_part>(what);
     case process_role::last_:
       break;
   }

@@ -6,7 +6,7 @@
 
 #include "actors/messages/pool_messages.hpp"
 #include "runtime/actor/protocol.hpp"
-#include "transport/pool_wire.hpp"
+#include "transport/zmq/pool_wire.hpp"
 
 namespace redline::actors {
 

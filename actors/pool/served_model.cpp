@@ -23,8 +23,8 @@ void served_model::add_names(const std::vector<std::string>& texts) {
   }
 }
 
-std::string make_fingerprint(std::uint64_t model, std::string_view numerics) {
-  const std::uint64_t both = fnv1a().add(to_hex(model)).add(numerics).value();
+std::string make_fingerprint(std::uint64_t model, numerics_id numerics) {
+  const std::uint64_t both = fnv1a().add(to_hex(model)).add(std::to_string(numerics.value)).value();
   return "redline-" + version() + "-" + to_hex(both);
 }
 

@@ -18,7 +18,8 @@ struct served_model {
   std::string name;                  // for clients
   std::vector<std::string> aliases;  // other names that they may use
   std::uint64_t digest = 0;          // of the model's file; see gguf::compute_file_digest
-  std::string fingerprint;           // see make_fingerprint
+  std::string fingerprint;           // see make_fingerprint; of answers whose worker is not known
+  numerics_id numerics;              // of all its answers; not known: each answer's worker decides
   std::shared_ptr<const answer_factory> answers;
   std::shared_ptr<const prompt_builder> prompts;
   draft::draft_options draft_defaults;  // for requests that name no method
@@ -34,6 +35,6 @@ struct served_model {
 
 /// What OpenAI calls system_fingerprint: answers with the same one come from the same version, the same file, and
 /// numerics that give the same bits.
-std::string make_fingerprint(std::uint64_t model, std::string_view numerics);
+std::string make_fingerprint(std::uint64_t model, numerics_id numerics);
 
 }  // namespace redline::actors

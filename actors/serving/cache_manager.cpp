@@ -8,10 +8,29 @@ namespace redline::actors {
 
 /// A check reads every page's count: microseconds, but not for every batch.
 static constexpr microseconds check_interval{10'000'000};
+/// Looking at what was used last takes a millisecond; many gateways ask.
+static constexpr microseconds kept_interval{900'000};
 
 cache_manager::cache_manager(actor::actor_context& context, std::uint32_t pages_count,
-                             actor::actor_ref<target_model> target)
-    : actor_of(context), pool_(pages_count), target_(target) {}
+                             actor::actor_ref<target_model> target, listener changes)
+    : actor_of(context),
+      pool_(pages_count),
+      target_(target),
+      kept_(context.env().random()),
+      listener_(std::move(changes)) {
+  if (listener_) prefixes_.note_changes();
+}
+
+// One before this one may have told of pages.
+void cache_manager::on_start() {
+  if (listener_) listener_({{.what = kv::prefix_change::kind::cleared}});
+}
+
+void cache_manager::tell_changes() {
+  if (!listener_) return;
+  const auto changes = prefixes_.take_changes();
+  if (!changes.empty()) listener_(changes);
+}
 
 /// What was known in another epoch is gone.
 void cache_manager::enter(std::uint64_t epoch) {
@@ -19,12 +38,18 @@ void cache_manager::enter(std::uint64_t epoch) {
   for (auto& [id, table] : tables_) table.clear(pool_);
   tables_.clear();
   prefixes_.clear(pool_);
+  tell_changes();
   moves_.clear();
   passed_on_ = 0;
   epoch_ = epoch;
 }
 
 void cache_manager::on(const place_batch& m) {
+  place(m);
+  tell_changes();
+}
+
+void cache_manager::place(const place_batch& m) {
   enter(m.epoch);
   if (m.batch == passed_on_) return;
   // Everything that shrinks goes first, so that the batch can use what it gives back.
@@ -132,6 +157,17 @@ void cache_manager::on(const offer_prefix& m) {
     pages.push_back(*page);
   }
   prefixes_.add(pool_, m.tenant, m.tokens, pages);
+  tell_changes();
+}
+
+void cache_manager::on(const read_kept& m) {
+  if (kept_at_ == instant{} || context().now() - kept_at_ >= kept_interval) {
+    kept_at_ = context().now();
+    kept_.update(prefixes_.recent_blocks(kept_keys_max));
+  }
+  auto news = kept_.since(m.revision);
+  context().send(context().sender(),
+                 kept_prefixes{news.revision, news.is_all, std::move(news.added), std::move(news.dropped)});
 }
 
 // The scheduler has the tables made anew: this batch's tokens are in them, and its moves are lost.

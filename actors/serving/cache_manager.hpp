@@ -1,11 +1,13 @@
 #pragma once
 
+#include <functional>
 #include <unordered_map>
 #include <vector>
 
 #include "actors/messages/cache_messages.hpp"
 #include "runtime/actor/system_messages.hpp"
 #include "runtime/actor/worker.hpp"
+#include "runtime/kv/kept_list.hpp"
 #include "runtime/kv/page_pool.hpp"
 #include "runtime/kv/page_table.hpp"
 #include "runtime/kv/prefix_index.hpp"
@@ -19,14 +21,20 @@ class target_model;
 /// sequence is over, for others of its tenant, until pages are needed. Never reads or writes the bytes in a page.
 class cache_manager final : public actor::actor_of<cache_manager> {
  public:
-  using accepts = actor::protocol<place_batch, release_pages, adopt_prefix, offer_prefix, actor::undeliverable>;
+  using accepts =
+      actor::protocol<place_batch, release_pages, adopt_prefix, offer_prefix, read_kept, actor::undeliverable>;
 
-  cache_manager(actor::actor_context& context, std::uint32_t pages_count, actor::actor_ref<target_model> target);
+  /// Told of what becomes known and is forgotten, in order; it may be nobody.
+  using listener = std::function<void(const std::vector<kv::prefix_change>&)>;
+  cache_manager(actor::actor_context& context, std::uint32_t pages_count, actor::actor_ref<target_model> target,
+                listener changes = {});
 
+  void on_start();
   void on(const place_batch& m);
   void on(const release_pages& m);
   void on(const adopt_prefix& m);
   void on(const offer_prefix& m);
+  void on(const read_kept& m);
   void on(const actor::undeliverable& m);
   bool on_idle();
 
@@ -37,6 +45,8 @@ class cache_manager final : public actor::actor_of<cache_manager> {
 
  private:
   void enter(std::uint64_t epoch);
+  void place(const place_batch& m);
+  void tell_changes();
   [[nodiscard]] bool apply(const table_change& change);
   void compact_fragmented(const place_batch& m);
   [[nodiscard]] std::uint64_t pages_needed(const place_batch& m) const;
@@ -49,9 +59,12 @@ class cache_manager final : public actor::actor_of<cache_manager> {
   std::uint64_t passed_on_ = 0;  // the last batch that went to the target model
   actor::address scheduler_;     // who sent it
   kv::prefix_index prefixes_;
+  kv::kept_list kept_;  // as it was told to gateways
+  instant kept_at_{};
   std::unordered_map<sequence_id, kv::page_table> tables_;
   std::vector<kv::token_move> moves_;  // for the next batch that is passed on
   instant checked_{};
+  listener listener_;
 };
 
 }  // namespace redline::actors

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/base/token_chain.hpp"
+
 namespace redline::actors {
 namespace {
 
 constexpr microseconds tick{250'000};
 constexpr microseconds report_age_max{5'000'000};  // of a worker that says nothing, though it is connected
 constexpr std::uint32_t retry_after_ms = 5'000;
+constexpr std::uint32_t ticks_per_kept = 4;  // workers are asked once a second what they keep
 
 }  // namespace
 
@@ -45,6 +48,7 @@ void placer::meet(actor::process_number process, process_card card) {
   known.card = std::move(card);
   if (known.card.has_target && !known.unfit) {
     ask_status(process);
+    context().send(options_.layout.cache_in(process), read_kept{known.kept_revision});
     note_load(process, known);
     models_[known.card.model] = context().now();
     if (options_.models.value != 0) {
@@ -89,6 +93,14 @@ void placer::on(const scheduler_report& m) {
   w.before = m;
   note_load(process, w);
   if (!was_ready && m.ready) place_later();
+}
+
+void placer::on(const kept_prefixes& m) {
+  const auto process = actor::process_of(context().sender());
+  const auto at = members_.find(process);
+  if (at == members_.end() || at->second.unfit) return;
+  placement_.learn(process, {.is_all = m.is_all, .added = m.added, .dropped = m.dropped});
+  at->second.kept_revision = m.revision;
 }
 
 /// Counts what a worker has done between two reports, so that nothing is uncounted when it is lost, nor counted twice
@@ -150,6 +162,7 @@ void placer::on(const report_status&) {
 
 void placer::on(const placer_tick&) {
   context().after(tick, placer_tick{});
+  const bool asks_kept = ++ticks_ % ticks_per_kept == 0;
   std::vector<actor::process_number> silent;
   for (auto& [process, w] : members_) {
     if (!w.card.has_target || w.unfit) continue;
@@ -160,6 +173,7 @@ void placer::on(const placer_tick&) {
       silent.push_back(process);
     }
     ask_status(process);
+    if (asks_kept) context().send(options_.layout.cache_in(process), read_kept{w.kept_revision});
   }
   for (const auto process : silent) {
     context().log(log_level::warning, "worker " + std::to_string(process) + " says nothing");
@@ -182,11 +196,11 @@ void placer::on(const places_due&) {
 
 /// Answers without a place, and those of workers that drain. Where one finds none, those like it need not be looked at.
 void placer::place_waiting() {
-  std::map<std::pair<std::uint64_t, std::string>, std::uint32_t> none_from;  // by model and numerics: tokens_max
+  std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t> none_from;  // by model and numerics: tokens_max
   std::vector<session_id> given_up;
   for (auto& [id, g] : guests_) {
     if (!g.waiting_since && !g.is_leaving) continue;
-    const std::pair kind{g.asked.model, g.asked.numerics};
+    const std::pair kind{g.asked.model, g.asked.numerics.value};
     const auto none = none_from.find(kind);
     if (none == none_from.end() || g.asked.tokens_max < none->second) {
       if (place(g)) continue;
@@ -215,7 +229,7 @@ void placer::on(const place_session& m) {
   const bool is_new = g.session.value == 0;
   g.session = context().sender();
   g.asked = m;
-  if (!m.numerics.empty()) g.numerics = m.numerics;
+  if (m.numerics) g.numerics = m.numerics;
   if (m.not_process != 0) g.not_these.insert(m.not_process);
   // A session that found its worker of no use is not sent back to it before the next tick, nor are two that both fail
   // made a loop.
@@ -226,21 +240,38 @@ void placer::on(const place_session& m) {
   g.is_leaving = false;
 }
 
+/// The keys under which workers of the model keep the prompt's beginnings; none where they keep none.
+std::vector<std::uint64_t> placer::keys_of(const place_session& asked) const {
+  const auto of_model = std::find_if(members_.begin(), members_.end(), [&](const auto& one) {
+    return one.second.card.has_target && !one.second.unfit &&
+           (asked.model == 0 || one.second.card.model == asked.model);
+  });
+  if (of_model == members_.end()) return {};
+  const auto sharing = of_model->second.card.sharing;
+  if (sharing == prefix_sharing::off) return {};
+  std::vector<std::uint64_t> keys;
+  for (const auto chain : asked.prefixes) {
+    keys.push_back(prefix_key(sharing == prefix_sharing::all ? tenant_id{} : asked.scope, chain));
+  }
+  return keys;
+}
+
 /// Among those that give the bits it has begun with; before its first token, rather there than elsewhere.
 bool placer::place(guest& g) {
   if (place_among(g, g.numerics)) return true;
-  return g.asked.numerics.empty() && !g.numerics.empty() && place_among(g, {});
+  return !g.asked.numerics && g.numerics && place_among(g, {});
 }
 
-bool placer::place_among(guest& g, const std::string& numerics) {
+bool placer::place_among(guest& g, numerics_id numerics) {
   const auto may_be = [&](scheduler::worker_number n) {
     const auto& w = members_.at(n);
     return !w.unfit && (g.asked.model == 0 || w.card.model == g.asked.model) && w.card.context >= g.asked.tokens_max &&
-           (numerics.empty() || w.card.numerics == numerics) && !g.not_these.contains(n);
+           (!numerics || numerics_id(w.card.numerics) == numerics) && !g.not_these.contains(n);
   };
+  const auto keys = keys_of(g.asked);
   const auto chosen = placement_.choose({.affinity = g.asked.affinity,
                                          .prompt_tokens = g.asked.prompt_tokens,
-                                         .prefixes = g.asked.prefixes,
+                                         .prefixes = keys,
                                          .needs_room = g.waiting_since.has_value() || g.is_leaving,
                                          .random = static_cast<std::uint32_t>(context().env().random()),
                                          .may_be = may_be});
@@ -249,7 +280,7 @@ bool placer::place_among(guest& g, const std::string& numerics) {
   g.waiting_since.reset();
   g.is_leaving = false;
   g.target = *chosen;
-  g.numerics = card.numerics;
+  g.numerics = numerics_id(card.numerics);
   const bool keeps_drafter = g.drafter != 0 && members_.contains(g.drafter) && !g.not_these.contains(g.drafter);
   if (g.asked.wants_draft && !keeps_drafter) {
     g.drafter = card.has_draft ? *chosen : choose_drafter(card.vocabulary);

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "actors/messages/cache_messages.hpp"
 #include "actors/messages/pool_messages.hpp"
 #include "actors/messages/status_messages.hpp"
 #include "runtime/actor/system_messages.hpp"
@@ -21,11 +22,14 @@ namespace redline::actors {
 /// Where in each process of a pool its actors are; the same in all.
 struct pool_layout {
   std::uint16_t scheduler_worker = 0, drafter_worker = 0;
-  std::uint32_t scheduler = 0, drafter = 0;
+  std::uint32_t scheduler = 0, cache = 0, drafter = 0;  // scheduler and cache are of one worker
   std::uint16_t header_worker = 0;
   std::uint32_t header = 0;
   [[nodiscard]] actor::address scheduler_in(actor::process_number p) const {
     return actor::make_address(p, scheduler_worker, scheduler);
+  }
+  [[nodiscard]] actor::address cache_in(actor::process_number p) const {
+    return actor::make_address(p, scheduler_worker, cache);
   }
   [[nodiscard]] actor::address drafter_in(actor::process_number p) const {
     return actor::make_address(p, drafter_worker, drafter);
@@ -49,8 +53,8 @@ struct placer_options {
 /// nothing asks again.
 class placer final : public actor::actor_of<placer> {
  public:
-  using accepts = actor::protocol<place_session, leave_place, scheduler_report, report_status, places_due, placer_tick,
-                                  actor::peer_state, actor::undeliverable>;
+  using accepts = actor::protocol<place_session, leave_place, scheduler_report, kept_prefixes, report_status,
+                                  places_due, placer_tick, actor::peer_state, actor::undeliverable>;
 
   placer(actor::actor_context& context, placer_options options);
 
@@ -58,6 +62,7 @@ class placer final : public actor::actor_of<placer> {
   void on(const place_session& m);
   void on(const leave_place& m);
   void on(const scheduler_report& m);
+  void on(const kept_prefixes& m);
   void on(const report_status&);
   void on(const places_due&);
   void on(const placer_tick&);
@@ -73,12 +78,13 @@ class placer final : public actor::actor_of<placer> {
     scheduler_report before;                 // for what rows and passes cost of late, and what it has done since
     bool has_reported = false;
     double row_us = 0, pass_us = 0;
+    std::uint64_t kept_revision = 0;  // of what it said that it keeps
   };
   struct guest {
     actor::address session;
     place_session asked;                            // with the numerics that it was given
     actor::process_number target = 0, drafter = 0;  // 0: none
-    std::string numerics;                           // that it was given
+    numerics_id numerics;                           // that it was given
     bool is_leaving = false;                        // its worker drains: it goes on there until there is another place
     std::optional<instant> waiting_since;           // without a worker
     std::set<actor::process_number> not_these;      // that it found of no use; until it has to wait
@@ -91,7 +97,7 @@ class placer final : public actor::actor_of<placer> {
   void place_waiting();
   /// False: nobody takes it now.
   bool place(guest& g);
-  bool place_among(guest& g, const std::string& numerics);
+  bool place_among(guest& g, numerics_id numerics);
   void tell(const guest& g, bool ask_again = true);
   void give_up(session_id session);
   void forget_models();
@@ -99,6 +105,7 @@ class placer final : public actor::actor_of<placer> {
   void note_load(actor::process_number process, const member& m);
   [[nodiscard]] actor::process_number choose_drafter(std::uint64_t vocabulary);
   void ask_status(actor::process_number process);
+  [[nodiscard]] std::vector<std::uint64_t> keys_of(const place_session& asked) const;
 
   placer_options options_;
   scheduler::placement placement_;
@@ -107,6 +114,7 @@ class placer final : public actor::actor_of<placer> {
   std::unordered_map<session_id, guest> guests_;
   std::map<std::uint64_t, instant> models_;  // by digest, and when a worker was there last
   bool places_are_due_ = false;
+  std::uint32_t ticks_ = 0;
   std::string why_none_;  // why the last process is of no use, where there is no other
 };
 

@@ -7,6 +7,7 @@
 #include "actors/serving/draft_model.hpp"
 #include "actors/serving/placer.hpp"
 #include "actors/serving/verify_scheduler.hpp"
+#include "runtime/base/token_chain.hpp"
 
 namespace redline::actors {
 namespace {
@@ -33,7 +34,9 @@ void session::on_start() {
 
 /// The life of an answer: verify, commit, stream, draft, and again.
 actor::task<> session::live() {
-  if (!partners_.scheduler && !co_await find_target()) co_return;
+  if (partners_.borrowed) numerics_ = partners_.borrowed->numerics;
+  const bool is_bound_elsewhere = numerics_ && bound_to() && numerics_ != bound_to();
+  if ((!partners_.scheduler || is_bound_elsewhere) && !co_await find_target()) co_return;
   // The drafter reads the prompt while the target does; the first round has nothing to verify.
   if (partners_.drafter && drafts()) tell_drafter(0, 0);
   // Of a borrowed sequence the scheduler finds out itself what of the log is unchanged.
@@ -83,13 +86,15 @@ void session::ask_for_place(actor::process_number not_process) {
   const auto prompt = work_.log().first(std::min<std::size_t>(work_.prompt_count(), work_.log().size()));
   context().send(whom, place_session{.session = work_.spec().session,
                                      .model = partners_.place.model,
-                                     .numerics = stats_.rounds > 0 ? numerics_ : std::string(),
+                                     .numerics = bound_to(),
                                      .affinity = partners_.place.affinity,
                                      .tokens_max = work_.tokens_max(),
                                      .prompt_tokens = static_cast<std::uint32_t>(prompt.size()),
-                                     .prefixes = scheduler::hash_prefixes(work_.spec().tenant, prompt),
+                                     .prefixes = chain_prefixes(prompt),
                                      .wants_draft = partners_.place.wants_draft,
-                                     .not_process = not_process});
+                                     .not_process = not_process,
+                                     .scope = work_.spec().prefix_scope != 0 ? tenant_id{work_.spec().prefix_scope}
+                                                                             : work_.spec().tenant});
 }
 
 /// Whatever the scheduler knew is sent again, to it or to another one.
@@ -105,7 +110,7 @@ void session::forget_target() {
 void session::on(const session_placed& m) {
   if (!partners_.borrowed && m.session != work_.spec().session) return;
   // What has tokens goes on only where they would have been the same.
-  if (stats_.rounds > 0 && !numerics_.empty() && m.numerics != numerics_) return ask_for_place(0);
+  if (bound_to() && m.numerics != bound_to()) return ask_for_place(0);
   numerics_ = m.numerics;
   const bool is_elsewhere = partners_.scheduler.where != m.scheduler;
   if (is_elsewhere) {
@@ -195,7 +200,7 @@ actor::task<const verified*> session::ask_target() {
     }
     if (m.as<run_pending>() != nullptr) {
       if (stats_.rounds == 0 && !std::exchange(admission_told_, true)) {
-        context().send(partners_.client, session_admitted{work_.spec().session});
+        context().send(partners_.client, session_admitted{work_.spec().session, numerics_});
       }
       continue;
     }
@@ -389,7 +394,8 @@ void session::count(const verified& m, std::size_t emitted) {
 void session::tell_client(const token_log::progress& step) {
   if (step.text.empty() && step.tokens.empty()) return;
   has_line_ = has_line_ || step.text.find('\n') != std::string::npos;
-  context().send(partners_.client, session_text{work_.spec().session, step.text, step.tokens, step.logprobs});
+  context().send(partners_.client,
+                 session_text{work_.spec().session, step.text, step.tokens, step.logprobs, numerics_});
 }
 
 /// A proposal that comes too late is no draft; but a drafter that lost the log says so before it is asked again.

@@ -24,6 +24,7 @@ struct borrowed_sequence {
   round_id last_round;           // used already
   std::uint32_t tokens_max = 0;  // that the sequence may come to hold, in any session
   actor::address owner;          // told sequence_returned
+  numerics_id numerics;          // of the worker that has it; not known: outside a pool
 };
 
 /// What a session tells the placer of a pool.
@@ -116,10 +117,12 @@ class session final : public actor::actor_of<session> {
   }
   /// Of a worker that was lost and comes back an answer may come late; the session has gone on elsewhere.
   [[nodiscard]] bool is_from_target() const {
-    return numerics_.empty() || actor::process_of(context().sender()) == actor::process_of(partners_.scheduler.where);
+    return !numerics_ || actor::process_of(context().sender()) == actor::process_of(partners_.scheduler.where);
   }
   void ask_for_place(actor::process_number not_process);
   void forget_target();
+  /// Where the answer has to go on; not known: anywhere.
+  [[nodiscard]] numerics_id bound_to() const { return stats_.rounds > 0 ? numerics_ : work_.spec().numerics; }
   [[nodiscard]] sequence_id sequence() const {
     return partners_.borrowed ? partners_.borrowed->sequence : sequence_id{work_.spec().session.value};
   }
@@ -129,7 +132,7 @@ class session final : public actor::actor_of<session> {
   token_log work_;
   session_partners partners_;
   std::optional<actor::offload> pool_;    // once there is something for it
-  std::string numerics_;                  // of the worker that the placer named; empty: it named none
+  numerics_id numerics_;                  // of the worker that the placer named
   std::uint32_t places_refused_ = 0;      // before the first token
   std::optional<instant> refused_since_;  // by one worker after the other
   actor::conversation talk_;

@@ -39,6 +39,7 @@ struct generation_spec {
   std::string known_text;            // how the answer begins, says a client that had it once: the same
   std::uint32_t indent_min = 0;      // a line after the first that is indented by less ends the answer; 0: none does
   std::uint64_t predict_us_max = 0;  // for the session: time after the first token, once there is a line; 0: any
+  numerics_id numerics;              // by which that beginning was computed; not known: there is none, or by any
   std::optional<std::uint32_t> logprobs;
   std::shared_ptr<const output_rules> rules;  // the grammar of the answer; null: any text
 };

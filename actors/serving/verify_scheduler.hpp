@@ -1,11 +1,11 @@
 #pragma once
 
-#include <array>
 #include <string_view>
 #include <unordered_map>
 #include <variant>
 
 #include "actors/messages/cache_messages.hpp"
+#include "actors/messages/pool_messages.hpp"
 #include "actors/messages/status_messages.hpp"
 #include "actors/messages/verify_messages.hpp"
 #include "runtime/actor/system_messages.hpp"
@@ -18,11 +18,6 @@ namespace redline::actors {
 
 class cache_manager;
 class target_model;
-
-/// Which tenants may reuse the KV of each other's prompt prefixes. Sharing tells, through the time to the first token,
-/// what others asked lately.
-enum class prefix_sharing : std::uint8_t { off, tenant, all };
-inline constexpr std::array<std::string_view, 3> prefix_sharing_names = {"off", "tenant", "all"};
 
 struct scheduler_options {
   scheduler::queue_limits limits;

@@ -330,6 +330,30 @@ void add_bench_load(CLI::App& bench, int& exit_code) {
       ->group("Load");
   c->add_flag("--predict", f->mix.predict, "Send the old file as the request's prediction, as editors do")
       ->group("Load");
+  c->add_option("--turns", f->mix.turns,
+                "Questions of a conversation, each with those before it and their answers; --rate is of conversations")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str()
+      ->group("Load");
+  c->add_option("--think-seconds", f->mix.think_seconds, "Mean time between an answer and the conversation's next")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->capture_default_str()
+      ->group("Load");
+  c->add_option("--tenant-keys", f->tenant_keys,
+                "File with lines TENANT:KEY: conversations are of these tenants by turns, who are reported apart")
+      ->check(CLI::ExistingFile)
+      ->group("Load");
+  auto* trace = c->add_option("--trace", f->trace,
+                              "Instead of levels: requests of a JSONL file, when they are due; see bench/README.md")
+                    ->check(CLI::ExistingFile)
+                    ->excludes("--concurrency")
+                    ->excludes("--rate")
+                    ->group("Load");
+  c->add_option("--trace-speed", f->trace_speed, "How many times as fast")
+      ->check(CLI::Range(0.001, 1000.0))
+      ->needs(trace)
+      ->capture_default_str()
+      ->group("Load");
   c->add_option("--seed", f->seed, "The same seed gives the same requests at the same times")
       ->capture_default_str()
       ->group("Load");
@@ -348,6 +372,7 @@ void add_bench_load(CLI::App& bench, int& exit_code) {
   c->add_option("--find-knee", f->knee_share,
                 "Instead of levels: the highest rate of which this share of answers is within the SLO, from --rate on")
       ->check(CLI::Range(0.01, 1.0))
+      ->excludes("--trace")
       ->group("Load");
 
   c->add_option("--slo-ttft-ms", f->target.first_ms, "Goodput: most milliseconds to the first text")

@@ -4,19 +4,13 @@
 #include <ranges>
 
 #include "runtime/base/assert.hpp"
+#include "runtime/base/token_chain.hpp"
 
 namespace redline::kv {
 namespace {
 
-std::uint64_t mix(std::uint64_t h, std::uint64_t word) {
-  h = (h ^ word) * 0x9e3779b97f4a7c15;
-  return h ^ (h >> 32);
-}
-
 std::uint64_t hash_of(std::uint64_t parent, tenant_id tenant, std::span<const token> tokens) {
-  std::uint64_t h = mix(mix(1, parent), tenant.value);
-  for (const token t : tokens) h = mix(h, static_cast<std::uint32_t>(t));
-  return h;
+  return token_chain(prefix_key(tenant, parent)).add(tokens).value();
 }
 
 }  // namespace
@@ -66,8 +60,12 @@ void prefix_index::add(page_pool& pool, tenant_id tenant, std::span<const token>
       node n{
           .parent = parent, .tenant = tenant, .page = pages[i], .used = ++clock_, .hash = hash_of(parent, tenant, own)};
       std::ranges::copy(own, n.tokens.begin());
+      const node* before = parent == 0 ? nullptr : &nodes_.at(parent);
+      n.chain = (before == nullptr ? token_chain() : token_chain(before->chain)).add(own).value();
+      n.depth = before == nullptr ? 1 : before->depth + 1;
       by_hash_.emplace(n.hash, id);
       by_use_.emplace(n.used, id);
+      note(prefix_change::kind::stored, n);
       nodes_.emplace(id, std::move(n));
       if (parent != 0) nodes_.at(parent).children.push_back(id);
       pool.keep(pages[i]);
@@ -84,10 +82,18 @@ void prefix_index::erase(page_pool& pool, node_id id) {
   const auto [first, last] = by_hash_.equal_range(n.hash);
   by_hash_.erase(std::find_if(first, last, [id](const auto& entry) { return entry.second == id; }));
   by_use_.erase(n.used);
+  note(prefix_change::kind::removed, n);
   const auto parent = nodes_.find(n.parent);
   if (parent != nodes_.end()) std::erase(parent->second.children, id);
   nodes_.erase(id);
   pool.give_up(n.page);
+}
+
+void prefix_index::note(prefix_change::kind what, const node& n) {
+  if (!notes_changes_) return;
+  const auto parent = nodes_.find(n.parent);
+  changes_.push_back({what, n.tenant, prefix_key(n.tenant, n.chain),
+                      parent == nodes_.end() ? 0 : prefix_key(n.tenant, parent->second.chain), n.tokens});
 }
 
 bool prefix_index::make_room(page_pool& pool, std::uint32_t count) {
@@ -104,9 +110,20 @@ bool prefix_index::make_room(page_pool& pool, std::uint32_t count) {
 
 void prefix_index::clear(page_pool& pool) {
   for (const auto& [id, n] : nodes_) pool.give_up(n.page);
+  if (notes_changes_ && !nodes_.empty()) changes_.push_back({.what = prefix_change::kind::cleared});
   nodes_.clear();
   by_hash_.clear();
   by_use_.clear();
+}
+
+std::vector<std::uint64_t> prefix_index::recent_blocks(std::size_t max) const {
+  std::vector<std::uint64_t> keys;
+  std::size_t left = max * (prefix_block_tokens / page_tokens);
+  for (auto at = by_use_.rbegin(); at != by_use_.rend() && left > 0; ++at, --left) {
+    const node& n = nodes_.at(at->second);
+    if (n.depth * page_tokens % prefix_block_tokens == 0) keys.push_back(prefix_key(n.tenant, n.chain));
+  }
+  return keys;
 }
 
 void prefix_index::check_integrity(const page_pool& pool) const {

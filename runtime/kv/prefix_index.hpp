@@ -5,12 +5,23 @@
 #include <map>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/ids.hpp"
 #include "runtime/kv/page_pool.hpp"
 
 namespace redline::kv {
+
+/// A page that became known, or is forgotten; of `cleared`, all are.
+struct prefix_change {
+  enum class kind : std::uint8_t { stored, removed, cleared };
+  kind what = kind::stored;
+  tenant_id tenant;
+  std::uint64_t key = 0;     // prefix_key of the text up to this page's end
+  std::uint64_t parent = 0;  // and up to its beginning; 0: there is no text before it
+  std::array<token, page_tokens> tokens{};
+};
 
 /// Prefix cache: pages with exact KV, by tenant and tokens. Keeps them in the pool after the sequences that computed
 /// them have ended. When pages are needed, evicts those that no sequence uses, the least recently used first.
@@ -27,6 +38,14 @@ class prefix_index {
   /// Evicts pages until the pool has `count` free ones. False, with nothing evicted, when that is not possible.
   bool make_room(page_pool& pool, std::uint32_t count);
   void clear(page_pool& pool);
+  /// Keys of the beginnings of whole prefix_block_tokens among the pages used last, as many pages as so many blocks
+  /// have. With a beginning come all shorter ones of the same text.
+  [[nodiscard]] std::vector<std::uint64_t> recent_blocks(std::size_t max) const;
+
+  /// From now on changes are noted for `take_changes`.
+  void note_changes() { notes_changes_ = true; }
+  /// Since the last time, in order.
+  [[nodiscard]] std::vector<prefix_change> take_changes() { return std::exchange(changes_, {}); }
 
   [[nodiscard]] std::uint32_t pages_count() const { return static_cast<std::uint32_t>(nodes_.size()); }
   /// Aborts when the tree contradicts its indexes or the pool.
@@ -40,20 +59,25 @@ class prefix_index {
     tenant_id tenant;
     std::array<token, page_tokens> tokens{};
     page_id page;
-    std::uint64_t used = 0;  // key in by_use_; later than that of every page below
-    std::uint64_t hash = 0;  // key in by_hash_
+    std::uint64_t used = 0;   // key in by_use_; later than that of every page below
+    std::uint64_t chain = 0;  // token_chain of the text from its beginning to this page's end
+    std::uint32_t depth = 0;  // pages of that text
+    std::uint64_t hash = 0;   // key in by_hash_
     std::vector<node_id> children;
   };
 
   [[nodiscard]] node_id find_child(node_id parent, tenant_id tenant, std::span<const token> tokens) const;
   void use(std::span<const node_id> path);
   void erase(page_pool& pool, node_id id);
+  void note(prefix_change::kind what, const node& n);
 
   std::unordered_map<node_id, node> nodes_;
   std::unordered_multimap<std::uint64_t, node_id> by_hash_;
   std::map<std::uint64_t, node_id> by_use_;  // the least recently used first
   node_id last_id_ = 0;
   std::uint64_t clock_ = 0;
+  bool notes_changes_ = false;
+  std::vector<prefix_change> changes_;
 };
 
 }  // namespace redline::kv

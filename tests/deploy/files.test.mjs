@@ -81,7 +81,7 @@ test("pods are no root, write nowhere but into their volumes, and get the time t
     for (const one of workloads) {
         const pod = one.spec.template.spec;
         assert.ok(pod.securityContext.runAsNonRoot && pod.securityContext.seccompProfile.type === "RuntimeDefault");
-        for (const container of [...pod.initContainers, ...pod.containers]) {
+        for (const container of [...(pod.initContainers ?? []), ...pod.containers]) {
             assert.deepEqual(container.securityContext,
                 {allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: {drop: ["ALL"]}});
             assert.ok(container.resources.requests.cpu && container.resources.limits.memory);

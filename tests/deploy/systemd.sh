@@ -1,7 +1,7 @@
 #!/bin/sh
 # deploy/systemd/ under a real systemd, booted in a container over this machine's file system, which stays as it is: a pool
-# as deploy/README.md sets it up, its workers restarted while clients ask, then with keys and a worker over tcp, and one server alone.
-# Compares all answers. Wants root and systemd-container. Takes 15 seconds.
+# as deploy/README.md sets it up, its workers restarted while clients ask, one of them stopped for the watchdog to see, then with keys and a worker over tcp, and one server alone.
+# Compares all answers. Wants root and systemd-container. Takes half a minute.
 # Environment: REDLINE_BIN (the program), REDLINE_MODELS (folder of the demo models).
 set -eu
 [ "$(id -u)" -eq 0 ] || { echo "expected to run as root, which systemd-nspawn needs; run: sudo make systemd-test" >&2; exit 77; }
@@ -68,6 +68,16 @@ systemctl restart redline-worker@1
 sleep 1
 systemctl restart redline-worker@2
 for client in $clients; do wait "$client"; done
+
+# One that hangs is replaced: the watchdog's half a minute is made three seconds.
+mkdir -p /etc/systemd/system/redline-worker@1.service.d
+printf '%s\n' '[Service]' WatchdogSec=3 TimeoutAbortSec=1 > /etc/systemd/system/redline-worker@1.service.d/test.conf
+systemctl daemon-reload && systemctl restart redline-worker@1
+kill -STOP "$(systemctl show -p MainPID --value redline-worker@1)"
+for i in $(seq 150); do [ "$(systemctl show -p NRestarts --value redline-worker@1)" -ge 1 ] && break; sleep 0.2; done
+[ "$(systemctl show -p NRestarts --value redline-worker@1)" -ge 1 ] || { echo "the watchdog did not see a worker that hangs"; exit 1; }
+until systemctl is-active --quiet redline-worker@1; do sleep 0.2; done
+ask >> /answers
 
 redline keygen /etc/redline/curve >/dev/null && chown -R redline: /etc/redline/curve
 echo 'REDLINE_OPTIONS=--listen ipc:///run/redline/pool --listen tcp://0.0.0.0:7777' >> /etc/redline/broker.conf

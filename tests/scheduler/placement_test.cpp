@@ -21,6 +21,12 @@ std::vector<token> prompt_of(std::size_t count, token first = 0) {
   return out;
 }
 
+std::vector<std::uint64_t> keys_of(tenant_id scope, std::span<const token> prompt) {
+  auto keys = chain_prefixes(prompt);
+  for (auto& key : keys) key = prefix_key(scope, key);
+  return keys;
+}
+
 TEST(placement, chooses_nobody_where_nobody_takes_work) {
   placement p;
   EXPECT_FALSE(p.choose({}));
@@ -79,7 +85,7 @@ TEST(placement, keeps_an_affinity_until_waiting_there_costs_more_than_the_prompt
   p.note(1, idle());
   p.note(2, idle());
   const auto prompt = prompt_of(2048);
-  const auto hashes = hash_prefixes({}, prompt);
+  const auto hashes = keys_of({}, prompt);
   const placement_question q{.affinity = 7, .prompt_tokens = 2048, .prefixes = hashes};
   const auto first = *p.choose(q);
   for (std::uint32_t random = 0; random < 20; ++random) {
@@ -101,15 +107,15 @@ TEST(placement, finds_the_worker_with_the_longest_known_beginning) {
   placement p;
   for (worker_number n = 1; n <= 16; ++n) p.note(n, idle());
   auto prompt = prompt_of(4096);
-  const auto long_hashes = hash_prefixes({}, prompt);
+  const auto long_hashes = keys_of({}, prompt);
   const auto home = *p.choose({.prompt_tokens = 4096, .prefixes = long_hashes});
   for (worker_number n = 1; n <= 16; ++n) p.note(n, idle());
   // The same file, another question: most of the beginning is the same.
   for (std::size_t i = 4000; i < prompt.size(); ++i) prompt[i] = 1;
-  const auto hashes = hash_prefixes({}, prompt);
+  const auto hashes = keys_of({}, prompt);
   EXPECT_EQ(p.choose({.prompt_tokens = 4096, .prefixes = hashes, .random = 5}), home);
   // Of another tenant it is another beginning.
-  const auto others = hash_prefixes({9}, prompt);
+  const auto others = keys_of({9}, prompt);
   int elsewhere = 0;
   for (std::uint32_t random = 0; random < 16; ++random) {
     for (worker_number n = 1; n <= 16; ++n) p.note(n, idle());
@@ -144,13 +150,84 @@ TEST(placement, forgets_the_longest_known_beyond_its_limits) {
   EXPECT_EQ(p.choose({.affinity = 2, .random = 1}), homes[2]);
 }
 
-TEST(placement, hashes_beginnings_of_doubling_length_and_all_of_it) {
-  EXPECT_TRUE(hash_prefixes({}, prompt_of(255)).empty());
-  EXPECT_EQ(hash_prefixes({}, prompt_of(256)).size(), 1U);
-  EXPECT_EQ(hash_prefixes({}, prompt_of(256 * 4)).size(), 3U);
-  EXPECT_EQ(hash_prefixes({}, prompt_of(256 * 5)).size(), 4U);
-  EXPECT_EQ(hash_prefixes({}, prompt_of(256 * 5))[2], hash_prefixes({}, prompt_of(256 * 4))[2]);
-  EXPECT_NE(hash_prefixes({1}, prompt_of(256)), hash_prefixes({2}, prompt_of(256)));
+TEST(placement, believes_what_a_worker_says_that_it_keeps) {
+  placement p;
+  for (worker_number n = 1; n <= 16; ++n) p.note(n, idle());
+  const auto prompt = prompt_of(4096);
+  const auto keys = keys_of({}, prompt);
+  const placement_question q{.prompt_tokens = 4096, .prefixes = keys};
+  const double nowhere = p.predict_us(9, q);
+  p.learn(9, {.is_all = true, .added = std::span(keys).first(8)});
+  EXPECT_DOUBLE_EQ(nowhere - p.predict_us(9, q), 8 * 256 * 100.0);
+  EXPECT_EQ(p.choose(q), 9U) << "though this gateway has placed nothing there";
+}
+
+TEST(placement, believes_no_longer_what_a_worker_says_that_it_dropped) {
+  placement p;
+  p.note(1, idle());
+  const auto keys = keys_of({}, prompt_of(1024));
+  const placement_question q{.prompt_tokens = 1024, .prefixes = keys};
+  const double nowhere = p.predict_us(1, q);
+  p.learn(1, {.added = keys});
+  p.learn(1, {.dropped = std::span(keys).last(2)});
+  EXPECT_DOUBLE_EQ(nowhere - p.predict_us(1, q), 2 * 256 * 100.0);
+  p.learn(1, {.is_all = true});
+  EXPECT_DOUBLE_EQ(p.predict_us(1, q), nowhere);
+}
+
+TEST(placement, counts_what_it_placed_only_until_the_worker_would_have_said_it) {
+  placement p(placement::limits{.placed_learns = 3});
+  p.note(1, idle());
+  const auto keys = keys_of({}, prompt_of(1024));
+  const placement_question q{.prompt_tokens = 1024, .prefixes = keys};
+  const double nowhere = p.predict_us(1, q);
+  EXPECT_EQ(p.choose(q), 1U);
+  p.note(1, idle());
+  for (int said = 0; said < 3; ++said) {
+    EXPECT_LT(p.predict_us(1, q), nowhere);
+    p.learn(1, {});
+  }
+  EXPECT_DOUBLE_EQ(p.predict_us(1, q), nowhere);
+}
+
+TEST(placement, spreads_a_prompt_that_many_keep_over_them) {
+  placement p;
+  const auto keys = keys_of({}, prompt_of(2048));
+  for (worker_number n = 1; n <= 40; ++n) {
+    p.note(n, busy(n == 1 ? 0 : 1));
+    if (n <= 20) p.learn(n, {.added = keys});
+  }
+  std::map<worker_number, int> placed;
+  for (std::uint32_t i = 0; i < 200; ++i) {
+    placement another_gateway = p;  // which knows nothing of the other choices
+    ++placed[*another_gateway.choose({.prompt_tokens = 2048, .prefixes = keys, .random = i * 2654435761U})];
+  }
+  for (const auto& [n, count] : placed) {
+    EXPECT_LE(n, 20U) << "it does not keep the prompt";
+    EXPECT_LE(count, 50) << "worker " << n;
+  }
+}
+
+TEST(placement, forgets_what_a_worker_kept_that_is_gone) {
+  placement p;
+  const auto keys = keys_of({}, prompt_of(1024));
+  const placement_question q{.prompt_tokens = 1024, .prefixes = keys};
+  p.note(1, idle());
+  const double nowhere = p.predict_us(1, q);
+  p.learn(1, {.added = keys});
+  p.remove(1);
+  p.note(1, idle());
+  EXPECT_DOUBLE_EQ(p.predict_us(1, q), nowhere);
+}
+
+TEST(placement, believes_one_worker_so_many_beginnings_only) {
+  placement p(placement::limits{.kept_max = 2});
+  p.note(1, idle());
+  const auto keys = keys_of({}, prompt_of(1024));
+  const placement_question q{.prompt_tokens = 1024, .prefixes = keys};
+  const double nowhere = p.predict_us(1, q);
+  p.learn(1, {.added = keys});
+  EXPECT_DOUBLE_EQ(nowhere - p.predict_us(1, q), 2 * 256 * 100.0);
 }
 
 }  // namespace

@@ -1,10 +1,15 @@
 // A pool whose workers, brokers and models come and go while it answers: the answers stay the same bytes.
 import assert from "node:assert/strict";
+import {spawn} from "node:child_process";
+import {mkdtempSync, rmSync} from "node:fs";
+import {tmpdir} from "node:os";
+import {join} from "node:path";
+import {createInterface} from "node:readline";
 import {after, before, test} from "node:test";
 import {setTimeout as sleep} from "node:timers/promises";
 import {Server, draftModel} from "./redline.mjs";
 import {Pool, busiest} from "./pool.mjs";
-import {chat, readStream, requests, sum, words} from "./streams.mjs";
+import {chat, lastId, readStream, requests, sum, words} from "./streams.mjs";
 
 const patience = 3;  // seconds that answers wait for a worker
 const long = ["/v1/completions", {model: "demo-target", prompt: "def one():", max_tokens: 1000, ignore_eos: true, temperature: 1,
@@ -191,6 +196,47 @@ test("a worker of other numerics never goes on with an answer; one of the same d
     }
     await others.kill();
     targets.push(await startTarget());
+});
+
+test("a stream goes on with the numerics that it began with, at any gateway", async () => {
+    await Promise.all(targets.map((one) => one.kill()));
+    const others = await startTarget("--kv", "f32");
+    targets = [others];
+    for (const gateway of gateways) await gateway.until(() => isReady(gateway));
+    const [path, body] = requests["sampling with a seed"];
+    const whole = await readStream(gateways[0].url, path, body);
+    const had = whole.slice(0, Math.floor(whole.length / 3));
+    targets = [others, await startTarget(), await startTarget(), await startTarget()];
+    for (let i = 0; i < 6; ++i) {
+        const rest = await readStream(gateways[i % 2].url, path, body, lastId(had));
+        assert.deepEqual(words(sum([...had, ...rest])), words(sum(whole)));
+    }
+    // Without such a worker it waits, and is then refused rather than continued otherwise.
+    await others.kill();
+    targets = targets.slice(1);
+    const left = await readStream(gateways[0].url, path, body, lastId(had));
+    assert.match(JSON.parse(left.at(-1).data).error.message, /^No worker/);
+});
+
+test("a process whose number another one has draws another, and stays the same process", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "redline-twin-"));
+    const broker = spawn("/usr/bin/python3", [new URL("twin_broker.py", import.meta.url).pathname, `ipc://${folder}/bus`]);
+    const identities = [];
+    createInterface({input: broker.stdout}).on("line", (line) => identities.push(line));
+    const until = async (what) => { for (let i = 0; i < 400 && !what(); ++i) await sleep(50); assert.ok(what(), identities.join()); };
+    try {
+        await until(() => identities.length > 0);
+        const gateway = new Server("gateway", "--join", `ipc://${folder}/bus`, "--listen", "127.0.0.1:0");
+        await gateway.says(/another process has the number/);
+        await until(() => identities.length === 3);
+        await gateway.says(/joined the broker/);
+        assert.notEqual(identities[1].slice(0, 8), identities[2].slice(0, 8), "another number");
+        assert.ok(!gateway.hasEnded());
+        assert.equal((await gateway.kill("SIGTERM")).code, 0);
+    } finally {
+        broker.kill();
+        rmSync(folder, {recursive: true, force: true});
+    }
 });
 
 test("without a worker answers fail with 503 when the patience ends, and none hangs", async () => {

@@ -15,7 +15,7 @@ if ! cmp -s "$checks/package-lock.json" package-lock.json || [ ! -d node_modules
   cp "$checks/package.json" "$checks/package-lock.json" .
   npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 fi
-cp "$source"/*.mjs .
+cp "$source"/*.mjs "$source"/*.py .
 [ -z "${REDLINE_CHECKS:-}" ] || cp "$checks"/*.mjs .
 [ $# -eq 0 ] || exec node "$@"
 # shellcheck disable=SC2086

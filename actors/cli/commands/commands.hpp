@@ -6,18 +6,13 @@ class App;
 
 namespace redline::actors::cli {
 
-/// Each adds one subcommand (see add_command in application.hpp).
-void add_serve(CLI::App& app, int& exit_code);
-void add_worker(CLI::App& app, int& exit_code);
-void add_broker(CLI::App& app, int& exit_code);
-void add_gateway(CLI::App& app, int& exit_code);
+/// Each adds one subcommand (see add_command in application.hpp). Servers have a room of their own.
 void add_edit(CLI::App& app, int& exit_code);
 void add_session(CLI::App& app, int& exit_code);
 void add_generate(CLI::App& app, int& exit_code);
 void add_tokenize(CLI::App& app, int& exit_code);
 void add_inspect(CLI::App& app, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code);
-void add_keygen(CLI::App& app, int& exit_code);
 void add_demo(CLI::App& app, int& exit_code);
 void add_synth(CLI::App& app, int& exit_code);
 void add_quantize(CLI::App& app, int& exit_code);

@@ -6,6 +6,7 @@
 
 #include "actors/cli/application.hpp"
 #include "actors/cli/commands/commands.hpp"
+#include "actors/cli/processes/process_commands.hpp"
 
 int main(int argc, char** argv) {
   using namespace redline::actors::cli;

@@ -131,6 +131,8 @@ class answer_writer {
                                 bool /*is_legacy*/) {
     return {};
   }
+  /// By which numerics the choice is computed, and what that makes of the fingerprint: as soon as it is known.
+  virtual void note_numerics(std::uint32_t /*index*/, std::uint32_t /*numerics*/, const std::string& /*fingerprint*/) {}
   /// What all events from now on say of usage, but the one by end().
   virtual void note_progress(std::uint32_t /*prompt_tokens*/, std::uint32_t /*completion_tokens*/) {}
   /// one: without its text, which was sent.

@@ -9,7 +9,7 @@
 namespace redline::api {
 namespace {
 
-constexpr std::uint8_t version = 1;
+constexpr std::uint8_t version = 2;
 constexpr std::size_t choices_max = 64;
 constexpr std::uint64_t count_max = std::uint64_t{1} << 48;  // no answer is as long
 constexpr int base64_kind = sodium_base64_VARIANT_URLSAFE_NO_PADDING;
@@ -94,6 +94,7 @@ std::string to_text(const event_id& id) {
     out.varint(p.text_bytes << flag_bits | (p.is_over ? over_bit : 0) | (p.is_begun ? begun_bit : 0));
     out.varint(p.tokens_count);
     if (p.text_bytes > 0) out.fixed(p.text_digest, 4);
+    if (p.is_begun) out.fixed(p.numerics, 4);
   }
   const auto& bytes = out.bytes();
   std::string text(sodium_base64_ENCODED_LEN(bytes.size(), base64_kind), '\0');
@@ -136,6 +137,7 @@ std::optional<event_id> parse_event_id(std::string_view text) {
     p.is_over = (text_and_flags & over_bit) != 0;
     p.tokens_count = in.varint();
     if (p.text_bytes > 0) p.text_digest = static_cast<std::uint32_t>(in.fixed(4));
+    if (p.is_begun) p.numerics = static_cast<std::uint32_t>(in.fixed(4));
     id.choices.push_back(p);
   }
   if (in.is_wrong() || !in.at_end()) return std::nullopt;

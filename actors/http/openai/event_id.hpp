@@ -17,6 +17,7 @@ struct event_id {
     std::uint64_t text_bytes = 0;    // of reasoning, names of calls and arguments too, in the order in which they came
     std::uint64_t tokens_count = 0;  // with their log-probabilities
     std::uint32_t text_digest = 0;   // of these bytes
+    std::uint32_t numerics = 0;      // by which they were computed; 0: by those of the server
     bool is_begun = false;           // its first event was sent,
     bool is_over = false;            // and its last one
     bool operator==(const position&) const = default;
@@ -25,7 +26,7 @@ struct event_id {
   std::uint64_t response_low = 0;
   std::int64_t created_seconds = 0;
   std::uint64_t request_digest = 0;  // of the request without what only helps to resume it
-  std::uint32_t model_digest = 0;    // of what the answer depends on beside the request
+  std::uint32_t model_digest = 0;    // of what the answer depends on beside the request and the numerics
   std::vector<position> choices;
   bool usage_sent = false;
   bool operator==(const event_id&) const = default;

@@ -349,6 +349,7 @@ std::string event_writer::as_event(const json& object) const {
       at.text_digest = had.text_digest;
     }
     at.tokens_count = std::max(at.tokens_count, had.tokens_count);
+    if (!at.is_begun) at.numerics = had.numerics;
     at.is_begun = at.is_begun || had.is_begun;
     at.is_over = at.is_over || had.is_over;
   }

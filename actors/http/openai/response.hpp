@@ -76,6 +76,10 @@ class event_writer final : public answer_writer {
     if (head_.from == endpoint::native) return finish_native(one);
     return finish(one.index, one.finish, one.program ? &*one.program : nullptr);
   }
+  void note_numerics(std::uint32_t index, std::uint32_t numerics, const std::string& fingerprint) override {
+    at_.choices[index].numerics = numerics;
+    head_.system_fingerprint = fingerprint;
+  }
   void skip(std::uint32_t index) override { at_.choices[index] = had_.choices[index]; }
   std::string end(const usage_report& report) override { return usage(report) + done(); }
   /// Empty unless the client asked for it.

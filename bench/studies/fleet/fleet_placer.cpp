@@ -14,6 +14,7 @@ using scheduler::worker_number;
 class redline_placer final : public fleet_placer {
  public:
   void note(worker_number worker, const worker_load& load) override { placement_.note(worker, load); }
+  void learn(worker_number worker, const scheduler::kept_change& change) override { placement_.learn(worker, change); }
   void remove(worker_number worker) override { placement_.remove(worker); }
   std::optional<worker_number> choose(const placement_question& question) override {
     return placement_.choose(question);

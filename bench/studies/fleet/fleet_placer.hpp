@@ -15,6 +15,10 @@ class fleet_placer {
  public:
   virtual ~fleet_placer() = default;
   virtual void note(scheduler::worker_number worker, const scheduler::worker_load& load) = 0;
+  virtual void learn(scheduler::worker_number worker, const scheduler::kept_change& change) {
+    (void)worker;
+    (void)change;
+  }
   virtual void remove(scheduler::worker_number worker) = 0;
   virtual std::optional<scheduler::worker_number> choose(const scheduler::placement_question& question) = 0;
   /// An answer that was placed there is over, or went elsewhere.

@@ -126,10 +126,14 @@ void print_fleet(const fleet_options& o, const pass_curve& curve, const fleet_re
   std::printf("all brokers: %.0f messages/s, %.2f MB/s; in the busiest second %.0f and %.2f\n",
               ratio(sum_messages(t), r.measured_seconds), ratio(sum_bytes(t), r.measured_seconds) / 1e6,
               r.messages_per_second_max, r.bytes_per_second_max / 1e6);
-  const auto status = static_cast<std::size_t>(carried::scheduler_report);
-  std::printf("  of them questions how a worker stands, and answers: %.0f messages/s, %.2f MB/s\n",
-              ratio(2 * static_cast<double>(t.messages[status]), r.measured_seconds),
-              ratio(t.bytes[status] + t.bytes[status - 1], r.measured_seconds) / 1e6);
+  const auto print_questions = [&](const char* what, carried question, carried answer) {
+    const auto q = static_cast<std::size_t>(question), a = static_cast<std::size_t>(answer);
+    std::printf("  of them questions %s, and answers: %.0f messages/s, %.2f MB/s\n", what,
+                ratio(static_cast<double>(t.messages[q] + t.messages[a]), r.measured_seconds),
+                ratio(t.bytes[q] + t.bytes[a], r.measured_seconds) / 1e6);
+  };
+  print_questions("how a worker stands", carried::report_status, carried::scheduler_report);
+  print_questions("what it keeps", carried::read_kept, carried::kept_prefixes);
   std::printf("fairness between tenants of a kind: Jain's index %.4f, longest by shortest mean first token %.2f\n",
               r.fairness, r.first_token_ratio);
   std::printf("answers given to one worker within 100 ms: %.2f in the mean, %u at most\n", r.herd_mean, r.herd_max);

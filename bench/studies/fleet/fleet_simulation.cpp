@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::int64_t second_us = 1'000'000;
 constexpr std::int64_t tick_us = 250'000;  // of placers, and of links
+constexpr std::uint32_t ticks_per_kept = 4;
 constexpr std::int64_t patience_us = 20 * second_us;
 constexpr std::int64_t herd_us = 100'000;
 constexpr std::uint32_t places_refused_max = 8;
@@ -106,7 +107,9 @@ struct door {
     std::uint64_t batches = 0, rows = 0, us = 0;
     double row_us = 0, pass_us = 0;
   };
-  std::vector<totals> before;  // by worker
+  std::vector<totals> before;                // by worker
+  std::vector<std::uint64_t> kept_revision;  // by worker
+  std::uint32_t ticks = 0;
   std::uint64_t choices = 0;
 };
 
@@ -179,6 +182,7 @@ class fleet {
   void lose(std::uint32_t number);
   void detect(std::uint32_t number);
   void tick(std::uint32_t gateway);
+  void ask_kept(door& d, std::uint32_t worker);
   void note_herd(machine& m);
   fleet_result summarize();
   void judge_fairness(fleet_result& r) const;
@@ -186,6 +190,14 @@ class fleet {
     return std::uint64_t{who} << 32 | users_[who].conversation;
   }
   [[nodiscard]] static std::uint64_t shared_number(std::uint32_t tenant) { return std::uint64_t{1} << 63 | tenant; }
+  [[nodiscard]] fleet_worker::prompt_kinship kin_of(std::uint32_t who) const {
+    const std::uint32_t tenant = users_[who].tenant;
+    return {conversation_number(who), shared_number(tenant), kind_of(tenant).shared};
+  }
+  [[nodiscard]] std::unique_ptr<fleet_worker> make_worker(std::uint32_t number) const {
+    const std::uint64_t life = std::uint64_t{machines_[number].life} * options_.workers + number;
+    return std::make_unique<fleet_worker>(options_.limits, curve_.samples, life);
+  }
   [[nodiscard]] sequence_id sequence_of(std::uint32_t who) const {
     return {std::uint64_t{users_[who].answers} << 32 | who};
   }
@@ -240,12 +252,13 @@ result<void> fleet::build() {
     plan_event(std::llround(first * second_us), happens::ask, who);
   }
   machines_.resize(options_.workers);
-  for (machine& m : machines_) m.worker = std::make_unique<fleet_worker>(options_.limits, curve_.samples);
+  for (std::uint32_t w = 0; w < options_.workers; ++w) machines_[w].worker = make_worker(w);
   doors_.resize(options_.gateways);
   for (std::uint32_t g = 0; g < options_.gateways; ++g) {
     REDLINE_TRY_ASSIGN(doors_[g].placer, make_fleet_placer(options_.placement));
     doors_[g].knows.resize(options_.workers);
     doors_[g].before.resize(options_.workers);
+    doors_[g].kept_revision.resize(options_.workers);
     plan_event(tick_us * g / options_.gateways, happens::tick, g);
   }
   const auto losses =
@@ -295,7 +308,7 @@ void fleet::handle(const event& e) {
     case happens::detect:
       return detect(e.who);
     case happens::restart:
-      machines_[e.who].worker = std::make_unique<fleet_worker>(options_.limits, curve_.samples);
+      machines_[e.who].worker = make_worker(e.who);
       machines_[e.who].rows_before = machines_[e.who].preempted_before = 0;
       return carry(carried::member_news, 0, options_.gateways);
     case happens::tick:
@@ -346,17 +359,11 @@ void fleet::ask(std::uint32_t who) {
   if (!place(who)) wait(who);
 }
 
-/// What scheduler::hash_prefixes gives for the tokens: a conversation's prompts begin alike, and a tenant's.
+/// What chain_prefixes and prefix_key give for the tokens: a conversation's prompts begin alike, and a tenant's.
 void fleet::find_prefixes(std::uint32_t who, std::uint32_t tokens) {
-  const user& u = users_[who];
-  const std::uint32_t blocks = tokens / scheduler::prefix_block_tokens;
+  const auto kin = kin_of(who);
   prefixes_.clear();
-  for (std::uint32_t b = 1; b <= blocks; ++b) {
-    if (b != blocks && (b & (b - 1)) != 0) continue;
-    const bool is_shared = b * scheduler::prefix_block_tokens <= kind_of(u.tenant).shared;
-    const std::uint64_t whose = is_shared ? shared_number(u.tenant) : conversation_number(who);
-    prefixes_.push_back((whose + 1) * 0x9e3779b97f4a7c15 + b);
-  }
+  for (std::uint32_t b = 1; b <= tokens / prefix_block_tokens; ++b) prefixes_.push_back(kin.key_of(b));
 }
 
 bool fleet::place(std::uint32_t who) {
@@ -456,7 +463,7 @@ void fleet::arrive(std::uint32_t who) {
                                        .draft = u.drafted,
                                        .chance = kind.chance,
                                        .tokens_max = u.prompt + u.answer,
-                                       .kin = {conversation_number(who), shared_number(u.tenant), kind.shared}},
+                                       .kin = kin_of(who)},
                                       clock());
   if (taken.outcome != scheduler::submit_outcome::taken) {
     if (is_measuring()) ++out_.refused;
@@ -650,14 +657,16 @@ void fleet::detect(std::uint32_t number) {
 void fleet::tick(std::uint32_t gateway) {
   door& d = doors_[gateway];
   plan_event(now_ + tick_us, happens::tick, gateway);
+  ++d.ticks;
   std::uint64_t asked = 0;
   for (std::uint32_t w = 0; w < machines_.size(); ++w) {
     const machine& m = machines_[w];
     if (!m.worker) continue;
     ++asked;
     auto& before = d.before[w];
-    const fleet_worker& worker = *m.worker;
-    if (!std::exchange(d.knows[w], 1)) before = {};
+    fleet_worker& worker = *m.worker;
+    const bool is_new = !std::exchange(d.knows[w], 1);
+    if (is_new) before = {};
     if (worker.batches_total() > before.batches && worker.rows_total() > before.rows) {
       const auto us = static_cast<double>(worker.forward_us_total() - before.us);
       before.row_us = us / static_cast<double>(worker.rows_total() - before.rows);
@@ -673,6 +682,7 @@ void fleet::tick(std::uint32_t gateway) {
                        .waiting_max = options_.limits.waiting_max,
                        .row_us = before.row_us,
                        .pass_us = before.pass_us});
+    if (is_new || d.ticks % ticks_per_kept == 0) ask_kept(d, w);
   }
   carry(carried::report_status, 0, asked);
   carry(carried::scheduler_report, 0, asked);
@@ -687,6 +697,15 @@ void fleet::tick(std::uint32_t gateway) {
       d.waiting.push_back(who);
     }
   }
+}
+
+/// What the worker keeps, or what has changed of that.
+void fleet::ask_kept(door& d, std::uint32_t worker) {
+  const auto news = machines_[worker].worker->say_kept(d.kept_revision[worker], clock());
+  d.kept_revision[worker] = news.revision;
+  d.placer->learn(worker, {.is_all = news.is_all, .added = news.added, .dropped = news.dropped});
+  carry(carried::read_kept, 0);
+  carry(carried::kept_prefixes, static_cast<std::uint32_t>(news.added.size() + news.dropped.size()));
 }
 
 // ---- figures -------------------------------------------------------------------------------------------------------

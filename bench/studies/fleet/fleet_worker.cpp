@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "actors/messages/cache_messages.hpp"
 #include "scheduler/policies/fifo.hpp"
 
 namespace redline::studies {
 namespace {
 
 constexpr std::uint32_t page_tokens = 32;
+constexpr microseconds kept_interval{900'000};
 
 /// Which tokens a log has does not matter to who computes when; only their number does.
 std::span<const token> some_tokens(std::uint32_t count) {
@@ -21,10 +23,11 @@ std::uint32_t whole_pages(std::uint32_t tokens) { return tokens / page_tokens; }
 
 }  // namespace
 
-fleet_worker::fleet_worker(const worker_limits& limits, std::span<const cost::cost_sample> costs)
+fleet_worker::fleet_worker(const worker_limits& limits, std::span<const cost::cost_sample> costs, std::uint64_t number)
     : limits_(limits),
       queue_({limits.running_max, limits.waiting_max, limits.tokens_max, limits.pages_count},
-             std::make_unique<scheduler::fifo>()) {
+             std::make_unique<scheduler::fifo>()),
+      said_((number + 1) << 32) {
   queue_.learn_costs(costs);
 }
 
@@ -65,10 +68,28 @@ std::uint32_t fleet_worker::find_cached(const prompt_kinship& kin, std::uint32_t
   return whole_pages(std::min(known, prompt_tokens - 1)) * page_tokens;
 }
 
-void fleet_worker::keep(std::uint64_t beginning, std::uint32_t tokens) {
+std::uint64_t fleet_worker::prompt_kinship::key_of(std::uint32_t blocks) const {
+  const bool is_shared = blocks * prefix_block_tokens <= shared_tokens;
+  return ((is_shared ? shared : conversation) + 1) * 0x9e3779b97f4a7c15 + blocks;
+}
+
+kv::kept_news fleet_worker::say_kept(std::uint64_t revision, instant now) {
+  if (said_at_ == instant{} || now - said_at_ >= kept_interval) {
+    said_at_ = now;
+    std::vector<std::uint64_t> keys;
+    for (auto at = kept_order_.rbegin(); at != kept_order_.rend() && keys.size() < actors::kept_keys_max; ++at) {
+      const kept_beginning& kept = kept_.at(at->second);
+      for (std::uint32_t b = 1; b <= kept.tokens / prefix_block_tokens; ++b) keys.push_back(kept.kin.key_of(b));
+    }
+    said_.update(keys);
+  }
+  return said_.since(revision);
+}
+
+void fleet_worker::keep(std::uint64_t beginning, const prompt_kinship& kin, std::uint32_t tokens) {
   if (whole_pages(tokens) == 0) return;
   forget(beginning);
-  kept_[beginning] = {whole_pages(tokens) * page_tokens, ++stamp_};
+  kept_[beginning] = {kin, whole_pages(tokens) * page_tokens, ++stamp_};
   kept_order_[stamp_] = beginning;
   kept_pages_ += whole_pages(tokens);
 }
@@ -131,8 +152,8 @@ void fleet_worker::release(sequence_id sequence) {
   residents_.erase(at);
   pages_used_ -= r.pages;
   queue_.release(sequence);
-  keep(r.kin.conversation, computed);
-  if (computed >= r.kin.shared_tokens) keep(r.kin.shared, r.kin.shared_tokens);
+  keep(r.kin.conversation, r.kin, computed);
+  if (computed >= r.kin.shared_tokens) keep(r.kin.shared, r.kin, r.kin.shared_tokens);
   trim_kept();
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/base/ids.hpp"
+#include "runtime/kv/kept_list.hpp"
 #include "scheduler/placement.hpp"
 #include "scheduler/run_queue.hpp"
 
@@ -30,6 +31,8 @@ class fleet_worker {
     std::uint64_t conversation = 0;
     std::uint64_t shared = 0;
     std::uint32_t shared_tokens = 0;
+    /// In place of prefix_key: of the first so many blocks of its prompts.
+    [[nodiscard]] std::uint64_t key_of(std::uint32_t blocks) const;
   };
   struct question {
     sequence_id sequence;
@@ -47,7 +50,8 @@ class fleet_worker {
     std::uint32_t cached = 0;  // tokens of a new sequence that need no computation
   };
 
-  fleet_worker(const worker_limits& limits, std::span<const cost::cost_sample> costs);
+  /// number: one that no other worker, or life of a worker, has.
+  fleet_worker(const worker_limits& limits, std::span<const cost::cost_sample> costs, std::uint64_t number);
 
   taken submit(const question& q, instant now);
   /// Plans the next pass and counts it as in flight; null when there is nothing to compute.
@@ -57,6 +61,9 @@ class fleet_worker {
                                                  instant now);
   /// Its KV is kept as long as nobody needs the pages.
   void release(sequence_id sequence);
+
+  /// What it keeps, for a gateway that was told of this revision last; looked at once a second.
+  [[nodiscard]] kv::kept_news say_kept(std::uint64_t revision, instant now);
 
   [[nodiscard]] const scheduler::batch_plan& plan() const { return plan_; }
   [[nodiscard]] std::uint32_t computed_count(sequence_id sequence) const;
@@ -75,12 +82,13 @@ class fleet_worker {
     std::uint32_t pages = 0;
   };
   struct kept_beginning {
+    prompt_kinship kin;
     std::uint32_t tokens = 0;
     std::uint64_t stamp = 0;  // when it was used last
   };
 
   [[nodiscard]] std::uint32_t find_cached(const prompt_kinship& kin, std::uint32_t prompt_tokens);
-  void keep(std::uint64_t beginning, std::uint32_t tokens);
+  void keep(std::uint64_t beginning, const prompt_kinship& kin, std::uint32_t tokens);
   void forget(std::uint64_t beginning);
   void trim_kept();
   void take_pages(const scheduler::batch_plan& plan);
@@ -94,6 +102,8 @@ class fleet_worker {
   std::unordered_map<std::uint64_t, kept_beginning> kept_;
   std::map<std::uint64_t, std::uint64_t> kept_order_;  // by stamp, the longest unused first
   std::uint32_t kept_pages_ = 0;
+  kv::kept_list said_;
+  instant said_at_{};
   std::uint64_t stamp_ = 0;
   std::uint64_t questions_ = 0;
   std::uint64_t batches_total_ = 0, rows_total_ = 0, forward_us_total_ = 0, preempted_total_ = 0;

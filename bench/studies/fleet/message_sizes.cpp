@@ -1,5 +1,6 @@
 #include "bench/studies/fleet/message_sizes.hpp"
 
+#include "actors/messages/cache_messages.hpp"
 #include "actors/messages/draft_messages.hpp"
 #include "actors/messages/pool_messages.hpp"
 #include "actors/messages/status_messages.hpp"
@@ -7,7 +8,7 @@
 #include "bench/studies/common/names.hpp"
 #include "runtime/actor/codec.hpp"
 #include "runtime/actor/frame.hpp"
-#include "transport/pool_wire.hpp"
+#include "transport/zmq/pool_wire.hpp"
 
 namespace redline::studies {
 namespace {
@@ -102,8 +103,8 @@ transport::member_news some_news() {
 
 std::string_view name_of(carried what) {
   static constexpr std::array<std::string_view, carried_count> names = {
-      "propose", "proposal",      "verify_run",       "verified", "release_sequence",
-      "refused", "report_status", "scheduler_report", "beat",     "member_news"};
+      "propose",          "proposal",  "verify_run",    "verified", "release_sequence", "refused", "report_status",
+      "scheduler_report", "read_kept", "kept_prefixes", "beat",     "member_news"};
   return names.at(static_cast<std::size_t>(what));
 }
 
@@ -124,6 +125,10 @@ message_sizes::message_sizes() {
             size_on_link(refused{{some_id}, {errc::queue_full, "64 requests run and 256 wait"}, 500}));
   set_fixed(carried::report_status, size_on_link(report_status{}));
   set_fixed(carried::scheduler_report, size_on_link(some_report()));
+  set_fixed(carried::read_kept, size_on_link(read_kept{some_id}));
+  set_by_tokens(carried::kept_prefixes, [](std::uint32_t count) {
+    return kept_prefixes{.revision = some_id, .added = std::vector<std::uint64_t>(count, some_id)};
+  });
   set_fixed(carried::beat, size_on_link(transport::link_beat{some_id}));
   set_fixed(carried::member_news, size_on_link(some_news()));
 }

@@ -16,6 +16,8 @@ enum class carried : std::uint8_t {
   refused,
   report_status,
   scheduler_report,
+  read_kept,
+  kept_prefixes,
   beat,         // between a process and the broker, both ways
   member_news,  // from the broker
   last_,
@@ -27,7 +29,7 @@ std::string_view name_of(carried what);
 class message_sizes {
  public:
   message_sizes();
-  /// tokens: of the log's tail, of the draft, or of the answer.
+  /// tokens: of the log's tail, of the draft, or of the answer; or keys of kept prefixes.
   [[nodiscard]] double bytes(carried what, std::uint32_t tokens) const {
     const auto& s = sizes_[static_cast<std::size_t>(what)];
     return s.base + s.token * tokens;

@@ -23,9 +23,9 @@
 #include "bench/studies/common/statistics.hpp"
 #include "runtime/actor/system_messages.hpp"
 #include "runtime/base/log.hpp"
-#include "transport/zmq_bridge.hpp"
-#include "transport/zmq_broker.hpp"
-#include "transport/zmq_fabric.hpp"
+#include "transport/zmq/zmq_bridge.hpp"
+#include "transport/zmq/zmq_broker.hpp"
+#include "transport/zmq/zmq_fabric.hpp"
 
 namespace redline::studies {
 namespace {

@@ -16,6 +16,7 @@
 #include "bench/studies/load/load_client.hpp"
 #include "bench/studies/load/load_plan.hpp"
 #include "bench/studies/load/load_report.hpp"
+#include "bench/studies/load/load_trace.hpp"
 
 namespace redline::studies {
 namespace {
@@ -23,6 +24,7 @@ namespace {
 using json = nlohmann::ordered_json;
 
 std::vector<load_level> levels_of(const load_options& f) {
+  if (!f.trace.empty()) return {{true, f.trace_speed, true}};
   std::vector<load_level> levels;
   for (const std::uint32_t n : f.clients) levels.push_back({false, static_cast<double>(n)});
   for (const double r : f.rates) levels.push_back({true, r});
@@ -67,7 +69,7 @@ std::vector<std::string> methods_that_work(const load_options& f, const server_a
 }
 
 load_record run_shown(const load_level& level, const std::string& method, const std::vector<planned_request>& plan,
-                      const std::function<load_row(std::size_t)>& ask_one) {
+                      const asker& ask_one) {
   progress_line line;
   std::atomic<std::size_t> done{0};
   std::atomic<bool> over{false};
@@ -88,8 +90,18 @@ class level_runner {
  public:
   static result<level_runner> make(const load_options& f, const std::string& url) {
     REDLINE_TRY_ASSIGN(auto edits, edits_of(f));
-    REDLINE_TRY_ASSIGN(auto server, server_address::parse(url, f.api_key));
-    level_runner r(f, url, std::move(edits), std::move(server));
+    std::string keys, trace;
+    if (!f.tenant_keys.empty()) {
+      REDLINE_TRY_ASSIGN(keys, read_whole(f.tenant_keys));
+    }
+    REDLINE_TRY_ASSIGN(auto doors, tenant_doors::make(url, f.api_key, keys));
+    level_runner r(f, url, std::move(edits), std::move(doors));
+    r.mix_.tenants = r.doors_.tenants();
+    r.keys_text_ = std::move(keys);
+    if (!f.trace.empty()) {
+      REDLINE_TRY_ASSIGN(r.trace_text_, read_whole(f.trace));
+      REDLINE_TRY_ASSIGN(r.trace_, parse_trace(r.trace_text_, f.trace, f.trace_speed));
+    }
     if (f.agents == 0) return r;
     REDLINE_TRY_ASSIGN(r.edits_text_, read_whole(f.edits.empty() ? default_edits_path() : f.edits));
     REDLINE_TRY_ASSIGN(
@@ -106,29 +118,34 @@ class level_runner {
                                                .api_key = f_.api_key,
                                                .edits = edits_text_,
                                                .edit_bytes_max = f_.edit_bytes_max,
+                                               .tenant_keys = keys_text_,
+                                               .trace = trace_text_,
                                                .level = level,
-                                               .mix = f_.mix,
+                                               .mix = mix_,
                                                .method = method,
                                                .count = count,
                                                .seed = seed}));
     } else {
-      const auto plan = plan_requests(level, count, seed, edits_, f_.mix);
-      record = run_shown(level, method, plan,
-                         [&](std::size_t i) { return ask(server_, question_of(plan[i], edits_, f_.mix, method)); });
+      const auto plan = level.is_trace ? trace_ : plan_requests(level, count, seed, edits_, mix_);
+      record = run_shown(level, method, plan, [&](std::size_t i, const std::vector<past_turn>& before) {
+        return ask(doors_.of(plan[i].tenant), question_of(plan[i], edits_, mix_, method, before));
+      });
     }
     if (f_.warm_up > 0) cut_warm_up(record, f_.warm_up);
     return record;
   }
-  [[nodiscard]] std::vector<std::string> methods() const { return methods_that_work(f_, server_, edits_); }
+  [[nodiscard]] std::vector<std::string> methods() const { return methods_that_work(f_, doors_.of({}), edits_); }
 
  private:
-  level_runner(const load_options& f, std::string url, std::vector<known_edit> edits, server_address server)
-      : f_(f), url_(std::move(url)), edits_(std::move(edits)), server_(std::move(server)) {}
+  level_runner(const load_options& f, std::string url, std::vector<known_edit> edits, tenant_doors doors)
+      : f_(f), url_(std::move(url)), mix_(f.mix), edits_(std::move(edits)), doors_(std::move(doors)) {}
   const load_options& f_;
   std::string url_;
+  load_mix mix_;
   std::vector<known_edit> edits_;
-  server_address server_;
-  std::string edits_text_;
+  tenant_doors doors_;
+  std::vector<planned_request> trace_;
+  std::string edits_text_, keys_text_, trace_text_;
   std::unique_ptr<load_agents> agents_;
 };
 
@@ -211,6 +228,19 @@ void print_table(const std::vector<load_summary>& all) {
   }
 }
 
+void print_tenants_and_errors(const load_summary& s) {
+  const std::string where = s.level + ", " + s.method;
+  for (const auto& [kind, count] : s.errors_by_kind) {
+    std::printf("%s: %zu errors: %s\n", where.c_str(), count, kind.c_str());
+  }
+  if (s.tenants.empty()) return;
+  std::printf("%s, by tenant: Jain's index of answers' speed %.4f\n", where.c_str(), s.fairness);
+  for (const auto& [name, t] : s.tenants) {
+    std::printf("  %-20s %6zu asked %4zu errors, TTFT p50 / p99 %.0f / %.0f ms, %.0f tokens/s of an answer\n",
+                name.c_str(), t.requests, t.errors, t.first_ms_p50, t.first_ms_p99, t.tokens_per_second);
+  }
+}
+
 /// Prints and writes what was recorded. Whether equal questions got equal answers.
 result<bool> tell(const load_options& f, const load_record& record) {
   const auto all = summarise(record, f.target);
@@ -226,6 +256,7 @@ result<bool> tell(const load_options& f, const load_record& record) {
     REDLINE_TRY(write_json(f.json, out));
   }
   print_table(all);
+  for (const load_summary& s : all) print_tenants_and_errors(s);
   std::printf("\nidentical answers to equal requests: %s", differing.empty() ? "yes" : "NO");
   for (std::size_t i = 0; i < std::min<std::size_t>(differing.size(), 5); ++i)
     std::printf(" %s;", differing[i].c_str());

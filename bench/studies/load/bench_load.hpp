@@ -23,6 +23,9 @@ struct load_options {
   std::vector<std::uint32_t> clients;
   std::vector<double> rates;
   load_mix mix;
+  std::string trace;  // a file of parse_trace, in place of levels
+  double trace_speed = 1;
+  std::string tenant_keys;  // a file with lines TENANT:KEY
   std::size_t edit_bytes_max = 0;
   std::size_t requests = 0;
   std::uint32_t repeats = 1;

@@ -14,10 +14,11 @@
 
 #include "actors/cli/command.hpp"
 #include "bench/studies/load/load_client.hpp"
+#include "bench/studies/load/load_trace.hpp"
 #include "runtime/actor/codec.hpp"
 #include "runtime/actor/system_messages.hpp"
 #include "runtime/base/environment.hpp"
-#include "transport/zmq_fabric.hpp"
+#include "transport/zmq/zmq_fabric.hpp"
 
 namespace redline::studies {
 namespace {
@@ -39,9 +40,15 @@ struct do_share {
   std::uint32_t tokens_max = 0;
   bool predict = false;
   std::uint64_t count = 0, seed = 0;
+  std::string tenant_keys, trace;
+  bool is_trace = false;
+  std::uint64_t part = 0, parts = 1;
+  std::uint32_t turns = 1;
+  double think_seconds = 0;
   static constexpr auto fields(auto& s) {
     return std::tie(s.number, s.server, s.api_key, s.edits, s.method, s.edit_bytes_max, s.is_rate, s.amount,
-                    s.completions, s.tokens_max, s.predict, s.count, s.seed);
+                    s.completions, s.tokens_max, s.predict, s.count, s.seed, s.tenant_keys, s.trace, s.is_trace, s.part,
+                    s.parts, s.turns, s.think_seconds);
   }
 };
 struct share_ready {
@@ -70,7 +77,7 @@ struct share_done {
 constexpr std::size_t part_bytes_max = 1U << 20;
 constexpr std::size_t record_bytes_max = 1U << 30;  // of one agent
 
-constexpr std::string_view coordinator_card = "redline load coordinator 1", agent_card = "redline load agent 1";
+constexpr std::string_view coordinator_card = "redline load coordinator 2", agent_card = "redline load agent 2";
 
 transport::pool_rules load_rules() {
   return {.read_role = [](std::string_view card) -> result<std::uint8_t> {
@@ -110,7 +117,12 @@ void send(actor::link& link, address from, address to, const M& m) {
 load_job share_of(const load_job& job, std::size_t i, std::size_t agents) {
   load_job mine = job;
   const auto part = [&](std::uint64_t whole) { return whole / agents + (i < whole % agents ? 1 : 0); };
-  mine.count = part(job.count);
+  // Whole conversations.
+  mine.count = part(job.count / job.mix.turns) * job.mix.turns;
+  if (i == 0) mine.count += job.count % job.mix.turns;
+  mine.part = i;
+  mine.parts = agents;
+  if (job.level.is_trace) return mine;
   if (job.level.is_rate) {
     mine.level.amount = job.level.amount / static_cast<double>(agents);
   } else {
@@ -195,7 +207,14 @@ result<load_record> load_agents::run(const load_job& job) {
                   .tokens_max = mine.mix.tokens_max,
                   .predict = mine.mix.predict,
                   .count = mine.count,
-                  .seed = mine.seed});
+                  .seed = mine.seed,
+                  .tenant_keys = mine.tenant_keys,
+                  .trace = mine.trace,
+                  .is_trace = mine.level.is_trace,
+                  .part = mine.part,
+                  .parts = mine.parts,
+                  .turns = mine.mix.turns,
+                  .think_seconds = mine.mix.think_seconds});
   }
   std::size_t ready = 0, done = 0;
   double began = 0;
@@ -249,19 +268,29 @@ struct prepared_share {
   load_mix mix;
   std::vector<known_edit> edits;
   std::vector<planned_request> plan;
-  std::optional<server_address> server;
+  std::optional<tenant_doors> doors;
 };
 
 result<prepared_share> prepare(const do_share& m) {
   prepared_share out{.number = m.number,
-                     .level = {m.is_rate, m.amount},
+                     .level = {m.is_rate, m.amount, m.is_trace},
                      .method = m.method,
-                     .mix = {.completions = m.completions, .tokens_max = m.tokens_max, .predict = m.predict}};
+                     .mix = {.completions = m.completions,
+                             .tokens_max = m.tokens_max,
+                             .predict = m.predict,
+                             .turns = std::max(m.turns, 1U),
+                             .think_seconds = m.think_seconds}};
   REDLINE_TRY_ASSIGN(out.edits, parse_edits(m.edits, "the coordinator's edits"));
   if (m.edit_bytes_max != 0) {
     std::erase_if(out.edits, [&](const known_edit& e) { return e.task.before.size() > m.edit_bytes_max; });
   }
-  REDLINE_TRY_ASSIGN(out.server, server_address::parse(m.server, m.api_key));
+  REDLINE_TRY_ASSIGN(out.doors, tenant_doors::make(m.server, m.api_key, m.tenant_keys));
+  out.mix.tenants = out.doors->tenants();
+  if (m.is_trace) {
+    REDLINE_TRY_ASSIGN(auto all, parse_trace(m.trace, "the coordinator's trace", std::max(m.amount, 1e-6)));
+    out.plan = share_of_trace(std::move(all), m.part, std::max<std::size_t>(m.parts, 1));
+    return out;
+  }
   if (m.count > 0) out.plan = plan_requests(out.level, m.count, m.seed, out.edits, out.mix);
   return out;
 }
@@ -273,8 +302,9 @@ void do_it(const prepared_share& share, actor::link& link, address self, address
   if (!share.plan.empty()) {
     record = run_level(
         share.level, share.method, share.plan,
-        [&](std::size_t i) {
-          return ask(*share.server, question_of(share.plan[i], share.edits, share.mix, share.method));
+        [&](std::size_t i, const std::vector<past_turn>& before) {
+          return ask(share.doors->of(share.plan[i].tenant),
+                     question_of(share.plan[i], share.edits, share.mix, share.method, before));
         },
         done);
   }

@@ -7,8 +7,8 @@
 
 #include "bench/studies/load/load_plan.hpp"
 #include "bench/studies/load/load_report.hpp"
-#include "transport/zmq_bridge.hpp"
-#include "transport/zmq_broker.hpp"
+#include "transport/zmq/zmq_bridge.hpp"
+#include "transport/zmq/zmq_broker.hpp"
 
 namespace redline::studies {
 
@@ -18,6 +18,9 @@ struct load_job {
   std::string api_key;
   std::string edits;  // JSONL
   std::uint64_t edit_bytes_max = 0;
+  std::string tenant_keys;          // lines TENANT:KEY
+  std::string trace;                // JSONL, with a level that is a trace
+  std::size_t part = 0, parts = 1;  // which of its sessions
   load_level level;
   load_mix mix;
   std::string method;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -113,29 +114,59 @@ load_row ask(const server_address& server, const http_question& question) {
   row.answer = to_hex(fnv1a().add(text).value());
   if (!answer) {
     row.error = answer.error().context;
+    row.error_kind = text.empty() ? "no connection" : "broken off";
   } else if (answer->status != 200) {
     row.error = "HTTP " + std::to_string(answer->status) + ": " + message_in(json::parse(answer->body, nullptr, false));
-  } else if (!done && row.error.empty()) {
+    row.error_kind = "http " + std::to_string(answer->status);
+  } else if (!row.error.empty()) {
+    row.error_kind = "error in the stream";
+  } else if (!done) {
     row.error = "the answer broke off";
+    row.error_kind = "broken off";
   }
+  row.text = std::move(text);
   return row;
 }
 
+namespace {
+
+/// Requests of one session, or one alone: indexes of the plan, in order.
+std::vector<std::vector<std::size_t>> chains_of(const std::vector<planned_request>& plan) {
+  std::vector<std::vector<std::size_t>> chains;
+  std::map<std::string, std::size_t> sessions;
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    const auto [at, is_new] = plan[i].session.empty() ? std::pair(sessions.end(), true)
+                                                      : sessions.try_emplace(plan[i].session, chains.size());
+    if (is_new) {
+      chains.push_back({i});
+    } else {
+      chains[at->second].push_back(i);
+    }
+  }
+  return chains;
+}
+
+}  // namespace
+
 load_record run_level(const load_level& level, const std::string& method, const std::vector<planned_request>& plan,
-                      const std::function<load_row(std::size_t)>& ask_one, std::atomic<std::size_t>& done_count) {
+                      const asker& ask_one, std::atomic<std::size_t>& done_count) {
   load_record record;
   record.rows.resize(plan.size());
   const double began = unix_now();
   const auto started = clock::now();
   std::atomic<std::size_t> in_flight{0};
-  const auto one = [&](std::size_t i) {
-    // The time a request waits for a free thread is the user's too.
-    const double late_ms = level.is_rate ? std::max(0.0, milliseconds_since(started) - plan[i].due * 1e3) : 0;
+  const auto after = [](clock::time_point then, double seconds) {
+    return then + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(seconds));
+  };
+  // due: when it should have been sent. The time that it waits for a free thread is the user's too.
+  const auto one = [&](std::size_t i, clock::time_point due, const std::vector<past_turn>& before) -> const load_row& {
+    const double late_ms = level.is_rate ? std::max(0.0, milliseconds_since(due)) : 0;
     load_row row;
     if (in_flight++ >= in_flight_max) {
       row.error = "more than " + std::to_string(in_flight_max) + " requests were open";
+      row.error_kind = "not sent";
     } else {
-      row = ask_one(i);
+      row = ask_one(i, before);
     }
     --in_flight;
     row.sent -= late_ms / 1e3;
@@ -144,19 +175,45 @@ load_record run_level(const load_level& level, const std::string& method, const 
     row.level = level.name();
     row.method = method;
     row.item = plan[i].item;
-    record.rows[i] = std::move(row);
+    row.tenant = plan[i].tenant;
     ++done_count;
+    return record.rows[i] = std::move(row);
   };
+  const auto run_chain = [&](const std::vector<std::size_t>& chain) {
+    std::vector<past_turn> before;
+    bool has_failed = false;
+    auto answered = started;
+    for (const std::size_t i : chain) {
+      auto due = after(answered, plan[i].think);
+      if (level.is_rate) due = std::max(due, after(started, plan[i].due));
+      if (has_failed) {
+        record.rows[i] = {.level = level.name(),
+                          .method = method,
+                          .item = plan[i].item,
+                          .sent = unix_now(),
+                          .error = "the request before it in its session failed",
+                          .error_kind = "not sent",
+                          .tenant = plan[i].tenant};
+        ++done_count;
+        continue;
+      }
+      if (due > clock::now()) std::this_thread::sleep_until(due);
+      const load_row& row = one(i, due, before);
+      answered = clock::now();
+      has_failed = !row.error.empty();
+      if (plan[i].is_edit) before.push_back({plan[i].edit, row.text});
+    }
+  };
+  const auto chains = chains_of(plan);
   if (level.is_rate) {
     std::vector<std::thread> threads;
-    for (std::size_t i = 0; i < plan.size(); ++i) {
-      std::this_thread::sleep_until(
-          started + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(plan[i].due)));
-      threads.emplace_back(one, i);
+    for (const auto& chain : chains) {
+      std::this_thread::sleep_until(after(started, plan[chain.front()].due));
+      threads.emplace_back(run_chain, chain);
     }
     for (auto& t : threads) t.join();
   } else {
-    run_clients(static_cast<std::size_t>(level.amount), plan.size(), one);
+    run_clients(static_cast<std::size_t>(level.amount), chains.size(), [&](std::size_t i) { run_chain(chains[i]); });
   }
   record.windows.push_back({level.name(), method, began, unix_now()});
   return record;

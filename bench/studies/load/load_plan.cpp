@@ -28,31 +28,51 @@ std::string opening_of(const std::string& file) {
 
 std::string load_level::name() const {
   char text[48];
+  if (is_trace) {
+    std::snprintf(text, sizeof text, amount == 1 ? "trace" : "trace x%g", amount);
+    return text;
+  }
   std::snprintf(text, sizeof text, is_rate ? "%g/s" : "%g clients", amount);
   return text;
 }
 
 std::vector<planned_request> plan_requests(const load_level& level, std::size_t count, std::uint64_t seed,
                                            const std::vector<known_edit>& edits, const load_mix& mix) {
-  std::mt19937_64 random(seed);
+  std::mt19937_64 random(seed), thoughts(~seed);
   std::vector<planned_request> plan;
   double due = 0;
   for (std::size_t i = 0; i < count; ++i) {
     planned_request r;
+    const std::size_t conversation = i / mix.turns, turn = i % mix.turns;
     // All three are drawn every time, so that levels differ in their times only.
     const double wait = -std::log1p(-uniform(random));
     r.edit = std::min(static_cast<std::size_t>(uniform(random) * static_cast<double>(edits.size())), edits.size() - 1);
     r.is_edit = uniform(random) >= mix.completions;
-    if (level.is_rate) r.due = due += wait / level.amount;
+    if (level.is_rate && turn == 0) due += wait / level.amount;
+    if (level.is_rate) r.due = due;
     r.item = (r.is_edit ? "edit " : "completion ") + edits[r.edit].id;
+    if (!mix.tenants.empty()) r.tenant = mix.tenants[conversation % mix.tenants.size()];
+    if (mix.turns > 1) {
+      r.session = std::to_string(seed) + "." + std::to_string(conversation);
+      r.think = turn == 0 ? 0 : -std::log1p(-uniform(thoughts)) * mix.think_seconds;
+      // Only the same question after the same ones gets the same answer.
+      if (turn > 0 && r.is_edit) r.item = plan.back().item + ", " + r.item;
+    }
     plan.push_back(std::move(r));
   }
   return plan;
 }
 
 http_question question_of(const planned_request& planned, const std::vector<known_edit>& edits, const load_mix& mix,
-                          const std::string& method) {
+                          const std::string& method, const std::vector<past_turn>& before) {
   using json = nlohmann::ordered_json;
+  if (planned.given) {
+    json body = json::parse(planned.given->body);
+    body["stream"] = true;
+    body["stream_options"] = {{"include_usage", true}};
+    body["redline"] = {{"speculation", {{"method", method}}}};
+    return {planned.given->path, body.dump()};
+  }
   const edit_task& task = edits[planned.edit].task;
   json body = {{"temperature", 0},
                {"stream", true},
@@ -63,7 +83,12 @@ http_question question_of(const planned_request& planned, const std::vector<know
     body["max_tokens"] = completion_tokens;
     return {"/v1/completions", body.dump()};
   }
-  body["messages"] = {{{"role", "user"}, {"content", message_of(task)}}};
+  body["messages"] = json::array();
+  for (const past_turn& turn : before) {
+    body["messages"].push_back({{"role", "user"}, {"content", message_of(edits[turn.edit].task)}});
+    body["messages"].push_back({{"role", "assistant"}, {"content", turn.answer}});
+  }
+  body["messages"].push_back({{"role", "user"}, {"content", message_of(task)}});
   body["max_tokens"] = mix.tokens_max;
   if (mix.predict) body["prediction"] = {{"type", "content"}, {"content", task.before}};
   return {"/v1/chat/completions", body.dump()};

@@ -55,6 +55,10 @@ class entry_reader {
       if (inner.problem_ && !problem_) problem_ = inner.problem_;
     }
   }
+  /// Of newer recordings.
+  void read_if_there(const char* field, std::string& into) {
+    if (entry_.is_object() && entry_.contains(field)) read(field, into);
+  }
   [[nodiscard]] const std::optional<failure>& problem() const { return problem_; }
 
  private:
@@ -99,6 +103,8 @@ result<load_row> parse_row(const json& entry, const std::string& where) {
   fields.read("sources", r.sources);
   fields.read("answer", r.answer);
   fields.read("error", r.error);
+  fields.read_if_there("error_kind", r.error_kind);
+  fields.read_if_there("tenant", r.tenant);
   if (fields.problem()) return *fields.problem();
   return r;
 }
@@ -118,6 +124,44 @@ load_summary::percentiles percentiles_of(const std::vector<double>& values) {
   return {percentile(values, 50), percentile(values, 99)};
 }
 
+/// Of rows of one level and method.
+std::map<std::string, tenant_summary> summarise_tenants(const std::vector<const load_row*>& rows) {
+  struct sums {
+    std::vector<double> first, speed;
+    tenant_summary all;
+  };
+  std::map<std::string, sums> by_tenant;
+  for (const load_row* r : rows) {
+    if (r->tenant.empty()) continue;
+    sums& s = by_tenant[r->tenant];
+    ++s.all.requests;
+    if (!r->error.empty()) {
+      ++s.all.errors;
+      continue;
+    }
+    s.first.push_back(r->first_ms);
+    s.speed.push_back(ratio(static_cast<double>(r->tokens), r->total_ms / 1e3));
+  }
+  std::map<std::string, tenant_summary> out;
+  for (auto& [tenant, s] : by_tenant) {
+    s.all.first_ms_p50 = percentile(s.first, 50);
+    s.all.first_ms_p99 = percentile(s.first, 99);
+    s.all.tokens_per_second = mean(s.speed);
+    out[tenant] = s.all;
+  }
+  return out;
+}
+
+/// ("A Quantitative Measure of Fairness", Jain, Chiu and Hawe 1984.)
+double fairness_of(const std::map<std::string, tenant_summary>& tenants) {
+  double sum = 0, squares = 0;
+  for (const auto& [name, t] : tenants) {
+    sum += t.tokens_per_second;
+    squares += t.tokens_per_second * t.tokens_per_second;
+  }
+  return squares == 0 ? 1 : sum * sum / (static_cast<double>(tenants.size()) * squares);
+}
+
 load_summary summary_of(const std::string& level, const std::string& method, const load_record& record,
                         const latency_target& target) {
   load_summary s{.level = level, .method = method};
@@ -129,11 +173,14 @@ load_summary summary_of(const std::string& level, const std::string& method, con
   std::vector<double> first, per_token, total;
   double characters = 0, tokens = 0, passes = 0, accepted = 0, good = 0;
   std::map<std::string, double> by_source;
+  std::vector<const load_row*> rows;
   for (const load_row& r : record.rows) {
     if (r.level != level || r.method != method) continue;
+    rows.push_back(&r);
     ++s.requests;
     if (!r.error.empty()) {
       ++s.errors;
+      ++s.errors_by_kind[r.error_kind.empty() ? "other" : r.error_kind];
       continue;
     }
     first.push_back(r.first_ms);
@@ -155,6 +202,8 @@ load_summary summary_of(const std::string& level, const std::string& method, con
   s.good_share = ratio(good, static_cast<double>(s.requests));
   s.accepted_per_pass = ratio(accepted, passes);
   for (const auto& [name, n] : by_source) s.accepted_per_pass_by_source[name] = ratio(n, passes);
+  s.tenants = summarise_tenants(rows);
+  s.fairness = fairness_of(s.tenants);
   return s;
 }
 
@@ -202,7 +251,9 @@ json json_of(const load_record& record) {
                                {"accepted", r.drafts.accepted},
                                {"sources", json_of(r.sources)},
                                {"answer", r.answer},
-                               {"error", r.error}});
+                               {"error", r.error},
+                               {"error_kind", r.error_kind},
+                               {"tenant", r.tenant}});
   }
   return out;
 }
@@ -253,6 +304,13 @@ std::vector<load_summary> summarise(const load_record& record, const latency_tar
 
 json json_of(const load_summary& s) {
   const auto both = [](const load_summary::percentiles& p) { return json{{"p50", p.p50}, {"p99", p.p99}}; };
+  json tenants = json::object();
+  for (const auto& [name, t] : s.tenants) {
+    tenants[name] = {{"requests", t.requests},
+                     {"errors", t.errors},
+                     {"ttft_ms", {{"p50", t.first_ms_p50}, {"p99", t.first_ms_p99}}},
+                     {"tokens_per_second_of_an_answer", t.tokens_per_second}};
+  }
   return {{"level", s.level},
           {"method", s.method},
           {"requests", s.requests},
@@ -266,7 +324,10 @@ json json_of(const load_summary& s) {
           {"goodput_per_second", s.goodput},
           {"good_share", s.good_share},
           {"accepted_per_pass", s.accepted_per_pass},
-          {"accepted_per_pass_by_source", s.accepted_per_pass_by_source}};
+          {"accepted_per_pass_by_source", s.accepted_per_pass_by_source},
+          {"errors_by_kind", s.errors_by_kind},
+          {"tenants", tenants},
+          {"fairness", s.fairness}};
 }
 
 std::vector<std::string> differing_items(const load_record& record) {

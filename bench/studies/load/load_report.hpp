@@ -30,6 +30,9 @@ struct load_row {
   std::map<std::string, token_count> sources;  // where the server tells them apart
   std::string answer;                          // a digest of the text
   std::string error;                           // empty: answered
+  std::string error_kind;                      // "http 503", "no connection", "broken off" and the like
+  std::string tenant;                          // empty: nobody said
+  std::string text;                            // of the answer; not recorded
 
   /// Milliseconds per token after the first: a pass gives several at once, so times between chunks would mean nothing.
   [[nodiscard]] double per_token_ms() const;
@@ -68,6 +71,14 @@ struct latency_target {
   double per_token_ms = 100;
 };
 
+/// What a level's requests of one tenant got.
+struct tenant_summary {
+  std::size_t requests = 0;
+  std::size_t errors = 0;
+  double first_ms_p50 = 0, first_ms_p99 = 0;
+  double tokens_per_second = 0;  // of an answer, in the mean
+};
+
 /// A level by a method.
 struct load_summary {
   std::string level;
@@ -86,6 +97,9 @@ struct load_summary {
   double good_share = 0;
   double accepted_per_pass = 0;
   std::map<std::string, double> accepted_per_pass_by_source;
+  std::map<std::string, std::size_t> errors_by_kind;
+  std::map<std::string, tenant_summary> tenants;  // none where nobody said who asks
+  double fairness = 1;                            // Jain's index of their answers' speed: 1 where all are alike
 };
 
 /// In the order in which levels and methods first appear.

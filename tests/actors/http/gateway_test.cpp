@@ -66,7 +66,7 @@ class gateway_alone : public testing::Test {
     auto model = std::make_shared<served_model>();
     model->name = name;
     model->digest = digest;
-    model->fingerprint = make_fingerprint(digest, "exact");
+    model->fingerprint = make_fingerprint(digest, numerics_id("exact"));
     model->prompts = std::make_shared<prompt_builder>(*prompt_builder::make(by));
     model->answers = std::make_shared<answer_factory>(
         answer_factory::parts{.tokenizer = std::move(by),
@@ -448,6 +448,40 @@ TEST_F(gateway_alone, sends_a_client_that_resumes_a_stream_what_it_lacks) {
   EXPECT_TRUE(all<http_stream>().back().end);
   EXPECT_EQ(all<verify_run>().size(), rounds) << "nothing is computed";
   EXPECT_EQ(metric("redline_streams_resumed_total"), 6);
+}
+
+TEST_F(gateway_alone, goes_on_only_with_streams_of_its_own_numerics) {
+  const auto serve_with = [&](const char* numerics) {
+    EXPECT_TRUE(services->models->remove(1));
+    auto model = make_model("tiny", tokenizer, 1);
+    model->numerics = numerics_id(numerics);
+    services->models->publish(std::move(model));
+  };
+  serve_with("exact");
+  const auto begun = ask_for_text(true);
+  run();
+  tell(session_text{.session = session_in_progress(), .text = "one", .tokens = {1}});
+  run();
+  more_headers = {{"last-event-id", id_in(events_of(all<http_stream>(), begun).back())}};
+  serve_with("amx");
+  const auto other = ask_for_text(true);
+  run();
+  EXPECT_EQ(status_of(other), 400U);
+  EXPECT_THAT(answer_to(other).value_or(http_respond{}).body, HasSubstr("event_id_of_other_model"));
+  // One of a pool has workers of any numerics: what the session says of its worker counts.
+  serve_with("");
+  const auto rounds = all<verify_run>().size();
+  const auto again = ask_for_text(true);
+  run();
+  EXPECT_EQ(all<verify_run>().size(), rounds + 1);
+  tell(session_text{.session = {all<verify_run>().back().sequence.value},
+                    .text = "one two",
+                    .tokens = {1, 2},
+                    .numerics = numerics_id("exact")});
+  run();
+  const auto id = api::parse_event_id(id_in(events_of(all<http_stream>(), again).back()));
+  ASSERT_TRUE(id);
+  EXPECT_EQ(id->choices[0].numerics, numerics_id("exact").value);
 }
 
 TEST_F(gateway_alone, does_not_go_on_with_a_stream_that_would_be_another) {

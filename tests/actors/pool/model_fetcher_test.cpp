@@ -14,7 +14,7 @@
 #include "runtime/gguf/file_digest.hpp"
 #include "tests/support/actor_world.hpp"
 #include "tests/support/tiny_model.hpp"
-#include "transport/zmq_fabric.hpp"
+#include "transport/zmq/zmq_fabric.hpp"
 
 namespace redline::actors {
 namespace {
@@ -99,7 +99,7 @@ TEST_F(model_fetcher_test, makes_a_worker_s_model_of_its_header) {
   const auto model = shelf->snapshot()->find("gpt-4o");
   ASSERT_NE(model, nullptr);
   EXPECT_EQ(model->digest, own_card.model);
-  EXPECT_EQ(model->fingerprint, make_fingerprint(own_card.model, "exact"));
+  EXPECT_EQ(model->fingerprint, make_fingerprint(own_card.model, numerics_id("exact")));
   EXPECT_EQ(model->answers->tokenizer()->digest(), own_card.vocabulary);
   EXPECT_EQ(model->answers->context_max(), 128U);
   const auto own = *text::tokenizer::from_file(*tiny.file());

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "actors/serving/target_model.hpp"
+#include "runtime/base/token_chain.hpp"
 #include "tests/support/hand_link.hpp"
 
 namespace redline::actors {
@@ -18,9 +19,9 @@ constexpr std::uint32_t pages_count = 4;
 
 class cache_manager_test : public ::testing::Test {
  protected:
-  cache_manager_test() {
-    who = w.add<cache_manager>(3, "cache manager", {64, 64}, [](actor::actor_context& c) {
-      return std::make_unique<cache_manager>(c, pages_count, actor::actor_ref<target_model>{target_at});
+  explicit cache_manager_test(std::uint32_t pages = pages_count) {
+    who = w.add<cache_manager>(3, "cache manager", {64, 64}, [pages](actor::actor_context& c) {
+      return std::make_unique<cache_manager>(c, pages, actor::actor_ref<target_model>{target_at});
     });
   }
   ~cache_manager_test() override { w.find(who)->check_integrity(); }
@@ -238,6 +239,35 @@ TEST_F(cache_manager_test, keeps_known_prefixes_until_their_pages_are_needed) {
   passed_on();
   inject(release_pages{epoch, {3}});
   EXPECT_LT(adopted(4, 1, text(70)).count, 64u);
+}
+
+class a_larger_cache_manager : public cache_manager_test {
+ protected:
+  a_larger_cache_manager() : cache_manager_test(10) {}
+};
+
+TEST_F(a_larger_cache_manager, says_which_beginnings_it_keeps_and_then_what_changes) {
+  const auto prompt = text(300);
+  const auto ask = [&](std::uint64_t revision) {
+    inject(read_kept{revision});
+    return expect<kept_prefixes>(scheduler_at);
+  };
+  const auto nothing = ask(0);
+  EXPECT_TRUE(nothing.is_all);
+  EXPECT_TRUE(nothing.added.empty());
+  place({{.rows = 300}});
+  passed_on();
+  inject(offer_prefix{epoch, {1}, {9}, prompt});
+  EXPECT_TRUE(ask(nothing.revision).added.empty()) << "it looks once a second";
+  env.advance(microseconds{1'000'000});
+  const auto kept = ask(nothing.revision);
+  EXPECT_FALSE(kept.is_all);
+  EXPECT_EQ(kept.added, std::vector{prefix_key({9}, chain_prefixes(prompt)[0])}) << "of its own tenant";
+  inject(release_pages{epoch, {1}});
+  place({{.sequence = 3, .rows = 320}});
+  passed_on();
+  env.advance(microseconds{1'000'000});
+  EXPECT_EQ(ask(kept.revision).dropped, kept.added);
 }
 
 TEST_F(cache_manager_test, tells_the_scheduler_of_a_batch_that_did_not_reach_the_target_model) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/base/log.hpp"
+#include "runtime/base/token_chain.hpp"
 #include "tests/support/hand_link.hpp"
 
 namespace redline::actors {
@@ -14,8 +15,13 @@ constexpr auto session_at = actor::make_address(1, 1, 40);
 constexpr auto other_session_at = actor::make_address(1, 1, 41);
 constexpr auto gateway_at = actor::make_address(1, 1, 2);
 constexpr auto models_at = actor::make_address(1, 1, 12);
-const pool_layout layout{
-    .scheduler_worker = 1, .drafter_worker = 4, .scheduler = 4, .drafter = 6, .header_worker = 1, .header = 10};
+const pool_layout layout{.scheduler_worker = 1,
+                         .drafter_worker = 4,
+                         .scheduler = 4,
+                         .cache = 3,
+                         .drafter = 6,
+                         .header_worker = 1,
+                         .header = 10};
 
 class placer_test : public ::testing::Test {
  protected:
@@ -104,7 +110,7 @@ TEST_F(placer_test, places_an_answer_with_a_worker_that_runs_its_model) {
   ASSERT_TRUE(m);
   EXPECT_EQ(m->scheduler, layout.scheduler_in(6));
   EXPECT_EQ(m->drafter.value, 0U);
-  EXPECT_EQ(m->numerics, "exact");
+  EXPECT_EQ(m->numerics, numerics_id("exact"));
 }
 
 TEST_F(placer_test, places_no_answer_where_its_sequence_has_no_room) {
@@ -159,7 +165,7 @@ TEST_F(placer_test, moves_an_answer_when_its_worker_is_lost_to_one_that_gives_th
   come(6, card("amx"));
   come(7);
   for (int i = 0; i < 20; ++i) {
-    ask({.session = {1}, .model = 7, .numerics = "exact"});
+    ask({.session = {1}, .model = 7, .numerics = numerics_id("exact")});
     const auto first = place();
     ASSERT_TRUE(first == 5 || first == 7);
     go(first);
@@ -174,8 +180,8 @@ TEST_F(placer_test, moves_an_answer_when_its_worker_is_lost_to_one_that_gives_th
 TEST_F(placer_test, keeps_the_numerics_of_an_answer_though_others_have_room) {
   come(5, card("amx"));
   ask({.session = {1}, .model = 7});
-  EXPECT_EQ(last<session_placed>(session_at)->numerics, "amx");
-  ask({.session = {1}, .model = 7, .numerics = "amx"});
+  EXPECT_EQ(last<session_placed>(session_at)->numerics, numerics_id("amx"));
+  ask({.session = {1}, .model = 7, .numerics = numerics_id("amx")});
   EXPECT_EQ(place(), 5U);
   come(6);
   go(5);
@@ -220,6 +226,47 @@ TEST_F(placer_test, has_a_session_ask_again_whose_worker_was_out_of_reach_for_a_
   ASSERT_TRUE(again);
   EXPECT_EQ(again->scheduler, layout.scheduler_in(5));
   EXPECT_TRUE(again->ask_again);
+}
+
+/// Prompts of 1024 tokens.
+std::vector<std::uint64_t> some_chains(token first) { return chain_prefixes(std::vector<token>(1024, first)); }
+std::vector<std::uint64_t> keys_of(tenant_id scope, std::vector<std::uint64_t> chains) {
+  for (auto& chain : chains) chain = prefix_key(scope, chain);
+  return chains;
+}
+
+TEST_F(placer_test, places_an_answer_where_its_prompt_is_kept_though_another_gateway_had_it_computed) {
+  for (actor::process_number p = 5; p < 21; ++p) come(p);
+  const auto chains = some_chains(3);
+  const place_session asked{.session = {1}, .model = 7, .prompt_tokens = 1024, .prefixes = chains, .scope = {9}};
+  inject(layout.cache_in(11), kept_prefixes{.revision = 1, .is_all = true, .added = keys_of({9}, chains)});
+  inject(layout.cache_in(12), kept_prefixes{.revision = 1, .is_all = true, .added = keys_of({8}, chains)});
+  ask(asked);
+  EXPECT_EQ(place(), 11U) << "and not where another tenant's is";
+  inject(layout.cache_in(99), kept_prefixes{.revision = 1, .is_all = true, .added = keys_of({9}, chains)});
+}
+
+TEST_F(placer_test, takes_any_tenants_prefix_where_workers_share_them_all) {
+  auto sharing = card();
+  sharing.sharing = prefix_sharing::all;
+  for (actor::process_number p = 5; p < 21; ++p) come(p, sharing);
+  const auto chains = some_chains(3);
+  inject(layout.cache_in(11), kept_prefixes{.revision = 1, .is_all = true, .added = keys_of({}, chains)});
+  ask({.session = {1}, .model = 7, .prompt_tokens = 1024, .prefixes = chains, .scope = {9}});
+  EXPECT_EQ(place(), 11U);
+}
+
+TEST_F(placer_test, asks_workers_once_a_second_what_has_changed_of_what_they_keep) {
+  come(5);
+  EXPECT_EQ(last<read_kept>(layout.cache_in(5))->revision, 0U);
+  inject(layout.cache_in(5), kept_prefixes{.revision = 41, .is_all = true});
+  pass(microseconds{500'000});
+  EXPECT_FALSE(last<read_kept>(layout.cache_in(5)));
+  pass(microseconds{600'000});
+  EXPECT_EQ(last<read_kept>(layout.cache_in(5))->revision, 41U);
+  go(5);
+  come(5);
+  EXPECT_EQ(last<read_kept>(layout.cache_in(5))->revision, 0U) << "it may be another one";
 }
 
 TEST_F(placer_test, gives_draft_workers_to_all_targets_and_others_for_lost_ones) {
@@ -290,13 +337,26 @@ TEST_F(placer_test, counts_work_once_though_workers_go_and_come_back) {
 TEST_F(placer_test, goes_on_with_other_bits_only_before_the_first_token) {
   come(5, card("amx"));
   ask({.session = {1}, .model = 7});
-  EXPECT_EQ(last<session_placed>(session_at)->numerics, "amx");
+  EXPECT_EQ(last<session_placed>(session_at)->numerics, numerics_id("amx"));
   come(6);
   go(5);
   EXPECT_EQ(place(), 6U) << "nothing was said yet";
   come(5, card("amx"));
-  ask({.session = {1}, .model = 7, .numerics = "exact", .not_process = 6});
+  ask({.session = {1}, .model = 7, .numerics = numerics_id("exact"), .not_process = 6});
   EXPECT_EQ(place(), 0U);
+}
+
+TEST_F(placer_test, waits_for_a_worker_of_the_numerics_that_an_answer_began_with) {
+  come(5, card("amx"));
+  ask({.session = {1}, .model = 7, .numerics = numerics_id("exact")});
+  EXPECT_EQ(place(), 0U) << "the only worker would answer otherwise";
+  come(6);
+  EXPECT_EQ(place(), 6U);
+  go(6);
+  pass(microseconds{3'000'000});
+  const auto no = last<no_place>(session_at);
+  ASSERT_TRUE(no);
+  EXPECT_GT(no->retry_after_ms, 0U);
 }
 
 TEST_F(placer_test, moves_the_answers_of_a_worker_that_is_connected_and_says_nothing) {

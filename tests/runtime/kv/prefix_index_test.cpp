@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
+
+#include "runtime/base/token_chain.hpp"
 
 namespace redline::kv {
 namespace {
@@ -90,6 +93,43 @@ TEST(prefix_index, evicts_a_page_together_with_used_pages_below_it) {
   EXPECT_EQ(index.pages_count(), 0u);
   EXPECT_EQ(pool.references(pages[1]), 1u);
   pool.release(pages[1]);
+}
+
+TEST(prefix_index, names_whole_blocks_as_who_asks_for_the_prompt_does) {
+  page_pool pool(40);
+  prefix_index index;
+  const auto known = text(2 * prefix_block_tokens / page_tokens + 3, 10);
+  const auto pages = take(pool, known.size() / page_tokens);
+  index.add(pool, {7}, known, pages);
+  std::vector<std::uint64_t> wanted;
+  for (const auto chain : chain_prefixes(known)) wanted.push_back(prefix_key({7}, chain));
+  ASSERT_EQ(wanted.size(), 2u);
+  auto found = index.recent_blocks(100);
+  std::ranges::sort(found);
+  std::ranges::sort(wanted);
+  EXPECT_EQ(found, wanted);
+  EXPECT_NE(prefix_key({8}, chain_prefixes(known)[0]), prefix_key({7}, chain_prefixes(known)[0]));
+  give(pool, pages);
+  ASSERT_TRUE(index.make_room(pool, pool.free_count() + 4));
+  EXPECT_EQ(index.recent_blocks(100).size(), 1u) << "the second block is not whole any more";
+  index.clear(pool);
+}
+
+TEST(prefix_index, names_the_blocks_that_were_used_last_with_their_beginnings) {
+  constexpr std::size_t block_pages = prefix_block_tokens / page_tokens;
+  page_pool pool(4 * block_pages);
+  prefix_index index;
+  const auto a = text(2 * block_pages, 1000);
+  const auto b = text(2 * block_pages, 5000);
+  const auto pages = take(pool, 4 * block_pages);
+  index.add(pool, {}, a, std::span(pages).first(2 * block_pages));
+  index.add(pool, {}, b, std::span(pages).last(2 * block_pages));
+  (void)index.find({}, a);
+  const auto recent = index.recent_blocks(2);
+  EXPECT_EQ(recent, (std::vector{prefix_key({}, chain_prefixes(a)[0]), prefix_key({}, chain_prefixes(a)[1])}));
+  EXPECT_EQ(index.recent_blocks(1), std::vector{prefix_key({}, chain_prefixes(a)[0])});
+  index.clear(pool);
+  give(pool, pages);
 }
 
 TEST(prefix_index, stays_consistent_under_random_operations) {

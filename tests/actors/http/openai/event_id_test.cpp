@@ -19,6 +19,7 @@ event_id some_id(std::size_t choices) {
   for (std::size_t i = 0; i < choices; ++i) {
     id.choices.push_back({.text_bytes = i * 1000, .tokens_count = i, .is_begun = i % 3 != 0, .is_over = i % 5 == 0});
     if (i > 0) id.choices.back().text_digest = static_cast<std::uint32_t>(i * 0x9e3779b9);
+    if (id.choices.back().is_begun) id.choices.back().numerics = static_cast<std::uint32_t>(i * 0x85ebca6b);
   }
   return id;
 }

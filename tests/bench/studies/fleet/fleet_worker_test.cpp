@@ -35,7 +35,7 @@ class a_fleet_worker : public ::testing::Test {
   }
 
   instant now_;
-  fleet_worker worker_{{.running_max = 4, .waiting_max = 4, .tokens_max = 1024, .pages_count = 64}, {}};
+  fleet_worker worker_{{.running_max = 4, .waiting_max = 4, .tokens_max = 1024, .pages_count = 64}, {}, 0};
 };
 
 TEST_F(a_fleet_worker, keeps_what_a_conversation_had_computed_and_what_its_tenant_shares) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 #include <set>
 #include <thread>
 
@@ -74,6 +75,29 @@ TEST_F(two_agents, record_one_level_together) {
     EXPECT_FALSE(row.error.empty());
     EXPECT_GT(row.sent, 1.7e9) << "by this machine's clock";
   }
+}
+
+TEST_F(two_agents, send_a_trace_by_whole_sessions) {
+  start_agents(2);
+  const auto agents = load_agents::gather({.listen = {.listens = {endpoint}}, .count = 2});
+  ASSERT_TRUE(agents) << agents.error().describe();
+  std::string trace;
+  for (int i = 0; i < 12; ++i) {
+    trace += R"({"at": 0, "prompt": "x)" + std::to_string(i) + R"(", "max_tokens": 1, "tenant": "t", "session": ")" +
+             std::to_string(i % 6) + "\"}\n";
+  }
+  const auto record = (*agents)->run(
+      {.server = "http://127.0.0.1:1", .edits = edits, .trace = trace, .level = {true, 1, true}, .method = "auto"});
+  ASSERT_TRUE(record) << record.error().describe();
+  ASSERT_EQ(record->rows.size(), 12U);
+  std::map<std::string, int> kinds;
+  for (const auto& row : record->rows) {
+    EXPECT_EQ(row.level, "trace");
+    EXPECT_EQ(row.tenant, "t");
+    ++kinds[row.error_kind];
+  }
+  EXPECT_EQ(kinds["no connection"], 6) << "the first of each session";
+  EXPECT_EQ(kinds["not sent"], 6);
 }
 
 TEST_F(two_agents, say_what_is_wrong_with_a_job) {

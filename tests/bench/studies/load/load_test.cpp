@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -171,7 +172,7 @@ TEST(load_client, asks_every_planned_request_once) {
     std::atomic<std::size_t> done{0};
     const auto record = run_level(
         level, "auto", plan,
-        [&](std::size_t i) {
+        [&](std::size_t i, const std::vector<past_turn>&) {
           ++asked[i];
           return load_row{.tokens = i};
         },
@@ -189,11 +190,102 @@ TEST(load_client, asks_every_planned_request_once) {
   }
 }
 
+TEST(load_client, asks_a_conversation_in_turns_with_time_to_think_and_what_was_said) {
+  const load_mix mix{.turns = 3, .think_seconds = 0.01};
+  for (const load_level& level : {load_level{false, 2}, load_level{true, 1000}}) {
+    const auto plan = plan_requests(level, 12, 3, some_edits(), mix);
+    std::mutex mutex;
+    std::map<std::string, std::vector<std::size_t>> order;
+    std::map<std::string, std::chrono::steady_clock::time_point> answered;
+    std::atomic<std::size_t> done{0};
+    const auto record = run_level(
+        level, "auto", plan,
+        [&](std::size_t i, const std::vector<past_turn>& before) {
+          const std::lock_guard lock(mutex);
+          auto& mine = order[plan[i].session];
+          EXPECT_EQ(before.size(), mine.size());
+          for (std::size_t t = 0; t < before.size(); ++t) {
+            EXPECT_EQ(before[t].edit, plan[mine[t]].edit);
+            EXPECT_EQ(before[t].answer, "answer " + std::to_string(mine[t]));
+          }
+          const auto now = std::chrono::steady_clock::now();
+          if (!mine.empty()) EXPECT_GE(now - answered[plan[i].session], std::chrono::duration<double>(plan[i].think));
+          answered[plan[i].session] = now;
+          mine.push_back(i);
+          return load_row{.text = "answer " + std::to_string(i)};
+        },
+        done);
+    EXPECT_EQ(done, 12U);
+    ASSERT_EQ(order.size(), 4U);
+    for (const auto& [session, asked] : order) EXPECT_TRUE(std::ranges::is_sorted(asked)) << session;
+  }
+}
+
+TEST(load_client, asks_nothing_more_in_a_conversation_that_failed) {
+  const auto plan = plan_requests({false, 1}, 6, 3, some_edits(), {.turns = 3});
+  std::atomic<std::size_t> done{0};
+  std::atomic<int> asked{0};
+  const auto record = run_level(
+      {false, 1}, "auto", plan,
+      [&](std::size_t i, const std::vector<past_turn>&) {
+        ++asked;
+        return load_row{.error = i == 1 ? "no" : ""};
+      },
+      done);
+  EXPECT_EQ(asked, 5);
+  EXPECT_EQ(record.rows[2].error_kind, "not sent");
+  EXPECT_EQ(record.rows[3].error, "");
+}
+
+TEST(load_plan, gives_conversations_to_tenants_by_turns) {
+  const auto plan = plan_requests({true, 5}, 12, 3, some_edits(), {.turns = 2, .tenants = {"a", "b", "c"}});
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    EXPECT_EQ(plan[i].tenant, std::string(1, static_cast<char>('a' + i / 2 % 3)));
+    EXPECT_EQ(plan[i].session, plan[i / 2 * 2].session);
+    EXPECT_EQ(plan[i].due, plan[i / 2 * 2].due) << "the rate is of conversations";
+  }
+  EXPECT_NE(plan[1].item, plan[3].item);
+  const std::vector<past_turn> before{{0, "said"}};
+  const auto body = ordered_json::parse(question_of(plan[1], some_edits(), {}, "auto", before).body);
+  ASSERT_EQ(body["messages"].size(), 3U);
+  EXPECT_EQ(body["messages"][1], (ordered_json{{"role", "assistant"}, {"content", "said"}}));
+}
+
+TEST(load_report, counts_errors_by_kind_and_tenants_apart) {
+  load_record r;
+  r.windows = {{"2 clients", "auto", 100, 102}};
+  r.rows = {row_of("auto", 100, 1000, 10),   row_of("auto", 200, 1000, 10),   row_of("auto", 300, 1000, 30),
+            row_of("auto", 1, 1, 0, "busy"), row_of("auto", 1, 1, 0, "busy"), row_of("auto", 1, 1, 0, "gone")};
+  const char* tenants[] = {"a", "a", "b", "b", "b", ""};
+  for (std::size_t i = 0; i < r.rows.size(); ++i) r.rows[i].tenant = tenants[i];
+  r.rows[3].error_kind = r.rows[4].error_kind = "http 429";
+  r.rows[5].error_kind = "broken off";
+  const auto s = summarise(r, {}).at(0);
+  EXPECT_EQ(s.errors_by_kind, (std::map<std::string, std::size_t>{{"http 429", 2}, {"broken off", 1}}));
+  ASSERT_EQ(s.tenants.size(), 2U) << "one request named none";
+  EXPECT_EQ(s.tenants.at("a").requests, 2U);
+  EXPECT_DOUBLE_EQ(s.tenants.at("a").first_ms_p50, 150);
+  EXPECT_DOUBLE_EQ(s.tenants.at("a").tokens_per_second, 10);
+  EXPECT_EQ(s.tenants.at("b").errors, 2U);
+  EXPECT_DOUBLE_EQ(s.fairness, 40.0 * 40 / (2 * (10 * 10 + 30 * 30)));
+  const auto back = parse_load_record(json_of(r).dump(), "f");
+  ASSERT_TRUE(back);
+  EXPECT_EQ(*back, r);
+  auto old = json_of(r);
+  for (auto& row : old["requests"]) {
+    row.erase("tenant");
+    row.erase("error_kind");
+  }
+  EXPECT_TRUE(parse_load_record(old.dump(), "f")) << "what earlier versions wrote";
+}
+
 TEST(load_client, says_that_nobody_answers) {
   const auto server = server_address::parse("http://127.0.0.1:1/v1/", "");
   ASSERT_TRUE(server);
   EXPECT_EQ(server->url.target, "");
-  EXPECT_NE(ask(*server, {"/v1/completions", "{}"}).error, "");
+  const auto row = ask(*server, {"/v1/completions", "{}"});
+  EXPECT_NE(row.error, "");
+  EXPECT_EQ(row.error_kind, "no connection");
 }
 
 }  // namespace

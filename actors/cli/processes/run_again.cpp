@@ -1,0 +1,30 @@
+#include "actors/cli/processes/run_again.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "actors/cli/command.hpp"
+
+namespace redline::actors::cli {
+
+int run_again() {
+  std::ifstream in("/proc/self/cmdline", std::ios::binary);
+  std::string words{std::istreambuf_iterator<char>(in), {}};
+  std::vector<char*> arguments;
+  for (std::size_t at = 0; at < words.size(); at += std::strlen(&words[at]) + 1) arguments.push_back(&words[at]);
+  arguments.push_back(nullptr);
+  std::cout.flush();
+  // Ports and lock files that are still open would be taken.
+  if (arguments.size() > 1 && ::close_range(3, ~0U, 0) == 0) ::execv("/proc/self/exe", arguments.data());
+  std::cerr << "redline: cannot start again: " << std::strerror(errno) << "\n";
+  return exit_failed;
+}
+
+}  // namespace redline::actors::cli

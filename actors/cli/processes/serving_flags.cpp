@@ -1,0 +1,414 @@
+#include "actors/cli/processes/serving_flags.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <utility>
+
+#include "actors/cli/processes/key_files.hpp"
+#include "actors/http/gateway.hpp"
+#include "actors/node/engine.hpp"
+#include "transport/http_front.hpp"
+
+namespace redline::actors::cli {
+namespace {
+
+std::string name_of(prefix_sharing who) { return std::string(prefix_sharing_names[static_cast<std::size_t>(who)]); }
+
+prefix_sharing parse_prefix_sharing(std::string_view name) {
+  const auto at = std::find(prefix_sharing_names.begin(), prefix_sharing_names.end(), name);
+  return static_cast<prefix_sharing>(at - prefix_sharing_names.begin());
+}
+
+/// The model's name for clients when none is given: the file's, without folder and ending.
+std::string stem(const std::string& path) {
+  std::string name = path.substr(path.rfind('/') + 1);
+  if (name.ends_with(".gguf")) name.resize(name.size() - 5);
+  return name;
+}
+
+void add_bridge_flags(command c, bridge_flags& flags) {
+  c.add("--keys", flags.keys_folder, "Folder made by 'redline keygen', for tcp").existing_folder().group("Processes");
+  c.add_flag("--insecure-plaintext", flags.insecure_plaintext, "Allow tcp without keys").group("Processes");
+}
+
+/// Options that differ from their defaults, and so would be missed where they have no effect.
+class changed_options {
+ public:
+  template<class T>
+  changed_options& compare(const char* name, const T& value, const T& usual) {
+    if (value != usual) names_ += (names_.empty() ? "" : ", ") + std::string(name);
+    return *this;
+  }
+  changed_options& compare(const scheduling_flags& f) {
+    const scheduling_flags usual;
+    return compare("--policy", f.policy, usual.policy)
+        .compare("--prefix-sharing", f.prefix_sharing, usual.prefix_sharing)
+        .compare("--rows-max", f.rows_max, usual.rows_max)
+        .compare("--prompt-chunk-rows", f.prompt_chunk_rows, usual.prompt_chunk_rows)
+        .compare("--step-ms", f.step_ms, usual.step_ms);
+  }
+  /// Fails when there is one. `where`: the circumstance and what to do, after "no effect".
+  [[nodiscard]] result<void> refuse(const std::string& where) const {
+    if (names_.empty()) return {};
+    return failure{errc::invalid_argument, names_ + ": no effect " + where};
+  }
+
+ private:
+  std::string names_;
+};
+
+result<void> refuse_idle_options(const serve_flags& f, const engine_roles& roles) {
+  const model_flags usual;
+  if (!roles.target) {
+    REDLINE_TRY(
+        changed_options()
+            .compare(f.scheduling)
+            .compare("--draft-length", f.models.draft_length, usual.draft_length)
+            .refuse("with --remote target, whose process schedules; give it to 'redline worker --role target'"));
+  }
+  if (!roles.draft) {
+    REDLINE_TRY(changed_options()
+                    .compare("--draft", f.models.draft, usual.draft)
+                    .compare("--draft-context", f.models.draft_context, usual.draft_context)
+                    .refuse("with --remote draft, whose process runs the draft model; give it to 'redline worker "
+                            "--role draft'"));
+  }
+  if (!roles.target && (!roles.draft || f.models.draft.empty())) {
+    REDLINE_TRY(changed_options()
+                    .compare("--kv", f.models.kv, usual.kv)
+                    .compare("--kv-mib", f.models.kv_mib, usual.kv_mib)
+                    .refuse("in a process that runs no model; give it to the workers"));
+  }
+  if (f.bridge.empty()) {
+    REDLINE_TRY(changed_options()
+                    .compare("--keys", f.peers.keys_folder, std::string())
+                    .compare("--insecure-plaintext", f.peers.insecure_plaintext && f.kv_events.empty(), false)
+                    .compare("--pool-patience", f.pool_patience, serve_flags().pool_patience)
+                    .refuse("without --bridge, the endpoint where workers dial in"));
+  }
+  return {};
+}
+
+result<void> refuse_idle_options(const worker_flags& f) {
+  const model_flags usual;
+  if (f.role == "node") {
+    if (!f.models.draft.empty()) return {};
+    return failure{errc::invalid_argument, "--role node requires --draft; without a draft model it is --role target"};
+  }
+  REDLINE_TRY(changed_options()
+                  .compare("--draft", f.models.draft, usual.draft)
+                  .refuse("with --role " + f.role + "; --role node runs both models"));
+  if (f.role == "target") {
+    return changed_options()
+        .compare("--draft-context", f.models.draft_context, usual.draft_context)
+        .refuse("with --role target; give it to 'redline worker --role draft'");
+  }
+  return changed_options()
+      .compare(f.scheduling)
+      .compare("--waiting-max", f.scheduling.waiting_max, scheduling_flags().waiting_max)
+      .compare("--draft-length", f.models.draft_length, usual.draft_length)
+      .compare("--context", f.models.context, usual.context)
+      .refuse("with --role draft; give it to 'redline worker --role target'");
+}
+
+}  // namespace
+
+scheduling_flags::scheduling_flags() {
+  const scheduler_options usual;
+  policy = usual.policy;
+  prefix_sharing = name_of(usual.sharing);
+  running_max = usual.limits.running_max;
+  waiting_max = usual.limits.waiting_max;
+  rows_max = usual.budget.rows_max;
+  prompt_chunk_rows = usual.budget.prompt_chunk_rows_max;
+  step_ms = static_cast<std::uint32_t>(usual.budget.time_max.count() / 1000);
+}
+
+void add_scheduling_flags(command c, scheduling_flags& flags) {
+  c.add("--policy", flags.policy, "Order of requests: fifo, or fair_share between tenants")
+      .one_of({"fifo", "fair_share"})
+      .group("Scheduling");
+  c.add(
+       "--prefix-sharing", flags.prefix_sharing,
+       "Share the KV of common prompt prefixes: off, within a tenant, or among all tenants, who can then tell from the "
+       "time to the first token what others asked")
+      .one_of({prefix_sharing_names.begin(), prefix_sharing_names.end()})
+      .group("Scheduling");
+  c.add("--running-max", flags.running_max, "Most answers in computation at once").range(1, 4096).group("Scheduling");
+  c.add("--waiting-max", flags.waiting_max, "Most answers that wait for that; beyond it: 429")
+      .range(0, 65536)
+      .group("Scheduling");
+  c.add("--rows-max", flags.rows_max, "Most rows of one forward pass").range(1, 8192).group("Scheduling");
+  c.add("--prompt-chunk-rows", flags.prompt_chunk_rows, "Most rows of one prompt in one pass")
+      .range(1, 8192)
+      .group("Scheduling");
+  c.add("--step-ms", flags.step_ms, "Most predicted milliseconds of one pass").range(1, 60000).group("Scheduling");
+}
+
+scheduler_options to_scheduler_options(const scheduling_flags& flags) {
+  scheduler_options options;
+  options.policy = flags.policy;
+  options.sharing = parse_prefix_sharing(flags.prefix_sharing);
+  options.limits.running_max = flags.running_max;
+  options.limits.waiting_max = flags.waiting_max;
+  options.budget.rows_max = flags.rows_max;
+  options.budget.prompt_chunk_rows_max = flags.prompt_chunk_rows;
+  options.budget.time_max = microseconds{std::int64_t{flags.step_ms} * 1000};
+  return options;
+}
+
+serve_flags::serve_flags()
+    : answer_timeout(
+          std::chrono::duration_cast<std::chrono::seconds>(transport::http_front::options{}.answer_timeout).count()),
+      connections_max(transport::http_front::options{}.connections_max),
+      live_sessions_max(edit_limits{}.sessions_max),
+      live_mib(edit_limits{}.bytes_max >> 20),
+      live_idle_seconds(edit_limits{}.idle_seconds_max) {}
+
+namespace {
+
+/// What `serve` and `gateway` have in common.
+void add_http_flags(command c, serve_flags& flags) {
+  add_method_flags(c, flags.method);
+  add_eviction_flags(c, flags.eviction);
+  c.add("-l,--listen", flags.listen, "HOST:PORT; port 0 takes a free one").group("HTTP");
+  c.add("--port-file", flags.port_file, "Write the port that was bound to this file").group("HTTP");
+  c.add("--api-key", flags.api_keys, "Accept this key (repeatable): KEY or TENANT:KEY").group("HTTP");
+  c.add("--api-key-file", flags.api_key_file, "Accept the keys in this file, one per line")
+      .existing_file()
+      .group("HTTP");
+  c.add_flag("--insecure", flags.insecure, "Without keys, serve everybody who can reach the address").group("HTTP");
+  c.add("--allowed-hosts", flags.allowed_hosts,
+        "Without keys, names besides localhost by which clients may call the server, and from where pages in a browser "
+        "may")
+      .separator(',')
+      .group("HTTP");
+  c.add("--cors-origin", flags.cors_origins,
+        "Origins such as https://example.org whose pages may use the server from a browser; with API keys also *, for "
+        "all")
+      .separator(',')
+      .group("HTTP");
+  c.add_flag("--metrics-open", flags.metrics_open, "With keys, serve /metrics to who has none").group("HTTP");
+  c.add_flag("--accept-any-model", flags.accept_any_model, "Answer whatever model a request names").group("HTTP");
+  c.add("--compat", flags.compat, "Speak to routers made for another server, too: vllm, its metrics and endpoints")
+      .one_of({"vllm"})
+      .group("HTTP");
+  c.add("--shutdown-timeout", flags.shutdown_timeout, "Seconds that running requests get after SIGTERM")
+      .range(0.0, 86400.0)
+      .group("HTTP");
+  c.add("--answer-timeout", flags.answer_timeout,
+        "Seconds without any sign of an answer after which its request fails with 504")
+      .range(1, 604800)
+      .group("HTTP");
+  c.add("--connections-max", flags.connections_max,
+        "Most connections at once; when all are in use, the longest idle one is closed for a new one")
+      .range(1, 1000000)
+      .group("HTTP");
+  c.add("--connections-per-address", flags.connections_per_address,
+        "Most connections of one remote address, but for loopback; 0: a quarter of all")
+      .range(0, 1000000)
+      .group("HTTP");
+  c.add("--live-sessions-max", flags.live_sessions_max,
+        "Most live sessions at once; with API keys a quarter of them for one tenant")
+      .range(0, 65536)
+      .group("HTTP");
+  c.add("--live-mib", flags.live_mib,
+        "Most MiB that the files of live sessions and their tokens hold together; with API keys a quarter for one "
+        "tenant; beyond it: 429")
+      .range(1, 1 << 20)
+      .group("HTTP");
+  c.add("--live-idle-seconds", flags.live_idle_seconds, "Seconds without a call after which a live session ends")
+      .range(1, 604800)
+      .group("HTTP");
+  c.add("--pool-patience", flags.pool_patience,
+        "Seconds that an answer waits for a worker when there is none for it; then its request fails with 503")
+      .range(0.0, 86400.0)
+      .group("Processes");
+  add_bridge_flags(c, flags.peers);
+}
+
+microseconds to_microseconds(double seconds) { return microseconds{static_cast<std::int64_t>(seconds * 1e6)}; }
+
+constexpr const char* alias_help =
+    "Name of the model for clients, and how tokens are chosen where a request does not say: NAME or "
+    "NAME:temperature=0,top_p=0.9; default: the file's name (repeatable: other names)";
+
+/// The first name is the model's own; with settings it is an alias of itself, too.
+result<void> set_names(const std::vector<std::string>& given, const std::string& otherwise, engine_options& out) {
+  out.model_name = otherwise;
+  for (const auto& text : given) {
+    const auto named = model::parse_named_sampling(text);
+    if (!named) return failure{errc::invalid_argument, "--alias: " + named.error().context};
+    if (&text == &given.front()) out.model_name = named->name;
+    if (text != out.model_name) out.aliases.push_back(text);
+  }
+  return {};
+}
+
+void add_event_flags(command c, serve_flags& flags) {
+  c.add("--kv-events", flags.kv_events,
+        "Endpoint where routers made for vLLM subscribe to what the prefix cache keeps: ipc://PATH, or with "
+        "--insecure-plaintext tcp://HOST:PORT. Who connects there reads the prompts")
+      .group("HTTP");
+  c.add("--kv-events-replay", flags.kv_events_replay, "Endpoint where they ask for events that they missed")
+      .group("HTTP");
+  c.add("--kv-events-topic", flags.kv_events_topic, "Default: kv@LISTEN@MODEL, of --listen and the model's name")
+      .group("HTTP");
+}
+
+result<std::optional<transport::publisher_options>> to_publisher_options(const serve_flags& flags,
+                                                                         const engine_roles& roles) {
+  if (flags.kv_events.empty()) {
+    if (flags.kv_events_replay.empty() && flags.kv_events_topic.empty()) return {std::nullopt};
+    return failure{errc::invalid_argument, "--kv-events-replay and --kv-events-topic require --kv-events"};
+  }
+  if (!roles.target) {
+    return failure{errc::invalid_argument,
+                   "--kv-events has no effect with --remote target: the prefix cache is where the target model is"};
+  }
+  return {transport::publisher_options{
+      .endpoint = flags.kv_events,
+      .replay_endpoint = flags.kv_events_replay,
+      .topic = flags.kv_events_topic.empty() ? "kv@" + flags.listen + "@" + model_name : flags.kv_events_topic,
+      .insecure_plaintext = flags.peers.insecure_plaintext}};
+}
+
+}  // namespace
+
+void add_serve_flags(command c, serve_flags& flags) {
+  add_model_flags(c, flags.models);
+  add_http_flags(c, flags);
+  c.add("--alias", flags.aliases, alias_help).group("HTTP");
+  add_scheduling_flags(c, flags.scheduling);
+  c.add("--remote", flags.remote, "Models that this process does not run itself: target, draft or both; needs --bridge")
+      .one_of({"target", "draft"})
+      .separator(',')
+      .group("Processes");
+  c.add("--script", flags.script, "For tests: answers that are written instead of the model's own; see tests/server")
+      .existing_file()
+      .group("");
+  add_event_flags(c, flags);
+  c.add("--bridge", flags.bridge, "Endpoint where workers dial in, and share the work: ipc://PATH or tcp://HOST:PORT")
+      .group("Processes");
+}
+
+void add_gateway_flags(command c, serve_flags& flags) {
+  c.add("--join", flags.joins, "A broker's endpoint (repeatable: all are joined)").require().group("Processes");
+  add_http_flags(c, flags);
+  c.add("--answers-max", flags.answers_max, "Most answers in progress at once; beyond it: 429")
+      .range(1, 1 << 20)
+      .group("HTTP");
+}
+
+result<engine_options> to_gateway_options(const serve_flags& flags) {
+  engine_options options;
+  options.roles = {.front = true, .target = false, .draft = false};
+  options.bridge.joins = flags.joins;
+  options.bridge.insecure_plaintext = flags.peers.insecure_plaintext;
+  options.pool_patience = to_microseconds(flags.pool_patience);
+  if (!flags.peers.keys_folder.empty()) {
+    REDLINE_TRY(load_peer_keys(flags.peers.keys_folder, process_role::gateway, options.bridge));
+  }
+  return options;
+}
+
+result<engine_options> to_engine_options(const serve_flags& flags) {
+  REDLINE_TRY_ASSIGN(engine_options options, to_engine_options(flags.models));
+  options.scheduling = to_scheduler_options(flags.scheduling);
+  for (const auto& role : flags.remote) (role == "target" ? options.roles.target : options.roles.draft) = false;
+  if (!flags.remote.empty() && flags.bridge.empty()) {
+    return failure{errc::invalid_argument, "--remote requires --bridge, the endpoint where its workers dial in"};
+  }
+  REDLINE_TRY(refuse_idle_options(flags, options.roles));
+  REDLINE_TRY(set_names(flags.aliases, stem(flags.models.model), options));
+  REDLINE_TRY_ASSIGN(options.cache_events, to_publisher_options(flags, options.roles, options.model_name));
+  options.pool_patience = to_microseconds(flags.pool_patience);
+  if (!flags.bridge.empty()) {
+    REDLINE_TRY_ASSIGN(options.broker, to_broker_options({.listens = {flags.bridge}, .peers = flags.peers}));
+  }
+  return options;
+}
+
+void set_gateway_limits(const serve_flags& flags, gateway_services& services) {
+  services.accept_any_model = flags.accept_any_model;
+  services.metrics_are_open = flags.metrics_open;
+  services.speaks_vllm = flags.compat == "vllm";
+  services.eviction_defaults = to_eviction_options(flags.eviction);
+  services.sessions_max =
+      flags.joins.empty() ? flags.scheduling.running_max + flags.scheduling.waiting_max : flags.answers_max;
+  services.editing.sessions_max = flags.live_sessions_max;
+  services.editing.tenant_sessions_max =
+      services.keys.empty() ? flags.live_sessions_max : std::max<std::size_t>(1, flags.live_sessions_max / 4);
+  services.editing.bytes_max = flags.live_mib << 20;
+  services.editing.tenant_bytes_max = services.editing.bytes_max / (services.keys.empty() ? 1 : 4);
+  services.editing.idle_seconds_max = flags.live_idle_seconds;
+}
+
+void add_worker_flags(command c, worker_flags& flags) {
+  add_model_file_flag(c, flags.models);
+  add_memory_flags(c, flags.models);
+  add_draft_file_flag(c, flags.models);
+  c.add("--role", flags.role, "What this worker runs: the target model, the draft model, or both as a node")
+      .require()
+      .one_of({"target", "draft", "node"})
+      .group("Processes");
+  c.add("--join", flags.joins, "A broker's endpoint, or that of 'redline serve --bridge' (repeatable: all are joined)")
+      .require()
+      .group("Processes");
+  c.add("--alias", flags.aliases, alias_help).group("Processes");
+  c.add("--shutdown-timeout", flags.shutdown_timeout, "Seconds that gateways get after SIGTERM to go on elsewhere")
+      .range(0.0, 86400.0)
+      .group("Processes");
+  add_bridge_flags(c, flags.peers);
+  add_draft_context_flag(c, flags.models);
+  add_draft_length_flag(c, flags.models);
+  add_scheduling_flags(c, flags.scheduling);
+}
+
+result<engine_options> to_engine_options(const worker_flags& flags) {
+  REDLINE_TRY(refuse_idle_options(flags));
+  REDLINE_TRY_ASSIGN(engine_options options, to_engine_options(flags.models));
+  options.roles = {.front = false, .target = flags.role != "draft", .draft = flags.role != "target"};
+  if (flags.role == "draft") options.draft_path = std::exchange(options.target_path, {});
+  REDLINE_TRY(set_names(flags.aliases, stem(flags.models.model), options));
+  options.scheduling = to_scheduler_options(flags.scheduling);
+  options.bridge.joins = flags.joins;
+  options.bridge.insecure_plaintext = flags.peers.insecure_plaintext;
+  if (!flags.peers.keys_folder.empty()) {
+    REDLINE_TRY(load_peer_keys(flags.peers.keys_folder, process_role::worker, options.bridge));
+  }
+  return options;
+}
+
+void add_broker_flags(command c, broker_flags& flags) {
+  c.add("--listen", flags.listens,
+        "Endpoint where gateways and workers dial in: tcp://HOST:PORT or ipc://PATH (repeatable)")
+      .require()
+      .group("Processes");
+  add_bridge_flags(c, flags.peers);
+}
+
+result<transport::broker_options> to_broker_options(const broker_flags& flags) {
+  transport::broker_options options{.listens = flags.listens, .insecure_plaintext = flags.peers.insecure_plaintext};
+  if (!flags.peers.keys_folder.empty()) REDLINE_TRY(load_broker_keys(flags.peers.keys_folder, options));
+  return options;
+}
+
+result<listen_address> parse_listen_address(const std::string& text) {
+  const auto colon = text.rfind(':');
+  if (colon == std::string::npos) {
+    return failure{errc::invalid_argument, "--listen: expected HOST:PORT, found '" + text + "'"};
+  }
+  listen_address out{text.substr(0, colon), 0};
+  const char* end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data() + colon + 1, end, out.port);
+  if (error != std::errc() || stopped != end) {
+    return failure{errc::invalid_argument,
+                   "--listen: expected a port from 0 to 65535, found '" + text.substr(colon + 1) + "'"};
+  }
+  if (out.host.empty()) out.host = "127.0.0.1";
+  return out;
+}
+
+}  // namespace redline::actors::cli

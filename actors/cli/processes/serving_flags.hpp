@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "actors/cli/generation_flags.hpp"
+#include "actors/cli/model_flags.hpp"
+#include "transport/zmq/zmq_broker.hpp"
+
+namespace redline::actors {
+struct gateway_services;
+struct scheduler_options;
+}  // namespace redline::actors
+
+namespace redline::actors::cli {
+
+/// How requests share the target model. `serve` has them, and `worker` for the process that runs the target. Their
+/// defaults are those of scheduler_options.
+struct scheduling_flags {
+  scheduling_flags();
+
+  std::string policy;
+  std::string prefix_sharing;
+  std::uint32_t running_max, waiting_max, rows_max, prompt_chunk_rows, step_ms;
+};
+void add_scheduling_flags(command c, scheduling_flags& flags);
+scheduler_options to_scheduler_options(const scheduling_flags& flags);
+
+/// How processes of one deployment prove who they are.
+struct bridge_flags {
+  std::string keys_folder;
+  bool insecure_plaintext = false;
+};
+
+struct serve_flags {
+  serve_flags();
+
+  model_flags models;
+  method_flags method;
+  eviction_flags eviction;
+  scheduling_flags scheduling;
+  std::string listen = "127.0.0.1:8080";
+  std::string port_file;
+  std::vector<std::string> api_keys;
+  std::string api_key_file;
+  bool insecure = false;
+  std::vector<std::string> allowed_hosts;
+  std::vector<std::string> cors_origins;
+  bool metrics_open = false;
+  std::vector<std::string> aliases;  // the first is the model's name
+  bool accept_any_model = false;
+  std::string compat;            // "vllm", or empty
+  double shutdown_timeout = 30;  // seconds
+  std::int64_t answer_timeout;   // seconds
+  std::size_t connections_max;
+  std::size_t connections_per_address = 0;  // 0: a quarter of them
+  std::uint64_t live_sessions_max;
+  std::uint64_t live_mib;
+  std::int64_t live_idle_seconds;
+  std::string script;               // answers that are known, for tests and measurements
+  std::string kv_events;  // endpoints of publisher_options; empty: no events
+  std::string kv_events_replay;
+  std::string kv_events_topic;
+  std::vector<std::string> remote;  // "target", "draft"
+  std::string bridge;
+  std::vector<std::string> joins;    // of a gateway
+  std::uint32_t answers_max = 1024;  // of a gateway, in progress at once
+  double pool_patience = 20;         // seconds
+  bridge_flags peers;
+};
+void add_serve_flags(command c, serve_flags& flags);
+/// A gateway has those that concern clients, and joins brokers.
+void add_gateway_flags(command c, serve_flags& flags);
+/// Refuses options that would have no effect. Reads the key files.
+result<engine_options> to_engine_options(const serve_flags& flags);
+result<engine_options> to_gateway_options(const serve_flags& flags);
+/// The gateway's limits.
+void set_gateway_limits(const serve_flags& flags, gateway_services& services);
+
+struct worker_flags {
+  model_flags models;
+  scheduling_flags scheduling;
+  std::string role;                  // "target", "draft" or "node", which is both
+  std::vector<std::string> aliases;  // the first is the model's name
+  std::vector<std::string> joins;
+  double shutdown_timeout = 30;  // seconds
+  bridge_flags peers;
+};
+void add_worker_flags(command c, worker_flags& flags);
+/// The same.
+result<engine_options> to_engine_options(const worker_flags& flags);
+
+struct broker_flags {
+  std::vector<std::string> listens;
+  bridge_flags peers;
+};
+void add_broker_flags(command c, broker_flags& flags);
+/// Reads the key files.
+result<transport::broker_options> to_broker_options(const broker_flags& flags);
+
+struct listen_address {
+  std::string host;
+  std::uint16_t port = 0;
+};
+/// "HOST:PORT"; no host: loopback.
+result<listen_address> parse_listen_address(const std::string& text);
+
+}  // namespace redline::actors::cli

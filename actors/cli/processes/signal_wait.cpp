@@ -1,0 +1,71 @@
+#include "actors/cli/processes/signal_wait.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <stdexcept>
+#include <string_view>
+#include <system_error>
+#include <thread>
+
+namespace redline::actors::cli {
+namespace {
+
+// Of the handler, which may touch nothing but lock-free atomics and call little but write.
+int pipe_ends[2] = {-1, -1};
+std::atomic<bool> is_starting{true};
+std::atomic<int> signals_count{0};
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
+
+void take_signal(int number) {
+  const int before = errno;
+  const int count = ++signals_count;
+  if (is_starting) {
+    constexpr std::string_view text = "\nredline: ended by a signal while starting\n";
+    (void)!::write(STDERR_FILENO, text.data(), text.size());
+    ::_exit(0);
+  }
+  if (count > 2) ::_exit(128 + number);
+  const auto byte = static_cast<unsigned char>(number);
+  (void)!::write(pipe_ends[1], &byte, 1);
+  errno = before;
+}
+
+}  // namespace
+
+signal_wait::signal_wait() {
+  if (::pipe2(pipe_ends, O_CLOEXEC | O_NONBLOCK) != 0) throw std::system_error(errno, std::system_category(), "pipe2");
+  sigset_t ours;
+  sigemptyset(&ours);
+  sigaddset(&ours, SIGTERM);
+  sigaddset(&ours, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &ours, nullptr);
+  struct sigaction action {};
+  action.sa_handler = take_signal;
+  action.sa_flags = SA_RESTART;
+  action.sa_mask = ours;
+  sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGINT, &action, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  // All of the process's own threads block these signals: this one has them delivered at any time.
+  std::thread([ours] {
+    pthread_sigmask(SIG_UNBLOCK, &ours, nullptr);
+    for (;;) ::pause();
+  }).detach();
+}
+
+void signal_wait::note_started() { is_starting = false; }
+
+int signal_wait::wait(std::chrono::milliseconds limit) {
+  pollfd readable{pipe_ends[0], POLLIN, 0};
+  if (::poll(&readable, 1, static_cast<int>(limit.count())) <= 0) return 0;
+  unsigned char number = 0;
+  return ::read(pipe_ends[0], &number, 1) == 1 ? number : 0;
+}
+
+}  // namespace redline::actors::cli

@@ -1,0 +1,117 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+#include <zmq.hpp>
+
+#include "runtime/base/size_limits.hpp"
+#include "transport/zmq/pool_wire.hpp"
+#include "transport/zmq/zmq_endpoint.hpp"
+
+namespace redline::transport {
+
+/// How a process takes part in a pool.
+struct bridge_options {
+  std::vector<std::string> joins;  // endpoints of brokers; all are dialled
+  bool insecure_plaintext = false;
+  std::optional<curve_keys> own_keys;
+  std::string server_public_key;  // the brokers', needed with own_keys
+  std::string card;               // what this process says of itself
+  pool_rules rules;
+  link_limits limits;
+  /// This process's number is another one's, too: it should run again, which draws another. From the bridge's thread.
+  std::function<void()> on_number_taken;
+};
+
+/// Carries frames between this process and others, through brokers. Lives on its own thread; `update_card` and
+/// `tell_again` may be called from any.
+class zmq_bridge {
+ public:
+  /// How frames reach this process's own workers.
+  struct inside {
+    std::function<bool(std::uint16_t worker)> has_worker;
+    /// False when the worker's queue is full.
+    std::function<bool(const actor::envelope&, std::string_view body)> deliver;
+  };
+
+  /// outbound: where frames of this process for others come from, bound already.
+  zmq_bridge(zmq::context_t& context, incarnation self, bridge_options options, std::vector<actor::address> watchers,
+             zmq::socket_t outbound, inside inside);
+
+  /// Until `running` is false; then says goodbye.
+  void run(const std::atomic<bool>& running);
+  void update_card(std::string card);
+  /// Tells the watchers of everybody who is here once more, for one that has lost what it knew. From any thread.
+  void tell_again() { is_to_tell_again_ = true; }
+
+ private:
+  using clock = std::chrono::steady_clock;
+
+  struct member {
+    std::uint64_t life = 0;
+    std::uint8_t role = 0;
+    std::string card;
+    std::string unfit;  // why frames are not exchanged with it, though the broker knows it
+  };
+  struct broker_link {
+    std::string endpoint;
+    zmq::socket_t socket;
+    std::uint64_t life = 0;  // of the broker; 0: not met
+    clock::time_point heard;
+    std::string refused;             // why the broker does not take this process
+    clock::time_point missed_since;  // when it was met last, or first called
+    bool is_missed = false;          // which the log says
+    std::map<actor::process_number, member> members;
+    std::uint64_t sent_bytes = 0, acknowledged_bytes = 0;
+    std::uint64_t received_bytes = 0, told_bytes = 0;
+  };
+  /// Another process, over all links.
+  struct peer {
+    member is;
+    bool in_limbo = false;  // no link leads to it at the moment
+    clock::time_point lost_at;
+  };
+
+  void connect(broker_link& link);
+  void forward_out();
+  void take_in(broker_link& link);
+  void take_control(broker_link& link, const actor::envelope& head, std::string_view body);
+  void take_news(broker_link& link, const member_news& news);
+  void be_refused(broker_link& link, const std::string& why);
+  void hear_of_twin(std::string_view body);
+  bool send_control(broker_link& link, actor::message_id what, std::string_view body);
+  bool send_frame(broker_link& link, const actor::envelope& head, std::string_view body);
+  void say_hello(broker_link& link);
+  void beat(clock::time_point now);
+  void lose_link(broker_link& link, const std::string& why);
+  [[nodiscard]] broker_link* find_link(actor::process_number process, std::uint64_t life);
+  /// Compares what the links know of a process with what was told of it.
+  void review(actor::process_number process, const std::string& why, bool is_certain);
+  void tell_watchers(const actor::process_number process, bool reachable, std::string why, const member* is);
+  void deliver(const actor::frame& f);
+
+  incarnation self_;
+  bridge_options options_;
+  std::vector<actor::address> watchers_;
+  zmq::socket_t outbound_;
+  inside inside_;
+  std::vector<broker_link> links_;
+  std::map<actor::process_number, peer> peers_;
+  std::vector<zmq::message_t> parts_;
+  std::mutex card_mutex_;
+  std::string card_;
+  std::atomic<bool> card_changed_{false};
+  std::atomic<bool> is_to_tell_again_{false};
+};
+
+/// What sockets towards other processes have in common.
+void set_link_options(zmq::socket_t& socket, const link_limits& limits);
+
+}  // namespace redline::transport

@@ -1,0 +1,210 @@
+#include "transport/zmq/zmq_fabric.hpp"
+
+#include <pthread.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <thread>
+#include <utility>
+#include <zmq.hpp>
+
+#include "runtime/base/environment.hpp"
+#include "runtime/base/log.hpp"
+#include "transport/zmq/zmq_bridge.hpp"
+#include "transport/zmq/zmq_broker.hpp"
+#include "transport/zmq/zmq_parts.hpp"
+
+namespace redline::transport {
+
+using actor::address;
+using actor::envelope;
+using actor::frame;
+
+namespace {
+
+std::string worker_endpoint(std::uint16_t number) { return "inproc://worker-" + std::to_string(number); }
+constexpr const char* bridge_endpoint = "inproc://bridge";
+constexpr const char* broker_endpoint = "inproc://broker";
+
+void note_dropped(const std::string& what) { log_line(log_level::debug, "fabric", "dropped " + what); }
+
+}  // namespace
+
+/// A thread's sockets towards others, by endpoint.
+class outlets {
+ public:
+  explicit outlets(zmq::context_t& context) : context_(context) {}
+
+  zmq::socket_t& find(const std::string& endpoint) {
+    auto it = sockets_.find(endpoint);
+    if (it == sockets_.end()) {
+      it = sockets_.emplace(endpoint, zmq::socket_t(context_, ZMQ_PUSH)).first;
+      it->second.set(zmq::sockopt::sndhwm, inproc_frames_max);
+      it->second.set(zmq::sockopt::linger, 0);
+      it->second.connect(endpoint);
+    }
+    return it->second;
+  }
+  void open(const fabric_layout& layout) {
+    for (const auto number : layout.workers) find(worker_endpoint(number));
+  }
+
+ private:
+  zmq::context_t& context_;
+  std::map<std::string, zmq::socket_t> sockets_;
+};
+
+struct zmq_fabric::state {
+  actor::process_number process = 0;
+  fabric_layout layout;
+  zmq::context_t context{1};
+  /// By worker number; links may be made while others send.
+  std::array<std::atomic<bool>, 256> workers{};
+  std::unique_ptr<zmq_broker> broker;
+  std::unique_ptr<zmq_bridge> bridge;
+  std::atomic<bool> bridge_running{false};
+  std::thread bridge_thread;
+};
+
+class zmq_link final : public actor::link {
+ public:
+  zmq_link(zmq_fabric::state& fabric, std::uint16_t number)
+      : fabric_(fabric), inbox_(fabric.context, ZMQ_PULL), outlets_(fabric.context) {
+    inbox_.set(zmq::sockopt::rcvhwm, inproc_frames_max);
+    inbox_.set(zmq::sockopt::linger, 0);
+    inbox_.bind(worker_endpoint(number));
+    outlets_.open(fabric.layout);
+    if (fabric.layout.has_bridge) outlets_.find(bridge_endpoint);
+  }
+
+  result<void> send(const frame& f) override try {
+    const actor::process_number process = actor::process_of(f.head.to);
+    std::string endpoint;
+    if (process == fabric_.process) {
+      const std::uint16_t number = actor::worker_of(f.head.to);
+      if (number >= fabric_.workers.size() || !fabric_.workers[number]) {
+        return failure{errc::unreachable, "no worker " + std::to_string(number) + " in this process"};
+      }
+      endpoint = worker_endpoint(number);
+    } else {
+      if (!fabric_.bridge_running) {
+        return failure{errc::unreachable, "no bridge leads to process " + std::to_string(process)};
+      }
+      endpoint = bridge_endpoint;
+    }
+    if (!send_parts(outlets_.find(endpoint), actor::encode(f.head), f.body)) {
+      return failure{errc::mailbox_full, "the queue to " + endpoint + " is full"};
+    }
+    return {};
+  } catch (const zmq::error_t& e) {
+    return failure{errc::unreachable, std::string("ZeroMQ: ") + e.what()};
+  }
+
+  std::optional<frame> receive() override try {
+    while (receive_parts(inbox_, parts_)) {
+      auto head = parts_.size() == 2 ? read_envelope(view(parts_[0])) : std::nullopt;
+      if (head) return frame{std::move(*head), std::string(view(parts_[1]))};
+      note_dropped("bytes that are no frame");
+    }
+    return std::nullopt;
+  } catch (const zmq::error_t&) {
+    return std::nullopt;  // the context is closing
+  }
+
+  void wait(microseconds at_most) override try {
+    zmq::pollitem_t item{inbox_.handle(), 0, ZMQ_POLLIN, 0};
+    const auto millis = std::chrono::ceil<std::chrono::milliseconds>(at_most);
+    zmq::poll(&item, 1, millis);
+  } catch (const zmq::error_t&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // interrupted, or the context is closing
+  }
+
+  [[nodiscard]] int descriptor() { return inbox_.get(zmq::sockopt::fd); }
+
+ private:
+  zmq_fabric::state& fabric_;
+  zmq::socket_t inbox_;
+  outlets outlets_;
+  std::vector<zmq::message_t> parts_;
+};
+
+zmq_fabric::zmq_fabric(actor::process_number process, fabric_layout layout) : state_(std::make_unique<state>()) {
+  state_->process = process;
+  state_->layout = std::move(layout);
+}
+zmq_fabric::~zmq_fabric() { stop_bridge(); }
+
+std::unique_ptr<actor::link> zmq_fabric::make_link(std::uint16_t number) {
+  REDLINE_ASSERT(number < state_->workers.size() && !state_->workers[number], "two links for one worker");
+  auto made = std::make_unique<zmq_link>(*state_, number);
+  state_->workers[number] = true;
+  return made;
+}
+
+result<void> zmq_fabric::start_broker(const broker_options& options) {
+  auto broker = std::make_unique<zmq_broker>(&state_->context);
+  REDLINE_TRY(broker->start(options, broker_endpoint));
+  state_->broker = std::move(broker);
+  return {};
+}
+
+result<void> zmq_fabric::start_bridge(bridge_options options, std::vector<address> watchers) {
+  for (const auto& endpoint : options.joins) {
+    REDLINE_TRY(check_endpoint(endpoint, options.own_keys.has_value(), options.insecure_plaintext));
+  }
+  if (state_->broker) options.joins.push_back(broker_endpoint);
+  try {
+    zmq::socket_t outbound(state_->context, ZMQ_PULL);
+    outbound.set(zmq::sockopt::rcvhwm, inproc_frames_max);
+    outbound.bind(bridge_endpoint);
+    auto to_workers = std::make_shared<outlets>(state_->context);
+    to_workers->open(state_->layout);
+    zmq_bridge::inside inside{
+        .has_worker = [s = state_.get()](std::uint16_t n) { return n < s->workers.size() && s->workers[n]; },
+        .deliver =
+            [to_workers](const envelope& head, std::string_view body) {
+              return send_parts(to_workers->find(worker_endpoint(actor::worker_of(head.to))), actor::encode(head),
+                                body);
+            }};
+    const incarnation self{state_->process, real_environment().random() | 1};
+    state_->bridge = std::make_unique<zmq_bridge>(state_->context, self, std::move(options), std::move(watchers),
+                                                  std::move(outbound), std::move(inside));
+    state_->bridge_running = true;
+    state_->bridge_thread = std::thread([s = state_.get()] {
+      pthread_setname_np(pthread_self(), "redline-bridge");
+      s->bridge->run(s->bridge_running);
+    });
+  } catch (const zmq::error_t& e) {
+    return failure{errc::io_error, std::string("cannot join the pool: ") + e.what()};
+  }
+  return {};
+}
+
+void zmq_fabric::update_card(const std::string& card) {
+  if (state_->bridge) state_->bridge->update_card(card);
+}
+
+void zmq_fabric::tell_peers_again() {
+  if (state_->bridge) state_->bridge->tell_again();
+}
+
+const zmq_broker* zmq_fabric::broker() const { return state_->broker.get(); }
+
+void zmq_fabric::stop_bridge() {
+  state_->bridge_running = false;
+  if (state_->bridge_thread.joinable()) state_->bridge_thread.join();
+  state_->bridge.reset();
+  state_->broker.reset();
+}
+
+actor::process_number zmq_fabric::process() const { return state_->process; }
+
+int readable_descriptor(actor::link& l) {
+  auto* typed = dynamic_cast<zmq_link*>(&l);
+  REDLINE_ASSERT(typed != nullptr, "not a link of a zmq_fabric");
+  return typed->descriptor();
+}
+
+}  // namespace redline::transport
