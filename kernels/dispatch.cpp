@@ -18,6 +18,7 @@ const std::vector<target_info>& list_targets() {
     const cpu_features& cpu = this_cpu();
     add(amx_table(), cpu.amx_bf16 && cpu.avx512_bf16 && permit_amx() && amx_multiplies(),
         "AMX-BF16 with AVX-512 BF16, or the system does not permit its use");
+    add(avx512vnni_table(), cpu.avx512_vnni, "AVX-512 VNNI");
     add(avx512_table(), cpu.avx512, "AVX-512 F, BW, DQ and VL");
     add(avx2_table(), cpu.avx2, "AVX2, FMA and F16C");
     add(blas_table(), true, {});

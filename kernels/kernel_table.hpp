@@ -6,32 +6,17 @@
 #include <limits>
 #include <string_view>
 
+#include "kernels/kv_layout.hpp"
 #include "kernels/weight_type.hpp"
 
 namespace redline::kernels {
 
-/// Storage of keys and values.
-enum class element_type : std::uint8_t { f32, f16, bf16 };
-inline constexpr std::array all_element_types = {element_type::f32, element_type::f16, element_type::bf16};
 /// How the two halves of a rotated pair lie in a head: neighbours, or half of the rotated part apart.
 enum class rope_pairs : std::uint8_t { adjacent, half_split };
 
 /// Outputs that are computed together: the lanes of one vector.
 inline constexpr std::size_t panel_rows = 16;
-/// Keys lie in tiles of this many tokens, dimension-major, so that a score tile is one small GEMM panel.
-inline constexpr std::size_t tile_tokens = 16;
-/// Tokens in one page of KV storage.
-inline constexpr std::size_t kv_page_tokens = 32;
-
-[[nodiscard]] constexpr std::size_t round_up(std::size_t n, std::size_t multiple) {
-  return (n + multiple - 1) / multiple * multiple;
-}
 [[nodiscard]] constexpr std::size_t panels_for(std::size_t rows) { return (rows + panel_rows - 1) / panel_rows; }
-[[nodiscard]] constexpr std::size_t bytes_of(element_type type) { return type == element_type::f32 ? 4 : 2; }
-[[nodiscard]] constexpr std::string_view name_of(element_type type) {
-  constexpr std::string_view names[] = {"f32", "f16", "bf16"};
-  return names[static_cast<std::size_t>(type)];
-}
 /// A weight matrix [rows, columns] in the layout of the table that packed it. Panel i holds rows [16 i, 16 i + 16).
 struct packed_view {
   weight_type type = weight_type::f32;
@@ -65,15 +50,6 @@ struct attention_tile {
   std::uint32_t first_token = 0;   // index in the sequence's table
   std::uint16_t count = 0;         // 1..tile_tokens, all in the tile of first_slot
   std::uint16_t offset_index = 0;  // which rotation of the query belongs to these keys
-};
-
-/// Where the keys and values of one (layer, KV head) lie. Page p begins page_stride_bytes * p after both pointers.
-/// keys: [2 tiles][head_dim][16 tokens]. values: [32 tokens][head_dim rounded up to 16].
-struct kv_view {
-  std::byte* keys = nullptr;
-  std::byte* values = nullptr;
-  std::size_t page_stride_bytes = 0;
-  element_type type = element_type::f32;
 };
 
 /// Attention of `rows` consecutive rows of one run, for the query heads that share one KV head.
@@ -127,7 +103,7 @@ inline constexpr std::size_t attention_score_stride = attention_block_tokens + 1
                                                              std::size_t offset_count) {
   const std::size_t vectors = round_up(rows * group, 16);
   const std::size_t width = round_up(head_dim, 32);
-  return vectors * (width * (offset_count + 2) + attention_score_stride + 2 + 32 + tile_tokens + 64) +
+  return vectors * (width * (offset_count + 2) + attention_score_stride + 2 + 32 + tile_tokens + 64 + 272) +
          8 * width * tile_tokens + attention_block_tokens * width + 15 * 16;
 }
 
@@ -188,7 +164,7 @@ struct kernel_table {
   /// scratch is not used.
   void (*join_attention)(const attention_args& args);
 
-  /// Conversions between floats and a storage type, rounding to nearest even; NaN stays NaN.
+  /// Conversions between floats and a storage type other than q8_0, rounding to nearest even; NaN stays NaN.
   /// Narrowing to f16 stops at +-65504.
   void (*narrow)(element_type type, const float* x, std::size_t n, void* out);
   void (*widen)(element_type type, const void* x, std::size_t n, float* out);
@@ -199,13 +175,5 @@ struct kernel_table {
   float (*multiply_add_loop)(std::size_t iterations);
   float (*read_loop)(const float* x, std::size_t n);
 };
-
-/// Bytes of the keys (= offset of the values) and of both, of one (layer, KV head) in one page.
-[[nodiscard]] constexpr std::size_t kv_key_bytes(element_type type, std::size_t head_dim) {
-  return kv_page_tokens * head_dim * bytes_of(type);
-}
-[[nodiscard]] constexpr std::size_t kv_head_bytes(element_type type, std::size_t head_dim) {
-  return round_up(kv_key_bytes(type, head_dim), 64) + kv_page_tokens * round_up(head_dim, 16) * bytes_of(type);
-}
 
 }  // namespace redline::kernels

@@ -16,6 +16,19 @@ std::string chosen_word(const std::string& setting) {
   return setting.substr(open + 1, close - open - 1);
 }
 
+held_memory read_held_memory() {
+  held_memory held;
+  std::ifstream rollup("/proc/self/smaps_rollup");
+  std::string line;
+  std::getline(rollup, line);  // the range
+  std::string key;
+  for (std::uint64_t kib = 0; rollup >> key >> kib; rollup.ignore(std::numeric_limits<std::streamsize>::max(), '\n')) {
+    if (key == "Rss:") held.resident_bytes = kib << 10;
+    if (key == "AnonHugePages:") held.huge_bytes = kib << 10;
+  }
+  return held;
+}
+
 machine_memory read_machine_memory() {
   machine_memory m;
   m.total_bytes =

@@ -25,6 +25,14 @@ struct machine_memory {
 };
 machine_memory read_machine_memory();
 
+/// What of this process's memory is there, and lies in transparent huge pages; zeros where the system does not say.
+struct held_memory {
+  std::uint64_t resident_bytes = 0;
+  std::uint64_t huge_bytes = 0;
+};
+/// Walks the process's page tables: milliseconds.
+held_memory read_held_memory();
+
 /// The word in brackets in "always [madvise] never"; "unknown" without one.
 std::string chosen_word(const std::string& setting);
 

@@ -5,8 +5,9 @@
 
 namespace redline::kernels {
 
-/// Zeroed memory straight from the operating system, page-aligned, backed by huge pages where offered. Pages cost
-/// nothing until they are touched. Moves, never copies.
+/// Zeroed memory straight from the operating system, page-aligned, backed by huge pages where offered: from 2 MiB on it
+/// begins at a multiple of 2 MiB, and what follows the last whole 2 MiB lies in small pages, so that nothing is rounded
+/// up. Pages cost nothing until they are touched. Moves, never copies.
 class memory_block {
  public:
   memory_block() = default;

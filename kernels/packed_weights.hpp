@@ -10,21 +10,24 @@ namespace redline::kernels {
 class packed_weights {
  public:
   packed_weights() = default;
-  /// source: [rows, columns] in the file's layout (row_bytes each); not needed afterwards. Throws std::bad_alloc.
+  /// source: [rows, columns] in the file's layout (row_bytes each); not needed afterwards. place: size_bytes() of the
+  /// caller's memory, 64-byte aligned, that outlives this; without it the matrix has memory of its own. Throws
+  /// std::bad_alloc.
   packed_weights(const kernel_table& table, worker_team& team, weight_type type, std::size_t rows, std::size_t columns,
-                 const std::byte* source);
+                 const std::byte* source, std::byte* place = nullptr);
 
-  [[nodiscard]] packed_view view() const { return {type_, rows_, columns_, panel_bytes_, memory_.data()}; }
+  [[nodiscard]] packed_view view() const { return {type_, rows_, columns_, panel_bytes_, panels_}; }
   [[nodiscard]] std::size_t rows() const { return rows_; }
   [[nodiscard]] std::size_t columns() const { return columns_; }
-  [[nodiscard]] std::size_t size_bytes() const { return memory_.size(); }
+  [[nodiscard]] std::size_t size_bytes() const { return panels_for(rows_) * panel_bytes_; }
 
  private:
   weight_type type_ = weight_type::f32;
   std::size_t rows_ = 0;
   std::size_t columns_ = 0;
   std::size_t panel_bytes_ = 0;
-  memory_block memory_;
+  memory_block memory_;  // empty when the caller has it
+  std::byte* panels_ = nullptr;
 };
 
 }  // namespace redline::kernels

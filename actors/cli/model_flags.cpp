@@ -31,7 +31,7 @@ void add_draft_context_flag(command c, model_flags& flags) {
 }
 
 void add_memory_flags(command c, model_flags& flags) {
-  c.add("--kv", flags.kv, "Type of cached keys and values").one_of({"f32", "f16", "bf16"}).group("Models");
+  c.add("--kv", flags.kv, "Type of cached keys and values").one_of({"f32", "f16", "bf16", "q8_0"}).group("Models");
   add_threads_flag(c, flags.threads)
       .describe("Compute threads per model; 0: the CPUs this process may use")
       .group("Models");

@@ -25,7 +25,7 @@ namespace redline::studies {
 namespace {
 
 void add_kv_flag(CLI::App& c, std::string& kv, const char* help = "Element type of keys and values") {
-  c.add_option("--kv", kv, help)->check(CLI::IsMember({"f32", "f16", "bf16"}))->capture_default_str();
+  c.add_option("--kv", kv, help)->check(CLI::IsMember({"f32", "f16", "bf16", "q8_0"}))->capture_default_str();
 }
 CLI::Option* add_json_flag(CLI::App& c, std::string& path, const std::string& what) {
   return c.add_option("--json", path, "Write " + what + " to this file as JSON")->type_name("FILE");

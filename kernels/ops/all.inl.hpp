@@ -3,6 +3,8 @@
 
 #include "kernels/ops/chunks.inl.hpp"
 
+#include "kernels/ops/lane_functions.inl.hpp"
+
 #include "kernels/ops/pointwise.inl.hpp"
 
 #include "kernels/ops/formats.inl.hpp"
@@ -13,9 +15,17 @@
 
 #include "kernels/ops/kv_access.inl.hpp"
 
+#include "kernels/ops/q8_blocks.inl.hpp"
+
+#include "kernels/ops/store_kv.inl.hpp"
+
 #include "kernels/ops/rotate_keys.inl.hpp"
 
 #include "kernels/ops/attention_kv_splits.inl.hpp"
+
+#include "kernels/ops/attention_work.inl.hpp"
+
+#include "kernels/ops/attention_integers.inl.hpp"
 
 #include "kernels/ops/attention.inl.hpp"
 

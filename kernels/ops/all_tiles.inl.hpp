@@ -15,13 +15,13 @@
 
 #include "kernels/ops/attention_tiles.inl.hpp"
 
-/// Products and attention by tiles, the rest as on AVX-512.
+/// Products by tiles, and attention unless keys and values are integers already; the rest as on AVX-512.
 kernel_table tile_table(std::string_view name) {
-  kernel_table t = avx512_table();
+  kernel_table t = best_avx512_table();
   t.name = name;
   t.one_chain = false;
   t.product_error = 0x1p-7F;
-  t.unrounded = &avx512_table();
+  t.unrounded = &best_avx512_table();
   t.panels_step = tile_panels_max;
   t.attention_vectors = 96;
   t.gemm = gemm_by_tiles;

@@ -1,34 +1,7 @@
-// Attention of a few rows against a page table, in blocks of tokens with a running maximum (Milakov & Gimelshein 2018;
-// Dao et al. 2022). A block's keys and values become floats once and serve all query vectors: a key tile is a panel
-// whose "rows" are 16 tokens, a stretch of values is a panel whose "rows" are 16 dimensions and whose k-steps are
-// tokens.
-//
-// Order of every sum: a score is one chain over the dimensions. Blocks end at multiples of attention_block_tokens of
-// the token's index in the table, KV splits at multiples of kv_split_tokens (attention_kv_splits.inl.hpp); between
-// blocks sums are scaled to the new maximum. Within one, lane t % 16 sums the weights of the tokens t and an output is
-// one chain over the tokens. A row's bits do not depend on where the tokens are stored, which rows share the call, or
-// how many tokens other rows see.
-
-template<class T>
-inline void scatter_key(const T* key, std::size_t head_dim, std::byte* tile, std::size_t lane) {
-  T* to = reinterpret_cast<T*>(tile) + lane;
-  for (std::size_t d = 0; d < head_dim; ++d) to[d * tile_tokens] = key[d];
-}
-
-void store_kv(const kv_view& kv, std::size_t slot, std::size_t head_dim, const float* key, const float* value) {
-  auto* tile = const_cast<std::byte*>(key_tile(kv, slot, head_dim));
-  auto* row = const_cast<std::byte*>(value_row(kv, slot, head_dim));
-  narrow(kv.type, value, head_dim, row);
-  if (kv.type == element_type::f32) {
-    scatter_key(key, head_dim, tile, slot % tile_tokens);
-    return;
-  }
-  for_chunks(head_dim, [&](std::size_t d, std::size_t lanes) {
-    std::uint16_t rounded[16];
-    narrow(kv.type, key + d, lanes, rounded);
-    scatter_key(rounded, lanes, tile + d * tile_tokens * 2, slot % tile_tokens);
-  });
-}
+// Attention over keys and values that are, or become, floats. A block's keys and values are widened once and serve all
+// query vectors: a key tile is a panel whose "rows" are 16 tokens, a stretch of values is a panel whose "rows" are 16
+// dimensions and whose k-steps are tokens. A score is one chain over the dimensions; within a block an output is one
+// chain over the tokens. (What all attention shares: attention_work.inl.hpp.)
 
 /// A few query vectors, such as one row's, read keys and values as they are stored.
 inline constexpr int few_vectors_max = std::min(8, gemm_accumulators);
@@ -52,6 +25,8 @@ inline tile_function few_tile(element_type type, std::size_t vectors, std::size_
       return few_tiles<f16_panel>[vectors - 1][panels - 1];
     case element_type::bf16:
       return few_tiles<bf16_panel>[vectors - 1][panels - 1];
+    case element_type::q8_0:
+      break;
   }
   return nullptr;
 }
@@ -90,28 +65,21 @@ inline void widen_whole(element_type type, const std::byte* from, std::size_t n,
     case element_type::bf16:
       for (std::size_t i = 0; i < n; i += 16) store(to + i, load_bf16(halves + i));
       return;
+    case element_type::q8_0:
+      return;
   }
 }
 
-/// What the steps of one `attention` call share.
-struct attention_work {
-  const attention_args& a;
-  std::size_t vectors;  // query vectors: row * group + head in group
-  std::size_t tokens;   // seen by the last row
-  std::size_t width;    // head_dim rounded up to whole chunks
-  bool few;             // of query vectors: nothing is widened
-  float* rotated;       // [offset_count][vectors][head_dim]
-  float* scores;        // [vectors][attention_score_stride]
-  float* tops;          // [vectors] highest score so far
-  float* totals;        // [vectors][16] of the weights
-  float* sums;          // [vectors][width] of weighted values
-  float* keys;          // [8 tiles][head_dim][16]
-  float* values;        // [attention_block_tokens][width]
-  float* odd_scores;    // [vectors][16] of a tile that is not whole
+/// Keys and values as floats.
+struct float_attention : attention_work {
+  bool few;        // of query vectors: nothing is widened
+  float* rotated;  // [offset_count][vectors][head_dim]
+  float* keys;     // [8 tiles][head_dim][16]
+  float* values;   // [attention_block_tokens][width]
 };
 
 /// scores[v][token] = rotated query v . key, for the parts, a few tiles at a time.
-void score_parts(const attention_work& w, const block_part* parts, std::size_t count) {
+void score_parts(const float_attention& w, const block_part* parts, std::size_t count) {
   const attention_args& a = w.a;
   const std::size_t widest = w.few ? panels_beside_few(w.vectors) : widest_beside(w.vectors);
   for (std::size_t i = 0; i < count;) {
@@ -155,42 +123,8 @@ void score_parts(const attention_work& w, const block_part* parts, std::size_t c
   }
 }
 
-/// Turns vector v's scores of the block's first n tokens into weights, and scales its sums to the new maximum.
-void weigh_scores(const attention_work& w, std::size_t v, std::size_t n, bool is_first_block) {
-  float* scores = w.scores + v * attention_score_stride;
-  const f32x16 scale = broadcast(w.a.scale);
-  f32x16 top = broadcast(scores[0]);
-  for_chunks(n, [&](std::size_t i, std::size_t lanes) {
-    if (lanes == 16) {
-      top = max(top, load(scores + i));
-    } else {
-      for (std::size_t j = 0; j < lanes; ++j) top = max(top, broadcast(scores[i + j]));
-    }
-  });
-  const float before = w.tops[v];
-  w.tops[v] = is_first_block ? largest(top) : largest(max(top, broadcast(before)));
-  const f32x16 highest = broadcast(w.tops[v]);
-  float* sums = w.sums + v * w.width;
-  f32x16 total = zero();
-  if (is_first_block) {
-    std::fill_n(sums, w.width, 0.0F);
-  } else if (w.tops[v] != before) {
-    const f32x16 shrink = exponential(mul(sub(broadcast(before), highest), scale));
-    total = mul(load(w.totals + v * 16), shrink);
-    for (std::size_t d = 0; d < w.width; d += 16) store(sums + d, mul(load(sums + d), shrink));
-  } else {
-    total = load(w.totals + v * 16);
-  }
-  for_chunks(n, [&](std::size_t i, std::size_t lanes) {
-    const f32x16 e = exponential(mul(sub(load_some(scores + i, lanes), highest), scale));
-    store_some(scores + i, e, lanes);
-    total = add(total, lanes == 16 ? e : load_n(scores + i, lanes));
-  });
-  store(w.totals + v * 16, total);
-}
-
 /// sums[v] += weight t * value t for the block's tokens [from, to), vectors [v, v + count), from widened values.
-void add_values(const attention_work& w, std::size_t from, std::size_t to, std::size_t v, std::size_t count) {
+void add_values(const float_attention& w, std::size_t from, std::size_t to, std::size_t v, std::size_t count) {
   if (from >= to) return;
   const std::size_t widest = widest_beside(count);
   for (std::size_t d = 0; d < w.width;) {
@@ -204,7 +138,7 @@ void add_values(const attention_work& w, std::size_t from, std::size_t to, std::
                 .x_stride = attention_score_stride,
                 .depth = to - from,
                 .step_bytes = w.width * sizeof(float),
-                .y = w.sums + v * w.width + d,
+                .y = w.one.sums + v * w.width + d,
                 .y_stride = w.width,
                 .lanes = panels * 16,
                 .first = false},
@@ -214,9 +148,9 @@ void add_values(const attention_work& w, std::size_t from, std::size_t to, std::
 }
 
 /// The same for a few vectors of one row, which sees all of the parts' tokens, from the values as they are stored.
-void add_stored_values(const attention_work& w, const block_part* parts, std::size_t count) {
+void add_stored_values(const float_attention& w, const block_part* parts, std::size_t count) {
   const attention_args& a = w.a;
-  const std::size_t step_bytes = value_row_bytes(a.kv, a.head_dim);
+  const std::size_t step_bytes = value_row_bytes(a.kv.type, a.head_dim);
   for (std::size_t i = 0; i < count;) {
     const std::size_t first = i;
     std::size_t depth = parts[i++].count;
@@ -232,7 +166,7 @@ void add_stored_values(const attention_work& w, const block_part* parts, std::si
                                               .x_stride = attention_score_stride,
                                               .depth = depth,
                                               .step_bytes = step_bytes,
-                                              .y = w.sums + d,
+                                              .y = w.one.sums + d,
                                               .y_stride = w.width,
                                               .lanes = panels * 16,
                                               .first = false});
@@ -242,7 +176,7 @@ void add_stored_values(const attention_work& w, const block_part* parts, std::si
 }
 
 /// The tokens [first, first + count) of the table, whose tiles begin at `tile`; moves `tile` on.
-void attend_block(const attention_work& w, std::size_t first, std::size_t count, std::size_t& tile) {
+void attend_block(const float_attention& w, std::size_t first, std::size_t count, std::size_t& tile) {
   const attention_args& a = w.a;
   block_part parts[attention_block_tokens];
   const std::size_t parts_count = parts_of_block(a, first, count, tile, parts);
@@ -266,55 +200,23 @@ void attend_block(const attention_work& w, std::size_t first, std::size_t count,
   }
 }
 
-inline auto shrink_of(const attention_args& a) {
-  return [scale = a.scale](float difference) { return exponential(broadcast(difference * scale)); };
-}
-
-/// Writes the output of query vector v, from the sums at index `at`.
-inline void write_output(const attention_args& a, std::size_t v, const split_sums& s, std::size_t at) {
-  const f32x16 scale = broadcast(1.0F / sum(load(s.totals + at * 16)));
-  float* out = a.out + v / a.group * a.out_stride + v % a.group * a.head_dim;
-  for_chunks(a.head_dim, [&](std::size_t d, std::size_t lanes) {
-    store_some(out + d, mul(load_some(s.sums + at * s.width + d, lanes), scale), lanes);
-  });
+void attention_by_floats(const attention_args& a) {
+  if (a.rows == 0) return;
+  scratch_floats scratch(a);
+  float_attention w{start_attention(a, scratch), a.rows * a.group <= few_vectors_max, nullptr, nullptr, nullptr};
+  w.rotated = scratch.take(a.offset_count * w.vectors * a.head_dim);
+  w.keys = scratch.take(8 * a.head_dim * tile_tokens);
+  w.values = scratch.take(attention_block_tokens * w.width);
+  for (std::size_t offset = 0; offset < a.offset_count; ++offset) {
+    for (std::size_t v = 0; v < w.vectors; ++v) {
+      rotate_query(a, offset, v, w.rotated + (offset * w.vectors + v) * a.head_dim);
+    }
+  }
+  attend_all(w, [&](std::size_t first, std::size_t count, std::size_t& tile) { attend_block(w, first, count, tile); });
 }
 
 void attention(const attention_args& a) {
-  if (a.rows == 0) return;
-  const std::size_t vectors = a.rows * a.group;
-  const std::size_t width = round_up(a.head_dim, 16);
-  attention_work w{a, vectors, a.visible + a.rows - 1, width, vectors <= few_vectors_max};
-  float* free = a.scratch;
-  const auto take = [&](std::size_t floats) { return std::exchange(free, free + round_up(floats, 16)); };
-  w.rotated = take(a.offset_count * vectors * a.head_dim);
-  w.scores = take(vectors * attention_score_stride);
-  w.tops = take(vectors);
-  w.totals = take(vectors * 16);
-  w.sums = take(vectors * width);
-  w.keys = take(8 * a.head_dim * tile_tokens);
-  w.values = take(attention_block_tokens * width);
-  w.odd_scores = take(vectors * tile_tokens);
-  const split_sums one{w.tops, w.totals, w.sums, width};
-  float* joined_tops = take(vectors);
-  float* joined_totals = take(vectors * 16);
-  const split_sums joined{joined_tops, joined_totals, take(vectors * width), width};
-
-  for (std::size_t offset = 0; offset < a.offset_count; ++offset) {
-    for (std::size_t v = 0; v < vectors; ++v) {
-      const std::size_t row = v / a.group;
-      rotate(a.pairs, a.q + row * a.q_stride + v % a.group * a.head_dim, a.angles[offset * a.angles_stride + row],
-             a.rotary_dim, a.head_dim, w.rotated + (offset * vectors + v) * a.head_dim);
-    }
-  }
-  const auto attend = [&](std::size_t begin, std::size_t end) {
-    std::size_t tile = tile_of_token(a, begin);
-    for (std::size_t first = begin; first < end; first += attention_block_tokens) {
-      attend_block(w, first, std::min(attention_block_tokens, end - first), tile);
-    }
-  };
-  const split_sums* all = attend_splits(a, one, joined, attend, shrink_of(a));
-  if (all == nullptr) return;
-  for (std::size_t v = 0; v < vectors; ++v) write_output(a, v, *all, v);
+  a.kv.type == element_type::q8_0 ? attention_by_integers(a) : attention_by_floats(a);
 }
 
 void join_attention(const attention_args& a) {

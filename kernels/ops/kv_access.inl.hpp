@@ -1,17 +1,4 @@
-// Where attention finds keys and values: tiles, rows, and the parts of a block of tokens.
-
-inline const std::byte* key_tile(const kv_view& kv, std::size_t slot, std::size_t head_dim) {
-  const std::size_t tile_bytes = tile_tokens * head_dim * bytes_of(kv.type);
-  return kv.keys + slot / kv_page_tokens * kv.page_stride_bytes + slot % kv_page_tokens / tile_tokens * tile_bytes;
-}
-
-inline std::size_t value_row_bytes(const kv_view& kv, std::size_t head_dim) {
-  return round_up(head_dim, 16) * bytes_of(kv.type);
-}
-inline const std::byte* value_row(const kv_view& kv, std::size_t slot, std::size_t head_dim) {
-  return kv.values + slot / kv_page_tokens * kv.page_stride_bytes +
-         slot % kv_page_tokens * value_row_bytes(kv, head_dim);
-}
+// The parts of a block of tokens, and reading ahead of them.
 
 /// The tokens of one tile that are in the block.
 struct block_part {
@@ -42,15 +29,24 @@ inline std::size_t parts_of_block(const attention_args& a, std::size_t first, st
   return parts_count;
 }
 
+inline void prefetch_bytes(const std::byte* from, std::size_t bytes) {
+  for (std::size_t i = 0; i < bytes; i += 64) prefetch(from + i);
+}
+
 /// Prefetches the keys and values of `count` tokens from `tile` on: pages are too short for the CPU's own prefetcher.
 inline void prefetch_tokens(const attention_args& a, std::size_t tile, std::size_t count) {
-  const std::size_t key_bytes = tile_tokens * a.head_dim * bytes_of(a.kv.type);
+  const std::size_t key_bytes = kv_tile_bytes(a.kv.type, a.head_dim);
   for (std::size_t done = 0; done < count && tile < a.tile_count; ++tile) {
     const attention_tile& t = a.tiles[tile];
-    const std::byte* keys = key_tile(a.kv, t.first_slot, a.head_dim);
-    for (std::size_t i = 0; i < key_bytes; i += 64) prefetch(keys + i);
-    const std::byte* values = value_row(a.kv, t.first_slot, a.head_dim);
-    for (std::size_t i = 0; i < t.count * value_row_bytes(a.kv, a.head_dim); i += 64) prefetch(values + i);
+    prefetch_bytes(key_tile(a.kv, t.first_slot, a.head_dim), key_bytes);
+    if (a.kv.type == element_type::q8_0) {
+      const std::byte* first = q8_value_quad(a.kv, t.first_slot, a.head_dim);
+      const std::byte* last = q8_value_quad(a.kv, t.first_slot + t.count - std::size_t{1}, a.head_dim);
+      prefetch_bytes(first, static_cast<std::size_t>(last - first) + round_up(a.head_dim, 16) * 4);
+      prefetch(q8_value_scale(a.kv, t.first_slot, a.head_dim));
+    } else {
+      prefetch_bytes(value_row(a.kv, t.first_slot, a.head_dim), t.count * value_row_bytes(a.kv.type, a.head_dim));
+    }
     done += t.count;
   }
 }

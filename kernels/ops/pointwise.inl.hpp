@@ -1,24 +1,5 @@
 // RMS norm, SiLU gate and friends: one value or one row at a time.
 
-/// e^x for every lane, within 2 units in the last place; clamped to [-87, 88] so that the result is a normal number.
-inline f32x16 exponential(f32x16 x) {
-  x = min(broadcast(88.0F), max(broadcast(-87.0F), x));  // NaN is the second operand and stays
-  const f32x16 magic = broadcast(12582912.0F);           // 1.5 * 2^23: adding it rounds to an integer
-  const f32x16 t = fma(x, broadcast(1.44269504F), magic);
-  const f32x16 n = sub(t, magic);
-  // ln 2 in two parts; n times the first is exact.
-  const f32x16 r = fma(n, broadcast(2.12194440e-4F), fma(n, broadcast(-0.693359375F), x));
-  f32x16 p = broadcast(1.0F / 5040);  // the Taylor series: |r| <= 0.347 leaves 5e-9
-  p = fma(p, r, broadcast(1.0F / 720));
-  p = fma(p, r, broadcast(1.0F / 120));
-  p = fma(p, r, broadcast(1.0F / 24));
-  p = fma(p, r, broadcast(1.0F / 6));
-  p = fma(p, r, broadcast(0.5F));
-  p = fma(p, r, broadcast(1.0F));
-  p = fma(p, r, broadcast(1.0F));
-  return scale_exponent(p, t);
-}
-
 void rms_norm(const float* x, const float* weight, float epsilon, std::size_t n, float* out) {
   f32x16 squares = zero();
   for_chunks(n, [&](std::size_t i, std::size_t lanes) {
@@ -89,9 +70,6 @@ inline void narrow_to(const float* x, std::size_t n, T* out, Store store_lanes) 
   });
 }
 
-/// Halves reach 65504. An infinity in a cache would make rows that weigh it with zero not a number; NaN stays.
-inline f32x16 within_f16(f32x16 a) { return min(broadcast(65504.0F), max(broadcast(-65504.0F), a)); }
-
 void narrow(element_type type, const float* x, std::size_t n, void* out) {
   auto* halves = static_cast<std::uint16_t*>(out);
   switch (type) {
@@ -103,6 +81,8 @@ void narrow(element_type type, const float* x, std::size_t n, void* out) {
       return;
     case element_type::bf16:
       narrow_to(x, n, halves, [](std::uint16_t* p, f32x16 a) { store_bf16(p, a); });
+      return;
+    case element_type::q8_0:
       return;
   }
 }
@@ -127,6 +107,8 @@ void widen(element_type type, const void* x, std::size_t n, float* out) {
       return;
     case element_type::bf16:
       widen_from(halves, n, out, [](const std::uint16_t* p) { return load_bf16(p); });
+      return;
+    case element_type::q8_0:
       return;
   }
 }

@@ -1,5 +1,14 @@
 // Rotary position: pairs of dimensions turned by an angle that depends on the position.
 
+/// Dimensions of pair i.
+struct dimension_pair {
+  std::size_t a;
+  std::size_t b;
+};
+inline dimension_pair pair_at(rope_pairs pairs, std::size_t i, std::size_t half) {
+  return pairs == rope_pairs::half_split ? dimension_pair{i, half + i} : dimension_pair{2 * i, 2 * i + 1};
+}
+
 inline void rotate_half_split(const float* x, const float* cosines, const float* sines, std::size_t half, float* out) {
   for_chunks(half, [&](std::size_t i, std::size_t lanes) {
     const f32x16 a = load_some(x + i, lanes);

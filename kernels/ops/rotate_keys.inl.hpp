@@ -1,15 +1,6 @@
 // Keys turned where they lie. Keys are stored dimension by dimension over the tokens of a tile, so a vector holds one
 // dimension of sixteen tokens, and both layouts of pairs are the same work on different rows.
 
-/// Dimensions of pair i.
-struct dimension_pair {
-  std::size_t a;
-  std::size_t b;
-};
-inline dimension_pair pair_at(rope_pairs pairs, std::size_t i, std::size_t half) {
-  return pairs == rope_pairs::half_split ? dimension_pair{i, half + i} : dimension_pair{2 * i, 2 * i + 1};
-}
-
 template<element_type Type>
 inline f32x16 load_tokens(const std::byte* row) {
   if constexpr (Type == element_type::f32)
@@ -65,7 +56,7 @@ void rotate_keys(const kv_view& kv, std::size_t first_slot, std::size_t count, r
   while (count > 0) {
     const std::size_t begin = first_slot % tile_tokens;
     const std::size_t in_tile = std::min(count, tile_tokens - begin);
-    auto* tile = const_cast<std::byte*>(key_tile(kv, first_slot, head_dim));
+    std::byte* tile = key_tile(kv, first_slot, head_dim);
     switch (kv.type) {
       case element_type::f32:
         rotate_key_tile<element_type::f32>(tile, begin, in_tile, pairs, angles, rotary_dim / 2);
@@ -75,6 +66,9 @@ void rotate_keys(const kv_view& kv, std::size_t first_slot, std::size_t count, r
         break;
       case element_type::bf16:
         rotate_key_tile<element_type::bf16>(tile, begin, in_tile, pairs, angles, rotary_dim / 2);
+        break;
+      case element_type::q8_0:
+        rotate_q8_tile(tile, begin, in_tile, pairs, angles, rotary_dim, head_dim);
         break;
     }
     first_slot += in_tile;

@@ -20,6 +20,8 @@ namespace redline::kernels::avx2 {
 namespace {
 #include "kernels/simd/vec_avx2.inl.hpp"
 
+#include "kernels/simd/ints_avx2.inl.hpp"
+
 #include "kernels/ops/all.inl.hpp"
 
 constexpr kernel_table table = make_table("avx2");

@@ -20,6 +20,10 @@ namespace redline::kernels::avx512 {
 namespace {
 #include "kernels/simd/vec_avx512.inl.hpp"
 
+#include "kernels/simd/ints_avx512.inl.hpp"
+
+#include "kernels/simd/dots_avx512.inl.hpp"
+
 #include "kernels/ops/all.inl.hpp"
 
 constexpr kernel_table table = make_table("avx512");

@@ -13,10 +13,6 @@
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512fp16,avx2,fma,f16c,bmi,bmi2")
 namespace redline::kernels::avx512fp16 {
 namespace {
-inline void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
-
-#include "kernels/ops/kv_access.inl.hpp"
-
 // Two dimensions of sixteen tokens become sixteen complex numbers in one register, and back.
 inline __m512i pair_order() {
   return _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5, 20, 4, 19,
@@ -44,7 +40,7 @@ void rotate_keys(const kv_view& kv, std::size_t first_slot, std::size_t count, r
     const std::size_t begin = first_slot % tile_tokens;
     const std::size_t in_tile = std::min(count, tile_tokens - begin);
     const auto lanes = static_cast<__mmask16>(((1U << in_tile) - 1) << begin);
-    auto* tile = reinterpret_cast<std::uint16_t*>(const_cast<std::byte*>(key_tile(kv, first_slot, head_dim)));
+    auto* tile = reinterpret_cast<std::uint16_t*>(key_tile(kv, first_slot, head_dim));
     for (std::size_t i = 0; i < half; ++i) {
       const bool split = pairs == rope_pairs::half_split;
       std::uint16_t* row_a = tile + (split ? i : 2 * i) * tile_tokens;

@@ -17,6 +17,8 @@ namespace redline::kernels::neon {
 namespace {
 #include "kernels/simd/vec_neon.inl.hpp"
 
+#include "kernels/simd/ints_neon.inl.hpp"
+
 #include "kernels/ops/all.inl.hpp"
 
 constexpr kernel_table table = make_table("neon");

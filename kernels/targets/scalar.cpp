@@ -18,6 +18,8 @@ namespace redline::kernels::scalar {
 namespace {
 #include "kernels/simd/vec_scalar.inl.hpp"
 
+#include "kernels/simd/ints_scalar.inl.hpp"
+
 #include "kernels/ops/all.inl.hpp"
 
 constexpr kernel_table table = make_table("scalar");

@@ -10,6 +10,10 @@ const kernel_table& scalar_table();
 const kernel_table& neon_table();
 const kernel_table& avx2_table();
 const kernel_table& avx512_table();
+/// As avx512_table, with the same bits; integers are multiplied by AVX-512 VNNI.
+const kernel_table& avx512vnni_table();
+/// The second where the CPU has it, else the first.
+const kernel_table& best_avx512_table();
 /// As avx512_table, but f16 keys are turned in half precision by complex multiplications (VFMULCPH): other bits than
 /// the other tables' rotate_keys, with an error of up to two units in the last place instead of half a unit.
 const kernel_table& avx512fp16_table();

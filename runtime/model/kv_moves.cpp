@@ -1,68 +1,67 @@
 #include "runtime/model/kv_moves.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
-
-#include "kernels/half_floats.hpp"
 
 namespace redline::model {
 namespace {
 
-using kernels::kv_page_tokens;
 using kernels::tile_tokens;
 
-/// Dimension 0 of the slot's key; the next dimension is tile_tokens elements further.
-std::byte* key_of(const kernels::kv_view& kv, std::size_t slot, std::size_t head_dim) {
-  const std::size_t tile = slot % kv_page_tokens / tile_tokens;
-  return kv.keys + slot / kv_page_tokens * kv.page_stride_bytes +
-         (tile * head_dim * tile_tokens + slot % tile_tokens) * bytes_of(kv.type);
+/// Moves `count` tokens of a tile from one lane to another: rows of the tile, each of 16 elements.
+void copy_lanes(std::byte* to, std::size_t to_lane, const std::byte* from, std::size_t from_lane, std::size_t count,
+                std::size_t rows, std::size_t element) {
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::size_t at = row * tile_tokens;
+    std::memmove(to + (at + to_lane) * element, from + (at + from_lane) * element, count * element);
+  }
 }
 
-std::byte* value_of(const kernels::kv_view& kv, std::size_t slot, std::size_t head_dim) {
-  return kv.values + slot / kv_page_tokens * kv.page_stride_bytes +
-         slot % kv_page_tokens * kernels::round_up(head_dim, 16) * bytes_of(kv.type);
+void copy_keys(const kernels::kv_view& kv, std::size_t from, std::size_t to, std::size_t count, std::size_t head_dim) {
+  const std::byte* from_tile = key_tile(kv, from, head_dim);
+  std::byte* to_tile = key_tile(kv, to, head_dim);
+  const auto copy = [&](std::size_t offset, std::size_t rows, std::size_t element) {
+    copy_lanes(to_tile + offset, to % tile_tokens, from_tile + offset, from % tile_tokens, count, rows, element);
+  };
+  if (kv.type != kernels::element_type::q8_0) return copy(0, head_dim, bytes_of(kv.type));
+  copy(0, kernels::q8_quads(head_dim), 4);
+  copy(kernels::q8_tile_integers(head_dim), kernels::q8_key_blocks(head_dim), sizeof(std::uint16_t));
+}
+
+void copy_values(const kernels::kv_view& kv, std::size_t from, std::size_t to, std::size_t count,
+                 std::size_t head_dim) {
+  if (kv.type != kernels::element_type::q8_0) {
+    std::memmove(value_row(kv, to, head_dim), value_row(kv, from, head_dim),
+                 count * value_row_bytes(kv.type, head_dim));
+    return;
+  }
+  std::memmove(q8_value_scale(kv, to, head_dim), q8_value_scale(kv, from, head_dim), count * sizeof(std::uint16_t));
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t token = to > from ? count - 1 - i : i;  // the ranges may overlap
+    const std::byte* from_quad = q8_value_quad(kv, from + token, head_dim) + kernels::q8_order[(from + token) % 4];
+    std::byte* to_quad = q8_value_quad(kv, to + token, head_dim) + kernels::q8_order[(to + token) % 4];
+    for (std::size_t d = 0; d < head_dim; ++d) to_quad[d * 4] = from_quad[d * 4];
+  }
 }
 
 }  // namespace
 
 void copy_tokens(const kernels::kv_view& kv, const kv::token_move& move, std::size_t head_dim) {
   if (move.from_slot == move.to_slot) return;
-  const std::size_t element = bytes_of(kv.type);
   for (std::size_t done = 0; done < move.count;) {
     const std::size_t from = move.from_slot + done;
     const std::size_t to = move.to_slot + done;
     const std::size_t count =
         std::min({move.count - done, tile_tokens - from % tile_tokens, tile_tokens - to % tile_tokens});
-    const std::byte* from_key = key_of(kv, from, head_dim);
-    std::byte* to_key = key_of(kv, to, head_dim);
-    for (std::size_t d = 0; d < head_dim; ++d) {
-      std::memmove(to_key + d * tile_tokens * element, from_key + d * tile_tokens * element, count * element);
-    }
-    std::memmove(value_of(kv, to, head_dim), value_of(kv, from, head_dim),
-                 count * kernels::round_up(head_dim, 16) * element);
+    copy_keys(kv, from, to, count, head_dim);
+    copy_values(kv, from, to, count, head_dim);
     done += count;
   }
 }
 
 void append_key(const kernels::kv_view& kv, std::size_t slot, std::size_t head_dim, std::vector<float>& out) {
-  const std::byte* key = key_of(kv, slot, head_dim);
-  const std::size_t element = bytes_of(kv.type);
-  for (std::size_t d = 0; d < head_dim; ++d, key += tile_tokens * element) {
-    std::uint32_t bits = 0;
-    std::memcpy(&bits, key, element);
-    switch (kv.type) {
-      case kernels::element_type::f32:
-        out.push_back(std::bit_cast<float>(bits));
-        break;
-      case kernels::element_type::f16:
-        out.push_back(kernels::widen_f16(static_cast<std::uint16_t>(bits)));
-        break;
-      case kernels::element_type::bf16:
-        out.push_back(std::bit_cast<float>(bits << 16));
-        break;
-    }
-  }
+  out.resize(out.size() + head_dim);
+  kernels::read_key(kv, slot, head_dim, out.data() + out.size() - head_dim);
 }
 
 }  // namespace redline::model

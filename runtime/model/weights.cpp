@@ -32,12 +32,26 @@ std::string shape_text(std::span<const std::uint64_t> dimensions) {
   return text + "]";
 }
 
+/// Bytes of a tensor's panels, to a multiple of 64; 0 for what is kept as floats.
+std::uint64_t matrix_bytes(const gguf::tensor& t, const kernels::kernel_table& table) {
+  const std::optional<weight_type> type = matrix_type(t.type);
+  if (!type || t.dimensions.size() != 2 || t.dimensions[0] % kernels::block_columns(*type) != 0) return 0;
+  return kernels::round_up(kernels::panels_for(t.dimensions[1]) * table.panel_bytes(*type, t.dimensions[0]), 64);
+}
+
+std::uint64_t matrix_bytes(const gguf::gguf_file& file, const kernels::kernel_table& table) {
+  std::uint64_t bytes = 0;
+  for (const gguf::tensor& t : file.tensors()) bytes += matrix_bytes(t, table);
+  return bytes;
+}
+
 /// Reads tensors from a file one by one, checks them, and remembers which were used.
 class loader {
  public:
+  /// memory: matrix_bytes of the file, for its matrices.
   loader(const gguf::gguf_file& file, const kernels::kernel_table& table, kernels::worker_team& team,
-         const std::function<void(std::uint64_t, std::uint64_t)>& progress)
-      : file_(file), table_(table), team_(team), progress_(progress) {
+         const std::function<void(std::uint64_t, std::uint64_t)>& progress, const kernels::memory_block& memory)
+      : file_(file), table_(table), team_(team), progress_(progress), free_(memory.data(), memory.size()) {
     for (const gguf::tensor& t : file.tensors()) all_bytes_ += t.bytes.size();
   }
 
@@ -52,7 +66,7 @@ class loader {
                                                std::to_string(columns) + " columns"};
     }
     try {
-      kernels::packed_weights packed(table_, team_, *type, rows, columns, t->bytes.data());
+      kernels::packed_weights packed(table_, team_, *type, rows, columns, t->bytes.data(), take(*t));
       done(*t);
       return packed;
     } catch (const std::bad_alloc&) {
@@ -100,6 +114,15 @@ class loader {
     return t;
   }
 
+  /// A place for the matrix; nullptr when there is none, because it was taken before (a file that names one twice).
+  std::byte* take(const gguf::tensor& t) {
+    const std::uint64_t bytes = matrix_bytes(t, table_);
+    if (bytes > free_.size()) return nullptr;
+    std::byte* place = free_.data();
+    free_ = free_.subspan(bytes);
+    return place;
+  }
+
   [[nodiscard]] failure wrong_type(const gguf::tensor& t, const std::string& wanted) const {
     return {errc::unsupported_format, file_.path() + ": tensor '" + std::string(t.name) + "': expected " + wanted +
                                           ", found " + gguf::name_of(t.type)};
@@ -115,6 +138,7 @@ class loader {
   const kernels::kernel_table& table_;
   kernels::worker_team& team_;
   const std::function<void(std::uint64_t, std::uint64_t)>& progress_;
+  std::span<std::byte> free_;  // of the memory for matrices
   std::set<std::string_view> used_;
   std::uint64_t done_bytes_ = 0;
   std::uint64_t all_bytes_ = 0;
@@ -172,7 +196,13 @@ result<std::shared_ptr<const weights>> load_weights(const gguf::gguf_file& file,
   w->table = &table;
   REDLINE_TRY_ASSIGN(w->config, read_config(file));
   const model_config& c = w->config;
-  loader from(file, table, team, progress);
+  try {
+    w->matrices = kernels::memory_block(matrix_bytes(file, table));
+  } catch (const std::bad_alloc&) {
+    return failure{errc::io_error, file.path() + ": no memory to repack " + std::to_string(matrix_bytes(file, table)) +
+                                       " bytes of weights"};
+  }
+  loader from(file, table, team, progress, w->matrices);
   REDLINE_TRY_ASSIGN(w->embedding, from.matrix("token_embd.weight", c.vocabulary, c.width));
   if (!c.tied_head) {
     REDLINE_TRY_ASSIGN(w->head, from.matrix("output.weight", c.vocabulary, c.width));
@@ -201,12 +231,8 @@ result<std::shared_ptr<const weights>> load_weights(const gguf::gguf_file& file,
 std::uint64_t weight_bytes(const gguf::gguf_file& file, const kernels::kernel_table& table) {
   std::uint64_t bytes = 0;
   for (const gguf::tensor& t : file.tensors()) {
-    const std::optional<weight_type> type = matrix_type(t.type);
-    if (type && t.dimensions.size() == 2 && t.dimensions[0] % kernels::block_columns(*type) == 0) {
-      bytes += kernels::panels_for(t.dimensions[1]) * table.panel_bytes(*type, t.dimensions[0]);
-    } else {
-      bytes += t.element_count() * sizeof(float);  // vectors are kept as floats
-    }
+    const std::uint64_t packed = matrix_bytes(t, table);
+    bytes += packed != 0 ? packed : t.element_count() * sizeof(float);  // vectors are kept as floats
   }
   return bytes;
 }

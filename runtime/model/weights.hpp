@@ -28,6 +28,7 @@ class weights {
  public:
   model_config config;
   const kernels::kernel_table* table = nullptr;  // the matrices have its layout
+  kernels::memory_block matrices;                // all of them: one block lies in huge pages, many small ones do not
   kernels::packed_weights embedding;             // [vocabulary, width]
   kernels::packed_weights head;                  // likewise; empty when tied
   norm_weights output_norm;

@@ -207,8 +207,9 @@ TEST_P(attention, over_moved_and_scattered_pieces_equals_exactly_rotated_contigu
 class twin_attention : public attention {};
 
 TEST_P(twin_attention, gives_the_bits_of_the_other_target) {
-  const kernel_table& other = table().one_chain ? scalar() : *choose_table("amx_emulated").table;
-  for (const element_type type : {element_type::f32, element_type::f16, element_type::bf16}) {
+  for (const element_type type : all_element_types) {
+    const bool is_scalar = table().one_chain || type == element_type::q8_0;
+    const kernel_table& other = is_scalar ? scalar() : *choose_table("amx_emulated").table;
     for (const std::size_t head_dim : {2, 18, 64, 128, 256}) {
       for (const std::size_t group : {1, 2, 7}) {
         const std::size_t more = head_dim == 18 ? kv_split_tokens : 0;  // another KV split
@@ -226,7 +227,7 @@ TEST_P(twin_attention, gives_the_bits_of_the_other_target) {
 }
 
 TEST_P(attention, gives_a_row_the_same_bits_in_any_batch_and_with_keys_in_any_slots) {
-  for (const element_type type : {element_type::f32, element_type::f16, element_type::bf16}) {
+  for (const element_type type : all_element_types) {
     for (int world = 0; world < 6; ++world) {
       sequence s = make(20 + below(300), 32, 1 + below(4), type, true, false);
       sequence straight = s;
@@ -248,7 +249,7 @@ TEST_P(attention, gives_a_row_the_same_bits_in_any_batch_and_with_keys_in_any_sl
 
 TEST_P(attention, kv_splits_computed_apart_and_joined_give_the_same_bits) {
   constexpr std::size_t end = 2 * kv_split_tokens + 300;
-  for (const element_type type : {element_type::f32, element_type::bf16}) {
+  for (const element_type type : {element_type::f32, element_type::bf16, element_type::q8_0}) {
     sequence s = make(end, 20, 1 + below(3), type, true, true);
     s.rotary_dim = 12;
     store_all(table(), s);
@@ -268,22 +269,25 @@ TEST_P(attention, kv_splits_computed_apart_and_joined_give_the_same_bits) {
 }
 
 TEST_P(attention, reads_no_token_that_a_row_may_not_see) {
-  sequence s = make(50, 16, 2, element_type::f32, false, false);
-  store_all(table(), s);
-  const auto before = attend(table(), s, 20, 30, false);
-  // Keys after the last row share its tile: they may be read, but must not change the output. Values are never read.
-  for (std::size_t t = 30; t < 50; ++t) {
-    const std::vector<float> bad(16, nan);
-    table().store_kv(view_of(s), s.slots[t], 16, bad.data(), bad.data());
+  for (const element_type type : {element_type::f32, element_type::q8_0}) {
+    sequence s = make(50, 16, 2, type, false, false);
+    store_all(table(), s);
+    const auto before = attend(table(), s, 20, 30, false);
+    // Keys after the last row share its tile: they may be read, but must not change the output. Values are not read, or
+    // count as zeros.
+    for (std::size_t t = 30; t < 50; ++t) {
+      const std::vector<float> bad(16, nan);
+      table().store_kv(view_of(s), s.slots[t], 16, bad.data(), bad.data());
+    }
+    EXPECT_TRUE(same_bits(before, attend(table(), s, 20, 30, false)));
   }
-  EXPECT_TRUE(same_bits(before, attend(table(), s, 20, 30, false)));
 }
 
 // So that an answer whose numbers overflow ends with an error on every target. By tiles, rows of the same call that do
 // not see the token may be no numbers either; those computed without it are.
 TEST_P(attention, a_token_that_is_no_number_makes_none_of_every_row_that_sees_it) {
   constexpr std::size_t tokens = 70, spoilt = 40;
-  for (const auto type : {element_type::f32, element_type::f16, element_type::bf16}) {
+  for (const auto type : all_element_types) {
     for (const bool in_keys : {true, false}) {
       sequence s = make(tokens, 32, 2, type, true, false);
       auto& numbers = in_keys ? s.keys : s.values;
@@ -297,11 +301,82 @@ TEST_P(attention, a_token_that_is_no_number_makes_none_of_every_row_that_sees_it
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    targets, attention,
-    ::testing::ValuesIn(targets_of_build({"scalar", "neon", "avx2", "avx512", "amx", "amx_emulated"})), target_name);
+/// The sequence as its storage holds it, keys turned back.
+sequence as_stored(const sequence& s, const kv_view& kv) {
+  sequence stored = s;
+  for (std::size_t t = 0; t < s.tokens(); ++t) {
+    std::vector<float> key(s.head_dim);
+    read_key(kv, s.slots[t], s.head_dim, key.data());
+    read_value(kv, s.slots[t], s.head_dim, stored.values.data() + t * s.head_dim);
+    const auto back = angles_at(s, s.offsets[t] - static_cast<double>(t));
+    choose_table("scalar").table->rotate(s.pairs, key.data(), back.data(), s.rotary_dim, s.head_dim,
+                                         stored.keys.data() + t * s.head_dim);
+  }
+  return stored;
+}
+
+TEST_P(attention, over_small_integers_is_off_by_the_rounding_of_the_query_and_the_weights) {
+  for (const std::size_t head_dim : {2, 20, 64, 96, 128}) {
+    for (const std::size_t tokens : {1, 17, 90, 300}) {
+      sequence s = make(tokens, head_dim, 3, element_type::q8_0, true, true);
+      if (head_dim == 20) s.rotary_dim = 12;
+      store_all(table(), s);
+      const sequence stored = as_stored(s, view_of(s));
+      const std::size_t first = tokens > 20 ? tokens - 20 : 0;
+      const auto found = attend(table(), s, first, tokens, true);
+      for (std::size_t row = first; row < tokens; ++row) {
+        const auto expected = plain_attention(stored, row);
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+          // Half a step of the query is up to 4 / 127 / 2 and a key's number below 1: with 128 dimensions a score is
+          // off by up to about 0.1, its weight by a tenth.
+          ASSERT_NEAR(found[(row - first) * expected.size() + i], expected[i], 5e-2)
+              << "head " << head_dim << ", row " << row << " of " << tokens;
+        }
+      }
+    }
+  }
+}
+
+// A first token that takes most of the attention has a value near zero in many models.
+TEST_P(attention, over_small_integers_keeps_light_tokens_beside_a_heavy_one_whose_value_is_nothing) {
+  sequence s = make(100, 64, 1, element_type::q8_0, false, false);
+  for (std::size_t d = 0; d < 64; ++d) {
+    s.q[99 * 64 + d] = s.keys[d] = d < 32 ? 1.0F : 0.0F;  // score 8, the others' about 0
+    s.values[d] *= 1e-3F;
+    for (std::size_t t = 1; t < 100; ++t) s.keys[t * 64 + d] *= 0.1F;
+  }
+  s.rotary_dim = 0;
+  store_all(table(), s);
+  const auto found = attend(table(), s, 99, 100, false);
+  const auto expected = plain_attention(as_stored(s, view_of(s)), 99);
+  double error = 0, whole = 0;
+  for (std::size_t d = 0; d < 64; ++d) {
+    error += std::pow(found[d] - expected[d], 2);
+    whole += std::pow(expected[d], 2);
+  }
+  EXPECT_LT(std::sqrt(error / whole), 0.01);
+}
+
+TEST_P(attention, over_small_integers_ends_with_no_number_where_a_query_is_none) {
+  for (const float bad : {nan, std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()}) {
+    sequence s = make(40, 64, 2, element_type::q8_0, false, false);
+    store_all(table(), s);
+    s.q[39 * 128 + 5] = bad;  // of the last row's first head
+    const auto found = attend(table(), s, 30, 40, false);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const bool is_bad = i >= found.size() - 128 && i < found.size() - 64;
+      ASSERT_EQ(std::isnan(found[i]), is_bad) << i;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(targets, attention,
+                         ::testing::ValuesIn(targets_of_build({"scalar", "neon", "avx2", "avx512", "avx512vnni", "amx",
+                                                               "amx_emulated"})),
+                         target_name);
 INSTANTIATE_TEST_SUITE_P(targets, twin_attention,
-                         ::testing::ValuesIn(targets_of_build({"neon", "avx2", "avx512", "amx"})), target_name);
+                         ::testing::ValuesIn(targets_of_build({"neon", "avx2", "avx512", "avx512vnni", "amx"})),
+                         target_name);
 
 class rope : public kernel_test {};
 

@@ -11,7 +11,7 @@ namespace {
 using ::testing::HasSubstr;
 
 #if defined(__x86_64__)
-constexpr std::string_view known = "amx, avx512, avx2, blas, scalar, avx512fp16, amx_emulated";
+constexpr std::string_view known = "amx, avx512vnni, avx512, avx2, blas, scalar, avx512fp16, amx_emulated";
 constexpr const char* foreign = "neon";
 #else
 constexpr std::string_view known = "neon, scalar";

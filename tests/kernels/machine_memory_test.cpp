@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/memory.hpp"
+
 namespace redline::kernels {
 namespace {
 
@@ -25,6 +27,15 @@ TEST(machine_memory, reads_this_machine) {
   const machine_memory m = read_machine_memory();
   EXPECT_GT(m.available_bytes, 0U);
   EXPECT_LE(m.available_bytes, m.total_bytes);
+}
+
+TEST(machine_memory, finds_a_block_that_was_touched_among_what_is_held) {
+  const held_memory before = read_held_memory();
+  const memory_block block(std::size_t{64} << 20);
+  for (std::size_t i = 0; i < block.size(); i += 4096) block.data()[i] = std::byte{1};
+  const held_memory after = read_held_memory();
+  EXPECT_GE(after.resident_bytes, before.resident_bytes + block.size() / 2);
+  EXPECT_LE(after.huge_bytes, after.resident_bytes);
 }
 
 }  // namespace

@@ -153,6 +153,7 @@ class doctor {
                          show_loading(line_, "model", done, all);
                        }));
     REDLINE_TRY_ASSIGN(const auto probe, forward_probe::create(file, std::move(weights), table, *team_, {}));
+    m.held = kernels::read_held_memory();
     for (const std::uint32_t rows : {1U, 64U}) {
       line_.show("passes of " + std::to_string(rows) + " rows");
       m.cells.push_back(probe->measure(rows, {}));

@@ -153,6 +153,10 @@ void print_model(const doctor_findings& f, std::ostream& out) {
           << name_of(kv) << ")";
     }
     out << "; " << size_text(f.memory.usable_bytes()) << " may be used\n";
+    if (m.held.resident_bytes != 0) {
+      line(out) << "loaded: " << size_text(m.held.huge_bytes) << " of " << size_text(m.held.resident_bytes)
+                << " lie in huge pages\n";
+    }
   }
   for (const forward_cell& c : m.cells) {
     const kernels::machine_bounds& b = f.bounds.back().reached;
@@ -202,6 +206,8 @@ ordered_json json_of_model(const doctor_findings& f) {
     out["context"] = m.config.context;
     out["file_bytes"] = m.file_bytes;
     out["weight_bytes"] = m.weight_bytes;
+    out["resident_bytes"] = m.held.resident_bytes;
+    out["huge_page_bytes"] = m.held.huge_bytes;
     for (const model::kv_type kv : kernels::all_element_types) {
       out["kv_bytes_per_1000_tokens"][std::string(name_of(kv))] = m.kv_bytes[static_cast<std::size_t>(kv)];
     }

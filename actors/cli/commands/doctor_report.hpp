@@ -31,6 +31,7 @@ struct model_findings {
   std::uint64_t weight_bytes = 0;                                              // in memory
   std::array<std::uint64_t, kernels::all_element_types.size()> kv_bytes = {};  // of 1,000 tokens, by model::kv_type
   std::vector<forward_cell> cells;                                             // with f16 keys and values
+  kernels::held_memory held;                                                   // by this process with the model
 };
 inline constexpr std::uint32_t kv_bytes_tokens = 1000;
 

@@ -36,13 +36,9 @@ class key_page {
         bytes_(kernels::kv_head_bytes(type, dimensions)) {}
 
   [[nodiscard]] kernels::kv_view view() { return {bytes_.data(), bytes_.data() + value_offset_, bytes_.size(), type_}; }
-  [[nodiscard]] std::vector<float> key(const kernels::kernel_table& table, std::size_t slot) const {
+  [[nodiscard]] std::vector<float> key(std::size_t slot) {
     std::vector<float> out(dimensions);
-    for (std::size_t d = 0; d < dimensions; ++d) {
-      const std::size_t tile = slot / kernels::tile_tokens;
-      const std::size_t at = (tile * dimensions + d) * kernels::tile_tokens + slot % kernels::tile_tokens;
-      table.widen(type_, bytes_.data() + at * kernels::bytes_of(type_), 1, &out[d]);
-    }
+    kernels::read_key(view(), slot, dimensions, out.data());
     return out;
   }
 
@@ -90,7 +86,7 @@ std::vector<key_drift> measure_drift(const kernels::kernel_table& table, kernels
     for (float& x : key) x = normal(random);
     table.store_kv(page.view(), slot, dimensions, key.data(), key.data());
   }
-  const key_page before = page;
+  key_page before = page;
   const auto back_by_one = angles_of(-1);
   std::vector<key_drift> drifts;
   std::uint32_t done = 0;
@@ -103,12 +99,12 @@ std::vector<key_drift> measure_drift(const kernels::kernel_table& table, kernels
     relative_error eager;
     relative_error lazy;
     for (std::size_t slot = 0; slot < keys_count; ++slot) {
-      const auto old = before.key(table, slot);
+      const auto old = before.key(slot);
       const auto exact = turned(old, -static_cast<double>(wanted));
       std::vector<float> at_once(dimensions);
       table.rotate(kernels::rope_pairs::half_split, old.data(), back_by_all.data(), dimensions, dimensions,
                    at_once.data());
-      eager.add(page.key(table, slot), exact);
+      eager.add(page.key(slot), exact);
       lazy.add(at_once, exact);
     }
     drifts.push_back({wanted, eager.rms(), lazy.rms()});

@@ -202,10 +202,10 @@ TEST_P(every_target, gives_a_row_the_same_bits_alone_and_in_any_mixture) {
   unsigned seed = 100;
   using enum gguf::tensor_type;
   for (const auto matrices : {f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, q4_k, q5_k, q6_k}) {
-    for (const kv_type type : {kv_type::f32, kv_type::f16, kv_type::bf16}) {
+    for (const kv_type type : kernels::all_element_types) {
       ++seed;
       // Every format with one type of cache, the plain one with all.
-      if (matrices != f32 && seed % 3 != static_cast<unsigned>(type)) continue;
+      if (matrices != f32 && static_cast<unsigned>(matrices) % 4 != static_cast<unsigned>(type)) continue;
       const char* architectures[] = {"llama", "qwen2", "qwen3", "gemma", "starcoder2"};
       const std::string architecture = architectures[seed % 5];
       SCOPED_TRACE(architecture + ", " + gguf::name_of(matrices) + ", cache " + std::to_string(static_cast<int>(type)));
@@ -222,10 +222,15 @@ TEST_P(every_target, gives_a_row_after_a_long_context_the_same_bits_with_any_num
   std::mt19937 random(4);
   const auto tokens = random_tokens(random, count);
   std::vector<float> expected;
-  for (const std::uint32_t threads : {1u, 4u, 8u}) {
+  for (const auto& [threads, type] : {std::pair{1U, kv_type::f16},
+                                      {4U, kv_type::f16},
+                                      {8U, kv_type::f16},
+                                      {1U, kv_type::q8_0},
+                                      {4U, kv_type::q8_0},
+                                      {8U, kv_type::q8_0}}) {
+    if (threads == 1) expected.clear();
     kernels::worker_team team(threads);
-    const auto t =
-        make(load({.heads = 4, .kv_heads = 2, .context = 4096}, table(), team), table(), team, kv_type::f16, pages);
+    const auto t = make(load({.heads = 4, .kv_heads = 2, .context = 4096}, table(), team), table(), team, type, pages);
     std::vector<float> found;
     for (std::uint32_t done = 0; done < count;) {
       const std::uint32_t rows =
@@ -309,7 +314,7 @@ TEST_P(every_target, has_no_usable_logits_after_a_token_that_is_no_number) {
   const std::vector<float> nan(width, std::numeric_limits<float>::quiet_NaN());
   std::memcpy(embedding.payload.data() + 3 * width * sizeof(float), nan.data(), width * sizeof(float));
   const auto w = *load_weights(*tiny.file(), table(), team);
-  for (const auto type : {kv_type::f16, kv_type::bf16}) {
+  for (const auto type : {kv_type::f16, kv_type::bf16, kv_type::q8_0}) {
     const std::vector<token> tokens{1, 2, 5, 3, 4, 6};
     const auto logits = alone(w, table(), type, tokens);
     for (std::size_t i = 3; i < tokens.size(); ++i) {
@@ -332,20 +337,22 @@ TEST_P(twin_target, gives_the_bits_of_the_other_target) {
     for (const std::string architecture : {"llama", "qwen2", "qwen3", "gemma", "starcoder2"}) {
       if (architecture != "llama" && matrices != f32 && matrices != q8_0) continue;
       const tiny_shape shape = shape_for(architecture, matrices);
-      const auto expected = alone(load(shape, other, team), other, kv_type::f16, tokens);
-      const auto found = alone(load(shape, table(), team), table(), kv_type::f16, tokens);
-      ASSERT_EQ(expected.size(), tokens.size() * vocabulary);
-      EXPECT_EQ(expected, found) << architecture;
+      const auto own = load(shape, table(), team), others = load(shape, other, team);
+      for (const kv_type type : {kv_type::f16, kv_type::q8_0}) {
+        const auto expected = alone(others, other, type, tokens);
+        ASSERT_EQ(expected.size(), tokens.size() * vocabulary);
+        EXPECT_EQ(expected, alone(own, table(), type, tokens)) << architecture << ", " << name_of(type);
+      }
     }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(targets, every_target,
-                         ::testing::ValuesIn(test::targets_of_build({"scalar", "neon", "avx2", "avx512", "blas", "amx",
+                         ::testing::ValuesIn(test::targets_of_build({"scalar", "neon", "avx2", "avx512", "avx512vnni", "blas", "amx",
                                                                      "amx_emulated"})),
                          [](const auto& name) { return name.param; });
 INSTANTIATE_TEST_SUITE_P(targets, twin_target,
-                         ::testing::ValuesIn(test::targets_of_build({"neon", "avx2", "avx512", "amx"})),
+                         ::testing::ValuesIn(test::targets_of_build({"neon", "avx2", "avx512", "avx512vnni", "amx"})),
                          [](const auto& name) { return name.param; });
 
 class transformer_test : public ::testing::Test {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <set>
 #include <utility>
 
 #include "tests/support/temporary_folder.hpp"
@@ -36,12 +37,24 @@ TEST_F(weights_test, take_as_much_memory_as_computed_from_the_file) {
     const auto file = make_tiny_model({.matrices = gguf::tensor_type::q5_0, .tied_head = false}).file();
     const auto w = load_weights(*file, *t.table, team_);
     ASSERT_TRUE(w);
-    std::uint64_t bytes = (*w)->embedding.size_bytes() + (*w)->head.size_bytes() + (*w)->output_norm.scale.size() * 4;
+    // Matrices follow each other in one block, each at a multiple of 64 bytes.
+    std::set<const std::byte*> places;
+    const auto matrix = [&](const kernels::packed_weights& m) {
+      places.insert(m.view().panels);
+      return kernels::round_up(m.size_bytes(), 64);
+    };
+    std::uint64_t bytes = matrix((*w)->embedding) + matrix((*w)->head);
+    bytes += (*w)->output_norm.scale.size() * 4;
     for (const layer_weights& l : (*w)->layers) {
-      for (const auto* m : {&l.query, &l.key, &l.value, &l.output, &l.gate, &l.up, &l.down}) bytes += m->size_bytes();
+      for (const auto* m : {&l.query, &l.key, &l.value, &l.output, &l.gate, &l.up, &l.down}) bytes += matrix(*m);
       bytes += (l.attention_norm.scale.size() + l.feed_forward_norm.scale.size()) * 4;
     }
     EXPECT_EQ(weight_bytes(*file, *t.table), bytes) << t.name;
+    const kernels::memory_block& block = (*w)->matrices;
+    EXPECT_EQ(places.size(), 2 + 7 * (*w)->layers.size());
+    EXPECT_EQ(*places.begin(), block.data());
+    EXPECT_LT(*places.rbegin(), block.data() + block.size());
+    for (const std::byte* place : places) EXPECT_EQ(reinterpret_cast<std::uintptr_t>(place) % 64, 0U);
   }
 }
 

@@ -104,6 +104,15 @@ TEST(doctor_report, is_not_well_without_a_target_a_self_test_or_the_model) {
   EXPECT_FALSE(healthy_but([](auto& f) { f.model.emplace().problem = "malformed"; }));
 }
 
+TEST(doctor_report, says_how_much_of_a_loaded_model_lies_in_huge_pages) {
+  doctor_findings f = some_findings();
+  f.model.emplace().config.architecture = "qwen2";
+  EXPECT_THAT(text_of(f), Not(HasSubstr("loaded:")));
+  f.model->held = {.resident_bytes = 600ULL << 20, .huge_bytes = 512ULL << 20};
+  EXPECT_THAT(text_of(f), HasSubstr("lie in huge pages"));
+  EXPECT_EQ(json_of(f)["model"]["huge_page_bytes"], 512ULL << 20);
+}
+
 TEST(doctor_report, says_what_limits_the_threads) {
   doctor_findings f = some_findings();
   EXPECT_THAT(text_of(f), HasSubstr("3: the cgroup's quota grants 3 of 8 CPUs"));

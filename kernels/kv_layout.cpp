@@ -1,0 +1,58 @@
+#include "kernels/kv_layout.hpp"
+
+#include <bit>
+#include <cstring>
+
+#include "kernels/half_floats.hpp"
+
+namespace redline::kernels {
+namespace {
+
+float read_bf16(const std::byte* at) {
+  std::uint16_t bits = 0;
+  std::memcpy(&bits, at, sizeof(bits));
+  return std::bit_cast<float>(std::uint32_t{bits} << 16);
+}
+
+/// Not for q8_0.
+float read_number(element_type type, const std::byte* at) {
+  if (type == element_type::bf16) return read_bf16(at);
+  if (type == element_type::f16) {
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, at, sizeof(bits));
+    return widen_f16(bits);
+  }
+  float x = 0;
+  std::memcpy(&x, at, sizeof(x));
+  return x;
+}
+
+}  // namespace
+
+void read_key(const kv_view& kv, std::size_t slot, std::size_t head_dim, float* out) {
+  const std::byte* tile = key_tile(kv, slot, head_dim);
+  const std::size_t lane = slot % tile_tokens;
+  for (std::size_t d = 0; d < head_dim; ++d) {
+    if (kv.type == element_type::q8_0) {
+      const std::byte* scales = tile + q8_tile_integers(head_dim);
+      const float scale = read_bf16(scales + (d / q8_key_block * tile_tokens + lane) * sizeof(std::uint16_t));
+      out[d] = static_cast<float>(static_cast<std::int8_t>(tile[(d / 4 * tile_tokens + lane) * 4 + q8_order[d % 4]])) *
+               scale;
+    } else {
+      out[d] = read_number(kv.type, tile + (d * tile_tokens + lane) * bytes_of(kv.type));
+    }
+  }
+}
+
+void read_value(const kv_view& kv, std::size_t slot, std::size_t head_dim, float* out) {
+  for (std::size_t d = 0; d < head_dim; ++d) {
+    if (kv.type == element_type::q8_0) {
+      const std::byte at = q8_value_quad(kv, slot, head_dim)[d * 4 + q8_order[slot % 4]];
+      out[d] = static_cast<float>(static_cast<std::int8_t>(at)) * read_bf16(q8_value_scale(kv, slot, head_dim));
+    } else {
+      out[d] = read_number(kv.type, value_row(kv, slot, head_dim) + d * bytes_of(kv.type));
+    }
+  }
+}
+
+}  // namespace redline::kernels

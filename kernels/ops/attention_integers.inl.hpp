@@ -1,0 +1,349 @@
+// Attention over q8_0 keys and values by integer products. Sums of integers are exact, so a target's instructions, the
+// blocking, and the slots in which tokens lie change no bit; floats only join them, in one order:
+//
+// score = sum over the blocks of q8_key_block dimensions, in order, of (d_q d_k) times the integer sum. The rotated
+// query is rounded to steps of -127..127 per block. output = sum over the blocks of attention_block_tokens, in order,
+// of d_w times the integer sum over the tokens of the block that the row sees. A token's weight times the scale of its
+// value is rounded to steps of 0..32767 per block and query vector.
+//
+// No integer sum overflows: 32 * 128 * 128 and 128 * 32767 * 128 are below 2^31. A query that is not finite, a scale
+// that is NaN: the scores, or the sums, are NaN.
+
+struct integer_attention : attention_work {
+  std::size_t quads;         // of dimensions
+  std::size_t blocks;        // of dimensions
+  byte_factor* queries;      // [offset_count][vectors][quads][4]
+  float* query_scales;       // [offset_count][vectors][blocks]
+  std::int32_t* query_sums;  // likewise: the sum of the factors
+  float* rotated;            // [head_dim]
+  std::int16_t* weights;     // [vectors], weights_stride apart: [quads of tokens][4]
+  float* weight_scales;      // [vectors]
+};
+
+/// Query vector v for the keys of an offset, in steps.
+inline void quantise_query(const integer_attention& w, std::size_t offset, std::size_t v) {
+  const attention_args& a = w.a;
+  rotate_query(a, offset, v, w.rotated);
+  const std::size_t at = offset * w.vectors + v;
+  for (std::size_t block = 0; block < w.blocks; ++block) {
+    const std::size_t first = block * q8_key_block;
+    const std::size_t n = std::min(q8_key_block, a.head_dim - first);
+    const float scale = largest_of(w.rotated + first, n) * per_step;
+    const f32x16 inverse = inverse_of(broadcast(scale));
+    std::int8_t steps[q8_key_block] = {};
+    for_chunks(n, [&](std::size_t i, std::size_t lanes) {
+      store_i8(steps + i, whole_steps(load_some(w.rotated + first + i, lanes), inverse));
+    });
+    std::int32_t total = 0;
+    for (std::size_t i = 0; i < round_up(n, 4); i += 4) {
+      for (std::size_t j = 0; j < 4; ++j) {
+        if (i + j >= n) steps[i + j] = 0;
+        total += steps[i + j];
+      }
+      put_factors(steps + i, w.queries + (at * w.quads + (first + i) / 4) * 4);
+    }
+    w.query_scales[at * w.blocks + block] = scale;
+    w.query_sums[at * w.blocks + block] = total;
+  }
+}
+
+/// Scores of some query vectors with whole tiles of keys. The vectors' numbers lie as in integer_attention.
+struct key_product {
+  const std::byte* const* tiles;
+  std::size_t quads;
+  std::size_t blocks;
+  const byte_factor* queries;
+  const float* scales;
+  const std::int32_t* sums;
+  float* y;
+  std::size_t y_stride;
+};
+
+template<int Rows, int Tiles>
+void multiply_keys(const key_product& t) {
+  constexpr std::size_t quads_max = q8_key_block / 4;
+  const std::byte* scales[Tiles];
+#pragma GCC unroll 4
+  for (int p = 0; p < Tiles; ++p) scales[p] = t.tiles[p] + t.quads * tile_tokens * 4;
+  for (std::size_t block = 0; block < t.blocks; ++block) {
+    i32x16 acc[Rows][Tiles];
+#pragma GCC unroll 8
+    for (int r = 0; r < Rows; ++r) {
+      const i32x16 start = start_of_dot(t.sums[r * t.blocks + block]);
+#pragma GCC unroll 4
+      for (int p = 0; p < Tiles; ++p) acc[r][p] = start;
+    }
+    const std::size_t end = std::min(t.quads, (block + 1) * quads_max);
+    for (std::size_t k = block * quads_max; k < end; ++k) {
+      byte_quads16 keys[Tiles];
+#pragma GCC unroll 4
+      for (int p = 0; p < Tiles; ++p) keys[p] = load_byte_quads(t.tiles[p] + k * tile_tokens * 4);
+#pragma GCC unroll 8
+      for (int r = 0; r < Rows; ++r) {
+        const byte_factor* factors = t.queries + (r * t.quads + k) * 4;
+#pragma GCC unroll 4
+        for (int p = 0; p < Tiles; ++p) acc[r][p] = dot(acc[r][p], keys[p], factors);
+      }
+    }
+#pragma GCC unroll 4
+    for (int p = 0; p < Tiles; ++p) {
+      const auto* key_scales = reinterpret_cast<const std::uint16_t*>(scales[p]) + block * tile_tokens;
+      const f32x16 of_keys = load_bf16(key_scales);
+#pragma GCC unroll 8
+      for (int r = 0; r < Rows; ++r) {
+        float* y = t.y + r * t.y_stride + p * tile_tokens;
+        const f32x16 scale = mul(broadcast(t.scales[r * t.blocks + block]), of_keys);
+        store(y, fma(scale, to_floats(acc[r][p]), block == 0 ? zero() : load(y)));
+      }
+    }
+  }
+}
+
+/// Outputs of some query vectors, 16 dimensions per chunk: sums += scale * (weights . values).
+struct value_product {
+  const std::byte* const* quads;  // at the first of the chunks
+  std::size_t count;
+  const std::int16_t* weights;
+  std::size_t weights_stride;
+  const float* scales;
+  float* sums;
+  std::size_t width;
+};
+
+template<int Rows, int Chunks>
+void multiply_values(const value_product& t) {
+  i32x16 acc[Rows][Chunks];
+#pragma GCC unroll 8
+  for (int r = 0; r < Rows; ++r) {
+#pragma GCC unroll 4
+    for (int c = 0; c < Chunks; ++c) acc[r][c] = no_integers();
+  }
+  for (std::size_t k = 0; k < t.count; ++k) {
+    quads16 values[Chunks];
+#pragma GCC unroll 4
+    for (int c = 0; c < Chunks; ++c) values[c] = load_quads(t.quads[k] + c * 64);
+#pragma GCC unroll 8
+    for (int r = 0; r < Rows; ++r) {
+      const std::int16_t* factors = t.weights + r * t.weights_stride + k * 4;
+#pragma GCC unroll 4
+      for (int c = 0; c < Chunks; ++c) acc[r][c] = dot(acc[r][c], values[c], factors);
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < Rows; ++r) {
+    const f32x16 scale = broadcast(t.scales[r]);
+#pragma GCC unroll 4
+    for (int c = 0; c < Chunks; ++c) {
+      float* sums = t.sums + r * t.width + c * 16;
+      store(sums, fma(scale, to_floats(acc[r][c]), load(sums)));
+    }
+  }
+}
+
+/// The greatest power of two of vectors, up to 4, for which the accumulators suffice beside `rows` rows.
+constexpr int integers_beside(int rows) {
+  int vectors = 4;
+  while (vectors > 1 && vectors * rows > integer_accumulators) vectors /= 2;
+  return vectors;
+}
+
+template<int Rows, int Vectors>
+constexpr auto keys_or_null() {
+  if constexpr (Vectors <= integers_beside(Rows)) return &multiply_keys<Rows, Vectors>;
+  return static_cast<void (*)(const key_product&)>(nullptr);
+}
+template<int Rows, int Vectors>
+constexpr auto values_or_null() {
+  if constexpr (Vectors <= integers_beside(Rows)) return &multiply_values<Rows, Vectors>;
+  return static_cast<void (*)(const value_product&)>(nullptr);
+}
+template<class F>
+using by_size = std::array<std::array<F, 3>, integer_rows_max>;  // [rows - 1][log2(vectors)]
+
+template<int... Rows>
+constexpr auto key_products(std::integer_sequence<int, Rows...>) {
+  return by_size<void (*)(const key_product&)>{
+      {{keys_or_null<Rows + 1, 1>(), keys_or_null<Rows + 1, 2>(), keys_or_null<Rows + 1, 4>()}...}};
+}
+template<int... Rows>
+constexpr auto value_products(std::integer_sequence<int, Rows...>) {
+  return by_size<void (*)(const value_product&)>{
+      {{values_or_null<Rows + 1, 1>(), values_or_null<Rows + 1, 2>(), values_or_null<Rows + 1, 4>()}...}};
+}
+inline constexpr auto key_products_by_size = key_products(std::make_integer_sequence<int, integer_rows_max>{});
+inline constexpr auto value_products_by_size = value_products(std::make_integer_sequence<int, integer_rows_max>{});
+
+inline std::size_t widest_integers(std::size_t vectors) {
+  return static_cast<std::size_t>(integers_beside(static_cast<int>(std::min<std::size_t>(vectors, integer_rows_max))));
+}
+
+/// Calls body(first, height) for blocks of about equal height of the query vectors [first, end).
+template<class Body>
+inline void for_vector_blocks(std::size_t first, std::size_t end, Body body) {
+  const auto blocks = (end - first + integer_rows_max - 1) / integer_rows_max;
+  for (std::size_t i = 0, v = first; i < blocks; ++i) {
+    const std::size_t next = first + (end - first) * (i + 1) / blocks;
+    body(v, next - v);
+    v = next;
+  }
+}
+
+/// scores[v][token] for the vectors from `first_vector` on.
+void score_integers(const integer_attention& w, const block_part* parts, std::size_t count, std::size_t first_vector) {
+  const attention_args& a = w.a;
+  const std::size_t widest = widest_integers(w.vectors - first_vector);
+  for (std::size_t i = 0; i < count;) {
+    const block_part& first = parts[i];
+    std::size_t whole = 0;
+    while (whole < widest && i + whole < count && parts[i + whole].count == tile_tokens &&
+           parts[i + whole].offset_index == first.offset_index) {
+      ++whole;
+    }
+    const std::size_t together = std::bit_floor(std::max<std::size_t>(whole, 1));
+    const auto log2_together = static_cast<std::size_t>(std::countr_zero(together));
+    const std::byte* at[4];
+    for (std::size_t p = 0; p < together; ++p) at[p] = key_tile(a.kv, parts[i + p].slot, a.head_dim);
+    for_vector_blocks(first_vector, w.vectors, [&](std::size_t v, std::size_t height) {
+      const std::size_t query = first.offset_index * w.vectors + v;
+      key_product t{.tiles = at,
+                    .quads = w.quads,
+                    .blocks = w.blocks,
+                    .queries = w.queries + query * w.quads * 4,
+                    .scales = w.query_scales + query * w.blocks,
+                    .sums = w.query_sums + query * w.blocks,
+                    .y = w.scores + v * attention_score_stride + first.token,
+                    .y_stride = attention_score_stride};
+      if (whole == 0) {
+        t.y = w.odd_scores;
+        t.y_stride = tile_tokens;
+      }
+      key_products_by_size[height - 1][log2_together](t);
+      for (std::size_t r = 0; whole == 0 && r < height; ++r) {
+        const float* lanes = w.odd_scores + r * tile_tokens + first.slot % tile_tokens;
+        std::copy_n(lanes, first.count, w.scores + (v + r) * attention_score_stride + first.token);
+      }
+    });
+    i += together;
+  }
+}
+
+/// The values of a block's tokens: quads as they are stored, and where each part's weights stand among theirs. A quad
+/// holds other tokens too where a part begins or ends within it; their weights are zeros.
+struct block_values {
+  std::size_t count = 0;                             // of quads
+  const std::byte* quads[attention_block_tokens];    // each has at least one of the tokens
+  std::size_t first_weight[attention_block_tokens];  // by part
+  alignas(64) float scales[attention_block_tokens];  // by token
+};
+
+inline void find_values(const attention_args& a, const block_part* parts, std::size_t parts_count, block_values& b) {
+  for (std::size_t i = 0; i < parts_count; ++i) {
+    const block_part& part = parts[i];
+    b.first_weight[i] = b.count * 4 + part.slot % 4;
+    const std::byte* quad = q8_value_quad(a.kv, part.slot, a.head_dim);
+    for (std::size_t slot = part.slot / 4; slot <= (part.slot + part.count - 1) / 4; ++slot) {
+      b.quads[b.count++] = quad;
+      quad += round_up(a.head_dim, 16) * 4;
+    }
+    const std::byte* scales = q8_value_scale(a.kv, part.slot, a.head_dim);
+    for (std::size_t j = 0; j < part.count; ++j) {
+      std::uint16_t bits;
+      std::memcpy(&bits, scales + j * sizeof(bits), sizeof(bits));
+      b.scales[part.token + j] = std::bit_cast<float>(std::uint32_t{bits} << 16);
+    }
+  }
+}
+
+/// Of one query vector, for a block with `quads` quads of tokens; a store of 16 may reach beyond the last.
+constexpr std::size_t weights_stride(std::size_t quads) { return quads * 4 + 32; }
+
+/// Turns vector v's weights of the block's first n tokens into steps, those of the other tokens into zeros.
+void quantise_weights(const integer_attention& w, std::size_t v, std::size_t n, const block_part* parts,
+                      std::size_t parts_count, const block_values& b) {
+  constexpr float step = 1.0F / 32767;
+  float* weights = w.scores + v * attention_score_stride;
+  f32x16 top = zero();
+  f32x16 bad = zero();
+  for_chunks(n, [&](std::size_t i, std::size_t lanes) {
+    const f32x16 x = mul(load_some(weights + i, lanes), load_some(b.scales + i, lanes));
+    store_some(weights + i, x, lanes);
+    top = max(top, x);
+    bad = fma(x, zero(), bad);
+  });
+  const float scale = (largest(top) + sum(bad)) * step;
+  w.weight_scales[v] = scale;
+  const f32x16 inverse = inverse_of(broadcast(scale));
+  std::int16_t* out = w.weights + v * weights_stride(b.count);
+  for (std::size_t i = 0; i < parts_count; ++i) {
+    const block_part& part = parts[i];
+    std::int16_t* to = out + b.first_weight[i];
+    const std::size_t lead = part.slot % 4;
+    std::fill_n(to - lead, lead, std::int16_t{0});
+    const std::size_t seen = n <= part.token ? 0 : std::min(n - part.token, part.count);
+    const f32x16 x = mul(load_some(weights + part.token, seen), inverse);
+    // The second operands turn a NaN into 0; lanes that are not seen are 0 or NaN.
+    store_i16(to, min(broadcast(32767), max(x, zero())));
+  }
+}
+
+void add_integer_values(const integer_attention& w, const block_values& b, std::size_t first_vector) {
+  for_vector_blocks(first_vector, w.vectors, [&](std::size_t v, std::size_t height) {
+    const std::size_t widest = widest_integers(height);
+    for (std::size_t d = 0; d < w.width;) {
+      const std::size_t chunks = std::bit_floor(std::min(widest, (w.width - d) / 16));
+      const std::byte* quads[attention_block_tokens];
+      for (std::size_t k = 0; k < b.count; ++k) quads[k] = b.quads[k] + d * 4;
+      value_products_by_size[height - 1][static_cast<std::size_t>(std::countr_zero(chunks))](
+          {.quads = quads,
+           .count = b.count,
+           .weights = w.weights + v * weights_stride(b.count),
+           .weights_stride = weights_stride(b.count),
+           .scales = w.weight_scales + v,
+           .sums = w.one.sums + v * w.width + d,
+           .width = w.width});
+      d += chunks * 16;
+    }
+  });
+}
+
+/// The tokens [first, first + count) of the table, whose tiles begin at `tile`; moves `tile` on.
+void attend_integers(const integer_attention& w, std::size_t first, std::size_t count, std::size_t& tile) {
+  const attention_args& a = w.a;
+  block_part parts[attention_block_tokens];
+  const std::size_t parts_count = parts_of_block(a, first, count, tile, parts);
+  // The rows before see no token of the block.
+  const std::size_t first_vector = first < a.visible ? 0 : (first - a.visible + 1) * a.group;
+  score_integers(w, parts, parts_count, first_vector);
+  prefetch_tokens(a, tile, attention_block_tokens);
+  block_values values;
+  find_values(a, parts, parts_count, values);
+  for (std::size_t v = first_vector; v < w.vectors; ++v) {
+    const std::size_t n = std::min(count, seen_in_block(a.visible + v / a.group, first));
+    weigh_scores(w, v, n, first % kv_split_tokens == 0);
+    quantise_weights(w, v, n, parts, parts_count, values);
+  }
+  add_integer_values(w, values, first_vector);
+}
+
+void attention_by_integers(const attention_args& a) {
+  if (a.rows == 0) return;
+  scratch_floats scratch(a);
+  const std::size_t queries = a.offset_count * a.rows * a.group;
+  const std::size_t quads = q8_quads(a.head_dim);
+  const std::size_t blocks = q8_key_blocks(a.head_dim);
+  integer_attention w{start_attention(a, scratch), quads, blocks, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr};
+  const auto take = [&]<class T>(T*& at, std::size_t count) {
+    at = reinterpret_cast<T*>(scratch.take((count * sizeof(T) + sizeof(float) - 1) / sizeof(float)));
+  };
+  take(w.queries, queries * quads * 4);
+  take(w.query_scales, queries * blocks);
+  take(w.query_sums, queries * blocks);
+  take(w.rotated, a.head_dim);
+  take(w.weights, w.vectors * weights_stride(attention_block_tokens));
+  take(w.weight_scales, w.vectors);
+  for (std::size_t offset = 0; offset < a.offset_count; ++offset) {
+    for (std::size_t v = 0; v < w.vectors; ++v) quantise_query(w, offset, v);
+  }
+  attend_all(w,
+             [&](std::size_t first, std::size_t count, std::size_t& tile) { attend_integers(w, first, count, tile); });
+}

@@ -1,0 +1,23 @@
+// Functions of one lane.
+
+/// e^x for every lane, within 2 units in the last place; clamped to [-87, 88] so that the result is a normal number.
+inline f32x16 exponential(f32x16 x) {
+  x = min(broadcast(88.0F), max(broadcast(-87.0F), x));  // NaN is the second operand and stays
+  const f32x16 magic = broadcast(12582912.0F);           // 1.5 * 2^23: adding it rounds to an integer
+  const f32x16 t = fma(x, broadcast(1.44269504F), magic);
+  const f32x16 n = sub(t, magic);
+  // ln 2 in two parts; n times the first is exact.
+  const f32x16 r = fma(n, broadcast(2.12194440e-4F), fma(n, broadcast(-0.693359375F), x));
+  f32x16 p = broadcast(1.0F / 5040);  // the Taylor series: |r| <= 0.347 leaves 5e-9
+  p = fma(p, r, broadcast(1.0F / 720));
+  p = fma(p, r, broadcast(1.0F / 120));
+  p = fma(p, r, broadcast(1.0F / 24));
+  p = fma(p, r, broadcast(1.0F / 6));
+  p = fma(p, r, broadcast(0.5F));
+  p = fma(p, r, broadcast(1.0F));
+  p = fma(p, r, broadcast(1.0F));
+  return scale_exponent(p, t);
+}
+
+/// Halves reach 65504. An infinity in a cache would make rows that weigh it with zero not a number; NaN stays.
+inline f32x16 within_f16(f32x16 a) { return min(broadcast(65504.0F), max(broadcast(-65504.0F), a)); }

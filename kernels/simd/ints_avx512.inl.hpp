@@ -1,0 +1,44 @@
+// The integer verbs in one register of sixteen lanes. Meaning: ints_scalar.inl.hpp. Sums of products:
+// dots_avx512.inl.hpp or dots_avx512vnni.inl.hpp.
+
+struct i32x16 {
+  __m512i v;
+};
+// Up to 4 vectors beside 5 rows = 20 accumulators, 8 registers of numbers, 2 of factors and a product in 32.
+inline constexpr int integer_rows_max = 5;
+inline constexpr int integer_accumulators = 20;
+
+inline i32x16 no_integers() { return {_mm512_setzero_si512()}; }
+inline f32x16 to_floats(i32x16 a) { return {_mm512_cvtepi32_ps(a.v)}; }
+
+/// The bytes as 16-bit integers: the even ones, and the odd ones.
+struct quads16 {
+  __m512i even, odd;
+};
+inline quads16 load_quads(const std::byte* p) {
+  const __m512i bytes = _mm512_loadu_si512(p);
+  return {_mm512_srai_epi16(_mm512_slli_epi16(bytes, 8), 8), _mm512_srai_epi16(bytes, 8)};
+}
+inline __m512i two_factors(const std::int16_t* f) {
+  std::int32_t both;
+  std::memcpy(&both, f, sizeof(both));
+  return _mm512_set1_epi32(both);
+}
+
+inline void store_i8(std::int8_t* p, f32x16 a) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(a.v)));
+}
+inline void store_i16(std::int16_t* p, f32x16 a) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(_mm512_cvtps_epi32(a.v)));
+}
+
+inline void store_words(std::byte* p, words16 w) { _mm512_storeu_si512(p, w.v); }
+template<int J>
+inline f32x16 signed_byte(words16 w) {
+  return {_mm512_cvtepi32_ps(_mm512_srai_epi32(_mm512_slli_epi32(w.v, 24 - 8 * J), 24))};
+}
+inline __m512i low_byte(f32x16 x) { return _mm512_and_si512(_mm512_cvtps_epi32(x.v), _mm512_set1_epi32(0xff)); }
+inline words16 join_bytes(f32x16 a, f32x16 b, f32x16 c, f32x16 d) {
+  return {_mm512_or_si512(_mm512_or_si512(low_byte(a), _mm512_slli_epi32(low_byte(b), 8)),
+                          _mm512_or_si512(_mm512_slli_epi32(low_byte(c), 16), _mm512_slli_epi32(low_byte(d), 24)))};
+}

@@ -1,0 +1,61 @@
+// Everything standard comes before the target begins: see avx512.cpp.
+#include <immintrin.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "kernels/cpu_features.hpp"
+#include "kernels/targets/tables.hpp"
+
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c,bmi,bmi2,lzcnt,popcnt")
+namespace redline::kernels::avx512vnni {
+namespace {
+#include "kernels/simd/vec_avx512.inl.hpp"
+
+#include "kernels/simd/ints_avx512.inl.hpp"
+
+#include "kernels/simd/dots_avx512vnni.inl.hpp"
+
+#include "kernels/ops/chunks.inl.hpp"
+
+#include "kernels/ops/lane_functions.inl.hpp"
+
+#include "kernels/ops/rope.inl.hpp"
+
+#include "kernels/ops/kv_access.inl.hpp"
+
+#include "kernels/ops/q8_blocks.inl.hpp"
+
+#include "kernels/ops/attention_kv_splits.inl.hpp"
+
+#include "kernels/ops/attention_work.inl.hpp"
+
+#include "kernels/ops/attention_integers.inl.hpp"
+
+void attention(const attention_args& a) {
+  if (a.kv.type != element_type::q8_0) return avx512_table().attention(a);
+  attention_by_integers(a);
+}
+}  // namespace
+}  // namespace redline::kernels::avx512vnni
+#pragma GCC pop_options
+
+namespace redline::kernels {
+const kernel_table& avx512vnni_table() {
+  static const kernel_table table = [] {
+    kernel_table t = avx512_table();
+    t.name = "avx512vnni";
+    t.attention = avx512vnni::attention;
+    return t;
+  }();
+  return table;
+}
+const kernel_table& best_avx512_table() { return this_cpu().avx512_vnni ? avx512vnni_table() : avx512_table(); }
+}  // namespace redline::kernels
