@@ -2,7 +2,7 @@
 MODELS := bench/demo_models
 JOBS ?= $(shell nproc)
 
-.PHONY: demo build test arm-test arm-packages bench bench-build asan tsan chaos soak slurm-test systemd-test netns-test fuzz format lint packages test-packages bench-packages clean
+.PHONY: demo build test arm-test arm-packages bench bench-build asan tsan chaos soak hostile slurm-test systemd-test netns-test fuzz format lint packages test-packages bench-packages clean
 
 demo: build
 	build/redline demo --model $(MODELS)/demo-target.gguf --draft $(MODELS)/demo-draft.gguf \
@@ -46,6 +46,11 @@ MINUTES ?= 60
 chaos: build
 	[ -n "$(POOL)" ] || REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/server/run.sh build/tests/server chaos.mjs $(KILLS) $(or $(STREAMS),6) $(SEED)
 	REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/server/run.sh build/tests/server pool_chaos.mjs $(KILLS) $(or $(STREAMS),16) $(SEED)
+
+# How much longer a tenant waits between two tokens while another sends the worst there is: SECONDS_EACH for each kind.
+SECONDS_EACH ?= 8
+hostile: build
+	REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/server/run.sh build/tests/server hostile_gaps.mjs $(SECONDS_EACH)
 
 soak: build
 	REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/server/run.sh build/tests/server soak.mjs $(MINUTES)

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 
 #include "actors/cli/command.hpp"
 #include "actors/cli/config_file.hpp"
@@ -34,6 +35,15 @@ std::string version_text(const std::string& name) {
       text += " " + std::string(t.name) + (t.table == kernels::process_table().table ? " (used)" : "");
   }
   return text;
+}
+
+/// What the parser says too shortly; nothing where its own words do.
+std::optional<std::string> explain(const CLI::App& app, const CLI::ParseError& e) {
+  if (dynamic_cast<const CLI::FileError*>(&e) != nullptr) return "--config: " + std::string(e.what());
+  if (dynamic_cast<const CLI::RequiredError*>(&e) == nullptr || !app.get_subcommands().empty()) return std::nullopt;
+  const auto words = app.remaining();
+  return "expected a command" + (words.empty() ? std::string() : ", found '" + words.front() + "'") + "; '" +
+         app.get_name() + " --help' lists them";
 }
 
 }  // namespace
@@ -76,7 +86,9 @@ int run_application(int argc, char** argv, const std::string& name, const std::s
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    if (const auto why = config.explain(e.what(), {argv, static_cast<std::size_t>(argc)})) {
+    auto why = config.explain(e.what(), {argv, static_cast<std::size_t>(argc)});
+    if (!why) why = explain(app, e);
+    if (why) {
       std::cerr << name << ": " << *why << "\n";
       return exit_usage;
     }

@@ -7,9 +7,8 @@
 namespace redline::actors::cli {
 
 int report(const failure& why) {
-  // What is wrong with an option says so itself.
-  const bool is_usage = why.code == errc::invalid_argument && !why.context.empty();
-  std::cerr << "redline: " << (is_usage ? why.context : why.describe()) << "\n";
+  // The code's sentence is for logs, where failures of one kind are looked for.
+  std::cerr << "redline: " << (why.context.empty() ? why.describe() : why.context) << "\n";
   switch (why.code) {
     case errc::invalid_argument:
       return exit_usage;

@@ -16,7 +16,8 @@ void add_method_flags(command c, method_flags& flags, bool with_copy) {
           "or forced where its anchors are right or the model is sure of its numbers (auto)")
         .one_of({"forced", "verified", "auto"})
         .group("Drafting");
-    c.add("--copy-spans", flags.copy_spans, "copy: what a span counts")
+    c.add("--copy-spans", flags.copy_spans,
+          "copy: whether a copied span is counted in lines, in tokens, or as the model likes")
         .one_of({"lines", "tokens", "both"})
         .group("Drafting");
     c.add("--copy-confidence-min", flags.copy_confidence_min,
@@ -38,22 +39,24 @@ void add_method_flags(command c, method_flags& flags, bool with_copy) {
 
 void add_drafting_flags(command c, method_flags& flags) {
   c.add("--max-matching-ngram-size", flags.options.max_matching_ngram_size,
-        "lookup, blazedit, prediction, auto: longest n-gram")
+        "lookup, blazedit, prediction, auto: most tokens of the text's end that are looked for earlier in it")
       .range(1, 64)
       .group("Drafting");
-  c.add("--lookup-tokens", flags.options.lookup_tokens_max, "lookup, prediction, auto: tokens per draft at most")
+  c.add("--lookup-tokens", flags.options.lookup_tokens_max, "lookup, prediction, auto: most tokens of a draft")
       .range(1, 512)
       .group("Drafting");
-  c.add("--assisted-tokens", flags.options.assisted_tokens_max, "assisted: tokens per draft")
+  c.add("--assisted-tokens", flags.options.assisted_tokens_max, "assisted: most tokens of a draft")
       .range(1, 512)
       .group("Drafting");
   c.add("--confidence-min", flags.options.confidence_min, "assisted: the draft stops below this probability")
       .range(0.0, 1.0)
       .group("Drafting");
-  c.add("--micro-draft-tokens", flags.options.micro_draft_tokens, "blazedit: tokens looked up per draft pass")
+  c.add("--micro-draft-tokens", flags.options.micro_draft_tokens,
+        "blazedit: most tokens that are looked up for one pass of the draft model")
       .range(1, 512)
       .group("Drafting");
-  c.add("--max-num-run", flags.options.max_num_run, "blazedit: draft passes per target pass")
+  c.add("--max-num-run", flags.options.max_num_run,
+        "blazedit: most passes of the draft model for one of the target model")
       .range(1, 64)
       .group("Drafting");
 }
@@ -65,10 +68,11 @@ void add_eviction_flags(command c, eviction_flags& flags) {
       .one_of({"off", "reevaluate", "shift", "lazy"})
       .group("Window");
   c.add("--n-keep", flags.n_keep,
-        "First tokens that always stay; the prompt when not given, of a conversation without its older turns")
+        "How many of the first tokens always stay; not given: the prompt, of a conversation without its older turns, "
+        "which may go")
       .group("Window");
   c.add("--n-discard", flags.n_discard,
-        "Tokens that go at a time; half of the rest, up to a line's end, when not given")
+        "How many tokens go at a time; not given: half of those that may go, up to the end of a line")
       .range(1, 1 << 24)
       .group("Window");
   c.add("--n-ctx", flags.n_ctx, "Tokens of the window; 0: the context").group("Window");

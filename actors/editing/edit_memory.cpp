@@ -9,7 +9,7 @@ refusal memory_full(const std::string& who, std::size_t most, const std::string&
   return {.what = refusal::kind::memory_full,
           .why = {errc::queue_full,
                   who + " may hold " + std::to_string(most) +
-                      " bytes of files and their tokens (--live-mib), and this call would exceed it; " + advice + "."}};
+                      " bytes of files, their tokens and calls that wait (--live-mib), and this call would exceed it; " + advice + "."}};
 }
 
 }  // namespace

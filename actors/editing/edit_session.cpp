@@ -8,6 +8,7 @@
 #include "actors/serving/placer.hpp"
 #include "actors/serving/session.hpp"
 #include "actors/serving/verify_scheduler.hpp"
+#include "runtime/actor/codec.hpp"
 
 namespace redline::actors {
 namespace {
@@ -45,20 +46,43 @@ void edit_session::refuse(std::uint64_t exchange, refusal why) {
   if (exchange != 0) context().send(options_.client, call_refused{exchange, std::move(why)});
 }
 
-void edit_session::in_turn(std::uint64_t exchange, std::function<void()> call) {
+bool edit_session::hold(std::uint64_t exchange, std::size_t bytes) {
+  if (auto why = options_.waiting.resize(waiting_bytes_ + bytes, files_->how().limits)) {
+    refuse(exchange, std::move(*why));
+    return false;
+  }
+  waiting_bytes_ += bytes;
+  return true;
+}
+
+void edit_session::give_back(std::size_t bytes) {
+  waiting_bytes_ -= bytes;
+  static_cast<void>(options_.waiting.resize(waiting_bytes_, files_->how().limits));
+}
+
+void edit_session::in_turn(std::uint64_t exchange, const std::function<std::size_t()>& bytes,
+                           std::function<void()> call) {
   called_ = context().now();
   if (!busy_ && calls_.empty()) return call();
   if (calls_.size() >= files_->how().limits.calls_max) {
     return refuse(exchange, {.why = {errc::queue_full, "too many calls wait for this session"}});
   }
-  calls_.push_back(std::move(call));
+  const std::size_t held = bytes();
+  if (hold(exchange, held)) calls_.push_back({exchange, std::move(call), held});
+}
+
+template<class M>
+void edit_session::in_turn(const M& m, std::function<void()> call) {
+  in_turn(
+      m.exchange, [&m] { return actor::encode(m).size(); }, std::move(call));
 }
 
 void edit_session::call_next() {
   while (!busy_ && !calls_.empty()) {
-    const auto call = std::move(calls_.front());
+    const waiting_call next = std::move(calls_.front());
     calls_.pop_front();
-    call();
+    give_back(next.bytes);
+    next.run();
   }
 }
 
@@ -66,7 +90,11 @@ template<class Job, class Then>
 void edit_session::work_on_files(std::uint64_t exchange, std::size_t bytes, Job job, Then then) {
   using value = std::invoke_result_t<Job&, workspace&>;
   const auto ticket = work_.run(
-      options_.tenant, bytes, [files = files_, job = std::move(job)]() mutable { return job(*files); },
+      options_.tenant, bytes,
+      [files = files_, context_max = options_.answers->context_max(), job = std::move(job)]() mutable {
+        files->limit_context(context_max);
+        return job(*files);
+      },
       [this, exchange, then = std::move(then)](result<value> done) mutable {
         busy_ = false;
         if (!done)
@@ -82,7 +110,7 @@ void edit_session::work_on_files(std::uint64_t exchange, std::size_t bytes, Job 
 }
 
 void edit_session::on(const show_session& m) {
-  in_turn(m.exchange, [this, exchange = m.exchange] {
+  in_turn(m, [this, exchange = m.exchange] {
     session_shown shown{.exchange = exchange, .healed_count = healed_count_, .kv = kv_.state()};
     for (const auto& f : files_->files()) shown.files.push_back(state_of(f));
     context().send(options_.client, shown);
@@ -90,7 +118,7 @@ void edit_session::on(const show_session& m) {
 }
 
 void edit_session::on(const show_file& m) {
-  in_turn(m.exchange, [this, m] {
+  in_turn(m, [this, m] {
     const auto found = files_->find(m.path);
     if (!found) return refuse(m.exchange, found.error());
     context().send(options_.client,
@@ -114,7 +142,7 @@ void edit_session::change_files(std::uint64_t exchange, std::size_t bytes,
 }
 
 void edit_session::on(const put_file& m) {
-  in_turn(m.exchange, [this, m] {
+  in_turn(m, [this, m] {
     change_files(m.exchange, m.text.size(), [m](workspace& files) -> outcome<file_shown, refusal> {
       const bool is_new = !files.find(m.path).has_value();
       if (auto why = files.put(m.path, m.text, m.version)) return std::move(*why);
@@ -124,7 +152,7 @@ void edit_session::on(const put_file& m) {
 }
 
 void edit_session::on(const patch_file& m) {
-  in_turn(m.exchange, [this, m] {
+  in_turn(m, [this, m] {
     change_files(m.exchange, files_->bytes(m.path), [m](workspace& files) -> outcome<file_shown, refusal> {
       const auto done = files.patch(m);
       if (!done) return done.error();
@@ -139,7 +167,7 @@ void edit_session::on(const patch_file& m) {
 }
 
 void edit_session::on(const drop_file& m) {
-  in_turn(m.exchange, [this, m] {
+  in_turn(m, [this, m] {
     if (auto why = files_->drop(m.path)) return refuse(m.exchange, std::move(*why));
     context().send(options_.client, call_done{m.exchange});
     prepare();
@@ -147,7 +175,7 @@ void edit_session::on(const drop_file& m) {
 }
 
 void edit_session::on(const complete_text& m) {
-  in_turn(m.exchange, [this, m] {
+  in_turn(m, [this, m] {
     if (waiting_.size() >= files_->how().limits.calls_max) {
       return refuse(m.exchange, {.why = {errc::queue_full, "too many completions wait for this session"}});
     }
@@ -162,6 +190,8 @@ void edit_session::on(const complete_text& m) {
       return next;
     };
     work_on_files(m.exchange, files_->bytes(m.where.path), job, [this](completion next) {
+      next.bytes = next.prompt.size() * sizeof(token) + actor::encode(next.spec).size();
+      if (!hold(next.exchange, next.bytes)) return;
       waiting_.push_back(std::move(next));
       lend_to_next();
     });
@@ -172,6 +202,7 @@ void edit_session::lend_to_next() {
   while (!borrower_ && !waiting_.empty()) {
     completion next = std::move(waiting_.front());
     waiting_.pop_front();
+    give_back(next.bytes);
     lend(std::move(next));
   }
 }
@@ -187,7 +218,7 @@ void edit_session::lend(completion next) {
   }
   preparing_ = false;
   if (!options_.scheduler) ask_for_place(0);
-  answer->partners.borrowed = {sequence_, round_, files_->how().context_max, context().self(), numerics_};
+  answer->partners.borrowed = {sequence_, round_, options_.answers->context_max(), context().self(), numerics_};
   // Where the sequence is, and not where the placer would put an answer of its own.
   answer->partners.placer = {};
   answer->partners.scheduler = options_.scheduler;
@@ -205,13 +236,15 @@ actor::actor_ref<session> edit_session::spawn_answer(std::uint64_t exchange, ses
 }
 
 void edit_session::prepare() {
-  in_turn(0, [this] {
-    if (borrower_ || !waiting_.empty()) return;
-    work_on_files(
-        0, files_->bytes(),
-        [](workspace& files) -> outcome<std::optional<workspace::layout>, refusal> { return files.expected(); },
-        [this](std::optional<workspace::layout> next) { prepare(std::move(next)); });
-  });
+  in_turn(
+      0, [] { return std::size_t{0}; },
+      [this] {
+        if (borrower_ || !waiting_.empty()) return;
+        work_on_files(
+            0, files_->bytes(),
+            [](workspace& files) -> outcome<std::optional<workspace::layout>, refusal> { return files.expected(); },
+            [this](std::optional<workspace::layout> next) { prepare(std::move(next)); });
+      });
 }
 
 void edit_session::prepare(std::optional<workspace::layout> next) {
@@ -260,7 +293,7 @@ void edit_session::tell_scheduler(sequence_id sequence, round_id round, const st
                                                  .tenant = options_.tenant,
                                                  .round = round,
                                                  .log = {0, log},
-                                                 .tokens_max = files_->how().context_max,
+                                                 .tokens_max = options_.answers->context_max(),
                                                  .splices = std::move(splices)});
 }
 
@@ -279,7 +312,7 @@ void edit_session::on(const edit_file& m) {
     answer_spec spec;
     std::shared_ptr<const output_rules> rules;
   };
-  in_turn(m.exchange, [this, m] {
+  in_turn(m, [this, m] {
     const auto job = [m, answers = options_.answers,
                       prompts = options_.prompts](workspace& files) -> outcome<edit, refusal> {
       const auto found = files.find(m.path, m.version);
@@ -310,7 +343,13 @@ void edit_session::on(const edit_file& m) {
 
 /// A borrower that lives ends and gives the sequence back; one that died cannot be reached, which brings it back too.
 void edit_session::on(const withdraw_call& m) {
-  std::erase_if(waiting_, [&](const completion& c) { return c.exchange == m.exchange; });
+  const auto is_it = [&](const auto& one) {
+    if (one.exchange != m.exchange) return false;
+    give_back(one.bytes);
+    return true;
+  };
+  std::erase_if(calls_, is_it);
+  std::erase_if(waiting_, is_it);
   if (borrower_ && borrower_->exchange == m.exchange) context().tell(borrower_->where, cancel_session{});
 }
 
@@ -359,7 +398,7 @@ void edit_session::ask_for_place(actor::process_number not_process) {
                                                 .model = options_.model,
                                                 .numerics = borrower_ ? numerics_ : numerics_id(),
                                                 .affinity = options_.session.value,
-                                                .tokens_max = files_->how().context_max,
+                                                .tokens_max = options_.answers->context_max(),
                                                 .prompt_tokens = static_cast<std::uint32_t>(kv_.log().size()),
                                                 .wants_draft = true,
                                                 .not_process = not_process});

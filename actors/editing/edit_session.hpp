@@ -35,7 +35,8 @@ struct edit_session_options {
   actor::actor_ref<actors::placer> placer;   // nobody: the scheduler is the one given here, for good
   std::uint64_t model = 0;                   // for the placer: digest of the target model's file
   actor::actor_ref<verify_scheduler> scheduler;
-  actor::address client;  // gets the answers to calls, and the text of completions
+  actor::address client;       // gets the answers to calls, and the text of completions
+  edit_memory::claim waiting;  // where the calls that wait are counted
 };
 
 /// One client's editing session: owns its files, their versions, and the sequence whose KV holds them. Answers calls
@@ -87,6 +88,13 @@ class edit_session final : public actor::actor_of<edit_session> {
     std::vector<token> prompt;
     answer_spec spec;
     std::shared_ptr<const output_rules> rules;
+    std::size_t bytes = 0;
+  };
+  /// A call that waits for the files.
+  struct waiting_call {
+    std::uint64_t exchange = 0;
+    std::function<void()> run;
+    std::size_t bytes = 0;
   };
   /// What a change of the files leads to.
   struct changed_files {
@@ -106,8 +114,14 @@ class edit_session final : public actor::actor_of<edit_session> {
     bool done = false;
   };
 
-  /// Runs `call` when nothing works on the files and the calls before it are done.
-  void in_turn(std::uint64_t exchange, std::function<void()> call);
+  /// Runs `call` when nothing works on the files and the calls before it are done. m: what a client sent, whose bytes
+  /// count as long as it waits.
+  template<class M>
+  void in_turn(const M& m, std::function<void()> call);
+  void in_turn(std::uint64_t exchange, const std::function<std::size_t()>& bytes, std::function<void()> call);
+  /// Counts so many bytes more as waiting, or refuses the call; and gives them back.
+  [[nodiscard]] bool hold(std::uint64_t exchange, std::size_t bytes);
+  void give_back(std::size_t bytes);
   /// Runs `job(files)` on another thread, then `then(what it gave)` here; calls wait until then. job: gives an outcome
   /// whose error is the client's refusal. exchange: 0 when no client waits.
   template<class Job, class Then>
@@ -137,7 +151,8 @@ class edit_session final : public actor::actor_of<edit_session> {
   actor::offload work_;
   std::shared_ptr<workspace> files_;  // another thread's while `busy_`
   bool busy_ = false;
-  std::deque<std::function<void()>> calls_;  // that wait for the files
+  std::deque<waiting_call> calls_;
+  std::size_t waiting_bytes_ = 0;  // of calls_ and waiting_
   kv_estimate kv_;
   sequence_id sequence_;
   round_id round_{0};

@@ -57,6 +57,8 @@ class workspace {
   [[nodiscard]] std::size_t bytes(const std::string& path) const;
   [[nodiscard]] std::size_t bytes() const;
   [[nodiscard]] const options& how() const { return how_; }
+  /// The model may turn out to have room for less than it was opened with.
+  void limit_context(std::uint32_t tokens_max) { how_.context_max = tokens_max; }
   /// Remembers what was asked, for `expected`.
   void note_place(const completion_place& where);
 

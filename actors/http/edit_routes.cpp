@@ -102,7 +102,8 @@ void edit_routes::open_with(const caller& who, const api::open_session_request& 
                                .placer = partners->placer,
                                .model = partners->place.model,
                                .scheduler = partners->scheduler,
-                               .client = context_.self()};
+                               .client = context_.self(),
+                               .waiting = edit_memory::claim(services_->edit_bytes, who.tenant)};
   const auto where =
       context_.spawn<edit_session>("edit session " + name, {1024, 1024}, std::move(options), std::move(files));
   api::session_card card{name, model->name, parsed.units, parsed.cache, parsed.idle_seconds_max};

@@ -22,7 +22,7 @@ int run_redline_bench(std::vector<std::string> words) {
   arguments.push_back(nullptr);
   ::execv(path.c_str(), arguments.data());
   return report(
-      failure{errc::not_ready, "cannot run " + path + ": " + std::strerror(errno) + "; 'make bench-build' builds it"});
+      failure{errc::io_error, "cannot run " + path + ": " + std::strerror(errno) + "; 'make bench-build' builds it"});
 }
 
 /// The flags, --help too, are redline-bench's.

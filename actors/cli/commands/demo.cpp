@@ -77,7 +77,7 @@ void add_demo(CLI::App& app, int& exit_code) {
   c.add("-m,--model", f->model, "Target model, a GGUF file").require().existing_file();
   c.add("-d,--draft", f->draft, "Draft model, a GGUF file").require().existing_file();
   c.add("FILE", f->file, "The file to edit").require().existing_file();
-  c.add("-i,--instruction", f->instruction, "What to change").require();
+  c.add("-i,--instruction", f->instruction, "What to change, in words").require();
   c.add("--rounds", f->rounds, "Runs of each method; the fastest counts").range(1, 100);
   c.on_run(exit_code, [f] { return run(*f); });
 }

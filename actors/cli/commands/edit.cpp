@@ -111,11 +111,11 @@ void add_edit(CLI::App& app, int& exit_code) {
   auto f = std::make_shared<flags>();
   const command c(app, "edit", "Rewrite a file as an instruction says, and show the difference");
   c.add("FILE", f->file, "The file to edit").require().existing_file();
-  c.add("-i,--instruction", f->instruction, "What to change").require();
+  c.add("-i,--instruction", f->instruction, "What to change, in words").require();
   add_model_flags(c, f->models, false);
   add_method_flags(c, f->method, true);
   c.add("--server", f->server, "Have a running server do it: http://HOST:PORT or https://HOST");
-  c.add("--api-key", f->api_key, "Key for the server");
+  c.add("--api-key", f->api_key, "The server's API key");
   c.add_flag("--json", f->json, "Print one JSON object with the new file");
   c.add_flag("--write", f->write, "Replace the file (in one step, or not at all)");
   c.on_run(exit_code, [f] {

@@ -116,7 +116,7 @@ int run(const flags& f) {
 
 void add_generate(CLI::App& app, int& exit_code) {
   auto f = std::make_shared<flags>();
-  const command c(app, "generate", "Continue a prompt");
+  const command c(app, "generate", "Continue a text");
   add_model_flags(c, f->models);
   add_method_flags(c, f->method);
   add_eviction_flags(c, f->eviction);
@@ -124,7 +124,10 @@ void add_generate(CLI::App& app, int& exit_code) {
   const option tokens = c.add("--tokens", f->tokens, "The same as token ids: 1,2,3").exclude(prompt);
   c.add("--prediction", f->prediction, "Text that the answer is likely to repeat; for the methods prediction and auto");
   c.add("-n,--max-tokens", f->tokens_max, "Tokens to generate at most").range(1, 1 << 20);
-  c.add("--temperature", f->sampling.temperature, "0: greedy").range(0.0, 100.0).group("Sampling");
+  c.add("--temperature", f->sampling.temperature,
+        "0: always the most probable token; above: drawn, the higher the more evenly")
+      .range(0.0, 100.0)
+      .group("Sampling");
   c.add("--top-k", f->sampling.top_k, "Only the k most probable; 0: all").group("Sampling");
   c.add("--top-p", f->sampling.top_p, "Only the most probable that hold this share").range(0.0, 1.0).group("Sampling");
   c.add("--min-p", f->sampling.min_p, "Only those at least this probable, relative to the best")
@@ -137,7 +140,7 @@ void add_generate(CLI::App& app, int& exit_code) {
   c.add("--frequency-penalty", f->sampling.frequency_penalty, "Over the output").group("Sampling");
   c.add("--seed", f->sampling.seed, "Same seed, same output, with any method").group("Sampling");
   c.add("--stop", f->stops, "Stop before this text (repeatable)");
-  c.add_flag("--ignore-eos", f->ignore_eos, "Go on after end tokens");
+  c.add_flag("--ignore-eos", f->ignore_eos, "Go on where the model would end");
   c.add_flag("--json", f->json, "Print one JSON object");
   c.on_run(exit_code, [f, prompt, tokens] {
     if (!prompt.given() && !tokens.given()) {

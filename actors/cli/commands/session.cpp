@@ -1,4 +1,4 @@
-// Live sessions of a running server, for scripts: each command is one call of its HTTP interface.
+// Edit sessions of a running server, for scripts: each command is one call of its HTTP interface.
 
 #include <charconv>
 #include <iostream>
@@ -84,7 +84,7 @@ std::pair<std::string_view, std::string_view> ends_of(std::string_view range) {
   return {range.substr(0, dash), range.substr(dash + 1)};
 }
 
-/// A server's live sessions.
+/// A server's edit sessions.
 class session_client {
  public:
   explicit session_client(server_address server) : server_(std::move(server)) {}
@@ -247,13 +247,13 @@ result<void> close(const session_client& server, const flags& f) {
 
 void add_session(CLI::App& app, int& exit_code) {
   auto f = std::make_shared<flags>();
-  const command all(app, "session", "Live sessions of a running server: files that are edited and completed");
+  const command all(app, "session", "Edit sessions of a running server: it keeps files that you edit and complete");
   all.require_command();
   using action = result<void> (*)(const session_client&, const flags&);
   const auto add = [&](const char* name, const char* help, action run) {
     const command c(all, name, help);
     c.add("--server", f->server, "URL of the server: http://HOST:PORT or https://HOST");
-    c.add("--api-key", f->api_key, "Key for the server");
+    c.add("--api-key", f->api_key, "The server's API key");
     c.add_flag("--json", f->json, "Print the server's answer as it is");
     c.on_run(exit_code, [f, run] {
       const auto server = server_address::parse(f->server, f->api_key);
@@ -304,7 +304,7 @@ void add_session(CLI::App& app, int& exit_code) {
   const command edit = add("edit", "Rewrite a file as an instruction says, and show the difference", print_edit);
   add_id(edit);
   add_path(edit);
-  edit.add("-i,--instruction", f->instruction, "What to change").require();
+  edit.add("-i,--instruction", f->instruction, "What to change, in words").require();
   edit.add("--max-tokens", f->tokens_max, "Most tokens to generate; default: what the context leaves").hide_default();
   edit.add_flag("--apply", f->apply, "Store the outcome as the file's next version");
 

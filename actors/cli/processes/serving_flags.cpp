@@ -28,8 +28,12 @@ std::string stem(const std::string& path) {
 }
 
 void add_bridge_flags(command c, bridge_flags& flags) {
-  c.add("--keys", flags.keys_folder, "Folder made by 'redline keygen', for tcp").existing_folder().group("Processes");
-  c.add_flag("--insecure-plaintext", flags.insecure_plaintext, "Allow tcp without keys").group("Processes");
+  c.add("--keys", flags.keys_folder, "Folder made by 'redline keygen'; processes that talk over tcp need one")
+      .existing_folder()
+      .group("Processes");
+  c.add_flag("--insecure-plaintext", flags.insecure_plaintext,
+             "Let processes talk over tcp without keys: anybody on the way can read and change what they say")
+      .group("Processes");
 }
 
 /// Options that differ from their defaults, and so would be missed where they have no effect.
@@ -135,12 +139,16 @@ void add_scheduling_flags(command c, scheduling_flags& flags) {
        "time to the first token what others asked")
       .one_of({prefix_sharing_names.begin(), prefix_sharing_names.end()})
       .group("Scheduling");
-  c.add("--running-max", flags.running_max, "Most answers in computation at once").range(1, 4096).group("Scheduling");
-  c.add("--waiting-max", flags.waiting_max, "Most answers that wait for that; beyond it: 429")
+  c.add("--running-max", flags.running_max, "Most answers that are computed at once")
+      .range(1, 4096)
+      .group("Scheduling");
+  c.add("--waiting-max", flags.waiting_max, "Most answers that wait to be computed; beyond it: 429")
       .range(0, 65536)
       .group("Scheduling");
-  c.add("--rows-max", flags.rows_max, "Most rows of one forward pass").range(1, 8192).group("Scheduling");
-  c.add("--prompt-chunk-rows", flags.prompt_chunk_rows, "Most rows of one prompt in one pass")
+  c.add("--rows-max", flags.rows_max, "Most tokens that one pass of the model computes")
+      .range(1, 8192)
+      .group("Scheduling");
+  c.add("--prompt-chunk-rows", flags.prompt_chunk_rows, "Most tokens of one prompt that one pass computes")
       .range(1, 8192)
       .group("Scheduling");
   c.add("--step-ms", flags.step_ms, "Most predicted milliseconds of one pass").range(1, 60000).group("Scheduling");
@@ -198,7 +206,7 @@ void add_http_flags(command c, serve_flags& flags) {
       .range(0.0, 86400.0)
       .group("HTTP");
   c.add("--answer-timeout", flags.answer_timeout,
-        "Seconds without any sign of an answer after which its request fails with 504")
+        "A request whose answer has not gone on for so many seconds fails with 504")
       .range(1, 604800)
       .group("HTTP");
   c.add("--connections-max", flags.connections_max,
@@ -206,19 +214,20 @@ void add_http_flags(command c, serve_flags& flags) {
       .range(1, 1000000)
       .group("HTTP");
   c.add("--connections-per-address", flags.connections_per_address,
-        "Most connections of one remote address, but for loopback; 0: a quarter of all")
+        "Most connections of one remote address; 0: a quarter of all; loopback has no such limit")
       .range(0, 1000000)
       .group("HTTP");
   c.add("--live-sessions-max", flags.live_sessions_max,
-        "Most live sessions at once; with API keys a quarter of them for one tenant")
+        "Most edit sessions at once; with API keys a quarter of them for one tenant")
       .range(0, 65536)
       .group("HTTP");
   c.add("--live-mib", flags.live_mib,
-        "Most MiB that the files of live sessions and their tokens hold together; with API keys a quarter for one "
+        "Most MiB that the files of edit sessions, their tokens and calls that wait hold together; with API keys a "
+        "quarter for one "
         "tenant; beyond it: 429")
       .range(1, 1 << 20)
       .group("HTTP");
-  c.add("--live-idle-seconds", flags.live_idle_seconds, "Seconds without a call after which a live session ends")
+  c.add("--live-idle-seconds", flags.live_idle_seconds, "Seconds without a call after which an edit session ends")
       .range(1, 604800)
       .group("HTTP");
   c.add("--pool-patience", flags.pool_patience,

@@ -103,6 +103,7 @@ class edit_sessions : public testing::Test {
     s->keys = std::move(*api_keys::load(keys));
     s->editing = limits;
     memory = s->edit_bytes;
+    answers_of_model = model->answers;
     world.add_worker(1, 1).add<gateway>(2, "gateway", test::roomy,
                                         [s](actor::actor_context& c) { return std::make_unique<gateway>(c, s); });
     world.run_for(microseconds{2'000'000});  // the gateway hears that the model is up
@@ -151,7 +152,9 @@ class edit_sessions : public testing::Test {
   test::actor_world world;
   std::shared_ptr<answers> heard = std::make_shared<answers>();
   std::shared_ptr<const text::tokenizer> tokenizer;
-  std::shared_ptr<const edit_memory> memory;  // of the server that was started last
+  // Of the server that was started last.
+  std::shared_ptr<const edit_memory> memory;
+  std::shared_ptr<const answer_factory> answers_of_model;
   std::uint64_t exchange = 0;
 };
 
@@ -304,6 +307,56 @@ TEST_F(edit_sessions_with_keys, hold_no_more_bytes_than_they_may_and_give_them_b
   EXPECT_LT(memory->bytes(), 2.2 * static_cast<double>(held)) << "a closed session and one left alone do, too";
   EXPECT_EQ(call("GET", at(first), {}, "key-of-ann").first, 404U);
   open(text, json::object(), "key-of-ann");
+}
+
+TEST_F(edit_sessions_with_keys, count_the_completions_that_wait_as_memory_and_refuse_more) {
+  constexpr std::size_t most = 4'000;
+  start({"ann:key-of-ann"}, {.bytes_max = most});
+  const auto id = open("first", json::object(), "key-of-ann");
+  const auto held = memory->bytes();
+  std::vector<std::uint64_t> asked;
+  for (int i = 0; i < 12; ++i) {
+    asked.push_back(ask("POST", at(id, "/complete"),
+                        {{"path", "a.py"},
+                         {"max_tokens", 8},
+                         {"mode", "text"},
+                         {"stop", {std::string(250, 'p'), std::string(250, 'q')}}},
+                        "key-of-ann"));
+  }
+  std::size_t done = 0, refused = 0, highest = 0;
+  const auto all_over = [&] {
+    highest = std::max(highest, memory->bytes());
+    return std::all_of(asked.begin(), asked.end(), [&](auto e) { return heard->all[e].over; });
+  };
+  ASSERT_TRUE(world.run_until(all_over, patience));
+  for (const auto e : asked) {
+    const auto body = json::parse(heard->all[e].body);
+    if (heard->all[e].status == 200U) {
+      ++done;
+    } else {
+      EXPECT_EQ(heard->all[e].status, 429U);
+      EXPECT_EQ(body["error"]["code"], "session_memory_limit") << body;
+      ++refused;
+    }
+  }
+  EXPECT_GE(done, 3U) << "one that has the sequence, and some that wait";
+  EXPECT_GE(refused, 4U);
+  EXPECT_GT(highest, held + 1'000) << "what waits is counted";
+  EXPECT_LE(highest, most);
+  EXPECT_EQ(memory->bytes(), held) << "and given back";
+}
+
+TEST_F(edit_sessions, read_no_more_than_the_model_has_room_for_when_that_turns_out_later) {
+  std::string lines;
+  for (int i = 100; i < 162; ++i) lines += std::to_string(i) + " line\n";
+  const auto id = open(lines);
+  const json wish = {{"path", "a.py"}, {"mode", "text"}, {"max_tokens", 8}};
+  EXPECT_GT(call("POST", at(id, "/complete"), wish).second["usage"]["prompt_tokens"], 128);
+  answers_of_model->note_room(128);  // as a worker's report says
+  const auto [status, body] = call("POST", at(id, "/complete"), wish);
+  EXPECT_EQ(status, 200U) << body;
+  EXPECT_LE(body["usage"]["prompt_tokens"], 96);
+  EXPECT_EQ(body["choices"][0]["text"], call("POST", at(open(lines), "/complete"), wish).second["choices"][0]["text"]);
 }
 
 TEST_F(edit_sessions, end_when_they_are_left_alone) {
