@@ -267,7 +267,8 @@ void add_event_flags(command c, serve_flags& flags) {
 }
 
 result<std::optional<transport::publisher_options>> to_publisher_options(const serve_flags& flags,
-                                                                         const engine_roles& roles) {
+                                                                         const engine_roles& roles,
+                                                                         const std::string& model_name) {
   if (flags.kv_events.empty()) {
     if (flags.kv_events_replay.empty() && flags.kv_events_topic.empty()) return {std::nullopt};
     return failure{errc::invalid_argument, "--kv-events-replay and --kv-events-topic require --kv-events"};
