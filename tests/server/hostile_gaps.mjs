@@ -1,5 +1,6 @@
 // How much longer one tenant waits between two tokens while another one does its worst, a kind of attack after the other.
-// Usage: hostile_gaps.mjs [SECONDS [CONNECTIONS]] for each kind. Prints a table; the machine should do nothing else.
+// Usage: hostile_gaps.mjs [SECONDS [CONNECTIONS [FLAGS OF serve...]]]: seconds and connections of each kind; environment
+// KINDS: a pattern of those wanted. Prints a table; the machine should do nothing else.
 import {connect} from "node:net";
 import {performance} from "node:perf_hooks";
 import {setTimeout as sleep} from "node:timers/promises";
@@ -61,8 +62,8 @@ const attacks = {
         properties: Object.fromEntries(Array.from({length: 600}, (_, i) => [`name_${letters(20)}_${i}`, {type: "null"}]))})),
     "3 MB to /tokenize": repeated("/tokenize", JSON.stringify({content: "x".repeat(3_000_000)})),
     "a million tokens to /detokenize": repeated("/detokenize", JSON.stringify({tokens: Array(1_000_000).fill(300)})),
-    "20,000 messages through the template": repeated("/apply-template",
-        JSON.stringify({messages: Array.from({length: 20_000}, (_, i) => ({role: i % 2 ? "assistant" : "user", content: "<|im_end|>"}))})),
+    "2,000 messages through the template": repeated("/apply-template",
+        JSON.stringify({messages: Array.from({length: 2000}, (_, i) => ({role: i % 2 ? "assistant" : "user", content: `<|im_end|>${letters(2000)}`}))})),
     "a chat of 7.8 MB": repeated("/v1/chat/completions", JSON.stringify(chat({messages: [{role: "user", content: letters(7_800_000)}]}))),
     "8 MB of brackets": repeated("/v1/chat/completions", "[".repeat(8_000_000)),
     "PATCHes of 200 edits to a file without lines": async ({url, key, state}) => {
@@ -108,10 +109,10 @@ const attacks = {
         const all = await Promise.all(Array.from({length: Math.ceil(200 / connections)}, () => post(url, key, "/v1/chat/completions", chat({}))));
         return all.at(-1).status;
     },
-    "chats of 3,000 tokens": async ({url, key, state}) => {
+    "chats of thousands of tokens": async ({url, key, state}) => {
         state.i = (state.i ?? 0) + 1;  // none begins like another
         return (await post(url, key, "/v1/chat/completions", chat({max_tokens: 1, messages: [{role: "user", content:
-            Array.from({length: 1500}, (_, i) => `${state.i * 7919 + i * 31}`).join(" ").slice(0, 6000)}]}))).status;
+            Array.from({length: 1500}, (_, i) => `${state.i * 7919 + i * 31}`).join(" ").slice(0, 3500)}]}))).status;
     },
 };
 
@@ -141,7 +142,7 @@ async function main() {
     const {Server, draftModel, edit} = await import("./redline.mjs");
     const [seconds, connections] = [8, 4].map((otherwise, i) => Number(process.argv[2 + i] ?? otherwise));
     const server = await Server.start("--draft", draftModel, "--api-key", "victim:key-of-victim", "--api-key", "hostile:key-of-hostile",
-        "--connections-max", "2048");
+        "--connections-max", "2048", ...process.argv.slice(4));
     const threads = [];
     const start = (data) => {
         threads.push(new Worker(new URL(import.meta.url), {workerData: {url: server.url, ...data}}));
@@ -156,7 +157,8 @@ async function main() {
     console.log("| while another tenant sends | its answers | tokens | gap p50 | p99 | longest | p99 grew by | longest grew by | first token p50 |");
     console.log("|---|---|---|---|---|---|---|---|---|");
     let quiet = null;
-    for (const kind of Object.keys(attacks)) {
+    const wanted = new RegExp(process.env.KINDS ?? "");
+    for (const kind of Object.keys(attacks).filter((one) => attacks[one] === null || wanted.test(one))) {
         const hostile = attacks[kind] === null ? [] :
             Array.from({length: connections}, () => start({role: "attacker", key: "key-of-hostile", kind, connections}));
         await sleep(1000);
