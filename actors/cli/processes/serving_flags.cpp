@@ -277,6 +277,12 @@ result<std::optional<transport::publisher_options>> to_publisher_options(const s
     return failure{errc::invalid_argument,
                    "--kv-events has no effect with --remote target: the prefix cache is where the target model is"};
   }
+  for (const auto& endpoint : {flags.kv_events, flags.kv_events_replay}) {
+    if (!endpoint.starts_with("tcp://") || flags.peers.insecure_plaintext) continue;
+    return failure{errc::invalid_argument, endpoint +
+                                               ": events carry the prompts' tokens, and their readers know no "
+                                               "encryption: expected --insecure-plaintext, or ipc://PATH"};
+  }
   return {transport::publisher_options{
       .endpoint = flags.kv_events,
       .replay_endpoint = flags.kv_events_replay,
