@@ -23,7 +23,7 @@ unsigned number(byte b) { return std::to_integer<unsigned>(b); }
 
 /// Nibble `q` of column i.
 void add_nibble(byte* nibbles, std::size_t lane, std::size_t i, unsigned q) {
-  add_bits(nibbles + i / 8 * layout::words_bytes, lane, q, static_cast<unsigned>(i % 8 * 4));
+  add_bits(nibbles + i / 8 * layout::words_bytes, lane, q, layout::bit_of_column(i, 4));
 }
 
 /// The file keeps column i in the low half of byte i and column i + 16 in its high half.
@@ -41,7 +41,7 @@ void place_plain(const byte* block, byte* unit, std::size_t lane) {
 
 void place_q8_0(const byte* block, byte* unit, std::size_t lane) {
   put(unit + lane * 2, block, 2);
-  for (std::size_t i = 0; i < 32; ++i) unit[32 + i * 16 + lane] = block[2 + i];
+  for (std::size_t i = 0; i < 32; i += 4) put(unit + 32 + i * 16 + lane * 4, block + 2 + i, 4);
 }
 
 template<bool Minimum, bool Fifth>
@@ -55,7 +55,9 @@ void place_q45(const byte* block, byte* unit, std::size_t lane) {
     unit += 32;
   }
   if constexpr (Fifth) {
-    put(unit + lane * 4, block, 4);
+    for (std::size_t i = 0; i < 32; ++i) {
+      add_bits(unit, lane, number(block[i / 8]) >> i % 8 & 1, layout::bit_of_column(i, 1));
+    }
     block += 4;
     unit += layout::words_bytes;
   }
@@ -88,7 +90,7 @@ void place_q45_k(const byte* block, byte* unit, std::size_t lane) {
     const unsigned pair = number(low[i / 64 * 32 + i % 32]);
     add_nibble(nibbles, lane, i, g % 2 == 0 ? pair & 15 : pair >> 4);
     if constexpr (Fifth) {
-      add_bits(fifth + g * layout::words_bytes, lane, number(high[i % 32]) >> g & 1, static_cast<unsigned>(i % 32));
+      add_bits(fifth + g * layout::words_bytes, lane, number(high[i % 32]) >> g & 1, layout::bit_of_column(i, 1));
     }
   }
 }
@@ -107,7 +109,7 @@ void place_q6_k(const byte* block, byte* unit, std::size_t lane) {
     const unsigned two = number(low[half * 64 + i % 64]);
     add_nibble(nibbles, lane, i, quarter < 2 ? two & 15 : two >> 4);
     const unsigned upper = number(high[half * 32 + i % 32]) >> 2 * quarter & 3;
-    add_bits(pairs + i / 16 * layout::words_bytes, lane, upper, static_cast<unsigned>(i % 16 * 2));
+    add_bits(pairs + i / 16 * layout::words_bytes, lane, upper, layout::bit_of_column(i, 2));
   }
 }
 

@@ -6,11 +6,14 @@ namespace redline::kernels {
 
 /// The layout of packed weights that the SIMD targets share. A panel is 16 rows of the matrix, interleaved: whatever
 /// belongs to one column lies together for all 16 rows, so that one vector load serves 16 outputs. A panel is a run of
-/// units, a unit as many columns as the file's block. Small integers lie in 32-bit words, one per row: eight
-/// columns of nibbles, sixteen of bit pairs or thirty-two of single bits. Inside a unit, per format:
+/// units, a unit as many columns as the file's block. Small integers lie in 32-bit words, one per row: four columns of
+/// bytes, eight of nibbles, sixteen of bit pairs or thirty-two of single bits. Byte b of a word has the columns that
+/// are b modulo 4, the first of them in its lowest bits: so one shift and one mask give four columns in order, a byte
+/// each, which is what products of bytes want (VPDPBUSD), and one shift gives a column to convert. Inside a unit, per
+/// format:
 ///
 ///   f32, f16, bf16   number[16]
-///   q8_0             f16 d[16], int8 q[32][16]
+///   q8_0             f16 d[16], int8 q[8][16 words]
 ///   q4_0             f16 d[16], nibbles[4][16 words]
 ///   q4_1             f16 d[16], f16 m[16], nibbles[4][16 words]
 ///   q5_0             f16 d[16], fifth bits[16 words], nibbles[4][16 words]
@@ -23,6 +26,11 @@ namespace redline::kernels {
 namespace layout {
 
 inline constexpr std::size_t words_bytes = 64;  // one word for each of the 16 rows
+
+/// The lowest bit of column i in its word, for integers of so many bits.
+[[nodiscard]] constexpr unsigned bit_of_column(std::size_t i, unsigned bits) {
+  return static_cast<unsigned>(i % 4 * 8 + i % (32 / bits) / 4 * bits);
+}
 
 [[nodiscard]] constexpr std::size_t unit_bytes(weight_type type) {
   switch (type) {

@@ -7,6 +7,13 @@
 
 #include "kernels/ops/gemm_tiles.inl.hpp"
 
+/// For weights that are no integers, where products are those of integers.
+void gemm(const gemm_args& a) { avx512_table().gemm(a); }
+
+#include "kernels/ops/all_int8.inl.hpp"
+
+#include "kernels/ops/gemm_int8_tiles.inl.hpp"
+
 #include "kernels/ops/rope.inl.hpp"
 
 #include "kernels/ops/kv_access.inl.hpp"
@@ -31,5 +38,12 @@ kernel_table tile_table(std::string_view name) {
   t.join_attention = join_attention_by_tiles;
   t.multiply_adds_per_iteration = 4 * 16 * 16 * tile_columns;
   t.multiply_add_loop = tile_multiply_loop;
+  return t;
+}
+
+/// Products of integers by tiles, the rest as in `base`.
+kernel_table int8_tile_table(std::string_view name, const kernel_table& base) {
+  kernel_table t = with_int8_tiles(base);
+  t.name = name;
   return t;
 }

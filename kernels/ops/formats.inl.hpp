@@ -11,6 +11,11 @@ inline void for_constants(Body body) {
   for_constants(std::make_integer_sequence<int, Count>{}, body);
 }
 
+// Where column i of a group is in its word.
+constexpr int nibble_of(int i) { return static_cast<int>(layout::bit_of_column(static_cast<std::size_t>(i), 4) / 4); }
+constexpr int pair_of(int i) { return static_cast<int>(layout::bit_of_column(static_cast<std::size_t>(i), 2) / 2); }
+constexpr int bit_of(int i) { return static_cast<int>(layout::bit_of_column(static_cast<std::size_t>(i), 1)); }
+
 inline f32x16 halves(const std::byte* at) { return load_f16(reinterpret_cast<const std::uint16_t*>(at)); }
 
 // Each format: `group` columns share what `open` reads first; weight<I> gives column I of the group, 16 rows. g: index
@@ -43,15 +48,15 @@ struct q8_0_format {
   static constexpr std::size_t group_bytes = layout::unit_bytes(weight_type::q8_0);
   struct head {
     f32x16 d;
-    const std::int8_t* q;
+    const std::byte* q;
   };
   static head open(const std::byte* panel, std::size_t g) {
     const std::byte* unit = panel + g * group_bytes;
-    return {halves(unit), reinterpret_cast<const std::int8_t*>(unit + 32)};
+    return {halves(unit), unit + 32};
   }
   template<int I>
   static f32x16 weight(const head& h) {
-    return mul(load_i8(h.q + I * 16), h.d);
+    return mul(signed_byte<I % 4>(load_words(h.q + I / 4 * layout::words_bytes)), h.d);
   }
 };
 
@@ -80,9 +85,9 @@ struct q45_format {
     const words16 low = load_words(h.nibbles + I / 8 * layout::words_bytes);
     f32x16 q;
     if constexpr (Fifth) {
-      q = five_bits<I % 8, I, offset>(low, h.fifth);
+      q = five_bits<nibble_of(I), bit_of(I), offset>(low, h.fifth);
     } else {
-      q = nibble<I % 8, offset>(low);
+      q = nibble<nibble_of(I), offset>(low);
     }
     return Minimum ? fma(h.d, q, h.m) : mul(q, h.d);
   }
@@ -112,9 +117,9 @@ struct q45_k_format {
   static f32x16 weight(const head& h) {
     const words16 low = load_words(h.nibbles + I / 8 * layout::words_bytes);
     if constexpr (Fifth) {
-      return fma(h.scale, five_bits<I % 8, I, 0>(low, h.fifth), h.minus);
+      return fma(h.scale, five_bits<nibble_of(I), bit_of(I), 0>(low, h.fifth), h.minus);
     } else {
-      return fma(h.scale, nibble<I % 8, 0>(low), h.minus);
+      return fma(h.scale, nibble<nibble_of(I), 0>(low), h.minus);
     }
   }
 };
@@ -135,7 +140,8 @@ struct q6_k_format {
   }
   template<int I>
   static f32x16 weight(const head& h) {
-    return mul(six_bits<I % 8, I, 32>(load_words(h.nibbles + I / 8 * layout::words_bytes), h.pairs), h.scale);
+    const words16 low = load_words(h.nibbles + I / 8 * layout::words_bytes);
+    return mul(six_bits<nibble_of(I), pair_of(I), 32>(low, h.pairs), h.scale);
   }
 };
 

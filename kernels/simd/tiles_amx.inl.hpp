@@ -26,6 +26,20 @@ template<int Tile>
 inline void tile_zero() {
   asm volatile("tilezero %%tmm%c0" : : "i"(Tile));
 }
+/// The same for groups of so many columns of bytes: sums in tiles 0 and 1, rows of x in 2 and 3, weights in 4 and 5.
+template<int Group>
+struct byte_tile_session {
+  byte_tile_session() {
+    alignas(64) tile_config config;
+    for (const int x : {2, 3}) config.row_bytes[x] = Group;
+    for (const int w : {4, 5}) config.rows[w] = Group / 4;
+    asm volatile("ldtilecfg %0" : : "m"(config) : "memory");
+  }
+  ~byte_tile_session() { asm volatile("tilerelease" : : : "memory"); }
+  byte_tile_session(const byte_tile_session&) = delete;
+  byte_tile_session& operator=(const byte_tile_session&) = delete;
+};
+
 /// Rows lie stride_bytes apart.
 template<int Tile>
 inline void tile_load(const void* from, std::size_t stride_bytes) {
@@ -39,6 +53,12 @@ inline void tile_store(void* to, std::size_t stride_bytes) {
 template<int C, int A, int B>
 inline void tile_multiply() {
   asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(C), "i"(A), "i"(B));
+}
+
+/// C[m][n] += sum over the group's columns k of A[m][k] * B[k / 4][n].byte[k % 4], signed bytes.
+template<int C, int A, int B>
+inline void tile_multiply_bytes() {
+  asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(C), "i"(A), "i"(B));
 }
 
 /// Thirty-two bf16 numbers, rounded to nearest even.

@@ -5,6 +5,14 @@
 struct alignas(64) emulated_tile {
   std::uint32_t words[16][16];
 };
+struct tile_shape {
+  std::size_t rows = 16;
+  std::size_t row_bytes = 64;
+};
+inline tile_shape& shape_of(int number) {
+  static thread_local tile_shape shapes[8];
+  return shapes[number];
+}
 inline emulated_tile& tile_register(int number) {
   static thread_local emulated_tile tiles[8];
   return tiles[number];
@@ -16,6 +24,18 @@ struct tile_session {
   tile_session(const tile_session&) = delete;
   tile_session& operator=(const tile_session&) = delete;
 };
+template<int Group>
+struct byte_tile_session {
+  byte_tile_session() {
+    for (const int x : {2, 3}) shape_of(x).row_bytes = Group;
+    for (const int w : {4, 5}) shape_of(w).rows = Group / 4;
+  }
+  ~byte_tile_session() {
+    for (int tile = 0; tile < 8; ++tile) shape_of(tile) = {};
+  }
+  byte_tile_session(const byte_tile_session&) = delete;
+  byte_tile_session& operator=(const byte_tile_session&) = delete;
+};
 
 template<int Tile>
 inline void tile_zero() {
@@ -23,8 +43,9 @@ inline void tile_zero() {
 }
 template<int Tile>
 inline void tile_load(const void* from, std::size_t stride_bytes) {
-  for (std::size_t r = 0; r < 16; ++r) {
-    std::memcpy(tile_register(Tile).words[r], static_cast<const std::byte*>(from) + r * stride_bytes, 64);
+  const tile_shape shape = shape_of(Tile);
+  for (std::size_t r = 0; r < shape.rows; ++r) {
+    std::memcpy(tile_register(Tile).words[r], static_cast<const std::byte*>(from) + r * stride_bytes, shape.row_bytes);
   }
 }
 template<int Tile>
@@ -68,6 +89,23 @@ inline void tile_multiply() {
   _mm_setcsr(before | denormals_are_zero);
   multiply_emulated(tile_register(C), tile_register(A), tile_register(B));
   _mm_setcsr(before);
+}
+
+/// As Intel defines TDPBSSD: integers, exact in any order.
+template<int C, int A, int B>
+inline void tile_multiply_bytes() {
+  emulated_tile& c = tile_register(C);
+  for (std::size_t m = 0; m < 16; ++m) {
+    for (std::size_t k = 0; k < shape_of(A).row_bytes / 4; ++k) {
+      const std::uint32_t x = tile_register(A).words[m][k];
+      for (std::size_t n = 0; n < 16; ++n) {
+        const std::uint32_t w = tile_register(B).words[k][n];
+        std::int32_t sum = 0;
+        for (int b = 0; b < 4; ++b) sum += static_cast<std::int8_t>(x >> 8 * b) * static_cast<std::int8_t>(w >> 8 * b);
+        c.words[m][n] += static_cast<std::uint32_t>(sum);
+      }
+    }
+  }
 }
 
 struct bf16x32 {

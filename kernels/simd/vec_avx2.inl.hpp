@@ -56,6 +56,11 @@ inline f32x16 scale_exponent(f32x16 p, f32x16 t) {
   return {scale_exponent_half(p.lo, t.lo), scale_exponent_half(p.hi, t.hi)};
 }
 
+inline __m256 one_nan_half(__m256 a) {
+  return _mm256_blendv_ps(a, _mm256_castsi256_ps(_mm256_set1_epi32(0x7fc00000)), _mm256_cmp_ps(a, a, _CMP_UNORD_Q));
+}
+inline f32x16 one_nan(f32x16 a) { return {one_nan_half(a.lo), one_nan_half(a.hi)}; }
+
 inline __m128i load_half(const void* p) { return _mm_loadu_si128(static_cast<const __m128i*>(p)); }
 inline f32x16 load_f16(const std::uint16_t* p) {
   return {_mm256_cvtph_ps(load_half(p)), _mm256_cvtph_ps(load_half(p + 8))};

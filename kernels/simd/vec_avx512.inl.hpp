@@ -42,6 +42,11 @@ inline f32x16 scale_exponent(f32x16 p, f32x16 t) {
       _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(p.v), _mm512_slli_epi32(_mm512_castps_si512(t.v), 23)))};
 }
 
+inline f32x16 one_nan(f32x16 a) {
+  return {_mm512_mask_mov_ps(a.v, _mm512_cmp_ps_mask(a.v, a.v, _CMP_UNORD_Q),
+                             _mm512_castsi512_ps(_mm512_set1_epi32(0x7fc00000)))};
+}
+
 inline f32x16 load_f16(const std::uint16_t* p) {
   return {_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
 }

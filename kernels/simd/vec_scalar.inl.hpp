@@ -77,6 +77,11 @@ inline f32x16 scale_exponent(f32x16 p, f32x16 t) {
   });
 }
 
+/// The quiet NaN without sign or payload wherever there is any NaN.
+inline f32x16 one_nan(f32x16 a) {
+  return each_lane([&](int i) { return a.v[i] == a.v[i] ? a.v[i] : std::numeric_limits<float>::quiet_NaN(); });
+}
+
 inline f32x16 load_f16(const std::uint16_t* p) {
   return each_lane([&](int i) { return widen_f16(p[i]); });
 }

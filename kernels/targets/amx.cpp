@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -15,10 +16,16 @@
 #include "kernels/targets/tables.hpp"
 
 #pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c,bmi,bmi2,lzcnt,popcnt")
+#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16,avx2,fma,f16c,bmi,bmi2,lzcnt,popcnt")
 namespace redline::kernels::amx {
 namespace {
 #include "kernels/simd/vec_avx512.inl.hpp"
+
+#include "kernels/simd/ints_avx512.inl.hpp"
+
+#include "kernels/simd/bytes_avx512.inl.hpp"
+
+#include "kernels/simd/byte_dots_avx512vnni.inl.hpp"
 
 #include "kernels/simd/tiles_amx.inl.hpp"
 
@@ -30,6 +37,10 @@ namespace {
 namespace redline::kernels {
 const kernel_table& amx_table() {
   static const kernel_table table = amx::tile_table("amx");
+  return table;
+}
+const kernel_table& amx_int8_table() {
+  static const kernel_table table = amx::int8_tile_table("amx", avx512vnni_table());
   return table;
 }
 bool amx_multiplies() { return amx::tiles_multiply_integers(); }

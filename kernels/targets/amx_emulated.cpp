@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -20,6 +21,12 @@ namespace redline::kernels::amx_emulated {
 namespace {
 #include "kernels/simd/vec_avx512.inl.hpp"
 
+#include "kernels/simd/ints_avx512.inl.hpp"
+
+#include "kernels/simd/bytes_avx512.inl.hpp"
+
+#include "kernels/simd/byte_dots_avx512.inl.hpp"
+
 #include "kernels/simd/tiles_emulated.inl.hpp"
 
 #include "kernels/ops/all_tiles.inl.hpp"
@@ -30,6 +37,10 @@ namespace {
 namespace redline::kernels {
 const kernel_table& amx_emulated_table() {
   static const kernel_table table = amx_emulated::tile_table("amx_emulated");
+  return table;
+}
+const kernel_table& amx_emulated_int8_table() {
+  static const kernel_table table = amx_emulated::int8_tile_table("amx_emulated", avx512_table());
   return table;
 }
 }  // namespace redline::kernels

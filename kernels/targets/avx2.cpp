@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "kernels/panel_layout.hpp"
@@ -22,13 +23,21 @@ namespace {
 
 #include "kernels/simd/ints_avx2.inl.hpp"
 
+#include "kernels/simd/bytes_avx2.inl.hpp"
+
+#include "kernels/simd/byte_dots_avx2.inl.hpp"
+
 #include "kernels/ops/all.inl.hpp"
 
+#include "kernels/ops/all_int8.inl.hpp"
+
 constexpr kernel_table table = make_table("avx2");
+constexpr kernel_table int8_table = with_int8(table);
 }  // namespace
 }  // namespace redline::kernels::avx2
 #pragma GCC pop_options
 
 namespace redline::kernels {
 const kernel_table& avx2_table() { return avx2::table; }
+const kernel_table& avx2_int8_table() { return avx2::int8_table; }
 }  // namespace redline::kernels

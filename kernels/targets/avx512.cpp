@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "kernels/panel_layout.hpp"
@@ -22,15 +23,23 @@ namespace {
 
 #include "kernels/simd/ints_avx512.inl.hpp"
 
+#include "kernels/simd/bytes_avx512.inl.hpp"
+
+#include "kernels/simd/byte_dots_avx512.inl.hpp"
+
 #include "kernels/simd/dots_avx512.inl.hpp"
 
 #include "kernels/ops/all.inl.hpp"
 
+#include "kernels/ops/all_int8.inl.hpp"
+
 constexpr kernel_table table = make_table("avx512");
+constexpr kernel_table int8_table = with_int8(table);
 }  // namespace
 }  // namespace redline::kernels::avx512
 #pragma GCC pop_options
 
 namespace redline::kernels {
 const kernel_table& avx512_table() { return avx512::table; }
+const kernel_table& avx512_int8_table() { return avx512::int8_table; }
 }  // namespace redline::kernels

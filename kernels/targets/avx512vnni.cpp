@@ -8,9 +8,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "kernels/cpu_features.hpp"
+#include "kernels/panel_layout.hpp"
 #include "kernels/targets/tables.hpp"
 
 #pragma GCC push_options
@@ -22,6 +24,10 @@ namespace {
 #include "kernels/simd/ints_avx512.inl.hpp"
 
 #include "kernels/simd/dots_avx512vnni.inl.hpp"
+
+#include "kernels/simd/bytes_avx512.inl.hpp"
+
+#include "kernels/simd/byte_dots_avx512vnni.inl.hpp"
 
 #include "kernels/ops/chunks.inl.hpp"
 
@@ -39,6 +45,13 @@ namespace {
 
 #include "kernels/ops/attention_integers.inl.hpp"
 
+#include "kernels/ops/formats.inl.hpp"
+
+/// For weights that are no integers.
+void gemm(const gemm_args& a) { avx512_table().gemm(a); }
+
+#include "kernels/ops/all_int8.inl.hpp"
+
 void attention(const attention_args& a) {
   if (a.kv.type != element_type::q8_0) return avx512_table().attention(a);
   attention_by_integers(a);
@@ -55,6 +68,10 @@ const kernel_table& avx512vnni_table() {
     t.attention = avx512vnni::attention;
     return t;
   }();
+  return table;
+}
+const kernel_table& avx512vnni_int8_table() {
+  static const kernel_table table = avx512vnni::with_int8(avx512vnni_table());
   return table;
 }
 const kernel_table& best_avx512_table() { return this_cpu().avx512_vnni ? avx512vnni_table() : avx512_table(); }

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "kernels/half_floats.hpp"
@@ -20,12 +21,20 @@ namespace {
 
 #include "kernels/simd/ints_scalar.inl.hpp"
 
+#include "kernels/simd/bytes_scalar.inl.hpp"
+
+#include "kernels/simd/byte_dots_scalar.inl.hpp"
+
 #include "kernels/ops/all.inl.hpp"
 
+#include "kernels/ops/all_int8.inl.hpp"
+
 constexpr kernel_table table = make_table("scalar");
+constexpr kernel_table int8_table = with_int8(table);
 }  // namespace
 }  // namespace redline::kernels::scalar
 
 namespace redline::kernels {
 const kernel_table& scalar_table() { return scalar::table; }
+const kernel_table& scalar_int8_table() { return scalar::int8_table; }
 }  // namespace redline::kernels

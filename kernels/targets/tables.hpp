@@ -12,7 +12,7 @@ const kernel_table& avx2_table();
 const kernel_table& avx512_table();
 /// As avx512_table, with the same bits; integers are multiplied by AVX-512 VNNI.
 const kernel_table& avx512vnni_table();
-/// The second where the CPU has it, else the first.
+/// avx512vnni_table where the CPU has it, else avx512_table.
 const kernel_table& best_avx512_table();
 /// As avx512_table, but f16 keys are turned in half precision by complex multiplications (VFMULCPH): other bits than
 /// the other tables' rotate_keys, with an error of up to two units in the last place instead of half a unit.
@@ -21,6 +21,15 @@ const kernel_table& avx512fp16_table();
 const kernel_table& amx_table();
 /// The same bits as amx_table from AVX-512: for tests of the tile kernels on other machines.
 const kernel_table& amx_emulated_table();
+
+// The same with products of integers, all with the same bits.
+const kernel_table& scalar_int8_table();
+const kernel_table& avx2_int8_table();
+const kernel_table& avxvnni_int8_table();  // the rest as avx2_table
+const kernel_table& avx512_int8_table();
+const kernel_table& avx512vnni_int8_table();
+const kernel_table& amx_int8_table();
+const kernel_table& amx_emulated_int8_table();
 
 /// A product of small integers on AMX comes out exactly. Needs the CPU's AMX and the system's permission.
 bool amx_multiplies();

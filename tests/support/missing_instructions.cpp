@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <ucontext.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -107,7 +108,7 @@ struct instruction {
   std::optional<std::uint64_t> memory;
   std::uint64_t stride = 0;  // of a tile load: what the index register holds
   unsigned mask = 0;
-  bool zeroing = false, broadcast = false, evex = false;
+  bool zeroing = false, broadcast = false, evex = false, wide = false;  // wide: the VEX form with 256 bits
   byte_view next = nullptr;
 };
 
@@ -156,6 +157,7 @@ std::optional<instruction> decode(saved_registers& r) {
     i.map = p[1] & 31;
     i.prefix = p[2] & 3;
     i.second = ~p[2] >> 3 & 15;
+    i.wide = (p[2] & 4) != 0;
     i.opcode = p[3];
     i.reg = no(p[1], 7) << 3;
     read_operand(p + 4, r, no(p[1], 6), no(p[1], 5), 1, i);
@@ -182,6 +184,37 @@ struct tile {
   std::uint32_t words[16][16];
 };
 thread_local std::array<tile, 8> tiles;
+
+struct tile_shape {
+  std::size_t rows = 16;
+  std::size_t row_bytes = 64;
+};
+thread_local std::array<tile_shape, 8> shapes;
+
+/// As LDTILECFG reads them: bytes per row from byte 16 on, rows from byte 48 on.
+void configure(byte_view config) {
+  for (std::size_t t = 0; t < shapes.size(); ++t) {
+    std::uint16_t row_bytes = 0;
+    std::memcpy(&row_bytes, config + 16 + 2 * t, sizeof(row_bytes));
+    shapes[t] = {config[48 + t], row_bytes};
+  }
+}
+
+/// TDPBSSD: signed bytes.
+void multiply_bytes(tile& c, const tile& a, const tile& b, std::size_t words) {
+  for (std::size_t m = 0; m < 16; ++m) {
+    for (std::size_t k = 0; k < words; ++k) {
+      for (std::size_t n = 0; n < 16; ++n) {
+        std::int32_t sum = 0;
+        for (int byte = 0; byte < 4; ++byte) {
+          sum += static_cast<std::int8_t>(a.words[m][k] >> 8 * byte & 255) *
+                 static_cast<std::int8_t>(b.words[k][n] >> 8 * byte & 255);
+        }
+        c.words[m][n] += static_cast<std::uint32_t>(sum);
+      }
+    }
+  }
+}
 
 // Not inlined: its arithmetic has to stay between the two changes of MXCSR.
 [[gnu::noinline, gnu::target("avx512f,avx2,fma")]] void multiply_sums(tile& c, const tile& a, const tile& b) {
@@ -267,23 +300,56 @@ void write_masked(const instruction& i, saved_registers& r, const lanes& v, unsi
 bool execute_on_tiles(const instruction& i) {
   constexpr unsigned none = 0, f3 = 2, f2 = 3;
   tile& t = tiles[i.reg & 7];
-  const auto row = [&](int number) {
+  const tile_shape shape = shapes[i.reg & 7];
+  const auto row = [&](std::size_t number) {
     // The index register is the stride; it is already in the address once.
-    return reinterpret_cast<std::uint8_t*>(*i.memory - i.stride) + static_cast<std::uint64_t>(number) * i.stride;
+    return reinterpret_cast<std::uint8_t*>(*i.memory - i.stride) + number * i.stride;
   };
   if (i.opcode == 0x49 && i.prefix == none) {
-    tiles = {};  // LDTILECFG and TILERELEASE; one shape is known, 16 rows of 64 bytes
+    tiles = {};  // LDTILECFG and TILERELEASE
+    if (i.memory) configure(reinterpret_cast<byte_view>(*i.memory));
   } else if (i.opcode == 0x49 && i.prefix == f2 && !i.memory) {
     t = {};
   } else if (i.opcode == 0x4b && i.prefix == f2 && i.memory) {
-    for (int n = 0; n < 16; ++n) std::memcpy(t.words[n], row(n), 64);
+    t = {};
+    for (std::size_t n = 0; n < shape.rows; ++n) std::memcpy(t.words[n], row(n), shape.row_bytes);
   } else if (i.opcode == 0x4b && i.prefix == f3 && i.memory) {
-    for (int n = 0; n < 16; ++n) std::memcpy(row(n), t.words[n], 64);
+    for (std::size_t n = 0; n < shape.rows; ++n) std::memcpy(row(n), t.words[n], shape.row_bytes);
   } else if (i.opcode == 0x5c && i.prefix == f3 && !i.memory) {
     multiply(t, tiles[i.rm & 7], tiles[i.second & 7]);
+  } else if (i.opcode == 0x5e && i.prefix == f2 && !i.memory) {
+    multiply_bytes(t, tiles[i.rm & 7], tiles[i.second & 7], shapes[i.rm & 7].row_bytes / 4);
   } else {
     return false;
   }
+  return true;
+}
+
+/// Four unsigned bytes of `a` times four signed ones of `b`, added to each lane of `sums`.
+lanes add_byte_products(lanes sums, const lanes& a, const lanes& b, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    for (int byte = 0; byte < 4; ++byte) {
+      const auto u = static_cast<std::int32_t>(a[i] >> 8 * byte & 255);
+      const std::int32_t s = static_cast<std::int8_t>(b[i] >> 8 * byte & 255);
+      sums[i] += static_cast<std::uint32_t>(u * s);
+    }
+  }
+  return sums;
+}
+
+/// VPDPBUSD on eight lanes.
+bool execute_vex_on_vectors(const instruction& i, saved_registers& r) {
+  constexpr unsigned p66 = 1;
+  if (i.prefix != p66 || i.opcode != 0x50 || !i.wide) return false;
+  lanes factors{};
+  if (i.memory) {
+    std::memcpy(factors.data(), reinterpret_cast<const void*>(*i.memory), 32);
+  } else {
+    factors = r.vector(i.rm & 15);
+  }
+  lanes out = add_byte_products(r.vector(i.reg), r.vector(i.second), factors, 8);
+  std::fill(out.begin() + 8, out.end(), 0);
+  r.set_vector(i.reg, out);
   return true;
 }
 
@@ -302,18 +368,15 @@ bool execute_on_vectors(const instruction& i, saved_registers& r) {
 void on_illegal_instruction(int number, siginfo_t*, void* context) {
   saved_registers r(*static_cast<ucontext_t*>(context));
   const auto i = decode(r);
-  if (i && (i->evex ? execute_on_vectors(*i, r) : i->map == 2 && execute_on_tiles(*i))) {
+  const auto executes_vex = [&] { return i->map == 2 && (execute_on_tiles(*i) || execute_vex_on_vectors(*i, r)); };
+  if (i && (i->evex ? execute_on_vectors(*i, r) : executes_vex())) {
     r.go_on_at(i->next);
     return;
   }
   signal(number, SIG_DFL);  // happens again, and ends the process
 }
 
-}  // namespace
-
-kernels::table_choice choose_table_or_emulate(std::string_view target) {
-  auto choice = kernels::choose_table(target);
-  if (choice.table != nullptr || !kernels::this_cpu().avx512) return choice;
+bool install() {
   static const bool installed = [] {
     (void)components();
     struct sigaction action = {};
@@ -321,8 +384,28 @@ kernels::table_choice choose_table_or_emulate(std::string_view target) {
     action.sa_flags = SA_SIGINFO;
     return sigaction(SIGILL, &action, nullptr) == 0;
   }();
+  return installed;
+}
+
+}  // namespace
+
+kernels::table_choice choose_table_or_emulate(std::string_view target) {
+  auto choice = kernels::choose_table(target);
+  if (choice.table != nullptr || !kernels::this_cpu().avx512) return choice;
+  const bool installed = install();
   if (installed && target == "amx") choice.table = &kernels::amx_table();
   if (installed && target == "avx512fp16") choice.table = &kernels::avx512fp16_table();
+  return choice;
+}
+
+kernels::table_choice choose_int8_table_or_emulate(std::string_view target) {
+  auto choice = kernels::choose_table(target);
+  if (choice.table != nullptr) {
+    choice.table = kernels::int8_table_of(*choice.table);
+  } else if (kernels::this_cpu().avx512 && install()) {
+    if (target == "amx") choice.table = &kernels::amx_int8_table();
+    if (target == "avxvnni") choice.table = &kernels::avxvnni_int8_table();
+  }
   return choice;
 }
 

@@ -3,17 +3,25 @@
 #include <string_view>
 
 #include "kernels/dispatch.hpp"
+#include "kernels/int8_tables.hpp"
 
 namespace redline::test {
 
 /// kernels::choose_table, but for a target that this CPU lacks a few instructions for: those are executed one by one by
 /// a handler of SIGILL, as Intel's manual defines them. So the object code itself is tested, thousands of times slower.
-/// Knows what `amx` and `avx512fp16` use beyond AVX-512: tiles and TDPBF16PS, VCVTNE2PS2BF16, VFMULCPH. No table
-/// without AVX-512.
+/// Knows what `amx` and `avx512fp16` use beyond AVX-512: tiles, TDPBF16PS and TDPBSSD, VCVTNE2PS2BF16, VFMULCPH. No
+/// table without AVX-512.
 #if defined(__x86_64__)
 kernels::table_choice choose_table_or_emulate(std::string_view target);
+/// The same for the target's table of integer products. `avxvnni` is emulated too: the VEX form of VPDPBUSD.
+kernels::table_choice choose_int8_table_or_emulate(std::string_view target);
 #else
 inline kernels::table_choice choose_table_or_emulate(std::string_view target) { return kernels::choose_table(target); }
+inline kernels::table_choice choose_int8_table_or_emulate(std::string_view target) {
+  auto choice = kernels::choose_table(target);
+  if (choice.table != nullptr) choice.table = kernels::int8_table_of(*choice.table);
+  return choice;
+}
 #endif
 
 }  // namespace redline::test

@@ -1,0 +1,179 @@
+// Packed weights as bytes. Four columns of a panel (layout: kernels/panel_layout.hpp) are a word per row, of unsigned
+// integers that are `offset` more than the weight they stand for; a group of columns shares a scale, and perhaps a
+// minimum: w = scale (u - offset) + minimum.
+
+/// What a format says of itself: bits of its integers, their offset, columns that share a scale.
+template<int Bits, int Offset, bool Minimum, int Group>
+struct byte_format {
+  static constexpr int bits = Bits;
+  static constexpr int offset = Offset;
+  static constexpr bool has_minimum = Minimum;
+  static constexpr int group = Group;
+  static constexpr int steps = Group / 4;  // words of each row in a group
+};
+
+// Each format: `open` reads what a group's columns share; bytes<I> gives the columns [4 I, 4 I + 4) of the group. g:
+// index of the group in the panel.
+
+/// Nibbles: columns [8 n, 8 n + 4) are the low halves of word n, columns [8 n + 4, 8 n + 8) the high ones.
+template<int I>
+inline words16 nibbles_as_bytes(const std::byte* nibbles) {
+  const words16 w = load_words(nibbles + I / 2 * layout::words_bytes);
+  return I % 2 == 0 ? low_nibbles(w) : high_nibbles(w);
+}
+
+struct q8_0_bytes : byte_format<8, 128, false, 32> {
+  static constexpr std::size_t group_bytes = layout::unit_bytes(weight_type::q8_0);
+  struct head {
+    f32x16 scale;
+    const std::byte* q;
+  };
+  static head open(const std::byte* panel, std::size_t g) {
+    const std::byte* unit = panel + g * group_bytes;
+    return {halves(unit), unit + 32};
+  }
+  template<int I>
+  static words16 bytes(const head& h) {
+    return add_128(load_words(h.q + I * layout::words_bytes));
+  }
+};
+
+template<weight_type Type, bool Minimum, bool Fifth>
+struct q45_bytes : byte_format<Fifth ? 5 : 4,
+                               Minimum ? 0
+                               : Fifth ? 16
+                                       : 8,
+                               Minimum, 32> {
+  using floats = q45_format<Type, Minimum, Fifth>;
+  static constexpr std::size_t group_bytes = floats::group_bytes;
+  struct head {
+    f32x16 scale;
+    f32x16 minimum;
+    words16 fifth;
+    const std::byte* nibbles;
+  };
+  static head open(const std::byte* panel, std::size_t g) {
+    const auto h = floats::open(panel, g);
+    return {h.d, h.m, h.fifth, h.nibbles};
+  }
+  template<int I>
+  static words16 bytes(const head& h) {
+    const words16 low = nibbles_as_bytes<I>(h.nibbles);
+    if constexpr (Fifth) {
+      return with_fifth_bit<I>(low, h.fifth);
+    } else {
+      return low;
+    }
+  }
+};
+
+template<weight_type Type, bool Fifth>
+struct q45_k_bytes : byte_format<Fifth ? 5 : 4, 0, true, 32> {
+  using floats = q45_k_format<Type, Fifth>;
+  static constexpr std::size_t group_bytes = floats::group_bytes;
+  struct head {
+    f32x16 scale;
+    f32x16 minimum;
+    words16 fifth;
+    const std::byte* nibbles;
+  };
+  static head open(const std::byte* panel, std::size_t g) {
+    const auto h = floats::open(panel, g);
+    return {h.scale, h.minus, h.fifth, h.nibbles};
+  }
+  template<int I>
+  static words16 bytes(const head& h) {
+    const words16 low = nibbles_as_bytes<I>(h.nibbles);
+    if constexpr (Fifth) {
+      return with_fifth_bit<I>(low, h.fifth);
+    } else {
+      return low;
+    }
+  }
+};
+
+struct q6_k_bytes : byte_format<6, 32, false, 16> {
+  using floats = q6_k_format;
+  static constexpr std::size_t group_bytes = floats::group_bytes;
+  using head = floats::head;
+  static head open(const std::byte* panel, std::size_t g) { return floats::open(panel, g); }
+  template<int I>
+  static words16 bytes(const head& h) {
+    return with_upper_pair<I>(nibbles_as_bytes<I>(h.nibbles), h.pairs);
+  }
+};
+
+/// Groups of any format, written out for many rows: whole bytes, floats for scale and minimum.
+template<int Bits, int Offset, bool Minimum, int Group>
+struct written_out : byte_format<Bits, Offset, Minimum, Group> {
+  static constexpr std::size_t scale_at = Group / 4 * layout::words_bytes;
+  static constexpr std::size_t group_bytes = scale_at + (Minimum ? 128 : 64);
+  struct head {
+    f32x16 scale;
+    f32x16 minimum;
+    const std::byte* words;
+  };
+  static head open(const std::byte* panel, std::size_t g) {
+    const std::byte* at = panel + g * group_bytes;
+    const auto* floats = reinterpret_cast<const float*>(at + scale_at);
+    return {load(floats), Minimum ? load(floats + 16) : zero(), at};
+  }
+  template<int I>
+  static words16 bytes(const head& h) {
+    return load_words(h.words + I * layout::words_bytes);
+  }
+};
+template<class Format>
+using written_out_of = written_out<Format::bits, Format::offset, Format::has_minimum, Format::group>;
+
+/// The hardware's own read-ahead stops at page ends. Panels follow each other, so that the end of one reads ahead in
+/// the next.
+template<class Format>
+inline void prefetch_group_after(const std::byte* panel, std::size_t g) {
+  constexpr std::size_t ahead_bytes = 2048;
+  for (std::size_t line = 0; line < Format::group_bytes; line += 64) {
+    prefetch(panel + g * Format::group_bytes + ahead_bytes + line);
+  }
+}
+
+/// Writes groups [begin, end) of a packed panel out.
+template<class Format>
+void write_out(const std::byte* panel, std::size_t begin, std::size_t end, std::byte* out) {
+  using written = written_out_of<Format>;
+  for (std::size_t g = begin; g < end; ++g, out += written::group_bytes) {
+    const auto head = Format::open(panel, g);
+    prefetch_group_after<Format>(panel, g);
+    for_constants<Format::steps>(
+        [&](auto i) { store_words(out + i * layout::words_bytes, Format::template bytes<i>(head)); });
+    auto* floats = reinterpret_cast<float*>(out + written::scale_at);
+    store(floats, head.scale);
+    if constexpr (Format::has_minimum) store(floats + 16, head.minimum);
+  }
+}
+
+/// Calls body.operator()<Format>() for the format of `type`, one of blocks.
+template<class Body>
+inline auto with_byte_format(weight_type type, Body body) {
+  switch (type) {
+    case weight_type::f32:
+    case weight_type::f16:
+    case weight_type::bf16:
+    case weight_type::q8_0:
+      break;
+    case weight_type::q4_0:
+      return body.template operator()<q45_bytes<weight_type::q4_0, false, false>>();
+    case weight_type::q4_1:
+      return body.template operator()<q45_bytes<weight_type::q4_1, true, false>>();
+    case weight_type::q5_0:
+      return body.template operator()<q45_bytes<weight_type::q5_0, false, true>>();
+    case weight_type::q5_1:
+      return body.template operator()<q45_bytes<weight_type::q5_1, true, true>>();
+    case weight_type::q4_k:
+      return body.template operator()<q45_k_bytes<weight_type::q4_k, false>>();
+    case weight_type::q5_k:
+      return body.template operator()<q45_k_bytes<weight_type::q5_k, true>>();
+    case weight_type::q6_k:
+      return body.template operator()<q6_k_bytes>();
+  }
+  return body.template operator()<q8_0_bytes>();
+}

@@ -1,0 +1,131 @@
+// Products of integers by tiles: 16 rows of x, 16 outputs and one group of columns at a time, which TDPBSSD sums in
+// int32. The bits are those of gemm_int8.inl.hpp, whose chains of floats go on from group to group. Needs it, and the
+// tile verbs.
+//
+// The sums of a tile are in registers that vectors cannot read: they are stored, loaded as vectors and added to sixteen
+// rows of floats in registers. So three groups are under way at a time: one is multiplied, one stored, one added.
+
+/// Rows from which on a tile is faster than the vectors; fewer rows beyond whole tiles go there.
+inline constexpr std::size_t byte_tile_rows_least = 6;
+
+/// Groups [begin, end) of a packed panel as signed bytes; the form of written_out without an offset.
+template<class Format>
+void write_signed_out(const std::byte* panel, std::size_t begin, std::size_t end, std::byte* out) {
+  using written = written_out_of<Format>;
+  for (std::size_t g = begin; g < end; ++g, out += written::group_bytes) {
+    const auto head = Format::open(panel, g);
+    prefetch_group_after<Format>(panel, g);
+    for_constants<Format::steps>([&](auto i) {
+      store_words(out + i * layout::words_bytes, bytes_less<Format::offset>(Format::template bytes<i>(head)));
+    });
+    auto* floats = reinterpret_cast<float*>(out + written::scale_at);
+    store(floats, head.scale);
+    if constexpr (Format::has_minimum) store(floats + 16, head.minimum);
+  }
+}
+
+/// Sixteen rows of x times one panel. rows: that exist; the others are computed and forgotten.
+template<class Source>
+void multiply_byte_tile(const dot_tile& t, std::size_t rows) {
+  constexpr int x_tile = 2;
+  constexpr int w_tile = 4;
+  f32x16 acc[16];
+#pragma GCC unroll 16
+  for (std::size_t r = 0; r < 16; ++r) {
+    acc[r] = t.first || r >= rows ? zero() : load_some(t.y + r * t.y_stride, t.lanes);
+  }
+  alignas(64) std::int32_t sums[2][16 * 16];
+  const auto step = [&](auto parity, std::size_t g) {
+    constexpr int now = decltype(parity)::value;
+    if (g < t.groups) {
+      tile_zero<now>();
+      tile_load<x_tile + now>(t.q + g * Source::group, t.row_bytes);
+      tile_load<w_tile + now>(t.panels[0] + g * Source::group_bytes, layout::words_bytes);
+      tile_multiply_bytes<now, x_tile + now, w_tile + now>();
+    }
+    if (g >= 2) {
+      const std::size_t done = g - 2;
+      const auto head = Source::open(t.panels[0], done);
+      const auto* blocks = reinterpret_cast<const std::byte*>(t.blocks + done * Source::group / x_block_columns);
+#pragma GCC unroll 16
+      for (std::size_t r = 0; r < 16; ++r) {
+        const auto* b = reinterpret_cast<const x_block*>(blocks + r * t.row_bytes);
+        acc[r] = fma(mul(head.scale, broadcast(b->d)), load_integers(sums[now] + r * 16), acc[r]);
+        if constexpr (Source::has_minimum) acc[r] = fma(head.minimum, broadcast(b->sum), acc[r]);
+      }
+    }
+    if (g >= 1 && g <= t.groups) tile_store<1 - now>(sums[1 - now], 64);
+  };
+  for (std::size_t g = 0; g < t.groups + 2; g += 2) {
+    step(std::integral_constant<int, 0>{}, g);
+    if (g + 1 < t.groups + 2) step(std::integral_constant<int, 1>{}, g + 1);
+  }
+#pragma GCC unroll 16
+  for (std::size_t r = 0; r < 16; ++r) {
+    if (r >= rows) break;
+    if (t.last) acc[r] = finished(acc[r], t.bias, t.lanes);
+    store_some(t.y + r * t.y_stride, acc[r], t.lanes);
+  }
+}
+
+/// Whole tiles of rows, and a rest that is worth one.
+template<class Format>
+void multiply_byte_tiles(const gemm_args& a) {
+  using source = written_out_of<Format>;
+  alignas(64) std::byte written[written_bytes];
+  const byte_tile_session<Format::group> session;
+  const std::size_t row_bytes = prepared_row_bytes(a.w.columns);
+  const std::size_t groups = a.w.columns / Format::group;
+  constexpr std::size_t step = written_bytes / source::group_bytes / 2 * 2;  // whole blocks of x
+  const std::byte* const panels[] = {written};
+  for (std::size_t panel = a.panel_begin; panel < a.panel_end; ++panel) {
+    for (std::size_t g = 0; g < groups || g == 0; g += step) {
+      const std::size_t count = std::min(step, groups - g);
+      write_signed_out<Format>(a.w.panels + panel * a.w.panel_bytes, g, g + count, written);
+      for (std::size_t row = 0; row < a.rows; row += 16) {
+        const std::byte* x = a.prepared + row * row_bytes;
+        multiply_byte_tile<source>(
+            {.panels = panels,
+             .q = x + g * Format::group,
+             .blocks = reinterpret_cast<const x_block*>(x + a.w.columns) + g * Format::group / x_block_columns,
+             .row_bytes = row_bytes,
+             .groups = count,
+             .y = a.y + row * a.y_stride + panel * 16,
+             .y_stride = a.y_stride,
+             .lanes = std::min<std::size_t>(16, a.w.rows - panel * 16),
+             .first = g == 0,
+             .last = g + count == groups,
+             .bias = a.bias == nullptr ? nullptr : a.bias + panel * 16},
+            std::min<std::size_t>(16, a.rows - row));
+      }
+    }
+  }
+}
+
+void gemm_int8_by_tiles(const gemm_args& a) {
+  const std::size_t rest = a.rows % 16;
+  const std::size_t by_vectors = rest < byte_tile_rows_least ? rest : 0;
+  const std::size_t by_tiles = a.rows - by_vectors;
+  if (block_columns(a.w.type) == 1 || by_tiles == 0) return gemm_int8(a);
+  gemm_args some = a;
+  some.rows = by_tiles;
+  with_byte_format(a.w.type, [&]<class Format>() { multiply_byte_tiles<Format>(some); });
+  some.rows = by_vectors;
+  some.y += by_tiles * a.y_stride;
+  some.x += by_tiles * a.x_stride;
+  some.prepared += by_tiles * prepared_row_bytes(a.w.columns);
+  gemm_int8(some);
+}
+
+/// Tiles read whole sixteens of rows.
+std::size_t prepared_byte_tile_rows(std::size_t rows, std::size_t columns) {
+  return prepared_byte_rows(round_up(rows, 16), columns);
+}
+
+/// A table whose products are those of integers, by tiles.
+kernel_table with_int8_tiles(kernel_table t) {
+  t = with_int8(t);
+  t.gemm = gemm_int8_by_tiles;
+  t.prepared_bytes = prepared_byte_tile_rows;
+  return t;
+}

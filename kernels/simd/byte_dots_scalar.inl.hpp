@@ -1,0 +1,41 @@
+// Sums of products of bytes, one lane at a time: the definition of right. Needs bytes_scalar.inl.hpp. Sums of integers
+// are exact in every order, so a target chooses its own.
+
+// Register blocking of the products' inner loop: rows and panels at once.
+inline constexpr int dot_rows_max = 1;
+inline constexpr int dot_panels = 1;
+
+/// Sixteen sums over a group of columns whose weights are unsigned integers of `Bits` bits, `Offset` more than they
+/// mean.
+template<int Bits, int Offset>
+struct dots {
+  std::int32_t v[16];
+};
+/// Weights as add_dots takes them.
+template<int Bits>
+using dot_weights = words16;
+
+/// minus: the sum over the group of x, negated. The sums begin at Offset times that, so that they end without it.
+template<int Bits, int Offset>
+inline dots<Bits, Offset> begin_dots(const std::int32_t* minus) {
+  dots<Bits, Offset> d;
+  for (std::int32_t& v : d.v) v = Offset * *minus;
+  return d;
+}
+template<int Bits>
+inline dot_weights<Bits> ready(words16 w) {
+  return w;
+}
+/// Adds the products of four columns, those with number I of the group: unsigned bytes of w with signed ones at x.
+template<int I, int Bits, int Offset>
+inline void add_dots(dots<Bits, Offset>& d, const dot_weights<Bits>& w, const std::byte* x) {
+  std::int8_t q[4];
+  std::memcpy(q, x, sizeof(q));
+  for (int i = 0; i < 16; ++i) {
+    for (int b = 0; b < 4; ++b) d.v[i] += static_cast<std::int32_t>(w.v[i] >> 8 * b & 255) * q[b];
+  }
+}
+template<int Bits, int Offset>
+inline f32x16 as_floats(const dots<Bits, Offset>& d) {
+  return each_lane([&](int i) { return static_cast<float>(d.v[i]); });
+}

@@ -1,0 +1,29 @@
+// The verbs on words of bytes in one register. Meaning: bytes_scalar.inl.hpp. Needs ints_avx512.inl.hpp. Two more are
+// for tiles: bytes less a number, and integers as floats.
+
+inline words16 low_nibbles(words16 w) { return {_mm512_and_si512(w.v, _mm512_set1_epi8(15))}; }
+inline words16 high_nibbles(words16 w) { return low_nibbles({_mm512_srli_epi32(w.v, 4)}); }
+/// Moves bits of all bytes up by Shift (down when negative) and adds those of the mask to `low`.
+template<int Shift, int Mask>
+inline words16 with_moved_bits(words16 low, words16 w) {
+  const __m512i moved = Shift >= 0 ? _mm512_slli_epi32(w.v, Shift < 0 ? 0 : Shift) : _mm512_srli_epi32(w.v, -Shift);
+  constexpr int low_or_masked = 0xf8;  // a | b & c
+  return {_mm512_ternarylogic_epi32(low.v, moved, _mm512_set1_epi8(Mask), low_or_masked)};
+}
+template<int J>
+inline words16 with_fifth_bit(words16 low, words16 bits) {
+  return with_moved_bits<4 - J, 0x10>(low, bits);
+}
+template<int J>
+inline words16 with_upper_pair(words16 low, words16 pairs) {
+  return with_moved_bits<4 - 2 * J, 0x30>(low, pairs);
+}
+inline words16 add_128(words16 w) { return {_mm512_xor_si512(w.v, _mm512_set1_epi8(-128))}; }
+template<int Offset>
+inline words16 bytes_less(words16 w) {
+  return {_mm512_sub_epi8(w.v, _mm512_set1_epi8(static_cast<char>(Offset)))};
+}
+inline f32x16 load_integers(const std::int32_t* p) { return {_mm512_cvtepi32_ps(_mm512_loadu_si512(p))}; }
+inline void store_low_bytes(std::byte* p, f32x16 a) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(_mm512_castps_si512(a.v)));
+}
