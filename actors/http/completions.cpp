@@ -161,10 +161,11 @@ void completions::count(const route_context& r, api::request_parser parse, std::
       r,
       [services = services_, parse, body,
        now = context_.env().unix_seconds()](const std::string& given) -> api::checked<std::string> {
-        const auto parsed = parse(given, limits_for(*services));
+        auto parsed = parse(given, limits_for(*services));
         if (!parsed) return parsed.error();
         const auto model = services->find_model(parsed->model);
         if (!model) return model.error();
+        settle_template(**model, *parsed);
         const auto prompts = build_prompts(*services, **model, *parsed, now);
         if (!prompts) return prompts.error();
         std::size_t tokens = 0;
