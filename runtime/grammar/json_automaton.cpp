@@ -1,6 +1,7 @@
 #include "runtime/grammar/json_automaton.hpp"
 
 #include <algorithm>
+#include <string_view>
 
 #include "runtime/grammar/steps.hpp"
 
@@ -49,7 +50,6 @@ enum string_step : std::uint32_t {
 static_assert(free_text_steps <= free_text::states_max);
 enum number_step : std::uint32_t { minus, zero, whole, dot, fraction, e, e_sign, exponent, negative, number_steps };
 
-constexpr std::uint32_t blanks_max = 64;
 constexpr std::size_t known_bytes_max =
     256;                                  // of a run that is common to several texts; a caller asks for the rest again
 constexpr std::uint32_t digits_max = 15;  // more would not survive a round trip through a double
@@ -98,8 +98,24 @@ void push(automaton_state& s, frame f, std::uint32_t node, std::uint32_t x = 0, 
 
 bool counts_characters(const json_node& n) { return n.characters_min > 0 || n.characters_max != UINT32_MAX; }
 
-// Of a bounded integer, b is the number so far; with this bit set it is beyond all bounds and b counts its digits.
-constexpr std::uint32_t beyond = std::uint32_t{1} << 31;
+// Of a bounded integer, b is the lower half of the number so far, and a has the upper one above the step.
+constexpr std::uint32_t step_bits = 8;
+std::uint32_t step_of(const automaton_state& s, std::size_t t) { return s[t + a] & ((1U << step_bits) - 1); }
+std::uint64_t number_of(const automaton_state& s, std::size_t t) {
+  return std::uint64_t{s[t + a] >> step_bits} << 32 | s[t + b];
+}
+void set_number(automaton_state& s, std::size_t t, std::uint32_t step, std::uint64_t number) {
+  s[t + a] = step | static_cast<std::uint32_t>(number >> 32) << step_bits;
+  s[t + b] = static_cast<std::uint32_t>(number);
+}
+
+/// What a short escape stands for; nothing: it is none that patterns use.
+std::optional<std::uint8_t> unescape(std::uint8_t byte) {
+  static constexpr std::string_view names = "\"\\bfnrt", meanings = "\"\\\b\f\n\r\t";
+  const auto at = names.find(static_cast<char>(byte));
+  if (at == std::string_view::npos) return std::nullopt;
+  return static_cast<std::uint8_t>(meanings[at]);
+}
 
 bool may_stop(std::uint32_t step) { return step == zero || step == whole || step == fraction || step == exponent; }
 
@@ -107,24 +123,26 @@ bool may_stop(std::uint32_t step) { return step == zero || step == whole || step
 
 bool json_node::contains(bool negative, std::uint64_t digits) const {
   const auto n = negative ? -static_cast<std::int64_t>(digits) : static_cast<std::int64_t>(digits);
-  return (!low || n >= *low) && (!high || n <= *high) && !(negative && digits == 0);
+  return (!low || n >= *low) && (!high || n <= *high) && !(negative && digits == 0) && n % multiple == 0;
 }
 
 bool json_node::can_begin(bool negative, std::uint64_t digits) const {
   if (digits == 0) return contains(negative, 0);
-  constexpr std::int64_t most = 999'999'999'999'999;
+  constexpr std::int64_t most = bound_max;
   const std::int64_t least_size = std::max<std::int64_t>(1, negative ? -high.value_or(-1) : low.value_or(1));
   const std::int64_t most_size = negative ? -low.value_or(-most) : high.value_or(most);
   for (auto n = static_cast<std::int64_t>(digits), behind = std::int64_t{0}; n <= most_size;
        n *= 10, behind = behind * 10 + 9) {
-    if (n + behind >= least_size) return true;
+    const std::int64_t from = std::max(n, least_size);
+    const std::int64_t to = std::min(n + behind, most_size);
+    if (from <= to && to / multiple * multiple >= from) return true;
   }
   return false;
 }
 
 automaton_state json_automaton::begin() const {
   automaton_state s;
-  s.push(blanks_max);  // no blanks before the value, which would only confuse the model
+  s.push(blanks_max_);  // no blanks before the value, which would only confuse the model
   push(s, value, root_);
   return s;
 }
@@ -185,7 +203,7 @@ bool json_automaton::advance(automaton_state& s, std::uint8_t byte) const {
     default:
       break;
   }
-  if (is_blank(byte)) return ++s[0] <= blanks_max;
+  if (is_blank(byte)) return ++s[0] <= blanks_max_ && (blanks_max_ > 1 || byte == ' ');
   s[0] = 0;
   if (s[t + kind_cell] == value) {
     const std::uint32_t node = s[t + node_cell];
@@ -219,8 +237,10 @@ bool json_automaton::in_object(automaton_state& s, std::uint8_t byte) const {
     case object_colon: {
       if (byte != ':') return false;
       const std::uint32_t node = declared ? n.members[next].value : n.other;
+      const auto goes_on = declared ? n.members[next].goes_on : std::nullopt;
       s[t + kind_cell] = object_next;
-      s[t + a] = next + 1;
+      s[t + node_cell] = goes_on.value_or(s[t + node_cell]);
+      s[t + a] = goes_on ? 1 : next + 1;
       push(s, value, node);
       return true;
     }
@@ -305,6 +325,7 @@ bool json_automaton::in_string(automaton_state& s, std::uint8_t byte) const {
   const std::size_t t = top(s);
   std::uint32_t& step = s[t + a];
   const json_node& n = nodes_[s[t + node_cell]];
+  if (n.pattern) return in_pattern(s, byte);
   if (step == text) {
     if (byte == '"') {
       if (s[t + b] < n.characters_min) return false;
@@ -348,6 +369,43 @@ bool json_automaton::in_string(automaton_state& s, std::uint8_t byte) const {
   }
 }
 
+bool json_automaton::in_pattern(automaton_state& s, std::uint8_t byte) const {
+  const std::size_t t = top(s);
+  const regex_dfa& texts = *nodes_[s[t + node_cell]].pattern;
+  const std::uint32_t at = s[t + b];
+  if (s[t + a] == backslash) {
+    const auto meant = unescape(byte);
+    if (!meant || texts.next(at, *meant) == regex_dfa::dead) return false;
+    s[t + a] = text;
+    s[t + b] = texts.next(at, *meant);
+    return true;
+  }
+  if (byte == '"') {
+    if (!texts.accepts(at)) return false;
+    s.drop(frame_cells);
+    return true;
+  }
+  if (byte == '\\') {
+    s[t + a] = backslash;
+    for (const char c : std::string_view("\"\\\b\f\n\r\t")) {
+      if (texts.next(at, static_cast<std::uint8_t>(c)) != regex_dfa::dead) return true;
+    }
+    return false;
+  }
+  if (byte < 0x20 || texts.next(at, byte) == regex_dfa::dead) return false;
+  s[t + b] = texts.next(at, byte);
+  return true;
+}
+
+/// Of the literal on top, which is this one of its texts: it may say which object it is in.
+void json_automaton::end_literal(automaton_state& s, std::uint32_t index) const {
+  const json_node& n = nodes_[s[top(s) + node_cell]];
+  s.drop(frame_cells);
+  if (index >= n.goes_on.size() || s.size() == 1 || s[top(s) + kind_cell] != object_next) return;
+  s[top(s) + node_cell] = n.goes_on[index];
+  s[top(s) + a] = 1;
+}
+
 bool json_automaton::in_literal(automaton_state& s, std::uint8_t byte) const {
   const std::size_t t = top(s);
   const sorted_texts& all = nodes_[s[t + node_cell]].texts;
@@ -356,14 +414,14 @@ bool json_automaton::in_literal(automaton_state& s, std::uint8_t byte) const {
   const auto go_on = all.narrow({first, all.find_alike(first, written).end}, written, byte);
   if (go_on.is_empty()) {
     if (written == 0 || all[first].size() != written) return false;
-    s.drop(frame_cells);  // the literal was complete: the byte belongs to what encloses it
+    end_literal(s, first);  // it was complete: the byte belongs to what encloses it
     return advance(s, byte);
   }
   s[t + a] = go_on.begin;
   s[t + b] = written + 1;
   // The shortest of those with a common beginning is the first.
   const bool is_longest = go_on.end - go_on.begin == 1;
-  if (is_longest && all[go_on.begin].size() == written + 1) s.drop(frame_cells);
+  if (is_longest && all[go_on.begin].size() == written + 1) end_literal(s, go_on.begin);
   return true;
 }
 
@@ -387,21 +445,18 @@ std::string_view json_automaton::known_run(const automaton_state& s) const {
 bool json_automaton::in_bounded(automaton_state& s, std::uint8_t byte) const {
   const std::size_t t = top(s);
   const json_node& n = nodes_[s[t + node_cell]];
-  std::uint32_t& step = s[t + a];
-  std::uint32_t& number = s[t + b];
   if (!is_digit(byte)) {
     if (!number_may_stop(s)) return false;
     s.drop(frame_cells);
     return advance(s, byte);
   }
+  const std::uint32_t step = step_of(s, t);
   const std::uint32_t digit = byte - '0';
   const bool is_negative = step == minus || step == negative;
   if (step == zero || (step == minus && digit == 0)) return false;
-  if (step == minus) step = negative;
-  if ((number & beyond) != 0) return (++number & ~beyond) <= digits_max;
-  const std::uint64_t longer = std::uint64_t{number} * 10 + digit;
-  if (!n.can_begin(is_negative, longer)) return false;
-  number = longer <= json_node::bound_max ? static_cast<std::uint32_t>(longer) : beyond | 10;
+  const std::uint64_t longer = number_of(s, t) * 10 + digit;
+  if (longer > json_node::bound_max || !n.can_begin(is_negative, longer)) return false;
+  set_number(s, t, step == minus ? negative : step, longer);
   return true;
 }
 
@@ -409,9 +464,8 @@ bool json_automaton::number_may_stop(const automaton_state& s) const {
   const std::size_t t = top(s);
   const json_node& n = nodes_[s[t + node_cell]];
   if (!n.is_bounded()) return may_stop(s[t + a]);
-  const bool is_negative = s[t + a] == negative;
-  if (s[t + a] == minus) return false;
-  return (s[t + b] & beyond) != 0 ? !(is_negative ? n.low : n.high) : n.contains(is_negative, s[t + b]);
+  if (step_of(s, t) == minus) return false;
+  return n.contains(step_of(s, t) == negative, number_of(s, t));
 }
 
 bool json_automaton::in_number(automaton_state& s, std::uint8_t byte) const {
@@ -466,6 +520,7 @@ byte_automaton::free_text_rule json_automaton::free_text_at(const automaton_stat
   const std::size_t t = top(s);
   if (s[t + kind_cell] != string || s[t + a] != text) return {};
   const json_node& n = nodes_[s[t + node_cell]];
+  if (n.pattern) return {};
   if (!counts_characters(n)) return {&characters()};
   // At maxLength only the closing quote may follow.
   const std::uint32_t left = n.characters_max - s[t + b];
@@ -475,7 +530,7 @@ byte_automaton::free_text_rule json_automaton::free_text_at(const automaton_stat
 
 bool json_automaton::is_valid(const automaton_state& s) const {
   if (s.size() < 1 || (s.size() - 1) % frame_cells != 0 || (s.size() - 1) / frame_cells > frames_max) return false;
-  if (s[0] > blanks_max) return false;
+  if (s[0] > blanks_max_) return false;
   for (std::size_t t = 1; t < s.size(); t += frame_cells) {
     if (s[t + kind_cell] >= frames_count || s[t + node_cell] >= nodes_.size()) return false;
     const json_node& n = nodes_[s[t + node_cell]];
@@ -503,8 +558,11 @@ bool json_automaton::is_valid(const automaton_state& s) const {
         if (!is(json_node::value_kind::array)) return false;
         break;
       case string:
-        if (s[t + a] >= string_steps || !innermost || s[t + b] > (counts_characters(n) ? n.characters_max : 0))
+        if (s[t + a] >= string_steps || !innermost) return false;
+        if (n.pattern ? s[t + b] >= n.pattern->states_count() || (s[t + a] != text && s[t + a] != backslash)
+                      : s[t + b] > (counts_characters(n) ? n.characters_max : 0)) {
           return false;
+        }
         break;
       case literal:
         if (n.kind != json_node::value_kind::literals || s[t + a] >= n.texts.count() || s[t + b] < 1 ||
@@ -513,12 +571,24 @@ bool json_automaton::is_valid(const automaton_state& s) const {
         }
         break;
       default:  // number
-        if (s[t + a] >= number_steps || !innermost || (n.is_bounded() && s[t + b] > (beyond | digits_max)))
-          return false;
-        if (n.is_bounded() && (s[t + b] & beyond) == 0 && s[t + b] > json_node::bound_max) return false;
+        if ((n.is_bounded() ? step_of(s, t) : s[t + a]) >= number_steps || !innermost) return false;
+        if (n.is_bounded() && number_of(s, t) > json_node::bound_max) return false;
     }
   }
   return true;
+}
+
+automaton_state regex_automaton::begin() const {
+  automaton_state s;
+  s.push(texts_.begin());
+  return s;
+}
+
+bool regex_automaton::advance(automaton_state& s, std::uint8_t byte) const {
+  ++steps_taken;
+  const auto then = texts_.next(s[0], byte);
+  s[0] = then;
+  return then != regex_dfa::dead;
 }
 
 }  // namespace redline::grammar

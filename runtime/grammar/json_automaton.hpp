@@ -1,10 +1,12 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "runtime/grammar/byte_automaton.hpp"
+#include "runtime/grammar/regex_dfa.hpp"
 #include "runtime/grammar/sorted_texts.hpp"
 
 namespace redline::grammar {
@@ -17,6 +19,7 @@ struct json_node {
     std::uint32_t value = 0;  // node
     bool required = false;
     std::uint32_t last_choice = 0;  // this member or the first later one that is required; none: the last one
+    std::optional<std::uint32_t> goes_on{};  // behind it the object is this one, of which it is the first member
   };
 
   value_kind kind = value_kind::any;
@@ -29,14 +32,18 @@ struct json_node {
   std::uint32_t characters_max = UINT32_MAX;
   std::optional<std::int64_t> low;  // integer: the bounds, both included; number: 0 or nothing
   std::optional<std::int64_t> high;
+  std::int64_t multiple = 1;                   // integer: of which it is one
+  std::shared_ptr<const regex_dfa> pattern{};  // string: its characters; counts are in it
+  /// literals: by text, what the object is whose first member has this value; empty: the text tells nothing.
+  std::vector<std::uint32_t> goes_on{};
   sorted_texts texts{};                // literals: as JSON; object: the names of members
-  std::vector<std::uint32_t> choices;  // choice
+  std::vector<std::uint32_t> choices;  // choice; object: what it may come to be by `goes_on`
   byte_set first;                      // bytes that a value can begin with
   std::uint32_t height = 1;            // depth of stack that its smallest value needs
 
   /// Greatest absolute value of a bound.
-  static constexpr std::int64_t bound_max = 999'999'999;
-  [[nodiscard]] bool is_bounded() const { return kind == value_kind::integer && (low || high); }
+  static constexpr std::int64_t bound_max = 999'999'999'999'999;
+  [[nodiscard]] bool is_bounded() const { return kind == value_kind::integer && (low || high || multiple > 1); }
   /// For bounded integers: whether some number within the bounds begins with, or is, these digits.
   [[nodiscard]] bool can_begin(bool negative, std::uint64_t digits) const;
   [[nodiscard]] bool contains(bool negative, std::uint64_t digits) const;
@@ -46,7 +53,12 @@ struct json_node {
 class json_automaton final : public byte_automaton {
  public:
   /// nodes[0]: any value. Every index, `first` and `height` must be right.
-  json_automaton(std::vector<json_node> nodes, std::uint32_t root) : nodes_(std::move(nodes)), root_(root) {}
+  /// blanks_max: between two tokens; a single one is a space.
+  json_automaton(std::vector<json_node> nodes, std::uint32_t root, std::uint32_t blanks_max = blanks_default)
+      : nodes_(std::move(nodes)), root_(root), blanks_max_(blanks_max) {}
+
+  /// What models mostly write: `{"a": 1, "b": 2}`.
+  static constexpr std::uint32_t blanks_default = 1;
 
   /// Greatest depth of the stack.
   static constexpr std::uint32_t frames_max = 30;
@@ -66,6 +78,8 @@ class json_automaton final : public byte_automaton {
   [[nodiscard]] bool in_key(automaton_state& s, std::uint8_t byte) const;
   [[nodiscard]] bool in_array(automaton_state& s, std::uint8_t byte) const;
   [[nodiscard]] bool in_string(automaton_state& s, std::uint8_t byte) const;
+  [[nodiscard]] bool in_pattern(automaton_state& s, std::uint8_t byte) const;
+  void end_literal(automaton_state& s, std::uint32_t index) const;
   [[nodiscard]] bool in_literal(automaton_state& s, std::uint8_t byte) const;
   [[nodiscard]] bool in_number(automaton_state& s, std::uint8_t byte) const;
   [[nodiscard]] bool in_bounded(automaton_state& s, std::uint8_t byte) const;
@@ -77,6 +91,24 @@ class json_automaton final : public byte_automaton {
 
   std::vector<json_node> nodes_;
   std::uint32_t root_;
+  std::uint32_t blanks_max_;
+};
+
+/// Texts of a regular expression.
+class regex_automaton final : public byte_automaton {
+ public:
+  explicit regex_automaton(regex_dfa texts) : texts_(std::move(texts)) {}
+
+  [[nodiscard]] automaton_state begin() const override;
+  [[nodiscard]] bool advance(automaton_state& s, std::uint8_t byte) const override;
+  [[nodiscard]] bool is_accepting(const automaton_state& s) const override { return texts_.accepts(s[0]); }
+  [[nodiscard]] bool is_terminated(const automaton_state& s) const override { return !texts_.goes_on(s[0]); }
+  [[nodiscard]] bool is_valid(const automaton_state& s) const override {
+    return s.size() == 1 && s[0] < texts_.states_count();
+  }
+
+ private:
+  regex_dfa texts_;
 };
 
 }  // namespace redline::grammar

@@ -24,6 +24,16 @@ constexpr std::size_t json_depth_max = 64;  // of the schema's text; enum and co
 constexpr std::size_t nodes_max = 2000;
 constexpr std::size_t depth_max = 24;
 constexpr std::uint32_t endless = 1000;  // height of a value that never ends
+constexpr std::uint32_t blanks_most = 64;
+
+// Keywords of our own, at the top only: see README.md.
+constexpr const char* text_keyword = "redline:text";
+constexpr const char* blanks_keyword = "redline:blanks";
+
+#define DATE_PATTERN "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+#define TIME_PATTERN "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])"
+#define BYTE_PATTERN "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+#define IPV4_PATTERN BYTE_PATTERN "\\." BYTE_PATTERN "\\." BYTE_PATTERN "\\." BYTE_PATTERN
 
 byte_set to_byte_set(std::string_view characters) {
   byte_set set;
@@ -40,8 +50,18 @@ class compiler {
   }
 
   result<std::shared_ptr<const byte_automaton>> run() {
+    if (const auto text = root_.is_object() ? root_.find(text_keyword) : root_.end(); text != root_.end()) {
+      if (!text->is_string() || root_.size() != 1) return failure{errc::invalid_argument, "schema: a text's rule stands alone"};
+      REDLINE_TRY_ASSIGN(auto texts, regex_dfa::compile(text->get_ref<const std::string&>(), {}));
+      return std::shared_ptr<const byte_automaton>(std::make_shared<regex_automaton>(std::move(texts)));
+    }
     index_definitions();
+    const std::uint32_t blanks = root_.is_object()
+                                     ? read_count(root_, blanks_keyword, "schema", json_automaton::blanks_default)
+                                     : json_automaton::blanks_default;
+    if (blanks > blanks_most) refuse("schema", "at most " + std::to_string(blanks_most) + " blanks may stand between two tokens");
     const std::uint32_t first = compile_node(root_, "schema", 0);
+    if (!why_) merge_alternatives();
     if (why_) return *why_;
     const auto users = find_users();
     find_first_bytes(users);
@@ -51,7 +71,7 @@ class compiler {
     }
     if (!why_) check_choices();
     if (why_) return *why_;
-    return std::shared_ptr<const byte_automaton>(std::make_shared<json_automaton>(std::move(nodes_), first));
+    return std::shared_ptr<const byte_automaton>(std::make_shared<json_automaton>(std::move(nodes_), first, blanks));
   }
 
  private:
@@ -84,8 +104,12 @@ class compiler {
     if (why_) return 0;
     if (const auto ref = schema.find("$ref"); ref != schema.end()) return reference(*ref, path, depth);
     if (const auto any = schema.find("anyOf"); any != schema.end()) return alternatives(*any, path + ".anyOf", depth);
-    // Alternatives differ in their first byte, so no value matches two of them: oneOf is anyOf.
-    if (const auto any = schema.find("oneOf"); any != schema.end()) return alternatives(*any, path + ".oneOf", depth);
+    // No value matches two alternatives, of which each has its own beginning: oneOf is anyOf.
+    if (const auto any = schema.find("oneOf"); any != schema.end()) {
+      const auto node = alternatives(*any, path + ".oneOf", depth);
+      exclusive_.insert(node);
+      return node;
+    }
     if (const auto one = schema.find("const"); one != schema.end())
       return literals(json::array({*one}), path + ".const");
     if (const auto some = schema.find("enum"); some != schema.end()) return literals(*some, path + ".enum");
@@ -116,7 +140,8 @@ class compiler {
     static constexpr std::string_view known[] = {"type", "properties", "required", "additionalProperties", "items",
                                                  "minItems", "maxItems", "enum", "const", "anyOf", "oneOf", "minLength",
                                                  "maxLength", "minimum", "maximum", "exclusiveMinimum",
-                                                 "exclusiveMaximum", "$ref", "$defs", "definitions",
+                                                 "exclusiveMaximum", "$ref", "$defs", "definitions", "pattern", "format",
+                                                 "multipleOf", blanks_keyword,
                                                  // These only describe.
                                                  "title", "description", "default", "examples", "$schema", "$id",
                                                  "$comment", "deprecated", "readOnly", "writeOnly"};
@@ -264,7 +289,74 @@ class compiler {
     n.characters_min = read_count(schema, "minLength", path, 0);
     n.characters_max = read_count(schema, "maxLength", path, UINT32_MAX);
     if (n.characters_min > n.characters_max) return refuse(path, "minLength is more than maxLength");
+    if (schema.contains("pattern") || schema.contains("format")) {
+      n.pattern = read_pattern(schema, path, {n.characters_min, n.characters_max});
+      n.characters_min = 0;
+      n.characters_max = UINT32_MAX;
+    }
     return add(std::move(n));
+  }
+
+  std::shared_ptr<const regex_dfa> read_pattern(const json& schema, const std::string& path, text_length length) {
+    const auto pattern = schema.find("pattern");
+    const auto format = schema.find("format");
+    std::string_view usual;
+    if (format != schema.end()) {
+      if (!format->is_string()) return refuse_pattern(path + ".format", "must be a string");
+      usual = format_pattern(format->get_ref<const std::string&>());
+      if (usual.empty() && pattern == schema.end()) {
+        return refuse_pattern(path + ".format", "'" + format->get<std::string>().substr(0, 64) +
+                                                    "' is not supported; expected date, time, date-time, duration, email, "
+                                                    "hostname, uuid, uri, ipv4 or ipv6");
+      }
+    }
+    if (pattern != schema.end()) {
+      if (!pattern->is_string()) return refuse_pattern(path + ".pattern", "must be a string");
+      auto own = compile_pattern(pattern->get_ref<const std::string&>(), regex_dfa::match::anywhere, length);
+      if (own) return std::make_shared<const regex_dfa>(std::move(*own));
+      // Libraries spell a format out as well, with look-around: the format says the same.
+      if (usual.empty()) return refuse_pattern(path + ".pattern", own.error().context);
+    }
+    auto known = compile_pattern(usual, regex_dfa::match::whole, length);
+    if (!known) return refuse_pattern(path, known.error().context);
+    return std::make_shared<const regex_dfa>(std::move(*known));
+  }
+
+  std::shared_ptr<const regex_dfa> refuse_pattern(const std::string& path, const std::string& problem) {
+    refuse(path, problem);
+    return nullptr;
+  }
+
+  /// All patterns of a schema have so many states together, and their steps are counted apart from those of the schema.
+  result<regex_dfa> compile_pattern(std::string_view pattern, regex_dfa::match how, text_length length) {
+    const std::uint64_t before = steps_taken;
+    auto made = regex_dfa::compile(
+        pattern, {.how = how, .length = length, .is_json = true, .states_max = regex_dfa::states_max - pattern_states_});
+    steps_begin_ += steps_taken - before;
+    pattern_steps_ += steps_taken - before;
+    if (pattern_steps_ > pattern_steps_max) return failure{errc::invalid_argument, "the patterns take too long to compile"};
+    if (made) pattern_states_ += made->states_count();
+    return made;
+  }
+
+  /// Empty: unknown. Of some formats not every spelling that their standards know.
+  static std::string_view format_pattern(std::string_view format) {
+    static constexpr std::pair<std::string_view, std::string_view> known[] = {
+        {"date", DATE_PATTERN},
+        {"time", TIME_PATTERN},
+        {"date-time", DATE_PATTERN "T" TIME_PATTERN},
+        {"duration", "P([0-9]{1,9}W|([0-9]{1,9}Y)?([0-9]{1,9}M)?[0-9]{1,9}D|T([0-9]{1,9}H)?([0-9]{1,9}M)?[0-9]{1,9}S)"},
+        {"email", "[A-Za-z0-9_+-]+(\\.[A-Za-z0-9_+-]+)*@([A-Za-z0-9][A-Za-z0-9-]*\\.)+[A-Za-z]{2,24}"},
+        {"hostname", "[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*"},
+        {"uuid", "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"},
+        {"uri", "[A-Za-z][A-Za-z0-9+.-]*:[A-Za-z0-9._~:/?#@!$&'()*+,;=-]+"},
+        {"ipv4", IPV4_PATTERN},
+        {"ipv6", "([0-9a-fA-F]{1,4}:){7}[0-9a-fA-F]{1,4}|::1?|([0-9a-fA-F]{1,4}:){1,6}:[0-9a-fA-F]{1,4}"},
+    };
+    for (const auto& [name, pattern] : known) {
+      if (name == format) return pattern;
+    }
+    return {};
   }
 
   /// exclusive: added to an exclusive bound to get the inclusive one: 1, -1, or 0 for an inclusive bound.
@@ -273,12 +365,13 @@ class compiler {
     const auto found = schema.find(name);
     if (found == schema.end()) return std::nullopt;
     const double value = found->is_number() ? found->get<double>() : 0.5;
-    if (value != std::floor(value) || std::abs(value) >= json_node::bound_max) {
-      refuse(path + "." + name,
-             "must be a whole number with an absolute value below " + std::to_string(json_node::bound_max));
+    if (value != std::floor(value)) {
+      refuse(path + "." + name, "must be a whole number");
       return std::nullopt;
     }
-    return static_cast<std::int64_t>(value) + exclusive;
+    // Numbers are shorter: a bound beyond them is one that no number reaches, or all do.
+    constexpr auto most = static_cast<double>(json_node::bound_max);
+    return static_cast<std::int64_t>(std::clamp(value, -most - 1, most + 1)) + exclusive;
   }
 
   std::uint32_t number(bool integer, const json& schema, const std::string& path) {
@@ -289,10 +382,25 @@ class compiler {
       n.low = std::max(*above, n.low.value_or(*above));
     if (const auto below = read_bound(schema, "exclusiveMaximum", -1, path))
       n.high = std::min(*below, n.high.value_or(*below));
+    // Libraries name the least and the greatest number that a double counts to: those are no bounds.
+    if (n.low && *n.low <= -json_node::bound_max) n.low.reset();
+    if (n.high && *n.high >= json_node::bound_max) n.high.reset();
+    if (const auto of = schema.find("multipleOf"); of != schema.end()) {
+      if (!integer || !of->is_number_integer() || *of < 1 || *of > 1'000'000'000) {
+        return refuse(path + ".multipleOf", "must be a whole number from 1 to 1000000000, of type integer");
+      }
+      n.multiple = of->get<std::int64_t>();
+    }
     if (!integer && (n.high || n.low.value_or(0) != 0 || schema.contains("exclusiveMinimum"))) {
       return refuse(path, "type number supports 'minimum' 0 and no other bound; type integer supports all");
     }
-    if (n.low && n.high && *n.low > *n.high) return refuse(path, "no number is within the bounds");
+    const bool has_some = n.contains(false, 0) || [&n] {
+      for (std::uint64_t digit = 1; digit <= 9; ++digit) {
+        if (n.can_begin(false, digit) || n.can_begin(true, digit)) return true;
+      }
+      return false;
+    }();
+    if (n.is_bounded() && !has_some) return refuse(path, "no number is within the bounds");
     return add(std::move(n));
   }
 
@@ -369,6 +477,11 @@ class compiler {
   [[nodiscard]] static byte_set find_first_of_number(const json_node& n) {
     byte_set set = to_byte_set("-0123456789");
     if (n.low.value_or(-1) >= 0) set.reset('-');
+    if (n.is_bounded()) {
+      bool has_negative = false;
+      for (std::uint64_t digit = 1; digit <= 9; ++digit) has_negative = has_negative || n.can_begin(true, digit);
+      set.set('-', has_negative);
+    }
     for (std::uint8_t digit = 0; n.is_bounded() && digit <= 9; ++digit) set.set('0' + digit, n.can_begin(false, digit));
     return set;
   }
@@ -381,7 +494,7 @@ class compiler {
     for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
       json_node& n = nodes_[i];
       unknown[i] =
-          (n.items_min > 0 ? 1 : 0) + static_cast<std::size_t>(std::count_if(n.members.begin(), n.members.end(),
+          (n.items_min > 0 ? 1 : 0) + (n.kind == json_node::value_kind::choice ? 0 : n.choices.size()) + static_cast<std::size_t>(std::count_if(n.members.begin(), n.members.end(),
                                                                              [](auto& m) { return m.required; }));
       const bool is_low = unknown[i] == 0 && n.kind != json_node::value_kind::choice;
       n.height = is_low ? 1 : endless;
@@ -405,13 +518,175 @@ class compiler {
     }
   }
 
+  // Alternatives that begin alike.
+
+  /// Of each choice, alternatives that begin with the same character become one, where what follows tells them apart.
+  void merge_alternatives() {
+    const auto count = static_cast<std::uint32_t>(nodes_.size());
+    for (std::uint32_t i = 0; i < count && !why_; ++i) {
+      if (nodes_[i].kind != json_node::value_kind::choice || nodes_[i].choices.size() < 2) continue;
+      std::vector<std::uint32_t> flat;
+      std::unordered_set<std::uint32_t> seen = {i};
+      for (const auto c : nodes_[i].choices) flatten(c, seen, flat);
+      merge_numbers(flat);
+      merge_strings(flat, exclusive_.contains(i));
+      merge_objects(flat);
+      if (!why_) nodes_[i].choices = std::move(flat);
+    }
+  }
+
+  /// The alternatives of alternatives.
+  void flatten(std::uint32_t node, std::unordered_set<std::uint32_t>& seen, std::vector<std::uint32_t>& out) {
+    spend(1);
+    if (why_ || !seen.insert(node).second) return;
+    if (nodes_[node].kind != json_node::value_kind::choice) return out.push_back(node);
+    for (const auto c : std::vector<std::uint32_t>(nodes_[node].choices)) flatten(c, seen, out);
+  }
+
+  /// Every integer is a number.
+  void merge_numbers(std::vector<std::uint32_t>& of) const {
+    const auto is = [this](json_node::value_kind kind) { return [this, kind](std::uint32_t n) { return nodes_[n].kind == kind; }; };
+    const auto number = std::find_if(of.begin(), of.end(), is(json_node::value_kind::number));
+    if (number == of.end() || nodes_[*number].low) return;
+    std::erase_if(of, is(json_node::value_kind::integer));
+  }
+
+  /// Literals are joined, and those that are strings are strings.
+  void merge_strings(std::vector<std::uint32_t>& of, bool is_exclusive) {
+    std::vector<std::string> texts;
+    std::size_t lists = 0;
+    bool has_string = false;
+    for (const auto c : of) {
+      const json_node& n = nodes_[c];
+      has_string = has_string || (n.kind == json_node::value_kind::string && !n.pattern && n.characters_min == 0 &&
+                                  n.characters_max == UINT32_MAX);
+      if (n.kind != json_node::value_kind::literals) continue;
+      ++lists;
+      for (std::uint32_t t = 0; t < n.texts.count(); ++t) texts.push_back(n.texts[t]);
+      spend(n.texts.count());
+    }
+    if (is_exclusive) has_string = false;
+    const auto is_string = [](const std::string& text) { return text.starts_with('"'); };
+    const bool absorbs = has_string && std::any_of(texts.begin(), texts.end(), is_string);
+    if (why_ || (lists < 2 && !absorbs)) return;
+    if (absorbs) std::erase_if(texts, is_string);
+    std::erase_if(of, [this](std::uint32_t c) { return nodes_[c].kind == json_node::value_kind::literals; });
+    if (!texts.empty()) of.push_back(add_literals(std::move(texts)));
+  }
+
+  /// Objects that a member tells apart: one that each must have with values of its own, as discriminated unions do, or
+  /// its first one by name.
+  void merge_objects(std::vector<std::uint32_t>& of) {
+    std::vector<std::uint32_t> objects;
+    for (const auto c : of) {
+      if (nodes_[c].kind == json_node::value_kind::object && !nodes_[c].members.empty()) objects.push_back(c);
+    }
+    if (why_ || objects.size() < 2) return;
+    auto merged = merge_by_value(objects);
+    if (!merged && !why_) merged = merge_by_first_name(objects);
+    if (!merged || why_) return;
+    std::erase_if(of, [&](std::uint32_t c) { return std::find(objects.begin(), objects.end(), c) != objects.end(); });
+    of.push_back(*merged);
+  }
+
+  [[nodiscard]] const std::string& name_of(const json_node& n, std::size_t member) const {
+    return n.texts[n.members[member].name];
+  }
+  /// The literals that the member's value has to be; null: it may be others, or missing.
+  [[nodiscard]] const json_node* values_of(const json_node& n, const std::string& name) {
+    spend(1 + n.members.size());
+    for (std::size_t m = 0; m < n.members.size(); ++m) {
+      if (name_of(n, m) != name || !n.members[m].required) continue;
+      const json_node* value = &nodes_[n.members[m].value];
+      for (int i = 0; i < 8 && value->kind == json_node::value_kind::choice && value->choices.size() == 1; ++i) {
+        value = &nodes_[value->choices.front()];
+      }
+      if (value->kind == json_node::value_kind::literals) return value;
+    }
+    return nullptr;
+  }
+
+  std::optional<std::uint32_t> merge_by_value(const std::vector<std::uint32_t>& objects) {
+    const json_node first = nodes_[objects.front()];
+    for (std::size_t m = 0; m < first.members.size() && !why_; ++m) {
+      const std::string name = name_of(first, m);
+      std::map<std::string, std::uint32_t> by_text;  // the object that each value stands for
+      bool tells = true;
+      for (std::size_t o = 0; o < objects.size() && tells && !why_; ++o) {
+        const json_node* values = values_of(nodes_[objects[o]], name);
+        tells = values != nullptr;
+        for (std::uint32_t t = 0; tells && t < values->texts.count(); ++t) {
+          spend(1);
+          tells = by_text.emplace(values->texts[t], static_cast<std::uint32_t>(o)).second;
+        }
+      }
+      if (tells && !why_) return join_by_value(objects, name, by_text);
+    }
+    return std::nullopt;
+  }
+
+  std::uint32_t join_by_value(const std::vector<std::uint32_t>& objects, const std::string& name,
+                              const std::map<std::string, std::uint32_t>& by_text) {
+    json_node joined{.kind = json_node::value_kind::object};
+    for (const auto o : objects) {
+      if (why_) return 0;
+      joined.choices.push_back(add(with_first(nodes_[o], name)));
+    }
+    std::vector<std::string> texts;
+    for (const auto& [text, object] : by_text) texts.push_back(text);
+    json_node values{.kind = json_node::value_kind::literals, .texts = sorted_texts(std::move(texts))};
+    for (std::uint32_t t = 0; t < values.texts.count(); ++t) {
+      values.goes_on.push_back(joined.choices[by_text.at(values.texts[t])]);
+    }
+    const auto value = add(std::move(values));
+    joined.members = {{.value = value, .required = true}};
+    order_members(joined, {name});
+    return add(std::move(joined));
+  }
+
+  /// The same object with this member in front of the others.
+  [[nodiscard]] json_node with_first(const json_node& n, const std::string& name) {
+    spend(n.members.size());
+    json_node out{.kind = json_node::value_kind::object};
+    std::vector<std::string> names;
+    for (const bool is_front : {true, false}) {
+      for (std::size_t m = 0; m < n.members.size(); ++m) {
+        if ((name_of(n, m) == name) != is_front) continue;
+        names.push_back(name_of(n, m));
+        out.members.push_back({.value = n.members[m].value, .required = n.members[m].required});
+      }
+    }
+    order_members(out, names);
+    return out;
+  }
+
+  std::optional<std::uint32_t> merge_by_first_name(const std::vector<std::uint32_t>& objects) {
+    json_node joined{.kind = json_node::value_kind::object};
+    std::vector<std::string> names;
+    for (const auto o : objects) {
+      const json_node& n = nodes_[o];
+      spend(1);
+      if (!n.members.front().required) return std::nullopt;
+      if (std::find(names.begin(), names.end(), name_of(n, 0)) != names.end()) return std::nullopt;
+      names.push_back(name_of(n, 0));
+      joined.choices.push_back(o);
+      joined.members.push_back({.value = n.members.front().value, .goes_on = o});
+    }
+    // So that one of them is chosen, and none is left out.
+    joined.members.back().required = true;
+    order_members(joined, names);
+    return add(std::move(joined));
+  }
+
   void check_choices() {
     for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
+      if (nodes_[i].kind != json_node::value_kind::choice) continue;
       byte_set seen;
       for (const auto c : nodes_[i].choices) {
         if ((seen & nodes_[c].first).any()) {
           refuse(paths_.contains(i) ? paths_[i] : "schema",
-                 "alternatives that begin with the same character are not supported");
+                 "alternatives that begin with the same character are supported where they are objects that a "
+                 "required member with different values, or the name of the first one, tells apart");
           return;
         }
         seen |= nodes_[c].first;
@@ -425,6 +700,10 @@ class compiler {
   std::uint64_t steps_begin_;
   std::unordered_map<std::string, const json*> definitions_;  // by how $ref names them
   std::map<std::string, std::uint32_t> references_;
+  std::unordered_set<std::uint32_t> exclusive_;  // choices that are oneOf
+  std::uint32_t pattern_states_ = 0;
+  std::uint64_t pattern_steps_ = 0;
+  static constexpr std::uint64_t pattern_steps_max = 2'000'000;  // some 20 ms
   std::map<std::uint32_t, std::string> paths_;  // of choices, for error messages
   std::optional<failure> why_;
 };

@@ -438,6 +438,81 @@ void read_format(field_reader& fields, std::optional<api_error>& error, const re
   out.schema = dump_json(*rules);
 }
 
+// The same in other servers' words.
+
+/// A text for a regular expression; see runtime/grammar/README.md.
+std::string text_schema(const std::string& pattern) { return dump_json(json{{"redline:text", pattern}}); }
+
+/// A JSON schema as an object, or as text that is one.
+std::optional<std::string> schema_of(field_reader& fields, const std::string& name, const json& given) {
+  if (given.is_object()) return dump_json(given);
+  if (given.is_string()) {
+    const auto parsed = parse_json<json>(given.get_ref<const std::string&>());
+    if (parsed && parsed->is_object()) return dump_json(*parsed);
+  }
+  fields.refuse(name, "'" + fields.path_of(name) + "' must be a JSON schema: an object, or text that is one.");
+  return std::nullopt;
+}
+
+/// One of some texts, as an expression.
+std::optional<std::string> choice_of(field_reader& fields, const std::string& name, const json& given) {
+  const auto is_text = [](const json& text) { return text.is_string() && !text.get_ref<const std::string&>().empty(); };
+  if (!given.is_array() || given.empty() || !std::all_of(given.begin(), given.end(), is_text)) {
+    fields.refuse(name, "'" + fields.path_of(name) + "' must be a list of texts.");
+    return std::nullopt;
+  }
+  std::string pattern;
+  for (const auto& text : given) {
+    if (!pattern.empty()) pattern += '|';
+    for (const char c : text.get_ref<const std::string&>()) {
+      if (std::string_view("\\^$.|?*+()[]{}").find(c) != std::string_view::npos) pattern += '\\';
+      pattern += c;
+    }
+  }
+  return text_schema(pattern);
+}
+
+std::optional<std::string> regex_of(field_reader& fields, const std::string& name, const json& given) {
+  if (given.is_string()) return text_schema(given.get_ref<const std::string&>());
+  fields.refuse_type(name, "a string", given);
+  return std::nullopt;
+}
+
+struct guide {
+  std::string_view name;
+  std::optional<std::string> (*read)(field_reader&, const std::string&, const json&);
+};
+
+/// Takes what one of these members says; two of them contradict each other.
+void read_guides(field_reader& fields, std::span<const guide> guides, generation_request& out) {
+  for (const auto& one : guides) {
+    const std::string name(one.name);
+    const json* given = fields.find(name);
+    if (given == nullptr) continue;
+    if (out.schema) return fields.refuse(name, "'" + fields.path_of(name) + "' is one format too many for an answer.");
+    out.schema = one.read(fields, name, *given);
+  }
+}
+
+/// guided_* and structured_outputs are vLLM's, regex SGLang's, json_schema llama.cpp's.
+void read_other_formats(field_reader& fields, std::optional<api_error>& error, generation_request& out) {
+  static constexpr guide ours[] = {{"guided_json", schema_of},     {"json_schema", schema_of}, {"guided_regex", regex_of},
+                                   {"guided_choice", choice_of}, {"regex", regex_of}};
+  read_guides(fields, ours, out);
+  const json* outputs = fields.object("structured_outputs");
+  if (outputs == nullptr) return;
+  static constexpr guide inner_ones[] = {{"json", schema_of}, {"regex", regex_of}, {"choice", choice_of}};
+  field_reader inner(*outputs, "structured_outputs", error);
+  read_guides(inner, inner_ones, out);
+  if (inner.boolean("json_object").value_or(false) && !out.schema) out.schema = R"({"type":"object"})";
+  for (const auto* name : {"grammar", "structural_tag"}) {
+    if (inner.find(name) != nullptr) {
+      inner.refuse(name, "'" + inner.path_of(name) + "' is not supported: use json, regex or choice.",
+                   "unsupported_parameter");
+    }
+  }
+}
+
 /// What does not go together with an answer that follows a grammar.
 void check_grammar(field_reader& fields, generation_request& out) {
   if (!out.copy && !out.schema && !out.calls_tools()) return;
@@ -517,6 +592,7 @@ checked<generation_request> read_fields(const json& body, endpoint from, prompt_
   read_prediction(fields, error, limits, out);
   read_redline(fields, error, limits, out);
   read_format(fields, error, limits, out);
+  read_other_formats(fields, error, out);
   if (from == endpoint::chat) read_tools(fields, error, limits, out);
   if (form == prompt_form::none && out.tools) {
     fields.refuse("tools", "'tools' is not supported on this endpoint; /v1/chat/completions has it.",

@@ -34,12 +34,6 @@ constexpr unsupported_field both_endpoints[] = {
     {"audio", harmless::none},
     {"web_search_options", harmless::none},
     // vLLM, SGLang
-    {"guided_json", harmless::none},
-    {"guided_regex", harmless::none},
-    {"guided_choice", harmless::none},
-    {"guided_grammar", harmless::none},
-    {"structured_outputs", harmless::none},
-    {"regex", harmless::none},
     {"ebnf", harmless::none},
     {"stop_regex", harmless::is_empty},
     {"include_stop_str_in_output", harmless::is_false},
@@ -58,7 +52,7 @@ constexpr unsupported_field both_endpoints[] = {
     {"vllm_xargs", harmless::is_empty},
     // llama.cpp
     {"grammar", harmless::is_empty},
-    {"json_schema", harmless::none},
+    {"guided_grammar", harmless::none},
     {"n_probs", harmless::is_zero},
     {"mirostat", harmless::is_zero},
     {"typical_p", harmless::is_one},

@@ -28,7 +28,7 @@ std::string outcome(const std::string& schema, const std::string& text) {
 
 TEST(json_schema, an_empty_schema_allows_any_json) {
   for (const char* text : {"{}", "[]", "\"\"", "0", "-1.5e+3", "true", "null", R"({"a":[1,{"b":null}],"":""})",
-                           "[ 1 ,\n2 ]", R"("\u00e9\n\"")", "\"\xc3\xa9\xf0\x9f\x99\x82\""}) {
+                           "[ 1 , 2 ]", R"("\u00e9\n\"")", "\"\xc3\xa9\xf0\x9f\x99\x82\""}) {
     EXPECT_EQ(outcome("{}", text), "complete") << text;
     EXPECT_TRUE(nlohmann::json::accept(std::string(text))) << text;
   }
@@ -112,16 +112,25 @@ TEST(json_schema, refuses_schemas_that_it_cannot_enforce) {
            wrong{"[", "schema: not valid JSON: at byte 2"},
            wrong{"3", "schema: must be an object"},
            wrong{R"({"type":"strin"})", "schema.type: 'strin' is not a type of JSON Schema"},
-           wrong{R"({"type":"object","properties":{"a":{"type":"string","pattern":"x"}}})",
-                 "schema.properties.a: the keyword 'pattern' is not supported"},
+           wrong{R"x({"type":"object","properties":{"a":{"type":"string","pattern":"(?=x)"}}})x",
+                 "schema.properties.a.pattern: look-around and flags are not supported"},
+           wrong{R"({"type":"string","format":"iri"})", "schema.format: 'iri' is not supported; expected date"},
+           wrong{R"({"type":"string","pattern":"^ab$","minLength":3})", "no text matches"},
+           wrong{R"({"type":"string","pattern":"a{900}b{900}"})", "at most 1024 states"},
+           wrong{R"({"type":"array","uniqueItems":true})", "the keyword 'uniqueItems'"},
+           wrong{R"({"redline:text":"a","type":"string"})", "a text's rule stands alone"},
+           wrong{R"({"redline:text":"("})", "a ')' is missing"},
+           wrong{R"({"redline:blanks":65})", "at most 64 blanks"},
            wrong{R"({"allOf":[]})", "the keyword 'allOf'"},
            wrong{R"({"type":"string","minLength":3,"maxLength":2})", "minLength is more than maxLength"},
            wrong{R"({"type":"integer","minimum":3,"exclusiveMaximum":3})", "no number is within the bounds"},
-           wrong{R"({"type":"integer","minimum":1e12})",
-                 "schema.minimum: must be a whole number with an absolute value below"},
+           wrong{R"({"type":"integer","minimum":1.5})", "schema.minimum: must be a whole number"},
+           wrong{R"({"type":"integer","minimum":1e16})", "no number is within the bounds"},
+           wrong{R"({"type":"integer","minimum":11,"maximum":13,"multipleOf":5})", "no number is within the bounds"},
+           wrong{R"({"type":"integer","multipleOf":0})", "schema.multipleOf: must be a whole number"},
+           wrong{R"({"type":"number","multipleOf":2})", "of type integer"},
            wrong{R"({"type":"integer","maximum":"1"})", "schema.maximum: must be a whole number"},
            wrong{R"({"type":"number","minimum":1})", "schema: type number supports 'minimum' 0 and no other bound"},
-           wrong{R"({"type":"integer","multipleOf":2})", "the keyword 'multipleOf'"},
            wrong{R"({"anyOf":[{"type":"integer"},{"enum":[1]}]})",
                  "schema.anyOf: alternatives that begin with the same character"},
            wrong{R"({"type":"object","required":["a"]})", "schema.required: 'a' is not among the properties"},
@@ -142,12 +151,122 @@ TEST(json_schema, refuses_schemas_that_it_cannot_enforce) {
   EXPECT_THAT(outcome(std::string(schema_bytes_max + 1, ' '), ""), testing::HasSubstr("expected at most"));
 }
 
+TEST(json_schema, takes_the_bounds_of_a_doubles_whole_numbers_for_none) {
+  const std::string zod =
+      R"({"type":"integer","minimum":-9007199254740991,"maximum":9007199254740991})";
+  EXPECT_EQ(outcome(zod, "-123456789012345"), "complete");
+  EXPECT_EQ(outcome(zod, "0"), "complete");
+  EXPECT_EQ(outcome(R"({"type":"integer","minimum":0,"maximum":4102444800})", "4102444800"), "complete");
+  EXPECT_EQ(outcome(R"({"type":"integer","minimum":0,"maximum":4102444800})", "4102444801"), "wrong: 410244480");
+  EXPECT_EQ(outcome(R"({"type":"integer","minimum":4102444800})", "4102444799"), "incomplete");
+}
+
+TEST(json_schema, keeps_whole_numbers_to_multiples) {
+  const std::string schema = R"({"type":"integer","minimum":-50,"maximum":120,"multipleOf":7})";
+  for (int n = -70; n <= 150; ++n) {
+    const bool within = n >= -50 && n <= 120 && n % 7 == 0;
+    EXPECT_EQ(outcome(schema, std::to_string(n)) == "complete", within) << n;
+  }
+  EXPECT_EQ(outcome(R"({"type":"integer","multipleOf":1000})", "123000"), "complete");
+  EXPECT_EQ(outcome(R"({"type":"integer","multipleOf":1000})", "12300"), "incomplete");
+}
+
+TEST(json_schema, lets_one_space_stand_between_tokens_unless_told_otherwise) {
+  EXPECT_EQ(outcome("{}", R"({ "a": 1, "b": [ ] })"), "complete");
+  EXPECT_EQ(outcome("{}", "{  "), "wrong: { ");
+  EXPECT_EQ(outcome("{}", "{\n"), "wrong: {");
+  EXPECT_EQ(outcome(R"({"redline:blanks":3})", "{\n  \"a\":1}"), "complete");
+  EXPECT_EQ(outcome(R"({"redline:blanks":3})", "{\n   "), "wrong: {\n  ");
+  EXPECT_EQ(outcome(R"({"redline:blanks":0,"type":"object"})", "{ "), "wrong: {");
+}
+
+TEST(json_schema, holds_strings_to_patterns_and_formats) {
+  const auto fits = [](const std::string& schema, const std::string& content) {
+    return outcome(schema, "\"" + content + "\"") == "complete";
+  };
+  const std::string part = R"({"type":"string","pattern":"b+"})";
+  EXPECT_TRUE(fits(part, "abbc")) << "a part is enough";
+  EXPECT_FALSE(fits(part, "ac"));
+  const std::string whole = R"({"type":"string","pattern":"^(/[a-z_]+)+\\.py$"})";
+  EXPECT_TRUE(fits(whole, "/a/b_c.py"));
+  EXPECT_FALSE(fits(whole, "/a/b_c.py3"));
+  const std::string quote = R"({"type":"string","pattern":"^\"\\\\\n$"})";
+  EXPECT_TRUE(fits(quote, R"(\"\\\n)")) << "what has to be escaped is";
+  EXPECT_EQ(outcome(quote, "\"x"), "wrong: \"");
+  const std::string counted = R"({"type":"string","pattern":"^[a-z]*$","minLength":2,"maxLength":3})";
+  EXPECT_FALSE(fits(counted, "a"));
+  EXPECT_TRUE(fits(counted, "abc"));
+  EXPECT_EQ(outcome(counted, "\"abcd"), "wrong: \"abc");
+  EXPECT_TRUE(fits(R"({"type":"string","pattern":"^[^a-z]{2}$"})", "\xc3\xa9\xf0\x9f\x99\x82")) << "characters, not bytes";
+
+  const auto format = [&](const std::string& name, const std::string& content) {
+    return fits(R"({"type":"string","format":")" + name + "\"}", content);
+  };
+  EXPECT_TRUE(format("date", "2026-11-23"));
+  EXPECT_FALSE(format("date", "2026-13-23"));
+  EXPECT_TRUE(format("date-time", "2026-11-23T04:30:00.5Z"));
+  EXPECT_TRUE(format("time", "23:59:59+01:00"));
+  EXPECT_TRUE(format("email", "a.b+c@example.org"));
+  EXPECT_FALSE(format("email", "a@b"));
+  EXPECT_TRUE(format("uuid", "123e4567-e89b-12d3-a456-426614174000"));
+  EXPECT_TRUE(format("uri", "https://example.org/a?b=c#d"));
+  EXPECT_TRUE(format("ipv4", "255.0.10.1"));
+  EXPECT_FALSE(format("ipv4", "256.0.0.1"));
+  EXPECT_TRUE(format("ipv6", "2001:db8::1"));
+  // What zod 4 writes for z.email(): its pattern looks around, its format says the same.
+  EXPECT_TRUE(fits(R"({"type":"string","format":"email","pattern":"^(?!\\.)(?!.*\\.\\.)([A-Za-z0-9_'+\\-\\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\\-]*\\.)+[A-Za-z]{2,}$"})",
+                   "a@example.org"));
+}
+
+TEST(json_schema, tells_objects_apart_by_a_member_with_values_of_its_own) {
+  // z.discriminatedUnion("kind", ...), with the member in front, behind, and by reference.
+  const std::string schema = R"({"anyOf":[
+      {"type":"object","properties":{"kind":{"type":"string","const":"move"},"to":{"type":"integer"}},"required":["kind","to"],"additionalProperties":false},
+      {"type":"object","properties":{"text":{"type":"string"},"kind":{"const":"say"}},"required":["text","kind"]},
+      {"$ref":"#/$defs/stop"},{"type":"null"}],
+      "$defs":{"stop":{"type":"object","properties":{"kind":{"enum":["stop","stay"]},"for":{"type":"integer"}},"required":["kind"]}}})";
+  for (const char* good : {R"({"kind":"move","to":5})", R"({"kind": "say", "text": "hi"})", R"({"kind":"stop"})",
+                           R"({"kind":"stay","for":3})", "null"}) {
+    EXPECT_EQ(outcome(schema, good), "complete") << good;
+  }
+  EXPECT_EQ(outcome(schema, R"({"kind":"move","text")"), R"(wrong: {"kind":"move",")");
+  EXPECT_EQ(outcome(schema, R"({"kind":"say"})"), R"(wrong: {"kind":"say")");
+  EXPECT_EQ(outcome(schema, R"({"kind":"sit)"), R"(wrong: {"kind":"s)");
+  EXPECT_EQ(outcome(schema, "{}"), "wrong: {");
+}
+
+TEST(json_schema, tells_objects_apart_by_the_name_of_their_first_member) {
+  const std::string schema = R"({"type":"array","items":{"anyOf":[
+      {"type":"object","properties":{"path":{"type":"string"},"line":{"type":"integer"}},"required":["path","line"]},
+      {"type":"object","properties":{"pattern":{"type":"string"}},"required":["pattern"]}]}})";
+  EXPECT_EQ(outcome(schema, R"([{"path":"a","line":1},{"pattern":"b"}])"), "complete");
+  EXPECT_EQ(outcome(schema, R"([{"path":"a"})"), R"(wrong: [{"path":"a")");
+  EXPECT_EQ(outcome(schema, R"([{"pattern":"b","line")"), R"(wrong: [{"pattern":"b")");
+  EXPECT_EQ(outcome(schema, R"([{})"), "wrong: [{");
+}
+
+TEST(json_schema, joins_alternatives_of_which_one_has_the_other) {
+  EXPECT_EQ(outcome(R"({"anyOf":[{"const":"a"},{"type":"string"},{"const":null}]})", "\"abc\""), "complete");
+  EXPECT_EQ(outcome(R"({"anyOf":[{"const":"a"},{"type":"string"},{"const":null}]})", "null"), "complete");
+  EXPECT_EQ(outcome(R"({"anyOf":[{"const":"a"},{"enum":["ab",5]}]})", "\"ab\""), "complete");
+  EXPECT_EQ(outcome(R"({"anyOf":[{"type":"integer"},{"type":"number"}]})", "1.5"), "complete");
+}
+
+TEST(json_schema, writes_texts_of_an_expression_without_quotes) {
+  const std::string choice = R"({"redline:text":"yes|no|not sure"})";
+  EXPECT_EQ(outcome(choice, "yes"), "complete");
+  EXPECT_EQ(outcome(choice, "no"), "complete");
+  EXPECT_EQ(outcome(choice, "not sur"), "incomplete");
+  EXPECT_EQ(outcome(choice, "not a"), "wrong: not ");
+}
+
 // However deep a value is, it can still be completed.
 TEST(json_schema, random_bytes_under_the_grammar_make_valid_json) {
   const std::string schemas[] = {
       "{}", R"({"type":"object"})",
       R"({"type":"object","properties":{"s":{"type":"string"},"l":{"type":"array","items":{"$ref":"#"}},"e":{"enum":[1,10,100,"1"]},"n":{"type":["number","null"]}},"required":["s","e"]})",
-      R"({"type":"array","items":{"anyOf":[{"type":"integer","minimum":-120,"maximum":1300},{"type":"string","minLength":3,"maxLength":5}]}})"};
+      R"({"type":"array","items":{"anyOf":[{"type":"integer","minimum":-120,"maximum":1300},{"type":"string","minLength":3,"maxLength":5}]}})",
+      R"({"type":"object","properties":{"d":{"type":"string","format":"date-time"},"p":{"type":"string","pattern":"^[a-f]{2}(-[0-9]+)?$"},"m":{"type":"integer","minimum":-900,"maximum":1700,"multipleOf":13},"u":{"anyOf":[{"type":"object","properties":{"k":{"const":"a"},"x":{"type":"integer"}},"required":["k","x"]},{"type":"object","properties":{"k":{"const":"b"}},"required":["k"]}]}},"required":["d","p","m","u"]})"};
   for (const auto& schema : schemas) {
     const auto m = *compile_schema(schema);
     std::mt19937 random(5);

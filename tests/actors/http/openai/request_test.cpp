@@ -532,6 +532,30 @@ TEST(native_request, is_told_from_openai_by_n_predict_where_both_have_one_path) 
   EXPECT_EQ(parse_completion_or_native_request(R"({"prompt": "x", "max_tokens": 5})")->from, endpoint::completions);
 }
 
+TEST(chat_request, takes_formats_in_other_servers_words) {
+  const auto schema = [](const std::string& field) { return chat(field)->schema.value_or("none"); };
+  EXPECT_EQ(schema(R"("guided_json": {"type": "null"})"), R"({"type":"null"})");
+  EXPECT_EQ(schema(R"("guided_json": "{\"type\": \"null\"}")"), R"({"type":"null"})");
+  EXPECT_EQ(schema(R"("json_schema": {"type": "null"})"), R"({"type":"null"})");
+  EXPECT_EQ(schema(R"("structured_outputs": {"json": {"type": "null"}})"), R"({"type":"null"})");
+  EXPECT_EQ(schema(R"("structured_outputs": {"json_object": true})"), R"({"type":"object"})");
+  EXPECT_EQ(schema(R"("guided_regex": "a+")"), R"({"redline:text":"a+"})");
+  EXPECT_EQ(schema(R"("regex": "a+")"), R"({"redline:text":"a+"})");
+  EXPECT_EQ(schema(R"("guided_choice": ["yes", "n.o"])"), R"({"redline:text":"yes|n\\.o"})");
+  expect_refusals(
+      {
+          {R"("guided_json": 5)", "guided_json", "", "a JSON schema"},
+          {R"("guided_json": "[")", "guided_json", "", ""},
+          {R"("guided_choice": [])", "guided_choice", "", "a list of texts"},
+          {R"("guided_choice": ["a", ""])", "guided_choice", "", ""},
+          {R"("guided_regex": {})", "guided_regex", "", "a string"},
+          {R"("guided_regex": "a", "guided_json": {})", "guided_regex", "", "one format too many"},
+          {R"("guided_regex": "a", "response_format": {"type": "json_object"})", "guided_regex", "", ""},
+          {R"("structured_outputs": {"grammar": "x"})", "structured_outputs.grammar", unsupported, ""},
+      },
+      chat);
+}
+
 TEST(chat_request, takes_its_names_sampling_where_it_says_nothing) {
   request_limits limits;
   limits.sampling_of = [](const std::string& name) {

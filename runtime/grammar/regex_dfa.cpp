@@ -1,0 +1,631 @@
+#include "runtime/grammar/regex_dfa.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "runtime/grammar/byte_automaton.hpp"
+#include "runtime/grammar/steps.hpp"
+
+namespace redline::grammar {
+namespace {
+
+constexpr std::uint32_t nfa_states_max = 8192;
+constexpr std::uint32_t repeats_max = 1000;
+constexpr std::uint32_t depth_max = 32;
+constexpr std::uint64_t compile_steps_max = 1'000'000;  // some 10 ms
+constexpr std::uint32_t none = UINT32_MAX;
+constexpr char32_t character_max = 0x10FFFF;
+
+/// Characters from `low` to `high`, both included.
+struct character_range {
+  char32_t low = 0, high = 0;
+};
+using character_class = std::vector<character_range>;
+
+void add(character_class& to, char32_t low, char32_t high) { to.push_back({low, high}); }
+
+character_class opposite(character_class of) {
+  std::sort(of.begin(), of.end(), [](auto& x, auto& y) { return x.low < y.low; });
+  character_class out;
+  char32_t next = 0;
+  for (const auto& r : of) {
+    if (r.low > next) add(out, next, r.low - 1);
+    next = std::max<char32_t>(next, r.high + 1);
+  }
+  if (next <= character_max) add(out, next, character_max);
+  return out;
+}
+
+std::optional<character_class> class_of_escape(char c) {
+  character_class out;
+  switch (c) {
+    case 'd':
+    case 'D':
+      add(out, '0', '9');
+      break;
+    case 'w':
+    case 'W':
+      add(out, '0', '9');
+      add(out, 'A', 'Z');
+      add(out, 'a', 'z');
+      add(out, '_', '_');
+      break;
+    case 's':
+    case 'S':
+      add(out, '\t', '\r');
+      add(out, ' ', ' ');
+      break;
+    default:
+      return std::nullopt;
+  }
+  return c < 'a' ? opposite(out) : out;
+}
+
+/// A piece of the automaton with one way in and one way out.
+struct fragment {
+  std::uint32_t in = none, out = none;
+};
+
+/// States have any number of free steps, and steps over a range of bytes.
+struct nfa {
+  struct step {
+    std::uint8_t low = 0, high = 0;
+    std::uint32_t to = none;
+  };
+  struct state {
+    std::vector<std::uint32_t> free;
+    std::vector<step> steps;
+  };
+  std::vector<state> states;
+};
+
+class parser {
+ public:
+  parser(std::string_view text, regex_dfa::match how) : text_(text), how_(how) {}
+
+  result<std::pair<nfa, fragment>> run() {
+    const fragment all = alternatives(0);
+    if (!why_ && at_ < text_.size()) refuse("a ')' too many");
+    if (why_) return *why_;
+    return std::pair(std::move(nfa_), all);
+  }
+
+ private:
+  void refuse(const std::string& what) {
+    if (!why_) why_ = failure{errc::invalid_argument, what + " at character " + std::to_string(at_)};
+  }
+  [[nodiscard]] bool is_at(char c) const { return at_ < text_.size() && text_[at_] == c; }
+
+  std::uint32_t add_state() {
+    ++steps_taken;
+    if (nfa_.states.size() >= nfa_states_max) refuse("the expression is too large: expected fewer repetitions, found too many");
+    if (why_) return 0;
+    nfa_.states.emplace_back();
+    return static_cast<std::uint32_t>(nfa_.states.size() - 1);
+  }
+  void join(std::uint32_t from, std::uint32_t to) {
+    if (!why_) nfa_.states[from].free.push_back(to);
+  }
+  fragment empty() {
+    const auto in = add_state();
+    return {in, in};
+  }
+  fragment after(fragment x, fragment y) {
+    join(x.out, y.in);
+    return {x.in, y.out};
+  }
+
+  fragment alternatives(std::uint32_t depth) {
+    if (depth > depth_max) refuse("groups nested deeper than " + std::to_string(depth_max));
+    const fragment out{add_state(), add_state()};
+    for (bool more = true; more && !why_;) {
+      const fragment one = alternative(depth);
+      join(out.in, one.in);
+      join(one.out, out.out);
+      more = is_at('|');
+      if (more) ++at_;
+    }
+    return out;
+  }
+
+  /// The expression's own alternatives match anywhere unless they are anchored.
+  fragment alternative(std::uint32_t depth) {
+    const bool is_outer = depth == 0 && how_ == regex_dfa::match::anywhere;
+    bool is_anchored = false, is_closed = false;
+    fragment out = empty();
+    while (is_at('^')) {
+      is_anchored = true;
+      ++at_;
+    }
+    while (at_ < text_.size() && text_[at_] != '|' && text_[at_] != ')' && !why_) {
+      if (is_at('$')) {
+        ++at_;
+        is_closed = true;
+        if (at_ < text_.size() && text_[at_] != '|' && text_[at_] != ')' && text_[at_] != '$') refuse("'$' is not at an end");
+        continue;
+      }
+      out = after(out, repeated(depth));
+    }
+    if (depth > 0 && how_ == regex_dfa::match::anywhere && (is_anchored || is_closed)) {
+      refuse("'^' and '$' inside of a group are not supported");
+    }
+    if (is_outer && !is_anchored) out = after(any_text(), out);
+    if (is_outer && !is_closed) out = after(out, any_text());
+    return out;
+  }
+
+  fragment any_text() { return star(characters(opposite({}))); }
+
+  fragment star(fragment one) {
+    const fragment out{add_state(), add_state()};
+    join(out.in, one.in);
+    join(out.in, out.out);
+    join(one.out, one.in);
+    join(one.out, out.out);
+    return out;
+  }
+
+  fragment repeated(std::uint32_t depth) {
+    const std::size_t begin = at_;
+    fragment one = atom(depth);
+    const std::size_t end = at_;
+    for (;;) {
+      std::uint32_t least = 1, most = 1;
+      if (is_at('*')) {
+        least = 0;
+        most = none;
+      } else if (is_at('+')) {
+        most = none;
+      } else if (is_at('?')) {
+        least = 0;
+      } else if (!is_at('{') || !read_counts(least, most)) {
+        return one;
+      }
+      ++at_;
+      if (is_at('?')) ++at_;  // lazy: the same texts
+      if (is_at('*') || is_at('+') || is_at('{')) refuse("a repetition of a repetition needs a group");
+      one = repeat(one, begin, end, least, most, depth);
+      if (why_) return one;
+    }
+  }
+
+  /// At '{': leaves `at_` on '}'. False: it is a character like others.
+  bool read_counts(std::uint32_t& least, std::uint32_t& most) {
+    const auto close = text_.find('}', at_);
+    if (close == std::string_view::npos) return false;
+    const auto inside = text_.substr(at_ + 1, close - at_ - 1);
+    const auto comma = inside.find(',');
+    const auto number = [](std::string_view digits, std::uint32_t& out) {
+      if (digits.empty() || digits.size() > 6) return false;
+      out = 0;
+      for (const char c : digits) {
+        if (c < '0' || c > '9') return false;
+        out = out * 10 + static_cast<std::uint32_t>(c - '0');
+      }
+      return true;
+    };
+    if (!number(inside.substr(0, comma), least)) return false;
+    most = least;
+    if (comma != std::string_view::npos) {
+      most = none;
+      if (comma + 1 < inside.size() && !number(inside.substr(comma + 1), most)) return false;
+    }
+    if (least > repeats_max || (most != none && (most > repeats_max || most < least))) {
+      refuse("repetitions must be from 0 to " + std::to_string(repeats_max) + ", the fewer first");
+    }
+    at_ = close;
+    return true;
+  }
+
+  /// The first is there; the others are read again from the text.
+  fragment repeat(fragment one, std::size_t begin, std::size_t end, std::uint32_t least, std::uint32_t most,
+                  std::uint32_t depth) {
+    const std::size_t back = at_;
+    const auto again = [&] {
+      at_ = begin;
+      const fragment copy = atom(depth);
+      if (!why_ && at_ != end) refuse("an expression that is read in two ways");
+      return copy;
+    };
+    fragment out = empty();
+    if (most == none) {
+      for (std::uint32_t i = 0; i + 1 < least && !why_; ++i) out = after(out, i == 0 ? one : again());
+      const fragment last = least > 1 ? again() : one;
+      if (least == 0) {
+        out = after(out, star(last));
+      } else {
+        const fragment tail{last.in, add_state()};
+        join(last.out, last.in);
+        join(last.out, tail.out);
+        out = after(out, tail);
+      }
+    } else {
+      const fragment end_of_all = empty();
+      for (std::uint32_t i = 0; i < most && !why_; ++i) {
+        if (i >= least) join(out.out, end_of_all.in);
+        out = after(out, i == 0 ? one : again());
+      }
+      join(out.out, end_of_all.in);
+      out.out = end_of_all.out;
+    }
+    at_ = back;
+    return out;
+  }
+
+  fragment atom(std::uint32_t depth) {
+    const char c = text_[at_];
+    switch (c) {
+      case '(': {
+        ++at_;
+        if (is_at('?')) {
+          if (text_.substr(at_).starts_with("?:")) {
+            at_ += 2;
+          } else if (text_.substr(at_).starts_with("?P<") ||
+                     (text_.substr(at_).starts_with("?<") && at_ + 2 < text_.size() && text_[at_ + 2] != '=' &&
+                      text_[at_ + 2] != '!')) {
+            const auto close = text_.find('>', at_);
+            at_ = close == std::string_view::npos ? text_.size() : close + 1;
+          } else {
+            refuse("look-around and flags are not supported");
+            return empty();
+          }
+        }
+        const fragment inside = alternatives(depth + 1);
+        if (!is_at(')')) refuse("a ')' is missing");
+        ++at_;
+        return inside;
+      }
+      case '[':
+        return characters(read_class());
+      case '.': {
+        ++at_;
+        character_class line_end;
+        add(line_end, '\n', '\n');
+        return characters(opposite(line_end));
+      }
+      case '\\': {
+        ++at_;
+        if (at_ < text_.size()) {
+          if (auto known = class_of_escape(text_[at_])) {
+            ++at_;
+            return characters(*known);
+          }
+        }
+        const char32_t one = read_escape();
+        character_class just;
+        add(just, one, one);
+        return characters(just);
+      }
+      case '*':
+      case '+':
+      case '?':
+        refuse("there is nothing to repeat");
+        return empty();
+      default: {
+        const char32_t one = read_character();
+        character_class just;
+        add(just, one, one);
+        return characters(just);
+      }
+    }
+  }
+
+  /// Behind the backslash.
+  char32_t read_escape() {
+    if (at_ >= text_.size()) {
+      refuse("nothing stands behind the last '\\'");
+      return 0;
+    }
+    const char c = text_[at_++];
+    switch (c) {
+      case 'n':
+        return '\n';
+      case 'r':
+        return '\r';
+      case 't':
+        return '\t';
+      case 'f':
+        return '\f';
+      case 'v':
+        return '\v';
+      case 'x':
+        return read_hex(2);
+      case 'u':
+        return read_hex(4);
+      default:
+        break;
+    }
+    const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (is_letter) refuse(std::string("'\\") + c + "' is not supported");
+    --at_;
+    return read_character();
+  }
+
+  char32_t read_hex(std::size_t digits) {
+    char32_t value = 0;
+    for (std::size_t i = 0; i < digits; ++i, ++at_) {
+      const char c = at_ < text_.size() ? text_[at_] : ' ';
+      const int digit = c >= '0' && c <= '9'   ? c - '0'
+                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                               : -1;
+      if (digit < 0) {
+        refuse("hexadecimal digits are missing");
+        return 0;
+      }
+      value = value * 16 + static_cast<char32_t>(digit);
+    }
+    return value;
+  }
+
+  /// One of UTF-8. The text is valid.
+  char32_t read_character() {
+    const auto lead = static_cast<unsigned char>(text_[at_++]);
+    const std::size_t more = lead < 0xC0 ? 0 : lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : 3;
+    char32_t value = more == 0 ? lead : lead & (0x3FU >> more);
+    for (std::size_t i = 0; i < more && at_ < text_.size(); ++i) {
+      value = value << 6 | (static_cast<unsigned char>(text_[at_++]) & 0x3FU);
+    }
+    return value;
+  }
+
+  character_class read_class() {
+    ++at_;
+    const bool is_negated = is_at('^');
+    if (is_negated) ++at_;
+    character_class out;
+    for (bool is_first = true; !why_; is_first = false) {
+      ++steps_taken;
+      if (at_ >= text_.size()) {
+        refuse("a ']' is missing");
+        break;
+      }
+      if (is_at(']') && !is_first) break;
+      if (text_.substr(at_).starts_with("[:")) refuse("named classes are not supported");
+      const auto low = read_member(out);
+      if (!low) continue;
+      char32_t high = *low;
+      if (is_at('-') && at_ + 1 < text_.size() && text_[at_ + 1] != ']') {
+        ++at_;
+        const auto end = read_member(out);
+        if (!end || *end < *low) refuse("a range of a class ends before it begins");
+        high = end.value_or(*low);
+      }
+      add(out, *low, high);
+    }
+    ++at_;
+    return is_negated ? opposite(out) : out;
+  }
+
+  /// A character; nothing: it was a class, which is added.
+  std::optional<char32_t> read_member(character_class& out) {
+    if (!is_at('\\')) return read_character();
+    ++at_;
+    if (at_ < text_.size() && text_[at_] == 'b') {
+      ++at_;
+      return U'\b';
+    }
+    const auto known = at_ < text_.size() ? class_of_escape(text_[at_]) : std::nullopt;
+    if (!known) return read_escape();
+    ++at_;
+    out.insert(out.end(), known->begin(), known->end());
+    return std::nullopt;
+  }
+
+  // Characters as bytes.
+
+  fragment characters(const character_class& set) {
+    const fragment out{add_state(), add_state()};
+    for (const auto& r : set) add_range(out, r.low, std::min(r.high, character_max));
+    return out;
+  }
+
+  void add_range(fragment way, char32_t low, char32_t high) {
+    // Surrogates are no characters.
+    if (low <= 0xDFFF && high >= 0xD800) {
+      if (low < 0xD800) add_range(way, low, 0xD7FF);
+      if (high > 0xDFFF) add_range(way, 0xE000, high);
+      return;
+    }
+    for (const char32_t last : {0x7FU, 0x7FFU, 0xFFFFU}) {
+      if (low > last || high <= last) continue;
+      add_range(way, low, last);
+      return add_range(way, last + 1, high);
+    }
+    const std::size_t more = low <= 0x7F ? 0 : low <= 0x7FF ? 1 : low <= 0xFFFF ? 2 : 3;
+    add_bytes(way, low, high, more, true);
+  }
+
+  /// Numbers of the same length: `more` bytes of six bits behind the first.
+  void add_bytes(fragment way, char32_t low, char32_t high, std::size_t more, bool is_lead) {
+    static constexpr std::uint8_t marks[] = {0x00, 0xC0, 0xE0, 0xF0};
+    const auto byte = [&](char32_t value) {
+      return static_cast<std::uint8_t>((is_lead ? marks[more] : 0x80) | value >> (6 * more));
+    };
+    if (why_) return;
+    if (more == 0) return add_step(way.in, byte(low), byte(high), way.out);
+    const char32_t rest = (char32_t{1} << (6 * more)) - 1;
+    // The middle, where what follows may be anything, and the two ends.
+    char32_t first = low >> (6 * more), last = high >> (6 * more);
+    if (first == last) {
+      const auto next = add_state();
+      add_step(way.in, byte(low), byte(low), next);
+      return add_bytes({next, way.out}, low & rest, high & rest, more - 1, false);
+    }
+    if ((low & rest) != 0) {
+      add_bytes(way, low, low | rest, more, is_lead);
+      ++first;
+    }
+    if ((high & rest) != rest) {
+      add_bytes(way, high & ~rest, high, more, is_lead);
+      --last;
+    }
+    if (first > last || last == char32_t(-1)) return;
+    const auto next = add_state();
+    add_step(way.in, byte(first << (6 * more)), byte(last << (6 * more)), next);
+    add_bytes({next, way.out}, 0, rest, more - 1, false);
+  }
+
+  void add_step(std::uint32_t from, std::uint8_t low, std::uint8_t high, std::uint32_t to) {
+    if (!why_) nfa_.states[from].steps.push_back({low, high, to});
+  }
+
+  std::string_view text_;
+  regex_dfa::match how_;
+  std::size_t at_ = 0;
+  nfa nfa_;
+  std::optional<failure> why_;
+};
+
+/// The states that are reached for free, in order.
+void close_over(const nfa& n, std::vector<std::uint32_t>& set) {
+  std::vector<bool> seen(n.states.size());
+  steps_taken += n.states.size() / 64;
+  std::vector<std::uint32_t> open = std::move(set);
+  set.clear();
+  while (!open.empty()) {
+    const auto s = open.back();
+    open.pop_back();
+    ++steps_taken;
+    if (seen[s]) continue;
+    seen[s] = true;
+    // Those that only lead on are not needed to tell sets apart.
+    if (!n.states[s].steps.empty() || n.states[s].free.empty()) set.push_back(s);
+    open.insert(open.end(), n.states[s].free.begin(), n.states[s].free.end());
+  }
+  std::sort(set.begin(), set.end());
+}
+
+failure too_many_states(std::uint32_t most) {
+  return {errc::invalid_argument, "expected expressions of at most " + std::to_string(most) +
+                                      " states, found more: make them simpler, or their repetitions fewer"};
+}
+
+}  // namespace
+
+result<regex_dfa> regex_dfa::compile(std::string_view pattern, const options& o) {
+  REDLINE_TRY_ASSIGN(const auto parsed, parser(pattern, o.how).run());
+  const auto& [n, all] = parsed;
+  // Each set takes steps in proportion to the automaton, so their number is bounded by both.
+  const std::uint64_t steps_max = steps_taken + compile_steps_max;
+  regex_dfa out;
+  std::map<std::vector<std::uint32_t>, std::uint32_t> known;
+  std::vector<std::vector<std::uint32_t>> sets;
+  const auto find = [&](std::vector<std::uint32_t> set) -> std::uint32_t {
+    close_over(n, set);
+    const auto [at, is_new] = known.try_emplace(set, static_cast<std::uint32_t>(sets.size()));
+    if (is_new) {
+      sets.push_back(std::move(set));
+      out.states_.emplace_back();
+      out.states_.back().next.fill(dead);
+    }
+    return at->second;
+  };
+  find({all.in});
+  for (std::uint32_t i = 0; i < sets.size(); ++i) {
+    if (sets.size() > o.states_max || steps_taken > steps_max) return too_many_states(o.states_max);
+    const auto set = sets[i];
+    out.states_[i].accepts = std::find(set.begin(), set.end(), all.out) != set.end();
+    // Bytes that every step takes or leaves together go to the same set.
+    std::vector<std::uint32_t> cuts = {0, 256};
+    for (const auto s : set) {
+      for (const auto& step : n.states[s].steps) {
+        cuts.push_back(step.low);
+        cuts.push_back(step.high + 1U);
+      }
+    }
+    std::sort(cuts.begin(), cuts.end());
+    cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+    for (std::size_t c = 0; c + 1 < cuts.size(); ++c) {
+      std::vector<std::uint32_t> to;
+      for (const auto s : set) {
+        for (const auto& step : n.states[s].steps) {
+          ++steps_taken;
+          if (step.low <= cuts[c] && cuts[c] <= step.high) to.push_back(step.to);
+        }
+      }
+      if (to.empty()) continue;
+      const auto then = find(std::move(to));
+      for (auto byte = cuts[c]; byte < cuts[c + 1]; ++byte) out.states_[i].next[byte] = static_cast<std::uint16_t>(then);
+    }
+  }
+  for (auto& s : out.states_) {
+    for (std::uint8_t c = 0; o.is_json && c < 0x20; ++c) {
+      if (c != '\b' && c != '\f' && c != '\n' && c != '\r' && c != '\t') s.next[c] = dead;
+    }
+  }
+  if (o.length.least > 0 || o.length.most != UINT32_MAX) {
+    REDLINE_TRY_ASSIGN(out, out.with_length(o.length, o.states_max));
+  }
+  out.drop_dead_ends();
+  if (!out.states_.front().accepts && !out.states_.front().goes_on) {
+    return failure{errc::invalid_argument, "no text matches the expression and its bounds"};
+  }
+  return out;
+}
+
+/// The same texts of so many characters: a state for each pair of a state and a count.
+result<regex_dfa> regex_dfa::with_length(text_length length, std::uint32_t most) const {
+  const std::uint32_t counted = length.most != UINT32_MAX ? length.most : length.least;
+  regex_dfa out;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> known;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
+  const auto find = [&](std::uint32_t s, std::uint32_t count) {
+    const auto [at, is_new] = known.try_emplace({s, count}, static_cast<std::uint32_t>(pairs.size()));
+    if (is_new) {
+      pairs.emplace_back(s, count);
+      out.states_.emplace_back();
+      out.states_.back().next.fill(dead);
+      out.states_.back().accepts = states_[s].accepts && count >= length.least;
+    }
+    return at->second;
+  };
+  find(0, 0);
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    if (pairs.size() > most) return too_many_states(most);
+    const auto [s, count] = pairs[i];
+    for (std::uint32_t byte = 0; byte < 256; ++byte) {
+      ++steps_taken;
+      const auto then = states_[s].next[byte];
+      const bool is_first = (byte & 0xC0) != 0x80;
+      if (then == dead || (is_first && count == length.most)) continue;
+      const auto to = find(then, is_first ? std::min(count + 1, counted) : count);
+      out.states_[i].next[byte] = static_cast<std::uint16_t>(to);
+    }
+  }
+  return out;
+}
+
+void regex_dfa::drop_dead_ends() {
+  std::vector<std::vector<std::uint32_t>> before(states_.size());
+  std::vector<std::uint32_t> open;
+  std::vector<bool> ends(states_.size());
+  for (std::uint32_t s = 0; s < states_.size(); ++s) {
+    std::uint16_t last = dead;
+    for (const auto to : states_[s].next) {
+      if (to != dead && to != last) before[to].push_back(s);
+      last = to;
+    }
+    if (states_[s].accepts) open.push_back(s);
+  }
+  while (!open.empty()) {
+    const auto s = open.back();
+    open.pop_back();
+    ++steps_taken;
+    if (ends[s]) continue;
+    ends[s] = true;
+    open.insert(open.end(), before[s].begin(), before[s].end());
+  }
+  for (auto& s : states_) {
+    s.goes_on = false;
+    for (auto& to : s.next) {
+      if (to != dead && !ends[to]) to = dead;
+      s.goes_on = s.goes_on || to != dead;
+    }
+  }
+}
+
+}  // namespace redline::grammar

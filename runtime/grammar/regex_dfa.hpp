@@ -1,0 +1,59 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/result.hpp"
+
+namespace redline::grammar {
+
+/// How many characters a text may have.
+struct text_length {
+  std::uint32_t least = 0;
+  std::uint32_t most = UINT32_MAX;
+};
+
+/// A regular expression as a deterministic automaton over the bytes of UTF-8, by Thompson's construction and subsets
+/// ("Regular Expression Search Algorithm", 1968; Rabin and Scott, 1959). No state is a dead end: from each the text can
+/// be completed.
+class regex_dfa {
+ public:
+  static constexpr std::uint32_t states_max = 1024;
+  static constexpr std::uint16_t dead = UINT16_MAX;
+
+  enum class match : std::uint8_t { whole, anywhere };  // without ^ and $: the text, or a part of it
+  struct options {
+    match how = match::whole;
+    text_length length{};
+    /// For the inside of JSON strings: control characters are left out but for those with a short escape.
+    bool is_json = false;
+    std::uint32_t states_max = regex_dfa::states_max;
+  };
+
+  /// What RE2 knows but for flags, word boundaries and Unicode classes: characters, ., classes, \d \w \s and their
+  /// opposites, groups, |, * + ? {m,n} (lazy ones mean the same), ^ at the beginning and $ at the end of an
+  /// alternative. Look-around and back references are refused, as are expressions of more than `states_max` states.
+  /// Takes time in proportion to the states.
+  static result<regex_dfa> compile(std::string_view pattern, const options& o);
+
+  [[nodiscard]] std::uint32_t begin() const { return 0; }
+  [[nodiscard]] std::uint16_t next(std::uint32_t state, std::uint8_t byte) const { return states_[state].next[byte]; }
+  [[nodiscard]] bool accepts(std::uint32_t state) const { return states_[state].accepts; }
+  [[nodiscard]] bool goes_on(std::uint32_t state) const { return states_[state].goes_on; }
+  [[nodiscard]] std::uint32_t states_count() const { return static_cast<std::uint32_t>(states_.size()); }
+
+ private:
+  struct state {
+    std::array<std::uint16_t, 256> next;  // or dead
+    bool accepts = false;
+    bool goes_on = false;  // to some state
+  };
+  void drop_dead_ends();
+  [[nodiscard]] result<regex_dfa> with_length(text_length length, std::uint32_t states_max) const;
+
+  std::vector<state> states_;
+};
+
+}  // namespace redline::grammar

@@ -1,0 +1,109 @@
+#include "runtime/grammar/regex_dfa.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <regex>
+#include <string>
+
+#include "runtime/grammar/steps.hpp"
+
+namespace redline::grammar {
+namespace {
+
+bool matches(const regex_dfa& texts, std::string_view text) {
+  std::uint32_t at = texts.begin();
+  for (const char c : text) {
+    at = texts.next(at, static_cast<std::uint8_t>(c));
+    if (at == regex_dfa::dead) return false;
+  }
+  return texts.accepts(at);
+}
+
+bool matches(const std::string& pattern, std::string_view text, regex_dfa::match how = regex_dfa::match::whole) {
+  const auto texts = regex_dfa::compile(pattern, {.how = how});
+  EXPECT_TRUE(texts) << pattern << ": " << texts.error().context;
+  return texts && matches(*texts, text);
+}
+
+TEST(regex_dfa, agrees_with_the_standard_library) {
+  const std::string patterns[] = {"a*b+c?",         "(ab|a)(bc|c)?",  "[a-c]{2,4}",  "a{2}|b{0,3}c", "(a|b)*abb",
+                                  "[^ab]+",         "(?:a|(b))+?c",   "a{,2}",       "\\w+\\s\\d?", "(a?){3}b",
+                                  "[-a]+",          "[a\\-c]",        "a{3,}",       "",             "|a",
+                                  "(a{2}){1,2}"};
+  std::mt19937 random(3);
+  for (const auto& pattern : patterns) {
+    if (pattern == "a{,2}") continue;  // which is text here
+    const std::regex reference(pattern);
+    const auto texts = *regex_dfa::compile(pattern, {});
+    for (int i = 0; i < 2000; ++i) {
+      std::string text;
+      for (auto left = random() % 8; left > 0; --left) text += "aabbcc-0 _{"[random() % 11];
+      EXPECT_EQ(matches(texts, text), std::regex_match(text, reference)) << pattern << " on '" << text << "'";
+    }
+  }
+  EXPECT_TRUE(matches("a{,2}", "a{,2}"));
+}
+
+TEST(regex_dfa, matches_a_part_where_it_is_not_anchored) {
+  const auto part = regex_dfa::match::anywhere;
+  EXPECT_TRUE(matches("b", "abc", part));
+  EXPECT_FALSE(matches("^b", "abc", part));
+  EXPECT_TRUE(matches("^a", "abc", part));
+  EXPECT_TRUE(matches("c$", "abc", part));
+  EXPECT_FALSE(matches("^abc$|x", "abcd", part));
+  EXPECT_TRUE(matches("^abc$|x", "axd", part));
+  EXPECT_TRUE(matches("^$", "", part));
+}
+
+TEST(regex_dfa, reads_and_matches_whole_characters) {
+  EXPECT_TRUE(matches(".", "\xf0\x9f\x99\x82"));
+  EXPECT_FALSE(matches("..", "\xc3\xa9"));
+  EXPECT_TRUE(matches("[\xc3\xa0-\xc3\xbf]", "\xc3\xa9"));
+  EXPECT_FALSE(matches("[\xc3\xa0-\xc3\xbf]", "\xc3\x80"));
+  EXPECT_TRUE(matches("[^\xc3\xa9]", "\xe2\x82\xac"));
+  EXPECT_FALSE(matches("[^\xc3\xa9]", "\xc3\xa9"));
+  EXPECT_TRUE(matches("\\u20ac\\x41", "\xe2\x82\xac" "A"));
+  EXPECT_FALSE(matches(".", "\xed\xa0\x80")) << "half of a pair is no character";
+  EXPECT_FALSE(matches(".", "\n"));
+}
+
+TEST(regex_dfa, has_no_dead_ends) {
+  for (const std::string pattern : {"a(b|c{3}d)*e", "[a-z]{3,9}\\.[0-9]+", "(ab)*"}) {
+    const auto texts = *regex_dfa::compile(pattern, {.length = {.least = 4, .most = 9}});
+    std::mt19937 random(1);
+    for (int i = 0; i < 300; ++i) {
+      std::string text;
+      for (auto at = texts.begin(); !texts.accepts(at) || (texts.goes_on(at) && random() % 4 != 0);) {
+        std::vector<std::uint8_t> can;
+        for (int byte = 0; byte < 256; ++byte) {
+          if (texts.next(at, static_cast<std::uint8_t>(byte)) != regex_dfa::dead) can.push_back(static_cast<std::uint8_t>(byte));
+        }
+        ASSERT_FALSE(can.empty()) << pattern << " after " << text;
+        text += static_cast<char>(can[random() % can.size()]);
+        at = texts.next(at, static_cast<std::uint8_t>(text.back()));
+      }
+      EXPECT_TRUE(text.size() >= 4 && text.size() <= 9) << text;
+      EXPECT_TRUE(std::regex_match(text, std::regex(pattern))) << pattern << " " << text;
+    }
+  }
+}
+
+TEST(regex_dfa, refuses_what_it_does_not_know_and_what_would_be_too_much) {
+  for (const std::string pattern :
+       {"(", ")", "a)", "[", "[a", "[b-a]", "*a", "a**", "\\", "\\1", "\\b", "\\pL", "(?=a)", "(?!a)", "(?<=a)", "(?i)a",
+        "a{5,2}", "a{1001}", "[[:alpha:]]", "\\xZZ", "a$b"}) {
+    EXPECT_FALSE(regex_dfa::compile(pattern, {})) << pattern;
+  }
+  EXPECT_FALSE(regex_dfa::compile(std::string(100, '(') + std::string(100, ')'), {}));
+  // Each would have more states or steps than any machine has: they end early.
+  for (const std::string pattern : {"(((a{100}){100}){100}){100}", "(a|b)*a(a|b){30}", "((a?){500}){500}", "[a-z]{1000}[0-9]{1000}",
+                                    "(.*a){200}b(.*c){200}"}) {
+    const auto before = steps_taken;
+    EXPECT_FALSE(regex_dfa::compile(pattern, {})) << pattern;
+    EXPECT_LT(steps_taken - before, 5'000'000u) << pattern;
+  }
+}
+
+}  // namespace
+}  // namespace redline::grammar
