@@ -2,22 +2,24 @@
 // blocking, and the slots in which tokens lie change no bit; floats only join them, in one order:
 //
 // score = sum over the blocks of q8_key_block dimensions, in order, of (d_q d_k) times the integer sum. The rotated
-// query is rounded to steps of -127..127 per block. output = sum over the blocks of attention_block_tokens, in order,
-// of d_w times the integer sum over the tokens of the block that the row sees. A token's weight times the scale of its
-// value is rounded to steps of 0..32767 per block and query vector.
+// query is rounded to steps of -32767..32767 per block. output = sum over the blocks of attention_block_tokens, in
+// order, of d_w times the integer sum over the tokens of the block that the row sees. A token's weight times the scale
+// of its value is rounded to steps of 0..32767 per block and query vector.
 //
-// No integer sum overflows: 32 * 128 * 128 and 128 * 32767 * 128 are below 2^31. A query that is not finite, a scale
-// that is NaN: the scores, or the sums, are NaN.
+// No integer sum overflows: 128 * 128 * 32767 is below 2^31. A query that is not finite, a scale that is NaN: the
+// scores, or the sums, are NaN.
+
+inline constexpr float fine_steps = 32767;
+inline constexpr float per_fine_step = 1 / fine_steps;
 
 struct integer_attention : attention_work {
-  std::size_t quads;         // of dimensions
-  std::size_t blocks;        // of dimensions
-  byte_factor* queries;      // [offset_count][vectors][quads][4]
-  float* query_scales;       // [offset_count][vectors][blocks]
-  std::int32_t* query_sums;  // likewise: the sum of the factors
-  float* rotated;            // [head_dim]
-  std::int16_t* weights;     // [vectors], weights_stride apart: [quads of tokens][4]
-  float* weight_scales;      // [vectors]
+  std::size_t quads;      // of dimensions
+  std::size_t blocks;     // of dimensions
+  std::int16_t* queries;  // [offset_count][vectors][quads][4]
+  float* query_scales;    // [offset_count][vectors][blocks]
+  float* rotated;         // [head_dim]
+  std::int16_t* weights;  // [vectors], weights_stride apart: [quads of tokens][4]
+  float* weight_scales;   // [vectors]
 };
 
 /// Query vector v for the keys of an offset, in steps.
@@ -25,25 +27,20 @@ inline void quantise_query(const integer_attention& w, std::size_t offset, std::
   const attention_args& a = w.a;
   rotate_query(a, offset, v, w.rotated);
   const std::size_t at = offset * w.vectors + v;
+  std::int16_t* factors = w.queries + at * w.quads * 4;
   for (std::size_t block = 0; block < w.blocks; ++block) {
     const std::size_t first = block * q8_key_block;
     const std::size_t n = std::min(q8_key_block, a.head_dim - first);
-    const float scale = largest_of(w.rotated + first, n) * per_step;
+    const float scale = largest_of(w.rotated + first, n) * per_fine_step;
     const f32x16 inverse = inverse_of(broadcast(scale));
-    std::int8_t steps[q8_key_block] = {};
     for_chunks(n, [&](std::size_t i, std::size_t lanes) {
-      store_i8(steps + i, whole_steps(load_some(w.rotated + first + i, lanes), inverse));
+      std::int16_t steps[16];
+      // Lanes beyond are zeros; the second operand stands for a NaN, whose block's scale says what it is.
+      const f32x16 x = mul(load_some(w.rotated + first + i, lanes), inverse);
+      store_i16(steps, min(broadcast(fine_steps), max(x, broadcast(-fine_steps))));
+      std::copy_n(steps, round_up(lanes, 4), factors + first + i);
     });
-    std::int32_t total = 0;
-    for (std::size_t i = 0; i < round_up(n, 4); i += 4) {
-      for (std::size_t j = 0; j < 4; ++j) {
-        if (i + j >= n) steps[i + j] = 0;
-        total += steps[i + j];
-      }
-      put_factors(steps + i, w.queries + (at * w.quads + (first + i) / 4) * 4);
-    }
     w.query_scales[at * w.blocks + block] = scale;
-    w.query_sums[at * w.blocks + block] = total;
   }
 }
 
@@ -52,9 +49,8 @@ struct key_product {
   const std::byte* const* tiles;
   std::size_t quads;
   std::size_t blocks;
-  const byte_factor* queries;
+  const std::int16_t* queries;
   const float* scales;
-  const std::int32_t* sums;
   float* y;
   std::size_t y_stride;
 };
@@ -69,18 +65,17 @@ void multiply_keys(const key_product& t) {
     i32x16 acc[Rows][Tiles];
 #pragma GCC unroll 8
     for (int r = 0; r < Rows; ++r) {
-      const i32x16 start = start_of_dot(t.sums[r * t.blocks + block]);
 #pragma GCC unroll 4
-      for (int p = 0; p < Tiles; ++p) acc[r][p] = start;
+      for (int p = 0; p < Tiles; ++p) acc[r][p] = no_integers();
     }
     const std::size_t end = std::min(t.quads, (block + 1) * quads_max);
     for (std::size_t k = block * quads_max; k < end; ++k) {
-      byte_quads16 keys[Tiles];
+      quads16 keys[Tiles];
 #pragma GCC unroll 4
-      for (int p = 0; p < Tiles; ++p) keys[p] = load_byte_quads(t.tiles[p] + k * tile_tokens * 4);
+      for (int p = 0; p < Tiles; ++p) keys[p] = load_quads(t.tiles[p] + k * tile_tokens * 4);
 #pragma GCC unroll 8
       for (int r = 0; r < Rows; ++r) {
-        const byte_factor* factors = t.queries + (r * t.quads + k) * 4;
+        const std::int16_t* factors = t.queries + (r * t.quads + k) * 4;
 #pragma GCC unroll 4
         for (int p = 0; p < Tiles; ++p) acc[r][p] = dot(acc[r][p], keys[p], factors);
       }
@@ -210,7 +205,6 @@ void score_integers(const integer_attention& w, const block_part* parts, std::si
                     .blocks = w.blocks,
                     .queries = w.queries + query * w.quads * 4,
                     .scales = w.query_scales + query * w.blocks,
-                    .sums = w.query_sums + query * w.blocks,
                     .y = w.scores + v * attention_score_stride + first.token,
                     .y_stride = attention_score_stride};
       if (whole == 0) {
@@ -260,7 +254,6 @@ constexpr std::size_t weights_stride(std::size_t quads) { return quads * 4 + 32;
 /// Turns vector v's weights of the block's first n tokens into steps, those of the other tokens into zeros.
 void quantise_weights(const integer_attention& w, std::size_t v, std::size_t n, const block_part* parts,
                       std::size_t parts_count, const block_values& b) {
-  constexpr float step = 1.0F / 32767;
   float* weights = w.scores + v * attention_score_stride;
   f32x16 top = zero();
   f32x16 bad = zero();
@@ -270,7 +263,7 @@ void quantise_weights(const integer_attention& w, std::size_t v, std::size_t n, 
     top = max(top, x);
     bad = fma(x, zero(), bad);
   });
-  const float scale = (largest(top) + sum(bad)) * step;
+  const float scale = (largest(top) + sum(bad)) * per_fine_step;
   w.weight_scales[v] = scale;
   const f32x16 inverse = inverse_of(broadcast(scale));
   std::int16_t* out = w.weights + v * weights_stride(b.count);
@@ -282,7 +275,7 @@ void quantise_weights(const integer_attention& w, std::size_t v, std::size_t n, 
     const std::size_t seen = n <= part.token ? 0 : std::min(n - part.token, part.count);
     const f32x16 x = mul(load_some(weights + part.token, seen), inverse);
     // The second operands turn a NaN into 0; lanes that are not seen are 0 or NaN.
-    store_i16(to, min(broadcast(32767), max(x, zero())));
+    store_i16(to, min(broadcast(fine_steps), max(x, zero())));
   }
 }
 
@@ -331,13 +324,12 @@ void attention_by_integers(const attention_args& a) {
   const std::size_t queries = a.offset_count * a.rows * a.group;
   const std::size_t quads = q8_quads(a.head_dim);
   const std::size_t blocks = q8_key_blocks(a.head_dim);
-  integer_attention w{start_attention(a, scratch), quads, blocks, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr};
+  integer_attention w{start_attention(a, scratch), quads, blocks, nullptr, nullptr, nullptr, nullptr, nullptr};
   const auto take = [&]<class T>(T*& at, std::size_t count) {
     at = reinterpret_cast<T*>(scratch.take((count * sizeof(T) + sizeof(float) - 1) / sizeof(float)));
   };
   take(w.queries, queries * quads * 4);
   take(w.query_scales, queries * blocks);
-  take(w.query_sums, queries * blocks);
   take(w.rotated, a.head_dim);
   take(w.weights, w.vectors * weights_stride(attention_block_tokens));
   take(w.weight_scales, w.vectors);

@@ -35,12 +35,6 @@ inline i32x16 dot(i32x16 sum, const quads16& q, const std::int16_t* f) {
                            _mm256_madd_epi16(q.odd_hi, second))};
 }
 
-using byte_factor = std::int16_t;
-using byte_quads16 = quads16;
-inline byte_quads16 load_byte_quads(const std::byte* p) { return load_quads(p); }
-inline void put_factors(const std::int8_t* f, byte_factor* out) { std::copy_n(f, 4, out); }
-inline i32x16 start_of_dot(std::int32_t) { return no_integers(); }
-
 // Packing works inside 128-bit halves; the permutation puts the quarters back in order.
 inline __m256i packed_i16(f32x16 a) {
   return _mm256_permute4x64_epi64(_mm256_packs_epi32(_mm256_cvtps_epi32(a.lo), _mm256_cvtps_epi32(a.hi)), 0xd8);

@@ -1,5 +1,5 @@
 // The integer verbs in one register of sixteen lanes. Meaning: ints_scalar.inl.hpp. Sums of products:
-// dots_avx512.inl.hpp or dots_avx512vnni.inl.hpp.
+// int_dots_avx512.inl.hpp or int_dots_avx512vnni.inl.hpp.
 
 struct i32x16 {
   __m512i v;

@@ -47,12 +47,6 @@ inline i32x16 dot(i32x16 sum, const quads16& q, const std::int16_t* f) {
   return sum;
 }
 
-using byte_factor = std::int16_t;
-using byte_quads16 = quads16;
-inline byte_quads16 load_byte_quads(const std::byte* p) { return load_quads(p); }
-inline void put_factors(const std::int8_t* f, byte_factor* out) { std::copy_n(f, 4, out); }
-inline i32x16 start_of_dot(std::int32_t) { return no_integers(); }
-
 inline void store_i16(std::int16_t* p, f32x16 x) {
   vst1q_s16(p, vcombine_s16(vmovn_s32(vcvtnq_s32_f32(x.a)), vmovn_s32(vcvtnq_s32_f32(x.b))));
   vst1q_s16(p + 8, vcombine_s16(vmovn_s32(vcvtnq_s32_f32(x.c)), vmovn_s32(vcvtnq_s32_f32(x.d))));

@@ -32,15 +32,6 @@ inline i32x16 dot(i32x16 sum, const quads16& q, const std::int16_t* f) {
   return sum;
 }
 
-// The same for factors of one byte, which some targets multiply faster. byte_factor: how a target stores them.
-using byte_factor = std::int16_t;
-using byte_quads16 = quads16;
-inline byte_quads16 load_byte_quads(const std::byte* p) { return load_quads(p); }
-/// Four factors f[0..3] in -127..127 for `dot`.
-inline void put_factors(const std::int8_t* f, byte_factor* out) { std::copy_n(f, 4, out); }
-/// Where a sum starts whose factors have this sum.
-inline i32x16 start_of_dot(std::int32_t) { return no_integers(); }
-
 /// Rounds to nearest, ties to even: |a| < 127.5.
 inline void store_i8(std::int8_t* p, f32x16 a) {
   for (int i = 0; i < 16; ++i) p[i] = static_cast<std::int8_t>(std::nearbyint(a.v[i]));

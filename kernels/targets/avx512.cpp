@@ -27,7 +27,7 @@ namespace {
 
 #include "kernels/simd/byte_dots_avx512.inl.hpp"
 
-#include "kernels/simd/dots_avx512.inl.hpp"
+#include "kernels/simd/int_dots_avx512.inl.hpp"
 
 #include "kernels/ops/all.inl.hpp"
 

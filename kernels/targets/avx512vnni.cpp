@@ -23,7 +23,7 @@ namespace {
 
 #include "kernels/simd/ints_avx512.inl.hpp"
 
-#include "kernels/simd/dots_avx512vnni.inl.hpp"
+#include "kernels/simd/int_dots_avx512vnni.inl.hpp"
 
 #include "kernels/simd/bytes_avx512.inl.hpp"
 
