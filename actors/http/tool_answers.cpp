@@ -34,7 +34,7 @@ api::checked<std::optional<std::string>> hold_to_tools(const served_model& model
   if (!asked.calls_tools()) return std::optional<std::string>{};
   if (const auto why = check_tools(model, asked)) return *why;
   auto held_to = grammar::tool_constraint(*asked.tools, *model.prompts->tools().format());
-  if (!held_to) return api::bad_field("tools", held_to.error().context, "invalid_schema");
+  if (!held_to) return api::bad_field("tools", held_to.error().context, "invalid_grammar");
   return std::optional(std::move(held_to->schema));
 }
 

@@ -64,7 +64,8 @@ void escaped_copy::reset() {
   before_ = 0;
   escape_.clear();
   tail_.clear();
-  place_ = matched_ = begin_ = 0;
+  place_ = matched_ = 0;
+  begin_ = known_ ? known_->last_begin() : 0;
 }
 
 void escaped_copy::feed(std::string_view bytes) {
@@ -138,7 +139,10 @@ std::optional<escaped_copy::guess> escaped_copy::ahead(std::size_t bytes_max) co
   // At its beginning a string is perhaps a new version of the last one; later some bytes have to agree.
   if (matched_ == 0 && written_ > 0) return std::nullopt;
   guess out{.bytes = {}, .matched = matched_};
-  for (const char c : known_->from(place_, bytes_max)) append_escaped(out.bytes, c);
+  const auto next = known_->from(place_, bytes_max);
+  for (const char c : next) append_escaped(out.bytes, c);
+  // A whole text was copied: the string ends with it.
+  if (next.size() < bytes_max) out.bytes += '"';
   if (out.bytes.empty()) return std::nullopt;
   return out;
 }

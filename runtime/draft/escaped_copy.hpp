@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "runtime/draft/text_lookup.hpp"
 
@@ -16,7 +17,7 @@ namespace redline::text {
 class escaped_copy {
  public:
   /// known: may be null, then nothing is ever said.
-  explicit escaped_copy(std::shared_ptr<const text_lookup> known) : known_(std::move(known)) {}
+  explicit escaped_copy(std::shared_ptr<const text_lookup> known) : known_(std::move(known)) { reset(); }
 
   /// More of the JSON text.
   void feed(std::string_view bytes);
@@ -47,7 +48,9 @@ class escaped_copy {
   std::size_t written_ = 0;  // bytes of it
   std::uint32_t place_ = 0;  // in the known texts, of what comes next; 0: unknown
   std::uint32_t matched_ = 0;
-  std::uint32_t begin_ = 0;  // where the last value that was copied begins: another one may be a new version of it
+  /// Where the last value that was copied begins: another one may be a new version of it. At first the last text: what
+  /// was read last is perhaps what is written now.
+  std::uint32_t begin_ = 0;
 };
 
 }  // namespace redline::text

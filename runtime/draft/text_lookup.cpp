@@ -16,6 +16,7 @@ text_lookup::text_lookup(const std::vector<std::string>& texts, std::size_t byte
   is_end_.push_back(true);
   for (std::size_t i = first; i < texts.size(); ++i) {
     const std::size_t cut = i == first && bytes > bytes_max ? std::min(bytes - bytes_max, texts[i].size()) : 0;
+    last_begin_ = static_cast<std::uint32_t>(all_.size());
     all_.append(texts[i], cut);
     all_ += '\0';
     is_end_.resize(all_.size());

@@ -27,6 +27,9 @@ class text_lookup {
   /// What stands at a place, up to the end of its text.
   [[nodiscard]] std::string_view from(std::uint32_t place, std::size_t bytes_max) const;
 
+  /// Where the last text begins; 0: there is none.
+  [[nodiscard]] std::uint32_t last_begin() const { return last_begin_; }
+
   static constexpr std::size_t gram_bytes = 8;
   static constexpr std::size_t matched_max = 64;
   static constexpr std::size_t occurrences_max = 64;
@@ -37,6 +40,7 @@ class text_lookup {
   [[nodiscard]] std::size_t slot_of(std::string_view gram) const;
   [[nodiscard]] std::uint32_t agreement(std::uint32_t place, std::string_view tail) const;
 
+  std::uint32_t last_begin_ = 0;
   std::string all_;                    // the texts, with an end mark after each
   std::vector<std::uint32_t> last_;    // by hash: the last place after such a gram; 0: none
   std::vector<std::uint32_t> before_;  // by place: the one before it with the same hash

@@ -56,6 +56,7 @@ std::optional<token> compiled_grammar::jump_forward(const automaton_state& s) co
       if (goes_on) bytes += c;
       is_control = goes_on && !is_cut && find_control(here).has_value();
       goes_on = goes_on && !is_control;
+      if (!goes_on) break;
     }
   }
   if (bytes.empty()) return std::nullopt;

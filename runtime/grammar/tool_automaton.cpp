@@ -432,7 +432,8 @@ bool tool_automaton::is_valid(const automaton_state& s) const {
       const auto fits = [&](std::string_view text, std::uint32_t flag) {
         return (s[count] & flag) == 0 || done < text.size();
       };
-      return s[count] <= (fork_bytes | may_go_on | may_end) && fits(texts.go_on, may_go_on) && fits(texts.end, may_end);
+      return s[count] >= may_go_on && s[count] <= (fork_bytes | may_go_on | may_end) && fits(texts.go_on, may_go_on) &&
+             fits(texts.end, may_end);
     }
     case phase::arguments:  // of a format with elements
     case phase::element_json:

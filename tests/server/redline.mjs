@@ -37,7 +37,8 @@ export class Program {
 
 export class Server extends Program {
     static async start(...more) {
-        const server = new Server("serve", "--model", targetModel, "--listen", "127.0.0.1:0", "--threads", "1", ...more);
+        const model = more.includes("--model") ? [] : ["--model", targetModel];
+        const server = new Server("serve", ...model, "--listen", "127.0.0.1:0", "--threads", "1", ...more);
         server.url = (await server.says(/serving \S+ on (http:\S+)/))[1];
         for (let i = 0; i < 1200 && !more.includes("--remote"); ++i) {
             if ((await fetch(`${server.url}/readyz`)).status === 200) break;

@@ -1,6 +1,6 @@
 // What speculation brings to edits that an agent makes by tools, beside the same edits written as whole files: answers
 // are scripted, so each is the right one, and all passes are computed. Usage: run.sh BUILD_FOLDER tool_edits.mjs EDITS.jsonl
-// [REPEATS]
+// [REPEATS [OPTIONS OF SERVE...]]
 import {mkdtempSync, readFileSync, rmSync, writeFileSync} from "node:fs";
 import {tmpdir} from "node:os";
 import {join} from "node:path";
@@ -8,7 +8,7 @@ import {copyWith} from "./gguf.mjs";
 import {Server, draftModel, targetModel} from "./redline.mjs";
 import {hermes} from "./tool_templates.mjs";
 
-const [path, repeats = "3"] = process.argv.slice(2);
+const [path, repeats = "3", ...options] = process.argv.slice(2);
 const edits = readFileSync(path, "utf8").trim().split("\n").map((line) => JSON.parse(line));
 const tool = (name, ...fields) => ({type: "function", function: {name, parameters: {
     type: "object", properties: Object.fromEntries(fields.map((f) => [f, {type: "string"}])), required: fields}}});
@@ -52,7 +52,7 @@ const [model, draft] = [join(folder, "target.gguf"), join(folder, "draft.gguf")]
 copyWith(targetModel, model, {"tokenizer.chat_template": hermes, "qwen2.context_length": 16384});
 copyWith(draftModel, draft, {"qwen2.context_length": 16384});
 writeFileSync(join(folder, "script.json"), JSON.stringify(cases.map((c) => ({when: [c.key], say: c.say}))));
-const server = await Server.start("--model", model, "--draft", draft, "--script", join(folder, "script.json"));
+const server = await Server.start("--model", model, "--draft", draft, "--script", join(folder, "script.json"), ...options);
 
 async function once(c, method) {
     const response = await fetch(`${server.url}/v1/chat/completions`, {

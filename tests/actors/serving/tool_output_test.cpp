@@ -108,7 +108,7 @@ TEST(tool_output, drafts_what_arguments_copy_as_json_spells_it) {
   static_cast<void>(write(log, "<tool_call>\n{\"name\": \"write\", \"arguments\": {\"text\": \"def load(path)"));
   const auto draft = log.copied_draft(40);
   const auto text = *tokenizer()->decode(draft.tokens);
-  EXPECT_TRUE(std::string_view(R"(:\n\treturn open(path).read()  # \"all\" of it\n)").starts_with(text)) << text;
+  EXPECT_TRUE(std::string_view(R"(:\n\treturn open(path).read()  # \"all\" of it\n")").starts_with(text)) << text;
   EXPECT_GT(text.size(), 20U);
   EXPECT_GT(draft.matched, 2U);
   EXPECT_EQ(log.usable(draft.tokens), draft.tokens) << "nothing that the grammar forbids";

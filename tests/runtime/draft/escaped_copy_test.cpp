@@ -27,11 +27,11 @@ TEST(escaped_copy, goes_on_with_a_known_text_as_json_spells_it) {
     auto c = over({file});
     c.feed(R"({"path": "a.py", "content": ")" + escaped.substr(0, cut));
     if (!c.ahead(1000)) continue;  // inside of an escape
-    EXPECT_EQ(ahead(c), escaped.substr(cut)) << cut;
+    EXPECT_EQ(ahead(c), escaped.substr(cut) + '"') << cut;
   }
   auto c = over({file});
   c.feed(R"({"content": ")" + escaped.substr(0, 30));
-  EXPECT_EQ(ahead(c), escaped.substr(30));
+  EXPECT_EQ(ahead(c), escaped.substr(30) + '"');
 }
 
 TEST(escaped_copy, the_bytes_may_come_in_any_pieces) {
@@ -71,10 +71,18 @@ TEST(escaped_copy, the_next_string_may_be_a_new_version_of_the_last) {
   EXPECT_EQ(ahead(c, 4), "ath)");
 }
 
+TEST(escaped_copy, the_first_string_may_be_the_text_that_was_read_last) {
+  auto c = over({"another text, which is older", file});
+  c.feed(R"({"content": ")");
+  EXPECT_EQ(ahead(c, 8), "def load");
+  c.feed("an");
+  EXPECT_EQ(ahead(c), "nothing") << "it is not";
+}
+
 TEST(escaped_copy, reads_characters_that_are_spelled_by_number) {
   auto c = over({"caf\xc3\xa9 and more of it"});
   c.feed(R"({"a": "caf\u00e9 and )");
-  EXPECT_EQ(ahead(c), "more of it");
+  EXPECT_EQ(ahead(c), "more of it\"");
 }
 
 TEST(escaped_copy, whatever_is_fed_it_survives) {
