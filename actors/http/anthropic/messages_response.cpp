@@ -12,7 +12,10 @@ using api::json;
 
 void say_why_it_ended(json& object, api::finish_reason why, const std::string& stop_text) {
   const bool is_stopped = why == api::finish_reason::stop && !stop_text.empty();
-  object["stop_reason"] = why == api::finish_reason::length ? "max_tokens" : is_stopped ? "stop_sequence" : "end_turn";
+  object["stop_reason"] = why == api::finish_reason::length       ? "max_tokens"
+                          : why == api::finish_reason::tool_calls ? "tool_use"
+                          : is_stopped                            ? "stop_sequence"
+                                                                  : "end_turn";
   object["stop_sequence"] = is_stopped ? json(stop_text) : json(nullptr);
 }
 
@@ -44,16 +47,25 @@ class message_writer final : public api::answer_writer {
   std::string delta(std::uint32_t /*index*/, std::string_view text, const std::vector<api::token_report>* /*tokens*/,
                     std::string_view /*reasoning*/) override {
     if (text.empty()) return {};
-    json event;
-    event["type"] = "content_block_delta";
-    event["index"] = block_;
-    event["delta"] = json{{"type", "text_delta"}, {"text", text}};
-    return open_text() + api::named_event("content_block_delta", event);
+    std::string events = open_ == block::tool ? close_block() : std::string();
+    events += open_text();
+    return events + block_delta(json{{"type", "text_delta"}, {"text", text}});
+  }
+  std::string call(std::uint32_t /*index*/, std::uint32_t /*number*/, const tools::tool_call& begun,
+                   bool /*is_legacy*/) override {
+    std::string events = close_block();
+    return events + open_block(block::tool, tool_block(begun));
+  }
+  std::string arguments(std::uint32_t /*index*/, std::uint32_t /*number*/, std::string_view text,
+                        bool /*is_legacy*/) override {
+    return text.empty() ? std::string() : block_delta(json{{"type", "input_json_delta"}, {"partial_json", text}});
   }
   std::string finish(const api::choice& one) override {
     finish_ = one.finish;
     stop_text_ = one.stop_text;
-    return open_text() + close_block();
+    std::string events;
+    if (index_ == 0) events += open_text();  // an answer has a block, were it an empty one
+    return events += close_block();
   }
   std::string end(const api::usage_report& usage) override {
     json event;
@@ -69,7 +81,13 @@ class message_writer final : public api::answer_writer {
     const auto& one = choices.front();
     json message = head_object();
     message["content"] = json::array();
-    message["content"].push_back(json{{"type", "text"}, {"text", one.text}});
+    if (!one.text.empty() || one.calls.empty()) {
+      message["content"].push_back(json{{"type", "text"}, {"text", one.text}});
+    }
+    for (const auto& call : one.calls) {
+      message["content"].push_back(tool_block(call));
+      message["content"].back()["input"] = api::arguments_object(call);
+    }
     say_why_it_ended(message, one.finish, one.stop_text);
     message["usage"] = usage_of(usage);
     return dump_json(message);
@@ -84,25 +102,45 @@ class message_writer final : public api::answer_writer {
     message["model"] = head_.model;
     return message;
   }
+  enum class block : std::uint8_t { none, text, tool };
+
+  static json tool_block(const tools::tool_call& call) {
+    json object;
+    object["type"] = "tool_use";
+    object["id"] = call.id;
+    object["name"] = call.name;
+    object["input"] = json::object();
+    return object;
+  }
   std::string open_text() {
-    if (std::exchange(is_open_, true)) return {};
+    return open_ == block::text ? std::string() : open_block(block::text, json{{"type", "text"}, {"text", ""}});
+  }
+  std::string open_block(block kind, json content) {
+    open_ = kind;
     json event;
     event["type"] = "content_block_start";
-    event["index"] = block_;
-    event["content_block"] = json{{"type", "text"}, {"text", ""}};
+    event["index"] = index_;
+    event["content_block"] = std::move(content);
     return api::named_event("content_block_start", event);
   }
+  [[nodiscard]] std::string block_delta(json delta) const {
+    json event;
+    event["type"] = "content_block_delta";
+    event["index"] = index_;
+    event["delta"] = std::move(delta);
+    return api::named_event("content_block_delta", event);
+  }
   std::string close_block() {
-    if (!std::exchange(is_open_, false)) return {};
+    if (std::exchange(open_, block::none) == block::none) return {};
     json event;
     event["type"] = "content_block_stop";
-    event["index"] = block_++;
+    event["index"] = index_++;
     return api::named_event("content_block_stop", event);
   }
 
   const api::response_head head_;
-  std::size_t block_ = 0;
-  bool is_open_ = false;
+  std::size_t index_ = 0;  // of the block that is open, or comes next
+  block open_ = block::none;
   api::finish_reason finish_ = api::finish_reason::stop;
   std::string stop_text_;
 };

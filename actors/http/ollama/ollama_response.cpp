@@ -5,7 +5,7 @@
 #include <ctime>
 #include <utility>
 
-#include "actors/http/openai/json.hpp"
+#include "actors/http/openai/translation.hpp"
 
 namespace redline::ollama {
 namespace {
@@ -60,9 +60,24 @@ class line_writer final : public api::answer_writer {
     line["done"] = false;
     return dump_json(line) + "\n";
   }
+  std::string call(std::uint32_t /*index*/, std::uint32_t /*number*/, const tools::tool_call& begun,
+                   bool /*is_legacy*/) override {
+    calls_.push_back(begun);
+    return {};
+  }
+  std::string arguments(std::uint32_t /*index*/, std::uint32_t /*number*/, std::string_view text,
+                        bool /*is_legacy*/) override {
+    if (!calls_.empty()) calls_.back().arguments += text;
+    return {};
+  }
+  /// Calls come whole, as theirs do.
   std::string finish(const api::choice& one) override {
     finish_ = one.finish;
-    return {};
+    if (calls_.empty()) return {};
+    json line = part("");
+    line["message"]["tool_calls"] = calls_object(calls_);
+    line["done"] = false;
+    return dump_json(line) + "\n";
   }
   std::string end(const api::usage_report& usage) override {
     return dump_json(with_counts(part(""), finish_, usage)) + "\n";
@@ -70,10 +85,23 @@ class line_writer final : public api::answer_writer {
   [[nodiscard]] std::string error(const api::api_error& why) const override { return ollama::error_body(why) + "\n"; }
   [[nodiscard]] std::string whole(std::span<const api::choice> choices, const api::usage_report& usage) const override {
     const auto& one = choices.front();
-    return dump_json(with_counts(only_loads_ ? part("") : part(one.text, one.reasoning), one.finish, usage));
+    json body = only_loads_ ? part("") : part(one.text, one.reasoning);
+    if (!one.calls.empty()) body["message"]["tool_calls"] = calls_object(one.calls);
+    return dump_json(with_counts(std::move(body), one.finish, usage));
   }
 
  private:
+  static json calls_object(const std::vector<tools::tool_call>& calls) {
+    json list = json::array();
+    for (const auto& call : calls) {
+      json entry;
+      entry["id"] = call.id;
+      entry["function"]["name"] = call.name;
+      entry["function"]["arguments"] = api::arguments_object(call);
+      list.push_back(std::move(entry));
+    }
+    return list;
+  }
   [[nodiscard]] json part(std::string_view text, std::string_view reasoning = {}) const {
     json line;
     line["model"] = model_;
@@ -103,6 +131,7 @@ class line_writer final : public api::answer_writer {
 
   const std::string model_, created_;
   const bool is_chat_, only_loads_;
+  std::vector<tools::tool_call> calls_;
   api::finish_reason finish_ = api::finish_reason::stop;
 };
 

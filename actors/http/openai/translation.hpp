@@ -37,6 +37,9 @@ checked<generation_request> read_translated(const json& body, std::shared_ptr<co
                                             std::initializer_list<renamed_member> names, const request_limits& limits,
                                             endpoint from = endpoint::chat);
 
+/// A call's arguments as the object that they spell; empty where an answer's end has cut them.
+json arguments_object(const tools::tool_call& call);
+
 /// One server-sent event with a name.
 std::string named_event(std::string_view name, const json& data);
 

@@ -1,5 +1,6 @@
 #include "actors/http/responses/responses_response.hpp"
 
+#include <optional>
 #include <utility>
 
 #include "actors/http/openai/translation.hpp"
@@ -38,22 +39,40 @@ class response_writer final : public api::answer_writer {
 
   std::string first(std::uint32_t /*index*/, std::span<const token> /*prompt*/) override {
     const json response = response_object("in_progress", json::array());
-    return event("response.created", {{"response", response}}) +
-           event("response.in_progress", {{"response", response}});
+    std::string events = event("response.created", {{"response", response}});
+    return events += event("response.in_progress", {{"response", response}});
   }
   std::string delta(std::uint32_t /*index*/, std::string_view text, const std::vector<api::token_report>* /*tokens*/,
                     std::string_view /*reasoning*/) override {
     if (text.empty()) return {};
+    std::string events = open_message();
     text_ += text;
-    return open_message() + event("response.output_text.delta", {{"item_id", message_id()},
-                                                                 {"output_index", output_.size()},
-                                                                 {"content_index", 0},
-                                                                 {"delta", text},
-                                                                 {"logprobs", json::array()}});
+    return events += event("response.output_text.delta", {{"item_id", message_id()},
+                                                          {"output_index", output_.size()},
+                                                          {"content_index", 0},
+                                                          {"delta", text},
+                                                          {"logprobs", json::array()}});
+  }
+  std::string call(std::uint32_t /*index*/, std::uint32_t /*number*/, const tools::tool_call& begun,
+                   bool /*is_legacy*/) override {
+    std::string events = close_item();
+    call_ = begun;
+    return events +=
+           event("response.output_item.added",
+                 {{"output_index", output_.size()}, {"item", call_object(*call_, output_.size(), "in_progress")}});
+  }
+  std::string arguments(std::uint32_t /*index*/, std::uint32_t /*number*/, std::string_view text,
+                        bool /*is_legacy*/) override {
+    if (!call_ || text.empty()) return {};
+    call_->arguments += text;
+    return event("response.function_call_arguments.delta",
+                 {{"item_id", call_id(output_.size())}, {"output_index", output_.size()}, {"delta", text}});
   }
   std::string finish(const api::choice& one) override {
     finish_ = one.finish;
-    return open_message() + close_message();
+    std::string events;
+    if (output_.empty() && !call_) events += open_message();  // an answer has an item, were it an empty one
+    return events += close_item();
   }
   std::string end(const api::usage_report& usage) override {
     const bool is_cut = finish_ == api::finish_reason::length;
@@ -74,7 +93,9 @@ class response_writer final : public api::answer_writer {
     const auto& one = choices.front();
     const bool is_cut = one.finish == api::finish_reason::length;
     json output = json::array();
-    output.push_back(message_object(one.text, is_cut ? "incomplete" : "completed"));
+    const char* status = is_cut ? "incomplete" : "completed";
+    if (!one.text.empty() || one.calls.empty()) output.push_back(message_object(one.text, 0, status));
+    for (const auto& call : one.calls) output.push_back(call_object(call, output.size(), status));
     json response = response_object(is_cut ? "incomplete" : "completed", std::move(output));
     if (is_cut) response["incomplete_details"] = json{{"reason", "max_output_tokens"}};
     response["usage"] = usage_of(usage);
@@ -82,10 +103,25 @@ class response_writer final : public api::answer_writer {
   }
 
  private:
-  [[nodiscard]] std::string message_id() const { return "msg_" + id_; }
-  [[nodiscard]] json message_object(std::string text, const char* status) const {
+  /// The item's, by its place among the others.
+  [[nodiscard]] std::string item_id(const char* kind, std::size_t at) const {
+    return kind + id_ + (at == 0 ? std::string() : "_" + std::to_string(at));
+  }
+  [[nodiscard]] std::string message_id() const { return item_id("msg_", output_.size()); }
+  [[nodiscard]] std::string call_id(std::size_t at) const { return item_id("fc_", at); }
+  [[nodiscard]] json call_object(const tools::tool_call& call, std::size_t at, const char* status) const {
+    json item;
+    item["id"] = call_id(at);
+    item["type"] = "function_call";
+    item["status"] = status;
+    item["call_id"] = call.id;
+    item["name"] = call.name;
+    item["arguments"] = call.arguments;
+    return item;
+  }
+  [[nodiscard]] json message_object(std::string text, std::size_t at, const char* status) const {
     json message;
-    message["id"] = message_id();
+    message["id"] = item_id("msg_", at);
     message["type"] = "message";
     message["status"] = status;
     message["role"] = "assistant";
@@ -117,37 +153,49 @@ class response_writer final : public api::answer_writer {
     return api::named_event(name, data);
   }
   std::string open_message() {
-    if (std::exchange(is_open_, true)) return {};
-    json item = message_object("", "in_progress");
+    if (is_open_) return {};
+    std::string events = close_item();
+    is_open_ = true;
+    json item = message_object("", output_.size(), "in_progress");
     item["content"] = json::array();
-    return event("response.output_item.added", {{"output_index", output_.size()}, {"item", std::move(item)}}) +
-           event("response.content_part.added", {{"item_id", message_id()},
-                                                 {"output_index", output_.size()},
-                                                 {"content_index", 0},
-                                                 {"part", text_part("")}});
+    events += event("response.output_item.added", {{"output_index", output_.size()}, {"item", std::move(item)}});
+    return events += event("response.content_part.added", {{"item_id", message_id()},
+                                                           {"output_index", output_.size()},
+                                                           {"content_index", 0},
+                                                           {"part", text_part("")}});
   }
-  std::string close_message() {
-    if (!std::exchange(is_open_, false)) return {};
+  std::string close_item() {
     const auto at = output_.size();
     const char* status = finish_ == api::finish_reason::length ? "incomplete" : "completed";
-    std::string events = event("response.output_text.done", {{"item_id", message_id()},
-                                                             {"output_index", at},
-                                                             {"content_index", 0},
-                                                             {"text", text_},
-                                                             {"logprobs", json::array()}});
-    events +=
-        event("response.content_part.done",
-              {{"item_id", message_id()}, {"output_index", at}, {"content_index", 0}, {"part", text_part(text_)}});
-    output_.push_back(message_object(std::exchange(text_, {}), status));
-    return events + event("response.output_item.done", {{"output_index", at}, {"item", output_.back()}});
+    std::string events;
+    if (std::exchange(is_open_, false)) {
+      events += event("response.output_text.done", {{"item_id", message_id()},
+                                                    {"output_index", at},
+                                                    {"content_index", 0},
+                                                    {"text", text_},
+                                                    {"logprobs", json::array()}});
+      events +=
+          event("response.content_part.done",
+                {{"item_id", message_id()}, {"output_index", at}, {"content_index", 0}, {"part", text_part(text_)}});
+      output_.push_back(message_object(std::exchange(text_, {}), at, status));
+    } else if (const auto call = std::exchange(call_, std::nullopt)) {
+      events +=
+          event("response.function_call_arguments.done",
+                {{"item_id", call_id(at)}, {"output_index", at}, {"name", call->name}, {"arguments", call->arguments}});
+      output_.push_back(call_object(*call, at, status));
+    } else {
+      return events;
+    }
+    return events += event("response.output_item.done", {{"output_index", at}, {"item", output_.back()}});
   }
 
   const std::string id_, model_;
   const std::int64_t created_;
   const json repeated_;
   std::uint64_t sequence_ = 0;
-  json output_ = json::array();  // items that are whole
-  std::string text_;             // of the message that is not
+  json output_ = json::array();           // items that are whole
+  std::string text_;                      // of the message that is open
+  std::optional<tools::tool_call> call_;  // that is open
   bool is_open_ = false;
   api::finish_reason finish_ = api::finish_reason::stop;
 };

@@ -67,6 +67,33 @@ TEST(messages_response, has_a_block_for_an_answer_without_text) {
   EXPECT_EQ(events[3]["type"], "content_block_stop");
 }
 
+TEST(messages_response, tells_calls_in_blocks_of_their_own) {
+  const tools::tool_call begun{.id = "c1", .name = "edit", .arguments = ""};
+  const auto writer = message_shape().make_writer(head);
+  std::string text = writer->first(0, {});
+  text += writer->delta(0, "so", nullptr, {});
+  text += writer->call(0, 0, begun, false);
+  text += writer->arguments(0, 0, R"({"a":)", false);
+  text += writer->arguments(0, 0, "1}", false);
+  text += writer->finish({.finish = api::finish_reason::tool_calls});
+  text += writer->end(usage);
+  const auto events = events_in(text);
+  ASSERT_EQ(events.size(), 11U);
+  EXPECT_EQ(events[4]["type"], "content_block_stop");
+  EXPECT_EQ(events[5]["content_block"],
+            json::parse(R"({"type": "tool_use", "id": "c1", "name": "edit", "input": {}})"));
+  EXPECT_EQ(events[5]["index"], 1);
+  EXPECT_EQ(events[7]["delta"]["partial_json"], "1}");
+  EXPECT_EQ(events[8]["type"], "content_block_stop");
+  EXPECT_EQ(events[9]["delta"]["stop_reason"], "tool_use");
+  const std::vector<api::choice> choices{
+      {.finish = api::finish_reason::tool_calls, .calls = {{"c1", "edit", R"({"a":1})"}, {"c2", "edit", R"({"a":)"}}}};
+  const auto body = json::parse(message_shape().make_writer(head)->whole(choices, usage));
+  EXPECT_EQ(body["content"].size(), 2U) << "no empty text";
+  EXPECT_EQ(body["content"][0]["input"]["a"], 1);
+  EXPECT_EQ(body["content"][1]["input"], json::object()) << "cut by the answer's end";
+}
+
 TEST(messages_response, has_errors_of_its_own_shape) {
   EXPECT_EQ(json::parse(error_body({404, "not_found_error", "no model", "model", "model_not_found", {}})),
             json::parse(R"({"type": "error", "error": {"type": "not_found_error", "message": "no model"}})"));

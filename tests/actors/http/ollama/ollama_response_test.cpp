@@ -39,6 +39,15 @@ TEST(ollama_response, has_another_member_for_generated_text) {
   EXPECT_EQ(loaded["done_reason"], "load");
 }
 
+TEST(ollama_response, tells_calls_whole) {
+  const auto writer = answer_shape(true, false).make_writer(head);
+  EXPECT_EQ(writer->call(0, 0, {"c1", "edit", ""}, false), "");
+  EXPECT_EQ(writer->arguments(0, 0, R"({"a":1})", false), "");
+  const auto line = json::parse(writer->finish({.finish = api::finish_reason::tool_calls}));
+  EXPECT_EQ(line["message"]["tool_calls"][0]["function"], json::parse(R"({"name": "edit", "arguments": {"a": 1}})"));
+  EXPECT_EQ(json::parse(writer->end(usage))["done_reason"], "stop");
+}
+
 TEST(ollama_response, shows_models) {
   const std::vector<api::model_card> cards{{.id = "m", .context_tokens_max = 4096}};
   EXPECT_EQ(json::parse(model_list_body(cards))["models"][0]["name"], "m");

@@ -72,6 +72,29 @@ TEST(responses_response, streams_numbered_events_that_add_up_to_the_whole) {
   EXPECT_EQ(events.back()["response"], json::parse(writer_for()->whole(choices, usage)));
 }
 
+TEST(responses_response, tells_calls_as_items_of_their_own) {
+  const auto writer = writer_for();
+  std::string text = writer->first(0, {});
+  text += writer->delta(0, "so", nullptr, {});
+  text += writer->call(0, 0, {"c1", "edit", ""}, false);
+  text += writer->arguments(0, 0, R"({"a":1})", false);
+  text += writer->call(0, 1, {"c2", "edit", ""}, false);
+  text += writer->arguments(0, 1, "{}", false);
+  text += writer->finish({.finish = api::finish_reason::tool_calls});
+  text += writer->end(usage);
+  const auto events = events_in(text);
+  const auto done = events.back()["response"];
+  EXPECT_EQ(done["status"], "completed");
+  ASSERT_EQ(done["output"].size(), 3U);
+  EXPECT_EQ(done["output"][1]["type"], "function_call");
+  EXPECT_EQ(done["output"][1]["call_id"], "c1");
+  EXPECT_EQ(done["output"][1]["arguments"], R"({"a":1})");
+  const std::vector<api::choice> choices{{.text = "so",
+                                          .finish = api::finish_reason::tool_calls,
+                                          .calls = {{"c1", "edit", R"({"a":1})"}, {"c2", "edit", "{}"}}}};
+  EXPECT_EQ(json::parse(writer_for()->whole(choices, usage)), done);
+}
+
 TEST(responses_response, ends_with_what_went_wrong) {
   const auto writer = writer_for();
   (void)writer->first(0, {});
