@@ -18,7 +18,7 @@ struct json_node {
     std::uint32_t name = 0;   // index in texts, which has it as JSON text with the quotes
     std::uint32_t value = 0;  // node
     bool required = false;
-    std::uint32_t last_choice = 0;  // this member or the first later one that is required; none: the last one
+    std::uint32_t last_choice = 0;           // this member or the first later one that is required; none: the last one
     std::optional<std::uint32_t> goes_on{};  // behind it the object is this one, of which it is the first member
   };
 

@@ -51,7 +51,8 @@ class compiler {
 
   result<std::shared_ptr<const byte_automaton>> run() {
     if (const auto text = root_.is_object() ? root_.find(text_keyword) : root_.end(); text != root_.end()) {
-      if (!text->is_string() || root_.size() != 1) return failure{errc::invalid_argument, "schema: a text's rule stands alone"};
+      if (!text->is_string() || root_.size() != 1)
+        return failure{errc::invalid_argument, "schema: a text's rule stands alone"};
       REDLINE_TRY_ASSIGN(auto texts, regex_dfa::compile(text->get_ref<const std::string&>(), {}));
       return std::shared_ptr<const byte_automaton>(std::make_shared<regex_automaton>(std::move(texts)));
     }
@@ -59,7 +60,8 @@ class compiler {
     const std::uint32_t blanks = root_.is_object()
                                      ? read_count(root_, blanks_keyword, "schema", json_automaton::blanks_default)
                                      : json_automaton::blanks_default;
-    if (blanks > blanks_most) refuse("schema", "at most " + std::to_string(blanks_most) + " blanks may stand between two tokens");
+    if (blanks > blanks_most)
+      refuse("schema", "at most " + std::to_string(blanks_most) + " blanks may stand between two tokens");
     const std::uint32_t first = compile_node(root_, "schema", 0);
     if (!why_) merge_alternatives();
     if (why_) return *why_;
@@ -137,14 +139,13 @@ class compiler {
   }
 
   void check_keywords(const json& schema, const std::string& path) {
-    static constexpr std::string_view known[] = {"type", "properties", "required", "additionalProperties", "items",
-                                                 "minItems", "maxItems", "enum", "const", "anyOf", "oneOf", "minLength",
-                                                 "maxLength", "minimum", "maximum", "exclusiveMinimum",
-                                                 "exclusiveMaximum", "$ref", "$defs", "definitions", "pattern", "format",
-                                                 "multipleOf", blanks_keyword,
-                                                 // These only describe.
-                                                 "title", "description", "default", "examples", "$schema", "$id",
-                                                 "$comment", "deprecated", "readOnly", "writeOnly"};
+    static constexpr std::string_view known[] = {
+        "type", "properties", "required", "additionalProperties", "items", "minItems", "maxItems", "enum", "const",
+        "anyOf", "oneOf", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
+        "$ref", "$defs", "definitions", "pattern", "format", "multipleOf", blanks_keyword,
+        // These only describe.
+        "title", "description", "default", "examples", "$schema", "$id", "$comment", "deprecated", "readOnly",
+        "writeOnly"};
     for (const auto& [name, value] : schema.items()) {
       spend(1);
       if (std::find(std::begin(known), std::end(known), name) == std::end(known)) {
@@ -305,9 +306,10 @@ class compiler {
       if (!format->is_string()) return refuse_pattern(path + ".format", "must be a string");
       usual = format_pattern(format->get_ref<const std::string&>());
       if (usual.empty() && pattern == schema.end()) {
-        return refuse_pattern(path + ".format", "'" + format->get<std::string>().substr(0, 64) +
-                                                    "' is not supported; expected date, time, date-time, duration, email, "
-                                                    "hostname, uuid, uri, ipv4 or ipv6");
+        return refuse_pattern(path + ".format",
+                              "'" + format->get<std::string>().substr(0, 64) +
+                                  "' is not supported; expected date, time, date-time, duration, email, "
+                                  "hostname, uuid, uri, ipv4 or ipv6");
       }
     }
     if (pattern != schema.end()) {
@@ -331,10 +333,12 @@ class compiler {
   result<regex_dfa> compile_pattern(std::string_view pattern, regex_dfa::match how, text_length length) {
     const std::uint64_t before = steps_taken;
     auto made = regex_dfa::compile(
-        pattern, {.how = how, .length = length, .is_json = true, .states_max = regex_dfa::states_max - pattern_states_});
+        pattern,
+        {.how = how, .length = length, .is_json = true, .states_max = regex_dfa::states_max - pattern_states_});
     steps_begin_ += steps_taken - before;
     pattern_steps_ += steps_taken - before;
-    if (pattern_steps_ > pattern_steps_max) return failure{errc::invalid_argument, "the patterns take too long to compile"};
+    if (pattern_steps_ > pattern_steps_max)
+      return failure{errc::invalid_argument, "the patterns take too long to compile"};
     if (made) pattern_states_ += made->states_count();
     return made;
   }
@@ -493,9 +497,9 @@ class compiler {
     std::deque<std::uint32_t> known;
     for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
       json_node& n = nodes_[i];
-      unknown[i] =
-          (n.items_min > 0 ? 1 : 0) + (n.kind == json_node::value_kind::choice ? 0 : n.choices.size()) + static_cast<std::size_t>(std::count_if(n.members.begin(), n.members.end(),
-                                                                             [](auto& m) { return m.required; }));
+      unknown[i] = (n.items_min > 0 ? 1 : 0) + (n.kind == json_node::value_kind::choice ? 0 : n.choices.size()) +
+                   static_cast<std::size_t>(
+                       std::count_if(n.members.begin(), n.members.end(), [](auto& m) { return m.required; }));
       const bool is_low = unknown[i] == 0 && n.kind != json_node::value_kind::choice;
       n.height = is_low ? 1 : endless;
       if (is_low) known.push_back(i);
@@ -545,7 +549,9 @@ class compiler {
 
   /// Every integer is a number.
   void merge_numbers(std::vector<std::uint32_t>& of) const {
-    const auto is = [this](json_node::value_kind kind) { return [this, kind](std::uint32_t n) { return nodes_[n].kind == kind; }; };
+    const auto is = [this](json_node::value_kind kind) {
+      return [this, kind](std::uint32_t n) { return nodes_[n].kind == kind; };
+    };
     const auto number = std::find_if(of.begin(), of.end(), is(json_node::value_kind::number));
     if (number == of.end() || nodes_[*number].low) return;
     std::erase_if(of, is(json_node::value_kind::integer));
@@ -704,7 +710,7 @@ class compiler {
   std::uint32_t pattern_states_ = 0;
   std::uint64_t pattern_steps_ = 0;
   static constexpr std::uint64_t pattern_steps_max = 2'000'000;  // some 20 ms
-  std::map<std::uint32_t, std::string> paths_;  // of choices, for error messages
+  std::map<std::uint32_t, std::string> paths_;                   // of choices, for error messages
   std::optional<failure> why_;
 };
 

@@ -101,7 +101,8 @@ class parser {
 
   std::uint32_t add_state() {
     ++steps_taken;
-    if (nfa_.states.size() >= nfa_states_max) refuse("the expression is too large: expected fewer repetitions, found too many");
+    if (nfa_.states.size() >= nfa_states_max)
+      refuse("the expression is too large: expected fewer repetitions, found too many");
     if (why_) return 0;
     nfa_.states.emplace_back();
     return static_cast<std::uint32_t>(nfa_.states.size() - 1);
@@ -144,7 +145,8 @@ class parser {
       if (is_at('$')) {
         ++at_;
         is_closed = true;
-        if (at_ < text_.size() && text_[at_] != '|' && text_[at_] != ')' && text_[at_] != '$') refuse("'$' is not at an end");
+        if (at_ < text_.size() && text_[at_] != '|' && text_[at_] != ')' && text_[at_] != '$')
+          refuse("'$' is not at an end");
         continue;
       }
       out = after(out, repeated(depth));
@@ -549,7 +551,8 @@ result<regex_dfa> regex_dfa::compile(std::string_view pattern, const options& o)
       }
       if (to.empty()) continue;
       const auto then = find(std::move(to));
-      for (auto byte = cuts[c]; byte < cuts[c + 1]; ++byte) out.states_[i].next[byte] = static_cast<std::uint16_t>(then);
+      for (auto byte = cuts[c]; byte < cuts[c + 1]; ++byte)
+        out.states_[i].next[byte] = static_cast<std::uint16_t>(then);
     }
   }
   for (auto& s : out.states_) {

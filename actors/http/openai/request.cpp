@@ -496,8 +496,11 @@ void read_guides(field_reader& fields, std::span<const guide> guides, generation
 
 /// guided_* and structured_outputs are vLLM's, regex SGLang's, json_schema llama.cpp's.
 void read_other_formats(field_reader& fields, std::optional<api_error>& error, generation_request& out) {
-  static constexpr guide ours[] = {{"guided_json", schema_of},     {"json_schema", schema_of}, {"guided_regex", regex_of},
-                                   {"guided_choice", choice_of}, {"regex", regex_of}};
+  static constexpr guide ours[] = {{"guided_json", schema_of},
+                                   {"json_schema", schema_of},
+                                   {"guided_regex", regex_of},
+                                   {"guided_choice", choice_of},
+                                   {"regex", regex_of}};
   read_guides(fields, ours, out);
   const json* outputs = fields.object("structured_outputs");
   if (outputs == nullptr) return;

@@ -152,8 +152,7 @@ TEST(json_schema, refuses_schemas_that_it_cannot_enforce) {
 }
 
 TEST(json_schema, takes_the_bounds_of_a_doubles_whole_numbers_for_none) {
-  const std::string zod =
-      R"({"type":"integer","minimum":-9007199254740991,"maximum":9007199254740991})";
+  const std::string zod = R"({"type":"integer","minimum":-9007199254740991,"maximum":9007199254740991})";
   EXPECT_EQ(outcome(zod, "-123456789012345"), "complete");
   EXPECT_EQ(outcome(zod, "0"), "complete");
   EXPECT_EQ(outcome(R"({"type":"integer","minimum":0,"maximum":4102444800})", "4102444800"), "complete");
@@ -197,7 +196,8 @@ TEST(json_schema, holds_strings_to_patterns_and_formats) {
   EXPECT_FALSE(fits(counted, "a"));
   EXPECT_TRUE(fits(counted, "abc"));
   EXPECT_EQ(outcome(counted, "\"abcd"), "wrong: \"abc");
-  EXPECT_TRUE(fits(R"({"type":"string","pattern":"^[^a-z]{2}$"})", "\xc3\xa9\xf0\x9f\x99\x82")) << "characters, not bytes";
+  EXPECT_TRUE(fits(R"({"type":"string","pattern":"^[^a-z]{2}$"})", "\xc3\xa9\xf0\x9f\x99\x82"))
+      << "characters, not bytes";
 
   const auto format = [&](const std::string& name, const std::string& content) {
     return fits(R"({"type":"string","format":")" + name + "\"}", content);
@@ -214,8 +214,9 @@ TEST(json_schema, holds_strings_to_patterns_and_formats) {
   EXPECT_FALSE(format("ipv4", "256.0.0.1"));
   EXPECT_TRUE(format("ipv6", "2001:db8::1"));
   // What zod 4 writes for z.email(): its pattern looks around, its format says the same.
-  EXPECT_TRUE(fits(R"({"type":"string","format":"email","pattern":"^(?!\\.)(?!.*\\.\\.)([A-Za-z0-9_'+\\-\\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\\-]*\\.)+[A-Za-z]{2,}$"})",
-                   "a@example.org"));
+  EXPECT_TRUE(fits(
+      R"({"type":"string","format":"email","pattern":"^(?!\\.)(?!.*\\.\\.)([A-Za-z0-9_'+\\-\\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\\-]*\\.)+[A-Za-z]{2,}$"})",
+      "a@example.org"));
 }
 
 TEST(json_schema, tells_objects_apart_by_a_member_with_values_of_its_own) {
@@ -229,7 +230,7 @@ TEST(json_schema, tells_objects_apart_by_a_member_with_values_of_its_own) {
                            R"({"kind":"stay","for":3})", "null"}) {
     EXPECT_EQ(outcome(schema, good), "complete") << good;
   }
-  EXPECT_EQ(outcome(schema, R"({"kind":"move","text")"), R"(wrong: {"kind":"move",")");
+  EXPECT_EQ(outcome(schema, R"({"kind":"move","text")"), R"(wrong: {"kind":"move","t)");
   EXPECT_EQ(outcome(schema, R"({"kind":"say"})"), R"(wrong: {"kind":"say")");
   EXPECT_EQ(outcome(schema, R"({"kind":"sit)"), R"(wrong: {"kind":"s)");
   EXPECT_EQ(outcome(schema, "{}"), "wrong: {");
@@ -282,7 +283,9 @@ TEST(json_schema, random_bytes_under_the_grammar_make_valid_json) {
         for (std::size_t tries = 0; !taken && tries < 4000; ++tries) {
           const auto closer = tries < closers.size() ? closers[tries] : static_cast<char>(tries);
           const auto byte = static_cast<std::uint8_t>(
-              closing ? closer : static_cast<char>(random() % 4 == 0 ? random() : closers[random() % closers.size()]));
+              closing || tries > 2000
+                  ? closer
+                  : static_cast<char>(random() % 4 == 0 ? random() : closers[random() % closers.size()]));
           automaton_state after = s;
           taken = m->advance(after, byte);
           if (!taken) continue;

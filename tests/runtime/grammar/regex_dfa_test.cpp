@@ -27,10 +27,10 @@ bool matches(const std::string& pattern, std::string_view text, regex_dfa::match
 }
 
 TEST(regex_dfa, agrees_with_the_standard_library) {
-  const std::string patterns[] = {"a*b+c?",         "(ab|a)(bc|c)?",  "[a-c]{2,4}",  "a{2}|b{0,3}c", "(a|b)*abb",
-                                  "[^ab]+",         "(?:a|(b))+?c",   "a{,2}",       "\\w+\\s\\d?", "(a?){3}b",
-                                  "[-a]+",          "[a\\-c]",        "a{3,}",       "",             "|a",
-                                  "(a{2}){1,2}"};
+  const std::string patterns[] = {
+      "a*b+c?", "(ab|a)(bc|c)?", "[a-c]{2,4}", "a{2}|b{0,3}c", "(a|b)*abb", "[^ab]+", "(?:a|(b))+?c",
+      "a{,2}",  "\\w+\\s\\d?",   "(a?){3}b",   "[-a]+",        "[a\\-c]",   "a{3,}",  "",
+      "|a",     "(a{2}){1,2}"};
   std::mt19937 random(3);
   for (const auto& pattern : patterns) {
     if (pattern == "a{,2}") continue;  // which is text here
@@ -63,7 +63,9 @@ TEST(regex_dfa, reads_and_matches_whole_characters) {
   EXPECT_FALSE(matches("[\xc3\xa0-\xc3\xbf]", "\xc3\x80"));
   EXPECT_TRUE(matches("[^\xc3\xa9]", "\xe2\x82\xac"));
   EXPECT_FALSE(matches("[^\xc3\xa9]", "\xc3\xa9"));
-  EXPECT_TRUE(matches("\\u20ac\\x41", "\xe2\x82\xac" "A"));
+  EXPECT_TRUE(matches("\\u20ac\\x41",
+                      "\xe2\x82\xac"
+                      "A"));
   EXPECT_FALSE(matches(".", "\xed\xa0\x80")) << "half of a pair is no character";
   EXPECT_FALSE(matches(".", "\n"));
 }
@@ -77,7 +79,8 @@ TEST(regex_dfa, has_no_dead_ends) {
       for (auto at = texts.begin(); !texts.accepts(at) || (texts.goes_on(at) && random() % 4 != 0);) {
         std::vector<std::uint8_t> can;
         for (int byte = 0; byte < 256; ++byte) {
-          if (texts.next(at, static_cast<std::uint8_t>(byte)) != regex_dfa::dead) can.push_back(static_cast<std::uint8_t>(byte));
+          if (texts.next(at, static_cast<std::uint8_t>(byte)) != regex_dfa::dead)
+            can.push_back(static_cast<std::uint8_t>(byte));
         }
         ASSERT_FALSE(can.empty()) << pattern << " after " << text;
         text += static_cast<char>(can[random() % can.size()]);
@@ -91,14 +94,14 @@ TEST(regex_dfa, has_no_dead_ends) {
 
 TEST(regex_dfa, refuses_what_it_does_not_know_and_what_would_be_too_much) {
   for (const std::string pattern :
-       {"(", ")", "a)", "[", "[a", "[b-a]", "*a", "a**", "\\", "\\1", "\\b", "\\pL", "(?=a)", "(?!a)", "(?<=a)", "(?i)a",
-        "a{5,2}", "a{1001}", "[[:alpha:]]", "\\xZZ", "a$b"}) {
+       {"(",    ")",     "a)",    "[",      "[a",    "[b-a]",  "*a",      "a**",         "\\",    "\\1", "\\b",
+        "\\pL", "(?=a)", "(?!a)", "(?<=a)", "(?i)a", "a{5,2}", "a{1001}", "[[:alpha:]]", "\\xZZ", "a$b"}) {
     EXPECT_FALSE(regex_dfa::compile(pattern, {})) << pattern;
   }
   EXPECT_FALSE(regex_dfa::compile(std::string(100, '(') + std::string(100, ')'), {}));
   // Each would have more states or steps than any machine has: they end early.
-  for (const std::string pattern : {"(((a{100}){100}){100}){100}", "(a|b)*a(a|b){30}", "((a?){500}){500}", "[a-z]{1000}[0-9]{1000}",
-                                    "(.*a){200}b(.*c){200}"}) {
+  for (const std::string pattern : {"(((a{100}){100}){100}){100}", "(a|b)*a(a|b){30}", "((a?){500}){500}",
+                                    "[a-z]{1000}[0-9]{1000}", "(.*a){200}b(.*c){200}"}) {
     const auto before = steps_taken;
     EXPECT_FALSE(regex_dfa::compile(pattern, {})) << pattern;
     EXPECT_LT(steps_taken - before, 5'000'000u) << pattern;

@@ -255,10 +255,10 @@ TEST(chat_request, refuses_fields_of_a_wrong_type_or_range) {
 
 TEST(chat_request, refuses_what_it_would_have_to_ignore) {
   std::vector<bad_field_case> table;
-  for (const char* field : {R"("modalities": ["text", "audio"])", R"("audio": {})", R"("suffix": "x")",
-                            R"("echo": true)", R"("guided_json": {})", R"("grammar": "root ::= x")",
-                            R"("json_schema": {})", R"("mirostat": 2)", R"("prompt": "x")", R"("chat_template": "x")",
-                            R"("continue_final_message": true)", R"("skip_special_tokens": false)"}) {
+  for (const char* field :
+       {R"("modalities": ["text", "audio"])", R"("audio": {})", R"("suffix": "x")", R"("echo": true)",
+        R"("guided_grammar": "x")", R"("grammar": "root ::= x")", R"("mirostat": 2)", R"("prompt": "x")",
+        R"("chat_template": "x")", R"("continue_final_message": true)", R"("skip_special_tokens": false)"}) {
     const std::string text = field;
     table.push_back({text, text.substr(1, text.find('"', 1) - 1), unsupported, ""});
   }
