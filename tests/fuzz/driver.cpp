@@ -1,6 +1,6 @@
-// Runs a fuzz target without libFuzzer: its seeds, then the same sequence of mutations every time, for
-// REDLINE_FUZZ_SECONDS (default 1). An abort or a sanitizer's report fails the test; the input is saved in
-// fuzz_crash.bin.
+// Runs a fuzz target without libFuzzer: its seeds, then mutations, for REDLINE_FUZZ_SECONDS (default 1) or until there
+// were REDLINE_FUZZ_COUNT. REDLINE_FUZZ_SEED (default 1) chooses which: the same seed gives the same every time. An
+// abort or a sanitizer's report fails the test; the input is saved in fuzz_crash.bin.
 #include "tests/fuzz/driver.hpp"
 
 #include <chrono>
@@ -25,7 +25,7 @@ void keep_input(int) {
 
 class mutator {
  public:
-  explicit mutator(const std::vector<std::string>& pool) : pool_(pool) {}
+  mutator(const std::vector<std::string>& pool, std::uint32_t seed) : pool_(pool), random_(seed) {}
 
   std::string next() {
     std::string s = pool_[below(pool_.size())];
@@ -71,7 +71,7 @@ class mutator {
   }
 
   const std::vector<std::string>& pool_;
-  std::mt19937 random_{1};
+  std::mt19937 random_;
 };
 
 void feed(std::string input) {
@@ -83,13 +83,23 @@ void feed(std::string input) {
 
 int main() {
   std::signal(SIGABRT, keep_input);
-  const char* seconds = std::getenv("REDLINE_FUZZ_SECONDS");
-  const std::chrono::duration<double> limit(seconds != nullptr ? std::atof(seconds) : 1.0);
+  const auto asked = [](const char* name, double otherwise) {
+    const char* text = std::getenv(name);
+    return text != nullptr ? std::atof(text) : otherwise;
+  };
+  const std::chrono::duration<double> limit(asked("REDLINE_FUZZ_SECONDS", 1.0));
+  const auto most = static_cast<std::uint64_t>(asked("REDLINE_FUZZ_COUNT", 1e18));
+  const auto seed = static_cast<std::uint32_t>(asked("REDLINE_FUZZ_SEED", 1));
   const auto begin = std::chrono::steady_clock::now();
   const auto pool = redline::fuzz::seeds();
   std::uint64_t count = 0;
+  std::chrono::duration<double> took{0};
   feed({});
   for (const std::string& s : pool) feed(s);
-  for (mutator m(pool); std::chrono::steady_clock::now() - begin < limit; ++count) feed(m.next());
-  std::printf("%llu mutations of %zu seeds\n", static_cast<unsigned long long>(count), pool.size());
+  for (mutator m(pool, seed); count < most && took < limit; ++count) {
+    feed(m.next());
+    took = std::chrono::steady_clock::now() - begin;
+  }
+  std::printf("%llu mutations of %zu seeds, %.0f a second, seed %u\n", static_cast<unsigned long long>(count),
+              pool.size(), static_cast<double>(count) / took.count(), seed);
 }
