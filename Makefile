@@ -2,7 +2,7 @@
 MODELS := bench/demo_models
 JOBS ?= $(shell nproc)
 
-.PHONY: demo build test arm-test arm-packages bench bench-build asan tsan chaos soak hostile slurm-test systemd-test netns-test fuzz format lint packages test-packages bench-packages clean
+.PHONY: demo build test arm-test arm-build arm-packages bench bench-build asan tsan chaos soak hostile slurm-test systemd-test netns-test fuzz format lint packages test-packages bench-packages clean
 
 demo: build
 	build/redline demo --model $(MODELS)/demo-target.gguf --draft $(MODELS)/demo-draft.gguf \
@@ -22,6 +22,12 @@ arm-test: arm-packages
 	cmake --preset aarch64-kernels
 	cmake --build --preset aarch64-kernels -j $(JOBS)
 	ctest --preset aarch64-kernels -j $(JOBS)
+
+# The whole command for aarch64, with Debian's arm64 libraries: build-aarch64/redline.
+arm-build: arm-packages
+	deploy/aarch64_sysroot.sh $(CURDIR)/build-aarch64-sysroot
+	cmake --preset aarch64
+	cmake --build --preset aarch64 -j $(JOBS) --target redline
 
 # What `redline bench` runs.
 bench-build: packages
@@ -97,4 +103,4 @@ bench-packages:
 	@deploy/install_packages.sh bench
 
 clean:
-	rm -rf build build-dev build-aarch64-kernels build-asan build-tsan
+	rm -rf build build-dev build-aarch64-kernels build-aarch64 build-aarch64-sysroot build-asan build-tsan

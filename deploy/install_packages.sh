@@ -1,20 +1,25 @@
 #!/bin/sh
 # Installs what building, testing and running Redline needs on Debian 12, and only what is missing.
-# Usage: install_packages.sh build|test|arm|bench|plot|slurm|systemd|netns
+# Usage: install_packages.sh [names] build|test|arm|bench|plot|slurm|systemd|netns
+# With `names` it prints the packages instead.
 set -eu
+only_names=""
+[ "${1:-}" = names ] && only_names=1 && shift
 
 packages="g++ cmake ninja-build pkg-config ccache libboost-dev libboost-fiber-dev libboost-context-dev libmsgpack-cxx-dev
   libzmq3-dev cppzmq-dev libopenblas-dev nlohmann-json3-dev libcli11-dev libpcre2-dev libsodium-dev libcurl4-openssl-dev libutf8proc-dev zlib1g-dev
   prometheus-cpp-dev"
 case "${1:-build}" in
   test) packages="$packages libgtest-dev libgmock-dev python3-torch python3-numpy python3-zmq python3-msgpack" ;;
-  arm) packages="cmake ninja-build ccache g++-aarch64-linux-gnu qemu-user googletest" ;;
+  arm) packages="cmake ninja-build pkg-config ccache g++-aarch64-linux-gnu qemu-user googletest" ;;
   bench) packages="$packages libbenchmark-dev" ;;
   plot) packages="python3-matplotlib" ;;
   slurm) packages="slurm-wlm munge" ;;
   systemd) packages="systemd-container python3 curl" ;;
   netns) packages="iproute2 iputils-ping python3" ;;
 esac
+# shellcheck disable=SC2086
+[ -n "$only_names" ] && echo $packages && exit 0
 
 missing=""
 for p in $packages; do
