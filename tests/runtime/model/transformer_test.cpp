@@ -186,7 +186,7 @@ tiny_shape shape_for(const std::string& architecture, gguf::tensor_type matrices
   return shape;
 }
 
-class every_target : public ::testing::TestWithParam<std::string> {
+class every_target : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     choice_ = test::choose_table_or_emulate(GetParam());
