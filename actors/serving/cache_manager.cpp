@@ -161,7 +161,7 @@ void cache_manager::on(const offer_prefix& m) {
 }
 
 void cache_manager::on(const read_kept& m) {
-  if (kept_at_ == instant{} || context().now() - kept_at_ >= kept_interval) {
+  if (!kept_at_ || context().now() - *kept_at_ >= kept_interval) {
     kept_at_ = context().now();
     kept_.update(prefixes_.recent_blocks(kept_keys_max));
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -60,7 +61,7 @@ class cache_manager final : public actor::actor_of<cache_manager> {
   actor::address scheduler_;     // who sent it
   kv::prefix_index prefixes_;
   kv::kept_list kept_;  // as it was told to gateways
-  instant kept_at_{};
+  std::optional<instant> kept_at_;
   std::unordered_map<sequence_id, kv::page_table> tables_;
   std::vector<kv::token_move> moves_;  // for the next batch that is passed on
   instant checked_{};

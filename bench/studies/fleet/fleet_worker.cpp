@@ -74,7 +74,7 @@ std::uint64_t fleet_worker::prompt_kinship::key_of(std::uint32_t blocks) const {
 }
 
 kv::kept_news fleet_worker::say_kept(std::uint64_t revision, instant now) {
-  if (said_at_ == instant{} || now - said_at_ >= kept_interval) {
+  if (!said_at_ || now - *said_at_ >= kept_interval) {
     said_at_ = now;
     std::vector<std::uint64_t> keys;
     for (auto at = kept_order_.rbegin(); at != kept_order_.rend() && keys.size() < actors::kept_keys_max; ++at) {

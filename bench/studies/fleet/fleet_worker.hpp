@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -103,7 +104,7 @@ class fleet_worker {
   std::map<std::uint64_t, std::uint64_t> kept_order_;  // by stamp, the longest unused first
   std::uint32_t kept_pages_ = 0;
   kv::kept_list said_;
-  instant said_at_{};
+  std::optional<instant> said_at_;
   std::uint64_t stamp_ = 0;
   std::uint64_t questions_ = 0;
   std::uint64_t batches_total_ = 0, rows_total_ = 0, forward_us_total_ = 0, preempted_total_ = 0;
