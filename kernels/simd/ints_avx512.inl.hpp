@@ -4,9 +4,9 @@
 struct i32x16 {
   __m512i v;
 };
-// Up to 4 vectors beside 5 rows = 20 accumulators, 8 registers of numbers, 2 of factors and a product in 32.
-inline constexpr int integer_rows_max = 5;
-inline constexpr int integer_accumulators = 20;
+// 12 accumulators, up to 8 registers of numbers, 2 of factors and a product. With 20 the compiler keeps some in memory.
+inline constexpr int integer_rows_max = 6;
+inline constexpr int integer_accumulators = 12;
 
 inline i32x16 no_integers() { return {_mm512_setzero_si512()}; }
 inline f32x16 to_floats(i32x16 a) { return {_mm512_cvtepi32_ps(a.v)}; }
