@@ -50,9 +50,9 @@ TEST(ollama_response, tells_calls_whole) {
 
 TEST(ollama_response, shows_models) {
   const std::vector<api::model_card> cards{{.id = "m", .context_tokens_max = 4096}};
-  EXPECT_EQ(json::parse(model_list_body(cards))["models"][0]["name"], "m");
+  EXPECT_EQ(json::parse(ollama::model_list_body(cards))["models"][0]["name"], "m");
   EXPECT_EQ(json::parse(running_body(cards))["models"][0]["context_length"], 4096);
-  const auto shown = json::parse(model_body(cards[0]));
+  const json shown = json::parse(ollama::model_body(cards[0]));
   EXPECT_EQ(shown["model_info"][shown["model_info"]["general.architecture"].get<std::string>() + ".context_length"],
             4096);
 }
