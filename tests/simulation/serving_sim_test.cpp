@@ -168,7 +168,8 @@ struct give_up {
 class crowd final : public actor::actor_of<crowd> {
  public:
   using accepts =
-      actor::protocol<open_session, give_up, session_text, session_finished, scheduler_report, actor::undeliverable>;
+      actor::protocol<open_session, give_up, session_admitted, session_text, session_finished, scheduler_report,
+                      actor::undeliverable>;
   crowd(actor::actor_context& context, std::shared_ptr<story> s) : actor_of(context), story_(std::move(s)) {}
 
   void on_start() {
@@ -194,6 +195,7 @@ class crowd final : public actor::actor_of<crowd> {
     j.cancelled = true;
     context().tell(actor::actor_ref<session>{m.session}, cancel_session{});
   }
+  void on(const session_admitted&) {}
   void on(const session_text& m) {
     auto& heard = story_->jobs[m.session.value - 1].heard;
     heard.insert(heard.end(), m.tokens.begin(), m.tokens.end());

@@ -37,7 +37,7 @@ struct open_stream {
 
 class listener final : public actor::actor_of<listener> {
  public:
-  using accepts = actor::protocol<open_stream, session_text, session_finished, actor::undeliverable>;
+  using accepts = actor::protocol<open_stream, session_admitted, session_text, session_finished, actor::undeliverable>;
   listener(actor::actor_context& context, stream& s) : actor_of(context), stream_(s) {}
   void on_start() { context().after(microseconds{1000}, open_stream{}); }
   void on(const open_stream&) {
@@ -45,6 +45,7 @@ class listener final : public actor::actor_of<listener> {
     if (stream_.wish.draft.how != draft::method::regular) partners.drafter = {lookup_where};
     context().spawn<session>("session", {64, 64}, *token_log::make(stream_.wish, tokenizer()), partners);
   }
+  void on(const session_admitted&) {}
   void on(const session_text& m) { stream_.heard.insert(stream_.heard.end(), m.tokens.begin(), m.tokens.end()); }
   void on(const session_finished& m) { stream_.finished = m; }
   void on(const actor::undeliverable&) {}

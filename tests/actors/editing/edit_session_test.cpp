@@ -215,7 +215,7 @@ TEST_F(edit_sessions, refuse_what_makes_no_sense_and_say_why) {
           "nothing before");
   refused("POST", at(id, "/edit"), {{"path", "a.py"}}, 400, "", "'instruction' is required");
   refused("POST", at(id), json::object(), 405, "", "POST is not allowed");
-  refused("POST", at(id, "/nothing"), json::object(), 404, "", "no such path");
+  refused("POST", at(id, "/nothing"), json::object(), 404, "", "There is no path");
   refused("GET", at("live-12"), {}, 404, "session_not_found", "live-12");
   refused("POST", "/v1/redline/sessions", {{"files", {{{"path", ""}, {"text", ""}}}}}, 400, "", "path");
   refused("POST", "/v1/redline/sessions", {{"position_encoding", "utf-32"}}, 400, "", "utf-16");

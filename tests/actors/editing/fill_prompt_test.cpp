@@ -61,11 +61,11 @@ TEST_F(fill_prompt_test, fits_into_the_context_whatever_is_sent) {
 }
 
 TEST_F(fill_prompt_test, goes_on_from_the_last_request_when_the_window_of_lines_moves) {
-  // A window of 256 lines before the cursor, which goes down line by line.
+  // A window of 400 lines before the cursor, which goes down line by line.
   std::size_t moved = 0;
-  auto last = fill_prompt(*tokenizer, {.before = lines(0, 256), .after = "end"}, 1U << 20);
+  auto last = fill_prompt(*tokenizer, {.before = lines(0, 400), .after = "end"}, 1U << 20);
   for (int at = 1; at <= 60; ++at) {
-    auto next = fill_prompt(*tokenizer, {.before = lines(at, 256 + at), .after = "end"}, 1U << 20);
+    auto next = fill_prompt(*tokenizer, {.before = lines(at, 400 + at), .after = "end"}, 1U << 20);
     const auto common = static_cast<std::size_t>(
         std::mismatch(last.begin(), last.end(), next.begin(), next.end()).first - last.begin());
     if (common < last.size() / 2) ++moved;

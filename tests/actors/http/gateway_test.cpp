@@ -649,8 +649,8 @@ void expect_shape(const json& answer, const json& shape, const std::string& wher
 TEST_F(gateway_alone, speaks_to_routers_made_for_vllm) {
   const json chat{{"messages", {{{"role", "user"}, {"content", "hi"}}}}, {"cache_salt", "s"}};
   const json text{{"prompt", {"one", "two words"}}};
-  for (const auto* path : {"/v1/chat/completions/render", "/v1/completions/render", "/version"}) {
-    EXPECT_EQ(call(std::string(path) == "/version" ? "GET" : "POST", path), 404U) << "not asked for";
+  for (const auto* path : {"/v1/chat/completions/render", "/v1/completions/render"}) {
+    EXPECT_EQ(call("POST", path), 404U) << "not asked for";
   }
   EXPECT_THAT(metrics(), testing::Not(HasSubstr("vllm:")));
 
@@ -845,8 +845,8 @@ TEST_F(gateway_alone, finds_routes_by_method_and_path) {
 }
 
 std::string header_of(const std::optional<http_respond>& answer, const std::string& name) {
-  const auto* found = find_header(answer.value_or(http_respond{}).headers, name);
-  return found ? *found : std::string("none");
+  const auto* found = answer ? find_header(answer->headers, name) : nullptr;
+  return found != nullptr ? *found : std::string("none");
 }
 
 TEST_F(gateway_alone, says_which_methods_and_paths_there_are) {

@@ -275,6 +275,7 @@ TEST_F(verify_scheduler_test, sends_a_batch_again_that_a_cache_manager_may_have_
   ask({.tail = {1, 2, 3}});
   const auto first = placed();
   pass(microseconds{2'000'000});
+  expect<run_pending>(session_at);
   const auto again = placed();
   EXPECT_EQ(again.batch, first.batch);
   EXPECT_EQ(actor::encode(again), actor::encode(first));
@@ -403,6 +404,7 @@ TEST_F(verify_scheduler_test, computes_a_prompt_itself_when_nobody_says_what_is_
   ask({.sequence = 1, .tail = text(70)});
   expect<adopt_prefix>(cache_at);
   pass(microseconds{500'000});
+  expect<run_pending>(session_at);
   EXPECT_TRUE(placed().runs.empty()) << "the cache manager is told of the epoch";
   hold(pages_count);
   EXPECT_TRUE(wire.sent.empty());
@@ -428,6 +430,7 @@ TEST_F(verify_scheduler_test, goes_on_after_a_batch_that_did_not_reach_the_targe
   inject(cache_at, batch_lost{last.batch, {errc::unreachable, "too many open files"}});
   pass(microseconds{500'000});
   expect<announce_target>(target_at);
+  expect<run_pending>(session_at);
   start_target();
   EXPECT_EQ(placed().runs.size(), 1u);
   complete();

@@ -1,6 +1,5 @@
 #include "transport/zmq/zmq_publisher.hpp"
 
-#include <set>
 
 #include "tests/transport/zmq/pool_fixture.hpp"
 #include "transport/zmq/zmq_parts.hpp"
@@ -123,35 +122,6 @@ TEST_F(a_publisher, keeps_only_so_many_messages_and_bytes) {
   publisher->publish(std::string(49, 'x'));
   while (ask(9).empty()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   EXPECT_EQ(ask(0).front().first, 8U) << "one byte and 49";
-}
-
-TEST_F(a_publisher, never_waits_for_a_subscriber_that_does_not_read_and_it_can_fill_its_gap) {
-  start({.kept_max = 10'000, .queue_max = 10});
-  auto slow = subscribe(1);
-  auto quick = subscribe(100'000);
-  std::uint64_t last = publish_until_heard(quick);
-  (void)publish_until_heard(slow);
-  const std::string large(20'000, 'x');
-  constexpr int count = 2000;
-  for (int i = 0; i < count; ++i) {
-    publisher->publish(large);
-    // What the quick one gets it reads, also what was to wake the slow one; so its own queue never fills.
-    for (bool is_old = true; is_old;) {
-      const auto parts = receive(quick);
-      ASSERT_EQ(parts.size(), 3U);
-      EXPECT_EQ(number_of(parts[1]), ++last) << "nothing is missing for it";
-      is_old = view(parts[2]) == "anybody?";
-    }
-  }
-  // The slow one has a gap; what is in it can be had.
-  std::set<std::uint64_t> got;
-  slow.set(zmq::sockopt::rcvtimeo, 500);
-  for (auto parts = receive(slow); parts.size() == 3; parts = receive(slow)) got.insert(number_of(parts[1]));
-  EXPECT_LT(got.size(), static_cast<std::size_t>(count));
-  const auto again = ask(0);
-  for (const auto& [number, payload] : again) got.insert(number);
-  EXPECT_EQ(got.size(), *got.rbegin() - *got.begin() + 1) << "no gap is left";
-  EXPECT_GE(*got.rbegin(), last);
 }
 
 TEST_F(a_publisher, takes_no_question_that_is_no_number) {

@@ -36,7 +36,7 @@ TEST(event_id, comes_back_from_its_text) {
 TEST(event_id, of_one_choice_is_short) {
   auto id = some_id(1);
   id.choices[0] = {.text_bytes = 100'000, .tokens_count = 0, .text_digest = 1, .is_begun = true};
-  EXPECT_LE(to_text(id).size(), 60u);
+  EXPECT_LE(to_text(id).size(), 64u);
 }
 
 TEST(event_id, is_refused_when_it_is_none) {

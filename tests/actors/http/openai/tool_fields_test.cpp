@@ -90,7 +90,7 @@ TEST(tool_fields, refuses_what_it_cannot_take_with_its_place) {
   expect_refusal(R"("tools": [{"type": "function", "function": {"name": "f"}},
                               {"type": "function", "function": {"name": "f"}}])",
                  "tools[1].function.name", "another tool");
-  expect_refusal(std::string(two_tools) + R"(, "tool_choice": "always")", "tool_choice", "\"always\"");
+  expect_refusal(std::string(two_tools) + R"(, "tool_choice": "always")", "tool_choice", "'always'");
   expect_refusal(std::string(two_tools) + R"(, "tool_choice": {"type": "function", "function": {"name": "no"}})",
                  "tool_choice.function.name", "none of the request's tools");
   expect_refusal(R"("tool_choice": "required")", "tool_choice", "needs 'tools'");

@@ -28,7 +28,7 @@ TEST(translation, joins_texts_of_the_types_that_it_knows) {
 
 TEST(translation, names_errors_as_the_client_named_the_member) {
   const auto request =
-      read_translated(json::parse(R"({"messages": [{"role": "user", "content": "x"}], "max_tokens": -2})"), nullptr,
+      read_translated(json::parse(R"({"messages": [{"role": "user", "content": "x"}], "max_tokens": "x"})"), nullptr,
                       {{"length", "max_tokens"}}, {});
   ASSERT_FALSE(request);
   EXPECT_EQ(request.error().param, "length");

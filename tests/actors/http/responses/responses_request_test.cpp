@@ -74,7 +74,7 @@ TEST(responses_request, refuses_what_is_wrong_by_its_own_names) {
             "input[0].content[0].type");
   EXPECT_EQ(refusal(R"({"input": [{"type": "magic"}]})").param, "input[0].type");
   EXPECT_EQ(refusal(R"({"input": [{"type": "function_call_output", "call_id": "c"}]})").param, "input[0].output");
-  const auto length = refusal(R"({"input": "hi", "max_output_tokens": 0})");
+  const auto length = refusal(R"({"input": "hi", "max_output_tokens": "x"})");
   EXPECT_EQ(length.param, "max_output_tokens");
   EXPECT_THAT(length.message, HasSubstr("'max_output_tokens'"));
   EXPECT_EQ(refusal(R"({"input": "hi", "text": {"format": {"type": "x"}}})").param, "text.format.type");
