@@ -68,7 +68,7 @@ test("README's request works with little memory for KV, and the context is what 
     assert.equal(refused.status, 400);
     const {error} = await refused.json();
     assert.equal(error.code, "context_length_exceeded");
-    assert.match(error.message, new RegExp(`fewer than ${await context(narrow)} `));
+    assert.match(error.message, new RegExp(`maximum context length is ${await context(narrow)} tokens`));
     await Promise.all([roomy.kill(), narrow.kill()]);
 });
 
