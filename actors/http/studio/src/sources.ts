@@ -1,0 +1,19 @@
+// Where a token came from, in one order and one set of colours everywhere.
+
+export interface Source {
+  name: string;
+  label: string;
+  means: string;
+}
+
+export const sources: Source[] = [
+  { name: 'model', label: 'model', means: 'the target model chose it in a pass' },
+  { name: 'lookup', label: 'lookup', means: 'found again in the prompt or the answer' },
+  { name: 'prediction', label: 'prediction', means: 'the old file, sent as what the answer will be' },
+  { name: 'draft', label: 'draft model', means: 'the small model proposed it' },
+  { name: 'program', label: 'program', means: 'how edit programs usually go on' },
+  { name: 'copy', label: 'copy', means: 'a span that an edit program copied' },
+  { name: 'grammar', label: 'grammar', means: 'the grammar left no choice' },
+];
+
+export const source_named = (name: string): Source => sources.find((s) => s.name === name) ?? sources[0]!;
