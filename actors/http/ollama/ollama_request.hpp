@@ -16,7 +16,7 @@ api::checked<api::generation_request> parse_generate(std::string_view body, cons
 /// The model's name in a body of POST /api/show, which may call it "model" or "name".
 api::checked<std::string> parse_show(std::string_view body);
 
-/// A model's name without the tag that Ollama's clients put behind names that have none.
+/// A model's name without the tag that Ollama's clients put after names that have none.
 std::string without_latest(std::string name);
 
 }  // namespace redline::ollama
