@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "kernels/blas.hpp"
-#include "kernels/cpu_features.hpp"
+#include "kernels/machine/cpu_features.hpp"
 #include "kernels/targets/tables.hpp"
 
 namespace redline::kernels {

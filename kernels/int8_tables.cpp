@@ -1,6 +1,6 @@
 #include "kernels/int8_tables.hpp"
 
-#include "kernels/cpu_features.hpp"
+#include "kernels/machine/cpu_features.hpp"
 #include "kernels/targets/tables.hpp"
 
 namespace redline::kernels {

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cstring>
 
-#include "kernels/memory.hpp"
+#include "kernels/machine/memory.hpp"
 
 namespace redline::kernels {
 namespace {

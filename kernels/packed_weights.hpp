@@ -1,7 +1,7 @@
 #pragma once
 
 #include "kernels/kernel_table.hpp"
-#include "kernels/memory.hpp"
+#include "kernels/machine/memory.hpp"
 #include "kernels/worker_team.hpp"
 
 namespace redline::kernels {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "kernels/kernel_table.hpp"
-#include "kernels/memory.hpp"
+#include "kernels/machine/memory.hpp"
 
 namespace redline::kernels {
 

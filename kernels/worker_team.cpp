@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "kernels/cgroup.hpp"
+#include "kernels/machine/cgroup.hpp"
 
 namespace redline::kernels {
 namespace {

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "actors/cli/command.hpp"
-#include "actors/cli/config_file.hpp"
+#include "actors/cli/flags/config_file.hpp"
 #include "kernels/dispatch.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/version.hpp"

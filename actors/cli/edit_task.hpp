@@ -3,7 +3,7 @@
 #include <functional>
 #include <string>
 
-#include "actors/cli/generation_flags.hpp"
+#include "actors/cli/flags/generation_flags.hpp"
 #include "actors/editing/edit_prompt.hpp"
 #include "actors/node/engine.hpp"
 

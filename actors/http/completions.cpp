@@ -4,9 +4,9 @@
 #include <iterator>
 
 #include "actors/editing/fill_prompt.hpp"
-#include "actors/http/api_keys.hpp"
 #include "actors/http/openai/edit_response.hpp"
 #include "actors/http/resumption.hpp"
+#include "actors/http/routing/api_keys.hpp"
 #include "actors/http/tool_answers.hpp"
 #include "runtime/base/hash.hpp"
 
@@ -65,15 +65,16 @@ std::vector<api::token_report> report_tokens(const served_model& model, const se
 bool reports_tokens(const api::generation_request& asked) { return asked.logprobs || asked.return_token_ids; }
 
 /// Where an answer to this prompt begins.
-api::reasoning_splitter split_after(const api::generation_request& asked, const std::string& source,
-                                    std::string_view rendered) {
+tools::reasoning_splitter split_after(const api::generation_request& asked, const std::string& source,
+                                      std::string_view rendered) {
   // What follows a grammar has no place for thoughts.
   if (!asked.splits_reasoning || asked.schema || asked.copy) return {};
-  const auto tags = api::reasoning_splitter::tags_of(source);
+  const auto tags = tools::reasoning_splitter::tags_of(source);
   if (tags.open.empty()) return {};
   const auto end = rendered.find_last_not_of(" \t\r\n");
   const bool is_open = end != std::string_view::npos && rendered.substr(0, end + 1).ends_with(tags.open);
-  return {tags, is_open ? api::reasoning_splitter::beginning::in_thought : api::reasoning_splitter::beginning::either};
+  return {tags,
+          is_open ? tools::reasoning_splitter::beginning::in_thought : tools::reasoning_splitter::beginning::either};
 }
 
 /// The tokens that must not come one after the other, as the word begins a line and as it follows a blank.
@@ -107,13 +108,13 @@ api::finish_reason to_public(finish_reason r, bool has_calls, bool is_legacy) {
 
 using part_kind = grammar::answer_part::kind;
 
-void add_thoughts(const api::reasoning_splitter::parts& from, std::vector<grammar::answer_part>& out) {
+void add_thoughts(const tools::reasoning_splitter::parts& from, std::vector<grammar::answer_part>& out) {
   if (!from.reasoning.empty()) out.push_back({part_kind::reasoning, from.reasoning});
   if (!from.answer.empty()) out.push_back({part_kind::text, from.answer});
 }
 
 /// What is text and no call may be a thought.
-std::vector<grammar::answer_part> tell_thoughts(api::reasoning_splitter& thoughts,
+std::vector<grammar::answer_part> tell_thoughts(tools::reasoning_splitter& thoughts,
                                                 std::vector<grammar::answer_part> parts) {
   std::vector<grammar::answer_part> out;
   for (auto& part : parts) {

@@ -12,13 +12,13 @@
 #include "actors/http/gateway_services.hpp"
 #include "actors/http/http_replies.hpp"
 #include "actors/http/openai/answer_writer.hpp"
-#include "actors/http/openai/reasoning_splitter.hpp"
 #include "actors/http/openai/request.hpp"
 #include "actors/http/openai/response.hpp"
 #include "actors/http/readiness.hpp"
 #include "actors/http/request_reader.hpp"
 #include "actors/serving/session.hpp"
 #include "runtime/grammar/tool_reader.hpp"
+#include "runtime/tools/reasoning_splitter.hpp"
 
 namespace redline::actors {
 
@@ -84,8 +84,8 @@ class completions {
   struct prompt {
     std::vector<token> tokens;
     std::optional<std::vector<token_range>> turns;
-    api::reasoning_splitter thoughts{};  // of an answer to it
-    std::string echo{};                  // what the answer's text begins with
+    tools::reasoning_splitter thoughts{};  // of an answer to it
+    std::string echo{};                    // what the answer's text begins with
   };
   /// One answer of a request: a choice, and the session that writes it.
   struct choice_state {
@@ -93,7 +93,7 @@ class completions {
     actor::actor_ref<actors::session> where;  // nobody until an edit session has started it
     std::string text;
     std::string reasoning;
-    api::reasoning_splitter thoughts;
+    tools::reasoning_splitter thoughts;
     std::optional<grammar::tool_reader> reader;  // of an answer that may call tools
     std::vector<tools::tool_call> calls;         // streamed: without their arguments
     std::vector<api::token_report> tokens;

@@ -5,10 +5,10 @@
 #include <string>
 
 #include "actors/editing/edit_memory.hpp"
-#include "actors/http/api_keys.hpp"
-#include "actors/http/browser_guard.hpp"
+#include "actors/http/fields/api_error.hpp"
 #include "actors/http/gateway_probe.hpp"
-#include "actors/http/openai/api_error.hpp"
+#include "actors/http/routing/api_keys.hpp"
+#include "actors/http/routing/browser_guard.hpp"
 #include "actors/http/routing/cross_origin.hpp"
 #include "actors/messages/edit_messages.hpp"
 #include "actors/pool/model_shelf.hpp"

@@ -10,8 +10,8 @@
 #include <future>
 #include <unordered_map>
 
+#include "actors/http/fields/api_error.hpp"
 #include "actors/http/gateway.hpp"
-#include "actors/http/openai/api_error.hpp"
 #include "runtime/base/size_limits.hpp"
 
 namespace redline::actors {

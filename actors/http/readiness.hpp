@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "actors/http/openai/api_error.hpp"
+#include "actors/http/fields/api_error.hpp"
 #include "actors/messages/status_messages.hpp"
 #include "runtime/base/environment.hpp"
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "actors/http/openai/api_error.hpp"
+#include "actors/http/fields/api_error.hpp"
 #include "actors/http/openai/event_id.hpp"
 #include "actors/http/openai/request.hpp"
 #include "actors/pool/served_model.hpp"

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "bench/kernels/kernel_bench.hpp"
-#include "kernels/memory.hpp"
+#include "kernels/machine/memory.hpp"
 
 namespace redline::bench {
 namespace {

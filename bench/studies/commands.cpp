@@ -5,8 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "actors/cli/generation_flags.hpp"
-#include "actors/cli/model_flags.hpp"
+#include "actors/cli/flags/generation_flags.hpp"
+#include "actors/cli/flags/model_flags.hpp"
 #include "bench/studies/cache/bench_evict.hpp"
 #include "bench/studies/cache/bench_pie.hpp"
 #include "bench/studies/cache/bench_prefix.hpp"

@@ -11,7 +11,7 @@
 #include <limits>
 #include <utility>
 
-#include "kernels/cpu_features.hpp"
+#include "kernels/machine/cpu_features.hpp"
 #include "kernels/panel_layout.hpp"
 #include "kernels/targets/tables.hpp"
 

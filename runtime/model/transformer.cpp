@@ -8,7 +8,7 @@
 #include <new>
 #include <vector>
 
-#include "kernels/memory.hpp"
+#include "kernels/machine/memory.hpp"
 #include "runtime/model/kv_moves.hpp"
 #include "runtime/model/rope_cache.hpp"
 #include "runtime/model/weights.hpp"

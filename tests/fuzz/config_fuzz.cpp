@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "actors/cli/config_file.hpp"
+#include "actors/cli/flags/config_file.hpp"
 #include "tests/fuzz/driver.hpp"
 
 using namespace redline;

@@ -1,6 +1,6 @@
 #include <numeric>
 
-#include "kernels/memory.hpp"
+#include "kernels/machine/memory.hpp"
 #include "tests/kernels/kernel_fixture.hpp"
 
 namespace redline::kernels {

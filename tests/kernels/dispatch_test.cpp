@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "kernels/cpu_features.hpp"
+#include "kernels/machine/cpu_features.hpp"
 
 namespace redline::kernels {
 namespace {

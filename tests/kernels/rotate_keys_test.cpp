@@ -1,4 +1,4 @@
-#include "kernels/memory.hpp"
+#include "kernels/machine/memory.hpp"
 #include "tests/kernels/kernel_fixture.hpp"
 
 namespace redline::kernels {

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <optional>
 
-#include "kernels/cpu_features.hpp"
+#include "kernels/machine/cpu_features.hpp"
 #include "kernels/targets/tables.hpp"
 
 namespace redline::test {

@@ -1,9 +1,9 @@
 #include "runtime/convert/convert.hpp"
 
 #include "actors/cli/command.hpp"
-#include "actors/cli/command_line.hpp"
 #include "actors/cli/commands/commands.hpp"
-#include "actors/cli/model_flags.hpp"
+#include "actors/cli/flags/command_line.hpp"
+#include "actors/cli/flags/model_flags.hpp"
 #include "actors/cli/progress_line.hpp"
 
 namespace redline::actors::cli {

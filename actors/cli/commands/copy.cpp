@@ -2,8 +2,8 @@
 #include <nlohmann/json.hpp>
 
 #include "actors/cli/command.hpp"
-#include "actors/cli/command_line.hpp"
 #include "actors/cli/commands/commands.hpp"
+#include "actors/cli/flags/command_line.hpp"
 #include "runtime/copy/oracle.hpp"
 #include "runtime/grammar/token_trie.hpp"
 

@@ -5,10 +5,10 @@
 
 #include "actors/cli/child_server.hpp"
 #include "actors/cli/command.hpp"
-#include "actors/cli/command_line.hpp"
 #include "actors/cli/commands/commands.hpp"
 #include "actors/cli/edit_task.hpp"
-#include "actors/cli/generation_flags.hpp"
+#include "actors/cli/flags/command_line.hpp"
+#include "actors/cli/flags/generation_flags.hpp"
 #include "actors/cli/progress_line.hpp"
 #include "runtime/document/line_diff.hpp"
 

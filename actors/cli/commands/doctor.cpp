@@ -10,10 +10,10 @@
 #include <nlohmann/json.hpp>
 
 #include "actors/cli/command.hpp"
-#include "actors/cli/command_line.hpp"
 #include "actors/cli/commands/commands.hpp"
 #include "actors/cli/commands/doctor_report.hpp"
-#include "actors/cli/model_flags.hpp"
+#include "actors/cli/flags/command_line.hpp"
+#include "actors/cli/flags/model_flags.hpp"
 #include "actors/cli/progress_line.hpp"
 #include "kernels/dispatch.hpp"
 #include "runtime/convert/synth.hpp"

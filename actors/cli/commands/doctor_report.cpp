@@ -6,7 +6,7 @@
 #include <ostream>
 #include <sstream>
 
-#include "kernels/cpu_features.hpp"
+#include "kernels/machine/cpu_features.hpp"
 
 namespace redline::actors::cli {
 namespace {

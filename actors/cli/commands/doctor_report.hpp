@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "actors/cli/forward_probe.hpp"
+#include "kernels/machine/machine_memory.hpp"
 #include "kernels/machine_bounds.hpp"
-#include "kernels/machine_memory.hpp"
 #include "runtime/model/self_test.hpp"
 
 namespace redline::actors::cli {

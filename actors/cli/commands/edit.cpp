@@ -6,15 +6,15 @@
 #include <nlohmann/json.hpp>
 
 #include "actors/cli/command.hpp"
-#include "actors/cli/command_line.hpp"
 #include "actors/cli/commands/commands.hpp"
 #include "actors/cli/edit_task.hpp"
-#include "actors/cli/generation_flags.hpp"
-#include "actors/cli/model_flags.hpp"
+#include "actors/cli/flags/command_line.hpp"
+#include "actors/cli/flags/generation_flags.hpp"
+#include "actors/cli/flags/model_flags.hpp"
 #include "actors/cli/progress_line.hpp"
-#include "runtime/base/replacement_file.hpp"
 #include "runtime/base/utf8.hpp"
 #include "runtime/document/line_diff.hpp"
+#include "runtime/files/replacement_file.hpp"
 
 namespace redline::actors::cli {
 namespace {

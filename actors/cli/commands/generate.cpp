@@ -3,11 +3,11 @@
 #include <nlohmann/json.hpp>
 
 #include "actors/cli/command.hpp"
-#include "actors/cli/command_line.hpp"
 #include "actors/cli/commands/commands.hpp"
-#include "actors/cli/generation_flags.hpp"
+#include "actors/cli/flags/command_line.hpp"
+#include "actors/cli/flags/generation_flags.hpp"
+#include "actors/cli/flags/model_flags.hpp"
 #include "actors/cli/local_runner.hpp"
-#include "actors/cli/model_flags.hpp"
 #include "actors/cli/progress_line.hpp"
 #include "runtime/base/utf8.hpp"
 

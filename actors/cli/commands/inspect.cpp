@@ -4,8 +4,8 @@
 #include <sstream>
 
 #include "actors/cli/command.hpp"
-#include "actors/cli/command_line.hpp"
 #include "actors/cli/commands/commands.hpp"
+#include "actors/cli/flags/command_line.hpp"
 #include "kernels/dispatch.hpp"
 #include "kernels/worker_team.hpp"
 #include "runtime/gguf/gguf_file.hpp"

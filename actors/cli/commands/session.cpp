@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "actors/cli/command.hpp"
-#include "actors/cli/command_line.hpp"
 #include "actors/cli/commands/commands.hpp"
+#include "actors/cli/flags/command_line.hpp"
 #include "actors/cli/server_address.hpp"
 #include "actors/editing/edit_prompt.hpp"
 #include "runtime/document/line_diff.hpp"

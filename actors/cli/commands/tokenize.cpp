@@ -2,8 +2,8 @@
 #include <nlohmann/json.hpp>
 
 #include "actors/cli/command.hpp"
-#include "actors/cli/command_line.hpp"
 #include "actors/cli/commands/commands.hpp"
+#include "actors/cli/flags/command_line.hpp"
 #include "runtime/gguf/gguf_file.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
 

@@ -8,7 +8,7 @@
 #include <iostream>
 
 #include "actors/cli/command.hpp"
-#include "actors/cli/command_line.hpp"
+#include "actors/cli/flags/command_line.hpp"
 #include "actors/cli/processes/process_commands.hpp"
 
 namespace redline::actors::cli {
@@ -32,8 +32,8 @@ result<std::string> read_key(const fs::path& path, bool secret) {
   // Root may give a key to a group, which it knows better than the process does: so secrets come in Kubernetes.
   const mode_t others = info.st_uid == 0 && ::geteuid() != 0 ? 037 : 077;
   if (secret && (info.st_mode & others) != 0) {
-    return failure{errc::invalid_argument, "expected mode 0600, or 0640 of root's, for " + path.string() +
-                                               ", found it open to others"};
+    return failure{errc::invalid_argument,
+                   "expected mode 0600, or 0640 of root's, for " + path.string() + ", found it open to others"};
   }
   REDLINE_TRY_ASSIGN(std::string key, read_whole(path.string()));
   while (!key.empty() && (key.back() == '\n' || key.back() == '\r' || key.back() == ' ')) key.pop_back();

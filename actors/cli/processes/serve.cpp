@@ -18,7 +18,7 @@
 #include "actors/node/engine.hpp"
 #include "actors/pool/model_fetcher.hpp"
 #include "actors/serving/draft_model.hpp"
-#include "runtime/base/replacement_file.hpp"
+#include "runtime/files/replacement_file.hpp"
 
 namespace redline::actors::cli {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "actors/cli/generation_flags.hpp"
-#include "actors/cli/model_flags.hpp"
+#include "actors/cli/flags/generation_flags.hpp"
+#include "actors/cli/flags/model_flags.hpp"
 #include "transport/zmq/zmq_broker.hpp"
 
 namespace redline::actors {
@@ -58,7 +58,7 @@ struct serve_flags {
   std::uint64_t live_sessions_max;
   std::uint64_t live_mib;
   std::int64_t live_idle_seconds;
-  std::string script;               // answers that are known, for tests and measurements
+  std::string script;     // answers that are known, for tests and measurements
   std::string kv_events;  // endpoints of publisher_options; empty: no events
   std::string kv_events_replay;
   std::string kv_events_topic;

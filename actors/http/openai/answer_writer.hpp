@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "actors/http/openai/api_error.hpp"
+#include "actors/http/fields/api_error.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/tools/tool_set.hpp"
 
@@ -99,8 +99,8 @@ struct choice {
   std::vector<tools::tool_call> calls{};
   bool is_legacy = false;       // the call is told as a function_call
   std::vector<token> prompt{};  // when ids were asked for
-  std::string stop_text{};                          // that ended it; empty: another thing did
-  usage_report cost{};                              // its own; for the native shape
+  std::string stop_text{};      // that ended it; empty: another thing did
+  usage_report cost{};          // its own; for the native shape
 };
 
 /// How the answer to one request is written: in OpenAI's shapes or in another API's. What a call gives is sent as it

@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "actors/http/openai/field_reader.hpp"
+#include "actors/http/fields/field_reader.hpp"
 #include "runtime/base/utf8.hpp"
 
 namespace redline::api {

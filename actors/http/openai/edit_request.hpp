@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "actors/http/openai/api_error.hpp"
+#include "actors/http/fields/api_error.hpp"
 #include "actors/http/openai/request.hpp"
 #include "actors/messages/edit_messages.hpp"
 #include "runtime/document/text_document.hpp"

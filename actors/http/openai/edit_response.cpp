@@ -1,6 +1,6 @@
 #include "actors/http/openai/edit_response.hpp"
 
-#include "actors/http/openai/json.hpp"
+#include "actors/http/fields/json.hpp"
 #include "actors/http/openai/response.hpp"
 
 namespace redline::api {

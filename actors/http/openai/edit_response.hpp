@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "actors/http/openai/api_error.hpp"
+#include "actors/http/fields/api_error.hpp"
 #include "actors/http/openai/edit_request.hpp"
 #include "actors/messages/edit_messages.hpp"
 

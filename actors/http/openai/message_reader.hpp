@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "actors/http/openai/field_reader.hpp"
+#include "actors/http/fields/field_reader.hpp"
 #include "actors/http/openai/request.hpp"
 
 namespace redline::api {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "actors/http/openai/json.hpp"
+#include "actors/http/fields/json.hpp"
 #include "actors/http/openai/response.hpp"
 
 /// Answers of /completion and /infill in the shape of llama.cpp's server, by which its own editors' plugins read them.

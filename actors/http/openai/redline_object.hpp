@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "actors/http/openai/field_reader.hpp"
+#include "actors/http/fields/field_reader.hpp"
 #include "actors/http/openai/request.hpp"
 
 namespace redline::api {

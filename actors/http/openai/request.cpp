@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "actors/http/openai/field_reader.hpp"
+#include "actors/http/fields/field_reader.hpp"
 #include "actors/http/openai/message_reader.hpp"
 #include "actors/http/openai/redline_object.hpp"
 #include "actors/http/openai/tool_fields.hpp"

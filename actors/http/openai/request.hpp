@@ -11,8 +11,8 @@
 #include <variant>
 #include <vector>
 
-#include "actors/http/openai/api_error.hpp"
-#include "actors/http/openai/json.hpp"
+#include "actors/http/fields/api_error.hpp"
+#include "actors/http/fields/json.hpp"
 #include "runtime/base/size_limits.hpp"
 #include "runtime/draft/draft_options.hpp"
 #include "runtime/kv/eviction.hpp"

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "actors/http/fields/api_error.hpp"
+#include "actors/http/fields/json.hpp"
 #include "actors/http/openai/answer_writer.hpp"
-#include "actors/http/openai/api_error.hpp"
 #include "actors/http/openai/event_id.hpp"
-#include "actors/http/openai/json.hpp"
 #include "actors/http/openai/request.hpp"
 #include "runtime/base/hash.hpp"
 #include "runtime/base/ids.hpp"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "actors/http/openai/field_reader.hpp"
+#include "actors/http/fields/field_reader.hpp"
 #include "actors/http/openai/request.hpp"
 
 // What the readers of other APIs have in common: each makes OpenAI's chat request of its own, which is then read like

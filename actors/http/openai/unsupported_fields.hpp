@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "actors/http/openai/api_error.hpp"
-#include "actors/http/openai/field_reader.hpp"
-#include "actors/http/openai/json.hpp"
+#include "actors/http/fields/api_error.hpp"
+#include "actors/http/fields/field_reader.hpp"
+#include "actors/http/fields/json.hpp"
 #include "actors/http/openai/request.hpp"
 
 namespace redline::api {

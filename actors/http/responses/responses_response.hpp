@@ -2,8 +2,8 @@
 
 #include <memory>
 
+#include "actors/http/fields/json.hpp"
 #include "actors/http/openai/answer_writer.hpp"
-#include "actors/http/openai/json.hpp"
 #include "actors/http/openai/response.hpp"
 
 namespace redline::responses {

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string>
 
-#include "actors/http/openai/api_error.hpp"
+#include "actors/http/fields/api_error.hpp"
 #include "actors/messages/http_messages.hpp"
 
 namespace redline::actors {

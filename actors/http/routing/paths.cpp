@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "actors/http/openai/field_reader.hpp"
+#include "actors/http/fields/field_reader.hpp"
 
 namespace redline::actors {
 

@@ -9,8 +9,8 @@
 #include <random>
 
 #include "actors/cli/command.hpp"
+#include "actors/cli/flags/model_flags.hpp"
 #include "actors/cli/local_runner.hpp"
-#include "actors/cli/model_flags.hpp"
 #include "actors/node/engine.hpp"
 #include "bench/studies/cache/evict_study.hpp"
 #include "bench/studies/common/edit_corpus.hpp"

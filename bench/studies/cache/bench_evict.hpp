@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/cli/model_flags.hpp"
+#include "actors/cli/flags/model_flags.hpp"
 #include "bench/studies/common/names.hpp"
 
 namespace redline::studies {

@@ -12,7 +12,7 @@
 #include <random>
 
 #include "actors/cli/command.hpp"
-#include "actors/cli/model_flags.hpp"
+#include "actors/cli/flags/model_flags.hpp"
 #include "actors/cli/progress_line.hpp"
 #include "actors/editing/kv_estimate.hpp"
 #include "bench/studies/cache/cached_log.hpp"

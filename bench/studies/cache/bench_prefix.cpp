@@ -8,8 +8,8 @@
 #include <random>
 
 #include "actors/cli/command.hpp"
+#include "actors/cli/flags/model_flags.hpp"
 #include "actors/cli/local_runner.hpp"
-#include "actors/cli/model_flags.hpp"
 #include "actors/node/engine.hpp"
 #include "bench/studies/common/json_file.hpp"
 

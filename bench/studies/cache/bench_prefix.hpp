@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "actors/cli/model_flags.hpp"
+#include "actors/cli/flags/model_flags.hpp"
 #include "bench/studies/common/names.hpp"
 
 namespace redline::studies {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <random>
 
-#include "kernels/memory.hpp"
+#include "kernels/machine/memory.hpp"
 #include "runtime/base/assert.hpp"
 #include "runtime/kv/page_table.hpp"
 

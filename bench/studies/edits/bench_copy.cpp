@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "actors/cli/command.hpp"
+#include "actors/cli/flags/model_flags.hpp"
 #include "actors/cli/forward_probe.hpp"
 #include "actors/cli/local_runner.hpp"
-#include "actors/cli/model_flags.hpp"
 #include "actors/node/engine.hpp"
 #include "bench/studies/common/answer_replay.hpp"
 #include "bench/studies/common/json_file.hpp"

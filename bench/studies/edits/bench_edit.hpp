@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "actors/cli/generation_flags.hpp"
-#include "actors/cli/model_flags.hpp"
+#include "actors/cli/flags/generation_flags.hpp"
+#include "actors/cli/flags/model_flags.hpp"
 #include "bench/studies/common/names.hpp"
 
 namespace redline::studies {

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "actors/cli/command.hpp"
-#include "actors/cli/model_flags.hpp"
+#include "actors/cli/flags/model_flags.hpp"
 #include "actors/cli/progress_line.hpp"
 #include "bench/studies/common/json_file.hpp"
 #include "runtime/kv/page_table.hpp"

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "actors/cli/command.hpp"
-#include "actors/cli/command_line.hpp"
+#include "actors/cli/flags/command_line.hpp"
 #include "tests/support/command_call.hpp"
 
 namespace redline::actors::cli {

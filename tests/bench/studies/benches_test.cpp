@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "actors/cli/command.hpp"
-#include "actors/cli/generation_flags.hpp"
+#include "actors/cli/flags/generation_flags.hpp"
 #include "bench/studies/commands.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/test_data.hpp"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "actors/http/openai/json.hpp"
+#include "actors/http/fields/json.hpp"
 
 namespace redline::ollama {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "actors/http/openai/json.hpp"
+#include "actors/http/fields/json.hpp"
 
 namespace redline::responses {
 namespace {

@@ -1,0 +1,139 @@
+#include "actors/cli/flags/config_file.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <regex>
+#include <sstream>
+#include <string_view>
+
+#include "runtime/base/hex.hpp"
+
+namespace redline::actors::cli {
+namespace {
+
+constexpr std::size_t file_bytes_max = 64 * 1024;
+constexpr std::size_t line_bytes_max = 4096;
+constexpr std::ptrdiff_t nesting_max = 4;  // sections are a command and its subcommand
+constexpr std::size_t shown_bytes_max = 80;
+
+std::string trimmed(std::string_view text) {
+  const auto begin = text.find_first_not_of(" \t\r\n");
+  if (begin == std::string_view::npos) return {};
+  return std::string(text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1));
+}
+
+bool is_too_deep(std::string_view name) { return std::count(name.begin(), name.end(), '.') >= nesting_max; }
+
+class limited_toml : public CLI::ConfigTOML {
+ public:
+  explicit limited_toml(std::shared_ptr<config_lines> lines) : lines_(std::move(lines)) {}
+
+  std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
+    std::string text(file_bytes_max + 1, '\0');
+    input.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<std::size_t>(input.gcount()));
+    *lines_ = read_config_lines(text);
+    if (lines_->complaint) throw CLI::ConfigError(*lines_->complaint);
+    std::istringstream checked(text);
+    return CLI::ConfigTOML::from_config(checked);
+  }
+
+ private:
+  std::shared_ptr<config_lines> lines_;
+};
+
+/// The parser's words in ours.
+std::string reword(const std::string& complaint) {
+  std::smatch part;
+  if (std::regex_match(complaint, part, std::regex("Value (.*) not in range (\\S+) to (\\S+)"))) {
+    return "expected a number from " + part.str(2) + " to " + part.str(3);
+  }
+  if (std::regex_match(complaint, part, std::regex("(.*) not in \\{(.*)\\}"))) return "expected one of " + part.str(2);
+  return complaint;
+}
+
+}  // namespace
+
+config_lines read_config_lines(const std::string& text) {
+  config_lines out;
+  const auto complain = [&](std::size_t line, const std::string& why) {
+    out.complaint = "line " + std::to_string(line) + ": " + why;
+  };
+  if (text.size() > file_bytes_max) {
+    out.complaint = "expected at most " + std::to_string(file_bytes_max) + " bytes, found more";
+    return out;
+  }
+  std::istringstream input(text);
+  std::string section;
+  std::size_t number = 0;
+  for (std::string line; !out.complaint && std::getline(input, line);) {
+    ++number;
+    if (line.size() > line_bytes_max) {
+      complain(number, "expected at most " + std::to_string(line_bytes_max) + " bytes in a line, found " +
+                           std::to_string(line.size()));
+      break;
+    }
+    line = trimmed(line);
+    if (line.empty() || line.front() == '#' || line.front() == ';') continue;
+    const bool opens_section = line.front() == '[' && line.find('=') == std::string::npos;
+    if (opens_section && line.back() != ']') {
+      complain(number, "expected a section such as [serve], found " + quote_bytes(line, shown_bytes_max));
+    } else if (opens_section) {
+      section = trimmed(std::string_view(line).substr(1, line.size() - 2));
+      out.entries.push_back({number, section, {}, {}});
+    } else {
+      const auto equals = line.find('=');
+      out.entries.push_back({number, section, trimmed(std::string_view(line).substr(0, equals)),
+                             equals == std::string::npos ? "" : trimmed(std::string_view(line).substr(equals + 1))});
+    }
+    if (!out.complaint && (is_too_deep(section) || is_too_deep(out.entries.back().key))) {
+      complain(number, "expected names of at most " + std::to_string(nesting_max) + " parts, found " +
+                           quote_bytes(line, shown_bytes_max));
+    }
+  }
+  return out;
+}
+
+void config_file::attach(CLI::App& app) {
+  app_ = &app;
+  app.config_formatter(std::make_shared<limited_toml>(lines_));
+}
+
+std::string config_file::place(const config_entry& entry) const {
+  const auto show = [](const std::string& text) { return escape_bytes(text, shown_bytes_max); };
+  const std::string what =
+      entry.key.empty() ? "[" + show(entry.section) + "]" : show(entry.key) + " = " + show(entry.value);
+  return app_->get_config_ptr()->as<std::string>() + ":" + std::to_string(entry.line) + ": " + what + ": ";
+}
+
+std::optional<std::string> config_file::explain(const std::string& what, std::span<char* const> arguments) const {
+  if (lines_->complaint) {
+    if (what != *lines_->complaint) return std::nullopt;
+    return app_->get_config_ptr()->as<std::string>() + ": " + what;
+  }
+  constexpr std::string_view unknown = "INI was not able to parse ";
+  if (what.starts_with(unknown)) {
+    std::string name = what.substr(unknown.size());
+    if (name.ends_with(".++") || name.ends_with(".--")) name.resize(name.size() - 3);
+    for (const config_entry& e : lines_->entries) {
+      const std::string full = e.section.empty() ? e.key : e.section + (e.key.empty() ? "" : "." + e.key);
+      if (full != name) continue;
+      return place(e) + (e.key.empty() ? "expected the name of a command"
+                                       : "expected an option of the command (its --help lists them), without the '--'");
+    }
+    return std::nullopt;
+  }
+  const auto colon = what.find(": ");
+  if (!what.starts_with("--") || colon == std::string::npos) return std::nullopt;
+  const std::string flag = what.substr(0, colon);
+  const auto is_it = [&](const char* argument) {
+    return argument == flag || std::string_view(argument).starts_with(flag + "=");
+  };
+  if (std::any_of(arguments.begin(), arguments.end(), is_it)) return std::nullopt;
+  const auto at = std::find_if(lines_->entries.rbegin(), lines_->entries.rend(),
+                               [&](const config_entry& e) { return "--" + e.key == flag; });
+  if (at == lines_->entries.rend()) return std::nullopt;
+  return place(*at) + reword(what.substr(colon + 2));
+}
+
+}  // namespace redline::actors::cli

@@ -1,0 +1,136 @@
+#include "actors/cli/flags/generation_flags.hpp"
+
+#include "actors/serving/constrained_output.hpp"
+
+namespace redline::actors::cli {
+
+method_flags::method_flags() : copy_confidence_min(copy_options{}.confidence_min) {}
+
+void add_method_flags(command c, method_flags& flags, bool with_copy) {
+  std::vector<std::string> names{"auto", "regular", "lookup", "assisted", "blazedit", "prediction"};
+  if (with_copy) {
+    names.emplace_back("copy");
+    c.add("--copy-trust", flags.copy_trust,
+          "copy: whether a span is copied because the program says so (forced), as far as the model agrees "
+          "(verified), "
+          "or forced where its anchors are right or the model is sure of its numbers (auto)")
+        .one_of({"forced", "verified", "auto"})
+        .group("Drafting");
+    c.add("--copy-spans", flags.copy_spans,
+          "copy: whether a copied span is counted in lines, in tokens, or as the model likes")
+        .one_of({"lines", "tokens", "both"})
+        .group("Drafting");
+    c.add("--copy-confidence-min", flags.copy_confidence_min,
+          "copy: auto without anchors forces a span whose numbers the model gives this probability")
+        .range(0.0, 1.0)
+        .group("Drafting");
+    c.add_flag("--copy-anchors", flags.copy_anchors,
+               "copy: each span of lines also says how its first and last line begin")
+        .group("Drafting");
+  }
+  c.add("--method", flags.method,
+        std::string("How drafts are made; the output is the same bytes with each. auto: learns in every answer which "
+                    "pays") +
+            (with_copy ? ". copy: the model writes what to copy and what is new" : ""))
+      .one_of(names)
+      .group("Drafting");
+  add_drafting_flags(c, flags);
+}
+
+void add_drafting_flags(command c, method_flags& flags) {
+  c.add("--max-matching-ngram-size", flags.options.max_matching_ngram_size,
+        "lookup, blazedit, prediction, auto: most tokens of the text's end that are looked for earlier in it")
+      .range(1, 64)
+      .group("Drafting");
+  c.add("--lookup-tokens", flags.options.lookup_tokens_max, "lookup, prediction, auto: most tokens of a draft")
+      .range(1, 512)
+      .group("Drafting");
+  c.add("--assisted-tokens", flags.options.assisted_tokens_max, "assisted: most tokens of a draft")
+      .range(1, 512)
+      .group("Drafting");
+  c.add("--confidence-min", flags.options.confidence_min, "assisted: the draft stops below this probability")
+      .range(0.0, 1.0)
+      .group("Drafting");
+  c.add("--micro-draft-tokens", flags.options.micro_draft_tokens,
+        "blazedit: most tokens that are looked up for one pass of the draft model")
+      .range(1, 512)
+      .group("Drafting");
+  c.add("--max-num-run", flags.options.max_num_run,
+        "blazedit: most passes of the draft model for one of the target model")
+      .range(1, 64)
+      .group("Drafting");
+}
+
+void add_eviction_flags(command c, eviction_flags& flags) {
+  c.add("--eviction", flags.policy,
+        "At the end of the window: off ends the answer; the others let the oldest tokens go and compute the rest "
+        "again (reevaluate), turn its keys in place (shift) or count them as moved (lazy)")
+      .one_of({"off", "reevaluate", "shift", "lazy"})
+      .group("Window");
+  c.add("--n-keep", flags.n_keep,
+        "How many of the first tokens always stay; not given: the prompt, of a conversation without its older turns, "
+        "which may go")
+      .group("Window");
+  c.add("--n-discard", flags.n_discard,
+        "How many tokens go at a time; not given: half of those that may go, up to the end of a line")
+      .range(1, 1 << 24)
+      .group("Window");
+  c.add("--n-ctx", flags.n_ctx, "Tokens of the window; 0: the context").group("Window");
+}
+
+kv::eviction_options to_eviction_options(const eviction_flags& flags) {
+  return {.policy = kv::parse_eviction_policy(flags.policy).value_or(kv::eviction_policy::off),
+          .n_keep = flags.n_keep,
+          .n_discard = flags.n_discard,
+          .n_ctx = flags.n_ctx};
+}
+
+copy_options to_copy_options(const method_flags& flags) {
+  return {.trust = parse_copy_trust(flags.copy_trust).value_or(copy_trust::forced),
+          .line_spans = flags.copy_spans != "tokens",
+          .token_spans = flags.copy_spans != "lines",
+          .anchors = flags.copy_anchors,
+          .confidence_min = flags.copy_confidence_min};
+}
+
+result<draft::draft_options> to_draft_options(const method_flags& flags, bool has_draft_model) {
+  draft::draft_options options = flags.options;
+  const std::string name = flags.method == "copy" ? "lookup" : flags.method;
+  if ((name == "assisted" || name == "blazedit") && !has_draft_model) {
+    return failure{errc::invalid_argument, "method " + name + " needs a draft model (--draft)"};
+  }
+  for (std::uint8_t i = 0; i < static_cast<std::uint8_t>(draft::method::last_); ++i) {
+    if (name_of(static_cast<draft::method>(i)) == name) options.how = static_cast<draft::method>(i);
+  }
+  return options;
+}
+
+std::string_view name_of(draft::method how) {
+  switch (how) {
+    case draft::method::regular:
+      return "regular";
+    case draft::method::lookup:
+      return "lookup";
+    case draft::method::assisted:
+      return "assisted";
+    case draft::method::blazedit:
+      return "blazedit";
+    case draft::method::prediction:
+      return "prediction";
+    case draft::method::automatic:
+      return "auto";
+    case draft::method::last_:
+      break;
+  }
+  return "?";
+}
+
+std::vector<std::string> method_names() {
+  std::vector<std::string> names;
+  for (std::uint8_t i = 0; i < static_cast<std::uint8_t>(draft::method::last_); ++i) {
+    names.emplace_back(name_of(static_cast<draft::method>(i)));
+  }
+  return names;
+}
+
+}  // namespace redline::actors::cli

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "actors/cli/flags/command_line.hpp"
+#include "runtime/base/result.hpp"
+#include "runtime/draft/draft_options.hpp"
+#include "runtime/kv/eviction.hpp"
+
+namespace redline::actors {
+struct copy_options;
+}
+
+namespace redline::actors::cli {
+
+/// How drafts are made, and of --method copy how programs are.
+struct method_flags {
+  method_flags();
+
+  std::string method = "auto";
+  std::string copy_trust = "forced";  // with method copy, as the next three
+  std::string copy_spans = "lines";
+  bool copy_anchors = false;
+  float copy_confidence_min;
+  draft::draft_options options;
+};
+/// with_copy: --method copy as well, which asks for a program over the file instead of the file.
+void add_method_flags(command c, method_flags& flags, bool with_copy = false);
+/// The same without --method.
+void add_drafting_flags(command c, method_flags& flags);
+/// Of --method copy.
+copy_options to_copy_options(const method_flags& flags);
+/// Fails for a method that needs a draft model when there is none.
+result<draft::draft_options> to_draft_options(const method_flags& flags, bool has_draft_model);
+std::string_view name_of(draft::method how);
+/// Of every method there is.
+std::vector<std::string> method_names();
+
+/// What happens at the end of the window.
+struct eviction_flags {
+  std::string policy = "off";
+  std::optional<std::uint32_t> n_keep, n_discard;
+  std::uint32_t n_ctx = 0;
+};
+void add_eviction_flags(command c, eviction_flags& flags);
+kv::eviction_options to_eviction_options(const eviction_flags& flags);
+
+}  // namespace redline::actors::cli

@@ -1,0 +1,80 @@
+#include "actors/cli/flags/model_flags.hpp"
+
+#include "actors/node/cost_cache.hpp"
+#include "actors/node/engine.hpp"
+
+namespace redline::actors::cli {
+
+void add_model_flags(command c, model_flags& flags, bool model_required) {
+  add_model_file_flag(c, flags).require(model_required);
+  add_draft_file_flag(c, flags);
+  add_draft_context_flag(c, flags);
+  add_memory_flags(c, flags);
+  add_draft_length_flag(c, flags);
+}
+
+option add_model_file_flag(command c, model_flags& flags) {
+  return c.add("-m,--model", flags.model, "The model, a GGUF file").existing_file().require().group("Models");
+}
+
+void add_draft_file_flag(command c, model_flags& flags) {
+  c.add("-d,--draft", flags.draft, "Draft model, a GGUF file with the same vocabulary").existing_file().group("Models");
+}
+
+void add_draft_context_flag(command c, model_flags& flags) {
+  c.add(
+       "--draft-context", flags.draft_context,
+       "Most tokens that the draft model reads: of a longer text the beginning, the part that is being copied, and the "
+       "end; 0: the model's context")
+      .range(0, 1 << 24)
+      .group("Models");
+}
+
+void add_memory_flags(command c, model_flags& flags) {
+  c.add("--kv", flags.kv, "Type of cached keys and values").one_of({"f32", "f16", "bf16", "q8_0"}).group("Models");
+  add_threads_flag(c, flags.threads)
+      .describe("Compute threads per model; 0: the CPUs this process may use")
+      .group("Models");
+  c.add("--context", flags.context, "Most tokens of prompt and answer; 0: the model's").group("Models");
+  c.add("--kv-mib", flags.kv_mib,
+        "Memory for cached keys and values per model, MiB; 0: a quarter of what this process may use")
+      .group("Models");
+}
+
+void add_draft_length_flag(command c, model_flags& flags) {
+  c.add("--draft-length", flags.draft_length,
+        "How much of a draft a pass verifies. adaptive: the tokens that are expected to save more time than they cost "
+        "on "
+        "this machine; whole: as many as fit")
+      .one_of({"adaptive", "whole"})
+      .group("Drafting");
+}
+
+option add_threads_flag(command c, std::uint32_t& threads) {
+  return c.add("--threads", threads, "Compute threads; 0: the CPUs this process may use").range(0, 1024);
+}
+
+result<kernels::element_type> parse_kv_type(std::string_view name) {
+  for (const kernels::element_type type : kernels::all_element_types) {
+    if (kernels::name_of(type) == name) return type;
+  }
+  return failure{errc::invalid_argument,
+                 "keys and values: expected f32, f16 or bf16, found '" + std::string(name) + "'"};
+}
+
+result<engine_options> to_engine_options(const model_flags& flags) {
+  engine_options options;
+  options.target_path = flags.model;
+  options.draft_path = flags.draft;
+  options.draft_context = flags.draft_context;
+  REDLINE_TRY_ASSIGN(options.kv, parse_kv_type(flags.kv));
+  options.threads = flags.threads;
+  options.context_max = flags.context;
+  options.kv_bytes_max = flags.kv_mib << 20;
+  options.whole_drafts = flags.draft_length == "whole";
+  options.measuring_max = microseconds{2'000'000};
+  options.cost_folder = cost_cache::usual_folder();
+  return options;
+}
+
+}  // namespace redline::actors::cli

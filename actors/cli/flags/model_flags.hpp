@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "actors/cli/flags/command_line.hpp"
+#include "runtime/base/result.hpp"
+
+namespace redline::actors {
+struct engine_options;
+}
+namespace redline::kernels {
+enum class element_type : std::uint8_t;
+}
+
+namespace redline::actors::cli {
+
+/// What the commands that load models have in common.
+struct model_flags {
+  std::string model;
+  std::string draft;
+  std::uint32_t draft_context = 0;
+  std::string kv = "f16";
+  std::uint32_t threads = 0;
+  std::uint32_t context = 0;
+  std::uint64_t kv_mib = 0;
+  std::string draft_length = "adaptive";
+};
+void add_model_flags(command c, model_flags& flags, bool model_required = true);
+/// Parts of it: --model; --draft; --draft-context; --kv, --threads, --context, --kv-mib; --draft-length.
+option add_model_file_flag(command c, model_flags& flags);
+void add_draft_file_flag(command c, model_flags& flags);
+void add_draft_context_flag(command c, model_flags& flags);
+void add_memory_flags(command c, model_flags& flags);
+void add_draft_length_flag(command c, model_flags& flags);
+result<engine_options> to_engine_options(const model_flags& flags);
+
+/// --threads, 0 for the CPUs that this process may use.
+option add_threads_flag(command c, std::uint32_t& threads);
+/// "f32", "f16" or "bf16".
+result<kernels::element_type> parse_kv_type(std::string_view name);
+
+}  // namespace redline::actors::cli

@@ -1,0 +1,67 @@
+#include "actors/cli/flags/config_file.hpp"
+
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <fstream>
+
+#include "actors/cli/command.hpp"
+#include "actors/cli/flags/command_line.hpp"
+#include "tests/support/command_call.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace redline::actors::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+void add_probe(CLI::App& app, int& exit_code) {
+  static std::uint32_t size = 1;
+  static std::string colour = "red";
+  const command c(app, "probe", "");
+  c.add("--size", size, "").range(1, 10);
+  c.add("--colour", colour, "").one_of({"red", "blue"});
+  c.on_run(exit_code, [] { return size == 7 && colour == "blue" ? 0 : 1; });
+}
+
+test::command_result probe(const std::string& text, const std::string& flags = "") {
+  const test::temporary_folder folder;
+  std::ofstream(folder / "redline.toml") << text;
+  return test::call_command(add_probe, "--config " + (folder / "redline.toml") + " probe " + flags);
+}
+
+TEST(config_file, gives_options_their_values) {
+  EXPECT_EQ(probe("# a comment\n[probe]\nsize = 7\ncolour = \"blue\"\n").exit_code, 0);
+}
+
+TEST(config_file, a_wrong_value_is_named_with_its_line_and_what_was_expected) {
+  const auto out_of_range = probe("[probe]\ncolour = \"blue\"\nsize = 11\n");
+  EXPECT_EQ(out_of_range.exit_code, exit_usage);
+  EXPECT_THAT(out_of_range.error, HasSubstr("redline.toml:3: size = 11: expected a number from 1 to 10\n"));
+  EXPECT_THAT(probe("\n[probe]\nsize = many\n").error,
+              HasSubstr("redline.toml:3: size = many: expected a number from 1 to 10\n"));
+  EXPECT_THAT(probe("[probe]\ncolour = \"green\"\n").error, HasSubstr(":2: colour = \"green\": expected one of "));
+  EXPECT_THAT(probe("[probe]\nsizes = 3\n").error, HasSubstr(":2: sizes = 3: expected an option of the command"));
+  EXPECT_THAT(probe("[prob]\nsize = 3\n").error, HasSubstr(":1: [prob]: expected the name of a command"));
+  EXPECT_THAT(probe("\n\n[probe\nsize = 3\n").error, HasSubstr("line 3: expected a section such as [serve]"));
+}
+
+TEST(config_file, what_the_command_line_says_is_not_blamed_on_the_file) {
+  const auto r = probe("[probe]\nsize = 3\n", "--size 11");
+  EXPECT_EQ(r.exit_code, exit_usage);
+  EXPECT_EQ(r.error.find("redline.toml"), std::string::npos) << r.error;
+  EXPECT_THAT(r.error, HasSubstr("--size"));
+}
+
+// The parser's memory grows with the square of the nesting: forty thousand parts took 24 GB.
+TEST(config_file, deep_nesting_and_large_files_are_refused_before_they_are_parsed) {
+  std::string deep = "a";
+  for (int i = 0; i < 1500; ++i) deep += ".a";
+  EXPECT_THAT(probe("[" + deep + "]\n").error, HasSubstr("line 1: expected names of at most 4 parts"));
+  EXPECT_THAT(probe("[probe]\n" + deep + " = 1\n").error, HasSubstr("line 2: expected names of at most 4 parts"));
+  EXPECT_THAT(probe("[" + std::string(80'000, 'a') + "]\n").error, HasSubstr("expected at most 65536 bytes"));
+  EXPECT_THAT(probe("[" + std::string(5'000, 'a') + "]\n").error, HasSubstr("line 1: expected at most 4096 bytes"));
+}
+
+}  // namespace
+}  // namespace redline::actors::cli
