@@ -1,18 +1,61 @@
-// Runs a fuzz target without libFuzzer: its seeds, then mutations, for REDLINE_FUZZ_SECONDS (default 1) or until there
-// were REDLINE_FUZZ_COUNT. REDLINE_FUZZ_SEED (default 1) chooses which: the same seed gives the same every time. An
-// abort or a sanitizer's report fails the test; the input is saved in fuzz_crash.bin.
+// Runs a fuzz target without libFuzzer, which GCC does not have: its seeds, then mutations, for REDLINE_FUZZ_SECONDS
+// (default 1) or until there were REDLINE_FUZZ_COUNT. REDLINE_FUZZ_SEED (default 1) chooses which: the same seed gives
+// the same every time. An abort or a sanitizer's report fails the test; the input is saved in fuzz_crash.bin.
+//
+// Where the code was compiled with -fsanitize-coverage=trace-pc (preset fuzz), an input that takes a new branch, or one
+// a new order of magnitude of times, is mutated further, and kept in the folder REDLINE_FUZZ_CORPUS for the next run.
 #include "tests/fuzz/driver.hpp"
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <random>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace {
+
+/// How often each place in the code was passed with this input; places are hashed. Empty without trace-pc.
+std::array<std::uint8_t, 1 << 16> passed{};
+
+}  // namespace
+
+extern "C" __attribute__((no_sanitize_coverage, no_sanitize("address", "undefined"))) void __sanitizer_cov_trace_pc() {
+  const auto place = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0));
+  std::uint8_t& times = passed[(place ^ place >> 16) % passed.size()];
+  if (times < 255) ++times;
+}
+
+namespace {
+
+/// Which places were passed by any input so far, and how often to the order of magnitude.
+class coverage {
+ public:
+  /// Adds what was passed since the last call; true when something of it is new.
+  bool grow() {
+    bool grew = false;
+    for (std::size_t i = 0; i < passed.size(); ++i) {
+      if (passed[i] == 0) continue;
+      const auto level = static_cast<std::uint8_t>(1 << (std::bit_width(passed[i]) - 1));
+      grew = grew || (seen_[i] & level) == 0;
+      count_ += seen_[i] == 0 ? 1 : 0;
+      seen_[i] |= level;
+    }
+    return grew;
+  }
+  [[nodiscard]] std::size_t count() const { return count_; }
+
+ private:
+  std::array<std::uint8_t, passed.size()> seen_{};
+  std::size_t count_ = 0;
+};
 
 std::string current;
 
@@ -76,7 +119,30 @@ class mutator {
 
 void feed(std::string input) {
   current = std::move(input);
+  passed.fill(0);
   LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(current.data()), current.size());
+}
+
+// Small inputs are tried faster and say more.
+constexpr std::size_t kept_bytes_max = 4096;
+constexpr std::size_t kept_count_max = 20'000;
+
+void read_corpus(const std::filesystem::path& folder, std::vector<std::string>& to) {
+  std::filesystem::create_directories(folder);
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  for (const auto& file : files) {
+    std::ifstream in(file, std::ios::binary);
+    to.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+  }
+}
+
+/// Under a name that depends on the bytes alone.
+void keep_in(const std::filesystem::path& folder, const std::string& input) {
+  char name[24];
+  std::snprintf(name, sizeof name, "%016llx", static_cast<unsigned long long>(std::hash<std::string>()(input)));
+  std::ofstream(folder / name, std::ios::binary) << input;
 }
 
 }  // namespace
@@ -91,15 +157,28 @@ int main() {
   const auto most = static_cast<std::uint64_t>(asked("REDLINE_FUZZ_COUNT", 1e18));
   const auto seed = static_cast<std::uint32_t>(asked("REDLINE_FUZZ_SEED", 1));
   const auto begin = std::chrono::steady_clock::now();
-  const auto pool = redline::fuzz::seeds();
+  auto pool = redline::fuzz::seeds();
+  const std::size_t seeds = pool.size();
+  const char* corpus = std::getenv("REDLINE_FUZZ_CORPUS");
+  if (corpus != nullptr) read_corpus(corpus, pool);
+  coverage covered;
+  feed({});
+  for (const std::string& s : pool) {
+    feed(s);
+    covered.grow();
+  }
+  const std::size_t known = pool.size();
   std::uint64_t count = 0;
   std::chrono::duration<double> took{0};
-  feed({});
-  for (const std::string& s : pool) feed(s);
   for (mutator m(pool, seed); count < most && took < limit; ++count) {
     feed(m.next());
+    if (covered.grow() && current.size() <= kept_bytes_max && pool.size() < kept_count_max) {
+      if (corpus != nullptr) keep_in(corpus, current);
+      pool.push_back(current);
+    }
     took = std::chrono::steady_clock::now() - begin;
   }
-  std::printf("%llu mutations of %zu seeds, %.0f a second, seed %u\n", static_cast<unsigned long long>(count),
-              pool.size(), static_cast<double>(count) / took.count(), seed);
+  std::printf("%llu mutations of %zu seeds and %zu kept inputs, %.0f a second, seed %u; %zu places, %zu new inputs\n",
+              static_cast<unsigned long long>(count), seeds, known - seeds, static_cast<double>(count) / took.count(),
+              seed, covered.count(), pool.size() - known);
 }

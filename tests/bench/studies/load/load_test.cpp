@@ -209,7 +209,9 @@ TEST(load_client, asks_a_conversation_in_turns_with_time_to_think_and_what_was_s
             EXPECT_EQ(before[t].answer, "answer " + std::to_string(mine[t]));
           }
           const auto now = std::chrono::steady_clock::now();
-          if (!mine.empty()) EXPECT_GE(now - answered[plan[i].session], std::chrono::duration<double>(plan[i].think));
+          if (!mine.empty()) {
+            EXPECT_GE(now - answered[plan[i].session], std::chrono::duration<double>(plan[i].think));
+          }
           answered[plan[i].session] = now;
           mine.push_back(i);
           return load_row{.text = "answer " + std::to_string(i)};

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/kv/page_pool.hpp"
+#include "runtime/kv/page_table.hpp"
+
+namespace redline::test {
+
+/// Four page tables over one pool beside an obvious model of them: a list of tokens for each table, and for each slot
+/// the key that was last written to it. `wrong` says where the two differ.
+class plain_pages {
+ public:
+  explicit plain_pages(std::uint32_t pages)
+      : pool(pages), tables(4), storage_(std::size_t{pages} * kv::page_tokens), model_(4) {}
+
+  kv::page_pool pool;
+  std::vector<kv::page_table> tables;
+
+  /// False when the table takes tokens without room for them, or refuses some that fit.
+  [[nodiscard]] bool insert(std::size_t t, std::uint32_t at, std::uint32_t count) {
+    const bool fits = tables[t].pages_needed(pool, count) <= pool.free_count();
+    if (tables[t].insert(pool, at, count) != fits) return false;
+    if (!fits) return true;
+    auto& tokens = model_[t];
+    const bool exact = at == 0 || tokens[at - 1].exact;
+    const auto where = places(t);
+    for (std::uint32_t i = at; i < at + count; ++i) {
+      tokens.insert(tokens.begin() + i, token{++last_id_, i, exact});
+      storage_[where[i].first] = {last_id_, std::int64_t{i} - where[i].second};
+    }
+    return true;
+  }
+  void splice(std::size_t t, std::uint32_t at, std::uint32_t removed, std::int32_t shift) {
+    tables[t].splice(pool, at, removed, shift);
+    auto& tokens = model_[t];
+    tokens.erase(tokens.begin() + at, tokens.begin() + at + removed);
+    for (std::size_t i = at; i < tokens.size(); ++i) {
+      tokens[i].position += shift;
+      tokens[i].exact = false;
+    }
+  }
+  void truncate(std::size_t t, std::uint32_t keep) {
+    tables[t].truncate(pool, keep);
+    if (keep < model_[t].size()) model_[t].resize(keep);
+  }
+  void apply(const std::vector<kv::token_move>& moves) {
+    for (const kv::token_move& m : moves) {
+      for (std::uint32_t i = 0; i < m.count; ++i) {
+        const slot from = storage_[m.from_slot + i];
+        storage_[m.to_slot + i] = {from.id, from.position + m.turn};
+      }
+    }
+  }
+  void share(std::size_t from, std::size_t to) {
+    truncate(to, 0);
+    for (std::uint32_t i = 0; const auto page = tables[from].whole_page(i); ++i) {
+      tables[to].append_shared(pool, *page);
+      const auto first = model_[from].begin() + i * kv::page_tokens;
+      model_[to].insert(model_[to].end(), first, first + kv::page_tokens);
+    }
+  }
+  void clear() {
+    for (std::size_t t = 0; t < tables.size(); ++t) truncate(t, 0);
+  }
+
+  /// Empty when the tables hold what the model holds. Aborts where one contradicts itself.
+  [[nodiscard]] std::string wrong() const {
+    pool.check_integrity();
+    std::set<std::uint32_t> held;
+    for (std::size_t t = 0; t < tables.size(); ++t) {
+      tables[t].check_integrity();
+      const std::string name = "table " + std::to_string(t);
+      const auto where = places(t);
+      if (where.size() != model_[t].size()) return name + " has another number of tokens";
+      std::uint32_t exact_count = 0;
+      for (std::size_t i = 0; i < where.size(); ++i) {
+        const auto [at, offset] = where[i];
+        const token& expected = model_[t][i];
+        if (storage_[at].id != expected.id) return name + ", token " + std::to_string(i) + " is another token";
+        if (storage_[at].position + offset != expected.position)
+          return name + ", token " + std::to_string(i) + " is at another position";
+        exact_count += expected.exact ? 1 : 0;
+        held.insert(at / kv::page_tokens);
+      }
+      if (tables[t].exact_count() != exact_count) return name + " has another number of exact tokens";
+    }
+    return pool.free_count() == pool.pages_count() - held.size() ? "" : "a page is held that holds no token";
+  }
+
+ private:
+  struct token {
+    std::uint64_t id = 0;
+    std::int64_t position = 0;
+    bool exact = true;
+  };
+  /// Whose key it holds, and the position of its rotation.
+  struct slot {
+    std::uint64_t id = 0;
+    std::int64_t position = 0;
+  };
+
+  /// The slots of the table's tokens with the offsets of their pieces.
+  [[nodiscard]] std::vector<std::pair<std::uint32_t, std::int32_t>> places(std::size_t t) const {
+    std::vector<std::pair<std::uint32_t, std::int32_t>> all;
+    for (const kv::piece& p : tables[t].pieces()) {
+      for (std::uint32_t i = 0; i < p.count; ++i) all.emplace_back(p.first_slot + i, p.offset);
+    }
+    return all;
+  }
+
+  std::vector<slot> storage_;
+  std::vector<std::vector<token>> model_;
+  std::uint64_t last_id_ = 0;
+};
+
+}  // namespace redline::test
