@@ -140,14 +140,21 @@ batch_plan run_queue::plan(budget limits, instant now) {
   const auto first_background =
       std::stable_partition(order_.begin(), order_.end(), [&](item_index i) { return !items_[i].background; });
   auto plan = build_batch(items_, {order_.begin(), first_background}, limits, cost_);
-  if (!plan.runs.empty() || !plan.left.empty() || places_.pause_end(now)) return plan;
+  const auto pause = places_.pause_end(now);
+  // Sessions that were answered a moment ago ask again at once. A long pass of prompts waits for them, or they would be
+  // in every second one only.
+  const auto is_chunk = [](const planned_run& r) { return r.log_count > 1; };
+  if (pause && plan.predicted >= 2 * (*pause - now) && std::any_of(plan.runs.begin(), plan.runs.end(), is_chunk)) {
+    return {};
+  }
+  if (!plan.runs.empty() || !plan.left.empty() || pause) return plan;
   // Prefills have passes of their own, of one chunk, so that a round that comes meanwhile waits for no more than that.
   limits.rows_max = std::min(limits.rows_max, limits.prompt_chunk_rows_max);
   return build_batch(items_, {first_background, order_.end()}, limits, cost_);
 }
 
 std::optional<instant> run_queue::next_look(instant now) const {
-  return places_.has_open_prefill() ? places_.pause_end(now) : std::nullopt;
+  return items_.empty() && !places_.has_open_prefill() ? std::nullopt : places_.pause_end(now);
 }
 
 void run_queue::learn_costs(std::span<const cost::cost_sample> samples) {

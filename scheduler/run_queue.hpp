@@ -89,10 +89,10 @@ class run_queue {
   /// Forgets the sequence. A run of it that is in flight is ignored when it completes.
   void release(sequence_id sequence);
 
-  /// The next pass under `limits`; empty when nothing can run. Prefills have passes of their own, of one chunk, and
-  /// only when no session is between two rounds of an answer.
+  /// The next pass under `limits`; empty when nothing can run, or when a long pass with prompts waits a moment for the
+  /// sessions between two rounds of an answer. Prefills have passes of their own, of one chunk, when there are no such.
   batch_plan plan(budget limits, instant now);
-  /// When to plan again although nothing happened: the end of the pause after which prefills have their turn.
+  /// When to plan again although nothing happened: the end of the pause in which sessions between rounds come back.
   [[nodiscard]] std::optional<instant> next_look(instant now) const;
   /// Marks the plan's runs as in flight, and those that it left out as passed over.
   void begin(const batch_plan& plan);

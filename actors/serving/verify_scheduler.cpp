@@ -203,12 +203,13 @@ void verify_scheduler::step() {
   take_overtaking();
   auto budget = options_.budget;
   budget.pages_free = pages_free_;
-  plan_ = queue_.plan(budget, context().now());
+  const instant now = context().now();
+  plan_ = queue_.plan(budget, now);
   if (plan_.runs.empty()) {
-    if (plan_.left.empty()) return look_again();
+    if (plan_.left.empty()) return look_again(now);
     if (!pages_came_free_ && !queue_.has_changes()) {
-      const auto victim = queue_.choose_victim(plan_, context().now());
-      if (!victim) return look_again();
+      const auto victim = queue_.choose_victim(plan_, now);
+      if (!victim) return look_again(now);
       ++report_.preempted_total;
       release_pages_of(*victim);
     }
@@ -216,10 +217,11 @@ void verify_scheduler::step() {
   place();
 }
 
-void verify_scheduler::look_again() {
-  const auto next = queue_.next_look(context().now());
+/// now: when the plan was made, so that no pause ends unnoticed between the two.
+void verify_scheduler::look_again(instant now) {
+  const auto next = queue_.next_look(now);
   if (!next || std::exchange(looking_, true)) return;
-  context().after(*next - context().now(), background_due{});
+  context().after(*next - now, background_due{});
 }
 
 void verify_scheduler::on(const background_due&) {

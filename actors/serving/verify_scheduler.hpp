@@ -101,7 +101,7 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
   void serve_followers(const scheduler::batch_plan& plan);
   void let_followers_look(sequence_id leader);
   void offer_prefix_of(sequence_id sequence);
-  void look_again();
+  void look_again(instant now);
   void lose_all_kv();
   void release_abandoned();
   void tell_waiting();

@@ -576,6 +576,36 @@ TEST(run_queue, widths_follow_the_chances_that_come_with_the_draft) {
   EXPECT_LT(width({{12, 0.1}}), 2U);
 }
 
+TEST(run_queue, a_long_pass_with_prompts_waits_a_moment_for_the_sessions_that_were_just_answered) {
+  auto q = make_where_rows_cost();
+  const auto compute = [&q](std::int64_t now) {
+    const auto plan = q.plan(roomy, at(now));
+    q.begin(plan);
+    std::vector<run_answer> answers(plan.runs.size());
+    for (std::size_t i = 0; i < plan.runs.size(); ++i) answers[i].tokens = tokens(plan.runs[i].wants_logits ? 1 : 0);
+    q.complete(plan, answers, time_of_rows(plan.size.rows), at(now));
+    return plan.runs.size();
+  };
+  submit(q, {.sequence = 1, .tail = tokens(3), .tokens_max = 1000});
+  EXPECT_EQ(compute(0), 1U);
+  submit(q, {.sequence = 2, .tail = tokens(300), .tokens_max = 1000}, 1);
+  EXPECT_TRUE(q.plan(roomy, at(1)).runs.empty()) << "or the first would be in every second pass only";
+  EXPECT_EQ(q.next_look(at(1)), at(30'000));
+  submit(q, {.sequence = 1, .round = 2, .from = q.known_count({1}), .tail = {}, .tokens_max = 1000}, 100);
+  EXPECT_EQ(compute(100), 2U) << "both together";
+  EXPECT_TRUE(q.plan(roomy, at(30'099)).runs.empty());
+  EXPECT_EQ(q.plan(roomy, at(30'100)).runs.size(), 1U) << "one that does not come is not waited for";
+
+  auto short_ones = make_where_rows_cost();
+  submit(short_ones, {.sequence = 1, .tail = tokens(3), .tokens_max = 1000});
+  const auto plan = short_ones.plan(roomy, at(0));
+  short_ones.begin(plan);
+  const run_answer answer{0, tokens(1)};
+  short_ones.complete(plan, {&answer, 1}, time_of_rows(3), at(0));
+  submit(short_ones, {.sequence = 2, .tail = tokens(20), .tokens_max = 1000}, 1);
+  EXPECT_EQ(short_ones.plan(roomy, at(1)).runs.size(), 1U) << "where a pass is short, waiting costs more than it saves";
+}
+
 TEST(run_queue, takes_pages_from_the_latest_comer) {
   auto q = make({.running_max = 4, .waiting_max = 4, .tokens_max = 200, .pages_count = 4});
   fill(q, 4, 32, false);
