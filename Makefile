@@ -79,12 +79,12 @@ netns-test: build bench-build
 	REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) node tests/deploy/netns.mjs
 
 # Each parser of outside bytes under sanitizers, led by coverage, for FUZZ_SECONDS. Inputs that reached something new stay
-# in build-fuzz/corpus/, where the next run begins.
+# in build-asan/corpus/, where the next run begins.
 FUZZ_SECONDS ?= 60
 fuzz: test-packages
-	cmake --preset fuzz
-	cmake --build --preset fuzz -j $(JOBS)
-	REDLINE_FUZZ_SECONDS=$(FUZZ_SECONDS) ctest --preset fuzz -R '^fuzz\.' -j $(JOBS) -V --timeout 86400
+	cmake --preset asan
+	cmake --build --preset asan -j $(JOBS) --target fuzz
+	REDLINE_FUZZ_SECONDS=$(FUZZ_SECONDS) ctest --preset asan -R '^fuzz\.' -j $(JOBS) -V --timeout 86400
 
 format:
 	git ls-files '*.hpp' '*.cpp' | xargs clang-format -i
@@ -106,4 +106,4 @@ bench-packages:
 	@deploy/install_packages.sh bench
 
 clean:
-	rm -rf build build-dev build-aarch64-kernels build-aarch64 build-aarch64-sysroot build-asan build-fuzz build-tsan
+	rm -rf build build-dev build-aarch64-kernels build-aarch64 build-aarch64-sysroot build-asan build-tsan

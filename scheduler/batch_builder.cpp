@@ -207,6 +207,7 @@ void builder::take_drafts() {
 
   std::vector<std::size_t> added;  // runs, by token
   std::size_t worth_adding = 0;
+  std::size_t on_trial = 0;
   double highest = tokens / base_us;
   while (!best.empty()) {
     const candidate c = best.top();
@@ -226,8 +227,10 @@ void builder::take_drafts() {
       highest = rate;
       worth_adding = added.size();
     }
+    if (us(decoding) - base_us <= static_cast<double>(limits.trial.count())) on_trial = added.size();
     offer(c);
   }
+  if (worth_adding == 0) worth_adding = on_trial;
   plan.drafts_cut = static_cast<std::uint32_t>(added.size() - worth_adding);
   while (added.size() > worth_adding) {
     planned_run& r = plan.runs[added.back()];

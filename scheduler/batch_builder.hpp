@@ -18,6 +18,7 @@ struct budget {
   std::uint32_t rows_min = 1;      // decodes taken whatever they are predicted to cost: those in the next pass would
                                    // wait for this one, and two passes take longer than one
   bool whole_drafts = false;       // take all draft tokens that fit, also those that do not pay
+  microseconds trial{0};  // predicted time that a draft may take although it does not pay: to see what it takes
 };
 
 /// Packs a ranking into one pass. Pure: the same inputs give the same plan. Runs first, without their drafts: decodes,

@@ -6,6 +6,12 @@
 #include "scheduler/preemption.hpp"
 
 namespace redline::scheduler {
+namespace {
+
+// Of the time in which drafts seemed not to pay, this part goes to trying one: what it takes is seen only so.
+constexpr int trial_share = 32;
+
+}  // namespace
 
 run_queue::run_queue(queue_limits limits, std::unique_ptr<policy> order)
     : limits_(limits), policy_(std::move(order)), places_(limits.running_max) {}
@@ -139,6 +145,7 @@ batch_plan run_queue::plan(budget limits, instant now) {
   policy_->rank(items_, now, order_);
   const auto first_background =
       std::stable_partition(order_.begin(), order_.end(), [&](item_index i) { return !items_[i].background; });
+  limits.trial = untried_ / trial_share;
   auto plan = build_batch(items_, {order_.begin(), first_background}, limits, cost_);
   const auto pause = places_.pause_end(now);
   // Sessions that were answered a moment ago ask again at once. A long pass of prompts waits for them, or they would be
@@ -191,6 +198,11 @@ std::vector<round_outcome> run_queue::complete(const batch_plan& plan, std::span
                                                microseconds took, instant now) {
   REDLINE_ASSERT(plan.runs.size() == answers.size(), "one answer for every run");
   cost_.observe(plan.size, took);
+  if (plan.verifies_drafts()) {
+    untried_ = microseconds{0};
+  } else if (plan.drafts_cut > 0) {
+    untried_ += took;
+  }
   std::vector<round_outcome> done;
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
     const planned_run& run = plan.runs[i];

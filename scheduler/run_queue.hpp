@@ -190,6 +190,7 @@ class run_queue {
   std::vector<sequence_id> changed_;  // those whose page tables are to change, in no order
   std::uint32_t page_tokens_ = 32;
   cost::cost_model cost_;
+  microseconds untried_{0};  // of passes since a draft was verified, while drafts were there and seemed not to pay
   std::vector<work_item> items_;
   std::vector<item_index> order_;
 };

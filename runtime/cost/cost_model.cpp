@@ -14,8 +14,11 @@ constexpr double bend_spread = 0.25;
 // Every parameter may drift by this much of itself from one pass to the next.
 constexpr double drift_ratio = 0.01;
 // A pass that took this many times longer than predicted was disturbed by something else and would teach nonsense;
-// this many such passes in a row were not: the machine has become that much slower.
+// this many such passes in a row were not: the machine has become that much slower. Nothing makes a pass faster than it
+// is, so a smaller ratio says that the machine was slow for a while; what was learned of wide passes then must not
+// outlast it, because drafts that seem not to pay are not verified, and would never be measured again.
 constexpr double outlier_ratio = 8;
+constexpr double faster_ratio = 3;
 constexpr std::uint64_t outliers_count_after = 16;
 constexpr std::uint32_t outliers_believed = 3;
 
@@ -64,10 +67,17 @@ void cost_model::observe(const work_size& size, microseconds took) {
   if (observed_count_ > outliers_count_after && measured > outlier_ratio * (predicted + 100)) {
     const double ratio = measured / std::max(predicted, 1.0);
     slower_by_ = outliers_in_row_ == 0 ? ratio : std::min(slower_by_, ratio);
-    if (++outliers_in_row_ == outliers_believed) grow_slower();
+    if (++outliers_in_row_ == outliers_believed) change_speed(slower_by_);
     return;
   }
   outliers_in_row_ = 0;
+  if (observed_count_ > outliers_count_after && faster_ratio * (measured + 100) < predicted) {
+    const double ratio = std::max(measured, 1.0) / predicted;
+    faster_by_ = fast_in_row_ == 0 ? ratio : std::max(faster_by_, ratio);
+    if (++fast_in_row_ == outliers_believed) change_speed(faster_by_);
+    return;
+  }
+  fast_in_row_ = 0;
   if (observed_count_ == 0) scale_ = std::max(measured, 1.0);
   ++observed_count_;
 
@@ -99,11 +109,13 @@ void cost_model::observe(const work_size& size, microseconds took) {
   }
 }
 
-/// All that was learned, on a machine that became slower: the curve keeps its shape, and how well it is known.
-void cost_model::grow_slower() {
+/// All that was learned, on a machine that became slower or faster: the curve keeps its shape, and how well it is
+/// known.
+void cost_model::change_speed(double ratio) {
   outliers_in_row_ = 0;
-  scale_ *= slower_by_;
-  for (double& w : weights_) w *= slower_by_;
+  fast_in_row_ = 0;
+  scale_ *= ratio;
+  for (double& w : weights_) w *= ratio;
 }
 
 step_cost step_cost_at(const cost_model& passes, std::uint64_t context) {

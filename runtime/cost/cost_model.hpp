@@ -53,7 +53,7 @@ class cost_model {
   using vector = std::array<double, parameters_count>;
   static vector features(const work_size& size);
   [[nodiscard]] double predict_us(const vector& x) const;
-  void grow_slower();
+  void change_speed(double ratio);
 
   vector weights_{};
   vector prior_{};                                     // variances before anything was seen, in units of scale_^2
@@ -62,6 +62,8 @@ class cost_model {
   std::uint64_t observed_count_ = 0;
   std::uint32_t outliers_in_row_ = 0;
   double slower_by_ = 0;  // the least disturbed of these
+  std::uint32_t fast_in_row_ = 0;
+  double faster_by_ = 0;  // likewise
 };
 
 /// What one round of a sequence takes now, in the numbers that drafting decisions need. Zeros: not known.

@@ -2,7 +2,7 @@
 // (default 1) or until there were REDLINE_FUZZ_COUNT. REDLINE_FUZZ_SEED (default 1) chooses which: the same seed gives
 // the same every time. An abort or a sanitizer's report fails the test; the input is saved in fuzz_crash.bin.
 //
-// Where the code was compiled with -fsanitize-coverage=trace-pc (preset fuzz), an input that takes a new branch, or one
+// Where the code was compiled with -fsanitize-coverage=trace-pc (preset asan), an input that takes a new branch, or one
 // a new order of magnitude of times, is mutated further, and kept in the folder REDLINE_FUZZ_CORPUS for the next run.
 #include "tests/fuzz/driver.hpp"
 

@@ -576,6 +576,32 @@ TEST(run_queue, widths_follow_the_chances_that_come_with_the_draft) {
   EXPECT_LT(width({{12, 0.1}}), 2U);
 }
 
+TEST(run_queue, tries_a_draft_that_seems_not_to_pay_now_and_then) {
+  auto q = make_where_rows_cost();
+  microseconds all{0};
+  microseconds on_trials{0};
+  std::uint32_t trials = 0;
+  for (std::uint64_t round = 1; round <= 200; ++round) {
+    const std::uint32_t known = round == 1 ? 0 : q.known_count({1});
+    submit(q, {.round = round,
+               .from = known,
+               .tail = known == 0 ? tokens(3) : tokens(0),
+               .draft = tokens(4),
+               .chances = {{4, 0.05}},
+               .tokens_max = 1000});
+    const auto plan = q.plan(roomy, at(0));
+    q.begin(plan);
+    const run_answer answer{0, tokens(1)};
+    const auto took = time_of_rows(plan.runs.at(0).rows());
+    q.complete(plan, {&answer, 1}, took, at(0));
+    all += took;
+    on_trials += took - time_of_rows(plan.runs[0].log_count);
+    trials += plan.runs[0].draft_count > 0 ? 1 : 0;
+  }
+  EXPECT_GT(trials, 5U) << "or it would not be seen when drafts became cheap";
+  EXPECT_LT(on_trials, all / 20);
+}
+
 TEST(run_queue, a_long_pass_with_prompts_waits_a_moment_for_the_sessions_that_were_just_answered) {
   auto q = make_where_rows_cost();
   const auto compute = [&q](std::int64_t now) {

@@ -103,6 +103,21 @@ TEST(cost_model, learns_a_machine_that_became_ten_times_slower_within_a_few_pass
   }
 }
 
+TEST(cost_model, forgets_what_wide_passes_took_while_the_machine_stood_still) {
+  std::mt19937_64 chance(8);
+  cost_model m;
+  teach(m, chance, 1, 300);
+  const auto wide = [&m] { return static_cast<double>(m.predict({64, 64 * 100, 100}).count()); };
+  const double before = wide();
+  teach(m, chance, 30, 12);
+  ASSERT_GT(wide(), 10 * before);
+  // Since wide passes seem dear, passes of one row are all that is seen from now on.
+  for (int i = 0; i < 10; ++i) {
+    m.observe({1, 100, 100}, microseconds{static_cast<std::int64_t>(law({1, 100, 100}, 1))});
+  }
+  EXPECT_LT(wide(), 2 * before);
+}
+
 TEST(cost_model, never_predicts_less_than_nothing) {
   std::mt19937_64 chance(4);
   cost_model m;
