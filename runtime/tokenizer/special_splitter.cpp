@@ -20,19 +20,6 @@ bool is_phi3(const vocabulary& vocab) {
 
 bool is_space(char byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
 
-/// Cuts the occurrences of one token out of one text.
-void cut(std::string_view text, std::string_view wanted, token id, bool swallows_space, std::vector<fragment>& out) {
-  for (;;) {
-    const std::size_t at = text.find(wanted);
-    if (at == std::string_view::npos) break;
-    if (at > 0) out.push_back({text.substr(0, at), std::nullopt});
-    out.push_back({{}, id});
-    text.remove_prefix(at + wanted.size());
-    while (swallows_space && !text.empty() && is_space(text.front())) text.remove_prefix(1);
-  }
-  if (!text.empty()) out.push_back({text, std::nullopt});
-}
-
 }  // namespace
 
 special_splitter::special_splitter(const vocabulary& vocab) : trie_(1) {
@@ -73,12 +60,15 @@ const special_splitter::node* special_splitter::child(const node& from, char byt
   return nullptr;
 }
 
-std::vector<bool> special_splitter::occurring(std::string_view text) const {
-  std::vector<bool> out(candidates_.size(), false);
+std::vector<special_splitter::occurrence> special_splitter::occurrences(std::string_view text,
+                                                                        bool parse_special) const {
+  std::vector<occurrence> out;
   for (std::size_t start = 0; start < text.size(); ++start) {
+    pause_point();
     const node* at = &trie_.front();
     for (std::size_t i = start; i < text.size() && (at = child(*at, text[i])) != nullptr; ++i) {
-      if (at->candidate) out[*at->candidate] = true;
+      if (!at->candidate || (candidates_[*at->candidate].only_when_parsed && !parse_special)) continue;
+      out.push_back({start, *at->candidate});
     }
   }
   return out;
@@ -110,25 +100,33 @@ std::vector<std::string_view> special_splitter::always_matched() const {
   return texts;
 }
 
+// Candidate by candidate, longest first, each from left to right; a place that is taken is of a token at least as long,
+// so whether two overlap shows at the first or the last byte.
 std::vector<fragment> special_splitter::split(std::string_view text, bool parse_special) const {
   std::vector<fragment> out;
-  if (!text.empty()) out.push_back({text, std::nullopt});
-  if (candidates_.empty()) return out;
-  const std::vector<bool> present = occurring(text);
-  for (std::size_t i = 0; i < candidates_.size(); ++i) {
-    const candidate& wanted = candidates_[i];
-    if (!present[i] || (wanted.only_when_parsed && !parse_special)) continue;
-    std::vector<fragment> finer;
-    finer.reserve(out.size());
-    for (const fragment& part : out) {
-      pause_point();
-      if (part.special)
-        finer.push_back(part);
-      else
-        cut(part.text, wanted.text, wanted.id, wanted.swallows_space, finer);
-    }
-    out = std::move(finer);
+  std::vector<occurrence> found = occurrences(text, parse_special);
+  std::stable_sort(found.begin(), found.end(),
+                   [](const occurrence& a, const occurrence& b) { return a.candidate < b.candidate; });
+  std::vector<bool> taken(found.empty() ? 0 : text.size(), false);
+  std::erase_if(found, [&](occurrence& o) {
+    pause_point();
+    const candidate& token = candidates_[o.candidate];
+    std::size_t end = o.start + token.text.size();
+    if (taken[o.start] || taken[end - 1]) return true;
+    while (token.swallows_space && end < text.size() && !taken[end] && is_space(text[end])) ++end;
+    std::fill(taken.begin() + static_cast<std::ptrdiff_t>(o.start), taken.begin() + static_cast<std::ptrdiff_t>(end),
+              true);
+    o.end = end;
+    return false;
+  });
+  std::sort(found.begin(), found.end(), [](const occurrence& a, const occurrence& b) { return a.start < b.start; });
+  std::size_t done = 0;
+  for (const occurrence& o : found) {
+    if (done < o.start) out.push_back({text.substr(done, o.start - done), std::nullopt});
+    out.push_back({{}, candidates_[o.candidate].id});
+    done = o.end;
   }
+  if (done < text.size()) out.push_back({text.substr(done), std::nullopt});
   return out;
 }
 

@@ -40,7 +40,12 @@ class special_splitter {
     /// Swallows the white space that follows. Files do not say; Phi-3's tokens are known to.
     bool swallows_space;
   };
-  /// A node of the trie over all candidates' texts, which finds out in one pass which of them occur at all.
+  struct occurrence {
+    std::size_t start;
+    std::size_t candidate;  // index
+    std::size_t end = 0;    // with the white space that is swallowed
+  };
+  /// A node of the trie over all candidates' texts, which finds all of them in one pass.
   struct node {
     std::vector<std::pair<char, std::uint32_t>> next;
     std::optional<std::size_t> candidate;
@@ -48,7 +53,8 @@ class special_splitter {
 
   void insert(std::size_t index);
   [[nodiscard]] const node* child(const node& from, char byte) const;
-  [[nodiscard]] std::vector<bool> occurring(std::string_view text) const;
+  /// By start, shorter ones first.
+  [[nodiscard]] std::vector<occurrence> occurrences(std::string_view text, bool parse_special) const;
 
   std::vector<candidate> candidates_;  // longest first
   std::vector<node> trie_;

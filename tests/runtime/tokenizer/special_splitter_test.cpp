@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
+
 #include "tests/runtime/tokenizer/tiny_vocabulary.hpp"
 
 namespace redline::text {
@@ -47,6 +50,54 @@ TEST(special_splitter, swallows_the_white_space_after_tokens_of_phi3_only) {
   EXPECT_EQ(shown(tiny, "<|end|>\n x", true), "[<|end|>]{x}");
   EXPECT_EQ(shown(tiny, "<|end|> \n", true), "[<|end|>]");
   EXPECT_EQ(shown(tiny, "<|endoftext|> x", true), "[<|endoftext|>]{ x}");
+}
+
+/// The definition: each token in turn, longest first, is cut out of all that is left.
+std::string cut_one_by_one(std::vector<std::string> wanted, const std::string& text) {
+  std::stable_sort(wanted.begin(), wanted.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
+  std::vector<std::pair<std::string, bool>> parts{{text, false}};
+  for (const std::string& w : wanted) {
+    std::vector<std::pair<std::string, bool>> finer;
+    for (auto& [rest, is_token] : parts) {
+      for (std::size_t at = 0; !is_token && (at = rest.find(w)) != std::string::npos;) {
+        finer.emplace_back(rest.substr(0, at), false);
+        finer.emplace_back(w, true);
+        rest.erase(0, at + w.size());
+        rest.erase(0, std::min(rest.find_first_not_of(' '), rest.size()));
+      }
+      finer.emplace_back(rest, is_token);
+    }
+    parts = std::move(finer);
+  }
+  std::string out;
+  for (const auto& [part, is_token] : parts) {
+    if (!part.empty()) out += is_token ? "[" + part + "]" : "{" + part + "}";
+  }
+  return out;
+}
+
+TEST(special_splitter, cuts_as_one_token_after_the_other_would) {
+  std::mt19937 random(5);
+  const auto letters = [&random](std::size_t most) {
+    std::string out;
+    for (std::size_t i = 1 + random() % most; i > 0; --i) out += "ab<> "[random() % 5];
+    return out;
+  };
+  for (int world = 0; world < 30; ++world) {
+    auto tiny = test::tiny_bpe();
+    tiny.name = "Phi-3-mini";  // whose tokens swallow the blanks after them
+    std::vector<std::string> wanted{"<|end|>", "<|im_start|>", "<think>", "  "};
+    for (std::size_t i = 1 + random() % 8; i > 0; --i) {
+      std::string token = letters(6);
+      if (std::find(tiny.tokens.begin(), tiny.tokens.end(), token) != tiny.tokens.end()) continue;
+      wanted.push_back(token);
+      tiny.add(std::move(token), 4);
+    }
+    for (int i = 0; i < 40; ++i) {
+      const std::string text = letters(40);
+      ASSERT_EQ(shown(tiny, text, true), cut_one_by_one(wanted, text)) << text;
+    }
+  }
 }
 
 }  // namespace
