@@ -113,6 +113,57 @@ void place_q6_k(const byte* block, byte* unit, std::size_t lane) {
   }
 }
 
+/// Weight i's pair of bits: each half of 128 columns has 32 bytes, a quarter of it at a time from the low bits up.
+void place_pairs(const byte* from, byte* pairs, std::size_t lane) {
+  for (std::size_t i = 0; i < 256; ++i) {
+    const unsigned pair = number(from[i / 128 * 32 + i % 32]) >> i % 128 / 32 * 2 & 3;
+    add_bits(pairs + i / 16 * layout::words_bytes, lane, pair, layout::bit_of_column(i, 2));
+  }
+}
+
+void place_q2_k(const byte* block, byte* unit, std::size_t lane) {
+  put(unit + lane * 2, block + 80, 2);
+  put(unit + 32 + lane * 2, block + 82, 2);
+  for (std::size_t g = 0; g < 16; ++g) unit[64 + g * 16 + lane] = block[g];
+  place_pairs(block + 16, unit + 64 + 16 * 16, lane);
+}
+
+void place_q3_k(const byte* block, byte* unit, std::size_t lane) {
+  const byte* scales = block + 96;
+  put(unit + lane * 2, block + 108, 2);
+  for (std::size_t g = 0; g < 16; ++g) {
+    const unsigned low = number(scales[g % 8]) >> g / 8 * 4 & 15;
+    const unsigned high = number(scales[8 + g % 4]) >> g / 4 * 2 & 3;
+    unit[64 + g * 16 + lane] = static_cast<byte>(static_cast<int>(low | high << 4) - 32);
+  }
+  byte* pairs = unit + 64 + 16 * 16;
+  byte* thirds = pairs + 16 * layout::words_bytes;
+  place_pairs(block + 32, pairs, lane);
+  for (std::size_t i = 0; i < 256; ++i) {
+    const unsigned third = number(block[i % 32]) >> i / 32 & 1;
+    add_bits(thirds + i / 32 * layout::words_bytes, lane, third, layout::bit_of_column(i, 1));
+  }
+}
+
+void place_iq4_xs(const byte* block, byte* unit, std::size_t lane) {
+  put(unit + lane * 2, block, 2);
+  byte* nibbles = unit + 64 + 8 * 16;
+  for (std::size_t g = 0; g < 8; ++g) {
+    const unsigned low = number(block[4 + g / 2]) >> g % 2 * 4 & 15;
+    const unsigned high = number(block[2 + g / 4]) >> g % 4 * 2 & 3;
+    unit[64 + g * 16 + lane] = static_cast<byte>(static_cast<int>(low | high << 4) - 32);
+    place_32_nibbles(block + 8 + g * 16, nibbles + g * 4 * layout::words_bytes, lane);
+  }
+}
+
+void place_mxfp4(const byte* block, byte* unit, std::size_t lane) {
+  // 2^(e - 128) as the upper half of a float: denormal where e is 0 or 1.
+  const unsigned e = number(block[0]);
+  const auto d = static_cast<std::uint16_t>(e == 255 ? 0x7fc0U : e > 1 ? (e - 1) << 7 : 0x20U << e);
+  std::memcpy(unit + lane * 2, &d, 2);
+  place_32_nibbles(block + 1, unit + 32, lane);
+}
+
 using place_function = void (*)(const byte* block, byte* unit, std::size_t lane);
 
 place_function placer_of(weight_type type) {
@@ -138,6 +189,16 @@ place_function placer_of(weight_type type) {
       return place_q45_k<true>;
     case weight_type::q6_k:
       return place_q6_k;
+    case weight_type::q2_k:
+      return place_q2_k;
+    case weight_type::q3_k:
+      return place_q3_k;
+    case weight_type::iq4_nl:
+      return place_q45<false, false>;
+    case weight_type::iq4_xs:
+      return place_iq4_xs;
+    case weight_type::mxfp4:
+      return place_mxfp4;
   }
   return nullptr;
 }

@@ -21,8 +21,13 @@ namespace redline::kernels {
 ///   q4_k             f16 d[16], f16 dmin[16], {u8 s[16], u8 m[16]}[8], nibbles[32][16 words]
 ///   q5_k             likewise, then fifth bits[8][16 words]
 ///   q6_k             f16 d[16], 32 bytes of padding, i8 s[16 groups][16], nibbles[32][16 words], pairs[16][16 words]
+///   q2_k             f16 d[16], f16 dmin[16], u8 (s in the low half, m in the high)[16 groups][16], pairs[16][16
+///   words] q3_k             f16 d[16], 32 bytes of padding, i8 s[16 groups][16], pairs[16][16 words], third bits[8][16
+///   words] iq4_nl           f16 d[16], nibbles[4][16 words] iq4_xs           f16 d[16], 32 bytes of padding, i8 s[8
+///   groups][16], nibbles[32][16 words] mxfp4            bf16 d[16], nibbles[4][16 words]
 ///
-/// 8 panels of q4_k are 2.8 % larger than the file's blocks, q5_k 2.3 %, q6_k 1 %, the others not at all.
+/// 8 panels of q4_k are 2.8 % larger than the file's blocks, q5_k 2.3 %, q6_k 1 %, q3_k 5.5 %, iq4_xs 2.9 %, mxfp4
+/// 5.9 %, the others not at all.
 namespace layout {
 
 inline constexpr std::size_t words_bytes = 64;  // one word for each of the 16 rows
@@ -42,6 +47,8 @@ inline constexpr std::size_t words_bytes = 64;  // one word for each of the 16 r
     case weight_type::q4_1:
     case weight_type::q5_0:
     case weight_type::q5_1:
+    case weight_type::iq4_nl:
+    case weight_type::q2_k:
       return 16 * block_bytes(type);
     case weight_type::q4_k:
       return 64 + 8 * 32 + 32 * words_bytes;
@@ -49,6 +56,12 @@ inline constexpr std::size_t words_bytes = 64;  // one word for each of the 16 r
       return 64 + 8 * 32 + 32 * words_bytes + 8 * words_bytes;
     case weight_type::q6_k:
       return 64 + 16 * 16 + 32 * words_bytes + 16 * words_bytes;
+    case weight_type::q3_k:
+      return 64 + 16 * 16 + 16 * words_bytes + 8 * words_bytes;
+    case weight_type::iq4_xs:
+      return 64 + 8 * 16 + 32 * words_bytes;
+    case weight_type::mxfp4:
+      return 32 + 4 * words_bytes;
   }
   return 0;
 }

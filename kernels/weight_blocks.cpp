@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 
 #include "kernels/half_floats.hpp"
 
@@ -215,9 +216,10 @@ struct fit_sums {
   float q = 0, qq = 0, qx = 0;
 };
 
+template<int Count>
 fit_sums sums_of(const float* x, float by, float minimum, float most) {
   float q_lanes[8] = {}, qq_lanes[8] = {}, qx_lanes[8] = {};
-  for (int l = 0; l < 32; l += 8) {
+  for (int l = 0; l < Count; l += 8) {
     for (int i = 0; i < 8; ++i) {
       const float q = nearest(clamp((x[l + i] + minimum) * by, 0, most));
       q_lanes[i] += q;
@@ -235,9 +237,10 @@ fit_sums sums_of(const float* x, float by, float minimum, float most) {
 }
 
 /// Least squares for x = scale q - minimum, once for each of several widths of the steps; the best one wins.
+template<int Count>
 scale_and_minimum fit_minimum_group(const float* x, float most) {
   float least = 0, largest = 0, sum = 0;
-  for (int l = 0; l < 32; ++l) {
+  for (int l = 0; l < Count; ++l) {
     least = std::min(least, x[l]);
     largest = std::max(largest, x[l]);
     sum += x[l];
@@ -247,10 +250,10 @@ scale_and_minimum fit_minimum_group(const float* x, float most) {
   scale_and_minimum best{range / most, -least};
   double best_gain = -1;  // how much of the sum of squares is explained
   for (int step = -2; step <= 5; ++step) {
-    const fit_sums s = sums_of(x, (most + 0.2F * static_cast<float>(step)) / range, -least, most);
-    const double determinant = 32.0 * s.qq - double{s.q} * s.q;
+    const fit_sums s = sums_of<Count>(x, (most + 0.2F * static_cast<float>(step)) / range, -least, most);
+    const double determinant = double{Count} * s.qq - double{s.q} * s.q;
     if (determinant <= 0) continue;
-    double scale = (32.0 * s.qx - double{s.q} * sum) / determinant;
+    double scale = (double{Count} * s.qx - double{s.q} * sum) / determinant;
     double minimum = (double{s.q} * s.qx - double{s.qq} * sum) / determinant;
     if (minimum < 0) {
       minimum = 0;
@@ -259,7 +262,7 @@ scale_and_minimum fit_minimum_group(const float* x, float most) {
     if (scale <= 0) continue;
     // sum of x^2 less the error: 2 x.w - w.w
     const double xw = scale * s.qx - minimum * sum;
-    const double ww = scale * scale * s.qq - 2 * scale * minimum * s.q + 32 * minimum * minimum;
+    const double ww = scale * scale * s.qq - 2 * scale * minimum * s.q + Count * minimum * minimum;
     if (const double gain = 2 * xw - ww; gain > best_gain) {
       best_gain = gain;
       best = {static_cast<float>(scale), static_cast<float>(minimum)};
@@ -273,7 +276,7 @@ void encode_minimum_groups(const float* x, float most, std::byte* block, std::ui
   scale_and_minimum fit[groups];
   float scale_max = 0, minimum_max = 0;
   for (int g = 0; g < groups; ++g) {
-    fit[g] = fit_minimum_group(x + g * 32, most);
+    fit[g] = fit_minimum_group<32>(x + g * 32, most);
     scale_max = std::max(scale_max, fit[g].scale);
     minimum_max = std::max(minimum_max, fit[g].minimum);
   }
@@ -339,18 +342,19 @@ void decode_q6_k(const std::byte* block, float* out) {
   }
 }
 
-/// Least squares for x = scale q, q in [-32, 31], for several widths of the steps.
+/// Least squares for x = scale q over sixteen numbers, q in [-Middle, Middle), for several widths of the steps.
+template<int Middle>
 float fit_centred_group(const float* x) {
   const float widest = extreme(x, 16);
   if (std::fabs(widest) < 0x1p-60F) return 0;
-  float best = widest / -32;
+  float best = widest / -Middle;
   double best_gain = -1;
   for (int step = -4; step <= 4; ++step) {
-    const float by = (-32 - 0.25F * static_cast<float>(step)) / widest;
+    const float by = (-Middle - 0.25F * static_cast<float>(step)) / widest;
     float qq_lanes[4] = {}, qx_lanes[4] = {};
     for (int l = 0; l < 16; l += 4) {
       for (int i = 0; i < 4; ++i) {
-        const float q = nearest(clamp(x[l + i] * by, -32, 31));
+        const float q = nearest(clamp(x[l + i] * by, -Middle, Middle - 1));
         qq_lanes[i] += q * q;
         qx_lanes[i] += q * x[l + i];
       }
@@ -368,7 +372,7 @@ float fit_centred_group(const float* x) {
 
 void encode_q6_k(const float* x, std::byte* block) {
   float fit[16];
-  for (int g = 0; g < 16; ++g) fit[g] = fit_centred_group(x + g * 16);
+  for (int g = 0; g < 16; ++g) fit[g] = fit_centred_group<32>(x + g * 16);
   const float d = put_half(block + q6_d_at, extreme(fit, 16) / -128);
   const float by_d = inverse(d);
   std::memset(block, 0, q6_scales_at);
@@ -383,6 +387,192 @@ void encode_q6_k(const float* x, std::byte* block) {
       block[q6_high_at + p.high] |= static_cast<std::byte>(q >> 4 << p.high_shift);
     }
   }
+}
+
+/// q2_k and q3_k keep the pairs of weight i in one byte of 64.
+struct pair_place {
+  int byte, shift;
+};
+pair_place pair_of(int i) { return {i / 128 * 32 + i % 32, i % 128 / 32 * 2}; }
+
+constexpr int q2_pairs_at = 16, q2_d_at = 80;
+
+void decode_q2_k(const std::byte* block, float* out) {
+  const float d = get_half(block + q2_d_at), dmin = get_half(block + q2_d_at + 2);
+  for (int i = 0; i < big_block; ++i) {
+    const pair_place p = pair_of(i);
+    const unsigned both = bits_of(block[i / 16]);
+    const float scale = d * static_cast<float>(both & 15), minimum = dmin * static_cast<float>(both >> 4);
+    out[i] = scale * static_cast<float>(bits_of(block[q2_pairs_at + p.byte]) >> p.shift & 3) - minimum;
+  }
+}
+void encode_q2_k(const float* x, std::byte* block) {
+  scale_and_minimum fit[16];
+  float scale_max = 0, minimum_max = 0;
+  for (int g = 0; g < 16; ++g) {
+    fit[g] = fit_minimum_group<16>(x + g * 16, 3);
+    scale_max = std::max(scale_max, fit[g].scale);
+    minimum_max = std::max(minimum_max, fit[g].minimum);
+  }
+  const float d = put_half(block + q2_d_at, scale_max / 15), dmin = put_half(block + q2_d_at + 2, minimum_max / 15);
+  const float by_d = inverse(d), by_dmin = inverse(dmin);
+  std::memset(block, 0, q2_d_at);
+  for (int g = 0; g < 16; ++g) {
+    const auto s = static_cast<unsigned>(nearest(clamp(fit[g].scale * by_d, 0, 15)));
+    const auto m = static_cast<unsigned>(nearest(clamp(fit[g].minimum * by_dmin, 0, 15)));
+    block[g] = static_cast<std::byte>(s | m << 4);
+    const float by = inverse(d * static_cast<float>(s)), minimum = dmin * static_cast<float>(m);
+    for (int i = g * 16; i < g * 16 + 16; ++i) {
+      const pair_place p = pair_of(i);
+      const auto q = static_cast<unsigned>(nearest(clamp((x[i] + minimum) * by, 0, 3)));
+      block[q2_pairs_at + p.byte] |= static_cast<std::byte>(q << p.shift);
+    }
+  }
+}
+
+constexpr int q3_pairs_at = 32, q3_scales_at = 96, q3_d_at = 108;
+
+/// Sixteen 6-bit scales in 12 bytes: the low nibbles of groups 0 to 7 and 8 to 15 in the halves of the first eight
+/// bytes, the high pairs of group g in byte 8 + g % 4.
+int q3_scale(const std::byte* packed, int g) {
+  const unsigned low = bits_of(packed[g % 8]) >> g / 8 * 4 & 15, high = bits_of(packed[8 + g % 4]) >> g / 4 * 2 & 3;
+  return static_cast<int>(low | high << 4) - 32;
+}
+void decode_q3_k(const std::byte* block, float* out) {
+  const float d = get_half(block + q3_d_at);
+  for (int i = 0; i < big_block; ++i) {
+    const pair_place p = pair_of(i);
+    const unsigned third = bits_of(block[i % 32]) >> i / 32 & 1;
+    const unsigned q = (bits_of(block[q3_pairs_at + p.byte]) >> p.shift & 3) | third << 2;
+    const float scale = d * static_cast<float>(q3_scale(block + q3_scales_at, i / 16));
+    out[i] = scale * static_cast<float>(static_cast<int>(q) - 4);
+  }
+}
+void encode_q3_k(const float* x, std::byte* block) {
+  float fit[16];
+  for (int g = 0; g < 16; ++g) fit[g] = fit_centred_group<4>(x + g * 16);
+  const float d = put_half(block + q3_d_at, extreme(fit, 16) / -32);
+  const float by_d = inverse(d);
+  std::memset(block, 0, q3_d_at);
+  for (int g = 0; g < 16; ++g) {
+    const float scale = nearest(clamp(fit[g] * by_d, -32, 31));
+    const auto s = static_cast<unsigned>(static_cast<int>(scale) + 32);
+    block[q3_scales_at + g % 8] |= static_cast<std::byte>((s & 15) << g / 8 * 4);
+    block[q3_scales_at + 8 + g % 4] |= static_cast<std::byte>(s >> 4 << g / 4 * 2);
+    const float by = inverse(d * scale);
+    for (int i = g * 16; i < g * 16 + 16; ++i) {
+      const pair_place p = pair_of(i);
+      const auto q = static_cast<unsigned>(static_cast<int>(nearest(clamp(x[i] * by, -4, 3))) + 4);
+      block[q3_pairs_at + p.byte] |= static_cast<std::byte>((q & 3) << p.shift);
+      block[i % 32] |= static_cast<std::byte>(q >> 2 << i / 32);
+    }
+  }
+}
+
+// ---- nibbles that stand for the numbers of a table
+
+void decode_by_table(float scale, const std::int8_t* values, const std::byte* nibbles, float* out) {
+  std::uint8_t q[small_block];
+  unpack_nibbles(nibbles, q);
+  for (int j = 0; j < small_block; ++j) out[j] = scale * static_cast<float>(values[q[j]]);
+}
+/// The place of the nearest number of iq4_values, the lesser of two; not a number counts as the least.
+std::uint8_t nearest_iq4(float x) {
+  std::uint8_t q = 0;
+  for (int i = 0; i < 15; ++i) q += x > static_cast<float>(iq4_values[i] + iq4_values[i + 1]) / 2 ? 1 : 0;
+  return q;
+}
+/// Least squares for x = scale iq4_values[q] over 32 numbers, for several widths of the steps.
+float fit_iq4_group(const float* x) {
+  const float widest = extreme(x, small_block);
+  if (std::fabs(widest) < 0x1p-60F) return 0;
+  float best = widest / -127;
+  double best_gain = -1;
+  for (int step = -7; step <= 7; ++step) {
+    const float by = (-127 - 3 * static_cast<float>(step)) / widest;
+    float qq = 0, qx = 0;
+    for (int l = 0; l < small_block; ++l) {
+      const auto value = static_cast<float>(iq4_values[nearest_iq4(x[l] * by)]);
+      qq += value * value;
+      qx += value * x[l];
+    }
+    if (const double gain = double{qx} * qx / qq; gain > best_gain) {
+      best_gain = gain;
+      best = qx / qq;
+    }
+  }
+  return best;
+}
+void encode_iq4_group(const float* x, float scale, std::byte* nibbles) {
+  const float by = inverse(scale);
+  std::uint8_t q[small_block];
+  for (int j = 0; j < small_block; ++j) q[j] = nearest_iq4(x[j] * by);
+  pack_nibbles(q, nibbles);
+}
+
+void decode_iq4_nl(const std::byte* block, float* out) { decode_by_table(get_half(block), iq4_values, block + 2, out); }
+void encode_iq4_nl(const float* x, std::byte* block) {
+  encode_iq4_group(x, put_half(block, fit_iq4_group(x)), block + 2);
+}
+
+/// Eight 6-bit scales: low nibbles two to a byte, high pairs of group g from bit 2 g of a 16-bit number on.
+int iq4_xs_scale(const std::byte* block, int g) {
+  const unsigned low = bits_of(block[4 + g / 2]) >> g % 2 * 4 & 15;
+  const unsigned high = static_cast<unsigned>(get<std::uint16_t>(block + 2)) >> 2 * g & 3;
+  return static_cast<int>(low | high << 4) - 32;
+}
+void decode_iq4_xs(const std::byte* block, float* out) {
+  const float d = get_half(block);
+  for (int g = 0; g < groups; ++g) {
+    const float scale = d * static_cast<float>(iq4_xs_scale(block, g));
+    decode_by_table(scale, iq4_values, block + 8 + g * 16, out + g * small_block);
+  }
+}
+void encode_iq4_xs(const float* x, std::byte* block) {
+  float fit[groups];
+  for (int g = 0; g < groups; ++g) fit[g] = fit_iq4_group(x + g * small_block);
+  const float d = put_half(block, extreme(fit, groups) / -32);
+  const float by_d = inverse(d);
+  unsigned high = 0;
+  std::memset(block + 4, 0, 4);
+  for (int g = 0; g < groups; ++g) {
+    const float scale = nearest(clamp(fit[g] * by_d, -32, 31));
+    const auto s = static_cast<unsigned>(static_cast<int>(scale) + 32);
+    block[4 + g / 2] |= static_cast<std::byte>((s & 15) << g % 2 * 4);
+    high |= s >> 4 << 2 * g;
+    encode_iq4_group(x + g * small_block, d * scale, block + 8 + g * 16);
+  }
+  put(block + 2, static_cast<std::uint16_t>(high));
+}
+
+float mxfp4_scale(unsigned e) {
+  return e == 255 ? std::numeric_limits<float>::quiet_NaN() : std::ldexp(1.0F, static_cast<int>(e) - 128);
+}
+void decode_mxfp4(const std::byte* block, float* out) {
+  decode_by_table(mxfp4_scale(bits_of(block[0])), mxfp4_values, block + 1, out);
+}
+/// The steps with this exponent; returns the sum of squared errors.
+double try_mxfp4(const float* x, int e, std::uint8_t* q) {
+  const float scale = mxfp4_scale(static_cast<unsigned>(e));
+  double error = 0;
+  for (int j = 0; j < small_block; ++j) {
+    const float size = std::fabs(x[j]) / scale;
+    unsigned step = 0;
+    for (int i = 0; i < 7; ++i) step += size > static_cast<float>(mxfp4_values[i] + mxfp4_values[i + 1]) / 2 ? 1 : 0;
+    q[j] = static_cast<std::uint8_t>(x[j] < 0 && step > 0 ? step + 8 : step);
+    const double off = double{x[j]} - double{scale} * mxfp4_values[q[j]];
+    error += off * off;
+  }
+  return error;
+}
+/// The largest number either needs the exponent that its own one asks for, or the next, which clips nothing.
+void encode_mxfp4(const float* x, std::byte* block) {
+  const float widest = std::fabs(extreme(x, small_block));
+  const int least = widest < 0x1p-120F ? 0 : std::ilogb(widest) - 2 + 127;
+  std::uint8_t q[small_block], next[small_block];
+  const bool is_next = try_mxfp4(x, least + 1, next) < try_mxfp4(x, least, q);
+  block[0] = static_cast<std::byte>(is_next ? least + 1 : least);
+  pack_nibbles(is_next ? next : q, block + 1);
 }
 
 template<int Columns, auto Decode>
@@ -429,6 +619,16 @@ void dequantize_row(weight_type type, const std::byte* row, std::size_t columns,
       return decode_blocks<big_block, decode_q5_k>(type, row, columns, out);
     case weight_type::q6_k:
       return decode_blocks<big_block, decode_q6_k>(type, row, columns, out);
+    case weight_type::q2_k:
+      return decode_blocks<big_block, decode_q2_k>(type, row, columns, out);
+    case weight_type::q3_k:
+      return decode_blocks<big_block, decode_q3_k>(type, row, columns, out);
+    case weight_type::iq4_nl:
+      return decode_blocks<small_block, decode_iq4_nl>(type, row, columns, out);
+    case weight_type::iq4_xs:
+      return decode_blocks<big_block, decode_iq4_xs>(type, row, columns, out);
+    case weight_type::mxfp4:
+      return decode_blocks<small_block, decode_mxfp4>(type, row, columns, out);
   }
 }
 
@@ -459,6 +659,16 @@ void quantize_row(weight_type type, const float* x, std::size_t columns, std::by
       return encode_blocks<big_block, encode_q5_k>(type, x, columns, row);
     case weight_type::q6_k:
       return encode_blocks<big_block, encode_q6_k>(type, x, columns, row);
+    case weight_type::q2_k:
+      return encode_blocks<big_block, encode_q2_k>(type, x, columns, row);
+    case weight_type::q3_k:
+      return encode_blocks<big_block, encode_q3_k>(type, x, columns, row);
+    case weight_type::iq4_nl:
+      return encode_blocks<small_block, encode_iq4_nl>(type, x, columns, row);
+    case weight_type::iq4_xs:
+      return encode_blocks<big_block, encode_iq4_xs>(type, x, columns, row);
+    case weight_type::mxfp4:
+      return encode_blocks<small_block, encode_mxfp4>(type, x, columns, row);
   }
 }
 

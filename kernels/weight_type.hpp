@@ -16,12 +16,42 @@ namespace redline::kernels {
 /// q4_k: 256 in 8 groups: f16 d, f16 dmin, 6-bit scales and minima[12], nibbles[128].                w = d s q - dmin m
 /// q5_k: likewise, with fifth bits[32] before the nibbles.
 /// q6_k: 256 in 16 groups: low nibbles[128], high pairs of bits[64], int8 scales[16], f16 d.         w = d s (q - 32)
-/// Every product above is exact in a float, so a weight is one well-defined float: at most one rounding, at the sum.
-enum class weight_type : std::uint8_t { f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, q4_k, q5_k, q6_k };
+/// q2_k: 256 in 16 groups: 4-bit scales and minima[16], pairs of bits[64], f16 d, f16 dmin.          w = d s q - dmin m
+/// q3_k: 256 in 16 groups: third bits[32], pairs of bits[64], 6-bit scales[12], f16 d.               w = d (s - 32) (q
+/// - 4) iq4_nl: 32: f16 d, nibbles[16].                              w = d iq4_values[q] iq4_xs: 256 in 8 groups: f16
+/// d, high pairs of bits of the scales[2], low nibbles[4], nibbles[128].  w = d (s - 32) iq4_values[q] mxfp4: 32: u8 e,
+/// nibbles[16].                                w = 2^(e - 128) mxfp4_values[q]; NaN where e = 255 Every product above
+/// is exact in a float, so a weight is one well-defined float: at most one rounding, at the sum.
+enum class weight_type : std::uint8_t {
+  f32,
+  f16,
+  bf16,
+  q8_0,
+  q4_0,
+  q4_1,
+  q5_0,
+  q5_1,
+  q4_k,
+  q5_k,
+  q6_k,
+  q2_k,
+  q3_k,
+  iq4_nl,
+  iq4_xs,
+  mxfp4
+};
 
 inline constexpr weight_type all_weight_types[] = {
-    weight_type::f32,  weight_type::f16,  weight_type::bf16, weight_type::q8_0, weight_type::q4_0, weight_type::q4_1,
-    weight_type::q5_0, weight_type::q5_1, weight_type::q4_k, weight_type::q5_k, weight_type::q6_k};
+    weight_type::f32,  weight_type::f16,    weight_type::bf16,   weight_type::q8_0,
+    weight_type::q4_0, weight_type::q4_1,   weight_type::q5_0,   weight_type::q5_1,
+    weight_type::q4_k, weight_type::q5_k,   weight_type::q6_k,   weight_type::q2_k,
+    weight_type::q3_k, weight_type::iq4_nl, weight_type::iq4_xs, weight_type::mxfp4};
+
+/// What the nibbles of iq4_nl and iq4_xs stand for: steps that are finer near zero, as weights are.
+inline constexpr std::int8_t iq4_values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                               1,    13,   25,  38,  53,  69,  89,  113};
+/// Twice the numbers of FP4 (E2M1) in the OCP's Microscaling formats.
+inline constexpr std::int8_t mxfp4_values[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
 /// Weights per block; a row holds whole blocks.
 [[nodiscard]] constexpr std::size_t block_columns(weight_type type) {
@@ -35,10 +65,15 @@ inline constexpr weight_type all_weight_types[] = {
     case weight_type::q4_1:
     case weight_type::q5_0:
     case weight_type::q5_1:
+    case weight_type::iq4_nl:
+    case weight_type::mxfp4:
       return 32;
     case weight_type::q4_k:
     case weight_type::q5_k:
     case weight_type::q6_k:
+    case weight_type::q2_k:
+    case weight_type::q3_k:
+    case weight_type::iq4_xs:
       return 256;
   }
   return 1;
@@ -67,6 +102,16 @@ inline constexpr weight_type all_weight_types[] = {
       return 176;
     case weight_type::q6_k:
       return 210;
+    case weight_type::q2_k:
+      return 84;
+    case weight_type::q3_k:
+      return 110;
+    case weight_type::iq4_nl:
+      return 18;
+    case weight_type::iq4_xs:
+      return 136;
+    case weight_type::mxfp4:
+      return 17;
   }
   return 0;
 }
@@ -78,8 +123,8 @@ inline constexpr weight_type all_weight_types[] = {
 
 /// "F32", "Q4_K", ... as GGUF tools write them.
 [[nodiscard]] constexpr std::string_view name_of(weight_type type) {
-  constexpr std::string_view names[] = {"F32",  "F16",  "BF16", "Q8_0", "Q4_0", "Q4_1",
-                                        "Q5_0", "Q5_1", "Q4_K", "Q5_K", "Q6_K"};
+  constexpr std::string_view names[] = {"F32",  "F16",  "BF16", "Q8_0", "Q4_0", "Q4_1",   "Q5_0",   "Q5_1",
+                                        "Q4_K", "Q5_K", "Q6_K", "Q2_K", "Q3_K", "IQ4_NL", "IQ4_XS", "MXFP4"};
   return names[static_cast<std::size_t>(type)];
 }
 

@@ -103,6 +103,50 @@ struct q6_k_bytes : byte_format<6, 32, false, 16> {
   }
 };
 
+struct q2_k_bytes : byte_format<2, 0, true, 16> {
+  using floats = q2_k_format;
+  static constexpr std::size_t group_bytes = floats::group_bytes;
+  struct head {
+    f32x16 scale;
+    f32x16 minimum;
+    words16 pairs;
+  };
+  static head open(const std::byte* panel, std::size_t g) {
+    const auto h = floats::open(panel, g);
+    return {h.scale, h.minus, h.pairs};
+  }
+  template<int I>
+  static words16 bytes(const head& h) {
+    return pairs_as_bytes<I>(h.pairs);
+  }
+};
+
+struct q3_k_bytes : byte_format<3, 4, false, 16> {
+  using floats = q3_k_format;
+  static constexpr std::size_t group_bytes = floats::group_bytes;
+  using head = floats::head;
+  static head open(const std::byte* panel, std::size_t g) { return floats::open(panel, g); }
+  template<int I>
+  static words16 bytes(const head& h) {
+    return with_third_bit<I>(pairs_as_bytes<I>(h.pairs), h.thirds);
+  }
+};
+
+/// Nibbles that stand for the numbers of a table, which are added `offset`: of 8 or 5 bits then.
+template<class Floats, class Numbers, int Bits, int Offset>
+struct table_bytes : byte_format<Bits, Offset, false, 32> {
+  static constexpr std::size_t group_bytes = Floats::group_bytes;
+  using head = typename Floats::head;
+  static head open(const std::byte* panel, std::size_t g) { return Floats::open(panel, g); }
+  template<int I>
+  static words16 bytes(const head& h) {
+    return bytes_of_table<Numbers, Offset>(nibbles_as_bytes<I>(h.nibbles));
+  }
+};
+using iq4_nl_bytes = table_bytes<table_format<weight_type::iq4_nl, iq4_numbers>, iq4_numbers, 8, 128>;
+using iq4_xs_bytes = table_bytes<iq4_xs_format, iq4_numbers, 8, 128>;
+using mxfp4_bytes = table_bytes<table_format<weight_type::mxfp4, mxfp4_numbers>, mxfp4_numbers, 5, 16>;
+
 /// Groups of any format, written out for many rows: whole bytes, floats for scale and minimum.
 template<int Bits, int Offset, bool Minimum, int Group>
 struct written_out : byte_format<Bits, Offset, Minimum, Group> {
@@ -174,6 +218,16 @@ inline auto with_byte_format(weight_type type, Body body) {
       return body.template operator()<q45_k_bytes<weight_type::q5_k, true>>();
     case weight_type::q6_k:
       return body.template operator()<q6_k_bytes>();
+    case weight_type::q2_k:
+      return body.template operator()<q2_k_bytes>();
+    case weight_type::q3_k:
+      return body.template operator()<q3_k_bytes>();
+    case weight_type::iq4_nl:
+      return body.template operator()<iq4_nl_bytes>();
+    case weight_type::iq4_xs:
+      return body.template operator()<iq4_xs_bytes>();
+    case weight_type::mxfp4:
+      return body.template operator()<mxfp4_bytes>();
   }
   return body.template operator()<q8_0_bytes>();
 }

@@ -145,6 +145,93 @@ struct q6_k_format {
   }
 };
 
+struct q2_k_format {
+  static constexpr int group = 16;
+  static constexpr std::size_t group_bytes = layout::unit_bytes(weight_type::q2_k) / 16;  // on average
+  struct head {
+    f32x16 scale;
+    f32x16 minus;
+    words16 pairs;
+  };
+  static head open(const std::byte* panel, std::size_t g) {
+    const std::byte* unit = panel + g / 16 * layout::unit_bytes(weight_type::q2_k);
+    const auto* both = reinterpret_cast<const std::uint8_t*>(unit + 64 + g % 16 * 16);
+    return {mul(halves(unit), load_low_u4(both)), mul(sub(broadcast(-0.0F), halves(unit + 32)), load_high_u4(both)),
+            load_words(unit + 64 + 16 * 16 + g % 16 * layout::words_bytes)};
+  }
+  template<int I>
+  static f32x16 weight(const head& h) {
+    return fma(h.scale, two_bits<pair_of(I)>(h.pairs), h.minus);
+  }
+};
+
+struct q3_k_format {
+  static constexpr int group = 16;
+  static constexpr std::size_t group_bytes = layout::unit_bytes(weight_type::q3_k) / 16;  // on average
+  struct head {
+    f32x16 scale;
+    words16 pairs;
+    words16 thirds;  // those of the group, in the low half of each byte
+  };
+  static head open(const std::byte* panel, std::size_t g) {
+    const std::byte* unit = panel + g / 16 * layout::unit_bytes(weight_type::q3_k);
+    const std::byte* pairs = unit + 64 + 16 * 16;
+    return {mul(halves(unit), load_i8(reinterpret_cast<const std::int8_t*>(unit + 64 + g % 16 * 16))),
+            load_words(pairs + g % 16 * layout::words_bytes),
+            shifted_right(load_words(pairs + (16 + g % 16 / 2) * layout::words_bytes), g % 2 * 4)};
+  }
+  template<int I>
+  static f32x16 weight(const head& h) {
+    return mul(three_bits<pair_of(I), bit_of(I), 4>(h.pairs, h.thirds), h.scale);
+  }
+};
+
+/// The numbers of a table that nibbles stand for.
+struct iq4_numbers {
+  static constexpr const std::int8_t (&values)[16] = iq4_values;
+};
+struct mxfp4_numbers {
+  static constexpr const std::int8_t (&values)[16] = mxfp4_values;
+};
+
+/// iq4_nl and mxfp4: a scale and nibbles.
+template<weight_type Type, class Numbers>
+struct table_format {
+  static constexpr int group = 32;
+  static constexpr std::size_t group_bytes = layout::unit_bytes(Type);
+  struct head {
+    f32x16 scale;
+    const std::byte* nibbles;
+  };
+  static head open(const std::byte* panel, std::size_t g) {
+    const std::byte* unit = panel + g * group_bytes;
+    if constexpr (Type == weight_type::mxfp4) {
+      return {load_bf16(reinterpret_cast<const std::uint16_t*>(unit)), unit + 32};
+    } else {
+      return {halves(unit), unit + 32};
+    }
+  }
+  template<int I>
+  static f32x16 weight(const head& h) {
+    return mul(nibble_of_table<nibble_of(I), Numbers>(load_words(h.nibbles + I / 8 * layout::words_bytes)), h.scale);
+  }
+};
+
+struct iq4_xs_format {
+  static constexpr int group = 32;
+  static constexpr std::size_t group_bytes = layout::unit_bytes(weight_type::iq4_xs) / 8;  // on average
+  using head = table_format<weight_type::iq4_nl, iq4_numbers>::head;
+  static head open(const std::byte* panel, std::size_t g) {
+    const std::byte* unit = panel + g / 8 * layout::unit_bytes(weight_type::iq4_xs);
+    return {mul(halves(unit), load_i8(reinterpret_cast<const std::int8_t*>(unit + 64 + g % 8 * 16))),
+            unit + 64 + 8 * 16 + g % 8 * 4 * layout::words_bytes};
+  }
+  template<int I>
+  static f32x16 weight(const head& h) {
+    return table_format<weight_type::iq4_nl, iq4_numbers>::weight<I>(h);
+  }
+};
+
 /// Writes columns [k, k + depth) of a panel: out [depth][16]. Both are multiples of the format's group.
 using expand_function = void (*)(const std::byte* panel, std::size_t k, std::size_t depth, float* out);
 
@@ -185,6 +272,16 @@ inline auto with_format(weight_type type, Body body) {
       return body.template operator()<q45_k_format<weight_type::q5_k, true>>();
     case weight_type::q6_k:
       return body.template operator()<q6_k_format>();
+    case weight_type::q2_k:
+      return body.template operator()<q2_k_format>();
+    case weight_type::q3_k:
+      return body.template operator()<q3_k_format>();
+    case weight_type::iq4_nl:
+      return body.template operator()<table_format<weight_type::iq4_nl, iq4_numbers>>();
+    case weight_type::iq4_xs:
+      return body.template operator()<iq4_xs_format>();
+    case weight_type::mxfp4:
+      return body.template operator()<table_format<weight_type::mxfp4, mxfp4_numbers>>();
   }
   return body.template operator()<f16_format>();
 }

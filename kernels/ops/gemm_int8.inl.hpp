@@ -65,6 +65,12 @@ void prepare_byte_rows(const float* x, std::size_t x_stride, std::size_t begin, 
   }
 }
 
+/// d times the sum of the bytes of group g.
+template<int Group>
+inline float sum_of_group(const x_block& b, std::size_t g) {
+  return Group == x_block_columns ? b.sum : b.d * static_cast<float>(-b.minus_half[g % 2]);
+}
+
 // ---- blocks of outputs ---------------------------------------------------------------------------------------------
 
 /// One block of outputs over one stretch of groups.
@@ -122,7 +128,8 @@ inline void continue_dot_chains(const dot_tile& t, f32x16 (&acc)[Rows][Panels]) 
 #pragma GCC unroll 4
       for (int p = 0; p < Panels; ++p) {
         acc[r][p] = fma(mul(head[p].scale, broadcast(b->d)), as_floats(sums[r][p]), acc[r][p]);
-        if constexpr (Source::has_minimum) acc[r][p] = fma(head[p].minimum, broadcast(b->sum), acc[r][p]);
+        if constexpr (Source::has_minimum)
+          acc[r][p] = fma(head[p].minimum, broadcast(sum_of_group<Source::group>(*b, g)), acc[r][p]);
       }
     }
   }

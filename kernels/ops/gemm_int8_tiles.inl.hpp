@@ -51,7 +51,8 @@ void multiply_byte_tile(const dot_tile& t, std::size_t rows) {
       for (std::size_t r = 0; r < 16; ++r) {
         const auto* b = reinterpret_cast<const x_block*>(blocks + r * t.row_bytes);
         acc[r] = fma(mul(head.scale, broadcast(b->d)), load_integers(sums[now] + r * 16), acc[r]);
-        if constexpr (Source::has_minimum) acc[r] = fma(head.minimum, broadcast(b->sum), acc[r]);
+        if constexpr (Source::has_minimum)
+          acc[r] = fma(head.minimum, broadcast(sum_of_group<Source::group>(*b, done)), acc[r]);
       }
     }
     if (g >= 1 && g <= t.groups) tile_store<1 - now>(sums[1 - now], 64);

@@ -4,7 +4,7 @@
 inline constexpr int dot_rows_max = 6;
 inline constexpr int dot_panels = 2;
 
-constexpr int steps_in_16_bits(int bits) { return bits == 4 ? 8 : bits == 5 ? 4 : bits == 6 ? 2 : 1; }
+constexpr int steps_in_16_bits(int bits) { return bits == 4 ? 8 : bits == 6 ? 2 : bits < 6 ? 4 : 1; }
 
 template<int Bits, int Offset>
 struct dots {

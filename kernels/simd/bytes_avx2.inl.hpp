@@ -21,6 +21,28 @@ inline words16 with_upper_pair(words16 low, words16 pairs) {
   return {_mm256_or_si256(low.lo, moved_bits<4 - 2 * J, 0x30>(pairs.lo)),
           _mm256_or_si256(low.hi, moved_bits<4 - 2 * J, 0x30>(pairs.hi))};
 }
+template<int J>
+inline words16 pairs_as_bytes(words16 w) {
+  return {moved_bits<-2 * J, 3>(w.lo), moved_bits<-2 * J, 3>(w.hi)};
+}
+template<int J>
+inline words16 with_third_bit(words16 low, words16 bits) {
+  return {_mm256_or_si256(low.lo, moved_bits<2 - J, 4>(bits.lo)),
+          _mm256_or_si256(low.hi, moved_bits<2 - J, 4>(bits.hi))};
+}
+template<class Numbers, int Offset>
+inline words16 bytes_of_table(words16 nibbles) {
+  constexpr auto& n = Numbers::values;
+  const __m128i values = _mm_setr_epi8(
+      static_cast<char>(n[0] + Offset), static_cast<char>(n[1] + Offset), static_cast<char>(n[2] + Offset),
+      static_cast<char>(n[3] + Offset), static_cast<char>(n[4] + Offset), static_cast<char>(n[5] + Offset),
+      static_cast<char>(n[6] + Offset), static_cast<char>(n[7] + Offset), static_cast<char>(n[8] + Offset),
+      static_cast<char>(n[9] + Offset), static_cast<char>(n[10] + Offset), static_cast<char>(n[11] + Offset),
+      static_cast<char>(n[12] + Offset), static_cast<char>(n[13] + Offset), static_cast<char>(n[14] + Offset),
+      static_cast<char>(n[15] + Offset));
+  const __m256i both = _mm256_broadcastsi128_si256(values);
+  return {_mm256_shuffle_epi8(both, nibbles.lo), _mm256_shuffle_epi8(both, nibbles.hi)};
+}
 inline words16 add_128(words16 w) {
   const __m256i top = _mm256_set1_epi8(-128);
   return {_mm256_xor_si256(w.lo, top), _mm256_xor_si256(w.hi, top)};

@@ -18,6 +18,26 @@ template<int J>
 inline words16 with_upper_pair(words16 low, words16 pairs) {
   return with_moved_bits<4 - 2 * J, 0x30>(low, pairs);
 }
+template<int J>
+inline words16 pairs_as_bytes(words16 w) {
+  return {_mm512_and_si512(J == 0 ? w.v : _mm512_srli_epi32(w.v, 2 * J), _mm512_set1_epi8(3))};
+}
+template<int J>
+inline words16 with_third_bit(words16 low, words16 bits) {
+  return with_moved_bits<2 - J, 4>(low, bits);
+}
+template<class Numbers, int Offset>
+inline words16 bytes_of_table(words16 nibbles) {
+  constexpr auto& n = Numbers::values;
+  const __m128i values = _mm_setr_epi8(
+      static_cast<char>(n[0] + Offset), static_cast<char>(n[1] + Offset), static_cast<char>(n[2] + Offset),
+      static_cast<char>(n[3] + Offset), static_cast<char>(n[4] + Offset), static_cast<char>(n[5] + Offset),
+      static_cast<char>(n[6] + Offset), static_cast<char>(n[7] + Offset), static_cast<char>(n[8] + Offset),
+      static_cast<char>(n[9] + Offset), static_cast<char>(n[10] + Offset), static_cast<char>(n[11] + Offset),
+      static_cast<char>(n[12] + Offset), static_cast<char>(n[13] + Offset), static_cast<char>(n[14] + Offset),
+      static_cast<char>(n[15] + Offset));
+  return {_mm512_shuffle_epi8(_mm512_broadcast_i32x4(values), nibbles.v)};
+}
 inline words16 add_128(words16 w) { return {_mm512_xor_si512(w.v, _mm512_set1_epi8(-128))}; }
 template<int Offset>
 inline words16 bytes_less(words16 w) {

@@ -81,6 +81,16 @@ inline f32x16 load_u8(const std::uint8_t* p) {
   return {_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes)),
           _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_unpackhi_epi64(bytes, bytes)))};
 }
+inline f32x16 load_low_u4(const std::uint8_t* p) {
+  const __m128i bytes = _mm_and_si128(load_half(p), _mm_set1_epi8(15));
+  return {_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes)),
+          _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_unpackhi_epi64(bytes, bytes)))};
+}
+inline f32x16 load_high_u4(const std::uint8_t* p) {
+  const __m128i bytes = _mm_and_si128(_mm_srli_epi16(load_half(p), 4), _mm_set1_epi8(15));
+  return {_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes)),
+          _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_unpackhi_epi64(bytes, bytes)))};
+}
 
 struct words16 {
   __m256i lo;
@@ -124,6 +134,39 @@ inline f32x16 five_bits(words16 low, words16 high) {
 template<int J, int H, int Offset>
 inline f32x16 six_bits(words16 low, words16 high) {
   return nibble_and_upper<J, 2 * H, 3, Offset>(low, high);
+}
+template<int J>
+inline f32x16 two_bits(words16 w) {
+  return {float_less<0>(bits_of<2 * J, 3>(w.lo)), float_less<0>(bits_of<2 * J, 3>(w.hi))};
+}
+/// Bit H of each word, moved to bit 2.
+template<int H>
+inline __m256i third_bit(__m256i w) {
+  return _mm256_and_si256(H >= 2 ? _mm256_srli_epi32(w, H >= 2 ? H - 2 : 0) : _mm256_slli_epi32(w, H >= 2 ? 0 : 2 - H),
+                          _mm256_set1_epi32(4));
+}
+template<int J, int H, int Offset>
+inline f32x16 three_bits(words16 low, words16 high) {
+  return {float_less<Offset>(_mm256_or_si256(bits_of<2 * J, 3>(low.lo), third_bit<H>(high.lo))),
+          float_less<Offset>(_mm256_or_si256(bits_of<2 * J, 3>(low.hi), third_bit<H>(high.hi)))};
+}
+/// Two look-ups by three bits; the fourth, moved to the sign, chooses.
+template<int J, class Numbers>
+inline __m256 eight_of_table(__m256i w) {
+  constexpr auto& n = Numbers::values;
+  const __m256i index = J == 0 ? w : _mm256_srli_epi32(w, 4 * J);
+  const __m256 low = _mm256_permutevar8x32_ps(_mm256_setr_ps(n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7]), index);
+  const __m256 high =
+      _mm256_permutevar8x32_ps(_mm256_setr_ps(n[8], n[9], n[10], n[11], n[12], n[13], n[14], n[15]), index);
+  return _mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32(index, 28)));
+}
+template<int J, class Numbers>
+inline f32x16 nibble_of_table(words16 w) {
+  return {eight_of_table<J, Numbers>(w.lo), eight_of_table<J, Numbers>(w.hi)};
+}
+inline words16 shifted_right(words16 w, std::size_t bits) {
+  const __m128i by = _mm_cvtsi64_si128(static_cast<long long>(bits));
+  return {_mm256_srl_epi32(w.lo, by), _mm256_srl_epi32(w.hi, by)};
 }
 inline void store_f16(std::uint16_t* p, f32x16 a) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph(a.lo, _MM_FROUND_TO_NEAREST_INT));

@@ -60,6 +60,14 @@ inline f32x16 load_i8(const std::int8_t* p) {
 inline f32x16 load_u8(const std::uint8_t* p) {
   return {_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))))};
 }
+inline f32x16 load_low_u4(const std::uint8_t* p) {
+  const __m512i bytes = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  return {_mm512_cvtepi32_ps(_mm512_and_si512(bytes, _mm512_set1_epi32(15)))};
+}
+inline f32x16 load_high_u4(const std::uint8_t* p) {
+  const __m512i bytes = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  return {_mm512_cvtepi32_ps(_mm512_srli_epi32(bytes, 4))};
+}
 
 struct words16 {
   __m512i v;
@@ -85,6 +93,30 @@ inline f32x16 six_bits(words16 low, words16 high) {
   const __m512 steps = _mm512_setr_ps(0, 16, 32, 48, 0, 16, 32, 48, 0, 16, 32, 48, 0, 16, 32, 48);
   const __m512 upper = _mm512_permutexvar_ps(H == 0 ? high.v : _mm512_srli_epi32(high.v, 2 * H), steps);
   return {_mm512_add_ps(nibble<J, Offset>(low).v, upper)};
+}
+// As above: what repeats every four entries needs no mask.
+template<int J, int Offset = 0>
+inline f32x16 two_bits(words16 w) {
+  const __m512 values =
+      _mm512_setr_ps(0 - Offset, 1 - Offset, 2 - Offset, 3 - Offset, 0 - Offset, 1 - Offset, 2 - Offset, 3 - Offset,
+                     0 - Offset, 1 - Offset, 2 - Offset, 3 - Offset, 0 - Offset, 1 - Offset, 2 - Offset, 3 - Offset);
+  return {_mm512_permutexvar_ps(J == 0 ? w.v : _mm512_srli_epi32(w.v, 2 * J), values)};
+}
+template<int J, int H, int Offset>
+inline f32x16 three_bits(words16 low, words16 high) {
+  const __m512 small = two_bits<J, Offset>(low).v;
+  const __mmask16 set = _mm512_test_epi32_mask(high.v, _mm512_set1_epi32(static_cast<int>(1U << H)));
+  return {_mm512_mask_add_ps(small, set, small, _mm512_set1_ps(4))};
+}
+template<int J, class Numbers>
+inline f32x16 nibble_of_table(words16 w) {
+  constexpr auto& n = Numbers::values;
+  const __m512 values = _mm512_setr_ps(n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12],
+                                       n[13], n[14], n[15]);
+  return {_mm512_permutexvar_ps(J == 0 ? w.v : _mm512_srli_epi32(w.v, 4 * J), values)};
+}
+inline words16 shifted_right(words16 w, std::size_t bits) {
+  return {_mm512_srl_epi32(w.v, _mm_cvtsi64_si128(static_cast<long long>(bits)))};
 }
 inline void store_f16(std::uint16_t* p, f32x16 a) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtps_ph(a.v, _MM_FROUND_TO_NEAREST_INT));

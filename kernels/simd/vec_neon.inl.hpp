@@ -102,6 +102,16 @@ inline f32x16 load_u8(const std::uint8_t* p) {
   return {vcvtq_f32_u32(vmovl_u16(vget_low_u16(low))), vcvtq_f32_u32(vmovl_high_u16(low)),
           vcvtq_f32_u32(vmovl_u16(vget_low_u16(high))), vcvtq_f32_u32(vmovl_high_u16(high))};
 }
+inline f32x16 load_low_u4(const std::uint8_t* p) {
+  std::uint8_t low[16];
+  vst1q_u8(low, vandq_u8(vld1q_u8(p), vdupq_n_u8(15)));
+  return load_u8(low);
+}
+inline f32x16 load_high_u4(const std::uint8_t* p) {
+  std::uint8_t high[16];
+  vst1q_u8(high, vshrq_n_u8(vld1q_u8(p), 4));
+  return load_u8(high);
+}
 
 struct words16 {
   uint32x4_t a;
@@ -156,6 +166,42 @@ inline f32x16 five_bits(words16 low, words16 high) {
 template<int J, int H, int Offset>
 inline f32x16 six_bits(words16 low, words16 high) {
   return nibble_and_upper<J, 2 * H, 3, Offset>(low, high);
+}
+template<int J>
+inline f32x16 two_bits(words16 w) {
+  return each_four([](uint32x4_t x, uint32x4_t) { return float_less<0>(bits_of<2 * J, 3>(x)); }, w, w);
+}
+/// Bit H of each word, moved to bit 2.
+template<int H>
+inline uint32x4_t third_bit(uint32x4_t w) {
+  if constexpr (H > 2) {
+    w = vshrq_n_u32(w, H - 2);
+  } else if constexpr (H < 2) {
+    w = vshlq_n_u32(w, 2 - H);
+  }
+  return vandq_u32(w, vdupq_n_u32(4));
+}
+template<int J, int H, int Offset>
+inline f32x16 three_bits(words16 low, words16 high) {
+  return each_four(
+      [](uint32x4_t x, uint32x4_t y) { return float_less<Offset>(vorrq_u32(bits_of<2 * J, 3>(x), third_bit<H>(y))); },
+      low, high);
+}
+/// The look-up is by bytes: each word's lowest is its index, the others find nothing, and are 0.
+template<int J, class Numbers>
+inline f32x16 nibble_of_table(words16 w) {
+  const int8x16_t values = vld1q_s8(Numbers::values);
+  return each_four(
+      [values](uint32x4_t x, uint32x4_t) {
+        const uint32x4_t index = vorrq_u32(bits_of<4 * J, 15>(x), vdupq_n_u32(0xffffff00));
+        const int32x4_t found = vreinterpretq_s32_s8(vqtbl1q_s8(values, vreinterpretq_u8_u32(index)));
+        return vcvtq_f32_s32(vshrq_n_s32(vshlq_n_s32(found, 24), 24));
+      },
+      w, w);
+}
+inline words16 shifted_right(words16 w, std::size_t bits) {
+  const int32x4_t by = vdupq_n_s32(-static_cast<std::int32_t>(bits));
+  return {vshlq_u32(w.a, by), vshlq_u32(w.b, by), vshlq_u32(w.c, by), vshlq_u32(w.d, by)};
 }
 inline void store_f16(std::uint16_t* p, f32x16 x) {
   const auto four = [](float32x4_t f) { return vreinterpret_u16_f16(vcvt_f16_f32(f)); };

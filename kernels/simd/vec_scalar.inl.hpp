@@ -94,6 +94,13 @@ inline f32x16 load_i8(const std::int8_t* p) {
 inline f32x16 load_u8(const std::uint8_t* p) {
   return each_lane([&](int i) { return static_cast<float>(p[i]); });
 }
+/// The low and the high halves of bytes.
+inline f32x16 load_low_u4(const std::uint8_t* p) {
+  return each_lane([&](int i) { return static_cast<float>(p[i] & 15); });
+}
+inline f32x16 load_high_u4(const std::uint8_t* p) {
+  return each_lane([&](int i) { return static_cast<float>(p[i] >> 4); });
+}
 
 /// Sixteen 32-bit words of packed small integers.
 struct words16 {
@@ -122,6 +129,27 @@ inline f32x16 six_bits(words16 low, words16 high) {
   return each_lane([&](int i) {
     return static_cast<float>(static_cast<int>((low.v[i] >> 4 * J & 15) | (high.v[i] >> 2 * H & 3) << 4) - Offset);
   });
+}
+/// Bits 2 J and 2 J + 1 of each word.
+template<int J>
+inline f32x16 two_bits(words16 w) {
+  return each_lane([&](int i) { return static_cast<float>(w.v[i] >> 2 * J & 3); });
+}
+/// The same with bit H of the high word above them, less Offset.
+template<int J, int H, int Offset>
+inline f32x16 three_bits(words16 low, words16 high) {
+  return each_lane([&](int i) {
+    return static_cast<float>(static_cast<int>((low.v[i] >> 2 * J & 3) | (high.v[i] >> H & 1) << 2) - Offset);
+  });
+}
+/// The number of the table that nibble J of each word stands for.
+template<int J, class Numbers>
+inline f32x16 nibble_of_table(words16 w) {
+  return each_lane([&](int i) { return static_cast<float>(Numbers::values[w.v[i] >> 4 * J & 15]); });
+}
+inline words16 shifted_right(words16 w, std::size_t bits) {
+  for (std::uint32_t& word : w.v) word >>= bits;
+  return w;
 }
 /// Rounding to nearest, ties to even; NaN stays NaN.
 inline void store_f16(std::uint16_t* p, f32x16 a) {

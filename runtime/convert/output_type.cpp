@@ -26,6 +26,11 @@ constexpr auto known = std::to_array<named_type>({
     {"q4_k", {weight_type::q4_k, false}, 14},
     {"q5_k", {weight_type::q5_k, false}, 16},
     {"q6_k", {weight_type::q6_k, false}, 18},
+    {"q2_k", {weight_type::q2_k, false}, 10},
+    {"q3_k", {weight_type::q3_k, false}, 11},
+    {"iq4_nl", {weight_type::iq4_nl, false}, 25},
+    {"iq4_xs", {weight_type::iq4_xs, false}, 30},
+    {"mxfp4", {weight_type::mxfp4, false}, 38},
     {"q4_k_m", {weight_type::q4_k, true}, 15},
     {"q5_k_m", {weight_type::q5_k, true}, 17},
 });
@@ -52,6 +57,11 @@ constexpr auto pairs = std::to_array<type_pair>({
     {weight_type::q4_k, gguf::tensor_type::q4_k},
     {weight_type::q5_k, gguf::tensor_type::q5_k},
     {weight_type::q6_k, gguf::tensor_type::q6_k},
+    {weight_type::q2_k, gguf::tensor_type::q2_k},
+    {weight_type::q3_k, gguf::tensor_type::q3_k},
+    {weight_type::iq4_nl, gguf::tensor_type::iq4_nl},
+    {weight_type::iq4_xs, gguf::tensor_type::iq4_xs},
+    {weight_type::mxfp4, gguf::tensor_type::mxfp4},
 });
 
 /// The layer in "blk.<layer>.<name>".
@@ -106,6 +116,9 @@ weight_type type_before_fallback(const output_type& wanted, const matrix_place& 
 weight_type type_for(const output_type& wanted, const matrix_place& matrix) {
   weight_type type = type_before_fallback(wanted, matrix);
   const auto fits = [&] { return matrix.columns % kernels::block_columns(type) == 0; };
+  if (!fits() && (type == weight_type::q2_k || type == weight_type::q3_k || type == weight_type::iq4_xs)) {
+    type = weight_type::iq4_nl;
+  }
   if (!fits() && type == weight_type::q4_k) type = weight_type::q5_0;
   if (!fits() && type == weight_type::q5_k) type = weight_type::q5_1;
   if (!fits() && type == weight_type::q6_k) type = weight_type::q8_0;

@@ -43,7 +43,8 @@ struct matrix_place {
 };
 
 /// The type for a matrix: the model's, the mixture's, or where the columns are no whole blocks the nearest type of
-/// smaller blocks: q4_k to q5_0, q5_k to q5_1, q6_k to q8_0, and any of blocks of 32 to f16.
+/// smaller blocks: q4_k to q5_0, q5_k to q5_1, q6_k to q8_0, q2_k, q3_k and iq4_xs to iq4_nl, and any of blocks of 32
+/// to f16.
 weight_type type_for(const output_type& wanted, const matrix_place& matrix);
 /// The same before columns are looked at; `type_for` differs from it only by falling back.
 weight_type type_before_fallback(const output_type& wanted, const matrix_place& matrix);

@@ -39,9 +39,9 @@ class regex_dfa {
   static result<regex_dfa> compile(std::string_view pattern, const options& o);
 
   [[nodiscard]] std::uint32_t begin() const { return 0; }
-  [[nodiscard]] std::uint16_t next(std::uint32_t state, std::uint8_t byte) const { return states_[state].next[byte]; }
-  [[nodiscard]] bool accepts(std::uint32_t state) const { return states_[state].accepts; }
-  [[nodiscard]] bool goes_on(std::uint32_t state) const { return states_[state].goes_on; }
+  [[nodiscard]] std::uint16_t next(std::uint32_t from, std::uint8_t byte) const { return states_[from].next[byte]; }
+  [[nodiscard]] bool accepts(std::uint32_t at) const { return states_[at].accepts; }
+  [[nodiscard]] bool goes_on(std::uint32_t at) const { return states_[at].goes_on; }
   [[nodiscard]] std::uint32_t states_count() const { return static_cast<std::uint32_t>(states_.size()); }
 
  private:

@@ -9,9 +9,12 @@
 #include "kernels/weight_blocks.hpp"
 #include "kernels/worker_team.hpp"
 #include "tests/kernels/kernel_fixture.hpp"
+#include "tests/support/block_scales.hpp"
 
 namespace redline::kernels {
 namespace {
+
+using test::has_minimum;
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
@@ -98,11 +101,64 @@ void append_q6_k(const std::byte* block, std::vector<group>& out) {
   }
 }
 
+int pair_at(const std::byte* pairs, int column) {
+  return byte_at(pairs + column / 128 * 32 + column % 32) >> column % 128 / 32 * 2 & 3;
+}
+
+void append_q2_k(const std::byte* block, std::vector<group>& out) {
+  for (int i = 0; i < 16; ++i) {
+    group g{.scale = half_at(block + 80) * static_cast<float>(byte_at(block + i) & 15),
+            .minimum = -half_at(block + 82) * static_cast<float>(byte_at(block + i) >> 4),
+            .q = std::vector<int>(16)};
+    for (int j = 0; j < 16; ++j) g.q[j] = pair_at(block + 16, i * 16 + j);
+    out.push_back(g);
+  }
+}
+
+void append_q3_k(const std::byte* block, std::vector<group>& out) {
+  const std::byte* scales = block + 96;
+  for (int i = 0; i < 16; ++i) {
+    const int low = i < 8 ? byte_at(scales + i) & 15 : byte_at(scales + i - 8) >> 4;
+    const int s = (low | (byte_at(scales + 8 + i % 4) >> 2 * (i / 4) & 3) << 4) - 32;
+    group g{.scale = half_at(block + 108) * static_cast<float>(s), .q = std::vector<int>(16)};
+    for (int j = 0; j < 16; ++j) {
+      const int column = i * 16 + j;
+      g.q[j] = pair_at(block + 32, column) - ((byte_at(block + column % 32) >> column / 32 & 1) != 0 ? 0 : 4);
+    }
+    out.push_back(g);
+  }
+}
+
+group table_group(float scale, const std::int8_t* values, const std::byte* nibbles) {
+  group g{.scale = scale, .q = std::vector<int>(32)};
+  for (int i = 0; i < 32; ++i) g.q[i] = values[i < 16 ? byte_at(nibbles + i) & 15 : byte_at(nibbles + i - 16) >> 4];
+  return g;
+}
+
+void append_iq4_xs(const std::byte* block, std::vector<group>& out) {
+  for (int i = 0; i < 8; ++i) {
+    const int low = byte_at(block + 4 + i / 2) >> i % 2 * 4 & 15, high = byte_at(block + 2 + i / 4) >> i % 4 * 2 & 3;
+    const float scale = half_at(block) * static_cast<float>((low | high << 4) - 32);
+    out.push_back(table_group(scale, iq4_values, block + 8 + i * 16));
+  }
+}
+
 std::vector<group> groups_of(weight_type type, const std::byte* row, std::size_t columns) {
   std::vector<group> out;
   for (std::size_t k = 0; k < columns; k += block_columns(type), row += block_bytes(type)) {
     if (type == weight_type::q6_k) {
       append_q6_k(row, out);
+    } else if (type == weight_type::q2_k) {
+      append_q2_k(row, out);
+    } else if (type == weight_type::q3_k) {
+      append_q3_k(row, out);
+    } else if (type == weight_type::iq4_nl) {
+      out.push_back(table_group(half_at(row), iq4_values, row + 2));
+    } else if (type == weight_type::iq4_xs) {
+      append_iq4_xs(row, out);
+    } else if (type == weight_type::mxfp4) {
+      const int e = byte_at(row);
+      out.push_back(table_group(e == 255 ? nan : std::ldexp(1.0F, e - 128), mxfp4_values, row + 1));
     } else if (block_columns(type) == 256) {
       append_q45_k(type, row, out);
     } else {
@@ -154,11 +210,6 @@ float defined_output(const std::vector<group>& groups, bool has_minimum, const b
   return std::isnan(sum) ? nan : sum;
 }
 
-bool has_minimum(weight_type type) {
-  return type == weight_type::q4_1 || type == weight_type::q5_1 || type == weight_type::q4_k ||
-         type == weight_type::q5_k;
-}
-
 std::vector<float> defined(weight_type type, const std::vector<std::byte>& matrix, std::size_t n, std::size_t k,
                            const std::vector<float>& x, std::size_t rows, const float* bias) {
   std::vector<byte_row> bytes;
@@ -192,8 +243,8 @@ class gemm_int8 : public kernel_test {
     for (std::byte& b : bytes) b = static_cast<std::byte>(random_());
     if (!tame) return bytes;
     for (std::size_t at = 0; at < bytes.size(); at += block_bytes(type)) {
-      const std::uint16_t numbers[] = {narrow_f16(uniform() / 100), narrow_f16(uniform() / 100)};
-      std::memcpy(bytes.data() + at + (type == weight_type::q6_k ? 208 : 0), numbers, has_minimum(type) ? 4 : 2);
+      const float scale = uniform() / 100, minimum = uniform() / 100;
+      test::put_scales(type, scale, minimum, bytes.data() + at);
     }
     return bytes;
   }
@@ -265,9 +316,10 @@ TEST_P(gemm_int8, hostile_blocks_have_the_defined_outcome) {
       if (trial == 1) {  // the least integers with the largest x
         for (std::size_t at = 0; at < matrix.size(); at += block_bytes(type)) {
           const std::byte fill = type == weight_type::q8_0 ? std::byte{0x80} : std::byte{0xff};
-          const std::size_t first = type == weight_type::q6_k ? 0 : has_minimum(type) ? 4 : 2;
-          std::fill_n(matrix.data() + at + first, block_bytes(type) - first - (type == weight_type::q6_k ? 2 : 0),
-                      fill);
+          for (std::size_t i = 0; i < block_bytes(type); ++i) {
+            const bool is_scale = i >= test::scale_at(type) && i < test::scale_at(type) + test::scale_bytes(type);
+            if (!is_scale) matrix[at + i] = fill;
+          }
         }
       }
       const packed_weights w(table(), team_, type, n, k, matrix.data());

@@ -6,6 +6,7 @@
 #include "kernels/weight_blocks.hpp"
 #include "kernels/worker_team.hpp"
 #include "tests/kernels/kernel_fixture.hpp"
+#include "tests/support/block_scales.hpp"
 
 namespace redline::kernels {
 namespace {
@@ -29,21 +30,15 @@ class gemm : public kernel_test {
       scalar().narrow(element, m.floats.data(), m.floats.size(), m.bytes.data());
     } else {
       for (std::byte& b : m.bytes) b = static_cast<std::byte>(random_());
-      for (std::size_t at = 0; at < m.bytes.size(); at += block_bytes(type)) scale_block(type, m.bytes.data() + at);
+      for (std::size_t at = 0; at < m.bytes.size(); at += block_bytes(type)) {
+        const float scale = uniform() / 100, minimum = uniform() / 100;
+        test::put_scales(type, scale, minimum, m.bytes.data() + at);
+      }
     }
     for (std::size_t r = 0; r < rows; ++r) {
       dequantize_row(type, m.bytes.data() + r * row_bytes(type, columns), columns, m.floats.data() + r * columns);
     }
     return m;
-  }
-
-  /// Any bits are a block, but halves must be ordinary numbers here; either sign.
-  void scale_block(weight_type type, std::byte* block) {
-    const bool minimum = type == weight_type::q4_1 || type == weight_type::q5_1 || type == weight_type::q4_k ||
-                         type == weight_type::q5_k;
-    std::byte* halves = type == weight_type::q6_k ? block + 208 : block;
-    const float numbers[] = {uniform() / 100, uniform() / 100};
-    scalar().narrow(element_type::f16, numbers, minimum ? 2 : 1, halves);
   }
 
   std::vector<float> run(const packed_weights& w, const std::vector<float>& x, std::size_t rows, const float* bias) {

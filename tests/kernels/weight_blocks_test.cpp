@@ -108,7 +108,7 @@ TEST(weight_blocks, quantising_again_loses_next_to_nothing) {
   for (const auto type : all_weight_types) {
     const auto once = dequantized(type, quantized(type, normals(256 * 40, 0.05F)));
     const auto twice = dequantized(type, quantized(type, once));
-    EXPECT_LE(relative_error(once, twice), type == weight_type::q4_k ? 0.02 : 0.01) << name_of(type);
+    EXPECT_LE(relative_error(once, twice), type == weight_type::q4_k ? 0.02 : 0.011) << name_of(type);
   }
 }
 
@@ -145,6 +145,11 @@ TEST(weight_blocks, the_error_on_normal_weights_is_what_the_bits_allow) {
   EXPECT_LE(error(weight_type::q5_0), 0.0450);
   EXPECT_LE(error(weight_type::q4_1), 0.0820);
   EXPECT_LE(error(weight_type::q4_0), 0.0910);
+  EXPECT_LE(error(weight_type::iq4_nl), 0.0900);
+  EXPECT_LE(error(weight_type::iq4_xs), 0.0900);
+  EXPECT_LE(error(weight_type::mxfp4), 0.1300);
+  EXPECT_LE(error(weight_type::q3_k), 0.1700);
+  EXPECT_LE(error(weight_type::q2_k), 0.3200);
   EXPECT_LT(error(weight_type::q4_k), 0.93 * error(weight_type::q4_1))
       << "the search finds better steps than the range";
 }
@@ -157,7 +162,8 @@ TEST(weight_blocks, weights_of_one_sign_and_constant_rows_keep_their_values) {
     }
     auto x = normals(512, 0.1F);
     for (float& v : x) v = 0.2F + std::fabs(v);
-    EXPECT_LE(relative_error(x, dequantized(type, quantized(type, x))), 0.06) << name_of(type);
+    const bool has_few_steps = type == weight_type::q2_k || type == weight_type::q3_k || type == weight_type::mxfp4;
+    EXPECT_LE(relative_error(x, dequantized(type, quantized(type, x))), has_few_steps ? 0.12 : 0.06) << name_of(type);
   }
 }
 
@@ -205,7 +211,9 @@ TEST(weight_blocks, keeps_zeros_and_single_spikes) {
     x[37] = -3;
     const auto y = dequantized(type, quantized(type, x));
     EXPECT_NEAR(y[37], -3, 0.01) << name_of(type);
-    EXPECT_NEAR(y[36], 0, 0.01) << name_of(type);
+    // The least of iq4's numbers is 1, of 127.
+    const bool has_zero = type != weight_type::iq4_nl && type != weight_type::iq4_xs;
+    EXPECT_NEAR(y[36], 0, has_zero ? 0.01 : 3.1 / 127) << name_of(type);
   }
 }
 

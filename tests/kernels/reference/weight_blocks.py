@@ -92,17 +92,57 @@ def q6_k(b):
     return out
 
 
+def pairs(raw, i):
+    return raw[i // 128 * 32 + i % 32] >> i % 128 // 32 * 2 & 3
+
+
+def q2_k(b):
+    d, dmin = half(b[80:82]), half(b[82:84])
+    return [d * (b[i // 16] & 15) * pairs(b[16:80], i) - dmin * (b[i // 16] >> 4) for i in range(256)]
+
+
+def q3_k(b):
+    high, packed, d = b[:32], b[96:108], half(b[108:110])
+    low = [packed[i] & 15 for i in range(8)] + [packed[i] >> 4 for i in range(8)]
+    scales = [low[g] | (packed[8 + g % 4] >> g // 4 * 2 & 3) << 4 for g in range(16)]
+    return [d * (scales[i // 16] - 32) * (pairs(b[32:96], i) - (0 if high[i % 32] >> i // 32 & 1 else 4))
+            for i in range(256)]
+
+
+IQ4 = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113]
+
+
+def iq4_nl(b):
+    return [half(b[:2]) * IQ4[q] for q in nibbles32(b[2:])]
+
+
+def iq4_xs(b):
+    high, out = int.from_bytes(b[2:4], "little"), []
+    for g in range(8):
+        scale = (b[4 + g // 2] >> g % 2 * 4 & 15 | (high >> 2 * g & 3) << 4) - 32
+        out += [half(b[:2]) * scale * IQ4[q] for q in nibbles32(b[8 + 16 * g:24 + 16 * g])]
+    return out
+
+
+def mxfp4(b):
+    sizes = [Fraction(n, 2) for n in (0, 1, 2, 3, 4, 6, 8, 12)]  # E2M1: 0, 0.5, 1, 1.5, 2, 3, 4, 6
+    return [Fraction(2) ** (b[0] - 127) * (sizes[q & 7] if q < 8 else -sizes[q & 7]) for q in nibbles32(b[1:])]
+
+
 FORMATS = {  # bytes, offsets of halves
     q8_0: (34, [0]), q4_0: (18, [0]), q4_1: (20, [0, 2]), q5_0: (22, [0]), q5_1: (24, [0, 2]),
     q4_k: (144, [0, 2]), q5_k: (176, [0, 2]), q6_k: (210, [208]),
+    q2_k: (84, [80, 82]), q3_k: (110, [108]), iq4_nl: (18, [0]), iq4_xs: (136, [0]), mxfp4: (17, []),
 }
 
 
 def main():
     rng = random.Random(7)
     for decode, (size, halves) in FORMATS.items():
-        for kind in range(3 if size > 100 else 6):
+        for kind in range(3 if size > 60 else 6):
             block = bytearray(rng.randbytes(size))
+            if decode is mxfp4:  # an ordinary scale; the last kind: denormal numbers too
+                block[0] = rng.randrange(100, 130) if kind % 3 != 2 else rng.randrange(3)
             for at in halves:  # an ordinary scale; the last kind: any finite one, subnormal ones too
                 number = rng.uniform(-0.1, 0.1) if kind % 3 != 2 else rng.choice([rng.uniform(-65504, 65504), 3e-6])
                 block[at:at + 2] = struct.pack("<e", number)

@@ -63,7 +63,8 @@ std::vector<std::byte> bytes_of(const gguf::tensor& t) { return {t.bytes.begin()
 
 TEST_F(quantize_test, every_matrix_becomes_what_quantize_row_makes_of_it) {
   const auto from = written(test::make_tiny_model(wide).writer(), "in.gguf");
-  for (const char* name : {"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k"}) {
+  for (const char* name : {"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k", "q2_k",
+                           "q3_k", "iq4_nl", "iq4_xs", "mxfp4"}) {
     const auto to = quantized(*from, name);
     ASSERT_EQ(to->tensors().size(), from->tensors().size());
     for (const gguf::tensor& t : from->tensors()) {

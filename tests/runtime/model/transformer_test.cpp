@@ -170,8 +170,9 @@ void check_invariance(const kernels::kernel_table& table, const tiny_shape& shap
 
 tiny_shape shape_for(const std::string& architecture, gguf::tensor_type matrices) {
   tiny_shape shape{.architecture = architecture, .matrices = matrices, .seed = 3};
-  if (matrices == gguf::tensor_type::q4_k || matrices == gguf::tensor_type::q5_k ||
-      matrices == gguf::tensor_type::q6_k) {  // rows of whole blocks of 256
+  using enum gguf::tensor_type;
+  const auto of_256 = {q4_k, q5_k, q6_k, q2_k, q3_k, iq4_xs};
+  if (std::find(of_256.begin(), of_256.end(), matrices) != of_256.end()) {  // rows of whole blocks of 256
     shape.width = shape.feed_forward = 256;
     shape.head_dim = shape.rotary_dim = 64;
   } else if (architecture ==
@@ -201,7 +202,8 @@ class every_target : public ::testing::TestWithParam<const char*> {
 TEST_P(every_target, gives_a_row_the_same_bits_alone_and_in_any_mixture) {
   unsigned seed = 100;
   using enum gguf::tensor_type;
-  for (const auto matrices : {f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, q4_k, q5_k, q6_k}) {
+  for (const auto matrices :
+       {f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, q4_k, q5_k, q6_k, q2_k, q3_k, iq4_nl, iq4_xs, mxfp4}) {
     for (const kv_type type : kernels::all_element_types) {
       ++seed;
       // Every format with one type of cache, the plain one with all.
@@ -348,8 +350,8 @@ TEST_P(twin_target, gives_the_bits_of_the_other_target) {
 }
 
 INSTANTIATE_TEST_SUITE_P(targets, every_target,
-                         ::testing::ValuesIn(test::targets_of_build({"scalar", "neon", "avx2", "avx512", "avx512vnni", "blas", "amx",
-                                                                     "amx_emulated"})),
+                         ::testing::ValuesIn(test::targets_of_build({"scalar", "neon", "avx2", "avx512", "avx512vnni",
+                                                                     "blas", "amx", "amx_emulated"})),
                          [](const auto& name) { return name.param; });
 INSTANTIATE_TEST_SUITE_P(targets, twin_target,
                          ::testing::ValuesIn(test::targets_of_build({"neon", "avx2", "avx512", "avx512vnni", "amx"})),

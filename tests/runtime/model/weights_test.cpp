@@ -86,12 +86,12 @@ TEST_F(weights_test, name_every_tensor_of_another_shape) {
 TEST_F(weights_test, refuse_types_without_a_kernel) {
   tiny_model m = make_tiny_model({.width = 256, .head_dim = 64, .rotary_dim = 64});
   test::tiny_tensor& t = m.tensor("blk.1.ffn_gate.weight");
-  t.type = gguf::tensor_type::q3_k;
-  t.payload.resize(256 * 96 / 256 * 110);
+  t.type = gguf::tensor_type::q8_k;
+  t.payload.resize(256 * 96 / 256 * 292);
   const failure f = refusal(m);
   EXPECT_EQ(f.code, errc::unsupported_format);
   EXPECT_THAT(f.context, HasSubstr("tensor 'blk.1.ffn_gate.weight': expected one of F32, F16, BF16, Q8_0, Q4_0, Q4_1, "
-                                   "Q5_0, Q5_1, Q4_K, Q5_K, Q6_K, found Q3_K"));
+                                   "Q5_0, Q5_1, Q4_K, Q5_K, Q6_K, Q2_K, Q3_K, IQ4_NL, IQ4_XS, MXFP4, found Q8_K"));
 
   tiny_model n = make_tiny_model();
   test::tiny_tensor& norm = n.tensor("output_norm.weight");

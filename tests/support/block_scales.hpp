@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/half_floats.hpp"
+#include "kernels/weight_type.hpp"
+
+namespace redline::test {
+
+/// Where a block keeps its scale, and after it, in formats with minima, another number; both are halves, but for mxfp4,
+/// which has one byte.
+constexpr std::size_t scale_at(kernels::weight_type type) {
+  switch (type) {
+    case kernels::weight_type::q6_k:
+      return 208;
+    case kernels::weight_type::q2_k:
+      return 80;
+    case kernels::weight_type::q3_k:
+      return 108;
+    default:
+      return 0;
+  }
+}
+constexpr bool has_minimum(kernels::weight_type type) {
+  return type == kernels::weight_type::q4_1 || type == kernels::weight_type::q5_1 ||
+         type == kernels::weight_type::q4_k || type == kernels::weight_type::q5_k || type == kernels::weight_type::q2_k;
+}
+constexpr std::size_t scale_bytes(kernels::weight_type type) {
+  return type == kernels::weight_type::mxfp4 ? 1 : has_minimum(type) ? 4 : 2;
+}
+
+/// Any bytes are a block; this makes its scale and minimum ordinary numbers.
+inline void put_scales(kernels::weight_type type, float scale, float minimum, std::byte* block) {
+  if (type == kernels::weight_type::mxfp4) {
+    block[0] = static_cast<std::byte>(118 + static_cast<int>(scale * 400) % 4);
+    return;
+  }
+  const std::uint16_t numbers[] = {kernels::narrow_f16(scale), kernels::narrow_f16(minimum)};
+  std::memcpy(block + scale_at(type), numbers, scale_bytes(type));
+}
+
+}  // namespace redline::test
