@@ -16,7 +16,8 @@ namespace {
 /// The same metadata; a file that aligns its tensors otherwise keeps doing so.
 result<void> copy_metadata(const gguf::gguf_file& from, const output_type& type, gguf::gguf_writer& to) {
   for (const auto& [key, value] : from.metadata()) {
-    if (key != "general.file_type" && key != "general.quantization_version") to.put_value(key, value);
+    const bool is_split = key.starts_with("split.");  // of the file read; this one is whole
+    if (key != "general.file_type" && key != "general.quantization_version" && !is_split) to.put_value(key, value);
   }
   put_type(type, to);
   REDLINE_TRY_ASSIGN(const std::uint64_t alignment, from.get_unsigned("general.alignment", 32));

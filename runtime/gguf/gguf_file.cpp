@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/base/hex.hpp"
+#include "runtime/gguf/split_name.hpp"
 
 namespace redline::gguf {
 namespace {
@@ -75,6 +76,7 @@ std::uint64_t fixed_bytes(value_type type) {
   return 0;
 }
 
+constexpr std::uint64_t parts_max = 512;     // each is mapped
 constexpr std::size_t shown_bytes_max = 80;  // of a name in a message
 
 /// Reads forward through the header. Every read is checked; the failure names the file, what was read and where.
@@ -345,6 +347,66 @@ std::uint64_t tensor::element_count() const {
 }
 
 result<std::shared_ptr<const gguf_file>> gguf_file::open(const std::string& path) {
+  const auto name = parse_split_name(path);
+  REDLINE_TRY_ASSIGN(auto file, open_one(name ? name->of(1) : path));
+  REDLINE_TRY_ASSIGN(const auto count, file->get_unsigned("split.count", 1));
+  if (count <= 1) {  // no part of anything, whatever it is called
+    if (name && name->number != 1) {
+      REDLINE_TRY_ASSIGN(file, open_one(path));
+    }
+    return std::shared_ptr<const gguf_file>(std::move(file));
+  }
+  const std::string field = file->path_ + ": metadata 'split.count': ";
+  if (!name || name->count != count) {
+    return failure{
+        errc::file_malformed,
+        field + "the model is in several files, expected names that end in " +
+            split_name{.stem = "", .count = static_cast<std::uint32_t>(std::min<std::uint64_t>(count, 99999))}.of(1) +
+            " and so on; give them the names that they came with"};
+  }
+  if (count > parts_max) {
+    return failure{errc::unsupported_format, field + "expected at most " + std::to_string(parts_max) +
+                                                 " files of one model, found " + std::to_string(count)};
+  }
+  for (std::uint32_t part = 2; part <= count; ++part) {
+    REDLINE_TRY_ASSIGN(auto opened, open_one(name->of(part)));
+    REDLINE_TRY(file->add_part(std::move(opened), part, count));
+  }
+  REDLINE_TRY_ASSIGN(const auto tensors, file->get_unsigned("split.tensors.count", file->tensors_.size()));
+  if (tensors != file->tensors_.size()) {
+    return failure{errc::file_malformed, file->path_ + ": metadata 'split.tensors.count': expected the " +
+                                             std::to_string(file->tensors_.size()) + " tensors that its " +
+                                             std::to_string(count) + " files have, found " + std::to_string(tensors)};
+  }
+  return std::shared_ptr<const gguf_file>(std::move(file));
+}
+
+result<void> gguf_file::add_part(std::shared_ptr<const gguf_file> part, std::uint64_t number, std::uint64_t count) {
+  REDLINE_TRY_ASSIGN(const auto its_count, part->get_unsigned("split.count"));
+  REDLINE_TRY_ASSIGN(const auto its_number, part->get_unsigned("split.no"));
+  if (its_count != count || its_number != number - 1) {
+    return failure{errc::file_malformed, part->path_ + ": metadata 'split.no': expected part " +
+                                             std::to_string(number) + " of " + std::to_string(count) + ", found " +
+                                             std::to_string(its_number + 1) + " of " + std::to_string(its_count)};
+  }
+  for (const tensor& t : part->tensors_) {
+    if (!tensor_index_.emplace(t.name, tensors_.size()).second) {
+      return failure{errc::file_malformed, part->path_ + ": tensor " + quote_bytes(t.name, shown_bytes_max) +
+                                               ": another file of the model has it, too"};
+    }
+    tensors_.push_back(t);
+  }
+  parts_.push_back(std::move(part));
+  return {};
+}
+
+std::uint64_t gguf_file::size_bytes() const {
+  std::uint64_t sum = bytes_.size();
+  for (const auto& part : parts_) sum += part->size_bytes();
+  return sum;
+}
+
+result<std::shared_ptr<gguf_file>> gguf_file::open_one(const std::string& path) {
   std::shared_ptr<gguf_file> file(new gguf_file);
   file->path_ = path;
   REDLINE_TRY_ASSIGN(file->mapping_, mapped_file::open(path));
@@ -357,10 +419,11 @@ result<std::shared_ptr<const gguf_file>> gguf_file::from_bytes(std::vector<std::
   file->path_ = std::move(name);
   file->owned_ = std::move(bytes);
   file->bytes_ = file->owned_;
-  return parse(std::move(file));
+  REDLINE_TRY_ASSIGN(auto parsed, parse(std::move(file)));
+  return std::shared_ptr<const gguf_file>(std::move(parsed));
 }
 
-result<std::shared_ptr<const gguf_file>> gguf_file::parse(std::shared_ptr<gguf_file> file) {
+result<std::shared_ptr<gguf_file>> gguf_file::parse(std::shared_ptr<gguf_file> file) {
   reader in(file->path_, file->bytes_);
   REDLINE_TRY_ASSIGN(file->version_, read_header(in));
   REDLINE_TRY_ASSIGN(const auto tensor_count, read_count(in, "tensor count", smallest_tensor_bytes));
@@ -396,7 +459,7 @@ result<std::shared_ptr<const gguf_file>> gguf_file::parse(std::shared_ptr<gguf_f
   REDLINE_TRY(place(in, entries, file->bytes_.subspan(data_start), alignment));
   file->tensors_.reserve(entries.size());
   for (tensor_entry& entry : entries) file->tensors_.push_back(std::move(entry.described));
-  return std::shared_ptr<const gguf_file>(std::move(file));
+  return file;
 }
 
 std::string gguf_file::copy_header() const {
@@ -492,11 +555,15 @@ result<const array*> gguf_file::get_array(std::string_view key) const {
 }
 
 result<void> gguf_file::check_unchanged() const {
+  for (const auto& part : parts_) REDLINE_TRY(part->check_unchanged());
   if (mapping_ == nullptr) return {};
   return mapping_->check_unchanged();
 }
 
 void gguf_file::drop_from_memory(const tensor& t) const {
+  for (const auto& part : parts_) {
+    if (part->find_tensor(t.name) != nullptr) return part->drop_from_memory(t);
+  }
   if (mapping_ != nullptr) mapping_->drop_from_memory(t.bytes);
 }
 

@@ -95,6 +95,8 @@ struct tensor {
 class gguf_file {
  public:
   /// Maps and validates. The failure names the field: "models/x.gguf: tensor 3 'blk.0.attn_q.weight': offset 4096 ...".
+  /// Of a model in several files ("x-00001-of-00003.gguf") any may be named: metadata is the first one's, tensors are
+  /// those of all.
   static result<std::shared_ptr<const gguf_file>> open(const std::string& path);
   /// The same over bytes in memory (tests, fuzzing); `name` stands for the path in messages.
   static result<std::shared_ptr<const gguf_file>> from_bytes(std::vector<std::byte> bytes, std::string name);
@@ -105,7 +107,8 @@ class gguf_file {
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::uint32_t version() const { return version_; }
-  [[nodiscard]] std::uint64_t size_bytes() const { return bytes_.size(); }
+  /// Of all its files.
+  [[nodiscard]] std::uint64_t size_bytes() const;
 
   [[nodiscard]] const std::map<std::string, value, std::less<>>& metadata() const { return metadata_; }
   [[nodiscard]] const std::vector<tensor>& tensors() const { return tensors_; }
@@ -136,7 +139,9 @@ class gguf_file {
 
  private:
   gguf_file() = default;
-  static result<std::shared_ptr<const gguf_file>> parse(std::shared_ptr<gguf_file> file);
+  static result<std::shared_ptr<gguf_file>> open_one(const std::string& path);
+  static result<std::shared_ptr<gguf_file>> parse(std::shared_ptr<gguf_file> file);
+  result<void> add_part(std::shared_ptr<const gguf_file> part, std::uint64_t number, std::uint64_t count);
 
   std::string path_;
   std::uint32_t version_ = 0;
@@ -147,6 +152,7 @@ class gguf_file {
   std::map<std::string, value, std::less<>> metadata_;
   std::vector<tensor> tensors_;
   std::map<std::string_view, std::size_t> tensor_index_;
+  std::vector<std::shared_ptr<const gguf_file>> parts_;  // the other files of a model in several
 };
 
 }  // namespace redline::gguf

@@ -75,7 +75,7 @@ void add_tokenize(CLI::App& app, int& exit_code) {
   const command to_ids(app, "tokenize", "Print the token ids of the text on standard input");
   const command to_bytes(app, "detokenize", "Print the text of the token ids on standard input");
   for (const command& c : {to_ids, to_bytes}) {
-    c.add("-m,--model", f->model, "A GGUF file; its tokenizer is all that is needed").require().existing_file();
+    c.add("-m,--model", f->model, "A GGUF file; its tokenizer is all that is needed").require().model_file();
   }
   to_ids.add_flag("--json", f->json, "Print a JSON array");
   to_ids.add_flag("--special", f->special, "Text that spells a special token becomes that token");

@@ -1,6 +1,9 @@
 #include "actors/cli/flags/command_line.hpp"
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
+
+#include "runtime/huggingface/hub_cache.hpp"
 
 namespace redline::actors::cli {
 namespace {
@@ -48,6 +51,20 @@ option& option::one_of(std::vector<std::string> names) {
 }
 option& option::existing_file() {
   option_->check(CLI::ExistingFile);
+  return *this;
+}
+option& option::model_file() {
+  const auto place = [](std::string& name) {
+    std::error_code ignored;
+    if (std::filesystem::exists(name, ignored) || !huggingface::looks_like_hub_name(name)) {
+      return CLI::ExistingFile(name);
+    }
+    const auto found = huggingface::find_in_hub_cache(huggingface::hub_cache_folder(), name);
+    if (!found) return found.error().context;
+    name = *found;
+    return std::string();
+  };
+  option_->transform(CLI::Validator(place, "FILE|ORG/NAME[:QUANT]"));
   return *this;
 }
 option& option::existing_folder() {

@@ -38,6 +38,8 @@ class option {
   }
   option& one_of(std::vector<std::string> names);
   option& existing_file();
+  /// A file, or the name of a model in the hub's cache ("org/name:quant"), whose place there is the value then.
+  option& model_file();
   option& existing_folder();
   /// Of a list: this many values.
   option& count(int least, int most);

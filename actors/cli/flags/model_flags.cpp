@@ -14,11 +14,11 @@ void add_model_flags(command c, model_flags& flags, bool model_required) {
 }
 
 option add_model_file_flag(command c, model_flags& flags) {
-  return c.add("-m,--model", flags.model, "The model, a GGUF file").existing_file().require().group("Models");
+  return c.add("-m,--model", flags.model, "The model, a GGUF file").model_file().require().group("Models");
 }
 
 void add_draft_file_flag(command c, model_flags& flags) {
-  c.add("-d,--draft", flags.draft, "Draft model, a GGUF file with the same vocabulary").existing_file().group("Models");
+  c.add("-d,--draft", flags.draft, "Draft model, a GGUF file with the same vocabulary").model_file().group("Models");
 }
 
 void add_draft_context_flag(command c, model_flags& flags) {

@@ -13,6 +13,7 @@
 #include <random>
 
 #include "runtime/gguf/gguf_writer.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "tests/support/test_data.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
@@ -435,6 +436,72 @@ TEST(gguf_file, survives_thousands_of_mutations) {
     if (random() % 8 == 0) bytes.resize(random() % bytes.size());
     LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   }
+}
+
+/// Parts of a model: each a tensor of its own, named after it.
+class split_gguf : public testing::Test {
+ protected:
+  void write(std::uint32_t part, std::uint32_t says_part, std::uint32_t says_count, const std::string& tensor,
+             std::int32_t tensors = 3) {
+    gguf_writer out;
+    if (part == 1) out.put_string("general.name", "whole");
+    put_u16(out, "split.no", says_part - 1);
+    put_u16(out, "split.count", says_count);
+    out.put_i32("split.tensors.count", tensors);
+    const std::vector<std::uint64_t> dimensions{4};
+    out.add_tensor(tensor, tensor_type::f32, dimensions, filled(16, static_cast<int>(part)));
+    ASSERT_TRUE(out.write(name(part)));
+  }
+  static void put_u16(gguf_writer& out, std::string_view key, std::uint32_t n) {
+    out.put_raw(key, static_cast<std::uint32_t>(value_type::u16),
+                bytes_of<std::uint16_t>({static_cast<std::uint16_t>(n)}));
+  }
+  [[nodiscard]] std::string name(std::uint32_t part) const {
+    return folder_ / ("m-0000" + std::to_string(part) + "-of-00003.gguf");
+  }
+  [[nodiscard]] std::string refusal(const std::string& path) const {
+    const auto file = gguf_file::open(path);
+    return file ? "opened" : file.error().context;
+  }
+
+ private:
+  test::temporary_folder folder_;
+};
+
+TEST_F(split_gguf, is_one_model_whichever_part_is_named) {
+  for (const std::uint32_t part : {1U, 2U, 3U}) write(part, part, 3, "t" + std::to_string(part));
+  for (const std::uint32_t part : {1U, 2U, 3U}) {
+    const auto file = gguf_file::open(name(part));
+    ASSERT_TRUE(file) << file.error().describe();
+    EXPECT_EQ((*file)->get_string("general.name").value(), "whole");
+    ASSERT_EQ((*file)->tensors().size(), 3U);
+    for (int t = 1; t <= 3; ++t) {
+      const tensor* found = (*file)->find_tensor("t" + std::to_string(t));
+      ASSERT_NE(found, nullptr);
+      EXPECT_EQ(found->bytes.front(), static_cast<std::byte>(t));
+      (*file)->drop_from_memory(*found);
+    }
+    EXPECT_GT((*file)->size_bytes(), std::filesystem::file_size(name(1)) * 2);
+    EXPECT_TRUE((*file)->check_unchanged());
+  }
+}
+
+TEST_F(split_gguf, is_refused_where_its_parts_do_not_fit_together) {
+  write(1, 1, 3, "t1");
+  write(2, 2, 3, "t2");
+  EXPECT_THAT(refusal(name(1)), HasSubstr("00003-of-00003.gguf"));  // absent
+  write(3, 2, 3, "t3");
+  EXPECT_THAT(refusal(name(1)), HasSubstr("expected part 3 of 3, found 2 of 3"));
+  write(3, 3, 3, "t2");
+  EXPECT_THAT(refusal(name(1)), HasSubstr("tensor 't2': another file of the model has it"));
+  write(3, 3, 3, "t3");
+  EXPECT_EQ(refusal(name(1)), "opened");
+  write(1, 1, 3, "t1", 4);
+  EXPECT_THAT(refusal(name(1)), HasSubstr("split.tensors.count"));
+  write(1, 1, 60000, "t1");
+  EXPECT_THAT(refusal(name(1)), HasSubstr("-00001-of-60000.gguf"));
+  std::filesystem::rename(name(1), name(1) + ".gguf");
+  EXPECT_THAT(refusal(name(1) + ".gguf"), HasSubstr("give them the names that they came with"));
 }
 
 TEST(gguf_file, opens_the_demonstration_model) {

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace redline::gguf {
+
+/// A model in several files has them named "x-00001-of-00003.gguf" and so on.
+struct split_name {
+  std::string stem;  // "x"
+  std::uint32_t number = 1;
+  std::uint32_t count = 1;
+
+  [[nodiscard]] std::string of(std::uint32_t part) const;
+};
+/// nullopt where the path has no such ending.
+std::optional<split_name> parse_split_name(std::string_view path);
+
+}  // namespace redline::gguf
