@@ -10,7 +10,7 @@ packages="g++ cmake ninja-build pkg-config ccache libboost-dev libboost-fiber-de
   libzmq3-dev cppzmq-dev libopenblas-dev nlohmann-json3-dev libcli11-dev libpcre2-dev libsodium-dev libcurl4-openssl-dev libutf8proc-dev zlib1g-dev
   prometheus-cpp-dev"
 case "${1:-build}" in
-  test) packages="$packages libgtest-dev libgmock-dev python3-torch python3-numpy python3-zmq python3-msgpack prometheus" ;;
+  test) packages="$packages libgtest-dev libgmock-dev python3-torch python3-numpy python3-zmq python3-msgpack chromium prometheus" ;;
   arm) packages="cmake ninja-build pkg-config ccache g++-aarch64-linux-gnu qemu-user googletest" ;;
   bench) packages="$packages libbenchmark-dev" ;;
   plot) packages="python3-matplotlib" ;;
@@ -27,10 +27,10 @@ for p in $packages; do
   [ "$status" = "install ok installed" ] || missing="$missing $p"
 done
 # A Node.js from elsewhere (a version manager, an image) is as good as Debian's.
-if [ "${1:-build}" = test ] || [ "${1:-build}" = slurm ] || [ "${1:-build}" = netns ]; then
+case "${1:-build}" in test|slurm|netns)
   command -v node >/dev/null 2>&1 || missing="$missing nodejs"
-  command -v npm >/dev/null 2>&1 || missing="$missing npm"
-fi
+  command -v npm >/dev/null 2>&1 || missing="$missing npm" ;;
+esac
 [ -z "$missing" ] && exit 0
 
 as_root=""

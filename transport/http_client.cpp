@@ -302,6 +302,11 @@ result<http_response> http_post_stream(const http_url& url, const std::vector<ht
   return exchange(url, options, &on_event).run("POST", url, headers, body);
 }
 
+result<http_response> http_get_stream(const http_url& url, const std::vector<http_header>& headers,
+                                      const sse_handler& on_event, const http_client_options& options) {
+  return exchange(url, options, &on_event).run("GET", url, headers, {});
+}
+
 result<bool> sse_parser::feed(std::string_view bytes, const sse_handler& on_event) {
   for (const char c : bytes) {
     const bool is_second_half = after_cr_ && c == '\n';

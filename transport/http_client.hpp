@@ -81,5 +81,8 @@ class sse_parser {
 result<http_response> http_post_stream(const http_url& url, const std::vector<http_header>& headers,
                                        std::string_view body, const sse_handler& on_event,
                                        const http_client_options& options = {});
+/// The same for a stream that is read with GET.
+result<http_response> http_get_stream(const http_url& url, const std::vector<http_header>& headers,
+                                      const sse_handler& on_event, const http_client_options& options = {});
 
 }  // namespace redline::transport

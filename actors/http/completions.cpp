@@ -48,6 +48,16 @@ std::optional<api::program_report> to_program(const copy_report& copied) {
   return out;
 }
 
+std::vector<api::trace_report::run> to_public(const std::vector<traced_run>& runs) {
+  std::vector<api::trace_report::run> out;
+  for (const traced_run& run : runs) out.push_back({name_of(run.from), run.tokens, run.bytes});
+  return out;
+}
+
+api::trace_report to_public(const step_trace& t) {
+  return {t.round, t.at_us, t.passes, t.rows, to_public(t.drafts), t.verified, t.accepted, to_public(t.came)};
+}
+
 std::vector<api::token_report> report_tokens(const served_model& model, const session_text& m) {
   const auto bytes = [&](token t) { return std::string(model.answers->tokenizer()->piece(t, true)); };
   std::vector<api::token_report> reports;
@@ -380,6 +390,7 @@ api::checked<completions::expected> completions::read_expected(const gateway_ser
   spec.indent_min = asked.indent_min;
   spec.predict_us_max = std::uint64_t{asked.predict_ms_max} * 1000;
   if (!asked.cache_salt.empty()) spec.prefix_scope = to_prefix_scope(when.tenant, asked.cache_salt);
+  spec.trace = asked.trace && asked.stream;
   if (asked.resume_texts.size() == 1) spec.known_text = asked.resume_texts.front();
   spec.sampling.banned_sequences = spell_bad_words(*model->answers->tokenizer(), asked.bad_words);
   if (asked.logprobs || asked.best_of > asked.n) spec.logprobs = asked.top_logprobs;
@@ -543,6 +554,7 @@ void completions::on(const session_text& m) {
   const auto number = static_cast<std::uint32_t>(index);
   if (r.asked.usage_in_all_events) r.writer->note_progress(r.prompt_tokens, r.tokens_count);
   std::string events = begin_choice(r, number);
+  if (m.trace) events += r.writer->trace(number, to_public(*m.trace));
   events += tell(r, index, told, reports_tokens(r.asked) ? &reports : nullptr);
   stream(at, std::move(events));
 }

@@ -12,6 +12,7 @@
 #include "actors/http/routing/headers.hpp"
 #include "actors/http/routing/openapi_document.hpp"
 #include "actors/http/routing/paths.hpp"
+#include "actors/http/studio/page_answer.hpp"
 #include "actors/serving/verify_scheduler.hpp"
 #include "runtime/base/hex.hpp"
 #include "runtime/base/size_limits.hpp"
@@ -57,7 +58,14 @@ struct gateway::route {
 };
 
 const gateway::route gateway::routes[] = {
-    {"GET", "/", route::access::open, [](gateway& g, const route_context& r) { g.serve_front_page(r); }},
+    {"GET", "/", route::access::open,
+     [](gateway& g, const route_context& r) {
+       g.services_->shows_studio ? g.serve_studio(r, "index.html") : g.serve_front_page(r);
+     }},
+    {"GET", "/studio/{}", route::access::open,
+     [](gateway& g, const route_context& r) { g.serve_studio(r, r.captures.front()); }},
+    {"GET", "/paths", route::access::open, [](gateway& g, const route_context& r) { g.serve_front_page(r); }},
+    {"GET", "/redline/status", route::access::with_key, [](gateway& g, const route_context& r) { g.serve_status(r); }},
     {"GET", "/openapi.json", route::access::open,
      [](gateway& g, const route_context& r) { g.replies_.respond(r.who, 200, std::string(openapi_document())); }},
     {"GET", "/favicon.ico", route::access::open,
@@ -188,7 +196,7 @@ api::api_error gateway::no_such_path(const std::string& path) const {
   const auto meant = nearest_path(without_version(wanted), known);
   return api::not_found("There is no path " + path.substr(0, request_fact_bytes_max) + " here" +
                         (meant.empty() ? std::string() : "; did you mean /v1" + std::string(meant) + "?") +
-                        (meant.empty() ? "; GET / shows those there are." : " GET / shows those there are."));
+                        (meant.empty() ? "; GET /paths shows those there are." : " GET /paths shows those there are."));
 }
 
 void gateway::on(http_arrived&& m) {
@@ -239,6 +247,7 @@ void gateway::on(http_arrived&& m) {
 void gateway::serve_front_page(const route_context& r) {
   const auto why = why_not_ready();
   front_page page{.version = version(), .state = why ? why->message : "ready"};
+  page.lacks_studio = !find_studio_file("index.html");
   page.needs_key = !services_->keys.empty();
   const auto* host = find_header(r.request.headers, "host");
   constexpr auto is_plain = [](char c) {
@@ -255,6 +264,19 @@ void gateway::serve_front_page(const route_context& r) {
                    {{"Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'"},
                     {"X-Content-Type-Options", "nosniff"}},
                    std::string(front_page::content_type));
+}
+
+void gateway::serve_studio(const route_context& r, std::string_view name) {
+  const auto file = services_->shows_studio ? find_studio_file(name) : std::nullopt;
+  if (!file) return replies_.refuse(r.who, no_such_path(r.request.path));
+  auto answer = answer_with(*file, r.request.headers);
+  replies_.respond(r.who, answer.status, std::move(answer.body), std::move(answer.headers),
+                   std::string(file->content_type));
+}
+
+void gateway::serve_status(const route_context& r) {
+  watch_.begin(r.who);
+  context().tell(services_->scheduler, report_status{true});
 }
 
 void gateway::serve_health(const route_context& r) {
@@ -422,6 +444,7 @@ gateway::gateway(actor::actor_context& context, std::shared_ptr<const gateway_se
       reader_(context, services_->pool, replies_),
       completions_(context, services_, ready_, replies_, reader_),
       edits_(context, services_, ready_, replies_, reader_, completions_),
+      watch_(replies_),
       created_seconds_(context.env().unix_seconds()) {
   services_->probe->add_route(request_facts().route);  // paths that there are not
   for (const route& one : routes) services_->probe->add_route(one.path);
@@ -434,7 +457,9 @@ void gateway::on_start() {
 
 void gateway::on(const gateway_tick&) {
   context().after(tick, gateway_tick{});
-  context().tell(services_->scheduler, report_status{});
+  context().tell(services_->scheduler, report_status{!watch_.empty()});
+  watch_.drop_slow(context().now());
+  if (watch_.is_silent(context().now())) tell_watchers({});
   const bool idle = replies_.idle() && reader_.idle() && completions_.idle() && edits_.idle();
   if (ready_.draining() && idle && !std::exchange(drained_, true) && services_->on_drained) services_->on_drained();
 }
@@ -446,10 +471,24 @@ void gateway::on(const scheduler_report& m) {
     for (const auto& one : models->models()) one.model->answers->note_room(m.tokens_max);
   }
   ready_.hear(m, context().now());
+  tell_watchers(m);
+}
+
+void gateway::tell_watchers(const scheduler_report& report) {
+  if (watch_.empty()) return;
+  const auto up = context().env().unix_seconds() - created_seconds_;
+  status_watch::server_state state{.uptime_seconds = static_cast<std::uint64_t>(std::max<std::int64_t>(0, up)),
+                                   .answers_running = completions_.answers_count(),
+                                   .edit_sessions = edits_.sessions_count(),
+                                   .totals = services_->probe->read_totals(),
+                                   .ready = !why_not_ready()};
+  for (const auto& card : list_models()) state.models.push_back(card.id);
+  watch_.tell(state, report, context().now());
 }
 
 void gateway::on(const drain_gateway&) {
   ready_.drain();
+  watch_.end_all();
   context().send(services_->http, http_drain{});
 }
 
@@ -459,9 +498,14 @@ void gateway::on(const cancel_everything&) {
   completions_.fail_all(why, 1000);
 }
 
+void gateway::on(const http_flow& m) {
+  watch_.on(m, context().now());
+  completions_.on(m);
+}
+
 void gateway::on(const http_closed& m) {
   if (replies_.client_left(m.exchange) || reader_.client_left(m.exchange) || edits_.client_left(m.exchange) ||
-      completions_.client_left(m.exchange))
+      completions_.client_left(m.exchange) || watch_.client_left(m.exchange))
     return;
   // Control messages overtake: the request itself may still lie in the mailbox. Exchanges are numbered in order.
   if (m.exchange > arrived_to_) left_early_.insert(m.exchange);

@@ -11,6 +11,7 @@
 #include "actors/http/gateway_services.hpp"
 #include "actors/http/http_replies.hpp"
 #include "actors/http/readiness.hpp"
+#include "actors/http/status_watch.hpp"
 #include "actors/messages/gateway_messages.hpp"
 #include "actors/messages/http_messages.hpp"
 #include "actors/messages/status_messages.hpp"
@@ -34,7 +35,7 @@ class gateway final : public actor::actor_of<gateway> {
   void on_start();
   void on(http_arrived&& m);
   void on(const http_closed& m);
-  void on(const http_flow& m) { completions_.on(m); }
+  void on(const http_flow& m);
   void on(const session_admitted& m) { completions_.on(m); }
   void on(const session_text& m) { completions_.on(m); }
   void on(const session_finished& m) { completions_.on(m); }
@@ -71,6 +72,9 @@ class gateway final : public actor::actor_of<gateway> {
   [[nodiscard]] std::optional<api::api_error> authenticate(const http_arrived& m, caller& who) const;
   [[nodiscard]] std::optional<api::api_error> why_not_ready() const;
   void serve_front_page(const route_context& r);
+  void serve_studio(const route_context& r, std::string_view name);
+  void serve_status(const route_context& r);
+  void tell_watchers(const scheduler_report& report);
   void serve_models(const route_context& r);
   void serve_model(const route_context& r);
   void serve_props(const route_context& r);
@@ -90,6 +94,7 @@ class gateway final : public actor::actor_of<gateway> {
   request_reader reader_;
   completions completions_;
   edit_routes edits_;
+  status_watch watch_;
   std::uint64_t arrived_to_ = 0;        // the latest exchange that was read
   std::set<std::uint64_t> left_early_;  // later ones whose clients have left already
   bool drained_ = false;

@@ -6,7 +6,7 @@
 
 #include "actors/editing/edit_memory.hpp"
 #include "actors/http/fields/api_error.hpp"
-#include "actors/http/gateway_probe.hpp"
+#include "actors/http/metrics/gateway_probe.hpp"
 #include "actors/http/routing/api_keys.hpp"
 #include "actors/http/routing/browser_guard.hpp"
 #include "actors/http/routing/cross_origin.hpp"
@@ -26,6 +26,7 @@ struct gateway_services {
   std::uint64_t model = 0;                       // digest of its file, for the placer
   actor::address http;
   api_keys keys;
+  bool shows_studio = false;          // the page at /
   bool speaks_vllm = false;           // to routers made for vLLM: its metrics and some of its endpoints
   browser_guard guard;                // asked while there are no keys
   cross_origin pages;                 // of elsewhere that may use the server

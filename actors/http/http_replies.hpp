@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "actors/http/fields/api_error.hpp"
-#include "actors/http/gateway_probe.hpp"
+#include "actors/http/metrics/gateway_probe.hpp"
 #include "actors/messages/gateway_messages.hpp"
 #include "actors/messages/http_messages.hpp"
 #include "runtime/actor/actor.hpp"

@@ -108,6 +108,55 @@ struct session_stats {
   }
 };
 
+/// Where a token of an answer came from: the model chose it, a draft of one of these sources was right, a program copied
+/// it, or a grammar left no choice.
+enum class token_origin : std::uint8_t { model, lookup, draft, prediction, program, copy, grammar, last_ };
+[[nodiscard]] constexpr token_origin to_origin(draft::source from) {
+  switch (from) {
+    case draft::source::lookup:
+      return token_origin::lookup;
+    case draft::source::model:
+      return token_origin::draft;
+    case draft::source::prediction:
+      return token_origin::prediction;
+    case draft::source::program:
+      return token_origin::program;
+    case draft::source::last_:
+      break;
+  }
+  return token_origin::model;
+}
+[[nodiscard]] constexpr std::string_view name_of(token_origin from) {
+  constexpr std::string_view names[] = {"model", "lookup", "draft", "prediction", "program", "copy", "grammar"};
+  return from < token_origin::last_ ? names[static_cast<std::size_t>(from)] : "?";
+}
+
+/// Consecutive tokens of one origin, and the bytes of the answer's text that they are.
+struct traced_run {
+  token_origin from = token_origin::model;
+  std::uint32_t tokens = 0;
+  std::uint32_t bytes = 0;
+  bool operator==(const traced_run&) const = default;
+  static constexpr auto fields(auto& self) { return std::tie(self.from, self.tokens, self.bytes); }
+};
+
+/// What one step of an answer was: a round, or more of what is decided after it.
+struct step_trace {
+  std::uint64_t round = 0;
+  std::uint64_t at_us = 0;         // since the session began
+  std::uint32_t passes = 0;        // of the target model; 0: no round of its own
+  std::uint32_t rows = 0;          // computed for it
+  std::vector<traced_run> drafts;  // what was proposed; bytes are not counted
+  std::uint32_t verified = 0;      // draft tokens that were looked at
+  std::uint32_t accepted = 0;      // of these
+  std::vector<traced_run> came;    // into the answer
+  bool operator==(const step_trace&) const = default;
+  static constexpr auto fields(auto& self) {
+    return std::tie(self.round, self.at_us, self.passes, self.rows, self.drafts, self.verified, self.accepted,
+                    self.came);
+  }
+};
+
 /// More of the answer. Text is whole characters and will not be taken back by a stop string.
 struct session_text {
   static constexpr actor::message_id id{0x0601};
@@ -118,8 +167,9 @@ struct session_text {
   std::vector<token> tokens;
   std::vector<model::emitted_logprob> logprobs;  // one per token when asked for
   numerics_id numerics;                          // of the answer, in a pool
+  std::optional<step_trace> trace;               // when asked for
   static constexpr auto fields(auto& self) {
-    return std::tie(self.session, self.text, self.tokens, self.logprobs, self.numerics);
+    return std::tie(self.session, self.text, self.tokens, self.logprobs, self.numerics, self.trace);
   }
 };
 

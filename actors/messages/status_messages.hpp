@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
 #include "runtime/actor/protocol.hpp"
 
@@ -12,7 +13,55 @@ namespace redline::actors {
 struct report_status {
   static constexpr actor::message_id id{0x0501};
   static constexpr std::string_view name = "report_status";
-  static constexpr auto fields(auto&) { return std::tie(); }
+
+  bool with_details = false;  // somebody looks at the server
+  static constexpr auto fields(auto& self) { return std::tie(self.with_details); }
+};
+
+/// A forward pass as it was. Rows of prompts, of decode steps, and of drafts to verify.
+struct batch_record {
+  std::uint64_t number = 0;  // counted by the scheduler
+  std::uint64_t us = 0;
+  std::uint64_t predicted_us = 0;
+  std::uint32_t sequences = 0;
+  std::uint32_t prompt_rows = 0;
+  std::uint32_t decode_rows = 0;
+  std::uint32_t draft_rows = 0;
+  static constexpr auto fields(auto& self) {
+    return std::tie(self.number, self.us, self.predicted_us, self.sequences, self.prompt_rows, self.decode_rows,
+                    self.draft_rows);
+  }
+};
+
+/// What a pass of so many rows, without context, is predicted to take.
+struct predicted_cost {
+  std::uint32_t rows = 0;
+  std::uint64_t us = 0;
+  static constexpr auto fields(auto& self) { return std::tie(self.rows, self.us); }
+};
+
+/// One scheduler and its target model, for who looks at the server.
+struct worker_status {
+  static constexpr std::size_t batches_max = 32;
+  static constexpr std::uint32_t cost_rows_max = 512;
+  std::uint32_t process = 0;
+  bool ready = false;
+  std::uint32_t running_count = 0;
+  std::uint32_t waiting_count = 0;
+  std::uint32_t pages_count = 0;
+  std::uint32_t pages_held = 0;
+  std::uint64_t batches_total = 0;
+  std::uint64_t rows_total = 0;
+  std::uint64_t forward_us_total = 0;
+  std::uint64_t preempted_total = 0;
+  double cost_error_ratio = 0;
+  std::vector<batch_record> batches;  // the last, at most batches_max
+  std::vector<predicted_cost> cost;   // of passes without context
+  static constexpr auto fields(auto& self) {
+    return std::tie(self.process, self.ready, self.running_count, self.waiting_count, self.pages_count, self.pages_held,
+                    self.batches_total, self.rows_total, self.forward_us_total, self.preempted_total,
+                    self.cost_error_ratio, self.batches, self.cost);
+  }
 };
 
 /// How the scheduler and its target model stand. Counters run from the start of the actor.
@@ -37,11 +86,12 @@ struct scheduler_report {
   std::uint32_t tokens_max = 0;        // of a sequence: the context, or what the KV pool holds
   std::uint64_t queried_total = 0;     // tokens of new sequences, of which cached_total were found
   std::uint32_t asking_count = 0;      // sequences that somebody has asked for in the last two seconds, or that run
+  std::vector<worker_status> workers;  // when asked for: this one, or of a pool all that have answered
   static constexpr auto fields(auto& self) {
     return std::tie(self.ready, self.running_count, self.waiting_count, self.pages_count, self.pages_held,
                     self.batches_total, self.rows_total, self.forward_us_total, self.preempted_total, self.cached_total,
                     self.refused_total, self.cost_error_ratio, self.why_not, self.overflowed_total, self.tokens_max,
-                    self.queried_total, self.asking_count);
+                    self.queried_total, self.asking_count, self.workers);
   }
 };
 

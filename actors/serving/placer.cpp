@@ -73,7 +73,7 @@ void placer::lose(actor::process_number process, const std::string& why) {
 }
 
 void placer::ask_status(actor::process_number process) {
-  context().send(options_.layout.scheduler_in(process), report_status{});
+  context().send(options_.layout.scheduler_in(process), report_status{context().now() < watched_until_});
 }
 
 void placer::on(const scheduler_report& m) {
@@ -132,7 +132,8 @@ void placer::note_load(actor::process_number process, const member& m) {
 }
 
 /// The pool as one scheduler: what the gateway's health and metrics show.
-void placer::on(const report_status&) {
+void placer::on(const report_status& m) {
+  if (m.with_details) watched_until_ = context().now() + 4 * tick;
   scheduler_report sum = done_;
   double error_weight = 0;
   for (const auto& [process, w] : members_) {
@@ -150,6 +151,7 @@ void placer::on(const report_status&) {
     sum.cost_error_ratio += r.cost_error_ratio * static_cast<double>(r.batches_total);
     error_weight += static_cast<double>(r.batches_total);
     if (!r.why_not.empty()) sum.why_not = r.why_not;
+    if (m.with_details) sum.workers.insert(sum.workers.end(), r.workers.begin(), r.workers.end());
   }
   if (error_weight > 0) sum.cost_error_ratio /= error_weight;
   if (sum.ready) {

@@ -63,7 +63,7 @@ class placer final : public actor::actor_of<placer> {
   void on(const leave_place& m);
   void on(const scheduler_report& m);
   void on(const kept_prefixes& m);
-  void on(const report_status&);
+  void on(const report_status& m);
   void on(const places_due&);
   void on(const placer_tick&);
   void on(const actor::peer_state& m);
@@ -113,6 +113,7 @@ class placer final : public actor::actor_of<placer> {
   scheduler_report done_;  // of its totals: what workers did since this gateway knows them
   std::unordered_map<session_id, guest> guests_;
   std::map<std::uint64_t, instant> models_;  // by digest, and when a worker was there last
+  instant watched_until_;  // workers are asked for details
   bool places_are_due_ = false;
   std::uint32_t ticks_ = 0;
   std::string why_none_;  // why the last process is of no use, where there is no other

@@ -337,6 +337,7 @@ token_log::progress session::commit(const verified& m) {
   const std::uint32_t before = work_.log_count();
   auto step = work_.commit(m.tokens, m.logprobs);
   count(m, step.agreed_count - before);
+  if (work_.spec().trace) begin_trace(m, step.agreed_count - before);
   follow_width(m.verified_count);
   step_ = m.step;
   target_answered_ = true;
@@ -391,11 +392,52 @@ void session::count(const verified& m, std::size_t emitted) {
   }
 }
 
+void session::begin_trace(const verified& m, std::uint32_t emitted) {
+  step_trace& t = round_trace_.emplace(step_trace{.round = round_.value, .passes = m.passes, .rows = m.rows});
+  t.verified = m.verified_count;
+  t.accepted = std::min(m.accepted_count(), emitted);
+  said_count_ = emitted;
+  if (draft_.is_span) {
+    t.drafts.push_back({token_origin::copy, static_cast<std::uint32_t>(draft_.tokens.size()), 0});
+    return;
+  }
+  for (const auto& part : draft_.parts) {
+    const token_origin from = to_origin(part.from);
+    if (t.drafts.empty() || t.drafts.back().from != from) t.drafts.push_back({from, 0, 0});
+    t.drafts.back().tokens += part.count;
+  }
+}
+
 void session::tell_client(const token_log::progress& step) {
-  if (step.text.empty() && step.tokens.empty()) return;
+  auto trace = trace_of(step);
+  if (step.text.empty() && step.tokens.empty() && !trace) return;
   has_line_ = has_line_ || step.text.find('\n') != std::string::npos;
   context().send(partners_.client,
-                 session_text{work_.spec().session, step.text, step.tokens, step.logprobs, numerics_});
+                 session_text{work_.spec().session, step.text, step.tokens, step.logprobs, numerics_, std::move(trace)});
+}
+
+/// Where a step's tokens came from, if the request asked for that.
+std::optional<step_trace> session::trace_of(const token_log::progress& step) {
+  if (!work_.spec().trace || (step.tokens.empty() && !round_trace_)) return std::nullopt;
+  step_trace out = std::exchange(round_trace_, std::nullopt).value_or(step_trace{.round = round_.value});
+  out.at_us = static_cast<std::uint64_t>((context().now() - began_).count());
+  const std::uint32_t said = std::exchange(said_count_, 0);
+  std::size_t run = 0;
+  std::uint32_t run_end = out.drafts.empty() ? 0 : out.drafts.front().tokens;
+  for (std::uint32_t i = 0; i < step.tokens.size(); ++i) {
+    token_origin from = token_origin::model;
+    if (i >= said) {
+      // What is decided without the model: a program's own words are no text of the answer, what it copies is.
+      from = work_.is_program() && step.bytes[i] > 0 ? token_origin::copy : token_origin::grammar;
+    } else if (i < out.accepted) {
+      while (i >= run_end && run + 1 < out.drafts.size()) run_end += out.drafts[++run].tokens;
+      if (i < run_end) from = out.drafts[run].from;
+    }
+    if (out.came.empty() || out.came.back().from != from) out.came.push_back({from, 0, 0});
+    ++out.came.back().tokens;
+    out.came.back().bytes += step.bytes[i];
+  }
+  return out;
 }
 
 /// A proposal that comes too late is no draft; but a drafter that lost the log says so before it is asked again.

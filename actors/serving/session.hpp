@@ -104,6 +104,8 @@ class session final : public actor::actor_of<session> {
   void tell_drafter(std::uint32_t from, std::uint32_t tokens_max);
   void tell_target(std::uint32_t from);
   void tell_client(const token_log::progress& step);
+  void begin_trace(const verified& m, std::uint32_t emitted);
+  [[nodiscard]] std::optional<step_trace> trace_of(const token_log::progress& step);
   token_log::progress commit(const verified& m);
   void make_room();
   void follow_width(std::uint32_t verified_count);
@@ -160,6 +162,9 @@ class session final : public actor::actor_of<session> {
   std::optional<instant> drafter_lost_;
   instant began_;
   session_stats stats_;
+  /// With a trace: what the round was, until its tokens are told, and how many of them the model said.
+  std::optional<step_trace> round_trace_;
+  std::uint32_t said_count_ = 0;
 };
 
 }  // namespace redline::actors

@@ -169,6 +169,7 @@ void token_log::append(token t, std::string_view text, progress& into) {
   log_.push_back(t);
   ++output_count_;
   into.tokens.push_back(t);
+  if (spec_.trace) into.bytes.push_back(static_cast<std::uint32_t>(text.size()));
   follow_known_text(text);
   into.text += characters_.feed(up_to_shallow_line(stops_.feed(text), into));
   if (into.finished) return;

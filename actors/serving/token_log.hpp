@@ -41,6 +41,7 @@ struct generation_spec {
   std::uint64_t predict_us_max = 0;  // for the session: time after the first token, once there is a line; 0: any
   numerics_id numerics;              // by which that beginning was computed; not known: there is none, or by any
   std::optional<std::uint32_t> logprobs;
+  bool trace = false;                         // sessions say where tokens came from
   std::shared_ptr<const output_rules> rules;  // the grammar of the answer; null: any text
 };
 
@@ -60,6 +61,7 @@ class token_log {
     std::string text;
     std::vector<token> tokens;
     std::vector<model::emitted_logprob> logprobs;
+    std::vector<std::uint32_t> bytes;  // of text, by token, even where it comes later; only for a trace
     std::optional<finish_reason> finished;
     std::optional<failure> why_not;  // with `failed`
     std::uint32_t agreed_count = 0;  // length of the log up to where it is what the committed tokens said

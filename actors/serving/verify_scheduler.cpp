@@ -371,6 +371,7 @@ void verify_scheduler::on(const batch_done& m) {
   ++report_.batches_total;
   report_.rows_total += plan_.size.rows;
   report_.forward_us_total += m.elapsed_us;
+  note_batch(took);
 
   const auto done = queue_.complete(plan_, answers, took, context().now());
   std::vector<sequence_id> prompts_done;
@@ -583,7 +584,42 @@ void verify_scheduler::release_abandoned() {
   for (const sequence_id sequence : silent) on(release_sequence{sequence});
 }
 
-void verify_scheduler::on(const report_status&) {
+/// For who looks at the server: what the last passes were.
+void verify_scheduler::note_batch(microseconds took) {
+  if (batches_.size() == worker_status::batches_max) batches_.pop_front();
+  batch_record& b = batches_.emplace_back();
+  b.number = report_.batches_total;
+  b.us = static_cast<std::uint64_t>(took.count());
+  b.predicted_us = static_cast<std::uint64_t>(plan_.predicted.count());
+  b.sequences = static_cast<std::uint32_t>(plan_.runs.size());
+  for (const auto& run : plan_.runs) {
+    const bool is_step = run.wants_logits && run.log_count == 1;
+    (is_step ? b.decode_rows : b.prompt_rows) += run.log_count;
+    b.draft_rows += run.draft_count;
+  }
+}
+
+worker_status verify_scheduler::as_worker() const {
+  worker_status out{.process = actor::process_of(self().where),
+                    .ready = report_.ready,
+                    .running_count = report_.running_count,
+                    .waiting_count = report_.waiting_count,
+                    .pages_count = report_.pages_count,
+                    .pages_held = report_.pages_held,
+                    .batches_total = report_.batches_total,
+                    .rows_total = report_.rows_total,
+                    .forward_us_total = report_.forward_us_total,
+                    .preempted_total = report_.preempted_total,
+                    .cost_error_ratio = report_.cost_error_ratio,
+                    .batches = {batches_.begin(), batches_.end()}};
+  for (std::uint32_t rows = 1; rows <= worker_status::cost_rows_max && !queue_.cost().is_blank(); rows *= 2) {
+    const auto predicted = queue_.cost().predict(cost::size_of_run(0, rows, 1));
+    out.cost.push_back({rows, static_cast<std::uint64_t>(predicted.count())});
+  }
+  return out;
+}
+
+void verify_scheduler::on(const report_status& m) {
   report_.ready = target_up_ && !is_stalled();
   report_.running_count = queue_.running_count();
   report_.waiting_count = queue_.waiting_count();
@@ -592,6 +628,8 @@ void verify_scheduler::on(const report_status&) {
   report_.asking_count = static_cast<std::uint32_t>(std::ranges::count_if(clients_, [&](const auto& one) {
     return queue_.awaits_answer(one.first) || context().now() - one.second.heard < asking_age_max;
   }));
+  report_.workers.clear();
+  if (m.with_details) report_.workers.push_back(as_worker());
   context().send(context().sender(), report_);
 }
 

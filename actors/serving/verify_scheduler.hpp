@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <string_view>
 #include <unordered_map>
 #include <variant>
@@ -91,6 +92,8 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
 
   void take(const question& q);
   void step();
+  void note_batch(microseconds took);
+  [[nodiscard]] worker_status as_worker() const;
   void place();
   void note_pages(const page_report& pages);
   void release_pages_of(sequence_id sequence);
@@ -134,6 +137,7 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
   bool overtaken_ = false;      // some client has a round that waits for a pass to end
   bool looking_ = false;        // background_due is on its way
   scheduler_report report_;
+  std::deque<batch_record> batches_;  // the last ones
 };
 
 }  // namespace redline::actors

@@ -7,6 +7,7 @@
 
 #include "actors/cli/processes/key_files.hpp"
 #include "actors/http/gateway.hpp"
+#include "actors/http/studio/studio_files.hpp"
 #include "actors/node/engine.hpp"
 #include "transport/http_front.hpp"
 
@@ -198,6 +199,7 @@ void add_http_flags(command c, serve_flags& flags) {
       .separator(',')
       .group("HTTP");
   c.add_flag("--metrics-open", flags.metrics_open, "With keys, serve /metrics to who has none").group("HTTP");
+  c.add_flag("--no-ui", flags.no_ui, "Do not serve the studio, the page at /").group("HTTP");
   c.add_flag("--accept-any-model", flags.accept_any_model, "Answer whatever model a request names").group("HTTP");
   c.add("--compat", flags.compat, "Speak to routers made for another server, too: vllm, its metrics and endpoints")
       .one_of({"vllm"})
@@ -349,6 +351,7 @@ result<engine_options> to_engine_options(const serve_flags& flags) {
 void set_gateway_limits(const serve_flags& flags, gateway_services& services) {
   services.accept_any_model = flags.accept_any_model;
   services.metrics_are_open = flags.metrics_open;
+  services.shows_studio = !flags.no_ui && find_studio_file("index.html");
   services.speaks_vllm = flags.compat == "vllm";
   services.eviction_defaults = to_eviction_options(flags.eviction);
   services.sessions_max =

@@ -48,6 +48,7 @@ struct serve_flags {
   std::vector<std::string> allowed_hosts;
   std::vector<std::string> cors_origins;
   bool metrics_open = false;
+  bool no_ui = false;
   std::vector<std::string> aliases;  // the first is the model's name
   bool accept_any_model = false;
   std::string compat;            // "vllm", or empty

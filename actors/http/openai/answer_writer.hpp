@@ -89,6 +89,24 @@ struct program_report {
   std::vector<span> spans;
 };
 
+/// What one step of an answer was, for redline.trace. Runs are tokens of one source; bytes are those of the text that
+/// came.
+struct trace_report {
+  struct run {
+    std::string_view source;
+    std::uint32_t tokens = 0;
+    std::uint32_t bytes = 0;
+  };
+  std::uint64_t round = 0;
+  std::uint64_t at_us = 0;
+  std::uint32_t passes = 0;
+  std::uint32_t rows = 0;
+  std::vector<run> proposed;
+  std::uint32_t verified = 0;
+  std::uint32_t accepted = 0;
+  std::vector<run> came;
+};
+
 struct choice {
   std::uint32_t index = 0;
   std::string text;
@@ -131,6 +149,8 @@ class answer_writer {
                                 bool /*is_legacy*/) {
     return {};
   }
+  /// Before the text of the step.
+  virtual std::string trace(std::uint32_t /*index*/, const trace_report& /*step*/) { return {}; }
   /// By which numerics the choice is computed, and what that makes of the fingerprint: as soon as it is known.
   virtual void note_numerics(std::uint32_t /*index*/, std::uint32_t /*numerics*/, const std::string& /*fingerprint*/) {}
   /// What all events from now on say of usage, but the one by end().

@@ -175,7 +175,7 @@ void read_resume_text(field_reader& fields, const request_limits& limits, genera
 
 void read_redline(field_reader& fields, std::optional<api_error>& error, const request_limits& limits,
                   generation_request& out) {
-  static constexpr std::string_view known[] = {"speculation", "copy", "files", "eviction", "resume_text"};
+  static constexpr std::string_view known[] = {"speculation", "copy", "files", "eviction", "resume_text", "trace"};
   const json* ours = fields.object("redline");
   if (!ours) return;
   field_reader inner(*ours, "redline", error);
@@ -187,6 +187,7 @@ void read_redline(field_reader& fields, std::optional<api_error>& error, const r
   read_files(inner, error, limits, out);
   if (const json* eviction = inner.object("eviction")) read_eviction(*eviction, error, limits, out.eviction);
   read_resume_text(inner, limits, out);
+  out.trace = inner.boolean("trace").value_or(false);
 }
 
 }  // namespace redline::api

@@ -152,6 +152,7 @@ struct generation_request {
   bool usage_in_all_events = false;
   std::uint64_t digest = 0;               // of a stream's request, without resume_texts
   std::vector<std::string> resume_texts;  // by choice: what a client that resumes a stream has; guesses only
+  bool trace = false;                     // a stream says where its tokens came from
   bool logprobs = false;
   std::uint32_t top_logprobs = 0;
 

@@ -357,6 +357,28 @@ std::string event_writer::as_event(const json& object) const {
   return "id: " + to_text(sent) + "\ndata: " + dump_json(object) + "\n\n";
 }
 
+std::string event_writer::trace(std::uint32_t index, const trace_report& step) {
+  const bool is_known = at_.choices[index].text_bytes < had_.choices[index].text_bytes;
+  if (head_.from == endpoint::native || has_diverged_ || is_known) return {};
+  json proposed = json::array();
+  for (const auto& run : step.proposed) proposed.push_back(json::array({run.source, run.tokens}));
+  json text = json::array();
+  for (const auto& run : step.came) text.push_back(json::array({run.source, run.tokens, run.bytes}));
+  json record;
+  record["choice"] = index;
+  record["round"] = step.round;
+  record["at_us"] = step.at_us;
+  record["passes"] = step.passes;
+  record["rows"] = step.rows;
+  record["proposed"] = std::move(proposed);
+  record["verified"] = step.verified;
+  record["accepted"] = step.accepted;
+  record["text"] = std::move(text);
+  json object = chunk();
+  object["redline"]["trace"] = json::array({std::move(record)});
+  return "data: " + dump_json(object) + "\n\n";
+}
+
 std::string event_writer::first(std::uint32_t index, std::span<const token> prompt) {
   at_.choices[index].is_begun = true;
   const bool has_ids = head_.shows_ids;

@@ -69,6 +69,8 @@ class event_writer final : public answer_writer {
   std::string call(std::uint32_t index, std::uint32_t number, const tools::tool_call& begun, bool is_legacy) override;
   /// More of its arguments, under the conditions of `delta`.
   std::string arguments(std::uint32_t index, std::uint32_t number, std::string_view text, bool is_legacy) override;
+  /// An event of its own, without an id: a stream that is resumed has only the traces of what is new.
+  std::string trace(std::uint32_t index, const trace_report& step) override;
   std::string finish(std::uint32_t index, finish_reason why, const program_report* program = nullptr);
   /// In the native shape. one: without its text, which was sent.
   std::string finish_native(const choice& one);

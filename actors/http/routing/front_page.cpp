@@ -46,6 +46,11 @@ std::string front_page::html() const {
     }
     out += "</table>\n";
   }
+  if (lacks_studio) {
+    out +=
+        "<p>This server was built without the studio, its page for edits: install Node.js and npm and build it again."
+        "</p>\n";
+  }
   out += "<p>Give clients the base URL <code>" + escaped(base_url) + "/v1</code>, or try it:</p>\n<pre>curl -s " +
          escaped(base_url) + "/v1/chat/completions -H 'Content-Type: application/json' " +
          (needs_key ? "-H 'Authorization: Bearer KEY' " : "") +

@@ -16,10 +16,11 @@ struct front_page {
   struct path {
     std::string_view method, pattern;
   };
-  std::string_view version;
-  std::string state;       // "ready", or why not
-  bool needs_key = false;  // then nothing is said of the models
-  std::string base_url;    // by which the reader came
+  std::string version;
+  std::string state;          // "ready", or why not
+  bool lacks_studio = false;  // the build has no page
+  bool needs_key = false;     // then nothing is said of the models
+  std::string base_url;       // by which the reader came
   std::vector<model> models;
   std::vector<path> paths;
 

@@ -8,7 +8,9 @@
 #include <deque>
 #include <nlohmann/json.hpp>
 
+#include "actors/http/studio/studio_files.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/base/version.hpp"
 #include "tests/support/gzip_files.hpp"
 #include "tests/support/hand_link.hpp"
 #include "tests/support/test_data.hpp"
@@ -873,6 +875,62 @@ TEST_F(gateway_alone, shows_a_person_what_it_is) {
   EXPECT_EQ(call("GET", "/"), 200U);
   EXPECT_THAT(answer_to(exchange)->body, testing::Not(HasSubstr("tiny"))) << "strangers do not learn the models";
   EXPECT_EQ(call("GET", "/favicon.ico"), 204U);
+}
+
+TEST_F(gateway_alone, shows_the_studio_unless_told_otherwise) {
+  services->shows_studio = true;
+  const bool has_page = find_studio_file("index.html").has_value();
+  EXPECT_EQ(call("GET", "/studio/studio.js"), has_page ? 200U : 404U);
+  if (has_page) {
+    EXPECT_EQ(call("GET", "/"), 200U);
+    EXPECT_EQ(answer_to(exchange)->body, find_studio_file("index.html")->bytes);
+  }
+  EXPECT_EQ(call("GET", "/studio/gateway.cpp"), 404U);
+  services->shows_studio = false;
+  EXPECT_EQ(call("GET", "/studio/studio.js"), 404U);
+  EXPECT_EQ(call("GET", "/"), 200U);
+  const auto plain = answer_to(exchange)->body;
+  EXPECT_THAT(plain, HasSubstr("/chat/completions"));
+  EXPECT_THAT(plain, HasSubstr("Version " + version() + ","));
+  EXPECT_EQ(plain.find("without the studio") == std::string::npos, has_page);
+  EXPECT_EQ(call("GET", "/paths"), 200U);
+  EXPECT_EQ(answer_to(exchange)->body, plain);
+}
+
+TEST_F(gateway_alone, tells_who_watches_what_it_does) {
+  services->keys = *api_keys::load(std::vector<std::string>{"a:sk-some-long-key"});
+  services->metrics_are_open = true;
+  EXPECT_EQ(call("GET", "/v1/redline/status"), 401U);
+  pass(microseconds{1'000'000});
+  for (const auto& m : all<report_status>()) EXPECT_FALSE(m.with_details) << "nobody watches";
+  key = "sk-some-long-key";
+  const auto watcher = ask("GET", "/v1/redline/status");
+  run();
+  sent.clear();
+  pass(microseconds{1'000'000});
+  ASSERT_FALSE(all<report_status>().empty());
+  EXPECT_TRUE(all<report_status>().back().with_details);
+  const auto told = [&] {
+    std::vector<http_stream> events;
+    for (auto& m : all<http_stream>()) {
+      if (m.exchange == watcher) events.push_back(std::move(m));
+    }
+    sent.clear();
+    return events;
+  };
+  tell(scheduler_report{.ready = true, .workers = {{.process = 3, .batches_total = 5}}}, scheduler_where);
+  run();
+  auto events = told();
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(json::parse(events[0].data.substr(6))["schedulers"][0]["batches_total"], 5);
+  for (int i = 0; i < 5; ++i) pass(microseconds{500'000});
+  events = told();
+  ASSERT_FALSE(events.empty()) << "the scheduler says nothing, which clients are told";
+  EXPECT_TRUE(json::parse(events[0].data.substr(6))["schedulers"].empty());
+  tell(drain_gateway{});
+  run();
+  EXPECT_TRUE(told().back().end);
+  EXPECT_EQ(call("GET", "/v1/redline/status"), 503U);
 }
 
 TEST_F(gateway_alone, takes_a_key_from_any_header_that_clients_use) {

@@ -103,6 +103,8 @@ class crowd final : public actor::actor_of<crowd> {
     std::shared_ptr<const text::tokenizer> tokenizer;
     std::size_t at_once = 12;
     std::map<session_id, std::vector<token>> tokens;
+    std::map<session_id, std::vector<step_trace>> traces;
+    std::map<session_id, std::uint64_t> text_bytes;
     std::map<session_id, session_finished> finished;
     std::promise<void> done;
   };
@@ -116,6 +118,8 @@ class crowd final : public actor::actor_of<crowd> {
   void on(const session_text& m) {
     auto& t = plan_->tokens[m.session];
     t.insert(t.end(), m.tokens.begin(), m.tokens.end());
+    plan_->text_bytes[m.session] += m.text.size();
+    if (m.trace) plan_->traces[m.session].push_back(*m.trace);
   }
   void on(const session_finished& m) {
     plan_->finished[m.session] = m;
@@ -189,6 +193,40 @@ session_stats& operator+=(session_stats& sum, const session_stats& s) {
   return sum;
 }
 
+/// What a trace says, added up, is what the answer and its statistics are.
+void check_trace(const std::vector<step_trace>& trace, const std::vector<token>& tokens, std::uint64_t text_bytes,
+                 const session_stats& stats) {
+  std::uint64_t came = 0, bytes = 0, passes = 0, rows = 0, accepted = 0, round = 0;
+  std::map<token_origin, std::uint32_t> drafted, taken;
+  for (const step_trace& t : trace) {
+    EXPECT_GE(t.round, round) << "rounds are told in their order";
+    round = t.round;
+    passes += t.passes;
+    rows += t.rows;
+    accepted += t.accepted;
+    EXPECT_LE(t.accepted, t.verified);
+    std::uint64_t proposed = 0;
+    for (const auto& run : t.drafts) drafted[run.from] += run.tokens, proposed += run.tokens;
+    EXPECT_LE(t.verified, proposed);
+    for (const auto& run : t.came) {
+      taken[run.from] += run.tokens;
+      came += run.tokens;
+      bytes += run.bytes;
+    }
+  }
+  EXPECT_EQ(came, tokens.size());
+  EXPECT_GE(bytes, text_bytes) << "a character may be cut at the end";
+  EXPECT_LE(bytes, text_bytes + 16);
+  EXPECT_EQ(passes, stats.target_passes);
+  EXPECT_EQ(rows, stats.target_rows);
+  EXPECT_EQ(accepted, stats.accepted);
+  for (const auto from : draft::all_sources) {
+    EXPECT_EQ(taken[to_origin(from)], stats.of(from).accepted);
+    EXPECT_GE(drafted[to_origin(from)], stats.of(from).accepted);
+  }
+  EXPECT_EQ(taken[token_origin::model] + accepted, tokens.size());
+}
+
 void compare_methods(const setting& how) {
   engine_options options;
   options.target_path = test::source_path("bench/demo_models/demo-target.gguf");
@@ -244,6 +282,7 @@ void compare_methods(const setting& how) {
   ASSERT_TRUE(run(plain, plain_crowd.where, std::move(plain_jobs)));
 
   std::mt19937 random(5);
+  std::size_t traced = 0;
   struct expected {
     const variant* what;
     session_id session;
@@ -257,6 +296,7 @@ void compare_methods(const setting& how) {
       if (needs_model(v.how) && !how.has_model) continue;
       auto g = wish(all[i], v.how);
       g.prediction = prediction_of(v.prediction, tokens, all[i].file, *tokenizer, random);
+      g.trace = ++traced % 2 == 0;
       list.push_back({&v, g.session, &tokens});
       drafted_jobs.push_back(std::move(g));
     }
@@ -270,10 +310,14 @@ void compare_methods(const setting& how) {
     regular += last.stats;
   }
   std::map<std::string, session_stats> sums;
+  std::size_t traces = 0;
   for (const expected& x : list) {
     const auto& last = drafted->finished[x.session];
     EXPECT_NE(last.reason, finish_reason::failed);
     EXPECT_EQ(drafted->tokens[x.session], *x.tokens) << x.what->name;
+    const auto& trace = drafted->traces[x.session];
+    if (!trace.empty()) check_trace(trace, *x.tokens, drafted->text_bytes[x.session], last.stats);
+    traces += trace.empty() ? 0 : 1;
     session_stats sources;
     for (const auto& s : last.stats.sources) sources.drafted += s.drafted, sources.accepted += s.accepted;
     EXPECT_EQ(sources.drafted, last.stats.drafted) << x.what->name;
@@ -281,6 +325,7 @@ void compare_methods(const setting& how) {
     EXPECT_LE(last.stats.accepted, last.stats.completion_tokens);
     sums[x.what->name] += last.stats;
   }
+  EXPECT_EQ(traces, list.size() / 2);
   std::printf("%zu files%s, temperature %.1f, %zu at once, %s draft model\n%-26s %7s %7s %7s   %s\n%-26s %7u %7u\n",
               all.size(), how.shows_file ? "" : " not shown", static_cast<double>(how.temperature), how.at_once,
               how.has_model ? "a" : "no", "method", "passes", "rows", "draft",

@@ -47,6 +47,7 @@ class listener final : public actor::actor_of<listener> {
     std::vector<std::uint64_t> order;  // whose text came
     std::vector<std::uint64_t> admitted;
     std::map<std::uint64_t, std::string> text;
+    std::map<token_origin, traced_run> came;  // of all answers with a trace
     std::map<std::uint64_t, session_finished> finished;
     std::size_t tokens_max = 0;  // of one message
     std::vector<actor::address> sessions;
@@ -64,6 +65,10 @@ class listener final : public actor::actor_of<listener> {
   void on(const session_text& m) {
     notes_.order.push_back(m.session.value);
     notes_.text[m.session.value] += m.text;
+    for (const auto& run : m.trace.value_or(step_trace{}).came) {
+      notes_.came[run.from].tokens += run.tokens;
+      notes_.came[run.from].bytes += run.bytes;
+    }
     notes_.tokens_max = std::max(notes_.tokens_max, m.tokens.size());
   }
   void on(const session_finished& m) { notes_.finished[m.session.value] = m; }
@@ -126,6 +131,7 @@ TEST(session, has_a_long_span_spelled_on_another_thread) {
   g.tokens_max = 100'000;
   g.context_max = 200'000;
   g.rules = *make_copy_rules(trie, {lines}, {.trust = copy_trust::forced});
+  g.trace = true;
   answers all({g});
   std::size_t jobs = 0;
   all.world.on_wire = [&](actor::frame& f) {
@@ -143,6 +149,20 @@ TEST(session, has_a_long_span_spelled_on_another_thread) {
   EXPECT_EQ(all.text[1], lines);
   EXPECT_EQ(all.finished[1].reason, finish_reason::stop);
   EXPECT_EQ(jobs, 1u);
+  EXPECT_EQ(all.came[token_origin::copy].bytes, lines.size());
+  EXPECT_EQ(all.came[token_origin::model].bytes + all.came[token_origin::grammar].bytes, 0u)
+      << "a program's own words are no text of the answer";
+  EXPECT_EQ(all.came[token_origin::model].tokens, 10u);
+}
+
+TEST(session, traces_what_a_grammar_decided) {
+  auto g = decided_answer(1, 500);
+  g.trace = true;
+  answers all({g});
+  ASSERT_TRUE(all.run_until_finished());
+  EXPECT_EQ(all.text[1], '"' + std::string(500, 'b') + '"');
+  ASSERT_EQ(all.came.size(), 1u);
+  EXPECT_EQ(all.came[token_origin::grammar].bytes, 502u);
 }
 
 TEST(session, goes_on_where_a_word_to_itself_is_lost) {

@@ -464,6 +464,30 @@ TEST_F(verify_scheduler_test, reports_how_many_sequences_somebody_still_asks_for
   EXPECT_EQ(asking(), 0u) << "its session may have gone on elsewhere without a word that arrived";
 }
 
+TEST_F(verify_scheduler_test, shows_its_last_passes_to_who_asks_for_them) {
+  start_target();
+  constexpr std::size_t passes = worker_status::batches_max + 3;
+  for (std::size_t i = 0; i < passes; ++i) {
+    ask({.sequence = i + 1, .tail = {1, 2, 3}});
+    placed();
+    complete();
+    inject(session_at, release_sequence{{i + 1}});
+    wire.sent.clear();
+  }
+  inject(session_at, report_status{});
+  EXPECT_TRUE(expect<scheduler_report>(session_at).workers.empty());
+  inject(session_at, report_status{true});
+  const auto report = expect<scheduler_report>(session_at);
+  ASSERT_EQ(report.workers.size(), 1u);
+  const worker_status& w = report.workers[0];
+  EXPECT_EQ(w.batches_total, passes);
+  ASSERT_EQ(w.batches.size(), worker_status::batches_max);
+  EXPECT_EQ(w.batches.back().number, passes);
+  EXPECT_EQ(w.batches.back().sequences, 1u);
+  EXPECT_EQ(w.batches.back().prompt_rows, 3u);
+  EXPECT_EQ(w.batches.back().decode_rows + w.batches.back().draft_rows, 0u);
+}
+
 TEST_F(verify_scheduler_test, does_not_let_sessions_wait_for_ever_for_a_target_model_that_is_silent) {
   for (const bool is_lost : {false, true}) {
     start_target();

@@ -17,11 +17,11 @@ TEST(output_type, every_listed_name_is_understood_and_given_back) {
   for (std::size_t end; (end = rest.find(", ")) != std::string::npos; rest.erase(0, end + 2), ++count) {
     EXPECT_EQ(named(rest.substr(0, end)).name(), rest.substr(0, end));
   }
-  EXPECT_EQ(count, 13);
+  EXPECT_EQ(count, 18);
   EXPECT_EQ(named("Q4_K_M").name(), "q4_k_m");
-  const auto unknown = output_type::parse("q3_k");
+  const auto unknown = output_type::parse("q8_k");
   ASSERT_FALSE(unknown);
-  EXPECT_THAT(unknown.error().context, testing::HasSubstr("found 'q3_k'"));
+  EXPECT_THAT(unknown.error().context, testing::HasSubstr("found 'q8_k'"));
 }
 
 TEST(output_type, file_types_have_the_numbers_that_other_tools_know) {
@@ -35,6 +35,9 @@ TEST(output_type, columns_that_are_no_whole_blocks_fall_back_to_smaller_ones) {
   EXPECT_EQ(chosen("q4_k", "blk.0.attn_q.weight", 896), weight_type::q5_0);
   EXPECT_EQ(chosen("q5_k", "blk.0.attn_q.weight", 896), weight_type::q5_1);
   EXPECT_EQ(chosen("q6_k", "blk.0.attn_q.weight", 896), weight_type::q8_0);
+  for (const char* type : {"q2_k", "q3_k", "iq4_xs"}) {
+    EXPECT_EQ(chosen(type, "blk.0.attn_q.weight", 896), weight_type::iq4_nl) << type;
+  }
   EXPECT_EQ(chosen("q4_k", "blk.0.attn_q.weight", 80), weight_type::f16);
   EXPECT_EQ(chosen("q8_0", "blk.0.attn_q.weight", 80), weight_type::f16);
   EXPECT_EQ(chosen("bf16", "blk.0.attn_q.weight", 7), weight_type::bf16);
@@ -59,7 +62,7 @@ TEST(output_type, tensor_types_and_weight_types_are_one_to_one) {
     EXPECT_EQ(to_weight_type(to_tensor_type(type)), type);
     EXPECT_EQ(gguf::name_of(to_tensor_type(type)), kernels::name_of(type));
   }
-  EXPECT_EQ(to_weight_type(gguf::tensor_type::q2_k), std::nullopt);
+  EXPECT_EQ(to_weight_type(gguf::tensor_type::q8_k), std::nullopt);
 }
 
 }  // namespace

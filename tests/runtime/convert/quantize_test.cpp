@@ -133,10 +133,10 @@ TEST_F(quantize_test, the_file_that_is_read_is_never_written) {
 TEST_F(quantize_test, what_cannot_be_requantised_is_refused_by_its_name) {
   test::tiny_model m = test::make_tiny_model(wide);
   test::tiny_tensor& t = m.tensor("blk.1.ffn_gate.weight");
-  t.type = gguf::tensor_type::q3_k;
-  t.payload.resize(256 * 512 / 256 * 110);
+  t.type = gguf::tensor_type::q8_k;
+  t.payload.resize(256 * 512 / 256 * 292);
   EXPECT_THAT(refusal(*written(m.writer(), "in.gguf"), folder_ / "out.gguf"),
-              HasSubstr("tensor 'blk.1.ffn_gate.weight': expected a type that Redline reads, found Q3_K"));
+              HasSubstr("tensor 'blk.1.ffn_gate.weight': expected a type that Redline reads, found Q8_K"));
   m = test::make_tiny_model();
   m.metadata.erase("llama.block_count");
   EXPECT_THAT(refusal(*written(m.writer(), "in.gguf"), folder_ / "out.gguf"), HasSubstr("llama.block_count"));

@@ -200,6 +200,6 @@ export function make_edit_tab(report: (error: unknown) => void): HTMLElement {
       h('header', { class: 'pane-head' }, h('h2', {}, 'The new file'),
         h('ul', { class: 'legend' }, ...sources.slice(0, 4).map((s) => h('li', { title: s.means }, h('span', { class: `dot dot-${s.name}` }), s.label)))),
       result.editor.host, status),
-    h('section', { class: 'pane wide' }, lanes_area,
+    h('section', { class: 'pane wide passes' }, lanes_area,
       h('table', { class: 'sources' }, h('caption', {}, 'Drafts by source'), h('thead', {}, h('tr', {}, ...['source', 'looked at', 'accepted', 'share'].map((n) => h('th', { scope: 'col' }, n)))), by_source)));
 }

@@ -13,7 +13,7 @@ interface Batch {
 }
 
 interface Status {
-  server: { version: string; uptime_seconds: number; models: string[] };
+  server: { version: string; ready: boolean; uptime_seconds: number; models: string[] };
   answers: { running: number; waiting: number; edit_sessions: number };
   schedulers: {
     worker: string;
@@ -97,7 +97,7 @@ export function make_server_tab(report: (error: unknown) => void): { element: HT
       ['edit sessions', number_text(answers.edit_sessions)],
       ['KV pages held', `${number_text(held)} of ${number_text(pages)}`],
       ['drafts accepted', last.drafted_total === 0 ? '-' : `${number_text((100 * last.accepted_total) / last.drafted_total)} %`],
-      ['models', last.server.models.join(', ')],
+      ['models', last.server.ready ? last.server.models.join(', ') : 'not ready'],
       ['version', `${last.server.version}, up ${uptime < 3600 ? `${Math.floor(uptime / 60)} min` : `${number_text(uptime / 3600, 1)} h`}`],
     ];
     fill(cards, ...figures.flatMap(([name, value]) => [h('div', {}, h('dt', {}, name), h('dd', {}, value))]));
@@ -134,7 +134,7 @@ export function make_server_tab(report: (error: unknown) => void): { element: HT
     if (area === null) return;
     const { draw, width, height } = area;
     const points = recent.map((b) => [kinds.reduce((n, [kind]) => n + b[kind], 0), b.us] as const).filter(([rows]) => rows > 0);
-    const rows_max = Math.max(2, ...points.map(([r]) => r), ...cost.filter((c) => c.rows <= 128).map((c) => c.rows));
+    const rows_max = 2 ** Math.ceil(Math.log2(2 * Math.max(8, ...points.map(([r]) => r))));
     const us_max = Math.max(1, ...points.map(([, us]) => us), ...cost.filter((c) => c.rows <= rows_max).map((c) => c.us)) * 1.1;
     const x = (rows: number): number => 4 + (Math.log2(rows) / Math.log2(rows_max)) * (width - 12);
     const y = (us: number): number => height - 4 - (us / us_max) * (height - 20);

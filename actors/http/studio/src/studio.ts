@@ -77,8 +77,7 @@ function set_theme(name: string): void {
   if (name === 'auto') delete document.documentElement.dataset['theme'];
   else document.documentElement.dataset['theme'] = name;
   localStorage.setItem('redline-theme', name);
-  theme_button.textContent = name;
-  theme_button.setAttribute('aria-label', `Colours: ${name}`);
+  theme_button.textContent = `colours: ${name}`;
 }
 const theme_button = h('button', { class: 'plain', onclick: () => set_theme(themes[(themes.indexOf(localStorage.getItem('redline-theme') ?? 'auto') + 1) % themes.length]!) });
 

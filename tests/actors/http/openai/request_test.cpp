@@ -164,6 +164,8 @@ TEST(chat_request, reads_our_own_object) {
   EXPECT_EQ(automatic->speculation.over(defaults).how, draft::method::automatic);
   EXPECT_EQ(automatic->speculation.over(defaults).lookup_tokens_max, 12u);
   EXPECT_EQ(chat(R"("redline": {})")->speculation.over(defaults), defaults);
+  EXPECT_FALSE(chat(R"("redline": {})")->trace);
+  EXPECT_TRUE(chat(R"("redline": {"trace": true})")->trace);
 }
 
 struct bad_field_case {
@@ -368,6 +370,7 @@ TEST(chat_request, refuses_mistakes_in_our_own_object) {
       {
           {R"("redline": 5)", "redline", "", "must be an object"},
           {R"("redline": {"speculations": {}})", "redline.speculations", "", "Did you mean 'speculation'?"},
+          {R"("redline": {"trace": 1})", "redline.trace", "", "must be"},
           {R"("redline": {"zzzzzzzzz": 1})", "redline.zzzzzzzzz", "", "is unknown."},
           {R"("redline": {"speculation": []})", "redline.speculation", "", ""},
           {R"("redline": {"speculation": {"metod": "lookup"}})", "redline.speculation.metod", "",

@@ -287,6 +287,48 @@ TEST(resumed_stream, may_be_lost_again_before_all_choices_have_caught_up) {
   EXPECT_EQ(next.choices[2], had.choices[2]);
 }
 
+const trace_report a_trace{.round = 3,
+                           .at_us = 50,
+                           .passes = 1,
+                           .rows = 12,
+                           .proposed = {{"lookup", 11}},
+                           .verified = 11,
+                           .accepted = 9,
+                           .came = {{"lookup", 9, 34}, {"model", 1, 4}}};
+
+TEST(traces, are_events_of_their_own_that_change_no_other) {
+  event_writer plain(head_of(endpoint::chat), false, first_id(1));
+  event_writer traced(head_of(endpoint::chat), false, first_id(1));
+  EXPECT_EQ(traced.first(0), plain.first(0));
+  const auto event = traced.trace(0, a_trace);
+  ASSERT_TRUE(event.starts_with("data: ")) << "without an id: a stream goes on after what was said";
+  const auto object = json::parse(event.substr(6));
+  EXPECT_TRUE(object["choices"].empty());
+  EXPECT_EQ(
+      dump_json(object["redline"]["trace"]),
+      R"([{"choice":0,"round":3,"at_us":50,"passes":1,"rows":12,"proposed":[["lookup",11]],"verified":11,"accepted":9,)"
+      R"("text":[["lookup",9,34],["model",1,4]]}])");
+  EXPECT_EQ(traced.delta(0, "text"), plain.delta(0, "text"));
+  EXPECT_EQ(traced.finish(0, finish_reason::stop), plain.finish(0, finish_reason::stop));
+}
+
+TEST(traces, are_not_said_of_what_a_client_has) {
+  event_writer writer(head_of(endpoint::chat), false, first_id(1));
+  writer.first(0);
+  const auto had = parse_event(writer.delta(0, "one two")).id;
+  event_writer again(head_of(endpoint::chat), false, first_id(1), had);
+  again.first(0);
+  EXPECT_EQ(again.trace(0, a_trace), "");
+  EXPECT_EQ(again.delta(0, "one two"), "");
+  EXPECT_NE(again.trace(0, a_trace), "");
+  EXPECT_NE(again.delta(0, " three"), "");
+}
+
+TEST(traces, have_no_place_in_the_native_shape) {
+  event_writer writer(head_of(endpoint::native), false, first_id(1));
+  EXPECT_EQ(writer.trace(0, a_trace), "");
+}
+
 TEST(responses, are_valid_utf8_whatever_the_model_says) {
   const choice choices[] = {{0, "a\xff\xc3", finish_reason::stop, {}}};
   EXPECT_THAT(completion_body(head_of(endpoint::chat), choices, {}), HasSubstr("\"a\uFFFD\uFFFD\""));

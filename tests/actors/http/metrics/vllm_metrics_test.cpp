@@ -1,4 +1,4 @@
-#include "actors/http/vllm_metrics.hpp"
+#include "actors/http/metrics/vllm_metrics.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <set>
 #include <sstream>
 
-#include "actors/http/gateway_probe.hpp"
+#include "actors/http/metrics/gateway_probe.hpp"
 #include "tests/support/test_data.hpp"
 
 namespace redline::actors {

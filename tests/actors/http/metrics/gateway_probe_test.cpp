@@ -1,4 +1,4 @@
-#include "actors/http/gateway_probe.hpp"
+#include "actors/http/metrics/gateway_probe.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "actors/http/process_status.hpp"
+#include "actors/http/metrics/process_status.hpp"
 
 #include <dirent.h>
 #include <prometheus/counter.h>

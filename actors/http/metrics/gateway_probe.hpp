@@ -5,8 +5,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "actors/http/vllm_metrics.hpp"
+#include "actors/http/metrics/vllm_metrics.hpp"
 #include "actors/messages/session_messages.hpp"
 #include "actors/messages/status_messages.hpp"
 #include "runtime/actor/handler_times.hpp"
@@ -55,6 +56,16 @@ class gateway_probe {
   void answer_read(std::uint64_t tokens);
   void request_finished(request_end how, microseconds since_arrival);
   void stream_resumed();
+  /// Of all answers so far.
+  struct totals {
+    struct of_source {
+      std::string_view name;
+      std::uint64_t drafted = 0, accepted = 0;
+    };
+    std::uint64_t tokens = 0, drafted = 0, accepted = 0;
+    std::vector<of_source> sources{};
+  };
+  [[nodiscard]] totals read_totals() const;
   void edit_session_opened();
   void edit_call(edit_verb verb);
 

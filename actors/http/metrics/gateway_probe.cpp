@@ -1,4 +1,4 @@
-#include "actors/http/gateway_probe.hpp"
+#include "actors/http/metrics/gateway_probe.hpp"
 
 #include <prometheus/counter.h>
 #include <prometheus/gauge.h>
@@ -9,7 +9,7 @@
 #include <cmath>
 #include <map>
 
-#include "actors/http/process_status.hpp"
+#include "actors/http/metrics/process_status.hpp"
 #include "runtime/base/version.hpp"
 
 namespace redline::actors {
@@ -263,6 +263,19 @@ void gateway_probe::answer_read(std::uint64_t tokens) { series_->answer_lengths.
 void gateway_probe::request_finished(request_end how, microseconds since_arrival) {
   series_->requests[static_cast<std::size_t>(how)]->Increment();
   series_->request_seconds.Observe(to_seconds(since_arrival));
+}
+
+gateway_probe::totals gateway_probe::read_totals() const {
+  totals out{.tokens = static_cast<std::uint64_t>(series_->generation_tokens.Value())};
+  for (std::size_t i = 0; i < series_->drafted.size(); ++i) {
+    const std::string_view name = i < source_count ? draft::name_of(static_cast<draft::source>(i)) : "copy";
+    const totals::of_source one{name, static_cast<std::uint64_t>(series_->drafted[i]->Value()),
+                                static_cast<std::uint64_t>(series_->accepted[i]->Value())};
+    out.drafted += one.drafted;
+    out.accepted += one.accepted;
+    if (one.drafted > 0) out.sources.push_back(one);
+  }
+  return out;
 }
 
 void gateway_probe::stream_resumed() { series_->streams_resumed.Increment(); }

@@ -1,4 +1,4 @@
-#include "actors/http/vllm_metrics.hpp"
+#include "actors/http/metrics/vllm_metrics.hpp"
 
 #include <prometheus/metric_family.h>
 

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/http/http_replies.hpp"
+#include "actors/messages/status_messages.hpp"
+
+namespace redline::actors {
+
+/// Who looks at the server as it runs: clients of GET /v1/redline/status, each with a stream of events. A client that
+/// does not read misses events, and is left after slow_max.
+class status_watch {
+ public:
+  static constexpr std::size_t watchers_max = 16;
+  static constexpr std::size_t watchers_of_tenant_max = 8;
+  static constexpr std::size_t workers_shown_max = 64;
+  static constexpr microseconds slow_max{30'000'000};
+  /// Without a word of the scheduler for so long, its clients are told that it has none.
+  static constexpr microseconds silence_max{2'000'000};
+
+  explicit status_watch(http_replies& replies) : replies_(replies) {}
+
+  /// What the gateway itself knows; the rest is the scheduler's report.
+  struct server_state {
+    std::vector<std::string> models;
+    std::uint64_t uptime_seconds = 0;
+    std::size_t answers_running = 0;
+    std::size_t edit_sessions = 0;
+    gateway_probe::totals totals;
+    bool ready = false;
+  };
+
+  /// Begins a stream, or refuses where there are enough.
+  void begin(const caller& who);
+  /// Sends an event to all whose connections keep up.
+  void tell(const server_state& server, const scheduler_report& report, instant now);
+  /// Nobody was told anything for too long.
+  [[nodiscard]] bool is_silent(instant now) const { return !watchers_.empty() && now >= told_ + silence_max; }
+  /// Ends the streams of those who have not read for too long.
+  void drop_slow(instant now);
+  void on(const http_flow& m, instant now);
+  /// False: the exchange is no watcher's.
+  bool client_left(std::uint64_t exchange) { return watchers_.erase(exchange) > 0; }
+  void end_all();
+  [[nodiscard]] bool empty() const { return watchers_.empty(); }
+
+ private:
+  struct watcher {
+    caller who;
+    std::optional<instant> paused;  // since when its connection does not keep up
+  };
+  http_replies& replies_;
+  std::map<std::uint64_t, watcher> watchers_;            // by exchange
+  std::map<std::uint32_t, std::uint64_t> batches_told_;  // by process: the number of its last batch that was told
+  instant told_;
+};
+
+}  // namespace redline::actors
