@@ -2,7 +2,7 @@
 MODELS := bench/demo_models
 JOBS ?= $(shell nproc)
 
-.PHONY: demo build test arm-test arm-build arm-packages bench bench-build asan tsan chaos soak hostile slurm-test systemd-test netns-test fuzz format lint packages test-packages bench-packages clean
+.PHONY: demo build test arm-test arm-build arm-packages bench bench-build asan tsan chaos soak hostile clients slurm-test systemd-test netns-test fuzz format lint packages test-packages bench-packages clean
 
 demo: build
 	build/redline demo --model $(MODELS)/demo-target.gguf --draft $(MODELS)/demo-draft.gguf \
@@ -62,6 +62,12 @@ hostile: build
 
 soak: build
 	REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/server/run.sh build/tests/server soak.mjs $(MINUTES)
+
+# Clients of other makers, then coding agents that edit a file by their own tools: at pinned versions, from npm (1.6 GiB for
+# the agents). Wants Node.js 20. AGENTS=opencode,codex: only these.
+clients: build
+	REDLINE_CHECKS=clients REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/server/run.sh build/tests/server/clients
+	REDLINE_CHECKS=agents REDLINE_AGENTS=$(AGENTS) REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/server/run.sh build/tests/server/agents
 
 # deploy/slurm/ under a Slurm of its own on this machine. Needs root, which slurmd needs: sudo make slurm-test
 slurm-test: build

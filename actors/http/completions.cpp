@@ -762,6 +762,7 @@ void completions::finish(requests::iterator at) {
       choices.back().program = to_program(c.copied);
       if (reports_tokens(r.asked)) choices.back().tokens = std::move(c.tokens);
     }
+    if (const auto why = r.writer->refusal(choices)) return fail(at, *why, why->message);
     replies_.respond_noting(r.who, 200, r.writer->whole(choices, usage),
                             {{"openai-processing-ms", std::to_string(millis)}}, std::move(cost));
   }

@@ -5,6 +5,8 @@
 
 #include "actors/http/anthropic/messages_request.hpp"
 #include "actors/http/anthropic/messages_response.hpp"
+#include "actors/http/apply/apply_request.hpp"
+#include "actors/http/apply/edit_completion.hpp"
 #include "actors/http/ollama/ollama_request.hpp"
 #include "actors/http/ollama/ollama_response.hpp"
 #include "actors/http/responses/responses_request.hpp"
@@ -94,6 +96,10 @@ const gateway::route gateway::routes[] = {
     {"POST", "/detokenize", route::access::with_key, [](gateway& g, const route_context& r) { g.serve_detokenize(r); }},
     {"POST", "/apply-template", route::access::with_key,
      [](gateway& g, const route_context& r) { g.serve_template(r); }},
+    {"POST", "/code/apply", route::access::with_key,
+     [](gateway& g, const route_context& r) { g.completions_.serve(r, apply::parse_apply); }},
+    {"POST", "/edit/completions", route::access::with_key,
+     [](gateway& g, const route_context& r) { g.completions_.serve(r, apply::parse_edit_completion); }},
     {"POST", "/responses", route::access::with_key,
      [](gateway& g, const route_context& r) { g.completions_.serve(r, responses::parse_responses); }},
     {"POST", "/messages", route::access::with_key,

@@ -1,6 +1,7 @@
 #include "runtime/grammar/json_automaton.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <string_view>
 
 #include "runtime/grammar/steps.hpp"
@@ -21,7 +22,7 @@ enum frame : std::uint32_t {
   object_next,   // after a value                        a: the next member
   object_comma,  // after a comma                        a: the next member
   array_begin,   // after "["
-  array_next,    // after a value                        a: values so far
+  array_next,    // after a value                        a: values so far, b: which, where each may come once
   string,        //                                      a: see string_step, b: characters, where they are counted
   literal,       //                                      a: the first literal that fits, b: characters written
   number,  //                                      a: see number_step, b: digits of this part; bounded: see in_bounded
@@ -397,10 +398,19 @@ bool json_automaton::in_pattern(automaton_state& s, std::uint8_t byte) const {
   return true;
 }
 
+std::uint32_t json_automaton::used_literals(const automaton_state& s) const {
+  if (s.size() < 1 + 2 * frame_cells) return 0;
+  const std::size_t around = top(s) - frame_cells;
+  return s[around + kind_cell] == array_next && nodes_[s[around + node_cell]].is_unique ? s[around + b] : 0;
+}
+
 /// Of the literal on top, which is this one of its texts: it may say which object it is in.
 void json_automaton::end_literal(automaton_state& s, std::uint32_t index) const {
   const json_node& n = nodes_[s[top(s) + node_cell]];
   s.drop(frame_cells);
+  if (s.size() > 1 && s[top(s) + kind_cell] == array_next && nodes_[s[top(s) + node_cell]].is_unique) {
+    s[top(s) + b] |= 1U << index;
+  }
   if (index >= n.goes_on.size() || s.size() == 1 || s[top(s) + kind_cell] != object_next) return;
   s[top(s) + node_cell] = n.goes_on[index];
   s[top(s) + a] = 1;
@@ -411,7 +421,11 @@ bool json_automaton::in_literal(automaton_state& s, std::uint8_t byte) const {
   const sorted_texts& all = nodes_[s[t + node_cell]].texts;
   const std::uint32_t first = s[t + a];
   const std::uint32_t written = s[t + b];
-  const auto go_on = all.narrow({first, all.find_alike(first, written).end}, written, byte);
+  auto go_on = all.narrow({first, all.find_alike(first, written).end}, written, byte);
+  if (const auto used = used_literals(s); used != 0) {
+    while (!go_on.is_empty() && (used >> go_on.begin & 1U) != 0) ++go_on.begin;
+    while (!go_on.is_empty() && (used >> (go_on.end - 1) & 1U) != 0) --go_on.end;
+  }
   if (go_on.is_empty()) {
     if (written == 0 || all[first].size() != written) return false;
     end_literal(s, first);  // it was complete: the byte belongs to what encloses it
@@ -556,6 +570,11 @@ bool json_automaton::is_valid(const automaton_state& s) const {
       case array_begin:
       case array_next:
         if (!is(json_node::value_kind::array)) return false;
+        // No more are used than there are values, and some are left wherever another may follow.
+        if (n.is_unique && (std::uint64_t{s[t + b]} >> nodes_[n.other].texts.count() != 0 ||
+                            static_cast<std::uint32_t>(std::popcount(s[t + b])) > s[t + a])) {
+          return false;
+        }
         break;
       case string:
         if (s[t + a] >= string_steps || !innermost) return false;

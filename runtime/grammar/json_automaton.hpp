@@ -28,6 +28,7 @@ struct json_node {
   std::uint32_t other = 0;               // node of the values, of an array or an object without declared members
   std::uint32_t items_min = 0;           // array
   std::uint32_t items_max = UINT32_MAX;  // array
+  bool is_unique = false;                // array: of literals, at most unique_max, each at most once
   std::uint32_t characters_min = 0;      // string
   std::uint32_t characters_max = UINT32_MAX;
   std::optional<std::int64_t> low;  // integer: the bounds, both included; number: 0 or nothing
@@ -43,6 +44,7 @@ struct json_node {
 
   /// Greatest absolute value of a bound.
   static constexpr std::int64_t bound_max = 999'999'999'999'999;
+  static constexpr std::uint32_t unique_max = 32;
   [[nodiscard]] bool is_bounded() const { return kind == value_kind::integer && (low || high || multiple > 1); }
   /// For bounded integers: whether some number within the bounds begins with, or is, these digits.
   [[nodiscard]] bool can_begin(bool negative, std::uint64_t digits) const;
@@ -79,6 +81,8 @@ class json_automaton final : public byte_automaton {
   [[nodiscard]] bool in_array(automaton_state& s, std::uint8_t byte) const;
   [[nodiscard]] bool in_string(automaton_state& s, std::uint8_t byte) const;
   [[nodiscard]] bool in_pattern(automaton_state& s, std::uint8_t byte) const;
+  /// Of the literal on top: which of its texts the array around it has already, a bit for each.
+  [[nodiscard]] std::uint32_t used_literals(const automaton_state& s) const;
   void end_literal(automaton_state& s, std::uint32_t index) const;
   [[nodiscard]] bool in_literal(automaton_state& s, std::uint8_t byte) const;
   [[nodiscard]] bool in_number(automaton_state& s, std::uint8_t byte) const;

@@ -140,9 +140,9 @@ class compiler {
 
   void check_keywords(const json& schema, const std::string& path) {
     static constexpr std::string_view known[] = {
-        "type", "properties", "required", "additionalProperties", "items", "minItems", "maxItems", "enum", "const",
-        "anyOf", "oneOf", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
-        "$ref", "$defs", "definitions", "pattern", "format", "multipleOf", blanks_keyword,
+        "type", "properties", "required", "additionalProperties", "items", "minItems", "maxItems", "uniqueItems",
+        "enum", "const", "anyOf", "oneOf", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum",
+        "exclusiveMaximum", "$ref", "$defs", "definitions", "pattern", "format", "multipleOf", blanks_keyword,
         // These only describe.
         "title", "description", "default", "examples", "$schema", "$id", "$comment", "deprecated", "readOnly",
         "writeOnly"};
@@ -415,7 +415,41 @@ class compiler {
     if (n.items_min > n.items_max) return refuse(path, "minItems is more than maxItems");
     if (const auto items = schema.find("items"); items != schema.end())
       n.other = compile_node(*items, path + ".items", depth + 1);
+    if (const auto unique = schema.find("uniqueItems"); unique != schema.end()) {
+      if (!unique->is_boolean()) return refuse(path + ".uniqueItems", "must be true or false");
+      if (*unique) make_unique(n, path);
+    }
     return add(std::move(n));
+  }
+
+  /// Only values that are known beforehand can be told from those that an array has.
+  void make_unique(json_node& n, const std::string& path) {
+    if (n.items_max <= 1 || why_) return;
+    constexpr std::int64_t most = json_node::unique_max;
+    if (const json_node item = nodes_[n.other]; item.kind == json_node::value_kind::integer && item.low && item.high &&
+                                                (*item.high - *item.low) / item.multiple < most) {
+      std::vector<std::string> texts;
+      const auto rest = *item.low % item.multiple;
+      const auto first = rest > 0 ? *item.low - rest + item.multiple : *item.low - rest;
+      for (std::int64_t i = first; i <= *item.high; i += item.multiple) texts.push_back(std::to_string(i));
+      n.other = add_literals(std::move(texts));
+    }
+    const json_node& item = nodes_[n.other];
+    if (item.kind != json_node::value_kind::literals || item.texts.count() > most) {
+      refuse(path + ".uniqueItems", "needs items of at most 32 values that are listed (enum), or maxItems 1");
+      return;
+    }
+    std::vector<json> values;
+    for (std::uint32_t i = 0; i < item.texts.count(); ++i) {
+      values.push_back(json::parse(item.texts[i]));
+      if (std::find(values.begin(), values.end() - 1, values.back()) != values.end() - 1) {
+        refuse(path + ".items", "two of the values are equal, which uniqueItems cannot tell apart");
+        return;
+      }
+    }
+    n.is_unique = true;
+    n.items_max = std::min(n.items_max, item.texts.count());
+    if (n.items_min > n.items_max) refuse(path, "minItems is more than there are different values");
   }
 
   /// By node: those whose value begins with its value, or must contain it.

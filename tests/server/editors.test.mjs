@@ -1,7 +1,7 @@
 // The requests of editors' plugins as their sources have them (November 2026), and what the plugins read of the answers.
 import assert from "node:assert/strict";
 import {after, before, describe, test} from "node:test";
-import {Server} from "./redline.mjs";
+import {Server, edit} from "./redline.mjs";
 
 let server;
 before(async () => {
@@ -128,5 +128,44 @@ describe("Zed", () => {
         assert.equal(typeof first.id, "string");
         const greedy = await ask("/v1/completions", {...wish, model: "demo", temperature: 0});
         assert.equal(first.choices[0].text, greedy.choices[0].text);
+    });
+});
+
+describe("what measures servers and chats with them", () => {
+    const chat = {model: "demo", messages: edit, max_tokens: 4, temperature: 0, stream: true};
+    const all = {stream_options: {include_usage: true, continuous_usage_stats: true}};
+
+    test("GuideLLM, AIPerf and vllm bench serve count tokens in every event", async () => {
+        const {messages: _, ...plain} = chat;
+        for (const [path, body] of [["/v1/completions", {...plain, prompt: head, max_completion_tokens: 4, stop: null, ignore_eos: true}],
+                                    ["/v1/completions", {...plain, prompt: head, repetition_penalty: 1.0, logprobs: null, ignore_eos: true}],
+                                    ["/v1/chat/completions", {...chat, ignore_eos: true}],
+                                    ["/v1/chat/completions", {...chat, min_tokens: 4, ignore_eos: true}]]) {
+            const list = await events(path, {...body, ...all});
+            assert.equal(list.at(-1), "[DONE]");
+            assert.equal(JSON.parse(list.at(-2)).usage.completion_tokens, 4);
+        }
+    });
+
+    test("lm-eval generates, and is told that it cannot have the probabilities of a prompt", async () => {
+        const wish = {model: "demo", prompt: [head], max_tokens: 4, temperature: 0, seed: 1234};
+        assert.equal((await ask("/v1/completions", {...wish, stop: ["\n\n"]})).choices.length, 1);
+        const refused = await fetch(`${server.url}/v1/completions`, {method: "POST", headers: {"content-type": "application/json"},
+            body: JSON.stringify({...wish, echo: true, logprobs: 1})});
+        assert.equal(refused.status, 400);
+        assert.equal((await refused.json()).error.param, "echo");
+    });
+
+    test("Morph's clients send a file and its update in one message", async () => {
+        const content = "<instruction>Raise it.</instruction>\n<code>LIMIT = 10\n</code>\n<update>LIMIT = 64\n</update>";
+        const answer = await ask("/v1/chat/completions", {model: "demo", max_tokens: 4, messages: [{role: "user", content}]});
+        assert.equal(answer.choices.length, 1);
+    });
+
+    test("Open WebUI and aider chat, and Copilot finds an Ollama", async () => {
+        assert.equal((await events("/v1/chat/completions", {...chat, stream_options: {include_usage: true}})).at(-1), "[DONE]");
+        assert.match((await (await fetch(`${server.url}/api/version`)).json()).version, /^\d/);
+        const [{model}] = (await (await fetch(`${server.url}/api/tags`)).json()).models;
+        assert.ok((await ask("/api/show", {model})).capabilities.includes("completion"));
     });
 });

@@ -1,15 +1,18 @@
 #!/bin/sh
 # Installs the client into the build folder (once) and runs the checks, or one script. Usage: run.sh BUILD_FOLDER
 # [SCRIPT ARGUMENTS...]
-# Environment: REDLINE_BIN (the program), REDLINE_MODELS (folder of the demo models), REDLINE_CHECKS=clients or browser (the
-# checks in that folder, with clients of other makers or in a browser; without it those beside this script).
+# Environment: REDLINE_BIN (the program), REDLINE_MODELS (folder of the demo models), REDLINE_CHECKS=clients, agents or
+# browser (the checks in that folder, with clients of other makers or in a browser; without it those beside this script).
 set -eu
 command -v node >/dev/null 2>&1 && command -v npm >/dev/null 2>&1 || { echo "no node or npm: skipped"; exit 77; }
 source=$(cd "$(dirname "$0")" && pwd)
 checks="$source/${REDLINE_CHECKS:-.}"
 tests="openai_client.test.mjs pool.test.mjs processes.test.mjs resume.test.mjs vllm.test.mjs endings.test.mjs hostile.test.mjs editors.test.mjs tools.test.mjs monitoring.test.mjs top.test.mjs"
-[ "${REDLINE_CHECKS:-}" != clients ] || tests="clients.test.mjs openapi.test.mjs"
-[ "${REDLINE_CHECKS:-}" != browser ] || tests="studio.test.mjs"
+case "${REDLINE_CHECKS:-}" in
+  clients) tests="clients.test.mjs openapi.test.mjs sdk_tools.test.mjs" ;;
+  agents) tests="agents.test.mjs" ;;
+  browser) tests="studio.test.mjs" ;;
+esac
 mkdir -p "$1" && cd "$1"
 shift
 if ! cmp -s "$checks/package-lock.json" package-lock.json || [ ! -d node_modules/openai ]; then

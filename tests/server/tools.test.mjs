@@ -25,6 +25,8 @@ const script = [
     {when: ["Greet politely"], say: `I look at it.\n${call("read_file", {path: "greet.py"})}`},
     {when: ["Two at once"], say: `${call("read_file", {path: "a"})}\n${call("read_file", {path: "b é 漢"})}`},
     {when: ["Say it"], say: "No tool is needed: 1 < 2."},
+    {when: ["Apply this update", "Polite, please"], say: "```python\n" + edited + "```"},
+    {when: ["Apply this update", "Cut short"], say: "```python\n" + edited},
 ];
 
 let folder;
@@ -199,6 +201,14 @@ describe("openai", () => {
         assert.deepEqual(JSON.parse(choice.message.function_call.arguments), {path: "greet.py"});
     });
 
+    test("the members that Zed, Copilot and Open WebUI send beside tools change nothing", async () => {
+        for (const more of [{parallel_tool_calls: false, stop: [], prompt_cache_key: "k", reasoning_effort: "medium"},
+                            {tool_choice: "auto", n: 1, top_p: 1}, {stream_options: {include_usage: true}}]) {
+            const [choice] = await gather(await client.chat.completions.create(ask("Greet politely", {stream: true, ...more})));
+            assert.deepEqual(JSON.parse(choice.calls[0].arguments), {path: "greet.py"});
+        }
+    });
+
     test("what cannot be is refused with its place", async () => {
         const refused = async (more, param, says) => {
             await assert.rejects(client.chat.completions.create(ask("x", more)), (error) => {
@@ -232,6 +242,28 @@ describe("openai", () => {
         } finally {
             await plain.kill();
         }
+    });
+});
+
+describe("code/apply, as Continue's adapter for Relace calls it", () => {
+    const apply = (editSnippet) => fetch(`${server.url}/v1/code/apply`, {
+        method: "POST", headers: {"content-type": "application/json", authorization: "Bearer none"},
+        body: JSON.stringify({initialCode: source, editSnippet})});
+
+    test("merges an update into a file", async () => {
+        const answer = await apply("# ... existing code ...\n# Polite, please\n");
+        const body = await answer.json();
+        assert.equal(answer.status, 200, JSON.stringify(body));
+        assert.equal(body.mergedCode, edited);
+        assert.equal(body.usage.total_tokens, body.usage.prompt_tokens + body.usage.completion_tokens);
+    });
+
+    test("gives no file that is cut short", async () => {
+        const answer = await apply("# Cut short\n");
+        assert.equal(answer.status, 422);
+        const {error} = await answer.json();
+        assert.equal(error.code, "unusable_answer");
+        assert.match(error.message, /ends inside the file/);
     });
 });
 

@@ -97,9 +97,9 @@ void add_messages(field_reader& request, json& messages, std::optional<api_error
     if (!(*list)[i].is_object()) return request.refuse_type(at, "an object", (*list)[i]);
     field_reader message((*list)[i], at, error);
     const auto role = message.text("role", usual.name_bytes_max).value_or("");
-    if (role != "user" && role != "assistant") {
-      return message.refuse("role",
-                            "'" + at + ".role' must be user or assistant; what the system says is in 'system'.");
+    // What an operator says in the middle of a conversation stays there.
+    if (role != "user" && role != "assistant" && role != "system") {
+      return message.refuse("role", "'" + at + ".role' must be user, assistant or system.");
     }
     const json* content = message.find("content");
     if (content != nullptr && content->is_string()) {
@@ -177,15 +177,17 @@ api::checked<api::generation_request> parse(std::string_view body, bool is_answe
                      {"top_p", "top_p"},
                      {"top_k", "top_k"},
                      {"seed", "seed"}});
+  const auto shape = std::make_shared<message_shape>();
   if (const json* thinking = fields.object("thinking")) {
     field_reader inner(*thinking, "thinking", error);
-    out["chat_template_kwargs"]["enable_thinking"] =
-        inner.text("type", usual.name_bytes_max).value_or("disabled") != "disabled";
+    const bool is_on = inner.text("type", usual.name_bytes_max).value_or("disabled") != "disabled";
+    out["chat_template_kwargs"]["enable_thinking"] = is_on;
+    shape->shows_thoughts = is_on && inner.text("display", usual.name_bytes_max).value_or("") != "omitted";
   }
   if (const json* about = fields.object("metadata")) api::copy_members(*about, out, {{"user_id", "user"}});
   api::copy_our_members(*parsed, out);
   if (error) return std::move(*error);
-  return api::read_translated(out, std::make_shared<message_shape>(), {{"stop_sequences", "stop"}}, limits);
+  return api::read_translated(out, shape, {{"stop_sequences", "stop"}}, limits);
 }
 
 }  // namespace

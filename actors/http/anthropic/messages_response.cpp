@@ -31,7 +31,7 @@ json usage_of(const api::usage_report& usage) {
 
 class message_writer final : public api::answer_writer {
  public:
-  explicit message_writer(const api::response_head& head) : head_(head) {}
+  message_writer(const api::response_head& head, bool shows_thoughts) : head_(head), shows_thoughts_(shows_thoughts) {}
 
   std::string first(std::uint32_t /*index*/, std::span<const token> /*prompt*/) override {
     json message = head_object();
@@ -45,11 +45,15 @@ class message_writer final : public api::answer_writer {
     return api::named_event("message_start", event) + api::named_event("ping", json{{"type", "ping"}});
   }
   std::string delta(std::uint32_t /*index*/, std::string_view text, const std::vector<api::token_report>* /*tokens*/,
-                    std::string_view /*reasoning*/) override {
-    if (text.empty()) return {};
-    std::string events = open_ == block::tool ? close_block() : std::string();
-    events += open_text();
-    return events + block_delta(json{{"type", "text_delta"}, {"text", text}});
+                    std::string_view reasoning) override {
+    std::string events;
+    if (shows_thoughts_ && !reasoning.empty()) {
+      events += open(block::thinking);
+      events += block_delta(json{{"type", "thinking_delta"}, {"thinking", reasoning}});
+    }
+    if (text.empty()) return events;
+    events += open(block::text);
+    return events += block_delta(json{{"type", "text_delta"}, {"text", text}});
   }
   std::string call(std::uint32_t /*index*/, std::uint32_t /*number*/, const tools::tool_call& begun,
                    bool /*is_legacy*/) override {
@@ -64,7 +68,8 @@ class message_writer final : public api::answer_writer {
     finish_ = one.finish;
     stop_text_ = one.stop_text;
     std::string events;
-    if (index_ == 0) events += open_text();  // an answer has a block, were it an empty one
+    if (index_ == 0 && open_ == block::none)
+      events += open(block::text);  // an answer has a block, were it an empty one
     return events += close_block();
   }
   std::string end(const api::usage_report& usage) override {
@@ -81,8 +86,9 @@ class message_writer final : public api::answer_writer {
     const auto& one = choices.front();
     json message = head_object();
     message["content"] = json::array();
-    if (!one.text.empty() || one.calls.empty()) {
-      message["content"].push_back(json{{"type", "text"}, {"text", one.text}});
+    if (shows_thoughts_ && !one.reasoning.empty()) message["content"].push_back(thinking_block(one.reasoning));
+    if (!one.text.empty() || (one.calls.empty() && message["content"].empty())) {
+      message["content"].push_back(text_block(one.text));
     }
     for (const auto& call : one.calls) {
       message["content"].push_back(tool_block(call));
@@ -102,7 +108,13 @@ class message_writer final : public api::answer_writer {
     message["model"] = head_.model;
     return message;
   }
-  enum class block : std::uint8_t { none, text, tool };
+  enum class block : std::uint8_t { none, text, thinking, tool };
+
+  static json text_block(const std::string& text) { return json{{"type", "text"}, {"text", text}}; }
+  /// Nothing is signed: thoughts that come back with the history are left out of the prompt, whoever wrote them.
+  static json thinking_block(const std::string& text) {
+    return json{{"type", "thinking"}, {"thinking", text}, {"signature", ""}};
+  }
 
   static json tool_block(const tools::tool_call& call) {
     json object;
@@ -112,8 +124,11 @@ class message_writer final : public api::answer_writer {
     object["input"] = json::object();
     return object;
   }
-  std::string open_text() {
-    return open_ == block::text ? std::string() : open_block(block::text, json{{"type", "text"}, {"text", ""}});
+  /// text or thinking
+  std::string open(block kind) {
+    if (open_ == kind) return {};
+    std::string events = close_block();
+    return events += open_block(kind, kind == block::text ? text_block("") : thinking_block(""));
   }
   std::string open_block(block kind, json content) {
     open_ = kind;
@@ -139,6 +154,7 @@ class message_writer final : public api::answer_writer {
   }
 
   const api::response_head head_;
+  const bool shows_thoughts_;
   std::size_t index_ = 0;  // of the block that is open, or comes next
   block open_ = block::none;
   api::finish_reason finish_ = api::finish_reason::stop;
@@ -169,7 +185,7 @@ std::string_view type_of(unsigned status) {
 }  // namespace
 
 std::unique_ptr<api::answer_writer> message_shape::make_writer(const api::response_head& head) const {
-  return std::make_unique<message_writer>(head);
+  return std::make_unique<message_writer>(head, shows_thoughts);
 }
 
 std::string error_body(const api::api_error& why) {

@@ -10,6 +10,7 @@ namespace redline::anthropic {
 
 /// Answers of POST /v1/messages: one message of content blocks, whole or as events.
 struct message_shape final : api::answer_shape {
+  bool shows_thoughts = false;  // in blocks of their own, for clients that asked for them
   [[nodiscard]] std::unique_ptr<api::answer_writer> make_writer(const api::response_head& head) const override;
 };
 

@@ -165,6 +165,10 @@ class answer_writer {
   /// The answer is not the one of which the client has the beginning: it must not be sent what follows.
   [[nodiscard]] virtual bool has_diverged() const { return false; }
 
+  /// Why what the model wrote is no answer here, so that an error is sent in its place. Asked before `whole`.
+  [[nodiscard]] virtual std::optional<api_error> refusal(std::span<const choice> /*choices*/) const {
+    return std::nullopt;
+  }
   /// The whole answer as one body of JSON.
   [[nodiscard]] virtual std::string whole(std::span<const choice> choices, const usage_report& usage) const = 0;
 };

@@ -48,10 +48,11 @@ class item_reader {
     if (type == "function_call_output") return add_output(item);
     if (std::find(std::begin(skipped_items), std::end(skipped_items), type) != std::end(skipped_items)) return;
     if (type == "item_reference") {
-      return item.refuse(
-          "type",
-          "'" + item.path_of("type") + "' is 'item_reference': this server stores no items; send the item itself.",
-          "unsupported_parameter");
+      return item.refuse("type",
+                         "'" + item.path_of("type") +
+                             "' is 'item_reference', but this server stores no items: send the item itself, as clients "
+                             "do that are told 'store': false.",
+                         "unsupported_parameter");
     }
     item.refuse("type",
                 "'" + item.path_of("type") + "' is '" + type.substr(0, 64) +

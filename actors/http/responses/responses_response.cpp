@@ -29,6 +29,13 @@ json text_part(std::string text) {
   return part;
 }
 
+json thought_part(std::string text) {
+  json part;
+  part["type"] = "reasoning_text";
+  part["text"] = std::move(text);
+  return part;
+}
+
 class response_writer final : public api::answer_writer {
  public:
   response_writer(const api::response_head& head, json repeated)
@@ -43,15 +50,17 @@ class response_writer final : public api::answer_writer {
     return events += event("response.in_progress", {{"response", response}});
   }
   std::string delta(std::uint32_t /*index*/, std::string_view text, const std::vector<api::token_report>* /*tokens*/,
-                    std::string_view /*reasoning*/) override {
-    if (text.empty()) return {};
-    std::string events = open_message();
+                    std::string_view reasoning) override {
+    std::string events;
+    if (!reasoning.empty()) {
+      events += open(item::thought);
+      text_ += reasoning;
+      events += event("response.reasoning_text.delta", of_part({{"delta", reasoning}}));
+    }
+    if (text.empty()) return events;
+    events += open(item::message);
     text_ += text;
-    return events += event("response.output_text.delta", {{"item_id", message_id()},
-                                                          {"output_index", output_.size()},
-                                                          {"content_index", 0},
-                                                          {"delta", text},
-                                                          {"logprobs", json::array()}});
+    return events += event("response.output_text.delta", of_part({{"delta", text}, {"logprobs", json::array()}}));
   }
   std::string call(std::uint32_t /*index*/, std::uint32_t /*number*/, const tools::tool_call& begun,
                    bool /*is_legacy*/) override {
@@ -71,7 +80,7 @@ class response_writer final : public api::answer_writer {
   std::string finish(const api::choice& one) override {
     finish_ = one.finish;
     std::string events;
-    if (output_.empty() && !call_) events += open_message();  // an answer has an item, were it an empty one
+    if (output_.empty() && !call_ && open_ == item::none) events += open(item::message);  // were it an empty one
     return events += close_item();
   }
   std::string end(const api::usage_report& usage) override {
@@ -94,7 +103,13 @@ class response_writer final : public api::answer_writer {
     const bool is_cut = one.finish == api::finish_reason::length;
     json output = json::array();
     const char* status = is_cut ? "incomplete" : "completed";
-    if (!one.text.empty() || one.calls.empty()) output.push_back(message_object(one.text, 0, status));
+    if (!one.reasoning.empty()) {
+      const bool is_last = one.text.empty() && one.calls.empty();
+      output.push_back(thought_object(one.reasoning, 0, is_last ? status : "completed"));
+    }
+    if (!one.text.empty() || (one.calls.empty() && output.empty())) {
+      output.push_back(message_object(one.text, output.size(), status));
+    }
     for (const auto& call : one.calls) output.push_back(call_object(call, output.size(), status));
     json response = response_object(is_cut ? "incomplete" : "completed", std::move(output));
     if (is_cut) response["incomplete_details"] = json{{"reason", "max_output_tokens"}};
@@ -107,7 +122,6 @@ class response_writer final : public api::answer_writer {
   [[nodiscard]] std::string item_id(const char* kind, std::size_t at) const {
     return kind + id_ + (at == 0 ? std::string() : "_" + std::to_string(at));
   }
-  [[nodiscard]] std::string message_id() const { return item_id("msg_", output_.size()); }
   [[nodiscard]] std::string call_id(std::size_t at) const { return item_id("fc_", at); }
   [[nodiscard]] json call_object(const tools::tool_call& call, std::size_t at, const char* status) const {
     json item;
@@ -127,6 +141,15 @@ class response_writer final : public api::answer_writer {
     message["role"] = "assistant";
     message["content"] = json::array({text_part(std::move(text))});
     return message;
+  }
+  [[nodiscard]] json thought_object(std::string text, std::size_t at, const char* status) const {
+    json thought;
+    thought["id"] = item_id("rs_", at);
+    thought["type"] = "reasoning";
+    thought["status"] = status;
+    thought["summary"] = json::array();
+    thought["content"] = json::array({thought_part(std::move(text))});
+    return thought;
   }
   [[nodiscard]] json response_object(const std::string& status, json output) const {
     json object;
@@ -152,32 +175,44 @@ class response_writer final : public api::answer_writer {
     for (auto& [key, value] : members.get_ref<json::object_t&>()) data[key] = std::move(value);
     return api::named_event(name, data);
   }
-  std::string open_message() {
-    if (is_open_) return {};
+  enum class item : std::uint8_t { none, message, thought };
+
+  [[nodiscard]] json open_object(std::string text, const char* status) const {
+    return open_ == item::message ? message_object(std::move(text), output_.size(), status)
+                                  : thought_object(std::move(text), output_.size(), status);
+  }
+  [[nodiscard]] json open_part(std::string text) const {
+    return open_ == item::message ? text_part(std::move(text)) : thought_part(std::move(text));
+  }
+  /// Members of an event about the part of the item that is open.
+  [[nodiscard]] json of_part(json members) const {
+    members["item_id"] = item_id(open_ == item::message ? "msg_" : "rs_", output_.size());
+    members["output_index"] = output_.size();
+    members["content_index"] = 0;
+    return members;
+  }
+  std::string open(item kind) {
+    if (open_ == kind) return {};
     std::string events = close_item();
-    is_open_ = true;
-    json item = message_object("", output_.size(), "in_progress");
-    item["content"] = json::array();
-    events += event("response.output_item.added", {{"output_index", output_.size()}, {"item", std::move(item)}});
-    return events += event("response.content_part.added", {{"item_id", message_id()},
-                                                           {"output_index", output_.size()},
-                                                           {"content_index", 0},
-                                                           {"part", text_part("")}});
+    open_ = kind;
+    json object = open_object("", "in_progress");
+    object["content"] = json::array();
+    events += event("response.output_item.added", {{"output_index", output_.size()}, {"item", std::move(object)}});
+    return events += event("response.content_part.added", of_part({{"part", open_part("")}}));
   }
   std::string close_item() {
     const auto at = output_.size();
     const char* status = finish_ == api::finish_reason::length ? "incomplete" : "completed";
     std::string events;
-    if (std::exchange(is_open_, false)) {
-      events += event("response.output_text.done", {{"item_id", message_id()},
-                                                    {"output_index", at},
-                                                    {"content_index", 0},
-                                                    {"text", text_},
-                                                    {"logprobs", json::array()}});
-      events +=
-          event("response.content_part.done",
-                {{"item_id", message_id()}, {"output_index", at}, {"content_index", 0}, {"part", text_part(text_)}});
-      output_.push_back(message_object(std::exchange(text_, {}), at, status));
+    if (open_ != item::none) {
+      if (open_ == item::message) {
+        events += event("response.output_text.done", of_part({{"text", text_}, {"logprobs", json::array()}}));
+      } else {
+        events += event("response.reasoning_text.done", of_part({{"text", text_}}));
+      }
+      events += event("response.content_part.done", of_part({{"part", open_part(text_)}}));
+      output_.push_back(open_object(std::exchange(text_, {}), status));
+      open_ = item::none;
     } else if (const auto call = std::exchange(call_, std::nullopt)) {
       events +=
           event("response.function_call_arguments.done",
@@ -194,9 +229,9 @@ class response_writer final : public api::answer_writer {
   const json repeated_;
   std::uint64_t sequence_ = 0;
   json output_ = json::array();           // items that are whole
-  std::string text_;                      // of the message that is open
+  std::string text_;                      // of the message or the thought that is open
   std::optional<tools::tool_call> call_;  // that is open
-  bool is_open_ = false;
+  item open_ = item::none;
   api::finish_reason finish_ = api::finish_reason::stop;
 };
 

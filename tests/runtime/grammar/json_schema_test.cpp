@@ -72,6 +72,36 @@ TEST(json_schema, follows_arrays_enums_alternatives_and_references) {
   EXPECT_EQ(outcome(R"({"type":"object","additionalProperties":false})", "{}"), "complete");
 }
 
+TEST(json_schema, has_each_item_once_where_they_are_unique) {
+  const std::string names = R"({"type":"array","uniqueItems":true,"minItems":1,"items":{"enum":["a","ab","b"]}})";
+  EXPECT_EQ(outcome(names, R"(["ab","a","b"])"), "complete");
+  EXPECT_EQ(outcome(names, R"(["b"])"), "complete");
+  EXPECT_EQ(outcome(names, R"(["a","a"])"), R"(wrong: ["a","a)");
+  EXPECT_EQ(outcome(names, R"(["ab","ab"])"), R"(wrong: ["ab","a)");
+  EXPECT_EQ(outcome(names, R"(["b","b"])"), R"(wrong: ["b",")");
+  EXPECT_EQ(outcome(names, R"(["ab","a","b",)"), R"(wrong: ["ab","a","b")");
+  const std::string numbers =
+      R"({"type":"array","uniqueItems":true,"items":{"type":"integer","minimum":-1,"maximum":12}})";
+  EXPECT_EQ(outcome(numbers, "[1,12,-1,10]"), "complete");
+  EXPECT_EQ(outcome(numbers, "[12,1,0]"), "complete") << "12 is taken, its beginning is not";
+  EXPECT_EQ(outcome(numbers, "[1,12,1"), "incomplete") << "1 is taken, 10 is not";
+  EXPECT_EQ(outcome(numbers, "[1,12,1]"), "wrong: [1,12,1");
+  EXPECT_EQ(outcome(numbers, "[12,12"), "wrong: [12,1");
+  const std::string pairs =
+      R"({"type":"array","items":{"type":"array","uniqueItems":true,"items":{"type":"boolean"},"maxItems":9}})";
+  EXPECT_EQ(outcome(pairs, "[[true,false],[true]]"), "complete") << "each array for itself";
+  EXPECT_EQ(outcome(pairs, "[[true,false,"), "wrong: [[true,false");
+  EXPECT_EQ(outcome(R"({"type":"array","uniqueItems":false,"items":{}})", "[1,1]"), "complete");
+  EXPECT_EQ(outcome(R"({"type":"array","uniqueItems":true,"maxItems":1})", "[{}]"), "complete");
+  const std::string tens =
+      R"({"type":"array","uniqueItems":true,"items":{"type":"integer","minimum":0,"maximum":90,"multipleOf":10}})";
+  EXPECT_EQ(outcome(tens, "[90,0,90"), "wrong: [90,0,");
+  const std::string wide =
+      R"({"type":"array","uniqueItems":true,"items":{"type":"integer","minimum":-900000,"maximum":600000,"multipleOf":500000}})";
+  EXPECT_EQ(outcome(wide, "[500000,-500000,0]"), "complete");
+  EXPECT_EQ(outcome(wide, "[500000,-500000,0,"), "wrong: [500000,-500000,0");
+}
+
 TEST(json_schema, counts_the_characters_of_strings) {
   const std::string schema = R"({"type":"string","minLength":2,"maxLength":4})";
   EXPECT_EQ(outcome(schema, "\"ab\""), "complete");
@@ -117,7 +147,13 @@ TEST(json_schema, refuses_schemas_that_it_cannot_enforce) {
            wrong{R"({"type":"string","format":"iri"})", "schema.format: 'iri' is not supported; expected date"},
            wrong{R"({"type":"string","pattern":"^ab$","minLength":3})", "no text matches"},
            wrong{R"({"type":"string","pattern":"a{900}b{900}"})", "at most 1024 states"},
-           wrong{R"({"type":"array","uniqueItems":true})", "the keyword 'uniqueItems'"},
+           wrong{R"({"type":"array","uniqueItems":true})", "schema.uniqueItems: needs items of at most 32 values"},
+           wrong{R"({"type":"array","uniqueItems":true,"items":{"type":"integer","minimum":0,"maximum":32}})",
+                 "schema.uniqueItems: needs items of at most 32 values"},
+           wrong{R"({"type":"array","uniqueItems":true,"items":{"enum":[1,1.0]}})", "two of the values are equal"},
+           wrong{R"({"type":"array","uniqueItems":true,"minItems":3,"items":{"type":"boolean"}})",
+                 "minItems is more than there are different values"},
+           wrong{R"({"type":"array","uniqueItems":1})", "schema.uniqueItems: must be true or false"},
            wrong{R"({"redline:text":"a","type":"string"})", "a text's rule stands alone"},
            wrong{R"({"redline:text":"("})", "a ')' is missing"},
            wrong{R"({"redline:blanks":65})", "at most 64 blanks"},
@@ -264,8 +300,10 @@ TEST(json_schema, writes_texts_of_an_expression_without_quotes) {
 // However deep a value is, it can still be completed.
 TEST(json_schema, random_bytes_under_the_grammar_make_valid_json) {
   const std::string schemas[] = {
-      "{}", R"({"type":"object"})",
+      "{}",
+      R"({"type":"object"})",
       R"({"type":"object","properties":{"s":{"type":"string"},"l":{"type":"array","items":{"$ref":"#"}},"e":{"enum":[1,10,100,"1"]},"n":{"type":["number","null"]}},"required":["s","e"]})",
+      R"({"type":"array","uniqueItems":true,"minItems":3,"items":{"enum":["a","ab","abc",1,12,1213,null,[],[1]]}})",
       R"({"type":"array","items":{"anyOf":[{"type":"integer","minimum":-120,"maximum":1300},{"type":"string","minLength":3,"maxLength":5}]}})",
       R"({"type":"object","properties":{"d":{"type":"string","format":"date-time"},"p":{"type":"string","pattern":"^[a-f]{2}(-[0-9]+)?$"},"m":{"type":"integer","minimum":-900,"maximum":1700,"multipleOf":13},"u":{"anyOf":[{"type":"object","properties":{"k":{"const":"a"},"x":{"type":"integer"}},"required":["k","x"]},{"type":"object","properties":{"k":{"const":"b"}},"required":["k"]}]}},"required":["d","p","m","u"]})"};
   for (const auto& schema : schemas) {

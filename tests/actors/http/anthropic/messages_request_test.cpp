@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "actors/http/anthropic/messages_response.hpp"
 #include "actors/http/fields/json.hpp"
 
 namespace redline::anthropic {
@@ -52,12 +53,37 @@ TEST(messages_request, leaves_thoughts_out) {
   EXPECT_EQ(request->messages[1], json::parse(R"({"role": "assistant", "content": "yes"})"));
 }
 
+TEST(messages_request, keeps_what_the_system_says_in_the_middle_in_its_place) {
+  const auto request = parse(R"([{"role": "user", "content": "hi"},
+      {"role": "system", "content": [{"type": "text", "text": "the place"}, {"type": "text", "text": "and the time"}]},
+      {"role": "user", "content": "so?"}])",
+                             R"(, "system": "brief")");
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->messages,
+            json::parse(R"([{"role": "system", "content": "brief"}, {"role": "user", "content": "hi"},
+                            {"role": "system", "content": "the place\nand the time"}, {"role": "user", "content": "so?"}])"));
+}
+
+TEST(messages_request, shows_thoughts_to_who_asks_for_them) {
+  const auto shows = [](const std::string& thinking) {
+    const auto request = parse(R"([{"role": "user", "content": "hi"}])", thinking);
+    EXPECT_TRUE(request) << thinking;
+    return request && dynamic_cast<const message_shape&>(*request->shape).shows_thoughts;
+  };
+  EXPECT_FALSE(shows(""));
+  EXPECT_FALSE(shows(R"(, "thinking": {"type": "disabled"})"));
+  EXPECT_TRUE(shows(R"(, "thinking": {"type": "enabled", "budget_tokens": 1024})"));
+  EXPECT_TRUE(shows(R"(, "thinking": {"type": "adaptive", "display": "summarized"})"));
+  EXPECT_FALSE(shows(R"(, "thinking": {"type": "adaptive", "display": "omitted"})"));
+}
+
 TEST(messages_request, wants_what_theirs_wants) {
   EXPECT_EQ(parse_messages(R"({"max_tokens": 1, "messages": []})").error().param, "model");
   EXPECT_EQ(parse_messages(R"({"model": "m", "messages": []})").error().param, "max_tokens");
   EXPECT_EQ(parse_messages(R"({"model": "m", "max_tokens": 1})").error().param, "messages");
   EXPECT_EQ(refusal("[]").param, "messages");
-  EXPECT_EQ(refusal(R"([{"role": "system", "content": "x"}])").param, "messages[0].role");
+  EXPECT_EQ(refusal(R"([{"role": "tool", "content": "x"}])").param, "messages[0].role");
+  EXPECT_EQ(refusal(R"([{"role": "system", "content": [{"type": "tool_use"}]}])").param, "messages[0].content[0].type");
   EXPECT_EQ(refusal(R"([{"role": "user"}])").param, "messages[0].content");
   EXPECT_EQ(refusal(R"([7])").param, "messages[0]");
   EXPECT_EQ(refusal(R"([{"role": "user", "content": [7]}])").param, "messages[0].content[0]");

@@ -94,6 +94,30 @@ TEST(messages_response, tells_calls_in_blocks_of_their_own) {
   EXPECT_EQ(body["content"][1]["input"], json::object()) << "cut by the answer's end";
 }
 
+TEST(messages_response, tells_thoughts_in_a_block_before_the_text) {
+  message_shape shape;
+  shape.shows_thoughts = true;
+  const auto writer = shape.make_writer(head);
+  std::string text = writer->first(0, {});
+  text += writer->delta(0, "", nullptr, "hm");
+  text += writer->delta(0, "so", nullptr, ", yes");
+  text += writer->finish({});
+  const auto events = events_in(text);
+  std::vector<std::string> kinds;
+  for (const auto& one : events) kinds.push_back(one["type"]);
+  EXPECT_EQ(kinds, (std::vector<std::string>{"message_start", "ping", "content_block_start", "content_block_delta",
+                                             "content_block_delta", "content_block_stop", "content_block_start",
+                                             "content_block_delta", "content_block_stop"}));
+  EXPECT_EQ(events[2]["content_block"], json::parse(R"({"type": "thinking", "thinking": "", "signature": ""})"));
+  EXPECT_EQ(events[4]["delta"], json::parse(R"({"type": "thinking_delta", "thinking": ", yes"})"));
+  EXPECT_EQ(events[6]["index"], 1);
+  const std::vector<api::choice> choices{{.text = "so", .reasoning = "hm, yes"}};
+  const auto body = json::parse(shape.make_writer(head)->whole(choices, usage));
+  EXPECT_EQ(body["content"], json::parse(R"([{"type": "thinking", "thinking": "hm, yes", "signature": ""},
+                                             {"type": "text", "text": "so"}])"));
+  EXPECT_EQ(json::parse(message_shape().make_writer(head)->whole(choices, usage))["content"].size(), 1U);
+}
+
 TEST(messages_response, has_errors_of_its_own_shape) {
   EXPECT_EQ(json::parse(error_body({404, "not_found_error", "no model", "model", "model_not_found", {}})),
             json::parse(R"({"type": "error", "error": {"type": "not_found_error", "message": "no model"}})"));

@@ -62,7 +62,9 @@ TEST(responses_request, says_that_nothing_is_stored) {
   EXPECT_THAT(earlier.message, HasSubstr("send the whole conversation"));
   EXPECT_EQ(refusal(R"({"input": "hi", "conversation": "c"})").param, "conversation");
   EXPECT_EQ(refusal(R"({"input": "hi", "background": true})").param, "background");
-  EXPECT_EQ(refusal(R"({"input": [{"type": "item_reference", "id": "x"}]})").param, "input[0].type");
+  const auto reference = refusal(R"({"input": [{"type": "item_reference", "id": "x"}]})");
+  EXPECT_EQ(reference.param, "input[0].type");
+  EXPECT_THAT(reference.message, testing::HasSubstr("'store': false"));
 }
 
 TEST(responses_request, refuses_what_is_wrong_by_its_own_names) {

@@ -72,6 +72,31 @@ TEST(responses_response, streams_numbered_events_that_add_up_to_the_whole) {
   EXPECT_EQ(events.back()["response"], json::parse(writer_for()->whole(choices, usage)));
 }
 
+TEST(responses_response, tells_thoughts_as_an_item_before_the_text) {
+  const auto writer = writer_for();
+  std::string text = writer->first(0, {});
+  text += writer->delta(0, "", nullptr, "hm");
+  text += writer->delta(0, "so", nullptr, ", yes");
+  text += writer->finish({});
+  text += writer->end(usage);
+  const auto events = events_in(text);
+  std::vector<std::string> kinds;
+  for (const auto& one : events) kinds.push_back(one["type"]);
+  EXPECT_EQ(kinds,
+            (std::vector<std::string>{
+                "response.created", "response.in_progress", "response.output_item.added", "response.content_part.added",
+                "response.reasoning_text.delta", "response.reasoning_text.delta", "response.reasoning_text.done",
+                "response.content_part.done", "response.output_item.done", "response.output_item.added",
+                "response.content_part.added", "response.output_text.delta", "response.output_text.done",
+                "response.content_part.done", "response.output_item.done", "response.completed"}));
+  EXPECT_EQ(events[4]["item_id"], "rs_77");
+  EXPECT_EQ(events[8]["item"]["content"][0], json::parse(R"({"type": "reasoning_text", "text": "hm, yes"})"));
+  EXPECT_EQ(events[8]["item"]["summary"], json::array());
+  EXPECT_EQ(events[9]["output_index"], 1);
+  const std::vector<api::choice> choices{{.text = "so", .reasoning = "hm, yes"}};
+  EXPECT_EQ(events.back()["response"], json::parse(writer_for()->whole(choices, usage)));
+}
+
 TEST(responses_response, tells_calls_as_items_of_their_own) {
   const auto writer = writer_for();
   std::string text = writer->first(0, {});

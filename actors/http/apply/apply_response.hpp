@@ -1,0 +1,22 @@
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "actors/editing/edit_prompt.hpp"
+#include "actors/http/openai/answer_writer.hpp"
+#include "actors/http/openai/response.hpp"
+
+namespace redline::apply {
+
+/// Answers of POST /v1/code/apply: {"mergedCode", "usage"}, or an error where the model's answer is no whole file.
+class merged_shape final : public api::answer_shape {
+ public:
+  explicit merged_shape(actors::edit_task task) : task_(std::move(task)) {}
+  [[nodiscard]] std::unique_ptr<api::answer_writer> make_writer(const api::response_head& head) const override;
+
+ private:
+  actors::edit_task task_;
+};
+
+}  // namespace redline::apply
