@@ -19,7 +19,7 @@ test: arm-test test-packages
 
 # The kernels for aarch64 under QEMU: the bits of x86, from NEON and without it. ARM_TESTS=. runs all of their tests, for
 # half an hour.
-ARM_TESTS ?= exact/targets|dispatch|gemm_int8.*scalar
+ARM_TESTS ?= exact/targets|dispatch|gemm_int8.*(scalar|neon)
 arm-test: arm-packages
 	cmake --preset aarch64-kernels
 	cmake --build --preset aarch64-kernels -j $(JOBS)
@@ -47,13 +47,13 @@ asan tsan: test-packages
 	cmake --workflow --preset $@
 
 # Accidents under load of a split server, then of a pool, and an hour of everything; all want `make build` and npm.
-# KILLS, STREAMS and SEED; POOL=1: the pool's only; MINUTES.
+# KILLS, STREAMS and SEED; POOL=1: the pool's only; MIXED=1: a pool of all kernel targets of this CPU, in Q8_0; MINUTES.
 KILLS ?= 100
 SEED ?= 1
 MINUTES ?= 60
 chaos: build
 	[ -n "$(POOL)" ] || REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/server/run.sh build/tests/server chaos.mjs $(KILLS) $(or $(STREAMS),6) $(SEED)
-	REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/server/run.sh build/tests/server pool_chaos.mjs $(KILLS) $(or $(STREAMS),16) $(SEED)
+	REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/server/run.sh build/tests/server pool_chaos.mjs $(KILLS) $(or $(STREAMS),16) $(SEED) $(if $(MIXED),mixed)
 
 # How much longer a tenant waits between two tokens while another sends the worst there is: SECONDS_EACH for each kind.
 SECONDS_EACH ?= 8

@@ -304,7 +304,8 @@ std::vector<api::model_card> gateway::list_models() const {
                      .aliases = one.aliases,
                      .created_seconds = created_seconds_,
                      .context_tokens_max = one.model->answers->context_max(),
-                     .vocabulary_size = one.model->answers->tokenizer()->size()});
+                     .vocabulary_size = one.model->answers->tokenizer()->size(),
+                     .numerics = one.model->computed_by});
   }
   return cards;
 }

@@ -8,7 +8,7 @@
 
 namespace redline::actors {
 
-/// Of what decides the bits of answers beside the model: kernels, KV type and version. 0: not known.
+/// Of what decides the bits of answers beside the model: how products are computed, KV type and version. 0: not known.
 struct numerics_id {
   std::uint32_t value = 0;
   numerics_id() = default;

@@ -40,7 +40,7 @@ struct process_card {
   std::uint64_t model = 0;        // digest of the target model's file; see gguf::compute_file_digest
   std::uint64_t header = 0;       // digest of its header, which gateways ask for (`read_header`)
   std::uint64_t vocabulary = 0;   // digest of the tokenizer of target or draft model
-  std::string numerics;           // what decides the bits of its answers: kernels, KV type, version
+  std::string numerics;           // what decides the bits of its answers: how products are computed, KV type, version
   std::uint32_t context = 0;      // most tokens of a sequence
   std::uint32_t running_max = 0;  // answers in computation at once
   std::uint32_t waiting_max = 0;  // and that may wait for that

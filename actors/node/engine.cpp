@@ -78,10 +78,8 @@ engine::~engine() { stop(); }
 
 result<std::unique_ptr<engine>> engine::create(engine_options options) {
   std::unique_ptr<engine> e(new engine(std::move(options)));
-  const auto& choice = kernels::process_table();
-  if (choice.table == nullptr) return failure{errc::unsupported_format, choice.problem};
-  e->table_ = &kernels::table_for_cache(*choice.table, e->options_.kv);
   REDLINE_TRY(e->open_files());
+  REDLINE_TRY(e->choose_tables());
   e->control_ = e->fabric_.make_link(control_worker);
   e->io_ = e->make_worker(topology::io_worker);
   e->io_->core->complain_of_handlers_over(io_handler_max);
@@ -114,6 +112,22 @@ result<void> engine::open_files() {
                                                  options_.target_path + ": its drafts would mean other text"};
   }
   if (!tokenizer_) tokenizer_ = draft_tokenizer;
+  return {};
+}
+
+result<void> engine::choose_tables() {
+  const auto& choice = kernels::process_table();
+  if (choice.table == nullptr) return failure{errc::unsupported_format, choice.problem};
+  if (options_.roles.target && target_file_) {
+    REDLINE_TRY_ASSIGN(target_table_, model::table_for(*target_file_, *choice.table, options_.numerics, options_.kv));
+  }
+  // Drafts decide no byte of an answer: a draft model that cannot do what is asked for does what suits it.
+  if (options_.roles.draft && draft_file_) {
+    const auto asked = model::table_for(*draft_file_, *choice.table, options_.numerics, options_.kv);
+    REDLINE_TRY_ASSIGN(const auto* usual,
+                       model::table_for(*draft_file_, *choice.table, model::numerics::automatic, options_.kv));
+    draft_table_ = asked ? *asked : usual;
+  }
   return {};
 }
 
@@ -309,7 +323,7 @@ result<void> engine::add_target() {
     if (options_.progress) options_.progress(options_.target_path, done, all);
   };
   target_team_ = std::make_unique<kernels::worker_team>(options_.threads);
-  REDLINE_TRY_ASSIGN(auto weights, model::load_weights(*target_file_, *table_, *target_team_, report));
+  REDLINE_TRY_ASSIGN(auto weights, model::load_weights(*target_file_, *target_table_, *target_team_, report));
   const std::uint32_t pages = options_.scheduling.limits.pages_count;
   const model::transformer::options how{.pages_count = pages,
                                         .kv = options_.kv,
@@ -320,35 +334,37 @@ result<void> engine::add_target() {
                std::to_string((std::uint64_t{how.logits_rows_max} * target_config_.vocabulary * sizeof(float)) >> 20) +
                " MiB");
   // Once here, so that a lack of memory is an answer and not an actor's death.
-  REDLINE_TRY_ASSIGN(auto first, model::transformer::create(weights, *table_, *target_team_, how));
-  const auto costs = pass_costs(*first, options_.target_path, *target_file_, pages);
+  REDLINE_TRY_ASSIGN(auto first, model::transformer::create(weights, *target_table_, *target_team_, how));
+  const auto costs = pass_costs(*first, *target_table_, options_.target_path, *target_file_, pages);
   auto ready = std::make_shared<std::unique_ptr<model::transformer>>(std::move(first));
   target_ = make_worker(topology::target_worker);
-  target_->core->add<target_model>(topology::target, "target model", {actor_mail_max, actor_mail_max},
-                                   [=, this, scheduler = scheduler_ref(), chooser = options_.target_chooser,
-                                    index = token_trie_](actor::actor_context& c) {
-                                     if (!*ready) {
-                                       auto again = model::transformer::create(weights, *table_, *target_team_, how);
-                                       if (!again) throw std::runtime_error(again.error().describe());
-                                       *ready = std::move(*again);
-                                     }
-                                     return std::make_unique<target_model>(c, std::move(*ready), pages, scheduler,
-                                                                           costs, chooser, index);
-                                   });
+  target_->core->add<target_model>(
+      topology::target, "target model", {actor_mail_max, actor_mail_max},
+      [=, this, scheduler = scheduler_ref(), chooser = options_.target_chooser,
+       index = token_trie_](actor::actor_context& c) {
+        if (!*ready) {
+          auto again = model::transformer::create(weights, *target_table_, *target_team_, how);
+          if (!again) throw std::runtime_error(again.error().describe());
+          *ready = std::move(*again);
+        }
+        return std::make_unique<target_model>(c, std::move(*ready), pages, scheduler, costs, chooser, index);
+      });
   return {};
 }
 
 /// What passes take here: from the last start, or measured now.
-std::vector<pass_cost> engine::pass_costs(model::transformer& t, const std::string& path, const gguf::gguf_file& file,
+std::vector<pass_cost> engine::pass_costs(model::transformer& t, const kernels::kernel_table& table,
+                                          const std::string& path, const gguf::gguf_file& file,
                                           std::uint32_t pages_count) const {
   if (options_.measuring_max.count() == 0) return {};
   const auto& c = t.config();
-  const cost_cache cache(
-      options_.cost_folder,
-      kernels::cpu_name() + ", " + std::string(table_->name) + ", " + std::to_string(options_.threads) + " threads, " +
-          std::string(kernels::name_of(options_.kv)) + " cache, " + c.architecture + " " + std::to_string(c.layers) +
-          "x" + std::to_string(c.width) + "x" + std::to_string(c.feed_forward) + ", " + std::to_string(c.vocabulary) +
-          " tokens, " + std::to_string(file.size_bytes()) + " bytes, " + version());
+  const cost_cache cache(options_.cost_folder,
+                         kernels::cpu_name() + ", " + std::string(table.name) + ", " +
+                             model::describe_numerics(table, options_.kv) + ", " + std::to_string(options_.threads) +
+                             " threads, " + std::string(kernels::name_of(options_.kv)) + " cache, " + c.architecture +
+                             " " + std::to_string(c.layers) + "x" + std::to_string(c.width) + "x" +
+                             std::to_string(c.feed_forward) + ", " + std::to_string(c.vocabulary) + " tokens, " +
+                             std::to_string(file.size_bytes()) + " bytes, " + version());
   if (auto known = cache.load()) return *known;
   if (options_.progress) options_.progress("timing passes of " + path, 0, 1);
   std::vector<pass_cost> costs;
@@ -365,12 +381,12 @@ result<void> engine::add_draft() {
     if (options_.progress) options_.progress(options_.draft_path, done, all);
   };
   draft_team_ = std::make_unique<kernels::worker_team>(options_.threads);
-  REDLINE_TRY_ASSIGN(auto weights, model::load_weights(*draft_file_, *table_, *draft_team_, report));
+  REDLINE_TRY_ASSIGN(auto weights, model::load_weights(*draft_file_, *draft_table_, *draft_team_, report));
   const std::uint32_t pages = pages_for_model(draft_config_, options_.scheduling.limits.running_max);
   const model::transformer::options how{.pages_count = pages, .kv = options_.kv, .rows_max = 512};
-  REDLINE_TRY_ASSIGN(auto first, model::transformer::create(weights, *table_, *draft_team_, how));
+  REDLINE_TRY_ASSIGN(auto first, model::transformer::create(weights, *draft_table_, *draft_team_, how));
   cost::cost_model passes;
-  for (const pass_cost& c : pass_costs(*first, options_.draft_path, *draft_file_, pages)) {
+  for (const pass_cost& c : pass_costs(*first, *draft_table_, options_.draft_path, *draft_file_, pages)) {
     passes.observe(cost::size_of_run(c.context, c.rows, c.logits), microseconds{static_cast<std::int64_t>(c.took_us)});
   }
   auto ready = std::make_shared<std::unique_ptr<model::transformer>>(std::move(first));
@@ -383,7 +399,7 @@ result<void> engine::add_draft() {
       topology::drafter, "draft model", {actor_mail_max, actor_mail_max},
       [=, this, context = draft_config_.context](actor::actor_context& c) {
         if (!*ready) {
-          auto again = model::transformer::create(weights, *table_, *draft_team_, how);
+          auto again = model::transformer::create(weights, *draft_table_, *draft_team_, how);
           if (!again) throw std::runtime_error(again.error().describe());
           *ready = std::move(*again);
         }
@@ -436,10 +452,8 @@ process_card engine::describe_itself() const {
 
 std::string engine::numerics() const {
   if (!options_.roles.target) return {};
-  // Tables whose products are exact chains all give the same bits. Of another version sampling or grammars may differ.
-  const bool is_exact = table_->one_chain && table_->product_error == 0;
-  return (is_exact ? "exact" : std::string(table_->name)) + " kernels and a KV cache of " +
-         std::string(kernels::name_of(options_.kv)) + ", version " + version();
+  // Of another version sampling or grammars may differ.
+  return model::describe_numerics(*target_table_, options_.kv) + ", version " + version();
 }
 
 void engine::begin_hand_over() {

@@ -18,6 +18,7 @@
 #include "runtime/actor/thread_pool.hpp"
 #include "runtime/actor/worker.hpp"
 #include "runtime/kv/prefix_index.hpp"
+#include "runtime/model/numerics.hpp"
 #include "runtime/model/token_chooser.hpp"
 #include "runtime/model/transformer.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
@@ -66,6 +67,7 @@ struct engine_options {
   std::vector<std::string> aliases;
   std::string draft_path;           // empty: no draft model
   std::uint32_t draft_context = 0;  // tokens that it looks at; 0: as many as it was trained for
+  model::numerics numerics = model::numerics::automatic;
   model::kv_type kv = model::kv_type::f16;
   std::uint32_t threads = 0;                        // compute threads per model; 0: what this process may use
   std::uint32_t context_max = 0;                    // 0: the model's, or what the KV pool holds if that is less
@@ -156,14 +158,16 @@ class engine {
 
   explicit engine(engine_options options);
   result<void> open_files();
+  result<void> choose_tables();
   std::unique_ptr<hosted_worker> make_worker(std::uint16_t number);
   void clamp_context();
   void add_pool();
   [[nodiscard]] std::function<void(const std::vector<kv::prefix_change>&)> cache_listener() const;
   void add_io_actors();
   result<void> add_target();
-  [[nodiscard]] std::vector<pass_cost> pass_costs(model::transformer& t, const std::string& path,
-                                                  const gguf::gguf_file& file, std::uint32_t pages_count) const;
+  [[nodiscard]] std::vector<pass_cost> pass_costs(model::transformer& t, const kernels::kernel_table& table,
+                                                  const std::string& path, const gguf::gguf_file& file,
+                                                  std::uint32_t pages_count) const;
   result<void> add_draft();
   void add_lookup();
   [[nodiscard]] process_card describe_itself() const;
@@ -175,7 +179,8 @@ class engine {
 
   engine_options options_;
   transport::zmq_fabric fabric_;
-  const kernels::kernel_table* table_ = nullptr;
+  const kernels::kernel_table* target_table_ = nullptr;
+  const kernels::kernel_table* draft_table_ = nullptr;
   std::shared_ptr<const gguf::gguf_file> target_file_;
   std::shared_ptr<const gguf::gguf_file> draft_file_;
   model::model_config target_config_;

@@ -254,6 +254,7 @@ void model_fetcher::make_model(models::value_type& m) {
     made->name = card.name;
     made->add_names(card.aliases);
     made->digest = card.model;
+    made->computed_by = card.numerics;
     made->fingerprint = make_fingerprint(card.model, numerics_id(card.numerics));
     made->prompts = from.prompts;
     made->draft_defaults = defaults;

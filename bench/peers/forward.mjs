@@ -1,7 +1,8 @@
 // Cost of one forward pass of a model in Redline and in llama.cpp (as node-llama-cpp ships it), in turns in one run,
 // so that what else the machine does hits both. Logits of the last row only, which is what both can be asked for.
 //
-//   node forward.mjs --redline PATH --model M.gguf [--rows 1,8,64] [--context 0,1024] [--threads 2] [--rounds 3] [--json]
+//   node forward.mjs --redline PATH --model M.gguf [--rows 1,8,64] [--context 0,1024] [--threads 2] [--rounds 3]
+//     [--numerics float,int8] [--kv f16] [--json]
 import {spawnSync} from "node:child_process";
 import {parseArgs} from "node:util";
 import {getLlama, LlamaLogLevel} from "node-llama-cpp";
@@ -13,6 +14,8 @@ const {values: options} = parseArgs({
         rows: {type: "string", default: "1,2,4,8,16,32,64,128,512"},
         context: {type: "string", default: "0"},
         threads: {type: "string", default: "2"},
+        numerics: {type: "string", default: "auto"},
+        kv: {type: "string", default: "f16"},
         rounds: {type: "string", default: "3"},
         seconds: {type: "string", default: "0.5"},
         json: {type: "boolean", default: false}
@@ -26,6 +29,7 @@ const numbers = (text) => text.split(",").map(Number);
 const rowCounts = numbers(options.rows);
 const contexts = numbers(options.context);
 const threads = Number(options.threads);
+const numerics = options.numerics.split(",");
 
 /** Best milliseconds by "rows@context". */
 function keepBest(best, rows, context, ms) {
@@ -33,9 +37,9 @@ function keepBest(best, rows, context, ms) {
     best.set(key, Math.min(ms, best.get(key) ?? Infinity));
 }
 
-function runRedline(best, context) {
+function runRedline(best, context, how) {
     const result = spawnSync(options.redline, ["bench", "forward", "--model", options.model, "--rows", options.rows,
-        "--context", String(context), "--threads", String(threads), "--seconds", options.seconds, "--samples", "3",
+        "--context", String(context), "--threads", String(threads), "--numerics", how, "--kv", options.kv, "--seconds", options.seconds, "--samples", "3",
         "--last-only", "--json", "-"], {encoding: "utf8", maxBuffer: 1 << 24});
     if (result.status !== 0) throw new Error(`redline: ${result.stderr}`);
     const report = JSON.parse(result.stdout);
@@ -76,30 +80,38 @@ async function runPeer(best, peer, length) {
     }
 }
 
-const ours = new Map();
+const ours = new Map(numerics.map((how) => [how, new Map()]));
 const theirs = new Map();
-let machine;
+const machines = {};
 const peers = [await openPeer(false), await openPeer(true)];
 for (let round = 0; round < Number(options.rounds); ++round) {
     for (const length of contexts) {
-        machine = runRedline(ours, length);
+        for (const [how, best] of ours) machines[how] = runRedline(best, length, how);
         for (const peer of peers) await runPeer(theirs, peer, length);
     }
 }
 const cells = contexts.flatMap((context) => rowCounts.map((rows) => {
     const key = `${rows}@${context}`;
-    return {rows, context, ms: ours.get(key), llama_cpp_ms: theirs.get(key), ratio: theirs.get(key) / ours.get(key)};
+    const ms = Object.fromEntries(numerics.map((how) => [how, ours.get(how).get(key)]));
+    const peer = theirs.get(key);
+    return {rows, context, ms, llama_cpp_ms: peer,
+        ratio: Object.fromEntries(numerics.map((how) => [how, peer / ms[how]]))};
 }));
+const machine = machines[numerics.at(-1)];
+const bounds = Object.fromEntries(numerics.map((how) =>
+    [how, {read_gb_per_second: machines[how].read_gb_per_second, gops: machines[how].gflops}]));
 if (options.json) {
-    console.log(JSON.stringify({model: options.model, target: machine.target, threads,
-        read_gb_per_second: machine.read_gb_per_second, gflops: machine.gflops, cells}));
+    console.log(JSON.stringify({model: options.model, target: machine.target, threads, kv: options.kv, bounds, cells}));
 } else {
-    console.log(`${options.model}, ${threads} threads, ${machine.target}; ${machine.read_gb_per_second.toFixed(1)} GB/s read, ` +
-        `${machine.gflops.toFixed(0)} GFLOP/s; best of ${options.rounds} rounds, llama.cpp the better of flash attention on and off`);
-    console.log("  rows  context   redline ms  llama.cpp ms   ratio");
+    const reached = numerics.map((how) => `${how} ${bounds[how].gops.toFixed(0)} Gop/s`).join(", ");
+    console.log(`${options.model}, ${threads} threads, ${machine.target}, ${options.kv} keys and values; ` +
+        `${machine.read_gb_per_second.toFixed(1)} GB/s read, ${reached}; best of ${options.rounds} rounds, llama.cpp the ` +
+        "better of flash attention on and off");
+    const head = numerics.map((how) => `${how} ms`.padStart(10) + "ratio".padStart(7)).join("");
+    console.log(`  rows  context  llama.cpp ms${head}`);
     for (const c of cells) {
-        console.log(`${String(c.rows).padStart(6)} ${String(c.context).padStart(8)} ${c.ms.toFixed(2).padStart(12)} ` +
-            `${c.llama_cpp_ms.toFixed(2).padStart(13)} ${c.ratio.toFixed(2).padStart(7)}`);
+        const own = numerics.map((how) => c.ms[how].toFixed(2).padStart(10) + c.ratio[how].toFixed(2).padStart(7)).join("");
+        console.log(`${String(c.rows).padStart(6)} ${String(c.context).padStart(8)} ${c.llama_cpp_ms.toFixed(2).padStart(13)}${own}`);
     }
 }
 for (const peer of peers) await peer.llama.dispose();

@@ -27,6 +27,11 @@ namespace {
 void add_kv_flag(CLI::App& c, std::string& kv, const char* help = "Element type of keys and values") {
   c.add_option("--kv", kv, help)->check(CLI::IsMember({"f32", "f16", "bf16", "q8_0"}))->capture_default_str();
 }
+void add_numerics_flag(CLI::App& c, std::string& numerics) {
+  c.add_option("--numerics", numerics, "How products are computed")
+      ->check(CLI::IsMember({"auto", "float", "bf16", "int8"}))
+      ->capture_default_str();
+}
 CLI::Option* add_json_flag(CLI::App& c, std::string& path, const std::string& what) {
   return c.add_option("--json", path, "Write " + what + " to this file as JSON")->type_name("FILE");
 }
@@ -107,6 +112,7 @@ void add_bench_forward(CLI::App& bench, int& exit_code) {
       ->check(CLI::Range(0, 1 << 20))
       ->capture_default_str();
   add_threads_flag(*c, f->threads);
+  add_numerics_flag(*c, f->numerics);
   add_kv_flag(*c, f->kv);
   c->add_option("--samples", f->samples, "Least number of passes per cell")
       ->check(CLI::Range(1, 1000))
@@ -128,6 +134,10 @@ void add_bench_accuracy(CLI::App& bench, int& exit_code) {
   c->add_option("--prompts", f->prompts, "JSON with cases[].text, such as bench/demo_models/vectors.json")
       ->required()
       ->check(CLI::ExistingFile);
+  c->add_option("--numerics", f->numerics, "How products are computed; several: each model with each")
+      ->check(CLI::IsMember({"auto", "float", "bf16", "int8"}))
+      ->delimiter(',')
+      ->capture_default_str();
   add_kv_flag(*c, f->kv, "Element type of the models' keys and values; the reference has f32");
   add_threads_flag(*c, f->threads);
   add_json_flag(*c, f->json, "the figures ('-': print them instead of the table)");
@@ -415,6 +425,7 @@ void add_bench_pie(CLI::App& bench, int& exit_code) {
       ->capture_default_str();
   c->add_option("--samples", f->samples, "Samples of each time")->check(CLI::Range(1, 1000))->capture_default_str();
   add_threads_flag(*c, f->threads);
+  add_numerics_flag(*c, f->numerics);
   add_kv_flag(*c, f->kv);
   add_json_flag(*c, f->json, "everything");
   c->callback([f, &exit_code] { exit_code = run_pie(*f); });

@@ -135,6 +135,10 @@ inline void continue_dot_chains(const dot_tile& t, f32x16 (&acc)[Rows][Panels]) 
   }
 }
 
+/// The same where a target multiplies two rows with eight columns at once: gemm_int8_pairs.inl.hpp.
+template<class Source, bool Ahead, int Rows, int Panels>
+void continue_dot_chains_by_pairs(const dot_tile& t, f32x16 (&acc)[Rows][Panels]);
+
 /// There is one NaN among outputs: which of several an instruction hands on is the target's affair.
 inline f32x16 finished(f32x16 sum, const float* bias, std::size_t lanes) {
   if (bias != nullptr) sum = add(sum, load_some(bias, lanes));
@@ -152,7 +156,11 @@ void run_dot_tile(const dot_tile& t) {
       acc[r][p] = t.first ? zero() : load_some(t.y + r * t.y_stride + p * 16, lanes_of(p));
     }
   }
-  continue_dot_chains<Source, Rows, Panels, Ahead>(t, acc);
+  if constexpr (dots_of_row_pairs && Rows > 1) {
+    continue_dot_chains_by_pairs<Source, Ahead>(t, acc);
+  } else {
+    continue_dot_chains<Source, Rows, Panels, Ahead>(t, acc);
+  }
 #pragma GCC unroll 8
   for (int r = 0; r < Rows; ++r) {
 #pragma GCC unroll 4
@@ -165,8 +173,11 @@ void run_dot_tile(const dot_tile& t) {
 
 using dot_tile_function = void (*)(const dot_tile&);
 
-/// Up to dot_rows_max rows go straight over packed weights, one panel after the other, as they lie in memory. [rows -
-/// 1]
+/// Few rows go straight over packed weights, one panel after the other, as they lie in memory: up to dot_rows_max at
+/// once, and so few times that unpacking the panel again, which is in the cache then, costs less than writing it out.
+inline constexpr std::size_t packed_rows_max = std::size_t{3} * dot_rows_max;
+
+/// [rows - 1]
 template<class Format, int... Rows>
 constexpr auto packed_tile_table(std::integer_sequence<int, Rows...>) {
   return std::array<dot_tile_function, sizeof...(Rows)>{run_dot_tile<Format, Rows + 1, 1, true>...};
@@ -193,24 +204,27 @@ inline constexpr std::size_t written_bytes = 131072;
 
 template<class Format>
 void multiply_few_rows(const gemm_args& a) {
-  const std::byte* at[1];
-  dot_tile t{.panels = at,
-             .q = a.prepared,
-             .blocks = reinterpret_cast<const x_block*>(a.prepared + a.w.columns),
-             .row_bytes = prepared_row_bytes(a.w.columns),
-             .groups = a.w.columns / Format::group,
-             .y = nullptr,
-             .y_stride = a.y_stride,
-             .lanes = 0,
-             .first = true,
-             .last = true,
-             .bias = nullptr};
+  const std::size_t row_bytes = prepared_row_bytes(a.w.columns);
+  const std::size_t row_blocks = (a.rows + dot_rows_max - 1) / dot_rows_max;
   for (std::size_t panel = a.panel_begin; panel < a.panel_end; ++panel) {
-    at[0] = a.w.panels + panel * a.w.panel_bytes;
-    t.y = a.y + panel * 16;
-    t.lanes = std::min<std::size_t>(16, a.w.rows - panel * 16);
-    t.bias = a.bias == nullptr ? nullptr : a.bias + panel * 16;
-    packed_tiles<Format>[a.rows - 1](t);
+    const std::byte* at[] = {a.w.panels + panel * a.w.panel_bytes};
+    std::size_t row = 0;
+    for (std::size_t b = 0; b < row_blocks; ++b) {
+      const std::size_t end = a.rows * (b + 1) / row_blocks;
+      const std::byte* x = a.prepared + row * row_bytes;
+      packed_tiles<Format>[end - row - 1]({.panels = at,
+                                           .q = x,
+                                           .blocks = reinterpret_cast<const x_block*>(x + a.w.columns),
+                                           .row_bytes = row_bytes,
+                                           .groups = a.w.columns / Format::group,
+                                           .y = a.y + row * a.y_stride + panel * 16,
+                                           .y_stride = a.y_stride,
+                                           .lanes = std::min<std::size_t>(16, a.w.rows - panel * 16),
+                                           .first = true,
+                                           .last = true,
+                                           .bias = a.bias == nullptr ? nullptr : a.bias + panel * 16});
+      row = end;
+    }
   }
 }
 
@@ -265,7 +279,7 @@ void gemm_int8(const gemm_args& a) {
   if (block_columns(a.w.type) == 1) return gemm(a);
   if (a.rows == 0) return;
   with_byte_format(a.w.type, [&]<class Format>() {
-    if (a.rows <= dot_rows_max) {
+    if (a.rows <= packed_rows_max) {
       multiply_few_rows<Format>(a);
     } else {
       multiply_rows<Format>(a);

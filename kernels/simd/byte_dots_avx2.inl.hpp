@@ -6,6 +6,7 @@
 
 inline constexpr int dot_rows_max = 4;
 inline constexpr int dot_panels = 1;
+inline constexpr bool dots_of_row_pairs = false;
 
 /// Steps of four columns whose products are added up in 16 bits.
 constexpr int steps_in_16_bits(int bits) { return bits == 4 ? 8 : bits == 6 ? 2 : bits < 6 ? 4 : 1; }

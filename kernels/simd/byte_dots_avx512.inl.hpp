@@ -3,6 +3,7 @@
 
 inline constexpr int dot_rows_max = 6;
 inline constexpr int dot_panels = 2;
+inline constexpr bool dots_of_row_pairs = false;
 
 constexpr int steps_in_16_bits(int bits) { return bits == 4 ? 8 : bits == 6 ? 2 : bits < 6 ? 4 : 1; }
 

@@ -3,6 +3,7 @@
 // 6 rows x 2 panels = 12 sums of integers and 12 of floats in 32 registers.
 inline constexpr int dot_rows_max = 6;
 inline constexpr int dot_panels = 2;
+inline constexpr bool dots_of_row_pairs = false;
 
 template<int Bits, int Offset>
 struct dots {

@@ -2,6 +2,7 @@
 
 inline constexpr int dot_rows_max = 4;
 inline constexpr int dot_panels = 1;
+inline constexpr bool dots_of_row_pairs = false;
 
 template<int Bits, int Offset>
 struct dots {

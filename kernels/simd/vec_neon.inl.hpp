@@ -80,6 +80,11 @@ inline f32x16 scale_exponent(f32x16 p, f32x16 t) {
       p, t);
 }
 
+inline float32x4_t one_nan_four(float32x4_t x) {
+  return vbslq_f32(vceqq_f32(x, x), x, vreinterpretq_f32_u32(vdupq_n_u32(0x7fc00000)));
+}
+inline f32x16 one_nan(f32x16 x) { return {one_nan_four(x.a), one_nan_four(x.b), one_nan_four(x.c), one_nan_four(x.d)}; }
+
 inline float32x4_t widen_f16_four(const std::uint16_t* p) { return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p))); }
 inline f32x16 load_f16(const std::uint16_t* p) {
   return {widen_f16_four(p), widen_f16_four(p + 4), widen_f16_four(p + 8), widen_f16_four(p + 12)};

@@ -24,6 +24,9 @@ const kernel_table& amx_emulated_table();
 
 // The same with products of integers, all with the same bits.
 const kernel_table& scalar_int8_table();
+const kernel_table& neon_int8_table();
+const kernel_table& neon_dotprod_int8_table();  // SDOT; the rest as neon_table
+const kernel_table& neon_i8mm_int8_table();     // USDOT and USMMLA; likewise
 const kernel_table& avx2_int8_table();
 const kernel_table& avxvnni_int8_table();  // the rest as avx2_table
 const kernel_table& avx512_int8_table();

@@ -9,7 +9,9 @@
 #include <numeric>
 #include <optional>
 
+#include "kernels/int8_tables.hpp"
 #include "kernels/packed_weights.hpp"
+#include "kernels/prepared_rows.hpp"
 #include "kernels/weight_blocks.hpp"
 #include "runtime/base/philox.hpp"
 #include "runtime/kv/page_pool.hpp"
@@ -120,16 +122,19 @@ std::vector<float> multiply(const kernel_table& table, worker_team& team, const 
   std::vector<float> y(count * outputs, std::numeric_limits<float>::quiet_NaN());
   const std::size_t panels = kernels::panels_for(outputs);
   const std::size_t step = team.size() == 1 ? panels : table.panels_step;
+  const float* x = c.x.data() + first * c.columns;
+  const kernels::prepared_rows prepared(table, x, c.columns, count, c.columns);
   team.parallel_for((panels + step - 1) / step, [&](std::size_t item, std::uint32_t) {
     table.gemm({.w = w.view(),
                 .panel_begin = item * step,
                 .panel_end = std::min(panels, (item + 1) * step),
-                .x = c.x.data() + first * c.columns,
+                .x = x,
                 .x_stride = c.columns,
                 .rows = count,
                 .y = y.data(),
                 .y_stride = outputs,
-                .bias = c.bias.data()});
+                .bias = c.bias.data(),
+                .prepared = prepared.data()});
   });
   return y;
 }
@@ -143,15 +148,17 @@ float rounding_bound(const kernel_table& table, std::size_t columns) {
   return 4 * k * std::numeric_limits<float>::epsilon() + std::sqrt(k) * table.product_error;
 }
 
-std::string try_products(const kernel_table& table, worker_team& one, worker_team& many, const product_case& c) {
+/// expected: the outputs of the first rows, from which the table may be `tolerance` away.
+std::string try_products(const kernel_table& table, worker_team& one, worker_team& many, const product_case& c,
+                         std::span<const float> expected, float tolerance) {
   const kernels::packed_weights w(table, many, c.type, outputs, c.columns, c.matrix.data());
   std::vector<float> alone;
   for (std::size_t row = 0; row < rows_most; ++row) {
     const auto y = multiply(table, one, w, c, row, 1);
     alone.insert(alone.end(), y.begin(), y.end());
   }
-  const auto defined = std::span(alone).first(c.expected.size());
-  if (const auto d = difference(c.expected, defined, outputs, rounding_bound(table, c.columns))) {
+  const auto defined = std::span(alone).first(expected.size());
+  if (const auto d = difference(expected, defined, outputs, tolerance)) {
     return "a row alone differs from the definition at " + *d;
   }
   for (const std::uint32_t count : batch_sizes) {
@@ -170,6 +177,7 @@ std::string try_products(const kernel_table& table, worker_team& one, worker_tea
 /// A model, a prompt, and KV storage.
 struct prompt_case {
   std::shared_ptr<const weights> w;
+  std::string_view target;
   const kernel_table& table;
   kv_type kv;
   std::span<const token> tokens;
@@ -250,22 +258,44 @@ class tester {
     for (const weight_type type : kernels::all_weight_types) {
       const product_case c = make_case(type, o_.seed, many_);
       for (const kernel_table* table : o_.tables) {
-        note(*table, "products with " + std::string(name_of(type)) + " weights", try_products(*table, one_, many_, c));
+        note(table->name, "products with " + std::string(name_of(type)) + " weights",
+             try_products(*table, one_, many_, c, c.expected, rounding_bound(*table, c.columns)));
       }
+      if (kernels::block_columns(type) > 1) try_integer_products(c);
     }
     REDLINE_TRY(choose_prompt());
+    reference_ = {.table = &o_.reference, .numerics = ""};
+    REDLINE_TRY(compute_reference());
+    for (const kernel_table* table : o_.tables) REDLINE_TRY(try_models(table->name, *table));
+    reference_ = {.table = kernels::int8_table_of(o_.reference), .numerics = " and products of integers"};
+    if (reference_.table == nullptr) return std::move(found_);
     REDLINE_TRY(compute_reference());
     for (const kernel_table* table : o_.tables) {
-      REDLINE_TRY_ASSIGN(const auto w, load_weights(o_.model, *table, many_));
-      for (const kv_type kv : kernels::all_element_types) REDLINE_TRY(try_model({w, *table, kv, prompt_}));
+      if (const kernel_table* int8 = kernels::int8_table_of(*table)) REDLINE_TRY(try_models(table->name, *int8));
     }
     return std::move(found_);
   }
 
  private:
-  void note(const kernel_table& table, std::string claim, std::string problem) {
-    found_.push_back({std::string(table.name), std::move(claim), std::move(problem)});
+  void note(std::string_view target, std::string claim, std::string problem) {
+    found_.push_back({std::string(target), std::move(claim), std::move(problem)});
     if (on_check_) on_check_(found_.back());
+  }
+
+  /// Every target's are those of the reference.
+  void try_integer_products(const product_case& c) {
+    const kernel_table* reference = kernels::int8_table_of(o_.reference);
+    if (reference == nullptr) return;
+    const kernels::packed_weights w(*reference, many_, c.type, outputs, c.columns, c.matrix.data());
+    const auto expected = multiply(*reference, one_, w, c, 0, rows_defined);
+    const std::string claim = "products of integers with " + std::string(name_of(c.type)) + " weights";
+    // They are near the definition in floats, too.
+    const float tolerance = rounding_bound(*reference, c.columns);
+    if (const auto d = difference(c.expected, expected, outputs, tolerance)) note(reference->name, claim, *d);
+    for (const kernel_table* table : o_.tables) {
+      const kernel_table* int8 = kernels::int8_table_of(*table);
+      if (int8 != nullptr) note(table->name, claim, try_products(*int8, one_, many_, c, expected, 0));
+    }
   }
 
   result<void> choose_prompt() {
@@ -277,29 +307,36 @@ class tester {
   }
 
   result<void> compute_reference() {
-    REDLINE_TRY_ASSIGN(const auto w, load_weights(o_.model, o_.reference, many_));
+    REDLINE_TRY_ASSIGN(const auto w, load_weights(o_.model, *reference_.table, many_));
     for (const kv_type kv : kernels::all_element_types) {
-      REDLINE_TRY_ASSIGN(reference_[static_cast<std::size_t>(kv)],
-                         at_once({w, o_.reference, kv, prompt_}, many_, contiguous));
+      REDLINE_TRY_ASSIGN(reference_.logits[static_cast<std::size_t>(kv)],
+                         at_once({w, o_.reference.name, *reference_.table, kv, prompt_}, many_, contiguous));
     }
     return {};
   }
 
+  result<void> try_models(std::string_view target, const kernel_table& table) {
+    REDLINE_TRY_ASSIGN(const auto w, load_weights(o_.model, table, many_));
+    for (const kv_type kv : kernels::all_element_types) REDLINE_TRY(try_model({w, target, table, kv, prompt_}));
+    return {};
+  }
+
   result<void> try_model(const prompt_case& c) {
-    const std::string with = " with " + std::string(name_of(c.kv)) + " keys and values";
+    const std::string with = " with " + std::string(name_of(c.kv)) + " keys and values" + reference_.numerics;
     REDLINE_TRY_ASSIGN(const auto plain, at_once(c, one_, contiguous));
     const std::size_t vocabulary = plain.size() / prompt_tokens;
     const auto compare = [&](const std::string& claim, std::span<const float> wanted, std::span<const float> found) {
       const auto d = difference(wanted, found, vocabulary);
-      note(c.table, claim + with, d ? "logits differ at " + *d : "");
+      note(c.target, claim + with, d ? "logits differ at " + *d : "");
     };
     REDLINE_TRY_ASSIGN(const auto in_pieces, at_once(c, one_, scattered()));
     compare("attention over scattered pages", plain, in_pieces);
     REDLINE_TRY_ASSIGN(const auto chunks, in_chunks(c, many_, scattered()));
     compare("a prompt in chunks, batched with another, " + with_threads(many_), plain, chunks);
-    if (!c.table.one_chain || &c.table == &o_.reference) return {};
+    const bool has_its_bits = c.table.one_chain || kernels::multiplies_integers(c.table);
+    if (!has_its_bits || &c.table == reference_.table) return {};
     compare("a model as the " + std::string(o_.reference.name) + " target runs it",
-            reference_[static_cast<std::size_t>(c.kv)], plain);
+            reference_.logits[static_cast<std::size_t>(c.kv)], plain);
     return {};
   }
 
@@ -308,7 +345,11 @@ class tester {
   worker_team one_{1};
   worker_team many_;
   std::vector<token> prompt_;
-  std::array<std::vector<float>, kernels::all_element_types.size()> reference_;  // logits by type of keys and values
+  struct {
+    const kernel_table* table = nullptr;
+    std::string numerics;                                                      // as claims name them
+    std::array<std::vector<float>, kernels::all_element_types.size()> logits;  // by type of keys and values
+  } reference_;
   std::vector<self_check> found_;
 };
 

@@ -30,9 +30,11 @@ struct self_test_options {
 /// Checks the guarantees of kernels/README.md and of the transformer with every table, in seconds:
 /// - in every weight format, a row alone gives the bits of the definition (for tables that sum in their own order: its
 ///   value within rounding), and rows in batches give the bits of the rows alone, with one thread and with many;
+/// - in every format of blocks, products of integers give the bits of the reference's, in batches too;
 /// - with every type of keys and values, a prompt gives the same logits over scattered pages as over contiguous ones,
 /// in
-///   chunks batched with another sequence on many threads as in one run on one thread, and as with the reference.
+///   chunks batched with another sequence on many threads as in one run on one thread, and as with the reference; the
+///   same with products of integers.
 /// on_check is called with each result as it is found. Fails only when the model cannot be loaded.
 result<std::vector<self_check>> self_test(const self_test_options& options,
                                           const std::function<void(const self_check&)>& on_check = {});

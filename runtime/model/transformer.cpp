@@ -8,6 +8,7 @@
 #include <new>
 #include <vector>
 
+#include "kernels/int8_tables.hpp"
 #include "kernels/machine/memory.hpp"
 #include "runtime/model/kv_moves.hpp"
 #include "runtime/model/rope_cache.hpp"
@@ -79,6 +80,7 @@ struct transformer::state {
     float* y;
     const float* bias = nullptr;
   };
+  [[nodiscard]] bool takes_prepared(const kernels::packed_weights& matrix) const;
   [[nodiscard]] const std::byte* prepare_rows(const float* rows_of_x, std::size_t columns);
   void multiply(const float* rows_of_x, std::initializer_list<product> products);
   void normalise_row(const norm_weights& norm, std::size_t row);
@@ -157,8 +159,9 @@ transformer::state::state(std::shared_ptr<const weights> the_weights, const kern
       delta(std::size_t{how.rows_max} * config.width),
       gate(std::size_t{how.rows_max} * config.feed_forward),
       up(std::size_t{how.rows_max} * config.feed_forward),
-      prepared(table.prepared_bytes(how.rows_max,
-                                    std::max<std::size_t>({config.width, attention_width, config.feed_forward})) /
+      prepared(std::max({table.prepared_bytes(how.rows_max, config.width),
+                         table.prepared_bytes(how.rows_max, attention_width),
+                         table.prepared_bytes(how.rows_max, config.feed_forward)}) /
                sizeof(float)),
       logits(std::size_t{how.logits_rows_max} * config.vocabulary),
       scratch(team.size()) {}
@@ -368,6 +371,11 @@ std::size_t transformer::state::panels_per_item(std::size_t panels) const {
   return std::max(std::min<std::size_t>(share, 64), table.panels_step);
 }
 
+/// Products of integers are for weights in blocks; a file may have others beside them.
+bool transformer::state::takes_prepared(const kernels::packed_weights& matrix) const {
+  return !kernels::multiplies_integers(table) || kernels::block_columns(matrix.view().type) > 1;
+}
+
 /// Converts the rows to the form that the table's gemm reads, once for all threads; nullptr: it reads floats.
 const std::byte* transformer::state::prepare_rows(const float* rows_of_x, std::size_t columns) {
   const std::size_t bytes = table.prepared_bytes(rows, columns);
@@ -388,7 +396,8 @@ void transformer::state::multiply(const float* rows_of_x, std::initializer_list<
   std::size_t items = 0;
   for (const product& p : products) items += (kernels::panels_for(p.w.rows()) + step - 1) / step;
   const std::size_t columns = products.begin()->w.columns();
-  const std::byte* ready = prepare_rows(rows_of_x, columns);
+  const bool any = std::ranges::any_of(products, [this](const product& p) { return takes_prepared(p.w); });
+  const std::byte* ready = any ? prepare_rows(rows_of_x, columns) : nullptr;
   team.parallel_for(items, [&](std::size_t item, std::uint32_t) {
     for (const product& p : products) {
       const std::size_t all = kernels::panels_for(p.w.rows());
@@ -417,9 +426,10 @@ void transformer::state::activate(const layer_weights& l) {
   const std::size_t width = config.feed_forward;
   const std::size_t panels = kernels::panels_for(width);
   const std::size_t step = panels_per_item(panels);
-  const std::byte* ready = prepare_rows(normed.data(), config.width);
+  const bool gated = config.activation != feed_forward_kind::gelu;
+  const bool any = takes_prepared(l.up) || (gated && takes_prepared(l.gate));
+  const std::byte* ready = any ? prepare_rows(normed.data(), config.width) : nullptr;
   team.parallel_for((panels + step - 1) / step, [&](std::size_t item, std::uint32_t) {
-    const bool gated = config.activation != feed_forward_kind::gelu;
     kernels::gemm_args args{.w = gated ? l.gate.view() : l.up.view(),
                             .panel_begin = item * step,
                             .panel_end = std::min(panels, (item + 1) * step),

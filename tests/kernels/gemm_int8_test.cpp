@@ -280,7 +280,7 @@ TEST_P(gemm_int8, every_output_is_its_definition_whatever_the_shape) {
         const auto matrix = random_blocks(type, n, k, true);
         const packed_weights w(table(), team_, type, n, k, matrix.data());
         const auto bias = uniforms(n);
-        for (const std::size_t rows : {0, 1, 2, 3, 4, 5, 6, 7, 8, 13, 17, 33}) {
+        for (const std::size_t rows : {0, 1, 2, 3, 4, 5, 6, 7, 8, 13, 17, 18, 19, 33}) {
           if (rows * n * k > products_max()) continue;
           const auto x = uniforms(rows * k);
           const float* b = (rows + n) % 2 == 0 ? bias.data() : nullptr;
@@ -452,11 +452,14 @@ TEST_P(gemm_int8, loses_no_more_than_rounding_x_to_bytes_does) {
   }
 }
 
-/// `avxvnni` is no target by itself: it is what `avx2` becomes where the CPU has it.
+/// Some are no targets by themselves: `avxvnni` is what `avx2` becomes where the CPU has it, and `neon_dotprod` and
+/// `neon_i8mm` are what `neon` becomes.
 std::vector<const char*> int8_targets() {
   auto names = targets_of_build({"scalar", "neon", "avx2", "avx512", "avx512vnni", "amx", "amx_emulated"});
 #if defined(__x86_64__)
   names.push_back("avxvnni");
+#else
+  names.insert(names.end(), {"neon_dotprod", "neon_i8mm"});
 #endif
   return names;
 }

@@ -5,7 +5,9 @@
 #include <span>
 #include <sstream>
 
+#include "kernels/int8_tables.hpp"
 #include "kernels/packed_weights.hpp"
+#include "kernels/prepared_rows.hpp"
 #include "kernels/weight_blocks.hpp"
 #include "kernels/worker_team.hpp"
 #include "tests/kernels/kernel_fixture.hpp"
@@ -83,7 +85,31 @@ class targets : public kernel_test {
       keep(name + "/quantised", quantised);
       keep(name + "/unpacked", unpacked);
       keep(name + "/products", products);
+      if (block_columns(type) > 1) keep(name + "/integers", digest_integers(w));
     }
+  }
+
+  digest digest_integers(const packed_weights& w) {
+    const kernel_table& integers = *int8_table_of(table());
+    const auto before = random_;  // what follows keeps its numbers
+    digest d;
+    for (const std::size_t count : {1, 2, 7, 30}) {
+      const auto x = uniforms(count * w.columns());
+      const prepared_rows prepared(integers, x.data(), w.columns(), count, w.columns());
+      std::vector<float> y(count * w.rows(), nan);
+      integers.gemm({.w = w.view(),
+                     .panel_begin = 0,
+                     .panel_end = panels_for(w.rows()),
+                     .x = x.data(),
+                     .x_stride = w.columns(),
+                     .rows = count,
+                     .y = y.data(),
+                     .y_stride = w.rows(),
+                     .prepared = prepared.data()});
+      d.add(y);
+    }
+    random_ = before;
+    return d;
   }
 
   void digest_rows() {

@@ -7,7 +7,7 @@ import {join} from "node:path";
 import {createInterface} from "node:readline";
 import {after, before, test} from "node:test";
 import {setTimeout as sleep} from "node:timers/promises";
-import {Server, draftModel} from "./redline.mjs";
+import {Server, call, draftModel, int8Targets, targetModel} from "./redline.mjs";
 import {Pool, busiest} from "./pool.mjs";
 import {chat, lastId, readStream, requests, sum, words} from "./streams.mjs";
 
@@ -218,6 +218,37 @@ test("a stream goes on with the numerics that it began with, at any gateway", as
     assert.equal(left.status, 503);
     assert.ok(Number(left.headers.get("retry-after")) > 0);
     assert.match((await left.json()).error.message, /^No worker/);
+});
+
+test("under int8 workers of all kinds of CPUs are one kind, and go on with each other's answers", async () => {
+    const model = join(pool.folder, "demo-int8.gguf");
+    call("quantize", targetModel, model, "--type", "q8_0");
+    const kinds = [...int8Targets(), "scalar"];
+    const how = (target) => ["--model", model, "--numerics", "int8", {REDLINE_TARGET: target}];
+    const asked = [long[0], {...long[1], model: "demo-int8", max_tokens: 700}];
+    const alone = await Server.start(...how(kinds[0]));
+    const read = async (one) => sum(await readStream(one.url, ...asked));
+    const fingerprint = ({heads}) => JSON.parse([...heads][0])[3];
+    const wanted = await read(alone);
+    await alone.kill();
+    const mixed = await Promise.all(kinds.map((target) => startTarget(...how(target))));
+    for (const gateway of gateways) await gateway.until(async () => (await listed(gateway)).includes("demo-int8"));
+    const [card] = (await gateways[0].client().models.list()).data.filter((m) => m.id === "demo-int8");
+    assert.match(card.meta.numerics, /^int8 products and f16 keys and values, version /);
+    // Whoever computes dies, until one is left.
+    let left = mixed;
+    const reading = read(gateways[0]);
+    while (left.length > 1) {
+        const worker = await busiest(left).catch(() => undefined);
+        if (worker === undefined) break;  // the answer is done
+        await worker.kill();
+        left = left.filter((one) => one !== worker);
+    }
+    const said = await reading;
+    assert.deepEqual(words(said), words(wanted));
+    assert.equal(fingerprint(said), fingerprint(wanted));
+    assert.ok(left.length < mixed.length, "nobody was killed");
+    await Promise.all(left.map((one) => one.kill()));
 });
 
 test("without a worker answers fail with 503 when the patience ends, and none hangs", async () => {

@@ -1,12 +1,14 @@
 // Kills, hangs, ends and restarts the workers, brokers and gateways of a pool at random while clients stream answers of
 // every kind, and compares each with what one undisturbed server says. A client whose gateway dies goes on at another one
-// with Last-Event-ID. Usage: pool_chaos.mjs [KILLS [STREAMS [SEED]]]. Ends with 1 if an answer was wrong or none came.
+// with Last-Event-ID. Usage: pool_chaos.mjs [KILLS [STREAMS [SEED [mixed]]]]; mixed: the model in Q8_0, int8 numerics, and
+// workers of all kernel targets of this CPU. Ends with 1 if an answer was wrong or none came.
 import {setTimeout as sleep} from "node:timers/promises";
-import {Server, draftModel} from "./redline.mjs";
+import {Server, call, draftModel, int8Targets, targetModel} from "./redline.mjs";
 import {Pool} from "./pool.mjs";
 import {ask, chat, lastId, readStream, requests, sum, words} from "./streams.mjs";
 
 const [kills, streams, seed] = [100, 16, 1].map((otherwise, i) => Number(process.argv[2 + i] ?? otherwise));
+const isMixed = process.argv[5] === "mixed";
 const silenceSecondsMax = 60;  // of a stream; then it counts as hung
 let state = BigInt(seed);
 function below(n) {  // splitmix64
@@ -116,7 +118,15 @@ async function live(pick) {
     return said;
 }
 
-const alone = await Server.start("--draft", draftModel);
+const pool = new Pool(2);
+const mixedModel = `${pool.folder}/demo-target.gguf`;
+if (isMixed) call("quantize", targetModel, mixedModel, "--type", "q8_0");
+const kinds = isMixed ? int8Targets() : [];
+let started = 0;
+/** Of a mixed pool each is of another kind than the one before it. */
+const how = () => (isMixed ? ["--model", mixedModel, "--numerics", "int8", {REDLINE_TARGET: kinds[started++ % kinds.length]}] : []);
+const startTarget = () => pool.startWorker("target", ...how());
+const alone = await Server.start("--draft", draftModel, ...how());
 const expected = {};
 for (const [name, [path, body]] of Object.entries(cases)) {
     expected[name] = JSON.stringify(words(sum(await readToTheEnd(() => alone, () => path, body))));
@@ -126,10 +136,9 @@ await alone.kill();
 
 // ---- who is asked --------------------------------------------------------------------------------------------------
 
-const pool = new Pool(2);
 const brokers = [await pool.startBroker(0), await pool.startBroker(1)];
 let gateways = await Promise.all([pool.startGateway(), pool.startGateway()]);
-const targets = Array.from({length: 3}, () => pool.startWorker("target"));
+const targets = Array.from({length: 3}, startTarget);
 const drafters = [pool.startWorker("draft")];
 silences.length = 0;
 const isReady = (gateway) => gateway.until(async () => (await fetch(`${gateway.url}/readyz`)).status === 200, 60);
@@ -190,7 +199,7 @@ const doings = [
     ...Array(4).fill(() => strike("killed", targets, async (one, i) => {
         await one.kill();
         await sleep(below(300));
-        targets[i] = pool.startWorker("target");
+        targets[i] = startTarget();
     })),
     ...Array(2).fill(() => strike("stopped", targets, async (one) => {
         one.child.kill("SIGSTOP");
@@ -203,7 +212,7 @@ const doings = [
         // One that has just been started may not hear signals yet.
         if (code !== 0 && one.lines.length > 0) throw new Error(`a worker ended with ${code ?? signal}: ${one.lines.join("").slice(-2000)}`);
         slowestEnd = Math.max(slowestEnd, performance.now() - began);
-        targets[i] = pool.startWorker("target");
+        targets[i] = startTarget();
     })),
     () => strike("drafter", drafters, async (one) => {
         await one.kill();

@@ -1,5 +1,5 @@
 // Starts and stops the programs under test.
-import {spawn} from "node:child_process";
+import {spawn, spawnSync} from "node:child_process";
 import {join} from "node:path";
 import {setTimeout as sleep} from "node:timers/promises";
 import OpenAI from "openai";
@@ -12,9 +12,11 @@ export const draftModel = join(models, "demo-draft.gguf");
 
 /** A child process; `lines` holds what it wrote to standard error. */
 export class Program {
+    /** An object after the arguments is added to the environment. */
     constructor(...args) {
+        const more = typeof args.at(-1) === "object" ? args.pop() : {};
         this.lines = [];
-        this.child = spawn(program, args, {stdio: ["ignore", "ignore", "pipe"]});
+        this.child = spawn(program, args, {stdio: ["ignore", "ignore", "pipe"], env: {...process.env, ...more}});
         this.child.stderr.setEncoding("utf8").on("data", (text) => this.lines.push(text));
         this.exited = new Promise((resolve) => this.child.on("exit", (code, signal) => resolve({code, signal})));
     }
@@ -33,6 +35,19 @@ export class Program {
         this.child.kill(signal);
         return this.exited;
     }
+}
+
+/** Runs a command to its end; what it wrote to standard output. */
+export function call(...args) {
+    const done = spawnSync(program, args, {encoding: "utf8"});
+    if (done.status !== 0) throw new Error(`redline ${args.join(" ")}: ${done.stderr}`);
+    return done.stdout;
+}
+
+/** Kernel targets of this CPU that multiply integers, each of them the same. */
+export function int8Targets() {
+    const ours = call("--version").split("kernels:")[1].trim().split(/\s+/);
+    return ["amx", "amx_emulated", "avx512vnni", "avx512", "avx2"].filter((name) => ours.includes(name));
 }
 
 export class Server extends Program {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "actors/serving/session.hpp"
+#include "kernels/int8_tables.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/model/acceptance.hpp"
 #include "tests/support/rounds.hpp"
@@ -32,22 +33,27 @@ constexpr auto drafter_where = actor::make_address(3, 4, 6);
 
 /// The models, loaded once for all seeds. The small one shares the big one's embedding, so it is often right.
 struct models {
-  models() {
-    const auto file = test::make_tiny_model().file();
+  /// by_integers: quantised, and multiplied so where this machine's kernels can.
+  explicit models(bool by_integers) {
+    const auto type = by_integers ? gguf::tensor_type::q8_0 : gguf::tensor_type::f32;
+    if (by_integers && kernels::int8_table_of(table) != nullptr) table_used = kernels::int8_table_of(table);
+    const auto file = test::make_tiny_model({.matrices = type}).file();
     tokenizer = *text::tokenizer::from_file(*file);
     index = *grammar::token_trie::make(tokenizer);
-    big = *model::load_weights(*file, table, team);
-    small = *model::load_weights(*test::make_tiny_model({.layers = 1}).file(), table, team);
+    big = *model::load_weights(*file, *table_used, team);
+    small = *model::load_weights(*test::make_tiny_model({.layers = 1, .matrices = type}).file(), *table_used, team);
     for (token t = 0; t < static_cast<token>(tokenizer->size()); ++t) {
       if (tokenizer->is_end_of_generation(t)) ends.push_back(t);
     }
   }
   [[nodiscard]] std::unique_ptr<model::transformer> make(bool is_big, std::uint32_t pages) {
-    return std::move(*model::transformer::create(
-        is_big ? big : small, table, team, {.pages_count = pages, .kv = model::kv_type::f32, .rows_max = rows_max}));
+    return std::move(
+        *model::transformer::create(is_big ? big : small, *table_used, team,
+                                    {.pages_count = pages, .kv = model::kv_type::f32, .rows_max = rows_max}));
   }
 
   const kernels::kernel_table& table = *kernels::process_table().table;
+  const kernels::kernel_table* table_used = &table;
   kernels::worker_team team{1};
   std::shared_ptr<const text::tokenizer> tokenizer;
   std::shared_ptr<const model::weights> big;
@@ -56,9 +62,13 @@ struct models {
   std::shared_ptr<const grammar::token_trie> index;
 };
 
+bool uses_integers = false;  // of the scenario at hand
+
 models& shared_models() {
-  static models all;
-  return all;
+  static std::array<std::unique_ptr<models>, 2> all;
+  auto& one = all.at(uses_integers ? 1 : 0);
+  if (!one) one = std::make_unique<models>(uses_integers);
+  return *one;
 }
 
 /// The same under a grammar: the grammar's own masks and constrained_output, but no draft, no batch and no queue.
@@ -98,7 +108,9 @@ std::vector<token> plain_constrained_decoding(const generation_spec& g, model::t
 
 /// Plain decoding: one token per forward, nothing shared with the code under test but the model.
 std::vector<token> plain_decoding(const generation_spec& g) {
-  static const auto decoder = shared_models().make(true, 8);
+  static std::array<std::unique_ptr<model::transformer>, 2> decoders;
+  auto& decoder = decoders.at(uses_integers ? 1 : 0);
+  if (!decoder) decoder = shared_models().make(true, 8);
   const kv::piece whole{0, 0, 0};
   std::vector<token> log = g.prompt;
   std::vector<token> answer;
@@ -167,9 +179,8 @@ struct give_up {
 
 class crowd final : public actor::actor_of<crowd> {
  public:
-  using accepts =
-      actor::protocol<open_session, give_up, session_admitted, session_text, session_finished, scheduler_report,
-                      actor::undeliverable>;
+  using accepts = actor::protocol<open_session, give_up, session_admitted, session_text, session_finished,
+                                  scheduler_report, actor::undeliverable>;
   crowd(actor::actor_context& context, std::shared_ptr<story> s) : actor_of(context), story_(std::move(s)) {}
 
   void on_start() {
@@ -300,6 +311,7 @@ struct scenario {
   std::uint64_t seed = 0;
   bool faults = false;
   bool grammars = false;
+  bool integers = false;
   std::function<void(actor::frame&)> sabotage;
 };
 
@@ -380,6 +392,7 @@ void judge(const story& s, outcome& out) {
 
 outcome run(const scenario& plot) {
   configure_log(log_level::off, log_format::text);  // the accidents are wanted
+  uses_integers = plot.integers;
   test::actor_world world(plot.seed);
   auto s = std::make_shared<story>(make_story(world.env(), true, plot.grammars));
   populate(world, s, plot.seed);
@@ -447,12 +460,12 @@ std::vector<std::uint64_t> seeds(std::uint64_t count) {
   return all;
 }
 
-void run_seeds(bool faults, bool grammars = false) {
+void run_seeds(bool faults, bool grammars = false, bool integers = false) {
   outcome sum;
   constexpr std::size_t many = 60;
   const auto all = seeds(test::rounds(many, 6));
   for (const std::uint64_t seed : all) {
-    const outcome o = run({.seed = seed, .faults = faults, .grammars = grammars});
+    const outcome o = run({.seed = seed, .faults = faults, .grammars = grammars, .integers = integers});
     EXPECT_TRUE(o.complaints.empty()) << "REDLINE_SIM_SEED=" << seed << joined(o);
     sum.preempted += o.preempted;
     sum.drafted += o.drafted;
@@ -486,6 +499,10 @@ void run_seeds(bool faults, bool grammars = false) {
 
 TEST(serving_sim, answers_equal_plain_decoding) { run_seeds(false); }
 TEST(serving_sim, answers_equal_plain_decoding_through_losses_and_restarts) { run_seeds(true); }
+
+TEST(serving_sim, answers_of_integer_products_equal_plain_decoding_through_losses_and_restarts) {
+  run_seeds(true, false, true);
+}
 
 TEST(serving_sim, programs_and_json_equal_plain_decoding) { run_seeds(false, true); }
 TEST(serving_sim, programs_and_json_equal_plain_decoding_through_losses_and_restarts) { run_seeds(true, true); }

@@ -4,6 +4,8 @@
 
 #include "kernels/dispatch.hpp"
 #include "kernels/int8_tables.hpp"
+#include "kernels/machine/cpu_features.hpp"
+#include "kernels/targets/tables.hpp"
 
 namespace redline::test {
 
@@ -17,7 +19,12 @@ kernels::table_choice choose_table_or_emulate(std::string_view target);
 kernels::table_choice choose_int8_table_or_emulate(std::string_view target);
 #else
 inline kernels::table_choice choose_table_or_emulate(std::string_view target) { return kernels::choose_table(target); }
+/// Each of NEON's, not only the one that this CPU would choose.
 inline kernels::table_choice choose_int8_table_or_emulate(std::string_view target) {
+  const kernels::cpu_features& cpu = kernels::this_cpu();
+  if (target == "neon") return {.table = &kernels::neon_int8_table()};
+  if (target == "neon_dotprod" && cpu.neon_dotprod) return {.table = &kernels::neon_dotprod_int8_table()};
+  if (target == "neon_i8mm" && cpu.neon_i8mm) return {.table = &kernels::neon_i8mm_int8_table()};
   auto choice = kernels::choose_table(target);
   if (choice.table != nullptr) choice.table = kernels::int8_table_of(*choice.table);
   return choice;

@@ -17,6 +17,7 @@
 #include "actors/cli/progress_line.hpp"
 #include "kernels/dispatch.hpp"
 #include "runtime/convert/synth.hpp"
+#include "runtime/model/numerics.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
 
 namespace redline::actors::cli {
@@ -128,13 +129,16 @@ class doctor {
     REDLINE_TRY_ASSIGN(m.config, model::read_config(*file));
     for (const auto& t : file->tensors()) m.file_bytes[gguf::name_of(t.type)] += t.bytes.size();
     if (found_.target.table == nullptr) return failure{errc::unsupported_format, found_.target.problem};
-    m.weight_bytes = model::weight_bytes(*file, *found_.target.table);
+    REDLINE_TRY_ASSIGN(const auto* table,
+                       model::table_for(*file, *found_.target.table, model::numerics::automatic, model::kv_type::f16));
+    m.numerics = model::describe_numerics(*table, model::kv_type::f16);
+    m.weight_bytes = model::weight_bytes(*file, *table);
     for (const model::kv_type kv : kernels::all_element_types) {
       m.kv_bytes[static_cast<std::size_t>(kv)] = model::page_bytes(m.config, kv) * kv_bytes_tokens / kv::page_tokens;
     }
     REDLINE_TRY(text::tokenizer::from_file(*file));
     REDLINE_TRY(check_memory(m));
-    return measure_model(*file, m);
+    return measure_model(*file, *table, m);
   }
 
   result<void> check_memory(const model_findings& m) const {
@@ -146,8 +150,7 @@ class doctor {
                                                  std::to_string(usable >> 20)};
   }
 
-  result<void> measure_model(const gguf::gguf_file& file, model_findings& m) {
-    const kernels::kernel_table& table = *found_.target.table;
+  result<void> measure_model(const gguf::gguf_file& file, const kernels::kernel_table& table, model_findings& m) {
     REDLINE_TRY_ASSIGN(auto weights,
                        model::load_weights(file, table, *team_, [&](std::uint64_t done, std::uint64_t all) {
                          show_loading(line_, "model", done, all);

@@ -102,7 +102,7 @@ void print_targets(const doctor_findings& f, std::ostream& out) {
   std::string_view label = "targets";
   const std::string_view how = f.target.by_environment ? ", chosen by REDLINE_TARGET" : ", chosen as the best";
   for (const kernels::target_info& t : kernels::list_targets()) {
-    line(out, label) << std::setw(8) << t.name;
+    line(out, label) << std::setw(13) << t.name;
     label = "";
     if (t.table == nullptr) {
       out << "this CPU lacks " << t.missing << "\n";
@@ -158,12 +158,13 @@ void print_model(const doctor_findings& f, std::ostream& out) {
                 << " lie in huge pages\n";
     }
   }
+  if (!m.numerics.empty()) line(out) << "computed by " << m.numerics << "\n";
   for (const forward_cell& c : m.cells) {
     const kernels::machine_bounds& b = f.bounds.back().reached;
     line(out) << c.rows << (c.rows == 1 ? " row: " : " rows: ") << fixed(c.best_ms, 2) << " ms at best, "
               << fixed(c.median_ms, 2) << " ms usually; " << percent(c.of_read_bound(b)) << " of the read bound"
               << (c.of_read_bound(b) > 1 ? " (from caches)" : "") << ", " << percent(c.of_flop_bound(b))
-              << " of the multiply-add bound\n";
+              << " of the float multiply-add bound\n";
   }
   if (!m.problem.empty()) line(out) << "FAILED " << m.problem << "\n";
 }
@@ -212,6 +213,7 @@ ordered_json json_of_model(const doctor_findings& f) {
       out["kv_bytes_per_1000_tokens"][std::string(name_of(kv))] = m.kv_bytes[static_cast<std::size_t>(kv)];
     }
   }
+  out["numerics"] = m.numerics;
   out["passes"] = ordered_json::array();
   for (const forward_cell& c : m.cells) {
     const kernels::machine_bounds& b = f.bounds.back().reached;

@@ -10,6 +10,7 @@
 #include "kernels/worker_team.hpp"
 #include "runtime/gguf/gguf_file.hpp"
 #include "runtime/model/model_config.hpp"
+#include "runtime/model/numerics.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
 
 namespace redline::actors::cli {
@@ -71,6 +72,14 @@ int run(const std::string& path, bool all) {
               << "\n";
   }
   if (chosen.table == nullptr) std::cout << "  " << chosen.problem << "\n";
+  if (chosen.table != nullptr) {
+    const auto kv = kernels::element_type::f16;
+    const auto table = model::table_for(**file, *chosen.table, model::numerics::automatic, kv);
+    std::cout << "  numerics: "
+              << (table ? model::describe_numerics(**table, kv) + ", unless --numerics or --kv say otherwise"
+                        : table.error().describe())
+              << "\n";
+  }
   std::cout << "  compute threads: " << kernels::usable_cpus() << "\n";
 
   const auto tokenizer = text::tokenizer::from_file(**file);

@@ -2,6 +2,7 @@
 
 #include "actors/node/cost_cache.hpp"
 #include "actors/node/engine.hpp"
+#include "runtime/model/numerics.hpp"
 
 namespace redline::actors::cli {
 
@@ -31,6 +32,13 @@ void add_draft_context_flag(command c, model_flags& flags) {
 }
 
 void add_memory_flags(command c, model_flags& flags) {
+  c.add("--numerics", flags.numerics,
+        "How products are computed, which decides an answer's bytes. int8: quantised weights times rows rounded to "
+        "bytes, the same bytes on every CPU; float: without rounding; bf16: as AMX does, emulated on AVX-512; auto: "
+        "int8 "
+        "for quantised models, for others bf16 with AMX and else float; with --kv f32 always float")
+      .one_of({"auto", "float", "bf16", "int8"})
+      .group("Models");
   c.add("--kv", flags.kv, "Type of cached keys and values").one_of({"f32", "f16", "bf16", "q8_0"}).group("Models");
   add_threads_flag(c, flags.threads)
       .describe("Compute threads per model; 0: the CPUs this process may use")
@@ -59,7 +67,7 @@ result<kernels::element_type> parse_kv_type(std::string_view name) {
     if (kernels::name_of(type) == name) return type;
   }
   return failure{errc::invalid_argument,
-                 "keys and values: expected f32, f16 or bf16, found '" + std::string(name) + "'"};
+                 "keys and values: expected f32, f16, bf16 or q8_0, found '" + std::string(name) + "'"};
 }
 
 result<engine_options> to_engine_options(const model_flags& flags) {
@@ -67,6 +75,7 @@ result<engine_options> to_engine_options(const model_flags& flags) {
   options.target_path = flags.model;
   options.draft_path = flags.draft;
   options.draft_context = flags.draft_context;
+  REDLINE_TRY_ASSIGN(options.numerics, model::parse_numerics(flags.numerics));
   REDLINE_TRY_ASSIGN(options.kv, parse_kv_type(flags.kv));
   options.threads = flags.threads;
   options.context_max = flags.context;

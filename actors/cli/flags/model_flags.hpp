@@ -21,6 +21,7 @@ struct model_flags {
   std::string model;
   std::string draft;
   std::uint32_t draft_context = 0;
+  std::string numerics = "auto";
   std::string kv = "f16";
   std::uint32_t threads = 0;
   std::uint32_t context = 0;
@@ -28,7 +29,7 @@ struct model_flags {
   std::string draft_length = "adaptive";
 };
 void add_model_flags(command c, model_flags& flags, bool model_required = true);
-/// Parts of it: --model; --draft; --draft-context; --kv, --threads, --context, --kv-mib; --draft-length.
+/// Parts of it: --model; --draft; --draft-context; --numerics, --kv, --threads, --context, --kv-mib; --draft-length.
 option add_model_file_flag(command c, model_flags& flags);
 void add_draft_file_flag(command c, model_flags& flags);
 void add_draft_context_flag(command c, model_flags& flags);

@@ -81,6 +81,7 @@ result<void> refuse_idle_options(const serve_flags& f, const engine_roles& roles
   }
   if (!roles.target && (!roles.draft || f.models.draft.empty())) {
     REDLINE_TRY(changed_options()
+                    .compare("--numerics", f.models.numerics, usual.numerics)
                     .compare("--kv", f.models.kv, usual.kv)
                     .compare("--kv-mib", f.models.kv_mib, usual.kv_mib)
                     .refuse("in a process that runs no model; give it to the workers"));

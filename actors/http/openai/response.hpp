@@ -119,6 +119,7 @@ struct model_card {
   std::string owned_by = "redline";
   std::uint32_t context_tokens_max = 0;
   std::size_t vocabulary_size = 0;
+  std::string numerics;  // what the answers' bits depend on beside the file; empty: not known
 };
 std::string model_list_body(std::span<const model_card> cards);
 std::string model_body(const model_card& card);

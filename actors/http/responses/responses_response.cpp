@@ -124,14 +124,14 @@ class response_writer final : public api::answer_writer {
   }
   [[nodiscard]] std::string call_id(std::size_t at) const { return item_id("fc_", at); }
   [[nodiscard]] json call_object(const tools::tool_call& call, std::size_t at, const char* status) const {
-    json item;
-    item["id"] = call_id(at);
-    item["type"] = "function_call";
-    item["status"] = status;
-    item["call_id"] = call.id;
-    item["name"] = call.name;
-    item["arguments"] = call.arguments;
-    return item;
+    json out;
+    out["id"] = call_id(at);
+    out["type"] = "function_call";
+    out["status"] = status;
+    out["call_id"] = call.id;
+    out["name"] = call.name;
+    out["arguments"] = call.arguments;
+    return out;
   }
   [[nodiscard]] json message_object(std::string text, std::size_t at, const char* status) const {
     json message;

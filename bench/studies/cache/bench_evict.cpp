@@ -15,6 +15,7 @@
 #include "bench/studies/cache/evict_study.hpp"
 #include "bench/studies/common/edit_corpus.hpp"
 #include "bench/studies/common/json_file.hpp"
+#include "runtime/model/numerics.hpp"
 
 namespace redline::studies {
 namespace {
@@ -148,9 +149,11 @@ result<std::vector<token>> long_text(const evict_options& f, const text::tokeniz
 
 result<ordered_json> compare_quality(const evict_options& f) {
   REDLINE_TRY_ASSIGN(const auto type, parse_kv_type(f.models.kv));
-  const kernels::kernel_table& table = kernels::table_for_cache(*kernels::process_table().table, type);
   kernels::worker_team team(f.models.threads);
   REDLINE_TRY_ASSIGN(const auto file, gguf::gguf_file::open(f.models.model));
+  REDLINE_TRY_ASSIGN(const auto numerics, model::parse_numerics(f.models.numerics));
+  REDLINE_TRY_ASSIGN(const auto* chosen, model::table_for(*file, *kernels::process_table().table, numerics, type));
+  const kernels::kernel_table& table = *chosen;
   REDLINE_TRY_ASSIGN(const auto tokenizer, text::tokenizer::from_file(*file));
   REDLINE_TRY_ASSIGN(auto weights, model::load_weights(*file, table, team));
   REDLINE_TRY_ASSIGN(

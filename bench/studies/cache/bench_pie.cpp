@@ -20,6 +20,7 @@
 #include "bench/studies/common/edit_corpus.hpp"
 #include "bench/studies/common/json_file.hpp"
 #include "bench/studies/common/statistics.hpp"
+#include "runtime/model/numerics.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
 
 namespace redline::studies {
@@ -50,8 +51,9 @@ struct bench_model {
   static result<bench_model> load(const pie_options& f, kernels::worker_team& team, std::uint32_t tokens_max) {
     REDLINE_TRY_ASSIGN(const auto kv, parse_kv_type(f.kv));
     bench_model out;
-    out.table = &kernels::table_for_cache(*kernels::process_table().table, kv);
     REDLINE_TRY_ASSIGN(out.file, gguf::gguf_file::open(f.model));
+    REDLINE_TRY_ASSIGN(const auto numerics, model::parse_numerics(f.numerics));
+    REDLINE_TRY_ASSIGN(out.table, model::table_for(*out.file, *kernels::process_table().table, numerics, kv));
     REDLINE_TRY_ASSIGN(auto weights, model::load_weights(*out.file, *out.table, team));
     const std::uint32_t pages = tokens_max / kv::page_tokens + 16;
     REDLINE_TRY_ASSIGN(out.model, model::transformer::create(std::move(weights), *out.table, team,
@@ -415,8 +417,8 @@ result<void> run(const pie_options& f) {
   }
   kernels::worker_team team(f.threads, true);
   progress_line line;
-  json out = {
-      {"benchmark", "pie"}, {"model", f.model}, {"target", chosen.table->name}, {"threads", team.size()}, {"kv", f.kv}};
+  json out = {{"benchmark", "pie"},     {"model", f.model},       {"target", chosen.table->name},
+              {"threads", team.size()}, {"numerics", f.numerics}, {"kv", f.kv}};
   std::printf("%s, %s kernels, %u threads, %s keys and values\n", f.model.c_str(),
               std::string(chosen.table->name).c_str(), team.size(), f.kv.c_str());
   if (!f.cases.empty()) {

@@ -21,6 +21,7 @@ struct pie_options {
   std::uint32_t exact_max = 4096;
   std::uint32_t samples = 5;
   std::uint32_t threads = 0;
+  std::string numerics = "auto";
   std::string kv = "f16";
   std::string json;
 };

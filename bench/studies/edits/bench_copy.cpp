@@ -18,6 +18,7 @@
 #include "bench/studies/common/json_file.hpp"
 #include "bench/studies/common/statistics.hpp"
 #include "bench/studies/edits/copy_trial.hpp"
+#include "runtime/model/numerics.hpp"
 
 namespace redline::studies {
 namespace {
@@ -35,7 +36,9 @@ struct prices {
 result<prices> measure(const copy_study_options& f, const engine& e) {
   REDLINE_TRY_ASSIGN(const auto file, gguf::gguf_file::open(f.models.model));
   REDLINE_TRY_ASSIGN(const auto kv, parse_kv_type(f.models.kv));
-  const auto& table = kernels::table_for_cache(*kernels::process_table().table, kv);
+  REDLINE_TRY_ASSIGN(const auto numerics, model::parse_numerics(f.models.numerics));
+  REDLINE_TRY_ASSIGN(const auto* chosen, model::table_for(*file, *kernels::process_table().table, numerics, kv));
+  const auto& table = *chosen;
   kernels::worker_team team(f.models.threads);
   REDLINE_TRY_ASSIGN(const auto weights, model::load_weights(*file, table, team));
   const std::uint32_t most = *std::max_element(f.runs.begin(), f.runs.end());

@@ -251,6 +251,7 @@ json json_of(const edit_options& f, const std::string& edits, const std::vector<
               {"edits", edits},
               {"repeats", f.repeats},
               {"too_long", too_long},
+              {"numerics", f.models.numerics},
               {"kv", f.models.kv},
               {"threads", f.models.threads},
               {"draft_context", f.models.draft_context},

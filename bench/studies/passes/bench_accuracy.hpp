@@ -14,6 +14,7 @@ struct accuracy_options {
   std::string reference;
   std::vector<std::string> models;
   std::string prompts;
+  std::vector<std::string> numerics = {"auto"};  // each model is tried with each
   std::string kv = "f32";
   std::uint32_t threads = 0;
   std::string json;

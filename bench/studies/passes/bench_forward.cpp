@@ -11,6 +11,7 @@
 #include "actors/cli/forward_probe.hpp"
 #include "actors/cli/progress_line.hpp"
 #include "bench/studies/common/json_file.hpp"
+#include "runtime/model/numerics.hpp"
 
 namespace redline::studies {
 namespace {
@@ -42,6 +43,7 @@ nlohmann::ordered_json json_of(const forward_options& f, const kernels::kernel_t
                                 {"model", f.model},
                                 {"target", table.name},
                                 {"threads", threads},
+                                {"numerics", model::name_of_products(table)},
                                 {"kv", f.kv},
                                 {"logits", f.last_only ? "last" : "all"},
                                 {"read_gb_per_second", bounds.read_bytes_per_second / 1e9},
@@ -69,9 +71,13 @@ int run_forward(const forward_options& f) {
   if (chosen.table == nullptr) return report(failure{errc::invalid_argument, chosen.problem});
   const auto kv = parse_kv_type(f.kv);
   if (!kv) return report(kv.error());
-  const kernels::kernel_table& table = kernels::table_for_cache(*chosen.table, *kv);
+  const auto numerics = model::parse_numerics(f.numerics);
+  if (!numerics) return report(numerics.error());
   const auto file = gguf::gguf_file::open(f.model);
   if (!file) return report(file.error());
+  const auto suited = model::table_for(**file, *chosen.table, *numerics, *kv);
+  if (!suited) return report(suited.error());
+  const kernels::kernel_table& table = **suited;
   kernels::worker_team team(f.threads, true);
   progress_line line(f.json != "-");
   const auto bounds = kernels::measure_bounds(table, team);
@@ -112,10 +118,12 @@ int run_forward(const forward_options& f) {
   const auto written = write_json(f.json, json_of(f, table, team.size(), bounds, cells));
   if (!written) return report(written.error());
   if (f.json == "-") return 0;
-  std::printf("%s, %s kernels, %u threads, %s keys and values, logits of %s\n", f.model.c_str(),
-              std::string(table.name).c_str(), team.size(), f.kv.c_str(), f.last_only ? "the last row" : "all rows");
-  std::printf("measured bounds: %.1f GB/s read, %.0f GFLOP/s float multiply-add\n", bounds.read_bytes_per_second / 1e9,
-              bounds.flops_per_second / 1e9);
+  std::printf("%s, %s kernels, %s products, %u threads, %s keys and values, logits of %s\n", f.model.c_str(),
+              std::string(table.name).c_str(), model::name_of_products(table).c_str(), team.size(), f.kv.c_str(),
+              f.last_only ? "the last row" : "all rows");
+  std::printf("measured bounds: %.1f GB/s read, %.0f Gop/s of multiply-adds by %s kernels for %s\n",
+              bounds.read_bytes_per_second / 1e9, bounds.flops_per_second / 1e9, std::string(table.name).c_str(),
+              model::name_of_products(table).c_str());
   print_table(cells, bounds, f.profile);
   return 0;
 }

@@ -15,6 +15,7 @@ struct forward_options {
   std::vector<std::uint32_t> rows = {1, 2, 4, 8, 16, 32, 64, 128, 512};
   std::vector<std::uint32_t> contexts = {0};
   std::uint32_t threads = 0;
+  std::string numerics = "auto";
   std::string kv = "f16";
   std::uint32_t samples = 5;
   double seconds = 1.0;

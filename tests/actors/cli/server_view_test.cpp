@@ -65,7 +65,9 @@ TEST(server_view, fits_into_any_terminal) {
     for (const std::size_t height : {std::size_t{0}, std::size_t{1}, std::size_t{5}}) {
       const auto lines = view.lines(width, height, worker_order::name);
       ASSERT_FALSE(lines.empty());
-      if (height > 0) ASSERT_LE(lines.size(), height);
+      if (height > 0) {
+        ASSERT_LE(lines.size(), height);
+      }
       for (const auto& line : lines) ASSERT_LE(line.size(), width);
     }
   }

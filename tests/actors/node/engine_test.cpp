@@ -1,8 +1,14 @@
 #include "actors/node/engine.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
+#include "kernels/int8_tables.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/convert/quantize.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "tests/support/test_data.hpp"
 
 namespace redline::actors {
@@ -29,6 +35,52 @@ TEST(engine, the_context_is_no_longer_than_the_kv_pool) {
   const auto& limits = (*small)->options().scheduling.limits;
   EXPECT_EQ((*small)->context_max(), limits.pages_count * kv::page_tokens) << "a sequence of full length fits";
   EXPECT_EQ(limits.tokens_max, (*small)->context_max()) << "the scheduler and the API agree";
+}
+
+TEST(engine, times_passes_anew_for_other_numerics) {
+  const test::temporary_folder folder;
+  const auto known_costs = [&] {
+    const std::filesystem::directory_iterator files(folder.path());
+    return std::distance(begin(files), end(files));
+  };
+  const auto start = [&](model::numerics how) {
+    auto options = demo_options();
+    options.numerics = how;
+    options.measuring_max = microseconds{20'000};
+    options.cost_folder = folder.path();
+    const auto e = engine::create(std::move(options));
+    EXPECT_TRUE(e && (*e)->start());
+    (*e)->stop();
+    return (*e)->numerics();
+  };
+  const std::string float_numerics = start(model::numerics::float32);
+  EXPECT_EQ(known_costs(), 1);
+  EXPECT_EQ(start(model::numerics::float32), float_numerics);
+  EXPECT_EQ(known_costs(), 1) << "they were kept";
+  const auto& table = *kernels::process_table().table;
+  if (kernels::int8_table_of(table) == nullptr) GTEST_SKIP() << table.name << " multiplies no integers";
+  EXPECT_NE(start(model::numerics::int8), float_numerics);
+  EXPECT_EQ(known_costs(), 2);
+  EXPECT_EQ(start(model::numerics::automatic), start(model::numerics::int8)) << "the demo pair is quantised";
+  EXPECT_EQ(known_costs(), 2);
+}
+
+TEST(engine, refuses_numerics_that_the_model_cannot_have) {
+  const test::temporary_folder folder;
+  kernels::worker_team team(1);
+  const auto file = *gguf::gguf_file::open(demo_options().target_path);
+  ASSERT_TRUE(convert::quantize(*file, *convert::output_type::parse("f16"), folder / "f16.gguf", team));
+  auto options = demo_options();
+  options.target_path = folder / "f16.gguf";
+  options.numerics = model::numerics::int8;
+  const auto refused = engine::create(options);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().describe(), ::testing::HasSubstr("int8 numerics are for quantised weights"));
+  // A draft model decides no byte, and does what it can.
+  options.target_path = demo_options().target_path;
+  options.draft_path = folder / "f16.gguf";
+  const auto table = kernels::int8_table_of(*kernels::process_table().table);
+  EXPECT_EQ(engine::create(options).has_value(), table != nullptr);
 }
 
 }  // namespace

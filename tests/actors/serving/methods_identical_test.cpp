@@ -15,7 +15,9 @@
 
 #include "actors/node/engine.hpp"
 #include "actors/serving/session.hpp"
+#include "runtime/convert/quantize.hpp"
 #include "tests/support/rounds.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "tests/support/test_data.hpp"
 
 namespace redline::actors {
@@ -150,7 +152,19 @@ struct setting {
   bool shows_file = true;  // in the prompt; else its first line, and a prediction is all there is to draft from
   /// Else how much of a draft is verified depends on how long passes take, and so do all counts.
   bool whole_drafts = true;
+  const char* format = nullptr;  // of the models' weights; then products are those of integers
 };
+
+/// Both models in another format.
+std::string write_model(const std::string& name, const char* format, const std::string& folder) {
+  const std::string from = test::source_path("bench/demo_models/" + name + ".gguf");
+  if (format == nullptr) return from;
+  const std::string path = folder + "/" + name + ".gguf";
+  kernels::worker_team team(2);
+  const auto file = gguf::gguf_file::open(from);
+  EXPECT_TRUE(file && convert::quantize(**file, *convert::output_type::parse(format), path, team));
+  return path;
+}
 
 /// A prediction of `plain`, which answers for `file`.
 std::vector<token> prediction_of(guess kind, const std::vector<token>& plain, const std::string& file,
@@ -228,9 +242,11 @@ void check_trace(const std::vector<step_trace>& trace, const std::vector<token>&
 }
 
 void compare_methods(const setting& how) {
+  const test::temporary_folder folder;
   engine_options options;
-  options.target_path = test::source_path("bench/demo_models/demo-target.gguf");
-  if (how.has_model) options.draft_path = test::source_path("bench/demo_models/demo-draft.gguf");
+  options.target_path = write_model("demo-target", how.format, folder.path());
+  if (how.has_model) options.draft_path = write_model("demo-draft", how.format, folder.path());
+  if (how.format != nullptr) options.numerics = model::numerics::int8;
   options.threads = 2;
   options.scheduling.limits = {.running_max = 8, .waiting_max = 64};
   options.whole_drafts = how.whole_drafts;
@@ -365,6 +381,11 @@ void compare_methods(const setting& how) {
 TEST(methods, greedy_output_is_the_same_with_every_method) { compare_methods({}); }
 TEST(methods, greedy_output_is_the_same_without_a_draft_model) {
   compare_methods({.files = test::rounds(18, 3), .has_model = false});
+}
+TEST(methods, output_of_int8_numerics_is_the_same_with_every_method) {
+  for (const char* format : {"q8_0", "q4_k"}) {
+    compare_methods({.temperature = 0.4F, .files = test::rounds(12, 2), .whole_drafts = false, .format = format});
+  }
 }
 TEST(methods, sampled_output_is_the_same_with_every_method_and_the_widths_of_the_moment) {
   compare_methods({.temperature = 0.7F, .whole_drafts = false});

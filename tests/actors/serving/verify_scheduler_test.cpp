@@ -479,13 +479,13 @@ TEST_F(verify_scheduler_test, shows_its_last_passes_to_who_asks_for_them) {
   inject(session_at, report_status{true});
   const auto report = expect<scheduler_report>(session_at);
   ASSERT_EQ(report.workers.size(), 1u);
-  const worker_status& w = report.workers[0];
-  EXPECT_EQ(w.batches_total, passes);
-  ASSERT_EQ(w.batches.size(), worker_status::batches_max);
-  EXPECT_EQ(w.batches.back().number, passes);
-  EXPECT_EQ(w.batches.back().sequences, 1u);
-  EXPECT_EQ(w.batches.back().prompt_rows, 3u);
-  EXPECT_EQ(w.batches.back().decode_rows + w.batches.back().draft_rows, 0u);
+  const worker_status& told = report.workers[0];
+  EXPECT_EQ(told.batches_total, passes);
+  ASSERT_EQ(told.batches.size(), worker_status::batches_max);
+  EXPECT_EQ(told.batches.back().number, passes);
+  EXPECT_EQ(told.batches.back().sequences, 1u);
+  EXPECT_EQ(told.batches.back().prompt_rows, 3u);
+  EXPECT_EQ(told.batches.back().decode_rows + told.batches.back().draft_rows, 0u);
 }
 
 TEST_F(verify_scheduler_test, does_not_let_sessions_wait_for_ever_for_a_target_model_that_is_silent) {

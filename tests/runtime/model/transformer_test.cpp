@@ -8,6 +8,7 @@
 #include <numeric>
 #include <random>
 
+#include "kernels/int8_tables.hpp"
 #include "runtime/kv/page_pool.hpp"
 #include "runtime/model/sampling.hpp"
 #include "tests/support/kernel_targets.hpp"
@@ -187,10 +188,16 @@ tiny_shape shape_for(const std::string& architecture, gguf::tensor_type matrices
   return shape;
 }
 
-class every_target : public ::testing::TestWithParam<const char*> {
+class every_target : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    choice_ = test::choose_table_or_emulate(GetParam());
+    const std::string target = GetParam();
+    constexpr std::string_view suffix = "_int8";
+    if (target.ends_with(suffix)) {
+      choice_ = test::choose_int8_table_or_emulate(target.substr(0, target.size() - suffix.size()));
+    } else {
+      choice_ = test::choose_table_or_emulate(target);
+    }
     if (choice_.table == nullptr) GTEST_SKIP() << choice_.problem;
   }
   [[nodiscard]] const kernels::kernel_table& table() const { return *choice_.table; }
@@ -331,7 +338,9 @@ class twin_target : public every_target {};
 
 TEST_P(twin_target, gives_the_bits_of_the_other_target) {
   kernels::worker_team team(1);
-  const auto& other = *kernels::choose_table(table().one_chain ? "scalar" : "amx_emulated").table;
+  const bool by_integers = kernels::multiplies_integers(table());
+  const auto& twin = *kernels::choose_table(table().one_chain || by_integers ? "scalar" : "amx_emulated").table;
+  const auto& other = by_integers ? *kernels::int8_table_of(twin) : twin;
   std::mt19937 random(5);
   const auto tokens = random_tokens(random, 40);
   using enum gguf::tensor_type;
@@ -349,13 +358,28 @@ TEST_P(twin_target, gives_the_bits_of_the_other_target) {
   }
 }
 
+/// Those of this build; with a suffix: their tables for products of integers.
+std::vector<std::string> targets(std::initializer_list<const char*> wanted, const std::string& suffix = "") {
+  std::vector<std::string> names;
+  for (const char* target : test::targets_of_build(wanted)) names.push_back(target + suffix);
+  return names;
+}
+std::string name_of_target(const ::testing::TestParamInfo<std::string>& info) { return info.param; }
+
 INSTANTIATE_TEST_SUITE_P(targets, every_target,
-                         ::testing::ValuesIn(test::targets_of_build({"scalar", "neon", "avx2", "avx512", "avx512vnni",
-                                                                     "blas", "amx", "amx_emulated"})),
-                         [](const auto& name) { return name.param; });
+                         ::testing::ValuesIn(targets({"scalar", "neon", "avx2", "avx512", "avx512vnni", "blas", "amx",
+                                                      "amx_emulated"})),
+                         name_of_target);
+INSTANTIATE_TEST_SUITE_P(int8, every_target,
+                         ::testing::ValuesIn(targets({"scalar", "neon", "avx2", "avx512vnni", "amx_emulated"},
+                                                     "_int8")),
+                         name_of_target);
 INSTANTIATE_TEST_SUITE_P(targets, twin_target,
-                         ::testing::ValuesIn(test::targets_of_build({"neon", "avx2", "avx512", "avx512vnni", "amx"})),
-                         [](const auto& name) { return name.param; });
+                         ::testing::ValuesIn(targets({"neon", "avx2", "avx512", "avx512vnni", "amx"})), name_of_target);
+INSTANTIATE_TEST_SUITE_P(int8, twin_target,
+                         ::testing::ValuesIn(targets({"neon", "avx2", "avx512", "avx512vnni", "amx_emulated"},
+                                                     "_int8")),
+                         name_of_target);
 
 class transformer_test : public ::testing::Test {
  protected:

@@ -229,6 +229,45 @@ test("tools for accessibility find nothing serious, in light and in dark", {skip
     }
 });
 
+// Which words of which colour a page shows on which background depends on the model; so all of them are looked at.
+test("code can be read in every colour, on every background", {skip: absent}, async () => {
+    const page = await open(server.url);
+    const worst = await page.evaluate(() => {
+        const bytes = (colour) => {
+            const context = Object.assign(document.createElement("canvas"), {width: 1, height: 1}).getContext("2d");
+            context.fillStyle = colour;
+            context.fillRect(0, 0, 1, 1);
+            return [...context.getImageData(0, 0, 1, 1).data];
+        };
+        const hex = (colour) => [1, 3, 5, 7].map((i) => (colour.length > i ? parseInt(colour.slice(i, i + 2), 16) : 255));
+        const over = (below, colour) => below.map((b, i) => b + (hex(colour)[i] - b) * hex(colour)[3] / 255);
+        const light = (colour) => colour.map((c) => c / 255).map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
+            .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+        const contrast = (a, b) => (Math.max(light(a), light(b)) + 0.05) / (Math.min(light(a), light(b)) + 0.05);
+        const found = [];
+        for (const theme of ["light", "dark"]) {
+            document.documentElement.dataset.theme = theme;
+            const style = getComputedStyle(document.documentElement);
+            const all = (prefix) => ["model", "lookup", "prediction", "draft", "program", "copy", "grammar",
+                "keyword", "string", "number", "comment", "name"].map((n) => `--${prefix}-${n}`).filter((n) => style.getPropertyValue(n) !== "");
+            const value = (name) => style.getPropertyValue(name).trim();
+            const sheet = bytes(value("--sheet")).slice(0, 3);
+            const sheets = [sheet, over(sheet, value("--line-active"))];
+            for (const text of [...all("code"), "--text"]) {
+                for (const wash of all("wash")) {
+                    for (const below of sheets) {
+                        const c = contrast(hex(value(text)).slice(0, 3), over(below, value(wash)));
+                        if (c < 4.5) found.push(`${theme}: ${text} on ${wash}: ${c.toFixed(2)}`);
+                    }
+                }
+            }
+        }
+        return found;
+    });
+    assert.deepEqual(worst, []);
+    await page.close();
+});
+
 test("the page is small, compressed, cached, and under a strict policy", {skip: absent}, async () => {
     const page = await fetch(server.url);
     assert.match(page.headers.get("content-type"), /^text\/html/);

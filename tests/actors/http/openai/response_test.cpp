@@ -372,6 +372,8 @@ TEST(model_responses, list_and_show) {
             "{\"object\":\"list\",\"data\":[" + one +
                 R"(],"models":[{"name":"edit-1","model":"edit-1","type":"model","capabilities":["completion"],)"
                 R"("details":{"format":"gguf"}}]})");
+  card.numerics = "int8 products and f16 keys and values";
+  EXPECT_THAT(model_body(card), HasSubstr(R"("n_vocab":300,"numerics":"int8 products and f16 keys and values"})"));
   EXPECT_EQ(model_list_body({}), R"({"object":"list","data":[],"models":[]})");
 }
 
