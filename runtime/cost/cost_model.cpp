@@ -8,6 +8,8 @@ namespace {
 
 // A pass's time is off by about this much of itself from one time to the next.
 constexpr double noise_ratio = 0.05;
+// And by what whole microseconds cannot say: passes of no time at all (a clock that stands still) must not be certain.
+constexpr double resolution_us = 1;
 // Before anything is seen: how far the laws may be from zero and the bends from the line, in units of the first pass.
 constexpr double law_spread = 100;
 constexpr double bend_spread = 0.25;
@@ -82,7 +84,7 @@ void cost_model::observe(const work_size& size, microseconds took) {
   ++observed_count_;
 
   vector px{};
-  const double noise = noise_ratio * std::max(measured, predicted) / scale_;
+  const double noise = std::max(noise_ratio * std::max(measured, predicted), resolution_us) / scale_;
   double variance = noise * noise;
   double error = measured;
   for (std::size_t i = 0; i < parameters_count; ++i) {

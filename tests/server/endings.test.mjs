@@ -78,7 +78,10 @@ test("a port file that cannot be written is an error", async () => {
     assert.match(server.lines.join(""), /--port-file \S+absent\/port: cannot be written: No such file or directory/);
 });
 
-test("too little memory is an error and an end", async () => {
+// The address sanitizer reserves terabytes of addresses: under it no limit can be set.
+const canLimit = spawnSync("sh", ["-c", 'ulimit -v 8388608; exec "$0" --version', program]).status === 0;
+
+test("too little memory is an error and an end", {skip: !canLimit}, async () => {
     for (const mebibytes of [80, 150, 200]) {
         const child = spawnSync("sh", ["-c", `ulimit -v ${mebibytes * 1024}; exec "$0" "$@"`, program, "serve", ...flags],
             {encoding: "utf8", timeout: 30000});

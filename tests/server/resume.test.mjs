@@ -21,6 +21,7 @@ before(async () => {
     }
     // Each on a server of its own, which is killed when a third has come.
     await first.kill();
+    let cut = 0;
     for (const [name, [path, body]] of Object.entries(requests)) {
         const victim = await Server.start();
         const enough = Math.max(2, Math.floor(expected[name].length / 3));
@@ -32,9 +33,11 @@ before(async () => {
             return false;
         });
         await victim.kill();
+        // A slow reader of a fast server has the whole answer before the blow: then its connection fails there.
+        if (sum(begun[name]).isDone) begun[name] = begun[name].slice(0, enough);
+        else cut += 1;
     }
-    const cut = Object.values(begun).filter((events) => !sum(events).isDone);
-    assert.ok(cut.length * 2 > Object.keys(requests).length, `${cut.length} streams were cut`);
+    assert.ok(cut * 2 > Object.keys(requests).length, `${cut} streams were cut`);
     server = await Server.start("--draft", draftModel);
 });
 after(() => server?.kill());

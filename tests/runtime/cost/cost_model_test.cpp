@@ -39,6 +39,18 @@ TEST(cost_model, is_blank_and_low_before_it_saw_anything) {
   EXPECT_EQ(m.predict({100, 100000}).count(), 0);
 }
 
+TEST(cost_model, predicts_no_time_from_passes_of_no_time) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    std::mt19937_64 chance(seed);
+    cost_model m;
+    for (int i = 0; i < 1000; ++i) {
+      const work_size s = random_size(chance);
+      m.observe(s, microseconds{0});
+      ASSERT_EQ(m.predict(s).count(), 0) << "seed " << seed << ", pass " << i;
+    }
+  }
+}
+
 TEST(cost_model, learns_a_linear_law_within_five_percent) {
   std::mt19937_64 chance(1);
   cost_model m;
