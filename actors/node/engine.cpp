@@ -10,6 +10,7 @@
 
 #include "actors/node/cache_events.hpp"
 #include "actors/node/cost_cache.hpp"
+#include "actors/node/memory_plan.hpp"
 #include "actors/node/pool_rules.hpp"
 #include "actors/node/supervisor.hpp"
 #include "actors/pool/header_server.hpp"
@@ -80,6 +81,7 @@ result<std::unique_ptr<engine>> engine::create(engine_options options) {
   std::unique_ptr<engine> e(new engine(std::move(options)));
   REDLINE_TRY(e->open_files());
   REDLINE_TRY(e->choose_tables());
+  REDLINE_TRY(e->plan_memory());
   e->control_ = e->fabric_.make_link(control_worker);
   e->io_ = e->make_worker(topology::io_worker);
   e->io_->core->complain_of_handlers_over(io_handler_max);
@@ -129,6 +131,23 @@ result<void> engine::choose_tables() {
     draft_table_ = asked ? *asked : usual;
   }
   return {};
+}
+
+result<void> engine::plan_memory() const {
+  memory_plan plan{.limit_bytes = kernels::read_machine_memory().limit_bytes()};
+  const auto add = [&](const gguf::gguf_file& file, const model::model_config& config, std::uint32_t pages) {
+    plan.weights_bytes += file.size_bytes();
+    plan.kv_bytes += pages * model::page_bytes(config, options_.kv);
+  };
+  if (options_.roles.target && target_file_) {
+    add(*target_file_, target_config_, options_.scheduling.limits.pages_count);
+  }
+  if (options_.roles.draft && draft_file_) {
+    add(*draft_file_, draft_config_, pages_for_model(draft_config_, options_.scheduling.limits.running_max));
+  }
+  if (plan.weights_bytes == 0) return {};
+  log_line(log_level::info, "engine", "memory: " + plan.describe());
+  return plan.check(target_file_ ? options_.target_path : options_.draft_path);
 }
 
 std::unique_ptr<engine::hosted_worker> engine::make_worker(std::uint16_t number) {

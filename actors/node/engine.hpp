@@ -159,6 +159,7 @@ class engine {
   explicit engine(engine_options options);
   result<void> open_files();
   result<void> choose_tables();
+  result<void> plan_memory() const;
   std::unique_ptr<hosted_worker> make_worker(std::uint16_t number);
   void clamp_context();
   void add_pool();
