@@ -51,6 +51,21 @@ export async function readStream(url, path, body, lastId = undefined, stop = () 
     }
     return events;
 }
+
+/**
+ * The first `count` events of a stream and what else came before its server, killed then, was gone. A fast server has
+ * sent the whole answer by then: it is cut after `count`, as a connection that fails there cuts it, and isCut is false.
+ */
+export async function readUntilKilled(server, path, body, count) {
+    let struck = false;
+    const events = await readStream(server.url, path, body, undefined, (had) => {
+        if (had.length >= count && !struck) struck = server.child.kill("SIGKILL");
+        return false;
+    });
+    const isCut = !sum(events).isDone;
+    return {events: isCut ? events : events.slice(0, count), isCut};
+}
+
 export const lastId = (events) => events.filter((e) => e.id !== undefined).at(-1)?.id;
 
 /** What a stream says, without where it is cut into events. */
