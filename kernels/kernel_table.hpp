@@ -145,6 +145,10 @@ struct kernel_table {
   void (*layer_norm)(const float* x, const float* weight, const float* bias, float epsilon, std::size_t n, float* out);
   /// x[i] += y[i].
   void (*add)(float* x, const float* y, std::size_t n);
+  /// x[i] = scale * y[i] + x[i], rounded once.
+  void (*add_scaled)(float* x, float scale, const float* y, std::size_t n);
+  /// x[i] = e^x[i] / sum over j of e^x[j].
+  void (*softmax)(float* x, std::size_t n);
   /// gate[i] = silu(gate[i]) * up[i].
   void (*silu_multiply)(float* gate, const float* up, std::size_t n);
   /// gate[i] = gelu(gate[i]) * up[i], gelu by its tanh form; without `up` (nullptr) gelu alone.

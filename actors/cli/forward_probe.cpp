@@ -98,7 +98,9 @@ void forward_probe::count_work(forward_cell& c) const {
   const double rows = c.rows;
   const double heads_width = 1.0 * m.head_dim * m.heads;
   const double kv_width = 1.0 * m.head_dim * m.kv_heads;
-  const double layer = 1.0 * m.width * (2 * heads_width + 2 * kv_width + 3.0 * m.feed_forward);
+  const double hidden =
+      m.experts == 0 ? m.feed_forward : 1.0 * m.experts_used * m.expert_feed_forward + m.shared_feed_forward;
+  const double layer = 1.0 * m.width * (2 * heads_width + 2 * kv_width + 3.0 * hidden + m.experts);
   const double logits_rows = how_.last_only ? 1 : rows;
   const double seen = rows * c.context + rows * (rows + 1) / 2;  // keys over all rows
   const auto kv_bytes_per_token = static_cast<double>(model::page_bytes(m, how_.kv) / kv::page_tokens);

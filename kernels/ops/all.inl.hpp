@@ -44,6 +44,8 @@ constexpr kernel_table make_table(std::string_view name) {
           .rms_norm = rms_norm,
           .layer_norm = layer_norm,
           .add = add_to,
+          .add_scaled = add_scaled,
+          .softmax = softmax,
           .silu_multiply = silu_multiply,
           .gelu_multiply = gelu_multiply,
           .rotate = rotate,

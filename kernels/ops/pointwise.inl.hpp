@@ -40,6 +40,25 @@ void add_to(float* x, const float* y, std::size_t n) {
   });
 }
 
+void add_scaled(float* x, float scale, const float* y, std::size_t n) {
+  const f32x16 s = broadcast(scale);
+  for_chunks(n, [&](std::size_t i, std::size_t lanes) {
+    store_some(x + i, fma(s, load_some(y + i, lanes), load_some(x + i, lanes)), lanes);
+  });
+}
+
+void softmax(float* x, std::size_t n) {
+  float most = x[0];
+  for (std::size_t i = 1; i < n; ++i) most = x[i] > most ? x[i] : most;
+  f32x16 total = zero();
+  for_chunks(n, [&](std::size_t i, std::size_t lanes) {
+    store_some(x + i, exponential(sub(load_some(x + i, lanes), broadcast(most))), lanes);
+    total = add(total, load_some(x + i, lanes));  // lanes after the end are zero
+  });
+  const f32x16 all = broadcast(sum(total));
+  for_chunks(n, [&](std::size_t i, std::size_t lanes) { store_some(x + i, div(load_some(x + i, lanes), all), lanes); });
+}
+
 void silu_multiply(float* gate, const float* up, std::size_t n) {
   for_chunks(n, [&](std::size_t i, std::size_t lanes) {
     const f32x16 g = load_some(gate + i, lanes);

@@ -69,6 +69,43 @@ class tensor_mover {
     return move(ours, theirs, {length}, weight_type::f32, kind);
   }
 
+  /// A matrix of each expert, `theirs_before`0`theirs_after` and so on, as one tensor.
+  result<void> experts(const std::string& ours, const std::string& theirs_before, const std::string& theirs_after,
+                       std::uint64_t rows, std::uint64_t columns) {
+    const std::uint64_t shape[] = {rows, columns};
+    std::vector<row_source> sources;
+    std::vector<model_folder::place> places;
+    for (std::uint32_t e = 0; e < shape_.experts; ++e) {
+      const std::string theirs = theirs_before + std::to_string(e) + theirs_after;
+      REDLINE_TRY_ASSIGN(const model_folder::place from, find(theirs, shape));
+      REDLINE_TRY_ASSIGN(const weight_type stored, stored_type(from, theirs));
+      sources.push_back(stored_rows(stored, from.tensor->bytes.data(), columns));
+      places.push_back(from);
+    }
+    const weight_type wanted = type_for(type_, {ours, columns, shape_.layers, shape_.tied_head});
+    const std::uint64_t dimensions[] = {columns, rows, shape_.experts}, all = rows * shape_.experts;
+    const auto row_of = [sources = std::move(sources), rows](std::uint64_t row, float* out) {
+      sources[row / rows](row % rows, out);
+    };
+    to_.add_tensor(ours, to_tensor_type(wanted), dimensions, all * kernels::row_bytes(wanted, columns),
+                   followed_by(stream_rows(team_, wanted, all, columns, row_of), [places = std::move(places)] {
+                     for (const model_folder::place& from : places) from.file->drop_from_memory(*from.tensor);
+                   }));
+    return {};
+  }
+
+  /// A matrix of one row, as a vector.
+  result<void> row(const std::string& ours, const std::string& theirs, std::uint64_t columns) {
+    const std::uint64_t shape[] = {1, columns};
+    REDLINE_TRY_ASSIGN(const model_folder::place from, find(theirs, shape));
+    REDLINE_TRY_ASSIGN(const weight_type stored, stored_type(from, theirs));
+    const std::uint64_t dimensions[] = {columns};
+    to_.add_tensor(
+        ours, gguf::tensor_type::f32, dimensions, columns * sizeof(float),
+        stream_rows(team_, weight_type::f32, 1, columns, stored_rows(stored, from.tensor->bytes.data(), columns)));
+    return {};
+  }
+
   [[nodiscard]] bool has(const std::string& theirs) const { return from_.tensors().contains(theirs); }
 
   [[nodiscard]] result<void> check_all_used() const {
@@ -87,14 +124,9 @@ class tensor_mover {
   result<void> move(const std::string& ours, const std::string& theirs, std::vector<std::uint64_t> shape,
                     weight_type wanted, row_kind kind) {
     REDLINE_TRY_ASSIGN(const model_folder::place from, find(theirs, shape));
-    const auto stored = weight_type_of(from.tensor->type);
-    if (!stored) {
-      return failure{errc::unsupported_format, from.file->path() + ": " + quote_bytes(theirs) +
-                                                   ".dtype: expected F32, F16 or BF16, found " +
-                                                   std::string(from.tensor->type)};
-    }
+    REDLINE_TRY_ASSIGN(const weight_type stored, stored_type(from, theirs));
     const std::uint64_t rows = shape[0], columns = shape.size() == 2 ? shape[1] : 1;
-    row_source source = stored_rows(*stored, from.tensor->bytes.data(), columns);
+    row_source source = stored_rows(stored, from.tensor->bytes.data(), columns);
     if (kind == row_kind::rotated && shape_.architecture == "llama") {
       source = with_adjacent_pairs(std::move(source), shape_.head_dim);
     }
@@ -104,6 +136,13 @@ class tensor_mover {
                    followed_by(stream_rows(team_, wanted, rows, columns, std::move(source)),
                                [from] { from.file->drop_from_memory(*from.tensor); }));
     return {};
+  }
+
+  static result<weight_type> stored_type(const model_folder::place& from, const std::string& theirs) {
+    if (const auto stored = weight_type_of(from.tensor->type)) return *stored;
+    return failure{errc::unsupported_format, from.file->path() + ": " + quote_bytes(theirs) +
+                                                 ".dtype: expected F32, F16 or BF16, found " +
+                                                 std::string(from.tensor->type)};
   }
 
   result<model_folder::place> find(const std::string& theirs, std::span<const std::uint64_t> shape) {
@@ -152,6 +191,28 @@ result<void> move_gated_feed_forward(const gguf::decoder_shape& s, const std::st
   return mover.matrix(ours + "ffn_down.weight", theirs + "mlp.down_proj.weight", s.width, s.feed_forward);
 }
 
+/// Mixtral's names, or those of Qwen's mixtures.
+result<void> move_mixture(const gguf::decoder_shape& s, const std::string& ours, const std::string& theirs,
+                          tensor_mover& mover) {
+  const bool mixtral = s.architecture == "llama";
+  const std::string mlp = theirs + (mixtral ? "block_sparse_moe." : "mlp.");
+  const auto of_experts = [&](const char* name, const char* of_mixtral, const char* of_qwen, std::uint64_t rows,
+                              std::uint64_t columns) {
+    return mover.experts(ours + name, mlp + "experts.", mixtral ? of_mixtral : of_qwen, rows, columns);
+  };
+  const std::uint64_t hidden = s.expert_feed_forward, shared = s.shared_feed_forward;
+  REDLINE_TRY(mover.matrix(ours + "ffn_gate_inp.weight", mlp + "gate.weight", s.experts, s.width));
+  REDLINE_TRY(of_experts("ffn_gate_exps.weight", ".w1.weight", ".gate_proj.weight", hidden, s.width));
+  REDLINE_TRY(of_experts("ffn_up_exps.weight", ".w3.weight", ".up_proj.weight", hidden, s.width));
+  REDLINE_TRY(of_experts("ffn_down_exps.weight", ".w2.weight", ".down_proj.weight", s.width, hidden));
+  if (shared == 0) return {};
+  REDLINE_TRY(mover.row(ours + "ffn_gate_inp_shexp.weight", mlp + "shared_expert_gate.weight", s.width));
+  const std::string expert = mlp + "shared_expert.";
+  REDLINE_TRY(mover.matrix(ours + "ffn_gate_shexp.weight", expert + "gate_proj.weight", shared, s.width));
+  REDLINE_TRY(mover.matrix(ours + "ffn_up_shexp.weight", expert + "up_proj.weight", shared, s.width));
+  return mover.matrix(ours + "ffn_down_shexp.weight", expert + "down_proj.weight", s.width, shared);
+}
+
 result<void> move_layer(const gguf::decoder_shape& s, std::uint32_t index, bool biases, tensor_mover& mover) {
   const std::string ours = "blk." + std::to_string(index) + ".";
   const std::string theirs = "model.layers." + std::to_string(index) + ".";
@@ -167,11 +228,12 @@ result<void> move_layer(const gguf::decoder_shape& s, std::uint32_t index, bool 
     REDLINE_TRY(mover.vector(ours + "attn_k.bias", theirs + "self_attn.k_proj.bias", kv, rotated));
     REDLINE_TRY(mover.vector(ours + "attn_v.bias", theirs + "self_attn.v_proj.bias", kv));
   }
-  if (s.architecture == "qwen3") {
+  if (s.has_head_norms()) {
     REDLINE_TRY(mover.vector(ours + "attn_q_norm.weight", theirs + "self_attn.q_norm.weight", s.head_dim));
     REDLINE_TRY(mover.vector(ours + "attn_k_norm.weight", theirs + "self_attn.k_norm.weight", s.head_dim));
   }
   REDLINE_TRY(move_norm(s, ours + "ffn_norm", theirs + "post_attention_layernorm", mover));
+  if (s.experts != 0) return move_mixture(s, ours, theirs, mover);
   if (s.architecture != "starcoder2") return move_gated_feed_forward(s, ours, theirs, mover);
   REDLINE_TRY(mover.vector(ours + "attn_output.bias", theirs + "self_attn.o_proj.bias", s.width));
   return move_plain_feed_forward(s, ours, theirs, mover);
@@ -181,8 +243,7 @@ result<void> move_tensors(const gguf::decoder_shape& s, tensor_mover& mover) {
   REDLINE_TRY(mover.matrix("token_embd.weight", "model.embed_tokens.weight", s.vocabulary, s.width));
   REDLINE_TRY(move_norm(s, "output_norm", "model.norm", mover));
   if (!s.tied_head) REDLINE_TRY(mover.matrix("output.weight", "lm_head.weight", s.vocabulary, s.width));
-  const bool biases =
-      s.architecture == "qwen2" || s.architecture == "starcoder2" || mover.has("model.layers.0.self_attn.q_proj.bias");
+  const bool biases = s.has_qkv_biases() || mover.has("model.layers.0.self_attn.q_proj.bias");
   for (std::uint32_t layer = 0; layer < s.layers; ++layer) REDLINE_TRY(move_layer(s, layer, biases, mover));
   return mover.check_all_used();
 }

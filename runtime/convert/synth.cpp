@@ -20,8 +20,15 @@ constexpr auto shapes = std::to_array<synth_shape>({
     {{"qwen2", 28, 1536, 12, 2, 128, 8960, 151936, 32768, 1e6F, 1e-6F, true}, "qwen2-1.5b"},
     {{"qwen2", 28, 3584, 28, 4, 128, 18944, 152064, 32768, 1e6F, 1e-6F, false}, "qwen2-7b"},
     {{"llama", 16, 2048, 32, 8, 64, 8192, 128256, 131072, 5e5F, 1e-5F, true}, "llama-1b"},
+    {{"qwen3moe", 48, 2048, 32, 4, 128, 6144, 151936, 262144, 1e7F, 1e-6F, false, 128, 8, 768}, "qwen3-coder-30b-a3b"},
+    {{"qwen2moe", 24, 2048, 16, 16, 128, 5632, 151936, 32768, 1e6F, 1e-6F, false, 60, 4, 1408, 5632},
+     "qwen1.5-moe-a2.7b"},
+    {{"llama", 32, 4096, 32, 8, 128, 14336, 32000, 32768, 1e6F, 1e-5F, false, 8, 2, 14336}, "mixtral-8x7b"},
     {{"qwen2", 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, true}, "tiny"},
     {{"llama", 2, 256, 8, 2, 32, 768, 512, 2048, 1e4F, 1e-5F, false}, "tiny-llama"},
+    {{"qwen3moe", 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, true, 8, 2, 256}, "tiny-qwen3moe"},
+    {{"qwen2moe", 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, false, 8, 2, 256, 512}, "tiny-qwen2moe"},
+    {{"llama", 2, 256, 8, 2, 32, 512, 512, 2048, 1e4F, 1e-5F, false, 8, 2, 512}, "tiny-mixtral"},
 });
 
 /// Nearly normal with variance 1: four bytes' sum has 4 * (256^2 - 1) / 12 and the mean 510.
@@ -77,17 +84,42 @@ class model_writer {
 
   /// gain 1 keeps the size of what goes in.
   void matrix(const std::string& name, std::uint64_t rows, std::uint64_t columns, float gain) {
+    matrices(name, 1, rows, columns, gain);
+  }
+
+  /// A tensor of `count` matrices; of one, where that is all.
+  void matrices(const std::string& name, std::uint64_t count, std::uint64_t rows, std::uint64_t columns, float gain) {
     const weight_type type = type_for(o_.type, {name, columns, s_.layers, s_.tied_head});
-    const std::uint64_t dimensions[] = {columns, rows};
+    const std::vector<std::uint64_t> dimensions =
+        count == 1 ? std::vector{columns, rows} : std::vector{columns, rows, count};
     const float spread = gain / std::sqrt(static_cast<float>(columns));
-    out_.add_tensor(name, to_tensor_type(type), dimensions, rows * kernels::row_bytes(type, columns),
-                    stream_rows(team_, type, rows, columns, noise(o_.seed, name, columns, {0, spread})));
+    out_.add_tensor(name, to_tensor_type(type), dimensions, count * rows * kernels::row_bytes(type, columns),
+                    stream_rows(team_, type, count * rows, columns, noise(o_.seed, name, columns, {0, spread})));
   }
 
   void vector(const std::string& name, std::uint64_t length, distribution d) {
     const std::uint64_t dimensions[] = {length};
     out_.add_tensor(name, gguf::tensor_type::f32, dimensions, length * sizeof(float),
                     stream_rows(team_, weight_type::f32, 1, length, noise(o_.seed, name, length, d)));
+  }
+
+  void add_feed_forward(const std::string& b, float down_gain) {
+    if (s_.experts == 0) {
+      matrix(b + "gate.weight", s_.feed_forward, s_.width, 1);
+      matrix(b + "up.weight", s_.feed_forward, s_.width, 1);
+      return matrix(b + "down.weight", s_.width, s_.feed_forward, down_gain);
+    }
+    matrix(b + "gate_inp.weight", s_.experts, s_.width, 1);
+    matrices(b + "gate_exps.weight", s_.experts, s_.expert_feed_forward, s_.width, 1);
+    matrices(b + "up_exps.weight", s_.experts, s_.expert_feed_forward, s_.width, 1);
+    // Shares that sum to one make a mixture's sum smaller than one expert's, by about their number's root.
+    const float of_many = std::sqrt(static_cast<float>(s_.experts_used));
+    matrices(b + "down_exps.weight", s_.experts, s_.width, s_.expert_feed_forward, down_gain * of_many);
+    if (s_.shared_feed_forward == 0) return;
+    vector(b + "gate_inp_shexp.weight", s_.width, {0, 1 / std::sqrt(static_cast<float>(s_.width))});
+    matrix(b + "gate_shexp.weight", s_.shared_feed_forward, s_.width, 1);
+    matrix(b + "up_shexp.weight", s_.shared_feed_forward, s_.width, 1);
+    matrix(b + "down_shexp.weight", s_.width, s_.shared_feed_forward, down_gain);
   }
 
   void add_tensors() {
@@ -103,15 +135,17 @@ class model_writer {
       matrix(b + "attn_k.weight", kv, s_.width, 1.5F);
       matrix(b + "attn_v.weight", kv, s_.width, 1);
       matrix(b + "attn_output.weight", s_.width, q, 2 * residual_gain);  // averaging over positions makes values small
-      if (s_.architecture == "qwen2") {
+      if (s_.has_qkv_biases()) {
         vector(b + "attn_q.bias", q, {0, 0.2F});
         vector(b + "attn_k.bias", kv, {0, 0.2F});
         vector(b + "attn_v.bias", kv, {0, 0.2F});
       }
+      if (s_.has_head_norms()) {
+        vector(b + "attn_q_norm.weight", s_.head_dim, norm);
+        vector(b + "attn_k_norm.weight", s_.head_dim, norm);
+      }
       vector(b + "ffn_norm.weight", s_.width, norm);
-      matrix(b + "ffn_gate.weight", s_.feed_forward, s_.width, 1);
-      matrix(b + "ffn_up.weight", s_.feed_forward, s_.width, 1);
-      matrix(b + "ffn_down.weight", s_.width, s_.feed_forward, 2 * residual_gain);  // the gate halves
+      add_feed_forward(b + "ffn_", 2 * residual_gain);  // the gate halves
     }
     vector("output_norm.weight", s_.width, norm);
     if (!s_.tied_head) matrix("output.weight", s_.vocabulary, s_.width, 3);

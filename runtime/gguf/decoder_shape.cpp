@@ -1,5 +1,6 @@
 #include "runtime/gguf/decoder_shape.hpp"
 
+#include <algorithm>
 #include <string>
 
 namespace redline::gguf {
@@ -11,6 +12,7 @@ constexpr std::uint32_t width_max = 1U << 20;
 constexpr std::uint32_t context_max = 0x7fffffff;
 constexpr std::uint32_t layers_max = 4096;
 constexpr std::uint32_t head_dim_max = 256;
+constexpr std::uint32_t experts_max = 1024;
 
 }  // namespace
 
@@ -39,6 +41,19 @@ result<void> check(const decoder_shape& s) {
       return refuse("expected rows of at most " + std::to_string(width_max) + ", found " + std::to_string(n));
     }
   }
+  const bool needs_experts = s.architecture == "qwen2moe" || s.architecture == "qwen3moe";
+  if (s.experts > experts_max || (needs_experts && s.experts == 0)) {
+    return refuse("expected 1 to " + std::to_string(experts_max) + " experts, found " + std::to_string(s.experts));
+  }
+  if (s.experts != 0 && (s.experts_used == 0 || s.experts_used > s.experts)) {
+    return refuse("expected rows to use 1 to " + std::to_string(s.experts) + " experts, found " +
+                  std::to_string(s.experts_used));
+  }
+  const bool lacks_width = s.experts != 0 && s.expert_feed_forward == 0;
+  if (lacks_width || std::max(s.expert_feed_forward, s.shared_feed_forward) > width_max) {
+    return refuse("expected experts of a width from 1 to " + std::to_string(width_max) + ", found " +
+                  std::to_string(lacks_width ? 0 : std::max(s.expert_feed_forward, s.shared_feed_forward)));
+  }
   if (s.layers > layers_max) {
     return refuse("expected at most " + std::to_string(layers_max) + " layers, found " + std::to_string(s.layers));
   }
@@ -52,6 +67,14 @@ void put_shape(const decoder_shape& s, gguf_writer& to) {
   to.put_u32(prefix + "context_length", s.context);
   to.put_u32(prefix + "embedding_length", s.width);
   to.put_u32(prefix + "feed_forward_length", s.feed_forward);
+  if (s.experts != 0) {
+    to.put_u32(prefix + "expert_count", s.experts);
+    to.put_u32(prefix + "expert_used_count", s.experts_used);
+    to.put_u32(prefix + "expert_feed_forward_length", s.expert_feed_forward);
+    if (s.shared_feed_forward != 0) {
+      to.put_u32(prefix + "expert_shared_feed_forward_length", s.shared_feed_forward);
+    }
+  }
   to.put_u32(prefix + "attention.head_count", s.heads);
   to.put_u32(prefix + "attention.head_count_kv", s.kv_heads);
   to.put_u32(prefix + "attention.key_length", s.head_dim);

@@ -22,7 +22,16 @@ struct decoder_shape {
   float rope_base = 0;
   float norm_epsilon = 0;
   bool tied_head = true;
+  // A mixture of experts, where `experts` is not 0; feed_forward is then what a dense layer would have.
+  std::uint32_t experts = 0;
+  std::uint32_t experts_used = 0;
+  std::uint32_t expert_feed_forward = 0;
+  std::uint32_t shared_feed_forward = 0;  // of the expert that all rows go to; 0: none
 
+  [[nodiscard]] bool has_head_norms() const { return architecture == "qwen3" || architecture == "qwen3moe"; }
+  [[nodiscard]] bool has_qkv_biases() const {
+    return architecture == "qwen2" || architecture == "qwen2moe" || architecture == "starcoder2";
+  }
   [[nodiscard]] bool has_layer_norms() const { return architecture == "starcoder2"; }
 };
 

@@ -17,6 +17,9 @@ struct architecture {
   std::string_view epsilon = "rms_norm_eps";
   std::string_view activation = "silu";
   bool tied_unless_denied = false;
+  // Of mixtures of experts: the key of their number, and whether the weights of a token's experts sum to one.
+  std::string_view experts = {};
+  bool normalises_experts = false;
 };
 constexpr auto architectures = std::to_array<architecture>({
     {"LlamaForCausalLM", "llama", true},
@@ -24,6 +27,17 @@ constexpr auto architectures = std::to_array<architecture>({
     {"Qwen2ForCausalLM", "qwen2", false},
     {"Qwen3ForCausalLM", "qwen3", false},
     {"GemmaForCausalLM", "gemma", false, "rms_norm_eps", "gelu_pytorch_tanh", true},
+    {.theirs = "MixtralForCausalLM",
+     .ours = "llama",
+     .window_unless_denied = true,
+     .experts = "num_local_experts",
+     .normalises_experts = true},
+    {.theirs = "Qwen2MoeForCausalLM", .ours = "qwen2moe", .window_unless_denied = false, .experts = "num_experts"},
+    {.theirs = "Qwen3MoeForCausalLM",
+     .ours = "qwen3moe",
+     .window_unless_denied = false,
+     .experts = "num_experts",
+     .normalises_experts = true},
     {"Starcoder2ForCausalLM", "starcoder2", true, "norm_epsilon", "gelu_pytorch_tanh", true},
 });
 
@@ -56,12 +70,39 @@ result<std::uint32_t> size_or(const json_object& config, std::string_view name, 
   return config.has(name) ? size_at(config, name) : otherwise;
 }
 
+/// Every layer is a mixture, as none of the known files is otherwise.
+result<void> read_experts(const json_object& config, const architecture& kind, gguf::decoder_shape& s) {
+  if (kind.experts.empty()) return {};
+  REDLINE_TRY_ASSIGN(s.experts, size_at(config, kind.experts));
+  REDLINE_TRY_ASSIGN(s.experts_used, size_at(config, "num_experts_per_tok"));
+  REDLINE_TRY_ASSIGN(s.expert_feed_forward, size_or(config, "moe_intermediate_size", s.feed_forward));
+  if (kind.ours == "qwen2moe") {
+    REDLINE_TRY_ASSIGN(s.shared_feed_forward, size_at(config, "shared_expert_intermediate_size"));
+  }
+  REDLINE_TRY_ASSIGN(const bool normalises, config.flag_or("norm_topk_prob", kind.normalises_experts));
+  if (normalises != kind.normalises_experts) {
+    return config.unsupported(
+        "norm_topk_prob",
+        std::string("expected ") + (kind.normalises_experts ? "true" : "false") + " in a " + std::string(kind.theirs));
+  }
+  if (config.has("decoder_sparse_step")) {
+    REDLINE_TRY_ASSIGN(const std::uint64_t step, config.whole("decoder_sparse_step", 0, size_max));
+    if (step != 1) return config.unsupported("decoder_sparse_step", "expected 1, found " + std::to_string(step));
+  }
+  if (config.has("mlp_only_layers")) {
+    REDLINE_TRY_ASSIGN(const json* layers, config.array("mlp_only_layers"));
+    if (!layers->empty()) return config.unsupported("mlp_only_layers", "expected none, found " + show_json(*layers));
+  }
+  return {};
+}
+
 result<void> read_sizes(const json_object& config, const architecture& kind, gguf::decoder_shape& s) {
   REDLINE_TRY_ASSIGN(s.layers, size_at(config, "num_hidden_layers"));
   REDLINE_TRY_ASSIGN(s.width, size_at(config, "hidden_size"));
   REDLINE_TRY_ASSIGN(s.heads, size_at(config, "num_attention_heads"));
   REDLINE_TRY_ASSIGN(s.kv_heads, size_or(config, "num_key_value_heads", s.heads));
   REDLINE_TRY_ASSIGN(s.feed_forward, size_at(config, "intermediate_size"));
+  REDLINE_TRY(read_experts(config, kind, s));
   REDLINE_TRY_ASSIGN(s.vocabulary, size_at(config, "vocab_size"));
   REDLINE_TRY_ASSIGN(s.context, size_at(config, "max_position_embeddings"));
   if (!config.has("head_dim") && s.width % s.heads != 0) {

@@ -28,8 +28,8 @@ struct model_config {
   std::optional<llama3_scaling> llama3;
 };
 
-/// Takes LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM, GemmaForCausalLM and
-/// Starcoder2ForCausalLM. A sliding window shorter than the context ends the context. Refuses, naming file and field,
+/// Takes LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM, GemmaForCausalLM,
+/// Starcoder2ForCausalLM, MixtralForCausalLM, Qwen2MoeForCausalLM and Qwen3MoeForCausalLM. A sliding window shorter than the context ends the context. Refuses, naming file and field,
 /// what is missing or no number of a decoder (file_malformed, invalid_argument) and what would change the arithmetic in
 /// a way that Redline does not follow (unsupported_format): other ways to scale positions, other activations, weights
 /// quantised already.

@@ -1,5 +1,6 @@
 #include "runtime/model/model_config.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -26,11 +27,29 @@ struct architecture {
   feed_forward_kind activation = feed_forward_kind::gated_silu;
   bool output_bias = false;
   bool scales_embedding = false;  // by the square root of the width
+  // Mixtures of experts.
+  bool may_have_experts = false;
+  bool needs_experts = false;
+  bool shares_expert = false;  // one that all rows go to, beside those that are chosen
+  bool normalises_experts = false;
 };
 constexpr architecture architectures[] = {
-    {.name = "llama", .layout = rope_layout::adjacent},
+    // With experts: Mixtral.
+    {.name = "llama", .layout = rope_layout::adjacent, .may_have_experts = true, .normalises_experts = true},
     {.name = "qwen2", .layout = rope_layout::half_split, .qkv_bias = true},
     {.name = "qwen3", .layout = rope_layout::half_split, .head_norms = true},
+    {.name = "qwen2moe",
+     .layout = rope_layout::half_split,
+     .qkv_bias = true,
+     .may_have_experts = true,
+     .needs_experts = true,
+     .shares_expert = true},
+    {.name = "qwen3moe",
+     .layout = rope_layout::half_split,
+     .head_norms = true,
+     .may_have_experts = true,
+     .needs_experts = true,
+     .normalises_experts = true},
     // GGUF files of gemma hold 1 + weight for its norms already.
     {.name = "gemma",
      .layout = rope_layout::half_split,
@@ -76,6 +95,13 @@ class reader {
     return static_cast<std::uint32_t>(n);
   }
 
+  /// A number, or a flag as 0 or 1.
+  [[nodiscard]] result<double> number_or_flag(std::string_view name) const {
+    const std::string full = key(name);
+    if (const auto flag = file_.get_bool(full)) return *flag ? 1.0 : 0.0;
+    return file_.get_float(full);
+  }
+
   /// A positive finite number.
   [[nodiscard]] result<float> positive(std::string_view name, std::optional<double> otherwise = std::nullopt) const {
     const std::string full = key(name);
@@ -98,13 +124,14 @@ constexpr std::uint64_t width_max = 1U << 20;
 constexpr std::uint64_t head_dim_max = 256;
 constexpr std::uint64_t context_max = std::numeric_limits<std::int32_t>::max();
 constexpr std::uint64_t vocabulary_max = 1U << 24;
+constexpr std::uint64_t experts_max = 1024;
 
 result<void> read_shape(const gguf::gguf_file& file, const reader& keys, model_config& c) {
   REDLINE_TRY_ASSIGN(c.layers, keys.count("block_count", layers_max));
   REDLINE_TRY_ASSIGN(c.width, keys.count("embedding_length", width_max));
   REDLINE_TRY_ASSIGN(c.heads, keys.count("attention.head_count", width_max));
   REDLINE_TRY_ASSIGN(c.kv_heads, keys.count("attention.head_count_kv", width_max, c.heads));
-  REDLINE_TRY_ASSIGN(c.feed_forward, keys.count("feed_forward_length", width_max));
+  REDLINE_TRY_ASSIGN(c.feed_forward, keys.count("feed_forward_length", width_max, c.expert_feed_forward));
   REDLINE_TRY_ASSIGN(c.context, keys.count("context_length", context_max));
   if (c.heads % c.kv_heads != 0) {
     return malformed(file, keys.key("attention.head_count_kv") + ": expected a divisor of " + std::to_string(c.heads) +
@@ -155,13 +182,62 @@ result<void> read_rope(const gguf::gguf_file& file, const reader& keys, model_co
   return {};
 }
 
+/// Refuses what other mixtures do and none of the known ones.
+result<void> refuse_other_mixtures(const gguf::gguf_file& file, const reader& keys, const architecture& kind) {
+  struct setting {
+    std::string_view name;
+    double wanted;
+  };
+  constexpr double softmax = 1;
+  const auto settings = std::to_array<setting>({{"expert_gating_func", softmax},
+                                                {"expert_weights_scale", 1},
+                                                {"expert_weights_norm", kind.normalises_experts ? 1.0 : 0.0},
+                                                {"expert_group_count", 1},
+                                                {"expert_group_used_count", 1},
+                                                {"leading_dense_block_count", 0},
+                                                {"interleave_moe_layer_step", 1},
+                                                {"moe_every_n_layers", 1}});
+  for (const setting& s : settings) {
+    if (file.find(keys.key(s.name)) == nullptr) continue;
+    REDLINE_TRY_ASSIGN(const double number, keys.number_or_flag(s.name));
+    if (number != s.wanted) {
+      return unsupported(
+          file, keys.key(s.name) + ": expected " + std::to_string(s.wanted) + ", found " + std::to_string(number));
+    }
+  }
+  return {};
+}
+
+/// The sizes of a mixture of experts; before the width of the dense feed-forward part, which a mixture need not have.
+result<void> read_experts(const gguf::gguf_file& file, const reader& keys, const architecture& kind, model_config& c) {
+  if (file.find(keys.key("expert_count")) != nullptr) {
+    REDLINE_TRY_ASSIGN(const std::uint64_t experts, file.get_unsigned(keys.key("expert_count")));
+    if (experts > experts_max || (experts == 0 && kind.needs_experts)) {
+      return malformed(file, keys.key("expert_count") + ": expected 1 to " + std::to_string(experts_max) + ", found " +
+                                 std::to_string(experts));
+    }
+    c.experts = static_cast<std::uint32_t>(experts);
+  } else if (kind.needs_experts) {
+    return malformed(file, "metadata '" + keys.key("expert_count") + "' is missing");
+  }
+  if (c.experts == 0) return {};
+  if (!kind.may_have_experts) {
+    return unsupported(
+        file, keys.key("expert_count") + ": expected a dense model, found " + std::to_string(c.experts) + " experts");
+  }
+  REDLINE_TRY_ASSIGN(c.experts_used, keys.count("expert_used_count", c.experts));
+  REDLINE_TRY_ASSIGN(const std::uint64_t dense, file.get_unsigned(keys.key("feed_forward_length"), 0));
+  const auto usual = static_cast<std::uint32_t>(std::min(dense, width_max));
+  REDLINE_TRY_ASSIGN(c.expert_feed_forward, keys.count("expert_feed_forward_length", width_max, usual));
+  if (kind.shares_expert) {
+    REDLINE_TRY_ASSIGN(c.shared_feed_forward, keys.count("expert_shared_feed_forward_length", width_max, usual));
+  }
+  c.normalises_experts = kind.normalises_experts;
+  return refuse_other_mixtures(file, keys, kind);
+}
+
 /// Refuses metadata that would change the arithmetic in an unsupported way.
 result<void> refuse_extras(const gguf::gguf_file& file, const reader& keys, const model_config& c) {
-  REDLINE_TRY_ASSIGN(const std::uint64_t experts, file.get_unsigned(keys.key("expert_count"), 0));
-  if (experts > 0) {
-    return unsupported(
-        file, keys.key("expert_count") + ": expected a dense model, found " + std::to_string(experts) + " experts");
-  }
   REDLINE_TRY_ASSIGN(const std::uint64_t window, file.get_unsigned(keys.key("attention.sliding_window"), 0));
   if (window > 0 && window < c.context) {
     return unsupported(file, keys.key("attention.sliding_window") + ": expected full attention, found a window of " +
@@ -210,6 +286,7 @@ result<model_config> read_config(const gguf::gguf_file& file) {
     c.name = name;
   }
   const reader keys(file, c.architecture);
+  REDLINE_TRY(read_experts(file, keys, *kind, c));
   REDLINE_TRY(read_shape(file, keys, c));
   REDLINE_TRY(read_rope(file, keys, c));
   REDLINE_TRY(refuse_extras(file, keys, c));

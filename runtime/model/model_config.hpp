@@ -40,6 +40,12 @@ struct model_config {
   feed_forward_kind activation = feed_forward_kind::gated_silu;
   bool output_bias = false;  // the attention's output, up and down projections have biases
   float embedding_scale = 1;
+  // A mixture of experts in every layer, where `experts` is not 0.
+  std::uint32_t experts = 0;
+  std::uint32_t experts_used = 0;         // that a row goes to
+  std::uint32_t expert_feed_forward = 0;  // hidden width of each
+  std::uint32_t shared_feed_forward = 0;  // of the expert that all rows go to; 0: there is none
+  bool normalises_experts = false;        // the weights of a row's experts sum to one
 };
 
 /// Reads and checks the metadata of a known architecture. A failure names the key that is missing, wrong or

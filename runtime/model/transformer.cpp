@@ -1,26 +1,23 @@
 #include "runtime/model/transformer.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <cmath>
 #include <limits>
 #include <new>
 #include <vector>
 
-#include "kernels/int8_tables.hpp"
 #include "kernels/machine/memory.hpp"
+#include "runtime/model/feed_forward.hpp"
 #include "runtime/model/kv_moves.hpp"
 #include "runtime/model/rope_cache.hpp"
+#include "runtime/model/row_products.hpp"
 #include "runtime/model/weights.hpp"
 
 namespace redline::model {
 namespace {
 
 using kernels::attention_tile;
-
-/// Rows per work item of a row-wise loop.
-constexpr std::size_t rows_per_item = 8;
 
 /// A run, prepared for the kernels.
 struct prepared_run {
@@ -41,22 +38,6 @@ struct row_block {
   std::uint32_t row_end = 0;
 };
 
-/// A buffer of floats that only grows.
-class float_buffer {
- public:
-  float_buffer() = default;
-  explicit float_buffer(std::size_t count) : memory_(count * sizeof(float)) {}
-  [[nodiscard]] float* data() const { return reinterpret_cast<float*>(memory_.data()); }
-  [[nodiscard]] std::size_t size() const { return memory_.size() / sizeof(float); }
-  /// Contents are lost when it grows.
-  void grow(std::size_t count) {
-    if (count > size()) *this = float_buffer(count + count / 2);
-  }
-
- private:
-  kernels::memory_block memory_;
-};
-
 const float* or_null(const std::vector<float>& bias) { return bias.empty() ? nullptr : bias.data(); }
 
 }  // namespace
@@ -75,14 +56,7 @@ struct transformer::state {
   void embed();
 
   // Inside a layer.
-  struct product {
-    const kernels::packed_weights& w;
-    float* y;
-    const float* bias = nullptr;
-  };
-  [[nodiscard]] bool takes_prepared(const kernels::packed_weights& matrix) const;
-  [[nodiscard]] const std::byte* prepare_rows(const float* rows_of_x, std::size_t columns);
-  void multiply(const float* rows_of_x, std::initializer_list<product> products);
+  void multiply(const float* rows_of_x, std::initializer_list<row_products::product> those);
   void normalise_row(const norm_weights& norm, std::size_t row);
   void normalise(const norm_weights& norm);
   void add_and_normalise(const norm_weights& norm);
@@ -92,14 +66,12 @@ struct transformer::state {
                                                      std::size_t kv_head) const;
   void attend(std::size_t layer, std::span<const row_block> blocks);
   bool split_contexts(std::size_t layer, std::span<const row_block> blocks);
-  void activate(const layer_weights& l);
   void keep_wanted_rows();
 
   template<class Body>
   void for_rows(Body body);
   template<class Body>
   void timed(double& seconds, Body body);
-  [[nodiscard]] std::size_t panels_per_item(std::size_t panels) const;
   [[nodiscard]] kernels::kv_view kv_of(std::size_t layer, std::size_t kv_head) const;
 
   std::shared_ptr<const weights> w;
@@ -107,6 +79,8 @@ struct transformer::state {
   const kernels::kernel_table& table;
   kernels::worker_team& team;
   options how;
+  row_products products;
+  feed_forward hidden;
   rope_cache ropes;
   kernels::memory_block kv;  // page by page, each [layer][kv head] of kv_head_bytes
   times spent;
@@ -114,8 +88,7 @@ struct transformer::state {
   // Activations of the rows in flight; the widths are fixed, see the constructor.
   std::size_t attention_width;
   std::size_t kv_width;
-  float_buffer x, normed, query, key, value, attended, delta, gate, up;
-  float_buffer prepared;  // rows of one of these, as the table's gemm likes them
+  float_buffer x, normed, query, key, value, attended, delta;
   float_buffer logits;
   std::vector<float_buffer> scratch;  // one per worker
   std::size_t rows = 0;               // in the activations: all, then only those that want logits
@@ -146,6 +119,8 @@ transformer::state::state(std::shared_ptr<const weights> the_weights, const kern
       table(the_table),
       team(the_team),
       how(how_to),
+      products(table, team),
+      hidden(config, products, how.rows_max),
       ropes(config, w->rope_factors),
       kv(how.pages_count * page_bytes(config, how.kv)),
       attention_width(std::size_t{config.heads} * config.head_dim),
@@ -157,12 +132,6 @@ transformer::state::state(std::shared_ptr<const weights> the_weights, const kern
       value(how.rows_max * kv_width),
       attended(how.rows_max * attention_width),
       delta(std::size_t{how.rows_max} * config.width),
-      gate(std::size_t{how.rows_max} * config.feed_forward),
-      up(std::size_t{how.rows_max} * config.feed_forward),
-      prepared(std::max({table.prepared_bytes(how.rows_max, config.width),
-                         table.prepared_bytes(how.rows_max, attention_width),
-                         table.prepared_bytes(how.rows_max, config.feed_forward)}) /
-               sizeof(float)),
       logits(std::size_t{how.logits_rows_max} * config.vocabulary),
       scratch(team.size()) {}
 
@@ -190,10 +159,7 @@ std::span<const float> transformer::forward(std::span<const run> batch) {
       s.multiply(s.attended.data(), {{l.output, s.delta.data(), or_null(l.output_bias)}});
     });
     s.timed(s.spent.norms, [&] { s.add_and_normalise(l.feed_forward_norm); });
-    s.timed(s.spent.feed_forward, [&] {
-      s.activate(l);
-      s.multiply(s.gate.data(), {{l.down, s.delta.data(), or_null(l.down_bias)}});
-    });
+    s.timed(s.spent.feed_forward, [&] { s.hidden.compute(l, s.normed.data(), s.rows, s.delta.data()); });
     s.timed(s.spent.norms, [&] { s.add_and_normalise(last ? w.output_norm : w.layers[i + 1].attention_norm); });
   }
   s.timed(s.spent.head, [&] { s.multiply(s.normed.data(), {{w.output_head(), s.logits.data()}}); });
@@ -324,10 +290,7 @@ void transformer::state::reserve_scratch() {
 
 template<class Body>
 void transformer::state::for_rows(Body body) {
-  team.parallel_for((rows + rows_per_item - 1) / rows_per_item, [&](std::size_t item, std::uint32_t) {
-    const std::size_t end = std::min(rows, (item + 1) * rows_per_item);
-    for (std::size_t row = item * rows_per_item; row < end; ++row) body(row);
-  });
+  products.for_rows(rows, body);
 }
 
 void transformer::state::embed() {
@@ -364,101 +327,8 @@ void transformer::state::add_and_normalise(const norm_weights& norm) {
   });
 }
 
-/// Panels of one work item: a few items per thread, so that a slow thread does not hold up the others.
-std::size_t transformer::state::panels_per_item(std::size_t panels) const {
-  const std::size_t items = std::size_t{team.size()} * 4;
-  const std::size_t share = std::bit_floor(std::max<std::size_t>(1, panels / items));
-  return std::max(std::min<std::size_t>(share, 64), table.panels_step);
-}
-
-/// Products of integers are for weights in blocks; a file may have others beside them.
-bool transformer::state::takes_prepared(const kernels::packed_weights& matrix) const {
-  return !kernels::multiplies_integers(table) || kernels::block_columns(matrix.view().type) > 1;
-}
-
-/// Converts the rows to the form that the table's gemm reads, once for all threads; nullptr: it reads floats.
-const std::byte* transformer::state::prepare_rows(const float* rows_of_x, std::size_t columns) {
-  const std::size_t bytes = table.prepared_bytes(rows, columns);
-  if (bytes == 0) return nullptr;
-  auto* out = reinterpret_cast<std::byte*>(prepared.data());
-  team.parallel_for((rows + rows_per_item - 1) / rows_per_item, [&](std::size_t item, std::uint32_t) {
-    const std::size_t begin = item * rows_per_item;
-    table.prepare_rows(rows_of_x, columns, begin, std::min(rows, begin + rows_per_item), columns, out);
-  });
-  return out;
-}
-
-/// y = x w^T + bias for every product, in one loop.
-void transformer::state::multiply(const float* rows_of_x, std::initializer_list<product> products) {
-  std::size_t panels = 0;
-  for (const product& p : products) panels += kernels::panels_for(p.w.rows());
-  const std::size_t step = panels_per_item(panels);
-  std::size_t items = 0;
-  for (const product& p : products) items += (kernels::panels_for(p.w.rows()) + step - 1) / step;
-  const std::size_t columns = products.begin()->w.columns();
-  const bool any = std::ranges::any_of(products, [this](const product& p) { return takes_prepared(p.w); });
-  const std::byte* ready = any ? prepare_rows(rows_of_x, columns) : nullptr;
-  team.parallel_for(items, [&](std::size_t item, std::uint32_t) {
-    for (const product& p : products) {
-      const std::size_t all = kernels::panels_for(p.w.rows());
-      const std::size_t own = (all + step - 1) / step;
-      if (item < own) {
-        table.gemm({.w = p.w.view(),
-                    .panel_begin = item * step,
-                    .panel_end = std::min(all, (item + 1) * step),
-                    .x = rows_of_x,
-                    .x_stride = columns,
-                    .rows = rows,
-                    .y = p.y,
-                    .y_stride = p.w.rows(),
-                    .bias = p.bias,
-                    .prepared = ready});
-        return;
-      }
-      item -= own;
-    }
-  });
-}
-
-/// gate = act(x gate^T) * (x up^T), or act(x up^T) without a gate, in stretches of outputs that stay in the cache
-/// between the steps.
-void transformer::state::activate(const layer_weights& l) {
-  const std::size_t width = config.feed_forward;
-  const std::size_t panels = kernels::panels_for(width);
-  const std::size_t step = panels_per_item(panels);
-  const bool gated = config.activation != feed_forward_kind::gelu;
-  const bool any = takes_prepared(l.up) || (gated && takes_prepared(l.gate));
-  const std::byte* ready = any ? prepare_rows(normed.data(), config.width) : nullptr;
-  team.parallel_for((panels + step - 1) / step, [&](std::size_t item, std::uint32_t) {
-    kernels::gemm_args args{.w = gated ? l.gate.view() : l.up.view(),
-                            .panel_begin = item * step,
-                            .panel_end = std::min(panels, (item + 1) * step),
-                            .x = normed.data(),
-                            .x_stride = config.width,
-                            .rows = rows,
-                            .y = gate.data(),
-                            .y_stride = width,
-                            .bias = gated ? nullptr : or_null(l.up_bias),
-                            .prepared = ready};
-    table.gemm(args);
-    if (gated) {
-      args.w = l.up.view();
-      args.y = up.data();
-      args.bias = or_null(l.up_bias);
-      table.gemm(args);
-    }
-    const std::size_t begin = args.panel_begin * kernels::panel_rows;
-    const std::size_t end = std::min(width, args.panel_end * kernels::panel_rows);
-    for (std::size_t row = 0; row < rows; ++row) {
-      float* gates = gate.data() + row * width + begin;
-      const float* ups = gated ? up.data() + row * width + begin : nullptr;
-      if (config.activation == feed_forward_kind::gated_silu) {
-        table.silu_multiply(gates, ups, end - begin);
-      } else {
-        table.gelu_multiply(gates, ups, end - begin);
-      }
-    }
-  });
+void transformer::state::multiply(const float* rows_of_x, std::initializer_list<row_products::product> those) {
+  products.multiply(rows_of_x, rows, those);
 }
 
 kernels::kv_view transformer::state::kv_of(std::size_t layer, std::size_t kv_head) const {
@@ -641,5 +511,6 @@ const model_config& transformer::config() const { return state_->config; }
 std::uint32_t transformer::rows_max() const { return state_->how.rows_max; }
 std::uint32_t transformer::logits_rows_max() const { return state_->how.logits_rows_max; }
 const transformer::times& transformer::time_spent() const { return state_->spent; }
+const expert_use& transformer::experts() const { return state_->hidden.use(); }
 
 }  // namespace redline::model

@@ -34,6 +34,8 @@ result<std::shared_ptr<const weights>> load_weights(
 /// Bytes of one KV page of this model.
 [[nodiscard]] std::uint64_t page_bytes(const model_config& config, kv_type type);
 
+struct expert_use;  // feed_forward.hpp
+
 /// Runs forward passes of one model over its own KV storage. One thread may call it; the work is shared by `team`.
 /// The bits of a row's logits depend on the row's sequence only: not on the batch, the chunking, the pieces of the page
 /// table, or the number of threads.
@@ -68,6 +70,8 @@ class transformer {
     double head = 0;
   };
   [[nodiscard]] const times& time_spent() const;
+  /// What a mixture of experts was asked for so far; zeros in a dense model.
+  [[nodiscard]] const expert_use& experts() const;
 
   /// Copies keys and values between slots and rotates keys, in every layer, one move after the other. The caller
   /// guarantees that slots are within the storage.

@@ -32,11 +32,17 @@ std::string shape_text(std::span<const std::uint64_t> dimensions) {
   return text + "]";
 }
 
-/// Bytes of a tensor's panels, to a multiple of 64; 0 for what is kept as floats.
-std::uint64_t matrix_bytes(const gguf::tensor& t, const kernels::kernel_table& table) {
+/// Bytes of a matrix's panels, to a multiple of 64; of one of them, where a tensor has several. 0 for what is kept as
+/// floats.
+std::uint64_t one_matrix_bytes(const gguf::tensor& t, const kernels::kernel_table& table) {
   const std::optional<weight_type> type = matrix_type(t.type);
-  if (!type || t.dimensions.size() != 2 || t.dimensions[0] % kernels::block_columns(*type) != 0) return 0;
+  const bool is_matrix = t.dimensions.size() == 2 || t.dimensions.size() == 3;
+  if (!type || !is_matrix || t.dimensions[0] % kernels::block_columns(*type) != 0) return 0;
   return kernels::round_up(kernels::panels_for(t.dimensions[1]) * table.panel_bytes(*type, t.dimensions[0]), 64);
+}
+
+std::uint64_t matrix_bytes(const gguf::tensor& t, const kernels::kernel_table& table) {
+  return one_matrix_bytes(t, table) * (t.dimensions.size() == 3 ? t.dimensions[2] : 1);
 }
 
 std::uint64_t matrix_bytes(const gguf::gguf_file& file, const kernels::kernel_table& table) {
@@ -57,21 +63,25 @@ class loader {
 
   result<kernels::packed_weights> matrix(const std::string& name, std::uint64_t rows, std::uint64_t columns) {
     const std::uint64_t wanted[] = {columns, rows};
-    REDLINE_TRY_ASSIGN(const gguf::tensor* t, find(name, wanted));
-    const std::optional<weight_type> type = matrix_type(t->type);
-    if (!type) return wrong_type(*t, "one of " + known_types());
-    if (columns % kernels::block_columns(*type) != 0) {
-      return failure{errc::file_malformed, file_.path() + ": tensor '" + name + "': expected rows of whole blocks of " +
-                                               std::to_string(kernels::block_columns(*type)) + ", found " +
-                                               std::to_string(columns) + " columns"};
-    }
+    REDLINE_TRY_ASSIGN(std::vector<kernels::packed_weights> only, matrices(name, wanted, 1));
+    return std::move(only.front());
+  }
+
+  /// A tensor of [count, rows, columns], matrix by matrix.
+  result<std::vector<kernels::packed_weights>> matrices(const std::string& name, std::uint64_t count,
+                                                        std::uint64_t rows, std::uint64_t columns) {
+    const std::uint64_t wanted[] = {columns, rows, count};
+    return matrices(name, wanted, count);
+  }
+
+  /// A vector, as a matrix of one row.
+  result<kernels::packed_weights> row(const std::string& name, std::uint64_t columns) {
+    REDLINE_TRY_ASSIGN(const std::vector<float> values, vector(name, columns));
     try {
-      kernels::packed_weights packed(table_, team_, *type, rows, columns, t->bytes.data(), take(*t));
-      done(*t);
-      return packed;
+      return kernels::packed_weights(table_, team_, weight_type::f32, 1, columns,
+                                     reinterpret_cast<const std::byte*>(values.data()));
     } catch (const std::bad_alloc&) {
-      return failure{errc::io_error, file_.path() + ": tensor '" + name + "': no memory to repack " +
-                                         std::to_string(t->bytes.size()) + " bytes"};
+      return failure{errc::io_error, file_.path() + ": tensor '" + name + "': no memory to repack it"};
     }
   }
 
@@ -114,9 +124,35 @@ class loader {
     return t;
   }
 
-  /// A place for the matrix; nullptr when there is none, because it was taken before (a file that names one twice).
+  result<std::vector<kernels::packed_weights>> matrices(const std::string& name, std::span<const std::uint64_t> shape,
+                                                        std::uint64_t count) {
+    REDLINE_TRY_ASSIGN(const gguf::tensor* t, find(name, shape));
+    const std::optional<weight_type> type = matrix_type(t->type);
+    if (!type) return wrong_type(*t, "one of " + known_types());
+    const std::uint64_t columns = shape[0], rows = shape[1];
+    if (columns % kernels::block_columns(*type) != 0) {
+      return failure{errc::file_malformed, file_.path() + ": tensor '" + name + "': expected rows of whole blocks of " +
+                                               std::to_string(kernels::block_columns(*type)) + ", found " +
+                                               std::to_string(columns) + " columns"};
+    }
+    try {
+      std::vector<kernels::packed_weights> packed;
+      for (std::uint64_t i = 0; i < count; ++i) {
+        const std::byte* source = t->bytes.data() + i * rows * kernels::row_bytes(*type, columns);
+        packed.emplace_back(table_, team_, *type, rows, columns, source, take(*t));
+      }
+      done(*t);
+      return packed;
+    } catch (const std::bad_alloc&) {
+      return failure{errc::io_error, file_.path() + ": tensor '" + name + "': no memory to repack " +
+                                         std::to_string(t->bytes.size()) + " bytes"};
+    }
+  }
+
+  /// A place for a matrix of the tensor; nullptr when there is none, because it was taken before (a file that names one
+  /// twice).
   std::byte* take(const gguf::tensor& t) {
-    const std::uint64_t bytes = matrix_bytes(t, table_);
+    const std::uint64_t bytes = one_matrix_bytes(t, table_);
     if (bytes > free_.size()) return nullptr;
     std::byte* place = free_.data();
     free_ = free_.subspan(bytes);
@@ -154,6 +190,41 @@ result<norm_weights> load_norm(loader& from, const model_config& c, const std::s
   return n;
 }
 
+/// Tensors `prefix`gate`suffix`.weight and so on.
+result<feed_forward_weights> load_feed_forward(loader& from, const model_config& c, const std::string& prefix,
+                                               const std::string& suffix, std::uint32_t hidden) {
+  feed_forward_weights f;
+  if (c.activation != feed_forward_kind::gelu) {
+    REDLINE_TRY_ASSIGN(f.gate, from.matrix(prefix + "gate" + suffix + ".weight", hidden, c.width));
+  }
+  REDLINE_TRY_ASSIGN(f.up, from.matrix(prefix + "up" + suffix + ".weight", hidden, c.width));
+  REDLINE_TRY_ASSIGN(f.down, from.matrix(prefix + "down" + suffix + ".weight", c.width, hidden));
+  if (c.output_bias) {
+    REDLINE_TRY_ASSIGN(f.up_bias, from.vector(prefix + "up" + suffix + ".bias", hidden));
+    REDLINE_TRY_ASSIGN(f.down_bias, from.vector(prefix + "down" + suffix + ".bias", c.width));
+  }
+  return f;
+}
+
+result<mixture_weights> load_mixture(loader& from, const model_config& c, const std::string& prefix) {
+  mixture_weights m;
+  REDLINE_TRY_ASSIGN(m.router, from.matrix(prefix + "gate_inp.weight", c.experts, c.width));
+  const std::uint64_t hidden = c.expert_feed_forward;
+  REDLINE_TRY_ASSIGN(auto gates, from.matrices(prefix + "gate_exps.weight", c.experts, hidden, c.width));
+  REDLINE_TRY_ASSIGN(auto ups, from.matrices(prefix + "up_exps.weight", c.experts, hidden, c.width));
+  REDLINE_TRY_ASSIGN(auto downs, from.matrices(prefix + "down_exps.weight", c.experts, c.width, hidden));
+  m.experts.resize(c.experts);
+  for (std::uint32_t e = 0; e < c.experts; ++e) {
+    m.experts[e].gate = std::move(gates[e]);
+    m.experts[e].up = std::move(ups[e]);
+    m.experts[e].down = std::move(downs[e]);
+  }
+  if (c.shared_feed_forward == 0) return m;
+  REDLINE_TRY_ASSIGN(m.shared_router, from.row(prefix + "gate_inp_shexp.weight", c.width));
+  REDLINE_TRY_ASSIGN(m.shared, load_feed_forward(from, c, prefix, "_shexp", c.shared_feed_forward));
+  return m;
+}
+
 result<layer_weights> load_layer(loader& from, const model_config& c, std::uint32_t index) {
   const std::string prefix = "blk." + std::to_string(index) + ".";
   const std::uint64_t attention_width = std::uint64_t{c.heads} * c.head_dim;
@@ -174,15 +245,13 @@ result<layer_weights> load_layer(loader& from, const model_config& c, std::uint3
     REDLINE_TRY_ASSIGN(l.key_norm, from.vector(prefix + "attn_k_norm.weight", c.head_dim));
   }
   REDLINE_TRY_ASSIGN(l.feed_forward_norm, load_norm(from, c, prefix + "ffn_norm"));
-  if (c.activation != feed_forward_kind::gelu) {
-    REDLINE_TRY_ASSIGN(l.gate, from.matrix(prefix + "ffn_gate.weight", c.feed_forward, c.width));
-  }
-  REDLINE_TRY_ASSIGN(l.up, from.matrix(prefix + "ffn_up.weight", c.feed_forward, c.width));
-  REDLINE_TRY_ASSIGN(l.down, from.matrix(prefix + "ffn_down.weight", c.width, c.feed_forward));
   if (c.output_bias) {
     REDLINE_TRY_ASSIGN(l.output_bias, from.vector(prefix + "attn_output.bias", c.width));
-    REDLINE_TRY_ASSIGN(l.up_bias, from.vector(prefix + "ffn_up.bias", c.feed_forward));
-    REDLINE_TRY_ASSIGN(l.down_bias, from.vector(prefix + "ffn_down.bias", c.width));
+  }
+  if (c.experts == 0) {
+    REDLINE_TRY_ASSIGN(l.feed_forward, load_feed_forward(from, c, prefix + "ffn_", "", c.feed_forward));
+  } else {
+    REDLINE_TRY_ASSIGN(l.mixture, load_mixture(from, c, prefix + "ffn_"));
   }
   return l;
 }

@@ -13,6 +13,20 @@ struct norm_weights {
   std::vector<float> shift;
 };
 
+/// The feed-forward part of a layer, or one expert of a mixture.
+struct feed_forward_weights {
+  kernels::packed_weights gate, up, down;  // gate: empty when the activation has none
+  std::vector<float> up_bias, down_bias;
+};
+
+/// A mixture of experts: the router's rows are the experts.
+struct mixture_weights {
+  kernels::packed_weights router;             // [experts, width]
+  std::vector<feed_forward_weights> experts;  // empty: the layer has no mixture
+  kernels::packed_weights shared_router;      // [1, width]; empty without an expert that all rows go to
+  feed_forward_weights shared;
+};
+
 /// One decoder layer. Matrices are [outputs, inputs]; empty biases mean none.
 struct layer_weights {
   norm_weights attention_norm;
@@ -20,8 +34,8 @@ struct layer_weights {
   std::vector<float> query_bias, key_bias, value_bias, output_bias;
   std::vector<float> query_norm, key_norm;  // [head_dim]; empty: heads are not normalised
   norm_weights feed_forward_norm;
-  kernels::packed_weights gate, up, down;  // gate: empty when the activation has none
-  std::vector<float> up_bias, down_bias;
+  feed_forward_weights feed_forward;  // empty in a mixture of experts
+  mixture_weights mixture;
 };
 
 class weights {

@@ -47,6 +47,29 @@ TEST_P(pointwise, add_and_silu_equal_the_definition) {
   }
 }
 
+TEST_P(pointwise, softmax_and_scaled_sums_equal_the_definition) {
+  for (const std::size_t n : ragged_sizes()) {
+    if (n == 0) continue;
+    auto x = uniforms(n + 1);
+    for (float& v : x) v *= 20;
+    auto expected = x;
+    auto found = x;
+    scalar().softmax(expected.data(), n);
+    table().softmax(found.data(), n);
+    ASSERT_TRUE(same_bits(expected, found)) << n;
+    double all = 0;
+    for (std::size_t i = 0; i < n; ++i) all += std::exp(double{x[i]});
+    for (std::size_t i = 0; i < n; ++i) ASSERT_NEAR(found[i], std::exp(double{x[i]}) / all, 1e-6) << n;
+    ASSERT_EQ(found[n], x[n]) << "nothing is written after the end";
+
+    const auto y = uniforms(n + 1);
+    found = x;
+    table().add_scaled(found.data(), 0.7F, y.data(), n);
+    for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(found[i], std::fma(0.7F, y[i], x[i]));
+    ASSERT_EQ(found[n], x[n]);
+  }
+}
+
 TEST_P(pointwise, layer_norm_equals_the_definition) {
   for (const std::size_t n : ragged_sizes()) {
     if (n == 0) continue;

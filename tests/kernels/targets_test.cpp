@@ -129,6 +129,10 @@ class targets : public kernel_test {
     out = x;
     table().add(out.data(), bias.data(), n);
     keep_row("add");
+    table().add_scaled(out.data(), 0.3F, weight.data(), n);
+    keep_row("add_scaled");
+    table().softmax(out.data(), n);
+    keep_row("softmax");
     out = wide;
     table().silu_multiply(out.data(), x.data(), n);
     keep_row("silu_multiply");

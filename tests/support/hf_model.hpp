@@ -106,21 +106,36 @@ inline json hf_tokenizer_of(const tiny_model& m) {
 
 inline json hf_config_of(const tiny_shape& s) {
   static const std::map<std::string, std::string> names = {
-      {"llama", "Llama"}, {"qwen2", "Qwen2"}, {"qwen3", "Qwen3"}, {"gemma", "Gemma"}, {"starcoder2", "Starcoder2"}};
+      {"llama", "Llama"},           {"qwen2", "Qwen2"},       {"qwen3", "Qwen3"},      {"gemma", "Gemma"},
+      {"starcoder2", "Starcoder2"}, {"qwen2moe", "Qwen2Moe"}, {"qwen3moe", "Qwen3Moe"}};
   const bool gelu = s.architecture == "gemma" || s.architecture == "starcoder2";
-  return {{"architectures", {names.at(s.architecture) + "ForCausalLM"}},
-          {"hidden_size", s.width},
-          {"num_hidden_layers", s.layers},
-          {"num_attention_heads", s.heads},
-          {"num_key_value_heads", s.kv_heads},
-          {"head_dim", s.head_dim},
-          {"intermediate_size", s.feed_forward},
-          {"max_position_embeddings", s.context},
-          {"vocab_size", tiny_model::vocabulary},
-          {s.architecture == "starcoder2" ? "norm_epsilon" : "rms_norm_eps", 1e-5},
-          {"rope_theta", 10000.0},
-          {"hidden_act", gelu ? "gelu_pytorch_tanh" : "silu"},
-          {"tie_word_embeddings", s.tied_head}};
+  const bool mixtral = s.architecture == "llama" && s.experts != 0;
+  json config = {{"architectures", {(mixtral ? "Mixtral" : names.at(s.architecture)) + "ForCausalLM"}},
+                 {"hidden_size", s.width},
+                 {"num_hidden_layers", s.layers},
+                 {"num_attention_heads", s.heads},
+                 {"num_key_value_heads", s.kv_heads},
+                 {"head_dim", s.head_dim},
+                 {"intermediate_size", s.feed_forward},
+                 {"max_position_embeddings", s.context},
+                 {"vocab_size", tiny_model::vocabulary},
+                 {s.architecture == "starcoder2" ? "norm_epsilon" : "rms_norm_eps", 1e-5},
+                 {"rope_theta", 10000.0},
+                 {"hidden_act", gelu ? "gelu_pytorch_tanh" : "silu"},
+                 {"tie_word_embeddings", s.tied_head}};
+  if (s.experts == 0) return config;
+  config[mixtral ? "num_local_experts" : "num_experts"] = s.experts;
+  config["num_experts_per_tok"] = s.experts_used;
+  if (mixtral) {
+    config["intermediate_size"] = s.expert_feed_forward;
+    return config;
+  }
+  config["moe_intermediate_size"] = s.expert_feed_forward;
+  config["norm_topk_prob"] = s.architecture == "qwen3moe";
+  config["decoder_sparse_step"] = 1;
+  config["mlp_only_layers"] = json::array();
+  if (s.shared_feed_forward != 0) config["shared_expert_intermediate_size"] = s.shared_feed_forward;
+  return config;
 }
 
 /// Numbers of a norm that multiplies by one plus its weight. Exact for numbers from 0.5 to 2.
@@ -155,6 +170,10 @@ inline std::string hf_name(const std::string& ours, const std::string& architect
                                                            {"attn_q_norm", "self_attn.q_norm"},
                                                            {"attn_k_norm", "self_attn.k_norm"},
                                                            {"ffn_norm", "post_attention_layernorm"},
+                                                           {"ffn_gate_inp_shexp", "mlp.shared_expert_gate"},
+                                                           {"ffn_gate_shexp", "mlp.shared_expert.gate_proj"},
+                                                           {"ffn_up_shexp", "mlp.shared_expert.up_proj"},
+                                                           {"ffn_down_shexp", "mlp.shared_expert.down_proj"},
                                                            {"ffn_gate", "mlp.gate_proj"},
                                                            {"ffn_up", "mlp.up_proj"},
                                                            {"ffn_down", "mlp.down_proj"}};
@@ -163,6 +182,24 @@ inline std::string hf_name(const std::string& ours, const std::string& architect
   const std::size_t layer_end = ours.find('.', 4);
   return "model.layers." + ours.substr(4, layer_end - 4) + "." +
          names.at(ours.substr(layer_end + 1, last - layer_end - 1)) + ours.substr(last);
+}
+
+/// Of tensor "blk.3.ffn_up_exps.weight" what comes before and after the expert's number in "model.layers.3...";
+/// nothing for other tensors. Routers are given back whole, in the first.
+inline std::pair<std::string, std::string> hf_expert_names(const std::string& ours, const std::string& architecture) {
+  const bool mixtral = architecture == "llama";
+  static const std::map<std::string, std::pair<const char*, const char*>> names = {
+      {"ffn_gate_exps", {".w1.weight", ".gate_proj.weight"}},
+      {"ffn_up_exps", {".w3.weight", ".up_proj.weight"}},
+      {"ffn_down_exps", {".w2.weight", ".down_proj.weight"}}};
+  if (!ours.starts_with("blk.")) return {};
+  const std::size_t layer_end = ours.find('.', 4);
+  const std::string name = ours.substr(layer_end + 1, ours.rfind('.') - layer_end - 1);
+  const std::string mlp = "model.layers." + ours.substr(4, layer_end - 4) + (mixtral ? ".block_sparse_moe." : ".mlp.");
+  if (name == "ffn_gate_inp") return {mlp + "gate.weight", ""};
+  const auto it = names.find(name);
+  if (it == names.end()) return {};
+  return {mlp + "experts.", mixtral ? it->second.first : it->second.second};
 }
 
 /// Their rows of queries and keys: in each head first the left sides of all rotated pairs, then the right sides.
@@ -193,11 +230,22 @@ inline hf_model make_hf_model(const tiny_shape& s) {
                           {"add_bos_token", false},
                           {"chat_template", std::get<std::string>(m.metadata.at("tokenizer.chat_template"))}};
   for (const tiny_tensor& t : m.tensors) {
-    const std::vector<std::uint64_t> shape(t.dimensions.rbegin(), t.dimensions.rend());
+    std::vector<std::uint64_t> shape(t.dimensions.rbegin(), t.dimensions.rend());
+    const auto [before, after] = hf_expert_names(t.name, s.architecture);
+    if (!after.empty()) {
+      const std::size_t bytes = t.payload.size() / shape[0];
+      for (std::uint64_t e = 0; e < shape[0]; ++e) {
+        const auto begin = t.payload.begin() + static_cast<std::ptrdiff_t>(e * bytes);
+        out.tensors[before + std::to_string(e) + after] = {
+            gguf::name_of(t.type), {shape[1], shape[2]}, {begin, begin + static_cast<std::ptrdiff_t>(bytes)}};
+      }
+      continue;
+    }
+    if (t.name.ends_with("ffn_gate_inp_shexp.weight")) shape = {1, shape[0]};
     const bool rotated = t.name.find(".attn_q.") != std::string::npos || t.name.find(".attn_k.") != std::string::npos;
     const bool moved = s.architecture == "llama" && rotated;
     const bool less = s.architecture == "gemma" && t.name.find("norm.weight") != std::string::npos;
-    out.tensors[hf_name(t.name, s.architecture)] = {
+    out.tensors[before.empty() ? hf_name(t.name, s.architecture) : before] = {
         gguf::name_of(t.type), shape,
         moved  ? halves_apart(t.payload, t.payload.size() / shape[0], s.head_dim)
         : less ? minus_one(t.payload)

@@ -22,7 +22,7 @@
 namespace redline::test {
 
 struct tiny_shape {
-  std::string architecture = "llama";  // or "qwen2", "qwen3", "gemma", "starcoder2"
+  std::string architecture = "llama";  // or "qwen2", "qwen3", "gemma", "starcoder2", "qwen2moe", "qwen3moe"
   std::uint32_t layers = 2;
   std::uint32_t width = 64;  // rows are whole blocks of the matrices' type: so are heads * head_dim and feed_forward
   std::uint32_t heads = 4;
@@ -34,6 +34,11 @@ struct tiny_shape {
   gguf::tensor_type matrices = gguf::tensor_type::f32;
   bool tied_head = true;
   std::uint64_t seed = 1;
+  // A mixture of experts, where there are any.
+  std::uint32_t experts = 0;
+  std::uint32_t experts_used = 2;
+  std::uint32_t expert_feed_forward = 32;
+  std::uint32_t shared_feed_forward = 0;
 };
 
 struct tiny_tensor {
@@ -181,6 +186,12 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
   const bool starcoder = s.architecture == "starcoder2";
   m.metadata[a + (starcoder ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon")] = 1e-5F;
   m.metadata[a + "feed_forward_length"] = s.feed_forward;
+  if (s.experts != 0) {
+    m.metadata[a + "expert_count"] = s.experts;
+    m.metadata[a + "expert_used_count"] = s.experts_used;
+    m.metadata[a + "expert_feed_forward_length"] = s.expert_feed_forward;
+    if (s.shared_feed_forward != 0) m.metadata[a + "expert_shared_feed_forward_length"] = s.shared_feed_forward;
+  }
   m.metadata[a + "context_length"] = s.context;
   m.metadata[a + "rope.dimension_count"] = s.rotary_dim;
   m.metadata[a + "rope.freq_base"] = 10000.0F;
@@ -217,17 +228,34 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
     matrix(b + "attn_q.weight", q, s.width);
     matrix(b + "attn_k.weight", kv, s.width);
     matrix(b + "attn_v.weight", kv, s.width);
-    if (s.architecture == "qwen2" || starcoder) {
+    if (s.architecture == "qwen2" || s.architecture == "qwen2moe" || starcoder) {
       bias(b + "attn_q.bias", q);
       bias(b + "attn_k.bias", kv);
       bias(b + "attn_v.bias", kv);
     }
-    if (s.architecture == "qwen3") {
+    if (s.architecture == "qwen3" || s.architecture == "qwen3moe") {
       add(b + "attn_q_norm.weight", gguf::tensor_type::f32, {s.head_dim}, 1, 0.2F);
       add(b + "attn_k_norm.weight", gguf::tensor_type::f32, {s.head_dim}, 1, 0.2F);
     }
     matrix(b + "attn_output.weight", s.width, q);
     norm(b + "ffn_norm");
+    if (s.experts != 0) {
+      const auto experts = [&](const std::string& name, std::uint32_t rows, std::uint32_t columns) {
+        add(name, s.matrices, {columns, rows, s.experts}, 0, 2 / std::sqrt(static_cast<float>(columns)));
+      };
+      add(b + "ffn_gate_inp.weight", gguf::tensor_type::f32, {s.width, s.experts}, 0,
+          2 / std::sqrt(static_cast<float>(s.width)));
+      experts(b + "ffn_gate_exps.weight", s.expert_feed_forward, s.width);
+      experts(b + "ffn_up_exps.weight", s.expert_feed_forward, s.width);
+      experts(b + "ffn_down_exps.weight", s.width, s.expert_feed_forward);
+      if (s.shared_feed_forward == 0) continue;
+      add(b + "ffn_gate_inp_shexp.weight", gguf::tensor_type::f32, {s.width}, 0,
+          2 / std::sqrt(static_cast<float>(s.width)));
+      matrix(b + "ffn_gate_shexp.weight", s.shared_feed_forward, s.width);
+      matrix(b + "ffn_up_shexp.weight", s.shared_feed_forward, s.width);
+      matrix(b + "ffn_down_shexp.weight", s.width, s.shared_feed_forward);
+      continue;
+    }
     if (!starcoder) matrix(b + "ffn_gate.weight", s.feed_forward, s.width);
     matrix(b + "ffn_up.weight", s.feed_forward, s.width);
     matrix(b + "ffn_down.weight", s.width, s.feed_forward);

@@ -19,7 +19,7 @@ struct flags {
   std::uint32_t threads = 0;
   // 0: the shape's.
   std::uint32_t layers = 0, width = 0, heads = 0, kv_heads = 0, head_dim = 0, feed_forward = 0, vocabulary = 0,
-                context = 0;
+                context = 0, experts = 0, experts_used = 0;
 };
 
 result<convert::synth_shape> shape_of(const flags& f) {
@@ -36,6 +36,8 @@ result<convert::synth_shape> shape_of(const flags& f) {
   set(s.feed_forward, f.feed_forward);
   set(s.vocabulary, f.vocabulary);
   set(s.context, f.context);
+  set(s.experts, f.experts);
+  set(s.experts_used, f.experts_used);
   return s;
 }
 
@@ -78,6 +80,8 @@ void add_synth(CLI::App& app, int& exit_code) {
   size("--head-dim", f->head_dim, "Size of a head");
   size("--feed-forward", f->feed_forward, "Width of the feed-forward part");
   size("--vocabulary", f->vocabulary, "Tokens");
+  size("--experts", f->experts, "Experts of a mixture");
+  size("--experts-used", f->experts_used, "Of these, how many each token goes to");
   size("--context-length", f->context, "Longest context that the file claims");
   c.on_run(exit_code, [f] { return report(run(*f)); });
 }

@@ -82,9 +82,12 @@ std::vector<float> logits_of(const gguf::gguf_file& file, const std::vector<toke
 }
 
 TEST_F(convert_test, a_folder_becomes_the_model_it_was_made_of_bit_for_bit) {
-  for (const std::string architecture : {"llama", "qwen2", "qwen3", "gemma", "starcoder2"}) {
+  for (const std::string name : {"llama", "qwen2", "qwen3", "gemma", "starcoder2", "mixtral", "qwen2moe", "qwen3moe"}) {
+    SCOPED_TRACE(name);
     for (const bool tied : {true, false}) {
-      const tiny_shape shape = {.architecture = architecture, .tied_head = tied};
+      tiny_shape shape = {.architecture = name == "mixtral" ? "llama" : name, .tied_head = tied};
+      if (name == "mixtral" || name.ends_with("moe")) shape.experts = 5;
+      if (name == "qwen2moe") shape.shared_feed_forward = 64;
       const auto wanted = test::make_tiny_model(shape).file();
       const auto found = converted(folder_of(make_hf_model(shape)));
       expect_same_tensors(*found, *wanted);

@@ -65,6 +65,48 @@ TEST(model_config, architectures_are_known_by_their_classes) {
   EXPECT_THAT(refusal_with("architectures", "LlamaForCausalLM"), HasSubstr("architectures: expected an array"));
 }
 
+json mixture(const char* architecture) {
+  json document = llama();
+  document["architectures"] = {architecture};
+  document[std::string_view(architecture).starts_with("Mixtral") ? "num_local_experts" : "num_experts"] = 8;
+  document["num_experts_per_tok"] = 2;
+  if (std::string_view(architecture).starts_with("Mixtral")) return document;
+  document["moe_intermediate_size"] = 48;
+  document["shared_expert_intermediate_size"] = 80;
+  document["norm_topk_prob"] = std::string_view(architecture).starts_with("Qwen3");
+  return document;
+}
+
+TEST(model_config, mixtures_say_how_many_experts_there_are_and_how_many_are_used) {
+  const auto qwen3 = read(mixture("Qwen3MoeForCausalLM"));
+  ASSERT_TRUE(qwen3) << qwen3.error().context;
+  EXPECT_EQ(qwen3->shape.architecture, "qwen3moe");
+  EXPECT_EQ(qwen3->shape.experts, 8U);
+  EXPECT_EQ(qwen3->shape.experts_used, 2U);
+  EXPECT_EQ(qwen3->shape.expert_feed_forward, 48U);
+  EXPECT_EQ(qwen3->shape.shared_feed_forward, 0U);
+  EXPECT_EQ(read(mixture("Qwen2MoeForCausalLM"))->shape.shared_feed_forward, 80U);
+  const auto mixtral = read(mixture("MixtralForCausalLM"));
+  ASSERT_TRUE(mixtral) << mixtral.error().context;
+  EXPECT_EQ(mixtral->shape.architecture, "llama");
+  EXPECT_EQ(mixtral->shape.expert_feed_forward, mixtral->shape.feed_forward);
+}
+
+TEST(model_config, mixtures_that_are_computed_otherwise_are_refused) {
+  const auto refusal = [](const char* key, const json& value) {
+    json document = mixture("Qwen3MoeForCausalLM");
+    document[key] = value;
+    const auto config = read(document);
+    return config ? "was accepted" : config.error().context;
+  };
+  EXPECT_THAT(refusal("num_experts", 0), HasSubstr("num_experts"));
+  EXPECT_THAT(refusal("num_experts", 1000000), HasSubstr("experts, found 1000000"));
+  EXPECT_THAT(refusal("num_experts_per_tok", 9), HasSubstr("expected rows to use 1 to 8 experts, found 9"));
+  EXPECT_THAT(refusal("norm_topk_prob", false), HasSubstr("norm_topk_prob: expected true"));
+  EXPECT_THAT(refusal("decoder_sparse_step", 2), HasSubstr("decoder_sparse_step: expected 1, found 2"));
+  EXPECT_THAT(refusal("mlp_only_layers", {0}), HasSubstr("mlp_only_layers: expected none"));
+}
+
 TEST(model_config, every_size_is_needed_and_must_be_one_of_a_decoder) {
   for (const char* name : {"hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
                            "max_position_embeddings", "vocab_size", "rms_norm_eps"}) {

@@ -23,9 +23,16 @@ std::vector<float> hashed(std::uint64_t number, std::uint64_t count, float centr
   return values;
 }
 
-test::tiny_model reference_model(const std::string& architecture) {
-  const bool llama = architecture == "llama";
-  test::tiny_shape shape{.architecture = architecture, .rotary_dim = llama ? 8U : 16U, .tied_head = !llama};
+test::tiny_model reference_model(const std::string& name) {
+  const bool llama = name == "llama", mixtral = name == "mixtral";
+  const std::string architecture = mixtral ? "llama" : name;
+  test::tiny_shape shape{.architecture = architecture, .rotary_dim = llama ? 8U : 16U, .tied_head = !llama && !mixtral};
+  const bool shares_expert = architecture == "qwen2moe";
+  const bool is_mixture = mixtral || shares_expert || architecture == "qwen3moe";
+  if (is_mixture) {
+    shape.experts = 6;
+    shape.shared_feed_forward = shares_expert ? 64 : 0;
+  }
   test::tiny_model m = test::make_tiny_model(shape);
   std::uint64_t number = 0;
   const auto set = [&](const std::string& name, float centre, float spread) {
@@ -45,10 +52,14 @@ test::tiny_model reference_model(const std::string& architecture) {
     set_norm(b + "attn_norm");
     for (const char* name : {"attn_q", "attn_k", "attn_v", "attn_output"}) set(b + name + ".weight", 0, 0.25F);
     set_norm(b + "ffn_norm");
-    if (!starcoder) set(b + "ffn_gate.weight", 0, 0.25F);
-    for (const char* name : {"ffn_up", "ffn_down"}) set(b + name + ".weight", 0, 0.25F);
-    if (llama || architecture == "gemma") continue;
-    if (architecture == "qwen3") {
+    std::vector<std::string> products{"ffn_gate", "ffn_up", "ffn_down"};
+    if (starcoder) products = {"ffn_up", "ffn_down"};
+    if (is_mixture) products = {"ffn_gate_inp", "ffn_gate_exps", "ffn_up_exps", "ffn_down_exps"};
+    const std::vector<std::string> shared{"ffn_gate_inp_shexp", "ffn_gate_shexp", "ffn_up_shexp", "ffn_down_shexp"};
+    if (shares_expert) products.insert(products.end(), shared.begin(), shared.end());
+    for (const std::string& product : products) set(b + product + ".weight", 0, 0.25F);
+    if (architecture == "llama" || architecture == "gemma") continue;
+    if (architecture == "qwen3" || architecture == "qwen3moe") {
       for (const char* name : {"attn_q_norm", "attn_k_norm"}) set(b + name + ".weight", 1, 0.25F);
       continue;
     }
@@ -56,8 +67,8 @@ test::tiny_model reference_model(const std::string& architecture) {
     if (!starcoder) continue;
     for (const char* name : {"attn_output", "ffn_up", "ffn_down"}) set(b + name + ".bias", 0, 0.5F);
   }
+  if (!shape.tied_head) set("output.weight", 0, 0.5F);
   if (llama) {
-    set("output.weight", 0, 0.5F);
     m.tensors.push_back(
         {"rope_freqs.weight", gguf::tensor_type::f32, {4}, test::tiny_encode(gguf::tensor_type::f32, {1, 1.5F, 2, 4})});
     m.metadata["llama.rope.scaling.type"] = std::string("linear");
@@ -95,7 +106,7 @@ TEST(decoder_reference, logits_equal_an_independent_implementation_within_roundi
       }
     }
   }
-  EXPECT_EQ(rows_checked, 15);
+  EXPECT_EQ(rows_checked, 24);
 }
 
 // Both layouts of rotation: qwen2's halves, llama's neighbours with half of a head turned.

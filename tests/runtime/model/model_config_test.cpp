@@ -87,7 +87,8 @@ TEST(model_config, refuses_metadata_by_key_and_says_what_it_wanted) {
       {"llama.attention.layer_norm_rms_epsilon", 0.0F, errc::file_malformed, "layer_norm_rms_epsilon"},
       {"llama.rope.scaling.type", std::string("yarn"), errc::unsupported_format, "found 'yarn'"},
       {"llama.rope.scaling.type", std::string("longrope"), errc::unsupported_format, "found 'longrope'"},
-      {"llama.expert_count", 8U, errc::unsupported_format, "expected a dense model, found 8 experts"},
+      {"llama.expert_count", 8U, errc::file_malformed, "metadata 'llama.expert_used_count' is missing"},
+      {"llama.expert_count", 1U << 20, errc::file_malformed, "expert_count: expected 1 to 1024, found 1048576"},
       {"llama.attention.sliding_window", 128U, errc::unsupported_format, "found a window of 128"},
       {"llama.logit_scale", 2.0F, errc::unsupported_format, "llama.logit_scale: not supported"},
       {"tokenizer.ggml.tokens", std::vector<std::string>{"a", "b"}, errc::file_malformed, "expected 300 entries"},
@@ -106,6 +107,62 @@ TEST(model_config, names_the_key_that_is_missing) {
     const failure f = refusal([&](tiny_model& m) { m.metadata.erase(key); });
     EXPECT_THAT(f.context, HasSubstr(key));
   }
+}
+
+tiny_model mixture(const std::string& architecture) {
+  return make_tiny_model({.architecture = architecture, .experts = 8, .shared_feed_forward = 64});
+}
+
+TEST(model_config, reads_mixtures_of_experts) {
+  const auto qwen3 = read_config(*mixture("qwen3moe").file());
+  ASSERT_TRUE(qwen3) << qwen3.error().describe();
+  EXPECT_EQ(qwen3->experts, 8U);
+  EXPECT_EQ(qwen3->experts_used, 2U);
+  EXPECT_EQ(qwen3->expert_feed_forward, 32U);
+  EXPECT_EQ(qwen3->shared_feed_forward, 0U) << "Qwen3 has no expert that all tokens go to";
+  EXPECT_TRUE(qwen3->normalises_experts);
+
+  tiny_model m = mixture("qwen2moe");
+  m.metadata["qwen2moe.expert_weights_norm"] = false;
+  m.metadata["qwen2moe.expert_gating_func"] = 1U;
+  m.metadata.erase("qwen2moe.expert_shared_feed_forward_length");
+  const auto qwen2 = read_config(*m.file());
+  ASSERT_TRUE(qwen2) << qwen2.error().describe();
+  EXPECT_EQ(qwen2->shared_feed_forward, qwen2->feed_forward);
+  EXPECT_FALSE(qwen2->normalises_experts);
+
+  tiny_model mixtral = mixture("llama");
+  mixtral.metadata.erase("llama.expert_feed_forward_length");
+  EXPECT_EQ(read_config(*mixtral.file())->expert_feed_forward, 96U) << "that of a dense layer";
+}
+
+TEST(model_config, refuses_mixtures_that_cannot_be_and_those_of_other_families) {
+  const std::vector<bad_metadata> cases{
+      {"expert_count", 0U, errc::file_malformed, "expert_count: expected 1 to 1024, found 0"},
+      {"expert_count", 1000000U, errc::file_malformed, "expert_count: expected 1 to 1024, found 1000000"},
+      {"expert_used_count", 0U, errc::file_malformed, "expert_used_count: expected 1 to 8, found 0"},
+      {"expert_used_count", 9U, errc::file_malformed, "expert_used_count: expected 1 to 8, found 9"},
+      {"expert_feed_forward_length", 1U << 30, errc::file_malformed, "expert_feed_forward_length: expected 1 to"},
+      {"expert_gating_func", 2U, errc::unsupported_format, "expert_gating_func: expected 1"},
+      {"expert_weights_scale", 2.5F, errc::unsupported_format, "expert_weights_scale: expected 1"},
+      {"expert_weights_norm", false, errc::unsupported_format, "expert_weights_norm: expected 1"},
+      {"expert_group_count", 8U, errc::unsupported_format, "expert_group_count: expected 1"},
+      {"leading_dense_block_count", 1U, errc::unsupported_format, "leading_dense_block_count: expected 0"},
+  };
+  for (const bad_metadata& c : cases) {
+    tiny_model m = mixture("qwen3moe");
+    m.metadata["qwen3moe." + std::string(c.key)] = c.value;
+    const auto config = read_config(*m.file());
+    ASSERT_FALSE(config) << c.key;
+    EXPECT_EQ(config.error().code, c.code) << c.key;
+    EXPECT_THAT(config.error().context, HasSubstr(c.text));
+  }
+  tiny_model lacking = mixture("qwen3moe");
+  lacking.metadata.erase("qwen3moe.expert_count");
+  EXPECT_THAT(read_config(*lacking.file()).error().context, HasSubstr("'qwen3moe.expert_count' is missing"));
+  tiny_model dense = make_tiny_model({.architecture = "gemma"});
+  dense.metadata["gemma.expert_count"] = 8U;
+  EXPECT_THAT(read_config(*dense.file()).error().context, HasSubstr("expected a dense model, found 8 experts"));
 }
 
 TEST(model_config, survives_random_numbers_in_every_key) {

@@ -10,6 +10,7 @@
 
 #include "kernels/int8_tables.hpp"
 #include "runtime/kv/page_pool.hpp"
+#include "runtime/model/feed_forward.hpp"
 #include "runtime/model/sampling.hpp"
 #include "tests/support/kernel_targets.hpp"
 #include "tests/support/missing_instructions.hpp"
@@ -169,7 +170,9 @@ void check_invariance(const kernels::kernel_table& table, const tiny_shape& shap
   travel(*t, all, pool, random);
 }
 
-tiny_shape shape_for(const std::string& architecture, gguf::tensor_type matrices) {
+tiny_shape shape_for(std::string architecture, gguf::tensor_type matrices) {
+  const bool is_mixture = architecture == "mixtral" || architecture.ends_with("moe");
+  if (architecture == "mixtral") architecture = "llama";
   tiny_shape shape{.architecture = architecture, .matrices = matrices, .seed = 3};
   using enum gguf::tensor_type;
   const auto of_256 = {q4_k, q5_k, q6_k, q2_k, q3_k, iq4_xs};
@@ -184,6 +187,12 @@ tiny_shape shape_for(const std::string& architecture, gguf::tensor_type matrices
     shape.tied_head = false;
   } else {
     shape.rotary_dim = 12;
+  }
+  if (is_mixture) {
+    shape.experts = 7;
+    shape.experts_used = 3;
+    shape.expert_feed_forward = shape.width == 256 ? 256 : 32;
+    shape.shared_feed_forward = architecture == "qwen2moe" ? shape.feed_forward : 0;
   }
   return shape;
 }
@@ -215,8 +224,9 @@ TEST_P(every_target, gives_a_row_the_same_bits_alone_and_in_any_mixture) {
       ++seed;
       // Every format with one type of cache, the plain one with all.
       if (matrices != f32 && static_cast<unsigned>(matrices) % 4 != static_cast<unsigned>(type)) continue;
-      const char* architectures[] = {"llama", "qwen2", "qwen3", "gemma", "starcoder2"};
-      const std::string architecture = architectures[seed % 5];
+      const char* architectures[] = {"llama",      "qwen2",    "qwen3",   "gemma",
+                                     "starcoder2", "qwen3moe", "mixtral", "qwen2moe"};
+      const std::string architecture = architectures[seed % 8];
       SCOPED_TRACE(architecture + ", " + gguf::name_of(matrices) + ", cache " + std::to_string(static_cast<int>(type)));
       ASSERT_NO_FATAL_FAILURE(
           check_invariance(table(), shape_for(architecture, matrices), type, seed, seed % 3 == 2 ? 4 : 1 + seed % 3));
@@ -345,7 +355,7 @@ TEST_P(twin_target, gives_the_bits_of_the_other_target) {
   const auto tokens = random_tokens(random, 40);
   using enum gguf::tensor_type;
   for (const auto matrices : {f32, q8_0, q4_1, q5_0, q4_k, q6_k}) {
-    for (const std::string architecture : {"llama", "qwen2", "qwen3", "gemma", "starcoder2"}) {
+    for (const std::string architecture : {"llama", "qwen2", "qwen3", "gemma", "starcoder2", "qwen2moe", "qwen3moe"}) {
       if (architecture != "llama" && matrices != f32 && matrices != q8_0) continue;
       const tiny_shape shape = shape_for(architecture, matrices);
       const auto own = load(shape, table(), team), others = load(shape, other, team);
@@ -392,6 +402,28 @@ float largest_difference(std::span<const float> a, std::span<const float> b) {
   float largest = 0;
   for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::fabs(a[i] - b[i]));
   return largest;
+}
+
+// Rows that go to the same experts share the reading of their weights: what a copied text gains.
+TEST_F(transformer_test, counts_the_experts_that_a_pass_reads) {
+  const tiny_shape shape = shape_for("qwen3moe", gguf::tensor_type::f32);
+  const auto t = make(load(shape, table_, team_), table_, team_, kv_type::f32, 4);
+  kv::page_pool pool(4);
+  kv::page_table pages;
+  ASSERT_TRUE(pages.append(pool, 12));
+  const std::vector<token> tokens(12, 17);
+  const auto forward = [&](std::uint32_t first, std::uint32_t count) {
+    const auto pieces = pages.prefix(first + count);
+    const run r{std::span(tokens).subspan(first, count), static_cast<position>(first), pieces, 0};
+    t->forward({&r, 1});
+  };
+  forward(0, 1);
+  EXPECT_EQ(t->experts().layers, shape.layers);
+  EXPECT_EQ(t->experts().rows, shape.layers);
+  EXPECT_EQ(t->experts().experts, shape.layers * shape.experts_used);
+  forward(1, 11);
+  EXPECT_EQ(t->experts().rows, 12U * shape.layers);
+  EXPECT_LE(t->experts().experts, shape.layers * (shape.experts_used + shape.experts));
 }
 
 TEST_F(transformer_test, sees_shifted_pieces_at_their_offset_positions) {

@@ -46,7 +46,9 @@ TEST_F(weights_test, take_as_much_memory_as_computed_from_the_file) {
     std::uint64_t bytes = matrix((*w)->embedding) + matrix((*w)->head);
     bytes += (*w)->output_norm.scale.size() * 4;
     for (const layer_weights& l : (*w)->layers) {
-      for (const auto* m : {&l.query, &l.key, &l.value, &l.output, &l.gate, &l.up, &l.down}) bytes += matrix(*m);
+      for (const auto* m :
+           {&l.query, &l.key, &l.value, &l.output, &l.feed_forward.gate, &l.feed_forward.up, &l.feed_forward.down})
+        bytes += matrix(*m);
       bytes += (l.attention_norm.scale.size() + l.feed_forward_norm.scale.size()) * 4;
     }
     EXPECT_EQ(weight_bytes(*file, *t.table), bytes) << t.name;
@@ -59,8 +61,11 @@ TEST_F(weights_test, take_as_much_memory_as_computed_from_the_file) {
 }
 
 TEST_F(weights_test, name_every_tensor_that_is_missing) {
-  for (const std::string architecture : {"llama", "qwen2"}) {
-    const tiny_model whole = make_tiny_model({.architecture = architecture});
+  for (const std::string architecture : {"llama", "qwen2", "qwen2moe", "qwen3moe"}) {
+    test::tiny_shape shape{.architecture = architecture};
+    if (architecture.ends_with("moe")) shape.experts = 4;
+    if (architecture == "qwen2moe") shape.shared_feed_forward = 64;
+    const tiny_model whole = make_tiny_model(shape);
     for (const test::tiny_tensor& t : whole.tensors) {
       tiny_model m = whole;
       std::erase_if(m.tensors, [&](const auto& other) { return other.name == t.name; });

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes decoder_logits.txt: logits of five tiny decoders, computed in float64 from the published definitions.
+"""Writes decoder_logits.txt: logits of eight tiny decoders, computed in float64 from the published definitions.
 
 Shares no code and no file with the runtime. Weights come from an integer hash that the test repeats, so that both sides
 have the same floats: value(tensor, i) = centre + spread * (hash16 / 2^15 - 1), rounded to float32 after each operation.
@@ -7,6 +7,9 @@ Case "qwen2": half-split rotation, biases on Q, K and V, tied head. Case "llama"
 rotated, positions scaled linearly by 1/4, frequency divisors, own head. Case "qwen3": as qwen2 without biases; every head of Q and K is normalised before it is
 rotated. Case "gemma": as qwen2 without biases; embedding times the root of the width, the gate is GELU by its tanh form.
 Case "starcoder2": as qwen2; norms by mean and variance with a shift, no gate but GELU, a bias on every product.
+Mixtures of six experts of which a token uses the two with the greatest softmax: "qwen3moe" (else as qwen3) and "mixtral"
+(else as a llama without the extras above) let the two weights sum to one; "qwen2moe" (else as qwen2) keeps them and adds an
+expert of all tokens, weighted by a sigmoid.
 
 And decoder_splices.txt: logits of the last token after a log was changed in the middle and what stood behind kept its keys and
 values. Here keys are kept unrotated and turned, exactly, to wherever their token counts as standing when somebody looks.
@@ -15,6 +18,8 @@ import os
 import numpy as np
 
 LAYERS, WIDTH, HEADS, KV_HEADS, HEAD_DIM, FEED_FORWARD, VOCABULARY = 2, 64, 4, 2, 16, 96, 300
+EXPERTS, USED, EXPERT_WIDTH, SHARED_WIDTH = 6, 2, 32, 64
+MIXTURES = ("qwen3moe", "qwen2moe", "mixtral")
 EPSILON, BASE = 1e-5, 10000.0
 TOKENS = [5, 299, 17, 17, 120, 64, 0, 250, 31, 88, 142]
 
@@ -36,21 +41,29 @@ def weights(kind):
     shifted = kind == "starcoder2"
     norm = lambda: (tensor(next(number), (WIDTH,), 1, 0.25), tensor(next(number), (WIDTH,), 0, 0.25) if shifted else None)
     bias = lambda length: tensor(next(number), (length,), 0, 0.5)
+    experts = lambda rows, columns: tensor(next(number), (EXPERTS, rows, columns), 0, 0.25)
     w = {"embedding": matrix(VOCABULARY, WIDTH, 0.5), "norm": norm(), "layers": []}
     for _ in range(LAYERS):
         l = {"attn_norm": norm(), "q": matrix(q, WIDTH), "k": matrix(kv, WIDTH), "v": matrix(kv, WIDTH),
              "o": matrix(WIDTH, q), "ffn_norm": norm()}
-        if not shifted:
-            l["gate"] = matrix(FEED_FORWARD, WIDTH)
-        l |= {"up": matrix(FEED_FORWARD, WIDTH), "down": matrix(WIDTH, FEED_FORWARD)}
-        if kind == "qwen3":
+        if kind in MIXTURES:
+            l |= {"router": matrix(EXPERTS, WIDTH), "gates": experts(EXPERT_WIDTH, WIDTH),
+                  "ups": experts(EXPERT_WIDTH, WIDTH), "downs": experts(WIDTH, EXPERT_WIDTH)}
+            if kind == "qwen2moe":
+                l |= {"shared_router": tensor(next(number), (WIDTH,), 0, 0.25), "gate": matrix(SHARED_WIDTH, WIDTH),
+                      "up": matrix(SHARED_WIDTH, WIDTH), "down": matrix(WIDTH, SHARED_WIDTH)}
+        else:
+            if not shifted:
+                l["gate"] = matrix(FEED_FORWARD, WIDTH)
+            l |= {"up": matrix(FEED_FORWARD, WIDTH), "down": matrix(WIDTH, FEED_FORWARD)}
+        if kind in ("qwen3", "qwen3moe"):
             l |= {"qn": tensor(next(number), (HEAD_DIM,), 1, 0.25), "kn": tensor(next(number), (HEAD_DIM,), 1, 0.25)}
-        elif kind in ("qwen2", "starcoder2"):
+        elif kind in ("qwen2", "qwen2moe", "starcoder2"):
             l |= {"qb": bias(q), "kb": bias(kv), "vb": bias(kv)}
         if shifted:
             l |= {"ob": bias(WIDTH), "ub": bias(FEED_FORWARD), "db": bias(WIDTH)}
         w["layers"].append(l)
-    w["head"] = matrix(VOCABULARY, WIDTH, 0.5) if llama else w["embedding"]
+    w["head"] = matrix(VOCABULARY, WIDTH, 0.5) if llama or kind == "mixtral" else w["embedding"]
     return w
 
 
@@ -68,6 +81,29 @@ def norm(x, weight):
 
 def gelu(x):
     return x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x ** 3)))
+
+
+def silu(x):
+    return x / (1 + np.exp(-x))
+
+
+def mixture(l, x, normalise):
+    """Token by token, straight from the definition."""
+    out = np.zeros_like(x)
+    for token, h in enumerate(x):
+        p = np.exp(l["router"] @ h)
+        p /= p.sum()
+        best = np.argsort(-p, kind="stable")[:USED]
+        scale = p[best].sum() if normalise else 1
+        for e in best:
+            out[token] += p[e] / scale * (l["downs"][e] @ (silu(l["gates"][e] @ h) * (l["ups"][e] @ h)))
+    return out
+
+
+def rope_mixtral(x, positions):  # partner next door, whole heads
+    angle = positions[:, None] * BASE ** (-np.arange(HEAD_DIM // 2) * 2 / HEAD_DIM)
+    turned = (x[..., 0::2] + 1j * x[..., 1::2]) * np.exp(1j * angle)[:, None]
+    return np.stack([turned.real, turned.imag], -1).reshape(x.shape)
 
 
 def rope_qwen2(x, positions):  # x: [tokens, heads, dim]; partner half a head away
@@ -106,7 +142,7 @@ def logits(kind, tokens=TOKENS, cache=None, at=0):
     """Of tokens that come in behind the first `at` of the cache, and see those."""
     llama = kind == "llama"
     w = weights(kind)
-    rope = rope_llama if llama else rope_qwen2
+    rope = {"llama": rope_llama, "mixtral": rope_mixtral}.get(kind, rope_qwen2)
     n = len(tokens)
     cache = cache or Cache()
     positions = at + np.arange(n, dtype=np.float64)
@@ -131,12 +167,18 @@ def logits(kind, tokens=TOKENS, cache=None, at=0):
         p /= p.sum(-1, keepdims=True)
         x = x + np.einsum("hij,jhd->ihd", p, v).reshape(n, -1) @ l["o"].T + l.get("ob", 0)
         h = norm(x, l["ffn_norm"])
+        if kind in MIXTURES:
+            x = x + mixture(l, h, kind != "qwen2moe")
+            if kind == "qwen2moe":
+                share = 1 / (1 + np.exp(-(h @ l["shared_router"])))[:, None]
+                x = x + share * ((silu(h @ l["gate"].T) * (h @ l["up"].T)) @ l["down"].T)
+            continue
         up = h @ l["up"].T + l.get("ub", 0)
         if kind == "starcoder2":
             active = gelu(up)
         else:
             gate = h @ l["gate"].T
-            active = (gelu(gate) if kind == "gemma" else gate / (1 + np.exp(-gate))) * up
+            active = (gelu(gate) if kind == "gemma" else silu(gate)) * up
         x = x + active @ l["down"].T + l.get("db", 0)
     return norm(x, w["norm"]) @ w["head"].T
 
@@ -155,7 +197,7 @@ SPLICES = [("evict", 2, 4, [], True), ("pie", 3, 2, [299, 4, 8, 15], True), ("co
 
 here = os.path.dirname(os.path.abspath(__file__))
 with open(os.path.join(here, "decoder_logits.txt"), "w") as out:
-    for name in ("qwen2", "llama", "qwen3", "gemma", "starcoder2"):
+    for name in ("qwen2", "llama", "qwen3", "gemma", "starcoder2", *MIXTURES):
         result = logits(name)
         out.write(f"{name} {len(TOKENS)} " + " ".join(map(str, TOKENS)) + "\n")
         for row in (0, 3, len(TOKENS) - 1):

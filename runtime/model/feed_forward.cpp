@@ -1,0 +1,151 @@
+#include "runtime/model/feed_forward.hpp"
+
+#include <algorithm>
+
+namespace redline::model {
+namespace {
+
+const float* or_null(const std::vector<float>& bias) { return bias.empty() ? nullptr : bias.data(); }
+
+std::size_t hidden_per_row(const model_config& c) {
+  if (c.experts == 0) return c.feed_forward;
+  return std::size_t{c.experts_used} * c.expert_feed_forward + c.shared_feed_forward;
+}
+
+}  // namespace
+
+feed_forward::feed_forward(const model_config& config, row_products& products, std::size_t rows_max)
+    : config_(config),
+      products_(products),
+      gate_(rows_max * hidden_per_row(config)),
+      up_(rows_max * hidden_per_row(config)),
+      router_logits_(rows_max * config.experts),
+      shared_logits_(config.shared_feed_forward == 0 ? 0 : rows_max),
+      gathered_(rows_max * config.experts_used * config.width),
+      of_experts_(rows_max * config.experts_used * config.width),
+      of_shared_(config.shared_feed_forward == 0 ? 0 : rows_max * config.width),
+      shares_(rows_max * config.experts_used),
+      pairs_(rows_max * config.experts_used) {}
+
+void feed_forward::compute(const layer_weights& layer, const float* x, std::size_t rows, float* out) {
+  groups_.clear();
+  inputs_.clear();
+  hidden_used_ = 0;
+  if (config_.experts == 0) {
+    add_group(layer.feed_forward, x, rows, out);
+    return compute_groups();
+  }
+  choose(layer.mixture, x, rows);
+  gather(layer.mixture, x, rows);
+  use_.layers += 1;
+  use_.rows += rows;
+  use_.experts += groups_.size();
+  if (config_.shared_feed_forward != 0) add_group(layer.mixture.shared, x, rows, of_shared_.data());
+  compute_groups();
+  sum(layer.mixture, rows, out);
+}
+
+/// Which experts every row goes to.
+void feed_forward::choose(const mixture_weights& mixture, const float* x, std::size_t rows) {
+  if (config_.shared_feed_forward != 0) {
+    products_.multiply(x, rows,
+                       {{mixture.router, router_logits_.data()}, {mixture.shared_router, shared_logits_.data()}});
+  } else {
+    products_.multiply(x, rows, {{mixture.router, router_logits_.data()}});
+  }
+  const std::size_t used = config_.experts_used;
+  products_.for_rows(rows, [&](std::size_t row) {
+    choose_experts(products_.table(), {router_logits_.data() + row * config_.experts, config_.experts},
+                   config_.normalises_experts, {shares_.data() + row * used, used});
+  });
+}
+
+/// Rows of the same expert next to each other, in their order, as groups of the experts that have any.
+void feed_forward::gather(const mixture_weights& mixture, const float* x, std::size_t rows) {
+  const std::size_t used = config_.experts_used;
+  const std::span<const expert_share> shares(shares_.data(), rows * used);
+  pairs_begin_.assign(config_.experts + 1, 0);
+  for (const expert_share& share : shares) ++pairs_begin_[share.expert + 1];
+  for (std::size_t e = 0; e < config_.experts; ++e) {
+    const std::size_t begin = pairs_begin_[e], count = pairs_begin_[e + 1];
+    pairs_begin_[e + 1] += pairs_begin_[e];
+    if (count == 0) continue;
+    add_group(mixture.experts[e], gathered_.data() + begin * config_.width, count,
+              of_experts_.data() + begin * config_.width);
+  }
+  for (std::size_t i = 0; i < shares.size(); ++i) pairs_[i] = pairs_begin_[shares[i].expert]++;
+  products_.for_rows(rows, [&](std::size_t row) {
+    for (std::size_t i = row * used; i < (row + 1) * used; ++i) {
+      std::copy_n(x + row * config_.width, config_.width, gathered_.data() + pairs_[i] * std::size_t{config_.width});
+    }
+  });
+}
+
+void feed_forward::add_group(const feed_forward_weights& w, const float* x, std::size_t rows, float* out) {
+  groups_.push_back({.w = &w, .gate = gate_.data() + hidden_used_, .up = up_.data() + hidden_used_, .out = out});
+  inputs_.push_back({.x = x, .count = rows, .columns = config_.width});
+  hidden_used_ += rows * w.up.rows();
+}
+
+/// In stretches of hidden outputs that stay in the cache between the steps, then the way back to the width.
+void feed_forward::compute_groups() {
+  const bool gated = config_.activation != feed_forward_kind::gelu;
+  const auto prepare_if = [&](auto takes) {
+    if (std::ranges::any_of(groups_, takes)) products_.prepare(inputs_);
+  };
+  prepare_if([&](const group& g) {
+    return products_.takes_prepared(g.w->up) || (gated && products_.takes_prepared(g.w->gate));
+  });
+  panels_.clear();
+  for (const group& g : groups_) panels_.push_back(kernels::panels_for(g.w->up.rows()));
+  products_.for_panels(panels_, [&](std::size_t which, std::size_t begin, std::size_t end) {
+    const group& g = groups_[which];
+    const input_rows& rows = inputs_[which];
+    const std::size_t hidden = g.w->up.rows();
+    if (gated) products_.multiply(g.w->gate, rows, begin, end, g.gate, nullptr);
+    products_.multiply(g.w->up, rows, begin, end, gated ? g.up : g.gate, or_null(g.w->up_bias));
+    const std::size_t from = begin * kernels::panel_rows;
+    const std::size_t count = std::min(hidden, end * kernels::panel_rows) - from;
+    for (std::size_t row = 0; row < rows.count; ++row) {
+      const std::size_t at = row * hidden + from;
+      activate(g.gate + at, gated ? g.up + at : nullptr, count);
+    }
+  });
+
+  panels_.clear();
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    inputs_[i] = {.x = groups_[i].gate, .count = inputs_[i].count, .columns = groups_[i].w->down.columns()};
+    panels_.push_back(kernels::panels_for(groups_[i].w->down.rows()));
+  }
+  prepare_if([&](const group& g) { return products_.takes_prepared(g.w->down); });
+  products_.for_panels(panels_, [&](std::size_t which, std::size_t begin, std::size_t end) {
+    const group& g = groups_[which];
+    products_.multiply(g.w->down, inputs_[which], begin, end, g.out, or_null(g.w->down_bias));
+  });
+}
+
+void feed_forward::activate(float* gate, const float* up, std::size_t count) const {
+  if (config_.activation == feed_forward_kind::gated_silu) {
+    products_.table().silu_multiply(gate, up, count);
+  } else {
+    products_.table().gelu_multiply(gate, up, count);
+  }
+}
+
+void feed_forward::sum(const mixture_weights& mixture, std::size_t rows, float* out) {
+  const std::size_t used = config_.experts_used, width = config_.width;
+  const kernels::kernel_table& table = products_.table();
+  products_.for_rows(rows, [&](std::size_t row) {
+    float* to = out + row * width;
+    std::fill_n(to, width, 0.0F);
+    for (std::size_t i = row * used; i < (row + 1) * used; ++i) {
+      table.add_scaled(to, shares_[i].weight, of_experts_.data() + pairs_[i] * width, width);
+    }
+    if (mixture.shared.up.rows() == 0) return;
+    float sigmoid[] = {shared_logits_.data()[row], 0};  // of two logits, the softmax is the sigmoid of their difference
+    table.softmax(sigmoid, 2);
+    table.add_scaled(to, sigmoid[0], of_shared_.data() + row * width, width);
+  });
+}
+
+}  // namespace redline::model

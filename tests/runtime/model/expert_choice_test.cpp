@@ -1,0 +1,61 @@
+#include "runtime/model/expert_choice.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <set>
+#include <vector>
+
+#include "kernels/dispatch.hpp"
+
+namespace redline::model {
+namespace {
+
+std::vector<expert_share> choose(std::vector<float> logits, std::size_t used, bool normalises) {
+  std::vector<expert_share> chosen(used);
+  choose_experts(*kernels::choose_table("scalar").table, logits, normalises, chosen);
+  return chosen;
+}
+
+TEST(expert_choice, takes_the_most_probable_ones_in_order) {
+  const auto chosen = choose({0, std::log(4.0F), std::log(2.0F), 0}, 2, false);
+  EXPECT_EQ(chosen[0].expert, 1U);
+  EXPECT_EQ(chosen[1].expert, 2U);
+  EXPECT_NEAR(chosen[0].weight, 0.5, 1e-6);
+  EXPECT_NEAR(chosen[1].weight, 0.25, 1e-6);
+}
+
+TEST(expert_choice, weights_sum_to_one_where_they_are_normalised) {
+  const auto chosen = choose({0, std::log(4.0F), std::log(2.0F), 0}, 2, true);
+  EXPECT_NEAR(chosen[0].weight, 2.0 / 3, 1e-6);
+  EXPECT_NEAR(chosen[1].weight, 1.0 / 3, 1e-6);
+}
+
+TEST(expert_choice, the_first_of_equal_ones_is_taken) {
+  const auto chosen = choose({1, 3, 3, 3, 1}, 4, true);
+  EXPECT_EQ(chosen[0].expert, 1U);
+  EXPECT_EQ(chosen[1].expert, 2U);
+  EXPECT_EQ(chosen[2].expert, 3U);
+  EXPECT_EQ(chosen[3].expert, 0U);
+}
+
+// A row that is no number goes somewhere, once to each place, and stays no number: the logits tell.
+TEST(expert_choice, logits_that_are_no_numbers_choose_different_experts_and_are_seen) {
+  const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
+  for (const std::vector<float>& logits :
+       {std::vector<float>{nan, nan, nan, nan}, {1, nan, 2, 0}, {inf, inf, 0, 0}, {-inf, -inf, -inf, -inf}}) {
+    for (std::size_t used = 1; used <= logits.size(); ++used) {
+      std::set<std::uint32_t> experts;
+      for (const expert_share& share : choose(logits, used, true)) {
+        EXPECT_LT(share.expert, logits.size());
+        experts.insert(share.expert);
+      }
+      EXPECT_EQ(experts.size(), used);
+    }
+  }
+  EXPECT_TRUE(std::isnan(choose({nan, nan}, 1, true)[0].weight));
+}
+
+}  // namespace
+}  // namespace redline::model
