@@ -145,6 +145,8 @@ test("an edit session goes on after its worker has died", async () => {
         if (v !== 4) return;
         // Which one keeps the session cannot be seen, so each dies once.
         for (const worker of [...targets]) await replace(worker);
+        // Without any worker new requests are refused; these may take a while to load.
+        await gateways[0].until(() => isReady(gateways[0]));
     });
     assert.deepEqual(said, expected.session);
 });
