@@ -143,8 +143,6 @@ struct kernel_table {
   void (*rms_norm)(const float* x, const float* weight, float epsilon, std::size_t n, float* out);
   /// out[i] = (x[i] - mean(x)) / sqrt(variance(x) + epsilon) * weight[i] + bias[i]. out may be x.
   void (*layer_norm)(const float* x, const float* weight, const float* bias, float epsilon, std::size_t n, float* out);
-  /// x[i] += y[i].
-  void (*add)(float* x, const float* y, std::size_t n);
   /// x[i] = scale * y[i] + x[i], rounded once.
   void (*add_scaled)(float* x, float scale, const float* y, std::size_t n);
   /// x[i] = e^x[i] / sum over j of e^x[j].

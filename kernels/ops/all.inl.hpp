@@ -43,7 +43,6 @@ constexpr kernel_table make_table(std::string_view name) {
           .prepare_rows = [](const float*, std::size_t, std::size_t, std::size_t, std::size_t, std::byte*) {},
           .rms_norm = rms_norm,
           .layer_norm = layer_norm,
-          .add = add_to,
           .add_scaled = add_scaled,
           .softmax = softmax,
           .silu_multiply = silu_multiply,

@@ -34,12 +34,6 @@ void layer_norm(const float* x, const float* weight, const float* bias, float ep
   });
 }
 
-void add_to(float* x, const float* y, std::size_t n) {
-  for_chunks(n, [&](std::size_t i, std::size_t lanes) {
-    store_some(x + i, add(load_some(x + i, lanes), load_some(y + i, lanes)), lanes);
-  });
-}
-
 void add_scaled(float* x, float scale, const float* y, std::size_t n) {
   const f32x16 s = broadcast(scale);
   for_chunks(n, [&](std::size_t i, std::size_t lanes) {

@@ -1,6 +1,7 @@
 #include "runtime/convert/convert.hpp"
 
 #include <array>
+#include <cmath>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -94,6 +95,23 @@ class tensor_mover {
     return {};
   }
 
+  /// Rows [first, first + rows) of each expert's matrix of `their_rows` rows, as one tensor.
+  result<void> slices(const std::string& ours, const std::string& theirs, std::uint64_t their_rows, std::uint64_t first,
+                      std::uint64_t rows, std::uint64_t columns) {
+    const std::uint64_t shape[] = {shape_.experts, their_rows, columns};
+    REDLINE_TRY_ASSIGN(const model_folder::place from, find(theirs, shape));
+    REDLINE_TRY_ASSIGN(const weight_type stored, stored_type(from, theirs));
+    const weight_type wanted = type_for(type_, {ours, columns, shape_.layers, shape_.tied_head});
+    const std::uint64_t dimensions[] = {columns, rows, shape_.experts}, all = rows * shape_.experts;
+    const auto row_of = [source = stored_rows(stored, from.tensor->bytes.data(), columns), their_rows, first, rows](
+                            std::uint64_t row, float* out) {
+      source(row / rows * their_rows + first + row % rows, out);
+    };
+    to_.add_tensor(ours, to_tensor_type(wanted), dimensions, all * kernels::row_bytes(wanted, columns),
+                   stream_rows(team_, wanted, all, columns, row_of));
+    return {};
+  }
+
   /// A matrix of one row, as a vector.
   result<void> row(const std::string& ours, const std::string& theirs, std::uint64_t columns) {
     const std::uint64_t shape[] = {1, columns};
@@ -127,7 +145,7 @@ class tensor_mover {
     REDLINE_TRY_ASSIGN(const weight_type stored, stored_type(from, theirs));
     const std::uint64_t rows = shape[0], columns = shape.size() == 2 ? shape[1] : 1;
     row_source source = stored_rows(stored, from.tensor->bytes.data(), columns);
-    if (kind == row_kind::rotated && shape_.architecture == "llama") {
+    if (kind == row_kind::rotated && shape_.has_adjacent_pairs()) {
       source = with_adjacent_pairs(std::move(source), shape_.head_dim);
     }
     if (kind == row_kind::norm && shape_.architecture == "gemma") source = plus_one(std::move(source));
@@ -191,6 +209,17 @@ result<void> move_gated_feed_forward(const gguf::decoder_shape& s, const std::st
   return mover.matrix(ours + "ffn_down.weight", theirs + "mlp.down_proj.weight", s.width, s.feed_forward);
 }
 
+/// Granite's experts are matrices in one tensor, gates and ups one after the other.
+result<void> move_granite_mixture(const gguf::decoder_shape& s, const std::string& ours, const std::string& theirs,
+                                  tensor_mover& mover) {
+  const std::uint64_t hidden = s.expert_feed_forward;
+  const std::string moe = theirs + "block_sparse_moe.", inputs = moe + "input_linear.weight";
+  REDLINE_TRY(mover.matrix(ours + "ffn_gate_inp.weight", moe + "router.layer.weight", s.experts, s.width));
+  REDLINE_TRY(mover.slices(ours + "ffn_gate_exps.weight", inputs, 2 * hidden, 0, hidden, s.width));
+  REDLINE_TRY(mover.slices(ours + "ffn_up_exps.weight", inputs, 2 * hidden, hidden, hidden, s.width));
+  return mover.slices(ours + "ffn_down_exps.weight", moe + "output_linear.weight", s.width, 0, s.width, hidden);
+}
+
 /// Mixtral's names, or those of Qwen's mixtures.
 result<void> move_mixture(const gguf::decoder_shape& s, const std::string& ours, const std::string& theirs,
                           tensor_mover& mover) {
@@ -233,6 +262,7 @@ result<void> move_layer(const gguf::decoder_shape& s, std::uint32_t index, bool 
     REDLINE_TRY(mover.vector(ours + "attn_k_norm.weight", theirs + "self_attn.k_norm.weight", s.head_dim));
   }
   REDLINE_TRY(move_norm(s, ours + "ffn_norm", theirs + "post_attention_layernorm", mover));
+  if (s.architecture == "granitemoe") return move_granite_mixture(s, ours, theirs, mover);
   if (s.experts != 0) return move_mixture(s, ours, theirs, mover);
   if (s.architecture != "starcoder2") return move_gated_feed_forward(s, ours, theirs, mover);
   REDLINE_TRY(mover.vector(ours + "attn_output.bias", theirs + "self_attn.o_proj.bias", s.width));
@@ -253,6 +283,20 @@ void put_rope(const model_config& config, gguf::gguf_writer& to) {
     const std::string prefix = std::string(config.shape.architecture) + ".rope.scaling.";
     to.put_string(prefix + "type", "linear");
     to.put_f32(prefix + "factor", static_cast<float>(config.linear_factor));
+  }
+  if (config.yarn) {
+    const huggingface::yarn_scaling& yarn = *config.yarn;
+    const std::string prefix = std::string(config.shape.architecture) + ".rope.scaling.";
+    to.put_string(prefix + "type", "yarn");
+    to.put_f32(prefix + "factor", static_cast<float>(yarn.factor));
+    to.put_u32(prefix + "original_context_length", static_cast<std::uint32_t>(yarn.original_context));
+    to.put_f32(prefix + "yarn_beta_fast", static_cast<float>(yarn.turns_kept));
+    to.put_f32(prefix + "yarn_beta_slow", static_cast<float>(yarn.turns_slowed));
+    // Readers of GGUF multiply it with what follows from the factor.
+    const double usual = 1 + 0.1 * std::log(yarn.factor);
+    if (yarn.attention_factor != 0) {
+      to.put_f32(prefix + "attn_factor", static_cast<float>(yarn.attention_factor / usual));
+    }
   }
   const std::vector<float> divisors = huggingface::rope_divisors(config);
   const std::uint64_t dimensions[] = {divisors.size()};

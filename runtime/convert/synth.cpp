@@ -24,11 +24,19 @@ constexpr auto shapes = std::to_array<synth_shape>({
     {{"qwen2moe", 24, 2048, 16, 16, 128, 5632, 151936, 32768, 1e6F, 1e-6F, false, 60, 4, 1408, 5632},
      "qwen1.5-moe-a2.7b"},
     {{"llama", 32, 4096, 32, 8, 128, 14336, 32000, 32768, 1e6F, 1e-5F, false, 8, 2, 14336}, "mixtral-8x7b"},
+    {{"granite", 40, 4096, 32, 8, 128, 12800, 49155, 131072, 1e7F, 1e-5F, true, 0, 0, 0, 0, 12, 0.22F, 0.0078125F, 16},
+     "granite-3.3-8b"},
+    {{"granitemoe", 32, 1536, 24, 8, 64, 512, 49155, 131072, 1e7F, 1e-6F, true, 40, 8, 512, 0, 12, 0.22F, 0.015625F, 6},
+     "granite-3.1-3b-a800m"},
     {{"qwen2", 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, true}, "tiny"},
     {{"llama", 2, 256, 8, 2, 32, 768, 512, 2048, 1e4F, 1e-5F, false}, "tiny-llama"},
     {{"qwen3moe", 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, true, 8, 2, 256}, "tiny-qwen3moe"},
     {{"qwen2moe", 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, false, 8, 2, 256, 512}, "tiny-qwen2moe"},
     {{"llama", 2, 256, 8, 2, 32, 512, 512, 2048, 1e4F, 1e-5F, false, 8, 2, 512}, "tiny-mixtral"},
+    {{"granite", 2, 256, 8, 2, 32, 768, 512, 2048, 1e4F, 1e-5F, true, 0, 0, 0, 0, 1.5F, 0.5F, 0.25F, 2},
+     "tiny-granite"},
+    {{"granitemoe", 2, 256, 8, 2, 32, 256, 512, 2048, 1e4F, 1e-5F, true, 8, 2, 256, 0, 1.5F, 0.5F, 0.25F, 2},
+     "tiny-granitemoe"},
 });
 
 /// Nearly normal with variance 1: four bytes' sum has 4 * (256^2 - 1) / 12 and the mean 510.

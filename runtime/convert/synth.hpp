@@ -14,8 +14,8 @@
 
 namespace redline::convert {
 
-/// A decoder that has a name; architectures are "qwen2", "llama" and the mixtures "qwen2moe" and
-/// "qwen3moe".
+/// A decoder that has a name; architectures are "qwen2", "llama", "granite" and the mixtures "qwen2moe",
+/// "qwen3moe" and "granitemoe".
 struct synth_shape : gguf::decoder_shape {
   std::string_view name;
 };

@@ -41,7 +41,7 @@ result<void> check(const decoder_shape& s) {
       return refuse("expected rows of at most " + std::to_string(width_max) + ", found " + std::to_string(n));
     }
   }
-  const bool needs_experts = s.architecture == "qwen2moe" || s.architecture == "qwen3moe";
+  const bool needs_experts = s.architecture.ends_with("moe");
   if (s.experts > experts_max || (needs_experts && s.experts == 0)) {
     return refuse("expected 1 to " + std::to_string(experts_max) + " experts, found " + std::to_string(s.experts));
   }
@@ -83,6 +83,13 @@ void put_shape(const decoder_shape& s, gguf_writer& to) {
   to.put_f32(prefix + "rope.freq_base", s.rope_base);
   to.put_f32(prefix + (s.has_layer_norms() ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon"),
              s.norm_epsilon);
+  const auto put_if = [&](const char* name, float multiplier) {
+    if (multiplier != 0) to.put_f32(prefix + name, multiplier);
+  };
+  put_if("embedding_scale", s.embedding_scale);
+  put_if("residual_scale", s.residual_scale);
+  put_if("attention.scale", s.attention_scale);
+  put_if("logit_scale", s.logit_divisor);
   to.put_u32(prefix + "vocab_size", s.vocabulary);
 }
 

@@ -28,6 +28,16 @@ struct decoder_shape {
   std::uint32_t expert_feed_forward = 0;
   std::uint32_t shared_feed_forward = 0;  // of the expert that all rows go to; 0: none
 
+  // Granite's; 0: as other families have it.
+  float embedding_scale = 0;
+  float residual_scale = 0;
+  float attention_scale = 0;
+  float logit_divisor = 0;
+
+  /// Rotated pairs are neighbours in a head.
+  [[nodiscard]] bool has_adjacent_pairs() const {
+    return architecture == "llama" || architecture.starts_with("granite");
+  }
   [[nodiscard]] bool has_head_norms() const { return architecture == "qwen3" || architecture == "qwen3moe"; }
   [[nodiscard]] bool has_qkv_biases() const {
     return architecture == "qwen2" || architecture == "qwen2moe" || architecture == "starcoder2";

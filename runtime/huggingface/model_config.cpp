@@ -38,6 +38,12 @@ constexpr auto architectures = std::to_array<architecture>({
      .window_unless_denied = false,
      .experts = "num_experts",
      .normalises_experts = true},
+    {.theirs = "GraniteForCausalLM", .ours = "granite", .window_unless_denied = false},
+    {.theirs = "GraniteMoeForCausalLM",
+     .ours = "granitemoe",
+     .window_unless_denied = false,
+     .experts = "num_local_experts",
+     .normalises_experts = true},
     {"Starcoder2ForCausalLM", "starcoder2", true, "norm_epsilon", "gelu_pytorch_tanh", true},
 });
 
@@ -96,6 +102,19 @@ result<void> read_experts(const json_object& config, const architecture& kind, g
   return {};
 }
 
+result<void> read_multipliers(const json_object& config, gguf::decoder_shape& s) {
+  if (!s.architecture.starts_with("granite")) return {};
+  const auto read = [&](std::string_view name, float& into) -> result<void> {
+    REDLINE_TRY_ASSIGN(const double multiplier, config.positive(name));
+    into = static_cast<float>(multiplier);
+    return {};
+  };
+  REDLINE_TRY(read("embedding_multiplier", s.embedding_scale));
+  REDLINE_TRY(read("residual_multiplier", s.residual_scale));
+  REDLINE_TRY(read("attention_multiplier", s.attention_scale));
+  return read("logits_scaling", s.logit_divisor);
+}
+
 result<void> read_sizes(const json_object& config, const architecture& kind, gguf::decoder_shape& s) {
   REDLINE_TRY_ASSIGN(s.layers, size_at(config, "num_hidden_layers"));
   REDLINE_TRY_ASSIGN(s.width, size_at(config, "hidden_size"));
@@ -103,6 +122,7 @@ result<void> read_sizes(const json_object& config, const architecture& kind, ggu
   REDLINE_TRY_ASSIGN(s.kv_heads, size_or(config, "num_key_value_heads", s.heads));
   REDLINE_TRY_ASSIGN(s.feed_forward, size_at(config, "intermediate_size"));
   REDLINE_TRY(read_experts(config, kind, s));
+  REDLINE_TRY(read_multipliers(config, s));
   REDLINE_TRY_ASSIGN(s.vocabulary, size_at(config, "vocab_size"));
   REDLINE_TRY_ASSIGN(s.context, size_at(config, "max_position_embeddings"));
   if (!config.has("head_dim") && s.width % s.heads != 0) {
@@ -132,6 +152,22 @@ result<llama3_scaling> read_llama3(const json_object& rope) {
   return s;
 }
 
+result<yarn_scaling> read_yarn(const json_object& rope, std::uint32_t context) {
+  yarn_scaling s;
+  REDLINE_TRY_ASSIGN(s.factor, rope.positive("factor"));
+  REDLINE_TRY_ASSIGN(s.original_context, rope.positive_or("original_max_position_embeddings", context));
+  REDLINE_TRY_ASSIGN(s.turns_kept, rope.positive_or("beta_fast", s.turns_kept));
+  REDLINE_TRY_ASSIGN(s.turns_slowed, rope.positive_or("beta_slow", s.turns_slowed));
+  if (rope.has("attention_factor")) {
+    REDLINE_TRY_ASSIGN(s.attention_factor, rope.positive("attention_factor"));
+  }
+  if (s.factor < 1) return rope.malformed("factor", "expected at least 1, found " + std::to_string(s.factor));
+  for (const char* name : {"mscale", "mscale_all_dim", "truncate"}) {
+    if (rope.has(name)) return rope.unsupported(name, "expected YaRN without it");
+  }
+  return s;
+}
+
 result<void> read_scaling(const json_object& rope, model_config& c) {
   const std::string_view key = rope.has("rope_type") ? "rope_type" : "type";  // the newer and the older name
   REDLINE_TRY_ASSIGN(const std::string type, rope.text(key));
@@ -144,7 +180,11 @@ result<void> read_scaling(const json_object& rope, model_config& c) {
     REDLINE_TRY_ASSIGN(c.llama3.emplace(), read_llama3(rope));
     return {};
   }
-  return rope.unsupported(key, "expected 'default', 'linear' or 'llama3', found " + quote_bytes(type));
+  if (type == "yarn") {
+    REDLINE_TRY_ASSIGN(c.yarn.emplace(), read_yarn(rope, c.shape.context));
+    return {};
+  }
+  return rope.unsupported(key, "expected 'default', 'linear', 'llama3' or 'yarn', found " + quote_bytes(type));
 }
 
 /// Newer files keep everything in "rope_parameters", older ones the base outside and the rest in "rope_scaling".

@@ -21,15 +21,28 @@ struct llama3_scaling {
   bool operator==(const llama3_scaling&) const = default;
 };
 
+/// YaRN's, see model::yarn_scaling.
+struct yarn_scaling {
+  double factor = 1;
+  double original_context = 1;  // tokens
+  double turns_kept = 32;
+  double turns_slowed = 1;
+  double attention_factor = 0;  // of queries and keys; 0: what follows from the factor
+
+  bool operator==(const yarn_scaling&) const = default;
+};
+
 /// What a Hugging Face config.json says of a decoder that Redline runs.
 struct model_config {
   gguf::decoder_shape shape;
   double linear_factor = 1;  // positions are divided by it
   std::optional<llama3_scaling> llama3;
+  std::optional<yarn_scaling> yarn;
 };
 
 /// Takes LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM, GemmaForCausalLM,
-/// Starcoder2ForCausalLM, MixtralForCausalLM, Qwen2MoeForCausalLM and Qwen3MoeForCausalLM. A sliding window shorter than the context ends the context. Refuses, naming file and field,
+/// Starcoder2ForCausalLM, MixtralForCausalLM, Qwen2MoeForCausalLM, Qwen3MoeForCausalLM, GraniteForCausalLM and
+/// GraniteMoeForCausalLM. A sliding window shorter than the context ends the context. Refuses, naming file and field,
 /// what is missing or no number of a decoder (file_malformed, invalid_argument) and what would change the arithmetic in
 /// a way that Redline does not follow (unsupported_format): other ways to scale positions, other activations, weights
 /// quantised already.

@@ -27,6 +27,7 @@ struct architecture {
   feed_forward_kind activation = feed_forward_kind::gated_silu;
   bool output_bias = false;
   bool scales_embedding = false;  // by the square root of the width
+  bool has_multipliers = false;   // Granite's four, as the file says
   // Mixtures of experts.
   bool may_have_experts = false;
   bool needs_experts = false;
@@ -47,6 +48,13 @@ constexpr architecture architectures[] = {
     {.name = "qwen3moe",
      .layout = rope_layout::half_split,
      .head_norms = true,
+     .may_have_experts = true,
+     .needs_experts = true,
+     .normalises_experts = true},
+    {.name = "granite", .layout = rope_layout::adjacent, .has_multipliers = true},
+    {.name = "granitemoe",
+     .layout = rope_layout::adjacent,
+     .has_multipliers = true,
      .may_have_experts = true,
      .needs_experts = true,
      .normalises_experts = true},
@@ -159,6 +167,37 @@ result<void> read_shape(const gguf::gguf_file& file, const reader& keys, model_c
   return {};
 }
 
+result<yarn_scaling> read_yarn(const gguf::gguf_file& file, const reader& keys, const model_config& c) {
+  yarn_scaling y;
+  REDLINE_TRY_ASSIGN(y.factor, keys.positive("rope.scaling.factor"));
+  REDLINE_TRY_ASSIGN(y.original_context, keys.count("rope.scaling.original_context_length", context_max, c.context));
+  REDLINE_TRY_ASSIGN(y.turns_kept, keys.positive("rope.scaling.yarn_beta_fast", y.turns_kept));
+  REDLINE_TRY_ASSIGN(y.turns_slowed, keys.positive("rope.scaling.yarn_beta_slow", y.turns_slowed));
+  REDLINE_TRY_ASSIGN(const float attention, keys.positive("rope.scaling.attn_factor", 1.0));
+  REDLINE_TRY_ASSIGN(const float yarn_attention, keys.positive("rope.scaling.yarn_attn_factor", 1.0));
+  if (y.factor < 1) {
+    return malformed(file,
+                     keys.key("rope.scaling.factor") + ": expected at least 1, found " + std::to_string(y.factor));
+  }
+  if (y.turns_kept <= y.turns_slowed) {
+    return malformed(file, keys.key("rope.scaling.yarn_beta_fast") + ": expected more than yarn_beta_slow " +
+                               std::to_string(y.turns_slowed) + ", found " + std::to_string(y.turns_kept));
+  }
+  struct setting {
+    std::string_view name;
+    double wanted;
+  };
+  for (const setting& s : {setting{"rope.scaling.yarn_ext_factor", 1}, {"rope.scaling.yarn_log_multiplier", 0}}) {
+    REDLINE_TRY_ASSIGN(const double found, file.get_float(keys.key(s.name), s.wanted));
+    if (found != s.wanted) {
+      return unsupported(
+          file, keys.key(s.name) + ": expected " + std::to_string(s.wanted) + ", found " + std::to_string(found));
+    }
+  }
+  y.magnitude = attention * yarn_attention * (1 + 0.1F * std::log(y.factor));
+  return y;
+}
+
 result<void> read_rope(const gguf::gguf_file& file, const reader& keys, model_config& c) {
   REDLINE_TRY_ASSIGN(c.rotary_dim, keys.count("rope.dimension_count", c.head_dim, c.head_dim));
   if (c.rotary_dim % 2 != 0) {
@@ -172,8 +211,10 @@ result<void> read_rope(const gguf::gguf_file& file, const reader& keys, model_co
     if (type == "linear") {
       REDLINE_TRY_ASSIGN(const float factor, keys.positive("rope.scaling.factor"));
       c.rope_position_scale = 1 / factor;
+    } else if (type == "yarn") {
+      REDLINE_TRY_ASSIGN(c.yarn, read_yarn(file, keys, c));
     } else if (type != "none") {
-      return unsupported(file, type_key + ": expected 'none' or 'linear', found '" + std::string(type) + "'");
+      return unsupported(file, type_key + ": expected 'none', 'linear' or 'yarn', found '" + std::string(type) + "'");
     }
   } else if (file.find(keys.key("rope.scale_linear")) != nullptr) {
     REDLINE_TRY_ASSIGN(const float factor, keys.positive("rope.scale_linear"));
@@ -237,18 +278,33 @@ result<void> read_experts(const gguf::gguf_file& file, const reader& keys, const
 }
 
 /// Refuses metadata that would change the arithmetic in an unsupported way.
-result<void> refuse_extras(const gguf::gguf_file& file, const reader& keys, const model_config& c) {
+result<void> refuse_extras(const gguf::gguf_file& file, const reader& keys, const architecture& kind,
+                           const model_config& c) {
   REDLINE_TRY_ASSIGN(const std::uint64_t window, file.get_unsigned(keys.key("attention.sliding_window"), 0));
   if (window > 0 && window < c.context) {
     return unsupported(file, keys.key("attention.sliding_window") + ": expected full attention, found a window of " +
                                  std::to_string(window));
   }
-  constexpr auto multipliers = std::to_array<std::string_view>(
-      {"logit_scale", "residual_scale", "embedding_scale", "attention.scale", "attention.clamp_kqv",
-       "attention.max_alibi_bias", "attn_logit_softcapping", "final_logit_softcapping"});
-  for (const std::string_view name : multipliers) {
+  constexpr auto never = std::to_array<std::string_view>(
+      {"attention.clamp_kqv", "attention.max_alibi_bias", "attn_logit_softcapping", "final_logit_softcapping"});
+  constexpr auto multipliers =
+      std::to_array<std::string_view>({"logit_scale", "residual_scale", "embedding_scale", "attention.scale"});
+  for (const std::string_view name : never) {
     if (file.find(keys.key(name)) != nullptr) return unsupported(file, keys.key(name) + ": not supported");
   }
+  for (const std::string_view name : multipliers) {
+    if (!kind.has_multipliers && file.find(keys.key(name)) != nullptr) {
+      return unsupported(file, keys.key(name) + ": not supported in " + std::string(kind.name));
+    }
+  }
+  return {};
+}
+
+result<void> read_multipliers(const reader& keys, model_config& c) {
+  REDLINE_TRY_ASSIGN(c.embedding_scale, keys.positive("embedding_scale", 1.0));
+  REDLINE_TRY_ASSIGN(c.residual_scale, keys.positive("residual_scale", 1.0));
+  REDLINE_TRY_ASSIGN(c.attention_scale, keys.positive("attention.scale", 1 / std::sqrt(1.0 * c.head_dim)));
+  REDLINE_TRY_ASSIGN(c.logit_divisor, keys.positive("logit_scale", 1.0));
   return {};
 }
 
@@ -289,7 +345,8 @@ result<model_config> read_config(const gguf::gguf_file& file) {
   REDLINE_TRY(read_experts(file, keys, *kind, c));
   REDLINE_TRY(read_shape(file, keys, c));
   REDLINE_TRY(read_rope(file, keys, c));
-  REDLINE_TRY(refuse_extras(file, keys, c));
+  REDLINE_TRY(refuse_extras(file, keys, *kind, c));
+  if (kind->has_multipliers) REDLINE_TRY(read_multipliers(keys, c));
   REDLINE_TRY(read_vocabulary(file, c));
   const bool rms = kind->norm == norm_kind::rms;
   REDLINE_TRY_ASSIGN(c.norm_epsilon,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "kernels/kernel_table.hpp"
@@ -15,6 +16,17 @@ using rope_layout = kernels::rope_pairs;
 enum class norm_kind : std::uint8_t { rms, layer };
 /// The input of the down projection: act(gate(x)) * up(x), or, without a gate, act(up(x)).
 enum class feed_forward_kind : std::uint8_t { gated_silu, gated_gelu, gelu };
+
+/// YaRN's way to a longer context: slow rotations are slowed down by `factor`, fast ones are kept, those between get
+/// something between; and what is rotated grows by `magnitude`.
+/// Source: Peng et al., "YaRN: Efficient Context Window Extension of Large Language Models" (2023), section 3.
+struct yarn_scaling {
+  float factor = 1;
+  std::uint32_t original_context = 0;  // tokens
+  float turns_kept = 32;               // pairs that turn this often within the original context keep their speed
+  float turns_slowed = 1;              // pairs that turn no more often get all of the factor
+  float magnitude = 1;                 // of queries and keys
+};
 
 /// The shape of a decoder, checked once against the file; later code relies on every number here.
 struct model_config {
@@ -32,6 +44,7 @@ struct model_config {
   float norm_epsilon = 0;
   float rope_base = 10000;
   float rope_position_scale = 1;  // linear scaling: position * this
+  std::optional<yarn_scaling> yarn;
   rope_layout layout = rope_layout::adjacent;
   bool qkv_bias = false;
   bool head_norms = false;  // each head of queries and keys is normalised before its rotation
@@ -40,6 +53,9 @@ struct model_config {
   feed_forward_kind activation = feed_forward_kind::gated_silu;
   bool output_bias = false;  // the attention's output, up and down projections have biases
   float embedding_scale = 1;
+  float residual_scale = 1;   // of what a layer's halves add to the residual stream
+  float attention_scale = 0;  // of the scores; 0: one over the root of head_dim
+  float logit_divisor = 1;
   // A mixture of experts in every layer, where `experts` is not 0.
   std::uint32_t experts = 0;
   std::uint32_t experts_used = 0;         // that a row goes to

@@ -1,6 +1,8 @@
 #include "runtime/model/rope_cache.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <numbers>
 
 namespace redline::model {
 namespace {
@@ -8,28 +10,50 @@ namespace {
 constexpr std::int64_t block_positions = 64;
 constexpr std::size_t blocks_max = 4096;  // 262 144 positions: 128 MB at 128 rotated dimensions
 
+/// The pair, as a number with a fraction, that turns `turns` times within the original context.
+double pair_of(double turns, const yarn_scaling& yarn, const model_config& c) {
+  return c.rotary_dim * std::log(yarn.original_context / (turns * 2 * std::numbers::pi)) /
+         (2 * std::log(static_cast<double>(c.rope_base)));
+}
+
+/// By how much each pair's frequency is multiplied. The two ends are whole pairs.
+double yarn_multiplier(std::uint32_t pair, const yarn_scaling& yarn, const model_config& c) {
+  const double low = std::max(0.0, std::floor(pair_of(yarn.turns_kept, yarn, c)));
+  const double high = std::min(c.rotary_dim - 1.0, std::ceil(pair_of(yarn.turns_slowed, yarn, c)));
+  const double slowed = std::clamp((pair - low) / std::max(0.001, high - low), 0.0, 1.0);
+  return slowed / yarn.factor + (1 - slowed);
+}
+
 }  // namespace
 
-rope_cache::rope_cache(const model_config& config, std::span<const float> factors) {
+rope_cache::rope_cache(const model_config& config, std::span<const float> factors)
+    : magnitude_(config.yarn ? config.yarn->magnitude : 1) {
   for (std::uint32_t i = 0; i < config.rotary_dim / 2; ++i) {
-    const double turn = std::pow(static_cast<double>(config.rope_base), -2.0 * i / config.rotary_dim);
+    double turn = std::pow(static_cast<double>(config.rope_base), -2.0 * i / config.rotary_dim);
+    if (config.yarn) turn *= yarn_multiplier(i, *config.yarn, config);
     frequencies_.push_back(turn * config.rope_position_scale / (factors.empty() ? 1.0 : factors[i]));
   }
 }
 
-kernels::rope_angles rope_cache::at(std::int64_t position) {
+kernels::rope_angles rope_cache::at(std::int64_t position) { return find(blocks_, position, magnitude_); }
+
+kernels::rope_angles rope_cache::turn(std::int64_t positions) {
+  return find(magnitude_ == 1 ? blocks_ : turns_, positions, 1);
+}
+
+kernels::rope_angles rope_cache::find(block_map& blocks, std::int64_t position, double magnitude) const {
   const std::int64_t in_block = ((position % block_positions) + block_positions) % block_positions;
   const std::int64_t first = position - in_block;
   const std::size_t half = frequencies_.size();
-  std::unique_ptr<float[]>& block = blocks_[first];
+  std::unique_ptr<float[]>& block = blocks[first];
   if (!block) {
     block = std::make_unique<float[]>(block_positions * 2 * half);
     for (std::int64_t p = 0; p < block_positions; ++p) {
       float* angles = block.get() + p * 2 * static_cast<std::int64_t>(half);
       for (std::size_t i = 0; i < half; ++i) {
         const double angle = static_cast<double>(first + p) * frequencies_[i];
-        angles[i] = static_cast<float>(std::cos(angle));
-        angles[half + i] = static_cast<float>(std::sin(angle));
+        angles[i] = static_cast<float>(magnitude * std::cos(angle));
+        angles[half + i] = static_cast<float>(magnitude * std::sin(angle));
       }
     }
   }
@@ -38,6 +62,7 @@ kernels::rope_angles rope_cache::at(std::int64_t position) {
 
 void rope_cache::forget_if_large() {
   if (blocks_.size() > blocks_max) blocks_.clear();
+  if (turns_.size() > blocks_max) turns_.clear();
 }
 
 }  // namespace redline::model

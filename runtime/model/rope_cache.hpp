@@ -18,14 +18,21 @@ class rope_cache {
   /// factors: divisors of the frequencies; empty for none.
   rope_cache(const model_config& config, std::span<const float> factors);
 
-  /// cos[rotary_dim / 2], then sin[rotary_dim / 2]; valid until `forget_if_large`.
+  /// cos[rotary_dim / 2], then sin[rotary_dim / 2], of a query or key at the position; valid until `forget_if_large`.
   kernels::rope_angles at(std::int64_t position);
+  /// Likewise of what turns a rotated key by a number of positions, and leaves its length.
+  kernels::rope_angles turn(std::int64_t positions);
   /// Drops all angles when there are very many. To be called between forward passes.
   void forget_if_large();
 
  private:
+  using block_map = std::unordered_map<std::int64_t, std::unique_ptr<float[]>>;
+  kernels::rope_angles find(block_map& blocks, std::int64_t position, double magnitude) const;
+
   std::vector<double> frequencies_;  // radians per position
-  std::unordered_map<std::int64_t, std::unique_ptr<float[]>> blocks_;
+  double magnitude_ = 1;
+  block_map blocks_;
+  block_map turns_;  // where magnitude_ is not 1
 };
 
 }  // namespace redline::model

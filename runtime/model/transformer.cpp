@@ -67,6 +67,7 @@ struct transformer::state {
   void attend(std::size_t layer, std::span<const row_block> blocks);
   bool split_contexts(std::size_t layer, std::span<const row_block> blocks);
   void keep_wanted_rows();
+  void divide_logits();
 
   template<class Body>
   void for_rows(Body body);
@@ -162,7 +163,10 @@ std::span<const float> transformer::forward(std::span<const run> batch) {
     s.timed(s.spent.feed_forward, [&] { s.hidden.compute(l, s.normed.data(), s.rows, s.delta.data()); });
     s.timed(s.spent.norms, [&] { s.add_and_normalise(last ? w.output_norm : w.layers[i + 1].attention_norm); });
   }
-  s.timed(s.spent.head, [&] { s.multiply(s.normed.data(), {{w.output_head(), s.logits.data()}}); });
+  s.timed(s.spent.head, [&] {
+    s.multiply(s.normed.data(), {{w.output_head(), s.logits.data()}});
+    if (w.config.logit_divisor != 1) s.divide_logits();
+  });
   return {s.logits.data(), s.rows * s.config.vocabulary};
 }
 
@@ -319,10 +323,11 @@ void transformer::state::normalise(const norm_weights& norm) {
   for_rows([&](std::size_t row) { normalise_row(norm, row); });
 }
 
-/// x += delta; normed = norm(x)
+/// x += residual_scale * delta; normed = norm(x)
 void transformer::state::add_and_normalise(const norm_weights& norm) {
   for_rows([&](std::size_t row) {
-    table.add(x.data() + row * config.width, delta.data() + row * config.width, config.width);
+    table.add_scaled(x.data() + row * config.width, config.residual_scale, delta.data() + row * config.width,
+                     config.width);
     normalise_row(norm, row);
   });
 }
@@ -375,7 +380,8 @@ kernels::attention_args transformer::state::attention_of(std::size_t layer, cons
           .head_dim = config.head_dim,
           .rotary_dim = config.rotary_dim,
           .pairs = config.layout,
-          .scale = 1.0F / std::sqrt(static_cast<float>(config.head_dim)),
+          .scale = config.attention_scale > 0 ? config.attention_scale
+                                              : 1.0F / std::sqrt(static_cast<float>(config.head_dim)),
           .visible = p.first_token + block.row_begin + 1,
           .tiles = tiles.data() + p.tiles_begin,
           .tile_count = p.tiles_end - p.tiles_begin,
@@ -445,6 +451,13 @@ void transformer::state::keep_wanted_rows() {
   rows = wanted_rows.size();
 }
 
+void transformer::state::divide_logits() {
+  const float factor = 1 / config.logit_divisor;
+  for_rows([&](std::size_t row) {
+    for (float& logit : std::span(logits.data() + row * config.vocabulary, config.vocabulary)) logit *= factor;
+  });
+}
+
 void transformer::move_tokens(std::span<const kv::token_move> moves) {
   if (moves.empty()) return;
   state& s = *state_;
@@ -454,7 +467,7 @@ void transformer::move_tokens(std::span<const kv::token_move> moves) {
     REDLINE_ASSERT(
         std::uint64_t{std::max(m.from_slot, m.to_slot)} + m.count <= std::uint64_t{s.how.pages_count} * kv::page_tokens,
         "the slots are within the storage");
-    angles.push_back(m.turn == 0 ? nullptr : s.ropes.at(m.turn));
+    angles.push_back(m.turn == 0 ? nullptr : s.ropes.turn(m.turn));
   }
   const std::size_t kv_heads = s.config.kv_heads;
   s.team.parallel_for(s.config.layers * kv_heads, [&](std::size_t item, std::uint32_t) {

@@ -26,7 +26,7 @@ TEST_P(pointwise, rms_norm_equals_the_definition) {
   }
 }
 
-TEST_P(pointwise, add_and_silu_equal_the_definition) {
+TEST_P(pointwise, silu_equals_the_definition) {
   for (const std::size_t n : ragged_sizes()) {
     auto x = uniforms(n + 1);
     for (float& v : x) v *= 120;  // into the clamped ends of the exponential
@@ -40,10 +40,6 @@ TEST_P(pointwise, add_and_silu_equal_the_definition) {
       const double silu = x[i] / (1 + std::exp(-double{x[i]}));
       ASSERT_NEAR(found[i], silu * y[i], 1e-6 + 4e-7 * std::fabs(silu)) << x[i];
     }
-    found = x;
-    table().add(found.data(), y.data(), n);
-    for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(found[i], x[i] + y[i]);
-    ASSERT_EQ(found[n], x[n]);
   }
 }
 
@@ -66,6 +62,9 @@ TEST_P(pointwise, softmax_and_scaled_sums_equal_the_definition) {
     found = x;
     table().add_scaled(found.data(), 0.7F, y.data(), n);
     for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(found[i], std::fma(0.7F, y[i], x[i]));
+    found = x;
+    table().add_scaled(found.data(), 1, y.data(), n);
+    for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(found[i], x[i] + y[i]);
     ASSERT_EQ(found[n], x[n]);
   }
 }

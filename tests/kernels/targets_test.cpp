@@ -127,8 +127,6 @@ class targets : public kernel_test {
     table().layer_norm(x.data(), weight.data(), bias.data(), 1e-5F, n, out.data());
     keep_row("layer_norm");
     out = x;
-    table().add(out.data(), bias.data(), n);
-    keep_row("add");
     table().add_scaled(out.data(), 0.3F, weight.data(), n);
     keep_row("add_scaled");
     table().softmax(out.data(), n);

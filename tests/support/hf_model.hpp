@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -106,8 +107,9 @@ inline json hf_tokenizer_of(const tiny_model& m) {
 
 inline json hf_config_of(const tiny_shape& s) {
   static const std::map<std::string, std::string> names = {
-      {"llama", "Llama"},           {"qwen2", "Qwen2"},       {"qwen3", "Qwen3"},      {"gemma", "Gemma"},
-      {"starcoder2", "Starcoder2"}, {"qwen2moe", "Qwen2Moe"}, {"qwen3moe", "Qwen3Moe"}};
+      {"llama", "Llama"},       {"qwen2", "Qwen2"},           {"qwen3", "Qwen3"},
+      {"gemma", "Gemma"},       {"starcoder2", "Starcoder2"}, {"qwen2moe", "Qwen2Moe"},
+      {"qwen3moe", "Qwen3Moe"}, {"granite", "Granite"},       {"granitemoe", "GraniteMoe"}};
   const bool gelu = s.architecture == "gemma" || s.architecture == "starcoder2";
   const bool mixtral = s.architecture == "llama" && s.experts != 0;
   json config = {{"architectures", {(mixtral ? "Mixtral" : names.at(s.architecture)) + "ForCausalLM"}},
@@ -123,10 +125,17 @@ inline json hf_config_of(const tiny_shape& s) {
                  {"rope_theta", 10000.0},
                  {"hidden_act", gelu ? "gelu_pytorch_tanh" : "silu"},
                  {"tie_word_embeddings", s.tied_head}};
+  if (s.architecture.starts_with("granite")) {
+    config["embedding_multiplier"] = 12;
+    config["residual_multiplier"] = 0.22;
+    config["attention_multiplier"] = 0.0625;
+    config["logits_scaling"] = 8;
+  }
+  const bool granite = s.architecture == "granitemoe";
   if (s.experts == 0) return config;
-  config[mixtral ? "num_local_experts" : "num_experts"] = s.experts;
+  config[mixtral || granite ? "num_local_experts" : "num_experts"] = s.experts;
   config["num_experts_per_tok"] = s.experts_used;
-  if (mixtral) {
+  if (mixtral || granite) {
     config["intermediate_size"] = s.expert_feed_forward;
     return config;
   }
@@ -196,7 +205,10 @@ inline std::pair<std::string, std::string> hf_expert_names(const std::string& ou
   const std::size_t layer_end = ours.find('.', 4);
   const std::string name = ours.substr(layer_end + 1, ours.rfind('.') - layer_end - 1);
   const std::string mlp = "model.layers." + ours.substr(4, layer_end - 4) + (mixtral ? ".block_sparse_moe." : ".mlp.");
-  if (name == "ffn_gate_inp") return {mlp + "gate.weight", ""};
+  if (name == "ffn_gate_inp") {
+    if (architecture != "granitemoe") return {mlp + "gate.weight", ""};
+    return {"model.layers." + ours.substr(4, layer_end - 4) + ".block_sparse_moe.router.layer.weight", ""};
+  }
   const auto it = names.find(name);
   if (it == names.end()) return {};
   return {mlp + "experts.", mixtral ? it->second.first : it->second.second};
@@ -218,6 +230,28 @@ inline std::vector<std::byte> halves_apart(const std::vector<std::byte>& pairs, 
   return out;
 }
 
+/// Gates and ups as one tensor, each expert's after the other; downs as they are.
+inline void add_granite_experts(hf_tensors& to, const tiny_tensor& t, const tiny_model& m) {
+  const std::string moe = "model.layers." + t.name.substr(4, t.name.find('.', 4) - 4) + ".block_sparse_moe.";
+  const std::vector<std::uint64_t> shape(t.dimensions.rbegin(), t.dimensions.rend());
+  if (t.name.find("ffn_down") != std::string::npos) {
+    to[moe + "output_linear.weight"] = {gguf::name_of(t.type), shape, t.payload};
+  } else if (t.name.find("ffn_gate") != std::string::npos) {
+    const auto up = std::find_if(m.tensors.begin(), m.tensors.end(), [&](const tiny_tensor& other) {
+      return other.name == std::string(t.name).replace(t.name.find("ffn_gate"), 8, "ffn_up");
+    });
+    std::vector<std::byte> both;
+    const std::size_t bytes = t.payload.size() / shape[0];
+    for (std::size_t e = 0; e < shape[0]; ++e) {
+      for (const auto* one : {&t.payload, &up->payload}) {
+        const auto begin = one->begin() + static_cast<std::ptrdiff_t>(e * bytes);
+        both.insert(both.end(), begin, begin + static_cast<std::ptrdiff_t>(bytes));
+      }
+    }
+    to[moe + "input_linear.weight"] = {gguf::name_of(t.type), {shape[0], 2 * shape[1], shape[2]}, both};
+  }
+}
+
 /// The folder that make_tiny_model(s) comes from when it is converted; s.matrices: f32, f16 or bf16.
 inline hf_model make_hf_model(const tiny_shape& s) {
   const tiny_model m = make_tiny_model(s);
@@ -231,6 +265,10 @@ inline hf_model make_hf_model(const tiny_shape& s) {
                           {"chat_template", std::get<std::string>(m.metadata.at("tokenizer.chat_template"))}};
   for (const tiny_tensor& t : m.tensors) {
     std::vector<std::uint64_t> shape(t.dimensions.rbegin(), t.dimensions.rend());
+    if (s.architecture == "granitemoe" && t.name.find("_exps.") != std::string::npos) {
+      add_granite_experts(out.tensors, t, m);
+      continue;
+    }
     const auto [before, after] = hf_expert_names(t.name, s.architecture);
     if (!after.empty()) {
       const std::size_t bytes = t.payload.size() / shape[0];
@@ -243,7 +281,7 @@ inline hf_model make_hf_model(const tiny_shape& s) {
     }
     if (t.name.ends_with("ffn_gate_inp_shexp.weight")) shape = {1, shape[0]};
     const bool rotated = t.name.find(".attn_q.") != std::string::npos || t.name.find(".attn_k.") != std::string::npos;
-    const bool moved = s.architecture == "llama" && rotated;
+    const bool moved = (s.architecture == "llama" || s.architecture.starts_with("granite")) && rotated;
     const bool less = s.architecture == "gemma" && t.name.find("norm.weight") != std::string::npos;
     out.tensors[before.empty() ? hf_name(t.name, s.architecture) : before] = {
         gguf::name_of(t.type), shape,

@@ -22,7 +22,8 @@
 namespace redline::test {
 
 struct tiny_shape {
-  std::string architecture = "llama";  // or "qwen2", "qwen3", "gemma", "starcoder2", "qwen2moe", "qwen3moe"
+  std::string architecture = "llama";  // or "qwen2", "qwen3", "gemma", "starcoder2", "qwen2moe", "qwen3moe", "granite",
+                                       // "granitemoe"
   std::uint32_t layers = 2;
   std::uint32_t width = 64;  // rows are whole blocks of the matrices' type: so are heads * head_dim and feed_forward
   std::uint32_t heads = 4;
@@ -191,6 +192,12 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
     m.metadata[a + "expert_used_count"] = s.experts_used;
     m.metadata[a + "expert_feed_forward_length"] = s.expert_feed_forward;
     if (s.shared_feed_forward != 0) m.metadata[a + "expert_shared_feed_forward_length"] = s.shared_feed_forward;
+  }
+  if (s.architecture.starts_with("granite")) {
+    m.metadata[a + "embedding_scale"] = 12.0F;
+    m.metadata[a + "residual_scale"] = 0.22F;
+    m.metadata[a + "attention.scale"] = 0.0625F;
+    m.metadata[a + "logit_scale"] = 8.0F;
   }
   m.metadata[a + "context_length"] = s.context;
   m.metadata[a + "rope.dimension_count"] = s.rotary_dim;

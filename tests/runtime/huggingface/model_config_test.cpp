@@ -128,8 +128,12 @@ TEST(model_config, ways_to_scale_positions_are_followed_or_refused) {
   EXPECT_EQ(read(document)->linear_factor, 4);
   document["rope_scaling"] = {{"rope_type", "default"}};
   EXPECT_EQ(read(document)->linear_factor, 1);
-  EXPECT_THAT(refusal_with("rope_scaling", {{"type", "yarn"}, {"factor", 4}}),
-              HasSubstr("rope_scaling.type: expected 'default', 'linear' or 'llama3', found 'yarn'"));
+  EXPECT_THAT(refusal_with("rope_scaling", {{"type", "longrope"}, {"factor", 4}}),
+              HasSubstr("rope_scaling.type: expected 'default', 'linear', 'llama3' or 'yarn', found 'longrope'"));
+  EXPECT_THAT(refusal_with("rope_scaling", {{"type", "yarn"}, {"factor", 0.5}}), HasSubstr("expected at least 1"));
+  EXPECT_THAT(refusal_with("rope_scaling", {{"type", "yarn"}, {"factor", 4}, {"mscale", 1}}), HasSubstr("mscale"));
+  document["rope_scaling"] = {{"type", "yarn"}, {"factor", 4}, {"original_max_position_embeddings", 32768}};
+  EXPECT_EQ(read(document)->yarn, (yarn_scaling{.factor = 4, .original_context = 32768}));
   EXPECT_THAT(refusal_with("rope_scaling", {{"rope_type", "dynamic"}}), HasSubstr("rope_scaling.rope_type"));
   EXPECT_THAT(refusal_with("rope_scaling", {{"factor", 4}}), HasSubstr("rope_scaling.type: expected a text"));
   EXPECT_THAT(refusal_with("rope_scaling", {{"type", "linear"}}), HasSubstr("rope_scaling.factor"));

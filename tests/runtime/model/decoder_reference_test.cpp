@@ -24,9 +24,10 @@ std::vector<float> hashed(std::uint64_t number, std::uint64_t count, float centr
 }
 
 test::tiny_model reference_model(const std::string& name) {
-  const bool llama = name == "llama", mixtral = name == "mixtral";
-  const std::string architecture = mixtral ? "llama" : name;
-  test::tiny_shape shape{.architecture = architecture, .rotary_dim = llama ? 8U : 16U, .tied_head = !llama && !mixtral};
+  const bool llama = name == "llama", mixtral = name == "mixtral", granite = name == "granite";
+  const std::string architecture = mixtral ? "llama" : name.substr(0, name.find('-'));
+  test::tiny_shape shape{
+      .architecture = architecture, .rotary_dim = llama ? 8U : 16U, .tied_head = !llama && !mixtral && !granite};
   const bool shares_expert = architecture == "qwen2moe";
   const bool is_mixture = mixtral || shares_expert || architecture == "qwen3moe";
   if (is_mixture) {
@@ -58,7 +59,7 @@ test::tiny_model reference_model(const std::string& name) {
     const std::vector<std::string> shared{"ffn_gate_inp_shexp", "ffn_gate_shexp", "ffn_up_shexp", "ffn_down_shexp"};
     if (shares_expert) products.insert(products.end(), shared.begin(), shared.end());
     for (const std::string& product : products) set(b + product + ".weight", 0, 0.25F);
-    if (architecture == "llama" || architecture == "gemma") continue;
+    if (architecture == "llama" || architecture == "gemma" || granite) continue;
     if (architecture == "qwen3" || architecture == "qwen3moe") {
       for (const char* name : {"attn_q_norm", "attn_k_norm"}) set(b + name + ".weight", 1, 0.25F);
       continue;
@@ -68,6 +69,11 @@ test::tiny_model reference_model(const std::string& name) {
     for (const char* name : {"attn_output", "ffn_up", "ffn_down"}) set(b + name + ".bias", 0, 0.5F);
   }
   if (!shape.tied_head) set("output.weight", 0, 0.5F);
+  if (name.ends_with("-yarn")) {
+    m.metadata["qwen2.rope.scaling.type"] = std::string("yarn");
+    m.metadata["qwen2.rope.scaling.factor"] = 4.0F;
+    m.metadata["qwen2.rope.scaling.original_context_length"] = 64U;
+  }
   if (llama) {
     m.tensors.push_back(
         {"rope_freqs.weight", gguf::tensor_type::f32, {4}, test::tiny_encode(gguf::tensor_type::f32, {1, 1.5F, 2, 4})});
@@ -106,7 +112,7 @@ TEST(decoder_reference, logits_equal_an_independent_implementation_within_roundi
       }
     }
   }
-  EXPECT_EQ(rows_checked, 24);
+  EXPECT_EQ(rows_checked, 30);
 }
 
 // Both layouts of rotation: qwen2's halves, llama's neighbours with half of a head turned.
@@ -152,7 +158,7 @@ TEST(decoder_reference, logits_after_a_splice_equal_an_independent_implementatio
       ++checked;
     }
   }
-  EXPECT_EQ(checked, 8);
+  EXPECT_EQ(checked, 12);
 }
 
 }  // namespace

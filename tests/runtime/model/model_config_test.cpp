@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "tests/support/tiny_model.hpp"
 
 namespace redline::model {
@@ -64,6 +66,47 @@ TEST(model_config, reads_linear_position_scaling) {
   EXPECT_EQ(read_config(*m.file())->rope_position_scale, 0.25F);
 }
 
+TEST(model_config, reads_yarn) {
+  tiny_model m = make_tiny_model();
+  m.metadata["llama.rope.scaling.type"] = std::string("yarn");
+  m.metadata["llama.rope.scaling.factor"] = 4.0F;
+  const auto usual = read_config(*m.file());
+  ASSERT_TRUE(usual && usual->yarn);
+  EXPECT_EQ(usual->yarn->factor, 4);
+  EXPECT_EQ(usual->yarn->original_context, 2048U) << "that of the file, where nothing is said";
+  EXPECT_EQ(usual->yarn->turns_kept, 32);
+  EXPECT_NEAR(usual->yarn->magnitude, 1.1386, 1e-4);
+  m.metadata["llama.rope.scaling.original_context_length"] = 512U;
+  m.metadata["llama.rope.scaling.attn_factor"] = 0.5F;
+  m.metadata["llama.rope.scaling.yarn_beta_fast"] = 16.0F;
+  const auto told = read_config(*m.file());
+  EXPECT_EQ(told->yarn->original_context, 512U);
+  EXPECT_EQ(told->yarn->turns_kept, 16);
+  EXPECT_NEAR(told->yarn->magnitude, 0.5693, 1e-4);
+  for (const auto& [key, value, text] : {std::tuple("factor", 0.5F, "factor: expected at least 1"),
+                                         {"yarn_beta_fast", 1.0F, "more than yarn_beta_slow"},
+                                         {"yarn_ext_factor", 0.0F, "yarn_ext_factor: expected 1"},
+                                         {"yarn_log_multiplier", 0.1F, "expected 0"}}) {
+    tiny_model bad = m;
+    bad.metadata["llama.rope.scaling." + std::string(key)] = value;
+    EXPECT_THAT(read_config(*bad.file()).error().context, HasSubstr(text));
+  }
+}
+
+TEST(model_config, reads_granites_multipliers) {
+  tiny_model m = make_tiny_model({.architecture = "granite"});
+  const auto c = read_config(*m.file());
+  ASSERT_TRUE(c) << c.error().describe();
+  EXPECT_EQ(c->attention_scale, 0.0625F);
+  EXPECT_EQ(c->embedding_scale, 12);
+  EXPECT_EQ(c->residual_scale, 0.22F);
+  EXPECT_EQ(c->logit_divisor, 8);
+  m.metadata.erase("granite.attention.scale");
+  EXPECT_EQ(read_config(*m.file())->attention_scale, 0.25F) << "of heads of 16";
+  m.metadata["granite.logit_scale"] = 0.0F;
+  EXPECT_THAT(read_config(*m.file()).error().context, HasSubstr("granite.logit_scale: expected a positive number"));
+}
+
 struct bad_metadata {
   const char* key;
   tiny_model::entry value;
@@ -85,12 +128,12 @@ TEST(model_config, refuses_metadata_by_key_and_says_what_it_wanted) {
       {"llama.rope.dimension_count", 7U, errc::file_malformed, "expected an even number, found 7"},
       {"llama.rope.freq_base", -1.0F, errc::file_malformed, "rope.freq_base: expected a positive number"},
       {"llama.attention.layer_norm_rms_epsilon", 0.0F, errc::file_malformed, "layer_norm_rms_epsilon"},
-      {"llama.rope.scaling.type", std::string("yarn"), errc::unsupported_format, "found 'yarn'"},
       {"llama.rope.scaling.type", std::string("longrope"), errc::unsupported_format, "found 'longrope'"},
       {"llama.expert_count", 8U, errc::file_malformed, "metadata 'llama.expert_used_count' is missing"},
       {"llama.expert_count", 1U << 20, errc::file_malformed, "expert_count: expected 1 to 1024, found 1048576"},
       {"llama.attention.sliding_window", 128U, errc::unsupported_format, "found a window of 128"},
-      {"llama.logit_scale", 2.0F, errc::unsupported_format, "llama.logit_scale: not supported"},
+      {"llama.logit_scale", 2.0F, errc::unsupported_format, "llama.logit_scale: not supported in llama"},
+      {"llama.final_logit_softcapping", 30.0F, errc::unsupported_format, "final_logit_softcapping: not supported"},
       {"tokenizer.ggml.tokens", std::vector<std::string>{"a", "b"}, errc::file_malformed, "expected 300 entries"},
   };
   for (const bad_metadata& c : cases) {

@@ -123,14 +123,14 @@ TEST(self_test, finds_attention_that_depends_on_where_keys_lie) {
   EXPECT_THAT(failures.front().problem, HasSubstr("logits differ at row "));
 }
 
-void add_one_step_too_much(float* x, const float* y, std::size_t n) {
-  best().add(x, y, n);
+void add_one_step_too_much(float* x, float scale, const float* y, std::size_t n) {
+  best().add_scaled(x, scale, y, n);
   x[0] = std::nextafter(x[0], INFINITY);
 }
 
 TEST(self_test, finds_bits_that_are_consistent_but_differ_from_the_reference) {
   kernel_table broken = best();
-  broken.add = add_one_step_too_much;
+  broken.add_scaled = add_one_step_too_much;
   const auto failures = failures_of(broken);
   ASSERT_EQ(failures.size(), 4U);
   EXPECT_EQ(failures[1].claim,

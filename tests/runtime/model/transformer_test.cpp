@@ -224,9 +224,9 @@ TEST_P(every_target, gives_a_row_the_same_bits_alone_and_in_any_mixture) {
       ++seed;
       // Every format with one type of cache, the plain one with all.
       if (matrices != f32 && static_cast<unsigned>(matrices) % 4 != static_cast<unsigned>(type)) continue;
-      const char* architectures[] = {"llama",      "qwen2",    "qwen3",   "gemma",
-                                     "starcoder2", "qwen3moe", "mixtral", "qwen2moe"};
-      const std::string architecture = architectures[seed % 8];
+      const char* architectures[] = {"llama",    "qwen2",   "qwen3",    "gemma",     "starcoder2",
+                                     "qwen3moe", "mixtral", "qwen2moe", "granitemoe"};
+      const std::string architecture = architectures[seed % 9];
       SCOPED_TRACE(architecture + ", " + gguf::name_of(matrices) + ", cache " + std::to_string(static_cast<int>(type)));
       ASSERT_NO_FATAL_FAILURE(
           check_invariance(table(), shape_for(architecture, matrices), type, seed, seed % 3 == 2 ? 4 : 1 + seed % 3));

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes decoder_logits.txt: logits of eight tiny decoders, computed in float64 from the published definitions.
+"""Writes decoder_logits.txt: logits of ten tiny decoders, computed in float64 from the published definitions.
 
 Shares no code and no file with the runtime. Weights come from an integer hash that the test repeats, so that both sides
 have the same floats: value(tensor, i) = centre + spread * (hash16 / 2^15 - 1), rounded to float32 after each operation.
@@ -7,6 +7,8 @@ Case "qwen2": half-split rotation, biases on Q, K and V, tied head. Case "llama"
 rotated, positions scaled linearly by 1/4, frequency divisors, own head. Case "qwen3": as qwen2 without biases; every head of Q and K is normalised before it is
 rotated. Case "gemma": as qwen2 without biases; embedding times the root of the width, the gate is GELU by its tanh form.
 Case "starcoder2": as qwen2; norms by mean and variance with a shift, no gate but GELU, a bias on every product.
+Case "qwen2-yarn": as qwen2, rotated by YaRN's table for four times a context of 64 tokens. Case "granite": as the mixtral below
+without experts; the embedding, what layers add, the scores and the logits have multipliers.
 Mixtures of six experts of which a token uses the two with the greatest softmax: "qwen3moe" (else as qwen3) and "mixtral"
 (else as a llama without the extras above) let the two weights sum to one; "qwen2moe" (else as qwen2) keeps them and adds an
 expert of all tokens, weighted by a sigmoid.
@@ -34,7 +36,7 @@ def tensor(number, shape, centre, spread):
 
 
 def weights(kind):
-    llama = kind == "llama"
+    llama = kind in ("llama", "granite")
     number = iter(range(1000))
     q, kv = HEADS * HEAD_DIM, KV_HEADS * HEAD_DIM
     matrix = lambda rows, columns, spread=0.25: tensor(next(number), (rows, columns), 0, spread)
@@ -58,7 +60,7 @@ def weights(kind):
             l |= {"up": matrix(FEED_FORWARD, WIDTH), "down": matrix(WIDTH, FEED_FORWARD)}
         if kind in ("qwen3", "qwen3moe"):
             l |= {"qn": tensor(next(number), (HEAD_DIM,), 1, 0.25), "kn": tensor(next(number), (HEAD_DIM,), 1, 0.25)}
-        elif kind in ("qwen2", "qwen2moe", "starcoder2"):
+        elif kind in ("qwen2", "qwen2-yarn", "qwen2moe", "starcoder2"):
             l |= {"qb": bias(q), "kb": bias(kv), "vb": bias(kv)}
         if shifted:
             l |= {"ob": bias(WIDTH), "ub": bias(FEED_FORWARD), "db": bias(WIDTH)}
@@ -106,6 +108,20 @@ def rope_mixtral(x, positions):  # partner next door, whole heads
     return np.stack([turned.real, turned.imag], -1).reshape(x.shape)
 
 
+def rope_yarn(x, positions, factor=4.0, original=64):
+    """Section 3.2 of the paper: by how often a pair turns within the original context; the ramp is of whole pairs."""
+    half = HEAD_DIM // 2
+    frequency = BASE ** (-np.arange(half) / half)
+    pair = lambda turns: HEAD_DIM * np.log(original / (turns * 2 * np.pi)) / (2 * np.log(BASE))
+    low, high = max(np.floor(pair(32)), 0), min(np.ceil(pair(1)), HEAD_DIM - 1)
+    ramp = np.clip((np.arange(half) - low) / max(high - low, 0.001), 0, 1)
+    angle = positions[:, None] * (frequency * (1 - ramp) + frequency / factor * ramp)
+    size = 0.1 * np.log(factor) + 1
+    cos, sin = size * np.cos(angle)[:, None], size * np.sin(angle)[:, None]
+    a, b = x[..., :half], x[..., half:]
+    return np.concatenate([a * cos - b * sin, b * cos + a * sin], axis=-1)
+
+
 def rope_qwen2(x, positions):  # x: [tokens, heads, dim]; partner half a head away
     half = HEAD_DIM // 2
     angle = positions[:, None] * BASE ** (-np.arange(half) / half)
@@ -142,13 +158,16 @@ def logits(kind, tokens=TOKENS, cache=None, at=0):
     """Of tokens that come in behind the first `at` of the cache, and see those."""
     llama = kind == "llama"
     w = weights(kind)
-    rope = {"llama": rope_llama, "mixtral": rope_mixtral}.get(kind, rope_qwen2)
+    rope = {"llama": rope_llama, "mixtral": rope_mixtral, "granite": rope_mixtral,
+            "qwen2-yarn": rope_yarn}.get(kind, rope_qwen2)
+    granite = kind == "granite"
+    embedding, residual, scores, divisor = (12, 0.22, 0.0625, 8) if granite else (1, 1, 1 / np.sqrt(HEAD_DIM), 1)
     n = len(tokens)
     cache = cache or Cache()
     positions = at + np.arange(n, dtype=np.float64)
     seen = np.concatenate([cache.positions[:at], positions])
     cache.positions = np.concatenate([seen, cache.positions[at:]])
-    x = w["embedding"][tokens] * (np.sqrt(WIDTH) if kind == "gemma" else 1)
+    x = w["embedding"][tokens] * (np.sqrt(WIDTH) if kind == "gemma" else embedding)
     for i, l in enumerate(w["layers"]):
         h = norm(x, l["attn_norm"])
         q = (h @ l["q"].T + l.get("qb", 0)).reshape(n, HEADS, HEAD_DIM)
@@ -161,11 +180,11 @@ def logits(kind, tokens=TOKENS, cache=None, at=0):
         k, v = (t[:at + n] for t in cache.layers[i])
         q, k = rope(q, positions), rope(k, seen)
         k, v = (np.repeat(t, HEADS // KV_HEADS, axis=1) for t in (k, v))
-        score = np.einsum("ihd,jhd->hij", q, k) / np.sqrt(HEAD_DIM)
+        score = np.einsum("ihd,jhd->hij", q, k) * scores
         score[:, ~np.tri(n, at + n, at, dtype=bool)] = -np.inf
         p = np.exp(score - score.max(-1, keepdims=True))
         p /= p.sum(-1, keepdims=True)
-        x = x + np.einsum("hij,jhd->ihd", p, v).reshape(n, -1) @ l["o"].T + l.get("ob", 0)
+        x = x + residual * (np.einsum("hij,jhd->ihd", p, v).reshape(n, -1) @ l["o"].T) + l.get("ob", 0)
         h = norm(x, l["ffn_norm"])
         if kind in MIXTURES:
             x = x + mixture(l, h, kind != "qwen2moe")
@@ -179,8 +198,8 @@ def logits(kind, tokens=TOKENS, cache=None, at=0):
         else:
             gate = h @ l["gate"].T
             active = (gelu(gate) if kind == "gemma" else silu(gate)) * up
-        x = x + active @ l["down"].T + l.get("db", 0)
-    return norm(x, w["norm"]) @ w["head"].T
+        x = x + residual * (active @ l["down"].T) + l.get("db", 0)
+    return norm(x, w["norm"]) @ w["head"].T / divisor
 
 
 def spliced(kind, at, removed, inserted, moves):
@@ -197,13 +216,13 @@ SPLICES = [("evict", 2, 4, [], True), ("pie", 3, 2, [299, 4, 8, 15], True), ("co
 
 here = os.path.dirname(os.path.abspath(__file__))
 with open(os.path.join(here, "decoder_logits.txt"), "w") as out:
-    for name in ("qwen2", "llama", "qwen3", "gemma", "starcoder2", *MIXTURES):
+    for name in ("qwen2", "llama", "qwen3", "gemma", "starcoder2", "qwen2-yarn", "granite", *MIXTURES):
         result = logits(name)
         out.write(f"{name} {len(TOKENS)} " + " ".join(map(str, TOKENS)) + "\n")
         for row in (0, 3, len(TOKENS) - 1):
             out.write(f"{row} " + " ".join(f"{v:.6g}" for v in result[row]) + "\n")
 with open(os.path.join(here, "decoder_splices.txt"), "w") as out:
-    for name in ("qwen2", "llama"):
+    for name in ("qwen2", "llama", "qwen2-yarn"):
         for splice, at, removed, inserted, moves in SPLICES:
             out.write(f"{name} {splice} {at} {removed} {len(inserted)} " + " ".join(map(str, inserted)) + "\n")
             out.write(" ".join(f"{v:.6g}" for v in spliced(name, at, removed, inserted, moves)) + "\n")
