@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 #include <random>
+#include <set>
 
 #include "kernels/int8_tables.hpp"
 #include "runtime/kv/page_pool.hpp"
@@ -365,6 +366,40 @@ TEST_P(twin_target, gives_the_bits_of_the_other_target) {
         EXPECT_EQ(expected, alone(own, table(), type, tokens)) << architecture << ", " << name_of(type);
       }
     }
+  }
+}
+
+/// A mixture of experts in which each matrix has another type, as files have them that spend their bits where errors
+/// cost most.
+test::tiny_model with_all_types(unsigned first) {
+  test::tiny_model m = test::make_tiny_model(shape_for("qwen2moe", gguf::tensor_type::q4_k));
+  unsigned next = first;
+  for (test::tiny_tensor& t : m.tensors) {
+    if (t.type != gguf::tensor_type::q4_k) continue;
+    std::vector<float> values(t.payload.size() / kernels::row_bytes(kernels::weight_type::q4_k, 256) * 256);
+    kernels::dequantize_row(kernels::weight_type::q4_k, t.payload.data(), values.size(), values.data());
+    const auto type = kernels::all_weight_types[next++ % std::size(kernels::all_weight_types)];
+    for (unsigned i = 0; i < 64 && gguf::name_of(t.type) != kernels::name_of(type); ++i) t.type = gguf::tensor_type{i};
+    t.payload = test::tiny_encode(t.type, values);
+  }
+  return m;
+}
+
+TEST_P(twin_target, gives_the_bits_of_the_other_target_where_every_tensor_has_another_type) {
+  kernels::worker_team team(1);
+  const bool by_integers = kernels::multiplies_integers(table());
+  const auto& twin = *kernels::choose_table(table().one_chain || by_integers ? "scalar" : "amx_emulated").table;
+  const auto& other = by_integers ? *kernels::int8_table_of(twin) : twin;
+  std::mt19937 random(6);
+  const auto tokens = random_tokens(random, 40);
+  for (const unsigned first : {0U, 5U, 11U}) {
+    const auto file = with_all_types(first).file();
+    std::set<gguf::tensor_type> types;
+    for (const gguf::tensor& t : file->tensors()) types.insert(t.type);
+    ASSERT_EQ(types.size(), std::size(kernels::all_weight_types));
+    const auto own = load_weights(*file, table(), team), others = load_weights(*file, other, team);
+    ASSERT_TRUE(own && others) << own.error().describe();
+    EXPECT_EQ(alone(*others, other, kv_type::f16, tokens), alone(*own, table(), kv_type::f16, tokens));
   }
 }
 
