@@ -35,6 +35,26 @@ result<void> check_size(std::size_t bytes, std::size_t bytes_max) {
   return bad("expected a text of at most " + std::to_string(bytes_max) + " bytes, found " + std::to_string(bytes));
 }
 
+/// A character's width; the four-byte ones are those that UTF-16 writes as a pair.
+std::size_t units_of(std::size_t bytes, position_encoding units) {
+  return units == position_encoding::utf8 ? bytes : bytes == 4 ? 2 : 1;
+}
+
+struct step {
+  std::size_t at = 0;           // a byte
+  std::size_t units_count = 0;  // from the beginning to there
+};
+/// From `begin` over whole characters until `wanted` units are behind, or `end` is reached.
+step walk(std::string_view text, std::size_t begin, std::size_t end, std::size_t wanted, position_encoding units) {
+  step s{begin, 0};
+  while (s.at < end && s.units_count < wanted) {
+    const std::size_t bytes = utf8::first_unit(text.substr(s.at)).size_bytes;
+    s.units_count += units_of(bytes, units);
+    s.at += bytes;
+  }
+  return s;
+}
+
 }  // namespace
 
 text_document::text_document(std::string text, std::size_t bytes_max)
@@ -54,20 +74,7 @@ result<std::size_t> text_document::offset_of(text_position where, position_encod
     return bad("expected a line below " + std::to_string(line_begins_.size()) + ", found " +
                std::to_string(where.line));
   }
-  const std::size_t begin = line_begins_[where.line];
-  std::size_t end = where.line + 1 < line_begins_.size() ? line_begins_[where.line + 1] : text_.size();
-  if (where.line + 1 < line_begins_.size()) {
-    --end;
-    if (end > begin && text_[end] == '\n' && text_[end - 1] == '\r') --end;
-  }
-  std::size_t at = begin;
-  std::size_t units_count = 0;
-  while (at < end && units_count < where.character) {
-    const std::size_t bytes = utf8::first_unit(std::string_view(text_).substr(at)).size_bytes;
-    // The four-byte characters are those that UTF-16 writes as a pair.
-    units_count += units == position_encoding::utf8 ? bytes : bytes == 4 ? 2 : 1;
-    at += bytes;
-  }
+  const auto [at, units_count] = walk(text_, line_begins_[where.line], line_end(where.line), where.character, units);
   if (units_count < where.character) {
     return bad(described(where) + ": expected a character up to " + std::to_string(units_count) +
                ", the line's length");
@@ -77,6 +84,37 @@ result<std::size_t> text_document::offset_of(text_position where, position_encod
                (units == position_encoding::utf8 ? "a character's bytes" : "a surrogate pair"));
   }
   return at;
+}
+
+std::size_t text_document::line_end(std::size_t line) const {
+  if (line + 1 >= line_begins_.size()) return text_.size();
+  std::size_t end = line_begins_[line + 1] - 1;
+  if (end > line_begins_[line] && text_[end] == '\n' && text_[end - 1] == '\r') --end;
+  return end;
+}
+
+std::size_t text_document::offset_near(text_position where, position_encoding units) const {
+  if (where.line >= line_begins_.size()) return text_.size();
+  auto [at, units_count] = walk(text_, line_begins_[where.line], line_end(where.line), where.character, units);
+  if (units_count > where.character) {
+    do --at;
+    while (!starts_character(text_[at]));
+  }
+  return at;
+}
+
+text_position text_document::position_of(std::size_t offset, position_encoding units) const {
+  offset = std::min(offset, text_.size());
+  const std::size_t line = line_at(offset);
+  const std::size_t end = std::min(offset, line_end(line));
+  std::size_t character = 0;
+  for (std::size_t at = line_begins_[line]; at < end;) {
+    const std::size_t bytes = utf8::first_unit(std::string_view(text_).substr(at)).size_bytes;
+    if (at + bytes > end) break;
+    character += units_of(bytes, units);
+    at += bytes;
+  }
+  return {static_cast<std::uint32_t>(line), static_cast<std::uint32_t>(character)};
 }
 
 result<byte_range> text_document::bytes_of(const text_edit& edit, position_encoding units) const {

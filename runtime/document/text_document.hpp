@@ -55,6 +55,11 @@ class text_document {
   /// A line's terminator is not part of it, so no position lies inside "\r\n". A position after the end of its line is
   /// a failure: the caller has another text in mind.
   [[nodiscard]] result<std::size_t> offset_of(text_position where, position_encoding units) const;
+  /// As the Language Server Protocol reads a position: after the end of its line or of the text it is that end. Inside
+  /// a character it is where that begins.
+  [[nodiscard]] std::size_t offset_near(text_position where, position_encoding units) const;
+  /// Where a byte is; inside a character or "\r\n" where that begins, after the text its end.
+  [[nodiscard]] text_position position_of(std::size_t offset, position_encoding units) const;
 
   [[nodiscard]] const std::string& text() const { return text_; }
   /// At least 1: an empty text has one empty line.
@@ -68,6 +73,8 @@ class text_document {
 
   [[nodiscard]] result<byte_range> bytes_of(const text_edit& edit, position_encoding units) const;
   [[nodiscard]] std::size_t line_at(std::size_t offset) const;
+  /// Where a line's terminator begins, or the text ends.
+  [[nodiscard]] std::size_t line_end(std::size_t line) const;
   void splice(byte_range range, std::string_view with);
 
   std::string text_;

@@ -80,6 +80,43 @@ TEST(text_document, refuses_what_is_outside_and_stays_as_it_was) {
   EXPECT_FALSE(text_document::make("12345", 4));
 }
 
+TEST(text_document, reads_positions_behind_the_end_as_the_end) {
+  const auto d = document_of("a\r\nb\u00e9\U0001F600c\rlast");
+  const auto near = [&](std::uint32_t line, std::uint32_t character, position_encoding units) {
+    return d.offset_near({line, character}, units);
+  };
+  EXPECT_EQ(near(0, 9, position_encoding::utf16), 1U);  // in front of "\r\n"
+  EXPECT_EQ(near(1, 2, position_encoding::utf16), 6U);
+  EXPECT_EQ(near(1, 3, position_encoding::utf16), 6U);  // between the halves of a pair
+  EXPECT_EQ(near(1, 4, position_encoding::utf16), 10U);
+  EXPECT_EQ(near(1, 5, position_encoding::utf8), 6U);  // inside a character's bytes
+  EXPECT_EQ(near(1, 99, position_encoding::utf8), 11U);
+  EXPECT_EQ(near(2, 99, position_encoding::utf16), 16U);
+  EXPECT_EQ(near(3, 0, position_encoding::utf16), 16U);
+  EXPECT_EQ(near(0xFFFFFFFF, 0xFFFFFFFF, position_encoding::utf8), 16U);
+  EXPECT_EQ(document_of("").offset_near({7, 7}, position_encoding::utf16), 0U);
+}
+
+TEST(text_document, finds_the_position_of_every_character) {
+  const auto d = document_of("a\r\nb\u00e9\U0001F600c\r\nlast\n");
+  for (const auto units : {position_encoding::utf8, position_encoding::utf16}) {
+    for (std::size_t at = 0; at <= d.text().size(); ++at) {
+      const bool inside = at < d.text().size() && (static_cast<unsigned char>(d.text()[at]) & 0xC0) == 0x80;
+      const bool splits_end = at > 0 && d.text()[at - 1] == '\r' && d.text()[at] == '\n';
+      const auto back = d.offset_of(d.position_of(at, units), units);
+      ASSERT_TRUE(back) << at;
+      if (!inside && !splits_end) {
+        EXPECT_EQ(*back, at);
+      } else {
+        EXPECT_LT(*back, at);
+      }
+    }
+  }
+  EXPECT_EQ(d.position_of(10, position_encoding::utf16), (text_position{1, 4}));
+  EXPECT_EQ(d.position_of(10, position_encoding::utf8), (text_position{1, 7}));
+  EXPECT_EQ(d.position_of(999, position_encoding::utf8), (text_position{3, 0}));
+}
+
 TEST(text_document, knows_its_lines_after_any_edits) {
   std::mt19937 random(1);
   const std::string parts[] = {"\r", "\n", "\r\n", "x", "\u00e9"};
