@@ -123,6 +123,9 @@ class exchange {
     curl_off_t sent = 0;
     std::uint64_t received = 0;
     for (int running = 1;;) {
+      if (options_.given_up != nullptr && options_.given_up->load()) {
+        return failure{errc::cancelled, peer_ + ": the request was given up"};
+      }
       curl_multi_perform(multi_.get(), &running);
       if (running == 0) break;
       curl_off_t connected_us = 0, now_sent = 0;
@@ -136,7 +139,8 @@ class exchange {
         return failure{errc::timed_out,
                        peer_ + ": no progress within " + std::to_string(options_.silence_timeout.count()) + " ms"};
       }
-      curl_multi_poll(multi_.get(), nullptr, 0, static_cast<int>(std::min(left, milliseconds(1000)).count()), nullptr);
+      const milliseconds nap(options_.given_up != nullptr ? 50 : 1000);
+      curl_multi_poll(multi_.get(), nullptr, 0, static_cast<int>(std::min(left, nap).count()), nullptr);
     }
     int more = 0;
     const CURLMsg* last = curl_multi_info_read(multi_.get(), &more);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -37,6 +38,8 @@ struct http_client_options {
   std::chrono::milliseconds connect_timeout{10'000};
   std::chrono::milliseconds silence_timeout{600'000};  // between two pieces sent or received
   std::uint64_t body_bytes_max = 64 << 20;             // not for event streams, where it bounds one event
+  // Once true the call ends with errc::cancelled within 50 ms, whatever it waits for. Null: nobody gives up.
+  const std::atomic<bool>* given_up = nullptr;
 };
 
 /// One request on a connection of its own; blocks until the whole response is there. Redirects are not followed. A

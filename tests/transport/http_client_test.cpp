@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/write.hpp>
 #include <cstdlib>
@@ -150,6 +151,15 @@ TEST(http_client, gives_up_on_a_silent_server) {
   const auto late = http_get(url_of(server), {}, options);
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().code, errc::timed_out);
+}
+
+TEST(http_client, gives_up_when_it_is_told_to) {
+  std::atomic<bool> given_up = false;
+  http_server_fixture server([&](http_front&, exchange_id, http_request) { given_up = true; });
+  const auto got = http_post(url_of(server), {}, "x", {.given_up = &given_up});
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, errc::cancelled);
+  EXPECT_FALSE(http_get(url_of(server), {}, {.given_up = &given_up}));
 }
 
 TEST(http_client, tells_broken_responses_from_complete_ones) {
