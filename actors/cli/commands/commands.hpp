@@ -20,6 +20,7 @@ void add_convert(CLI::App& app, int& exit_code);
 void add_copy(CLI::App& app, int& exit_code);
 void add_bench(CLI::App& app, int& exit_code);
 void add_top(CLI::App& app, int& exit_code);
+void add_lsp(CLI::App& app, int& exit_code);
 void add_plan(CLI::App& app, int& exit_code);
 
 }  // namespace redline::actors::cli

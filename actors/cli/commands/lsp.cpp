@@ -1,0 +1,74 @@
+#include <unistd.h>
+
+#include "actors/cli/child_server.hpp"
+#include "actors/cli/command.hpp"
+#include "actors/cli/commands/commands.hpp"
+#include "actors/cli/flags/command_line.hpp"
+#include "actors/cli/flags/model_flags.hpp"
+#include "actors/cli/lsp/stdio_loop.hpp"
+#include "actors/cli/server_address.hpp"
+#include "runtime/base/version.hpp"
+
+namespace redline::actors::cli {
+namespace {
+
+// A large model may come from a slow disk.
+constexpr std::chrono::seconds loading_max{1800};
+
+struct flags {
+  model_flags models;
+  std::string server = "http://127.0.0.1:8080";
+  std::string api_key;
+  std::uint32_t tokens_max = 64;
+};
+
+std::vector<std::string> serve_flags(const model_flags& f) {
+  std::vector<std::string> out{"--model", f.model, "--numerics", f.numerics, "--kv", f.kv};
+  const auto add = [&](const char* name, const std::string& value) { out.insert(out.end(), {name, value}); };
+  if (!f.draft.empty()) add("--draft", f.draft);
+  add("--threads", std::to_string(f.threads));
+  add("--context", std::to_string(f.context));
+  add("--kv-mib", std::to_string(f.kv_mib));
+  return out;
+}
+
+int run(const flags& f) {
+  child_server own;
+  lsp::language_server::options how{.version = version(), .server = f.server, .tokens_max = f.tokens_max};
+  if (f.models.model.empty()) {
+    const auto at = server_address::parse(f.server, f.api_key);
+    if (!at) return report(at.error());
+    return lsp::serve_editor(std::move(how), *at, STDIN_FILENO, STDOUT_FILENO);
+  }
+  // Before there are threads; it loads while the editor is answered.
+  if (const auto launched = own.launch(serve_flags(f.models), child_server::prompts::shared); !launched) {
+    return report(launched.error());
+  }
+  how.server = "a private server";
+  const auto find = [&](const std::atomic<bool>& given_up) -> result<server_address> {
+    REDLINE_TRY_ASSIGN(const auto url, own.wait_until_ready(loading_max, &given_up));
+    return server_address::parse(url, "");
+  };
+  return lsp::serve_editor(std::move(how), find, STDIN_FILENO, STDOUT_FILENO);
+}
+
+}  // namespace
+
+void add_lsp(CLI::App& app, int& exit_code) {
+  auto f = std::make_shared<flags>();
+  const command c(app, "lsp", "Complete and edit in an editor: a language server on standard input and output");
+  const option server = c.add("--server", f->server, "The server: http://HOST:PORT or https://HOST");
+  c.add("--api-key", f->api_key, "The server's API key");
+  add_model_file_flag(c, f->models).require(false).describe("Start a server of its own for this model, a GGUF file");
+  add_draft_file_flag(c, f->models);
+  add_memory_flags(c, f->models);
+  c.add("--max-tokens", f->tokens_max, "Most tokens of a completion").range(1, 4096);
+  c.on_run(exit_code, [f, server] {
+    if (server.given() && !f->models.model.empty()) {
+      return report(failure{errc::invalid_argument, "expected --model FILE or --server URL, found both"});
+    }
+    return run(*f);
+  });
+}
+
+}  // namespace redline::actors::cli

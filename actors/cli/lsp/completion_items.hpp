@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string_view>
+
+#include "actors/cli/lsp/rpc_message.hpp"
+#include "runtime/document/text_document.hpp"
+
+namespace redline::actors::cli::lsp {
+
+/// The answer to textDocument/inlineCompletion: what a model writes at a place. An empty text gives no items.
+json inline_items(text::text_position at, std::string_view written);
+
+/// The answer to textDocument/completion. Editors compare items with the word before the cursor, so an item begins with
+/// that word. A text of several lines is offered twice: its first line, which every editor can insert, and the whole.
+json completion_list(const text::text_document& in, std::size_t byte, text::position_encoding units,
+                     std::string_view written);
+/// Nothing now; the editor may ask again.
+json empty_list();
+
+}  // namespace redline::actors::cli::lsp

@@ -1,0 +1,214 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "actors/cli/lsp/edited_document.hpp"
+#include "actors/cli/lsp/rpc_message.hpp"
+#include "actors/cli/lsp/server_calls.hpp"
+
+namespace redline::actors::cli::lsp {
+
+/// Makes calls of a server while the editor is listened to.
+class call_desk {
+ public:
+  virtual ~call_desk() = default;
+  /// `language_server::finished` is told how it ended, later and exactly once.
+  virtual void start(std::uint64_t ticket, server_call what) = 0;
+  /// It ends soon, if it has not.
+  virtual void give_up(std::uint64_t ticket) = 0;
+};
+
+/// A server of the Language Server Protocol in front of a server's edit sessions: what to answer and what to call,
+/// without sockets and threads. A handler never waits. Per document there is one call at a time that changes its
+/// session, one completion that runs, one that waits and one edit; a newer completion takes an older one's place.
+class language_server {
+ public:
+  using instant = std::chrono::steady_clock::time_point;
+
+  static constexpr std::size_t documents_max = 512;
+  static constexpr std::size_t sessions_max = 32;  // the longest unused is closed, and opened again when it is needed
+  static constexpr std::size_t edits_max = 4;      // at a time
+  static constexpr std::size_t instruction_bytes_max = 4096;
+  static constexpr std::size_t instructions_max = 16;  // that the editor's settings may offer
+  static constexpr std::size_t questions_max = 64;     // to the editor, without an answer yet
+  static constexpr std::chrono::seconds retry_min{1};
+  static constexpr std::chrono::seconds retry_max{30};
+  static constexpr std::chrono::seconds retry_full{10};  // where the server does not say when
+
+  struct options {
+    std::string version;
+    std::string server;  // as people know it: its URL
+    std::uint32_t tokens_max = 64;
+    bool is_there = true;  // false: it is starting, and `server_started` is told when it has
+    std::function<instant()> now = [] { return std::chrono::steady_clock::now(); };
+  };
+  language_server(options how, std::function<void(const json&)> send, call_desk& desk);
+  language_server(const language_server&) = delete;
+  language_server& operator=(const language_server&) = delete;
+
+  /// A message's body.
+  void take(std::string_view body);
+  /// A message that could not be read.
+  void refuse_unread(const std::string& why);
+
+  void server_started();
+  void server_failed(const std::string& why);
+  void finished(std::uint64_t ticket, server_reply reply);
+  /// How much of an edit's answer is there.
+  void progressed(std::uint64_t ticket, std::size_t bytes);
+
+  /// What was put off until then is due.
+  [[nodiscard]] std::optional<instant> wakes_at() const;
+  void wake();
+
+  /// The stream's end does what `exit` does.
+  void stop();
+  [[nodiscard]] bool is_over() const { return over_; }
+  [[nodiscard]] int exit_code() const { return shut_down_ ? 0 : 1; }
+  /// After the end: sessions are still being closed.
+  [[nodiscard]] bool has_farewells() const { return !tasks_.empty() && link_ == link::up; }
+
+ private:
+  enum class link : std::uint8_t { starting, up, down, failed };
+  enum class complaint : std::uint8_t { server, full, documents };
+  enum class message_type : std::uint8_t { error = 1, warning = 2, info = 3, log = 4 };
+
+  struct completion {
+    json id;
+    bool is_inline = false;
+    text::text_position at;
+    std::size_t byte = 0;
+    std::uint64_t ticket = 0;  // 0: it waits
+    bool is_second_try = false;
+  };
+  struct open_document {
+    std::string uri;
+    std::string path;
+    json version;
+    edited_document text;
+    std::string session;        // empty: there is none
+    std::uint64_t sync = 0;     // the call that changes it
+    std::uint64_t used = 0;     // counts up, for the longest unused
+    bool wants_session = true;  // false: it was closed for others
+    bool refused = false;       // this text will not be taken
+    std::uint32_t failures = 0;
+    instant not_before{};
+    std::optional<completion> waiting, running;
+  };
+  struct edit {
+    json id;
+    std::string uri;
+    std::string instruction;
+    std::optional<text::position_range> where;
+    json token;  // of its progress; null: the editor shows none
+    bool is_shown = false;
+    std::size_t bytes = 0;      // of the text that is edited
+    int percent = -1;           // that was shown last
+    std::uint64_t ticket = 0;   // 0: it waits for its session
+    std::int64_t revision = 0;  // of the document
+    std::uint32_t losses = 0;   // of its session
+    bool is_applying = false;
+  };
+  struct task {
+    enum class kind : std::uint8_t { open, patch, close, complete, edit, probe };
+    kind what = kind::close;
+    std::string uri;
+    std::uint64_t edit = 0;
+  };
+  struct handler {
+    rpc_message::kind of;
+    void (language_server::*run)(const rpc_message&);
+  };
+  static const std::map<std::string_view, handler> handlers;
+
+  // ---- messages
+  void on_response(const rpc_message& m);
+  void initialize(const rpc_message& m);
+  void initialized(const rpc_message&) {}
+  void shutdown(const rpc_message& m);
+  void exit(const rpc_message&) { stop(); }
+  void did_open(const rpc_message& m);
+  void did_change(const rpc_message& m);
+  void did_close(const rpc_message& m);
+  void complete(const rpc_message& m);
+  void code_action(const rpc_message& m);
+  void execute(const rpc_message& m);
+  void cancel_request(const rpc_message& m);
+  void cancel_progress(const rpc_message& m);
+  void say_farewell();
+
+  // ---- documents and their sessions
+  open_document* find(const std::string& uri);
+  void forget(std::map<std::string, open_document>::iterator at);
+  void tell_unusable(const open_document& d);
+  void use(open_document& d);
+  void pump(open_document& d);
+  void pump_all();
+  void drop_session(open_document& d, bool is_there);
+  void synced(open_document& d, const task& was, server_reply reply);
+  void keep_sessions(std::size_t most);
+
+  // ---- completions and edits
+  void answer_empty(std::optional<completion>& one);
+  void completed(open_document& d, const server_reply& reply);
+  void begin_edit(std::uint64_t number, open_document& d);
+  void edited(std::uint64_t number, const server_reply& reply);
+  void end_edit(std::uint64_t number, const outcome<json, rpc_error>& how);
+  void cancel_edit(std::uint64_t number);
+  enum class which : std::uint8_t { waiting, all };
+  /// But for those that the editor is applying.
+  void end_edits_of(const std::string& uri, which ones, const rpc_error& why);
+  void show_progress(std::uint64_t number);
+  void apply(std::uint64_t number, const std::vector<line_edit>& edits);
+
+  // ---- the link to the server
+  void note(const server_reply& reply);
+  void lose(const std::string& why, std::chrono::seconds least, bool probes);
+  /// Why calls are not made now.
+  [[nodiscard]] std::string why_not() const;
+  void is_fine();
+  void complain(complaint about, message_type type, const std::string& text);
+  void show(message_type type, const std::string& text);
+
+  std::uint64_t start(task what, server_call call);
+  void ask(std::string_view method, json params, std::function<void(const rpc_message&)> then);
+  void answer(const json& id, json result) { send_(rpc_result(id, std::move(result))); }
+  void refuse(const json& id, rpc_code code, const std::string& why) { send_(rpc_refusal(id, {code, why})); }
+
+  options how_;
+  std::function<void(const json&)> send_;
+  call_desk& desk_;
+  bool initialized_ = false;
+  bool shut_down_ = false;
+  bool over_ = false;
+
+  text::position_encoding units_ = text::position_encoding::utf16;
+  bool client_applies_ = false, client_versions_edits_ = false, client_shows_progress_ = false,
+       client_takes_actions_ = false;
+  std::vector<std::string> instructions_;
+
+  std::map<std::string, open_document> documents_;
+  std::map<std::uint64_t, edit> edits_;
+  std::map<std::uint64_t, task> tasks_;
+  std::map<std::int64_t, std::function<void(const rpc_message&)>> questions_;
+  std::uint64_t last_ticket_ = 0, last_edit_ = 0, last_use_ = 0;
+  std::int64_t last_question_ = 0;
+
+  link link_ = link::up;
+  bool probes_ = false;  // what is retried: a probe, or the calls themselves
+  bool is_probing_ = false;
+  std::string why_down_;
+  instant retry_at_{};
+  std::chrono::seconds retry_{retry_min};
+  std::set<complaint> complained_;
+};
+
+}  // namespace redline::actors::cli::lsp

@@ -1,0 +1,195 @@
+#include "actors/cli/lsp/stdio_loop.hpp"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "actors/cli/lsp/call_runner.hpp"
+#include "actors/cli/lsp/message_frames.hpp"
+#include "runtime/base/log.hpp"
+#include "runtime/json/strict_json.hpp"
+
+namespace redline::actors::cli::lsp {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::size_t read_bytes = 64 << 10;
+constexpr std::chrono::seconds farewell_max{2};  // for sessions to be closed at the end
+
+const call_runner* to_wake = nullptr;
+volatile std::sig_atomic_t is_told_to_end = 0;
+
+void on_signal(int) {
+  is_told_to_end = 1;
+  if (to_wake != nullptr) to_wake->wake();
+}
+
+/// Looks for the server while the editor is listened to.
+class search {
+ public:
+  search(const server_finder& find, const call_runner& to_tell)
+      : thread_([this, &find, &to_tell] {
+          auto found = find(given_up_);
+          {
+            const std::scoped_lock lock(mutex_);
+            found_ = std::move(found);
+          }
+          to_tell.wake();
+        }) {}
+  ~search() {
+    given_up_ = true;
+    thread_.join();
+  }
+  search(const search&) = delete;
+  search& operator=(const search&) = delete;
+
+  /// Once, when it is over.
+  std::optional<result<server_address>> take() {
+    const std::scoped_lock lock(mutex_);
+    return std::exchange(found_, std::nullopt);
+  }
+
+ private:
+  std::atomic<bool> given_up_{false};
+  std::mutex mutex_;
+  std::optional<result<server_address>> found_;
+  std::thread thread_;
+};
+
+class editor_loop {
+ public:
+  editor_loop(language_server::options how, int in, int out)
+      : in_(in),
+        out_(out),
+        server_(
+            std::move(how), [this](const json& m) { send(m); }, runner_) {
+    to_wake = &runner_;
+    std::signal(SIGPIPE, SIG_IGN);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, on_signal);
+  }
+  ~editor_loop() {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, SIG_DFL);
+    to_wake = nullptr;
+  }
+
+  void use(server_address at) { runner_.set_server(std::move(at)); }
+  void look(const server_finder& find) { search_.emplace(find, runner_); }
+
+  int run() {
+    while (!server_.is_over()) {
+      const bool has_input = wait(in_, timeout());
+      if (is_told_to_end != 0 || !can_write_) server_.stop();
+      take_events();
+      server_.wake();
+      if (has_input && !server_.is_over()) read_some();
+    }
+    const auto deadline = std::chrono::steady_clock::now() + farewell_max;
+    while (server_.has_farewells() && std::chrono::steady_clock::now() < deadline) {
+      wait(-1, milliseconds(50));
+      take_events();
+    }
+    return server_.exit_code();
+  }
+
+ private:
+  [[nodiscard]] milliseconds timeout() const {
+    const auto at = server_.wakes_at();
+    if (!at) return milliseconds(-1);
+    const auto left = std::chrono::ceil<milliseconds>(*at - std::chrono::steady_clock::now());
+    return std::clamp(left, milliseconds(0), milliseconds(60'000));
+  }
+
+  /// Whether there is something to read. A descriptor below 0 is not looked at.
+  bool wait(int in, milliseconds most) const {
+    std::array<pollfd, 2> what{pollfd{in, POLLIN, 0}, pollfd{runner_.descriptor(), POLLIN, 0}};
+    const int count = ::poll(what.data(), what.size(), static_cast<int>(most.count()));
+    return count > 0 && what[0].revents != 0;
+  }
+
+  void take_events() {
+    for (auto& e : runner_.take_events()) {
+      if (e.reply)
+        server_.finished(e.ticket, std::move(*e.reply));
+      else
+        server_.progressed(e.ticket, e.bytes);
+    }
+    if (auto found = search_ ? search_->take() : std::nullopt) {
+      if (*found) {
+        runner_.set_server(std::move(**found));
+        server_.server_started();
+      } else {
+        server_.server_failed(found->error().context);
+      }
+    }
+  }
+
+  void read_some() {
+    const ssize_t count = ::read(in_, bytes_.data(), bytes_.size());
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) return;
+    if (count <= 0) {
+      if (frames_.is_inside()) log_line(log_level::warning, "lsp", "the editor's stream ended inside a message");
+      return server_.stop();
+    }
+    for (const frame& f : frames_.feed({bytes_.data(), static_cast<std::size_t>(count)})) {
+      if (server_.is_over()) return;
+      if (f.what == frame::kind::message)
+        server_.take(f.text);
+      else
+        server_.refuse_unread(f.text);
+      if (f.what == frame::kind::broken) server_.stop();
+    }
+  }
+
+  /// Waits for an editor that does not read. It is not read from meanwhile, so nothing piles up here.
+  void send(const json& message) {
+    const std::string whole = frame_of(dump_json(message));
+    std::string_view left = whole;
+    while (!left.empty() && can_write_) {
+      const ssize_t count = ::write(out_, left.data(), left.size());
+      if (count > 0) {
+        left.remove_prefix(static_cast<std::size_t>(count));
+      } else if (errno == EAGAIN) {
+        pollfd room{out_, POLLOUT, 0};
+        ::poll(&room, 1, -1);
+      } else if (errno != EINTR) {
+        can_write_ = false;
+      }
+      if (is_told_to_end != 0) can_write_ = false;
+    }
+  }
+
+  int in_, out_;
+  bool can_write_ = true;
+  std::array<char, read_bytes> bytes_{};
+  frame_reader frames_;
+  call_runner runner_;
+  language_server server_;
+  std::optional<search> search_;
+};
+
+}  // namespace
+
+int serve_editor(language_server::options how, server_address at, int in, int out) {
+  how.is_there = true;
+  editor_loop loop(std::move(how), in, out);
+  loop.use(std::move(at));
+  return loop.run();
+}
+
+int serve_editor(language_server::options how, const server_finder& find_server, int in, int out) {
+  how.is_there = false;
+  editor_loop loop(std::move(how), in, out);
+  loop.look(find_server);
+  return loop.run();
+}
+
+}  // namespace redline::actors::cli::lsp
