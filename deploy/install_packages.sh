@@ -10,7 +10,7 @@ packages="g++ cmake ninja-build pkg-config ccache libboost-dev libboost-fiber-de
   libzmq3-dev cppzmq-dev libopenblas-dev nlohmann-json3-dev libcli11-dev libpcre2-dev libsodium-dev libcurl4-openssl-dev libutf8proc-dev zlib1g-dev
   prometheus-cpp-dev"
 case "${1:-build}" in
-  test) packages="$packages libgtest-dev libgmock-dev python3-torch python3-numpy python3-zmq python3-msgpack chromium prometheus" ;;
+  test) packages="$packages libgtest-dev libgmock-dev python3-torch python3-numpy python3-zmq python3-msgpack chromium prometheus neovim" ;;
   arm) packages="cmake ninja-build pkg-config ccache g++-aarch64-linux-gnu qemu-user googletest" ;;
   bench) packages="$packages libbenchmark-dev" ;;
   plot) packages="python3-matplotlib" ;;
