@@ -59,7 +59,8 @@ int run_application(int argc, char** argv, const std::string& name, const std::s
   CLI::App app(description, name);
   app.require_subcommand(1);
   app.set_version_flag("--version", [&] { return version_text(name); });
-  app.set_config("--config", "", "Read options from this TOML file; sections are subcommands", false);
+  app.set_config("--config", "", "Read options from this TOML file; sections are subcommands", false)
+      ->type_name("FILE");
   config_file config;
   config.attach(app);
   app.allow_config_extras(CLI::config_extras_mode::error);

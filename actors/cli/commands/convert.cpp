@@ -31,7 +31,7 @@ void add_convert(CLI::App& app, int& exit_code) {
   auto f = std::make_shared<flags>();
   const command c(app, "convert", "Write the model in a Hugging Face folder as a GGUF file");
   c.add("DIR", f->folder, "The folder with config.json, tokenizer.json and *.safetensors").require().existing_folder();
-  c.add("OUT", f->out, "The GGUF file to write").require();
+  c.add("OUT", f->out, "The GGUF file to write").require().any_file();
   c.add("--type", f->type, "One of " + convert::output_type_names());
   add_threads_flag(c, f->threads);
   c.on_run(exit_code, [f] { return report(run(*f)); });

@@ -155,6 +155,7 @@ void add_copy(CLI::App& app, int& exit_code) {
             std::string("The old file (with several, copies say file=\"1\", file=\"2\", ...), then ") + last + ": " +
                 last_help)
         .require()
+        .any_file()
         .count(2, -1);
     sub.add("--spans", f->spans, "The unit that spans count in").one_of({"lines", "tokens", "both"});
     sub.add("--tokenizer", f->tokenizer, "A model file, for spans of tokens").existing_file();

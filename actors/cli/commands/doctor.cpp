@@ -185,7 +185,7 @@ int run(const flags& f) {
 void add_doctor(CLI::App& app, int& exit_code) {
   auto f = std::make_shared<flags>();
   const command c(app, "doctor", "Measure this machine, check its kernels, and see how a model runs on it");
-  c.add("--model", f->model, "A GGUF file to try");
+  c.add("--model", f->model, "A GGUF file to try").any_file();
   add_threads_flag(c, f->threads);
   c.add_flag("--json", f->json, "Print one JSON object");
   c.on_run(exit_code, [f] { return run(*f); });

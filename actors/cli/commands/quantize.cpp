@@ -32,7 +32,7 @@ void add_quantize(CLI::App& app, int& exit_code) {
   auto f = std::make_shared<flags>();
   const command c(app, "quantize", "Write a GGUF file again with other weights");
   c.add("IN", f->in, "The GGUF file to read").require().existing_file();
-  c.add("OUT", f->out, "The GGUF file to write").require();
+  c.add("OUT", f->out, "The GGUF file to write").require().any_file();
   c.add("--type", f->type, "One of " + convert::output_type_names()).require();
   add_threads_flag(c, f->threads);
   c.on_run(exit_code, [f] { return report(run(*f)); });

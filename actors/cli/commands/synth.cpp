@@ -64,7 +64,7 @@ result<void> run(const flags& f) {
 void add_synth(CLI::App& app, int& exit_code) {
   auto f = std::make_shared<flags>();
   const command c(app, "synth", "Write a model of seeded random weights, for benchmarks");
-  c.add("OUT", f->out, "The GGUF file to write").require();
+  c.add("OUT", f->out, "The GGUF file to write").require().any_file();
   c.add("--shape", f->shape, "One of " + convert::shape_names());
   c.add("--type", f->type, "One of " + convert::output_type_names());
   c.add("--tokenizer", f->tokenizer, "Take the tokenizer of this GGUF file").existing_file();

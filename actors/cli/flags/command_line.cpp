@@ -71,6 +71,14 @@ option& option::existing_folder() {
   option_->check(CLI::ExistingDirectory);
   return *this;
 }
+option& option::any_file() {
+  option_->type_name("FILE");
+  return *this;
+}
+option& option::any_folder() {
+  option_->type_name("DIR");
+  return *this;
+}
 option& option::count(int least, int most) {
   option_->expected(least, most);
   return *this;

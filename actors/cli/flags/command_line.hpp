@@ -41,6 +41,9 @@ class option {
   /// A file, or the name of a model in the hub's cache ("org/name:quant"), whose place there is the value then.
   option& model_file();
   option& existing_folder();
+  /// A path that need not exist, which shells complete as one.
+  option& any_file();
+  option& any_folder();
   /// Of a list: this many values.
   option& count(int least, int most);
   /// Of a list: one word may hold several values with this between them.

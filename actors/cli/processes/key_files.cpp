@@ -108,7 +108,7 @@ result<void> load_peer_keys(const std::string& directory, process_role role, tra
 void add_keygen(CLI::App& app, int& exit_code) {
   auto directory = std::make_shared<std::string>();
   const command c(app, "keygen", "Make CURVE keys for processes that talk over tcp");
-  c.add("DIRECTORY", *directory, "The folder to make and put them in").require();
+  c.add("DIRECTORY", *directory, "The folder to make and put them in").require().any_folder();
   c.on_run(exit_code, [directory] {
     if (const auto made = make_key_files(*directory); !made) return report(made);
     std::cout << "The keys are in " << *directory

@@ -183,7 +183,7 @@ void add_http_flags(command c, serve_flags& flags) {
   add_method_flags(c, flags.method);
   add_eviction_flags(c, flags.eviction);
   c.add("-l,--listen", flags.listen, "HOST:PORT; port 0 takes a free one").group("HTTP");
-  c.add("--port-file", flags.port_file, "Write the port that was bound to this file").group("HTTP");
+  c.add("--port-file", flags.port_file, "Write the port that was bound to this file").any_file().group("HTTP");
   c.add("--api-key", flags.api_keys, "Accept this key (repeatable): KEY or TENANT:KEY").group("HTTP");
   c.add("--api-key-file", flags.api_key_file, "Accept the keys in this file, one per line")
       .existing_file()
