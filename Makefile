@@ -2,7 +2,7 @@
 MODELS := bench/demo_models
 JOBS ?= $(shell nproc)
 
-.PHONY: demo build test arm-test arm-build arm-packages bench bench-build asan tsan chaos soak hostile clients slurm-test systemd-test netns-test fuzz format lint packages test-packages bench-packages clean
+.PHONY: demo build install test arm-test arm-build arm-packages bench bench-build asan tsan chaos soak hostile clients slurm-test systemd-test netns-test fuzz format lint packages test-packages bench-packages clean
 
 demo: build
 	build/redline demo --model $(MODELS)/demo-target.gguf --draft $(MODELS)/demo-draft.gguf \
@@ -11,6 +11,11 @@ demo: build
 build: packages
 	cmake --preset release
 	cmake --build --preset release -j $(JOBS)
+
+# The program, manual pages, completions, systemd units and the licence; `make build` first, then as root where PREFIX wants it.
+PREFIX ?= /usr/local
+install:
+	cmake --install build --prefix $(PREFIX)
 
 test: arm-test test-packages
 	cmake --preset dev

@@ -23,5 +23,6 @@ void add_top(CLI::App& app, int& exit_code);
 void add_lsp(CLI::App& app, int& exit_code);
 void add_plan(CLI::App& app, int& exit_code);
 void add_completions(CLI::App& app, int& exit_code);
+void add_man(CLI::App& app, int& exit_code);
 
 }  // namespace redline::actors::cli

@@ -10,10 +10,10 @@
 
 int main(int argc, char** argv) {
   using namespace redline::actors::cli;
-  constexpr add_command commands[] = {add_serve,  add_edit,     add_session,    add_generate, add_tokenize, add_inspect,
-                                      add_doctor, add_worker,   add_broker,     add_gateway,  add_keygen,   add_demo,
-                                      add_synth,  add_quantize, add_convert,    add_copy,     add_bench,    add_plan,
-                                      add_top,    add_lsp,      add_completions};
+  constexpr add_command commands[] = {
+      add_serve,  add_edit,    add_session, add_generate, add_tokenize,    add_inspect,  add_doctor,  add_worker,
+      add_broker, add_gateway, add_keygen,  add_demo,     add_synth,       add_quantize, add_convert, add_copy,
+      add_bench,  add_plan,    add_top,     add_lsp,      add_completions, add_man};
   const int code =
       run_application(argc, argv, "redline", "Serves code-edit models to many users at once, on CPUs.", commands);
   if (code == 0) return 0;
