@@ -5,9 +5,13 @@
 #include <filesystem>
 #include <iostream>
 #include <optional>
+#include <set>
 
 #include "actors/cli/command.hpp"
 #include "actors/cli/flags/config_file.hpp"
+#include "actors/cli/flags/config_print.hpp"
+#include "actors/cli/help/command_text.hpp"
+#include "actors/cli/help/suggestion.hpp"
 #include "kernels/dispatch.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/version.hpp"
@@ -19,7 +23,8 @@ namespace {
 void name_environment(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
     const auto& names = option->get_lnames();
-    if (names.empty() || names.front() == "help" || names.front() == "version" || names.front() == "config") continue;
+    if (names.empty() || !option->get_configurable()) continue;
+    if (names.front() == "help" || names.front() == "version") continue;
     std::string name = "REDLINE_" + names.front();
     std::replace(name.begin(), name.end(), '-', '_');
     std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::toupper(c); });
@@ -37,13 +42,67 @@ std::string version_text(const std::string& name) {
   return text;
 }
 
+const CLI::App& last_command(const CLI::App& app) {
+  const CLI::App* last = &app;
+  while (!last->get_subcommands().empty()) last = last->get_subcommands().front();
+  return *last;
+}
+
+/// "redline session new".
+std::string words_of(const CLI::App& command) {
+  return command.get_parent() == nullptr ? command.get_name()
+                                         : words_of(*command.get_parent()) + " " + command.get_name();
+}
+
+std::string did_you_mean(const std::string& word, const std::vector<std::string>& names) {
+  const auto meant = suggest(word, names);
+  return meant ? "; did you mean '" + *meant + "'?" : ";";
+}
+
+/// A word that begins with a dash and is no option of the command or the program.
+std::optional<std::string> explain_unknown_flag(const CLI::App& app) {
+  const CLI::App& last = last_command(app);
+  if (last.get_prefix_command()) return std::nullopt;
+  for (const std::string& word : app.remaining(true)) {
+    if (!word.starts_with('-') || word.size() < 2) continue;
+    const std::string flag = word.substr(0, word.find('='));
+    std::vector<std::string> names;
+    for (const CLI::App* c = &last; c != nullptr; c = c->get_parent()) {
+      for (const argument_text& a : describe(*c).arguments) names.insert(names.end(), a.flags.begin(), a.flags.end());
+    }
+    return "'" + words_of(last) + "' has no option " + flag + did_you_mean(flag, names) + " '" + words_of(last) +
+           " --help' lists them";
+  }
+  return std::nullopt;
+}
+
 /// What the parser says too shortly; nothing where its own words do.
 std::optional<std::string> explain(const CLI::App& app, const CLI::ParseError& e) {
+  if (e.get_exit_code() == 0) return std::nullopt;  // --help, --version
+  if (auto why = explain_unknown_flag(app)) return why;
   if (dynamic_cast<const CLI::FileError*>(&e) != nullptr) return "--config: " + std::string(e.what());
-  if (dynamic_cast<const CLI::RequiredError*>(&e) == nullptr || !app.get_subcommands().empty()) return std::nullopt;
-  const auto words = app.remaining();
-  return "expected a command" + (words.empty() ? std::string() : ", found '" + words.front() + "'") + "; '" +
-         app.get_name() + " --help' lists them";
+  const CLI::App& last = last_command(app);
+  const auto words = app.remaining(true);
+  const bool wants_command = last.get_require_subcommand_min() > 0;
+  if (dynamic_cast<const CLI::ExtrasError*>(&e) != nullptr && !words.empty() && !wants_command) {
+    return "'" + words_of(last) + "' does not know what to do with '" + words.front() + "'; '" + words_of(last) +
+           " --help' shows what it takes";
+  }
+  if (!wants_command) return std::nullopt;
+  std::vector<std::string> names;
+  for (const command_text& c : describe(last).commands) names.push_back(c.name);
+  return "expected a command" + (&last == &app ? std::string() : " of '" + words_of(last) + "'") +
+         (words.empty() ? std::string(";") : ", found '" + words.front() + "'" + did_you_mean(words.front(), names)) +
+         " '" + words_of(last) + " --help' lists them";
+}
+
+/// Options that a command needs are no longer missing: what it has is to be shown. Returns them in `needed`.
+void ask_for_nothing(CLI::App& app, std::set<const CLI::Option*>& needed) {
+  for (CLI::Option* option : app.get_options([](const CLI::Option*) { return true; })) {
+    if (option->get_required()) needed.insert(option);
+    option->required(false);
+  }
+  for (CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) ask_for_nothing(*sub, needed);
 }
 
 }  // namespace
@@ -73,7 +132,22 @@ int run_application(int argc, char** argv, const std::string& name, const std::s
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
       ->capture_default_str();
   app.add_option("--log-format", format, "text or json")->check(CLI::IsMember({"text", "json"}))->capture_default_str();
+  bool prints_config = false;
+  std::set<const CLI::Option*> needed;
+  app.add_flag_callback(
+         "--print-config",
+         [&] {
+           prints_config = true;
+           ask_for_nothing(app, needed);
+         },
+         "Print the value of each option of the command, and where it comes from, as a file for --config; run nothing")
+      ->trigger_on_parse()
+      ->configurable(false);
   app.parse_complete_callback([&] {
+    if (prints_config) {
+      std::cout << print_config(app, config, needed);
+      throw CLI::Success();
+    }
     const auto least = level == "debug"     ? log_level::debug
                        : level == "warning" ? log_level::warning
                        : level == "error"   ? log_level::error

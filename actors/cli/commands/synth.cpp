@@ -71,7 +71,7 @@ void add_synth(CLI::App& app, int& exit_code) {
   c.add("--seed", f->seed, "Seed of the weights");
   add_threads_flag(c, f->threads);
   const auto size = [&](const char* name, std::uint32_t& into, const char* what) {
-    c.add(name, into, what).range(1, 1 << 24).group("Instead of the shape's");
+    c.add(name, into, what).hide_default().range(1, 1 << 24).group("Instead of the shape's");
   };
   size("--layers", f->layers, "Layers");
   size("--width", f->width, "Width of the residual stream");

@@ -6,13 +6,14 @@
 #include <sstream>
 #include <string_view>
 
+#include "actors/cli/flags/toml_value.hpp"
 #include "runtime/base/hex.hpp"
 
 namespace redline::actors::cli {
 namespace {
 
 constexpr std::size_t file_bytes_max = 64 * 1024;
-constexpr std::size_t line_bytes_max = 4096;
+constexpr std::size_t line_bytes_max = config_line_bytes_max;
 constexpr std::ptrdiff_t nesting_max = 4;  // sections are a command and its subcommand
 constexpr std::size_t shown_bytes_max = 80;
 
@@ -24,9 +25,60 @@ std::string trimmed(std::string_view text) {
 
 bool is_too_deep(std::string_view name) { return std::count(name.begin(), name.end(), '.') >= nesting_max; }
 
+/// The environment goes before the file, while the parser would read it after the file and leave alone what has a
+/// value.
+void take_environment(CLI::App& app) {
+  for (CLI::Option* option : app.get_options([](const CLI::Option*) { return true; })) {
+    if (option->count() > 0 || option->get_envname().empty()) continue;
+    const char* value = std::getenv(option->get_envname().c_str());
+    if (value != nullptr && *value != '\0') option->add_result(std::string(value));
+  }
+  for (CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) take_environment(*sub);
+}
+
+/// The parser knows no escapes, and a '#' between quotes begins a comment for it. So it reads the names of values in
+/// place of strings and arrays, which are put back afterwards.
+class hidden_values {
+ public:
+  std::string hide(const std::string& text) {
+    std::istringstream input(text);
+    std::string out;
+    for (std::string line; std::getline(input, line); out += line + "\n") {
+      const auto equals = line.find('=');
+      const std::string start = trimmed(line);
+      if (equals == std::string::npos || start.starts_with('#') || start.starts_with(';')) continue;
+      auto value = read_toml_value(std::string_view(line).substr(equals + 1));
+      if (!value || value->empty()) continue;
+      line = line.substr(0, equals + 1) + name(values_.size());
+      values_.push_back(std::move(*value));
+    }
+    return out;
+  }
+  void put_back(std::vector<CLI::ConfigItem>& items) const {
+    for (CLI::ConfigItem& item : items) {
+      std::vector<std::string> inputs;
+      for (const std::string& input : item.inputs) {
+        const auto at = std::find(names_.begin(), names_.end(), input);
+        if (at == names_.end())
+          inputs.push_back(input);
+        else
+          inputs.insert(inputs.end(), values_[static_cast<std::size_t>(at - names_.begin())].begin(),
+                        values_[static_cast<std::size_t>(at - names_.begin())].end());
+      }
+      item.inputs = std::move(inputs);
+    }
+  }
+
+ private:
+  const std::string& name(std::size_t number) { return names_.emplace_back("redline:value:" + std::to_string(number)); }
+
+  std::vector<std::string> names_;
+  std::vector<std::vector<std::string>> values_;
+};
+
 class limited_toml : public CLI::ConfigTOML {
  public:
-  explicit limited_toml(std::shared_ptr<config_lines> lines) : lines_(std::move(lines)) {}
+  limited_toml(std::shared_ptr<config_lines> lines, CLI::App& app) : lines_(std::move(lines)), app_(&app) {}
 
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
     std::string text(file_bytes_max + 1, '\0');
@@ -34,12 +86,17 @@ class limited_toml : public CLI::ConfigTOML {
     text.resize(static_cast<std::size_t>(input.gcount()));
     *lines_ = read_config_lines(text);
     if (lines_->complaint) throw CLI::ConfigError(*lines_->complaint);
-    std::istringstream checked(text);
-    return CLI::ConfigTOML::from_config(checked);
+    take_environment(*app_);
+    hidden_values hidden;
+    std::istringstream checked(hidden.hide(text));
+    auto items = CLI::ConfigTOML::from_config(checked);
+    hidden.put_back(items);
+    return items;
   }
 
  private:
   std::shared_ptr<config_lines> lines_;
+  CLI::App* app_;
 };
 
 /// The parser's words in ours.
@@ -96,7 +153,7 @@ config_lines read_config_lines(const std::string& text) {
 
 void config_file::attach(CLI::App& app) {
   app_ = &app;
-  app.config_formatter(std::make_shared<limited_toml>(lines_));
+  app.config_formatter(std::make_shared<limited_toml>(lines_, app));
 }
 
 std::string config_file::place(const config_entry& entry) const {
@@ -104,6 +161,15 @@ std::string config_file::place(const config_entry& entry) const {
   const std::string what =
       entry.key.empty() ? "[" + show(entry.section) + "]" : show(entry.key) + " = " + show(entry.value);
   return app_->get_config_ptr()->as<std::string>() + ":" + std::to_string(entry.line) + ": " + what + ": ";
+}
+
+std::string config_file::where(const std::string& section, const std::string& key) const {
+  const std::string full = section.empty() ? key : section + "." + key;
+  const auto at = std::find_if(lines_->entries.rbegin(), lines_->entries.rend(), [&](const config_entry& e) {
+    return (e.section.empty() ? e.key : e.section + "." + e.key) == full;
+  });
+  const std::string path = app_->get_config_ptr()->as<std::string>();
+  return at == lines_->entries.rend() ? path : path + ":" + std::to_string(at->line);
 }
 
 std::optional<std::string> config_file::explain(const std::string& what, std::span<char* const> arguments) const {

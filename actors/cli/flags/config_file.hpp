@@ -12,6 +12,8 @@ class App;
 
 namespace redline::actors::cli {
 
+inline constexpr std::size_t config_line_bytes_max = 4096;
+
 /// What the file given by --config says, with line numbers for messages.
 struct config_entry {
   std::size_t line = 0;  // from 1
@@ -36,6 +38,8 @@ class config_file {
   /// "FILE:LINE: key = value: expected ..." when the parser's complaint `what` is about the file; nullopt when it is
   /// about the command line or the environment.
   [[nodiscard]] std::optional<std::string> explain(const std::string& what, std::span<char* const> arguments) const;
+  /// "FILE:LINE" of the last line that gives this option a value; only FILE when there is none.
+  [[nodiscard]] std::string where(const std::string& section, const std::string& key) const;
 
  private:
   [[nodiscard]] std::string place(const config_entry& entry) const;

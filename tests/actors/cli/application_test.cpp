@@ -19,8 +19,33 @@ void add_probe(CLI::App& app, int& exit_code) {
 TEST(application, names_a_word_that_is_no_command) {
   const auto r = test::call_command(add_probe, "prob");
   EXPECT_EQ(r.exit_code, exit_usage);
-  EXPECT_EQ(r.error, "redline: expected a command, found 'prob'; 'redline --help' lists them\n");
+  EXPECT_EQ(r.error, "redline: expected a command, found 'prob'; did you mean 'probe'? 'redline --help' lists them\n");
+  EXPECT_EQ(test::call_command(add_probe, "zzz").error,
+            "redline: expected a command, found 'zzz'; 'redline --help' lists them\n");
   EXPECT_EQ(test::call_command(add_probe, "").error, "redline: expected a command; 'redline --help' lists them\n");
+}
+
+TEST(application, suggests_what_an_unknown_option_may_mean) {
+  const auto r = test::call_command(add_probe, "probe --log-lvel=debug");
+  EXPECT_EQ(r.exit_code, exit_usage);
+  EXPECT_EQ(
+      r.error,
+      "redline: 'redline probe' has no option --log-lvel; did you mean '--log-level'? 'redline probe --help' lists "
+      "them\n");
+  EXPECT_EQ(test::call_command(add_probe, "probe -x").error,
+            "redline: 'redline probe' has no option -x; 'redline probe --help' lists them\n");
+  EXPECT_EQ(
+      test::call_command(add_probe, "probe more").error,
+      "redline: 'redline probe' does not know what to do with 'more'; 'redline probe --help' shows what it takes\n");
+}
+
+TEST(application, tells_of_itself_without_a_command) {
+  for (const char* line : {"--help", "--version", "probe --help", "--help probe"}) {
+    const auto r = test::call_command(add_probe, line);
+    EXPECT_EQ(r.exit_code, 0) << line;
+    EXPECT_EQ(r.error, "") << line;
+    EXPECT_NE(r.out, "") << line;
+  }
 }
 
 TEST(application, says_which_configuration_cannot_be_read) {

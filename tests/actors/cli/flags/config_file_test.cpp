@@ -34,6 +34,12 @@ TEST(config_file, gives_options_their_values) {
   EXPECT_EQ(probe("# a comment\n[probe]\nsize = 7\ncolour = \"blue\"\n").exit_code, 0);
 }
 
+TEST(config_file, gives_way_to_the_environment) {
+  ::setenv("REDLINE_SIZE", "7", 1);
+  EXPECT_EQ(probe("[probe]\nsize = 3\ncolour = \"blue\"\n").exit_code, 0);
+  ::unsetenv("REDLINE_SIZE");
+}
+
 TEST(config_file, a_wrong_value_is_named_with_its_line_and_what_was_expected) {
   const auto out_of_range = probe("[probe]\ncolour = \"blue\"\nsize = 11\n");
   EXPECT_EQ(out_of_range.exit_code, exit_usage);
