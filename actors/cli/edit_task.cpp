@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "actors/cli/local_runner.hpp"
 #include "actors/editing/prompt_builder.hpp"
@@ -12,6 +14,8 @@ namespace redline::actors::cli {
 namespace {
 
 constexpr std::size_t file_bytes_max = 4 << 20;
+constexpr std::size_t edits_at_once_max = 64;  // of this process; later ones wait for a place
+constexpr std::size_t calls_at_once_max = 16;  // of a server, each on a connection of its own
 
 /// Most of the new file is the old one.
 bool predicts_old_file(std::string_view method) {
@@ -19,6 +23,30 @@ bool predicts_old_file(std::string_view method) {
 }
 
 program_wording wording_of(const copy_options& o) { return {o.line_spans, o.token_spans, o.anchors}; }
+
+result<edit_outcome> outcome_of(const edit_task& task, const method_flags& method, const outcome& got) {
+  edit_outcome out;
+  out.answer = got.text;
+  out.completion_tokens = got.stats.completion_tokens;
+  out.target_passes = got.stats.target_passes;
+  out.draft_passes = got.stats.draft_passes;
+  out.drafted = got.stats.drafted;
+  out.accepted = got.stats.accepted;
+  out.seconds = static_cast<double>(got.stats.total_us) / 1e6;
+  out.copied_forced = got.stats.copied_forced;
+  out.copied_verified = got.stats.copied_verified;
+  out.program = got.copied.program;
+  out.method = method.method;
+  if (method.method == "copy") {
+    if (got.reason != finish_reason::stop) {
+      return failure{errc::unusable_answer, "the model's program did not end within the context"};
+    }
+    out.after = out.answer;
+    return out;
+  }
+  REDLINE_TRY_ASSIGN(out.after, file_of_answer(task, out.answer));
+  return out;
+}
 
 }  // namespace
 
@@ -141,33 +169,74 @@ result<edit_outcome> edit_locally(engine_options options, const edit_task& task,
                                   const std::function<void(const std::string&)>& on_text) {
   if (task.before.size() > file_bytes_max) return failure{errc::invalid_argument, task.path + " is too large to edit"};
   REDLINE_TRY_ASSIGN(const auto how, to_draft_options(method, !options.draft_path.empty()));
-  edit_outcome out;
+  std::string answer;
   std::optional<copy_options> copy;
   if (method.method == "copy") copy = to_copy_options(method);
   const auto make_request = [&](const engine& e) { return request_of(task, how, e, copy); };
   REDLINE_TRY_ASSIGN(const auto got,
                      generate_locally(std::move(options), how, make_request, [&](const session_text& m) {
-                       out.answer += m.text;
-                       on_text(out.answer);
+                       answer += m.text;
+                       on_text(answer);
                      }));
-  out.completion_tokens = got.stats.completion_tokens;
-  out.target_passes = got.stats.target_passes;
-  out.draft_passes = got.stats.draft_passes;
-  out.drafted = got.stats.drafted;
-  out.accepted = got.stats.accepted;
-  out.seconds = static_cast<double>(got.stats.total_us) / 1e6;
-  out.copied_forced = got.stats.copied_forced;
-  out.copied_verified = got.stats.copied_verified;
-  out.program = got.copied.program;
-  out.method = method.method;
-  if (copy && got.reason != finish_reason::stop) {
-    return failure{errc::unusable_answer, "the model's program did not end within the context"};
+  return outcome_of(task, method, got);
+}
+
+result<std::vector<result<edit_outcome>>> edit_each_locally(engine_options options, const std::vector<edit_task>& tasks,
+                                                            const method_flags& method,
+                                                            const std::function<void(std::size_t bytes)>& on_bytes) {
+  REDLINE_TRY_ASSIGN(const auto how, to_draft_options(method, !options.draft_path.empty()));
+  std::optional<copy_options> copy;
+  if (method.method == "copy") copy = to_copy_options(method);
+  const auto users = static_cast<std::uint32_t>(std::clamp<std::size_t>(tasks.size(), 1, edits_at_once_max));
+  REDLINE_TRY_ASSIGN(const auto runner, local_runner::create(std::move(options), users));
+  std::vector<result<edit_outcome>> out;
+  std::vector<generation_spec> requests;
+  std::vector<std::size_t> places;  // of each request among the tasks
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    auto request = request_of(tasks[i], how, runner->parts(), copy);
+    out.emplace_back(request ? failure{errc::internal, "no answer"} : request.error());
+    if (!request) continue;
+    requests.push_back(std::move(*request));
+    places.push_back(i);
   }
-  if (copy) {
-    out.after = out.answer;
-    return out;
+  std::size_t bytes = 0;
+  REDLINE_TRY_ASSIGN(const auto all,
+                     runner->run_each(std::move(requests), how, [&](std::size_t, const session_text& m) {
+                       bytes += m.text.size();
+                       on_bytes(bytes);
+                     }));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    out[places[i]] = all[i] ? outcome_of(tasks[places[i]], method, *all[i]) : result<edit_outcome>(all[i].error());
   }
-  REDLINE_TRY_ASSIGN(out.after, file_of_answer(task, out.answer));
+  return out;
+}
+
+std::vector<result<edit_outcome>> edit_each_on_server(const std::string& url, const std::string& api_key,
+                                                      const std::vector<edit_task>& tasks, const method_flags& method,
+                                                      const std::function<void(std::size_t bytes)>& on_bytes) {
+  std::vector<result<edit_outcome>> out(tasks.size(), failure{errc::internal, "no answer"});
+  std::vector<std::size_t> bytes(tasks.size());
+  std::mutex mutex;
+  std::size_t next = 0;
+  std::size_t all_bytes = 0;
+  const auto work = [&] {
+    for (;;) {
+      std::unique_lock lock(mutex);
+      if (next == tasks.size()) return;
+      const std::size_t i = next++;
+      lock.unlock();
+      auto got = edit_on_server(url, api_key, tasks[i], method, [&](const std::string& answer) {
+        const std::scoped_lock telling(mutex);
+        all_bytes += answer.size() - std::exchange(bytes[i], answer.size());
+        on_bytes(all_bytes);
+      });
+      lock.lock();
+      out[i] = std::move(got);
+    }
+  };
+  std::vector<std::jthread> callers;
+  for (std::size_t i = 0; i < std::min(tasks.size(), calls_at_once_max); ++i) callers.emplace_back(work);
+  callers.clear();  // waits for them
   return out;
 }
 

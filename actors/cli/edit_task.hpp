@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "actors/cli/flags/generation_flags.hpp"
 #include "actors/editing/edit_prompt.hpp"
@@ -41,5 +42,14 @@ result<edit_outcome> edit_on_server(const std::string& url, const std::string& a
 /// Through the actors of this process.
 result<edit_outcome> edit_locally(engine_options options, const edit_task& task, const method_flags& method,
                                   const std::function<void(const std::string&)>& on_text);
+
+/// Several edits at once, which share passes; outcomes in the order of the tasks. on_bytes: as their answers grow, on
+/// other threads, one call at a time.
+result<std::vector<result<edit_outcome>>> edit_each_locally(engine_options options, const std::vector<edit_task>& tasks,
+                                                            const method_flags& method,
+                                                            const std::function<void(std::size_t bytes)>& on_bytes);
+std::vector<result<edit_outcome>> edit_each_on_server(const std::string& url, const std::string& api_key,
+                                                      const std::vector<edit_task>& tasks, const method_flags& method,
+                                                      const std::function<void(std::size_t bytes)>& on_bytes);
 
 }  // namespace redline::actors::cli

@@ -63,48 +63,73 @@ result<outcome> local_runner::run(generation_spec request, const draft::draft_op
   return std::move(all.front());
 }
 
-result<std::vector<outcome>> local_runner::run_all(std::vector<generation_spec> requests,
-                                                   const draft::draft_options& how,
-                                                   const std::function<void(const session_text&)>& on_text) {
+result<std::vector<result<outcome>>> local_runner::run_each(
+    std::vector<generation_spec> requests, const draft::draft_options& how,
+    const std::function<void(std::size_t, const session_text&)>& on_text) {
   std::vector<outcome> all(requests.size());
-  std::vector<local_client::job> jobs;
+  std::vector<std::optional<failure>> why_not(requests.size());
+  std::vector<std::pair<std::size_t, local_client::job>> jobs;
   REDLINE_TRY_ASSIGN(const auto partners, engine_->partners_for(how.how, {}));
   for (std::size_t i = 0; i < requests.size(); ++i) {
     requests[i].session = {++generations_};
     requests[i].context_max = engine_->context_max();
     requests[i].draft = how;
-    REDLINE_TRY_ASSIGN(auto work, token_log::make(std::move(requests[i]), engine_->tokenizer()));
-    jobs.push_back({std::move(work), partners,
-                    [&out = all[i], &on_text](const session_text& m) {
-                      out.text += m.text;
-                      out.tokens.insert(out.tokens.end(), m.tokens.begin(), m.tokens.end());
-                      if (on_text) on_text(m);
-                    },
-                    [into = answers_](const session_finished& m) { into->give(m); }});
+    auto work = token_log::make(std::move(requests[i]), engine_->tokenizer());
+    if (!work) {
+      why_not[i] = work.error();
+      continue;
+    }
+    jobs.emplace_back(i, local_client::job{std::move(*work), partners,
+                                           [&out = all[i], &on_text, i](const session_text& m) {
+                                             out.text += m.text;
+                                             out.tokens.insert(out.tokens.end(), m.tokens.begin(), m.tokens.end());
+                                             if (on_text) on_text(i, m);
+                                           },
+                                           [into = answers_](const session_finished& m) { into->give(m); }});
   }
   if (!started_) {
     REDLINE_TRY(engine_->start());
     started_ = true;
   }
-  std::vector<std::future<result<session_finished>>> waits;
-  for (auto& job : jobs) {
-    waits.push_back(answers_->expect(job.work.spec().session));
+  std::vector<std::pair<std::size_t, std::future<result<session_finished>>>> waits;
+  for (auto& [i, job] : jobs) {
+    waits.emplace_back(i, answers_->expect(job.work.spec().session));
     desk_->put(std::move(job));
   }
   engine_->send(client_, begin_local{});
-  std::optional<failure> broken;
-  for (std::size_t i = 0; i < waits.size(); ++i) {
-    const auto last = waits[i].get();
+  for (auto& [i, wait] : waits) {
+    const auto last = wait.get();
     if (!last) {
       engine_->stop();  // first, because actors that are still running report to `all`
       return last.error();
     }
-    if (last->why_not && !broken) broken = *last->why_not;
+    why_not[i] = last->why_not;
     all[i].reason = last->reason;
     all[i].stats = last->stats;
     all[i].copied = last->copied;
   }
-  if (broken) return *broken;
+  std::vector<result<outcome>> out;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (why_not[i])
+      out.emplace_back(*why_not[i]);
+    else
+      out.emplace_back(std::move(all[i]));
+  }
+  return out;
+}
+
+result<std::vector<outcome>> local_runner::run_all(std::vector<generation_spec> requests,
+                                                   const draft::draft_options& how,
+                                                   const std::function<void(const session_text&)>& on_text) {
+  const auto tell = [&](std::size_t, const session_text& m) {
+    if (on_text) on_text(m);
+  };
+  REDLINE_TRY_ASSIGN(auto each, run_each(std::move(requests), how, tell));
+  std::vector<outcome> all;
+  for (result<outcome>& one : each) {
+    if (!one) return one.error();
+    all.push_back(std::move(*one));
+  }
   return all;
 }
 

@@ -32,7 +32,12 @@ class local_runner {
   /// on_text: called on another thread as text comes.
   result<outcome> run(generation_spec request, const draft::draft_options& how,
                       const std::function<void(const session_text&)>& on_text);
-  /// All begin at once; their outcomes in the order of the requests.
+  /// All begin at once, and what does not run at once waits; one that fails is no failure of the others. Outcomes are
+  /// in the order of the requests, and on_text, on another thread, has the request's place among them.
+  result<std::vector<result<outcome>>> run_each(
+      std::vector<generation_spec> requests, const draft::draft_options& how,
+      const std::function<void(std::size_t, const session_text&)>& on_text = {});
+  /// The same where a failure of one is a failure of all.
   result<std::vector<outcome>> run_all(std::vector<generation_spec> requests, const draft::draft_options& how,
                                        const std::function<void(const session_text&)>& on_text = {});
 

@@ -7,40 +7,17 @@
 
 #include "actors/cli/command.hpp"
 #include "actors/cli/commands/commands.hpp"
+#include "actors/cli/commands/edit_flags.hpp"
+#include "actors/cli/commands/edit_many.hpp"
 #include "actors/cli/edit_task.hpp"
 #include "actors/cli/flags/command_line.hpp"
-#include "actors/cli/flags/generation_flags.hpp"
-#include "actors/cli/flags/model_flags.hpp"
 #include "actors/cli/progress_line.hpp"
+#include "actors/cli/review/file_choice.hpp"
 #include "runtime/base/utf8.hpp"
 #include "runtime/document/line_diff.hpp"
-#include "runtime/files/replacement_file.hpp"
 
 namespace redline::actors::cli {
 namespace {
-
-struct flags {
-  model_flags models;
-  method_flags method;
-  std::string file;
-  std::string instruction;
-  std::string server;
-  std::string api_key;
-  bool json = false;
-  bool write = false;
-};
-
-/// Puts `bytes` in the place of the file in one step: a reader sees the old file or the new one. A symbolic
-/// link is followed, the mode kept, and a file that changed since it was read is left alone.
-result<void> replace_edited(const std::string& named, const std::string& before, const std::string& bytes) {
-  std::error_code error;
-  const std::string path = std::filesystem::canonical(named, error).string();
-  if (error) return failure{errc::io_error, named + ": " + error.message()};
-  REDLINE_TRY_ASSIGN(const std::string now, read_whole(path));
-  if (now != before)
-    return failure{errc::io_error, named + " was changed by somebody else meanwhile; it is left as it is"};
-  return replace_file(path, bytes);
-}
 
 std::string figures(const edit_outcome& e) {
   char line[256];
@@ -55,10 +32,11 @@ std::string figures(const edit_outcome& e) {
                  std::to_string(e.copied_verified) + " as verified");
 }
 
-int run(const flags& f) {
-  const auto before = read_whole(f.file);
+int run(const edit_flags& f) {
+  const std::string& file = f.files.front();
+  const auto before = read_whole(file);
   if (!before) return report(before.error());
-  const edit_task task{f.file, *before, f.instruction};
+  const edit_task task{file, *before, f.instruction};
   progress_line line(!f.json);
   const auto began = std::chrono::steady_clock::now();
   const auto show = [&](const std::string& answer) {
@@ -78,7 +56,7 @@ int run(const flags& f) {
   line.clear();
   if (!got) return report(got.error());
   if (f.write) {
-    if (auto replaced = replace_edited(f.file, *before, got->after); !replaced) return report(replaced.error());
+    if (auto replaced = replace_edited(file, *before, got->after); !replaced) return report(replaced.error());
   }
   if (f.json) {
     nlohmann::ordered_json out = {{"text", utf8::sanitize(got->after)},
@@ -98,31 +76,48 @@ int run(const flags& f) {
     std::cout << out.dump() << "\n";
     return 0;
   }
-  const std::string diff = text::unified_diff(*before, got->after, f.file, isatty(STDOUT_FILENO) != 0);
+  const std::string diff = text::unified_diff(*before, got->after, file, isatty(STDOUT_FILENO) != 0);
   std::cout << (diff.empty() ? "no change\n" : diff);
   std::cerr << figures(*got) << "\n";
-  if (f.write) std::cerr << "wrote " << f.file << "\n";
+  if (f.write) std::cerr << "wrote " << file << "\n";
   return 0;
 }
 
 }  // namespace
 
 void add_edit(CLI::App& app, int& exit_code) {
-  auto f = std::make_shared<flags>();
-  const command c(app, "edit", "Rewrite a file as an instruction says, and show the difference");
-  c.add("FILE", f->file, "The file to edit").require().existing_file();
+  auto f = std::make_shared<edit_flags>();
+  const command c(app, "edit", "Rewrite files as an instruction says, and show the difference");
+  c.add("FILE", f->files, "The file to edit; of several, and of all in a folder, each is an edit of its own")
+      .existing_path();
   c.add("-i,--instruction", f->instruction, "What to change, in words").require();
   add_model_flags(c, f->models, false);
   add_method_flags(c, f->method, true);
   c.add("--server", f->server, "Have a running server do it: http://HOST:PORT or https://HOST");
   c.add("--api-key", f->api_key, "The server's API key");
-  c.add_flag("--json", f->json, "Print one JSON object with the new file");
+  const option json =
+      c.add_flag("--json", f->json, "Print one JSON object with the new file, of several one in a line for each");
   c.add_flag("--write", f->write, "Replace the file (in one step, or not at all)");
+  c.add_flag("--yes", f->yes, "The same, of one file and of several: take every hunk without asking");
+  c.add_flag("--staged", f->staged,
+             "Edit the files with changes that are staged in git, below FILE or the current folder");
+  c.add("--patch", f->patch,
+        "Write a patch for 'git apply' into this file (-: standard output) in place of changing files")
+      .any_file()
+      .exclude(json);
+  c.add_flag("--review", f->review, "Ask about each hunk, as is done on a terminal for several files").exclude(json);
   c.on_run(exit_code, [f] {
+    if (f->files.empty() && !f->staged) {
+      return report(failure{errc::invalid_argument, "expected a FILE to edit, or --staged, found neither"});
+    }
     if (f->server.empty() && f->models.model.empty()) {
       return report(failure{errc::invalid_argument, "expected --model FILE or --server URL, found neither"});
     }
-    return run(*f);
+    std::error_code ignored;
+    const bool is_many = f->staged || f->files.size() > 1 || std::filesystem::is_directory(f->files.front(), ignored);
+    if (!is_many && !f->yes && !f->review && f->patch.empty()) return run(*f);
+    f->write = f->write || f->yes;
+    return edit_many(*f);
   });
 }
 

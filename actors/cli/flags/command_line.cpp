@@ -71,6 +71,14 @@ option& option::existing_folder() {
   option_->check(CLI::ExistingDirectory);
   return *this;
 }
+option& option::existing_path() {
+  const auto exists = [](std::string& name) {
+    std::error_code ignored;
+    return std::filesystem::exists(name, ignored) ? std::string() : "File does not exist: " + name;
+  };
+  option_->check(CLI::Validator(exists, "FILE|FOLDER"));
+  return *this;
+}
 option& option::any_file() {
   option_->type_name("FILE");
   return *this;

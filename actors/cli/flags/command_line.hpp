@@ -41,6 +41,7 @@ class option {
   /// A file, or the name of a model in the hub's cache ("org/name:quant"), whose place there is the value then.
   option& model_file();
   option& existing_folder();
+  option& existing_path();
   /// A path that need not exist, which shells complete as one.
   option& any_file();
   option& any_folder();

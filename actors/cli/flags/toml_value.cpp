@@ -3,6 +3,8 @@
 #include <charconv>
 #include <regex>
 
+#include "runtime/base/utf8.hpp"
+
 namespace redline::actors::cli {
 namespace {
 
@@ -10,25 +12,6 @@ constexpr std::string_view blanks = " \t\r";
 constexpr std::string_view escapes = "b\bt\tn\nf\fr\r\"\"\\\\";  // pairs: the letter, the byte
 
 void skip_blanks(std::string_view& rest) { rest.remove_prefix(std::min(rest.find_first_not_of(blanks), rest.size())); }
-
-void append_utf8(std::string& out, std::uint32_t c) {
-  const auto put = [&](std::uint32_t byte) { out.push_back(static_cast<char>(byte)); };
-  if (c < 0x80) {
-    put(c);
-  } else if (c < 0x800) {
-    put(0xC0 | c >> 6);
-    put(0x80 | (c & 0x3F));
-  } else if (c < 0x10000) {
-    put(0xE0 | c >> 12);
-    put(0x80 | (c >> 6 & 0x3F));
-    put(0x80 | (c & 0x3F));
-  } else {
-    put(0xF0 | c >> 18);
-    put(0x80 | (c >> 12 & 0x3F));
-    put(0x80 | (c >> 6 & 0x3F));
-    put(0x80 | (c & 0x3F));
-  }
-}
 
 /// After the backslash; false when there is no such escape.
 bool read_escape(std::string_view& rest, std::string& out) {
@@ -45,7 +28,7 @@ bool read_escape(std::string_view& rest, std::string& out) {
   std::uint32_t c = 0;
   const auto [end, error] = std::from_chars(rest.data(), rest.data() + digits, c, 16);
   if (error != std::errc() || end != rest.data() + digits || c > 0x10FFFF || (c >= 0xD800 && c < 0xE000)) return false;
-  append_utf8(out, c);
+  utf8::append(out, c);
   rest.remove_prefix(digits);
   return true;
 }

@@ -1,0 +1,225 @@
+#include "actors/cli/commands/edit_many.hpp"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "actors/cli/command.hpp"
+#include "actors/cli/edit_task.hpp"
+#include "actors/cli/progress_line.hpp"
+#include "actors/cli/review/file_choice.hpp"
+#include "actors/cli/review/hunk_review.hpp"
+#include "actors/cli/review/text_editor.hpp"
+#include "runtime/base/utf8.hpp"
+
+namespace redline::actors::cli {
+namespace {
+
+constexpr std::size_t left_out_shown_max = 20;
+
+bool is_on_terminal() { return isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0; }
+
+double seconds_since(std::chrono::steady_clock::time_point began) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+}
+
+/// As `git apply` wants it: from the current folder.
+std::string path_in_patch(const std::string& path) {
+  std::error_code ignored;
+  const auto near = std::filesystem::absolute(path, ignored)
+                        .lexically_normal()
+                        .lexically_relative(std::filesystem::current_path(ignored));
+  return near.empty() || near.string().starts_with("..") ? path : near.string();
+}
+
+void show_left_out(const file_choice& choice) {
+  const std::size_t shown = std::min(choice.left_out.size(), left_out_shown_max);
+  for (std::size_t i = 0; i < shown; ++i) std::cerr << "redline: left out " << choice.left_out[i] << "\n";
+  if (shown < choice.left_out.size()) {
+    std::cerr << "redline: left out " << choice.left_out.size() - shown << " more files\n";
+  }
+}
+
+/// The answers, and what becomes of them.
+class outcome_of_all {
+ public:
+  outcome_of_all(const edit_flags& f, const std::vector<edit_task>& tasks, std::vector<result<edit_outcome>> edits)
+      : flags_(f), tasks_(tasks), edits_(std::move(edits)) {}
+
+  int finish() {
+    if (flags_.json)
+      print_json();
+    else if (flags_.review || (flags_.patch.empty() && !flags_.write && is_on_terminal()))
+      ask();
+    else
+      take_all();
+    return exit_code_;
+  }
+
+ private:
+  void complain(const std::string& path, const failure& why) {
+    const int code = report(failure{why.code, path + ": " + (why.context.empty() ? why.describe() : why.context)});
+    if (exit_code_ == 0) exit_code_ = code;
+  }
+
+  /// Calls `look` with each edit that came to something.
+  template<class Look>
+  void for_each_edit(const Look& look) {
+    for (std::size_t i = 0; i < tasks_.size(); ++i) {
+      if (edits_[i])
+        look(tasks_[i], *edits_[i]);
+      else
+        complain(tasks_[i].path, edits_[i].error());
+    }
+  }
+
+  void write(const edit_task& task, const std::string& after) {
+    if (after == task.before) return;
+    if (const auto replaced = replace_edited(task.path, task.before, after); !replaced) {
+      const int code = report(replaced.error());
+      if (exit_code_ == 0) exit_code_ = code;
+      return;
+    }
+    std::cerr << "wrote " << task.path << "\n";
+    ++written_;
+  }
+
+  void put_patch(const std::string& patch) {
+    if (flags_.patch.empty() || flags_.patch == "-")
+      std::cout << patch;
+    else if (const auto written = write_whole(flags_.patch, patch); !written)
+      exit_code_ = report(written.error());
+    else
+      std::cerr << "wrote " << flags_.patch << "\n";
+  }
+
+  void take_all() {
+    const bool colour = flags_.patch.empty() && isatty(STDOUT_FILENO) != 0;
+    std::string patch;
+    for_each_edit([&](const edit_task& task, const edit_outcome& e) {
+      patch += patch_of(path_in_patch(task.path), hunks_of(task.before, e.after), colour);
+      if (flags_.write) write(task, e.after);
+    });
+    put_patch(patch);
+    if (patch.empty()) std::cerr << "no change\n";
+    if (!patch.empty() && flags_.patch.empty() && !flags_.write) {
+      std::cerr << "nothing was changed; --yes takes all of it, --review asks about each hunk\n";
+    }
+  }
+
+  void ask() {
+    hunk_review review({.show = [](const std::string& text) { std::cout << text << std::flush; },
+                        .read_line = []() -> std::optional<std::string> {
+                          std::string line;
+                          if (!std::getline(std::cin, line)) return std::nullopt;
+                          return line;
+                        },
+                        .edit = edit_text,
+                        .colour = true});
+    std::string patch;
+    for_each_edit([&](const edit_task& task, const edit_outcome& e) {
+      const auto hunks = hunks_of(task.before, e.after);
+      if (hunks.empty() && !review.is_over()) std::cerr << task.path << ": no change\n";
+      const auto taken = review.choose(task.path, hunks);
+      if (taken.empty()) return;
+      if (flags_.patch.empty())
+        write(task, with_hunks(task.before, taken));
+      else
+        patch += patch_of(path_in_patch(task.path), taken);
+    });
+    if (!flags_.patch.empty()) put_patch(patch);
+  }
+
+  void print_json() {
+    for (std::size_t i = 0; i < tasks_.size(); ++i) {
+      nlohmann::ordered_json out = {{"path", utf8::sanitize(tasks_[i].path)}};
+      if (edits_[i]) {
+        const edit_outcome& e = *edits_[i];
+        out["text"] = utf8::sanitize(e.after);
+        out["stats"] = {{"method", e.method},
+                        {"completion_tokens", e.completion_tokens},
+                        {"target_passes", e.target_passes},
+                        {"draft_passes", e.draft_passes},
+                        {"drafted", e.drafted},
+                        {"accepted", e.accepted},
+                        {"seconds", e.seconds}};
+        if (flags_.write) write(tasks_[i], e.after);
+      } else {
+        const failure& why = edits_[i].error();
+        out["error"] = utf8::sanitize(why.context.empty() ? why.describe() : why.context);
+        if (exit_code_ == 0) exit_code_ = exit_failed;
+      }
+      std::cout << out.dump() << "\n";
+    }
+  }
+
+  const edit_flags& flags_;
+  const std::vector<edit_task>& tasks_;
+  std::vector<result<edit_outcome>> edits_;
+  int exit_code_ = 0;
+  std::size_t written_ = 0;
+};
+
+void show_figures(const std::vector<result<edit_outcome>>& edits, double seconds) {
+  std::uint64_t tokens = 0;
+  std::size_t done = 0;
+  for (const auto& e : edits) {
+    if (!e) continue;
+    tokens += e->completion_tokens;
+    ++done;
+  }
+  char line[160];
+  std::snprintf(line, sizeof line, "%zu of %zu files: %llu tokens in %.2f s (%.0f tokens/s)", done, edits.size(),
+                static_cast<unsigned long long>(tokens), seconds,
+                seconds > 0 ? static_cast<double>(tokens) / seconds : 0);
+  std::cerr << line << "\n";
+}
+
+}  // namespace
+
+int edit_many(const edit_flags& f) {
+  if (f.review && !is_on_terminal()) {
+    return report(failure{errc::invalid_argument, "--review: expected a terminal, found none; --yes takes every hunk"});
+  }
+  auto choice = f.staged ? choose_staged_files(f.files) : choose_files(f.files);
+  if (!choice) return report(choice.error());
+  show_left_out(*choice);
+  if (choice->files.empty()) {
+    return report(
+        failure{errc::invalid_argument, f.staged ? "found no text file with staged changes here; 'git add' stages some"
+                                                 : "found no text file to edit in " + f.files.front()});
+  }
+  std::vector<edit_task> tasks;
+  std::size_t all_bytes = 0;
+  for (chosen_file& file : choice->files) {
+    all_bytes += file.bytes.size();
+    tasks.push_back({std::move(file.path), std::move(file.bytes), f.instruction});
+  }
+  progress_line line(!f.json);
+  auto began = std::chrono::steady_clock::now();
+  const auto show = [&](std::size_t bytes) {
+    char text[128];
+    std::snprintf(text, sizeof text, "editing %zu files, %zu of about %zu bytes, %.1f s", tasks.size(), bytes,
+                  all_bytes, seconds_since(began));
+    line.show(text);
+  };
+  auto edits = [&]() -> result<std::vector<result<edit_outcome>>> {
+    if (!f.server.empty()) return edit_each_on_server(f.server, f.api_key, tasks, f.method, show);
+    REDLINE_TRY_ASSIGN(auto options, to_engine_options(f.models));
+    options.progress = [&](const std::string& what, std::uint64_t done, std::uint64_t all) {
+      show_loading(line, what, done, all);
+      began = std::chrono::steady_clock::now();
+    };
+    return edit_each_locally(std::move(options), tasks, f.method, show);
+  }();
+  line.clear();
+  if (!edits) return report(edits.error());
+  if (!f.json) show_figures(*edits, seconds_since(began));
+  return outcome_of_all(f, tasks, std::move(*edits)).finish();
+}
+
+}  // namespace redline::actors::cli
