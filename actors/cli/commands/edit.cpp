@@ -98,14 +98,17 @@ void add_edit(CLI::App& app, int& exit_code) {
   const option json =
       c.add_flag("--json", f->json, "Print one JSON object with the new file, of several one in a line for each");
   c.add_flag("--write", f->write, "Replace the file (in one step, or not at all)");
-  c.add_flag("--yes", f->yes, "The same, of one file and of several: take every hunk without asking");
+  const option yes =
+      c.add_flag("--yes", f->yes, "The same, of one file and of several: take every hunk without asking");
   c.add_flag("--staged", f->staged,
              "Edit the files with changes that are staged in git, below FILE or the current folder");
   c.add("--patch", f->patch,
         "Write a patch for 'git apply' into this file (-: standard output) in place of changing files")
       .any_file()
       .exclude(json);
-  c.add_flag("--review", f->review, "Ask about each hunk, as is done on a terminal for several files").exclude(json);
+  c.add_flag("--review", f->review, "Ask about each hunk, as is done on a terminal for several files")
+      .exclude(json)
+      .exclude(yes);
   c.on_run(exit_code, [f] {
     if (f->files.empty() && !f->staged) {
       return report(failure{errc::invalid_argument, "expected a FILE to edit, or --staged, found neither"});

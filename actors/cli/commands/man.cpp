@@ -9,6 +9,7 @@
 #include "actors/cli/flags/command_line.hpp"
 #include "actors/cli/help/command_text.hpp"
 #include "actors/cli/help/man_page.hpp"
+#include "actors/cli/help/suggestion.hpp"
 
 namespace redline::actors::cli {
 namespace {
@@ -37,7 +38,12 @@ result<void> run(const command_text& program, const flags& f) {
   }
   const command_text* c = program.find(f.page);
   if (c == nullptr) {
-    return failure{errc::invalid_argument, "expected a command, found '" + f.page + "'; 'redline --help' lists them"};
+    std::vector<std::string> names;
+    for (const command_text& one : program.commands) names.push_back(one.name);
+    const auto meant = suggest(f.page, names);
+    return failure{errc::invalid_argument, "expected a command, found '" + f.page + "'" +
+                                               (meant ? "; did you mean '" + *meant + "'?" : ";") +
+                                               " 'redline --help' lists them"};
   }
   std::cout << man_page(program, *c);
   return {};
