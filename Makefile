@@ -2,7 +2,7 @@
 MODELS := bench/demo_models
 JOBS ?= $(shell nproc)
 
-.PHONY: demo build install test arm-test arm-build arm-packages bench bench-build asan tsan chaos soak hostile clients slurm-test systemd-test netns-test fuzz format lint packages test-packages bench-packages clean
+.PHONY: demo build install deb deb-test test arm-test arm-build arm-packages bench bench-build asan tsan chaos soak hostile clients slurm-test systemd-test netns-test fuzz format lint packages test-packages bench-packages clean
 
 demo: build
 	build/redline demo --model $(MODELS)/demo-target.gguf --draft $(MODELS)/demo-draft.gguf \
@@ -47,6 +47,15 @@ bench: bench-packages
 	build/kernel_bench --benchmark_min_time=0.1
 	build/redline bench edit --model $(MODELS)/demo-target.gguf --draft $(MODELS)/demo-draft.gguf --edits bench/edits.jsonl
 	build/redline bench load --model $(MODELS)/demo-target.gguf --draft $(MODELS)/demo-draft.gguf --edits bench/edits.jsonl --concurrency 1,4,16
+
+# Debian packages, in build/packages/: redline, and redline-demo-models. The second target installs and purges them in a
+# Debian 12 of their own and wants root: sudo make deb-test
+deb: build
+	@deploy/install_packages.sh deb
+	cd build && cpack
+
+deb-test: deb
+	tests/deploy/deb.sh build/packages
 
 asan tsan: test-packages
 	cmake --workflow --preset $@
