@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -38,15 +37,23 @@ namespace {
 /// Which places were passed by any input so far, and how often to the order of magnitude.
 class coverage {
  public:
-  /// Adds what was passed since the last call; true when something of it is new.
-  bool grow() {
+  /// Adds what was passed since the last call; true when something of it is new. With small inputs this is most of what
+  /// an execution costs, so places that were not passed are skipped by words, and nothing here is instrumented.
+  [[gnu::no_sanitize_coverage, gnu::no_sanitize("address", "undefined")]] bool grow() {
     bool grew = false;
-    for (std::size_t i = 0; i < passed.size(); ++i) {
-      if (passed[i] == 0) continue;
-      const auto level = static_cast<std::uint8_t>(1 << (std::bit_width(passed[i]) - 1));
-      grew = grew || (seen_[i] & level) == 0;
-      count_ += seen_[i] == 0 ? 1 : 0;
-      seen_[i] |= level;
+    const std::uint8_t* const times = passed.data();
+    std::uint8_t* const seen = seen_.data();
+    for (std::size_t word = 0; word < passed.size(); word += 8) {
+      std::uint64_t any = 0;
+      __builtin_memcpy(&any, times + word, 8);
+      if (any == 0) continue;
+      for (std::size_t i = word; i < word + 8; ++i) {
+        if (times[i] == 0) continue;
+        const auto level = static_cast<std::uint8_t>(0x80 >> (__builtin_clz(times[i]) - 24));
+        grew = grew || (seen[i] & level) == 0;
+        count_ += seen[i] == 0 ? 1 : 0;
+        seen[i] |= level;
+      }
     }
     return grew;
   }
