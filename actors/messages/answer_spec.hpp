@@ -11,7 +11,7 @@
 #include "runtime/base/result.hpp"
 #include "runtime/draft/draft_options.hpp"
 #include "runtime/kv/eviction.hpp"
-#include "runtime/model/sampling.hpp"
+#include "runtime/sampling/sampling.hpp"
 
 namespace redline::actors {
 

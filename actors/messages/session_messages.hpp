@@ -11,7 +11,7 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/copy/document.hpp"
 #include "runtime/draft/source.hpp"
-#include "runtime/model/sampling.hpp"
+#include "runtime/sampling/sampling.hpp"
 
 namespace redline::actors {
 
@@ -108,8 +108,8 @@ struct session_stats {
   }
 };
 
-/// Where a token of an answer came from: the model chose it, a draft of one of these sources was right, a program copied
-/// it, or a grammar left no choice.
+/// Where a token of an answer came from: the model chose it, a draft of one of these sources was right, a program
+/// copied it, or a grammar left no choice.
 enum class token_origin : std::uint8_t { model, lookup, draft, prediction, program, copy, grammar, last_ };
 [[nodiscard]] constexpr token_origin to_origin(draft::source from) {
   switch (from) {

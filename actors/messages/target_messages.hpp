@@ -8,7 +8,7 @@
 #include "runtime/actor/protocol.hpp"
 #include "runtime/grammar/constraint.hpp"
 #include "runtime/kv/page_table.hpp"
-#include "runtime/model/sampling.hpp"
+#include "runtime/sampling/sampling.hpp"
 
 namespace redline::actors {
 

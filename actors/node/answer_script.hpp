@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "actors/serving/output_rules.hpp"
-#include "runtime/model/token_chooser.hpp"
+#include "runtime/sampling/token_chooser.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
 
 namespace redline::actors {

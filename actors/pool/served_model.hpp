@@ -9,7 +9,7 @@
 
 #include "actors/editing/prompt_builder.hpp"
 #include "actors/serving/answer_factory.hpp"
-#include "runtime/model/sampling_defaults.hpp"
+#include "runtime/sampling/sampling_defaults.hpp"
 
 namespace redline::actors {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "actors/serving/verify_scheduler.hpp"
-#include "runtime/model/acceptance.hpp"
+#include "runtime/sampling/acceptance.hpp"
 
 namespace redline::actors {
 namespace {

@@ -5,8 +5,8 @@
 #include "actors/messages/target_messages.hpp"
 #include "runtime/actor/worker.hpp"
 #include "runtime/grammar/grammar_matcher.hpp"
-#include "runtime/model/token_chooser.hpp"
 #include "runtime/model/transformer.hpp"
+#include "runtime/sampling/token_chooser.hpp"
 
 namespace redline::actors {
 

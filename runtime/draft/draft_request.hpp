@@ -8,7 +8,7 @@
 #include "runtime/cost/cost_model.hpp"
 #include "runtime/draft/draft_options.hpp"
 #include "runtime/draft/source.hpp"
-#include "runtime/model/sampling.hpp"
+#include "runtime/sampling/sampling.hpp"
 
 namespace redline::draft {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/model/acceptance.hpp"
+#include "runtime/sampling/acceptance.hpp"
 
 namespace redline::draft {
 

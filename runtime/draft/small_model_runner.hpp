@@ -9,8 +9,8 @@
 #include "runtime/cost/cost_model.hpp"
 #include "runtime/draft/draft_session.hpp"
 #include "runtime/draft/reading_window.hpp"
-#include "runtime/model/token_chooser.hpp"
 #include "runtime/model/transformer.hpp"
+#include "runtime/sampling/token_chooser.hpp"
 
 namespace redline::draft {
 

@@ -10,7 +10,7 @@
 
 #include "runtime/grammar/constraint.hpp"
 #include "runtime/grammar/token_trie.hpp"
-#include "runtime/model/row_filter.hpp"
+#include "runtime/sampling/row_filter.hpp"
 
 namespace redline::grammar {
 

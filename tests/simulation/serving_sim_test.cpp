@@ -13,7 +13,7 @@
 #include "actors/serving/session.hpp"
 #include "kernels/int8_tables.hpp"
 #include "runtime/base/log.hpp"
-#include "runtime/model/acceptance.hpp"
+#include "runtime/sampling/acceptance.hpp"
 #include "tests/support/rounds.hpp"
 #include "tests/support/sample.hpp"
 #include "tests/support/serving_world.hpp"

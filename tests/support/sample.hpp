@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "runtime/model/sampling.hpp"
+#include "runtime/sampling/sampling.hpp"
 
 namespace redline::test {
 

@@ -16,8 +16,8 @@
 #include "runtime/base/size_limits.hpp"
 #include "runtime/draft/draft_options.hpp"
 #include "runtime/kv/eviction.hpp"
-#include "runtime/model/sampling.hpp"
-#include "runtime/model/sampling_defaults.hpp"
+#include "runtime/sampling/sampling.hpp"
+#include "runtime/sampling/sampling_defaults.hpp"
 #include "runtime/tokenizer/stop_matcher.hpp"
 #include "runtime/tools/tool_set.hpp"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/base/philox.hpp"
-#include "runtime/model/token_chooser.hpp"
+#include "runtime/sampling/token_chooser.hpp"
 
 namespace redline::studies {
 

@@ -9,7 +9,7 @@
 #include <random>
 
 #include "kernels/dispatch.hpp"
-#include "runtime/model/acceptance.hpp"
+#include "runtime/sampling/acceptance.hpp"
 #include "tests/support/tiny_model.hpp"
 
 namespace redline::draft {

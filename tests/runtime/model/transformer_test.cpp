@@ -12,7 +12,7 @@
 #include "kernels/int8_tables.hpp"
 #include "runtime/kv/page_pool.hpp"
 #include "runtime/model/feed_forward.hpp"
-#include "runtime/model/sampling.hpp"
+#include "runtime/sampling/sampling.hpp"
 #include "tests/support/kernel_targets.hpp"
 #include "tests/support/missing_instructions.hpp"
 #include "tests/support/tiny_model.hpp"

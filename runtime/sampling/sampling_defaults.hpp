@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "runtime/base/result.hpp"
-#include "runtime/model/sampling.hpp"
+#include "runtime/sampling/sampling.hpp"
 
 namespace redline::model {
 

@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "runtime/model/row_filter.hpp"
-#include "runtime/model/sampling.hpp"
-#include "runtime/model/token_chooser.hpp"
+#include "runtime/sampling/row_filter.hpp"
+#include "runtime/sampling/sampling.hpp"
+#include "runtime/sampling/token_chooser.hpp"
 
 namespace redline::model {
 

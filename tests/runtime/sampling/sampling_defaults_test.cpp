@@ -1,4 +1,4 @@
-#include "runtime/model/sampling_defaults.hpp"
+#include "runtime/sampling/sampling_defaults.hpp"
 
 #include <gtest/gtest.h>
 

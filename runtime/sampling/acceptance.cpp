@@ -1,4 +1,4 @@
-#include "runtime/model/acceptance.hpp"
+#include "runtime/sampling/acceptance.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "runtime/model/sampling.hpp"
+#include "runtime/sampling/sampling.hpp"
 
 #include <gtest/gtest.h>
 
