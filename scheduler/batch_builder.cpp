@@ -60,7 +60,7 @@ struct builder {
   std::uint32_t rows_left;
   std::uint32_t logits_left;
   std::uint32_t pages_left;
-  microseconds time_max{0};  // of this pass: see pass_time
+  microseconds time_max{0};  // of this pass
 
   std::vector<const work_item*> take_decodes(std::span<const work_item* const> decodes, const share& of);
   void take_prompts(std::span<const work_item* const> prompts);
@@ -242,12 +242,12 @@ void builder::take_drafts() {
   }
 }
 
-/// The time of a pass in which prompts run: what is allowed, or a third more than its decodes take, so that a quarter
-/// of it is for prompts. Twice a pass of one row is always allowed: where that takes long, smaller passes would only
-/// make more of them, and on a machine that is busy with something else every pass looks slow.
-microseconds pass_time(const cost::work_size& decodes, const budget& limits, const cost::cost_model& cost) {
+/// The time that a pass may take. Three passes of one row are always allowed: a row alone costs the reading of all
+/// weights, so that two thirds of such a pass are for more rows; smaller passes would only make more of them. On a
+/// machine that is busy with something else every pass looks slow, too.
+microseconds time_allowed(const budget& limits, const cost::cost_model& cost) {
   const cost::work_size one_row{.rows = 1, .pairs = 1, .context = 1, .logits = 1};
-  return std::max({limits.time_max, cost.predict(decodes) * 4 / 3, cost.predict(one_row) * 2});
+  return std::max(limits.time_max, cost.predict(one_row) * 3);
 }
 
 }  // namespace
@@ -264,16 +264,18 @@ batch_plan build_batch(std::span<const work_item> items, std::span<const item_in
   std::vector<const work_item*> decodes;
   std::vector<const work_item*> prompts;
   for (const item_index index : best_first) (items[index].decodes() ? decodes : prompts).push_back(&items[index]);
-  const share all{.rows = limits.rows_max, .pages = limits.pages_free, .until = limits.time_max};
+  const microseconds allowed = time_allowed(limits, cost);
+  const share all{.rows = limits.rows_max, .pages = limits.pages_free, .until = allowed};
   share first = all;
   if (!prompts.empty()) {
     // A quarter is for prompts. Where that is less than a row, those have a row now and then.
     const bool starves = prompts.front()->missed_count >= passes_missed_max;
     first.rows -= std::max(limits.rows_max / 4, starves ? 1U : 0U);
-    first.until = limits.time_max * 3 / 4;
+    first.until = allowed * 3 / 4;
   }
   decodes = b.take_decodes(decodes, first);
-  b.time_max = pass_time(b.plan.size, limits, cost);
+  // A third more than the decodes take, so that prompts have their quarter also where those alone take too long.
+  b.time_max = std::max(allowed, cost.predict(b.plan.size) * 4 / 3);
   if (!prompts.empty()) {
     b.take_prompts(prompts);
     decodes = b.take_decodes(decodes, all);

@@ -14,11 +14,12 @@ struct budget {
   std::uint32_t prompt_chunk_rows_max = 256;  // of one run, so that a prompt does not fill the batch alone
   std::uint32_t pages_free = 0;
   std::uint32_t page_tokens = 32;
-  microseconds time_max{200'000};  // predicted
-  std::uint32_t rows_min = 1;      // decodes taken whatever they are predicted to cost: those in the next pass would
-                                   // wait for this one, and two passes take longer than one
-  bool whole_drafts = false;       // take all draft tokens that fit, also those that do not pay
-  microseconds trial{0};  // predicted time that a draft may take although it does not pay: to see what it takes
+  /// Predicted. Where that is wrong by a quarter, a token waits 100 ms for others' prompts.
+  microseconds time_max{80'000};
+  std::uint32_t rows_min = 1;  // decodes taken whatever they are predicted to cost: those in the next pass would
+                               // wait for this one, and two passes take longer than one
+  bool whole_drafts = false;   // take all draft tokens that fit, also those that do not pay
+  microseconds trial{0};       // predicted time that a draft may take although it does not pay: to see what it takes
 };
 
 /// Packs a ranking into one pass. Pure: the same inputs give the same plan. Runs first, without their drafts: decodes,

@@ -38,6 +38,12 @@ cost::cost_model per_row() {
   return cost;
 }
 
+std::vector<work_item> decodes(std::uint64_t count) {
+  std::vector<work_item> items;
+  for (std::uint64_t s = 1; s <= count; ++s) items.push_back(item(s, 10, 1));
+  return items;
+}
+
 TEST(batch_builder, takes_everything_that_fits_in_the_order_given) {
   const auto plan = build({item(1, 10, 1, 5), item(2, 0, 40)}, roomy);
   ASSERT_EQ(plan.runs.size(), 2u);
@@ -119,30 +125,31 @@ TEST(batch_builder, keeps_within_the_predicted_time) {
   ASSERT_EQ(plan.runs.size(), 3u);
   EXPECT_EQ(plan.size.rows, 10u);
   EXPECT_LE(plan.predicted, limits.time_max);
-  limits.time_max = microseconds{250};
-  const auto shorter = build({item(1, 10, 1, 3), item(2, 10, 1, 30), item(3, 10, 1)}, limits, cost);
-  EXPECT_EQ(shorter.size.rows, 2u);
+  limits.time_max = microseconds{550};
+  auto six = decodes(6);
+  for (work_item& each : six) each.draft_count = 3;
+  const auto shorter = build(six, limits, cost);
+  EXPECT_EQ(shorter.size.rows, 5u) << "and no draft before the sixth";
   ASSERT_EQ(shorter.left.size(), 1u);
   EXPECT_EQ(shorter.left[0].why, limit::time);
 }
 
 TEST(batch_builder, takes_one_row_of_the_first_run_whatever_it_costs) {
+  cost::cost_model per_pair;  // what a row attends to costs 1 us a token
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    const cost::work_size size{1 + i % 50, (i * 7919) % 50'000, (i * 104729) % 3000};
+    per_pair.observe(size, microseconds{static_cast<std::int64_t>(size.rows + size.pairs)});
+  }
   budget limits = roomy;
   limits.time_max = microseconds{1};
-  for (const std::uint32_t computed : {0U, 10U}) {
-    const auto plan = build({item(1, computed, 1), item(2, computed, 1), item(3, computed, 1)}, limits, per_row());
+  for (const std::uint32_t pending : {2U, 1U}) {  // prompts, decodes
+    const auto plan = build({item(1, 20'000, pending), item(2, 20'000, pending)}, limits, per_pair);
     ASSERT_FALSE(plan.runs.empty());
     EXPECT_EQ(plan.runs[0].rows(), 1u);
-    EXPECT_TRUE(plan.runs[0].wants_logits);
+    EXPECT_EQ(plan.runs[0].wants_logits, pending == 1);
     ASSERT_FALSE(plan.left.empty());
     EXPECT_EQ(plan.left[0].why, limit::time);
   }
-}
-
-std::vector<work_item> decodes(std::uint64_t count) {
-  std::vector<work_item> items;
-  for (std::uint64_t s = 1; s <= count; ++s) items.push_back(item(s, 10, 1));
-  return items;
 }
 
 TEST(batch_builder, prompts_keep_the_time_limit_also_where_few_rows_take_long) {
@@ -154,6 +161,19 @@ TEST(batch_builder, prompts_keep_the_time_limit_also_where_few_rows_take_long) {
   const auto plan = build(items, limits, per_row());
   EXPECT_EQ(plan.size.rows, 40u);
   EXPECT_LE(plan.predicted, limits.time_max);
+}
+
+TEST(batch_builder, prompts_have_two_thirds_of_a_pass_where_one_row_takes_longer_than_the_limit) {
+  cost::cost_model cost;  // 60 ms of reading weights, 1 ms a row
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    const cost::work_size size{1 + i % 50, (i * 7919) % 5000, (i * 104729) % 3000};
+    cost.observe(size, microseconds{static_cast<std::int64_t>(60'000 + size.rows * 1000)});
+  }
+  const auto one_row = cost.predict({.rows = 1, .pairs = 1, .context = 1, .logits = 1});
+  const auto plan = build({item(1, 10, 1), item(2, 0, 450)}, roomy, cost);
+  EXPECT_GT(plan.predicted, roomy.time_max);
+  EXPECT_GT(plan.predicted, one_row * 3 - microseconds{1500});
+  EXPECT_LE(plan.predicted, one_row * 3);
 }
 
 TEST(batch_builder, a_quarter_of_a_pass_is_for_prompts) {

@@ -169,7 +169,7 @@ TEST(serving_flags, are_refused_where_they_have_no_effect) {
   expect_refused(read_serve({"--insecure-plaintext"}), "without --bridge");
   expect_refused(read_worker("draft", {"--step-ms", "50"}), "--step-ms: no effect with --role draft");
   expect_refused(read_worker("target", {"--draft-context", "100"}), "--draft-context: no effect with --role target");
-  EXPECT_TRUE(read_serve(remote_target + std::vector<std::string>{"--step-ms", "200", "--waiting-max", "3"}));
+  EXPECT_TRUE(read_serve(remote_target + std::vector<std::string>{"--step-ms", "80", "--waiting-max", "3"}));
   EXPECT_TRUE(read_serve(remote_target + std::vector<std::string>{"--draft", model, "--kv", "f32"}));
 }
 
