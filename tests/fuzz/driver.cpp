@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -21,14 +22,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
 namespace {
 
-/// How often each place in the code was passed with this input; places are hashed. Empty without trace-pc.
-std::array<std::uint8_t, 1 << 16> passed{};
+constexpr std::size_t places_count = 1 << 16;
+/// How often each place in the code was passed with this input; places are hashed. Empty without trace-pc. A plain array:
+/// the operator of std::array is traced like any other function, and would call the tracing that calls it.
+std::uint8_t passed[places_count];
 
 }  // namespace
 
 extern "C" __attribute__((no_sanitize_coverage, no_sanitize("address", "undefined"))) void __sanitizer_cov_trace_pc() {
   const auto place = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0));
-  std::uint8_t& times = passed[(place ^ place >> 16) % passed.size()];
+  std::uint8_t& times = passed[(place ^ place >> 16) % places_count];
   if (times < 255) ++times;
 }
 
@@ -41,9 +44,9 @@ class coverage {
   /// an execution costs, so places that were not passed are skipped by words, and nothing here is instrumented.
   [[gnu::no_sanitize_coverage, gnu::no_sanitize("address", "undefined")]] bool grow() {
     bool grew = false;
-    const std::uint8_t* const times = passed.data();
+    const std::uint8_t* const times = passed;
     std::uint8_t* const seen = seen_.data();
-    for (std::size_t word = 0; word < passed.size(); word += 8) {
+    for (std::size_t word = 0; word < places_count; word += 8) {
       std::uint64_t any = 0;
       __builtin_memcpy(&any, times + word, 8);
       if (any == 0) continue;
@@ -60,7 +63,7 @@ class coverage {
   [[nodiscard]] std::size_t count() const { return count_; }
 
  private:
-  std::array<std::uint8_t, passed.size()> seen_{};
+  std::array<std::uint8_t, places_count> seen_{};
   std::size_t count_ = 0;
 };
 
@@ -126,7 +129,7 @@ class mutator {
 
 void feed(std::string input) {
   current = std::move(input);
-  passed.fill(0);
+  std::memset(passed, 0, places_count);
   LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(current.data()), current.size());
 }
 
