@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/grammar/steps.hpp"
+
 namespace redline::actors {
 
 namespace {
@@ -10,6 +12,7 @@ namespace {
 // that must follow, up to 256 bytes. So a step takes at most some 0.6 ms, and those of 64 sessions in turn 40.
 constexpr std::uint32_t spelling_work = 128;
 constexpr std::uint32_t step_work_max = 8 * spelling_work;
+constexpr std::uint64_t decided_steps_max = 40'000;  // of the grammar, beyond which no further token is looked for
 
 std::vector<token_range> turns_that_may_go(const generation_spec& spec) {
   std::vector<token_range> turns = spec.turns.value_or(std::vector<token_range>{});
@@ -220,8 +223,9 @@ void token_log::follow_known_text(std::string_view text) {
 /// What must follow, and spans that are copied because a program says so: until the model is to be asked again, or the
 /// step's time is over.
 void token_log::append_decided(progress& into) {
+  const std::uint64_t steps_max = grammar::steps_taken + decided_steps_max;
   for (std::uint32_t work = 0; constrained_ && !into.finished;) {
-    if (work >= step_work_max || unspelled()) {
+    if (work >= step_work_max || grammar::steps_taken > steps_max || unspelled()) {
       into.is_cut = true;
       return;
     }

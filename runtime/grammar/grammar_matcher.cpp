@@ -10,6 +10,8 @@ namespace redline::grammar {
 namespace {
 
 constexpr std::size_t jump_bytes_max = 256;
+constexpr std::uint32_t tries_max =
+    32;  // of a jump: bytes that are found by trying all 256; more than most tokens have
 constexpr std::size_t spelling_steps = 16;  // that the tokenizer takes for a byte
 
 /// Bytes that must follow one after the other, all of them or some; empty where there is a choice. The next byte: known
@@ -44,9 +46,15 @@ std::optional<token> compiled_grammar::jump_forward(const automaton_state& s) co
   automaton_state here = s;
   bool is_cut = false;      // more bytes must follow
   bool is_control = false;  // a control token must follow, into which no other token reaches
+  std::uint32_t tries = 0;
   for (bool goes_on = true; goes_on && bytes.size() < jump_bytes_max;) {
     std::uint8_t tried = 0;
+    if (tries == tries_max) {
+      is_cut = true;
+      break;
+    }
     auto run = find_only_bytes(*automaton_, here, tried);
+    if (run.data() == reinterpret_cast<const char*>(&tried)) ++tries;
     is_cut = run.size() > jump_bytes_max - bytes.size();
     run = run.substr(0, jump_bytes_max - bytes.size());
     goes_on = !run.empty();
@@ -93,10 +101,10 @@ bool compiled_grammar::accept_token(automaton_state& s, token t) const {
 
 result<grammar_cache::entry*> grammar_cache::find(const constraint& c) {
   ++clock_;
-  entry* found = nullptr;
-  for (const auto& e : entries_) {
-    if (e->key.same_grammar(c)) found = e.get();
-  }
+  const std::size_t digest = std::hash<std::string_view>()(c.schema);
+  const auto at = std::find_if(entries_.begin(), entries_.end(),
+                               [&](const auto& e) { return e->digest == digest && e->key.same_grammar(c); });
+  entry* found = at == entries_.end() ? nullptr : at->get();
   if (found == nullptr) {
     if (!trie_)
       return failure{errc::unsupported_format,
@@ -108,6 +116,7 @@ result<grammar_cache::entry*> grammar_cache::find(const constraint& c) {
     }
     auto fresh = std::make_unique<entry>();
     fresh->key = c;
+    fresh->digest = digest;
     fresh->key.state.clear();
     fresh->grammar = std::make_shared<compiled_grammar>(std::move(automaton), trie_);
     found = entries_.emplace_back(std::move(fresh)).get();

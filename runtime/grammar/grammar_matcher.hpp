@@ -52,7 +52,8 @@ class grammar_cache {
   explicit grammar_cache(std::shared_ptr<const token_trie> trie) : trie_(std::move(trie)) {}
 
   struct entry {
-    constraint key;  // without a state
+    constraint key;          // without a state
+    std::size_t digest = 0;  // of the key: a hundred schemas of 32 KiB that begin alike are not compared at every row
     std::shared_ptr<const compiled_grammar> grammar;
     std::unordered_map<std::string, token_mask> masks;  // by the state's cells
     std::uint64_t used = 0;

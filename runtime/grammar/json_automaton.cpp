@@ -1,6 +1,7 @@
 #include "runtime/grammar/json_automaton.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <string_view>
 
@@ -110,12 +111,25 @@ void set_number(automaton_state& s, std::size_t t, std::uint32_t step, std::uint
   s[t + b] = static_cast<std::uint32_t>(number);
 }
 
-/// What a short escape stands for; nothing: it is none that patterns use.
+// The short escapes that patterns use, and what each stands for.
+constexpr std::string_view escape_names = "\"\\bfnrt", escape_meanings = "\"\\\b\f\n\r\t";
+
 std::optional<std::uint8_t> unescape(std::uint8_t byte) {
-  static constexpr std::string_view names = "\"\\bfnrt", meanings = "\"\\\b\f\n\r\t";
-  const auto at = names.find(static_cast<char>(byte));
+  const auto at = escape_names.find(static_cast<char>(byte));
   if (at == std::string_view::npos) return std::nullopt;
-  return static_cast<std::uint8_t>(meanings[at]);
+  return static_cast<std::uint8_t>(escape_meanings[at]);
+}
+
+/// Of a set of one byte. Of static storage.
+std::string_view the_only(const byte_set& of) {
+  static constexpr auto bytes = [] {
+    std::array<char, 256> all{};
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<char>(i);
+    return all;
+  }();
+  std::size_t byte = 0;
+  while (!of[byte]) ++byte;
+  return {&bytes[byte], 1};
 }
 
 bool may_stop(std::uint32_t step) { return step == zero || step == whole || step == fraction || step == exponent; }
@@ -388,7 +402,7 @@ bool json_automaton::in_pattern(automaton_state& s, std::uint8_t byte) const {
   }
   if (byte == '\\') {
     s[t + a] = backslash;
-    for (const char c : std::string_view("\"\\\b\f\n\r\t")) {
+    for (const char c : escape_meanings) {
       if (texts.next(at, static_cast<std::uint8_t>(c)) != regex_dfa::dead) return true;
     }
     return false;
@@ -442,18 +456,91 @@ bool json_automaton::in_literal(automaton_state& s, std::uint8_t byte) const {
 std::string_view json_automaton::known_run(const automaton_state& s) const {
   if (is_terminated(s)) return {};
   const std::size_t t = top(s);
-  const json_node& n = nodes_[s[t + node_cell]];
+  switch (s[t + kind_cell]) {
+    case literal:
+      return known_of_literal(s);
+    case object_key:
+      return known_of_name(s);
+    case string:
+      return nodes_[s[t + node_cell]].pattern ? known_of_pattern(s) : std::string_view{};
+    case number:
+      return {};
+    default:
+      // Blanks may come first where there are any left.
+      return s[0] < blanks_max_ ? std::string_view{} : known_sign(s);
+  }
+}
+
+std::string_view json_automaton::known_of_literal(const automaton_state& s) const {
+  const std::size_t t = top(s);
+  const sorted_texts& all = nodes_[s[t + node_cell]].texts;
   const std::uint32_t first = s[t + a];
   const std::uint32_t written = s[t + b];
-  if (s[t + kind_cell] == literal) {
-    const auto alike = sorted_texts::range{first, n.texts.find_alike(first, written).end};
-    return n.texts.find_continuation(alike, written, known_bytes_max);
+  const auto alike = sorted_texts::range{first, all.find_alike(first, written).end};
+  // Where the text is complete and no longer one begins with it, what encloses it goes on.
+  if (written > 0 && alike.end - alike.begin == 1 && all[first].size() == written) {
+    automaton_state after = s;
+    end_literal(after, first);
+    return known_run(after);
   }
-  if (s[t + kind_cell] != object_key) return {};
-  auto alike = n.texts.find_alike(n.members[first].name, written);
+  return all.find_continuation(alike, written, known_bytes_max);
+}
+
+std::string_view json_automaton::known_of_name(const automaton_state& s) const {
+  const std::size_t t = top(s);
+  const json_node& n = nodes_[s[t + node_cell]];
+  const std::uint32_t written = s[t + b];
+  auto alike = n.texts.find_alike(n.members[s[t + a]].name, written);
   while (!alike.is_empty() && !may_be_member(n, n.by_name[alike.begin], s)) ++alike.begin;
   while (!alike.is_empty() && !may_be_member(n, n.by_name[alike.end - 1], s)) --alike.end;
   return alike.is_empty() ? std::string_view{} : n.texts.find_continuation(alike, written, known_bytes_max);
+}
+
+/// As JSON writes it: the quote after a text to which nothing may be added, and escapes.
+std::string_view json_automaton::known_of_pattern(const automaton_state& s) const {
+  const std::size_t t = top(s);
+  const regex_dfa& texts = *nodes_[s[t + node_cell]].pattern;
+  const std::uint32_t at = s[t + b];
+  if (!texts.goes_on(at)) return "\"";
+  const auto only = texts.only_byte(at);
+  if (only.empty()) return {};
+  const auto escape = escape_meanings.find(only.front());
+  const bool is_escaped = escape != std::string_view::npos;
+  if (s[t + a] == backslash) return is_escaped ? escape_names.substr(escape, 1) : std::string_view{};
+  return is_escaped ? std::string_view("\\") : only;
+}
+
+/// The first byte of a value, or what stands between values, where no blank may come.
+std::string_view json_automaton::known_sign(const automaton_state& s) const {
+  const std::size_t t = top(s);
+  const json_node& n = nodes_[s[t + node_cell]];
+  const bool declared = !n.members.empty();
+  switch (s[t + kind_cell]) {
+    case value:
+      return n.first.count() == 1 ? the_only(n.first) : std::string_view{};
+    case object_colon:
+      return ":";
+    case object_comma:
+      return "\"";
+    case array_begin:
+      return n.items_max == 0 ? std::string_view("]") : std::string_view{};
+    case array_next: {
+      const bool may_go_on = s[t + a] < n.items_max && fits(s, n.other);
+      if (!may_go_on) return "]";
+      return s[t + a] < n.items_min ? std::string_view(",") : std::string_view{};
+    }
+    case object_begin:
+    case object_next: {
+      const std::uint32_t next = s[t + a];
+      const bool may_go_on = declared ? find_member(n, next, s) < n.members.size() : fits(s, n.other);
+      if (!may_go_on) return "}";
+      const bool must = declared && next < n.members.size() && n.members[n.members[next].last_choice].required;
+      if (!must) return {};
+      return s[t + kind_cell] == object_begin ? std::string_view("\"") : std::string_view(",");
+    }
+    default:
+      return {};
+  }
 }
 
 bool json_automaton::in_bounded(automaton_state& s, std::uint8_t byte) const {

@@ -84,6 +84,10 @@ class json_automaton final : public byte_automaton {
   /// Of the literal on top: which of its texts the array around it has already, a bit for each.
   [[nodiscard]] std::uint32_t used_literals(const automaton_state& s) const;
   void end_literal(automaton_state& s, std::uint32_t index) const;
+  [[nodiscard]] std::string_view known_of_literal(const automaton_state& s) const;
+  [[nodiscard]] std::string_view known_of_name(const automaton_state& s) const;
+  [[nodiscard]] std::string_view known_of_pattern(const automaton_state& s) const;
+  [[nodiscard]] std::string_view known_sign(const automaton_state& s) const;
   [[nodiscard]] bool in_literal(automaton_state& s, std::uint8_t byte) const;
   [[nodiscard]] bool in_number(automaton_state& s, std::uint8_t byte) const;
   [[nodiscard]] bool in_bounded(automaton_state& s, std::uint8_t byte) const;
@@ -107,6 +111,7 @@ class regex_automaton final : public byte_automaton {
   [[nodiscard]] bool advance(automaton_state& s, std::uint8_t byte) const override;
   [[nodiscard]] bool is_accepting(const automaton_state& s) const override { return texts_.accepts(s[0]); }
   [[nodiscard]] bool is_terminated(const automaton_state& s) const override { return !texts_.goes_on(s[0]); }
+  [[nodiscard]] std::string_view known_run(const automaton_state& s) const override { return texts_.only_byte(s[0]); }
   [[nodiscard]] bool is_valid(const automaton_state& s) const override {
     return s.size() == 1 && s[0] < texts_.states_count();
   }

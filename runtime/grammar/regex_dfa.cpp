@@ -27,6 +27,19 @@ using character_class = std::vector<character_range>;
 
 void add(character_class& to, char32_t low, char32_t high) { to.push_back({low, high}); }
 
+/// The same characters, in order, each range apart from the next.
+character_class joined(character_class of) {
+  std::sort(of.begin(), of.end(), [](auto& x, auto& y) { return x.low < y.low; });
+  character_class out;
+  for (const auto& r : of) {
+    if (!out.empty() && r.low <= out.back().high + 1)
+      out.back().high = std::max(out.back().high, r.high);
+    else
+      out.push_back(r);
+  }
+  return out;
+}
+
 character_class opposite(character_class of) {
   std::sort(of.begin(), of.end(), [](auto& x, auto& y) { return x.low < y.low; });
   character_class out;
@@ -84,7 +97,9 @@ struct nfa {
 
 class parser {
  public:
-  parser(std::string_view text, regex_dfa::match how) : text_(text), how_(how) {}
+  /// Refuses what takes the counted steps beyond steps_max: repetitions read what they repeat again.
+  parser(std::string_view text, regex_dfa::match how, std::uint64_t steps_max)
+      : text_(text), how_(how), steps_max_(steps_max) {}
 
   result<std::pair<nfa, fragment>> run() {
     const fragment all = alternatives(0);
@@ -99,8 +114,13 @@ class parser {
   }
   [[nodiscard]] bool is_at(char c) const { return at_ < text_.size() && text_[at_] == c; }
 
+  void spend() {
+    if (++steps_taken > steps_max_)
+      refuse("the expression takes too long to compile: expected fewer repetitions, found more");
+  }
+
   std::uint32_t add_state() {
-    ++steps_taken;
+    spend();
     if (nfa_.states.size() >= nfa_states_max)
       refuse("the expression is too large: expected fewer repetitions, found too many");
     if (why_) return 0;
@@ -380,7 +400,7 @@ class parser {
     if (is_negated) ++at_;
     character_class out;
     for (bool is_first = true; !why_; is_first = false) {
-      ++steps_taken;
+      spend();
       if (at_ >= text_.size()) {
         refuse("a ']' is missing");
         break;
@@ -421,7 +441,7 @@ class parser {
 
   fragment characters(const character_class& set) {
     const fragment out{add_state(), add_state()};
-    for (const auto& r : set) add_range(out, r.low, std::min(r.high, character_max));
+    for (const auto& r : joined(set)) add_range(out, r.low, std::min(r.high, character_max));
     return out;
   }
 
@@ -472,11 +492,13 @@ class parser {
   }
 
   void add_step(std::uint32_t from, std::uint8_t low, std::uint8_t high, std::uint32_t to) {
+    spend();
     if (!why_) nfa_.states[from].steps.push_back({low, high, to});
   }
 
   std::string_view text_;
   regex_dfa::match how_;
+  std::uint64_t steps_max_;
   std::size_t at_ = 0;
   nfa nfa_;
   std::optional<failure> why_;
@@ -509,10 +531,9 @@ failure too_many_states(std::uint32_t most) {
 }  // namespace
 
 result<regex_dfa> regex_dfa::compile(std::string_view pattern, const options& o) {
-  REDLINE_TRY_ASSIGN(const auto parsed, parser(pattern, o.how).run());
-  const auto& [n, all] = parsed;
-  // Each set takes steps in proportion to the automaton, so their number is bounded by both.
   const std::uint64_t steps_max = steps_taken + compile_steps_max;
+  REDLINE_TRY_ASSIGN(const auto parsed, parser(pattern, o.how, steps_max).run());
+  const auto& [n, all] = parsed;
   regex_dfa out;
   std::map<std::vector<std::uint32_t>, std::uint32_t> known;
   std::vector<std::vector<std::uint32_t>> sets;
@@ -542,6 +563,7 @@ result<regex_dfa> regex_dfa::compile(std::string_view pattern, const options& o)
     std::sort(cuts.begin(), cuts.end());
     cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
     for (std::size_t c = 0; c + 1 < cuts.size(); ++c) {
+      if (steps_taken > steps_max) return too_many_states(o.states_max);
       std::vector<std::uint32_t> to;
       for (const auto s : set) {
         for (const auto& step : n.states[s].steps) {
@@ -623,11 +645,16 @@ void regex_dfa::drop_dead_ends() {
     open.insert(open.end(), before[s].begin(), before[s].end());
   }
   for (auto& s : states_) {
-    s.goes_on = false;
-    for (auto& to : s.next) {
+    std::uint32_t left = 0;
+    for (std::size_t byte = 0; byte < s.next.size(); ++byte) {
+      auto& to = s.next[byte];
       if (to != dead && !ends[to]) to = dead;
-      s.goes_on = s.goes_on || to != dead;
+      if (to == dead) continue;
+      ++left;
+      s.only = static_cast<char>(byte);
     }
+    s.goes_on = left > 0;
+    s.is_forced = left == 1 && !s.accepts;
   }
 }
 

@@ -35,20 +35,26 @@ class regex_dfa {
   /// What RE2 knows but for flags, word boundaries and Unicode classes: characters, ., classes, \d \w \s and their
   /// opposites, groups, |, * + ? {m,n} (lazy ones mean the same), ^ at the beginning and $ at the end of an
   /// alternative. Look-around and back references are refused, as are expressions of more than `states_max` states.
-  /// Takes time in proportion to the states.
+  /// Takes a million steps (steps.hpp) at most; what would take more is refused.
   static result<regex_dfa> compile(std::string_view pattern, const options& o);
 
   [[nodiscard]] std::uint32_t begin() const { return 0; }
   [[nodiscard]] std::uint16_t next(std::uint32_t from, std::uint8_t byte) const { return states_[from].next[byte]; }
   [[nodiscard]] bool accepts(std::uint32_t at) const { return states_[at].accepts; }
   [[nodiscard]] bool goes_on(std::uint32_t at) const { return states_[at].goes_on; }
+  /// The byte that must follow; empty where there is a choice or the text may end. Lives as long as this.
+  [[nodiscard]] std::string_view only_byte(std::uint32_t at) const {
+    return {&states_[at].only, states_[at].is_forced ? 1U : 0U};
+  }
   [[nodiscard]] std::uint32_t states_count() const { return static_cast<std::uint32_t>(states_.size()); }
 
  private:
   struct state {
     std::array<std::uint16_t, 256> next;  // or dead
     bool accepts = false;
-    bool goes_on = false;  // to some state
+    bool goes_on = false;    // to some state
+    bool is_forced = false;  // by `only`, and the text does not end here
+    char only = 0;
   };
   void drop_dead_ends();
   [[nodiscard]] result<regex_dfa> with_length(text_length length, std::uint32_t states_max) const;

@@ -41,6 +41,16 @@ inline std::vector<std::pair<std::string, std::function<std::string(std::size_t)
       {"nested values",
        list("{\"enum\":[", "]}",
             [](std::size_t i) { return std::string(50, '[') + std::to_string(i) + std::string(50, ']'); })},
+      {"an expression of one text",
+       [=](std::size_t bytes) {
+         return "{\"pattern\":\"^" + letters(std::min<std::size_t>(bytes, 1000) - 15) + "$\"}" +
+                std::string(bytes - std::min<std::size_t>(bytes, 1000), ' ');
+       }},
+      {"an array of one value without blanks",
+       [=](std::size_t bytes) {
+         const std::string schema = R"({"type":"array","redline:blanks":0,"items":{"const":1},"minItems":100000})";
+         return schema + std::string(bytes - schema.size(), ' ');
+       }},
       {"references to one part", list("{\"$defs\":{\"a\":{\"type\":\"null\"}},\"properties\":{", "}}",
                                       [=](std::size_t i) { return quoted(i) + ":{\"$ref\":\"#/$defs/a\"}"; })},
   };
@@ -71,6 +81,7 @@ class schema_source {
     json schema = part(3);
     if (!schema.is_object()) schema = json::object();
     for (std::size_t i = 0; i < 4; ++i) schema["$defs"][std::to_string(i)] = part(2);
+    if (below(2) == 0) schema["redline:blanks"] = below(3);
     return schema.dump();
   }
 
@@ -84,6 +95,15 @@ class schema_source {
     for (std::size_t count = below(5); count > 0; --count) text += parts[below(std::size(parts))];
     if (below(20) == 0) text += std::string(below(700), 'a');
     return text;
+  }
+
+  /// Mostly texts with little choice, with characters that JSON escapes.
+  std::string pattern() {
+    static constexpr const char* parts[] = {"a",    "bc",      "\"", R"(\\)",    R"(\n)", "\xc3\xa9",
+                                            "[xy]", "(ab|cd)", "z?", R"(\t{3})", "1{2,4}"};
+    std::string text = "^";
+    for (std::size_t count = below(8); count > 0; --count) text += parts[below(std::size(parts))];
+    return text + "$";
   }
 
   json value(std::size_t depth) {
@@ -112,7 +132,7 @@ class schema_source {
   json part(std::size_t depth) {
     if (below(12) == 0) return {{"$ref", below(3) == 0 ? "#" : "#/$defs/" + std::to_string(below(4))}};
     json schema = json::object();
-    switch (below(depth > 0 ? 11 : 7)) {
+    switch (below(depth > 0 ? 13 : 8)) {
       case 0:
         schema["const"] = value(2);
         break;
@@ -136,9 +156,12 @@ class schema_source {
       case 6:
         break;
       case 7:
-        schema = {{"type", "array"}, {"items", part(depth - 1)}, {"minItems", below(3)}, {"maxItems", 2 + below(3)}};
+        schema = {{"type", "string"}, {"pattern", pattern()}};
         break;
       case 8:
+        schema = {{"type", "array"}, {"items", part(depth - 1)}, {"minItems", below(3)}, {"maxItems", 2 + below(3)}};
+        break;
+      case 9:
         for (std::size_t count = 1 + below(3); count > 0; --count) schema["anyOf"].push_back(part(depth - 1));
         break;
       default:
