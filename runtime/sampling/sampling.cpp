@@ -147,23 +147,76 @@ bool before_in_rank(const candidate& a, const candidate& b) {
   return a.scaled != b.scaled ? a.scaled > b.scaled : a.id < b.id;
 }
 
-/// The `count` best by rank, unordered.
+/// The `count` best by rank, unordered; of those at minus infinity, which nobody draws, some may be left out.
 std::vector<candidate> best_of(std::span<const float> logits, double temperature, std::size_t count) {
-  std::vector<candidate> heap;  // the last in rank on top
-  if (count == 0) return heap;
-  heap.reserve(count);
-  for (std::size_t i = 0; i < logits.size(); ++i) {
-    const candidate c{static_cast<token>(i), static_cast<double>(clean(logits[i])) / temperature};
-    if (heap.size() < count) {
-      heap.push_back(c);
-      std::push_heap(heap.begin(), heap.end(), before_in_rank);
-    } else if (c.scaled > heap.front().scaled) {  // equals stay out: their ids are higher
-      std::pop_heap(heap.begin(), heap.end(), before_in_rank);
-      heap.back() = c;
-      std::push_heap(heap.begin(), heap.end(), before_in_rank);
+  std::vector<candidate> best;
+  if (count == 0) return best;
+  const auto at = [&](std::size_t i) {
+    return candidate{static_cast<token>(i), static_cast<double>(clean(logits[i])) / temperature};
+  };
+  if (count > logits.size() / 8) {
+    for (std::size_t i = 0; i < logits.size(); ++i) {
+      if (logits[i] > minus_infinity) best.push_back(at(i));
     }
+    if (best.size() > count) {
+      std::nth_element(best.begin(), best.begin() + static_cast<std::ptrdiff_t>(count), best.end(), before_in_rank);
+      best.resize(count);
+    }
+    return best;
   }
-  return heap;
+  // A heap with the last in rank on top. No greater logit, no greater quotient: most tokens cost a comparison.
+  std::size_t i = 0;
+  for (; best.size() < count; ++i) best.push_back(at(i));
+  std::make_heap(best.begin(), best.end(), before_in_rank);
+  const auto worst = [&] { return clean(logits[static_cast<std::size_t>(best.front().id)]); };
+  const auto enter = [&](std::size_t from, std::size_t to) {
+    for (std::size_t k = from; k < to; ++k) {
+      const candidate c = at(k);
+      if (!(c.scaled > best.front().scaled)) continue;  // equals stay out: their ids are higher
+      std::pop_heap(best.begin(), best.end(), before_in_rank);
+      best.back() = c;
+      std::push_heap(best.begin(), best.end(), before_in_rank);
+    }
+  };
+  for (; i + lanes <= logits.size(); i += lanes) {
+    const float bound = worst();
+    bool any = false;
+    for (std::size_t k = 0; k < lanes; ++k) any |= logits[i + k] > bound;
+    if (any) enter(i, i + lanes);
+  }
+  enter(i, logits.size());
+  return best;
+}
+
+/// Most probable first. Of many by their digits, since a hundred thousand are no rare case: top_p 0.9999 at a high
+/// temperature.
+void sort_by_rank(std::vector<candidate>& c) {
+  constexpr std::size_t few = 4096;
+  if (c.size() <= few) return std::sort(c.begin(), c.end(), before_in_rank);
+  // As floats, whose order is that of the doubles but for equals; the bits of a greater one are a smaller number here.
+  struct entry {
+    std::uint32_t key, at;
+  };
+  std::vector<entry> now(c.size()), next(c.size());
+  for (std::uint32_t i = 0; i < c.size(); ++i) {
+    const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(c[i].scaled) + 0.0F);  // one zero
+    now[i] = {(bits >> 31) != 0 ? bits : ~bits & 0x7fffffffU, i};
+  }
+  for (const unsigned shift : {0U, 11U, 22U}) {
+    std::array<std::uint32_t, 2049> begin{};
+    for (const entry& e : now) ++begin[(e.key >> shift & 2047U) + 1];
+    for (std::size_t i = 1; i < begin.size(); ++i) begin[i] += begin[i - 1];
+    for (const entry& e : now) next[begin[e.key >> shift & 2047U]++] = e;
+    now.swap(next);
+  }
+  std::vector<candidate> sorted;
+  sorted.reserve(c.size());
+  for (std::size_t i = 0; i < now.size();) {
+    const std::size_t first = i;
+    for (; i < now.size() && now[i].key == now[first].key; ++i) sorted.push_back(c[now[i].at]);
+    if (i - first > 1) std::sort(sorted.begin() + static_cast<std::ptrdiff_t>(first), sorted.end(), before_in_rank);
+  }
+  c = std::move(sorted);
 }
 
 /// exp of a difference to the best logit; 0 where it is too small to matter next to 1.
@@ -197,7 +250,7 @@ nucleus nucleus_of(std::span<const float> logits, const sampling_params& p, doub
 /// Keeps the fewest tokens in rank order that reach top_p of the probability, then those that min_p allows; at least
 /// the best one.
 void truncate(std::vector<candidate>& c, const sampling_params& p, double total) {
-  std::sort(c.begin(), c.end(), before_in_rank);
+  sort_by_rank(c);
   const double best = c.front().scaled;
   if (p.top_p < 1) {
     double sum = 0;
@@ -223,12 +276,15 @@ token draw(std::span<const float> logits, const sampling_params& p, token best_i
   nucleus from;
   if (top_k) {
     from.candidates = best_of(logits, temperature, static_cast<std::size_t>(p.top_k));
-    std::sort(from.candidates.begin(), from.candidates.end(), before_in_rank);  // also the order of the sum
-    for (const candidate& c : from.candidates) from.total += weight(c.scaled - best);
+    if (cuts_by_probability) {
+      sort_by_rank(from.candidates);  // also the order of the sum
+      for (const candidate& c : from.candidates) from.total += weight(c.scaled - best);
+    }
   } else {
     from = nucleus_of(logits, p, best);
   }
   if (cuts_by_probability) truncate(from.candidates, p, from.total);
+  race.enter(best_id, best);  // first, so that most others can be skipped; it is one of them
   for (const candidate& c : from.candidates) race.enter(c.id, c.scaled);
   return race.winner();
 }

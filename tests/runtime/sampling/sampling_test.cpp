@@ -131,6 +131,28 @@ TEST(sampling, shortcuts_do_not_change_the_choice) {
   }
 }
 
+TEST(sampling, shortcuts_do_not_change_the_choice_among_many) {
+  std::mt19937 random(8);
+  for (std::uint32_t i = 0; i < 40; ++i) {
+    auto logits = random_logits(random, 9000 + random() % 9000, 1 + static_cast<float>(random() % 4));
+    if (i % 3 == 0) {  // ties, both zeros
+      for (float& l : logits) l = std::round(l * 8) / 8;
+    }
+    if (i % 4 == 0) {
+      for (std::size_t k = 0; k < logits.size(); k += 2) logits[k] = -infinity;
+    }
+    const std::int32_t top_ks[] = {0, 20, 1000, 8000, 20'000};
+    const float top_ps[] = {1, 0.9F, 0.999999F};
+    const sampling_params p{.temperature = i % 2 == 0 ? 2.0F : 0.7F,
+                            .top_k = top_ks[random() % 5],
+                            .top_p = top_ps[random() % 3],
+                            .min_p = random() % 3 == 0 ? 0.001F : 0,
+                            .seed = random()};
+    ASSERT_EQ(test::sample(logits, p, {.count = i}), plain_choice(logits, p, i))
+        << "t " << p.temperature << " k " << p.top_k << " p " << p.top_p << " m " << p.min_p;
+  }
+}
+
 TEST(sampling, depends_on_seed_and_index_only) {
   std::mt19937 random(4);
   const auto logits = random_logits(random, 1000, 2);
