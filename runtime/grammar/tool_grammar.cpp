@@ -87,6 +87,14 @@ bool may_be_text(const json& schema) {
   return !schema.contains("properties") && !schema.contains("items") && !schema.contains("$ref");
 }
 
+bool has_reference(const json& schema) {
+  if (schema.is_object() && schema.contains("$ref")) return true;
+  return schema.is_structured() && std::any_of(schema.begin(), schema.end(), has_reference);
+}
+
+// Of the schemas of a tool's properties, each with the definitions that it may refer to.
+constexpr std::size_t elements_bytes_max = 4 * tools_bytes_max;
+
 bool is_element_name(const std::string& name) {
   return !name.empty() && name.find_first_of("<>\n\r") == std::string::npos;
 }
@@ -95,6 +103,7 @@ result<std::vector<tool_element>> compile_elements(const json& schema) {
   std::vector<tool_element> out;
   const auto properties = schema.find("properties");
   if (properties == schema.end() || !properties->is_object()) return out;
+  std::size_t bytes = 0;
   std::unordered_set<std::string> required;
   if (const auto list = schema.find("required"); list != schema.end() && list->is_array()) {
     for (const auto& name : *list) {
@@ -110,9 +119,18 @@ result<std::vector<tool_element>> compile_elements(const json& schema) {
     if (!may_be_text(value)) {
       json whole = value;
       for (const char* section : {"$defs", "definitions"}) {
-        if (const auto all = schema.find(section); all != schema.end()) whole[section] = *all;
+        const auto all = schema.find(section);
+        if (all != schema.end() && has_reference(value)) whole[section] = *all;
       }
-      REDLINE_TRY_ASSIGN(element.value, compile_schema(dump_json(whole)));
+      const std::string text = dump_json(whole);
+      bytes += text.size();
+      if (bytes > elements_bytes_max) {
+        return failure{errc::invalid_argument,
+                       "schema.properties: with the definitions they refer to they have more "
+                       "than " +
+                           std::to_string(elements_bytes_max) + " bytes; expected fewer or smaller definitions"};
+      }
+      REDLINE_TRY_ASSIGN(element.value, compile_schema(text));
     }
     out.push_back(std::move(element));
   }

@@ -311,6 +311,29 @@ TEST(tool_grammar, many_and_large_schemas_are_bounded_in_bytes_and_work) {
   EXPECT_FALSE(tool_constraint(set, *tools::find_format("hermes")));
 }
 
+// Each property is compiled with the definitions that it refers to.
+TEST(tool_grammar, definitions_do_not_make_work_for_each_property) {
+  tools::tool_set set{.all = {{.name = "tool"}}};
+  auto& parameters = set.all[0].parameters;
+  parameters["type"] = "object";
+  for (int i = 0; i < 200; ++i)
+    parameters["$defs"]["part" + std::to_string(i)] = {{"enum", {std::string(60, 'x') + std::to_string(i)}}};
+  for (int i = 0; i < 300; ++i) parameters["properties"]["p" + std::to_string(i)] = {{"type", "integer"}};
+  const auto steps_of = [&] {
+    const auto before = steps_taken;
+    const auto c = tool_constraint(set, *tools::find_format("qwen3-coder"));
+    EXPECT_TRUE(c);
+    return std::pair(steps_taken - before, c ? c->schema.size() : 0);
+  };
+  const auto [apart, size] = steps_of();
+  EXPECT_GT(size, 20'000u) << "nothing refers to the definitions";
+  EXPECT_LT(apart, 2'000'000u);
+  for (int i = 0; i < 300; ++i) parameters["properties"]["p" + std::to_string(i)] = {{"$ref", "#/$defs/part7"}};
+  const auto [referring, small] = steps_of();
+  EXPECT_LT(small, 1000u) << "too much to hold arguments to: an object only";
+  EXPECT_LT(referring, 10'000'000u);
+}
+
 TEST(tool_grammar, refuses_malformed_texts) {
   for (const std::string text : {"", "{", "[]", "{}", R"({"format":"x","must_call":true,"many":true,"tools":{"a":{}}})",
                                  R"({"format":"hermes","must_call":1,"many":true,"tools":{"a":{}}})",
