@@ -501,7 +501,7 @@ std::string_view json_automaton::known_of_pattern(const automaton_state& s) cons
   const std::size_t t = top(s);
   const regex_dfa& texts = *nodes_[s[t + node_cell]].pattern;
   const std::uint32_t at = s[t + b];
-  if (!texts.goes_on(at)) return "\"";
+  if (!texts.goes_on(at)) return s[t + a] == backslash ? std::string_view{} : std::string_view("\"");
   const auto only = texts.only_byte(at);
   if (only.empty()) return {};
   const auto escape = escape_meanings.find(only.front());
@@ -516,27 +516,31 @@ std::string_view json_automaton::known_sign(const automaton_state& s) const {
   const json_node& n = nodes_[s[t + node_cell]];
   const bool declared = !n.members.empty();
   switch (s[t + kind_cell]) {
-    case value:
-      return n.first.count() == 1 ? the_only(n.first) : std::string_view{};
+    case value: {
+      automaton_state around = s;
+      around.drop(frame_cells);
+      return n.first.count() == 1 && fits(around, s[t + node_cell]) ? the_only(n.first) : std::string_view{};
+    }
     case object_colon:
       return ":";
     case object_comma:
-      return "\"";
+      return (declared ? find_member(n, s[t + a], s) < n.members.size() : fits(s, n.other)) ? "\"" : "";
     case array_begin:
-      return n.items_max == 0 ? std::string_view("]") : std::string_view{};
+      return n.items_max == 0 && s[t + a] >= n.items_min ? "]" : "";
     case array_next: {
       const bool may_go_on = s[t + a] < n.items_max && fits(s, n.other);
-      if (!may_go_on) return "]";
-      return s[t + a] < n.items_min ? std::string_view(",") : std::string_view{};
+      const bool may_end = s[t + a] >= n.items_min;
+      if (may_go_on == may_end) return {};
+      return may_end ? "]" : ",";
     }
     case object_begin:
     case object_next: {
       const std::uint32_t next = s[t + a];
       const bool may_go_on = declared ? find_member(n, next, s) < n.members.size() : fits(s, n.other);
-      if (!may_go_on) return "}";
-      const bool must = declared && next < n.members.size() && n.members[n.members[next].last_choice].required;
-      if (!must) return {};
-      return s[t + kind_cell] == object_begin ? std::string_view("\"") : std::string_view(",");
+      const bool may_end = !(declared && next < n.members.size() && n.members[n.members[next].last_choice].required);
+      if (may_go_on == may_end) return {};
+      if (may_end) return "}";
+      return s[t + kind_cell] == object_begin ? "\"" : ",";
     }
     default:
       return {};

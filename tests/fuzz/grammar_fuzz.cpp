@@ -51,6 +51,9 @@ std::vector<std::string> fuzz::seeds() {
           "{\"ab\":12,\"abc\":[1]}",
       "j{\"$defs\":{\"a\":{\"anyOf\":[{\"type\":\"null\"},{\"items\":{\"$ref\":\"#/$defs/a\"}}]}},\"$ref\":\"#/$defs/a\"}\0\0[[null],[]]"s,
       "j{\"type\":[\"string\",\"number\"],\"maxLength\":3}\0\0\"a\\u00e9\""s,
+      "j{\"pattern\":\"^a\\\"b[c\\n](de|f){2}$\",\"maxLength\":9}\0\0\"a\\\"b\\ndef\""s,
+      "j{\"redline:blanks\":0,\"items\":{\"const\":1},\"minItems\":2,\"maxItems\":3}\0\0[1,1]"s,
+      "j{\"redline:blanks\":2,\"properties\":{\"a\":{\"format\":\"date\"},\"b\":{\"items\":{\"enum\":[1,12]},\"uniqueItems\":true}},\"required\":[\"a\"]}\0\0{\"a\":\"2026-01-02\",\"b\":[12,1]}"s,
       "c\0<copy lines=\"3-7\"/>"s,
       "c\x08\x08\x01\x01\0\0\0\0\0pen"s,
   };

@@ -1,0 +1,55 @@
+// Any bytes give, with the request parsers of the other APIs, a request within its limits or an error with a message.
+#include <cstdlib>
+
+#include "actors/http/anthropic/messages_request.hpp"
+#include "actors/http/apply/apply_request.hpp"
+#include "actors/http/apply/edit_completion.hpp"
+#include "actors/http/ollama/ollama_request.hpp"
+#include "actors/http/responses/responses_request.hpp"
+#include "tests/fuzz/driver.hpp"
+
+using namespace redline;
+
+namespace {
+
+template<class Answer>
+void check(const Answer& answer) {
+  if (!answer && answer.error().message.empty()) std::abort();
+}
+
+}  // namespace
+
+std::vector<std::string> fuzz::seeds() {
+  return {
+      R"({"model":"m","max_tokens":9,"system":[{"type":"text","text":"s","cache_control":{"type":"ephemeral"}}],"messages":[)"
+      R"({"role":"user","content":[{"type":"text","text":"hi"}]},{"role":"assistant","content":[{"type":"tool_use","id":"t",)"
+      R"("name":"f","input":{"a":1}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"ok"}]}],)"
+      R"("tools":[{"name":"f","description":"d","input_schema":{"type":"object","properties":{"a":{"type":"integer"}}}}],)"
+      R"("tool_choice":{"type":"any"},"stop_sequences":["x"],"thinking":{"type":"disabled"},"stream":true})",
+      R"({"model":"m","instructions":"i","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]},)"
+      R"({"type":"function_call","call_id":"c","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c",)"
+      R"("output":"o"}],"tools":[{"type":"function","name":"f","parameters":{"type":"object"},"strict":true}],)"
+      R"("metadata":{"k":"v"},"max_output_tokens":5,"text":{"format":{"type":"text"}},"reasoning":{"effort":"low"}})",
+      R"({"model":"m","input":"text","previous_response_id":null,"store":false,"parallel_tool_calls":true})",
+      R"({"model":"m","messages":[{"role":"user","content":"x","images":[]}],"options":{"temperature":0.5,"num_predict":5,)"
+      R"("stop":["a"],"seed":3},"format":{"type":"object"},"stream":false,"keep_alive":"5m"})",
+      R"({"model":"m","prompt":"a","suffix":"b","system":"s","template":"","raw":true,"options":{"top_k":5},"format":"json"})",
+      R"({"name":"m","verbose":true})",
+      R"({"model":"m","original_code":"a\nb","update":"// ... existing code ...\nc","instruction":"do","stream":true})",
+      R"({"model":"m","messages":[{"role":"user","content":"<|current_file_content|>\na\n<|/current_file_content|>"}]})",
+      "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]",
+  };
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view body(reinterpret_cast<const char*>(data), size);
+  check(anthropic::parse_messages(body));
+  check(anthropic::parse_count(body));
+  check(responses::parse_responses(body));
+  check(ollama::parse_chat(body));
+  check(ollama::parse_generate(body));
+  check(ollama::parse_show(body));
+  check(apply::parse_apply(body));
+  check(apply::parse_edit_completion(body));
+  return 0;
+}
