@@ -95,6 +95,21 @@ TEST(prefix_index, evicts_a_page_together_with_used_pages_below_it) {
   pool.release(pages[1]);
 }
 
+TEST(prefix_index, evicts_the_beginning_of_millions_of_tokens) {
+  constexpr std::uint32_t count = 60'000;
+  page_pool pool(count);
+  prefix_index index;
+  const auto known = text(count, 10);
+  const auto pages = take(pool, count);
+  index.add(pool, {1}, known, pages);
+  pool.release(pages[0]);  // the others are in use
+  ASSERT_TRUE(index.make_room(pool, 1));
+  EXPECT_TRUE(index.find({1}, known).empty());
+  EXPECT_EQ(pool.free_count(), 1u);
+  give(pool, {pages.begin() + 1, pages.end()});
+  EXPECT_EQ(pool.free_count(), count);
+}
+
 TEST(prefix_index, names_whole_blocks_as_who_asks_for_the_prompt_does) {
   page_pool pool(40);
   prefix_index index;
