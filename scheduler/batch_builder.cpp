@@ -64,6 +64,7 @@ struct builder {
 
   std::vector<const work_item*> take_decodes(std::span<const work_item* const> decodes, const share& of);
   void take_prompts(std::span<const work_item* const> prompts);
+  void take_scored();
   void take_drafts();
 
  private:
@@ -82,8 +83,19 @@ std::optional<limit> builder::take_log(const work_item& item, const share& of) {
   if (rows == 0) return limit::pages;
   rows = std::min(rows, std::max(rows_in_time(item, rows, plan.size, cost, of.until), of.least));
   if (rows == 0) return limit::time;
-  const bool logits = item.wants_logits && rows == item.pending_count;
+  bool logits = item.wants_logits && rows == item.pending_count;
   if (logits && logits_left == 0) return limit::rows;
+  // A prompt that is scored gets on by a token of its draft at least.
+  const bool scores = logits && item.scores_draft && item.draft_count > 0;
+  if (scores) {
+    const bool has_rows = rows_left > rows && logits_left > 1;
+    const bool has_pages = pages_to_take(rows + 1, item.room, limits.page_tokens) <= pages_left;
+    if (!has_rows || !has_pages) {
+      if (rows == 1) return has_rows ? limit::pages : limit::rows;
+      --rows;
+      logits = false;
+    }
+  }
   plan.runs.push_back({.sequence = item.sequence,
                        .tenant = item.tenant,
                        .first = item.computed_count,
@@ -94,6 +106,7 @@ std::optional<limit> builder::take_log(const work_item& item, const share& of) {
   rows_left -= rows;
   logits_left -= logits ? 1 : 0;
   pages_left -= pages_to_take(rows, item.room, limits.page_tokens);
+  if (scores && logits) add_draft_token(plan.runs.size() - 1);
   return std::nullopt;
 }
 
@@ -161,6 +174,18 @@ void builder::add_draft_token(std::size_t run) {
   ++r.draft_count;
 }
 
+/// More tokens of prompts that are drafts, because their log-probabilities are wanted: as many as a chunk has.
+void builder::take_scored() {
+  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
+    if (!items[i]->scores_draft || !plan.runs[i].wants_logits) continue;
+    while (plan.runs[i].rows() < limits.prompt_chunk_rows_max && has_room_for_draft(i)) {
+      const cost::work_size one = size_of_draft_token(plan.runs[i].first + plan.runs[i].rows());
+      if (cost.predict(plan.size + one) > time_max) break;
+      add_draft_token(i);
+    }
+  }
+}
+
 /// A draft's next token: the chance that it is accepted (and all before it), and that by the time it takes.
 struct candidate {
   std::size_t run = 0;
@@ -181,7 +206,7 @@ void builder::take_drafts() {
   double tokens = 0;
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
     const planned_run& r = plan.runs[i];
-    if (!r.wants_logits) continue;
+    if (!r.wants_logits || items[i]->scores_draft) continue;
     decoding = decoding + cost::size_of_run(r.first + r.log_count - 1, 1, 1);
     tokens += 1;
   }
@@ -202,7 +227,7 @@ void builder::take_drafts() {
     best.push(c);
   };
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
-    if (plan.runs[i].wants_logits) offer({.run = i});
+    if (plan.runs[i].wants_logits && !items[i]->scores_draft) offer({.run = i});
   }
 
   std::vector<std::size_t> added;  // runs, by token
@@ -282,9 +307,11 @@ batch_plan build_batch(std::span<const work_item> items, std::span<const item_in
   }
   for (const work_item* each : decodes) {
     const bool rows = b.rows_left == 0;
-    const bool pages = each->room == 0 && b.pages_left == 0;
+    const std::uint32_t least = each->scores_draft && each->draft_count > 0 ? 2 : 1;
+    const bool pages = pages_to_take(least, each->room, limits.page_tokens) > b.pages_left;
     b.plan.left.push_back({each->sequence, rows ? limit::rows : pages ? limit::pages : limit::time});
   }
+  b.take_scored();
   b.take_drafts();
   b.plan.predicted = cost.predict(b.plan.size);
   return std::move(b.plan);

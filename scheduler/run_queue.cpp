@@ -66,6 +66,7 @@ void run_queue::open_round(entry& e, const submission& s) {
     const auto draft = s.draft.first(std::min(s.draft.size(), draft_room));
     q.draft.assign(draft.begin(), draft.end());
   }
+  q.scores_draft = s.scores_draft;
   q.chances.assign(s.chances.begin(), s.chances.end());
   q.passes = 0;
   q.rows = 0;
@@ -127,6 +128,7 @@ work_item run_queue::item_of(const entry& e) const {
           .background = q.at.prefill_only,
           .wants_logits = at_end,
           .missed_count = q.missed_count,
+          .scores_draft = q.scores_draft,
           .chances = q.chances};
 }
 

@@ -43,6 +43,7 @@ struct submission {
   std::uint32_t tokens_max = 0;            // most tokens the sequence can come to hold
   bool prefill_only = false;  // compute KV for all but the last token and sample nothing, at low priority; a later
                               // round may overtake it
+  bool scores_draft = false;  // the draft is a part of a prompt: it will be accepted, and is computed as prompts are
 };
 
 enum class submit_outcome : std::uint8_t {
@@ -164,6 +165,7 @@ class run_queue {
     round_id round;
     std::vector<token> draft;
     std::vector<draft_stretch> chances;  // of the draft
+    bool scores_draft = false;
     std::uint32_t passes = 0;
     std::uint32_t rows = 0;
     std::uint32_t cached_count = 0;  // tokens that had KV when it began

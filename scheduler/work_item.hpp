@@ -27,6 +27,7 @@ struct work_item {
   bool background = false;           // a prefill that no client waits for
   bool wants_logits = true;          // of the last pending token
   std::uint32_t missed_count = 0;    // passes in a row that had no room for it
+  bool scores_draft = false;  // the draft is a prompt's tokens: computed as a prompt's chunk is, whatever it costs
   std::span<const draft_stretch> chances;  // of the draft's tokens; those beyond are certain
 
   /// Only the last token of the log is missing: a decode or verification run, not a prompt.

@@ -65,11 +65,37 @@ std::vector<api::token_report> report_tokens(const served_model& model, const se
     api::token_report report{.chosen = {bytes(m.tokens[i]), 0}, .top = {}, .id = m.tokens[i]};
     if (i < m.logprobs.size()) {
       report.chosen.logprob = m.logprobs[i].logprob;
-      for (const auto& t : m.logprobs[i].top) report.top.push_back({bytes(t.id), t.logprob});
+      for (const auto& t : m.logprobs[i].top) report.top.push_back({bytes(t.id), t.logprob, t.id});
     }
     reports.push_back(std::move(report));
   }
   return reports;
+}
+
+/// The prompt's tokens, of whose log-probabilities nothing is known yet.
+api::prompt_report report_prompt(const served_model& model, std::span<const token> tokens, std::string_view echo) {
+  api::prompt_report out;
+  for (const token t : tokens) {
+    out.tokens.push_back({.chosen = {std::string(model.answers->tokenizer()->piece(t, true)), 0, t},
+                          .top = {},
+                          .id = t,
+                          .has_logprob = false});
+  }
+  out.characters = utf8::count_code_points(echo);
+  return out;
+}
+
+std::optional<api::api_error> check_scores(const api::generation_request& asked, std::size_t prompt_tokens,
+                                           const api::request_limits& limits) {
+  const auto top = asked.scores_prompt();
+  const std::uint64_t count = std::uint64_t{prompt_tokens} * (1 + top.value_or(0));
+  if (!top || count <= limits.prompt_logprobs_max) return std::nullopt;
+  const char* const field = asked.prompt_logprobs ? "prompt_logprobs" : "logprobs";
+  return api::bad_field(field, "'" + std::string(field) + "' asks for " + std::to_string(count) +
+                                   " log-probabilities of prompts, at most " +
+                                   std::to_string(limits.prompt_logprobs_max) +
+                                   " are allowed in a request: send fewer or shorter prompts, or ask for fewer "
+                                   "alternatives.");
 }
 
 bool reports_tokens(const api::generation_request& asked) { return asked.logprobs || asked.return_token_ids; }
@@ -227,6 +253,12 @@ api::checked<completions::ready_request> completions::read(const gateway_service
   if (!what) return what.error();
   auto prompts = build_prompts(services, **model, what->asked, what->spec.created_seconds);
   if (!prompts) return prompts.error();
+  std::size_t prompt_tokens = 0;
+  for (const auto& one : *prompts) prompt_tokens += one.tokens.size();
+  if (const auto why = check_scores(what->asked, prompt_tokens, limits_for(services))) return *why;
+  for (auto& one : *prompts) {
+    if (what->asked.scores_prompt()) one.report = report_prompt(**model, one.tokens, one.echo);
+  }
   auto held_to = hold_to_tools(**model, what->asked);
   if (!held_to) return held_to.error();
   what->spec.tools = std::move(*held_to);
@@ -266,7 +298,10 @@ completions::request_state completions::make_state(const caller& who, expected& 
             .shows_ids = r.asked.return_token_ids,
             .fields = r.asked.response_fields,
             .is_list = r.asked.wants_list,
-            .prompt_tokens = static_cast<std::uint32_t>(prompt_tokens)};
+            .prompt_tokens = static_cast<std::uint32_t>(prompt_tokens),
+            .echoes = r.asked.echo,
+            .top_logprobs = r.asked.top_logprobs,
+            .prompt_logprobs = r.asked.prompt_logprobs};
   if (r.asked.shape) {
     r.writer = r.asked.shape->make_writer(r.head);
   } else {
@@ -433,7 +468,7 @@ std::optional<api::api_error> completions::room_for(std::size_t answers, tenant_
                                               std::to_string(by_tenant.at(tenant) - answers) + " of them yours"});
 }
 
-std::optional<api::api_error> completions::open_sessions(request_state& r, const ready_request& from) {
+std::optional<api::api_error> completions::open_sessions(request_state& r, ready_request& from) {
   const auto& asked = r.asked;
   if (auto why = room_for(from.prompts.size() * asked.answers_per_prompt(), r.who.tenant)) return why;
   answer_spec spec = from.what.spec;
@@ -441,9 +476,10 @@ std::optional<api::api_error> completions::open_sessions(request_state& r, const
   if (!partners) return api::error_of(partners.error(), r.who.request_id);
   partners->place.affinity = hash_session_key(r.who.tenant, asked.session_key);
   const std::string field = asked.from == api::endpoint::chat ? "messages" : "prompt";
-  for (const auto& p : from.prompts) {
+  for (auto& p : from.prompts) {
     r.prompt_tokens += static_cast<std::uint32_t>(p.tokens.size());
     if (asked.return_token_ids) r.prompt_ids.push_back(p.tokens);
+    if (asked.scores_prompt()) r.reports.push_back(std::move(p.report));
     for (std::uint32_t i = 0; i < asked.answers_per_prompt(); ++i) {
       const std::size_t index = r.choices.size();
       if (from.what.had && from.what.had->choices[index].is_over && !from.what.had->wants_usage(asked.include_usage)) {
@@ -455,6 +491,7 @@ std::optional<api::api_error> completions::open_sessions(request_state& r, const
       if (from.what.had) spec.numerics = numerics_id(from.what.had->choices[index].numerics);
       spec.session = {context_.env().random() | 1};
       spec.sampling.seed = asked.sampling.seed + i;
+      spec.prompt_logprobs = i == 0 ? asked.scores_prompt() : std::nullopt;  // they are the same for all
       auto work = r.model->answers->make(spec, p.tokens, from.rules, p.turns, field);
       if (!work) return api::error_of(work.error(), r.who.request_id);
       answers_[spec.session] = {r.who.exchange, index};
@@ -529,6 +566,7 @@ void completions::on(const session_text& m) {
   if (at == requests_.end()) return;
   request_state& r = at->second;
   choice_state& c = r.choices[index];
+  if (!m.prompt_logprobs.empty()) return hear_scores(at, index, m);
   if (!std::exchange(r.has_text, true)) services_->probe->first_text(context_.now() - r.who.arrived);
   services_->probe->tokens_generated(m.tokens.size());
   const instant now = context_.now();
@@ -543,10 +581,7 @@ void completions::on(const session_text& m) {
   r.tokens_count += static_cast<std::uint32_t>(m.tokens.size());
   const auto told = take_text(r, c, m);
   if (!r.asked.stream) {
-    if (context_.now() >= r.progress_told + between_signs_of_progress) {
-      r.progress_told = context_.now();
-      replies_.note_progress(r.who);
-    }
+    note_progress(r);
     tell(r, index, told, nullptr);
     c.tokens.insert(c.tokens.end(), std::make_move_iterator(reports.begin()), std::make_move_iterator(reports.end()));
     return;
@@ -556,6 +591,37 @@ void completions::on(const session_text& m) {
   std::string events = begin_choice(r, number);
   if (m.trace) events += r.writer->trace(number, to_public(*m.trace));
   events += tell(r, index, told, reports_tokens(r.asked) ? &reports : nullptr);
+  stream(at, std::move(events));
+}
+
+/// Of an answer that is sent when it is whole.
+void completions::note_progress(request_state& r) {
+  if (context_.now() < r.progress_told + between_signs_of_progress) return;
+  r.progress_told = context_.now();
+  replies_.note_progress(r.who);
+}
+
+/// Log-probabilities of the prompt's tokens come in order, from the second on.
+void completions::hear_scores(requests::iterator at, std::size_t index, const session_text& m) {
+  request_state& r = at->second;
+  const std::size_t of = index / r.asked.answers_per_prompt();
+  if (of >= r.reports.size()) return;
+  auto& tokens = r.reports[of].tokens;
+  const auto piece = [&r](token t) { return std::string(r.model->answers->tokenizer()->piece(t, true)); };
+  const std::size_t first = std::max<std::size_t>(1, r.choices[index].scored_count);
+  const std::size_t end = first + std::min(m.prompt_logprobs.size(), tokens.size() - std::min(first, tokens.size()));
+  for (std::size_t i = first; i < end; ++i) {
+    const auto& one = m.prompt_logprobs[i - first];
+    tokens[i].has_logprob = true;
+    tokens[i].chosen.logprob = one.logprob;
+    for (const auto& t : one.top) tokens[i].top.push_back({piece(t.id), t.logprob, t.id});
+  }
+  r.choices[index].scored_count = end;
+  if (!r.asked.stream) return note_progress(r);
+  const auto number = static_cast<std::uint32_t>(index);
+  note_numerics(r, index, m.numerics);
+  std::string events = begin_choice(r, number);
+  events += r.writer->echo(number, {}, r.reports[of], first, end);
   stream(at, std::move(events));
 }
 
@@ -631,11 +697,14 @@ void completions::note_numerics(request_state& r, std::size_t index, numerics_id
 /// The choice's first events, when it has none yet.
 std::string completions::begin_choice(request_state& r, std::uint32_t number) {
   choice_state& c = r.choices[number];
-  if (std::exchange(c.begun, true)) return {};
   const std::size_t prompt = number / r.asked.answers_per_prompt();
+  if (std::exchange(c.begun, true)) return {};
   std::string events = r.writer->first(
       number, prompt < r.prompt_ids.size() ? std::span<const token>(r.prompt_ids[prompt]) : std::span<const token>{});
-  return events + r.writer->delta(number, std::exchange(c.text, {}), nullptr, {});  // the prompt, should it be echoed
+  // The prompt, should it be echoed. Nothing is to be known of its first token.
+  const std::string text = std::exchange(c.text, {});
+  if (prompt < r.reports.size()) return events + r.writer->echo(number, text, r.reports[prompt], 0, 1);
+  return events + r.writer->delta(number, text, nullptr, {});
 }
 
 /// Sends events, unless what the client has is not how the answer begins.
@@ -736,14 +805,15 @@ api::choice completions::to_choice(request_state& r, std::uint32_t number) {
   out.stop_text = c.stop_text;
   out.cost = to_usage(c.stats);
   out.cost.ignored = r.asked.ignored;
-  if (const auto prompt = number / r.asked.n; prompt < r.prompt_ids.size()) out.prompt = r.prompt_ids[prompt];
+  const auto prompt = number / r.asked.n;
+  if (prompt < r.prompt_ids.size()) out.prompt = r.prompt_ids[prompt];
+  if (prompt < r.reports.size()) out.read = &r.reports[prompt];
   return out;
 }
 
 void completions::finish(requests::iterator at) {
   request_state& r = at->second;
   const auto usage = sum_usage(r);
-  const auto millis = (context_.now() - r.who.arrived).count() / 1000;
   std::vector<log_field> cost{{"prompt_tokens", usage.prompt_tokens},
                               {"cached_tokens", usage.cached_tokens},
                               {"completion_tokens", usage.completion_tokens},
@@ -763,12 +833,35 @@ void completions::finish(requests::iterator at) {
       if (reports_tokens(r.asked)) choices.back().tokens = std::move(c.tokens);
     }
     if (const auto why = r.writer->refusal(choices)) return fail(at, *why, why->message);
-    replies_.respond_noting(r.who, 200, r.writer->whole(choices, usage),
-                            {{"openai-processing-ms", std::to_string(millis)}}, std::move(cost));
+    respond_whole(r, std::move(choices), usage, std::move(cost));
   }
   note_end(r, r.choices.front().finish == finish_reason::length ? request_end::length : request_end::stop);
   services_->probe->prompt_read(usage.prompt_tokens);
   requests_.erase(at);
+}
+
+/// One that says something of each of a prompt's tokens is long, and written on another thread.
+void completions::respond_whole(request_state& r, std::vector<api::choice> choices, const api::usage_report& usage,
+                                std::vector<log_field> cost) {
+  const auto millis = (context_.now() - r.who.arrived).count() / 1000;
+  const header_list more{{"openai-processing-ms", std::to_string(millis)}};
+  if (r.reports.empty()) {
+    return replies_.respond_noting(r.who, 200, r.writer->whole(choices, usage), more, std::move(cost));
+  }
+  struct answer {
+    std::unique_ptr<api::answer_writer> writer;
+    std::vector<api::prompt_report> reports;  // to which choices point
+    std::vector<api::choice> choices;
+    api::usage_report usage;
+  };
+  std::size_t bytes = 0;
+  for (const auto& report : r.reports) bytes += report.tokens.size() * sizeof(api::token_report);
+  const auto all =
+      std::make_shared<const answer>(answer{std::move(r.writer), std::move(r.reports), std::move(choices), usage});
+  const auto write = [all]() -> api::checked<std::string> { return all->writer->whole(all->choices, all->usage); };
+  reader_.run(r.who, bytes, write, [this, who = r.who, more, cost = std::move(cost)](std::string body) {
+    replies_.respond_noting(who, 200, std::move(body), more, cost);
+  });
 }
 
 // ---- what goes wrong -----------------------------------------------------------------------------------------------

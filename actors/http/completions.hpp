@@ -86,6 +86,7 @@ class completions {
     std::optional<std::vector<token_range>> turns;
     tools::reasoning_splitter thoughts{};  // of an answer to it
     std::string echo{};                    // what the answer's text begins with
+    api::prompt_report report{};           // when log-probabilities of it were asked for
   };
   /// One answer of a request: a choice, and the session that writes it.
   struct choice_state {
@@ -98,6 +99,7 @@ class completions {
     std::vector<tools::tool_call> calls;         // streamed: without their arguments
     std::vector<api::token_report> tokens;
     double logprobs_sum = 0;           // to choose the best of several
+    std::size_t scored_count = 0;      // of the prompt's tokens those that are known, with the first
     std::uint32_t tokens_count = 0;    // of the answer, so far
     std::uint32_t thought_tokens = 0;  // of these
     finish_reason finish = finish_reason::stop;
@@ -120,6 +122,7 @@ class completions {
     bool stream_begun = false;
     bool has_text = false;
     std::vector<std::vector<token>> prompt_ids;  // when they were asked for
+    std::vector<api::prompt_report> reports;     // of the prompts, when asked for; grow while they are scored
     std::uint32_t prompt_tokens = 0;             // of all prompts
     std::uint32_t tokens_count = 0;              // of all answers, so far
     instant progress_told;                       // to the HTTP server, which waits for a whole answer
@@ -154,7 +157,7 @@ class completions {
   /// Takes the request and its model out of `from`.
   [[nodiscard]] request_state make_state(const caller& who, expected& from, std::size_t prompt_tokens = 0);
   [[nodiscard]] std::optional<api::api_error> room_for(std::size_t answers, tenant_id tenant) const;
-  std::optional<api::api_error> open_sessions(request_state& r, const ready_request& from);
+  std::optional<api::api_error> open_sessions(request_state& r, ready_request& from);
   /// The request and the choice that this session writes.
   std::pair<requests::iterator, std::size_t> find(session_id session);
 
@@ -165,8 +168,13 @@ class completions {
   static std::string tell(request_state& r, std::size_t index, const parts& told,
                           const std::vector<api::token_report>* tokens);
   static std::string begin_choice(request_state& r, std::uint32_t number);
+  void hear_scores(requests::iterator at, std::size_t index, const session_text& m);
+  void respond_whole(request_state& r, std::vector<api::choice> choices, const api::usage_report& usage,
+                     std::vector<log_field> cost);
+  static const api::prompt_report* report_of_prompt(const request_state& r, std::size_t prompt);
   static void note_numerics(request_state& r, std::size_t index, numerics_id numerics);
   bool stream(requests::iterator r, std::string events, bool end = false);
+  void note_progress(request_state& r);
   void finish(requests::iterator r);
   void keep_best(request_state& r) const;
   [[nodiscard]] static api::finish_reason public_finish(const request_state& r, const choice_state& c);

@@ -14,8 +14,8 @@
 
 namespace redline::actors {
 
-/// Reads requests away from the gateway's thread: parsing, templates, tokenizing and compiling take time that the
-/// client decides. A part of the gateway.
+/// Reads requests, and writes long answers, away from the gateway's thread: parsing, templates, tokenizing and
+/// compiling take time that the client decides. A part of the gateway.
 class request_reader {
  public:
   request_reader(actor::actor_context& context, std::shared_ptr<actor::thread_pool> pool, http_replies& replies)
@@ -30,19 +30,27 @@ class request_reader {
     const caller& who = r.who;
     const auto coding = content_coding::read(r.request.headers, r.request.body);
     if (!coding) return replies_.refuse(who, coding.error());
-    const auto ticket = work_.run(
-        who.tenant, coding->bytes,
+    run(
+        who, coding->bytes,
         [job = std::move(job), coding = *coding, packed = std::move(r.request.body)]() mutable -> value {
           const auto body = coding.unpack(std::move(packed));
           if (!body) return body.error();
           return job(*body);
         },
-        [this, who, then = std::move(then)](result<value> outcome) mutable {
-          reading_.erase(who.exchange);
-          if (!outcome) return replies_.refuse(who, api::error_of(outcome.error(), who.request_id));
-          if (!*outcome) return replies_.refuse(who, outcome->error());
-          then(std::move(**outcome));
-        });
+        std::move(then));
+  }
+  /// The same for other work of a request, such as to write a long answer. bytes: that the work is about.
+  template<class Job, class Then>
+  void run(const caller& who, std::size_t bytes, Job job, Then then) {
+    using value = std::invoke_result_t<Job&>;
+    const auto ticket = work_.run(who.tenant, bytes, std::move(job),
+                                  [this, who, then = std::move(then)](result<value> outcome) mutable {
+                                    reading_.erase(who.exchange);
+                                    if (!outcome)
+                                      return replies_.refuse(who, api::error_of(outcome.error(), who.request_id));
+                                    if (!*outcome) return replies_.refuse(who, outcome->error());
+                                    then(std::move(**outcome));
+                                  });
     if (!ticket) return replies_.refuse(who, api::error_of(ticket.error(), who.request_id));
     reading_.emplace(who.exchange, reading{who, *ticket});
   }

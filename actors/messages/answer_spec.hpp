@@ -69,11 +69,12 @@ struct answer_spec {
   std::uint64_t predict_us_max = 0;   // after the first token, once the answer has a line; 0: any
   numerics_id numerics;               // of the part that the client has already
   bool trace = false;                 // say with each text where its tokens came from
+  std::optional<std::uint32_t> prompt_logprobs;  // alternatives wanted per token of the prompt
   static constexpr auto fields(auto& self) {
     return std::tie(self.session, self.tenant, self.tokens_max, self.tokens_min, self.stops, self.stop_tokens,
                     self.ignore_end, self.sampling, self.draft, self.prediction, self.eviction, self.logprobs,
                     self.copy, self.schema, self.tools, self.created_seconds, self.known_text, self.prefix_scope,
-                    self.indent_min, self.predict_us_max, self.numerics, self.trace);
+                    self.indent_min, self.predict_us_max, self.numerics, self.trace, self.prompt_logprobs);
   }
 };
 

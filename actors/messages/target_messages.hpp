@@ -28,10 +28,11 @@ struct batch_run {
   grammar::constraint grammar;  // what may follow that log; only with rows that want logits
   /// The history's first tokens are the prompt's, each once and in no order; the rest is the output.
   std::uint32_t history_prompt_count = 0;
+  bool scores_draft = false;  // the draft is agreed to, and its log-probabilities are the answer
   static constexpr auto fields(auto& self) {
     return std::tie(self.sequence, self.tokens, self.first_position, self.table, self.logits_begin, self.draft_count,
                     self.prompt_count, self.history, self.log_count, self.sampling, self.logprobs, self.grammar,
-                    self.history_prompt_count);
+                    self.history_prompt_count, self.scores_draft);
   }
 };
 

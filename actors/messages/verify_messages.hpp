@@ -48,10 +48,13 @@ struct verify_run {
   std::uint64_t evicted_count = 0;
   /// Shares KV with sequences of the same number only; 0: as the tenant does.
   std::uint64_t prefix_scope = 0;
+  /// The draft is the prompt's next tokens, whose log-probabilities are wanted: it is agreed to whatever the model
+  /// would have written. A pass may take a part of it.
+  bool scores_draft = false;
   static constexpr auto fields(auto& self) {
     return std::tie(self.sequence, self.tenant, self.round, self.log, self.prompt_count, self.draft, self.sampling,
                     self.logprobs, self.tokens_max, self.parts, self.grammar, self.splices, self.evicted_count,
-                    self.prefix_scope);
+                    self.prefix_scope, self.scores_draft);
   }
 };
 

@@ -79,6 +79,7 @@ outcome<token_log, refusal> answer_factory::make(const answer_spec& spec, std::v
   if (parts_.on_answer) parts_.on_answer(g.session, g.prompt, rules.get());
   g.rules = std::move(rules);
   g.logprobs = spec.logprobs;
+  g.prompt_logprobs = spec.prompt_logprobs;
   auto work = token_log::make(std::move(g), parts_.tokenizer);
   if (work) return std::move(*work);
   return refusal{.field = prompt_field, .why = work.error()};

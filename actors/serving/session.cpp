@@ -13,6 +13,7 @@ namespace redline::actors {
 namespace {
 
 constexpr microseconds tick{250'000};
+constexpr std::size_t scored_tokens_max = 256;  // in a round: as many as a prompt's chunk has
 // What speaks for drafts that a session makes itself.
 constexpr std::uint8_t program_grade = 3;
 constexpr std::uint8_t sure_grade = draft::grades_count - 1;  // a copied span, or what the client had already
@@ -41,6 +42,7 @@ actor::task<> session::live() {
   if (partners_.drafter && drafts()) tell_drafter(0, 0);
   // Of a borrowed sequence the scheduler finds out itself what of the log is unchanged.
   round_ = {partners_.borrowed ? partners_.borrowed->last_round.value + 1 : 1};
+  if (work_.spec().prompt_logprobs && !co_await score_prompt()) co_return;
   auto step = co_await write_decided(work_.begin());
   while (!step.finished) {
     const verified* const answer = co_await ask_target();
@@ -159,6 +161,38 @@ actor::task<std::vector<token>> session::spell(unspelled_span span) {
   co_return std::move(**spelled);
 }
 
+/// The log-probabilities of the prompt's tokens. Each round asks for some, as a draft that is agreed to; what is known
+/// of them is told, so that nobody holds those of a whole prompt. Computed in any case: KV that others have computed
+/// says nothing of them. False: the session is over.
+actor::task<bool> session::score_prompt() {
+  const auto prompt = work_.log();
+  for (scored_count_ = 1; *scored_count_ < prompt.size(); ++round_.value) {
+    const auto next = prompt.subspan(*scored_count_);
+    const auto wanted = next.first(std::min<std::size_t>(next.size(), scored_tokens_max));
+    draft_ = {.tokens = {wanted.begin(), wanted.end()}};
+    const verified* const answer = co_await ask_target();
+    if (answer == nullptr) co_return false;
+    count_pass(*answer);
+    const std::uint32_t scored = answer->verified_count;
+    if (scored > wanted.size() || answer->logprobs.size() <= scored) {
+      finish(finish_reason::failed, failure{errc::internal, "the target model did not say how probable the prompt is"});
+      co_return false;
+    }
+    session_text told{.session = work_.spec().session, .numerics = numerics_};
+    told.prompt_logprobs.assign(answer->logprobs.begin(), answer->logprobs.begin() + scored);
+    context().send(partners_.client, told);
+    // The scheduler has a token more, which nobody asked for.
+    *scored_count_ += scored;
+    target_answered_ = true;
+    target_knows_ = *scored_count_;
+    target_strayed_ = true;
+    while (paused_) (void)co_await talk_.next<pause_session>();
+  }
+  scored_count_.reset();
+  draft_ = {};
+  co_return true;
+}
+
 /// What the target model says after the log and to the draft. Null: there is no answer, and the session is over.
 actor::task<const verified*> session::ask_target() {
   tell_target(target_knows_);
@@ -208,7 +242,7 @@ actor::task<const verified*> session::ask_target() {
     if (const auto* gap = m.as<log_needed>()) {
       splices_.clear();
       if (gap->from == 0 && std::exchange(moved_, false)) recomputed_before_ = stats_.reevaluated + 1;
-      tell_target(std::min(gap->from, work_.log_count()));
+      tell_target(std::min(gap->from, asked_count()));
     } else {
       // One that has not answered yet may hold an older log of this sequence, and may have missed the whole one.
       tell_target(target_answered_ ? target_knows_ : 0);
@@ -274,6 +308,13 @@ log_tail session::tail(std::uint32_t from) const {
   return {from, {tokens.begin(), tokens.end()}};
 }
 
+/// What the target is asked about, from there on.
+log_tail session::asked_tail(std::uint32_t from) const {
+  const auto asked = work_.log().first(asked_count());
+  const auto tokens = asked.subspan(std::min<std::size_t>(from, asked.size()));
+  return {from, {tokens.begin(), tokens.end()}};
+}
+
 actor::actor_ref<draft_model> session::drafter() const {
   return drafter_lost_ ? partners_.stand_in : partners_.drafter;
 }
@@ -306,28 +347,26 @@ void session::tell_target(std::uint32_t from) {
                  verify_run{.sequence = sequence(),
                             .tenant = work_.spec().tenant,
                             .round = round_,
-                            .log = tail(from),
-                            .prompt_count = work_.prompt_count(),
+                            .log = asked_tail(from),
+                            .prompt_count = std::min(asked_count(), work_.prompt_count()),
                             .draft = draft_.tokens,
                             .sampling = work_.spec().sampling,
-                            .logprobs = work_.logprobs(),
+                            .logprobs = scored_count_ ? work_.spec().prompt_logprobs : work_.logprobs(),
                             .parts = draft_.parts,
                             .tokens_max = partners_.borrowed ? partners_.borrowed->tokens_max : work_.tokens_max(),
-                            .grammar = work_.grammar(),
+                            .grammar = scored_count_ ? grammar::constraint{} : work_.grammar(),
                             .splices = splices_,
                             .evicted_count = work_.evicted_count(),
-                            .prefix_scope = work_.spec().prefix_scope});
-  if (!target_strayed_) target_knows_ = work_.log_count();
+                            .prefix_scope = work_.spec().prefix_scope,
+                            .scores_draft = scored_count_.has_value()});
+  if (!target_strayed_) target_knows_ = asked_count();
 }
 
 /// Takes the target's tokens into the log, and makes room for more.
 token_log::progress session::commit(const verified& m) {
-  ++stats_.rounds;
-  stats_.target_passes += m.passes;
-  stats_.target_rows += m.rows;
+  count_pass(m);
   stats_.reevaluated = recomputed_before_ + m.recomputed_count;
   splices_.clear();
-  if (stats_.rounds == 1) stats_.queued_us = m.queued_us;
   if (stats_.rounds == 1) stats_.cached_tokens = std::min(m.cached_count, stats_.prompt_tokens);
   if (stats_.first_token_us == 0) {
     stats_.first_token_us = static_cast<std::uint64_t>((context().now() - began_).count());
@@ -372,6 +411,13 @@ void session::follow_width(std::uint32_t verified_count) {
   }
 }
 
+void session::count_pass(const verified& m) {
+  ++stats_.rounds;
+  stats_.target_passes += m.passes;
+  stats_.target_rows += m.rows;
+  if (stats_.rounds == 1) stats_.queued_us = m.queued_us;
+}
+
 /// Adds a round to the counts; `emitted` of its tokens are in the answer.
 void session::count(const verified& m, std::size_t emitted) {
   const auto accepted = static_cast<std::uint32_t>(std::min<std::size_t>(m.accepted_count(), emitted));
@@ -412,8 +458,8 @@ void session::tell_client(const token_log::progress& step) {
   auto trace = trace_of(step);
   if (step.text.empty() && step.tokens.empty() && !trace) return;
   has_line_ = has_line_ || step.text.find('\n') != std::string::npos;
-  context().send(partners_.client,
-                 session_text{work_.spec().session, step.text, step.tokens, step.logprobs, numerics_, std::move(trace)});
+  context().send(partners_.client, session_text{work_.spec().session, step.text, step.tokens, step.logprobs, numerics_,
+                                                std::move(trace)});
 }
 
 /// Where a step's tokens came from, if the request asked for that.

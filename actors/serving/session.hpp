@@ -93,6 +93,7 @@ class session final : public actor::actor_of<session> {
   actor::task<bool> find_target();
   actor::task<token_log::progress> write_decided(token_log::progress step);
   actor::task<std::vector<token>> spell(unspelled_span span);
+  actor::task<bool> score_prompt();
   actor::task<const verified*> ask_target();
   actor::task<round_draft> next_draft();
 
@@ -110,6 +111,7 @@ class session final : public actor::actor_of<session> {
   void make_room();
   void follow_width(std::uint32_t verified_count);
   void count(const verified& m, std::size_t emitted);
+  void count_pass(const verified& m);
   void finish(finish_reason reason, std::optional<failure> why_not = std::nullopt, std::uint32_t retry_after_ms = 0);
   void leave();
   template<class M>
@@ -130,6 +132,9 @@ class session final : public actor::actor_of<session> {
   }
   [[nodiscard]] bool drafts() const { return work_.spec().draft.how != draft::method::regular; }
   [[nodiscard]] log_tail tail(std::uint32_t from) const;
+  [[nodiscard]] log_tail asked_tail(std::uint32_t from) const;
+  /// Of the log, what the target is asked about.
+  [[nodiscard]] std::uint32_t asked_count() const { return scored_count_.value_or(work_.log_count()); }
 
   token_log work_;
   session_partners partners_;
@@ -147,6 +152,7 @@ class session final : public actor::actor_of<session> {
   std::uint32_t width_ = width_max;  // tokens to ask of the drafter
   std::uint32_t drafter_knows_ = 0;  // tokens of the log that the drafter was sent
   std::uint32_t target_knows_ = 0;
+  std::optional<std::uint32_t> scored_count_;  // while the prompt's tokens are scored: as many are
   // The scheduler holds tokens that are not in the log, where a span ended before it did: until it answers again, only
   // what is before them counts as known.
   bool target_strayed_ = false;

@@ -132,15 +132,18 @@ void target_model::on(const forward_batch& m) {
       }
       // A chooser counts the tokens of the answer, and its benchmark has no penalties.
       const std::uint32_t prompt_count = chooser_ ? run.prompt_count : run.history_prompt_count;
-      auto got = model::accept(logits.subspan(row * vocabulary, rows * vocabulary), vocabulary, draft, run.sampling,
-                               {run.history, run.log_count, prompt_count}, run.logprobs, rules ? &*rules : nullptr,
-                               {chooser_.get(), run.sequence.value});
+      const auto mine = logits.subspan(row * vocabulary, rows * vocabulary);
+      auto got = run.scores_draft
+                     ? model::score(mine, vocabulary, draft, run.logprobs.value_or(0))
+                     : model::accept(mine, vocabulary, draft, run.sampling, {run.history, run.log_count, prompt_count},
+                                     run.logprobs, rules ? &*rules : nullptr, {chooser_.get(), run.sequence.value});
       if (!got.is_usable) {
         answer.why_not = failure{errc::internal,
                                  "the model computed no finite number for the next token (numbers overflowed): "
                                  "check the model file with 'redline doctor', or serve it with --kv f32"};
       }
-      if (chooser_) chooser_->note_verified(run.sequence.value, run.draft_count, got.accepted_count);
+      if (chooser_ && !run.scores_draft)
+        chooser_->note_verified(run.sequence.value, run.draft_count, got.accepted_count);
       answer.accepted_count = got.accepted_count;
       answer.tokens = std::move(got.tokens);
       answer.logprobs = std::move(got.logprobs);

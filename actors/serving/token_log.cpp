@@ -115,6 +115,11 @@ result<token_log> token_log::make(generation_spec spec, std::shared_ptr<const te
                          std::to_string(keep)};
     }
   }
+  if (evicts && spec.prompt_logprobs) {
+    return failure{errc::invalid_argument,
+                   "expected no eviction where the log-probabilities of the prompt are wanted, found " +
+                       std::string(kv::name_of(spec.eviction.policy))};
+  }
   if (spec.tokens_max == 0) return failure{errc::invalid_argument, "expected max_tokens of at least 1, found 0"};
   REDLINE_TRY_ASSIGN(auto stops, text::stop_matcher::make(spec.stops));
   return token_log(std::move(spec), std::move(tokenizer), std::move(stops));

@@ -41,8 +41,9 @@ struct generation_spec {
   std::uint64_t predict_us_max = 0;  // for the session: time after the first token, once there is a line; 0: any
   numerics_id numerics;              // by which that beginning was computed; not known: there is none, or by any
   std::optional<std::uint32_t> logprobs;
-  bool trace = false;                         // sessions say where tokens came from
-  std::shared_ptr<const output_rules> rules;  // the grammar of the answer; null: any text
+  std::optional<std::uint32_t> prompt_logprobs;  // of the prompt's tokens, before the answer
+  bool trace = false;                            // sessions say where tokens came from
+  std::shared_ptr<const output_rules> rules;     // the grammar of the answer; null: any text
 };
 
 /// How clients (LiteLLM, and agents by it) recognise that a conversation has to be made shorter: by these words.

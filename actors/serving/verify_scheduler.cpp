@@ -92,7 +92,8 @@ void verify_scheduler::take(const question& q) {
                                     .draft = m.draft,
                                     .chances = chances,
                                     .tokens_max = m.tokens_max,
-                                    .prefill_only = q.prefill_only};
+                                    .prefill_only = q.prefill_only,
+                                    .scores_draft = m.scores_draft};
   const bool is_new = !queue_.holds(m.sequence);
   const submit_outcome outcome = queue_.submit(round, context().now());
   switch (outcome) {
@@ -108,6 +109,7 @@ void verify_scheduler::take(const question& q) {
       c.logprobs = m.logprobs;
       c.grammar = m.grammar;
       c.evicted_count = m.evicted_count;
+      c.scores_draft = m.scores_draft;
       if (is_new) {
         c.scope = options_.sharing == prefix_sharing::all ? tenant_id{} : m.tenant;
         if (m.prefix_scope != 0) c.scope = {m.prefix_scope};
@@ -293,8 +295,9 @@ batch_run verify_scheduler::make_run(const scheduler::planned_run& planned) {
   run.log_count = log.size() + c.evicted_count;
   run.sampling = c.sampling;
   run.logprobs = c.logprobs;
+  run.scores_draft = c.scores_draft;
   if (planned.wants_logits) run.grammar = c.grammar;
-  if (!planned.wants_logits || !c.sampling.needs_history()) return run;
+  if (!planned.wants_logits || c.scores_draft || !c.sampling.needs_history()) return run;
   const auto prompt = log.first(std::min<std::size_t>(c.prompt_count, log.size()));
   if (c.sampling.repetition_penalty != 1) {
     if (!c.prompt_words) {

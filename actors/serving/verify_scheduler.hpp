@@ -83,6 +83,7 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
     std::optional<std::uint32_t> logprobs;
     grammar::constraint grammar;
     std::uint64_t evicted_count = 0;
+    bool scores_draft = false;
     std::optional<std::vector<token>> prompt_words;  // the prompt's tokens, each once; made when a penalty needs them
     tenant_id scope;                                 // sequences of one scope share prefixes
     std::variant<verified, prefilled> last;          // answer

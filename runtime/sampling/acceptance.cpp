@@ -33,4 +33,20 @@ acceptance accept(std::span<const float> logits, std::size_t vocabulary, std::sp
   return out;
 }
 
+acceptance score(std::span<const float> logits, std::size_t vocabulary, std::span<const token> draft,
+                 std::uint32_t logprobs_count) {
+  REDLINE_ASSERT(!logits.empty() && logits.size() == (draft.size() + 1) * vocabulary,
+                 "one row of logits per draft token and one more");
+  acceptance out;
+  for (std::size_t row = 0; row <= draft.size(); ++row) {
+    const auto here = logits.subspan(row * vocabulary, vocabulary);
+    if (!is_usable(here)) return {.is_usable = false, .tokens = {}, .logprobs = {}};
+    const sampling_params greedy{};
+    out.tokens.push_back(row < draft.size() ? draft[row] : row_sampler(greedy, {}).choose(here));
+    out.logprobs.push_back(logprob_of(here, out.tokens.back(), logprobs_count));
+  }
+  out.accepted_count = static_cast<std::uint32_t>(draft.size());
+  return out;
+}
+
 }  // namespace redline::model

@@ -31,4 +31,9 @@ acceptance accept(std::span<const float> logits, std::size_t vocabulary, std::sp
                   std::optional<std::uint32_t> logprobs_count = std::nullopt, row_filter* filter = nullptr,
                   const chooser_of_answer& chooser = {});
 
+/// What the model says of tokens that stand, whatever it would have written: all of the draft counts as accepted, and
+/// one more token comes after it, the most probable one. logprobs: of the logits as they are.
+acceptance score(std::span<const float> logits, std::size_t vocabulary, std::span<const token> draft,
+                 std::uint32_t logprobs_count);
+
 }  // namespace redline::model

@@ -388,5 +388,64 @@ TEST(batch_builder, plans_nothing_from_nothing) {
   EXPECT_EQ(plan.size.rows, 0u);
 }
 
+work_item scored(std::uint64_t sequence, std::uint32_t computed, std::uint32_t pending, std::uint32_t draft) {
+  auto one = item(sequence, computed, pending, draft);
+  one.scores_draft = true;
+  return one;
+}
+
+TEST(batch_builder, computes_the_tokens_of_a_scored_prompt_whatever_they_cost) {
+  // A draft that does not pay is cut; one that is a prompt is owed.
+  cost::cost_model cost;
+  for (std::uint64_t i = 1; i < 200; ++i) {
+    const cost::work_size size{1 + i % 50, (i * 7919) % 5000, (i * 104729) % 3000};
+    cost.observe(size, microseconds{static_cast<std::int64_t>(size.rows * size.rows * 100)});
+  }
+  const auto plan = build({scored(1, 10, 1, 30)}, roomy, cost);
+  ASSERT_EQ(plan.runs.size(), 1u);
+  EXPECT_EQ(plan.runs[0].draft_count, 30u);
+  EXPECT_EQ(plan.size.rows, 31u);
+  EXPECT_EQ(plan.size.logits, 31u);
+}
+
+TEST(batch_builder, gives_a_scored_prompt_no_more_than_a_chunk_has) {
+  budget limits = roomy;
+  limits.prompt_chunk_rows_max = 16;
+  EXPECT_EQ(build({scored(1, 10, 1, 100)}, limits).runs.at(0).rows(), 16u);
+  limits.prompt_chunk_rows_max = 256;
+  limits.logits_max = 9;
+  EXPECT_EQ(build({scored(1, 10, 1, 100)}, limits).runs.at(0).rows(), 9u);
+  limits.logits_max = 1000;
+  limits.time_max = microseconds{2050};
+  const auto plan = build({scored(1, 10, 1, 100), item(2, 10, 1)}, limits, per_row());
+  ASSERT_EQ(plan.runs.size(), 2u);
+  EXPECT_EQ(plan.size.rows, 20u);
+  EXPECT_EQ(plan.runs[0].rows(), 19u);
+}
+
+TEST(batch_builder, a_scored_prompt_gets_on_by_a_token_or_says_what_it_lacks) {
+  budget limits = roomy;
+  limits.pages_free = 0;
+  const auto full = build({scored(1, 31, 1, 10)}, limits);  // a place for the log's last token, none for another
+  EXPECT_TRUE(full.runs.empty());
+  ASSERT_EQ(full.left.size(), 1u);
+  EXPECT_EQ(full.left[0].why, limit::pages);
+  // In time that is over already, too.
+  limits = roomy;
+  limits.time_max = microseconds{1};
+  limits.rows_min = 1;
+  const auto late = build({scored(1, 10, 1, 10)}, limits, per_row());
+  ASSERT_EQ(late.runs.size(), 1u);
+  EXPECT_GE(late.runs[0].draft_count, 1u);
+  // What is computed again may fill the pass to its last row.
+  limits = roomy;
+  limits.rows_max = 8;
+  const auto again = build({scored(1, 0, 8, 10)}, limits);
+  ASSERT_EQ(again.runs.size(), 1u);
+  EXPECT_EQ(again.runs[0].log_count, 7u);
+  EXPECT_FALSE(again.runs[0].wants_logits);
+  EXPECT_EQ(again.runs[0].draft_count, 0u);
+}
+
 }  // namespace
 }  // namespace redline::scheduler

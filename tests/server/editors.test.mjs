@@ -147,13 +147,45 @@ describe("what measures servers and chats with them", () => {
         }
     });
 
-    test("lm-eval generates, and is told that it cannot have the probabilities of a prompt", async () => {
+    test("lm-eval generates, and asks for the probabilities of prompts", async () => {
         const wish = {model: "demo", prompt: [head], max_tokens: 4, temperature: 0, seed: 1234};
         assert.equal((await ask("/v1/completions", {...wish, stop: ["\n\n"]})).choices.length, 1);
-        const refused = await fetch(`${server.url}/v1/completions`, {method: "POST", headers: {"content-type": "application/json"},
-            body: JSON.stringify({...wish, echo: true, logprobs: 1})});
-        assert.equal(refused.status, 400);
-        assert.equal((await refused.json()).error.param, "echo");
+        const tokens = async (content) => (await ask("/tokenize", {content})).tokens;
+        const prompts = [await tokens(head), await tokens("x = 1\ny = 2\n"), await tokens("a")];
+        const scored = {...wish, prompt: prompts, max_tokens: 1, logprobs: 1, echo: true};
+        const {choices, usage} = await ask("/v1/completions", scored);
+        assert.equal(usage.prompt_tokens_details.cached_tokens, 0);
+        assert.equal(choices.length, prompts.length);
+        for (const [i, {text, logprobs}] of choices.entries()) {
+            assert.equal(logprobs.tokens.length, prompts[i].length + 1);
+            assert.equal(logprobs.tokens.join(""), text);
+            assert.equal(logprobs.token_logprobs[0], null);
+            assert.equal(logprobs.top_logprobs[0], null);
+            // As lm-eval adds them up, and sees whether a text is the greedy one.
+            for (const [at, logprob] of logprobs.token_logprobs.entries()) {
+                assert.equal(text.slice(0, logprobs.text_offset[at]), logprobs.tokens.slice(0, at).join(""));
+                if (at > 0) assert.ok(logprob <= Math.max(...Object.values(logprobs.top_logprobs[at])));
+            }
+        }
+        // What the model writes itself is as probable when it is a prompt, whatever is cached of that.
+        const written = (await ask("/v1/completions", {...wish, logprobs: 1, return_token_ids: true})).choices[0];
+        const whole = {...scored, prompt: [[...prompts[0], ...written.token_ids]]};
+        for (const round of [1, 2]) {
+            const {token_logprobs, top_logprobs} = (await ask("/v1/completions", whole)).choices[0].logprobs;
+            assert.deepEqual(token_logprobs.slice(prompts[0].length, -1), written.logprobs.token_logprobs, `round ${round}`);
+            for (const [at, logprob] of token_logprobs.slice(prompts[0].length, -1).entries())
+                assert.equal(logprob, Math.max(...Object.values(top_logprobs[prompts[0].length + at])));
+        }
+        // The same as a stream, with nothing written, and in vLLM's field.
+        const list = await events("/v1/completions", {...scored, prompt: prompts[0], max_tokens: 0, stream: true});
+        const parts = list.filter((e) => e !== "[DONE]").map((e) => JSON.parse(e).choices[0].logprobs).filter((p) => p);
+        assert.deepEqual(parts.flatMap((p) => p.token_logprobs), choices[0].logprobs.token_logprobs.slice(0, -1));
+        const one = (await ask("/v1/completions", {...wish, prompt: prompts[0], prompt_logprobs: 2})).choices[0].prompt_logprobs;
+        assert.equal(one[0], null);
+        assert.deepEqual(one.slice(1).map((entry, i) => entry[prompts[0][i + 1]].logprob),
+            choices[0].logprobs.token_logprobs.slice(1, -1));
+        const chatted = await ask("/v1/chat/completions", {model: "demo", max_tokens: 1, messages: [{role: "user", content: "a"}], prompt_logprobs: 0});
+        assert.equal(chatted.prompt_logprobs.length, chatted.usage.prompt_tokens);
     });
 
     test("Morph's clients send a file and its update in one message", async () => {

@@ -67,11 +67,19 @@ struct usage_report {
 struct token_probability {
   std::string bytes;
   float logprob = 0;
+  token id = 0;
 };
 struct token_report {
   token_probability chosen;
   std::vector<token_probability> top;  // most probable first
   token id = 0;
+  bool has_logprob = true;  // not a prompt's first token, which nothing comes before
+};
+
+/// A prompt's tokens, and how many characters of the text that a choice begins with are theirs.
+struct prompt_report {
+  std::vector<token_report> tokens;
+  std::size_t characters = 0;
 };
 
 /// What the program of an answer was, for redline.copy.
@@ -119,6 +127,8 @@ struct choice {
   std::vector<token> prompt{};  // when ids were asked for
   std::string stop_text{};      // that ended it; empty: another thing did
   usage_report cost{};          // its own; for the native shape
+  /// When log-probabilities of the prompt were asked for; outlives the choice.
+  const prompt_report* read = nullptr;
 };
 
 /// How the answer to one request is written: in OpenAI's shapes or in another API's. What a call gives is sent as it
@@ -139,6 +149,11 @@ class answer_writer {
   /// model thought before the text. Empty when there is nothing to say.
   virtual std::string delta(std::uint32_t index, std::string_view text, const std::vector<token_report>* tokens,
                             std::string_view reasoning) = 0;
+  /// Of a prompt that is echoed with log-probabilities the tokens [first, end), with text before the first.
+  virtual std::string echo(std::uint32_t /*index*/, std::string_view /*text*/, const prompt_report& /*prompt*/,
+                           std::size_t /*first*/, std::size_t /*end*/) {
+    return {};
+  }
   /// The choice's call of this number begins, with no arguments yet; is_legacy: as a function_call.
   virtual std::string call(std::uint32_t /*index*/, std::uint32_t /*number*/, const tools::tool_call& /*begun*/,
                            bool /*is_legacy*/) {

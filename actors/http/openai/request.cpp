@@ -310,10 +310,25 @@ void read_reasoning(field_reader& fields, const request_limits& limits, generati
 void read_echo(field_reader& fields, generation_request& out) {
   out.echo = fields.boolean("echo").value_or(false);
   if (out.echo && out.fill) fields.refuse("echo", "'echo' does not go together with 'suffix'.");
-  if (out.echo && out.logprobs) {
-    fields.refuse("echo", "'echo' does not go together with 'logprobs' here: those of a prompt are not computed.",
+}
+
+/// vLLM's: what the model says of the prompt's tokens.
+void read_prompt_logprobs(field_reader& fields, const request_limits& limits, prompt_form form,
+                          generation_request& out) {
+  if (form == prompt_form::none && out.echo && out.logprobs) {
+    fields.refuse("echo", "'echo' does not go together with 'logprobs' on this endpoint; /v1/completions has both.",
                   "unsupported_parameter");
   }
+  const bool has_place = out.from == endpoint::chat || out.from == endpoint::completions;
+  if (!has_place || form == prompt_form::none) {
+    if (!fields.find("prompt_logprobs")) return;
+    return fields.refuse("prompt_logprobs",
+                         "'prompt_logprobs' is not supported on this endpoint; /v1/completions has it.",
+                         "unsupported_parameter");
+  }
+  const auto top = fields.integer("prompt_logprobs", 0, limits.top_logprobs_max);
+  if (top) out.prompt_logprobs = static_cast<std::uint32_t>(*top);
+  if (top && out.fill) fields.refuse("prompt_logprobs", "'prompt_logprobs' does not go together with 'suffix'.");
 }
 
 void read_lengths(field_reader& fields, generation_request& out) {
@@ -366,6 +381,12 @@ void read_stream(field_reader& fields, std::optional<api_error>& error, generati
 void check_stream(field_reader& fields, const generation_request& out) {
   if (out.stream && out.best_of > out.n) {
     fields.refuse("best_of", "'best_of' above 'n' needs whole answers to choose from: leave 'stream' out.");
+  }
+  if (out.stream && out.prompt_logprobs) {
+    fields.refuse("prompt_logprobs", "'prompt_logprobs' is not part of a stream: leave 'stream' out.");
+  }
+  if (out.stream && out.scores_prompt() && out.n > 1) {
+    fields.refuse("n", "'n' above 1 with 'echo' and 'logprobs' is not streamed: leave 'stream' out.");
   }
 }
 
@@ -527,6 +548,7 @@ void check_grammar(field_reader& fields, generation_request& out) {
   if (out.copy && out.schema) refuse("response_format");
   if ((out.copy || out.schema) && out.calls_tools()) refuse("tools");
   if (out.eviction.policy.value_or(kv::eviction_policy::off) != kv::eviction_policy::off) refuse("redline.eviction");
+  if (out.copy && out.scores_prompt()) refuse(out.prompt_logprobs ? "prompt_logprobs" : "echo");
   if (out.ignore_eos) refuse("ignore_eos");
   if (out.tokens_min > 0) refuse("min_tokens");
   // The tokens are those of the program and its spans, not those of the text that the client sees.
@@ -592,6 +614,7 @@ checked<generation_request> read_fields(const json& body, endpoint from, prompt_
   read_logprobs(fields, limits, out);
   if (from == endpoint::chat) read_reasoning(fields, limits, out);
   if (from == endpoint::completions) read_echo(fields, out);
+  read_prompt_logprobs(fields, limits, form, out);
   read_prediction(fields, error, limits, out);
   read_redline(fields, error, limits, out);
   read_format(fields, error, limits, out);
@@ -603,6 +626,9 @@ checked<generation_request> read_fields(const json& body, endpoint from, prompt_
   }
   check_grammar(fields, out);
   check_stream(fields, out);
+  if (out.scores_prompt() && out.eviction.policy.value_or(kv::eviction_policy::off) != kv::eviction_policy::off) {
+    fields.refuse("redline.eviction", "'redline.eviction' does not go together with log-probabilities of the prompt.");
+  }
   if (error) return std::move(*error);
   out.ignored = list_ignored(fields.unread());
   if (out.stream) out.digest = digest_request(body, from);

@@ -47,7 +47,8 @@ struct request_limits {
   std::size_t response_fields_max = 64;
   std::uint32_t answers_max = 64;  // prompts times n
   std::uint32_t top_logprobs_max = 20;
-  std::size_t tools_max = 128;  // as OpenAI; also the calls of one message
+  std::size_t prompt_logprobs_max = 1 << 17;  // of all prompts: tokens, and alternatives to them
+  std::size_t tools_max = 128;                // as OpenAI; also the calls of one message
   std::size_t tool_name_bytes_max = 128;
   std::size_t tools_bytes_max = 1 << 20;  // all tools of a request as JSON; the arguments of a call
 };
@@ -155,6 +156,8 @@ struct generation_request {
   bool trace = false;                     // a stream says where its tokens came from
   bool logprobs = false;
   std::uint32_t top_logprobs = 0;
+  /// Alternatives to each token of the prompt, in vLLM's field; absent: not asked for.
+  std::optional<std::uint32_t> prompt_logprobs;
 
   std::optional<std::string> prediction;  // text that the answer is expected to repeat; guesses only
   speculation_request speculation;
@@ -163,9 +166,15 @@ struct generation_request {
   std::optional<tools::tool_set> tools;  // chat; never without a tool
   eviction_request eviction;
   std::shared_ptr<const answer_shape> shape;  // of another API; null: OpenAI's
-  /// Over the server's own; off for an answer that follows a grammar, whose place in it is counted from its beginning.
+  /// Over the server's own; off for an answer that follows a grammar, whose place in it is counted from its beginning,
+  /// and where something is said of each of the prompt's tokens.
   [[nodiscard]] kv::eviction_options evicting(kv::eviction_options defaults) const {
-    return copy || schema || calls_tools() ? kv::eviction_options{} : eviction.over(defaults);
+    return copy || schema || calls_tools() || scores_prompt() ? kv::eviction_options{} : eviction.over(defaults);
+  }
+  /// Alternatives to compute for each of the prompt's tokens; absent: nothing is asked of them.
+  [[nodiscard]] std::optional<std::uint32_t> scores_prompt() const {
+    if (!echo || !logprobs) return prompt_logprobs;
+    return std::max(top_logprobs, prompt_logprobs.value_or(0));
   }
   /// The model is shown tools, and its answer is looked through for calls.
   [[nodiscard]] bool calls_tools() const { return tools && tools->call != tools::choice::none; }

@@ -74,16 +74,19 @@ std::string completion_token(const std::string& bytes) {
   return text;
 }
 
-json completion_logprobs(std::span<const token_report> tokens, std::size_t& offset) {
+/// offset: of the first one in the text; below 0 where the prompt's first tokens are no text of the client's.
+json completion_logprobs(std::span<const token_report> tokens, std::uint32_t top_count, std::int64_t& offset) {
   json names = json::array(), logprobs = json::array(), tops = json::array(), offsets = json::array();
   for (const auto& report : tokens) {
     names.push_back(completion_token(report.chosen.bytes));
-    logprobs.push_back(shown_logprob(report.chosen.logprob));
+    logprobs.push_back(report.has_logprob ? json(shown_logprob(report.chosen.logprob)) : json(nullptr));
     json top = json::object();
-    for (const auto& other : report.top) top[completion_token(other.bytes)] = shown_logprob(other.logprob);
-    tops.push_back(std::move(top));
-    offsets.push_back(offset);
-    offset += characters_of(report.chosen.bytes);
+    for (const auto& other : std::span(report.top).first(std::min<std::size_t>(top_count, report.top.size()))) {
+      top[completion_token(other.bytes)] = shown_logprob(other.logprob);
+    }
+    tops.push_back(report.has_logprob ? std::move(top) : json(nullptr));
+    offsets.push_back(std::max<std::int64_t>(offset, 0));
+    offset += static_cast<std::int64_t>(characters_of(report.chosen.bytes));
   }
   json object;
   object["tokens"] = std::move(names);
@@ -97,6 +100,39 @@ json token_ids(std::span<const token_report> tokens) {
   json ids = json::array();
   for (const auto& report : tokens) ids.push_back(report.id);
   return ids;
+}
+
+/// Where the first of a prompt's tokens is, seen from the text that echoes it: a beginning of the text's own, or a
+/// blank that a tokenizer adds, is before it.
+std::int64_t first_offset(const prompt_report& prompt) {
+  std::int64_t spelled = 0;
+  for (const auto& report : prompt.tokens) spelled += static_cast<std::int64_t>(characters_of(report.chosen.bytes));
+  return std::min<std::int64_t>(0, static_cast<std::int64_t>(prompt.characters) - spelled);
+}
+
+/// vLLM's: by token an object of the alternatives by id, and null for the first token. Of a token that is none of the
+/// alternatives the rank is not known.
+json prompt_logprobs(const prompt_report& prompt, std::uint32_t top_count) {
+  const auto entry = [](const token_probability& one, json rank) {
+    return json{{"logprob", shown_logprob(one.logprob)},
+                {"rank", std::move(rank)},
+                {"decoded_token", completion_token(one.bytes)}};
+  };
+  json list = json::array();
+  for (const auto& report : prompt.tokens) {
+    if (!report.has_logprob) {
+      list.push_back(nullptr);
+      continue;
+    }
+    json one = json::object();
+    for (std::size_t i = 0; i < std::min<std::size_t>(top_count, report.top.size()); ++i) {
+      one[std::to_string(report.top[i].id)] = entry(report.top[i], i + 1);
+    }
+    const auto id = std::to_string(report.id);
+    if (!one.contains(id)) one[id] = entry(report.chosen, nullptr);
+    list.push_back(std::move(one));
+  }
+  return list;
 }
 
 // Parts of responses.
@@ -210,9 +246,18 @@ json choice_object(const response_head& head, const choice& one) {
     object["message"] = std::move(message);
     object["logprobs"] = has_logprobs ? chat_logprobs(*one.tokens) : json(nullptr);
   } else {
-    std::size_t offset = 0;
     object["text"] = one.text;
-    object["logprobs"] = has_logprobs ? completion_logprobs(*one.tokens, offset) : json(nullptr);
+    object["logprobs"] = nullptr;
+    if (has_logprobs) {
+      std::vector<token_report> all;
+      const bool has_prompt = head.echoes && one.read != nullptr;
+      if (has_prompt) all = one.read->tokens;
+      all.insert(all.end(), one.tokens->begin(), one.tokens->end());
+      std::int64_t offset = has_prompt ? first_offset(*one.read) : 0;
+      object["logprobs"] = completion_logprobs(all, head.top_logprobs, offset);
+    }
+    if (head.prompt_logprobs && one.read != nullptr)
+      object["prompt_logprobs"] = prompt_logprobs(*one.read, *head.prompt_logprobs);
   }
   object["finish_reason"] = text_of(one.finish);
   if (head.shows_ids) {
@@ -304,6 +349,8 @@ std::string completion_body(const response_head& head, std::span<const choice> c
   for (const auto& one : choices) list.push_back(choice_object(head, one));
   object["choices"] = std::move(list);
   object["usage"] = usage_object(usage);
+  if (is_chat_shaped(head.from) && head.prompt_logprobs && !choices.empty() && choices.front().read != nullptr)
+    object["prompt_logprobs"] = prompt_logprobs(*choices.front().read, *head.prompt_logprobs);
   return dump_json(object);
 }
 
@@ -411,21 +458,37 @@ std::string_view event_writer::take_text(std::uint32_t index, std::string_view t
   return text.substr(known);
 }
 
+/// Those that are new to the client.
+std::span<const token_report> event_writer::take_tokens(std::uint32_t index, std::span<const token_report> reports) {
+  auto& at = at_.choices[index];
+  const std::uint64_t had = had_.choices[index].tokens_count;
+  const std::size_t known = std::min<std::uint64_t>(had - std::min(had, at.tokens_count), reports.size());
+  for (const auto& one : reports.first(known)) {
+    text_offsets_[index] += static_cast<std::int64_t>(characters_of(one.chosen.bytes));
+  }
+  at.tokens_count += reports.size();
+  return reports.subspan(known);
+}
+
+std::string event_writer::echo(std::uint32_t index, std::string_view text, const prompt_report& prompt,
+                               std::size_t first, std::size_t end) {
+  if (first == 0) text_offsets_[index] = first_offset(prompt);
+  const auto rest = take_text(index, text);
+  const auto reports = take_tokens(index, std::span(prompt.tokens).subspan(first, end - first));
+  if (has_diverged_ || (rest.empty() && reports.empty())) return {};
+  json content;
+  content["text"] = rest;
+  content["logprobs"] = completion_logprobs(reports, head_.top_logprobs, text_offsets_[index]);
+  return event(index, std::move(content), std::nullopt);
+}
+
 std::string event_writer::delta(std::uint32_t index, std::string_view text, const std::vector<token_report>* tokens,
                                 std::string_view reasoning) {
   // One after the other they are one text, whichever part of it the client has.
   const auto thought = take_text(index, reasoning);
   const auto rest = take_text(index, text);
-  auto& at = at_.choices[index];
   std::span<const token_report> reports;
-  if (tokens) {
-    reports = *tokens;
-    const std::uint64_t had = had_.choices[index].tokens_count;
-    const std::size_t known = std::min<std::uint64_t>(had - std::min(had, at.tokens_count), reports.size());
-    for (const auto& one : reports.first(known)) text_offsets_[index] += characters_of(one.chosen.bytes);
-    at.tokens_count += reports.size();
-    reports = reports.subspan(known);
-  }
+  if (tokens) reports = take_tokens(index, *tokens);
   if (has_diverged_ || (rest.empty() && thought.empty() && reports.empty())) return {};
   if (head_.from == endpoint::native) return as_event(native_part(head_, index, rest, reports));
   json content;
@@ -438,7 +501,8 @@ std::string event_writer::delta(std::uint32_t index, std::string_view text, cons
     content["logprobs"] = has_logprobs ? chat_logprobs(reports) : json(nullptr);
   } else {
     content["text"] = rest;
-    content["logprobs"] = has_logprobs ? completion_logprobs(reports, text_offsets_[index]) : json(nullptr);
+    content["logprobs"] =
+        has_logprobs ? completion_logprobs(reports, head_.top_logprobs, text_offsets_[index]) : json(nullptr);
   }
   if (head_.shows_ids) content["token_ids"] = token_ids(reports);
   return event(index, std::move(content), std::nullopt);

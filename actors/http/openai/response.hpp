@@ -25,13 +25,16 @@ struct response_head {
   endpoint from = endpoint::chat;
   std::string id;  // see response_id
   std::int64_t created_seconds = 0;
-  std::string model;                  // the canonical name that served
-  std::string system_fingerprint;     // build and model digest; empty: null
-  bool shows_logprobs = true;         // of the tokens that are given
-  bool shows_ids = false;             // of these and of the prompt's
-  std::vector<std::string> fields{};  // native: those that are sent; empty: all
-  bool is_list = false;               // native: the choices as an array
-  std::uint32_t prompt_tokens = 0;    // of all prompts, where that is known when the answer begins
+  std::string model;                               // the canonical name that served
+  std::string system_fingerprint;                  // build and model digest; empty: null
+  bool shows_logprobs = true;                      // of the tokens that are given
+  bool shows_ids = false;                          // of these and of the prompt's
+  std::vector<std::string> fields{};               // native: those that are sent; empty: all
+  bool is_list = false;                            // native: the choices as an array
+  std::uint32_t prompt_tokens = 0;                 // of all prompts, where that is known when the answer begins
+  bool echoes = false;                             // choices begin with their prompts
+  std::uint32_t top_logprobs = 0xffffffffU;        // alternatives that are shown, of those that are there
+  std::optional<std::uint32_t> prompt_logprobs{};  // alternatives in vLLM's field of that name; absent: no field
 };
 
 /// Another API's way to write answers, with what its answers repeat of the request.
@@ -62,6 +65,8 @@ class event_writer final : public answer_writer {
   std::string first(std::uint32_t index, std::span<const token> prompt = {}) override;
   std::string delta(std::uint32_t index, std::string_view text, const std::vector<token_report>* tokens = nullptr,
                     std::string_view reasoning = {}) override;
+  std::string echo(std::uint32_t index, std::string_view text, const prompt_report& prompt, std::size_t first,
+                   std::size_t end) override;
   void note_progress(std::uint32_t prompt_tokens, std::uint32_t completion_tokens) override {
     progress_ = {prompt_tokens, completion_tokens};
   }
@@ -101,6 +106,7 @@ class event_writer final : public answer_writer {
   [[nodiscard]] std::string as_event(const json& object) const;
   std::string event_of(std::uint32_t index, json delta) const;
   std::string_view take_text(std::uint32_t index, std::string_view text);
+  std::span<const token_report> take_tokens(std::uint32_t index, std::span<const token_report> reports);
 
   response_head head_;
   bool include_usage_;
@@ -108,8 +114,8 @@ class event_writer final : public answer_writer {
   event_id at_;                                                      // after the last event
   event_id had_;                                                     // nothing, unless the stream was resumed
   bool has_diverged_ = false;
-  std::vector<fnv1a> digests_;             // of the texts, by choice
-  std::vector<std::size_t> text_offsets_;  // completions' logprobs: characters written, by choice
+  std::vector<fnv1a> digests_;              // of the texts, by choice
+  std::vector<std::int64_t> text_offsets_;  // completions' logprobs: characters written, by choice
 };
 
 struct model_card {

@@ -40,7 +40,6 @@ constexpr unsupported_field both_endpoints[] = {
     {"no_stop_trim", harmless::is_false},
     {"skip_special_tokens", harmless::is_true},
     {"truncate_prompt_tokens", harmless::none},
-    {"prompt_logprobs", harmless::none},
     {"use_beam_search", harmless::is_false},
     {"length_penalty", harmless::is_one},
     {"early_stopping", harmless::is_false},

@@ -154,6 +154,21 @@ TEST_F(target_model_test, answers_a_good_batch_with_tokens) {
   EXPECT_EQ(done.results[0].tokens.size(), done.results[0].accepted_count + 1);
 }
 
+TEST_F(target_model_test, agrees_to_a_draft_that_is_scored) {
+  forward_batch m = good();
+  m.runs[0].scores_draft = true;
+  m.runs[0].logprobs = 2;
+  for (const token third : {3, 4, 5}) {
+    m.runs[0].tokens[2] = third;
+    const auto got = answer(m).results.at(0);
+    EXPECT_EQ(got.accepted_count, 1u);
+    ASSERT_EQ(got.tokens.size(), 2u);
+    EXPECT_EQ(got.tokens[0], third);
+    ASSERT_EQ(got.logprobs.size(), 2u);
+    EXPECT_EQ(got.logprobs[0].top.size(), 2u);
+  }
+}
+
 TEST_F(target_model_test, answers_a_batch_of_moves_alone) {
   forward_batch m = good();
   m.runs.clear();

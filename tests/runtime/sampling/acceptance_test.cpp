@@ -83,6 +83,19 @@ TEST(acceptance, log_probabilities_are_those_of_each_row) {
   }
 }
 
+TEST(acceptance, scores_tokens_that_the_model_would_not_have_written) {
+  const std::vector<float> rows{2, 1, 0, 0, 1, 2, 3, 0, 1};
+  const auto got = score(rows, 3, std::vector<token>{2, 0}, 2);
+  EXPECT_EQ(got.tokens, (std::vector<token>{2, 0, 0}));
+  EXPECT_EQ(got.accepted_count, 2u);
+  ASSERT_EQ(got.logprobs.size(), 3u);
+  for (std::size_t row = 0; row < 3; ++row) {
+    EXPECT_EQ(got.logprobs[row], logprob_of(std::span(rows).subspan(row * 3, 3), got.tokens[row], 2));
+  }
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_FALSE(score(std::vector<float>{nan, nan, 1, 2}, 2, std::vector<token>{1}, 0).is_usable);
+}
+
 TEST(acceptance, logits_that_are_no_numbers_are_no_answer) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   const float nan = std::numeric_limits<float>::quiet_NaN();

@@ -585,6 +585,25 @@ TEST(completion_request, takes_the_counts_and_lengths_of_other_servers) {
   EXPECT_TRUE(completion(R"("echo": true)")->echo);
 }
 
+TEST(completion_request, says_what_is_wanted_of_the_prompts_tokens) {
+  const auto scored = [](const std::string& more) { return completion(more)->scores_prompt(); };
+  EXPECT_EQ(scored(""), std::nullopt);
+  EXPECT_EQ(scored(R"("logprobs": 2)"), std::nullopt);
+  EXPECT_EQ(scored(R"("echo": true)"), std::nullopt);
+  // lm-eval's request for the likelihood of a text.
+  EXPECT_EQ(scored(R"("echo": true, "logprobs": 1, "max_tokens": 1, "temperature": 0, "seed": 1234)"), 1u);
+  EXPECT_EQ(scored(R"("echo": true, "logprobs": 0, "max_tokens": 0)"), 0u);
+  EXPECT_EQ(scored(R"("prompt_logprobs": 3)"), 3u);
+  EXPECT_EQ(scored(R"("echo": true, "logprobs": 5, "prompt_logprobs": 3)"), 5u);
+  EXPECT_EQ(chat(R"("prompt_logprobs": 3)")->prompt_logprobs, 3u);
+  const auto fim = parse_fim_request(R"({"prompt": "a", "suffix": "b", "prompt_logprobs": 1})");
+  ASSERT_FALSE(fim);
+  EXPECT_EQ(fim.error().param, "prompt_logprobs");
+  kv::eviction_options usual;
+  usual.policy = kv::eviction_policy::shift;
+  EXPECT_EQ(completion(R"("prompt_logprobs": 3)")->evicting(usual).policy, kv::eviction_policy::off);
+}
+
 TEST(chat_request, takes_what_continue_sends_with_each_key) {
   const auto request = chat(R"("stop": ["<|endoftext|>", "<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>",
       "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>", "<|im_start|>", "<|im_end|>", "/src/", "#- coding: utf-8", "```",
@@ -650,7 +669,12 @@ TEST(completion_request, refuses_bad_fields) {
           {R"("logprobs": 21)", "logprobs", "", ""},
           {R"("logprobs": "x")", "logprobs", "", ""},
           {R"("top_logprobs": 2)", "top_logprobs", unsupported, ""},
-          {R"("echo": true, "logprobs": 1)", "echo", unsupported, "not computed"},
+          {R"("echo": true, "logprobs": 1, "stream": true, "n": 2)", "n", "", "not streamed"},
+          {R"("echo": true, "logprobs": 1, "redline": {"eviction": {"policy": "shift"}})", "redline.eviction", "", ""},
+          {R"("prompt_logprobs": -1)", "prompt_logprobs", "", ""},
+          {R"("prompt_logprobs": 21)", "prompt_logprobs", "", ""},
+          {R"("prompt_logprobs": 1, "stream": true)", "prompt_logprobs", "", "not part of a stream"},
+          {R"("prompt_logprobs": 1, "suffix": "x")", "prompt_logprobs", "", "suffix"},
           {R"("suffix": 5)", "suffix", "", "a string"},
           {R"("suffix": "x", "echo": true)", "echo", "", ""},
           {R"("chat_template_kwargs": {"a": 1})", "chat_template_kwargs", unsupported, ""},

@@ -202,6 +202,65 @@ TEST(completion_response, reports_log_probabilities_with_running_offsets) {
             "[0,2]");
 }
 
+/// A beginning that is no text of the client's, and a text of two tokens of which the second is a blank and a letter.
+prompt_report some_prompt() {
+  prompt_report out;
+  out.tokens = {{.chosen = {"<s>", 0, 1}, .top = {}, .id = 1, .has_logprob = false},
+                {.chosen = {"h\u00e9", -0.5F, 7}, .top = {{"x", -0.25F, 8}, {"h\u00e9", -0.5F, 7}}, .id = 7},
+                {.chosen = {" b", -3.0F, 9}, .top = {{"x", -0.25F, 8}, {"y", -1.0F, 5}}, .id = 9}};
+  out.characters = 4;
+  return out;
+}
+
+TEST(completion_response, reports_log_probabilities_of_an_echoed_prompt) {
+  auto head = head_of(endpoint::completions);
+  head.echoes = true;
+  head.top_logprobs = 1;
+  const auto prompt = some_prompt();
+  choice one{.index = 0, .text = "h\u00e9 bt", .tokens = two_tokens};
+  one.read = &prompt;
+  const auto body = json::parse(completion_body(head, {&one, 1}, {}));
+  const auto& whole = body["choices"][0]["logprobs"];
+  EXPECT_EQ(dump_json(whole["tokens"]), "[\"<s>\",\"h\u00e9\",\" b\",\"h\u00e9\",\"bytes:\\\\xe2\\\\x80\"]");
+  EXPECT_EQ(dump_json(whole["token_logprobs"]), "[null,-0.5,-3.0,-0.5,-9999.0]");
+  EXPECT_EQ(dump_json(whole["top_logprobs"]), "[null,{\"x\":-0.25},{\"x\":-0.25},{\"h\u00e9\":-0.5},{}]");
+  EXPECT_EQ(dump_json(whole["text_offset"]), "[0,0,2,4,6]");
+
+  // A stream says the same in parts.
+  event_writer writer(head, false, first_id());
+  json parts = json::array();
+  for (const auto& event : {writer.echo(0, "h\u00e9 b", prompt, 0, 1), writer.echo(0, {}, prompt, 1, 3),
+                            writer.delta(0, "t", &two_tokens)}) {
+    parts.push_back(event_object(event)["choices"][0]);
+  }
+  EXPECT_EQ(parts[0]["text"], "h\u00e9 b");
+  EXPECT_EQ(parts[1]["text"], "");
+  for (const char* list : {"tokens", "token_logprobs", "top_logprobs", "text_offset"}) {
+    json joined = json::array();
+    for (const auto& part : parts) {
+      for (const auto& value : part["logprobs"][list]) joined.push_back(value);
+    }
+    EXPECT_EQ(joined, whole[list]) << list;
+  }
+}
+
+TEST(completion_response, gives_log_probabilities_of_prompts_as_vllm_does) {
+  for (const endpoint from : {endpoint::completions, endpoint::chat}) {
+    auto head = head_of(from);
+    head.prompt_logprobs = 1;
+    const auto prompt = some_prompt();
+    choice one{.index = 0, .text = "t"};
+    one.read = &prompt;
+    const auto body = json::parse(completion_body(head, {&one, 1}, {}));
+    const auto& list = from == endpoint::chat ? body["prompt_logprobs"] : body["choices"][0]["prompt_logprobs"];
+    ASSERT_EQ(list.size(), 3u);
+    EXPECT_TRUE(list[0].is_null());
+    EXPECT_EQ(list[1]["8"], json::parse(R"({"logprob": -0.25, "rank": 1, "decoded_token": "x"})"));
+    EXPECT_EQ(list[1]["7"], json::parse("{\"logprob\": -0.5, \"rank\": null, \"decoded_token\": \"h\u00e9\"}"));
+    EXPECT_EQ(list[2].size(), 2u) << "one alternative, and the token that stands there";
+  }
+}
+
 // ---- streams that a client resumes
 
 /// One event after the other, as the client gets them.
