@@ -38,6 +38,8 @@ constexpr std::uint32_t untimed_decodes = 64;
 constexpr auto hand_over_min = std::chrono::milliseconds(500);
 constexpr std::uint64_t logits_bytes_max = 256u << 20;
 constexpr std::uint64_t logits_rows_min = 64;
+// Of one message about the cache; some 80 kB.
+constexpr std::size_t cache_changes_max = 512;
 
 /// A process that others may meet draws a number; alone its number does not matter.
 actor::process_number draw_process_number(const engine_options& options) {
@@ -255,8 +257,11 @@ std::function<void(const std::vector<kv::prefix_change>&)> engine::cache_listene
   if (!cache_events_) return {};
   return [to = cache_events_](const std::vector<kv::prefix_change>& changes) {
     const auto now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-    const auto payload = encode_cache_events(changes, now);
-    if (!payload.empty()) to->publish(payload);
+    // In messages of bounded size, so that the queue of a subscriber that does not read is bounded in bytes, too.
+    for (std::span rest(changes); !rest.empty(); rest = rest.subspan(std::min(rest.size(), cache_changes_max))) {
+      const auto payload = encode_cache_events(rest.first(std::min(rest.size(), cache_changes_max)), now);
+      if (!payload.empty()) to->publish(payload);
+    }
   };
 }
 

@@ -253,6 +253,27 @@ test("under int8 workers of all kinds of CPUs are one kind, and go on with each 
     await Promise.all(left.map((one) => one.kill()));
 });
 
+test("a process whose number another one has draws another, and stays the same process", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "redline-twin-"));
+    const broker = spawn("/usr/bin/python3", [new URL("twin_broker.py", import.meta.url).pathname, `ipc://${folder}/bus`]);
+    const identities = [];
+    createInterface({input: broker.stdout}).on("line", (line) => identities.push(line));
+    const until = async (what) => { for (let i = 0; i < 400 && !what(); ++i) await sleep(50); assert.ok(what(), identities.join()); };
+    try {
+        await until(() => identities.length > 0);
+        const gateway = new Server("gateway", "--join", `ipc://${folder}/bus`, "--listen", "127.0.0.1:0");
+        await gateway.says(/another process has the number/);
+        await until(() => identities.length === 3);
+        await gateway.says(/joined the broker/);
+        assert.notEqual(identities[1].slice(0, 8), identities[2].slice(0, 8), "another number");
+        assert.ok(!gateway.hasEnded());
+        assert.equal((await gateway.kill("SIGTERM")).code, 0);
+    } finally {
+        broker.kill();
+        rmSync(folder, {recursive: true, force: true});
+    }
+});
+
 test("without a worker answers fail with 503 when the patience ends, and none hangs", async () => {
     let events = [];
     const reading = readStream(gateways[0].url, ...long, undefined, (came) => {

@@ -85,7 +85,8 @@ result<void> zmq_publisher::bind() {
   subscribers_.set(zmq::sockopt::sndhwm, options_.queue_max);
   REDLINE_TRY(open(subscribers_, options_.endpoint, bound_));
   if (options_.replay_endpoint.empty()) return {};
-  // All that is kept fits into one answer; who asks again without reading gets no more.
+  // All that is kept fits into one answer; who asks again without reading gets no more, and is told so by an error.
+  replays_.set(zmq::sockopt::router_mandatory, 1);
   replays_.set(zmq::sockopt::sndhwm, static_cast<int>(options_.kept_max) + 1);
   return open(replays_, options_.replay_endpoint, replay_bound_);
 }
@@ -126,6 +127,9 @@ void zmq_publisher::take_in() {
       kept_bytes_ -= kept_.front().payload.size();
       kept_.pop_front();
     }
+    // PUB looks once a millisecond at what its subscribers have read, and drops for those whose queue was full then,
+    // also for one that reads as fast as messages come. Asked for its state it looks now.
+    (void)subscribers_.get(zmq::sockopt::events);
     // Never waits: PUB drops for those who are slow.
     subscribers_.send(zmq::buffer(options_.topic), zmq::send_flags::sndmore);
     subscribers_.send(parts[0], zmq::send_flags::sndmore);
@@ -133,32 +137,32 @@ void zmq_publisher::take_in() {
   }
 }
 
-/// [identity] ["" of a REQ] number
+/// [identity] ["" of a REQ] number. One question at a time: news come between two of them, however many are asked.
 void zmq_publisher::replay() {
   std::vector<zmq::message_t> parts;
-  while (receive_parts(replays_, parts)) {
-    const bool has_empty = parts.size() == 3 && parts[1].size() == 0;
-    const auto from = parts.size() == 2 || has_empty ? parse_number(view(parts.back())) : std::nullopt;
-    if (!from) {
-      note_refusal(bridge_refusal::malformed, "a question for past events that is no number of 8 bytes");
-      continue;
-    }
-    const std::string identity(view(parts[0]));
-    const auto send = [&](std::uint64_t number, zmq::message_t payload) {
-      const auto head = to_bytes(number);
-      if (!replays_.send(zmq::buffer(identity), zmq::send_flags::sndmore | zmq::send_flags::dontwait)) return;
-      if (has_empty) replays_.send(zmq::message_t(), zmq::send_flags::sndmore | zmq::send_flags::dontwait);
-      replays_.send(zmq::buffer(head), zmq::send_flags::sndmore | zmq::send_flags::dontwait);
-      replays_.send(std::move(payload), zmq::send_flags::dontwait);
-    };
-    for (auto& message : kept_) {
-      if (message.number < *from) continue;
-      zmq::message_t payload;
-      payload.copy(message.payload);
-      send(message.number, std::move(payload));
-    }
-    send(no_more, {});
+  if (!receive_parts(replays_, parts)) return;
+  const bool has_empty = parts.size() == 3 && parts[1].size() == 0;
+  const auto from = parts.size() == 2 || has_empty ? parse_number(view(parts.back())) : std::nullopt;
+  if (!from) {
+    return note_refusal(bridge_refusal::malformed, "a question for past events that is no number of 8 bytes");
   }
+  const std::string identity(view(parts[0]));
+  /// False: who asked has gone (an exception), or reads no answers and its queue is full.
+  const auto send = [&](std::uint64_t number, zmq::message_t payload) {
+    const auto head = to_bytes(number);
+    if (!replays_.send(zmq::buffer(identity), zmq::send_flags::sndmore | zmq::send_flags::dontwait)) return false;
+    if (has_empty) replays_.send(zmq::message_t(), zmq::send_flags::sndmore | zmq::send_flags::dontwait);
+    replays_.send(zmq::buffer(head), zmq::send_flags::sndmore | zmq::send_flags::dontwait);
+    replays_.send(std::move(payload), zmq::send_flags::dontwait);
+    return true;
+  };
+  for (auto& message : kept_) {
+    if (message.number < *from) continue;
+    zmq::message_t payload;
+    payload.copy(message.payload);
+    if (!send(message.number, std::move(payload))) return;
+  }
+  (void)send(no_more, {});
 }
 
 }  // namespace redline::transport

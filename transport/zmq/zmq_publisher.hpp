@@ -20,7 +20,7 @@ struct publisher_options {
   bool insecure_plaintext = false;  // tcp has no keys here: the readers there are know none
   std::size_t kept_max = 10'000;    // messages that can be asked for again,
   std::size_t kept_bytes_max = std::size_t{64} << 20;
-  int queue_max = 4096;  // messages that wait for one slow subscriber; later ones it misses
+  int queue_max = 1024;  // messages that wait for one slow subscriber; later ones it misses
 };
 
 /// Publishes numbered messages, and gives the last ones again: the scheme by which vLLM tells of its cache

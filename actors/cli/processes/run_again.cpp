@@ -21,8 +21,10 @@ int run_again() {
   for (std::size_t at = 0; at < words.size(); at += std::strlen(&words[at]) + 1) arguments.push_back(&words[at]);
   arguments.push_back(nullptr);
   std::cout.flush();
-  // Ports and lock files that are still open would be taken.
-  if (arguments.size() > 1 && ::close_range(3, ~0U, 0) == 0) ::execv("/proc/self/exe", arguments.data());
+  // Ports and lock files that are still open would be taken. The system closes them when it has ended the other
+  // threads: ZeroMQ's live as long as the engine and abort the process when a descriptor of theirs goes.
+  if (arguments.size() > 1 && ::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
+    ::execv("/proc/self/exe", arguments.data());
   std::cerr << "redline: cannot start again: " << std::strerror(errno) << "\n";
   return exit_failed;
 }

@@ -1,5 +1,6 @@
 #include "transport/zmq/zmq_publisher.hpp"
 
+#include <set>
 
 #include "tests/transport/zmq/pool_fixture.hpp"
 #include "transport/zmq/zmq_parts.hpp"
@@ -122,6 +123,63 @@ TEST_F(a_publisher, keeps_only_so_many_messages_and_bytes) {
   publisher->publish(std::string(49, 'x'));
   while (ask(9).empty()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   EXPECT_EQ(ask(0).front().first, 8U) << "one byte and 49";
+}
+
+TEST_F(a_publisher, never_waits_for_a_subscriber_that_does_not_read_and_it_can_fill_its_gap) {
+  start({.kept_max = 10'000, .queue_max = 10});
+  auto slow = subscribe(1);
+  auto quick = subscribe(100'000);
+  std::uint64_t last = publish_until_heard(quick);
+  (void)publish_until_heard(slow);
+  const std::string large(20'000, 'x');
+  constexpr int count = 2000;
+  for (int i = 0; i < count; ++i) {
+    publisher->publish(large);
+    // It reads a message at a time, also those that were to wake the slow one, so its own queue is never full.
+    for (bool is_old = true; is_old;) {
+      const auto parts = receive(quick);
+      ASSERT_EQ(parts.size(), 3U) << "message " << i << " never came";
+      ASSERT_EQ(number_of(parts[1]), ++last) << "nothing is missing for who reads";
+      is_old = view(parts[2]) == "anybody?";
+    }
+  }
+  // For the slow one there wait what its queue takes and what is on its way (buffers of the system, of 200 kB or so).
+  std::set<std::uint64_t> got;
+  slow.set(zmq::sockopt::rcvtimeo, 500);
+  for (auto parts = receive(slow); parts.size() == 3; parts = receive(slow)) got.insert(number_of(parts[1]));
+  EXPECT_LT(got.size(), 200U) << "its queue has no bound";
+  // The rest can be had, and when it reads it hears again.
+  for (const auto& [number, payload] : ask(0)) got.insert(number);
+  EXPECT_EQ(got.size(), last + 1) << "no gap is left";
+  EXPECT_EQ(*got.rbegin(), last);
+  EXPECT_GT(publish_until_heard(slow), last);
+}
+
+TEST_F(a_publisher, publishes_while_somebody_asks_for_everything_and_reads_nothing) {
+  start({.kept_max = 100});
+  auto quick = subscribe(100'000);
+  std::uint64_t last = publish_until_heard(quick);
+  zmq::socket_t rude(context, ZMQ_DEALER);
+  rude.set(zmq::sockopt::linger, 0);
+  rude.set(zmq::sockopt::rcvhwm, 1);
+  rude.connect(publisher->replay_endpoint());
+  const std::string large(20'000, 'x');
+  for (int i = 0; i < 300; ++i) {
+    for (int n = 0; n < 3; ++n) rude.send(zmq::buffer(as_bytes(0)), zmq::send_flags::dontwait);
+    publisher->publish(large);
+    for (bool is_old = true; is_old;) {
+      const auto parts = receive(quick);
+      ASSERT_EQ(parts.size(), 3U) << "message " << i << " never came";
+      ASSERT_EQ(number_of(parts[1]), ++last);
+      is_old = view(parts[2]) == "anybody?";
+    }
+  }
+  EXPECT_EQ(ask(last).size(), 1U) << "others are answered";
+  // The queue of the rude one takes as much as one answer has, and what is on its way.
+  std::size_t answers = 0;
+  rude.set(zmq::sockopt::rcvtimeo, 500);
+  while (receive(rude).size() == 2) ++answers;
+  EXPECT_LT(answers, 600U);
 }
 
 TEST_F(a_publisher, takes_no_question_that_is_no_number) {
