@@ -305,7 +305,10 @@ std::vector<api::model_card> gateway::list_models() const {
                      .created_seconds = created_seconds_,
                      .context_tokens_max = one.model->answers->context_max(),
                      .vocabulary_size = one.model->answers->tokenizer()->size(),
-                     .numerics = one.model->computed_by});
+                     .numerics = {}});
+    for (const auto& name : one.model->computed_by) {
+      cards.back().numerics.push_back({name, make_fingerprint(one.model->digest, numerics_id(name))});
+    }
   }
   return cards;
 }

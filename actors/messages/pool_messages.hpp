@@ -91,13 +91,14 @@ struct fetch_model {
 
 // 0x0a13 was `model_known`.
 
-/// Has a gateway serve this model no longer: no worker has it.
+/// Has a gateway serve this model no longer: no worker has it. With numerics: others have it, but none of this kind.
 struct lose_model {
   static constexpr actor::message_id id{0x0a14};
   static constexpr std::string_view name = "lose_model";
 
   std::uint64_t model = 0;
-  static constexpr auto fields(auto& self) { return std::tie(self.model); }
+  std::string numerics;
+  static constexpr auto fields(auto& self) { return std::tie(self.model, self.numerics); }
 };
 
 /// A fetcher's reminder that a part of a header, or another try, is due.

@@ -20,6 +20,7 @@ constexpr microseconds retry_pause{250'000};      // after a source that could n
 constexpr std::size_t models_max = 64;
 constexpr std::size_t sources_max = 256;  // of one header, those that were refused too
 constexpr std::size_t aliases_max = 64;
+constexpr std::size_t kinds_max = 16;        // of numerics of one model that are told to clients
 constexpr std::size_t shown_bytes_max = 80;  // of a name in the log
 constexpr std::size_t name_bytes_max = 256;  // as in a request
 
@@ -86,7 +87,11 @@ void model_fetcher::on(const fetch_model& m) {
   if (known.card.header != card.header || known.card.vocabulary != card.vocabulary) {
     return refuse("another worker says that the same file has another header or vocabulary");
   }
-  if (join_card(known.card, card) || is_new) {
+  bool has_changed = join_card(known.card, card) || is_new;
+  if (is_name(card.numerics) && known.kinds.size() < kinds_max && known.kinds.insert(card.numerics).second) {
+    has_changed = true;
+  }
+  if (has_changed) {
     known.revision = next_attempt_++;
     known.is_shown = false;
   }
@@ -107,8 +112,23 @@ void model_fetcher::on(const fetch_model& m) {
 }
 
 void model_fetcher::on(const lose_model& m) {
+  const auto at = models_.find(m.model);
+  if (!m.numerics.empty()) {
+    if (at != models_.end()) lose_kind(*at, m.numerics);
+    return;
+  }
   options_.shelf->remove(m.model);
-  if (const auto at = models_.find(m.model); at != models_.end()) forget(at);
+  if (at != models_.end()) forget(at);
+}
+
+void model_fetcher::lose_kind(models::value_type& m, const std::string& numerics) {
+  known_model& known = m.second;
+  if (known.kinds.erase(numerics) == 0 || known.kinds.empty()) return;
+  known.card.numerics = *known.kinds.begin();
+  known.revision = next_attempt_++;
+  known.is_shown = false;
+  const auto header = headers_.find(known.card.header);
+  if (header != headers_.end() && header->second.now == stage::ready) make_model(m);
 }
 
 void model_fetcher::forget(models::iterator model) {
@@ -248,13 +268,13 @@ void model_fetcher::make_models(std::uint64_t header) {
 
 void model_fetcher::make_model(models::value_type& m) {
   const std::uint64_t revision = m.second.revision;
-  const auto job = [from = headers_.at(m.second.card.header).parsed, card = m.second.card,
+  const auto job = [from = headers_.at(m.second.card.header).parsed, card = m.second.card, kinds = m.second.kinds,
                     partners_for = options_.partners_for, defaults = options_.draft_defaults] {
     auto made = std::make_shared<served_model>();
     made->name = card.name;
     made->add_names(card.aliases);
     made->digest = card.model;
-    made->computed_by = card.numerics;
+    made->computed_by.assign(kinds.begin(), kinds.end());
     made->fingerprint = make_fingerprint(card.model, numerics_id(card.numerics));
     made->prompts = from.prompts;
     made->draft_defaults = defaults;

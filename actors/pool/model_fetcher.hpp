@@ -67,13 +67,15 @@ class model_fetcher final : public actor::actor_of<model_fetcher> {
   };
   struct known_model {
     process_card card;
-    std::uint64_t revision = 0;  // of the card
-    bool is_shown = false;       // on the shelf, by the latest card
+    std::set<std::string> kinds;  // numerics of its workers
+    std::uint64_t revision = 0;   // of card and kinds
+    bool is_shown = false;        // on the shelf, by the latest of both
   };
   using headers = std::map<std::uint64_t, header_state>;
   using models = std::map<std::uint64_t, known_model>;
 
   void forget(models::iterator model);
+  void lose_kind(models::value_type& m, const std::string& numerics);
   static result<parsed_header> parse(const std::string& bytes);
   void ask(headers::value_type& h);
   void pause(headers::value_type& h);

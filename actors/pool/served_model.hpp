@@ -19,8 +19,9 @@ struct served_model {
   std::vector<std::string> aliases;  // other names that they may use
   std::uint64_t digest = 0;          // of the model's file; see gguf::compute_file_digest
   std::string fingerprint;           // see make_fingerprint; of answers whose worker is not known
-  std::string computed_by;           // its numerics in words (process_card::numerics), for clients; empty: not known
-  numerics_id numerics;              // of all its answers; not known: each answer's worker decides
+  /// In words (process_card::numerics) the numerics of all workers that have it, for clients; sorted.
+  std::vector<std::string> computed_by;
+  numerics_id numerics;  // of all its answers; not known: each answer's worker decides
   std::shared_ptr<const answer_factory> answers;
   std::shared_ptr<const prompt_builder> prompts;
   draft::draft_options draft_defaults;  // for requests that name no method

@@ -11,7 +11,8 @@ namespace {
 constexpr microseconds tick{250'000};
 constexpr microseconds report_age_max{5'000'000};  // of a worker that says nothing, though it is connected
 constexpr std::uint32_t retry_after_ms = 5'000;
-constexpr std::uint32_t ticks_per_kept = 4;  // workers are asked once a second what they keep
+constexpr microseconds kind_kept{30'000'000};  // of numerics that no worker has, while others have the model
+constexpr std::uint32_t ticks_per_kept = 4;    // workers are asked once a second what they keep
 
 }  // namespace
 
@@ -51,6 +52,7 @@ void placer::meet(actor::process_number process, process_card card) {
     context().send(options_.layout.cache_in(process), read_kept{known.kept_revision});
     note_load(process, known);
     models_[known.card.model] = context().now();
+    kinds_[{known.card.model, known.card.numerics}] = context().now();
     if (options_.models.value != 0) {
       const auto& at = options_.layout;
       context().send(options_.models,
@@ -215,11 +217,22 @@ void placer::place_waiting() {
 
 void placer::forget_models() {
   for (const auto& [process, w] : members_) {
-    if (w.card.has_target && !w.unfit) models_[w.card.model] = context().now();
+    if (!w.card.has_target || w.unfit) continue;
+    models_[w.card.model] = context().now();
+    kinds_[{w.card.model, w.card.numerics}] = context().now();
   }
   std::erase_if(models_, [&](const auto& one) {
     const bool is_gone = context().now() - one.second > options_.model_kept;
-    if (is_gone && options_.models.value != 0) context().send(options_.models, lose_model{one.first});
+    if (is_gone && options_.models.value != 0) context().send(options_.models, lose_model{one.first, {}});
+    return is_gone;
+  });
+  std::erase_if(kinds_, [&](const auto& one) {
+    const auto& [model, numerics] = one.first;
+    const auto known = models_.find(model);
+    if (known == models_.end()) return true;
+    // Of a model without any worker the kinds stay as they were.
+    const bool is_gone = known->second == context().now() && context().now() - one.second > kind_kept;
+    if (is_gone && options_.models.value != 0) context().send(options_.models, lose_model{model, numerics});
     return is_gone;
   });
 }

@@ -112,8 +112,9 @@ class placer final : public actor::actor_of<placer> {
   std::map<actor::process_number, member> members_;
   scheduler_report done_;  // of its totals: what workers did since this gateway knows them
   std::unordered_map<session_id, guest> guests_;
-  std::map<std::uint64_t, instant> models_;  // by digest, and when a worker was there last
-  instant watched_until_;  // workers are asked for details
+  std::map<std::uint64_t, instant> models_;                         // by digest, and when a worker was there last
+  std::map<std::pair<std::uint64_t, std::string>, instant> kinds_;  // the same by digest and numerics
+  instant watched_until_;                                           // workers are asked for details
   bool places_are_due_ = false;
   std::uint32_t ticks_ = 0;
   std::string why_none_;  // why the last process is of no use, where there is no other

@@ -22,6 +22,7 @@ let targets;
 let drafter;
 let expected;
 
+const fingerprint = ({heads}) => JSON.parse([...heads].at(-1))[3];
 const listed = async (gateway) => (await gateway.client().models.list()).data.map((m) => m.id).sort();
 const isReady = async (gateway) => (await fetch(`${gateway.url}/readyz`)).status === 200;
 const answer = async (gateway, [path, body] = long, stop = undefined) => words(sum(await readStream(gateway.url, path, body, undefined, stop)));
@@ -207,8 +208,15 @@ test("a stream goes on with the numerics that it began with, at any gateway", as
     for (const gateway of gateways) await gateway.until(() => isReady(gateway));
     const [path, body] = requests["sampling with a seed"];
     const whole = await readStream(gateways[0].url, path, body);
+    const kinds = async (gateway) => (await gateway.client().models.list()).data.find((m) => m.id === "demo-target").meta.numerics;
     const had = whole.slice(0, Math.floor(whole.length / 3));
     targets = [others, await startTarget(), await startTarget(), await startTarget()];
+    // Both kinds are listed, and the answer names its own.
+    for (const gateway of gateways) {
+        await gateway.until(async () => (await kinds(gateway)).length === 2);
+        const [f32] = (await kinds(gateway)).filter((one) => one.name.includes("f32 keys"));
+        assert.equal(f32.system_fingerprint, fingerprint(sum(whole)));
+    }
     for (let i = 0; i < 6; ++i) {
         const rest = await readStream(gateways[i % 2].url, path, body, lastId(had));
         assert.deepEqual(words(sum([...had, ...rest])), words(sum(whole)));
@@ -230,13 +238,14 @@ test("under int8 workers of all kinds of CPUs are one kind, and go on with each 
     const asked = [long[0], {...long[1], model: "demo-int8", max_tokens: 700}];
     const alone = await Server.start(...how(kinds[0]));
     const read = async (one) => sum(await readStream(one.url, ...asked));
-    const fingerprint = ({heads}) => JSON.parse([...heads][0])[3];
     const wanted = await read(alone);
     await alone.kill();
     const mixed = await Promise.all(kinds.map((target) => startTarget(...how(target))));
     for (const gateway of gateways) await gateway.until(async () => (await listed(gateway)).includes("demo-int8"));
     const [card] = (await gateways[0].client().models.list()).data.filter((m) => m.id === "demo-int8");
-    assert.match(card.meta.numerics, /^int8 products and f16 keys and values, version /);
+    assert.equal(card.meta.numerics.length, 1);
+    assert.match(card.meta.numerics[0].name, /^int8 products and f16 keys and values, version /);
+    assert.equal(card.meta.numerics[0].system_fingerprint, fingerprint(wanted));
     // Whoever computes dies, until one is left.
     let left = mixed;
     const reading = read(gateways[0]);

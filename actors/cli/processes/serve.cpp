@@ -48,7 +48,7 @@ result<std::shared_ptr<gateway_services>> make_services(const serve_flags& f, co
     model->add_names(e.options().aliases);
     model->digest = e.model_digest();
     model->fingerprint = make_fingerprint(model->digest, numerics_id(e.numerics()));
-    model->computed_by = e.numerics();
+    model->computed_by = {e.numerics()};
     if (!e.placer_ref()) model->numerics = numerics_id(e.numerics());
     answer_factory::parts parts{
         .tokenizer = e.tokenizer(),

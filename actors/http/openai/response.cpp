@@ -281,7 +281,10 @@ json card_object(const model_card& card) {
   // What llama.cpp's clients and Zed look for.
   object["meta"] = json{
       {"n_ctx", card.context_tokens_max}, {"n_ctx_train", card.context_tokens_max}, {"n_vocab", card.vocabulary_size}};
-  if (!card.numerics.empty()) object["meta"]["numerics"] = card.numerics;
+  for (const auto& kind : card.numerics) {
+    object["meta"]["numerics"].push_back(
+        json{{"name", kind.name}, {"system_fingerprint", null_if_empty(kind.system_fingerprint)}});
+  }
   object["status"] = json{{"value", "loaded"}};
   object["architecture"] =
       json{{"input_modalities", json::array({"text"})}, {"output_modalities", json::array({"text"})}};

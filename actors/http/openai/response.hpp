@@ -96,7 +96,11 @@ class event_writer final : public answer_writer {
   [[nodiscard]] std::string error(const api_error& why) const override { return error_event(why); }
   [[nodiscard]] bool has_diverged() const override { return has_diverged_; }
   [[nodiscard]] std::string whole(std::span<const choice> choices, const usage_report& usage) const override {
-    return completion_body(head_, choices, usage);
+    // One fingerprint stands for all choices, or none does.
+    const auto differs = [&](const auto& one) { return one.numerics != at_.choices.front().numerics; };
+    response_head head = head_;
+    if (std::ranges::any_of(at_.choices, differs)) head.system_fingerprint.clear();
+    return completion_body(head, choices, usage);
   }
 
  private:
@@ -125,7 +129,11 @@ struct model_card {
   std::string owned_by = "redline";
   std::uint32_t context_tokens_max = 0;
   std::size_t vocabulary_size = 0;
-  std::string numerics;  // what the answers' bits depend on beside the file; empty: not known
+  struct kind {
+    std::string name;                // what the answers' bits depend on beside the file
+    std::string system_fingerprint;  // of answers that were computed so
+  };
+  std::vector<kind> numerics;  // of the workers that there are; empty: not known
 };
 std::string model_list_body(std::span<const model_card> cards);
 std::string model_body(const model_card& card);

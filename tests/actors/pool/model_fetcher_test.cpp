@@ -289,6 +289,33 @@ TEST_F(model_fetcher_test, joins_what_the_workers_of_a_model_say) {
   EXPECT_THAT(model->aliases, ElementsAre("coder", "fast"));
   EXPECT_EQ(model->answers->context_max(), 64U);
   EXPECT_EQ(asked[2], 1) << "the header is known";
+  EXPECT_THAT(model->computed_by, ElementsAre("amx", "exact"));
+}
+
+TEST_F(model_fetcher_test, names_the_numerics_that_there_are) {
+  const auto kinds = [&] { return shelf->snapshot()->find("coder")->computed_by; };
+  add_server(2, own_header);
+  fetch(own_card, 2);
+  ASSERT_TRUE(is_served("coder"));
+  EXPECT_THAT(kinds(), ElementsAre("exact"));
+  for (const std::string numerics : {"amx", "", "a\x1b", "amx", "bf16"}) {
+    own_card.numerics = numerics;
+    fetch(own_card, 2);
+  }
+  world.run_for(second);
+  EXPECT_THAT(kinds(), ElementsAre("amx", "bf16", "exact"));
+  world.send(fetcher_where, lose_model{own_card.model, "amx"});
+  world.send(fetcher_where, lose_model{own_card.model, "amx"});
+  world.send(fetcher_where, lose_model{own_card.model, "unheard of"});
+  world.run_for(second);
+  EXPECT_THAT(kinds(), ElementsAre("bf16", "exact"));
+  EXPECT_EQ(shelf->snapshot()->find("coder")->fingerprint, make_fingerprint(own_card.model, numerics_id("bf16")));
+  for (int i = 0; i < 100; ++i) {
+    own_card.numerics = "kind " + std::to_string(i);
+    fetch(own_card, 2);
+  }
+  world.run_for(second);
+  EXPECT_EQ(kinds().size(), 16U) << "there is a limit";
 }
 
 TEST(join_card, gives_the_same_in_any_order) {

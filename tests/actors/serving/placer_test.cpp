@@ -140,6 +140,19 @@ TEST_F(placer_test, tells_where_models_are_and_offers_one_without_workers_for_a_
   EXPECT_EQ(last<lose_model>(models_at)->model, 7U);
 }
 
+TEST_F(placer_test, says_when_no_worker_has_some_numerics_any_longer) {
+  come(5);
+  come(6, card("amx"));
+  go(6);
+  pass(microseconds{20'000'000});
+  EXPECT_FALSE(last<lose_model>(models_at)) << "it may come back";
+  pass(microseconds{20'000'000});
+  const auto lost = last<lose_model>(models_at);
+  ASSERT_TRUE(lost);
+  EXPECT_EQ(lost->model, 7U);
+  EXPECT_EQ(lost->numerics, "amx");
+}
+
 TEST_F(placer_test, waits_for_a_worker_and_says_so_when_none_comes_in_time) {
   ask({.session = {1}, .model = 7});
   pass(microseconds{1'000'000});

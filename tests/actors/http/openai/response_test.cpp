@@ -431,8 +431,10 @@ TEST(model_responses, list_and_show) {
             "{\"object\":\"list\",\"data\":[" + one +
                 R"(],"models":[{"name":"edit-1","model":"edit-1","type":"model","capabilities":["completion"],)"
                 R"("details":{"format":"gguf"}}]})");
-  card.numerics = "int8 products and f16 keys and values";
-  EXPECT_THAT(model_body(card), HasSubstr(R"("n_vocab":300,"numerics":"int8 products and f16 keys and values"})"));
+  card.numerics = {{"bf16 products", "redline-1"}, {"int8 products", ""}};
+  EXPECT_THAT(model_body(card),
+              HasSubstr(R"("n_vocab":300,"numerics":[{"name":"bf16 products","system_fingerprint":"redline-1"},)"
+                        R"({"name":"int8 products","system_fingerprint":null}]})"));
   EXPECT_EQ(model_list_body({}), R"({"object":"list","data":[],"models":[]})");
 }
 
