@@ -1,5 +1,6 @@
 #include "transport/zmq/zmq_broker.hpp"
 
+#include <set>
 #include <zmq.hpp>
 
 #include "runtime/actor/codec.hpp"
@@ -394,6 +395,56 @@ TEST(zmq_broker, may_be_one_of_two) {
     ASSERT_TRUE(gone->start(at(first_directory.endpoint())));
     while (gone->counts().processes < 2) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
+}
+
+/// Brokers know nothing of each other: each may have taken another process under one number.
+TEST(zmq_broker, may_disagree_with_another_one_who_a_process_is) {
+  const scratch first_directory(0700), second_directory(0700);
+  zmq_broker first, second;
+  ASSERT_TRUE(first.start(at(first_directory.endpoint())));
+  ASSERT_TRUE(second.start(at(second_directory.endpoint())));
+  const auto claim = [&](raw_socket& twin, std::uint64_t life) {
+    twin.send({.from = make_address(2, 0, 0), .id = wire::hello, .from_life = life}, "worker");
+    std::vector<zmq::message_t> parts;
+    while (!receive_parts(twin.socket, parts)) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  };
+  // One whose life is less than any that is drawn; it says nothing more, and the second broker waits for it.
+  raw_socket twin(second_directory.endpoint(), to_identity({2, 1}));
+  claim(twin, 1);
+
+  process front(1, "gateway", {first_directory.endpoint(), second_directory.endpoint()});
+  process back(2, "worker", {first_directory.endpoint(), second_directory.endpoint()});
+  std::atomic<bool> has_gone{false};
+  back.options.on_number_taken = [&] { has_gone = true; };
+  const auto before = count_of(bridge_refusal::process);
+  back.join();
+  EXPECT_TRUE(is_refused_again(bridge_refusal::process, before)) << "the second broker has another one";
+  // Whomever it hears of first, the gateway speaks with one at a time, and in the end with the one that lives.
+  front.join();
+  for (;;) {
+    const auto news = next_news(*front.link);
+    ASSERT_EQ(news.process, 2U);
+    if (news.reachable && news.life != 1) break;
+  }
+  // It hears that it was refused (process 0), and of the gateway, in any order.
+  std::set<actor::process_number> heard;
+  while (heard.size() < 2) heard.insert(next_news(*back.link).process);
+  EXPECT_EQ(heard, (std::set<actor::process_number>{0, 1}));
+  while (second.counts().processes < 2 || first.counts().processes < 2) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  expect_talk(front, back);
+  EXPECT_FALSE(has_gone) << "of two the later number stays";
+
+  // Of one that both brokers know there is one only: whoever dials both with a number that is taken goes.
+  raw_socket late_first(first_directory.endpoint(), to_identity({3, ~std::uint64_t{0}}));
+  late_first.send({.from = make_address(3, 0, 0), .id = wire::hello, .from_life = ~std::uint64_t{0}}, "worker");
+  front.expect_news(3, true);
+  process late(3, "worker", {first_directory.endpoint(), second_directory.endpoint()});
+  late.options.on_number_taken = [&] { has_gone = true; };
+  late.join();
+  for (int i = 0; i < 500 && !has_gone; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_TRUE(has_gone);
 }
 
 TEST(zmq_broker, answers_full_when_a_process_does_not_read) {
