@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -151,41 +152,35 @@ class level_runner {
 
 constexpr double knee_seconds = 10;  // of each rate that is tried
 
-/// Doubles the rate while enough answers are within the target, then halves the interval in which they cease to be.
-result<void> find_knee(const load_options& f, level_runner& runner, const std::string& method, load_record& record) {
-  double good = 0, bad = 0;
-  double rate = f.rates.empty() ? 1 : f.rates.front();
-  constexpr int halvings_max = 4, doublings_max = 16;
+/// Requests per second, by method.
+using found_knees = std::map<std::string, double>;
+
+result<double> find_knee(const load_options& f, level_runner& runner, const std::string& method, load_record& record) {
   // Long enough that a server which falls behind shows it.
   const auto requests_at = [&](double r) {
     return std::max<std::size_t>(f.requests, static_cast<std::size_t>(r * knee_seconds));
   };
-  for (int i = 0, halvings = 0; i < doublings_max + halvings_max && halvings <= halvings_max; ++i) {
-    REDLINE_TRY_ASSIGN(auto one,
-                       runner.run({true, rate}, method, f.seed + static_cast<std::uint64_t>(i), requests_at(rate)));
+  std::uint64_t seed = f.seed;
+  const auto holds = [&](double rate) -> result<bool> {
+    REDLINE_TRY_ASSIGN(auto one, runner.run({true, rate}, method, seed++, requests_at(rate)));
     const auto all = summarise(one, f.target);
-    const bool holds = !all.empty() && all.front().good_share >= f.knee_share;
-    std::fprintf(stderr, "redline: %.3g/s: %.0f%% within the target\n", rate,
-                 all.empty() ? 0.0 : 100 * all.front().good_share);
+    const double share = all.empty() ? 0 : all.front().good_share;
+    std::fprintf(stderr, "redline: %.3g/s: %.0f%% within the target\n", rate, 100 * share);
     REDLINE_TRY(record.add(std::move(one)));
-    (holds ? good : bad) = rate;
-    halvings += bad > 0 ? 1 : 0;
-    rate = bad == 0 ? 2 * rate : (good + bad) / 2;
-  }
-  std::printf(
-      "knee of %s: %.3g requests a second, of which %.0f%% have the first text within %.0f ms and a token each %.0f "
-      "ms\n",
-      method.c_str(), good, 100 * f.knee_share, f.target.first_ms, f.target.per_token_ms);
-  return {};
+    return share >= f.knee_share;
+  };
+  return find_highest_rate(f.rates.empty() ? 1 : f.rates.front(), holds);
 }
 
-result<load_record> measure(const load_options& f, const std::string& url) {
+result<load_record> measure(const load_options& f, const std::string& url, found_knees& knees) {
   REDLINE_TRY_ASSIGN(auto runner, level_runner::make(f, url));
   const auto methods = runner.methods();
   if (methods.empty()) return failure{errc::not_ready, "the server refuses all of the methods"};
   load_record record;
   if (f.knee_share > 0) {
-    for (const auto& method : methods) REDLINE_TRY(find_knee(f, runner, method, record));
+    for (const auto& method : methods) {
+      REDLINE_TRY_ASSIGN(knees[method], find_knee(f, runner, method, record));
+    }
     return record;
   }
   for (const load_level& level : levels_of(f)) {
@@ -242,7 +237,7 @@ void print_tenants_and_errors(const load_summary& s) {
 }
 
 /// Prints and writes what was recorded. Whether equal questions got equal answers.
-result<bool> tell(const load_options& f, const load_record& record) {
+result<bool> tell(const load_options& f, const load_record& record, const found_knees& knees) {
   const auto all = summarise(record, f.target);
   const auto differing = differing_items(record);
   if (!f.json.empty()) {
@@ -252,11 +247,18 @@ result<bool> tell(const load_options& f, const load_record& record) {
                 {"differing_items", differing},
                 {"summary", json::array()}};
     for (const load_summary& s : all) out["summary"].push_back(json_of(s));
+    if (f.knee_share > 0) out["knees"] = {{"share", f.knee_share}, {"requests_per_second", knees}};
     out.update(json_of(record));
     REDLINE_TRY(write_json(f.json, out));
   }
   print_table(all);
   for (const load_summary& s : all) print_tenants_and_errors(s);
+  for (const auto& [method, rate] : knees) {
+    std::printf(
+        "knee of %s: %.3g requests a second, of which %.0f%% have the first text within %.0f ms and a token "
+        "each %.0f ms\n",
+        method.c_str(), rate, 100 * f.knee_share, f.target.first_ms, f.target.per_token_ms);
+  }
   std::printf("\nidentical answers to equal requests: %s", differing.empty() ? "yes" : "NO");
   for (std::size_t i = 0; i < std::min<std::size_t>(differing.size(), 5); ++i)
     std::printf(" %s;", differing[i].c_str());
@@ -277,15 +279,15 @@ result<load_record> merge(const load_options& f) {
   return record;
 }
 
-result<load_record> gather(const load_options& f) {
+result<load_record> gather(const load_options& f, found_knees& knees) {
   if (!f.merge.empty()) return merge(f);
-  if (!f.server.empty()) return measure(f, f.server);
+  if (!f.server.empty()) return measure(f, f.server, knees);
   if (f.model.empty()) return failure{errc::invalid_argument, "expected --server, --model or --merge"};
   std::vector<std::string> serve = {"--model", f.model};
   if (!f.draft.empty()) serve.insert(serve.end(), {"--draft", f.draft});
   child_server child;
   REDLINE_TRY_ASSIGN(const std::string url, child.start(serve));
-  return measure(f, url);
+  return measure(f, url, knees);
 }
 
 }  // namespace
@@ -296,8 +298,9 @@ int run_load_agent(const load_agent_options& options) {
 }
 
 int run_load(const load_options& options) {
-  const auto record = gather(options);
-  const auto all_same = record ? tell(options, *record) : result<bool>(record.error());
+  found_knees knees;
+  const auto record = gather(options, knees);
+  const auto all_same = record ? tell(options, *record, knees) : result<bool>(record.error());
   return !all_same ? report(all_same.error()) : *all_same ? 0 : exit_failed;
 }
 

@@ -94,4 +94,16 @@ http_question question_of(const planned_request& planned, const std::vector<know
   return {"/v1/chat/completions", body.dump()};
 }
 
+result<double> find_highest_rate(double first, const std::function<result<bool>(double)>& holds) {
+  constexpr int doublings_max = 16, halvings_max = 4;
+  double good = 0, bad = 0, rate = first;
+  for (int doublings = 0, halvings = 0; doublings <= doublings_max && halvings <= halvings_max;) {
+    REDLINE_TRY_ASSIGN(const bool does, holds(rate));
+    (does ? good : bad) = rate;
+    ++(bad > 0 ? halvings : doublings);
+    rate = bad == 0 ? 2 * rate : (good + bad) / 2;
+  }
+  return good;
+}
+
 }  // namespace redline::studies

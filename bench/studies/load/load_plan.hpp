@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "bench/studies/common/edit_corpus.hpp"
+#include "runtime/base/result.hpp"
 
 namespace redline::studies {
 
@@ -61,5 +63,9 @@ struct past_turn {
 [[nodiscard]] http_question question_of(const planned_request& planned, const std::vector<known_edit>& edits,
                                         const load_mix& mix, const std::string& method,
                                         const std::vector<past_turn>& before = {});
+
+/// Doubles the rate from `first` on while it holds, then halves the interval in which it ceases to, four times: the
+/// highest one that held, 0 when none did. Fails when `holds` does.
+[[nodiscard]] result<double> find_highest_rate(double first, const std::function<result<bool>(double rate)>& holds);
 
 }  // namespace redline::studies

@@ -55,6 +55,25 @@ TEST(load_plan, lets_rates_arrive_as_often_as_asked) {
   for (const auto& r : plan_requests({false, 10}, 5, 7, some_edits(), {})) EXPECT_EQ(r.due, 0);
 }
 
+TEST(load_plan, finds_the_highest_rate_that_holds) {
+  std::vector<double> tried;
+  const auto search = [&](double first, double limit) {
+    tried.clear();
+    return find_highest_rate(first, [&](double rate) -> result<bool> {
+      tried.push_back(rate);
+      return rate <= limit;
+    });
+  };
+  EXPECT_EQ(*search(1, 11), 11);
+  EXPECT_EQ(tried, (std::vector<double>{1, 2, 4, 8, 16, 12, 10, 11, 11.5}));
+  EXPECT_EQ(*search(8, 3.1), 3) << "also below the first";
+  EXPECT_EQ(*search(1, 0), 0);
+  EXPECT_EQ(tried.size(), 5U);
+  EXPECT_EQ(*search(1, 1e9), 65536) << "no limit is found";
+  const auto fails = find_highest_rate(1, [](double) -> result<bool> { return failure{errc::unreachable, "gone"}; });
+  EXPECT_FALSE(fails);
+}
+
 TEST(load_plan, asks_what_the_interface_knows) {
   const auto edits = some_edits();
   const auto edit = question_of({.item = "", .is_edit = true, .edit = 0}, edits, {.tokens_max = 9}, "lookup");
