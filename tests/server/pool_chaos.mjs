@@ -1,7 +1,7 @@
 // Kills, hangs, ends and restarts the workers, brokers and gateways of a pool at random while clients stream answers of
 // every kind, and compares each with what one undisturbed server says. A client whose gateway dies goes on at another one
 // with Last-Event-ID. Usage: pool_chaos.mjs [KILLS [STREAMS [SEED [mixed]]]]; mixed: the model in Q8_0, int8 numerics, and
-// workers of all kernel targets of this CPU. Ends with 1 if an answer was wrong or none came.
+// workers of all kernel targets that multiply integers on this CPU, one emulated and one without vectors. Ends with 1 if an answer was wrong or none came.
 import {setTimeout as sleep} from "node:timers/promises";
 import {Server, call, draftModel, int8Targets, targetModel} from "./redline.mjs";
 import {Pool} from "./pool.mjs";
@@ -121,7 +121,7 @@ async function live(pick) {
 const pool = new Pool(2);
 const mixedModel = `${pool.folder}/demo-target.gguf`;
 if (isMixed) call("quantize", targetModel, mixedModel, "--type", "q8_0");
-const kinds = isMixed ? int8Targets() : [];
+const kinds = isMixed ? [...int8Targets(), "scalar"] : [];
 let started = 0;
 /** Of a mixed pool each is of another kind than the one before it. */
 const how = () => (isMixed ? ["--model", mixedModel, "--numerics", "int8", {REDLINE_TARGET: kinds[started++ % kinds.length]}] : []);
