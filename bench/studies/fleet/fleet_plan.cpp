@@ -14,13 +14,23 @@ struct search {
 
   result<bool> holds(std::uint32_t workers, bool with_loss) {
     if (const auto* known = plan.find(workers, with_loss)) return known->holds;
-    options.workers = workers;
-    options.lose_one_for_good = with_loss;
-    REDLINE_TRY_ASSIGN(const fleet_result r, simulate_fleet(options, curve));
-    const bool does = r.answers > 0 && r.failed == 0 && r.first_token_ms.at(level.percentile) <= level.first_token_ms &&
-                      r.time_per_token_ms.at(level.percentile) <= level.time_per_token_ms;
-    plan.trials.push_back({workers, with_loss, does, r});
-    return does;
+    fleet_options one = options;
+    one.workers = workers;
+    one.lose_one_for_good = with_loss;
+    fleet_trial trial{.workers = workers, .with_loss = with_loss, .holds = true, .result = {}};
+    double worst = -1;
+    for (std::uint32_t run = 0; run < planned_runs && trial.holds; ++run) {
+      one.seed = options.seed + run;
+      REDLINE_TRY_ASSIGN(const fleet_result r, simulate_fleet(one, curve));
+      const double used = std::max(r.first_token_ms.at(level.percentile) / level.first_token_ms,
+                                   r.time_per_token_ms.at(level.percentile) / level.time_per_token_ms);
+      trial.holds = r.answers > 0 && r.failed == 0 && used <= 1;
+      if (trial.holds && used <= worst) continue;
+      worst = used;
+      trial.result = r;
+    }
+    plan.trials.push_back(trial);
+    return trial.holds;
   }
 
   /// The fewest of (too_few, enough] with which the level holds.

@@ -18,7 +18,7 @@ struct fleet_trial {
   std::uint32_t workers = 0;
   bool with_loss = false;  // one of them is killed and does not come back
   bool holds = false;
-  fleet_result result;
+  fleet_result result;  // of its runs the one nearest to the level, or the first beyond it
 };
 
 struct fleet_plan {
@@ -32,6 +32,9 @@ struct fleet_plan {
 
 /// Most users that one simulation has; a larger pool is planned as so many pools of that size.
 inline constexpr std::uint32_t planned_users_max = 4000;
+/// Runs of one number of workers, with other users each: the level is to hold in all of them, as in one of few users it
+/// may hold by chance.
+inline constexpr std::uint32_t planned_runs = 3;
 
 /// Searches for the fewest workers that give `options.sessions` users this level, by simulation; fails when not even
 /// a worker for every user does. options.workers is not looked at.
