@@ -59,7 +59,7 @@ void expect_same(const scheduler_options& a, const scheduler_options& b) {
 TEST(scheduling_flags, have_the_same_defaults_in_one_process_in_a_worker_and_in_the_scheduler) {
   expect_same(read_serve({})->scheduling, scheduler_options{});
   expect_same(read_worker("target", {})->scheduling, scheduler_options{});
-  EXPECT_EQ(scheduler_options{}.budget.time_max, microseconds{200'000});
+  EXPECT_EQ(scheduler_options{}.budget.time_max, microseconds{80'000});
 }
 
 TEST(scheduling_flags, reach_the_scheduler_of_serve_and_of_a_worker) {
