@@ -299,9 +299,10 @@ batch_plan build_batch(std::span<const work_item> items, std::span<const item_in
     first.until = allowed * 3 / 4;
   }
   decodes = b.take_decodes(decodes, first);
-  // A third more than the decodes take, so that prompts have their quarter also where those alone take too long.
-  b.time_max = std::max(allowed, cost.predict(b.plan.size) * 4 / 3);
+  b.time_max = allowed;
   if (!prompts.empty()) {
+    // A third more than the decodes take, so that prompts have their quarter also where those alone take too long.
+    b.time_max = std::max(allowed, cost.predict(b.plan.size) * 4 / 3);
     b.take_prompts(prompts);
     decodes = b.take_decodes(decodes, all);
   }

@@ -9,6 +9,7 @@ namespace redline::scheduler {
 namespace {
 
 // Of the time in which drafts seemed not to pay, this part goes to trying one: what it takes is seen only so.
+constexpr double alone_factor = 2.5;  // of a pass's time
 constexpr int trial_share = 32;
 
 }  // namespace
@@ -148,6 +149,11 @@ batch_plan run_queue::plan(budget limits, instant now) {
   const auto first_background =
       std::stable_partition(order_.begin(), order_.end(), [&](item_index i) { return !items_[i].background; });
   limits.trial = untried_ / trial_share;
+  // Who is alone makes nobody wait but those who come meanwhile: long passes read the weights less often.
+  if (places_.placed().size() == 1) {
+    limits.time_max =
+        microseconds{static_cast<std::int64_t>(static_cast<double>(limits.time_max.count()) * alone_factor)};
+  }
   auto plan = build_batch(items_, {order_.begin(), first_background}, limits, cost_);
   const auto pause = places_.pause_end(now);
   // Sessions that were answered a moment ago ask again at once. A long pass of prompts waits for them, or they would be

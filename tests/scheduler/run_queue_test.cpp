@@ -576,6 +576,26 @@ TEST(run_queue, widths_follow_the_chances_that_come_with_the_draft) {
   EXPECT_LT(width({{12, 0.1}}), 2U);
 }
 
+TEST(run_queue, a_prompt_that_is_alone_has_longer_passes) {
+  auto q = make({.running_max = 2, .waiting_max = 1, .tokens_max = 1000, .pages_count = 100});
+  std::vector<cost::cost_sample> samples;
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    const cost::work_size size{1 + i % 50, (i * 7919) % 5000, (i * 104729) % 3000};
+    samples.push_back({size, time_of_rows(size.rows)});
+  }
+  q.learn_costs(samples);
+  budget limits = roomy;
+  limits.time_max = microseconds{20'000};
+  submit(q, {.tail = tokens(200), .tokens_max = 1000});
+  const auto alone = q.plan(limits, at(0));
+  ASSERT_EQ(alone.runs.size(), 1u);
+  EXPECT_EQ(alone.runs[0].rows(), 48u) << "2.5 times as long";
+  submit(q, {.sequence = 2, .tail = tokens(1), .tokens_max = 1000});
+  const auto together = q.plan(limits, at(0));
+  EXPECT_LE(together.predicted, limits.time_max);
+  EXPECT_EQ(together.size.rows, 18u);
+}
+
 TEST(run_queue, tries_a_draft_that_seems_not_to_pay_now_and_then) {
   auto q = make_where_rows_cost();
   microseconds all{0};
