@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "actors/serving/verify_scheduler.hpp"
-#include "runtime/sampling/acceptance.hpp"
 
 namespace redline::actors {
 namespace {
@@ -100,6 +99,42 @@ result<void> target_model::check(const forward_batch& m) {
   return {};
 }
 
+/// What each run's logits say. Choosing from a hundred thousand tokens takes milliseconds with some parameters, so the
+/// threads of the passes share it; but grammars keep masks, and a chooser counts, so runs with those take turns.
+std::vector<model::acceptance> target_model::judge(const forward_batch& m, std::span<const model::run> batch,
+                                                   std::span<const float> logits) {
+  const std::size_t vocabulary = transformer_->config().vocabulary;
+  std::vector<model::acceptance> out(batch.size());
+  std::vector<std::span<const float>> rows(batch.size());
+  std::vector<std::size_t> apart, in_turn;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    rows[i] = logits.first(batch[i].logits_count() * vocabulary);
+    logits = logits.subspan(rows[i].size());
+    if (rows[i].empty()) continue;
+    const bool is_alone = m.runs[i].grammar.kind == grammar::grammar_kind::none && chooser_ == nullptr;
+    (is_alone ? apart : in_turn).push_back(i);
+  }
+  const auto accept = [&](std::size_t i, grammar::grammar_matcher* rules) {
+    const batch_run& run = m.runs[i];
+    const auto draft = std::span(run.tokens).last(run.draft_count);
+    if (run.scores_draft) return model::score(rows[i], vocabulary, draft, run.logprobs.value_or(0));
+    // A chooser counts the tokens of the answer, and its benchmark has no penalties.
+    const std::uint32_t prompt_count = chooser_ ? run.prompt_count : run.history_prompt_count;
+    return model::accept(rows[i], vocabulary, draft, run.sampling, {run.history, run.log_count, prompt_count},
+                         run.logprobs, rules, {chooser_.get(), run.sequence.value});
+  };
+  transformer_->team().parallel_for(
+      apart.size(), [&](std::size_t item, std::uint32_t) { out[apart[item]] = accept(apart[item], nullptr); });
+  for (const std::size_t i : in_turn) {
+    std::optional<grammar::grammar_matcher> rules;
+    if (m.runs[i].grammar.kind != grammar::grammar_kind::none) {
+      if (const auto entry = grammars_.find(m.runs[i].grammar)) rules.emplace(**entry, m.runs[i].grammar);
+    }
+    out[i] = accept(i, rules ? &*rules : nullptr);
+  }
+  return out;
+}
+
 void target_model::on(const forward_batch& m) {
   batch_done done{.batch = m.batch, .pages = m.pages};
   if (auto good = check(m); !good) {
@@ -118,25 +153,12 @@ void target_model::on(const forward_batch& m) {
   }
   const auto logits = transformer_->forward(batch);
 
-  const std::size_t vocabulary = transformer_->config().vocabulary;
-  std::size_t row = 0;
+  std::vector<model::acceptance> judged = judge(m, batch, logits);
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const batch_run& run = m.runs[i];
     run_result answer{.sequence = run.sequence};
-    const std::size_t rows = batch[i].logits_count();
-    if (rows > 0) {
-      const auto draft = std::span(run.tokens).last(run.draft_count);
-      std::optional<grammar::grammar_matcher> rules;
-      if (run.grammar.kind != grammar::grammar_kind::none) {
-        if (const auto entry = grammars_.find(run.grammar)) rules.emplace(**entry, run.grammar);
-      }
-      // A chooser counts the tokens of the answer, and its benchmark has no penalties.
-      const std::uint32_t prompt_count = chooser_ ? run.prompt_count : run.history_prompt_count;
-      const auto mine = logits.subspan(row * vocabulary, rows * vocabulary);
-      auto got = run.scores_draft
-                     ? model::score(mine, vocabulary, draft, run.logprobs.value_or(0))
-                     : model::accept(mine, vocabulary, draft, run.sampling, {run.history, run.log_count, prompt_count},
-                                     run.logprobs, rules ? &*rules : nullptr, {chooser_.get(), run.sequence.value});
+    if (batch[i].logits_count() > 0) {
+      model::acceptance& got = judged[i];
       if (!got.is_usable) {
         answer.why_not = failure{errc::internal,
                                  "the model computed no finite number for the next token (numbers overflowed): "
@@ -148,7 +170,6 @@ void target_model::on(const forward_batch& m) {
       answer.tokens = std::move(got.tokens);
       answer.logprobs = std::move(got.logprobs);
     }
-    row += rows;
     done.results.push_back(std::move(answer));
   }
   done.elapsed_us = static_cast<std::uint64_t>((context().now() - started).count());

@@ -1,11 +1,14 @@
 #pragma once
 
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "actors/messages/target_messages.hpp"
 #include "runtime/actor/worker.hpp"
 #include "runtime/grammar/grammar_matcher.hpp"
 #include "runtime/model/transformer.hpp"
+#include "runtime/sampling/acceptance.hpp"
 #include "runtime/sampling/token_chooser.hpp"
 
 namespace redline::actors {
@@ -31,6 +34,8 @@ class target_model final : public actor::actor_of<target_model> {
 
  private:
   [[nodiscard]] result<void> check(const forward_batch& m);
+  [[nodiscard]] std::vector<model::acceptance> judge(const forward_batch& m, std::span<const model::run> batch,
+                                                     std::span<const float> logits);
 
   std::unique_ptr<model::transformer> transformer_;
   std::uint32_t pages_count_;

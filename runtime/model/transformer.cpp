@@ -521,6 +521,7 @@ transformer::transformer(std::unique_ptr<state> s) : state_(std::move(s)) {}
 transformer::~transformer() = default;
 
 const model_config& transformer::config() const { return state_->config; }
+kernels::worker_team& transformer::team() const { return state_->team; }
 std::uint32_t transformer::rows_max() const { return state_->how.rows_max; }
 std::uint32_t transformer::logits_rows_max() const { return state_->how.logits_rows_max; }
 const transformer::times& transformer::time_spent() const { return state_->spent; }

@@ -55,6 +55,8 @@ class transformer {
   ~transformer();
 
   [[nodiscard]] const model_config& config() const;
+  /// The threads that share a pass, for what is done with its logits before the next one.
+  [[nodiscard]] kernels::worker_team& team() const;
   [[nodiscard]] std::uint32_t rows_max() const;
   [[nodiscard]] std::uint32_t logits_rows_max() const;
 
