@@ -86,8 +86,10 @@ double placement::predict_us(worker_number number, const placement_question& que
   // Every answer that runs adds rows to each pass; those over the places for them wait for whole answers to end, of
   // which a pass is the least that is known.
   const double over = std::max(0.0, answers - w.load.running_max + 1);
-  const double rows = question.prompt_tokens - known_tokens(number, question) + w.placed_rows;
-  return pass_us + answers * row_us + over * pass_us * 100 + rows * row_us;
+  const double rows = question.prompt_tokens - known_tokens(number, question) + w.placed_rows +
+                      static_cast<double>(w.load.pending_rows);
+  // Where nothing runs no pass has to end first.
+  return (answers > 0 ? pass_us : 0) + answers * row_us + over * pass_us * 100 + rows * row_us;
 }
 
 std::optional<worker_number> placement::choose(const placement_question& question) {

@@ -24,8 +24,9 @@ struct worker_load {
   std::uint32_t waiting = 0;      // answers that wait for that
   std::uint32_t running_max = 1;  // places for both
   std::uint32_t waiting_max = 0;
-  double row_us = 0;   // a row's share of a pass, as measured
-  double pass_us = 0;  // a pass
+  std::uint64_t pending_rows = 0;  // that answers have yet to compute before they go on
+  double row_us = 0;               // a row of a prompt
+  double pass_us = 0;              // a pass
 };
 
 /// What a worker said of the beginnings of texts that it keeps, by prefix_key.

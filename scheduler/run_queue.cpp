@@ -340,6 +340,20 @@ std::uint32_t run_queue::known_count(sequence_id sequence) const {
   return it == sequences_.end() ? 0 : it->second.log.count();
 }
 
+std::uint64_t run_queue::pending_rows() const {
+  std::uint64_t rows = 0;
+  for (const auto& [id, q] : sequences_) {
+    if (q.at.open && !q.at.prefill_only) rows += pending(q).count();
+  }
+  return rows;
+}
+
+double run_queue::prompt_row_us() const {
+  constexpr std::uint32_t rows = 256;
+  if (cost_.is_blank()) return 0;
+  return static_cast<double>(cost_.predict(cost::size_of_run(rows, rows, 0)).count()) / rows;
+}
+
 void run_queue::check_integrity() const {
   places_.check_integrity();
   std::size_t changed = 0;

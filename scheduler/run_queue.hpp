@@ -140,6 +140,10 @@ class run_queue {
   [[nodiscard]] bool has_place(sequence_id sequence) const { return places_.has_place(sequence); }
   [[nodiscard]] std::uint32_t running_count() const { return places_.running_count(); }
   [[nodiscard]] std::uint32_t waiting_count() const { return places_.waiting_count(); }
+  /// That open rounds have yet to compute, without prefills, which let all others go first.
+  [[nodiscard]] std::uint64_t pending_rows() const;
+  /// What a row of a long prompt takes; 0: not known.
+  [[nodiscard]] double prompt_row_us() const;
   [[nodiscard]] const cost::cost_model& cost() const { return cost_; }
   /// Passes measured elsewhere, for a model that has seen none. Ignored once passes were seen.
   void learn_costs(std::span<const cost::cost_sample> samples);

@@ -86,12 +86,14 @@ struct scheduler_report {
   std::uint32_t tokens_max = 0;        // of a sequence: the context, or what the KV pool holds
   std::uint64_t queried_total = 0;     // tokens of new sequences, of which cached_total were found
   std::uint32_t asking_count = 0;      // sequences that somebody has asked for in the last two seconds, or that run
+  std::uint64_t pending_rows = 0;      // that they have yet to compute before they get tokens
+  std::uint32_t prompt_row_ns = 0;     // what a row of a prompt takes; 0: not known
   std::vector<worker_status> workers;  // when asked for: this one, or of a pool all that have answered
   static constexpr auto fields(auto& self) {
     return std::tie(self.ready, self.running_count, self.waiting_count, self.pages_count, self.pages_held,
                     self.batches_total, self.rows_total, self.forward_us_total, self.preempted_total, self.cached_total,
                     self.refused_total, self.cost_error_ratio, self.why_not, self.overflowed_total, self.tokens_max,
-                    self.queried_total, self.asking_count, self.workers);
+                    self.queried_total, self.asking_count, self.pending_rows, self.prompt_row_ns, self.workers);
   }
 };
 

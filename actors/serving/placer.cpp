@@ -129,7 +129,8 @@ void placer::note_load(actor::process_number process, const member& m) {
                             .waiting = r.waiting_count,
                             .running_max = m.card.running_max,
                             .waiting_max = m.card.waiting_max,
-                            .row_us = m.row_us,
+                            .pending_rows = r.pending_rows,
+                            .row_us = r.prompt_row_ns > 0 ? r.prompt_row_ns / 1000.0 : m.row_us,
                             .pass_us = m.pass_us});
 }
 

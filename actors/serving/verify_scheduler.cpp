@@ -628,6 +628,8 @@ void verify_scheduler::on(const report_status& m) {
   report_.waiting_count = queue_.waiting_count();
   report_.pages_held = options_.limits.pages_count - std::min(pages_free_, options_.limits.pages_count);
   report_.tokens_max = options_.limits.tokens_max;
+  report_.pending_rows = queue_.pending_rows();
+  report_.prompt_row_ns = static_cast<std::uint32_t>(std::min(queue_.prompt_row_us() * 1000, 4e9));
   report_.asking_count = static_cast<std::uint32_t>(std::ranges::count_if(clients_, [&](const auto& one) {
     return queue_.awaits_answer(one.first) || context().now() - one.second.heard < asking_age_max;
   }));

@@ -56,6 +56,35 @@ TEST(placement, prefers_the_less_loaded_of_two) {
   }
 }
 
+TEST(placement, waits_for_no_long_prompt_where_another_begins_sooner) {
+  placement p;
+  auto reading = busy(1);
+  reading.pending_rows = 4000;
+  p.note(1, reading);
+  p.note(2, busy(5));
+  const placement_question short_prompt{.prompt_tokens = 100};
+  EXPECT_GT(p.predict_us(1, short_prompt), p.predict_us(2, short_prompt));
+  EXPECT_EQ(p.choose(short_prompt), 2U);
+  // Its own worker, which keeps all of it, is worth the wait for less than the prompt only.
+  const auto text = prompt_of(2048);
+  const auto keys = keys_of({}, text);
+  p.learn(1, {.is_all = true, .added = keys});
+  const placement_question kept{.prompt_tokens = 2048, .prefixes = keys};
+  EXPECT_EQ(p.choose(kept), 2U);
+  reading.pending_rows = 1000;
+  p.note(1, reading);
+  EXPECT_EQ(p.choose(kept), 1U);
+}
+
+TEST(placement, waits_for_no_pass_where_nothing_runs) {
+  placement p;
+  auto slow = idle();
+  slow.pass_us = 200'000;  // of what it did last
+  p.note(1, slow);
+  p.note(2, busy(3));
+  EXPECT_LT(p.predict_us(1, {}), p.predict_us(2, {}));
+}
+
 TEST(placement, counts_what_it_placed_since_the_last_report) {
   placement p;
   std::map<worker_number, int> placed;

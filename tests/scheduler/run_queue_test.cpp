@@ -85,6 +85,21 @@ TEST(run_queue, answers_a_round_and_appends_what_was_said) {
   EXPECT_EQ(plan.runs[0].rows(), 1u);
 }
 
+TEST(run_queue, says_how_many_rows_are_ahead_of_it) {
+  auto q = make();
+  EXPECT_EQ(q.pending_rows(), 0U);
+  EXPECT_EQ(q.prompt_row_us(), 0) << "nothing was measured yet";
+  submit(q, {.sequence = 1, .tail = tokens(60), .tokens_max = 100});
+  submit(q, {.sequence = 2, .tail = tokens(30), .tokens_max = 100});
+  EXPECT_EQ(q.pending_rows(), 90U);
+  // Prefills go last and are in nobody's way.
+  submit(q, {.sequence = 3, .tail = tokens(40), .tokens_max = 100, .prefill_only = true});
+  EXPECT_EQ(q.pending_rows(), 90U);
+  pass(q);
+  EXPECT_EQ(q.pending_rows(), 0U) << "answered";
+  EXPECT_GT(q.prompt_row_us(), 0);
+}
+
 TEST(run_queue, tells_repeated_and_old_rounds_apart) {
   auto q = make();
   EXPECT_EQ(submit(q, {.round = 3}), submit_outcome::taken);

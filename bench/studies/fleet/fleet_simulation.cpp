@@ -680,7 +680,8 @@ void fleet::tick(std::uint32_t gateway) {
                        .waiting = worker.waiting_count(),
                        .running_max = options_.limits.running_max,
                        .waiting_max = options_.limits.waiting_max,
-                       .row_us = before.row_us,
+                       .pending_rows = worker.pending_rows(),
+                       .row_us = worker.prompt_row_us() > 0 ? worker.prompt_row_us() : before.row_us,
                        .pass_us = before.pass_us});
     if (is_new || d.ticks % ticks_per_kept == 0) ask_kept(d, w);
   }

@@ -71,6 +71,8 @@ class fleet_worker {
   [[nodiscard]] bool is_busy() const { return is_busy_; }
   [[nodiscard]] std::uint32_t running_count() const { return queue_.running_count(); }
   [[nodiscard]] std::uint32_t waiting_count() const { return queue_.waiting_count(); }
+  [[nodiscard]] std::uint64_t pending_rows() const { return queue_.pending_rows(); }
+  [[nodiscard]] double prompt_row_us() const { return queue_.prompt_row_us(); }
   [[nodiscard]] std::uint64_t batches_total() const { return batches_total_; }
   [[nodiscard]] std::uint64_t rows_total() const { return rows_total_; }
   [[nodiscard]] std::uint64_t forward_us_total() const { return forward_us_total_; }

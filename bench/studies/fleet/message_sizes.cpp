@@ -80,7 +80,9 @@ scheduler_report some_report() {
           .forward_us_total = 100'000'000'000,
           .cached_total = 1'000'000'000,
           .cost_error_ratio = 0.1,
-          .tokens_max = some_count};
+          .tokens_max = some_count,
+          .pending_rows = some_count,
+          .prompt_row_ns = 1'000'000};
 }
 transport::member_news some_news() {
   const process_card card{.version = "0.1.0",

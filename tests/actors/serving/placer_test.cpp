@@ -113,6 +113,19 @@ TEST_F(placer_test, places_an_answer_with_a_worker_that_runs_its_model) {
   EXPECT_EQ(m->numerics, numerics_id("exact"));
 }
 
+TEST_F(placer_test, places_no_answer_after_a_long_prompt_where_another_worker_is_free) {
+  come(5);
+  come(6);
+  inject(layout.scheduler_in(5),
+         scheduler_report{.ready = true, .running_count = 1, .pending_rows = 5000, .prompt_row_ns = 1'000'000});
+  inject(layout.scheduler_in(6),
+         scheduler_report{.ready = true, .running_count = 4, .pending_rows = 4, .prompt_row_ns = 1'000'000});
+  for (std::uint64_t i = 1; i <= 6; ++i) {
+    ask({.session = {i}, .model = 7});
+    EXPECT_EQ(place(), 6U);
+  }
+}
+
 TEST_F(placer_test, places_no_answer_where_its_sequence_has_no_room) {
   auto small = card();
   small.context = 100;
