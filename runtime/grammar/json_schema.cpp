@@ -11,6 +11,7 @@
 #include <unordered_set>
 
 #include "runtime/grammar/constraint.hpp"
+#include "runtime/grammar/gbnf_automaton.hpp"
 #include "runtime/grammar/json_automaton.hpp"
 #include "runtime/grammar/steps.hpp"
 #include "runtime/json/strict_json.hpp"
@@ -28,6 +29,7 @@ constexpr std::uint32_t blanks_most = 64;
 
 // Keywords of our own, at the top only: see README.md.
 constexpr const char* text_keyword = "redline:text";
+constexpr const char* grammar_keyword = "redline:grammar";
 constexpr const char* blanks_keyword = "redline:blanks";
 
 #define DATE_PATTERN "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
@@ -50,6 +52,12 @@ class compiler {
   }
 
   result<std::shared_ptr<const byte_automaton>> run() {
+    if (const auto text = root_.is_object() ? root_.find(grammar_keyword) : root_.end(); text != root_.end()) {
+      if (!text->is_string() || root_.size() != 1)
+        return failure{errc::invalid_argument, "schema: a grammar stands alone"};
+      REDLINE_TRY_ASSIGN(auto made, gbnf_automaton::compile(text->get_ref<const std::string&>()));
+      return std::shared_ptr<const byte_automaton>(std::move(made));
+    }
     if (const auto text = root_.is_object() ? root_.find(text_keyword) : root_.end(); text != root_.end()) {
       if (!text->is_string() || root_.size() != 1)
         return failure{errc::invalid_argument, "schema: a text's rule stands alone"};

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "runtime/grammar/copy_grammar.hpp"
+#include "runtime/grammar/gbnf_automaton.hpp"
 #include "runtime/grammar/json_schema.hpp"
 #include "runtime/grammar/steps.hpp"
 #include "tests/fuzz/driver.hpp"
@@ -11,8 +12,9 @@ using namespace redline;
 
 namespace {
 
-// A kind of grammar; of JSON: the schema and a zero byte; the number of cells, the cells, the text.
-constexpr char json = 'j', copies = 'c';
+// A kind of grammar; of JSON and of GBNF: the schema or the grammar and a zero byte; the number of cells, the cells,
+// the text.
+constexpr char json = 'j', copies = 'c', gbnf = 'g';
 
 void check(bool good) {
   if (!good) std::abort();
@@ -54,6 +56,8 @@ std::vector<std::string> fuzz::seeds() {
       "j{\"pattern\":\"^a\\\"b[c\\n](de|f){2}$\",\"maxLength\":9}\0\0\"a\\\"b\\ndef\""s,
       "j{\"redline:blanks\":0,\"items\":{\"const\":1},\"minItems\":2,\"maxItems\":3}\0\0[1,1]"s,
       "j{\"redline:blanks\":2,\"properties\":{\"a\":{\"format\":\"date\"},\"b\":{\"items\":{\"enum\":[1,12]},\"uniqueItems\":true}},\"required\":[\"a\"]}\0\0{\"a\":\"2026-01-02\",\"b\":[12,1]}"s,
+      "groot ::= \"a\" root \"b\" | [^x-z\\u00e9]{2,3} . | (\"c\"+ d)?\nd ::= \"[\" root* \"]\" d | \"\"\0\0aab"s,
+      "groot ::= \"\\\"\" ([^\"\\\\\\x7f\\x00-\\x1f] | \"\\\\\" [nt])* \"\\\"\"\0\x03\0\x01\x02\"text"s,
       "c\0<copy lines=\"3-7\"/>"s,
       "c\x08\x08\x01\x01\0\0\0\0\0pen"s,
   };
@@ -67,13 +71,20 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   bytes.remove_prefix(1);
   std::shared_ptr<const grammar::byte_automaton> made;
   const grammar::byte_automaton* m = &programs;
-  if (kind == json) {
+  if (kind == json || kind == gbnf) {
     const auto end = std::min(bytes.find('\0'), bytes.size());
     const auto before = grammar::steps_taken;
-    const auto compiled = grammar::compile_schema(bytes.substr(0, end));
-    check(grammar::steps_taken - before < 2 * grammar::schema_steps_max);
-    if (!compiled) return 0;
-    made = *compiled;
+    if (kind == json) {
+      const auto compiled = grammar::compile_schema(bytes.substr(0, end));
+      check(grammar::steps_taken - before < 2 * grammar::schema_steps_max);
+      if (!compiled) return 0;
+      made = *compiled;
+    } else {
+      const auto compiled = grammar::gbnf_automaton::compile(bytes.substr(0, end));
+      check(grammar::steps_taken - before < 2 * grammar::gbnf_automaton::compile_steps_max);
+      if (!compiled) return 0;
+      made = *compiled;
+    }
     m = made.get();
     bytes.remove_prefix(std::min(end + 1, bytes.size()));
   } else if (kind != copies) {

@@ -499,6 +499,16 @@ std::optional<std::string> regex_of(field_reader& fields, const std::string& nam
   return std::nullopt;
 }
 
+/// llama.cpp's GBNF. An empty text asks for nothing.
+std::optional<std::string> grammar_of(field_reader& fields, const std::string& name, const json& given) {
+  if (!given.is_string()) {
+    fields.refuse_type(name, "a string", given);
+    return std::nullopt;
+  }
+  if (given.get_ref<const std::string&>().empty()) return std::nullopt;
+  return dump_json(json{{"redline:grammar", given.get_ref<const std::string&>()}});
+}
+
 struct guide {
   std::string_view name;
   std::optional<std::string> (*read)(field_reader&, const std::string&, const json&);
@@ -517,23 +527,22 @@ void read_guides(field_reader& fields, std::span<const guide> guides, generation
 
 /// guided_* and structured_outputs are vLLM's, regex SGLang's, json_schema llama.cpp's.
 void read_other_formats(field_reader& fields, std::optional<api_error>& error, generation_request& out) {
-  static constexpr guide ours[] = {{"guided_json", schema_of},
-                                   {"json_schema", schema_of},
-                                   {"guided_regex", regex_of},
-                                   {"guided_choice", choice_of},
-                                   {"regex", regex_of}};
+  static constexpr guide ours[] = {{"guided_json", schema_of},     {"json_schema", schema_of},
+                                   {"guided_regex", regex_of},     {"guided_choice", choice_of},
+                                   {"guided_grammar", grammar_of}, {"grammar", grammar_of},
+                                   {"ebnf", grammar_of},           {"regex", regex_of}};
   read_guides(fields, ours, out);
   const json* outputs = fields.object("structured_outputs");
   if (outputs == nullptr) return;
-  static constexpr guide inner_ones[] = {{"json", schema_of}, {"regex", regex_of}, {"choice", choice_of}};
+  static constexpr guide inner_ones[] = {
+      {"json", schema_of}, {"regex", regex_of}, {"choice", choice_of}, {"grammar", grammar_of}};
   field_reader inner(*outputs, "structured_outputs", error);
   read_guides(inner, inner_ones, out);
   if (inner.boolean("json_object").value_or(false) && !out.schema) out.schema = R"({"type":"object"})";
-  for (const auto* name : {"grammar", "structural_tag"}) {
-    if (inner.find(name) != nullptr) {
-      inner.refuse(name, "'" + inner.path_of(name) + "' is not supported: use json, regex or choice.",
-                   "unsupported_parameter");
-    }
+  if (inner.find("structural_tag") != nullptr) {
+    inner.refuse("structural_tag",
+                 "'structured_outputs.structural_tag' is not supported: use json, regex, choice or grammar.",
+                 "unsupported_parameter");
   }
 }
 

@@ -34,7 +34,6 @@ constexpr unsupported_field both_endpoints[] = {
     {"audio", harmless::none},
     {"web_search_options", harmless::none},
     // vLLM, SGLang
-    {"ebnf", harmless::none},
     {"stop_regex", harmless::is_empty},
     {"include_stop_str_in_output", harmless::is_false},
     {"no_stop_trim", harmless::is_false},
@@ -50,8 +49,6 @@ constexpr unsupported_field both_endpoints[] = {
     {"kv_transfer_params", harmless::none},
     {"vllm_xargs", harmless::is_empty},
     // llama.cpp
-    {"grammar", harmless::is_empty},
-    {"guided_grammar", harmless::none},
     {"n_probs", harmless::is_zero},
     {"mirostat", harmless::is_zero},
     {"typical_p", harmless::is_one},

@@ -257,10 +257,9 @@ TEST(chat_request, refuses_fields_of_a_wrong_type_or_range) {
 
 TEST(chat_request, refuses_what_it_would_have_to_ignore) {
   std::vector<bad_field_case> table;
-  for (const char* field :
-       {R"("modalities": ["text", "audio"])", R"("audio": {})", R"("suffix": "x")", R"("echo": true)",
-        R"("guided_grammar": "x")", R"("grammar": "root ::= x")", R"("mirostat": 2)", R"("prompt": "x")",
-        R"("chat_template": "x")", R"("continue_final_message": true)", R"("skip_special_tokens": false)"}) {
+  for (const char* field : {R"("modalities": ["text", "audio"])", R"("audio": {})", R"("suffix": "x")",
+                            R"("echo": true)", R"("mirostat": 2)", R"("prompt": "x")", R"("chat_template": "x")",
+                            R"("continue_final_message": true)", R"("skip_special_tokens": false)"}) {
     const std::string text = field;
     table.push_back({text, text.substr(1, text.find('"', 1) - 1), unsupported, ""});
   }
@@ -554,7 +553,9 @@ TEST(chat_request, takes_formats_in_other_servers_words) {
           {R"("guided_regex": {})", "guided_regex", "", "a string"},
           {R"("guided_regex": "a", "guided_json": {})", "guided_regex", "", "one format too many"},
           {R"("guided_regex": "a", "response_format": {"type": "json_object"})", "guided_regex", "", ""},
-          {R"("structured_outputs": {"grammar": "x"})", "structured_outputs.grammar", unsupported, ""},
+          {R"("structured_outputs": {"structural_tag": "x"})", "structured_outputs.structural_tag", unsupported, ""},
+          {R"("grammar": 5)", "grammar", "", "a string"},
+          {R"("grammar": "root ::= \"a\"", "guided_regex": "a")", "grammar", "", "one format too many"},
       },
       chat);
 }
@@ -643,6 +644,21 @@ TEST(chat_request, reads_rules_for_single_tokens) {
   for (const char* field : {R"("stop_token_ids": [1])", R"("allowed_token_ids": [1])", R"("bad_words": ["x"])"}) {
     EXPECT_FALSE(chat(std::string(field) + R"(, "response_format": {"type": "json_object"})")) << field;
   }
+}
+
+TEST(chat_request, takes_grammars_in_the_words_of_each_server) {
+  const std::string text = R"("root ::= \"a\"+")";
+  for (const auto& field : {"\"grammar\": " + text, "\"guided_grammar\": " + text, "\"ebnf\": " + text,
+                            "\"structured_outputs\": {\"grammar\": " + text + "}"}) {
+    const auto request = chat(field);
+    ASSERT_TRUE(request) << field << ": " << request.error().message;
+    EXPECT_EQ(request->schema, "{\"redline:grammar\":" + text + "}");
+    EXPECT_THAT(request->ignored, ElementsAre());
+  }
+  EXPECT_FALSE(chat(R"("grammar": "")")->schema) << "llama.cpp's clients send it so";
+  const auto native = parse_native_request(R"({"prompt": "x", "grammar": )" + text + "}");
+  ASSERT_TRUE(native) << native.error().message;
+  EXPECT_TRUE(native->schema);
 }
 
 TEST(chat_request, reads_how_much_a_model_is_to_think) {

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/result.hpp"
+#include "runtime/grammar/byte_automaton.hpp"
+
+namespace redline::grammar {
+
+/// Texts of a grammar in GBNF, as llama.cpp writes them. A pushdown automaton that follows all derivations at the same
+/// time: its state is a set of stacks, which share their lower parts. Stacks have at most depth_max frames, and a frame
+/// is only put on one where the text can be completed within that; of very many derivations those go on that come first
+/// in the grammar. So no state is a dead end. A call at the end of a rule needs no frame.
+class gbnf_automaton final : public byte_automaton {
+ public:
+  static constexpr std::size_t rules_max = 2000;
+  static constexpr std::size_t positions_max = 1 << 14;
+  static constexpr std::size_t items_max = 1 << 16;  // of all closures
+  static constexpr std::size_t compile_steps_max = 2'000'000;
+  static constexpr std::size_t closure_items_max = 64;  // of one: what can follow at one place
+  static constexpr std::uint32_t depth_max = 64;
+  static constexpr std::size_t heads_max = 100;
+  static constexpr std::uint32_t repeats_max = 1024;
+
+  /// Left recursion, rules that are missing or never end, and grammars beyond the limits are refused with the rule's
+  /// name. The first rule is `root`, wherever it stands.
+  static result<std::shared_ptr<const gbnf_automaton>> compile(std::string_view grammar);
+
+  [[nodiscard]] automaton_state begin() const override;
+  [[nodiscard]] bool advance(automaton_state& s, std::uint8_t byte) const override;
+  [[nodiscard]] bool is_accepting(const automaton_state& s) const override { return s[0] != 0; }
+  [[nodiscard]] bool is_terminated(const automaton_state& s) const override { return s.size() == 1; }
+  [[nodiscard]] std::string_view known_run(const automaton_state& s) const override;
+  [[nodiscard]] free_text_rule free_text_at(const automaton_state& s) const override;
+  [[nodiscard]] bool is_valid(const automaton_state& s) const override;
+
+ private:
+  friend class gbnf_compiler;
+  static constexpr std::uint32_t no_closure = UINT32_MAX;
+  static constexpr std::uint32_t bottom = 0xff;
+
+  /// A place in a rule.
+  struct position {
+    enum class kind : std::uint8_t { bytes, split, call, end };
+    kind what = kind::end;
+    bool is_tail = false;             // call: nothing of its rule comes after it
+    std::uint32_t next = 0;           // bytes, call: after it; split: the first way
+    std::uint32_t other = 0;          // bytes: the set; split: the second way; call: where its rule begins
+    std::uint32_t need = UINT32_MAX;  // frames that it takes to come to the rule's end from here
+    std::uint32_t closure = no_closure;
+    std::uint32_t run = 0;  // bytes of a literal: where the rest of it stands in literals_
+    std::uint32_t run_count = 0;
+    std::uint32_t text_loop = UINT32_MAX;  // bytes: a place that this one is of, and to which plain text comes back
+  };
+  /// A way to the next byte: frames that are put on the stack, the lowest first, and the place that takes the byte.
+  struct item {
+    std::vector<std::uint32_t> pushes;
+    std::uint32_t head = 0;
+    std::uint32_t need = 0;  // frames above those that are there already, to complete all of them
+    bool operator==(const item& o) const { return head == o.head && pushes == o.pushes; }
+  };
+  struct closure {
+    std::vector<item> items;
+    bool is_nullable = false;      // the rule may be over
+    std::uint32_t text_items = 0;  // those that take plain text
+  };
+  /// A state that is being made from another one.
+  struct step {
+    const automaton_state* from = nullptr;
+    automaton_state to;
+    std::array<std::uint8_t, automaton_state::cells_max> copies;  // by cell of `from`: the same frame in `to`, or 0
+    std::size_t heads = 0;
+    std::size_t work = 0;
+  };
+
+  gbnf_automaton() = default;
+  static const free_text& plain_text();
+  static const byte_set& plain_first_bytes();
+  void reach(step& s, std::uint32_t place, std::uint32_t below) const;
+  [[nodiscard]] std::uint32_t copy_frame(step& s, std::uint32_t cell) const;
+  [[nodiscard]] static std::uint32_t frames_from(const automaton_state& s, std::uint32_t cell);
+  [[nodiscard]] std::uint32_t put(step& s, std::uint32_t below, std::uint32_t place, bool is_head) const;
+
+  std::vector<position> positions_;
+  std::vector<closure> closures_;
+  std::vector<byte_set> sets_;
+  std::string literals_;
+  std::uint32_t root_ = 0;
+};
+
+}  // namespace redline::grammar

@@ -1,0 +1,388 @@
+#include "runtime/grammar/gbnf_automaton.hpp"
+
+#include <gmock/gmock.h>
+
+#include <functional>
+#include <random>
+
+#include "runtime/base/utf8.hpp"
+#include "runtime/grammar/json_schema.hpp"
+#include "runtime/grammar/steps.hpp"
+#include "tests/runtime/grammar/grammar_fixture.hpp"
+
+namespace redline::grammar {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::shared_ptr<const gbnf_automaton> make(std::string_view text) {
+  auto made = gbnf_automaton::compile(text);
+  EXPECT_TRUE(made) << made.error().describe();
+  return made ? *made : nullptr;
+}
+
+/// The state after the text; nothing where some byte is not allowed.
+std::optional<automaton_state> after(const byte_automaton& m, std::string_view text) {
+  automaton_state s = m.begin();
+  for (const char c : text) {
+    EXPECT_TRUE(m.is_valid(s));
+    if (!m.advance(s, static_cast<std::uint8_t>(c))) return std::nullopt;
+  }
+  EXPECT_TRUE(m.is_valid(s)) << text;
+  return s;
+}
+bool accepts(const byte_automaton& m, std::string_view text) {
+  const auto s = after(m, text);
+  return s && m.is_accepting(*s);
+}
+bool accepts(std::string_view grammar, std::string_view text) { return accepts(*make(grammar), text); }
+
+std::string why_not(std::string_view text) {
+  const auto made = gbnf_automaton::compile(text);
+  return made ? "it was taken" : made.error().context;
+}
+
+void each_text(std::string_view letters, std::size_t most, const std::function<void(const std::string&)>& what) {
+  std::string text;
+  const std::function<void()> go_on = [&] {
+    what(text);
+    if (text.size() == most) return;
+    for (const char c : letters) {
+      text += c;
+      go_on();
+      text.pop_back();
+    }
+  };
+  go_on();
+}
+
+struct language {
+  const char* grammar;
+  std::function<bool(const std::string&)> holds;
+};
+
+bool is_balanced(const std::string& text) {
+  int open = 0;
+  for (const char c : text) {
+    if (c == 'a') ++open;
+    if (c == 'b' && --open < 0) return false;
+    if (c == 'c') return false;
+  }
+  return open == 0;
+}
+std::size_t leading(const std::string& text, char c) {
+  const auto at = text.find_first_not_of(c);
+  return at == std::string::npos ? text.size() : at;
+}
+
+TEST(gbnf, takes_the_texts_of_a_language_and_no_others) {
+  const language all[] = {
+      {"root ::= \"a\" root \"b\" | \"\"",
+       [](const std::string& t) {
+         const auto n = leading(t, 'a');
+         return t == std::string(n, 'a') + std::string(n, 'b');
+       }},
+      {"root ::= \"a\" root \"a\" | \"b\" root \"b\" | \"c\" root \"c\" | [abc] | \"\"",
+       [](const std::string& t) { return std::equal(t.begin(), t.end(), t.rbegin()); }},
+      {"root ::= (\"a\" root \"b\")*", is_balanced},
+      {"root ::= item root | \"\"\nitem ::= \"a\" root \"b\"", is_balanced},
+      // A thousand ways to read every text.
+      {"root ::= \"a\" root \"b\" | \"a\" root \"c\" | \"a\" root | \"\"",
+       [](const std::string& t) {
+         const auto n = leading(t, 'a');
+         return t.find('a', n) == std::string::npos && t.size() <= 2 * n;
+       }},
+      {"root ::= x x x\nx ::= \"a\"? \"b\"? | \"ab\" \"c\"*",
+       [](const std::string& t) {
+         std::size_t at = 0;
+         // Each part takes as much as it can, which leaves most to the others.
+         for (int i = 0; i < 3; ++i) {
+           const bool a = t[at] == 'a';
+           at += a ? 1 : 0;
+           const bool b = t[at] == 'b';
+           at += b ? 1 : 0;
+           while (a && b && t[at] == 'c') ++at;
+         }
+         return at == t.size();
+       }},
+      {"root ::= [^b]{2,3} | \"b\"{3,}",
+       [](const std::string& t) {
+         const bool has_b = t.find('b') != std::string::npos;
+         return has_b ? t.size() >= 3 && leading(t, 'b') == t.size() : t.size() == 2 || t.size() == 3;
+       }},
+      {"root ::= ((\"a\"?)* \"b\")* | \"c\"",
+       [](const std::string& t) {
+         return t == "c" || (t.find('c') == std::string::npos && (t.empty() || t.back() == 'b'));
+       }},
+  };
+  for (const auto& one : all) {
+    SCOPED_TRACE(one.grammar);
+    const auto m = make(one.grammar);
+    each_text("abc", 7, [&](const std::string& text) { ASSERT_EQ(accepts(*m, text), one.holds(text)) << text; });
+  }
+}
+
+constexpr const char* arithmetic = R"gbnf(
+# sums of products
+root  ::= (expr "=" ws term "\n")+
+expr  ::= term ([-+*/] term)*
+term  ::= ident | num | "(" ws expr ")" ws
+ident ::= [a-z] [a-z0-9_]* ws
+num   ::= [0-9]+ ws
+ws    ::= [ \t]*
+)gbnf";
+constexpr const char* json_text = R"gbnf(root   ::= object
+value  ::= object | array | string | number | ("true" | "false" | "null") ws
+object ::=
+  "{" ws (
+            string ":" ws value
+    ("," ws string ":" ws value)*
+  )? "}" ws
+array  ::= "[" ws (value ("," ws value)*)? "]" ws
+string ::= "\"" ( [^"\\\x7F\x00-\x1F] | "\\" (["\\bfnrt] | "u" [0-9a-fA-F]{4}) )* "\"" ws
+number ::= ("-"? ([0-9] | [1-9] [0-9]{0,15})) ("." [0-9]+)? ([eE] [-+]? [0-9] [1-9]{0,15})? ws
+ws ::= | " " | "\n" [ \t]{0,20}
+)gbnf";
+constexpr const char* chess = R"gbnf(root ::= "1. " move " " move "\n" ([1-9] [0-9]? ". " move " " move "\n")+
+move ::= (pawn | nonpawn | castle) [+#]?
+nonpawn ::= [NBKQR] [a-h]? [1-8]? "x"? [a-h] [1-8]
+pawn ::= ([a-h] "x")? [a-h] [1-8] ("=" [NBKQR])?
+castle ::= "O-O" "-O"?
+)gbnf";
+constexpr const char* c_like = R"gbnf(root ::= (declaration)*
+declaration ::= type identifier "(" parameter? ")" "{" statement* "}"
+type ::= "int" ws | "float" ws | "char" ws
+identifier ::= [a-zA-Z_] [a-zA-Z_0-9]*
+parameter ::= type identifier
+statement ::= type identifier ws? "=" ws? expression ";"
+            | identifier ws? "=" ws? expression ";"
+            | "return" ws expression ";"
+            | "while" "(" condition ")" "{" statement* "}"
+            | "if" "(" condition ")" "{" statement* "}" ("else" "{" statement* "}")?
+condition ::= expression ("<" | "<=" | "==") expression
+expression ::= term (("+" | "-") term)*
+term ::= factor (("*" | "/") factor)*
+factor ::= identifier | [0-9]+ | "-" factor | "(" expression ")"
+ws ::= [ \t\n]+
+)gbnf";
+
+TEST(gbnf, reads_grammars_as_people_write_them) {
+  EXPECT_TRUE(accepts(arithmetic, "(a + 2) * b3 = 7\nx=1\n"));
+  EXPECT_FALSE(accepts(arithmetic, "(a + 2 * b3 = 7\n"));
+  EXPECT_TRUE(accepts(json_text, "{\"a\": [1, -2.5e+3, {\"b\\u00e9\": null}], \"\xc3\xa9\xf0\x9f\x99\x82\": \"\"}"));
+  EXPECT_FALSE(accepts(json_text, "{\"a\": 01}"));
+  EXPECT_FALSE(accepts(json_text, "{\"a\": \"\x80\"}"));
+  EXPECT_FALSE(accepts(json_text, "[1]"));
+  EXPECT_TRUE(accepts(chess, "1. e4 e5\n2. Nf3 Nc6\n3. O-O exd5\n"));
+  EXPECT_FALSE(accepts(chess, "1. e9 e5\n2. Nf3 Nc6\n"));
+  EXPECT_TRUE(accepts(c_like, "int main(int a){while(a<10){a = a+1;}return (a)*-2;}"));
+  EXPECT_FALSE(accepts(c_like, "int main(int a){return a}"));
+}
+
+TEST(gbnf, reads_escapes_ranges_and_characters_beyond_ascii) {
+  EXPECT_TRUE(accepts("root ::= \"\\x41\\u00e9\\U0001F642\\\"\\\\\\n\"", "A\xc3\xa9\xf0\x9f\x99\x82\"\\\n"));
+  const auto m = make("root ::= [\xc3\xa0-\xc3\xbc\xe4\xb8\x80-\xe9\xbf\xbf\\U0001F600-\\U0001F64F]");
+  EXPECT_TRUE(accepts(*m, "\xc3\xa9"));
+  EXPECT_FALSE(accepts(*m, "\xc3\xbd"));
+  EXPECT_TRUE(accepts(*m, "\xe5\x8f\xa3"));
+  EXPECT_TRUE(accepts(*m, "\xf0\x9f\x99\x82"));
+  EXPECT_FALSE(accepts(*m, "\xf0\x9f\x9a\x80"));
+  // Every character by its own: a class takes what it says.
+  for (const char* text : {"[^a\\u07ff-\\ud7ff\\U00010000-\\U0001ffff]", "[\\u0400-\\U00011111]", "."}) {
+    const auto one = make("root ::= " + std::string(text));
+    for (char32_t code = 1; code <= 0x10ffff; code += code < 0x3000 ? 1 : 257) {
+      if (code >= 0xd800 && code <= 0xdfff) continue;
+      const bool wanted = text[0] == '.' ? true
+                          : text[1] == '^'
+                              ? code != 'a' && (code < 0x7ff || code > 0xd7ff) && (code < 0x10000 || code > 0x1ffff)
+                              : code >= 0x400 && code <= 0x11111;
+      std::string bytes;
+      utf8::append(bytes, code);
+      ASSERT_EQ(accepts(*one, bytes), wanted) << text << " " << static_cast<std::uint32_t>(code);
+    }
+    EXPECT_FALSE(accepts(*one, "\xed\xa0\x80")) << "a surrogate";
+    EXPECT_FALSE(accepts(*one, "\xc0\x80"));
+  }
+}
+
+TEST(gbnf, says_what_is_wrong_with_a_grammar_and_where) {
+  EXPECT_THAT(why_not(""), HasSubstr("a rule named 'root'"));
+  EXPECT_THAT(why_not("root ::= a\na ::= b\n"), HasSubstr("line 2: there is no rule 'b'"));
+  EXPECT_THAT(why_not("root ::= \"a\"\nroot ::= \"b\""), HasSubstr("line 2: the rule 'root' is written twice"));
+  EXPECT_THAT(why_not("root ::= root \"a\" | \"b\""), HasSubstr("'root' begins with itself (left recursion)"));
+  EXPECT_THAT(why_not("root ::= \"x\" a\na ::= b? c\nb ::= \"y\"\nc ::= a \"z\" | \"\""),
+              HasSubstr("begins with itself"));
+  EXPECT_THAT(why_not("root ::= \"a\" root"), HasSubstr("'root' has no text"));
+  EXPECT_THAT(why_not("root ::= \"a\" b\nb ::= \"(\" b \")\""), HasSubstr("'b' has no text"));
+  EXPECT_THAT(why_not("root ::= []"), HasSubstr("has no text"));
+  EXPECT_THAT(why_not("root ::= \"a"), HasSubstr("line 1: a text does not end"));
+  EXPECT_THAT(why_not("root ::= [a"), HasSubstr("a class does not end"));
+  EXPECT_THAT(why_not("root ::= [b-a]"), HasSubstr("ends before it begins"));
+  EXPECT_THAT(why_not("root ::= (\"a\""), HasSubstr("expected ')'"));
+  EXPECT_THAT(why_not("root ::= \"a\")"), HasSubstr("expected the end of the rule 'root'"));
+  EXPECT_THAT(why_not("root ::= \"a\"{3,2}"), HasSubstr("m up to n"));
+  EXPECT_THAT(why_not("root ::= \"a\"{5000}"), HasSubstr("up to 1024"));
+  EXPECT_THAT(why_not("root ::= \"\\q\""), HasSubstr("unknown escape"));
+  EXPECT_THAT(why_not("root ::= \"\\ud800\""), HasSubstr("character of Unicode"));
+  EXPECT_THAT(why_not("root ::= <think>"), HasSubstr("tokens"));
+  EXPECT_THAT(why_not("start: \"a\" | b\n"), HasSubstr("not in Lark"));
+  EXPECT_THAT(why_not("root ::= \"a\" = \"b\""), HasSubstr("expected a text, a class"));
+}
+
+TEST(gbnf, no_state_is_a_dead_end_however_deep_or_ambiguous) {
+  std::mt19937 random(5);
+  const char* grammars[] = {arithmetic,
+                            json_text,
+                            chess,
+                            c_like,
+                            "root ::= \"a\" root \"b\" | \"a\" root \"c\" | \"a\" root | \"\"",
+                            "root ::= \"(\" root \")\" | \"[\" root \"]\" root | \"x\"",
+                            "root ::= a a a a a a a a\na ::= \"x\" | \"x\" a \"y\" | \"x\" a a"};
+  for (const char* grammar : grammars) {
+    SCOPED_TRACE(grammar);
+    const auto m = make(grammar);
+    for (int run = 0; run < 30; ++run) {
+      automaton_state s = m->begin();
+      for (int i = 0; i < 400 && !m->is_terminated(s); ++i) {
+        ASSERT_TRUE(m->is_valid(s));
+        std::vector<std::uint8_t> allowed;
+        for (unsigned b = 0; b < 256; ++b) {
+          automaton_state next = s;
+          const auto before = steps_taken;
+          if (m->advance(next, static_cast<std::uint8_t>(b))) allowed.push_back(static_cast<std::uint8_t>(b));
+          ASSERT_LT(steps_taken - before, 2000u);
+        }
+        ASSERT_TRUE(!allowed.empty() || m->is_accepting(s));
+        if (allowed.empty()) break;
+        // What opens comes more often, so that stacks grow.
+        auto byte = allowed[random() % allowed.size()];
+        for (const char opening : {'(', '[', '{', 'a', 'x'}) {
+          if (random() % 3 == 0 && std::find(allowed.begin(), allowed.end(), opening) != allowed.end())
+            byte = static_cast<std::uint8_t>(opening);
+        }
+        ASSERT_TRUE(m->advance(s, byte));
+      }
+    }
+  }
+}
+
+TEST(gbnf, takes_lists_of_many_texts_as_one) {
+  std::string list = "root ::= ", nested = "\nx ::= ";
+  for (int i = 0; i < 1500; ++i) list += (i > 0 ? " | " : "") + std::string("\"item ") + std::to_string(i) + "\" x";
+  for (int i = 0; i < 100; ++i)
+    nested += (i > 0 ? " | \"" : "\"") + std::string(static_cast<std::size_t>(i), 'a') + "\"";
+  const auto m = make(list + nested);
+  ASSERT_NE(m, nullptr);
+  for (const char* text : {"item 0", "item 1499", "item 149aaa", "item 7a"}) EXPECT_TRUE(accepts(*m, text)) << text;
+  EXPECT_TRUE(accepts(*m, "item 7" + std::string(99, 'a')));
+  EXPECT_FALSE(accepts(*m, "item 7" + std::string(100, 'a')));
+  EXPECT_FALSE(accepts(*m, "item 1500"));
+  EXPECT_FALSE(accepts(*m, "item "));
+  EXPECT_TRUE(accepts("root ::= \"\" | \"a\" | \"ab\" | \"a\" [c] | \"ab\" root", "abab"));
+}
+
+TEST(gbnf, bounds_what_is_open_at_the_same_time_but_not_what_follows) {
+  const auto m = make("root ::= \"(\" root \")\" | \"x\"");
+  const std::string most(gbnf_automaton::depth_max, '(');
+  EXPECT_TRUE(accepts(*m, most + "x" + std::string(gbnf_automaton::depth_max, ')')));
+  EXPECT_FALSE(after(*m, most + "("));
+  // Recursion at a rule's end is a loop.
+  EXPECT_TRUE(accepts("root ::= \"a\" root | \"b\"", std::string(10'000, 'a') + "b"));
+  EXPECT_TRUE(accepts("root ::= (\"a\" | b)*\nb ::= \"b\" b | \"c\"", std::string(5000, 'b') + "ca"));
+}
+
+TEST(gbnf, refuses_in_few_steps_what_would_take_too_many) {
+  std::string deep = "root ::= ";
+  for (int i = 0; i < 6; ++i) deep += "(";
+  deep += "\"a\"";
+  for (int i = 0; i < 6; ++i) deep += "){1000}";
+  std::string wide = "root ::= \"a\"";
+  for (int i = 0; i < 100; ++i) wide += "|[" + std::string(1, "bc"[i % 2]) + "] \"" + std::to_string(i) + "\"";
+  std::string chain = "root ::= r0\n";
+  for (int i = 0; i < 1500; ++i) chain += "r" + std::to_string(i) + " ::= r" + std::to_string(i + 1) + " [ab]\n";
+  chain += "r1500 ::= \"a\"";
+  std::string many = "root ::= a*\na ::= ";
+  for (int i = 0; i < 100; ++i) many += (i > 0 ? " " : "") + std::string("(\"x\" | a2)?");
+  many += "\na2 ::= [abc]* [abd]* [abe]* [abf]* [abg]*";
+  for (const auto& text : {deep, wide, chain, many, std::string(30'000, '('), "root ::= " + std::string(30'000, '"'),
+                           "root ::= [" + std::string(30'000, 'a'), std::string(32'000, 'a') + " ::= \"x\""}) {
+    const auto before = steps_taken;
+    const auto made = gbnf_automaton::compile(text);
+    EXPECT_LT(steps_taken - before, gbnf_automaton::compile_steps_max + 50'000) << text.substr(0, 60);
+    EXPECT_TRUE(!made || (*made)->is_valid((*made)->begin()));
+  }
+  EXPECT_THAT(why_not(deep), HasSubstr("repeat less"));
+  EXPECT_THAT(why_not(wide), HasSubstr("alternatives may follow at one place"));
+}
+
+TEST(gbnf, believes_no_state_that_is_not_one) {
+  const auto m = make(json_text);
+  std::mt19937 random(9);
+  const auto good = *after(*m, "{\"a\": [1, {\"b\": \"x");
+  std::size_t valid = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    std::vector<std::uint32_t> cells(good.cells().begin(), good.cells().end());
+    cells[random() % cells.size()] = i % 2 == 0 ? random() : good[random() % good.size()];
+    if (i % 5 == 0) cells.resize(random() % automaton_state::cells_max);
+    automaton_state s(cells);
+    if (!m->is_valid(s)) continue;
+    ++valid;
+    for (int k = 0; k < 20 && m->advance(s, "\"]},x1 "[random() % 7]); ++k) {
+    }
+  }
+  EXPECT_GT(valid, 0u);
+  EXPECT_FALSE(m->is_valid(automaton_state{}));
+}
+
+TEST(gbnf, gives_the_masks_that_trying_every_token_gives) {
+  std::vector<std::pair<std::string, std::shared_ptr<const text::tokenizer>>> all = test::real_tokenizers();
+  all.emplace_back("tiny", test::tiny_tokenizer());
+  const std::pair<const char*, std::string> texts[] = {
+      {json_text, "{\"key\\u00e9 \xc3\xa9\": [12, \"text of \xe5\x8f\xa3 words\"]}"},
+      {arithmetic, "(ab + 12) * c = 7\n"}};
+  for (const auto& [name, tokenizer] : all) {
+    const auto trie = *token_trie::make(tokenizer);
+    for (const auto& [grammar, text] : texts) {
+      const auto m = make(grammar);
+      automaton_state s = m->begin();
+      std::size_t free_places = 0, at = 0;
+      for (const char c : text) {
+        free_places += m->free_text_at(s).table != nullptr ? 1 : 0;
+        if (name == "tiny" || at++ % 5 == 0) {
+          token_mask wanted((tokenizer->size() + 63) / 64);
+          for (token t = 0; t < static_cast<token>(tokenizer->size()); ++t) {
+            automaton_state next = s;
+            const bool taken =
+                tokenizer->is_end_of_generation(t) ? m->is_accepting(s) : trie->accept_token(*m, next, t);
+            if (taken) wanted[static_cast<std::size_t>(t) / 64] |= std::uint64_t{1} << (t % 64);
+          }
+          ASSERT_EQ(trie->next_token_mask(*m, s), wanted) << name << " before '" << c << "' of " << text;
+        }
+        ASSERT_TRUE(m->advance(s, static_cast<std::uint8_t>(c)));
+      }
+      EXPECT_GE(free_places, grammar == json_text ? 5u : 0u) << "the inside of strings is looked up";
+    }
+  }
+}
+
+TEST(gbnf, knows_what_must_follow) {
+  const auto m = make("root ::= \"hello \" (\"world\" | \"there\") \"!\"");
+  EXPECT_EQ(m->known_run(m->begin()), "hello ");
+  EXPECT_EQ(m->known_run(*after(*m, "hel")), "lo ");
+  EXPECT_EQ(m->known_run(*after(*m, "hello ")), "");
+  EXPECT_EQ(m->known_run(*after(*m, "hello w")), "orld");
+  EXPECT_EQ(m->known_run(*after(*m, "hello world")), "!");
+  EXPECT_TRUE(m->is_terminated(*after(*m, "hello world!")));
+}
+
+TEST(gbnf, stands_in_a_schema_as_a_keyword_of_our_own) {
+  const auto m = compile_schema(R"({"redline:grammar": "root ::= \"a\"+"})");
+  ASSERT_TRUE(m) << m.error().describe();
+  EXPECT_TRUE(accepts(**m, "aaa"));
+  EXPECT_FALSE(accepts(**m, ""));
+  EXPECT_FALSE(compile_schema(R"({"redline:grammar": "root ::= \"a\"+", "type": "string"})"));
+  EXPECT_FALSE(compile_schema(R"({"redline:grammar": 5})"));
+}
+
+}  // namespace
+}  // namespace redline::grammar
