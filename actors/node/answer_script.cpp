@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "runtime/base/utf8.hpp"
 #include "runtime/json/strict_json.hpp"
 
 namespace redline::actors {
@@ -14,26 +15,52 @@ namespace {
 /// Of the text that is left, for one token.
 constexpr std::size_t look_ahead_bytes = 256;
 
-/// What a grammar decides without the model is in the answer with the grammar's tokens.
-std::vector<token> tokens_of(std::string_view text, const output_rules* rules, const text::tokenizer& tokenizer) {
+failure forbidden(std::string_view said, std::string_view rest) {
+  constexpr std::size_t shown = 40;
+  const auto quote = [](std::string_view text) { return "'" + utf8::sanitize(text) + "'"; };
+  const std::string where =
+      "at byte " + std::to_string(said.size()) +
+      (said.empty() ? "" : ", after " + quote(said.substr(said.size() - std::min(said.size(), shown))));
+  const std::string what = rest.empty() ? "it ends" : "it goes on with " + quote(rest.substr(0, shown));
+  return {errc::invalid_argument, "The scripted answer is not one that the request's format or tools allow: " + where +
+                                      ", " + what + ". Change what the script says, or the request."};
+}
+
+/// What a grammar decides without the model is in the answer with the grammar's tokens. Fails for an answer that the
+/// grammar forbids.
+result<std::vector<token>> tokens_of(const std::string& said, const output_rules* rules,
+                                     const text::tokenizer& tokenizer) {
   std::vector<token> out;
-  if (rules == nullptr || !rules->tools) {
+  std::string_view text = said;
+  if (rules == nullptr || rules->is_program()) {
     out = tokenizer.encode(text, {.parse_special = true});
     text = {};
+    rules = nullptr;
   }
   auto s = rules != nullptr ? rules->grammar->automaton().begin() : grammar::automaton_state{};
+  const auto takes = [&](token t) {
+    auto after = s;
+    if (!text.starts_with(tokenizer.piece(t, true)) || !rules->grammar->accept_token(after, t)) return false;
+    s = after;
+    return true;
+  };
   while (!text.empty()) {
     auto t = rules->grammar->jump_forward(s);
     if (!t) {
       const auto next = tokenizer.encode(text.substr(0, look_ahead_bytes), {.parse_special = true, .continues = true});
-      if (next.empty()) break;
-      t = next.front();
+      if (!next.empty()) t = next.front();
     }
-    const auto piece = tokenizer.piece(*t, true);
-    if (!text.starts_with(piece) || !rules->grammar->accept_token(s, *t)) break;  // not what the grammar allows
+    bool is_taken = t && takes(*t);
+    if (!is_taken) {
+      // Where the usual token reaches beyond what is allowed, a shorter one may not.
+      t = rules->grammar->trie().longest_token(rules->grammar->automaton(), s, text);
+      is_taken = t && takes(*t);
+    }
+    if (!is_taken) return forbidden(std::string_view(said).substr(0, said.size() - text.size()), text);
     out.push_back(*t);
-    text.remove_prefix(piece.size());
+    text.remove_prefix(tokenizer.piece(*t, true).size());
   }
+  if (rules != nullptr && !rules->grammar->automaton().is_accepting(s)) return forbidden(said, {});
   for (token t = 0; t < static_cast<token>(tokenizer.size()); ++t) {
     if (!tokenizer.is_end_of_generation(t)) continue;
     out.push_back(t);
@@ -67,16 +94,16 @@ result<std::shared_ptr<answer_script>> answer_script::load(const std::string& pa
   return std::shared_ptr<answer_script>(new answer_script(std::move(entries)));
 }
 
-void answer_script::begin(session_id session, std::span<const token> prompt, const output_rules* rules,
-                          const text::tokenizer& tokenizer) {
+result<void> answer_script::begin(session_id session, std::span<const token> prompt, const output_rules* rules,
+                                  const text::tokenizer& tokenizer) {
   const auto text = tokenizer.decode(prompt, {.render_special = true});
-  if (!text) return;
+  if (!text) return {};
   const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const entry& e) {
     return std::all_of(e.when.begin(), e.when.end(),
                        [&](const std::string& part) { return text->find(part) != std::string::npos; });
   });
-  if (found == entries_.end()) return;
-  auto tokens = tokens_of(found->say, rules, tokenizer);
+  if (found == entries_.end()) return {};
+  REDLINE_TRY_ASSIGN(auto tokens, tokens_of(found->say, rules, tokenizer));
   const std::scoped_lock lock(mutex_);
   if (order_.size() >= answers_max) {
     answers_.erase(order_.front());
@@ -84,6 +111,7 @@ void answer_script::begin(session_id session, std::span<const token> prompt, con
   }
   order_.push_back(session.value);
   answers_[session.value] = std::move(tokens);
+  return {};
 }
 
 std::optional<token> answer_script::choose(const row& at) const {

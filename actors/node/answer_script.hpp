@@ -24,9 +24,10 @@ class answer_script final : public model::token_chooser {
   /// the prompt holds all; the model's own where there is none.
   static result<std::shared_ptr<answer_script>> load(const std::string& path);
 
-  /// An answer with this prompt begins, perhaps under a grammar, whose decisions are then part of it.
-  void begin(session_id session, std::span<const token> prompt, const output_rules* rules,
-             const text::tokenizer& tokenizer);
+  /// An answer with this prompt begins, perhaps under a grammar, whose decisions are then part of it. Fails where the
+  /// grammar forbids what the script says.
+  result<void> begin(session_id session, std::span<const token> prompt, const output_rules* rules,
+                     const text::tokenizer& tokenizer);
 
   [[nodiscard]] std::optional<token> choose(const row& at) const override;
 

@@ -36,7 +36,11 @@ outcome<std::shared_ptr<const output_rules>, refusal> answer_factory::rules_for(
                : spec.tools ? make_tool_rules(parts_.token_trie, *spec.tools)
                             : make_copy_rules(parts_.token_trie, spec.copy->files, spec.copy->options);
   if (rules) return std::move(*rules);
-  if (spec.schema) return refusal{refusal::kind::bad_grammar, "response_format.json_schema.schema", rules.error()};
+  if (spec.schema) {
+    const bool is_text = spec.schema->starts_with("{\"redline:grammar\"");
+    return refusal{refusal::kind::bad_grammar, is_text ? "grammar" : "response_format.json_schema.schema",
+                   rules.error()};
+  }
   if (spec.tools) return refusal{refusal::kind::bad_grammar, "tools", rules.error()};
   return refusal{.field = "redline.files", .why = {errc::invalid_argument, rules.error().context}};
 }
@@ -76,7 +80,10 @@ outcome<token_log, refusal> answer_factory::make(const answer_spec& spec, std::v
   g.numerics = spec.numerics;
   g.indent_min = spec.indent_min;
   g.predict_us_max = spec.predict_us_max;
-  if (parts_.on_answer) parts_.on_answer(g.session, g.prompt, rules.get());
+  if (parts_.on_answer) {
+    if (const auto known = parts_.on_answer(g.session, g.prompt, rules.get()); !known)
+      return refusal{.field = prompt_field, .why = known.error()};
+  }
   g.rules = std::move(rules);
   g.logprobs = spec.logprobs;
   g.prompt_logprobs = spec.prompt_logprobs;

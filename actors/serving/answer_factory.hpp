@@ -26,7 +26,8 @@ class answer_factory {
     /// Whom a session works with that drafts by this method and reports to this client.
     std::function<result<session_partners>(draft::method, actor::address client)> partners_for;
     /// Told of each answer with its prompt, in tests and measurements that know it beforehand; may be empty.
-    std::function<void(session_id, std::span<const token> prompt, const output_rules* rules)> on_answer = {};
+    /// A failure refuses the request.
+    std::function<result<void>(session_id, std::span<const token> prompt, const output_rules* rules)> on_answer = {};
   };
 
   explicit answer_factory(parts from);

@@ -57,7 +57,7 @@ result<std::shared_ptr<gateway_services>> make_services(const serve_flags& f, co
         .partners_for = [&e](draft::method how, actor::address client) { return e.partners_for(how, client); }};
     if (script) {
       parts.on_answer = [script, &e](session_id session, std::span<const token> prompt, const output_rules* rules) {
-        script->begin(session, prompt, rules, *e.tokenizer());
+        return script->begin(session, prompt, rules, *e.tokenizer());
       };
     }
     model->answers = std::make_shared<answer_factory>(std::move(parts));
