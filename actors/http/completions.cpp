@@ -506,6 +506,27 @@ std::optional<api::api_error> completions::open_sessions(request_state& r, ready
   return std::nullopt;
 }
 
+std::vector<api::slot_report> completions::list_running(tenant_id tenant) const {
+  std::vector<api::slot_report> out;
+  for (const auto& [session, place] : answers_) {
+    if (out.size() == api::slots_shown_max) break;
+    const auto at = requests_.find(place.first);
+    if (at == requests_.end()) continue;
+    api::slot_report one{.task = place.first, .details = {}};
+    if (at->second.who.tenant == tenant) {
+      const auto& asked = at->second.asked;
+      const auto& c = at->second.choices[place.second];
+      one.details = {.tokens_count = c.tokens_count,
+                     .tokens_max = asked.tokens_max,
+                     .temperature = asked.sampling.temperature,
+                     .stream = asked.stream};
+    }
+    out.push_back(one);
+  }
+  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.task < b.task; });
+  return out;
+}
+
 std::optional<answer_spec> completions::expect(const caller& who, expected request,
                                                actor::actor_ref<edit_session> starter) {
   if (const auto why = room_for(1, who.tenant)) {

@@ -12,6 +12,7 @@
 #include "actors/http/gateway_services.hpp"
 #include "actors/http/http_replies.hpp"
 #include "actors/http/openai/answer_writer.hpp"
+#include "actors/http/openai/native_shape.hpp"
 #include "actors/http/openai/request.hpp"
 #include "actors/http/openai/response.hpp"
 #include "actors/http/readiness.hpp"
@@ -78,6 +79,8 @@ class completions {
 
   [[nodiscard]] bool idle() const { return requests_.empty(); }
   [[nodiscard]] std::size_t answers_count() const { return answers_.size(); }
+  /// Answers in progress, as many as are shown, the tenant's with what they have come to.
+  [[nodiscard]] std::vector<api::slot_report> list_running(tenant_id tenant) const;
 
  private:
   /// What each prompt's answers read, with the turns that may leave their window.

@@ -86,6 +86,7 @@ const gateway::route gateway::routes[] = {
     {"POST", "/infill", route::access::with_key,
      [](gateway& g, const route_context& r) { g.completions_.serve(r, api::parse_infill_request); }},
     {"GET", "/props", route::access::with_key, [](gateway& g, const route_context& r) { g.serve_props(r); }},
+    {"GET", "/slots", route::access::with_key, [](gateway& g, const route_context& r) { g.serve_slots(r); }},
     {"POST", "/embeddings", route::access::with_key,
      [](gateway& g, const route_context& r) {
        g.replies_.refuse(r.who, api::not_supported("This server makes no embeddings: its models write text."));
@@ -98,6 +99,8 @@ const gateway::route gateway::routes[] = {
      [](gateway& g, const route_context& r) { g.serve_template(r); }},
     {"POST", "/code/apply", route::access::with_key,
      [](gateway& g, const route_context& r) { g.completions_.serve(r, apply::parse_apply); }},
+    {"POST", "/apply/completions", route::access::with_key,
+     [](gateway& g, const route_context& r) { g.completions_.serve(r, apply::parse_apply_completion); }},
     {"POST", "/edit/completions", route::access::with_key,
      [](gateway& g, const route_context& r) { g.completions_.serve(r, apply::parse_edit_completion); }},
     {"POST", "/responses", route::access::with_key,
@@ -330,6 +333,15 @@ void gateway::serve_props(const route_context& r) {
                                     .bos = text_of(vocab.bos()),
                                     .eos = text_of(vocab.eos()),
                                     .build = "redline-" + version()}));
+}
+
+/// Nothing of what anybody asks or is told.
+void gateway::serve_slots(const route_context& r) {
+  const auto model = services_->find_model("");
+  if (!model) return replies_.refuse(r.who, model.error());
+  replies_.respond(r.who, 200,
+                   api::slots_body(completions_.list_running(r.who.tenant), services_->sessions_max,
+                                   (*model)->answers->context_max()));
 }
 
 void gateway::serve_model(const route_context& r) {

@@ -78,6 +78,7 @@ class gateway final : public actor::actor_of<gateway> {
   void serve_models(const route_context& r);
   void serve_model(const route_context& r);
   void serve_props(const route_context& r);
+  void serve_slots(const route_context& r);
   void serve_ollama_model(const route_context& r);
   void serve_tokenize(const route_context& r);
   void serve_detokenize(const route_context& r);

@@ -67,6 +67,46 @@ describe("llama.vim and llama.vscode", () => {
         assert.equal(parts.at(-1).stop_type, whole.stop_type);
     });
 
+    test("hold an answer to a grammar", async () => {
+        const grammar = `root ::= "[" item ("," item)* "]"\nitem ::= [a-z]{1,8} | "(" root ")"`;
+        const wanted = /^\[[a-z()[\],]*\]$/;
+        const native = await ask("/completion", {prompt: head, n_predict: 60, grammar, temperature: 0, seed: 3});
+        const stopped = native.stop_type === "eos";
+        assert.match(stopped ? native.content : `${native.content}]`, wanted);
+        for (const more of [{guided_grammar: grammar}, {structured_outputs: {grammar}}]) {
+            const {text, finish_reason} = (await ask("/v1/completions",
+                {model: "demo", prompt: head, max_tokens: 60, temperature: 0, ...more})).choices[0];
+            assert.equal(text, native.content);
+            assert.equal(finish_reason, stopped ? "stop" : "length");
+        }
+        // Drafts change nothing.
+        const plain = await ask("/v1/completions", {model: "demo", prompt: head, max_tokens: 60, temperature: 0, grammar,
+                                                    redline: {speculation: {method: "regular"}}});
+        assert.equal(plain.choices[0].text, native.content);
+        const wrong = await fetch(`${server.url}/v1/completions`, {method: "POST", headers: {"content-type": "application/json"},
+            body: JSON.stringify({model: "demo", prompt: head, grammar: `root ::= root "a" | "b"`})});
+        assert.equal(wrong.status, 400);
+        const {error} = await wrong.json();
+        assert.equal(error.param, "grammar");
+        assert.match(error.message, /'root' begins with itself/);
+    });
+
+    test("see which answers are in progress", async () => {
+        const slots = async () => await (await fetch(`${server.url}/slots`)).json();
+        assert.ok((await slots()).every((slot, i) => slot.id === i && slot.is_processing === false && slot.n_ctx >= 4096));
+        const stream = await fetch(`${server.url}/v1/completions`, {method: "POST", headers: {"content-type": "application/json"},
+            body: JSON.stringify({model: "demo", prompt: head, max_tokens: 2000, ignore_eos: true, stream: true})});
+        const reader = stream.body.getReader();
+        await reader.read();
+        const [busy, ...rest] = await slots();
+        await reader.cancel();
+        assert.equal(busy.is_processing, true);
+        assert.equal(typeof busy.id_task, "number");
+        assert.equal(busy.params.n_predict, 2000);
+        assert.equal(busy.next_token[0].n_decoded + busy.next_token[0].n_remain, 2000);
+        assert.ok(rest.every((slot) => !slot.is_processing) && !JSON.stringify(busy).includes("load"));
+    });
+
     test("read the server's properties and its models", async () => {
         const props = await (await fetch(`${server.url}/props`)).json();
         assert.ok(props.default_generation_settings.n_ctx >= 4096 && props.total_slots > 0);

@@ -9,7 +9,8 @@ using api::json;
 
 class merged_writer final : public api::answer_writer {
  public:
-  explicit merged_writer(actors::edit_task task) : task_(std::move(task)) {}
+  merged_writer(actors::edit_task task, merged_shape::form how, api::response_head head)
+      : task_(std::move(task)), how_(how), head_(std::move(head)) {}
 
   // Requests for a stream are refused.
   std::string first(std::uint32_t /*index*/, std::span<const token> /*prompt*/) override { return {}; }
@@ -29,6 +30,11 @@ class merged_writer final : public api::answer_writer {
   }
   [[nodiscard]] std::string whole(std::span<const api::choice> choices, const api::usage_report& usage) const override {
     const auto file = actors::file_of_answer(task_, choices.front().text);
+    if (how_ == merged_shape::form::chat) {
+      api::choice merged = choices.front();
+      merged.text = file ? *file : std::string();
+      return api::completion_body(head_, {&merged, 1}, usage);
+    }
     json object;
     object["mergedCode"] = file ? json(*file) : json(nullptr);
     object["usage"]["prompt_tokens"] = usage.prompt_tokens;
@@ -39,12 +45,14 @@ class merged_writer final : public api::answer_writer {
 
  private:
   const actors::edit_task task_;
+  const merged_shape::form how_;
+  const api::response_head head_;
 };
 
 }  // namespace
 
-std::unique_ptr<api::answer_writer> merged_shape::make_writer(const api::response_head& /*head*/) const {
-  return std::make_unique<merged_writer>(task_);
+std::unique_ptr<api::answer_writer> merged_shape::make_writer(const api::response_head& head) const {
+  return std::make_unique<merged_writer>(task_, how_, head);
 }
 
 }  // namespace redline::apply

@@ -71,6 +71,31 @@ json native_answer(const response_head& head, const choice& one) {
   return object;
 }
 
+std::string slots_body(std::span<const slot_report> running, std::size_t places, std::uint32_t context_tokens_max) {
+  const std::size_t free_count = places - std::min(places, running.size());
+  json list = json::array();
+  for (std::size_t i = 0; i < running.size() + std::min(free_count, idle_slots_shown_max); ++i) {
+    json slot;
+    slot["id"] = i;
+    slot["n_ctx"] = context_tokens_max;
+    slot["speculative"] = true;
+    slot["is_processing"] = i < running.size();
+    if (i < running.size()) slot["id_task"] = running[i].task;
+    if (i < running.size() && running[i].details) {
+      const auto& d = *running[i].details;
+      const std::int64_t most = d.tokens_max ? std::int64_t{*d.tokens_max} : -1;
+      slot["params"] = json{{"n_predict", most}, {"temperature", d.temperature}, {"stream", d.stream}};
+      json next;
+      next["has_next_token"] = true;
+      next["n_decoded"] = d.tokens_count;
+      next["n_remain"] = most < 0 ? -1 : std::max<std::int64_t>(0, most - d.tokens_count);
+      slot["next_token"] = json::array({std::move(next)});
+    }
+    list.push_back(std::move(slot));
+  }
+  return dump_json(list);
+}
+
 json pick_fields(json answer, std::span<const std::string> paths) {
   if (paths.empty()) return answer;
   json picked = json::object();

@@ -19,4 +19,21 @@ json native_answer(const response_head& head, const choice& one);
 /// Of the answer, what these paths name ("timings/prompt_ms"), under the paths as they are; all when there are none.
 json pick_fields(json answer, std::span<const std::string> paths);
 
+/// An answer in progress, as llama.cpp shows its slots.
+struct slot_report {
+  struct detail {
+    std::uint32_t tokens_count = 0;  // so far
+    std::optional<std::uint32_t> tokens_max{};
+    float temperature = 0;
+    bool stream = false;
+  };
+  std::uint64_t task = 0;
+  std::optional<detail> details;  // of the caller's own
+};
+inline constexpr std::size_t slots_shown_max = 256;
+inline constexpr std::size_t idle_slots_shown_max = 16;
+
+/// An array with those, and free places after them, of which some are shown.
+std::string slots_body(std::span<const slot_report> running, std::size_t places, std::uint32_t context_tokens_max);
+
 }  // namespace redline::api

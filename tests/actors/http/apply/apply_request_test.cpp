@@ -48,5 +48,45 @@ TEST(apply_request, says_what_is_wrong) {
   EXPECT_FALSE(parse_apply("["));
 }
 
+// What Inception's clients send.
+const std::string tagged =
+    "<|original_code|>\na = 1\nb = 2\n<|/original_code|>\n\n<|update_snippet|>\n# ... existing code ...\nb = 3\n"
+    "<|/update_snippet|>";
+std::string tagged_body(const std::string& content, json more = json::object()) {
+  more["messages"] = json::array({json{{"role", "user"}, {"content", content}}});
+  return dump_json(more);
+}
+
+TEST(apply_completion, asks_for_the_whole_file_and_predicts_the_old_one) {
+  const auto request = parse_apply_completion(tagged_body(tagged, {{"model", "mercury-edit"}, {"max_tokens", 50}}));
+  ASSERT_TRUE(request) << request.error().message;
+  ASSERT_EQ(request->messages.size(), 1u);
+  const auto& asked = request->messages[0]["content"].get_ref<const std::string&>();
+  EXPECT_NE(asked.find("a = 1\nb = 2"), std::string::npos);
+  EXPECT_NE(asked.find("# ... existing code ...\nb = 3"), std::string::npos);
+  EXPECT_EQ(asked.find("<|"), std::string::npos);
+  EXPECT_NE(request->prediction.value_or("").find("a = 1\nb = 2"), std::string::npos);
+  EXPECT_EQ(request->model, "mercury-edit");
+  EXPECT_EQ(request->tokens_max, 50u);
+  EXPECT_EQ(request->sampling.temperature, 0);
+  EXPECT_NE(request->shape, nullptr);
+}
+
+TEST(apply_completion, says_what_is_wrong) {
+  const auto refused_at = [](const std::string& body) {
+    const auto parsed = parse_apply_completion(body);
+    return parsed ? std::string("nothing") : parsed.error().param;
+  };
+  EXPECT_EQ(refused_at("{}"), "messages");
+  EXPECT_EQ(refused_at(R"({"messages": [7]})"), "messages");
+  EXPECT_EQ(refused_at(R"({"messages": [{"role": "system", "content": "x"}]})"), "messages");
+  EXPECT_EQ(refused_at(tagged_body("<|original_code|>\na\n<|/original_code|>")), "messages[0].content");
+  EXPECT_EQ(refused_at(tagged_body("<|original_code|>\na\n<|update_snippet|>b<|/update_snippet|>")),
+            "messages[0].content");
+  EXPECT_EQ(refused_at(tagged_body(tagged, {{"stream", true}})), "stream");
+  EXPECT_EQ(refused_at(tagged_body(tagged, {{"temperature", 9}})), "temperature");
+  EXPECT_FALSE(parse_apply_completion("["));
+}
+
 }  // namespace
 }  // namespace redline::apply

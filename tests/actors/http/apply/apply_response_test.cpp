@@ -26,6 +26,17 @@ TEST(apply_response, is_the_file_without_its_fence) {
   EXPECT_EQ(json::parse(writer_for("a = 1")->whole(choices, usage))["mergedCode"], "a = 3") << "as the old one ended";
 }
 
+TEST(apply_response, is_a_chats_answer_in_inceptions_form) {
+  const std::vector<api::choice> choices{{.text = "```\na = 3\n```"}};
+  const auto writer = merged_shape({.path = "", .before = "a = 1", .instruction = ""}, merged_shape::form::chat)
+                          .make_writer({.from = api::endpoint::chat, .id = "chatcmpl-1", .model = "m"});
+  EXPECT_EQ(writer->refusal(choices), std::nullopt);
+  const auto body = json::parse(writer->whole(choices, usage));
+  EXPECT_EQ(body["object"], "chat.completion");
+  EXPECT_EQ(body["choices"][0]["message"]["content"], "a = 3");
+  EXPECT_EQ(body["usage"]["completion_tokens"], 3);
+}
+
 TEST(apply_response, is_no_file_that_was_cut_short) {
   for (const auto* text : {"```python\na = 3\n", "a = 3", "", "```\na\n```\nThat is it."}) {
     const std::vector<api::choice> choices{{.text = text}};

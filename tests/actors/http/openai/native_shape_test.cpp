@@ -86,5 +86,24 @@ TEST(pick_fields, takes_whole_objects_too) {
   EXPECT_EQ(dump_json(pick_fields(object, paths)), R"({"a":{"b":1},"a/b":1})");
 }
 
+TEST(native_slots, show_answers_and_free_places_and_of_others_only_that_there_are_some) {
+  const slot_report all[] = {{.task = 7, .details = {}},
+                             {.task = 9, .details = slot_report::detail{.tokens_count = 3, .tokens_max = 10}},
+                             {.task = 12, .details = slot_report::detail{.tokens_count = 3}}};
+  const auto slots = json::parse(slots_body(all, 1000, 4096));
+  ASSERT_EQ(slots.size(), 3 + idle_slots_shown_max);
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    EXPECT_EQ(slots[i]["id"], i);
+    EXPECT_EQ(slots[i]["is_processing"], i < 3);
+    EXPECT_EQ(slots[i]["n_ctx"], 4096);
+  }
+  EXPECT_FALSE(slots[0].contains("params"));
+  EXPECT_FALSE(slots[0].contains("next_token"));
+  EXPECT_EQ(slots[1]["next_token"][0]["n_remain"], 7);
+  EXPECT_EQ(slots[2]["next_token"][0]["n_remain"], -1);
+  EXPECT_EQ(json::parse(slots_body(all, 3, 4096)).size(), 3u);
+  EXPECT_EQ(json::parse(slots_body(all, 2, 4096)).size(), 3u);
+}
+
 }  // namespace
 }  // namespace redline::api
