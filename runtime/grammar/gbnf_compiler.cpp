@@ -692,7 +692,7 @@ class gbnf_compiler {
       }
     }
     if (all[root_].need <= gbnf_automaton::depth_max) return;
-    for (const auto r : order_) {  // the innermost first
+    for (auto r = static_cast<std::uint32_t>(rules_.size()); r-- > 0;) {  // those that others need mostly stand last
       if (all[r].need < unending) continue;
       return refuse("the rule '" + rules_[r].name.substr(0, 64) +
                     "' has no text: it never ends, or has an empty class");
