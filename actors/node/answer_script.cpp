@@ -44,7 +44,8 @@ result<std::vector<token>> tokens_of(const std::string& said, const output_rules
     s = after;
     return true;
   };
-  while (!text.empty()) {
+  // What comes after the end of an answer is not said, such as a second call where one is allowed.
+  while (!text.empty() && !rules->grammar->automaton().is_terminated(s)) {
     auto t = rules->grammar->jump_forward(s);
     if (!t) {
       const auto next = tokenizer.encode(text.substr(0, look_ahead_bytes), {.parse_special = true, .continues = true});

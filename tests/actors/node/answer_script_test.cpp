@@ -54,6 +54,7 @@ TEST_F(answer_script_test, says_where_the_grammar_of_a_request_forbids_it) {
   EXPECT_THAT(wrong, HasSubstr("at byte 6, after '{\"a\": ', it goes on with 'true}'"));
   EXPECT_THAT(why_not(R"("[1]")", schema), HasSubstr("at byte 0, it goes on with '[1]'"));
   EXPECT_THAT(why_not(R"("{\"a\": 1")", schema), HasSubstr("at byte 7, after '{\"a\": 1', it ends"));
+  EXPECT_EQ(why_not(R"("{\"a\": 12} and more")", schema), "") << "the answer has ended";
   EXPECT_THAT(why_not(R"("ac")", R"({"redline:grammar": "root ::= \"a\" [bd]"})"), HasSubstr("it goes on with 'c'"));
 }
 
