@@ -54,7 +54,8 @@ struct attention_tile {
 
 /// Attention of `rows` consecutive rows of one run, for the query heads that share one KV head.
 /// q: [rows][group][head_dim], not rotated; row r begins at q + r * q_stride. out likewise.
-/// Row r sees the tokens [0, visible + r) of the table; tiles cover at least those, in token order.
+/// Row r sees the tokens [0, visible + r) of the table, or the last `window` of them; tiles cover at least those, in
+/// token order.
 /// angles: [offset_count][rows] rotations of the query, one set per distinct offset in the tiles; sets lie
 /// angles_stride apart.
 /// records: with them only the KV splits [split_begin, split_end) are computed, and their sums saved for
@@ -69,7 +70,10 @@ struct attention_args {
   std::size_t head_dim = 0;
   std::size_t rotary_dim = 0;
   rope_pairs pairs = rope_pairs::half_split;
-  float scale = 1;  // of the scores, before the exponential
+  float scale = 1;               // of the scores, before the exponential
+  float soft_cap = 0;            // a scaled score s becomes soft_cap * tanh(s / soft_cap); 0: it stays
+  std::size_t window = 0;        // tokens that a row sees, its own the last, by their index in the table; 0: all
+  const float* sinks = nullptr;  // [group]: of each head a score that takes its part of the softmax and has no value
   std::size_t visible = 0;
   const attention_tile* tiles = nullptr;
   std::size_t tile_count = 0;
@@ -82,6 +86,11 @@ struct attention_args {
   std::size_t split_begin = 0;
   std::size_t split_end = std::numeric_limits<std::size_t>::max();
 };
+
+/// The first token that a row sees which sees no token from `visible` on.
+[[nodiscard]] constexpr std::size_t window_begin(std::size_t visible, std::size_t window) {
+  return window == 0 || visible <= window ? 0 : visible - window;
+}
 
 /// Tokens of one KV split (Flash-Decoding): a multiple of attention_block_tokens.
 inline constexpr std::size_t kv_split_tokens = 512;
@@ -151,6 +160,10 @@ struct kernel_table {
   void (*silu_multiply)(float* gate, const float* up, std::size_t n);
   /// gate[i] = gelu(gate[i]) * up[i], gelu by its tanh form; without `up` (nullptr) gelu alone.
   void (*gelu_multiply)(float* gate, const float* up, std::size_t n);
+  /// gate[i] = g / (1 + e^(-1.702 g)) * (u + 1) with g = min(gate[i], 7) and u = up[i] within [-7, 7] (gpt-oss).
+  void (*clamped_swiglu)(float* gate, const float* up, std::size_t n);
+  /// x[i] = cap * tanh(x[i] / cap).
+  void (*soft_cap)(float* x, float cap, std::size_t n);
   /// Rotates the leading rotary_dim dimensions and copies the rest. x, out: [head_dim], may be the same.
   void (*rotate)(rope_pairs pairs, const float* x, rope_angles angles, std::size_t rotary_dim, std::size_t head_dim,
                  float* out);

@@ -47,6 +47,8 @@ constexpr kernel_table make_table(std::string_view name) {
           .softmax = softmax,
           .silu_multiply = silu_multiply,
           .gelu_multiply = gelu_multiply,
+          .clamped_swiglu = clamped_swiglu,
+          .soft_cap = soft_cap,
           .rotate = rotate,
           .store_kv = store_kv,
           .rotate_keys = rotate_keys,

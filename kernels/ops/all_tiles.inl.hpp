@@ -3,6 +3,8 @@
 
 #include "kernels/ops/chunks.inl.hpp"
 
+#include "kernels/ops/lane_functions.inl.hpp"
+
 #include "kernels/ops/formats.inl.hpp"
 
 #include "kernels/ops/gemm_tiles.inl.hpp"

@@ -178,26 +178,30 @@ void add_stored_values(const float_attention& w, const block_part* parts, std::s
 /// The tokens [first, first + count) of the table, whose tiles begin at `tile`; moves `tile` on.
 void attend_block(const float_attention& w, std::size_t first, std::size_t count, std::size_t& tile) {
   const attention_args& a = w.a;
+  const auto seen_by = [&](std::size_t row) { return seen_in_block(a, row, first, count); };
   block_part parts[attention_block_tokens];
-  const std::size_t parts_count = parts_of_block(a, first, count, tile, parts);
+  const std::size_t parts_count = parts_of_block(a, first, seen_by(0).from, count, tile, parts);
   score_parts(w, parts, parts_count);
   prefetch_tokens(a, tile, attention_block_tokens);
   for (std::size_t v = 0; v < w.vectors; ++v) {
-    const std::size_t n = std::min(count, seen_in_block(a.visible + v / a.group, first));
-    if (n > 0) weigh_scores(w, v, n, first % kv_split_tokens == 0);
+    const seen_tokens seen = seen_by(v / a.group);
+    if (seen.from < seen.to) weigh_scores(w, v, seen);
   }
   if (w.few && a.rows == 1) return add_stored_values(w, parts, parts_count);
   for (std::size_t i = 0; i < parts_count; ++i) {
     widen_whole(a.kv.type, value_row(a.kv, parts[i].slot, a.head_dim), parts[i].count * w.width,
                 w.values + parts[i].token * w.width);
   }
-  // What all rows see, together; then each row its own last tokens. Giving the others a weight of zero there instead
-  // could turn a -0 into +0.
-  const std::size_t common = std::min(count, seen_in_block(a.visible, first));
-  add_values(w, 0, common, 0, w.vectors);
-  for (std::size_t row = 1; row < a.rows; ++row) {
-    add_values(w, common, std::min(count, seen_in_block(a.visible + row, first)), row * a.group, a.group);
-  }
+  // Each row its own first tokens; what all rows see, together; then each row its own last tokens. Giving the others a
+  // weight of zero there instead could turn a -0 into +0.
+  const auto add_own = [&](std::size_t row, std::size_t from, std::size_t to) {
+    const seen_tokens seen = seen_by(row);
+    add_values(w, std::max(from, seen.from), std::min(to, seen.to), row * a.group, a.group);
+  };
+  const std::size_t from = seen_by(a.rows - 1).from, to = std::max(from, seen_by(0).to);
+  for (std::size_t row = 0; from > 0 && row < a.rows; ++row) add_own(row, 0, from);
+  add_values(w, from, seen_by(0).to, 0, w.vectors);
+  for (std::size_t row = 0; row < a.rows; ++row) add_own(row, to, count);
 }
 
 void attention_by_floats(const attention_args& a) {

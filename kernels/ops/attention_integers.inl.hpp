@@ -183,10 +183,16 @@ inline void for_vector_blocks(std::size_t first, std::size_t end, Body body) {
   }
 }
 
-/// scores[v][token] for the vectors from `first_vector` on.
-void score_integers(const integer_attention& w, const block_part* parts, std::size_t count, std::size_t first_vector) {
+/// Some query vectors: [first, end).
+struct vector_range {
+  std::size_t first;
+  std::size_t end;
+};
+
+/// scores[v][token] for some vectors.
+void score_integers(const integer_attention& w, const block_part* parts, std::size_t count, vector_range vectors) {
   const attention_args& a = w.a;
-  const std::size_t widest = widest_integers(w.vectors - first_vector);
+  const std::size_t widest = widest_integers(vectors.end - vectors.first);
   for (std::size_t i = 0; i < count;) {
     const block_part& first = parts[i];
     std::size_t whole = 0;
@@ -198,7 +204,7 @@ void score_integers(const integer_attention& w, const block_part* parts, std::si
     const auto log2_together = static_cast<std::size_t>(std::countr_zero(together));
     const std::byte* at[4];
     for (std::size_t p = 0; p < together; ++p) at[p] = key_tile(a.kv, parts[i + p].slot, a.head_dim);
-    for_vector_blocks(first_vector, w.vectors, [&](std::size_t v, std::size_t height) {
+    for_vector_blocks(vectors.first, vectors.end, [&](std::size_t v, std::size_t height) {
       const std::size_t query = first.offset_index * w.vectors + v;
       key_product t{.tiles = at,
                     .quads = w.quads,
@@ -251,15 +257,17 @@ inline void find_values(const attention_args& a, const block_part* parts, std::s
 /// Of one query vector, for a block with `quads` quads of tokens; a store of 16 may reach beyond the last.
 constexpr std::size_t weights_stride(std::size_t quads) { return quads * 4 + 32; }
 
-/// Turns vector v's weights of the block's first n tokens into steps, those of the other tokens into zeros.
-void quantise_weights(const integer_attention& w, std::size_t v, std::size_t n, const block_part* parts,
-                      std::size_t parts_count, const block_values& b) {
+/// Turns vector v's weights of the tokens that it sees of the block into steps, those of the other tokens into zeros.
+void quantise_weights(const integer_attention& w, std::size_t v, const seen_tokens& seen_of_block,
+                      const block_part* parts, std::size_t parts_count, const block_values& b) {
   float* weights = w.scores + v * attention_score_stride;
+  const std::size_t from = seen_of_block.from, n = seen_of_block.to;
+  std::fill(weights + parts[0].token, weights + from, 0.0F);
   f32x16 top = zero();
   f32x16 bad = zero();
-  for_chunks(n, [&](std::size_t i, std::size_t lanes) {
-    const f32x16 x = mul(load_some(weights + i, lanes), load_some(b.scales + i, lanes));
-    store_some(weights + i, x, lanes);
+  for_chunks(n - from, [&](std::size_t i, std::size_t lanes) {
+    const f32x16 x = mul(load_some(weights + from + i, lanes), load_some(b.scales + from + i, lanes));
+    store_some(weights + from + i, x, lanes);
     top = max(top, x);
     bad = fma(x, zero(), bad);
   });
@@ -279,8 +287,8 @@ void quantise_weights(const integer_attention& w, std::size_t v, std::size_t n, 
   }
 }
 
-void add_integer_values(const integer_attention& w, const block_values& b, std::size_t first_vector) {
-  for_vector_blocks(first_vector, w.vectors, [&](std::size_t v, std::size_t height) {
+void add_integer_values(const integer_attention& w, const block_values& b, vector_range vectors) {
+  for_vector_blocks(vectors.first, vectors.end, [&](std::size_t v, std::size_t height) {
     const std::size_t widest = widest_integers(height);
     for (std::size_t d = 0; d < w.width;) {
       const std::size_t chunks = std::bit_floor(std::min(widest, (w.width - d) / 16));
@@ -302,20 +310,24 @@ void add_integer_values(const integer_attention& w, const block_values& b, std::
 /// The tokens [first, first + count) of the table, whose tiles begin at `tile`; moves `tile` on.
 void attend_integers(const integer_attention& w, std::size_t first, std::size_t count, std::size_t& tile) {
   const attention_args& a = w.a;
+  const auto seen_by = [&](std::size_t row) { return seen_in_block(a, row, first, count); };
   block_part parts[attention_block_tokens];
-  const std::size_t parts_count = parts_of_block(a, first, count, tile, parts);
-  // The rows before see no token of the block.
-  const std::size_t first_vector = first < a.visible ? 0 : (first - a.visible + 1) * a.group;
-  score_integers(w, parts, parts_count, first_vector);
+  const std::size_t parts_count = parts_of_block(a, first, seen_by(0).from, count, tile, parts);
+  // The rows before see no token of the block, and those after whose window begins after it.
+  const std::size_t first_row = first < a.visible ? 0 : first - a.visible + 1;
+  std::size_t end_row = a.rows;
+  while (seen_by(end_row - 1).from == count) --end_row;
+  const vector_range vectors{first_row * a.group, end_row * a.group};
+  score_integers(w, parts, parts_count, vectors);
   prefetch_tokens(a, tile, attention_block_tokens);
   block_values values;
   find_values(a, parts, parts_count, values);
-  for (std::size_t v = first_vector; v < w.vectors; ++v) {
-    const std::size_t n = std::min(count, seen_in_block(a.visible + v / a.group, first));
-    weigh_scores(w, v, n, first % kv_split_tokens == 0);
-    quantise_weights(w, v, n, parts, parts_count, values);
+  for (std::size_t v = vectors.first; v < vectors.end; ++v) {
+    const seen_tokens seen = seen_by(v / a.group);
+    weigh_scores(w, v, seen);
+    quantise_weights(w, v, seen, parts, parts_count, values);
   }
-  add_integer_values(w, values, first_vector);
+  add_integer_values(w, values, vectors);
 }
 
 void attention_by_integers(const attention_args& a) {

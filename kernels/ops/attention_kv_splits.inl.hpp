@@ -1,6 +1,7 @@
 // Split-KV attention (Flash-Decoding): the context is cut into splits of kv_split_tokens, each split has sums of its
 // own, and these are joined in order, always. So the splits of one row can be computed on several cores, and the row's
-// bits do not depend on which.
+// bits do not depend on which. Splits and blocks are cut at fixed indices of the table, also where a row sees only a
+// window of it; a split that ends before a row's window is no part of the row's sums.
 
 /// Sums over the tokens of one split, or of several joined, by query vector.
 struct split_sums {
@@ -36,6 +37,21 @@ inline void join_split(const split_sums& into, std::size_t v, float top, const f
   for (std::size_t d = 0; d < into.width; d += 16) join(into.sums + v * into.width + d, sums + d);
 }
 
+/// Of a score in the exponent: scores that are capped have been scaled before.
+inline float weight_scale(const attention_args& a) { return a.soft_cap > 0 ? 1 : a.scale; }
+
+/// What a query vector's sums are multiplied with: one over its weights. A sink's weight is one of them, as if it were
+/// a last split of one token whose value is zero.
+template<class Shrink>
+inline f32x16 output_scale(const attention_args& a, std::size_t v, const split_sums& s, std::size_t at, Shrink shrink) {
+  const float total = sum(load(s.totals + at * 16));
+  if (a.sinks == nullptr) return broadcast(1.0F / total);
+  const float sink = a.sinks[v % a.group] / weight_scale(a);
+  const float highest = std::max(s.tops[at], sink);
+  const f32x16 ours = shrink(s.tops[at] - highest);
+  return div(ours, add(mul(broadcast(total), ours), shrink(sink - highest)));
+}
+
 /// Computes splits with attend(first, end), which leaves their sums in `one`, and either saves them or joins them.
 /// Returns the sums of all tokens, nullptr when they were saved.
 template<class Attend, class Shrink>
@@ -43,17 +59,19 @@ inline const split_sums* attend_splits(const attention_args& a, const split_sums
                                        Attend attend, Shrink shrink) {
   const std::size_t vectors = a.rows * a.group;
   const std::size_t tokens = a.visible + a.rows - 1;
-  for (std::size_t split = a.split_begin; split < a.split_end; ++split) {
+  const std::size_t begin = std::max(a.split_begin, first_seen(a, 0) / kv_split_tokens);
+  for (std::size_t split = begin; split < a.split_end; ++split) {
     const std::size_t first = split * kv_split_tokens;
     if (first >= tokens) break;
     const std::size_t end = std::min(tokens, first + kv_split_tokens);
     attend(first, end);
-    if (a.records == nullptr && split == 0 && end == tokens) return &one;
+    if (a.records == nullptr && split == begin && end == tokens) return &one;
     for (std::size_t v = 0; v < vectors; ++v) {
-      if (a.visible + v / a.group <= first) continue;  // its row sees nothing there
+      const std::size_t row = v / a.group;
+      if (a.visible + row <= first || first_seen(a, row) >= end) continue;  // the row sees nothing there
       if (a.records != nullptr) {
         save_split(a, split, one, v);
-      } else if (split == 0) {
+      } else if (split == first_seen(a, row) / kv_split_tokens) {
         joined.tops[v] = one.tops[v];
         std::copy_n(one.totals + v * 16, 16, joined.totals + v * 16);
         std::copy_n(one.sums + v * one.width, one.width, joined.sums + v * one.width);
@@ -65,15 +83,16 @@ inline const split_sums* attend_splits(const attention_args& a, const split_sums
   return a.records == nullptr ? &joined : nullptr;
 }
 
-/// Joins the saved splits of every query vector v and calls write(v, sums, 0). The first split's record is overwritten
-/// with the sums.
+/// Joins the saved splits of every query vector v and calls write(v, sums, 0). The record of the first split that the
+/// row sees is overwritten with the sums.
 template<class Shrink, class Write>
 inline void join_records(const attention_args& a, Shrink shrink, Write write) {
   const std::size_t width = attention_record_floats(a.head_dim) - record_head;
   for (std::size_t v = 0; v < a.rows * a.group; ++v) {
-    float* all = split_record(a, 0, v);
+    const std::size_t first = first_seen(a, v / a.group) / kv_split_tokens;
+    float* all = split_record(a, first, v);
     const split_sums own{all, all + 16, all + record_head, width};
-    for (std::size_t split = 1; split * kv_split_tokens < a.visible + v / a.group; ++split) {
+    for (std::size_t split = first + 1; split * kv_split_tokens < a.visible + v / a.group; ++split) {
       const float* one = split_record(a, split, v);
       join_split(own, 0, one[0], one + 16, one + record_head, shrink);
     }

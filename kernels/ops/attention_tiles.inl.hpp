@@ -97,23 +97,36 @@ inline __m512 power_of_two(__m512 t) {
   return _mm512_scalef_ps(p, t);  // p * 2^floor(t)
 }
 
-/// Turns vector v's scores of the block's first n tokens into weights, those of its other tokens into zeros, and scales
-/// its sums to the new maximum. tiles: along the tokens.
-void weigh_tile_scores(const tile_attention& w, std::size_t v, std::size_t n, std::size_t tiles, bool is_first_block) {
-  const float* scores = w.scores + v * attention_score_stride;
+/// For powers of two instead of e.
+inline float tile_weight_scale(const attention_args& a) { return weight_scale(a) * 1.44269504F; }
+
+/// Lanes of the chunk at token i that are seen.
+inline __mmask16 seen_lanes(const seen_tokens& seen, std::size_t i) {
+  const auto first = [&](std::size_t n) { return first_lanes(n <= i ? 0 : std::min<std::size_t>(n - i, 16)); };
+  return static_cast<__mmask16>(first(seen.to) & ~first(seen.from));
+}
+
+/// Turns vector v's scores of the tokens that it sees of a block into weights, those of its other tokens into zeros,
+/// and scales its sums to the new maximum. tiles: along the tokens.
+void weigh_tile_scores(const tile_attention& w, std::size_t v, const seen_tokens& seen, std::size_t tiles) {
+  float* scores = w.scores + v * attention_score_stride;
+  const bool is_first_block = seen.starts;
   std::uint16_t* weights = w.weights + (v / 16 * block_tiles * 16 + v % 16) * tile_columns;
-  if (n == 0) {
+  if (seen.from >= seen.to) {
     for (std::size_t t = 0; t < tiles; ++t) store(weights + t * tile_numbers, bf16x32{_mm512_setzero_si512()});
     return;
   }
-  __m512 highest = _mm512_set1_ps(scores[0]);
-  for_chunks(n, [&](std::size_t i, std::size_t lanes) {
-    highest = _mm512_max_ps(highest, _mm512_mask_loadu_ps(highest, first_lanes(lanes), scores + i));
-  });
+  if (w.a.soft_cap > 0) {
+    cap_all(scores + seen.from, seen.to - seen.from, w.a.scale / w.a.soft_cap, w.a.soft_cap);
+  }
+  __m512 highest = _mm512_set1_ps(scores[seen.from]);
+  for (std::size_t i = seen.from / 16 * 16; i < seen.to; i += 16) {
+    highest = _mm512_max_ps(highest, _mm512_mask_loadu_ps(highest, seen_lanes(seen, i), scores + i));
+  }
   const float before = w.tops[v];
   const float top = is_first_block ? largest({highest}) : std::max(before, largest({highest}));
   w.tops[v] = top;
-  const float scale = w.a.scale * 1.44269504F;  // powers of two instead of e
+  const float scale = tile_weight_scale(w.a);
   __m512 total = _mm512_setzero_ps();
   if (!is_first_block) {
     total = _mm512_loadu_ps(w.totals + v * 16);
@@ -129,11 +142,10 @@ void weigh_tile_scores(const tile_attention& w, std::size_t v, std::size_t n, st
   const __m512 factor = _mm512_set1_ps(scale);
   const __m512 shift = _mm512_set1_ps(-top * scale);
   const auto weights_from = [&](std::size_t i) {
-    const std::size_t lanes = n <= i ? 0 : std::min<std::size_t>(n - i, 16);
     const __m512 e = power_of_two(_mm512_fmadd_ps(_mm512_loadu_ps(scores + i), factor, shift));
-    const __m512 seen = _mm512_maskz_mov_ps(first_lanes(lanes), e);
-    total = _mm512_add_ps(total, seen);
-    return f32x16{seen};
+    const __m512 weight = _mm512_maskz_mov_ps(seen_lanes(seen, i), e);
+    total = _mm512_add_ps(total, weight);
+    return f32x16{weight};
   };
   for (std::size_t t = 0; t < tiles; ++t) {
     const f32x16 low = weights_from(t * tile_columns);
@@ -143,7 +155,7 @@ void weigh_tile_scores(const tile_attention& w, std::size_t v, std::size_t n, st
   _mm512_storeu_ps(w.totals + v * 16, total);
 }
 
-/// Expands the values of the block's `count` tokens to tiles; tokens after them are zeros.
+/// Expands the values of the parts' tokens to tiles; tokens before and after them are zeros.
 template<class Format>
 void gather_values(const tile_attention& w, const block_part* parts, std::size_t parts_count, std::size_t count) {
   const std::byte* rows[attention_block_tokens];
@@ -153,7 +165,7 @@ void gather_values(const tile_attention& w, const block_part* parts, std::size_t
     }
   }
   const auto value = [&](std::size_t token, std::size_t chunk) {
-    if (token >= count) return zero();
+    if (token < parts[0].token || token >= count) return zero();
     return Format::template weight<0>(Format::open(rows[token], chunk));
   };
   for (std::size_t token = 0; token < round_up(count, tile_columns); token += 2) {
@@ -192,17 +204,20 @@ void add_values_by_tiles(const tile_attention& w, std::size_t tiles, bool is_fir
 
 void attend_block_by_tiles(const tile_attention& w, std::size_t first, std::size_t count, std::size_t& tile) {
   const attention_args& a = w.a;
+  const seen_tokens seen_by_first = seen_in_block(a, 0, first, count);
   block_part parts[attention_block_tokens];
-  const std::size_t parts_count = parts_of_block(a, first, count, tile, parts);
+  const std::size_t parts_count = parts_of_block(a, first, seen_by_first.from, count, tile, parts);
   score_by_tiles(w, parts, parts_count);
   prefetch_tokens(a, tile, attention_block_tokens);
   const std::size_t tiles = (count + tile_columns - 1) / tile_columns;
   for (std::size_t v = 0; v < w.vectors; ++v) {
-    weigh_tile_scores(w, v, std::min(count, seen_in_block(a.visible + v / a.group, first)), tiles,
-                      first % kv_split_tokens == 0);
+    const seen_tokens seen = seen_in_block(a, v / a.group, first, count);
+    // So far all of its weights were zeros.
+    if (seen.starts && !seen_by_first.starts) std::fill_n(w.sums + v * w.width, w.width, 0.0F);
+    weigh_tile_scores(w, v, seen, tiles);
   }
   with_element(a.kv.type, [&]<class Format>() { gather_values<Format>(w, parts, parts_count, count); });
-  add_values_by_tiles(w, tiles, first % kv_split_tokens == 0);
+  add_values_by_tiles(w, tiles, seen_by_first.starts);
 }
 
 void rotate_queries(const tile_attention& w, float* rotated) {
@@ -221,14 +236,14 @@ void rotate_queries(const tile_attention& w, float* rotated) {
 }
 
 inline auto tile_shrink_of(const attention_args& a) {
-  return [scale = a.scale * 1.44269504F](float difference) {
+  return [scale = tile_weight_scale(a)](float difference) {
     return f32x16{power_of_two(_mm512_set1_ps(difference * scale))};
   };
 }
 
 /// Writes the output of query vector v, from the sums at index `at`; -0 becomes +0.
 inline void write_tile_output(const attention_args& a, std::size_t v, const split_sums& s, std::size_t at) {
-  const f32x16 scale = broadcast(1.0F / sum(load(s.totals + at * 16)));
+  const f32x16 scale = output_scale(a, v, s, at, tile_shrink_of(a));
   float* out = a.out + v / a.group * a.out_stride + v % a.group * a.head_dim;
   for_chunks(a.head_dim, [&](std::size_t d, std::size_t lanes) {
     store_some(out + d, fma(load_some(s.sums + at * s.width + d, lanes), scale, zero()), lanes);
@@ -268,12 +283,13 @@ void attention_by_tiles(const attention_args& a) {
   const split_sums joined{joined_tops, joined_totals, take(vectors * width), width};
   rotate_queries(w, rotated);
   // Rows of tiles beyond the last vector: any numbers would do; ordinary ones keep the emulation fast.
-  for (std::size_t v = vectors; v < padded; ++v) weigh_tile_scores(w, v, 0, block_tiles, true);
+  for (std::size_t v = vectors; v < padded; ++v) weigh_tile_scores(w, v, {0, 0, true}, block_tiles);
 
   const tile_session session;
   const auto attend = [&](std::size_t begin, std::size_t end) {
-    std::size_t tile = tile_of_token(a, begin);
-    for (std::size_t first = begin; first < end; first += attention_block_tokens) {
+    const std::size_t from = std::max(begin, first_seen(a, 0));
+    std::size_t tile = tile_of_token(a, from);
+    for (std::size_t first = block_of(from); first < end; first += attention_block_tokens) {
       attend_block_by_tiles(w, first, std::min(attention_block_tokens, end - first), tile);
     }
   };

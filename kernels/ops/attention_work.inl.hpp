@@ -48,10 +48,15 @@ inline void rotate_query(const attention_args& a, std::size_t offset, std::size_
          a.rotary_dim, a.head_dim, out);
 }
 
-/// Turns vector v's scores of the block's first n tokens into weights, and scales its sums to the new maximum.
-void weigh_scores(const attention_work& w, std::size_t v, std::size_t n, bool is_first_block) {
-  float* scores = w.scores + v * attention_score_stride;
-  const f32x16 scale = broadcast(w.a.scale);
+/// Turns vector v's scores of the tokens that it sees of a block, at least one, into weights, and scales its sums to
+/// the new maximum. The other weights of the first chunk are zeros.
+void weigh_scores(const attention_work& w, std::size_t v, const seen_tokens& seen) {
+  float* all_scores = w.scores + v * attention_score_stride;
+  const std::size_t begin = seen.from / 16 * 16, unseen = seen.from - begin, n = seen.to - begin;
+  float* scores = all_scores + begin;
+  std::fill_n(scores, unseen, scores[unseen]);  // so that they are not the highest
+  if (w.a.soft_cap > 0) cap_all(scores, n, w.a.scale / w.a.soft_cap, w.a.soft_cap);
+  const f32x16 scale = broadcast(weight_scale(w.a));
   f32x16 top = broadcast(scores[0]);
   for_chunks(n, [&](std::size_t i, std::size_t lanes) {
     if (lanes == 16) {
@@ -60,6 +65,7 @@ void weigh_scores(const attention_work& w, std::size_t v, std::size_t n, bool is
       for (std::size_t j = 0; j < lanes; ++j) top = max(top, broadcast(scores[i + j]));
     }
   });
+  const bool is_first_block = seen.starts;
   const float before = w.one.tops[v];
   w.one.tops[v] = is_first_block ? largest(top) : largest(max(top, broadcast(before)));
   const f32x16 highest = broadcast(w.one.tops[v]);
@@ -75,20 +81,24 @@ void weigh_scores(const attention_work& w, std::size_t v, std::size_t n, bool is
     total = load(w.one.totals + v * 16);
   }
   for_chunks(n, [&](std::size_t i, std::size_t lanes) {
-    const f32x16 e = exponential(mul(sub(load_some(scores + i, lanes), highest), scale));
+    f32x16 e = exponential(mul(sub(load_some(scores + i, lanes), highest), scale));
     store_some(scores + i, e, lanes);
+    if (i < unseen) {
+      std::fill_n(scores, unseen, 0.0F);
+      e = load_some(scores, lanes);
+    }
     total = add(total, lanes == 16 ? e : load_n(scores + i, lanes));
   });
   store(w.one.totals + v * 16, total);
 }
 
 inline auto shrink_of(const attention_args& a) {
-  return [scale = a.scale](float difference) { return exponential(broadcast(difference * scale)); };
+  return [scale = weight_scale(a)](float difference) { return exponential(broadcast(difference * scale)); };
 }
 
 /// Writes the output of query vector v, from the sums at index `at`.
 inline void write_output(const attention_args& a, std::size_t v, const split_sums& s, std::size_t at) {
-  const f32x16 scale = broadcast(1.0F / sum(load(s.totals + at * 16)));
+  const f32x16 scale = output_scale(a, v, s, at, shrink_of(a));
   float* out = a.out + v / a.group * a.out_stride + v % a.group * a.head_dim;
   for_chunks(a.head_dim, [&](std::size_t d, std::size_t lanes) {
     store_some(out + d, mul(load_some(s.sums + at * s.width + d, lanes), scale), lanes);
@@ -100,8 +110,9 @@ template<class AttendBlock>
 inline void attend_all(const attention_work& w, AttendBlock attend_block) {
   const attention_args& a = w.a;
   const auto attend = [&](std::size_t begin, std::size_t end) {
-    std::size_t tile = tile_of_token(a, begin);
-    for (std::size_t first = begin; first < end; first += attention_block_tokens) {
+    const std::size_t from = std::max(begin, first_seen(a, 0));
+    std::size_t tile = tile_of_token(a, from);
+    for (std::size_t first = block_of(from); first < end; first += attention_block_tokens) {
       attend_block(first, std::min(attention_block_tokens, end - first), tile);
     }
   };

@@ -8,23 +8,40 @@ struct block_part {
   std::size_t offset_index;
 };
 
-/// Tokens of the block at `first` that a row which sees `seen` tokens sees.
-inline std::size_t seen_in_block(std::size_t seen, std::size_t first) {
-  return seen <= first ? 0 : std::min(seen - first, attention_block_tokens);
+/// The first token of the block in which a token lies.
+inline std::size_t block_of(std::size_t token) { return token / attention_block_tokens * attention_block_tokens; }
+
+/// The first token that a row of the call sees.
+inline std::size_t first_seen(const attention_args& a, std::size_t row) {
+  return window_begin(a.visible + row, a.window);
 }
 
-/// The parts of the block of tokens [first, first + count), whose tiles begin at `tile`; moves `tile` on. Returns how
-/// many.
-inline std::size_t parts_of_block(const attention_args& a, std::size_t first, std::size_t count, std::size_t& tile,
-                                  block_part (&parts)[attention_block_tokens]) {
+/// The tokens [from, to) of a block that a row sees; none: from >= to. `starts`: they are the first of a KV split that
+/// the row sees.
+struct seen_tokens {
+  std::size_t from;
+  std::size_t to;
+  bool starts;
+};
+/// Of the block of tokens [first, first + count).
+inline seen_tokens seen_in_block(const attention_args& a, std::size_t row, std::size_t first, std::size_t count) {
+  const std::size_t begin = first_seen(a, row), end = a.visible + row;
+  return {begin <= first ? 0 : std::min(begin - first, count), end <= first ? 0 : std::min(end - first, count),
+          first % kv_split_tokens == 0 || begin >= first};
+}
+
+/// The parts of the tokens [first + from, first + count), whose tiles begin at `tile`, in the block at `first`; moves
+/// `tile` on. Returns how many.
+inline std::size_t parts_of_block(const attention_args& a, std::size_t first, std::size_t from, std::size_t count,
+                                  std::size_t& tile, block_part (&parts)[attention_block_tokens]) {
   std::size_t parts_count = 0;
-  for (std::size_t done = 0; done < count;) {
-    const attention_tile& from = a.tiles[tile];
-    const std::size_t skipped = first + done - from.first_token;
-    const std::size_t length = std::min(from.count - skipped, count - done);
-    parts[parts_count++] = {from.first_slot + skipped, done, length, from.offset_index};
+  for (std::size_t done = from; done < count;) {
+    const attention_tile& whole = a.tiles[tile];
+    const std::size_t skipped = first + done - whole.first_token;
+    const std::size_t length = std::min(whole.count - skipped, count - done);
+    parts[parts_count++] = {whole.first_slot + skipped, done, length, whole.offset_index};
     done += length;
-    if (skipped + length == from.count) ++tile;
+    if (skipped + length == whole.count) ++tile;
   }
   return parts_count;
 }

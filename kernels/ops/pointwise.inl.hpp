@@ -74,6 +74,17 @@ void gelu_multiply(float* gate, const float* up, std::size_t n) {
   });
 }
 
+void clamped_swiglu(float* gate, const float* up, std::size_t n) {
+  for_chunks(n, [&](std::size_t i, std::size_t lanes) {
+    const f32x16 g = min(broadcast(7.0F), load_some(gate + i, lanes));
+    const f32x16 u = min(broadcast(7.0F), max(broadcast(-7.0F), load_some(up + i, lanes)));
+    const f32x16 swish = div(g, add(broadcast(1.0F), exponential(mul(g, broadcast(-1.702F)))));
+    store_some(gate + i, mul(swish, add(u, broadcast(1.0F))), lanes);
+  });
+}
+
+void soft_cap(float* x, float cap, std::size_t n) { cap_all(x, n, 1 / cap, cap); }
+
 template<class Store, class T>
 inline void narrow_to(const float* x, std::size_t n, T* out, Store store_lanes) {
   for_chunks(n, [&](std::size_t i, std::size_t lanes) {

@@ -18,6 +18,9 @@ struct sequence {
   std::vector<float> keys, values, q;  // [tokens, head_dim]; q: [tokens, group, head_dim]; none rotated
   std::size_t page_stride_bytes = 0;
   std::vector<std::byte> storage;
+  std::size_t window = 0;
+  float soft_cap = 0;
+  std::vector<float> sinks;  // [group], or none
   [[nodiscard]] std::size_t tokens() const { return slots.size(); }
 };
 
@@ -67,6 +70,16 @@ class attention : public kernel_test {
     s.q = uniforms(tokens * group * head_dim);
     for (float& v : s.q) v *= 4;
     return s;
+  }
+
+  /// What families add to plain attention, alone and together. kind: below `kinds`.
+  static constexpr int kinds = 5;
+  void add_extras(sequence& s, int kind) {
+    if (kind == 1 || kind == 4) s.window = 1 + below(kind == 1 ? 30 : s.tokens());
+    if (kind == 2 || kind == 4) s.soft_cap = 1.5F;
+    if (kind < 3) return;
+    s.sinks = uniforms(s.group);
+    for (float& sink : s.sinks) sink *= 6;
   }
 
   void store_all(const kernel_table& with, sequence& s) {
@@ -122,6 +135,9 @@ class attention : public kernel_test {
                      .rotary_dim = s.rotary_dim,
                      .pairs = s.pairs,
                      .scale = 0.25F,
+                     .soft_cap = s.soft_cap,
+                     .window = s.window,
+                     .sinks = s.sinks.empty() ? nullptr : s.sinks.data(),
                      .visible = first + 1,
                      .tiles = tiles.data(),
                      .tile_count = tiles.size(),
@@ -168,10 +184,12 @@ std::vector<float> plain_attention(const sequence& s, std::size_t row) {
   for (std::size_t g = 0; g < s.group; ++g) {
     turn(s.q.data() + (row * s.group + g) * s.head_dim, row, q);
     std::vector<double> sum(s.head_dim);
-    double total = 0;
-    for (std::size_t t = 0; t <= row; ++t) {
+    double total = s.sinks.empty() ? 0 : std::exp(double{s.sinks[g]});
+    for (std::size_t t = s.window == 0 || row < s.window ? 0 : row + 1 - s.window; t <= row; ++t) {
       turn(s.keys.data() + t * s.head_dim, t, k);
-      const double weight = std::exp(std::inner_product(q.begin(), q.end(), k.begin(), 0.0) * 0.25);
+      double score = std::inner_product(q.begin(), q.end(), k.begin(), 0.0) * 0.25;
+      if (s.soft_cap > 0) score = s.soft_cap * std::tanh(score / s.soft_cap);
+      const double weight = std::exp(score);
       total += weight;
       for (std::size_t d = 0; d < s.head_dim; ++d) sum[d] += weight * s.values[t * s.head_dim + d];
     }
@@ -181,10 +199,12 @@ std::vector<float> plain_attention(const sequence& s, std::size_t row) {
 }
 
 TEST_P(attention, over_moved_and_scattered_pieces_equals_exactly_rotated_contiguous_keys) {
+  int world = 0;
   for (const rope_pairs pairs : {rope_pairs::adjacent, rope_pairs::half_split}) {
     for (const std::size_t head_dim : {2, 16, 20, 64}) {
-      for (const std::size_t tokens : {1, 15, 16, 17, 90, 129}) {
+      for (const std::size_t tokens : {1, 15, 16, 17, 90, 129, 300}) {
         sequence s = make(tokens, head_dim, 3, element_type::f32, true, true);
+        add_extras(s, world++ % kinds);
         s.pairs = pairs;
         if (head_dim == 20) s.rotary_dim = 12;
         store_all(table(), s);
@@ -207,6 +227,7 @@ TEST_P(attention, over_moved_and_scattered_pieces_equals_exactly_rotated_contigu
 class twin_attention : public attention {};
 
 TEST_P(twin_attention, gives_the_bits_of_the_other_target) {
+  int world = 0;
   for (const element_type type : all_element_types) {
     const bool is_scalar = table().one_chain || type == element_type::q8_0;
     const kernel_table& other = is_scalar ? scalar() : *choose_table("amx_emulated").table;
@@ -214,6 +235,7 @@ TEST_P(twin_attention, gives_the_bits_of_the_other_target) {
       for (const std::size_t group : {1, 2, 7}) {
         const std::size_t more = head_dim == 18 ? kv_split_tokens : 0;  // another KV split
         sequence s = make(40 + more + below(head_dim <= 64 ? 200 : 60), head_dim, group, type, true, true);
+        add_extras(s, world++ % kinds);
         sequence copy = s;
         store_all(table(), s);
         store_all(other, copy);
@@ -228,8 +250,9 @@ TEST_P(twin_attention, gives_the_bits_of_the_other_target) {
 
 TEST_P(attention, gives_a_row_the_same_bits_in_any_batch_and_with_keys_in_any_slots) {
   for (const element_type type : all_element_types) {
-    for (int world = 0; world < 6; ++world) {
+    for (int world = 0; world < 2 * kinds; ++world) {
       sequence s = make(20 + below(300), 32, 1 + below(4), type, true, false);
+      add_extras(s, world % kinds);
       sequence straight = s;
       for (std::uint32_t t = 0; t < s.tokens(); ++t) straight.slots[t] = t;
       store_all(table(), s);
@@ -249,9 +272,17 @@ TEST_P(attention, gives_a_row_the_same_bits_in_any_batch_and_with_keys_in_any_sl
 
 TEST_P(attention, kv_splits_computed_apart_and_joined_give_the_same_bits) {
   constexpr std::size_t end = 2 * kv_split_tokens + 300;
-  for (const element_type type : {element_type::f32, element_type::bf16, element_type::q8_0}) {
+  for (const auto& [type, window] : {std::pair<element_type, std::size_t>{element_type::f32, 0},
+                                     {element_type::bf16, 0},
+                                     {element_type::q8_0, 0},
+                                     {element_type::f32, kv_split_tokens + 90},
+                                     {element_type::f32, 4},
+                                     {element_type::f16, 200},
+                                     {element_type::q8_0, 300}}) {
     sequence s = make(end, 20, 1 + below(3), type, true, true);
     s.rotary_dim = 12;
+    s.window = window;
+    if (window != 0) s.sinks = uniforms(s.group);
     store_all(table(), s);
     for (const auto& [first, last] : {std::pair<std::size_t, std::size_t>{end - 1, end},
                                       {2 * kv_split_tokens - 5, 2 * kv_split_tokens + 7},
@@ -268,6 +299,51 @@ TEST_P(attention, kv_splits_computed_apart_and_joined_give_the_same_bits) {
   }
 }
 
+// Blocks, tiles and KV splits that a window leaves out, cuts and ends at, by rows in calls of many heights.
+TEST_P(attention, through_a_window_sees_its_last_tokens_alone_and_in_any_batch) {
+  for (const element_type type : {element_type::f32, element_type::q8_0}) {
+    for (const std::size_t window : {1, 16, 127, 128, 129, 512, 700}) {
+      sequence s = make(kv_split_tokens + 330, 18, 2, type, true, true);
+      s.window = window;
+      store_all(table(), s);
+      for (const std::size_t first : {window - 1, std::size_t{250}, kv_split_tokens - 3, kv_split_tokens + 250}) {
+        const std::size_t last = std::min(s.tokens(), first + 48);
+        const auto together = attend(table(), s, first, last, true);
+        for (const std::size_t row : {first, first + (last - first) / 2, last - 1}) {
+          const auto alone = attend(table(), s, row, row + 1, false);
+          const auto* same = together.data() + (row - first) * alone.size();
+          ASSERT_EQ(std::memcmp(same, alone.data(), alone.size() * sizeof(float)), 0) << window << ", row " << row;
+          if (type == element_type::q8_0) continue;
+          const auto expected = plain_attention(s, row);
+          for (std::size_t i = 0; i < expected.size(); ++i) {
+            ASSERT_NEAR(alone[i], expected[i], table().product_error == 0 ? 2e-5F : 2e-2F) << window << ", row " << row;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(attention, with_a_window_as_long_as_the_context_has_the_bits_of_full_attention) {
+  sequence s = make(200, 32, 2, element_type::f32, true, false);
+  store_all(table(), s);
+  const auto full = attend(table(), s, 150, 200, false);
+  s.window = 200;
+  EXPECT_TRUE(same_bits(full, attend(table(), s, 150, 200, false)));
+}
+
+TEST_P(attention, gives_nothing_where_a_sink_outweighs_all_tokens_and_all_where_it_weighs_nothing) {
+  sequence s = make(40, 32, 2, element_type::f32, false, false);
+  store_all(table(), s);
+  const auto plain = attend(table(), s, 30, 40, false);
+  s.sinks = {-1000, 1000};
+  const auto found = attend(table(), s, 30, 40, false);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const bool drowned = i / 32 % 2 == 1;
+    ASSERT_NEAR(found[i], drowned ? 0 : plain[i], 1e-6) << i;
+  }
+}
+
 TEST_P(attention, reads_no_token_that_a_row_may_not_see) {
   for (const element_type type : {element_type::f32, element_type::q8_0}) {
     sequence s = make(50, 16, 2, type, false, false);
@@ -275,11 +351,16 @@ TEST_P(attention, reads_no_token_that_a_row_may_not_see) {
     const auto before = attend(table(), s, 20, 30, false);
     // Keys after the last row share its tile: they may be read, but must not change the output. Values are not read, or
     // count as zeros.
+    const std::vector<float> bad(16, nan);
     for (std::size_t t = 30; t < 50; ++t) {
-      const std::vector<float> bad(16, nan);
       table().store_kv(view_of(s), s.slots[t], 16, bad.data(), bad.data());
     }
     EXPECT_TRUE(same_bits(before, attend(table(), s, 20, 30, false)));
+    // Likewise of tokens before the windows of all rows.
+    s.window = 9;
+    const auto in_window = attend(table(), s, 20, 30, false);
+    for (std::size_t t = 0; t < 12; ++t) table().store_kv(view_of(s), s.slots[t], 16, bad.data(), bad.data());
+    EXPECT_TRUE(same_bits(in_window, attend(table(), s, 20, 30, false)));
   }
 }
 

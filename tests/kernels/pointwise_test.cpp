@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <bit>
 
 #include "tests/kernels/kernel_fixture.hpp"
@@ -113,6 +114,42 @@ TEST_P(pointwise, gelu_equals_the_definition_with_and_without_a_gate) {
   }
 }
 
+TEST_P(pointwise, clamped_swiglu_equals_the_definition) {
+  for (const std::size_t n : ragged_sizes()) {
+    auto x = uniforms(n + 1), y = uniforms(n + 1);
+    for (float& v : x) v *= 60;
+    for (float& v : y) v *= 10;
+    auto expected = x;
+    auto found = x;
+    scalar().clamped_swiglu(expected.data(), y.data(), n);
+    table().clamped_swiglu(found.data(), y.data(), n);
+    ASSERT_TRUE(same_bits(expected, found)) << n;
+    for (std::size_t i = 0; i < n; ++i) {
+      const double g = std::min(double{x[i]}, 7.0), u = std::clamp(double{y[i]}, -7.0, 7.0);
+      ASSERT_NEAR(found[i], g / (1 + std::exp(-1.702 * g)) * (u + 1), 4e-5) << x[i] << ", " << y[i];
+    }
+  }
+}
+
+TEST_P(pointwise, soft_cap_equals_the_definition) {
+  for (const std::size_t n : ragged_sizes()) {
+    for (const float spread : {0.01F, 20.0F, 1000.0F}) {
+      auto x = uniforms(n + 1);
+      for (float& v : x) v *= spread;
+      auto expected = x;
+      auto found = x;
+      scalar().soft_cap(expected.data(), 30, n);
+      table().soft_cap(found.data(), 30, n);
+      ASSERT_TRUE(same_bits(expected, found)) << n;
+      for (std::size_t i = 0; i < n; ++i) {
+        const double capped = 30 * std::tanh(x[i] / 30.0);
+        ASSERT_NEAR(found[i], capped, 6e-7 * std::fabs(capped)) << x[i];
+      }
+      ASSERT_EQ(found[n], x[n]) << "nothing is written after the end";
+    }
+  }
+}
+
 TEST_P(pointwise, nan_stays_visible) {
   std::vector<float> gate{nan, 1};
   const std::vector<float> up{1, 1};
@@ -123,6 +160,15 @@ TEST_P(pointwise, nan_stays_visible) {
   table().gelu_multiply(gate.data(), up.data(), 2);
   EXPECT_TRUE(std::isnan(gate[0]));
   EXPECT_FALSE(std::isnan(gate[1]));
+  gate = {nan, 1};
+  table().soft_cap(gate.data(), 30, 2);
+  EXPECT_TRUE(std::isnan(gate[0]));
+  EXPECT_FALSE(std::isnan(gate[1]));
+  gate = {nan, 1, 1};
+  table().clamped_swiglu(gate.data(), std::vector<float>{1, nan, 1}.data(), 3);
+  EXPECT_TRUE(std::isnan(gate[0]));
+  EXPECT_TRUE(std::isnan(gate[1]));
+  EXPECT_FALSE(std::isnan(gate[2]));
 }
 
 TEST_P(pointwise, every_half_widens_exactly) {

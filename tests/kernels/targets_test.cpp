@@ -137,6 +137,12 @@ class targets : public kernel_test {
     out = wide;
     table().gelu_multiply(out.data(), x.data(), n);
     keep_row("gelu_multiply");
+    out = wide;
+    table().clamped_swiglu(out.data(), x.data(), n);
+    keep_row("clamped_swiglu");
+    out = wide;
+    table().soft_cap(out.data(), 30, n);
+    keep_row("soft_cap");
     for (const rope_pairs pairs : {rope_pairs::adjacent, rope_pairs::half_split}) {
       table().rotate(pairs, x.data(), weight.data(), 600, n, out.data());
       keep_row(pairs == rope_pairs::adjacent ? "rotate_adjacent" : "rotate_half_split");
@@ -172,30 +178,37 @@ class targets : public kernel_test {
       const std::vector<rope_angles> same(rows, angles.data());
       std::vector<float> out(rows * group * head_dim, nan);
       const memory_block scratch(attention_scratch_floats(rows, group, head_dim, 1) * sizeof(float));
-      table().attention({.q = q.data(),
-                         .q_stride = group * head_dim,
-                         .out = out.data(),
-                         .out_stride = group * head_dim,
-                         .rows = rows,
-                         .group = group,
-                         .head_dim = head_dim,
-                         .rotary_dim = head_dim,
-                         .scale = 2,
-                         .visible = tokens - rows + 1,
-                         .tiles = tiles.data(),
-                         .tile_count = tiles.size(),
-                         .angles = same.data(),
-                         .angles_stride = rows,
-                         .offset_count = 1,
-                         .kv = kv,
-                         .scratch = reinterpret_cast<float*>(scratch.data())});
-      digest attended, turned;
+      attention_args a{.q = q.data(),
+                       .q_stride = group * head_dim,
+                       .out = out.data(),
+                       .out_stride = group * head_dim,
+                       .rows = rows,
+                       .group = group,
+                       .head_dim = head_dim,
+                       .rotary_dim = head_dim,
+                       .scale = 2,
+                       .visible = tokens - rows + 1,
+                       .tiles = tiles.data(),
+                       .tile_count = tiles.size(),
+                       .angles = same.data(),
+                       .angles_stride = rows,
+                       .offset_count = 1,
+                       .kv = kv,
+                       .scratch = reinterpret_cast<float*>(scratch.data())};
+      digest attended, windowed, turned;
+      table().attention(a);
       attended.add(out);
+      a.window = 171;
+      a.soft_cap = 5;
+      a.sinks = angles.data();
+      table().attention(a);
+      windowed.add(out);
       for (const rope_pairs pairs : {rope_pairs::adjacent, rope_pairs::half_split}) {
         table().rotate_keys(kv, 37, 100, pairs, angles.data(), head_dim, head_dim);
         turned.add(std::span(storage.data(), storage.size()));
       }
       keep("attention/" + std::string(name_of(type)), attended);
+      keep("attention_extras/" + std::string(name_of(type)), windowed);
       keep("keys_turned/" + std::string(name_of(type)), turned);
     }
   }
