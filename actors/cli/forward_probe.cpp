@@ -102,10 +102,15 @@ void forward_probe::count_work(forward_cell& c) const {
       m.experts == 0 ? m.feed_forward : 1.0 * m.experts_used * m.expert_feed_forward + m.shared_feed_forward;
   const double layer = 1.0 * m.width * (2 * heads_width + 2 * kv_width + 3.0 * hidden + m.experts);
   const double logits_rows = how_.last_only ? 1 : rows;
-  const double seen = rows * c.context + rows * (rows + 1) / 2;  // keys over all rows
+  double seen = 0, read = 0;  // keys over all layers: by all rows, and each once
+  for (std::uint32_t i = 0; i < m.layers; ++i) {
+    const double window = m.window_of(i) == 0 ? c.context + rows : m.window_of(i);
+    for (std::uint32_t row = 0; row < c.rows; ++row) seen += std::min(window, c.context + row + 1.0);
+    read += std::min(window + rows - 1, c.context + rows);
+  }
   const auto kv_bytes_per_token = static_cast<double>(model::page_bytes(m, how_.kv) / kv::page_tokens);
-  c.flops = 2 * (m.layers * (layer * rows + 2 * heads_width * seen) + logits_rows * m.width * m.vocabulary);
-  c.bytes = static_cast<double>(weight_bytes_) + kv_bytes_per_token * (c.context + rows);
+  c.flops = 2 * (m.layers * layer * rows + 2 * heads_width * seen + logits_rows * m.width * m.vocabulary);
+  c.bytes = static_cast<double>(weight_bytes_) + kv_bytes_per_token * read / m.layers;
 }
 
 }  // namespace redline::actors::cli

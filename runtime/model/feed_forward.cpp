@@ -51,7 +51,7 @@ void feed_forward::choose(const mixture_weights& mixture, const float* x, std::s
     products_.multiply(x, rows,
                        {{mixture.router, router_logits_.data()}, {mixture.shared_router, shared_logits_.data()}});
   } else {
-    products_.multiply(x, rows, {{mixture.router, router_logits_.data()}});
+    products_.multiply(x, rows, {{mixture.router, router_logits_.data(), or_null(mixture.router_bias)}});
   }
   const std::size_t used = config_.experts_used;
   products_.for_rows(rows, [&](std::size_t row) {
@@ -102,7 +102,7 @@ void feed_forward::compute_groups() {
     const group& g = groups_[which];
     const input_rows& rows = inputs_[which];
     const std::size_t hidden = g.w->up.rows();
-    if (gated) products_.multiply(g.w->gate, rows, begin, end, g.gate, nullptr);
+    if (gated) products_.multiply(g.w->gate, rows, begin, end, g.gate, or_null(g.w->gate_bias));
     products_.multiply(g.w->up, rows, begin, end, gated ? g.up : g.gate, or_null(g.w->up_bias));
     const std::size_t from = begin * kernels::panel_rows;
     const std::size_t count = std::min(hidden, end * kernels::panel_rows) - from;
@@ -125,10 +125,15 @@ void feed_forward::compute_groups() {
 }
 
 void feed_forward::activate(float* gate, const float* up, std::size_t count) const {
-  if (config_.activation == feed_forward_kind::gated_silu) {
-    products_.table().silu_multiply(gate, up, count);
-  } else {
-    products_.table().gelu_multiply(gate, up, count);
+  const kernels::kernel_table& table = products_.table();
+  switch (config_.activation) {
+    case feed_forward_kind::gated_silu:
+      return table.silu_multiply(gate, up, count);
+    case feed_forward_kind::clamped_swiglu:
+      return table.clamped_swiglu(gate, up, count);
+    case feed_forward_kind::gated_gelu:
+    case feed_forward_kind::gelu:
+      return table.gelu_multiply(gate, up, count);
   }
 }
 

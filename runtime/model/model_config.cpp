@@ -28,15 +28,32 @@ struct architecture {
   bool output_bias = false;
   bool scales_embedding = false;  // by the square root of the width
   bool has_multipliers = false;   // Granite's four, as the file says
+  // Of every so many layers all but the last have a window, where the file has one; 0: all layers; nullopt: none may.
+  std::optional<std::uint32_t> window_period = std::nullopt;
+  std::uint32_t usual_window = 0;  // where the file does not say; 0: none
+  bool needs_window = false;
+  float window_rope_base = 0;  // usually, and then the file may say another; 0: as in other layers
+  bool has_caps = false;       // Gemma's; of the scores where `usual_attention_cap` is not 0
+  float usual_attention_cap = 0;
+  float usual_logit_cap = 0;
+  std::uint32_t wide_score_layers = 0;  // a model of so many layers scales its scores by width / heads, not head_dim
+  bool post_norms = false;
+  bool attention_sinks = false;
   // Mixtures of experts.
   bool may_have_experts = false;
   bool needs_experts = false;
   bool shares_expert = false;  // one that all rows go to, beside those that are chosen
   bool normalises_experts = false;
+  double gating = 1;  // expert_gating_func: softmax over all experts, or over those that are chosen, which is the same
+                      // where the weights of a row's experts sum to one
 };
 constexpr architecture architectures[] = {
     // With experts: Mixtral.
-    {.name = "llama", .layout = rope_layout::adjacent, .may_have_experts = true, .normalises_experts = true},
+    {.name = "llama",
+     .layout = rope_layout::adjacent,
+     .window_period = 0,
+     .may_have_experts = true,
+     .normalises_experts = true},
     {.name = "qwen2", .layout = rope_layout::half_split, .qkv_bias = true},
     {.name = "qwen3", .layout = rope_layout::half_split, .head_norms = true},
     {.name = "qwen2moe",
@@ -63,12 +80,46 @@ constexpr architecture architectures[] = {
      .layout = rope_layout::half_split,
      .activation = feed_forward_kind::gated_gelu,
      .scales_embedding = true},
+    {.name = "gemma2",
+     .layout = rope_layout::half_split,
+     .activation = feed_forward_kind::gated_gelu,
+     .scales_embedding = true,
+     .window_period = 2,
+     .usual_window = 4096,
+     .has_caps = true,
+     .usual_attention_cap = 50,
+     .usual_logit_cap = 30,
+     .wide_score_layers = 46,
+     .post_norms = true},
+    {.name = "gemma3",
+     .layout = rope_layout::half_split,
+     .head_norms = true,
+     .activation = feed_forward_kind::gated_gelu,
+     .scales_embedding = true,
+     .window_period = 6,
+     .window_rope_base = 10000,
+     .has_caps = true,
+     .wide_score_layers = 62,
+     .post_norms = true},
+    {.name = "gpt-oss",
+     .layout = rope_layout::half_split,
+     .qkv_bias = true,
+     .activation = feed_forward_kind::clamped_swiglu,
+     .output_bias = true,
+     .window_period = 2,
+     .needs_window = true,
+     .attention_sinks = true,
+     .may_have_experts = true,
+     .needs_experts = true,
+     .normalises_experts = true,
+     .gating = 3},
     {.name = "starcoder2",
      .layout = rope_layout::half_split,
      .qkv_bias = true,
      .norm = norm_kind::layer,
      .activation = feed_forward_kind::gelu,
-     .output_bias = true},
+     .output_bias = true,
+     .window_period = 0},
 };
 
 const architecture* find_architecture(std::string_view name) {
@@ -229,8 +280,7 @@ result<void> refuse_other_mixtures(const gguf::gguf_file& file, const reader& ke
     std::string_view name;
     double wanted;
   };
-  constexpr double softmax = 1;
-  const auto settings = std::to_array<setting>({{"expert_gating_func", softmax},
+  const auto settings = std::to_array<setting>({{"expert_gating_func", kind.gating},
                                                 {"expert_weights_scale", 1},
                                                 {"expert_weights_norm", kind.normalises_experts ? 1.0 : 0.0},
                                                 {"expert_group_count", 1},
@@ -280,23 +330,92 @@ result<void> read_experts(const gguf::gguf_file& file, const reader& keys, const
 /// Refuses metadata that would change the arithmetic in an unsupported way.
 result<void> refuse_extras(const gguf::gguf_file& file, const reader& keys, const architecture& kind,
                            const model_config& c) {
-  REDLINE_TRY_ASSIGN(const std::uint64_t window, file.get_unsigned(keys.key("attention.sliding_window"), 0));
-  if (window > 0 && window < c.context) {
-    return unsupported(file, keys.key("attention.sliding_window") + ": expected full attention, found a window of " +
-                                 std::to_string(window));
-  }
-  constexpr auto never = std::to_array<std::string_view>(
-      {"attention.clamp_kqv", "attention.max_alibi_bias", "attn_logit_softcapping", "final_logit_softcapping"});
-  constexpr auto multipliers =
-      std::to_array<std::string_view>({"logit_scale", "residual_scale", "embedding_scale", "attention.scale"});
-  for (const std::string_view name : never) {
-    if (file.find(keys.key(name)) != nullptr) return unsupported(file, keys.key(name) + ": not supported");
-  }
-  for (const std::string_view name : multipliers) {
-    if (!kind.has_multipliers && file.find(keys.key(name)) != nullptr) {
-      return unsupported(file, keys.key(name) + ": not supported in " + std::string(kind.name));
+  struct extra {
+    std::string_view name;
+    bool is_read = false;
+  };
+  const bool scales_scores = kind.has_multipliers || kind.wide_score_layers != 0;
+  for (const extra& e : {extra{"attention.clamp_kqv"},
+                         {"attention.max_alibi_bias"},
+                         {"attn_logit_softcapping", kind.usual_attention_cap != 0},
+                         {"final_logit_softcapping", kind.has_caps},
+                         {"logit_scale", kind.has_multipliers},
+                         {"residual_scale", kind.has_multipliers},
+                         {"embedding_scale", kind.has_multipliers},
+                         {"attention.scale", scales_scores}}) {
+    if (!e.is_read && file.find(keys.key(e.name)) != nullptr) {
+      return unsupported(file, keys.key(e.name) + ": not supported in " + std::string(kind.name));
     }
   }
+  if (kind.window_rope_base == 0 && file.find(keys.key("rope.freq_base_swa")) != nullptr) {
+    REDLINE_TRY_ASSIGN(const float base, keys.positive("rope.freq_base_swa"));
+    if (base != c.rope_base) {
+      return unsupported(file, keys.key("rope.freq_base_swa") + ": expected rope.freq_base " +
+                                   std::to_string(c.rope_base) + ", found " + std::to_string(base));
+    }
+  }
+  return {};
+}
+
+/// Which layers have a window: as the file says, a period or a flag for each layer, or as is usual.
+result<std::vector<bool>> read_window_pattern(const gguf::gguf_file& file, const reader& keys, const architecture& kind,
+                                              std::uint32_t layers) {
+  const std::string key = keys.key("attention.sliding_window_pattern");
+  const gguf::value* found = file.find(key);
+  std::vector<bool> pattern(layers);
+  if (found != nullptr && std::holds_alternative<gguf::array>(found->data)) {
+    const auto& flags = std::get<gguf::array>(found->data);
+    if (flags.numbers.size() != layers) {
+      return malformed(file, key + ": expected a period, or a number for each of " + std::to_string(layers) +
+                                 " layers, found " + std::to_string(flags.size()) + " entries");
+    }
+    for (std::uint32_t i = 0; i < layers; ++i) pattern[i] = flags.numbers[i] != 0;
+    return pattern;
+  }
+  REDLINE_TRY_ASSIGN(const std::uint64_t period, file.get_unsigned(key, *kind.window_period));
+  for (std::uint32_t i = 0; i < layers; ++i) pattern[i] = period == 0 || i % period + 1 < period;
+  return pattern;
+}
+
+/// Windows, and what is particular to layers that have one.
+result<void> read_windows(const gguf::gguf_file& file, const reader& keys, const architecture& kind, model_config& c) {
+  const std::string key = keys.key("attention.sliding_window");
+  if (kind.needs_window && file.find(key) == nullptr) return malformed(file, "metadata '" + key + "' is missing");
+  REDLINE_TRY_ASSIGN(const std::uint64_t window, file.get_unsigned(key, kind.usual_window));
+  if (window > context_max || (window == 0 && kind.needs_window)) {
+    return malformed(file,
+                     key + ": expected 1 to " + std::to_string(context_max) + ", found " + std::to_string(window));
+  }
+  const bool is_full = window == 0 || (window >= c.context && kind.window_rope_base == 0);
+  if (is_full) return {};
+  if (!kind.window_period) {
+    return unsupported(file, key + ": expected full attention in " + std::string(kind.name) + ", found a window of " +
+                                 std::to_string(window));
+  }
+  REDLINE_TRY_ASSIGN(const std::vector<bool> pattern, read_window_pattern(file, keys, kind, c.layers));
+  for (const bool has_window : pattern) c.windows.push_back(has_window ? static_cast<std::uint32_t>(window) : 0);
+  if (kind.window_rope_base == 0) return {};
+  REDLINE_TRY_ASSIGN(c.window_rope_base, keys.positive("rope.freq_base_swa", kind.window_rope_base));
+  return {};
+}
+
+/// A soft cap: a positive number, or 0 for none.
+result<float> read_cap(const gguf::gguf_file& file, const reader& keys, std::string_view name, float usual) {
+  REDLINE_TRY_ASSIGN(const double found, file.get_float(keys.key(name), usual));
+  return found == 0 ? result<float>(0.0F) : keys.positive(name, usual);
+}
+
+/// Gemma 2 and 3: soft caps and by what scores are scaled.
+result<void> read_caps(const gguf::gguf_file& file, const reader& keys, const architecture& kind, model_config& c) {
+  if (!kind.has_caps) return {};
+  if (kind.usual_attention_cap != 0) {
+    REDLINE_TRY_ASSIGN(c.attention_cap, read_cap(file, keys, "attn_logit_softcapping", kind.usual_attention_cap));
+  }
+  REDLINE_TRY_ASSIGN(c.logit_cap, read_cap(file, keys, "final_logit_softcapping", kind.usual_logit_cap));
+  // The largest model of either family, which files do not tell apart otherwise.
+  const bool is_wide = c.layers == kind.wide_score_layers;
+  const std::uint32_t of_heads = is_wide ? c.width / c.heads : c.head_dim;
+  REDLINE_TRY_ASSIGN(c.attention_scale, keys.positive("attention.scale", 1 / std::sqrt(1.0 * of_heads)));
   return {};
 }
 
@@ -346,6 +465,8 @@ result<model_config> read_config(const gguf::gguf_file& file) {
   REDLINE_TRY(read_shape(file, keys, c));
   REDLINE_TRY(read_rope(file, keys, c));
   REDLINE_TRY(refuse_extras(file, keys, *kind, c));
+  REDLINE_TRY(read_windows(file, keys, *kind, c));
+  REDLINE_TRY(read_caps(file, keys, *kind, c));
   if (kind->has_multipliers) REDLINE_TRY(read_multipliers(keys, c));
   REDLINE_TRY(read_vocabulary(file, c));
   const bool rms = kind->norm == norm_kind::rms;
@@ -357,6 +478,10 @@ result<model_config> read_config(const gguf::gguf_file& file) {
   c.norm = kind->norm;
   c.activation = kind->activation;
   c.output_bias = kind->output_bias;
+  c.post_norms = kind->post_norms;
+  c.attention_sinks = kind->attention_sinks;
+  // As gpt-oss was trained; its files do not say so.
+  if (c.yarn && kind->attention_sinks) c.yarn->whole_pairs = false;
   if (kind->scales_embedding) c.embedding_scale = std::sqrt(static_cast<float>(c.width));
   c.tied_head = file.find_tensor("output.weight") == nullptr;
   return c;

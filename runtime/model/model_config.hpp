@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "kernels/kernel_table.hpp"
 #include "runtime/base/result.hpp"
@@ -14,8 +15,9 @@ namespace redline::model {
 using rope_layout = kernels::rope_pairs;
 
 enum class norm_kind : std::uint8_t { rms, layer };
-/// The input of the down projection: act(gate(x)) * up(x), or, without a gate, act(up(x)).
-enum class feed_forward_kind : std::uint8_t { gated_silu, gated_gelu, gelu };
+/// The input of the down projection: act(gate(x)) * up(x), or, without a gate, act(up(x)). clamped_swiglu: as
+/// kernel_table says.
+enum class feed_forward_kind : std::uint8_t { gated_silu, gated_gelu, gelu, clamped_swiglu };
 
 /// YaRN's way to a longer context: slow rotations are slowed down by `factor`, fast ones are kept, those between get
 /// something between; and what is rotated grows by `magnitude`.
@@ -26,6 +28,7 @@ struct yarn_scaling {
   float turns_kept = 32;               // pairs that turn this often within the original context keep their speed
   float turns_slowed = 1;              // pairs that turn no more often get all of the factor
   float magnitude = 1;                 // of queries and keys
+  bool whole_pairs = true;             // the two ends above are rounded outwards to whole pairs
 };
 
 /// The shape of a decoder, checked once against the file; later code relies on every number here.
@@ -51,17 +54,27 @@ struct model_config {
   bool tied_head = false;
   norm_kind norm = norm_kind::rms;
   feed_forward_kind activation = feed_forward_kind::gated_silu;
-  bool output_bias = false;  // the attention's output, up and down projections have biases
+  bool output_bias = false;  // the attention's output and all of the feed-forward part have biases
+  bool post_norms = false;   // what a layer's halves give is normalised before it is added
   float embedding_scale = 1;
   float residual_scale = 1;   // of what a layer's halves add to the residual stream
   float attention_scale = 0;  // of the scores; 0: one over the root of head_dim
   float logit_divisor = 1;
+  float attention_cap = 0;  // soft caps: of the scores, once scaled, and of the logits; 0: none
+  float logit_cap = 0;
+  bool attention_sinks = false;  // each head has a learned score that takes its part of the softmax and has no value
+  // By layer: how many tokens a row sees, its own the last, in the order of the sequence's table; 0: all. Empty: every
+  // layer sees all.
+  std::vector<std::uint32_t> windows;
+  float window_rope_base = 0;  // of layers with a window, whose positions are not scaled; 0: as in the others
   // A mixture of experts in every layer, where `experts` is not 0.
   std::uint32_t experts = 0;
   std::uint32_t experts_used = 0;         // that a row goes to
   std::uint32_t expert_feed_forward = 0;  // hidden width of each
   std::uint32_t shared_feed_forward = 0;  // of the expert that all rows go to; 0: there is none
   bool normalises_experts = false;        // the weights of a row's experts sum to one
+
+  [[nodiscard]] std::uint32_t window_of(std::size_t layer) const { return windows.empty() ? 0 : windows[layer]; }
 };
 
 /// Reads and checks the metadata of a known architecture. A failure names the key that is missing, wrong or

@@ -16,10 +16,11 @@ double pair_of(double turns, const yarn_scaling& yarn, const model_config& c) {
          (2 * std::log(static_cast<double>(c.rope_base)));
 }
 
-/// By how much each pair's frequency is multiplied. The two ends are whole pairs.
+/// By how much each pair's frequency is multiplied.
 double yarn_multiplier(std::uint32_t pair, const yarn_scaling& yarn, const model_config& c) {
-  const double low = std::max(0.0, std::floor(pair_of(yarn.turns_kept, yarn, c)));
-  const double high = std::min(c.rotary_dim - 1.0, std::ceil(pair_of(yarn.turns_slowed, yarn, c)));
+  const double first = pair_of(yarn.turns_kept, yarn, c), last = pair_of(yarn.turns_slowed, yarn, c);
+  const double low = std::max(0.0, yarn.whole_pairs ? std::floor(first) : first);
+  const double high = std::min(c.rotary_dim - 1.0, yarn.whole_pairs ? std::ceil(last) : last);
   const double slowed = std::clamp((pair - low) / std::max(0.001, high - low), 0.0, 1.0);
   return slowed / yarn.factor + (1 - slowed);
 }

@@ -1,6 +1,7 @@
 #include "runtime/model/transformer.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -38,6 +39,19 @@ struct row_block {
   std::uint32_t row_end = 0;
 };
 
+/// One for layers that see everything, and where layers with a window rotate differently one for those.
+std::vector<rope_cache> make_ropes(const model_config& config, std::span<const float> factors) {
+  std::vector<rope_cache> ropes;
+  ropes.emplace_back(config, factors);
+  if (config.window_rope_base == 0) return ropes;
+  model_config windowed = config;
+  windowed.rope_base = config.window_rope_base;
+  windowed.rope_position_scale = 1;
+  windowed.yarn.reset();
+  ropes.emplace_back(windowed, std::span<const float>());
+  return ropes;
+}
+
 const float* or_null(const std::vector<float>& bias) { return bias.empty() ? nullptr : bias.data(); }
 
 }  // namespace
@@ -57,9 +71,9 @@ struct transformer::state {
 
   // Inside a layer.
   void multiply(const float* rows_of_x, std::initializer_list<row_products::product> those);
-  void normalise_row(const norm_weights& norm, std::size_t row);
+  void normalise_row(const norm_weights& norm, const float* from, float* to);
   void normalise(const norm_weights& norm);
-  void add_and_normalise(const norm_weights& norm);
+  void add_and_normalise(const norm_weights& post_norm, const norm_weights& next);
   void normalise_heads(const layer_weights& l);
   void store_keys_and_values(std::size_t layer);
   [[nodiscard]] kernels::attention_args attention_of(std::size_t layer, const row_block& block,
@@ -67,13 +81,17 @@ struct transformer::state {
   void attend(std::size_t layer, std::span<const row_block> blocks);
   bool split_contexts(std::size_t layer, std::span<const row_block> blocks);
   void keep_wanted_rows();
-  void divide_logits();
+  void finish_logits();
 
   template<class Body>
   void for_rows(Body body);
   template<class Body>
   void timed(double& seconds, Body body);
   [[nodiscard]] kernels::kv_view kv_of(std::size_t layer, std::size_t kv_head) const;
+  /// Index in `ropes`.
+  [[nodiscard]] std::size_t rope_of(std::size_t layer) const {
+    return ropes.size() > 1 && config.window_of(layer) != 0 ? 1 : 0;
+  }
 
   std::shared_ptr<const weights> w;
   const model_config& config;
@@ -82,7 +100,7 @@ struct transformer::state {
   options how;
   row_products products;
   feed_forward hidden;
-  rope_cache ropes;
+  std::vector<rope_cache> ropes;
   kernels::memory_block kv;  // page by page, each [layer][kv head] of kv_head_bytes
   times spent;
 
@@ -96,13 +114,12 @@ struct transformer::state {
 
   // The batch at hand, as `prepare` left it.
   std::vector<prepared_run> runs;
-  std::vector<token> tokens;                       // by row
-  std::vector<std::uint32_t> slots;                // by row
-  std::vector<kernels::rope_angles> key_angles;    // by row
-  std::vector<kernels::rope_angles> query_angles;  // by run, offset, row
-  std::vector<attention_tile> tiles;               // by run, in token order
-  std::vector<std::int32_t> offsets;               // distinct ones of the run at hand
-  std::vector<row_block> blocks, wanted_blocks;    // the second: only rows that want logits
+  std::vector<token> tokens;                                                  // by row
+  std::vector<std::uint32_t> slots;                                           // by row
+  std::array<std::vector<kernels::rope_angles>, 2> key_angles, query_angles;  // as `ropes`: by row; by run, offset, row
+  std::vector<attention_tile> tiles;                                          // by run, in token order
+  std::vector<std::int32_t> offsets;                                          // distinct ones of the run at hand
+  std::vector<row_block> blocks, wanted_blocks;                               // the second: only rows that want logits
   struct kv_split {
     std::size_t attention;  // index in split_calls
     std::size_t index;
@@ -122,7 +139,7 @@ transformer::state::state(std::shared_ptr<const weights> the_weights, const kern
       how(how_to),
       products(table, team),
       hidden(config, products, how.rows_max),
-      ropes(config, w->rope_factors),
+      ropes(make_ropes(config, w->rope_factors)),
       kv(how.pages_count * page_bytes(config, how.kv)),
       attention_width(std::size_t{config.heads} * config.head_dim),
       kv_width(std::size_t{config.kv_heads} * config.head_dim),
@@ -159,13 +176,15 @@ std::span<const float> transformer::forward(std::span<const run> batch) {
     s.timed(s.spent.output, [&] {
       s.multiply(s.attended.data(), {{l.output, s.delta.data(), or_null(l.output_bias)}});
     });
-    s.timed(s.spent.norms, [&] { s.add_and_normalise(l.feed_forward_norm); });
+    s.timed(s.spent.norms, [&] { s.add_and_normalise(l.attention_post_norm, l.feed_forward_norm); });
     s.timed(s.spent.feed_forward, [&] { s.hidden.compute(l, s.normed.data(), s.rows, s.delta.data()); });
-    s.timed(s.spent.norms, [&] { s.add_and_normalise(last ? w.output_norm : w.layers[i + 1].attention_norm); });
+    s.timed(s.spent.norms, [&] {
+      s.add_and_normalise(l.feed_forward_post_norm, last ? w.output_norm : w.layers[i + 1].attention_norm);
+    });
   }
   s.timed(s.spent.head, [&] {
     s.multiply(s.normed.data(), {{w.output_head(), s.logits.data()}});
-    if (w.config.logit_divisor != 1) s.divide_logits();
+    if (w.config.logit_divisor != 1 || w.config.logit_cap != 0) s.finish_logits();
   });
   return {s.logits.data(), s.rows * s.config.vocabulary};
 }
@@ -183,13 +202,13 @@ void transformer::state::prepare(std::span<const run> batch) {
   runs.clear();
   tokens.clear();
   slots.clear();
-  key_angles.clear();
-  query_angles.clear();
+  for (auto& angles : key_angles) angles.clear();
+  for (auto& angles : query_angles) angles.clear();
   tiles.clear();
   blocks.clear();
   wanted_blocks.clear();
   wanted_rows.clear();
-  ropes.forget_if_large();
+  for (rope_cache& each : ropes) each.forget_if_large();
   for (const run& r : batch) {
     if (!r.tokens.empty()) prepare_run(r);
   }
@@ -212,11 +231,12 @@ void transformer::state::prepare_run(const run& r) {
   tokens.insert(tokens.end(), r.tokens.begin(), r.tokens.end());
   append_slots(r);
   append_tiles(r, p);
-  p.angles_begin = query_angles.size();
+  p.angles_begin = query_angles[0].size();
   p.offset_count = static_cast<std::uint32_t>(offsets.size());
   for (const std::int32_t offset : offsets) {
     for (std::uint32_t i = 0; i < p.row_count; ++i) {
-      query_angles.push_back(ropes.at(std::int64_t{r.first_position} + i - offset));
+      const std::int64_t at = std::int64_t{r.first_position} + i - offset;
+      for (std::size_t kind = 0; kind < ropes.size(); ++kind) query_angles[kind].push_back(ropes[kind].at(at));
     }
   }
   for (std::uint32_t i = p.logits_begin; i < p.row_count; ++i) wanted_rows.push_back(p.first_row + i);
@@ -229,7 +249,7 @@ void transformer::state::prepare_run(const run& r) {
 void transformer::state::append_slots(const run& r) {
   const std::size_t first = slots.size();
   slots.resize(first + r.tokens.size());
-  key_angles.resize(first + r.tokens.size());
+  for (std::size_t kind = 0; kind < ropes.size(); ++kind) key_angles[kind].resize(slots.size());
   std::size_t left = r.tokens.size();
   for (std::size_t i = r.table.size(); left > 0; --i) {
     const kv::piece& piece = r.table[i - 1];
@@ -238,8 +258,8 @@ void transformer::state::append_slots(const run& r) {
       slots[first + left] = piece.first_slot + j - 1;
       REDLINE_ASSERT(slots[first + left] < std::uint64_t{how.pages_count} * kv::page_tokens,
                      "the slot is within the storage");
-      key_angles[first + left] =
-          ropes.at(std::int64_t{r.first_position} + static_cast<std::int64_t>(left) - piece.offset);
+      const std::int64_t at = std::int64_t{r.first_position} + static_cast<std::int64_t>(left) - piece.offset;
+      for (std::size_t kind = 0; kind < ropes.size(); ++kind) key_angles[kind][first + left] = ropes[kind].at(at);
     }
   }
 }
@@ -308,10 +328,8 @@ void transformer::state::embed() {
   });
 }
 
-/// normed = norm(x)
-void transformer::state::normalise_row(const norm_weights& norm, std::size_t row) {
-  const float* from = x.data() + row * config.width;
-  float* to = normed.data() + row * config.width;
+/// to = norm(from), a row each.
+void transformer::state::normalise_row(const norm_weights& norm, const float* from, float* to) {
   if (config.norm == norm_kind::rms) {
     table.rms_norm(from, norm.scale.data(), config.norm_epsilon, config.width, to);
   } else {
@@ -319,16 +337,20 @@ void transformer::state::normalise_row(const norm_weights& norm, std::size_t row
   }
 }
 
+/// normed = norm(x)
 void transformer::state::normalise(const norm_weights& norm) {
-  for_rows([&](std::size_t row) { normalise_row(norm, row); });
+  for_rows(
+      [&](std::size_t row) { normalise_row(norm, x.data() + row * config.width, normed.data() + row * config.width); });
 }
 
-/// x += residual_scale * delta; normed = norm(x)
-void transformer::state::add_and_normalise(const norm_weights& norm) {
+/// x += residual_scale * delta, which is normalised before where there is a norm for it; normed = next(x)
+void transformer::state::add_and_normalise(const norm_weights& post_norm, const norm_weights& next) {
   for_rows([&](std::size_t row) {
-    table.add_scaled(x.data() + row * config.width, config.residual_scale, delta.data() + row * config.width,
-                     config.width);
-    normalise_row(norm, row);
+    float* of_row = x.data() + row * config.width;
+    float* more = delta.data() + row * config.width;
+    if (!post_norm.scale.empty()) normalise_row(post_norm, more, more);
+    table.add_scaled(of_row, config.residual_scale, more, config.width);
+    normalise_row(next, of_row, normed.data() + row * config.width);
   });
 }
 
@@ -356,10 +378,11 @@ void transformer::state::normalise_heads(const layer_weights& l) {
 }
 
 void transformer::state::store_keys_and_values(std::size_t layer) {
+  const auto& angles = key_angles[rope_of(layer)];
   for_rows([&](std::size_t row) {
     for (std::size_t head = 0; head < config.kv_heads; ++head) {
       float* k = key.data() + row * kv_width + head * config.head_dim;
-      table.rotate(config.layout, k, key_angles[row], config.rotary_dim, config.head_dim, k);
+      table.rotate(config.layout, k, angles[row], config.rotary_dim, config.head_dim, k);
       table.store_kv(kv_of(layer, head), slots[row], config.head_dim, k,
                      value.data() + row * kv_width + head * config.head_dim);
     }
@@ -370,6 +393,7 @@ kernels::attention_args transformer::state::attention_of(std::size_t layer, cons
                                                          std::size_t kv_head) const {
   const std::size_t group = config.heads / config.kv_heads;
   const prepared_run& p = runs[block.run];
+  const std::vector<float>& sinks = w->layers[layer].sinks;
   const std::size_t at = (p.first_row + block.row_begin) * attention_width + kv_head * group * config.head_dim;
   return {.q = query.data() + at,
           .q_stride = attention_width,
@@ -382,10 +406,13 @@ kernels::attention_args transformer::state::attention_of(std::size_t layer, cons
           .pairs = config.layout,
           .scale = config.attention_scale > 0 ? config.attention_scale
                                               : 1.0F / std::sqrt(static_cast<float>(config.head_dim)),
+          .soft_cap = config.attention_cap,
+          .window = config.window_of(layer),
+          .sinks = sinks.empty() ? nullptr : sinks.data() + kv_head * group,
           .visible = p.first_token + block.row_begin + 1,
           .tiles = tiles.data() + p.tiles_begin,
           .tile_count = p.tiles_end - p.tiles_begin,
-          .angles = query_angles.data() + p.angles_begin + block.row_begin,
+          .angles = query_angles[rope_of(layer)].data() + p.angles_begin + block.row_begin,
           .angles_stride = p.row_count,
           .offset_count = p.offset_count,
           .kv = kv_of(layer, kv_head)};
@@ -425,7 +452,8 @@ bool transformer::state::split_contexts(std::size_t layer, std::span<const row_b
     for (std::size_t kv_head = 0; kv_head < config.kv_heads; ++kv_head) {
       const auto& a = split_calls.emplace_back(attention_of(layer, block, kv_head));
       const std::size_t count = kernels::count_kv_splits(a.visible + a.rows - 1);
-      for (std::size_t i = 0; i < count; ++i) kv_splits.push_back({split_calls.size() - 1, i});
+      const std::size_t first = kernels::window_begin(a.visible, a.window) / kernels::kv_split_tokens;
+      for (std::size_t i = first; i < count; ++i) kv_splits.push_back({split_calls.size() - 1, i});
       floats += count * a.rows * a.group * kernels::attention_record_floats(a.head_dim);
     }
   }
@@ -451,31 +479,38 @@ void transformer::state::keep_wanted_rows() {
   rows = wanted_rows.size();
 }
 
-void transformer::state::divide_logits() {
+void transformer::state::finish_logits() {
   const float factor = 1 / config.logit_divisor;
   for_rows([&](std::size_t row) {
-    for (float& logit : std::span(logits.data() + row * config.vocabulary, config.vocabulary)) logit *= factor;
+    const std::span of_row(logits.data() + row * config.vocabulary, config.vocabulary);
+    if (config.logit_divisor != 1) {
+      for (float& logit : of_row) logit *= factor;
+    }
+    if (config.logit_cap != 0) table.soft_cap(of_row.data(), config.logit_cap, of_row.size());
   });
 }
 
 void transformer::move_tokens(std::span<const kv::token_move> moves) {
   if (moves.empty()) return;
   state& s = *state_;
-  s.ropes.forget_if_large();
-  std::vector<kernels::rope_angles> angles;
+  for (rope_cache& each : s.ropes) each.forget_if_large();
+  std::array<std::vector<kernels::rope_angles>, 2> angles;  // as `ropes`
   for (const kv::token_move& m : moves) {
     REDLINE_ASSERT(
         std::uint64_t{std::max(m.from_slot, m.to_slot)} + m.count <= std::uint64_t{s.how.pages_count} * kv::page_tokens,
         "the slots are within the storage");
-    angles.push_back(m.turn == 0 ? nullptr : s.ropes.turn(m.turn));
+    for (std::size_t kind = 0; kind < s.ropes.size(); ++kind) {
+      angles[kind].push_back(m.turn == 0 ? nullptr : s.ropes[kind].turn(m.turn));
+    }
   }
   const std::size_t kv_heads = s.config.kv_heads;
   s.team.parallel_for(s.config.layers * kv_heads, [&](std::size_t item, std::uint32_t) {
     const kernels::kv_view kv = s.kv_of(item / kv_heads, item % kv_heads);
+    const auto& turns = angles[s.rope_of(item / kv_heads)];
     for (std::size_t i = 0; i < moves.size(); ++i) {
       copy_tokens(kv, moves[i], s.config.head_dim);
-      if (angles[i] == nullptr) continue;
-      s.table.rotate_keys(kv, moves[i].to_slot, moves[i].count, s.config.layout, angles[i], s.config.rotary_dim,
+      if (turns[i] == nullptr) continue;
+      s.table.rotate_keys(kv, moves[i].to_slot, moves[i].count, s.config.layout, turns[i], s.config.rotary_dim,
                           s.config.head_dim);
     }
   });

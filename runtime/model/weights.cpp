@@ -36,7 +36,7 @@ std::string shape_text(std::span<const std::uint64_t> dimensions) {
 /// floats.
 std::uint64_t one_matrix_bytes(const gguf::tensor& t, const kernels::kernel_table& table) {
   const std::optional<weight_type> type = matrix_type(t.type);
-  const bool is_matrix = t.dimensions.size() == 2 || t.dimensions.size() == 3;
+  const bool is_matrix = (t.dimensions.size() == 2 || t.dimensions.size() == 3) && !t.name.ends_with(".bias");
   if (!type || !is_matrix || t.dimensions[0] % kernels::block_columns(*type) != 0) return 0;
   return kernels::round_up(kernels::panels_for(t.dimensions[1]) * table.panel_bytes(*type, t.dimensions[0]), 64);
 }
@@ -87,17 +87,18 @@ class loader {
 
   result<std::vector<float>> vector(const std::string& name, std::uint64_t length) {
     const std::uint64_t wanted[] = {length};
-    REDLINE_TRY_ASSIGN(const gguf::tensor* t, find(name, wanted));
-    const std::optional<weight_type> type = matrix_type(t->type);
-    if (!type || kernels::block_columns(*type) != 1) return wrong_type(*t, "F32, F16 or BF16");
-    using kernels::element_type;
-    const element_type element = *type == weight_type::f32   ? element_type::f32
-                                 : *type == weight_type::f16 ? element_type::f16
-                                                             : element_type::bf16;
-    std::vector<float> values(length);
-    table_.widen(element, t->bytes.data(), length, values.data());
-    done(*t);
-    return values;
+    return floats(name, wanted, length);
+  }
+
+  /// A tensor of [count, length], vector by vector.
+  result<std::vector<std::vector<float>>> vectors(const std::string& name, std::uint64_t count, std::uint64_t length) {
+    const std::uint64_t wanted[] = {length, count};
+    REDLINE_TRY_ASSIGN(const std::vector<float> all, floats(name, wanted, count * length));
+    std::vector<std::vector<float>> each;
+    for (auto at = all.begin(); at != all.end(); at += static_cast<std::ptrdiff_t>(length)) {
+      each.emplace_back(at, at + static_cast<std::ptrdiff_t>(length));
+    }
+    return each;
   }
 
   /// Fails for a tensor that was not used, because ignoring it would change the result.
@@ -113,6 +114,21 @@ class loader {
   [[nodiscard]] bool has(const std::string& name) const { return file_.find_tensor(name) != nullptr; }
 
  private:
+  result<std::vector<float>> floats(const std::string& name, std::span<const std::uint64_t> shape,
+                                    std::uint64_t count) {
+    REDLINE_TRY_ASSIGN(const gguf::tensor* t, find(name, shape));
+    const std::optional<weight_type> type = matrix_type(t->type);
+    if (!type || kernels::block_columns(*type) != 1) return wrong_type(*t, "F32, F16 or BF16");
+    using kernels::element_type;
+    const element_type element = *type == weight_type::f32   ? element_type::f32
+                                 : *type == weight_type::f16 ? element_type::f16
+                                                             : element_type::bf16;
+    std::vector<float> values(count);
+    table_.widen(element, t->bytes.data(), count, values.data());
+    done(*t);
+    return values;
+  }
+
   result<const gguf::tensor*> find(const std::string& name, std::span<const std::uint64_t> wanted) {
     const gguf::tensor* t = file_.find_tensor(name);
     if (t == nullptr) return failure{errc::file_malformed, file_.path() + ": tensor '" + name + "' is missing"};
@@ -219,6 +235,17 @@ result<mixture_weights> load_mixture(loader& from, const model_config& c, const 
     m.experts[e].up = std::move(ups[e]);
     m.experts[e].down = std::move(downs[e]);
   }
+  if (c.output_bias) {
+    REDLINE_TRY_ASSIGN(m.router_bias, from.vector(prefix + "gate_inp.bias", c.experts));
+    REDLINE_TRY_ASSIGN(auto gate_biases, from.vectors(prefix + "gate_exps.bias", c.experts, hidden));
+    REDLINE_TRY_ASSIGN(auto up_biases, from.vectors(prefix + "up_exps.bias", c.experts, hidden));
+    REDLINE_TRY_ASSIGN(auto down_biases, from.vectors(prefix + "down_exps.bias", c.experts, c.width));
+    for (std::uint32_t e = 0; e < c.experts; ++e) {
+      m.experts[e].gate_bias = std::move(gate_biases[e]);
+      m.experts[e].up_bias = std::move(up_biases[e]);
+      m.experts[e].down_bias = std::move(down_biases[e]);
+    }
+  }
   if (c.shared_feed_forward == 0) return m;
   REDLINE_TRY_ASSIGN(m.shared_router, from.row(prefix + "gate_inp_shexp.weight", c.width));
   REDLINE_TRY_ASSIGN(m.shared, load_feed_forward(from, c, prefix, "_shexp", c.shared_feed_forward));
@@ -244,7 +271,17 @@ result<layer_weights> load_layer(loader& from, const model_config& c, std::uint3
     REDLINE_TRY_ASSIGN(l.query_norm, from.vector(prefix + "attn_q_norm.weight", c.head_dim));
     REDLINE_TRY_ASSIGN(l.key_norm, from.vector(prefix + "attn_k_norm.weight", c.head_dim));
   }
-  REDLINE_TRY_ASSIGN(l.feed_forward_norm, load_norm(from, c, prefix + "ffn_norm"));
+  if (c.attention_sinks) {
+    REDLINE_TRY_ASSIGN(l.sinks, from.vector(prefix + "attn_sinks.weight", c.heads));
+  }
+  // Files of gpt-oss give the feed-forward part's norm the name that those of Gemma have for another one.
+  const bool is_gpt_oss = c.attention_sinks;
+  REDLINE_TRY_ASSIGN(l.feed_forward_norm,
+                     load_norm(from, c, prefix + (is_gpt_oss ? "post_attention_norm" : "ffn_norm")));
+  if (c.post_norms) {
+    REDLINE_TRY_ASSIGN(l.attention_post_norm, load_norm(from, c, prefix + "post_attention_norm"));
+    REDLINE_TRY_ASSIGN(l.feed_forward_post_norm, load_norm(from, c, prefix + "post_ffw_norm"));
+  }
   if (c.output_bias) {
     REDLINE_TRY_ASSIGN(l.output_bias, from.vector(prefix + "attn_output.bias", c.width));
   }

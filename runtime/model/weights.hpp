@@ -16,12 +16,13 @@ struct norm_weights {
 /// The feed-forward part of a layer, or one expert of a mixture.
 struct feed_forward_weights {
   kernels::packed_weights gate, up, down;  // gate: empty when the activation has none
-  std::vector<float> up_bias, down_bias;
+  std::vector<float> gate_bias, up_bias, down_bias;
 };
 
 /// A mixture of experts: the router's rows are the experts.
 struct mixture_weights {
   kernels::packed_weights router;             // [experts, width]
+  std::vector<float> router_bias;             // [experts], or empty
   std::vector<feed_forward_weights> experts;  // empty: the layer has no mixture
   kernels::packed_weights shared_router;      // [1, width]; empty without an expert that all rows go to
   feed_forward_weights shared;
@@ -33,8 +34,10 @@ struct layer_weights {
   kernels::packed_weights query, key, value, output;
   std::vector<float> query_bias, key_bias, value_bias, output_bias;
   std::vector<float> query_norm, key_norm;  // [head_dim]; empty: heads are not normalised
+  std::vector<float> sinks;                 // [heads], or empty
   norm_weights feed_forward_norm;
-  feed_forward_weights feed_forward;  // empty in a mixture of experts
+  norm_weights attention_post_norm, feed_forward_post_norm;  // of what the halves add; empty: it stays
+  feed_forward_weights feed_forward;                         // empty in a mixture of experts
   mixture_weights mixture;
 };
 

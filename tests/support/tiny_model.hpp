@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -23,7 +24,7 @@ namespace redline::test {
 
 struct tiny_shape {
   std::string architecture = "llama";  // or "qwen2", "qwen3", "gemma", "starcoder2", "qwen2moe", "qwen3moe", "granite",
-                                       // "granitemoe"
+                                       // "granitemoe", "gemma2", "gemma3", "gpt-oss"
   std::uint32_t layers = 2;
   std::uint32_t width = 64;  // rows are whole blocks of the matrices' type: so are heads * head_dim and feed_forward
   std::uint32_t heads = 4;
@@ -40,6 +41,8 @@ struct tiny_shape {
   std::uint32_t experts_used = 2;
   std::uint32_t expert_feed_forward = 32;
   std::uint32_t shared_feed_forward = 0;
+  std::optional<gguf::tensor_type> expert_matrices = std::nullopt;  // as `matrices`, unless it is said
+  std::uint32_t window = 20;                                        // of the even layers, in gemma2, gemma3 and gpt-oss
 };
 
 struct tiny_tensor {
@@ -199,9 +202,17 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
     m.metadata[a + "attention.scale"] = 0.0625F;
     m.metadata[a + "logit_scale"] = 8.0F;
   }
+  const bool gpt_oss = s.architecture == "gpt-oss", gemma3 = s.architecture == "gemma3";
+  const bool has_post_norms = s.architecture == "gemma2" || gemma3;
+  if (gpt_oss || has_post_norms) m.metadata[a + "attention.sliding_window"] = s.window;
+  if (s.architecture == "gemma2") {
+    m.metadata[a + "attn_logit_softcapping"] = 5.0F;
+    m.metadata[a + "final_logit_softcapping"] = 20.0F;
+  }
+  if (gemma3) m.metadata[a + "attention.sliding_window_pattern"] = 2U;
   m.metadata[a + "context_length"] = s.context;
   m.metadata[a + "rope.dimension_count"] = s.rotary_dim;
-  m.metadata[a + "rope.freq_base"] = 10000.0F;
+  m.metadata[a + "rope.freq_base"] = gemma3 ? 1e6F : 10000.0F;
   add_tiny_tokenizer(m);
 
   tiny_random random(s.seed);
@@ -235,20 +246,33 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
     matrix(b + "attn_q.weight", q, s.width);
     matrix(b + "attn_k.weight", kv, s.width);
     matrix(b + "attn_v.weight", kv, s.width);
-    if (s.architecture == "qwen2" || s.architecture == "qwen2moe" || starcoder) {
+    if (s.architecture == "qwen2" || s.architecture == "qwen2moe" || starcoder || gpt_oss) {
       bias(b + "attn_q.bias", q);
       bias(b + "attn_k.bias", kv);
       bias(b + "attn_v.bias", kv);
     }
-    if (s.architecture == "qwen3" || s.architecture == "qwen3moe") {
+    if (s.architecture == "qwen3" || s.architecture == "qwen3moe" || gemma3) {
       add(b + "attn_q_norm.weight", gguf::tensor_type::f32, {s.head_dim}, 1, 0.2F);
       add(b + "attn_k_norm.weight", gguf::tensor_type::f32, {s.head_dim}, 1, 0.2F);
     }
     matrix(b + "attn_output.weight", s.width, q);
-    norm(b + "ffn_norm");
+    norm(b + (gpt_oss ? "post_attention_norm" : "ffn_norm"));
+    if (has_post_norms) {
+      norm(b + "post_attention_norm");
+      norm(b + "post_ffw_norm");
+    }
+    if (gpt_oss) {
+      bias(b + "attn_output.bias", s.width);
+      add(b + "attn_sinks.weight", gguf::tensor_type::f32, {s.heads}, 0, 2);
+      add(b + "ffn_gate_inp.bias", gguf::tensor_type::f32, {s.experts}, 0, 0.5F);
+      add(b + "ffn_gate_exps.bias", gguf::tensor_type::f32, {s.expert_feed_forward, s.experts}, 0, 0.5F);
+      add(b + "ffn_up_exps.bias", gguf::tensor_type::f32, {s.expert_feed_forward, s.experts}, 0, 0.5F);
+      add(b + "ffn_down_exps.bias", gguf::tensor_type::f32, {s.width, s.experts}, 0, 0.5F);
+    }
     if (s.experts != 0) {
       const auto experts = [&](const std::string& name, std::uint32_t rows, std::uint32_t columns) {
-        add(name, s.matrices, {columns, rows, s.experts}, 0, 2 / std::sqrt(static_cast<float>(columns)));
+        const auto type = s.expert_matrices.value_or(s.matrices);
+        add(name, type, {columns, rows, s.experts}, 0, 2 / std::sqrt(static_cast<float>(columns)));
       };
       add(b + "ffn_gate_inp.weight", gguf::tensor_type::f32, {s.width, s.experts}, 0,
           2 / std::sqrt(static_cast<float>(s.width)));

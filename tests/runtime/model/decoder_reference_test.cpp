@@ -25,11 +25,13 @@ std::vector<float> hashed(std::uint64_t number, std::uint64_t count, float centr
 
 test::tiny_model reference_model(const std::string& name) {
   const bool llama = name == "llama", mixtral = name == "mixtral", granite = name == "granite";
-  const std::string architecture = mixtral ? "llama" : name.substr(0, name.find('-'));
+  const bool gpt_oss = name == "gpt-oss", gemma2 = name == "gemma2", gemma3 = name == "gemma3";
+  const std::string architecture = mixtral ? "llama" : gpt_oss ? name : name.substr(0, name.find('-'));
   test::tiny_shape shape{
       .architecture = architecture, .rotary_dim = llama ? 8U : 16U, .tied_head = !llama && !mixtral && !granite};
   const bool shares_expert = architecture == "qwen2moe";
-  const bool is_mixture = mixtral || shares_expert || architecture == "qwen3moe";
+  const bool is_mixture = mixtral || shares_expert || architecture == "qwen3moe" || gpt_oss;
+  shape.window = 4;
   if (is_mixture) {
     shape.experts = 6;
     shape.shared_feed_forward = shares_expert ? 64 : 0;
@@ -52,27 +54,45 @@ test::tiny_model reference_model(const std::string& name) {
   for (const std::string b : {"blk.0.", "blk.1."}) {
     set_norm(b + "attn_norm");
     for (const char* name : {"attn_q", "attn_k", "attn_v", "attn_output"}) set(b + name + ".weight", 0, 0.25F);
-    set_norm(b + "ffn_norm");
+    set_norm(b + (gpt_oss ? "post_attention_norm" : "ffn_norm"));
     std::vector<std::string> products{"ffn_gate", "ffn_up", "ffn_down"};
     if (starcoder) products = {"ffn_up", "ffn_down"};
     if (is_mixture) products = {"ffn_gate_inp", "ffn_gate_exps", "ffn_up_exps", "ffn_down_exps"};
     const std::vector<std::string> shared{"ffn_gate_inp_shexp", "ffn_gate_shexp", "ffn_up_shexp", "ffn_down_shexp"};
     if (shares_expert) products.insert(products.end(), shared.begin(), shared.end());
     for (const std::string& product : products) set(b + product + ".weight", 0, 0.25F);
-    if (architecture == "llama" || architecture == "gemma" || granite) continue;
-    if (architecture == "qwen3" || architecture == "qwen3moe") {
+    if (gemma2 || gemma3) {
+      for (const char* norm : {"post_attention_norm", "post_ffw_norm"}) set_norm(b + norm);
+    }
+    if (architecture == "llama" || architecture == "gemma" || gemma2 || granite) continue;
+    if (architecture == "qwen3" || architecture == "qwen3moe" || gemma3) {
       for (const char* name : {"attn_q_norm", "attn_k_norm"}) set(b + name + ".weight", 1, 0.25F);
       continue;
     }
     for (const char* name : {"attn_q", "attn_k", "attn_v"}) set(b + name + ".bias", 0, 0.5F);
+    if (gpt_oss) {
+      for (const char* name : {"attn_output", "ffn_gate_inp", "ffn_gate_exps", "ffn_up_exps", "ffn_down_exps"}) {
+        set(b + name + ".bias", 0, 0.5F);
+      }
+      set(b + "attn_sinks.weight", 0, 2);
+    }
     if (!starcoder) continue;
     for (const char* name : {"attn_output", "ffn_up", "ffn_down"}) set(b + name + ".bias", 0, 0.5F);
   }
   if (!shape.tied_head) set("output.weight", 0, 0.5F);
-  if (name.ends_with("-yarn")) {
-    m.metadata["qwen2.rope.scaling.type"] = std::string("yarn");
-    m.metadata["qwen2.rope.scaling.factor"] = 4.0F;
-    m.metadata["qwen2.rope.scaling.original_context_length"] = 64U;
+  if (name.ends_with("-yarn") || gpt_oss) {
+    m.metadata[architecture + ".rope.scaling.type"] = std::string("yarn");
+    m.metadata[architecture + ".rope.scaling.factor"] = 4.0F;
+    m.metadata[architecture + ".rope.scaling.original_context_length"] = 64U;
+  }
+  if (gemma2) {
+    m.metadata["gemma2.attn_logit_softcapping"] = 3.0F;
+    m.metadata["gemma2.final_logit_softcapping"] = 15.0F;
+  }
+  if (gemma3) {
+    m.metadata["gemma3.rope.freq_base"] = 20000.0F;
+    m.metadata["gemma3.rope.scaling.type"] = std::string("linear");
+    m.metadata["gemma3.rope.scaling.factor"] = 8.0F;
   }
   if (llama) {
     m.tensors.push_back(
@@ -112,10 +132,11 @@ TEST(decoder_reference, logits_equal_an_independent_implementation_within_roundi
       }
     }
   }
-  EXPECT_EQ(rows_checked, 30);
+  EXPECT_EQ(rows_checked, 39);
 }
 
-// Both layouts of rotation: qwen2's halves, llama's neighbours with half of a head turned.
+// Both layouts of rotation: qwen2's halves, llama's neighbours with half of a head turned. Windows, and layers that
+// rotate differently.
 TEST(decoder_reference, logits_after_a_splice_equal_an_independent_implementation_within_rounding) {
   std::istringstream text(test::read_file(test::source_path("tests/runtime/model/reference/decoder_splices.txt")));
   const std::vector<token> tokens{5, 299, 17, 17, 120, 64, 0, 250, 31, 88, 142};
@@ -158,7 +179,7 @@ TEST(decoder_reference, logits_after_a_splice_equal_an_independent_implementatio
       ++checked;
     }
   }
-  EXPECT_EQ(checked, 12);
+  EXPECT_EQ(checked, 24);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <tuple>
 
 #include "tests/support/tiny_model.hpp"
@@ -107,6 +108,89 @@ TEST(model_config, reads_granites_multipliers) {
   EXPECT_THAT(read_config(*m.file()).error().context, HasSubstr("granite.logit_scale: expected a positive number"));
 }
 
+TEST(model_config, reads_windows_as_each_family_places_them) {
+  using numbers = std::vector<std::uint32_t>;
+  const auto windows = [](const tiny_model& m) {
+    const auto c = read_config(*m.file());
+    EXPECT_TRUE(c) << c.error().describe();
+    return c ? c->windows : numbers();
+  };
+  EXPECT_EQ(windows(make_tiny_model({.architecture = "gemma2", .layers = 5})), (numbers{20, 0, 20, 0, 20}));
+  EXPECT_EQ(windows(make_tiny_model({.architecture = "gpt-oss", .layers = 3, .experts = 4})), (numbers{20, 0, 20}));
+  tiny_model gemma3 = make_tiny_model({.architecture = "gemma3", .layers = 7});
+  gemma3.metadata.erase("gemma3.attention.sliding_window_pattern");
+  EXPECT_EQ(windows(gemma3), (numbers{20, 20, 20, 20, 20, 0, 20}));
+  gemma3.metadata["gemma3.attention.sliding_window_pattern"] = std::vector<std::int32_t>{1, 0, 0, 1, 1, 0, 0};
+  EXPECT_EQ(windows(gemma3), (numbers{20, 0, 0, 20, 20, 0, 0}));
+  gemma3.metadata["gemma3.attention.sliding_window_pattern"] = std::vector<std::int32_t>{1, 0};
+  EXPECT_THAT(read_config(*gemma3.file()).error().context, HasSubstr("a number for each of 7 layers, found 2 entries"));
+  gemma3.metadata.erase("gemma3.attention.sliding_window_pattern");
+  gemma3.metadata.erase("gemma3.attention.sliding_window");
+  EXPECT_EQ(windows(gemma3), numbers());
+  tiny_model gemma2 = make_tiny_model({.architecture = "gemma2", .context = 8192});
+  gemma2.metadata.erase("gemma2.attention.sliding_window");
+  EXPECT_EQ(windows(gemma2), (numbers{4096, 0}));
+
+  tiny_model mistral = make_tiny_model();
+  mistral.metadata["llama.attention.sliding_window"] = 128U;
+  EXPECT_EQ(windows(mistral), (numbers{128, 128}));
+  mistral.metadata["llama.attention.sliding_window"] = 2048U;
+  EXPECT_EQ(windows(mistral), numbers()) << "as long as the context";
+  tiny_model qwen = make_tiny_model({.architecture = "qwen2"});
+  qwen.metadata["qwen2.attention.sliding_window"] = 128U;
+  EXPECT_THAT(read_config(*qwen.file()).error().context, HasSubstr("full attention in qwen2, found a window of 128"));
+  tiny_model gpt_oss = make_tiny_model({.architecture = "gpt-oss", .experts = 4});
+  gpt_oss.metadata.erase("gpt-oss.attention.sliding_window");
+  EXPECT_THAT(read_config(*gpt_oss.file()).error().context, HasSubstr("'gpt-oss.attention.sliding_window' is missing"));
+}
+
+TEST(model_config, reads_what_is_particular_to_gemma_2_and_3_and_gpt_oss) {
+  tiny_model m = make_tiny_model({.architecture = "gemma2"});
+  auto c = read_config(*m.file());
+  ASSERT_TRUE(c) << c.error().describe();
+  EXPECT_EQ(c->attention_cap, 5);
+  EXPECT_EQ(c->logit_cap, 20);
+  EXPECT_EQ(c->attention_scale, 0.25F) << "of heads of 16";
+  EXPECT_EQ(c->embedding_scale, 8);
+  EXPECT_TRUE(c->post_norms);
+  EXPECT_EQ(c->window_rope_base, 0);
+  m.metadata.erase("gemma2.attn_logit_softcapping");
+  m.metadata["gemma2.final_logit_softcapping"] = 0.0F;
+  c = read_config(*m.file());
+  EXPECT_EQ(c->attention_cap, 50) << "what the family has";
+  EXPECT_EQ(c->logit_cap, 0);
+  m.metadata["gemma2.final_logit_softcapping"] = -1.0F;
+  EXPECT_THAT(read_config(*m.file()).error().context, HasSubstr("final_logit_softcapping: expected a positive number"));
+  const auto wide = make_tiny_model({.architecture = "gemma2", .layers = 46, .width = 128});
+  EXPECT_FLOAT_EQ(read_config(*wide.file())->attention_scale, 1 / std::sqrt(32.0F)) << "the 27B's: width / heads";
+
+  tiny_model gemma3 = make_tiny_model({.architecture = "gemma3"});
+  gemma3.metadata["gemma3.attention.scale"] = 0.5F;
+  c = read_config(*gemma3.file());
+  ASSERT_TRUE(c) << c.error().describe();
+  EXPECT_TRUE(c->head_norms);
+  EXPECT_EQ(c->attention_cap, 0);
+  EXPECT_EQ(c->logit_cap, 0);
+  EXPECT_EQ(c->attention_scale, 0.5F);
+  EXPECT_EQ(c->rope_base, 1e6F);
+  EXPECT_EQ(c->window_rope_base, 10000);
+  gemma3.metadata["gemma3.rope.freq_base_swa"] = 5000.0F;
+  EXPECT_EQ(read_config(*gemma3.file())->window_rope_base, 5000);
+
+  tiny_model gpt_oss = make_tiny_model({.architecture = "gpt-oss", .experts = 4});
+  gpt_oss.metadata["gpt-oss.rope.scaling.type"] = std::string("yarn");
+  gpt_oss.metadata["gpt-oss.rope.scaling.factor"] = 4.0F;
+  gpt_oss.metadata["gpt-oss.expert_gating_func"] = 3U;
+  c = read_config(*gpt_oss.file());
+  ASSERT_TRUE(c) << c.error().describe();
+  EXPECT_TRUE(c->attention_sinks);
+  EXPECT_TRUE(c->output_bias);
+  EXPECT_TRUE(c->qkv_bias);
+  EXPECT_TRUE(c->normalises_experts);
+  EXPECT_EQ(c->activation, feed_forward_kind::clamped_swiglu);
+  EXPECT_FALSE(c->yarn->whole_pairs);
+}
+
 struct bad_metadata {
   const char* key;
   tiny_model::entry value;
@@ -131,7 +215,9 @@ TEST(model_config, refuses_metadata_by_key_and_says_what_it_wanted) {
       {"llama.rope.scaling.type", std::string("longrope"), errc::unsupported_format, "found 'longrope'"},
       {"llama.expert_count", 8U, errc::file_malformed, "metadata 'llama.expert_used_count' is missing"},
       {"llama.expert_count", 1U << 20, errc::file_malformed, "expert_count: expected 1 to 1024, found 1048576"},
-      {"llama.attention.sliding_window", 128U, errc::unsupported_format, "found a window of 128"},
+      {"llama.attention.sliding_window", 1U << 31, errc::file_malformed, "attention.sliding_window: expected 1 to"},
+      {"llama.attn_logit_softcapping", 50.0F, errc::unsupported_format, "attn_logit_softcapping: not supported"},
+      {"llama.rope.freq_base_swa", 1000.0F, errc::unsupported_format, "freq_base_swa: expected rope.freq_base 10000"},
       {"llama.logit_scale", 2.0F, errc::unsupported_format, "llama.logit_scale: not supported in llama"},
       {"llama.final_logit_softcapping", 30.0F, errc::unsupported_format, "final_logit_softcapping: not supported"},
       {"tokenizer.ggml.tokens", std::vector<std::string>{"a", "b"}, errc::file_malformed, "expected 300 entries"},
@@ -210,10 +296,11 @@ TEST(model_config, refuses_mixtures_that_cannot_be_and_those_of_other_families) 
 
 TEST(model_config, survives_random_numbers_in_every_key) {
   test::tiny_random random(77);
-  const tiny_model whole = make_tiny_model();
+  const tiny_model wholes[] = {make_tiny_model(), make_tiny_model({.architecture = "gemma3"}),
+                               make_tiny_model({.architecture = "gpt-oss", .experts = 4})};
   int accepted = 0;
-  for (int i = 0; i < 2000; ++i) {
-    tiny_model m = whole;
+  for (int i = 0; i < 3000; ++i) {
+    tiny_model m = wholes[i % 3];
     for (auto& [key, any] : m.metadata) {
       auto* number = std::get_if<std::uint32_t>(&any);
       if (number != nullptr && random.below(6) == 0)
@@ -225,6 +312,7 @@ TEST(model_config, survives_random_numbers_in_every_key) {
     ASSERT_GT(config->head_dim, 0U);
     ASSERT_EQ(config->heads % config->kv_heads, 0U);
     ASSERT_LE(config->rotary_dim, config->head_dim);
+    ASSERT_TRUE(config->windows.empty() || config->windows.size() == config->layers);
   }
   EXPECT_GT(accepted, 0);
 }

@@ -172,7 +172,7 @@ void check_invariance(const kernels::kernel_table& table, const tiny_shape& shap
 }
 
 tiny_shape shape_for(std::string architecture, gguf::tensor_type matrices) {
-  const bool is_mixture = architecture == "mixtral" || architecture.ends_with("moe");
+  const bool is_mixture = architecture == "mixtral" || architecture == "gpt-oss" || architecture.ends_with("moe");
   if (architecture == "mixtral") architecture = "llama";
   tiny_shape shape{.architecture = architecture, .matrices = matrices, .seed = 3};
   using enum gguf::tensor_type;
@@ -225,9 +225,10 @@ TEST_P(every_target, gives_a_row_the_same_bits_alone_and_in_any_mixture) {
       ++seed;
       // Every format with one type of cache, the plain one with all.
       if (matrices != f32 && static_cast<unsigned>(matrices) % 4 != static_cast<unsigned>(type)) continue;
-      const char* architectures[] = {"llama",    "qwen2",   "qwen3",    "gemma",     "starcoder2",
-                                     "qwen3moe", "mixtral", "qwen2moe", "granitemoe"};
-      const std::string architecture = architectures[seed % 9];
+      const char* architectures[] = {"llama",   "gemma2", "qwen2",    "gemma3",     "qwen3",
+                                     "gpt-oss", "gemma",  "qwen3moe", "starcoder2", "gpt-oss",
+                                     "mixtral", "gemma3", "qwen2moe", "gemma2",     "granitemoe"};
+      const std::string architecture = architectures[seed % std::size(architectures)];
       SCOPED_TRACE(architecture + ", " + gguf::name_of(matrices) + ", cache " + std::to_string(static_cast<int>(type)));
       ASSERT_NO_FATAL_FAILURE(
           check_invariance(table(), shape_for(architecture, matrices), type, seed, seed % 3 == 2 ? 4 : 1 + seed % 3));
@@ -242,15 +243,32 @@ TEST_P(every_target, gives_a_row_after_a_long_context_the_same_bits_with_any_num
   std::mt19937 random(4);
   const auto tokens = random_tokens(random, count);
   std::vector<float> expected;
-  for (const auto& [threads, type] : {std::pair{1U, kv_type::f16},
-                                      {4U, kv_type::f16},
-                                      {8U, kv_type::f16},
-                                      {1U, kv_type::q8_0},
-                                      {4U, kv_type::q8_0},
-                                      {8U, kv_type::q8_0}}) {
+  struct world {
+    std::uint32_t threads;
+    kv_type type;
+    const char* architecture = "llama";
+    std::uint32_t window = 0;
+  };
+  for (const auto& [threads, type, architecture, window] : {world{1, kv_type::f16},
+                                                            {4, kv_type::f16},
+                                                            {8, kv_type::f16},
+                                                            {1, kv_type::q8_0},
+                                                            {4, kv_type::q8_0},
+                                                            {8, kv_type::q8_0},
+                                                            // Windows within a KV split and over its end.
+                                                            {1, kv_type::f16, "gemma2", 85},
+                                                            {8, kv_type::f16, "gemma2", 85},
+                                                            {1, kv_type::q8_0, "gpt-oss", 200},
+                                                            {8, kv_type::q8_0, "gpt-oss", 200}}) {
     if (threads == 1) expected.clear();
     kernels::worker_team team(threads);
-    const auto t = make(load({.heads = 4, .kv_heads = 2, .context = 4096}, table(), team), table(), team, type, pages);
+    const tiny_shape shape{.architecture = architecture,
+                           .heads = 4,
+                           .kv_heads = 2,
+                           .context = 4096,
+                           .experts = std::string(architecture) == "gpt-oss" ? 5U : 0U,
+                           .window = window};
+    const auto t = make(load(shape, table(), team), table(), team, type, pages);
     std::vector<float> found;
     for (std::uint32_t done = 0; done < count;) {
       const std::uint32_t rows =
@@ -356,7 +374,8 @@ TEST_P(twin_target, gives_the_bits_of_the_other_target) {
   const auto tokens = random_tokens(random, 40);
   using enum gguf::tensor_type;
   for (const auto matrices : {f32, q8_0, q4_1, q5_0, q4_k, q6_k}) {
-    for (const std::string architecture : {"llama", "qwen2", "qwen3", "gemma", "starcoder2", "qwen2moe", "qwen3moe"}) {
+    for (const std::string architecture :
+         {"llama", "qwen2", "qwen3", "gemma", "starcoder2", "qwen2moe", "qwen3moe", "gemma2", "gemma3", "gpt-oss"}) {
       if (architecture != "llama" && matrices != f32 && matrices != q8_0) continue;
       const tiny_shape shape = shape_for(architecture, matrices);
       const auto own = load(shape, table(), team), others = load(shape, other, team);

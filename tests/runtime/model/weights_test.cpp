@@ -61,9 +61,9 @@ TEST_F(weights_test, take_as_much_memory_as_computed_from_the_file) {
 }
 
 TEST_F(weights_test, name_every_tensor_that_is_missing) {
-  for (const std::string architecture : {"llama", "qwen2", "qwen2moe", "qwen3moe"}) {
+  for (const std::string architecture : {"llama", "qwen2", "qwen2moe", "qwen3moe", "gemma2", "gemma3", "gpt-oss"}) {
     test::tiny_shape shape{.architecture = architecture};
-    if (architecture.ends_with("moe")) shape.experts = 4;
+    if (architecture.ends_with("moe") || architecture == "gpt-oss") shape.experts = 4;
     if (architecture == "qwen2moe") shape.shared_feed_forward = 64;
     const tiny_model whole = make_tiny_model(shape);
     for (const test::tiny_tensor& t : whole.tensors) {

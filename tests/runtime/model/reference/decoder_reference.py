@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes decoder_logits.txt: logits of ten tiny decoders, computed in float64 from the published definitions.
+"""Writes decoder_logits.txt: logits of thirteen tiny decoders, computed in float64 from the published definitions.
 
 Shares no code and no file with the runtime. Weights come from an integer hash that the test repeats, so that both sides
 have the same floats: value(tensor, i) = centre + spread * (hash16 / 2^15 - 1), rounded to float32 after each operation.
@@ -12,6 +12,11 @@ without experts; the embedding, what layers add, the scores and the logits have 
 Mixtures of six experts of which a token uses the two with the greatest softmax: "qwen3moe" (else as qwen3) and "mixtral"
 (else as a llama without the extras above) let the two weights sum to one; "qwen2moe" (else as qwen2) keeps them and adds an
 expert of all tokens, weighted by a sigmoid.
+In the last three the first layer sees a window of four tokens only. "gemma2": as gemma; what attention and the feed-forward part
+give is normalised before it is added, scores and logits are capped by a tanh. "gemma3": as gemma2 without the caps; heads as in
+qwen3; the second layer has a base of its own and positions scaled by 1/8. "gpt-oss": as qwen3moe, heads as in qwen2; every product
+has a bias, the gate is a clamped SiLU of slope 1.702 and the other factor is clamped and one more, each head has a score that no
+token has in the softmax, and YaRN's ramp is not of whole pairs.
 
 And decoder_splices.txt: logits of the last token after a log was changed in the middle and what stood behind kept its keys and
 values. Here keys are kept unrotated and turned, exactly, to wherever their token counts as standing when somebody looks.
@@ -21,7 +26,9 @@ import numpy as np
 
 LAYERS, WIDTH, HEADS, KV_HEADS, HEAD_DIM, FEED_FORWARD, VOCABULARY = 2, 64, 4, 2, 16, 96, 300
 EXPERTS, USED, EXPERT_WIDTH, SHARED_WIDTH = 6, 2, 32, 64
-MIXTURES = ("qwen3moe", "qwen2moe", "mixtral")
+MIXTURES = ("qwen3moe", "qwen2moe", "mixtral", "gpt-oss")
+WINDOWED, WINDOW = ("gemma2", "gemma3", "gpt-oss"), 4
+GEMMAS = ("gemma", "gemma2", "gemma3")
 EPSILON, BASE = 1e-5, 10000.0
 TOKENS = [5, 299, 17, 17, 120, 64, 0, 250, 31, 88, 142]
 
@@ -58,12 +65,18 @@ def weights(kind):
             if not shifted:
                 l["gate"] = matrix(FEED_FORWARD, WIDTH)
             l |= {"up": matrix(FEED_FORWARD, WIDTH), "down": matrix(WIDTH, FEED_FORWARD)}
-        if kind in ("qwen3", "qwen3moe"):
+        if kind in ("gemma2", "gemma3"):
+            l |= {"attn_post_norm": norm(), "ffn_post_norm": norm()}
+        if kind in ("qwen3", "qwen3moe", "gemma3"):
             l |= {"qn": tensor(next(number), (HEAD_DIM,), 1, 0.25), "kn": tensor(next(number), (HEAD_DIM,), 1, 0.25)}
-        elif kind in ("qwen2", "qwen2-yarn", "qwen2moe", "starcoder2"):
+        elif kind in ("qwen2", "qwen2-yarn", "qwen2moe", "starcoder2", "gpt-oss"):
             l |= {"qb": bias(q), "kb": bias(kv), "vb": bias(kv)}
         if shifted:
             l |= {"ob": bias(WIDTH), "ub": bias(FEED_FORWARD), "db": bias(WIDTH)}
+        if kind == "gpt-oss":
+            biases = lambda length: tensor(next(number), (EXPERTS, length), 0, 0.5)
+            l |= {"ob": bias(WIDTH), "rb": bias(EXPERTS), "gb": biases(EXPERT_WIDTH), "ub": biases(EXPERT_WIDTH),
+                  "db": biases(WIDTH), "sinks": tensor(next(number), (HEADS,), 0, 2)}
         w["layers"].append(l)
     w["head"] = matrix(VOCABULARY, WIDTH, 0.5) if llama or kind == "mixtral" else w["embedding"]
     return w
@@ -102,18 +115,43 @@ def mixture(l, x, normalise):
     return out
 
 
+def mixture_of_gpt_oss(l, x):
+    out = np.zeros_like(x)
+    for token, h in enumerate(x):
+        scores = l["router"] @ h + l["rb"]
+        best = np.argsort(-scores, kind="stable")[:USED]
+        p = np.exp(scores[best]) / np.exp(scores[best]).sum()
+        for e, share in zip(best, p):
+            gate = np.minimum(l["gates"][e] @ h + l["gb"][e], 7)
+            up = np.clip(l["ups"][e] @ h + l["ub"][e], -7, 7)
+            out[token] += share * (l["downs"][e] @ (gate / (1 + np.exp(-1.702 * gate)) * (up + 1)) + l["db"][e])
+    return out
+
+
+def capped(x, cap):
+    return cap * np.tanh(x / cap) if cap else x
+
+
+def rope_gemma3(x, positions):  # of layers without a window
+    half = HEAD_DIM // 2
+    angle = positions[:, None] / 8 * 20000.0 ** (-np.arange(half) / half)
+    turned = (x[..., :half] + 1j * x[..., half:]) * np.exp(1j * angle)[:, None]
+    return np.concatenate([turned.real, turned.imag], -1)
+
+
 def rope_mixtral(x, positions):  # partner next door, whole heads
     angle = positions[:, None] * BASE ** (-np.arange(HEAD_DIM // 2) * 2 / HEAD_DIM)
     turned = (x[..., 0::2] + 1j * x[..., 1::2]) * np.exp(1j * angle)[:, None]
     return np.stack([turned.real, turned.imag], -1).reshape(x.shape)
 
 
-def rope_yarn(x, positions, factor=4.0, original=64):
+def rope_yarn(x, positions, factor=4.0, original=64, whole=True):
     """Section 3.2 of the paper: by how often a pair turns within the original context; the ramp is of whole pairs."""
     half = HEAD_DIM // 2
     frequency = BASE ** (-np.arange(half) / half)
     pair = lambda turns: HEAD_DIM * np.log(original / (turns * 2 * np.pi)) / (2 * np.log(BASE))
-    low, high = max(np.floor(pair(32)), 0), min(np.ceil(pair(1)), HEAD_DIM - 1)
+    low, high = (np.floor(pair(32)), np.ceil(pair(1))) if whole else (pair(32), pair(1))
+    low, high = max(low, 0), min(high, HEAD_DIM - 1)
     ramp = np.clip((np.arange(half) - low) / max(high - low, 0.001), 0, 1)
     angle = positions[:, None] * (frequency * (1 - ramp) + frequency / factor * ramp)
     size = 0.1 * np.log(factor) + 1
@@ -159,7 +197,8 @@ def logits(kind, tokens=TOKENS, cache=None, at=0):
     llama = kind == "llama"
     w = weights(kind)
     rope = {"llama": rope_llama, "mixtral": rope_mixtral, "granite": rope_mixtral,
-            "qwen2-yarn": rope_yarn}.get(kind, rope_qwen2)
+            "qwen2-yarn": rope_yarn, "gpt-oss": lambda x, p: rope_yarn(x, p, whole=False)}.get(kind, rope_qwen2)
+    score_cap, logit_cap = (3, 15) if kind == "gemma2" else (0, 0)
     granite = kind == "granite"
     embedding, residual, scores, divisor = (12, 0.22, 0.0625, 8) if granite else (1, 1, 1 / np.sqrt(HEAD_DIM), 1)
     n = len(tokens)
@@ -167,7 +206,7 @@ def logits(kind, tokens=TOKENS, cache=None, at=0):
     positions = at + np.arange(n, dtype=np.float64)
     seen = np.concatenate([cache.positions[:at], positions])
     cache.positions = np.concatenate([seen, cache.positions[at:]])
-    x = w["embedding"][tokens] * (np.sqrt(WIDTH) if kind == "gemma" else embedding)
+    x = w["embedding"][tokens] * (np.sqrt(WIDTH) if kind in GEMMAS else embedding)
     for i, l in enumerate(w["layers"]):
         h = norm(x, l["attn_norm"])
         q = (h @ l["q"].T + l.get("qb", 0)).reshape(n, HEADS, HEAD_DIM)
@@ -178,14 +217,23 @@ def logits(kind, tokens=TOKENS, cache=None, at=0):
         old_k, old_v = cache.layers[i]
         cache.layers[i] = (np.concatenate([old_k[:at], k, old_k[at:]]), np.concatenate([old_v[:at], v, old_v[at:]]))
         k, v = (t[:at + n] for t in cache.layers[i])
-        q, k = rope(q, positions), rope(k, seen)
+        turn = rope_gemma3 if kind == "gemma3" and i == 1 else rope
+        q, k = turn(q, positions), turn(k, seen)
         k, v = (np.repeat(t, HEADS // KV_HEADS, axis=1) for t in (k, v))
         score = np.einsum("ihd,jhd->hij", q, k) * scores
-        score[:, ~np.tri(n, at + n, at, dtype=bool)] = -np.inf
-        p = np.exp(score - score.max(-1, keepdims=True))
-        p /= p.sum(-1, keepdims=True)
-        x = x + residual * (np.einsum("hij,jhd->ihd", p, v).reshape(n, -1) @ l["o"].T) + l.get("ob", 0)
+        score = capped(score, score_cap)
+        unseen = ~np.tri(n, at + n, at, dtype=bool)
+        if kind in WINDOWED and i == 0:
+            unseen |= np.tri(n, at + n, at - WINDOW, dtype=bool)
+        score[:, unseen] = -np.inf
+        p = np.exp(score)
+        p /= p.sum(-1, keepdims=True) + (np.exp(l["sinks"])[:, None, None] if "sinks" in l else 0)
+        more = residual * (np.einsum("hij,jhd->ihd", p, v).reshape(n, -1) @ l["o"].T) + l.get("ob", 0)
+        x = x + (norm(more, l["attn_post_norm"]) if "attn_post_norm" in l else more)
         h = norm(x, l["ffn_norm"])
+        if kind == "gpt-oss":
+            x = x + mixture_of_gpt_oss(l, h)
+            continue
         if kind in MIXTURES:
             x = x + mixture(l, h, kind != "qwen2moe")
             if kind == "qwen2moe":
@@ -197,9 +245,10 @@ def logits(kind, tokens=TOKENS, cache=None, at=0):
             active = gelu(up)
         else:
             gate = h @ l["gate"].T
-            active = (gelu(gate) if kind == "gemma" else silu(gate)) * up
-        x = x + residual * (active @ l["down"].T) + l.get("db", 0)
-    return norm(x, w["norm"]) @ w["head"].T / divisor
+            active = (gelu(gate) if kind in GEMMAS else silu(gate)) * up
+        more = residual * (active @ l["down"].T) + l.get("db", 0)
+        x = x + (norm(more, l["ffn_post_norm"]) if "ffn_post_norm" in l else more)
+    return capped(norm(x, w["norm"]) @ w["head"].T / divisor, logit_cap)
 
 
 def spliced(kind, at, removed, inserted, moves):
@@ -216,13 +265,13 @@ SPLICES = [("evict", 2, 4, [], True), ("pie", 3, 2, [299, 4, 8, 15], True), ("co
 
 here = os.path.dirname(os.path.abspath(__file__))
 with open(os.path.join(here, "decoder_logits.txt"), "w") as out:
-    for name in ("qwen2", "llama", "qwen3", "gemma", "starcoder2", "qwen2-yarn", "granite", *MIXTURES):
+    for name in ("qwen2", "llama", "qwen3", "gemma", "starcoder2", "qwen2-yarn", "granite", "gemma2", "gemma3", *MIXTURES):
         result = logits(name)
         out.write(f"{name} {len(TOKENS)} " + " ".join(map(str, TOKENS)) + "\n")
         for row in (0, 3, len(TOKENS) - 1):
             out.write(f"{row} " + " ".join(f"{v:.6g}" for v in result[row]) + "\n")
 with open(os.path.join(here, "decoder_splices.txt"), "w") as out:
-    for name in ("qwen2", "llama", "qwen2-yarn"):
+    for name in ("qwen2", "llama", "qwen2-yarn", *WINDOWED):
         for splice, at, removed, inserted, moves in SPLICES:
             out.write(f"{name} {splice} {at} {removed} {len(inserted)} " + " ".join(map(str, inserted)) + "\n")
             out.write(" ".join(f"{v:.6g}" for v in spliced(name, at, removed, inserted, moves)) + "\n")
