@@ -49,6 +49,18 @@ row_source plus_one(row_source theirs) {
   };
 }
 
+constexpr std::uint64_t mxfp4_columns = 32;
+
+/// Neighbours in a byte, as Hugging Face folders have them, become numbers half a block apart, as GGUF files do.
+void repack_mxfp4(const std::byte* from, std::byte* to) {
+  constexpr std::size_t half = mxfp4_columns / 2;
+  const auto step = [from](std::size_t i) {
+    const auto both = std::to_integer<unsigned>(from[i / 2]);
+    return i % 2 == 0 ? both & 15 : both >> 4;
+  };
+  for (std::size_t i = 0; i < half; ++i) to[i] = static_cast<std::byte>(step(i) | step(i + half) << 4);
+}
+
 /// What a tensor's rows are: dimensions of heads that RoPE rotates, or numbers of a norm.
 enum class row_kind { plain, rotated, norm };
 
@@ -124,6 +136,78 @@ class tensor_mover {
     return {};
   }
 
+  /// Experts in MXFP4, `theirs`_blocks and `theirs`_scales of [experts, their_rows, ...], of whose rows ours are each
+  /// `step`-th from `first` on. They stay MXFP4, whatever the type of the others: nothing is rounded again.
+  result<void> packed_experts(const std::string& ours, const std::string& theirs, std::uint64_t first,
+                              std::uint64_t step, std::uint64_t rows, std::uint64_t columns) {
+    const std::uint64_t blocks = columns / mxfp4_columns, their_rows = rows * step;
+    if (columns % mxfp4_columns != 0) {
+      return failure{errc::file_malformed, from_.path() + ": tensor '" + theirs + "_blocks': expected rows of whole " +
+                                               "blocks of " + std::to_string(mxfp4_columns) + ", found " +
+                                               std::to_string(columns) + " columns"};
+    }
+    const std::uint64_t shape[] = {shape_.experts, their_rows, blocks, mxfp4_columns / 2};
+    REDLINE_TRY_ASSIGN(const model_folder::place steps, find(theirs + "_blocks", shape));
+    REDLINE_TRY_ASSIGN(const model_folder::place scales, find(theirs + "_scales", std::span(shape).first(3)));
+    for (const auto& [place, suffix] : {std::pair(steps, "_blocks"), {scales, "_scales"}}) {
+      if (place.tensor->type == "U8") continue;
+      return failure{errc::unsupported_format, place.file->path() + ": " + quote_bytes(theirs + suffix) +
+                                                   ".dtype: expected U8, found " + std::string(place.tensor->type)};
+    }
+    const std::uint64_t dimensions[] = {columns, rows, shape_.experts}, all = rows * shape_.experts;
+    const auto pack = [steps, scales, first, step, all, blocks](const gguf::payload_sink& put) -> result<void> {
+      std::vector<std::byte> row(blocks * (1 + mxfp4_columns / 2));
+      for (std::uint64_t r = 0; r < all; ++r) {
+        const std::uint64_t block = (r * step + first) * blocks;
+        for (std::uint64_t b = 0; b < blocks; ++b) {
+          std::byte* to = row.data() + b * (1 + mxfp4_columns / 2);
+          *to = scales.tensor->bytes[block + b];
+          repack_mxfp4(steps.tensor->bytes.data() + (block + b) * (mxfp4_columns / 2), to + 1);
+        }
+        REDLINE_TRY(put(row));
+      }
+      return {};
+    };
+    to_.add_tensor(ours, gguf::tensor_type::mxfp4, dimensions, all * blocks * (1 + mxfp4_columns / 2), pack);
+    return {};
+  }
+
+  /// The same of experts that are not quantised, which lie as [experts, columns, rows * step].
+  result<void> transposed_experts(const std::string& ours, const std::string& theirs, std::uint64_t first,
+                                  std::uint64_t step, std::uint64_t rows, std::uint64_t columns) {
+    const std::uint64_t their_columns = rows * step, shape[] = {shape_.experts, columns, their_columns};
+    REDLINE_TRY_ASSIGN(const model_folder::place from, find(theirs, shape));
+    REDLINE_TRY_ASSIGN(const weight_type stored, stored_type(from, theirs));
+    const weight_type wanted = type_for(type_, {ours, columns, shape_.layers, shape_.tied_head});
+    const auto row_of = [number = stored_rows(stored, from.tensor->bytes.data(), 1), their_columns, first, step, rows,
+                         columns](std::uint64_t row, float* out) {
+      const std::uint64_t at = row / rows * columns * their_columns + first + row % rows * step;
+      for (std::uint64_t c = 0; c < columns; ++c) number(at + c * their_columns, out + c);
+    };
+    const std::uint64_t dimensions[] = {columns, rows, shape_.experts}, all = rows * shape_.experts;
+    to_.add_tensor(ours, to_tensor_type(wanted), dimensions, all * kernels::row_bytes(wanted, columns),
+                   stream_rows(team_, wanted, all, columns, row_of));
+    return {};
+  }
+
+  /// A bias of each expert, of [experts, length * step]: each `step`-th number from `first` on.
+  result<void> expert_biases(const std::string& ours, const std::string& theirs, std::uint64_t first,
+                             std::uint64_t step, std::uint64_t length) {
+    const std::uint64_t their_length = length * step, shape[] = {shape_.experts, their_length};
+    REDLINE_TRY_ASSIGN(const model_folder::place from, find(theirs, shape));
+    REDLINE_TRY_ASSIGN(const weight_type stored, stored_type(from, theirs));
+    const auto row_of = [source = stored_rows(stored, from.tensor->bytes.data(), their_length), their_length, first,
+                         step, length](std::uint64_t row, float* out) {
+      std::vector<float> all(their_length);
+      source(row, all.data());
+      for (std::uint64_t i = 0; i < length; ++i) out[i] = all[first + i * step];
+    };
+    const std::uint64_t dimensions[] = {length, shape_.experts};
+    to_.add_tensor(ours, gguf::tensor_type::f32, dimensions, shape_.experts * length * sizeof(float),
+                   stream_rows(team_, weight_type::f32, shape_.experts, length, row_of));
+    return {};
+  }
+
   [[nodiscard]] bool has(const std::string& theirs) const { return from_.tensors().contains(theirs); }
 
   [[nodiscard]] result<void> check_all_used() const {
@@ -148,7 +232,7 @@ class tensor_mover {
     if (kind == row_kind::rotated && shape_.has_adjacent_pairs()) {
       source = with_adjacent_pairs(std::move(source), shape_.head_dim);
     }
-    if (kind == row_kind::norm && shape_.architecture == "gemma") source = plus_one(std::move(source));
+    if (kind == row_kind::norm && shape_.is_gemma()) source = plus_one(std::move(source));
     const std::vector<std::uint64_t> dimensions(shape.rbegin(), shape.rend());
     to_.add_tensor(ours, to_tensor_type(wanted), dimensions, rows * kernels::row_bytes(wanted, columns),
                    followed_by(stream_rows(team_, wanted, rows, columns, std::move(source)),
@@ -220,6 +304,22 @@ result<void> move_granite_mixture(const gguf::decoder_shape& s, const std::strin
   return mover.slices(ours + "ffn_down_exps.weight", moe + "output_linear.weight", s.width, 0, s.width, hidden);
 }
 
+/// Gates and ups of an expert alternate.
+result<void> move_gpt_oss_mixture(const gguf::decoder_shape& s, const std::string& ours, const std::string& theirs,
+                                  tensor_mover& mover) {
+  const std::uint64_t hidden = s.expert_feed_forward;
+  const std::string router = theirs + "mlp.router.", experts = theirs + "mlp.experts.", both = experts + "gate_up_proj";
+  REDLINE_TRY(mover.matrix(ours + "ffn_gate_inp.weight", router + "weight", s.experts, s.width));
+  REDLINE_TRY(mover.vector(ours + "ffn_gate_inp.bias", router + "bias", s.experts));
+  const auto move = mover.has(both) ? &tensor_mover::transposed_experts : &tensor_mover::packed_experts;
+  REDLINE_TRY((mover.*move)(ours + "ffn_gate_exps.weight", both, 0, 2, hidden, s.width));
+  REDLINE_TRY((mover.*move)(ours + "ffn_up_exps.weight", both, 1, 2, hidden, s.width));
+  REDLINE_TRY((mover.*move)(ours + "ffn_down_exps.weight", experts + "down_proj", 0, 1, s.width, hidden));
+  REDLINE_TRY(mover.expert_biases(ours + "ffn_gate_exps.bias", both + "_bias", 0, 2, hidden));
+  REDLINE_TRY(mover.expert_biases(ours + "ffn_up_exps.bias", both + "_bias", 1, 2, hidden));
+  return mover.expert_biases(ours + "ffn_down_exps.bias", experts + "down_proj_bias", 0, 1, s.width);
+}
+
 /// Mixtral's names, or those of Qwen's mixtures.
 result<void> move_mixture(const gguf::decoder_shape& s, const std::string& ours, const std::string& theirs,
                           tensor_mover& mover) {
@@ -258,8 +358,22 @@ result<void> move_layer(const gguf::decoder_shape& s, std::uint32_t index, bool 
     REDLINE_TRY(mover.vector(ours + "attn_v.bias", theirs + "self_attn.v_proj.bias", kv));
   }
   if (s.has_head_norms()) {
-    REDLINE_TRY(mover.vector(ours + "attn_q_norm.weight", theirs + "self_attn.q_norm.weight", s.head_dim));
-    REDLINE_TRY(mover.vector(ours + "attn_k_norm.weight", theirs + "self_attn.k_norm.weight", s.head_dim));
+    REDLINE_TRY(
+        mover.vector(ours + "attn_q_norm.weight", theirs + "self_attn.q_norm.weight", s.head_dim, row_kind::norm));
+    REDLINE_TRY(
+        mover.vector(ours + "attn_k_norm.weight", theirs + "self_attn.k_norm.weight", s.head_dim, row_kind::norm));
+  }
+  if (s.is_gpt_oss()) {
+    REDLINE_TRY(mover.vector(ours + "attn_output.bias", theirs + "self_attn.o_proj.bias", s.width));
+    REDLINE_TRY(mover.vector(ours + "attn_sinks.weight", theirs + "self_attn.sinks", s.heads));
+    REDLINE_TRY(move_norm(s, ours + "post_attention_norm", theirs + "post_attention_layernorm", mover));
+    return move_gpt_oss_mixture(s, ours, theirs, mover);
+  }
+  if (s.has_post_norms()) {
+    REDLINE_TRY(move_norm(s, ours + "post_attention_norm", theirs + "post_attention_layernorm", mover));
+    REDLINE_TRY(move_norm(s, ours + "ffn_norm", theirs + "pre_feedforward_layernorm", mover));
+    REDLINE_TRY(move_norm(s, ours + "post_ffw_norm", theirs + "post_feedforward_layernorm", mover));
+    return move_gated_feed_forward(s, ours, theirs, mover);
   }
   REDLINE_TRY(move_norm(s, ours + "ffn_norm", theirs + "post_attention_layernorm", mover));
   if (s.architecture == "granitemoe") return move_granite_mixture(s, ours, theirs, mover);

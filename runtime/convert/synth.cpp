@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <span>
 #include <vector>
 
 #include "runtime/base/hash.hpp"
@@ -28,6 +29,72 @@ constexpr auto shapes = std::to_array<synth_shape>({
      "granite-3.3-8b"},
     {{"granitemoe", 32, 1536, 24, 8, 64, 512, 49155, 131072, 1e7F, 1e-6F, true, 40, 8, 512, 0, 12, 0.22F, 0.015625F, 6},
      "granite-3.1-3b-a800m"},
+    {{.architecture = "gemma2",
+      .layers = 26,
+      .width = 2304,
+      .heads = 8,
+      .kv_heads = 4,
+      .head_dim = 256,
+      .feed_forward = 9216,
+      .vocabulary = 256000,
+      .context = 8192,
+      .rope_base = 1e4F,
+      .norm_epsilon = 1e-6F,
+      .window = 4096,
+      .attention_cap = 50,
+      .logit_cap = 30},
+     "gemma-2-2b"},
+    {{.architecture = "gemma3",
+      .layers = 26,
+      .width = 1152,
+      .heads = 4,
+      .kv_heads = 1,
+      .head_dim = 256,
+      .feed_forward = 6912,
+      .vocabulary = 262144,
+      .context = 32768,
+      .rope_base = 1e6F,
+      .norm_epsilon = 1e-6F,
+      .window = 512},
+     "gemma3-1b"},
+    {{.architecture = "gpt-oss",
+      .layers = 24,
+      .width = 2880,
+      .heads = 64,
+      .kv_heads = 8,
+      .head_dim = 64,
+      .feed_forward = 2880,
+      .vocabulary = 201088,
+      .context = 131072,
+      .rope_base = 1.5e5F,
+      .norm_epsilon = 1e-5F,
+      .tied_head = false,
+      .experts = 32,
+      .experts_used = 4,
+      .expert_feed_forward = 2880,
+      .window = 128,
+      .yarn_factor = 32,
+      .yarn_context = 4096},
+     "gpt-oss-20b"},
+    {{.architecture = "gpt-oss",
+      .layers = 36,
+      .width = 2880,
+      .heads = 64,
+      .kv_heads = 8,
+      .head_dim = 64,
+      .feed_forward = 2880,
+      .vocabulary = 201088,
+      .context = 131072,
+      .rope_base = 1.5e5F,
+      .norm_epsilon = 1e-5F,
+      .tied_head = false,
+      .experts = 128,
+      .experts_used = 4,
+      .expert_feed_forward = 2880,
+      .window = 128,
+      .yarn_factor = 32,
+      .yarn_context = 4096},
+     "gpt-oss-120b"},
     {{"qwen2", 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, true}, "tiny"},
     {{"llama", 2, 256, 8, 2, 32, 768, 512, 2048, 1e4F, 1e-5F, false}, "tiny-llama"},
     {{"qwen3moe", 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, true, 8, 2, 256}, "tiny-qwen3moe"},
@@ -37,6 +104,53 @@ constexpr auto shapes = std::to_array<synth_shape>({
      "tiny-granite"},
     {{"granitemoe", 2, 256, 8, 2, 32, 256, 512, 2048, 1e4F, 1e-5F, true, 8, 2, 256, 0, 1.5F, 0.5F, 0.25F, 2},
      "tiny-granitemoe"},
+    {{.architecture = "gemma2",
+      .layers = 2,
+      .width = 256,
+      .heads = 4,
+      .kv_heads = 2,
+      .head_dim = 64,
+      .feed_forward = 512,
+      .vocabulary = 512,
+      .context = 2048,
+      .rope_base = 1e4F,
+      .norm_epsilon = 1e-6F,
+      .window = 24,
+      .attention_cap = 5,
+      .logit_cap = 15},
+     "tiny-gemma2"},
+    {{.architecture = "gemma3",
+      .layers = 7,
+      .width = 256,
+      .heads = 4,
+      .kv_heads = 2,
+      .head_dim = 64,
+      .feed_forward = 512,
+      .vocabulary = 512,
+      .context = 2048,
+      .rope_base = 1e6F,
+      .norm_epsilon = 1e-6F,
+      .window = 24},
+     "tiny-gemma3"},
+    {{.architecture = "gpt-oss",
+      .layers = 2,
+      .width = 256,
+      .heads = 4,
+      .kv_heads = 2,
+      .head_dim = 64,
+      .feed_forward = 256,
+      .vocabulary = 512,
+      .context = 2048,
+      .rope_base = 1e4F,
+      .norm_epsilon = 1e-5F,
+      .tied_head = false,
+      .experts = 8,
+      .experts_used = 2,
+      .expert_feed_forward = 256,
+      .window = 24,
+      .yarn_factor = 8,
+      .yarn_context = 256},
+     "tiny-gpt-oss"},
 });
 
 /// Nearly normal with variance 1: four bytes' sum has 4 * (256^2 - 1) / 12 and the mean 510.
@@ -107,8 +221,19 @@ class model_writer {
 
   void vector(const std::string& name, std::uint64_t length, distribution d) {
     const std::uint64_t dimensions[] = {length};
-    out_.add_tensor(name, gguf::tensor_type::f32, dimensions, length * sizeof(float),
-                    stream_rows(team_, weight_type::f32, 1, length, noise(o_.seed, name, length, d)));
+    add_floats(name, dimensions, d);
+  }
+
+  /// A bias of each expert.
+  void biases(const std::string& name, std::uint64_t length) {
+    const std::uint64_t dimensions[] = {length, s_.experts};
+    add_floats(name, dimensions, {0, 0.2F});
+  }
+
+  void add_floats(const std::string& name, std::span<const std::uint64_t> dimensions, distribution d) {
+    const std::uint64_t length = dimensions.front(), rows = dimensions.size() == 2 ? dimensions[1] : 1;
+    out_.add_tensor(name, gguf::tensor_type::f32, dimensions, rows * length * sizeof(float),
+                    stream_rows(team_, weight_type::f32, rows, length, noise(o_.seed, name, length, d)));
   }
 
   void add_feed_forward(const std::string& b, float down_gain) {
@@ -123,6 +248,12 @@ class model_writer {
     // Shares that sum to one make a mixture's sum smaller than one expert's, by about their number's root.
     const float of_many = std::sqrt(static_cast<float>(s_.experts_used));
     matrices(b + "down_exps.weight", s_.experts, s_.width, s_.expert_feed_forward, down_gain * of_many);
+    if (s_.is_gpt_oss()) {
+      vector(b + "gate_inp.bias", s_.experts, {0, 0.2F});
+      biases(b + "gate_exps.bias", s_.expert_feed_forward);
+      biases(b + "up_exps.bias", s_.expert_feed_forward);
+      biases(b + "down_exps.bias", s_.width);
+    }
     if (s_.shared_feed_forward == 0) return;
     vector(b + "gate_inp_shexp.weight", s_.width, {0, 1 / std::sqrt(static_cast<float>(s_.width))});
     matrix(b + "gate_shexp.weight", s_.shared_feed_forward, s_.width, 1);
@@ -135,7 +266,9 @@ class model_writer {
     const std::uint64_t q = std::uint64_t{s_.heads} * s_.head_dim, kv = std::uint64_t{s_.kv_heads} * s_.head_dim;
     // Each layer adds to the residual stream twice; together they add about what one matrix of gain 1 would.
     const float residual_gain = 1 / std::sqrt(2 * static_cast<float>(s_.layers));
-    matrix("token_embd.weight", s_.vocabulary, s_.width, 3);
+    // Where embeddings are multiplied by the root of the width they are smaller, and the last norm makes up for it.
+    const float embedding_scale = s_.is_gemma() ? std::sqrt(static_cast<float>(s_.width)) : 1;
+    matrix("token_embd.weight", s_.vocabulary, s_.width, 3 / embedding_scale);
     for (std::uint32_t layer = 0; layer < s_.layers; ++layer) {
       const std::string b = "blk." + std::to_string(layer) + ".";
       vector(b + "attn_norm.weight", s_.width, norm);
@@ -152,10 +285,19 @@ class model_writer {
         vector(b + "attn_q_norm.weight", s_.head_dim, norm);
         vector(b + "attn_k_norm.weight", s_.head_dim, norm);
       }
-      vector(b + "ffn_norm.weight", s_.width, norm);
+      if (s_.is_gpt_oss()) {
+        vector(b + "attn_output.bias", s_.width, {0, 0.2F * residual_gain});
+        vector(b + "attn_sinks.weight", s_.heads, {0, 1});
+      }
+      vector(b + (s_.is_gpt_oss() ? "post_attention_norm.weight" : "ffn_norm.weight"), s_.width, norm);
+      if (s_.has_post_norms()) {
+        const distribution post_norm = {residual_gain, 0.1F * residual_gain};
+        vector(b + "post_attention_norm.weight", s_.width, post_norm);
+        vector(b + "post_ffw_norm.weight", s_.width, post_norm);
+      }
       add_feed_forward(b + "ffn_", 2 * residual_gain);  // the gate halves
     }
-    vector("output_norm.weight", s_.width, norm);
+    vector("output_norm.weight", s_.width, {embedding_scale, 0.1F * embedding_scale});
     if (!s_.tied_head) matrix("output.weight", s_.vocabulary, s_.width, 3);
   }
 

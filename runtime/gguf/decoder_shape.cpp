@@ -41,7 +41,7 @@ result<void> check(const decoder_shape& s) {
       return refuse("expected rows of at most " + std::to_string(width_max) + ", found " + std::to_string(n));
     }
   }
-  const bool needs_experts = s.architecture.ends_with("moe");
+  const bool needs_experts = s.architecture.ends_with("moe") || s.is_gpt_oss();
   if (s.experts > experts_max || (needs_experts && s.experts == 0)) {
     return refuse("expected 1 to " + std::to_string(experts_max) + " experts, found " + std::to_string(s.experts));
   }
@@ -90,6 +90,16 @@ void put_shape(const decoder_shape& s, gguf_writer& to) {
   put_if("residual_scale", s.residual_scale);
   put_if("attention.scale", s.attention_scale);
   put_if("logit_scale", s.logit_divisor);
+  put_if("attn_logit_softcapping", s.attention_cap);
+  put_if("final_logit_softcapping", s.logit_cap);
+  put_if("rope.freq_base_swa", s.window_rope_base);
+  if (s.window != 0) to.put_u32(prefix + "attention.sliding_window", s.window);
+  if (s.window_period != 0) to.put_u32(prefix + "attention.sliding_window_pattern", s.window_period);
+  if (s.yarn_factor != 0) {
+    to.put_string(prefix + "rope.scaling.type", "yarn");
+    to.put_f32(prefix + "rope.scaling.factor", s.yarn_factor);
+    to.put_u32(prefix + "rope.scaling.original_context_length", s.yarn_context);
+  }
   to.put_u32(prefix + "vocab_size", s.vocabulary);
 }
 

@@ -34,14 +34,32 @@ struct decoder_shape {
   float attention_scale = 0;
   float logit_divisor = 0;
 
+  // Of layers that see a window of the last tokens (Gemma 2 and 3, gpt-oss, Mistral); 0: none, or as is usual.
+  std::uint32_t window = 0;         // tokens
+  std::uint32_t window_period = 0;  // of every so many layers all but the last have it
+  float window_rope_base = 0;       // Gemma 3's
+  // Gemma's soft caps of scores and logits; 0: none.
+  float attention_cap = 0;
+  float logit_cap = 0;
+  // YaRN, where the factor is not 0.
+  float yarn_factor = 0;
+  std::uint32_t yarn_context = 0;  // tokens before it is stretched
+
   /// Rotated pairs are neighbours in a head.
   [[nodiscard]] bool has_adjacent_pairs() const {
     return architecture == "llama" || architecture.starts_with("granite");
   }
-  [[nodiscard]] bool has_head_norms() const { return architecture == "qwen3" || architecture == "qwen3moe"; }
-  [[nodiscard]] bool has_qkv_biases() const {
-    return architecture == "qwen2" || architecture == "qwen2moe" || architecture == "starcoder2";
+  [[nodiscard]] bool has_head_norms() const {
+    return architecture == "qwen3" || architecture == "qwen3moe" || architecture == "gemma3";
   }
+  [[nodiscard]] bool has_qkv_biases() const {
+    return architecture == "qwen2" || architecture == "qwen2moe" || architecture == "starcoder2" || is_gpt_oss();
+  }
+  /// What a layer's halves give is normalised before it is added.
+  [[nodiscard]] bool has_post_norms() const { return architecture == "gemma2" || architecture == "gemma3"; }
+  /// Embeddings are multiplied by the root of the width, norms by one plus a trained weight.
+  [[nodiscard]] bool is_gemma() const { return architecture.starts_with("gemma"); }
+  [[nodiscard]] bool is_gpt_oss() const { return architecture == "gpt-oss"; }
   [[nodiscard]] bool has_layer_norms() const { return architecture == "starcoder2"; }
 };
 

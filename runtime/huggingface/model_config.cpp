@@ -20,10 +20,12 @@ struct architecture {
   // Of mixtures of experts: the key of their number, and whether the weights of a token's experts sum to one.
   std::string_view experts = {};
   bool normalises_experts = false;
+  // Windows become a key of the file. Of every so many layers all but the last have one; 1: all layers have one.
+  std::uint32_t window_period = 0;
 };
 constexpr auto architectures = std::to_array<architecture>({
     {"LlamaForCausalLM", "llama", true},
-    {"MistralForCausalLM", "llama", true},
+    {.theirs = "MistralForCausalLM", .ours = "llama", .window_unless_denied = true, .window_period = 1},
     {"Qwen2ForCausalLM", "qwen2", false},
     {"Qwen3ForCausalLM", "qwen3", false},
     {"GemmaForCausalLM", "gemma", false, "rms_norm_eps", "gelu_pytorch_tanh", true},
@@ -31,7 +33,8 @@ constexpr auto architectures = std::to_array<architecture>({
      .ours = "llama",
      .window_unless_denied = true,
      .experts = "num_local_experts",
-     .normalises_experts = true},
+     .normalises_experts = true,
+     .window_period = 1},
     {.theirs = "Qwen2MoeForCausalLM", .ours = "qwen2moe", .window_unless_denied = false, .experts = "num_experts"},
     {.theirs = "Qwen3MoeForCausalLM",
      .ours = "qwen3moe",
@@ -44,7 +47,31 @@ constexpr auto architectures = std::to_array<architecture>({
      .window_unless_denied = false,
      .experts = "num_local_experts",
      .normalises_experts = true},
-    {"Starcoder2ForCausalLM", "starcoder2", true, "norm_epsilon", "gelu_pytorch_tanh", true},
+    {.theirs = "Gemma2ForCausalLM",
+     .ours = "gemma2",
+     .window_unless_denied = true,
+     .activation = "gelu_pytorch_tanh",
+     .tied_unless_denied = true,
+     .window_period = 2},
+    {.theirs = "Gemma3ForCausalLM",
+     .ours = "gemma3",
+     .window_unless_denied = true,
+     .activation = "gelu_pytorch_tanh",
+     .tied_unless_denied = true,
+     .window_period = 6},
+    {.theirs = "GptOssForCausalLM",
+     .ours = "gpt-oss",
+     .window_unless_denied = true,
+     .experts = "num_local_experts",
+     .normalises_experts = true,
+     .window_period = 2},
+    {.theirs = "Starcoder2ForCausalLM",
+     .ours = "starcoder2",
+     .window_unless_denied = true,
+     .epsilon = "norm_epsilon",
+     .activation = "gelu_pytorch_tanh",
+     .tied_unless_denied = true,
+     .window_period = 1},
 });
 
 constexpr std::uint64_t size_max = 0x7fffffff;  // fits every integer; `check` knows the bounds that count
@@ -115,6 +142,33 @@ result<void> read_multipliers(const json_object& config, gguf::decoder_shape& s)
   return read("logits_scaling", s.logit_divisor);
 }
 
+/// Soft caps, and by what scores are scaled, where readers of the file would not know it.
+result<void> read_gemma(const json_object& config, gguf::decoder_shape& s) {
+  if (!s.has_post_norms()) return {};
+  const bool caps_scores = s.architecture == "gemma2";
+  const auto read = [&](std::string_view name, float& into) -> result<void> {
+    if (!config.has(name)) return {};
+    REDLINE_TRY_ASSIGN(const double number, config.positive(name));
+    into = static_cast<float>(number);
+    return {};
+  };
+  if (caps_scores) {
+    REDLINE_TRY(read("attn_logit_softcapping", s.attention_cap));
+  } else if (config.has("attn_logit_softcapping")) {
+    return config.unsupported("attn_logit_softcapping", "expected none in Gemma 3");
+  }
+  REDLINE_TRY(read("final_logit_softcapping", s.logit_cap));
+  for (const char* name : {"use_bidirectional_attention"}) {
+    REDLINE_TRY_ASSIGN(const bool used, config.flag_or(name, false));
+    if (used) return config.unsupported(name, "expected attention to earlier tokens only");
+  }
+  REDLINE_TRY_ASSIGN(const double scalar, config.positive_or("query_pre_attn_scalar", s.head_dim));
+  const bool is_wide = s.layers == (caps_scores ? 46 : 62);
+  const std::uint32_t known = is_wide ? s.width / s.heads : s.head_dim;
+  if (scalar != known) s.attention_scale = static_cast<float>(1 / std::sqrt(scalar));
+  return {};
+}
+
 result<void> read_sizes(const json_object& config, const architecture& kind, gguf::decoder_shape& s) {
   REDLINE_TRY_ASSIGN(s.layers, size_at(config, "num_hidden_layers"));
   REDLINE_TRY_ASSIGN(s.width, size_at(config, "hidden_size"));
@@ -130,6 +184,7 @@ result<void> read_sizes(const json_object& config, const architecture& kind, ggu
                                                        ", found " + std::to_string(s.heads));
   }
   REDLINE_TRY_ASSIGN(s.head_dim, size_or(config, "head_dim", std::max(1U, s.width / s.heads)));
+  REDLINE_TRY(read_gemma(config, s));
   REDLINE_TRY_ASSIGN(const double epsilon, config.positive(kind.epsilon));
   s.norm_epsilon = static_cast<float>(epsilon);
   REDLINE_TRY_ASSIGN(s.tied_head, config.flag_or("tie_word_embeddings", kind.tied_unless_denied));
@@ -152,18 +207,24 @@ result<llama3_scaling> read_llama3(const json_object& rope) {
   return s;
 }
 
-result<yarn_scaling> read_yarn(const json_object& rope, std::uint32_t context) {
+result<yarn_scaling> read_yarn(const json_object& rope, const gguf::decoder_shape& shape) {
   yarn_scaling s;
   REDLINE_TRY_ASSIGN(s.factor, rope.positive("factor"));
-  REDLINE_TRY_ASSIGN(s.original_context, rope.positive_or("original_max_position_embeddings", context));
+  REDLINE_TRY_ASSIGN(s.original_context, rope.positive_or("original_max_position_embeddings", shape.context));
   REDLINE_TRY_ASSIGN(s.turns_kept, rope.positive_or("beta_fast", s.turns_kept));
   REDLINE_TRY_ASSIGN(s.turns_slowed, rope.positive_or("beta_slow", s.turns_slowed));
   if (rope.has("attention_factor")) {
     REDLINE_TRY_ASSIGN(s.attention_factor, rope.positive("attention_factor"));
   }
   if (s.factor < 1) return rope.malformed("factor", "expected at least 1, found " + std::to_string(s.factor));
-  for (const char* name : {"mscale", "mscale_all_dim", "truncate"}) {
+  for (const char* name : {"mscale", "mscale_all_dim"}) {
     if (rope.has(name)) return rope.unsupported(name, "expected YaRN without it");
+  }
+  // Files do not say it: it is the architecture's.
+  const bool truncates = !shape.is_gpt_oss();
+  REDLINE_TRY_ASSIGN(const bool truncate, rope.flag_or("truncate", true));
+  if (truncate != truncates) {
+    return rope.unsupported("truncate", std::string("expected ") + (truncates ? "true" : "false"));
   }
   return s;
 }
@@ -181,18 +242,40 @@ result<void> read_scaling(const json_object& rope, model_config& c) {
     return {};
   }
   if (type == "yarn") {
-    REDLINE_TRY_ASSIGN(c.yarn.emplace(), read_yarn(rope, c.shape.context));
+    REDLINE_TRY_ASSIGN(c.yarn.emplace(), read_yarn(rope, c.shape));
     return {};
   }
   return rope.unsupported(key, "expected 'default', 'linear', 'llama3' or 'yarn', found " + quote_bytes(type));
+}
+
+constexpr double gemma3_window_base = 10000;  // where a file does not say
+
+/// Newer files of Gemma 3: one for each kind of layer.
+result<void> read_both_ropes(const json_object& both, model_config& c) {
+  REDLINE_TRY_ASSIGN(const json_object full, both.object("full_attention"));
+  REDLINE_TRY_ASSIGN(const json_object windowed, both.object("sliding_attention"));
+  REDLINE_TRY(read_scaling(full, c));
+  REDLINE_TRY_ASSIGN(const double base, full.positive("rope_theta"));
+  REDLINE_TRY_ASSIGN(const double window_base, windowed.positive_or("rope_theta", gemma3_window_base));
+  REDLINE_TRY_ASSIGN(const std::string type, windowed.text_or("rope_type", "default"));
+  if (type != "default") return windowed.unsupported("rope_type", "expected 'default', found " + quote_bytes(type));
+  c.shape.rope_base = static_cast<float>(base);
+  if (window_base != gemma3_window_base) c.shape.window_rope_base = static_cast<float>(window_base);
+  return {};
 }
 
 /// Newer files keep everything in "rope_parameters", older ones the base outside and the rest in "rope_scaling".
 result<void> read_rope(const json_object& config, model_config& c) {
   const std::string_view key = config.has("rope_parameters") ? "rope_parameters" : "rope_scaling";
   double base = 10000;
+  if (c.shape.architecture == "gemma3") {
+    base = 1e6;
+    REDLINE_TRY_ASSIGN(const double window_base, config.positive_or("rope_local_base_freq", gemma3_window_base));
+    if (window_base != gemma3_window_base) c.shape.window_rope_base = static_cast<float>(window_base);
+  }
   if (config.has(key)) {
     REDLINE_TRY_ASSIGN(const json_object rope, config.object(key));
+    if (c.shape.architecture == "gemma3" && rope.has("full_attention")) return read_both_ropes(rope, c);
     REDLINE_TRY(read_scaling(rope, c));
     const bool inside = key == "rope_parameters" && !config.has("rope_theta");
     REDLINE_TRY_ASSIGN(base, inside ? rope.positive("rope_theta") : config.positive_or("rope_theta", base));
@@ -207,31 +290,70 @@ result<void> read_rope(const json_object& config, model_config& c) {
   return {};
 }
 
-/// Attention to a window of the last tokens is attention to all of them as long as there are no more: the context ends
-/// where it would begin to differ.
-result<void> end_context_at_window(const json_object& config, const architecture& kind, std::uint32_t& context) {
-  REDLINE_TRY_ASSIGN(const bool used, config.flag_or("use_sliding_window", kind.window_unless_denied));
-  if (used && config.has("sliding_window")) {
-    REDLINE_TRY_ASSIGN(const std::uint64_t window, config.whole("sliding_window", 1, size_max));
-    context = std::min(context, static_cast<std::uint32_t>(window));
-  }
+/// Refuses layers of other types than the period says; 0: windows in none, 1: in all.
+result<void> check_layer_types(const json_object& config, std::uint32_t period, std::uint32_t layers) {
   if (!config.has("layer_types")) return {};
   REDLINE_TRY_ASSIGN(const json* types, config.array("layer_types"));
-  for (const json& type : *types) {
-    if (type != "full_attention") {
-      return config.unsupported("layer_types", "expected 'full_attention' everywhere, found " + show_json(type));
+  if (types->size() != layers) {
+    return config.malformed("layer_types",
+                            "expected " + std::to_string(layers) + " entries, found " + std::to_string(types->size()));
+  }
+  for (std::uint32_t i = 0; i < layers; ++i) {
+    const bool has_window = period == 1 || (period > 1 && i % period + 1 < period);
+    const std::string wanted = has_window ? "sliding_attention" : "full_attention";
+    if ((*types)[i] != wanted) {
+      return config.unsupported("layer_types", "expected '" + wanted + "' in layer " + std::to_string(i) + ", found " +
+                                                   show_json((*types)[i]));
     }
   }
   return {};
+}
+
+/// A window becomes a key, or, in families whose files could not say which layers have it, ends the context where it
+/// would begin to matter: attention to the last tokens is attention to all as long as there are no more.
+result<void> read_window(const json_object& config, const architecture& kind, gguf::decoder_shape& s) {
+  REDLINE_TRY_ASSIGN(const bool used, config.flag_or("use_sliding_window", kind.window_unless_denied));
+  std::uint32_t window = 0;
+  if (used && config.has("sliding_window")) {
+    REDLINE_TRY_ASSIGN(window, size_at(config, "sliding_window"));
+  }
+  std::uint32_t period = window == 0 ? 0 : kind.window_period;
+  if (kind.window_period == 0) {
+    if (window != 0) s.context = std::min(s.context, window);
+  } else if (kind.window_period > 1) {
+    if (window == 0) return config.malformed("sliding_window", "expected a number of tokens");
+    s.window = window;
+    for (const char* name : {"sliding_window_pattern", "_sliding_window_pattern"}) {
+      if (kind.ours == "gemma3" && config.has(name)) {
+        REDLINE_TRY_ASSIGN(period, size_at(config, name));
+      }
+    }
+    if (period != kind.window_period) s.window_period = period;
+    if (period == 1) return config.unsupported("sliding_window_pattern", "expected more than 1");
+  } else if (window < s.context) {
+    s.window = window;
+  }
+  const bool all_or_none = kind.window_period < 2;
+  // Of families whose layers all have it, files name the type of each or of none.
+  return check_layer_types(config, all_or_none && s.window == 0 ? 0 : period, s.layers);
 }
 
 result<void> refuse_extras(const json_object& config, const architecture& kind) {
   // Gemma's first files say "gelu" and mean, as the newer key says, its approximation by tanh.
   const std::string_view key = config.has("hidden_activation") ? "hidden_activation" : "hidden_act";
   REDLINE_TRY_ASSIGN(const std::string activation, config.text_or(key, std::string(kind.activation)));
-  const bool old_name = kind.ours == "gemma" && activation == "gelu";
+  const bool old_name = kind.ours.starts_with("gemma") && activation == "gelu";
   if (activation != kind.activation && !old_name) {
     return config.unsupported(key, "expected " + quote_bytes(kind.activation) + ", found " + quote_bytes(activation));
+  }
+  if (kind.ours == "gpt-oss") {
+    REDLINE_TRY_ASSIGN(const double limit, config.positive_or("swiglu_limit", 7));
+    if (limit != 7) return config.unsupported("swiglu_limit", "expected 7, found " + std::to_string(limit));
+    if (!config.has("quantization_config")) return {};
+    REDLINE_TRY_ASSIGN(const json_object quantised, config.object("quantization_config"));
+    REDLINE_TRY_ASSIGN(const std::string method, quantised.text("quant_method"));
+    if (method == "mxfp4") return {};
+    return quantised.unsupported("quant_method", "expected 'mxfp4', found " + quote_bytes(method));
   }
   if (config.has("quantization_config")) {
     return config.unsupported("quantization_config", "expected weights that are not quantised yet");
@@ -247,7 +369,7 @@ result<model_config> read_model_config(const json_object& config) {
   c.shape.architecture = kind.ours;
   REDLINE_TRY(read_sizes(config, kind, c.shape));
   REDLINE_TRY(read_rope(config, c));
-  REDLINE_TRY(end_context_at_window(config, kind, c.shape.context));
+  REDLINE_TRY(read_window(config, kind, c.shape));
   REDLINE_TRY(refuse_extras(config, kind));
   return c;
 }

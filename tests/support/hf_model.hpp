@@ -107,10 +107,10 @@ inline json hf_tokenizer_of(const tiny_model& m) {
 
 inline json hf_config_of(const tiny_shape& s) {
   static const std::map<std::string, std::string> names = {
-      {"llama", "Llama"},       {"qwen2", "Qwen2"},           {"qwen3", "Qwen3"},
-      {"gemma", "Gemma"},       {"starcoder2", "Starcoder2"}, {"qwen2moe", "Qwen2Moe"},
-      {"qwen3moe", "Qwen3Moe"}, {"granite", "Granite"},       {"granitemoe", "GraniteMoe"}};
-  const bool gelu = s.architecture == "gemma" || s.architecture == "starcoder2";
+      {"llama", "Llama"},           {"qwen2", "Qwen2"},       {"qwen3", "Qwen3"},       {"gemma", "Gemma"},
+      {"starcoder2", "Starcoder2"}, {"qwen2moe", "Qwen2Moe"}, {"qwen3moe", "Qwen3Moe"}, {"granite", "Granite"},
+      {"granitemoe", "GraniteMoe"}, {"gemma2", "Gemma2"},     {"gemma3", "Gemma3"},     {"gpt-oss", "GptOss"}};
+  const bool gelu = s.architecture.starts_with("gemma") || s.architecture == "starcoder2";
   const bool mixtral = s.architecture == "llama" && s.experts != 0;
   json config = {{"architectures", {(mixtral ? "Mixtral" : names.at(s.architecture)) + "ForCausalLM"}},
                  {"hidden_size", s.width},
@@ -131,11 +131,33 @@ inline json hf_config_of(const tiny_shape& s) {
     config["attention_multiplier"] = 0.0625;
     config["logits_scaling"] = 8;
   }
+  const bool gpt_oss = s.architecture == "gpt-oss", gemma3 = s.architecture == "gemma3";
+  if (gpt_oss || gemma3 || s.architecture == "gemma2") {
+    config["sliding_window"] = s.window;
+    for (std::uint32_t i = 0; i < s.layers; ++i) {
+      config["layer_types"].push_back(i % 2 == 0 ? "sliding_attention" : "full_attention");
+    }
+  }
+  if (s.architecture == "gemma2") {
+    config["attn_logit_softcapping"] = 5.0;
+    config["final_logit_softcapping"] = 20.0;
+    config["query_pre_attn_scalar"] = s.head_dim;
+  }
+  if (gemma3) {
+    config["sliding_window_pattern"] = 2;
+    config["rope_theta"] = 1e6;
+    config["rope_local_base_freq"] = 10000.0;
+    config["final_logit_softcapping"] = nullptr;
+  }
+  if (gpt_oss) {
+    config["swiglu_limit"] = 7.0;
+    if (s.expert_matrices) config["quantization_config"] = {{"quant_method", "mxfp4"}};
+  }
   const bool granite = s.architecture == "granitemoe";
   if (s.experts == 0) return config;
-  config[mixtral || granite ? "num_local_experts" : "num_experts"] = s.experts;
+  config[mixtral || granite || gpt_oss ? "num_local_experts" : "num_experts"] = s.experts;
   config["num_experts_per_tok"] = s.experts_used;
-  if (mixtral || granite) {
+  if (mixtral || granite || gpt_oss) {
     config["intermediate_size"] = s.expert_feed_forward;
     return config;
   }
@@ -179,6 +201,9 @@ inline std::string hf_name(const std::string& ours, const std::string& architect
                                                            {"attn_q_norm", "self_attn.q_norm"},
                                                            {"attn_k_norm", "self_attn.k_norm"},
                                                            {"ffn_norm", "post_attention_layernorm"},
+                                                           {"post_attention_norm", "post_attention_layernorm"},
+                                                           {"post_ffw_norm", "post_feedforward_layernorm"},
+                                                           {"ffn_gate_inp", "mlp.router"},
                                                            {"ffn_gate_inp_shexp", "mlp.shared_expert_gate"},
                                                            {"ffn_gate_shexp", "mlp.shared_expert.gate_proj"},
                                                            {"ffn_up_shexp", "mlp.shared_expert.up_proj"},
@@ -189,6 +214,13 @@ inline std::string hf_name(const std::string& ours, const std::string& architect
   const std::size_t last = ours.rfind('.');
   if (!ours.starts_with("blk.")) return names.at(ours.substr(0, last)) + ours.substr(last);
   const std::size_t layer_end = ours.find('.', 4);
+  if (ours.ends_with("attn_sinks.weight")) {
+    return "model.layers." + ours.substr(4, layer_end - 4) + ".self_attn.sinks";
+  }
+  const bool has_both = architecture == "gemma2" || architecture == "gemma3";
+  if (has_both && ours.ends_with(".ffn_norm.weight")) {
+    return "model.layers." + ours.substr(4, layer_end - 4) + ".pre_feedforward_layernorm.weight";
+  }
   return "model.layers." + ours.substr(4, layer_end - 4) + "." +
          names.at(ours.substr(layer_end + 1, last - layer_end - 1)) + ours.substr(last);
 }
@@ -252,6 +284,59 @@ inline void add_granite_experts(hf_tensors& to, const tiny_tensor& t, const tiny
   }
 }
 
+/// Gates and ups of gpt-oss, whose rows alternate, or downs: in floats, transposed; or steps and scales of MXFP4 apart,
+/// and the numbers of a block in their order.
+inline void add_gpt_oss_experts(hf_tensors& to, const tiny_tensor& t, const tiny_model& m) {
+  const std::string experts = "model.layers." + t.name.substr(4, t.name.find('.', 4) - 4) + ".mlp.experts.";
+  const bool is_up = t.name.find("ffn_up") != std::string::npos, is_bias = t.name.ends_with(".bias");
+  if (is_up) return;  // with the gates
+  std::vector<const tiny_tensor*> parts{&t};
+  const std::size_t gate = t.name.find("ffn_gate");
+  if (gate != std::string::npos) {
+    const std::string up = std::string(t.name).replace(gate, 8, "ffn_up");
+    parts.push_back(&*std::find_if(m.tensors.begin(), m.tensors.end(), [&](const auto& o) { return o.name == up; }));
+  }
+  const std::string name = experts + (gate == std::string::npos ? "down_proj" : "gate_up_proj");
+  const std::uint64_t count = t.dimensions.back(), step = parts.size();
+  if (is_bias) {
+    hf_tensor& bias = to[name + "_bias"] = {"F32", {count, t.dimensions[0] * step}, {}};
+    for (std::uint64_t i = 0; i < t.dimensions[0] * count; ++i) {
+      for (const tiny_tensor* part : parts) {
+        const auto begin = part->payload.begin() + static_cast<std::ptrdiff_t>(i * 4);
+        bias.bytes.insert(bias.bytes.end(), begin, begin + 4);
+      }
+    }
+    return;
+  }
+  if (t.type != gguf::tensor_type::mxfp4) {
+    const std::uint64_t columns = t.dimensions[0], rows = t.dimensions[1],
+                        bytes = t.payload.size() / columns / rows / count;
+    hf_tensor& all = to[name] = {gguf::name_of(t.type), {count, columns, rows * step}, {}};
+    for (std::uint64_t i = 0; i < count * columns * rows; ++i) {
+      const std::uint64_t e = i / (columns * rows), column = i / rows % columns, row = i % rows;
+      for (const tiny_tensor* part : parts) {
+        const auto begin =
+            part->payload.begin() + static_cast<std::ptrdiff_t>(((e * rows + row) * columns + column) * bytes);
+        all.bytes.insert(all.bytes.end(), begin, begin + static_cast<std::ptrdiff_t>(bytes));
+      }
+    }
+    return;
+  }
+  const std::uint64_t blocks = t.dimensions[0] / 32, rows = t.dimensions[1] * count;
+  hf_tensor& steps = to[name + "_blocks"] = {"U8", {count, t.dimensions[1] * step, blocks, 16}, {}};
+  hf_tensor& scales = to[name + "_scales"] = {"U8", {count, t.dimensions[1] * step, blocks}, {}};
+  for (std::uint64_t row = 0; row < rows; ++row) {
+    for (const tiny_tensor* part : parts) {
+      for (std::uint64_t b = 0; b < blocks; ++b) {
+        const std::byte* block = part->payload.data() + (row * blocks + b) * 17;
+        scales.bytes.push_back(block[0]);
+        const auto number = [&](int i) { return i < 16 ? block[1 + i] & std::byte{15} : block[1 + i - 16] >> 4; };
+        for (int i = 0; i < 32; i += 2) steps.bytes.push_back(number(i) | number(i + 1) << 4);
+      }
+    }
+  }
+}
+
 /// The folder that make_tiny_model(s) comes from when it is converted; s.matrices: f32, f16 or bf16.
 inline hf_model make_hf_model(const tiny_shape& s) {
   const tiny_model m = make_tiny_model(s);
@@ -269,7 +354,13 @@ inline hf_model make_hf_model(const tiny_shape& s) {
       add_granite_experts(out.tensors, t, m);
       continue;
     }
-    const auto [before, after] = hf_expert_names(t.name, s.architecture);
+    const bool gpt_oss = s.architecture == "gpt-oss";
+    if (gpt_oss && t.name.find("_exps.") != std::string::npos) {
+      add_gpt_oss_experts(out.tensors, t, m);
+      continue;
+    }
+    const auto [before, after] =
+        gpt_oss ? std::pair<std::string, std::string>() : hf_expert_names(t.name, s.architecture);
     if (!after.empty()) {
       const std::size_t bytes = t.payload.size() / shape[0];
       for (std::uint64_t e = 0; e < shape[0]; ++e) {
@@ -282,7 +373,7 @@ inline hf_model make_hf_model(const tiny_shape& s) {
     if (t.name.ends_with("ffn_gate_inp_shexp.weight")) shape = {1, shape[0]};
     const bool rotated = t.name.find(".attn_q.") != std::string::npos || t.name.find(".attn_k.") != std::string::npos;
     const bool moved = (s.architecture == "llama" || s.architecture.starts_with("granite")) && rotated;
-    const bool less = s.architecture == "gemma" && t.name.find("norm.weight") != std::string::npos;
+    const bool less = s.architecture.starts_with("gemma") && t.name.find("norm.weight") != std::string::npos;
     out.tensors[before.empty() ? hf_name(t.name, s.architecture) : before] = {
         gguf::name_of(t.type), shape,
         moved  ? halves_apart(t.payload, t.payload.size() / shape[0], s.head_dim)

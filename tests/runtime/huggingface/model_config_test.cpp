@@ -198,8 +198,66 @@ TEST(model_config, a_window_shorter_than_the_context_ends_it) {
   EXPECT_EQ(context_with(1024, qwen), 1024U);
   EXPECT_THAT(refusal_with("sliding_window", 0), HasSubstr("sliding_window: expected"));
   EXPECT_THAT(refusal_with("layer_types", {"full_attention", "sliding_attention"}),
-              HasSubstr("found 'sliding_attention'"));
+              HasSubstr("expected 'full_attention' in layer 1, found 'sliding_attention'"));
   EXPECT_EQ(refusal_with("layer_types", {"full_attention", "full_attention"}), "none");
+}
+
+TEST(model_config, windows_of_families_that_name_them_are_kept) {
+  json document = llama();
+  document["architectures"] = {"MistralForCausalLM"};
+  document["sliding_window"] = 1024;
+  auto shape = read(document).value().shape;
+  EXPECT_EQ(shape.window, 1024U);
+  EXPECT_EQ(shape.context, 2048U);
+  document["sliding_window"] = 2048;
+  EXPECT_EQ(read(document).value().shape.window, 0U) << "all of the context";
+
+  document["architectures"] = {"Gemma3ForCausalLM"};
+  document["hidden_act"] = "gelu_pytorch_tanh";
+  document["sliding_window"] = 512;
+  document["query_pre_attn_scalar"] = 999;
+  document["layer_types"] = {"sliding_attention", "sliding_attention"};
+  document.erase("rope_theta");
+  shape = read(document).value().shape;
+  EXPECT_EQ(shape.window, 512U);
+  EXPECT_EQ(shape.window_period, 0U) << "what the family has";
+  EXPECT_EQ(shape.rope_base, 1e6F);
+  EXPECT_FLOAT_EQ(shape.attention_scale, 1 / std::sqrt(999.0F));
+  document["rope_parameters"] = {{"full_attention", {{"rope_type", "linear"}, {"factor", 8.0}, {"rope_theta", 5e5}}},
+                                 {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", 3000.0}}}};
+  const auto both = read(document).value();
+  EXPECT_EQ(both.shape.rope_base, 5e5F);
+  EXPECT_EQ(both.shape.window_rope_base, 3000);
+  EXPECT_EQ(both.linear_factor, 8);
+  document["attn_logit_softcapping"] = 50.0;
+  EXPECT_THAT(read(document).error().context, HasSubstr("attn_logit_softcapping: expected none"));
+  document["attn_logit_softcapping"] = nullptr;
+  document["layer_types"] = {"sliding_attention", "full_attention"};
+  EXPECT_THAT(read(document).error().context, HasSubstr("expected 'sliding_attention' in layer 1"));
+  document["sliding_window_pattern"] = 2;
+  EXPECT_EQ(read(document).value().shape.window_period, 2U);
+  document["sliding_window"] = nullptr;
+  EXPECT_THAT(read(document).error().context, HasSubstr("sliding_window: expected a number of tokens"));
+}
+
+TEST(model_config, gpt_oss_is_taken_as_it_is_published) {
+  json document = llama();
+  document["architectures"] = {"GptOssForCausalLM"};
+  document["num_local_experts"] = 32;
+  document["num_experts_per_tok"] = 4;
+  document["sliding_window"] = 128;
+  document["rope_scaling"] = {{"rope_type", "yarn"}, {"factor", 32.0},    {"beta_fast", 32.0},
+                              {"beta_slow", 1.0},    {"truncate", false}, {"original_max_position_embeddings", 1024}};
+  document["quantization_config"] = {{"quant_method", "mxfp4"}, {"modules_to_not_convert", {"lm_head"}}};
+  const auto config = read(document);
+  ASSERT_TRUE(config) << config.error().describe();
+  EXPECT_EQ(config->shape.experts, 32U);
+  EXPECT_EQ(config->shape.window, 128U);
+  EXPECT_EQ(config->yarn->original_context, 1024);
+  EXPECT_THAT(refusal_with("swiglu_limit", 5.0, document), HasSubstr("swiglu_limit: expected 7"));
+  EXPECT_THAT(refusal_with("quantization_config", {{"quant_method", "gptq"}}, document), HasSubstr("expected 'mxfp4'"));
+  document["rope_scaling"].erase("truncate");
+  EXPECT_THAT(read(document).error().context, HasSubstr("rope_scaling.truncate: expected false"));
 }
 
 TEST(model_config, other_arithmetic_is_refused) {
