@@ -37,6 +37,17 @@ result<std::optional<token>> id_at(const gguf::gguf_file& file, std::string_view
   return std::optional<token>(static_cast<token>(id));
 }
 
+constexpr const char* message_end = "<|end|>";
+
+/// In harmony, gpt-oss's format, <|end|> ends a message, after which the answer goes on; these end the answer.
+bool has_harmony_ends(const vocabulary& v) {
+  const auto is_control = [&](std::string_view text) {
+    const auto id = v.find(text);
+    return id && v.type(*id) == token_type::control;
+  };
+  return is_control("<|return|>") && is_control("<|call|>");
+}
+
 }  // namespace
 
 result<vocabulary> vocabulary::load(const gguf::gguf_file& file) {
@@ -159,7 +170,8 @@ result<void> vocabulary::load_special_ids(const gguf::gguf_file& file) {
     if (!eos_ && find("</s>") && type(*find("</s>")) == token_type::control) eos_ = find("</s>");
   }
   REDLINE_TRY_ASSIGN(eot_, special_id(file, {"tokenizer.ggml.eot_token_id"},
-                                      {"<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<|EOT|>"}));
+                                      {"<|eot_id|>", "<|im_end|>", message_end, "<end_of_turn>", "<|EOT|>"}));
+  if (has_harmony_ends(*this) && eot_ == find(message_end)) eot_ = find("<|return|>");
   REDLINE_TRY_ASSIGN(
       fim_.prefix,
       special_id(file, {"tokenizer.ggml.fim_pre_token_id", "tokenizer.ggml.prefix_token_id"},
@@ -190,10 +202,13 @@ void vocabulary::mark_ends() {
   mark(fim_.pad);
   mark(fim_.repository);
   mark(fim_.file_separator);
+  const bool harmony = has_harmony_ends(*this);
   // Only control tokens: "</s>" as a user-defined token is also a piece of ordinary HTML.
   for (const std::string_view text :
-       {"<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|end|>", "<|EOT|>", "<EOT>",
-        "<end_of_turn>", "</s>", "<eos>", "<｜end▁of▁sentence｜>"}) {
+       {"<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", message_end, "<|EOT|>", "<EOT>",
+        "<end_of_turn>", "</s>", "<eos>", "<｜end▁of▁sentence｜>", "<|return|>", "<|call|>"}) {
+    const bool is_of_harmony = text == "<|return|>" || text == "<|call|>";
+    if ((harmony && text == message_end) || (is_of_harmony && !harmony)) continue;
     const auto id = find(text);
     if (id && type(*id) == token_type::control) mark(id);
   }

@@ -71,6 +71,21 @@ TEST(vocabulary, knows_the_ends_of_generation) {
   EXPECT_FALSE(vocab.is_end_of_generation(1 << 20));
 }
 
+TEST(vocabulary, in_harmony_a_message_ends_and_the_answer_goes_on) {
+  auto tiny = test::tiny_bpe();
+  tiny.add("<|return|>", 3);
+  EXPECT_TRUE(loaded(tiny.writer()).is_end_of_generation(tiny.id("<|end|>"))) << "one of the two is not enough";
+  EXPECT_FALSE(loaded(tiny.writer()).is_end_of_generation(tiny.id("<|return|>")));
+  tiny.add("<|call|>", 3);
+  gguf::gguf_writer writer = tiny.writer();
+  writer.put_u32("tokenizer.ggml.eos_token_id", static_cast<std::uint32_t>(tiny.id("<|return|>")));
+  const vocabulary vocab = loaded(writer);
+  EXPECT_FALSE(vocab.is_end_of_generation(tiny.id("<|end|>")));
+  EXPECT_TRUE(vocab.is_end_of_generation(tiny.id("<|return|>")));
+  EXPECT_TRUE(vocab.is_end_of_generation(tiny.id("<|call|>")));
+  EXPECT_EQ(vocab.eot(), tiny.id("<|return|>"));
+}
+
 TEST(vocabulary, finds_fim_tokens_by_key_and_by_text) {
   auto tiny = test::tiny_bpe();
   for (const char* text : {"<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<file_sep>", "<other>"}) tiny.add(text, 3);
