@@ -10,6 +10,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using api::json;
 
 api::api_error refusal(const std::string& body) {
   const auto parsed = parse_apply(body);
