@@ -34,7 +34,7 @@ void name_environment(CLI::App& app) {
 }
 
 std::string version_text(const std::string& name) {
-  std::string text = name + " " + version() + ", kernels:";
+  std::string text = name + " " + build_version() + ", kernels:";
   for (const auto& t : kernels::list_targets()) {
     if (t.table != nullptr)
       text += " " + std::string(t.name) + (t.table == kernels::process_table().table ? " (used)" : "");

@@ -135,7 +135,7 @@ const gateway::route gateway::routes[] = {
     {"POST", "/completions/render", route::access::with_key,
      [](gateway& g, const route_context& r) { g.completions_.render(r, api::endpoint::completions); }, true},
     {"GET", "/version", route::access::open,
-     [](gateway& g, const route_context& r) { g.replies_.respond(r.who, 200, api::version_body(version())); }},
+     [](gateway& g, const route_context& r) { g.replies_.respond(r.who, 200, api::version_body(build_version())); }},
     {"GET", "/metrics", route::access::monitoring, [](gateway& g, const route_context& r) { g.serve_metrics(r); }},
     {"GET", "/health", route::access::open, [](gateway& g, const route_context& r) { g.serve_health(r); }},
     {"GET", "/healthz", route::access::open, [](gateway& g, const route_context& r) { g.serve_health(r); }},
@@ -255,7 +255,7 @@ void gateway::on(http_arrived&& m) {
 
 void gateway::serve_front_page(const route_context& r) {
   const auto why = why_not_ready();
-  front_page page{.version = version(), .state = why ? why->message : "ready"};
+  front_page page{.version = build_version(), .state = why ? why->message : "ready"};
   page.lacks_studio = !find_studio_file("index.html");
   page.needs_key = !services_->keys.empty();
   const auto* host = find_header(r.request.headers, "host");
@@ -332,7 +332,7 @@ void gateway::serve_props(const route_context& r) {
                                     .chat_template = (*model)->prompts->template_source(),
                                     .bos = text_of(vocab.bos()),
                                     .eos = text_of(vocab.eos()),
-                                    .build = "redline-" + version()}));
+                                    .build = "redline-" + build_version()}));
 }
 
 /// Nothing of what anybody asks or is told.

@@ -69,7 +69,7 @@ void status_watch::tell(const server_state& server, const scheduler_report& repo
     sources[std::string(one.name)] = {{"drafted", one.drafted}, {"accepted", one.accepted}};
   }
   const api::json event = {{"server",
-                            {{"version", version()},
+                            {{"version", build_version()},
                              {"ready", server.ready},
                              {"uptime_seconds", server.uptime_seconds},
                              {"models", server.models}}},

@@ -455,7 +455,7 @@ void engine::run(hosted_worker& t, const std::string& name) {
 
 process_card engine::describe_itself() const {
   process_card card{.role = options_.roles.front ? process_role::gateway : process_role::worker,
-                    .version = version(),
+                    .version = build_version(),
                     .host = read_host_name(),
                     .name = options_.model_name,
                     .aliases = options_.aliases,

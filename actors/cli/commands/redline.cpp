@@ -6,10 +6,13 @@
 
 #include "actors/cli/application.hpp"
 #include "actors/cli/commands/commands.hpp"
+#include "actors/cli/commands/commit.hpp"
 #include "actors/cli/processes/process_commands.hpp"
+#include "runtime/base/version.hpp"
 
 int main(int argc, char** argv) {
   using namespace redline::actors::cli;
+  redline::name_commit(built_commit);
   constexpr add_command commands[] = {
       add_serve,  add_edit,    add_session, add_generate, add_tokenize,    add_inspect,  add_doctor,  add_worker,
       add_broker, add_gateway, add_keygen,  add_demo,     add_synth,       add_quantize, add_convert, add_copy,

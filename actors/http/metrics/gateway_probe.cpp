@@ -199,7 +199,7 @@ struct gateway_probe::series {
         .Name("redline_build_info")
         .Help("1; its labels say what runs")
         .Register(registry)
-        .Add({{"version", std::string(version())}})
+        .Add({{"version", version()}, {"build", build_version()}})
         .Set(1);
   }
 };

@@ -6,6 +6,8 @@
 #include <map>
 #include <sstream>
 
+#include "runtime/base/version.hpp"
+
 namespace redline::actors {
 namespace {
 
@@ -112,7 +114,7 @@ TEST(gateway_probe, says_what_its_process_uses) {
   EXPECT_GT(value("process_open_fds"), 2);
   EXPECT_GE(value("process_max_fds"), value("process_open_fds"));
   EXPECT_GE(value("process_cpu_seconds_total"), 0);
-  EXPECT_THAT(text, HasSubstr("redline_build_info{version=\""));
+  EXPECT_THAT(text, HasSubstr("redline_build_info{build=\"" + build_version() + "\",version=\"" + version() + "\"} 1\n"));
 }
 
 // What promtool checks, where it is not installed.
