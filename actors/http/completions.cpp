@@ -492,6 +492,8 @@ std::optional<api::api_error> completions::open_sessions(request_state& r, ready
       spec.session = {context_.env().random() | 1};
       spec.sampling.seed = asked.sampling.seed + i;
       spec.prompt_logprobs = i == 0 ? asked.scores_prompt() : std::nullopt;  // they are the same for all
+      auto span = begin_span(r, spec);
+      spec.span = span.context();
       auto work = r.model->answers->make(spec, p.tokens, from.rules, p.turns, field);
       if (!work) return api::error_of(work.error(), r.who.request_id);
       answers_[spec.session] = {r.who.exchange, index};
@@ -499,7 +501,8 @@ std::optional<api::api_error> completions::open_sessions(request_state& r, ready
                            .where = context_.spawn<session>("session " + std::to_string(spec.session.value),
                                                             {1024, 1024}, std::move(*work), *partners),
                            .text = p.echo,
-                           .thoughts = p.thoughts});
+                           .thoughts = p.thoughts,
+                           .span = std::move(span)});
       if (from.rules && from.rules->tools) r.choices.back().reader.emplace(from.rules->tools);
     }
   }
@@ -527,6 +530,47 @@ std::vector<api::slot_report> completions::list_running(tenant_id tenant) const 
   return out;
 }
 
+/// By the conventions for generative AI, as far as they name what is known here.
+trace::open_span completions::begin_span(const request_state& r, const answer_spec& spec) const {
+  const auto parent = r.who.span();
+  if (!parent) return {};
+  const auto& asked = r.asked;
+  const std::string operation = asked.from == api::endpoint::chat ? "chat" : "text_completion";
+  const auto kind = services_->placer ? trace::span_kind::client : trace::span_kind::internal;
+  trace::open_span span(services_->tracer, context_.env(), parent, operation + " " + r.model->name, kind);
+  span.set("gen_ai.operation.name", operation);
+  span.set("gen_ai.provider.name", std::string("redline"));
+  span.set("gen_ai.request.model", asked.model.empty() ? r.model->name : asked.model);
+  span.set("gen_ai.response.model", r.model->name);
+  span.set("gen_ai.response.id", r.head.id);
+  span.set("redline.stream", asked.stream);
+  if (asked.n > 1) span.set("gen_ai.request.choice.count", std::int64_t{asked.n});
+  if (asked.tokens_max) span.set("gen_ai.request.max_tokens", std::int64_t{*asked.tokens_max});
+  if (asked.has_seed) span.set("gen_ai.request.seed", static_cast<std::int64_t>(spec.sampling.seed));
+  span.set("gen_ai.request.temperature", double{spec.sampling.temperature});
+  span.set("gen_ai.request.top_p", double{spec.sampling.top_p});
+  span.set("redline.method", std::string(name_of(spec.draft.how)));
+  return span;
+}
+
+/// What it cost and gave.
+void completions::end_span(choice_state& c, const session_stats& stats, std::string_view finish) {
+  if (!c.span) return;
+  c.span.set("gen_ai.response.finish_reasons", std::vector<std::string>{std::string(finish)});
+  c.span.set("gen_ai.usage.input_tokens", std::int64_t{stats.prompt_tokens});
+  c.span.set("gen_ai.usage.output_tokens", std::int64_t{stats.completion_tokens});
+  c.span.set("gen_ai.usage.cache_read.input_tokens", std::int64_t{stats.cached_tokens});
+  c.span.set("redline.rounds", std::int64_t{stats.rounds});
+  c.span.set("redline.passes", std::int64_t{stats.target_passes});
+  c.span.set("redline.draft_passes", std::int64_t{stats.draft_passes});
+  c.span.set("redline.rows", std::int64_t{stats.target_rows});
+  c.span.set("redline.drafted", std::int64_t{stats.drafted});
+  c.span.set("redline.accepted", std::int64_t{stats.accepted});
+  c.span.set("redline.copied", std::int64_t{stats.copied_forced} + stats.copied_verified);
+  c.span.set("redline.first_token_us", static_cast<std::int64_t>(stats.first_token_us));
+  c.span.end();
+}
+
 std::optional<answer_spec> completions::expect(const caller& who, expected request,
                                                actor::actor_ref<edit_session> starter) {
   if (const auto why = room_for(1, who.tenant)) {
@@ -545,7 +589,9 @@ std::optional<answer_spec> completions::expect(const caller& who, expected reque
   spec.sampling.seed = state.asked.sampling.seed;
   if (request.had) spec.numerics = numerics_id(request.had->choices.front().numerics);
   state.starter = starter;
-  state.choices.push_back({.session = spec.session});
+  auto span = begin_span(state, spec);
+  spec.span = span.context();
+  state.choices.push_back({.session = spec.session, .span = std::move(span)});
   answers_[spec.session] = {who.exchange, 0};
   requests_.emplace(who.exchange, std::move(state));
   return spec;
@@ -588,7 +634,7 @@ void completions::on(const session_text& m) {
   request_state& r = at->second;
   choice_state& c = r.choices[index];
   if (!m.prompt_logprobs.empty()) return hear_scores(at, index, m);
-  if (!std::exchange(r.has_text, true)) services_->probe->first_text(context_.now() - r.who.arrived);
+  if (!r.first_text) services_->probe->first_text(r.first_text.emplace(context_.now() - r.who.arrived));
   services_->probe->tokens_generated(m.tokens.size());
   const instant now = context_.now();
   if (c.last_text) services_->probe->next_tokens(m.tokens.size(), now - *c.last_text);
@@ -749,6 +795,11 @@ void completions::on(const session_finished& m) {
   if (m.reason != finish_reason::failed) services_->probe->answer_read(m.stats.completion_tokens);
   if (m.reason == finish_reason::failed) {
     const auto why = m.why_not.value_or(failure{errc::internal, "the session failed"});
+    if (auto& span = r.choices[index].span) {
+      span.set("error.type", std::string(name_of(why.code)));
+      span.fail(why.describe());
+      end_span(r.choices[index], m.stats, "error");
+    }
     auto error = api::error_of(why, r.who.request_id);
     if (m.retry_after_ms > 0) error.retry_after_seconds = (m.retry_after_ms + 999) / 1000;
     return fail(at, error, why.describe());
@@ -765,6 +816,7 @@ void completions::on(const session_finished& m) {
   }
   c.stop_text = m.stop_text;
   const auto rest = take_rest(c);
+  end_span(c, c.stats, api::text_of(public_finish(r, c)));
   if (!r.asked.stream) {
     tell(r, index, rest, nullptr);
   } else {
@@ -840,7 +892,9 @@ void completions::finish(requests::iterator at) {
                               {"completion_tokens", usage.completion_tokens},
                               {"target_passes", usage.target_passes},
                               {"drafted", usage.drafted},
-                              {"accepted", usage.accepted}};
+                              {"accepted", usage.accepted},
+                              {"finish", std::string(api::text_of(public_finish(r, r.choices.front())))}};
+  if (r.first_text) cost.emplace_back("first_text_ms", r.first_text->count() / 1000);
   if (r.asked.stream) {
     stream(at, r.writer->end(usage), true);
     replies_.note_served(r.who, 200, std::move(cost));

@@ -110,6 +110,7 @@ class completions {
     copy_report copied;
     std::string stop_text;
     std::optional<instant> last_text;
+    trace::open_span span;  // of the answer
     bool admitted = false;  // it will be computed
     bool begun = false;     // its first event was sent
     bool over = false;
@@ -123,7 +124,7 @@ class completions {
     std::vector<choice_state> choices;
     actor::actor_ref<edit_session> starter;  // of the answer; nobody: we did
     bool stream_begun = false;
-    bool has_text = false;
+    std::optional<microseconds> first_text;      // after the request came
     std::vector<std::vector<token>> prompt_ids;  // when they were asked for
     std::vector<api::prompt_report> reports;     // of the prompts, when asked for; grow while they are scored
     std::uint32_t prompt_tokens = 0;             // of all prompts
@@ -161,6 +162,9 @@ class completions {
   [[nodiscard]] request_state make_state(const caller& who, expected& from, std::size_t prompt_tokens = 0);
   [[nodiscard]] std::optional<api::api_error> room_for(std::size_t answers, tenant_id tenant) const;
   std::optional<api::api_error> open_sessions(request_state& r, ready_request& from);
+  /// Of an answer; empty unless the request is traced.
+  [[nodiscard]] trace::open_span begin_span(const request_state& r, const answer_spec& spec) const;
+  static void end_span(choice_state& c, const session_stats& stats, std::string_view finish);
   /// The request and the choice that this session writes.
   std::pair<requests::iterator, std::size_t> find(session_id session);
 

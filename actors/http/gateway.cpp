@@ -1,6 +1,7 @@
 #include "actors/http/gateway.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "actors/http/anthropic/messages_request.hpp"
@@ -19,6 +20,7 @@
 #include "runtime/base/hex.hpp"
 #include "runtime/base/size_limits.hpp"
 #include "runtime/base/version.hpp"
+#include "transport/http_message.hpp"
 
 namespace redline::actors {
 namespace {
@@ -227,6 +229,9 @@ void gateway::on(http_arrived&& m) {
   const auto* origin = find_header(m.headers, "origin");
   if (origin != nullptr) facts->more_headers = services_->pages.headers_for(*origin);
   const bool knows_origin = !facts->more_headers.empty();
+  // Who watches the server does so for hours.
+  const bool is_watched = facts->is_looked_at_often || facts->route == "/redline/status";
+  if (services_->tracer && !is_watched) facts->span = begin_span(m, *facts, who.request_id);
   who.facts = facts;
 
   if (services_->keys.empty()) {
@@ -251,6 +256,32 @@ void gateway::on(http_arrived&& m) {
   replies_.refuse(who, where.path.empty()
                            ? no_such_path(m.path)
                            : api::method_not_allowed(facts->method, facts->path, where.methods + ", OPTIONS"));
+}
+
+/// A part of the client's trace, if it sent one that is well-formed; then its word on sampling counts. Two headers are
+/// not.
+std::shared_ptr<trace::open_span> gateway::begin_span(const http_arrived& m, const request_facts& facts,
+                                                      const std::string& request_id) const {
+  static constexpr std::array known_methods = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};
+  const bool is_known = std::find(known_methods.begin(), known_methods.end(), m.method) != known_methods.end();
+  const bool has_route = facts.route != request_facts().route;
+  std::string name = is_known ? m.method : "HTTP";
+  if (has_route) name.append(" ").append(facts.route);
+  const auto is_parent = [](const auto& header) { return transport::equal_ignoring_case(header.first, "traceparent"); };
+  const auto* given = find_header(m.headers, "traceparent");
+  const auto from = given != nullptr && std::count_if(m.headers.begin(), m.headers.end(), is_parent) == 1
+                        ? trace::parse_traceparent(*given)
+                        : std::nullopt;
+  if (from && !from->is_sampled) return nullptr;
+  auto& env = context().env();
+  auto span = from ? trace::open_span(services_->tracer, env, from->parent, std::move(name), trace::span_kind::server)
+                   : trace::open_span::root(services_->tracer, env, std::move(name), trace::span_kind::server);
+  span.set("http.request.method", is_known ? m.method : std::string("_OTHER"));
+  span.set("url.path", facts.path);
+  if (has_route) span.set("http.route", std::string(facts.route));
+  if (!facts.agent.empty()) span.set("user_agent.original", facts.agent);
+  span.set("redline.request_id", request_id);
+  return std::make_shared<trace::open_span>(std::move(span));
 }
 
 void gateway::serve_front_page(const route_context& r) {
@@ -450,6 +481,7 @@ void gateway::serve_metrics(const route_context& r) {
                            .refused_by_bridge = transport::read_bridge_counts(),
                            .refused_by_front = transport::read_refusal_counts(),
                            .handlers = actor::handler_times::read_all(context().now())};
+  if (services_->tracer) now.spans = services_->tracer->counts();
   if (services_->speaks_vllm) {
     const auto model = services_->find_model("");
     now.as_vllm = {model ? (*model)->name : std::string(), context().env().unix_seconds()};

@@ -71,6 +71,8 @@ class gateway final : public actor::actor_of<gateway> {
   /// Why the request may not be served; else knows the caller's tenant afterwards.
   [[nodiscard]] std::optional<api::api_error> authenticate(const http_arrived& m, caller& who) const;
   [[nodiscard]] std::optional<api::api_error> why_not_ready() const;
+  [[nodiscard]] std::shared_ptr<trace::open_span> begin_span(const http_arrived& m, const request_facts& facts,
+                                                             const std::string& request_id) const;
   void serve_front_page(const route_context& r);
   void serve_studio(const route_context& r, std::string_view name);
   void serve_status(const route_context& r);

@@ -13,6 +13,7 @@
 #include "actors/messages/edit_messages.hpp"
 #include "actors/pool/model_shelf.hpp"
 #include "runtime/actor/thread_pool.hpp"
+#include "runtime/trace/tracer.hpp"
 
 namespace redline::actors {
 
@@ -35,6 +36,7 @@ struct gateway_services {
   edit_limits editing;
   std::shared_ptr<edit_memory> edit_bytes = std::make_shared<edit_memory>();
   std::shared_ptr<gateway_probe> probe = std::make_shared<gateway_probe>();
+  std::shared_ptr<trace::tracer> tracer;     // null: nothing is traced
   std::shared_ptr<actor::thread_pool> pool;  // reads requests; null: they are read on the gateway's own thread
   std::function<void()> on_drained;          // called once, when the last request of a drain is over
 

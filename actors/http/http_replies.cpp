@@ -64,18 +64,22 @@ void http_replies::send_whole(const caller& who, unsigned status, std::string bo
 }
 
 std::vector<log_field> http_replies::describe(const caller& who, unsigned status) const {
-  return {
+  std::vector<log_field> out{
       {"request", who.request_id}, {"tenant", who.tenant.value}, {"method", who.facts->method},
       {"path", who.facts->path},   {"status", status},           {"ms", (context_.now() - who.arrived).count() / 1000},
       {"agent", who.facts->agent}};
+  if (const auto span = who.span()) out.emplace_back("trace", span.trace_id());
+  return out;
 }
 
 void http_replies::note_served(const caller& who, unsigned status, std::vector<log_field> cost) {
   const auto level = who.facts->is_looked_at_often ? log_level::debug : log_level::info;
-  if (!log_enabled(level)) return;
-  auto fields = describe(who, status);
-  fields.insert(fields.end(), std::make_move_iterator(cost.begin()), std::make_move_iterator(cost.end()));
-  log_line(level, log_name, "request served", fields);
+  if (log_enabled(level)) {
+    auto fields = describe(who, status);
+    fields.insert(fields.end(), std::make_move_iterator(cost.begin()), std::make_move_iterator(cost.end()));
+    log_line(level, log_name, "request served", fields);
+  }
+  end_span(who, status);
 }
 
 void http_replies::note_refusal(const caller& who, const api::api_error& why) {
@@ -85,6 +89,17 @@ void http_replies::note_refusal(const caller& who, const api::api_error& why) {
   if (!why.param.empty()) fields.emplace_back("param", why.param.substr(0, request_fact_bytes_max));
   const auto level = who.facts->is_looked_at_often ? log_level::debug : log_level::info;
   log_line(level, log_name, "request refused: " + why.message.substr(0, request_fact_bytes_max), fields);
+  if (auto* span = who.facts->span.get(); span != nullptr && *span) {
+    span->set("error.type", why.code.empty() ? std::to_string(why.status) : why.code);
+    if (why.status >= 500) span->fail(why.message.substr(0, request_fact_bytes_max));
+  }
+  end_span(who, why.status);
+}
+
+void http_replies::end_span(const caller& who, unsigned status) {
+  if (!who.facts->span) return;
+  who.facts->span->set("http.response.status_code", std::int64_t{status});
+  who.facts->span->end();
 }
 
 void http_replies::on(const answer_part_due& m) {

@@ -15,6 +15,7 @@
 #include "runtime/actor/actor.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/trace/tracer.hpp"
 
 namespace redline::actors {
 
@@ -28,6 +29,7 @@ struct request_facts {
   bool is_looked_at_often = false;  // by monitors: no line of the log for each
   header_list more_headers;         // of every answer
   std::string (*error_body)(const api::api_error&) = api::error_body;
+  std::shared_ptr<trace::open_span> span;  // until the request is over; null: it is not traced
 };
 
 /// Who sent a request, when, and where the answer goes.
@@ -39,6 +41,9 @@ struct caller {
   std::shared_ptr<const request_facts> facts = nobodys_facts();
 
   static const std::shared_ptr<const request_facts>& nobodys_facts();
+  [[nodiscard]] trace::span_context span() const {
+    return facts->span ? facts->span->context() : trace::span_context{};
+  }
 };
 
 /// A request on its way through a route.
@@ -86,6 +91,7 @@ class http_replies {
   [[nodiscard]] bool try_respond(const caller& who, unsigned status, std::string body, header_list more,
                                  std::string content_type);
   void send_whole(const caller& who, unsigned status, std::string body, header_list more, std::string content_type);
+  static void end_span(const caller& who, unsigned status);
   [[nodiscard]] std::vector<log_field> describe(const caller& who, unsigned status) const;
 
   actor::actor_context& context_;

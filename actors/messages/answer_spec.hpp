@@ -12,6 +12,7 @@
 #include "runtime/draft/draft_options.hpp"
 #include "runtime/kv/eviction.hpp"
 #include "runtime/sampling/sampling.hpp"
+#include "runtime/trace/span_context.hpp"
 
 namespace redline::actors {
 
@@ -70,11 +71,12 @@ struct answer_spec {
   numerics_id numerics;               // of the part that the client has already
   bool trace = false;                 // say with each text where its tokens came from
   std::optional<std::uint32_t> prompt_logprobs;  // alternatives wanted per token of the prompt
+  trace::span_context span;                      // that the answer is; empty: it is not traced
   static constexpr auto fields(auto& self) {
     return std::tie(self.session, self.tenant, self.tokens_max, self.tokens_min, self.stops, self.stop_tokens,
                     self.ignore_end, self.sampling, self.draft, self.prediction, self.eviction, self.logprobs,
                     self.copy, self.schema, self.tools, self.created_seconds, self.known_text, self.prefix_scope,
-                    self.indent_min, self.predict_us_max, self.numerics, self.trace, self.prompt_logprobs);
+                    self.indent_min, self.predict_us_max, self.numerics, self.trace, self.prompt_logprobs, self.span);
   }
 };
 

@@ -19,6 +19,7 @@
 #include "actors/serving/target_model.hpp"
 #include "kernels/machine/cpu_features.hpp"
 #include "kernels/machine/machine_memory.hpp"
+#include "runtime/base/hex.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/version.hpp"
 #include "runtime/gguf/file_digest.hpp"
@@ -84,6 +85,7 @@ result<std::unique_ptr<engine>> engine::create(engine_options options) {
   REDLINE_TRY(e->open_files());
   REDLINE_TRY(e->choose_tables());
   REDLINE_TRY(e->plan_memory());
+  e->start_exporter();
   e->control_ = e->fabric_.make_link(control_worker);
   e->io_ = e->make_worker(topology::io_worker);
   e->io_->core->complain_of_handlers_over(io_handler_max);
@@ -93,6 +95,18 @@ result<std::unique_ptr<engine>> engine::create(engine_options options) {
   }
   e->add_io_actors();
   return e;
+}
+
+void engine::start_exporter() {
+  if (!options_.traces) return;
+  auto& how = *options_.traces;
+  how.resource.emplace_back("service.version", build_version());
+  how.resource.emplace_back("service.instance.id", to_hex(real_environment().random()));
+  how.resource.emplace_back("host.name", read_host_name());
+  how.resource.emplace_back("process.pid", std::int64_t{::getpid()});
+  if (options_.roles.target) how.resource.emplace_back("redline.numerics", numerics());
+  options_.scheduling.tracer = std::make_shared<trace::tracer>();
+  exporter_ = std::make_unique<transport::otlp_exporter>(options_.scheduling.tracer, how);
 }
 
 result<void> engine::open_files() {
@@ -433,7 +447,8 @@ result<void> engine::add_draft() {
                                   .passes = passes,
                                   .clock = &c.env(),
                                   .chooser = options_.draft_chooser};
-        return std::make_unique<draft_model>(c, std::make_unique<draft::draft_engine>(limits, std::move(small)));
+        return std::make_unique<draft_model>(c, std::make_unique<draft::draft_engine>(limits, std::move(small)),
+                                             tracer());
       });
   return {};
 }
@@ -559,6 +574,7 @@ void engine::stop() {
   stop_one(draft_);
   stop_one(target_);
   fabric_.stop_bridge();
+  exporter_.reset();  // sends what is left
 }
 
 }  // namespace redline::actors

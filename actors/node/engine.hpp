@@ -22,6 +22,7 @@
 #include "runtime/model/transformer.hpp"
 #include "runtime/sampling/token_chooser.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
+#include "transport/otlp_exporter.hpp"
 #include "transport/zmq/zmq_bridge.hpp"
 #include "transport/zmq/zmq_broker.hpp"
 #include "transport/zmq/zmq_fabric.hpp"
@@ -81,6 +82,7 @@ struct engine_options {
   std::optional<transport::broker_options> broker;  // it has a broker that others join
   microseconds pool_patience{20'000'000};           // sessions wait so long for a worker
   std::optional<transport::publisher_options> cache_events;  // tells routers of other makers what it keeps
+  std::optional<transport::otlp_options> traces;             // exports what this process does of traced requests
   std::shared_ptr<model::token_chooser> target_chooser;      // null but in benchmarks
   std::shared_ptr<const model::token_chooser> draft_chooser;
   /// A weight loader's progress: what, bytes done, bytes in all.
@@ -146,6 +148,8 @@ class engine {
   /// Most tokens of a sequence: the model's context, or less by options or where the KV pool is smaller.
   [[nodiscard]] std::uint32_t context_max() const { return context_max_; }
   [[nodiscard]] const engine_options& options() const { return options_; }
+  /// Null: nothing is traced.
+  [[nodiscard]] const std::shared_ptr<trace::tracer>& tracer() const { return options_.scheduling.tracer; }
   /// What decides the bits of the target model's answers: kernels and KV type. Empty where another process runs it.
   [[nodiscard]] std::string numerics() const;
 
@@ -160,6 +164,7 @@ class engine {
   result<void> open_files();
   result<void> choose_tables();
   result<void> plan_memory() const;
+  void start_exporter();
   std::unique_ptr<hosted_worker> make_worker(std::uint16_t number);
   void clamp_context();
   void add_pool();
@@ -194,6 +199,7 @@ class engine {
   std::unique_ptr<kernels::worker_team> target_team_;
   std::unique_ptr<kernels::worker_team> draft_team_;
   std::shared_ptr<transport::zmq_publisher> cache_events_;
+  std::unique_ptr<transport::otlp_exporter> exporter_;
   std::unique_ptr<actor::link> control_;  // this object's own way to send stop_worker
   std::shared_ptr<actor::thread_pool> pool_;
   std::unique_ptr<hosted_worker> io_;

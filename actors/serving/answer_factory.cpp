@@ -77,6 +77,7 @@ outcome<token_log, refusal> answer_factory::make(const answer_spec& spec, std::v
   g.prefix_scope = spec.prefix_scope;
   g.known_text = spec.known_text;
   g.trace = spec.trace;
+  g.span = spec.span;
   g.numerics = spec.numerics;
   g.indent_min = spec.indent_min;
   g.predict_us_max = spec.predict_us_max;

@@ -2,10 +2,17 @@
 
 namespace redline::actors {
 
-draft_model::draft_model(actor::actor_context& context, std::unique_ptr<draft::draft_engine> engine)
-    : actor_of(context), engine_(std::move(engine)) {}
+draft_model::draft_model(actor::actor_context& context, std::unique_ptr<draft::draft_engine> engine,
+                         std::shared_ptr<trace::tracer> tracer)
+    : actor_of(context), engine_(std::move(engine)), tracer_(std::move(tracer)) {}
 
 void draft_model::on(const propose& m) {
+  if (tracer_ && context().span() && !traced_.contains(m.session)) {
+    if (traced_.size() == traced_max) traced_.clear();  // the ends of most must have been lost
+    const bool is_elsewhere = actor::process_of(context().sender()) != actor::process_of(self().where);
+    traced_[m.session].span = {tracer_, context().env(), context().span(), "redline.draft",
+                               is_elsewhere ? trace::span_kind::server : trace::span_kind::internal};
+  }
   draft::draft_request request{.session = m.session,
                                .tenant = m.tenant,
                                .round = m.round,
@@ -29,6 +36,18 @@ void draft_model::on(const propose& m) {
 void draft_model::on(const forget& m) {
   engine_->forget(m.session);
   askers_.erase(m.session);
+  end_trace(m.session);
+}
+
+void draft_model::end_trace(session_id session) {
+  const auto at = traced_.find(session);
+  if (at == traced_.end()) return;
+  auto& [span, rounds, passes, tokens] = at->second;
+  span.set("redline.rounds", rounds);
+  span.set("redline.draft_passes", passes);
+  span.set("redline.proposed", tokens);
+  span.end();
+  traced_.erase(at);
 }
 
 bool draft_model::on_idle() {
@@ -41,6 +60,14 @@ void draft_model::send_answers() {
   for (auto& answer : engine_->take_answers()) {
     const auto asker = askers_.find(answer.session);
     if (asker == askers_.end()) continue;
+    if (const auto at = traced_.find(answer.session); at != traced_.end()) {
+      ++at->second.rounds;
+      at->second.passes += answer.passes;
+      at->second.tokens += static_cast<std::int64_t>(answer.tokens.size());
+      at->second.span.add_event("redline.proposal",
+                                {{"redline.draft_passes", std::int64_t{answer.passes}},
+                                 {"redline.proposed", static_cast<std::int64_t>(answer.tokens.size())}});
+    }
     context().send(asker->second, proposal{.session = answer.session,
                                            .round = answer.round,
                                            .tokens = std::move(answer.tokens),

@@ -5,6 +5,7 @@
 #include "actors/messages/draft_messages.hpp"
 #include "runtime/actor/worker.hpp"
 #include "runtime/draft/draft_engine.hpp"
+#include "runtime/trace/tracer.hpp"
 
 namespace redline::actors {
 
@@ -15,7 +16,9 @@ class draft_model final : public actor::actor_of<draft_model> {
  public:
   using accepts = actor::protocol<propose, forget>;
 
-  draft_model(actor::actor_context& context, std::unique_ptr<draft::draft_engine> engine);
+  /// tracer: null, and nothing is traced.
+  draft_model(actor::actor_context& context, std::unique_ptr<draft::draft_engine> engine,
+              std::shared_ptr<trace::tracer> tracer = nullptr);
 
   void on(const propose& m);
   void on(const forget& m);
@@ -24,10 +27,20 @@ class draft_model final : public actor::actor_of<draft_model> {
   [[nodiscard]] const draft::draft_engine& engine() const { return *engine_; }
 
  private:
+  /// What is told of a session whose answer is traced.
+  struct traced_session {
+    trace::open_span span;
+    std::int64_t rounds = 0, passes = 0, tokens = 0;
+  };
+
   void send_answers();
+  void end_trace(session_id session);
 
   std::unique_ptr<draft::draft_engine> engine_;
   std::unordered_map<session_id, actor::address> askers_;  // of drafts that are not made yet
+  std::shared_ptr<trace::tracer> tracer_;
+  static constexpr std::size_t traced_max = 4096;
+  std::unordered_map<session_id, traced_session> traced_;
 };
 
 }  // namespace redline::actors

@@ -29,6 +29,7 @@ session::session(actor::actor_context& context, token_log work, session_partners
 
 void session::on_start() {
   began_ = context().now();
+  context().send_under(work_.spec().span);
   context().after(tick, session_tick{});
   talk_.begin(live());
 }

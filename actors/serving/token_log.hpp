@@ -15,6 +15,7 @@
 #include "runtime/kv/eviction.hpp"
 #include "runtime/tokenizer/stop_matcher.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
+#include "runtime/trace/span_context.hpp"
 
 namespace redline::actors {
 
@@ -43,6 +44,7 @@ struct generation_spec {
   std::optional<std::uint32_t> logprobs;
   std::optional<std::uint32_t> prompt_logprobs;  // of the prompt's tokens, before the answer
   bool trace = false;                            // sessions say where tokens came from
+  trace::span_context span;                      // that the answer is; empty: it is not traced
   std::shared_ptr<const output_rules> rules;     // the grammar of the answer; null: any text
 };
 

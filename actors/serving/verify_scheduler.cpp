@@ -48,7 +48,7 @@ void verify_scheduler::on_start() {
 }
 
 void verify_scheduler::on(const verify_run& m) {
-  take({context().sender(), m});
+  take({.session = context().sender(), .run = m, .span = context().span()});
   step();
 }
 
@@ -110,6 +110,7 @@ void verify_scheduler::take(const question& q) {
       c.grammar = m.grammar;
       c.evicted_count = m.evicted_count;
       c.scores_draft = m.scores_draft;
+      if (!q.prefill_only) begin_trace(c, q);
       if (is_new) {
         c.scope = options_.sharing == prefix_sharing::all ? tenant_id{} : m.tenant;
         if (m.prefix_scope != 0) c.scope = {m.prefix_scope};
@@ -167,6 +168,55 @@ void verify_scheduler::take(const question& q) {
   }
 }
 
+/// Of a borrowed sequence one answer comes after the other.
+void verify_scheduler::begin_trace(client& c, const question& q) {
+  if (c.traced && c.traced->of == q.span) return;
+  end_trace(c);
+  if (!options_.tracer || !q.span) return;
+  const bool is_elsewhere = actor::process_of(q.session) != actor::process_of(self().where);
+  c.traced = std::make_unique<traced_answer>(traced_answer{.of = q.span});
+  auto& env = context().env();
+  c.traced->sequence = {options_.tracer, env, q.span, "redline.sequence",
+                        is_elsewhere ? trace::span_kind::server : trace::span_kind::internal};
+  c.traced->prompt = {options_.tracer, env, c.traced->sequence.context(), "redline.prompt"};
+}
+
+/// The first round reads the prompt; later ones are events of the sequence's span.
+void verify_scheduler::trace_round(client& c, const verified& answer) {
+  if (!c.traced) return;
+  traced_answer& t = *c.traced;
+  ++t.rounds;
+  t.passes += answer.passes;
+  t.rows += answer.rows;
+  t.drafted += answer.verified_count;
+  t.accepted += answer.accepted_count();
+  if (t.prompt) {
+    t.prompt.set("redline.prompt_tokens", std::int64_t{c.prompt_count});
+    t.prompt.set("redline.cached_tokens", std::int64_t{answer.cached_count});
+    t.prompt.set("redline.passes", std::int64_t{answer.passes});
+    t.prompt.set("redline.rows", std::int64_t{answer.rows});
+    t.prompt.set("redline.queued_us", static_cast<std::int64_t>(answer.queued_us));
+    return t.prompt.end();
+  }
+  t.sequence.add_event("redline.round", {{"redline.passes", std::int64_t{answer.passes}},
+                                         {"redline.rows", std::int64_t{answer.rows}},
+                                         {"redline.drafted", std::int64_t{answer.verified_count}},
+                                         {"redline.accepted", std::int64_t{answer.accepted_count()}}});
+}
+
+void verify_scheduler::end_trace(client& c, const failure* why_not) {
+  const auto ended = std::exchange(c.traced, nullptr);
+  if (!ended) return;
+  auto& span = ended->sequence;
+  span.set("redline.rounds", ended->rounds);
+  span.set("redline.passes", ended->passes);
+  span.set("redline.rows", ended->rows);
+  span.set("redline.drafted", ended->drafted);
+  span.set("redline.accepted", ended->accepted);
+  if (why_not != nullptr) span.fail(why_not->describe());
+  span.end();
+}
+
 // A guess: a hundred rounds, each as long as a batch takes on average.
 std::uint32_t verify_scheduler::retry_after_ms() const {
   if (report_.batches_total == 0) return 1000;
@@ -179,6 +229,7 @@ void verify_scheduler::on(const give_up_round& m) {
   if (known == clients_.end()) return;
   std::erase_if(known->second.overtaking, [&](const auto& one) { return one.run.round == m.round; });
   queue_.give_up(m.sequence, m.round, context().now());
+  end_trace(known->second);
   let_followers_look(m.sequence);
 }
 
@@ -186,6 +237,7 @@ void verify_scheduler::on(const release_sequence& m) {
   if (!queue_.holds(m.sequence)) return;
   offer_prefix_of(m.sequence);
   queue_.release(m.sequence);
+  end_trace(clients_.at(m.sequence));
   clients_.erase(m.sequence);
   followers_.remove(m.sequence);
   release_pages_of(m.sequence);
@@ -400,6 +452,7 @@ void verify_scheduler::on(const batch_done& m) {
                         .step = step_cost_of(outcome.sequence, done.size()),
                         .queued_us = static_cast<std::uint64_t>(c.queued.count())};
       c.untold.reset();
+      trace_round(c, std::get<verified>(c.last));
     }
     if (followers_.note_prompt_done(outcome.sequence)) {
       offer_prefix_of(outcome.sequence);
@@ -509,6 +562,7 @@ void verify_scheduler::refuse_sequence(sequence_id sequence, const failure& why)
   const auto it = clients_.find(sequence);
   if (it == clients_.end()) return;
   context().send(it->second.session, refused{sequence, why});
+  end_trace(it->second, &why);
   queue_.release(sequence);
   clients_.erase(it);
   followers_.remove(sequence);

@@ -12,6 +12,7 @@
 #include "runtime/actor/system_messages.hpp"
 #include "runtime/actor/worker.hpp"
 #include "runtime/base/size_limits.hpp"
+#include "runtime/trace/tracer.hpp"
 #include "scheduler/prefix_followers.hpp"
 #include "scheduler/run_queue.hpp"
 
@@ -30,6 +31,7 @@ struct scheduler_options {
   std::uint32_t batch_bytes_max = sizes::message_bytes_max - (1u << 20);  // estimated; what is over waits
   microseconds abandoned_after{
       120'000'000};  // a sequence without a request for this long is released; a late session starts it anew
+  std::shared_ptr<trace::tracer> tracer;  // null: nothing is traced
 };
 
 /// Feeds the target model: collects the rounds of all sessions and plans one batch at a time. A batch goes to the cache
@@ -69,6 +71,15 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
     actor::address session;
     verify_run run;
     bool prefill_only = false;
+    trace::span_context span{};  // of the answer
+  };
+
+  /// What is told of an answer that is traced.
+  struct traced_answer {
+    trace::span_context of;
+    trace::open_span sequence;
+    trace::open_span prompt;  // until the first round is answered
+    std::int64_t rounds = 0, passes = 0, rows = 0, drafted = 0, accepted = 0;
   };
 
   /// What the answers to a sequence's rounds need apart from its tokens.
@@ -89,9 +100,13 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
     std::variant<verified, prefilled> last;          // answer
     std::uint32_t prefix_questions = 0;              // that were asked of the cache manager
     std::vector<question> overtaking;                // wait, in order, for the pass in flight to end
+    std::unique_ptr<traced_answer> traced;
   };
 
   void take(const question& q);
+  void begin_trace(client& c, const question& q);
+  static void trace_round(client& c, const verified& answer);
+  static void end_trace(client& c, const failure* why_not = nullptr);
   void step();
   void note_batch(microseconds took);
   [[nodiscard]] worker_status as_worker() const;

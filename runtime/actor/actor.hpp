@@ -4,6 +4,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -34,6 +35,10 @@ class actor_context {
   [[nodiscard]] const std::string& name() const { return name_; }
   /// Who sent the message being handled; nobody for timers.
   [[nodiscard]] address sender() const { return sender_; }
+  /// The span that the message being handled is a part of; empty: it is not traced.
+  [[nodiscard]] trace::span_context span() const { return span_; }
+  /// From now on what this actor sends is a part of `span`, here and in other processes; empty: of none.
+  void send_under(trace::span_context span) { sends_under_ = span ? std::optional(span) : std::nullopt; }
   [[nodiscard]] environment& env() const;
   [[nodiscard]] instant now() const { return env().now(); }
 
@@ -47,7 +52,8 @@ class actor_context {
   /// For answers: the address came with the question.
   template<message M>
   void send(address to, const M& m) {
-    post(frame{envelope{.to = to, .from = self_, .id = M::id, .subject = read_subject(m)}, encode(m)});
+    post(frame{envelope{.to = to, .from = self_, .id = M::id, .subject = read_subject(m), .span = sends_under_},
+               encode(m)});
   }
 
   /// Delivers `m` to this actor itself after `delay`.
@@ -77,6 +83,8 @@ class actor_context {
   worker& home_;
   address self_;
   address sender_;
+  trace::span_context span_;
+  std::optional<trace::span_context> sends_under_;
   std::string name_;
   bool stopping_ = false;
 };

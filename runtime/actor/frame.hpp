@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <tuple>
 
 #include "runtime/actor/address.hpp"
 #include "runtime/actor/protocol.hpp"
+#include "runtime/trace/span_context.hpp"
 
 namespace redline::actor {
 
@@ -24,10 +26,11 @@ struct envelope {
   // a process that has died is not for its successor. 0: not said.
   std::uint64_t from_life = 0;
   std::uint64_t to_life = 0;
+  std::optional<trace::span_context> span{};  // what the message is a part of, if that is traced
 
   bool operator==(const envelope&) const = default;
   static constexpr auto fields(auto& self) {
-    return std::tie(self.version, self.to, self.from, self.id, self.subject, self.from_life, self.to_life);
+    return std::tie(self.version, self.to, self.from, self.id, self.subject, self.from_life, self.to_life, self.span);
   }
 };
 

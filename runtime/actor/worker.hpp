@@ -46,7 +46,10 @@ class cell {
   [[nodiscard]] handler_times& times() { return times_; }
 
  protected:
-  void set_sender(address a) { context_.sender_ = a; }
+  void set_sender(address a, trace::span_context span) {
+    context_.sender_ = a;
+    context_.span_ = span;
+  }
   actor_context context_;
   std::string_view last_message_;
 
@@ -71,7 +74,7 @@ class actor_cell final : public cell {
   bool handle_one() override {
     auto next = mail_.pop();
     if (!next) return false;
-    set_sender(next->from);
+    set_sender(next->from, next->span);
     std::visit(
         [this]<class M>(M& m) {
           last_message_ = M::name;
@@ -95,6 +98,7 @@ class actor_cell final : public cell {
  private:
   struct letter {
     address from;
+    trace::span_context span;
     typename A::accepts::any content;
   };
 
@@ -118,7 +122,8 @@ class actor_cell final : public cell {
     if (!m) {
       outcome =
           failure{errc::malformed_message, context_.name() + ": " + std::string(M::name) + ": " + m.error().context};
-    } else if (!mail_.push(letter{f.head.from, std::move(*m)}, is_control<M>)) {
+    } else if (!mail_.push(letter{f.head.from, f.head.span.value_or(trace::span_context{}), std::move(*m)},
+                           is_control<M>)) {
       outcome = failure{errc::mailbox_full, context_.name() + " has no room for " + std::string(M::name)};
     } else {
       outcome = {};

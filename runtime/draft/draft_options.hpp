@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string_view>
 #include <tuple>
 
 namespace redline::draft {
@@ -16,6 +17,27 @@ enum class method : std::uint8_t {
   automatic,   // whichever of prediction, lookup and blazedit pays in this session
   last_,
 };
+
+/// As requests and flags say it.
+[[nodiscard]] constexpr std::string_view name_of(method how) {
+  switch (how) {
+    case method::regular:
+      return "regular";
+    case method::lookup:
+      return "lookup";
+    case method::assisted:
+      return "assisted";
+    case method::blazedit:
+      return "blazedit";
+    case method::prediction:
+      return "prediction";
+    case method::automatic:
+      return "auto";
+    case method::last_:
+      break;
+  }
+  return "?";
+}
 
 /// Parameters of all methods, with the sources' values as defaults.
 struct draft_options {

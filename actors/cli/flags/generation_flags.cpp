@@ -105,26 +105,6 @@ result<draft::draft_options> to_draft_options(const method_flags& flags, bool ha
   return options;
 }
 
-std::string_view name_of(draft::method how) {
-  switch (how) {
-    case draft::method::regular:
-      return "regular";
-    case draft::method::lookup:
-      return "lookup";
-    case draft::method::assisted:
-      return "assisted";
-    case draft::method::blazedit:
-      return "blazedit";
-    case draft::method::prediction:
-      return "prediction";
-    case draft::method::automatic:
-      return "auto";
-    case draft::method::last_:
-      break;
-  }
-  return "?";
-}
-
 std::vector<std::string> method_names() {
   std::vector<std::string> names;
   for (std::uint8_t i = 0; i < static_cast<std::uint8_t>(draft::method::last_); ++i) {

@@ -36,7 +36,6 @@ void add_drafting_flags(command c, method_flags& flags);
 copy_options to_copy_options(const method_flags& flags);
 /// Fails for a method that needs a draft model when there is none.
 result<draft::draft_options> to_draft_options(const method_flags& flags, bool has_draft_model);
-std::string_view name_of(draft::method how);
 /// Of every method there is.
 std::vector<std::string> method_names();
 

@@ -238,6 +238,7 @@ void add_http_flags(command c, serve_flags& flags) {
       .range(0.0, 86400.0)
       .group("Processes");
   add_bridge_flags(c, flags.peers);
+  add_tracing_flags(c, flags.tracing);
 }
 
 microseconds to_microseconds(double seconds) { return microseconds{static_cast<std::int64_t>(seconds * 1e6)}; }
@@ -326,6 +327,7 @@ result<engine_options> to_gateway_options(const serve_flags& flags) {
   options.bridge.joins = flags.joins;
   options.bridge.insecure_plaintext = flags.peers.insecure_plaintext;
   options.pool_patience = to_microseconds(flags.pool_patience);
+  REDLINE_TRY_ASSIGN(options.traces, to_otlp_options(flags.tracing, "redline-gateway", environment_variable));
   if (!flags.peers.keys_folder.empty()) {
     REDLINE_TRY(load_peer_keys(flags.peers.keys_folder, process_role::gateway, options.bridge));
   }
@@ -341,6 +343,7 @@ result<engine_options> to_engine_options(const serve_flags& flags) {
   }
   REDLINE_TRY(refuse_idle_options(flags, options.roles));
   REDLINE_TRY(set_names(flags.aliases, stem(flags.models.model), options));
+  REDLINE_TRY_ASSIGN(options.traces, to_otlp_options(flags.tracing, "redline", environment_variable));
   REDLINE_TRY_ASSIGN(options.cache_events, to_publisher_options(flags, options.roles, options.model_name));
   options.pool_patience = to_microseconds(flags.pool_patience);
   if (!flags.bridge.empty()) {
@@ -381,6 +384,7 @@ void add_worker_flags(command c, worker_flags& flags) {
       .range(0.0, 86400.0)
       .group("Processes");
   add_bridge_flags(c, flags.peers);
+  add_tracing_flags(c, flags.tracing);
   add_draft_context_flag(c, flags.models);
   add_draft_length_flag(c, flags.models);
   add_scheduling_flags(c, flags.scheduling);
@@ -393,6 +397,7 @@ result<engine_options> to_engine_options(const worker_flags& flags) {
   if (flags.role == "draft") options.draft_path = std::exchange(options.target_path, {});
   REDLINE_TRY(set_names(flags.aliases, stem(flags.models.model), options));
   options.scheduling = to_scheduler_options(flags.scheduling);
+  REDLINE_TRY_ASSIGN(options.traces, to_otlp_options(flags.tracing, "redline-worker", environment_variable));
   options.bridge.joins = flags.joins;
   options.bridge.insecure_plaintext = flags.peers.insecure_plaintext;
   if (!flags.peers.keys_folder.empty()) {

@@ -6,6 +6,7 @@
 
 #include "actors/cli/flags/generation_flags.hpp"
 #include "actors/cli/flags/model_flags.hpp"
+#include "actors/cli/processes/tracing_flags.hpp"
 #include "transport/zmq/zmq_broker.hpp"
 
 namespace redline::actors {
@@ -69,6 +70,7 @@ struct serve_flags {
   std::uint32_t answers_max = 1024;  // of a gateway, in progress at once
   double pool_patience = 20;         // seconds
   bridge_flags peers;
+  tracing_flags tracing;
 };
 void add_serve_flags(command c, serve_flags& flags);
 /// A gateway has those that concern clients, and joins brokers.
@@ -87,6 +89,7 @@ struct worker_flags {
   std::vector<std::string> joins;
   double shutdown_timeout = 30;  // seconds
   bridge_flags peers;
+  tracing_flags tracing;
 };
 void add_worker_flags(command c, worker_flags& flags);
 /// The same.

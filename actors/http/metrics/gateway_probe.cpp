@@ -76,6 +76,7 @@ constexpr std::size_t source_count = static_cast<std::size_t>(draft::source::las
 constexpr std::array<std::string_view, static_cast<std::size_t>(request_end::last_)> ends = {"stop", "length", "error",
                                                                                              "abort"};
 constexpr std::array<std::string_view, 4> undelivered_reasons = {"unreachable", "mailbox_full", "malformed", "unknown"};
+constexpr std::array<std::string_view, 3> span_fates = {"exported", "dropped", "failed"};
 constexpr std::array<std::string_view, static_cast<std::size_t>(edit_verb::last_)> verbs = {
     "open", "show", "show_file", "put_file", "patch_file", "drop_file", "complete", "edit", "close"};
 
@@ -183,6 +184,11 @@ struct gateway_probe::series {
   std::array<Counter*, transport::bridge_refusal_names.size()> refused_by_bridge =
       labelled("bridge_refused_total", "What came from other processes and was refused", "reason",
                transport::bridge_refusal_names);
+  std::array<Counter*, span_fates.size()> spans =
+      labelled("trace_spans_total",
+               "Spans of this process, by what became of them: exported, dropped because too many waited, or failed "
+               "because the collector did not take them",
+               "result", span_fates);
   prometheus::Family<Gauge>& handler_seconds =
       prometheus::BuildGauge()
           .Name("redline_handler_seconds_max")
@@ -306,6 +312,8 @@ std::string gateway_probe::text(const state& now) {
     const auto more = now.refused_by_front[i] - std::exchange(s.refused_by_front[i], now.refused_by_front[i]);
     if (more > 0) s.refused_with(why.status, std::string(why.code)).Increment(static_cast<double>(more));
   }
+  const std::array<std::uint64_t, span_fates.size()> fates = {now.spans.exported, now.spans.dropped, now.spans.failed};
+  for (std::size_t i = 0; i < fates.size(); ++i) follow(*s.spans[i], static_cast<double>(fates[i]));
   s.process.refresh();
   if (now.scheduler != nullptr) {
     const auto& r = *now.scheduler;

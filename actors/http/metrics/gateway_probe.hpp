@@ -13,6 +13,7 @@
 #include "runtime/actor/handler_times.hpp"
 #include "runtime/actor/undelivered.hpp"
 #include "runtime/base/environment.hpp"
+#include "runtime/trace/tracer.hpp"
 #include "transport/http_wire.hpp"
 #include "transport/zmq/bridge_counts.hpp"
 
@@ -81,6 +82,7 @@ class gateway_probe {
     transport::bridge_counts refused_by_bridge{};
     transport::refusal_counts refused_by_front{};  // by the HTTP server, before there was a request
     std::vector<actor::handler_times::reading> handlers;
+    trace::span_counts spans{};
     std::optional<vllm_facts> as_vllm;  // also under vLLM's names
   };
   /// Prometheus text 0.0.4.

@@ -759,5 +759,99 @@ TEST_P(shared_beginning, a_short_prompt_waits_for_no_more_than_that) {
 
 INSTANTIATE_TEST_SUITE_P(lengths, shared_beginning, ::testing::Values(1'000, 10'000, 30'000));
 
+class verify_scheduler_traced : public verify_scheduler_test {
+ protected:
+  verify_scheduler_traced() : verify_scheduler_traced(std::make_shared<trace::tracer>()) {}
+  explicit verify_scheduler_traced(const std::shared_ptr<trace::tracer>& to)
+      : verify_scheduler_test(scheduler_options{.tracer = to}), spans(to) {}
+
+  void ask_under(trace::span_context span, std::uint64_t round, std::uint32_t from, std::vector<token> tail,
+                 std::vector<token> draft = {}) {
+    auto f = test::frame_of(who.where, session_at,
+                            verify_run{.sequence = {1},
+                                       .tenant = {1},
+                                       .round = {round},
+                                       .log = {from, std::move(tail)},
+                                       .prompt_count = 3,
+                                       .draft = std::move(draft),
+                                       .tokens_max = 250});
+    if (span) f.head.span = span;
+    w.deliver(std::move(f));
+    while (w.run_ready()) {
+    }
+    placed();
+    complete();
+    expect<verified>(session_at);
+  }
+  std::vector<trace::span> ended() { return spans->take(100, std::chrono::milliseconds(0)); }
+  static std::int64_t number(const std::vector<trace::attribute>& of, std::string_view key) {
+    for (const auto& [name, value] : of) {
+      if (name == key) return std::get<std::int64_t>(value);
+    }
+    return -1;
+  }
+  std::shared_ptr<trace::tracer> spans;
+  static constexpr trace::span_context answer{1, 2, 3}, other{1, 2, 4};
+};
+
+TEST_F(verify_scheduler_traced, an_answer_has_a_span_with_its_prompt_and_its_rounds) {
+  start_target();
+  ask_under(answer, 1, 0, {1, 2, 3});
+  ask_under(answer, 2, 4, {}, {9, 8});
+  ask_under(answer, 3, 7, {}, {});
+  auto only_prompt = ended();
+  ASSERT_EQ(only_prompt.size(), 1U);
+  inject(session_at, release_sequence{{1}});
+  auto whole = ended();
+  ASSERT_EQ(whole.size(), 1U);
+  const auto &prompt = only_prompt[0], &sequence = whole[0];
+  EXPECT_EQ(sequence.parent, answer.span);
+  EXPECT_EQ(sequence.where.trace_high, answer.trace_high);
+  EXPECT_EQ(sequence.kind, trace::span_kind::server) << "the session is in another process";
+  EXPECT_FALSE(sequence.has_failed);
+  EXPECT_EQ(number(sequence.attributes, "redline.rounds"), 3);
+  EXPECT_EQ(number(sequence.attributes, "redline.passes"), 3);
+  EXPECT_EQ(number(sequence.attributes, "redline.drafted"), 2);
+  EXPECT_EQ(number(sequence.attributes, "redline.accepted"), 2);
+  ASSERT_EQ(sequence.events.size(), 2U);
+  EXPECT_EQ(number(sequence.events[0].attributes, "redline.accepted"), 2);
+  EXPECT_EQ(number(sequence.events[1].attributes, "redline.rows"), 1);
+  EXPECT_EQ(prompt.parent, sequence.where.span);
+  EXPECT_EQ(number(prompt.attributes, "redline.prompt_tokens"), 3);
+  EXPECT_EQ(number(prompt.attributes, "redline.rows"), 3);
+}
+
+TEST_F(verify_scheduler_traced, answers_on_one_sequence_have_spans_of_their_own) {
+  start_target();
+  ask_under(answer, 1, 0, {1, 2, 3});
+  ask_under(other, 2, 4, {}, {});
+  ask_under({}, 3, 5, {}, {});
+  const auto spans = ended();
+  ASSERT_EQ(spans.size(), 4U);
+  EXPECT_EQ(spans[1].parent, answer.span);
+  EXPECT_EQ(spans[3].parent, other.span);
+}
+
+TEST_F(verify_scheduler_traced, what_is_refused_has_failed) {
+  start_target();
+  ask_under(answer, 1, 0, {1, 2, 3});
+  ask({.round = 2, .from = 4, .prompt_count = 3});
+  (void)ended();
+  auto f = test::frame_of(who.where, session_at,
+                          verify_run{.sequence = {2}, .tenant = {1}, .round = {1}, .log = {0, {1}}, .tokens_max = 250});
+  f.head.span = other;
+  placed();
+  w.deliver(std::move(f));
+  complete();
+  expect<verified>(session_at);
+  placed();
+  inject(target_at, batch_done{.batch = last.batch, .why_not = failure{errc::internal, "broken"}});
+  expect<refused>(session_at);
+  const auto spans = ended();
+  ASSERT_EQ(spans.size(), 2U);
+  for (const auto& s : spans) EXPECT_TRUE(s.has_failed) << s.name;
+  wire.sent.clear();
+}
+
 }  // namespace
 }  // namespace redline::actors

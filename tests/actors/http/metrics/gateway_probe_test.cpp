@@ -73,6 +73,7 @@ TEST(gateway_probe, has_the_series_it_always_had_from_the_start) {
       {"redline_steps_total", "counter"},
       {"redline_streams_resumed_total", "counter"},
       {"redline_time_to_first_token_seconds", "histogram"},
+      {"redline_trace_spans_total", "counter"},
       {"redline_undelivered_messages_total", "counter"},
   };
   EXPECT_EQ(families(text), expected);
