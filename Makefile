@@ -2,7 +2,7 @@
 MODELS := bench/demo_models
 JOBS ?= $(shell nproc)
 
-.PHONY: demo build install deb deb-test test arm-test arm-build arm-packages bench bench-build asan tsan chaos soak hostile clients slurm-test systemd-test netns-test fuzz format lint packages test-packages bench-packages clean
+.PHONY: demo build install deb deb-test sbom oci oci-test test arm-test arm-build arm-packages bench bench-build asan tsan chaos soak hostile clients slurm-test systemd-test netns-test fuzz format lint packages test-packages bench-packages clean
 
 demo: build
 	build/redline demo --model $(MODELS)/demo-target.gguf --draft $(MODELS)/demo-draft.gguf \
@@ -53,6 +53,20 @@ bench: bench-packages
 deb: build
 	@deploy/install_packages.sh deb
 	cd build && cpack
+	deploy/sbom.py build build/packages/redline.cdx.json
+
+# An image for every role, without a daemon, in build/oci/; both want root: sudo make oci-test
+oci: deb
+	@deploy/install_packages.sh oci
+	deploy/oci/build.sh build/packages build/oci
+
+oci-test: oci
+	tests/deploy/oci.sh build/oci
+
+# What is in build/redline, as CycloneDX: Debian's packages, linked or by their headers, and npm's in the studio.
+sbom: build
+	@deploy/install_packages.sh deb
+	deploy/sbom.py build build/redline.cdx.json
 
 deb-test: deb
 	tests/deploy/deb.sh build/packages

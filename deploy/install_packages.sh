@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what building, testing and running Redline needs on Debian 12, and only what is missing.
-# Usage: install_packages.sh [names] build|test|arm|bench|plot|deb|slurm|systemd|netns
+# Usage: install_packages.sh [names] build|test|arm|bench|plot|deb|oci|slurm|systemd|netns
 # With `names` it prints the packages instead.
 set -eu
 only_names=""
@@ -13,7 +13,8 @@ case "${1:-build}" in
   test) packages="$packages libgtest-dev libgmock-dev python3-torch python3-numpy python3-zmq python3-msgpack chromium prometheus neovim" ;;
   arm) packages="cmake ninja-build pkg-config ccache g++-aarch64-linux-gnu qemu-user googletest" ;;
   bench) packages="$packages libbenchmark-dev" ;;
-  deb) packages="dpkg-dev file debootstrap" ;;
+  deb) packages="dpkg-dev file debootstrap binutils python3" ;;
+  oci) packages="mmdebstrap buildah podman runc" ;;
   plot) packages="python3-matplotlib" ;;
   slurm) packages="slurm-wlm munge" ;;
   systemd) packages="systemd-container python3 curl" ;;

@@ -1,5 +1,5 @@
-// Bundles the page: node build.mjs OUT_FOLDER writes index.html, studio.js, studio.css and favicon.svg there, and all
-// of them once more as studio_files.cpp, plain and compressed.
+// Bundles the page: node build.mjs OUT_FOLDER writes index.html, studio.js, studio.css and favicon.svg there, all
+// of them once more as studio_files.cpp, plain and compressed, and packages.json, the npm packages that are in them.
 import { build } from 'esbuild';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { gzipSync } from 'node:zlib';
 const out = process.argv[2] ?? 'dist';
 const source = fileURLToPath(new URL('.', import.meta.url));
 mkdirSync(out, { recursive: true });
-await build({
+const { metafile } = await build({
   absWorkingDir: source,
   entryPoints: ['src/studio.ts', 'src/studio.css'],
   bundle: true,
@@ -20,8 +20,19 @@ await build({
   legalComments: 'none',
   outdir: out,
   logLevel: 'warning',
+  metafile: true,
 });
 for (const name of ['index.html', 'favicon.svg']) writeFileSync(join(out, name), readFileSync(join(source, 'src', name)));
+
+// For the bill of materials: the packages that something in the page is from.
+const bundled = new Set();
+for (const { inputs } of Object.values(metafile.outputs)) {
+  for (const [path, { bytesInOutput }] of Object.entries(inputs)) {
+    const name = path.match(/^node_modules\/((@[^/]+\/)?[^/]+)\//)?.[1];
+    if (name && bytesInOutput > 0) bundled.add(name);
+  }
+}
+writeFileSync(join(out, 'packages.json'), JSON.stringify([...bundled].sort()) + '\n');
 
 const files = [
   ['index.html', 'text/html; charset=utf-8'],
