@@ -1,6 +1,8 @@
 #include "actors/http/responses/responses_request.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -14,6 +16,14 @@ namespace {
 using api::api_error, api::field_reader, api::json;
 
 const api::request_limits usual;
+
+// As OpenAI.
+constexpr std::size_t metadata_pairs_max = 16;
+constexpr std::size_t metadata_key_characters_max = 64;
+constexpr std::size_t metadata_value_characters_max = 512;
+
+/// Of instructions, tools and all else that each response repeats: a stream says it three times.
+constexpr std::size_t repeated_bytes_max = 1 << 20;
 
 /// Items of tools that their own servers run, and of what a model thought: nothing that this model would be shown.
 constexpr std::string_view skipped_items[] = {"reasoning",
@@ -205,6 +215,53 @@ void refuse_memory(field_reader& request) {
   }
 }
 
+/// UTF-8 characters, not bytes.
+std::size_t count_characters(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+void check_metadata(field_reader& request) {
+  const json* given = request.object("metadata");
+  if (given == nullptr) return;
+  if (given->size() > metadata_pairs_max) {
+    return request.refuse("metadata", "'metadata' has " + std::to_string(given->size()) + " pairs; at most " +
+                                          std::to_string(metadata_pairs_max) + " are allowed.");
+  }
+  for (const auto& [key, value] : given->get_ref<const json::object_t&>()) {
+    if (count_characters(key) > metadata_key_characters_max) {
+      return request.refuse("metadata", "A key of 'metadata' has more than " +
+                                            std::to_string(metadata_key_characters_max) + " characters.");
+    }
+    const std::string name = "metadata." + key;
+    if (!value.is_string()) return request.refuse_type(name, "a string", value);
+    if (count_characters(value.get_ref<const std::string&>()) > metadata_value_characters_max) {
+      return request.refuse(
+          name, "'" + name + "' has more than " + std::to_string(metadata_value_characters_max) + " characters.");
+    }
+  }
+}
+
+/// What responses repeat and nothing else here reads.
+void check_repeated(field_reader& request, std::optional<api_error>& error) {
+  check_metadata(request);
+  static_cast<void>(request.boolean("parallel_tool_calls"));
+  static_cast<void>(request.integer("max_tool_calls", 1, std::numeric_limits<std::int32_t>::max()));
+  static_cast<void>(request.integer("top_logprobs", 0, usual.top_logprobs_max));
+  if (const json* reasoning = request.object("reasoning")) {
+    field_reader fields(*reasoning, "reasoning", error);
+    for (const auto* name : {"effort", "summary", "generate_summary"}) {
+      static_cast<void>(fields.text(name, usual.name_bytes_max));
+    }
+  }
+  if (const json* text = request.object("text")) {
+    field_reader fields(*text, "text", error);
+    static_cast<void>(fields.text("verbosity", usual.name_bytes_max));
+  }
+  const json* choice = request.find("tool_choice");
+  if (choice != nullptr && !choice->is_object()) static_cast<void>(request.text("tool_choice", usual.name_bytes_max));
+}
+
 }  // namespace
 
 api::checked<api::generation_request> parse_responses(std::string_view body, const api::request_limits& limits) {
@@ -213,6 +270,7 @@ api::checked<api::generation_request> parse_responses(std::string_view body, con
   std::optional<api_error> error;
   field_reader fields(*parsed, "", error);
   refuse_memory(fields);
+  check_repeated(fields, error);
   json out;
   json messages = json::array();
   if (auto instructions = fields.text("instructions", usual.text_bytes_max)) {
@@ -239,8 +297,17 @@ api::checked<api::generation_request> parse_responses(std::string_view body, con
   }
   api::copy_our_members(*parsed, out);
   if (error) return std::move(*error);
+  auto shape = std::make_shared<response_shape>(*parsed);
+  if (shape->repeated_bytes() > repeated_bytes_max) {
+    return api::bad_field("instructions",
+                          "Responses repeat 'instructions', 'tools', 'text' and other members of the "
+                          "request; together they have " +
+                              std::to_string(shape->repeated_bytes()) + " bytes, more than the " +
+                              std::to_string(repeated_bytes_max) +
+                              " allowed. Send long instructions as a message of 'input'.");
+  }
   return api::read_translated(
-      out, std::make_shared<response_shape>(*parsed),
+      out, std::move(shape),
       {{"max_output_tokens", "max_completion_tokens"}, {"text.format", "response_format"}, {"input", "messages"}},
       limits);
 }

@@ -38,16 +38,16 @@ json thought_part(std::string text) {
 
 class response_writer final : public api::answer_writer {
  public:
-  response_writer(const api::response_head& head, json repeated)
+  response_writer(const api::response_head& head, std::shared_ptr<const std::string> repeated)
       : id_(head.id.substr(head.id.find('-') + 1)),
         model_(head.model),
         created_(head.created_seconds),
         repeated_(std::move(repeated)) {}
 
   std::string first(std::uint32_t /*index*/, std::span<const token> /*prompt*/) override {
-    const json response = response_object("in_progress", json::array());
-    std::string events = event("response.created", {{"response", response}});
-    return events += event("response.in_progress", {{"response", response}});
+    const auto response = whole_text(response_object("in_progress", json::array()));
+    std::string events = response_event("response.created", sequence_++, response);
+    return events += response_event("response.in_progress", sequence_++, response);
   }
   std::string delta(std::uint32_t /*index*/, std::string_view text, const std::vector<api::token_report>* /*tokens*/,
                     std::string_view reasoning) override {
@@ -87,16 +87,12 @@ class response_writer final : public api::answer_writer {
     const bool is_cut = finish_ == api::finish_reason::length;
     json response = response_object(is_cut ? "incomplete" : "completed", output_);
     response["usage"] = usage_of(usage);
-    return event(is_cut ? "response.incomplete" : "response.completed", {{"response", std::move(response)}});
+    return response_event(is_cut ? "response.incomplete" : "response.completed", sequence_++, whole_text(response));
   }
   [[nodiscard]] std::string error(const api::api_error& why) const override {
     json response = response_object("failed", output_);
     response["error"] = json{{"code", why.code.empty() ? "server_error" : why.code}, {"message", why.message}};
-    json data;
-    data["type"] = "response.failed";
-    data["sequence_number"] = sequence_;
-    data["response"] = std::move(response);
-    return api::named_event("response.failed", data);
+    return response_event("response.failed", sequence_, whole_text(response));
   }
   [[nodiscard]] std::string whole(std::span<const api::choice> choices, const api::usage_report& usage) const override {
     const auto& one = choices.front();
@@ -114,7 +110,7 @@ class response_writer final : public api::answer_writer {
     json response = response_object(is_cut ? "incomplete" : "completed", std::move(output));
     if (is_cut) response["incomplete_details"] = json{{"reason", "max_output_tokens"}};
     response["usage"] = usage_of(usage);
-    return dump_json(response);
+    return whole_text(response);
   }
 
  private:
@@ -162,11 +158,22 @@ class response_writer final : public api::answer_writer {
     object["incomplete_details"] = status == "incomplete" ? json{{"reason", "max_output_tokens"}} : json(nullptr);
     object["model"] = model_;
     object["output"] = std::move(output);
-    for (const auto& [name, value] : repeated_.get_ref<const json::object_t&>()) object[name] = value;
     object["previous_response_id"] = nullptr;
     object["store"] = false;
     object["usage"] = nullptr;
     return object;
+  }
+  /// The response with what it repeats of the request, as JSON.
+  [[nodiscard]] std::string whole_text(const json& response) const {
+    std::string text = dump_json(response);
+    text.back() = ',';
+    return text += std::string_view(*repeated_).substr(1);
+  }
+  static std::string response_event(std::string_view name, std::uint64_t number, std::string_view response) {
+    std::string text = "event: " + std::string(name) + "\ndata: {\"type\":\"" + std::string(name) +
+                       "\",\"sequence_number\":" + std::to_string(number) + ",\"response\":";
+    text += response;
+    return text += "}\n\n";
   }
   std::string event(std::string_view name, json members) {
     json data;
@@ -226,7 +233,7 @@ class response_writer final : public api::answer_writer {
 
   const std::string id_, model_;
   const std::int64_t created_;
-  const json repeated_;
+  const std::shared_ptr<const std::string> repeated_;  // an object of JSON, with members
   std::uint64_t sequence_ = 0;
   json output_ = json::array();           // items that are whole
   std::string text_;                      // of the message or the thought that is open
@@ -237,7 +244,7 @@ class response_writer final : public api::answer_writer {
 
 }  // namespace
 
-response_shape::response_shape(const json& request) : repeated_(json::object()) {
+response_shape::response_shape(const json& request) {
   static const json defaults = {{"instructions", nullptr},
                                 {"max_output_tokens", nullptr},
                                 {"max_tool_calls", nullptr},
@@ -253,13 +260,15 @@ response_shape::response_shape(const json& request) : repeated_(json::object()) 
                                 {"top_p", 1},
                                 {"truncation", "disabled"},
                                 {"user", nullptr}};
+  json repeated;
   for (const auto& [name, usual] : defaults.get_ref<const json::object_t&>()) {
     const auto at = request.find(name);
-    repeated_[name] = at != request.end() && !at->is_null() ? *at : usual;
+    repeated[name] = at != request.end() && !at->is_null() ? *at : usual;
   }
-  if (!repeated_["text"].contains("format")) repeated_["text"]["format"] = json{{"type", "text"}};
-  repeated_["service_tier"] = "default";
-  repeated_["truncation"] = "disabled";
+  if (!repeated["text"].contains("format")) repeated["text"]["format"] = json{{"type", "text"}};
+  repeated["service_tier"] = "default";
+  repeated["truncation"] = "disabled";
+  repeated_ = std::make_shared<const std::string>(dump_json(repeated));
 }
 
 std::unique_ptr<api::answer_writer> response_shape::make_writer(const api::response_head& head) const {

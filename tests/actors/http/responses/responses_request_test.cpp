@@ -84,5 +84,36 @@ TEST(responses_request, refuses_what_is_wrong_by_its_own_names) {
   EXPECT_EQ(refusal(R"({"input": "hi", "tools": "x"})").param, "tools");
 }
 
+TEST(responses_request, refuses_what_it_would_have_to_repeat_without_bound) {
+  const auto with = [](const std::string& name, const json& value) {
+    json body{{"input", "hi"}};
+    body[name] = value;
+    return body.dump();
+  };
+  json pairs;
+  for (int i = 0; i < 16; ++i) pairs["key " + std::to_string(i)] = std::string(512, 'v');
+  pairs["key 1"] = "\u00e9";
+  EXPECT_TRUE(parse_responses(with("metadata", pairs)));
+  pairs["one more"] = "v";
+  EXPECT_EQ(refusal(with("metadata", pairs)).param, "metadata");
+  EXPECT_TRUE(parse_responses(with("metadata", {{std::string(64, 'k'), ""}})));
+  EXPECT_EQ(refusal(with("metadata", {{std::string(65, 'k'), ""}})).param, "metadata");
+  EXPECT_EQ(refusal(with("metadata", {{"a", std::string(513, 'v')}})).param, "metadata.a");
+  EXPECT_EQ(refusal(with("metadata", {{"a", json::array({1, 2})}})).param, "metadata.a");
+  EXPECT_EQ(refusal(with("metadata", "x")).param, "metadata");
+  for (const auto* name : {"max_tool_calls", "top_logprobs", "parallel_tool_calls", "reasoning", "tool_choice",
+                           "temperature", "max_output_tokens", "user"}) {
+    EXPECT_EQ(refusal(with(name, json::array({json::array(), 1}))).param, name);
+  }
+  EXPECT_EQ(refusal(with("max_tool_calls", 0)).param, "max_tool_calls");
+  EXPECT_EQ(refusal(with("top_logprobs", 21)).param, "top_logprobs");
+  EXPECT_EQ(refusal(with("reasoning", {{"summary", json::array()}})).param, "reasoning.summary");
+  EXPECT_EQ(refusal(with("text", {{"verbosity", json::array()}})).param, "text.verbosity");
+  EXPECT_EQ(refusal(with("instructions", std::string(1 << 20, 'x'))).param, "instructions");
+  EXPECT_EQ(refusal(with("tools", {{{"type", "web_search"}, {"more", std::string(1 << 20, 'x')}}})).param,
+            "instructions");
+  EXPECT_TRUE(parse_responses(with("instructions", std::string(1 << 19, 'x'))));
+}
+
 }  // namespace
 }  // namespace redline::responses

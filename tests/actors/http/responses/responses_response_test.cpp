@@ -44,6 +44,17 @@ TEST(responses_response, repeats_the_request_and_says_that_nothing_was_stored) {
   EXPECT_EQ(body["usage"]["input_tokens_details"]["cached_tokens"], 4);
 }
 
+TEST(responses_response, repeats_the_request_as_text_that_was_made_once) {
+  const response_shape shape(json{{"instructions", std::string(100000, 'i')}});
+  EXPECT_GE(shape.repeated_bytes(), 100000U);
+  EXPECT_LT(shape.repeated_bytes(), 101000U);
+  const auto one = shape.make_writer(head);
+  const auto events = events_in(one->first(0, {}));
+  ASSERT_EQ(events.size(), 2U);
+  for (const auto& e : events) EXPECT_EQ(e["response"]["instructions"].get<std::string>().size(), 100000U);
+  EXPECT_EQ(events[0]["response"]["metadata"], json::object());
+}
+
 TEST(responses_response, is_incomplete_where_the_length_ended_it) {
   const std::vector<api::choice> choices{{.text = "abc", .finish = api::finish_reason::length}};
   const auto body = json::parse(writer_for()->whole(choices, usage));
