@@ -13,12 +13,38 @@
 #endif
 
 namespace redline::actor {
+namespace {
+
+thread_local const std::atomic<bool>* scope_cancelled = nullptr;
+
+void check_scope() {
+  if (scope_cancelled->load(std::memory_order_relaxed)) throw job_cancelled();
+}
+
+}  // namespace
+
+job_fibers::cancel_scope::cancel_scope(const std::atomic<bool>& cancelled) {
+  scope_cancelled = &cancelled;
+  pause_hook = check_scope;
+}
+
+job_fibers::cancel_scope::~cancel_scope() {
+  pause_hook = nullptr;
+  scope_cancelled = nullptr;
+}
 
 #ifdef REDLINE_SANITIZED
 
 job_fibers::job_fibers() = default;
 job_fibers::~job_fibers() = default;
-void job_fibers::start(std::function<void()> job) { job(); }
+void job_fibers::start(std::function<void()> job, std::uint64_t, flag cancelled) {
+  static const std::atomic<bool> never{false};
+  const cancel_scope scope(cancelled ? *cancelled : never);
+  try {
+    job();
+  } catch (const job_cancelled&) {
+  }
+}
 void job_fibers::run_turns() {}
 
 #else
@@ -31,13 +57,29 @@ constexpr std::chrono::milliseconds turn{5};
 
 thread_local std::chrono::steady_clock::time_point turn_ends;
 
-void give_way() {
-  if (std::chrono::steady_clock::now() < turn_ends) return;
-  boost::this_fiber::yield();
+}  // namespace
+
+struct job_fibers::member {
+  turns& of;
+  flag cancelled;
+};
+
+thread_local const job_fibers::member* job_fibers::current_ = nullptr;
+
+void job_fibers::wait_for_turn(const member& job) {
+  while (job.of.chosen != &job) boost::this_fiber::yield();
+  current_ = &job;
   turn_ends = std::chrono::steady_clock::now() + turn;
 }
 
-}  // namespace
+void job_fibers::give_way() {
+  const member& job = *current_;
+  if (std::chrono::steady_clock::now() >= turn_ends) {
+    boost::this_fiber::yield();
+    wait_for_turn(job);
+  }
+  if (job.cancelled && job.cancelled->load(std::memory_order_relaxed)) throw job_cancelled();
+}
 
 job_fibers::job_fibers() { pause_hook = give_way; }
 
@@ -46,13 +88,23 @@ job_fibers::~job_fibers() {
   pause_hook = nullptr;
 }
 
-void job_fibers::start(std::function<void()> job) {
+void job_fibers::start(std::function<void()> job, std::uint64_t group, flag cancelled) {
   ++active_;
+  auto& of = groups_[group];
+  const std::shared_ptr<const member> me(new member{of, std::move(cancelled)});
+  of.members.push_back(me.get());
   boost::fibers::fiber(boost::fibers::launch::post, std::allocator_arg,
                        boost::fibers::protected_fixedsize_stack(stack_bytes),
-                       [this, job = std::move(job)] {
-                         turn_ends = std::chrono::steady_clock::now() + turn;
-                         job();
+                       [this, group, me, job = std::move(job)] {
+                         wait_for_turn(*me);
+                         try {
+                           job();
+                         } catch (const job_cancelled&) {
+                           // as was wanted
+                         }
+                         std::erase(me->of.members, me.get());
+                         me->of.chosen = nullptr;
+                         if (me->of.members.empty()) groups_.erase(group);
                          --active_;
                        })
       .detach();
@@ -60,7 +112,13 @@ void job_fibers::start(std::function<void()> job) {
 
 // This thread's own fiber is in the same round as the jobs'.
 void job_fibers::run_turns() {
-  if (active_ > 0) boost::this_fiber::yield();
+  if (active_ == 0) return;
+  for (auto& [group, of] : groups_) {
+    of.chosen = of.members.front();
+    of.members.pop_front();
+    of.members.push_back(of.chosen);
+  }
+  boost::this_fiber::yield();
 }
 
 #endif

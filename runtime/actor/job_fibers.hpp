@@ -1,28 +1,62 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
 #include <functional>
+#include <map>
+#include <memory>
 
 namespace redline::actor {
 
+/// Thrown by a `pause_point` of a job whose outcome nobody wants any more.
+class job_cancelled final : public std::exception {
+ public:
+  [[nodiscard]] const char* what() const noexcept override { return "the job was cancelled"; }
+};
+
 /// Jobs that take turns on one thread: each runs on a fiber (Boost.Fiber, which stays inside job_fibers.cpp), and lets
-/// the others go on at a `pause_point` after a few milliseconds. Sanitizers do not follow fiber stacks: in their builds
-/// a job runs to its end at once. Used by one thread.
+/// the others go on at a `pause_point` after a few milliseconds. Groups have the same share, however many jobs are
+/// theirs: in a round one job of each has a turn. Sanitizers do not follow fiber stacks: in their builds a job runs to
+/// its end at once. Used by one thread.
 class job_fibers {
  public:
+  using flag = std::shared_ptr<const std::atomic<bool>>;
+
   job_fibers();
   ~job_fibers();
   job_fibers(const job_fibers&) = delete;
   job_fibers& operator=(const job_fibers&) = delete;
 
-  /// job: may not throw.
-  void start(std::function<void()> job);
-  /// Lets each job have its turn.
+  /// job: may throw nothing but job_cancelled, which its pause points do once `cancelled` is set; null: never.
+  void start(std::function<void()> job, std::uint64_t group = 0, flag cancelled = nullptr);
+  /// One round.
   void run_turns();
   /// Jobs that have begun and not ended.
   [[nodiscard]] std::size_t active_count() const { return active_; }
 
+  /// On a thread without fibers: while this lives, the pause points of the one job there throw as above.
+  class cancel_scope {
+   public:
+    explicit cancel_scope(const std::atomic<bool>& cancelled);
+    ~cancel_scope();
+    cancel_scope(const cancel_scope&) = delete;
+    cancel_scope& operator=(const cancel_scope&) = delete;
+  };
+
  private:
+  struct member;
+  struct turns {
+    std::deque<const member*> members;  // the next one's turn first
+    const member* chosen = nullptr;     // of this round
+  };
+  static void wait_for_turn(const member& job);
+  static void give_way();
+  static thread_local const member* current_;
+
+  std::map<std::uint64_t, turns> groups_;
   std::size_t active_ = 0;
 };
 

@@ -18,8 +18,9 @@ namespace {
 constexpr std::size_t turn_bytes = 64U << 10;
 // Of a thread of large jobs: it gets what others leave, and a tenth of a core where they leave nothing.
 constexpr int niceness = 10;
-// Of one thread; each has a stack, and its input in memory.
+// Of one thread; each has a stack, and its input in memory. Beyond the first number tenants have one job each.
 constexpr std::size_t large_at_once_max = 8;
+constexpr std::size_t large_of_others_max = 32;
 
 void tell_owner(link& wire, const pool_job& job) {
   const frame f{envelope{.to = job.owner, .id = job_done::id}, encode(job_done{job.ticket})};
@@ -63,10 +64,16 @@ void job_queue::note_gone(std::list<line>::iterator of, std::size_t bytes) {
   lines_.erase(of);
 }
 
-std::optional<pool_job> job_queue::pop() {
-  if (lines_.empty()) return std::nullopt;
-  while (lines_.front().deficit < lines_.front().jobs.front().bytes) {
-    lines_.front().deficit += turn_bytes;
+std::optional<pool_job> job_queue::pop(const std::function<bool(tenant_id)>& may_begin) {
+  if (std::none_of(lines_.begin(), lines_.end(), [&](const line& l) { return may_begin(l.tenant); })) {
+    return std::nullopt;
+  }
+  for (;;) {
+    line& next = lines_.front();
+    if (may_begin(next.tenant)) {
+      if (next.deficit >= next.jobs.front().bytes) break;
+      next.deficit += turn_bytes;
+    }
     lines_.splice(lines_.end(), lines_, lines_.begin());
   }
   line& first = lines_.front();
@@ -119,29 +126,56 @@ void thread_pool::stop() {
   threads_.clear();
 }
 
-std::optional<pool_job> thread_pool::take(lane& from, bool waits) {
+std::shared_ptr<const thread_pool::begun> thread_pool::take(lane& from, std::size_t active_count) {
   std::unique_lock lock(mutex_);
-  if (waits) from.has_job.wait(lock, [&] { return stopping_ || from.jobs.size() > 0; });
-  return stopping_ ? std::nullopt : from.jobs.pop();
+  if (active_count == 0) from.has_job.wait(lock, [&] { return stopping_ || from.jobs.size() > 0; });
+  if (stopping_) return nullptr;
+  auto job = from.jobs.pop([&](tenant_id tenant) {
+    return active_count < large_at_once_max || (active_count < large_of_others_max && !from.running.contains(tenant));
+  });
+  if (!job) return nullptr;
+  auto one = std::make_shared<const begun>(begun{std::move(*job)});
+  ++from.running[one->job.tenant];
+  running_.push_back(one);
+  return one;
+}
+
+void thread_pool::note_end(lane& from, const std::shared_ptr<const begun>& one) {
+  const std::lock_guard lock(mutex_);
+  const auto of = from.running.find(one->job.tenant);
+  if (--of->second == 0) from.running.erase(of);
+  std::erase(running_, one);
 }
 
 void thread_pool::do_small(link& wire) {
-  while (const auto job = take(small_, true)) {
-    job->run();
-    tell_owner(wire, *job);
+  while (const auto one = take(small_, 0)) {
+    {
+      const job_fibers::cancel_scope scope(*one->cancelled);
+      try {
+        one->job.run();
+      } catch (const job_cancelled&) {
+        // as was wanted
+      }
+    }
+    note_end(small_, one);
+    tell_owner(wire, one->job);
   }
 }
 
 void thread_pool::do_large(link& wire) {
   job_fibers jobs;
   for (;;) {
-    while (jobs.active_count() < large_at_once_max) {
-      auto job = take(large_, jobs.active_count() == 0);
-      if (!job) break;
-      jobs.start([&wire, job = std::move(*job)] {
-        job.run();
-        tell_owner(wire, job);
-      });
+    while (const auto one = take(large_, jobs.active_count())) {
+      const auto work = [this, &wire, one] {
+        try {
+          one->job.run();
+        } catch (const job_cancelled&) {
+          // as was wanted
+        }
+        note_end(large_, one);
+        tell_owner(wire, one->job);
+      };
+      jobs.start(work, one->job.tenant.value, one->cancelled);
     }
     if (jobs.active_count() > 0) {
       jobs.run_turns();
@@ -162,7 +196,10 @@ result<void> thread_pool::submit(pool_job job) {
 
 void thread_pool::cancel(address owner, std::uint64_t ticket) {
   const std::lock_guard lock(mutex_);
-  if (!small_.jobs.erase(owner, ticket)) (void)large_.jobs.erase(owner, ticket);
+  if (small_.jobs.erase(owner, ticket) || large_.jobs.erase(owner, ticket)) return;
+  for (const auto& one : running_) {
+    if (one->job.owner == owner && one->job.ticket == ticket) one->cancelled->store(true, std::memory_order_relaxed);
+  }
 }
 
 std::size_t thread_pool::waiting_count() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -34,8 +35,8 @@ struct pool_job {
   address owner;             // told job_done
   std::uint64_t ticket = 0;  // the owner's number for it
   tenant_id tenant;
-  std::size_t bytes = 0;  // of input: what the work grows with
-  std::function<void()> run;
+  std::size_t bytes = 0;      // of input: what the work grows with
+  std::function<void()> run;  // may throw job_cancelled
 };
 
 /// Jobs that wait for a thread, bounded. Tenants take turns by bytes (deficit round robin: Shreedhar and Varghese,
@@ -50,7 +51,11 @@ class job_queue {
 
   /// queue_full when there is no room for it; nothing was taken then.
   result<void> push(pool_job job);
-  std::optional<pool_job> pop();
+  std::optional<pool_job> pop() {
+    return pop([](tenant_id) { return true; });
+  }
+  /// The next one of the tenants that may have one begin.
+  std::optional<pool_job> pop(const std::function<bool(tenant_id)>& may_begin);
   /// False when no such job waits.
   bool erase(address owner, std::uint64_t ticket);
 
@@ -75,8 +80,8 @@ class job_queue {
 
 /// Threads for work that grows with what clients send: parsing, templates, tokenizing, compiling grammars. Small jobs
 /// have threads of their own, so that they never wait for a large one. Those of large jobs run at a lower priority than
-/// the rest of the process, and several of them by turns, so that an enormous job does not hold up the others.
-/// Thread-safe.
+/// the rest of the process, and several of them by turns, so that an enormous job does not hold up the others: tenants
+/// have the same share, and one that has no large job in work can begin one whatever the others do. Thread-safe.
 class thread_pool {
  public:
   struct options {
@@ -93,7 +98,7 @@ class thread_pool {
 
   /// queue_full when too much waits. The job's function may not throw.
   result<void> submit(pool_job job);
-  /// A job that has not begun is dropped, and nobody is told.
+  /// A job that has not begun is dropped, and nobody is told; one that has ends at its next pause point.
   void cancel(address owner, std::uint64_t ticket);
   [[nodiscard]] std::size_t waiting_count() const;
   /// Waits for the jobs that have begun; those that wait are dropped. Not to be called by a job.
@@ -104,16 +109,24 @@ class thread_pool {
     explicit lane(job_queue::limits at_most) : jobs(at_most) {}
     job_queue jobs;
     std::condition_variable has_job;
+    std::unordered_map<tenant_id, std::size_t> running;  // jobs that have begun, of whom; without zeros
+  };
+  struct begun {
+    pool_job job;
+    std::shared_ptr<std::atomic<bool>> cancelled = std::make_shared<std::atomic<bool>>(false);
   };
   void do_small(link& wire);
   void do_large(link& wire);
-  /// Waits for a job, if `waits`; none when there is none, or when the pool stops.
-  std::optional<pool_job> take(lane& from, bool waits);
+  /// Waits for a job, if active_count is 0; none when there is none that may begin on a thread with so many, or when
+  /// the pool stops.
+  std::shared_ptr<const begun> take(lane& from, std::size_t active_count);
+  void note_end(lane& from, const std::shared_ptr<const begun>& one);
 
   std::size_t small_bytes_max_;
   mutable std::mutex mutex_;
   lane small_;
   lane large_;
+  std::vector<std::shared_ptr<const begun>> running_;  // a few
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };

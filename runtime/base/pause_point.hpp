@@ -5,7 +5,7 @@
 namespace redline {
 
 using pause_function = void (*)();
-/// Called at a pause point on this thread; null: nothing is. See `actor::job_fibers`.
+/// Called at a pause point on this thread; null: nothing is. May throw to end the computation. See `actor::job_fibers`.
 inline constinit thread_local pause_function pause_hook = nullptr;
 inline constinit thread_local std::uint32_t pause_points_passed = 0;
 

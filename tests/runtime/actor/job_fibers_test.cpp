@@ -41,6 +41,49 @@ TEST(job_fibers, give_a_job_a_few_milliseconds_at_a_time) {
   while (jobs.active_count() > 0) jobs.run_turns();
 }
 
+TEST(job_fibers, give_groups_the_same_share_however_many_jobs_they_have) {
+  job_fibers jobs;
+  bool ends = false;
+  int round = 0;
+  int turns[5] = {};
+  int last[5] = {};
+  for (int i = 0; i < 5; ++i) {
+    const std::uint64_t group = i < 4 ? 1 : 2;
+    const auto count = [&, i] {
+      while (!ends) {
+        if (last[i] != round) ++turns[i];
+        last[i] = round;
+        pause_point();
+      }
+    };
+    jobs.start(count, group);
+  }
+  for (round = 1; round <= 20; ++round) jobs.run_turns();
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(turns[i], 5) << i;
+  EXPECT_EQ(turns[4], 20);
+  ends = true;
+  while (jobs.active_count() > 0) jobs.run_turns();
+}
+
+TEST(job_fibers, end_a_cancelled_job_at_its_next_pause_point) {
+  job_fibers jobs;
+  const auto cancelled = std::make_shared<std::atomic<bool>>(false);
+  bool was_whole = false;
+  bool ends = false;
+  const auto endless = [&] {
+    while (!ends) pause_point();
+    was_whole = true;
+  };
+  jobs.start(endless, 1, cancelled);
+  jobs.run_turns();
+  EXPECT_EQ(jobs.active_count(), 1U);
+  *cancelled = true;
+  jobs.run_turns();
+  EXPECT_EQ(jobs.active_count(), 0U);
+  EXPECT_FALSE(was_whole);
+  ends = true;
+}
+
 #endif
 
 TEST(job_fibers, run_a_job_without_pause_points_to_its_end) {

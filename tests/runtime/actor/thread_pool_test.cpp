@@ -63,6 +63,17 @@ TEST(job_queue, is_bounded_in_jobs_and_bytes_and_per_tenant) {
   EXPECT_TRUE(q.push(job_of(1, 500)));
 }
 
+TEST(job_queue, leaves_out_tenants_whose_jobs_may_not_begin) {
+  job_queue q({});
+  for (std::uint64_t i = 0; i < 3; ++i) ASSERT_TRUE(q.push(job_of(1, 1U << 20, i)));
+  ASSERT_TRUE(q.push(job_of(2, 4U << 20, 10)));
+  const auto not_first = [](tenant_id t) { return t.value != 1; };
+  EXPECT_EQ(q.pop(not_first)->ticket, 10U);
+  EXPECT_FALSE(q.pop(not_first));
+  EXPECT_EQ(q.size(), 3U);
+  EXPECT_EQ(q.pop()->ticket, 0U);
+}
+
 TEST(job_queue, forgets_a_job_that_is_erased) {
   job_queue q({});
   ASSERT_TRUE(q.push(job_of(1, 10, 1)));
@@ -141,6 +152,52 @@ TEST(thread_pool, does_large_jobs_by_turns) {
   ASSERT_TRUE(pool.submit(std::move(second)));
   ASSERT_TRUE(t.wait_for(2));
   EXPECT_EQ(t.tickets(), (std::vector<std::uint64_t>{2, 1}));
+}
+
+TEST(thread_pool, begins_a_large_job_of_another_tenant_however_many_are_in_work) {
+  told t;
+  thread_pool pool({}, [&] { return std::make_unique<telling_link>(t); });
+  std::atomic<bool> ends{false};
+  std::atomic<int> in_work{0};
+  for (std::uint64_t i = 0; i < 12; ++i) {
+    auto endless = job_of(1, 1U << 20, i);
+    endless.run = [&] {
+      ++in_work;
+      while (!ends) pause_point();
+    };
+    ASSERT_TRUE(pool.submit(std::move(endless)));
+  }
+  for (std::uint64_t tenant = 2; tenant < 5; ++tenant) {
+    ASSERT_TRUE(pool.submit(job_of(tenant, 1U << 20, 100 + tenant)));
+    ASSERT_TRUE(pool.submit(job_of(tenant, 1U << 20, 200 + tenant)));
+  }
+  ASSERT_TRUE(t.wait_for(6)) << "of tenants 2, 3 and 4";
+  EXPECT_LE(in_work, 8) << "of one tenant";
+  ends = true;
+  EXPECT_TRUE(t.wait_for(18));
+}
+
+TEST(thread_pool, ends_a_job_in_work_that_nobody_waits_for) {
+  told t;
+  thread_pool pool({}, [&] { return std::make_unique<telling_link>(t); });
+  for (const std::size_t bytes : {std::size_t{1} << 20, std::size_t{100}}) {
+    std::promise<void> has_begun;
+    std::atomic<bool> ends{false};
+    std::atomic<bool> was_whole{false};
+    auto endless = job_of(1, bytes, bytes);
+    endless.run = [&] {
+      has_begun.set_value();
+      while (!ends) pause_point();
+      was_whole = true;
+    };
+    const auto before = t.tickets().size();
+    ASSERT_TRUE(pool.submit(std::move(endless)));
+    has_begun.get_future().wait();
+    pool.cancel(owner, bytes);
+    EXPECT_TRUE(t.wait_for(before + 1));
+    ends = true;
+    EXPECT_FALSE(was_whole);
+  }
 }
 #endif
 
