@@ -1,7 +1,9 @@
 #include "actors/editing/fill_prompt.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <string_view>
+#include <utility>
 
 #include "runtime/base/hash.hpp"
 
@@ -33,6 +35,22 @@ std::string_view from_anchor(std::string_view text) {
 bool reads_suffix_first(const text::vocabulary& vocab) {
   const auto& special = vocab.fim();
   return special.prefix && special.suffix && !special.middle && vocab.text(*special.prefix) == "[PREFIX]";
+}
+
+bool is_inside_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
+
+/// No more than so many, and no part of a character.
+std::string_view first_bytes(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && is_inside_character(text[most])) --most;
+  return text.substr(0, most);
+}
+
+std::string_view last_bytes(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return text;
+  std::size_t begin = text.size() - most;
+  while (begin < text.size() && is_inside_character(text[begin])) ++begin;
+  return text.substr(begin);
 }
 
 void append(std::vector<token>& out, std::span<const token> more) { out.insert(out.end(), more.begin(), more.end()); }
@@ -78,37 +96,66 @@ void append_file_header(const text::tokenizer& tokenizer, std::string_view path,
 }
 
 std::vector<token> fill_prompt(const text::tokenizer& tokenizer, const fill_task& task, std::uint32_t context_max) {
-  const auto& special = tokenizer.vocab().fim();
-  const auto own = lay_out_gap(tokenizer, tokenizer.encode(from_anchor(task.before)),
-                               tokenizer.encode(task.after, {.continues = true}), context_max);
-  std::vector<token> header;
-  if (special.file_separator && !task.context.empty()) {
-    append_file_header(tokenizer, task.path.empty() ? "file" : task.path, header);
+  return gap_filler(tokenizer, task, context_max, std::numeric_limits<std::size_t>::max()).prompt(task.before);
+}
+
+gap_filler::gap_filler(const text::tokenizer& tokenizer, const fill_task& task, std::uint32_t context_max,
+                       std::size_t piece_bytes_max)
+    : tokenizer_(tokenizer),
+      task_(task),
+      context_max_(context_max),
+      piece_bytes_max_(std::max<std::size_t>(1, piece_bytes_max)) {
+  const auto read = first_bytes(task.after, bytes_of(context_max / 4));
+  after_ = tokenizer.encode(read, {.continues = true});
+  if (tokenizer.vocab().fim().file_separator && !task.context.empty()) {
+    append_file_header(tokenizer, task.path.empty() ? "file" : task.path, header_);
   }
-  std::vector<std::vector<token>> others;  // the last one first
-  std::size_t used = header.size() + 3;
-  for (auto file = task.context.rbegin(); file != task.context.rend(); ++file) {
-    std::vector<token> one;
-    const std::string path = file->path.empty() ? "file" : file->path;
-    if (special.file_separator) {
-      append_file_header(tokenizer, path, one);
-      append(one, tokenizer.encode(file->text));
-    } else {
-      one = tokenizer.encode("\n--- " + path + " ---\n" + file->text + "\n");
-    }
+}
+
+std::size_t gap_filler::bytes_of(std::size_t tokens) const {
+  // Where a text is cut, its last tokens are others than those of the whole.
+  constexpr std::size_t spare = 64;
+  const std::size_t most = std::numeric_limits<std::size_t>::max();
+  return piece_bytes_max_ > most / (tokens + spare) ? most : piece_bytes_max_ * (tokens + spare);
+}
+
+const std::vector<token>* gap_filler::other(std::size_t number) {
+  if (number < others_.size()) return &others_[number];
+  const auto& file = task_.context[task_.context.size() - 1 - number];
+  if (file.text.size() > bytes_of(context_max_)) return nullptr;
+  std::vector<token> one;
+  const std::string path = file.path.empty() ? "file" : file.path;
+  if (tokenizer_.vocab().fim().file_separator) {
+    append_file_header(tokenizer_, path, one);
+    append(one, tokenizer_.encode(file.text));
+  } else {
+    one = tokenizer_.encode("\n--- " + path + " ---\n" + file.text + "\n");
+  }
+  others_.push_back(std::move(one));
+  return &others_.back();
+}
+
+std::vector<token> gap_filler::prompt(std::string_view before) {
+  const auto& vocab = tokenizer_.vocab();
+  const auto& special = vocab.fim();
+  const auto read = from_anchor(last_bytes(before, bytes_of(context_max_)));
+  const auto own = lay_out_gap(tokenizer_, tokenizer_.encode(read), after_, context_max_);
+  std::size_t used = header_.size() + 3;
+  std::size_t count = 0;  // of other files
+  for (; count < task_.context.size(); ++count) {
+    const auto* one = other(count);
     // Half of the rest is for the answer and for the text to grow.
-    if (2 * (used + one.size()) + own.size() > context_max) break;
-    used += one.size();
-    others.push_back(std::move(one));
+    if (one == nullptr || 2 * (used + one->size()) + own.size() > context_max_) break;
+    used += one->size();
   }
   std::vector<token> out;
-  if (tokenizer.vocab().adds_bos() && tokenizer.vocab().bos()) out.push_back(*tokenizer.vocab().bos());
-  if (special.repository && special.file_separator && !others.empty()) {
+  if (vocab.adds_bos() && vocab.bos()) out.push_back(*vocab.bos());
+  if (special.repository && special.file_separator && count > 0) {
     out.push_back(*special.repository);
-    append(out, tokenizer.encode("project\n"));
+    append(out, tokenizer_.encode("project\n"));
   }
-  for (auto one = others.rbegin(); one != others.rend(); ++one) append(out, *one);
-  if (!others.empty()) append(out, header);
+  for (std::size_t i = count; i > 0; --i) append(out, others_[i - 1]);
+  if (count > 0) append(out, header_);
   append(out, own);
   return out;
 }

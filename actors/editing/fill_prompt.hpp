@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/tokenizer/tokenizer.hpp"
@@ -49,5 +51,29 @@ struct fill_task {
 /// Low-bandwidth Network File System", 2001): the same one until it leaves the window, so that the next request goes on
 /// from the cached pages of the last one.
 std::vector<token> fill_prompt(const text::tokenizer& tokenizer, const fill_task& task, std::uint32_t context_max);
+
+/// The same for several texts before one gap: what comes after it, and the other files, are made tokens once. What
+/// cannot be in the context is not made tokens at all.
+class gap_filler {
+ public:
+  /// task: whose `before` is not looked at; it outlives this, as the tokenizer does. piece_bytes_max: of one token.
+  gap_filler(const text::tokenizer& tokenizer, const fill_task& task, std::uint32_t context_max,
+             std::size_t piece_bytes_max);
+  [[nodiscard]] std::vector<token> prompt(std::string_view before);
+
+ private:
+  /// Bytes that have at least so many tokens.
+  [[nodiscard]] std::size_t bytes_of(std::size_t tokens) const;
+  /// Of the context's last files, by number from the end; null: it has more tokens than the context.
+  [[nodiscard]] const std::vector<token>* other(std::size_t number);
+
+  const text::tokenizer& tokenizer_;
+  const fill_task& task_;
+  const std::uint32_t context_max_;
+  const std::size_t piece_bytes_max_;
+  std::vector<token> after_;
+  std::vector<token> header_;               // of the text, where other files stand before it
+  std::vector<std::vector<token>> others_;  // the last one first, as far as they were needed
+};
 
 }  // namespace redline::actors

@@ -396,11 +396,9 @@ api::checked<std::vector<completions::prompt>> completions::fill_prompts(const s
   }
   fill_task task{.before = {}, .after = request.fill->suffix, .path = request.fill->path, .context = {}};
   for (const auto& file : request.fill->context) task.context.push_back({file.path, file.text});
+  gap_filler filler(tokenizer, task, model.answers->context_max(), model.answers->longest_piece_bytes());
   std::vector<prompt> out;
-  for (const auto& p : request.prompts) {
-    task.before = std::get<std::string>(p);
-    out.push_back({fill_prompt(tokenizer, task, model.answers->context_max()), std::nullopt});
-  }
+  for (const auto& p : request.prompts) out.push_back({filler.prompt(std::get<std::string>(p)), std::nullopt});
   return out;
 }
 

@@ -40,6 +40,7 @@ class answer_factory {
   /// What the target model's process has room for: the context may be smaller from now on. On any thread.
   void note_room(std::uint32_t tokens_max) const { room_.store(tokens_max, std::memory_order_relaxed); }
 
+  [[nodiscard]] std::size_t longest_piece_bytes() const { return longest_piece_bytes_; }
   /// The fewest tokens that a text of so many bytes can have.
   [[nodiscard]] std::size_t tokens_min(std::size_t bytes) const { return bytes / longest_piece_bytes_; }
   /// Refuses a text that cannot fit into the context, before it is made tokens.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/base/pause_point.hpp"
 #include "tests/support/tiny_model.hpp"
 
 namespace redline::actors {
@@ -72,6 +73,42 @@ TEST_F(fill_prompt_test, goes_on_from_the_last_request_when_the_window_of_lines_
     last = std::move(next);
   }
   EXPECT_LE(moved, 6u) << "the beginning stays the same over many lines";
+}
+
+TEST_F(fill_prompt_test, makes_tokens_once_of_what_many_prompts_share_and_never_of_what_cannot_fit) {
+  const std::uint32_t context = 4096;
+  std::size_t piece_bytes_max = 1;
+  for (token t = 0; t < static_cast<token>(tokenizer->size()); ++t) {
+    piece_bytes_max = std::max(piece_bytes_max, tokenizer->piece(t, true).size());
+  }
+  const auto steps_of = [&](const fill_task& task, std::size_t prompts) {
+    const auto before = pause_points_passed;
+    gap_filler filler(*tokenizer, task, context, piece_bytes_max);
+    for (std::size_t i = 0; i < prompts; ++i) {
+      const auto text = "prompt " + std::to_string(i);
+      EXPECT_EQ(filler.prompt(text), filler.prompt(text));
+    }
+    return pause_points_passed - before;
+  };
+  const auto small = lines(0, 100);
+  const fill_task shared{.before = {}, .after = small, .path = "m", .context = {{"x", small}, {"y", small}}};
+  const auto one = steps_of(shared, 1);
+  ASSERT_GT(one, 1000U);
+  EXPECT_LT(steps_of(shared, 32), 2 * one);
+
+  // Ten times what the context can hold, before and after the gap and beside it: no more than it can hold is read.
+  const std::string enormous = lines(0, static_cast<int>(10 * context * piece_bytes_max / 12));
+  ASSERT_GT(enormous.size(), 10 * context * piece_bytes_max);
+  const std::size_t readable = (context + 64) * piece_bytes_max;
+  const fill_task task{.before = {}, .after = enormous, .path = "m", .context = {{"x", enormous}}};
+  EXPECT_LT(steps_of(task, 1), readable);
+  const auto before = pause_points_passed;
+  const fill_task alone;
+  gap_filler filler(*tokenizer, alone, context, piece_bytes_max);
+  const auto prompt = filler.prompt(enormous);
+  EXPECT_LT(pause_points_passed - before, 2 * readable);
+  EXPECT_GT(prompt.size(), context / 2);
+  EXPECT_EQ(prompt, fill_prompt(*tokenizer, {.before = enormous.substr(enormous.size() - readable)}, context));
 }
 
 TEST_F(fill_prompt_test, reads_a_short_text_from_its_first_byte) {
