@@ -1,6 +1,7 @@
 // Bundles the page: node build.mjs OUT_FOLDER writes index.html, studio.js, studio.css and favicon.svg there, all
 // of them once more as studio_files.cpp, plain and compressed, and packages.json, the npm packages that are in them.
 import { build } from 'esbuild';
+import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -58,7 +59,8 @@ const literal = (data) => {
   }
   return `{\n${lines.join('\n')},\n    ${data.length}}`;
 };
-const entries = files.map((f) => `  {"${f.name}", "${f.type}",\n   ${literal(f.bytes)},\n   ${literal(gzipSync(f.bytes, { level: 9 }))}}`);
+const entries = files.map((f) => `  {"${f.name}", "${f.type}",\n   ${literal(f.bytes)},\n   ${literal(gzipSync(f.bytes, { level: 9 }))},
+   "${createHash('sha256').update(f.bytes).digest('hex').slice(0, 16)}"}`);
 writeFileSync(join(out, 'studio_files.cpp'), `// Made by build.mjs.
 #include "actors/http/studio/studio_files.hpp"
 
@@ -72,6 +74,7 @@ struct embedded {
 struct entry {
   std::string_view name, content_type;
   embedded plain, compressed;
+  std::string_view digest;
 };
 constexpr entry entries[] = {
 ${entries.join(',\n')}};
@@ -79,7 +82,8 @@ ${entries.join(',\n')}};
 
 std::optional<studio_file> find_studio_file(std::string_view name) {
   for (const entry& e : entries) {
-    if (e.name == name) return studio_file{e.content_type, {e.plain.data, e.plain.size}, {e.compressed.data, e.compressed.size}};
+    if (e.name != name) continue;
+    return studio_file{e.content_type, {e.plain.data, e.plain.size}, {e.compressed.data, e.compressed.size}, e.digest};
   }
   return std::nullopt;
 }

@@ -3,8 +3,6 @@
 #include <string_view>
 
 #include "actors/http/routing/headers.hpp"
-#include "runtime/base/hash.hpp"
-#include "runtime/base/hex.hpp"
 
 namespace redline::actors {
 namespace {
@@ -29,7 +27,7 @@ bool takes_gzip(const header_list& asked) {
 
 page_answer answer_with(const studio_file& file, const header_list& asked) {
   // Weak: the same for the compressed bytes.
-  const std::string tag = "W/\"" + to_hex(fnv1a().add(file.bytes).value()) + "\"";
+  const std::string tag = "W/\"" + std::string(file.digest) + "\"";
   page_answer out{.headers = {{"ETag", tag},
                               {"Cache-Control", "no-cache"},
                               {"Vary", "Accept-Encoding"},

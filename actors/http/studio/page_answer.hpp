@@ -14,7 +14,7 @@ struct page_answer {
   std::string body;
 };
 
-/// asked: the request's headers. The bytes are those of this build, so a digest of them tells what a browser has.
+/// asked: the request's headers. The file's digest tells what a browser has; the bytes are not looked at.
 [[nodiscard]] page_answer answer_with(const studio_file& file, const header_list& asked);
 
 }  // namespace redline::actors

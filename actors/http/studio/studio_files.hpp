@@ -10,7 +10,8 @@ namespace redline::actors {
 struct studio_file {
   std::string_view content_type;
   std::string_view bytes;
-  std::string_view gzip;  // the same, compressed
+  std::string_view gzip;    // the same, compressed
+  std::string_view digest;  // of the bytes, made with the build: no request reads them for it
 };
 
 /// "index.html", "studio.js", ...; nullopt for others, and for all in a build without the page (REDLINE_STUDIO=OFF).

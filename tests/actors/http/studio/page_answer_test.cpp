@@ -11,7 +11,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr studio_file page{"text/html", "<p>a page</p>", "packed"};
+constexpr studio_file page{"text/html", "<p>a page</p>", "packed", "d1"};
 
 std::string header(const page_answer& answer, std::string_view name) {
   const auto* found = find_header(answer.headers, name);
@@ -44,8 +44,13 @@ TEST(page_answer, is_not_sent_twice) {
   const auto again = answer_with(page, {{"If-None-Match", "\"other\", " + tag}});
   EXPECT_EQ(again.status, 304U);
   EXPECT_TRUE(again.body.empty());
-  const studio_file newer{"text/html", "<p>a new page</p>", "packed"};
+  const studio_file newer{"text/html", "<p>a new page</p>", "packed", "d2"};
   EXPECT_EQ(answer_with(newer, {{"If-None-Match", tag}}).status, 200U);
+}
+
+TEST(page_answer, reads_no_byte_of_the_file_to_say_that_a_browser_has_it) {
+  const studio_file only_known_by_digest{"text/html", {}, {}, "d1"};
+  EXPECT_EQ(header(answer_with(only_known_by_digest, {}), "ETag"), header(answer_with(page, {}), "ETag"));
 }
 
 TEST(studio_files, are_all_there_or_none) {
@@ -55,6 +60,7 @@ TEST(studio_files, are_all_there_or_none) {
     ASSERT_EQ(file.has_value(), has_page) << name;
     if (!file) continue;
     EXPECT_FALSE(file->bytes.empty() || file->gzip.empty()) << name;
+    EXPECT_EQ(file->digest.size(), 16U) << name;
   }
   EXPECT_FALSE(find_studio_file("nothing.js"));
   EXPECT_FALSE(find_studio_file(""));
