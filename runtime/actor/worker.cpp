@@ -9,7 +9,9 @@
 namespace redline::actor {
 namespace {
 
+// Received before the actors have their turn. A body of 8 MiB takes milliseconds to decode: one of them is enough.
 constexpr int frames_per_turn_max = 256;
+constexpr std::size_t bytes_per_turn_max = 1U << 20;
 constexpr microseconds wait_max{100'000};
 constexpr microseconds between_complaints{1'000'000};
 constexpr std::uint32_t temporary_numbers_begin = 1000;  // smaller ones are fixed
@@ -225,9 +227,11 @@ bool worker::run_idle() {
 
 bool worker::poll_link() {
   int received = 0;
-  while (received < frames_per_turn_max) {
+  std::size_t bytes = 0;
+  while (received < frames_per_turn_max && bytes < bytes_per_turn_max) {
     auto f = wire_.receive();
     if (!f) break;
+    bytes += f->body.size();
     deliver(std::move(*f));
     ++received;
   }

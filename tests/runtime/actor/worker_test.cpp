@@ -327,5 +327,44 @@ TEST_F(worker_test, stops_all_actors_the_youngest_first) {
   EXPECT_EQ(*notes, (diary{"third", "second", "first"}));
 }
 
+/// Has frames that wait, and writes down when it is asked for one.
+class full_link final : public link {
+ public:
+  full_link(std::deque<frame> waiting, std::shared_ptr<diary> d) : waiting_(std::move(waiting)), diary_(std::move(d)) {}
+  result<void> send(const frame&) override { return {}; }
+  std::optional<frame> receive() override {
+    if (waiting_.empty()) return std::nullopt;
+    diary_->push_back("received");
+    frame f = std::move(waiting_.front());
+    waiting_.pop_front();
+    return f;
+  }
+  void wait(microseconds) override {  // nothing is left
+    waiting_.push_back(frame_of(make_address(1, 1, 0), make_address(1, 1, 0), stop_worker{}));
+  }
+
+ private:
+  std::deque<frame> waiting_;
+  std::shared_ptr<diary> diary_;
+};
+
+TEST(worker, receives_no_more_than_some_bytes_before_its_actors_have_their_turn) {
+  for (const auto& [bytes, most] : {std::pair<std::size_t, std::ptrdiff_t>{600U << 10, 2}, {16U << 10, 64}, {1, 256}}) {
+    const auto d = std::make_shared<diary>();
+    test::virtual_environment env;
+    std::deque<frame> waiting;
+    for (int i = 0; i < 300; ++i) {
+      waiting.push_back(frame_of(make_address(1, 1, 5), make_address(1, 2, 5), note{std::string(bytes, 'x')}));
+    }
+    full_link wire(std::move(waiting), d);
+    worker core(1, 1, wire, env);
+    core.add<scribe>(5, "scribe", {4096, 4096}, [d](actor_context& c) { return std::make_unique<scribe>(c, d); });
+    core.run();
+    const auto first = std::find_if(d->begin(), d->end(), [](const auto& line) { return line.starts_with('x'); });
+    EXPECT_LE(std::count(d->begin(), first, "received"), most) << bytes;
+    EXPECT_EQ(std::count(d->begin(), d->end(), std::string(bytes, 'x')), 300);
+  }
+}
+
 }  // namespace
 }  // namespace redline::actor
