@@ -73,6 +73,16 @@ void zmq_bridge::update_card(std::string card) {
   card_changed_ = true;
 }
 
+/// A part at a time, so that neither side starves the other or the heartbeat.
+std::size_t zmq_bridge::take_turn() {
+  std::size_t carried = 0;
+  for (int n = 0; n < frames_per_turn_max && receive_parts(outbound_, parts_); ++n, ++carried) forward_out();
+  for (auto& link : links_) {
+    for (int n = 0; n < frames_per_turn_max && receive_parts(link.socket, parts_); ++n, ++carried) take_in(link);
+  }
+  return carried;
+}
+
 void zmq_bridge::run(const std::atomic<bool>& running) {
   std::vector<zmq::pollitem_t> items{{outbound_.handle(), 0, ZMQ_POLLIN, 0}};
   for (auto& link : links_) items.push_back({link.socket.handle(), 0, ZMQ_POLLIN, 0});
@@ -80,11 +90,7 @@ void zmq_bridge::run(const std::atomic<bool>& running) {
   while (running) {
     try {
       zmq::poll(items.data(), items.size(), std::chrono::milliseconds(50));
-      // A part at a time, so that neither side starves the other or the heartbeat.
-      for (int n = 0; n < frames_per_turn_max && receive_parts(outbound_, parts_); ++n) forward_out();
-      for (auto& link : links_) {
-        for (int n = 0; n < frames_per_turn_max && receive_parts(link.socket, parts_); ++n) take_in(link);
-      }
+      (void)take_turn();
       const auto now = clock::now();
       const bool has_news = card_changed_.exchange(false);
       if (has_news) {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -47,6 +48,8 @@ class zmq_bridge {
 
   /// Until `running` is false; then says goodbye.
   void run(const std::atomic<bool>& running);
+  /// What `run` does again and again: carries some of the frames that wait, both ways. Returns how many.
+  std::size_t take_turn();
   void update_card(std::string card);
   /// Tells the watchers of everybody who is here once more, for one that has lost what it knew. From any thread.
   void tell_again() { is_to_tell_again_ = true; }
