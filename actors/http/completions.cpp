@@ -610,10 +610,13 @@ std::pair<completions::requests::iterator, std::size_t> completions::find(sessio
   return {requests_.find(at->second.first), at->second.second};
 }
 
+/// The sender writes for a client that has left, or for one of the gateway before this one, which has died.
+void completions::end_unknown() { context_.tell(actor::actor_ref<session>{context_.sender()}, cancel_session{}); }
+
 /// From here on a client sees that its request is worked on, however long its prompt takes.
 void completions::on(const session_admitted& m) {
   const auto [at, index] = find(m.session);
-  if (at == requests_.end()) return;
+  if (at == requests_.end()) return end_unknown();
   request_state& r = at->second;
   r.choices[index].admitted = true;
   note_numerics(r, index, m.numerics);
@@ -628,7 +631,7 @@ void completions::on(const session_admitted& m) {
 
 void completions::on(const session_text& m) {
   const auto [at, index] = find(m.session);
-  if (at == requests_.end()) return;
+  if (at == requests_.end()) return end_unknown();
   request_state& r = at->second;
   choice_state& c = r.choices[index];
   if (!m.prompt_logprobs.empty()) return hear_scores(at, index, m);

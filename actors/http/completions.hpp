@@ -168,6 +168,8 @@ class completions {
   /// The request and the choice that this session writes.
   std::pair<requests::iterator, std::size_t> find(session_id session);
 
+  void end_unknown();
+
   using parts = std::vector<grammar::answer_part>;
   static parts take_text(const request_state& r, choice_state& c, const session_text& m);
   static parts take_rest(choice_state& c);

@@ -329,6 +329,40 @@ TEST_P(restart_matrix, gives_the_same_bytes_or_one_clear_error_when_an_actor_die
   EXPECT_GT(same, failed);
 }
 
+/// An answer that would go on for long after its client has the error.
+TEST(restart_matrix_leftovers, answers_of_a_gateway_that_died_end) {
+  configure_log(log_level::off, log_format::text);
+  const json endless = {
+      {"prompt", "abcabdabeabcabdabe"},
+      {"temperature", 0},
+      {"max_tokens", 1'000'000},
+      {"ignore_eos", true},
+      {"n", 2},
+      {"redline", {{"eviction", {{"policy", "reevaluate"}, {"n_keep", 4}, {"n_ctx", 40}, {"n_discard", 10}}}}}};
+  for (const std::size_t after : {40U, 80U, 200U}) {
+    test::actor_world world(7);
+    auto s = std::make_shared<story>(story{{{"POST", "/v1/completions", endless}}, {}});
+    std::size_t messages = 0, asked = 0, released = 0;
+    world.on_wire = [&](actor::frame& f) {
+      messages += f.head.id == verify_run::id || messages > 0 ? 1 : 0;
+      asked += f.head.id == verify_run::id ? 1 : 0;
+      released += f.head.id == release_sequence::id ? 1 : 0;
+      return true;
+    };
+    populate(world, s);
+    ASSERT_TRUE(world.run_until([&] { return messages >= after; }, story_max));
+    EXPECT_EQ(released, 0U) << after;
+    world.worker_at(gateway_where).kill(gateway_where);
+    ASSERT_TRUE(world.run_until([&] { return s->is_over(); }, story_max));
+    EXPECT_EQ(s->answers.back().status, 503U);
+    world.run_for(microseconds{1'000'000});
+    EXPECT_EQ(released, 2U) << after << ": no sequence is left";
+    asked = 0;
+    world.run_for(microseconds{1'000'000});
+    EXPECT_EQ(asked, 0U) << after;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(stories, restart_matrix, testing::Range<std::size_t>(0, 6),
                          [](const auto& story) { return stories()[story.param].first; });
 

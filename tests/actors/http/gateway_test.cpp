@@ -154,6 +154,11 @@ class gateway_alone : public testing::Test {
   }
   /// The session of the only answer in progress: a sequence has its number.
   session_id session_in_progress() const { return {all<verify_run>().at(0).sequence.value}; }
+  std::vector<session_id> all_sessions() const {
+    std::vector<session_id> found;
+    for (const auto& m : all<verify_run>()) found.push_back({m.sequence.value});
+    return found;
+  }
   actor::address address_of(session_id) const {
     for (const auto& f : sent) {
       if (f.head.id == verify_run::id) return f.head.from;
@@ -203,6 +208,14 @@ TEST_F(gateway_alone, counts_the_time_to_the_first_token_from_the_arrival) {
   // The calendar is looked at once, for the chat template and the head of the response.
   EXPECT_GE(metric("redline_time_to_first_token_seconds_sum"), 0.05);
   EXPECT_EQ(metric("redline_time_to_first_token_seconds_count"), 1);
+}
+
+TEST_F(gateway_alone, cancels_a_session_that_it_does_not_know) {
+  constexpr auto stranger = actor::make_address(1, 3, 1005);
+  tell(session_text{.session = {77}, .text = "x", .tokens = {1}}, stranger);
+  tell(session_admitted{.session = {78}}, stranger);
+  run();
+  EXPECT_EQ(all<cancel_session>().size(), 2U);
 }
 
 TEST_F(gateway_alone, says_why_a_worker_may_not_take_part) {
