@@ -28,6 +28,10 @@ namespace {
 constexpr microseconds tick{500'000};
 constexpr std::size_t request_id_bytes_max = 128;
 
+// Whose turns on the reading threads scrapes of /metrics take; no key stands for it.
+constexpr tenant_id monitors{~std::uint64_t{0}};
+constexpr std::size_t monitors_job_bytes = 16U << 10;
+
 /// A client's own id is echoed when it is harmless in a header and a log.
 std::string choose_request_id(const http_arrived& m, environment& env) {
   const std::string* given = find_header(m.headers, "x-request-id");
@@ -486,7 +490,18 @@ void gateway::serve_metrics(const route_context& r) {
     const auto model = services_->find_model("");
     now.as_vllm = {model ? (*model)->name : std::string(), context().env().unix_seconds()};
   }
-  replies_.respond(r.who, 200, services_->probe->text(now), {}, std::string(gateway_probe::content_type));
+  services_->probe->look(now);
+  // The whole of it as text, and what /proc says, take some milliseconds. Monitors do not wait for tenants' jobs.
+  caller monitor = r.who;
+  monitor.tenant = monitors;
+  reader_.run(
+      monitor, monitors_job_bytes,
+      [probe = services_->probe, as_vllm = now.as_vllm]() -> api::checked<std::string> {
+        return probe->write(as_vllm);
+      },
+      [this, who = r.who](std::string text) {
+        replies_.respond(who, 200, std::move(text), {}, std::string(gateway_probe::content_type));
+      });
 }
 
 // ---- everything but requests ---------------------------------------------------------------------------------------

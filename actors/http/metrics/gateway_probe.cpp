@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <map>
+#include <mutex>
 
 #include "actors/http/metrics/process_status.hpp"
 #include "runtime/base/version.hpp"
@@ -91,6 +92,7 @@ void follow(Counter& c, double total) {
 
 struct gateway_probe::series {
   prometheus::Registry registry;
+  std::mutex reading;  // of /proc
 
   prometheus::Family<Counter>& counters(const std::string& name, const std::string& help) {
     return prometheus::BuildCounter().Name("redline_" + name).Help(help).Register(registry);
@@ -290,7 +292,7 @@ void gateway_probe::edit_session_opened() { series_->edit_sessions_opened.Increm
 
 void gateway_probe::edit_call(edit_verb verb) { series_->edit_calls[static_cast<std::size_t>(verb)]->Increment(); }
 
-std::string gateway_probe::text(const state& now) {
+void gateway_probe::look(const state& now) {
   auto& s = *series_;
   s.ready.Set(now.ready ? 1 : 0);
   s.edit_sessions.Set(static_cast<double>(now.edit_sessions));
@@ -314,7 +316,6 @@ std::string gateway_probe::text(const state& now) {
   }
   const std::array<std::uint64_t, span_fates.size()> fates = {now.spans.exported, now.spans.dropped, now.spans.failed};
   for (std::size_t i = 0; i < fates.size(); ++i) follow(*s.spans[i], static_cast<double>(fates[i]));
-  s.process.refresh();
   if (now.scheduler != nullptr) {
     const auto& r = *now.scheduler;
     s.requests_running.Set(r.running_count);
@@ -332,8 +333,16 @@ std::string gateway_probe::text(const state& now) {
     follow(s.overflowed, static_cast<double>(r.overflowed_total));
     follow(s.queue_refusals, static_cast<double>(r.refused_total));
   }
+}
+
+std::string gateway_probe::write(const std::optional<vllm_facts>& as_vllm) const {
+  auto& s = *series_;
+  {
+    const std::lock_guard lock(s.reading);  // of two scrapes at once
+    s.process.refresh();
+  }
   auto families = s.registry.Collect();
-  if (now.as_vllm) append_vllm_metrics(families, *now.as_vllm);
+  if (as_vllm) append_vllm_metrics(families, *as_vllm);
   return prometheus::TextSerializer().Serialize(families);
 }
 

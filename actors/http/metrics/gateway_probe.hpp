@@ -85,8 +85,15 @@ class gateway_probe {
     trace::span_counts spans{};
     std::optional<vllm_facts> as_vllm;  // also under vLLM's names
   };
-  /// Prometheus text 0.0.4.
-  [[nodiscard]] std::string text(const state& now);
+  /// Takes over what things are.
+  void look(const state& now);
+  /// Prometheus text 0.0.4 of what was seen last. Takes milliseconds; on any thread.
+  [[nodiscard]] std::string write(const std::optional<vllm_facts>& as_vllm) const;
+  /// Both.
+  [[nodiscard]] std::string text(const state& now) {
+    look(now);
+    return write(now.as_vllm);
+  }
   static constexpr std::string_view content_type = "text/plain; version=0.0.4; charset=utf-8";
 
  private:

@@ -218,6 +218,17 @@ TEST_F(gateway_alone, cancels_a_session_that_it_does_not_know) {
   EXPECT_EQ(all<cancel_session>().size(), 2U);
 }
 
+TEST_F(gateway_alone, writes_its_metrics_in_a_job_that_no_tenant_holds_up) {
+  const auto id = ask("GET", "/metrics");
+  while (core.run_ready()) {
+  }
+  EXPECT_FALSE(answer_to(id)) << "the handler only looks";
+  run();
+  EXPECT_EQ(jobs_done, 1);
+  ASSERT_EQ(status_of(id), 200U);
+  EXPECT_THAT(answer_to(id)->body, HasSubstr("redline_ready 1"));
+}
+
 TEST_F(gateway_alone, says_why_a_worker_may_not_take_part) {
   tell(actor::peer_state{2, false, "it has another model file; give both the same --model"}, {});
   run();
