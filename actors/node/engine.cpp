@@ -41,6 +41,14 @@ constexpr std::uint64_t logits_bytes_max = 256u << 20;
 constexpr std::uint64_t logits_rows_min = 64;
 // Of one message about the cache; some 80 kB.
 constexpr std::size_t cache_changes_max = 512;
+constexpr std::uint32_t draft_rows_max = 512;
+
+/// A pass of more logits would not be faster, and a vocabulary of 150,000 takes 600 kB a row.
+std::uint32_t logits_rows_of(const model::model_config& config, std::uint32_t rows_max) {
+  const std::uint64_t row_bytes = std::uint64_t{config.vocabulary} * sizeof(float);
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(rows_max, std::max<std::uint64_t>(logits_rows_min, logits_bytes_max / row_bytes)));
+}
 
 /// A process that others may meet draws a number; alone its number does not matter.
 actor::process_number draw_process_number(const engine_options& options) {
@@ -151,15 +159,20 @@ result<void> engine::choose_tables() {
 
 result<void> engine::plan_memory() const {
   memory_plan plan{.limit_bytes = kernels::read_machine_memory().limit_bytes()};
-  const auto add = [&](const gguf::gguf_file& file, const model::model_config& config, std::uint32_t pages) {
+  const auto add = [&](const gguf::gguf_file& file, const model::model_config& config, std::uint32_t pages,
+                       std::uint32_t rows, std::uint32_t logits_rows) {
     plan.weights_bytes += file.size_bytes();
     plan.kv_bytes += pages * model::page_bytes(config, options_.kv);
+    plan.buffers_bytes += model::buffer_bytes(config, rows, logits_rows);
   };
   if (options_.roles.target && target_file_) {
-    add(*target_file_, target_config_, options_.scheduling.limits.pages_count);
+    const std::uint32_t rows = options_.scheduling.budget.rows_max;
+    add(*target_file_, target_config_, options_.scheduling.limits.pages_count, rows,
+        logits_rows_of(target_config_, rows));
   }
   if (options_.roles.draft && draft_file_) {
-    add(*draft_file_, draft_config_, pages_for_model(draft_config_, options_.scheduling.limits.running_max));
+    add(*draft_file_, draft_config_, pages_for_model(draft_config_, options_.scheduling.limits.running_max),
+        draft_rows_max, draft_rows_max);
   }
   if (plan.weights_bytes == 0) return {};
   log_line(log_level::info, "engine", "memory: " + plan.describe());
@@ -288,10 +301,7 @@ void engine::add_io_actors() {
     auto& scheduling = options_.scheduling;
     scheduling.budget.page_tokens = kv::page_tokens;
     scheduling.budget.rows_min = std::min(untimed_decodes, scheduling.budget.rows_max);
-    // A pass of more logits would not be faster, and a vocabulary of 150,000 takes 600 kB a row.
-    const std::uint64_t row_bytes = std::uint64_t{target_config_.vocabulary} * sizeof(float);
-    scheduling.budget.logits_max = static_cast<std::uint32_t>(std::min<std::uint64_t>(
-        scheduling.budget.rows_max, std::max<std::uint64_t>(logits_rows_min, logits_bytes_max / row_bytes)));
+    scheduling.budget.logits_max = logits_rows_of(target_config_, scheduling.budget.rows_max);
     scheduling.budget.whole_drafts = options_.whole_drafts;
     const actor_ref<cache_manager> cache{make_address(process, topology::io_worker, topology::cache)};
     const actor_ref<target_model> target{make_address(process, topology::target_worker, topology::target)};
@@ -421,7 +431,7 @@ result<void> engine::add_draft() {
   draft_team_ = std::make_unique<kernels::worker_team>(options_.threads);
   REDLINE_TRY_ASSIGN(auto weights, model::load_weights(*draft_file_, *draft_table_, *draft_team_, report));
   const std::uint32_t pages = pages_for_model(draft_config_, options_.scheduling.limits.running_max);
-  const model::transformer::options how{.pages_count = pages, .kv = options_.kv, .rows_max = 512};
+  const model::transformer::options how{.pages_count = pages, .kv = options_.kv, .rows_max = draft_rows_max};
   REDLINE_TRY_ASSIGN(auto first, model::transformer::create(weights, *draft_table_, *draft_team_, how));
   cost::cost_model passes;
   for (const pass_cost& c : pass_costs(*first, *draft_table_, options_.draft_path, *draft_file_, pages)) {

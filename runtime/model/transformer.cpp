@@ -531,6 +531,19 @@ std::uint64_t page_bytes(const model_config& config, kv_type type) {
   return std::uint64_t{config.layers} * config.kv_heads * kernels::kv_head_bytes(type, config.head_dim);
 }
 
+std::uint64_t buffer_bytes(const model_config& config, std::uint32_t rows_max, std::uint32_t logits_rows_max) {
+  // As the constructors of the state and of feed_forward make them.
+  const std::uint64_t attention = std::uint64_t{config.heads} * config.head_dim;
+  const std::uint64_t keys = std::uint64_t{config.kv_heads} * config.head_dim;
+  const std::uint64_t hidden = config.experts == 0 ? config.feed_forward
+                                                   : std::uint64_t{config.experts_used} * config.expert_feed_forward +
+                                                         config.shared_feed_forward;
+  const std::uint64_t of_experts = 2ULL * config.experts_used * config.width + config.experts;
+  const std::uint64_t per_row = 3ULL * config.width + 2 * attention + 2 * keys + 2 * hidden + of_experts;
+  const std::uint64_t logits = std::uint64_t{logits_rows_max == 0 ? rows_max : logits_rows_max} * config.vocabulary;
+  return (rows_max * per_row + logits) * sizeof(float);
+}
+
 result<std::unique_ptr<transformer>> transformer::create(std::shared_ptr<const weights> w,
                                                          const kernels::kernel_table& table, kernels::worker_team& team,
                                                          options how) {

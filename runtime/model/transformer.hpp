@@ -34,6 +34,10 @@ result<std::shared_ptr<const weights>> load_weights(
 /// Bytes of one KV page of this model.
 [[nodiscard]] std::uint64_t page_bytes(const model_config& config, kv_type type);
 
+/// Bytes of a transformer's own buffers for passes of so many rows: logits and activations, without scratch.
+[[nodiscard]] std::uint64_t buffer_bytes(const model_config& config, std::uint32_t rows_max,
+                                         std::uint32_t logits_rows_max);
+
 struct expert_use;  // feed_forward.hpp
 
 /// Runs forward passes of one model over its own KV storage. One thread may call it; the work is shared by `team`.
