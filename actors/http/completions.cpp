@@ -98,6 +98,25 @@ std::optional<api::api_error> check_scores(const api::generation_request& asked,
                                    "alternatives.");
 }
 
+/// What the tokens add to an answer that shows them, in bytes of JSON without the numbers: no more than it will be.
+std::uint64_t report_bytes_min(const api::generation_request& asked, std::span<const api::token_report> reports) {
+  constexpr std::uint64_t id_bytes = 2, chat_bytes = 34, completion_bytes = 5;
+  std::uint64_t sum = asked.return_token_ids ? id_bytes * reports.size() : 0;
+  if (!asked.logprobs || asked.from == api::endpoint::native) return sum;
+  const bool is_chat = asked.from != api::endpoint::completions;
+  const auto add = [&](const api::token_probability& t) {
+    sum += is_chat ? chat_bytes + 3 * t.bytes.size() : completion_bytes + t.bytes.size();  // chat has the bytes twice
+  };
+  for (const auto& report : reports) {
+    add(report.chosen);
+    for (const auto& t : report.top) add(t);
+  }
+  return sum;
+}
+
+// What is written in half a millisecond is not worth a way to another thread.
+constexpr std::uint64_t small_answer_bytes = 16 << 10;
+
 bool reports_tokens(const api::generation_request& asked) { return asked.logprobs || asked.return_token_ids; }
 
 /// Where an answer to this prompt begins.
@@ -651,7 +670,11 @@ void completions::on(const session_text& m) {
   if (!r.asked.stream) {
     note_progress(r);
     tell(r, index, told, nullptr);
+    r.answer_bytes += m.text.size() + report_bytes_min(r.asked, reports);
     c.tokens.insert(c.tokens.end(), std::make_move_iterator(reports.begin()), std::make_move_iterator(reports.end()));
+    if (r.answer_bytes > services_->answer_bytes_max) {
+      fail(at, answer_too_large(r.answer_bytes, services_->answer_bytes_max), "its answer is too large");
+    }
     return;
   }
   const auto number = static_cast<std::uint32_t>(index);
@@ -916,12 +939,15 @@ void completions::finish(requests::iterator at) {
   requests_.erase(at);
 }
 
-/// One that says something of each of a prompt's tokens is long, and written on another thread.
+/// A long one on another thread: log-probabilities take megabytes.
 void completions::respond_whole(request_state& r, std::vector<api::choice> choices, const api::usage_report& usage,
                                 std::vector<log_field> cost) {
   const auto millis = (context_.now() - r.who.arrived).count() / 1000;
   const header_list more{{"openai-processing-ms", std::to_string(millis)}};
-  if (r.reports.empty()) {
+  std::uint64_t bytes = r.answer_bytes;
+  for (const auto& report : r.reports) bytes += report.tokens.size() * sizeof(api::token_report);
+  for (const auto& one : choices) bytes += one.prompt.size() * sizeof(token);
+  if (bytes <= small_answer_bytes) {
     return replies_.respond_noting(r.who, 200, r.writer->whole(choices, usage), more, std::move(cost));
   }
   struct answer {
@@ -930,14 +956,13 @@ void completions::respond_whole(request_state& r, std::vector<api::choice> choic
     std::vector<api::choice> choices;
     api::usage_report usage;
   };
-  std::size_t bytes = 0;
-  for (const auto& report : r.reports) bytes += report.tokens.size() * sizeof(api::token_report);
   const auto all =
       std::make_shared<const answer>(answer{std::move(r.writer), std::move(r.reports), std::move(choices), usage});
   const auto write = [all]() -> api::checked<std::string> { return all->writer->whole(all->choices, all->usage); };
-  reader_.run(r.who, bytes, write, [this, who = r.who, more, cost = std::move(cost)](std::string body) {
-    replies_.respond_noting(who, 200, std::move(body), more, cost);
-  });
+  reader_.run(r.who, std::min<std::uint64_t>(bytes, sizes::http_body_bytes_max), write,
+              [this, who = r.who, more, cost = std::move(cost)](std::string body) {
+                replies_.respond_noting(who, 200, std::move(body), more, cost);
+              });
 }
 
 // ---- what goes wrong -----------------------------------------------------------------------------------------------

@@ -129,6 +129,7 @@ class completions {
     std::vector<api::prompt_report> reports;     // of the prompts, when asked for; grow while they are scored
     std::uint32_t prompt_tokens = 0;             // of all prompts
     std::uint32_t tokens_count = 0;              // of all answers, so far
+    std::uint64_t answer_bytes = 0;              // of a whole answer, at least, so far
     instant progress_told;                       // to the HTTP server, which waits for a whole answer
     [[nodiscard]] bool is_over() const {
       return std::all_of(choices.begin(), choices.end(), [](const choice_state& c) { return c.over; });

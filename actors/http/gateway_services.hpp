@@ -13,6 +13,7 @@
 #include "actors/messages/edit_messages.hpp"
 #include "actors/pool/model_shelf.hpp"
 #include "runtime/actor/thread_pool.hpp"
+#include "runtime/base/size_limits.hpp"
 #include "runtime/trace/tracer.hpp"
 
 namespace redline::actors {
@@ -33,6 +34,7 @@ struct gateway_services {
   cross_origin pages;                 // of elsewhere that may use the server
   bool metrics_are_open = false;      // need no key
   std::uint32_t sessions_max = 1024;  // answers in progress
+  std::uint64_t answer_bytes_max = sizes::http_answer_bytes_max;  // of one that is sent as a whole
   edit_limits editing;
   std::shared_ptr<edit_memory> edit_bytes = std::make_shared<edit_memory>();
   std::shared_ptr<gateway_probe> probe = std::make_shared<gateway_probe>();

@@ -15,6 +15,16 @@ const std::shared_ptr<const request_facts>& caller::nobodys_facts() {
   return facts;
 }
 
+api::api_error answer_too_large(std::uint64_t bytes, std::uint64_t bytes_max) {
+  return {500,
+          "server_error",
+          "The answer has at least " + std::to_string(bytes) + " bytes, more than the " + std::to_string(bytes_max) +
+              " that are sent as a whole. Ask for a stream, fewer choices or fewer logprobs.",
+          "",
+          "answer_too_large",
+          {}};
+}
+
 void http_replies::respond(const caller& who, unsigned status, std::string body, header_list more,
                            std::string content_type) {
   if (try_respond(who, status, std::move(body), std::move(more), std::move(content_type))) note_served(who, status);
@@ -30,14 +40,7 @@ void http_replies::respond_noting(const caller& who, unsigned status, std::strin
 bool http_replies::try_respond(const caller& who, unsigned status, std::string body, header_list more,
                                std::string content_type) {
   if (body.size() > sizes::http_answer_bytes_max) {
-    refuse(who, {500,
-                 "server_error",
-                 "The answer has " + std::to_string(body.size()) + " bytes, more than the " +
-                     std::to_string(sizes::http_answer_bytes_max) +
-                     " that are sent as a whole. Ask for a stream, fewer choices or fewer logprobs.",
-                 "",
-                 "answer_too_large",
-                 {}});
+    refuse(who, answer_too_large(body.size(), sizes::http_answer_bytes_max));
     return false;
   }
   probe_->answered(who.facts->route, status);

@@ -53,6 +53,9 @@ struct route_context {
   caller who;
 };
 
+/// An answer of at least so many bytes cannot be sent as a whole.
+api::api_error answer_too_large(std::uint64_t bytes, std::uint64_t bytes_max);
+
 /// Sends answers to the HTTP server, counts them, and writes a line of the log for each. Of a long one a part at a
 /// time, so that others come in between.
 class http_replies {

@@ -93,6 +93,7 @@ class gateway_alone : public testing::Test {
       std::deque<actor::frame> posted;
       posted.swap(link.sent);
       for (auto& f : posted) {
+        if (f.head.id == actor::job_done::id) ++jobs_done;
         if (actor::node_of(f.head.to) == actor::node_of(gateway_where))
           core.deliver(std::move(f));
         else
@@ -176,6 +177,7 @@ class gateway_alone : public testing::Test {
   header_list more_headers;
   std::uint64_t exchange = 0;
   int drained = 0;
+  int jobs_done = 0;
 };
 
 TEST_F(gateway_alone, one_tenant_cannot_take_the_places_of_another) {
@@ -208,6 +210,69 @@ TEST_F(gateway_alone, counts_the_time_to_the_first_token_from_the_arrival) {
   // The calendar is looked at once, for the chat template and the head of the response.
   EXPECT_GE(metric("redline_time_to_first_token_seconds_sum"), 0.05);
   EXPECT_EQ(metric("redline_time_to_first_token_seconds_count"), 1);
+}
+
+/// Four tokens with twenty alternatives each.
+session_text reported_text(session_id session) {
+  session_text m{.session = session, .text = "abcd", .tokens = {1, 2, 3, 4}};
+  for (int i = 0; i < 4; ++i) {
+    m.logprobs.push_back({.logprob = -1.0F, .top = {}});
+    for (token t = 0; t < 20; ++t) m.logprobs.back().top.push_back({t, -2.0F});
+  }
+  return m;
+}
+
+TEST_F(gateway_alone, ends_a_whole_answer_as_soon_as_it_is_too_large) {
+  services->answer_bytes_max = 40'000;
+  const auto id = ask("POST", "/v1/chat/completions",
+                      {{"messages", {{{"role", "user"}, {"content", "hi"}}}},
+                       {"n", 8},
+                       {"max_tokens", 100},
+                       {"logprobs", true},
+                       {"top_logprobs", 20}});
+  run();
+  std::vector<session_id> sessions;
+  for (const auto& m : all<verify_run>()) sessions.push_back({m.sequence.value});
+  ASSERT_EQ(sessions.size(), 8U);
+  int told = 0;
+  for (; told < 100 && !answer_to(id); ++told) {
+    tell(reported_text(sessions[static_cast<std::size_t>(told) % 8]));
+    run();
+  }
+  // A token has some 700 bytes: 84 of 35 letters and 3 for each byte of what it spells.
+  EXPECT_GE(told, 2);
+  EXPECT_LE(told, 15) << "of the 100 that were to come";
+  ASSERT_TRUE(answer_to(id));
+  EXPECT_EQ(status_of(id), 500U);
+  EXPECT_THAT(answer_to(id)->body, HasSubstr("answer_too_large"));
+  EXPECT_EQ(all<release_sequence>().size(), 8U) << "nothing goes on for it";
+  EXPECT_EQ(metric("redline_answers_running"), 0);
+}
+
+TEST_F(gateway_alone, writes_a_long_answer_in_a_job) {
+  for (const bool is_long : {false, true}) {
+    sent.clear();
+    jobs_done = 0;
+    const auto id = ask("POST", "/v1/chat/completions",
+                        {{"messages", {{{"role", "user"}, {"content", "hi"}}}},
+                         {"max_tokens", 100},
+                         {"logprobs", true},
+                         {"top_logprobs", 20}});
+    run();
+    EXPECT_EQ(jobs_done, 1) << "it is read";
+    const auto session = session_in_progress();
+    for (int i = 0; i < (is_long ? 10 : 1); ++i) tell(reported_text(session));
+    tell(session_finished{.session = session, .reason = finish_reason::stop});
+    run();
+    EXPECT_EQ(jobs_done, is_long ? 2 : 1);
+    ASSERT_EQ(status_of(id), 200U);
+    const auto body = json::parse(answer_to(id)->body);
+    const auto& content = body["choices"][0]["logprobs"]["content"];
+    ASSERT_EQ(content.size(), is_long ? 40U : 4U);
+    EXPECT_EQ(content[3]["top_logprobs"].size(), 20U);
+    EXPECT_EQ(body["choices"][0]["finish_reason"], "stop");
+  }
+  EXPECT_EQ(metric("redline_requests_total{reason=\"stop\"}"), 2);
 }
 
 TEST_F(gateway_alone, cancels_a_session_that_it_does_not_know) {
