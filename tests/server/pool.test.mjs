@@ -268,9 +268,10 @@ test("a process whose number another one has draws another, and stays the same p
     const identities = [];
     createInterface({input: broker.stdout}).on("line", (line) => identities.push(line));
     const until = async (what) => { for (let i = 0; i < 400 && !what(); ++i) await sleep(50); assert.ok(what(), identities.join()); };
+    let gateway;
     try {
         await until(() => identities.length > 0);
-        const gateway = new Server("gateway", "--join", `ipc://${folder}/bus`, "--listen", "127.0.0.1:0");
+        gateway = new Server("gateway", "--join", `ipc://${folder}/bus`, "--listen", "127.0.0.1:0");
         await gateway.says(/another process has the number/);
         await until(() => identities.length === 3);
         await gateway.says(/joined the broker/);
@@ -279,6 +280,7 @@ test("a process whose number another one has draws another, and stays the same p
         assert.equal((await gateway.kill("SIGTERM")).code, 0);
     } finally {
         broker.kill();
+        if (gateway && !gateway.hasEnded()) await gateway.kill();
         rmSync(folder, {recursive: true, force: true});
     }
 });
