@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "runtime/base/hex.hpp"
 #include "runtime/base/log.hpp"
 
 namespace redline::transport {
@@ -20,29 +21,6 @@ bool is_token(std::string_view text) {
     return std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos || (c >= '0' && c <= '9') ||
            (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
   });
-}
-
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-std::optional<std::string> percent_decoded(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out.push_back(text[i]);
-      continue;
-    }
-    if (i + 2 >= text.size()) return std::nullopt;
-    const int high = hex_value(text[i + 1]), low = hex_value(text[i + 2]);
-    if (high < 0 || low < 0 || (high == 0 && low == 0)) return std::nullopt;
-    out.push_back(static_cast<char>(high << 4 | low));
-    i += 2;
-  }
-  return out;
 }
 
 }  // namespace

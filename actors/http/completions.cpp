@@ -114,7 +114,7 @@ std::uint64_t report_bytes_min(const api::generation_request& asked, std::span<c
   return sum;
 }
 
-// What is written in half a millisecond is not worth a way to another thread.
+// Writing less than this takes half a millisecond: not worth another thread.
 constexpr std::uint64_t small_answer_bytes = 16 << 10;
 
 bool reports_tokens(const api::generation_request& asked) { return asked.logprobs || asked.return_token_ids; }

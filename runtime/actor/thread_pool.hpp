@@ -109,7 +109,8 @@ class thread_pool {
     explicit lane(job_queue::limits at_most) : jobs(at_most) {}
     job_queue jobs;
     std::condition_variable has_job;
-    std::unordered_map<tenant_id, std::size_t> running;  // jobs that have begun, of whom; without zeros
+    std::unordered_map<tenant_id, std::size_t>
+        running;  // number of jobs that have begun, by tenant; tenants with none are absent
   };
   struct begun {
     pool_job job;

@@ -13,6 +13,22 @@ std::string to_hex(std::uint64_t number) {
   return out;
 }
 
+std::optional<std::string> percent_decoded(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out.push_back(text[i]);
+      continue;
+    }
+    if (i + 2 >= text.size()) return std::nullopt;
+    const int high = hex_digit(text[i + 1]), low = hex_digit(text[i + 2]);
+    if (high < 0 || low < 0 || (high == 0 && low == 0)) return std::nullopt;
+    out.push_back(static_cast<char>(high << 4 | low));
+    i += 2;
+  }
+  return out;
+}
+
 void append_hex_escape(std::string& out, char byte) {
   const auto value = static_cast<unsigned char>(byte);
   out.append("\\x").append(1, digits[value >> 4]).append(1, digits[value & 15]);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -9,6 +10,17 @@ namespace redline {
 
 /// Sixteen digits in lower case.
 [[nodiscard]] std::string to_hex(std::uint64_t number);
+
+/// What a digit of either case stands for; -1: it is none.
+[[nodiscard]] constexpr int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+/// With each %XX as the byte XX. Nothing where one is cut short, has other characters, or is a zero byte.
+[[nodiscard]] std::optional<std::string> percent_decoded(std::string_view text);
 
 /// Appends "\x" and two digits.
 void append_hex_escape(std::string& out, char byte);

@@ -44,7 +44,7 @@ struct step {
   std::size_t at = 0;           // a byte
   std::size_t units_count = 0;  // from the beginning to there
 };
-/// From `begin` over whole characters until `wanted` units are behind, or `end` is reached.
+/// From `begin` over whole characters until `wanted` units have been passed or `end` is reached.
 step walk(std::string_view text, std::size_t begin, std::size_t end, std::size_t wanted, position_encoding units) {
   step s{begin, 0};
   while (s.at < end && s.units_count < wanted) {

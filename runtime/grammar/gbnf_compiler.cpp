@@ -3,6 +3,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "runtime/base/hex.hpp"
 #include "runtime/base/utf8.hpp"
 #include "runtime/grammar/gbnf_automaton.hpp"
 #include "runtime/grammar/steps.hpp"
@@ -286,10 +287,7 @@ class gbnf_reader {
     char32_t value = 0;
     for (int i = 0; i < digits; ++i, ++at_) {
       const char c = peek();
-      const int digit = c >= '0' && c <= '9'   ? c - '0'
-                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                               : -1;
+      const int digit = hex_digit(c);
       if (digit < 0) {
         refuse("expected " + std::to_string(digits) + " hexadecimal digits");
         return 0;
@@ -584,22 +582,29 @@ class gbnf_compiler {
 
   // What is known of rules as wholes.
 
-  void find_nullable() {
-    auto& all = out_->positions_;
-    nullable_.assign(all.size(), false);
+  /// look(place): looks at a place again and says whether what is known of it has changed.
+  template<class Look>
+  void until_nothing_changes(Look look) {
     bool changed = true;
     for (std::size_t round = 0; changed; ++round) {
       if (round == rounds_max) return refuse("its rules depend on each other too deeply");
-      if (!spend(all.size())) return;
+      if (!spend(out_->positions_.size())) return;
       changed = false;
-      for (std::size_t i = all.size(); i-- > 0;) {
-        if (nullable_[i]) continue;
-        const position& p = all[i];
-        const bool is = p.what == kind::end || (p.what == kind::split && (nullable_[p.next] || nullable_[p.other])) ||
-                        (p.what == kind::call && nullable_[p.other] && nullable_[p.next]);
-        if (is) nullable_[i] = changed = true;
-      }
+      for (std::size_t i = out_->positions_.size(); i-- > 0;) changed = look(i) || changed;
     }
+  }
+
+  void find_nullable() {
+    auto& all = out_->positions_;
+    nullable_.assign(all.size(), false);
+    until_nothing_changes([&](std::size_t i) {
+      if (nullable_[i]) return false;
+      const position& p = all[i];
+      const bool is = p.what == kind::end || (p.what == kind::split && (nullable_[p.next] || nullable_[p.other])) ||
+                      (p.what == kind::call && nullable_[p.other] && nullable_[p.next]);
+      nullable_[i] = is;
+      return is;
+    });
   }
 
   /// The rules that a rule may call before it has taken a byte.
@@ -663,34 +668,28 @@ class gbnf_compiler {
   void find_needs() {
     auto& all = out_->positions_;
     for (auto& p : all) p.need = unending;
-    bool changed = true;
-    for (std::size_t round = 0; changed; ++round) {
-      if (round == rounds_max) return refuse("its rules depend on each other too deeply");
-      if (!spend(all.size())) return;
-      changed = false;
-      for (std::size_t i = all.size(); i-- > 0;) {
-        position& p = all[i];
-        std::uint32_t need = p.need;
-        switch (p.what) {
-          case kind::end:
-            need = 0;
-            break;
-          case kind::bytes:
-            need = out_->sets_[p.other].any() ? all[p.next].need : unending;
-            break;
-          case kind::split:
-            need = std::min(all[p.next].need, all[p.other].need);
-            break;
-          case kind::call:
-            need = std::max(std::min(unending, all[p.other].need + (p.is_tail ? 0 : 1)), all[p.next].need);
-            break;
-        }
-        if (need < p.need) {
-          p.need = need;
-          changed = true;
-        }
+    until_nothing_changes([&](std::size_t i) {
+      position& p = all[i];
+      std::uint32_t need = p.need;
+      switch (p.what) {
+        case kind::end:
+          need = 0;
+          break;
+        case kind::bytes:
+          need = out_->sets_[p.other].any() ? all[p.next].need : unending;
+          break;
+        case kind::split:
+          need = std::min(all[p.next].need, all[p.other].need);
+          break;
+        case kind::call:
+          need = std::max(std::min(unending, all[p.other].need + (p.is_tail ? 0 : 1)), all[p.next].need);
+          break;
       }
-    }
+      const bool is_less = need < p.need;
+      p.need = std::min(p.need, need);
+      return is_less;
+    });
+    if (why_) return;
     if (all[root_].need <= gbnf_automaton::depth_max) return;
     for (auto r = static_cast<std::uint32_t>(rules_.size()); r-- > 0;) {  // those that others need mostly stand last
       if (all[r].need < unending) continue;

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "runtime/base/hex.hpp"
 #include "runtime/grammar/byte_automaton.hpp"
 #include "runtime/grammar/steps.hpp"
 
@@ -370,10 +371,7 @@ class parser {
     char32_t value = 0;
     for (std::size_t i = 0; i < digits; ++i, ++at_) {
       const char c = at_ < text_.size() ? text_[at_] : ' ';
-      const int digit = c >= '0' && c <= '9'   ? c - '0'
-                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                               : -1;
+      const int digit = hex_digit(c);
       if (digit < 0) {
         refuse("hexadecimal digits are missing");
         return 0;

@@ -1,6 +1,4 @@
 // Any bytes give, with the request parsers of the other APIs, a request within its limits or an error with a message.
-#include <cstdlib>
-
 #include "actors/http/anthropic/messages_request.hpp"
 #include "actors/http/apply/apply_request.hpp"
 #include "actors/http/apply/edit_completion.hpp"
@@ -9,15 +7,6 @@
 #include "tests/fuzz/driver.hpp"
 
 using namespace redline;
-
-namespace {
-
-template<class Answer>
-void check(const Answer& answer) {
-  if (!answer && answer.error().message.empty()) std::abort();
-}
-
-}  // namespace
 
 std::vector<std::string> fuzz::seeds() {
   return {
@@ -43,13 +32,13 @@ std::vector<std::string> fuzz::seeds() {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view body(reinterpret_cast<const char*>(data), size);
-  check(anthropic::parse_messages(body));
-  check(anthropic::parse_count(body));
-  check(responses::parse_responses(body));
-  check(ollama::parse_chat(body));
-  check(ollama::parse_generate(body));
-  check(ollama::parse_show(body));
-  check(apply::parse_apply(body));
-  check(apply::parse_edit_completion(body));
+  fuzz::check(anthropic::parse_messages(body));
+  fuzz::check(anthropic::parse_count(body));
+  fuzz::check(responses::parse_responses(body));
+  fuzz::check(ollama::parse_chat(body));
+  fuzz::check(ollama::parse_generate(body));
+  fuzz::check(ollama::parse_show(body));
+  fuzz::check(apply::parse_apply(body));
+  fuzz::check(apply::parse_edit_completion(body));
   return 0;
 }

@@ -23,8 +23,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 namespace {
 
 constexpr std::size_t places_count = 1 << 16;
-/// How often each place in the code was passed with this input; places are hashed. Empty without trace-pc. A plain array:
-/// the operator of std::array is traced like any other function, and would call the tracing that calls it.
+/// How often each place in the code was passed with this input; places are hashed. Empty without trace-pc. A plain
+/// array: the operator of std::array is traced like any other function, and would call the tracing that calls it.
 std::uint8_t passed[places_count];
 
 }  // namespace

@@ -43,7 +43,7 @@ class desk final : public call_desk {
       }
       if (const auto* patch = std::get_if<patch_call>(&what)) apply(*patch);
       if (const auto* complete = std::get_if<complete_call>(&what)) {
-        check(complete->byte <= texts_[complete->session].size(), "a completion behind the end of the text");
+        check(complete->byte <= texts_[complete->session].size(), "a completion after the end of the text");
         reply.text = "a\nb";
       }
       if (const auto* edit = std::get_if<edit_call>(&what)) {

@@ -8,15 +8,6 @@
 
 using namespace redline;
 
-namespace {
-
-template<class Answer>
-void check(const Answer& answer) {
-  if (!answer && answer.error().message.empty()) std::abort();
-}
-
-}  // namespace
-
 std::vector<std::string> fuzz::seeds() {
   return {
       R"({"model":"m","messages":[{"role":"system","content":"s"},{"role":"user","content":[{"type":"text","text":"hi"}]}],)"
@@ -51,17 +42,17 @@ std::vector<std::string> fuzz::seeds() {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view body(reinterpret_cast<const char*>(data), size);
-  check(api::parse_chat_request(body));
-  check(api::parse_completion_request(body));
-  check(api::parse_tokenize_request(body));
-  check(api::parse_detokenize_request(body));
-  check(api::parse_template_request(body));
+  fuzz::check(api::parse_chat_request(body));
+  fuzz::check(api::parse_completion_request(body));
+  fuzz::check(api::parse_tokenize_request(body));
+  fuzz::check(api::parse_detokenize_request(body));
+  fuzz::check(api::parse_template_request(body));
   const actors::edit_limits small{.files_max = 2, .file_bytes_max = 64, .session_bytes_max = 100, .edits_max = 3};
-  check(api::parse_open_session(body, small));
-  check(api::parse_put_file("a", body, small));
-  check(api::parse_patch("a", body, small));
-  check(api::parse_complete(body, small));
-  check(api::parse_edit(body, small));
+  fuzz::check(api::parse_open_session(body, small));
+  fuzz::check(api::parse_put_file("a", body, small));
+  fuzz::check(api::parse_patch("a", body, small));
+  fuzz::check(api::parse_complete(body, small));
+  fuzz::check(api::parse_edit(body, small));
   if (const auto id = api::parse_event_id(body); id && api::to_text(*id) != body) std::abort();
   return 0;
 }

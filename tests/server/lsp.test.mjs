@@ -12,7 +12,7 @@ import protocol from "vscode-languageserver-protocol/node";
 import {TextDocument} from "vscode-languageserver-textdocument";
 import {Server, draftModel, exampleConfig, file, program, targetModel} from "./redline.mjs";
 
-const uri = "file:///work/load.py";
+const uri = "file:///project/load.py";
 const page = join(exampleConfig, "../../docs/editors.md");
 const everything = {
     general: {positionEncodings: ["utf-16"]},
@@ -425,20 +425,20 @@ describe("with a stand-in for a server", () => {
         assert.match(editor.shown[0], /load\.py: expected a text of at most 1048576 bytes/);
         editor.change([{range: {start: {line: 0, character: 0}, end: {line: 0, character: 9}}, text: ""}]);
         assert.deepEqual((await editor.complete()).items, []);
-        await editor.open("ELF\0\0", "file:///work/a.out");
+        await editor.open("ELF\0\0", "file:///project/a.out");
         await until(() => editor.shown.length > 1);
         assert.deepEqual(stand.calls, []);
         const line = "\u{1F600}".repeat(1 << 17) + "x".repeat(1 << 18);
-        await editor.open(line, "file:///work/line.js");
-        editor.change([{range: {start: {line: 0, character: 1 << 18}, end: {line: 0, character: 1 << 18}}, text: "y"}], "file:///work/line.js");
-        await until(() => stand.text === editor.text("file:///work/line.js"));
+        await editor.open(line, "file:///project/line.js");
+        editor.change([{range: {start: {line: 0, character: 1 << 18}, end: {line: 0, character: 1 << 18}}, text: "y"}], "file:///project/line.js");
+        await until(() => stand.text === editor.text("file:///project/line.js"));
         assert.equal(editor.shown.length, 2);
         await end();
     });
 
     test("many documents have as many sessions as are good for a server", async () => {
         await begin();
-        for (let i = 0; i < 40; ++i) await editor.open(`x = ${i}\n`, `file:///work/${i}.py`);
+        for (let i = 0; i < 40; ++i) await editor.open(`x = ${i}\n`, `file:///project/${i}.py`);
         await until(() => stand.calls.filter((call) => call === "POST ").length === 40);
         await until(() => stand.texts.size === 32);
         await end();

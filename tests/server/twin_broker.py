@@ -13,7 +13,7 @@ first = None
 seen = set()
 while True:
     identity, head, _ = broker.recv_multipart()
-    version, to, sender, message, subject, life, to_life, span = msgpack.unpackb(head)
+    version, to, sender, message, subject, life, to_life, *_ = msgpack.unpackb(head)
     if message != HELLO:
         continue
     if identity not in seen:
@@ -22,5 +22,5 @@ while True:
     first = first or identity
     number = int.from_bytes(identity[1:4], "big")
     twin = identity == first
-    answer = msgpack.packb([version, 0, 0, TAKEN if twin else HELLO, 0, 4242, 0, None])
+    answer = msgpack.packb([version, 0, 0, TAKEN if twin else HELLO, 0, 4242, 0])
     broker.send_multipart([identity, answer, msgpack.packb([number, 1]) if twin else b""])

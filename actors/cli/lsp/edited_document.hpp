@@ -43,7 +43,7 @@ class edited_document {
   [[nodiscard]] const std::string& complaint() const { return complaint_; }
   [[nodiscard]] std::int64_t revision() const { return revision_; }
 
-  /// Absent: the whole text. Positions are read as the protocol wants it: behind the end is the end.
+  /// Absent: the whole text. As the protocol wants it, a position after the end is the end.
   void change(const std::optional<text::position_range>& where, std::string text, text::position_encoding units);
 
   /// The server has, or will have, this revision.

@@ -24,7 +24,7 @@ std::string cut(std::string_view text, std::size_t bytes_max) {
 
 bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
 
-/// With one full stop at its end, whoever wrote it.
+/// With exactly one full stop at its end.
 std::string sentence(std::string text) { return text.ends_with('.') ? text : text + "."; }
 
 text::position_encoding chosen_units(const json& offered) {
@@ -167,7 +167,7 @@ void language_server::stop() {
   if (!shut_down_) say_farewell();
 }
 
-/// Nothing is computed for nobody, and no session stays behind.
+/// Stops what nobody waits for any more and closes the sessions on the server.
 void language_server::say_farewell() {
   for (auto& [uri, d] : documents_) {
     answer_empty(d.waiting);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "runtime/base/hex.hpp"
 #include "runtime/json/strict_json.hpp"
 
 namespace redline::actors::cli::lsp {
@@ -13,11 +14,7 @@ std::optional<unsigned> escaped_unit(std::string_view text, std::size_t at) {
   if (at + 6 > text.size() || text[at] != '\\' || text[at + 1] != 'u') return std::nullopt;
   unsigned unit = 0;
   for (std::size_t i = at + 2; i < at + 6; ++i) {
-    const char c = text[i];
-    const int digit = c >= '0' && c <= '9'   ? c - '0'
-                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                             : -1;
+    const int digit = hex_digit(text[i]);
     if (digit < 0) return std::nullopt;
     unit = unit * 16 + static_cast<unsigned>(digit);
   }
@@ -119,7 +116,7 @@ outcome<text::text_position, rpc_error> position_of(const json& value) {
     if (!number.is_number_unsigned() && !(number.is_number_integer() && number.get<std::int64_t>() >= 0)) {
       return bad_params("a position: expected '" + std::string(name) + "' as a number from 0");
     }
-    // Positions behind the end mean the end; so do those that are larger than any text.
+    // Positions after the end mean the end; so do those that are larger than any text.
     *into = static_cast<std::uint32_t>(
         std::min<std::uint64_t>(number.get<std::uint64_t>(), std::numeric_limits<std::uint32_t>::max()));
   }

@@ -13,32 +13,10 @@ namespace {
 constexpr std::string_view traces_path = "/v1/traces";
 constexpr std::size_t list_bytes_max = 16 << 10;
 
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 std::string trimmed(std::string_view text) {
   const auto begin = text.find_first_not_of(" \t");
   if (begin == std::string_view::npos) return {};
   return std::string(text.substr(begin, text.find_last_not_of(" \t") - begin + 1));
-}
-
-/// With %XX as the byte XX; null where that is broken.
-std::optional<std::string> unescaped(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += text[i];
-      continue;
-    }
-    if (i + 2 >= text.size() || hex_digit(text[i + 1]) < 0 || hex_digit(text[i + 2]) < 0) return std::nullopt;
-    out += static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2]));
-    i += 2;
-  }
-  return out;
 }
 
 using pairs = std::vector<std::pair<std::string, std::string>>;
@@ -58,7 +36,7 @@ result<pairs> read_pairs(const char* variable, std::string_view text) {
     if (one.empty()) continue;
     const auto equals = one.find('=');
     if (equals == 0 || equals == std::string::npos) return refuse("found an entry that is none");
-    auto value = unescaped(trimmed(std::string_view(one).substr(equals + 1)));
+    auto value = percent_decoded(trimmed(std::string_view(one).substr(equals + 1)));
     if (!value) return refuse("found a broken percent-encoding");
     for (const char c : *value) {
       if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return refuse("found a control character");

@@ -1,5 +1,5 @@
-// Log-probabilities of a prompt's tokens: those of one pass over the whole prompt, in whatever parts they are computed,
-// whoever else wants pages, and whatever is lost meanwhile.
+// Log-probabilities of a prompt's tokens: those of one pass over the whole prompt, however they are cut into parts,
+// also while other sequences take pages and when a batch is lost.
 
 #include <gtest/gtest.h>
 

@@ -7,6 +7,18 @@
 namespace redline {
 namespace {
 
+TEST(hex, digits_have_either_case) {
+  EXPECT_EQ(hex_digit('0'), 0);
+  EXPECT_EQ(hex_digit('a'), 10);
+  EXPECT_EQ(hex_digit('F'), 15);
+  for (const char c : {'g', '/', ':', '@', '`', ' ', '\0', '\xff'}) EXPECT_EQ(hex_digit(c), -1) << c;
+}
+
+TEST(hex, percent_escapes_are_bytes) {
+  EXPECT_EQ(percent_decoded("a%20b%C3%a9%25"), "a b\xc3\xa9%");
+  for (const char* text : {"%", "a%2", "%zz", "%00"}) EXPECT_FALSE(percent_decoded(text)) << text;
+}
+
 TEST(hex, numbers_have_sixteen_digits) {
   EXPECT_EQ(to_hex(0), "0000000000000000");
   EXPECT_EQ(to_hex(0x0123456789abcdef), "0123456789abcdef");
