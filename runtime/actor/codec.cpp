@@ -40,6 +40,7 @@ struct decoder::state {
   };
   msgpack::object_handle parsed;
   std::vector<level> levels;
+  std::size_t claimable = 0;  // bytes
   std::string complaint;
 
   // The next value of the innermost array, or nullptr with a complaint.
@@ -111,6 +112,7 @@ result<std::unique_ptr<decoder>> decoder::parse(std::string_view bytes, const co
   } catch (const std::exception& e) {
     return failure{errc::malformed_message, std::string("not a msgpack value within the limits: ") + e.what()};
   }
+  s->claimable = bytes.size() * decoded_bytes_per_byte;
   const msgpack::object* root = &s->parsed.get();
   s->levels.push_back({root, root + 1});
   return std::unique_ptr<decoder>(new decoder(std::move(s)));
@@ -205,6 +207,15 @@ bool decoder::enter(std::size_t& count) {
   if (o->type != msgpack::type::ARRAY) return refuse(wanted("an array", *o));
   count = o->via.array.size;
   state_->levels.push_back({o->via.array.ptr, o->via.array.ptr + o->via.array.size});
+  return true;
+}
+
+bool decoder::claim(std::size_t bytes) {
+  if (bytes > state_->claimable) {
+    return refuse("expected a message that is at most " + std::to_string(decoded_bytes_per_byte) +
+                  " times its bytes in memory");
+  }
+  state_->claimable -= bytes;
   return true;
 }
 

@@ -28,6 +28,11 @@ struct codec_limits {
   std::uint32_t depth_max = 12;
 };
 
+/// What a message becomes in memory is at most this many times its bytes, whatever a peer sends: `[[], [], ...]` would
+/// otherwise be a struct with all its defaults for each byte. A written element has a byte for itself and for each of
+/// its fields, so no message of ours comes near (checked where a vector is decoded).
+inline constexpr std::size_t decoded_bytes_per_byte = 32;
+
 /// Writes msgpack values one after another. (msgpack itself stays inside codec.cpp.)
 class encoder {
  public:
@@ -65,6 +70,8 @@ class decoder {
   bool bytes(std::string& v);
   /// Enters an array and tells its count; `leave` skips what was not read.
   bool enter(std::size_t& count);
+  /// Before memory of `bytes` is reserved for elements: fails beyond decoded_bytes_per_byte of the whole message.
+  bool claim(std::size_t bytes);
   bool at_end_of_array() const;
   void leave();
 
@@ -99,6 +106,16 @@ template<class T>
 inline constexpr bool is_id = false;
 template<class Tag, class I>
 inline constexpr bool is_id<strong_id<Tag, I>> = true;
+
+/// Bytes that the encoder writes at least.
+template<class T>
+consteval std::size_t encoded_bytes_min() {
+  if constexpr (has_fields<T>) {
+    return 1 + std::tuple_size_v<decltype(T::fields(std::declval<T&>()))>;
+  } else {
+    return is_pair<T> ? 3 : 1;
+  }
+}
 }  // namespace detail
 
 template<class T>
@@ -202,6 +219,9 @@ bool decode_value(decoder& in, T& v) {
   } else if constexpr (detail::is_vector<T>) {
     std::size_t count = 0;
     if (!in.enter(count)) return false;
+    using element = typename T::value_type;
+    static_assert(sizeof(element) <= decoded_bytes_per_byte * detail::encoded_bytes_min<element>());
+    if (!in.claim(count * sizeof(element))) return false;
     v.clear();
     v.reserve(count);
     for (std::size_t i = 0; i < count; ++i) {

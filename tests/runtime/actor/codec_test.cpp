@@ -178,6 +178,19 @@ TEST(codec, refuses_what_is_too_large_before_it_allocates) {
   EXPECT_NE(refusal<std::vector<int>>("\xdd\x00\x0f\xff\xff"s), "");
 }
 
+TEST(codec, reserves_no_more_for_elements_than_their_bytes_can_be) {
+  constexpr std::size_t count = 100'000;
+  encoder empty_things;
+  empty_things.array(count);
+  for (std::size_t i = 0; i < count; ++i) empty_things.array(0);  // each would be an `everything` with its defaults
+  const auto refused = decode<std::vector<everything>>(empty_things.take());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().context, "expected a message that is at most 32 times its bytes in memory");
+
+  const std::vector<everything> smallest(count / 100);
+  EXPECT_EQ(decode<std::vector<everything>>(encode(smallest)).value(), smallest);
+}
+
 TEST(codec, refuses_what_nests_too_deep) {
   EXPECT_NE(refusal<tree>(std::string(100'000, '\x91') + '\x90'), "");
   tree flat;
@@ -185,7 +198,7 @@ TEST(codec, refuses_what_nests_too_deep) {
   EXPECT_TRUE(decode<tree>(encode(flat)));
 }
 
-TEST(codec, refuses_every_truncation_and_anything_behind_the_end) {
+TEST(codec, refuses_every_truncation_and_anything_after_the_end) {
   const std::string whole = encode(sample());
   for (std::size_t n = 0; n < whole.size(); ++n) {
     EXPECT_NE(refusal<everything>(std::string_view(whole).substr(0, n)), "") << n << " bytes";
