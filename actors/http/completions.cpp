@@ -116,6 +116,10 @@ std::uint64_t report_bytes_min(const api::generation_request& asked, std::span<c
 
 // Writing less than this takes half a millisecond: not worth another thread.
 constexpr std::uint64_t small_answer_bytes = 16 << 10;
+// Ids of prompts that the first events of a stream's choices repeat: they are written on the gateway's thread.
+constexpr std::uint64_t streamed_ids_max = 1 << 17;
+// Of prompts, copied into the logs of their answers in one handler: 16 MiB, a few milliseconds.
+constexpr std::uint64_t copied_tokens_max = 1 << 22;
 
 bool reports_tokens(const api::generation_request& asked) { return asked.logprobs || asked.return_token_ids; }
 
@@ -284,14 +288,78 @@ api::checked<completions::ready_request> completions::read(const gateway_service
   auto rules = (*model)->answers->rules_for(what->spec);
   if (!rules) return api::error_of(rules.error(), {});
   *rules = with_known_texts(std::move(*rules), what->asked.messages);
-  return ready_request{std::move(*what), std::move(*prompts), std::move(*rules)};
+  if (const auto why = check_repeated(services, what->asked, *prompts)) return *why;
+  ready_request ready{std::move(*what), std::move(*prompts), std::move(*rules)};
+  ready.bytes = drop_what_was_read(ready, body.size());
+  return ready;
+}
+
+/// Takes out what nobody looks at any more, and counts what the request holds from here on.
+std::uint64_t completions::drop_what_was_read(ready_request& ready, std::size_t body_bytes) {
+  auto& asked = ready.what.asked;
+  asked.messages = api::json::array();
+  for (auto& p : asked.prompts) p = std::string();  // their number is that of the choices
+  asked.template_variables = api::json::object();
+  asked.prediction.reset();
+  asked.fill.reset();
+  if (asked.tools) asked.tools->all = {};
+  if (asked.copy) asked.copy->files = {};
+  if (ready.what.spec.copy) ready.what.spec.copy->files = {};  // the rules have them
+  // Each answer: a log here, at the scheduler and at the drafter, guesses of its text, and an actor.
+  constexpr std::uint64_t copies = 3, actor_bytes = 32U << 10;
+  const std::uint64_t answers = asked.answers_per_prompt();
+  std::uint64_t guesses = ready.what.spec.prediction.size() * sizeof(token);
+  for (const auto& text : asked.resume_texts) guesses += text.size();
+  std::uint64_t bytes = guesses;
+  for (const auto& p : ready.prompts) {
+    const std::uint64_t tokens = p.tokens.size() * sizeof(token);
+    bytes +=
+        (asked.return_token_ids ? tokens : 0) + answers * (copies * tokens + p.echo.size() + guesses + actor_bytes);
+  }
+  if (asked.scores_prompt()) {
+    const std::uint64_t top = static_cast<std::uint64_t>(std::max(asked.top_logprobs, asked.prompt_logprobs.value_or(0)));
+    for (const auto& p : ready.prompts) {
+      bytes += p.report.tokens.size() * (sizeof(api::token_report) + top * sizeof(api::token_probability));
+    }
+  }
+  if (ready.rules) bytes += copies * body_bytes;  // files with their tokens, or texts that calls copy from
+  return bytes;
+}
+
+/// What each choice says again of its prompt.
+std::optional<api::api_error> completions::check_repeated(const gateway_services& services,
+                                                          const api::generation_request& asked,
+                                                          const std::vector<prompt>& prompts) {
+  std::uint64_t ids = 0;
+  std::uint64_t bytes = 0;
+  for (const auto& p : prompts) {
+    if (asked.return_token_ids) ids += p.tokens.size() * asked.n;
+    bytes += p.echo.size() * asked.n;
+  }
+  std::uint64_t copied = 0;
+  for (const auto& p : prompts) copied += p.tokens.size() * asked.answers_per_prompt();
+  if (copied > copied_tokens_max) {
+    return api::bad_field("n", "The prompts' tokens times the answers to each are " + std::to_string(copied) +
+                                   "; expected at most " + std::to_string(copied_tokens_max) +
+                                   ": ask for fewer answers in one request.");
+  }
+  if (asked.stream && ids > streamed_ids_max) {
+    return api::bad_field("return_token_ids", "'return_token_ids' would repeat " + std::to_string(ids) +
+                                                  " tokens of prompts in a stream; expected at most " +
+                                                  std::to_string(streamed_ids_max) + ".");
+  }
+  bytes += 2 * ids;
+  if (asked.stream || bytes <= services.answer_bytes_max) return std::nullopt;
+  return answer_too_large(bytes, services.answer_bytes_max);
 }
 
 void completions::begin(const caller& who, ready_request request) {
   if (const auto why = ready_.why_not(context_.now())) return replies_.refuse(who, *why);
   std::size_t prompt_tokens = 0;
   for (const auto& p : request.prompts) prompt_tokens += p.tokens.size();
-  auto state = make_state(who, request.what, prompt_tokens);
+  byte_budget::claim held(services_->request_bytes, who.tenant);
+  if (const auto why = services_->hold(held, request.bytes)) return replies_.refuse(who, *why);
+  auto state = make_state(who, request.what, std::move(held), prompt_tokens);
   if (const auto why = open_sessions(state, request)) {
     for (const auto& c : state.choices) {
       answers_.erase(c.session);
@@ -303,8 +371,14 @@ void completions::begin(const caller& who, ready_request request) {
   if (at->second.is_over()) finish(at);  // the client had all but the last word
 }
 
-completions::request_state completions::make_state(const caller& who, expected& from, std::size_t prompt_tokens) {
-  request_state r{.who = who, .asked = std::move(from.asked), .model = std::move(from.model)};
+completions::request_state completions::make_state(const caller& who, expected& from, byte_budget::claim held,
+                                                   std::size_t prompt_tokens) {
+  const std::uint64_t held_bytes = held.bytes();
+  request_state r{.who = who,
+                  .asked = std::move(from.asked),
+                  .model = std::move(from.model),
+                  .held = std::move(held),
+                  .held_bytes = held_bytes};
   const std::uint64_t high = from.had ? from.had->response_high : context_.env().random();
   const std::uint64_t low = from.had ? from.had->response_low : context_.env().random();
   const auto begin = first_event_id(*r.model, r.asked, high, low, from.spec.created_seconds);
@@ -594,7 +668,7 @@ std::optional<answer_spec> completions::expect(const caller& who, expected reque
     replies_.refuse(who, *why);
     return std::nullopt;
   }
-  auto state = make_state(who, request);
+  auto state = make_state(who, request, byte_budget::claim(services_->request_bytes, who.tenant));
   if (request.had && request.had->is_all(state.asked.include_usage)) {
     state.writer->skip(0);
     state.choices.push_back({.over = true});
@@ -673,8 +747,9 @@ void completions::on(const session_text& m) {
     r.answer_bytes += m.text.size() + report_bytes_min(r.asked, reports);
     c.tokens.insert(c.tokens.end(), std::make_move_iterator(reports.begin()), std::make_move_iterator(reports.end()));
     if (r.answer_bytes > services_->answer_bytes_max) {
-      fail(at, answer_too_large(r.answer_bytes, services_->answer_bytes_max), "its answer is too large");
+      return fail(at, answer_too_large(r.answer_bytes, services_->answer_bytes_max), "its answer is too large");
     }
+    if (const auto why = hold_more(r, m)) fail(at, *why, why->message);
     return;
   }
   const auto number = static_cast<std::uint32_t>(index);
@@ -714,6 +789,16 @@ void completions::hear_scores(requests::iterator at, std::size_t index, const se
   std::string events = begin_choice(r, number);
   events += r.writer->echo(number, {}, r.reports[of], first, end);
   stream(at, std::move(events));
+}
+
+/// Claims room for what a whole answer keeps of the text, some at a time.
+std::optional<api::api_error> completions::hold_more(request_state& r, const session_text& m) const {
+  constexpr std::uint64_t step = 256U << 10;
+  r.held_bytes += m.text.size();
+  if (reports_tokens(r.asked)) r.held_bytes += m.tokens.size() * sizeof(api::token_report);
+  for (const auto& one : m.logprobs) r.held_bytes += one.top.size() * sizeof(api::token_probability);
+  if (r.held_bytes < r.held.bytes() + step) return std::nullopt;
+  return services_->hold(r.held, r.held_bytes);
 }
 
 /// What the text is, and how many of its tokens are thoughts.
@@ -962,7 +1047,8 @@ void completions::respond_whole(request_state& r, std::vector<api::choice> choic
   reader_.run(r.who, std::min<std::uint64_t>(bytes, sizes::http_body_bytes_max), write,
               [this, who = r.who, more, cost = std::move(cost)](std::string body) {
                 replies_.respond_noting(who, 200, std::move(body), more, cost);
-              });
+              },
+              std::move(r.held));
 }
 
 // ---- what goes wrong -----------------------------------------------------------------------------------------------

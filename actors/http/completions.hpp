@@ -130,6 +130,8 @@ class completions {
     std::uint32_t prompt_tokens = 0;             // of all prompts
     std::uint32_t tokens_count = 0;              // of all answers, so far
     std::uint64_t answer_bytes = 0;              // of a whole answer, at least, so far
+    byte_budget::claim held;                     // of all that requests may hold; grows in steps
+    std::uint64_t held_bytes = 0;                // what it comes to
     instant progress_told;                       // to the HTTP server, which waits for a whole answer
     [[nodiscard]] bool is_over() const {
       return std::all_of(choices.begin(), choices.end(), [](const choice_state& c) { return c.over; });
@@ -146,9 +148,11 @@ class completions {
     expected what;
     std::vector<prompt> prompts;
     std::shared_ptr<const output_rules> rules;
+    std::uint64_t bytes = 0;  // that it holds while it is answered
   };
   static api::checked<ready_request> read(const gateway_services& services, const std::string& body,
                                           api::request_parser parse, circumstances when);
+  static std::uint64_t drop_what_was_read(ready_request& ready, std::size_t body_bytes);
   /// What of the request depends on the model's template.
   static void settle_template(const served_model& model, api::generation_request& request);
   static api::checked<std::vector<prompt>> build_prompts(const gateway_services& services, const served_model& model,
@@ -160,7 +164,8 @@ class completions {
 
   void begin(const caller& who, ready_request request);
   /// Takes the request and its model out of `from`.
-  [[nodiscard]] request_state make_state(const caller& who, expected& from, std::size_t prompt_tokens = 0);
+  [[nodiscard]] request_state make_state(const caller& who, expected& from, byte_budget::claim held,
+                                         std::size_t prompt_tokens = 0);
   [[nodiscard]] std::optional<api::api_error> room_for(std::size_t answers, tenant_id tenant) const;
   std::optional<api::api_error> open_sessions(request_state& r, ready_request& from);
   /// Of an answer; empty unless the request is traced.
@@ -170,6 +175,7 @@ class completions {
   std::pair<requests::iterator, std::size_t> find(session_id session);
 
   void end_unknown();
+  [[nodiscard]] std::optional<api::api_error> hold_more(request_state& r, const session_text& m) const;
 
   using parts = std::vector<grammar::answer_part>;
   static parts take_text(const request_state& r, choice_state& c, const session_text& m);

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "actors/editing/edit_memory.hpp"
@@ -13,6 +14,7 @@
 #include "actors/messages/edit_messages.hpp"
 #include "actors/pool/model_shelf.hpp"
 #include "runtime/actor/thread_pool.hpp"
+#include "runtime/base/byte_budget.hpp"
 #include "runtime/base/size_limits.hpp"
 #include "runtime/trace/tracer.hpp"
 
@@ -34,7 +36,9 @@ struct gateway_services {
   cross_origin pages;                 // of elsewhere that may use the server
   bool metrics_are_open = false;      // need no key
   std::uint32_t sessions_max = 1024;  // answers in progress
-  std::uint64_t answer_bytes_max = sizes::http_answer_bytes_max;  // of one that is sent as a whole
+  byte_budget::limits request_limits{sizes::request_memory_bytes_max, sizes::request_memory_bytes_max};
+  std::shared_ptr<byte_budget> request_bytes = std::make_shared<byte_budget>();  // what requests in work hold
+  std::uint64_t answer_bytes_max = sizes::http_answer_bytes_max;                 // of one that is not streamed
   edit_limits editing;
   std::shared_ptr<edit_memory> edit_bytes = std::make_shared<edit_memory>();
   std::shared_ptr<gateway_probe> probe = std::make_shared<gateway_probe>();
@@ -42,6 +46,8 @@ struct gateway_services {
   std::shared_ptr<actor::thread_pool> pool;  // reads requests; null: they are read on the gateway's own thread
   std::function<void()> on_drained;          // called once, when the last request of a drain is over
 
+  /// Why a request may not come to hold so many bytes; nullopt: `held` has them.
+  [[nodiscard]] std::optional<api::api_error> hold(byte_budget::claim& held, std::uint64_t bytes) const;
   /// The model that a request names; without a name the first one. On any thread.
   [[nodiscard]] api::checked<std::shared_ptr<const served_model>> find_model(const std::string& name) const;
 };

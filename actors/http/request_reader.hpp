@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "actors/http/gateway_services.hpp"
 #include "actors/http/http_replies.hpp"
 #include "actors/http/routing/content_coding.hpp"
 #include "runtime/actor/offload.hpp"
@@ -18,8 +19,8 @@ namespace redline::actors {
 /// compiling take time that the client decides. A part of the gateway.
 class request_reader {
  public:
-  request_reader(actor::actor_context& context, std::shared_ptr<actor::thread_pool> pool, http_replies& replies)
-      : work_(context, std::move(pool)), replies_(replies) {}
+  request_reader(actor::actor_context& context, std::shared_ptr<const gateway_services> services, http_replies& replies)
+      : work_(context, services->pool), services_(std::move(services)), replies_(replies) {}
 
   /// Takes the request's body, runs `job(body)` on another thread, and then `then(what it gave)` here, unless the
   /// client has left meanwhile. job: gives an api::checked, whose error refuses the request; may hold nothing of the
@@ -30,6 +31,10 @@ class request_reader {
     const caller& who = r.who;
     const auto coding = content_coding::read(r.request.headers, r.request.body);
     if (!coding) return replies_.refuse(who, coding.error());
+    byte_budget::claim held(services_->request_bytes, who.tenant);
+    if (const auto why = services_->hold(held, r.request.body.size() + reading_factor * coding->bytes)) {
+      return replies_.refuse(who, *why);
+    }
     run(
         who, coding->bytes,
         [job = std::move(job), coding = *coding, packed = std::move(r.request.body)]() mutable -> value {
@@ -37,11 +42,12 @@ class request_reader {
           if (!body) return body.error();
           return job(*body);
         },
-        std::move(then));
+        std::move(then), std::move(held));
   }
-  /// The same for other work of a request, such as to write a long answer. bytes: that the work is about.
+  /// The same for other work of a request, such as to write a long answer. bytes: that the work is about. held: given
+  /// back before `then`.
   template<class Job, class Then>
-  void run(const caller& who, std::size_t bytes, Job job, Then then) {
+  void run(const caller& who, std::size_t bytes, Job job, Then then, byte_budget::claim held = {}) {
     using value = std::invoke_result_t<Job&>;
     const auto ticket = work_.run(who.tenant, bytes, std::move(job),
                                   [this, who, then = std::move(then)](result<value> outcome) mutable {
@@ -52,7 +58,7 @@ class request_reader {
                                     then(std::move(**outcome));
                                   });
     if (!ticket) return replies_.refuse(who, api::error_of(ticket.error(), who.request_id));
-    reading_.emplace(who.exchange, reading{who, *ticket});
+    reading_.emplace(who.exchange, reading{who, *ticket, std::move(held)});
   }
   void on(const actor::job_done& m) { work_.on(m); }
 
@@ -74,11 +80,16 @@ class request_reader {
   [[nodiscard]] bool idle() const { return reading_.empty(); }
 
  private:
+  // Of a body while it is read: its text, its values, and what is made of them.
+  static constexpr std::uint64_t reading_factor = 4;
+
   actor::offload work_;
+  std::shared_ptr<const gateway_services> services_;
   http_replies& replies_;
   struct reading {
     caller who;
     std::uint64_t ticket = 0;
+    byte_budget::claim held{};
   };
   std::unordered_map<std::uint64_t, reading> reading_;  // by exchange
 };

@@ -21,8 +21,8 @@ std::vector<token_range> turns_that_may_go(const generation_spec& spec) {
 }
 
 /// Tokens that never leave the window.
-std::uint32_t pinned_count(const generation_spec& spec) {
-  auto count = static_cast<std::uint32_t>(spec.prompt.size());
+std::uint32_t pinned_count(const generation_spec& spec, std::size_t prompt_count) {
+  auto count = static_cast<std::uint32_t>(prompt_count);
   if (!spec.turns) return spec.eviction.n_keep.value_or(count);
   for (const token_range& t : turns_that_may_go(spec)) count -= t.count();
   return count;
@@ -45,7 +45,7 @@ model::emitted_logprob certain(token id, std::uint32_t top_count) {
 token_log::token_log(generation_spec spec, std::shared_ptr<const text::tokenizer> tokenizer, text::stop_matcher stops)
     : spec_(std::move(spec)),
       tokenizer_(std::move(tokenizer)),
-      log_(spec_.prompt),
+      log_(std::move(spec_.prompt)),
       prompt_count_(static_cast<std::uint32_t>(log_.size())),
       prompt_left_(prompt_count_),
       output_max_(spec_.tokens_max),
@@ -59,9 +59,11 @@ token_log::token_log(generation_spec spec, std::shared_ptr<const text::tokenizer
     return;
   }
   turns_ = turns_that_may_go(spec_);
-  discard_count_ = spec_.eviction.n_discard.value_or(std::max(1U, (window_max_ - pinned_count(spec_)) / 2));
+  discard_count_ =
+      spec_.eviction.n_discard.value_or(std::max(1U, (window_max_ - pinned_count(spec_, prompt_count_)) / 2));
   const std::uint32_t answer = std::min(output_max_, discard_count_);
   if (prompt_count_ + answer > window_max_) take_out(take_turns(prompt_count_ + answer - window_max_));
+  log_.shrink_to_fit();  // a prompt may have many windows' tokens
 }
 
 std::uint32_t token_log::window_of(const generation_spec& spec) {
@@ -92,7 +94,7 @@ result<token_log> token_log::make(generation_spec spec, std::shared_ptr<const te
   for (const token id : spec.sampling.allowed) REDLINE_TRY(check(id, "allowed_token_ids"));
   const std::uint32_t window = window_of(spec);
   const bool evicts = spec.eviction.policy != kv::eviction_policy::off;
-  const std::uint64_t stays = evicts && spec.turns ? pinned_count(spec) : spec.prompt.size();
+  const std::uint64_t stays = evicts && spec.turns ? pinned_count(spec, spec.prompt.size()) : spec.prompt.size();
   if (stays >= window) {
     return failure{errc::context_length_exceeded,
                    context_sentence(window) + " However, your prompt has " + std::to_string(stays) + " tokens" +
@@ -105,7 +107,7 @@ result<token_log> token_log::make(generation_spec spec, std::shared_ptr<const te
       return failure{errc::invalid_argument, "expected no eviction for an answer that follows a grammar, found " +
                                                  std::string(kv::name_of(spec.eviction.policy))};
     }
-    const std::uint64_t keep = pinned_count(spec);
+    const std::uint64_t keep = pinned_count(spec, spec.prompt.size());
     const std::uint64_t discard = spec.eviction.n_discard.value_or(1);
     if (discard == 0 || keep + discard >= window) {
       return failure{errc::invalid_argument,

@@ -23,7 +23,7 @@ namespace redline::actors {
 struct generation_spec {
   session_id session;
   tenant_id tenant;
-  std::vector<token> prompt;
+  std::vector<token> prompt;      // afterwards the log has it
   std::uint32_t tokens_max = 0;   // of the answer
   std::uint32_t context_max = 0;  // of prompt and answer together, or of the window that moves over them
   kv::eviction_options eviction;

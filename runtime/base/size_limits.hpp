@@ -26,6 +26,9 @@ inline constexpr std::uint32_t edit_file_bytes_max = 1u << 20;               // 
 inline constexpr std::uint32_t edit_session_bytes_max = 4u << 20;            // all its files
 inline constexpr std::uint64_t edit_memory_bytes_max = 512u << 20;           // all edit sessions, with their tokens
 
+// What requests in work hold: bodies while they are read, prompts and answers.
+inline constexpr std::uint64_t request_memory_bytes_max = 2048ull << 20;
+
 // What the tokens given to /detokenize may spell: the answer says it twice, and escaped a byte takes six.
 inline constexpr std::uint32_t spelled_text_bytes_max = 4u << 20;
 

@@ -173,6 +173,7 @@ serve_flags::serve_flags()
           std::chrono::duration_cast<std::chrono::seconds>(transport::http_front::options{}.answer_timeout).count()),
       connections_max(transport::http_front::options{}.connections_max),
       live_sessions_max(edit_limits{}.sessions_max),
+      requests_mib(sizes::request_memory_bytes_max >> 20),
       live_mib(edit_limits{}.bytes_max >> 20),
       live_idle_seconds(edit_limits{}.idle_seconds_max) {}
 
@@ -219,6 +220,11 @@ void add_http_flags(command c, serve_flags& flags) {
   c.add("--connections-per-address", flags.connections_per_address,
         "Most connections of one remote address; 0: a quarter of all; loopback has no such limit")
       .range(0, 1000000)
+      .group("HTTP");
+  c.add("--requests-mib", flags.requests_mib,
+        "Most MiB that requests in work hold together: bodies, prompts and answers; with API keys a quarter for one "
+        "tenant; beyond it: 429 or 503")
+      .range(256, 1 << 20)
       .group("HTTP");
   c.add("--live-sessions-max", flags.live_sessions_max,
         "Most edit sessions at once; with API keys a quarter of them for one tenant")
@@ -360,6 +366,8 @@ void set_gateway_limits(const serve_flags& flags, gateway_services& services) {
   services.eviction_defaults = to_eviction_options(flags.eviction);
   services.sessions_max =
       flags.joins.empty() ? flags.scheduling.running_max + flags.scheduling.waiting_max : flags.answers_max;
+  services.request_limits.bytes_max = flags.requests_mib << 20;
+  services.request_limits.tenant_bytes_max = services.request_limits.bytes_max / (services.keys.empty() ? 1 : 4);
   services.editing.sessions_max = flags.live_sessions_max;
   services.editing.tenant_sessions_max =
       services.keys.empty() ? flags.live_sessions_max : std::max<std::size_t>(1, flags.live_sessions_max / 4);

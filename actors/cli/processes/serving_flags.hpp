@@ -58,6 +58,7 @@ struct serve_flags {
   std::size_t connections_max;
   std::size_t connections_per_address = 0;  // 0: a quarter of them
   std::uint64_t live_sessions_max;
+  std::uint64_t requests_mib;
   std::uint64_t live_mib;
   std::int64_t live_idle_seconds;
   std::string script;     // answers that are known, for tests and measurements

@@ -165,6 +165,9 @@ struct gateway_probe::series {
   Gauge& edit_bytes = gauge("live_bytes", "Bytes of files and their tokens that edit sessions hold");
   Counter& edit_bytes_refused =
       counter("live_bytes_refused_total", "Calls refused because edit sessions would have held too many bytes");
+  Gauge& request_bytes = gauge("request_bytes", "Bytes that requests in work hold: bodies, prompts and answers");
+  Counter& request_bytes_refused =
+      counter("request_bytes_refused_total", "Requests refused or ended because they would have held too many bytes");
   Gauge& answers_running = gauge("answers_running", "Answers in progress at the gateway");
   Gauge& requests_running = gauge("requests_running", "Running sequences");
   Gauge& requests_waiting = gauge("requests_waiting", "Sequences that wait for admission");
@@ -298,6 +301,8 @@ void gateway_probe::look(const state& now) {
   s.edit_sessions.Set(static_cast<double>(now.edit_sessions));
   s.edit_bytes.Set(static_cast<double>(now.edit_bytes));
   follow(s.edit_bytes_refused, static_cast<double>(now.edit_bytes_refused));
+  s.request_bytes.Set(static_cast<double>(now.request_bytes));
+  follow(s.request_bytes_refused, static_cast<double>(now.request_bytes_refused));
   s.answers_running.Set(static_cast<double>(now.answers_running));
   for (const auto& [actor, longest] : now.handlers) s.handler_seconds.Add({{"actor", actor}}).Set(to_seconds(longest));
   const auto& lost = now.undelivered;

@@ -76,6 +76,8 @@ class gateway_probe {
     std::size_t edit_sessions = 0;
     std::size_t edit_bytes = 0;
     std::uint64_t edit_bytes_refused = 0;
+    std::size_t request_bytes = 0;
+    std::uint64_t request_bytes_refused = 0;
     std::size_t answers_running = 0;
     const scheduler_report* scheduler = nullptr;
     actor::undelivered_counts undelivered;

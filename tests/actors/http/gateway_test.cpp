@@ -275,6 +275,99 @@ TEST_F(gateway_alone, writes_a_long_answer_in_a_job) {
   EXPECT_EQ(metric("redline_requests_total{reason=\"stop\"}"), 2);
 }
 
+TEST_F(gateway_alone, does_not_write_a_long_answer_whose_client_left) {
+  const auto id = ask("POST", "/v1/chat/completions",
+                      {{"messages", {{{"role", "user"}, {"content", "hi"}}}},
+                       {"max_tokens", 100},
+                       {"logprobs", true},
+                       {"top_logprobs", 20}});
+  run();
+  const auto session = session_in_progress();
+  for (int i = 0; i < 10; ++i) tell(reported_text(session));
+  tell(session_finished{.session = session, .reason = finish_reason::stop});
+  core.run_ready();
+  tell(http_closed{id});
+  run();
+  EXPECT_FALSE(answer_to(id));
+}
+
+TEST_F(gateway_alone, refuses_to_repeat_prompts_without_bound) {
+  services->answer_bytes_max = 10'000;
+  const auto ask_with = [&](const json& more) {
+    json body{{"prompt", std::string(200, 'x')}, {"max_tokens", 4}, {"n", 32}};
+    body.update(more);
+    const auto id = ask("POST", "/v1/completions", body);
+    run();
+    return answer_to(id);
+  };
+  EXPECT_FALSE(ask_with({{"echo", true}}));
+  const auto echoed = ask_with({{"echo", true}, {"prompt", std::string(400, 'x')}});
+  ASSERT_TRUE(echoed);
+  EXPECT_THAT(echoed->body, HasSubstr("answer_too_large"));
+  const auto ids = ask_with({{"return_token_ids", true}, {"prompt", json::array({std::vector<int>(200, 5)})}});
+  ASSERT_TRUE(ids);
+  EXPECT_THAT(ids->body, HasSubstr("answer_too_large"));
+}
+
+TEST_F(gateway_alone, requests_in_work_hold_so_many_bytes_of_a_tenant_and_in_sum) {
+  services->request_limits = {.tenant_bytes_max = 400'000, .bytes_max = 700'000};
+  const std::vector<std::string> keys{"ann:sk-key-of-ann", "bob:sk-key-of-bob", "cid:sk-key-of-cid"};
+  services->keys = *api_keys::load(keys);
+  const auto ask_as = [&](const std::string& name, const json& more) {
+    key = "sk-key-of-" + name;
+    json body{{"prompt", "xyz"}, {"max_tokens", 4}, {"n", 8}};
+    if (more.is_object()) body.update(more);
+    const auto id = ask("POST", "/v1/completions", body);
+    run();
+    return answer_to(id).value_or(http_respond{.status = 0});
+  };
+  // Eight answers hold some 260,000 bytes.
+  EXPECT_EQ(ask_as("ann", {}).status, 0U);
+  const auto own = ask_as("ann", {});
+  EXPECT_EQ(own.status, 429U);
+  EXPECT_THAT(own.body, HasSubstr("400000 bytes of bodies, prompts and answers together (--requests-mib)"));
+  EXPECT_EQ(ask_as("bob", {}).status, 0U);
+  const auto all = ask_as("cid", {});
+  EXPECT_EQ(all.status, 503U);
+  EXPECT_THAT(all.body, HasSubstr("700000 bytes"));
+  const auto alone = ask_as("cid", {{"prompt", std::string(100'000, 'x')}, {"n", 1}});
+  EXPECT_EQ(alone.status, 413U) << "while it is read";
+  EXPECT_EQ(metric("redline_request_bytes_refused_total"), 3);
+  EXPECT_GT(metric("redline_request_bytes"), 500'000);
+  for (const auto& m : all_sessions()) tell(session_finished{.session = m, .reason = finish_reason::stop});
+  run();
+  EXPECT_EQ(metric("redline_request_bytes"), 0);
+  EXPECT_EQ(ask_as("cid", {}).status, 0U);
+}
+
+TEST_F(gateway_alone, ends_an_answer_that_would_hold_more_than_requests_may) {
+  services->request_limits = {.tenant_bytes_max = 400'000, .bytes_max = 400'000};
+  const auto id = ask("POST", "/v1/chat/completions",
+                      {{"messages", {{{"role", "user"}, {"content", "hi"}}}},
+                       {"max_tokens", 100},
+                       {"logprobs", true},
+                       {"top_logprobs", 20}});
+  run();
+  const auto session = session_in_progress();
+  int told = 0;
+  for (; told < 2000 && !answer_to(id); ++told) {
+    tell(reported_text(session));
+    run();
+  }
+  EXPECT_LT(told, 800) << "of some 800 bytes each";
+  EXPECT_EQ(status_of(id), 413U);
+  EXPECT_EQ(all<release_sequence>().size(), 1U);
+  EXPECT_EQ(metric("redline_request_bytes"), 0);
+}
+
+TEST_F(gateway_alone, copies_no_prompt_of_megabytes_for_many_answers) {
+  const auto id = ask("POST", "/v1/completions",
+                      {{"prompt", json::array({std::vector<int>(140'000, 5)})}, {"max_tokens", 4}, {"n", 32}});
+  run();
+  EXPECT_EQ(status_of(id), 400U);
+  EXPECT_THAT(answer_to(id)->body, HasSubstr("4480000; expected at most 4194304"));
+}
+
 TEST_F(gateway_alone, cancels_a_session_that_it_does_not_know) {
   constexpr auto stranger = actor::make_address(1, 3, 1005);
   tell(session_text{.session = {77}, .text = "x", .tokens = {1}}, stranger);

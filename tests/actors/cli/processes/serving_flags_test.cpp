@@ -108,13 +108,15 @@ TEST(serve_flags, reach_the_gateway) {
   serve_flags f;
   ASSERT_TRUE(read(f, add_serve_flags,
                    {"--model", model, "--accept-any-model", "--compat", "vllm", "--running-max", "3", "--waiting-max",
-                    "5", "--live-sessions-max", "40", "--live-mib", "8", "--live-idle-seconds", "60", "--eviction",
+                    "5", "--requests-mib", "300", "--live-sessions-max", "40", "--live-mib", "8", "--live-idle-seconds", "60", "--eviction",
                     "lazy", "--n-keep", "7"}));
   gateway_services s;
   set_gateway_limits(f, s);
   EXPECT_TRUE(s.accept_any_model);
   EXPECT_TRUE(s.speaks_vllm);
   EXPECT_EQ(s.sessions_max, 8U);
+  EXPECT_EQ(s.request_limits.bytes_max, 300U << 20);
+  EXPECT_EQ(s.request_limits.tenant_bytes_max, 300U << 20);
   EXPECT_EQ(s.editing.sessions_max, 40U);
   EXPECT_EQ(s.editing.tenant_sessions_max, 40U);
   EXPECT_EQ(s.editing.bytes_max, 8U << 20);

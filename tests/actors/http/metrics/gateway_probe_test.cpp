@@ -62,6 +62,8 @@ TEST(gateway_probe, has_the_series_it_always_had_from_the_start) {
       {"redline_ready", "gauge"},
       {"redline_refused_total", "counter"},
       {"redline_overflowed_total", "counter"},
+      {"redline_request_bytes", "gauge"},
+      {"redline_request_bytes_refused_total", "counter"},
       {"redline_request_seconds", "histogram"},
       {"redline_requests_running", "gauge"},
       {"redline_requests_total", "counter"},
