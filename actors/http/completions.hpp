@@ -15,6 +15,7 @@
 #include "actors/http/openai/native_shape.hpp"
 #include "actors/http/openai/request.hpp"
 #include "actors/http/openai/response.hpp"
+#include "actors/http/read_request.hpp"
 #include "actors/http/readiness.hpp"
 #include "actors/http/request_reader.hpp"
 #include "actors/serving/session.hpp"
@@ -37,28 +38,10 @@ class completions {
   /// The tokens that such a request's prompts become; nothing is computed.
   void render(const route_context& r, api::endpoint from);
 
-  /// A request whose answer an edit session is going to start, who answers it, and how that is made, but for its
-  /// session.
-  struct expected {
-    api::generation_request asked;
-    std::shared_ptr<const served_model> model;
-    answer_spec spec;
-    std::optional<api::event_id> had;  // by a client that resumes a stream
-  };
-  /// Who asks, when, and in which headers: what a request says beside its body.
-  struct circumstances {
-    tenant_id tenant;
-    std::int64_t unix_seconds = 0;
-    std::string last_event_id;
-    std::string session_key;  // see api::generation_request
-  };
-  [[nodiscard]] circumstances look_at(const route_context& r) const;
-  /// On any thread.
-  static api::checked<expected> read_expected(const gateway_services& services,
-                                              std::shared_ptr<const served_model> model,
-                                              api::generation_request request, const circumstances& when);
-  /// What the edit session is to be told. Refuses the request and returns nothing when it cannot be taken.
-  std::optional<answer_spec> expect(const caller& who, expected request, actor::actor_ref<edit_session> starter);
+  [[nodiscard]] request_circumstances look_at(const route_context& r) const;
+  /// Takes a request whose answer an edit session is going to start; gives what the edit session is to be told. Refuses
+  /// the request and returns nothing when it cannot be taken.
+  std::optional<answer_spec> expect(const caller& who, expected_answer request, actor::actor_ref<edit_session> starter);
   /// Fails an expected answer; of an unknown exchange nothing happens.
   void refuse(std::uint64_t exchange, const refusal& why);
   /// Fails the expected answers that this edit session has not started.
@@ -83,14 +66,6 @@ class completions {
   [[nodiscard]] std::vector<api::slot_report> list_running(tenant_id tenant) const;
 
  private:
-  /// What each prompt's answers read, with the turns that may leave their window.
-  struct prompt {
-    std::vector<token> tokens;
-    std::optional<std::vector<token_range>> turns;
-    tools::reasoning_splitter thoughts{};  // of an answer to it
-    std::string echo{};                    // what the answer's text begins with
-    api::prompt_report report{};           // when log-probabilities of it were asked for
-  };
   /// One answer of a request: a choice, and the session that writes it.
   struct choice_state {
     session_id session;
@@ -143,28 +118,11 @@ class completions {
   };
   using requests = std::unordered_map<std::uint64_t, request_state>;  // by exchange
 
-  /// A request, read: all that takes longer the more the client sent.
-  struct ready_request {
-    expected what;
-    std::vector<prompt> prompts;
-    std::shared_ptr<const output_rules> rules;
-    std::uint64_t bytes = 0;  // that it holds while it is answered
-  };
-  static api::checked<ready_request> read(const gateway_services& services, const std::string& body,
-                                          api::request_parser parse, circumstances when);
-  static std::uint64_t drop_what_was_read(ready_request& ready, std::size_t body_bytes);
-  /// What of the request depends on the model's template.
-  static void settle_template(const served_model& model, api::generation_request& request);
-  static api::checked<std::vector<prompt>> build_prompts(const gateway_services& services, const served_model& model,
-                                                         const api::generation_request& request, std::int64_t now);
-
-  static api::checked<std::vector<prompt>> fill_prompts(const served_model& model,
-                                                        const api::generation_request& request);
   static api::choice to_choice(request_state& r, std::uint32_t number);
 
   void begin(const caller& who, ready_request request);
   /// Takes the request and its model out of `from`.
-  [[nodiscard]] request_state make_state(const caller& who, expected& from, byte_budget::claim held,
+  [[nodiscard]] request_state make_state(const caller& who, expected_answer& from, byte_budget::claim held,
                                          std::size_t prompt_tokens = 0);
   [[nodiscard]] std::optional<api::api_error> room_for(std::size_t answers, tenant_id tenant) const;
   std::optional<api::api_error> open_sessions(request_state& r, ready_request& from);

@@ -139,7 +139,7 @@ void edit_routes::pass_on(const caller& who, const open_session& to, edit_verb v
 
 template<class M>
 void edit_routes::pass_on_generation(const caller& who, const open_session& to, edit_verb verb, M message,
-                                     completions::expected how) {
+                                     expected_answer how) {
   auto spec = answers_.expect(who, std::move(how), to.where);
   if (!spec) return;
   services_->probe->edit_call(verb);
@@ -192,7 +192,7 @@ namespace {
 template<class Call>
 struct read_generation_call {
   Call call;
-  completions::expected how;
+  expected_answer how;
 };
 
 }  // namespace
@@ -208,7 +208,7 @@ void edit_routes::complete(const route_context& r) {
        when = answers_.look_at(r)](const std::string& body) -> api::checked<read> {
         auto given = api::parse_complete(body, services->editing);
         if (!given) return given.error();
-        auto how = completions::read_expected(*services, model, std::move(given->how), when);
+        auto how = read_expected(*services, model, std::move(given->how), when);
         if (!how) return how.error();
         return read{{.where = std::move(given->where)}, std::move(*how)};
       },
@@ -237,7 +237,7 @@ void edit_routes::edit(const route_context& r) {
           // Makes `drafting` choose a method that reads it; the session puts the file in its place.
           how.prediction = "";
         }
-        auto expected = completions::read_expected(*services, model, std::move(how), when);
+        auto expected = read_expected(*services, model, std::move(how), when);
         if (!expected) return expected.error();
         return read{std::move(message), std::move(*expected)};
       },

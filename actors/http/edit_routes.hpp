@@ -73,8 +73,7 @@ class edit_routes {
   void pass_on(const caller& who, const open_session& to, edit_verb verb, M message);
   /// Hands a request to `completions` and its message to the session that starts the answer.
   template<class M>
-  void pass_on_generation(const caller& who, const open_session& to, edit_verb verb, M message,
-                          completions::expected how);
+  void pass_on_generation(const caller& who, const open_session& to, edit_verb verb, M message, expected_answer how);
   void open_with(const caller& who, const api::open_session_request& parsed, std::shared_ptr<const served_model> model,
                  workspace files);
   /// Ends the call; null when its client has left.

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/http/gateway_services.hpp"
+#include "actors/http/openai/answer_writer.hpp"
+#include "actors/http/openai/event_id.hpp"
+#include "actors/http/openai/request.hpp"
+#include "actors/serving/session.hpp"
+#include "runtime/tools/reasoning_splitter.hpp"
+
+/// From a request's body to all that its answers need: parsing, templates, tokens, grammars and their limits. May run
+/// on any thread, and takes the longer the more the client sent.
+namespace redline::actors {
+
+/// Who asks, when, and in which headers: what a request says beside its body.
+struct request_circumstances {
+  tenant_id tenant;
+  std::int64_t unix_seconds = 0;
+  std::string last_event_id;
+  std::string session_key;  // see api::generation_request
+};
+
+/// How an answer is to be made, but for its prompt and its session.
+struct expected_answer {
+  api::generation_request asked;
+  std::shared_ptr<const served_model> model;
+  answer_spec spec;
+  std::optional<api::event_id> had;  // by a client that resumes a stream
+};
+
+/// What a prompt's answers read, with the turns that may leave their window.
+struct prompt_to_answer {
+  std::vector<token> tokens;
+  std::optional<std::vector<token_range>> turns;
+  tools::reasoning_splitter thoughts{};  // of an answer to it
+  std::string echo{};                    // what the answer's text begins with
+  api::prompt_report report{};           // when log-probabilities of it were asked for
+};
+
+struct ready_request {
+  expected_answer what;  // without what was made prompts, tokens and rules of
+  std::vector<prompt_to_answer> prompts;
+  std::shared_ptr<const output_rules> rules;
+  std::uint64_t bytes = 0;  // that it holds while it is answered
+};
+
+/// A model's names for clients come with ways to sample, which a request's own fields override.
+api::request_limits limits_for(const gateway_services& services);
+/// What of the request depends on the model's template.
+void settle_template(const served_model& model, api::generation_request& request);
+api::checked<std::vector<prompt_to_answer>> build_prompts(const gateway_services& services, const served_model& model,
+                                                          const api::generation_request& request, std::int64_t now);
+api::checked<expected_answer> read_expected(const gateway_services& services, std::shared_ptr<const served_model> model,
+                                            api::generation_request request, const request_circumstances& when);
+/// All of the above.
+api::checked<ready_request> read_request(const gateway_services& services, const std::string& body,
+                                         api::request_parser parse, request_circumstances when);
+
+}  // namespace redline::actors
