@@ -262,8 +262,8 @@ void gateway::on(http_arrived&& m) {
                            : api::method_not_allowed(facts->method, facts->path, where.methods + ", OPTIONS"));
 }
 
-/// A part of the client's trace, if it sent one that is well-formed; then its word on sampling counts. Two headers are
-/// not.
+/// A part of the client's trace, if it sent one that is well-formed; then its word on sampling counts, else the ratio.
+/// Two headers are not well-formed.
 std::shared_ptr<trace::open_span> gateway::begin_span(const http_arrived& m, const request_facts& facts,
                                                       const std::string& request_id) const {
   static constexpr std::array known_methods = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};
@@ -280,6 +280,7 @@ std::shared_ptr<trace::open_span> gateway::begin_span(const http_arrived& m, con
   auto& env = context().env();
   auto span = from ? trace::open_span(services_->tracer, env, from->parent, std::move(name), trace::span_kind::server)
                    : trace::open_span::root(services_->tracer, env, std::move(name), trace::span_kind::server);
+  if (!span) return nullptr;
   span.set("http.request.method", is_known ? m.method : std::string("_OTHER"));
   span.set("url.path", facts.path);
   if (has_route) span.set("http.route", std::string(facts.route));

@@ -113,7 +113,7 @@ void engine::start_exporter() {
   how.resource.emplace_back("host.name", read_host_name());
   how.resource.emplace_back("process.pid", std::int64_t{::getpid()});
   if (options_.roles.target) how.resource.emplace_back("redline.numerics", numerics());
-  options_.scheduling.tracer = std::make_shared<trace::tracer>();
+  options_.scheduling.tracer = std::make_shared<trace::tracer>(trace::tracer::queue_spans_max, options_.trace_ratio);
   exporter_ = std::make_unique<transport::otlp_exporter>(options_.scheduling.tracer, how);
 }
 

@@ -83,7 +83,8 @@ struct engine_options {
   microseconds pool_patience{20'000'000};           // sessions wait so long for a worker
   std::optional<transport::publisher_options> cache_events;  // tells routers of other makers what it keeps
   std::optional<transport::otlp_options> traces;             // exports what this process does of traced requests
-  std::shared_ptr<model::token_chooser> target_chooser;      // null but in benchmarks
+  double trace_ratio = 1;  // of the traces that begin in this process, the share that is recorded
+  std::shared_ptr<model::token_chooser> target_chooser;  // null but in benchmarks
   std::shared_ptr<const model::token_chooser> draft_chooser;
   /// A weight loader's progress: what, bytes done, bytes in all.
   std::function<void(const std::string&, std::uint64_t, std::uint64_t)> progress;

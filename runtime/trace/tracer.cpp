@@ -1,9 +1,24 @@
 #include "runtime/trace/tracer.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 namespace redline::trace {
+namespace {
+
+// What W3C calls random in a trace's id.
+constexpr int random_bits = 56;
+
+}  // namespace
+
+tracer::tracer(std::size_t spans_max, double root_ratio)
+    : spans_max_(spans_max),
+      least_sampled_(static_cast<std::uint64_t>(std::ldexp(1 - std::clamp(root_ratio, 0.0, 1.0), random_bits))) {}
+
+bool tracer::samples(const span_context& root) const {
+  return (root.trace_low & ((std::uint64_t{1} << random_bits) - 1)) >= least_sampled_;
+}
 
 void tracer::push(span&& ended) {
   {
@@ -62,7 +77,9 @@ open_span::open_span(const std::shared_ptr<tracer>& to, environment& env, const 
 
 open_span open_span::root(const std::shared_ptr<tracer>& to, environment& env, std::string name, span_kind kind) {
   if (!to) return {};
-  open_span out(to, env, {.trace_high = draw_id(env), .trace_low = draw_id(env), .span = 1}, std::move(name), kind);
+  const span_context place{.trace_high = draw_id(env), .trace_low = draw_id(env), .span = 1};
+  if (!to->samples(place)) return {};
+  open_span out(to, env, place, std::move(name), kind);
   out.state_->content.parent = 0;
   return out;
 }

@@ -28,7 +28,12 @@ struct span_counts {
 class tracer {
  public:
   static constexpr std::size_t queue_spans_max = 4096;
-  explicit tracer(std::size_t spans_max = queue_spans_max) : spans_max_(spans_max) {}
+  /// root_ratio: the share of traces that begin here which is recorded, 0 to 1.
+  explicit tracer(std::size_t spans_max = queue_spans_max, double root_ratio = 1);
+
+  /// Whether a trace that begins here is recorded, by its id alone: by OpenTelemetry's consistent sampling, so
+  /// processes with one ratio choose the same traces, and those of a smaller ratio are among those of a larger one.
+  [[nodiscard]] bool samples(const span_context& root) const;
 
   void push(span&& ended);
   /// The oldest spans, at most `count_max`, once there are so many, or some when `patience` has passed or `stop` was
@@ -44,6 +49,7 @@ class tracer {
 
  private:
   const std::size_t spans_max_;
+  const std::uint64_t least_sampled_;  // of an id's low 56 bits
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<span> queue_;
@@ -60,7 +66,7 @@ class open_span {
   /// Of no tracer, or without a parent, empty.
   open_span(const std::shared_ptr<tracer>& to, environment& env, const span_context& parent, std::string name,
             span_kind kind = span_kind::internal);
-  /// The first of its trace, whose id is drawn.
+  /// The first of its trace, whose id is drawn; empty if that is not sampled.
   static open_span root(const std::shared_ptr<tracer>& to, environment& env, std::string name, span_kind kind);
   open_span(open_span&&) noexcept = default;
   open_span& operator=(open_span&& other) noexcept;

@@ -180,6 +180,22 @@ test("what is left is sent when a server ends", async () => {
     assert.ok(names.includes("POST /chat/completions") && names.includes("redline.sequence"), names.join());
 });
 
+test("of requests without a parent the ratio says how many are traced, and a parent's word goes before it", async () => {
+    const own = await Collector.start();
+    const server = await Server.start("--otlp-endpoint", own.url, "--otlp-ratio", "0");
+    try {
+        const body = {...chat, redline: undefined, max_tokens: 3};
+        for (let i = 0; i < 4; ++i) await ask(server, {}, body);
+        await ask(server, header(8), body);
+        await server.kill("SIGTERM");
+        assert.deepEqual([...new Set(own.spans.map((span) => span.traceId))], [traceId(8)]);
+        assert.ok(own.spans.some((span) => span.name === "redline.sequence"), "the rest of the trace is there");
+    } finally {
+        await server.kill();
+        await own.close();
+    }
+});
+
 test("an address that is none is refused", async () => {
     const server = new Server("serve", "--otlp-endpoint", "collector:4318", "--model", draftModel);
     assert.equal((await server.exited).code, 2);

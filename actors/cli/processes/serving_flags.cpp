@@ -245,6 +245,14 @@ void add_http_flags(command c, serve_flags& flags) {
       .group("Processes");
   add_bridge_flags(c, flags.peers);
   add_tracing_flags(c, flags.tracing);
+  add_sampling_flag(c, flags.tracing);
+}
+
+/// Where traces go and how many, for a process where they begin.
+result<void> set_traces(const tracing_flags& flags, const std::string& service, engine_options& out) {
+  REDLINE_TRY_ASSIGN(out.traces, to_otlp_options(flags, service, environment_variable));
+  out.trace_ratio = flags.ratio;
+  return {};
 }
 
 microseconds to_microseconds(double seconds) { return microseconds{static_cast<std::int64_t>(seconds * 1e6)}; }
@@ -333,7 +341,7 @@ result<engine_options> to_gateway_options(const serve_flags& flags) {
   options.bridge.joins = flags.joins;
   options.bridge.insecure_plaintext = flags.peers.insecure_plaintext;
   options.pool_patience = to_microseconds(flags.pool_patience);
-  REDLINE_TRY_ASSIGN(options.traces, to_otlp_options(flags.tracing, "redline-gateway", environment_variable));
+  REDLINE_TRY(set_traces(flags.tracing, "redline-gateway", options));
   if (!flags.peers.keys_folder.empty()) {
     REDLINE_TRY(load_peer_keys(flags.peers.keys_folder, process_role::gateway, options.bridge));
   }
@@ -349,7 +357,7 @@ result<engine_options> to_engine_options(const serve_flags& flags) {
   }
   REDLINE_TRY(refuse_idle_options(flags, options.roles));
   REDLINE_TRY(set_names(flags.aliases, stem(flags.models.model), options));
-  REDLINE_TRY_ASSIGN(options.traces, to_otlp_options(flags.tracing, "redline", environment_variable));
+  REDLINE_TRY(set_traces(flags.tracing, "redline", options));
   REDLINE_TRY_ASSIGN(options.cache_events, to_publisher_options(flags, options.roles, options.model_name));
   options.pool_patience = to_microseconds(flags.pool_patience);
   if (!flags.bridge.empty()) {

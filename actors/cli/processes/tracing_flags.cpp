@@ -86,6 +86,13 @@ void add_tracing_flags(command c, tracing_flags& flags) {
       .group("Traces");
 }
 
+void add_sampling_flag(command c, tracing_flags& flags) {
+  c.add("--otlp-ratio", flags.ratio,
+        "Share of the requests without a traceparent that are traced; one with it is traced if its caller samples it")
+      .range(0.0, 1.0)
+      .group("Traces");
+}
+
 result<std::optional<transport::otlp_options>> to_otlp_options(const tracing_flags& flags, const std::string& service,
                                                                const environment_reader& environment) {
   transport::otlp_options out;

@@ -12,8 +12,11 @@ namespace redline::actors::cli {
 
 struct tracing_flags {
   std::string otlp_endpoint;  // empty: what the environment says, else none
+  double ratio = 1;           // of the traces that begin here, the share that is recorded
 };
 void add_tracing_flags(command c, tracing_flags& flags);
+/// For processes where traces begin.
+void add_sampling_flag(command c, tracing_flags& flags);
 
 /// The value of a variable of the environment; empty where it is not set.
 using environment_reader = std::function<std::string(const char* name)>;

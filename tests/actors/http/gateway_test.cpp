@@ -1363,6 +1363,15 @@ TEST_F(gateway_traced, what_its_caller_does_not_sample_is_not_traced) {
   EXPECT_TRUE(ended().empty());
 }
 
+TEST_F(gateway_traced, of_requests_without_a_parent_a_share_is_traced) {
+  spans = services->tracer = std::make_shared<trace::tracer>(trace::tracer::queue_spans_max, 0.0);
+  call("GET", "/v1/models");
+  EXPECT_TRUE(ended().empty());
+  more_headers = {{"traceparent", parent}};
+  call("GET", "/v1/models");
+  EXPECT_EQ(ended().size(), 1U) << "its caller samples it";
+}
+
 TEST_F(gateway_traced, monitors_leave_no_spans) {
   for (const char* path : {"/healthz", "/readyz", "/metrics"}) call("GET", path);
   EXPECT_TRUE(ended().empty());

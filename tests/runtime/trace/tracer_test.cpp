@@ -98,6 +98,34 @@ TEST(open_span, tells_its_children_where_it_is) {
   ASSERT_EQ(inner.attributes.size(), 1U);
 }
 
+TEST(tracer, samples_a_share_of_traces_by_their_ids_alone) {
+  constexpr int traces_count = 40'000;
+  const tracer all, half(1, 0.5), tenth(1, 0.1), none(1, 0);
+  test::virtual_environment env;
+  int halves = 0, tenths = 0;
+  for (int i = 0; i < traces_count; ++i) {
+    const span_context root{.trace_high = env.random(), .trace_low = env.random(), .span = 1};
+    EXPECT_TRUE(all.samples(root));
+    EXPECT_FALSE(none.samples(root));
+    EXPECT_TRUE(half.samples(root) || !tenth.samples(root)) << "a smaller share lies in a larger one";
+    halves += half.samples(root) ? 1 : 0;
+    tenths += tenth.samples(root) ? 1 : 0;
+  }
+  // Five standard deviations.
+  EXPECT_NEAR(halves, traces_count / 2, 500);
+  EXPECT_NEAR(tenths, traces_count / 10, 300);
+  // As W3C and OpenTelemetry have it, the low 56 bits decide.
+  EXPECT_TRUE(half.samples({.trace_low = 0x0080'0000'0000'0000}));
+  EXPECT_FALSE(half.samples({.trace_low = 0xff7f'ffff'ffff'ffff}));
+}
+
+TEST(open_span, of_a_root_that_is_not_sampled_is_empty_but_a_parent_decides_for_its_children) {
+  test::virtual_environment env;
+  const auto t = std::make_shared<tracer>(tracer::queue_spans_max, 0.0);
+  EXPECT_FALSE(open_span::root(t, env, "root", span_kind::server));
+  EXPECT_TRUE(open_span(t, env, {1, 2, 3}, "child"));
+}
+
 TEST(open_span, has_failed_if_it_never_ended) {
   test::virtual_environment env;
   const auto t = std::make_shared<tracer>();

@@ -14,7 +14,7 @@ using transport::http_url;
 using variables = std::map<std::string, std::string>;
 
 result<std::optional<transport::otlp_options>> options_with(const variables& set, const std::string& flag = "") {
-  return to_otlp_options({flag}, "redline-test", [&](const char* name) {
+  return to_otlp_options({.otlp_endpoint = flag}, "redline-test", [&](const char* name) {
     const auto at = set.find(name);
     return at == set.end() ? std::string() : at->second;
   });
