@@ -2,7 +2,7 @@
 MODELS := bench/demo_models
 JOBS ?= $(shell nproc)
 
-.PHONY: demo build install deb deb-test sbom oci oci-test test arm-test arm-build arm-packages bench bench-build asan tsan chaos soak hostile clients slurm-test systemd-test netns-test fuzz format lint packages test-packages bench-packages clean
+.PHONY: demo build install deb deb-test sbom oci oci-test test arm-test arm-build arm-packages bench bench-build asan tsan chaos soak hostile clients slurm-test systemd-test netns-test fuzz docs docs-reference format lint packages test-packages bench-packages clean
 
 demo: build
 	build/redline demo --model $(MODELS)/demo-target.gguf --draft $(MODELS)/demo-draft.gguf \
@@ -119,6 +119,14 @@ fuzz: test-packages
 	cmake --preset asan
 	cmake --build --preset asan -j $(JOBS) --target fuzz
 	REDLINE_FUZZ_SECONDS=$(FUZZ_SECONDS) ctest --preset asan -R '^fuzz\.' -j $(JOBS) -V --timeout 86400
+
+# The documents as a site that works from files, build/site/index.html; wants Node.js and npm. The second target writes
+# docs/reference/ anew from what build/redline says.
+docs:
+	docs/site/run.sh build/site-tools build/site
+
+docs-reference: build
+	node docs/site/reference.mjs build/redline $(MODELS)/demo-target.gguf .
 
 format:
 	git ls-files '*.hpp' '*.cpp' | xargs clang-format -i

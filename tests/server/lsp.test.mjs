@@ -13,7 +13,7 @@ import {TextDocument} from "vscode-languageserver-textdocument";
 import {Server, draftModel, exampleConfig, file, program, targetModel} from "./redline.mjs";
 
 const uri = "file:///project/load.py";
-const page = join(exampleConfig, "../../docs/editors.md");
+const page = join(exampleConfig, "../../docs/editors/neovim.md");
 const everything = {
     general: {positionEncodings: ["utf-16"]},
     workspace: {applyEdit: true, workspaceEdit: {documentChanges: true}},
