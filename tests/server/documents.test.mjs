@@ -1,8 +1,8 @@
-// Commands in the documents: each block that calls the program is run as it stands, but for ports, or is named here with the
-// reason why not. A block that is not named fails the test.
+// Commands in the documents: each block that calls the program (of deploy/ and of clients' and editors' pages, each block of commands) is run as
+// it stands, but for ports, or is named here with the reason why not. A block that is not named fails the test.
 import assert from "node:assert/strict";
-import {spawn} from "node:child_process";
-import {copyFileSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync} from "node:fs";
+import {spawn, spawnSync} from "node:child_process";
+import {copyFileSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync} from "node:fs";
 import {createServer} from "node:net";
 import {tmpdir} from "node:os";
 import {dirname, join, resolve} from "node:path";
@@ -10,16 +10,18 @@ import {after, before, test} from "node:test";
 import {Server, draftModel, exampleConfig, program, targetModel} from "./redline.mjs";
 
 const root = resolve(dirname(exampleConfig), "..");
-const files = ["README.md", ...readdirSync(join(root, "docs")).filter((name) => name.endsWith(".md")).map((name) => `docs/${name}`)];
+const files = ["README.md", ...["docs", "deploy"].flatMap((folder) => readdirSync(join(root, folder), {recursive: true}).filter((name) => name.endsWith(".md"))
+    .map((name) => `${folder}/${name}`))].sort();
 
 /** Blocks between fences without a language, and indented ones, that call the program or a server. */
 function blocks(file) {
     const found = [];
     let fence;
     let lines = [];
+    const isOfOthers = /^deploy\/|^docs\/(clients|editors)\//.test(file);
     const end = () => {
         const text = lines.join("\n");
-        if (/(^|[\s(|])(build\/redline(-bench)?|redline) |^curl /m.test(text)) found.push({file, text});
+        if ((isOfOthers && text.trim() !== "") || /(^|[\s(|])(build\/redline(-bench)?|redline) |^curl /m.test(text)) found.push({file, text});
         lines = [];
     };
     for (const line of readFileSync(join(root, file), "utf8").split("\n")) {
@@ -39,8 +41,36 @@ function blocks(file) {
     return found;
 }
 
-// By what a block holds. `says`: what it prints; `then`: what is asked afterwards; `not`: why it is not run.
+// By what a block holds. `says`: what it prints; `first`, `then`: what is done before and asked afterwards; `not`: why it is not run.
+const systemd = "it wants root and a machine of its own: make systemd-test runs it in a container";
+const agent = ([name, holds]) => ({file: `docs/clients/${name}.md`, holds, not: "an agent of another maker: make clients runs it, by agents.test.mjs"});
 const known = [
+    {file: "deploy/README.md", holds: "redline --config redline.toml", first: `cp ${root}/deploy/redline.toml .`, instead: [["/srv/models/target.gguf", "T.gguf"]], last: "&",
+        then: "curl -s http://127.0.0.1:8080/readyz", says: /ok|ready/},
+    {file: "deploy/README.md", holds: "--api-key-file keys.txt", first: "echo me:a-secret > keys.txt", last: "&",
+        then: "curl -s http://127.0.0.1:8080/v1/models -H 'Authorization: Bearer a-secret'", says: /"T"/},
+    {file: "deploy/README.md", holds: "make deb", not: "it wants root: make deb-test installs the packages in a Debian of their own"},
+    {file: "deploy/README.md", holds: "sudo make oci", not: "it wants root: make oci-test runs the image"},
+    {file: "deploy/README.md", holds: "install -D -m 644 deploy/redline.toml", not: systemd},
+    {file: "deploy/README.md", holds: "systemctl enable --now redline-broker", not: systemd},
+    {file: "deploy/README.md", holds: "redline keygen /etc/redline/curve", not: systemd},
+    {file: "deploy/README.md", holds: "sbatch", not: "it wants a Slurm: make slurm-test runs it under one of its own"},
+    {file: "deploy/README.md", holds: "kubectl", not: "it wants a cluster and a registry; tests/deploy/files.test.mjs checks the resources and the keys' names"},
+    {file: "docs/benchmarks.md", holds: "bench edit", not: "studies take minutes; see tests/bench/studies"},
+    ...Object.entries({anthropic: "claude -p", cline: "cline auth", codex: "codex exec", continue: "cn -p", kilo: "kilo run", opencode: "opencode run", "qwen-code": "qwen --yolo"})
+        .map(agent),
+    {file: "docs/clients/browsers.md", holds: "--cors-origin", instead: [["my-model", "T"]], last: "&",
+        then: "curl -s -i http://127.0.0.1:8080/v1/models -H 'Origin: https://ui.example.org'", says: /access-control-allow-origin: https:\/\/ui\.example\.org/i},
+    {file: "docs/editors/vscode.md", holds: "--listen 127.0.0.1:11434", instead: [["my-model", "T"]], last: "&", then: "curl -s http://127.0.0.1:11434/api/tags", says: /"model": ?"T"/},
+    {file: "docs/editors/zed.md", holds: "--alias", instead: [["my-model.gguf", "T.gguf"]], last: "&", then: "curl -s http://127.0.0.1:8080/v1/models", says: /"qwen2.5-coder"/},
+    {file: "docs/start.md", holds: "build/redline serve", says: /./},
+    {file: "docs/start.md", holds: "/v1/chat/completions", says: /LIMIT = 64[^]*target_passes/},
+    {file: "docs/start.md", holds: "build/redline edit", says: /^\+.*key/m},
+    {file: "docs/start.md", holds: "build/redline top", says: /^redline \S+ +ready/},
+    {file: "docs/start.md", holds: "build/redline inspect", says: /this CPU[^]*./},
+    {file: "docs/team.md", holds: "fair_share", says: /"T"[^]*without a key: 401/},
+    {file: "docs/tuning.md", holds: "build/redline doctor", says: /^redline \S+ +ready/m},
+    {file: "docs/which-model.md", holds: "build/redline synth", instead: [["qwen2-0.5b", "tiny"]], says: /./},
     {file: "README.md", holds: "build/redline serve", says: /LIMIT = 64[^]*^[-+]/m},
     {file: "README.md", holds: "build/redline broker", then: "curl -s http://127.0.0.1:8081/v1/models", says: /"demo-target"/},
     {file: "docs/api.md", holds: '"blazedit"', says: /LIMIT = 64/},
@@ -85,10 +115,10 @@ async function run(script, one, server) {
             copyFileSync(join(root, "bench/demo_files", name), join(folder, "bench/demo_files", name));
         // A server that the block does not start is the test's.
         const starts = /redline (serve|gateway)\b(?!.*--print-config)/.test(script);
-        const ports = {8080: starts ? await freePort() : Number(new URL(server.url).port), 8081: await freePort(), 7777: await freePort()};
+        const ports = {8080: starts ? await freePort() : Number(new URL(server.url).port), 8081: await freePort(), 7777: await freePort(), 11434: await freePort()};
         let text = script;
         for (const [from, to] of one.instead ?? []) text = text.replaceAll(from, to);
-        text = text.replaceAll(/:(8080|8081|7777)\b/g, (_, port) => `:${ports[port]}`);
+        text = text.replaceAll(/:(8080|8081|7777|11434)\b/g, (_, port) => `:${ports[port]}`);
         if (one.without) text = text.split("\n").filter((line) => !one.without.test(line)).join("\n");
         // Who pastes line by line is slower than a script.
         text = text.replaceAll(/&$/gm, "&\nstarted");
@@ -100,9 +130,9 @@ ready() { for i in $(seq 300); do curl -s -o /dev/null --fail "$1" && return 0; 
 trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n`;
         const waits = starts ? text.replace(/(redline (?:serve|gateway)[^\n]*&)\nstarted/, (line) =>
             `${line.replace(/\nstarted$/, "")}\nready http://127.0.0.1:${/listen 127.0.0.1:(\d+)/.exec(line)?.[1] ?? ports[8080]}/readyz`) : text;
-        const then = one.then ? `\n${one.then.replaceAll(/:(8080|8081)\b/g, (_, port) => `:${ports[port]}`)}\n` : "\n";
+        const then = one.then ? `\n${one.then.replaceAll(/:(8080|8081|11434)\b/g, (_, port) => `:${ports[port]}`)}\n` : "\n";
         // REDLINE_LISTEN is the gateway's and the server's; a broker's own flag goes before it.
-        const child = spawn("bash", ["-c", prologue + waits + then], {cwd: folder, stdio: ["ignore", "pipe", "pipe"]});
+        const child = spawn("bash", ["-c", `${prologue}${one.first ?? ""}\n${waits}${then}`], {cwd: folder, stdio: ["ignore", "pipe", "pipe"]});
         let out = "", err = "";
         child.stdout.setEncoding("utf8").on("data", (more) => { out += more; });
         child.stderr.setEncoding("utf8").on("data", (more) => { err += more; });
@@ -122,7 +152,7 @@ after(() => server?.kill());
 
 for (const {file, text} of files.flatMap(blocks)) {
     const one = known.find((other) => other.file === file && text.includes(other.holds));
-    test(`${file}: ${text.split("\n").find((line) => line.includes("redline") || line.startsWith("curl"))?.slice(0, 60)}`,
+    test(`${file}: ${(text.split("\n").find((line) => line.includes("redline") || line.startsWith("curl")) ?? text.split("\n")[0]).slice(0, 60)}`,
         {skip: one?.not}, async () => {
             assert.ok(one, `this block is neither run nor named with a reason:\n${text}`);
             const script = one.last ? `${text.trimEnd()} ${one.last}` : text;
@@ -130,6 +160,26 @@ for (const {file, text} of files.flatMap(blocks)) {
             if (one.says) assert.match(printed, one.says);
         });
 }
+
+const labelled = (file, language) => [...readFileSync(join(root, file), "utf8").matchAll(new RegExp("^```" + language + "\\n([^]*?)^```", "gm"))].map((match) => match[1]);
+
+test("settings in JSON can be read, and the server's in TOML are options", () => {
+    let count = 0;
+    for (const file of files) {
+        for (const text of labelled(file, "json")) assert.ok(++count && JSON.parse(text), file);
+        for (const text of labelled(file, "toml").filter((one) => one.startsWith("[serve]"))) {
+            const folder = mkdtempSync(join(tmpdir(), "redline-documents-"));
+            writeFileSync(join(folder, "keys"), "me:a-secret\n");
+            writeFileSync(join(folder, "redline.toml"), text.replace("/srv/models/target.gguf", resolve(targetModel)).replace("/srv/models/draft.gguf", resolve(draftModel))
+                .replace("/etc/redline/keys", join(folder, "keys")));
+            const read = spawnSync(program, ["--config", join(folder, "redline.toml"), "serve", "--print-config"], {encoding: "utf8"});
+            rmSync(folder, {recursive: true, force: true});
+            assert.equal(read.status, 0, `${file}: ${read.stderr}`);
+            ++count;
+        }
+    }
+    assert.ok(count >= 6);
+});
 
 test("every block that is named here is in the documents", () => {
     const all = files.flatMap(blocks);
