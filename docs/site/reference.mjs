@@ -130,21 +130,27 @@ export function readCommands(program) {
 function optionsPage(program) {
     const titleOf = ({words}) => ["redline", ...words].join(" ");
     const commands = readCommands(program);
-    const valueOf = (one) => [one.value, one.repeats ? "repeatable" : "", one.required ? "**required**" : ""].filter(Boolean).join("; ");
+    const hasVariable = (one) => {
+        const usual = `REDLINE_${one.names.at(-1).replace(/^-+/, "").toUpperCase().replaceAll("-", "_")}`;
+        if (one.variable !== undefined && one.variable !== usual) throw new Error(`${one.names}: ${one.variable}, where the page says ${usual}`);
+        return one.variable !== undefined;
+    };
+    const valueOf = (one) => [one.value, one.repeats ? "repeatable" : "", one.required ? "**required**" : "",
+        one.names[0].startsWith("-") && !hasVariable(one) ? "no variable" : ""].filter(Boolean).join("; ");
     const sections = commands.map((command) => {
         const parts = [`## ${titleOf(command)}`, `${command.about.replace(/\.?$/, ".")}`];
         for (const {name, options} of command.groups) {
             if (command.groups.length > 1 || name === "Positionals") parts.push(`### ${name === "Positionals" ? "Arguments" : name} of ${titleOf(command)}`);
-            parts.push(table([name === "Positionals" ? "argument" : "option", "values", "default", "environment", "means"], options.map((one) => [
+            parts.push(table([name === "Positionals" ? "argument" : "option", "values", "default", "means"], options.map((one) => [
                 one.names.map((flag) => `\`${flag}\``).join(", "), valueOf(one), one.preset === undefined || one.preset === '""' ? "" : `\`${one.preset}\``,
-                one.variable ? `\`${one.variable}\`` : "", one.text.replaceAll("<", "\\<")])));
+                one.text.replaceAll("<", "\\<")])));
         }
         return parts.join("\n\n");
     });
     return page("Options of every command",
         `An option's value comes from the flag, else from its variable in the environment, else from the file given by \`--config\`, else it is the default
-([configuration](../configuration.md)). In the file an option's key is its long name without the dashes, in the section of its command:
-\`--rows-max 256\` of \`serve\` is \`rows-max = 256\` below \`[serve]\`. This page is written from \`--help\` of each command by \`make docs-reference\`, and a test
+([configuration](../configuration.md)). \`--rows-max 256\` of \`serve\` is \`REDLINE_ROWS_MAX=256\` in the environment, and \`rows-max = 256\` below \`[serve]\` in the
+file; so it is with all options but those with no variable; those of \`redline\` itself stand in the file above all sections. This page is written from \`--help\` of each command by \`make docs-reference\`, and a test
 compares it with the program. \`redline bench\` and \`redline plan\` run the studies of \`redline-bench\`, which tells its options itself.`,
         commands.map((command) => `- [${titleOf(command)}](#${titleOf(command).toLowerCase().replaceAll(" ", "-")}): ${command.about.replace(/\.?$/, "")}`).join("\n"),
         ...sections);
