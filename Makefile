@@ -2,7 +2,7 @@
 MODELS := bench/demo_models
 JOBS ?= $(shell nproc)
 
-.PHONY: demo build install deb deb-test sbom oci oci-test test arm-test arm-build arm-packages bench bench-build asan tsan chaos soak hostile clients slurm-test systemd-test netns-test fuzz docs docs-reference format lint packages test-packages bench-packages clean
+.PHONY: demo build install deb deb-test sbom oci oci-test test arm-test arm-build arm-packages bench bench-build asan tsan chaos soak hostile clients vscode-test slurm-test systemd-test netns-test fuzz docs docs-reference format lint packages test-packages bench-packages clean
 
 demo: build
 	build/redline demo --model $(MODELS)/demo-target.gguf --draft $(MODELS)/demo-draft.gguf \
@@ -96,6 +96,10 @@ soak: build
 clients: build
 	REDLINE_CHECKS=clients REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/server/run.sh build/tests/server/clients
 	REDLINE_CHECKS=agents REDLINE_AGENTS=$(AGENTS) REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/server/run.sh build/tests/server/agents
+
+# The language server in VS Code, with docs/editors/vscode.md's extension, in Chromium; 320 MB on disk from npm.
+vscode-test: build
+	REDLINE_CHECKS=vscode REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/server/run.sh build/tests/server/vscode
 
 # deploy/slurm/ under a Slurm of its own on this machine. Needs root, which slurmd needs: sudo make slurm-test
 slurm-test: build

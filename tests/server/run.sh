@@ -1,8 +1,8 @@
 #!/bin/sh
 # Installs the client into the build folder (once) and runs the checks, or one script. Usage: run.sh BUILD_FOLDER
 # [SCRIPT ARGUMENTS...]
-# Environment: REDLINE_BIN (the program), REDLINE_MODELS (folder of the demo models), REDLINE_CHECKS=clients, agents or
-# browser (the checks in that folder, with clients of other makers or in a browser; without it those beside this script).
+# Environment: REDLINE_BIN (the program), REDLINE_MODELS (folder of the demo models), REDLINE_CHECKS=clients, agents, browser
+# or vscode (the checks in that folder, with clients of other makers, in a browser or an editor; without it those beside this script).
 set -eu
 command -v node >/dev/null 2>&1 && command -v npm >/dev/null 2>&1 || { echo "no node or npm: skipped"; exit 77; }
 source=$(cd "$(dirname "$0")" && pwd)
@@ -12,6 +12,7 @@ case "${REDLINE_CHECKS:-}" in
   clients) tests="clients.test.mjs openapi.test.mjs sdk_tools.test.mjs snippets.test.mjs" ;;
   agents) tests="agents.test.mjs" ;;
   browser) tests="studio.test.mjs" ;;
+  vscode) tests="vscode.test.mjs" ;;
 esac
 mkdir -p "$1" && cd "$1"
 shift
