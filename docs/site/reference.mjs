@@ -30,7 +30,7 @@ const remedies = {
     "408": "Send the request faster: it did not arrive in time.",
     "409 answer_diverged": "Begin anew without `Last-Event-ID`: the answer as it is computed now is another one.",
     "409 session_version_mismatch": "Base the change on the current version, which `GET` of the file shows.",
-    "413 request_too_large": "Send less: a body has at most 8 MiB, a packed one unpacked.",
+    "413 request_too_large": "Send less, or ask for fewer answers to a long prompt: a body has at most 8 MiB, a packed one unpacked, and a request holds no more than `--requests-mib` lets one have.",
     "413 session_limit": "Keep less in the edit session: it would hold more files or bytes than one may.",
     "415": "From a page in a browser, send `Content-Type: application/json`; pack bodies with gzip or not at all.",
     "417": "Leave `Expect` out; `100-continue` is the only one that is known.",
