@@ -42,7 +42,8 @@ http_gate::~http_gate() { stop(); }
 result<std::unique_ptr<http_gate>> http_gate::start(transport::zmq_fabric& fabric, std::uint16_t worker_number,
                                                     std::uint32_t actor_number,
                                                     const transport::http_front::options& options,
-                                                    actor::actor_ref<gateway> to, actor::address supervisor) {
+                                                    actor::actor_ref<gateway> to, actor::address supervisor,
+                                                    const api_keys& keys) {
   auto s = std::make_unique<state>();
   s->wire = fabric.make_link(worker_number);
   s->core = std::make_unique<actor::worker>(fabric.process(), worker_number, *s->wire, real_environment());
@@ -52,12 +53,19 @@ result<std::unique_ptr<http_gate>> http_gate::start(transport::zmq_fabric& fabri
       [to, &front = s->front](actor::actor_context& c) { return std::make_unique<gate_actor>(c, to, front); });
   // While the actor is dead, nobody hears; one that is restarted ends what is open.
   const auto with_actor = [raw = s.get()](auto call) { call_actor(*raw->core, raw->self, call); };
-  const transport::http_front::handlers handlers{
+  transport::http_front::handlers handlers{
       .on_request = [with_actor](
                         auto id,
                         auto request) { with_actor([&](gate_actor& a) { a.arrived(id, std::move(request)); }); },
       .on_closed = [with_actor](auto id) { with_actor([&](gate_actor& a) { a.closed(id); }); },
       .on_flow = [with_actor](auto id, bool paused) { with_actor([&](gate_actor& a) { a.flow(id, paused); }); }};
+  if (keys.tenants_count() > 1) {
+    handlers.owner_of = [keys](const transport::http_front::header_finder& header) {
+      const auto key = shown_key(header);
+      const auto owner = key ? keys.find(*key) : std::nullopt;
+      return owner ? owner->tenant.value : 0;
+    };
+  }
   REDLINE_TRY_ASSIGN(s->front, transport::http_front::listen(s->io, options, handlers));
   s->port = s->front->port();
   const int copy = ::dup(transport::readable_descriptor(*s->wire));
