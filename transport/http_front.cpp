@@ -111,7 +111,9 @@ struct http_front::impl : std::enable_shared_from_this<impl> {
   std::uint64_t last_exchange = 0;
   byte_shares received, unsent;
   std::unordered_set<std::shared_ptr<connection>> connections;
-  std::unordered_map<std::string, std::size_t> by_origin;  // connections of each
+  std::unordered_map<std::string, std::size_t> by_origin;   // connections of each
+  std::unordered_map<std::uint64_t, std::size_t> by_owner;  // requests of each, from their heads to the answers' ends
+  std::size_t owned = 0;                                    // of all owners
   std::unordered_map<exchange_id, connection*> exchanges;
 };
 
@@ -154,6 +156,8 @@ class http_front::connection : public std::enable_shared_from_this<connection> {
   bool feed_parser();
   void begin_request();
   std::optional<refusal> check_head() const;
+  std::optional<refusal> take_share();
+  void give_back_share();
   void answer_expectation();
   void dispatch();
   std::optional<refusal> take_request(http_request& request);
@@ -191,6 +195,7 @@ class http_front::connection : public std::enable_shared_from_this<connection> {
   std::size_t lingered_bytes_ = 0;
   std::optional<parser> parser_;
   std::string peer_, origin_;
+  std::uint64_t owner_ = 0;  // whose share the request has; 0: none's
 
   exchange_id exchange_;  // valid while stage_ is working, streaming, or flushing a handler's answer
   bool has_exchange_ = false;
@@ -523,7 +528,9 @@ bool http_front::connection::feed_parser() {
     return false;
   }
   if (!had_header && parser_->is_header_done()) {
-    if (const auto why = check_head()) {
+    auto why = check_head();
+    if (!why) why = take_share();
+    if (why) {
       refuse(*why);
       return false;
     }
@@ -553,6 +560,32 @@ std::optional<refusal> http_front::connection::check_head() const {
   const auto hosts = head.count(http::field::host);
   if (hosts > 1 || (!is_old && hosts == 0)) return refusals::host_missing;
   return std::nullopt;
+}
+
+std::optional<refusal> http_front::connection::take_share() {
+  const std::size_t share = front_->limits.requests_per_owner_max;
+  if (!front_->call.owner_of || share == 0) return std::nullopt;
+  const auto& head = parser_->get();
+  const std::uint64_t owner = front_->call.owner_of([&](std::string_view name) -> std::optional<std::string_view> {
+    const auto at = head.find(boost::beast::string_view(name.data(), name.size()));
+    if (at == head.end()) return std::nullopt;
+    return std::string_view(at->value().data(), at->value().size());
+  });
+  if (owner == 0) return std::nullopt;
+  const auto there = front_->by_owner.find(owner);
+  const std::size_t own = there == front_->by_owner.end() ? 0 : there->second;
+  if (own >= share && front_->owned + share >= front_->limits.connections_max) return refusals::too_many_of_one;
+  ++front_->by_owner[owner];
+  ++front_->owned;
+  owner_ = owner;
+  return std::nullopt;
+}
+
+void http_front::connection::give_back_share() {
+  const auto there = front_->by_owner.find(std::exchange(owner_, 0));
+  if (there == front_->by_owner.end()) return;
+  if (--there->second == 0) front_->by_owner.erase(there);
+  --front_->owned;
 }
 
 /// Empty lines before a request are allowed, and old clients send one after a body.
@@ -642,7 +675,7 @@ void http_front::connection::refuse(const refusal& why) {
                                                   : 0;
   const std::string body = to_body(why, limit);
   std::vector<http_header> headers{{"Content-Type", "application/json"}};
-  if (why.status == 503) headers.push_back({"Retry-After", "1"});
+  if (why.status == 503 || why.status == 429) headers.push_back({"Retry-After", "1"});
   send(head_of(why.status, headers) + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
 }
 
@@ -826,6 +859,7 @@ void http_front::connection::end_exchange() {
   if (has_exchange_) front_->exchanges.erase(exchange_);
   has_exchange_ = false;
   paused_ = false;
+  give_back_share();
 }
 
 void http_front::connection::linger() {

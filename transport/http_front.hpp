@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,7 +51,10 @@ class http_front {
     /// Of one remote address (of IPv6 the first 64 bits). Loopback has no bound: a proxy there speaks for all its
     /// clients. 0: no bound.
     std::size_t connections_per_address_max = 256;
-    bool bounds_loopback = false;                          // loopback has the bound, too
+    bool bounds_loopback = false;  // loopback has the bound, too
+    /// A share of the requests under way, for those who send them (handlers::owner_of). Who has as many may have more
+    /// while more than such a share is left for others; then: 429. 0: no bound.
+    std::size_t requests_per_owner_max = 256;
     std::chrono::milliseconds first_byte_timeout{10'000};  // from a connection's start to its first request
     std::chrono::milliseconds idle_timeout{75'000};        // between requests on a kept connection
     std::chrono::milliseconds read_timeout{60'000};        // from a request's first byte to its last
@@ -73,10 +77,15 @@ class http_front {
     std::chrono::milliseconds hold_after{30'000};
   };
 
+  /// The value of a request's header; the first of several.
+  using header_finder = std::function<std::optional<std::string_view>(std::string_view name)>;
+
   struct handlers {
     std::function<void(exchange_id, http_request)> on_request;
     std::function<void(exchange_id)> on_closed;             // over before the answer's end
     std::function<void(exchange_id, bool paused)> on_flow;  // the response's buffer passed a mark
+    /// Who sends the request with these headers, before its body is read; 0, or no function: nobody that has a share.
+    std::function<std::uint64_t(const header_finder&)> owner_of;
   };
 
   static result<std::unique_ptr<http_front>> listen(boost::asio::io_context& io, options what, handlers whom);

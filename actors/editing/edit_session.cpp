@@ -37,7 +37,7 @@ edit_session::edit_session(actor::actor_context& context, edit_session_options o
       sequence_{options_.session.value} {}
 
 void edit_session::on_start() {
-  called_ = asked_ = context().now();
+  called_ = asked_ = shown_ = context().now();
   prepare();
   context().after(tick, edit_session_tick{});
 }
@@ -448,6 +448,10 @@ void edit_session::on(const edit_session_tick&) {
   context().after(tick, edit_session_tick{});
   const bool idle = !borrower_ && waiting_.empty() && !busy_;
   if (idle && context().now() - called_ >= options_.idle_max) return context().stop();
+  if (context().now() - shown_ >= patience) {
+    shown_ = context().now();
+    context().send(options_.client, edit_session_alive{options_.session});
+  }
   remind_scheduler();
 }
 

@@ -162,6 +162,7 @@ class edit_session final : public actor::actor_of<edit_session> {
   std::optional<healing> healing_;
   std::uint64_t healed_count_ = 0;
   instant called_;
+  instant shown_;  // when the client last heard that we live
   instant asked_;  // when the scheduler last heard of the sequence
 };
 

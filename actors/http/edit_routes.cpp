@@ -275,6 +275,10 @@ void edit_routes::on(const call_refused& m) {
   answers_.refuse(m.exchange, m.why);
 }
 
+void edit_routes::on(const edit_session_alive& m) {
+  if (!sessions_.contains(m.session)) context_.send(context_.sender(), close_session{});
+}
+
 void edit_routes::on(const edit_session_over& m) {
   const auto s = sessions_.find(m.session);
   if (s == sessions_.end()) return;

@@ -39,6 +39,7 @@ class edit_routes {
   void on(const file_shown& m);
   void on(const call_done& m);
   void on(const call_refused& m);
+  void on(const edit_session_alive& m);
   void on(const edit_session_over& m);
   /// False when no edit session was there.
   bool session_died(actor::address where);

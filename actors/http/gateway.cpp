@@ -170,11 +170,10 @@ const gateway::route gateway::routes[] = {
 
 std::optional<api::api_error> gateway::authenticate(const http_arrived& m, caller& who) const {
   if (services_->keys.empty()) return std::nullopt;
-  std::optional<std::string_view> key;
-  if (const auto* bearer = find_header(m.headers, "authorization")) key = bearer_key(*bearer);
-  for (const auto* name : {"x-api-key", "api-key"}) {
-    if (const auto* plain = find_header(m.headers, name); !key && plain != nullptr) key = *plain;
-  }
+  const auto key = shown_key([&](std::string_view name) -> std::optional<std::string_view> {
+    const auto* value = find_header(m.headers, name);
+    return value != nullptr ? std::optional<std::string_view>(*value) : std::nullopt;
+  });
   const auto owner = key ? services_->keys.find(*key) : std::nullopt;
   if (!owner) {
     return api::error_of({errc::unauthorized, key ? "this API key is not known" : "an API key is required"});

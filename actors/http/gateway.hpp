@@ -27,8 +27,8 @@ class gateway final : public actor::actor_of<gateway> {
   using accepts =
       actor::protocol<http_arrived, http_closed, http_flow, session_admitted, session_text, session_finished,
                       scheduler_report, drain_gateway, cancel_everything, gateway_tick, answer_part_due, session_shown,
-                      file_shown, call_done, call_refused, answer_started, edit_session_over, actor::actor_down,
-                      actor::peer_state, actor::job_done, actor::undeliverable>;
+                      file_shown, call_done, call_refused, answer_started, edit_session_alive, edit_session_over,
+                      actor::actor_down, actor::peer_state, actor::job_done, actor::undeliverable>;
 
   gateway(actor::actor_context& context, std::shared_ptr<const gateway_services> services);
 
@@ -49,6 +49,7 @@ class gateway final : public actor::actor_of<gateway> {
   void on(const call_done& m) { edits_.on(m); }
   void on(const call_refused& m) { edits_.on(m); }
   void on(const answer_started& m) { completions_.on(m); }
+  void on(const edit_session_alive& m) { edits_.on(m); }
   void on(const edit_session_over& m) { edits_.on(m); }
   void on(const actor::actor_down& m);
   void on(const actor::peer_state& m);

@@ -40,7 +40,7 @@ struct table_change {
 /// position is also the index in its sequence's table where its tokens go. A batch that is not passed on is answered
 /// with `batch_held`, one without runs always. May be sent again: a batch is passed on once.
 struct place_batch {
-  static constexpr actor::message_id id{0x0201};
+  static constexpr actor::message_id id{0x020c};  // 0x0201 was an older form
   static constexpr std::string_view name = "place_batch";
 
   std::uint64_t epoch = 0;

@@ -281,6 +281,16 @@ struct answer_started {
   static constexpr auto fields(auto& self) { return std::tie(self.exchange, self.where); }
 };
 
+/// Said every few seconds: the edit session is there. A gateway that does not know it, since it was restarted, closes
+/// it.
+struct edit_session_alive {
+  static constexpr actor::message_id id{0x0b08};
+  static constexpr std::string_view name = "edit_session_alive";
+
+  session_id session;
+  static constexpr auto fields(auto& self) { return std::tie(self.session); }
+};
+
 /// An edit session ends: its client closed it, or left it alone for too long.
 struct edit_session_over {
   static constexpr actor::message_id id{0x0b05};

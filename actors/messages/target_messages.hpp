@@ -21,18 +21,17 @@ struct batch_run {
   std::uint32_t logits_begin = 0;
   std::uint32_t draft_count = 0;  // the last draft_count tokens are a draft to check
   std::uint32_t prompt_count = 0;
-  std::vector<token> history;   // what penalties need of the log before tokens' draft part; see history_prompt_count
+  std::vector<token> latest;    // of the log before tokens' draft part the output's end, where bans depend on it
   std::uint64_t log_count = 0;  // length of that log, with what was evicted from it
   model::sampling_params sampling;
   std::optional<std::uint32_t> logprobs;
-  grammar::constraint grammar;  // what may follow that log; only with rows that want logits
-  /// The history's first tokens are the prompt's, each once and in no order; the rest is the output.
-  std::uint32_t history_prompt_count = 0;
-  bool scores_draft = false;  // the draft is agreed to, and its log-probabilities are the answer
+  grammar::constraint grammar;             // what may follow that log; only with rows that want logits
+  std::vector<model::token_count> counts;  // what penalties need of that log: each of its tokens once
+  bool scores_draft = false;               // the draft is agreed to, and its log-probabilities are the answer
   static constexpr auto fields(auto& self) {
     return std::tie(self.sequence, self.tokens, self.first_position, self.table, self.logits_begin, self.draft_count,
-                    self.prompt_count, self.history, self.log_count, self.sampling, self.logprobs, self.grammar,
-                    self.history_prompt_count, self.scores_draft);
+                    self.prompt_count, self.latest, self.log_count, self.sampling, self.logprobs, self.grammar,
+                    self.counts, self.scores_draft);
   }
 };
 
@@ -52,7 +51,7 @@ struct page_report {
 
 /// One forward pass, from the cache manager to the target model, which answers the scheduler with `batch_done`.
 struct forward_batch {
-  static constexpr actor::message_id id{0x0404};
+  static constexpr actor::message_id id{0x0412};  // 0x0404 was an older form
   static constexpr std::string_view name = "forward_batch";
 
   std::uint64_t batch = 0;

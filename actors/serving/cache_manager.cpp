@@ -1,12 +1,13 @@
 #include "actors/serving/cache_manager.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "actors/serving/target_model.hpp"
 
 namespace redline::actors {
 
-/// A check reads every page's count: microseconds, but not for every batch.
+/// In so long all has been checked once, a part after the other.
 static constexpr microseconds check_interval{10'000'000};
 /// Looking at what was used last takes a millisecond; many gateways ask.
 static constexpr microseconds kept_interval{900'000};
@@ -178,15 +179,42 @@ void cache_manager::on(const actor::undeliverable& m) {
 }
 
 bool cache_manager::on_idle() {
-  if (context().now() - checked_ < check_interval) return false;
+  const std::uint32_t parts = (pool_.pages_count() + check_pages_max - 1) / check_pages_max;
+  if (context().now() - checked_ < check_interval / std::max(parts, 1U)) return false;
   checked_ = context().now();
-  check_integrity();
+  check_some();
   return false;
+}
+
+void cache_manager::check_sums() const {
+  std::uint64_t owned = prefixes_.pages_count();
+  for (const auto& [id, table] : tables_) owned += table.pages_count();
+  REDLINE_ASSERT(owned == pool_.references_total(), "there are as many references as owners");
+}
+
+void cache_manager::check_some() {
+  check_sums();
+  const std::uint32_t pages = std::min(check_pages_max, pool_.pages_count() - next_page_);
+  pool_.check_some(next_page_, pages);
+  next_page_ = next_page_ + pages == pool_.pages_count() ? 0 : next_page_ + pages;
+  prefixes_.check_some(pool_, check_pages_max, next_known_);
+  if (next_tables_.empty()) {
+    for (const auto& [id, table] : tables_) next_tables_.push_back(id);
+  }
+  std::size_t of_tables = 0;
+  for (; of_tables < check_pages_max && !next_tables_.empty(); next_tables_.pop_back()) {
+    const auto at = tables_.find(next_tables_.back());
+    if (at == tables_.end()) continue;
+    at->second.check_integrity();
+    of_tables += at->second.pages_count();
+  }
+  checked_count_ += pages + next_known_.looked_at + of_tables;
 }
 
 void cache_manager::check_integrity() const {
   pool_.check_integrity();
   prefixes_.check_integrity(pool_);
+  check_sums();
   std::vector<std::uint32_t> owners(pool_.pages_count(), 0);
   for (const auto& [id, table] : tables_) {
     table.check_integrity();

@@ -41,6 +41,11 @@ class cache_manager final : public actor::actor_of<cache_manager> {
 
   /// Aborts when a page is lost or held twice.
   void check_integrity() const;
+  /// Pages that are looked at in one go, so that nobody waits for a check of all; of each kind: the pool's, those of
+  /// tables (and whole tables), known ones.
+  static constexpr std::uint32_t check_pages_max = 4096;
+  /// Pages, of any kind, that checks between messages have looked at.
+  [[nodiscard]] std::uint64_t checked_count() const { return checked_count_; }
   /// Pages that no sequence holds.
   [[nodiscard]] std::uint32_t free_count() const { return pool_.free_count() + pool_.spare_count(); }
 
@@ -48,6 +53,8 @@ class cache_manager final : public actor::actor_of<cache_manager> {
   void enter(std::uint64_t epoch);
   void place(const place_batch& m);
   void tell_changes();
+  void check_sums() const;
+  void check_some();
   [[nodiscard]] bool apply(const table_change& change);
   void compact_fragmented(const place_batch& m);
   [[nodiscard]] std::uint64_t pages_needed(const place_batch& m) const;
@@ -65,6 +72,11 @@ class cache_manager final : public actor::actor_of<cache_manager> {
   std::unordered_map<sequence_id, kv::page_table> tables_;
   std::vector<kv::token_move> moves_;  // for the next batch that is passed on
   instant checked_{};
+  std::uint64_t checked_count_ = 0;
+  // How far the checks have come.
+  std::uint32_t next_page_ = 0;
+  std::vector<sequence_id> next_tables_;
+  kv::prefix_index::check_progress next_known_;
   listener listener_;
 };
 

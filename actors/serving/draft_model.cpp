@@ -14,6 +14,7 @@ void draft_model::on(const propose& m) {
                                is_elsewhere ? trace::span_kind::server : trace::span_kind::internal};
   }
   draft::draft_request request{.session = m.session,
+                               .asker = context().sender().value,
                                .tenant = m.tenant,
                                .round = m.round,
                                .from = m.log.from,
@@ -29,13 +30,11 @@ void draft_model::on(const propose& m) {
                    proposal{.session = m.session, .round = m.round, .log_needed_from = known_count});
     return;
   }
-  askers_[m.session] = context().sender();
   send_answers();
 }
 
 void draft_model::on(const forget& m) {
   engine_->forget(m.session);
-  askers_.erase(m.session);
   end_trace(m.session);
 }
 
@@ -58,8 +57,6 @@ bool draft_model::on_idle() {
 
 void draft_model::send_answers() {
   for (auto& answer : engine_->take_answers()) {
-    const auto asker = askers_.find(answer.session);
-    if (asker == askers_.end()) continue;
     if (const auto at = traced_.find(answer.session); at != traced_.end()) {
       ++at->second.rounds;
       at->second.passes += answer.passes;
@@ -68,12 +65,11 @@ void draft_model::send_answers() {
                                 {{"redline.draft_passes", std::int64_t{answer.passes}},
                                  {"redline.proposed", static_cast<std::int64_t>(answer.tokens.size())}});
     }
-    context().send(asker->second, proposal{.session = answer.session,
-                                           .round = answer.round,
-                                           .tokens = std::move(answer.tokens),
-                                           .draft_passes = answer.passes,
-                                           .parts = std::move(answer.parts)});
-    askers_.erase(asker);
+    context().send(actor::address{answer.asker}, proposal{.session = answer.session,
+                                                          .round = answer.round,
+                                                          .tokens = std::move(answer.tokens),
+                                                          .draft_passes = answer.passes,
+                                                          .parts = std::move(answer.parts)});
   }
 }
 

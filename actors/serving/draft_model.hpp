@@ -37,7 +37,6 @@ class draft_model final : public actor::actor_of<draft_model> {
   void end_trace(session_id session);
 
   std::unique_ptr<draft::draft_engine> engine_;
-  std::unordered_map<session_id, actor::address> askers_;  // of drafts that are not made yet
   std::shared_ptr<trace::tracer> tracer_;
   static constexpr std::size_t traced_max = 4096;
   std::unordered_map<session_id, traced_session> traced_;

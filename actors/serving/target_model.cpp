@@ -119,9 +119,12 @@ std::vector<model::acceptance> target_model::judge(const forward_batch& m, std::
     const auto draft = std::span(run.tokens).last(run.draft_count);
     if (run.scores_draft) return model::score(rows[i], vocabulary, draft, run.logprobs.value_or(0));
     // A chooser counts the tokens of the answer, and its benchmark has no penalties.
-    const std::uint32_t prompt_count = chooser_ ? run.prompt_count : run.history_prompt_count;
-    return model::accept(rows[i], vocabulary, draft, run.sampling, {run.history, run.log_count, prompt_count},
-                         run.logprobs, rules, {chooser_.get(), run.sequence.value});
+    const model::token_context before{.log = run.latest,
+                                      .count = run.log_count,
+                                      .prompt_count = chooser_ ? run.prompt_count : 0,
+                                      .counts = run.counts};
+    return model::accept(rows[i], vocabulary, draft, run.sampling, before, run.logprobs, rules,
+                         {chooser_.get(), run.sequence.value});
   };
   transformer_->team().parallel_for(
       apart.size(), [&](std::size_t item, std::uint32_t) { out[apart[item]] = accept(apart[item], nullptr); });

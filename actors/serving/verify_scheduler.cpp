@@ -25,9 +25,10 @@ std::size_t estimate_bytes(const batch_run& run) {
   const std::size_t pages = (static_cast<std::size_t>(run.first_position) + run.tokens.size()) / kv::page_tokens + 1;
   std::size_t rule_tokens = run.sampling.banned_early.size() + run.sampling.allowed.size();
   for (const auto& sequence : run.sampling.banned_sequences) rule_tokens += 1 + sequence.size();
-  return other_bytes + integer_bytes * (run.tokens.size() + run.history.size() + rule_tokens) +
-         (1 + 3 * integer_bytes) * pages + (1 + integer_bytes + id_bytes) * run.sampling.logit_bias.size() +
-         run.grammar.schema.size() + integer_bytes * (run.grammar.shape.size() + run.grammar.state.size());
+  return other_bytes + integer_bytes * (run.tokens.size() + run.latest.size() + 2 * run.counts.size() + rule_tokens) +
+         run.counts.size() + (1 + 3 * integer_bytes) * pages +
+         (1 + integer_bytes + id_bytes) * run.sampling.logit_bias.size() + run.grammar.schema.size() +
+         integer_bytes * (run.grammar.shape.size() + run.grammar.state.size());
 }
 }  // namespace
 
@@ -103,7 +104,7 @@ void verify_scheduler::take(const question& q) {
       c.session = q.session;
       c.heard = context().now();
       c.queued_at = context().now();
-      if (!m.splices.empty() || m.log.from < c.prompt_count || m.prompt_count != c.prompt_count) c.prompt_words.reset();
+      if (!m.splices.empty() || m.log.from < c.counts.counted()) c.counts.forget();
       c.prompt_count = m.prompt_count;
       c.sampling = m.sampling;
       c.logprobs = m.logprobs;
@@ -314,7 +315,7 @@ bool verify_scheduler::make_runs() {
     const auto& planned = plan_.runs[count];
     batch_run run = make_run(planned);
     bytes += estimate_bytes(run);
-    if (bytes > options_.batch_bytes_max || run.history.size() > sizes::array_count_max) break;
+    if (bytes > options_.batch_bytes_max || run.counts.size() > sizes::array_count_max) break;
     size = size + cost::size_of_run(planned.first, planned.rows(), planned.wants_logits ? planned.draft_count + 1 : 0);
     sent_.runs.push_back(std::move(run));
   }
@@ -350,17 +351,12 @@ batch_run verify_scheduler::make_run(const scheduler::planned_run& planned) {
   run.scores_draft = c.scores_draft;
   if (planned.wants_logits) run.grammar = c.grammar;
   if (!planned.wants_logits || c.scores_draft || !c.sampling.needs_history()) return run;
-  const auto prompt = log.first(std::min<std::size_t>(c.prompt_count, log.size()));
-  if (c.sampling.repetition_penalty != 1) {
-    if (!c.prompt_words) {
-      c.prompt_words.emplace(prompt.begin(), prompt.end());
-      std::sort(c.prompt_words->begin(), c.prompt_words->end());
-      c.prompt_words->erase(std::unique(c.prompt_words->begin(), c.prompt_words->end()), c.prompt_words->end());
-    }
-    run.history = *c.prompt_words;
+  const auto output = log.subspan(std::min<std::size_t>(c.prompt_count, log.size()));
+  const auto latest = output.last(std::min(output.size(), c.sampling.sequences_reach()));
+  run.latest.assign(latest.begin(), latest.end());
+  if (c.sampling.has_penalties()) {
+    run.counts = c.counts.count(log, c.prompt_count, c.sampling.repetition_penalty != 1);
   }
-  run.history_prompt_count = static_cast<std::uint32_t>(run.history.size());
-  run.history.insert(run.history.end(), log.begin() + static_cast<std::ptrdiff_t>(prompt.size()), log.end());
   return run;
 }
 

@@ -95,11 +95,11 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
     grammar::constraint grammar;
     std::uint64_t evicted_count = 0;
     bool scores_draft = false;
-    std::optional<std::vector<token>> prompt_words;  // the prompt's tokens, each once; made when a penalty needs them
-    tenant_id scope;                                 // sequences of one scope share prefixes
-    std::variant<verified, prefilled> last;          // answer
-    std::uint32_t prefix_questions = 0;              // that were asked of the cache manager
-    std::vector<question> overtaking;                // wait, in order, for the pass in flight to end
+    model::token_counter counts;             // of the log, when a penalty needs them
+    tenant_id scope;                         // sequences of one scope share prefixes
+    std::variant<verified, prefilled> last;  // answer
+    std::uint32_t prefix_questions = 0;      // that were asked of the cache manager
+    std::vector<question> overtaking;        // wait, in order, for the pass in flight to end
     std::unique_ptr<traced_answer> traced;
   };
 

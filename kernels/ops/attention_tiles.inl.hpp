@@ -3,8 +3,8 @@
 //
 // Order of every sum: a score and an output sum as any product by tiles does, the latter along the tokens of the block
 // in table order. Tokens that a row does not see have a weight of +0, and their values count as zeros when no row of
-// the call sees them. That can only change the sign of a zero, and zeros are written as +0. So a row's bits depend only
-// on the tokens that it sees.
+// the call sees them, or where they are no numbers, which only rows that see them get. That can only change the sign of
+// a zero, and zeros are written as +0. So a row's bits depend only on the tokens that it sees.
 
 inline constexpr std::size_t block_tiles = attention_block_tokens / tile_columns;
 
@@ -155,23 +155,77 @@ void weigh_tile_scores(const tile_attention& w, std::size_t v, const seen_tokens
   _mm512_storeu_ps(w.totals + v * 16, total);
 }
 
-/// Expands the values of the parts' tokens to tiles; tokens before and after them are zeros.
+/// The values of a block's tokens; those of tokens that no row of the call sees are zeros.
 template<class Format>
-void gather_values(const tile_attention& w, const block_part* parts, std::size_t parts_count, std::size_t count) {
-  const std::byte* rows[attention_block_tokens];
-  for (std::size_t i = 0; i < parts_count; ++i) {
-    for (std::size_t j = 0; j < parts[i].count; ++j) {
-      rows[parts[i].token + j] = value_row(w.a.kv, parts[i].slot + j, w.a.head_dim);
+class block_values {
+ public:
+  block_values(const attention_args& a, const block_part* parts, std::size_t parts_count, std::size_t count)
+      : from_(parts[0].token), to_(count) {
+    for (std::size_t i = 0; i < parts_count; ++i) {
+      for (std::size_t j = 0; j < parts[i].count; ++j) {
+        rows_[parts[i].token + j] = value_row(a.kv, parts[i].slot + j, a.head_dim);
+      }
     }
   }
-  const auto value = [&](std::size_t token, std::size_t chunk) {
-    if (token < parts[0].token || token >= count) return zero();
-    return Format::template weight<0>(Format::open(rows[token], chunk));
-  };
+  /// Sixteen dimensions of the tokens `token` and `token` + 1.
+  [[nodiscard]] bf16x32 pair(std::size_t token, std::size_t chunk) const {
+    return narrow_pairs(one(token, chunk), one(token + 1, chunk));
+  }
+
+ private:
+  [[nodiscard]] f32x16 one(std::size_t token, std::size_t chunk) const {
+    if (token < from_ || token >= to_) return zero();
+    return Format::template weight<0>(Format::open(rows_[token], chunk));
+  }
+  const std::byte* rows_[attention_block_tokens];
+  std::size_t from_, to_;
+};
+
+/// One bit for each pair of a block's tokens.
+using token_pairs = std::uint64_t;
+static_assert(attention_block_tokens / 2 <= 64);
+
+/// Expands values to tiles, with zeros for infinities and NaN: a row that does not see their token would multiply them
+/// by its weight of zero. Returns the pairs of tokens that have some.
+template<class Format>
+token_pairs write_values(const tile_attention& w, const block_values<Format>& values, std::size_t count) {
+  const __m512i infinity = _mm512_set1_epi16(0x7f80);
+  token_pairs no_numbers = 0;
   for (std::size_t token = 0; token < round_up(count, tile_columns); token += 2) {
+    __mmask32 found = 0;
     for (std::size_t chunk = 0; chunk < w.width / 16; ++chunk) {
       std::uint16_t* tile = w.values + (chunk * block_tiles + token / tile_columns) * tile_numbers;
-      store(tile + token % tile_columns / 2 * 32, narrow_pairs(value(token, chunk), value(token + 1, chunk)));
+      const __m512i pair = values.pair(token, chunk).v;
+      const __mmask32 finite = _mm512_cmpneq_epi16_mask(_mm512_and_si512(pair, infinity), infinity);
+      store(tile + token % tile_columns / 2 * 32, bf16x32{_mm512_maskz_mov_epi16(finite, pair)});
+      found |= ~finite;
+    }
+    if (found != 0) no_numbers |= token_pairs{1} << token / 2;
+  }
+  return no_numbers;
+}
+
+/// Adds the infinities and NaN of these tokens to the sums of the rows that see them; weights are never zero there.
+template<class Format>
+void add_no_numbers(const tile_attention& w, const block_values<Format>& values, token_pairs pairs, std::size_t first,
+                    std::size_t count) {
+  for (; pairs != 0; pairs &= pairs - 1) {
+    const std::size_t token = 2 * static_cast<std::size_t>(std::countr_zero(pairs));
+    for (std::size_t chunk = 0; chunk < w.width / 16; ++chunk) {
+      const __m512i pair = values.pair(token, chunk).v;
+      const __m512i of_token[2] = {_mm512_slli_epi32(pair, 16),
+                                   _mm512_and_si512(pair, _mm512_set1_epi32(static_cast<int>(0xffff0000)))};
+      for (std::size_t v = 0; v < w.vectors; ++v) {
+        const seen_tokens seen = seen_in_block(w.a, v / w.a.group, first, count);
+        float* sums = w.sums + v * w.width + chunk * 16;
+        for (std::size_t i = 0; i < 2; ++i) {
+          if (token + i < seen.from || token + i >= seen.to) continue;
+          const __m512 x = _mm512_castsi512_ps(of_token[i]);
+          const __mmask16 no_number = _mm512_fpclass_ps_mask(x, 0x99);  // quiet or signalling NaN, either infinity
+          const __m512 before = _mm512_loadu_ps(sums);
+          _mm512_storeu_ps(sums, _mm512_mask_add_ps(before, no_number, before, x));
+        }
+      }
     }
   }
 }
@@ -216,8 +270,12 @@ void attend_block_by_tiles(const tile_attention& w, std::size_t first, std::size
     if (seen.starts && !seen_by_first.starts) std::fill_n(w.sums + v * w.width, w.width, 0.0F);
     weigh_tile_scores(w, v, seen, tiles);
   }
-  with_element(a.kv.type, [&]<class Format>() { gather_values<Format>(w, parts, parts_count, count); });
-  add_values_by_tiles(w, tiles, seen_by_first.starts);
+  with_element(a.kv.type, [&]<class Format>() {
+    const block_values<Format> values(a, parts, parts_count, count);
+    const token_pairs no_numbers = write_values(w, values, count);
+    add_values_by_tiles(w, tiles, seen_by_first.starts);
+    if (no_numbers != 0) add_no_numbers(w, values, no_numbers, first, count);
+  });
 }
 
 void rotate_queries(const tile_attention& w, float* rotated) {

@@ -120,6 +120,7 @@ void draft_engine::finish(const draft_request& r, const graded_draft& draft, std
     e.handed = {clock_->now(), e.drafts.log().tokens().size(), draft.tokens.size(), use_counter_};
   }
   answers_.push_back({.session = r.session,
+                      .asker = r.asker,
                       .round = r.round,
                       .tokens = draft.tokens,
                       .passes = passes,

@@ -15,6 +15,7 @@ namespace redline::draft {
 /// One session's request for a draft.
 struct draft_request {
   session_id session;
+  std::uint64_t asker = 0;  // comes back with the answer
   tenant_id tenant;
   round_id round;
   std::uint32_t from = 0;  // the tail starts here; earlier tokens are known from before
@@ -29,6 +30,7 @@ struct draft_request {
 
 struct draft_answer {
   session_id session;
+  std::uint64_t asker = 0;  // whose request it answers
   round_id round;
   std::vector<token> tokens;
   std::uint32_t passes = 0;       // forwards of the draft model that had a run of this session

@@ -1,5 +1,7 @@
 #include "runtime/kv/page_pool.hpp"
 
+#include <algorithm>
+
 #include "runtime/base/assert.hpp"
 
 namespace redline::kv {
@@ -17,6 +19,7 @@ std::optional<page_id> page_pool::allocate(std::optional<page_id> neighbour) {
     search_from_ = (page + 1) % pages_count();
   }
   references_[page] = 1;
+  ++references_total_;
   --free_count_;
   return page_id{page};
 }
@@ -25,10 +28,12 @@ void page_pool::retain(page_id page) {
   REDLINE_ASSERT(page.value < pages_count() && references_[page.value] != 0, "only a held page can be shared");
   if (kept_[page.value] && references_[page.value] == 1) --spare_count_;
   ++references_[page.value];
+  ++references_total_;
 }
 
 void page_pool::release(page_id page) {
   REDLINE_ASSERT(page.value < pages_count() && references_[page.value] != 0, "a page is released once per reference");
+  --references_total_;
   if (--references_[page.value] == 0) ++free_count_;
   if (kept_[page.value] && references_[page.value] == 1) ++spare_count_;
 }
@@ -57,14 +62,22 @@ void page_pool::check_integrity() const {
   std::uint32_t unheld = 0;
   std::uint32_t kept = 0;
   std::uint32_t spare = 0;
+  std::uint64_t total = 0;
   for (std::size_t i = 0; i < references_.size(); ++i) {
     unheld += references_[i] == 0 ? 1 : 0;
     kept += kept_[i] ? 1 : 0;
     spare += kept_[i] && references_[i] == 1 ? 1 : 0;
-    REDLINE_ASSERT(!kept_[i] || references_[i] > 0, "a kept page is held");
+    total += references_[i];
   }
+  check_some(0, pages_count());
+  REDLINE_ASSERT(total == references_total_, "references are counted");
   REDLINE_ASSERT(unheld == free_count_, "free + held = all");
   REDLINE_ASSERT(kept == kept_count_ && spare == spare_count_, "kept and spare pages are counted");
+}
+
+void page_pool::check_some(std::uint32_t first, std::uint32_t count) const {
+  const auto end = static_cast<std::uint32_t>(std::min(std::uint64_t{first} + count, std::uint64_t{pages_count()}));
+  for (std::uint32_t i = first; i < end; ++i) REDLINE_ASSERT(!kept_[i] || references_[i] > 0, "a kept page is held");
 }
 
 }  // namespace redline::kv

@@ -36,12 +36,18 @@ class page_pool {
   /// Kept pages that have no other reference.
   [[nodiscard]] std::uint32_t spare_count() const { return spare_count_; }
 
+  /// Of all pages together.
+  [[nodiscard]] std::uint64_t references_total() const { return references_total_; }
+
   /// Aborts when the free count and the reference counts disagree.
   void check_integrity() const;
+  /// The same as far as a page alone can tell, of the pages [first, first + count) that there are.
+  void check_some(std::uint32_t first, std::uint32_t count) const;
 
  private:
   std::vector<std::uint32_t> references_;
   std::vector<bool> kept_;
+  std::uint64_t references_total_ = 0;
   std::uint32_t kept_count_ = 0;
   std::uint32_t spare_count_ = 0;
   std::uint32_t free_count_ = 0;

@@ -56,6 +56,8 @@ class page_table {
     for (const auto& [page, count] : live_) body(page_id{page});
   }
 
+  [[nodiscard]] std::size_t pages_count() const { return live_.size(); }
+
   /// Tokens that can be added without another page.
   [[nodiscard]] std::uint32_t room(const page_pool& pool) const;
   /// Pages that adding `count` tokens would take from the pool.

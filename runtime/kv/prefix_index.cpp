@@ -75,8 +75,8 @@ void prefix_index::add(page_pool& pool, tenant_id tenant, std::span<const token>
   use(path);
 }
 
-/// Erases the subtree, leaves first: without this page, the ones below could not be found any more. Sequences keep their
-/// references. Not by recursion: a chain of a million tokens is 32,000 nodes deep.
+/// Erases the subtree, leaves first: without this page, the ones below could not be found any more. Sequences keep
+/// their references. Not by recursion: a chain of a million tokens is 32,000 nodes deep.
 void prefix_index::erase(page_pool& pool, node_id top) {
   const auto parent = nodes_.find(nodes_.at(top).parent);
   if (parent != nodes_.end()) std::erase(parent->second.children, top);
@@ -138,12 +138,26 @@ std::vector<std::uint64_t> prefix_index::recent_blocks(std::size_t max) const {
 void prefix_index::check_integrity(const page_pool& pool) const {
   REDLINE_ASSERT(by_hash_.size() == nodes_.size() && by_use_.size() == nodes_.size(), "every page is in both indexes");
   REDLINE_ASSERT(pool.kept_count() == nodes_.size(), "the pool keeps exactly the pages of the index");
-  for (const auto& [id, n] : nodes_) {
-    REDLINE_ASSERT(pool.is_kept(n.page), "known pages are kept");
-    for (const node_id child : n.children) {
-      REDLINE_ASSERT(nodes_.at(child).parent == id && nodes_.at(child).used < n.used,
-                     "a child knows its parent and was used before it");
-    }
+  for (const auto& [id, n] : nodes_) check(pool, id);
+}
+
+void prefix_index::check_some(const page_pool& pool, std::size_t count, check_progress& progress) const {
+  progress.looked_at = 0;
+  auto at = by_use_.upper_bound(progress.used);
+  for (; at != by_use_.end() && progress.looked_at < count; ++at) {
+    check(pool, at->second);
+    progress.looked_at += 1 + nodes_.at(at->second).children.size();
+    progress.used = at->first;
+  }
+  if (at == by_use_.end()) progress.used = 0;
+}
+
+void prefix_index::check(const page_pool& pool, node_id id) const {
+  const node& n = nodes_.at(id);
+  REDLINE_ASSERT(pool.is_kept(n.page), "known pages are kept");
+  for (const node_id child : n.children) {
+    REDLINE_ASSERT(nodes_.at(child).parent == id && nodes_.at(child).used < n.used,
+                   "a child knows its parent and was used before it");
   }
 }
 

@@ -50,6 +50,13 @@ class prefix_index {
   [[nodiscard]] std::uint32_t pages_count() const { return static_cast<std::uint32_t>(nodes_.size()); }
   /// Aborts when the tree contradicts its indexes or the pool.
   void check_integrity(const page_pool& pool) const;
+  /// How far a check of some pages after the other has come, and how many it looked at last.
+  struct check_progress {
+    std::uint64_t used = 0;
+    std::size_t looked_at = 0;
+  };
+  /// The same of about `count` pages, beginning where an earlier check ended and at the front again after the last.
+  void check_some(const page_pool& pool, std::size_t count, check_progress& progress) const;
 
  private:
   using node_id = std::uint64_t;  // 0: a tenant's root
@@ -70,6 +77,7 @@ class prefix_index {
   void use(std::span<const node_id> path);
   void erase(page_pool& pool, node_id id);
   void note(prefix_change::kind what, const node& n);
+  void check(const page_pool& pool, node_id id) const;
 
   std::unordered_map<node_id, node> nodes_;
   std::unordered_multimap<std::uint64_t, node_id> by_hash_;

@@ -295,14 +295,14 @@ token draw(std::span<const float> logits, const sampling_params& p, token best_i
 
 row_sampler::row_sampler(const sampling_params& params, const token_context& before)
     : params_(params), index_(before.count) {
-  std::size_t reach = 0;
-  for (const auto& sequence : params_.banned_sequences) reach = std::max(reach, sequence.size());
-  if (reach > 1) {
-    const auto output = before.log.subspan(std::min<std::size_t>(before.prompt_count, before.log.size()));
-    const auto end = output.last(std::min(output.size(), reach - 1));
-    latest_.assign(end.begin(), end.end());
-  }
+  const auto output = before.log.subspan(std::min<std::size_t>(before.prompt_count, before.log.size()));
+  const auto end = output.last(std::min(output.size(), params_.sequences_reach()));
+  latest_.assign(end.begin(), end.end());
   if (!params_.has_penalties()) return;
+  if (before.counts) {
+    output_counts_.insert(before.counts->begin(), before.counts->end());
+    return;
+  }
   for (std::size_t i = 0; i < before.log.size(); ++i) output_counts_[before.log[i]] += i >= before.prompt_count ? 1 : 0;
 }
 

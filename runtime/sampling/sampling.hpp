@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <tuple>
 #include <unordered_map>
@@ -8,6 +10,7 @@
 #include <vector>
 
 #include "runtime/base/ids.hpp"
+#include "runtime/sampling/token_counter.hpp"
 
 namespace redline::model {
 
@@ -30,6 +33,12 @@ struct sampling_params {
 
   [[nodiscard]] bool has_penalties() const {
     return repetition_penalty != 1 || presence_penalty != 0 || frequency_penalty != 0;
+  }
+  /// How many of the latest tokens decide about banned sequences.
+  [[nodiscard]] std::size_t sequences_reach() const {
+    std::size_t longest = 1;
+    for (const auto& sequence : banned_sequences) longest = std::max(longest, sequence.size());
+    return longest - 1;
   }
   /// Whether the choice depends on earlier tokens.
   [[nodiscard]] bool needs_history() const { return has_penalties() || !banned_sequences.empty(); }
@@ -65,6 +74,9 @@ struct token_context {
   std::span<const token> log;      // may be empty unless params.needs_history()
   std::uint64_t count = 0;         // of committed tokens; more than log.size() when some were evicted from the window
   std::uint32_t prompt_count = 0;  // of these, tokens of the prompt
+  /// What penalties need of the log, counted before; the log may then be the output's end, as far as
+  /// sampling_params::sequences_reach(), without a prompt.
+  std::optional<std::span<const token_count>> counts{};
 };
 
 /// Chooses the tokens of consecutive rows of logits; counts the log once. Refers to `params`.

@@ -1,3 +1,4 @@
+#include <bit>
 #include <numeric>
 
 #include "kernels/machine/memory.hpp"
@@ -364,20 +365,55 @@ TEST_P(attention, reads_no_token_that_a_row_may_not_see) {
   }
 }
 
-// So that an answer whose numbers overflow ends with an error on every target. By tiles, rows of the same call that do
-// not see the token may be no numbers either; those computed without it are.
-TEST_P(attention, a_token_that_is_no_number_makes_none_of_every_row_that_sees_it) {
-  constexpr std::size_t tokens = 70, spoilt = 40;
+/// A token whose key or value holds no numbers, and rows [first, first + 60) of one call, some of which see it.
+struct spoilt_token {
+  std::size_t token, first, window;
+  float number;
+  bool in_keys;
+};
+
+std::vector<spoilt_token> spoilt_tokens() {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  std::vector<spoilt_token> all;
+  for (const auto& [token, first] : {std::pair<std::size_t, std::size_t>{40, 30}, {41, 0}, {530, 500}}) {
+    for (const std::size_t window : {0, 9}) {
+      for (const float number : {nan, infinity, -infinity}) {
+        for (const bool in_keys : {true, false}) all.push_back({token, first, window, number, in_keys});
+      }
+    }
+  }
+  return all;
+}
+
+// So that an answer whose numbers overflow ends with an error on every target, and its neighbours' rows stay as they
+// are.
+TEST_P(attention, a_token_that_is_no_number_changes_the_rows_that_see_it_and_no_others) {
   for (const auto type : all_element_types) {
-    for (const bool in_keys : {true, false}) {
-      sequence s = make(tokens, 32, 2, type, true, false);
-      auto& numbers = in_keys ? s.keys : s.values;
-      std::fill_n(numbers.begin() + spoilt * s.head_dim, s.head_dim, nan);
+    for (const spoilt_token& spoilt : spoilt_tokens()) {
+      SCOPED_TRACE(::testing::Message() << "token " << spoilt.token << ", window " << spoilt.window << ", "
+                                        << spoilt.number << (spoilt.in_keys ? " in keys" : " in values"));
+      sequence s = make(kv_split_tokens + 90, 32, 2, type, true, false);
+      s.window = spoilt.window;
       store_all(table(), s);
-      const auto with = attend(table(), s, spoilt, tokens, false);
-      EXPECT_TRUE(std::all_of(with.begin(), with.end(), [](float x) { return std::isnan(x); })) << in_keys;
-      const auto without = attend(table(), s, 0, spoilt, false);
-      EXPECT_TRUE(std::all_of(without.begin(), without.end(), [](float x) { return std::isfinite(x); })) << in_keys;
+      const std::size_t first = spoilt.first, last = first + 60, stride = s.group * s.head_dim;
+      const auto before = attend(table(), s, first, last, false);
+      std::fill_n((spoilt.in_keys ? s.keys : s.values).data() + spoilt.token * s.head_dim, s.head_dim, spoilt.number);
+      store_all(table(), s);
+      const auto by_scalar = attend(scalar(), s, first, last, false);
+      for (const bool splits_apart : {false, true}) {
+        const auto found = attend(table(), s, first, last, false, splits_apart);
+        for (std::size_t i = 0; i < found.size(); ++i) {
+          const std::size_t row = first + i / stride;
+          const bool sees_it = row >= spoilt.token && (s.window == 0 || row < spoilt.token + s.window);
+          if (!sees_it) {
+            ASSERT_EQ(std::bit_cast<std::uint32_t>(found[i]), std::bit_cast<std::uint32_t>(before[i])) << "row " << row;
+          } else if (std::isnan(spoilt.number)) {
+            ASSERT_TRUE(std::isnan(found[i])) << "row " << row;
+          } else {
+            ASSERT_EQ(std::isfinite(found[i]), std::isfinite(by_scalar[i])) << "row " << row;
+          }
+        }
+      }
     }
   }
 }

@@ -597,6 +597,55 @@ TEST(http_front, does_not_bound_what_a_proxy_on_this_machine_opens) {
   EXPECT_TRUE(server.wait_for_requests(2));
 }
 
+TEST(http_front, leaves_room_for_the_requests_of_other_owners) {
+  auto what = http_server_fixture::quick_options();
+  what.connections_max = 8;
+  what.requests_per_owner_max = 2;
+  http_server_fixture server(keep_waiting, what);
+  std::vector<std::unique_ptr<raw_client>> open;
+  const auto ask = [&](const std::string& text) -> raw_client& {
+    open.push_back(std::make_unique<raw_client>(server.port()));
+    open.back()->send(text);
+    return *open.back();
+  };
+  for (std::size_t n = 1; n <= 6; ++n) {
+    ask(get("/", "X-Owner: 1\r\n"));
+    ASSERT_TRUE(server.wait_for_requests(n)) << "beyond its share while there is more for others than one";
+  }
+  const auto [head, body] =
+      ask("POST / HTTP/1.1\r\nHost: h\r\nX-Owner: 1\r\nContent-Length: 900\r\n\r\n").read_response();
+  EXPECT_THAT(head, StartsWith("HTTP/1.1 429 ")) << "before the body has come";
+  EXPECT_THAT(head, HasSubstr("Retry-After: 1\r\n"));
+  EXPECT_THAT(body, HasSubstr("too_many_requests"));
+  ask(get("/", "X-Owner: 2\r\n"));
+  ASSERT_TRUE(server.wait_for_requests(7)) << "another owner";
+  server.on_server([](http_front& front) {
+    for (std::uint64_t id = 1; id <= 2; ++id) front.respond(exchange_id{id}, 200, {}, "done");
+  });
+  for (std::size_t n = 0; n < 2; ++n) open[n]->read_response();
+  open[0]->send(get("/", "X-Owner: 1\r\n"));
+  EXPECT_TRUE(server.wait_for_requests(8)) << "there is room again";
+  open.clear();
+  ASSERT_TRUE(server.wait_for_closed(6));
+  for (std::size_t n = 9; n <= 14; ++n) {
+    ask(get("/", "X-Owner: 1\r\n"));
+    ASSERT_TRUE(server.wait_for_requests(n)) << "clients that left hold nothing";
+  }
+}
+
+TEST(http_front, does_not_bound_requests_without_an_owner) {
+  auto what = http_server_fixture::quick_options();
+  what.connections_max = 8;
+  what.requests_per_owner_max = 1;
+  http_server_fixture server(keep_waiting, what);
+  std::vector<std::unique_ptr<raw_client>> open;
+  for (std::size_t n = 1; n <= 8; ++n) {
+    open.push_back(std::make_unique<raw_client>(server.port()));
+    open.back()->send(get("/"));
+    ASSERT_TRUE(server.wait_for_requests(n));
+  }
+}
+
 TEST(http_front, serves_small_requests_while_large_ones_fill_what_there_is) {
   auto what = http_server_fixture::quick_options();
   what.received_bytes_max = 2 << 20;

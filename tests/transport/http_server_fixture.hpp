@@ -20,7 +20,8 @@
 
 namespace redline::transport {
 
-/// An http_front on a thread of its own, with everything it reports written down. `serve` runs on that thread.
+/// An http_front on a thread of its own, with everything it reports written down. `serve` runs on that thread. A
+/// request's owner is the number in its header X-Owner.
 class http_server_fixture {
  public:
   using serve = std::function<void(http_front&, exchange_id, http_request)>;
@@ -42,6 +43,10 @@ class http_server_fixture {
     whom.on_flow = [this](exchange_id id, bool paused) {
       note([&] { flow_.push_back(paused); });
       if (on_flow) on_flow(*front_, id, paused);
+    };
+    whom.owner_of = [](const http_front::header_finder& header) -> std::uint64_t {
+      const auto owner = header("x-owner");
+      return owner ? std::stoull(std::string(*owner)) : 0;
     };
     auto made = http_front::listen(io_, std::move(what), std::move(whom));
     EXPECT_TRUE(made) << made.error().describe();

@@ -106,8 +106,9 @@ result<void> limit_connections(const serve_flags& f, transport::http_front::opti
              "at most " + std::to_string(http.connections_max) + " connections instead of " +
                  std::to_string(f.connections_max) + ": the limit of open files is low (ulimit -n)");
   }
-  http.connections_per_address_max =
-      f.connections_per_address != 0 ? f.connections_per_address : std::max<std::size_t>(1, http.connections_max / 4);
+  const std::size_t share = std::max<std::size_t>(1, http.connections_max / 4);
+  http.connections_per_address_max = f.connections_per_address != 0 ? f.connections_per_address : share;
+  http.requests_per_owner_max = share;
   http.answer_timeout = std::chrono::seconds(f.answer_timeout);
   return {};
 }
@@ -154,9 +155,9 @@ int run(const serve_flags& f) {
   http.port = where->port;
   const auto limited = limit_connections(f, http);
   if (!limited) return report(limited.error());
-  auto gate =
-      http_gate::start((*e)->fabric(), topology::http_worker, topology::http, http, front,
-                       actor::make_address((*e)->fabric().process(), topology::io_worker, topology::supervisor));
+  auto gate = http_gate::start((*e)->fabric(), topology::http_worker, topology::http, http, front,
+                               actor::make_address((*e)->fabric().process(), topology::io_worker, topology::supervisor),
+                               (*services)->keys);
   if (!gate) return report(gate.error());
   if (!f.port_file.empty()) {
     const auto told = replace_file(f.port_file, std::to_string((*gate)->port()) + "\n");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <set>
 
 namespace redline::actors {
 namespace {
@@ -126,6 +127,22 @@ std::optional<key_owner> api_keys::find(std::string_view key) const {
     found = same ? i : found;
   }
   return found == entries_.size() ? std::nullopt : std::optional(entries_[found].owner);
+}
+
+std::size_t api_keys::tenants_count() const {
+  std::set<tenant_id> all;
+  for (const entry& one : entries_) all.insert(one.owner.tenant);
+  return all.size();
+}
+
+std::optional<std::string_view> shown_key(
+    const std::function<std::optional<std::string_view>(std::string_view name)>& header) {
+  std::optional<std::string_view> key;
+  if (const auto bearer = header("authorization")) key = bearer_key(*bearer);
+  for (const auto* name : {"x-api-key", "api-key"}) {
+    if (!key) key = header(name);
+  }
+  return key;
 }
 
 std::optional<std::string_view> bearer_key(std::string_view authorization) {

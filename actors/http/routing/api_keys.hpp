@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -32,6 +33,7 @@ class api_keys {
   /// No key is configured, so the address must be local or the operator must have said --insecure.
   [[nodiscard]] bool empty() const { return entries_.empty(); }
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
+  [[nodiscard]] std::size_t tenants_count() const;
 
   /// Takes the same time whichever key matches, or none.
   [[nodiscard]] std::optional<key_owner> find(std::string_view key) const;
@@ -53,6 +55,10 @@ class api_keys {
 /// A number for the requests of a tenant with one cache_salt: those share KV with each other and with nobody else.
 /// Never 0; as hard to hit on purpose as SHA-256 lets 64 bits be.
 std::uint64_t to_prefix_scope(tenant_id tenant, std::string_view salt);
+
+/// The key that a request shows, as a bearer token or in x-api-key or api-key. header(name): its value, if any.
+std::optional<std::string_view> shown_key(
+    const std::function<std::optional<std::string_view>(std::string_view name)>& header);
 
 /// The key in an Authorization header's "Bearer <key>"; nullopt for another scheme.
 std::optional<std::string_view> bearer_key(std::string_view authorization);

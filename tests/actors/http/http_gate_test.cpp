@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <set>
 
 #include "actors/http/gateway.hpp"
@@ -28,9 +29,10 @@ class http_gate_test : public testing::Test {
  protected:
   void SetUp() override { configure_log(log_level::off, log_format::text); }
 
-  void start(transport::http_front::options options = {}) {
+  void start(transport::http_front::options options = {}, const std::vector<std::string>& keys = {}) {
     options.port = 0;
-    auto made = http_gate::start(fabric, http_worker, http_number, options, actor::actor_ref<gateway>{gateway_where});
+    auto made = http_gate::start(fabric, http_worker, http_number, options, actor::actor_ref<gateway>{gateway_where},
+                                 {}, *api_keys::load(keys));
     ASSERT_TRUE(made) << made.error().describe();
     gate = std::move(*made);
   }
@@ -91,6 +93,40 @@ TEST_F(http_gate_test, ends_open_exchanges_when_its_actor_is_restarted_and_serve
   ASSERT_TRUE(arrived);
   tell(http_respond{.exchange = arrived->exchange, .body = "well"});
   EXPECT_EQ(next.read_response().second, "well");
+}
+
+TEST_F(http_gate_test, leaves_room_for_the_requests_of_other_tenants) {
+  transport::http_front::options few;
+  few.connections_max = 5;
+  few.requests_per_owner_max = 2;
+  const auto request_by = [](const std::string& header) {
+    return "GET /x HTTP/1.1\r\nHost: h\r\n" + header + "\r\n\r\n";
+  };
+  const auto first = request_by("Authorization: Bearer key-of-one-1"), second = request_by("X-API-Key: key-of-one-2");
+  start(few, {"one:key-of-one-1", "one:key-of-one-2", "other:key-of-other"});
+  std::deque<test::raw_client> clients;
+  for (int n = 0; n < 5; ++n) clients.emplace_back(gate->port());
+  for (int n = 0; n < 3; ++n) {
+    clients[static_cast<std::size_t>(n)].send(n == 1 ? second : first);
+    ASSERT_TRUE(hear<http_arrived>());
+  }
+  clients[3].send(second);
+  EXPECT_THAT(clients[3].read_response().first, StartsWith("HTTP/1.1 429 "));
+  clients[4].send(request_by("api-key: key-of-other"));
+  EXPECT_TRUE(hear<http_arrived>());
+}
+
+TEST_F(http_gate_test, does_not_keep_room_where_there_is_one_tenant) {
+  transport::http_front::options few;
+  few.connections_max = 4;
+  few.requests_per_owner_max = 1;
+  start(few, {"one:key-of-one-1", "one:key-of-one-2"});
+  std::deque<test::raw_client> clients;
+  for (int n = 0; n < 4; ++n) {
+    auto& client = clients.emplace_back(gate->port());
+    client.send("GET /x HTTP/1.1\r\nHost: h\r\nX-API-Key: key-of-one-1\r\n\r\n");
+    ASSERT_TRUE(hear<http_arrived>());
+  }
 }
 
 TEST_F(http_gate_test, names_the_exchange_in_what_it_sends) {

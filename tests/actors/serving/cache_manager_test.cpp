@@ -282,5 +282,32 @@ TEST_F(cache_manager_test, tells_the_scheduler_of_a_batch_that_did_not_reach_the
   EXPECT_EQ(lost.why.code, errc::unreachable);
 }
 
+class a_cache_manager_of_many_pages : public cache_manager_test {
+ protected:
+  static constexpr std::uint32_t parts = 20;
+  a_cache_manager_of_many_pages() : cache_manager_test(parts * cache_manager::check_pages_max) {}
+};
+
+TEST_F(a_cache_manager_of_many_pages, checks_a_part_of_them_at_a_time_and_all_of_them_in_turn) {
+  constexpr std::uint32_t tables = 24, pages = 500;
+  for (std::uint32_t n = 1; n <= tables; ++n) {
+    place({{.sequence = n, .rows = pages * kv::page_tokens}});
+    passed_on();
+    inject(offer_prefix{epoch, {n}, {1}, text(pages * kv::page_tokens, static_cast<token>(n))});
+  }
+  const auto count = [this] { return w.find(who)->checked_count(); };
+  std::uint64_t before = count();
+  for (std::uint32_t part = 0; part < parts; ++part) {
+    env.advance_to(env.now() + microseconds{10'000'000 / parts + 1});
+    w.run_idle();
+    w.run_idle();
+    EXPECT_GT(count(), before);
+    EXPECT_LE(count() - before, 3 * cache_manager::check_pages_max + pages) << "and no more for being asked twice";
+    before = count();
+  }
+  constexpr std::uint64_t pool = std::uint64_t{parts} * cache_manager::check_pages_max, known = tables * pages;
+  EXPECT_GE(count(), pool + known + tables * pages);
+}
+
 }  // namespace
 }  // namespace redline::actors

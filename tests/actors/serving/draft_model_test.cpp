@@ -1,6 +1,7 @@
 #include "actors/serving/draft_model.hpp"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include "kernels/dispatch.hpp"
 #include "runtime/actor/worker.hpp"
@@ -96,6 +97,33 @@ TEST_F(draft_model_test, answers_what_needs_no_model_before_it_runs_the_model_fo
   ASSERT_TRUE(second);
   EXPECT_EQ(wire.last_to, session_at);
   EXPECT_GT(second->draft_passes, 0u);
+}
+
+TEST_F(draft_model_test, answers_the_last_who_asked_for_a_session) {
+  open(true);
+  inject(session_at, question(1, 1, method::assisted, {0, {70, 71, 72}}));
+  inject(other_at, question(1, 1, method::assisted, {0, {70, 71, 72}}));
+  run();
+  ASSERT_TRUE(wire.take<proposal>());
+  EXPECT_EQ(wire.last_to, other_at);
+  EXPECT_FALSE(wire.take<proposal>());
+}
+
+// Sessions that end while they wait for a draft, and whose farewell is lost, are forgotten beyond the engine's most.
+TEST_F(draft_model_test, keeps_nothing_of_sessions_that_are_heard_of_no_more) {
+  open(true);
+  std::uint64_t session = 0;
+  const auto ask_many = [&](int count) {
+    for (int n = 0; n < count; ++n) {
+      inject(session_at, question(++session, 1, method::assisted, {0, {70, 71, 72}}));
+      while (w.run_ready()) {
+      }
+    }
+  };
+  ask_many(3000);
+  const auto before = ::mallinfo2().uordblks;
+  ask_many(20'000);
+  EXPECT_LT(::mallinfo2().uordblks, before + (1 << 19)) << "a few bytes a session would be a megabyte";
 }
 
 }  // namespace

@@ -548,20 +548,41 @@ TEST_F(verify_scheduler_test, a_batch_answered_for_other_sequences_fails) {
   EXPECT_EQ(expect<refused>(session_at).why.code, errc::internal);
 }
 
-TEST_F(verify_scheduler_test, penalties_get_each_token_of_the_prompt_once_and_then_the_output) {
+TEST_F(verify_scheduler_test, penalties_get_each_token_once_and_how_often_the_output_has_it) {
+  using counts = std::vector<model::token_count>;
   start_target();
   ask({.tail = {5, 7, 5, 5, 7, 1}, .sampling = {.repetition_penalty = 1.1F}, .prompt_count = 6});
-  EXPECT_EQ(placed().runs.at(0).history, (std::vector<token>{1, 5, 7}));
-  EXPECT_EQ(last.runs.at(0).history_prompt_count, 3u);
+  EXPECT_EQ(placed().runs.at(0).counts, (counts{{5, 0}, {7, 0}, {1, 0}}));
   complete();
   expect<verified>(session_at);
   ask({.round = 2, .from = 7, .sampling = {.repetition_penalty = 1.1F}, .prompt_count = 6});
-  EXPECT_EQ(placed().runs.at(0).history, (std::vector<token>{1, 5, 7, 50}));
+  EXPECT_EQ(placed().runs.at(0).counts, (counts{{5, 0}, {7, 0}, {1, 0}, {50, 1}}));
   complete();
   expect<verified>(session_at);
   ask({.round = 3, .from = 8, .sampling = {.frequency_penalty = 1}, .prompt_count = 6});
-  EXPECT_EQ(placed().runs.at(0).history, (std::vector<token>{50, 50}));
-  EXPECT_EQ(last.runs.at(0).history_prompt_count, 0u);
+  EXPECT_EQ(placed().runs.at(0).counts, (counts{{50, 2}})) << "the prompt counts for repetition only";
+  EXPECT_TRUE(last.runs.at(0).latest.empty());
+  complete();
+  expect<verified>(session_at);
+  ask({.round = 4, .from = 7, .tail = {8, 9}, .sampling = {.frequency_penalty = 1}, .prompt_count = 6});
+  EXPECT_EQ(placed().runs.at(0).counts, (counts{{50, 1}, {8, 1}, {9, 1}})) << "the log was cut and went on elsewhere";
+}
+
+TEST_F(verify_scheduler_test, bans_get_the_end_of_the_output_as_far_as_they_reach) {
+  start_target();
+  const model::sampling_params bans{.banned_sequences = {{1, 2, 3}, {4}}};
+  ask({.tail = {5, 6, 7, 8, 9}, .sampling = bans, .prompt_count = 2});
+  EXPECT_EQ(placed().runs.at(0).latest, (std::vector<token>{8, 9}));
+  EXPECT_TRUE(last.runs.at(0).counts.empty());
+}
+
+TEST_F(verify_scheduler_test, what_penalties_need_does_not_grow_with_what_the_output_repeats) {
+  start_target();
+  std::vector<token> log(30);
+  for (std::size_t i = 0; i < log.size(); ++i) log[i] = static_cast<token>(i % 2);
+  ask({.tail = log, .sampling = {.presence_penalty = 1, .banned_sequences = {{1, 2}}}});
+  EXPECT_EQ(placed().runs.at(0).counts, (std::vector<model::token_count>{{0, 15}, {1, 15}}));
+  EXPECT_EQ(last.runs.at(0).latest, std::vector<token>{1});
 }
 
 /// Batches of few bytes.

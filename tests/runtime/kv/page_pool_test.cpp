@@ -102,5 +102,19 @@ TEST(page_pool, agrees_with_a_map_of_counts_under_random_operations) {
   }
 }
 
+TEST(page_pool, counts_all_references) {
+  page_pool pool(4);
+  const auto page = *pool.allocate();
+  pool.retain(page);
+  pool.keep(page);
+  EXPECT_EQ(pool.references_total(), 3U);
+  pool.give_up(page);
+  pool.release(page);
+  EXPECT_EQ(pool.references_total(), 1U);
+  pool.release(page);
+  EXPECT_EQ(pool.references_total(), 0U);
+  pool.check_integrity();
+}
+
 }  // namespace
 }  // namespace redline::kv

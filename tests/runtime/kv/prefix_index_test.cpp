@@ -172,5 +172,24 @@ TEST(prefix_index, stays_consistent_under_random_operations) {
   }
 }
 
+TEST(prefix_index, a_check_of_some_pages_goes_on_where_the_last_one_ended) {
+  page_pool pool(8), other(8);
+  prefix_index index;
+  std::vector<token> tokens(5 * page_tokens, 3);
+  std::vector<page_id> pages;
+  for (int i = 0; i < 5; ++i) pages.push_back(*pool.allocate());
+  index.add(pool, {1}, tokens, pages);
+  prefix_index::check_progress progress;
+  std::size_t looked_at = 0;
+  for (int part = 0; part < 2; ++part) {
+    index.check_some(pool, 5, progress);
+    EXPECT_LE(progress.looked_at, 6U);
+    looked_at += progress.looked_at;
+  }
+  EXPECT_EQ(looked_at, 9U) << "five pages and the four below another";
+  EXPECT_EQ(progress.used, 0U) << "and then from the front again";
+  EXPECT_DEATH(index.check_some(other, 5, progress), "known pages are kept");
+}
+
 }  // namespace
 }  // namespace redline::kv

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <random>
 
@@ -343,6 +344,57 @@ TEST(sampling, log_probabilities_sum_to_one_and_come_in_rank) {
     }
     ASSERT_NEAR(sum, 1, 1e-4);
     ASSERT_NEAR(std::exp(all[0].logprob), top_probability(logits), 1e-6);
+  }
+}
+
+TEST(token_counter, counts_what_is_new_of_a_log_that_grows_as_counting_all_of_it_does) {
+  std::mt19937 random(3);
+  for (const bool with_prompt : {false, true}) {
+    token_counter growing;
+    std::vector<token> log;
+    for (int round = 0; round < 40; ++round) {
+      if (round % 11 == 10) {
+        log.resize(log.size() / 2);
+        growing.forget();
+      }
+      for (std::size_t n = random() % 5; n > 0; --n) log.push_back(static_cast<token>(random() % 7));
+      const auto& counts = growing.count(log, 6, with_prompt);
+      EXPECT_EQ(growing.counted(), log.size());
+      EXPECT_EQ(counts, token_counter().count(log, 6, with_prompt));
+      std::map<token, std::uint32_t> expected;
+      for (std::size_t i = 0; i < log.size(); ++i) {
+        if (i >= 6 || with_prompt) expected[log[i]] += i >= 6 ? 1 : 0;
+      }
+      EXPECT_EQ((std::map<token, std::uint32_t>(counts.begin(), counts.end())), expected);
+    }
+  }
+}
+
+TEST(row_sampler, chooses_by_counts_as_by_the_log_that_they_are_of) {
+  std::mt19937 random(4);
+  for (int world = 0; world < 200; ++world) {
+    sampling_params p{.temperature = 1, .seed = random()};
+    p.repetition_penalty = world % 2 == 0 ? 1 : 1.3F;
+    p.presence_penalty = 0.4F;
+    p.frequency_penalty = 0.2F;
+    if (world % 3 == 0) p.banned_sequences = {{1, 2, 3}, {4}, {0, 1}};
+    std::vector<token> log(random() % 30);
+    for (token& t : log) t = static_cast<token>(random() % 6);
+    const std::uint32_t prompt = random() % 10;
+    const auto output = std::span(log).subspan(std::min<std::size_t>(prompt, log.size()));
+    const auto latest = output.last(std::min(output.size(), p.sequences_reach()));
+    token_counter counter;
+    const auto& counts = counter.count(log, prompt, p.repetition_penalty != 1);
+    row_sampler by_log(p, {log, log.size(), prompt});
+    row_sampler by_counts(p, {.log = latest, .count = log.size(), .counts = counts});
+    for (int row = 0; row < 4; ++row) {
+      std::vector<float> logits(8);
+      for (float& x : logits) x = static_cast<float>(random() % 1000) / 250;
+      const token chosen = by_log.choose(logits);
+      ASSERT_EQ(by_counts.choose(logits), chosen) << world << ", row " << row;
+      by_log.emit(chosen);
+      by_counts.emit(chosen);
+    }
   }
 }
 

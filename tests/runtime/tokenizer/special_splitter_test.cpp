@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 
+#include "runtime/base/pause_point.hpp"
 #include "tests/runtime/tokenizer/tiny_vocabulary.hpp"
 
 namespace redline::text {
@@ -97,6 +98,28 @@ TEST(special_splitter, cuts_as_one_token_after_the_other_would) {
       const std::string text = letters(40);
       ASSERT_EQ(shown(tiny, text, true), cut_one_by_one(wanted, text)) << text;
     }
+  }
+}
+
+// Each byte, and each place where a token stands, is looked at once: not once for each token that there is, nor for each
+// piece that others have cut.
+TEST(special_splitter, takes_steps_in_proportion_to_the_text_however_many_tokens_there_are) {
+  for (const std::size_t tokens : {8U, 64U, 512U}) {
+    auto tiny = test::tiny_bpe();
+    std::vector<std::string> specials;
+    for (std::size_t n = 0; n < tokens; ++n) {
+      specials.push_back("<|t" + std::to_string(n) + "|>");
+      tiny.add(specials.back(), n % 2 == 0 ? 4 : 3);
+    }
+    const auto vocab = vocabulary::load(*tiny.file());
+    ASSERT_TRUE(vocab);
+    const special_splitter splitter(*vocab);
+    std::string text;
+    for (std::size_t n = 0; n < 4096; ++n) text += specials[n * 7 % tokens] + (n % 3 == 0 ? "word " : "");
+    const std::uint32_t before = pause_points_passed;
+    const auto parts = splitter.split(text, true);
+    EXPECT_GE(parts.size(), 4096U);
+    EXPECT_LE(pause_points_passed - before, text.size() + 4096) << tokens << " tokens";
   }
 }
 
