@@ -39,6 +39,8 @@ struct architecture {
   std::uint32_t wide_score_layers = 0;  // a model of so many layers scales its scores by width / heads, not head_dim
   bool post_norms = false;
   bool attention_sinks = false;
+  bool fused_products = false;
+  bool may_have_long_rope = false;
   // Mixtures of experts.
   bool may_have_experts = false;
   bool needs_experts = false;
@@ -113,6 +115,11 @@ constexpr architecture architectures[] = {
      .needs_experts = true,
      .normalises_experts = true,
      .gating = 3},
+    {.name = "phi3",
+     .layout = rope_layout::half_split,
+     .window_period = 0,
+     .fused_products = true,
+     .may_have_long_rope = true},
     {.name = "starcoder2",
      .layout = rope_layout::half_split,
      .qkv_bias = true,
@@ -218,13 +225,13 @@ result<void> read_shape(const gguf::gguf_file& file, const reader& keys, model_c
   return {};
 }
 
-result<yarn_scaling> read_yarn(const gguf::gguf_file& file, const reader& keys, const model_config& c) {
+/// c.rope_magnitude: what the file says beside what follows from the factor.
+result<yarn_scaling> read_yarn(const gguf::gguf_file& file, const reader& keys, model_config& c) {
   yarn_scaling y;
   REDLINE_TRY_ASSIGN(y.factor, keys.positive("rope.scaling.factor"));
   REDLINE_TRY_ASSIGN(y.original_context, keys.count("rope.scaling.original_context_length", context_max, c.context));
   REDLINE_TRY_ASSIGN(y.turns_kept, keys.positive("rope.scaling.yarn_beta_fast", y.turns_kept));
   REDLINE_TRY_ASSIGN(y.turns_slowed, keys.positive("rope.scaling.yarn_beta_slow", y.turns_slowed));
-  REDLINE_TRY_ASSIGN(const float attention, keys.positive("rope.scaling.attn_factor", 1.0));
   REDLINE_TRY_ASSIGN(const float yarn_attention, keys.positive("rope.scaling.yarn_attn_factor", 1.0));
   if (y.factor < 1) {
     return malformed(file,
@@ -245,17 +252,28 @@ result<yarn_scaling> read_yarn(const gguf::gguf_file& file, const reader& keys, 
           file, keys.key(s.name) + ": expected " + std::to_string(s.wanted) + ", found " + std::to_string(found));
     }
   }
-  y.magnitude = attention * yarn_attention * (1 + 0.1F * std::log(y.factor));
+  c.rope_magnitude *= yarn_attention * (1 + 0.1F * std::log(y.factor));
   return y;
 }
 
-result<void> read_rope(const gguf::gguf_file& file, const reader& keys, model_config& c) {
+constexpr std::string_view long_factors = "rope_factors_long.weight", short_factors = "rope_factors_short.weight";
+
+/// A file has LongRoPE where it has its factors; nothing else says so.
+result<void> read_long_rope(const gguf::gguf_file& file, const reader& keys, model_config& c) {
+  if (file.find_tensor(long_factors) == nullptr && file.find_tensor(short_factors) == nullptr) return {};
+  REDLINE_TRY_ASSIGN(c.short_context, keys.count("rope.scaling.original_context_length", context_max));
+  return {};
+}
+
+result<void> read_rope(const gguf::gguf_file& file, const reader& keys, const architecture& kind, model_config& c) {
   REDLINE_TRY_ASSIGN(c.rotary_dim, keys.count("rope.dimension_count", c.head_dim, c.head_dim));
   if (c.rotary_dim % 2 != 0) {
     return malformed(
         file, keys.key("rope.dimension_count") + ": expected an even number, found " + std::to_string(c.rotary_dim));
   }
   REDLINE_TRY_ASSIGN(c.rope_base, keys.positive("rope.freq_base", 10000.0));
+  REDLINE_TRY_ASSIGN(c.rope_magnitude, keys.positive("rope.scaling.attn_factor", 1.0));
+  if (kind.may_have_long_rope) REDLINE_TRY(read_long_rope(file, keys, c));
   const std::string type_key = keys.key("rope.scaling.type");
   if (file.find(type_key) != nullptr) {
     REDLINE_TRY_ASSIGN(const std::string_view type, file.get_string(type_key));
@@ -264,7 +282,7 @@ result<void> read_rope(const gguf::gguf_file& file, const reader& keys, model_co
       c.rope_position_scale = 1 / factor;
     } else if (type == "yarn") {
       REDLINE_TRY_ASSIGN(c.yarn, read_yarn(file, keys, c));
-    } else if (type != "none") {
+    } else if (type != "none" && (type != "longrope" || c.short_context == 0)) {
       return unsupported(file, type_key + ": expected 'none', 'linear' or 'yarn', found '" + std::string(type) + "'");
     }
   } else if (file.find(keys.key("rope.scale_linear")) != nullptr) {
@@ -447,6 +465,16 @@ result<void> read_vocabulary(const gguf::gguf_file& file, model_config& c) {
 
 }  // namespace
 
+bool uses_long_factors(const model_config& config, std::uint32_t context_max) {
+  if (config.short_context == 0) return false;
+  return (context_max == 0 ? config.context : std::min(context_max, config.context)) > config.short_context;
+}
+
+std::string describe_rotation(const model_config& config, std::uint32_t context_max) {
+  if (config.short_context == 0) return {};
+  return uses_long_factors(config, context_max) ? ", rotated for long sequences" : ", rotated for short sequences";
+}
+
 result<model_config> read_config(const gguf::gguf_file& file) {
   model_config c;
   REDLINE_TRY_ASSIGN(const std::string_view name_of_it, file.get_string("general.architecture"));
@@ -463,7 +491,7 @@ result<model_config> read_config(const gguf::gguf_file& file) {
   const reader keys(file, c.architecture);
   REDLINE_TRY(read_experts(file, keys, *kind, c));
   REDLINE_TRY(read_shape(file, keys, c));
-  REDLINE_TRY(read_rope(file, keys, c));
+  REDLINE_TRY(read_rope(file, keys, *kind, c));
   REDLINE_TRY(refuse_extras(file, keys, *kind, c));
   REDLINE_TRY(read_windows(file, keys, *kind, c));
   REDLINE_TRY(read_caps(file, keys, *kind, c));
@@ -480,6 +508,7 @@ result<model_config> read_config(const gguf::gguf_file& file) {
   c.output_bias = kind->output_bias;
   c.post_norms = kind->post_norms;
   c.attention_sinks = kind->attention_sinks;
+  c.fused_products = kind->fused_products;
   // As gpt-oss was trained; its files do not say so.
   if (c.yarn && kind->attention_sinks) c.yarn->whole_pairs = false;
   if (kind->scales_embedding) c.embedding_scale = std::sqrt(static_cast<float>(c.width));

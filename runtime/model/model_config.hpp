@@ -20,14 +20,13 @@ enum class norm_kind : std::uint8_t { rms, layer };
 enum class feed_forward_kind : std::uint8_t { gated_silu, gated_gelu, gelu, clamped_swiglu };
 
 /// YaRN's way to a longer context: slow rotations are slowed down by `factor`, fast ones are kept, those between get
-/// something between; and what is rotated grows by `magnitude`.
+/// something between.
 /// Source: Peng et al., "YaRN: Efficient Context Window Extension of Large Language Models" (2023), section 3.
 struct yarn_scaling {
   float factor = 1;
   std::uint32_t original_context = 0;  // tokens
   float turns_kept = 32;               // pairs that turn this often within the original context keep their speed
   float turns_slowed = 1;              // pairs that turn no more often get all of the factor
-  float magnitude = 1;                 // of queries and keys
   bool whole_pairs = true;             // the two ends above are rounded outwards to whole pairs
 };
 
@@ -48,7 +47,12 @@ struct model_config {
   float rope_base = 10000;
   float rope_position_scale = 1;  // linear scaling: position * this
   std::optional<yarn_scaling> yarn;
+  float rope_magnitude = 1;  // what is rotated of queries and keys grows by it (YaRN, LongRoPE)
+  // LongRoPE: frequencies are divided by one set of factors where sequences have at most so many tokens, and by another
+  // one where they may have more; 0: there is none.
+  std::uint32_t short_context = 0;
   rope_layout layout = rope_layout::adjacent;
+  bool fused_products = false;  // files keep Q, K and V, and gate and up, as one tensor each, one above the other
   bool qkv_bias = false;
   bool head_norms = false;  // each head of queries and keys is normalised before its rotation
   bool tied_head = false;
@@ -76,6 +80,15 @@ struct model_config {
 
   [[nodiscard]] std::uint32_t window_of(std::size_t layer) const { return windows.empty() ? 0 : windows[layer]; }
 };
+
+/// Whether LongRoPE's factors for long sequences hold, for a model that is opened for sequences of at most context_max
+/// tokens; 0: of the model's own context. It is decided once and not by a sequence's length, because cached keys, and
+/// the answers of all that share them, must agree.
+[[nodiscard]] bool uses_long_factors(const model_config& config, std::uint32_t context_max);
+
+/// Empty without LongRoPE; else which of its factors answers depend on, as a part of a sentence: ", rotated for long
+/// sequences".
+[[nodiscard]] std::string describe_rotation(const model_config& config, std::uint32_t context_max);
 
 /// Reads and checks the metadata of a known architecture. A failure names the key that is missing, wrong or
 /// unsupported.

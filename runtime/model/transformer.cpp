@@ -48,6 +48,7 @@ std::vector<rope_cache> make_ropes(const model_config& config, std::span<const f
   windowed.rope_base = config.window_rope_base;
   windowed.rope_position_scale = 1;
   windowed.yarn.reset();
+  windowed.rope_magnitude = 1;
   ropes.emplace_back(windowed, std::span<const float>());
   return ropes;
 }

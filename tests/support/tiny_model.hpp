@@ -24,7 +24,7 @@ namespace redline::test {
 
 struct tiny_shape {
   std::string architecture = "llama";  // or "qwen2", "qwen3", "gemma", "starcoder2", "qwen2moe", "qwen3moe", "granite",
-                                       // "granitemoe", "gemma2", "gemma3", "gpt-oss"
+                                       // "granitemoe", "gemma2", "gemma3", "gpt-oss", "phi3"
   std::uint32_t layers = 2;
   std::uint32_t width = 64;  // rows are whole blocks of the matrices' type: so are heads * head_dim and feed_forward
   std::uint32_t heads = 4;
@@ -213,6 +213,11 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
   m.metadata[a + "context_length"] = s.context;
   m.metadata[a + "rope.dimension_count"] = s.rotary_dim;
   m.metadata[a + "rope.freq_base"] = gemma3 ? 1e6F : 10000.0F;
+  const bool phi3 = s.architecture == "phi3";
+  if (phi3) {
+    m.metadata[a + "rope.scaling.original_context_length"] = s.context / 8;
+    m.metadata[a + "rope.scaling.attn_factor"] = 1.25F;
+  }
   add_tiny_tokenizer(m);
 
   tiny_random random(s.seed);
@@ -240,12 +245,20 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
   matrix("token_embd.weight", tiny_model::vocabulary, s.width, 6);
   norm("output_norm");
   if (!s.tied_head) matrix("output.weight", tiny_model::vocabulary, s.width, 6);
+  if (phi3) {
+    add("rope_factors_long.weight", gguf::tensor_type::f32, {s.rotary_dim / 2}, 5, 3);
+    add("rope_factors_short.weight", gguf::tensor_type::f32, {s.rotary_dim / 2}, 1.5F, 0.5F);
+  }
   for (std::uint32_t i = 0; i < s.layers; ++i) {
     const std::string b = "blk." + std::to_string(i) + ".";
     norm(b + "attn_norm");
-    matrix(b + "attn_q.weight", q, s.width);
-    matrix(b + "attn_k.weight", kv, s.width);
-    matrix(b + "attn_v.weight", kv, s.width);
+    if (phi3) {
+      matrix(b + "attn_qkv.weight", q + 2 * kv, s.width);
+    } else {
+      matrix(b + "attn_q.weight", q, s.width);
+      matrix(b + "attn_k.weight", kv, s.width);
+      matrix(b + "attn_v.weight", kv, s.width);
+    }
     if (s.architecture == "qwen2" || s.architecture == "qwen2moe" || starcoder || gpt_oss) {
       bias(b + "attn_q.bias", q);
       bias(b + "attn_k.bias", kv);
@@ -287,8 +300,8 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
       matrix(b + "ffn_down_shexp.weight", s.width, s.shared_feed_forward);
       continue;
     }
-    if (!starcoder) matrix(b + "ffn_gate.weight", s.feed_forward, s.width);
-    matrix(b + "ffn_up.weight", s.feed_forward, s.width);
+    if (!starcoder && !phi3) matrix(b + "ffn_gate.weight", s.feed_forward, s.width);
+    matrix(b + "ffn_up.weight", phi3 ? 2 * s.feed_forward : s.feed_forward, s.width);
     matrix(b + "ffn_down.weight", s.width, s.feed_forward);
     if (starcoder) {
       bias(b + "attn_output.bias", s.width);

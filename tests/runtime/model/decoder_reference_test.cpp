@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <sstream>
+#include <stdexcept>
 
 #include "runtime/kv/page_pool.hpp"
 #include "runtime/model/transformer.hpp"
@@ -27,8 +28,12 @@ test::tiny_model reference_model(const std::string& name) {
   const bool llama = name == "llama", mixtral = name == "mixtral", granite = name == "granite";
   const bool gpt_oss = name == "gpt-oss", gemma2 = name == "gemma2", gemma3 = name == "gemma3";
   const std::string architecture = mixtral ? "llama" : gpt_oss ? name : name.substr(0, name.find('-'));
-  test::tiny_shape shape{
-      .architecture = architecture, .rotary_dim = llama ? 8U : 16U, .tied_head = !llama && !mixtral && !granite};
+  const bool phi3 = architecture == "phi3";
+  test::tiny_shape shape{.architecture = architecture,
+                         .rotary_dim = llama  ? 8U
+                                       : phi3 ? 12U
+                                              : 16U,
+                         .tied_head = !llama && !mixtral && !granite};
   const bool shares_expert = architecture == "qwen2moe";
   const bool is_mixture = mixtral || shares_expert || architecture == "qwen3moe" || gpt_oss;
   shape.window = 4;
@@ -53,10 +58,12 @@ test::tiny_model reference_model(const std::string& name) {
   set_norm("output_norm");
   for (const std::string b : {"blk.0.", "blk.1."}) {
     set_norm(b + "attn_norm");
-    for (const char* name : {"attn_q", "attn_k", "attn_v", "attn_output"}) set(b + name + ".weight", 0, 0.25F);
+    std::vector<std::string> of_attention{"attn_q", "attn_k", "attn_v", "attn_output"};
+    if (phi3) of_attention = {"attn_qkv", "attn_output"};
+    for (const std::string& product : of_attention) set(b + product + ".weight", 0, 0.25F);
     set_norm(b + (gpt_oss ? "post_attention_norm" : "ffn_norm"));
     std::vector<std::string> products{"ffn_gate", "ffn_up", "ffn_down"};
-    if (starcoder) products = {"ffn_up", "ffn_down"};
+    if (starcoder || phi3) products = {"ffn_up", "ffn_down"};
     if (is_mixture) products = {"ffn_gate_inp", "ffn_gate_exps", "ffn_up_exps", "ffn_down_exps"};
     const std::vector<std::string> shared{"ffn_gate_inp_shexp", "ffn_gate_shexp", "ffn_up_shexp", "ffn_down_shexp"};
     if (shares_expert) products.insert(products.end(), shared.begin(), shared.end());
@@ -64,7 +71,7 @@ test::tiny_model reference_model(const std::string& name) {
     if (gemma2 || gemma3) {
       for (const char* norm : {"post_attention_norm", "post_ffw_norm"}) set_norm(b + norm);
     }
-    if (architecture == "llama" || architecture == "gemma" || gemma2 || granite) continue;
+    if (architecture == "llama" || architecture == "gemma" || gemma2 || granite || phi3) continue;
     if (architecture == "qwen3" || architecture == "qwen3moe" || gemma3) {
       for (const char* name : {"attn_q_norm", "attn_k_norm"}) set(b + name + ".weight", 1, 0.25F);
       continue;
@@ -94,6 +101,14 @@ test::tiny_model reference_model(const std::string& name) {
     m.metadata["gemma3.rope.scaling.type"] = std::string("linear");
     m.metadata["gemma3.rope.scaling.factor"] = 8.0F;
   }
+  if (phi3) {
+    const auto encode = [](const std::vector<float>& factors) {
+      return test::tiny_encode(gguf::tensor_type::f32, factors);
+    };
+    m.tensor("rope_factors_long.weight").payload = encode({1, 1.25F, 2, 5, 11, 30});
+    m.tensor("rope_factors_short.weight").payload = encode({1, 1, 1.125F, 1.5F, 2, 2.5F});
+    m.metadata["phi3.attention.sliding_window"] = 5U;
+  }
   if (llama) {
     m.tensors.push_back(
         {"rope_freqs.weight", gguf::tensor_type::f32, {4}, test::tiny_encode(gguf::tensor_type::f32, {1, 1.5F, 2, 4})});
@@ -101,6 +116,14 @@ test::tiny_model reference_model(const std::string& name) {
     m.metadata["llama.rope.scaling.factor"] = 4.0F;
   }
   return m;
+}
+
+/// A file of phi3 in which the context is 2048 and 256 tokens are short.
+std::shared_ptr<const weights> reference_weights(const std::string& name, const kernels::kernel_table& table,
+                                                 kernels::worker_team& team) {
+  auto loaded = load_weights(*reference_model(name).file(), table, team, {}, name == "phi3-short" ? 256 : 0);
+  if (!loaded) throw std::runtime_error(loaded.error().describe());
+  return *loaded;
 }
 
 TEST(decoder_reference, logits_equal_an_independent_implementation_within_rounding) {
@@ -113,9 +136,8 @@ TEST(decoder_reference, logits_equal_an_independent_implementation_within_roundi
     text >> count;
     std::vector<token> tokens(count);
     for (token& t : tokens) text >> t;
-    auto loaded = load_weights(*reference_model(name).file(), table, team);
-    ASSERT_TRUE(loaded) << loaded.error().describe();
-    auto t = transformer::create(*loaded, table, team, {.pages_count = 1, .kv = kv_type::f32});
+    auto t =
+        transformer::create(reference_weights(name, table, team), table, team, {.pages_count = 1, .kv = kv_type::f32});
     ASSERT_TRUE(t);
     kv::page_pool pool(1);
     kv::page_table pages;
@@ -132,7 +154,7 @@ TEST(decoder_reference, logits_equal_an_independent_implementation_within_roundi
       }
     }
   }
-  EXPECT_EQ(rows_checked, 39);
+  EXPECT_EQ(rows_checked, 45);
 }
 
 // Both layouts of rotation: qwen2's halves, llama's neighbours with half of a head turned. Windows, and layers that
@@ -156,9 +178,8 @@ TEST(decoder_reference, logits_after_a_splice_equal_an_independent_implementatio
     for (const bool eager : {false, true}) {
       if (eager && what != "evict") continue;
       SCOPED_TRACE(name + " " + what + (eager ? " eager" : ""));
-      auto loaded = load_weights(*reference_model(name).file(), table, team);
-      ASSERT_TRUE(loaded) << loaded.error().describe();
-      auto t = *transformer::create(*loaded, table, team, {.pages_count = 2, .kv = kv_type::f32});
+      auto t = *transformer::create(reference_weights(name, table, team), table, team,
+                                    {.pages_count = 2, .kv = kv_type::f32});
       kv::page_pool pool(2);
       kv::page_table pages;
       const auto compute = [&](std::span<const token> some, std::uint32_t first) {
@@ -179,7 +200,7 @@ TEST(decoder_reference, logits_after_a_splice_equal_an_independent_implementatio
       ++checked;
     }
   }
-  EXPECT_EQ(checked, 24);
+  EXPECT_EQ(checked, 28);
 }
 
 }  // namespace

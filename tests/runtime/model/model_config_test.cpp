@@ -76,14 +76,14 @@ TEST(model_config, reads_yarn) {
   EXPECT_EQ(usual->yarn->factor, 4);
   EXPECT_EQ(usual->yarn->original_context, 2048U) << "that of the file, where nothing is said";
   EXPECT_EQ(usual->yarn->turns_kept, 32);
-  EXPECT_NEAR(usual->yarn->magnitude, 1.1386, 1e-4);
+  EXPECT_NEAR(usual->rope_magnitude, 1.1386, 1e-4);
   m.metadata["llama.rope.scaling.original_context_length"] = 512U;
   m.metadata["llama.rope.scaling.attn_factor"] = 0.5F;
   m.metadata["llama.rope.scaling.yarn_beta_fast"] = 16.0F;
   const auto told = read_config(*m.file());
   EXPECT_EQ(told->yarn->original_context, 512U);
   EXPECT_EQ(told->yarn->turns_kept, 16);
-  EXPECT_NEAR(told->yarn->magnitude, 0.5693, 1e-4);
+  EXPECT_NEAR(told->rope_magnitude, 0.5693, 1e-4);
   for (const auto& [key, value, text] : {std::tuple("factor", 0.5F, "factor: expected at least 1"),
                                          {"yarn_beta_fast", 1.0F, "more than yarn_beta_slow"},
                                          {"yarn_ext_factor", 0.0F, "yarn_ext_factor: expected 1"},
@@ -189,6 +189,36 @@ TEST(model_config, reads_what_is_particular_to_gemma_2_and_3_and_gpt_oss) {
   EXPECT_TRUE(c->normalises_experts);
   EXPECT_EQ(c->activation, feed_forward_kind::clamped_swiglu);
   EXPECT_FALSE(c->yarn->whole_pairs);
+}
+
+TEST(model_config, chooses_long_ropes_factors_by_the_context_that_a_model_is_opened_with) {
+  tiny_model m = make_tiny_model({.architecture = "phi3", .rotary_dim = 12});
+  m.metadata["phi3.rope.scaling.type"] = std::string("longrope");
+  const auto c = read_config(*m.file());
+  ASSERT_TRUE(c) << c.error().describe();
+  EXPECT_TRUE(c->fused_products);
+  EXPECT_EQ(c->rotary_dim, 12U);
+  EXPECT_EQ(c->rope_magnitude, 1.25F);
+  EXPECT_EQ(c->short_context, 256U);
+  EXPECT_TRUE(uses_long_factors(*c, 0)) << "the model's own context is 2048";
+  EXPECT_TRUE(uses_long_factors(*c, 257));
+  EXPECT_FALSE(uses_long_factors(*c, 256));
+  EXPECT_EQ(describe_rotation(*c, 256), ", rotated for short sequences");
+  EXPECT_EQ(describe_rotation(*c, 0), ", rotated for long sequences");
+  m.metadata["phi3.context_length"] = 256U;
+  EXPECT_FALSE(uses_long_factors(*read_config(*m.file()), 100000)) << "never longer than the model's own";
+  m.metadata.erase("phi3.rope.scaling.original_context_length");
+  EXPECT_THAT(read_config(*m.file()).error().context,
+              HasSubstr("'phi3.rope.scaling.original_context_length' is missing"));
+  std::erase_if(m.tensors, [](const auto& t) { return t.name.starts_with("rope_factors"); });
+  EXPECT_THAT(read_config(*m.file()).error().context, HasSubstr("found 'longrope'")) << "without its factors";
+  m.metadata.erase("phi3.rope.scaling.type");
+  const auto plain = read_config(*m.file());
+  ASSERT_TRUE(plain) << plain.error().describe();
+  EXPECT_FALSE(uses_long_factors(*plain, 0));
+  EXPECT_EQ(describe_rotation(*plain, 0), "");
+  m.metadata["phi3.rope.scaling.attn_factor"] = 0.0F;
+  EXPECT_THAT(read_config(*m.file()).error().context, HasSubstr("rope.scaling.attn_factor: expected a positive"));
 }
 
 struct bad_metadata {

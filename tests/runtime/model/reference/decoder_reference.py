@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes decoder_logits.txt: logits of thirteen tiny decoders, computed in float64 from the published definitions.
+"""Writes decoder_logits.txt: logits of fifteen tiny decoders, computed in float64 from the published definitions.
 
 Shares no code and no file with the runtime. Weights come from an integer hash that the test repeats, so that both sides
 have the same floats: value(tensor, i) = centre + spread * (hash16 / 2^15 - 1), rounded to float32 after each operation.
@@ -17,6 +17,9 @@ give is normalised before it is added, scores and logits are capped by a tanh. "
 qwen3; the second layer has a base of its own and positions scaled by 1/8. "gpt-oss": as qwen3moe, heads as in qwen2; every product
 has a bias, the gate is a clamped SiLU of slope 1.702 and the other factor is clamped and one more, each head has a score that no
 token has in the softmax, and YaRN's ramp is not of whole pairs.
+Case "phi3": as a qwen2 without biases; Q, K and V, and gate and up, are one matrix each; 12 of 16 dimensions of a head rotate,
+frequencies are divided by LongRoPE's factors for long sequences, and what is rotated grows by 1.25; a window of five tokens.
+"phi3-short": with the factors for short sequences.
 
 And decoder_splices.txt: logits of the last token after a log was changed in the middle and what stood behind kept its keys and
 values. Here keys are kept unrotated and turned, exactly, to wherever their token counts as standing when somebody looks.
@@ -28,6 +31,8 @@ LAYERS, WIDTH, HEADS, KV_HEADS, HEAD_DIM, FEED_FORWARD, VOCABULARY = 2, 64, 4, 2
 EXPERTS, USED, EXPERT_WIDTH, SHARED_WIDTH = 6, 2, 32, 64
 MIXTURES = ("qwen3moe", "qwen2moe", "mixtral", "gpt-oss")
 WINDOWED, WINDOW = ("gemma2", "gemma3", "gpt-oss"), 4
+PHI3, PHI3_WINDOW, PHI3_ROTARY = ("phi3", "phi3-short"), 5, 12
+LONG_FACTORS, SHORT_FACTORS = np.array([1, 1.25, 2, 5, 11, 30]), np.array([1, 1, 1.125, 1.5, 2, 2.5])
 GEMMAS = ("gemma", "gemma2", "gemma3")
 EPSILON, BASE = 1e-5, 10000.0
 TOKENS = [5, 299, 17, 17, 120, 64, 0, 250, 31, 88, 142]
@@ -53,14 +58,21 @@ def weights(kind):
     experts = lambda rows, columns: tensor(next(number), (EXPERTS, rows, columns), 0, 0.25)
     w = {"embedding": matrix(VOCABULARY, WIDTH, 0.5), "norm": norm(), "layers": []}
     for _ in range(LAYERS):
-        l = {"attn_norm": norm(), "q": matrix(q, WIDTH), "k": matrix(kv, WIDTH), "v": matrix(kv, WIDTH),
-             "o": matrix(WIDTH, q), "ffn_norm": norm()}
+        l = {"attn_norm": norm()}
+        if kind in PHI3:
+            l |= dict(zip("qkv", np.split(matrix(q + 2 * kv, WIDTH), [q, q + kv])))
+        else:
+            l |= {"q": matrix(q, WIDTH), "k": matrix(kv, WIDTH), "v": matrix(kv, WIDTH)}
+        l |= {"o": matrix(WIDTH, q), "ffn_norm": norm()}
         if kind in MIXTURES:
             l |= {"router": matrix(EXPERTS, WIDTH), "gates": experts(EXPERT_WIDTH, WIDTH),
                   "ups": experts(EXPERT_WIDTH, WIDTH), "downs": experts(WIDTH, EXPERT_WIDTH)}
             if kind == "qwen2moe":
                 l |= {"shared_router": tensor(next(number), (WIDTH,), 0, 0.25), "gate": matrix(SHARED_WIDTH, WIDTH),
                       "up": matrix(SHARED_WIDTH, WIDTH), "down": matrix(WIDTH, SHARED_WIDTH)}
+        elif kind in PHI3:
+            l |= dict(zip(("gate", "up"), np.split(matrix(2 * FEED_FORWARD, WIDTH), 2)))
+            l["down"] = matrix(WIDTH, FEED_FORWARD)
         else:
             if not shifted:
                 l["gate"] = matrix(FEED_FORWARD, WIDTH)
@@ -178,6 +190,13 @@ def rope_llama(x, positions):  # partner next door, as complex numbers; only the
     return y
 
 
+def rope_phi3(x, positions, factors):  # partners half of the rotated part away; the rest of the head stays
+    half = PHI3_ROTARY // 2
+    angle = positions[:, None] * BASE ** (-np.arange(half) / half) / factors
+    turned = 1.25 * (x[..., :half] + 1j * x[..., half:2 * half]) * np.exp(1j * angle)[:, None]
+    return np.concatenate([turned.real, turned.imag, x[..., 2 * half:]], -1)
+
+
 class Cache:
     """Of each layer the unrotated keys and the values, in the log's order, and the positions at which tokens stand."""
 
@@ -197,6 +216,7 @@ def logits(kind, tokens=TOKENS, cache=None, at=0):
     llama = kind == "llama"
     w = weights(kind)
     rope = {"llama": rope_llama, "mixtral": rope_mixtral, "granite": rope_mixtral,
+            "phi3": lambda x, p: rope_phi3(x, p, LONG_FACTORS), "phi3-short": lambda x, p: rope_phi3(x, p, SHORT_FACTORS),
             "qwen2-yarn": rope_yarn, "gpt-oss": lambda x, p: rope_yarn(x, p, whole=False)}.get(kind, rope_qwen2)
     score_cap, logit_cap = (3, 15) if kind == "gemma2" else (0, 0)
     granite = kind == "granite"
@@ -225,6 +245,8 @@ def logits(kind, tokens=TOKENS, cache=None, at=0):
         unseen = ~np.tri(n, at + n, at, dtype=bool)
         if kind in WINDOWED and i == 0:
             unseen |= np.tri(n, at + n, at - WINDOW, dtype=bool)
+        if kind in PHI3:
+            unseen |= np.tri(n, at + n, at - PHI3_WINDOW, dtype=bool)
         score[:, unseen] = -np.inf
         p = np.exp(score)
         p /= p.sum(-1, keepdims=True) + (np.exp(l["sinks"])[:, None, None] if "sinks" in l else 0)
@@ -265,13 +287,13 @@ SPLICES = [("evict", 2, 4, [], True), ("pie", 3, 2, [299, 4, 8, 15], True), ("co
 
 here = os.path.dirname(os.path.abspath(__file__))
 with open(os.path.join(here, "decoder_logits.txt"), "w") as out:
-    for name in ("qwen2", "llama", "qwen3", "gemma", "starcoder2", "qwen2-yarn", "granite", "gemma2", "gemma3", *MIXTURES):
+    for name in ("qwen2", "llama", "qwen3", "gemma", "starcoder2", "qwen2-yarn", "granite", "gemma2", "gemma3", *MIXTURES, *PHI3):
         result = logits(name)
         out.write(f"{name} {len(TOKENS)} " + " ".join(map(str, TOKENS)) + "\n")
         for row in (0, 3, len(TOKENS) - 1):
             out.write(f"{row} " + " ".join(f"{v:.6g}" for v in result[row]) + "\n")
 with open(os.path.join(here, "decoder_splices.txt"), "w") as out:
-    for name in ("qwen2", "llama", "qwen2-yarn", *WINDOWED):
+    for name in ("qwen2", "llama", "qwen2-yarn", *WINDOWED, "phi3"):
         for splice, at, removed, inserted, moves in SPLICES:
             out.write(f"{name} {splice} {at} {removed} {len(inserted)} " + " ".join(map(str, inserted)) + "\n")
             out.write(" ".join(f"{v:.6g}" for v in spliced(name, at, removed, inserted, moves)) + "\n")
