@@ -288,6 +288,10 @@ result<void> move_plain_feed_forward(const gguf::decoder_shape& s, const std::st
 
 result<void> move_gated_feed_forward(const gguf::decoder_shape& s, const std::string& ours, const std::string& theirs,
                                      tensor_mover& mover) {
+  if (s.has_fused_products()) {
+    REDLINE_TRY(mover.matrix(ours + "ffn_up.weight", theirs + "mlp.gate_up_proj.weight", 2 * s.feed_forward, s.width));
+    return mover.matrix(ours + "ffn_down.weight", theirs + "mlp.down_proj.weight", s.width, s.feed_forward);
+  }
   REDLINE_TRY(mover.matrix(ours + "ffn_gate.weight", theirs + "mlp.gate_proj.weight", s.feed_forward, s.width));
   REDLINE_TRY(mover.matrix(ours + "ffn_up.weight", theirs + "mlp.up_proj.weight", s.feed_forward, s.width));
   return mover.matrix(ours + "ffn_down.weight", theirs + "mlp.down_proj.weight", s.width, s.feed_forward);
@@ -348,9 +352,13 @@ result<void> move_layer(const gguf::decoder_shape& s, std::uint32_t index, bool 
   const std::uint64_t q = std::uint64_t{s.heads} * s.head_dim, kv = std::uint64_t{s.kv_heads} * s.head_dim;
   const row_kind rotated = row_kind::rotated;
   REDLINE_TRY(move_norm(s, ours + "attn_norm", theirs + "input_layernorm", mover));
-  REDLINE_TRY(mover.matrix(ours + "attn_q.weight", theirs + "self_attn.q_proj.weight", q, s.width, rotated));
-  REDLINE_TRY(mover.matrix(ours + "attn_k.weight", theirs + "self_attn.k_proj.weight", kv, s.width, rotated));
-  REDLINE_TRY(mover.matrix(ours + "attn_v.weight", theirs + "self_attn.v_proj.weight", kv, s.width));
+  if (s.has_fused_products()) {
+    REDLINE_TRY(mover.matrix(ours + "attn_qkv.weight", theirs + "self_attn.qkv_proj.weight", q + 2 * kv, s.width));
+  } else {
+    REDLINE_TRY(mover.matrix(ours + "attn_q.weight", theirs + "self_attn.q_proj.weight", q, s.width, rotated));
+    REDLINE_TRY(mover.matrix(ours + "attn_k.weight", theirs + "self_attn.k_proj.weight", kv, s.width, rotated));
+    REDLINE_TRY(mover.matrix(ours + "attn_v.weight", theirs + "self_attn.v_proj.weight", kv, s.width));
+  }
   REDLINE_TRY(mover.matrix(ours + "attn_output.weight", theirs + "self_attn.o_proj.weight", s.width, q));
   if (biases) {
     REDLINE_TRY(mover.vector(ours + "attn_q.bias", theirs + "self_attn.q_proj.bias", q, rotated));
@@ -412,11 +420,15 @@ void put_rope(const model_config& config, gguf::gguf_writer& to) {
       to.put_f32(prefix + "attn_factor", static_cast<float>(yarn.attention_factor / usual));
     }
   }
-  const std::vector<float> divisors = huggingface::rope_divisors(config);
-  const std::uint64_t dimensions[] = {divisors.size()};
-  if (!divisors.empty()) {
-    to.add_tensor("rope_freqs.weight", gguf::tensor_type::f32, dimensions, std::as_bytes(std::span(divisors)));
-  }
+  const auto put_divisors = [&](const char* name, const std::vector<float>& divisors) {
+    const std::uint64_t dimensions[] = {divisors.size()};
+    if (divisors.empty()) return;
+    to.add_tensor(name, gguf::tensor_type::f32, dimensions, std::as_bytes(std::span(divisors)));
+  };
+  put_divisors("rope_freqs.weight", huggingface::rope_divisors(config));
+  if (!config.factors) return;
+  put_divisors("rope_factors_long.weight", config.factors->long_factors);
+  put_divisors("rope_factors_short.weight", config.factors->short_factors);
 }
 
 /// The folder's own name, whatever way it was spelled.

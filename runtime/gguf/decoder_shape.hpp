@@ -45,6 +45,13 @@ struct decoder_shape {
   float yarn_factor = 0;
   std::uint32_t yarn_context = 0;  // tokens before it is stretched
 
+  std::uint32_t rotary_dim = 0;  // leading dimensions of a head that are rotated; 0: all
+  // LongRoPE: the longest context of its short factors, in tokens; 0: there is none. What is rotated grows by the
+  // second.
+  std::uint32_t short_context = 0;
+  float rope_magnitude = 0;
+
+  [[nodiscard]] std::uint32_t rotated() const { return rotary_dim == 0 ? head_dim : rotary_dim; }
   /// Rotated pairs are neighbours in a head.
   [[nodiscard]] bool has_adjacent_pairs() const {
     return architecture == "llama" || architecture.starts_with("granite");
@@ -60,6 +67,8 @@ struct decoder_shape {
   /// Embeddings are multiplied by the root of the width, norms by one plus a trained weight.
   [[nodiscard]] bool is_gemma() const { return architecture.starts_with("gemma"); }
   [[nodiscard]] bool is_gpt_oss() const { return architecture == "gpt-oss"; }
+  /// Q, K and V are one tensor, gate and up another one.
+  [[nodiscard]] bool has_fused_products() const { return architecture == "phi3"; }
   [[nodiscard]] bool has_layer_norms() const { return architecture == "starcoder2"; }
 };
 

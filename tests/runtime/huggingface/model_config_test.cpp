@@ -260,6 +260,77 @@ TEST(model_config, gpt_oss_is_taken_as_it_is_published) {
   EXPECT_THAT(read(document).error().context, HasSubstr("rope_scaling.truncate: expected false"));
 }
 
+json phi3() {
+  json document = llama();
+  document["architectures"] = {"Phi3ForCausalLM"};
+  document["partial_rotary_factor"] = 0.75;
+  document["original_max_position_embeddings"] = 128;
+  document["sliding_window"] = 262144;
+  document["rope_scaling"] = {
+      {"type", "longrope"}, {"long_factor", {1, 1.5, 2, 3, 5, 9}}, {"short_factor", {1, 1, 1, 1.5, 2, 2}}};
+  return document;
+}
+
+TEST(model_config, phi_3_has_long_rope_and_rotates_a_part_of_each_head) {
+  const auto config = read(phi3());
+  ASSERT_TRUE(config) << config.error().describe();
+  EXPECT_EQ(config->shape.architecture, "phi3");
+  EXPECT_EQ(config->shape.rotated(), 12U);
+  EXPECT_EQ(config->shape.window, 0U) << "longer than the context";
+  EXPECT_EQ(config->shape.short_context, 128U);
+  EXPECT_FLOAT_EQ(config->shape.rope_magnitude, static_cast<float>(std::sqrt(1 + std::log(16) / std::log(128))));
+  EXPECT_EQ(config->factors->long_factors, (std::vector<float>{1, 1.5, 2, 3, 5, 9}));
+  EXPECT_EQ(config->factors->short_factors, (std::vector<float>{1, 1, 1, 1.5, 2, 2}));
+  json document = phi3();
+  document["rope_parameters"] = document["rope_scaling"];  // as newer files have it
+  document["rope_parameters"]["rope_theta"] = 5e4;
+  document["rope_parameters"]["partial_rotary_factor"] = 0.75;
+  document["rope_parameters"]["original_max_position_embeddings"] = 128;
+  document["rope_parameters"]["attention_factor"] = 1.5;
+  for (const char* name : {"rope_scaling", "partial_rotary_factor", "original_max_position_embeddings"}) {
+    document.erase(name);
+  }
+  const auto newer = read(document);
+  ASSERT_TRUE(newer) << newer.error().describe();
+  EXPECT_EQ(newer->shape.rotated(), 12U);
+  EXPECT_EQ(newer->shape.short_context, 128U);
+  EXPECT_EQ(newer->shape.rope_magnitude, 1.5F);
+  EXPECT_EQ(newer->shape.rope_base, 5e4F);
+  document = phi3();
+  document["rope_scaling"] = nullptr;
+  document["partial_rotary_factor"] = 1.0;
+  document["sliding_window"] = 2047;
+  const auto mini = read(document);
+  ASSERT_TRUE(mini) << mini.error().describe();
+  EXPECT_EQ(mini->shape.window, 2047U);
+  EXPECT_EQ(mini->shape.short_context, 0U);
+  EXPECT_FALSE(mini->factors);
+}
+
+TEST(model_config, long_rope_that_does_not_fit_is_refused_by_field) {
+  const auto refusal = [](auto change) {
+    json document = phi3();
+    change(document);
+    const auto config = read(document);
+    return config ? "was accepted" : config.error().context;
+  };
+  EXPECT_THAT(refusal([](json& d) { d["rope_scaling"]["long_factor"].push_back(4); }),
+              HasSubstr("rope_scaling.long_factor: expected 6 numbers, one for each rotated pair, found 7"));
+  EXPECT_THAT(refusal([](json& d) { d["rope_scaling"]["short_factor"][2] = 0; }),
+              HasSubstr("rope_scaling.short_factor: expected positive numbers, found 0"));
+  EXPECT_THAT(refusal([](json& d) { d["rope_scaling"]["short_factor"][2] = "x"; }),
+              HasSubstr("rope_scaling.short_factor: expected positive numbers, found 'x'"));
+  EXPECT_THAT(refusal([](json& d) { d["rope_scaling"].erase("long_factor"); }), HasSubstr("rope_scaling.long_factor"));
+  EXPECT_THAT(refusal([](json& d) { d.erase("original_max_position_embeddings"); }),
+              HasSubstr("original_max_position_embeddings"));
+  EXPECT_THAT(refusal([](json& d) { d["rope_scaling"]["long_mscale"] = 1.2; }), HasSubstr("long_mscale: expected"));
+  EXPECT_THAT(refusal([](json& d) { d["rope_scaling"]["type"] = "dynamic"; }), HasSubstr("'longrope' or 'yarn'"));
+  for (const double part : {0.7, 1.5, 0.05}) {
+    EXPECT_THAT(refusal([&](json& d) { d["partial_rotary_factor"] = part; }),
+                HasSubstr("partial_rotary_factor: expected a part of 16 dimensions"));
+  }
+}
+
 TEST(model_config, other_arithmetic_is_refused) {
   EXPECT_THAT(refusal_with("hidden_act", "gelu"), HasSubstr("hidden_act: expected 'silu', found 'gelu'"));
   json gemma = llama();
