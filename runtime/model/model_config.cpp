@@ -22,7 +22,7 @@ struct architecture {
   std::string_view name;
   rope_layout layout;
   bool qkv_bias = false;  // always there; else where the file has them
-  bool head_norms = false;
+  head_norm head_norms = head_norm::none;
   norm_kind norm = norm_kind::rms;
   feed_forward_kind activation = feed_forward_kind::gated_silu;
   bool output_bias = false;
@@ -32,11 +32,13 @@ struct architecture {
   std::optional<std::uint32_t> window_period = std::nullopt;
   std::uint32_t usual_window = 0;  // where the file does not say; 0: none
   bool needs_window = false;
-  float window_rope_base = 0;  // usually, and then the file may say another; 0: as in other layers
-  bool has_caps = false;       // Gemma's; of the scores where `usual_attention_cap` is not 0
+  float window_rope_base = 0;     // usually, and then the file may say another; 0: as in other layers
+  bool unscaled_windows = false;  // layers with a window rotate by the base of the others, and without their scaling
+  bool has_caps = false;          // Gemma's; of the scores where `usual_attention_cap` is not 0
   float usual_attention_cap = 0;
   float usual_logit_cap = 0;
   std::uint32_t wide_score_layers = 0;  // a model of so many layers scales its scores by width / heads, not head_dim
+  bool pre_norms = true;
   bool post_norms = false;
   bool attention_sinks = false;
   bool fused_products = false;
@@ -57,7 +59,7 @@ constexpr architecture architectures[] = {
      .may_have_experts = true,
      .normalises_experts = true},
     {.name = "qwen2", .layout = rope_layout::half_split, .qkv_bias = true},
-    {.name = "qwen3", .layout = rope_layout::half_split, .head_norms = true},
+    {.name = "qwen3", .layout = rope_layout::half_split, .head_norms = head_norm::shared},
     {.name = "qwen2moe",
      .layout = rope_layout::half_split,
      .qkv_bias = true,
@@ -66,7 +68,7 @@ constexpr architecture architectures[] = {
      .shares_expert = true},
     {.name = "qwen3moe",
      .layout = rope_layout::half_split,
-     .head_norms = true,
+     .head_norms = head_norm::shared,
      .may_have_experts = true,
      .needs_experts = true,
      .normalises_experts = true},
@@ -95,7 +97,7 @@ constexpr architecture architectures[] = {
      .post_norms = true},
     {.name = "gemma3",
      .layout = rope_layout::half_split,
-     .head_norms = true,
+     .head_norms = head_norm::shared,
      .activation = feed_forward_kind::gated_gelu,
      .scales_embedding = true,
      .window_period = 6,
@@ -115,6 +117,14 @@ constexpr architecture architectures[] = {
      .needs_experts = true,
      .normalises_experts = true,
      .gating = 3},
+    // With windows: OLMo 3.
+    {.name = "olmo2",
+     .layout = rope_layout::half_split,
+     .head_norms = head_norm::row,
+     .window_period = 4,
+     .unscaled_windows = true,
+     .pre_norms = false,
+     .post_norms = true},
     {.name = "phi3",
      .layout = rope_layout::half_split,
      .window_period = 0,
@@ -365,7 +375,7 @@ result<void> refuse_extras(const gguf::gguf_file& file, const reader& keys, cons
       return unsupported(file, keys.key(e.name) + ": not supported in " + std::string(kind.name));
     }
   }
-  if (kind.window_rope_base == 0 && file.find(keys.key("rope.freq_base_swa")) != nullptr) {
+  if (kind.window_rope_base == 0 && !kind.unscaled_windows && file.find(keys.key("rope.freq_base_swa")) != nullptr) {
     REDLINE_TRY_ASSIGN(const float base, keys.positive("rope.freq_base_swa"));
     if (base != c.rope_base) {
       return unsupported(file, keys.key("rope.freq_base_swa") + ": expected rope.freq_base " +
@@ -404,7 +414,8 @@ result<void> read_windows(const gguf::gguf_file& file, const reader& keys, const
     return malformed(file,
                      key + ": expected 1 to " + std::to_string(context_max) + ", found " + std::to_string(window));
   }
-  const bool is_full = window == 0 || (window >= c.context && kind.window_rope_base == 0);
+  const float usual_base = kind.unscaled_windows ? c.rope_base : kind.window_rope_base;
+  const bool is_full = window == 0 || (window >= c.context && usual_base == 0);
   if (is_full) return {};
   if (!kind.window_period) {
     return unsupported(file, key + ": expected full attention in " + std::string(kind.name) + ", found a window of " +
@@ -412,8 +423,8 @@ result<void> read_windows(const gguf::gguf_file& file, const reader& keys, const
   }
   REDLINE_TRY_ASSIGN(const std::vector<bool> pattern, read_window_pattern(file, keys, kind, c.layers));
   for (const bool has_window : pattern) c.windows.push_back(has_window ? static_cast<std::uint32_t>(window) : 0);
-  if (kind.window_rope_base == 0) return {};
-  REDLINE_TRY_ASSIGN(c.window_rope_base, keys.positive("rope.freq_base_swa", kind.window_rope_base));
+  if (usual_base == 0) return {};
+  REDLINE_TRY_ASSIGN(c.window_rope_base, keys.positive("rope.freq_base_swa", usual_base));
   return {};
 }
 
@@ -506,6 +517,7 @@ result<model_config> read_config(const gguf::gguf_file& file) {
   c.norm = kind->norm;
   c.activation = kind->activation;
   c.output_bias = kind->output_bias;
+  c.pre_norms = kind->pre_norms;
   c.post_norms = kind->post_norms;
   c.attention_sinks = kind->attention_sinks;
   c.fused_products = kind->fused_products;

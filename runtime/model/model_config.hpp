@@ -19,6 +19,10 @@ enum class norm_kind : std::uint8_t { rms, layer };
 /// kernel_table says.
 enum class feed_forward_kind : std::uint8_t { gated_silu, gated_gelu, gelu, clamped_swiglu };
 
+/// How queries and keys are normalised before they are rotated: not, each head by weights that all share, or all heads
+/// of a row together.
+enum class head_norm : std::uint8_t { none, shared, row };
+
 /// YaRN's way to a longer context: slow rotations are slowed down by `factor`, fast ones are kept, those between get
 /// something between.
 /// Source: Peng et al., "YaRN: Efficient Context Window Extension of Large Language Models" (2023), section 3.
@@ -54,12 +58,13 @@ struct model_config {
   rope_layout layout = rope_layout::adjacent;
   bool fused_products = false;  // files keep Q, K and V, and gate and up, as one tensor each, one above the other
   bool qkv_bias = false;
-  bool head_norms = false;  // each head of queries and keys is normalised before its rotation
+  head_norm head_norms = head_norm::none;
   bool tied_head = false;
   norm_kind norm = norm_kind::rms;
   feed_forward_kind activation = feed_forward_kind::gated_silu;
   bool output_bias = false;  // the attention's output and all of the feed-forward part have biases
-  bool post_norms = false;   // what a layer's halves give is normalised before it is added
+  bool pre_norms = true;     // what a layer's halves read is normalised
+  bool post_norms = false;   // what they give is normalised before it is added
   float embedding_scale = 1;
   float residual_scale = 1;   // of what a layer's halves add to the residual stream
   float attention_scale = 0;  // of the scores; 0: one over the root of head_dim

@@ -169,7 +169,7 @@ std::span<const float> transformer::forward(std::span<const run> batch) {
                                    {l.key, s.key.data(), or_null(l.key_bias)},
                                    {l.value, s.value.data(), or_null(l.value_bias)}});
     });
-    if (w.config.head_norms) s.timed(s.spent.norms, [&] { s.normalise_heads(l); });
+    if (w.config.head_norms != head_norm::none) s.timed(s.spent.norms, [&] { s.normalise_heads(l); });
     s.timed(s.spent.store, [&] { s.store_keys_and_values(i); });
     if (last && s.wanted_rows.empty()) return {};  // the cache is all that was asked for
     s.timed(s.spent.attention, [&] { s.attend(i, last ? s.wanted_blocks : s.blocks); });
@@ -329,9 +329,11 @@ void transformer::state::embed() {
   });
 }
 
-/// to = norm(from), a row each.
+/// to = norm(from), a row each; from itself where there is no norm.
 void transformer::state::normalise_row(const norm_weights& norm, const float* from, float* to) {
-  if (config.norm == norm_kind::rms) {
+  if (norm.scale.empty()) {
+    if (from != to) std::copy_n(from, config.width, to);
+  } else if (config.norm == norm_kind::rms) {
     table.rms_norm(from, norm.scale.data(), config.norm_epsilon, config.width, to);
   } else {
     table.layer_norm(from, norm.scale.data(), norm.shift.data(), config.norm_epsilon, config.width, to);
@@ -349,7 +351,7 @@ void transformer::state::add_and_normalise(const norm_weights& post_norm, const 
   for_rows([&](std::size_t row) {
     float* of_row = x.data() + row * config.width;
     float* more = delta.data() + row * config.width;
-    if (!post_norm.scale.empty()) normalise_row(post_norm, more, more);
+    normalise_row(post_norm, more, more);
     table.add_scaled(of_row, config.residual_scale, more, config.width);
     normalise_row(next, of_row, normed.data() + row * config.width);
   });
@@ -366,15 +368,14 @@ kernels::kv_view transformer::state::kv_of(std::size_t layer, std::size_t kv_hea
 }
 
 void transformer::state::normalise_heads(const layer_weights& l) {
-  const auto normalise_row = [&](float* heads, std::size_t count, const std::vector<float>& weight) {
-    for (std::size_t head = 0; head < count; ++head) {
-      float* x_of_head = heads + head * config.head_dim;
-      table.rms_norm(x_of_head, weight.data(), config.norm_epsilon, config.head_dim, x_of_head);
+  const auto normalise_parts = [&](float* heads, std::size_t width, const std::vector<float>& weight) {
+    for (std::size_t at = 0; at < width; at += weight.size()) {
+      table.rms_norm(heads + at, weight.data(), config.norm_epsilon, weight.size(), heads + at);
     }
   };
   for_rows([&](std::size_t row) {
-    normalise_row(query.data() + row * attention_width, config.heads, l.query_norm);
-    normalise_row(key.data() + row * kv_width, config.kv_heads, l.key_norm);
+    normalise_parts(query.data() + row * attention_width, attention_width, l.query_norm);
+    normalise_parts(key.data() + row * kv_width, kv_width, l.key_norm);
   });
 }
 

@@ -286,7 +286,7 @@ result<mixture_weights> load_mixture(loader& from, const model_config& c, const 
   return m;
 }
 
-/// Q, K and V.
+/// Q, K and V, and their norms.
 result<void> load_inputs_of_attention(loader& from, const model_config& c, const std::string& prefix,
                                       layer_weights& l) {
   const auto [queries, keys] = attention_rows_of(c);
@@ -305,26 +305,30 @@ result<void> load_inputs_of_attention(loader& from, const model_config& c, const
     REDLINE_TRY_ASSIGN(l.key_bias, from.vector(prefix + "attn_k.bias", keys));
     REDLINE_TRY_ASSIGN(l.value_bias, from.vector(prefix + "attn_v.bias", keys));
   }
+  if (c.head_norms == head_norm::none) return {};
+  const bool of_row = c.head_norms == head_norm::row;
+  REDLINE_TRY_ASSIGN(l.query_norm, from.vector(prefix + "attn_q_norm.weight", of_row ? queries : c.head_dim));
+  REDLINE_TRY_ASSIGN(l.key_norm, from.vector(prefix + "attn_k_norm.weight", of_row ? keys : c.head_dim));
   return {};
 }
 
 result<layer_weights> load_layer(loader& from, const model_config& c, std::uint32_t index) {
   const std::string prefix = "blk." + std::to_string(index) + ".";
   layer_weights l;
-  REDLINE_TRY_ASSIGN(l.attention_norm, load_norm(from, c, prefix + "attn_norm"));
+  if (c.pre_norms) {
+    REDLINE_TRY_ASSIGN(l.attention_norm, load_norm(from, c, prefix + "attn_norm"));
+  }
   REDLINE_TRY(load_inputs_of_attention(from, c, prefix, l));
   REDLINE_TRY_ASSIGN(l.output, from.matrix(prefix + "attn_output.weight", c.width, attention_rows_of(c).queries));
-  if (c.head_norms) {
-    REDLINE_TRY_ASSIGN(l.query_norm, from.vector(prefix + "attn_q_norm.weight", c.head_dim));
-    REDLINE_TRY_ASSIGN(l.key_norm, from.vector(prefix + "attn_k_norm.weight", c.head_dim));
-  }
   if (c.attention_sinks) {
     REDLINE_TRY_ASSIGN(l.sinks, from.vector(prefix + "attn_sinks.weight", c.heads));
   }
   // Files of gpt-oss give the feed-forward part's norm the name that those of Gemma have for another one.
   const bool is_gpt_oss = c.attention_sinks;
-  REDLINE_TRY_ASSIGN(l.feed_forward_norm,
-                     load_norm(from, c, prefix + (is_gpt_oss ? "post_attention_norm" : "ffn_norm")));
+  if (c.pre_norms) {
+    REDLINE_TRY_ASSIGN(l.feed_forward_norm,
+                       load_norm(from, c, prefix + (is_gpt_oss ? "post_attention_norm" : "ffn_norm")));
+  }
   if (c.post_norms) {
     REDLINE_TRY_ASSIGN(l.attention_post_norm, load_norm(from, c, prefix + "post_attention_norm"));
     REDLINE_TRY_ASSIGN(l.feed_forward_post_norm, load_norm(from, c, prefix + "post_ffw_norm"));

@@ -24,7 +24,7 @@ namespace redline::test {
 
 struct tiny_shape {
   std::string architecture = "llama";  // or "qwen2", "qwen3", "gemma", "starcoder2", "qwen2moe", "qwen3moe", "granite",
-                                       // "granitemoe", "gemma2", "gemma3", "gpt-oss", "phi3"
+                                       // "granitemoe", "gemma2", "gemma3", "gpt-oss", "phi3", "olmo2"
   std::uint32_t layers = 2;
   std::uint32_t width = 64;  // rows are whole blocks of the matrices' type: so are heads * head_dim and feed_forward
   std::uint32_t heads = 4;
@@ -203,8 +203,8 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
     m.metadata[a + "logit_scale"] = 8.0F;
   }
   const bool gpt_oss = s.architecture == "gpt-oss", gemma3 = s.architecture == "gemma3";
-  const bool has_post_norms = s.architecture == "gemma2" || gemma3;
-  if (gpt_oss || has_post_norms) m.metadata[a + "attention.sliding_window"] = s.window;
+  const bool has_post_norms = s.architecture == "gemma2" || gemma3 || s.architecture == "olmo2";
+  if (gpt_oss || s.architecture == "gemma2" || gemma3) m.metadata[a + "attention.sliding_window"] = s.window;
   if (s.architecture == "gemma2") {
     m.metadata[a + "attn_logit_softcapping"] = 5.0F;
     m.metadata[a + "final_logit_softcapping"] = 20.0F;
@@ -213,7 +213,7 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
   m.metadata[a + "context_length"] = s.context;
   m.metadata[a + "rope.dimension_count"] = s.rotary_dim;
   m.metadata[a + "rope.freq_base"] = gemma3 ? 1e6F : 10000.0F;
-  const bool phi3 = s.architecture == "phi3";
+  const bool phi3 = s.architecture == "phi3", olmo2 = s.architecture == "olmo2";
   if (phi3) {
     m.metadata[a + "rope.scaling.original_context_length"] = s.context / 8;
     m.metadata[a + "rope.scaling.attn_factor"] = 1.25F;
@@ -251,7 +251,7 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
   }
   for (std::uint32_t i = 0; i < s.layers; ++i) {
     const std::string b = "blk." + std::to_string(i) + ".";
-    norm(b + "attn_norm");
+    if (!olmo2) norm(b + "attn_norm");
     if (phi3) {
       matrix(b + "attn_qkv.weight", q + 2 * kv, s.width);
     } else {
@@ -268,8 +268,12 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
       add(b + "attn_q_norm.weight", gguf::tensor_type::f32, {s.head_dim}, 1, 0.2F);
       add(b + "attn_k_norm.weight", gguf::tensor_type::f32, {s.head_dim}, 1, 0.2F);
     }
+    if (olmo2) {
+      add(b + "attn_q_norm.weight", gguf::tensor_type::f32, {q}, 1, 0.2F);
+      add(b + "attn_k_norm.weight", gguf::tensor_type::f32, {kv}, 1, 0.2F);
+    }
     matrix(b + "attn_output.weight", s.width, q);
-    norm(b + (gpt_oss ? "post_attention_norm" : "ffn_norm"));
+    if (!olmo2) norm(b + (gpt_oss ? "post_attention_norm" : "ffn_norm"));
     if (has_post_norms) {
       norm(b + "post_attention_norm");
       norm(b + "post_ffw_norm");

@@ -28,7 +28,7 @@ test::tiny_model reference_model(const std::string& name) {
   const bool llama = name == "llama", mixtral = name == "mixtral", granite = name == "granite";
   const bool gpt_oss = name == "gpt-oss", gemma2 = name == "gemma2", gemma3 = name == "gemma3";
   const std::string architecture = mixtral ? "llama" : gpt_oss ? name : name.substr(0, name.find('-'));
-  const bool phi3 = architecture == "phi3";
+  const bool phi3 = architecture == "phi3", olmo2 = architecture == "olmo2";
   test::tiny_shape shape{.architecture = architecture,
                          .rotary_dim = llama  ? 8U
                                        : phi3 ? 12U
@@ -57,22 +57,22 @@ test::tiny_model reference_model(const std::string& name) {
   };
   set_norm("output_norm");
   for (const std::string b : {"blk.0.", "blk.1."}) {
-    set_norm(b + "attn_norm");
+    if (!olmo2) set_norm(b + "attn_norm");
     std::vector<std::string> of_attention{"attn_q", "attn_k", "attn_v", "attn_output"};
     if (phi3) of_attention = {"attn_qkv", "attn_output"};
     for (const std::string& product : of_attention) set(b + product + ".weight", 0, 0.25F);
-    set_norm(b + (gpt_oss ? "post_attention_norm" : "ffn_norm"));
+    if (!olmo2) set_norm(b + (gpt_oss ? "post_attention_norm" : "ffn_norm"));
     std::vector<std::string> products{"ffn_gate", "ffn_up", "ffn_down"};
     if (starcoder || phi3) products = {"ffn_up", "ffn_down"};
     if (is_mixture) products = {"ffn_gate_inp", "ffn_gate_exps", "ffn_up_exps", "ffn_down_exps"};
     const std::vector<std::string> shared{"ffn_gate_inp_shexp", "ffn_gate_shexp", "ffn_up_shexp", "ffn_down_shexp"};
     if (shares_expert) products.insert(products.end(), shared.begin(), shared.end());
     for (const std::string& product : products) set(b + product + ".weight", 0, 0.25F);
-    if (gemma2 || gemma3) {
+    if (gemma2 || gemma3 || olmo2) {
       for (const char* norm : {"post_attention_norm", "post_ffw_norm"}) set_norm(b + norm);
     }
     if (architecture == "llama" || architecture == "gemma" || gemma2 || granite || phi3) continue;
-    if (architecture == "qwen3" || architecture == "qwen3moe" || gemma3) {
+    if (architecture == "qwen3" || architecture == "qwen3moe" || gemma3 || olmo2) {
       for (const char* name : {"attn_q_norm", "attn_k_norm"}) set(b + name + ".weight", 1, 0.25F);
       continue;
     }
@@ -87,7 +87,11 @@ test::tiny_model reference_model(const std::string& name) {
     for (const char* name : {"attn_output", "ffn_up", "ffn_down"}) set(b + name + ".bias", 0, 0.5F);
   }
   if (!shape.tied_head) set("output.weight", 0, 0.5F);
-  if (name.ends_with("-yarn") || gpt_oss) {
+  if (name == "olmo2-windows") {
+    m.metadata["olmo2.attention.sliding_window"] = 4U;
+    m.metadata["olmo2.attention.sliding_window_pattern"] = 2U;
+  }
+  if (name.ends_with("-yarn") || gpt_oss || name == "olmo2-windows") {
     m.metadata[architecture + ".rope.scaling.type"] = std::string("yarn");
     m.metadata[architecture + ".rope.scaling.factor"] = 4.0F;
     m.metadata[architecture + ".rope.scaling.original_context_length"] = 64U;
@@ -154,7 +158,7 @@ TEST(decoder_reference, logits_equal_an_independent_implementation_within_roundi
       }
     }
   }
-  EXPECT_EQ(rows_checked, 45);
+  EXPECT_EQ(rows_checked, 51);
 }
 
 // Both layouts of rotation: qwen2's halves, llama's neighbours with half of a head turned. Windows, and layers that
@@ -200,7 +204,7 @@ TEST(decoder_reference, logits_after_a_splice_equal_an_independent_implementatio
       ++checked;
     }
   }
-  EXPECT_EQ(checked, 28);
+  EXPECT_EQ(checked, 32);
 }
 
 }  // namespace

@@ -168,7 +168,7 @@ TEST(model_config, reads_what_is_particular_to_gemma_2_and_3_and_gpt_oss) {
   gemma3.metadata["gemma3.attention.scale"] = 0.5F;
   c = read_config(*gemma3.file());
   ASSERT_TRUE(c) << c.error().describe();
-  EXPECT_TRUE(c->head_norms);
+  EXPECT_EQ(c->head_norms, head_norm::shared);
   EXPECT_EQ(c->attention_cap, 0);
   EXPECT_EQ(c->logit_cap, 0);
   EXPECT_EQ(c->attention_scale, 0.5F);
@@ -219,6 +219,25 @@ TEST(model_config, chooses_long_ropes_factors_by_the_context_that_a_model_is_ope
   EXPECT_EQ(describe_rotation(*plain, 0), "");
   m.metadata["phi3.rope.scaling.attn_factor"] = 0.0F;
   EXPECT_THAT(read_config(*m.file()).error().context, HasSubstr("rope.scaling.attn_factor: expected a positive"));
+}
+
+TEST(model_config, reads_olmo_2_and_the_windows_of_olmo_3) {
+  tiny_model m = make_tiny_model({.architecture = "olmo2", .layers = 5});
+  auto c = read_config(*m.file());
+  ASSERT_TRUE(c) << c.error().describe();
+  EXPECT_EQ(c->head_norms, head_norm::row);
+  EXPECT_FALSE(c->pre_norms);
+  EXPECT_TRUE(c->post_norms);
+  EXPECT_TRUE(c->windows.empty());
+  m.metadata["olmo2.attention.sliding_window"] = 40U;
+  m.metadata["olmo2.rope.scaling.type"] = std::string("yarn");
+  m.metadata["olmo2.rope.scaling.factor"] = 8.0F;
+  c = read_config(*m.file());
+  ASSERT_TRUE(c) << c.error().describe();
+  EXPECT_EQ(c->windows, (std::vector<std::uint32_t>{40, 40, 40, 0, 40}));
+  EXPECT_EQ(c->window_rope_base, c->rope_base) << "without YaRN";
+  m.metadata["olmo2.attention.sliding_window"] = 4096U;
+  EXPECT_FALSE(read_config(*m.file())->windows.empty()) << "longer than the context, but rotated otherwise";
 }
 
 struct bad_metadata {

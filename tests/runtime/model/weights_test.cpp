@@ -62,7 +62,7 @@ TEST_F(weights_test, take_as_much_memory_as_computed_from_the_file) {
 
 TEST_F(weights_test, name_every_tensor_that_is_missing) {
   for (const std::string architecture :
-       {"llama", "qwen2", "qwen2moe", "qwen3moe", "gemma2", "gemma3", "gpt-oss", "phi3"}) {
+       {"llama", "qwen2", "qwen2moe", "qwen3moe", "gemma2", "gemma3", "gpt-oss", "phi3", "olmo2"}) {
     test::tiny_shape shape{.architecture = architecture};
     if (architecture.ends_with("moe") || architecture == "gpt-oss") shape.experts = 4;
     if (architecture == "qwen2moe") shape.shared_feed_forward = 64;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes decoder_logits.txt: logits of fifteen tiny decoders, computed in float64 from the published definitions.
+"""Writes decoder_logits.txt: logits of seventeen tiny decoders, computed in float64 from the published definitions.
 
 Shares no code and no file with the runtime. Weights come from an integer hash that the test repeats, so that both sides
 have the same floats: value(tensor, i) = centre + spread * (hash16 / 2^15 - 1), rounded to float32 after each operation.
@@ -20,6 +20,9 @@ token has in the softmax, and YaRN's ramp is not of whole pairs.
 Case "phi3": as a qwen2 without biases; Q, K and V, and gate and up, are one matrix each; 12 of 16 dimensions of a head rotate,
 frequencies are divided by LongRoPE's factors for long sequences, and what is rotated grows by 1.25; a window of five tokens.
 "phi3-short": with the factors for short sequences.
+Case "olmo2": as a qwen2 without biases; a row's queries, and its keys, are normalised together before they are rotated; attention
+and the feed-forward part read what is not normalised, and what they give is normalised before it is added. "olmo2-windows" (OLMo 3):
+the first layer sees four tokens; the second is rotated as in qwen2-yarn.
 
 And decoder_splices.txt: logits of the last token after a log was changed in the middle and what stood behind kept its keys and
 values. Here keys are kept unrotated and turned, exactly, to wherever their token counts as standing when somebody looks.
@@ -30,7 +33,8 @@ import numpy as np
 LAYERS, WIDTH, HEADS, KV_HEADS, HEAD_DIM, FEED_FORWARD, VOCABULARY = 2, 64, 4, 2, 16, 96, 300
 EXPERTS, USED, EXPERT_WIDTH, SHARED_WIDTH = 6, 2, 32, 64
 MIXTURES = ("qwen3moe", "qwen2moe", "mixtral", "gpt-oss")
-WINDOWED, WINDOW = ("gemma2", "gemma3", "gpt-oss"), 4
+WINDOWED, WINDOW = ("gemma2", "gemma3", "gpt-oss", "olmo2-windows"), 4
+OLMO2 = ("olmo2", "olmo2-windows")
 PHI3, PHI3_WINDOW, PHI3_ROTARY = ("phi3", "phi3-short"), 5, 12
 LONG_FACTORS, SHORT_FACTORS = np.array([1, 1.25, 2, 5, 11, 30]), np.array([1, 1, 1.125, 1.5, 2, 2.5])
 GEMMAS = ("gemma", "gemma2", "gemma3")
@@ -58,12 +62,14 @@ def weights(kind):
     experts = lambda rows, columns: tensor(next(number), (EXPERTS, rows, columns), 0, 0.25)
     w = {"embedding": matrix(VOCABULARY, WIDTH, 0.5), "norm": norm(), "layers": []}
     for _ in range(LAYERS):
-        l = {"attn_norm": norm()}
+        l = {} if kind in OLMO2 else {"attn_norm": norm()}
         if kind in PHI3:
             l |= dict(zip("qkv", np.split(matrix(q + 2 * kv, WIDTH), [q, q + kv])))
         else:
             l |= {"q": matrix(q, WIDTH), "k": matrix(kv, WIDTH), "v": matrix(kv, WIDTH)}
-        l |= {"o": matrix(WIDTH, q), "ffn_norm": norm()}
+        l["o"] = matrix(WIDTH, q)
+        if kind not in OLMO2:
+            l["ffn_norm"] = norm()
         if kind in MIXTURES:
             l |= {"router": matrix(EXPERTS, WIDTH), "gates": experts(EXPERT_WIDTH, WIDTH),
                   "ups": experts(EXPERT_WIDTH, WIDTH), "downs": experts(WIDTH, EXPERT_WIDTH)}
@@ -77,9 +83,11 @@ def weights(kind):
             if not shifted:
                 l["gate"] = matrix(FEED_FORWARD, WIDTH)
             l |= {"up": matrix(FEED_FORWARD, WIDTH), "down": matrix(WIDTH, FEED_FORWARD)}
-        if kind in ("gemma2", "gemma3"):
+        if kind in ("gemma2", "gemma3", *OLMO2):
             l |= {"attn_post_norm": norm(), "ffn_post_norm": norm()}
-        if kind in ("qwen3", "qwen3moe", "gemma3"):
+        if kind in OLMO2:
+            l |= {"all_q": tensor(next(number), (q,), 1, 0.25), "all_k": tensor(next(number), (kv,), 1, 0.25)}
+        elif kind in ("qwen3", "qwen3moe", "gemma3"):
             l |= {"qn": tensor(next(number), (HEAD_DIM,), 1, 0.25), "kn": tensor(next(number), (HEAD_DIM,), 1, 0.25)}
         elif kind in ("qwen2", "qwen2-yarn", "qwen2moe", "starcoder2", "gpt-oss"):
             l |= {"qb": bias(q), "kb": bias(kv), "vb": bias(kv)}
@@ -228,16 +236,18 @@ def logits(kind, tokens=TOKENS, cache=None, at=0):
     cache.positions = np.concatenate([seen, cache.positions[at:]])
     x = w["embedding"][tokens] * (np.sqrt(WIDTH) if kind in GEMMAS else embedding)
     for i, l in enumerate(w["layers"]):
-        h = norm(x, l["attn_norm"])
-        q = (h @ l["q"].T + l.get("qb", 0)).reshape(n, HEADS, HEAD_DIM)
-        k = (h @ l["k"].T + l.get("kb", 0)).reshape(n, KV_HEADS, HEAD_DIM)
+        h = norm(x, l["attn_norm"]) if "attn_norm" in l else x
+        q, k = h @ l["q"].T + l.get("qb", 0), h @ l["k"].T + l.get("kb", 0)
+        if "all_q" in l:
+            q, k = rms_norm(q, l["all_q"]), rms_norm(k, l["all_k"])
+        q, k = q.reshape(n, HEADS, HEAD_DIM), k.reshape(n, KV_HEADS, HEAD_DIM)
         v = (h @ l["v"].T + l.get("vb", 0)).reshape(n, KV_HEADS, HEAD_DIM)
         if "qn" in l:
             q, k = rms_norm(q, l["qn"]), rms_norm(k, l["kn"])
         old_k, old_v = cache.layers[i]
         cache.layers[i] = (np.concatenate([old_k[:at], k, old_k[at:]]), np.concatenate([old_v[:at], v, old_v[at:]]))
         k, v = (t[:at + n] for t in cache.layers[i])
-        turn = rope_gemma3 if kind == "gemma3" and i == 1 else rope
+        turn = {"gemma3": rope_gemma3, "olmo2-windows": rope_yarn}.get(kind, rope) if i == 1 else rope
         q, k = turn(q, positions), turn(k, seen)
         k, v = (np.repeat(t, HEADS // KV_HEADS, axis=1) for t in (k, v))
         score = np.einsum("ihd,jhd->hij", q, k) * scores
@@ -252,7 +262,7 @@ def logits(kind, tokens=TOKENS, cache=None, at=0):
         p /= p.sum(-1, keepdims=True) + (np.exp(l["sinks"])[:, None, None] if "sinks" in l else 0)
         more = residual * (np.einsum("hij,jhd->ihd", p, v).reshape(n, -1) @ l["o"].T) + l.get("ob", 0)
         x = x + (norm(more, l["attn_post_norm"]) if "attn_post_norm" in l else more)
-        h = norm(x, l["ffn_norm"])
+        h = norm(x, l["ffn_norm"]) if "ffn_norm" in l else x
         if kind == "gpt-oss":
             x = x + mixture_of_gpt_oss(l, h)
             continue
@@ -287,7 +297,7 @@ SPLICES = [("evict", 2, 4, [], True), ("pie", 3, 2, [299, 4, 8, 15], True), ("co
 
 here = os.path.dirname(os.path.abspath(__file__))
 with open(os.path.join(here, "decoder_logits.txt"), "w") as out:
-    for name in ("qwen2", "llama", "qwen3", "gemma", "starcoder2", "qwen2-yarn", "granite", "gemma2", "gemma3", *MIXTURES, *PHI3):
+    for name in ("qwen2", "llama", "qwen3", "gemma", "starcoder2", "qwen2-yarn", "granite", "gemma2", "gemma3", *MIXTURES, *PHI3, *OLMO2):
         result = logits(name)
         out.write(f"{name} {len(TOKENS)} " + " ".join(map(str, TOKENS)) + "\n")
         for row in (0, 3, len(TOKENS) - 1):
