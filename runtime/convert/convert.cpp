@@ -346,12 +346,22 @@ result<void> move_mixture(const gguf::decoder_shape& s, const std::string& ours,
   return mover.matrix(ours + "ffn_down_shexp.weight", expert + "down_proj.weight", s.width, shared);
 }
 
+/// Norms of queries, of keys and of what each half gives.
+result<void> move_olmo_norms(const gguf::decoder_shape& s, const std::string& ours, const std::string& theirs,
+                             tensor_mover& mover) {
+  const std::uint64_t q = std::uint64_t{s.heads} * s.head_dim, kv = std::uint64_t{s.kv_heads} * s.head_dim;
+  REDLINE_TRY(mover.vector(ours + "attn_q_norm.weight", theirs + "self_attn.q_norm.weight", q));
+  REDLINE_TRY(mover.vector(ours + "attn_k_norm.weight", theirs + "self_attn.k_norm.weight", kv));
+  REDLINE_TRY(move_norm(s, ours + "post_attention_norm", theirs + "post_attention_layernorm", mover));
+  return move_norm(s, ours + "post_ffw_norm", theirs + "post_feedforward_layernorm", mover);
+}
+
 result<void> move_layer(const gguf::decoder_shape& s, std::uint32_t index, bool biases, tensor_mover& mover) {
   const std::string ours = "blk." + std::to_string(index) + ".";
   const std::string theirs = "model.layers." + std::to_string(index) + ".";
   const std::uint64_t q = std::uint64_t{s.heads} * s.head_dim, kv = std::uint64_t{s.kv_heads} * s.head_dim;
   const row_kind rotated = row_kind::rotated;
-  REDLINE_TRY(move_norm(s, ours + "attn_norm", theirs + "input_layernorm", mover));
+  if (!s.is_olmo2()) REDLINE_TRY(move_norm(s, ours + "attn_norm", theirs + "input_layernorm", mover));
   if (s.has_fused_products()) {
     REDLINE_TRY(mover.matrix(ours + "attn_qkv.weight", theirs + "self_attn.qkv_proj.weight", q + 2 * kv, s.width));
   } else {
@@ -376,6 +386,10 @@ result<void> move_layer(const gguf::decoder_shape& s, std::uint32_t index, bool 
     REDLINE_TRY(mover.vector(ours + "attn_sinks.weight", theirs + "self_attn.sinks", s.heads));
     REDLINE_TRY(move_norm(s, ours + "post_attention_norm", theirs + "post_attention_layernorm", mover));
     return move_gpt_oss_mixture(s, ours, theirs, mover);
+  }
+  if (s.is_olmo2()) {
+    REDLINE_TRY(move_olmo_norms(s, ours, theirs, mover));
+    return move_gated_feed_forward(s, ours, theirs, mover);
   }
   if (s.has_post_norms()) {
     REDLINE_TRY(move_norm(s, ours + "post_attention_norm", theirs + "post_attention_layernorm", mover));

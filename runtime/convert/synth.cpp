@@ -110,6 +110,7 @@ constexpr auto shapes = std::to_array<synth_shape>({
       .short_context = 4096,
       .rope_magnitude = 1.1902381F},
      "phi-4-mini"},
+    {{"olmo2", 16, 2048, 16, 16, 128, 8192, 100352, 4096, 5e5F, 1e-6F, false}, "olmo-2-1b"},
     {{"qwen2", 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, true}, "tiny"},
     {{"llama", 2, 256, 8, 2, 32, 768, 512, 2048, 1e4F, 1e-5F, false}, "tiny-llama"},
     {{"qwen3moe", 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, true, 8, 2, 256}, "tiny-qwen3moe"},
@@ -181,6 +182,21 @@ constexpr auto shapes = std::to_array<synth_shape>({
       .short_context = 256,
       .rope_magnitude = 1.1726039F},
      "tiny-phi"},
+    {{"olmo2", 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, false}, "tiny-olmo2"},
+    {{.architecture = "olmo2",
+      .layers = 5,
+      .width = 256,
+      .heads = 4,
+      .kv_heads = 2,
+      .head_dim = 64,
+      .feed_forward = 512,
+      .vocabulary = 512,
+      .context = 2048,
+      .rope_base = 1e4F,
+      .norm_epsilon = 1e-6F,
+      .tied_head = false,
+      .window = 24},
+     "tiny-olmo3"},
 });
 
 /// Nearly normal with variance 1: four bytes' sum has 4 * (256^2 - 1) / 12 and the mean 510.
@@ -318,7 +334,7 @@ class model_writer {
     if (s_.short_context != 0) add_rope_factors();
     for (std::uint32_t layer = 0; layer < s_.layers; ++layer) {
       const std::string b = "blk." + std::to_string(layer) + ".";
-      vector(b + "attn_norm.weight", s_.width, norm);
+      if (!s_.is_olmo2()) vector(b + "attn_norm.weight", s_.width, norm);
       if (s_.has_fused_products()) {
         matrix(b + "attn_qkv.weight", q + 2 * kv, s_.width, 1.5F);
       } else {
@@ -336,11 +352,17 @@ class model_writer {
         vector(b + "attn_q_norm.weight", s_.head_dim, norm);
         vector(b + "attn_k_norm.weight", s_.head_dim, norm);
       }
+      if (s_.is_olmo2()) {
+        vector(b + "attn_q_norm.weight", q, norm);
+        vector(b + "attn_k_norm.weight", kv, norm);
+      }
       if (s_.is_gpt_oss()) {
         vector(b + "attn_output.bias", s_.width, {0, 0.2F * residual_gain});
         vector(b + "attn_sinks.weight", s_.heads, {0, 1});
       }
-      vector(b + (s_.is_gpt_oss() ? "post_attention_norm.weight" : "ffn_norm.weight"), s_.width, norm);
+      if (!s_.is_olmo2()) {
+        vector(b + (s_.is_gpt_oss() ? "post_attention_norm.weight" : "ffn_norm.weight"), s_.width, norm);
+      }
       if (s_.has_post_norms()) {
         const distribution post_norm = {residual_gain, 0.1F * residual_gain};
         vector(b + "post_attention_norm.weight", s_.width, post_norm);

@@ -62,8 +62,12 @@ struct decoder_shape {
   [[nodiscard]] bool has_qkv_biases() const {
     return architecture == "qwen2" || architecture == "qwen2moe" || architecture == "starcoder2" || is_gpt_oss();
   }
+  /// All queries of a row are normalised together, and all keys; what a layer's halves read is not normalised.
+  [[nodiscard]] bool is_olmo2() const { return architecture == "olmo2"; }
   /// What a layer's halves give is normalised before it is added.
-  [[nodiscard]] bool has_post_norms() const { return architecture == "gemma2" || architecture == "gemma3"; }
+  [[nodiscard]] bool has_post_norms() const {
+    return architecture == "gemma2" || architecture == "gemma3" || is_olmo2();
+  }
   /// Embeddings are multiplied by the root of the width, norms by one plus a trained weight.
   [[nodiscard]] bool is_gemma() const { return architecture.starts_with("gemma"); }
   [[nodiscard]] bool is_gpt_oss() const { return architecture == "gpt-oss"; }

@@ -73,6 +73,8 @@ constexpr auto architectures = std::to_array<architecture>({
      .window_period = 1,
      .may_rotate_partly = true,
      .may_have_long_rope = true},
+    {.theirs = "Olmo2ForCausalLM", .ours = "olmo2", .window_unless_denied = true},
+    {.theirs = "Olmo3ForCausalLM", .ours = "olmo2", .window_unless_denied = true, .window_period = 4},
     {.theirs = "Starcoder2ForCausalLM",
      .ours = "starcoder2",
      .window_unless_denied = true,
@@ -152,7 +154,7 @@ result<void> read_multipliers(const json_object& config, gguf::decoder_shape& s)
 
 /// Soft caps, and by what scores are scaled, where readers of the file would not know it.
 result<void> read_gemma(const json_object& config, gguf::decoder_shape& s) {
-  if (!s.has_post_norms()) return {};
+  if (!s.is_gemma() || s.architecture == "gemma") return {};
   const bool caps_scores = s.architecture == "gemma2";
   const auto read = [&](std::string_view name, float& into) -> result<void> {
     if (!config.has(name)) return {};

@@ -114,12 +114,20 @@ inline std::vector<float> factors_of(const tiny_model& m, const std::string& ten
 
 /// m: the model of that shape.
 inline json hf_config_of(const tiny_shape& s, const tiny_model& m) {
-  static const std::map<std::string, std::string> names = {
-      {"llama", "Llama"},       {"qwen2", "Qwen2"},           {"qwen3", "Qwen3"},
-      {"gemma", "Gemma"},       {"starcoder2", "Starcoder2"}, {"qwen2moe", "Qwen2Moe"},
-      {"qwen3moe", "Qwen3Moe"}, {"granite", "Granite"},       {"granitemoe", "GraniteMoe"},
-      {"gemma2", "Gemma2"},     {"gemma3", "Gemma3"},         {"gpt-oss", "GptOss"},
-      {"phi3", "Phi3"}};
+  static const std::map<std::string, std::string> names = {{"llama", "Llama"},
+                                                           {"qwen2", "Qwen2"},
+                                                           {"qwen3", "Qwen3"},
+                                                           {"gemma", "Gemma"},
+                                                           {"starcoder2", "Starcoder2"},
+                                                           {"qwen2moe", "Qwen2Moe"},
+                                                           {"qwen3moe", "Qwen3Moe"},
+                                                           {"granite", "Granite"},
+                                                           {"granitemoe", "GraniteMoe"},
+                                                           {"gemma2", "Gemma2"},
+                                                           {"gemma3", "Gemma3"},
+                                                           {"gpt-oss", "GptOss"},
+                                                           {"phi3", "Phi3"},
+                                                           {"olmo2", "Olmo2"}};
   const bool gelu = s.architecture.starts_with("gemma") || s.architecture == "starcoder2";
   const bool mixtral = s.architecture == "llama" && s.experts != 0;
   json config = {{"architectures", {(mixtral ? "Mixtral" : names.at(s.architecture)) + "ForCausalLM"}},

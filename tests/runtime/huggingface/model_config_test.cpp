@@ -331,6 +331,26 @@ TEST(model_config, long_rope_that_does_not_fit_is_refused_by_field) {
   }
 }
 
+TEST(model_config, olmo_3_has_windows_in_three_of_four_layers) {
+  json document = llama();
+  document["architectures"] = {"Olmo3ForCausalLM"};
+  document["num_hidden_layers"] = 4;
+  document["sliding_window"] = 1024;
+  document["layer_types"] = {"sliding_attention", "sliding_attention", "sliding_attention", "full_attention"};
+  const auto config = read(document);
+  ASSERT_TRUE(config) << config.error().describe();
+  EXPECT_EQ(config->shape.architecture, "olmo2");
+  EXPECT_EQ(config->shape.window, 1024U);
+  EXPECT_EQ(config->shape.window_period, 0U) << "what the family has";
+  EXPECT_FALSE(config->shape.tied_head);
+  document["layer_types"][3] = "sliding_attention";
+  EXPECT_THAT(read(document).error().context, HasSubstr("expected 'full_attention' in layer 3"));
+  document["architectures"] = {"Olmo2ForCausalLM"};
+  document.erase("layer_types");
+  document.erase("sliding_window");
+  EXPECT_EQ(read(document)->shape.window, 0U);
+}
+
 TEST(model_config, other_arithmetic_is_refused) {
   EXPECT_THAT(refusal_with("hidden_act", "gelu"), HasSubstr("hidden_act: expected 'silu', found 'gelu'"));
   json gemma = llama();
