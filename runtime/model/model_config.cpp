@@ -41,7 +41,8 @@ struct architecture {
   bool pre_norms = true;
   bool post_norms = false;
   bool attention_sinks = false;
-  bool fused_products = false;
+  bool fused_qkv = false;
+  bool fused_gate = false;
   bool may_have_long_rope = false;
   // Mixtures of experts.
   bool may_have_experts = false;
@@ -117,6 +118,7 @@ constexpr architecture architectures[] = {
      .needs_experts = true,
      .normalises_experts = true,
      .gating = 3},
+    {.name = "glm4", .layout = rope_layout::adjacent, .post_norms = true, .fused_gate = true},
     // With windows: OLMo 3.
     {.name = "olmo2",
      .layout = rope_layout::half_split,
@@ -128,7 +130,8 @@ constexpr architecture architectures[] = {
     {.name = "phi3",
      .layout = rope_layout::half_split,
      .window_period = 0,
-     .fused_products = true,
+     .fused_qkv = true,
+     .fused_gate = true,
      .may_have_long_rope = true},
     {.name = "starcoder2",
      .layout = rope_layout::half_split,
@@ -520,7 +523,8 @@ result<model_config> read_config(const gguf::gguf_file& file) {
   c.pre_norms = kind->pre_norms;
   c.post_norms = kind->post_norms;
   c.attention_sinks = kind->attention_sinks;
-  c.fused_products = kind->fused_products;
+  c.fused_qkv = kind->fused_qkv;
+  c.fused_gate = kind->fused_gate;
   // As gpt-oss was trained; its files do not say so.
   if (c.yarn && kind->attention_sinks) c.yarn->whole_pairs = false;
   if (kind->scales_embedding) c.embedding_scale = std::sqrt(static_cast<float>(c.width));

@@ -56,7 +56,9 @@ struct model_config {
   // one where they may have more; 0: there is none.
   std::uint32_t short_context = 0;
   rope_layout layout = rope_layout::adjacent;
-  bool fused_products = false;  // files keep Q, K and V, and gate and up, as one tensor each, one above the other
+  // Files keep Q, K and V, or gate and up, as one tensor, one above the other.
+  bool fused_qkv = false;
+  bool fused_gate = false;
   bool qkv_bias = false;
   head_norm head_norms = head_norm::none;
   bool tied_head = false;

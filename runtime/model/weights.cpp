@@ -43,8 +43,8 @@ attention_rows attention_rows_of(const model_config& c) {
 std::vector<std::uint64_t> rows_of_each(const gguf::tensor& t, const model_config& c) {
   const auto [queries, keys] = attention_rows_of(c);
   std::vector<std::uint64_t> fused;
-  if (c.fused_products && t.name.ends_with(".attn_qkv.weight")) fused = {queries, keys, keys};
-  if (c.fused_products && t.name.ends_with(".ffn_up.weight")) fused = {c.feed_forward, c.feed_forward};
+  if (c.fused_qkv && t.name.ends_with(".attn_qkv.weight")) fused = {queries, keys, keys};
+  if (c.fused_gate && t.name.ends_with(".ffn_up.weight")) fused = {c.feed_forward, c.feed_forward};
   const bool fits = std::accumulate(fused.begin(), fused.end(), std::uint64_t{0}) == t.dimensions[1];
   return fits ? fused : std::vector{t.dimensions[1]};
 }
@@ -238,14 +238,14 @@ result<norm_weights> load_norm(loader& from, const model_config& c, const std::s
 result<feed_forward_weights> load_feed_forward(loader& from, const model_config& c, const std::string& prefix,
                                                const std::string& suffix, std::uint32_t hidden) {
   feed_forward_weights f;
-  if (c.fused_products) {
+  if (c.fused_gate) {
     REDLINE_TRY_ASSIGN(auto both, from.stacked(prefix + "up" + suffix + ".weight", {hidden, hidden}, c.width));
     f.gate = std::move(both[0]);
     f.up = std::move(both[1]);
   } else if (c.activation != feed_forward_kind::gelu) {
     REDLINE_TRY_ASSIGN(f.gate, from.matrix(prefix + "gate" + suffix + ".weight", hidden, c.width));
   }
-  if (!c.fused_products) {
+  if (!c.fused_gate) {
     REDLINE_TRY_ASSIGN(f.up, from.matrix(prefix + "up" + suffix + ".weight", hidden, c.width));
   }
   REDLINE_TRY_ASSIGN(f.down, from.matrix(prefix + "down" + suffix + ".weight", c.width, hidden));
@@ -290,7 +290,7 @@ result<mixture_weights> load_mixture(loader& from, const model_config& c, const 
 result<void> load_inputs_of_attention(loader& from, const model_config& c, const std::string& prefix,
                                       layer_weights& l) {
   const auto [queries, keys] = attention_rows_of(c);
-  if (c.fused_products) {
+  if (c.fused_qkv) {
     REDLINE_TRY_ASSIGN(auto all, from.stacked(prefix + "attn_qkv.weight", {queries, keys, keys}, c.width));
     l.query = std::move(all[0]);
     l.key = std::move(all[1]);

@@ -24,7 +24,7 @@ namespace redline::test {
 
 struct tiny_shape {
   std::string architecture = "llama";  // or "qwen2", "qwen3", "gemma", "starcoder2", "qwen2moe", "qwen3moe", "granite",
-                                       // "granitemoe", "gemma2", "gemma3", "gpt-oss", "phi3", "olmo2"
+                                       // "granitemoe", "gemma2", "gemma3", "gpt-oss", "phi3", "olmo2", "glm4"
   std::uint32_t layers = 2;
   std::uint32_t width = 64;  // rows are whole blocks of the matrices' type: so are heads * head_dim and feed_forward
   std::uint32_t heads = 4;
@@ -203,7 +203,8 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
     m.metadata[a + "logit_scale"] = 8.0F;
   }
   const bool gpt_oss = s.architecture == "gpt-oss", gemma3 = s.architecture == "gemma3";
-  const bool has_post_norms = s.architecture == "gemma2" || gemma3 || s.architecture == "olmo2";
+  const bool has_post_norms =
+      s.architecture == "gemma2" || gemma3 || s.architecture == "olmo2" || s.architecture == "glm4";
   if (gpt_oss || s.architecture == "gemma2" || gemma3) m.metadata[a + "attention.sliding_window"] = s.window;
   if (s.architecture == "gemma2") {
     m.metadata[a + "attn_logit_softcapping"] = 5.0F;
@@ -213,7 +214,8 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
   m.metadata[a + "context_length"] = s.context;
   m.metadata[a + "rope.dimension_count"] = s.rotary_dim;
   m.metadata[a + "rope.freq_base"] = gemma3 ? 1e6F : 10000.0F;
-  const bool phi3 = s.architecture == "phi3", olmo2 = s.architecture == "olmo2";
+  const bool phi3 = s.architecture == "phi3", olmo2 = s.architecture == "olmo2", glm4 = s.architecture == "glm4";
+  const bool fuses_gate = phi3 || glm4;
   if (phi3) {
     m.metadata[a + "rope.scaling.original_context_length"] = s.context / 8;
     m.metadata[a + "rope.scaling.attn_factor"] = 1.25F;
@@ -259,7 +261,7 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
       matrix(b + "attn_k.weight", kv, s.width);
       matrix(b + "attn_v.weight", kv, s.width);
     }
-    if (s.architecture == "qwen2" || s.architecture == "qwen2moe" || starcoder || gpt_oss) {
+    if (s.architecture == "qwen2" || s.architecture == "qwen2moe" || starcoder || gpt_oss || glm4) {
       bias(b + "attn_q.bias", q);
       bias(b + "attn_k.bias", kv);
       bias(b + "attn_v.bias", kv);
@@ -304,8 +306,8 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
       matrix(b + "ffn_down_shexp.weight", s.width, s.shared_feed_forward);
       continue;
     }
-    if (!starcoder && !phi3) matrix(b + "ffn_gate.weight", s.feed_forward, s.width);
-    matrix(b + "ffn_up.weight", phi3 ? 2 * s.feed_forward : s.feed_forward, s.width);
+    if (!starcoder && !fuses_gate) matrix(b + "ffn_gate.weight", s.feed_forward, s.width);
+    matrix(b + "ffn_up.weight", fuses_gate ? 2 * s.feed_forward : s.feed_forward, s.width);
     matrix(b + "ffn_down.weight", s.width, s.feed_forward);
     if (starcoder) {
       bias(b + "attn_output.bias", s.width);

@@ -28,11 +28,11 @@ test::tiny_model reference_model(const std::string& name) {
   const bool llama = name == "llama", mixtral = name == "mixtral", granite = name == "granite";
   const bool gpt_oss = name == "gpt-oss", gemma2 = name == "gemma2", gemma3 = name == "gemma3";
   const std::string architecture = mixtral ? "llama" : gpt_oss ? name : name.substr(0, name.find('-'));
-  const bool phi3 = architecture == "phi3", olmo2 = architecture == "olmo2";
+  const bool phi3 = architecture == "phi3", olmo2 = architecture == "olmo2", glm4 = architecture == "glm4";
   test::tiny_shape shape{.architecture = architecture,
-                         .rotary_dim = llama  ? 8U
-                                       : phi3 ? 12U
-                                              : 16U,
+                         .rotary_dim = llama || glm4 ? 8U
+                                       : phi3        ? 12U
+                                                     : 16U,
                          .tied_head = !llama && !mixtral && !granite};
   const bool shares_expert = architecture == "qwen2moe";
   const bool is_mixture = mixtral || shares_expert || architecture == "qwen3moe" || gpt_oss;
@@ -63,12 +63,12 @@ test::tiny_model reference_model(const std::string& name) {
     for (const std::string& product : of_attention) set(b + product + ".weight", 0, 0.25F);
     if (!olmo2) set_norm(b + (gpt_oss ? "post_attention_norm" : "ffn_norm"));
     std::vector<std::string> products{"ffn_gate", "ffn_up", "ffn_down"};
-    if (starcoder || phi3) products = {"ffn_up", "ffn_down"};
+    if (starcoder || phi3 || glm4) products = {"ffn_up", "ffn_down"};
     if (is_mixture) products = {"ffn_gate_inp", "ffn_gate_exps", "ffn_up_exps", "ffn_down_exps"};
     const std::vector<std::string> shared{"ffn_gate_inp_shexp", "ffn_gate_shexp", "ffn_up_shexp", "ffn_down_shexp"};
     if (shares_expert) products.insert(products.end(), shared.begin(), shared.end());
     for (const std::string& product : products) set(b + product + ".weight", 0, 0.25F);
-    if (gemma2 || gemma3 || olmo2) {
+    if (gemma2 || gemma3 || olmo2 || glm4) {
       for (const char* norm : {"post_attention_norm", "post_ffw_norm"}) set_norm(b + norm);
     }
     if (architecture == "llama" || architecture == "gemma" || gemma2 || granite || phi3) continue;
@@ -158,7 +158,7 @@ TEST(decoder_reference, logits_equal_an_independent_implementation_within_roundi
       }
     }
   }
-  EXPECT_EQ(rows_checked, 51);
+  EXPECT_EQ(rows_checked, 54);
 }
 
 // Both layouts of rotation: qwen2's halves, llama's neighbours with half of a head turned. Windows, and layers that
@@ -204,7 +204,7 @@ TEST(decoder_reference, logits_after_a_splice_equal_an_independent_implementatio
       ++checked;
     }
   }
-  EXPECT_EQ(checked, 32);
+  EXPECT_EQ(checked, 36);
 }
 
 }  // namespace

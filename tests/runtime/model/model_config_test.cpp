@@ -196,7 +196,7 @@ TEST(model_config, chooses_long_ropes_factors_by_the_context_that_a_model_is_ope
   m.metadata["phi3.rope.scaling.type"] = std::string("longrope");
   const auto c = read_config(*m.file());
   ASSERT_TRUE(c) << c.error().describe();
-  EXPECT_TRUE(c->fused_products);
+  EXPECT_TRUE(c->fused_qkv && c->fused_gate);
   EXPECT_EQ(c->rotary_dim, 12U);
   EXPECT_EQ(c->rope_magnitude, 1.25F);
   EXPECT_EQ(c->short_context, 256U);
@@ -219,6 +219,17 @@ TEST(model_config, chooses_long_ropes_factors_by_the_context_that_a_model_is_ope
   EXPECT_EQ(describe_rotation(*plain, 0), "");
   m.metadata["phi3.rope.scaling.attn_factor"] = 0.0F;
   EXPECT_THAT(read_config(*m.file()).error().context, HasSubstr("rope.scaling.attn_factor: expected a positive"));
+}
+
+TEST(model_config, reads_glm_4) {
+  const auto c = read_config(*make_tiny_model({.architecture = "glm4", .rotary_dim = 8}).file());
+  ASSERT_TRUE(c) << c.error().describe();
+  EXPECT_EQ(c->layout, rope_layout::adjacent);
+  EXPECT_EQ(c->rotary_dim, 8U);
+  EXPECT_TRUE(c->pre_norms && c->post_norms);
+  EXPECT_TRUE(c->fused_gate);
+  EXPECT_FALSE(c->fused_qkv);
+  EXPECT_TRUE(c->qkv_bias) << "where the file has them";
 }
 
 TEST(model_config, reads_olmo_2_and_the_windows_of_olmo_3) {

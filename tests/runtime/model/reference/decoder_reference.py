@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes decoder_logits.txt: logits of seventeen tiny decoders, computed in float64 from the published definitions.
+"""Writes decoder_logits.txt: logits of eighteen tiny decoders, computed in float64 from the published definitions.
 
 Shares no code and no file with the runtime. Weights come from an integer hash that the test repeats, so that both sides
 have the same floats: value(tensor, i) = centre + spread * (hash16 / 2^15 - 1), rounded to float32 after each operation.
@@ -23,6 +23,8 @@ frequencies are divided by LongRoPE's factors for long sequences, and what is ro
 Case "olmo2": as a qwen2 without biases; a row's queries, and its keys, are normalised together before they are rotated; attention
 and the feed-forward part read what is not normalised, and what they give is normalised before it is added. "olmo2-windows" (OLMo 3):
 the first layer sees four tokens; the second is rotated as in qwen2-yarn.
+Case "glm4": as qwen2; adjacent pairs, half of each head rotated; gate and up are one matrix; what attention and the feed-forward
+part give is normalised before it is added.
 
 And decoder_splices.txt: logits of the last token after a log was changed in the middle and what stood behind kept its keys and
 values. Here keys are kept unrotated and turned, exactly, to wherever their token counts as standing when somebody looks.
@@ -76,20 +78,20 @@ def weights(kind):
             if kind == "qwen2moe":
                 l |= {"shared_router": tensor(next(number), (WIDTH,), 0, 0.25), "gate": matrix(SHARED_WIDTH, WIDTH),
                       "up": matrix(SHARED_WIDTH, WIDTH), "down": matrix(WIDTH, SHARED_WIDTH)}
-        elif kind in PHI3:
+        elif kind in PHI3 or kind == "glm4":
             l |= dict(zip(("gate", "up"), np.split(matrix(2 * FEED_FORWARD, WIDTH), 2)))
             l["down"] = matrix(WIDTH, FEED_FORWARD)
         else:
             if not shifted:
                 l["gate"] = matrix(FEED_FORWARD, WIDTH)
             l |= {"up": matrix(FEED_FORWARD, WIDTH), "down": matrix(WIDTH, FEED_FORWARD)}
-        if kind in ("gemma2", "gemma3", *OLMO2):
+        if kind in ("gemma2", "gemma3", "glm4", *OLMO2):
             l |= {"attn_post_norm": norm(), "ffn_post_norm": norm()}
         if kind in OLMO2:
             l |= {"all_q": tensor(next(number), (q,), 1, 0.25), "all_k": tensor(next(number), (kv,), 1, 0.25)}
         elif kind in ("qwen3", "qwen3moe", "gemma3"):
             l |= {"qn": tensor(next(number), (HEAD_DIM,), 1, 0.25), "kn": tensor(next(number), (HEAD_DIM,), 1, 0.25)}
-        elif kind in ("qwen2", "qwen2-yarn", "qwen2moe", "starcoder2", "gpt-oss"):
+        elif kind in ("qwen2", "qwen2-yarn", "qwen2moe", "starcoder2", "gpt-oss", "glm4"):
             l |= {"qb": bias(q), "kb": bias(kv), "vb": bias(kv)}
         if shifted:
             l |= {"ob": bias(WIDTH), "ub": bias(FEED_FORWARD), "db": bias(WIDTH)}
@@ -205,6 +207,15 @@ def rope_phi3(x, positions, factors):  # partners half of the rotated part away;
     return np.concatenate([turned.real, turned.imag, x[..., 2 * half:]], -1)
 
 
+def rope_glm4(x, positions):  # partner next door; only the first half of the head turns
+    rotary = HEAD_DIM // 2
+    angle = positions[:, None] * BASE ** (-np.arange(0, rotary, 2) / rotary)
+    cos, sin = np.cos(angle)[:, None], np.sin(angle)[:, None]
+    a, b, y = x[..., 0:rotary:2], x[..., 1:rotary:2], x.copy()
+    y[..., 0:rotary:2], y[..., 1:rotary:2] = a * cos - b * sin, b * cos + a * sin
+    return y
+
+
 class Cache:
     """Of each layer the unrotated keys and the values, in the log's order, and the positions at which tokens stand."""
 
@@ -223,7 +234,7 @@ def logits(kind, tokens=TOKENS, cache=None, at=0):
     """Of tokens that come in behind the first `at` of the cache, and see those."""
     llama = kind == "llama"
     w = weights(kind)
-    rope = {"llama": rope_llama, "mixtral": rope_mixtral, "granite": rope_mixtral,
+    rope = {"llama": rope_llama, "glm4": rope_glm4, "mixtral": rope_mixtral, "granite": rope_mixtral,
             "phi3": lambda x, p: rope_phi3(x, p, LONG_FACTORS), "phi3-short": lambda x, p: rope_phi3(x, p, SHORT_FACTORS),
             "qwen2-yarn": rope_yarn, "gpt-oss": lambda x, p: rope_yarn(x, p, whole=False)}.get(kind, rope_qwen2)
     score_cap, logit_cap = (3, 15) if kind == "gemma2" else (0, 0)
@@ -297,13 +308,13 @@ SPLICES = [("evict", 2, 4, [], True), ("pie", 3, 2, [299, 4, 8, 15], True), ("co
 
 here = os.path.dirname(os.path.abspath(__file__))
 with open(os.path.join(here, "decoder_logits.txt"), "w") as out:
-    for name in ("qwen2", "llama", "qwen3", "gemma", "starcoder2", "qwen2-yarn", "granite", "gemma2", "gemma3", *MIXTURES, *PHI3, *OLMO2):
+    for name in ("qwen2", "llama", "qwen3", "gemma", "starcoder2", "qwen2-yarn", "granite", "gemma2", "gemma3", *MIXTURES, *PHI3, *OLMO2, "glm4"):
         result = logits(name)
         out.write(f"{name} {len(TOKENS)} " + " ".join(map(str, TOKENS)) + "\n")
         for row in (0, 3, len(TOKENS) - 1):
             out.write(f"{row} " + " ".join(f"{v:.6g}" for v in result[row]) + "\n")
 with open(os.path.join(here, "decoder_splices.txt"), "w") as out:
-    for name in ("qwen2", "llama", "qwen2-yarn", *WINDOWED, "phi3"):
+    for name in ("qwen2", "llama", "qwen2-yarn", *WINDOWED, "phi3", "glm4"):
         for splice, at, removed, inserted, moves in SPLICES:
             out.write(f"{name} {splice} {at} {removed} {len(inserted)} " + " ".join(map(str, inserted)) + "\n")
             out.write(" ".join(f"{v:.6g}" for v in spliced(name, at, removed, inserted, moves)) + "\n")
