@@ -229,7 +229,7 @@ class tensor_mover {
     REDLINE_TRY_ASSIGN(const weight_type stored, stored_type(from, theirs));
     const std::uint64_t rows = shape[0], columns = shape.size() == 2 ? shape[1] : 1;
     row_source source = stored_rows(stored, from.tensor->bytes.data(), columns);
-    if (kind == row_kind::rotated && shape_.has_adjacent_pairs()) {
+    if (kind == row_kind::rotated && shape_.moves_pairs()) {
       source = with_adjacent_pairs(std::move(source), shape_.head_dim);
     }
     if (kind == row_kind::norm && shape_.is_gemma()) source = plus_one(std::move(source));
@@ -288,7 +288,7 @@ result<void> move_plain_feed_forward(const gguf::decoder_shape& s, const std::st
 
 result<void> move_gated_feed_forward(const gguf::decoder_shape& s, const std::string& ours, const std::string& theirs,
                                      tensor_mover& mover) {
-  if (s.has_fused_products()) {
+  if (s.has_fused_gate()) {
     REDLINE_TRY(mover.matrix(ours + "ffn_up.weight", theirs + "mlp.gate_up_proj.weight", 2 * s.feed_forward, s.width));
     return mover.matrix(ours + "ffn_down.weight", theirs + "mlp.down_proj.weight", s.width, s.feed_forward);
   }
@@ -362,7 +362,7 @@ result<void> move_layer(const gguf::decoder_shape& s, std::uint32_t index, bool 
   const std::uint64_t q = std::uint64_t{s.heads} * s.head_dim, kv = std::uint64_t{s.kv_heads} * s.head_dim;
   const row_kind rotated = row_kind::rotated;
   if (!s.is_olmo2()) REDLINE_TRY(move_norm(s, ours + "attn_norm", theirs + "input_layernorm", mover));
-  if (s.has_fused_products()) {
+  if (s.has_fused_qkv()) {
     REDLINE_TRY(mover.matrix(ours + "attn_qkv.weight", theirs + "self_attn.qkv_proj.weight", q + 2 * kv, s.width));
   } else {
     REDLINE_TRY(mover.matrix(ours + "attn_q.weight", theirs + "self_attn.q_proj.weight", q, s.width, rotated));
@@ -389,6 +389,12 @@ result<void> move_layer(const gguf::decoder_shape& s, std::uint32_t index, bool 
   }
   if (s.is_olmo2()) {
     REDLINE_TRY(move_olmo_norms(s, ours, theirs, mover));
+    return move_gated_feed_forward(s, ours, theirs, mover);
+  }
+  if (s.is_glm4()) {
+    REDLINE_TRY(move_norm(s, ours + "post_attention_norm", theirs + "post_self_attn_layernorm", mover));
+    REDLINE_TRY(move_norm(s, ours + "ffn_norm", theirs + "post_attention_layernorm", mover));
+    REDLINE_TRY(move_norm(s, ours + "post_ffw_norm", theirs + "post_mlp_layernorm", mover));
     return move_gated_feed_forward(s, ours, theirs, mover);
   }
   if (s.has_post_norms()) {

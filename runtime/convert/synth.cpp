@@ -111,6 +111,20 @@ constexpr auto shapes = std::to_array<synth_shape>({
       .rope_magnitude = 1.1902381F},
      "phi-4-mini"},
     {{"olmo2", 16, 2048, 16, 16, 128, 8192, 100352, 4096, 5e5F, 1e-6F, false}, "olmo-2-1b"},
+    {{.architecture = "glm4",
+      .layers = 40,
+      .width = 4096,
+      .heads = 32,
+      .kv_heads = 2,
+      .head_dim = 128,
+      .feed_forward = 13696,
+      .vocabulary = 151552,
+      .context = 32768,
+      .rope_base = 1e4F,
+      .norm_epsilon = 1e-5F,
+      .tied_head = false,
+      .rotary_dim = 64},
+     "glm-4-9b"},
     {{"qwen2", 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, true}, "tiny"},
     {{"llama", 2, 256, 8, 2, 32, 768, 512, 2048, 1e4F, 1e-5F, false}, "tiny-llama"},
     {{"qwen3moe", 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, true, 8, 2, 256}, "tiny-qwen3moe"},
@@ -182,6 +196,20 @@ constexpr auto shapes = std::to_array<synth_shape>({
       .short_context = 256,
       .rope_magnitude = 1.1726039F},
      "tiny-phi"},
+    {{.architecture = "glm4",
+      .layers = 2,
+      .width = 256,
+      .heads = 4,
+      .kv_heads = 2,
+      .head_dim = 64,
+      .feed_forward = 512,
+      .vocabulary = 512,
+      .context = 2048,
+      .rope_base = 1e4F,
+      .norm_epsilon = 1e-5F,
+      .tied_head = false,
+      .rotary_dim = 32},
+     "tiny-glm4"},
     {{"olmo2", 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, false}, "tiny-olmo2"},
     {{.architecture = "olmo2",
       .layers = 5,
@@ -284,8 +312,8 @@ class model_writer {
 
   void add_feed_forward(const std::string& b, float down_gain) {
     if (s_.experts == 0) {
-      if (!s_.has_fused_products()) matrix(b + "gate.weight", s_.feed_forward, s_.width, 1);
-      matrix(b + "up.weight", s_.feed_forward * (s_.has_fused_products() ? 2ULL : 1ULL), s_.width, 1);
+      if (!s_.has_fused_gate()) matrix(b + "gate.weight", s_.feed_forward, s_.width, 1);
+      matrix(b + "up.weight", s_.feed_forward * (s_.has_fused_gate() ? 2ULL : 1ULL), s_.width, 1);
       return matrix(b + "down.weight", s_.width, s_.feed_forward, down_gain);
     }
     matrix(b + "gate_inp.weight", s_.experts, s_.width, 1);
@@ -335,7 +363,7 @@ class model_writer {
     for (std::uint32_t layer = 0; layer < s_.layers; ++layer) {
       const std::string b = "blk." + std::to_string(layer) + ".";
       if (!s_.is_olmo2()) vector(b + "attn_norm.weight", s_.width, norm);
-      if (s_.has_fused_products()) {
+      if (s_.has_fused_qkv()) {
         matrix(b + "attn_qkv.weight", q + 2 * kv, s_.width, 1.5F);
       } else {
         matrix(b + "attn_q.weight", q, s_.width, 1.5F);

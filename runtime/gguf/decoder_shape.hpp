@@ -52,10 +52,8 @@ struct decoder_shape {
   float rope_magnitude = 0;
 
   [[nodiscard]] std::uint32_t rotated() const { return rotary_dim == 0 ? head_dim : rotary_dim; }
-  /// Rotated pairs are neighbours in a head.
-  [[nodiscard]] bool has_adjacent_pairs() const {
-    return architecture == "llama" || architecture.starts_with("granite");
-  }
+  /// Rotated pairs are neighbours in a head, and half a head apart in folders of the Hugging Face hub.
+  [[nodiscard]] bool moves_pairs() const { return architecture == "llama" || architecture.starts_with("granite"); }
   [[nodiscard]] bool has_head_norms() const {
     return architecture == "qwen3" || architecture == "qwen3moe" || architecture == "gemma3";
   }
@@ -66,13 +64,16 @@ struct decoder_shape {
   [[nodiscard]] bool is_olmo2() const { return architecture == "olmo2"; }
   /// What a layer's halves give is normalised before it is added.
   [[nodiscard]] bool has_post_norms() const {
-    return architecture == "gemma2" || architecture == "gemma3" || is_olmo2();
+    return architecture == "gemma2" || architecture == "gemma3" || is_olmo2() || is_glm4();
   }
   /// Embeddings are multiplied by the root of the width, norms by one plus a trained weight.
   [[nodiscard]] bool is_gemma() const { return architecture.starts_with("gemma"); }
   [[nodiscard]] bool is_gpt_oss() const { return architecture == "gpt-oss"; }
-  /// Q, K and V are one tensor, gate and up another one.
-  [[nodiscard]] bool has_fused_products() const { return architecture == "phi3"; }
+  /// Q, K and V are one tensor.
+  [[nodiscard]] bool has_fused_qkv() const { return architecture == "phi3"; }
+  /// Gate and up are one tensor.
+  [[nodiscard]] bool has_fused_gate() const { return architecture == "phi3" || is_glm4(); }
+  [[nodiscard]] bool is_glm4() const { return architecture == "glm4"; }
   [[nodiscard]] bool has_layer_norms() const { return architecture == "starcoder2"; }
 };
 

@@ -22,7 +22,7 @@ struct architecture {
   bool normalises_experts = false;
   // Windows become a key of the file. Of every so many layers all but the last have one; 1: all layers have one.
   std::uint32_t window_period = 0;
-  bool may_rotate_partly = false;
+  double rotated = 0;  // part of a head that is rotated where a file says nothing; 0: all of it, whatever a file says
   bool may_have_long_rope = false;
 };
 constexpr auto architectures = std::to_array<architecture>({
@@ -71,8 +71,9 @@ constexpr auto architectures = std::to_array<architecture>({
      .ours = "phi3",
      .window_unless_denied = true,
      .window_period = 1,
-     .may_rotate_partly = true,
+     .rotated = 1,
      .may_have_long_rope = true},
+    {.theirs = "Glm4ForCausalLM", .ours = "glm4", .window_unless_denied = true, .rotated = 0.5},
     {.theirs = "Olmo2ForCausalLM", .ours = "olmo2", .window_unless_denied = true},
     {.theirs = "Olmo3ForCausalLM", .ours = "olmo2", .window_unless_denied = true, .window_period = 4},
     {.theirs = "Starcoder2ForCausalLM",
@@ -321,9 +322,10 @@ result<void> read_rotated_part(const json_object& config, const architecture& ki
     REDLINE_TRY_ASSIGN(const json_object rope, config.object("rope_parameters"));
     if (rope.has("partial_rotary_factor")) where = rope;
   }
-  REDLINE_TRY_ASSIGN(const double part, where.positive_or("partial_rotary_factor", 1));
+  REDLINE_TRY_ASSIGN(const double part,
+                     where.positive_or("partial_rotary_factor", kind.rotated == 0 ? 1 : kind.rotated));
   if (part == 1) return {};
-  if (!kind.may_rotate_partly) {
+  if (kind.rotated == 0) {
     return where.unsupported("partial_rotary_factor", "expected 1, found " + std::to_string(part));
   }
   const double dimensions = part * s.head_dim;

@@ -47,13 +47,11 @@ struct model_config {
   std::optional<long_rope> factors;
 };
 
-/// Takes LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM, GemmaForCausalLM,
-/// Starcoder2ForCausalLM, MixtralForCausalLM, Qwen2MoeForCausalLM, Qwen3MoeForCausalLM, GraniteForCausalLM,
-/// GraniteMoeForCausalLM, Gemma2ForCausalLM, Gemma3ForCausalLM, GptOssForCausalLM, Phi3ForCausalLM, Olmo2ForCausalLM
-/// and Olmo3ForCausalLM. In families whose files do not say which layers have a sliding window, one shorter than the
-/// context ends the context. Refuses, naming file and field, what is missing or no number of a decoder (file_malformed,
-/// invalid_argument) and what would change the arithmetic in a way that Redline does not follow (unsupported_format):
-/// other ways to scale positions, other activations, weights quantised already.
+/// Takes the architectures of the table in model_config.cpp, LlamaForCausalLM and so on. In families whose files do not
+/// say which layers have a sliding window, one shorter than the context ends the context. Refuses, naming file and
+/// field, what is missing or no number of a decoder (file_malformed, invalid_argument) and what would change the
+/// arithmetic in a way that Redline does not follow (unsupported_format): other ways to scale positions, other
+/// activations, weights quantised already.
 result<model_config> read_model_config(const json_object& config);
 
 /// By what each pair's frequency is to be divided, as tensor "rope_freqs.weight" holds it: head_dim / 2 numbers; empty

@@ -114,20 +114,12 @@ inline std::vector<float> factors_of(const tiny_model& m, const std::string& ten
 
 /// m: the model of that shape.
 inline json hf_config_of(const tiny_shape& s, const tiny_model& m) {
-  static const std::map<std::string, std::string> names = {{"llama", "Llama"},
-                                                           {"qwen2", "Qwen2"},
-                                                           {"qwen3", "Qwen3"},
-                                                           {"gemma", "Gemma"},
-                                                           {"starcoder2", "Starcoder2"},
-                                                           {"qwen2moe", "Qwen2Moe"},
-                                                           {"qwen3moe", "Qwen3Moe"},
-                                                           {"granite", "Granite"},
-                                                           {"granitemoe", "GraniteMoe"},
-                                                           {"gemma2", "Gemma2"},
-                                                           {"gemma3", "Gemma3"},
-                                                           {"gpt-oss", "GptOss"},
-                                                           {"phi3", "Phi3"},
-                                                           {"olmo2", "Olmo2"}};
+  static const std::map<std::string, std::string> names = {
+      {"llama", "Llama"},       {"qwen2", "Qwen2"},           {"qwen3", "Qwen3"},
+      {"gemma", "Gemma"},       {"starcoder2", "Starcoder2"}, {"qwen2moe", "Qwen2Moe"},
+      {"qwen3moe", "Qwen3Moe"}, {"granite", "Granite"},       {"granitemoe", "GraniteMoe"},
+      {"gemma2", "Gemma2"},     {"gemma3", "Gemma3"},         {"gpt-oss", "GptOss"},
+      {"phi3", "Phi3"},         {"olmo2", "Olmo2"},           {"glm4", "Glm4"}};
   const bool gelu = s.architecture.starts_with("gemma") || s.architecture == "starcoder2";
   const bool mixtral = s.architecture == "llama" && s.experts != 0;
   json config = {{"architectures", {(mixtral ? "Mixtral" : names.at(s.architecture)) + "ForCausalLM"}},
@@ -179,6 +171,7 @@ inline json hf_config_of(const tiny_shape& s, const tiny_model& m) {
                               {"long_factor", factors_of(m, "rope_factors_long.weight")},
                               {"short_factor", factors_of(m, "rope_factors_short.weight")}};
   }
+  if (s.architecture == "glm4") config["partial_rotary_factor"] = static_cast<double>(s.rotary_dim) / s.head_dim;
   const bool granite = s.architecture == "granitemoe";
   if (s.experts == 0) return config;
   config[mixtral || granite || gpt_oss ? "num_local_experts" : "num_experts"] = s.experts;
@@ -208,9 +201,11 @@ inline std::vector<std::byte> minus_one(std::vector<std::byte> bytes) {
 
 /// "blk.3.attn_q.weight" -> "model.layers.3.self_attn.q_proj.weight".
 inline std::string hf_name(const std::string& ours, const std::string& architecture) {
-  if (architecture == "phi3" && ours.ends_with(".ffn_up.weight")) {
-    return "model.layers." + ours.substr(4, ours.find('.', 4) - 4) + ".mlp.gate_up_proj.weight";
-  }
+  const std::string layer = "model.layers." + ours.substr(4, ours.find('.', 4) - 4) + ".";
+  const bool glm4 = architecture == "glm4";
+  if ((architecture == "phi3" || glm4) && ours.ends_with(".ffn_up.weight")) return layer + "mlp.gate_up_proj.weight";
+  if (glm4 && ours.ends_with(".post_attention_norm.weight")) return layer + "post_self_attn_layernorm.weight";
+  if (glm4 && ours.ends_with(".post_ffw_norm.weight")) return layer + "post_mlp_layernorm.weight";
   if (architecture == "starcoder2") {
     if (const auto up = ours.find(".ffn_up."); up != std::string::npos) {
       return "model.layers." + ours.substr(4, up - 4) + ".mlp.c_fc." + ours.substr(up + 8);

@@ -83,14 +83,14 @@ std::vector<float> logits_of(const gguf::gguf_file& file, const std::vector<toke
 
 TEST_F(convert_test, a_folder_becomes_the_model_it_was_made_of_bit_for_bit) {
   for (const std::string name : {"llama", "qwen2", "qwen3", "gemma", "starcoder2", "mixtral", "qwen2moe", "qwen3moe",
-                                 "granite", "granitemoe", "gemma2", "gemma3", "gpt-oss", "phi3", "olmo2"}) {
+                                 "granite", "granitemoe", "gemma2", "gemma3", "gpt-oss", "phi3", "olmo2", "glm4"}) {
     SCOPED_TRACE(name);
     for (const bool tied : {true, false}) {
       tiny_shape shape = {.architecture = name == "mixtral" ? "llama" : name, .tied_head = tied};
       if (name == "mixtral" || name.ends_with("moe")) shape.experts = 5;
       if (name == "qwen2moe") shape.shared_feed_forward = 64;
       shape.window = 4;
-      if (name == "phi3") shape.rotary_dim = 12;
+      if (name == "phi3" || name == "glm4") shape.rotary_dim = 12;
       if (name == "gpt-oss") {
         shape.experts = 5;
         if (tied) shape.expert_matrices = gguf::tensor_type::mxfp4;  // as it is published; else as others tune it

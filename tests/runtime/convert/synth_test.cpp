@@ -43,7 +43,7 @@ std::vector<float> weights_of(const gguf::tensor& t) {
 TEST(synth, every_type_and_architecture_loads_as_a_model_with_a_tokenizer) {
   const test::temporary_folder folder;
   for (const char* shape : {"tiny", "tiny-llama", "tiny-mixtral", "tiny-qwen2moe", "tiny-qwen3moe", "tiny-gemma2",
-                            "tiny-gemma3", "tiny-gpt-oss", "tiny-phi", "tiny-olmo2"}) {
+                            "tiny-gemma3", "tiny-gpt-oss", "tiny-phi", "tiny-olmo2", "tiny-glm4"}) {
     for (const char* type :
          {"f32", "bf16", "q8_0", "q4_0", "q4_k", "q4_k_m", "q5_k", "q6_k", "q2_k", "iq4_xs", "mxfp4"}) {
       const auto file = opened(synthetic(folder, tiny(type, shape)));

@@ -331,6 +331,17 @@ TEST(model_config, long_rope_that_does_not_fit_is_refused_by_field) {
   }
 }
 
+TEST(model_config, glm_4_rotates_half_of_each_head_where_nothing_is_said) {
+  json document = llama();
+  document["architectures"] = {"Glm4ForCausalLM"};
+  const auto config = read(document);
+  ASSERT_TRUE(config) << config.error().describe();
+  EXPECT_EQ(config->shape.architecture, "glm4");
+  EXPECT_EQ(config->shape.rotated(), 8U);
+  document["partial_rotary_factor"] = 1.0;
+  EXPECT_EQ(read(document)->shape.rotated(), 16U);
+}
+
 TEST(model_config, olmo_3_has_windows_in_three_of_four_layers) {
   json document = llama();
   document["architectures"] = {"Olmo3ForCausalLM"};
