@@ -24,10 +24,13 @@ struct architecture {
   bool qkv_bias = false;  // always there; else where the file has them
   head_norm head_norms = head_norm::none;
   norm_kind norm = norm_kind::rms;
+  bool norm_shifts = true;
+  bool parallel_halves = false;
   feed_forward_kind activation = feed_forward_kind::gated_silu;
   bool output_bias = false;
   bool scales_embedding = false;  // by the square root of the width
   bool has_multipliers = false;   // Granite's four, as the file says
+  bool scales_logits = false;     // by a number of the file
   // Of every so many layers all but the last have a window, where the file has one; 0: all layers; nullopt: none may.
   std::optional<std::uint32_t> window_period = std::nullopt;
   std::uint32_t usual_window = 0;  // where the file does not say; 0: none
@@ -118,6 +121,13 @@ constexpr architecture architectures[] = {
      .needs_experts = true,
      .normalises_experts = true,
      .gating = 3},
+    // Larger ones normalise heads, where the file has weights for it.
+    {.name = "command-r",
+     .layout = rope_layout::adjacent,
+     .norm = norm_kind::layer,
+     .norm_shifts = false,
+     .parallel_halves = true,
+     .scales_logits = true},
     {.name = "glm4", .layout = rope_layout::adjacent, .post_norms = true, .fused_gate = true},
     // With windows: OLMo 3.
     {.name = "olmo2",
@@ -370,7 +380,7 @@ result<void> refuse_extras(const gguf::gguf_file& file, const reader& keys, cons
                          {"attention.max_alibi_bias"},
                          {"attn_logit_softcapping", kind.usual_attention_cap != 0},
                          {"final_logit_softcapping", kind.has_caps},
-                         {"logit_scale", kind.has_multipliers},
+                         {"logit_scale", kind.has_multipliers || kind.scales_logits},
                          {"residual_scale", kind.has_multipliers},
                          {"embedding_scale", kind.has_multipliers},
                          {"attention.scale", scales_scores}}) {
@@ -455,7 +465,8 @@ result<void> read_multipliers(const reader& keys, model_config& c) {
   REDLINE_TRY_ASSIGN(c.embedding_scale, keys.positive("embedding_scale", 1.0));
   REDLINE_TRY_ASSIGN(c.residual_scale, keys.positive("residual_scale", 1.0));
   REDLINE_TRY_ASSIGN(c.attention_scale, keys.positive("attention.scale", 1 / std::sqrt(1.0 * c.head_dim)));
-  REDLINE_TRY_ASSIGN(c.logit_divisor, keys.positive("logit_scale", 1.0));
+  REDLINE_TRY_ASSIGN(const float divisor, keys.positive("logit_scale", 1.0));
+  c.logit_scale = 1 / divisor;
   return {};
 }
 
@@ -510,6 +521,9 @@ result<model_config> read_config(const gguf::gguf_file& file) {
   REDLINE_TRY(read_windows(file, keys, *kind, c));
   REDLINE_TRY(read_caps(file, keys, *kind, c));
   if (kind->has_multipliers) REDLINE_TRY(read_multipliers(keys, c));
+  if (kind->scales_logits) {
+    REDLINE_TRY_ASSIGN(c.logit_scale, keys.positive("logit_scale"));
+  }
   REDLINE_TRY(read_vocabulary(file, c));
   const bool rms = kind->norm == norm_kind::rms;
   REDLINE_TRY_ASSIGN(c.norm_epsilon,
@@ -517,7 +531,10 @@ result<model_config> read_config(const gguf::gguf_file& file) {
   c.layout = kind->layout;
   c.qkv_bias = kind->qkv_bias || file.find_tensor("blk.0.attn_q.bias") != nullptr;
   c.head_norms = kind->head_norms;
+  if (kind->parallel_halves && file.find_tensor("blk.0.attn_q_norm.weight") != nullptr) c.head_norms = head_norm::own;
   c.norm = kind->norm;
+  c.norm_shifts = kind->norm_shifts;
+  c.parallel_halves = kind->parallel_halves;
   c.activation = kind->activation;
   c.output_bias = kind->output_bias;
   c.pre_norms = kind->pre_norms;

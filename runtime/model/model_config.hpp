@@ -19,9 +19,9 @@ enum class norm_kind : std::uint8_t { rms, layer };
 /// kernel_table says.
 enum class feed_forward_kind : std::uint8_t { gated_silu, gated_gelu, gelu, clamped_swiglu };
 
-/// How queries and keys are normalised before they are rotated: not, each head by weights that all share, or all heads
-/// of a row together.
-enum class head_norm : std::uint8_t { none, shared, row };
+/// How queries and keys are normalised before they are rotated: not, each head by weights that all share, each by its
+/// own, or all heads of a row together.
+enum class head_norm : std::uint8_t { none, shared, own, row };
 
 /// YaRN's way to a longer context: slow rotations are slowed down by `factor`, fast ones are kept, those between get
 /// something between.
@@ -63,14 +63,16 @@ struct model_config {
   head_norm head_norms = head_norm::none;
   bool tied_head = false;
   norm_kind norm = norm_kind::rms;
+  bool norm_shifts = true;  // layer norms add a vector
   feed_forward_kind activation = feed_forward_kind::gated_silu;
-  bool output_bias = false;  // the attention's output and all of the feed-forward part have biases
-  bool pre_norms = true;     // what a layer's halves read is normalised
-  bool post_norms = false;   // what they give is normalised before it is added
+  bool output_bias = false;      // the attention's output and all of the feed-forward part have biases
+  bool pre_norms = true;         // what a layer's halves read is normalised
+  bool parallel_halves = false;  // both read one norm of the same rows
+  bool post_norms = false;       // what they give is normalised before it is added
   float embedding_scale = 1;
   float residual_scale = 1;   // of what a layer's halves add to the residual stream
   float attention_scale = 0;  // of the scores; 0: one over the root of head_dim
-  float logit_divisor = 1;
+  float logit_scale = 1;
   float attention_cap = 0;  // soft caps: of the scores, once scaled, and of the logits; 0: none
   float logit_cap = 0;
   bool attention_sinks = false;  // each head has a learned score that takes its part of the softmax and has no value

@@ -74,6 +74,8 @@ struct transformer::state {
   void multiply(const float* rows_of_x, std::initializer_list<row_products::product> those);
   void normalise_row(const norm_weights& norm, const float* from, float* to);
   void normalise(const norm_weights& norm);
+  void add_row(std::size_t row, const norm_weights& post_norm);
+  void add(const norm_weights& post_norm);
   void add_and_normalise(const norm_weights& post_norm, const norm_weights& next);
   void normalise_heads(const layer_weights& l);
   void store_keys_and_values(std::size_t layer);
@@ -177,7 +179,10 @@ std::span<const float> transformer::forward(std::span<const run> batch) {
     s.timed(s.spent.output, [&] {
       s.multiply(s.attended.data(), {{l.output, s.delta.data(), or_null(l.output_bias)}});
     });
-    s.timed(s.spent.norms, [&] { s.add_and_normalise(l.attention_post_norm, l.feed_forward_norm); });
+    s.timed(s.spent.norms, [&] {
+      if (w.config.parallel_halves) return s.add(l.attention_post_norm);
+      s.add_and_normalise(l.attention_post_norm, l.feed_forward_norm);
+    });
     s.timed(s.spent.feed_forward, [&] { s.hidden.compute(l, s.normed.data(), s.rows, s.delta.data()); });
     s.timed(s.spent.norms, [&] {
       s.add_and_normalise(l.feed_forward_post_norm, last ? w.output_norm : w.layers[i + 1].attention_norm);
@@ -185,7 +190,7 @@ std::span<const float> transformer::forward(std::span<const run> batch) {
   }
   s.timed(s.spent.head, [&] {
     s.multiply(s.normed.data(), {{w.output_head(), s.logits.data()}});
-    if (w.config.logit_divisor != 1 || w.config.logit_cap != 0) s.finish_logits();
+    if (w.config.logit_scale != 1 || w.config.logit_cap != 0) s.finish_logits();
   });
   return {s.logits.data(), s.rows * s.config.vocabulary};
 }
@@ -346,14 +351,22 @@ void transformer::state::normalise(const norm_weights& norm) {
       [&](std::size_t row) { normalise_row(norm, x.data() + row * config.width, normed.data() + row * config.width); });
 }
 
-/// x += residual_scale * delta, which is normalised before where there is a norm for it; normed = next(x)
+/// x += residual_scale * post_norm(delta)
+void transformer::state::add_row(std::size_t row, const norm_weights& post_norm) {
+  float* more = delta.data() + row * config.width;
+  normalise_row(post_norm, more, more);
+  table.add_scaled(x.data() + row * config.width, config.residual_scale, more, config.width);
+}
+
+void transformer::state::add(const norm_weights& post_norm) {
+  for_rows([&](std::size_t row) { add_row(row, post_norm); });
+}
+
+/// Then normed = next(x)
 void transformer::state::add_and_normalise(const norm_weights& post_norm, const norm_weights& next) {
   for_rows([&](std::size_t row) {
-    float* of_row = x.data() + row * config.width;
-    float* more = delta.data() + row * config.width;
-    normalise_row(post_norm, more, more);
-    table.add_scaled(of_row, config.residual_scale, more, config.width);
-    normalise_row(next, of_row, normed.data() + row * config.width);
+    add_row(row, post_norm);
+    normalise_row(next, x.data() + row * config.width, normed.data() + row * config.width);
   });
 }
 
@@ -369,8 +382,14 @@ kernels::kv_view transformer::state::kv_of(std::size_t layer, std::size_t kv_hea
 
 void transformer::state::normalise_heads(const layer_weights& l) {
   const auto normalise_parts = [&](float* heads, std::size_t width, const std::vector<float>& weight) {
-    for (std::size_t at = 0; at < width; at += weight.size()) {
-      table.rms_norm(heads + at, weight.data(), config.norm_epsilon, weight.size(), heads + at);
+    const std::size_t part = config.head_norms == head_norm::row ? width : config.head_dim;
+    for (std::size_t at = 0; at < width; at += part) {
+      const float* scale = weight.data() + at % weight.size();
+      if (config.norm == norm_kind::rms) {
+        table.rms_norm(heads + at, scale, config.norm_epsilon, part, heads + at);
+      } else {
+        table.layer_norm(heads + at, scale, l.head_shift.data(), config.norm_epsilon, part, heads + at);
+      }
     }
   };
   for_rows([&](std::size_t row) {
@@ -477,16 +496,17 @@ void transformer::state::keep_wanted_rows() {
     if (from == to) continue;
     std::copy_n(x.data() + from * config.width, config.width, x.data() + to * config.width);
     std::copy_n(attended.data() + from * attention_width, attention_width, attended.data() + to * attention_width);
+    if (!config.parallel_halves) continue;  // else the feed-forward part reads what attention read
+    std::copy_n(normed.data() + from * config.width, config.width, normed.data() + to * config.width);
   }
   rows = wanted_rows.size();
 }
 
 void transformer::state::finish_logits() {
-  const float factor = 1 / config.logit_divisor;
   for_rows([&](std::size_t row) {
     const std::span of_row(logits.data() + row * config.vocabulary, config.vocabulary);
-    if (config.logit_divisor != 1) {
-      for (float& logit : of_row) logit *= factor;
+    if (config.logit_scale != 1) {
+      for (float& logit : of_row) logit *= config.logit_scale;
     }
     if (config.logit_cap != 0) table.soft_cap(of_row.data(), config.logit_cap, of_row.size());
   });

@@ -58,7 +58,8 @@ std::uint64_t matrix_bytes(weight_type type, std::uint64_t rows, std::uint64_t c
 /// 0 for what is kept as floats.
 std::uint64_t matrix_bytes(const gguf::tensor& t, const model_config& c, const kernels::kernel_table& table) {
   const std::optional<weight_type> type = matrix_type(t.type);
-  const bool is_matrix = (t.dimensions.size() == 2 || t.dimensions.size() == 3) && !t.name.ends_with(".bias");
+  const bool has_rows = t.dimensions.size() == 2 || t.dimensions.size() == 3;
+  const bool is_matrix = has_rows && !t.name.ends_with(".bias") && !t.name.ends_with("_norm.weight");
   if (!type || !is_matrix || t.dimensions[0] % kernels::block_columns(*type) != 0) return 0;
   if (t.dimensions.size() == 3) return t.dimensions[2] * matrix_bytes(*type, t.dimensions[1], t.dimensions[0], table);
   std::uint64_t bytes = 0;
@@ -118,10 +119,15 @@ class loader {
     return floats(name, wanted, length);
   }
 
-  /// A tensor of [count, length], vector by vector.
-  result<std::vector<std::vector<float>>> vectors(const std::string& name, std::uint64_t count, std::uint64_t length) {
+  /// A tensor of [count, length] that is kept as floats.
+  result<std::vector<float>> rows(const std::string& name, std::uint64_t count, std::uint64_t length) {
     const std::uint64_t wanted[] = {length, count};
-    REDLINE_TRY_ASSIGN(const std::vector<float> all, floats(name, wanted, count * length));
+    return floats(name, wanted, count * length);
+  }
+
+  /// Likewise, vector by vector.
+  result<std::vector<std::vector<float>>> vectors(const std::string& name, std::uint64_t count, std::uint64_t length) {
+    REDLINE_TRY_ASSIGN(const std::vector<float> all, rows(name, count, length));
     std::vector<std::vector<float>> each;
     for (auto at = all.begin(); at != all.end(); at += static_cast<std::ptrdiff_t>(length)) {
       each.emplace_back(at, at + static_cast<std::ptrdiff_t>(length));
@@ -228,7 +234,9 @@ class loader {
 result<norm_weights> load_norm(loader& from, const model_config& c, const std::string& name) {
   norm_weights n;
   REDLINE_TRY_ASSIGN(n.scale, from.vector(name + ".weight", c.width));
-  if (c.norm == norm_kind::layer) {
+  if (c.norm == norm_kind::layer && !c.norm_shifts) {
+    n.shift.assign(c.width, 0);
+  } else if (c.norm == norm_kind::layer) {
     REDLINE_TRY_ASSIGN(n.shift, from.vector(name + ".bias", c.width));
   }
   return n;
@@ -306,6 +314,12 @@ result<void> load_inputs_of_attention(loader& from, const model_config& c, const
     REDLINE_TRY_ASSIGN(l.value_bias, from.vector(prefix + "attn_v.bias", keys));
   }
   if (c.head_norms == head_norm::none) return {};
+  if (c.head_norms == head_norm::own) {
+    REDLINE_TRY_ASSIGN(l.query_norm, from.rows(prefix + "attn_q_norm.weight", c.heads, c.head_dim));
+    REDLINE_TRY_ASSIGN(l.key_norm, from.rows(prefix + "attn_k_norm.weight", c.kv_heads, c.head_dim));
+    l.head_shift.assign(c.head_dim, 0);
+    return {};
+  }
   const bool of_row = c.head_norms == head_norm::row;
   REDLINE_TRY_ASSIGN(l.query_norm, from.vector(prefix + "attn_q_norm.weight", of_row ? queries : c.head_dim));
   REDLINE_TRY_ASSIGN(l.key_norm, from.vector(prefix + "attn_k_norm.weight", of_row ? keys : c.head_dim));
@@ -325,7 +339,7 @@ result<layer_weights> load_layer(loader& from, const model_config& c, std::uint3
   }
   // Files of gpt-oss give the feed-forward part's norm the name that those of Gemma have for another one.
   const bool is_gpt_oss = c.attention_sinks;
-  if (c.pre_norms) {
+  if (c.pre_norms && !c.parallel_halves) {
     REDLINE_TRY_ASSIGN(l.feed_forward_norm,
                        load_norm(from, c, prefix + (is_gpt_oss ? "post_attention_norm" : "ffn_norm")));
   }

@@ -24,7 +24,8 @@ namespace redline::test {
 
 struct tiny_shape {
   std::string architecture = "llama";  // or "qwen2", "qwen3", "gemma", "starcoder2", "qwen2moe", "qwen3moe", "granite",
-                                       // "granitemoe", "gemma2", "gemma3", "gpt-oss", "phi3", "olmo2", "glm4"
+                                       // "granitemoe", "gemma2", "gemma3", "gpt-oss", "phi3", "olmo2", "glm4",
+                                       // "command-r" (with norms of heads)
   std::uint32_t layers = 2;
   std::uint32_t width = 64;  // rows are whole blocks of the matrices' type: so are heads * head_dim and feed_forward
   std::uint32_t heads = 4;
@@ -188,7 +189,10 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
   m.metadata[a + "attention.key_length"] = s.head_dim;
   m.metadata[a + "attention.value_length"] = s.head_dim;
   const bool starcoder = s.architecture == "starcoder2";
-  m.metadata[a + (starcoder ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon")] = 1e-5F;
+  const bool command_r = s.architecture == "command-r";
+  if (command_r) m.metadata[a + "logit_scale"] = 0.25F;
+  m.metadata[a + (starcoder || command_r ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon")] =
+      1e-5F;
   m.metadata[a + "feed_forward_length"] = s.feed_forward;
   if (s.experts != 0) {
     m.metadata[a + "expert_count"] = s.experts;
@@ -275,7 +279,11 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
       add(b + "attn_k_norm.weight", gguf::tensor_type::f32, {kv}, 1, 0.2F);
     }
     matrix(b + "attn_output.weight", s.width, q);
-    if (!olmo2) norm(b + (gpt_oss ? "post_attention_norm" : "ffn_norm"));
+    if (command_r) {
+      add(b + "attn_q_norm.weight", gguf::tensor_type::f32, {s.head_dim, s.heads}, 1, 0.2F);
+      add(b + "attn_k_norm.weight", gguf::tensor_type::f32, {s.head_dim, s.kv_heads}, 1, 0.2F);
+    }
+    if (!olmo2 && !command_r) norm(b + (gpt_oss ? "post_attention_norm" : "ffn_norm"));
     if (has_post_norms) {
       norm(b + "post_attention_norm");
       norm(b + "post_ffw_norm");

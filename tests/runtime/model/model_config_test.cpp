@@ -101,7 +101,7 @@ TEST(model_config, reads_granites_multipliers) {
   EXPECT_EQ(c->attention_scale, 0.0625F);
   EXPECT_EQ(c->embedding_scale, 12);
   EXPECT_EQ(c->residual_scale, 0.22F);
-  EXPECT_EQ(c->logit_divisor, 8);
+  EXPECT_EQ(c->logit_scale, 0.125F);
   m.metadata.erase("granite.attention.scale");
   EXPECT_EQ(read_config(*m.file())->attention_scale, 0.25F) << "of heads of 16";
   m.metadata["granite.logit_scale"] = 0.0F;
@@ -219,6 +219,23 @@ TEST(model_config, chooses_long_ropes_factors_by_the_context_that_a_model_is_ope
   EXPECT_EQ(describe_rotation(*plain, 0), "");
   m.metadata["phi3.rope.scaling.attn_factor"] = 0.0F;
   EXPECT_THAT(read_config(*m.file()).error().context, HasSubstr("rope.scaling.attn_factor: expected a positive"));
+}
+
+TEST(model_config, reads_command_r) {
+  tiny_model m = make_tiny_model({.architecture = "command-r", .layers = 1});
+  m.metadata["command-r.rope.scaling.type"] = std::string("none");
+  auto c = read_config(*m.file());
+  ASSERT_TRUE(c) << c.error().describe();
+  EXPECT_EQ(c->layout, rope_layout::adjacent);
+  EXPECT_EQ(c->norm, norm_kind::layer);
+  EXPECT_FALSE(c->norm_shifts);
+  EXPECT_TRUE(c->parallel_halves);
+  EXPECT_EQ(c->logit_scale, 0.25F);
+  EXPECT_EQ(c->head_norms, head_norm::own);
+  std::erase_if(m.tensors, [](const auto& t) { return t.name.find("q_norm") != std::string::npos; });
+  EXPECT_EQ(read_config(*m.file())->head_norms, head_norm::none);
+  m.metadata.erase("command-r.logit_scale");
+  EXPECT_THAT(read_config(*m.file()).error().context, HasSubstr("'command-r.logit_scale' is missing"));
 }
 
 TEST(model_config, reads_glm_4) {
@@ -357,10 +374,12 @@ TEST(model_config, refuses_mixtures_that_cannot_be_and_those_of_other_families) 
 TEST(model_config, survives_random_numbers_in_every_key) {
   test::tiny_random random(77);
   const tiny_model wholes[] = {make_tiny_model(), make_tiny_model({.architecture = "gemma3"}),
-                               make_tiny_model({.architecture = "gpt-oss", .experts = 4})};
+                               make_tiny_model({.architecture = "gpt-oss", .experts = 4}),
+                               make_tiny_model({.architecture = "phi3"}),
+                               make_tiny_model({.architecture = "command-r"})};
   int accepted = 0;
   for (int i = 0; i < 3000; ++i) {
-    tiny_model m = wholes[i % 3];
+    tiny_model m = wholes[static_cast<std::size_t>(i) % std::size(wholes)];
     for (auto& [key, any] : m.metadata) {
       auto* number = std::get_if<std::uint32_t>(&any);
       if (number != nullptr && random.below(6) == 0)

@@ -226,9 +226,9 @@ class every_target : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(every_target, gives_a_row_the_same_bits_alone_and_in_any_mixture) {
-  constexpr const char* architectures[] = {"llama",   "gemma2",   "qwen2",      "gemma3", "qwen3",
-                                           "gpt-oss", "gemma",    "qwen3moe",   "phi3",   "starcoder2",
-                                           "mixtral", "qwen2moe", "granitemoe", "olmo2",  "glm4"};
+  constexpr const char* architectures[] = {"llama",      "gemma2",   "qwen2", "gemma3",     "qwen3",   "gpt-oss",
+                                           "gemma",      "qwen3moe", "phi3",  "starcoder2", "mixtral", "qwen2moe",
+                                           "granitemoe", "olmo2",    "glm4",  "command-r"};
   unsigned seed = 100;
   std::size_t combination = 0;
   using enum gguf::tensor_type;
@@ -386,7 +386,7 @@ TEST_P(twin_target, gives_the_bits_of_the_other_target) {
   using enum gguf::tensor_type;
   for (const auto matrices : {f32, q8_0, q4_1, q5_0, q4_k, q6_k}) {
     for (const std::string architecture : {"llama", "qwen2", "qwen3", "gemma", "starcoder2", "qwen2moe", "qwen3moe",
-                                           "gemma2", "gemma3", "gpt-oss", "phi3", "olmo2", "glm4"}) {
+                                           "gemma2", "gemma3", "gpt-oss", "phi3", "olmo2", "glm4", "command-r"}) {
       if (architecture != "llama" && matrices != f32 && matrices != q8_0) continue;
       const tiny_shape shape = shape_for(architecture, matrices);
       const auto own = load(shape, table(), team), others = load(shape, other, team);
