@@ -274,7 +274,7 @@ class tensor_mover {
 result<void> move_norm(const gguf::decoder_shape& s, const std::string& ours, const std::string& theirs,
                        tensor_mover& mover) {
   REDLINE_TRY(mover.vector(ours + ".weight", theirs + ".weight", s.width, row_kind::norm));
-  return s.has_layer_norms() ? mover.vector(ours + ".bias", theirs + ".bias", s.width) : result<void>();
+  return s.has_norm_shifts() ? mover.vector(ours + ".bias", theirs + ".bias", s.width) : result<void>();
 }
 
 /// Starcoder2's feed-forward part: no gate, and biases.
@@ -391,6 +391,11 @@ result<void> move_layer(const gguf::decoder_shape& s, std::uint32_t index, bool 
     REDLINE_TRY(move_olmo_norms(s, ours, theirs, mover));
     return move_gated_feed_forward(s, ours, theirs, mover);
   }
+  if (s.own_head_norms) {
+    REDLINE_TRY(mover.matrix(ours + "attn_q_norm.weight", theirs + "self_attn.q_norm.weight", s.heads, s.head_dim));
+    REDLINE_TRY(mover.matrix(ours + "attn_k_norm.weight", theirs + "self_attn.k_norm.weight", s.kv_heads, s.head_dim));
+  }
+  if (s.is_command_r()) return move_gated_feed_forward(s, ours, theirs, mover);
   if (s.is_glm4()) {
     REDLINE_TRY(move_norm(s, ours + "post_attention_norm", theirs + "post_self_attn_layernorm", mover));
     REDLINE_TRY(move_norm(s, ours + "ffn_norm", theirs + "post_attention_layernorm", mover));

@@ -125,6 +125,19 @@ constexpr auto shapes = std::to_array<synth_shape>({
       .tied_head = false,
       .rotary_dim = 64},
      "glm-4-9b"},
+    {{.architecture = "command-r",
+      .layers = 40,
+      .width = 8192,
+      .heads = 64,
+      .kv_heads = 8,
+      .head_dim = 128,
+      .feed_forward = 24576,
+      .vocabulary = 256000,
+      .context = 131072,
+      .rope_base = 4e6F,
+      .norm_epsilon = 1e-5F,
+      .logit_scale = 0.0625F},
+     "command-r-35b"},
     {{"qwen2", 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, true}, "tiny"},
     {{"llama", 2, 256, 8, 2, 32, 768, 512, 2048, 1e4F, 1e-5F, false}, "tiny-llama"},
     {{"qwen3moe", 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, true, 8, 2, 256}, "tiny-qwen3moe"},
@@ -210,6 +223,33 @@ constexpr auto shapes = std::to_array<synth_shape>({
       .tied_head = false,
       .rotary_dim = 32},
      "tiny-glm4"},
+    {{.architecture = "command-r",
+      .layers = 2,
+      .width = 256,
+      .heads = 4,
+      .kv_heads = 2,
+      .head_dim = 64,
+      .feed_forward = 512,
+      .vocabulary = 512,
+      .context = 2048,
+      .rope_base = 1e4F,
+      .norm_epsilon = 1e-5F,
+      .logit_scale = 0.25F},
+     "tiny-command-r"},
+    {{.architecture = "command-r",
+      .layers = 64,
+      .width = 64,
+      .heads = 4,
+      .kv_heads = 2,
+      .head_dim = 16,
+      .feed_forward = 128,
+      .vocabulary = 512,
+      .context = 2048,
+      .rope_base = 1e4F,
+      .norm_epsilon = 1e-5F,
+      .logit_scale = 0.25F,
+      .own_head_norms = true},
+     "tiny-command-r-plus"},
     {{"olmo2", 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, false}, "tiny-olmo2"},
     {{.architecture = "olmo2",
       .layers = 5,
@@ -380,6 +420,11 @@ class model_writer {
         vector(b + "attn_q_norm.weight", s_.head_dim, norm);
         vector(b + "attn_k_norm.weight", s_.head_dim, norm);
       }
+      if (s_.own_head_norms) {
+        const std::uint64_t of_queries[] = {s_.head_dim, s_.heads}, of_keys[] = {s_.head_dim, s_.kv_heads};
+        add_floats(b + "attn_q_norm.weight", of_queries, norm);
+        add_floats(b + "attn_k_norm.weight", of_keys, norm);
+      }
       if (s_.is_olmo2()) {
         vector(b + "attn_q_norm.weight", q, norm);
         vector(b + "attn_k_norm.weight", kv, norm);
@@ -388,7 +433,7 @@ class model_writer {
         vector(b + "attn_output.bias", s_.width, {0, 0.2F * residual_gain});
         vector(b + "attn_sinks.weight", s_.heads, {0, 1});
       }
-      if (!s_.is_olmo2()) {
+      if (!s_.is_olmo2() && !s_.is_command_r()) {
         vector(b + (s_.is_gpt_oss() ? "post_attention_norm.weight" : "ffn_norm.weight"), s_.width, norm);
       }
       if (s_.has_post_norms()) {

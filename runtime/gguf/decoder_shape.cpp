@@ -93,7 +93,7 @@ void put_shape(const decoder_shape& s, gguf_writer& to) {
   put_if("embedding_scale", s.embedding_scale);
   put_if("residual_scale", s.residual_scale);
   put_if("attention.scale", s.attention_scale);
-  put_if("logit_scale", s.logit_divisor);
+  put_if("logit_scale", s.logit_scale);
   put_if("attn_logit_softcapping", s.attention_cap);
   put_if("final_logit_softcapping", s.logit_cap);
   put_if("rope.freq_base_swa", s.window_rope_base);

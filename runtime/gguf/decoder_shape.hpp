@@ -28,11 +28,11 @@ struct decoder_shape {
   std::uint32_t expert_feed_forward = 0;
   std::uint32_t shared_feed_forward = 0;  // of the expert that all rows go to; 0: none
 
-  // Granite's; 0: as other families have it.
+  // Granite's, the last Command-R's, too; 0: as other families have it.
   float embedding_scale = 0;
   float residual_scale = 0;
   float attention_scale = 0;
-  float logit_divisor = 0;
+  float logit_scale = 0;  // as files have it: Granite divides logits by it, Command-R multiplies them with it
 
   // Of layers that see a window of the last tokens (Gemma 2 and 3, gpt-oss, Mistral); 0: none, or as is usual.
   std::uint32_t window = 0;         // tokens
@@ -50,6 +50,8 @@ struct decoder_shape {
   // second.
   std::uint32_t short_context = 0;
   float rope_magnitude = 0;
+
+  bool own_head_norms = false;  // each head of queries and keys is normalised with weights of its own (Command R+)
 
   [[nodiscard]] std::uint32_t rotated() const { return rotary_dim == 0 ? head_dim : rotary_dim; }
   /// Rotated pairs are neighbours in a head, and half a head apart in folders of the Hugging Face hub.
@@ -74,7 +76,10 @@ struct decoder_shape {
   /// Gate and up are one tensor.
   [[nodiscard]] bool has_fused_gate() const { return architecture == "phi3" || is_glm4(); }
   [[nodiscard]] bool is_glm4() const { return architecture == "glm4"; }
-  [[nodiscard]] bool has_layer_norms() const { return architecture == "starcoder2"; }
+  /// Both halves of a layer read one norm.
+  [[nodiscard]] bool is_command_r() const { return architecture == "command-r"; }
+  [[nodiscard]] bool has_layer_norms() const { return has_norm_shifts() || is_command_r(); }
+  [[nodiscard]] bool has_norm_shifts() const { return architecture == "starcoder2"; }
 };
 
 /// Refuses what would make a file that no reader takes; the failure says which size.

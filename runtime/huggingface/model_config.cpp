@@ -73,6 +73,11 @@ constexpr auto architectures = std::to_array<architecture>({
      .window_period = 1,
      .rotated = 1,
      .may_have_long_rope = true},
+    {.theirs = "CohereForCausalLM",
+     .ours = "command-r",
+     .window_unless_denied = true,
+     .epsilon = "layer_norm_eps",
+     .tied_unless_denied = true},
     {.theirs = "Glm4ForCausalLM", .ours = "glm4", .window_unless_denied = true, .rotated = 0.5},
     {.theirs = "Olmo2ForCausalLM", .ours = "olmo2", .window_unless_denied = true},
     {.theirs = "Olmo3ForCausalLM", .ours = "olmo2", .window_unless_denied = true, .window_period = 4},
@@ -150,7 +155,17 @@ result<void> read_multipliers(const json_object& config, gguf::decoder_shape& s)
   REDLINE_TRY(read("embedding_multiplier", s.embedding_scale));
   REDLINE_TRY(read("residual_multiplier", s.residual_scale));
   REDLINE_TRY(read("attention_multiplier", s.attention_scale));
-  return read("logits_scaling", s.logit_divisor);
+  return read("logits_scaling", s.logit_scale);
+}
+
+/// What multiplies logits, and whether heads are normalised. The context is what newer files call model_max_length.
+result<void> read_command_r(const json_object& config, gguf::decoder_shape& s) {
+  if (!s.is_command_r()) return {};
+  REDLINE_TRY_ASSIGN(const double scale, config.positive("logit_scale"));
+  s.logit_scale = static_cast<float>(scale);
+  REDLINE_TRY_ASSIGN(s.own_head_norms, config.flag_or("use_qk_norm", false));
+  REDLINE_TRY_ASSIGN(s.context, size_or(config, "model_max_length", s.context));
+  return {};
 }
 
 /// Soft caps, and by what scores are scaled, where readers of the file would not know it.
@@ -196,6 +211,7 @@ result<void> read_sizes(const json_object& config, const architecture& kind, ggu
   }
   REDLINE_TRY_ASSIGN(s.head_dim, size_or(config, "head_dim", std::max(1U, s.width / s.heads)));
   REDLINE_TRY(read_gemma(config, s));
+  REDLINE_TRY(read_command_r(config, s));
   REDLINE_TRY_ASSIGN(const double epsilon, config.positive(kind.epsilon));
   s.norm_epsilon = static_cast<float>(epsilon);
   REDLINE_TRY_ASSIGN(s.tied_head, config.flag_or("tie_word_embeddings", kind.tied_unless_denied));

@@ -119,7 +119,8 @@ inline json hf_config_of(const tiny_shape& s, const tiny_model& m) {
       {"gemma", "Gemma"},       {"starcoder2", "Starcoder2"}, {"qwen2moe", "Qwen2Moe"},
       {"qwen3moe", "Qwen3Moe"}, {"granite", "Granite"},       {"granitemoe", "GraniteMoe"},
       {"gemma2", "Gemma2"},     {"gemma3", "Gemma3"},         {"gpt-oss", "GptOss"},
-      {"phi3", "Phi3"},         {"olmo2", "Olmo2"},           {"glm4", "Glm4"}};
+      {"phi3", "Phi3"},         {"olmo2", "Olmo2"},           {"glm4", "Glm4"},
+      {"command-r", "Cohere"}};
   const bool gelu = s.architecture.starts_with("gemma") || s.architecture == "starcoder2";
   const bool mixtral = s.architecture == "llama" && s.experts != 0;
   json config = {{"architectures", {(mixtral ? "Mixtral" : names.at(s.architecture)) + "ForCausalLM"}},
@@ -131,7 +132,10 @@ inline json hf_config_of(const tiny_shape& s, const tiny_model& m) {
                  {"intermediate_size", s.feed_forward},
                  {"max_position_embeddings", s.context},
                  {"vocab_size", tiny_model::vocabulary},
-                 {s.architecture == "starcoder2" ? "norm_epsilon" : "rms_norm_eps", 1e-5},
+                 {s.architecture == "starcoder2"  ? "norm_epsilon"
+                  : s.architecture == "command-r" ? "layer_norm_eps"
+                                                  : "rms_norm_eps",
+                  1e-5},
                  {"rope_theta", 10000.0},
                  {"hidden_act", gelu ? "gelu_pytorch_tanh" : "silu"},
                  {"tie_word_embeddings", s.tied_head}};
@@ -172,6 +176,10 @@ inline json hf_config_of(const tiny_shape& s, const tiny_model& m) {
                               {"short_factor", factors_of(m, "rope_factors_short.weight")}};
   }
   if (s.architecture == "glm4") config["partial_rotary_factor"] = static_cast<double>(s.rotary_dim) / s.head_dim;
+  if (s.architecture == "command-r") {
+    config["logit_scale"] = 0.25;
+    config["use_qk_norm"] = true;
+  }
   const bool granite = s.architecture == "granitemoe";
   if (s.experts == 0) return config;
   config[mixtral || granite || gpt_oss ? "num_local_experts" : "num_experts"] = s.experts;

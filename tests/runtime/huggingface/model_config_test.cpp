@@ -331,6 +331,26 @@ TEST(model_config, long_rope_that_does_not_fit_is_refused_by_field) {
   }
 }
 
+TEST(model_config, command_r_multiplies_its_logits) {
+  json document = llama();
+  document["architectures"] = {"CohereForCausalLM"};
+  document["layer_norm_eps"] = 1e-5;
+  document["logit_scale"] = 0.0625;
+  const auto config = read(document);
+  ASSERT_TRUE(config) << config.error().describe();
+  EXPECT_EQ(config->shape.architecture, "command-r");
+  EXPECT_EQ(config->shape.logit_scale, 0.0625F);
+  EXPECT_EQ(config->shape.norm_epsilon, 1e-5F);
+  EXPECT_TRUE(config->shape.tied_head);
+  EXPECT_FALSE(config->shape.own_head_norms);
+  document["use_qk_norm"] = true;
+  document["model_max_length"] = 131072;
+  EXPECT_TRUE(read(document)->shape.own_head_norms);
+  EXPECT_EQ(read(document)->shape.context, 131072U);
+  document.erase("logit_scale");
+  EXPECT_THAT(read(document).error().context, HasSubstr("logit_scale: expected"));
+}
+
 TEST(model_config, glm_4_rotates_half_of_each_head_where_nothing_is_said) {
   json document = llama();
   document["architectures"] = {"Glm4ForCausalLM"};
