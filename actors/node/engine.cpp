@@ -371,7 +371,8 @@ result<void> engine::add_target() {
     if (options_.progress) options_.progress(options_.target_path, done, all);
   };
   target_team_ = std::make_unique<kernels::worker_team>(options_.threads);
-  REDLINE_TRY_ASSIGN(auto weights, model::load_weights(*target_file_, *target_table_, *target_team_, report));
+  REDLINE_TRY_ASSIGN(auto weights,
+                     model::load_weights(*target_file_, *target_table_, *target_team_, report, options_.context_max));
   const std::uint32_t pages = options_.scheduling.limits.pages_count;
   const model::transformer::options how{.pages_count = pages,
                                         .kv = options_.kv,
@@ -429,7 +430,8 @@ result<void> engine::add_draft() {
     if (options_.progress) options_.progress(options_.draft_path, done, all);
   };
   draft_team_ = std::make_unique<kernels::worker_team>(options_.threads);
-  REDLINE_TRY_ASSIGN(auto weights, model::load_weights(*draft_file_, *draft_table_, *draft_team_, report));
+  REDLINE_TRY_ASSIGN(auto weights,
+                     model::load_weights(*draft_file_, *draft_table_, *draft_team_, report, options_.draft_context));
   const std::uint32_t pages = pages_for_model(draft_config_, options_.scheduling.limits.running_max);
   const model::transformer::options how{.pages_count = pages, .kv = options_.kv, .rows_max = draft_rows_max};
   REDLINE_TRY_ASSIGN(auto first, model::transformer::create(weights, *draft_table_, *draft_team_, how));
@@ -502,7 +504,8 @@ process_card engine::describe_itself() const {
 std::string engine::numerics() const {
   if (!options_.roles.target) return {};
   // Of another version sampling or grammars may differ.
-  return model::describe_numerics(*target_table_, options_.kv) + ", version " + version();
+  return model::describe_numerics(*target_table_, options_.kv) +
+         model::describe_rotation(target_config_, options_.context_max) + ", version " + version();
 }
 
 void engine::begin_hand_over() {

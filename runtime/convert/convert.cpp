@@ -229,7 +229,7 @@ class tensor_mover {
     REDLINE_TRY_ASSIGN(const weight_type stored, stored_type(from, theirs));
     const std::uint64_t rows = shape[0], columns = shape.size() == 2 ? shape[1] : 1;
     row_source source = stored_rows(stored, from.tensor->bytes.data(), columns);
-    if (kind == row_kind::rotated && shape_.has_adjacent_pairs()) {
+    if (kind == row_kind::rotated && shape_.moves_pairs()) {
       source = with_adjacent_pairs(std::move(source), shape_.head_dim);
     }
     if (kind == row_kind::norm && shape_.is_gemma()) source = plus_one(std::move(source));
@@ -274,7 +274,7 @@ class tensor_mover {
 result<void> move_norm(const gguf::decoder_shape& s, const std::string& ours, const std::string& theirs,
                        tensor_mover& mover) {
   REDLINE_TRY(mover.vector(ours + ".weight", theirs + ".weight", s.width, row_kind::norm));
-  return s.has_layer_norms() ? mover.vector(ours + ".bias", theirs + ".bias", s.width) : result<void>();
+  return s.has_norm_shifts() ? mover.vector(ours + ".bias", theirs + ".bias", s.width) : result<void>();
 }
 
 /// Starcoder2's feed-forward part: no gate, and biases.
@@ -288,6 +288,10 @@ result<void> move_plain_feed_forward(const gguf::decoder_shape& s, const std::st
 
 result<void> move_gated_feed_forward(const gguf::decoder_shape& s, const std::string& ours, const std::string& theirs,
                                      tensor_mover& mover) {
+  if (s.has_fused_gate()) {
+    REDLINE_TRY(mover.matrix(ours + "ffn_up.weight", theirs + "mlp.gate_up_proj.weight", 2 * s.feed_forward, s.width));
+    return mover.matrix(ours + "ffn_down.weight", theirs + "mlp.down_proj.weight", s.width, s.feed_forward);
+  }
   REDLINE_TRY(mover.matrix(ours + "ffn_gate.weight", theirs + "mlp.gate_proj.weight", s.feed_forward, s.width));
   REDLINE_TRY(mover.matrix(ours + "ffn_up.weight", theirs + "mlp.up_proj.weight", s.feed_forward, s.width));
   return mover.matrix(ours + "ffn_down.weight", theirs + "mlp.down_proj.weight", s.width, s.feed_forward);
@@ -342,15 +346,29 @@ result<void> move_mixture(const gguf::decoder_shape& s, const std::string& ours,
   return mover.matrix(ours + "ffn_down_shexp.weight", expert + "down_proj.weight", s.width, shared);
 }
 
+/// Norms of queries, of keys and of what each half gives.
+result<void> move_olmo_norms(const gguf::decoder_shape& s, const std::string& ours, const std::string& theirs,
+                             tensor_mover& mover) {
+  const std::uint64_t q = std::uint64_t{s.heads} * s.head_dim, kv = std::uint64_t{s.kv_heads} * s.head_dim;
+  REDLINE_TRY(mover.vector(ours + "attn_q_norm.weight", theirs + "self_attn.q_norm.weight", q));
+  REDLINE_TRY(mover.vector(ours + "attn_k_norm.weight", theirs + "self_attn.k_norm.weight", kv));
+  REDLINE_TRY(move_norm(s, ours + "post_attention_norm", theirs + "post_attention_layernorm", mover));
+  return move_norm(s, ours + "post_ffw_norm", theirs + "post_feedforward_layernorm", mover);
+}
+
 result<void> move_layer(const gguf::decoder_shape& s, std::uint32_t index, bool biases, tensor_mover& mover) {
   const std::string ours = "blk." + std::to_string(index) + ".";
   const std::string theirs = "model.layers." + std::to_string(index) + ".";
   const std::uint64_t q = std::uint64_t{s.heads} * s.head_dim, kv = std::uint64_t{s.kv_heads} * s.head_dim;
   const row_kind rotated = row_kind::rotated;
-  REDLINE_TRY(move_norm(s, ours + "attn_norm", theirs + "input_layernorm", mover));
-  REDLINE_TRY(mover.matrix(ours + "attn_q.weight", theirs + "self_attn.q_proj.weight", q, s.width, rotated));
-  REDLINE_TRY(mover.matrix(ours + "attn_k.weight", theirs + "self_attn.k_proj.weight", kv, s.width, rotated));
-  REDLINE_TRY(mover.matrix(ours + "attn_v.weight", theirs + "self_attn.v_proj.weight", kv, s.width));
+  if (!s.is_olmo2()) REDLINE_TRY(move_norm(s, ours + "attn_norm", theirs + "input_layernorm", mover));
+  if (s.has_fused_qkv()) {
+    REDLINE_TRY(mover.matrix(ours + "attn_qkv.weight", theirs + "self_attn.qkv_proj.weight", q + 2 * kv, s.width));
+  } else {
+    REDLINE_TRY(mover.matrix(ours + "attn_q.weight", theirs + "self_attn.q_proj.weight", q, s.width, rotated));
+    REDLINE_TRY(mover.matrix(ours + "attn_k.weight", theirs + "self_attn.k_proj.weight", kv, s.width, rotated));
+    REDLINE_TRY(mover.matrix(ours + "attn_v.weight", theirs + "self_attn.v_proj.weight", kv, s.width));
+  }
   REDLINE_TRY(mover.matrix(ours + "attn_output.weight", theirs + "self_attn.o_proj.weight", s.width, q));
   if (biases) {
     REDLINE_TRY(mover.vector(ours + "attn_q.bias", theirs + "self_attn.q_proj.bias", q, rotated));
@@ -368,6 +386,21 @@ result<void> move_layer(const gguf::decoder_shape& s, std::uint32_t index, bool 
     REDLINE_TRY(mover.vector(ours + "attn_sinks.weight", theirs + "self_attn.sinks", s.heads));
     REDLINE_TRY(move_norm(s, ours + "post_attention_norm", theirs + "post_attention_layernorm", mover));
     return move_gpt_oss_mixture(s, ours, theirs, mover);
+  }
+  if (s.is_olmo2()) {
+    REDLINE_TRY(move_olmo_norms(s, ours, theirs, mover));
+    return move_gated_feed_forward(s, ours, theirs, mover);
+  }
+  if (s.own_head_norms) {
+    REDLINE_TRY(mover.matrix(ours + "attn_q_norm.weight", theirs + "self_attn.q_norm.weight", s.heads, s.head_dim));
+    REDLINE_TRY(mover.matrix(ours + "attn_k_norm.weight", theirs + "self_attn.k_norm.weight", s.kv_heads, s.head_dim));
+  }
+  if (s.is_command_r()) return move_gated_feed_forward(s, ours, theirs, mover);
+  if (s.is_glm4()) {
+    REDLINE_TRY(move_norm(s, ours + "post_attention_norm", theirs + "post_self_attn_layernorm", mover));
+    REDLINE_TRY(move_norm(s, ours + "ffn_norm", theirs + "post_attention_layernorm", mover));
+    REDLINE_TRY(move_norm(s, ours + "post_ffw_norm", theirs + "post_mlp_layernorm", mover));
+    return move_gated_feed_forward(s, ours, theirs, mover);
   }
   if (s.has_post_norms()) {
     REDLINE_TRY(move_norm(s, ours + "post_attention_norm", theirs + "post_attention_layernorm", mover));
@@ -412,11 +445,15 @@ void put_rope(const model_config& config, gguf::gguf_writer& to) {
       to.put_f32(prefix + "attn_factor", static_cast<float>(yarn.attention_factor / usual));
     }
   }
-  const std::vector<float> divisors = huggingface::rope_divisors(config);
-  const std::uint64_t dimensions[] = {divisors.size()};
-  if (!divisors.empty()) {
-    to.add_tensor("rope_freqs.weight", gguf::tensor_type::f32, dimensions, std::as_bytes(std::span(divisors)));
-  }
+  const auto put_divisors = [&](const char* name, const std::vector<float>& divisors) {
+    const std::uint64_t dimensions[] = {divisors.size()};
+    if (divisors.empty()) return;
+    to.add_tensor(name, gguf::tensor_type::f32, dimensions, std::as_bytes(std::span(divisors)));
+  };
+  put_divisors("rope_freqs.weight", huggingface::rope_divisors(config));
+  if (!config.factors) return;
+  put_divisors("rope_factors_long.weight", config.factors->long_factors);
+  put_divisors("rope_factors_short.weight", config.factors->short_factors);
 }
 
 /// The folder's own name, whatever way it was spelled.

@@ -108,7 +108,8 @@ std::string output_type_names() {
 weight_type type_before_fallback(const output_type& wanted, const matrix_place& matrix) {
   // A mixture's routers decide what is computed, and are small.
   if (matrix.tensor.ends_with(".ffn_gate_inp.weight")) return weight_type::f32;
-  if (matrix.tensor.ends_with(".bias")) return weight_type::f32;  // of all experts
+  if (matrix.tensor.ends_with(".bias")) return weight_type::f32;         // of all experts
+  if (matrix.tensor.ends_with("_norm.weight")) return weight_type::f32;  // of all heads
   if (!wanted.mixture) return wanted.base;
   if (matrix.tensor == (matrix.tied_head ? "token_embd.weight" : "output.weight")) return weight_type::q6_k;
   const bool costly = matrix.tensor.ends_with(".attn_v.weight") || matrix.tensor.ends_with(".ffn_down.weight") ||

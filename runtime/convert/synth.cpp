@@ -95,6 +95,49 @@ constexpr auto shapes = std::to_array<synth_shape>({
       .yarn_factor = 32,
       .yarn_context = 4096},
      "gpt-oss-120b"},
+    {{.architecture = "phi3",
+      .layers = 32,
+      .width = 3072,
+      .heads = 24,
+      .kv_heads = 8,
+      .head_dim = 128,
+      .feed_forward = 8192,
+      .vocabulary = 200064,
+      .context = 131072,
+      .rope_base = 1e4F,
+      .norm_epsilon = 1e-5F,
+      .rotary_dim = 96,
+      .short_context = 4096,
+      .rope_magnitude = 1.1902381F},
+     "phi-4-mini"},
+    {{"olmo2", 16, 2048, 16, 16, 128, 8192, 100352, 4096, 5e5F, 1e-6F, false}, "olmo-2-1b"},
+    {{.architecture = "glm4",
+      .layers = 40,
+      .width = 4096,
+      .heads = 32,
+      .kv_heads = 2,
+      .head_dim = 128,
+      .feed_forward = 13696,
+      .vocabulary = 151552,
+      .context = 32768,
+      .rope_base = 1e4F,
+      .norm_epsilon = 1e-5F,
+      .tied_head = false,
+      .rotary_dim = 64},
+     "glm-4-9b"},
+    {{.architecture = "command-r",
+      .layers = 40,
+      .width = 8192,
+      .heads = 64,
+      .kv_heads = 8,
+      .head_dim = 128,
+      .feed_forward = 24576,
+      .vocabulary = 256000,
+      .context = 131072,
+      .rope_base = 4e6F,
+      .norm_epsilon = 1e-5F,
+      .logit_scale = 0.0625F},
+     "command-r-35b"},
     {{"qwen2", 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, true}, "tiny"},
     {{"llama", 2, 256, 8, 2, 32, 768, 512, 2048, 1e4F, 1e-5F, false}, "tiny-llama"},
     {{"qwen3moe", 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, true, 8, 2, 256}, "tiny-qwen3moe"},
@@ -151,6 +194,77 @@ constexpr auto shapes = std::to_array<synth_shape>({
       .yarn_factor = 8,
       .yarn_context = 256},
      "tiny-gpt-oss"},
+    {{.architecture = "phi3",
+      .layers = 2,
+      .width = 256,
+      .heads = 4,
+      .kv_heads = 2,
+      .head_dim = 64,
+      .feed_forward = 512,
+      .vocabulary = 512,
+      .context = 2048,
+      .rope_base = 1e4F,
+      .norm_epsilon = 1e-5F,
+      .rotary_dim = 48,
+      .short_context = 256,
+      .rope_magnitude = 1.1726039F},
+     "tiny-phi"},
+    {{.architecture = "glm4",
+      .layers = 2,
+      .width = 256,
+      .heads = 4,
+      .kv_heads = 2,
+      .head_dim = 64,
+      .feed_forward = 512,
+      .vocabulary = 512,
+      .context = 2048,
+      .rope_base = 1e4F,
+      .norm_epsilon = 1e-5F,
+      .tied_head = false,
+      .rotary_dim = 32},
+     "tiny-glm4"},
+    {{.architecture = "command-r",
+      .layers = 2,
+      .width = 256,
+      .heads = 4,
+      .kv_heads = 2,
+      .head_dim = 64,
+      .feed_forward = 512,
+      .vocabulary = 512,
+      .context = 2048,
+      .rope_base = 1e4F,
+      .norm_epsilon = 1e-5F,
+      .logit_scale = 0.25F},
+     "tiny-command-r"},
+    {{.architecture = "command-r",
+      .layers = 64,
+      .width = 64,
+      .heads = 4,
+      .kv_heads = 2,
+      .head_dim = 16,
+      .feed_forward = 128,
+      .vocabulary = 512,
+      .context = 2048,
+      .rope_base = 1e4F,
+      .norm_epsilon = 1e-5F,
+      .logit_scale = 0.25F,
+      .own_head_norms = true},
+     "tiny-command-r-plus"},
+    {{"olmo2", 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, false}, "tiny-olmo2"},
+    {{.architecture = "olmo2",
+      .layers = 5,
+      .width = 256,
+      .heads = 4,
+      .kv_heads = 2,
+      .head_dim = 64,
+      .feed_forward = 512,
+      .vocabulary = 512,
+      .context = 2048,
+      .rope_base = 1e4F,
+      .norm_epsilon = 1e-6F,
+      .tied_head = false,
+      .window = 24},
+     "tiny-olmo3"},
 });
 
 /// Nearly normal with variance 1: four bytes' sum has 4 * (256^2 - 1) / 12 and the mean 510.
@@ -238,8 +352,8 @@ class model_writer {
 
   void add_feed_forward(const std::string& b, float down_gain) {
     if (s_.experts == 0) {
-      matrix(b + "gate.weight", s_.feed_forward, s_.width, 1);
-      matrix(b + "up.weight", s_.feed_forward, s_.width, 1);
+      if (!s_.has_fused_gate()) matrix(b + "gate.weight", s_.feed_forward, s_.width, 1);
+      matrix(b + "up.weight", s_.feed_forward * (s_.has_fused_gate() ? 2ULL : 1ULL), s_.width, 1);
       return matrix(b + "down.weight", s_.width, s_.feed_forward, down_gain);
     }
     matrix(b + "gate_inp.weight", s_.experts, s_.width, 1);
@@ -261,6 +375,22 @@ class model_writer {
     matrix(b + "down_shexp.weight", s_.width, s_.shared_feed_forward, down_gain);
   }
 
+  /// Fast pairs keep their speed, slow ones are slowed down, the slowest by how much longer the context became. The
+  /// short factors are the roots of the long ones.
+  void add_rope_factors() {
+    const std::uint32_t pairs = s_.rotated() / 2;
+    const float longer = static_cast<float>(s_.context) / static_cast<float>(s_.short_context);
+    const std::uint64_t dimensions[] = {pairs};
+    for (const auto& [name, most] :
+         {std::pair("rope_factors_long.weight", longer), std::pair("rope_factors_short.weight", std::sqrt(longer))}) {
+      std::vector<float> factors;
+      for (std::uint32_t i = 0; i < pairs; ++i) {
+        factors.push_back(1 + (most - 1) * static_cast<float>(i) / static_cast<float>(pairs));
+      }
+      out_.add_tensor(name, gguf::tensor_type::f32, dimensions, std::as_bytes(std::span(factors)));
+    }
+  }
+
   void add_tensors() {
     const distribution norm = {1, 0.1F};
     const std::uint64_t q = std::uint64_t{s_.heads} * s_.head_dim, kv = std::uint64_t{s_.kv_heads} * s_.head_dim;
@@ -269,12 +399,17 @@ class model_writer {
     // Where embeddings are multiplied by the root of the width they are smaller, and the last norm makes up for it.
     const float embedding_scale = s_.is_gemma() ? std::sqrt(static_cast<float>(s_.width)) : 1;
     matrix("token_embd.weight", s_.vocabulary, s_.width, 3 / embedding_scale);
+    if (s_.short_context != 0) add_rope_factors();
     for (std::uint32_t layer = 0; layer < s_.layers; ++layer) {
       const std::string b = "blk." + std::to_string(layer) + ".";
-      vector(b + "attn_norm.weight", s_.width, norm);
-      matrix(b + "attn_q.weight", q, s_.width, 1.5F);
-      matrix(b + "attn_k.weight", kv, s_.width, 1.5F);
-      matrix(b + "attn_v.weight", kv, s_.width, 1);
+      if (!s_.is_olmo2()) vector(b + "attn_norm.weight", s_.width, norm);
+      if (s_.has_fused_qkv()) {
+        matrix(b + "attn_qkv.weight", q + 2 * kv, s_.width, 1.5F);
+      } else {
+        matrix(b + "attn_q.weight", q, s_.width, 1.5F);
+        matrix(b + "attn_k.weight", kv, s_.width, 1.5F);
+        matrix(b + "attn_v.weight", kv, s_.width, 1);
+      }
       matrix(b + "attn_output.weight", s_.width, q, 2 * residual_gain);  // averaging over positions makes values small
       if (s_.has_qkv_biases()) {
         vector(b + "attn_q.bias", q, {0, 0.2F});
@@ -285,11 +420,22 @@ class model_writer {
         vector(b + "attn_q_norm.weight", s_.head_dim, norm);
         vector(b + "attn_k_norm.weight", s_.head_dim, norm);
       }
+      if (s_.own_head_norms) {
+        const std::uint64_t of_queries[] = {s_.head_dim, s_.heads}, of_keys[] = {s_.head_dim, s_.kv_heads};
+        add_floats(b + "attn_q_norm.weight", of_queries, norm);
+        add_floats(b + "attn_k_norm.weight", of_keys, norm);
+      }
+      if (s_.is_olmo2()) {
+        vector(b + "attn_q_norm.weight", q, norm);
+        vector(b + "attn_k_norm.weight", kv, norm);
+      }
       if (s_.is_gpt_oss()) {
         vector(b + "attn_output.bias", s_.width, {0, 0.2F * residual_gain});
         vector(b + "attn_sinks.weight", s_.heads, {0, 1});
       }
-      vector(b + (s_.is_gpt_oss() ? "post_attention_norm.weight" : "ffn_norm.weight"), s_.width, norm);
+      if (!s_.is_olmo2() && !s_.is_command_r()) {
+        vector(b + (s_.is_gpt_oss() ? "post_attention_norm.weight" : "ffn_norm.weight"), s_.width, norm);
+      }
       if (s_.has_post_norms()) {
         const distribution post_norm = {residual_gain, 0.1F * residual_gain};
         vector(b + "post_attention_norm.weight", s_.width, post_norm);

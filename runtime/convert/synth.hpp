@@ -14,8 +14,8 @@
 
 namespace redline::convert {
 
-/// A decoder that has a name; architectures are "qwen2", "llama", "granite", "gemma2", "gemma3" and the mixtures
-/// "qwen2moe", "qwen3moe", "granitemoe" and "gpt-oss".
+/// A decoder that has a name; architectures are "qwen2", "llama", "granite", "gemma2", "gemma3", "phi3", "olmo2",
+/// "glm4", "command-r" and the mixtures "qwen2moe", "qwen3moe", "granitemoe" and "gpt-oss".
 struct synth_shape : gguf::decoder_shape {
   std::string_view name;
 };

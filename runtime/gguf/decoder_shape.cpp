@@ -35,6 +35,10 @@ result<void> check(const decoder_shape& s) {
     return refuse("expected an even head size up to " + std::to_string(head_dim_max) + ", found " +
                   std::to_string(s.head_dim));
   }
+  if (s.rotated() % 2 != 0 || s.rotated() > s.head_dim) {
+    return refuse("expected an even number of rotated dimensions up to " + std::to_string(s.head_dim) + ", found " +
+                  std::to_string(s.rotated()));
+  }
   for (const std::uint64_t n :
        {std::uint64_t{s.width}, std::uint64_t{s.feed_forward}, std::uint64_t{s.heads} * s.head_dim}) {
     if (n > width_max) {
@@ -79,7 +83,7 @@ void put_shape(const decoder_shape& s, gguf_writer& to) {
   to.put_u32(prefix + "attention.head_count_kv", s.kv_heads);
   to.put_u32(prefix + "attention.key_length", s.head_dim);
   to.put_u32(prefix + "attention.value_length", s.head_dim);
-  to.put_u32(prefix + "rope.dimension_count", s.head_dim);
+  to.put_u32(prefix + "rope.dimension_count", s.rotated());
   to.put_f32(prefix + "rope.freq_base", s.rope_base);
   to.put_f32(prefix + (s.has_layer_norms() ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon"),
              s.norm_epsilon);
@@ -89,7 +93,7 @@ void put_shape(const decoder_shape& s, gguf_writer& to) {
   put_if("embedding_scale", s.embedding_scale);
   put_if("residual_scale", s.residual_scale);
   put_if("attention.scale", s.attention_scale);
-  put_if("logit_scale", s.logit_divisor);
+  put_if("logit_scale", s.logit_scale);
   put_if("attn_logit_softcapping", s.attention_cap);
   put_if("final_logit_softcapping", s.logit_cap);
   put_if("rope.freq_base_swa", s.window_rope_base);
@@ -100,6 +104,8 @@ void put_shape(const decoder_shape& s, gguf_writer& to) {
     to.put_f32(prefix + "rope.scaling.factor", s.yarn_factor);
     to.put_u32(prefix + "rope.scaling.original_context_length", s.yarn_context);
   }
+  if (s.short_context != 0) to.put_u32(prefix + "rope.scaling.original_context_length", s.short_context);
+  put_if("rope.scaling.attn_factor", s.rope_magnitude);
   to.put_u32(prefix + "vocab_size", s.vocabulary);
 }
 

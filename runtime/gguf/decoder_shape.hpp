@@ -28,11 +28,11 @@ struct decoder_shape {
   std::uint32_t expert_feed_forward = 0;
   std::uint32_t shared_feed_forward = 0;  // of the expert that all rows go to; 0: none
 
-  // Granite's; 0: as other families have it.
+  // Granite's, the last Command-R's, too; 0: as other families have it.
   float embedding_scale = 0;
   float residual_scale = 0;
   float attention_scale = 0;
-  float logit_divisor = 0;
+  float logit_scale = 0;  // as files have it: Granite divides logits by it, Command-R multiplies them with it
 
   // Of layers that see a window of the last tokens (Gemma 2 and 3, gpt-oss, Mistral); 0: none, or as is usual.
   std::uint32_t window = 0;         // tokens
@@ -45,22 +45,41 @@ struct decoder_shape {
   float yarn_factor = 0;
   std::uint32_t yarn_context = 0;  // tokens before it is stretched
 
-  /// Rotated pairs are neighbours in a head.
-  [[nodiscard]] bool has_adjacent_pairs() const {
-    return architecture == "llama" || architecture.starts_with("granite");
-  }
+  std::uint32_t rotary_dim = 0;  // leading dimensions of a head that are rotated; 0: all
+  // LongRoPE: the longest context of its short factors, in tokens; 0: there is none. What is rotated grows by the
+  // second.
+  std::uint32_t short_context = 0;
+  float rope_magnitude = 0;
+
+  bool own_head_norms = false;  // each head of queries and keys is normalised with weights of its own (Command R+)
+
+  [[nodiscard]] std::uint32_t rotated() const { return rotary_dim == 0 ? head_dim : rotary_dim; }
+  /// Rotated pairs are neighbours in a head, and half a head apart in folders of the Hugging Face hub.
+  [[nodiscard]] bool moves_pairs() const { return architecture == "llama" || architecture.starts_with("granite"); }
   [[nodiscard]] bool has_head_norms() const {
     return architecture == "qwen3" || architecture == "qwen3moe" || architecture == "gemma3";
   }
   [[nodiscard]] bool has_qkv_biases() const {
     return architecture == "qwen2" || architecture == "qwen2moe" || architecture == "starcoder2" || is_gpt_oss();
   }
+  /// All queries of a row are normalised together, and all keys; what a layer's halves read is not normalised.
+  [[nodiscard]] bool is_olmo2() const { return architecture == "olmo2"; }
   /// What a layer's halves give is normalised before it is added.
-  [[nodiscard]] bool has_post_norms() const { return architecture == "gemma2" || architecture == "gemma3"; }
+  [[nodiscard]] bool has_post_norms() const {
+    return architecture == "gemma2" || architecture == "gemma3" || is_olmo2() || is_glm4();
+  }
   /// Embeddings are multiplied by the root of the width, norms by one plus a trained weight.
   [[nodiscard]] bool is_gemma() const { return architecture.starts_with("gemma"); }
   [[nodiscard]] bool is_gpt_oss() const { return architecture == "gpt-oss"; }
-  [[nodiscard]] bool has_layer_norms() const { return architecture == "starcoder2"; }
+  /// Q, K and V are one tensor.
+  [[nodiscard]] bool has_fused_qkv() const { return architecture == "phi3"; }
+  /// Gate and up are one tensor.
+  [[nodiscard]] bool has_fused_gate() const { return architecture == "phi3" || is_glm4(); }
+  [[nodiscard]] bool is_glm4() const { return architecture == "glm4"; }
+  /// Both halves of a layer read one norm.
+  [[nodiscard]] bool is_command_r() const { return architecture == "command-r"; }
+  [[nodiscard]] bool has_layer_norms() const { return has_norm_shifts() || is_command_r(); }
+  [[nodiscard]] bool has_norm_shifts() const { return architecture == "starcoder2"; }
 };
 
 /// Refuses what would make a file that no reader takes; the failure says which size.

@@ -22,6 +22,8 @@ struct architecture {
   bool normalises_experts = false;
   // Windows become a key of the file. Of every so many layers all but the last have one; 1: all layers have one.
   std::uint32_t window_period = 0;
+  double rotated = 0;  // part of a head that is rotated where a file says nothing; 0: all of it, whatever a file says
+  bool may_have_long_rope = false;
 };
 constexpr auto architectures = std::to_array<architecture>({
     {"LlamaForCausalLM", "llama", true},
@@ -65,6 +67,20 @@ constexpr auto architectures = std::to_array<architecture>({
      .experts = "num_local_experts",
      .normalises_experts = true,
      .window_period = 2},
+    {.theirs = "Phi3ForCausalLM",
+     .ours = "phi3",
+     .window_unless_denied = true,
+     .window_period = 1,
+     .rotated = 1,
+     .may_have_long_rope = true},
+    {.theirs = "CohereForCausalLM",
+     .ours = "command-r",
+     .window_unless_denied = true,
+     .epsilon = "layer_norm_eps",
+     .tied_unless_denied = true},
+    {.theirs = "Glm4ForCausalLM", .ours = "glm4", .window_unless_denied = true, .rotated = 0.5},
+    {.theirs = "Olmo2ForCausalLM", .ours = "olmo2", .window_unless_denied = true},
+    {.theirs = "Olmo3ForCausalLM", .ours = "olmo2", .window_unless_denied = true, .window_period = 4},
     {.theirs = "Starcoder2ForCausalLM",
      .ours = "starcoder2",
      .window_unless_denied = true,
@@ -139,12 +155,22 @@ result<void> read_multipliers(const json_object& config, gguf::decoder_shape& s)
   REDLINE_TRY(read("embedding_multiplier", s.embedding_scale));
   REDLINE_TRY(read("residual_multiplier", s.residual_scale));
   REDLINE_TRY(read("attention_multiplier", s.attention_scale));
-  return read("logits_scaling", s.logit_divisor);
+  return read("logits_scaling", s.logit_scale);
+}
+
+/// What multiplies logits, and whether heads are normalised. The context is what newer files call model_max_length.
+result<void> read_command_r(const json_object& config, gguf::decoder_shape& s) {
+  if (!s.is_command_r()) return {};
+  REDLINE_TRY_ASSIGN(const double scale, config.positive("logit_scale"));
+  s.logit_scale = static_cast<float>(scale);
+  REDLINE_TRY_ASSIGN(s.own_head_norms, config.flag_or("use_qk_norm", false));
+  REDLINE_TRY_ASSIGN(s.context, size_or(config, "model_max_length", s.context));
+  return {};
 }
 
 /// Soft caps, and by what scores are scaled, where readers of the file would not know it.
 result<void> read_gemma(const json_object& config, gguf::decoder_shape& s) {
-  if (!s.has_post_norms()) return {};
+  if (!s.is_gemma() || s.architecture == "gemma") return {};
   const bool caps_scores = s.architecture == "gemma2";
   const auto read = [&](std::string_view name, float& into) -> result<void> {
     if (!config.has(name)) return {};
@@ -185,6 +211,7 @@ result<void> read_sizes(const json_object& config, const architecture& kind, ggu
   }
   REDLINE_TRY_ASSIGN(s.head_dim, size_or(config, "head_dim", std::max(1U, s.width / s.heads)));
   REDLINE_TRY(read_gemma(config, s));
+  REDLINE_TRY(read_command_r(config, s));
   REDLINE_TRY_ASSIGN(const double epsilon, config.positive(kind.epsilon));
   s.norm_epsilon = static_cast<float>(epsilon);
   REDLINE_TRY_ASSIGN(s.tied_head, config.flag_or("tie_word_embeddings", kind.tied_unless_denied));
@@ -229,7 +256,43 @@ result<yarn_scaling> read_yarn(const json_object& rope, const gguf::decoder_shap
   return s;
 }
 
-result<void> read_scaling(const json_object& rope, model_config& c) {
+/// Numbers greater than 0, one for each rotated pair.
+result<std::vector<float>> read_factors(const json_object& rope, std::string_view name, std::uint32_t count) {
+  REDLINE_TRY_ASSIGN(const json* numbers, rope.array(name));
+  std::vector<float> factors;
+  for (const json& number : *numbers) {
+    if (!number.is_number() || !(number.get<float>() > 0) || !std::isfinite(number.get<float>())) {
+      return rope.malformed(name, "expected positive numbers, found " + show_json(number));
+    }
+    factors.push_back(number.get<float>());
+  }
+  if (factors.size() != count) {
+    return rope.malformed(name, "expected " + std::to_string(count) + " numbers, one for each rotated pair, found " +
+                                    std::to_string(factors.size()));
+  }
+  return factors;
+}
+
+result<void> read_long_rope(const json_object& config, const json_object& rope, model_config& c) {
+  gguf::decoder_shape& s = c.shape;
+  const json_object& where = rope.has("original_max_position_embeddings") ? rope : config;
+  REDLINE_TRY_ASSIGN(s.short_context, size_at(where, "original_max_position_embeddings"));
+  for (const char* name : {"short_mscale", "long_mscale"}) {
+    if (rope.has(name)) return rope.unsupported(name, "expected LongRoPE without it");
+  }
+  REDLINE_TRY_ASSIGN(auto of_long, read_factors(rope, "long_factor", s.rotated() / 2));
+  REDLINE_TRY_ASSIGN(auto of_short, read_factors(rope, "short_factor", s.rotated() / 2));
+  c.factors = long_rope{std::move(of_long), std::move(of_short)};
+  const double longer = static_cast<double>(s.context) / s.short_context;
+  const double usual = longer <= 1 ? 1 : std::sqrt(1 + std::log(longer) / std::log(s.short_context));
+  REDLINE_TRY_ASSIGN(const double magnitude, rope.positive_or("attention_factor", usual));
+  s.rope_magnitude = static_cast<float>(magnitude);
+  return {};
+}
+
+/// `config`: the whole document; `rope`: its part about rotations.
+result<void> read_scaling(const json_object& config, const architecture& kind, const json_object& rope,
+                          model_config& c) {
   const std::string_view key = rope.has("rope_type") ? "rope_type" : "type";  // the newer and the older name
   REDLINE_TRY_ASSIGN(const std::string type, rope.text(key));
   if (type == "default") return {};
@@ -245,16 +308,20 @@ result<void> read_scaling(const json_object& rope, model_config& c) {
     REDLINE_TRY_ASSIGN(c.yarn.emplace(), read_yarn(rope, c.shape));
     return {};
   }
-  return rope.unsupported(key, "expected 'default', 'linear', 'llama3' or 'yarn', found " + quote_bytes(type));
+  if (kind.may_have_long_rope && (type == "longrope" || type == "su")) return read_long_rope(config, rope, c);
+  const std::string more = kind.may_have_long_rope ? ", 'longrope'" : "";
+  return rope.unsupported(key,
+                          "expected 'default', 'linear', 'llama3'" + more + " or 'yarn', found " + quote_bytes(type));
 }
 
 constexpr double gemma3_window_base = 10000;  // where a file does not say
 
 /// Newer files of Gemma 3: one for each kind of layer.
-result<void> read_both_ropes(const json_object& both, model_config& c) {
+result<void> read_both_ropes(const json_object& config, const architecture& kind, const json_object& both,
+                             model_config& c) {
   REDLINE_TRY_ASSIGN(const json_object full, both.object("full_attention"));
   REDLINE_TRY_ASSIGN(const json_object windowed, both.object("sliding_attention"));
-  REDLINE_TRY(read_scaling(full, c));
+  REDLINE_TRY(read_scaling(config, kind, full, c));
   REDLINE_TRY_ASSIGN(const double base, full.positive("rope_theta"));
   REDLINE_TRY_ASSIGN(const double window_base, windowed.positive_or("rope_theta", gemma3_window_base));
   REDLINE_TRY_ASSIGN(const std::string type, windowed.text_or("rope_type", "default"));
@@ -264,8 +331,32 @@ result<void> read_both_ropes(const json_object& both, model_config& c) {
   return {};
 }
 
+/// The part of a head that is rotated: said by newer files in "rope_parameters".
+result<void> read_rotated_part(const json_object& config, const architecture& kind, gguf::decoder_shape& s) {
+  json_object where = config;
+  if (config.has("rope_parameters")) {
+    REDLINE_TRY_ASSIGN(const json_object rope, config.object("rope_parameters"));
+    if (rope.has("partial_rotary_factor")) where = rope;
+  }
+  REDLINE_TRY_ASSIGN(const double part,
+                     where.positive_or("partial_rotary_factor", kind.rotated == 0 ? 1 : kind.rotated));
+  if (part == 1) return {};
+  if (kind.rotated == 0) {
+    return where.unsupported("partial_rotary_factor", "expected 1, found " + std::to_string(part));
+  }
+  const double dimensions = part * s.head_dim;
+  if (part > 1 || std::fmod(std::floor(dimensions), 2) != 0 || dimensions < 2) {
+    return where.malformed("partial_rotary_factor", "expected a part of " + std::to_string(s.head_dim) +
+                                                        " dimensions that is a whole number of pairs, found " +
+                                                        std::to_string(part));
+  }
+  s.rotary_dim = static_cast<std::uint32_t>(dimensions);
+  return {};
+}
+
 /// Newer files keep everything in "rope_parameters", older ones the base outside and the rest in "rope_scaling".
-result<void> read_rope(const json_object& config, model_config& c) {
+result<void> read_rope(const json_object& config, const architecture& kind, model_config& c) {
+  REDLINE_TRY(read_rotated_part(config, kind, c.shape));
   const std::string_view key = config.has("rope_parameters") ? "rope_parameters" : "rope_scaling";
   double base = 10000;
   if (c.shape.architecture == "gemma3") {
@@ -275,18 +366,16 @@ result<void> read_rope(const json_object& config, model_config& c) {
   }
   if (config.has(key)) {
     REDLINE_TRY_ASSIGN(const json_object rope, config.object(key));
-    if (c.shape.architecture == "gemma3" && rope.has("full_attention")) return read_both_ropes(rope, c);
-    REDLINE_TRY(read_scaling(rope, c));
+    if (c.shape.architecture == "gemma3" && rope.has("full_attention")) {
+      return read_both_ropes(config, kind, rope, c);
+    }
+    REDLINE_TRY(read_scaling(config, kind, rope, c));
     const bool inside = key == "rope_parameters" && !config.has("rope_theta");
     REDLINE_TRY_ASSIGN(base, inside ? rope.positive("rope_theta") : config.positive_or("rope_theta", base));
   } else {
     REDLINE_TRY_ASSIGN(base, config.positive_or("rope_theta", base));
   }
   c.shape.rope_base = static_cast<float>(base);
-  REDLINE_TRY_ASSIGN(const double rotated, config.positive_or("partial_rotary_factor", 1));
-  if (rotated != 1) {
-    return config.unsupported("partial_rotary_factor", "expected 1, found " + std::to_string(rotated));
-  }
   return {};
 }
 
@@ -368,7 +457,7 @@ result<model_config> read_model_config(const json_object& config) {
   REDLINE_TRY_ASSIGN(const architecture kind, read_architecture(config));
   c.shape.architecture = kind.ours;
   REDLINE_TRY(read_sizes(config, kind, c.shape));
-  REDLINE_TRY(read_rope(config, c));
+  REDLINE_TRY(read_rope(config, kind, c));
   REDLINE_TRY(read_window(config, kind, c.shape));
   REDLINE_TRY(refuse_extras(config, kind));
   return c;

@@ -32,17 +32,22 @@ struct yarn_scaling {
   bool operator==(const yarn_scaling&) const = default;
 };
 
+/// LongRoPE's divisors of frequencies, one for each rotated pair.
+struct long_rope {
+  std::vector<float> long_factors;
+  std::vector<float> short_factors;
+};
+
 /// What a Hugging Face config.json says of a decoder that Redline runs.
 struct model_config {
   gguf::decoder_shape shape;
   double linear_factor = 1;  // positions are divided by it
   std::optional<llama3_scaling> llama3;
   std::optional<yarn_scaling> yarn;
+  std::optional<long_rope> factors;
 };
 
-/// Takes LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM, GemmaForCausalLM,
-/// Starcoder2ForCausalLM, MixtralForCausalLM, Qwen2MoeForCausalLM, Qwen3MoeForCausalLM, GraniteForCausalLM,
-/// GraniteMoeForCausalLM, Gemma2ForCausalLM, Gemma3ForCausalLM and GptOssForCausalLM. In families whose files do not
+/// Takes the architectures of the table in model_config.cpp, LlamaForCausalLM and so on. In families whose files do not
 /// say which layers have a sliding window, one shorter than the context ends the context. Refuses, naming file and
 /// field, what is missing or no number of a decoder (file_malformed, invalid_argument) and what would change the
 /// arithmetic in a way that Redline does not follow (unsupported_format): other ways to scale positions, other

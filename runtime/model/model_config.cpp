@@ -22,23 +22,31 @@ struct architecture {
   std::string_view name;
   rope_layout layout;
   bool qkv_bias = false;  // always there; else where the file has them
-  bool head_norms = false;
+  head_norm head_norms = head_norm::none;
   norm_kind norm = norm_kind::rms;
+  bool norm_shifts = true;
+  bool parallel_halves = false;
   feed_forward_kind activation = feed_forward_kind::gated_silu;
   bool output_bias = false;
   bool scales_embedding = false;  // by the square root of the width
   bool has_multipliers = false;   // Granite's four, as the file says
+  bool scales_logits = false;     // by a number of the file
   // Of every so many layers all but the last have a window, where the file has one; 0: all layers; nullopt: none may.
   std::optional<std::uint32_t> window_period = std::nullopt;
   std::uint32_t usual_window = 0;  // where the file does not say; 0: none
   bool needs_window = false;
-  float window_rope_base = 0;  // usually, and then the file may say another; 0: as in other layers
-  bool has_caps = false;       // Gemma's; of the scores where `usual_attention_cap` is not 0
+  float window_rope_base = 0;     // usually, and then the file may say another; 0: as in other layers
+  bool unscaled_windows = false;  // layers with a window rotate by the base of the others, and without their scaling
+  bool has_caps = false;          // Gemma's; of the scores where `usual_attention_cap` is not 0
   float usual_attention_cap = 0;
   float usual_logit_cap = 0;
   std::uint32_t wide_score_layers = 0;  // a model of so many layers scales its scores by width / heads, not head_dim
+  bool pre_norms = true;
   bool post_norms = false;
   bool attention_sinks = false;
+  bool fused_qkv = false;
+  bool fused_gate = false;
+  bool may_have_long_rope = false;
   // Mixtures of experts.
   bool may_have_experts = false;
   bool needs_experts = false;
@@ -55,7 +63,7 @@ constexpr architecture architectures[] = {
      .may_have_experts = true,
      .normalises_experts = true},
     {.name = "qwen2", .layout = rope_layout::half_split, .qkv_bias = true},
-    {.name = "qwen3", .layout = rope_layout::half_split, .head_norms = true},
+    {.name = "qwen3", .layout = rope_layout::half_split, .head_norms = head_norm::shared},
     {.name = "qwen2moe",
      .layout = rope_layout::half_split,
      .qkv_bias = true,
@@ -64,7 +72,7 @@ constexpr architecture architectures[] = {
      .shares_expert = true},
     {.name = "qwen3moe",
      .layout = rope_layout::half_split,
-     .head_norms = true,
+     .head_norms = head_norm::shared,
      .may_have_experts = true,
      .needs_experts = true,
      .normalises_experts = true},
@@ -93,7 +101,7 @@ constexpr architecture architectures[] = {
      .post_norms = true},
     {.name = "gemma3",
      .layout = rope_layout::half_split,
-     .head_norms = true,
+     .head_norms = head_norm::shared,
      .activation = feed_forward_kind::gated_gelu,
      .scales_embedding = true,
      .window_period = 6,
@@ -113,6 +121,28 @@ constexpr architecture architectures[] = {
      .needs_experts = true,
      .normalises_experts = true,
      .gating = 3},
+    // Larger ones normalise heads, where the file has weights for it.
+    {.name = "command-r",
+     .layout = rope_layout::adjacent,
+     .norm = norm_kind::layer,
+     .norm_shifts = false,
+     .parallel_halves = true,
+     .scales_logits = true},
+    {.name = "glm4", .layout = rope_layout::adjacent, .post_norms = true, .fused_gate = true},
+    // With windows: OLMo 3.
+    {.name = "olmo2",
+     .layout = rope_layout::half_split,
+     .head_norms = head_norm::row,
+     .window_period = 4,
+     .unscaled_windows = true,
+     .pre_norms = false,
+     .post_norms = true},
+    {.name = "phi3",
+     .layout = rope_layout::half_split,
+     .window_period = 0,
+     .fused_qkv = true,
+     .fused_gate = true,
+     .may_have_long_rope = true},
     {.name = "starcoder2",
      .layout = rope_layout::half_split,
      .qkv_bias = true,
@@ -218,13 +248,13 @@ result<void> read_shape(const gguf::gguf_file& file, const reader& keys, model_c
   return {};
 }
 
-result<yarn_scaling> read_yarn(const gguf::gguf_file& file, const reader& keys, const model_config& c) {
+/// c.rope_magnitude: what the file says beside what follows from the factor.
+result<yarn_scaling> read_yarn(const gguf::gguf_file& file, const reader& keys, model_config& c) {
   yarn_scaling y;
   REDLINE_TRY_ASSIGN(y.factor, keys.positive("rope.scaling.factor"));
   REDLINE_TRY_ASSIGN(y.original_context, keys.count("rope.scaling.original_context_length", context_max, c.context));
   REDLINE_TRY_ASSIGN(y.turns_kept, keys.positive("rope.scaling.yarn_beta_fast", y.turns_kept));
   REDLINE_TRY_ASSIGN(y.turns_slowed, keys.positive("rope.scaling.yarn_beta_slow", y.turns_slowed));
-  REDLINE_TRY_ASSIGN(const float attention, keys.positive("rope.scaling.attn_factor", 1.0));
   REDLINE_TRY_ASSIGN(const float yarn_attention, keys.positive("rope.scaling.yarn_attn_factor", 1.0));
   if (y.factor < 1) {
     return malformed(file,
@@ -245,17 +275,28 @@ result<yarn_scaling> read_yarn(const gguf::gguf_file& file, const reader& keys, 
           file, keys.key(s.name) + ": expected " + std::to_string(s.wanted) + ", found " + std::to_string(found));
     }
   }
-  y.magnitude = attention * yarn_attention * (1 + 0.1F * std::log(y.factor));
+  c.rope_magnitude *= yarn_attention * (1 + 0.1F * std::log(y.factor));
   return y;
 }
 
-result<void> read_rope(const gguf::gguf_file& file, const reader& keys, model_config& c) {
+constexpr std::string_view long_factors = "rope_factors_long.weight", short_factors = "rope_factors_short.weight";
+
+/// A file has LongRoPE where it has its factors; nothing else says so.
+result<void> read_long_rope(const gguf::gguf_file& file, const reader& keys, model_config& c) {
+  if (file.find_tensor(long_factors) == nullptr && file.find_tensor(short_factors) == nullptr) return {};
+  REDLINE_TRY_ASSIGN(c.short_context, keys.count("rope.scaling.original_context_length", context_max));
+  return {};
+}
+
+result<void> read_rope(const gguf::gguf_file& file, const reader& keys, const architecture& kind, model_config& c) {
   REDLINE_TRY_ASSIGN(c.rotary_dim, keys.count("rope.dimension_count", c.head_dim, c.head_dim));
   if (c.rotary_dim % 2 != 0) {
     return malformed(
         file, keys.key("rope.dimension_count") + ": expected an even number, found " + std::to_string(c.rotary_dim));
   }
   REDLINE_TRY_ASSIGN(c.rope_base, keys.positive("rope.freq_base", 10000.0));
+  REDLINE_TRY_ASSIGN(c.rope_magnitude, keys.positive("rope.scaling.attn_factor", 1.0));
+  if (kind.may_have_long_rope) REDLINE_TRY(read_long_rope(file, keys, c));
   const std::string type_key = keys.key("rope.scaling.type");
   if (file.find(type_key) != nullptr) {
     REDLINE_TRY_ASSIGN(const std::string_view type, file.get_string(type_key));
@@ -264,7 +305,7 @@ result<void> read_rope(const gguf::gguf_file& file, const reader& keys, model_co
       c.rope_position_scale = 1 / factor;
     } else if (type == "yarn") {
       REDLINE_TRY_ASSIGN(c.yarn, read_yarn(file, keys, c));
-    } else if (type != "none") {
+    } else if (type != "none" && (type != "longrope" || c.short_context == 0)) {
       return unsupported(file, type_key + ": expected 'none', 'linear' or 'yarn', found '" + std::string(type) + "'");
     }
   } else if (file.find(keys.key("rope.scale_linear")) != nullptr) {
@@ -339,7 +380,7 @@ result<void> refuse_extras(const gguf::gguf_file& file, const reader& keys, cons
                          {"attention.max_alibi_bias"},
                          {"attn_logit_softcapping", kind.usual_attention_cap != 0},
                          {"final_logit_softcapping", kind.has_caps},
-                         {"logit_scale", kind.has_multipliers},
+                         {"logit_scale", kind.has_multipliers || kind.scales_logits},
                          {"residual_scale", kind.has_multipliers},
                          {"embedding_scale", kind.has_multipliers},
                          {"attention.scale", scales_scores}}) {
@@ -347,7 +388,7 @@ result<void> refuse_extras(const gguf::gguf_file& file, const reader& keys, cons
       return unsupported(file, keys.key(e.name) + ": not supported in " + std::string(kind.name));
     }
   }
-  if (kind.window_rope_base == 0 && file.find(keys.key("rope.freq_base_swa")) != nullptr) {
+  if (kind.window_rope_base == 0 && !kind.unscaled_windows && file.find(keys.key("rope.freq_base_swa")) != nullptr) {
     REDLINE_TRY_ASSIGN(const float base, keys.positive("rope.freq_base_swa"));
     if (base != c.rope_base) {
       return unsupported(file, keys.key("rope.freq_base_swa") + ": expected rope.freq_base " +
@@ -386,7 +427,8 @@ result<void> read_windows(const gguf::gguf_file& file, const reader& keys, const
     return malformed(file,
                      key + ": expected 1 to " + std::to_string(context_max) + ", found " + std::to_string(window));
   }
-  const bool is_full = window == 0 || (window >= c.context && kind.window_rope_base == 0);
+  const float usual_base = kind.unscaled_windows ? c.rope_base : kind.window_rope_base;
+  const bool is_full = window == 0 || (window >= c.context && usual_base == 0);
   if (is_full) return {};
   if (!kind.window_period) {
     return unsupported(file, key + ": expected full attention in " + std::string(kind.name) + ", found a window of " +
@@ -394,8 +436,8 @@ result<void> read_windows(const gguf::gguf_file& file, const reader& keys, const
   }
   REDLINE_TRY_ASSIGN(const std::vector<bool> pattern, read_window_pattern(file, keys, kind, c.layers));
   for (const bool has_window : pattern) c.windows.push_back(has_window ? static_cast<std::uint32_t>(window) : 0);
-  if (kind.window_rope_base == 0) return {};
-  REDLINE_TRY_ASSIGN(c.window_rope_base, keys.positive("rope.freq_base_swa", kind.window_rope_base));
+  if (usual_base == 0) return {};
+  REDLINE_TRY_ASSIGN(c.window_rope_base, keys.positive("rope.freq_base_swa", usual_base));
   return {};
 }
 
@@ -423,7 +465,8 @@ result<void> read_multipliers(const reader& keys, model_config& c) {
   REDLINE_TRY_ASSIGN(c.embedding_scale, keys.positive("embedding_scale", 1.0));
   REDLINE_TRY_ASSIGN(c.residual_scale, keys.positive("residual_scale", 1.0));
   REDLINE_TRY_ASSIGN(c.attention_scale, keys.positive("attention.scale", 1 / std::sqrt(1.0 * c.head_dim)));
-  REDLINE_TRY_ASSIGN(c.logit_divisor, keys.positive("logit_scale", 1.0));
+  REDLINE_TRY_ASSIGN(const float divisor, keys.positive("logit_scale", 1.0));
+  c.logit_scale = 1 / divisor;
   return {};
 }
 
@@ -447,6 +490,16 @@ result<void> read_vocabulary(const gguf::gguf_file& file, model_config& c) {
 
 }  // namespace
 
+bool uses_long_factors(const model_config& config, std::uint32_t context_max) {
+  if (config.short_context == 0) return false;
+  return (context_max == 0 ? config.context : std::min(context_max, config.context)) > config.short_context;
+}
+
+std::string describe_rotation(const model_config& config, std::uint32_t context_max) {
+  if (config.short_context == 0) return {};
+  return uses_long_factors(config, context_max) ? ", rotated for long sequences" : ", rotated for short sequences";
+}
+
 result<model_config> read_config(const gguf::gguf_file& file) {
   model_config c;
   REDLINE_TRY_ASSIGN(const std::string_view name_of_it, file.get_string("general.architecture"));
@@ -463,11 +516,14 @@ result<model_config> read_config(const gguf::gguf_file& file) {
   const reader keys(file, c.architecture);
   REDLINE_TRY(read_experts(file, keys, *kind, c));
   REDLINE_TRY(read_shape(file, keys, c));
-  REDLINE_TRY(read_rope(file, keys, c));
+  REDLINE_TRY(read_rope(file, keys, *kind, c));
   REDLINE_TRY(refuse_extras(file, keys, *kind, c));
   REDLINE_TRY(read_windows(file, keys, *kind, c));
   REDLINE_TRY(read_caps(file, keys, *kind, c));
   if (kind->has_multipliers) REDLINE_TRY(read_multipliers(keys, c));
+  if (kind->scales_logits) {
+    REDLINE_TRY_ASSIGN(c.logit_scale, keys.positive("logit_scale"));
+  }
   REDLINE_TRY(read_vocabulary(file, c));
   const bool rms = kind->norm == norm_kind::rms;
   REDLINE_TRY_ASSIGN(c.norm_epsilon,
@@ -475,11 +531,17 @@ result<model_config> read_config(const gguf::gguf_file& file) {
   c.layout = kind->layout;
   c.qkv_bias = kind->qkv_bias || file.find_tensor("blk.0.attn_q.bias") != nullptr;
   c.head_norms = kind->head_norms;
+  if (kind->parallel_halves && file.find_tensor("blk.0.attn_q_norm.weight") != nullptr) c.head_norms = head_norm::own;
   c.norm = kind->norm;
+  c.norm_shifts = kind->norm_shifts;
+  c.parallel_halves = kind->parallel_halves;
   c.activation = kind->activation;
   c.output_bias = kind->output_bias;
+  c.pre_norms = kind->pre_norms;
   c.post_norms = kind->post_norms;
   c.attention_sinks = kind->attention_sinks;
+  c.fused_qkv = kind->fused_qkv;
+  c.fused_gate = kind->fused_gate;
   // As gpt-oss was trained; its files do not say so.
   if (c.yarn && kind->attention_sinks) c.yarn->whole_pairs = false;
   if (kind->scales_embedding) c.embedding_scale = std::sqrt(static_cast<float>(c.width));

@@ -19,15 +19,18 @@ enum class norm_kind : std::uint8_t { rms, layer };
 /// kernel_table says.
 enum class feed_forward_kind : std::uint8_t { gated_silu, gated_gelu, gelu, clamped_swiglu };
 
+/// How queries and keys are normalised before they are rotated: not, each head by weights that all share, each by its
+/// own, or all heads of a row together.
+enum class head_norm : std::uint8_t { none, shared, own, row };
+
 /// YaRN's way to a longer context: slow rotations are slowed down by `factor`, fast ones are kept, those between get
-/// something between; and what is rotated grows by `magnitude`.
+/// something between.
 /// Source: Peng et al., "YaRN: Efficient Context Window Extension of Large Language Models" (2023), section 3.
 struct yarn_scaling {
   float factor = 1;
   std::uint32_t original_context = 0;  // tokens
   float turns_kept = 32;               // pairs that turn this often within the original context keep their speed
   float turns_slowed = 1;              // pairs that turn no more often get all of the factor
-  float magnitude = 1;                 // of queries and keys
   bool whole_pairs = true;             // the two ends above are rounded outwards to whole pairs
 };
 
@@ -48,18 +51,28 @@ struct model_config {
   float rope_base = 10000;
   float rope_position_scale = 1;  // linear scaling: position * this
   std::optional<yarn_scaling> yarn;
+  float rope_magnitude = 1;  // what is rotated of queries and keys grows by it (YaRN, LongRoPE)
+  // LongRoPE: frequencies are divided by one set of factors where sequences have at most so many tokens, and by another
+  // one where they may have more; 0: there is none.
+  std::uint32_t short_context = 0;
   rope_layout layout = rope_layout::adjacent;
+  // Files keep Q, K and V, or gate and up, as one tensor, one above the other.
+  bool fused_qkv = false;
+  bool fused_gate = false;
   bool qkv_bias = false;
-  bool head_norms = false;  // each head of queries and keys is normalised before its rotation
+  head_norm head_norms = head_norm::none;
   bool tied_head = false;
   norm_kind norm = norm_kind::rms;
+  bool norm_shifts = true;  // layer norms add a vector
   feed_forward_kind activation = feed_forward_kind::gated_silu;
-  bool output_bias = false;  // the attention's output and all of the feed-forward part have biases
-  bool post_norms = false;   // what a layer's halves give is normalised before it is added
+  bool output_bias = false;      // the attention's output and all of the feed-forward part have biases
+  bool pre_norms = true;         // what a layer's halves read is normalised
+  bool parallel_halves = false;  // both read one norm of the same rows
+  bool post_norms = false;       // what they give is normalised before it is added
   float embedding_scale = 1;
   float residual_scale = 1;   // of what a layer's halves add to the residual stream
   float attention_scale = 0;  // of the scores; 0: one over the root of head_dim
-  float logit_divisor = 1;
+  float logit_scale = 1;
   float attention_cap = 0;  // soft caps: of the scores, once scaled, and of the logits; 0: none
   float logit_cap = 0;
   bool attention_sinks = false;  // each head has a learned score that takes its part of the softmax and has no value
@@ -76,6 +89,15 @@ struct model_config {
 
   [[nodiscard]] std::uint32_t window_of(std::size_t layer) const { return windows.empty() ? 0 : windows[layer]; }
 };
+
+/// Whether LongRoPE's factors for long sequences hold, for a model that is opened for sequences of at most context_max
+/// tokens; 0: of the model's own context. It is decided once and not by a sequence's length, because cached keys, and
+/// the answers of all that share them, must agree.
+[[nodiscard]] bool uses_long_factors(const model_config& config, std::uint32_t context_max);
+
+/// Empty without LongRoPE; else which of its factors answers depend on, as a part of a sentence: ", rotated for long
+/// sequences".
+[[nodiscard]] std::string describe_rotation(const model_config& config, std::uint32_t context_max);
 
 /// Reads and checks the metadata of a known architecture. A failure names the key that is missing, wrong or
 /// unsupported.

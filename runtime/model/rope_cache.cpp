@@ -27,8 +27,7 @@ double yarn_multiplier(std::uint32_t pair, const yarn_scaling& yarn, const model
 
 }  // namespace
 
-rope_cache::rope_cache(const model_config& config, std::span<const float> factors)
-    : magnitude_(config.yarn ? config.yarn->magnitude : 1) {
+rope_cache::rope_cache(const model_config& config, std::span<const float> factors) : magnitude_(config.rope_magnitude) {
   for (std::uint32_t i = 0; i < config.rotary_dim / 2; ++i) {
     double turn = std::pow(static_cast<double>(config.rope_base), -2.0 * i / config.rotary_dim);
     if (config.yarn) turn *= yarn_multiplier(i, *config.yarn, config);

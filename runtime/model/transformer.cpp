@@ -48,6 +48,7 @@ std::vector<rope_cache> make_ropes(const model_config& config, std::span<const f
   windowed.rope_base = config.window_rope_base;
   windowed.rope_position_scale = 1;
   windowed.yarn.reset();
+  windowed.rope_magnitude = 1;
   ropes.emplace_back(windowed, std::span<const float>());
   return ropes;
 }
@@ -73,6 +74,8 @@ struct transformer::state {
   void multiply(const float* rows_of_x, std::initializer_list<row_products::product> those);
   void normalise_row(const norm_weights& norm, const float* from, float* to);
   void normalise(const norm_weights& norm);
+  void add_row(std::size_t row, const norm_weights& post_norm);
+  void add(const norm_weights& post_norm);
   void add_and_normalise(const norm_weights& post_norm, const norm_weights& next);
   void normalise_heads(const layer_weights& l);
   void store_keys_and_values(std::size_t layer);
@@ -168,7 +171,7 @@ std::span<const float> transformer::forward(std::span<const run> batch) {
                                    {l.key, s.key.data(), or_null(l.key_bias)},
                                    {l.value, s.value.data(), or_null(l.value_bias)}});
     });
-    if (w.config.head_norms) s.timed(s.spent.norms, [&] { s.normalise_heads(l); });
+    if (w.config.head_norms != head_norm::none) s.timed(s.spent.norms, [&] { s.normalise_heads(l); });
     s.timed(s.spent.store, [&] { s.store_keys_and_values(i); });
     if (last && s.wanted_rows.empty()) return {};  // the cache is all that was asked for
     s.timed(s.spent.attention, [&] { s.attend(i, last ? s.wanted_blocks : s.blocks); });
@@ -176,7 +179,10 @@ std::span<const float> transformer::forward(std::span<const run> batch) {
     s.timed(s.spent.output, [&] {
       s.multiply(s.attended.data(), {{l.output, s.delta.data(), or_null(l.output_bias)}});
     });
-    s.timed(s.spent.norms, [&] { s.add_and_normalise(l.attention_post_norm, l.feed_forward_norm); });
+    s.timed(s.spent.norms, [&] {
+      if (w.config.parallel_halves) return s.add(l.attention_post_norm);
+      s.add_and_normalise(l.attention_post_norm, l.feed_forward_norm);
+    });
     s.timed(s.spent.feed_forward, [&] { s.hidden.compute(l, s.normed.data(), s.rows, s.delta.data()); });
     s.timed(s.spent.norms, [&] {
       s.add_and_normalise(l.feed_forward_post_norm, last ? w.output_norm : w.layers[i + 1].attention_norm);
@@ -184,7 +190,7 @@ std::span<const float> transformer::forward(std::span<const run> batch) {
   }
   s.timed(s.spent.head, [&] {
     s.multiply(s.normed.data(), {{w.output_head(), s.logits.data()}});
-    if (w.config.logit_divisor != 1 || w.config.logit_cap != 0) s.finish_logits();
+    if (w.config.logit_scale != 1 || w.config.logit_cap != 0) s.finish_logits();
   });
   return {s.logits.data(), s.rows * s.config.vocabulary};
 }
@@ -328,9 +334,11 @@ void transformer::state::embed() {
   });
 }
 
-/// to = norm(from), a row each.
+/// to = norm(from), a row each; from itself where there is no norm.
 void transformer::state::normalise_row(const norm_weights& norm, const float* from, float* to) {
-  if (config.norm == norm_kind::rms) {
+  if (norm.scale.empty()) {
+    if (from != to) std::copy_n(from, config.width, to);
+  } else if (config.norm == norm_kind::rms) {
     table.rms_norm(from, norm.scale.data(), config.norm_epsilon, config.width, to);
   } else {
     table.layer_norm(from, norm.scale.data(), norm.shift.data(), config.norm_epsilon, config.width, to);
@@ -343,14 +351,22 @@ void transformer::state::normalise(const norm_weights& norm) {
       [&](std::size_t row) { normalise_row(norm, x.data() + row * config.width, normed.data() + row * config.width); });
 }
 
-/// x += residual_scale * delta, which is normalised before where there is a norm for it; normed = next(x)
+/// x += residual_scale * post_norm(delta)
+void transformer::state::add_row(std::size_t row, const norm_weights& post_norm) {
+  float* more = delta.data() + row * config.width;
+  normalise_row(post_norm, more, more);
+  table.add_scaled(x.data() + row * config.width, config.residual_scale, more, config.width);
+}
+
+void transformer::state::add(const norm_weights& post_norm) {
+  for_rows([&](std::size_t row) { add_row(row, post_norm); });
+}
+
+/// Then normed = next(x)
 void transformer::state::add_and_normalise(const norm_weights& post_norm, const norm_weights& next) {
   for_rows([&](std::size_t row) {
-    float* of_row = x.data() + row * config.width;
-    float* more = delta.data() + row * config.width;
-    if (!post_norm.scale.empty()) normalise_row(post_norm, more, more);
-    table.add_scaled(of_row, config.residual_scale, more, config.width);
-    normalise_row(next, of_row, normed.data() + row * config.width);
+    add_row(row, post_norm);
+    normalise_row(next, x.data() + row * config.width, normed.data() + row * config.width);
   });
 }
 
@@ -365,15 +381,20 @@ kernels::kv_view transformer::state::kv_of(std::size_t layer, std::size_t kv_hea
 }
 
 void transformer::state::normalise_heads(const layer_weights& l) {
-  const auto normalise_row = [&](float* heads, std::size_t count, const std::vector<float>& weight) {
-    for (std::size_t head = 0; head < count; ++head) {
-      float* x_of_head = heads + head * config.head_dim;
-      table.rms_norm(x_of_head, weight.data(), config.norm_epsilon, config.head_dim, x_of_head);
+  const auto normalise_parts = [&](float* heads, std::size_t width, const std::vector<float>& weight) {
+    const std::size_t part = config.head_norms == head_norm::row ? width : config.head_dim;
+    for (std::size_t at = 0; at < width; at += part) {
+      const float* scale = weight.data() + at % weight.size();
+      if (config.norm == norm_kind::rms) {
+        table.rms_norm(heads + at, scale, config.norm_epsilon, part, heads + at);
+      } else {
+        table.layer_norm(heads + at, scale, l.head_shift.data(), config.norm_epsilon, part, heads + at);
+      }
     }
   };
   for_rows([&](std::size_t row) {
-    normalise_row(query.data() + row * attention_width, config.heads, l.query_norm);
-    normalise_row(key.data() + row * kv_width, config.kv_heads, l.key_norm);
+    normalise_parts(query.data() + row * attention_width, attention_width, l.query_norm);
+    normalise_parts(key.data() + row * kv_width, kv_width, l.key_norm);
   });
 }
 
@@ -475,16 +496,17 @@ void transformer::state::keep_wanted_rows() {
     if (from == to) continue;
     std::copy_n(x.data() + from * config.width, config.width, x.data() + to * config.width);
     std::copy_n(attended.data() + from * attention_width, attention_width, attended.data() + to * attention_width);
+    if (!config.parallel_halves) continue;  // else the feed-forward part reads what attention read
+    std::copy_n(normed.data() + from * config.width, config.width, normed.data() + to * config.width);
   }
   rows = wanted_rows.size();
 }
 
 void transformer::state::finish_logits() {
-  const float factor = 1 / config.logit_divisor;
   for_rows([&](std::size_t row) {
     const std::span of_row(logits.data() + row * config.vocabulary, config.vocabulary);
-    if (config.logit_divisor != 1) {
-      for (float& logit : of_row) logit *= factor;
+    if (config.logit_scale != 1) {
+      for (float& logit : of_row) logit *= config.logit_scale;
     }
     if (config.logit_cap != 0) table.soft_cap(of_row.data(), config.logit_cap, of_row.size());
   });

@@ -23,10 +23,11 @@ using kv_type = kernels::element_type;
 class weights;
 
 /// Checks every tensor's name, shape and type against the configuration, then repacks it (in parallel on `team`).
-/// progress(done_bytes, all_bytes) is called repeatedly. Failures name the tensor.
+/// progress(done_bytes, all_bytes) is called repeatedly. context_max: tokens that a sequence will have at most; 0: as
+/// many as the model's context. It matters to models with LongRoPE (uses_long_factors). Failures name the tensor.
 result<std::shared_ptr<const weights>> load_weights(
     const gguf::gguf_file& file, const kernels::kernel_table& table, kernels::worker_team& team,
-    const std::function<void(std::uint64_t, std::uint64_t)>& progress = {});
+    const std::function<void(std::uint64_t, std::uint64_t)>& progress = {}, std::uint32_t context_max = 0);
 
 [[nodiscard]] const model_config& config_of(const weights& w);
 /// Bytes of memory that the file's weights take, repacked for the table.

@@ -1,8 +1,8 @@
 #include "runtime/model/weights.hpp"
 
 #include <cmath>
-#include <cstring>
 #include <new>
+#include <numeric>
 #include <optional>
 #include <set>
 
@@ -32,22 +32,44 @@ std::string shape_text(std::span<const std::uint64_t> dimensions) {
   return text + "]";
 }
 
-/// Bytes of a matrix's panels, to a multiple of 64; of one of them, where a tensor has several. 0 for what is kept as
-/// floats.
-std::uint64_t one_matrix_bytes(const gguf::tensor& t, const kernels::kernel_table& table) {
+struct attention_rows {
+  std::uint64_t queries, keys;  // as many values
+};
+attention_rows attention_rows_of(const model_config& c) {
+  return {std::uint64_t{c.heads} * c.head_dim, std::uint64_t{c.kv_heads} * c.head_dim};
+}
+
+/// The matrices that lie one above the other in a tensor of two dimensions, by their rows.
+std::vector<std::uint64_t> rows_of_each(const gguf::tensor& t, const model_config& c) {
+  const auto [queries, keys] = attention_rows_of(c);
+  std::vector<std::uint64_t> fused;
+  if (c.fused_qkv && t.name.ends_with(".attn_qkv.weight")) fused = {queries, keys, keys};
+  if (c.fused_gate && t.name.ends_with(".ffn_up.weight")) fused = {c.feed_forward, c.feed_forward};
+  const bool fits = std::accumulate(fused.begin(), fused.end(), std::uint64_t{0}) == t.dimensions[1];
+  return fits ? fused : std::vector{t.dimensions[1]};
+}
+
+/// Bytes of a matrix's panels, to a multiple of 64.
+std::uint64_t matrix_bytes(weight_type type, std::uint64_t rows, std::uint64_t columns,
+                           const kernels::kernel_table& table) {
+  return kernels::round_up(kernels::panels_for(rows) * table.panel_bytes(type, columns), 64);
+}
+
+/// 0 for what is kept as floats.
+std::uint64_t matrix_bytes(const gguf::tensor& t, const model_config& c, const kernels::kernel_table& table) {
   const std::optional<weight_type> type = matrix_type(t.type);
-  const bool is_matrix = (t.dimensions.size() == 2 || t.dimensions.size() == 3) && !t.name.ends_with(".bias");
+  const bool has_rows = t.dimensions.size() == 2 || t.dimensions.size() == 3;
+  const bool is_matrix = has_rows && !t.name.ends_with(".bias") && !t.name.ends_with("_norm.weight");
   if (!type || !is_matrix || t.dimensions[0] % kernels::block_columns(*type) != 0) return 0;
-  return kernels::round_up(kernels::panels_for(t.dimensions[1]) * table.panel_bytes(*type, t.dimensions[0]), 64);
-}
-
-std::uint64_t matrix_bytes(const gguf::tensor& t, const kernels::kernel_table& table) {
-  return one_matrix_bytes(t, table) * (t.dimensions.size() == 3 ? t.dimensions[2] : 1);
-}
-
-std::uint64_t matrix_bytes(const gguf::gguf_file& file, const kernels::kernel_table& table) {
+  if (t.dimensions.size() == 3) return t.dimensions[2] * matrix_bytes(*type, t.dimensions[1], t.dimensions[0], table);
   std::uint64_t bytes = 0;
-  for (const gguf::tensor& t : file.tensors()) bytes += matrix_bytes(t, table);
+  for (const std::uint64_t rows : rows_of_each(t, c)) bytes += matrix_bytes(*type, rows, t.dimensions[0], table);
+  return bytes;
+}
+
+std::uint64_t matrix_bytes(const gguf::gguf_file& file, const model_config& c, const kernels::kernel_table& table) {
+  std::uint64_t bytes = 0;
+  for (const gguf::tensor& t : file.tensors()) bytes += matrix_bytes(t, c, table);
   return bytes;
 }
 
@@ -62,16 +84,23 @@ class loader {
   }
 
   result<kernels::packed_weights> matrix(const std::string& name, std::uint64_t rows, std::uint64_t columns) {
-    const std::uint64_t wanted[] = {columns, rows};
-    REDLINE_TRY_ASSIGN(std::vector<kernels::packed_weights> only, matrices(name, wanted, 1));
+    REDLINE_TRY_ASSIGN(std::vector<kernels::packed_weights> only, stacked(name, {rows}, columns));
     return std::move(only.front());
+  }
+
+  /// A tensor of several matrices, one above the other.
+  result<std::vector<kernels::packed_weights>> stacked(const std::string& name,
+                                                       std::initializer_list<std::uint64_t> rows_of_each,
+                                                       std::uint64_t columns) {
+    const std::uint64_t wanted[] = {columns, std::accumulate(rows_of_each.begin(), rows_of_each.end(), 0ULL)};
+    return matrices(name, wanted, rows_of_each);
   }
 
   /// A tensor of [count, rows, columns], matrix by matrix.
   result<std::vector<kernels::packed_weights>> matrices(const std::string& name, std::uint64_t count,
                                                         std::uint64_t rows, std::uint64_t columns) {
     const std::uint64_t wanted[] = {columns, rows, count};
-    return matrices(name, wanted, count);
+    return matrices(name, wanted, std::vector(count, rows));
   }
 
   /// A vector, as a matrix of one row.
@@ -90,10 +119,15 @@ class loader {
     return floats(name, wanted, length);
   }
 
-  /// A tensor of [count, length], vector by vector.
-  result<std::vector<std::vector<float>>> vectors(const std::string& name, std::uint64_t count, std::uint64_t length) {
+  /// A tensor of [count, length] that is kept as floats.
+  result<std::vector<float>> rows(const std::string& name, std::uint64_t count, std::uint64_t length) {
     const std::uint64_t wanted[] = {length, count};
-    REDLINE_TRY_ASSIGN(const std::vector<float> all, floats(name, wanted, count * length));
+    return floats(name, wanted, count * length);
+  }
+
+  /// Likewise, vector by vector.
+  result<std::vector<std::vector<float>>> vectors(const std::string& name, std::uint64_t count, std::uint64_t length) {
+    REDLINE_TRY_ASSIGN(const std::vector<float> all, rows(name, count, length));
     std::vector<std::vector<float>> each;
     for (auto at = all.begin(); at != all.end(); at += static_cast<std::ptrdiff_t>(length)) {
       each.emplace_back(at, at + static_cast<std::ptrdiff_t>(length));
@@ -141,11 +175,11 @@ class loader {
   }
 
   result<std::vector<kernels::packed_weights>> matrices(const std::string& name, std::span<const std::uint64_t> shape,
-                                                        std::uint64_t count) {
+                                                        const std::vector<std::uint64_t>& rows_of_each) {
     REDLINE_TRY_ASSIGN(const gguf::tensor* t, find(name, shape));
     const std::optional<weight_type> type = matrix_type(t->type);
     if (!type) return wrong_type(*t, "one of " + known_types());
-    const std::uint64_t columns = shape[0], rows = shape[1];
+    const std::uint64_t columns = shape[0];
     if (columns % kernels::block_columns(*type) != 0) {
       return failure{errc::file_malformed, file_.path() + ": tensor '" + name + "': expected rows of whole blocks of " +
                                                std::to_string(kernels::block_columns(*type)) + ", found " +
@@ -153,9 +187,11 @@ class loader {
     }
     try {
       std::vector<kernels::packed_weights> packed;
-      for (std::uint64_t i = 0; i < count; ++i) {
-        const std::byte* source = t->bytes.data() + i * rows * kernels::row_bytes(*type, columns);
-        packed.emplace_back(table_, team_, *type, rows, columns, source, take(*t));
+      const std::byte* source = t->bytes.data();
+      for (const std::uint64_t rows : rows_of_each) {
+        packed.emplace_back(table_, team_, *type, rows, columns, source,
+                            take(matrix_bytes(*type, rows, columns, table_)));
+        source += rows * kernels::row_bytes(*type, columns);
       }
       done(*t);
       return packed;
@@ -165,10 +201,8 @@ class loader {
     }
   }
 
-  /// A place for a matrix of the tensor; nullptr when there is none, because it was taken before (a file that names one
-  /// twice).
-  std::byte* take(const gguf::tensor& t) {
-    const std::uint64_t bytes = one_matrix_bytes(t, table_);
+  /// A place for a matrix; nullptr when there is none, because it was taken before (a file that names one twice).
+  std::byte* take(std::uint64_t bytes) {
     if (bytes > free_.size()) return nullptr;
     std::byte* place = free_.data();
     free_ = free_.subspan(bytes);
@@ -200,7 +234,9 @@ class loader {
 result<norm_weights> load_norm(loader& from, const model_config& c, const std::string& name) {
   norm_weights n;
   REDLINE_TRY_ASSIGN(n.scale, from.vector(name + ".weight", c.width));
-  if (c.norm == norm_kind::layer) {
+  if (c.norm == norm_kind::layer && !c.norm_shifts) {
+    n.shift.assign(c.width, 0);
+  } else if (c.norm == norm_kind::layer) {
     REDLINE_TRY_ASSIGN(n.shift, from.vector(name + ".bias", c.width));
   }
   return n;
@@ -210,10 +246,16 @@ result<norm_weights> load_norm(loader& from, const model_config& c, const std::s
 result<feed_forward_weights> load_feed_forward(loader& from, const model_config& c, const std::string& prefix,
                                                const std::string& suffix, std::uint32_t hidden) {
   feed_forward_weights f;
-  if (c.activation != feed_forward_kind::gelu) {
+  if (c.fused_gate) {
+    REDLINE_TRY_ASSIGN(auto both, from.stacked(prefix + "up" + suffix + ".weight", {hidden, hidden}, c.width));
+    f.gate = std::move(both[0]);
+    f.up = std::move(both[1]);
+  } else if (c.activation != feed_forward_kind::gelu) {
     REDLINE_TRY_ASSIGN(f.gate, from.matrix(prefix + "gate" + suffix + ".weight", hidden, c.width));
   }
-  REDLINE_TRY_ASSIGN(f.up, from.matrix(prefix + "up" + suffix + ".weight", hidden, c.width));
+  if (!c.fused_gate) {
+    REDLINE_TRY_ASSIGN(f.up, from.matrix(prefix + "up" + suffix + ".weight", hidden, c.width));
+  }
   REDLINE_TRY_ASSIGN(f.down, from.matrix(prefix + "down" + suffix + ".weight", c.width, hidden));
   if (c.output_bias) {
     REDLINE_TRY_ASSIGN(f.up_bias, from.vector(prefix + "up" + suffix + ".bias", hidden));
@@ -252,32 +294,55 @@ result<mixture_weights> load_mixture(loader& from, const model_config& c, const 
   return m;
 }
 
+/// Q, K and V, and their norms.
+result<void> load_inputs_of_attention(loader& from, const model_config& c, const std::string& prefix,
+                                      layer_weights& l) {
+  const auto [queries, keys] = attention_rows_of(c);
+  if (c.fused_qkv) {
+    REDLINE_TRY_ASSIGN(auto all, from.stacked(prefix + "attn_qkv.weight", {queries, keys, keys}, c.width));
+    l.query = std::move(all[0]);
+    l.key = std::move(all[1]);
+    l.value = std::move(all[2]);
+  } else {
+    REDLINE_TRY_ASSIGN(l.query, from.matrix(prefix + "attn_q.weight", queries, c.width));
+    REDLINE_TRY_ASSIGN(l.key, from.matrix(prefix + "attn_k.weight", keys, c.width));
+    REDLINE_TRY_ASSIGN(l.value, from.matrix(prefix + "attn_v.weight", keys, c.width));
+  }
+  if (c.qkv_bias) {
+    REDLINE_TRY_ASSIGN(l.query_bias, from.vector(prefix + "attn_q.bias", queries));
+    REDLINE_TRY_ASSIGN(l.key_bias, from.vector(prefix + "attn_k.bias", keys));
+    REDLINE_TRY_ASSIGN(l.value_bias, from.vector(prefix + "attn_v.bias", keys));
+  }
+  if (c.head_norms == head_norm::none) return {};
+  if (c.head_norms == head_norm::own) {
+    REDLINE_TRY_ASSIGN(l.query_norm, from.rows(prefix + "attn_q_norm.weight", c.heads, c.head_dim));
+    REDLINE_TRY_ASSIGN(l.key_norm, from.rows(prefix + "attn_k_norm.weight", c.kv_heads, c.head_dim));
+    l.head_shift.assign(c.head_dim, 0);
+    return {};
+  }
+  const bool of_row = c.head_norms == head_norm::row;
+  REDLINE_TRY_ASSIGN(l.query_norm, from.vector(prefix + "attn_q_norm.weight", of_row ? queries : c.head_dim));
+  REDLINE_TRY_ASSIGN(l.key_norm, from.vector(prefix + "attn_k_norm.weight", of_row ? keys : c.head_dim));
+  return {};
+}
+
 result<layer_weights> load_layer(loader& from, const model_config& c, std::uint32_t index) {
   const std::string prefix = "blk." + std::to_string(index) + ".";
-  const std::uint64_t attention_width = std::uint64_t{c.heads} * c.head_dim;
-  const std::uint64_t kv_width = std::uint64_t{c.kv_heads} * c.head_dim;
   layer_weights l;
-  REDLINE_TRY_ASSIGN(l.attention_norm, load_norm(from, c, prefix + "attn_norm"));
-  REDLINE_TRY_ASSIGN(l.query, from.matrix(prefix + "attn_q.weight", attention_width, c.width));
-  REDLINE_TRY_ASSIGN(l.key, from.matrix(prefix + "attn_k.weight", kv_width, c.width));
-  REDLINE_TRY_ASSIGN(l.value, from.matrix(prefix + "attn_v.weight", kv_width, c.width));
-  REDLINE_TRY_ASSIGN(l.output, from.matrix(prefix + "attn_output.weight", c.width, attention_width));
-  if (c.qkv_bias) {
-    REDLINE_TRY_ASSIGN(l.query_bias, from.vector(prefix + "attn_q.bias", attention_width));
-    REDLINE_TRY_ASSIGN(l.key_bias, from.vector(prefix + "attn_k.bias", kv_width));
-    REDLINE_TRY_ASSIGN(l.value_bias, from.vector(prefix + "attn_v.bias", kv_width));
+  if (c.pre_norms) {
+    REDLINE_TRY_ASSIGN(l.attention_norm, load_norm(from, c, prefix + "attn_norm"));
   }
-  if (c.head_norms) {
-    REDLINE_TRY_ASSIGN(l.query_norm, from.vector(prefix + "attn_q_norm.weight", c.head_dim));
-    REDLINE_TRY_ASSIGN(l.key_norm, from.vector(prefix + "attn_k_norm.weight", c.head_dim));
-  }
+  REDLINE_TRY(load_inputs_of_attention(from, c, prefix, l));
+  REDLINE_TRY_ASSIGN(l.output, from.matrix(prefix + "attn_output.weight", c.width, attention_rows_of(c).queries));
   if (c.attention_sinks) {
     REDLINE_TRY_ASSIGN(l.sinks, from.vector(prefix + "attn_sinks.weight", c.heads));
   }
   // Files of gpt-oss give the feed-forward part's norm the name that those of Gemma have for another one.
   const bool is_gpt_oss = c.attention_sinks;
-  REDLINE_TRY_ASSIGN(l.feed_forward_norm,
-                     load_norm(from, c, prefix + (is_gpt_oss ? "post_attention_norm" : "ffn_norm")));
+  if (c.pre_norms && !c.parallel_halves) {
+    REDLINE_TRY_ASSIGN(l.feed_forward_norm,
+                       load_norm(from, c, prefix + (is_gpt_oss ? "post_attention_norm" : "ffn_norm")));
+  }
   if (c.post_norms) {
     REDLINE_TRY_ASSIGN(l.attention_post_norm, load_norm(from, c, prefix + "post_attention_norm"));
     REDLINE_TRY_ASSIGN(l.feed_forward_post_norm, load_norm(from, c, prefix + "post_ffw_norm"));
@@ -293,20 +358,33 @@ result<layer_weights> load_layer(loader& from, const model_config& c, std::uint3
   return l;
 }
 
+/// By what frequencies are divided: rotary_dim / 2 positive numbers.
+result<std::vector<float>> load_divisors(loader& from, const gguf::gguf_file& file, const model_config& c,
+                                         const std::string& name) {
+  REDLINE_TRY_ASSIGN(std::vector<float> divisors, from.vector(name, c.rotary_dim / 2));
+  for (const float divisor : divisors) {
+    if (std::isfinite(divisor) && divisor > 0) continue;
+    return failure{errc::file_malformed, file.path() + ": tensor '" + name + "': expected positive divisors, found " +
+                                             std::to_string(divisor)};
+  }
+  return divisors;
+}
+
 }  // namespace
 
 result<std::shared_ptr<const weights>> load_weights(const gguf::gguf_file& file, const kernels::kernel_table& table,
                                                     kernels::worker_team& team,
-                                                    const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
+                                                    const std::function<void(std::uint64_t, std::uint64_t)>& progress,
+                                                    std::uint32_t context_max) {
   const auto w = std::make_shared<weights>();
   w->table = &table;
   REDLINE_TRY_ASSIGN(w->config, read_config(file));
   const model_config& c = w->config;
   try {
-    w->matrices = kernels::memory_block(matrix_bytes(file, table));
+    w->matrices = kernels::memory_block(matrix_bytes(file, c, table));
   } catch (const std::bad_alloc&) {
-    return failure{errc::io_error, file.path() + ": no memory to repack " + std::to_string(matrix_bytes(file, table)) +
-                                       " bytes of weights"};
+    return failure{errc::io_error, file.path() + ": no memory to repack " +
+                                       std::to_string(matrix_bytes(file, c, table)) + " bytes of weights"};
   }
   loader from(file, table, team, progress, w->matrices);
   REDLINE_TRY_ASSIGN(w->embedding, from.matrix("token_embd.weight", c.vocabulary, c.width));
@@ -315,14 +393,11 @@ result<std::shared_ptr<const weights>> load_weights(const gguf::gguf_file& file,
   }
   REDLINE_TRY_ASSIGN(w->output_norm, load_norm(from, c, "output_norm"));
   if (from.has("rope_freqs.weight")) {
-    REDLINE_TRY_ASSIGN(w->rope_factors, from.vector("rope_freqs.weight", c.rotary_dim / 2));
-    for (const float factor : w->rope_factors) {
-      if (!std::isfinite(factor) || factor <= 0) {
-        return failure{errc::file_malformed, file.path() +
-                                                 ": tensor 'rope_freqs.weight': expected positive divisors, " +
-                                                 "found " + std::to_string(factor)};
-      }
-    }
+    REDLINE_TRY_ASSIGN(w->rope_factors, load_divisors(from, file, c, "rope_freqs.weight"));
+  } else if (c.short_context != 0) {
+    REDLINE_TRY_ASSIGN(auto of_long, load_divisors(from, file, c, "rope_factors_long.weight"));
+    REDLINE_TRY_ASSIGN(auto of_short, load_divisors(from, file, c, "rope_factors_short.weight"));
+    w->rope_factors = uses_long_factors(c, context_max) ? std::move(of_long) : std::move(of_short);
   }
   w->layers.reserve(c.layers);
   for (std::uint32_t i = 0; i < c.layers; ++i) {
@@ -336,8 +411,10 @@ result<std::shared_ptr<const weights>> load_weights(const gguf::gguf_file& file,
 
 std::uint64_t weight_bytes(const gguf::gguf_file& file, const kernels::kernel_table& table) {
   std::uint64_t bytes = 0;
+  const auto read = read_config(file);
+  const model_config config = read ? *read : model_config();  // without one nothing is loaded
   for (const gguf::tensor& t : file.tensors()) {
-    const std::uint64_t packed = matrix_bytes(t, table);
+    const std::uint64_t packed = matrix_bytes(t, config, table);
     bytes += packed != 0 ? packed : t.element_count() * sizeof(float);  // vectors are kept as floats
   }
   return bytes;

@@ -7,7 +7,7 @@
 
 namespace redline::model {
 
-/// [width] each; an RMS norm has no shift.
+/// [width] each; an RMS norm has no shift, a layer norm without one has zeros. Empty: nothing is normalised.
 struct norm_weights {
   std::vector<float> scale;
   std::vector<float> shift;
@@ -33,10 +33,11 @@ struct layer_weights {
   norm_weights attention_norm;
   kernels::packed_weights query, key, value, output;
   std::vector<float> query_bias, key_bias, value_bias, output_bias;
-  std::vector<float> query_norm, key_norm;  // [head_dim]; empty: heads are not normalised
+  std::vector<float> query_norm, key_norm;  // [head_dim], or of all heads of a row; empty: they are not normalised
+  std::vector<float> head_shift;            // [head_dim] zeros, where heads have layer norms
   std::vector<float> sinks;                 // [heads], or empty
   norm_weights feed_forward_norm;
-  norm_weights attention_post_norm, feed_forward_post_norm;  // of what the halves add; empty: it stays
+  norm_weights attention_post_norm, feed_forward_post_norm;  // of what the halves add
   feed_forward_weights feed_forward;                         // empty in a mixture of experts
   mixture_weights mixture;
 };

@@ -42,7 +42,8 @@ std::string small_tokenizer(const std::string& pre_tokenizer) {
 }  // namespace
 
 std::vector<std::string> fuzz::seeds() {
-  return {test::hf_config_of({}).dump(),
+  return {test::make_hf_model({}).config.dump(),
+          test::make_hf_model({.architecture = "phi3"}).config.dump(),
           small_tokenizer(R"({"type":"ByteLevel","add_prefix_space":false})"),
           small_tokenizer(test::split_into_bytes(test::qwen2_words).dump()),
           small_tokenizer(R"({"type":"Sequence","pretokenizers":[{"type":"Digits","individual_digits":true},)"

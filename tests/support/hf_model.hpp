@@ -105,11 +105,22 @@ inline json hf_tokenizer_of(const tiny_model& m) {
             {"merges", std::get<std::vector<std::string>>(m.metadata.at("tokenizer.ggml.merges"))}}}};
 }
 
-inline json hf_config_of(const tiny_shape& s) {
+inline std::vector<float> factors_of(const tiny_model& m, const std::string& tensor) {
+  const auto it = std::find_if(m.tensors.begin(), m.tensors.end(), [&](const auto& t) { return t.name == tensor; });
+  std::vector<float> factors(it->payload.size() / sizeof(float));
+  std::memcpy(factors.data(), it->payload.data(), it->payload.size());
+  return factors;
+}
+
+/// m: the model of that shape.
+inline json hf_config_of(const tiny_shape& s, const tiny_model& m) {
   static const std::map<std::string, std::string> names = {
-      {"llama", "Llama"},           {"qwen2", "Qwen2"},       {"qwen3", "Qwen3"},       {"gemma", "Gemma"},
-      {"starcoder2", "Starcoder2"}, {"qwen2moe", "Qwen2Moe"}, {"qwen3moe", "Qwen3Moe"}, {"granite", "Granite"},
-      {"granitemoe", "GraniteMoe"}, {"gemma2", "Gemma2"},     {"gemma3", "Gemma3"},     {"gpt-oss", "GptOss"}};
+      {"llama", "Llama"},       {"qwen2", "Qwen2"},           {"qwen3", "Qwen3"},
+      {"gemma", "Gemma"},       {"starcoder2", "Starcoder2"}, {"qwen2moe", "Qwen2Moe"},
+      {"qwen3moe", "Qwen3Moe"}, {"granite", "Granite"},       {"granitemoe", "GraniteMoe"},
+      {"gemma2", "Gemma2"},     {"gemma3", "Gemma3"},         {"gpt-oss", "GptOss"},
+      {"phi3", "Phi3"},         {"olmo2", "Olmo2"},           {"glm4", "Glm4"},
+      {"command-r", "Cohere"}};
   const bool gelu = s.architecture.starts_with("gemma") || s.architecture == "starcoder2";
   const bool mixtral = s.architecture == "llama" && s.experts != 0;
   json config = {{"architectures", {(mixtral ? "Mixtral" : names.at(s.architecture)) + "ForCausalLM"}},
@@ -121,7 +132,10 @@ inline json hf_config_of(const tiny_shape& s) {
                  {"intermediate_size", s.feed_forward},
                  {"max_position_embeddings", s.context},
                  {"vocab_size", tiny_model::vocabulary},
-                 {s.architecture == "starcoder2" ? "norm_epsilon" : "rms_norm_eps", 1e-5},
+                 {s.architecture == "starcoder2"  ? "norm_epsilon"
+                  : s.architecture == "command-r" ? "layer_norm_eps"
+                                                  : "rms_norm_eps",
+                  1e-5},
                  {"rope_theta", 10000.0},
                  {"hidden_act", gelu ? "gelu_pytorch_tanh" : "silu"},
                  {"tie_word_embeddings", s.tied_head}};
@@ -153,6 +167,19 @@ inline json hf_config_of(const tiny_shape& s) {
     config["swiglu_limit"] = 7.0;
     if (s.expert_matrices) config["quantization_config"] = {{"quant_method", "mxfp4"}};
   }
+  if (s.architecture == "phi3") {
+    config["partial_rotary_factor"] = static_cast<double>(s.rotary_dim) / s.head_dim;
+    config["original_max_position_embeddings"] = s.context / 8;
+    config["rope_scaling"] = {{"type", "longrope"},
+                              {"attention_factor", 1.25},
+                              {"long_factor", factors_of(m, "rope_factors_long.weight")},
+                              {"short_factor", factors_of(m, "rope_factors_short.weight")}};
+  }
+  if (s.architecture == "glm4") config["partial_rotary_factor"] = static_cast<double>(s.rotary_dim) / s.head_dim;
+  if (s.architecture == "command-r") {
+    config["logit_scale"] = 0.25;
+    config["use_qk_norm"] = true;
+  }
   const bool granite = s.architecture == "granitemoe";
   if (s.experts == 0) return config;
   config[mixtral || granite || gpt_oss ? "num_local_experts" : "num_experts"] = s.experts;
@@ -182,6 +209,11 @@ inline std::vector<std::byte> minus_one(std::vector<std::byte> bytes) {
 
 /// "blk.3.attn_q.weight" -> "model.layers.3.self_attn.q_proj.weight".
 inline std::string hf_name(const std::string& ours, const std::string& architecture) {
+  const std::string layer = "model.layers." + ours.substr(4, ours.find('.', 4) - 4) + ".";
+  const bool glm4 = architecture == "glm4";
+  if ((architecture == "phi3" || glm4) && ours.ends_with(".ffn_up.weight")) return layer + "mlp.gate_up_proj.weight";
+  if (glm4 && ours.ends_with(".post_attention_norm.weight")) return layer + "post_self_attn_layernorm.weight";
+  if (glm4 && ours.ends_with(".post_ffw_norm.weight")) return layer + "post_mlp_layernorm.weight";
   if (architecture == "starcoder2") {
     if (const auto up = ours.find(".ffn_up."); up != std::string::npos) {
       return "model.layers." + ours.substr(4, up - 4) + ".mlp.c_fc." + ours.substr(up + 8);
@@ -197,6 +229,7 @@ inline std::string hf_name(const std::string& ours, const std::string& architect
                                                            {"attn_q", "self_attn.q_proj"},
                                                            {"attn_k", "self_attn.k_proj"},
                                                            {"attn_v", "self_attn.v_proj"},
+                                                           {"attn_qkv", "self_attn.qkv_proj"},
                                                            {"attn_output", "self_attn.o_proj"},
                                                            {"attn_q_norm", "self_attn.q_norm"},
                                                            {"attn_k_norm", "self_attn.k_norm"},
@@ -341,7 +374,7 @@ inline void add_gpt_oss_experts(hf_tensors& to, const tiny_tensor& t, const tiny
 inline hf_model make_hf_model(const tiny_shape& s) {
   const tiny_model m = make_tiny_model(s);
   hf_model out;
-  out.config = hf_config_of(s);
+  out.config = hf_config_of(s, m);
   out.tokenizer = hf_tokenizer_of(m);
   out.tokenizer_config = {{"eos_token", "<|im_end|>"},
                           {"pad_token", {{"content", "<|endoftext|>"}}},
@@ -349,6 +382,7 @@ inline hf_model make_hf_model(const tiny_shape& s) {
                           {"add_bos_token", false},
                           {"chat_template", std::get<std::string>(m.metadata.at("tokenizer.chat_template"))}};
   for (const tiny_tensor& t : m.tensors) {
+    if (t.name.starts_with("rope_factors_")) continue;  // they are in the configuration
     std::vector<std::uint64_t> shape(t.dimensions.rbegin(), t.dimensions.rend());
     if (s.architecture == "granitemoe" && t.name.find("_exps.") != std::string::npos) {
       add_granite_experts(out.tensors, t, m);

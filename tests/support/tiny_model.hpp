@@ -24,7 +24,8 @@ namespace redline::test {
 
 struct tiny_shape {
   std::string architecture = "llama";  // or "qwen2", "qwen3", "gemma", "starcoder2", "qwen2moe", "qwen3moe", "granite",
-                                       // "granitemoe", "gemma2", "gemma3", "gpt-oss"
+                                       // "granitemoe", "gemma2", "gemma3", "gpt-oss", "phi3", "olmo2", "glm4",
+                                       // "command-r" (with norms of heads)
   std::uint32_t layers = 2;
   std::uint32_t width = 64;  // rows are whole blocks of the matrices' type: so are heads * head_dim and feed_forward
   std::uint32_t heads = 4;
@@ -188,7 +189,10 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
   m.metadata[a + "attention.key_length"] = s.head_dim;
   m.metadata[a + "attention.value_length"] = s.head_dim;
   const bool starcoder = s.architecture == "starcoder2";
-  m.metadata[a + (starcoder ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon")] = 1e-5F;
+  const bool command_r = s.architecture == "command-r";
+  if (command_r) m.metadata[a + "logit_scale"] = 0.25F;
+  m.metadata[a + (starcoder || command_r ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon")] =
+      1e-5F;
   m.metadata[a + "feed_forward_length"] = s.feed_forward;
   if (s.experts != 0) {
     m.metadata[a + "expert_count"] = s.experts;
@@ -203,8 +207,9 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
     m.metadata[a + "logit_scale"] = 8.0F;
   }
   const bool gpt_oss = s.architecture == "gpt-oss", gemma3 = s.architecture == "gemma3";
-  const bool has_post_norms = s.architecture == "gemma2" || gemma3;
-  if (gpt_oss || has_post_norms) m.metadata[a + "attention.sliding_window"] = s.window;
+  const bool has_post_norms =
+      s.architecture == "gemma2" || gemma3 || s.architecture == "olmo2" || s.architecture == "glm4";
+  if (gpt_oss || s.architecture == "gemma2" || gemma3) m.metadata[a + "attention.sliding_window"] = s.window;
   if (s.architecture == "gemma2") {
     m.metadata[a + "attn_logit_softcapping"] = 5.0F;
     m.metadata[a + "final_logit_softcapping"] = 20.0F;
@@ -213,6 +218,12 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
   m.metadata[a + "context_length"] = s.context;
   m.metadata[a + "rope.dimension_count"] = s.rotary_dim;
   m.metadata[a + "rope.freq_base"] = gemma3 ? 1e6F : 10000.0F;
+  const bool phi3 = s.architecture == "phi3", olmo2 = s.architecture == "olmo2", glm4 = s.architecture == "glm4";
+  const bool fuses_gate = phi3 || glm4;
+  if (phi3) {
+    m.metadata[a + "rope.scaling.original_context_length"] = s.context / 8;
+    m.metadata[a + "rope.scaling.attn_factor"] = 1.25F;
+  }
   add_tiny_tokenizer(m);
 
   tiny_random random(s.seed);
@@ -240,13 +251,21 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
   matrix("token_embd.weight", tiny_model::vocabulary, s.width, 6);
   norm("output_norm");
   if (!s.tied_head) matrix("output.weight", tiny_model::vocabulary, s.width, 6);
+  if (phi3) {
+    add("rope_factors_long.weight", gguf::tensor_type::f32, {s.rotary_dim / 2}, 5, 3);
+    add("rope_factors_short.weight", gguf::tensor_type::f32, {s.rotary_dim / 2}, 1.5F, 0.5F);
+  }
   for (std::uint32_t i = 0; i < s.layers; ++i) {
     const std::string b = "blk." + std::to_string(i) + ".";
-    norm(b + "attn_norm");
-    matrix(b + "attn_q.weight", q, s.width);
-    matrix(b + "attn_k.weight", kv, s.width);
-    matrix(b + "attn_v.weight", kv, s.width);
-    if (s.architecture == "qwen2" || s.architecture == "qwen2moe" || starcoder || gpt_oss) {
+    if (!olmo2) norm(b + "attn_norm");
+    if (phi3) {
+      matrix(b + "attn_qkv.weight", q + 2 * kv, s.width);
+    } else {
+      matrix(b + "attn_q.weight", q, s.width);
+      matrix(b + "attn_k.weight", kv, s.width);
+      matrix(b + "attn_v.weight", kv, s.width);
+    }
+    if (s.architecture == "qwen2" || s.architecture == "qwen2moe" || starcoder || gpt_oss || glm4) {
       bias(b + "attn_q.bias", q);
       bias(b + "attn_k.bias", kv);
       bias(b + "attn_v.bias", kv);
@@ -255,8 +274,16 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
       add(b + "attn_q_norm.weight", gguf::tensor_type::f32, {s.head_dim}, 1, 0.2F);
       add(b + "attn_k_norm.weight", gguf::tensor_type::f32, {s.head_dim}, 1, 0.2F);
     }
+    if (olmo2) {
+      add(b + "attn_q_norm.weight", gguf::tensor_type::f32, {q}, 1, 0.2F);
+      add(b + "attn_k_norm.weight", gguf::tensor_type::f32, {kv}, 1, 0.2F);
+    }
     matrix(b + "attn_output.weight", s.width, q);
-    norm(b + (gpt_oss ? "post_attention_norm" : "ffn_norm"));
+    if (command_r) {
+      add(b + "attn_q_norm.weight", gguf::tensor_type::f32, {s.head_dim, s.heads}, 1, 0.2F);
+      add(b + "attn_k_norm.weight", gguf::tensor_type::f32, {s.head_dim, s.kv_heads}, 1, 0.2F);
+    }
+    if (!olmo2 && !command_r) norm(b + (gpt_oss ? "post_attention_norm" : "ffn_norm"));
     if (has_post_norms) {
       norm(b + "post_attention_norm");
       norm(b + "post_ffw_norm");
@@ -287,8 +314,8 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
       matrix(b + "ffn_down_shexp.weight", s.width, s.shared_feed_forward);
       continue;
     }
-    if (!starcoder) matrix(b + "ffn_gate.weight", s.feed_forward, s.width);
-    matrix(b + "ffn_up.weight", s.feed_forward, s.width);
+    if (!starcoder && !fuses_gate) matrix(b + "ffn_gate.weight", s.feed_forward, s.width);
+    matrix(b + "ffn_up.weight", fuses_gate ? 2 * s.feed_forward : s.feed_forward, s.width);
     matrix(b + "ffn_down.weight", s.width, s.feed_forward);
     if (starcoder) {
       bias(b + "attn_output.bias", s.width);

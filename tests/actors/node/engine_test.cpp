@@ -10,6 +10,7 @@
 #include "runtime/convert/quantize.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/test_data.hpp"
+#include "tests/support/tiny_model.hpp"
 
 namespace redline::actors {
 namespace {
@@ -63,6 +64,24 @@ TEST(engine, times_passes_anew_for_other_numerics) {
   EXPECT_EQ(known_costs(), 2);
   EXPECT_EQ(start(model::numerics::automatic), start(model::numerics::int8)) << "the demo pair is quantised";
   EXPECT_EQ(known_costs(), 2);
+}
+
+// By what was asked for, which is the same on all machines, not by what the KV pool holds.
+TEST(engine, says_which_factors_of_long_rope_answers_depend_on) {
+  const test::temporary_folder folder;
+  ASSERT_TRUE(test::make_tiny_model({.architecture = "phi3"}).writer().write(folder / "phi.gguf"));  // 256 are short
+  auto options = demo_options();
+  options.target_path = folder / "phi.gguf";
+  options.kv_bytes_max = 1 << 14;
+  configure_log(log_level::off, log_format::text);
+  const auto usual = engine::create(options);
+  options.context_max = 256;
+  const auto brief = engine::create(options);
+  configure_log(log_level::info, log_format::text);
+  ASSERT_TRUE(usual && brief);
+  EXPECT_LT((*usual)->context_max(), 256U);
+  EXPECT_THAT((*usual)->numerics(), ::testing::HasSubstr(", rotated for long sequences"));
+  EXPECT_THAT((*brief)->numerics(), ::testing::HasSubstr(", rotated for short sequences"));
 }
 
 TEST(engine, refuses_numerics_that_the_model_cannot_have) {

@@ -82,14 +82,16 @@ std::vector<float> logits_of(const gguf::gguf_file& file, const std::vector<toke
 }
 
 TEST_F(convert_test, a_folder_becomes_the_model_it_was_made_of_bit_for_bit) {
-  for (const std::string name : {"llama", "qwen2", "qwen3", "gemma", "starcoder2", "mixtral", "qwen2moe", "qwen3moe",
-                                 "granite", "granitemoe", "gemma2", "gemma3", "gpt-oss"}) {
+  for (const std::string name :
+       {"llama", "qwen2", "qwen3", "gemma", "starcoder2", "mixtral", "qwen2moe", "qwen3moe", "granite", "granitemoe",
+        "gemma2", "gemma3", "gpt-oss", "phi3", "olmo2", "glm4", "command-r"}) {
     SCOPED_TRACE(name);
     for (const bool tied : {true, false}) {
       tiny_shape shape = {.architecture = name == "mixtral" ? "llama" : name, .tied_head = tied};
       if (name == "mixtral" || name.ends_with("moe")) shape.experts = 5;
       if (name == "qwen2moe") shape.shared_feed_forward = 64;
       shape.window = 4;
+      if (name == "phi3" || name == "glm4") shape.rotary_dim = 12;
       if (name == "gpt-oss") {
         shape.experts = 5;
         if (tied) shape.expert_matrices = gguf::tensor_type::mxfp4;  // as it is published; else as others tune it
@@ -97,6 +99,7 @@ TEST_F(convert_test, a_folder_becomes_the_model_it_was_made_of_bit_for_bit) {
       const auto wanted = test::make_tiny_model(shape).file();
       const auto found = converted(folder_of(make_hf_model(shape)));
       expect_same_tensors(*found, *wanted);
+      EXPECT_EQ(model::read_config(*found)->short_context, model::read_config(*wanted)->short_context);
       EXPECT_EQ(logits_of(*found, {17, 3, 250, 99, 262, 17}), logits_of(*wanted, {17, 3, 250, 99, 262, 17}));
       const auto words = text::tokenizer::from_file(*found).value(), mine = text::tokenizer::from_file(*wanted).value();
       EXPECT_EQ(words->digest(), mine->digest());

@@ -58,6 +58,7 @@ TEST(output_type, mixtures_keep_more_bits_where_errors_cost_most) {
   EXPECT_EQ(chosen("q4_k_m", "blk.23.ffn_down_exps.weight"), weight_type::q6_k);
   EXPECT_EQ(chosen("q4_k_m", "blk.0.ffn_gate_inp.weight"), weight_type::f32) << "a router";
   EXPECT_EQ(chosen("q4_0", "blk.0.ffn_up_exps.bias"), weight_type::f32);
+  EXPECT_EQ(chosen("q4_0", "blk.0.attn_q_norm.weight", 128), weight_type::f32);
 }
 
 TEST(output_type, tensor_types_and_weight_types_are_one_to_one) {

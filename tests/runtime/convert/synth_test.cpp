@@ -43,7 +43,7 @@ std::vector<float> weights_of(const gguf::tensor& t) {
 TEST(synth, every_type_and_architecture_loads_as_a_model_with_a_tokenizer) {
   const test::temporary_folder folder;
   for (const char* shape : {"tiny", "tiny-llama", "tiny-mixtral", "tiny-qwen2moe", "tiny-qwen3moe", "tiny-gemma2",
-                            "tiny-gemma3", "tiny-gpt-oss"}) {
+                            "tiny-gemma3", "tiny-gpt-oss", "tiny-phi", "tiny-olmo2", "tiny-glm4", "tiny-command-r"}) {
     for (const char* type :
          {"f32", "bf16", "q8_0", "q4_0", "q4_k", "q4_k_m", "q5_k", "q6_k", "q2_k", "iq4_xs", "mxfp4"}) {
       const auto file = opened(synthetic(folder, tiny(type, shape)));
@@ -52,7 +52,8 @@ TEST(synth, every_type_and_architecture_loads_as_a_model_with_a_tokenizer) {
       const bool gemma = std::string(shape).find("gemma") != std::string::npos;
       EXPECT_EQ(config->layers, std::string(shape) == "tiny-gemma3" ? 7U : 2U);
       EXPECT_EQ(config->vocabulary, 512U);
-      EXPECT_EQ(config->tied_head, std::string(shape) == "tiny" || std::string(shape) == "tiny-qwen3moe" || gemma);
+      EXPECT_EQ(config->tied_head, std::string(shape) == "tiny" || std::string(shape) == "tiny-qwen3moe" || gemma ||
+                                       std::string(shape) == "tiny-phi" || std::string(shape) == "tiny-command-r");
       const bool is_mixture = std::string(shape).ends_with("moe") || std::string(shape) == "tiny-mixtral" ||
                               std::string(shape) == "tiny-gpt-oss";
       EXPECT_EQ(config->experts, is_mixture ? 8U : 0U);

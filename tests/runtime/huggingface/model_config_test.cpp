@@ -260,6 +260,128 @@ TEST(model_config, gpt_oss_is_taken_as_it_is_published) {
   EXPECT_THAT(read(document).error().context, HasSubstr("rope_scaling.truncate: expected false"));
 }
 
+json phi3() {
+  json document = llama();
+  document["architectures"] = {"Phi3ForCausalLM"};
+  document["partial_rotary_factor"] = 0.75;
+  document["original_max_position_embeddings"] = 128;
+  document["sliding_window"] = 262144;
+  document["rope_scaling"] = {
+      {"type", "longrope"}, {"long_factor", {1, 1.5, 2, 3, 5, 9}}, {"short_factor", {1, 1, 1, 1.5, 2, 2}}};
+  return document;
+}
+
+TEST(model_config, phi_3_has_long_rope_and_rotates_a_part_of_each_head) {
+  const auto config = read(phi3());
+  ASSERT_TRUE(config) << config.error().describe();
+  EXPECT_EQ(config->shape.architecture, "phi3");
+  EXPECT_EQ(config->shape.rotated(), 12U);
+  EXPECT_EQ(config->shape.window, 0U) << "longer than the context";
+  EXPECT_EQ(config->shape.short_context, 128U);
+  EXPECT_FLOAT_EQ(config->shape.rope_magnitude, static_cast<float>(std::sqrt(1 + std::log(16) / std::log(128))));
+  EXPECT_EQ(config->factors->long_factors, (std::vector<float>{1, 1.5, 2, 3, 5, 9}));
+  EXPECT_EQ(config->factors->short_factors, (std::vector<float>{1, 1, 1, 1.5, 2, 2}));
+  json document = phi3();
+  document["rope_parameters"] = document["rope_scaling"];  // as newer files have it
+  document["rope_parameters"]["rope_theta"] = 5e4;
+  document["rope_parameters"]["partial_rotary_factor"] = 0.75;
+  document["rope_parameters"]["original_max_position_embeddings"] = 128;
+  document["rope_parameters"]["attention_factor"] = 1.5;
+  for (const char* name : {"rope_scaling", "partial_rotary_factor", "original_max_position_embeddings"}) {
+    document.erase(name);
+  }
+  const auto newer = read(document);
+  ASSERT_TRUE(newer) << newer.error().describe();
+  EXPECT_EQ(newer->shape.rotated(), 12U);
+  EXPECT_EQ(newer->shape.short_context, 128U);
+  EXPECT_EQ(newer->shape.rope_magnitude, 1.5F);
+  EXPECT_EQ(newer->shape.rope_base, 5e4F);
+  document = phi3();
+  document["rope_scaling"] = nullptr;
+  document["partial_rotary_factor"] = 1.0;
+  document["sliding_window"] = 2047;
+  const auto mini = read(document);
+  ASSERT_TRUE(mini) << mini.error().describe();
+  EXPECT_EQ(mini->shape.window, 2047U);
+  EXPECT_EQ(mini->shape.short_context, 0U);
+  EXPECT_FALSE(mini->factors);
+}
+
+TEST(model_config, long_rope_that_does_not_fit_is_refused_by_field) {
+  const auto refusal = [](auto change) {
+    json document = phi3();
+    change(document);
+    const auto config = read(document);
+    return config ? "was accepted" : config.error().context;
+  };
+  EXPECT_THAT(refusal([](json& d) { d["rope_scaling"]["long_factor"].push_back(4); }),
+              HasSubstr("rope_scaling.long_factor: expected 6 numbers, one for each rotated pair, found 7"));
+  EXPECT_THAT(refusal([](json& d) { d["rope_scaling"]["short_factor"][2] = 0; }),
+              HasSubstr("rope_scaling.short_factor: expected positive numbers, found 0"));
+  EXPECT_THAT(refusal([](json& d) { d["rope_scaling"]["short_factor"][2] = "x"; }),
+              HasSubstr("rope_scaling.short_factor: expected positive numbers, found 'x'"));
+  EXPECT_THAT(refusal([](json& d) { d["rope_scaling"].erase("long_factor"); }), HasSubstr("rope_scaling.long_factor"));
+  EXPECT_THAT(refusal([](json& d) { d.erase("original_max_position_embeddings"); }),
+              HasSubstr("original_max_position_embeddings"));
+  EXPECT_THAT(refusal([](json& d) { d["rope_scaling"]["long_mscale"] = 1.2; }), HasSubstr("long_mscale: expected"));
+  EXPECT_THAT(refusal([](json& d) { d["rope_scaling"]["type"] = "dynamic"; }), HasSubstr("'longrope' or 'yarn'"));
+  for (const double part : {0.7, 1.5, 0.05}) {
+    EXPECT_THAT(refusal([&](json& d) { d["partial_rotary_factor"] = part; }),
+                HasSubstr("partial_rotary_factor: expected a part of 16 dimensions"));
+  }
+}
+
+TEST(model_config, command_r_multiplies_its_logits) {
+  json document = llama();
+  document["architectures"] = {"CohereForCausalLM"};
+  document["layer_norm_eps"] = 1e-5;
+  document["logit_scale"] = 0.0625;
+  const auto config = read(document);
+  ASSERT_TRUE(config) << config.error().describe();
+  EXPECT_EQ(config->shape.architecture, "command-r");
+  EXPECT_EQ(config->shape.logit_scale, 0.0625F);
+  EXPECT_EQ(config->shape.norm_epsilon, 1e-5F);
+  EXPECT_TRUE(config->shape.tied_head);
+  EXPECT_FALSE(config->shape.own_head_norms);
+  document["use_qk_norm"] = true;
+  document["model_max_length"] = 131072;
+  EXPECT_TRUE(read(document)->shape.own_head_norms);
+  EXPECT_EQ(read(document)->shape.context, 131072U);
+  document.erase("logit_scale");
+  EXPECT_THAT(read(document).error().context, HasSubstr("logit_scale: expected"));
+}
+
+TEST(model_config, glm_4_rotates_half_of_each_head_where_nothing_is_said) {
+  json document = llama();
+  document["architectures"] = {"Glm4ForCausalLM"};
+  const auto config = read(document);
+  ASSERT_TRUE(config) << config.error().describe();
+  EXPECT_EQ(config->shape.architecture, "glm4");
+  EXPECT_EQ(config->shape.rotated(), 8U);
+  document["partial_rotary_factor"] = 1.0;
+  EXPECT_EQ(read(document)->shape.rotated(), 16U);
+}
+
+TEST(model_config, olmo_3_has_windows_in_three_of_four_layers) {
+  json document = llama();
+  document["architectures"] = {"Olmo3ForCausalLM"};
+  document["num_hidden_layers"] = 4;
+  document["sliding_window"] = 1024;
+  document["layer_types"] = {"sliding_attention", "sliding_attention", "sliding_attention", "full_attention"};
+  const auto config = read(document);
+  ASSERT_TRUE(config) << config.error().describe();
+  EXPECT_EQ(config->shape.architecture, "olmo2");
+  EXPECT_EQ(config->shape.window, 1024U);
+  EXPECT_EQ(config->shape.window_period, 0U) << "what the family has";
+  EXPECT_FALSE(config->shape.tied_head);
+  document["layer_types"][3] = "sliding_attention";
+  EXPECT_THAT(read(document).error().context, HasSubstr("expected 'full_attention' in layer 3"));
+  document["architectures"] = {"Olmo2ForCausalLM"};
+  document.erase("layer_types");
+  document.erase("sliding_window");
+  EXPECT_EQ(read(document)->shape.window, 0U);
+}
+
 TEST(model_config, other_arithmetic_is_refused) {
   EXPECT_THAT(refusal_with("hidden_act", "gelu"), HasSubstr("hidden_act: expected 'silu', found 'gelu'"));
   json gemma = llama();

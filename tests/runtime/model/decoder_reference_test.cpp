@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <sstream>
+#include <stdexcept>
 
 #include "runtime/kv/page_pool.hpp"
 #include "runtime/model/transformer.hpp"
@@ -26,9 +27,17 @@ std::vector<float> hashed(std::uint64_t number, std::uint64_t count, float centr
 test::tiny_model reference_model(const std::string& name) {
   const bool llama = name == "llama", mixtral = name == "mixtral", granite = name == "granite";
   const bool gpt_oss = name == "gpt-oss", gemma2 = name == "gemma2", gemma3 = name == "gemma3";
-  const std::string architecture = mixtral ? "llama" : gpt_oss ? name : name.substr(0, name.find('-'));
-  test::tiny_shape shape{
-      .architecture = architecture, .rotary_dim = llama ? 8U : 16U, .tied_head = !llama && !mixtral && !granite};
+  const std::string architecture = mixtral                         ? "llama"
+                                   : gpt_oss                       ? name
+                                   : name.starts_with("command-r") ? "command-r"
+                                                                   : name.substr(0, name.find('-'));
+  const bool phi3 = architecture == "phi3", olmo2 = architecture == "olmo2", glm4 = architecture == "glm4";
+  const bool command_r = name.starts_with("command-r");
+  test::tiny_shape shape{.architecture = architecture,
+                         .rotary_dim = llama || glm4 ? 8U
+                                       : phi3        ? 12U
+                                                     : 16U,
+                         .tied_head = !llama && !mixtral && !granite};
   const bool shares_expert = architecture == "qwen2moe";
   const bool is_mixture = mixtral || shares_expert || architecture == "qwen3moe" || gpt_oss;
   shape.window = 4;
@@ -52,20 +61,23 @@ test::tiny_model reference_model(const std::string& name) {
   };
   set_norm("output_norm");
   for (const std::string b : {"blk.0.", "blk.1."}) {
-    set_norm(b + "attn_norm");
-    for (const char* name : {"attn_q", "attn_k", "attn_v", "attn_output"}) set(b + name + ".weight", 0, 0.25F);
-    set_norm(b + (gpt_oss ? "post_attention_norm" : "ffn_norm"));
+    if (!olmo2) set_norm(b + "attn_norm");
+    std::vector<std::string> of_attention{"attn_q", "attn_k", "attn_v", "attn_output"};
+    if (phi3) of_attention = {"attn_qkv", "attn_output"};
+    for (const std::string& product : of_attention) set(b + product + ".weight", 0, 0.25F);
+    if (!olmo2 && !command_r) set_norm(b + (gpt_oss ? "post_attention_norm" : "ffn_norm"));
     std::vector<std::string> products{"ffn_gate", "ffn_up", "ffn_down"};
-    if (starcoder) products = {"ffn_up", "ffn_down"};
+    if (starcoder || phi3 || glm4) products = {"ffn_up", "ffn_down"};
     if (is_mixture) products = {"ffn_gate_inp", "ffn_gate_exps", "ffn_up_exps", "ffn_down_exps"};
     const std::vector<std::string> shared{"ffn_gate_inp_shexp", "ffn_gate_shexp", "ffn_up_shexp", "ffn_down_shexp"};
     if (shares_expert) products.insert(products.end(), shared.begin(), shared.end());
     for (const std::string& product : products) set(b + product + ".weight", 0, 0.25F);
-    if (gemma2 || gemma3) {
+    if (gemma2 || gemma3 || olmo2 || glm4) {
       for (const char* norm : {"post_attention_norm", "post_ffw_norm"}) set_norm(b + norm);
     }
-    if (architecture == "llama" || architecture == "gemma" || gemma2 || granite) continue;
-    if (architecture == "qwen3" || architecture == "qwen3moe" || gemma3) {
+    if (architecture == "llama" || architecture == "gemma" || gemma2 || granite || phi3 || name == "command-r")
+      continue;
+    if (architecture == "qwen3" || architecture == "qwen3moe" || gemma3 || olmo2 || name == "command-r-plus") {
       for (const char* name : {"attn_q_norm", "attn_k_norm"}) set(b + name + ".weight", 1, 0.25F);
       continue;
     }
@@ -80,7 +92,15 @@ test::tiny_model reference_model(const std::string& name) {
     for (const char* name : {"attn_output", "ffn_up", "ffn_down"}) set(b + name + ".bias", 0, 0.5F);
   }
   if (!shape.tied_head) set("output.weight", 0, 0.5F);
-  if (name.ends_with("-yarn") || gpt_oss) {
+  if (name == "command-r") {
+    std::erase_if(m.tensors, [](const auto& t) { return t.name.find("q_norm") != std::string::npos; });
+    std::erase_if(m.tensors, [](const auto& t) { return t.name.find("k_norm") != std::string::npos; });
+  }
+  if (name == "olmo2-windows") {
+    m.metadata["olmo2.attention.sliding_window"] = 4U;
+    m.metadata["olmo2.attention.sliding_window_pattern"] = 2U;
+  }
+  if (name.ends_with("-yarn") || gpt_oss || name == "olmo2-windows") {
     m.metadata[architecture + ".rope.scaling.type"] = std::string("yarn");
     m.metadata[architecture + ".rope.scaling.factor"] = 4.0F;
     m.metadata[architecture + ".rope.scaling.original_context_length"] = 64U;
@@ -94,6 +114,14 @@ test::tiny_model reference_model(const std::string& name) {
     m.metadata["gemma3.rope.scaling.type"] = std::string("linear");
     m.metadata["gemma3.rope.scaling.factor"] = 8.0F;
   }
+  if (phi3) {
+    const auto encode = [](const std::vector<float>& factors) {
+      return test::tiny_encode(gguf::tensor_type::f32, factors);
+    };
+    m.tensor("rope_factors_long.weight").payload = encode({1, 1.25F, 2, 5, 11, 30});
+    m.tensor("rope_factors_short.weight").payload = encode({1, 1, 1.125F, 1.5F, 2, 2.5F});
+    m.metadata["phi3.attention.sliding_window"] = 5U;
+  }
   if (llama) {
     m.tensors.push_back(
         {"rope_freqs.weight", gguf::tensor_type::f32, {4}, test::tiny_encode(gguf::tensor_type::f32, {1, 1.5F, 2, 4})});
@@ -101,6 +129,14 @@ test::tiny_model reference_model(const std::string& name) {
     m.metadata["llama.rope.scaling.factor"] = 4.0F;
   }
   return m;
+}
+
+/// A file of phi3 in which the context is 2048 and 256 tokens are short.
+std::shared_ptr<const weights> reference_weights(const std::string& name, const kernels::kernel_table& table,
+                                                 kernels::worker_team& team) {
+  auto loaded = load_weights(*reference_model(name).file(), table, team, {}, name == "phi3-short" ? 256 : 0);
+  if (!loaded) throw std::runtime_error(loaded.error().describe());
+  return *loaded;
 }
 
 TEST(decoder_reference, logits_equal_an_independent_implementation_within_rounding) {
@@ -113,9 +149,8 @@ TEST(decoder_reference, logits_equal_an_independent_implementation_within_roundi
     text >> count;
     std::vector<token> tokens(count);
     for (token& t : tokens) text >> t;
-    auto loaded = load_weights(*reference_model(name).file(), table, team);
-    ASSERT_TRUE(loaded) << loaded.error().describe();
-    auto t = transformer::create(*loaded, table, team, {.pages_count = 1, .kv = kv_type::f32});
+    auto t =
+        transformer::create(reference_weights(name, table, team), table, team, {.pages_count = 1, .kv = kv_type::f32});
     ASSERT_TRUE(t);
     kv::page_pool pool(1);
     kv::page_table pages;
@@ -132,7 +167,7 @@ TEST(decoder_reference, logits_equal_an_independent_implementation_within_roundi
       }
     }
   }
-  EXPECT_EQ(rows_checked, 39);
+  EXPECT_EQ(rows_checked, 60);
 }
 
 // Both layouts of rotation: qwen2's halves, llama's neighbours with half of a head turned. Windows, and layers that
@@ -156,9 +191,8 @@ TEST(decoder_reference, logits_after_a_splice_equal_an_independent_implementatio
     for (const bool eager : {false, true}) {
       if (eager && what != "evict") continue;
       SCOPED_TRACE(name + " " + what + (eager ? " eager" : ""));
-      auto loaded = load_weights(*reference_model(name).file(), table, team);
-      ASSERT_TRUE(loaded) << loaded.error().describe();
-      auto t = *transformer::create(*loaded, table, team, {.pages_count = 2, .kv = kv_type::f32});
+      auto t = *transformer::create(reference_weights(name, table, team), table, team,
+                                    {.pages_count = 2, .kv = kv_type::f32});
       kv::page_pool pool(2);
       kv::page_table pages;
       const auto compute = [&](std::span<const token> some, std::uint32_t first) {
@@ -179,7 +213,7 @@ TEST(decoder_reference, logits_after_a_splice_equal_an_independent_implementatio
       ++checked;
     }
   }
-  EXPECT_EQ(checked, 24);
+  EXPECT_EQ(checked, 40);
 }
 
 }  // namespace

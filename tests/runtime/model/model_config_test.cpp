@@ -76,14 +76,14 @@ TEST(model_config, reads_yarn) {
   EXPECT_EQ(usual->yarn->factor, 4);
   EXPECT_EQ(usual->yarn->original_context, 2048U) << "that of the file, where nothing is said";
   EXPECT_EQ(usual->yarn->turns_kept, 32);
-  EXPECT_NEAR(usual->yarn->magnitude, 1.1386, 1e-4);
+  EXPECT_NEAR(usual->rope_magnitude, 1.1386, 1e-4);
   m.metadata["llama.rope.scaling.original_context_length"] = 512U;
   m.metadata["llama.rope.scaling.attn_factor"] = 0.5F;
   m.metadata["llama.rope.scaling.yarn_beta_fast"] = 16.0F;
   const auto told = read_config(*m.file());
   EXPECT_EQ(told->yarn->original_context, 512U);
   EXPECT_EQ(told->yarn->turns_kept, 16);
-  EXPECT_NEAR(told->yarn->magnitude, 0.5693, 1e-4);
+  EXPECT_NEAR(told->rope_magnitude, 0.5693, 1e-4);
   for (const auto& [key, value, text] : {std::tuple("factor", 0.5F, "factor: expected at least 1"),
                                          {"yarn_beta_fast", 1.0F, "more than yarn_beta_slow"},
                                          {"yarn_ext_factor", 0.0F, "yarn_ext_factor: expected 1"},
@@ -101,7 +101,7 @@ TEST(model_config, reads_granites_multipliers) {
   EXPECT_EQ(c->attention_scale, 0.0625F);
   EXPECT_EQ(c->embedding_scale, 12);
   EXPECT_EQ(c->residual_scale, 0.22F);
-  EXPECT_EQ(c->logit_divisor, 8);
+  EXPECT_EQ(c->logit_scale, 0.125F);
   m.metadata.erase("granite.attention.scale");
   EXPECT_EQ(read_config(*m.file())->attention_scale, 0.25F) << "of heads of 16";
   m.metadata["granite.logit_scale"] = 0.0F;
@@ -168,7 +168,7 @@ TEST(model_config, reads_what_is_particular_to_gemma_2_and_3_and_gpt_oss) {
   gemma3.metadata["gemma3.attention.scale"] = 0.5F;
   c = read_config(*gemma3.file());
   ASSERT_TRUE(c) << c.error().describe();
-  EXPECT_TRUE(c->head_norms);
+  EXPECT_EQ(c->head_norms, head_norm::shared);
   EXPECT_EQ(c->attention_cap, 0);
   EXPECT_EQ(c->logit_cap, 0);
   EXPECT_EQ(c->attention_scale, 0.5F);
@@ -189,6 +189,83 @@ TEST(model_config, reads_what_is_particular_to_gemma_2_and_3_and_gpt_oss) {
   EXPECT_TRUE(c->normalises_experts);
   EXPECT_EQ(c->activation, feed_forward_kind::clamped_swiglu);
   EXPECT_FALSE(c->yarn->whole_pairs);
+}
+
+TEST(model_config, chooses_long_ropes_factors_by_the_context_that_a_model_is_opened_with) {
+  tiny_model m = make_tiny_model({.architecture = "phi3", .rotary_dim = 12});
+  m.metadata["phi3.rope.scaling.type"] = std::string("longrope");
+  const auto c = read_config(*m.file());
+  ASSERT_TRUE(c) << c.error().describe();
+  EXPECT_TRUE(c->fused_qkv && c->fused_gate);
+  EXPECT_EQ(c->rotary_dim, 12U);
+  EXPECT_EQ(c->rope_magnitude, 1.25F);
+  EXPECT_EQ(c->short_context, 256U);
+  EXPECT_TRUE(uses_long_factors(*c, 0)) << "the model's own context is 2048";
+  EXPECT_TRUE(uses_long_factors(*c, 257));
+  EXPECT_FALSE(uses_long_factors(*c, 256));
+  EXPECT_EQ(describe_rotation(*c, 256), ", rotated for short sequences");
+  EXPECT_EQ(describe_rotation(*c, 0), ", rotated for long sequences");
+  m.metadata["phi3.context_length"] = 256U;
+  EXPECT_FALSE(uses_long_factors(*read_config(*m.file()), 100000)) << "never longer than the model's own";
+  m.metadata.erase("phi3.rope.scaling.original_context_length");
+  EXPECT_THAT(read_config(*m.file()).error().context,
+              HasSubstr("'phi3.rope.scaling.original_context_length' is missing"));
+  std::erase_if(m.tensors, [](const auto& t) { return t.name.starts_with("rope_factors"); });
+  EXPECT_THAT(read_config(*m.file()).error().context, HasSubstr("found 'longrope'")) << "without its factors";
+  m.metadata.erase("phi3.rope.scaling.type");
+  const auto plain = read_config(*m.file());
+  ASSERT_TRUE(plain) << plain.error().describe();
+  EXPECT_FALSE(uses_long_factors(*plain, 0));
+  EXPECT_EQ(describe_rotation(*plain, 0), "");
+  m.metadata["phi3.rope.scaling.attn_factor"] = 0.0F;
+  EXPECT_THAT(read_config(*m.file()).error().context, HasSubstr("rope.scaling.attn_factor: expected a positive"));
+}
+
+TEST(model_config, reads_command_r) {
+  tiny_model m = make_tiny_model({.architecture = "command-r", .layers = 1});
+  m.metadata["command-r.rope.scaling.type"] = std::string("none");
+  auto c = read_config(*m.file());
+  ASSERT_TRUE(c) << c.error().describe();
+  EXPECT_EQ(c->layout, rope_layout::adjacent);
+  EXPECT_EQ(c->norm, norm_kind::layer);
+  EXPECT_FALSE(c->norm_shifts);
+  EXPECT_TRUE(c->parallel_halves);
+  EXPECT_EQ(c->logit_scale, 0.25F);
+  EXPECT_EQ(c->head_norms, head_norm::own);
+  std::erase_if(m.tensors, [](const auto& t) { return t.name.find("q_norm") != std::string::npos; });
+  EXPECT_EQ(read_config(*m.file())->head_norms, head_norm::none);
+  m.metadata.erase("command-r.logit_scale");
+  EXPECT_THAT(read_config(*m.file()).error().context, HasSubstr("'command-r.logit_scale' is missing"));
+}
+
+TEST(model_config, reads_glm_4) {
+  const auto c = read_config(*make_tiny_model({.architecture = "glm4", .rotary_dim = 8}).file());
+  ASSERT_TRUE(c) << c.error().describe();
+  EXPECT_EQ(c->layout, rope_layout::adjacent);
+  EXPECT_EQ(c->rotary_dim, 8U);
+  EXPECT_TRUE(c->pre_norms && c->post_norms);
+  EXPECT_TRUE(c->fused_gate);
+  EXPECT_FALSE(c->fused_qkv);
+  EXPECT_TRUE(c->qkv_bias) << "where the file has them";
+}
+
+TEST(model_config, reads_olmo_2_and_the_windows_of_olmo_3) {
+  tiny_model m = make_tiny_model({.architecture = "olmo2", .layers = 5});
+  auto c = read_config(*m.file());
+  ASSERT_TRUE(c) << c.error().describe();
+  EXPECT_EQ(c->head_norms, head_norm::row);
+  EXPECT_FALSE(c->pre_norms);
+  EXPECT_TRUE(c->post_norms);
+  EXPECT_TRUE(c->windows.empty());
+  m.metadata["olmo2.attention.sliding_window"] = 40U;
+  m.metadata["olmo2.rope.scaling.type"] = std::string("yarn");
+  m.metadata["olmo2.rope.scaling.factor"] = 8.0F;
+  c = read_config(*m.file());
+  ASSERT_TRUE(c) << c.error().describe();
+  EXPECT_EQ(c->windows, (std::vector<std::uint32_t>{40, 40, 40, 0, 40}));
+  EXPECT_EQ(c->window_rope_base, c->rope_base) << "without YaRN";
+  m.metadata["olmo2.attention.sliding_window"] = 4096U;
+  EXPECT_FALSE(read_config(*m.file())->windows.empty()) << "longer than the context, but rotated otherwise";
 }
 
 struct bad_metadata {
@@ -297,10 +374,12 @@ TEST(model_config, refuses_mixtures_that_cannot_be_and_those_of_other_families) 
 TEST(model_config, survives_random_numbers_in_every_key) {
   test::tiny_random random(77);
   const tiny_model wholes[] = {make_tiny_model(), make_tiny_model({.architecture = "gemma3"}),
-                               make_tiny_model({.architecture = "gpt-oss", .experts = 4})};
+                               make_tiny_model({.architecture = "gpt-oss", .experts = 4}),
+                               make_tiny_model({.architecture = "phi3"}),
+                               make_tiny_model({.architecture = "command-r"})};
   int accepted = 0;
   for (int i = 0; i < 3000; ++i) {
-    tiny_model m = wholes[i % 3];
+    tiny_model m = wholes[static_cast<std::size_t>(i) % std::size(wholes)];
     for (auto& [key, any] : m.metadata) {
       auto* number = std::get_if<std::uint32_t>(&any);
       if (number != nullptr && random.below(6) == 0)

@@ -61,12 +61,17 @@ TEST_F(weights_test, take_as_much_memory_as_computed_from_the_file) {
 }
 
 TEST_F(weights_test, name_every_tensor_that_is_missing) {
-  for (const std::string architecture : {"llama", "qwen2", "qwen2moe", "qwen3moe", "gemma2", "gemma3", "gpt-oss"}) {
+  for (const std::string architecture : {"llama", "qwen2", "qwen2moe", "qwen3moe", "gemma2", "gemma3", "gpt-oss",
+                                         "phi3", "olmo2", "glm4", "command-r"}) {
     test::tiny_shape shape{.architecture = architecture};
     if (architecture.ends_with("moe") || architecture == "gpt-oss") shape.experts = 4;
     if (architecture == "qwen2moe") shape.shared_feed_forward = 64;
     const tiny_model whole = make_tiny_model(shape);
+    const std::string optional = architecture == "glm4"        ? "blk.0.attn_q.bias"
+                                 : architecture == "command-r" ? "blk.0.attn_q_norm.weight"
+                                                               : "";
     for (const test::tiny_tensor& t : whole.tensors) {
+      if (t.name == optional) continue;  // it says whether there are any
       tiny_model m = whole;
       std::erase_if(m.tensors, [&](const auto& other) { return other.name == t.name; });
       EXPECT_THAT(refusal(m).context, HasSubstr("tensor '" + t.name + "' is missing"));
@@ -86,6 +91,59 @@ TEST_F(weights_test, name_every_tensor_of_another_shape) {
     EXPECT_EQ(f.code, errc::file_malformed);
     EXPECT_THAT(f.context, HasSubstr("tensor '" + t.name + "': expected shape [" + before)) << f.context;
   }
+}
+
+// Rows of a part need not fill panels.
+TEST_F(weights_test, keep_the_parts_of_a_fused_tensor_as_matrices_of_their_own) {
+  const test::tiny_shape shape{
+      .architecture = "phi3", .heads = 6, .head_dim = 10, .rotary_dim = 8, .feed_forward = 72, .tied_head = false};
+  const tiny_model m = make_tiny_model(shape);
+  const auto file = m.file();
+  const auto loaded = load_weights(*file, table_, team_);
+  ASSERT_TRUE(loaded) << loaded.error().describe();
+  const layer_weights& l = (*loaded)->layers[1];
+  const auto row_of = [&](const std::string& name, std::size_t row) {
+    const auto* x = reinterpret_cast<const float*>(file->find_tensor(name)->bytes.data()) + row * shape.width;
+    return std::vector<float>(x, x + shape.width);
+  };
+  const auto unpacked = [&](const kernels::packed_weights& w, std::size_t row) {
+    std::vector<float> x(shape.width);
+    table_.unpack_row(w.view(), row, x.data());
+    return x;
+  };
+  EXPECT_EQ(unpacked(l.query, 59), row_of("blk.1.attn_qkv.weight", 59));
+  EXPECT_EQ(unpacked(l.key, 0), row_of("blk.1.attn_qkv.weight", 60));
+  EXPECT_EQ(unpacked(l.value, 19), row_of("blk.1.attn_qkv.weight", 99));
+  EXPECT_EQ(unpacked(l.feed_forward.gate, 71), row_of("blk.1.ffn_up.weight", 71));
+  EXPECT_EQ(unpacked(l.feed_forward.up, 71), row_of("blk.1.ffn_up.weight", 143));
+  std::uint64_t bytes = 0;
+  for (const auto* w : {&(*loaded)->embedding, &(*loaded)->head}) bytes += kernels::round_up(w->size_bytes(), 64);
+  for (const layer_weights& each : (*loaded)->layers) {
+    for (const auto* w : {&each.query, &each.key, &each.value, &each.output, &each.feed_forward.gate,
+                          &each.feed_forward.up, &each.feed_forward.down}) {
+      bytes += kernels::round_up(w->size_bytes(), 64);
+    }
+  }
+  EXPECT_EQ((*loaded)->matrices.size(), bytes);
+
+  tiny_model bad = m;
+  bad.tensor("blk.1.attn_qkv.weight").dimensions = {64, 96};
+  bad.tensor("blk.1.attn_qkv.weight").payload.resize(64 * 96 * sizeof(float));
+  EXPECT_THAT(refusal(bad).context, HasSubstr("'blk.1.attn_qkv.weight': expected shape [64, 100], found [64, 96]"));
+}
+
+TEST_F(weights_test, hold_the_factors_for_the_context_that_a_model_is_opened_with) {
+  tiny_model m = make_tiny_model({.architecture = "phi3", .rotary_dim = 8});
+  const auto floats = [](const std::vector<float>& x) { return test::tiny_encode(gguf::tensor_type::f32, x); };
+  m.tensor("rope_factors_long.weight").payload = floats({1, 2, 3, 4});
+  m.tensor("rope_factors_short.weight").payload = floats({1, 1, 2, 2});
+  EXPECT_EQ((*load_weights(*m.file(), table_, team_))->rope_factors, (std::vector<float>{1, 2, 3, 4}));
+  EXPECT_EQ((*load_weights(*m.file(), table_, team_, {}, 256))->rope_factors, (std::vector<float>{1, 1, 2, 2}));
+  tiny_model bad = m;
+  bad.tensor("rope_factors_short.weight").payload = floats({1, -1, 2, 2});
+  EXPECT_THAT(refusal(bad).context, HasSubstr("'rope_factors_short.weight': expected positive divisors, found -1"));
+  bad.tensor("rope_factors_long.weight").dimensions = {2, 2};
+  EXPECT_THAT(refusal(bad).context, HasSubstr("'rope_factors_long.weight': expected shape [4], found [2, 2]"));
 }
 
 TEST_F(weights_test, refuse_types_without_a_kernel) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes decoder_logits.txt: logits of thirteen tiny decoders, computed in float64 from the published definitions.
+"""Writes decoder_logits.txt: logits of twenty tiny decoders, computed in float64 from the published definitions.
 
 Shares no code and no file with the runtime. Weights come from an integer hash that the test repeats, so that both sides
 have the same floats: value(tensor, i) = centre + spread * (hash16 / 2^15 - 1), rounded to float32 after each operation.
@@ -17,6 +17,17 @@ give is normalised before it is added, scores and logits are capped by a tanh. "
 qwen3; the second layer has a base of its own and positions scaled by 1/8. "gpt-oss": as qwen3moe, heads as in qwen2; every product
 has a bias, the gate is a clamped SiLU of slope 1.702 and the other factor is clamped and one more, each head has a score that no
 token has in the softmax, and YaRN's ramp is not of whole pairs.
+Case "phi3": as a qwen2 without biases; Q, K and V, and gate and up, are one matrix each; 12 of 16 dimensions of a head rotate,
+frequencies are divided by LongRoPE's factors for long sequences, and what is rotated grows by 1.25; a window of five tokens.
+"phi3-short": with the factors for short sequences.
+Case "olmo2": as a qwen2 without biases; a row's queries, and its keys, are normalised together before they are rotated; attention
+and the feed-forward part read what is not normalised, and what they give is normalised before it is added. "olmo2-windows" (OLMo 3):
+the first layer sees four tokens; the second is rotated as in qwen2-yarn.
+Case "glm4": as qwen2; adjacent pairs, half of each head rotated; gate and up are one matrix; what attention and the feed-forward
+part give is normalised before it is added.
+Case "command-r": as mixtral without experts, head tied; norms by mean and variance without a shift; attention and the feed-forward
+part read the same norm, and both are added; logits times 0.25. "command-r-plus": each head of Q and K has such a norm with its own
+weights.
 
 And decoder_splices.txt: logits of the last token after a log was changed in the middle and what stood behind kept its keys and
 values. Here keys are kept unrotated and turned, exactly, to wherever their token counts as standing when somebody looks.
@@ -27,7 +38,11 @@ import numpy as np
 LAYERS, WIDTH, HEADS, KV_HEADS, HEAD_DIM, FEED_FORWARD, VOCABULARY = 2, 64, 4, 2, 16, 96, 300
 EXPERTS, USED, EXPERT_WIDTH, SHARED_WIDTH = 6, 2, 32, 64
 MIXTURES = ("qwen3moe", "qwen2moe", "mixtral", "gpt-oss")
-WINDOWED, WINDOW = ("gemma2", "gemma3", "gpt-oss"), 4
+WINDOWED, WINDOW = ("gemma2", "gemma3", "gpt-oss", "olmo2-windows"), 4
+COMMAND_R = ("command-r", "command-r-plus")
+OLMO2 = ("olmo2", "olmo2-windows")
+PHI3, PHI3_WINDOW, PHI3_ROTARY = ("phi3", "phi3-short"), 5, 12
+LONG_FACTORS, SHORT_FACTORS = np.array([1, 1.25, 2, 5, 11, 30]), np.array([1, 1, 1.125, 1.5, 2, 2.5])
 GEMMAS = ("gemma", "gemma2", "gemma3")
 EPSILON, BASE = 1e-5, 10000.0
 TOKENS = [5, 299, 17, 17, 120, 64, 0, 250, 31, 88, 142]
@@ -48,28 +63,43 @@ def weights(kind):
     q, kv = HEADS * HEAD_DIM, KV_HEADS * HEAD_DIM
     matrix = lambda rows, columns, spread=0.25: tensor(next(number), (rows, columns), 0, spread)
     shifted = kind == "starcoder2"
-    norm = lambda: (tensor(next(number), (WIDTH,), 1, 0.25), tensor(next(number), (WIDTH,), 0, 0.25) if shifted else None)
+    centred = kind in COMMAND_R
+    norm = lambda: (tensor(next(number), (WIDTH,), 1, 0.25), tensor(next(number), (WIDTH,), 0, 0.25) if shifted else 0 if centred else None)
     bias = lambda length: tensor(next(number), (length,), 0, 0.5)
     experts = lambda rows, columns: tensor(next(number), (EXPERTS, rows, columns), 0, 0.25)
     w = {"embedding": matrix(VOCABULARY, WIDTH, 0.5), "norm": norm(), "layers": []}
     for _ in range(LAYERS):
-        l = {"attn_norm": norm(), "q": matrix(q, WIDTH), "k": matrix(kv, WIDTH), "v": matrix(kv, WIDTH),
-             "o": matrix(WIDTH, q), "ffn_norm": norm()}
+        l = {} if kind in OLMO2 else {"attn_norm": norm()}
+        if kind in PHI3:
+            l |= dict(zip("qkv", np.split(matrix(q + 2 * kv, WIDTH), [q, q + kv])))
+        else:
+            l |= {"q": matrix(q, WIDTH), "k": matrix(kv, WIDTH), "v": matrix(kv, WIDTH)}
+        l["o"] = matrix(WIDTH, q)
+        if kind not in (*OLMO2, *COMMAND_R):
+            l["ffn_norm"] = norm()
         if kind in MIXTURES:
             l |= {"router": matrix(EXPERTS, WIDTH), "gates": experts(EXPERT_WIDTH, WIDTH),
                   "ups": experts(EXPERT_WIDTH, WIDTH), "downs": experts(WIDTH, EXPERT_WIDTH)}
             if kind == "qwen2moe":
                 l |= {"shared_router": tensor(next(number), (WIDTH,), 0, 0.25), "gate": matrix(SHARED_WIDTH, WIDTH),
                       "up": matrix(SHARED_WIDTH, WIDTH), "down": matrix(WIDTH, SHARED_WIDTH)}
+        elif kind in PHI3 or kind == "glm4":
+            l |= dict(zip(("gate", "up"), np.split(matrix(2 * FEED_FORWARD, WIDTH), 2)))
+            l["down"] = matrix(WIDTH, FEED_FORWARD)
         else:
             if not shifted:
                 l["gate"] = matrix(FEED_FORWARD, WIDTH)
             l |= {"up": matrix(FEED_FORWARD, WIDTH), "down": matrix(WIDTH, FEED_FORWARD)}
-        if kind in ("gemma2", "gemma3"):
+        if kind in ("gemma2", "gemma3", "glm4", *OLMO2):
             l |= {"attn_post_norm": norm(), "ffn_post_norm": norm()}
-        if kind in ("qwen3", "qwen3moe", "gemma3"):
+        if kind in OLMO2:
+            l |= {"all_q": tensor(next(number), (q,), 1, 0.25), "all_k": tensor(next(number), (kv,), 1, 0.25)}
+        elif kind == "command-r-plus":
+            l |= {"own_q": tensor(next(number), (HEADS, HEAD_DIM), 1, 0.25),
+                  "own_k": tensor(next(number), (KV_HEADS, HEAD_DIM), 1, 0.25)}
+        elif kind in ("qwen3", "qwen3moe", "gemma3"):
             l |= {"qn": tensor(next(number), (HEAD_DIM,), 1, 0.25), "kn": tensor(next(number), (HEAD_DIM,), 1, 0.25)}
-        elif kind in ("qwen2", "qwen2-yarn", "qwen2moe", "starcoder2", "gpt-oss"):
+        elif kind in ("qwen2", "qwen2-yarn", "qwen2moe", "starcoder2", "gpt-oss", "glm4"):
             l |= {"qb": bias(q), "kb": bias(kv), "vb": bias(kv)}
         if shifted:
             l |= {"ob": bias(WIDTH), "ub": bias(FEED_FORWARD), "db": bias(WIDTH)}
@@ -178,6 +208,22 @@ def rope_llama(x, positions):  # partner next door, as complex numbers; only the
     return y
 
 
+def rope_phi3(x, positions, factors):  # partners half of the rotated part away; the rest of the head stays
+    half = PHI3_ROTARY // 2
+    angle = positions[:, None] * BASE ** (-np.arange(half) / half) / factors
+    turned = 1.25 * (x[..., :half] + 1j * x[..., half:2 * half]) * np.exp(1j * angle)[:, None]
+    return np.concatenate([turned.real, turned.imag, x[..., 2 * half:]], -1)
+
+
+def rope_glm4(x, positions):  # partner next door; only the first half of the head turns
+    rotary = HEAD_DIM // 2
+    angle = positions[:, None] * BASE ** (-np.arange(0, rotary, 2) / rotary)
+    cos, sin = np.cos(angle)[:, None], np.sin(angle)[:, None]
+    a, b, y = x[..., 0:rotary:2], x[..., 1:rotary:2], x.copy()
+    y[..., 0:rotary:2], y[..., 1:rotary:2] = a * cos - b * sin, b * cos + a * sin
+    return y
+
+
 class Cache:
     """Of each layer the unrotated keys and the values, in the log's order, and the positions at which tokens stand."""
 
@@ -196,11 +242,12 @@ def logits(kind, tokens=TOKENS, cache=None, at=0):
     """Of tokens that come in behind the first `at` of the cache, and see those."""
     llama = kind == "llama"
     w = weights(kind)
-    rope = {"llama": rope_llama, "mixtral": rope_mixtral, "granite": rope_mixtral,
+    rope = {"llama": rope_llama, "glm4": rope_glm4, "mixtral": rope_mixtral, "granite": rope_mixtral, **dict.fromkeys(COMMAND_R, rope_mixtral),
+            "phi3": lambda x, p: rope_phi3(x, p, LONG_FACTORS), "phi3-short": lambda x, p: rope_phi3(x, p, SHORT_FACTORS),
             "qwen2-yarn": rope_yarn, "gpt-oss": lambda x, p: rope_yarn(x, p, whole=False)}.get(kind, rope_qwen2)
     score_cap, logit_cap = (3, 15) if kind == "gemma2" else (0, 0)
     granite = kind == "granite"
-    embedding, residual, scores, divisor = (12, 0.22, 0.0625, 8) if granite else (1, 1, 1 / np.sqrt(HEAD_DIM), 1)
+    embedding, residual, scores, divisor = (12, 0.22, 0.0625, 8) if granite else (1, 1, 1 / np.sqrt(HEAD_DIM), 4 if kind in COMMAND_R else 1)
     n = len(tokens)
     cache = cache or Cache()
     positions = at + np.arange(n, dtype=np.float64)
@@ -208,16 +255,20 @@ def logits(kind, tokens=TOKENS, cache=None, at=0):
     cache.positions = np.concatenate([seen, cache.positions[at:]])
     x = w["embedding"][tokens] * (np.sqrt(WIDTH) if kind in GEMMAS else embedding)
     for i, l in enumerate(w["layers"]):
-        h = norm(x, l["attn_norm"])
-        q = (h @ l["q"].T + l.get("qb", 0)).reshape(n, HEADS, HEAD_DIM)
-        k = (h @ l["k"].T + l.get("kb", 0)).reshape(n, KV_HEADS, HEAD_DIM)
+        h = norm(x, l["attn_norm"]) if "attn_norm" in l else x
+        q, k = h @ l["q"].T + l.get("qb", 0), h @ l["k"].T + l.get("kb", 0)
+        if "all_q" in l:
+            q, k = rms_norm(q, l["all_q"]), rms_norm(k, l["all_k"])
+        q, k = q.reshape(n, HEADS, HEAD_DIM), k.reshape(n, KV_HEADS, HEAD_DIM)
         v = (h @ l["v"].T + l.get("vb", 0)).reshape(n, KV_HEADS, HEAD_DIM)
+        if "own_q" in l:
+            q, k = norm(q, (l["own_q"], 0)), norm(k, (l["own_k"], 0))
         if "qn" in l:
             q, k = rms_norm(q, l["qn"]), rms_norm(k, l["kn"])
         old_k, old_v = cache.layers[i]
         cache.layers[i] = (np.concatenate([old_k[:at], k, old_k[at:]]), np.concatenate([old_v[:at], v, old_v[at:]]))
         k, v = (t[:at + n] for t in cache.layers[i])
-        turn = rope_gemma3 if kind == "gemma3" and i == 1 else rope
+        turn = {"gemma3": rope_gemma3, "olmo2-windows": rope_yarn}.get(kind, rope) if i == 1 else rope
         q, k = turn(q, positions), turn(k, seen)
         k, v = (np.repeat(t, HEADS // KV_HEADS, axis=1) for t in (k, v))
         score = np.einsum("ihd,jhd->hij", q, k) * scores
@@ -225,12 +276,15 @@ def logits(kind, tokens=TOKENS, cache=None, at=0):
         unseen = ~np.tri(n, at + n, at, dtype=bool)
         if kind in WINDOWED and i == 0:
             unseen |= np.tri(n, at + n, at - WINDOW, dtype=bool)
+        if kind in PHI3:
+            unseen |= np.tri(n, at + n, at - PHI3_WINDOW, dtype=bool)
         score[:, unseen] = -np.inf
         p = np.exp(score)
         p /= p.sum(-1, keepdims=True) + (np.exp(l["sinks"])[:, None, None] if "sinks" in l else 0)
         more = residual * (np.einsum("hij,jhd->ihd", p, v).reshape(n, -1) @ l["o"].T) + l.get("ob", 0)
         x = x + (norm(more, l["attn_post_norm"]) if "attn_post_norm" in l else more)
-        h = norm(x, l["ffn_norm"])
+        if kind not in COMMAND_R:
+            h = norm(x, l["ffn_norm"]) if "ffn_norm" in l else x
         if kind == "gpt-oss":
             x = x + mixture_of_gpt_oss(l, h)
             continue
@@ -265,13 +319,13 @@ SPLICES = [("evict", 2, 4, [], True), ("pie", 3, 2, [299, 4, 8, 15], True), ("co
 
 here = os.path.dirname(os.path.abspath(__file__))
 with open(os.path.join(here, "decoder_logits.txt"), "w") as out:
-    for name in ("qwen2", "llama", "qwen3", "gemma", "starcoder2", "qwen2-yarn", "granite", "gemma2", "gemma3", *MIXTURES):
+    for name in ("qwen2", "llama", "qwen3", "gemma", "starcoder2", "qwen2-yarn", "granite", "gemma2", "gemma3", *MIXTURES, *PHI3, *OLMO2, "glm4", *COMMAND_R):
         result = logits(name)
         out.write(f"{name} {len(TOKENS)} " + " ".join(map(str, TOKENS)) + "\n")
         for row in (0, 3, len(TOKENS) - 1):
             out.write(f"{row} " + " ".join(f"{v:.6g}" for v in result[row]) + "\n")
 with open(os.path.join(here, "decoder_splices.txt"), "w") as out:
-    for name in ("qwen2", "llama", "qwen2-yarn", *WINDOWED):
+    for name in ("qwen2", "llama", "qwen2-yarn", *WINDOWED, "phi3", "glm4", "command-r-plus"):
         for splice, at, removed, inserted, moves in SPLICES:
             out.write(f"{name} {splice} {at} {removed} {len(inserted)} " + " ".join(map(str, inserted)) + "\n")
             out.write(" ".join(f"{v:.6g}" for v in spliced(name, at, removed, inserted, moves)) + "\n")
