@@ -147,54 +147,6 @@ using iq4_nl_bytes = table_bytes<table_format<weight_type::iq4_nl, iq4_numbers>,
 using iq4_xs_bytes = table_bytes<iq4_xs_format, iq4_numbers, 8, 128>;
 using mxfp4_bytes = table_bytes<table_format<weight_type::mxfp4, mxfp4_numbers>, mxfp4_numbers, 5, 16>;
 
-/// Groups of any format, written out for many rows: whole bytes, floats for scale and minimum.
-template<int Bits, int Offset, bool Minimum, int Group>
-struct written_out : byte_format<Bits, Offset, Minimum, Group> {
-  static constexpr std::size_t scale_at = Group / 4 * layout::words_bytes;
-  static constexpr std::size_t group_bytes = scale_at + (Minimum ? 128 : 64);
-  struct head {
-    f32x16 scale;
-    f32x16 minimum;
-    const std::byte* words;
-  };
-  static head open(const std::byte* panel, std::size_t g) {
-    const std::byte* at = panel + g * group_bytes;
-    const auto* floats = reinterpret_cast<const float*>(at + scale_at);
-    return {load(floats), Minimum ? load(floats + 16) : zero(), at};
-  }
-  template<int I>
-  static words16 bytes(const head& h) {
-    return load_words(h.words + I * layout::words_bytes);
-  }
-};
-template<class Format>
-using written_out_of = written_out<Format::bits, Format::offset, Format::has_minimum, Format::group>;
-
-/// The hardware's own read-ahead stops at page ends. Panels follow each other, so that the end of one reads ahead in
-/// the next.
-template<class Format>
-inline void prefetch_group_after(const std::byte* panel, std::size_t g) {
-  constexpr std::size_t ahead_bytes = 2048;
-  for (std::size_t line = 0; line < Format::group_bytes; line += 64) {
-    prefetch(panel + g * Format::group_bytes + ahead_bytes + line);
-  }
-}
-
-/// Writes groups [begin, end) of a packed panel out.
-template<class Format>
-void write_out(const std::byte* panel, std::size_t begin, std::size_t end, std::byte* out) {
-  using written = written_out_of<Format>;
-  for (std::size_t g = begin; g < end; ++g, out += written::group_bytes) {
-    const auto head = Format::open(panel, g);
-    prefetch_group_after<Format>(panel, g);
-    for_constants<Format::steps>(
-        [&](auto i) { store_words(out + i * layout::words_bytes, Format::template bytes<i>(head)); });
-    auto* floats = reinterpret_cast<float*>(out + written::scale_at);
-    store(floats, head.scale);
-    if constexpr (Format::has_minimum) store(floats + 16, head.minimum);
-  }
-}
-
 /// Calls body.operator()<Format>() for the format of `type`, one of blocks.
 template<class Body>
 inline auto with_byte_format(weight_type type, Body body) {

@@ -16,6 +16,19 @@ constexpr int nibble_of(int i) { return static_cast<int>(layout::bit_of_column(s
 constexpr int pair_of(int i) { return static_cast<int>(layout::bit_of_column(static_cast<std::size_t>(i), 2) / 2); }
 constexpr int bit_of(int i) { return static_cast<int>(layout::bit_of_column(static_cast<std::size_t>(i), 1)); }
 
+/// While the `bytes` of packed weights at `p` are multiplied, those a stretch after them are read from memory: the
+/// hardware's own read-ahead stops at page ends, and does too little where products are slower than memory. They go to
+/// the second-level cache, for what waits for memory would take the few places that the first level has for misses, and
+/// stop loads that it could serve; a little before they are needed, to the first. Panels follow each other, so that the
+/// end of one reads ahead in the next.
+inline void prefetch_weights(const std::byte* p, std::size_t bytes) {
+  constexpr std::size_t from_memory = 8192, from_cache = 1024;
+  for (std::size_t line = 0; line < bytes; line += 64) {
+    prefetch_far(p + from_memory + line);
+    prefetch(p + from_cache + line);
+  }
+}
+
 inline f32x16 halves(const std::byte* at) { return load_f16(reinterpret_cast<const std::uint16_t*>(at)); }
 
 // Each format: `group` columns share what `open` reads first; weight<I> gives column I of the group, 16 rows. g: index

@@ -186,7 +186,6 @@ struct plain_group {
 /// what reads columns that make no whole group.
 template<class Format, int Panels, class Plain = void>
 void run_fused(const gemm_args& a, std::size_t panel) {
-  constexpr std::size_t ahead_bytes = 2048;  // the hardware's own read-ahead stops at page ends
   const std::byte* from[Panels];
   f32x16 acc[Panels];
   for_constants<Panels>([&](auto p) {
@@ -198,9 +197,7 @@ void run_fused(const gemm_args& a, std::size_t panel) {
     typename Format::head head[Panels];
     for_constants<Panels>([&](auto p) {
       head[p] = Format::open(from[p], g);
-      for (std::size_t line = 0; line < Format::group_bytes; line += 64) {
-        prefetch(from[p] + g * Format::group_bytes + ahead_bytes + line);
-      }
+      prefetch_weights(from[p] + g * Format::group_bytes, Format::group_bytes);
     });
     const float* x = a.x + g * Format::group;
     for_constants<Format::group>([&](auto c) {

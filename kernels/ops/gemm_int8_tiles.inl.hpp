@@ -8,13 +8,40 @@
 /// Rows from which on a tile is faster than the vectors; fewer rows beyond whole tiles go there.
 inline constexpr std::size_t byte_tile_rows_least = 6;
 
-/// Groups [begin, end) of a packed panel as signed bytes; the form of written_out without an offset.
+/// Groups of any format, written out: whole bytes, floats for scale and minimum.
+template<int Bits, int Offset, bool Minimum, int Group>
+struct written_out : byte_format<Bits, Offset, Minimum, Group> {
+  static constexpr std::size_t scale_at = Group / 4 * layout::words_bytes;
+  static constexpr std::size_t group_bytes = scale_at + (Minimum ? 128 : 64);
+  struct head {
+    f32x16 scale;
+    f32x16 minimum;
+    const std::byte* words;
+  };
+  static head open(const std::byte* panel, std::size_t g) {
+    const std::byte* at = panel + g * group_bytes;
+    const auto* floats = reinterpret_cast<const float*>(at + scale_at);
+    return {load(floats), Minimum ? load(floats + 16) : zero(), at};
+  }
+  template<int I>
+  static words16 bytes(const head& h) {
+    return load_words(h.words + I * layout::words_bytes);
+  }
+};
+template<class Format>
+using written_out_of = written_out<Format::bits, Format::offset, Format::has_minimum, Format::group>;
+
+/// Bytes of weights that are written out at once: a part of a second-level cache. Most panels fit whole, so that sums
+/// stay in registers.
+inline constexpr std::size_t written_bytes = 131072;
+
+/// Groups [begin, end) of a packed panel as signed bytes; the form of written_out, its offset taken off.
 template<class Format>
 void write_signed_out(const std::byte* panel, std::size_t begin, std::size_t end, std::byte* out) {
   using written = written_out_of<Format>;
   for (std::size_t g = begin; g < end; ++g, out += written::group_bytes) {
     const auto head = Format::open(panel, g);
-    prefetch_group_after<Format>(panel, g);
+    prefetch_weights(panel + g * Format::group_bytes, Format::group_bytes);
     for_constants<Format::steps>([&](auto i) {
       store_words(out + i * layout::words_bytes, bytes_less<Format::offset>(Format::template bytes<i>(head)));
     });
@@ -24,15 +51,21 @@ void write_signed_out(const std::byte* panel, std::size_t begin, std::size_t end
   }
 }
 
-/// Sixteen rows of x times one panel. rows: that exist; the others are computed and forgotten.
+/// Sixteen rows of x over one stretch of a panel's groups.
+struct byte_tile : dot_tile {
+  std::size_t rows;  // that exist; the others are computed and forgotten
+  bool first;        // chains begin here; else they go on from y
+  bool last;         // and end here
+};
+
 template<class Source>
-void multiply_byte_tile(const dot_tile& t, std::size_t rows) {
+void multiply_byte_tile(const byte_tile& t) {
   constexpr int x_tile = 2;
   constexpr int w_tile = 4;
   f32x16 acc[16];
 #pragma GCC unroll 16
   for (std::size_t r = 0; r < 16; ++r) {
-    acc[r] = t.first || r >= rows ? zero() : load_some(t.y + r * t.y_stride, t.lanes);
+    acc[r] = t.first || r >= t.rows ? zero() : load_some(t.y + r * t.y_stride, t.lanes);
   }
   alignas(64) std::int32_t sums[2][16 * 16];
   const auto step = [&](auto parity, std::size_t g) {
@@ -40,12 +73,12 @@ void multiply_byte_tile(const dot_tile& t, std::size_t rows) {
     if (g < t.groups) {
       tile_zero<now>();
       tile_load<x_tile + now>(t.q + g * Source::group, t.row_bytes);
-      tile_load<w_tile + now>(t.panels[0] + g * Source::group_bytes, layout::words_bytes);
+      tile_load<w_tile + now>(t.panel + g * Source::group_bytes, layout::words_bytes);
       tile_multiply_bytes<now, x_tile + now, w_tile + now>();
     }
     if (g >= 2) {
       const std::size_t done = g - 2;
-      const auto head = Source::open(t.panels[0], done);
+      const auto head = Source::open(t.panel, done);
       const auto* blocks = reinterpret_cast<const std::byte*>(t.blocks + done * Source::group / x_block_columns);
 #pragma GCC unroll 16
       for (std::size_t r = 0; r < 16; ++r) {
@@ -63,7 +96,7 @@ void multiply_byte_tile(const dot_tile& t, std::size_t rows) {
   }
 #pragma GCC unroll 16
   for (std::size_t r = 0; r < 16; ++r) {
-    if (r >= rows) break;
+    if (r >= t.rows) break;
     if (t.last) acc[r] = finished(acc[r], t.bias, t.lanes);
     store_some(t.y + r * t.y_stride, acc[r], t.lanes);
   }
@@ -78,7 +111,6 @@ void multiply_byte_tiles(const gemm_args& a) {
   const std::size_t row_bytes = prepared_row_bytes(a.w.columns);
   const std::size_t groups = a.w.columns / Format::group;
   constexpr std::size_t step = written_bytes / source::group_bytes / 2 * 2;  // whole blocks of x
-  const std::byte* const panels[] = {written};
   for (std::size_t panel = a.panel_begin; panel < a.panel_end; ++panel) {
     for (std::size_t g = 0; g < groups || g == 0; g += step) {
       const std::size_t count = std::min(step, groups - g);
@@ -86,18 +118,18 @@ void multiply_byte_tiles(const gemm_args& a) {
       for (std::size_t row = 0; row < a.rows; row += 16) {
         const std::byte* x = a.prepared + row * row_bytes;
         multiply_byte_tile<source>(
-            {.panels = panels,
-             .q = x + g * Format::group,
-             .blocks = reinterpret_cast<const x_block*>(x + a.w.columns) + g * Format::group / x_block_columns,
-             .row_bytes = row_bytes,
-             .groups = count,
-             .y = a.y + row * a.y_stride + panel * 16,
-             .y_stride = a.y_stride,
-             .lanes = std::min<std::size_t>(16, a.w.rows - panel * 16),
-             .first = g == 0,
-             .last = g + count == groups,
-             .bias = a.bias == nullptr ? nullptr : a.bias + panel * 16},
-            std::min<std::size_t>(16, a.rows - row));
+            {{.panel = written,
+              .q = x + g * Format::group,
+              .blocks = reinterpret_cast<const x_block*>(x + a.w.columns) + g * Format::group / x_block_columns,
+              .row_bytes = row_bytes,
+              .groups = count,
+              .y = a.y + row * a.y_stride + panel * 16,
+              .y_stride = a.y_stride,
+              .lanes = std::min<std::size_t>(16, a.w.rows - panel * 16),
+              .bias = a.bias == nullptr ? nullptr : a.bias + panel * 16},
+             /*rows=*/std::min<std::size_t>(16, a.rows - row),
+             /*first=*/g == 0,
+             /*last=*/g + count == groups});
       }
     }
   }

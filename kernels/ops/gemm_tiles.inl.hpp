@@ -49,11 +49,8 @@ using expand_tile_function = void (*)(const std::byte* panel, std::size_t tile, 
 
 template<class Format>
 void expand_tile(const std::byte* panel, std::size_t tile, std::size_t columns, std::uint16_t* out) {
-  constexpr std::size_t ahead_bytes = 2048;  // the hardware's own read-ahead stops at page ends
   constexpr std::size_t groups = tile_columns / Format::group;
-  for (std::size_t line = 0; line < groups * Format::group_bytes; line += 64) {
-    prefetch(panel + tile * groups * Format::group_bytes + ahead_bytes + line);
-  }
+  prefetch_weights(panel + tile * groups * Format::group_bytes, groups * Format::group_bytes);
   if constexpr (Format::group == 1) {
     const std::size_t first = tile * tile_columns;
     for (std::size_t k = first; k < first + tile_columns; k += 2, out += 32) {

@@ -1,8 +1,8 @@
 // Sums of products of bytes by VPMADDUBSW in one register, for AVX-512 without VNNI. Why nothing saturates:
 // byte_dots_avx2.inl.hpp. Meaning: byte_dots_scalar.inl.hpp. Needs bytes_avx512.inl.hpp.
 
-inline constexpr int dot_rows_max = 6;
-inline constexpr int dot_panels = 2;
+// 8 rows = up to 16 sums of integers and 8 of floats in 32 registers.
+inline constexpr int dot_rows_max = 8;
 inline constexpr bool dots_of_row_pairs = false;
 
 constexpr int steps_in_16_bits(int bits) { return bits == 4 ? 8 : bits == 6 ? 2 : bits < 6 ? 4 : 1; }

@@ -1,8 +1,7 @@
 // Sums of products of bytes by VPDPBUSD. Meaning: byte_dots_scalar.inl.hpp. Needs bytes_avx512.inl.hpp.
 
-// 6 rows x 2 panels = 12 sums of integers and 12 of floats in 32 registers.
-inline constexpr int dot_rows_max = 6;
-inline constexpr int dot_panels = 2;
+// 12 rows = 12 sums of integers and 12 of floats in 32 registers.
+inline constexpr int dot_rows_max = 12;
 inline constexpr bool dots_of_row_pairs = false;
 
 template<int Bits, int Offset>

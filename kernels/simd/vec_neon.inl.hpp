@@ -225,3 +225,4 @@ inline void store_bf16(std::uint16_t* p, f32x16 x) {
   vst1q_u16(p + 8, vcombine_u16(narrow_bf16_four(x.c), narrow_bf16_four(x.d)));
 }
 inline void prefetch(const void* p) { __builtin_prefetch(p); }
+inline void prefetch_far(const void* p) { __builtin_prefetch(p, 0, 2); }

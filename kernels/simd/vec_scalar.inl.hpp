@@ -159,3 +159,4 @@ inline void store_bf16(std::uint16_t* p, f32x16 a) {
   for (int i = 0; i < 16; ++i) p[i] = narrow_bf16(a.v[i]);
 }
 inline void prefetch(const void*) {}
+inline void prefetch_far(const void*) {}
