@@ -38,6 +38,7 @@ const remedies = {
     "429 queue_full": "Try again after `Retry-After`.",
     "429 session_limit": "Close edit sessions; `--live-sessions-max` bounds them.",
     "429 session_memory_limit": "Drop files or close edit sessions; `--live-mib` bounds them.",
+    "429 too_many_requests": "Wait as `Retry-After` says, and keep fewer connections busy: yours are a quarter of all, and others need the rest.",
     "431 headers_too_large": "Send shorter headers.",
     "500": "Tell the operator the `x-request-id`; the server's log says more.",
     "500 answer_too_large": "Ask for a stream, for fewer choices or fewer log-probabilities: an answer that is not streamed has at most 64 MiB.",

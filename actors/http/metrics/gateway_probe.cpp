@@ -64,6 +64,7 @@ constexpr known_refusal known_refusals[] = {
     {429, "queue_full"},
     {429, "session_limit"},
     {429, "session_memory_limit"},
+    {429, "too_many_requests"},
     {431, "headers_too_large"},
     {500, ""},
     {500, "answer_too_large"},
