@@ -83,12 +83,12 @@ std::optional<api::api_error> check_repeated(const gateway_services& services, c
                                              const std::vector<prompt_to_answer>& prompts) {
   std::uint64_t ids = 0;
   std::uint64_t bytes = 0;
+  std::uint64_t copied = 0;
   for (const auto& p : prompts) {
     if (asked.return_token_ids) ids += p.tokens.size() * asked.n;
     bytes += p.echo.size() * asked.n;
+    copied += p.tokens.size() * asked.answers_per_prompt();
   }
-  std::uint64_t copied = 0;
-  for (const auto& p : prompts) copied += p.tokens.size() * asked.answers_per_prompt();
   if (copied > copied_tokens_max) {
     return api::bad_field("n", "The prompts' tokens times the answers to each are " + std::to_string(copied) +
                                    "; expected at most " + std::to_string(copied_tokens_max) +
@@ -126,12 +126,9 @@ std::uint64_t drop_what_was_read(ready_request& ready, std::size_t body_bytes) {
     bytes +=
         (asked.return_token_ids ? tokens : 0) + answers * (copies * tokens + p.echo.size() + guesses + actor_bytes);
   }
-  if (asked.scores_prompt()) {
-    const std::uint64_t top =
-        static_cast<std::uint64_t>(std::max(asked.top_logprobs, asked.prompt_logprobs.value_or(0)));
-    for (const auto& p : ready.prompts) {
-      bytes += p.report.tokens.size() * (sizeof(api::token_report) + top * sizeof(api::token_probability));
-    }
+  const std::uint64_t alternatives = asked.scores_prompt().value_or(0);
+  for (const auto& p : ready.prompts) {
+    bytes += p.report.tokens.size() * (sizeof(api::token_report) + alternatives * sizeof(api::token_probability));
   }
   if (ready.rules) bytes += copies * body_bytes;  // files with their tokens, or texts that calls copy from
   return bytes;
@@ -156,8 +153,6 @@ api::checked<std::vector<prompt_to_answer>> fill_prompts(const served_model& mod
   for (const auto& p : request.prompts) out.push_back({filler.prompt(std::get<std::string>(p)), std::nullopt});
   return out;
 }
-
-}  // namespace
 
 void settle_template(const served_model& model, api::generation_request& request) {
   if (request.from != api::endpoint::chat) return;
@@ -222,6 +217,18 @@ api::checked<std::vector<prompt_to_answer>> build_prompts(const gateway_services
     if (request.echo) out.back().echo = text;
   }
   return out;
+}
+
+}  // namespace
+
+api::checked<asked_prompts> read_prompts(const gateway_services& services, api::generation_request request,
+                                         std::int64_t now) {
+  auto model = services.find_model(request.model);
+  if (!model) return model.error();
+  settle_template(**model, request);
+  auto prompts = build_prompts(services, **model, request, now);
+  if (!prompts) return prompts.error();
+  return asked_prompts{std::move(*model), std::move(*prompts), std::move(request.cache_salt)};
 }
 
 api::checked<expected_answer> read_expected(const gateway_services& services, std::shared_ptr<const served_model> model,

@@ -42,6 +42,13 @@ struct prompt_to_answer {
   api::prompt_report report{};           // when log-probabilities of it were asked for
 };
 
+/// Prompts that nothing is computed of.
+struct asked_prompts {
+  std::shared_ptr<const served_model> model;
+  std::vector<prompt_to_answer> prompts;
+  std::string cache_salt;
+};
+
 struct ready_request {
   expected_answer what;  // without what was made prompts, tokens and rules of
   std::vector<prompt_to_answer> prompts;
@@ -51,13 +58,12 @@ struct ready_request {
 
 /// A model's names for clients come with ways to sample, which a request's own fields override.
 api::request_limits limits_for(const gateway_services& services);
-/// What of the request depends on the model's template.
-void settle_template(const served_model& model, api::generation_request& request);
-api::checked<std::vector<prompt_to_answer>> build_prompts(const gateway_services& services, const served_model& model,
-                                                          const api::generation_request& request, std::int64_t now);
+/// The prompts alone, for who asks what the model would read.
+api::checked<asked_prompts> read_prompts(const gateway_services& services, api::generation_request request,
+                                         std::int64_t now);
 api::checked<expected_answer> read_expected(const gateway_services& services, std::shared_ptr<const served_model> model,
                                             api::generation_request request, const request_circumstances& when);
-/// All of the above.
+/// All that a request for answers needs.
 api::checked<ready_request> read_request(const gateway_services& services, const std::string& body,
                                          api::request_parser parse, request_circumstances when);
 

@@ -16,6 +16,13 @@
 namespace redline::convert {
 namespace {
 
+/// A small shape for tests, as `change` leaves it.
+constexpr synth_shape tiny(std::string_view architecture, std::string_view name, auto change) {
+  synth_shape s{{architecture, 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-5F}, name};
+  change(s);
+  return s;
+}
+
 constexpr auto shapes = std::to_array<synth_shape>({
     {{"qwen2", 24, 896, 14, 2, 64, 4864, 151936, 32768, 1e6F, 1e-6F, true}, "qwen2-0.5b"},
     {{"qwen2", 28, 1536, 12, 2, 128, 8960, 151936, 32768, 1e6F, 1e-6F, true}, "qwen2-1.5b"},
@@ -147,124 +154,60 @@ constexpr auto shapes = std::to_array<synth_shape>({
      "tiny-granite"},
     {{"granitemoe", 2, 256, 8, 2, 32, 256, 512, 2048, 1e4F, 1e-5F, true, 8, 2, 256, 0, 1.5F, 0.5F, 0.25F, 2},
      "tiny-granitemoe"},
-    {{.architecture = "gemma2",
-      .layers = 2,
-      .width = 256,
-      .heads = 4,
-      .kv_heads = 2,
-      .head_dim = 64,
-      .feed_forward = 512,
-      .vocabulary = 512,
-      .context = 2048,
-      .rope_base = 1e4F,
-      .norm_epsilon = 1e-6F,
-      .window = 24,
-      .attention_cap = 5,
-      .logit_cap = 15},
-     "tiny-gemma2"},
-    {{.architecture = "gemma3",
-      .layers = 7,
-      .width = 256,
-      .heads = 4,
-      .kv_heads = 2,
-      .head_dim = 64,
-      .feed_forward = 512,
-      .vocabulary = 512,
-      .context = 2048,
-      .rope_base = 1e6F,
-      .norm_epsilon = 1e-6F,
-      .window = 24},
-     "tiny-gemma3"},
-    {{.architecture = "gpt-oss",
-      .layers = 2,
-      .width = 256,
-      .heads = 4,
-      .kv_heads = 2,
-      .head_dim = 64,
-      .feed_forward = 256,
-      .vocabulary = 512,
-      .context = 2048,
-      .rope_base = 1e4F,
-      .norm_epsilon = 1e-5F,
-      .tied_head = false,
-      .experts = 8,
-      .experts_used = 2,
-      .expert_feed_forward = 256,
-      .window = 24,
-      .yarn_factor = 8,
-      .yarn_context = 256},
-     "tiny-gpt-oss"},
-    {{.architecture = "phi3",
-      .layers = 2,
-      .width = 256,
-      .heads = 4,
-      .kv_heads = 2,
-      .head_dim = 64,
-      .feed_forward = 512,
-      .vocabulary = 512,
-      .context = 2048,
-      .rope_base = 1e4F,
-      .norm_epsilon = 1e-5F,
-      .rotary_dim = 48,
-      .short_context = 256,
-      .rope_magnitude = 1.1726039F},
-     "tiny-phi"},
-    {{.architecture = "glm4",
-      .layers = 2,
-      .width = 256,
-      .heads = 4,
-      .kv_heads = 2,
-      .head_dim = 64,
-      .feed_forward = 512,
-      .vocabulary = 512,
-      .context = 2048,
-      .rope_base = 1e4F,
-      .norm_epsilon = 1e-5F,
-      .tied_head = false,
-      .rotary_dim = 32},
-     "tiny-glm4"},
-    {{.architecture = "command-r",
-      .layers = 2,
-      .width = 256,
-      .heads = 4,
-      .kv_heads = 2,
-      .head_dim = 64,
-      .feed_forward = 512,
-      .vocabulary = 512,
-      .context = 2048,
-      .rope_base = 1e4F,
-      .norm_epsilon = 1e-5F,
-      .logit_scale = 0.25F},
-     "tiny-command-r"},
-    {{.architecture = "command-r",
-      .layers = 64,
-      .width = 64,
-      .heads = 4,
-      .kv_heads = 2,
-      .head_dim = 16,
-      .feed_forward = 128,
-      .vocabulary = 512,
-      .context = 2048,
-      .rope_base = 1e4F,
-      .norm_epsilon = 1e-5F,
-      .logit_scale = 0.25F,
-      .own_head_norms = true},
-     "tiny-command-r-plus"},
+    tiny("gemma2", "tiny-gemma2",
+         [](auto& s) {
+           s.norm_epsilon = 1e-6F;
+           s.window = 24;
+           s.attention_cap = 5;
+           s.logit_cap = 15;
+         }),
+    tiny("gemma3", "tiny-gemma3",
+         [](auto& s) {
+           s.layers = 7;
+           s.rope_base = 1e6F;
+           s.norm_epsilon = 1e-6F;
+           s.window = 24;
+         }),
+    tiny("gpt-oss", "tiny-gpt-oss",
+         [](auto& s) {
+           s.feed_forward = 256;
+           s.tied_head = false;
+           s.experts = 8;
+           s.experts_used = 2;
+           s.expert_feed_forward = 256;
+           s.window = 24;
+           s.yarn_factor = 8;
+           s.yarn_context = 256;
+         }),
+    tiny("phi3", "tiny-phi",
+         [](auto& s) {
+           s.rotary_dim = 48;
+           s.short_context = 256;
+           s.rope_magnitude = 1.1726039F;
+         }),
+    tiny("glm4", "tiny-glm4",
+         [](auto& s) {
+           s.tied_head = false;
+           s.rotary_dim = 32;
+         }),
+    tiny("command-r", "tiny-command-r", [](auto& s) { s.logit_scale = 0.25F; }),
+    tiny("command-r", "tiny-command-r-plus",
+         [](auto& s) {
+           s.layers = 64;
+           s.width = 64;
+           s.head_dim = 16;
+           s.feed_forward = 128;
+           s.logit_scale = 0.25F;
+           s.own_head_norms = true;
+         }),
     {{"olmo2", 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, false}, "tiny-olmo2"},
-    {{.architecture = "olmo2",
-      .layers = 5,
-      .width = 256,
-      .heads = 4,
-      .kv_heads = 2,
-      .head_dim = 64,
-      .feed_forward = 512,
-      .vocabulary = 512,
-      .context = 2048,
-      .rope_base = 1e4F,
-      .norm_epsilon = 1e-6F,
-      .tied_head = false,
-      .window = 24},
-     "tiny-olmo3"},
+    tiny("olmo2", "tiny-olmo3",
+         [](auto& s) {
+           s.layers = 5;
+           s.norm_epsilon = 1e-6F;
+           s.tied_head = false;
+           s.window = 24;
+         }),
 });
 
 /// Nearly normal with variance 1: four bytes' sum has 4 * (256^2 - 1) / 12 and the mean 510.

@@ -212,7 +212,13 @@ TEST_F(gateway_alone, counts_the_time_to_the_first_token_from_the_arrival) {
   EXPECT_EQ(metric("redline_time_to_first_token_seconds_count"), 1);
 }
 
-/// Four tokens with twenty alternatives each.
+/// Asks for an answer that says much of each token.
+const json with_alternatives{{"messages", {{{"role", "user"}, {"content", "hi"}}}},
+                             {"max_tokens", 100},
+                             {"logprobs", true},
+                             {"top_logprobs", 20}};
+
+/// Four tokens of it.
 session_text reported_text(session_id session) {
   session_text m{.session = session, .text = "abcd", .tokens = {1, 2, 3, 4}};
   for (int i = 0; i < 4; ++i) {
@@ -253,11 +259,7 @@ TEST_F(gateway_alone, writes_a_long_answer_in_a_job) {
   for (const bool is_long : {false, true}) {
     sent.clear();
     jobs_done = 0;
-    const auto id = ask("POST", "/v1/chat/completions",
-                        {{"messages", {{{"role", "user"}, {"content", "hi"}}}},
-                         {"max_tokens", 100},
-                         {"logprobs", true},
-                         {"top_logprobs", 20}});
+    const auto id = ask("POST", "/v1/chat/completions", with_alternatives);
     run();
     EXPECT_EQ(jobs_done, 1) << "it is read";
     const auto session = session_in_progress();
@@ -276,11 +278,7 @@ TEST_F(gateway_alone, writes_a_long_answer_in_a_job) {
 }
 
 TEST_F(gateway_alone, does_not_write_a_long_answer_whose_client_left) {
-  const auto id = ask("POST", "/v1/chat/completions",
-                      {{"messages", {{{"role", "user"}, {"content", "hi"}}}},
-                       {"max_tokens", 100},
-                       {"logprobs", true},
-                       {"top_logprobs", 20}});
+  const auto id = ask("POST", "/v1/chat/completions", with_alternatives);
   run();
   const auto session = session_in_progress();
   for (int i = 0; i < 10; ++i) tell(reported_text(session));
@@ -342,11 +340,7 @@ TEST_F(gateway_alone, requests_in_work_hold_so_many_bytes_of_a_tenant_and_in_sum
 
 TEST_F(gateway_alone, ends_an_answer_that_would_hold_more_than_requests_may) {
   services->request_limits = {.tenant_bytes_max = 400'000, .bytes_max = 400'000};
-  const auto id = ask("POST", "/v1/chat/completions",
-                      {{"messages", {{{"role", "user"}, {"content", "hi"}}}},
-                       {"max_tokens", 100},
-                       {"logprobs", true},
-                       {"top_logprobs", 20}});
+  const auto id = ask("POST", "/v1/chat/completions", with_alternatives);
   run();
   const auto session = session_in_progress();
   int told = 0;
