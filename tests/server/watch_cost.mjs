@@ -1,13 +1,15 @@
 // What it costs a server to be watched: processor time of the same edits without anybody, with a reader of its status, and
-// with traces in their streams as the studio asks for; and what `redline top` takes. Usage: watch_cost.mjs [EDITS [ROUNDS]].
+// with traces in their streams as the studio asks for; and what `redline top` takes. Blocks of edits take turns in a changing
+// order, and each is compared with the unwatched one of its round: the speed of a machine drifts by more than what is sought.
+// "nobody, again" shows how far this measurement can be believed. Usage: watch_cost.mjs [EDITS_OF_A_BLOCK [ROUNDS]].
 // The machine should do nothing else.
 import {spawn} from "node:child_process";
 import {readFileSync, readdirSync} from "node:fs";
 import {setTimeout as sleep} from "node:timers/promises";
 import {Server, draftModel, program} from "./redline.mjs";
 
-const edits = Number(process.argv[2] ?? 60);
-const rounds = Number(process.argv[3] ?? 5);
+const edits = Number(process.argv[2] ?? 15);
+const rounds = Number(process.argv[3] ?? 41);
 
 /** Processor time of a process so far, in milliseconds. */
 function processorTime(pid) {
@@ -48,17 +50,29 @@ async function watched(run) {
     return cost;
 }
 
-await costOf(edits, false);  // warm
+for (let i = 0; i < 4; ++i) await costOf(edits, false);  // warm
 const ways = {
     "nobody": () => costOf(edits, false),
+    "nobody, again": () => costOf(edits, false),
     "a reader of its status": () => watched(() => costOf(edits, false)),
     "that, and traces in all streams": () => watched(() => costOf(edits, true))
 };
-const costs = Object.fromEntries(Object.keys(ways).map((name) => [name, []]));
-for (let r = 0; r < rounds; ++r) for (const [name, run] of Object.entries(ways)) costs[name].push(await run());
-const least = (all) => Math.min(...all);
+const names = Object.keys(ways);
+const costs = Object.fromEntries(names.map((name) => [name, []]));
+for (let r = 0; r < rounds; ++r) {
+    for (let i = 0; i < names.length; ++i) {
+        const name = names[(i * (r % 2 ? 3 : 1) + r) % names.length];
+        costs[name].push(await ways[name]());
+    }
+}
+const ordered = (all) => all.toSorted((a, b) => a - b);
+const median = (all) => ordered(all)[all.length >> 1];
 for (const [name, all] of Object.entries(costs)) {
-    console.log(`${name.padEnd(34)} ${least(all).toFixed(0)} ms of processor for ${edits} edits, ${(100 * (least(all) / least(costs.nobody) - 1)).toFixed(1)} % more`);
+    const more = ordered(all.map((cost, r) => 100 * (cost / costs.nobody[r] - 1)));
+    // The interval that holds the true median in 95 of 100 measurements: order statistics of the rounds.
+    const reach = Math.ceil(0.98 * Math.sqrt(more.length));
+    const [low, high] = [more[Math.max(0, (more.length >> 1) - reach)], more[Math.min(more.length - 1, (more.length >> 1) + reach)]];
+    console.log(`${name.padEnd(34)} ${median(all).toFixed(0)} ms of processor for ${edits} edits, ${median(more).toFixed(1)} % more (${low.toFixed(1)} to ${high.toFixed(1)})`);
 }
 
 const top = spawn(program, ["top", "--server", server.url], {stdio: ["ignore", "pipe", "inherit"]});
