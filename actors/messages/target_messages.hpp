@@ -26,12 +26,13 @@ struct batch_run {
   model::sampling_params sampling;
   std::optional<std::uint32_t> logprobs;
   grammar::constraint grammar;             // what may follow that log; only with rows that want logits
+  std::uint64_t grammar_name = 0;          // by which the target model knows it once it has had its text
   std::vector<model::token_count> counts;  // what penalties need of that log: each of its tokens once
   bool scores_draft = false;               // the draft is agreed to, and its log-probabilities are the answer
   static constexpr auto fields(auto& self) {
     return std::tie(self.sequence, self.tokens, self.first_position, self.table, self.logits_begin, self.draft_count,
                     self.prompt_count, self.latest, self.log_count, self.sampling, self.logprobs, self.grammar,
-                    self.counts, self.scores_draft);
+                    self.grammar_name, self.counts, self.scores_draft);
   }
 };
 
@@ -83,8 +84,9 @@ struct batch_done {
   std::uint64_t elapsed_us = 0;
   std::optional<failure> why_not;  // the batch made no sense; nothing was computed
   page_report pages;               // of the forward_batch
+  bool lacks_grammars = false;     // one is not known by its name: nothing was computed, the texts are to be sent
   static constexpr auto fields(auto& self) {
-    return std::tie(self.batch, self.results, self.elapsed_us, self.why_not, self.pages);
+    return std::tie(self.batch, self.results, self.elapsed_us, self.why_not, self.pages, self.lacks_grammars);
   }
 };
 

@@ -40,7 +40,9 @@ struct verify_run {
   std::vector<draft::draft_part> parts;   // the draft's sources and chances; what they do not cover is certain
   /// Most tokens this sequence can come to hold; admission checks that they fit.
   std::uint32_t tokens_max = 0;
-  grammar::constraint grammar;  // what may follow the log; grammar_kind::none: anything
+  /// What may follow the log; none: anything; known: the grammar of the session's rounds before. A scheduler that does
+  /// not have it answers `log_needed`.
+  grammar::constraint grammar;
   /// Changes of the log that the scheduler knows, in order, before `log` joins on. All are taken with the round, or
   /// none: a scheduler that does not know that log answers `log_needed`, and expects no splices then.
   std::vector<log_splice> splices;
@@ -116,8 +118,8 @@ struct prefilled {
   static constexpr auto fields(auto& self) { return std::tie(self.sequence, self.round, self.exact_count); }
 };
 
-/// The scheduler does not have the log that the round joins on: the round is to be asked again, with the log's tail
-/// from `from` and without splices.
+/// The scheduler does not have the log that the round joins on, or its grammar: the round is to be asked again, with
+/// the log's tail from `from`, without splices and with the grammar's text.
 struct log_needed {
   static constexpr actor::message_id id{0x0410};
   static constexpr std::string_view name = "log_needed";

@@ -28,8 +28,8 @@ bool constrained_output::wants_logprobs() const {
   return copy_ && rules_->copy.trust == copy_trust::automatic && !rules_->copy.anchors;
 }
 
-grammar::constraint constrained_output::constraint() const {
-  grammar::constraint c = rules_->constraint;
+grammar::constraint constrained_output::constraint(bool is_known) const {
+  grammar::constraint c = is_known ? grammar::without_text({}) : rules_->constraint;
   c.state.assign(state_.cells().begin(), state_.cells().end());
   return c;
 }

@@ -59,8 +59,8 @@ class constrained_output {
   [[nodiscard]] copied copied_ahead(std::uint32_t tokens_max) const;
   /// Spans are judged by the model's logprobs.
   [[nodiscard]] bool wants_logprobs() const;
-  /// The grammar and the place in it, for the target model.
-  [[nodiscard]] grammar::constraint constraint() const;
+  /// The grammar and the place in it, for the target model; or only the place.
+  [[nodiscard]] grammar::constraint constraint(bool is_known = false) const;
   [[nodiscard]] bool is_program() const { return copy_.has_value(); }
   /// Edit programs only: what was executed, and what became of the copied spans.
   [[nodiscard]] copy_report report() const { return copy_->report(); }

@@ -104,6 +104,7 @@ void session::ask_for_place(actor::process_number not_process) {
 void session::forget_target() {
   target_knows_ = 0;
   target_answered_ = false;
+  grammar_told_ = false;
   target_strayed_ = false;
   splices_.clear();
   // Another scheduler computes the log as it is, where the lost one may have moved KV.
@@ -242,6 +243,7 @@ actor::task<const verified*> session::ask_target() {
     asked = now;
     if (const auto* gap = m.as<log_needed>()) {
       splices_.clear();
+      grammar_told_ = false;
       if (gap->from == 0 && std::exchange(moved_, false)) recomputed_before_ = stats_.reevaluated + 1;
       tell_target(std::min(gap->from, asked_count()));
     } else {
@@ -355,7 +357,7 @@ void session::tell_target(std::uint32_t from) {
                             .logprobs = scored_count_ ? work_.spec().prompt_logprobs : work_.logprobs(),
                             .parts = draft_.parts,
                             .tokens_max = partners_.borrowed ? partners_.borrowed->tokens_max : work_.tokens_max(),
-                            .grammar = scored_count_ ? grammar::constraint{} : work_.grammar(),
+                            .grammar = scored_count_ ? grammar::constraint{} : work_.grammar(grammar_told_ && from > 0),
                             .splices = splices_,
                             .evicted_count = work_.evicted_count(),
                             .prefix_scope = work_.spec().prefix_scope,
@@ -380,7 +382,7 @@ token_log::progress session::commit(const verified& m) {
   if (work_.spec().trace) begin_trace(m, step.agreed_count - before);
   follow_width(m.verified_count);
   step_ = m.step;
-  target_answered_ = true;
+  target_answered_ = grammar_told_ = true;
   // The scheduler appended the tokens when it sent them; the log may have gone another way.
   target_knows_ = step.agreed_count;
   target_strayed_ = step.agreed_count < before + m.tokens.size();

@@ -157,6 +157,7 @@ class session final : public actor::actor_of<session> {
   // what is before them counts as known.
   bool target_strayed_ = false;
   bool target_answered_ = false;         // a round of this session
+  bool grammar_told_ = false;            // in a round that it answered
   bool admission_told_ = false;          // to the client
   std::vector<log_splice> splices_;      // that the scheduler is not known to have
   bool moved_ = false;                   // KV may be moved rather than computed

@@ -36,12 +36,14 @@ void target_model::on(const announce_target&) {
                               .life = life_});
 }
 
+static failure wrong_run(const forward_batch& m, const batch_run& run, const std::string& why) {
+  return failure{errc::malformed_message,
+                 "batch " + std::to_string(m.batch) + ", sequence " + std::to_string(run.sequence.value) + ": " + why};
+}
+
 // The batch may have crossed a wire: no slot, token or count of it is believed.
-result<void> target_model::check(const forward_batch& m) {
-  const auto wrong = [&](const batch_run& run, const std::string& why) {
-    return failure{errc::malformed_message, "batch " + std::to_string(m.batch) + ", sequence " +
-                                                std::to_string(run.sequence.value) + ": " + why};
-  };
+result<void> target_model::check(const forward_batch& m) const {
+  const auto wrong = [&](const batch_run& run, const std::string& why) { return wrong_run(m, run, why); };
   const auto& config = transformer_->config();
   const std::uint64_t slots_count = std::uint64_t{pages_count_} * kv::page_tokens;
   for (const auto& move : m.moves) {
@@ -84,9 +86,6 @@ result<void> target_model::check(const forward_batch& m) {
     }
     if (covered > config.context)
       return wrong(run, "a position beyond the model's context of " + std::to_string(config.context));
-    if (run.grammar.kind != grammar::grammar_kind::none) {
-      if (const auto entry = grammars_.find(run.grammar); !entry) return wrong(run, entry.error().context);
-    }
   }
   const auto too_many = [&](std::uint32_t most, const char* what, std::uint64_t found) {
     return failure{errc::malformed_message, "batch " + std::to_string(m.batch) + ": expected at most " +
@@ -99,10 +98,35 @@ result<void> target_model::check(const forward_batch& m) {
   return {};
 }
 
+/// Those that are known by name are taken first: new ones may come in their place.
+result<target_model::batch_grammars> target_model::find_grammars(const forward_batch& m) {
+  using enum grammar::grammar_kind;
+  batch_grammars out(m.runs.size());
+  std::unordered_map<std::uint64_t, std::shared_ptr<grammar::grammar_cache::entry>> named;
+  for (const batch_run& run : m.runs) {
+    if (run.grammar.kind == known) named.emplace(run.grammar_name, grammars_.find_named(run.grammar_name));
+  }
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const batch_run& run = m.runs[i];
+    if (run.grammar.kind == none || run.grammar.kind == known) continue;
+    const auto entry = grammars_.find(run.grammar, run.grammar_name);
+    if (!entry) return wrong_run(m, run, entry.error().context);
+    named[run.grammar_name] = out[i] = *entry;
+  }
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const batch_run& run = m.runs[i];
+    if (run.grammar.kind != known || !named[run.grammar_name]) continue;
+    out[i] = named[run.grammar_name];
+    const auto good = grammars_.check_state(*out[i], run.grammar.state);
+    if (!good) return wrong_run(m, run, good.error().context);
+  }
+  return out;
+}
+
 /// What each run's logits say. Choosing from a hundred thousand tokens takes milliseconds with some parameters, so the
 /// threads of the passes share it; but grammars keep masks, and a chooser counts, so runs with those take turns.
-std::vector<model::acceptance> target_model::judge(const forward_batch& m, std::span<const model::run> batch,
-                                                   std::span<const float> logits) {
+std::vector<model::acceptance> target_model::judge(const forward_batch& m, const batch_grammars& grammars,
+                                                   std::span<const model::run> batch, std::span<const float> logits) {
   const std::size_t vocabulary = transformer_->config().vocabulary;
   std::vector<model::acceptance> out(batch.size());
   std::vector<std::span<const float>> rows(batch.size());
@@ -111,7 +135,7 @@ std::vector<model::acceptance> target_model::judge(const forward_batch& m, std::
     rows[i] = logits.first(batch[i].logits_count() * vocabulary);
     logits = logits.subspan(rows[i].size());
     if (rows[i].empty()) continue;
-    const bool is_alone = m.runs[i].grammar.kind == grammar::grammar_kind::none && chooser_ == nullptr;
+    const bool is_alone = !grammars[i] && chooser_ == nullptr;
     (is_alone ? apart : in_turn).push_back(i);
   }
   const auto accept = [&](std::size_t i, grammar::grammar_matcher* rules) {
@@ -130,9 +154,7 @@ std::vector<model::acceptance> target_model::judge(const forward_batch& m, std::
       apart.size(), [&](std::size_t item, std::uint32_t) { out[apart[item]] = accept(apart[item], nullptr); });
   for (const std::size_t i : in_turn) {
     std::optional<grammar::grammar_matcher> rules;
-    if (m.runs[i].grammar.kind != grammar::grammar_kind::none) {
-      if (const auto entry = grammars_.find(m.runs[i].grammar)) rules.emplace(**entry, m.runs[i].grammar);
-    }
+    if (grammars[i]) rules.emplace(*grammars[i], m.runs[i].grammar);
     out[i] = accept(i, rules ? &*rules : nullptr);
   }
   return out;
@@ -140,12 +162,21 @@ std::vector<model::acceptance> target_model::judge(const forward_batch& m, std::
 
 void target_model::on(const forward_batch& m) {
   batch_done done{.batch = m.batch, .pages = m.pages};
-  if (auto good = check(m); !good) {
-    done.why_not = good.error();
+  const auto good = check(m);
+  const auto grammars = good ? find_grammars(m) : result<batch_grammars>(good.error());
+  if (!grammars) {
+    done.why_not = grammars.error();
     context().tell(scheduler_, done);
     return;
   }
-  transformer_->move_tokens(m.moves);
+  transformer_->move_tokens(m.moves);  // in any case: the cache manager does not say them again
+  for (std::size_t i = 0; i < m.runs.size(); ++i) {
+    if (m.runs[i].grammar.kind != grammar::grammar_kind::none && !(*grammars)[i]) done.lacks_grammars = true;
+  }
+  if (done.lacks_grammars) {
+    context().tell(scheduler_, done);
+    return;
+  }
   const instant started = context().now();
   std::vector<model::run> batch;
   for (const auto& run : m.runs) {
@@ -156,7 +187,7 @@ void target_model::on(const forward_batch& m) {
   }
   const auto logits = transformer_->forward(batch);
 
-  std::vector<model::acceptance> judged = judge(m, batch, logits);
+  std::vector<model::acceptance> judged = judge(m, *grammars, batch, logits);
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const batch_run& run = m.runs[i];
     run_result answer{.sequence = run.sequence};

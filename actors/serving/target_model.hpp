@@ -33,9 +33,13 @@ class target_model final : public actor::actor_of<target_model> {
   void on(const announce_target& m);
 
  private:
-  [[nodiscard]] result<void> check(const forward_batch& m);
-  [[nodiscard]] std::vector<model::acceptance> judge(const forward_batch& m, std::span<const model::run> batch,
-                                                     std::span<const float> logits);
+  /// Of each run; null: it has none, or one that is not known by its name.
+  using batch_grammars = std::vector<std::shared_ptr<grammar::grammar_cache::entry>>;
+
+  [[nodiscard]] result<void> check(const forward_batch& m) const;
+  [[nodiscard]] result<batch_grammars> find_grammars(const forward_batch& m);
+  [[nodiscard]] std::vector<model::acceptance> judge(const forward_batch& m, const batch_grammars& grammars,
+                                                     std::span<const model::run> batch, std::span<const float> logits);
 
   std::unique_ptr<model::transformer> transformer_;
   std::uint32_t pages_count_;

@@ -116,8 +116,9 @@ class token_log {
   [[nodiscard]] std::vector<token> known_draft() const;
   /// A span of a program that the model is to be asked about, as far as there is room; empty: none.
   [[nodiscard]] std::vector<token> span_draft() const;
-  [[nodiscard]] grammar::constraint grammar() const {
-    return constrained_ ? constrained_->constraint() : grammar::constraint{};
+  /// What may follow the log. is_known: the grammar's text may be left out.
+  [[nodiscard]] grammar::constraint grammar(bool is_known = false) const {
+    return constrained_ ? constrained_->constraint(is_known) : grammar::constraint{};
   }
   /// Alternatives to ask for with each token.
   [[nodiscard]] std::optional<std::uint32_t> logprobs() const {

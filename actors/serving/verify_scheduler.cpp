@@ -43,6 +43,7 @@ void verify_scheduler::on_start() {
   // Numbers of a scheduler that died must not look like ours.
   sent_.batch = context().env().random() >> 1;
   epoch_ = context().env().random() >> 1;
+  grammar_name_ = context().env().random() >> 1;
   target_lost_at_ = context().now();
   context().tell(target_, announce_target{});
   context().after(tick, scheduler_tick{});
@@ -77,6 +78,11 @@ void verify_scheduler::take(const question& q) {
                   stalled_retry_ms);
   }
   if (const auto known = clients_.find(m.sequence); known != clients_.end()) known->second.heard = context().now();
+  // If splices do not fit, no part of our copy of the log can be trusted.
+  const auto ask_for_log = [&] {
+    context().send(q.session, log_needed{m.sequence, m.round, m.splices.empty() ? queue_.known_count(m.sequence) : 0});
+  };
+  if (lacks_grammar_of(q)) return ask_for_log();
   std::vector<scheduler::draft_stretch> chances;
   for (const auto& part : m.parts) chances.push_back({part.count, part.chance()});
   std::vector<scheduler::log_splice> splices;
@@ -101,6 +107,8 @@ void verify_scheduler::take(const question& q) {
     case submit_outcome::taken:
     case submit_outcome::nothing_to_do: {
       auto& c = clients_[m.sequence];
+      if (m.grammar.kind != grammar::grammar_kind::known) c.grammar = share_grammar(m.grammar);
+      c.grammar_state = m.grammar.state;
       c.session = q.session;
       c.heard = context().now();
       c.queued_at = context().now();
@@ -108,7 +116,6 @@ void verify_scheduler::take(const question& q) {
       c.prompt_count = m.prompt_count;
       c.sampling = m.sampling;
       c.logprobs = m.logprobs;
-      c.grammar = m.grammar;
       c.evicted_count = m.evicted_count;
       c.scores_draft = m.scores_draft;
       if (!q.prefill_only) begin_trace(c, q);
@@ -144,12 +151,8 @@ void verify_scheduler::take(const question& q) {
     case submit_outcome::already_answered:
       std::visit([&](const auto& last) { context().send(q.session, last); }, clients_.at(m.sequence).last);
       return;
-    case submit_outcome::log_gap: {
-      // If splices do not fit, no part of our copy of the log can be trusted.
-      const std::uint32_t from = m.splices.empty() ? queue_.known_count(m.sequence) : 0;
-      context().send(q.session, log_needed{m.sequence, m.round, from});
-      return;
-    }
+    case submit_outcome::log_gap:
+      return ask_for_log();
     case submit_outcome::queue_full:
       ++report_.refused_total;
       refuse({errc::queue_full, std::to_string(queue_.running_count()) + " requests run and " +
@@ -167,6 +170,25 @@ void verify_scheduler::take(const question& q) {
       refuse({errc::invalid_argument, "the prompt has no tokens"});
       return;
   }
+}
+
+/// It says that we have it, as of a round before: of this session, not of another that had the sequence.
+bool verify_scheduler::lacks_grammar_of(const question& q) const {
+  if (q.run.grammar.kind != grammar::grammar_kind::known) return false;
+  const auto known = clients_.find(q.run.sequence);
+  return known == clients_.end() || !known->second.grammar || known->second.session != q.session;
+}
+
+std::shared_ptr<verify_scheduler::shared_grammar> verify_scheduler::share_grammar(const grammar::constraint& text) {
+  if (text.kind == grammar::grammar_kind::none) return nullptr;
+  const std::size_t digest = std::hash<std::string_view>()(text.schema);
+  for (const auto& [sequence, c] : clients_) {
+    if (c.grammar && c.grammar->digest == digest && c.grammar->text.same_grammar(text)) return c.grammar;
+  }
+  auto fresh =
+      std::make_shared<shared_grammar>(shared_grammar{.text = text, .digest = digest, .name = ++grammar_name_});
+  fresh->text.state.clear();
+  return fresh;
 }
 
 /// Of a borrowed sequence one answer comes after the other.
@@ -334,6 +356,20 @@ bool verify_scheduler::make_runs() {
   return true;
 }
 
+/// Its text, unless the target model has it already or gets it with another run of this batch.
+void verify_scheduler::add_grammar(batch_run& run, const client& c) const {
+  shared_grammar& g = *c.grammar;
+  const bool has_it = (target_life_ != 0 && g.told_life == target_life_) || g.told_batch == sent_.batch;
+  if (has_it && !spells_grammars_) {
+    run.grammar = grammar::without_text({});
+  } else {
+    run.grammar = g.text;
+    g.told_batch = sent_.batch;
+  }
+  run.grammar.state = c.grammar_state;
+  run.grammar_name = g.name;
+}
+
 batch_run verify_scheduler::make_run(const scheduler::planned_run& planned) {
   client& c = clients_.at(planned.sequence);
   const auto log = queue_.log(planned.sequence).tokens();
@@ -349,7 +385,7 @@ batch_run verify_scheduler::make_run(const scheduler::planned_run& planned) {
   run.sampling = c.sampling;
   run.logprobs = c.logprobs;
   run.scores_draft = c.scores_draft;
-  if (planned.wants_logits) run.grammar = c.grammar;
+  if (planned.wants_logits && c.grammar) add_grammar(run, c);
   if (!planned.wants_logits || c.scores_draft || !c.sampling.needs_history()) return run;
   const auto output = log.subspan(std::min<std::size_t>(c.prompt_count, log.size()));
   const auto latest = output.last(std::min(output.size(), c.sampling.sequences_reach()));
@@ -402,6 +438,7 @@ void verify_scheduler::on(const batch_done& m) {
   if (!is_batch_out_ || m.batch != sent_.batch) return;
   is_batch_out_ = false;
   note_pages(m.pages);
+  if (m.lacks_grammars && !m.why_not) return spell_grammars();
   const bool is_ours = std::equal(m.results.begin(), m.results.end(), plan_.runs.begin(), plan_.runs.end(),
                                   [](const auto& r, const auto& run) { return r.sequence == run.sequence; });
   if (m.why_not || !is_ours) {
@@ -410,6 +447,7 @@ void verify_scheduler::on(const batch_done& m) {
     step();
     return;
   }
+  note_grammars();
   std::vector<scheduler::run_answer> answers;
   // A run without an answer counts as one token, of a sequence that is released below.
   for (const auto& r : m.results) {
@@ -464,6 +502,26 @@ void verify_scheduler::on(const batch_done& m) {
     refuse_sequence(r.sequence, *r.why_not);
   }
   serve_followers(plan_);
+  step();
+}
+
+/// The target model has had the texts of this batch.
+void verify_scheduler::note_grammars() {
+  spells_grammars_ = false;
+  for (const auto& run : plan_.runs) {
+    const auto at = clients_.find(run.sequence);
+    if (run.wants_logits && at != clients_.end() && at->second.grammar) at->second.grammar->told_life = target_life_;
+  }
+}
+
+/// It keeps a bounded number of grammars, and one that the batch named was gone.
+void verify_scheduler::spell_grammars() {
+  if (std::exchange(spells_grammars_, true)) {
+    spells_grammars_ = false;
+    fail_batch({errc::internal, "the target model lacks a grammar that it was sent"});
+  } else {
+    queue_.put_back(plan_);
+  }
   step();
 }
 

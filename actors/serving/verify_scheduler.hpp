@@ -82,6 +82,15 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
     std::int64_t rounds = 0, passes = 0, rows = 0, drafted = 0, accepted = 0;
   };
 
+  /// A grammar that some sequences follow. Its text goes to a target model once.
+  struct shared_grammar {
+    grammar::constraint text;  // without a state
+    std::size_t digest = 0;
+    std::uint64_t name = 0;
+    std::uint64_t told_life = 0;   // the target model that has had its text; 0: none
+    std::uint64_t told_batch = 0;  // the batch that it went with last
+  };
+
   /// What the answers to a sequence's rounds need apart from its tokens.
   struct client {
     actor::address session;
@@ -92,7 +101,8 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
     std::uint32_t prompt_count = 0;
     model::sampling_params sampling;
     std::optional<std::uint32_t> logprobs;
-    grammar::constraint grammar;
+    std::shared_ptr<shared_grammar> grammar;  // null: anything may follow
+    std::vector<std::uint32_t> grammar_state;
     std::uint64_t evicted_count = 0;
     bool scores_draft = false;
     model::token_counter counts;             // of the log, when a penalty needs them
@@ -104,11 +114,15 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
   };
 
   void take(const question& q);
+  [[nodiscard]] bool lacks_grammar_of(const question& q) const;
+  [[nodiscard]] std::shared_ptr<shared_grammar> share_grammar(const grammar::constraint& text);
   void begin_trace(client& c, const question& q);
   static void trace_round(client& c, const verified& answer);
   static void end_trace(client& c, const failure* why_not = nullptr);
   void step();
   void note_batch(microseconds took);
+  void note_grammars();
+  void spell_grammars();
   [[nodiscard]] worker_status as_worker() const;
   void place();
   void note_pages(const page_report& pages);
@@ -128,6 +142,7 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
   [[nodiscard]] bool is_stalled() const;
   bool make_runs();
   void refuse_sequence(sequence_id sequence, const failure& why);
+  void add_grammar(batch_run& run, const client& c) const;
   [[nodiscard]] batch_run make_run(const scheduler::planned_run& planned);
   [[nodiscard]] cost::step_cost step_cost_of(sequence_id sequence, std::size_t sessions) const;
   [[nodiscard]] std::uint32_t retry_after_ms() const;
@@ -149,9 +164,11 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
   bool target_up_ = false;
   std::uint64_t target_life_ = 0;  // of the target model that was heard last
   instant target_lost_at_;
-  std::uint64_t question_ = 0;  // the last about a known prefix
-  bool overtaken_ = false;      // some client has a round that waits for a pass to end
-  bool looking_ = false;        // background_due is on its way
+  std::uint64_t question_ = 0;      // the last about a known prefix
+  std::uint64_t grammar_name_ = 0;  // the last that was given
+  bool spells_grammars_ = false;    // the target model lacked one: the next batch has the texts of all
+  bool overtaken_ = false;          // some client has a round that waits for a pass to end
+  bool looking_ = false;            // background_due is on its way
   scheduler_report report_;
   std::deque<batch_record> batches_;  // the last ones
 };

@@ -38,6 +38,10 @@ constraint json_constraint(std::string schema) {
   return {.kind = grammar_kind::json, .schema = std::move(schema), .shape = {}, .state = {}};
 }
 
+constraint without_text(constraint c) {
+  return {.kind = grammar_kind::known, .schema = {}, .shape = {}, .state = std::move(c.state)};
+}
+
 result<std::shared_ptr<const byte_automaton>> compile_automaton(const constraint& c) {
   switch (c.kind) {
     case grammar_kind::copy: {
@@ -51,6 +55,7 @@ result<std::shared_ptr<const byte_automaton>> compile_automaton(const constraint
       return std::shared_ptr<const byte_automaton>(std::move(tools));
     }
     case grammar_kind::none:
+    case grammar_kind::known:
     case grammar_kind::last_:
       break;
   }

@@ -17,11 +17,12 @@ enum class grammar_kind : std::uint8_t {
   copy,   // programs over files
   json,   // values of a JSON schema
   tools,  // text that may call tools
+  known,  // one that the receiver has already: the message says which
   last_,
 };
 
-/// A grammar and a state in it, as sent in messages. Small enough to go with every round, so that a receiver that lost
-/// its compiled form can compile it again.
+/// A grammar and a state in it, as sent in messages: with the grammar's text at first and to a receiver that lost it,
+/// then as `known`.
 struct constraint {
   grammar_kind kind = grammar_kind::none;
   std::string schema;                // json; tools: see tool_constraint
@@ -42,7 +43,10 @@ inline constexpr std::size_t schema_bytes_max = 32 << 10;
 [[nodiscard]] constraint copy_constraint(const copy::program_shape& shape);
 [[nodiscard]] constraint json_constraint(std::string schema);
 
-/// Fails for a malformed or unsupported grammar and for `none`. Ignores `state`.
+/// The same place in a grammar that the receiver has.
+[[nodiscard]] constraint without_text(constraint c);
+
+/// Fails for a malformed or unsupported grammar, for `none` and for `known`. Ignores `state`.
 [[nodiscard]] result<std::shared_ptr<const byte_automaton>> compile_automaton(const constraint& c);
 
 }  // namespace redline::grammar

@@ -99,13 +99,12 @@ bool compiled_grammar::accept_token(automaton_state& s, token t) const {
   return trie_->accept_token(*automaton_, s, t);
 }
 
-result<grammar_cache::entry*> grammar_cache::find(const constraint& c) {
-  ++clock_;
+result<std::shared_ptr<grammar_cache::entry>> grammar_cache::find(const constraint& c, std::uint64_t name) {
   const std::size_t digest = std::hash<std::string_view>()(c.schema);
   const auto at = std::find_if(entries_.begin(), entries_.end(),
                                [&](const auto& e) { return e->digest == digest && e->key.same_grammar(c); });
-  entry* found = at == entries_.end() ? nullptr : at->get();
-  if (found == nullptr) {
+  std::shared_ptr<entry> found = at == entries_.end() ? nullptr : *at;
+  if (!found) {
     if (!trie_)
       return failure{errc::unsupported_format,
                      "the model's vocabulary has no token for some ASCII byte, which grammars need"};
@@ -114,20 +113,32 @@ result<grammar_cache::entry*> grammar_cache::find(const constraint& c) {
       entries_.erase(std::min_element(entries_.begin(), entries_.end(),
                                       [](const auto& a, const auto& b) { return a->used < b->used; }));
     }
-    auto fresh = std::make_unique<entry>();
-    fresh->key = c;
-    fresh->digest = digest;
-    fresh->key.state.clear();
-    fresh->grammar = std::make_shared<compiled_grammar>(std::move(automaton), trie_);
-    found = entries_.emplace_back(std::move(fresh)).get();
+    found = entries_.emplace_back(std::make_shared<entry>());
+    found->key = c;
+    found->digest = digest;
+    found->key.state.clear();
+    found->grammar = std::make_shared<compiled_grammar>(std::move(automaton), trie_);
   }
-  found->used = clock_;
-  if (c.state.size() > automaton_state::cells_max ||
-      (!c.state.empty() && !found->grammar->automaton().is_valid(automaton_state(c.state)))) {
+  found->used = ++clock_;
+  if (name != 0) found->name = name;
+  REDLINE_TRY(check_state(*found, c.state));
+  return found;
+}
+
+std::shared_ptr<grammar_cache::entry> grammar_cache::find_named(std::uint64_t name) {
+  const auto at = std::ranges::find_if(entries_, [&](const auto& e) { return name != 0 && e->name == name; });
+  if (at == entries_.end()) return nullptr;
+  (*at)->used = ++clock_;
+  return *at;
+}
+
+result<void> grammar_cache::check_state(const entry& e, std::span<const std::uint32_t> state) {
+  if (state.size() > automaton_state::cells_max ||
+      (!state.empty() && !e.grammar->automaton().is_valid(automaton_state(state)))) {
     return failure{errc::malformed_message,
                    "the state is not one of the grammar's; the peers may run different versions"};
   }
-  return found;
+  return {};
 }
 
 std::span<const std::uint64_t> grammar_matcher::next_token_mask() {

@@ -46,7 +46,7 @@ class compiled_grammar {
 };
 
 /// The compiled grammars of one target model, each with the masks of recent states. Bounded; evicted entries are
-/// compiled again. For one thread.
+/// compiled again, and live on with who holds them. For one thread.
 class grammar_cache {
  public:
   explicit grammar_cache(std::shared_ptr<const token_trie> trie) : trie_(std::move(trie)) {}
@@ -57,23 +57,28 @@ class grammar_cache {
     std::shared_ptr<const compiled_grammar> grammar;
     std::unordered_map<std::string, token_mask> masks;  // by the state's cells
     std::uint64_t used = 0;
+    std::uint64_t name = 0;  // that a sender gave it last; 0: none
   };
-  /// Fails for a malformed grammar or an invalid state. Valid until the next call.
-  result<entry*> find(const constraint& c);
+  /// A grammar by its text; with a name it can be found by that from now on. Fails for a malformed grammar or an
+  /// invalid state.
+  result<std::shared_ptr<entry>> find(const constraint& c, std::uint64_t name = 0);
+  /// A grammar that came with its text under this name. Null: it is not known any more.
+  std::shared_ptr<entry> find_named(std::uint64_t name);
+  [[nodiscard]] static result<void> check_state(const entry& e, std::span<const std::uint32_t> state);
 
   static constexpr std::size_t grammars_max = 128;
   static constexpr std::size_t masks_max = 24;  // per grammar; a mask of 150,000 tokens is 19 KB
 
  private:
   std::shared_ptr<const token_trie> trie_;  // null: find always fails
-  std::vector<std::unique_ptr<entry>> entries_;
+  std::vector<std::shared_ptr<entry>> entries_;
   std::uint64_t clock_ = 0;
 };
 
 /// Follows one sequence through its grammar.
 class grammar_matcher final : public model::row_filter {
  public:
-  /// c: as `find` has checked it. Must not outlive the entry.
+  /// c: its state is one of the grammar's. Must not outlive the entry.
   grammar_matcher(grammar_cache::entry& entry, const constraint& c)
       : entry_(entry), state_(c.state.empty() ? entry.grammar->automaton().begin() : automaton_state(c.state)) {}
 

@@ -20,7 +20,7 @@ constexpr auto stand_in_at = actor::make_address(1, 5, 7);
 class life_of_an_edit : public ::testing::Test {
  protected:
   void open(std::uint32_t tokens_max, draft::method how = draft::method::lookup, std::vector<token> prediction = {},
-            std::vector<std::string> stops = {}) {
+            std::vector<std::string> stops = {}, const char* schema = nullptr) {
     generation_spec g;
     g.session = {41};
     g.prompt = {'a', 'b', 'c'};
@@ -30,6 +30,7 @@ class life_of_an_edit : public ::testing::Test {
     g.prediction = std::move(prediction);
     g.stops = std::move(stops);
     const auto tokenizer = *text::tokenizer::from_file(*test::make_tiny_model().file());
+    if (schema != nullptr) g.rules = *make_json_rules(*grammar::token_trie::make(tokenizer), schema);
     const session_partners partners{
         .scheduler = {scheduler_at}, .drafter = {drafter_at}, .stand_in = stand_in, .client = client};
     who = w.add_temporary<session>("session", {16, 16}, [=](actor::actor_context& c) {
@@ -274,6 +275,28 @@ TEST_F(life_of_an_edit, asks_again_for_an_answer_and_takes_it_once) {
 
 // They may come after a restart of the front, to an address that is another session's now.
 // It may hold an older log of the sequence, which the rest of this one does not continue.
+TEST_F(life_of_an_edit, sends_the_grammar_until_the_scheduler_has_answered_and_when_it_was_lost) {
+  const char* const schema = "{\"type\":\"array\",\"items\":{\"type\":\"integer\"}}";
+  open(20, draft::method::regular, {}, {}, schema);
+  EXPECT_EQ(expect<verify_run>(scheduler_at).grammar.schema, schema);
+  pass(microseconds{5'000'000});
+  EXPECT_EQ(expect<verify_run>(scheduler_at).grammar.schema, schema) << "asked again, as there was no answer";
+  wire.sent.clear();
+  inject(scheduler_at, says(1, {'['}));
+  expect<session_text>(client);
+  const auto second = expect<verify_run>(scheduler_at);
+  EXPECT_EQ(second.grammar.kind, grammar::grammar_kind::known);
+  EXPECT_TRUE(second.grammar.schema.empty());
+  EXPECT_FALSE(second.grammar.state.empty());
+  inject(scheduler_at, log_needed{{41}, {2}, 4});
+  const auto again = expect<verify_run>(scheduler_at);
+  EXPECT_EQ(again.grammar.schema, schema);
+  EXPECT_EQ(again.grammar.state, second.grammar.state);
+  inject(scheduler_at, says(2, {'1'}));
+  expect<session_text>(client);
+  EXPECT_EQ(expect<verify_run>(scheduler_at).grammar.kind, grammar::grammar_kind::known);
+}
+
 TEST_F(life_of_an_edit, sends_the_whole_log_until_the_scheduler_has_answered) {
   open(10);
   wire.sent.clear();

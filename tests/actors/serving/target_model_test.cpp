@@ -210,6 +210,56 @@ TEST_F(target_model_test, refuses_what_does_not_fit_and_computes_nothing) {
   EXPECT_EQ(answer(good()).results[0].tokens, before.results[0].tokens);
 }
 
+TEST_F(target_model_test, follows_a_grammar_that_it_knows_by_name) {
+  forward_batch with_text = good();
+  with_text.runs[0].grammar = grammar::json_constraint("{\"type\":\"object\"}");
+  with_text.runs[0].grammar_name = 5;
+  forward_batch named = good();
+  named.runs[0].grammar = grammar::without_text({});
+  named.runs[0].grammar_name = 5;
+  const auto unknown = answer(named);
+  EXPECT_TRUE(unknown.lacks_grammars);
+  EXPECT_FALSE(unknown.why_not);
+  EXPECT_TRUE(unknown.results.empty());
+
+  const auto expected = answer(with_text).results.at(0).tokens;
+  EXPECT_NE(expected, answer(good()).results.at(0).tokens) << "the grammar decides something";
+  EXPECT_EQ(answer(named).results.at(0).tokens, expected);
+  named.runs[0].grammar.state = {0xffffffffU, 0xffffffffU, 0xffffffffU};
+  EXPECT_TRUE(answer(named).why_not) << "a state that the grammar does not have";
+  named.runs[0].grammar.state.clear();
+  named.runs[0].grammar_name = 0;
+  EXPECT_TRUE(answer(named).lacks_grammars) << "nothing has no name";
+
+  // Another run of the batch brings the text.
+  forward_batch both = good();
+  both.runs.push_back(both.runs[0]);
+  both.runs[0].sequence = {40};
+  for (auto& run : both.runs) run.grammar_name = 6;
+  both.runs[0].grammar = grammar::without_text({});
+  both.runs[1].grammar = with_text.runs[0].grammar;
+  const auto got = answer(both);
+  EXPECT_EQ(got.results.at(0).tokens, expected);
+  EXPECT_EQ(got.results.at(1).tokens, expected);
+}
+
+TEST_F(target_model_test, forgets_the_grammars_that_it_has_not_seen_for_long) {
+  const auto with_lines = [](std::uint32_t lines) {
+    forward_batch m = good();
+    m.runs[0].grammar = grammar::copy_constraint({.files = {{lines, 0}}});
+    m.runs[0].grammar_name = lines;
+    return m;
+  };
+  for (std::uint32_t lines = 1; lines <= grammar::grammar_cache::grammars_max + 1; ++lines) {
+    EXPECT_FALSE(answer(with_lines(lines)).why_not);
+  }
+  for (const std::uint32_t lines : {1u, 2u}) {
+    forward_batch named = with_lines(lines);
+    named.runs[0].grammar = grammar::without_text({});
+    EXPECT_EQ(answer(named).lacks_grammars, lines == 1);
+  }
+}
+
 TEST_F(target_model_test, says_who_it_is_when_asked) {
   w.deliver(test::frame_of(who.where, scheduler_at, announce_target{}));
   while (w.run_ready()) {

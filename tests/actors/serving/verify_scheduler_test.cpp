@@ -78,6 +78,8 @@ class verify_scheduler_test : public ::testing::Test {
     model::sampling_params sampling{};
     std::uint32_t prompt_count = 0;
     std::uint64_t prefix_scope = 0;
+    grammar::constraint grammar{};
+    actor::address session = session_at;
   };
   void ask(const question& q) {
     verify_run m{.sequence = {q.sequence},
@@ -88,11 +90,17 @@ class verify_scheduler_test : public ::testing::Test {
                  .draft = q.draft,
                  .sampling = q.sampling,
                  .tokens_max = 250,
+                 .grammar = q.grammar,
                  .prefix_scope = q.prefix_scope};
     if (q.prefill_only)
-      inject(session_at, prefill_run{m.sequence, m.tenant, m.round, m.log, m.tokens_max, {}});
+      inject(q.session, prefill_run{m.sequence, m.tenant, m.round, m.log, m.tokens_max, {}});
     else
-      inject(session_at, m);
+      inject(q.session, m);
+  }
+  /// What the session is answered after a pass of the batch that is out.
+  verified answered() {
+    complete();
+    return expect<verified>(session_at);
   }
   place_batch placed() { return last = expect<place_batch>(cache_at); }
   /// Of the batch that was placed last; each run that wants logits accepts its whole draft and gets one token more.
@@ -546,6 +554,109 @@ TEST_F(verify_scheduler_test, a_batch_answered_for_other_sequences_fails) {
   done.results[0].sequence = {99};
   inject(target_at, done);
   EXPECT_EQ(expect<refused>(session_at).why.code, errc::internal);
+}
+
+class grammars : public verify_scheduler_test {
+ protected:
+  grammars() {
+    target_life = 5;
+    start_target();
+  }
+  static grammar::constraint at(std::uint32_t state) { return grammar::without_text({.state = {state}}); }
+  grammar::grammar_kind kind(std::size_t run = 0) { return last.runs.at(run).grammar.kind; }
+  const grammar::constraint text = grammar::json_constraint("{\"type\":\"object\"}");
+};
+
+TEST_F(grammars, go_to_a_target_model_once) {
+  ask({.tail = {1, 2, 3}, .grammar = text});
+  EXPECT_EQ(placed().runs.at(0).grammar, text);
+  const auto name = last.runs[0].grammar_name;
+  answered();
+  ask({.round = 2, .from = 4, .grammar = at(7)});
+  EXPECT_EQ(placed().runs.at(0).grammar, at(7));
+  EXPECT_EQ(last.runs[0].grammar_name, name);
+  answered();
+  ask({.sequence = 2, .tail = {4}, .grammar = text});
+  EXPECT_EQ(placed().runs.at(0).grammar_name, name) << "of another sequence, with the same text";
+  EXPECT_EQ(kind(), grammar::grammar_kind::known);
+  answered();
+  ask({.sequence = 3, .tail = {4}, .grammar = grammar::json_constraint("{\"type\":\"null\"}")});
+  EXPECT_NE(placed().runs.at(0).grammar_name, name);
+  EXPECT_EQ(kind(), grammar::grammar_kind::json);
+  answered();
+  target_life = 6;
+  start_target();
+  ask({.round = 3, .from = 5, .grammar = at(8)});
+  EXPECT_EQ(placed().runs.at(0).grammar.schema, text.schema) << "this one has never seen it";
+  EXPECT_EQ(last.runs[0].grammar.state, (std::vector<std::uint32_t>{8}));
+}
+
+TEST_F(grammars, go_with_every_batch_to_a_target_model_that_does_not_say_which_it_is) {
+  target_life = 0;
+  start_target();
+  for (std::uint64_t round = 1; round <= 3; ++round) {
+    ask({.round = round,
+         .from = round == 1 ? 0 : 2 + static_cast<std::uint32_t>(round),
+         .tail = round == 1 ? std::vector<token>{1, 2, 3} : std::vector<token>{},
+         .grammar = round == 1 ? text : at(7)});
+    EXPECT_EQ(placed().runs.at(0).grammar.schema, text.schema) << round;
+    answered();
+  }
+}
+
+TEST_F(grammars, go_once_with_a_batch) {
+  ask({.tail = {1}});
+  placed();
+  for (const std::uint64_t sequence : {2, 3}) ask({.sequence = sequence, .tail = {1}, .grammar = text});
+  answered();
+  ASSERT_EQ(placed().runs.size(), 2u);
+  EXPECT_EQ(kind(0), grammar::grammar_kind::json);
+  EXPECT_EQ(kind(1), grammar::grammar_kind::known);
+  EXPECT_EQ(last.runs[0].grammar_name, last.runs[1].grammar_name);
+}
+
+TEST_F(grammars, that_the_target_model_lacks_go_with_the_same_runs_again) {
+  ask({.tail = {1, 2, 3}, .grammar = text});
+  placed();
+  answered();
+  ask({.round = 2, .from = 4, .draft = {8}, .grammar = at(7)});
+  const auto first = placed();
+  inject(target_at, batch_done{.batch = last.batch, .pages = {.free_count = 3}, .lacks_grammars = true});
+  const auto again = placed();
+  EXPECT_GT(again.batch, first.batch);
+  EXPECT_EQ(again.changes, first.changes) << "the cache manager takes back what the run had been given";
+  EXPECT_EQ(again.runs.at(0).tokens, first.runs.at(0).tokens);
+  EXPECT_EQ(again.runs[0].grammar.schema, text.schema);
+  EXPECT_EQ(again.runs[0].grammar.state, first.runs[0].grammar.state);
+  EXPECT_EQ(answered().round.value, 2u);
+  ask({.round = 3, .from = 6, .grammar = at(7)});
+  placed();
+  EXPECT_EQ(kind(), grammar::grammar_kind::known);
+}
+
+TEST_F(grammars, that_the_target_model_lacks_for_ever_end_their_sequences) {
+  ask({.tail = {1, 2, 3}, .grammar = text});
+  placed();
+  const auto lacks = [&] {
+    inject(target_at, batch_done{.batch = last.batch, .pages = {.free_count = 3}, .lacks_grammars = true});
+  };
+  lacks();
+  placed();
+  lacks();
+  EXPECT_EQ(expect<refused>(session_at).why.code, errc::internal);
+}
+
+TEST_F(grammars, that_were_lost_are_asked_for) {
+  ask({.tail = {1, 2, 3}, .grammar = at(7)});
+  EXPECT_EQ(expect<log_needed>(session_at).from, 0u) << "of an unknown sequence";
+  ask({.tail = {1, 2, 3}, .grammar = text});
+  placed();
+  answered();
+  constexpr auto another = actor::make_address(1, 1, 41);
+  ask({.round = 2, .from = 4, .grammar = at(7), .session = another});
+  EXPECT_EQ(expect<log_needed>(another).from, 4u) << "the grammar is that of another session on the same sequence";
+  ask({.round = 2, .from = 4, .grammar = text, .session = another});
+  EXPECT_EQ(placed().runs.at(0).grammar_name, last.runs[0].grammar_name);
 }
 
 TEST_F(verify_scheduler_test, penalties_get_each_token_once_and_how_often_the_output_has_it) {

@@ -394,7 +394,7 @@ TEST(grammar_cache, every_valid_state_can_be_followed_safely) {
 std::string write_at_random(grammar_cache& cache, const text::tokenizer& tokenizer, const copy::program_shape& shape,
                             std::mt19937& random) {
   constraint c = copy_constraint(shape);
-  auto* entry = *cache.find(c);
+  const auto entry = *cache.find(c);
   const auto& rules = dynamic_cast<const copy_grammar&>(entry->grammar->automaton());
   automaton_state s = rules.begin();
   std::string text;

@@ -439,7 +439,7 @@ TEST(tool_grammar, in_text_every_token_may_come_and_no_mask_is_needed) {
   for (const auto& [name, controls] : controls_of_formats()) {
     grammar_cache cache(*token_trie::make(tokenizer_with(controls)));
     const auto c = *tool_constraint(two_tools(), *tools::find_format(name));
-    auto* entry = *cache.find(c);
+    const auto entry = *cache.find(c);
     grammar_matcher rows(*entry, c);
     EXPECT_TRUE(rows.next_token_mask().empty()) << name;
     EXPECT_TRUE(rows.accept_token(5)) << name;
