@@ -14,7 +14,7 @@ struct budget {
   std::uint32_t prompt_chunk_rows_max = 256;  // of one run, so that a prompt does not fill the batch alone
   std::uint32_t pages_free = 0;
   std::uint32_t page_tokens = 32;
-  /// Predicted. Where that is wrong by a quarter, a token waits 100 ms for others' prompts.
+  /// Predicted. `run_queue` allows less where passes take longer than predicted.
   microseconds time_max{80'000};
   std::uint32_t rows_min = 1;  // decodes taken whatever they are predicted to cost: those in the next pass would
                                // wait for this one, and two passes take longer than one

@@ -10,6 +10,7 @@ namespace {
 
 // Of the time in which drafts seemed not to pay, this part goes to trying one: what it takes is seen only so.
 constexpr double alone_factor = 2.5;  // of a pass's time
+constexpr double lateness_max = 2;    // a machine that is even later is busy with something else
 constexpr int trial_share = 32;
 
 }  // namespace
@@ -150,10 +151,10 @@ batch_plan run_queue::plan(budget limits, instant now) {
       std::stable_partition(order_.begin(), order_.end(), [&](item_index i) { return !items_[i].background; });
   limits.trial = untried_ / trial_share;
   // Who is alone makes nobody wait but those who come meanwhile: long passes read the weights less often.
-  if (places_.placed().size() == 1) {
-    limits.time_max =
-        microseconds{static_cast<std::int64_t>(static_cast<double>(limits.time_max.count()) * alone_factor)};
-  }
+  const double longer = places_.placed().size() == 1 ? alone_factor : 1;
+  limits.time_max = microseconds{static_cast<std::int64_t>(static_cast<double>(limits.time_max.count()) * longer /
+                                                           std::clamp(lateness_.value(), 1.0, lateness_max))};
+  long_pass_ = limits.time_max / 2;
   auto plan = build_batch(items_, {order_.begin(), first_background}, limits, cost_);
   const auto pause = places_.pause_end(now);
   // Sessions that were answered a moment ago ask again at once. A long pass of prompts waits for them, or they would be
@@ -206,6 +207,8 @@ std::vector<round_outcome> run_queue::complete(const batch_plan& plan, std::span
                                                microseconds took, instant now) {
   REDLINE_ASSERT(plan.runs.size() == answers.size(), "one answer for every run");
   cost_.observe(plan.size, took);
+  if (plan.predicted > std::max(long_pass_, microseconds{0}))
+    lateness_.observe(static_cast<double>(took.count()) / static_cast<double>(plan.predicted.count()));
   if (plan.verifies_drafts()) {
     untried_ = microseconds{0};
   } else if (plan.drafts_cut > 0) {

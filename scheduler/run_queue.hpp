@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/base/result.hpp"
+#include "runtime/cost/running_quantile.hpp"
 #include "scheduler/admission.hpp"
 #include "scheduler/batch_builder.hpp"
 #include "scheduler/policy.hpp"
@@ -196,7 +197,10 @@ class run_queue {
   std::vector<sequence_id> changed_;  // those whose page tables are to change, in no order
   std::uint32_t page_tokens_ = 32;
   cost::cost_model cost_;
-  microseconds untried_{0};  // of passes since a draft was verified, while drafts were there and seemed not to pay
+  /// How much longer long passes take than predicted, in all but one of twenty.
+  cost::running_quantile lateness_{0.95, 1, 0.1};
+  microseconds long_pass_{0};  // half of what a pass was allowed to take
+  microseconds untried_{0};    // of passes since a draft was verified, while drafts were there and seemed not to pay
   std::vector<work_item> items_;
   std::vector<item_index> order_;
 };

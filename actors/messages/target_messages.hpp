@@ -32,7 +32,7 @@ struct batch_run {
   static constexpr auto fields(auto& self) {
     return std::tie(self.sequence, self.tokens, self.first_position, self.table, self.logits_begin, self.draft_count,
                     self.prompt_count, self.latest, self.log_count, self.sampling, self.logprobs, self.grammar,
-                    self.grammar_name, self.counts, self.scores_draft);
+                    self.counts, self.scores_draft, self.grammar_name);
   }
 };
 

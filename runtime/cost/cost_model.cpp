@@ -21,6 +21,9 @@ constexpr double drift_ratio = 0.01;
 // outlast it, because drafts that seem not to pay are not verified, and would never be measured again.
 constexpr double outlier_ratio = 8;
 constexpr double faster_ratio = 3;
+constexpr double certain_deviations = 4;  // standard ones, of what was expected from a pass of that size
+constexpr double resolvable_us = 100;     // less is no reason to call a pass disturbed
+constexpr double pass_us_max = 3.6e9;     // no pass takes an hour
 constexpr std::uint64_t outliers_count_after = 16;
 constexpr std::uint32_t outliers_believed = 3;
 
@@ -55,7 +58,7 @@ cost_model::cost_model() {
 double cost_model::predict_us(const vector& x) const {
   double us = 0;
   for (std::size_t i = 0; i < parameters_count; ++i) us += weights_[i] * x[i];
-  return std::max(us, 0.0);
+  return us > 0 ? std::min(us, pass_us_max) : 0;
 }
 
 microseconds cost_model::predict(const work_size& size) const {
@@ -66,22 +69,7 @@ void cost_model::observe(const work_size& size, microseconds took) {
   const auto measured = static_cast<double>(took.count());
   const vector x = features(size);
   const double predicted = predict_us(x);
-  if (observed_count_ > outliers_count_after && measured > outlier_ratio * (predicted + 100)) {
-    const double ratio = measured / std::max(predicted, 1.0);
-    slower_by_ = outliers_in_row_ == 0 ? ratio : std::min(slower_by_, ratio);
-    if (++outliers_in_row_ == outliers_believed) change_speed(slower_by_);
-    return;
-  }
-  outliers_in_row_ = 0;
-  if (observed_count_ > outliers_count_after && faster_ratio * (measured + 100) < predicted) {
-    const double ratio = std::max(measured, 1.0) / predicted;
-    faster_by_ = fast_in_row_ == 0 ? ratio : std::max(faster_by_, ratio);
-    if (++fast_in_row_ == outliers_believed) change_speed(faster_by_);
-    return;
-  }
-  fast_in_row_ = 0;
   if (observed_count_ == 0) scale_ = std::max(measured, 1.0);
-  ++observed_count_;
 
   vector px{};
   const double noise = std::max(noise_ratio * std::max(measured, predicted), resolution_us) / scale_;
@@ -92,6 +80,27 @@ void cost_model::observe(const work_size& size, microseconds took) {
     error -= weights_[i] * x[i];
   }
   for (std::size_t i = 0; i < parameters_count; ++i) variance += x[i] * px[i];
+
+  // Of sizes that were never seen the prediction may be far off: then it is the curve that is wrong, and there is
+  // something to learn.
+  const bool is_certain =
+      observed_count_ > outliers_count_after && std::abs(error) > certain_deviations * std::sqrt(variance) * scale_;
+  if (is_certain && measured > outlier_ratio * (predicted + resolvable_us)) {
+    const double ratio = measured / (predicted + resolvable_us);
+    slower_by_ = outliers_in_row_ == 0 ? ratio : std::min(slower_by_, ratio);
+    if (++outliers_in_row_ == outliers_believed) change_speed(slower_by_);
+    return;
+  }
+  outliers_in_row_ = 0;
+  if (is_certain && faster_ratio * (measured + resolvable_us) < predicted) {
+    const double ratio = (measured + resolvable_us) / predicted;
+    faster_by_ = fast_in_row_ == 0 ? ratio : std::max(faster_by_, ratio);
+    if (++fast_in_row_ == outliers_believed) change_speed(faster_by_);
+    return;
+  }
+  fast_in_row_ = 0;
+  ++observed_count_;
+
   for (std::size_t i = 0; i < parameters_count; ++i) weights_[i] += px[i] / variance * error;
   for (std::size_t i = 0; i < parameters_count; ++i) {
     for (std::size_t j = 0; j < parameters_count; ++j) {

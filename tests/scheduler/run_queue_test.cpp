@@ -100,6 +100,31 @@ TEST(run_queue, says_how_many_rows_are_ahead_of_it) {
   EXPECT_GT(q.prompt_row_us(), 0);
 }
 
+// Of passes of which one in ten takes half as long again as the others, nineteen in twenty keep the limit.
+TEST(run_queue, long_passes_keep_their_limit_where_some_take_longer_than_predicted) {
+  auto q = make({.running_max = 2, .waiting_max = 1, .tokens_max = 2'000'000, .pages_count = 100'000});
+  std::mt19937 random(5);
+  budget limits = roomy;
+  limits.pages_free = 100'000;
+  limits.time_max = microseconds{10'000};
+  submit(q, {.sequence = 1, .tail = tokens(900'000), .tokens_max = 1'000'000});
+  submit(q, {.sequence = 2, .tail = tokens(900'000), .tokens_max = 1'000'000});
+  int late = 0, passes = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const auto plan = q.plan(limits, at(i));
+    ASSERT_FALSE(plan.runs.empty());
+    q.begin(plan);
+    const auto usual = static_cast<double>(plan.size.rows) * 100;
+    const microseconds took{static_cast<std::int64_t>(random() % 10 == 0 ? 1.5 * usual : usual)};
+    q.complete(plan, std::vector<run_answer>(plan.runs.size()), took, at(i));
+    if (i < 200) continue;
+    ++passes;
+    late += took > limits.time_max ? 1 : 0;
+    EXPECT_GT(took, limits.time_max / 2) << "and are not much shorter than they may be";
+  }
+  EXPECT_LT(late, passes / 20);
+}
+
 TEST(run_queue, tells_repeated_and_old_rounds_apart) {
   auto q = make();
   EXPECT_EQ(submit(q, {.round = 3}), submit_outcome::taken);
