@@ -13,13 +13,28 @@ namespace {
 /// A shorter text is copied in a few tokens.
 constexpr std::size_t text_bytes_min = 24;
 
-void take_strings(const api::json& value, std::vector<std::string>& out) {
-  if (value.is_string() && value.get_ref<const std::string&>().size() >= text_bytes_min) {
-    out.push_back(value.get<std::string>());
-  } else if (value.is_structured()) {
-    for (const auto& inner : value) take_strings(inner, out);
+/// Texts that a call may repeat, and which of them are a member's value.
+struct known_texts {
+  std::vector<std::string> all;
+  text::text_lookup::name_indices names;
+
+  void take(const api::json& value) {
+    if (value.is_string() && value.get_ref<const std::string&>().size() >= text_bytes_min) {
+      all.push_back(value.get<std::string>());
+    } else if (value.is_structured()) {
+      for (const auto& inner : value) take(inner);
+    }
   }
-}
+  /// Also short ones: the next call may be of the same file.
+  void take_arguments(const api::json& arguments) {
+    for (const auto& [name, value] : arguments.items()) {
+      if (value.is_structured()) take_arguments(value);
+      if (!value.is_string()) continue;
+      if (arguments.is_object()) names[name] = all.size();
+      all.push_back(value.get<std::string>());
+    }
+  }
+};
 
 }  // namespace
 
@@ -41,18 +56,18 @@ api::checked<std::optional<std::string>> hold_to_tools(const served_model& model
 std::shared_ptr<const output_rules> with_known_texts(std::shared_ptr<const output_rules> rules,
                                                      const api::json& messages) {
   if (!rules || !rules->tools) return rules;
-  std::vector<std::string> texts;
+  known_texts texts;
   for (const auto& m : messages) {
-    take_strings(m["content"], texts);
+    texts.take(m["content"]);
     if (const auto calls = m.find("tool_calls"); calls != m.end()) {
       for (const auto& call : *calls) {
         const auto arguments = parse_json<api::json>(call["function"]["arguments"].get_ref<const std::string&>());
-        if (arguments) take_strings(*arguments, texts);
+        if (arguments) texts.take_arguments(*arguments);
       }
     }
   }
   auto out = std::make_shared<output_rules>(*rules);
-  out->known = std::make_shared<const text::text_lookup>(texts);
+  out->known = std::make_shared<const text::text_lookup>(texts.all, text::text_lookup::bytes_default, texts.names);
   return out;
 }
 

@@ -13,6 +13,8 @@ namespace {
 constexpr std::uint64_t usable_steps_max = std::uint64_t{64} * 256 * 16;
 // Of a span that is spelled where it begins: less than a millisecond.
 constexpr std::size_t spelled_at_once_bytes_max = 4096;
+// What speaks for what a call's grammar leaves.
+constexpr std::uint8_t call_grade = 3;
 
 }  // namespace
 
@@ -121,16 +123,102 @@ void constrained_output::follow_arguments(std::string_view piece) {
   if (was_in || in_arguments_) arguments_->feed(piece);
 }
 
-constrained_output::copied constrained_output::copied_ahead(std::uint32_t tokens_max) const {
-  if (!in_arguments_ || !arguments_) return {};
+/// A place in a call, and the arguments up to there.
+struct constrained_output::call_follower {
+  const grammar::byte_automaton& automaton;
+  grammar::automaton_state state;
+  text::escaped_copy arguments;
+  bool in_arguments = false;
+
+  /// False where the grammar forbids the byte.
+  bool take(char byte) {
+    using phase = grammar::tool_automaton::phase;
+    const bool was_in = in_arguments;
+    if (!automaton.advance(state, static_cast<std::uint8_t>(byte))) return false;
+    in_arguments = grammar::tool_automaton::phase_of(state) == phase::arguments;
+    if (was_in) arguments.feed({&byte, 1});
+    if (!was_in && in_arguments) arguments.reset();
+    return true;
+  }
+};
+
+/// What follows if the grammar leaves nothing else but blanks, or a further member or value: then the one that ends
+/// what is open. Empty: there is a choice.
+std::string_view constrained_output::likely_sign(const call_follower& at) const {
+  constexpr std::string_view signs =
+      " !\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~";
+  const auto& m = at.automaton;
+  if (m.free_text_at(at.state).table != nullptr || m.is_terminated(at.state)) return {};
+  if (const auto known = m.known_run(at.state); !known.empty()) return known;
+  bool may_be_blank = false, may_go_on = false;
+  std::string_view only;
+  for (std::size_t i = 0; i < signs.size(); ++i) {
+    auto after = at.state;
+    if (!m.advance(after, static_cast<std::uint8_t>(signs[i]))) continue;
+    if (signs[i] == ' ') {
+      may_be_blank = true;
+    } else if (signs[i] == ',') {
+      may_go_on = true;
+    } else if (only.empty()) {
+      only = signs.substr(i, 1);
+    } else {
+      return {};
+    }
+  }
+  if (may_be_blank && at.in_arguments && at.arguments.wants_blank()) return " ";
+  const bool ends = only == "}" || only == "]";
+  return !may_go_on || ends ? only : only.empty() ? std::string_view(",") : std::string_view{};
+}
+
+draft::graded_draft constrained_output::likely_call(std::uint32_t tokens_max) const {
+  const auto& grammar = *rules_->grammar;
+  const auto& tokenizer = grammar.trie().tokenizer();
+  draft::graded_draft out;
+  if (!arguments_ || grammar.automaton().is_free(state_)) return out;
   // A token has more than four bytes where text is repeated at length; what is cut costs the next round nothing.
   const std::size_t bytes_max = std::size_t{6} * tokens_max;
-  const auto next = arguments_->ahead(bytes_max);
-  if (!next) return {};
-  copied out{rules_->grammar->trie().tokenizer().encode(next->bytes, {.continues = true}), next->matched / 4};
-  // Where the text is cut, the last token is not that of the whole.
-  if (next->bytes.size() >= bytes_max && !out.tokens.empty()) out.tokens.pop_back();
-  if (out.tokens.size() > tokens_max) out.tokens.resize(tokens_max);
+  call_follower ahead{grammar.automaton(), state_, *arguments_, in_arguments_};
+  std::string text;
+  std::vector<std::pair<std::size_t, draft::graded_run>> ends;  // of the text's parts, and what speaks for each
+  for (bool goes_on = true; goes_on && text.size() < bytes_max;) {
+    draft::graded_run part{draft::source::program, call_grade, 0};
+    std::string more;
+    if (const auto copy = ahead.in_arguments ? ahead.arguments.ahead(bytes_max - text.size()) : std::nullopt) {
+      more = copy->bytes;
+      part = {draft::source::lookup, draft::grade_of_match(copy->matched / 4), 0};
+    } else {
+      more = likely_sign(ahead);
+    }
+    goes_on = !more.empty();
+    for (const char c : more) {
+      goes_on = goes_on && ahead.take(c);
+      if (goes_on) text += c;
+    }
+    ends.emplace_back(text.size(), part);
+  }
+  // In its tokens, as far as the grammar takes them: what it decides itself it spells its own way.
+  auto s = state_;
+  std::size_t at = 0;
+  std::size_t part = 0;
+  const auto take = [&](token t) {
+    auto after = s;
+    const auto piece = tokenizer.piece(t, true);
+    if (!std::string_view(text).substr(at).starts_with(piece) || !grammar.accept_token(after, t)) return false;
+    s = after;
+    while (ends[part].first <= at) ++part;
+    out.add(ends[part].second.from, ends[part].second.grade, {&t, 1});
+    at += piece.size();
+    return true;
+  };
+  for (bool goes_on = true; goes_on && at < text.size() && out.tokens.size() < tokens_max;) {
+    auto tokens = tokenizer.encode(std::string_view(text).substr(at), {.continues = true});
+    // Where the text is cut, the last token is not that of the whole.
+    if (text.size() >= bytes_max) tokens.pop_back();
+    std::size_t taken = 0;
+    while (taken < tokens.size() && out.tokens.size() < tokens_max && take(tokens[taken])) ++taken;
+    const auto forced = taken < tokens.size() ? grammar.jump_forward(s) : std::nullopt;
+    goes_on = forced && out.tokens.size() < tokens_max && take(*forced);
+  }
   return out;
 }
 

@@ -8,6 +8,7 @@
 
 #include "actors/serving/copy_executor.hpp"
 #include "actors/serving/output_rules.hpp"
+#include "runtime/draft/draft_request.hpp"
 #include "runtime/draft/escaped_copy.hpp"
 
 namespace redline::actors {
@@ -51,12 +52,9 @@ class constrained_output {
   [[nodiscard]] std::vector<token> usable(std::vector<token> draft) const;
   /// A draft: how edit programs usually go on from here. Empty where nothing is usual.
   [[nodiscard]] std::vector<token> likely_rest() const;
-  /// A draft: what a call's arguments copy, as JSON spells it. matched: how many tokens, about, speak for it.
-  struct copied {
-    std::vector<token> tokens;
-    std::uint32_t matched = 0;
-  };
-  [[nodiscard]] copied copied_ahead(std::uint32_t tokens_max) const;
+  /// A draft of a call: what its arguments copy, as JSON spells it, and around it what the grammar leaves but for
+  /// blanks and members that may be left out. Nothing that the grammar forbids.
+  [[nodiscard]] draft::graded_draft likely_call(std::uint32_t tokens_max) const;
   /// Spans are judged by the model's logprobs.
   [[nodiscard]] bool wants_logprobs() const;
   /// The grammar and the place in it, for the target model; or only the place.
@@ -67,7 +65,9 @@ class constrained_output {
 
  private:
   void begin_span();
+  struct call_follower;
   void follow_arguments(std::string_view piece);
+  [[nodiscard]] std::string_view likely_sign(const call_follower& at) const;
   void advance(token t, std::optional<float> logprob, std::string& text);
 
   std::shared_ptr<const output_rules> rules_;

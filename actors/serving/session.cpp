@@ -16,6 +16,7 @@ constexpr microseconds tick{250'000};
 constexpr std::size_t scored_tokens_max = 256;  // in a round: as many as a prompt's chunk has
 // What speaks for drafts that a session makes itself.
 constexpr std::uint8_t program_grade = 3;
+constexpr std::uint8_t weak_grade = 1;                        // a drafter is asked too
 constexpr std::uint8_t sure_grade = draft::grades_count - 1;  // a copied span, or what the client had already
 
 }  // namespace
@@ -256,54 +257,74 @@ actor::task<const verified*> session::ask_target() {
 /// A draft for the next round: what the grammar makes likely, else what the drafter proposes in time, else none.
 actor::task<session::round_draft> session::next_draft() {
   if (auto span = work_.span_draft(); !span.empty()) {
-    auto own = own_draft(std::move(span), draft::source::program, sure_grade);
+    auto own = use_own_draft(std::move(span), draft::source::program, sure_grade);
     own.is_span = true;
     co_return own;
   }
   if (auto known = work_.known_draft(); !known.empty()) {
-    co_return own_draft(std::move(known), draft::source::prediction, sure_grade);
+    co_return use_own_draft(std::move(known), draft::source::prediction, sure_grade);
   }
   if (!drafts()) co_return {};
   if (auto likely = work_.likely_draft(); !likely.empty()) {
-    co_return own_draft(std::move(likely), draft::source::program, program_grade);
+    co_return use_own_draft(std::move(likely), draft::source::program, program_grade);
   }
   // The last token of the answer needs no draft: the target's own token fills the room.
   const std::uint32_t wanted = std::min({draft::draft_tokens_max(work_.spec().draft), work_.round_room() - 1, width_});
+  round_draft call;
   if (work_.spec().draft.how != draft::method::assisted && wanted > 0) {
-    if (auto copy = work_.copied_draft(wanted); !copy.tokens.empty())
-      co_return own_draft(std::move(copy.tokens), draft::source::lookup, draft::grade_of_match(copy.matched));
+    call = use_own_draft(work_.likely_call(wanted));
+    if (!own_draft_.tokens.empty() && own_draft_.runs.front().grade > weak_grade) co_return call;
   }
   if (drafter_lost_ && context().now() - *drafter_lost_ >= partners_.drafter_retry) {
     drafter_lost_.reset();
     drafter_knows_ = 0;
   }
-  if (!drafter() || wanted == 0) co_return {};
+  if (!drafter() || wanted == 0) co_return call;
   for (std::uint32_t from = drafter_knows_;;) {
-    tell_drafter(from, wanted);
+    tell_drafter(from, wanted, !call.tokens.empty());
     const auto m = co_await talk_.next<proposal, actor::undeliverable>(context().now() + partners_.proposal_patience);
     const auto* answer = m.as<proposal>();
     if (answer == nullptr) {
       if (m.is_timeout()) context().log(log_level::debug, "no proposal in time; the round goes on without a draft");
       lose_drafter();
-      co_return {};
+      co_return call;
     }
-    if (!answer->log_needed_from) co_return {.tokens = work_.usable(answer->tokens), .parts = answer->parts};
+    if (!answer->log_needed_from) {
+      round_draft theirs{.tokens = work_.usable(answer->tokens), .parts = answer->parts};
+      co_return expected(call) > expected(theirs) ? call : theirs;
+    }
     from = std::min(*answer->log_needed_from, work_.log_count());
   }
 }
 
+/// How many of a draft's tokens will be accepted.
+double session::expected(const round_draft& draft) {
+  double tokens = 0;
+  double chance = 1;
+  std::size_t left = draft.tokens.size();
+  for (const auto& part : draft.parts) {
+    for (std::uint32_t i = 0; i < part.count && left > 0; ++i, --left) tokens += chance *= part.chance();
+  }
+  return tokens;
+}
+
 /// A draft that comes from no drafter.
-session::round_draft session::own_draft(std::vector<token> tokens, draft::source from, std::uint8_t grade) const {
-  const draft::graded_run run{from, grade, static_cast<std::uint32_t>(tokens.size())};
-  return {.tokens = std::move(tokens), .parts = own_drafts_.parts({&run, 1}, nullptr), .own = run};
+session::round_draft session::use_own_draft(draft::graded_draft draft) {
+  own_draft_ = std::move(draft);
+  return {.tokens = own_draft_.tokens, .parts = own_drafts_.parts(own_draft_.runs, nullptr)};
+}
+
+session::round_draft session::use_own_draft(std::vector<token> tokens, draft::source from, std::uint8_t grade) {
+  draft::graded_draft draft;
+  draft.add(from, grade, tokens);
+  return use_own_draft(std::move(draft));
 }
 
 void session::learn_of_own_draft(std::span<const token> came) {
-  if (!draft_.own) return;
-  const auto& draft = draft_.tokens;
-  const auto wrong = std::mismatch(draft.begin(), draft.end(), came.begin(), came.end());
-  const auto right = static_cast<std::uint32_t>(wrong.first - draft.begin());
-  own_drafts_.learn({&*draft_.own, 1}, right, wrong.first != draft.end() && wrong.second != came.end());
+  const auto draft = std::exchange(own_draft_, {});
+  const auto wrong = std::mismatch(draft.tokens.begin(), draft.tokens.end(), came.begin(), came.end());
+  const auto right = static_cast<std::uint32_t>(wrong.first - draft.tokens.begin());
+  own_drafts_.learn(draft.runs, right, wrong.first != draft.tokens.end() && wrong.second != came.end());
 }
 
 log_tail session::tail(std::uint32_t from) const {
@@ -329,13 +350,15 @@ void session::lose_drafter() {
   drafter_knows_ = 0;
 }
 
-void session::tell_drafter(std::uint32_t from, std::uint32_t tokens_max) {
+void session::tell_drafter(std::uint32_t from, std::uint32_t tokens_max, bool is_copying) {
+  draft::draft_options options = work_.spec().draft;
+  if (is_copying && options.how == draft::method::automatic) options.how = draft::method::prediction;
   propose question{.session = work_.spec().session,
                    .tenant = work_.spec().tenant,
                    .round = round_,
                    .log = tail(from),
                    .prompt_count = work_.prompt_count(),
-                   .options = work_.spec().draft,
+                   .options = options,
                    .sampling = work_.spec().sampling,
                    .tokens_max = tokens_max,
                    .step = step_};

@@ -85,7 +85,6 @@ class session final : public actor::actor_of<session> {
   struct round_draft {
     std::vector<token> tokens;
     std::vector<draft::draft_part> parts;  // of the tokens, perhaps of some more
-    std::optional<draft::graded_run> own;  // the tokens, if no drafter made them
     bool is_span = false;                  // a copied span that the model is asked about
   };
 
@@ -99,10 +98,13 @@ class session final : public actor::actor_of<session> {
 
   [[nodiscard]] bool is_late() const;
   void learn_of_own_draft(std::span<const token> came);
-  [[nodiscard]] round_draft own_draft(std::vector<token> tokens, draft::source from, std::uint8_t grade) const;
+  [[nodiscard]] static double expected(const round_draft& draft);
+  [[nodiscard]] round_draft use_own_draft(draft::graded_draft draft);
+  [[nodiscard]] round_draft use_own_draft(std::vector<token> tokens, draft::source from, std::uint8_t grade);
   [[nodiscard]] actor::actor_ref<draft_model> drafter() const;
   void lose_drafter();
-  void tell_drafter(std::uint32_t from, std::uint32_t tokens_max);
+  /// is_copying: the session has a draft of its own from the same texts, to which a draft model would add nothing.
+  void tell_drafter(std::uint32_t from, std::uint32_t tokens_max, bool is_copying = false);
   void tell_target(std::uint32_t from);
   void tell_client(const token_log::progress& step);
   void begin_trace(const verified& m, std::uint32_t emitted);
@@ -145,6 +147,7 @@ class session final : public actor::actor_of<session> {
   actor::conversation talk_;
   round_id round_{0};
   round_draft draft_;
+  draft::graded_draft own_draft_;  // that no drafter made, of the round at hand, used or not
   draft::acceptance_record own_drafts_;
   static constexpr std::uint32_t places_refused_max = 2;  // then the refusal is the client's answer
   static constexpr std::uint32_t width_min = 8;

@@ -106,11 +106,9 @@ class token_log {
   [[nodiscard]] std::vector<token> likely_draft() const {
     return constrained_ ? usable(constrained_->likely_rest()) : std::vector<token>{};
   }
-  /// What a call's arguments copy, as far as there is room; see constrained_output.
-  [[nodiscard]] constrained_output::copied copied_draft(std::uint32_t tokens_max) const {
-    auto draft = constrained_ ? constrained_->copied_ahead(tokens_max) : constrained_output::copied{};
-    if (!draft.tokens.empty()) draft.tokens = usable(std::move(draft.tokens));
-    return draft;
+  /// How a call goes on; see constrained_output. tokens_max: at least a token less than there is room for.
+  [[nodiscard]] draft::graded_draft likely_call(std::uint32_t tokens_max) const {
+    return constrained_ ? constrained_->likely_call(tokens_max) : draft::graded_draft{};
   }
   /// What comes next by `known_text`, as far as there is room and one pass may take; empty: nothing is known.
   [[nodiscard]] std::vector<token> known_draft() const;

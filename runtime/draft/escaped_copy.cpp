@@ -1,6 +1,7 @@
 #include "runtime/draft/escaped_copy.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace redline::text {
@@ -8,6 +9,17 @@ namespace {
 
 /// A copy shorter than this is a name or a path, of which there is no new version.
 constexpr std::size_t version_bytes_min = 16;
+/// A place is sure after as many bytes as `text_lookup` looks up at once.
+constexpr std::size_t sure_bytes = text_lookup::gram_bytes;
+/// Around a member's name: two quotes, a colon, a blank and a quote.
+constexpr std::size_t name_signs = 5;
+constexpr std::size_t name_bytes_max = 64;
+
+bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
+bool is_word(char c) {
+  const char lower = static_cast<char>(c | 0x20);
+  return (lower >= 'a' && lower <= 'z') || (c >= '0' && c <= '9') || c == '_' || static_cast<unsigned char>(c) >= 0x80;
+}
 
 void append_escaped(std::string& out, char byte) {
   constexpr std::string_view digits = "0123456789abcdef";
@@ -60,12 +72,13 @@ std::string from_hex(std::string_view four) {
 }  // namespace
 
 void escaped_copy::reset() {
-  in_string_ = is_value_ = in_escape_ = false;
+  in_string_ = is_value_ = in_escape_ = blank_came_ = is_version_ = false;
   before_ = 0;
   escape_.clear();
+  name_.clear();
   tail_.clear();
-  place_ = matched_ = 0;
-  begin_ = known_ ? known_->last_begin() : 0;
+  place_ = 0;
+  last_piece_.reset();
 }
 
 void escaped_copy::feed(std::string_view bytes) {
@@ -73,20 +86,57 @@ void escaped_copy::feed(std::string_view bytes) {
   for (const char c : bytes) feed(c);
 }
 
-void escaped_copy::feed(char byte) {
-  if (!in_string_) {
-    if (byte == '"') {
-      in_string_ = true;
-      is_value_ = before_ == ':' || before_ == '[';
-      tail_.clear();
-      written_ = 0;
-      place_ = begin_;
-      matched_ = 0;
-    } else if (byte != ' ' && byte != '\n' && byte != '\t' && byte != '\r') {
-      before_ = byte;
-    }
+void escaped_copy::feed_sign(char byte) {
+  bool* const style = before_ == ':' ? &blank_after_colon_ : before_ == ',' ? &blank_after_comma_ : nullptr;
+  if (is_blank(byte)) {
+    if (style != nullptr) *style = true;
+    blank_came_ = true;
     return;
   }
+  if (style != nullptr && !blank_came_) *style = false;
+  if (byte == '"') {
+    begin_string();
+  } else {
+    before_ = byte;
+    blank_came_ = false;
+  }
+}
+
+void escaped_copy::begin_string() {
+  in_string_ = true;
+  is_value_ = before_ == ':' || before_ == '[';
+  is_version_ = is_named_ = is_found_ = false;
+  is_whole_ = true;
+  written_ = matched_ = solid_ = trust_ = left_ = 0;
+  tail_.clear();
+  if (!is_value_) {
+    name_.clear();
+    return;
+  }
+  if (last_piece_) {
+    is_version_ = is_found_ = true;
+    place_ = last_piece_->begin;
+    trust_ = std::min<std::uint32_t>(last_piece_->end - last_piece_->begin, text_lookup::matched_max);
+  } else if (const auto known = known_->begin_of(name_)) {
+    is_named_ = true;
+    place_ = *known;
+    trust_ = static_cast<std::uint32_t>(std::min(name_.size() + name_signs, text_lookup::matched_max));
+  } else {
+    place_ = known_->last_begin();
+  }
+}
+
+void escaped_copy::end_string() {
+  in_string_ = false;
+  before_ = '"';
+  blank_came_ = false;
+  // What repeats a value by its name is no piece of a text that is being changed.
+  if (is_value_ && is_whole_ && !is_named_ && is_found_ && written_ >= version_bytes_min)
+    last_piece_ = {.begin = place_ - written_, .end = place_};
+}
+
+void escaped_copy::feed(char byte) {
+  if (!in_string_) return feed_sign(byte);
   if (in_escape_) {
     if (escape_.empty() && byte != 'u') {
       constexpr std::pair<char, char> spelled[] = {{'n', '\n'}, {'t', '\t'}, {'r', '\r'}, {'b', '\b'}, {'f', '\f'}};
@@ -106,43 +156,79 @@ void escaped_copy::feed(char byte) {
   if (byte == '\\') {
     in_escape_ = true;
   } else if (byte == '"') {
-    in_string_ = false;
-    before_ = byte;
+    end_string();
   } else {
     take({&byte, 1});
   }
 }
 
-/// The place moves along while the string repeats the text, and else to where its last bytes stand.
 void escaped_copy::take(std::string_view decoded) {
-  if (!in_text()) return;
-  for (const char c : decoded) {
-    if (tail_.size() == tail_max) tail_.erase(0, tail_max / 2);
-    tail_ += c;
-    ++written_;
-    const auto next = known_->from(place_, 1);
-    if (place_ > 0 && !next.empty() && next.front() == c) {
-      ++place_;
-      matched_ = std::min<std::uint32_t>(matched_ + 1, text_lookup::matched_max);
-    } else {
-      auto found = known_->find(tail_, place_);
-      if (!found && place_ > 0) found = known_->find_after(tail_, place_);
-      matched_ = found ? found->matched : 0;
-      if (found) place_ = found->place;
-    }
-    if (matched_ == written_ && written_ >= version_bytes_min) begin_ = place_ - static_cast<std::uint32_t>(written_);
+  if (is_value_) {
+    for (const char c : decoded) take(c);
+  } else if (name_.size() < name_bytes_max) {
+    name_ += decoded;
   }
 }
 
+/// The place moves along while the string repeats the text.
+void escaped_copy::take(char c) {
+  if (tail_.size() == tail_max) tail_.erase(0, tail_max / 2);
+  tail_ += c;
+  ++written_;
+  const auto next = known_->from(place_, 1);
+  if (place_ > 0 && !next.empty() && next.front() == c) {
+    ++place_;
+    matched_ = std::min<std::uint32_t>(matched_ + 1, text_lookup::matched_max);
+    solid_ += is_blank(c) ? 0 : 1;
+  } else {
+    look_again(c);
+  }
+  if (matched_ == written_) is_whole_ = true;
+  if (solid_ < sure_bytes) return;
+  is_found_ = true;
+  left_ = 0;
+}
+
+/// Where the string may go on after a byte that is not the text's.
+void escaped_copy::look_again(char c) {
+  if (left_ == 0) {
+    left_ = place_;
+    left_with_ = c;
+  }
+  is_whole_ = is_named_ = false;
+  trust_ = 0;
+  // Lines that were put in begin in the middle of a line as a rule, after its indentation.
+  const std::uint32_t near = left_ == 0 ? 0 : known_->line_before(left_);
+  auto found = known_->find(tail_, near);
+  if (!found && left_ > 0) found = known_->find_after(tail_, near);
+  matched_ = found ? found->matched : 0;
+  place_ = found ? found->place : is_found_ ? after_replaced() : 0;
+  solid_ = static_cast<std::uint32_t>(std::count_if(tail_.end() - matched_, tail_.end(), std::not_fn(is_blank)));
+}
+
+/// Behind the word that a word came instead of, or the sign; something else was put in between.
+std::uint32_t escaped_copy::after_replaced() const {
+  const auto rest = known_->from(left_, text_lookup::resync_reach);
+  if (rest.empty() || is_blank(rest.front()) || is_blank(left_with_)) return left_;
+  if (is_word(rest.front()) != is_word(left_with_)) return left_;
+  const auto end = is_word(rest.front()) ? std::find_if_not(rest.begin(), rest.end(), is_word) : rest.begin() + 1;
+  return left_ + static_cast<std::uint32_t>(end - rest.begin());
+}
+
 std::optional<escaped_copy::guess> escaped_copy::ahead(std::size_t bytes_max) const {
-  if (!known_ || !in_text() || in_escape_ || place_ == 0) return std::nullopt;
-  // At its beginning a string is perhaps a new version of the last one; later some bytes have to agree.
-  if (matched_ == 0 && written_ > 0) return std::nullopt;
-  guess out{.bytes = {}, .matched = matched_};
-  const auto next = known_->from(place_, bytes_max);
+  if (!known_ || !in_text() || place_ == 0 || !escape_.empty()) return std::nullopt;
+  std::size_t most = bytes_max;
+  if (is_version_ && place_ >= last_piece_->begin && place_ <= last_piece_->end)
+    most = std::min<std::size_t>(most, last_piece_->end - place_);
+  guess out{.bytes = {}, .matched = std::min<std::uint32_t>(trust_ + matched_, text_lookup::matched_max)};
+  const auto next = known_->from(place_, most);
   for (const char c : next) append_escaped(out.bytes, c);
-  // A whole text was copied: the string ends with it.
+  // A whole text was copied, or as much as the last time: the string ends with it.
   if (next.size() < bytes_max) out.bytes += '"';
+  if (in_escape_) {
+    if (!out.bytes.starts_with('\\')) return std::nullopt;
+    out.bytes.erase(0, 1);
+  }
   if (out.bytes.empty()) return std::nullopt;
   return out;
 }

@@ -12,7 +12,7 @@ enum class source : std::uint8_t {
   lookup,      // prompt and output
   model,       // the draft model, with what lookup told it (Blazedit)
   prediction,  // what the client said the answer will be
-  program,     // how edit programs usually go on
+  program,     // how edit programs and calls usually go on
   last_,
 };
 

@@ -7,20 +7,24 @@
 
 namespace redline::text {
 
-text_lookup::text_lookup(const std::vector<std::string>& texts, std::size_t bytes_max) {
+text_lookup::text_lookup(const std::vector<std::string>& texts, std::size_t bytes_max, const name_indices& names) {
   std::size_t bytes = 0;
   std::size_t first = texts.size();
   while (first > 0 && bytes < bytes_max) bytes += texts[--first].size() + 1;
   all_.reserve(std::min(bytes, bytes_max) + 1);
   all_ += '\0';  // no text begins at place 0, which stands for none
   is_end_.push_back(true);
+  std::vector<std::uint32_t> begins(texts.size());
   for (std::size_t i = first; i < texts.size(); ++i) {
     const std::size_t cut = i == first && bytes > bytes_max ? std::min(bytes - bytes_max, texts[i].size()) : 0;
-    last_begin_ = static_cast<std::uint32_t>(all_.size());
+    begins[i] = last_begin_ = static_cast<std::uint32_t>(all_.size());
     all_.append(texts[i], cut);
     all_ += '\0';
     is_end_.resize(all_.size());
     is_end_.back() = true;
+  }
+  for (const auto& [name, index] : names) {
+    if (begins[index] != 0) named_.emplace(name, begins[index]);
   }
   last_.assign(std::bit_ceil(all_.size() + 1), 0);
   before_.assign(all_.size() + 1, 0);
@@ -80,6 +84,19 @@ std::string_view text_lookup::from(std::uint32_t place, std::size_t bytes_max) c
   const std::size_t begin = end;
   while (end < most && !is_end_[end]) ++end;
   return std::string_view(all_).substr(begin, end - begin);
+}
+
+std::uint32_t text_lookup::line_before(std::uint32_t place) const {
+  const std::uint32_t most = std::min<std::uint32_t>(place, resync_reach);
+  for (std::uint32_t n = 0; n < most && !is_end_[place - 1]; ++n) {
+    if (all_[--place] == '\n') break;
+  }
+  return place;
+}
+
+std::optional<std::uint32_t> text_lookup::begin_of(std::string_view name) const {
+  const auto found = named_.find(name);
+  return found == named_.end() ? std::nullopt : std::optional(found->second);
 }
 
 }  // namespace redline::text

@@ -122,9 +122,10 @@ class gbnf_reader {
     const std::string name = read_name();
     skip_blanks(true);
     if (name.empty() || !looks_at("::=")) {
-      const bool is_lark = !name.empty() && peek() == ':';
-      return refuse(is_lark ? "expected '::=' after the name of a rule, found ':': grammars are written in GBNF here, "
-                              "not in Lark"
+      // A rule with one colon, or what only Lark puts before a rule: ?name, !name, %import, // a comment.
+      const bool is_lark =
+          name.empty() ? std::string_view("?!%/").find(peek()) != std::string_view::npos : peek() == ':';
+      return refuse(is_lark ? "expected a rule: NAME ::= ..., found one in Lark: grammars are written in GBNF here"
                             : "expected a rule: NAME ::= ...",
                     line);
     }

@@ -1,8 +1,11 @@
 #include "runtime/grammar/token_trie.hpp"
-#include "runtime/base/pause_point.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <unordered_map>
+
+#include "runtime/base/pause_point.hpp"
 
 namespace redline::grammar {
 namespace {
@@ -12,6 +15,63 @@ constexpr std::size_t token_bytes_max = 256;
 
 void set(token_mask& mask, token t) { mask[static_cast<std::size_t>(t) / 64] |= std::uint64_t{1} << (t % 64); }
 void clear(token_mask& mask, token t) { mask[static_cast<std::size_t>(t) / 64] &= ~(std::uint64_t{1} << (t % 64)); }
+
+/// The kinds of characters that subtrees are told apart by, a bit for each, by their first bytes: digits, small and
+/// great letters, control characters, each other ASCII character, and a few ranges beyond ASCII. Others begin none: 0.
+constexpr std::array<std::uint64_t, 256> kinds_of_bytes = [] {
+  std::array<std::uint64_t, 256> kinds{};
+  std::size_t count = 0;
+  const auto add = [&](std::size_t first, std::size_t last) {
+    for (std::size_t b = first; b <= last; ++b) kinds[b] = std::uint64_t{1} << count;
+    ++count;
+  };
+  add(0, 0x1f);
+  kinds[0x7f] = kinds[0];
+  add('0', '9');
+  add('a', 'z');
+  add('A', 'Z');
+  for (const char c : {'\t', '\n', '\r'}) add(static_cast<std::size_t>(c), static_cast<std::size_t>(c));
+  for (std::size_t b = ' '; b < 0x7f; ++b) {
+    if (kinds[b] == 0) add(b, b);
+  }
+  // In those of 0xc2, 0xe2 and 0xef are the marks that classes tend to leave out: line ends, and no-break spaces.
+  add(0xc2, 0xc2);
+  add(0xc3, 0xdf);
+  add(0xe0, 0xe1);
+  add(0xe2, 0xe2);
+  add(0xe3, 0xee);
+  add(0xef, 0xef);
+  add(0xf0, 0xf4);
+  return kinds;
+}();
+constexpr std::uint64_t malformed = std::uint64_t{1} << 63;  // the bytes are not those of characters
+
+/// Any characters.
+const free_text& utf8_text() {
+  static const free_text table = [] {
+    free_text t;
+    const auto take = [&t](std::size_t from, unsigned first, unsigned last, std::uint8_t to) {
+      for (unsigned byte = first; byte <= last; ++byte) t.next[from][byte] = to;
+    };
+    take(0, 0, 0x7f, 0);
+    take(0, 0xc2, 0xdf, 1);
+    take(0, 0xe0, 0xe0, 3);
+    take(0, 0xe1, 0xef, 2);
+    take(0, 0xed, 0xed, 4);
+    take(0, 0xf0, 0xf0, 5);
+    take(0, 0xf1, 0xf3, 6);
+    take(0, 0xf4, 0xf4, 7);
+    take(1, 0x80, 0xbf, 0);
+    take(2, 0x80, 0xbf, 1);
+    take(3, 0xa0, 0xbf, 1);
+    take(4, 0x80, 0x9f, 1);
+    take(5, 0x90, 0xbf, 2);
+    take(6, 0x80, 0xbf, 2);
+    take(7, 0x80, 0x8f, 2);
+    return t;
+  }();
+  return table;
+}
 
 }  // namespace
 
@@ -70,6 +130,16 @@ void token_trie::build() {
   const auto count = static_cast<std::uint32_t>(nodes_.size());
   for (const auto n : open) nodes_[n].next = count;
   nodes_.push_back({.next = count, .tokens = static_cast<std::uint32_t>(tokens_.size())});
+  kinds_.resize(nodes_.size());
+  for (std::uint32_t n = count; n-- > 0;) {
+    kinds_[n] = kinds_of_bytes[nodes_[n].byte];
+    for (std::uint32_t child = n + 1; child < nodes_[n].next; child = nodes_[child].next) kinds_[n] |= kinds_[child];
+  }
+  free_text_tokens characters{.table = &utf8_text()};
+  find_whole(characters);
+  for (std::uint32_t n = 0; n < count; ++n) {
+    if ((characters.whole[n] & 1) == 0) kinds_[n] |= malformed;
+  }
 }
 
 const token_trie::free_text_tokens& token_trie::find_free_text(const free_text& table) const {
@@ -132,62 +202,164 @@ token_mask token_trie::free_text_tokens::up_to_characters(std::uint32_t characte
   return out;
 }
 
-/// Finds the tokens that an automaton accepts.
+/// Finds the tokens that an automaton accepts. A state that is met again goes on as before, so the automaton is asked
+/// once for each state and byte; and where all kinds of bytes of a subtree lead back to a state, its tokens are taken
+/// without a look.
 class token_trie::walk {
  public:
   walk(const token_trie& trie, const byte_automaton& m) : trie_(trie), nodes_(trie.nodes_), automaton_(m) {}
 
   token_mask run(const automaton_state& s) {
     const auto end = static_cast<std::uint32_t>(nodes_.size() - 1);
-    const auto rule = automaton_.free_text_at(s);
+    place& at = *find_place(s, 0);
+    const auto rule = at.rule;
     if (rule.table == nullptr) {
       out_.resize((trie_.tokenizer_->size() + 63) / 64);
-      tree(s, 0, end);
+      tree(at, 0, 0, end);
     } else {
-      const auto& plain = free_text_of(*rule.table);
+      const auto& plain = *at.plain;
       out_ = plain.up_to_characters(rule.characters_max);
       for (std::uint32_t n = 0; n < end; n = nodes_[n].next) {
         if (nodes_[n].byte != rule.exit_byte) {
-          leaving_free_text(s, plain, 0, n, nodes_[n].next);
+          leaving_free_text(at, 0, plain, 0, n, nodes_[n].next);
           continue;
         }
         for (std::uint32_t i = nodes_[n].tokens; i < nodes_[nodes_[n].next].tokens; ++i) clear(out_, trie_.tokens_[i]);
-        tree(s, n, nodes_[n].next);
+        tree(at, 0, n, nodes_[n].next);
       }
     }
     return std::move(out_);
   }
 
  private:
-  void tree(const automaton_state& s, std::uint32_t begin, std::uint32_t end) {
-    const auto rule = automaton_.free_text_at(s);
-    const free_text_tokens* plain = rule.table != nullptr ? &free_text_of(*rule.table) : nullptr;
+  /// A state, and what is known of it.
+  struct place {
+    static constexpr std::uint16_t untried = 0, forbidden = 1, first = 2;
+    automaton_state state;
+    byte_automaton::free_text_rule rule{};
+    const free_text_tokens* plain = nullptr;  // of the rule
+    bool comes_back = false;                  // some byte leads here again
+    bool has_loops = false;                   // it is known which
+    std::uint64_t loops = 0;                  // kinds of characters all of which lead back here
+    std::array<std::uint16_t, 256> next{};    // by byte: `first` and the number of a place
+  };
+  /// So many are remembered, some 4 MiB. An automaton with more of them in one mask hardly comes back to one.
+  static constexpr std::size_t places_max = 4096;
+
+  void begin(place& p, const automaton_state& s) {
+    p.state = s;
+    p.rule = automaton_.free_text_at(s);
+    p.plain = p.rule.table != nullptr ? &free_text_of(*p.rule.table) : nullptr;
+    p.comes_back = p.has_loops = false;
+    p.next.fill(place::untried);
+  }
+  static std::string_view key_of(const automaton_state& s) {
+    return {reinterpret_cast<const char*>(s.cells().data()), s.cells().size_bytes()};
+  }
+  /// depth: of the tokens' bytes; a place that is not remembered is overwritten by the next one of the same depth.
+  place* find_place(const automaton_state& s, std::size_t depth, std::uint16_t* number = nullptr) {
+    if (const auto known = numbers_.find(key_of(s)); known != numbers_.end()) {
+      if (number != nullptr) *number = static_cast<std::uint16_t>(place::first + known->second);
+      return &places_[known->second];
+    }
+    if (places_.size() < places_max) {
+      place& made = places_.emplace_back();
+      begin(made, s);
+      const auto at = static_cast<std::uint16_t>(places_.size() - 1);
+      numbers_.emplace(key_of(made.state), at);
+      if (number != nullptr) *number = static_cast<std::uint16_t>(place::first + at);
+      return &made;
+    }
+    while (passing_.size() <= depth) passing_.emplace_back();
+    begin(passing_[depth], s);
+    return &passing_[depth];
+  }
+  /// Null: the byte is forbidden.
+  place* find_next(place& at, std::uint8_t byte, std::size_t depth) {
+    std::uint16_t& known = at.next[byte];
+    if (known >= place::first) return &places_[known - place::first];
+    if (known == place::forbidden) return nullptr;
+    automaton_state after = at.state;
+    if (!automaton_.advance(after, byte)) {
+      known = place::forbidden;
+      return nullptr;
+    }
+    place* const found = find_place(after, depth + 1, &known);
+    at.comes_back = at.comes_back || found == &at;
+    return found;
+  }
+  void find_loops(place& at, std::size_t depth) {
+    at.has_loops = true;
+    std::uint64_t leaving = malformed;
+    std::vector<ways> known;
+    for (std::size_t b = 0; b < 0x100; ++b) {
+      const auto kind = kinds_of_bytes[b];
+      if (kind != 0 && (leaving & kind) == 0 && !leads_back(at, static_cast<std::uint8_t>(b), at, 0, depth, known))
+        leaving |= kind;
+    }
+    at.loops = ~leaving;
+  }
+  /// From a place within a character, at a state of utf8_text: whether all that it may become lead back.
+  struct ways {
+    const place* from = nullptr;
+    std::uint8_t state = 0;
+    bool lead_back = false;
+  };
+  /// A byte and each way in which the character goes on.
+  bool leads_back(place& from, std::uint8_t byte, const place& to, std::uint8_t state, std::size_t depth,
+                  std::vector<ways>& known) {
+    const auto then = utf8_text().next[state][byte];
+    place* const after = find_next(from, byte, depth);
+    if (after == nullptr || then == 0) return after == &to;
+    for (const auto& one : known) {
+      if (one.from == after && one.state == then) return one.lead_back;
+    }
+    // Where so many differ each character is its own.
+    bool all = known.size() < std::size_t{4} * free_text::states_max;
+    for (std::size_t b = 0x80; all && b < 0xc0; ++b) {
+      const auto next = static_cast<std::uint8_t>(b);
+      all = utf8_text().next[then][b] == free_text::outside || leads_back(*after, next, to, then, depth + 1, known);
+    }
+    known.push_back({after, then, all});
+    return all;
+  }
+
+  /// All of the node's tokens fit.
+  bool is_whole(place& at, std::size_t depth, std::uint32_t n) {
+    if (at.plain != nullptr && nodes_[n].byte != at.rule.exit_byte && (at.plain->whole[n] & 1) != 0 &&
+        nodes_[n].depth <= at.rule.characters_max)
+      return true;
+    // To ask for 256 bytes pays for a subtree of more nodes.
+    if (at.comes_back && !at.has_loops && nodes_[n].next - n > 256) find_loops(at, depth);
+    return at.has_loops && (trie_.kinds_[n] & ~at.loops) == 0;
+  }
+
+  void tree(place& at, std::size_t depth, std::uint32_t begin, std::uint32_t end) {
     for (std::uint32_t n = begin; n < end; n = nodes_[n].next) {
-      if (plain != nullptr && nodes_[n].byte != rule.exit_byte && (plain->whole[n] & 1) != 0 &&
-          nodes_[n].depth <= rule.characters_max) {
+      if (is_whole(at, depth, n)) {
         take(n, nodes_[n].next);
         continue;
       }
-      automaton_state after = s;
-      if (!automaton_.advance(after, nodes_[n].byte)) continue;
+      place* const after = find_next(at, nodes_[n].byte, depth);
+      if (after == nullptr) continue;
       take(n, n + 1);
-      tree(after, n + 1, nodes_[n].next);
+      tree(*after, depth + 1, n + 1, nodes_[n].next);
     }
   }
 
   /// Adds the tokens that leave the free text somewhere; the others are in the mask already.
-  void leaving_free_text(const automaton_state& s, const free_text_tokens& plain, std::uint8_t at, std::uint32_t begin,
-                         std::uint32_t end) {
+  void leaving_free_text(place& here, std::size_t depth, const free_text_tokens& plain, std::uint8_t at,
+                         std::uint32_t begin, std::uint32_t end) {
     for (std::uint32_t n = begin; n < end; n = nodes_[n].next) {
       if ((plain.whole[n] >> at & 1) != 0) continue;
-      automaton_state after = s;
-      if (!automaton_.advance(after, nodes_[n].byte)) continue;
+      place* const after = find_next(here, nodes_[n].byte, depth);
+      if (after == nullptr) continue;
       const auto then = plain.table->next[at][nodes_[n].byte];
       if (then != free_text::outside) {
-        leaving_free_text(after, plain, then, n + 1, nodes_[n].next);
+        leaving_free_text(*after, depth + 1, plain, then, n + 1, nodes_[n].next);
       } else {
         take(n, n + 1);
-        tree(after, n + 1, nodes_[n].next);
+        tree(*after, depth + 1, n + 1, nodes_[n].next);
       }
     }
   }
@@ -208,6 +380,9 @@ class token_trie::walk {
   const byte_automaton& automaton_;
   const free_text_tokens* last_ = nullptr;
   token_mask out_;
+  std::deque<place> places_;
+  std::unordered_map<std::string_view, std::uint16_t> numbers_;  // of places, by the state's cells
+  std::deque<place> passing_;                                    // by depth
 };
 
 token_mask token_trie::next_token_mask(const byte_automaton& m, const automaton_state& s) const {

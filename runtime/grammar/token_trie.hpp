@@ -17,8 +17,8 @@ namespace redline::grammar {
 using token_mask = std::vector<std::uint64_t>;
 
 /// A vocabulary's texts as a tree of bytes. The tokens that an automaton accepts are found by walking the tree with it,
-/// so common prefixes are tried once, and free text is looked up. Immutable but for a cache under a mutex; safe from
-/// any thread.
+/// so common prefixes are tried once, free text is looked up, and what loops in a state is taken whole. Immutable but
+/// for a cache under a mutex; safe from any thread.
 class token_trie {
  public:
   /// Fails when some ASCII byte has no token of its own: a grammar could then reach a dead end.
@@ -75,6 +75,7 @@ class token_trie {
 
   std::shared_ptr<const text::tokenizer> tokenizer_;
   std::vector<node> nodes_;
+  std::vector<std::uint64_t> kinds_;  // by node: what its subtree's characters are
   std::vector<token> tokens_;
   std::vector<token> ends_;
   std::vector<token> controls_;  // tokens without bytes that do not end the text

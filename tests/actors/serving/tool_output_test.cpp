@@ -1,4 +1,5 @@
 // Answers that may call tools, as a session's log has them.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,24 +28,30 @@ std::shared_ptr<const text::tokenizer> tokenizer() {
   return made;
 }
 
-std::shared_ptr<const output_rules> rules(const std::string& format, bool many = true) {
+std::shared_ptr<const output_rules> rules(const std::string& format, const tools::tool_set& set,
+                                          const text::text_lookup::name_indices& names = {}) {
   static const auto trie = *grammar::token_trie::make(tokenizer());
-  tools::tool_set set;
-  set.all.push_back({.name = "write"});
-  set.many = many;
   const auto text = grammar::tool_constraint(set, *tools::find_format(format))->schema;
   auto made = std::make_shared<output_rules>(**make_tool_rules(trie, text));
-  made->known = std::make_shared<const text::text_lookup>(std::vector<std::string>{file});
+  made->known = std::make_shared<const text::text_lookup>(std::vector<std::string>{"an older text", "a/b.py", file},
+                                                          text::text_lookup::bytes_default, names);
   return made;
 }
 
-token_log make(const std::string& format, bool many = true) {
+token_log make(const std::string& format, const tools::tool_set& set,
+               const text::text_lookup::name_indices& names = {}) {
   generation_spec g;
   g.prompt = {1, 2, 3};
   g.tokens_max = 300;
   g.context_max = 400;
-  g.rules = rules(format, many);
+  g.rules = rules(format, set, names);
   return *token_log::make(std::move(g), tokenizer());
+}
+token_log make(const std::string& format, bool many = true) {
+  tools::tool_set set;
+  set.all.push_back({.name = "write"});
+  set.many = many;
+  return make(format, set);
 }
 
 struct answer {
@@ -53,14 +60,14 @@ struct answer {
 };
 
 /// The model writes `wanted` token by token; what the grammar decides it need not write.
-answer write(token_log& log, std::string_view wanted) {
+answer write(token_log& log, std::string_view wanted, bool begins = true) {
   answer out;
   const auto take = [&](token_log::progress step) {
     for (; step.is_cut; step = log.go_on()) out.text += step.text;
     out.text += step.text;
     out.finished = step.finished;
   };
-  take(log.begin());
+  if (begins) take(log.begin());
   while (!out.finished && out.text.size() < wanted.size()) {
     EXPECT_TRUE(wanted.starts_with(out.text)) << out.text;
     const auto next = tokenizer()->encode(wanted.substr(out.text.size()), {.parse_special = true, .continues = true});
@@ -103,23 +110,44 @@ TEST(tool_output, the_model_may_end_in_text_and_not_in_a_call) {
   EXPECT_EQ(other.commit(std::vector{end}).finished, finish_reason::failed);
 }
 
-TEST(tool_output, drafts_what_arguments_copy_as_json_spells_it) {
+TEST(tool_output, drafts_a_call_to_its_end) {
   auto log = make("hermes");
   static_cast<void>(write(log, "<tool_call>\n{\"name\": \"write\", \"arguments\": {\"text\": \"def load(path)"));
-  const auto draft = log.copied_draft(40);
+  const auto draft = log.likely_call(300);
   const auto text = *tokenizer()->decode(draft.tokens);
-  EXPECT_TRUE(std::string_view(R"(:\n\treturn open(path).read()  # \"all\" of it\n")").starts_with(text)) << text;
-  EXPECT_GT(text.size(), 20U);
-  EXPECT_GT(draft.matched, 2U);
+  EXPECT_EQ(text, R"(:\n\treturn open(path).read()  # \"all\" of it\n"}})"
+                  "\n</tool_call>");
+  ASSERT_EQ(draft.runs.size(), 2U);
+  EXPECT_EQ(draft.runs[0].from, draft::source::lookup);
+  EXPECT_GE(draft.runs[0].grade, 3U);
+  EXPECT_EQ(draft.runs[1].from, draft::source::program) << "what the grammar leaves";
+  EXPECT_EQ(draft.runs[0].count + draft.runs[1].count, draft.tokens.size());
   EXPECT_EQ(log.usable(draft.tokens), draft.tokens) << "nothing that the grammar forbids";
+  EXPECT_EQ(log.likely_call(5).tokens, std::vector(draft.tokens.begin(), draft.tokens.begin() + 5));
 }
 
-TEST(tool_output, drafts_nothing_outside_of_arguments) {
+TEST(tool_output, drafts_the_members_of_a_call_and_their_values) {
+  tools::tool_set set;
+  set.all.push_back({.name = "edit", .parameters = nlohmann::ordered_json::parse(R"x({"type": "object", "properties":
+      {"path": {"type": "string"}, "old": {"type": "string"}, "new": {"type": "string"}, "all": {"type": "boolean"}},
+      "required": ["path", "old", "new"]})x")});
+  auto log = make("hermes", set, {{"path", 1}});
+  const std::string begin = "<tool_call>\n{\"name\": \"edit\", \"arguments\": {";
+  std::string said = write(log, begin).text;
+  const auto with_draft = [&] { return said + *tokenizer()->decode(log.likely_call(300).tokens); };
+  EXPECT_THAT(with_draft(), ::testing::StartsWith(begin + R"("path": "a/b.py", "old": "def load(path):\n)"));
+  const std::string old = begin + R"x("path":"a/b.py","old":"return open(path).read()",)x";
+  said += write(log, std::string_view(old).substr(said.size()), false).text;
+  EXPECT_EQ(with_draft(), old + R"x("new":"return open(path).read()"}})x" + "\n</tool_call>")
+      << "the same again, with blanks as the answer puts them, and without what may be left out";
+}
+
+TEST(tool_output, drafts_nothing_outside_of_calls) {
   auto log = make("hermes");
   static_cast<void>(write(log, "\"def load(path)"));
-  EXPECT_TRUE(log.copied_draft(40).tokens.empty());
-  static_cast<void>(log.commit(tokenizer()->encode("<tool_call>")));
-  EXPECT_TRUE(log.copied_draft(40).tokens.empty());
+  EXPECT_TRUE(log.likely_call(40).tokens.empty());
+  static_cast<void>(log.commit(tokenizer()->encode("<tool_call")));
+  EXPECT_TRUE(log.likely_call(40).tokens.empty());
 }
 
 }  // namespace

@@ -79,6 +79,69 @@ TEST(escaped_copy, the_first_string_may_be_the_text_that_was_read_last) {
   EXPECT_EQ(ahead(c), "nothing") << "it is not";
 }
 
+TEST(escaped_copy, a_new_version_ends_where_the_last_did) {
+  auto c = over({file});
+  c.feed(R"({"old": "with open(path) as f:\n        return", "new": "with open(path))");
+  EXPECT_EQ(ahead(c), R"( as f:\n        return")");
+  auto longer = over({file});
+  longer.feed(R"({"old": "with open(path) as f:\n        return", "new": "with open(path) as f:\n        return f)");
+  EXPECT_EQ(ahead(longer), R"(.read()\n")") << "not this time";
+}
+
+TEST(escaped_copy, a_value_is_probably_the_one_of_the_same_name) {
+  const std::string path = "source/runtime/files/loader.py";
+  auto c = escaped_copy(std::make_shared<const text_lookup>(std::vector{path, file}, text_lookup::bytes_default,
+                                                            text_lookup::name_indices{{"path", 0}}));
+  c.feed(R"({"path": ")");
+  EXPECT_EQ(ahead(c), path + '"');
+  EXPECT_GT(c.ahead(10)->matched, 0U) << "its name speaks for it";
+  c.feed(path + R"(", "content": ")");
+  EXPECT_EQ(ahead(c, 8), "def load") << "no new version of the path";
+}
+
+TEST(escaped_copy, a_word_replaces_a_word) {
+  auto c = over({file});
+  const std::string begun = R"({"content": "def load(path):\n    \"\"\")";
+  c.feed(begun + "Loads");
+  EXPECT_EQ(ahead(c, 6), R"( \\ it.)");
+  c.feed(" and");
+  EXPECT_EQ(ahead(c, 6), R"( \\ it.)") << "more words instead of the one";
+}
+
+TEST(escaped_copy, lines_that_were_put_in_lead_back_to_where_they_stand) {
+  const std::string two = "class a:\n        self.first = 1\n        self.second = 2\n        self.third = 3\n";
+  auto c = over({two});
+  c.feed(R"({"content": "class a:\n        self.first = 1\n        )");
+  EXPECT_EQ(ahead(c, 11), "self.second");
+  c.feed(R"(print(1)\n        print(2)\n        )");
+  EXPECT_EQ(ahead(c, 11), "self.second") << "indentation alone does not lead further on";
+}
+
+TEST(escaped_copy, goes_on_inside_of_an_escape) {
+  auto c = over({file});
+  c.feed(R"({"content": "def load(path):\)");
+  EXPECT_EQ(ahead(c, 6), R"(n    \")");
+  c.feed("t");
+  EXPECT_EQ(ahead(c, 4), R"(\n   )") << "a tab was put in";
+}
+
+TEST(escaped_copy, puts_blanks_as_the_text_does) {
+  auto c = over({file});
+  c.feed(R"({"a":)");
+  EXPECT_TRUE(c.wants_blank()) << "as templates write";
+  c.feed(R"("b",)");
+  EXPECT_TRUE(c.wants_blank()) << "nothing is known of commas";
+  c.feed(R"("c":)");
+  EXPECT_FALSE(c.wants_blank());
+  c.reset();
+  c.feed(R"({"a":)");
+  EXPECT_FALSE(c.wants_blank()) << "the same hand";
+  c.feed(R"( "b": )");
+  EXPECT_FALSE(c.wants_blank()) << "one is enough";
+  c.feed(R"("b", "c":)");
+  EXPECT_TRUE(c.wants_blank());
+}
+
 TEST(escaped_copy, reads_characters_that_are_spelled_by_number) {
   auto c = over({"caf\xc3\xa9 and more of it"});
   c.feed(R"({"a": "caf\u00e9 and )");

@@ -49,6 +49,18 @@ TEST(text_lookup, keeps_the_last_bytes_of_too_much_text) {
   EXPECT_EQ(text_lookup({}).from(77, 5), "");
 }
 
+TEST(text_lookup, knows_where_a_line_and_a_named_text_begin) {
+  const std::vector<std::string> texts = {"one\ntwo", "another", std::string(2000, 'a')};
+  const text_lookup l(texts, text_lookup::bytes_default, {{"path", 1}});
+  EXPECT_EQ(l.from(*l.begin_of("path"), 100), "another");
+  EXPECT_FALSE(l.begin_of("content"));
+  EXPECT_EQ(l.from(l.line_before(1 + 6), 100), "\ntwo");
+  EXPECT_EQ(l.from(l.line_before(1 + 2), 100), "one\ntwo");
+  EXPECT_EQ(l.from(l.line_before(*l.begin_of("path")), 100), "another") << "nothing of the text before it";
+  EXPECT_EQ(l.line_before(l.last_begin() + 1500), l.last_begin() + 1500 - text_lookup::resync_reach);
+  EXPECT_FALSE(text_lookup(texts, 100, {{"path", 1}}).begin_of("path")) << "cut";
+}
+
 TEST(text_lookup, whatever_it_finds_ends_with_the_last_bytes) {
   std::mt19937 random(7);
   std::vector<std::string> texts;

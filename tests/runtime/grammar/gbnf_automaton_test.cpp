@@ -230,7 +230,11 @@ TEST(gbnf, says_what_is_wrong_with_a_grammar_and_where) {
   EXPECT_THAT(why_not("root ::= \"\\q\""), HasSubstr("unknown escape"));
   EXPECT_THAT(why_not("root ::= \"\\ud800\""), HasSubstr("character of Unicode"));
   EXPECT_THAT(why_not("root ::= <think>"), HasSubstr("tokens"));
-  EXPECT_THAT(why_not("start: \"a\" | b\n"), HasSubstr("not in Lark"));
+  for (const char* lark :
+       {"start: \"a\" | b\n", "?start: \"a\"", "!start : \"a\"", "%import common.WS", "// sums\nstart: A"})
+    EXPECT_THAT(why_not(lark), HasSubstr("line 1: expected a rule: NAME ::= ..., found one in Lark")) << lark;
+  EXPECT_THAT(why_not("root ::= \"a\"\nB: \"b\""),
+              HasSubstr("line 2: expected a rule: NAME ::= ..., found one in Lark"));
   EXPECT_THAT(why_not("root ::= \"a\" = \"b\""), HasSubstr("expected a text, a class"));
 }
 
@@ -344,7 +348,11 @@ TEST(gbnf, gives_the_masks_that_trying_every_token_gives) {
   all.emplace_back("tiny", test::tiny_tokenizer());
   const std::pair<const char*, std::string> texts[] = {
       {json_text, "{\"key\\u00e9 \xc3\xa9\": [12, \"text of \xe5\x8f\xa3 words\"]}"},
-      {arithmetic, "(ab +12) *c = 7\n"}};
+      {arithmetic, "(ab +12) *c = 7\n"},
+      {"root ::= (field \",\")+\nfield ::= [^\\\",\\n\\u2028\\u00e9]* | \"\\\"\" [^\\\"]{0,9} \"\\\"\"",
+       "a \xe5\x8f\xa3 word,\"in \xc3\xa9 q\","},
+      // Each letter makes another state, more of them than a mask remembers.
+      {"root ::= [a-g] root [a-g] | [h-p] root [h-p] | [q-z] root [q-z] | \"#\"", "azi#"}};
   for (const auto& [name, tokenizer] : all) {
     const auto trie = *token_trie::make(tokenizer);
     for (const auto& [grammar, text] : texts) {

@@ -11,7 +11,7 @@ export const sources: Source[] = [
   { name: 'lookup', label: 'lookup', means: 'found again in the prompt or the answer' },
   { name: 'prediction', label: 'prediction', means: 'the old file, sent as what the answer will be' },
   { name: 'draft', label: 'draft model', means: 'the small model proposed it' },
-  { name: 'program', label: 'program', means: 'how edit programs usually go on' },
+  { name: 'program', label: 'program', means: 'how edit programs and calls usually go on' },
   { name: 'copy', label: 'copy', means: 'a span that an edit program copied' },
   { name: 'grammar', label: 'grammar', means: 'the grammar left no choice' },
 ];
